@@ -1,0 +1,169 @@
+# SPDX-License-Identifier: Apache-2.0
+# sesqui.m4 - our configure macros: flags, optional libraries, backends.
+
+# SSQ_CFLAG(VARIABLE, FLAG): append FLAG to VARIABLE if the compiler takes it.
+# -Werror makes clang refuse what it would only warn about.
+AC_DEFUN([SSQ_CFLAG], [
+    AS_VAR_PUSHDEF([ssq_cache], [ssq_cv_cflag_$2])
+    AC_CACHE_CHECK([whether $CC accepts $2], [ssq_cache], [
+        ssq_saved_CFLAGS=$CFLAGS
+        CFLAGS="$CFLAGS -Werror $2"
+        AC_COMPILE_IFELSE([AC_LANG_SOURCE([int ssq_probe = 0;])],
+            [AS_VAR_SET([ssq_cache], [yes])],
+            [AS_VAR_SET([ssq_cache], [no])])
+        CFLAGS=$ssq_saved_CFLAGS])
+    AS_VAR_IF([ssq_cache], [yes], [$1="$$1 $2"])
+    AS_VAR_POPDEF([ssq_cache])
+])
+
+# SSQ_OWN_FLAGS: set OWN_CFLAGS and OWN_CPPFLAGS, which come before the user's.
+AC_DEFUN([SSQ_OWN_FLAGS], [
+    OWN_CFLAGS=
+    m4_foreach_w([ssq_flag],
+        [-std=c11 -ffp-contract=off -fno-fast-math -fvisibility=hidden],
+        [SSQ_CFLAG([OWN_CFLAGS], ssq_flag)])
+    m4_foreach_w([ssq_flag],
+        [-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
+         -Wmissing-prototypes -Wold-style-definition -Wvla -Wundef
+         -Wpointer-arith -Wwrite-strings -Wcast-qual -Wcast-function-type
+         -Wimplicit-fallthrough -Wformat-security],
+        [SSQ_CFLAG([OWN_CFLAGS], ssq_flag)])
+    AS_VAR_IF([enable_werror], [yes],
+        [SSQ_CFLAG([OWN_CFLAGS], [-Werror])])
+
+    # Debug information and assert() name files relative to the source tree,
+    # so that a build's bytes do not depend on where it was made.
+    SSQ_CFLAG([PATH_CFLAGS], [-ffile-prefix-map=/nowhere=.])
+    AS_IF([test -n "$PATH_CFLAGS"], [PATH_CFLAGS="dnl
+-ffile-prefix-map=\$(abs_top_srcdir)=. dnl
+-ffile-prefix-map=\$(abs_top_builddir)=. dnl
+-ffile-prefix-map=\$(top_srcdir)/="])
+
+    # C11 and POSIX 2008; _DEFAULT_SOURCE for MAP_ANONYMOUS and dladdr's kin.
+    OWN_CPPFLAGS="-D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE"
+    AS_VAR_IF([enable_debug], [no], [OWN_CPPFLAGS="$OWN_CPPFLAGS -DNDEBUG"])
+    AC_SUBST([OWN_CFLAGS])
+    AC_SUBST([OWN_CPPFLAGS])
+    AC_SUBST([PATH_CFLAGS])
+])
+
+# SSQ_CHECK_NUMBERS: refuse compilers and CFLAGS that change float32 results.
+AC_DEFUN([SSQ_CHECK_NUMBERS], [
+    AC_MSG_CHECKING([whether float arithmetic is float arithmetic])
+    ssq_saved_CFLAGS=$CFLAGS
+    CFLAGS="$OWN_CFLAGS $CFLAGS"
+    AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+        #include <float.h>
+        #ifdef __FAST_MATH__
+        #error fast math
+        #endif
+        #if FLT_EVAL_METHOD != 0
+        #error excess precision
+        #endif
+        typedef char four_bytes[sizeof(float) == 4 ? 1 : -1];
+        four_bytes ssq_probe;
+        ]])],
+        [AC_MSG_RESULT([yes])],
+        [AC_MSG_RESULT([no])
+         AC_MSG_ERROR([float32 results would depend on the compiler: remove
+            -ffast-math, -Ofast or x87 arithmetic (-msse2 -mfpmath=sse) from
+            CFLAGS '$CFLAGS'])])
+    CFLAGS=$ssq_saved_CFLAGS
+    AS_CASE([" $CFLAGS "],
+        [*" -ffp-contract=fast "*|*" -ffp-contract=on "*],
+        [AC_MSG_ERROR([CFLAGS '$CFLAGS' allow contraction to fused
+            multiply-add, which changes results])])
+])
+
+# SSQ_CHECK_LIB(NAME, UPPER, HEADER, FUNCTION, LIBRARY, MORE, PACKAGE)
+# --with-NAME=yes|no|auto: set ssq_have_UPPER, UPPER_LIBS, HAVE_UPPER.
+AC_DEFUN([SSQ_CHECK_LIB], [
+    AC_ARG_WITH([$1],
+        [AS_HELP_STRING([--with-$1=yes|no|auto], [use $1 @<:@auto@:>@])],
+        [], [with_$1=auto])
+    ssq_have_$2=no
+    ssq_why_$2="--without-$1 was given"
+    $2_LIBS=
+    AS_IF([test "$with_$1" != no], [
+        ssq_why_$2="no $3 or lib$5 (Debian: $7)"
+        AC_CHECK_HEADER([$3], [
+            AC_CHECK_LIB([$5], [$4], [
+                ssq_have_$2=yes
+                $2_LIBS="-l$5 m4_ifval([$6], [-l$6])"
+                AC_DEFINE([HAVE_$2], [1], [Define to 1 if $1 is there.])
+            ], [], m4_ifval([$6], [[-l$6]]))])])
+    AS_IF([test "$with_$1$ssq_have_$2" = yesno],
+        [AC_MSG_ERROR([--with-$1: $ssq_why_$2])])
+    AC_SUBST([$2_LIBS])
+    AM_CONDITIONAL([HAVE_$2], [test "$ssq_have_$2" = yes])
+])
+
+# Backends. Each adds one line to the table (lib/backend_table.h) and one to
+# the summary.
+#
+# SSQ_BACKEND_LINKED(NAME, SUMMARY): part of libsesqui itself.
+AC_DEFUN([SSQ_BACKEND_LINKED], [
+    ssq_table="$ssq_table
+SSQ_BACKEND($1)"
+    ssq_summary="$ssq_summary
+    m4_format([[%-12s]], [$1])yes: $2"
+])
+
+# SSQ_BACKEND_WITH(NAME, WHAT, CHECK): the option --with-NAME=yes|no|auto.
+# CHECK runs unless the answer is no; it sets ssq_have_NAME=yes, or
+# ssq_why_NAME to the reason why not. "yes" must work or configure fails.
+AC_DEFUN([SSQ_BACKEND_WITH], [
+    AC_ARG_WITH([$1],
+        [AS_HELP_STRING([--with-$1=yes|no|auto], [build $2 @<:@auto@:>@])],
+        [], [with_$1=auto])
+    AS_CASE([$with_$1], [yes|no|auto], [],
+        [AC_MSG_ERROR([--with-$1=$with_$1: yes, no or auto])])
+    ssq_have_$1=no
+    ssq_why_$1="--without-$1 was given"
+    AS_IF([test "$with_$1" != no], [$3])
+    AS_IF([test "$with_$1$ssq_have_$1" = yesno],
+        [AC_MSG_ERROR([--with-$1: $ssq_why_$1])])
+    AM_CONDITIONAL([BUILD_]m4_toupper([$1]), [test "$ssq_have_$1" = yes])
+])
+
+# SSQ_BACKEND_MODULE(NAME, WHAT, CHECK): a module opened at run time.
+AC_DEFUN([SSQ_BACKEND_MODULE], [
+    SSQ_BACKEND_WITH([$1], [$2], [$3])
+    AS_VAR_IF([ssq_have_$1], [yes], [
+        ssq_table="$ssq_table
+SSQ_MODULE($1, NULL)"
+        ssq_summary="$ssq_summary
+    m4_format([[%-12s]], [$1])yes: $2"
+    ], [
+        ssq_table="$ssq_table
+SSQ_MODULE($1, \"not built: $ssq_why_$1\")"
+        ssq_summary="$ssq_summary
+    m4_format([[%-12s]], [$1])no: $ssq_why_$1"
+    ])
+])
+
+# SSQ_BACKEND_ABSENT(NAME): known by name, not part of this version.
+AC_DEFUN([SSQ_BACKEND_ABSENT], [
+    SSQ_BACKEND_MODULE([$1], [the $1 backend],
+        [ssq_why_$1="this version has no $1 backend"])
+])
+
+AC_DEFUN([SSQ_BACKEND_TABLE], [AC_SUBST([ssq_table])
+    AM_SUBST_NOTMAKE([ssq_table])])
+
+AC_DEFUN([SSQ_SUMMARY], [
+    AS_IF([test "$ssq_have_MPFR" = yes], [ssq_mpfr=yes],
+        [ssq_mpfr="no: $ssq_why_MPFR; tests against it are skipped"])
+    AS_ECHO(["
+sesqui $PACKAGE_VERSION
+
+  compiler        $CC
+  CFLAGS          $CFLAGS
+  C++ (tests)     ${CXX:-no: neither g++, c++ nor clang++}
+  prefix          $prefix
+  debug asserts   $enable_debug
+  -Werror         $enable_werror
+  zlib            $ssq_have_ZLIB
+  mpfr (tests)    $ssq_mpfr
+  backends$ssq_summary
+"])])

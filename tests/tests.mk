@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests.mk - how tests are run: TAP, through automake's driver.
+#
+# thread_tests: tests that use threads; check-sanitize runs them under TSan.
+# full_tests: programs that check-full runs with SSQ_TEST_FULL=1 (a long
+# sweep); they are also in check_PROGRAMS or EXTRA_PROGRAMS.
+
+thread_tests =
+full_tests =
+
+TEST_EXTENSIONS = .sh
+tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) \
+	$(top_srcdir)/build-aux/tap-driver.sh --merge
+LOG_DRIVER = $(tap_driver)
+SH_LOG_DRIVER = $(tap_driver)
+SH_LOG_COMPILER = $(SHELL)
+
+# A test needs no home, no network and no device. ccache would need a home.
+AM_TESTS_ENVIRONMENT = \
+	SSQ_MODULE_PATH='$(abs_top_builddir)'; export SSQ_MODULE_PATH; \
+	HOME=/dev/null/no-home; export HOME; \
+	CCACHE_DISABLE=1; export CCACHE_DISABLE; \
+	LC_ALL=C; export LC_ALL; \
+	srcdir='$(abs_top_srcdir)'; export srcdir; \
+	builddir='$(abs_top_builddir)'; export builddir; \
+	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX; \
+	AWK='$(AWK)'; export AWK; NM='$(NM)'; export NM; \
+	MAKE='$(MAKE)'; export MAKE;
+
+EXTRA_DIST += tests/tap.h
+
+include $(top_srcdir)/tests/scalar/tests.mk
+include $(top_srcdir)/tests/core/tests.mk
+include $(top_srcdir)/tests/op/tests.mk
+include $(top_srcdir)/tests/amp/tests.mk
+include $(top_srcdir)/tests/api/tests.mk
+include $(top_srcdir)/tests/lint/tests.mk
