@@ -26,7 +26,8 @@ AC_DEFUN([SSQ_OWN_FLAGS], [
         [-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
          -Wmissing-prototypes -Wold-style-definition -Wvla -Wundef
          -Wpointer-arith -Wwrite-strings -Wcast-qual -Wcast-function-type
-         -Wimplicit-fallthrough -Wformat-security],
+         -Wimplicit-fallthrough -Wformat-security
+         -Wno-missing-field-initializers],
         [SSQ_CFLAG([OWN_CFLAGS], ssq_flag)])
     AS_VAR_IF([enable_werror], [yes],
         [SSQ_CFLAG([OWN_CFLAGS], [-Werror])])

@@ -4,9 +4,11 @@
 # thread_tests: tests that use threads; check-sanitize runs them under TSan.
 # full_tests: programs that check-full runs with SSQ_TEST_FULL=1 (a long
 # sweep); they are also in check_PROGRAMS or EXTRA_PROGRAMS.
+# slow_tests: tests that check-valgrind leaves out.
 
 thread_tests =
 full_tests =
+slow_tests =
 
 TEST_EXTENSIONS = .sh
 tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) \
@@ -25,7 +27,10 @@ AM_TESTS_ENVIRONMENT = \
 	builddir='$(abs_top_builddir)'; export builddir; \
 	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX; \
 	AWK='$(AWK)'; export AWK; NM='$(NM)'; export NM; \
-	MAKE='$(MAKE)'; export MAKE;
+	CFLAGS='$(CFLAGS)'; export CFLAGS; \
+	MAKE='$(MAKE)'; export MAKE; libdir='$(libdir)'; export libdir; \
+	bindir='$(bindir)'; export bindir; PKG_CONFIG='$(PKG_CONFIG)'; \
+	export PKG_CONFIG;
 
 EXTRA_DIST += tests/tap.h
 
@@ -35,3 +40,4 @@ include $(top_srcdir)/tests/op/tests.mk
 include $(top_srcdir)/tests/amp/tests.mk
 include $(top_srcdir)/tests/api/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk
+include $(top_srcdir)/tests/targets.mk

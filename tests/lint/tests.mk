@@ -4,3 +4,10 @@
 check_PROGRAMS += tests/lint/tap
 TESTS += tests/lint/tap
 tests_lint_tap_SOURCES = tests/lint/tap.c
+
+lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
+	tests/lint/style.sh tests/lint/dist.sh tests/lint/consumer.sh \
+	tests/lint/tally.sh
+TESTS += $(lint_scripts)
+EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
+	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc

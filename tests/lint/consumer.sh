@@ -1,0 +1,76 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# consumer.sh - programs outside the tree find the installed library through
+# pkg-config, link, and train; in C11 and in C++17, and README.md's example.
+
+. "${srcdir:-.}/tests/lint/tap.sh"
+
+unset MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES
+root=$tmp/root
+mkdir "$root" "$tmp/outside"
+if ! tap_run 'make install DESTDIR=... works' \
+    $MAKE -C "$builddir" install DESTDIR="$root"; then
+    tap_done 1
+fi
+
+PKG_CONFIG_PATH=$root$libdir/pkgconfig
+PKG_CONFIG_SYSROOT_DIR=$root
+LD_LIBRARY_PATH=$root$libdir
+export PKG_CONFIG_PATH PKG_CONFIG_SYSROOT_DIR LD_LIBRARY_PATH
+
+if [ -z "$PKG_CONFIG" ]; then
+    tap_skip 'no pkg-config' 'sesqui.pc'
+    tap_done 1
+fi
+tap_run 'sesqui.pc is valid' "$PKG_CONFIG" --validate sesqui
+version=$("$PKG_CONFIG" --modversion sesqui)
+flags=$("$PKG_CONFIG" --cflags --libs sesqui)
+tap_ok $? "pkg-config knows sesqui $version"
+
+# Nothing of the source or build tree may be needed from here on.
+cp "$srcdir/tests/lint/consumer.c" "$srcdir/tests/lint/consumer.cc" \
+    "$tmp/outside"
+awk '/^```/ { if (on) exit; on = $0 ~ /^```c$/; next } on' \
+    "$srcdir/README.md" >"$tmp/outside/readme.c"
+cd "$tmp/outside" || exit 1
+
+# consume LANGUAGE COMPILER FILE: compile, link, run.
+consume() {
+    tap_run "$3 compiles and links as $1" $2 -std="$1" -Wall -Wextra \
+        -Wno-missing-field-initializers -Wpedantic -Werror $CFLAGS \
+        -o "$3.out" "$3" $flags -lm || return
+    tap_run "$3 as $1 runs" "./$3.out"
+    sed 's/^/# /' "$tmp/out"
+}
+
+consume c11 "$CC" consumer.c
+if [ -n "$CXX" ]; then
+    consume c++17 "$CXX" consumer.cc
+else
+    tap_skip 'no C++ compiler' 'consumer.cc as c++17'
+fi
+tap_ok "$(($(grep -c '' readme.c) < 10))" \
+    "README.md has an example in C: $(grep -c '' readme.c) lines"
+[ ! -s readme.c ] || consume c11 "$CC" readme.c
+
+if [ -x "$root$bindir/sesqui" ]; then
+    tap_run 'the installed sesqui lists its devices' \
+        "$root$bindir/sesqui" devices
+    readelf -d "$root$bindir/sesqui" | grep -E 'RPATH|RUNPATH' |
+        grep -v "\[$libdir\]" >"$tmp/out"
+    tap_empty 'the installed sesqui has no run path into the build tree'
+fi
+(cd "$root" && find . -type f ! -name '*.la' | LC_ALL=C sort) >"$tmp/installed"
+for f in ".$libdir/libsesqui.so.0.0.0" ".$libdir/pkgconfig/sesqui.pc"; do
+    grep -qxF "$f" "$tmp/installed"
+    tap_ok $? "$f is installed"
+done
+h=$(cd "$srcdir/include" && find . -name '*.h' | LC_ALL=C sort)
+i=$(cd "$root" && find . -path '*/include/*.h' | sed 's|.*/include/|./|' |
+    LC_ALL=C sort)
+[ "$h" = "$i" ]
+tap_ok $? 'every header of include/ is installed'
+tap_run 'make uninstall works' $MAKE -C "$builddir" uninstall DESTDIR="$root"
+find "$root" -type f >"$tmp/out"
+tap_empty 'make uninstall leaves nothing behind'
+tap_done 12

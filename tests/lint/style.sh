@@ -1,0 +1,142 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# style.sh - what a machine can check of how code looks here.
+
+. "${srcdir:-.}/tests/lint/tap.sh"
+
+cd "$srcdir" || exit 1
+dirs='include lib kernels backends tools examples tests doc'
+find $dirs -type f \( -name '*.[chk]' -o -name '*.comp' -o -name '*.cc' \) \
+    ! -path '*/.*' | LC_ALL=C sort >"$tmp/code"
+find $dirs m4 configure.ac Makefile.am build-aux/tally quickstart .ci/run \
+    -type f \( -name '*.[chk]' -o -name '*.comp' -o -name '*.cc' \
+    -o -name '*.sh' -o -name '*.mk' -o -name '*.am' -o -name '*.ac' \
+    -o -path 'm4/sesqui.m4' -o -name 'backend.m4' -o -name '*.in' \
+    -o -name '*.map' -o -name tally -o -name quickstart -o -name run \) \
+    ! -path '*/.libs/*' ! -path '*/.deps/*' | LC_ALL=C sort >"$tmp/text"
+grep -E '^(lib|backends)/' "$tmp/code" >"$tmp/lib"
+tap_ok "$(($(grep -c '' "$tmp/code") < 10))" \
+    "there is code to look at: $(grep -c '' "$tmp/code") files"
+
+# Code with comments and the contents of strings and characters blanked, in
+# $tmp/bare/, line for line: what a word means depends on where it stands.
+while read -r f; do
+    mkdir -p "$tmp/bare/${f%/*}"
+    awk '{
+        line = ""
+        n = length($0)
+        for (i = 1; i <= n; i++) {
+            c = substr($0, i, 1)
+            two = substr($0, i, 2)
+            if (comment) {
+                if (two == "*/") { comment = 0; i++ }
+            } else if (quote != "") {
+                if (c == "\\") i++
+                else if (c == quote) { quote = ""; line = line c }
+            } else if (two == "/*") {
+                comment = 1; i++
+            } else if (two == "//") {
+                break
+            } else {
+                if (c == "\"" || c == "\047") quote = c
+                line = line c
+            }
+        }
+        quote = ""
+        print line
+    }' "$f" >"$tmp/bare/$f"
+done <"$tmp/code"
+
+# in_code LIST PATTERN: matches in the blanked code, as file:line:text.
+in_code() {
+    (cd "$tmp/bare" && xargs grep -nE -- "$2" /dev/null) <"$1"
+}
+
+while read -r f; do
+    head -n 2 "$f" | grep -q 'SPDX-License-Identifier: Apache-2\.0' || echo "$f"
+done <"$tmp/text" >"$tmp/out"
+tap_empty 'every file begins with its SPDX line'
+
+while read -r f; do
+    sed -n '2,3p' "$f" | grep -qE "^(/\*|//) (.*/)?${f##*/} - " || echo "$f"
+done <"$tmp/code" >"$tmp/out"
+tap_empty 'every source says its name and what it is on its second line'
+
+in_code "$tmp/lib" \
+    '(^|[^a-z_.>])(abort|exit|_exit|_Exit|quick_exit|printf|puts|putchar|perror|vprintf) *\(' \
+    >"$tmp/out"
+tap_empty 'lib/ and backends/ never abort, exit or print'
+in_code "$tmp/lib" '(^|[^a-z_])(fprintf|fputs|fputc|fwrite|vfprintf)[ (]|stderr|stdout' |
+    grep -v '^lib/log\.c:' >"$tmp/out"
+tap_empty 'only lib/log.c writes to stderr, under SSQ_VERBOSE'
+in_code "$tmp/lib" '(^|[^a-z_.>])(malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign) *\(' |
+    grep -v '^lib/\(object\|alloc\|memory\|host\)\.c:' >"$tmp/out"
+tap_empty 'lib/ and backends/ allocate through the callbacks'
+in_code "$tmp/lib" '(^|[^a-z_])(sprintf|strcpy|strcat|gets|alloca|strtok|rand|srand|setenv|system) *\(' \
+    >"$tmp/out"
+tap_empty 'lib/ and backends/ call no unbounded or shared-state function'
+in_code "$tmp/lib" '__attribute__ *\(\( *(constructor|destructor|weak)|__int128|typeof|__builtin_' \
+    >"$tmp/out"
+tap_empty 'lib/ and backends/ have no constructor, weak symbol or extension'
+in_code "$tmp/code" '__(DATE|TIME|TIMESTAMP)__|^ *# *if 0|march=native' \
+    >"$tmp/out"
+tap_empty 'no time of build, no #if 0, no -march=native'
+xargs grep -nE '(TODO|FIXME|XXX|HACK)' /dev/null <"$tmp/code" |
+    grep -v '^tests/lint/' >"$tmp/out"
+tap_empty 'no TODO, FIXME, XXX or HACK'
+
+while read -r f; do
+    n=$(grep -c '' "$f")
+    [ "$n" -le 800 ] || echo "$f: $n lines"
+done <"$tmp/code" >"$tmp/out"
+tap_empty 'no source is longer than 800 lines'
+xargs awk 'length($0) > 80 { print FILENAME ":" FNR ": " length($0) }' \
+    <"$tmp/code" >"$tmp/out"
+tap_empty 'no line of code is longer than 80 columns'
+xargs awk '/[ \t\r]$/ { print FILENAME ":" FNR }' <"$tmp/text" >"$tmp/out"
+tap_empty 'no line ends in blanks or a carriage return'
+xargs grep -n "$(printf '\t')" /dev/null <"$tmp/code" >"$tmp/out"
+tap_empty 'no tabs in code'
+
+# A function of more than 60 lines; a table (ends in "};") may be long.
+(cd "$tmp/bare" && xargs awk '
+    FNR == 1 { start = 0 }
+    /^{/ { start = FNR }
+    /^}/ {
+        if (start && FNR - start > 61)
+            print FILENAME ":" start ": " FNR - start - 1 " lines"
+        start = 0
+    }') <"$tmp/code" | grep -v '^kernels/' >"$tmp/out"
+tap_empty 'no function is longer than 60 lines'
+
+# The arrows of the design: who may include whom.
+in_code "$tmp/code" '^# *include' >"$tmp/includes.bare"
+xargs grep -nE '^# *include *["<]' /dev/null <"$tmp/code" >"$tmp/includes"
+grep -E '^include/' "$tmp/includes" |
+    grep -vE '<(sesqui(/[a-z0-9_/]+)?\.h|std(def|int|bool)\.h)>' >"$tmp/out"
+tap_empty 'public headers include public headers, stddef, stdint and stdbool'
+grep -E '^lib/' "$tmp/includes" | grep -E '["<](backends|tools|tests|examples)/' \
+    >"$tmp/out"
+tap_empty 'lib/ includes nothing of backends, tools, tests or examples'
+grep -E '^backends/' "$tmp/includes" |
+    awk -F: '{
+        split($1, mine, "/")
+        if (match($3, /backends\/[a-z]+/)) {
+            theirs = substr($3, RSTART + 9, RLENGTH - 9)
+            # guard is the reference with other manners.
+            if (theirs != mine[2] && !(mine[2] == "guard" && theirs == "reference"))
+                print
+        }
+        if ($3 ~ /["<](tools|tests|examples)\//)
+            print
+    }' >"$tmp/out"
+tap_empty 'no backend includes another; guard may include reference'
+grep -E '^examples/' "$tmp/includes" | grep -E '["<](lib|backends|kernels|tests)/' \
+    >"$tmp/out"
+tap_empty 'the examples use the public API only'
+
+for f in tests/lint/*.sh tests/*/*.sh build-aux/tally quickstart; do
+    sh -n "$f" 2>&1 || echo "$f"
+done >"$tmp/out"
+tap_empty 'the shell scripts parse'
+tap_done 18

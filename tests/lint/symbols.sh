@@ -1,0 +1,63 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# symbols.sh - libsesqui.so exports what the headers declare, all of it at
+# version SSQ_0, and needs nothing but libc, libm and libdl.
+#
+# The names are also recorded in tests/lint/symbols.txt, so that one that
+# disappears is noticed. After adding a function, from the build directory:
+#     make update-symbols
+
+. "${srcdir:-.}/tests/lint/tap.sh"
+
+so=$builddir/.libs/libsesqui.so
+recorded=$srcdir/tests/lint/symbols.txt
+
+# Of each default-visibility declaration, the first name before a parenthesis.
+printf '#include <sesqui.h>\n' >"$tmp/all.c"
+$CC -std=c11 -E -P -I"$srcdir/include" "$tmp/all.c" | tr '\n' ' ' |
+    awk '{
+        n = split($0, part, /visibility\("default"\)/)
+        for (i = 2; i <= n; i++)
+            if (match(part[i], /ssq_[a-z0-9_]+ *\(/)) {
+                name = substr(part[i], RSTART, RLENGTH)
+                sub(/ *\($/, "", name)
+                print name
+            }
+    }' | LC_ALL=C sort -u >"$tmp/declared"
+$NM -D --defined-only "$so" | awk '{ print $NF }' | grep -v '^SSQ_0$' |
+    LC_ALL=C sort -u >"$tmp/versioned"
+sed 's/@.*//' "$tmp/versioned" >"$tmp/exported"
+
+if [ "${1-}" = --update ]; then
+    cp "$tmp/exported" "$recorded"
+    exit
+fi
+
+n=$(grep -c '' "$tmp/exported")
+tap_ok "$((n < 1))" "libsesqui.so exports functions: $n"
+grep -v '@@SSQ_0$' "$tmp/versioned" >"$tmp/out"
+tap_empty 'every exported name has the version SSQ_0'
+grep -v '^ssq_[a-z0-9_]*$' "$tmp/exported" >"$tmp/out"
+tap_empty 'every exported name begins with ssq_'
+LC_ALL=C comm -13 "$tmp/declared" "$tmp/exported" >"$tmp/out"
+tap_empty 'every exported name is declared in include/'
+LC_ALL=C comm -23 "$tmp/declared" "$tmp/exported" >"$tmp/out"
+tap_empty 'every function declared in include/ is exported'
+diff "$recorded" "$tmp/exported" >"$tmp/out" 2>&1
+tap_empty 'the exported names are those of symbols.txt (make update-symbols)'
+
+readelf -d "$so" >"$tmp/dynamic"
+grep -q 'SONAME.*\[libsesqui\.so\.0\]' "$tmp/dynamic"
+tap_ok $? 'the SONAME is libsesqui.so.0'
+sed -n 's/.*(NEEDED).*\[\(.*\)\]/\1/p' "$tmp/dynamic" |
+    grep -Ev '^(libc|libm|libdl|libpthread|ld-linux[-_a-z0-9]*)\.so\.' \
+        >"$tmp/out"
+tap_empty 'libsesqui.so needs only the libraries of libc'
+grep -E 'RPATH|RUNPATH|TEXTREL' "$tmp/dynamic" >"$tmp/out"
+tap_empty 'libsesqui.so has no run path and no text relocations'
+grep -E '^ssq_' "$tmp/declared" | while read -r name; do
+    grep -rq "$name" "$srcdir/tests" "$srcdir/tools" "$srcdir/examples" \
+        --include='*.c' --include='*.h' --include='*.sh' || echo "$name"
+done >"$tmp/out"
+tap_empty 'every public function is called by a test, a tool or an example'
+tap_done 10

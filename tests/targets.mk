@@ -1,0 +1,127 @@
+# SPDX-License-Identifier: Apache-2.0
+# targets.mk - the long checks: sanitizers, valgrind, coverage, full sweeps.
+#
+# Each builds in a directory of its own below this one and ends with the line
+# "N passed, N failed, N skipped".
+
+# Programs and scripts that run the library; tests/lint looks at the build.
+run_tests = $(filter-out tests/lint/%.sh,$(TESTS))
+valgrind_tests = $(filter-out $(slow_tests),$(run_tests))
+
+# tally: the sum of the last make check.
+tally:
+	@$(SHELL) $(top_srcdir)/build-aux/tally --failures $(TEST_LOGS)
+
+# times: how long each test took, longest first.
+times:
+	@for log in $(TEST_LOGS); do \
+		sed -n "s|^# \\([0-9.]*\\) seconds.*|\\1 s  $${log%.log}|p" $$log | \
+			tail -n 1; \
+	done | sort -rn
+
+# $(call variant,DIRECTORY,CONFIGURE ARGUMENTS): configure, build the tests.
+# A compiler cache in CC, the user's LDFLAGS and so on are kept.
+variant = $(MKDIR_P) $(1) && cd $(1) && \
+	{ test -f Makefile || $(abs_top_srcdir)/configure --quiet \
+		CC='$(CC)' CXX='$(CXX)' LDFLAGS='$(LDFLAGS)' $(2); } && \
+	$(MAKE) all && $(MAKE) check TESTS=
+
+# $(call run_in,TESTS,MORE): run them there and sum up; make's own status says
+# no more than the sum does.
+run_in = { $(MAKE) check TESTS="$(strip $(1))" $(2) >check.out || :; \
+	$(SHELL) $(abs_top_srcdir)/build-aux/tally --failures \
+		$(patsubst %.sh.log,%.log,$(patsubst %,%.log,$(1))); }
+
+asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
+	-fsanitize=address,undefined,float-cast-overflow
+tsan_flags = -g -O1 -fno-omit-frame-pointer -fsanitize=thread
+
+check-sanitize:
+	$(MAKE) check-asan
+	$(MAKE) check-tsan
+
+check-asan:
+	+$(call variant,variant-asan,CFLAGS='$(asan_flags)' --enable-debug)
+	+cd variant-asan && \
+	ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
+	UBSAN_OPTIONS=print_stacktrace=1 && \
+	export ASAN_OPTIONS UBSAN_OPTIONS && $(call run_in,$(run_tests))
+
+# TSan of gcc 12 cannot live with 32 bits of address randomisation.
+check-tsan:
+	@test -n '$(strip $(thread_tests))' || \
+		{ echo 'thread_tests is empty: nothing to run' >&2; exit 1; }
+	+$(call variant,variant-tsan,CFLAGS='$(tsan_flags)' --enable-debug)
+	cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 && \
+	export TSAN_OPTIONS && \
+	fixed='setarch -R' && { $$fixed true 2>/dev/null || fixed=; } && \
+	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed")
+
+check-valgrind: all
+	$(MAKE) check TESTS=
+	$(MKDIR_P) variant-valgrind
+	@failed=0; logs=; for t in $(valgrind_tests); do \
+		$(call run_one,variant-valgrind,$$t,\
+		$(LIBTOOL) --mode=execute valgrind --quiet --error-exitcode=99 \
+		--leak-check=full --errors-for-leak-kinds=definite \
+		--child-silent-after-fork=yes); done; \
+	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
+
+check-full: all
+	@test -n '$(strip $(full_tests))' || \
+		{ echo 'full_tests is empty: nothing to run' >&2; exit 1; }
+	$(MAKE) $(full_tests:%=%$(EXEEXT))
+	$(MKDIR_P) variant-full
+	@SSQ_TEST_FULL=1; export SSQ_TEST_FULL; logs=; \
+	for t in $(full_tests); do $(call run_one,variant-full,$$t,); done; \
+	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
+
+# $(call run_one,DIRECTORY,TEST,PREFIX): run a test of this directory under the
+# driver, outside make check; adds to $logs.
+run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
+	$(MKDIR_P) `dirname $$log`; rm -f $$log $(1)/$(2).trs; echo "  RUN      $(2)"; \
+	case $(2) in *.sh) prefix='$(SHELL)'; file='$(abs_top_srcdir)'/$(2);; \
+	*) prefix='$(3)'; file=./$(2);; esac; \
+	( $(AM_TESTS_ENVIRONMENT) $(tap_driver) --test-name $(2) \
+		--log-file $$log --trs-file $(1)/$(2).trs --color-tests no \
+		--enable-hard-errors yes --expect-failure no \
+		-- $$prefix $$file >/dev/null ) || :
+
+# The children of traps must write their counts: see SSQ_COVERAGE in tap.h.
+check-coverage:
+	+$(call variant,variant-coverage,CFLAGS='-g -O0 --coverage' \
+		CPPFLAGS=-DSSQ_COVERAGE PATH_CFLAGS=)
+	+cd variant-coverage && find . -name '*.gcda' -exec rm -f {} + && \
+		$(call run_in,$(run_tests))
+	cd variant-coverage && gcovr --root '$(abs_top_srcdir)' \
+		--filter '$(abs_top_srcdir)/lib/' \
+		--exclude-unreachable-branches --exclude-throw-branches \
+		--txt lines.txt --print-summary . && cat lines.txt && \
+	gcovr --root '$(abs_top_srcdir)' --filter '$(abs_top_srcdir)/lib/' \
+		--exclude-unreachable-branches --exclude-throw-branches \
+		--txt branches.txt --branches . && cat branches.txt
+
+# Two builds of the tarball in different places give the same bytes.
+check-reproducible: dist
+	$(SHELL) $(top_srcdir)/tests/lint/reproducible.sh \
+		'$(abs_builddir)/$(distdir).tar.gz' '$(abs_builddir)'
+
+clean-local:
+	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
+		variant-coverage reproducible consumer
+
+# After adding a public function.
+update-symbols: all
+	srcdir='$(srcdir)' builddir=. CC='$(CC)' NM='$(NM)' \
+		$(SHELL) $(srcdir)/tests/lint/symbols.sh --update
+
+# For quickstart: the logs of make check.
+print-logs:
+	@echo $(TEST_LOGS)
+
+# For tests/lint/dist.sh.
+print-distfiles:
+	@for f in $(DISTFILES); do echo "$$f"; done
+
+.PHONY: tally times update-symbols check-sanitize check-asan check-tsan check-valgrind check-full \
+	check-coverage check-reproducible print-logs print-distfiles
