@@ -7,6 +7,8 @@
 include_HEADERS = include/sesqui.h
 sesquidir = $(includedir)/sesqui
 sesqui_HEADERS =
+sesquiopsdir = $(sesquidir)/ops
+sesquiops_HEADERS =
 
 core_sources = \
 	lib/version.c

@@ -104,8 +104,8 @@ TAP_PRINTF(1, 2) static inline void tap_diag(const char *fmt, ...)
     }
 }
 
-TAP_PRINTF(2, 0) static inline void tap_result(bool ok, const char *fmt,
-                                               va_list args)
+TAP_PRINTF(2, 0)
+static inline void tap_result(bool ok, const char *fmt, va_list args)
 {
     tap_begin();
     tap.cases++;

@@ -52,7 +52,7 @@ check-tsan:
 	@test -n '$(strip $(thread_tests))' || \
 		{ echo 'thread_tests is empty: nothing to run' >&2; exit 1; }
 	+$(call variant,variant-tsan,CFLAGS='$(tsan_flags)' --enable-debug)
-	cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 && \
+	+cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 && \
 	export TSAN_OPTIONS && \
 	fixed='setarch -R' && { $$fixed true 2>/dev/null || fixed=; } && \
 	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed")
@@ -91,15 +91,16 @@ run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
 check-coverage:
 	+$(call variant,variant-coverage,CFLAGS='-g -O0 --coverage' \
 		CPPFLAGS=-DSSQ_COVERAGE PATH_CFLAGS=)
-	+cd variant-coverage && find . -name '*.gcda' -exec rm -f {} + && \
+	+cd variant-coverage && rm -f *conftest.gc* && \
+		find . -name '*.gcda' -exec rm -f {} + && \
 		$(call run_in,$(run_tests))
-	cd variant-coverage && gcovr --root '$(abs_top_srcdir)' \
-		--filter '$(abs_top_srcdir)/lib/' \
+	cd variant-coverage && top=`cd '$(abs_top_srcdir)' && pwd -P` && \
+	report() { gcovr --root "$$top" --filter "$$top/lib/" \
 		--exclude-unreachable-branches --exclude-throw-branches \
-		--txt lines.txt --print-summary . && cat lines.txt && \
-	gcovr --root '$(abs_top_srcdir)' --filter '$(abs_top_srcdir)/lib/' \
-		--exclude-unreachable-branches --exclude-throw-branches \
-		--txt branches.txt --branches . && cat branches.txt
+		"$$@" .; } && \
+	report --txt lines.txt && cat lines.txt && \
+	report --txt branches.txt --branches && cat branches.txt && \
+	report --print-summary --txt /dev/null
 
 # Two builds of the tarball in different places give the same bytes.
 check-reproducible: dist
