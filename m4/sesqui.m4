@@ -7,7 +7,7 @@ AC_DEFUN([SSQ_CFLAG], [
     AS_VAR_PUSHDEF([ssq_cache], [ssq_cv_cflag_$2])
     AC_CACHE_CHECK([whether $CC accepts $2], [ssq_cache], [
         ssq_saved_CFLAGS=$CFLAGS
-        CFLAGS="$CFLAGS -Werror $2"
+        CFLAGS="$CFLAGS $$1 -Werror $2"
         AC_COMPILE_IFELSE([AC_LANG_SOURCE([int ssq_probe = 0;])],
             [AS_VAR_SET([ssq_cache], [yes])],
             [AS_VAR_SET([ssq_cache], [no])])
@@ -50,7 +50,16 @@ AC_DEFUN([SSQ_OWN_FLAGS], [
 
 # SSQ_CHECK_NUMBERS: refuse compilers and CFLAGS that change float32 results.
 AC_DEFUN([SSQ_CHECK_NUMBERS], [
-    AC_MSG_CHECKING([whether float arithmetic is float arithmetic])
+    # At link time these also add start-up code that flushes subnormals in the
+    # whole process, whatever is said about them later.
+    AS_CASE([" $CFLAGS $LDFLAGS "],
+        [*" -Ofast "*|*" -ffast-math "*|*" -funsafe-math-optimizations "*],
+        [AC_MSG_ERROR([-Ofast, -ffast-math and -funsafe-math-optimizations
+            change results: remove them from CFLAGS and LDFLAGS])],
+        [*" -ffp-contract=fast "*|*" -ffp-contract=on "*],
+        [AC_MSG_ERROR([-ffp-contract=on and =fast fuse multiply and add, which
+            changes results: remove them from CFLAGS])])
+    AC_MSG_CHECKING([whether float arithmetic is done in float])
     ssq_saved_CFLAGS=$CFLAGS
     CFLAGS="$OWN_CFLAGS $CFLAGS"
     AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
@@ -61,19 +70,13 @@ AC_DEFUN([SSQ_CHECK_NUMBERS], [
         #if FLT_EVAL_METHOD != 0
         #error excess precision
         #endif
-        typedef char four_bytes[sizeof(float) == 4 ? 1 : -1];
-        four_bytes ssq_probe;
+        extern int ssq_probe[sizeof(float) == 4 ? 1 : -1];
         ]])],
         [AC_MSG_RESULT([yes])],
         [AC_MSG_RESULT([no])
-         AC_MSG_ERROR([float32 results would depend on the compiler: remove
-            -ffast-math, -Ofast or x87 arithmetic (-msse2 -mfpmath=sse) from
-            CFLAGS '$CFLAGS'])])
+         AC_MSG_ERROR([float32 results would depend on the compiler; for x87
+            arithmetic, add -msse2 -mfpmath=sse to CFLAGS])])
     CFLAGS=$ssq_saved_CFLAGS
-    AS_CASE([" $CFLAGS "],
-        [*" -ffp-contract=fast "*|*" -ffp-contract=on "*],
-        [AC_MSG_ERROR([CFLAGS '$CFLAGS' allow contraction to fused
-            multiply-add, which changes results])])
 ])
 
 # SSQ_CHECK_LIB(NAME, UPPER, HEADER, FUNCTION, LIBRARY, MORE, PACKAGE)

@@ -45,7 +45,7 @@ check-asan:
 	+cd variant-asan && \
 	ASAN_OPTIONS=detect_stack_use_after_return=1:allocator_may_return_null=1 \
 	UBSAN_OPTIONS=print_stacktrace=1 && \
-	export ASAN_OPTIONS UBSAN_OPTIONS && $(call run_in,$(run_tests))
+	export ASAN_OPTIONS UBSAN_OPTIONS && $(call run_in,$(run_tests),TEST_TIMEOUT=3600)
 
 # TSan of gcc 12 cannot live with 32 bits of address randomisation.
 check-tsan:
@@ -55,7 +55,7 @@ check-tsan:
 	+cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 && \
 	export TSAN_OPTIONS && \
 	fixed='setarch -R' && { $$fixed true 2>/dev/null || fixed=; } && \
-	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed")
+	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed timeout 3600")
 
 check-valgrind: all
 	$(MAKE) check TESTS=
@@ -93,7 +93,7 @@ check-coverage:
 		CPPFLAGS=-DSSQ_COVERAGE PATH_CFLAGS=)
 	+cd variant-coverage && rm -f *conftest.gc* && \
 		find . -name '*.gcda' -exec rm -f {} + && \
-		$(call run_in,$(run_tests))
+		$(call run_in,$(run_tests),TEST_TIMEOUT=3600)
 	cd variant-coverage && top=`cd '$(abs_top_srcdir)' && pwd -P` && \
 	report() { gcovr --root "$$top" --filter "$$top/lib/" \
 		--exclude-unreachable-branches --exclude-throw-branches \

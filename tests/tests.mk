@@ -15,7 +15,10 @@ tap_driver = env AM_TAP_AWK='$(AWK)' $(SHELL) \
 	$(top_srcdir)/build-aux/tap-driver.sh --merge
 LOG_DRIVER = $(tap_driver)
 SH_LOG_DRIVER = $(tap_driver)
-SH_LOG_COMPILER = $(SHELL)
+# A test that hangs is an error after this many seconds.
+TEST_TIMEOUT = 900
+LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT)
+SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 
 # A test needs no home, no network and no device. ccache would need a home.
 AM_TESTS_ENVIRONMENT = \
