@@ -1,4 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # kernels.mk - device code and the headers it shares with the host.
 
-EXTRA_DIST +=
+EXTRA_DIST += kernels/dialect.h kernels/scalar.h kernels/scalar_bits.h \
+	kernels/scalar_cast.h kernels/scalar_div.h kernels/scalar_erf.h \
+	kernels/scalar_exp.h kernels/scalar_log.h kernels/scalar_pair.h \
+	kernels/scalar_random.h kernels/scalar_sigmoid.h kernels/scalar_trig.h

@@ -1,0 +1,261 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dialect.h - what makes one text OpenCL C 1.2, CUDA, Vulkan GLSL and plain C.
+ *
+ * Rules for the text: no pointers, no C casts (F32(), U32()), no helper that
+ * takes a buffer, no struct literals, one return value per function, bool
+ * conditions, u suffixes, no 64-bit integers, no hexadecimal floats, no name
+ * that is reserved in any language (half, input, output, buffer, shared,
+ * kernel, sample, ...), no identifier with two underscores, one kernel per
+ * compile. WG is the size of a work-group; the C dialect runs one "thread",
+ * so there it is 1 and barriers vanish.
+ *
+ * Exact by default: a product and a sum are rounded separately. The pragma
+ * does it in OpenCL and in C with clang; GLSL needs `precise` on every float
+ * that is computed: declare locals EXACT, FN marks what functions return. The
+ * others need a flag: gcc and clang's CUDA -ffp-contract=off, nvcc and NVRTC
+ * -fmad=false. FMA() is fused, by name.
+ *
+ * A native division or square root that is not known to be correctly rounded
+ * is a seed for the code in scalar_div.h; NATIVE_EXACT_DIV says it is known
+ * (always in C and CUDA; OpenCL hosts that pass
+ * -cl-fp32-correctly-rounded-divide-sqrt may pass -DNATIVE_EXACT_DIV). */
+
+#ifndef SSQ_KERNELS_DIALECT_H
+#define SSQ_KERNELS_DIALECT_H
+
+#if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
+/* OpenCL C. clang -x cl defines only the second of the two names. */
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef ushort u16;
+#define FN static inline
+#define ARGS(T, F)                                                             \
+    typedef struct {                                                           \
+        F                                                                      \
+    } T;
+#define KERNEL(N) kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void N(
+#define BUF_RO(B, T, N) global const T *restrict N
+#define BUF_RW(B, T, N) global T *restrict N
+#define SEP             ,
+#define PUSH(T)         T pc
+#define ENDARGS )                                                              \
+    {
+#define SHARED(T, N, C) local T N[C];
+#define BODY
+#define END            }
+#define BARRIER()      barrier(CLK_LOCAL_MEM_FENCE)
+#define LOCAL_ID       ((u32)get_local_id(0))
+#define GROUP_ID       ((u32)get_group_id(0))
+#define GLOBAL_ID      ((u32)get_global_id(0))
+#define GLOBAL_SIZE    ((u32)get_global_size(0))
+#define F32(x)         ((float)(x))
+#define U32(x)         ((u32)(x))
+#define U16(x)         ((u16)(x))
+#define AS_U32(x)      as_uint(x)
+#define AS_F32(x)      as_float(x)
+#define FMA(a, b, c)   fma(a, b, c)
+#define NATIVE_SQRT(x) sqrt(x)
+
+#elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
+/* CUDA: nvcc, NVRTC, or clang without any header (-nocudainc). Division and
+ * square root name their rounding: no -use_fast_math can change them. */
+typedef unsigned int u32;
+typedef unsigned short u16;
+#define ARGS(T, F)                                                             \
+    struct T {                                                                 \
+        F                                                                      \
+    };
+#define BUF_RO(B, T, N) const T *__restrict__ N
+#define BUF_RW(B, T, N) T *__restrict__ N
+#define SEP             ,
+#define PUSH(T)         const T pc
+#define ENDARGS )                                                              \
+    {
+#define BODY
+#define END }
+#if defined(__clang__) && !defined(__CUDACC__)
+#define FN static __attribute__((device)) inline
+#define KERNEL(N)                                                              \
+    extern "C" __attribute__((global)) __attribute__((launch_bounds(WG))) void \
+    N(
+#define SHARED(T, N, C) static __attribute__((shared)) T N[C];
+#define BARRIER()       __syncthreads()
+#define LOCAL_ID        U32(__nvvm_read_ptx_sreg_tid_x())
+#define GROUP_ID        U32(__nvvm_read_ptx_sreg_ctaid_x())
+#define GROUP_COUNT     U32(__nvvm_read_ptx_sreg_nctaid_x())
+#define AS_U32(x)       __builtin_bit_cast(u32, F32(x))
+#define AS_F32(x)       __builtin_bit_cast(float, U32(x))
+#define FMA(a, b, c)    __builtin_fmaf(a, b, c)
+#else
+#define FN static __device__ inline
+#define KERNEL(N) extern "C" __global__ void __launch_bounds__(WG) N(
+#define SHARED(T, N, C) __shared__ T N[C];
+#define BARRIER()       __syncthreads()
+#define LOCAL_ID        U32(threadIdx.x)
+#define GROUP_ID        U32(blockIdx.x)
+#define GROUP_COUNT     U32(gridDim.x)
+#define AS_U32(x)       __float_as_uint(x)
+#define AS_F32(x)       __uint_as_float(x)
+#define FMA(a, b, c)    fmaf(a, b, c)
+#endif
+#define GLOBAL_ID        (GROUP_ID * U32(WG) + LOCAL_ID)
+#define GLOBAL_SIZE      (GROUP_COUNT * U32(WG))
+#define F32(x)           ((float)(x))
+#define U32(x)           ((u32)(x))
+#define U16(x)           ((u16)(x))
+#define NATIVE_EXACT_DIV 1
+FN float native_div(float a, float b)
+{
+    float q;
+    asm("div.rn.f32 %0, %1, %2;" : "=f"(q) : "f"(a), "f"(b));
+    return q;
+}
+FN float native_sqrt(float x)
+{
+    float s;
+    asm("sqrt.rn.f32 %0, %1;" : "=f"(s) : "f"(x));
+    return s;
+}
+#define NATIVE_DIV(a, b) native_div(a, b)
+#define NATIVE_SQRT(x)   native_sqrt(x)
+
+#elif defined(VULKAN)
+/* GLSL 4.50 for Vulkan: glslc -std=450core. Where the device has the
+ * float controls, the host asks for variants built with the SPIRV_ macros. */
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#ifndef WG
+#define WG 256
+#endif
+layout(local_size_x = WG) in;
+#if defined(SPIRV_DENORM_PRESERVE) || defined(SPIRV_NAN_PRESERVE) ||           \
+    defined(SPIRV_ROUND_EVEN)
+#extension GL_EXT_spirv_intrinsics : require
+#endif
+#ifdef SPIRV_DENORM_PRESERVE /* DenormPreserve, for 32 bits */
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
+                     capabilities = [4464], 4459, 32);
+#endif
+#ifdef SPIRV_NAN_PRESERVE /* SignedZeroInfNanPreserve */
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
+                     capabilities = [4466], 4461, 32);
+#endif
+#ifdef SPIRV_ROUND_EVEN /* RoundingModeRTE */
+spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
+                     capabilities = [4467], 4462, 32);
+#endif
+#define u32        uint
+#define u16        uint16_t
+#define EXACT      precise
+#define FN         precise
+#define ARGS(T, F) layout(push_constant) uniform T{F} pc;
+#define KERNEL(N)
+#define BUF_RO(B, T, N)                                                        \
+    layout(std430, set = 0, binding = B) readonly buffer Buf##B                \
+    {                                                                          \
+        T N[];                                                                 \
+    };
+#define BUF_RW(B, T, N)                                                        \
+    layout(std430, set = 0, binding = B) buffer Buf##B                         \
+    {                                                                          \
+        T N[];                                                                 \
+    };
+#define SEP
+#define PUSH(T)
+#define ENDARGS
+#define SHARED(T, N, C) shared T N[C];
+#define BODY                                                                   \
+    void main()                                                                \
+    {
+#define END            }
+#define BARRIER()      barrier()
+#define LOCAL_ID       gl_LocalInvocationID.x
+#define GROUP_ID       gl_WorkGroupID.x
+#define GLOBAL_ID      gl_GlobalInvocationID.x
+#define GLOBAL_SIZE    (gl_NumWorkGroups.x * uint(WG))
+#define F32(x)         float(x)
+#define U32(x)         uint(x)
+#define U16(x)         uint16_t(x)
+#define AS_U32(x)      floatBitsToUint(x)
+#define AS_F32(x)      uintBitsToFloat(x)
+#define FMA(a, b, c)   fma(a, b, c)
+#define NATIVE_SQRT(x) sqrt(x)
+
+#else
+/* Plain C. */
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef __FAST_MATH__
+#error "-ffast-math breaks the promised bits: compile without it"
+#endif
+#if !defined(FLT_EVAL_METHOD) || FLT_EVAL_METHOD != 0
+#error "float expressions must be evaluated in float: FLT_EVAL_METHOD is not 0"
+#endif
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+#ifndef WG
+#define WG 1
+#elif WG != 1
+#error "the C dialect runs one thread: compile with -DWG=1"
+#endif
+typedef uint32_t u32;
+typedef uint16_t u16;
+#define FN static inline
+#define ARGS(T, F)                                                             \
+    typedef struct {                                                           \
+        F                                                                      \
+    } T;
+#define KERNEL(N) void N(
+#define BUF_RO(B, T, N) const T *restrict N
+#define BUF_RW(B, T, N) T *restrict N
+#define SEP             ,
+#define PUSH(T)         T pc
+#define ENDARGS )                                                              \
+    {
+#define SHARED(T, N, C) T N[C];
+#define BODY
+#define END              }
+#define BARRIER()        ((void)0)
+#define LOCAL_ID         0u
+#define GROUP_ID         0u
+#define GLOBAL_ID        0u
+#define GLOBAL_SIZE      1u
+#define F32(x)           ((float)(x))
+#define U32(x)           ((u32)(x))
+#define U16(x)           ((u16)(x))
+FN u32 AS_U32(float x)
+{
+    u32 u;
+
+    memcpy(&u, &x, sizeof(u));
+    return u;
+}
+FN float AS_F32(u32 u)
+{
+    float x;
+
+    memcpy(&x, &u, sizeof(x));
+    return x;
+}
+#define FMA(a, b, c)     fmaf(a, b, c)
+#define NATIVE_EXACT_DIV 1
+#define NATIVE_SQRT(x)   sqrtf(x)
+#endif
+
+#ifndef WG
+#define WG 256
+#endif
+#ifndef EXACT
+#define EXACT
+#endif
+#ifndef NATIVE_DIV
+#define NATIVE_DIV(a, b) ((a) / (b))
+#endif
+/* Rounded twice; say FMA only where DESIGN 6 allows fewer equal bits. */
+#define MAD(a, b, c) ((a) * (b) + (c))
+
+#endif

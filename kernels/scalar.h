@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scalar.h - the scalar arithmetic of the whole library, written once.
+ *
+ * Only float32 + - * (never contracted), u32 operations, and division and
+ * square root rounded correctly: equal inputs give equal bits in C, OpenCL,
+ * CUDA and Vulkan wherever float32 subnormals are kept. No libm, no fused
+ * multiply-add, no native transcendental, no 64-bit integers.
+ *
+ * Accuracy, tested against long double and MPFR: at most 1 ulp off for every
+ * function below except s_elu and s_elu_grad (1.5 ulp), random_normal and
+ * random_truncated_normal (4 ulp); at most 1 ulp after rounding to 16 bits for
+ * all 65,536 inputs. The polynomials come from tests/scalar/polynomials.py.
+ *
+ * NaN: a NaN argument comes back quiet with its sign and payload; a NaN made
+ * from other values is 0x7fc00000. */
+
+#ifndef SSQ_KERNELS_SCALAR_H
+#define SSQ_KERNELS_SCALAR_H
+
+#include "dialect.h"
+
+#include "scalar_bits.h"
+#include "scalar_cast.h"
+#include "scalar_div.h"
+#include "scalar_pair.h"
+#include "scalar_exp.h"
+#include "scalar_log.h"
+#include "scalar_trig.h"
+#include "scalar_sigmoid.h"
+#include "scalar_erf.h"
+#include "scalar_random.h"
+
+#endif

@@ -1,0 +1,120 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scalar_random.h - Philox4x32-10 and the distributions made from one word.
+ *
+ * Salmon, Moraes, Dror, Shaw, "Parallel random numbers: as easy as 1, 2, 3",
+ * SC 2011. A counter generator: what element i of tensor t gets in step s does
+ * not depend on the launch. */
+
+#ifndef SSQ_KERNELS_SCALAR_RANDOM_H
+#define SSQ_KERNELS_SCALAR_RANDOM_H
+
+#include "scalar_log.h"
+
+/* Ten rounds in place on the counter; the key is kept. */
+#define PHILOX(c0, c1, c2, c3, k0, k1)                                         \
+    {                                                                          \
+        u32 ph_k0 = k0;                                                        \
+        u32 ph_k1 = k1;                                                        \
+        for (u32 ph_i = 0u; ph_i < 10u; ph_i++) {                              \
+            u32 ph_h0 = u32_mul_high(0xd2511f53u, c0);                         \
+            u32 ph_l0 = 0xd2511f53u * (c0);                                    \
+            u32 ph_h1 = u32_mul_high(0xcd9e8d57u, c2);                         \
+            u32 ph_l1 = 0xcd9e8d57u * (c2);                                    \
+            c0 = ph_h1 ^ (c1) ^ ph_k0;                                         \
+            c1 = ph_l1;                                                        \
+            c2 = ph_h0 ^ (c3) ^ ph_k1;                                         \
+            c3 = ph_l0;                                                        \
+            ph_k0 += 0x9e3779b9u;                                              \
+            ph_k1 += 0xbb67ae85u;                                              \
+        }                                                                      \
+    }
+
+/* The random word of one element: word index & 3 of block index >> 2. */
+FN u32 random_u32(u32 k0, u32 k1, u32 step, u32 tensor, u32 index_lo,
+                  u32 index_hi)
+{
+    u32 c0 = (index_lo >> 2u) | (index_hi << 30u);
+    u32 c1 = index_hi >> 2u;
+    u32 c2 = tensor;
+    u32 c3 = step;
+    u32 word = index_lo & 3u;
+
+    PHILOX(c0, c1, c2, c3, k0, k1)
+    if (word == 0u)
+        return c0;
+    if (word == 1u)
+        return c1;
+    return word == 2u ? c2 : c3;
+}
+
+/* One of the 2^24 multiples of 2^-24 in [0, 1). */
+FN float random_uniform(u32 r)
+{
+    return F32(r >> 8u) * 5.9604645e-8f;
+}
+
+/* How many standard deviations leave p on one side, q = 1/2 - p: q times a
+ * polynomial in w = -log(4 p (1 - p)), as Giles does it (GPU Computing Gems,
+ * Jade edition, 2012, ch. 10), fitted anew down to p = 2^-33. */
+FN float normal_quantile(float p, float q)
+{
+    EXACT float w = s_neg(s_log(4.0f * p * (1.0f - p)));
+    EXACT float y;
+
+    if (w < 5.0f) {
+        w = w - 2.5f;
+        y = 1.2299052e-9f;
+        y = y * w - 2.4944278e-8f;
+        y = y * w + 4.6645297e-8f;
+        y = y * w + 1.3198561e-6f;
+        y = y * w - 9.690759e-6f;
+        y = y * w - 1.4046319e-5f;
+        y = y * w + 0.00061734376f;
+        y = y * w - 0.00354327f;
+        y = y * w - 0.011815259f;
+        y = y * w + 0.69760406f;
+        y = y * w + 4.246627f;
+    } else {
+        w = s_sqrt(w) - 3.375f;
+        y = 1.5352001e-5f;
+        y = y * w - 7.259045e-5f;
+        y = y * w + 8.8664834e-5f;
+        y = y * w + 0.0001771446f;
+        y = y * w - 0.0008743414f;
+        y = y * w + 0.0018942741f;
+        y = y * w - 0.0030662345f;
+        y = y * w + 0.004620115f;
+        y = y * w - 0.007735553f;
+        y = y * w + 0.01179f;
+        y = y * w + 2.8466518f;
+        y = y * w + 9.0781765f;
+    }
+    return q * y;
+}
+
+/* Normal, mean 0, deviation 1: the quantile of (r + 1/2) / 2^32, so odd about
+ * 0, monotone, and 6.36 at most. */
+FN float random_normal(u32 r)
+{
+    u32 v = r < 0x80000000u ? r : ~r;
+    EXACT float p = u32_to_float(v + v + 1u) * 1.1641532e-10f; /* 2^-33 */
+    EXACT float q = u32_to_float(~(v + v)) * 1.1641532e-10f;
+    EXACT float y = normal_quantile(p, q);
+
+    return r < 0x80000000u ? s_neg(y) : y;
+}
+
+/* The same normal, its values beyond +-2 left out. */
+FN float random_truncated_normal(u32 r)
+{
+    u32 v = r < 0x80000000u ? r : ~r;
+    EXACT float q = u32_to_float(~(v + v)) * 1.1641532e-10f;
+
+    q = q * 0.9544997f; /* erf(sqrt(2)) */
+    EXACT float y = normal_quantile(0.5f - q, q);
+
+    y = y > 2.0f ? 2.0f : y;
+    return r < 0x80000000u ? s_neg(y) : y;
+}
+
+#endif
