@@ -56,7 +56,7 @@ tap_empty 'libsesqui.so needs only the libraries of libc'
 grep -E 'RPATH|RUNPATH|TEXTREL' "$tmp/dynamic" >"$tmp/out"
 tap_empty 'libsesqui.so has no run path and no text relocations'
 grep -E '^ssq_' "$tmp/declared" | while read -r name; do
-    grep -rq "$name" "$srcdir/tests" "$srcdir/tools" "$srcdir/examples" \
+    grep -rqw "$name" "$srcdir/tests" "$srcdir/tools" "$srcdir/examples" \
         --include='*.c' --include='*.h' --include='*.sh' || echo "$name"
 done >"$tmp/out"
 tap_empty 'every public function is called by a test, a tool or an example'
