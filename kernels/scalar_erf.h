@@ -31,11 +31,14 @@
         es_p = es_p * es_x - 0.89984065f;                                      \
         es_p = es_p * es_x - 1.2248914f;                                       \
         es_p = es_p * es_x + 0.75928384f;                                      \
-        es_p = es_p * es_x + 1.4935385f;                                       \
-        FAST_TWO_SUM(es_d, es_e, 0.93332255f, es_x *es_p)                      \
-        /* what x lost, times a rough G' */                                    \
-        es_e =                                                                 \
-            es_e + (es_y * (1.4935385f + 1.5185677f * es_x) + 1.4208705e-9f);  \
+        /* the last two steps as pairs, with what x lost times a rough G' */   \
+        EXACT float es_q;                                                      \
+        EXACT float es_r;                                                      \
+        FAST_TWO_SUM(es_q, es_r, 1.4935385f, es_x *es_p)                       \
+        es_y = es_y * (1.4935385f + 1.5185677f * es_x) + es_x * es_r;          \
+        TWO_PROD(es_q, es_r, es_x, es_q)                                       \
+        FAST_TWO_SUM(es_d, es_e, 0.93332255f, es_q)                            \
+        es_e = es_e + ((es_r + es_y) + 1.4208705e-9f);                         \
         PAIR_MUL(wh, wl, es_d, es_e, es_u, es_c)                               \
     }
 
@@ -165,9 +168,7 @@ FN float s_gelu_grad(float x)
     if (a <= 1.25f) {
         EXACT float p = 6.0500755e-5f;
 
-        TWO_SUM(zh, zl, 0.75179154f, s_neg(a))
-        zl = zl - 1.211445e-8f;
-        FAST_TWO_SUM(zh, zl, zh, zl)
+        PAIR_ADD(zh, zl, s_neg(a), 0.75179154f, -1.211445e-8f)
         p = p * zh + 0.00018333698f;
         p = p * zh - 0.00072958926f;
         p = p * zh - 0.0022397605f;
@@ -176,8 +177,7 @@ FN float s_gelu_grad(float x)
         p = p * zh - 0.014771136f;
         p = p * zh - 0.11400821f;
         p = p * zh - 0.018199692f;
-        p = p * zh + 0.38828498f;
-        return root_grad(x, zh, zl, 0.431494f, -5.176417e-9f, p);
+        return root_grad(x, zh, zl, 0.431494f, -5.176417e-9f, 0.38828498f, p);
     }
     PAIR_MUL(zh, zl, a, 0.0f, 0.70710677f, 1.21016175e-8f) /* sqrt(1/2) */
     TWO_PROD(h, l, a, a)

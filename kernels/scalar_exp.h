@@ -78,31 +78,33 @@ FN float s_exp2(float x)
     return s_scale(h + l, n);
 }
 
+/* exp(x) - 1 = (h, l) for -20 <= x <= 40, |x| >= 2^-25. Where n = 0 the h of
+ * EXP_PAIR is 1 plus a sum whose rounding l remembers, so 1 cancels. */
+#define EXPM1_PAIR(h, l, n, x)                                                 \
+    {                                                                          \
+        EXACT float em_h;                                                      \
+        EXACT float em_l;                                                      \
+        EXP_PAIR(em_h, em_l, n, x, 0.0f)                                       \
+        EXACT float em_2 = s_pow2(n);                                          \
+        PAIR_ADD(h, l, -1.0f, em_h *em_2, em_l *em_2)                          \
+    }
+
 FN float s_expm1(float x)
 {
     EXACT float h;
     EXACT float l;
-    EXACT float e;
     u32 n;
 
     if (s_is_nan(x))
         return s_quiet(x);
-    if (x > 89.0f)
-        return AS_F32(F32_INF);
+    if (x > 40.0f) /* 1 is less than half an ulp */
+        return s_exp(x);
     if (x < -20.0f)
         return -1.0f;
     if (s_abs(x) < 2.9802322e-8f) /* 2^-25; keeps -0 and subnormals */
         return x;
-    EXP_PAIR(h, l, n, x, 0.0f)
-    if (n == 0u) {
-        /* h is 1 plus a sum whose rounding l remembers: 1 cancels */
-        return (h - 1.0f) + l;
-    }
-    if (n - 1u < 0x7fffffffu && n > 60u)
-        return s_scale(h + l, n);
-    EXACT float scale = s_pow2(n);
-    PAIR_ADD(h, e, -1.0f, h * scale, l * scale)
-    return h + e;
+    EXPM1_PAIR(h, l, n, x)
+    return h + l;
 }
 
 #endif

@@ -74,7 +74,7 @@ FN float s_tanh(float x)
         p = p * z - 0.053953417f;
         p = p * z + 0.13333245f;
         p = p * z - 0.3333333f;
-        return x + x * z * p;
+        return s_copysign(x + x * z * p, x); /* -0 */
     }
     /* tanh(a) = 2 / (1 + exp(-2a)) - 1 */
     SIGMOID_PAIR(h, l, n, qh, ql, 2.0f * a, 0.0f)
@@ -142,15 +142,20 @@ FN float gate_grad(float x, float vh, float vl, float th, float tl)
     return grad_finish(x, h, l, n);
 }
 
-/* d (c + d p), d = (dh, dl), c = (ch, cl): a derivative near its zero, which
- * is at distance d, for negative x; 1 less that for positive x. */
-FN float root_grad(float x, float dh, float dl, float ch, float cl, float p)
+/* d (c + d (b + d p)), d = (dh, dl), c = (ch, cl): a derivative near its zero,
+ * which is at distance d, for negative x; 1 less that for positive x. */
+FN float root_grad(float x, float dh, float dl, float ch, float cl, float b,
+                   float p)
 {
     EXACT float h;
     EXACT float l;
+    EXACT float qh;
+    EXACT float ql;
 
-    FAST_TWO_SUM(h, l, ch, dh * p)
-    l = l + cl;
+    FAST_TWO_SUM(qh, ql, b, dh * p)
+    PAIR_MUL(qh, ql, dh, dl, qh, ql)
+    FAST_TWO_SUM(h, l, ch, qh)
+    l = l + (cl + ql);
     PAIR_MUL(h, l, dh, dl, h, l)
     return grad_finish(x, h, l, 0u);
 }
@@ -165,20 +170,18 @@ FN float s_silu_grad(float x)
         return x > 0.0f ? 1.0f : AS_F32(F32_SIGN);
     if (a < 0.78f || a > 1.77f)
         return gate_grad(x, a, 0.0f, a, 0.0f);
-    EXACT float b = 1.2784646f - a; /* exact */
     EXACT float dh;
     EXACT float dl;
     EXACT float p = -4.242993e-5f;
 
-    TWO_SUM(dh, dl, b, -1.29792825e-8f)
+    PAIR_ADD(dh, dl, s_neg(a), 1.2784646f, -1.29792825e-8f)
     p = p * dh + 0.00017169611f;
     p = p * dh + 0.00079881016f;
     p = p * dh + 0.00012857166f;
     p = p * dh - 0.0066066105f;
     p = p * dh - 0.015222708f;
     p = p * dh + 0.018874815f;
-    p = p * dh + 0.1466488f;
-    return root_grad(x, dh, dl, 0.2178117f, 2.0333164e-9f, p);
+    return root_grad(x, dh, dl, 0.2178117f, 2.0333164e-9f, 0.1466488f, p);
 }
 
 /* |x| (k0 + k1 x^2) = (vh, vl), the k's are pairs; |x| < 2^20. */
@@ -239,12 +242,11 @@ FN float s_gelu_tanh_grad(float x)
               -2.5408342e-10f)
         return gate_grad(x, vh, vl, th, tl);
     }
-    EXACT float b = 0.75246143f - a; /* exact */
     EXACT float dh;
     EXACT float dl;
     EXACT float p = 0.00020774275f;
 
-    TWO_SUM(dh, dl, b, -1.1339628e-8f)
+    PAIR_ADD(dh, dl, s_neg(a), 0.75246143f, -1.1339628e-8f)
     p = p * dh - 0.0008531161f;
     p = p * dh - 0.0023962827f;
     p = p * dh + 0.0052449605f;
@@ -252,8 +254,7 @@ FN float s_gelu_tanh_grad(float x)
     p = p * dh - 0.016617894f;
     p = p * dh - 0.113944076f;
     p = p * dh - 0.015782898f;
-    p = p * dh + 0.38751844f;
-    return root_grad(x, dh, dl, 0.4304001f, -1.2082441e-8f, p);
+    return root_grad(x, dh, dl, 0.4304001f, -1.2082441e-8f, 0.38751844f, p);
 }
 
 /* log(1 + exp(x)) = max(x, 0) + log1p(exp(-|x|)). */
@@ -297,14 +298,37 @@ FN float s_log_sigmoid(float x)
     return s_neg(s_softplus(s_neg(x)));
 }
 
+/* A product with an infinite or NaN alpha is no pair. */
 FN float s_elu(float x, float alpha)
 {
-    return x > 0.0f ? x : alpha * s_expm1(x);
+    EXACT float h;
+    EXACT float l;
+    u32 n;
+
+    if (x > 0.0f)
+        return x;
+    if (s_is_nan(x) || x < -20.0f || x > -2.9802322e-8f ||
+        !is_finite_bits(AS_U32(alpha)))
+        return alpha * s_expm1(x);
+    EXPM1_PAIR(h, l, n, x)
+    PAIR_MUL(h, l, alpha, 0.0f, h, l)
+    return h + l;
 }
 
 FN float s_elu_grad(float x, float alpha)
 {
-    return x > 0.0f ? 1.0f : alpha * s_exp(x);
+    EXACT float h;
+    EXACT float l;
+    u32 n;
+
+    if (x > 0.0f)
+        return 1.0f;
+    if (s_is_nan(x) || x < -125.0f || !(s_abs(alpha) < 1048576.0f) ||
+        s_abs(alpha) < 9.5367432e-7f) /* what s_scale takes */
+        return alpha * s_exp(x);
+    EXP_PAIR(h, l, n, x, 0.0f)
+    PAIR_MUL(h, l, alpha, 0.0f, h, l)
+    return s_scale(h + l, n);
 }
 
 #endif
