@@ -6,12 +6,67 @@
 
 include_HEADERS = include/sesqui.h
 sesquidir = $(includedir)/sesqui
-sesqui_HEADERS =
+sesqui_HEADERS = \
+	include/sesqui/amp.h \
+	include/sesqui/device.h \
+	include/sesqui/dtype.h \
+	include/sesqui/graph.h \
+	include/sesqui/ops.h \
+	include/sesqui/status.h \
+	include/sesqui/tensor.h
+sesquiampdir = $(sesquidir)/amp
+sesquiamp_HEADERS = \
+	include/sesqui/amp/optimizer.h \
+	include/sesqui/amp/policy.h \
+	include/sesqui/amp/scaler.h \
+	include/sesqui/amp/schedule.h
 sesquiopsdir = $(sesquidir)/ops
-sesquiops_HEADERS =
+sesquiops_HEADERS = \
+	include/sesqui/ops/data.h \
+	include/sesqui/ops/elementwise.h \
+	include/sesqui/ops/gemm.h \
+	include/sesqui/ops/loss.h \
+	include/sesqui/ops/norm.h \
+	include/sesqui/ops/random.h \
+	include/sesqui/ops/reduce.h \
+	include/sesqui/ops/softmax.h
 
 core_sources = \
-	lib/version.c
+	lib/backend.h \
+	lib/buffer.c \
+	lib/check.c \
+	lib/convert.c \
+	lib/core.h \
+	lib/device.c \
+	lib/dispatch.c \
+	lib/dtype.c \
+	lib/error.c \
+	lib/error.h \
+	lib/event.c \
+	lib/fpenv.h \
+	lib/graph.c \
+	lib/log.c \
+	lib/object.c \
+	lib/object.h \
+	lib/ops.h \
+	lib/pool.c \
+	lib/pool.h \
+	lib/queue.c \
+	lib/queue.h \
+	lib/registry.c \
+	lib/registry.h \
+	lib/size.h \
+	lib/tensor.c \
+	lib/tensor_io.c \
+	lib/version.c \
+	lib/view.c \
+	lib/view.h
+
+# ops, one line per file
+core_sources += lib/op/data.h lib/op/copy.c
+
+# mixed precision
+core_sources +=
 
 noinst_LTLIBRARIES += libcore.la
 libcore_la_SOURCES = $(core_sources)

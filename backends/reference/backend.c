@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend.c - reference: the device, its memory, queues and events.
+ *
+ * Work is done when the call returns, so a queue holds nothing and an event
+ * is a time. */
+#include "backends/reference/reference.h"
+
+#include "lib/error.h"
+#include "lib/fpenv.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <time.h>
+#include <unistd.h>
+
+struct backend_device {
+    ssq_subnormals subnormals;
+};
+
+struct backend_queue {
+    struct backend_device *device;
+};
+
+struct backend_event {
+    double seconds;
+};
+
+/* backend_mem with the block behind it. */
+struct block {
+    struct backend_mem mem;
+    void *start;
+};
+
+#define ALIGNMENT 256u
+
+static unsigned count_devices(struct why *reason)
+{
+    (void)reason;
+    return 1;
+}
+
+static void describe(unsigned i, char *text, size_t bytes)
+{
+    (void)i;
+    snprintf(text, bytes, "plain C: defines what is correct");
+}
+
+/* Does this host's float32 arithmetic keep subnormals under our modes? */
+static ssq_subnormals measure_subnormals(void)
+{
+    struct fpenv env = fpenv_enter();
+    volatile float least = 1.17549435e-38f;
+    volatile float half = least * 0.5f, again = half * 2.0f;
+    fpenv_leave(env);
+    return half != 0.0f && again == least ? SSQ_SUBNORMALS_PRESERVED
+                                          : SSQ_SUBNORMALS_FLUSHED;
+}
+
+static ssq_status open_device(unsigned i, struct backend_device **device)
+{
+    (void)i;
+    struct backend_device *d = mem_alloc(sizeof(*d));
+    if (d == NULL)
+        return error_nomem("reference", sizeof(*d));
+    d->subnormals = measure_subnormals();
+    *device = d;
+    return SSQ_OK;
+}
+
+static void close_device(struct backend_device *device)
+{
+    mem_free(device);
+}
+
+static uint64_t host_memory(void)
+{
+    long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
+    return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
+}
+
+static void props(const struct backend_device *device, ssq_device_props *p)
+{
+    p->memory_bytes = host_memory();
+    p->binding_bytes = INT64_MAX;
+    p->alignment = ALIGNMENT;
+    p->f16 = SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED |
+             SSQ_CAP_ARITHMETIC_EMULATED;
+    p->bf16 = p->f16;
+    p->f32_subnormals = device->subnormals;
+    p->host_memory = true;
+}
+
+static void limits(const struct backend_device *device,
+                   struct backend_limits *l)
+{
+    (void)device;
+    l->slab_bytes = 16u << 20;
+    l->binding_bytes = INT64_MAX;
+    l->memory_bytes = host_memory();
+}
+
+static ssq_status alloc_memory(struct backend_device *device, uint64_t bytes,
+                               struct backend_mem **mem)
+{
+    (void)device;
+    struct block *b = mem_alloc(sizeof(*b));
+    if (b == NULL)
+        return error_nomem("reference", sizeof(*b));
+    if (bytes > SIZE_MAX - ALIGNMENT ||
+        posix_memalign(&b->start, ALIGNMENT, bytes) != 0) {
+        mem_free(b);
+        return error_set(SSQ_ERR_NOMEM, "reference: no memory for %llu bytes",
+                         (unsigned long long)bytes);
+    }
+    b->mem.bytes = bytes;
+    b->mem.host = b->start;
+    *mem = &b->mem;
+    return SSQ_OK;
+}
+
+static void free_memory(struct backend_device *device, struct backend_mem *mem)
+{
+    (void)device;
+    struct block *b = (struct block *)mem;
+    free(b->start);
+    mem_free(b);
+}
+
+static ssq_status open_queue(struct backend_device *device,
+                             struct backend_queue **queue)
+{
+    struct backend_queue *q = mem_alloc(sizeof(*q));
+    if (q == NULL)
+        return error_nomem("reference", sizeof(*q));
+    q->device = device;
+    *queue = q;
+    return SSQ_OK;
+}
+
+static void close_queue(struct backend_queue *queue)
+{
+    mem_free(queue);
+}
+
+static ssq_status sync_queue(struct backend_queue *queue)
+{
+    (void)queue;
+    return SSQ_OK;
+}
+
+static ssq_status open_event(struct backend_device *device,
+                             struct backend_event **event)
+{
+    (void)device;
+    struct backend_event *e = mem_alloc(sizeof(*e));
+    if (e == NULL)
+        return error_nomem("reference", sizeof(*e));
+    *event = e;
+    return SSQ_OK;
+}
+
+static void close_event(struct backend_event *event)
+{
+    mem_free(event);
+}
+
+static ssq_status record_event(struct backend_event *event,
+                               struct backend_queue *queue)
+{
+    (void)queue;
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    event->seconds = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+    return SSQ_OK;
+}
+
+static ssq_status wait_event(struct backend_queue *queue,
+                             struct backend_event *event)
+{
+    (void)queue;
+    (void)event;
+    return SSQ_OK;
+}
+
+static ssq_status finished(struct backend_event *event)
+{
+    (void)event;
+    return SSQ_OK;
+}
+
+static ssq_status elapsed(struct backend_event *from, struct backend_event *to,
+                          double *seconds)
+{
+    *seconds = to->seconds - from->seconds;
+    return SSQ_OK;
+}
+
+const struct op_table reference_ops = {
+#define X(NAME) .NAME = reference_##NAME,
+    SSQ_OPS(X)
+#undef X
+};
+
+extern const struct backend reference_backend;
+const struct backend reference_backend = {
+    .abi = SSQ_BACKEND_ABI,
+    .name = "reference",
+    .preference = 1,
+    .single = true,
+    .count = count_devices,
+    .describe = describe,
+    .open = open_device,
+    .close = close_device,
+    .props = props,
+    .limits = limits,
+    .alloc = alloc_memory,
+    .free = free_memory,
+    .queue_open = open_queue,
+    .queue_close = close_queue,
+    .queue_sync = sync_queue,
+    .event_open = open_event,
+    .event_close = close_event,
+    .event_record = record_event,
+    .event_wait = wait_event,
+    .event_query = finished,
+    .event_sync = finished,
+    .event_elapsed = elapsed,
+    .ops = &reference_ops,
+};

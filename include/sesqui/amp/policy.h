@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy.h - which dtype each op computes in and parameters are kept in. */
+#ifndef SESQUI_AMP_POLICY_H
+#define SESQUI_AMP_POLICY_H
+
+#include <sesqui/dtype.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** A dtype policy, as Keras names them. Model outputs are float32 under every
+ *  policy; norm layers keep float32 parameters. */
+typedef struct ssq_policy {
+    size_t struct_size;
+    ssq_dtype compute;  /**< what ops of the class HALF compute in */
+    ssq_dtype variable; /**< what parameters are kept in by the optimizer:
+                             float32 (the master) under every policy */
+    bool scaling;       /**< gradients need a loss scale: true for f16 */
+} ssq_policy;
+#define SSQ_POLICY_INIT {sizeof(ssq_policy), SSQ_F32, SSQ_F32, false}
+
+/** "float32", "mixed_float16" or "mixed_bfloat16".
+ *  @return SSQ_ERR_NOT_FOUND another name, with the three; SSQ_ERR_INVALID a
+ *          NULL or wrong struct_size. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_from_name(const char *name,
+                                                       ssq_policy *policy);
+
+/** How autocast treats an op; one table on every device. */
+typedef enum ssq_op_class {
+    SSQ_CLASS_HALF = 0,    /**< computes in the policy's compute dtype: gemm,
+                                conv, linear, attention's products */
+    SSQ_CLASS_FLOAT32 = 1, /**< computes in and returns float32: softmax,
+                                losses, exp, log, pow, norms, sums, means */
+    SSQ_CLASS_PROMOTE = 2, /**< in the widest of its inputs: add, mul, concat,
+                                comparisons */
+    SSQ_CLASS_ANY = 3      /**< in the dtype it is given: relu, reshape, max,
+                                pooling, dropout */
+} ssq_op_class;
+
+/** The class of a public op by its name without the prefix ("gemm",
+ *  "log_softmax", "add", "conv2d").
+ *  @return SSQ_ERR_NOT_FOUND no such op; SSQ_ERR_INVALID NULL. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_op_class(const char *op,
+                                                      ssq_op_class *op_class);
+
+/** The name in line i of the table, for printing it; NULL past the end. */
+SSQ_API const char *ssq_policy_op_name(size_t i);
+
+/** "half", "float32", "promote", "any"; "invalid" for no class. */
+SSQ_API const char *ssq_op_class_name(ssq_op_class op_class);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

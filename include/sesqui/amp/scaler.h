@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaler.h - dynamic loss scaling as a state machine on the device.
+ *
+ * A training step with a scaler:
+ *
+ *   scale    the loss, or the seed gradient, is multiplied by the scale:
+ *            ssq_scaler_scale, or ssq_scaler_scale_tensor given to a loss
+ *   check    each gradient is read once: verdict (all finite?), norm
+ *   step     1/scale and the clip factor are folded into the update; under a
+ *            bad verdict it changes no bit
+ *   update   the machine moves the scale
+ *
+ * None of it reads the device: the verdict, the counters and the scale stay
+ * there, and a captured step may be replayed. ssq_scaler_poll tells what
+ * happened without waiting.
+ *
+ * The machine, once per ssq_scaler_update, on what all checks since the last
+ * update found (the OR of their verdicts, "inf"):
+ *
+ *   since += 1
+ *   if inf and floor is APPLY and scale <= min_scale: clean, reported POISON
+ *   if inf:
+ *     if reset_on_inf: good = 0, grown = false
+ *     hyst -= 1, ovf += 1
+ *     if hyst > 0 or ovf / since < tolerance: HOLD
+ *     if floor is ERROR_AT_MIN and scale <= min_scale: FLOOR, scale unchanged
+ *     new = scale * backoff, at least min_scale for CLAMP and ERROR_AT_MIN
+ *     if floor is ERROR_RESTORE and new <= min_scale: FLOOR, scale unchanged
+ *     scale = new, since = ovf = 0, hyst = H if refill has BACKOFF: BACKOFF
+ *   else:
+ *     hyst = H if refill has CLEAN
+ *     good += 1
+ *     need = interval + (grown ? repeat_lag : first_lag)
+ *     if good >= need (== need with match_equal):
+ *       if cap is STOP and scale >= max_scale: CAPPED, good keeps counting
+ *       new = scale * growth; scale itself if cap is FINITE and that is not
+ *       finite; at most max_scale if cap is CLAMP
+ *       scale = new, good = 0, grown = true, since = 0, hyst = H if refill
+ *       has GROWTH: GROWTH
+ *
+ * Arithmetic on the device is float32; scale factors are powers of two there
+ * unless the preset's own system computes in float32. The steps of all
+ * presets were compared with their systems' sources: see doc/scaler.md. */
+#ifndef SESQUI_AMP_SCALER_H
+#define SESQUI_AMP_SCALER_H
+
+#include <sesqui/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ssq_scaler ssq_scaler;
+
+/** What happens at min_scale. */
+typedef enum ssq_scale_floor {
+    SSQ_FLOOR_NONE = 0,          /**< the scale may reach 0 */
+    SSQ_FLOOR_CLAMP = 1,         /**< it stays at min_scale */
+    SSQ_FLOOR_ERROR_AT_MIN = 2,  /**< overflow at min_scale is an error */
+    SSQ_FLOOR_ERROR_RESTORE = 3, /**< reaching min_scale is an error, and the
+                                      scale keeps its old value (fairseq) */
+    SSQ_FLOOR_APPLY = 4          /**< at min_scale non-finite gradients are
+                                      applied (fastai): not recommended */
+} ssq_scale_floor;
+
+/** What happens at max_scale. */
+typedef enum ssq_scale_cap {
+    SSQ_CEILING_NONE = 0,   /**< the scale may reach infinity */
+    SSQ_CEILING_FINITE = 1, /**< it keeps its last finite value */
+    SSQ_CEILING_CLAMP = 2,  /**< it stays at max_scale */
+    SSQ_CEILING_STOP = 3    /**< no growth at or above max_scale */
+} ssq_scale_cap;
+
+/** When the overflow allowance H is refilled; OR-ed. */
+typedef enum ssq_scale_refill {
+    SSQ_REFILL_NEVER = 0,
+    SSQ_REFILL_CLEAN = 1,
+    SSQ_REFILL_BACKOFF = 2,
+    SSQ_REFILL_GROWTH = 4
+} ssq_scale_refill;
+
+/** Every knob of the machine. Take a preset's with
+ *  ssq_scaler_options_preset and change what you want. */
+typedef struct ssq_scaler_options {
+    size_t struct_size;
+    double init_scale;     /**< > 0, finite */
+    double growth_factor;  /**< >= 1; 1 with backoff_factor 1: fixed */
+    double backoff_factor; /**< in (0, 1] */
+    uint32_t growth_interval; /**< clean steps before a growth, >= 1 */
+    uint32_t first_lag;    /**< added before the first growth of a streak */
+    uint32_t repeat_lag;   /**< added before later ones */
+    ssq_scale_floor floor;
+    double min_scale;
+    ssq_scale_cap cap;
+    double max_scale;
+    uint32_t hysteresis;   /**< H >= 1: overflows before a backoff */
+    uint32_t refill;       /**< SSQ_REFILL_* */
+    double tolerance;      /**< fairseq's share of overflows; 0 */
+    bool reset_on_inf;     /**< an overflow restarts the streak: true but for
+                                nntrainer */
+    bool match_equal;      /**< grow only at good == need (pytorch, keras3,
+                                megatron) */
+    bool binary64;         /**< the preset's system computes in double: the
+                                simulator does too */
+    uint32_t max_consecutive_skips; /**< SSQ_SCALE_SKIPS after so many in a
+                                         row; 0 never */
+} ssq_scaler_options;
+#define SSQ_SCALER_OPTIONS_INIT                                                \
+    {                                                                          \
+        sizeof(ssq_scaler_options), 65536.0, 2.0, 0.5, 2000, 0, 0,             \
+            SSQ_FLOOR_CLAMP, 1.0, SSQ_CEILING_FINITE, 0.0, 2, SSQ_REFILL_CLEAN,    \
+            0.0, true, false, false, 0                                         \
+    }
+
+/** The options of a preset: pytorch, keras3, tf_keras, fastai, megatron,
+ *  deepspeed, deepspeed_old, deepspeed_consecutive, deepspeed_fused, apex_amp
+ *  (also apex), nemo, jmp, flax, fairseq, ort, paddle, nntrainer,
+ *  tiny-cuda-nn, darknet; sesqui (ours, the default: hysteresis 2 refilled by
+ *  any clean step, clamped at 1, kept finite); fixed (65536 until you change
+ *  init_scale); check (scale 1: still skips and counts).
+ *  @return SSQ_ERR_NOT_FOUND another name, listing all; SSQ_ERR_INVALID a NULL
+ *          or wrong struct_size. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_options_preset(const char *preset, ssq_scaler_options *options);
+
+/** Name of preset i; NULL past the last. */
+SSQ_API const char *ssq_scaler_preset_name(size_t i);
+
+/** Make a scaler on a device.
+ *  @param preset   name, or NULL for "sesqui"; ignored when options is given
+ *  @param options  the whole machine, or NULL for the preset's
+ *  @return SSQ_ERR_INVALID an option that the machine cannot have, with its
+ *          value (also: binary64 with factors that are not powers of two,
+ *          which float32 device state would not follow); SSQ_ERR_NOT_FOUND,
+ *          SSQ_ERR_NOMEM, SSQ_ERR_DEVICE. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_create(ssq_device *device, const char *preset,
+                  const ssq_scaler_options *options, ssq_scaler **scaler);
+
+/** Drop a scaler; enqueued work that uses it is not disturbed. */
+SSQ_API void ssq_scaler_destroy(ssq_scaler **scaler);
+
+/** y = x * scale, rounded once; x may be y. float to float, any strides.
+ *  Marks the scale as used. Errors as ops.h says. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_scale(ssq_queue *queue,
+                                                   ssq_scaler *scaler,
+                                                   const ssq_tensor *x,
+                                                   const ssq_tensor *y);
+
+/** The scale as a device scalar (f32, rank 0), for a loss's dloss. Owned by
+ *  the scaler, valid as long as it; do not write it. Marks the scale as used.
+ *  NULL for NULL. */
+SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(ssq_scaler *scaler);
+
+/** Check a list of gradients that no optimizer of ours owns: their verdict
+ *  joins the next update.
+ *  @param grads  n float tensors of any strides; n may be 0
+ *  @return SSQ_ERR_INVALID also: the scale was never used. Asynchronous. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                 const ssq_tensor *const *grads);
+
+/** outs[i] = grads[i] / scale as float32: multiplied by 1/scale rounded to
+ *  float32 (exact for powers of two), checked on the way like
+ *  ssq_scaler_check. outs[i] may be grads[i] when it is f32 or bf16; writing
+ *  f16 is INVALID, as in torch: true gradients would flush to zero there.
+ *  Non-finite values are written too. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                   const ssq_tensor *const *grads,
+                   const ssq_tensor *const *outs);
+
+/** Move the machine by one step on what was checked since the last update.
+ *  Returns what an earlier update left:
+ *  @return SSQ_ERR_SCALE an earlier update reached the floor's error or
+ *          max_consecutive_skips and that is known on the host by now (the
+ *          update is enqueued all the same); SSQ_ERR_INVALID nothing was
+ *          checked since the last update. Asynchronous. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
+                                                    ssq_scaler *scaler);
+
+/** As torch's update(new_scale): set the scale to a number and leave every
+ *  counter. Counts as the step's update.
+ *  @return SSQ_ERR_INVALID not finite or <= 0, or nothing was checked. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update_to(ssq_queue *queue,
+                                                       ssq_scaler *scaler,
+                                                       double scale);
+
+/** Change the growth interval from the next update on. In a capture:
+ *  SSQ_ERR_INVALID. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
+                               uint32_t interval);
+
+/** What an update did. */
+typedef enum ssq_scale_action {
+    SSQ_SCALE_NONE = 0,    /**< no update yet */
+    SSQ_SCALE_CLEAN = 1,   /**< finite, nothing moved */
+    SSQ_SCALE_GROWTH = 2,  /**< finite, the scale grew */
+    SSQ_SCALE_CAPPED = 3,  /**< finite, growth stopped at max_scale */
+    SSQ_SCALE_HOLD = 4,    /**< skipped, within the allowance */
+    SSQ_SCALE_BACKOFF = 5, /**< skipped, the scale fell */
+    SSQ_SCALE_FLOOR = 6,   /**< skipped, and an error: at the floor */
+    SSQ_SCALE_POISON = 7   /**< not finite and applied: floor APPLY */
+} ssq_scale_action;
+
+/** Event codes that stay until ssq_scaler_event_clear; OR-ed. */
+#define SSQ_SCALE_EVENT_FLOOR 1u /**< SSQ_SCALE_FLOOR happened */
+#define SSQ_SCALE_EVENT_SKIPS 2u /**< max_consecutive_skips was reached */
+
+/** Every field of the machine. */
+typedef struct ssq_scaler_state {
+    size_t struct_size;
+    double scale;
+    uint32_t good;   /**< clean steps since the last overflow or growth */
+    int32_t hyst;    /**< overflows left; may be below 0 */
+    uint32_t grown;  /**< a growth since the last overflow: 0 or 1 */
+    uint32_t since;  /**< updates since the last rescale */
+    uint32_t ovf;    /**< overflows since the last backoff */
+    uint32_t updates;     /**< in all */
+    uint32_t skipped;     /**< of them not applied */
+    uint32_t consecutive; /**< skipped without a clean one between */
+    uint32_t last_skip;   /**< number of the last skipped update; 0 none */
+    uint32_t growths;     /**< in all */
+    uint32_t backoffs;    /**< in all */
+    uint32_t events;      /**< SSQ_SCALE_EVENT_* */
+    ssq_scale_action action; /**< of the last update */
+} ssq_scaler_state;
+#define SSQ_SCALER_STATE_INIT                                                  \
+    {                                                                          \
+        sizeof(ssq_scaler_state), 0.0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0,     \
+            SSQ_SCALE_NONE                                                     \
+    }
+
+/** The last copy of the state that has arrived on the host: at most as old as
+ *  the last finished update. Never waits, never enqueues.
+ *  @return SSQ_ERR_SCALE when events is not 0 (state is written all the
+ *          same); SSQ_ERR_INVALID. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_poll(ssq_scaler *scaler,
+                                                  ssq_scaler_state *state);
+
+/** The state after everything enqueued: synchronises the queue. Returns like
+ *  ssq_scaler_poll. In a capture: SSQ_ERR_INVALID. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
+                                                       ssq_scaler *scaler,
+                                                       ssq_scaler_state *state);
+
+/** Restore a saved state: the trace goes on as if never interrupted. Pure: no
+ *  counter moves.
+ *  @return SSQ_ERR_INVALID a scale that is 0, negative, infinite, NaN or not a
+ *          float32, or a stage other than the start of a step. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
+                     const ssq_scaler_state *state);
+
+/** Forget the event codes, so that update and poll answer SSQ_OK again. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_event_clear(ssq_queue *queue,
+                                                         ssq_scaler *scaler);
+
+/** The five fields of torch.amp.GradScaler.state_dict(). */
+typedef struct ssq_torch_scaler_state {
+    size_t struct_size;
+    double scale;
+    double growth_factor;
+    double backoff_factor;
+    int64_t growth_interval;
+    int64_t _growth_tracker;
+} ssq_torch_scaler_state;
+#define SSQ_TORCH_SCALER_STATE_INIT                                            \
+    {                                                                          \
+        sizeof(ssq_torch_scaler_state), 0.0, 0.0, 0.0, 0, 0                    \
+    }
+
+/** Load torch's fields into a scaler of any preset: scale, factors, interval
+ *  and streak are taken over, the other counters restart. Same errors as
+ *  ssq_scaler_state_set. Synchronous in its checks, asynchronous otherwise. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
+                      const ssq_torch_scaler_state *state);
+
+/** The same five fields out; synchronises the queue. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_torch_save(ssq_queue *queue, ssq_scaler *scaler,
+                      ssq_torch_scaler_state *state);
+
+/** Called by every check (ssq_scaler_check and _unscale, ssq_optimizer_check,
+ *  _unscale and _step) right after its verdict is enqueued, to reduce that
+ *  verdict over ranks, so that all ranks skip or none.
+ *  @param verdict  device tensor, i32, one element: 0 all finite, 1 not; the
+ *                  hook enqueues a MAX over ranks on the queue and writes it
+ *                  back. It never sees a host value and must not sync. */
+typedef ssq_status (*ssq_scaler_rank_hook)(ssq_queue *queue,
+                                           const ssq_tensor *verdict,
+                                           void *user);
+
+/** Set the rank hook; NULL removes it. An error that it returns is returned by
+ *  the check, which then does not count. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_rank_hook_set(ssq_scaler *scaler, ssq_scaler_rank_hook hook,
+                         void *user);
+
+/** The machine without a device: which scale and action follow each step.
+ *  @param options   of the machine; computed in double when binary64 is set,
+ *                   else in float32
+ *  @param state     where to begin, and where it ended; NULL begins at
+ *                   init_scale
+ *  @param overflow  n bytes: 0 the step was finite, else not
+ *  @param scales    n scales in use at each step, before its update; or NULL
+ *  @param actions   n actions; or NULL
+ *  @return SSQ_ERR_INVALID options or NULLs. Pure, synchronous. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_simulate(const ssq_scaler_options *options, ssq_scaler_state *state,
+                    size_t n, const uint8_t *overflow, double *scales,
+                    ssq_scale_action *actions);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

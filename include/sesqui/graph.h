@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.h - capture a sequence of ops once, launch it many times. */
+#ifndef SESQUI_GRAPH_H
+#define SESQUI_GRAPH_H
+
+#include <sesqui/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ssq_graph ssq_graph;
+
+/** Begin capturing: ops on the queue are checked and recorded, not run.
+ *  Until ssq_graph_end these are SSQ_ERR_INVALID: sync, copies from or to
+ *  host memory, events, buffers made by the caller on this device.
+ *  @return SSQ_ERR_INVALID NULL, or a capture is under way. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
+
+/** End the capture.
+ *  @return SSQ_ERR_INVALID no capture is under way, or a scaler's or
+ *          optimizer's stage is not the one it had at the begin (a step
+ *          without its update); the capture is dropped then. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
+                                                ssq_graph **graph);
+
+/** Run the captured ops in order on a queue of the same device. A graph holds
+ *  its buffers. Asynchronous.
+ *  @return SSQ_ERR_INVALID another device, or a capture; the queue's error. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,
+                                                   ssq_graph *graph);
+
+/** Ops recorded in the graph; 0 for NULL. */
+SSQ_API size_t ssq_graph_ops(const ssq_graph *graph);
+
+/** Drop a graph; launches already enqueued are not disturbed. */
+SSQ_API void ssq_graph_destroy(ssq_graph **graph);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend.h - all that the core sees of a backend and a backend of the core.
+ *
+ * A backend is one const struct backend. `reference` fills every op; others
+ * leave out what they cannot do. Slots marked optional may be NULL. Functions
+ * that return ssq_status set the error text with services->error_set before
+ * they fail. The core serialises calls on one queue (whatever thread they come
+ * from), and alloc and free on one device. */
+#ifndef LIB_BACKEND_H
+#define LIB_BACKEND_H
+
+#include "lib/ops.h"
+#include "lib/size.h"
+
+/** Raised when anything here changes; modules of another number are refused. */
+#define SSQ_BACKEND_ABI 1
+
+/** Opaque to the core; each backend embeds it as it likes. */
+struct backend_device;
+struct backend_queue;
+struct backend_event;
+
+/** A piece of device memory, made by alloc. */
+struct backend_mem {
+    uint64_t bytes;
+    void *host; /* where the host's processor works on it, or NULL */
+};
+
+/** Why an implementation refuses: filled by check, printed to users. */
+struct why {
+    char text[256];
+};
+/** Fill why (may be NULL) and return false: `return refuse(why, ..)`. */
+bool refuse(struct why *why, const char *format, ...)
+#if defined(__GNUC__) || defined(__clang__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+/* One typed implementation list per op: a wrong signature does not compile.
+ * check is pure; NULL admits everything. A list ends with a NULL name. */
+#define X(NAME)                                                                \
+    struct NAME##_impl {                                                       \
+        const char *name;                                                      \
+        bool (*check)(const struct backend_device *, const struct NAME##_op *, \
+                      struct why *);                                           \
+        ssq_status (*run)(struct backend_queue *, const struct NAME##_op *);   \
+    };
+SSQ_OPS(X)
+#undef X
+
+/** The best-first lists of a backend; NULL: the op is absent. */
+struct op_table {
+#define X(NAME) const struct NAME##_impl *NAME;
+    SSQ_OPS(X)
+#undef X
+};
+
+/** Limits the core must respect. */
+struct backend_limits {
+    uint64_t slab_bytes;    /* of the pool; 0: one allocation per buffer */
+    uint64_t binding_bytes; /* most bytes of one buffer */
+    uint64_t memory_bytes;  /* of the device; 0 unknown */
+};
+
+/** An op that was admitted: what a queue runs, or a graph records. The core
+ *  keeps it and its buffers alive until completed() has passed it. */
+struct command {
+    struct op *op;
+    unsigned impl; /* index in the backend's list for op->id */
+};
+
+/** What the core lends to a module: a module imports no symbol of ours. */
+struct services {
+    uint32_t abi;
+    ssq_status (*error_set)(ssq_status status, const char *format, ...);
+    const char *(*error_text)(void);
+    void (*log_line)(ssq_log_level level, const char *topic, const char *format,
+                     ...);
+    void *(*mem_alloc)(size_t bytes);
+    void (*mem_free)(void *p);
+};
+
+struct backend {
+    uint32_t abi;
+    const char *name;
+    int preference; /* "auto" takes the highest; <= 0 never */
+    bool single;    /* one device, opened as "name" and not "name:0" */
+
+    /* device */
+    ssq_status (*init)(const struct services *services); /* optional */
+    /* how many devices; 0 with a reason */
+    unsigned (*count)(struct why *reason);
+    void (*describe)(unsigned i, char *text, size_t bytes);
+    ssq_status (*open)(unsigned i, struct backend_device **device);
+    void (*close)(struct backend_device *device);
+    void (*props)(const struct backend_device *device, ssq_device_props *props);
+    void (*limits)(const struct backend_device *device,
+                   struct backend_limits *limits);
+
+    /* memory; contents undefined, aligned to props.alignment */
+    ssq_status (*alloc)(struct backend_device *device, uint64_t bytes,
+                        struct backend_mem **mem);
+    void (*free)(struct backend_device *device, struct backend_mem *mem);
+
+    /* queue */
+    ssq_status (*queue_open)(struct backend_device *device,
+                             struct backend_queue **queue);
+    void (*queue_close)(struct backend_queue *queue); /* waits */
+    ssq_status (*queue_sync)(struct backend_queue *queue);
+    /* optional: take a command for later; NULL: impl->run is called at once */
+    ssq_status (*submit)(struct backend_queue *queue, const struct command *c);
+    /* optional, with submit or asynchronous impls: commands finished so far;
+     * NULL: a command is finished when run or submit returned */
+    uint64_t (*completed)(struct backend_queue *queue);
+
+    /* events */
+    ssq_status (*event_open)(struct backend_device *device,
+                             struct backend_event **event);
+    void (*event_close)(struct backend_event *event);
+    ssq_status (*event_record)(struct backend_event *event,
+                               struct backend_queue *queue);
+    ssq_status (*event_wait)(struct backend_queue *queue,
+                             struct backend_event *event);
+    ssq_status (*event_query)(struct backend_event *event);
+    ssq_status (*event_sync)(struct backend_event *event);
+    ssq_status (*event_elapsed)(struct backend_event *from,
+                                struct backend_event *to, double *seconds);
+
+    const struct op_table *ops;
+};
+
+/** What a module exports, as `ssq_backend_module`. */
+typedef const struct backend *(*backend_module_fn)(uint32_t abi);
+
+/** A buffer: part of a piece of device memory. */
+struct ssq_buffer {
+    struct object object;
+    ssq_device *device;
+    struct backend_mem *mem; /* NULL when bytes is 0 */
+    uint64_t offset;         /* bytes, in mem */
+    uint64_t bytes;          /* as asked for */
+    struct slab *slab;       /* NULL: mem is the buffer's own */
+};
+
+/** Where a host backend finds an operand's first element. */
+static inline void *view_host(const struct view *v)
+{
+    if (v->buffer == NULL || v->buffer->mem == NULL)
+        return NULL;
+    return (char *)v->buffer->mem->host + v->buffer->offset + v->offset;
+}
+
+/** Run one implementation of op->id: host backends call it for a command. */
+ssq_status command_run(const struct op_table *table,
+                       struct backend_queue *queue, const struct command *c);
+
+#endif

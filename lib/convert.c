@@ -1,0 +1,84 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* convert.c - ssq_convert: dtype conversion in host memory. */
+#include "kernels/convert.h"
+#include "lib/core.h"
+
+static uint32_t load(const void *p, size_t size, size_t i)
+{
+    return size == 4   ? ((const uint32_t *)p)[i]
+           : size == 2 ? ((const uint16_t *)p)[i]
+                       : ((const uint8_t *)p)[i];
+}
+
+static void store(void *p, size_t size, size_t i, uint32_t bits)
+{
+    if (size == 4)
+        ((uint32_t *)p)[i] = bits;
+    else if (size == 2)
+        ((uint16_t *)p)[i] = (uint16_t)bits;
+    else
+        ((uint8_t *)p)[i] = (uint8_t)bits;
+}
+
+static ssq_status check_type(ssq_dtype d, const char *what)
+{
+    if (ssq_dtype_bits(d) == 0)
+        return error_set(SSQ_ERR_INVALID, "convert: %s is no dtype: %d", what,
+                         (int)d);
+    if (d > SSQ_U8)
+        return error_set(SSQ_ERR_UNSUPPORTED, "convert: %s %s is reserved",
+                         what, ssq_dtype_name(d));
+    return SSQ_OK;
+}
+
+static ssq_status check_memory(const void *dst, size_t dst_size,
+                               const void *src, size_t src_size, size_t n)
+{
+    uint64_t db, sb;
+    if (dst == NULL || src == NULL)
+        return error_set(SSQ_ERR_INVALID, "convert: %s is NULL",
+                         dst == NULL ? "dst" : "src");
+    if (!size_mul(n, dst_size, &db) || !size_mul(n, src_size, &sb))
+        return error_set(SSQ_ERR_INVALID, "convert: %zu elements overflow", n);
+    uintptr_t d = (uintptr_t)dst, s = (uintptr_t)src;
+    if (d % dst_size != 0 || s % src_size != 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "convert: dst or src is not aligned to its dtype");
+    if (d + db <= s || s + sb <= d || (d == s && dst_size == src_size))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "convert: dst overlaps src");
+}
+
+ssq_status ssq_convert(void *dst, ssq_dtype dst_dtype, const void *src,
+                       ssq_dtype src_dtype, size_t n, ssq_rounding rounding,
+                       uint64_t seed)
+{
+    ssq_status st = check_type(dst_dtype, "dst_dtype");
+    if (st == SSQ_OK)
+        st = check_type(src_dtype, "src_dtype");
+    if (st != SSQ_OK)
+        return st;
+    bool stochastic = rounding == SSQ_ROUND_STOCHASTIC;
+    if ((unsigned)rounding > SSQ_ROUND_STOCHASTIC ||
+        (stochastic && dst_dtype != SSQ_F16 && dst_dtype != SSQ_BF16))
+        return error_set(SSQ_ERR_INVALID, "convert: rounding %d to %s",
+                         (int)rounding, ssq_dtype_name(dst_dtype));
+    size_t db = dtype_bytes(dst_dtype), sb = dtype_bytes(src_dtype);
+    if (n == 0)
+        return SSQ_OK;
+    st = check_memory(dst, db, src, sb, n);
+    if (st != SSQ_OK)
+        return st;
+    struct fpenv env = fpenv_enter();
+    for (size_t i = 0; i < n; i++) {
+        uint32_t random = 0;
+        if (stochastic)
+            random = random_u32((uint32_t)seed, (uint32_t)(seed >> 32), 0, 0,
+                                (uint32_t)i, (uint32_t)((uint64_t)i >> 32));
+        store(dst, db, i,
+              convert_bits(load(src, sb, i), src_dtype, dst_dtype, rounding,
+                           random));
+    }
+    fpenv_leave(env);
+    return SSQ_OK;
+}

@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core.h - the core's objects, and what op and amp code needs of them. */
+#ifndef LIB_CORE_H
+#define LIB_CORE_H
+
+#include <pthread.h>
+
+#include "lib/backend.h"
+#include "lib/error.h"
+#include "lib/fpenv.h"
+#include "lib/object.h"
+#include "lib/view.h"
+
+struct pool;
+
+/* Order of locks: queues_lock, then a queue's lock or the pool's; never two
+ * queues at once, and nothing is released under a queue's lock. */
+struct ssq_device {
+    struct object object;
+    const struct backend *backend;
+    struct backend_device *impl;
+    ssq_device_props props;
+    ssq_device_options options;
+    struct pool *pool;
+    pthread_mutex_t queues_lock;
+    ssq_queue *queues;    /* of this device, for the pool to retire */
+    atomic_uint captures; /* under way on this device */
+    atomic_uint_fast64_t fallbacks;
+    char pins[OP_COUNT][32]; /* implementation names; "" any */
+};
+
+struct ssq_tensor {
+    struct object object;
+    struct view view; /* holds the buffer */
+};
+
+/** The tensor's view with an access; an absent view for NULL. */
+struct view tensor_view(const ssq_tensor *tensor, enum access access);
+
+/* ---- queue ---- */
+
+/** Check, choose an implementation, run or record: what every op ends in.
+ *  Work on zero elements must have been dropped by the caller. The op is
+ *  copied. All views must be of the queue's device. */
+ssq_status queue_enqueue(ssq_queue *queue, struct op *op);
+/** SSQ_OK, or the sticky error. op names the caller for NULL's text. */
+ssq_status queue_check(const ssq_queue *queue, const char *op);
+bool queue_capturing(const ssq_queue *queue);
+
+/** A contiguous temporary; release with scratch_put once the ops that use it
+ *  are enqueued: they hold it. Allowed in a capture. */
+ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
+                       const int64_t *shape, struct view *view);
+void scratch_put(struct view *view);
+
+/** Copy contiguous bytes between host memory and a view, asynchronously;
+ *  small blocks up to UPLOAD_INLINE bytes are copied at the call. */
+#define UPLOAD_INLINE 512
+ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
+                        const void *host, uint64_t bytes);
+ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
+                            const void *bytes_at_call, uint64_t bytes);
+ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
+                          uint64_t bytes);
+
+/** Let go of what finished work on all queues of the device holds; wait for
+ *  all of it first when asked. */
+void device_retire(ssq_device *device, bool wait);
+
+/** A buffer from the pool. */
+ssq_status buffer_create(ssq_device *device, uint64_t bytes,
+                         ssq_buffer **buffer);
+/** A contiguous tensor for library-owned state: allowed in a capture. */
+ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
+                         const int64_t *shape, ssq_tensor **tensor);
+
+/** An object with stages (scaler, optimizer): a capture must end as it
+ *  began. Called at the first touch; stage is read again at graph_end. */
+ssq_status capture_watch(ssq_queue *queue, struct object *owner,
+                         const int *stage, const char *what);
+
+/* ---- argument checks shared by lib/op: text begins with the op's name ---- */
+
+/** queue != NULL, args != NULL, struct_size plausible, not sticky. */
+ssq_status check_call(const ssq_queue *queue, const void *args, size_t want,
+                      const char *op);
+#define CHECK_CALL(QUEUE, ARGS, OP) check_call(QUEUE, ARGS, sizeof(*(ARGS)), OP)
+/** A required operand: not NULL, of the queue's device. what: "x". */
+ssq_status check_operand(const ssq_queue *queue, const ssq_tensor *tensor,
+                         const char *op, const char *what);
+/** The same for an optional one: NULL is fine. */
+ssq_status check_optional(const ssq_queue *queue, const ssq_tensor *tensor,
+                          const char *op, const char *what);
+/** An output: as check_operand, and no element twice. */
+ssq_status check_output(const ssq_queue *queue, const ssq_tensor *tensor,
+                        const char *op, const char *what);
+/** dtype is one of the OR-ed bits DTYPE_BIT(SSQ_F32) | ...: */
+#define DTYPE_BIT(D) (1u << (D))
+#define DTYPES_FLOAT                                                           \
+    (DTYPE_BIT(SSQ_F32) | DTYPE_BIT(SSQ_F16) | DTYPE_BIT(SSQ_BF16))
+#define DTYPES_ALL (DTYPES_FLOAT | DTYPE_BIT(SSQ_I32) | DTYPE_BIT(SSQ_U8))
+ssq_status check_dtype(const ssq_tensor *tensor, unsigned dtypes,
+                       const char *op, const char *what);
+ssq_status check_same_shape(const ssq_tensor *a, const char *a_what,
+                            const ssq_tensor *b, const char *b_what,
+                            const char *op);
+/** out may be exactly in (when in_place), else they may not overlap. */
+ssq_status check_alias(const ssq_tensor *out, const char *out_what,
+                       const ssq_tensor *in, const char *in_what, bool in_place,
+                       const char *op);
+/** A negative axis counts from the end. */
+ssq_status check_axis(int axis, int rank, const char *op, int *result);
+
+#endif

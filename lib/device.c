@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - listing, choosing and opening devices. */
+#include "lib/pool.h"
+#include "lib/registry.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* "cuda:0", or "cpu" for a backend of one device. */
+static void device_name(const struct backend *b, unsigned i, char *name,
+                        size_t bytes)
+{
+    if (b->single)
+        snprintf(name, bytes, "%s", b->name);
+    else
+        snprintf(name, bytes, "%s:%u", b->name, i);
+}
+
+size_t ssq_device_count(void)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e), count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += e[i].devices == 0 ? 1 : e[i].devices;
+    return count;
+}
+
+ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
+{
+    if (entry == NULL || entry->struct_size != sizeof(*entry))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_list: entry is NULL or its struct_size wrong");
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e), at = index;
+    for (size_t i = 0; i < n; i++) {
+        unsigned lines = e[i].devices == 0 ? 1 : e[i].devices;
+        if (at >= lines) {
+            at -= lines;
+            continue;
+        }
+        ssq_device_entry r = {.struct_size = sizeof(r)};
+        snprintf(r.backend, sizeof(r.backend), "%s", e[i].name);
+        snprintf(r.name, sizeof(r.name), "%s", e[i].name);
+        snprintf(r.reason, sizeof(r.reason), "%s", e[i].reason.text);
+        r.available = e[i].devices > 0;
+        if (r.available) {
+            device_name(e[i].backend, (unsigned)at, r.name, sizeof(r.name));
+            e[i].backend->describe((unsigned)at, r.description,
+                                   sizeof(r.description));
+            r.reason[0] = '\0';
+        }
+        *entry = r;
+        return SSQ_OK;
+    }
+    return error_set(SSQ_ERR_NOT_FOUND, "device_list: no entry %zu", index);
+}
+
+/* Append to text; what does not fit is cut. */
+static void append(char *text, size_t bytes, const char *a, const char *b,
+                   const char *c)
+{
+    size_t at = strlen(text);
+    snprintf(text + at, bytes - at, "%s%s%s", a, b, c);
+}
+
+/* "reference, guard; cuda: not built, ..." */
+static void list_text(char *text, size_t bytes)
+{
+    text[0] = '\0';
+    size_t n = ssq_device_count();
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n; i++) {
+            ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+            if (ssq_device_list(i, &e) != SSQ_OK || e.available != (pass == 0))
+                continue;
+            append(text, bytes,
+                   text[0] == '\0' ? ""
+                   : pass == 0     ? ", "
+                                   : "; ",
+                   e.name, "");
+            if (!e.available)
+                append(text, bytes, ": ", e.reason, "");
+        }
+}
+
+/* The backend and index of a name; NULL when there is none. */
+static const struct backend *find(const char *name, unsigned *index)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e);
+    for (size_t i = 0; i < n; i++) {
+        for (unsigned d = 0; d < e[i].devices; d++) {
+            char full[32];
+            device_name(e[i].backend, d, full, sizeof(full));
+            if (strcmp(full, name) == 0 ||
+                (d == 0 && strcmp(e[i].name, name) == 0)) {
+                *index = d;
+                return e[i].backend;
+            }
+        }
+    }
+    return NULL;
+}
+
+/* The best backend for training, and why it is the best. */
+static const struct backend *choose(char *why, size_t bytes)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e);
+    const struct backend *best = NULL;
+    for (size_t i = 0; i < n; i++)
+        if (e[i].devices > 0 && e[i].backend->preference > 0 &&
+            (best == NULL || e[i].backend->preference > best->preference))
+            best = e[i].backend;
+    if (best == NULL)
+        return NULL;
+    snprintf(why, bytes, "auto chose %s", best->name);
+    for (size_t i = 0; i < n; i++) {
+        if (e[i].backend == best)
+            continue;
+        append(why, bytes, "; not ", e[i].name, ": ");
+        append(why, bytes, "",
+               e[i].devices == 0               ? e[i].reason.text
+               : e[i].backend->preference <= 0 ? "for tests"
+                                               : "slower",
+               "");
+    }
+    return best;
+}
+
+static void device_free(struct object *o)
+{
+    ssq_device *d = (ssq_device *)o;
+    pool_destroy(d->pool);
+    if (d->impl != NULL)
+        d->backend->close(d->impl);
+    pthread_mutex_destroy(&d->queues_lock);
+    mem_free(d);
+}
+
+/* SSQ_IMPL=gemm:tiled,cast:reference */
+static ssq_status pin_from_environment(ssq_device *d)
+{
+    const char *s = getenv("SSQ_IMPL");
+    while (s != NULL && *s != '\0') {
+        size_t n = strcspn(s, ","), colon = strcspn(s, ":,");
+        char op[32] = "", impl[32] = "";
+        if (colon < n) {
+            snprintf(op, sizeof(op), "%.*s", (int)colon, s);
+            snprintf(impl, sizeof(impl), "%.*s", (int)(n - colon - 1),
+                     s + colon + 1);
+        }
+        ssq_status st = ssq_implementation_pin(d, op, impl);
+        if (st != SSQ_OK)
+            return error_set(st, "SSQ_IMPL: %s", ssq_last_error());
+        s += n + (s[n] == ',');
+    }
+    return SSQ_OK;
+}
+
+static ssq_status open_impl(ssq_device *d, unsigned index)
+{
+    ssq_status st = d->backend->open(index, &d->impl);
+    if (st != SSQ_OK)
+        return st;
+    d->props.struct_size = sizeof(d->props);
+    snprintf(d->props.backend, sizeof(d->props.backend), "%s",
+             d->backend->name);
+    device_name(d->backend, index, d->props.name, sizeof(d->props.name));
+    d->backend->describe(index, d->props.description,
+                         sizeof(d->props.description));
+    d->backend->props(d->impl, &d->props);
+    st = pool_create(d, &d->pool);
+    if (st == SSQ_OK)
+        d->props.binding_bytes = pool_binding_bytes(d->pool);
+    return st == SSQ_OK ? pin_from_environment(d) : st;
+}
+
+static ssq_status open_backend(const struct backend *b, unsigned index,
+                               const ssq_device_options *options,
+                               const char *why, ssq_device **out)
+{
+    ssq_device *d = mem_alloc(sizeof(*d));
+    if (d == NULL)
+        return error_nomem("device_open", sizeof(*d));
+    object_init(&d->object, device_free);
+    pthread_mutex_init(&d->queues_lock, NULL);
+    d->backend = b;
+    if (options != NULL)
+        d->options = *options;
+    ssq_status st = open_impl(d, index);
+    if (st != SSQ_OK) {
+        object_put(&d->object);
+        return st;
+    }
+    snprintf(d->props.choice, sizeof(d->props.choice), "%s", why);
+    log_line(SSQ_LOG_INFO, "device", "opened %s (%s)", d->props.name, why);
+    *out = d;
+    return SSQ_OK;
+}
+
+ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
+                           ssq_device **device)
+{
+    if (name == NULL || device == NULL)
+        return error_set(SSQ_ERR_INVALID, "device_open: %s is NULL",
+                         name == NULL ? "name" : "device");
+    if (options != NULL && options->struct_size != sizeof(*options))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_open: struct_size is %zu, expected %zu",
+                         options->struct_size, sizeof(*options));
+    char why[256];
+    snprintf(why, sizeof(why), "asked for by name");
+    const char *wanted = name, *env = getenv("SSQ_DEVICE");
+    bool automatic = strcmp(name, "auto") == 0;
+    if (automatic && env != NULL && env[0] != '\0' &&
+        strcmp(env, "auto") != 0) {
+        snprintf(why, sizeof(why), "auto: SSQ_DEVICE is %.64s", env);
+        wanted = env;
+        automatic = false;
+    }
+    unsigned index = 0;
+    const struct backend *b =
+        automatic ? choose(why, sizeof(why)) : find(wanted, &index);
+    if (b == NULL) {
+        char list[ERROR_TEXT - 128];
+        list_text(list, sizeof(list));
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "device_open: no device \"%.64s\"; there are: %s",
+                         wanted, list);
+    }
+    return open_backend(b, index, options, why, device);
+}
+
+void ssq_device_close(ssq_device **device)
+{
+    if (device == NULL || *device == NULL)
+        return;
+    object_put(&(*device)->object);
+    *device = NULL;
+}
+
+ssq_status ssq_device_props_get(const ssq_device *device,
+                                ssq_device_props *props)
+{
+    if (device == NULL || props == NULL || props->struct_size != sizeof(*props))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_props_get: a NULL or a wrong struct_size");
+    *props = device->props;
+    return SSQ_OK;
+}
+
+ssq_status ssq_device_memory(const ssq_device *device, ssq_memory_info *info)
+{
+    if (device == NULL || info == NULL || info->struct_size != sizeof(*info))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_memory: a NULL or a wrong struct_size");
+    pool_info(device->pool, info);
+    info->fallbacks = atomic_load(&device->fallbacks);
+    return SSQ_OK;
+}
+
+void ssq_device_trim(ssq_device *device)
+{
+    if (device == NULL)
+        return;
+    device_retire(device, false);
+    pool_trim(device->pool);
+}

@@ -1,0 +1,155 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dispatch.c - choose an implementation, and run or record the op. */
+#include "lib/queue.h"
+
+#include "lib/pool.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const char *const names[OP_COUNT] = {
+#define X(NAME) #NAME,
+    SSQ_OPS(X)
+#undef X
+};
+
+const char *op_name(enum op_id id)
+{
+    return names[id];
+}
+
+enum op_id op_from_name(const char *name)
+{
+    for (int i = 0; i < OP_COUNT; i++)
+        if (strcmp(names[i], name) == 0)
+            return (enum op_id)i;
+    return OP_COUNT;
+}
+
+/* For each op: the name of implementation i (NULL past the end), its check,
+ * and its run. The macro keeps the typed lists typed. */
+#define X(NAME)                                                                \
+    static const char *impl_name_##NAME(const struct op_table *t, unsigned i)  \
+    {                                                                          \
+        return t->NAME == NULL ? NULL : t->NAME[i].name;                       \
+    }                                                                          \
+    static bool admit_##NAME(const struct op_table *t, unsigned i,             \
+                             const struct backend_device *d,                   \
+                             const struct op *op, struct why *why)             \
+    {                                                                          \
+        const struct NAME##_impl *impl = &t->NAME[i];                          \
+        return impl->check == NULL ||                                          \
+               impl->check(d, (const struct NAME##_op *)op, why);              \
+    }                                                                          \
+    static ssq_status run_##NAME(const struct op_table *t, unsigned i,         \
+                                 struct backend_queue *q, const struct op *op) \
+    {                                                                          \
+        return t->NAME[i].run(q, (const struct NAME##_op *)op);                \
+    }
+SSQ_OPS(X)
+#undef X
+
+static const struct {
+    const char *(*impl_name)(const struct op_table *, unsigned);
+    bool (*admit)(const struct op_table *, unsigned,
+                  const struct backend_device *, const struct op *,
+                  struct why *);
+    ssq_status (*run)(const struct op_table *, unsigned, struct backend_queue *,
+                      const struct op *);
+} ops[OP_COUNT] = {
+#define X(NAME) {impl_name_##NAME, admit_##NAME, run_##NAME},
+    SSQ_OPS(X)
+#undef X
+};
+
+ssq_status command_run(const struct op_table *table,
+                       struct backend_queue *queue, const struct command *c)
+{
+    struct fpenv env = fpenv_enter();
+    ssq_status st = ops[c->op->id].run(table, c->impl, queue, c->op);
+    fpenv_leave(env);
+    return st;
+}
+
+ssq_status dispatch(ssq_device *d, const struct op *op, unsigned *impl)
+{
+    const struct op_table *t = d->backend->ops;
+    char refusals[ERROR_TEXT - 128] = "";
+    size_t at = 0;
+    const char *name;
+    for (unsigned i = 0; (name = ops[op->id].impl_name(t, i)) != NULL; i++) {
+        struct why why = {""};
+        if (d->pins[op->id][0] != '\0' && strcmp(d->pins[op->id], name) != 0)
+            refuse(&why, "%s is pinned", d->pins[op->id]);
+        else if (ops[op->id].admit(t, i, d->impl, op, &why)) {
+            *impl = i;
+            return SSQ_OK;
+        }
+        at += (size_t)snprintf(refusals + at, sizeof(refusals) - at, "; %s: %s",
+                               name, why.text);
+        if (at >= sizeof(refusals))
+            break;
+    }
+    return error_set(SSQ_ERR_UNSUPPORTED, "%s: no implementation on %s%s",
+                     op_name(op->id), d->props.name, at == 0 ? "" : refusals);
+}
+
+ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
+{
+    struct command c = {op, 0};
+    ssq_status st = dispatch(queue->device, op, &c.impl);
+    if (st != SSQ_OK)
+        return st;
+    if (log_enabled("dispatch"))
+        log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
+                 queue->device->props.name,
+                 ops[op->id].impl_name(queue->device->backend->ops, c.impl));
+    if (queue->capture == NULL)
+        return queue_submit(queue, &c);
+    struct op *copy = op_hold(op);
+    return copy == NULL ? SSQ_ERR_NOMEM
+                        : capture_record(queue->capture, copy, c.impl);
+}
+
+const char *ssq_op_name(size_t i)
+{
+    return i < OP_COUNT ? names[i] : NULL;
+}
+
+const char *ssq_implementation_name(const ssq_device *device, const char *op,
+                                    size_t i)
+{
+    enum op_id id = op == NULL ? OP_COUNT : op_from_name(op);
+    if (device == NULL || id == OP_COUNT)
+        return NULL;
+    const char *name = NULL;
+    for (unsigned k = 0; k <= i; k++) {
+        name = ops[id].impl_name(device->backend->ops, k);
+        if (name == NULL)
+            return NULL;
+    }
+    return name;
+}
+
+ssq_status ssq_implementation_pin(ssq_device *device, const char *op,
+                                  const char *impl)
+{
+    enum op_id id = op == NULL ? OP_COUNT : op_from_name(op);
+    if (device == NULL || id == OP_COUNT)
+        return error_set(device == NULL ? SSQ_ERR_INVALID : SSQ_ERR_NOT_FOUND,
+                         "implementation_pin: no op \"%.32s\"",
+                         op == NULL ? "" : op);
+    const char *name = impl == NULL ? "" : NULL;
+    for (size_t i = 0; name == NULL; i++) {
+        const char *known = ssq_implementation_name(device, op, i);
+        if (known == NULL)
+            return error_set(SSQ_ERR_NOT_FOUND,
+                             "implementation_pin: %s has no implementation "
+                             "\"%.32s\" on %s",
+                             op, impl, device->props.name);
+        if (strcmp(known, impl) == 0)
+            name = known;
+    }
+    snprintf(device->pins[id], sizeof(device->pins[id]), "%s", name);
+    return SSQ_OK;
+}

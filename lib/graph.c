@@ -1,0 +1,161 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c - capture a sequence of ops, launch it again. */
+#include "lib/queue.h"
+
+struct watch {
+    struct watch *next;
+    struct object *owner;
+    const int *stage;
+    int at_begin;
+    const char *what;
+};
+
+struct ssq_graph {
+    struct object object;
+    ssq_device *device;
+    struct command *commands;
+    size_t n, room;
+    struct watch *watches; /* of a capture under way */
+};
+
+static void graph_free(struct object *o)
+{
+    ssq_graph *g = (ssq_graph *)o;
+    for (size_t i = 0; i < g->n; i++)
+        op_release(g->commands[i].op);
+    for (struct watch *w = g->watches, *next; w != NULL; w = next) {
+        next = w->next;
+        object_put(w->owner);
+        mem_free(w);
+    }
+    mem_free(g->commands);
+    object_put(&g->device->object);
+    mem_free(g);
+}
+
+ssq_status ssq_graph_begin(ssq_queue *queue)
+{
+    ssq_status st = queue_check(queue, "graph_begin");
+    if (st != SSQ_OK)
+        return st;
+    if (queue->capture != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "graph_begin: a graph is being captured already");
+    ssq_graph *g = mem_alloc(sizeof(*g));
+    if (g == NULL)
+        return error_nomem("graph_begin", sizeof(*g));
+    object_init(&g->object, graph_free);
+    g->device = queue->device;
+    object_get(&g->device->object);
+    queue->capture = g;
+    atomic_fetch_add(&g->device->captures, 1);
+    return SSQ_OK;
+}
+
+ssq_status capture_record(ssq_graph *g, struct op *op, unsigned impl)
+{
+    if (g->n == g->room) {
+        size_t room = g->room == 0 ? 64 : g->room * 2;
+        struct command *c = mem_alloc_array(room, sizeof(*c));
+        if (c == NULL) {
+            op_release(op);
+            return error_nomem("graph", room * sizeof(*c));
+        }
+        for (size_t i = 0; i < g->n; i++)
+            c[i] = g->commands[i];
+        mem_free(g->commands);
+        g->commands = c;
+        g->room = room;
+    }
+    g->commands[g->n++] = (struct command){op, impl};
+    return SSQ_OK;
+}
+
+ssq_status capture_watch(ssq_queue *queue, struct object *owner,
+                         const int *stage, const char *what)
+{
+    ssq_graph *g = queue->capture;
+    if (g == NULL)
+        return SSQ_OK;
+    for (struct watch *w = g->watches; w != NULL; w = w->next)
+        if (w->owner == owner)
+            return SSQ_OK;
+    struct watch *w = mem_alloc(sizeof(*w));
+    if (w == NULL)
+        return error_nomem("graph", sizeof(*w));
+    *w = (struct watch){g->watches, owner, stage, *stage, what};
+    object_get(owner);
+    g->watches = w;
+    return SSQ_OK;
+}
+
+void capture_drop(ssq_queue *queue)
+{
+    if (queue->capture == NULL)
+        return;
+    atomic_fetch_sub(&queue->device->captures, 1);
+    object_put(&queue->capture->object);
+    queue->capture = NULL;
+}
+
+ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
+{
+    ssq_status st = queue_check(queue, "graph_end");
+    if (st != SSQ_OK)
+        return st;
+    if (queue->capture == NULL || graph == NULL)
+        return error_set(SSQ_ERR_INVALID, "graph_end: %s",
+                         graph == NULL ? "graph is NULL"
+                                       : "no graph is being captured");
+    ssq_graph *g = queue->capture;
+    for (struct watch *w = g->watches; w != NULL; w = w->next) {
+        if (*w->stage == w->at_begin)
+            continue;
+        st = error_set(SSQ_ERR_INVALID,
+                       "graph_end: the stage of the %s is %d, it was %d at "
+                       "the begin: a captured step must be whole",
+                       w->what, *w->stage, w->at_begin);
+        capture_drop(queue);
+        return st;
+    }
+    object_get(&g->object);
+    capture_drop(queue);
+    while (g->watches != NULL) {
+        struct watch *w = g->watches;
+        g->watches = w->next;
+        object_put(w->owner);
+        mem_free(w);
+    }
+    *graph = g;
+    return SSQ_OK;
+}
+
+ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
+{
+    ssq_status st = queue_check(queue, "graph_launch");
+    if (st != SSQ_OK)
+        return st;
+    if (graph == NULL || graph->device != queue->device)
+        return error_set(SSQ_ERR_INVALID, "graph_launch: %s",
+                         graph == NULL ? "graph is NULL"
+                                       : "the graph is of another device");
+    if (queue->capture != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "graph_launch: a graph is being captured");
+    for (size_t i = 0; i < graph->n && st == SSQ_OK; i++)
+        st = queue_submit(queue, &graph->commands[i]);
+    return st;
+}
+
+size_t ssq_graph_ops(const ssq_graph *graph)
+{
+    return graph == NULL ? 0 : graph->n;
+}
+
+void ssq_graph_destroy(ssq_graph **graph)
+{
+    if (graph == NULL || *graph == NULL)
+        return;
+    object_put(&(*graph)->object);
+    *graph = NULL;
+}

@@ -1,0 +1,266 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - the in-order stream of commands on a device.
+ *
+ * A backend that finishes a command before run returns keeps nothing here.
+ * For the others the queue holds each op until completed() has passed it. */
+#include "lib/queue.h"
+
+#include "lib/op/data.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct op *op_hold(const struct op *op)
+{
+    struct op *copy = mem_alloc(op->bytes);
+    if (copy == NULL) {
+        (void)error_nomem(op_name(op->id), op->bytes);
+        return NULL;
+    }
+    memcpy(copy, op, op->bytes);
+    struct view *v = op_views(copy);
+    for (uint32_t i = 0; i < copy->nviews; i++)
+        if (v[i].buffer != NULL)
+            object_get(&v[i].buffer->object);
+    if (copy->list != NULL)
+        object_get(&copy->list->object);
+    return copy;
+}
+
+void op_release(struct op *op)
+{
+    struct view *v = op_views(op);
+    for (uint32_t i = 0; i < op->nviews; i++)
+        if (v[i].buffer != NULL)
+            object_put(&v[i].buffer->object);
+    if (op->list != NULL)
+        object_put(&op->list->object);
+    mem_free(op);
+}
+
+static void release_all(struct pending *p)
+{
+    while (p != NULL) {
+        struct pending *next = p->next;
+        op_release(p->command.op);
+        mem_free(p);
+        p = next;
+    }
+}
+
+/* Unlink what is finished; the caller releases it outside the lock. */
+static struct pending *detach_finished(ssq_queue *q)
+{
+    if (q->first == NULL)
+        return NULL;
+    uint64_t done = q->device->backend->completed(q->impl);
+    struct pending *head = q->first, **at = &q->first;
+    while (*at != NULL && (*at)->sequence <= done)
+        at = &(*at)->next;
+    struct pending *rest = *at;
+    *at = NULL;
+    if (head == rest)
+        head = NULL;
+    q->first = rest;
+    if (rest == NULL)
+        q->end = &q->first;
+    return head;
+}
+
+static void retire(ssq_queue *q, bool wait)
+{
+    pthread_mutex_lock(&q->lock);
+    if (wait)
+        (void)q->device->backend->queue_sync(q->impl); /* sticky: seen later */
+    struct pending *p = detach_finished(q);
+    pthread_mutex_unlock(&q->lock);
+    release_all(p);
+}
+
+void device_retire(ssq_device *device, bool wait)
+{
+    pthread_mutex_lock(&device->queues_lock);
+    for (ssq_queue *q = device->queues; q != NULL; q = q->next)
+        retire(q, wait);
+    pthread_mutex_unlock(&device->queues_lock);
+}
+
+static void queue_free(struct object *o)
+{
+    ssq_queue *q = (ssq_queue *)o;
+    ssq_device *d = q->device;
+    capture_drop(q);
+    pthread_mutex_lock(&d->queues_lock);
+    for (ssq_queue **at = &d->queues; *at != NULL; at = &(*at)->next)
+        if (*at == q) {
+            *at = q->next;
+            break;
+        }
+    pthread_mutex_unlock(&d->queues_lock);
+    d->backend->queue_close(q->impl);
+    release_all(q->first);
+    pthread_mutex_destroy(&q->lock);
+    mem_free(q);
+    object_put(&d->object);
+}
+
+ssq_status ssq_queue_create(ssq_device *device,
+                            const ssq_queue_options *options, ssq_queue **queue)
+{
+    if (device == NULL || queue == NULL)
+        return error_set(SSQ_ERR_INVALID, "queue_create: %s is NULL",
+                         device == NULL ? "device" : "queue");
+    if (options != NULL && options->struct_size != sizeof(*options))
+        return error_set(SSQ_ERR_INVALID,
+                         "queue_create: struct_size is %zu, expected %zu",
+                         options->struct_size, sizeof(*options));
+    ssq_queue *q = mem_alloc(sizeof(*q));
+    if (q == NULL)
+        return error_nomem("queue_create", sizeof(*q));
+    ssq_status st = device->backend->queue_open(device->impl, &q->impl);
+    if (st != SSQ_OK) {
+        mem_free(q);
+        return st;
+    }
+    object_init(&q->object, queue_free);
+    pthread_mutex_init(&q->lock, NULL);
+    q->end = &q->first;
+    q->device = device;
+    object_get(&device->object);
+    pthread_mutex_lock(&device->queues_lock);
+    q->next = device->queues;
+    device->queues = q;
+    pthread_mutex_unlock(&device->queues_lock);
+    *queue = q;
+    return SSQ_OK;
+}
+
+void ssq_queue_destroy(ssq_queue **queue)
+{
+    if (queue == NULL || *queue == NULL)
+        return;
+    object_put(&(*queue)->object);
+    *queue = NULL;
+}
+
+ssq_device *ssq_queue_device(const ssq_queue *queue)
+{
+    return queue == NULL ? NULL : queue->device;
+}
+
+bool queue_capturing(const ssq_queue *queue)
+{
+    return queue->capture != NULL;
+}
+
+ssq_status queue_check(const ssq_queue *queue, const char *op)
+{
+    if (queue == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: queue is NULL", op);
+    if (queue->sticky != SSQ_OK)
+        return error_set(queue->sticky, "%s", queue->text);
+    return SSQ_OK;
+}
+
+ssq_status queue_fail(ssq_queue *queue, ssq_status status)
+{
+    if (queue->sticky == SSQ_OK) {
+        queue->sticky = status;
+        snprintf(queue->text, sizeof(queue->text), "%s", ssq_last_error());
+    }
+    return status;
+}
+
+/* Keep the command until the backend has finished it. */
+static ssq_status submit_held(ssq_queue *q, const struct command *c)
+{
+    struct pending *p = mem_alloc(sizeof(*p));
+    struct op *op = p == NULL ? NULL : op_hold(c->op);
+    if (op == NULL) {
+        mem_free(p);
+        return error_nomem(op_name(c->op->id), c->op->bytes);
+    }
+    p->command = (struct command){op, c->impl};
+    pthread_mutex_lock(&q->lock);
+    const struct backend *b = q->device->backend;
+    ssq_status st = b->submit != NULL
+                        ? b->submit(q->impl, &p->command)
+                        : command_run(b->ops, q->impl, &p->command);
+    struct pending *done = NULL;
+    if (st == SSQ_OK) {
+        p->sequence = ++q->submitted;
+        *q->end = p;
+        q->end = &p->next;
+        done = detach_finished(q);
+    }
+    pthread_mutex_unlock(&q->lock);
+    release_all(done);
+    if (st != SSQ_OK) {
+        op_release(op);
+        mem_free(p);
+    }
+    return st;
+}
+
+ssq_status queue_submit(ssq_queue *q, const struct command *c)
+{
+    const struct backend *b = q->device->backend;
+    ssq_status st;
+    if (b->completed != NULL) {
+        st = submit_held(q, c);
+    } else {
+        pthread_mutex_lock(&q->lock);
+        st = command_run(b->ops, q->impl, c);
+        pthread_mutex_unlock(&q->lock);
+    }
+    /* the device failed half-way: nothing later on this queue can be trusted */
+    return st == SSQ_ERR_DEVICE ? queue_fail(q, st) : st;
+}
+
+ssq_status ssq_queue_sync(ssq_queue *queue)
+{
+    ssq_status st = queue_check(queue, "queue_sync");
+    if (st != SSQ_OK)
+        return st;
+    if (queue->capture != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "queue_sync: a graph is being captured");
+    pthread_mutex_lock(&queue->lock);
+    st = queue->device->backend->queue_sync(queue->impl);
+    struct pending *done = detach_finished(queue);
+    pthread_mutex_unlock(&queue->lock);
+    release_all(done);
+    return st == SSQ_OK ? SSQ_OK : queue_fail(queue, st);
+}
+
+ssq_status ssq_queue_status(const ssq_queue *queue)
+{
+    ssq_status st = queue_check(queue, "queue_status");
+    const struct backend *b = queue == NULL ? NULL : queue->device->backend;
+    if (st == SSQ_OK && b->completed != NULL &&
+        b->completed(queue->impl) < queue->submitted)
+        return error_set(
+            SSQ_ERR_NOT_READY, "queue_status: %llu commands left",
+            (unsigned long long)(queue->submitted - b->completed(queue->impl)));
+    return st;
+}
+
+ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
+                       const int64_t *shape, struct view *view)
+{
+    ssq_tensor *t;
+    ssq_status st = tensor_create(queue->device, dtype, rank, shape, &t);
+    if (st != SSQ_OK)
+        return st;
+    *view = tensor_view(t, ACCESS_WRITE);
+    object_get(&view->buffer->object);
+    object_put(&t->object);
+    return SSQ_OK;
+}
+
+void scratch_put(struct view *view)
+{
+    if (view->buffer != NULL)
+        object_put(&view->buffer->object);
+    view->buffer = NULL;
+}

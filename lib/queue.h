@@ -1,0 +1,47 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.h - the queue's inside, for queue.c, event.c and graph.c. */
+#ifndef LIB_QUEUE_H
+#define LIB_QUEUE_H
+
+#include <sesqui/graph.h>
+
+#include "lib/core.h"
+
+/** A command the backend has not finished: it holds its op and buffers. */
+struct pending {
+    struct pending *next;
+    uint64_t sequence; /* finished when completed() has reached it */
+    struct command command;
+};
+
+struct ssq_queue {
+    struct object object;
+    ssq_device *device;
+    struct backend_queue *impl;
+    ssq_queue *next; /* in device->queues */
+    pthread_mutex_t lock;
+    struct pending *first, **end;
+    uint64_t submitted;
+    ssq_status sticky;
+    char text[ERROR_TEXT]; /* of the sticky error */
+    ssq_graph *capture;    /* NULL: none under way */
+};
+
+/** A copy of an op that holds its buffers; NULL: no memory, text set. */
+struct op *op_hold(const struct op *op);
+void op_release(struct op *op);
+
+/** Choose the implementation of an op: lib/dispatch.c.
+ *  @return SSQ_ERR_UNSUPPORTED with every refusal in the text */
+ssq_status dispatch(ssq_device *device, const struct op *op, unsigned *impl);
+
+/** Hand an admitted command to the backend. */
+ssq_status queue_submit(ssq_queue *queue, const struct command *command);
+/** Make the queue sticky with this thread's last text; returns status. */
+ssq_status queue_fail(ssq_queue *queue, ssq_status status);
+
+/** Append to the graph under construction; takes the op over. */
+ssq_status capture_record(ssq_graph *graph, struct op *op, unsigned impl);
+void capture_drop(ssq_queue *queue);
+
+#endif

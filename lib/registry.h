@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry.h - the backends of this process: linked in, or modules. */
+#ifndef LIB_REGISTRY_H
+#define LIB_REGISTRY_H
+
+#include "lib/backend.h"
+
+/** A backend that is here, or why it is not. */
+struct registry_entry {
+    const char *name;
+    const struct backend *backend; /* NULL: reason says why */
+    unsigned devices;              /* 0: reason says why */
+    struct why reason;
+};
+
+/** All known backends in the order of the table; loaded at the first call.
+ *  Thread-safe. @return their number. */
+size_t registry_entries(const struct registry_entry **entries);
+
+/** Load one module; fills e->backend or e->reason. For tests, too. */
+void registry_load(const char *path, struct registry_entry *e);
+
+#endif

@@ -1,0 +1,660 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite.c - the bed: operands with sentinels, oracles shared between devices,
+ * comparisons under the bounds of DESIGN 6, timing for bench. */
+#include "tests/op/suite_run.h"
+
+#include "tests/bounds.h"
+
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+
+#define SENTINEL   0xA5
+#define MARGIN     256 /* bytes of sentinels before and after an operand */
+#define KEEPS      16  /* oracles a case may keep */
+#define BENCH_RUNS 9
+
+/* Where the elements of an operand lie in its buffer. */
+struct plot {
+    struct plot *next;
+    ssq_tensor *bytes; /* the whole buffer as u8 */
+    ssq_tensor *tensor;
+    unsigned char *image; /* what the buffer should hold, host side */
+    uint64_t size, offset;
+    int64_t stride[SSQ_MAX_RANK];
+    double *value;
+    uint32_t *bits;
+};
+
+struct block {
+    struct block *next;
+    max_align_t data[];
+};
+
+struct keep {
+    int key;
+    double *value;
+};
+
+struct bed_state {
+    struct plot *plots;
+    struct block *blocks;
+    struct keep keeps[KEEPS];
+    uint32_t **first; /* outputs of the first device's run, for bed_same */
+    size_t firsts, first_room, compared;
+    uint64_t random;
+    int runs;
+    double began, seconds[BENCH_RUNS];
+    bool required;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+bool bed_fail(struct bed *b, const char *format, ...)
+{
+    if (b->failed || b->skipped)
+        return false;
+    b->failed = true;
+    va_list args;
+    va_start(args, format);
+    vsnprintf(b->text, sizeof(b->text), format, args);
+    va_end(args);
+    return false;
+}
+
+static bool dead(const struct bed *b)
+{
+    return b->failed || b->skipped;
+}
+
+static bool good(struct bed *b, ssq_status st)
+{
+    if (st != SSQ_OK)
+        bed_fail(b, "%s: %s", ssq_status_name(st), ssq_last_error());
+    return st == SSQ_OK;
+}
+
+void *bed_alloc(struct bed *b, size_t bytes)
+{
+    struct block *k = calloc(1, sizeof(*k) + (bytes == 0 ? 1 : bytes));
+    if (k == NULL)
+        abort(); /* a test without memory tests nothing */
+    k->next = b->state->blocks;
+    b->state->blocks = k;
+    return k->data;
+}
+
+double *bed_keep(struct bed *b, int key, size_t n, bool *fresh)
+{
+    struct keep *k = b->state->keeps;
+    *fresh = false;
+    for (int i = 0; i < KEEPS; i++, k++) {
+        if (k->value != NULL && k->key == key)
+            return k->value;
+        if (k->value != NULL)
+            continue;
+        k->key = key;
+        k->value = calloc(n == 0 ? 1 : n, sizeof(double));
+        *fresh = true;
+        if (k->value != NULL)
+            return k->value;
+    }
+    abort(); /* more than KEEPS oracles: raise it */
+}
+
+/* splitmix64: the stream depends on the case alone. */
+static uint64_t random_word(struct bed *b)
+{
+    uint64_t z = b->state->random += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+double bed_uniform(struct bed *b)
+{
+    return (double)(random_word(b) >> 11) * 0x1p-53;
+}
+
+static double normal(struct bed *b)
+{
+    double u = 1.0 - bed_uniform(b), v = bed_uniform(b);
+    return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
+}
+
+double bed_round(double x, ssq_dtype d)
+{
+    if (d == SSQ_F32)
+        return (double)(float)x;
+    if (d != SSQ_F16 && d != SSQ_BF16)
+        return x;
+    if (x == 0.0 || isnan(x) || isinf(x))
+        return x;
+    int digits = d == SSQ_F16 ? 11 : 8, least = d == SSQ_F16 ? -24 : -133;
+    int e;
+    (void)frexp(x, &e);
+    int ulp = e - digits < least ? least : e - digits;
+    double r = ldexp(nearbyint(ldexp(x, -ulp)), ulp);
+    return fabs(r) >= bound_overflow(d) ? copysign((double)INFINITY, x) : r;
+}
+
+/* The raw element of a value that dtype d represents. */
+static uint32_t encode(double x, ssq_dtype d)
+{
+    float f = (float)x;
+    uint32_t u, sign;
+    memcpy(&u, &f, 4);
+    sign = u >> 31;
+    if (d == SSQ_F32)
+        return u;
+    if (d == SSQ_BF16)
+        return isnan(x) ? sign << 15 | 0x7fc0 : u >> 16;
+    if (d == SSQ_I32)
+        return (uint32_t)(int32_t)x;
+    if (d == SSQ_U8)
+        return (uint8_t)x;
+    if (isnan(x))
+        return sign << 15 | 0x7e00;
+    if (isinf(x))
+        return sign << 15 | 0x7c00;
+    double a = fabs(x);
+    if (a < 0x1p-14)
+        return sign << 15 | (uint32_t)(a * 0x1p24);
+    int e;
+    double m = frexp(a, &e); /* 0.5 <= m < 1 */
+    return sign << 15 | (uint32_t)(e + 14) << 10 |
+           ((uint32_t)(m * 2048.0) & 0x3ff);
+}
+
+static double decode(uint32_t u, ssq_dtype d)
+{
+    float f;
+    if (d == SSQ_I32)
+        return (double)(int32_t)u;
+    if (d == SSQ_U8)
+        return (double)u;
+    if (d == SSQ_F16) {
+        uint32_t e = u >> 10 & 31, m = u & 1023;
+        double a = e == 31  ? (m != 0 ? (double)NAN : (double)INFINITY)
+                   : e == 0 ? ldexp(m, -24)
+                            : ldexp(1024 + m, (int)e - 25);
+        return (u & 0x8000) != 0 ? -a : a;
+    }
+    if (d == SSQ_BF16)
+        u <<= 16;
+    memcpy(&f, &u, 4);
+    return (double)f;
+}
+
+static size_t size_of(ssq_dtype d)
+{
+    return ssq_dtype_bits(d) / 8;
+}
+
+static double largest(ssq_dtype d)
+{
+    return d == SSQ_F16 ? 65504.0 : d == SSQ_BF16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
+}
+
+static double smallest_normal(ssq_dtype d)
+{
+    return d == SSQ_F16 ? 0x1p-14 : 0x1p-126;
+}
+
+static double special(struct bed *b, ssq_dtype d)
+{
+    switch (random_word(b) % 24) {
+    case 0:
+        return (double)NAN;
+    case 1:
+        return (double)INFINITY;
+    case 2:
+        return -(double)INFINITY;
+    case 3:
+        return 0.0;
+    case 4:
+        return -0.0;
+    case 5:
+        return largest(d);
+    case 6:
+        return -largest(d);
+    case 7:
+        return smallest_normal(d) * bed_uniform(b);
+    case 8:
+        return -smallest_normal(d);
+    case 9:
+        return 2.0 * bound_eta(d); /* the least subnormal */
+    default:
+        return normal(b) * ldexp(1.0, (int)(random_word(b) % 9) - 4);
+    }
+}
+
+static double draw_float(struct bed *b, ssq_dtype d, enum fill fill)
+{
+    switch (fill) {
+    case FILL_NORMAL:
+        return normal(b);
+    case FILL_UNIFORM:
+        return bed_uniform(b) - 0.5;
+    case FILL_POSITIVE:
+        return 1.0 - bed_uniform(b);
+    case FILL_INTEGERS:
+        return (double)(random_word(b) % 17) - 8.0;
+    case FILL_TINY:
+        return normal(b) * smallest_normal(d);
+    case FILL_HUGE:
+        return (bed_uniform(b) < 0.5 ? -1.0 : 1.0) * largest(d) *
+               (0.5 + 0.5 * bed_uniform(b));
+    case FILL_SPECIAL:
+        return special(b, d);
+    case FILL_ZERO:
+        return 0.0;
+    case FILL_NAN:
+        return (double)NAN;
+    case FILL_ONES:
+        return 1.0;
+    }
+    return 0.0;
+}
+
+static double draw(struct bed *b, ssq_dtype d, enum fill fill)
+{
+    if (d == SSQ_U8)
+        return fill == FILL_ZERO ? 0.0
+               : fill == FILL_ONES
+                   ? 1.0
+                   : (double)(random_word(b) % (fill == FILL_HUGE ? 256 : 17));
+    if (d == SSQ_I32 && (fill == FILL_HUGE || fill == FILL_SPECIAL))
+        return (double)(int32_t)(uint32_t)random_word(b);
+    if (d == SSQ_I32)
+        return fill == FILL_ZERO   ? 0.0
+               : fill == FILL_ONES ? 1.0
+                                   : (double)(random_word(b) % 17) - 8.0;
+    return bed_round(draw_float(b, d, fill), d);
+}
+
+/* Offset in elements of dense element i. */
+static int64_t element_at(const struct operand *x, int64_t i)
+{
+    int64_t at = 0;
+    for (int k = x->rank - 1; k >= 0; k--) {
+        at += i % x->shape[k] * x->plot->stride[k];
+        i /= x->shape[k];
+    }
+    return at;
+}
+
+/* Strides of a layout; the elements that the buffer must hold. */
+static int64_t lay_out(struct operand *x, enum layout layout, int64_t *stride)
+{
+    int order[SSQ_MAX_RANK];
+    int64_t span = 1;
+    for (int i = 0; i < x->rank; i++)
+        order[i] = i;
+    if (layout == LAYOUT_TRANSPOSED && x->rank >= 2) {
+        order[x->rank - 1] = x->rank - 2;
+        order[x->rank - 2] = x->rank - 1;
+    }
+    for (int i = x->rank - 1; i >= 0; i--) {
+        int64_t size = x->shape[order[i]];
+        stride[order[i]] = layout == LAYOUT_BROADCAST ? 0 : span;
+        span *= size == 0 ? 1 : size;
+        if (layout == LAYOUT_PADDED && i == x->rank - 1)
+            span += 3;
+    }
+    return layout == LAYOUT_BROADCAST ? 1 : span;
+}
+
+static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
+                 const int64_t *shape, enum layout layout)
+{
+    *x = (struct operand){.dtype = dtype, .rank = rank, .n = 1};
+    x->plot = bed_alloc(b, sizeof(*x->plot));
+    struct plot *p = x->plot;
+    for (int i = 0; i < rank; i++) {
+        x->shape[i] = shape[i];
+        x->n *= shape[i];
+    }
+    x->value = bed_alloc(b, (size_t)x->n * sizeof(double));
+    x->bits = bed_alloc(b, (size_t)x->n * sizeof(uint32_t));
+    if (dead(b))
+        return;
+    int64_t span = lay_out(x, layout, p->stride);
+    size_t size = size_of(dtype);
+    p->offset = MARGIN + (layout == LAYOUT_PADDED ? 3 * size : 0);
+    p->size = p->offset + (uint64_t)span * size + MARGIN;
+    p->image = bed_alloc(b, p->size);
+    memset(p->image, SENTINEL, p->size);
+    p->next = b->state->plots;
+    b->state->plots = p;
+    ssq_buffer *buffer = NULL;
+    if (!good(b, ssq_buffer_create(b->device, p->size, &buffer)))
+        return;
+    int64_t bytes = (int64_t)p->size;
+    if (good(b, ssq_tensor_from_buffer(buffer, SSQ_U8, 1, &bytes, NULL, 0,
+                                       &p->bytes)))
+        good(b, ssq_tensor_from_buffer(buffer, dtype, rank, shape, p->stride,
+                                       p->offset, &p->tensor));
+    x->t = p->tensor;
+    ssq_buffer_destroy(&buffer);
+}
+
+static void put(struct operand *x, int64_t i, uint32_t bits)
+{
+    size_t size = size_of(x->dtype);
+    unsigned char *at =
+        x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
+    for (size_t k = 0; k < size; k++)
+        at[k] = (unsigned char)(bits >> 8 * k);
+}
+
+static uint32_t get(const struct operand *x, int64_t i)
+{
+    size_t size = size_of(x->dtype);
+    const unsigned char *at =
+        x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
+    uint32_t bits = 0;
+    for (size_t k = 0; k < size; k++)
+        bits |= (uint32_t)at[k] << 8 * k;
+    return bits;
+}
+
+/* Send the image, and take the values that are really there. */
+static void send(struct bed *b, struct operand *x)
+{
+    if (dead(b))
+        return;
+    for (int64_t i = 0; i < x->n; i++) {
+        x->bits[i] = get(x, i);
+        x->value[i] = decode(x->bits[i], x->dtype);
+    }
+    good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image, SSQ_U8));
+}
+
+void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
+               const int64_t *shape, enum layout layout, enum fill fill)
+{
+    make(b, x, dtype, rank, shape, layout);
+    for (int64_t i = 0; i < x->n && !dead(b); i++)
+        put(x, i, encode(draw(b, dtype, fill), dtype));
+    send(b, x);
+}
+
+void bed_values(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
+                const int64_t *shape, enum layout layout, const double *value)
+{
+    make(b, x, dtype, rank, shape, layout);
+    for (int64_t i = 0; i < x->n && !dead(b); i++)
+        put(x, i, encode(bed_round(value[i], dtype), dtype));
+    send(b, x);
+}
+
+void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
+             const int64_t *shape, enum layout layout, const uint32_t *bits)
+{
+    make(b, x, dtype, rank, shape, layout);
+    for (int64_t i = 0; i < x->n && !dead(b); i++)
+        put(x, i, bits[i]);
+    send(b, x);
+}
+
+void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
+                const int64_t *shape, enum layout layout)
+{
+    make(b, y, dtype, rank, shape, layout);
+    send(b, y);
+}
+
+void bed_read(struct bed *b, struct operand *y)
+{
+    if (dead(b))
+        return;
+    struct plot *p = y->plot;
+    unsigned char *got = bed_alloc(b, p->size);
+    if (!good(b, ssq_tensor_read(b->queue, p->bytes, got, SSQ_U8)) ||
+        !good(b, ssq_queue_sync(b->queue)))
+        return;
+    /* copy the elements into the image: then nothing may differ */
+    unsigned char *old = p->image;
+    p->image = got;
+    for (int64_t i = 0; i < y->n; i++) {
+        y->bits[i] = get(y, i);
+        y->value[i] = decode(y->bits[i], y->dtype);
+    }
+    p->image = old;
+    for (int64_t i = 0; i < y->n; i++)
+        put(y, i, y->bits[i]);
+    for (uint64_t k = 0; k < p->size; k++)
+        if (got[k] != p->image[k]) {
+            bed_fail(b, "byte %lld of an operand at %llu of %llu was changed",
+                     (long long)k, (unsigned long long)p->offset,
+                     (unsigned long long)p->size);
+            return;
+        }
+}
+
+void bed_start(struct bed *b)
+{
+    b->state->runs = 0;
+    if (b->bench && !dead(b))
+        good(b, ssq_queue_sync(b->queue));
+}
+
+bool bed_more(struct bed *b)
+{
+    struct bed_state *s = b->state;
+    if (dead(b))
+        return false;
+    if (!b->bench)
+        return s->runs++ == 0;
+    /* the first run warms up and is not counted */
+    if (s->runs > 0) {
+        good(b, ssq_queue_sync(b->queue));
+        if (s->runs > 1)
+            s->seconds[s->runs - 2] = now() - s->began;
+    }
+    if (s->runs == BENCH_RUNS + 1 || dead(b))
+        return false;
+    s->runs++;
+    s->began = now();
+    return true;
+}
+
+void bed_status(struct bed *b, ssq_status status)
+{
+    if (status == SSQ_OK || dead(b))
+        return;
+    if (status == SSQ_ERR_UNSUPPORTED && !b->state->required) {
+        b->skipped = true;
+        snprintf(b->text, sizeof(b->text), "%s", ssq_last_error());
+        return;
+    }
+    good(b, status);
+}
+
+bool bed_refused(struct bed *b, ssq_status want, ssq_status got)
+{
+    if (got != want)
+        return bed_fail(b, "answered %s, expected %s (%s)",
+                        ssq_status_name(got), ssq_status_name(want),
+                        ssq_last_error());
+    return !dead(b);
+}
+
+/* Text of element i's place, for messages. */
+static bool differ(struct bed *b, const struct operand *y, int64_t i,
+                   double want, double allowed)
+{
+    return bed_fail(b,
+                    "element %lld of %lld (%s) is %.9g (0x%x), expected %.9g "
+                    "within %.3g, off by %.3g",
+                    (long long)i, (long long)y->n, ssq_dtype_name(y->dtype),
+                    y->value[i], (unsigned)y->bits[i], want, allowed,
+                    fabs(y->value[i] - want));
+}
+
+static bool within(double got, double want, double error, ssq_dtype d)
+{
+    double over = bound_overflow(d);
+    if (isnan(want))
+        return isnan(got);
+    if (isinf(want))
+        return got == want;
+    if (isnan(got))
+        return false;
+    if (isinf(got))
+        return signbit(got) == signbit(want) && fabs(want) + error >= over;
+    if (fabs(want) - error >= over)
+        return false; /* infinity was required */
+    return fabs(got - want) <= bound_store(want, error, d);
+}
+
+bool bed_bound(struct bed *b, const struct operand *y, const double *want,
+               const double *error)
+{
+    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++)
+        if (!within(y->value[i], want[i], error[i], y->dtype))
+            return differ(b, y, i, want[i],
+                          bound_store(want[i], error[i], y->dtype));
+    return !dead(b);
+}
+
+bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
+                double error)
+{
+    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++)
+        if (!within(y->value[i], want[i], error, y->dtype))
+            return differ(b, y, i, want[i],
+                          bound_store(want[i], error, y->dtype));
+    return !dead(b);
+}
+
+bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
+              double ulps)
+{
+    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++) {
+        double w = want[i], g = y->value[i];
+        if ((isnan(w) && isnan(g)) || w == g)
+            continue;
+        int digits = y->dtype == SSQ_F32 ? 24 : y->dtype == SSQ_F16 ? 11 : 8;
+        int e;
+        (void)frexp(w, &e);
+        double ulp = fmax(ldexp(1.0, e - digits), 2.0 * bound_eta(y->dtype));
+        double over = bound_overflow(y->dtype);
+        bool fine =
+            isinf(g) ? fabs(w) + ulps * ulp >= over && signbit(g) == signbit(w)
+                     : fabs(g - w) <= ulps * ulp;
+        if (isnan(w) || isnan(g) || isinf(w) || !fine)
+            return differ(b, y, i, w, ulps * ulp);
+    }
+    return !dead(b);
+}
+
+static bool same_bits(uint32_t a, uint32_t b, ssq_dtype d)
+{
+    return a == b || (isnan(decode(a, d)) && isnan(decode(b, d)));
+}
+
+bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want)
+{
+    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++)
+        if (!same_bits(y->bits[i], want[i], y->dtype))
+            return bed_fail(b, "element %lld of %lld is 0x%x, expected 0x%x",
+                            (long long)i, (long long)y->n, (unsigned)y->bits[i],
+                            (unsigned)want[i]);
+    return !dead(b);
+}
+
+bool bed_same(struct bed *b, const struct operand *y)
+{
+    struct bed_state *s = b->state;
+    if (dead(b) || b->bench)
+        return !dead(b);
+    size_t k = s->compared++;
+    if (k < s->firsts)
+        return bed_bits(b, y, s->first[k]);
+    if (k == s->first_room) {
+        s->first_room = k * 2 + 4;
+        s->first = realloc(s->first, s->first_room * sizeof(*s->first));
+    }
+    s->first[k] = malloc(((size_t)y->n + 1) * sizeof(uint32_t));
+    if (s->first == NULL || s->first[k] == NULL)
+        abort();
+    memcpy(s->first[k], y->bits, (size_t)y->n * sizeof(uint32_t));
+    s->firsts++;
+    return true;
+}
+
+static void end_run(struct bed *b)
+{
+    struct bed_state *s = b->state;
+    for (struct plot *p = s->plots; p != NULL; p = p->next) {
+        ssq_tensor_destroy(&p->bytes);
+        ssq_tensor_destroy(&p->tensor);
+    }
+    s->plots = NULL;
+    while (s->blocks != NULL) {
+        struct block *next = s->blocks->next;
+        free(s->blocks);
+        s->blocks = next;
+    }
+}
+
+void bed_case_begin(struct bed_state *s)
+{
+    for (int i = 0; i < KEEPS; i++) {
+        free(s->keeps[i].value);
+        s->keeps[i].value = NULL;
+    }
+    for (size_t i = 0; i < s->firsts; i++)
+        free(s->first[i]);
+    s->firsts = 0;
+}
+
+struct bed_state *bed_state_create(void)
+{
+    struct bed_state *s = calloc(1, sizeof(*s));
+    if (s == NULL)
+        abort();
+    return s;
+}
+
+void bed_state_destroy(struct bed_state *s)
+{
+    bed_case_begin(s);
+    free(s->first);
+    free(s);
+}
+
+bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
+{
+    struct bed_state *s = b->state;
+    b->failed = b->skipped = false;
+    b->text[0] = '\0';
+    b->flops = b->bytes = 0.0;
+    s->required = required;
+    s->compared = 0;
+    s->random = 0x5e591 + i * 0x10001u;
+    bool ok = suite->run(b, i) && !b->failed;
+    if (!ok && !b->failed && !b->skipped)
+        bed_fail(b, "the case failed without a text");
+    /* whatever the case left enqueued must be done before operands go */
+    ssq_status st = ssq_queue_sync(b->queue);
+    if (st != SSQ_OK && !b->failed)
+        bed_fail(b, "at sync: %s: %s", ssq_status_name(st), ssq_last_error());
+    end_run(b);
+    return !b->failed;
+}
+
+int bed_times(const struct bed *b, const double **seconds)
+{
+    *seconds = b->state->seconds;
+    return b->state->runs > 1 ? b->state->runs - 1 : 0;
+}

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite.h - one case table per op, run on every device x implementation.
+ *
+ * A suite is a list of cases over the public API. `run` makes operands, runs
+ * the op, and compares; the bed says on which device, keeps what one case may
+ * share between devices (the oracle's numbers), and owns every operand: all
+ * are destroyed when run returns. The same tables serve `make check`,
+ * `sesqui verify` and `sesqui bench` (where BED_OP is timed and comparisons
+ * are skipped).
+ *
+ *     static bool run(struct bed *b, size_t i)
+ *     {
+ *         struct operand x, y;
+ *         bed_input(b, &x, SSQ_F16, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+ *         bed_output(b, &y, SSQ_F16, 2, shape, LAYOUT_PADDED);
+ *         ssq_relu_args args = SSQ_RELU_INIT; ...
+ *         BED_OP(b, ssq_relu(b->queue, &args));
+ *         bed_read(b, &y);
+ *         for (..) want[i] = fmax(x.value[i], 0);
+ *         return bed_bound(b, &y, want, error) && bed_same(b, &y);
+ *     }
+ *
+ * After a failure every bed_ function is a no-op and run's result is false,
+ * so cases need no checks between the steps. */
+#ifndef TESTS_OP_SUITE_H
+#define TESTS_OP_SUITE_H
+
+#include <sesqui.h>
+
+/** How an operand lies in its buffer. Gaps and both ends hold sentinels that
+ *  bed_read checks. */
+enum layout {
+    LAYOUT_DENSE,
+    LAYOUT_PADDED,     /* gaps after every row, and an offset at the front */
+    LAYOUT_TRANSPOSED, /* the last two dimensions swapped in memory */
+    LAYOUT_BROADCAST   /* inputs: every stride 0 (one element) */
+};
+
+/** What an input holds; always representable in its dtype. */
+enum fill {
+    FILL_NORMAL,   /* standard normal */
+    FILL_UNIFORM,  /* [-0.5, 0.5] */
+    FILL_POSITIVE, /* (0, 1] */
+    FILL_INTEGERS, /* -8..8: sums stay exact */
+    FILL_TINY,     /* around the smallest normals and subnormals */
+    FILL_HUGE,     /* near the largest finite values */
+    FILL_SPECIAL,  /* normals mixed with NaN, +-Inf, +-0, subnormals, max */
+    FILL_ZERO,
+    FILL_NAN,
+    FILL_ONES
+};
+
+struct operand {
+    ssq_tensor *t;
+    ssq_dtype dtype;
+    int rank;
+    int64_t shape[SSQ_MAX_RANK];
+    int64_t n;         /* elements */
+    double *value;     /* n values, dense row-major: given, or read back */
+    uint32_t *bits;    /* n raw elements, likewise */
+    struct plot *plot; /* the bed's: how it lies in its buffer */
+};
+
+struct bed {
+    ssq_device *device;
+    ssq_queue *queue;
+    ssq_device_props props;
+    const char *impl;    /* pinned implementation */
+    bool bench;          /* BED_OP repeats and is timed; comparisons pass */
+    double flops, bytes; /* of one run: set by the case, for bench */
+    bool failed, skipped;
+    char text[512];          /* why */
+    struct bed_state *state; /* suite.c's own */
+};
+
+struct suite {
+    const char *op;   /* whose implementations are pinned: "gemm" */
+    const char *name; /* of the table, and of its test program: "gemm" */
+    size_t n;         /* cases */
+    /** The case as a sentence with its numbers, without the device. */
+    void (*describe)(size_t i, char *text, size_t bytes);
+    bool (*run)(struct bed *b, size_t i);
+    bool bit_equal; /* class B: support prints it */
+};
+
+/** Every suite that `sesqui verify` knows, ended by NULL: suites.c. */
+extern const struct suite *const suites[];
+
+/** Inputs are drawn from the case's own stream: the same on every device.
+ *  rank 0 takes shape NULL. */
+void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
+               const int64_t *shape, enum layout layout, enum fill fill);
+/** An input with given dense values, rounded to dtype (value is what it
+ *  became). */
+void bed_values(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
+                const int64_t *shape, enum layout layout, const double *value);
+/** The same from raw elements: NaN payloads and all. */
+void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
+             const int64_t *shape, enum layout layout, const uint32_t *bits);
+/** An output, filled with sentinels. */
+void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
+                const int64_t *shape, enum layout layout);
+/** Sync and read value and bits; fails when a byte outside changed. Works on
+ *  inputs too: proves that an op left them alone. */
+void bed_read(struct bed *b, struct operand *y);
+
+/** n zeroed doubles that live as long as this case on all devices. key tells
+ *  several apart; *fresh is true when they must be computed. */
+double *bed_keep(struct bed *b, int key, size_t n, bool *fresh);
+/** Memory until run returns. */
+void *bed_alloc(struct bed *b, size_t bytes);
+
+/** Run an op; a status other than SSQ_OK fails the case, UNSUPPORTED on a
+ *  device that is not required skips it. */
+#define BED_OP(B, CALL)                                                        \
+    for (bed_start(B); bed_more(B);)                                           \
+    bed_status(B, CALL)
+void bed_start(struct bed *b);
+bool bed_more(struct bed *b);
+void bed_status(struct bed *b, ssq_status status);
+/** An op that must be refused with this status. */
+bool bed_refused(struct bed *b, ssq_status want, ssq_status got);
+
+bool bed_fail(struct bed *b, const char *format, ...)
+    __attribute__((format(printf, 2, 3)));
+
+/** |y - want| <= error + u_out (|want| + error) + eta_out for every element:
+ *  DESIGN 6. want is the float64 truth, never a rounded one; error the bound
+ *  before the output is rounded. Non-finite wants compare by class (NaN, +Inf,
+ *  -Inf); overflow of a 16-bit or 32-bit output as DESIGN 6 says. */
+bool bed_bound(struct bed *b, const struct operand *y, const double *want,
+               const double *error);
+/** The same with one error for all. */
+bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
+                double error);
+/** Raw elements are equal; NaNs of any payload are equal to one another. */
+bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want);
+/** Class B: the same raw elements as the first device's run of this case. */
+bool bed_same(struct bed *b, const struct operand *y);
+/** got is within ulps units in the last place of y's dtype of want. */
+bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
+              double ulps);
+
+/** value rounded to a dtype (nearest even), as a double. */
+double bed_round(double value, ssq_dtype dtype);
+/** A number of the case's stream: uniform in [0, 1). */
+double bed_uniform(struct bed *b);
+
+/** What a run over devices and implementations reports. */
+typedef void (*suite_report_fn)(void *user, const char *device,
+                                const char *impl, const struct suite *suite,
+                                size_t i, const struct bed *b, bool ok);
+/** Run one suite on every device that is here (or only on `only`), every
+ *  implementation: cases outermost, so that oracles are shared. Devices named
+ *  in SSQ_TEST_REQUIRE that are missing count as failures.
+ *  @return the number of failed cases */
+size_t suite_run(const struct suite *suite, const char *only,
+                 suite_report_fn report, void *user);
+
+/** main of a suite's test program: TAP on all devices. floor: fewest cases
+ *  that must have run. */
+int suite_main(const struct suite *suite, size_t floor);
+
+#endif

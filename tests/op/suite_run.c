@@ -1,0 +1,114 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite_run.c - run suites on every device x implementation, as TAP. */
+#include "tests/op/suite_run.h"
+
+#include "tests/tap.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define DEVICES 16
+#define IMPLS   16
+
+/* reference first: it gives the bits that class B is compared with. */
+static size_t open_beds(const char *only, struct bed *beds,
+                        struct bed_state *state)
+{
+    size_t n = 0, count = ssq_device_count();
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < count && n < DEVICES; i++) {
+            ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+            bool first = ssq_device_list(i, &e) == SSQ_OK &&
+                         strcmp(e.name, "reference") == 0;
+            if (!e.available || first != (pass == 0))
+                continue;
+            if (only != NULL && strcmp(only, e.name) != 0 && !first)
+                continue;
+            struct bed b = {.props = SSQ_DEVICE_PROPS_INIT, .state = state};
+            if (ssq_device_open(e.name, NULL, &b.device) != SSQ_OK)
+                continue;
+            if (ssq_queue_create(b.device, NULL, &b.queue) != SSQ_OK ||
+                ssq_device_props_get(b.device, &b.props) != SSQ_OK) {
+                ssq_queue_destroy(&b.queue);
+                ssq_device_close(&b.device);
+                continue;
+            }
+            beds[n++] = b;
+        }
+    return n;
+}
+
+static size_t run_case(const struct suite *suite, size_t i, struct bed *beds,
+                       size_t n, const char *only, suite_report_fn report,
+                       void *user)
+{
+    size_t failed = 0;
+    bed_case_begin(beds[0].state);
+    for (size_t d = 0; d < n; d++) {
+        struct bed *b = &beds[d];
+        for (size_t k = 0; k < IMPLS; k++) {
+            b->impl = ssq_implementation_name(b->device, suite->op, k);
+            if (b->impl == NULL)
+                break;
+            if (ssq_implementation_pin(b->device, suite->op, b->impl) != SSQ_OK)
+                break;
+            bool ok =
+                bed_run(b, suite, i, k == 0 && tap_required(b->props.name));
+            /* the reference runs first even when it was not asked for */
+            if (only == NULL || strcmp(only, b->props.name) == 0)
+                report(user, b->props.name, b->impl, suite, i, b, ok);
+            failed += !ok;
+            if (ssq_implementation_pin(b->device, suite->op, NULL) != SSQ_OK)
+                failed++;
+        }
+    }
+    return failed;
+}
+
+size_t suite_run(const struct suite *suite, const char *only,
+                 suite_report_fn report, void *user)
+{
+    struct bed beds[DEVICES];
+    struct bed_state *state = bed_state_create();
+    size_t n = open_beds(only, beds, state), failed = 0;
+    for (size_t i = 0; i < suite->n && n > 0; i++)
+        failed += run_case(suite, i, beds, n, only, report, user);
+    for (size_t d = 0; d < n; d++) {
+        ssq_queue_destroy(&beds[d].queue);
+        ssq_device_close(&beds[d].device);
+    }
+    bed_state_destroy(state);
+    return failed;
+}
+
+static void report_tap(void *user, const char *device, const char *impl,
+                       const struct suite *suite, size_t i, const struct bed *b,
+                       bool ok)
+{
+    (void)user;
+    char text[256];
+    suite->describe(i, text, sizeof(text));
+    if (b->skipped)
+        tap_skip(b->text, "%s/%s: %s", device, impl, text);
+    else if (!tap_ok(ok, "%s/%s: %s", device, impl, text))
+        tap_diag("%s", b->text);
+}
+
+int suite_main(const struct suite *suite, size_t floor)
+{
+    const char *list = getenv("SSQ_TEST_REQUIRE");
+    char name[32];
+    while (list != NULL && *list != '\0') {
+        size_t word = strcspn(list, ",");
+        snprintf(name, sizeof(name), "%.*s", (int)word, list);
+        ssq_device *d = NULL;
+        if (word > 0 && !tap_ok(ssq_device_open(name, NULL, &d) == SSQ_OK,
+                                "%s: required device opens", name))
+            tap_diag("%s", ssq_last_error());
+        ssq_device_close(&d);
+        list += word + (list[word] == ',');
+    }
+    suite_run(suite, NULL, report_tap, NULL);
+    return tap_done(floor);
+}

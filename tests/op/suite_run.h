@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* suite_run.h - the bed's machinery, for the runner and the sesqui tool. */
+#ifndef TESTS_OP_SUITE_RUN_H
+#define TESTS_OP_SUITE_RUN_H
+
+#include "tests/op/suite.h"
+
+/** What one case shares between its runs. */
+struct bed_state *bed_state_create(void);
+void bed_state_destroy(struct bed_state *s);
+/** Before the first device's run of a case: forget the last case. */
+void bed_case_begin(struct bed_state *s);
+/** Run case i on b's device; b->text says why not. required: UNSUPPORTED is a
+ *  failure. */
+bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required);
+/** Seconds of each timed run of the last BED_OP in bench mode. */
+int bed_times(const struct bed *b, const double **seconds);
+
+#endif
