@@ -1,4 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # tools.mk - the programs that are installed. They link libsesqui.la.
 
-bin_PROGRAMS +=
+bin_PROGRAMS += sesqui
+sesqui_SOURCES = \
+	tools/bench.c \
+	tools/devices.c \
+	tools/sesqui.c \
+	tools/support.c \
+	tools/tool.h \
+	tools/verify.c
+sesqui_LDADD = libsuite.la libsesqui.la

@@ -74,6 +74,12 @@ static bool dead(const struct bed *b)
     return b->failed || b->skipped;
 }
 
+/* Nothing is compared when there is nothing to compare. */
+static bool passes(const struct bed *b)
+{
+    return dead(b) || b->bench || b->admit;
+}
+
 static bool good(struct bed *b, ssq_status st)
 {
     if (st != SSQ_OK)
@@ -316,6 +322,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
                  const int64_t *shape, enum layout layout)
 {
     *x = (struct operand){.dtype = dtype, .rank = rank, .n = 1};
+    b->dtypes |= 1u << dtype;
     x->plot = bed_alloc(b, sizeof(*x->plot));
     struct plot *p = x->plot;
     for (int i = 0; i < rank; i++) {
@@ -331,7 +338,8 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     p->offset = MARGIN + (layout == LAYOUT_PADDED ? 3 * size : 0);
     p->size = p->offset + (uint64_t)span * size + MARGIN;
     p->image = bed_alloc(b, p->size);
-    memset(p->image, SENTINEL, p->size);
+    if (!b->admit)
+        memset(p->image, SENTINEL, p->size);
     p->next = b->state->plots;
     b->state->plots = p;
     ssq_buffer *buffer = NULL;
@@ -369,7 +377,7 @@ static uint32_t get(const struct operand *x, int64_t i)
 /* Send the image, and take the values that are really there. */
 static void send(struct bed *b, struct operand *x)
 {
-    if (dead(b))
+    if (dead(b) || b->admit)
         return;
     for (int64_t i = 0; i < x->n; i++) {
         x->bits[i] = get(x, i);
@@ -414,7 +422,7 @@ void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
 
 void bed_read(struct bed *b, struct operand *y)
 {
-    if (dead(b))
+    if (dead(b) || b->admit)
         return;
     struct plot *p = y->plot;
     unsigned char *got = bed_alloc(b, p->size);
@@ -447,9 +455,23 @@ void bed_start(struct bed *b)
         good(b, ssq_queue_sync(b->queue));
 }
 
+/* One capture around the call: it is checked and dispatched, never run. */
+static bool admit_more(struct bed *b)
+{
+    if (b->state->runs++ == 0)
+        return !dead(b) && good(b, ssq_graph_begin(b->queue));
+    ssq_graph *graph = NULL;
+    if (ssq_graph_end(b->queue, &graph) != SSQ_OK)
+        bed_fail(b, "%s", ssq_last_error());
+    ssq_graph_destroy(&graph);
+    return false;
+}
+
 bool bed_more(struct bed *b)
 {
     struct bed_state *s = b->state;
+    if (b->admit)
+        return admit_more(b);
     if (dead(b))
         return false;
     if (!b->bench)
@@ -481,7 +503,7 @@ void bed_status(struct bed *b, ssq_status status)
 
 bool bed_refused(struct bed *b, ssq_status want, ssq_status got)
 {
-    if (got != want)
+    if (got != want && !passes(b))
         return bed_fail(b, "answered %s, expected %s (%s)",
                         ssq_status_name(got), ssq_status_name(want),
                         ssq_last_error());
@@ -519,7 +541,7 @@ static bool within(double got, double want, double error, ssq_dtype d)
 bool bed_bound(struct bed *b, const struct operand *y, const double *want,
                const double *error)
 {
-    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++)
+    for (int64_t i = 0; i < y->n && !passes(b); i++)
         if (!within(y->value[i], want[i], error[i], y->dtype))
             return differ(b, y, i, want[i],
                           bound_store(want[i], error[i], y->dtype));
@@ -529,7 +551,7 @@ bool bed_bound(struct bed *b, const struct operand *y, const double *want,
 bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
                 double error)
 {
-    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++)
+    for (int64_t i = 0; i < y->n && !passes(b); i++)
         if (!within(y->value[i], want[i], error, y->dtype))
             return differ(b, y, i, want[i],
                           bound_store(want[i], error, y->dtype));
@@ -539,7 +561,7 @@ bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
 bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
               double ulps)
 {
-    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++) {
+    for (int64_t i = 0; i < y->n && !passes(b); i++) {
         double w = want[i], g = y->value[i];
         if ((isnan(w) && isnan(g)) || w == g)
             continue;
@@ -564,7 +586,7 @@ static bool same_bits(uint32_t a, uint32_t b, ssq_dtype d)
 
 bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want)
 {
-    for (int64_t i = 0; i < y->n && !dead(b) && !b->bench; i++)
+    for (int64_t i = 0; i < y->n && !passes(b); i++)
         if (!same_bits(y->bits[i], want[i], y->dtype))
             return bed_fail(b, "element %lld of %lld is 0x%x, expected 0x%x",
                             (long long)i, (long long)y->n, (unsigned)y->bits[i],
@@ -575,7 +597,7 @@ bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want)
 bool bed_same(struct bed *b, const struct operand *y)
 {
     struct bed_state *s = b->state;
-    if (dead(b) || b->bench)
+    if (passes(b))
         return !dead(b);
     size_t k = s->compared++;
     if (k < s->firsts)
@@ -639,6 +661,7 @@ bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
     b->failed = b->skipped = false;
     b->text[0] = '\0';
     b->flops = b->bytes = 0.0;
+    b->dtypes = 0;
     s->required = required;
     s->compared = 0;
     s->random = 0x5e591 + i * 0x10001u;

@@ -66,7 +66,9 @@ struct bed {
     ssq_queue *queue;
     ssq_device_props props;
     const char *impl;    /* pinned implementation */
-    bool bench;          /* BED_OP repeats and is timed; comparisons pass */
+    bool bench; /* BED_OP repeats and is timed; comparisons pass */
+    bool admit; /* BED_OP asks only whether it would run: for support */
+    unsigned dtypes; /* 1 << dtype of every operand so far */
     double flops, bytes; /* of one run: set by the case, for bench */
     bool failed, skipped;
     char text[512];          /* why */

@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* devices.c - `sesqui devices`: what is here, and why not the rest. */
+#include "tools/tool.h"
+
+#include <inttypes.h>
+#include <string.h>
+
+/* "storage (emulated), arithmetic, matrix" */
+static void caps_text(uint32_t caps, char *text, size_t bytes)
+{
+    static const struct {
+        uint32_t bit, emulated;
+        const char *name;
+    } names[] = {
+        {SSQ_CAP_STORAGE, SSQ_CAP_STORAGE_EMULATED, "storage"},
+        {SSQ_CAP_ARITHMETIC, SSQ_CAP_ARITHMETIC_EMULATED, "arithmetic"},
+        {SSQ_CAP_MATRIX, SSQ_CAP_MATRIX_EMULATED, "matrix"},
+    };
+    size_t at = 0;
+    text[0] = '\0';
+    for (int i = 0; i < 3 && at < bytes; i++) {
+        bool native = (caps & names[i].bit) != 0;
+        bool emulated = (caps & names[i].emulated) != 0;
+        if (native || emulated)
+            at += (size_t)snprintf(text + at, bytes - at, "%s%s%s",
+                                   at == 0 ? "" : ", ", names[i].name,
+                                   emulated ? " (emulated)" : "");
+    }
+    if (at == 0)
+        snprintf(text, bytes, "none");
+}
+
+static bool get_props(const char *name, ssq_device_props *props)
+{
+    ssq_device *d = NULL;
+    bool ok = ssq_device_open(name, NULL, &d) == SSQ_OK &&
+              ssq_device_props_get(d, props) == SSQ_OK;
+    ssq_device_close(&d);
+    return ok;
+}
+
+static const char *subnormals(const ssq_device_props *p)
+{
+    return p->f32_subnormals == SSQ_SUBNORMALS_PRESERVED ? "preserved"
+                                                         : "flushed";
+}
+
+static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
+                       const char *why)
+{
+    char f16[96], bf16[96];
+    caps_text(p->f16, f16, sizeof(f16));
+    caps_text(p->bf16, bf16, sizeof(bf16));
+    printf("%s%s%s  %s\n", colour_bold(), e->name, colour_off(),
+           e->description);
+    printf("    memory %.1f GiB, largest binding %.1f GiB, f32 subnormals "
+           "%s%s\n",
+           (double)p->memory_bytes / 0x1p30, (double)p->binding_bytes / 0x1p30,
+           subnormals(p), p->asynchronous ? ", asynchronous" : "");
+    printf("    f16: %s\n    bf16: %s\n", f16, bf16);
+    if (why != NULL)
+        printf("    %s%s%s\n", colour_dim(), why, colour_off());
+}
+
+static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
+                       const char *why, bool first)
+{
+    char f16[96], bf16[96];
+    printf("%s\n  {\"name\": ", first ? "" : ",");
+    json_string(stdout, e->name);
+    printf(", \"backend\": ");
+    json_string(stdout, e->backend);
+    printf(", \"available\": %s", e->available ? "true" : "false");
+    if (e->available && p != NULL) {
+        caps_text(p->f16, f16, sizeof(f16));
+        caps_text(p->bf16, bf16, sizeof(bf16));
+        printf(", \"description\": ");
+        json_string(stdout, e->description);
+        printf(", \"memory_bytes\": %" PRIu64 ", \"binding_bytes\": %" PRIu64
+               ", \"alignment\": %u",
+               p->memory_bytes, p->binding_bytes, (unsigned)p->alignment);
+        printf(", \"f16\": \"%s\", \"bf16\": \"%s\"", f16, bf16);
+        printf(", \"f32_subnormals\": \"%s\", \"host_memory\": %s, "
+               "\"asynchronous\": %s",
+               subnormals(p), p->host_memory ? "true" : "false",
+               p->asynchronous ? "true" : "false");
+    }
+    printf(", \"reason\": ");
+    json_string(stdout, why == NULL ? "" : why);
+    printf("}");
+}
+
+int command_devices(const struct options *o)
+{
+    ssq_device_props chosen = SSQ_DEVICE_PROPS_INIT;
+    bool automatic = get_props("auto", &chosen);
+    size_t n = ssq_device_count();
+    int code = EXIT_FINE;
+    bool first = true;
+    if (o->json)
+        printf("[");
+    for (size_t i = 0; i < n; i++) {
+        ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+        if (ssq_device_list(i, &e) != SSQ_OK)
+            return complain("devices");
+        ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
+        bool opened = e.available && get_props(e.name, &p);
+        const char *why = e.available ? NULL : e.reason;
+        if (e.available && !opened) {
+            why = ssq_last_error();
+            code = EXIT_FAILED;
+        } else if (automatic && strcmp(e.name, chosen.name) == 0) {
+            why = chosen.choice;
+        }
+        if (o->json)
+            print_json(&e, opened ? &p : NULL, why, first);
+        else if (opened)
+            print_text(&e, &p, o->why ? why : NULL);
+        else if (o->why || e.available)
+            printf("%s%s%s  not available: %s\n", colour_dim(), e.name,
+                   colour_off(), why);
+        first = false;
+    }
+    if (o->json)
+        printf("\n]\n");
+    else if (automatic)
+        printf("auto is %s\n", chosen.name);
+    return code;
+}

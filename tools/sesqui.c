@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sesqui.c - the `sesqui` program: choose the subcommand, read its options. */
+#include "tools/tool.h"
+
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+struct command {
+    const char *name;
+    int (*run)(const struct options *o);
+    const char *accepts; /* the options it takes, each between spaces */
+    const char *usage, *summary;
+};
+
+static const struct command commands[] = {
+    {"devices", command_devices, " --why --json ", "[--why] [--json]",
+     "list the devices; --why: also why each is or is not there"},
+    {"verify", command_verify, " --device --op --report ",
+     "[--device D] [--op O] [--report FILE]",
+     "certify devices against the reference, in TAP"},
+    {"support", command_support, " --device --op --json ",
+     "[--device D] [--op O] [--json]",
+     "op x dtype x implementation, from the admission tests"},
+    {"bench", command_bench, " --device --op --json --cases ",
+     "[--device D] [--op O] [--cases N] [--json]",
+     "time the case tables' largest shapes"},
+};
+
+#define COMMANDS (sizeof(commands) / sizeof(commands[0]))
+
+static bool coloured(void)
+{
+    const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
+    return isatty(STDOUT_FILENO) && (no == NULL || *no == '\0') &&
+           term != NULL && strcmp(term, "dumb") != 0;
+}
+
+const char *colour_bold(void)
+{
+    return coloured() ? "\033[1m" : "";
+}
+
+const char *colour_dim(void)
+{
+    return coloured() ? "\033[2m" : "";
+}
+
+const char *colour_red(void)
+{
+    return coloured() ? "\033[31m" : "";
+}
+
+const char *colour_off(void)
+{
+    return coloured() ? "\033[0m" : "";
+}
+
+void json_string(FILE *f, const char *s)
+{
+    fputc('"', f);
+    for (; *s != '\0'; s++) {
+        unsigned char c = (unsigned char)*s;
+        if (c == '"' || c == '\\')
+            fprintf(f, "\\%c", c);
+        else if (c < 0x20)
+            fprintf(f, "\\u%04x", c);
+        else
+            fputc(c, f);
+    }
+    fputc('"', f);
+}
+
+int complain(const char *what)
+{
+    fprintf(stderr, "sesqui: %s: %s\n", what, ssq_last_error());
+    return EXIT_FAILED;
+}
+
+static void print_help(FILE *f)
+{
+    fprintf(f, "usage: sesqui COMMAND [OPTIONS]\n\ncommands:\n");
+    for (size_t i = 0; i < COMMANDS; i++)
+        fprintf(f, "  %-8s %s\n           %s\n", commands[i].name,
+                commands[i].usage, commands[i].summary);
+    fprintf(f, "\n  --help, --version\n\n"
+               "D is a device as `sesqui devices` lists it; O is an op or a "
+               "table's name.\n"
+               "exit codes: 0 done, 1 something failed, 2 wrong usage\n");
+}
+
+static int usage_error(const char *what, const char *word)
+{
+    fprintf(stderr, "sesqui: %s %s; see sesqui --help\n", what, word);
+    return EXIT_USAGE;
+}
+
+static bool accepted(const struct command *c, const char *option)
+{
+    char word[40];
+    snprintf(word, sizeof(word), " %s ", option);
+    return strstr(c->accepts, word) != NULL;
+}
+
+/* The value of an option, or NULL. */
+static const char **value_of(struct options *o, const char *option)
+{
+    if (strcmp(option, "--device") == 0)
+        return &o->device;
+    if (strcmp(option, "--op") == 0)
+        return &o->op;
+    return strcmp(option, "--report") == 0 ? &o->report : NULL;
+}
+
+static bool *flag_of(struct options *o, const char *option)
+{
+    if (strcmp(option, "--json") == 0)
+        return &o->json;
+    return strcmp(option, "--why") == 0 ? &o->why : NULL;
+}
+
+/* Options may be written --op O or --op=O. */
+static int parse(const struct command *c, int argc, char **argv,
+                 struct options *o)
+{
+    for (int i = 0; i < argc; i++) {
+        char option[32];
+        const char *equals = strchr(argv[i], '=');
+        size_t n =
+            equals == NULL ? strlen(argv[i]) : (size_t)(equals - argv[i]);
+        snprintf(option, sizeof(option), "%.*s", (int)n, argv[i]);
+        if (strcmp(option, "--help") == 0) {
+            o->help = true;
+            return EXIT_FINE;
+        }
+        if (!accepted(c, option))
+            return usage_error("no such option:", argv[i]);
+        bool *flag = flag_of(o, option);
+        if (flag != NULL && equals != NULL)
+            return usage_error("no value belongs to", option);
+        if (flag != NULL) {
+            *flag = true;
+            continue;
+        }
+        const char *value = equals != NULL ? equals + 1 : argv[++i];
+        if (value == NULL || *value == '\0')
+            return usage_error("a value is missing after", option);
+        const char **place = value_of(o, option);
+        char *end = NULL;
+        if (place != NULL)
+            *place = value;
+        else if ((o->cases = (unsigned)strtoul(value, &end, 10)) == 0 ||
+                 *end != '\0')
+            return usage_error("not a number above 0:", value);
+        if (equals == NULL && i >= argc)
+            break;
+    }
+    return EXIT_FINE;
+}
+
+int main(int argc, char **argv)
+{
+    if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
+        printf("sesqui %s\n", ssq_version());
+        return EXIT_FINE;
+    }
+    if (argc >= 2 &&
+        (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)) {
+        print_help(stdout);
+        return EXIT_FINE;
+    }
+    if (argc < 2) {
+        print_help(stderr);
+        return EXIT_USAGE;
+    }
+    for (size_t i = 0; i < COMMANDS; i++) {
+        if (strcmp(argv[1], commands[i].name) != 0)
+            continue;
+        struct options o = {.cases = 4};
+        int code = parse(&commands[i], argc - 2, argv + 2, &o);
+        if (o.help)
+            print_help(stdout);
+        if (code != EXIT_FINE || o.help)
+            return code;
+        code = commands[i].run(&o);
+        /* a full disk or a closed pipe is a failure too */
+        return fflush(stdout) != 0 && code == EXIT_FINE ? EXIT_FAILED : code;
+    }
+    return usage_error("no such command:", argv[1]);
+}

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tool.h - what the subcommands of `sesqui` share. */
+#ifndef TOOLS_TOOL_H
+#define TOOLS_TOOL_H
+
+#include <sesqui.h>
+
+#include <stdbool.h>
+#include <stdio.h>
+
+/** Exit codes, as sesqui(1) lists them. */
+enum exit_code {
+    EXIT_FINE = 0,   /* done; verify: everything passed */
+    EXIT_FAILED = 1, /* verify: a case failed; or the device failed */
+    EXIT_USAGE = 2   /* the command line is wrong, or names no such thing */
+};
+
+/** The options of all subcommands; each accepts those in its list. */
+struct options {
+    const char *device; /* --device D; NULL: all */
+    const char *op;     /* --op O; NULL: all */
+    const char *report; /* --report FILE; NULL: standard output */
+    bool json, why, help;
+    unsigned cases; /* --cases N: bench's largest per table */
+};
+
+int command_devices(const struct options *o);
+int command_verify(const struct options *o);
+int command_support(const struct options *o);
+int command_bench(const struct options *o);
+
+/** s as a JSON string, quotes included. */
+void json_string(FILE *f, const char *s);
+
+/** Escape sequences when standard output is a terminal that has colours and
+ *  NO_COLOR is not set; "" otherwise. */
+const char *colour_bold(void);
+const char *colour_dim(void);
+const char *colour_red(void);
+const char *colour_off(void);
+
+/** Say on standard error what failed, with the library's text. */
+int complain(const char *what);
+
+#endif
