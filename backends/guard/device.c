@@ -1,0 +1,126 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - the guard device, and the backend's table.
+ *
+ * A program that forgets a sync, reads fresh memory or keeps a device pointer
+ * passes on a host backend and fails here. */
+
+#include "backends/guard/guard.h"
+
+#include <stdio.h>
+#include <unistd.h>
+
+#include "backends/reference/reference.h"
+
+const struct services *guard_core;
+
+static ssq_status init(const struct services *services)
+{
+    guard_core = services;
+    return SSQ_OK;
+}
+
+static unsigned count(struct why *reason)
+{
+    (void)reason;
+    return 1;
+}
+
+static void describe(unsigned i, char *text, size_t bytes)
+{
+    (void)i;
+    snprintf(text, bytes, "reference arithmetic, the manners of a GPU");
+}
+
+/* Measured, as on any device: does 2^-126 halve to a subnormal? Ops run in
+ * default modes, so the answer is the processor's and not the caller's. */
+static ssq_subnormals measure_subnormals(void)
+{
+    struct fpenv env = fpenv_enter();
+    volatile float least = 0x1p-126f;
+    volatile float half = least * 0.5f;
+    volatile float back = half + half;
+    bool kept = back == least;
+    fpenv_leave(env);
+    return kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
+}
+
+static ssq_status open_device(unsigned i, struct backend_device **device)
+{
+    (void)i;
+    struct backend_device *d = guard_core->mem_alloc(sizeof(*d));
+    if (d == NULL)
+        return guard_core->error_set(
+            SSQ_ERR_NOMEM, "guard: no host memory for %zu bytes", sizeof(*d));
+    if (pthread_mutex_init(&d->lock, NULL) != 0) {
+        guard_core->mem_free(d);
+        return guard_core->error_set(SSQ_ERR_NOMEM,
+                                     "guard: no memory for a mutex");
+    }
+    long pages = sysconf(_SC_PHYS_PAGES);
+    d->page = (size_t)sysconf(_SC_PAGESIZE);
+    d->memory_bytes = pages > 0 ? (uint64_t)pages * d->page : 0;
+    d->subnormals = measure_subnormals();
+    *device = d;
+    return SSQ_OK;
+}
+
+static void close_device(struct backend_device *device)
+{
+    pthread_mutex_destroy(&device->lock);
+    guard_core->mem_free(device->open);
+    guard_core->mem_free(device);
+}
+
+/* Halves travel as 16-bit integers and are computed in float32. */
+#define HALF_CAPS                                                              \
+    (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
+
+static void props(const struct backend_device *device,
+                  ssq_device_props *properties)
+{
+    properties->memory_bytes = device->memory_bytes;
+    properties->binding_bytes = INT64_MAX;
+    properties->alignment = GUARD_ALIGN;
+    properties->f16 = HALF_CAPS;
+    properties->bf16 = HALF_CAPS;
+    properties->f32_subnormals = device->subnormals;
+    properties->host_memory = true;
+    properties->asynchronous = true;
+}
+
+static void limits(const struct backend_device *device,
+                   struct backend_limits *limit)
+{
+    limit->slab_bytes = 0; /* every buffer its own mapping */
+    limit->binding_bytes = INT64_MAX;
+    limit->memory_bytes = device->memory_bytes;
+}
+
+const struct backend guard_backend = {
+    .abi = SSQ_BACKEND_ABI,
+    .name = "guard",
+    .preference = 0, /* only who asks for it gets it */
+    .single = true,
+    .init = init,
+    .count = count,
+    .describe = describe,
+    .open = open_device,
+    .close = close_device,
+    .props = props,
+    .limits = limits,
+    .alloc = guard_alloc,
+    .free = guard_free,
+    .queue_open = guard_queue_open,
+    .queue_close = guard_queue_close,
+    .queue_sync = guard_queue_sync,
+    .submit = guard_submit,
+    .completed = guard_completed,
+    .event_open = guard_event_open,
+    .event_close = guard_event_close,
+    .event_record = guard_event_record,
+    .event_wait = guard_event_wait,
+    .event_query = guard_event_query,
+    .event_sync = guard_event_sync,
+    .event_elapsed = guard_event_elapsed,
+    .ops = &reference_ops,
+};

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - events: a name for the last mark that was recorded. */
+
+#include "backends/guard/guard.h"
+
+struct backend_event {
+    struct backend_device *device;
+    struct guard_mark *mark; /* NULL: never recorded */
+};
+
+static ssq_status no_host_memory(size_t bytes)
+{
+    return guard_core->error_set(SSQ_ERR_NOMEM,
+                                 "guard: no host memory for %zu bytes", bytes);
+}
+
+ssq_status guard_event_open(struct backend_device *device,
+                            struct backend_event **event)
+{
+    struct backend_event *e = guard_core->mem_alloc(sizeof(*e));
+    if (e == NULL)
+        return no_host_memory(sizeof(*e));
+    e->device = device;
+    *event = e;
+    return SSQ_OK;
+}
+
+void guard_event_close(struct backend_event *event)
+{
+    pthread_mutex_lock(&event->device->lock);
+    guard_mark_put(event->mark);
+    pthread_mutex_unlock(&event->device->lock);
+    guard_core->mem_free(event);
+}
+
+/* A second record makes another mark: who waits for the first still does. */
+ssq_status guard_event_record(struct backend_event *event,
+                              struct backend_queue *queue)
+{
+    struct guard_mark *mark = guard_core->mem_alloc(sizeof(*mark));
+    if (mark == NULL)
+        return no_host_memory(sizeof(*mark));
+    mark->refs = 1;
+    mark->queue = queue;
+    pthread_mutex_lock(&event->device->lock);
+    ssq_status st = guard_queue_mark(queue, mark);
+    if (st == SSQ_OK) {
+        guard_mark_put(event->mark);
+        event->mark = mark;
+    } else {
+        guard_mark_put(mark);
+    }
+    pthread_mutex_unlock(&event->device->lock);
+    return st;
+}
+
+static ssq_status recorded(const struct backend_event *event)
+{
+    if (event->mark != NULL)
+        return SSQ_OK;
+    return guard_core->error_set(SSQ_ERR_INVALID,
+                                 "guard: the event was never recorded");
+}
+
+ssq_status guard_event_wait(struct backend_queue *queue,
+                            struct backend_event *event)
+{
+    pthread_mutex_lock(&event->device->lock);
+    ssq_status st = recorded(event);
+    if (st == SSQ_OK)
+        st = guard_queue_wait(queue, event->mark);
+    pthread_mutex_unlock(&event->device->lock);
+    return st;
+}
+
+ssq_status guard_event_query(struct backend_event *event)
+{
+    pthread_mutex_lock(&event->device->lock);
+    ssq_status st = recorded(event);
+    if (st == SSQ_OK && !event->mark->done)
+        st = guard_core->error_set(SSQ_ERR_NOT_READY,
+                                   "guard: the event is not reached yet");
+    else if (st == SSQ_OK)
+        st = guard_mark_status(event->mark);
+    pthread_mutex_unlock(&event->device->lock);
+    return st;
+}
+
+ssq_status guard_event_sync(struct backend_event *event)
+{
+    pthread_mutex_lock(&event->device->lock);
+    ssq_status st = recorded(event);
+    if (st == SSQ_OK) {
+        guard_mark_run(event->mark);
+        st = guard_mark_status(event->mark);
+    }
+    pthread_mutex_unlock(&event->device->lock);
+    return st;
+}
+
+/* The time of an event's mark. */
+static ssq_status seconds_of(struct backend_event *event, double *seconds)
+{
+    ssq_status st = guard_event_query(event);
+    if (st != SSQ_OK)
+        return st;
+    pthread_mutex_lock(&event->device->lock);
+    *seconds = event->mark->seconds;
+    pthread_mutex_unlock(&event->device->lock);
+    return SSQ_OK;
+}
+
+ssq_status guard_event_elapsed(struct backend_event *from,
+                               struct backend_event *to, double *seconds)
+{
+    double begin, end;
+    ssq_status st = seconds_of(from, &begin);
+    if (st == SSQ_OK)
+        st = seconds_of(to, &end);
+    if (st == SSQ_OK)
+        *seconds = end - begin;
+    return st;
+}
