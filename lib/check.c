@@ -27,8 +27,10 @@ ssq_status check_optional(const ssq_queue *queue, const ssq_tensor *tensor,
     const ssq_device *d = ssq_queue_device(queue);
     if (tensor == NULL || tensor->view.buffer->device == d)
         return SSQ_OK;
-    return error_set(SSQ_ERR_INVALID, "%s: %s is on %s, the queue on %s", op,
-                     what, tensor->view.buffer->device->props.name,
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is on another device, %s, than the "
+                     "queue, on %s",
+                     op, what, tensor->view.buffer->device->props.name,
                      d->props.name);
 }
 

@@ -12,6 +12,7 @@
 #include "lib/view.h"
 
 struct pool;
+struct fallback_seen;
 
 /* Order of locks: queues_lock, then a queue's lock or the pool's; never two
  * queues at once, and nothing is released under a queue's lock. */
@@ -26,7 +27,8 @@ struct ssq_device {
     ssq_queue *queues;    /* of this device, for the pool to retire */
     atomic_uint captures; /* under way on this device */
     atomic_uint_fast64_t fallbacks;
-    char pins[OP_COUNT][32]; /* implementation names; "" any */
+    struct fallback_seen *fallback_seen; /* reasons logged; queues_lock */
+    char pins[OP_COUNT][32];             /* implementation names; "" any */
 };
 
 struct ssq_tensor {

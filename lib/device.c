@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - listing, choosing and opening devices. */
 #include "lib/pool.h"
+#include "lib/queue.h"
 #include "lib/registry.h"
 
 #include <stdio.h>
@@ -133,6 +134,7 @@ static void device_free(struct object *o)
 {
     ssq_device *d = (ssq_device *)o;
     pool_destroy(d->pool);
+    fallback_forget(d);
     if (d->impl != NULL)
         d->backend->close(d->impl);
     pthread_mutex_destroy(&d->queues_lock);

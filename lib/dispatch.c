@@ -99,7 +99,7 @@ ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
     struct command c = {op, 0};
     ssq_status st = dispatch(queue->device, op, &c.impl);
     if (st != SSQ_OK)
-        return st;
+        return fallback_run(queue, op);
     if (log_enabled("dispatch"))
         log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
                  queue->device->props.name,
@@ -134,11 +134,13 @@ const char *ssq_implementation_name(const ssq_device *device, const char *op,
 ssq_status ssq_implementation_pin(ssq_device *device, const char *op,
                                   const char *impl)
 {
-    enum op_id id = op == NULL ? OP_COUNT : op_from_name(op);
-    if (device == NULL || id == OP_COUNT)
-        return error_set(device == NULL ? SSQ_ERR_INVALID : SSQ_ERR_NOT_FOUND,
-                         "implementation_pin: no op \"%.32s\"",
-                         op == NULL ? "" : op);
+    if (device == NULL || op == NULL)
+        return error_set(SSQ_ERR_INVALID, "implementation_pin: %s is NULL",
+                         device == NULL ? "device" : "op");
+    enum op_id id = op_from_name(op);
+    if (id == OP_COUNT)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "implementation_pin: no op \"%.32s\"", op);
     const char *name = impl == NULL ? "" : NULL;
     for (size_t i = 0; name == NULL; i++) {
         const char *known = ssq_implementation_name(device, op, i);

@@ -66,6 +66,7 @@ static ssq_status check_pair(const ssq_queue *q, const ssq_event *e,
     return SSQ_OK;
 }
 
+/* Recorded on a queue that did not fail. */
 static ssq_status check_recorded(const ssq_event *e, const char *what)
 {
     if (e == NULL)
@@ -74,6 +75,23 @@ static ssq_status check_recorded(const ssq_event *e, const char *what)
         return error_set(SSQ_ERR_INVALID, "%s: the event was never recorded",
                          what);
     return queue_check(e->queue, what);
+}
+
+/* The same, and no graph is being captured on that queue: what the caller
+ * waits for may be a part of it. */
+static ssq_status check_reachable(const ssq_event *e, const char *what)
+{
+    ssq_status st = check_recorded(e, what);
+    if (st != SSQ_OK)
+        return st;
+    pthread_mutex_lock(&e->queue->lock);
+    bool capturing = e->queue->capture != NULL;
+    pthread_mutex_unlock(&e->queue->lock);
+    if (capturing)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: a graph is being captured on the event's queue",
+                         what);
+    return SSQ_OK;
 }
 
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
@@ -108,7 +126,7 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 
 ssq_status ssq_event_query(ssq_event *event)
 {
-    ssq_status st = check_recorded(event, "event_query");
+    ssq_status st = check_reachable(event, "event_query");
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&event->queue->lock);
@@ -119,7 +137,7 @@ ssq_status ssq_event_query(ssq_event *event)
 
 ssq_status ssq_event_sync(ssq_event *event)
 {
-    ssq_status st = check_recorded(event, "event_sync");
+    ssq_status st = check_reachable(event, "event_sync");
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&event->queue->lock);
@@ -130,9 +148,9 @@ ssq_status ssq_event_sync(ssq_event *event)
 
 ssq_status ssq_event_elapsed(ssq_event *from, ssq_event *to, double *seconds)
 {
-    ssq_status st = check_recorded(from, "event_elapsed");
+    ssq_status st = check_reachable(from, "event_elapsed");
     if (st == SSQ_OK)
-        st = check_recorded(to, "event_elapsed");
+        st = check_reachable(to, "event_elapsed");
     if (st != SSQ_OK)
         return st;
     if (seconds == NULL || from->device != to->device)

@@ -47,7 +47,9 @@ ssq_status ssq_graph_begin(ssq_queue *queue)
     object_init(&g->object, graph_free);
     g->device = queue->device;
     object_get(&g->device->object);
+    pthread_mutex_lock(&queue->lock);
     queue->capture = g;
+    pthread_mutex_unlock(&queue->lock);
     atomic_fetch_add(&g->device->captures, 1);
     return SSQ_OK;
 }
@@ -93,9 +95,12 @@ void capture_drop(ssq_queue *queue)
 {
     if (queue->capture == NULL)
         return;
-    atomic_fetch_sub(&queue->device->captures, 1);
-    object_put(&queue->capture->object);
+    ssq_graph *g = queue->capture;
+    pthread_mutex_lock(&queue->lock);
     queue->capture = NULL;
+    pthread_mutex_unlock(&queue->lock);
+    atomic_fetch_sub(&queue->device->captures, 1);
+    object_put(&g->object);
 }
 
 ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
@@ -142,9 +147,7 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
     if (queue->capture != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "graph_launch: a graph is being captured");
-    for (size_t i = 0; i < graph->n && st == SSQ_OK; i++)
-        st = queue_submit(queue, &graph->commands[i]);
-    return st;
+    return queue_submit_all(queue, graph->commands, graph->n, &graph->object);
 }
 
 size_t ssq_graph_ops(const ssq_graph *graph)

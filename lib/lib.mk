@@ -43,6 +43,7 @@ core_sources = \
 	lib/error.c \
 	lib/error.h \
 	lib/event.c \
+	lib/fallback.c \
 	lib/fpenv.h \
 	lib/graph.c \
 	lib/log.c \

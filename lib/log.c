@@ -61,7 +61,12 @@ void log_line(ssq_log_level level, const char *topic, const char *format, ...)
         fprintf(stderr, "sesqui: %s: %s\n", topic, text);
 }
 
+const char *env_path_secure(const char *name, bool secure)
+{
+    return secure ? NULL : getenv(name);
+}
+
 const char *env_path(const char *name)
 {
-    return getauxval(AT_SECURE) != 0 ? NULL : getenv(name);
+    return env_path_secure(name, getauxval(AT_SECURE) != 0);
 }

@@ -10,10 +10,10 @@
 #include "lib/pool.h"
 
 #include <stdlib.h>
-#include <string.h>
 
-#define STEP 256u /* bytes: the least alignment all GPUs accept for bindings   \
-                   */
+#define STEP                                                                   \
+    256u /* bytes: the least alignment all GPUs accept for bindings            \
+          */
 
 struct range {
     struct range *next;
@@ -23,8 +23,10 @@ struct range {
 struct slab {
     struct slab *next;
     struct backend_mem *mem;
-    struct range *free; /* by offset, never adjacent; and the spare nodes */
-    uint64_t used;      /* bytes */
+    uint64_t bytes;      /* handed out at most */
+    uint64_t used;       /* bytes */
+    struct range *free;  /* sorted by offset, none touch each other */
+    struct range *spare; /* one per live buffer: giving back needs no memory */
     bool dedicated;
 };
 
@@ -59,13 +61,20 @@ uint64_t pool_binding_bytes(const struct pool *p)
     return p->limits.binding_bytes;
 }
 
+static void ranges_free(struct range *r)
+{
+    while (r != NULL) {
+        struct range *next = r->next;
+        mem_free(r);
+        r = next;
+    }
+}
+
 static void slab_free(struct pool *p, struct slab *s)
 {
-    for (struct range *r = s->free, *next; r != NULL; r = next) {
-        next = r->next;
-        mem_free(r);
-    }
-    p->reserved -= s->mem->bytes;
+    ranges_free(s->free);
+    ranges_free(s->spare);
+    p->reserved -= s->bytes;
     p->device->backend->free(p->device->impl, s->mem);
     mem_free(s);
 }
@@ -99,139 +108,141 @@ void pool_destroy(struct pool *p)
     mem_free(p);
 }
 
-/* A new slab of at least bytes with one free range; linked into the pool. */
-static ssq_status slab_create(struct pool *p, uint64_t bytes, struct slab **out)
+/* A new slab with one free range of bytes, in mem_bytes of device memory;
+ * linked into the pool. */
+static ssq_status slab_create(struct pool *p, uint64_t bytes,
+                              uint64_t mem_bytes, struct slab **out)
 {
     uint64_t limit = p->device->options.memory_limit;
     if (limit != 0 && (p->reserved > limit || bytes > limit - p->reserved))
-        return error_set(SSQ_ERR_NOMEM, "pool: the limit of %llu bytes",
-                         (unsigned long long)limit);
+        return error_set(SSQ_ERR_NOMEM,
+                         "the limit leaves no memory for %llu bytes",
+                         (unsigned long long)bytes);
     struct slab *s = mem_alloc(sizeof(*s));
     struct range *r = mem_alloc(sizeof(*r));
-    if (s == NULL || r == NULL) {
-        mem_free(s);
-        mem_free(r);
-        return error_nomem("pool", sizeof(*s));
-    }
-    ssq_status st = p->device->backend->alloc(p->device->impl, bytes, &s->mem);
+    ssq_status st =
+        s == NULL || r == NULL
+            ? error_nomem("pool", sizeof(*s))
+            : p->device->backend->alloc(p->device->impl, mem_bytes, &s->mem);
     if (st != SSQ_OK) {
         mem_free(s);
         mem_free(r);
         return st;
     }
     r->bytes = bytes;
+    s->bytes = bytes;
     s->free = r;
     s->next = p->slabs;
     p->slabs = s;
-    p->reserved += s->mem->bytes;
+    p->reserved += bytes;
     *out = s;
     return SSQ_OK;
 }
 
-/* Cut bytes from the slab's first range that has them. */
+/* Cut bytes from the slab's first range that has them, and put a node by for
+ * their way back. */
 static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
 {
-    for (struct range **at = &s->free; *at != NULL; at = &(*at)->next) {
-        struct range *r = *at;
-        if (r->bytes < bytes)
-            continue;
-        *offset = r->offset;
+    struct range **at = &s->free;
+    while (*at != NULL && (*at)->bytes < bytes)
+        at = &(*at)->next;
+    struct range *r = *at;
+    if (r == NULL)
+        return false;
+    struct range *spare = r;
+    if (r->bytes > bytes) {
+        spare = mem_alloc(sizeof(*spare));
+        if (spare == NULL)
+            return false;
+    }
+    *offset = r->offset;
+    if (spare == r) {
+        *at = r->next;
+    } else {
         r->offset += bytes;
         r->bytes -= bytes;
-        s->used += bytes;
-        if (r->bytes == 0) {
-            *at = r->next;
-            mem_free(r);
-        }
+    }
+    spare->next = s->spare;
+    s->spare = spare;
+    s->used += bytes;
+    return true;
+}
+
+/* Join r with the range behind it if they touch. */
+static void merge_next(struct range *r)
+{
+    struct range *next = r->next;
+    if (next == NULL || r->offset + r->bytes != next->offset)
+        return;
+    r->bytes += next->bytes;
+    r->next = next->next;
+    mem_free(next);
+}
+
+static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
+{
+    struct range *r = s->spare, *before = NULL;
+    s->spare = r->next;
+    s->used -= bytes;
+    r->offset = offset;
+    r->bytes = bytes;
+    for (struct range *f = s->free; f != NULL && f->offset < offset;
+         f = f->next)
+        before = f;
+    struct range **at = before == NULL ? &s->free : &before->next;
+    r->next = *at;
+    *at = r;
+    merge_next(r);
+    if (before != NULL)
+        merge_next(before);
+}
+
+static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
+{
+    for (struct slab *s = p->slabs; s != NULL; s = s->next) {
+        if (s->dedicated || !slab_take(s, bytes, &b->offset))
+            continue;
+        b->slab = s;
         return true;
     }
     return false;
 }
 
-/* Keep a spare node (an empty range) per buffer taken: giving back must not
- * need memory. */
-static bool slab_reserve_node(struct slab *s)
+/* A slab for this buffer: a shared one, or when that is too much one of its
+ * own. A backend without slabs gets the exact size, so that it sees an op run
+ * over the buffer's last byte. */
+static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
-    struct range *r = mem_alloc(sizeof(*r));
-    if (r == NULL)
-        return false;
-    r->next = s->free;
-    s->free = r;
-    return true;
-}
-
-static struct range *take_spare(struct slab *s)
-{
-    for (struct range **at = &s->free; *at != NULL; at = &(*at)->next) {
-        struct range *r = *at;
-        if (r->bytes == 0) {
-            *at = r->next;
-            return r;
-        }
+    uint64_t share = p->limits.slab_bytes;
+    bool dedicated = bytes > share / 2;
+    struct slab *s = NULL;
+    ssq_status st = SSQ_ERR_NOMEM;
+    if (!dedicated)
+        st = slab_create(p, share, share, &s);
+    if (st == SSQ_ERR_NOMEM) {
+        dedicated = true;
+        st = slab_create(p, bytes, share == 0 ? b->bytes : bytes, &s);
     }
-    return NULL;
-}
-
-static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
-{
-    struct range *r = take_spare(s); /* reserved when it was taken */
-    r->offset = offset;
-    r->bytes = bytes;
-    s->used -= bytes;
-    /* merge with whoever touches, by at most two swaps into r */
-    for (struct range **at = &s->free; *at != NULL;) {
-        struct range *o = *at;
-        bool below = o->bytes != 0 && o->offset + o->bytes == r->offset;
-        bool above = o->bytes != 0 && r->offset + r->bytes == o->offset;
-        if (!below && !above) {
-            at = &o->next;
-            continue;
-        }
-        if (below)
-            r->offset = o->offset;
-        r->bytes += o->bytes;
-        *at = o->next;
-        mem_free(o);
+    if (st != SSQ_OK)
+        return st;
+    s->dedicated = dedicated;
+    if (!slab_take(s, bytes, &b->offset)) {
+        trim_locked(p);
+        return error_nomem("pool", sizeof(struct range));
     }
-    struct range **at = &s->free;
-    while (*at != NULL && (*at)->offset < r->offset)
-        at = &(*at)->next;
-    r->next = *at;
-    *at = r;
-}
-
-static bool take_anywhere(struct pool *p, ssq_buffer *b, uint64_t bytes)
-{
-    for (struct slab *s = p->slabs; s != NULL; s = s->next) {
-        if (s->dedicated || !slab_reserve_node(s))
-            continue;
-        if (slab_take(s, bytes, &b->offset)) {
-            b->slab = s;
-            b->mem = s->mem;
-            return true;
-        }
-        mem_free(take_spare(s));
-    }
-    return false;
+    b->slab = s;
+    return SSQ_OK;
 }
 
 static ssq_status get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
-    bool dedicated = bytes > p->limits.slab_bytes / 2;
-    ssq_status st = SSQ_OK;
-    if (dedicated || !take_anywhere(p, b, bytes)) {
-        struct slab *s = NULL;
-        st = slab_create(p, dedicated ? bytes : p->limits.slab_bytes, &s);
+    bool share = bytes <= p->limits.slab_bytes / 2;
+    if (!share || !take_anywhere(p, b, bytes)) {
+        ssq_status st = take_new(p, b, bytes);
         if (st != SSQ_OK)
             return st;
-        s->dedicated = dedicated;
-        if (!slab_reserve_node(s) || !slab_take(s, bytes, &b->offset)) {
-            trim_locked(p);
-            return error_nomem("pool", sizeof(struct range));
-        }
-        b->slab = s;
-        b->mem = s->mem;
     }
+    b->mem = b->slab->mem;
     p->in_use += bytes;
     p->buffers++;
     if (p->in_use > p->peak)
@@ -239,34 +250,56 @@ static ssq_status get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
     return SSQ_OK;
 }
 
+void pool_info(struct pool *p, ssq_memory_info *info)
+{
+    pthread_mutex_lock(&p->lock);
+    info->in_use = p->in_use;
+    info->reserved = p->reserved;
+    info->peak = p->peak;
+    info->buffers = p->buffers;
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* The text of an exhausted pool; the last text says what failed. */
+static ssq_status exhausted(struct pool *p, uint64_t asked)
+{
+    ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
+    uint64_t limit = p->device->options.memory_limit;
+    pool_info(p, &info);
+    return error_set(
+        SSQ_ERR_NOMEM,
+        "buffer: %llu bytes asked, %llu in use and %llu reserved of %llu on "
+        "%s%s; %s",
+        (unsigned long long)asked, (unsigned long long)info.in_use,
+        (unsigned long long)info.reserved,
+        (unsigned long long)(limit != 0 ? limit : p->limits.memory_bytes),
+        p->device->props.name,
+        limit == 0 && p->limits.memory_bytes == 0 ? " (size not known)" : "",
+        ssq_last_error());
+}
+
 ssq_status pool_get(struct pool *p, ssq_buffer *b)
 {
     uint64_t bytes;
-    if (!size_align(b->bytes, STEP, &bytes))
-        return error_set(SSQ_ERR_INVALID, "buffer: %llu bytes are too many",
-                         (unsigned long long)b->bytes);
-    ssq_status st = SSQ_OK;
-    for (int attempt = 0; attempt < 4; attempt++) {
+    if (b->bytes > p->limits.binding_bytes ||
+        !size_align(b->bytes, STEP, &bytes))
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "buffer: %llu bytes, %s binds at most %llu at once",
+                         (unsigned long long)b->bytes, p->device->props.name,
+                         (unsigned long long)p->limits.binding_bytes);
+    /* as it is; with finished work let go of; after waiting for all work */
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (attempt > 0) {
+            device_retire(p->device, attempt == 2);
+            pool_trim(p);
+        }
         pthread_mutex_lock(&p->lock);
-        if (attempt == 3)
-            trim_locked(p);
-        st = get_locked(p, b, bytes);
+        ssq_status st = get_locked(p, b, bytes);
         pthread_mutex_unlock(&p->lock);
         if (st != SSQ_ERR_NOMEM)
             return st;
-        if (attempt < 2)
-            device_retire(p->device, attempt == 1);
     }
-    return error_set(SSQ_ERR_NOMEM,
-                     "buffer: %llu bytes asked, %llu in use and %llu reserved "
-                     "of %llu on %s (0: size not known); %s",
-                     (unsigned long long)b->bytes,
-                     (unsigned long long)p->in_use,
-                     (unsigned long long)p->reserved,
-                     (unsigned long long)(p->device->options.memory_limit != 0
-                                              ? p->device->options.memory_limit
-                                              : p->limits.memory_bytes),
-                     p->device->props.name, ssq_last_error());
+    return exhausted(p, b->bytes);
 }
 
 void pool_put(struct pool *p, ssq_buffer *b)
@@ -278,15 +311,5 @@ void pool_put(struct pool *p, ssq_buffer *b)
     p->buffers--;
     if (b->slab->dedicated)
         trim_locked(p);
-    pthread_mutex_unlock(&p->lock);
-}
-
-void pool_info(struct pool *p, ssq_memory_info *info)
-{
-    pthread_mutex_lock(&p->lock);
-    info->in_use = p->in_use;
-    info->reserved = p->reserved;
-    info->peak = p->peak;
-    info->buffers = p->buffers;
     pthread_mutex_unlock(&p->lock);
 }

@@ -38,12 +38,19 @@ void op_release(struct op *op)
     mem_free(op);
 }
 
+static void pending_free(struct pending *p)
+{
+    if (p->op != NULL)
+        op_release(p->op);
+    object_put(p->holder);
+    mem_free(p);
+}
+
 static void release_all(struct pending *p)
 {
     while (p != NULL) {
         struct pending *next = p->next;
-        op_release(p->command.op);
-        mem_free(p);
+        pending_free(p);
         p = next;
     }
 }
@@ -135,10 +142,14 @@ ssq_status ssq_queue_create(ssq_device *device,
     return SSQ_OK;
 }
 
+/* An event may hold the queue still; the caller's host memory is free to go
+ * all the same. */
 void ssq_queue_destroy(ssq_queue **queue)
 {
     if (queue == NULL || *queue == NULL)
         return;
+    capture_drop(*queue);
+    retire(*queue, true);
     object_put(&(*queue)->object);
     *queue = NULL;
 }
@@ -157,64 +168,120 @@ ssq_status queue_check(const ssq_queue *queue, const char *op)
 {
     if (queue == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: queue is NULL", op);
-    if (queue->sticky != SSQ_OK)
-        return error_set(queue->sticky, "%s", queue->text);
+    ssq_status sticky = (ssq_status)atomic_load(&queue->sticky);
+    if (sticky != SSQ_OK)
+        return error_set(sticky, "%s", queue->text);
     return SSQ_OK;
 }
 
 ssq_status queue_fail(ssq_queue *queue, ssq_status status)
 {
-    if (queue->sticky == SSQ_OK) {
-        queue->sticky = status;
+    pthread_mutex_lock(&queue->lock);
+    if (atomic_load(&queue->sticky) == SSQ_OK) {
         snprintf(queue->text, sizeof(queue->text), "%s", ssq_last_error());
+        atomic_store(&queue->sticky, status);
     }
+    pthread_mutex_unlock(&queue->lock);
     return status;
 }
 
-/* Keep the command until the backend has finished it. */
-static ssq_status submit_held(ssq_queue *q, const struct command *c)
+/* A command that is kept until it is finished: by a copy of its op, or by the
+ * graph that it is of. */
+static struct pending *pending_create(const struct command *c,
+                                      struct object *graph)
 {
     struct pending *p = mem_alloc(sizeof(*p));
-    struct op *op = p == NULL ? NULL : op_hold(c->op);
-    if (op == NULL) {
-        mem_free(p);
-        return error_nomem(op_name(c->op->id), c->op->bytes);
+    if (p == NULL) {
+        (void)error_nomem(op_name(c->op->id), sizeof(*p));
+        return NULL;
     }
-    p->command = (struct command){op, c->impl};
-    pthread_mutex_lock(&q->lock);
+    p->command = *c;
+    if (graph != NULL) {
+        object_get(graph);
+        p->holder = graph;
+        return p;
+    }
+    p->op = op_hold(c->op);
+    if (p->op == NULL) {
+        mem_free(p);
+        return NULL;
+    }
+    p->command.op = p->op;
+    return p;
+}
+
+/* Enqueue a chain in order; *n counts what the backend took. What it did not
+ * take, and what is finished, is released. */
+static ssq_status submit_chain(ssq_queue *q, struct pending *chain, size_t *n)
+{
     const struct backend *b = q->device->backend;
-    ssq_status st = b->submit != NULL
-                        ? b->submit(q->impl, &p->command)
-                        : command_run(b->ops, q->impl, &p->command);
-    struct pending *done = NULL;
-    if (st == SSQ_OK) {
+    ssq_status st = SSQ_OK;
+    pthread_mutex_lock(&q->lock);
+    while (chain != NULL) {
+        struct pending *p = chain;
+        st = b->submit != NULL ? b->submit(q->impl, &p->command)
+                               : command_run(b->ops, q->impl, &p->command);
+        if (st != SSQ_OK)
+            break;
+        chain = p->next;
+        p->next = NULL;
         p->sequence = ++q->submitted;
         *q->end = p;
         q->end = &p->next;
-        done = detach_finished(q);
+        ++*n;
     }
+    struct pending *done = detach_finished(q);
     pthread_mutex_unlock(&q->lock);
     release_all(done);
-    if (st != SSQ_OK) {
-        op_release(op);
-        mem_free(p);
-    }
+    release_all(chain);
     return st;
+}
+
+static ssq_status submit_held(ssq_queue *q, const struct command *commands,
+                              size_t n, struct object *graph, size_t *taken)
+{
+    struct pending *chain = NULL, **end = &chain;
+    for (size_t i = 0; i < n; i++) {
+        *end = pending_create(&commands[i], graph);
+        if (*end == NULL) {
+            release_all(chain);
+            return SSQ_ERR_NOMEM;
+        }
+        end = &(*end)->next;
+    }
+    return submit_chain(q, chain, taken);
+}
+
+static ssq_status run_now(ssq_queue *q, const struct command *commands,
+                          size_t n, size_t *taken)
+{
+    const struct backend *b = q->device->backend;
+    ssq_status st = SSQ_OK;
+    pthread_mutex_lock(&q->lock);
+    while (*taken < n && st == SSQ_OK) {
+        st = command_run(b->ops, q->impl, &commands[*taken]);
+        *taken += st == SSQ_OK;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+ssq_status queue_submit_all(ssq_queue *q, const struct command *commands,
+                            size_t n, struct object *graph)
+{
+    size_t taken = 0;
+    ssq_status st = q->device->backend->completed != NULL
+                        ? submit_held(q, commands, n, graph, &taken)
+                        : run_now(q, commands, n, &taken);
+    /* the device failed, or half of a graph is under way: nothing later on
+     * this queue can be trusted */
+    bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken > 0);
+    return torn ? queue_fail(q, st) : st;
 }
 
 ssq_status queue_submit(ssq_queue *q, const struct command *c)
 {
-    const struct backend *b = q->device->backend;
-    ssq_status st;
-    if (b->completed != NULL) {
-        st = submit_held(q, c);
-    } else {
-        pthread_mutex_lock(&q->lock);
-        st = command_run(b->ops, q->impl, c);
-        pthread_mutex_unlock(&q->lock);
-    }
-    /* the device failed half-way: nothing later on this queue can be trusted */
-    return st == SSQ_ERR_DEVICE ? queue_fail(q, st) : st;
+    return queue_submit_all(q, c, 1, NULL);
 }
 
 ssq_status ssq_queue_sync(ssq_queue *queue)

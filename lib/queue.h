@@ -12,6 +12,8 @@ struct pending {
     struct pending *next;
     uint64_t sequence; /* finished when completed() has reached it */
     struct command command;
+    struct op *op;         /* its own copy; NULL when holder has it */
+    struct object *holder; /* the graph, or NULL */
 };
 
 struct ssq_queue {
@@ -22,9 +24,9 @@ struct ssq_queue {
     pthread_mutex_t lock;
     struct pending *first, **end;
     uint64_t submitted;
-    ssq_status sticky;
+    atomic_int sticky;     /* ssq_status; text is written before it */
     char text[ERROR_TEXT]; /* of the sticky error */
-    ssq_graph *capture;    /* NULL: none under way */
+    ssq_graph *capture;    /* NULL: none under way; changed under lock */
 };
 
 /** A copy of an op that holds its buffers; NULL: no memory, text set. */
@@ -37,11 +39,20 @@ ssq_status dispatch(ssq_device *device, const struct op *op, unsigned *impl);
 
 /** Hand an admitted command to the backend. */
 ssq_status queue_submit(ssq_queue *queue, const struct command *command);
+/** Hand over n commands of a graph, which is held until they are finished. All
+ *  of them or none, as far as the host's memory decides that. */
+ssq_status queue_submit_all(ssq_queue *queue, const struct command *commands,
+                            size_t n, struct object *graph);
 /** Make the queue sticky with this thread's last text; returns status. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 
 /** Append to the graph under construction; takes the op over. */
 ssq_status capture_record(ssq_graph *graph, struct op *op, unsigned impl);
 void capture_drop(ssq_queue *queue);
+
+/** What dispatch refused (its text is this thread's last) on the host, if the
+ *  device was opened for that; else the refusal: lib/fallback.c. */
+ssq_status fallback_run(ssq_queue *queue, const struct op *op);
+void fallback_forget(ssq_device *device);
 
 #endif

@@ -20,8 +20,8 @@
 #include "lib/backend_table.h"
 
 static struct registry_entry table[] = {
-#define SSQ_BACKEND(NAME)     {#NAME, &NAME##_backend, 0, {""}},
-#define SSQ_MODULE(NAME, WHY) {#NAME, NULL, 0, {WHY}},
+#define SSQ_BACKEND(NAME)     {.name = #NAME, .backend = &NAME##_backend},
+#define SSQ_MODULE(NAME, WHY) {.name = #NAME, .why_not = WHY},
 #include "lib/backend_table.h"
 };
 
@@ -52,11 +52,12 @@ static const struct services services = {
 /* Ask a backend that is in memory for its devices. */
 static void probe(struct registry_entry *e)
 {
-    if (e->backend->init != NULL && e->backend->init(&services) != SSQ_OK) {
+    if (e->backend->init != NULL && e->backend->init(&services) != SSQ_OK)
         refuse(&e->reason, "%s", ssq_last_error());
-        return;
-    }
-    e->devices = e->backend->count(&e->reason);
+    else
+        e->devices = e->backend->count(&e->reason);
+    if (e->devices == 0 && e->reason.text[0] == '\0')
+        refuse(&e->reason, "no devices");
 }
 
 void registry_load(const char *path, struct registry_entry *e)
@@ -81,6 +82,12 @@ void registry_load(const char *path, struct registry_entry *e)
         dlclose(module);
         return;
     }
+    if (strcmp(b->name, e->name) != 0) {
+        refuse(&e->reason, "%s: a module of %s, not of %s", path, b->name,
+               e->name);
+        dlclose(module);
+        return;
+    }
     e->backend = b; /* stays loaded: its code may be on any stack */
     probe(e);
 }
@@ -99,22 +106,42 @@ static bool find_module(const char *dirs, const char *name, char *path,
     return false;
 }
 
-static void load_all(void)
+static void load(struct registry_entry *e)
 {
     char path[4096];
+    if (e->backend != NULL)
+        probe(e);
+    else if (find_module(env_path("SSQ_MODULE_PATH"), e->name, path,
+                         sizeof(path)) ||
+             find_module(SSQ_MODULE_DIR, e->name, path, sizeof(path)))
+        registry_load(path, e);
+    else if (e->why_not != NULL)
+        refuse(&e->reason, "%s", e->why_not);
+    else
+        refuse(&e->reason, "no module %s.so in %s", e->name, SSQ_MODULE_DIR);
+    if (e->devices == 0)
+        log_line(SSQ_LOG_INFO, "device", "%s: %s", e->name, e->reason.text);
+}
+
+/* Is a better than b: there at all, and then preferred? */
+static bool better(const struct registry_entry *a,
+                   const struct registry_entry *b)
+{
+    if (a->devices == 0 || b->devices == 0)
+        return a->devices > 0 && b->devices == 0;
+    return a->backend->preference > b->backend->preference;
+}
+
+/* Load all, best first; equals stay in the order of the table. */
+static void load_all(void)
+{
     for (size_t i = 0; i < ENTRIES; i++) {
-        struct registry_entry *e = &table[i];
-        if (e->backend != NULL)
-            probe(e);
-        else if (find_module(env_path("SSQ_MODULE_PATH"), e->name, path,
-                             sizeof(path)) ||
-                 find_module(SSQ_MODULE_DIR, e->name, path, sizeof(path)))
-            registry_load(path, e);
-        else if (e->reason.text[0] == '\0')
-            refuse(&e->reason, "no module %s.so in %s", e->name,
-                   SSQ_MODULE_DIR);
-        if (e->devices == 0)
-            log_line(SSQ_LOG_INFO, "device", "%s: %s", e->name, e->reason.text);
+        load(&table[i]);
+        struct registry_entry e = table[i];
+        size_t at = i;
+        for (; at > 0 && better(&e, &table[at - 1]); at--)
+            table[at] = table[at - 1];
+        table[at] = e;
     }
 }
 

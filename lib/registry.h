@@ -8,12 +8,13 @@
 /** A backend that is here, or why it is not. */
 struct registry_entry {
     const char *name;
+    const char *why_not;           /* of a module that was not built */
     const struct backend *backend; /* NULL: reason says why */
     unsigned devices;              /* 0: reason says why */
     struct why reason;
 };
 
-/** All known backends in the order of the table; loaded at the first call.
+/** All known backends, the best first; loaded at the first call.
  *  Thread-safe. @return their number. */
 size_t registry_entries(const struct registry_entry **entries);
 

@@ -15,9 +15,10 @@ int64_t view_elements(const struct view *v)
 bool view_contiguous(const struct view *v)
 {
     int64_t want = 1;
-    for (int i = v->rank - 1; i >= 0; i--) {
+    for (int i = 0; i < v->rank; i++)
         if (v->shape[i] == 0)
             return true;
+    for (int i = v->rank - 1; i >= 0; i--) {
         if (v->shape[i] != 1 && v->stride[i] != want)
             return false;
         want *= v->shape[i];

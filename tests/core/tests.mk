@@ -5,5 +5,65 @@
 # tests_core_x_SOURCES = tests/core/x.c, tests_core_x_LDADD = libsesqui.la (or
 # libcore.la for internals).
 
-check_PROGRAMS +=
-TESTS +=
+core_tests = \
+	tests/core/alloc \
+	tests/core/device \
+	tests/core/event \
+	tests/core/fpenv \
+	tests/core/graph \
+	tests/core/guard \
+	tests/core/life \
+	tests/core/module \
+	tests/core/pool \
+	tests/core/tensor \
+	tests/core/threads \
+	tests/core/view
+check_PROGRAMS += $(core_tests)
+TESTS += $(core_tests)
+thread_tests += tests/core/threads
+EXTRA_DIST += tests/core/core.h
+
+tests_core_alloc_SOURCES = tests/core/alloc.c
+tests_core_alloc_LDADD = libcore.la
+tests_core_device_SOURCES = tests/core/device.c
+tests_core_device_LDADD = libcore.la
+tests_core_event_SOURCES = tests/core/event.c
+tests_core_event_LDADD = libcore.la
+tests_core_fpenv_SOURCES = tests/core/fpenv.c
+tests_core_fpenv_LDADD = libcore.la
+tests_core_graph_SOURCES = tests/core/graph.c
+tests_core_graph_LDADD = libcore.la
+tests_core_guard_SOURCES = tests/core/guard.c
+tests_core_guard_LDADD = libcore.la
+tests_core_life_SOURCES = tests/core/life.c
+tests_core_life_LDADD = libcore.la
+tests_core_module_SOURCES = tests/core/module.c
+tests_core_module_LDADD = libcore.la
+EXTRA_tests_core_module_DEPENDENCIES = $(fake_modules)
+tests_core_pool_SOURCES = tests/core/pool.c
+tests_core_pool_LDADD = libcore.la
+tests_core_tensor_SOURCES = tests/core/tensor.c
+tests_core_tensor_LDADD = libcore.la
+tests_core_threads_SOURCES = tests/core/threads.c
+tests_core_threads_LDADD = libcore.la
+tests_core_view_SOURCES = tests/core/view.c
+tests_core_view_LDADD = libcore.la
+
+# Modules for tests/core/module: a right one, one of another ABI, one without
+# the symbol. -rpath makes libtool build a shared object of a module that is
+# not installed.
+fake_modules = \
+	tests/core/module_fake.la \
+	tests/core/module_mute.la \
+	tests/core/module_old.la
+check_LTLIBRARIES += $(fake_modules)
+fake_ldflags = -module -avoid-version -no-undefined -Wl,-z,defs \
+	-rpath $(abs_builddir)/tests/core
+tests_core_module_fake_la_SOURCES = tests/core/module_fake.c
+tests_core_module_fake_la_LDFLAGS = $(fake_ldflags)
+tests_core_module_mute_la_SOURCES = tests/core/module_fake.c
+tests_core_module_mute_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_NO_SYMBOL
+tests_core_module_mute_la_LDFLAGS = $(fake_ldflags)
+tests_core_module_old_la_SOURCES = tests/core/module_fake.c
+tests_core_module_old_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_ABI=999
+tests_core_module_old_la_LDFLAGS = $(fake_ldflags)

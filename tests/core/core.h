@@ -1,0 +1,83 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* core.h - what the tests of the core share. */
+#ifndef TESTS_CORE_CORE_H
+#define TESTS_CORE_CORE_H
+
+#include <sesqui/graph.h>
+#include <sesqui/ops.h>
+
+#include "tests/tap.h"
+
+/* The devices that every build has: one computes at once, one at sync. */
+static const char *const core_devices[] = {"reference", "guard"};
+#define CORE_DEVICES 2
+
+static inline bool core_has(const char *text, const char *part)
+{
+    return strstr(text, part) != NULL;
+}
+
+/* One case: the call answered want and its text contains every |-separated
+ * part. Says what came instead. */
+TAP_PRINTF(4, 5)
+static inline bool core_status(ssq_status st, ssq_status want,
+                               const char *parts, const char *fmt, ...)
+{
+    char name[512], error[1100];
+    va_list args;
+    bool ok = st == want;
+
+    snprintf(error, sizeof(error), "%s", ssq_last_error());
+    while (ok && want != SSQ_OK && parts != NULL && *parts != '\0') {
+        char part[256];
+        size_t n = strcspn(parts, "|");
+
+        snprintf(part, sizeof(part), "%.*s", (int)n, parts);
+        ok = core_has(error, part);
+        parts += n + (parts[n] == '|');
+    }
+    va_start(args, fmt);
+    vsnprintf(name, sizeof(name), fmt, args);
+    va_end(args);
+    tap_ok(ok, "%s", name);
+    if (!ok)
+        tap_diag("%s, wanted %s: %s", ssq_status_name(st),
+                 ssq_status_name(want), error);
+    return ok;
+}
+
+/* What has to work for the test to go on. */
+static inline void core_need(ssq_status st, const char *what)
+{
+    if (st != SSQ_OK)
+        tap_bail("%s: %s: %s", what, ssq_status_name(st), ssq_last_error());
+}
+#define NEED(CALL) core_need(CALL, #CALL)
+
+static inline ssq_device *core_open(const char *name)
+{
+    ssq_device *device = NULL;
+
+    core_need(ssq_device_open(name, NULL, &device), name);
+    return device;
+}
+
+static inline ssq_queue *core_queue(ssq_device *device)
+{
+    ssq_queue *queue = NULL;
+
+    NEED(ssq_queue_create(device, NULL, &queue));
+    return queue;
+}
+
+/* A tensor of n elements. */
+static inline ssq_tensor *core_vector(ssq_device *device, ssq_dtype dtype,
+                                      int64_t n)
+{
+    ssq_tensor *tensor = NULL;
+
+    NEED(ssq_tensor_create(device, dtype, 1, &n, &tensor));
+    return tensor;
+}
+
+#endif

@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fpenv.c - tests that the caller's floating-point modes neither change a
+ * result nor are changed: FTZ, DAZ, and the rounding direction. */
+
+#include <fenv.h>
+
+#include "lib/fpenv.h"
+
+#include "tests/core/core.h"
+
+#define N 6
+
+/* Subnormals, ties, overflow: what the modes would change. */
+static const float in[N] = {1e-40f,  -3e-39f, 1.00048828125f,
+                            65519.f, 5.9e-8f, 0x1.000002p-126f};
+
+struct result {
+    uint16_t half[N], cut[N], late[N];
+    float back[N];
+};
+
+/* Casts at the call, on a device, and by the host function. */
+static void compute(const char *name, struct result *r)
+{
+    ssq_device *dev = core_open(name);
+    ssq_queue *q = core_queue(dev);
+    ssq_tensor *x = core_vector(dev, SSQ_F32, N);
+    ssq_tensor *h = core_vector(dev, SSQ_F16, N);
+    ssq_cast_args args = SSQ_CAST_INIT;
+
+    NEED(ssq_convert(r->half, SSQ_BF16, in, SSQ_F32, N, SSQ_ROUND_NEAREST, 0));
+    NEED(
+        ssq_convert(r->cut, SSQ_F16, in, SSQ_F32, N, SSQ_ROUND_TOWARD_ZERO, 0));
+    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
+    args.x = x;
+    args.y = h;
+    NEED(ssq_cast(q, &args));
+    NEED(ssq_tensor_read(q, h, r->late, SSQ_F16));
+    NEED(ssq_tensor_read(q, h, r->back, SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&h);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
+static void test_rounding(const char *name, const struct result *want)
+{
+    static const int modes[] = {FE_UPWARD, FE_DOWNWARD, FE_TOWARDZERO};
+
+    for (int i = 0; i < 3; i++) {
+        struct result r;
+        int after;
+
+        memset(&r, 0, sizeof(r));
+        fesetround(modes[i]);
+        compute(name, &r);
+        after = fegetround();
+        fesetround(FE_TONEAREST);
+        tap_ok(memcmp(&r, want, sizeof(r)) == 0,
+               "%s: the same bits in rounding mode %d", name, modes[i]);
+        tap_ok(after == modes[i], "%s: mode %d is kept", name, modes[i]);
+    }
+}
+
+static void test_flushing(const char *name, const struct result *want)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    unsigned saved = _mm_getcsr(), set = saved | 0x8040, after;
+    struct result r;
+
+    memset(&r, 0, sizeof(r));
+    _mm_setcsr(set); /* FTZ and DAZ */
+    compute(name, &r);
+    after = _mm_getcsr();
+    _mm_setcsr(saved);
+    tap_ok(memcmp(&r, want, sizeof(r)) == 0,
+           "%s: the same bits under FTZ and DAZ", name);
+    tap_ok((after & ~0x3fu) == (set & ~0x3fu),
+           "%s: the caller's MXCSR %04x is kept: %04x", name, set, after);
+#else
+    (void)want;
+    tap_skip("only tried on x86", "%s: the same bits under FTZ and DAZ", name);
+#endif
+}
+
+static int measure_flushing(void *arg)
+{
+    ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
+    ssq_device *dev;
+
+#if defined(__x86_64__) || defined(__i386__)
+    _mm_setcsr(_mm_getcsr() | 0x8040);
+#endif
+    dev = core_open(arg);
+    NEED(ssq_device_props_get(dev, &p));
+    return p.f32_subnormals == SSQ_SUBNORMALS_PRESERVED ? 0 : 1;
+}
+
+int main(void)
+{
+    struct result want[2];
+
+    memset(want, 0, sizeof(want));
+    for (int i = 0; i < CORE_DEVICES; i++) {
+        char name[16];
+
+        snprintf(name, sizeof(name), "%s", core_devices[i]);
+        compute(name, &want[i]);
+        tap_ok(want[i].late[4] == 1 && want[i].half[0] == 0x0001,
+               "%s: subnormals are not 0: %04x %04x", name, want[i].late[4],
+               want[i].half[0]);
+        test_rounding(name, &want[i]);
+        test_flushing(name, &want[i]);
+        tap_ok(tap_exited(tap_fork(measure_flushing, name, 10), 0),
+               "%s: opened under FTZ and DAZ it still keeps subnormals", name);
+    }
+    tap_ok(memcmp(&want[0], &want[1], sizeof(want[0])) == 0,
+           "reference and guard give the same bits");
+    return tap_done(18);
+}

@@ -1,0 +1,259 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c - tests of captured sequences: replay, what is illegal inside,
+ * stages. */
+
+#include "lib/core.h"
+
+#include "tests/core/core.h"
+
+static ssq_device *dev;
+static ssq_queue *q;
+
+static ssq_status copy(const ssq_tensor *x, const ssq_tensor *y)
+{
+    ssq_copy_args args = SSQ_COPY_INIT;
+
+    args.x = x;
+    args.y = y;
+    return ssq_copy(q, &args);
+}
+
+/* x and y change places, through t. */
+static ssq_graph *capture_swap(const ssq_tensor *x, const ssq_tensor *y,
+                               const ssq_tensor *t)
+{
+    ssq_graph *g = NULL;
+
+    NEED(ssq_graph_begin(q));
+    NEED(copy(x, t));
+    NEED(copy(y, x));
+    NEED(copy(t, y));
+    NEED(ssq_graph_end(q, &g));
+    return g;
+}
+
+static float first(const ssq_tensor *t)
+{
+    float out[4] = {0};
+
+    NEED(ssq_tensor_read(q, t, out, SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    return out[0];
+}
+
+static ssq_tensor *filled(double value)
+{
+    ssq_fill_args args = SSQ_FILL_INIT;
+    ssq_tensor *t = core_vector(dev, SSQ_F32, 4);
+
+    args.x = t;
+    args.value = value;
+    NEED(ssq_fill(q, &args));
+    return t;
+}
+
+static void test_replay(void)
+{
+    ssq_tensor *x = filled(1), *y = filled(2), *t = filled(0);
+    ssq_graph *g = capture_swap(x, y, t);
+    ssq_queue *other = core_queue(dev);
+
+    tap_ok(ssq_graph_ops(g) == 3 && ssq_graph_ops(NULL) == 0,
+           "a graph of %zu ops; NULL has 0", ssq_graph_ops(g));
+    tap_ok(first(x) == 1 && first(y) == 2, "capturing runs nothing");
+    for (int i = 1; i <= 3; i++) {
+        NEED(ssq_graph_launch(q, g));
+        float a = first(x), b = first(y);
+        tap_ok(a == (i % 2 == 1 ? 2 : 1) && a + b == 3,
+               "launch %d swaps 1 and 2: %g %g", i, (double)a, (double)b);
+    }
+    NEED(ssq_graph_launch(q, g));
+    NEED(ssq_graph_launch(q, g));
+    NEED(ssq_graph_launch(q, g));
+    tap_ok(first(x) == 1, "three launches in a row");
+    NEED(ssq_queue_sync(q));
+    NEED(ssq_graph_launch(other, g));
+    NEED(ssq_queue_sync(other));
+    tap_ok(first(x) == 2, "a launch on another queue of the device");
+    ssq_tensor_destroy(&t);
+    NEED(ssq_graph_launch(q, g));
+    ssq_graph_destroy(&g);
+    tap_ok(first(x) == 1,
+           "the graph holds its buffers, a launch outlives the graph");
+    ssq_graph_destroy(&g);
+    ssq_graph_destroy(NULL);
+    ssq_queue_destroy(&other);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+}
+
+static void test_misuse(void)
+{
+    ssq_device *far = core_open("reference");
+    ssq_queue *far_queue = core_queue(far);
+    ssq_tensor *x = filled(1), *y = filled(2), *t = filled(0);
+    ssq_graph *g = capture_swap(x, y, t), *none = NULL;
+
+    core_status(ssq_graph_begin(NULL), SSQ_ERR_INVALID, "NULL",
+                "begin on NULL");
+    core_status(ssq_graph_end(NULL, &none), SSQ_ERR_INVALID, "NULL",
+                "end on NULL");
+    core_status(ssq_graph_end(q, &none), SSQ_ERR_INVALID,
+                "no graph is being captured", "end without a begin");
+    core_status(ssq_graph_launch(q, NULL), SSQ_ERR_INVALID, "NULL",
+                "launch of NULL");
+    core_status(ssq_graph_launch(NULL, g), SSQ_ERR_INVALID, "NULL",
+                "launch on NULL");
+    core_status(ssq_graph_launch(far_queue, g), SSQ_ERR_INVALID,
+                "another device", "launch on another device");
+    tap_ok(none == NULL, "no result was written");
+    ssq_graph_destroy(&g);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    ssq_tensor_destroy(&t);
+    ssq_queue_destroy(&far_queue);
+    ssq_device_close(&far);
+}
+
+/* Everything that is illegal in a capture is refused, and the capture goes
+ * on: its graph holds the three copies round the refusals. */
+static void test_inside(void)
+{
+    ssq_tensor *x = filled(1), *y = filled(2), *t = filled(0), *fresh = NULL;
+    ssq_graph *g = NULL, *other = capture_swap(x, y, t);
+    ssq_buffer *b = NULL;
+    ssq_event *e = NULL;
+    ssq_copy_args bad = SSQ_COPY_INIT;
+    float host[4] = {0};
+    double s;
+
+    NEED(ssq_event_create(dev, &e));
+    NEED(ssq_event_record(e, q));
+    NEED(ssq_queue_sync(q));
+    NEED(ssq_graph_begin(q));
+    NEED(copy(x, t));
+    core_status(ssq_queue_sync(q), SSQ_ERR_INVALID, "captured", "inside: sync");
+    core_status(ssq_tensor_write(q, x, host, SSQ_F32), SSQ_ERR_INVALID,
+                "captured", "inside: write");
+    core_status(ssq_tensor_read(q, x, host, SSQ_F16), SSQ_ERR_INVALID,
+                "captured", "inside: read");
+    core_status(ssq_event_record(e, q), SSQ_ERR_INVALID, "captured",
+                "inside: record");
+    core_status(ssq_queue_wait(q, e), SSQ_ERR_INVALID, "captured",
+                "inside: wait");
+    core_status(ssq_event_sync(e), SSQ_ERR_INVALID, "captured",
+                "inside: sync of the queue's event");
+    core_status(ssq_event_query(e), SSQ_ERR_INVALID, "captured",
+                "inside: query of the queue's event");
+    core_status(ssq_event_elapsed(e, e, &s), SSQ_ERR_INVALID, "captured",
+                "inside: time of the queue's event");
+    NEED(copy(y, x));
+    core_status(ssq_buffer_create(dev, 4, &b), SSQ_ERR_INVALID, "captured",
+                "inside: a buffer");
+    core_status(ssq_tensor_create(dev, SSQ_F32, 0, NULL, &fresh),
+                SSQ_ERR_INVALID, "captured", "inside: a tensor");
+    core_status(ssq_graph_begin(q), SSQ_ERR_INVALID, "captured",
+                "inside: another begin");
+    core_status(ssq_graph_launch(q, other), SSQ_ERR_INVALID, "captured",
+                "inside: a launch");
+    core_status(ssq_graph_end(q, NULL), SSQ_ERR_INVALID, "NULL",
+                "inside: end into NULL");
+    core_status(ssq_copy(q, &bad), SSQ_ERR_INVALID, "NULL",
+                "inside: an op with bad arguments");
+    NEED(copy(t, y));
+    core_status(ssq_graph_end(q, &g), SSQ_OK, NULL, "the capture still ends");
+    tap_ok(ssq_graph_ops(g) == 3, "with %zu ops", ssq_graph_ops(g));
+    NEED(ssq_graph_launch(q, g));
+    tap_ok(first(x) == 2 && first(y) == 1, "that swap 1 and 2");
+    core_status(ssq_buffer_create(dev, 4, &b), SSQ_OK, NULL,
+                "buffers can be made again");
+    ssq_buffer_destroy(&b);
+    ssq_graph_destroy(&g);
+    ssq_graph_destroy(&other);
+    ssq_event_destroy(&e);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    ssq_tensor_destroy(&t);
+}
+
+static void test_dropped(void)
+{
+    ssq_queue *lost = core_queue(dev);
+    ssq_buffer *b = NULL;
+
+    NEED(ssq_graph_begin(lost));
+    ssq_queue_destroy(&lost);
+    core_status(ssq_buffer_create(dev, 4, &b), SSQ_OK, NULL,
+                "destroying a queue ends its capture");
+    ssq_buffer_destroy(&b);
+}
+
+/* Ops that need scratch may be captured; the graph keeps the scratch. */
+static void test_empty(void)
+{
+    ssq_graph *g = NULL;
+
+    NEED(ssq_graph_begin(q));
+    NEED(ssq_graph_end(q, &g));
+    tap_ok(ssq_graph_ops(g) == 0, "an empty graph");
+    core_status(ssq_graph_launch(q, g), SSQ_OK, NULL, "is launched");
+    ssq_graph_destroy(&g);
+}
+
+static int freed;
+
+static void count_free(struct object *o)
+{
+    (void)o;
+    freed++;
+}
+
+/* An object with stages must be at the end what it was at the begin. */
+static void test_stages(void)
+{
+    struct object owner;
+    ssq_graph *g = NULL;
+    int stage = 3;
+
+    object_init(&owner, count_free);
+    core_status(capture_watch(q, &owner, &stage, "scaler"), SSQ_OK, NULL,
+                "outside of a capture nothing is watched");
+    tap_ok(atomic_load(&owner.refs) == 1, "nor held");
+    NEED(ssq_graph_begin(q));
+    NEED(capture_watch(q, &owner, &stage, "scaler"));
+    stage = 4;
+    NEED(capture_watch(q, &owner, &stage, "scaler"));
+    core_status(ssq_graph_end(q, &g), SSQ_ERR_INVALID, "scaler|4|3",
+                "a stage of 4 that was 3 at the begin");
+    core_status(ssq_graph_end(q, &g), SSQ_ERR_INVALID, "no graph",
+                "the capture was dropped");
+    NEED(ssq_graph_begin(q));
+    NEED(capture_watch(q, &owner, &stage, "scaler"));
+    stage = 5;
+    stage = 4;
+    core_status(ssq_graph_end(q, &g), SSQ_OK, NULL,
+                "a stage of 4 that was 4 at the begin");
+    tap_ok(atomic_load(&owner.refs) == 1 && freed == 0 && g != NULL,
+           "the watched object is let go of");
+    ssq_graph_destroy(&g);
+    object_put(&owner);
+}
+
+int main(void)
+{
+    for (int i = 0; i < CORE_DEVICES; i++) {
+        tap_diag("%s", core_devices[i]);
+        dev = core_open(core_devices[i]);
+        q = core_queue(dev);
+        freed = 0;
+        test_replay();
+        test_misuse();
+        test_inside();
+        test_dropped();
+        test_empty();
+        test_stages();
+        ssq_queue_destroy(&q);
+        ssq_device_close(&dev);
+    }
+    return tap_done(80);
+}

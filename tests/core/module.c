@@ -1,0 +1,394 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module.c - tests of loading backend modules, and of running on the host
+ * what a device cannot do.
+ *
+ * A fake module takes the place of cuda.so in a directory of its own, named
+ * by SSQ_MODULE_PATH. Every case is a child, for a process loads once. */
+
+#include <sys/stat.h>
+
+#include "tests/core/core.h"
+
+static char dir[256]; /* holds cuda.so */
+static char *fallback_log;
+
+/* Why cuda is not there; NULL when it is. */
+static const char *cuda_reason(void)
+{
+    static ssq_device_entry e;
+
+    for (size_t i = 0; i < ssq_device_count(); i++) {
+        e = (ssq_device_entry)SSQ_DEVICE_ENTRY_INIT;
+        NEED(ssq_device_list(i, &e));
+        if (strcmp(e.backend, "cuda") == 0)
+            return e.available ? NULL : e.reason;
+    }
+    return "not in the list";
+}
+
+/* In the child: 0 when every |-separated part is in the reason. */
+static int reason_has(void *arg)
+{
+    const char *reason = cuda_reason();
+    char parts[256];
+
+    snprintf(parts, sizeof(parts), "%s", (const char *)arg);
+    fprintf(stderr, "# cuda: %s\n", reason == NULL ? "available" : reason);
+    for (char *p = strtok(parts, "|"); p != NULL; p = strtok(NULL, "|"))
+        if (reason == NULL || !core_has(reason, p))
+            return 1;
+    return 0;
+}
+
+/* dir/cuda.so is this module of the build, or a copy of a file. */
+static void install(const char *module)
+{
+    const char *build = getenv("builddir");
+    char from[1024], to[300];
+
+    snprintf(from, sizeof(from), "%s/tests/core/.libs/%s",
+             build == NULL ? "." : build, module);
+    snprintf(to, sizeof(to), "%s/cuda.so", dir);
+    unlink(to);
+    rmdir(to);
+    if (access(from, R_OK) != 0 || symlink(from, to) != 0)
+        tap_bail("no module %s", from);
+}
+
+static void install_text(const char *text)
+{
+    char to[300];
+    FILE *f;
+
+    snprintf(to, sizeof(to), "%s/cuda.so", dir);
+    unlink(to);
+    rmdir(to);
+    f = fopen(to, "w");
+    if (f == NULL)
+        tap_bail("cannot write %s", to);
+    fputs(text, f);
+    fclose(f);
+}
+
+static void expect_reason(const char *parts, const char *name)
+{
+    char copy[256];
+    int st;
+
+    snprintf(copy, sizeof(copy), "%s", parts);
+    st = tap_fork(reason_has, copy, 20);
+    tap_ok(tap_exited(st, 0), "%s: the reason has %s: %s", name, parts,
+           tap_status(st));
+}
+
+static void test_refusals(void)
+{
+    char abi[64], path[300];
+
+    install("module_old.so");
+    snprintf(abi, sizeof(abi), "cuda.so|999|%d", 1);
+    expect_reason(abi, "a module of another ABI");
+    install("module_mute.so");
+    expect_reason("cuda.so|ssq_backend_module", "a module without the symbol");
+    install_text("not a shared object");
+    expect_reason("cuda.so", "a file that is no module");
+    install_text("");
+    expect_reason("cuda.so", "an empty file");
+    snprintf(path, sizeof(path), "%s/cuda.so", dir);
+    unlink(path);
+    mkdir(path, 0700);
+    expect_reason("cuda.so", "a directory");
+    rmdir(path);
+    expect_reason("cuda", "no file: what configure said");
+    install("module_fake.so");
+    setenv("FAKE_INIT_FAILS", "1", 1);
+    expect_reason("driver version 3 is older than 7",
+                  "a module that cannot start");
+    unsetenv("FAKE_INIT_FAILS");
+    setenv("FAKE_NO_DEVICES", "1", 1);
+    expect_reason("no processor found", "a module without devices");
+    unsetenv("FAKE_NO_DEVICES");
+}
+
+/* A file that may not be read; root may read all, so it drops that right. */
+static int reason_unreadable(void *arg)
+{
+    char path[300];
+
+    snprintf(path, sizeof(path), "%s/cuda.so", dir);
+    chmod(dir, 0711);
+    chmod(path, 0);
+    if (geteuid() == 0 && setuid(65534) != 0)
+        return 2;
+    return reason_has(arg);
+}
+
+static void test_unreadable(void)
+{
+    char parts[] = "cuda.so|ermission";
+    int st;
+
+    install_text("secret");
+    st = tap_fork(reason_unreadable, parts, 20);
+    tap_ok(tap_exited(st, 0), "an unreadable file: the reason has %s: %s",
+           parts, tap_status(st));
+    chmod(dir, 0700);
+}
+
+static int use_module(void *arg)
+{
+    ssq_device *dev = NULL;
+    ssq_queue *q = NULL;
+    ssq_tensor *t = NULL;
+    ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
+    float out[3] = {0};
+    int64_t n = 3;
+    ssq_fill_args fill = SSQ_FILL_INIT;
+
+    (void)arg;
+    if (cuda_reason() != NULL)
+        return 1;
+    NEED(ssq_device_open("cuda:1", NULL, &dev));
+    NEED(ssq_device_props_get(dev, &p));
+    if (strcmp(p.name, "cuda:1") != 0 || p.memory_bytes != 1001 ||
+        p.binding_bytes != 1 << 20)
+        return 2;
+    ssq_device_close(&dev);
+    NEED(ssq_device_open("cuda", NULL, &dev));
+    NEED(ssq_device_props_get(dev, &p));
+    if (strcmp(p.name, "cuda:0") != 0)
+        return 3;
+    NEED(ssq_queue_create(dev, NULL, &q));
+    NEED(ssq_tensor_create(dev, SSQ_F32, 1, &n, &t));
+    fill.x = t;
+    fill.value = 2.5;
+    NEED(ssq_fill(q, &fill));
+    NEED(ssq_tensor_read(q, t, out, SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    ssq_tensor_destroy(&t);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+    return out[2] == 2.5f ? 0 : 4;
+}
+
+static int auto_is_not_fake(void *arg)
+{
+    ssq_device *dev = core_open("auto");
+    ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
+
+    (void)arg;
+    NEED(ssq_device_props_get(dev, &p));
+    ssq_device_close(&dev);
+    return strcmp(p.backend, "cuda") != 0 ? 0 : 1;
+}
+
+static int path_is_a_list(void *arg)
+{
+    char path[600];
+
+    (void)arg;
+    snprintf(path, sizeof(path), "/nonexistent::%s:/tmp", dir);
+    setenv("SSQ_MODULE_PATH", path, 1);
+    return cuda_reason() == NULL ? 0 : 1;
+}
+
+static void test_loaded(void)
+{
+    int st;
+
+    install("module_fake.so");
+    st = tap_fork(use_module, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "a module of the right ABI: cuda:1 is opened, cuda:0 fills: %s",
+           tap_status(st));
+    st = tap_fork(auto_is_not_fake, NULL, 20);
+    tap_ok(tap_exited(st, 0), "auto passes a preference of 0 over: %s",
+           tap_status(st));
+    st = tap_fork(path_is_a_list, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "SSQ_MODULE_PATH is a list, empty and missing ones are passed "
+           "over: %s",
+           tap_status(st));
+}
+
+/* ---- what the device cannot do ---- */
+
+static void keep_line(void *user, ssq_log_level level, const char *text)
+{
+    size_t at = strlen(fallback_log);
+
+    (void)user;
+    if (level <= SSQ_LOG_WARNING)
+        snprintf(fallback_log + at, 4096 - at, "%s\n", text);
+}
+
+struct bench {
+    ssq_device *dev;
+    ssq_queue *q;
+    ssq_tensor *x, *y, *h;
+};
+
+static struct bench bench_open(bool host_fallback)
+{
+    struct bench b = {NULL};
+    ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
+
+    options.host_fallback = host_fallback;
+    NEED(ssq_device_open("cuda", &options, &b.dev));
+    b.q = core_queue(b.dev);
+    b.x = core_vector(b.dev, SSQ_F32, 100);
+    b.y = core_vector(b.dev, SSQ_F32, 100);
+    b.h = core_vector(b.dev, SSQ_F16, 100);
+    return b;
+}
+
+static void bench_close(struct bench *b)
+{
+    ssq_tensor_destroy(&b->x);
+    ssq_tensor_destroy(&b->y);
+    ssq_tensor_destroy(&b->h);
+    ssq_queue_destroy(&b->q);
+    ssq_device_close(&b->dev);
+}
+
+static ssq_status fill(struct bench *b, const ssq_tensor *x, double value)
+{
+    ssq_fill_args args = SSQ_FILL_INIT;
+
+    args.x = x;
+    args.value = value;
+    return ssq_fill(b->q, &args);
+}
+
+static ssq_status copy(struct bench *b, const ssq_tensor *x,
+                       const ssq_tensor *y)
+{
+    ssq_copy_args args = SSQ_COPY_INIT;
+
+    args.x = x;
+    args.y = y;
+    return ssq_copy(b->q, &args);
+}
+
+static int refuse_children(void *arg)
+{
+    struct bench b = bench_open(false);
+    int bad = 0;
+
+    (void)arg;
+    bad += fill(&b, b.h, 1) != SSQ_ERR_UNSUPPORTED ||
+           !core_has(ssq_last_error(), "vector: dtype 2 is not f32") ||
+           !core_has(ssq_last_error(), "cuda:0");
+    bad += copy(&b, b.x, b.y) != SSQ_ERR_UNSUPPORTED ||
+           !core_has(ssq_last_error(), "copy: no implementation");
+    bad += ssq_queue_sync(b.q) != SSQ_OK;
+    NEED(ssq_implementation_pin(b.dev, "fill", "vector"));
+    bad += fill(&b, b.x, 1) != SSQ_OK;
+    bench_close(&b);
+    return bad;
+}
+
+static uint64_t fallbacks(const struct bench *b)
+{
+    ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
+
+    NEED(ssq_device_memory(b->dev, &info));
+    return info.fallbacks;
+}
+
+static int count_lines(const char *text)
+{
+    int n = 0;
+
+    for (; *text != '\0'; text++)
+        n += *text == '\n';
+    return n;
+}
+
+static int fall_back(void *arg)
+{
+    struct bench b = bench_open(true);
+    ssq_tensor *odd = NULL;
+    float out[100] = {0}, half[100] = {0};
+    int bad = 0;
+
+    (void)arg;
+    fallback_log = calloc(1, 4096);
+    ssq_log_set(keep_line, NULL);
+    NEED(fill(&b, b.x, 1));
+    bad += fallbacks(&b) != 0;
+    NEED(ssq_tensor_slice(b.x, 0, 1, 100, 2, &odd));
+    NEED(fill(&b, odd, 7));   /* refused by fill's check: on the host */
+    NEED(copy(&b, b.x, b.y)); /* absent: on the host */
+    NEED(copy(&b, b.x, b.y));
+    NEED(fill(&b, b.h, 3));
+    NEED(ssq_tensor_read(b.q, b.y, out, SSQ_F32));
+    NEED(ssq_tensor_read(b.q, b.h, half, SSQ_F32)); /* a cast: on the host */
+    NEED(ssq_queue_sync(b.q));
+    bad += fallbacks(&b) != 5;
+    for (int i = 0; i < 100; i++)
+        bad += out[i] != (i % 2 == 0 ? 1 : 7) || half[i] != 3;
+    fprintf(stderr, "# %d fallbacks:\n%s", (int)fallbacks(&b), fallback_log);
+    /* two reasons of fill, one of copy, one of cast: a line each */
+    bad += count_lines(fallback_log) != 4;
+    bad += !core_has(fallback_log, "copy") || !core_has(fallback_log, "host");
+    ssq_log_set(NULL, NULL);
+    ssq_tensor_destroy(&odd);
+    bench_close(&b);
+    free(fallback_log);
+    return bad > 255 ? 255 : bad;
+}
+
+static int fall_back_in_capture(void *arg)
+{
+    struct bench b = bench_open(true);
+    ssq_graph *g = NULL;
+    int bad = 0;
+
+    (void)arg;
+    NEED(ssq_graph_begin(b.q));
+    NEED(fill(&b, b.x, 1));
+    bad += copy(&b, b.x, b.y) != SSQ_ERR_INVALID ||
+           !core_has(ssq_last_error(), "captured");
+    NEED(ssq_graph_end(b.q, &g));
+    bad += ssq_graph_ops(g) != 1 || fallbacks(&b) != 0;
+    ssq_graph_destroy(&g);
+    bench_close(&b);
+    return bad;
+}
+
+static void test_fallback(void)
+{
+    int st = tap_fork(refuse_children, NULL, 20);
+
+    tap_ok(tap_exited(st, 0),
+           "ops that a device has not are UNSUPPORTED, with reasons: %s",
+           tap_status(st));
+    st = tap_fork(fall_back, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "with host_fallback they run on the host, counted, logged once "
+           "per reason: %s",
+           tap_status(st));
+    st = tap_fork(fall_back_in_capture, NULL, 20);
+    tap_ok(tap_exited(st, 0), "but not in a capture: %s", tap_status(st));
+}
+
+int main(void)
+{
+    const char *tmp = getenv("TMPDIR");
+    char path[300];
+
+    snprintf(dir, sizeof(dir), "%s/sesqui-module-XXXXXX",
+             tmp == NULL ? "/tmp" : tmp);
+    if (mkdtemp(dir) == NULL)
+        tap_bail("no directory %s", dir);
+    setenv("SSQ_MODULE_PATH", dir, 1);
+    test_refusals();
+    test_unreadable();
+    test_loaded();
+    test_fallback();
+    snprintf(path, sizeof(path), "%s/cuda.so", dir);
+    unlink(path);
+    rmdir(dir);
+    return tap_done(15);
+}

@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c - tests of the pool: ranges, reuse, limits, exhaustion. */
+
+#include "lib/core.h"
+
+#include "tests/core/core.h"
+
+static size_t host_blocks; /* of the library, alive */
+
+static void *count_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    host_blocks++;
+    return malloc(bytes);
+}
+
+static void count_free(void *user, void *p)
+{
+    (void)user;
+    host_blocks--;
+    free(p);
+}
+
+static ssq_memory_info memory(const ssq_device *dev)
+{
+    ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
+
+    NEED(ssq_device_memory(dev, &info));
+    return info;
+}
+
+/* A device whose slabs are at most so many bytes. */
+static ssq_device *open_limited(const char *name, const char *binding,
+                                uint64_t memory_limit)
+{
+    ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
+    ssq_device *dev = NULL;
+
+    options.memory_limit = memory_limit;
+    if (binding != NULL)
+        setenv("SSQ_LIMIT_BINDING", binding, 1);
+    NEED(ssq_device_open(name, &options, &dev));
+    unsetenv("SSQ_LIMIT_BINDING");
+    return dev;
+}
+
+static unsigned draw(unsigned n)
+{
+    static uint32_t state = 777;
+
+    state = state * 1664525u + 1013904223u;
+    return (state >> 8) % n;
+}
+
+static bool overlap(const ssq_buffer *a, const ssq_buffer *b)
+{
+    return a->mem == b->mem && a->offset < b->offset + b->bytes &&
+           b->offset < a->offset + a->bytes;
+}
+
+/* Random allocations and frees: aligned, disjoint, inside their slab, and
+ * the books are right. */
+static void test_random(const char *name)
+{
+    enum { LIVE = 100, STEPS = 20000 };
+    ssq_device *dev = open_limited(name, "65536", 0);
+    ssq_buffer *live[LIVE] = {NULL};
+    int misaligned = 0, outside = 0, overlaps = 0, books = 0;
+    uint64_t in_use = 0, peak = 0, buffers = 0;
+
+    for (int step = 0; step < STEPS; step++) {
+        unsigned i = draw(LIVE);
+
+        if (live[i] != NULL) {
+            in_use -= (ssq_buffer_bytes(live[i]) + 255) / 256 * 256;
+            buffers--;
+            ssq_buffer_destroy(&live[i]);
+        } else {
+            uint64_t bytes = 1 + draw(draw(8) == 0 ? 60000 : 4000);
+
+            NEED(ssq_buffer_create(dev, bytes, &live[i]));
+            in_use += (bytes + 255) / 256 * 256;
+            buffers++;
+            peak = in_use > peak ? in_use : peak;
+            misaligned +=
+                live[i]->offset % 256 != 0 ||
+                (uintptr_t)((char *)live[i]->mem->host + live[i]->offset) %
+                        256 !=
+                    0;
+            outside += live[i]->offset + bytes > live[i]->mem->bytes ||
+                       live[i]->mem->bytes > 65536;
+            for (unsigned k = 0; k < LIVE; k++)
+                overlaps +=
+                    k != i && live[k] != NULL && overlap(live[i], live[k]);
+        }
+        ssq_memory_info info = memory(dev);
+        books += info.in_use != in_use || info.buffers != buffers ||
+                 info.peak != peak;
+    }
+    tap_ok(misaligned == 0, "%s: of %d steps %d buffers not at 256 bytes", name,
+           STEPS, misaligned);
+    tap_ok(outside == 0 && overlaps == 0,
+           "%s: %d outside of a slab of 65536 bytes, %d overlap", name, outside,
+           overlaps);
+    tap_ok(books == 0, "%s: bytes, buffers or peak wrong after %d steps", name,
+           books);
+    for (int i = 0; i < LIVE; i++)
+        ssq_buffer_destroy(&live[i]);
+    ssq_device_trim(dev);
+    tap_ok(memory(dev).in_use == 0 && memory(dev).reserved == 0 &&
+               memory(dev).buffers == 0 && memory(dev).peak == peak,
+           "%s: all freed and trimmed: 0 bytes reserved", name);
+    ssq_device_close(&dev);
+}
+
+/* Neighbours merge: a slab filled with small buffers serves a large one. */
+static void test_merge(void)
+{
+    enum { N = 128 };
+    ssq_device *dev = open_limited("reference", "65536", 0);
+    ssq_buffer *b[N], *large = NULL;
+    uint64_t reserved;
+
+    for (int i = 0; i < N; i++)
+        NEED(ssq_buffer_create(dev, 512, &b[i]));
+    reserved = memory(dev).reserved;
+    tap_ok(reserved == 65536, "128 buffers of 512 bytes fill one slab: %llu",
+           (unsigned long long)reserved);
+    for (int i = 0; i < N; i += 2)
+        ssq_buffer_destroy(&b[i]);
+    NEED(ssq_buffer_create(dev, 1024, &large));
+    tap_ok(memory(dev).reserved == 131072,
+           "holes of 512 bytes do not serve 1024: a second slab");
+    ssq_buffer_destroy(&large);
+    for (int i = 1; i < N; i += 2)
+        ssq_buffer_destroy(&b[i]);
+    ssq_device_trim(dev);
+    NEED(ssq_buffer_create(dev, 512, &b[0]));
+    NEED(ssq_buffer_create(dev, 32768, &large));
+    NEED(ssq_buffer_create(dev, 32256, &b[1]));
+    tap_ok(memory(dev).reserved == 65536,
+           "512, 32768 and 32256 bytes share one slab again");
+    ssq_buffer_destroy(&b[0]);
+    ssq_buffer_destroy(&b[1]);
+    ssq_buffer_destroy(&large);
+    ssq_device_close(&dev);
+}
+
+/* A step's buffers come and go for ever: the pool's own records may not
+ * grow. */
+static void test_records(void)
+{
+    ssq_device *dev = open_limited("reference", "65536", 0);
+    ssq_buffer *b[3] = {NULL};
+    size_t after = 0;
+    uint64_t reserved = 0;
+
+    for (int round = 0; round < 2000; round++) {
+        for (int i = 0; i < 3; i++)
+            NEED(ssq_buffer_create(dev, i == 2 ? 32768 : 16384, &b[i]));
+        for (int i = 0; i < 3; i++)
+            ssq_buffer_destroy(&b[(i + round) % 3]);
+        if (round == 10) {
+            after = host_blocks;
+            reserved = memory(dev).reserved;
+        }
+    }
+    tap_ok(host_blocks == after && memory(dev).reserved == reserved,
+           "2000 rounds of 3 buffers that fill a slab: %zu host blocks, %zu "
+           "after 10",
+           host_blocks, after);
+    ssq_device_close(&dev);
+}
+
+static void test_binding(const char *name)
+{
+    ssq_device *dev = open_limited(name, "4096", 0);
+    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
+    ssq_buffer *b = NULL;
+    ssq_tensor *t = NULL;
+
+    NEED(ssq_device_props_get(dev, &props));
+    tap_ok(props.binding_bytes == 4096,
+           "%s: SSQ_LIMIT_BINDING=4096 is a "
+           "property: %llu",
+           name, (unsigned long long)props.binding_bytes);
+    core_status(ssq_buffer_create(dev, 4096, &b), SSQ_OK, NULL,
+                "%s: 4096 bytes are bound", name);
+    ssq_buffer_destroy(&b);
+    core_status(ssq_buffer_create(dev, 4097, &b), SSQ_ERR_UNSUPPORTED,
+                "4097|4096", "%s: 4097 bytes are not", name);
+    core_status(ssq_tensor_create(dev, SSQ_F32, 1, (const int64_t[]){1025}, &t),
+                SSQ_ERR_UNSUPPORTED, "4100|4096",
+                "%s: nor is a tensor of 1025 f32", name);
+    tap_ok(b == NULL && t == NULL, "%s: no result was written", name);
+    ssq_device_close(&dev);
+}
+
+static void test_exhaustion(const char *name)
+{
+    ssq_device *dev = open_limited(name, NULL, 1 << 20);
+    ssq_buffer *b = NULL, *c = NULL;
+
+    NEED(ssq_buffer_create(dev, 900000, &b));
+    core_status(ssq_buffer_create(dev, 200000, &c), SSQ_ERR_NOMEM,
+                "200000|900096|1048576",
+                "%s: 200000 bytes more than the limit: asked, in use, limit",
+                name);
+    core_status(ssq_buffer_create(dev, UINT64_MAX, &c), SSQ_ERR_UNSUPPORTED,
+                "18446744073709551615", "%s: 2^64 - 1 bytes", name);
+    core_status(ssq_buffer_create(dev, INT64_MAX, &c), SSQ_ERR_NOMEM, "",
+                "%s: 2^63 - 1 bytes", name);
+    ssq_buffer_destroy(&b);
+    core_status(ssq_buffer_create(dev, 200000, &c), SSQ_OK, NULL,
+                "%s: after a buffer is freed there is room", name);
+    ssq_buffer_destroy(&c);
+    core_status(ssq_buffer_create(dev, 1 << 20, &c), SSQ_OK, NULL,
+                "%s: the whole limit, slabs without buffers are given back",
+                name);
+    ssq_buffer_destroy(&c);
+    ssq_device_close(&dev);
+}
+
+/* Small buffers must not need a whole slab when the limit is less. */
+static void test_small_limit(void)
+{
+    ssq_device *dev = open_limited("reference", NULL, 100000);
+    ssq_buffer *b = NULL, *c = NULL;
+
+    core_status(ssq_buffer_create(dev, 50000, &b), SSQ_OK, NULL,
+                "50000 bytes under a limit of 100000, less than a slab");
+    core_status(ssq_buffer_create(dev, 40000, &c), SSQ_OK, NULL, "40000 more");
+    ssq_buffer_destroy(&b);
+    ssq_buffer_destroy(&c);
+    ssq_device_close(&dev);
+}
+
+/* Buffers that only unfinished work holds are waited for. */
+static void test_retire(void)
+{
+    ssq_device *dev = open_limited("guard", NULL, 100 * 4096);
+    ssq_queue *q = core_queue(dev);
+    float in[1024], out[1024] = {0};
+    int failed = 0;
+
+    for (int i = 0; i < 1024; i++)
+        in[i] = (float)i;
+    for (int i = 0; i < 1000; i++) {
+        ssq_tensor *t = NULL;
+        int64_t n = 1024;
+
+        if (ssq_tensor_create(dev, SSQ_F32, 1, &n, &t) != SSQ_OK) {
+            failed++;
+            continue;
+        }
+        NEED(ssq_tensor_write(q, t, in, SSQ_F32));
+        if (i == 999)
+            NEED(ssq_tensor_read(q, t, out, SSQ_F32));
+        ssq_tensor_destroy(&t);
+    }
+    NEED(ssq_queue_sync(q));
+    tap_ok(failed == 0 && out[1023] == 1023,
+           "1000 tensors of 4096 bytes in flight under a limit of 100: %d "
+           "failed",
+           failed);
+    tap_ok(memory(dev).peak <= 100 * 4096, "the peak is %llu bytes",
+           (unsigned long long)memory(dev).peak);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
+int main(void)
+{
+    const ssq_allocator allocator = {sizeof(allocator), count_alloc, count_free,
+                                     NULL};
+
+    NEED(ssq_allocator_set(&allocator));
+    for (int i = 0; i < CORE_DEVICES; i++) {
+        test_random(core_devices[i]);
+        test_binding(core_devices[i]);
+        test_exhaustion(core_devices[i]);
+    }
+    test_merge();
+    test_records();
+    test_small_limit();
+    test_retire();
+    tap_ok(host_blocks == 0, "%zu host blocks are left", host_blocks);
+    return tap_done(37);
+}
