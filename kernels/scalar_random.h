@@ -53,13 +53,16 @@ FN float random_uniform(u32 r)
     return F32(r >> 8u) * 5.9604645e-8f;
 }
 
-/* How many standard deviations leave p on one side, q = 1/2 - p: q times a
+/* How many standard deviations leave p on one side, (q, c) = 1/2 - p: q times a
  * polynomial in w = -log(4 p (1 - p)), as Giles does it (GPU Computing Gems,
  * Jade edition, 2012, ch. 10), fitted anew down to p = 2^-33. */
-FN float normal_quantile(float p, float q)
+FN float normal_quantile(float p, float q, float c)
 {
     EXACT float w = s_neg(s_log(4.0f * p * (1.0f - p)));
     EXACT float y;
+    EXACT float h;
+    EXACT float l;
+    EXACT float e;
 
     if (w < 5.0f) {
         w = w - 2.5f;
@@ -73,7 +76,9 @@ FN float normal_quantile(float p, float q)
         y = y * w - 0.00354327f;
         y = y * w - 0.011815259f;
         y = y * w + 0.69760406f;
-        y = y * w + 4.246627f;
+        TWO_PROD(y, e, y, w)
+        FAST_TWO_SUM(h, l, 4.246627f, y)
+        l = l + (e + 8.183265e-8f);
     } else {
         w = s_sqrt(w) - 3.375f;
         y = 1.5352001e-5f;
@@ -87,19 +92,33 @@ FN float normal_quantile(float p, float q)
         y = y * w - 0.007735553f;
         y = y * w + 0.01179f;
         y = y * w + 2.8466518f;
-        y = y * w + 9.0781765f;
+        TWO_PROD(y, e, y, w)
+        FAST_TWO_SUM(h, l, 9.0781765f, y)
+        l = l + (e + 1.3489391e-7f);
     }
-    return q * y;
+    PAIR_MUL(h, l, q, c, h, l)
+    return h + l;
 }
 
+/* (h, l) = u * 2^-33 exactly. */
+#define RANDOM_PAIR(h, l, u)                                                   \
+    {                                                                          \
+        EXACT float rp_a = F32((u) >> 16u) * 7.6293945e-6f;   /* 2^-17 */      \
+        EXACT float rp_b = F32((u)&0xffffu) * 1.1641532e-10f; /* 2^-33 */      \
+        FAST_TWO_SUM(h, l, rp_a, rp_b)                                         \
+    }
+
 /* Normal, mean 0, deviation 1: the quantile of (r + 1/2) / 2^32, so odd about
- * 0, monotone, and 6.36 at most. */
+ * 0 and 6.34 at most. */
 FN float random_normal(u32 r)
 {
     u32 v = r < 0x80000000u ? r : ~r;
     EXACT float p = u32_to_float(v + v + 1u) * 1.1641532e-10f; /* 2^-33 */
-    EXACT float q = u32_to_float(~(v + v)) * 1.1641532e-10f;
-    EXACT float y = normal_quantile(p, q);
+    EXACT float q;
+    EXACT float c;
+
+    RANDOM_PAIR(q, c, ~(v + v))
+    EXACT float y = normal_quantile(p, q, c);
 
     return r < 0x80000000u ? s_neg(y) : y;
 }
@@ -108,10 +127,14 @@ FN float random_normal(u32 r)
 FN float random_truncated_normal(u32 r)
 {
     u32 v = r < 0x80000000u ? r : ~r;
-    EXACT float q = u32_to_float(~(v + v)) * 1.1641532e-10f;
+    EXACT float p = u32_to_float(v + v + 1u) * 1.1641532e-10f;
+    EXACT float q;
+    EXACT float c;
 
-    q = q * 0.9544997f; /* erf(sqrt(2)) */
-    EXACT float y = normal_quantile(0.5f - q, q);
+    RANDOM_PAIR(q, c, ~(v + v))
+    p = 0.022750132f + 0.9544997f * p; /* erfc(sqrt(2)) / 2, erf(sqrt(2)) */
+    PAIR_MUL(q, c, q, c, 0.9544997f, 1.4576542e-8f)
+    EXACT float y = normal_quantile(p, q, c);
 
     y = y > 2.0f ? 2.0f : y;
     return r < 0x80000000u ? s_neg(y) : y;

@@ -1,9 +1,25 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - tests of kernels/scalar.h and of the kernel texts.
-#
-# A test is a program: check_PROGRAMS += tests/scalar/x, TESTS += tests/scalar/x,
-# tests_scalar_x_SOURCES = tests/scalar/x.c, tests_scalar_x_LDADD = libsesqui.la (or
-# libcore.la for internals).
 
-check_PROGRAMS +=
-TESTS +=
+scalar_tests = tests/scalar/scalar_test tests/scalar/cast_test \
+	tests/scalar/arithmetic_test tests/scalar/random_test \
+	tests/scalar/oracle_test
+
+check_PROGRAMS += $(scalar_tests)
+TESTS += $(scalar_tests) tests/scalar/compile_scalar.sh
+# With SSQ_TEST_FULL=1: all 2^32 casts and square roots, and long samples.
+full_tests += tests/scalar/scalar_test tests/scalar/cast_test \
+	tests/scalar/arithmetic_test tests/scalar/random_test
+slow_tests += $(scalar_tests) tests/scalar/compile_scalar.sh
+EXTRA_DIST += tests/scalar/compile_scalar.sh tests/scalar/every.awk \
+	tests/scalar/polynomials.py
+
+tests_scalar_scalar_test_SOURCES = tests/scalar/scalar_test.c \
+	tests/scalar/oracle.h tests/scalar/special.h
+tests_scalar_cast_test_SOURCES = tests/scalar/cast_test.c
+tests_scalar_arithmetic_test_SOURCES = tests/scalar/arithmetic_test.c
+tests_scalar_random_test_SOURCES = tests/scalar/random_test.c \
+	tests/scalar/oracle.h
+tests_scalar_oracle_test_SOURCES = tests/scalar/oracle_test.c \
+	tests/scalar/oracle.h
+tests_scalar_oracle_test_LDADD = $(MPFR_LIBS)

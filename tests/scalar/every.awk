@@ -1,0 +1,59 @@
+# SPDX-License-Identifier: Apache-2.0
+# every.awk - from the headers of kernels/scalar.h, a kernel in the dialect that
+# calls every function in them: y[i] = the pc.which-th of them, of x[i], x[i+1]...
+
+function call(kind, name, args, n, i, part, text, word)
+{
+    text = name "("
+    n = split(args, part, ",")
+    for (i = 1; i <= n; i++) {
+        word = "x[i + " (i - 1) "u]"
+        if (part[i] ~ /^ *float /)
+            word = "AS_F32(" word ")"
+        text = text (i > 1 ? ", " : "") word
+    }
+    text = text ")"
+    if (kind == "float")
+        text = "AS_U32(" text ")"
+    if (kind == "bool")
+        text = "U32(" text " ? 1u : 0u)"
+    printf "        if (pc.which == %du)\n", calls++
+    printf "            y[i] = %s;\n", text
+}
+
+BEGIN {
+    print "#include \"kernels/scalar.h\""
+    print "ARGS(every_args, u32 n; u32 which;)"
+    print "KERNEL(every)"
+    print "    BUF_RO(0, u32, x) SEP"
+    print "    BUF_RW(1, u32, y) SEP"
+    print "    PUSH(every_args)"
+    print "ENDARGS"
+    print "    SHARED(u32, pad, WG)"
+    print "BODY"
+    print "    pad[LOCAL_ID] = GROUP_ID;"
+    print "    BARRIER();"
+    print "    for (u32 i = GLOBAL_ID; i < pc.n; i += GLOBAL_SIZE) {"
+}
+
+/^FN / { text = ""; open = 1 }
+open { text = text " " $0 }
+open && /\)/ {
+    open = 0
+    sub(/^ *FN /, "", text)
+    sub(/\).*/, "", text)
+    kind = text
+    sub(/ .*/, "", kind)
+    sub(/^[a-z0-9]+ /, "", text)
+    name = text
+    sub(/\(.*/, "", name)
+    sub(/^[^(]*\(/, "", text)
+    call(kind, name, text)
+}
+
+END {
+    print "        y[i] ^= pad[0] & 0u;"
+    print "    }"
+    print "END"
+    printf "/* %d functions */\n", calls
+}
