@@ -3,19 +3,31 @@
 #include "kernels/convert.h"
 #include "lib/core.h"
 
+#include <string.h>
+
+/* Through memcpy: the caller's elements have their own type. */
 static uint32_t load(const void *p, size_t size, size_t i)
 {
-    return size == 4   ? ((const uint32_t *)p)[i]
-           : size == 2 ? ((const uint16_t *)p)[i]
-                       : ((const uint8_t *)p)[i];
+    uint32_t word;
+    uint16_t half;
+    if (size == 4) {
+        memcpy(&word, (const char *)p + 4 * i, 4);
+        return word;
+    }
+    if (size == 2) {
+        memcpy(&half, (const char *)p + 2 * i, 2);
+        return half;
+    }
+    return ((const uint8_t *)p)[i];
 }
 
 static void store(void *p, size_t size, size_t i, uint32_t bits)
 {
+    uint16_t half = (uint16_t)bits;
     if (size == 4)
-        ((uint32_t *)p)[i] = bits;
+        memcpy((char *)p + 4 * i, &bits, 4);
     else if (size == 2)
-        ((uint16_t *)p)[i] = (uint16_t)bits;
+        memcpy((char *)p + 2 * i, &half, 2);
     else
         ((uint8_t *)p)[i] = (uint8_t)bits;
 }
