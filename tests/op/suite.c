@@ -57,6 +57,33 @@ static double now(void)
     return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
 }
 
+/* With SSQ_TEST_FTZ in the environment every call of an op is made with the
+ * caller's FTZ and DAZ set, which must neither change a bit nor be lost. Only
+ * the calls: the bed's own arithmetic needs subnormals. */
+#if defined(__x86_64__)
+#include <xmmintrin.h>
+#define FLUSHING 0x8040u
+static void flush_begin(void)
+{
+    if (getenv("SSQ_TEST_FTZ") != NULL)
+        _mm_setcsr(_mm_getcsr() | FLUSHING);
+}
+static bool flush_end(void)
+{
+    unsigned modes = _mm_getcsr();
+    _mm_setcsr(modes & ~FLUSHING);
+    return getenv("SSQ_TEST_FTZ") == NULL || (modes & FLUSHING) == FLUSHING;
+}
+#else
+static void flush_begin(void)
+{
+}
+static bool flush_end(void)
+{
+    return true;
+}
+#endif
+
 bool bed_fail(struct bed *b, const char *format, ...)
 {
     if (b->failed || b->skipped)
@@ -426,8 +453,13 @@ void bed_read(struct bed *b, struct operand *y)
         return;
     struct plot *p = y->plot;
     unsigned char *got = bed_alloc(b, p->size);
-    if (!good(b, ssq_tensor_read(b->queue, p->bytes, got, SSQ_U8)) ||
-        !good(b, ssq_queue_sync(b->queue)))
+    flush_begin(); /* a device may run its work only now */
+    ssq_status st = ssq_tensor_read(b->queue, p->bytes, got, SSQ_U8);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(b->queue);
+    if (!flush_end())
+        bed_fail(b, "the caller's FTZ and DAZ were lost at the sync");
+    if (!good(b, st))
         return;
     /* copy the elements into the image: then nothing may differ */
     unsigned char *old = p->image;
@@ -474,8 +506,12 @@ bool bed_more(struct bed *b)
         return admit_more(b);
     if (dead(b))
         return false;
-    if (!b->bench)
-        return s->runs++ == 0;
+    if (!b->bench) {
+        if (s->runs++ != 0)
+            return false;
+        flush_begin();
+        return true;
+    }
     /* the first run warms up and is not counted */
     if (s->runs > 0) {
         good(b, ssq_queue_sync(b->queue));
@@ -491,6 +527,8 @@ bool bed_more(struct bed *b)
 
 void bed_status(struct bed *b, ssq_status status)
 {
+    if (!flush_end() && !b->admit && !b->bench)
+        bed_fail(b, "the caller's FTZ and DAZ were lost");
     if (status == SSQ_OK || dead(b))
         return;
     if (status == SSQ_ERR_UNSUPPORTED && !b->state->required) {
