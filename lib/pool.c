@@ -281,12 +281,9 @@ static ssq_status exhausted(struct pool *p, uint64_t asked)
 ssq_status pool_get(struct pool *p, ssq_buffer *b)
 {
     uint64_t bytes;
-    if (b->bytes > p->limits.binding_bytes ||
-        !size_align(b->bytes, STEP, &bytes))
-        return error_set(SSQ_ERR_UNSUPPORTED,
-                         "buffer: %llu bytes, %s binds at most %llu at once",
-                         (unsigned long long)b->bytes, p->device->props.name,
-                         (unsigned long long)p->limits.binding_bytes);
+    if (!size_align(b->bytes, STEP, &bytes))
+        return error_set(SSQ_ERR_NOMEM, "buffer: no memory has %llu bytes",
+                         (unsigned long long)b->bytes);
     /* as it is; with finished work let go of; after waiting for all work */
     for (int attempt = 0; attempt < 3; attempt++) {
         if (attempt > 0) {

@@ -58,7 +58,7 @@ static ssq_status open_device(unsigned i, struct backend_device **device)
     }
     long pages = sysconf(_SC_PHYS_PAGES);
     d->page = (size_t)sysconf(_SC_PAGESIZE);
-    d->memory_bytes = pages > 0 ? (uint64_t)pages * d->page : 0;
+    d->memory_bytes = pages > 0 ? (uint64_t)pages * d->page : INT64_MAX;
     d->subnormals = measure_subnormals();
     *device = d;
     return SSQ_OK;
@@ -79,7 +79,7 @@ static void props(const struct backend_device *device,
                   ssq_device_props *properties)
 {
     properties->memory_bytes = device->memory_bytes;
-    properties->binding_bytes = INT64_MAX;
+    properties->binding_bytes = device->memory_bytes;
     properties->alignment = GUARD_ALIGN;
     properties->f16 = HALF_CAPS;
     properties->bf16 = HALF_CAPS;
@@ -92,7 +92,7 @@ static void limits(const struct backend_device *device,
                    struct backend_limits *limit)
 {
     limit->slab_bytes = 0; /* every buffer its own mapping */
-    limit->binding_bytes = INT64_MAX;
+    limit->binding_bytes = device->memory_bytes;
     limit->memory_bytes = device->memory_bytes;
 }
 

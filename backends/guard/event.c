@@ -5,7 +5,8 @@
 
 struct backend_event {
     struct backend_device *device;
-    struct guard_mark *mark; /* NULL: never recorded */
+    struct guard_mark *mark; /* NULL: not recorded yet; the core asks then
+                                for nothing but a record */
 };
 
 static ssq_status no_host_memory(size_t bytes)
@@ -54,21 +55,11 @@ ssq_status guard_event_record(struct backend_event *event,
     return st;
 }
 
-static ssq_status recorded(const struct backend_event *event)
-{
-    if (event->mark != NULL)
-        return SSQ_OK;
-    return guard_core->error_set(SSQ_ERR_INVALID,
-                                 "guard: the event was never recorded");
-}
-
 ssq_status guard_event_wait(struct backend_queue *queue,
                             struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
-    ssq_status st = recorded(event);
-    if (st == SSQ_OK)
-        st = guard_queue_wait(queue, event->mark);
+    ssq_status st = guard_queue_wait(queue, event->mark);
     pthread_mutex_unlock(&event->device->lock);
     return st;
 }
@@ -76,12 +67,11 @@ ssq_status guard_event_wait(struct backend_queue *queue,
 ssq_status guard_event_query(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
-    ssq_status st = recorded(event);
-    if (st == SSQ_OK && !event->mark->done)
-        st = guard_core->error_set(SSQ_ERR_NOT_READY,
-                                   "guard: the event is not reached yet");
-    else if (st == SSQ_OK)
-        st = guard_mark_status(event->mark);
+    ssq_status st =
+        event->mark->done
+            ? guard_mark_status(event->mark)
+            : guard_core->error_set(SSQ_ERR_NOT_READY,
+                                    "guard: the event is not reached yet");
     pthread_mutex_unlock(&event->device->lock);
     return st;
 }
@@ -89,11 +79,8 @@ ssq_status guard_event_query(struct backend_event *event)
 ssq_status guard_event_sync(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
-    ssq_status st = recorded(event);
-    if (st == SSQ_OK) {
-        guard_mark_run(event->mark);
-        st = guard_mark_status(event->mark);
-    }
+    guard_mark_run(event->mark);
+    ssq_status st = guard_mark_status(event->mark);
     pthread_mutex_unlock(&event->device->lock);
     return st;
 }

@@ -84,7 +84,6 @@ ssq_status guard_submit(struct backend_queue *queue, const struct command *c);
 uint64_t guard_completed(struct backend_queue *queue);
 
 /* With the device's lock held: */
-struct backend_device *guard_queue_device(const struct backend_queue *queue);
 /** Append "mark reached", or "wait for mark". Takes a reference of its own. */
 ssq_status guard_queue_mark(struct backend_queue *queue,
                             struct guard_mark *mark);

@@ -52,11 +52,6 @@ ssq_status guard_queue_open(struct backend_device *device,
     return SSQ_OK;
 }
 
-struct backend_device *guard_queue_device(const struct backend_queue *queue)
-{
-    return queue->device;
-}
-
 static ssq_status sticky(const struct backend_queue *q)
 {
     if (q->status == SSQ_OK)

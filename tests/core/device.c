@@ -188,37 +188,46 @@ static void test_log_callback(void)
     tap_ok(calls == log_lines, "without a callback nothing is called");
 }
 
+struct verbose {
+    const char *topics; /* of SSQ_VERBOSE; NULL: not set */
+    FILE *file;         /* where standard error goes */
+};
+
+static int run_verbose(void *arg)
+{
+    const struct verbose *v = arg;
+    ssq_fill_args args = SSQ_FILL_INIT;
+
+    dup2(fileno(v->file), STDERR_FILENO);
+    if (v->topics != NULL)
+        setenv("SSQ_VERBOSE", v->topics, 1);
+    ssq_device *dev = core_open("reference");
+    ssq_queue *q = core_queue(dev);
+    ssq_tensor *t = core_vector(dev, SSQ_F32, 4);
+    args.x = t;
+    NEED(ssq_fill(q, &args));
+    NEED(ssq_queue_sync(q));
+    ssq_tensor_destroy(&t);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+    return 0;
+}
+
 /* What a child writes to standard error with SSQ_VERBOSE. */
 static const char *verbose(const char *topics, char *text, size_t bytes)
 {
-    FILE *file = tmpfile();
-    pid_t pid;
+    struct verbose v = {topics, tmpfile()};
     size_t n;
 
-    if (file == NULL)
+    if (v.file == NULL)
         tap_bail("no temporary file");
-    fflush(NULL);
-    pid = fork();
-    if (pid == 0) {
-        dup2(fileno(file), STDERR_FILENO);
-        if (topics != NULL)
-            setenv("SSQ_VERBOSE", topics, 1);
-        ssq_device *dev = core_open("reference");
-        ssq_queue *q = core_queue(dev);
-        ssq_tensor *t = core_vector(dev, SSQ_F32, 4);
-        ssq_fill_args args = SSQ_FILL_INIT;
-
-        args.x = t;
-        NEED(ssq_fill(q, &args));
-        NEED(ssq_queue_sync(q));
-        fflush(NULL);
-        _exit(0);
-    }
-    waitpid(pid, NULL, 0);
-    rewind(file);
-    n = fread(text, 1, bytes - 1, file);
+    if (!tap_exited(tap_fork(run_verbose, &v, 20), 0))
+        tap_bail("a program with SSQ_VERBOSE=%s failed",
+                 topics == NULL ? "" : topics);
+    rewind(v.file);
+    n = fread(text, 1, bytes - 1, v.file);
     text[n] = '\0';
-    fclose(file);
+    fclose(v.file);
     return text;
 }
 

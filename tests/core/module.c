@@ -107,7 +107,11 @@ static void test_refusals(void)
     unsetenv("FAKE_INIT_FAILS");
     setenv("FAKE_NO_DEVICES", "1", 1);
     expect_reason("no processor found", "a module without devices");
+    setenv("FAKE_NO_DEVICES", "silent", 1);
+    expect_reason("no devices", "a module that does not say why");
     unsetenv("FAKE_NO_DEVICES");
+    install("module_alien.so");
+    expect_reason("cuda.so|martian", "a module of another backend");
 }
 
 /* A file that may not be read; root may read all, so it drops that right. */
@@ -339,6 +343,55 @@ static int fall_back(void *arg)
     return bad > 255 ? 255 : bad;
 }
 
+static long calls, fail_at;
+
+static void *fail_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return ++calls == fail_at ? NULL : malloc(bytes);
+}
+
+static void fail_free(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* The Nth allocation of a fallback fails: y stays what it was. */
+static int fall_back_without_memory(void *arg)
+{
+    static const ssq_allocator allocator = {sizeof(allocator), fail_alloc,
+                                            fail_free, NULL};
+    struct bench b;
+    float out[100] = {0};
+    ssq_status st;
+    int bad = 0;
+
+    (void)arg;
+    NEED(ssq_allocator_set(&allocator));
+    b = bench_open(true);
+    NEED(fill(&b, b.x, 5));
+    NEED(fill(&b, b.y, 1));
+    for (long n = 1;; n++) {
+        calls = 0;
+        fail_at = n;
+        st = copy(&b, b.x, b.y);
+        bool failed = calls >= n;
+        fail_at = 0;
+        NEED(ssq_tensor_read(b.q, b.y, out, SSQ_F32));
+        NEED(ssq_queue_sync(b.q));
+        if (!failed)
+            break;
+        /* the reason that is logged may be forgotten: then all is well */
+        bad += st == SSQ_OK ? out[99] != 5 : out[99] != 1;
+        bad += st != SSQ_OK && st != SSQ_ERR_NOMEM;
+        NEED(fill(&b, b.y, 1));
+    }
+    bad += st != SSQ_OK || out[99] != 5;
+    bench_close(&b);
+    return bad + (ssq_allocator_set(NULL) != SSQ_OK);
+}
+
 static int fall_back_in_capture(void *arg)
 {
     struct bench b = bench_open(true);
@@ -369,6 +422,11 @@ static void test_fallback(void)
            "with host_fallback they run on the host, counted, logged once "
            "per reason: %s",
            tap_status(st));
+    st = tap_fork(fall_back_without_memory, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "each allocation of a fallback fails once: NOMEM, and the result "
+           "is untouched: %s",
+           tap_status(st));
     st = tap_fork(fall_back_in_capture, NULL, 20);
     tap_ok(tap_exited(st, 0), "but not in a capture: %s", tap_status(st));
 }
@@ -390,5 +448,5 @@ int main(void)
     snprintf(path, sizeof(path), "%s/cuda.so", dir);
     unlink(path);
     rmdir(dir);
-    return tap_done(15);
+    return tap_done(18);
 }

@@ -5,7 +5,8 @@
  * (host is NULL), and besides copies from and to the host it only fills: the
  * rest is for the core to refuse, or to run on the host when asked.
  *
- * FAKE_ABI: the number it claims. FAKE_NO_SYMBOL: exports something else. */
+ * FAKE_ABI: the number it claims. FAKE_NAME: whose place it takes.
+ * FAKE_NO_SYMBOL: exports something else. */
 
 #include <stdio.h>
 #include <stdlib.h>
@@ -15,6 +16,9 @@
 
 #ifndef FAKE_ABI
 #define FAKE_ABI SSQ_BACKEND_ABI
+#endif
+#ifndef FAKE_NAME
+#define FAKE_NAME "cuda"
 #endif
 
 struct backend_device {
@@ -56,7 +60,9 @@ static unsigned count(struct why *reason)
 {
     if (getenv("FAKE_NO_DEVICES") == NULL)
         return 2;
-    snprintf(reason->text, sizeof(reason->text), "fake: no processor found");
+    if (strcmp(getenv("FAKE_NO_DEVICES"), "silent") != 0)
+        snprintf(reason->text, sizeof(reason->text),
+                 "fake: no processor found");
     return 0;
 }
 
@@ -254,7 +260,7 @@ static const struct op_table ops = {
 
 static const struct backend fake = {
     .abi = FAKE_ABI,
-    .name = "cuda",
+    .name = FAKE_NAME,
     .preference = 0,
     .init = init,
     .count = count,

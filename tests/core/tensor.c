@@ -174,6 +174,10 @@ static void test_reshape(void)
     NEED(ssq_tensor_slice(t, 1, 0, 4, 1, &cut));
     has(ssq_tensor_reshape(cut, 3, S(2, 2, 2), &v), &v, "0 1 2 3 6 7 8 9",
         "columns 0..3 of [2,6] as [2,2,2], a view");
+    has(ssq_tensor_reshape(cut, 4, S(2, 1, 4, 1), &v), &v, "0 1 2 3 6 7 8 9",
+        "columns 0..3 of [2,6] as [2,1,4,1], a view");
+    core_status(ssq_tensor_reshape(cut, 2, S(4, 2), &v), SSQ_ERR_INVALID,
+                "copy|[2,4]", "as [4,2]: its rows are not evenly spaced");
     core_status(ssq_tensor_reshape(cut, 1, S(8), &v), SSQ_ERR_INVALID,
                 "copy|[2,4]", "columns 0..3 of [2,6] as [8] need a copy");
     ssq_tensor_destroy(&cut);
@@ -378,5 +382,5 @@ int main(void)
         ssq_queue_destroy(&queue);
         ssq_device_close(&dev);
     }
-    return tap_done(172);
+    return tap_done(176);
 }

@@ -49,16 +49,21 @@ tests_core_threads_LDADD = libcore.la
 tests_core_view_SOURCES = tests/core/view.c
 tests_core_view_LDADD = libcore.la
 
-# Modules for tests/core/module: a right one, one of another ABI, one without
-# the symbol. -rpath makes libtool build a shared object of a module that is
+# Modules for tests/core/module: a right one, one of another backend, one
+# without the symbol, one of another ABI. -rpath makes libtool build a shared object of a module that is
 # not installed.
 fake_modules = \
+	tests/core/module_alien.la \
 	tests/core/module_fake.la \
 	tests/core/module_mute.la \
 	tests/core/module_old.la
 check_LTLIBRARIES += $(fake_modules)
 fake_ldflags = -module -avoid-version -no-undefined -Wl,-z,defs \
 	-rpath $(abs_builddir)/tests/core
+tests_core_module_alien_la_SOURCES = tests/core/module_fake.c
+tests_core_module_alien_la_CPPFLAGS = $(AM_CPPFLAGS) \
+	-DFAKE_NAME='"martian"'
+tests_core_module_alien_la_LDFLAGS = $(fake_ldflags)
 tests_core_module_fake_la_SOURCES = tests/core/module_fake.c
 tests_core_module_fake_la_LDFLAGS = $(fake_ldflags)
 tests_core_module_mute_la_SOURCES = tests/core/module_fake.c

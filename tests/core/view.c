@@ -116,6 +116,14 @@ static void test_place(void)
     tap_ok(view_same_place(&a, &b), "strides of size 1 do not make a place");
     b.dtype = SSQ_I32;
     tap_ok(view_same_place(&a, &b), "f32 and i32 can be one place");
+    b.shape[0] = 3;
+    tap_ok(!view_same_place(&a, &b) && !view_same_shape(&a, &b),
+           "[2,1] and [3,1] are two shapes and two places");
+    b.shape[0] = 2;
+    b.rank = 1;
+    tap_ok(!view_same_place(&a, &b) && !view_same_shape(&a, &b),
+           "[2,1] and [2] are two shapes and two places");
+    b.rank = 2;
     b.dtype = SSQ_F16;
     tap_ok(!view_same_place(&a, &b), "f32 and f16 cannot be one place");
     b = a;
@@ -279,5 +287,5 @@ int main(void)
     test_overlap();
     test_columns();
     test_collapse();
-    return tap_done(29);
+    return tap_done(33);
 }
