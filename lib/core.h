@@ -45,6 +45,13 @@ struct view tensor_view(const ssq_tensor *tensor, enum access access);
  *  Work on zero elements must have been dropped by the caller. The op is
  *  copied. All views must be of the queue's device. */
 ssq_status queue_enqueue(ssq_queue *queue, struct op *op);
+/** A call of several ops is all or nothing: between begin and end ops are
+ *  checked and kept, end hands all of them to the device. If st, what the
+ *  caller found meanwhile, is an error, end drops them and answers st. In a
+ *  capture they are recorded in the graph, or not. May be nested; no sync, no
+ *  ssq_tensor_read inside. Scratch that is got inside may be put inside. */
+ssq_status queue_batch_begin(ssq_queue *queue);
+ssq_status queue_batch_end(ssq_queue *queue, ssq_status st);
 /** SSQ_OK, or the sticky error. op names the caller for NULL's text. */
 ssq_status queue_check(const ssq_queue *queue, const char *op);
 bool queue_capturing(const ssq_queue *queue);

@@ -104,11 +104,11 @@ ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
         log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
                  queue->device->props.name,
                  ops[op->id].impl_name(queue->device->backend->ops, c.impl));
-    if (queue->capture == NULL)
+    ssq_graph *record = queue->capture != NULL ? queue->capture : queue->batch;
+    if (record == NULL)
         return queue_submit(queue, &c);
     struct op *copy = op_hold(op);
-    return copy == NULL ? SSQ_ERR_NOMEM
-                        : capture_record(queue->capture, copy, c.impl);
+    return copy == NULL ? SSQ_ERR_NOMEM : capture_record(record, copy, c.impl);
 }
 
 const char *ssq_op_name(size_t i)

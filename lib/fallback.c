@@ -226,7 +226,14 @@ ssq_status fallback_run(ssq_queue *queue, const struct op *op)
     if (is_new(d, reason))
         log_line(SSQ_LOG_WARNING, "dispatch", "%s; it runs on the host",
                  reason);
-    ssq_status st = run(queue, op);
+    /* what was enqueued before must be done before: such a batch is no more
+     * all or nothing */
+    ssq_graph *batch;
+    ssq_status st = batch_suspend(queue, &batch);
+    if (st != SSQ_OK)
+        return st;
+    st = run(queue, op);
+    batch_resume(queue, batch);
     if (st == SSQ_OK)
         atomic_fetch_add(&d->fallbacks, 1);
     return st;

@@ -18,11 +18,17 @@ struct ssq_graph {
     struct watch *watches; /* of a capture under way */
 };
 
+/* Release the commands from number n on. */
+static void drop_commands(ssq_graph *g, size_t n)
+{
+    while (g->n > n)
+        op_release(g->commands[--g->n].op);
+}
+
 static void graph_free(struct object *o)
 {
     ssq_graph *g = (ssq_graph *)o;
-    for (size_t i = 0; i < g->n; i++)
-        op_release(g->commands[i].op);
+    drop_commands(g, 0);
     for (struct watch *w = g->watches, *next; w != NULL; w = next) {
         next = w->next;
         object_put(w->owner);
@@ -33,6 +39,19 @@ static void graph_free(struct object *o)
     mem_free(g);
 }
 
+static ssq_status graph_create(ssq_device *device, const char *what,
+                               ssq_graph **out)
+{
+    ssq_graph *g = mem_alloc(sizeof(*g));
+    if (g == NULL)
+        return error_nomem(what, sizeof(*g));
+    object_init(&g->object, graph_free);
+    g->device = device;
+    object_get(&device->object);
+    *out = g;
+    return SSQ_OK;
+}
+
 ssq_status ssq_graph_begin(ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "graph_begin");
@@ -41,12 +60,10 @@ ssq_status ssq_graph_begin(ssq_queue *queue)
     if (queue->capture != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "graph_begin: a graph is being captured already");
-    ssq_graph *g = mem_alloc(sizeof(*g));
-    if (g == NULL)
-        return error_nomem("graph_begin", sizeof(*g));
-    object_init(&g->object, graph_free);
-    g->device = queue->device;
-    object_get(&g->device->object);
+    ssq_graph *g = NULL;
+    st = graph_create(queue->device, "graph_begin", &g);
+    if (st != SSQ_OK)
+        return st;
     pthread_mutex_lock(&queue->lock);
     queue->capture = g;
     pthread_mutex_unlock(&queue->lock);
@@ -148,6 +165,61 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
         return error_set(SSQ_ERR_INVALID,
                          "graph_launch: a graph is being captured");
     return queue_submit_all(queue, graph->commands, graph->n, &graph->object);
+}
+
+ssq_status queue_batch_begin(ssq_queue *queue)
+{
+    if (queue->batch_depth++ > 0)
+        return SSQ_OK;
+    queue->batch = queue->capture;
+    queue->batch_from = queue->capture == NULL ? 0 : queue->capture->n;
+    if (queue->batch != NULL)
+        return SSQ_OK;
+    ssq_status st = graph_create(queue->device, "batch", &queue->batch);
+    if (st != SSQ_OK)
+        queue->batch_depth = 0;
+    return st;
+}
+
+ssq_status queue_batch_end(ssq_queue *queue, ssq_status st)
+{
+    /* an inner failure is passed on by the outer callers, to the last end */
+    if (--queue->batch_depth > 0)
+        return st;
+    ssq_graph *g = queue->batch;
+    queue->batch = NULL;
+    if (g == queue->capture) {
+        if (st != SSQ_OK)
+            drop_commands(g, queue->batch_from);
+        return st;
+    }
+    if (st == SSQ_OK)
+        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+    object_put(&g->object);
+    return st;
+}
+
+ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph)
+{
+    ssq_graph *g = queue->batch;
+    *graph = NULL;
+    if (g == NULL)
+        return SSQ_OK;
+    ssq_graph *fresh = NULL;
+    ssq_status st = graph_create(queue->device, "batch", &fresh);
+    if (st == SSQ_OK)
+        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+    if (st != SSQ_OK)
+        return st;
+    object_put(&g->object);
+    queue->batch = NULL;
+    *graph = fresh;
+    return SSQ_OK;
+}
+
+void batch_resume(ssq_queue *queue, ssq_graph *graph)
+{
+    queue->batch = graph;
 }
 
 size_t ssq_graph_ops(const ssq_graph *graph)

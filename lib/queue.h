@@ -27,6 +27,9 @@ struct ssq_queue {
     atomic_int sticky;     /* ssq_status; text is written before it */
     char text[ERROR_TEXT]; /* of the sticky error */
     ssq_graph *capture;    /* NULL: none under way; changed under lock */
+    ssq_graph *batch;      /* capture, or of its own; NULL: none under way */
+    unsigned batch_depth;
+    size_t batch_from; /* ops of the capture before the batch */
 };
 
 /** A copy of an op that holds its buffers; NULL: no memory, text set. */
@@ -49,6 +52,10 @@ ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 /** Append to the graph under construction; takes the op over. */
 ssq_status capture_record(ssq_graph *graph, struct op *op, unsigned impl);
 void capture_drop(ssq_queue *queue);
+/** Hand over what a batch has kept so far, and leave it until resumed: for
+ *  work that cannot be kept. *graph is for batch_resume; NULL: no batch. */
+ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph);
+void batch_resume(ssq_queue *queue, ssq_graph *graph);
 
 /** What dispatch refused (its text is this thread's last) on the host, if the
  *  device was opened for that; else the refusal: lib/fallback.c. */

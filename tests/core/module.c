@@ -286,7 +286,26 @@ static int refuse_children(void *arg)
     bad += copy(&b, b.x, b.y) != SSQ_ERR_UNSUPPORTED ||
            !core_has(ssq_last_error(), "copy: no implementation");
     bad += ssq_queue_sync(b.q) != SSQ_OK;
+    bench_close(&b);
+    return bad;
+}
+
+/* A pin is a wish for one implementation: no other, and no host. */
+static int pinned(void *arg)
+{
+    struct bench b = bench_open(true);
+    int bad = 0;
+
+    (void)arg;
+    bad += ssq_implementation_name(b.dev, "fill", 1) == NULL ||
+           strcmp(ssq_implementation_name(b.dev, "fill", 1), "few") != 0;
     NEED(ssq_implementation_pin(b.dev, "fill", "vector"));
+    bad += fill(&b, b.x, 1) != SSQ_OK;
+    NEED(ssq_implementation_pin(b.dev, "fill", "few"));
+    bad += fill(&b, b.x, 1) != SSQ_ERR_UNSUPPORTED ||
+           !core_has(ssq_last_error(), "vector: few is pinned") ||
+           !core_has(ssq_last_error(), "few: 100 elements are more than 4");
+    NEED(ssq_implementation_pin(b.dev, "fill", NULL));
     bad += fill(&b, b.x, 1) != SSQ_OK;
     bench_close(&b);
     return bad;
@@ -417,6 +436,10 @@ static void test_fallback(void)
     tap_ok(tap_exited(st, 0),
            "ops that a device has not are UNSUPPORTED, with reasons: %s",
            tap_status(st));
+    st = tap_fork(pinned, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "a pinned implementation is the only one, host or not: %s",
+           tap_status(st));
     st = tap_fork(fall_back, NULL, 20);
     tap_ok(tap_exited(st, 0),
            "with host_fallback they run on the host, counted, logged once "
@@ -448,5 +471,5 @@ int main(void)
     snprintf(path, sizeof(path), "%s/cuda.so", dir);
     unlink(path);
     rmdir(dir);
-    return tap_done(18);
+    return tap_done(19);
 }

@@ -7,6 +7,7 @@
 
 core_tests = \
 	tests/core/alloc \
+	tests/core/batch \
 	tests/core/device \
 	tests/core/event \
 	tests/core/fpenv \
@@ -25,6 +26,8 @@ EXTRA_DIST += tests/core/core.h
 
 tests_core_alloc_SOURCES = tests/core/alloc.c
 tests_core_alloc_LDADD = libcore.la
+tests_core_batch_SOURCES = tests/core/batch.c
+tests_core_batch_LDADD = libcore.la
 tests_core_device_SOURCES = tests/core/device.c
 tests_core_device_LDADD = libcore.la
 tests_core_event_SOURCES = tests/core/event.c
