@@ -6,10 +6,11 @@
 
 #include "dialect.h"
 
-#define F32_SIGN       0x80000000u
-#define F32_INF        0x7f800000u
-#define F32_NAN        0x7fc00000u
-#define F32_MAGIC      12582912.0f /* 1.5 * 2^23: adding it rounds to an integer */
+#define F32_SIGN 0x80000000u
+#define F32_INF  0x7f800000u
+#define F32_NAN  0x7fc00000u
+/* 1.5 * 2^23: adding it rounds to an integer. */
+#define F32_MAGIC      12582912.0f
 #define F32_MAGIC_BITS 0x4b400000u
 
 /* Never x != x: a GLSL compiler may assume that there are no NaNs. */

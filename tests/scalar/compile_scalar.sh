@@ -40,7 +40,7 @@ ptx() {
 
 ${AWK:-awk} -f "$srcdir/tests/scalar/every.awk" \
     "$srcdir"/kernels/scalar_*.h >"$kernel"
-functions=$(sed -n 's|^/\* \([0-9]*\) functions \*/$|\1|p' "$kernel")
+functions=$(sed -n 's|^#define FUNCTIONS \([0-9]*\)u$|\1|p' "$kernel")
 declared=$(cat "$srcdir"/kernels/scalar_*.h | grep -c '^FN ')
 tap_ok "$((functions != declared || functions < 60))" \
     "the kernel calls all $declared functions"
@@ -104,5 +104,35 @@ if build CUDA clang -x cuda -nocudainc -nocudalib --cuda-device-only \
 then
     ptx 'clang to PTX'
 fi
+
+# bits NAME COMPILER FLAGS...: the results of every public function on this
+# machine have the bits of the first such build.
+bits() {
+    name=$1
+    shift
+    if ! command -v "${1#ccache }" >/dev/null 2>&1; then
+        tap_skip "no $1" "equal bits: $name"
+        return
+    fi
+    if ! "$@" -std=c11 -ffp-contract=off "-I$srcdir" "-I$tmp" \
+        "$srcdir/tests/scalar/bits.c" -o "$tmp/bits" -lm >"$tmp/out" 2>&1 ||
+        ! "$tmp/bits" >"$tmp/sums" 2>>"$tmp/out"; then
+        tap_ok 1 "equal bits: $name"
+        sed 's/^/#   /' "$tmp/out"
+        return
+    fi
+    test -f "$tmp/first" || cp "$tmp/sums" "$tmp/first"
+    diff "$tmp/first" "$tmp/sums" >"$tmp/out"
+    tap_empty "equal bits: $name: $(grep -c '' "$tmp/sums") functions"
+}
+
+${AWK:-awk} -v public=1 -f "$srcdir/tests/scalar/every.awk" \
+    "$srcdir"/kernels/scalar_*.h >"$tmp/public.k"
+set -- ${CC:-cc}
+bits "${CC:-cc} -O0" "$@" -O0
+bits "${CC:-cc} -O3" "$@" -O3
+bits 'gcc -O3 -march=native' gcc -O3 -march=native
+bits 'clang -O3 -march=native' clang -O3 -march=native
+bits 'gcc -O2, division and square root corrected' gcc -O2 -DSOFT_DIV
 
 tap_done 10

@@ -12,6 +12,7 @@ full_tests += tests/scalar/scalar_test tests/scalar/cast_test \
 	tests/scalar/arithmetic_test tests/scalar/random_test
 slow_tests += $(scalar_tests) tests/scalar/compile_scalar.sh
 EXTRA_DIST += tests/scalar/compile_scalar.sh tests/scalar/every.awk \
+	tests/scalar/bits.c \
 	tests/scalar/polynomials.py
 
 tests_scalar_scalar_test_SOURCES = tests/scalar/scalar_test.c \
