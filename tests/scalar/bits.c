@@ -6,6 +6,10 @@
 
 #include "public.k"
 
+#if defined(SOFT_DIV) && defined(NATIVE_EXACT_DIV)
+#error "this build was to correct its divisions"
+#endif
+
 #include <stdio.h>
 
 #define INPUTS    200000u
