@@ -45,10 +45,10 @@ typedef enum ssq_gemm_flags {
 /** Operands of ssq_gemm and ssq_gemm_batched. */
 typedef struct ssq_gemm_args {
     size_t struct_size;
-    const ssq_tensor *a; /**< in, [m,k]; [k,m] when trans_a */
-    const ssq_tensor *b; /**< in, [k,n]; [n,k] when trans_b */
-    const ssq_tensor *c; /**< in, optional: broadcast to d's shape; may be d;
-                              not read when beta is 0 */
+    const ssq_tensor *a;    /**< in, [m,k]; [k,m] when trans_a */
+    const ssq_tensor *b;    /**< in, [k,n]; [n,k] when trans_b */
+    const ssq_tensor *c;    /**< in, optional: broadcast to d's shape; may be d;
+                                 not read when beta is 0 */
     const ssq_tensor *bias; /**< in, optional: [n], added to every row */
     const ssq_tensor *d;    /**< out, [m,n]; no overlap with a, b, bias */
     bool trans_a;
@@ -108,8 +108,8 @@ typedef struct ssq_gemm_explanation {
     bool matrix_units;       /**< the products are made by matrix units */
     uint32_t block; /**< products that matrix units add at a time, truncating;
                          0: every addition rounds to nearest */
-    char condition[256]; /**< the first condition that keeps it off matrix
-                              units, "" when it is on them */
+    char condition[256];    /**< the first condition that keeps it off matrix
+                                 units, "" when it is on them */
     int64_t batch, m, n, k; /**< as it would run: a batch that shares b is
                                  folded into m */
     int64_t padded_m, padded_n, padded_k; /**< sizes that matrix units take:
