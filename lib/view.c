@@ -89,10 +89,12 @@ static bool rows_interleave(const struct view *a, const struct view *b)
                 width[k] +=
                     (uint64_t)(v[k]->shape[i] - 1) * (uint64_t)v[k]->stride[i];
         }
+    /* where b's interval begins in a period that begins with a's */
     uint64_t size = dtype_bytes(a->dtype), p = (uint64_t)pitch * size;
-    uint64_t lo_a = a->offset % p, lo_b = b->offset % p;
-    uint64_t hi_a = lo_a + width[0] * size, hi_b = lo_b + width[1] * size;
-    return hi_a <= p && hi_b <= p && (hi_a <= lo_b || hi_b <= lo_a);
+    uint64_t lo = b->offset >= a->offset
+                      ? (b->offset - a->offset) % p
+                      : (p - (a->offset - b->offset) % p) % p;
+    return lo >= width[0] * size && lo + width[1] * size <= p;
 }
 
 bool view_overlap(const struct view *a, const struct view *b)
