@@ -15,8 +15,7 @@ static uint32_t saturate(double value, double low, double high)
     return (uint32_t)(int64_t)clamped;
 }
 
-/* The bits of value in a dtype. */
-static uint32_t value_bits(double value, ssq_dtype dtype)
+uint32_t value_bits(double value, ssq_dtype dtype)
 {
     switch (dtype) {
     case SSQ_I32:
@@ -32,23 +31,27 @@ static uint32_t value_bits(double value, ssq_dtype dtype)
     }
 }
 
+ssq_status enqueue_fill(ssq_queue *queue, const struct view *y, double value)
+{
+    if (view_elements(y) == 0)
+        return SSQ_OK;
+    struct fpenv env = fpenv_enter();
+    struct fill_op op = {.op = OP_HEADER(fill, y),
+                         .bits = value_bits(value, y->dtype),
+                         .y = *y};
+    fpenv_leave(env);
+    op.y.access = ACCESS_WRITE;
+    struct view *v[] = {&op.y};
+    views_collapse(v, 1);
+    return queue_enqueue(queue, &op.op);
+}
+
 ssq_status ssq_fill(ssq_queue *queue, const ssq_fill_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "fill");
     if (st == SSQ_OK)
         st = check_output(queue, args->x, "fill", "x");
-    if (st != SSQ_OK)
-        return st;
-    struct fpenv env = fpenv_enter();
-    struct fill_op op = {.op = OP_HEADER(fill, y),
-                         .y = tensor_view(args->x, ACCESS_WRITE)};
-    op.bits = value_bits(args->value, op.y.dtype);
-    fpenv_leave(env);
-    if (view_elements(&op.y) == 0)
-        return SSQ_OK;
-    struct view *v[] = {&op.y};
-    views_collapse(v, 1);
-    return queue_enqueue(queue, &op.op);
+    return st == SSQ_OK ? enqueue_fill(queue, &args->x->view, args->value) : st;
 }
 
 ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,

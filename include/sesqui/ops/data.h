@@ -15,7 +15,10 @@ typedef struct ssq_fill_args {
     double value; /**< converted as ssq_convert does from float32; integers
                        from the double itself, saturating */
 } ssq_fill_args;
-#define SSQ_FILL_INIT {sizeof(ssq_fill_args), NULL, 0.0}
+#define SSQ_FILL_INIT                                                          \
+    {                                                                          \
+        sizeof(ssq_fill_args), NULL, 0.0                                       \
+    }
 
 /** Fill: every element of x = value. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_fill(ssq_queue *queue,
@@ -26,7 +29,10 @@ typedef struct ssq_copy_args {
     const ssq_tensor *x; /**< in, any dtype; broadcast to y's shape */
     const ssq_tensor *y; /**< out, the dtype of x; no overlap with x */
 } ssq_copy_args;
-#define SSQ_COPY_INIT {sizeof(ssq_copy_args), NULL, NULL}
+#define SSQ_COPY_INIT                                                          \
+    {                                                                          \
+        sizeof(ssq_copy_args), NULL, NULL                                      \
+    }
 
 /** Copy: y = x, bit for bit, any strides. A transpose or slice is materialised
  *  by copying its view. Since 0.1. */
@@ -35,16 +41,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_copy(ssq_queue *queue,
 
 typedef struct ssq_cast_args {
     size_t struct_size;
-    const ssq_tensor *x;   /**< in, any dtype; broadcast to y's shape */
-    const ssq_tensor *y;   /**< out, any dtype; may be x when the dtypes have
-                                the same size */
-    ssq_rounding rounding; /**< of float to 16-bit float; see ssq_convert */
-    uint64_t seed;         /**< stochastic only */
-    uint32_t id;           /**< stochastic only: the stream's tensor */
+    const ssq_tensor *x;    /**< in, any dtype; broadcast to y's shape */
+    const ssq_tensor *y;    /**< out, any dtype; may be x when the dtypes have
+                                 the same size */
+    ssq_rounding rounding;  /**< of float to 16-bit float; see ssq_convert */
+    uint64_t seed;          /**< stochastic only */
+    uint32_t id;            /**< stochastic only: the stream's tensor */
     const ssq_tensor *step; /**< stochastic only: i32, one element; NULL: 0 */
 } ssq_cast_args;
 #define SSQ_CAST_INIT                                                          \
-    {sizeof(ssq_cast_args), NULL, NULL, SSQ_ROUND_NEAREST, 0, 0, NULL}
+    {                                                                          \
+        sizeof(ssq_cast_args), NULL, NULL, SSQ_ROUND_NEAREST, 0, 0, NULL       \
+    }
 
 /** Cast: y = x in y's dtype, by the rules of ssq_convert. Element i in
  *  row-major order draws word i of its stream. Since 0.1. */
@@ -60,7 +68,10 @@ typedef struct ssq_transpose_args {
                               is dimension axes[i] of x; negative ones count
                               from the end; NULL reverses them all */
 } ssq_transpose_args;
-#define SSQ_TRANSPOSE_INIT {sizeof(ssq_transpose_args), NULL, NULL, NULL}
+#define SSQ_TRANSPOSE_INIT                                                     \
+    {                                                                          \
+        sizeof(ssq_transpose_args), NULL, NULL, NULL                           \
+    }
 
 /** Transpose: y = x with its dimensions permuted, bit for bit: a copy of
  *  what ssq_tensor_transpose views. Its backward is the inverse permutation.
@@ -79,7 +90,10 @@ typedef struct ssq_concat_args {
                               none of them */
     int axis;            /**< negative: from the end */
 } ssq_concat_args;
-#define SSQ_CONCAT_INIT {sizeof(ssq_concat_args), NULL, 0, NULL, 0}
+#define SSQ_CONCAT_INIT                                                        \
+    {                                                                          \
+        sizeof(ssq_concat_args), NULL, 0, NULL, 0                              \
+    }
 
 /** Concatenate: y = the tensors x[0..n-1], one after the other along an
  *  axis. Inputs may repeat and may be empty. Its backward copies slices. When
@@ -97,7 +111,9 @@ typedef struct ssq_slice_assign_args {
     const int64_t *step;  /**< rank values >= 1, read at the call; NULL: 1 */
 } ssq_slice_assign_args;
 #define SSQ_SLICE_ASSIGN_INIT                                                  \
-    {sizeof(ssq_slice_assign_args), NULL, NULL, NULL, NULL}
+    {                                                                          \
+        sizeof(ssq_slice_assign_args), NULL, NULL, NULL, NULL                  \
+    }
 
 /** Slice assign: y[start + i * step] = x[i] in every dimension.
  *  @return SSQ_ERR_INVALID start + (size of x - 1) * step is not in y.
@@ -109,11 +125,14 @@ typedef struct ssq_gather_rows_args {
     size_t struct_size;
     const ssq_tensor *x;     /**< in, any dtype, [rows, ...]: rank >= 1 */
     const ssq_tensor *index; /**< in, i32, any shape */
-    const ssq_tensor *y; /**< out, any dtype, converted as ssq_cast does to
-                              nearest; the shape of index, then that of a row;
-                              overlaps neither */
+    const ssq_tensor *y;     /**< out, any dtype, converted as ssq_cast does to
+                                  nearest; the shape of index, then that of a
+                                  row; overlaps neither */
 } ssq_gather_rows_args;
-#define SSQ_GATHER_ROWS_INIT {sizeof(ssq_gather_rows_args), NULL, NULL, NULL}
+#define SSQ_GATHER_ROWS_INIT                                                   \
+    {                                                                          \
+        sizeof(ssq_gather_rows_args), NULL, NULL, NULL                         \
+    }
 
 /** Gather rows: y[i, ...] = x[index[i], ...]: an embedding. Indices live on
  *  the device, so the call cannot check them: one that is negative or >= rows
@@ -131,7 +150,9 @@ typedef struct ssq_scatter_add_rows_args {
                                   overlaps neither */
 } ssq_scatter_add_rows_args;
 #define SSQ_SCATTER_ADD_ROWS_INIT                                              \
-    {sizeof(ssq_scatter_add_rows_args), NULL, NULL, NULL}
+    {                                                                          \
+        sizeof(ssq_scatter_add_rows_args), NULL, NULL, NULL                    \
+    }
 
 /** Scatter-add rows: dx[index[i], ...] += dy[i, ...], the backward of
  *  ssq_gather_rows (fill dx with zeros first). Class B: an element starts from
@@ -152,7 +173,10 @@ typedef struct ssq_one_hot_args {
     int axis;            /**< of y; negative: from the end */
     double on, off;      /**< converted as ssq_fill does */
 } ssq_one_hot_args;
-#define SSQ_ONE_HOT_INIT {sizeof(ssq_one_hot_args), NULL, NULL, -1, 1.0, 0.0}
+#define SSQ_ONE_HOT_INIT                                                       \
+    {                                                                          \
+        sizeof(ssq_one_hot_args), NULL, NULL, -1, 1.0, 0.0                     \
+    }
 
 /** One-hot: y[.., c, ..] = index[..] == c ? on : off. An index that is no
  *  class makes all of its elements off. Since 0.1. */
