@@ -33,7 +33,10 @@ typedef struct ssq_reduce_args {
                               0: all of them. Not NULL with n_axes 0: none */
     int n_axes;
 } ssq_reduce_args;
-#define SSQ_REDUCE_INIT {sizeof(ssq_reduce_args), NULL, NULL, NULL, 0}
+#define SSQ_REDUCE_INIT                                                        \
+    {                                                                          \
+        sizeof(ssq_reduce_args), NULL, NULL, NULL, 0                           \
+    }
 
 typedef ssq_reduce_args ssq_sum_args;
 #define SSQ_SUM_INIT SSQ_REDUCE_INIT
@@ -85,7 +88,10 @@ typedef struct ssq_argmax_args {
                               with 1 in its place; no overlap with x */
     int axis;            /**< negative: from the end; the default is the last */
 } ssq_argmax_args;
-#define SSQ_ARGMAX_INIT {sizeof(ssq_argmax_args), NULL, NULL, -1}
+#define SSQ_ARGMAX_INIT                                                        \
+    {                                                                          \
+        sizeof(ssq_argmax_args), NULL, NULL, -1                                \
+    }
 
 /** Argmax: the position of the first maximum along one axis, as PyTorch: NaN
  *  counts as greater than all numbers, -0 equals +0. Class B.
@@ -107,7 +113,10 @@ typedef struct ssq_norm_args {
     const ssq_tensor *x; /**< in, float */
     const ssq_tensor *y; /**< out, f32, one element; no overlap with x */
 } ssq_norm_args;
-#define SSQ_NORM_INIT {sizeof(ssq_norm_args), NULL, NULL}
+#define SSQ_NORM_INIT                                                          \
+    {                                                                          \
+        sizeof(ssq_norm_args), NULL, NULL                                      \
+    }
 
 /** Norm: y = sqrt(sum of squares of all elements of x), the L2 norm. It
  *  overflows or underflows only where the result itself does: large, middling
@@ -115,7 +124,7 @@ typedef struct ssq_norm_args {
  *  TOMS 4(1), 1978). Class B: the order of the sums is fixed, see
  *  kernels/norm.h. A NaN in x gives the quiet NaN without sign, an infinity
  *  without NaN infinity; the norm of nothing is 0. Relative error at most
- *  (chain + 1 + 8) / 2 + 1 times 2^-24. Since 0.1. */
+ *  (chain + 2 + 8) / 2 + 1 times 2^-24, the chain that of a sum. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_norm(ssq_queue *queue,
                                            const ssq_norm_args *args);
 
@@ -127,7 +136,9 @@ typedef struct ssq_reduce_backward_args {
     int n_axes;
 } ssq_reduce_backward_args;
 #define SSQ_REDUCE_BACKWARD_INIT                                               \
-    {sizeof(ssq_reduce_backward_args), NULL, NULL, NULL, 0}
+    {                                                                          \
+        sizeof(ssq_reduce_backward_args), NULL, NULL, NULL, 0                  \
+    }
 
 typedef ssq_reduce_backward_args ssq_sum_backward_args;
 #define SSQ_SUM_BACKWARD_INIT SSQ_REDUCE_BACKWARD_INIT
@@ -155,7 +166,9 @@ typedef struct ssq_max_backward_args {
     int n_axes;
 } ssq_max_backward_args;
 #define SSQ_MAX_BACKWARD_INIT                                                  \
-    {sizeof(ssq_max_backward_args), NULL, NULL, NULL, NULL, NULL, 0}
+    {                                                                          \
+        sizeof(ssq_max_backward_args), NULL, NULL, NULL, NULL, NULL, 0         \
+    }
 
 /** Backward of ssq_max and ssq_min: dx = dy / ties where x equals y, else 0:
  *  the gradient is split evenly between ties, as PyTorch's amax does. Where y
@@ -170,7 +183,10 @@ typedef struct ssq_sum_to_args {
     const ssq_tensor *y; /**< out, float: a shape that broadcasts to that of x;
                               no overlap with x */
 } ssq_sum_to_args;
-#define SSQ_SUM_TO_INIT {sizeof(ssq_sum_to_args), NULL, NULL}
+#define SSQ_SUM_TO_INIT                                                        \
+    {                                                                          \
+        sizeof(ssq_sum_to_args), NULL, NULL                                    \
+    }
 
 /** Sum to a shape: the sum over all dimensions that broadcasting y to x's
  *  shape would repeat; the backward of broadcasting. A copy when there are
