@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* argmax.c - cases of argmax and argmin: ties, NaN, zeros, axes, dtypes. */
+#include "tests/op/case.h"
+
+static const struct geometry {
+    struct shape x;
+    int axis, real;
+    bool keepdim;
+} geometries[] = {
+    {{1, {1}}, -1, 0, false},        {{1, {37}}, 0, 0, true},
+    {{2, {5, 13}}, -1, 1, false},    {{2, {13, 5}}, 0, 0, true},
+    {{3, {3, 600, 2}}, 1, 1, false}, {{6, {2, 3, 1, 2, 3, 2}}, 4, 4, true},
+    {{3, {2, 3, 7}}, -3, 0, false},  {{2, {0, 5}}, -1, 1, false},
+    {{2, {5, 0}}, 0, 0, false},      {{1, {70001}}, 0, 0, false},
+};
+
+static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32, SSQ_U8};
+
+/* integers: many ties */
+static const enum fill fills[] = {FILL_INTEGERS, FILL_SPECIAL, FILL_ZERO,
+                                  FILL_NAN};
+
+struct choice {
+    const struct geometry *g;
+    ssq_dtype dtype;
+    enum fill fill;
+    enum layout layout;
+    bool minimum;
+};
+
+#define TABLE (COUNT(geometries) * COUNT(dtypes) * COUNT(fills) * 2)
+
+static struct choice choose(size_t i)
+{
+    struct choice c = {.layout = (enum layout)(i % 3)};
+    c.minimum = pick(&i, 2) != 0;
+    c.dtype = dtypes[pick(&i, COUNT(dtypes))];
+    c.fill = fills[pick(&i, COUNT(fills))];
+    c.g = &geometries[i];
+    return c;
+}
+
+/* PyTorch's order: NaN beats all, the first of equals stays. */
+static bool beats(bool minimum, double v, double best)
+{
+    if (isnan(v) || isnan(best))
+        return isnan(v) && !isnan(best);
+    return minimum ? v < best : v > best;
+}
+
+static bool run_table(struct bed *b, size_t i)
+{
+    struct choice c = choose(i);
+    struct shape s = {0, {0}};
+    int64_t inner = 1, size = c.g->x.d[c.g->real];
+    for (int d = 0; d < c.g->x.rank; d++) {
+        if (d != c.g->real || c.g->keepdim)
+            s.d[s.rank++] = d == c.g->real ? 1 : c.g->x.d[d];
+        if (d > c.g->real)
+            inner *= c.g->x.d[d];
+    }
+    struct operand x, y;
+    bed_input(b, &x, c.dtype, c.g->x.rank, c.g->x.d, c.layout, c.fill);
+    bed_output(b, &y, SSQ_I32, s.rank, s.d, LAYOUT_PADDED);
+    ssq_argmax_args args = SSQ_ARGMAX_INIT;
+    args.x = x.t;
+    args.y = y.t;
+    args.axis = c.g->axis;
+    b->bytes = (double)x.n * ssq_dtype_bits(c.dtype) / 8.0;
+    BED_OP(b, c.minimum ? ssq_argmin(b->queue, &args)
+                        : ssq_argmax(b->queue, &args));
+    bed_read(b, &y);
+    double *want = bed_alloc(b, (size_t)y.n * sizeof(double));
+    for (int64_t k = 0; k < y.n; k++) {
+        const double *v = x.value + k / inner * size * inner + k % inner;
+        for (int64_t e = 1; e < size; e++)
+            if (beats(c.minimum, v[e * inner], v[(int64_t)want[k] * inner]))
+                want[k] = (double)e;
+    }
+    return bed_exact(b, &y, want) && bed_unchanged(b, &x) && bed_same(b, &y);
+}
+
+/* -0 and +0 are equal, so the first wins; subnormals are not zero. */
+static bool run_zeros(struct bed *b)
+{
+    static const double value[] = {-0.0, 0.0,         -0.0, /* */
+                                   0.0,  -0.0,        0.0,  /* */
+                                   -1.0, -0.0,        0.0,  /* */
+                                   0.0,  0x1p-149,    0.0,  /* */
+                                   0.0,  (double)NAN, (double)NAN};
+    const int64_t sx[] = {5, 3}, sy = 5;
+    struct operand x, y;
+    bed_values(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, value);
+    bed_output(b, &y, SSQ_I32, 1, &sy, LAYOUT_DENSE);
+    ssq_argmax_args args = SSQ_ARGMAX_INIT;
+    args.x = x.t;
+    args.y = y.t;
+    BED_OP(b, ssq_argmax(b->queue, &args));
+    bed_read(b, &y);
+    return bed_exact(b, &y, (const double[]){0, 0, 1, 1, 1});
+}
+
+static bool run_refused(struct bed *b)
+{
+    const int64_t sx[] = {2, 3}, two = 2, three = 3, sz[] = {2, 0};
+    struct operand x, y, f, w, z;
+    bed_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
+    bed_input(b, &z, SSQ_F32, 2, sz, LAYOUT_DENSE, FILL_NORMAL);
+    bed_output(b, &y, SSQ_I32, 1, &two, LAYOUT_DENSE);
+    bed_output(b, &w, SSQ_I32, 1, &three, LAYOUT_DENSE);
+    bed_output(b, &f, SSQ_F32, 1, &two, LAYOUT_DENSE);
+    ssq_argmax_args a = SSQ_ARGMAX_INIT;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a), "x is NULL");
+    a.x = x.t;
+    a.y = f.t;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                   "y is f32, expected i32");
+    a.y = w.t;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmin(b->queue, &a),
+                   "argmin: x is [2,3], y is [3]");
+    a.y = y.t;
+    a.axis = 2;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                   "axis 2 of rank 2");
+    a.axis = -1;
+    a.x = z.t;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_argmax(b->queue, &a),
+                   "x is [2,0]: no elements to choose from");
+    return bed_unchanged(b, &y) && bed_unchanged(b, &w) && bed_unchanged(b, &f);
+}
+
+static void describe(size_t i, char *text, size_t bytes)
+{
+    char shape[64];
+    if (i >= TABLE) {
+        snprintf(text, bytes, "%s",
+                 i == TABLE ? "argmax f32 of zeros of both signs"
+                            : "argmax refuses misuse");
+        return;
+    }
+    struct choice c = choose(i);
+    snprintf(text, bytes, "%s %s %s %s %s axis %d%s",
+             c.minimum ? "argmin" : "argmax", ssq_dtype_name(c.dtype),
+             shape_text(&c.g->x, shape, sizeof(shape)), layout_text(c.layout),
+             fill_text(c.fill), c.g->axis, c.g->keepdim ? " kept" : "");
+}
+
+static bool run(struct bed *b, size_t i)
+{
+    if (i < TABLE)
+        return run_table(b, i);
+    return i == TABLE ? run_zeros(b) : run_refused(b);
+}
+
+const struct suite argmax_suite = {
+    .op = "argmax",
+    .name = "argmax",
+    .n = TABLE + 2,
+    .describe = describe,
+    .run = run,
+    .bit_equal = true,
+};
