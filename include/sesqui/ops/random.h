@@ -26,7 +26,9 @@ typedef struct ssq_random_uniform_args {
     double low, high; /**< finite, low <= high, high - low finite in float32 */
 } ssq_random_uniform_args;
 #define SSQ_RANDOM_UNIFORM_INIT                                                \
-    {sizeof(ssq_random_uniform_args), NULL, 0, 0, NULL, 0, 0.0, 1.0}
+    {                                                                          \
+        sizeof(ssq_random_uniform_args), NULL, 0, 0, NULL, 0, 0.0, 1.0         \
+    }
 
 /** Uniform: x = low + (high - low) * u in float32, u one of the 2^24 multiples
  *  of 2^-24 in [0, 1). Rounding, above all to 16 bits, can give high itself.
@@ -41,13 +43,15 @@ typedef struct ssq_random_normal_args {
     uint32_t id;            /**< of the stream */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
     uint64_t offset;        /**< words before the first element's */
-    double mean, std; /**< finite, std >= 0 */
+    double mean, std;       /**< finite, std >= 0 */
 } ssq_random_normal_args;
 #define SSQ_RANDOM_NORMAL_INIT                                                 \
-    {sizeof(ssq_random_normal_args), NULL, 0, 0, NULL, 0, 0.0, 1.0}
+    {                                                                          \
+        sizeof(ssq_random_normal_args), NULL, 0, 0, NULL, 0, 0.0, 1.0          \
+    }
 
 /** Normal: x = mean + std * z in float32; z is the normal quantile of
- *  (r + 1/2) / 2^32, r a random word: |z| <= 6.36. Since 0.1. */
+ *  (r + 1/2) / 2^32, r a random word: |z| < 6.4. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_random_normal(ssq_queue *queue, const ssq_random_normal_args *args);
 
@@ -66,10 +70,12 @@ typedef struct ssq_random_bernoulli_args {
     uint32_t id;            /**< of the stream */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
     uint64_t offset;        /**< words before the first element's */
-    double p; /**< in [0, 1]; rounded to a multiple of 2^-32 */
+    double p;               /**< in [0, 1]; rounded to a multiple of 2^-32 */
 } ssq_random_bernoulli_args;
 #define SSQ_RANDOM_BERNOULLI_INIT                                              \
-    {sizeof(ssq_random_bernoulli_args), NULL, 0, 0, NULL, 0, 0.5}
+    {                                                                          \
+        sizeof(ssq_random_bernoulli_args), NULL, 0, 0, NULL, 0, 0.5            \
+    }
 
 /** Bernoulli: x = 1 with probability p, else 0; exact for p = 0 and 1.
  *  Since 0.1. */
@@ -89,7 +95,9 @@ typedef struct ssq_dropout_args {
     double p; /**< of dropping, in [0, 1]; rounded to a multiple of 2^-32 */
 } ssq_dropout_args;
 #define SSQ_DROPOUT_INIT                                                       \
-    {sizeof(ssq_dropout_args), NULL, NULL, NULL, 0, 0, NULL, 0, 0.5}
+    {                                                                          \
+        sizeof(ssq_dropout_args), NULL, NULL, NULL, 0, 0, NULL, 0, 0.5         \
+    }
 
 /** Dropout: y = x / (1 - p) with probability 1 - p, else +0, whatever x is.
  *  The factor is 1 / (1 - p) rounded to float32; p = 0 keeps and p = 1 drops
@@ -101,19 +109,21 @@ typedef struct ssq_dropout_backward_args {
     size_t struct_size;
     const ssq_tensor *dy; /**< in, float */
     const ssq_tensor *dx; /**< out, float, the shape of dy; may be dy */
-    uint64_t seed;          /**< this and the rest: of the forward call */
+    uint64_t seed;        /**< this and the rest: of the forward call */
     uint32_t id;
     const ssq_tensor *step; /**< the same word, unchanged since */
     uint64_t offset;
-    double p;             /**< of the forward call */
+    double p; /**< of the forward call */
 } ssq_dropout_backward_args;
 #define SSQ_DROPOUT_BACKWARD_INIT                                              \
-    {sizeof(ssq_dropout_backward_args), NULL, NULL, 0, 0, NULL, 0, 0.5}
+    {                                                                          \
+        sizeof(ssq_dropout_backward_args), NULL, NULL, 0, 0, NULL, 0, 0.5      \
+    }
 
 /** Backward of dropout: the same function of dy, with the same stream, so no
  *  mask has to be kept. Since 0.1. */
-SSQ_API SSQ_MUST_CHECK ssq_status ssq_dropout_backward(
-    ssq_queue *queue, const ssq_dropout_backward_args *args);
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_dropout_backward(ssq_queue *queue, const ssq_dropout_backward_args *args);
 
 /** Initial values. In a weight of shape [out, in, kernel...], the layout of
  *  PyTorch's linear and convolution weights, fan_in = in * kernel elements and
@@ -121,20 +131,20 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_dropout_backward(
 typedef enum ssq_init_kind {
     SSQ_INIT_ZEROS = 0,
     SSQ_INIT_ONES = 1,
-    SSQ_INIT_CONSTANT = 2,       /**< value */
-    SSQ_INIT_UNIFORM = 3,        /**< in [-value, value] */
-    SSQ_INIT_NORMAL = 4,         /**< deviation value */
+    SSQ_INIT_CONSTANT = 2,         /**< value */
+    SSQ_INIT_UNIFORM = 3,          /**< in [-value, value] */
+    SSQ_INIT_NORMAL = 4,           /**< deviation value */
     SSQ_INIT_TRUNCATED_NORMAL = 5, /**< deviation value, cut at 2 deviations */
-    SSQ_INIT_XAVIER_UNIFORM = 6, /**< +-gain sqrt(6 / (fan_in + fan_out));
-                                      Glorot, Bengio, AISTATS 2010 */
-    SSQ_INIT_XAVIER_NORMAL = 7,  /**< gain sqrt(2 / (fan_in + fan_out)) */
-    SSQ_INIT_KAIMING_UNIFORM = 8, /**< +-gain sqrt(3 / fan); He, Zhang, Ren,
-                                       Sun, ICCV 2015 */
-    SSQ_INIT_KAIMING_NORMAL = 9, /**< gain / sqrt(fan) */
-    SSQ_INIT_LECUN_UNIFORM = 10, /**< +-sqrt(3 / fan_in) */
-    SSQ_INIT_LECUN_NORMAL = 11   /**< a normal cut at 2 deviations whose own
-                                      deviation after the cut is
-                                      1 / sqrt(fan_in), as in Keras */
+    SSQ_INIT_XAVIER_UNIFORM = 6,   /**< +-gain sqrt(6 / (fan_in + fan_out));
+                                        Glorot, Bengio, AISTATS 2010 */
+    SSQ_INIT_XAVIER_NORMAL = 7,    /**< gain sqrt(2 / (fan_in + fan_out)) */
+    SSQ_INIT_KAIMING_UNIFORM = 8,  /**< +-gain sqrt(3 / fan); He, Zhang, Ren,
+                                        Sun, ICCV 2015 */
+    SSQ_INIT_KAIMING_NORMAL = 9,   /**< gain / sqrt(fan) */
+    SSQ_INIT_LECUN_UNIFORM = 10,   /**< +-sqrt(3 / fan_in) */
+    SSQ_INIT_LECUN_NORMAL = 11     /**< a normal cut at 2 deviations whose own
+                                        deviation after the cut is
+                                        1 / sqrt(fan_in), as in Keras */
 } ssq_init_kind;
 
 /** Which fan the Kaiming kinds keep the variance of. */
@@ -159,7 +169,7 @@ typedef struct ssq_init_args {
                                    slope^2))), "selu" (3/4). NULL is PyTorch's
                                    default: linear for Xavier, leaky_relu for
                                    Kaiming */
-    double slope; /**< of leaky_relu */
+    double slope;             /**< of leaky_relu */
 } ssq_init_args;
 #define SSQ_INIT_INIT                                                          \
     {                                                                          \

@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* random.h - random fills and dropout, from one random word per element. */
+#ifndef SSQ_KERNELS_RANDOM_H
+#define SSQ_KERNELS_RANDOM_H
+
+#include "scalar.h"
+
+/* values of enum random_kind */
+#define RANDOM_UNIFORM          0u
+#define RANDOM_NORMAL           1u
+#define RANDOM_TRUNCATED_NORMAL 2u
+#define RANDOM_BERNOULLI        3u
+
+/* With probability threshold / 2^32; always says 1. */
+FN bool random_chance(u32 r, u32 threshold, bool always)
+{
+    return always || r < threshold;
+}
+
+/* a + b * a variate of a kind but RANDOM_BERNOULLI: the product and the sum
+ * are rounded apart. */
+FN float random_affine(u32 kind, u32 r, float a, float b)
+{
+    EXACT float z;
+
+    if (kind == RANDOM_UNIFORM)
+        z = random_uniform(r);
+    else if (kind == RANDOM_NORMAL)
+        z = random_normal(r);
+    else
+        z = random_truncated_normal(r);
+    z = b * z;
+    return a + z;
+}
+
+/* One element of dropout. */
+FN float dropout_value(float x, bool drop, float scale)
+{
+    EXACT float y = x * scale;
+
+    return drop ? 0.0f : s_canonical(y);
+}
+
+#endif
