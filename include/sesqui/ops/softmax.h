@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax.h - ops of the softmax family. */
+/* softmax.h - softmax and log-softmax over any axis, and their backward. */
 #ifndef SESQUI_OPS_SOFTMAX_H
 #define SESQUI_OPS_SOFTMAX_H
 
@@ -8,6 +8,62 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct ssq_softmax_args {
+    size_t struct_size;
+    const ssq_tensor *x; /**< in, float, rank >= 1 */
+    const ssq_tensor *y; /**< out, float, x's shape; may be x */
+    int axis;            /**< a negative one counts from the end */
+} ssq_softmax_args;
+#define SSQ_SOFTMAX_INIT                                                       \
+    {                                                                          \
+        sizeof(ssq_softmax_args), NULL, NULL, -1                               \
+    }
+
+/** Softmax: y = exp(x - m) / sum(exp(x - m)), m the maximum along axis, so
+ *  that no finite x overflows. float32 inside; inputs and outputs may be any
+ *  two float dtypes. As in torch a NaN, a +Inf, or nothing but -Inf along the
+ *  axis makes all its results NaN; a -Inf among others gives 0.
+ *  @return SSQ_ERR_INVALID axis out of range, shapes differ
+ *  @note class R. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_softmax(ssq_queue *queue,
+                                              const ssq_softmax_args *args);
+
+typedef ssq_softmax_args ssq_log_softmax_args;
+#define SSQ_LOG_SOFTMAX_INIT SSQ_SOFTMAX_INIT
+
+/** Log-softmax: y = (x - m) - log(sum(exp(x - m))), m the maximum along axis.
+ *  Operands, errors and non-finite values as ssq_softmax, but a -Inf among
+ *  others gives -Inf, as does what lies 2^128 or more below m. Class R.
+ *  Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_log_softmax(ssq_queue *queue, const ssq_log_softmax_args *args);
+
+typedef struct ssq_softmax_backward_args {
+    size_t struct_size;
+    const ssq_tensor *y;  /**< in, float: what the forward op returned */
+    const ssq_tensor *dy; /**< in, float, y's shape */
+    const ssq_tensor *dx; /**< out, float, y's shape; may be dy or y */
+    int axis;             /**< the forward op's */
+} ssq_softmax_backward_args;
+#define SSQ_SOFTMAX_BACKWARD_INIT                                              \
+    {                                                                          \
+        sizeof(ssq_softmax_backward_args), NULL, NULL, NULL, -1                \
+    }
+
+/** Gradient of softmax: dx = y (dy - sum(y dy)), the sum along axis.
+ *  @return SSQ_ERR_INVALID axis out of range, shapes differ
+ *  @note NaN and Inf spread as the formula says. Class R. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_softmax_backward(ssq_queue *queue, const ssq_softmax_backward_args *args);
+
+typedef ssq_softmax_backward_args ssq_log_softmax_backward_args;
+#define SSQ_LOG_SOFTMAX_BACKWARD_INIT SSQ_SOFTMAX_BACKWARD_INIT
+
+/** Gradient of log-softmax: dx = dy - exp(y) sum(dy), the sum along axis.
+ *  Operands and errors as ssq_softmax_backward. Class R. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_log_softmax_backward(
+    ssq_queue *queue, const ssq_log_softmax_backward_args *args);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.h - walk the rows of views whose last dimensions make up a row. */
+#ifndef BACKENDS_REFERENCE_ROWS_H
+#define BACKENDS_REFERENCE_ROWS_H
+
+#include "backends/reference/reference.h"
+
+/** Walk the rows: at[k] is where row w of view k begins. Absent views stay at
+ *  0. At least one row. */
+static inline void walk_rows(struct walk *w, const struct view *const *views,
+                             int n, int inner)
+{
+    walk_begin(w, views, n);
+    w->rank -= inner;
+}
+
+/** Walk the elements of one row, relative to its begin. */
+static inline void walk_row(struct walk *w, const struct view *const *views,
+                            int n, int inner)
+{
+    walk_begin(w, views, n);
+    int lead = w->rank - inner;
+    w->rank = inner;
+    for (int i = 0; i < inner; i++) {
+        w->shape[i] = w->shape[lead + i];
+        for (int k = 0; k < n; k++)
+            w->stride[k][i] = w->stride[k][lead + i];
+    }
+}
+
+/** A row along one dimension. */
+struct line {
+    void *base; /* NULL: absent */
+    ssq_dtype dtype;
+    int64_t at, stride; /* elements */
+};
+
+/** The last dimension of v, from the element at. */
+static inline struct line line_of(const struct view *v, int64_t at)
+{
+    struct line l = {view_host(v), v->dtype, at, 0};
+    if (v->buffer != NULL)
+        l.stride = v->stride[v->rank - 1];
+    return l;
+}
+
+static inline float line_load(const struct line *l, int64_t i)
+{
+    return load_f32(l->base, l->dtype, l->at + i * l->stride);
+}
+
+static inline void line_store(const struct line *l, int64_t i, float value)
+{
+    store_f32(l->base, l->dtype, l->at + i * l->stride, value);
+}
+
+#endif
