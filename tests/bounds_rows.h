@@ -1,0 +1,191 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bounds_rows.h - bounds of softmax, losses and norms: DESIGN 6, class R.
+ *
+ * u = 2^-24. An exp, log, softplus, sigmoid or rsqrt of kernels/scalar.h is
+ * within one unit in the last place: a relative error of 2u. First-order
+ * terms; the 8 of bound_chain is what an op's constant count leaves over for
+ * the products of errors. */
+#ifndef TESTS_BOUNDS_ROWS_H
+#define TESTS_BOUNDS_ROWS_H
+
+#include <stdbool.h>
+
+#include "tests/bounds.h"
+
+/** Dependent additions in a sum of n terms: the promise of lib/op/softmax.h,
+ *  blocks of n / 64 terms and then at most 64 of them. */
+static inline double bound_terms(double n)
+{
+    return n <= 64.0 ? n : 64.0 + ceil(n / 64.0);
+}
+
+/** Two results, such as an exp and a quotient, that may each be off by a
+ *  subnormal's spacing; by the least normal where subnormals are flushed. */
+static inline double bound_tiny(bool flushed)
+{
+    return flushed ? 0x1p-125 : 0x1p-148;
+}
+
+/** What the float64 oracle knows of a row x[0..n-1]: with t = x - max,
+ *  p = softmax. spread = sum p |t|. */
+struct softmax_facts {
+    double n, max, total, log_total, spread;
+};
+
+/* p exp-and-sum: t carries u |t|, its exp |t| u + 2u relative; the sum of
+ * them spread u + 2u + k u; then the quotient: u, and the total's rounding. In
+ * all (|t| + spread + k + 6) u p, k = bound_terms(n). */
+static inline double bound_softmax(const struct softmax_facts *f, double p,
+                                   double t)
+{
+    return p == 0.0 ? 0.0
+                    : bound_chain(bound_terms(f->n),
+                                  p * (1.0 + fabs(t) + f->spread));
+}
+
+/* t - log(total): u |t| from t; the total's relative error (spread + k + 3) u
+ * is the log's absolute one, its own is 2u |log total|; the difference rounds
+ * once more: u (|t| + |log total|). */
+static inline double bound_log_softmax(const struct softmax_facts *f, double t)
+{
+    return bound_chain(bound_terms(f->n),
+                       1.0 + fabs(t) + fabs(f->log_total) + f->spread);
+}
+
+/* p (g - s), s = sum p g: k + 1 roundings in s, then two. abs_s = sum |p g|;
+ * each of the n products may underflow. */
+static inline double bound_softmax_backward(double n, double p, double g,
+                                            double abs_s, double tiny)
+{
+    return bound_chain(bound_terms(n), fabs(p) * (fabs(g) + abs_s)) +
+           tiny * (1.0 + n * fabs(p));
+}
+
+/* g - exp(y) s, s = sum g: k in s, 2 in exp, two after. abs_s = sum |g|. */
+static inline double bound_log_softmax_backward(double n, double p, double g,
+                                                double abs_s, double tiny)
+{
+    return bound_chain(bound_terms(n), fabs(g) + p * abs_s) +
+           tiny * (1.0 + abs_s);
+}
+
+/* The loss of a row, -sum q log p. bound_log_softmax has k + 6; q three
+ * products and a sum; their product, and k additions: 2 k + 12. m = sum |q|
+ * (1 + |t| + |log total| + spread). For log-probabilities m = sum |q x|. */
+static inline double bound_row_loss(double n, double m)
+{
+    return bound_chain(2.0 * bound_terms(n) + 4.0, m);
+}
+
+/* The sum of the losses of rows, over the sum of their weights:
+ * bound_terms(rows) more in each, and a quotient. m = sum of the rows' m over
+ * |divisor|. */
+static inline double bound_mean_loss(double n, double rows, double m)
+{
+    return bound_chain(2.0 * (bound_terms(n) + bound_terms(rows)) + 6.0, m);
+}
+
+/* (p sum(q) - q) seed / divisor: p k + 6 and its t and spread, sum(q) k + 5, q
+ * 5, the divisor bound_terms(rows), four more. seed includes the divisor. */
+static inline double bound_row_gradient(const struct softmax_facts *f,
+                                        double rows, double p, double t,
+                                        double q, double sum_q, double seed,
+                                        double tiny)
+{
+    double m = fabs(q);
+    if (p != 0.0)
+        m += p * (1.0 + fabs(t) + f->spread) * sum_q;
+    double n = 2.0 * bound_terms(f->n) + bound_terms(rows) + 7.0;
+    return bound_chain(n, m * fabs(seed)) +
+           tiny * (1.0 + fabs(seed)) * (1.0 + sum_q);
+}
+
+/* Elementwise losses: at most 6 roundings in the value, where m is the formula
+ * over absolute values; 9 in the gradient with weight and seed. */
+static inline double bound_loss_value(double m, double tiny)
+{
+    return bound_chain(0.0, m) + tiny * (1.0 + m);
+}
+
+static inline double bound_loss_slope(double m, double seed, double tiny)
+{
+    return bound_chain(2.0, m * fabs(seed)) + tiny * (1.0 + fabs(seed));
+}
+
+/* Their sum or mean: k additions and a quotient. m adds up. */
+static inline double bound_loss_total(double n, double m, double tiny)
+{
+    return bound_chain(bound_terms(n) + 2.0, m) + tiny * n;
+}
+
+/** Statistics of a row for a norm: x = mean + d, var = avg(d^2). */
+struct norm_facts {
+    double n, mean, var, rstd;
+    double mean_error; /* of the float32 mean, absolute */
+    double rstd_error; /* of the float32 rstd, relative */
+};
+
+/* The mean: k additions, a quotient, a rounding; abs_mean = avg |x|. With
+ * e = that error, d is off by e + u |d|; e is common to the row, so that the
+ * sum of squares gains n e^2 and no first-order term but u e sqrt(var):
+ * rho = ((k + 8) u var + e^2 + 8 u e sqrt(var)) / (var + eps), and
+ * (1 + rho)^(-1/2), 2u of rsqrt, u of + eps. */
+static inline void norm_errors(struct norm_facts *f, double abs_mean,
+                               double eps, bool rms)
+{
+    double k = bound_terms(f->n), e = rms ? 0.0 : bound_chain(k, abs_mean);
+    double rho =
+        (bound_chain(k, f->var) + e * e + 8.0 * U_F32 * e * sqrt(f->var)) /
+        (f->var + eps);
+    f->mean_error = e;
+    f->rstd_error = 0.0; /* rstd is 0 or NaN */
+    if (!isfinite(f->var))
+        return;
+    f->rstd_error = rho < 0.5 ? 1.0 / sqrt(1.0 - rho) - 1.0 + 4.0 * U_F32
+                              : (double)INFINITY;
+}
+
+/* d rstd gamma + beta: three roundings in the product, one in the sum. */
+static inline double bound_normalised(const struct norm_facts *f, double d,
+                                      double gamma, double beta)
+{
+    double r = f->rstd_error, s = f->rstd * fabs(gamma);
+    return s * (f->mean_error + fabs(d) * (r + 4.0 * U_F32)) * (1.0 + r) +
+           2.0 * U_F32 * (s * fabs(d) + fabs(beta));
+}
+
+/** Of the backward op at one element. z_error: of z = (x - mean) rstd, from
+ *  statistics that were computed again; 0 for given ones. */
+struct norm_slope {
+    double z, g, z_error;
+    double avg_g, avg_gz; /* averages of |g|, |g z| */
+    double avg_g_error;   /* average of |g| z_error */
+};
+
+/* rstd (g - avg g - z avg(g z)): k + 1 in an average, 2 in z, 1 in g, 5 more.
+ * Then what statistics computed again add: rstd_error to the whole, z_error
+ * to z in both places. */
+static inline double bound_normalised_backward(const struct norm_facts *f,
+                                               const struct norm_slope *e,
+                                               bool recomputed, double tiny)
+{
+    double z = fabs(e->z);
+    double m = fabs(e->g) + e->avg_g + z * e->avg_gz;
+    double error = bound_chain(bound_terms(f->n) + 2.0, m * f->rstd) +
+                   tiny * (1.0 + f->rstd) * (1.0 + f->n) * (1.0 + z);
+    if (!recomputed)
+        return error;
+    double r = f->rstd_error;
+    return error + r * f->rstd * m +
+           f->rstd * (1.0 + r) *
+               (e->z_error * e->avg_gz + (z + e->z_error) * e->avg_g_error);
+}
+
+/* Sums over rows of dy z and dy: z has two roundings, the product one. m is
+ * the sum of |dy z|, error that of |dy| z_error. */
+static inline double bound_normalised_sums(double rows, double m, double error)
+{
+    return bound_chain(bound_terms(rows), m) + error;
+}
+
+#endif
