@@ -49,17 +49,23 @@ bool refuse(struct why *why, const char *format, ...)
 SSQ_OPS(X)
 #undef X
 
+struct gemm_explanation;
+
 /** The best-first lists of a backend; NULL: the op is absent. */
 struct op_table {
 #define X(NAME) const struct NAME##_impl *NAME;
     SSQ_OPS(X)
 #undef X
+    /* optional: how implementation impl of gemm would do an op that it admits;
+     * NULL: without matrix units, in float32 (lib/op/gemm.h) */
+    void (*gemm_explain)(const struct backend_device *, const struct gemm_op *,
+                         unsigned impl, struct gemm_explanation *);
 };
 
 /** Limits the core must respect. */
 struct backend_limits {
     uint64_t slab_bytes;    /* of the pool; 0: one allocation per buffer */
-    uint64_t binding_bytes; /* most bytes of one buffer */
+    uint64_t binding_bytes; /* most bytes that one launch sees of a buffer */
     uint64_t memory_bytes;  /* of the device; 0 unknown */
 };
 
@@ -111,7 +117,8 @@ struct backend {
     /* optional: take a command for later; NULL: impl->run is called at once */
     ssq_status (*submit)(struct backend_queue *queue, const struct command *c);
     /* optional, with submit or asynchronous impls: commands finished so far;
-     * NULL: a command is finished when run or submit returned */
+     * NULL: a command is finished when run or submit returned. Unlike the
+     * rest, it may be asked from any thread at any time */
     uint64_t (*completed)(struct backend_queue *queue);
 
     /* events */

@@ -15,6 +15,11 @@ SSQ_OPS(X)
 
 extern const struct op_table reference_ops;
 
+/** op_table.gemm_explain of the reference and of guard. */
+void reference_gemm_explain(const struct backend_device *device,
+                            const struct gemm_op *op, unsigned impl,
+                            struct gemm_explanation *e);
+
 /** The one list of an op with a single implementation, `reference`. */
 #define REFERENCE_IMPL(NAME, RUN)                                              \
     const struct NAME##_impl reference_##NAME[] = {                            \

@@ -36,6 +36,11 @@ struct gemm_explanation {
     char condition[256]; /* why matrix_units is false */
 };
 
+/** Check everything and bring it into that form. Where d is empty, only m, n
+ *  and k are meant. name begins error texts. */
+ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
+                      bool batched, const char *name, struct gemm_op *op);
+
 /** The leading dimension of a's, b's or d's last two dimensions, and whether
  *  they lie column by column (the second last is the fast one). */
 static inline int64_t gemm_leading(const struct view *v, bool *columns)

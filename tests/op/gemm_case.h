@@ -52,6 +52,9 @@ void gemm_describe(const struct gemm_case *g, char *text, size_t bytes);
 /** Shape of an operand of the case: 'a', 'b', 'c', 'd'. @return its rank */
 int gemm_shape(const struct gemm_case *g, char which, int64_t *shape);
 
+/** A call that must succeed, outside of BED_OP. */
+void gemm_must(struct bed *b, ssq_status status);
+
 /** Make what the fills say. */
 void gemm_operands(struct bed *b, const struct gemm_case *g,
                    struct gemm_work *w);

@@ -301,7 +301,7 @@ static void view_heads(struct bed *b, struct operand *x, ssq_tensor **view)
     struct operand y = *x;
     if (b->failed)
         return;
-    bed_status(b, ssq_tensor_transpose(x->t, axes, view));
+    gemm_must(b, ssq_tensor_transpose(x->t, axes, view));
     int64_t tokens = x->shape[0], heads = x->shape[1], size = x->shape[2];
     y.t = *view;
     y.shape[0] = heads;

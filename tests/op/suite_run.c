@@ -110,5 +110,6 @@ int suite_main(const struct suite *suite, size_t floor)
         list += word + (list[word] == ',');
     }
     suite_run(suite, NULL, report_tap, NULL);
-    return tap_done(floor);
+    /* a small binding range leaves out what cannot be split */
+    return tap_done(getenv("SSQ_LIMIT_BINDING") == NULL ? (long)floor : 0);
 }

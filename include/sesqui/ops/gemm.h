@@ -126,7 +126,8 @@ typedef struct ssq_gemm_explanation {
  *  running it. Flags are checked and otherwise ignored.
  *  @param out  written only on success
  *  @return as those two; SSQ_ERR_INVALID also for out NULL or its struct_size;
- *          SSQ_ERR_UNSUPPORTED no implementation, with every refusal.
+ *          SSQ_ERR_UNSUPPORTED no implementation, with every refusal (the
+ *          host, where it is allowed as a fallback, is not considered).
  *  @note Synchronous; nothing is enqueued. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_explain(ssq_queue *queue,
                                                    const ssq_gemm_args *args,
