@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.h - ops of the elementwise family. */
+/* elementwise.h - ops on one element of each operand at a time: class B.
+ *
+ * Beside the rules of ops.h, for all of them:
+ *
+ * - Operands may have different float dtypes; every element is computed in
+ *   float32 and rounded once, to the result's dtype. Where integers are named,
+ *   operands are all i32 and u8 instead; arithmetic is modulo 2^32 (2^8 when
+ *   y is u8, which takes u8 inputs only).
+ * - Functions come from kernels/scalar.h: at most 1 ulp off in float32 (elu
+ *   1.5), see there for the polynomials. Definitions, derivatives and special
+ *   values are PyTorch's; where they are not, it is said.
+ * - NaN gives NaN, always the one quiet NaN with sign 0, except that abs, neg
+ *   and where hand on the argument's own.
+ * - alpha, beta, min and max are converted to float32 first.
+ * - An output may be exactly one of the inputs; of the gradients of binary ops
+ *   it may not: those may be sums. */
 #ifndef SESQUI_OPS_ELEMENTWISE_H
 #define SESQUI_OPS_ELEMENTWISE_H
 
@@ -8,6 +23,498 @@
 #ifdef __cplusplus
 extern "C" {
 #endif
+
+typedef struct ssq_unary_args {
+    size_t struct_size;
+    const ssq_tensor *x; /**< in */
+    const ssq_tensor *y; /**< out, the shape of x; may be x when the elements
+                              have the same size */
+    double alpha;        /**< leaky_relu, elu; else ignored */
+    double beta;         /**< softplus; else ignored */
+} ssq_unary_args;
+/** alpha 1, beta 1. */
+#define SSQ_UNARY_INIT                                                         \
+    {                                                                          \
+        sizeof(ssq_unary_args), NULL, NULL, 1.0, 1.0                           \
+    }
+/** alpha 0.01, the usual slope of leaky_relu. */
+#define SSQ_LEAKY_RELU_INIT                                                    \
+    {                                                                          \
+        sizeof(ssq_unary_args), NULL, NULL, 0.01, 1.0                          \
+    }
+
+typedef struct ssq_unary_backward_args {
+    size_t struct_size;
+    const ssq_tensor *x;  /**< in: the forward op's x, not its result */
+    const ssq_tensor *dy; /**< in, the shape of x: gradient of the result */
+    const ssq_tensor *dx; /**< out, the shape of x; may be x or dy when the
+                               elements have the same size */
+    double alpha;         /**< as in the forward op */
+    double beta;          /**< as in the forward op */
+} ssq_unary_backward_args;
+/** alpha 1, beta 1. */
+#define SSQ_UNARY_BACKWARD_INIT                                                \
+    {                                                                          \
+        sizeof(ssq_unary_backward_args), NULL, NULL, NULL, 1.0, 1.0            \
+    }
+/** alpha 0.01. */
+#define SSQ_LEAKY_RELU_BACKWARD_INIT                                           \
+    {                                                                          \
+        sizeof(ssq_unary_backward_args), NULL, NULL, NULL, 0.01, 1.0           \
+    }
+
+/** Rectifier: y = x for x > 0 and NaN, else +0. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_relu(ssq_queue *queue,
+                                           const ssq_unary_args *args);
+
+/** Its gradient: dx = dy for x > 0 and NaN, else 0 whatever dy is. Floats.
+ *  Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Leaky rectifier: y = x for x > 0, else alpha x. Floats. Use
+ *  SSQ_LEAKY_RELU_INIT. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_leaky_relu(ssq_queue *queue,
+                                                 const ssq_unary_args *args);
+
+/** Its gradient: dx = dy for x > 0, else alpha dy. Floats. Use
+ *  SSQ_LEAKY_RELU_BACKWARD_INIT. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_leaky_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Exponential linear unit: y = x for x > 0, else alpha (exp(x) - 1) (Clevert,
+ *  Unterthiner, Hochreiter, 2016). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_elu(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = dy for x > 0, else dy alpha e^x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_elu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Gaussian error linear unit: y = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks,
+ *  Gimpel, 2016), accurate in its negative tail; -0 at -Inf. Floats. Since
+ *  0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_gelu(ssq_queue *queue,
+                                           const ssq_unary_args *args);
+
+/** Its gradient: dx = dy times the derivative of gelu. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_gelu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** GELU's tanh form: y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2; -0
+ *  at -Inf. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_gelu_tanh(ssq_queue *queue,
+                                                const ssq_unary_args *args);
+
+/** Its gradient: dx = dy times the derivative of it. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_gelu_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Sigmoid linear unit: y = x / (1 + exp(-x)), also known as swish; -0 at
+ *  -Inf. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_silu(ssq_queue *queue,
+                                           const ssq_unary_args *args);
+
+/** Its gradient: dx = dy times the derivative of silu. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_silu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Sigmoid: y = 1 / (1 + exp(-x)). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_sigmoid(ssq_queue *queue,
+                                              const ssq_unary_args *args);
+
+/** Its gradient: dx = dy (s(x) s(-x)), s = sigmoid. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_sigmoid_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Hyperbolic tangent: y = tanh(x). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tanh(ssq_queue *queue,
+                                           const ssq_unary_args *args);
+
+/** Its gradient: dx = dy / cosh(x)^2. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Softplus: y = log(1 + exp(beta x)) / beta; x itself where beta x > 20.
+ *  Floats. @return SSQ_ERR_INVALID unless beta > 0. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_softplus(ssq_queue *queue,
+                                               const ssq_unary_args *args);
+
+/** Its gradient: dx = dy sigmoid(beta x). Floats. @return SSQ_ERR_INVALID
+ *  unless beta > 0. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_softplus_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Exponential: y = e^x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_exp(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = dy e^x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_exp_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Logarithm: y = the natural logarithm of x; -Inf at both zeros, NaN below.
+ *  Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_log(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = dy / x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_log_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Square root: y = the square root, correctly rounded; -0 at -0, NaN below.
+ *  Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_sqrt(ssq_queue *queue,
+                                           const ssq_unary_args *args);
+
+/** Its gradient: dx = dy / (2 sqrt(x)). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_sqrt_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Reciprocal square root: y = 1 / sqrt(x); Inf with the sign of a zero x, NaN
+ *  below. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_rsqrt(ssq_queue *queue,
+                                            const ssq_unary_args *args);
+
+/** Its gradient: dx = -dy / (2 x sqrt(x)). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_rsqrt_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Reciprocal: y = 1 / x, correctly rounded. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_reciprocal(ssq_queue *queue,
+                                                 const ssq_unary_args *args);
+
+/** Its gradient: dx = -dy / x^2. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_reciprocal_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Absolute value: y = |x|: clears the sign, also of NaN. Floats or integers;
+ *  of i32, |-2^31| is -2^31. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_abs(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = dy times the sign of x: +-0 dy at +-0. Floats. Since
+ *  0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_abs_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Negation: y = -x: flips the sign, also of NaN. Floats or integers, modulo
+ *  2^32 or 2^8. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_neg(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = -dy. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_neg_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Error function: y = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to
+ *  x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_erf(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = dy 2 / sqrt(pi) exp(-x^2). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_erf_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Sine: y = sin(x), x in radians, reduced exactly whatever its size; NaN at
+ *  +-Inf. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_sin(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = dy cos(x). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_sin_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Cosine: y = cos(x), as ssq_sin. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_cos(ssq_queue *queue,
+                                          const ssq_unary_args *args);
+
+/** Its gradient: dx = -dy sin(x). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_cos_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Logarithm of 1 + x: y = log(1 + x), accurate near 0. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_log1p(ssq_queue *queue,
+                                            const ssq_unary_args *args);
+
+/** Its gradient: dx = dy / (1 + x). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_log1p_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Exponential less 1: y = e^x - 1, accurate near 0. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_expm1(ssq_queue *queue,
+                                            const ssq_unary_args *args);
+
+/** Its gradient: dx = dy e^x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_expm1_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Square: y = x x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_square(ssq_queue *queue,
+                                             const ssq_unary_args *args);
+
+/** Its gradient: dx = dy (2 x). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_square_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Sign: y = -1 or 1; zeros and NaN stay what they are (torch answers 0 for
+ *  NaN). Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_sign(ssq_queue *queue,
+                                           const ssq_unary_args *args);
+
+/** Floor: y = the largest integer <= x. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_floor(ssq_queue *queue,
+                                            const ssq_unary_args *args);
+
+/** Ceiling: y = the least integer >= x; -0 between -1 and 0. Floats. Since
+ *  0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_ceil(ssq_queue *queue,
+                                           const ssq_unary_args *args);
+
+/** Round: y = the nearest integer, ties to even; the sign of zero stays.
+ *  Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_round(ssq_queue *queue,
+                                            const ssq_unary_args *args);
+
+/** Is it NaN? y, u8, is 1 or 0. x float. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_isnan(ssq_queue *queue,
+                                            const ssq_unary_args *args);
+
+/** Is it infinite? y, u8, is 1 or 0. x float. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_isinf(ssq_queue *queue,
+                                            const ssq_unary_args *args);
+
+/** Is it neither NaN nor infinite? y, u8, is 1 or 0. x float. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_isfinite(ssq_queue *queue,
+                                               const ssq_unary_args *args);
+
+typedef struct ssq_clamp_args {
+    size_t struct_size;
+    const ssq_tensor *x; /**< in, float */
+    const ssq_tensor *y; /**< out, float, the shape of x; may be x */
+    double min, max;     /**< beyond float32's range: no bound */
+} ssq_clamp_args;
+#define SSQ_CLAMP_INIT                                                         \
+    {                                                                          \
+        sizeof(ssq_clamp_args), NULL, NULL, -1e300, 1e300                      \
+    }
+
+/** Clamp: y = minimum(maximum(x, min), max), see ssq_maximum: a NaN bound
+ *  gives NaN, and max wins where min > max. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_clamp(ssq_queue *queue,
+                                            const ssq_clamp_args *args);
+
+typedef struct ssq_clamp_backward_args {
+    size_t struct_size;
+    const ssq_tensor *x;  /**< in, float */
+    const ssq_tensor *dy; /**< in, float, the shape of x */
+    const ssq_tensor *dx; /**< out, float, the shape of x; may be x or dy */
+    double min, max;      /**< as in the forward op */
+} ssq_clamp_backward_args;
+#define SSQ_CLAMP_BACKWARD_INIT                                                \
+    {                                                                          \
+        sizeof(ssq_clamp_backward_args), NULL, NULL, NULL, -1e300, 1e300       \
+    }
+
+/** Its gradient: dx = dy where min <= x <= max, else 0, also for NaN. Since
+ *  0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_clamp_backward(ssq_queue *queue, const ssq_clamp_backward_args *args);
+
+typedef struct ssq_scale_args {
+    size_t struct_size;
+    const ssq_tensor *x; /**< in, float */
+    const ssq_tensor *y; /**< out, float, the shape of x; may be x */
+    double alpha;
+    const ssq_tensor *scale; /**< in, optional: one f32 on the device; not in
+                                  y's memory */
+} ssq_scale_args;
+#define SSQ_SCALE_INIT                                                         \
+    {                                                                          \
+        sizeof(ssq_scale_args), NULL, NULL, 1.0, NULL                          \
+    }
+
+/** Scale: y = x (alpha scale), the factor rounded to float32 first. scale is
+ *  read when the op runs: a replayed graph follows it. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scale(ssq_queue *queue,
+                                            const ssq_scale_args *args);
+
+typedef struct ssq_binary_args {
+    size_t struct_size;
+    const ssq_tensor *a; /**< in */
+    const ssq_tensor *b; /**< in */
+    const ssq_tensor *y; /**< out, exactly the shape that a and b broadcast
+                              to; may be a or b, not broadcast and with
+                              elements of the same size */
+} ssq_binary_args;
+#define SSQ_BINARY_INIT                                                        \
+    {                                                                          \
+        sizeof(ssq_binary_args), NULL, NULL, NULL                              \
+    }
+
+/** Addition: y = a + b. Floats or integers. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_add(ssq_queue *queue,
+                                          const ssq_binary_args *args);
+
+/** Subtraction: y = a - b. Floats or integers. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_sub(ssq_queue *queue,
+                                          const ssq_binary_args *args);
+
+/** Multiplication: y = a b. Floats or integers. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_mul(ssq_queue *queue,
+                                          const ssq_binary_args *args);
+
+/** Division: y = a / b, correctly rounded in float32. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_div(ssq_queue *queue,
+                                          const ssq_binary_args *args);
+
+/** Maximum: y = the greater one; NaN if either is, and -0 < +0 (IEEE 754-2019
+ *  maximum). Floats or integers. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_maximum(ssq_queue *queue,
+                                              const ssq_binary_args *args);
+
+/** Minimum: y = the lesser one; NaN if either is, and -0 < +0. Floats or
+ *  integers. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_minimum(ssq_queue *queue,
+                                              const ssq_binary_args *args);
+
+/** Power: y = a^b, as C99 annex F: 1 for b = 0 and for a = 1 even with NaN,
+ *  NaN for a < 0 unless b is an integer. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_pow(ssq_queue *queue,
+                                          const ssq_binary_args *args);
+
+typedef struct ssq_axpby_args {
+    size_t struct_size;
+    const ssq_tensor *a; /**< in, float */
+    const ssq_tensor *b; /**< in, float */
+    const ssq_tensor *y; /**< out, float; as in ssq_binary_args */
+    double alpha, beta;
+} ssq_axpby_args;
+#define SSQ_AXPBY_INIT                                                         \
+    {                                                                          \
+        sizeof(ssq_axpby_args), NULL, NULL, NULL, 1.0, 1.0                     \
+    }
+
+/** Weighted sum: y = alpha a + beta b; both products and the sum are rounded
+ *  to float32. Zero times Inf or NaN is NaN: a factor of 0 hides nothing.
+ *  Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_axpby(ssq_queue *queue,
+                                            const ssq_axpby_args *args);
+
+/** Gradients of a binary op. Operands that the wanted gradients do not need
+ *  may be NULL; those that are there are checked all the same. */
+typedef struct ssq_binary_backward_args {
+    size_t struct_size;
+    const ssq_tensor *a;  /**< in, float: the forward op's a */
+    const ssq_tensor *b;  /**< in, float: the forward op's b */
+    const ssq_tensor *dy; /**< in, float: gradient of the result, of the shape
+                               that a and b broadcast to */
+    const ssq_tensor *da; /**< out, float, the shape of a; NULL: not wanted */
+    const ssq_tensor *db; /**< out, float, the shape of b; NULL: not wanted */
+} ssq_binary_backward_args;
+#define SSQ_BINARY_BACKWARD_INIT                                               \
+    {                                                                          \
+        sizeof(ssq_binary_backward_args), NULL, NULL, NULL, NULL, NULL         \
+    }
+
+/* da and db overlap no operand and not each other, and one of them at least is
+ * wanted. An element that was broadcast gets the sum of its terms, in float32
+ * and in one order on every device: chunks of 16384 terms in row-major order,
+ * 256 lanes ascending in each, a halving tree; sums of chunks likewise. That is
+ * at most 71 additions behind one another per factor of 16384 in the number of
+ * terms; the sum is rounded to the output's dtype once. No terms add up to 0.
+ */
+
+/** Gradient of ssq_add: da = dy, db = dy. Needs dy alone. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_add_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
+
+/** Gradient of ssq_sub: da = dy, db = -dy. Needs dy alone. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_sub_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
+
+/** Gradient of ssq_mul: da = dy b, db = dy a. da needs b, db needs a. Since
+ *  0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_mul_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
+
+/** Gradient of ssq_div: da = dy / b, db = -dy ((a / b) / b). da needs b, db
+ *  needs both. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_div_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
+
+/** Gradient of ssq_maximum: dy to the greater one, dy / 2 to each of a tie, dy
+ *  to both where one is NaN. Needs both. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_maximum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
+
+/** Gradient of ssq_minimum: dy to the lesser one, dy / 2 to each of a tie, dy
+ *  to both where one is NaN. Needs both. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_minimum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
+
+/** Gradient of ssq_pow: da = dy (b a^(b - 1)), 0 for b = 0; db = dy (a^b
+ *  log(a)), dy 0 for a = 0 and b >= 0. Needs both. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_pow_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
+
+typedef struct ssq_compare_args {
+    size_t struct_size;
+    const ssq_tensor *a; /**< in: float, or integers */
+    const ssq_tensor *b; /**< in: float when a is, else integers */
+    const ssq_tensor *y; /**< out, u8: 1 or 0; as in ssq_binary_args */
+} ssq_compare_args;
+#define SSQ_COMPARE_INIT                                                       \
+    {                                                                          \
+        sizeof(ssq_compare_args), NULL, NULL, NULL                             \
+    }
+
+/* As IEEE 754: NaN equals nothing and is ordered with nothing, -0 equals +0.
+ * Exact: mixed dtypes are compared as numbers. */
+
+/** y = a = b. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_eq(ssq_queue *queue,
+                                         const ssq_compare_args *args);
+
+/** y = not a = b: also where one is NaN. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_ne(ssq_queue *queue,
+                                         const ssq_compare_args *args);
+
+/** y = a < b. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_lt(ssq_queue *queue,
+                                         const ssq_compare_args *args);
+
+/** y = a <= b. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_le(ssq_queue *queue,
+                                         const ssq_compare_args *args);
+
+/** y = a > b. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_gt(ssq_queue *queue,
+                                         const ssq_compare_args *args);
+
+/** y = a >= b. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_ge(ssq_queue *queue,
+                                         const ssq_compare_args *args);
+
+typedef struct ssq_where_args {
+    size_t struct_size;
+    const ssq_tensor *cond; /**< in, u8 */
+    const ssq_tensor *a;    /**< in: float, or integers */
+    const ssq_tensor *b;    /**< in: float when a is, else integers */
+    const ssq_tensor *y;    /**< out: float when a is, else integers, u8 only
+                                 when a and b are; exactly the shape that cond,
+                                 a and b broadcast to; may be one of them */
+} ssq_where_args;
+#define SSQ_WHERE_INIT                                                         \
+    {                                                                          \
+        sizeof(ssq_where_args), NULL, NULL, NULL, NULL                         \
+    }
+
+/** Choose: y = a where cond is not 0, else b; bit for bit when the dtypes are
+ *  equal, else rounded as ssq_convert does. Its gradients are ssq_where with a
+ *  zero tensor for the other operand. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_where(ssq_queue *queue,
+                                            const ssq_where_args *args);
 
 #ifdef __cplusplus
 }
