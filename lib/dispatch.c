@@ -3,6 +3,7 @@
 #include "lib/queue.h"
 
 #include "lib/pool.h"
+#include "lib/window.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -94,8 +95,16 @@ ssq_status dispatch(ssq_device *d, const struct op *op, unsigned *impl)
                      op_name(op->id), d->props.name, at == 0 ? "" : refusals);
 }
 
-ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
+static ssq_status admit_one(void *queue, struct op *op)
 {
+    unsigned impl;
+    return dispatch(((ssq_queue *)queue)->device, op, &impl);
+}
+
+/* Run or record an op that fits a launch. */
+static ssq_status enqueue_one(void *user, struct op *op)
+{
+    ssq_queue *queue = user;
     struct command c = {op, 0};
     ssq_status st = dispatch(queue->device, op, &c.impl);
     if (st != SSQ_OK)
@@ -109,6 +118,23 @@ ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
         return queue_submit(queue, &c);
     struct op *copy = op_hold(op);
     return copy == NULL ? SSQ_ERR_NOMEM : capture_record(record, copy, c.impl);
+}
+
+/* All windows are admitted before the first one runs, and run all or none. */
+ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
+{
+    uint64_t bytes = pool_binding_bytes(queue->device->pool);
+    if (window_fits(op, bytes))
+        return enqueue_one(queue, op);
+    ssq_status st = window_each(op, bytes, admit_one, queue);
+    if (st == SSQ_ERR_UNSUPPORTED)
+        return fallback_run(queue, op);
+    if (st == SSQ_OK)
+        st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    st = window_each(op, bytes, enqueue_one, queue);
+    return queue_batch_end(queue, st);
 }
 
 const char *ssq_op_name(size_t i)

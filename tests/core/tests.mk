@@ -18,7 +18,8 @@ core_tests = \
 	tests/core/pool \
 	tests/core/tensor \
 	tests/core/threads \
-	tests/core/view
+	tests/core/view \
+	tests/core/window
 check_PROGRAMS += $(core_tests)
 TESTS += $(core_tests)
 thread_tests += tests/core/threads
@@ -75,3 +76,5 @@ tests_core_module_mute_la_LDFLAGS = $(fake_ldflags)
 tests_core_module_old_la_SOURCES = tests/core/module_fake.c
 tests_core_module_old_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_ABI=999
 tests_core_module_old_la_LDFLAGS = $(fake_ldflags)
+tests_core_window_SOURCES = tests/core/window.c
+tests_core_window_LDADD = libcore.la
