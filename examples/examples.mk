@@ -1,5 +1,24 @@
 # SPDX-License-Identifier: Apache-2.0
 # examples.mk - complete programs, built with everything, never installed.
 
-noinst_PROGRAMS +=
-EXTRA_DIST +=
+example_cppflags = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) \
+	-DDIGITS_PATH='"$(abs_top_srcdir)/examples/data/digits.csv.gz"'
+example_common = \
+	examples/common/dataset.c \
+	examples/common/dataset.h \
+	examples/common/run.c \
+	examples/common/run.h
+
+noinst_PROGRAMS += examples/digits/digits
+examples_digits_digits_SOURCES = $(example_common) \
+	examples/digits/digits.c \
+	examples/digits/mlp.c \
+	examples/digits/mlp.h
+examples_digits_digits_CPPFLAGS = $(example_cppflags)
+examples_digits_digits_LDADD = libsesqui.la $(ZLIB_LIBS)
+
+EXTRA_DIST += examples/data/digits.csv.gz
+
+.PHONY: demo
+demo: examples/digits/digits
+	./examples/digits/digits --policy mixed_float16 --compare

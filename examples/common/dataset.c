@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dataset.c - read the digits with zlib, trusting nothing. */
+#include "examples/common/dataset.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <zlib.h>
+
+/* The next number of a line; it must be 0..most and end at `end`. */
+static bool next_number(char **at, long most, char end, long *value)
+{
+    char *stop;
+    if (**at < '0' || **at > '9')
+        return false;
+    *value = strtol(*at, &stop, 10);
+    if (*value > most || (*stop != end && !(end == '\n' && *stop == '\r')))
+        return false;
+    *at = stop + 1;
+    return true;
+}
+
+static bool parse_line(char *line, float *pixel, int32_t *label)
+{
+    long value;
+    for (int i = 0; i < DIGITS_PIXELS; i++) {
+        if (!next_number(&line, 16, ',', &value))
+            return false;
+        pixel[i] = (float)value / 16.0f;
+    }
+    if (!next_number(&line, DIGITS_CLASSES - 1, '\n', &value))
+        return false;
+    *label = (int32_t)value;
+    return true;
+}
+
+bool dataset_load(const char *path, struct dataset *data)
+{
+    gzFile file = gzopen(path, "rb");
+    if (file == NULL) {
+        fprintf(stderr, "%s: cannot be opened\n", path);
+        return false;
+    }
+    char line[512];
+    int row = 0;
+    while (row < DIGITS_ROWS && gzgets(file, line, sizeof(line)) != NULL &&
+           parse_line(line, data->pixel[row], &data->label[row]))
+        row++;
+    gzclose(file);
+    if (row != DIGITS_ROWS)
+        fprintf(stderr, "%s: line %d is not 64 pixels 0..16 and a label\n",
+                path, row + 1);
+    return row == DIGITS_ROWS;
+}

@@ -1,0 +1,176 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mlp.c - a multi-layer perceptron, backward written by hand. */
+#include "examples/digits/mlp.h"
+
+static bool make(struct mlp *m, ssq_dtype dtype, int rank, int64_t a, int64_t b,
+                 ssq_tensor **t)
+{
+    int64_t shape[2] = {a, b};
+    return run_ok(ssq_tensor_create(m->device, dtype, rank, shape, t),
+                  "tensor");
+}
+
+static bool make_layer(struct mlp *m, struct layer *l, ssq_dtype compute,
+                       int64_t batch, bool last)
+{
+    return make(m, compute, 2, l->out, l->in, &l->w) &&
+           make(m, compute, 2, l->out, l->in, &l->dw) &&
+           make(m, SSQ_F32, 1, l->out, 0, &l->b) &&
+           make(m, SSQ_F32, 1, l->out, 0, &l->db) &&
+           /* the model's output is float32 under every policy */
+           make(m, last ? SSQ_F32 : compute, 2, batch, l->out, &l->z) &&
+           (last || make(m, compute, 2, batch, l->out, &l->h)) &&
+           make(m, compute, 2, batch, l->out, &l->dz);
+}
+
+/* PyTorch's choice for these activations; biases start at 0. */
+static bool fill_layer(const struct mlp *m, ssq_queue *queue, struct layer *l,
+                       uint64_t seed, uint32_t id)
+{
+    ssq_init_args w = SSQ_INIT_INIT;
+    w.x = l->w;
+    w.seed = seed;
+    w.id = id;
+    w.kind = m->sigmoid ? SSQ_INIT_XAVIER_UNIFORM : SSQ_INIT_KAIMING_UNIFORM;
+    w.nonlinearity = m->sigmoid ? "sigmoid" : "relu";
+    ssq_fill_args b = SSQ_FILL_INIT;
+    b.x = l->b;
+    return run_ok(ssq_init(queue, &w), "init") &&
+           run_ok(ssq_fill(queue, &b), "fill");
+}
+
+bool mlp_create(struct mlp *m, ssq_queue *queue, ssq_dtype compute,
+                const struct run_options *o, int64_t batch, ssq_tensor *x)
+{
+    *m = (struct mlp){.device = ssq_queue_device(queue),
+                      .sigmoid = o->activation[0] == 's',
+                      .layers = o->layers,
+                      .x = x};
+    if (o->layers < 1 || o->layers > MLP_LAYERS) {
+        fprintf(stderr, "%u layers, expected 1..%d\n", o->layers, MLP_LAYERS);
+        m->layers = 0;
+        return false;
+    }
+    for (unsigned i = 0; i < m->layers; i++) {
+        struct layer *l = &m->layer[i];
+        bool last = i + 1 == m->layers;
+        l->in = i == 0 ? ssq_tensor_size(x, 1) : MLP_HIDDEN;
+        l->out = last ? MLP_CLASSES : MLP_HIDDEN;
+        if (!make_layer(m, l, compute, batch, last) ||
+            !fill_layer(m, queue, l, o->seed, i + 1))
+            return false;
+    }
+    return true;
+}
+
+void mlp_destroy(struct mlp *m)
+{
+    for (unsigned i = 0; i < m->layers; i++) {
+        struct layer *l = &m->layer[i];
+        ssq_tensor **all[] = {&l->w, &l->dw, &l->b, &l->db,
+                              &l->z, &l->h,  &l->dz};
+        for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
+            ssq_tensor_destroy(all[k]);
+    }
+    m->layers = 0;
+}
+
+bool mlp_parameters(struct mlp *m, ssq_optimizer *optimizer)
+{
+    for (unsigned i = 0; i < m->layers; i++) {
+        struct layer *l = &m->layer[i];
+        char w[32], b[32];
+        snprintf(w, sizeof(w), "fc%u.weight", i + 1);
+        snprintf(b, sizeof(b), "fc%u.bias", i + 1);
+        if (!run_ok(ssq_optimizer_add(optimizer, w, l->w, l->dw, NULL), w) ||
+            !run_ok(ssq_optimizer_add(optimizer, b, l->b, l->db, NULL), b))
+            return false;
+    }
+    return true;
+}
+
+/* z = in w^T + b, and h = relu(z) in the same call where that is all. */
+static ssq_status forward_layer(const struct mlp *m, ssq_queue *queue,
+                                const struct layer *l, const ssq_tensor *in)
+{
+    bool fused = l->h != NULL && !m->sigmoid;
+    ssq_gemm_args g = SSQ_GEMM_INIT;
+    g.a = in;
+    g.b = l->w;
+    g.trans_b = true;
+    g.bias = l->b;
+    g.d = fused ? l->h : l->z;
+    g.activation = fused ? SSQ_ACTIVATION_RELU : SSQ_ACTIVATION_NONE;
+    ssq_status st = ssq_gemm(queue, &g);
+    if (st != SSQ_OK || l->h == NULL || fused)
+        return st;
+    ssq_unary_args s = SSQ_UNARY_INIT;
+    s.x = l->z;
+    s.y = l->h;
+    return ssq_sigmoid(queue, &s);
+}
+
+ssq_status mlp_forward(struct mlp *m, ssq_queue *queue)
+{
+    const ssq_tensor *in = m->x;
+    ssq_status st = SSQ_OK;
+    for (unsigned i = 0; i < m->layers && st == SSQ_OK; i++) {
+        st = forward_layer(m, queue, &m->layer[i], in);
+        in = m->layer[i].h;
+    }
+    return st;
+}
+
+/* dw = dz^T in, db = the sum of dz over the batch. */
+static ssq_status parameter_gradients(ssq_queue *queue, const struct layer *l,
+                                      const ssq_tensor *in)
+{
+    ssq_gemm_args g = SSQ_GEMM_INIT;
+    g.a = l->dz;
+    g.trans_a = true;
+    g.b = in;
+    g.d = l->dw;
+    ssq_status st = ssq_gemm(queue, &g);
+    if (st != SSQ_OK)
+        return st;
+    int batch_axis = 0;
+    ssq_sum_args s = SSQ_SUM_INIT;
+    s.x = l->dz;
+    s.y = l->db;
+    s.axes = &batch_axis;
+    s.n_axes = 1;
+    return ssq_sum(queue, &s);
+}
+
+/* dz of the layer below: dh = dz w, then through its activation. */
+static ssq_status input_gradient(const struct mlp *m, ssq_queue *queue,
+                                 const struct layer *l,
+                                 const struct layer *below)
+{
+    ssq_gemm_args g = SSQ_GEMM_INIT;
+    g.a = l->dz;
+    g.b = l->w;
+    g.d = below->dz;
+    ssq_status st = ssq_gemm(queue, &g);
+    if (st != SSQ_OK)
+        return st;
+    ssq_unary_backward_args u = SSQ_UNARY_BACKWARD_INIT;
+    /* relu(z) > 0 exactly where z > 0, so h serves and z need not be kept */
+    u.x = m->sigmoid ? below->z : below->h;
+    u.dy = below->dz;
+    u.dx = below->dz;
+    return m->sigmoid ? ssq_sigmoid_backward(queue, &u)
+                      : ssq_relu_backward(queue, &u);
+}
+
+ssq_status mlp_backward(struct mlp *m, ssq_queue *queue)
+{
+    ssq_status st = SSQ_OK;
+    for (unsigned i = m->layers; i-- > 0 && st == SSQ_OK;) {
+        const struct layer *l = &m->layer[i];
+        st = parameter_gradients(queue, l, i == 0 ? m->x : l[-1].h);
+        if (st == SSQ_OK && i > 0)
+            st = input_gradient(m, queue, l, l - 1);
+    }
+    return st;
+}
