@@ -2,6 +2,7 @@
 /* check.c - the argument checks that ops share, with their texts. */
 #include "lib/core.h"
 
+#include <stdio.h>
 #include <string.h>
 
 ssq_status check_call(const ssq_queue *queue, const void *args, size_t want,
@@ -58,13 +59,12 @@ ssq_status check_dtype(const ssq_tensor *tensor, unsigned dtypes,
     if (tensor == NULL || (dtypes & DTYPE_BIT(tensor->view.dtype)) != 0)
         return SSQ_OK;
     char list[64] = "";
-    for (int d = SSQ_F32; d <= SSQ_U8; d++) {
-        if ((dtypes & DTYPE_BIT(d)) == 0)
-            continue;
-        if (list[0] != '\0')
-            strcat(list, ", ");
-        strcat(list, ssq_dtype_name((ssq_dtype)d));
-    }
+    size_t at = 0;
+    for (int d = SSQ_F32; d <= SSQ_U8 && at < sizeof(list); d++)
+        if ((dtypes & DTYPE_BIT(d)) != 0)
+            at += (size_t)snprintf(list + at, sizeof(list) - at, "%s%s",
+                                   at == 0 ? "" : ", ",
+                                   ssq_dtype_name((ssq_dtype)d));
     return error_set(SSQ_ERR_INVALID, "%s: %s is %s, expected %s", op, what,
                      ssq_dtype_name(tensor->view.dtype), list);
 }

@@ -12,6 +12,7 @@
 #include "lib/view.h"
 
 struct pool;
+struct progress;
 struct fallback_seen;
 
 /* Order of locks: queues_lock, then a queue's lock or the pool's; never two
@@ -56,6 +57,15 @@ ssq_status queue_batch_end(ssq_queue *queue, ssq_status st);
 ssq_status queue_check(const ssq_queue *queue, const char *op);
 bool queue_capturing(const ssq_queue *queue);
 
+/** What a queue has finished, for those who may outlive it: the queue is not
+ *  held, only told of. One reference; progress_put(NULL) is allowed. */
+struct progress *queue_progress(ssq_queue *queue);
+void progress_put(struct progress *progress);
+/** Commands enqueued so far, captures aside. */
+uint64_t queue_position(ssq_queue *queue);
+/** Are the first position commands finished? Never waits. */
+bool progress_reached(struct progress *progress, uint64_t position);
+
 /** A contiguous temporary; release with scratch_put once the ops that use it
  *  are enqueued: they hold it. Allowed in a capture. */
 ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
@@ -87,6 +97,12 @@ ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
  *  began. Called at the first touch; stage is read again at graph_end. */
 ssq_status capture_watch(ssq_queue *queue, struct object *owner,
                          const int *stage, const char *what);
+/** Call after(queue, owner) behind each launch of the graph under capture, to
+ *  enqueue what cannot be captured. owner is watched already; the graph holds
+ *  it. Does nothing the second time. */
+typedef void (*capture_after_fn)(ssq_queue *queue, struct object *owner);
+void capture_after(ssq_queue *queue, const struct object *owner,
+                   capture_after_fn after);
 
 /* ---- argument checks shared by lib/op: text begins with the op's name ---- */
 

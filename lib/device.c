@@ -212,7 +212,7 @@ ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
         return error_set(SSQ_ERR_INVALID,
                          "device_open: struct_size is %zu, expected %zu",
                          options->struct_size, sizeof(*options));
-    char why[256];
+    char why[512];
     snprintf(why, sizeof(why), "asked for by name");
     const char *wanted = name, *env = getenv("SSQ_DEVICE");
     bool automatic = strcmp(name, "auto") == 0;

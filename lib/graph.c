@@ -8,6 +8,7 @@ struct watch {
     const int *stage;
     int at_begin;
     const char *what;
+    capture_after_fn after; /* NULL: not needed once the capture has ended */
 };
 
 struct ssq_graph {
@@ -15,8 +16,24 @@ struct ssq_graph {
     ssq_device *device;
     struct command *commands;
     size_t n, room;
-    struct watch *watches; /* of a capture under way */
+    struct watch *watches;
 };
+
+/* Watches hold their owners; those with an after stay with the graph. */
+static void watches_drop(ssq_graph *g, bool all)
+{
+    struct watch **at = &g->watches;
+    while (*at != NULL) {
+        struct watch *w = *at;
+        if (!all && w->after != NULL) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        object_put(w->owner);
+        mem_free(w);
+    }
+}
 
 /* Release the commands from number n on. */
 static void drop_commands(ssq_graph *g, size_t n)
@@ -29,11 +46,7 @@ static void graph_free(struct object *o)
 {
     ssq_graph *g = (ssq_graph *)o;
     drop_commands(g, 0);
-    for (struct watch *w = g->watches, *next; w != NULL; w = next) {
-        next = w->next;
-        object_put(w->owner);
-        mem_free(w);
-    }
+    watches_drop(g, true);
     mem_free(g->commands);
     object_put(&g->device->object);
     mem_free(g);
@@ -102,10 +115,18 @@ ssq_status capture_watch(ssq_queue *queue, struct object *owner,
     struct watch *w = mem_alloc(sizeof(*w));
     if (w == NULL)
         return error_nomem("graph", sizeof(*w));
-    *w = (struct watch){g->watches, owner, stage, *stage, what};
+    *w = (struct watch){g->watches, owner, stage, *stage, what, NULL};
     object_get(owner);
     g->watches = w;
     return SSQ_OK;
+}
+
+void capture_after(ssq_queue *queue, const struct object *owner,
+                   capture_after_fn after)
+{
+    for (struct watch *w = queue->capture->watches; w != NULL; w = w->next)
+        if (w->owner == owner)
+            w->after = after;
 }
 
 void capture_drop(ssq_queue *queue)
@@ -142,12 +163,7 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
     }
     object_get(&g->object);
     capture_drop(queue);
-    while (g->watches != NULL) {
-        struct watch *w = g->watches;
-        g->watches = w->next;
-        object_put(w->owner);
-        mem_free(w);
-    }
+    watches_drop(g, false);
     *graph = g;
     return SSQ_OK;
 }
@@ -164,7 +180,11 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
     if (queue->capture != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "graph_launch: a graph is being captured");
-    return queue_submit_all(queue, graph->commands, graph->n, &graph->object);
+    st = queue_submit_all(queue, graph->commands, graph->n, &graph->object);
+    for (struct watch *w = graph->watches; st == SSQ_OK && w != NULL;
+         w = w->next)
+        w->after(queue, w->owner);
+    return st;
 }
 
 ssq_status queue_batch_begin(ssq_queue *queue)

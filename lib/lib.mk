@@ -22,11 +22,16 @@ sesquiamp_HEADERS = \
 	include/sesqui/amp/schedule.h
 sesquiopsdir = $(sesquidir)/ops
 sesquiops_HEADERS = \
+	include/sesqui/ops/conv.h \
+	include/sesqui/ops/attention.h \
 	include/sesqui/ops/data.h \
 	include/sesqui/ops/elementwise.h \
 	include/sesqui/ops/gemm.h \
+	include/sesqui/ops/layout.h \
 	include/sesqui/ops/loss.h \
+	include/sesqui/ops/metrics.h \
 	include/sesqui/ops/norm.h \
+	include/sesqui/ops/pool.h \
 	include/sesqui/ops/random.h \
 	include/sesqui/ops/reduce.h \
 	include/sesqui/ops/softmax.h
@@ -61,13 +66,41 @@ core_sources = \
 	lib/tensor_io.c \
 	lib/version.c \
 	lib/view.c \
-	lib/view.h
+	lib/view.h \
+	lib/window.c \
+	lib/window.h
 
 # ops, one line per file
 core_sources += lib/op/data.h lib/op/copy.c
+core_sources += lib/op/arrange.c lib/op/gather.c
+core_sources += lib/op/reduce.h lib/op/reduce.c lib/op/reduce_backward.c
+core_sources += lib/op/reduce_axes.h lib/op/reduce_axes.c
+core_sources += lib/op/random.h lib/op/random.c lib/op/init.c
+core_sources += lib/op/elementwise.h lib/op/broadcast.c
+core_sources += lib/op/unary.c lib/op/binary.c lib/op/binary_backward.c
+core_sources += lib/op/gemm.h lib/op/gemm.c lib/op/gemm_build.c
+core_sources += lib/op/operands.h lib/op/operands.c
+core_sources += lib/op/softmax.h lib/op/softmax.c
+core_sources += lib/op/loss.h lib/op/loss.c lib/op/cross_entropy.c
+core_sources += lib/op/layer_norm.h lib/op/layer_norm.c
+core_sources += lib/op/attention.h lib/op/attention.c
+core_sources += lib/op/rotary.h lib/op/rotary.c
+core_sources += lib/op/metrics.h lib/op/metrics.c
+core_sources += lib/op/slide.h lib/op/slide.c
+core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
 
 # mixed precision
-core_sources +=
+core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c
+core_sources += lib/amp/scaler_state.c lib/amp/scaler_check.c
+core_sources += lib/amp/options.h lib/amp/options.c lib/amp/presets.c
+core_sources += lib/amp/machine.h lib/amp/machine.c lib/amp/simulate.c
+core_sources += lib/amp/mailbox.h lib/amp/mailbox.c
+core_sources += lib/amp/policy.c lib/amp/schedule.c
+core_sources += lib/amp/list.h lib/amp/list.c lib/amp/check.h lib/amp/check.c
+core_sources += lib/amp/optimizer.h lib/amp/optimizer.c
+core_sources += lib/amp/optimizer_options.c lib/amp/optimizer_report.c
+core_sources += lib/amp/optimizer_schedule.c lib/amp/optimizer_state.c
+core_sources += lib/amp/optimizer_step.c
 
 noinst_LTLIBRARIES += libcore.la
 libcore_la_SOURCES = $(core_sources)

@@ -20,6 +20,44 @@
     X(fill) \
     X(copy) \
     X(cast) \
+    X(gather) \
+    X(scatter_add) \
+    X(one_hot) \
+    X(reduce) \
+    X(argmax) \
+    X(reduce_backward) \
+    X(norm) \
+    X(random) \
+    X(dropout) \
+    X(gemm) \
+    X(unary) \
+    X(unary_backward) \
+    X(binary) \
+    X(binary_backward) \
+    X(compare) \
+    X(where) \
+    X(scale) \
+    X(softmax) \
+    X(softmax_backward) \
+    X(cross_entropy) \
+    X(loss) \
+    X(layer_norm) \
+    X(layer_norm_backward) \
+    X(conv) \
+    X(pool) \
+    X(attention) \
+    X(attention_backward) \
+    X(rotary) \
+    X(top_k_accuracy) \
+    X(scaler_join) \
+    X(scaler_update) \
+    X(check) \
+    X(unscale) \
+    X(accumulate) \
+    X(master) \
+    X(tick) \
+    X(lamb) \
+    X(optimizer) \
     /* the end of the list */
 /* clang-format on */
 
@@ -39,6 +77,7 @@ struct op {
     uint32_t nviews;
     struct view_list *list; /* more operands, shared; or NULL */
     uint64_t first; /* elements before this window: for random streams */
+    struct object *keep; /* host memory that the op works on; or NULL */
 };
 
 /** Start of the views of an op. */
@@ -59,7 +98,7 @@ static inline const struct view *op_views_const(const struct op *op)
             offsetof(struct NAME##_op, FIRST),                                 \
             (sizeof(struct NAME##_op) - offsetof(struct NAME##_op, FIRST)) /   \
                 sizeof(struct view),                                           \
-            NULL, 0                                                            \
+            NULL, 0, NULL                                                      \
     }
 
 #define X(NAME) struct NAME##_op;

@@ -24,6 +24,8 @@ struct op *op_hold(const struct op *op)
             object_get(&v[i].buffer->object);
     if (copy->list != NULL)
         object_get(&copy->list->object);
+    if (copy->keep != NULL)
+        object_get(copy->keep);
     return copy;
 }
 
@@ -35,6 +37,7 @@ void op_release(struct op *op)
             object_put(&v[i].buffer->object);
     if (op->list != NULL)
         object_put(&op->list->object);
+    object_put(op->keep);
     mem_free(op);
 }
 
@@ -92,6 +95,74 @@ void device_retire(ssq_device *device, bool wait)
     pthread_mutex_unlock(&device->queues_lock);
 }
 
+/* Asked while the queue is closing, it knows nothing: impl is on its way. */
+struct progress {
+    struct object object;
+    pthread_mutex_t lock;
+    const struct backend *backend;
+    struct backend_queue *impl; /* NULL: closing, or closed */
+    bool closed;                /* everything is finished */
+};
+
+static void progress_free(struct object *o)
+{
+    struct progress *p = (struct progress *)o;
+    pthread_mutex_destroy(&p->lock);
+    mem_free(p);
+}
+
+static struct progress *progress_create(const struct backend *backend,
+                                        struct backend_queue *impl)
+{
+    struct progress *p = mem_alloc(sizeof(*p));
+    if (p == NULL)
+        return NULL;
+    object_init(&p->object, progress_free);
+    pthread_mutex_init(&p->lock, NULL);
+    p->backend = backend;
+    p->impl = impl;
+    return p;
+}
+
+static void progress_close(struct progress *p, bool closed)
+{
+    pthread_mutex_lock(&p->lock);
+    p->impl = NULL;
+    p->closed = closed;
+    pthread_mutex_unlock(&p->lock);
+}
+
+struct progress *queue_progress(ssq_queue *queue)
+{
+    object_get(&queue->progress->object);
+    return queue->progress;
+}
+
+uint64_t queue_position(ssq_queue *queue)
+{
+    pthread_mutex_lock(&queue->lock);
+    uint64_t position = queue->submitted;
+    pthread_mutex_unlock(&queue->lock);
+    return position;
+}
+
+bool progress_reached(struct progress *p, uint64_t position)
+{
+    if (p->backend->completed == NULL)
+        return true;
+    pthread_mutex_lock(&p->lock);
+    bool reached = p->closed || (p->impl != NULL &&
+                                 p->backend->completed(p->impl) >= position);
+    pthread_mutex_unlock(&p->lock);
+    return reached;
+}
+
+void progress_put(struct progress *p)
+{
+    if (p != NULL)
+        object_put(&p->object);
+}
+
 static void queue_free(struct object *o)
 {
     ssq_queue *q = (ssq_queue *)o;
@@ -104,7 +175,10 @@ static void queue_free(struct object *o)
             break;
         }
     pthread_mutex_unlock(&d->queues_lock);
+    progress_close(q->progress, false);
     d->backend->queue_close(q->impl);
+    progress_close(q->progress, true);
+    progress_put(q->progress);
     release_all(q->first);
     pthread_mutex_destroy(&q->lock);
     mem_free(q);
@@ -125,9 +199,12 @@ ssq_status ssq_queue_create(ssq_device *device,
     if (q == NULL)
         return error_nomem("queue_create", sizeof(*q));
     ssq_status st = device->backend->queue_open(device->impl, &q->impl);
-    if (st != SSQ_OK) {
-        mem_free(q);
-        return st;
+    if (st != SSQ_OK)
+        goto out_free;
+    q->progress = progress_create(device->backend, q->impl);
+    if (q->progress == NULL) {
+        st = error_nomem("queue_create", sizeof(*q->progress));
+        goto out_close;
     }
     object_init(&q->object, queue_free);
     pthread_mutex_init(&q->lock, NULL);
@@ -140,6 +217,12 @@ ssq_status ssq_queue_create(ssq_device *device,
     pthread_mutex_unlock(&device->queues_lock);
     *queue = q;
     return SSQ_OK;
+
+out_close:
+    device->backend->queue_close(q->impl);
+out_free:
+    mem_free(q);
+    return st;
 }
 
 /* An event may hold the queue still; the caller's host memory is free to go

@@ -30,6 +30,7 @@ struct ssq_queue {
     ssq_graph *batch;      /* capture, or of its own; NULL: none under way */
     unsigned batch_depth;
     size_t batch_from; /* ops of the capture before the batch */
+    struct progress *progress;
 };
 
 /** A copy of an op that holds its buffers; NULL: no memory, text set. */

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend.c - reference: the device, its memory, queues and events.
+/* backend.c - reference: the device, its queues and events.
  *
  * Work is done when the call returns, so a queue holds nothing and an event
  * is a time. */
@@ -9,7 +9,6 @@
 #include "lib/fpenv.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -24,14 +23,6 @@ struct backend_queue {
 struct backend_event {
     double seconds;
 };
-
-/* backend_mem with the block behind it. */
-struct block {
-    struct backend_mem mem;
-    void *start;
-};
-
-#define ALIGNMENT 256u
 
 static unsigned count_devices(struct why *reason)
 {
@@ -82,7 +73,7 @@ static void props(const struct backend_device *device, ssq_device_props *p)
 {
     p->memory_bytes = host_memory();
     p->binding_bytes = host_memory();
-    p->alignment = ALIGNMENT;
+    p->alignment = REFERENCE_ALIGNMENT;
     p->f16 = SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED |
              SSQ_CAP_ARITHMETIC_EMULATED;
     p->bf16 = p->f16;
@@ -97,33 +88,6 @@ static void limits(const struct backend_device *device,
     l->slab_bytes = 16u << 20;
     l->binding_bytes = host_memory();
     l->memory_bytes = host_memory();
-}
-
-static ssq_status alloc_memory(struct backend_device *device, uint64_t bytes,
-                               struct backend_mem **mem)
-{
-    (void)device;
-    struct block *b = mem_alloc(sizeof(*b));
-    if (b == NULL)
-        return error_nomem("reference", sizeof(*b));
-    if (bytes > SIZE_MAX - ALIGNMENT ||
-        posix_memalign(&b->start, ALIGNMENT, bytes) != 0) {
-        mem_free(b);
-        return error_set(SSQ_ERR_NOMEM, "reference: no memory for %llu bytes",
-                         (unsigned long long)bytes);
-    }
-    b->mem.bytes = bytes;
-    b->mem.host = b->start;
-    *mem = &b->mem;
-    return SSQ_OK;
-}
-
-static void free_memory(struct backend_device *device, struct backend_mem *mem)
-{
-    (void)device;
-    struct block *b = (struct block *)mem;
-    free(b->start);
-    mem_free(b);
 }
 
 static ssq_status open_queue(struct backend_device *device,
@@ -199,7 +163,7 @@ const struct op_table reference_ops = {
 #define X(NAME) .NAME = reference_##NAME,
     SSQ_OPS(X)
 #undef X
-    .gemm_explain = reference_gemm_explain,
+        .gemm_explain = reference_gemm_explain,
 };
 
 extern const struct backend reference_backend;
@@ -214,8 +178,8 @@ const struct backend reference_backend = {
     .close = close_device,
     .props = props,
     .limits = limits,
-    .alloc = alloc_memory,
-    .free = free_memory,
+    .alloc = reference_alloc,
+    .free = reference_free,
     .queue_open = open_queue,
     .queue_close = close_queue,
     .queue_sync = sync_queue,

@@ -2,22 +2,8 @@
 /* random.c - reference: random fills and dropout. */
 #include "lib/op/random.h"
 
-#include "backends/reference/reference.h"
+#include "backends/reference/stream.h"
 #include "kernels/convert.h"
-#include "kernels/random.h"
-
-/* Word i of a stream. */
-static uint32_t draw(const struct stream *s, uint32_t step, uint64_t i)
-{
-    return random_u32(s->seed[0], s->seed[1], step, s->id, (uint32_t)i,
-                      (uint32_t)(i >> 32));
-}
-
-static uint32_t step_of(const struct view *step)
-{
-    const void *word = view_host(step);
-    return word == NULL ? 0 : load_bits(word, SSQ_I32, 0);
-}
 
 static ssq_status random_fill(struct backend_queue *queue,
                               const struct random_op *op)
@@ -26,11 +12,11 @@ static ssq_status random_fill(struct backend_queue *queue,
     struct walk w;
     const struct view *v[] = {&op->y};
     void *y = view_host(&op->y);
-    uint32_t step = step_of(&op->step);
+    uint32_t step = stream_step(&op->step);
     uint64_t i = op->stream.offset + op->op.first;
     walk_begin(&w, v, 1);
     do {
-        uint32_t r = draw(&op->stream, step, i++);
+        uint32_t r = stream_word(&op->stream, step, i++);
         float value;
         if (op->kind == RANDOM_KIND_BERNOULLI)
             value = random_chance(r, op->one.threshold, op->one.always) ? 1.0f
@@ -51,11 +37,11 @@ static ssq_status dropout(struct backend_queue *queue,
     const struct view *v[] = {&op->x, &op->y, masked ? &op->mask : &op->y};
     const void *x = view_host(&op->x);
     void *y = view_host(&op->y), *mask = view_host(&op->mask);
-    uint32_t step = step_of(&op->step);
+    uint32_t step = stream_step(&op->step);
     uint64_t i = op->stream.offset + op->op.first;
     walk_begin(&w, v, 3);
     do {
-        uint32_t r = draw(&op->stream, step, i++);
+        uint32_t r = stream_word(&op->stream, step, i++);
         bool drop = random_chance(r, op->drop.threshold, op->drop.always);
         float value = load_f32(x, op->x.dtype, w.at[0]);
         value = dropout_value(value, drop, op->scale);

@@ -20,6 +20,12 @@ void reference_gemm_explain(const struct backend_device *device,
                             const struct gemm_op *op, unsigned impl,
                             struct gemm_explanation *e);
 
+/** Bytes; of every piece of device memory. */
+#define REFERENCE_ALIGNMENT 256u
+ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
+                           struct backend_mem **mem);
+void reference_free(struct backend_device *device, struct backend_mem *mem);
+
 /** The one list of an op with a single implementation, `reference`. */
 #define REFERENCE_IMPL(NAME, RUN)                                              \
     const struct NAME##_impl reference_##NAME[] = {                            \

@@ -47,7 +47,7 @@ typedef struct ssq_device_props {
     char name[32];          /**< what ssq_device_open takes: "cuda:0" */
     char backend[16];       /**< "cuda" */
     char description[128];  /**< the vendor's words: model and driver */
-    char choice[256];       /**< why this one was chosen: for "auto" */
+    char choice[512];       /**< why this one was chosen: for "auto" */
     uint64_t memory_bytes;  /**< of the device; 0 unknown */
     uint64_t binding_bytes; /**< most bytes that one kernel argument sees */
     uint32_t alignment;     /**< bytes; of every buffer's start */

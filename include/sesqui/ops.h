@@ -34,6 +34,10 @@
 #include <sesqui/ops/softmax.h>
 #include <sesqui/ops/loss.h>
 #include <sesqui/ops/norm.h>
+#include <sesqui/ops/conv.h>
+#include <sesqui/ops/pool.h>
 #include <sesqui/ops/random.h>
+#include <sesqui/ops/attention.h>
+#include <sesqui/ops/metrics.h>
 
 #endif

@@ -15,11 +15,11 @@ struct scaler_join_op {
     struct view block;  /* i32 [SCALER_WORDS], updated */
 };
 
-/** Move the machine by one step: ssq_scaler_update. One thread. */
+/** Move the machine by one step: MACHINE_UPDATE. One thread. */
 struct scaler_update_op {
     struct op op;
-    uint32_t set; /* 1: the scale becomes value instead (update_to) */
-    float value;
+    uint32_t set;   /* 1: the scale becomes value instead (update_to) */
+    uint32_t value; /* bits of a float32 */
     struct view block;
 };
 
@@ -27,12 +27,12 @@ struct scaler_update_op {
 const ssq_tensor *scaler_block(const ssq_scaler *scaler);
 /** INVALID unless the scaler is of the queue's device and its scale was used
  *  (ssq_scaler_scale or _scale_tensor) since it was made. what:
- * "optimizer_step" begins the text. */
+ *  "optimizer_step" begins the text. */
 ssq_status scaler_ready(const ssq_queue *queue, const ssq_scaler *scaler,
                         const char *what);
 /** After a check was enqueued: call the rank hook on the record's verdict and
- *  enqueue the join. From now on an update is legal. Call capture_watch-style
- *  bookkeeping of the scaler itself is done here. */
+ *  enqueue the join. From now on an update is legal. A capture watches the
+ *  scaler from here on. */
 ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
                           const ssq_tensor *record);
 /** The number of updates enqueued on the host so far: an optimizer whose check

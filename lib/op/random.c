@@ -6,10 +6,8 @@
 
 #include <math.h>
 
-/* The step word of a stream. */
-static ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
-                             const ssq_tensor *out, const char *what,
-                             const char *name)
+ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
+                      const ssq_tensor *out, const char *what, const char *name)
 {
     ssq_status st = check_optional(queue, step, name, "step");
     if (st == SSQ_OK)
@@ -23,14 +21,13 @@ static ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
     return st;
 }
 
-static struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset)
+struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset)
 {
     struct stream s = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, id, offset};
     return s;
 }
 
-/* p to the nearest multiple of 2^-32. */
-static struct chance make_chance(double p)
+struct chance make_chance(double p)
 {
     double n = floor(p * 4294967296.0 + 0.5);
     struct chance c = {.always = n >= 4294967296.0};

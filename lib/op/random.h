@@ -49,4 +49,12 @@ struct dropout_op {
     struct view step; /* optional: i32, one element */
 };
 
+struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset);
+/** p to the nearest multiple of 2^-32. Between fpenv_enter and fpenv_leave. */
+struct chance make_chance(double p);
+/** The step word of a stream: optional, no overlap with out, what. */
+ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
+                      const ssq_tensor *out, const char *what,
+                      const char *name);
+
 #endif

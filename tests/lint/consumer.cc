@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* consumer.cc - a C++17 program outside the tree, built by consumer.sh: it rounds
- * numbers to float16 on both backends that are always there. */
+/* consumer.cc - a C++17 program outside the tree, built by consumer.sh: it
+ * rounds numbers to float16 on both backends that are always there. */
 
 #include <sesqui.h>
 

@@ -5,7 +5,43 @@
 #include <stddef.h>
 
 /* one line per table: declared and listed */
-#define SUITES(X) /* the end of the list */
+/* clang-format off */
+#define SUITES(X) \
+    X(random) \
+    X(dropout) \
+    X(init) \
+    X(reduce) \
+    X(reduce_backward) \
+    X(argmax) \
+    X(l2_norm) \
+    X(gather) \
+    X(scatter_add) \
+    X(one_hot) \
+    X(fill) \
+    X(copy) \
+    X(arrange) \
+    X(cast) \
+    X(unary) \
+    X(unary_backward) \
+    X(binary) \
+    X(binary_backward) \
+    X(compare) \
+    X(where) \
+    X(scale) \
+    X(softmax) \
+    X(softmax_backward) \
+    X(cross_entropy) \
+    X(loss) \
+    X(layer_norm) \
+    X(layer_norm_backward) \
+    X(gemm) \
+    X(gemm_exact) \
+    X(gemm_shapes) \
+    X(gemm_misuse) \
+    X(gemm_explain) \
+    X(optimizer) \
+    /* the end of the list */
+/* clang-format on */
 
 #define X(NAME) extern const struct suite NAME##_suite;
 SUITES(X)

@@ -36,8 +36,9 @@ typedef enum ssq_adam_form {
     SSQ_ADAM_APEX = 1   /**< p -= lr (mh / (sqrt(vh) + eps) + wd p) */
 } ssq_adam_form;
 
-/** Hyper-parameters, in double: they are rounded once, where said. Defaults
- *  are torch's. Which optimizer reads which:
+/** Hyper-parameters, in double: each is rounded once to float32, 1 - b is
+ *  formed in double first, and b^t is computed with b as a float32 pair.
+ *  Defaults are torch's. Which optimizer reads which (maximize: all of them):
  *
  *  sgd       lr, momentum, dampening, nesterov, weight_decay (L2)
  *  adam      lr, beta1, beta2, eps, weight_decay (L2: g += wd p), amsgrad
@@ -47,6 +48,13 @@ typedef enum ssq_adam_form {
  *  lamb      lr, beta1, beta2, eps, weight_decay, max_grad_norm,
  *            use_nvlamb, bias_correction, grad_averaging (apex FusedLAMB)
  *
+ *  The formulas are torch.optim's (single tensor) and, for lamb, apex's, in
+ *  their order of operations, each rounded to float32; they are written out
+ *  in kernels/optimizer.h. Two differences, both deliberate: the variance of a
+ *  centered rmsprop that rounds below 0 counts as 0 (torch: NaN), and sgd's
+ *  buffer begins with the gradient at t = 1 only. Momentum, dampening, flags
+ *  and forms that a kind does not read are refused, not ignored.
+ *
  *  eps 0 in SSQ_OPTIMIZER_INIT is not the default: the default is -1, which
  *  means the optimizer's own (1e-8; adagrad 1e-10; lamb 1e-6); likewise lr
  *  -1 (1e-3; sgd 1e-3; rmsprop and adagrad 1e-2) and weight_decay -1 (0;
@@ -55,19 +63,25 @@ typedef struct ssq_optimizer_options {
     size_t struct_size;
     double lr, momentum, dampening, beta1, beta2, alpha, eps, weight_decay;
     double lr_decay, initial_accumulator;
-    double max_grad_norm; /**< lamb: 1.0; 0 none */
+    double max_grad_norm; /**< lamb: gradients are divided by norm / this where
+                               the global norm, after clip_norm, is larger; 0
+                               none */
     bool nesterov, amsgrad, centered, maximize;
     bool use_nvlamb, bias_correction, grad_averaging; /**< lamb */
     ssq_adam_form form;
     /* of the whole optimizer; ignored in groups */
-    double clip_norm;  /**< scale true gradients so that their global L2 norm
-                            is at most this: coef = clip / (norm + 1e-6),
-                            applied if < 1 (torch, apex, Megatron); 0 none */
+    double clip_norm; /**< scale true gradients so that their global L2 norm
+                           is at most this: coef = clip / (norm + 1e-6),
+                           applied if < 1 (torch, apex, Megatron); 0 none
+                           and no norm is measured; INFINITY only measures */
     ssq_master_kind master;
-    bool flat_master;  /**< one contiguous master per group, in the order of
-                            ssq_optimizer_add (fastai) */
-    uint64_t seed;     /**< of stochastic rounding */
-    bool statistics;   /**< count underflow and rounded-away updates */
+    bool flat_master; /**< one contiguous master per group, in the order of
+                           ssq_optimizer_add (fastai); float32 parameters get
+                           one too. Needs SSQ_MASTER_F32 */
+    uint64_t seed;    /**< of stochastic rounding: what element i of a
+                           parameter draws is a function of (seed, the random
+                           counter, the name, i) alone, on every device */
+    bool statistics;  /**< count underflow and rounded-away updates */
 } ssq_optimizer_options;
 #define SSQ_OPTIMIZER_INIT                                                     \
     {                                                                          \
@@ -82,42 +96,65 @@ typedef struct ssq_optimizer_options {
  *          value out of range, named (lr < 0, beta not in [0, 1), nesterov
  *          without momentum or with dampening, eps < 0, split masters for
  *          f16 at ssq_optimizer_add ...); SSQ_ERR_NOMEM. Since 0.1. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_optimizer_create(ssq_device *device, const char *kind,
-                     const ssq_optimizer_options *options,
-                     ssq_optimizer **optimizer);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_create(
+    ssq_device *device, const char *kind, const ssq_optimizer_options *options,
+    ssq_optimizer **optimizer);
 
 /** Drop an optimizer and its groups; enqueued work is not disturbed. */
 SSQ_API void ssq_optimizer_destroy(ssq_optimizer **optimizer);
 
 /** A group with other hyper-parameters. options as at create, whole; its
- *  whole-optimizer fields are ignored. Freed with the optimizer. */
+ *  whole-optimizer fields are ignored. Freed with the optimizer.
+ *  @return SSQ_ERR_INVALID also: after the first check, step or visit */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_group(ssq_optimizer *optimizer,
                     const ssq_optimizer_options *options, ssq_group **group);
 
 /** Register a parameter and its gradient.
- *  @param name   unique in the optimizer; its hash is the random stream's
- *                tensor id
+ *
+ *  All memory of an optimizer (masters, moments, words) is taken at its first
+ *  use: check, unscale, accumulate, step, visit, model_to_master or
+ *  master_to_model, whichever comes first; then masters are made from the
+ *  model, moments are zeroed, and nothing is allocated later but the sums of
+ *  the first ssq_optimizer_accumulate. The first use cannot be in a capture
+ *  (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master before it. If it
+ *  fails it has changed nothing.
+ *
+ *  @param name   unique in the optimizer; its 32-bit FNV-1a hash is the random
+ *                stream's tensor id
  *  @param param  float, contiguous; a 16-bit one gets a master made from its
- *                value at the first step (or ssq_optimizer_model_to_master)
+ *                value at the first use
  *  @param grad   float, contiguous, the shape of param; holds the (scaled)
  *                gradient at each step. Both are held.
  *  @param group  NULL the default group
  *  @return SSQ_ERR_INVALID also: the name is taken, another optimizer's
- *          group, after the first step, param and grad overlap. Since 0.1. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
-                  const ssq_tensor *param, const ssq_tensor *grad,
-                  ssq_group *group);
+ *          group, after the first use, the tensors overlap each other or
+ *          those of another parameter. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_add(ssq_optimizer *optimizer,
+                                                    const char *name,
+                                                    const ssq_tensor *param,
+                                                    const ssq_tensor *grad,
+                                                    ssq_group *group);
+
+/** This parameter is a shard of a larger one: its element 0 is element first
+ *  of the whole, so that stochastic rounding draws for it what the whole would
+ *  draw, under the same name in each shard's optimizer.
+ *  @return SSQ_ERR_NOT_FOUND no such name; SSQ_ERR_INVALID after the first
+ *          use. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
+                                                      const char *name,
+                                                      uint64_t first);
 
 /** Check all gradients once: verdict and (with clip_norm or lamb) the global
- *  norm of the unscaled gradients. ssq_optimizer_step does it when it was not
+ *  norm of the unscaled gradients, in the fixed order of kernels/norm.h: the
+ *  same bits on every device. ssq_optimizer_step does it when it was not
  *  done. Stages per optimizer, as torch's: READY, UNSCALED (after check or
- *  unscale), STEPPED; ssq_scaler_update goes back to READY.
+ *  unscale), STEPPED; the scaler's update goes back to READY. Without a scaler
+ *  a step goes back to READY itself.
  *  @param scaler  NULL: scale 1, no verdict joins an update (but a non-finite
  *                 gradient still skips nothing: the step applies it, as an
- *                 optimizer without a scaler does everywhere)
+ *                 optimizer without a scaler does everywhere; a norm that is
+ *                 NaN clips nothing, an infinite one makes every update 0)
  *  @return SSQ_ERR_INVALID already checked or stepped since the last update,
  *          no parameters, or the scale was never used. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
@@ -126,17 +163,22 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
 
 /** torch's unscale_: check, and write true gradients in place, for callers who
  *  look at them before the step; the step then uses scale 1. f32 and bf16
- *  gradients only.
+ *  gradients only. After ssq_optimizer_accumulate it writes the accumulated
+ *  ones, times factor, over the gradients. The norm for clipping is that of
+ *  the check: what the caller changes afterwards is not in it.
  *  @return SSQ_ERR_INVALID f16 gradients; else as ssq_optimizer_check. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
-                      ssq_scaler *scaler);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
+    ssq_queue *queue, ssq_optimizer *optimizer, ssq_scaler *scaler);
 
 /** One step: check (unless done), t += 1 after a clean check, unscale, clip,
- *  update masters and moments, round the model; or nothing at all.
+ *  update masters and moments, round the model; or nothing at all. The
+ *  gradient used is g * (1 / scale) and then * coef, each rounded to float32:
+ *  bit-equal to unscaling in place and clipping float32 gradients as torch
+ *  does. Under SSQ_FLOOR_APPLY at the floor a bad verdict does not skip.
  *  @return SSQ_ERR_INVALID stepped already since the last update ("step() has
  *          already been called"), a different scaler than at the check, no
- *          parameters. Asynchronous. */
+ *          parameters. After any error no state has changed, and the call may
+ *          be repeated. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,
                                                      ssq_scaler *scaler);
@@ -144,12 +186,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
 /** Accumulate micro-batches: adds every gradient to a float32 accumulator of
  *  its parameter (made at the first call) and leaves grad to be overwritten by
  *  the next backward. After it, check, unscale and step read the accumulators,
- *  times factor, and clear them: one verdict for all micro-batches.
- *  @param factor  on the sum at the step: 1/k for a mean; the last call's
+ *  times factor: one verdict for all micro-batches. The step, skipped or not,
+ *  ends the window, as does the update after a check: the next call begins
+ *  anew. Keep the scale constant within a window: call update after the step.
+ *  @param factor  on the sum at the step: 1/k for a mean; the last call's;
+ *                 finite
  *  @return SSQ_ERR_INVALID checked or stepped since the last update. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
-                         double factor);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
+    ssq_queue *queue, ssq_optimizer *optimizer, double factor);
 
 /** Gradients := 0, asynchronously. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -158,7 +202,7 @@ ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer);
 /** Hyper-parameters that a setter can change between steps. */
 typedef enum ssq_hyper {
     SSQ_HYPER_LR = 0,
-    SSQ_HYPER_MOMENTUM = 1,
+    SSQ_HYPER_MOMENTUM = 1, /**< beta1 where the optimizer has betas */
     SSQ_HYPER_BETA1 = 2,
     SSQ_HYPER_BETA2 = 3,
     SSQ_HYPER_EPS = 4,
@@ -166,10 +210,12 @@ typedef enum ssq_hyper {
     SSQ_HYPER_CLIP_NORM = 6 /**< whole optimizer: group must be NULL */
 } ssq_hyper;
 
-/** Set one from the next step on: enqueues a copy into the control block.
+/** Set one from the next step on: enqueues a copy into the control block, which
+ *  captured steps read too. lr: also removes the group's schedule.
  *  @param group  NULL: the default group
- *  @return SSQ_ERR_INVALID out of range, or in a capture. lr: also removes
- *          the group's schedule. */
+ *  @return SSQ_ERR_INVALID out of range, the optimizer has no such
+ *          hyper-parameter, a momentum for a group that began without one (it
+ *          has no buffer), or in a capture. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
                                                     ssq_optimizer *optimizer,
                                                     ssq_group *group,
@@ -182,44 +228,56 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
                   ssq_hyper hyper, double *value);
 
-/** Drive a group's lr (or momentum: beta1 for the adams) by a schedule.
+/** Drive a group's lr (or momentum: beta1 for the adams) by a schedule. Values
+ *  are rounded to float32; 1 - beta1 and beta1^t follow the scheduled beta1,
+ *  as in torch. Begins at the t of now, not at 0. A step that was captured
+ *  reads a new schedule if the group had one at the capture that was at least
+ *  as long; else it keeps what it has.
  *  @param hyper     SSQ_HYPER_LR or SSQ_HYPER_MOMENTUM
- *  @param schedule  NULL removes it; copied */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
-                       ssq_group *group, ssq_hyper hyper,
-                       const ssq_schedule *schedule);
+ *  @param schedule  NULL removes it; copied
+ *  @return SSQ_ERR_INVALID as ssq_schedule_value, no momentum, or in a
+ *          capture. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
+    ssq_queue *queue, ssq_optimizer *optimizer, ssq_group *group,
+    ssq_hyper hyper, const ssq_schedule *schedule);
 
-/** Masters from the model (after the caller wrote the parameters), or the
- *  model from the masters. Asynchronous. */
+/** Masters from the model (after the caller wrote the parameters; remainders
+ *  become 0), or the model from the masters (with remainders the model is part
+ *  of the master and stays). Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_model_to_master(ssq_queue *queue, ssq_optimizer *optimizer);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_master_to_model(ssq_queue *queue, ssq_optimizer *optimizer);
 
-/** The master of a parameter: f32 (the parameter itself when that is f32).
- *  Owned by the optimizer. With flat_master and name NULL: the group's whole
- *  flat master, rank 1.
- *  @return SSQ_ERR_NOT_FOUND no such name, SSQ_ERR_INVALID no f32 master
- *          (split or none). */
+/** The master of a parameter: f32 (the parameter itself when that is f32 and
+ *  flat_master is off). Owned by the optimizer. With flat_master and name
+ *  NULL: the group's whole flat master, rank 1.
+ *  @return SSQ_ERR_NOT_FOUND no such name (in the group, if one is given),
+ *          SSQ_ERR_INVALID no f32 master (split or none), or before the first
+ *          use. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_master(ssq_optimizer *optimizer, const ssq_group *group,
                      const char *name, const ssq_tensor **master);
 
-/** Called for each state tensor; names are "<param>.master", ".exp_avg",
- *  ".exp_avg_sq", ".max_exp_avg_sq", ".momentum_buffer", ".square_avg",
- *  ".grad_avg", ".sum", ".remainder", and "control": t and the random counter
- *  as i32 [2]. Return another status than SSQ_OK to stop. */
+/** Called for each state tensor: first "control", t and the random counter as
+ *  i32 [2]; then by parameter, in the order of ssq_optimizer_add,
+ *  "<param>.master" (f32, the parameter's shape), or "<param>.remainder" (u8
+ *  [2 n]: the lower halves of the masters' words, low byte first), and the
+ *  moments, f32 in the parameter's shape: "<param>.exp_avg", ".exp_avg_sq",
+ *  ".max_exp_avg_sq", ".momentum_buffer", ".square_avg", ".grad_avg", ".sum".
+ *  name is valid during the call. Return another status than SSQ_OK to stop. */
 typedef ssq_status (*ssq_optimizer_visit_fn)(void *user, const char *name,
                                              const ssq_tensor *tensor);
 
-/** Visit all state tensors in a fixed order: reading them all saves the
- *  optimizer, writing them all (on a new one with the same parameters, before
- *  its first step) restores it.
+/** Visit all state tensors in a fixed order: reading them all, with the
+ *  parameters, saves the optimizer; writing them all, on a new one with the
+ *  same parameters and options, restores it: the run goes on bit-equal.
+ *  @param queue  as a first use this initialises the state, in order on it
  *  @return what fn returned, or SSQ_ERR_INVALID, SSQ_ERR_NOMEM. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_optimizer_visit(ssq_optimizer *optimizer, ssq_optimizer_visit_fn fn,
-                    void *user);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
+                                                      ssq_optimizer *optimizer,
+                                                      ssq_optimizer_visit_fn fn,
+                                                      void *user);
 
 /** Which gradient overflowed in the last check that found one. */
 typedef struct ssq_overflow_report {
@@ -236,13 +294,13 @@ typedef struct ssq_overflow_report {
         sizeof(ssq_overflow_report), "", 0, false, 0, 0, 0, 0                  \
     }
 
-/** Synchronises the queue and tells. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_optimizer_overflow(ssq_queue *queue, ssq_optimizer *optimizer,
-                       ssq_overflow_report *report);
+/** Synchronises the queue and tells.
+ *  @return SSQ_ERR_INVALID nothing was checked yet, or in a capture. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_overflow(
+    ssq_queue *queue, ssq_optimizer *optimizer, ssq_overflow_report *report);
 
 /** Counts of the last check and step of one parameter; statistics must be on.
- *  Gradients are counted as they were (scaled). */
+ *  Gradients are counted as they were (scaled), non-finite ones nowhere. */
 typedef struct ssq_statistics {
     size_t struct_size;
     uint64_t elements;
@@ -251,9 +309,13 @@ typedef struct ssq_statistics {
     int32_t max_exponent;  /**< of the finite gradients: floor(log2 |g|);
                                 INT32_MIN when all are 0 */
     uint64_t rounded_away; /**< updates that left the 16-bit weight as it was
-                                although the update was not 0 */
+                                although the update was not 0; 0 when the
+                                step was skipped, and for f32 parameters */
 } ssq_statistics;
-#define SSQ_STATISTICS_INIT {sizeof(ssq_statistics), 0, 0, 0, 0, 0}
+#define SSQ_STATISTICS_INIT                                                    \
+    {                                                                          \
+        sizeof(ssq_statistics), 0, 0, 0, 0, 0                                  \
+    }
 
 /** @param name  a parameter, or NULL for all together. Synchronises.
  *  @return SSQ_ERR_INVALID statistics are off; SSQ_ERR_NOT_FOUND. */
@@ -261,8 +323,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
                          const char *name, ssq_statistics *statistics);
 
-/** The global norm of the last check's unscaled gradients, and t, the number
- *  of successful steps. Either may be NULL. Synchronises. */
+/** The global norm of the last check's unscaled gradients, before clipping,
+ *  and t, the number of successful steps. Either may be NULL. Synchronises.
+ *  @return SSQ_ERR_INVALID norm is asked for and clip_norm is 0 (and this is
+ *          not lamb), nothing was checked yet, or in a capture. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_norm(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,
                                                      float *norm, uint32_t *t);

@@ -18,7 +18,10 @@ typedef struct ssq_policy {
                              float32 (the master) under every policy */
     bool scaling;       /**< gradients need a loss scale: true for f16 */
 } ssq_policy;
-#define SSQ_POLICY_INIT {sizeof(ssq_policy), SSQ_F32, SSQ_F32, false}
+#define SSQ_POLICY_INIT                                                        \
+    {                                                                          \
+        sizeof(ssq_policy), SSQ_F32, SSQ_F32, false                            \
+    }
 
 /** "float32", "mixed_float16" or "mixed_bfloat16".
  *  @return SSQ_ERR_NOT_FOUND another name, with the three; SSQ_ERR_INVALID a
@@ -32,14 +35,17 @@ typedef enum ssq_op_class {
                                 conv, linear, attention's products */
     SSQ_CLASS_FLOAT32 = 1, /**< computes in and returns float32: softmax,
                                 losses, exp, log, pow, norms, sums, means */
-    SSQ_CLASS_PROMOTE = 2, /**< in the widest of its inputs: add, mul, concat,
+    SSQ_CLASS_PROMOTE = 2, /**< in float32 if any float input is float32, else
+                                in the compute dtype: add, mul, concat,
                                 comparisons */
     SSQ_CLASS_ANY = 3      /**< in the dtype it is given: relu, reshape, max,
                                 pooling, dropout */
 } ssq_op_class;
 
 /** The class of a public op by its name without the prefix ("gemm",
- *  "log_softmax", "add", "conv2d").
+ *  "log_softmax", "add", "conv2d"); a backward op
+ *  ("gelu_backward", "conv2d_backward_data") has the
+ *  class of its forward.
  *  @return SSQ_ERR_NOT_FOUND no such op; SSQ_ERR_INVALID NULL. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_op_class(const char *op,
                                                       ssq_op_class *op_class);

@@ -24,7 +24,9 @@
  *     hyst -= 1, ovf += 1
  *     if hyst > 0 or ovf / since < tolerance: HOLD
  *     if floor is ERROR_AT_MIN and scale <= min_scale: FLOOR, scale unchanged
- *     new = scale * backoff, at least min_scale for CLAMP and ERROR_AT_MIN
+ *     if floor is ERROR_SNAP and scale < 1.00001: FLOOR, scale unchanged
+ *     new = scale * backoff, at least min_scale for CLAMP and ERROR_AT_MIN;
+ *     1 for ERROR_SNAP where scale <= 1.5
  *     if floor is ERROR_RESTORE and new <= min_scale: FLOOR, scale unchanged
  *     scale = new, since = ovf = 0, hyst = H if refill has BACKOFF: BACKOFF
  *   else:
@@ -38,9 +40,15 @@
  *       scale = new, good = 0, grown = true, since = 0, hyst = H if refill
  *       has GROWTH: GROWTH
  *
- * Arithmetic on the device is float32; scale factors are powers of two there
- * unless the preset's own system computes in float32. The steps of all
- * presets were compared with their systems' sources: see doc/scaler.md. */
+ * The scale on the device is float32. A factor is a double: the product is
+ * rounded to double and then to float32, as PyTorch does. A system that
+ * multiplies by a float32 factor is followed by giving (double)1.1f. Systems
+ * that keep the scale in double (binary64) are followed on the device with
+ * factors that are powers of two, while the scale is in [2^-126, 2^127]; the
+ * dry run follows them always. Every system's own rules, and the tests that
+ * compare each preset with them step by step, are in doc/scaler.md.
+ *
+ * A scaler is used by one thread at a time. */
 #ifndef SESQUI_AMP_SCALER_H
 #define SESQUI_AMP_SCALER_H
 
@@ -59,8 +67,11 @@ typedef enum ssq_scale_floor {
     SSQ_FLOOR_ERROR_AT_MIN = 2,  /**< overflow at min_scale is an error */
     SSQ_FLOOR_ERROR_RESTORE = 3, /**< reaching min_scale is an error, and the
                                       scale keeps its old value (fairseq) */
-    SSQ_FLOOR_APPLY = 4          /**< at min_scale non-finite gradients are
+    SSQ_FLOOR_APPLY = 4,         /**< at min_scale non-finite gradients are
                                       applied (fastai): not recommended */
+    SSQ_FLOOR_ERROR_SNAP = 5     /**< 1 follows scales up to 1.5, and overflow
+                                      below 1.00001 is an error (nntrainer);
+                                      min_scale is 1 */
 } ssq_scale_floor;
 
 /** What happens at max_scale. */
@@ -83,33 +94,36 @@ typedef enum ssq_scale_refill {
  *  ssq_scaler_options_preset and change what you want. */
 typedef struct ssq_scaler_options {
     size_t struct_size;
-    double init_scale;     /**< > 0, finite */
-    double growth_factor;  /**< >= 1; 1 with backoff_factor 1: fixed */
-    double backoff_factor; /**< in (0, 1] */
-    uint32_t growth_interval; /**< clean steps before a growth, >= 1 */
-    uint32_t first_lag;    /**< added before the first growth of a streak */
-    uint32_t repeat_lag;   /**< added before later ones */
+    double init_scale;        /**< > 0, finite; rounded to float32 where the
+                                   machine is */
+    double growth_factor;     /**< >= 1, finite */
+    double backoff_factor;    /**< in (0, 1] */
+    uint32_t growth_interval; /**< clean steps before a growth, >= 1; the
+                                   interval and a lag together below 2^32 */
+    uint32_t first_lag;       /**< added before the first growth of a streak */
+    uint32_t repeat_lag;      /**< added before later ones */
     ssq_scale_floor floor;
-    double min_scale;
+    double min_scale; /**< in (0, init_scale]; not for SSQ_FLOOR_NONE */
     ssq_scale_cap cap;
-    double max_scale;
-    uint32_t hysteresis;   /**< H >= 1: overflows before a backoff */
-    uint32_t refill;       /**< SSQ_REFILL_* */
-    double tolerance;      /**< fairseq's share of overflows; 0 */
-    bool reset_on_inf;     /**< an overflow restarts the streak: true but for
-                                nntrainer */
-    bool match_equal;      /**< grow only at good == need (pytorch, keras3,
-                                megatron) */
-    bool binary64;         /**< the preset's system computes in double: the
-                                simulator does too */
-    uint32_t max_consecutive_skips; /**< SSQ_SCALE_SKIPS after so many in a
-                                         row; 0 never */
+    double max_scale;    /**< for CLAMP >= init_scale, for STOP > 0 */
+    uint32_t hysteresis; /**< H, in [1, 2^31): overflows before a backoff */
+    uint32_t refill;     /**< SSQ_REFILL_* */
+    double tolerance;    /**< in [0, 1]: fairseq's share of overflows */
+    bool reset_on_inf;   /**< an overflow restarts the streak: true but for
+                              nntrainer */
+    bool match_equal;    /**< grow only at good == need (pytorch, keras3,
+                              megatron) */
+    bool binary64;       /**< the preset's system computes in double: the
+                              simulator does too */
+    uint32_t max_consecutive_skips; /**< SSQ_SCALE_EVENT_SKIPS after so many
+                                         in a row, and again after as many
+                                         more; 0 never */
 } ssq_scaler_options;
 #define SSQ_SCALER_OPTIONS_INIT                                                \
     {                                                                          \
         sizeof(ssq_scaler_options), 65536.0, 2.0, 0.5, 2000, 0, 0,             \
-            SSQ_FLOOR_CLAMP, 1.0, SSQ_CEILING_FINITE, 0.0, 2, SSQ_REFILL_CLEAN,    \
-            0.0, true, false, false, 0                                         \
+            SSQ_FLOOR_CLAMP, 1.0, SSQ_CEILING_FINITE, 0.0, 2,                  \
+            SSQ_REFILL_CLEAN, 0.0, true, false, false, 0                       \
     }
 
 /** The options of a preset: pytorch, keras3, tf_keras, fastai, megatron,
@@ -117,16 +131,20 @@ typedef struct ssq_scaler_options {
  *  (also apex), nemo, jmp, flax, fairseq, ort, paddle, nntrainer,
  *  tiny-cuda-nn, darknet; sesqui (ours, the default: hysteresis 2 refilled by
  *  any clean step, clamped at 1, kept finite); fixed (65536 until you change
- *  init_scale); check (scale 1: still skips and counts).
+ *  init_scale); check (scale 1: still skips and counts). Where a system leaves
+ *  a value to its caller, the preset has the one of its examples:
+ *  doc/scaler.md. The presets that never move have an interval and an allowance
+ *  that no run uses up.
  *  @return SSQ_ERR_NOT_FOUND another name, listing all; SSQ_ERR_INVALID a NULL
  *          or wrong struct_size. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_options_preset(const char *preset, ssq_scaler_options *options);
 
-/** Name of preset i; NULL past the last. */
+/** Name of preset i, aliases included; NULL past the last. */
 SSQ_API const char *ssq_scaler_preset_name(size_t i);
 
-/** Make a scaler on a device.
+/** Make a scaler on a device. Waits until its words are there. Not while a
+ *  graph is captured on the device.
  *  @param preset   name, or NULL for "sesqui"; ignored when options is given
  *  @param options  the whole machine, or NULL for the preset's
  *  @return SSQ_ERR_INVALID an option that the machine cannot have, with its
@@ -140,8 +158,8 @@ ssq_scaler_create(ssq_device *device, const char *preset,
 /** Drop a scaler; enqueued work that uses it is not disturbed. */
 SSQ_API void ssq_scaler_destroy(ssq_scaler **scaler);
 
-/** y = x * scale, rounded once; x may be y. float to float, any strides.
- *  Marks the scale as used. Errors as ops.h says. */
+/** y = x * scale, computed in float32 and rounded once; x may be y. Floats, any
+ *  strides. Marks the scale as used. Errors as ops.h says; class B. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_scale(ssq_queue *queue,
                                                    ssq_scaler *scaler,
                                                    const ssq_tensor *x,
@@ -165,10 +183,9 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
  *  ssq_scaler_check. outs[i] may be grads[i] when it is f32 or bf16; writing
  *  f16 is INVALID, as in torch: true gradients would flush to zero there.
  *  Non-finite values are written too. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
-                   const ssq_tensor *const *grads,
-                   const ssq_tensor *const *outs);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
+    ssq_queue *queue, ssq_scaler *scaler, size_t n,
+    const ssq_tensor *const *grads, const ssq_tensor *const *outs);
 
 /** Move the machine by one step on what was checked since the last update.
  *  Returns what an earlier update left:
@@ -179,18 +196,22 @@ ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
                                                     ssq_scaler *scaler);
 
-/** As torch's update(new_scale): set the scale to a number and leave every
- *  counter. Counts as the step's update.
- *  @return SSQ_ERR_INVALID not finite or <= 0, or nothing was checked. */
+/** As torch's update(new_scale): set the scale to a number and leave the
+ *  machine's counters. Counts as the step's update (updates, skips), but as in
+ *  torch it needs no check before it.
+ *  @param scale  rounded to float32
+ *  @return SSQ_ERR_INVALID not finite or <= 0 as a float32, or the scale was
+ *          never used; SSQ_ERR_SCALE as ssq_scaler_update. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update_to(ssq_queue *queue,
                                                        ssq_scaler *scaler,
                                                        double scale);
 
-/** Change the growth interval from the next update on. In a capture:
- *  SSQ_ERR_INVALID. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
-                               uint32_t interval);
+/** Change the growth interval from the next update on. A preset with
+ *  match_equal whose streak is longer already grows only after the next
+ *  overflow, as its system does.
+ *  @return SSQ_ERR_INVALID 0, too large with the lags, or in a capture. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_set_growth_interval(
+    ssq_queue *queue, ssq_scaler *scaler, uint32_t interval);
 
 /** What an update did. */
 typedef enum ssq_scale_action {
@@ -212,15 +233,15 @@ typedef enum ssq_scale_action {
 typedef struct ssq_scaler_state {
     size_t struct_size;
     double scale;
-    uint32_t good;   /**< clean steps since the last overflow or growth */
-    int32_t hyst;    /**< overflows left; may be below 0 */
-    uint32_t grown;  /**< a growth since the last overflow: 0 or 1 */
-    uint32_t since;  /**< updates since the last rescale */
-    uint32_t ovf;    /**< overflows since the last backoff */
+    uint32_t good;        /**< clean steps since the last overflow or growth */
+    int32_t hyst;         /**< overflows left; may be below 0 */
+    uint32_t grown;       /**< a growth since the last overflow: 0 or 1 */
+    uint32_t since;       /**< updates since the last rescale */
+    uint32_t ovf;         /**< overflows since the last backoff */
     uint32_t updates;     /**< in all */
     uint32_t skipped;     /**< of them not applied */
     uint32_t consecutive; /**< skipped without a clean one between */
-    uint32_t last_skip;   /**< number of the last skipped update; 0 none */
+    uint32_t last_skip;   /**< number of the last skipped one; 0 none */
     uint32_t growths;     /**< in all */
     uint32_t backoffs;    /**< in all */
     uint32_t events;      /**< SSQ_SCALE_EVENT_* */
@@ -232,15 +253,17 @@ typedef struct ssq_scaler_state {
             SSQ_SCALE_NONE                                                     \
     }
 
-/** The last copy of the state that has arrived on the host: at most as old as
- *  the last finished update. Never waits, never enqueues.
+/** The last copy of the state that has arrived on the host. One is sent after
+ *  every update, set and launch of a captured update, so what comes back is the
+ *  state after some finished one of them, and after a sync the state after the
+ *  last. Never waits, never enqueues. Of several queues, that of the last call.
  *  @return SSQ_ERR_SCALE when events is not 0 (state is written all the
  *          same); SSQ_ERR_INVALID. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_poll(ssq_scaler *scaler,
                                                   ssq_scaler_state *state);
 
 /** The state after everything enqueued: synchronises the queue. Returns like
- *  ssq_scaler_poll. In a capture: SSQ_ERR_INVALID. */
+ *  ssq_scaler_poll; the queue's error; in a capture SSQ_ERR_INVALID. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
                                                        ssq_scaler *scaler,
                                                        ssq_scaler_state *state);
@@ -248,12 +271,14 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
 /** Restore a saved state: the trace goes on as if never interrupted. Pure: no
  *  counter moves.
  *  @return SSQ_ERR_INVALID a scale that is 0, negative, infinite, NaN or not a
- *          float32, or a stage other than the start of a step. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
-                     const ssq_scaler_state *state);
+ *          float32, counters that no machine with these options has (hyst >
+ *          hysteresis, grown > 1, skipped > updates, ...), a check since the
+ *          last update, or a capture. Asynchronous. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
+    ssq_queue *queue, ssq_scaler *scaler, const ssq_scaler_state *state);
 
-/** Forget the event codes, so that update and poll answer SSQ_OK again. */
+/** Forget the event codes, so that update and poll answer SSQ_OK again until
+ *  the next event. In a capture: SSQ_ERR_INVALID. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_event_clear(ssq_queue *queue,
                                                          ssq_scaler *scaler);
 
@@ -264,7 +289,7 @@ typedef struct ssq_torch_scaler_state {
     double growth_factor;
     double backoff_factor;
     int64_t growth_interval;
-    int64_t _growth_tracker;
+    int64_t _growth_tracker; /**< good */
 } ssq_torch_scaler_state;
 #define SSQ_TORCH_SCALER_STATE_INIT                                            \
     {                                                                          \
@@ -273,15 +298,13 @@ typedef struct ssq_torch_scaler_state {
 
 /** Load torch's fields into a scaler of any preset: scale, factors, interval
  *  and streak are taken over, the other counters restart. Same errors as
- *  ssq_scaler_state_set. Synchronous in its checks, asynchronous otherwise. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
-                      const ssq_torch_scaler_state *state);
+ *  ssq_scaler_create and ssq_scaler_state_set. Asynchronous. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_load(
+    ssq_queue *queue, ssq_scaler *scaler, const ssq_torch_scaler_state *state);
 
 /** The same five fields out; synchronises the queue. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_scaler_torch_save(ssq_queue *queue, ssq_scaler *scaler,
-                      ssq_torch_scaler_state *state);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
+    ssq_queue *queue, ssq_scaler *scaler, ssq_torch_scaler_state *state);
 
 /** Called by every check (ssq_scaler_check and _unscale, ssq_optimizer_check,
  *  _unscale and _step) right after its verdict is enqueued, to reduce that
@@ -294,24 +317,25 @@ typedef ssq_status (*ssq_scaler_rank_hook)(ssq_queue *queue,
                                            void *user);
 
 /** Set the rank hook; NULL removes it. An error that it returns is returned by
- *  the check, which then does not count. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_scaler_rank_hook_set(ssq_scaler *scaler, ssq_scaler_rank_hook hook,
-                         void *user);
+ *  the check, which then does not count: the next check may repeat it.
+ *  @return SSQ_ERR_INVALID scaler is NULL. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_rank_hook_set(
+    ssq_scaler *scaler, ssq_scaler_rank_hook hook, void *user);
 
 /** The machine without a device: which scale and action follow each step.
  *  @param options   of the machine; computed in double when binary64 is set,
  *                   else in float32
- *  @param state     where to begin, and where it ended; NULL begins at
- *                   init_scale
+ *  @param state     where to begin, and where it ended; NULL, or all zeros as
+ *                   SSQ_SCALER_STATE_INIT, begins at init_scale
  *  @param overflow  n bytes: 0 the step was finite, else not
  *  @param scales    n scales in use at each step, before its update; or NULL
  *  @param actions   n actions; or NULL
- *  @return SSQ_ERR_INVALID options or NULLs. Pure, synchronous. Since 0.1. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_scaler_simulate(const ssq_scaler_options *options, ssq_scaler_state *state,
-                    size_t n, const uint8_t *overflow, double *scales,
-                    ssq_scale_action *actions);
+ *  @return SSQ_ERR_INVALID options, state, or a NULL. Floors and skips in a row
+ *          are events in the state, not errors here. Pure, synchronous. Since
+ *          0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_simulate(
+    const ssq_scaler_options *options, ssq_scaler_state *state, size_t n,
+    const uint8_t *overflow, double *scales, ssq_scale_action *actions);
 
 #ifdef __cplusplus
 }

@@ -2,8 +2,31 @@
 /* schedule.h - learning-rate schedules as device tables.
  *
  * A schedule is a float32 table computed on the host in double and read on the
- * device at min(t, n - 1), t the number of successful steps before this one:
- * a skipped step does not advance it. */
+ * device at min(t, total_steps - 1), t the number of successful steps before
+ * this one: a skipped step does not advance it, and the last value stays.
+ * total_steps is the length of the training therefore, also for STEP.
+ *
+ * n is total_steps, w is warmup_steps, cos(a, b, p) = b + (a - b) / 2 *
+ * (1 + cos(pi p)), lin(a, b, p) = (b - a) p + a:
+ *
+ *   CONSTANT  base
+ *   STEP      base * gamma^floor(t / step_size)             torch StepLR
+ *   COSINE    t < w: base * (warmup_start + (1 - warmup_start) t / w)
+ *             else min_value + (base - min_value)
+ *                              (1 + cos(pi (t - w) / (n - w))) / 2
+ *                                    torch LinearLR, then CosineAnnealingLR
+ *   ONE_CYCLE           e = pct_start n - 1
+ *             t <= e: cos(base / div, base, t / e)
+ *             else cos(base, base / div / final_div, (t - e) / (n - 1 - e))
+ *             lin instead of cos when linear is set          torch OneCycleLR
+ *   ONE_CYCLE_FASTAI    p = t / n
+ *             p < pct_start: cos(base / div, base, p / pct_start)
+ *             else cos(base, base / final_div, (p - pct_start) /
+ *                                              (1 - pct_start))
+ *                                                    fastai's fit_one_cycle
+ *
+ * One-cycle also drives a momentum: base 0.85, div 0.85 / 0.95 and final_div 1
+ * go from 0.95 to 0.85 and back. */
 #ifndef SESQUI_AMP_SCHEDULE_H
 #define SESQUI_AMP_SCHEDULE_H
 
@@ -17,31 +40,32 @@ typedef enum ssq_schedule_kind {
     SSQ_SCHEDULE_CONSTANT = 0,
     SSQ_SCHEDULE_STEP = 1,   /**< base * gamma^floor(t / step_size) */
     SSQ_SCHEDULE_COSINE = 2, /**< linear warm-up from warmup_start * base, then
-                                  half a cosine down to min_value at
-                                  total_steps (torch CosineAnnealingLR) */
-    SSQ_SCHEDULE_ONE_CYCLE = 3,       /**< torch OneCycleLR, two phases */
+                                  half a cosine down to min_value, reached
+                                  at total_steps: one after the last */
+    SSQ_SCHEDULE_ONE_CYCLE = 3,        /**< torch OneCycleLR, two phases */
     SSQ_SCHEDULE_ONE_CYCLE_FASTAI = 4, /**< fastai fit_one_cycle */
-    SSQ_SCHEDULE_TABLE = 5            /**< the caller's own values */
+    SSQ_SCHEDULE_TABLE = 5             /**< the caller's own values */
 } ssq_schedule_kind;
 
 /** A schedule. Unused fields are ignored. */
 typedef struct ssq_schedule {
     size_t struct_size;
     ssq_schedule_kind kind;
-    double base;           /**< the value to schedule; max_lr of one-cycle */
-    uint32_t total_steps;  /**< >= 1; length of the table */
-    uint32_t step_size;    /**< STEP, >= 1 */
-    double gamma;          /**< STEP */
-    uint32_t warmup_steps; /**< COSINE */
-    double warmup_start;   /**< COSINE: factor of base at t = 0 */
-    double min_value;      /**< COSINE */
-    double pct_start;      /**< ONE_CYCLE: share of rising steps: 0.3 (torch),
-                                0.25 (fastai) */
-    double div_factor;     /**< ONE_CYCLE: base / first value: 25 */
+    double base;             /**< the value to schedule, >= 0; the maximum of
+                                  one-cycle */
+    uint32_t total_steps;    /**< >= 1; length of the table */
+    uint32_t step_size;      /**< STEP, >= 1 */
+    double gamma;            /**< STEP, >= 0 */
+    uint32_t warmup_steps;   /**< COSINE, <= total_steps */
+    double warmup_start;     /**< COSINE: factor of base at t = 0 */
+    double min_value;        /**< COSINE */
+    double pct_start;        /**< ONE_CYCLE: share of rising steps: 0.3 (torch),
+                                  0.25 (fastai) */
+    double div_factor;       /**< ONE_CYCLE: base / first value: 25 */
     double final_div_factor; /**< torch: first / last value 1e4; fastai:
                                   base / last value 1e5 */
-    bool linear;           /**< ONE_CYCLE of torch: linear, not cosine */
-    const double *table;   /**< TABLE: total_steps values, copied */
+    bool linear;             /**< ONE_CYCLE of torch: linear, not cosine */
+    const double *table;     /**< TABLE: total_steps values, copied */
 } ssq_schedule;
 #define SSQ_SCHEDULE_INIT                                                      \
     {                                                                          \
@@ -50,9 +74,10 @@ typedef struct ssq_schedule {
     }
 
 /** The value at step t, in double: what the table holds rounded to float32.
- *  @return SSQ_ERR_INVALID a field out of range, with its value. Pure. */
-SSQ_API SSQ_MUST_CHECK ssq_status ssq_schedule_value(
-    const ssq_schedule *schedule, uint32_t t, double *value);
+ *  @return SSQ_ERR_INVALID a NULL, or a field out of range, with its value.
+ *          Pure. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_schedule_value(const ssq_schedule *schedule, uint32_t t, double *value);
 
 #ifdef __cplusplus
 }

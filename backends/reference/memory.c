@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - reference: device memory is aligned host memory.
+ *
+ * Not from the allocation callbacks: those are for the library's own objects,
+ * and promise no alignment. */
+#include "backends/reference/reference.h"
+
+#include "lib/error.h"
+
+#include <stdlib.h>
+
+/* backend_mem with the block behind it. */
+struct block {
+    struct backend_mem mem;
+    void *start;
+};
+
+ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
+                           struct backend_mem **mem)
+{
+    (void)device;
+    struct block *b = mem_alloc(sizeof(*b));
+    if (b == NULL)
+        return error_nomem("reference", sizeof(*b));
+    if (bytes > SIZE_MAX - REFERENCE_ALIGNMENT ||
+        posix_memalign(&b->start, REFERENCE_ALIGNMENT, bytes) != 0) {
+        mem_free(b);
+        return error_set(SSQ_ERR_NOMEM, "reference: no memory for %llu bytes",
+                         (unsigned long long)bytes);
+    }
+    b->mem.bytes = bytes;
+    b->mem.host = b->start;
+    *mem = &b->mem;
+    return SSQ_OK;
+}
+
+void reference_free(struct backend_device *device, struct backend_mem *mem)
+{
+    (void)device;
+    struct block *b = (struct block *)mem;
+    free(b->start);
+    mem_free(b);
+}

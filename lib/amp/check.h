@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.h - one look at every gradient: verdict, norm, statistics; and true
+ * gradients written out. For scalers and optimizers.
+ *
+ * A list op without views of its own begins with OP_LIST_HEADER. */
+#ifndef LIB_AMP_CHECK_H
+#define LIB_AMP_CHECK_H
+
+#include "kernels/optimizer.h"
+#include "lib/amp/list.h"
+
+#define OP_LIST_HEADER(NAME, LIST)                                             \
+    {                                                                          \
+        OP_##NAME, sizeof(struct NAME##_op), sizeof(struct NAME##_op), 0,      \
+            (LIST), 0, NULL                                                    \
+    }
+
+/** Read every gradient once and fill a record. List: n gradients, read, of any
+ *  strides; some may be empty. The verdict is over raw bits, of the gradients
+ *  as they are. */
+struct check_op {
+    struct op op;
+    float factor;        /* a true gradient is g * (1 / scale * factor) */
+    struct view record;  /* i32 [RECORD_WORDS], updated */
+    struct view block;   /* optional: a scaler's words; else scale 1 */
+    struct view control; /* optional: an optimizer's words, which say whether
+                            the norm is wanted; else it is not */
+    struct view stats;   /* optional: i32 [n, STAT_WORDS], updated */
+};
+
+/** outs[i] = grads[i] * (1 / scale * factor), rounded once. List: n gradients,
+ *  read, then n outs, written; outs[i] may be exactly grads[i]. */
+struct unscale_op {
+    struct op op;
+    uint32_t n;
+    float factor;
+    struct view block; /* optional */
+};
+
+/** Enqueue a check; block, control and stats may be NULL. The list is held. */
+ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
+                         const ssq_tensor *record, const ssq_tensor *block,
+                         const ssq_tensor *control, const ssq_tensor *stats);
+/** Enqueue an unscale of the list's first half into its second. */
+ssq_status enqueue_unscale(ssq_queue *queue, struct view_list *list,
+                           float factor, const ssq_tensor *block);
+/** A new record, i32 [RECORD_WORDS], zeroed on the queue. */
+ssq_status record_create(ssq_queue *queue, ssq_tensor **record);
+
+#endif

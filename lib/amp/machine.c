@@ -1,0 +1,12 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* machine.c - the scaler's machine on float32 words, on the host. */
+#include "lib/amp/machine.h"
+
+#include "kernels/machine.h"
+
+#define WORD(i) words[i]
+
+void machine_update(uint32_t *words)
+{
+    MACHINE_UPDATE(false, 0)
+}

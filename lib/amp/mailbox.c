@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mailbox.c - copies of a device block that arrive on the host when they do. */
+#include "lib/amp/mailbox.h"
+
+#include "lib/op/data.h"
+
+#include <string.h>
+
+/* Letters that may be under way on one queue before the newest is written
+ * again by later posts: the rest then arrives first, and there is always one
+ * to read. */
+#define UNDER_WAY 2
+
+struct letter {
+    struct letter *next;
+    struct progress *progress; /* NULL: nothing is under way */
+    uint64_t position;         /* of the last copy into it, on its queue */
+    uint64_t number;           /* of its last post; 0 holds nothing */
+    uint32_t words[SCALER_WORDS];
+};
+
+struct mailbox {
+    struct object object;
+    struct letter *letters;
+    uint64_t posted;
+    uint32_t words[SCALER_WORDS]; /* of read number; a copy of its letter */
+    uint64_t number;
+};
+
+static void mailbox_free(struct object *o)
+{
+    struct mailbox *box = (struct mailbox *)o;
+    for (struct letter *l = box->letters, *next; l != NULL; l = next) {
+        next = l->next;
+        progress_put(l->progress);
+        mem_free(l);
+    }
+    mem_free(box);
+}
+
+struct mailbox *mailbox_create(const uint32_t words[SCALER_WORDS])
+{
+    struct mailbox *box = mem_alloc(sizeof(*box));
+    if (box == NULL) {
+        (void)error_nomem("scaler", sizeof(*box));
+        return NULL;
+    }
+    object_init(&box->object, mailbox_free);
+    memcpy(box->words, words, sizeof(box->words));
+    return box;
+}
+
+void mailbox_put(struct mailbox *box)
+{
+    if (box != NULL)
+        object_put(&box->object);
+}
+
+/* Take in what has arrived: its letters are free again. A queue that failed
+ * drops copies; their letters do not begin with the magic word. */
+static void collect(struct mailbox *box)
+{
+    for (struct letter *l = box->letters; l != NULL; l = l->next) {
+        if (l->progress == NULL || !progress_reached(l->progress, l->position))
+            continue;
+        progress_put(l->progress);
+        l->progress = NULL;
+        if (l->words[SCALER_MAGIC] == SCALER_MAGIC_VALUE &&
+            l->number > box->number) {
+            memcpy(box->words, l->words, sizeof(box->words));
+            box->number = l->number;
+        }
+    }
+}
+
+/* A letter to copy into from this queue, and whether it is under way. */
+static struct letter *choose(struct mailbox *box, struct progress *progress)
+{
+    struct letter *spare = NULL, *newest = NULL;
+    int under_way = 0;
+    for (struct letter *l = box->letters; l != NULL; l = l->next) {
+        if (l->progress == NULL) {
+            spare = l;
+        } else if (l->progress == progress) {
+            under_way++;
+            if (newest == NULL || l->number > newest->number)
+                newest = l;
+        }
+    }
+    if (under_way >= UNDER_WAY)
+        return newest; /* in order on its queue: the later copy wins */
+    if (spare != NULL)
+        return spare;
+    struct letter *l = mem_alloc(sizeof(*l));
+    if (l == NULL) {
+        (void)error_nomem("scaler", sizeof(*l));
+        return NULL;
+    }
+    l->next = box->letters;
+    box->letters = l;
+    return l;
+}
+
+ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue,
+                        const ssq_tensor *block)
+{
+    collect(box);
+    struct progress *progress = queue_progress(queue);
+    struct letter *l = choose(box, progress);
+    if (l == NULL) {
+        progress_put(progress);
+        return SSQ_ERR_NOMEM;
+    }
+    if (l->progress == NULL)
+        l->words[SCALER_MAGIC] = 0;
+    struct download_op op = {.op = OP_HEADER(download, src),
+                             .host = l->words,
+                             .bytes = sizeof(l->words),
+                             .src = tensor_view(block, ACCESS_READ)};
+    op.op.keep = &box->object;
+    ssq_status st = queue_enqueue(queue, &op.op);
+    if (st != SSQ_OK) {
+        progress_put(progress);
+        return st;
+    }
+    progress_put(l->progress);
+    l->progress = progress;
+    l->position = queue_position(queue);
+    l->number = ++box->posted;
+    return SSQ_OK;
+}
+
+uint64_t mailbox_posted(const struct mailbox *box)
+{
+    return box->posted;
+}
+
+uint64_t mailbox_read(struct mailbox *box, uint32_t words[SCALER_WORDS])
+{
+    collect(box);
+    memcpy(words, box->words, sizeof(box->words));
+    return box->number;
+}

@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mailbox.h - copies of a device block that arrive on the host when they do.
+ *
+ * Each post enqueues a copy into a letter that no unfinished copy writes; a
+ * read looks only at letters whose copy is finished, so it races with nothing
+ * and waits for nothing. A copy keeps the mailbox alive, not what owns it. */
+#ifndef LIB_AMP_MAILBOX_H
+#define LIB_AMP_MAILBOX_H
+
+#include "kernels/amp.h"
+#include "lib/core.h"
+
+struct mailbox;
+
+/** words: what a read finds before anything has arrived.
+ *  NULL: no memory, text set. Drop with mailbox_put. */
+struct mailbox *mailbox_create(const uint32_t words[SCALER_WORDS]);
+void mailbox_put(struct mailbox *box);
+
+/** Enqueue a copy of the block, i32 [SCALER_WORDS]. */
+ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue,
+                        const ssq_tensor *block);
+/** The number of the last post, from 1. */
+uint64_t mailbox_posted(const struct mailbox *box);
+
+/** The words of the newest copy that has arrived.
+ *  @return the number of its post; 0 none has */
+uint64_t mailbox_read(struct mailbox *box, uint32_t words[SCALER_WORDS]);
+
+#endif

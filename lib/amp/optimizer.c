@@ -1,0 +1,368 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.c - making optimizers, groups and parameters. */
+#include "lib/amp/optimizer.h"
+
+#include <string.h>
+
+static void group_free(ssq_group *g)
+{
+    schedule_free(&g->schedule[SCHEDULE_LR]);
+    schedule_free(&g->schedule[SCHEDULE_MOMENTUM]);
+    mem_free(g);
+}
+
+static void optimizer_free(struct object *object)
+{
+    ssq_optimizer *o = (ssq_optimizer *)object;
+    state_free(o->state);
+    for (size_t i = 0; i < o->n; i++) {
+        object_put(&o->params[i].param->object);
+        object_put(&o->params[i].grad->object);
+        mem_free(o->params[i].name);
+    }
+    mem_free(o->params);
+    for (ssq_group *g = o->groups, *next; g != NULL; g = next) {
+        next = g->next;
+        group_free(g);
+    }
+    if (o->scaler != NULL)
+        scaler_put(o->scaler);
+    object_put(&o->device->object);
+    mem_free(o);
+}
+
+static ssq_status kind_from_name(const char *name, uint32_t *kind)
+{
+    for (uint32_t k = 0; optimizer_kinds[k] != NULL; k++)
+        if (strcmp(optimizer_kinds[k], name) == 0) {
+            *kind = k;
+            return SSQ_OK;
+        }
+    return error_set(SSQ_ERR_NOT_FOUND,
+                     "optimizer_create: no optimizer \"%.32s\": there are sgd, "
+                     "adam, adamw, rmsprop, adagrad, lamb",
+                     name);
+}
+
+static ssq_status check_options(const ssq_optimizer_options *options,
+                                const char *what)
+{
+    if (options != NULL && options->struct_size != sizeof(*options))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         options->struct_size, sizeof(*options));
+    return SSQ_OK;
+}
+
+/* What only the whole optimizer has. */
+static ssq_status check_whole(const ssq_optimizer_options *o)
+{
+    if (!(o->clip_norm >= 0.0))
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_create: clip_norm is %g, expected >= 0",
+                         o->clip_norm);
+    if ((unsigned)o->master > SSQ_MASTER_NONE)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_create: master is %d, no master kind",
+                         (int)o->master);
+    if (o->flat_master && o->master != SSQ_MASTER_F32)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_create: flat_master needs float32 masters");
+    return SSQ_OK;
+}
+
+static ssq_status add_group(ssq_optimizer *o,
+                            const ssq_optimizer_options *options,
+                            const char *what, ssq_group **group)
+{
+    ssq_optimizer_options defaults = SSQ_OPTIMIZER_INIT;
+    if (options != NULL)
+        defaults = *options;
+    ssq_status st = options_resolve(o->kind, what, &defaults);
+    if (st != SSQ_OK)
+        return st;
+    ssq_group *g = mem_alloc(sizeof(*g));
+    if (g == NULL)
+        return error_nomem(what, sizeof(*g));
+    g->optimizer = o;
+    g->index = o->n_groups++;
+    g->options = defaults;
+    ssq_group **end = &o->groups;
+    while (*end != NULL)
+        end = &(*end)->next;
+    *end = g;
+    if (group != NULL)
+        *group = g;
+    return SSQ_OK;
+}
+
+ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
+                                const ssq_optimizer_options *options,
+                                ssq_optimizer **optimizer)
+{
+    if (device == NULL || kind == NULL || optimizer == NULL)
+        return error_set(SSQ_ERR_INVALID, "optimizer_create: %s is NULL",
+                         device == NULL ? "device"
+                         : kind == NULL ? "kind"
+                                        : "optimizer");
+    ssq_optimizer_options whole = SSQ_OPTIMIZER_INIT;
+    uint32_t k = 0;
+    ssq_status st = check_options(options, "optimizer_create");
+    if (st == SSQ_OK && options != NULL)
+        whole = *options;
+    if (st == SSQ_OK)
+        st = kind_from_name(kind, &k);
+    if (st == SSQ_OK)
+        st = check_whole(&whole);
+    if (st != SSQ_OK)
+        return st;
+    ssq_optimizer *o = mem_alloc(sizeof(*o));
+    if (o == NULL)
+        return error_nomem("optimizer_create", sizeof(*o));
+    object_init(&o->object, optimizer_free);
+    object_get(&device->object);
+    o->device = device;
+    o->kind = k;
+    o->options = whole;
+    o->factor = 1.0;
+    st = add_group(o, options, "optimizer_create", NULL);
+    if (st == SSQ_OK)
+        *optimizer = o;
+    else
+        object_put(&o->object);
+    return st;
+}
+
+void ssq_optimizer_destroy(ssq_optimizer **optimizer)
+{
+    if (optimizer == NULL || *optimizer == NULL)
+        return;
+    object_put(&(*optimizer)->object);
+    *optimizer = NULL;
+}
+
+static ssq_status check_open(const ssq_optimizer *o, const char *what)
+{
+    if (o == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: optimizer is NULL", what);
+    if (o->state != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the optimizer's state was made already, by its "
+                         "first check, step or visit",
+                         what);
+    return SSQ_OK;
+}
+
+ssq_status ssq_optimizer_group(ssq_optimizer *optimizer,
+                               const ssq_optimizer_options *options,
+                               ssq_group **group)
+{
+    ssq_status st = check_open(optimizer, "optimizer_group");
+    if (st == SSQ_OK && group == NULL)
+        st = error_set(SSQ_ERR_INVALID, "optimizer_group: group is NULL");
+    if (st == SSQ_OK)
+        st = check_options(options, "optimizer_group");
+    return st == SSQ_OK
+               ? add_group(optimizer, options, "optimizer_group", group)
+               : st;
+}
+
+/* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+static uint32_t name_hash(const char *name)
+{
+    uint32_t h = 0x811c9dc5u;
+    for (const unsigned char *c = (const unsigned char *)name; *c != 0; c++)
+        h = (h ^ *c) * 0x01000193u;
+    return h;
+}
+
+struct parameter *optimizer_find(const ssq_optimizer *o, const char *name)
+{
+    uint32_t id = name_hash(name);
+    for (size_t i = 0; i < o->n; i++)
+        if (o->params[i].id == id && strcmp(o->params[i].name, name) == 0)
+            return &o->params[i];
+    return NULL;
+}
+
+static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
+                               const ssq_tensor *t, const char *what)
+{
+    if (t == NULL)
+        return error_set(SSQ_ERR_INVALID, "optimizer_add: %s of %.40s is NULL",
+                         what, name);
+    if (t->view.buffer->device != o->device)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_add: %s of %.40s is on %s, the optimizer "
+                         "on %s",
+                         what, name, t->view.buffer->device->props.name,
+                         o->device->props.name);
+    if (!dtype_is_float(t->view.dtype))
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_add: %s of %.40s is %s, expected f32, f16, "
+                         "bf16",
+                         what, name, ssq_dtype_name(t->view.dtype));
+    if (!view_contiguous(&t->view))
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_add: %s of %.40s is not contiguous", what,
+                         name);
+    return SSQ_OK;
+}
+
+/* No byte of a parameter or gradient may belong to another one. */
+static ssq_status check_apart(const ssq_optimizer *o, const char *name,
+                              const ssq_tensor *t, const char *what)
+{
+    for (size_t i = 0; i < o->n; i++) {
+        const struct parameter *p = &o->params[i];
+        bool param = view_overlap(&t->view, &p->param->view);
+        if (param || view_overlap(&t->view, &p->grad->view))
+            return error_set(SSQ_ERR_INVALID,
+                             "optimizer_add: %s of %.40s overlaps the %s of "
+                             "%.40s",
+                             what, name, param ? "parameter" : "gradient",
+                             p->name);
+    }
+    return SSQ_OK;
+}
+
+static ssq_status check_pair(const ssq_optimizer *o, const char *name,
+                             const ssq_tensor *param, const ssq_tensor *grad)
+{
+    ssq_status st = check_tensor(o, name, param, "param");
+    if (st == SSQ_OK)
+        st = check_tensor(o, name, grad, "grad");
+    if (st == SSQ_OK)
+        st = check_same_shape(param, "param", grad, "grad", "optimizer_add");
+    if (st == SSQ_OK && view_overlap(&param->view, &grad->view))
+        st = error_set(SSQ_ERR_INVALID,
+                       "optimizer_add: param and grad of %.40s overlap", name);
+    if (st == SSQ_OK)
+        st = check_apart(o, name, param, "param");
+    if (st == SSQ_OK)
+        st = check_apart(o, name, grad, "grad");
+    if (st == SSQ_OK && o->options.master == SSQ_MASTER_SPLIT &&
+        param->view.dtype == SSQ_F16)
+        st = error_set(SSQ_ERR_INVALID,
+                       "optimizer_add: %.40s is f16: split masters are for "
+                       "bf16 (and f32) parameters",
+                       name);
+    return st;
+}
+
+static ssq_status make_room(ssq_optimizer *o)
+{
+    if (o->n < o->room)
+        return SSQ_OK;
+    size_t room = o->room == 0 ? 16 : 2 * o->room;
+    struct parameter *p = mem_alloc_array(room, sizeof(*p));
+    if (p == NULL)
+        return error_nomem("optimizer_add", room * sizeof(*p));
+    if (o->n > 0)
+        memcpy(p, o->params, o->n * sizeof(*p));
+    mem_free(o->params);
+    o->params = p;
+    o->room = room;
+    return SSQ_OK;
+}
+
+static uint32_t truth_of(const ssq_optimizer *o, ssq_dtype dtype)
+{
+    if (dtype == SSQ_F32)
+        return o->options.flat_master ? TRUTH_F32 : TRUTH_SELF;
+    switch (o->options.master) {
+    case SSQ_MASTER_SPLIT:
+        return TRUTH_SPLIT;
+    case SSQ_MASTER_NONE:
+        return TRUTH_NONE;
+    default:
+        return TRUTH_F32;
+    }
+}
+
+/* Tensors of our own on the caller's buffers, and the name. */
+static ssq_status hold(const char *name, const ssq_tensor *param,
+                       const ssq_tensor *grad, struct parameter *p)
+{
+    const struct view *v = &param->view;
+    p->name = mem_strdup(name);
+    ssq_status st = p->name == NULL
+                        ? error_nomem("optimizer_add", strlen(name) + 1)
+                        : SSQ_OK;
+    if (st == SSQ_OK)
+        st = ssq_tensor_reshape(param, v->rank, v->shape, &p->param);
+    if (st == SSQ_OK)
+        st = ssq_tensor_reshape(grad, v->rank, v->shape, &p->grad);
+    if (st != SSQ_OK) {
+        ssq_tensor_destroy(&p->param);
+        mem_free(p->name);
+    }
+    return st;
+}
+
+ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
+                             const ssq_tensor *param, const ssq_tensor *grad,
+                             ssq_group *group)
+{
+    ssq_optimizer *o = optimizer;
+    ssq_status st = check_open(o, "optimizer_add");
+    if (st != SSQ_OK)
+        return st;
+    if (name == NULL || name[0] == '\0')
+        return error_set(SSQ_ERR_INVALID, "optimizer_add: name is %s",
+                         name == NULL ? "NULL" : "empty");
+    if (group != NULL && group->optimizer != o)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_add: the group of %.40s is another "
+                         "optimizer's",
+                         name);
+    if (optimizer_find(o, name) != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_add: the name %.40s is taken", name);
+    st = check_pair(o, name, param, grad);
+    if (st == SSQ_OK && o->n >= INT32_MAX / (PARAM_VIEWS * TABLE_WORDS))
+        st = error_set(SSQ_ERR_UNSUPPORTED, "optimizer_add: %zu parameters",
+                       o->n);
+    if (st == SSQ_OK)
+        st = make_room(o);
+    if (st != SSQ_OK)
+        return st;
+    struct parameter p = {.id = name_hash(name),
+                          .group = group == NULL ? o->groups : group,
+                          .truth = truth_of(o, param->view.dtype)};
+    st = hold(name, param, grad, &p);
+    if (st == SSQ_OK)
+        o->params[o->n++] = p;
+    return st;
+}
+
+ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer, const char *name,
+                               uint64_t first)
+{
+    ssq_status st = check_open(optimizer, "optimizer_shard");
+    if (st != SSQ_OK)
+        return st;
+    if (name == NULL)
+        return error_set(SSQ_ERR_INVALID, "optimizer_shard: name is NULL");
+    struct parameter *p = optimizer_find(optimizer, name);
+    if (p == NULL)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "optimizer_shard: no parameter %.40s", name);
+    p->first = first;
+    return SSQ_OK;
+}
+
+ssq_status optimizer_call(const ssq_queue *queue, const ssq_optimizer *o,
+                          const char *what)
+{
+    ssq_status st = queue_check(queue, what);
+    if (st != SSQ_OK)
+        return st;
+    if (o == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: optimizer is NULL", what);
+    if (ssq_queue_device(queue) != o->device)
+        return error_set(
+            SSQ_ERR_INVALID, "%s: the optimizer is on %s, the queue on %s",
+            what, o->device->props.name, ssq_queue_device(queue)->props.name);
+    return SSQ_OK;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.h - an optimizer's inside, and the ops of its step. */
+#ifndef LIB_AMP_OPTIMIZER_H
+#define LIB_AMP_OPTIMIZER_H
+
+#include <sesqui/amp/optimizer.h>
+
+#include "lib/amp/check.h"
+#include "lib/amp/scaler.h"
+
+/* ---- ops ---- */
+
+enum accumulate_mode {
+    ACCUMULATE_FIRST, /* sum = g */
+    ACCUMULATE_ADD,   /* sum += g */
+    ACCUMULATE_ZERO   /* g = 0: the list holds gradients only */
+};
+
+/** List: n gradients, read, then n float32 sums. All contiguous. */
+struct accumulate_op {
+    struct op op;
+    uint32_t n;
+    enum accumulate_mode mode;
+};
+
+/** List: pairs of contiguous views, from and to: to = from, rounded to
+ *  nearest; a u8 view (a remainder) becomes 0. */
+struct master_op {
+    struct op op;
+    uint32_t n; /* pairs */
+};
+
+/** One thread: the words of the step under way. List: for each group its lr
+ *  and its momentum schedule, i32 [1 + n], read: how many, then their bits;
+ *  absent or 0: the group's own word. */
+struct tick_op {
+    struct op op;
+    uint32_t kind;
+    uint32_t groups;
+    float factor;        /* as in check_op */
+    uint32_t unscaled;   /* the gradients are true already */
+    struct view record;  /* read */
+    struct view block;   /* optional, read; absent: no verdict skips */
+    struct view control; /* i32 [CONTROL_WORDS + groups * GROUP_WORDS] */
+};
+
+/** Views per parameter in the lists of lamb and optimizer: parameter,
+ *  gradient, and the slots below. */
+#define SLOT_MASTER                                                            \
+    0 /* or remainder: u8 [2 n], each word low byte first on                   \
+         little-endian devices */
+#define SLOT_A      1
+#define SLOT_B      2
+#define SLOT_C      3
+#define SLOTS       4
+#define PARAM_VIEWS (2 + SLOTS)
+
+/** ratio[i] = LAMB's step length of parameter i. Reads what optimizer will
+ *  update and leaves it alone. */
+struct lamb_op {
+    struct op op;
+    uint32_t n;
+    struct view control; /* read */
+    struct view table;   /* i32 [n, TABLE_WORDS], read */
+    struct view ratio;   /* f32 [n], written */
+};
+
+/** The step: the only op that changes state. */
+struct optimizer_op {
+    struct op op;
+    uint32_t kind;
+    uint32_t n;
+    struct view control; /* updated: t and the random counter, at the end */
+    struct view table;   /* read */
+    struct view ratio;   /* lamb only, read */
+    struct view stats;   /* optional: i32 [n, STAT_WORDS], updated */
+};
+
+/* ---- objects ---- */
+
+#define SCHEDULE_LR       0
+#define SCHEDULE_MOMENTUM 1
+
+struct schedule {
+    bool on;
+    ssq_schedule what;
+    double *table;     /* of SSQ_SCHEDULE_TABLE; owned */
+    ssq_tensor *words; /* as tick reads it; NULL before the seal or for none */
+};
+
+struct ssq_group {
+    ssq_group *next;
+    ssq_optimizer *optimizer;
+    unsigned index;
+    ssq_optimizer_options options; /* no -1 left */
+    struct schedule schedule[2];
+    bool slot[SLOTS]; /* which the state has; known once it is made */
+};
+
+struct parameter {
+    char *name;
+    uint32_t id; /* FNV-1a of the name, 32 bits */
+    ssq_tensor *param, *grad;
+    ssq_group *group;
+    uint32_t truth;
+    uint64_t first; /* of a shard */
+};
+
+/** The lists of a step, over gradients or over their sums. */
+struct lists {
+    struct view_list *check, *unscale, *step;
+};
+
+/** Everything on the device. Made whole at the first use. */
+struct state {
+    ssq_tensor *control, *counters; /* counters: its first two words */
+    ssq_tensor *table, *record;
+    ssq_tensor *stats, *ratio; /* or NULL */
+    ssq_tensor **slot;         /* n * SLOTS, NULL where absent */
+    ssq_tensor **flat;         /* flat masters by group, or NULLs */
+    size_t n, groups;
+    struct lists grads;
+    struct view_list *to_master, *to_model, *schedules;
+    /* of accumulation: NULL until its first use */
+    ssq_tensor **sum;
+    struct lists sums;
+    struct view_list *accumulate;
+};
+
+enum stage { STAGE_READY, STAGE_CHECKED, STAGE_STEPPED };
+
+struct ssq_optimizer {
+    struct object object;
+    ssq_device *device;
+    uint32_t kind;
+    ssq_optimizer_options options; /* whole-optimizer fields */
+    ssq_group *groups;             /* the default one first */
+    unsigned n_groups;
+    struct parameter *params;
+    size_t n, room;
+    struct state *state; /* NULL before the first use */
+    uint32_t last_t;     /* as last read */
+    /* where a step is; a scaler's update makes it READY again */
+    enum stage stage;
+    ssq_scaler *scaler; /* of the last check or step; held */
+    uint64_t epoch;     /* of that scaler then */
+    bool unscaled;      /* the check wrote true gradients */
+    bool accumulating;  /* sums hold gradients that no step has used */
+    double factor;
+    int watch; /* what a capture must leave as it was */
+};
+
+/* optimizer_options.c */
+extern const char *const optimizer_kinds[]; /* by OPT_*, ended by NULL */
+/** Replace -1 by defaults and refuse what is out of range. */
+ssq_status options_resolve(uint32_t kind, const char *what,
+                           ssq_optimizer_options *options);
+/** The host's words of a group, GROUP_WORDS of them. */
+void group_words(uint32_t kind, const ssq_optimizer_options *options,
+                 uint32_t *words);
+/** Does a slot exist for a group? Not for SLOT_MASTER. */
+bool slot_used(const ssq_group *group, int slot);
+
+/* optimizer_schedule.c */
+/** A device copy of an active schedule into *words. */
+ssq_status schedule_upload(ssq_queue *queue, const struct schedule *schedule,
+                           ssq_tensor **words);
+void schedule_free(struct schedule *schedule);
+
+/* optimizer_state.c */
+/** Make and initialise the state, unless there is one. what begins texts. */
+ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *optimizer,
+                          const char *what);
+/** Make the sums of accumulation, unless there are. */
+ssq_status optimizer_sums(ssq_optimizer *optimizer);
+void state_free(struct state *state);
+/** The list that tick reads schedules from; NULL: no memory. */
+struct view_list *schedules_list(const ssq_optimizer *optimizer,
+                                 const ssq_group *group, int which,
+                                 const ssq_tensor *words);
+/** Words into an i32 tensor from word `at` on, copied at the call. */
+ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
+                        const uint32_t *words, uint64_t n);
+
+/* optimizer.c */
+/** What every call checks: not NULL, one device, the queue not failed. */
+ssq_status optimizer_call(const ssq_queue *queue,
+                          const ssq_optimizer *optimizer, const char *what);
+/** The parameter of a name; NULL none. */
+struct parameter *optimizer_find(const ssq_optimizer *optimizer,
+                                 const char *name);
+
+#endif

@@ -1,0 +1,263 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_report.c - reading an optimizer: state by name, masters, which
+ * gradient overflowed, counts. */
+#include "lib/amp/optimizer.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- state by name ---- */
+
+static const char *slot_name(uint32_t kind, uint32_t truth, size_t slot)
+{
+    static const char *const adam[] = {"exp_avg", "exp_avg_sq",
+                                       "max_exp_avg_sq"};
+    static const char *const rmsprop[] = {"square_avg", "momentum_buffer",
+                                          "grad_avg"};
+    if (slot == SLOT_MASTER)
+        return truth == TRUTH_SPLIT ? "remainder" : "master";
+    switch (kind) {
+    case OPT_SGD:
+        return "momentum_buffer";
+    case OPT_RMSPROP:
+        return rmsprop[slot - SLOT_A];
+    case OPT_ADAGRAD:
+        return "sum";
+    default:
+        return adam[slot - SLOT_A];
+    }
+}
+
+static ssq_status visit_parameter(const ssq_optimizer *o, size_t i, char *name,
+                                  size_t bytes, ssq_optimizer_visit_fn fn,
+                                  void *user)
+{
+    const struct parameter *p = &o->params[i];
+    ssq_status st = SSQ_OK;
+    for (size_t slot = 0; slot < SLOTS && st == SSQ_OK; slot++) {
+        const ssq_tensor *t = o->state->slot[i * SLOTS + slot];
+        if (t == NULL)
+            continue;
+        snprintf(name, bytes, "%s.%s", p->name,
+                 slot_name(o->kind, p->truth, slot));
+        st = fn(user, name, t);
+    }
+    return st;
+}
+
+ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
+                               ssq_optimizer_visit_fn fn, void *user)
+{
+    const ssq_optimizer *o = optimizer;
+    ssq_status st = optimizer_call(queue, o, "optimizer_visit");
+    if (st == SSQ_OK && fn == NULL)
+        st = error_set(SSQ_ERR_INVALID, "optimizer_visit: fn is NULL");
+    if (st == SSQ_OK)
+        st = optimizer_seal(queue, optimizer, "optimizer_visit");
+    if (st != SSQ_OK)
+        return st;
+    size_t longest = 0;
+    for (size_t i = 0; i < o->n; i++) {
+        size_t length = strlen(o->params[i].name);
+        longest = length > longest ? length : longest;
+    }
+    size_t bytes = longest + sizeof(".momentum_buffer");
+    char *name = mem_alloc(bytes);
+    if (name == NULL)
+        return error_nomem("optimizer_visit", bytes);
+    st = fn(user, "control", o->state->counters);
+    for (size_t i = 0; i < o->n && st == SSQ_OK; i++)
+        st = visit_parameter(o, i, name, bytes, fn, user);
+    mem_free(name);
+    return st;
+}
+
+static ssq_status flat_master(const ssq_optimizer *o, const ssq_group *group,
+                              const ssq_tensor **master)
+{
+    if (!o->options.flat_master)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_master: name is NULL and flat_master was "
+                         "not asked for");
+    *master = o->state->flat[group == NULL ? 0 : group->index];
+    return SSQ_OK;
+}
+
+ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
+                                const ssq_group *group, const char *name,
+                                const ssq_tensor **master)
+{
+    const ssq_optimizer *o = optimizer;
+    if (o == NULL || master == NULL)
+        return error_set(SSQ_ERR_INVALID, "optimizer_master: %s is NULL",
+                         o == NULL ? "optimizer" : "master");
+    if (group != NULL && group->optimizer != o)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_master: the group is another optimizer's");
+    if (o->state == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_master: there are no masters before the "
+                         "first step or ssq_optimizer_model_to_master");
+    if (name == NULL)
+        return flat_master(o, group, master);
+    const struct parameter *p = optimizer_find(o, name);
+    if (p == NULL || (group != NULL && p->group != group))
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "optimizer_master: no parameter %.40s%s", name,
+                         p == NULL ? "" : " in this group");
+    if (p->truth != TRUTH_SELF && p->truth != TRUTH_F32)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_master: %.40s has no float32 master: "
+                         "masters are %s",
+                         name, p->truth == TRUTH_SPLIT ? "split" : "none");
+    *master = p->truth == TRUTH_SELF
+                  ? p->param
+                  : o->state->slot[(size_t)(p - o->params) * SLOTS];
+    return SSQ_OK;
+}
+
+/* ---- words read back ---- */
+
+/* What the reports check before they read. */
+static ssq_status report_call(ssq_queue *queue, const ssq_optimizer *o,
+                              const char *what)
+{
+    ssq_status st = optimizer_call(queue, o, what);
+    if (st == SSQ_OK && queue_capturing(queue))
+        st = error_set(SSQ_ERR_INVALID, "%s: a graph is being captured", what);
+    if (st == SSQ_OK && o->state == NULL)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: nothing was checked or stepped yet", what);
+    return st;
+}
+
+/* The record and t as they are now. */
+static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
+                           uint32_t *t)
+{
+    uint32_t counters[2];
+    ssq_status st = ssq_tensor_read(queue, o->state->record, record, SSQ_I32);
+    if (st == SSQ_OK)
+        st = ssq_tensor_read(queue, o->state->counters, counters, SSQ_I32);
+    ssq_status synced = ssq_queue_sync(queue); /* always: we own the words */
+    if (st == SSQ_OK)
+        st = synced;
+    if (st != SSQ_OK)
+        return st;
+    o->last_t = *t = counters[CONTROL_T];
+    return SSQ_OK;
+}
+
+ssq_status ssq_optimizer_overflow(ssq_queue *queue, ssq_optimizer *optimizer,
+                                  ssq_overflow_report *report)
+{
+    const ssq_optimizer *o = optimizer;
+    uint32_t r[RECORD_WORDS], t;
+    if (report == NULL || report->struct_size != sizeof(*report))
+        return error_set(SSQ_ERR_INVALID, "optimizer_overflow: report is %s",
+                         report == NULL ? "NULL" : "of another struct_size");
+    ssq_status st = report_call(queue, o, "optimizer_overflow");
+    if (st == SSQ_OK)
+        st = read_now(queue, optimizer, r, &t);
+    if (st != SSQ_OK)
+        return st;
+    *report = (ssq_overflow_report)SSQ_OVERFLOW_REPORT_INIT;
+    report->check = r[RECORD_BAD_CHECK];
+    if (report->check == 0)
+        return SSQ_OK;
+    snprintf(report->name, sizeof(report->name), "%s",
+             r[RECORD_TENSOR] < o->n ? o->params[r[RECORD_TENSOR]].name : "");
+    report->index = (uint64_t)r[RECORD_INDEX_HI] << 32 | r[RECORD_INDEX_LO];
+    report->nan = r[RECORD_IS_NAN] != 0;
+    report->infs = r[RECORD_INFS];
+    report->nans = r[RECORD_NANS];
+    report->tensors = r[RECORD_TENSORS];
+    return SSQ_OK;
+}
+
+ssq_status ssq_optimizer_norm(ssq_queue *queue, ssq_optimizer *optimizer,
+                              float *norm, uint32_t *t)
+{
+    uint32_t r[RECORD_WORDS], now;
+    ssq_status st = report_call(queue, optimizer, "optimizer_norm");
+    if (st == SSQ_OK && norm != NULL && optimizer->kind != OPT_LAMB &&
+        optimizer->options.clip_norm == 0.0)
+        st = error_set(SSQ_ERR_INVALID,
+                       "optimizer_norm: clip_norm is 0, so no norm is measured "
+                       "(INFINITY measures and never clips)");
+    if (st == SSQ_OK)
+        st = read_now(queue, optimizer, r, &now);
+    if (st != SSQ_OK)
+        return st;
+    if (norm != NULL)
+        *norm = AS_F32(r[RECORD_NORM]);
+    if (t != NULL)
+        *t = now;
+    return SSQ_OK;
+}
+
+/* ---- statistics ---- */
+
+static uint64_t word_pair(const uint32_t *w)
+{
+    return (uint64_t)w[1] << 32 | w[0];
+}
+
+static void add_statistics(ssq_statistics *s, const struct parameter *p,
+                           const uint32_t *w)
+{
+    int32_t exponent;
+    memcpy(&exponent, &w[STAT_EXPONENT], sizeof(exponent));
+    s->elements += (uint64_t)view_elements(&p->param->view);
+    s->zeros += word_pair(w + STAT_ZEROS_LO);
+    s->subnormals += word_pair(w + STAT_SUBNORMALS_LO);
+    s->rounded_away += word_pair(w + STAT_ROUNDED_LO);
+    if (exponent > s->max_exponent)
+        s->max_exponent = exponent;
+}
+
+static ssq_status check_statistics(ssq_queue *queue, const ssq_optimizer *o,
+                                   const ssq_statistics *statistics)
+{
+    if (statistics == NULL || statistics->struct_size != sizeof(*statistics))
+        return error_set(
+            SSQ_ERR_INVALID, "optimizer_statistics: statistics is %s",
+            statistics == NULL ? "NULL" : "of another struct_size");
+    ssq_status st = report_call(queue, o, "optimizer_statistics");
+    if (st == SSQ_OK && o->state->stats == NULL)
+        st = error_set(SSQ_ERR_INVALID,
+                       "optimizer_statistics: the optimizer was made without "
+                       "statistics");
+    return st;
+}
+
+ssq_status ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
+                                    const char *name,
+                                    ssq_statistics *statistics)
+{
+    const ssq_optimizer *o = optimizer;
+    ssq_status st = check_statistics(queue, o, statistics);
+    if (st != SSQ_OK)
+        return st;
+    const struct parameter *only =
+        name == NULL ? NULL : optimizer_find(o, name);
+    if (name != NULL && only == NULL)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "optimizer_statistics: no parameter %.40s", name);
+    uint32_t *words = mem_alloc_array(o->n * STAT_WORDS, sizeof(*words));
+    if (words == NULL)
+        return error_nomem("optimizer_statistics",
+                           o->n * STAT_WORDS * sizeof(*words));
+    st = ssq_tensor_read(queue, o->state->stats, words, SSQ_I32);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(queue);
+    ssq_statistics sum = SSQ_STATISTICS_INIT;
+    sum.max_exponent = INT32_MIN;
+    for (size_t i = 0; i < o->n && st == SSQ_OK; i++)
+        if (only == NULL || only == &o->params[i])
+            add_statistics(&sum, &o->params[i], words + i * STAT_WORDS);
+    mem_free(words);
+    if (st == SSQ_OK)
+        *statistics = sum;
+    return st;
+}

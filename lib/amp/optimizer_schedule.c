@@ -1,0 +1,248 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_schedule.c - a group's schedules and their device tables. */
+#include "lib/amp/optimizer.h"
+
+#include "lib/op/data.h"
+
+#include <string.h>
+
+void schedule_free(struct schedule *s)
+{
+    mem_free(s->table);
+    if (s->words != NULL)
+        object_put(&s->words->object);
+    *s = (struct schedule){.on = false};
+}
+
+ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
+                        const uint32_t *words, uint64_t n)
+{
+    const uint64_t most = UPLOAD_INLINE / sizeof(*words);
+    ssq_status st = SSQ_OK;
+    for (uint64_t i = 0; i < n && st == SSQ_OK; i += most) {
+        uint64_t part = n - i < most ? n - i : most;
+        struct view v = tensor->view;
+        v.rank = 1;
+        v.shape[0] = (int64_t)part;
+        v.stride[0] = 1;
+        v.offset += (at + i) * sizeof(*words);
+        st = queue_upload_now(queue, &v, words + i, part * sizeof(*words));
+    }
+    return st;
+}
+
+/* 1 + total_steps words on the host; NULL with the status. */
+static ssq_status make_words(const ssq_schedule *s, uint32_t **words)
+{
+    uint32_t *w = mem_alloc_array((size_t)s->total_steps + 1, sizeof(*w));
+    if (w == NULL)
+        return error_nomem("optimizer_schedule",
+                           ((size_t)s->total_steps + 1) * sizeof(*w));
+    ssq_status st = SSQ_OK;
+    w[0] = s->total_steps;
+    for (uint32_t t = 0; t < s->total_steps && st == SSQ_OK; t++) {
+        double value = 0.0;
+        st = ssq_schedule_value(s, t, &value);
+        struct fpenv env = fpenv_enter();
+        w[t + 1] = AS_U32((float)value);
+        fpenv_leave(env);
+    }
+    if (st == SSQ_OK)
+        *words = w;
+    else
+        mem_free(w);
+    return st;
+}
+
+static ssq_status new_table(ssq_queue *queue, const uint32_t *words,
+                            ssq_tensor **table)
+{
+    const int64_t n = (int64_t)words[0] + 1;
+    ssq_tensor *t;
+    ssq_status st = tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &n, &t);
+    if (st != SSQ_OK)
+        return st;
+    st = upload_words(queue, t, 0, words, (uint64_t)n);
+    if (st == SSQ_OK)
+        *table = t;
+    else
+        object_put(&t->object);
+    return st;
+}
+
+ssq_status schedule_upload(ssq_queue *queue, const struct schedule *s,
+                           ssq_tensor **table)
+{
+    uint32_t *words = NULL;
+    ssq_status st = make_words(&s->what, &words);
+    if (st == SSQ_OK)
+        st = new_table(queue, words, table);
+    mem_free(words);
+    return st;
+}
+
+/* Into the table that is there, as one command: a captured step reads it. */
+static ssq_status rewrite(ssq_queue *queue, const ssq_tensor *table,
+                          const uint32_t *words)
+{
+    ssq_tensor *staged = NULL;
+    ssq_status st = new_table(queue, words, &staged);
+    if (st != SSQ_OK)
+        return st;
+    struct view to = table->view;
+    to.shape[0] = staged->view.shape[0];
+    st = enqueue_copy(queue, &staged->view, &to);
+    object_put(&staged->object);
+    return st;
+}
+
+/* A table of its own, and the list that names it. */
+static ssq_status replace(ssq_queue *queue, ssq_group *g, int which,
+                          const uint32_t *words, ssq_tensor **table)
+{
+    struct state *state = g->optimizer->state;
+    ssq_status st = new_table(queue, words, table);
+    if (st != SSQ_OK)
+        return st;
+    struct view_list *list = schedules_list(g->optimizer, g, which, *table);
+    if (list == NULL) {
+        object_put(&(*table)->object);
+        *table = NULL;
+        return SSQ_ERR_NOMEM;
+    }
+    object_put(&state->schedules->object);
+    state->schedules = list;
+    return SSQ_OK;
+}
+
+/* Bring the device to the schedule; *table becomes the one to keep. */
+static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
+                                const ssq_schedule *what, ssq_tensor **table)
+{
+    const struct schedule *old = &g->schedule[which];
+    if (g->optimizer->state == NULL) { /* made with the state, from `what` */
+        if (old->words != NULL)
+            object_put(&old->words->object);
+        *table = NULL;
+        return SSQ_OK;
+    }
+    *table = old->words;
+    uint32_t *words = NULL;
+    ssq_status st = make_words(what, &words);
+    if (st != SSQ_OK)
+        return st;
+    bool fits = old->words != NULL &&
+                view_elements(&old->words->view) > (int64_t)words[0];
+    st = fits ? rewrite(queue, old->words, words)
+              : replace(queue, g, which, words, table);
+    if (st == SSQ_OK && !fits && old->words != NULL)
+        object_put(&old->words->object);
+    mem_free(words);
+    return st;
+}
+
+/* A scheduled beta1 must stay below 1: 1 - beta1^t is divided by. */
+static ssq_status check_values(const ssq_group *g, int which,
+                               const ssq_schedule *s)
+{
+    uint32_t kind = g->optimizer->kind;
+    bool beta =
+        which == SCHEDULE_MOMENTUM && kind != OPT_SGD && kind != OPT_RMSPROP;
+    ssq_status st = SSQ_OK;
+    for (uint32_t t = 0; st == SSQ_OK && (t == 0 || t < s->total_steps); t++) {
+        double value;
+        st = ssq_schedule_value(s, t, &value);
+        if (st == SSQ_OK && beta && value > 1.0 - 0x1p-25)
+            st = error_set(SSQ_ERR_INVALID,
+                           "optimizer_schedule: beta1 is %.9g at step %u, "
+                           "expected < 1",
+                           value, (unsigned)t);
+    }
+    return st;
+}
+
+static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
+                               const ssq_schedule *what)
+{
+    struct schedule fresh = {.on = true, .what = *what};
+    ssq_status st = check_values(g, which, what);
+    if (st != SSQ_OK)
+        return st;
+    if (what->kind == SSQ_SCHEDULE_TABLE) {
+        fresh.table = mem_alloc_array(what->total_steps, sizeof(double));
+        if (fresh.table == NULL)
+            return error_nomem("optimizer_schedule",
+                               what->total_steps * sizeof(double));
+        memcpy(fresh.table, what->table, what->total_steps * sizeof(double));
+        fresh.what.table = fresh.table;
+    }
+    st = put_on_device(queue, g, which, &fresh.what, &fresh.words);
+    if (st != SSQ_OK) {
+        mem_free(fresh.table);
+        return st;
+    }
+    mem_free(g->schedule[which].table);
+    g->schedule[which] = fresh;
+    return SSQ_OK;
+}
+
+static ssq_status remove_schedule(ssq_queue *queue, struct schedule *s)
+{
+    const uint32_t none = 0;
+    ssq_status st = SSQ_OK;
+    if (s->words != NULL)
+        st = upload_words(queue, s->words, 0, &none, 1);
+    if (st == SSQ_OK) {
+        mem_free(s->table);
+        s->table = NULL;
+        s->on = false;
+    }
+    return st;
+}
+
+/* Where a schedule of this hyper-parameter goes. */
+static ssq_status check_which(const ssq_group *g, ssq_hyper hyper,
+                              const ssq_schedule *what, int *which)
+{
+    uint32_t kind = g->optimizer->kind;
+    if (hyper != SSQ_HYPER_LR && hyper != SSQ_HYPER_MOMENTUM)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_schedule: hyper is %d: lr and momentum "
+                         "have schedules",
+                         (int)hyper);
+    if (hyper == SSQ_HYPER_MOMENTUM && kind == OPT_ADAGRAD)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_schedule: adagrad has no momentum");
+    int slot = kind == OPT_SGD ? SLOT_A : SLOT_B;
+    bool buffer = kind == OPT_SGD || kind == OPT_RMSPROP;
+    if (hyper == SSQ_HYPER_MOMENTUM && what != NULL && buffer &&
+        g->optimizer->state != NULL && !g->slot[slot])
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_schedule: the group began without momentum "
+                         "and has no buffer for it");
+    *which = hyper == SSQ_HYPER_LR ? SCHEDULE_LR : SCHEDULE_MOMENTUM;
+    return SSQ_OK;
+}
+
+ssq_status ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
+                                  ssq_group *group, ssq_hyper hyper,
+                                  const ssq_schedule *schedule)
+{
+    ssq_status st = optimizer_call(queue, optimizer, "optimizer_schedule");
+    if (st == SSQ_OK && queue_capturing(queue))
+        st = error_set(SSQ_ERR_INVALID,
+                       "optimizer_schedule: a graph is being captured");
+    if (st != SSQ_OK)
+        return st;
+    ssq_group *g = group == NULL ? optimizer->groups : group;
+    if (g->optimizer != optimizer)
+        return error_set(
+            SSQ_ERR_INVALID,
+            "optimizer_schedule: the group is another optimizer's");
+    int which = 0;
+    st = check_which(g, hyper, schedule, &which);
+    if (st != SSQ_OK)
+        return st;
+    return schedule == NULL ? remove_schedule(queue, &g->schedule[which])
+                            : set_schedule(queue, g, which, schedule);
+}

@@ -1,0 +1,446 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_state.c - masters, moments and words: made at the first use.
+ *
+ * All memory of an optimizer is taken here, at once: either the whole state
+ * exists or none of it. Each slot of each group is one flat buffer, gapless in
+ * the order of ssq_optimizer_add (several where a device binds less). */
+#include "lib/amp/optimizer.h"
+
+#include "lib/op/data.h"
+
+#include <stdio.h>
+
+static void put_tensor(ssq_tensor *t)
+{
+    if (t != NULL)
+        object_put(&t->object);
+}
+
+static void put_tensors(ssq_tensor **t, size_t n)
+{
+    for (size_t i = 0; t != NULL && i < n; i++)
+        put_tensor(t[i]);
+    mem_free(t);
+}
+
+static void put_list(struct view_list *l)
+{
+    if (l != NULL)
+        object_put(&l->object);
+}
+
+static void put_lists(struct lists *l)
+{
+    put_list(l->check);
+    put_list(l->unscale);
+    put_list(l->step);
+    *l = (struct lists){NULL, NULL, NULL};
+}
+
+void state_free(struct state *s)
+{
+    if (s == NULL)
+        return;
+    put_tensor(s->counters);
+    put_tensor(s->control);
+    put_tensor(s->table);
+    put_tensor(s->record);
+    put_tensor(s->stats);
+    put_tensor(s->ratio);
+    put_tensors(s->slot, s->n * SLOTS);
+    put_tensors(s->flat, s->groups);
+    put_tensors(s->sum, s->n);
+    put_lists(&s->grads);
+    put_lists(&s->sums);
+    put_list(s->to_master);
+    put_list(s->to_model);
+    put_list(s->schedules);
+    put_list(s->accumulate);
+    mem_free(s);
+}
+
+/* ---- slots ---- */
+
+static bool has_slot(const struct parameter *p, int slot)
+{
+    if (slot == SLOT_MASTER)
+        return p->truth == TRUTH_F32 || p->truth == TRUTH_SPLIT;
+    return p->group->slot[slot];
+}
+
+/* Bytes of a parameter in a slot. */
+static uint64_t slot_bytes(const struct parameter *p, int slot)
+{
+    uint64_t n = (uint64_t)view_elements(&p->param->view);
+    return n * (slot == SLOT_MASTER && p->truth == TRUTH_SPLIT ? 2 : 4);
+}
+
+/* Elements from..from + n of a flat tensor, in the shape of the parameter (a
+ * remainder stays flat). */
+static ssq_status cut(const ssq_tensor *flat, uint64_t from, uint64_t n,
+                      const struct view *shape, ssq_tensor **part)
+{
+    ssq_tensor *slice = NULL;
+    ssq_status st = ssq_tensor_slice(flat, 0, (int64_t)from,
+                                     (int64_t)(from + n), 1, &slice);
+    if (st != SSQ_OK || shape == NULL) {
+        if (st == SSQ_OK)
+            *part = slice;
+        return st;
+    }
+    st = ssq_tensor_reshape(slice, shape->rank, shape->shape, part);
+    object_put(&slice->object);
+    return st;
+}
+
+static ssq_status fill(ssq_queue *queue, const ssq_tensor *t, float value)
+{
+    struct fill_op op = {.op = OP_HEADER(fill, y),
+                         .bits = AS_U32(value),
+                         .y = tensor_view(t, ACCESS_WRITE)};
+    return view_elements(&op.y) == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
+}
+
+/* What a fresh slot holds; a master is written from the model later. */
+static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
+                            const ssq_tensor *flat)
+{
+    if (slot == SLOT_MASTER)
+        return SSQ_OK;
+    struct fpenv env = fpenv_enter();
+    float value = g->optimizer->kind == OPT_ADAGRAD
+                      ? (float)g->options.initial_accumulator
+                      : 0.0f;
+    fpenv_leave(env);
+    return fill(queue, flat, value);
+}
+
+/* The end of the parameters from i on whose slot fits one buffer. */
+static size_t segment(const ssq_group *g, int slot, size_t i, uint64_t *bytes)
+{
+    const ssq_optimizer *o = g->optimizer;
+    uint64_t limit = o->device->props.binding_bytes;
+    *bytes = 0;
+    for (; i < o->n; i++) {
+        const struct parameter *p = &o->params[i];
+        if (p->group != g || !has_slot(p, slot))
+            continue;
+        uint64_t b = slot_bytes(p, slot);
+        if (*bytes > 0 && b > limit - *bytes && !o->options.flat_master)
+            break;
+        *bytes += b;
+    }
+    return i;
+}
+
+/* One flat buffer for parameters from .. end. Split masters never share a
+ * group's buffer with float32 ones: an optimizer has one kind. */
+static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
+                            int slot, size_t from, size_t end, uint64_t bytes)
+{
+    const ssq_optimizer *o = g->optimizer;
+    bool split = slot == SLOT_MASTER && o->options.master == SSQ_MASTER_SPLIT;
+    uint64_t size = split ? 1 : 4, at = 0;
+    const int64_t n = (int64_t)(bytes / size);
+    ssq_tensor *flat = NULL;
+    ssq_status st =
+        tensor_create(o->device, split ? SSQ_U8 : SSQ_F32, 1, &n, &flat);
+    if (st != SSQ_OK)
+        return st;
+    st = fill_slot(queue, g, slot, flat);
+    for (size_t i = from; i < end && st == SSQ_OK; i++) {
+        const struct parameter *p = &o->params[i];
+        if (p->group != g || !has_slot(p, slot))
+            continue;
+        uint64_t part = slot_bytes(p, slot) / size;
+        st = cut(flat, at, part, split ? NULL : &p->param->view,
+                 &s->slot[i * SLOTS + (size_t)slot]);
+        at += part;
+    }
+    if (st == SSQ_OK && slot == SLOT_MASTER && o->options.flat_master) {
+        object_get(&flat->object);
+        s->flat[g->index] = flat;
+    }
+    object_put(&flat->object);
+    return st;
+}
+
+static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
+                             struct state *s)
+{
+    s->slot = mem_alloc_array(o->n * SLOTS, sizeof(ssq_tensor *));
+    s->flat = mem_alloc_array(o->n_groups, sizeof(ssq_tensor *));
+    if (s->slot == NULL || s->flat == NULL)
+        return error_nomem("optimizer", o->n * SLOTS * sizeof(ssq_tensor *));
+    ssq_status st = SSQ_OK;
+    for (ssq_group *g = o->groups; g != NULL; g = g->next)
+        for (int slot = 0; slot < SLOTS; slot++)
+            for (size_t i = 0, end; i < o->n && st == SSQ_OK; i = end) {
+                uint64_t bytes;
+                end = segment(g, slot, i, &bytes);
+                st = make_flat(queue, s, g, slot, i, end, bytes);
+            }
+    return st;
+}
+
+/* ---- lists ---- */
+
+static const struct view *gradient(const ssq_optimizer *o,
+                                   const struct state *s, bool sums, size_t i)
+{
+    return sums ? &s->sum[i]->view : &o->params[i].grad->view;
+}
+
+static struct view_list *step_list(const ssq_optimizer *o,
+                                   const struct state *s, bool sums)
+{
+    struct view_list *l = list_create(o->n * PARAM_VIEWS, "optimizer");
+    if (l == NULL)
+        return NULL;
+    for (size_t i = 0; i < o->n; i++) {
+        const struct parameter *p = &o->params[i];
+        list_set(l, i * PARAM_VIEWS, &p->param->view, ACCESS_UPDATE);
+        list_set(l, i * PARAM_VIEWS + 1, gradient(o, s, sums, i), ACCESS_READ);
+        for (size_t k = 0; k < SLOTS; k++)
+            if (s->slot[i * SLOTS + k] != NULL)
+                list_set(l, i * PARAM_VIEWS + 2 + k,
+                         &s->slot[i * SLOTS + k]->view, ACCESS_UPDATE);
+    }
+    return l;
+}
+
+/* Lists over gradients, or over their sums. unscale writes gradients. */
+static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
+                             bool sums, struct lists *l)
+{
+    l->check = list_create(o->n, "optimizer");
+    l->unscale = list_create(2 * o->n, "optimizer");
+    l->step = step_list(o, s, sums);
+    if (l->check == NULL || l->unscale == NULL || l->step == NULL) {
+        put_lists(l);
+        return SSQ_ERR_NOMEM;
+    }
+    for (size_t i = 0; i < o->n; i++) {
+        list_set(l->check, i, gradient(o, s, sums, i), ACCESS_READ);
+        list_set(l->unscale, i, gradient(o, s, sums, i), ACCESS_READ);
+        list_set(l->unscale, o->n + i, &o->params[i].grad->view, ACCESS_WRITE);
+    }
+    return SSQ_OK;
+}
+
+/* Pairs from the model to masters and remainders, or back to the model, which
+ * remainders leave alone. */
+static struct view_list *master_list(const ssq_optimizer *o,
+                                     const struct state *s, bool to_model)
+{
+    size_t n = 0;
+    for (int pass = 0; pass < 2; pass++) {
+        struct view_list *l = pass == 0 ? NULL : list_create(n, "optimizer");
+        if (pass == 1 && l == NULL)
+            return NULL;
+        n = 0;
+        for (size_t i = 0; i < o->n; i++) {
+            const ssq_tensor *m = s->slot[i * SLOTS + SLOT_MASTER];
+            const ssq_tensor *p = o->params[i].param;
+            if (m == NULL || (to_model && o->params[i].truth != TRUTH_F32))
+                continue;
+            if (l != NULL) {
+                list_set(l, n, to_model ? &m->view : &p->view, ACCESS_READ);
+                list_set(l, n + 1, to_model ? &p->view : &m->view,
+                         ACCESS_WRITE);
+            }
+            n += 2;
+        }
+        if (pass == 1)
+            return l;
+    }
+    return NULL;
+}
+
+struct view_list *schedules_list(const ssq_optimizer *o, const ssq_group *group,
+                                 int which, const ssq_tensor *words)
+{
+    struct view_list *l = list_create(2 * (size_t)o->n_groups, "optimizer");
+    if (l == NULL)
+        return NULL;
+    for (const ssq_group *g = o->groups; g != NULL; g = g->next)
+        for (int k = 0; k < 2; k++) {
+            const ssq_tensor *t =
+                g == group && k == which ? words : g->schedule[k].words;
+            if (t != NULL)
+                list_set(l, 2 * (size_t)g->index + (size_t)k, &t->view,
+                         ACCESS_READ);
+        }
+    return l;
+}
+
+/* ---- words ---- */
+
+static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
+                               struct state *s)
+{
+    const int64_t n = CONTROL_WORDS + (int64_t)o->n_groups * GROUP_WORDS;
+    uint32_t *words = mem_alloc_array((size_t)n, sizeof(*words));
+    if (words == NULL)
+        return error_nomem("optimizer", (size_t)n * sizeof(*words));
+    struct fpenv env = fpenv_enter();
+    words[CONTROL_CLIP] = AS_U32((float)o->options.clip_norm);
+    fpenv_leave(env);
+    words[CONTROL_WANT_NORM] =
+        o->options.clip_norm > 0.0 || o->kind == OPT_LAMB;
+    words[CONTROL_SEED_LO] = (uint32_t)o->options.seed;
+    words[CONTROL_SEED_HI] = (uint32_t)(o->options.seed >> 32);
+    for (const ssq_group *g = o->groups; g != NULL; g = g->next)
+        group_words(o->kind, &g->options,
+                    words + CONTROL_WORDS + (size_t)g->index * GROUP_WORDS);
+    ssq_status st = tensor_create(o->device, SSQ_I32, 1, &n, &s->control);
+    if (st == SSQ_OK)
+        st = upload_words(queue, s->control, 0, words, (uint64_t)n);
+    if (st == SSQ_OK)
+        st = ssq_tensor_slice(s->control, 0, CONTROL_T, CONTROL_RANDOM + 1, 1,
+                              &s->counters);
+    mem_free(words);
+    return st;
+}
+
+static ssq_status make_table(ssq_queue *queue, const ssq_optimizer *o,
+                             struct state *s)
+{
+    const int64_t shape[2] = {(int64_t)o->n, TABLE_WORDS};
+    uint32_t *words = mem_alloc_array(o->n * TABLE_WORDS, sizeof(*words));
+    if (words == NULL)
+        return error_nomem("optimizer", o->n * TABLE_WORDS * sizeof(*words));
+    for (size_t i = 0; i < o->n; i++) {
+        uint32_t *w = words + i * TABLE_WORDS;
+        const struct parameter *p = &o->params[i];
+        w[TABLE_GROUP] = p->group->index;
+        w[TABLE_ID] = p->id;
+        w[TABLE_TRUTH] = p->truth;
+        w[TABLE_FIRST_LO] = (uint32_t)p->first;
+        w[TABLE_FIRST_HI] = (uint32_t)(p->first >> 32);
+    }
+    ssq_status st = tensor_create(o->device, SSQ_I32, 2, shape, &s->table);
+    if (st == SSQ_OK)
+        st = upload_words(queue, s->table, 0, words, o->n * TABLE_WORDS);
+    mem_free(words);
+    return st;
+}
+
+static ssq_status make_extras(ssq_queue *queue, const ssq_optimizer *o,
+                              struct state *s)
+{
+    const int64_t n = (int64_t)o->n, stats[2] = {n, STAT_WORDS};
+    ssq_status st = record_create(queue, &s->record);
+    if (st == SSQ_OK && o->kind == OPT_LAMB)
+        st = tensor_create(o->device, SSQ_F32, 1, &n, &s->ratio);
+    if (st != SSQ_OK || !o->options.statistics)
+        return st;
+    st = tensor_create(o->device, SSQ_I32, 2, stats, &s->stats);
+    return st == SSQ_OK ? fill(queue, s->stats, 0.0f) : st;
+}
+
+/* ---- the whole ---- */
+
+static ssq_status make_schedules(ssq_queue *queue, ssq_optimizer *o)
+{
+    ssq_status st = SSQ_OK;
+    for (ssq_group *g = o->groups; g != NULL; g = g->next)
+        for (int k = 0; k < 2 && st == SSQ_OK; k++) {
+            struct schedule *s = &g->schedule[k];
+            if (s->on && s->words == NULL)
+                st = schedule_upload(queue, s, &s->words);
+        }
+    return st;
+}
+
+static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
+{
+    ssq_status st = make_control(queue, o, s);
+    if (st == SSQ_OK)
+        st = make_table(queue, o, s);
+    if (st == SSQ_OK)
+        st = make_extras(queue, o, s);
+    if (st == SSQ_OK)
+        st = make_slots(queue, o, s);
+    if (st == SSQ_OK)
+        st = make_lists(o, s, false, &s->grads);
+    if (st == SSQ_OK)
+        st = make_schedules(queue, o);
+    if (st != SSQ_OK)
+        return st;
+    s->to_master = master_list(o, s, false);
+    s->to_model = master_list(o, s, true);
+    s->schedules = schedules_list(o, NULL, 0, NULL);
+    if (s->to_master == NULL || s->to_model == NULL || s->schedules == NULL)
+        return SSQ_ERR_NOMEM;
+    struct master_op op = {.op = OP_LIST_HEADER(master, s->to_master),
+                           .n = (uint32_t)(s->to_master->n / 2)};
+    return op.n == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
+}
+
+ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
+{
+    if (o->state != NULL)
+        return SSQ_OK;
+    if (o->n == 0)
+        return error_set(SSQ_ERR_INVALID, "%s: the optimizer has no parameters",
+                         what);
+    if (queue_capturing(queue))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: a graph is being captured and the optimizer was "
+                         "never used: call ssq_optimizer_model_to_master or "
+                         "take a step before the capture",
+                         what);
+    struct state *s = mem_alloc(sizeof(*s));
+    if (s == NULL)
+        return error_nomem(what, sizeof(*s));
+    s->n = o->n;
+    s->groups = o->n_groups;
+    for (ssq_group *g = o->groups; g != NULL; g = g->next)
+        for (int k = SLOT_A; k < SLOTS; k++)
+            g->slot[k] = slot_used(g, k);
+    ssq_status st = build(queue, o, s);
+    if (st == SSQ_OK)
+        o->state = s;
+    else
+        state_free(s);
+    return st;
+}
+
+static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
+{
+    s->sum = mem_alloc_array(o->n, sizeof(ssq_tensor *));
+    if (s->sum == NULL)
+        return error_nomem("optimizer", o->n * sizeof(ssq_tensor *));
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < o->n && st == SSQ_OK; i++) {
+        const struct view *v = &o->params[i].grad->view;
+        st = tensor_create(o->device, SSQ_F32, v->rank, v->shape, &s->sum[i]);
+    }
+    if (st == SSQ_OK)
+        st = make_lists(o, s, true, &s->sums);
+    if (st != SSQ_OK)
+        return st;
+    s->accumulate = list_create(2 * o->n, "optimizer");
+    if (s->accumulate == NULL)
+        return SSQ_ERR_NOMEM;
+    for (size_t i = 0; i < o->n; i++) {
+        list_set(s->accumulate, i, &o->params[i].grad->view, ACCESS_READ);
+        list_set(s->accumulate, o->n + i, &s->sum[i]->view, ACCESS_UPDATE);
+    }
+    return SSQ_OK;
+}
+
+ssq_status optimizer_sums(ssq_optimizer *o)
+{
+    struct state *s = o->state;
+    if (s->accumulate != NULL)
+        return SSQ_OK;
+    ssq_status st = make_sums(o, s);
+    if (st != SSQ_OK) {
+        put_tensors(s->sum, s->n);
+        s->sum = NULL;
+        put_lists(&s->sums);
+    }
+    return st;
+}

@@ -1,0 +1,340 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* options.c - check a scaler's options and state, turn them into words. */
+#include "lib/amp/options.h"
+
+#include "kernels/machine.h"
+#include "lib/fpenv.h"
+
+#include <math.h>
+#include <string.h>
+
+/* The words of the public enums. */
+_Static_assert(FLOOR_CLAMP == SSQ_FLOOR_CLAMP &&
+                   FLOOR_ERROR_AT_MIN == SSQ_FLOOR_ERROR_AT_MIN &&
+                   FLOOR_ERROR_RESTORE == SSQ_FLOOR_ERROR_RESTORE &&
+                   FLOOR_APPLY == SSQ_FLOOR_APPLY &&
+                   FLOOR_ERROR_SNAP == SSQ_FLOOR_ERROR_SNAP,
+               "floors");
+_Static_assert(CEILING_FINITE == SSQ_CEILING_FINITE &&
+                   CEILING_CLAMP == SSQ_CEILING_CLAMP &&
+                   CEILING_STOP == SSQ_CEILING_STOP,
+               "ceilings");
+_Static_assert(REFILL_CLEAN == SSQ_REFILL_CLEAN &&
+                   REFILL_BACKOFF == SSQ_REFILL_BACKOFF &&
+                   REFILL_GROWTH == SSQ_REFILL_GROWTH,
+               "refills");
+_Static_assert(ACTION_CLEAN == SSQ_SCALE_CLEAN &&
+                   ACTION_GROWTH == SSQ_SCALE_GROWTH &&
+                   ACTION_CAPPED == SSQ_SCALE_CAPPED &&
+                   ACTION_HOLD == SSQ_SCALE_HOLD &&
+                   ACTION_BACKOFF == SSQ_SCALE_BACKOFF &&
+                   ACTION_FLOOR == SSQ_SCALE_FLOOR &&
+                   ACTION_POISON == SSQ_SCALE_POISON,
+               "actions");
+_Static_assert(EVENT_FLOOR == SSQ_SCALE_EVENT_FLOOR &&
+                   EVENT_SKIPS == SSQ_SCALE_EVENT_SKIPS,
+               "events");
+
+/* value > 0, finite, and still so as a float32. */
+static bool positive_f32(double value)
+{
+    return value > 0.0 && isfinite(value) && (float)value > 0.0f &&
+           isfinite((float)value);
+}
+
+static bool is_f32(double value)
+{
+    return (double)(float)value == value;
+}
+
+static bool power_of_two(double value)
+{
+    int exponent;
+    return frexp(value, &exponent) == 0.5;
+}
+
+static ssq_status bad_number(const char *what, const char *name, double value,
+                             const char *expected)
+{
+    return error_set(SSQ_ERR_INVALID, "%s: %s is %.17g, expected %s", what,
+                     name, value, expected);
+}
+
+static ssq_status bad_count(const char *what, const char *name, uint32_t value,
+                            const char *expected)
+{
+    return error_set(SSQ_ERR_INVALID, "%s: %s is %u, expected %s", what, name,
+                     (unsigned)value, expected);
+}
+
+static ssq_status check_counts(const ssq_scaler_options *o, const char *what)
+{
+    if (o->growth_interval == 0)
+        return bad_count(what, "growth_interval", 0, "at least 1");
+    if (o->first_lag > UINT32_MAX - o->growth_interval)
+        return bad_count(what, "first_lag", o->first_lag,
+                         "less than 2^32 with growth_interval");
+    if (o->repeat_lag > UINT32_MAX - o->growth_interval)
+        return bad_count(what, "repeat_lag", o->repeat_lag,
+                         "less than 2^32 with growth_interval");
+    if (o->hysteresis == 0 || o->hysteresis > INT32_MAX)
+        return bad_count(what, "hysteresis", o->hysteresis, "1 to 2147483647");
+    if (o->refill > 7)
+        return bad_count(what, "refill", o->refill, "OR-ed SSQ_REFILL_*");
+    return SSQ_OK;
+}
+
+static ssq_status check_factors(const ssq_scaler_options *o, const char *what)
+{
+    if (!(o->init_scale > 0.0) || !isfinite(o->init_scale) ||
+        (!o->binary64 && !positive_f32(o->init_scale)))
+        return bad_number(what, "init_scale", o->init_scale,
+                          "a positive finite float32");
+    if (!(o->growth_factor >= 1.0) || !isfinite(o->growth_factor))
+        return bad_number(what, "growth_factor", o->growth_factor,
+                          "at least 1 and finite");
+    if (!(o->backoff_factor > 0.0 && o->backoff_factor <= 1.0))
+        return bad_number(what, "backoff_factor", o->backoff_factor,
+                          "in (0, 1]");
+    if (!(o->tolerance >= 0.0 && o->tolerance <= 1.0))
+        return bad_number(what, "tolerance", o->tolerance, "in [0, 1]");
+    return SSQ_OK;
+}
+
+static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
+{
+    if ((unsigned)o->floor > SSQ_FLOOR_ERROR_SNAP)
+        return bad_count(what, "floor", (uint32_t)o->floor, "an SSQ_FLOOR_*");
+    if ((unsigned)o->cap > SSQ_CEILING_STOP)
+        return bad_count(what, "cap", (uint32_t)o->cap, "an SSQ_CEILING_*");
+    if (o->floor != SSQ_FLOOR_NONE && !positive_f32(o->min_scale))
+        return bad_number(what, "min_scale", o->min_scale,
+                          "a positive finite float32");
+    if (o->floor != SSQ_FLOOR_NONE && o->min_scale > o->init_scale)
+        return bad_number(what, "min_scale", o->min_scale,
+                          "at most init_scale");
+    if (o->floor == SSQ_FLOOR_ERROR_SNAP && o->min_scale != 1.0)
+        return bad_number(what, "min_scale", o->min_scale,
+                          "1 with SSQ_FLOOR_ERROR_SNAP");
+    if (o->cap >= SSQ_CEILING_CLAMP && !(o->max_scale > 0.0))
+        return bad_number(what, "max_scale", o->max_scale, "more than 0");
+    if (o->cap == SSQ_CEILING_CLAMP &&
+        (o->max_scale < o->init_scale || !isfinite(o->max_scale)))
+        return bad_number(what, "max_scale", o->max_scale,
+                          "at least init_scale and finite");
+    return SSQ_OK;
+}
+
+/* What float32 words need to follow a binary64 machine bit for bit. */
+static ssq_status check_followed(const ssq_scaler_options *o, const char *what)
+{
+    const char *factor = "a power of two, for a binary64 machine on a device";
+    const char *value = "a float32, for a binary64 machine on a device";
+    if (!power_of_two(o->growth_factor))
+        return bad_number(what, "growth_factor", o->growth_factor, factor);
+    if (!power_of_two(o->backoff_factor))
+        return bad_number(what, "backoff_factor", o->backoff_factor, factor);
+    if (!positive_f32(o->init_scale) || !is_f32(o->init_scale))
+        return bad_number(what, "init_scale", o->init_scale, value);
+    if ((o->floor == SSQ_FLOOR_CLAMP || o->floor == SSQ_FLOOR_ERROR_AT_MIN) &&
+        !is_f32(o->min_scale))
+        return bad_number(what, "min_scale", o->min_scale, value);
+    if (o->cap == SSQ_CEILING_CLAMP && !is_f32(o->max_scale))
+        return bad_number(what, "max_scale", o->max_scale, value);
+    return SSQ_OK;
+}
+
+ssq_status options_check(ssq_scaler_options *o, bool on_device,
+                         const char *what)
+{
+    if (o->struct_size != sizeof(*o))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size of options is %zu, expected %zu",
+                         what, o->struct_size, sizeof(*o));
+    struct fpenv env = fpenv_enter();
+    ssq_status st = check_counts(o, what);
+    if (st == SSQ_OK)
+        st = check_factors(o, what);
+    if (st == SSQ_OK)
+        st = check_limits(o, what);
+    if (st == SSQ_OK && on_device && o->binary64)
+        st = check_followed(o, what);
+    if (st == SSQ_OK && !o->binary64)
+        o->init_scale = (float)o->init_scale;
+    fpenv_leave(env);
+    return st;
+}
+
+static void put_double(uint32_t *high, uint32_t *low, double value)
+{
+    uint64_t bits;
+    memcpy(&bits, &value, sizeof(bits));
+    *high = (uint32_t)(bits >> 32);
+    *low = (uint32_t)bits;
+}
+
+/* tolerance as wide_below takes it. */
+static void put_tolerance(uint32_t words[SCALER_WORDS], double tolerance)
+{
+    if (tolerance == 0.0)
+        return;
+    int exponent;
+    double fraction = frexp(tolerance, &exponent); /* in [1/2, 1) */
+    uint64_t m = 2 * (uint64_t)ldexp(fraction, 53) - 1;
+    words[SCALER_TOLERANCE_HI] = (uint32_t)(m >> 32);
+    words[SCALER_TOLERANCE_LO] = (uint32_t)m;
+    words[SCALER_TOLERANCE_SHIFT] = (uint32_t)(54 - exponent);
+}
+
+/* The bits of the float32 that a scale is compared with: scale <= down(value)
+ * and scale >= up(value) are what they are with value itself. */
+static uint32_t bits_down(double value)
+{
+    float f = (float)value;
+    return AS_U32(f) - ((double)f > value);
+}
+
+static uint32_t bits_up(double value)
+{
+    float f = (float)value;
+    return AS_U32(f) + ((double)f < value);
+}
+
+void options_words(const ssq_scaler_options *o, uint32_t words[SCALER_WORDS])
+{
+    struct fpenv env = fpenv_enter();
+    memset(words, 0, SCALER_WORDS * sizeof(words[0]));
+    put_double(&words[SCALER_UP_HI], &words[SCALER_UP_LO], o->growth_factor);
+    put_double(&words[SCALER_DOWN_HI], &words[SCALER_DOWN_LO],
+               o->backoff_factor);
+    words[SCALER_INTERVAL] = o->growth_interval;
+    words[SCALER_FIRST_LAG] = o->first_lag;
+    words[SCALER_REPEAT_LAG] = o->repeat_lag;
+    words[SCALER_FLOOR] = (uint32_t)o->floor;
+    /* the scale becomes min_scale, or is only compared with it */
+    if (o->floor == SSQ_FLOOR_ERROR_RESTORE || o->floor == SSQ_FLOOR_APPLY)
+        words[SCALER_MIN] = bits_down(o->min_scale);
+    else if (o->floor != SSQ_FLOOR_NONE)
+        words[SCALER_MIN] = AS_U32((float)o->min_scale);
+    words[SCALER_CEILING] = (uint32_t)o->cap;
+    if (o->cap == SSQ_CEILING_STOP)
+        words[SCALER_MAX] = bits_up(o->max_scale);
+    else if (o->cap == SSQ_CEILING_CLAMP)
+        words[SCALER_MAX] = AS_U32((float)o->max_scale);
+    words[SCALER_HYSTERESIS] = o->hysteresis;
+    words[SCALER_REFILL] = o->refill;
+    put_tolerance(words, o->tolerance);
+    words[SCALER_RESET_ON_INF] = o->reset_on_inf;
+    words[SCALER_MATCH_EQUAL] = o->match_equal;
+    words[SCALER_MAX_SKIPS] = o->max_consecutive_skips;
+    words[SCALER_MAGIC] = SCALER_MAGIC_VALUE;
+    fpenv_leave(env);
+}
+
+void state_begin(const ssq_scaler_options *options, ssq_scaler_state *state)
+{
+    *state = (ssq_scaler_state)SSQ_SCALER_STATE_INIT;
+    state->scale = options->init_scale;
+    state->hyst = (int32_t)options->hysteresis;
+}
+
+static ssq_status check_scale(const ssq_scaler_options *options, bool on_device,
+                              double scale, const char *what)
+{
+    struct fpenv env = fpenv_enter();
+    bool ok = scale > 0.0 && isfinite(scale);
+    if (ok && (on_device || !options->binary64))
+        ok = positive_f32(scale) && is_f32(scale);
+    fpenv_leave(env);
+    return ok ? SSQ_OK
+              : bad_number(what, "scale", scale, "a positive finite float32");
+}
+
+ssq_status state_check(const ssq_scaler_options *options, bool on_device,
+                       const ssq_scaler_state *s, const char *what)
+{
+    ssq_status st = check_scale(options, on_device, s->scale, what);
+    if (st != SSQ_OK)
+        return st;
+    if (s->hyst > (int32_t)options->hysteresis)
+        return error_set(SSQ_ERR_INVALID, "%s: hyst is %d, hysteresis is %u",
+                         what, (int)s->hyst, (unsigned)options->hysteresis);
+    if (s->grown > 1)
+        return bad_count(what, "grown", s->grown, "0 or 1");
+    if (s->since > s->updates)
+        return bad_count(what, "since", s->since, "at most updates");
+    if (s->skipped > s->updates)
+        return bad_count(what, "skipped", s->skipped, "at most updates");
+    if (s->consecutive > s->skipped)
+        return bad_count(what, "consecutive", s->consecutive,
+                         "at most skipped");
+    if (s->last_skip > s->updates)
+        return bad_count(what, "last_skip", s->last_skip, "at most updates");
+    if (s->events > (SSQ_SCALE_EVENT_FLOOR | SSQ_SCALE_EVENT_SKIPS))
+        return bad_count(what, "events", s->events, "OR-ed SSQ_SCALE_EVENT_*");
+    if ((unsigned)s->action > SSQ_SCALE_POISON)
+        return bad_count(what, "action", (uint32_t)s->action,
+                         "an ssq_scale_action");
+    return SSQ_OK;
+}
+
+void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,
+                 uint32_t words[SCALER_WORDS])
+{
+    struct fpenv env = fpenv_enter();
+    uint32_t scale = AS_U32((float)s->scale);
+    words[SCALER_SCALE] = scale;
+    words[SCALER_INVERSE] = wide_inverse(scale);
+    words[SCALER_VERDICT] = 0;
+    words[SCALER_GOOD] = s->good;
+    words[SCALER_HYST] = (uint32_t)s->hyst;
+    words[SCALER_GROWN] = s->grown;
+    words[SCALER_SINCE] = s->since;
+    words[SCALER_OVF] = s->ovf;
+    words[SCALER_UPDATES] = s->updates;
+    words[SCALER_SKIPPED] = s->skipped;
+    words[SCALER_CONSECUTIVE] = s->consecutive;
+    words[SCALER_LAST_SKIP] = s->last_skip;
+    words[SCALER_GROWTHS] = s->growths;
+    words[SCALER_BACKOFFS] = s->backoffs;
+    words[SCALER_EVENTS] = s->events;
+    words[SCALER_ACTION] = (uint32_t)s->action;
+    words[SCALER_POISON] = options->floor == SSQ_FLOOR_APPLY &&
+                           scale <= bits_down(options->min_scale);
+    fpenv_leave(env);
+}
+
+void words_state(const uint32_t words[SCALER_WORDS], ssq_scaler_state *s)
+{
+    s->scale = AS_F32(words[SCALER_SCALE]);
+    s->good = words[SCALER_GOOD];
+    memcpy(&s->hyst, &words[SCALER_HYST], sizeof(s->hyst));
+    s->grown = words[SCALER_GROWN];
+    s->since = words[SCALER_SINCE];
+    s->ovf = words[SCALER_OVF];
+    s->updates = words[SCALER_UPDATES];
+    s->skipped = words[SCALER_SKIPPED];
+    s->consecutive = words[SCALER_CONSECUTIVE];
+    s->last_skip = words[SCALER_LAST_SKIP];
+    s->growths = words[SCALER_GROWTHS];
+    s->backoffs = words[SCALER_BACKOFFS];
+    s->events = words[SCALER_EVENTS];
+    s->action = (ssq_scale_action)words[SCALER_ACTION];
+}
+
+ssq_status state_events(const ssq_scaler_state *s, const char *what)
+{
+    if ((s->events & SSQ_SCALE_EVENT_FLOOR) != 0)
+        return error_set(SSQ_ERR_SCALE,
+                         "%s: overflow with the loss scale at its floor: it is "
+                         "%g after update %u, %u of them skipped",
+                         what, s->scale, (unsigned)s->updates,
+                         (unsigned)s->skipped);
+    if (s->events != 0)
+        return error_set(SSQ_ERR_SCALE,
+                         "%s: too many steps in a row were skipped: %u now, "
+                         "the last was update %u",
+                         what, (unsigned)s->consecutive,
+                         (unsigned)s->last_skip);
+    return SSQ_OK;
+}

@@ -1,0 +1,314 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaler.c - a scaler's life, and the calls of a training step. */
+#include "lib/amp/scaler_object.h"
+
+#include <sesqui/graph.h>
+#include <sesqui/ops/elementwise.h>
+
+#include <math.h>
+
+static void scaler_free(struct object *o)
+{
+    ssq_scaler *s = (ssq_scaler *)o;
+    ssq_tensor_destroy(&s->record);
+    ssq_tensor_destroy(&s->scale);
+    ssq_tensor_destroy(&s->block);
+    mailbox_put(s->mailbox);
+    object_put(&s->device->object);
+    mem_free(s);
+}
+
+void scaler_get(ssq_scaler *scaler)
+{
+    object_get(&scaler->object);
+}
+
+void scaler_put(ssq_scaler *scaler)
+{
+    if (scaler != NULL)
+        object_put(&scaler->object);
+}
+
+/* Write the words through a queue of its own: any queue may use them next. */
+static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
+{
+    static const uint32_t no_record[RECORD_WORDS];
+    ssq_queue *queue;
+    ssq_status st = ssq_queue_create(s->device, NULL, &queue);
+    if (st != SSQ_OK)
+        return st;
+    st = queue_upload_now(queue, &s->block->view, words,
+                          SCALER_WORDS * sizeof(words[0]));
+    if (st == SSQ_OK)
+        st = queue_upload_now(queue, &s->record->view, no_record,
+                              sizeof(no_record));
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(queue);
+    ssq_queue_destroy(&queue);
+    return st;
+}
+
+static ssq_status fill_scaler(ssq_scaler *s)
+{
+    const int64_t n = SCALER_WORDS, record = RECORD_WORDS;
+    uint32_t words[SCALER_WORDS];
+    ssq_scaler_state state;
+    state_begin(&s->options, &state);
+    options_words(&s->options, words);
+    state_words(&s->options, &state, words);
+    s->mailbox = mailbox_create(words);
+    if (s->mailbox == NULL)
+        return SSQ_ERR_NOMEM;
+    ssq_status st = ssq_tensor_create(s->device, SSQ_I32, 1, &n, &s->block);
+    if (st == SSQ_OK)
+        st = ssq_tensor_create(s->device, SSQ_I32, 1, &record, &s->record);
+    if (st == SSQ_OK)
+        st = ssq_tensor_from_buffer(
+            s->block->view.buffer, SSQ_F32, 0, NULL, NULL,
+            s->block->view.offset + SCALER_SCALE * sizeof(words[0]), &s->scale);
+    return st == SSQ_OK ? write_words(s, words) : st;
+}
+
+static ssq_status choose_options(const char *preset,
+                                 const ssq_scaler_options *options,
+                                 ssq_scaler_options *result)
+{
+    *result = (ssq_scaler_options)SSQ_SCALER_OPTIONS_INIT;
+    if (options != NULL)
+        *result = *options;
+    ssq_status st = options == NULL
+                        ? ssq_scaler_options_preset(
+                              preset == NULL ? "sesqui" : preset, result)
+                        : SSQ_OK;
+    return st == SSQ_OK ? options_check(result, true, "scaler_create") : st;
+}
+
+ssq_status ssq_scaler_create(ssq_device *device, const char *preset,
+                             const ssq_scaler_options *options,
+                             ssq_scaler **scaler)
+{
+    if (device == NULL || scaler == NULL)
+        return error_set(SSQ_ERR_INVALID, "scaler_create: %s is NULL",
+                         device == NULL ? "device" : "scaler");
+    ssq_scaler_options chosen;
+    ssq_status st = choose_options(preset, options, &chosen);
+    if (st != SSQ_OK)
+        return st;
+    ssq_scaler *s = mem_alloc(sizeof(*s));
+    if (s == NULL)
+        return error_nomem("scaler_create", sizeof(*s));
+    object_init(&s->object, scaler_free);
+    s->device = device;
+    object_get(&device->object);
+    s->options = chosen;
+    st = fill_scaler(s);
+    if (st == SSQ_OK)
+        *scaler = s;
+    else
+        scaler_put(s);
+    return st;
+}
+
+void ssq_scaler_destroy(ssq_scaler **scaler)
+{
+    if (scaler == NULL)
+        return;
+    scaler_put(*scaler);
+    *scaler = NULL;
+}
+
+ssq_status scaler_call(const ssq_queue *queue, const ssq_scaler *scaler,
+                       const char *what)
+{
+    ssq_status st = queue_check(queue, what);
+    if (st != SSQ_OK)
+        return st;
+    if (scaler == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: scaler is NULL", what);
+    const ssq_device *d = ssq_queue_device(queue);
+    if (scaler->device != d)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the scaler is of %s, the queue of %s", what,
+                         scaler->device->props.name, d->props.name);
+    return SSQ_OK;
+}
+
+ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
+                           const char *what)
+{
+    ssq_status st = scaler_call(queue, scaler, what);
+    if (st == SSQ_OK && queue_capturing(queue))
+        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
+                         what);
+    return st;
+}
+
+const ssq_tensor *scaler_block(const ssq_scaler *scaler)
+{
+    return scaler->block;
+}
+
+uint64_t scaler_epoch(const ssq_scaler *scaler)
+{
+    return scaler->epoch;
+}
+
+ssq_status scaler_ready(const ssq_queue *queue, const ssq_scaler *scaler,
+                        const char *what)
+{
+    ssq_status st = scaler_call(queue, scaler, what);
+    if (st == SSQ_OK && !scaler->used)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the loss scale was never used: scale the loss "
+                         "with ssq_scaler_scale or ssq_scaler_scale_tensor "
+                         "first",
+                         what);
+    return st;
+}
+
+ssq_status ssq_scaler_scale(ssq_queue *queue, ssq_scaler *scaler,
+                            const ssq_tensor *x, const ssq_tensor *y)
+{
+    ssq_status st = scaler_call(queue, scaler, "scaler_scale");
+    if (st != SSQ_OK)
+        return st;
+    ssq_scale_args args = SSQ_SCALE_INIT;
+    args.x = x;
+    args.y = y;
+    args.scale = scaler->scale;
+    st = ssq_scale(queue, &args);
+    scaler->used = scaler->used || st == SSQ_OK;
+    return st;
+}
+
+const ssq_tensor *ssq_scaler_scale_tensor(ssq_scaler *scaler)
+{
+    if (scaler == NULL)
+        return NULL;
+    scaler->used = true;
+    return scaler->scale;
+}
+
+static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
+                            const ssq_tensor *record)
+{
+    if (scaler->hook == NULL)
+        return SSQ_OK;
+    ssq_tensor *verdict;
+    ssq_status st = ssq_tensor_slice(record, 0, RECORD_VERDICT,
+                                     RECORD_VERDICT + 1, 1, &verdict);
+    if (st != SSQ_OK)
+        return st;
+    st = scaler->hook(queue, verdict, scaler->hook_user);
+    ssq_tensor_destroy(&verdict);
+    return st == SSQ_OK ? SSQ_OK
+                        : error_set(st, "scaler: the rank hook answered %s",
+                                    ssq_status_name(st));
+}
+
+ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
+                          const ssq_tensor *record)
+{
+    ssq_status st = call_hook(queue, scaler, record);
+    if (st == SSQ_OK)
+        st = capture_watch(queue, &scaler->object, &scaler->stage, "scaler");
+    if (st != SSQ_OK)
+        return st;
+    struct scaler_join_op op = {.op = OP_HEADER(scaler_join, record),
+                                .record = tensor_view(record, ACCESS_READ),
+                                .block =
+                                    tensor_view(scaler->block, ACCESS_UPDATE)};
+    st = queue_enqueue(queue, &op.op);
+    if (st == SSQ_OK)
+        scaler->stage = 1;
+    return st;
+}
+
+static void after_launch(ssq_queue *queue, struct object *owner)
+{
+    ssq_scaler *scaler = (ssq_scaler *)owner;
+    (void)mailbox_post(scaler->mailbox, queue, scaler->block);
+}
+
+void scaler_publish(ssq_queue *queue, ssq_scaler *scaler)
+{
+    if (queue_capturing(queue))
+        capture_after(queue, &scaler->object, after_launch);
+    else
+        (void)mailbox_post(scaler->mailbox, queue, scaler->block);
+}
+
+void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state)
+{
+    uint32_t words[SCALER_WORDS];
+    uint64_t number = mailbox_read(scaler->mailbox, words);
+    words_state(words, state);
+    if (number <= scaler->cleared)
+        state->events = 0;
+}
+
+/* Enqueue an update; then say what was known before it. */
+static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
+                         float value, const char *what)
+{
+    ssq_scaler_state known = SSQ_SCALER_STATE_INIT;
+    scaler_known(scaler, &known);
+    ssq_status st =
+        capture_watch(queue, &scaler->object, &scaler->stage, "scaler");
+    if (st != SSQ_OK)
+        return st;
+    struct scaler_update_op op = {
+        .op = OP_HEADER(scaler_update, block),
+        .set = set,
+        .value = AS_U32(value),
+        .block = tensor_view(scaler->block, ACCESS_UPDATE)};
+    st = queue_enqueue(queue, &op.op);
+    if (st != SSQ_OK)
+        return st;
+    scaler->stage = 0;
+    scaler->epoch++;
+    scaler_publish(queue, scaler);
+    return state_events(&known, what);
+}
+
+ssq_status ssq_scaler_update(ssq_queue *queue, ssq_scaler *scaler)
+{
+    ssq_status st = scaler_ready(queue, scaler, "scaler_update");
+    if (st != SSQ_OK)
+        return st;
+    if (scaler->stage == 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "scaler_update: nothing was checked since the last "
+                         "update, number %llu",
+                         (unsigned long long)scaler->epoch);
+    return update(queue, scaler, false, 0.0f, "scaler_update");
+}
+
+ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
+                                double scale)
+{
+    ssq_status st = scaler_ready(queue, scaler, "scaler_update_to");
+    if (st != SSQ_OK)
+        return st;
+    struct fpenv env = fpenv_enter();
+    float value = (float)scale;
+    bool ok = value > 0.0f && isfinite(value);
+    fpenv_leave(env);
+    if (!ok)
+        return error_set(SSQ_ERR_INVALID,
+                         "scaler_update_to: scale is %.17g, expected a "
+                         "positive finite float32",
+                         scale);
+    return update(queue, scaler, true, value, "scaler_update_to");
+}
+
+ssq_status ssq_scaler_rank_hook_set(ssq_scaler *scaler,
+                                    ssq_scaler_rank_hook hook, void *user)
+{
+    if (scaler == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "scaler_rank_hook_set: scaler is NULL");
+    scaler->hook = hook;
+    scaler->hook_user = user;
+    return SSQ_OK;
+}

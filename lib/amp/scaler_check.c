@@ -1,0 +1,136 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaler_check.c - check and unscale gradients that no optimizer owns. */
+#include "lib/amp/check.h"
+#include "lib/amp/scaler_object.h"
+
+#include <stdio.h>
+
+/* "grads[3]", for messages. */
+static const char *item(char *text, size_t bytes, const char *list, size_t i)
+{
+    snprintf(text, bytes, "%s[%zu]", list, i);
+    return text;
+}
+
+static ssq_status check_grads(const ssq_queue *queue, size_t n,
+                              const ssq_tensor *const *grads, const char *what)
+{
+    char text[32];
+    if (grads == NULL && n > 0)
+        return error_set(SSQ_ERR_INVALID, "%s: grads is NULL, n is %zu", what,
+                         n);
+    for (size_t i = 0; i < n; i++) {
+        const char *name = item(text, sizeof(text), "grads", i);
+        ssq_status st = check_operand(queue, grads[i], what, name);
+        if (st == SSQ_OK)
+            st = check_dtype(grads[i], DTYPES_FLOAT, what, name);
+        if (st != SSQ_OK)
+            return st;
+    }
+    return SSQ_OK;
+}
+
+/* One out against the gradients: it may be its own gradient, no other. */
+static ssq_status check_out(const ssq_queue *queue, size_t n,
+                            const ssq_tensor *const *grads,
+                            const ssq_tensor *const *outs, size_t i)
+{
+    const char *what = "scaler_unscale";
+    char text[32], other[32];
+    const char *name = item(text, sizeof(text), "outs", i);
+    ssq_status st = check_output(queue, outs[i], what, name);
+    if (st == SSQ_OK)
+        st = check_dtype(outs[i], DTYPE_BIT(SSQ_F32) | DTYPE_BIT(SSQ_BF16),
+                         what, name);
+    if (st == SSQ_OK && !view_same_shape(&outs[i]->view, &grads[i]->view))
+        return check_same_shape(grads[i],
+                                item(other, sizeof(other), "grads", i), outs[i],
+                                name, what);
+    for (size_t k = 0; k < n && st == SSQ_OK; k++) {
+        st = check_alias(outs[i], name, grads[k],
+                         item(other, sizeof(other), "grads", k), k == i, what);
+        if (st == SSQ_OK && k < i)
+            st =
+                check_alias(outs[i], name, outs[k],
+                            item(other, sizeof(other), "outs", k), false, what);
+    }
+    return st;
+}
+
+static ssq_status check_outs(const ssq_queue *queue, size_t n,
+                             const ssq_tensor *const *grads,
+                             const ssq_tensor *const *outs)
+{
+    if (outs == NULL && n > 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "scaler_unscale: outs is NULL, n is %zu", n);
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < n && st == SSQ_OK; i++)
+        st = check_out(queue, n, grads, outs, i);
+    return st;
+}
+
+static ssq_status enqueue_grads(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                                const ssq_tensor *const *grads,
+                                const char *what)
+{
+    struct view_list *list = list_create(n, what);
+    if (list == NULL)
+        return SSQ_ERR_NOMEM;
+    for (size_t i = 0; i < n; i++)
+        list_set(list, i, &grads[i]->view, ACCESS_READ);
+    ssq_status st = enqueue_check(queue, list, 1.0f, scaler->record,
+                                  scaler->block, NULL, NULL);
+    object_put(&list->object);
+    return st;
+}
+
+/* Look at the gradients and let the verdict join. */
+static ssq_status look(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                       const ssq_tensor *const *grads, const char *what)
+{
+    ssq_status st = enqueue_grads(queue, scaler, n, grads, what);
+    return st == SSQ_OK ? scaler_checked(queue, scaler, scaler->record) : st;
+}
+
+ssq_status ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                            const ssq_tensor *const *grads)
+{
+    ssq_status st = scaler_ready(queue, scaler, "scaler_check");
+    if (st == SSQ_OK)
+        st = check_grads(queue, n, grads, "scaler_check");
+    return st == SSQ_OK ? look(queue, scaler, n, grads, "scaler_check") : st;
+}
+
+/* The list of an unscale: gradients, then outs. */
+static struct view_list *pair_list(size_t n, const ssq_tensor *const *grads,
+                                   const ssq_tensor *const *outs)
+{
+    struct view_list *list = list_create(2 * n, "scaler_unscale");
+    for (size_t i = 0; i < n && list != NULL; i++) {
+        list_set(list, i, &grads[i]->view, ACCESS_READ);
+        list_set(list, n + i, &outs[i]->view, ACCESS_WRITE);
+    }
+    return list;
+}
+
+ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                              const ssq_tensor *const *grads,
+                              const ssq_tensor *const *outs)
+{
+    ssq_status st = scaler_ready(queue, scaler, "scaler_unscale");
+    if (st == SSQ_OK)
+        st = check_grads(queue, n, grads, "scaler_unscale");
+    if (st == SSQ_OK)
+        st = check_outs(queue, n, grads, outs);
+    if (st != SSQ_OK)
+        return st;
+    struct view_list *list = pair_list(n, grads, outs);
+    if (list == NULL)
+        return SSQ_ERR_NOMEM;
+    st = look(queue, scaler, n, grads, "scaler_unscale");
+    if (st == SSQ_OK && n > 0)
+        st = enqueue_unscale(queue, list, 1.0f, scaler->block);
+    object_put(&list->object);
+    return st;
+}

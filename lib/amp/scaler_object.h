@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaler_object.h - struct ssq_scaler, for the files that implement it. */
+#ifndef LIB_AMP_SCALER_OBJECT_H
+#define LIB_AMP_SCALER_OBJECT_H
+
+#include "lib/amp/mailbox.h"
+#include "lib/amp/options.h"
+#include "lib/amp/scaler.h"
+
+struct ssq_scaler {
+    struct object object;
+    ssq_device *device;
+    ssq_scaler_options options;
+    ssq_tensor *block;  /* i32 [SCALER_WORDS] */
+    ssq_tensor *scale;  /* f32 []: its word 0 */
+    ssq_tensor *record; /* of lists that no optimizer owns */
+    struct mailbox *mailbox;
+    uint64_t cleared; /* events of mailbox posts up to this are forgotten */
+    bool used;        /* somebody has multiplied by the scale */
+    int stage;        /* 1: checked since the last update */
+    uint64_t epoch;   /* updates */
+    ssq_scaler_rank_hook hook;
+    void *hook_user;
+};
+
+/** The queue's error, or INVALID: scaler is NULL or of another device. */
+ssq_status scaler_call(const ssq_queue *queue, const ssq_scaler *scaler,
+                       const char *what);
+/** The same, and not in a capture. */
+ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
+                           const char *what);
+/** What has arrived of the state. */
+void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state);
+/** Send the block to the mailbox: now, or after each launch of the graph that
+ *  is captured. For want of memory it stays away: the next one comes. */
+void scaler_publish(ssq_queue *queue, ssq_scaler *scaler);
+
+#endif

@@ -1,0 +1,205 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaler_state.c - a scaler's state: ask, save, restore, change. */
+#include "lib/amp/scaler_object.h"
+
+/* Upload words from word i on, as they are now. */
+static ssq_status upload_words(ssq_queue *queue, const ssq_scaler *scaler,
+                               uint32_t i, const uint32_t *words, uint32_t n)
+{
+    struct view v = scaler->block->view;
+    v.offset += i * sizeof(words[0]);
+    v.shape[0] = n;
+    return queue_upload_now(queue, &v, words, n * sizeof(words[0]));
+}
+
+static ssq_status check_state_arg(const ssq_scaler *scaler,
+                                  const ssq_scaler_state *state,
+                                  const char *what)
+{
+    if (scaler == NULL || state == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         scaler == NULL ? "scaler" : "state");
+    if (state->struct_size != sizeof(*state))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         state->struct_size, sizeof(*state));
+    return SSQ_OK;
+}
+
+ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
+{
+    ssq_status st = check_state_arg(scaler, state, "scaler_poll");
+    if (st != SSQ_OK)
+        return st;
+    scaler_known(scaler, state);
+    return state_events(state, "scaler_poll");
+}
+
+/* The state after everything on the queue; the events are left to the caller.
+ * A queue that was synchronised has delivered what was posted on it. */
+static ssq_status fetch(ssq_queue *queue, ssq_scaler *scaler,
+                        ssq_scaler_state *state)
+{
+    ssq_status st = mailbox_post(scaler->mailbox, queue, scaler->block);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(queue);
+    if (st == SSQ_OK)
+        scaler_known(scaler, state);
+    return st;
+}
+
+ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
+                                ssq_scaler_state *state)
+{
+    ssq_status st = scaler_call_now(queue, scaler, "scaler_state_get");
+    if (st == SSQ_OK)
+        st = check_state_arg(scaler, state, "scaler_state_get");
+    if (st == SSQ_OK)
+        st = fetch(queue, scaler, state);
+    return st == SSQ_OK ? state_events(state, "scaler_state_get") : st;
+}
+
+static ssq_status check_stage(const ssq_scaler *scaler, const char *what)
+{
+    if (scaler->stage == 0)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: gradients were checked since the last update: load "
+                     "at the start of a step",
+                     what);
+}
+
+/* Replace options and state by ones that were checked. */
+static ssq_status load(ssq_queue *queue, ssq_scaler *scaler,
+                       const ssq_scaler_options *options,
+                       const ssq_scaler_state *state)
+{
+    uint32_t words[SCALER_WORDS];
+    options_words(options, words);
+    state_words(options, state, words);
+    ssq_status st = upload_words(queue, scaler, 0, words, SCALER_WORDS);
+    if (st != SSQ_OK)
+        return st;
+    scaler->options = *options;
+    /* events of copies from before are not this state's */
+    scaler->cleared = mailbox_posted(scaler->mailbox);
+    scaler_publish(queue, scaler);
+    return SSQ_OK;
+}
+
+ssq_status ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
+                                const ssq_scaler_state *state)
+{
+    ssq_status st = scaler_call_now(queue, scaler, "scaler_state_set");
+    if (st == SSQ_OK)
+        st = check_state_arg(scaler, state, "scaler_state_set");
+    if (st == SSQ_OK)
+        st = check_stage(scaler, "scaler_state_set");
+    if (st == SSQ_OK)
+        st = state_check(&scaler->options, true, state, "scaler_state_set");
+    return st == SSQ_OK ? load(queue, scaler, &scaler->options, state) : st;
+}
+
+ssq_status ssq_scaler_event_clear(ssq_queue *queue, ssq_scaler *scaler)
+{
+    const uint32_t none = 0;
+    ssq_status st = scaler_call_now(queue, scaler, "scaler_event_clear");
+    if (st == SSQ_OK)
+        st = upload_words(queue, scaler, SCALER_EVENTS, &none, 1);
+    if (st != SSQ_OK)
+        return st;
+    scaler->cleared = mailbox_posted(scaler->mailbox);
+    scaler_publish(queue, scaler);
+    return SSQ_OK;
+}
+
+ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
+                                          uint32_t interval)
+{
+    ssq_status st =
+        scaler_call_now(queue, scaler, "scaler_set_growth_interval");
+    if (st != SSQ_OK)
+        return st;
+    ssq_scaler_options options = scaler->options;
+    options.growth_interval = interval;
+    st = options_check(&options, true, "scaler_set_growth_interval");
+    if (st == SSQ_OK)
+        st = upload_words(queue, scaler, SCALER_INTERVAL, &interval, 1);
+    if (st == SSQ_OK)
+        scaler->options = options;
+    return st;
+}
+
+static ssq_status check_torch_arg(const ssq_torch_scaler_state *state,
+                                  const char *what)
+{
+    if (state == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: state is NULL", what);
+    if (state->struct_size != sizeof(*state))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         state->struct_size, sizeof(*state));
+    return SSQ_OK;
+}
+
+/* Torch's fields over the scaler's options, and the state they begin. */
+static ssq_status from_torch(const ssq_scaler *scaler,
+                             const ssq_torch_scaler_state *torch,
+                             ssq_scaler_options *options,
+                             ssq_scaler_state *state)
+{
+    const char *what = "scaler_torch_load";
+    if (torch->growth_interval < 1 || torch->growth_interval > UINT32_MAX)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: growth_interval is %lld, expected 1 to %u", what,
+                         (long long)torch->growth_interval, UINT32_MAX);
+    if (torch->_growth_tracker < 0 || torch->_growth_tracker > UINT32_MAX)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: _growth_tracker is %lld, expected 0 to %u", what,
+                         (long long)torch->_growth_tracker, UINT32_MAX);
+    *options = scaler->options;
+    options->growth_factor = torch->growth_factor;
+    options->backoff_factor = torch->backoff_factor;
+    options->growth_interval = (uint32_t)torch->growth_interval;
+    ssq_status st = options_check(options, true, what);
+    if (st != SSQ_OK)
+        return st;
+    state_begin(options, state);
+    state->scale = torch->scale;
+    state->good = (uint32_t)torch->_growth_tracker;
+    return state_check(options, true, state, what);
+}
+
+ssq_status ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
+                                 const ssq_torch_scaler_state *state)
+{
+    ssq_scaler_options options;
+    ssq_scaler_state begun;
+    ssq_status st = scaler_call_now(queue, scaler, "scaler_torch_load");
+    if (st == SSQ_OK)
+        st = check_torch_arg(state, "scaler_torch_load");
+    if (st == SSQ_OK)
+        st = check_stage(scaler, "scaler_torch_load");
+    if (st == SSQ_OK)
+        st = from_torch(scaler, state, &options, &begun);
+    return st == SSQ_OK ? load(queue, scaler, &options, &begun) : st;
+}
+
+ssq_status ssq_scaler_torch_save(ssq_queue *queue, ssq_scaler *scaler,
+                                 ssq_torch_scaler_state *state)
+{
+    ssq_scaler_state now = SSQ_SCALER_STATE_INIT;
+    ssq_status st = scaler_call_now(queue, scaler, "scaler_torch_save");
+    if (st == SSQ_OK)
+        st = check_torch_arg(state, "scaler_torch_save");
+    if (st == SSQ_OK)
+        st = fetch(queue, scaler, &now);
+    if (st != SSQ_OK)
+        return st;
+    state->scale = now.scale;
+    state->growth_factor = scaler->options.growth_factor;
+    state->backoff_factor = scaler->options.backoff_factor;
+    state->growth_interval = scaler->options.growth_interval;
+    state->_growth_tracker = now.good;
+    return SSQ_OK;
+}

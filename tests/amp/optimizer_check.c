@@ -1,0 +1,476 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_check.c - verdict, report, statistics, norm, clip and unscale. */
+#include "tests/amp/train.h"
+
+#include "tests/bounds.h"
+
+/* ---- one bad element among 1000 tensors ---- */
+
+#define MANY 1000
+#define EACH 5
+
+struct many {
+    ssq_optimizer *o;
+    ssq_tensor *grad[MANY];
+    ssq_scaler *scaler;
+};
+
+static void many_open(struct many *m, const struct rig *r, ssq_dtype d)
+{
+    static const float zeros[EACH];
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    char name[32];
+
+    NEED(ssq_optimizer_create(r->device, "sgd", &o, &m->o));
+    for (int i = 0; i < MANY; i++) {
+        ssq_tensor *p = core_vector(r->device, d, EACH);
+
+        m->grad[i] = core_vector(r->device, d, EACH);
+        NEED(ssq_tensor_write(r->queue, p, zeros, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, m->grad[i], zeros, SSQ_F32));
+        snprintf(name, sizeof(name), "layer%d.weight", i);
+        NEED(ssq_optimizer_add(m->o, name, p, m->grad[i], NULL));
+        ssq_tensor_destroy(&p);
+    }
+    NEED(ssq_queue_sync(r->queue));
+    m->scaler = train_fixed(r, 1.0);
+}
+
+static void many_close(struct many *m)
+{
+    ssq_optimizer_destroy(&m->o);
+    ssq_scaler_destroy(&m->scaler);
+    for (int i = 0; i < MANY; i++)
+        ssq_tensor_destroy(&m->grad[i]);
+}
+
+static ssq_overflow_report report(const struct rig *r, ssq_optimizer *o)
+{
+    ssq_overflow_report it = SSQ_OVERFLOW_REPORT_INIT;
+
+    NEED(ssq_optimizer_overflow(r->queue, o, &it));
+    return it;
+}
+
+static void test_one_bad(const struct rig *r, struct many *m, ssq_dtype d,
+                         int tensor, int element, float bad)
+{
+    float g[EACH] = {0};
+    char name[32];
+    ssq_overflow_report it;
+    uint32_t t0 = 0, t1 = 0;
+
+    snprintf(name, sizeof(name), "layer%d.weight", tensor);
+    g[element] = bad;
+    NEED(ssq_tensor_write(r->queue, m->grad[tensor], g, SSQ_F32));
+    NEED(ssq_optimizer_check(r->queue, m->o, m->scaler));
+    NEED(ssq_optimizer_norm(r->queue, m->o, NULL, &t0));
+    NEED(ssq_optimizer_step(r->queue, m->o, m->scaler));
+    NEED(ssq_scaler_update(r->queue, m->scaler));
+    NEED(ssq_optimizer_norm(r->queue, m->o, NULL, &t1));
+    it = report(r, m->o);
+    tap_ok(t1 == t0 && rig_state(r, m->scaler).action == SSQ_SCALE_HOLD,
+           "%s: %s: %f in element %d of tensor %d of %d is found", r->name,
+           ssq_dtype_name(d), (double)bad, element, tensor, MANY);
+    tap_ok(strcmp(it.name, name) == 0 && it.index == (uint64_t)element &&
+               it.nan == isnan(bad) && it.infs == !isnan(bad) &&
+               it.nans == isnan(bad) && it.tensors == 1,
+           "%s: %s: and reported: %s[%llu], %u inf, %u nan", r->name,
+           ssq_dtype_name(d), it.name, (unsigned long long)it.index, it.infs,
+           it.nans);
+    g[element] = 0.0f;
+    NEED(ssq_tensor_write(r->queue, m->grad[tensor], g, SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+}
+
+static void test_many(const struct rig *r, ssq_dtype d)
+{
+    static const int tensors[] = {0, 499, MANY - 1};
+    static const int elements[] = {0, 2, EACH - 1};
+    static const float bads[] = {(float)INFINITY, -(float)INFINITY, (float)NAN};
+    struct many m;
+    ssq_overflow_report last, clean;
+    uint32_t t0 = 0, t1 = 0;
+
+    many_open(&m, r, d);
+    for (int i = 0; i < 3; i++)
+        for (int k = 0; k < 3; k++)
+            test_one_bad(r, &m, d, tensors[i], elements[k], bads[(i + k) % 3]);
+    NEED(ssq_optimizer_norm(r->queue, m.o, NULL, &t0));
+    last = report(r, m.o);
+    NEED(ssq_optimizer_step(r->queue, m.o, m.scaler));
+    NEED(ssq_scaler_update(r->queue, m.scaler));
+    NEED(ssq_optimizer_norm(r->queue, m.o, NULL, &t1));
+    clean = report(r, m.o);
+    tap_ok(t1 == t0 + 1 && clean.check == last.check && last.check == 9 &&
+               strcmp(clean.name, last.name) == 0,
+           "%s: %s: a clean check steps and keeps the last report", r->name,
+           ssq_dtype_name(d));
+    many_close(&m);
+}
+
+/* Several in several tensors: the first by tensor, then by element. */
+static void test_counts(const struct rig *r)
+{
+    const struct storage *s = &storages[1];
+    ssq_optimizer_options o = train_options("sgd", s);
+    ssq_scaler *scaler = train_fixed(r, 1.0);
+    struct train t;
+    float g[130] = {0};
+    ssq_overflow_report it;
+
+    train_open(&t, r, "sgd", s, &o);
+    train_send(&t, t.grad, 0, 1.0, FLAW_INF); /* one in "b" */
+    g[7] = (float)NAN;
+    g[8] = g[129] = (float)INFINITY;
+    g[9] = 65520.0f; /* rounds to infinity in f16 */
+    g[10] = 65519.0f;
+    NEED(ssq_tensor_write(r->queue, t.grad[0], g, SSQ_F32));
+    NEED(ssq_optimizer_check(r->queue, t.o, scaler));
+    it = report(r, t.o);
+    tap_ok(strcmp(it.name, "a") == 0 && it.index == 7 && it.nan &&
+               it.nans == 1 && it.infs == 4 && it.tensors == 2 && it.check == 1,
+           "%s: %s[%llu] first, %u nan, %u inf in %u tensors", r->name, it.name,
+           (unsigned long long)it.index, it.nans, it.infs, it.tensors);
+    train_close(&t);
+    ssq_scaler_destroy(&scaler);
+}
+
+/* ---- norm and clip ---- */
+
+static float norm_of(const struct rig *r, ssq_optimizer *o)
+{
+    float norm = -1.0f;
+
+    NEED(ssq_optimizer_norm(r->queue, o, &norm, NULL));
+    return norm;
+}
+
+/* Two float32 gradients of n and 100 elements, all of value x * scale. */
+static void test_norm(const struct rig *r, int64_t n, double x, double scale)
+{
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_scaler *scaler = train_fixed(r, scale);
+    ssq_optimizer *opt = NULL;
+    const int64_t sizes[2] = {n, 100};
+    float *g = malloc((size_t)(n + 100) * sizeof(*g));
+    double squares = 0.0, want, chain;
+
+    o.clip_norm = (double)INFINITY;
+    NEED(ssq_optimizer_create(r->device, "sgd", &o, &opt));
+    for (int k = 0; k < 2; k++) {
+        ssq_tensor *p = core_vector(r->device, SSQ_F32, sizes[k]);
+        ssq_tensor *grad = core_vector(r->device, SSQ_F32, sizes[k]);
+
+        for (int64_t i = 0; i < sizes[k]; i++) {
+            g[i] = (float)(x * scale * (1.0 + 0.5 * train_gradient(1, k, i)));
+            squares += ((double)g[i] / scale / x) * ((double)g[i] / scale / x);
+        }
+        NEED(ssq_tensor_write(r->queue, grad, g, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, p, g, SSQ_F32));
+        NEED(ssq_queue_sync(r->queue));
+        NEED(ssq_optimizer_add(opt, k == 0 ? "p" : "q", p, grad, NULL));
+        ssq_tensor_destroy(&p);
+        ssq_tensor_destroy(&grad);
+    }
+    NEED(ssq_optimizer_check(r->queue, opt, scaler));
+    want = x * sqrt(squares);
+    /* ssq_norm's bound, (chain + 2 + 8) / 2 + 1 roundings: 64 terms and a tree
+     * of 8 for a chunk, and a second such fold for the partials */
+    chain = 2.0 * (64.0 + 8.0);
+    tap_ok(fabs((double)norm_of(r, opt) - want) <=
+               ((chain + 10.0) / 2.0 + 1.0) * U_F32 * want,
+           "%s: the norm of %lld elements near %g, scale %g, is %.9g (%.9g)",
+           r->name, (long long)n + 100, x, scale, (double)norm_of(r, opt),
+           want);
+    ssq_optimizer_destroy(&opt);
+    ssq_scaler_destroy(&scaler);
+    free(g);
+}
+
+/* The norm of one gradient is ssq_norm's, bit for bit. */
+static void test_norm_op(const struct rig *r)
+{
+    const struct storage *s = &storages[0];
+    ssq_optimizer_options o = train_options("sgd", s);
+    struct train t;
+    ssq_tensor *y = core_vector(r->device, SSQ_F32, 1);
+    ssq_norm_args args = SSQ_NORM_INIT;
+    float want = 0.0f, got;
+    static const float none[33];
+
+    o.clip_norm = (double)INFINITY;
+    train_open(&t, r, "sgd", s, &o);
+    train_send(&t, t.grad, 5, 1.0, FLAW_NONE);
+    NEED(ssq_tensor_write(r->queue, t.grad[2], none, SSQ_F32));
+    NEED(ssq_optimizer_check(r->queue, t.o, NULL));
+    args.x = t.grad[0];
+    args.y = y;
+    NEED(ssq_norm(r->queue, &args));
+    NEED(ssq_tensor_read(r->queue, y, &want, SSQ_F32));
+    got = norm_of(r, t.o);
+    tap_ok(got == want && got > 1.0f, "%s: the norm is ssq_norm's: %a and %a",
+           r->name, (double)got, (double)want);
+    train_close(&t);
+    ssq_tensor_destroy(&y);
+}
+
+/* Clipping in the step, and torch's three passes: unscale, multiply by the
+ * coefficient, step. The host computes in float32 as torch does. */
+static void test_clip(const struct rig *r, const char *kind, double clip)
+{
+    const struct storage *s = &storages[0];
+    const double scale = 1024.0;
+    ssq_optimizer_options o = train_options(kind, s), plain = o;
+    ssq_scaler *scaler = train_fixed(r, scale);
+    struct train t, u;
+    struct image a, b;
+    bool clipped = false;
+
+    o.clip_norm = clip;
+    train_open(&t, r, kind, s, &o);
+    train_open(&u, r, kind, s, &plain);
+    for (unsigned step = 0; step < 3; step++) {
+        float coef, g[130];
+
+        train_step(&t, scaler, step, scale, FLAW_NONE);
+        coef = (float)clip / (norm_of(r, t.o) + 1e-6f);
+        clipped = clipped || coef < 1.0f;
+        coef = coef < 1.0f ? coef : 1.0f;
+        for (int k = 0; k < TRAIN_PARAMS; k++) {
+            for (int64_t i = 0; i < u.n[k]; i++) {
+                float scaled = (float)(scale * train_gradient(step, k, i));
+                float inverse = 1.0f / (float)scale;
+                volatile float unscaled = scaled * inverse;
+                g[i] = unscaled * coef;
+            }
+            NEED(ssq_tensor_write(r->queue, u.grad[k], g, SSQ_F32));
+            NEED(ssq_queue_sync(r->queue));
+        }
+        NEED(ssq_optimizer_step(r->queue, u.o, NULL));
+    }
+    a = image_take(&t);
+    b = image_take(&u);
+    tap_ok(image_equal(&a, &b) && clipped == (clip < 5.0),
+           "%s: %s: clip %g in the step is torch's order bit for bit", r->name,
+           kind, clip);
+    image_free(&a);
+    image_free(&b);
+    train_close(&t);
+    train_close(&u);
+    ssq_scaler_destroy(&scaler);
+}
+
+/* ---- unscale ---- */
+
+static void test_unscale_f16(const struct rig *r)
+{
+    ssq_optimizer_options o = train_options("sgd", &storages[1]);
+    ssq_scaler *scaler = train_fixed(r, 8.0);
+    struct train t;
+
+    train_open(&t, r, "sgd", &storages[1], &o);
+    train_send(&t, t.grad, 0, 8.0, FLAW_NONE);
+    core_status(ssq_optimizer_unscale(r->queue, t.o, scaler), SSQ_ERR_INVALID,
+                "optimizer_unscale: |f16",
+                "%s: f16 gradients are not unscaled in place", r->name);
+    tap_ok(ssq_optimizer_step(r->queue, t.o, scaler) == SSQ_OK,
+           "%s: and the refusal leaves the step possible", r->name);
+    NEED(ssq_scaler_update(r->queue, scaler));
+    train_close(&t);
+    ssq_scaler_destroy(&scaler);
+}
+
+static float rounded(float x, ssq_dtype d)
+{
+    uint32_t bits = 0;
+
+    NEED(ssq_convert(&bits, d, &x, SSQ_F32, 1, SSQ_ROUND_NEAREST, 0));
+    NEED(ssq_convert(&x, SSQ_F32, &bits, d, 1, SSQ_ROUND_NEAREST, 0));
+    return x;
+}
+
+/* f32 and bf16: what is written is g / scale, rounded once, and the step that
+ * follows is the step that would have been, if nothing was rounded away. */
+static void test_unscale(const struct rig *r, const struct storage *s,
+                         double scale, bool accumulate)
+{
+    ssq_optimizer_options o = train_options("adamw", s);
+    ssq_scaler *scaler = train_fixed(r, scale);
+    struct train t, u;
+    struct image a, b;
+    float g[130];
+    bool same = true;
+
+    train_open(&t, r, "adamw", s, &o);
+    train_open(&u, r, "adamw", s, &o);
+    train_send(&t, t.grad, 0, scale, FLAW_NONE);
+    if (accumulate)
+        for (int i = 0; i < 2; i++)
+            NEED(ssq_optimizer_accumulate(r->queue, t.o, 0.5));
+    train_step(&u, scaler, 0, scale, FLAW_NONE);
+    NEED(ssq_optimizer_unscale(r->queue, t.o, scaler));
+    for (int k = 0; k < TRAIN_PARAMS; k++) {
+        NEED(ssq_tensor_read(r->queue, t.grad[k], g, SSQ_F32));
+        NEED(ssq_queue_sync(r->queue));
+        for (int64_t i = 0; i < t.n[k]; i++) {
+            float scaled = (float)(scale * train_gradient(0, k, i));
+            float inverse = (float)(1.0 / scale);
+            float want = rounded(rounded(scaled, s->grad) * inverse, s->grad);
+            same = same && g[i] == want;
+        }
+    }
+    tap_ok(same, "%s: %s: unscale writes g / %g%s", r->name, s->name, scale,
+           accumulate ? " of the accumulated mean" : "");
+    NEED(ssq_optimizer_step(r->queue, t.o, scaler));
+    NEED(ssq_scaler_update(r->queue, scaler));
+    a = image_take(&t);
+    b = image_take(&u);
+    if (scale == 1024.0) /* a power of two: nothing was rounded */
+        tap_ok(image_equal(&a, &b),
+               "%s: %s: and the step after it is the plain one%s", r->name,
+               s->name, accumulate ? ", accumulated" : "");
+    image_free(&a);
+    image_free(&b);
+    train_close(&t);
+    train_close(&u);
+    ssq_scaler_destroy(&scaler);
+}
+
+/* Non-finite gradients are written too, and the step skips. */
+static void test_unscale_bad(const struct rig *r)
+{
+    ssq_optimizer_options o = train_options("adamw", &storages[0]);
+    ssq_scaler *scaler = train_fixed(r, 4.0);
+    struct train t;
+    float g[33];
+
+    train_open(&t, r, "adamw", &storages[0], &o);
+    train_send(&t, t.grad, 3, 4.0, FLAW_NAN);
+    NEED(ssq_optimizer_unscale(r->queue, t.o, scaler));
+    NEED(ssq_optimizer_step(r->queue, t.o, scaler));
+    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(ssq_tensor_read(r->queue, t.grad[2], g, SSQ_F32));
+    tap_ok(train_t(&t) == 0 && isnan(g[3]) &&
+               g[4] == (float)train_gradient(3, 2, 4),
+           "%s: unscale writes NaN, and the step skips", r->name);
+    train_close(&t);
+    ssq_scaler_destroy(&scaler);
+}
+
+/* ---- statistics ---- */
+
+static ssq_statistics count(const struct train *t, const char *name)
+{
+    ssq_statistics s = SSQ_STATISTICS_INIT;
+
+    NEED(ssq_optimizer_statistics(t->r->queue, t->o, name, &s));
+    return s;
+}
+
+static void test_statistics(const struct rig *r, const struct storage *s,
+                            float subnormal)
+{
+    ssq_optimizer_options o = train_options("sgd", s);
+    ssq_scaler *scaler = train_fixed(r, 1.0);
+    struct train t;
+    float g[130];
+    ssq_statistics a, b, all, empty;
+
+    o.statistics = true;
+    train_open(&t, r, "sgd", s, &o);
+    for (int i = 0; i < 130; i++)
+        g[i] = i < 10 ? 0.0f : i < 25 ? subnormal : i < 30 ? -48.0f : 0.25f;
+    g[0] = -0.0f;
+    NEED(ssq_tensor_write(r->queue, t.grad[0], g, SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+    for (int i = 0; i < 33; i++)
+        g[i] = i == 0 ? (float)NAN : 0.0f;
+    NEED(ssq_tensor_write(r->queue, t.grad[2], g, SSQ_F32));
+    NEED(ssq_optimizer_check(r->queue, t.o, scaler));
+    a = count(&t, "a");
+    b = count(&t, "b");
+    empty = count(&t, "empty");
+    all = count(&t, NULL);
+    tap_ok(a.elements == 130 && a.zeros == 10 && a.subnormals == 15 &&
+               a.max_exponent == 5,
+           "%s: %s: of %llu gradients %llu are 0, %llu subnormal, the largest "
+           "has exponent %d",
+           r->name, s->name, (unsigned long long)a.elements,
+           (unsigned long long)a.zeros, (unsigned long long)a.subnormals,
+           a.max_exponent);
+    tap_ok(b.zeros == 32 && b.max_exponent == INT32_MIN &&
+               empty.elements == 0 && empty.max_exponent == INT32_MIN &&
+               all.zeros == 42 && all.elements == 163 && all.max_exponent == 5,
+           "%s: %s: NaN is not counted, and NULL sums up", r->name, s->name);
+    train_close(&t);
+    ssq_scaler_destroy(&scaler);
+}
+
+/* Weights at 1, gradients of three kinds: lost in 16 bits, seen, and 0. */
+static void test_rounded(const struct rig *r, const struct storage *s,
+                         uint64_t want)
+{
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_scaler *scaler = train_fixed(r, 1.0);
+    struct train t;
+    float p[130], g[130];
+    ssq_statistics a;
+
+    o.lr = 0x1p-12;
+    o.statistics = true;
+    o.master = s->master;
+    train_open(&t, r, "sgd", s, &o);
+    train_send(&t, t.grad, 0, 1.0, FLAW_NONE);
+    for (int i = 0; i < 130; i++) {
+        p[i] = 1.0f;
+        g[i] = i < 40 ? 1.0f : i < 70 ? 512.0f : 0.0f;
+    }
+    NEED(ssq_tensor_write(r->queue, t.param[0], p, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.grad[0], g, SSQ_F32));
+    NEED(ssq_optimizer_step(r->queue, t.o, scaler));
+    NEED(ssq_scaler_update(r->queue, scaler));
+    a = count(&t, "a");
+    tap_ok(a.rounded_away == want, "%s: %s: %llu updates were rounded away",
+           r->name, s->name, (unsigned long long)a.rounded_away);
+    train_step(&t, scaler, 1, 1.0, FLAW_NAN);
+    tap_ok(count(&t, NULL).rounded_away == 0,
+           "%s: %s: a skipped step rounds nothing away", r->name, s->name);
+    train_close(&t);
+    ssq_scaler_destroy(&scaler);
+}
+
+int main(void)
+{
+    for (size_t d = 0; d < CORE_DEVICES; d++) {
+        struct rig r = rig_open(core_devices[d]);
+
+        test_many(&r, SSQ_F32);
+        test_many(&r, SSQ_F16);
+        test_many(&r, SSQ_BF16);
+        test_counts(&r);
+        test_norm(&r, 7, 300.0, 65536.0);
+        test_norm(&r, 40000, 1.0, 1.0);
+        test_norm(&r, 40000, 1e30, 1.0);
+        test_norm(&r, 40000, 1e-30, 65536.0);
+        test_norm_op(&r);
+        test_clip(&r, "sgd", 1.0);
+        test_clip(&r, "adamw", 0.25);
+        test_clip(&r, "rmsprop", 1e6);
+        test_unscale_f16(&r);
+        test_unscale(&r, &storages[0], 1024.0, false);
+        test_unscale(&r, &storages[0], 1024.0, true);
+        test_unscale(&r, &storages[0], 1000.0, false);
+        test_unscale(&r, &storages[3], 1024.0, false);
+        test_unscale_bad(&r);
+        test_statistics(&r, &storages[0], 1e-40f);
+        test_statistics(&r, &storages[1], -6e-8f);
+        test_statistics(&r, &storages[2], 1e-40f);
+        test_rounded(&r, &storages[0], 0);
+        test_rounded(&r, &storages[1], 40);
+        test_rounded(&r, &storages[2], 40);
+        test_rounded(&r, &storages[3], 40);
+        rig_close(&r);
+    }
+    return tap_done(2 * (3 * 19 + 1 + 4 + 1 + 3 + 2 + 7 + 1 + 6 + 8));
+}

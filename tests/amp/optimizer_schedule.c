@@ -1,0 +1,407 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_schedule.c - schedules and setters, as the steps see them.
+ *
+ * With sgd the lr of each step can be read off exactly: the host repeats the
+ * float32 arithmetic of one weight. */
+#include "tests/amp/train.h"
+
+#include "tests/running.h"
+
+/* One float32 weight and its gradient. */
+struct weight {
+    const struct rig *r;
+    ssq_optimizer *o;
+    ssq_scaler *scaler;
+    ssq_tensor *p, *g;
+    float host, buffer; /* what the weight must be, and its momentum */
+};
+
+static void weight_open(struct weight *w, const struct rig *r, const char *kind,
+                        const ssq_optimizer_options *options)
+{
+    const float zero = 0.0f;
+
+    *w = (struct weight){.r = r};
+    NEED(ssq_optimizer_create(r->device, kind, options, &w->o));
+    w->p = core_vector(r->device, SSQ_F32, 1);
+    w->g = core_vector(r->device, SSQ_F32, 1);
+    NEED(ssq_tensor_write(r->queue, w->p, &zero, SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+    NEED(ssq_optimizer_add(w->o, "w", w->p, w->g, NULL));
+    w->scaler = train_fixed(r, 1.0);
+}
+
+static void weight_close(struct weight *w)
+{
+    ssq_optimizer_destroy(&w->o);
+    ssq_scaler_destroy(&w->scaler);
+    ssq_tensor_destroy(&w->p);
+    ssq_tensor_destroy(&w->g);
+}
+
+/* A step with a gradient; what the weight is then. */
+static float weight_step(struct weight *w, float g)
+{
+    float p = 0.0f;
+
+    NEED(ssq_tensor_write(w->r->queue, w->g, &g, SSQ_F32));
+    NEED(ssq_optimizer_step(w->r->queue, w->o, w->scaler));
+    NEED(ssq_scaler_update(w->r->queue, w->scaler));
+    NEED(ssq_tensor_read(w->r->queue, w->p, &p, SSQ_F32));
+    NEED(ssq_queue_sync(w->r->queue));
+    return p;
+}
+
+/* The same step on the host: true when the device agrees. */
+static bool sgd_agrees(struct weight *w, float g, float lr, float momentum,
+                       bool first)
+{
+    volatile float a = momentum * w->buffer;
+    volatile float buffer = first ? g : a + g;
+    volatile float delta = lr * buffer;
+
+    w->buffer = momentum == 0.0f ? g : buffer;
+    if (momentum == 0.0f)
+        delta = lr * g;
+    w->host = w->host - delta;
+    return weight_step(w, g) == w->host;
+}
+
+static void set_lr(const struct weight *w, const ssq_schedule *s)
+{
+    NEED(ssq_optimizer_schedule(w->r->queue, w->o, NULL, SSQ_HYPER_LR, s));
+}
+
+static double get(const struct weight *w, ssq_hyper hyper)
+{
+    double value = -1.0;
+    uint32_t t = 0;
+
+    /* lets the host know t; before the first use there is none */
+    if (ssq_optimizer_norm(w->r->queue, w->o, NULL, &t) != SSQ_OK)
+        tap_diag("t is not known: %s", ssq_last_error());
+    NEED(ssq_optimizer_get(w->o, NULL, hyper, &value));
+    return value;
+}
+
+static const struct {
+    const char *name;
+    ssq_schedule_kind kind;
+} shapes[] = {
+    {"constant", SSQ_SCHEDULE_CONSTANT},
+    {"step", SSQ_SCHEDULE_STEP},
+    {"cosine with warm-up", SSQ_SCHEDULE_COSINE},
+    {"one-cycle", SSQ_SCHEDULE_ONE_CYCLE},
+    {"fastai's one-cycle", SSQ_SCHEDULE_ONE_CYCLE_FASTAI},
+    {"a table", SSQ_SCHEDULE_TABLE},
+};
+
+static ssq_schedule shape(size_t i)
+{
+    static const double table[10] = {0.5, 0.25, 0.1, 0.2,   0.3,
+                                     0.4, 0.05, 0.6, 0.025, 0.7};
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+
+    s.kind = shapes[i].kind;
+    s.base = 0.125;
+    s.total_steps = 10;
+    s.step_size = 3;
+    s.gamma = 0.3;
+    s.warmup_steps = 3;
+    s.table = table;
+    return s;
+}
+
+/* Skips do not advance it; after its end the last value stays. early: set
+ * before the first use. */
+static void test_lr(const struct rig *r, size_t i, bool early)
+{
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = shape(i);
+    struct weight w;
+    uint32_t t = 0;
+    bool same = true;
+
+    weight_open(&w, r, "sgd", &o);
+    if (!early)
+        NEED(ssq_optimizer_model_to_master(r->queue, w.o));
+    set_lr(&w, &s);
+    for (int call = 0; call < 16; call++) {
+        double lr = 0.0;
+
+        if (call % 5 == 3) {
+            same = same && weight_step(&w, (float)INFINITY) == w.host;
+            continue;
+        }
+        NEED(ssq_schedule_value(&s, t < 10 ? t : 9, &lr));
+        same = same && fabs(get(&w, SSQ_HYPER_LR) - lr) <= 0.0;
+        same = same && sgd_agrees(&w, -1.0f, (float)lr, 0.0f, t == 0);
+        t++;
+    }
+    tap_ok(same && t == 13,
+           "%s: %s%s: 13 steps of 10, with 3 skips, have its values", r->name,
+           shapes[i].name, early ? ", set before the first use" : "");
+    weight_close(&w);
+}
+
+static void test_momentum(const struct rig *r)
+{
+    static const double table[4] = {0.5, 0.75, 0.25, 0.125};
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    struct weight w;
+    bool same = true;
+
+    o.lr = 0.1;
+    s.kind = SSQ_SCHEDULE_TABLE;
+    s.total_steps = 4;
+    s.table = table;
+    weight_open(&w, r, "sgd", &o);
+    NEED(ssq_optimizer_schedule(r->queue, w.o, NULL, SSQ_HYPER_MOMENTUM, &s));
+    for (int t = 0; t < 6; t++) {
+        double mu = table[t < 4 ? t : 3];
+
+        same = same && fabs(get(&w, SSQ_HYPER_MOMENTUM) - mu) <= 0.0;
+        same = same && sgd_agrees(&w, (float)(t + 1), 0.1f, (float)mu, t == 0);
+    }
+    tap_ok(same, "%s: sgd's momentum follows a table", r->name);
+    weight_close(&w);
+    weight_open(&w, r, "sgd", &o);
+    NEED(ssq_optimizer_model_to_master(r->queue, w.o));
+    core_status(
+        ssq_optimizer_schedule(r->queue, w.o, NULL, SSQ_HYPER_MOMENTUM, &s),
+        SSQ_ERR_INVALID, "optimizer_schedule: |without momentum",
+        "%s: momentum cannot appear after the first use", r->name);
+    core_status(ssq_optimizer_set(r->queue, w.o, NULL, SSQ_HYPER_MOMENTUM, 0.5),
+                SSQ_ERR_INVALID, "optimizer_set: |0.5", "%s: nor be set then",
+                r->name);
+    weight_close(&w);
+}
+
+/* torch's OneCycleLR cycles beta1: the current one is in the moments and in
+ * the bias correction. */
+static void test_beta1(const struct rig *r)
+{
+    static const double table[4] = {0.5, 0.8, 0.9, 0.95};
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    struct num p = num_exact(0.0), m = p, v = p;
+    struct weight w;
+    bool inside = true;
+
+    o.lr = 0.01;
+    s.kind = SSQ_SCHEDULE_TABLE;
+    s.total_steps = 4;
+    s.table = table;
+    weight_open(&w, r, "adam", &o);
+    NEED(ssq_optimizer_schedule(r->queue, w.o, NULL, SSQ_HYPER_MOMENTUM, &s));
+    for (int t = 1; t <= 6; t++) {
+        double b1 = (double)(float)table[t <= 4 ? t - 1 : 3];
+        struct num g = num_exact(t % 2 == 0 ? -0.75 : 1.5);
+        struct num bc1 = num_round(1.0 - pow(b1, t), t * 0x1p-43);
+        struct num bc2 = num_round(1.0 - pow(0.999, t), t * 0x1p-43);
+        struct num denom;
+        double got;
+
+        /* lerp has a branch at 1/2: both forms are within this bound */
+        m = num_add(num_mul(num_const(b1), m), num_mul(num_const(1.0 - b1), g));
+        m.e += 4.0 * U_F32 * (fabs(g.v) + fabs(m.v));
+        v = num_add(num_mul(num_const(0.999), v),
+                    num_mul(num_const(1.0 - 0.999), num_mul(g, g)));
+        denom = num_add(num_div(num_sqrt(v), num_sqrt(bc2)), num_const(1e-8));
+        p = num_sub(p,
+                    num_div(num_mul(num_div(num_const(0.01), bc1), m), denom));
+        got = (double)weight_step(&w, (float)g.v);
+        inside = inside && fabs(got - p.v) <= p.e && p.e < 1e-6;
+    }
+    tap_ok(inside, "%s: adam's beta1 and its bias correction follow a table",
+           r->name);
+    s.table = (const double[]){0.5, 1.0, 0.5, 0.5};
+    core_status(
+        ssq_optimizer_schedule(r->queue, w.o, NULL, SSQ_HYPER_MOMENTUM, &s),
+        SSQ_ERR_INVALID, "optimizer_schedule: |1",
+        "%s: a beta1 of 1 is refused", r->name);
+    weight_close(&w);
+}
+
+/* Replace, shorten, lengthen, remove; a setter removes. */
+static void test_replace(const struct rig *r)
+{
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    struct weight w;
+    bool same = true;
+
+    o.lr = 0.5;
+    weight_open(&w, r, "sgd", &o);
+    for (uint32_t t = 0; t < 24; t++) {
+        float lr = 0.5f;
+
+        s.kind = SSQ_SCHEDULE_STEP;
+        s.gamma = 0.5;
+        s.base = t < 8 ? 0.25 : 0.125;
+        s.total_steps = t < 4 ? 6 : t < 8 ? 30 : 12;
+        if (t % 4 == 0 && t < 12)
+            set_lr(&w, &s);
+        if (t < 12)
+            lr = (float)ldexp(s.base, -(int)t);
+        if (t >= 4 && t < 8)
+            lr = (float)ldexp(0.25, -(int)t);
+        if (t == 12)
+            set_lr(&w, NULL);
+        if (t == 16)
+            set_lr(&w, &s);
+        if (t >= 16 && t < 20) /* past its end */
+            lr = (float)ldexp(0.125, -11);
+        if (t == 20)
+            NEED(ssq_optimizer_set(r->queue, w.o, NULL, SSQ_HYPER_LR, 0.75));
+        if (t >= 20)
+            lr = 0.75f;
+        same = same && sgd_agrees(&w, 1.0f, lr, 0.0f, t == 0);
+        if (!same)
+            tap_diag("t %u, lr %g", t, (double)lr);
+    }
+    tap_ok(same && fabs(get(&w, SSQ_HYPER_LR) - 0.75) <= 0.0,
+           "%s: schedules replace one another, go, and give way to a setter",
+           r->name);
+    weight_close(&w);
+}
+
+/* What a captured step sees of later changes. */
+static void test_captured(const struct rig *r)
+{
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    struct weight w;
+    ssq_graph *graph = NULL;
+    const float one = 1.0f;
+    float p = 0.0f;
+    bool same = true;
+
+    s.base = 0.25;
+    s.total_steps = 8;
+    weight_open(&w, r, "sgd", &o);
+    set_lr(&w, &s);
+    NEED(ssq_optimizer_model_to_master(r->queue, w.o));
+    NEED(ssq_tensor_write(r->queue, w.g, &one, SSQ_F32));
+    NEED(ssq_graph_begin(r->queue));
+    NEED(ssq_optimizer_step(r->queue, w.o, NULL));
+    NEED(ssq_graph_end(r->queue, &graph));
+    for (int i = 0; i < 4; i++) {
+        float lr = i == 0 ? 0.25f : i == 1 ? 0.5f : i == 2 ? 2.0f : 0.5f;
+
+        s.base = 0.5;
+        if (i == 1)
+            set_lr(&w, &s);
+        if (i == 2)
+            NEED(ssq_optimizer_set(r->queue, w.o, NULL, SSQ_HYPER_LR, 2.0));
+        if (i == 3)
+            set_lr(&w, &s);
+        NEED(ssq_graph_launch(r->queue, graph));
+        NEED(ssq_tensor_read(r->queue, w.p, &p, SSQ_F32));
+        NEED(ssq_queue_sync(r->queue));
+        w.host -= lr;
+        same = same && p == w.host;
+    }
+    tap_ok(same, "%s: a captured step reads later schedules and setters",
+           r->name);
+    s.base = 4.0;
+    s.total_steps = 9;
+    set_lr(&w, &s);
+    NEED(ssq_graph_launch(r->queue, graph));
+    NEED(ssq_tensor_read(r->queue, w.p, &p, SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+    tap_ok(p == w.host - 0.5f,
+           "%s: but keeps its own table when the new one is longer", r->name);
+    ssq_graph_destroy(&graph);
+    weight_close(&w);
+}
+
+/* Every setter acts from the next step on: two optimizers, one made with the
+ * value, one set to it. */
+static void test_setters(const struct rig *r, const char *kind)
+{
+    static const struct {
+        ssq_hyper hyper;
+        double value;
+        const char *kinds;
+    } list[] = {
+        {SSQ_HYPER_LR, 0.03, "sgd adam adamw rmsprop adagrad lamb"},
+        {SSQ_HYPER_MOMENTUM, 0.5, "sgd rmsprop"},
+        {SSQ_HYPER_BETA1, 0.8, "adam adamw lamb"},
+        {SSQ_HYPER_BETA2, 0.95, "adam adamw lamb"},
+        {SSQ_HYPER_EPS, 1e-3, "adam adamw rmsprop adagrad lamb"},
+        {SSQ_HYPER_WEIGHT_DECAY, 0.3, "sgd adam adamw rmsprop adagrad lamb"},
+        {SSQ_HYPER_CLIP_NORM, 0.1, "sgd adam adamw rmsprop adagrad lamb"},
+    };
+
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        double v = list[i].value, back = 0.0;
+        ssq_optimizer_options o = train_options(kind, &storages[1]), with = o;
+        struct train t, u;
+        struct image a, b;
+        char word[16];
+
+        snprintf(word, sizeof(word), "%s", kind);
+        if (strstr(list[i].kinds, word) == NULL)
+            continue;
+        with.lr = i == 0 ? v : o.lr;
+        with.momentum = i == 1 ? v : o.momentum;
+        with.beta1 = i == 2 ? v : o.beta1;
+        with.beta2 = i == 3 ? v : o.beta2;
+        with.eps = i == 4 ? v : o.eps;
+        with.weight_decay = i == 5 ? v : o.weight_decay;
+        with.clip_norm = i == 6 ? v : o.clip_norm;
+        train_open(&t, r, kind, &storages[1], &o);
+        train_open(&u, r, kind, &storages[1], &with);
+        NEED(ssq_optimizer_model_to_master(r->queue, t.o));
+        NEED(ssq_optimizer_set(r->queue, t.o, NULL, list[i].hyper, v));
+        NEED(ssq_optimizer_get(t.o, NULL, list[i].hyper, &back));
+        train_send(&t, t.grad, 1, 1.0, FLAW_NONE);
+        train_send(&u, u.grad, 1, 1.0, FLAW_NONE);
+        if (i != 6) /* the second group is not set: leave it out */
+            for (int k = 0; k < 2; k++) {
+                const struct train *x = k == 0 ? &t : &u;
+                ssq_fill_args f = SSQ_FILL_INIT;
+
+                f.x = x->grad[2];
+                NEED(ssq_fill(r->queue, &f));
+                f.x = x->param[2];
+                NEED(ssq_fill(r->queue, &f));
+                NEED(ssq_optimizer_model_to_master(r->queue, x->o));
+            }
+        for (int step = 0; step < 3; step++) {
+            NEED(ssq_optimizer_step(r->queue, t.o, NULL));
+            NEED(ssq_optimizer_step(r->queue, u.o, NULL));
+        }
+        a = image_take(&t);
+        b = image_take(&u);
+        tap_ok(image_equal(&a, &b) && fabs(back - v) <= 0.0,
+               "%s: %s: setting hyper-parameter %d to %g is being made with it",
+               r->name, kind, (int)list[i].hyper, v);
+        image_free(&a);
+        image_free(&b);
+        train_close(&t);
+        train_close(&u);
+    }
+}
+
+int main(void)
+{
+    for (size_t d = 0; d < CORE_DEVICES; d++) {
+        struct rig r = rig_open(core_devices[d]);
+
+        for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+            test_lr(&r, i, false);
+            test_lr(&r, i, true);
+        }
+        test_momentum(&r);
+        test_beta1(&r);
+        test_replace(&r);
+        test_captured(&r);
+        for (int k = 0; k < KINDS; k++)
+            test_setters(&r, kinds[k]);
+        rig_close(&r);
+    }
+    return tap_done(2 * (12 + 3 + 2 + 1 + 2 + 31));
+}

@@ -1,0 +1,178 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* policy.c - dtype policies, and a class for every op that the headers have. */
+#include "tests/amp/amp.h"
+
+#include <dirent.h>
+
+static void policies(void)
+{
+    static const struct {
+        const char *name;
+        ssq_dtype compute;
+        bool scaling;
+    } known[] = {{"float32", SSQ_F32, false},
+                 {"mixed_float16", SSQ_F16, true},
+                 {"mixed_bfloat16", SSQ_BF16, false}};
+    for (size_t i = 0; i < 3; i++) {
+        ssq_policy p = SSQ_POLICY_INIT;
+        NEED(ssq_policy_from_name(known[i].name, &p));
+        tap_ok(p.compute == known[i].compute && p.variable == SSQ_F32 &&
+                   p.scaling == known[i].scaling,
+               "%s computes in %s, keeps f32, %s", known[i].name,
+               ssq_dtype_name(p.compute), p.scaling ? "scales" : "no scaler");
+    }
+    ssq_policy p = SSQ_POLICY_INIT;
+    core_status(ssq_policy_from_name("mixed_float8", &p), SSQ_ERR_NOT_FOUND,
+                "mixed_float8|float32|mixed_float16|mixed_bfloat16",
+                "an unknown policy answers with the three");
+    core_status(ssq_policy_from_name(NULL, &p), SSQ_ERR_INVALID, "name",
+                "no name");
+    core_status(ssq_policy_from_name("float32", NULL), SSQ_ERR_INVALID,
+                "policy", "no policy");
+    p.struct_size = 1;
+    core_status(ssq_policy_from_name("float32", &p), SSQ_ERR_INVALID,
+                "struct_size is 1", "a policy of another size");
+}
+
+/* PyTorch's lists (torch/amp/autocast_mode.py and autocast_mode.h, CUDA). */
+static void torch_lists(void)
+{
+    static const struct {
+        const char *op;
+        ssq_op_class want;
+    } known[] = {
+        {"gemm", SSQ_CLASS_HALF},
+        {"gemm_batched", SSQ_CLASS_HALF},
+        {"conv2d", SSQ_CLASS_HALF},
+        {"conv2d_backward_data", SSQ_CLASS_HALF},
+        {"attention", SSQ_CLASS_HALF},
+        {"softmax", SSQ_CLASS_FLOAT32},
+        {"log_softmax_backward", SSQ_CLASS_FLOAT32},
+        {"layer_norm", SSQ_CLASS_FLOAT32},
+        {"exp", SSQ_CLASS_FLOAT32},
+        {"pow", SSQ_CLASS_FLOAT32},
+        {"sum", SSQ_CLASS_FLOAT32},
+        {"cross_entropy", SSQ_CLASS_FLOAT32},
+        {"add", SSQ_CLASS_PROMOTE},
+        {"concat", SSQ_CLASS_PROMOTE},
+        {"relu", SSQ_CLASS_ANY},
+        {"max", SSQ_CLASS_ANY},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        ssq_op_class got = (ssq_op_class)-1;
+        ssq_status st = ssq_policy_op_class(known[i].op, &got);
+        tap_ok(st == SSQ_OK && got == known[i].want, "%s is of class %s",
+               known[i].op, ssq_op_class_name(known[i].want));
+    }
+    ssq_op_class c = SSQ_CLASS_ANY;
+    core_status(ssq_policy_op_class("matmul", &c), SSQ_ERR_NOT_FOUND,
+                "\"matmul\"", "an unknown op");
+    core_status(ssq_policy_op_class("_backward", &c), SSQ_ERR_NOT_FOUND, "",
+                "a suffix alone is no op");
+    core_status(ssq_policy_op_class("", &c), SSQ_ERR_NOT_FOUND, "",
+                "no letters are no op");
+    core_status(ssq_policy_op_class(NULL, &c), SSQ_ERR_INVALID, "op", "no op");
+    core_status(ssq_policy_op_class("add", NULL), SSQ_ERR_INVALID, "op_class",
+                "nowhere to put the class");
+    tap_ok(strcmp(ssq_op_class_name((ssq_op_class)4), "invalid") == 0,
+           "4 is no class");
+}
+
+/* Every line once, with a class that has a name. */
+static void printable(void)
+{
+    size_t n = 0, bad = 0;
+    for (const char *name; (name = ssq_policy_op_name(n)) != NULL; n++) {
+        ssq_op_class c;
+        bad += ssq_policy_op_class(name, &c) != SSQ_OK ||
+               strcmp(ssq_op_class_name(c), "invalid") == 0;
+        for (size_t i = 0; i < n; i++)
+            bad += strcmp(name, ssq_policy_op_name(i)) == 0;
+    }
+    tap_ok(bad == 0 && n > 60, "the table has %zu different lines", n);
+}
+
+/* Functions of the form "ssq_<op>(ssq_queue *queue, const ssq_<x>_args" in a
+ * header's text; returns how many, counts those without a class. */
+static size_t functions(char *text, size_t *without)
+{
+    size_t n = 0;
+    for (char *at = text; (at = strstr(at, " ssq_")) != NULL;) {
+        char *name = at + 5;
+        size_t length = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_");
+        char *after = name + length;
+        at = after;
+        if (*after != '(')
+            continue;
+        char *arguments = after + 1;
+        *after = '\0';
+        at = arguments;
+        arguments += strspn(arguments, " \n");
+        if (strncmp(arguments, "ssq_queue *queue,", 17) != 0)
+            continue;
+        arguments += 17;
+        arguments += strspn(arguments, " \n");
+        size_t type = strcspn(arguments, "*,)");
+        if (strncmp(arguments, "const ssq_", 10) != 0 || type < 6 ||
+            strncmp(arguments + type - 6, "_args ", 6) != 0)
+            continue;
+        if (strcmp(name, "gemm_explain") == 0)
+            continue; /* asks, and computes nothing */
+        ssq_op_class c;
+        n++;
+        if (ssq_policy_op_class(name, &c) != SSQ_OK) {
+            tap_diag("ssq_%s has no class", name);
+            ++*without;
+        }
+    }
+    return n;
+}
+
+static char *read_text(const char *path)
+{
+    FILE *f = fopen(path, "r");
+    char *text = calloc(1, 1 << 20);
+    if (f == NULL || text == NULL)
+        tap_bail("%s: cannot read", path);
+    (void)!fread(text, 1, (1 << 20) - 1, f);
+    fclose(f);
+    /* a return type on a line of its own: the name is at a line's start */
+    for (char *c = text; *c != '\0'; c++)
+        if (*c == '\n')
+            *c = ' ';
+    return text;
+}
+
+static void headers(void)
+{
+    const char *srcdir = getenv("srcdir");
+    char path[1024];
+    size_t n = 0, without = 0;
+    snprintf(path, sizeof(path), "%s/include/sesqui/ops",
+             srcdir == NULL ? "." : srcdir);
+    DIR *dir = opendir(path);
+    if (dir == NULL)
+        tap_bail("%s: no such directory", path);
+    for (struct dirent *e; (e = readdir(dir)) != NULL;) {
+        if (strstr(e->d_name, ".h") == NULL)
+            continue;
+        snprintf(path, sizeof(path), "%s/include/sesqui/ops/%s",
+                 srcdir == NULL ? "." : srcdir, e->d_name);
+        char *text = read_text(path);
+        n += functions(text, &without);
+        free(text);
+    }
+    closedir(dir);
+    tap_ok(n > 50 && without == 0,
+           "all %zu ops of the headers have a class, %zu have none", n,
+           without);
+}
+
+int main(void)
+{
+    policies();
+    torch_lists();
+    printable();
+    headers();
+    return tap_done(31);
+}

@@ -1,0 +1,329 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* state.c - a scaler's state saved, restored, moved from torch, refused; its
+ * options, presets and simulator. */
+#include "tests/amp/amp.h"
+
+#include <float.h>
+
+#define STEPS 48
+
+/* A bitmap with everything in it: streaks, single and double overflows. */
+static void draw(uint8_t overflow[STEPS], uint64_t seed)
+{
+    for (size_t i = 0; i < STEPS; i++)
+        overflow[i] = amp_uniform(&seed) < 0.3;
+}
+
+static bool run(const struct rig *r, ssq_scaler *scaler, size_t from,
+                const uint8_t *overflow, ssq_scaler_state *states, bool compare)
+{
+    bool ok = true;
+    for (size_t i = from; i < STEPS && ok; i++) {
+        rig_step(r, scaler, overflow[i]);
+        ssq_scaler_state now = rig_state(r, scaler);
+        ok = !compare || same_state(&now, &states[i]);
+        if (!ok) {
+            say_state("restored", &now);
+            say_state("uninterrupted", &states[i]);
+        }
+        states[i] = now;
+    }
+    return ok;
+}
+
+/* Save after every step into a scaler that has seen other things. */
+static void save_restore(const struct rig *r, const char *preset, size_t every)
+{
+    ssq_scaler_options o = rig_preset(preset);
+    uint8_t overflow[STEPS];
+    ssq_scaler_state states[STEPS];
+    size_t saved = 0, ok = 0;
+    if (o.growth_interval != UINT32_MAX)
+        o.growth_interval = 4;
+    o.max_consecutive_skips = 3;
+    if (strcmp(preset, "fairseq") == 0)
+        o.tolerance = 0.3;
+    draw(overflow, 99);
+    ssq_scaler *scaler = rig_scaler(r, NULL, &o);
+    (void)run(r, scaler, 0, overflow, states, false);
+    ssq_scaler_destroy(&scaler);
+    for (size_t i = 0; i < STEPS; i += every, saved++) {
+        ssq_scaler *other = rig_scaler(r, NULL, &o);
+        rig_step(r, other, i % 2 == 0);
+        NEED(ssq_scaler_state_set(r->queue, other, &states[i]));
+        ssq_scaler_state loaded = rig_state(r, other);
+        ok += same_state(&loaded, &states[i]) &&
+              run(r, other, i + 1, overflow, states, true);
+        ssq_scaler_destroy(&other);
+    }
+    tap_ok(ok == saved, "%s: %s saved at %zu of %d steps goes on as it was",
+           r->name, preset, saved, STEPS);
+}
+
+/* The simulator's state is the same thing. */
+static void simulator_state(const struct rig *r)
+{
+    ssq_scaler_options o = rig_preset("sesqui");
+    o.growth_interval = 3;
+    uint8_t overflow[STEPS];
+    draw(overflow, 7);
+    ssq_scaler_state s = SSQ_SCALER_STATE_INIT, end = SSQ_SCALER_STATE_INIT;
+    NEED(ssq_scaler_simulate(&o, &s, STEPS / 2, overflow, NULL, NULL));
+    NEED(ssq_scaler_simulate(&o, &end, STEPS, overflow, NULL, NULL));
+    ssq_scaler *scaler = rig_scaler(r, NULL, &o);
+    NEED(ssq_scaler_state_set(r->queue, scaler, &s));
+    for (size_t i = STEPS / 2; i < STEPS; i++)
+        rig_step(r, scaler, overflow[i]);
+    ssq_scaler_state got = rig_state(r, scaler);
+    tap_ok(same_state(&got, &end),
+           "%s: a simulated state goes on on the device", r->name);
+    ssq_scaler_destroy(&scaler);
+}
+
+static ssq_scaler_state good_state(void)
+{
+    ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
+    s.scale = 1024.0;
+    s.hyst = 1;
+    s.updates = 10;
+    s.skipped = 4;
+    s.consecutive = 2;
+    s.last_skip = 10;
+    s.since = 3;
+    return s;
+}
+
+static void corrupt(const struct rig *r)
+{
+    static const double bad[] = {
+        0.0, -1.0, (double)INFINITY, (double)NAN, 0.1, 1e39, 1e-46, -0.0};
+    ssq_scaler *scaler = rig_scaler(r, "sesqui", NULL);
+    rig_step(r, scaler, true);
+    ssq_scaler_state before = rig_state(r, scaler);
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+        ssq_scaler_state s = good_state();
+        s.scale = bad[i];
+        core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
+                    "scaler_state_set|scale is", "%s: a scale of %g is refused",
+                    r->name, bad[i]);
+    }
+    static const struct {
+        size_t offset;
+        uint32_t value;
+        const char *text;
+    } fields[] = {
+        {offsetof(ssq_scaler_state, hyst), 3, "hyst is 3|hysteresis is 2"},
+        {offsetof(ssq_scaler_state, grown), 2, "grown is 2"},
+        {offsetof(ssq_scaler_state, since), 11, "since is 11"},
+        {offsetof(ssq_scaler_state, skipped), 11, "skipped is 11"},
+        {offsetof(ssq_scaler_state, consecutive), 5, "consecutive is 5"},
+        {offsetof(ssq_scaler_state, last_skip), 11, "last_skip is 11"},
+        {offsetof(ssq_scaler_state, events), 4, "events is 4"},
+        {offsetof(ssq_scaler_state, action), 8, "action is 8"},
+    };
+    for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
+        ssq_scaler_state s = good_state();
+        memcpy((char *)&s + fields[i].offset, &fields[i].value, 4);
+        core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
+                    fields[i].text, "%s: a state where %s is refused", r->name,
+                    fields[i].text);
+    }
+    ssq_scaler_state after = rig_state(r, scaler), s = good_state();
+    tap_ok(same_state(&before, &after), "%s: refused states change nothing",
+           r->name);
+    NEED(ssq_scaler_check(r->queue, scaler, 0, NULL));
+    core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
+                "start of a step", "%s: no loading between check and update",
+                r->name);
+    NEED(ssq_scaler_update(r->queue, scaler));
+    core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_OK, "",
+                "%s: loading after it", r->name);
+    s.struct_size = 1;
+    core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
+                "struct_size is 1", "%s: a state of another size", r->name);
+    ssq_scaler_destroy(&scaler);
+}
+
+static void torch(const struct rig *r)
+{
+    ssq_torch_scaler_state t = SSQ_TORCH_SCALER_STATE_INIT, back = t;
+    ssq_scaler *scaler = rig_scaler(r, "pytorch", NULL);
+    t.scale = 0.125;
+    t.growth_factor = 1.1;
+    t.backoff_factor = 0.3;
+    t.growth_interval = 3;
+    t._growth_tracker = 1;
+    rig_step(r, scaler, true);
+    NEED(ssq_scaler_torch_load(r->queue, scaler, &t));
+    NEED(ssq_scaler_torch_save(r->queue, scaler, &back));
+    tap_ok(back.scale == t.scale && back.growth_factor == t.growth_factor &&
+               back.backoff_factor == t.backoff_factor &&
+               back.growth_interval == 3 && back._growth_tracker == 1,
+           "%s: torch's five fields come back as they went in", r->name);
+    float want = 0.125f;
+    rig_step(r, scaler, false);
+    rig_step(r, scaler, false); /* the third clean one: growth */
+    want = (float)((double)want * 1.1);
+    rig_step(r, scaler, true);
+    want = (float)((double)want * 0.3);
+    NEED(ssq_scaler_torch_save(r->queue, scaler, &back));
+    ssq_scaler_state s = rig_state(r, scaler);
+    tap_ok(back.scale == want && s.growths == 1 && s.updates == 3,
+           "%s: a machine loaded from torch takes over factors, interval and "
+           "streak: scale %a",
+           r->name, (double)want);
+    static const struct {
+        ssq_torch_scaler_state t;
+        const char *text;
+    } bad[] = {
+        {{sizeof(t), 0.0, 2, 0.5, 1, 0}, "scale is 0"},
+        {{sizeof(t), 1.0, 0.5, 0.5, 1, 0}, "growth_factor is 0.5"},
+        {{sizeof(t), 1.0, 2, 1.5, 1, 0}, "backoff_factor is 1.5"},
+        {{sizeof(t), 1.0, 2, 0.5, 0, 0}, "growth_interval is 0"},
+        {{sizeof(t), 1.0, 2, 0.5, (int64_t)1 << 32, 0}, "growth_interval is"},
+        {{sizeof(t), 1.0, 2, 0.5, 1, -1}, "_growth_tracker is -1"},
+        {{3, 1.0, 2, 0.5, 1, 0}, "struct_size is 3"},
+    };
+    for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+        core_status(ssq_scaler_torch_load(r->queue, scaler, &bad[i].t),
+                    SSQ_ERR_INVALID, bad[i].text,
+                    "%s: torch fields where %s are refused", r->name,
+                    bad[i].text);
+    ssq_scaler_destroy(&scaler);
+    scaler = rig_scaler(r, "fastai", NULL);
+    core_status(ssq_scaler_torch_load(r->queue, scaler, &t), SSQ_ERR_INVALID,
+                "growth_factor|power of two",
+                "%s: a binary64 machine on a device refuses a factor of 1.1",
+                r->name);
+    ssq_scaler_destroy(&scaler);
+}
+
+/* Each line breaks one option. */
+static void options(const struct rig *r)
+{
+    ssq_scaler_options base = rig_preset("sesqui"), o;
+    ssq_scaler *scaler;
+#define REFUSED(FIELD, VALUE, TEXT)                                            \
+    o = base;                                                                  \
+    o.FIELD = VALUE;                                                           \
+    scaler = NULL;                                                             \
+    core_status(ssq_scaler_create(r->device, NULL, &o, &scaler),               \
+                SSQ_ERR_INVALID, TEXT, "%s of %s is refused", #FIELD, #VALUE); \
+    if (scaler != NULL)                                                        \
+    tap_bail("a refused call made a scaler")
+    REFUSED(struct_size, 8, "struct_size of options is 8");
+    REFUSED(init_scale, 0.0, "init_scale is 0");
+    REFUSED(init_scale, -2.0, "init_scale is -2");
+    REFUSED(init_scale, (double)NAN, "init_scale is");
+    REFUSED(init_scale, 1e39, "init_scale is 9.99");
+    REFUSED(init_scale, 1e-46, "init_scale is 1e-46");
+    REFUSED(init_scale, 0.5, "min_scale is 1");
+    REFUSED(growth_factor, 0.99, "growth_factor is 0.98");
+    REFUSED(growth_factor, (double)INFINITY, "growth_factor is inf");
+    REFUSED(backoff_factor, 0.0, "backoff_factor is 0");
+    REFUSED(backoff_factor, 1.01, "backoff_factor is 1.01");
+    REFUSED(growth_interval, 0, "growth_interval is 0");
+    REFUSED(first_lag, UINT32_MAX, "first_lag is 4294967295");
+    REFUSED(repeat_lag, UINT32_MAX - 1000, "repeat_lag is");
+    REFUSED(floor, (ssq_scale_floor)6, "floor is 6");
+    REFUSED(min_scale, 0.0, "min_scale is 0");
+    REFUSED(cap, (ssq_scale_cap)4, "cap is 4");
+    REFUSED(cap, SSQ_CEILING_STOP, "max_scale is 0");
+    REFUSED(hysteresis, 0, "hysteresis is 0");
+    REFUSED(hysteresis, 0x80000000u, "hysteresis is 2147483648");
+    REFUSED(refill, 8, "refill is 8");
+    REFUSED(tolerance, 1.5, "tolerance is 1.5");
+    REFUSED(tolerance, -0.1, "tolerance is -0.1");
+    base.cap = SSQ_CEILING_CLAMP;
+    REFUSED(max_scale, 32768.0, "max_scale is 32768");
+    base = rig_preset("nntrainer");
+    base.init_scale = 8;
+    REFUSED(min_scale, 2.0, "min_scale is 2|ERROR_SNAP");
+    base = rig_preset("ort");
+    REFUSED(growth_factor, 3.0, "power of two");
+    REFUSED(backoff_factor, 0.3, "power of two");
+    REFUSED(init_scale, 65536.1, "binary64");
+    REFUSED(min_scale, 0.1, "binary64");
+    REFUSED(max_scale, 1e7 + 0.3, "binary64");
+#undef REFUSED
+    core_status(ssq_scaler_create(r->device, "adam", NULL, &scaler),
+                SSQ_ERR_NOT_FOUND, "\"adam\"|sesqui|nntrainer|tiny-cuda-nn",
+                "an unknown preset answers with all names");
+    core_status(ssq_scaler_create(NULL, NULL, NULL, &scaler), SSQ_ERR_INVALID,
+                "device", "no device");
+    core_status(ssq_scaler_create(r->device, NULL, NULL, NULL), SSQ_ERR_INVALID,
+                "scaler", "nowhere to put the scaler");
+}
+
+static void simulator_misuse(void)
+{
+    ssq_scaler_options o = rig_preset("pytorch");
+    ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
+    const uint8_t one = 1;
+    core_status(ssq_scaler_simulate(NULL, NULL, 1, &one, NULL, NULL),
+                SSQ_ERR_INVALID, "options", "simulate without options");
+    core_status(ssq_scaler_simulate(&o, NULL, 1, NULL, NULL, NULL),
+                SSQ_ERR_INVALID, "overflow", "simulate without a bitmap");
+    core_status(ssq_scaler_simulate(&o, NULL, 0, NULL, NULL, NULL), SSQ_OK, "",
+                "simulate no steps");
+    s.scale = (double)NAN;
+    core_status(ssq_scaler_simulate(&o, &s, 1, &one, NULL, NULL),
+                SSQ_ERR_INVALID, "scale is", "simulate from a scale of NaN");
+    s.scale = 0.1;
+    core_status(ssq_scaler_simulate(&o, &s, 1, &one, NULL, NULL),
+                SSQ_ERR_INVALID, "float32", "simulate from no float32");
+    o.binary64 = true;
+    core_status(ssq_scaler_simulate(&o, &s, 1, &one, NULL, NULL), SSQ_OK, "",
+                "simulate it in binary64");
+    tap_ok(s.scale == 0.05, "which halves it: %g", s.scale);
+    o.growth_factor = 0;
+    core_status(ssq_scaler_simulate(&o, NULL, 1, &one, NULL, NULL),
+                SSQ_ERR_INVALID, "growth_factor", "simulate a bad machine");
+    s.struct_size = 5;
+    o = rig_preset("pytorch");
+    core_status(ssq_scaler_simulate(&o, &s, 1, &one, NULL, NULL),
+                SSQ_ERR_INVALID, "struct_size", "a state of another size");
+}
+
+/* Lowering the interval below the streak: == never grows, >= does. */
+static void interval(const struct rig *r, const char *preset, bool grows)
+{
+    ssq_scaler *scaler = rig_scaler(r, preset, NULL);
+    for (int i = 0; i < 6; i++)
+        rig_step(r, scaler, false);
+    NEED(ssq_scaler_set_growth_interval(r->queue, scaler, 4));
+    rig_step(r, scaler, false);
+    ssq_scaler_state s = rig_state(r, scaler);
+    tap_ok(s.growths == grows,
+           "%s: %s with its interval lowered below the streak: %u growths",
+           r->name, preset, s.growths);
+    rig_step(r, scaler, true);
+    for (int i = 0; i < 4; i++)
+        rig_step(r, scaler, false);
+    s = rig_state(r, scaler);
+    tap_ok(s.growths == 1u + grows, "%s: %s grows after the next overflow",
+           r->name, preset);
+    core_status(ssq_scaler_set_growth_interval(r->queue, scaler, 0),
+                SSQ_ERR_INVALID, "growth_interval is 0",
+                "%s: an interval of 0 is refused", r->name);
+    ssq_scaler_destroy(&scaler);
+}
+
+int main(void)
+{
+    for (size_t d = 0; d < CORE_DEVICES; d++) {
+        struct rig r = rig_open(core_devices[d]);
+        for (size_t i = 0; ssq_scaler_preset_name(i) != NULL; i++)
+            save_restore(&r, ssq_scaler_preset_name(i), d == 0 ? 1 : 7);
+        simulator_state(&r);
+        corrupt(&r);
+        torch(&r);
+        interval(&r, "pytorch", false);
+        interval(&r, "sesqui", true);
+        if (d == 0)
+            options(&r);
+        rig_close(&r);
+    }
+    simulator_misuse();
+    return tap_done(150);
+}
