@@ -7,7 +7,9 @@ example_common = \
 	examples/common/dataset.c \
 	examples/common/dataset.h \
 	examples/common/run.c \
-	examples/common/run.h
+	examples/common/run.h \
+	examples/common/train.c \
+	examples/common/train.h
 
 noinst_PROGRAMS += examples/digits/digits
 examples_digits_digits_SOURCES = $(example_common) \

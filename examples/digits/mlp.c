@@ -2,25 +2,46 @@
 /* mlp.c - a multi-layer perceptron, backward written by hand. */
 #include "examples/digits/mlp.h"
 
-static bool make(struct mlp *m, ssq_dtype dtype, int rank, int64_t a, int64_t b,
-                 ssq_tensor **t)
+#include <stdlib.h>
+#include <string.h>
+
+#define LAYERS 12 /* at most */
+#define HIDDEN 64
+
+/* One layer: z = in w^T + b, h = activation(z). */
+struct layer {
+    ssq_tensor *w, *dw; /* [out, in], compute: the optimizer has the master */
+    ssq_tensor *b, *db; /* [out], float32: too few to be worth 16 bits */
+    ssq_tensor *z;      /* [batch, out], compute; float32 in the last layer */
+    ssq_tensor *h;      /* [batch, out], compute; NULL in the last layer */
+    ssq_tensor *dz;     /* [batch, out], compute */
+    int64_t in, out;
+};
+
+struct mlp {
+    bool sigmoid; /* else relu */
+    unsigned layers;
+    struct layer layer[LAYERS];
+    const ssq_tensor *x; /* [batch, in], compute */
+};
+
+static bool make(ssq_device *device, ssq_dtype dtype, int rank, int64_t a,
+                 int64_t b, ssq_tensor **t)
 {
     int64_t shape[2] = {a, b};
-    return run_ok(ssq_tensor_create(m->device, dtype, rank, shape, t),
-                  "tensor");
+    return train_tensor(device, dtype, rank, shape, t);
 }
 
-static bool make_layer(struct mlp *m, struct layer *l, ssq_dtype compute,
+static bool make_layer(ssq_device *d, struct layer *l, ssq_dtype compute,
                        int64_t batch, bool last)
 {
-    return make(m, compute, 2, l->out, l->in, &l->w) &&
-           make(m, compute, 2, l->out, l->in, &l->dw) &&
-           make(m, SSQ_F32, 1, l->out, 0, &l->b) &&
-           make(m, SSQ_F32, 1, l->out, 0, &l->db) &&
-           /* the model's output is float32 under every policy */
-           make(m, last ? SSQ_F32 : compute, 2, batch, l->out, &l->z) &&
-           (last || make(m, compute, 2, batch, l->out, &l->h)) &&
-           make(m, compute, 2, batch, l->out, &l->dz);
+    /* the model's output is float32 under every policy */
+    ssq_dtype out = last ? SSQ_F32 : compute;
+    return make(d, compute, 2, l->out, l->in, &l->dw) &&
+           make(d, SSQ_F32, 1, l->out, 0, &l->db) &&
+           make(d, out, 2, batch, l->out, &l->z) &&
+           (last || make(d, compute, 2, batch, l->out, &l->h)) &&
+           make(d, compute, 2, batch, l->out, &l->dz);
 }
 
 /* PyTorch's choice for these activations; biases start at 0. */
@@ -39,44 +60,65 @@ static bool fill_layer(const struct mlp *m, ssq_queue *queue, struct layer *l,
            run_ok(ssq_fill(queue, &b), "fill");
 }
 
-bool mlp_create(struct mlp *m, ssq_queue *queue, ssq_dtype compute,
-                const struct run_options *o, int64_t batch, ssq_tensor *x)
+static bool make_parameters(const struct mlp *m, ssq_queue *queue,
+                            struct layer *l, ssq_dtype compute, uint64_t seed,
+                            uint32_t id)
 {
-    *m = (struct mlp){.device = ssq_queue_device(queue),
-                      .sigmoid = o->activation[0] == 's',
-                      .layers = o->layers,
-                      .x = x};
-    if (o->layers < 1 || o->layers > MLP_LAYERS) {
-        fprintf(stderr, "%u layers, expected 1..%d\n", o->layers, MLP_LAYERS);
-        m->layers = 0;
+    ssq_device *d = ssq_queue_device(queue);
+    return make(d, compute, 2, l->out, l->in, &l->w) &&
+           make(d, SSQ_F32, 1, l->out, 0, &l->b) &&
+           fill_layer(m, queue, l, seed, id);
+}
+
+static bool create(struct model *model, ssq_queue *queue, ssq_dtype compute,
+                   const struct run_options *o, int64_t batch,
+                   const ssq_tensor *x, const struct model *share)
+{
+    struct mlp *m = calloc(1, sizeof(*m));
+    model->state = m;
+    if (m == NULL || o->layers < 1 || o->layers > LAYERS) {
+        fprintf(stderr, "%u layers, expected 1..%d\n", o->layers, LAYERS);
         return false;
     }
+    *m = (struct mlp){.sigmoid = strcmp(o->activation, "sigmoid") == 0,
+                      .layers = o->layers,
+                      .x = x};
+    const struct mlp *other = share == NULL ? NULL : share->state;
     for (unsigned i = 0; i < m->layers; i++) {
         struct layer *l = &m->layer[i];
         bool last = i + 1 == m->layers;
-        l->in = i == 0 ? ssq_tensor_size(x, 1) : MLP_HIDDEN;
-        l->out = last ? MLP_CLASSES : MLP_HIDDEN;
-        if (!make_layer(m, l, compute, batch, last) ||
-            !fill_layer(m, queue, l, o->seed, i + 1))
+        l->in = i == 0 ? ssq_tensor_size(x, 1) : HIDDEN;
+        l->out = last ? TRAIN_CLASSES : HIDDEN;
+        bool ok = other == NULL
+                      ? make_parameters(m, queue, l, compute, o->seed, i + 1)
+                      : train_share(other->layer[i].w, &l->w) &&
+                            train_share(other->layer[i].b, &l->b);
+        if (!ok ||
+            !make_layer(ssq_queue_device(queue), l, compute, batch, last))
             return false;
     }
+    model->logits = m->layer[m->layers - 1].z;
+    model->dlogits = m->layer[m->layers - 1].dz;
     return true;
 }
 
-void mlp_destroy(struct mlp *m)
+static void destroy(struct model *model)
 {
-    for (unsigned i = 0; i < m->layers; i++) {
+    struct mlp *m = model->state;
+    for (unsigned i = 0; m != NULL && i < m->layers; i++) {
         struct layer *l = &m->layer[i];
         ssq_tensor **all[] = {&l->w, &l->dw, &l->b, &l->db,
                               &l->z, &l->h,  &l->dz};
         for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++)
             ssq_tensor_destroy(all[k]);
     }
-    m->layers = 0;
+    free(m);
+    model->state = NULL;
 }
 
-bool mlp_parameters(struct mlp *m, ssq_optimizer *optimizer)
+static bool parameters(struct model *model, ssq_optimizer *optimizer)
 {
+    struct mlp *m = model->state;
     for (unsigned i = 0; i < m->layers; i++) {
         struct layer *l = &m->layer[i];
         char w[32], b[32];
@@ -110,8 +152,10 @@ static ssq_status forward_layer(const struct mlp *m, ssq_queue *queue,
     return ssq_sigmoid(queue, &s);
 }
 
-ssq_status mlp_forward(struct mlp *m, ssq_queue *queue)
+static ssq_status forward(struct model *model, ssq_queue *queue, bool training)
 {
+    (void)training; /* nothing here behaves differently */
+    struct mlp *m = model->state;
     const ssq_tensor *in = m->x;
     ssq_status st = SSQ_OK;
     for (unsigned i = 0; i < m->layers && st == SSQ_OK; i++) {
@@ -163,8 +207,9 @@ static ssq_status input_gradient(const struct mlp *m, ssq_queue *queue,
                       : ssq_relu_backward(queue, &u);
 }
 
-ssq_status mlp_backward(struct mlp *m, ssq_queue *queue)
+static ssq_status backward(struct model *model, ssq_queue *queue)
 {
+    struct mlp *m = model->state;
     ssq_status st = SSQ_OK;
     for (unsigned i = m->layers; i-- > 0 && st == SSQ_OK;) {
         const struct layer *l = &m->layer[i];
@@ -174,3 +219,11 @@ ssq_status mlp_backward(struct mlp *m, ssq_queue *queue)
     }
     return st;
 }
+
+const struct model_kind mlp_kind = {
+    .create = create,
+    .destroy = destroy,
+    .parameters = parameters,
+    .forward = forward,
+    .backward = backward,
+};

@@ -1,0 +1,366 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* train.c - train a model on handwritten digits in mixed precision.
+ *
+ * The order of a step is the whole lesson:
+ *
+ *     forward      gemms in the compute dtype, logits in float32
+ *     loss         float32; its gradient is multiplied by the loss scale
+ *     backward     gemms in the compute dtype
+ *     step         check, unscale, update float32 masters, round the model
+ *     update       move the loss scale
+ *
+ * Nothing in it waits for the device. */
+#include "examples/common/train.h"
+
+#include "examples/common/dataset.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** Everything of one training run. */
+struct training {
+    const struct run_options *o;
+    const struct model_kind *kind;
+    ssq_policy policy;
+    ssq_device *device;
+    ssq_queue *queue;
+    ssq_scaler *scaler; /* NULL: the policy needs none */
+    ssq_optimizer *adamw;
+    ssq_graph *graph;            /* one step, with --graph */
+    struct model model, test;    /* the second shares the first's parameters */
+    ssq_tensor *pixels, *labels; /* the training set, on the device */
+    ssq_tensor *order, *batch_index; /* a permutation; its part in use */
+    ssq_tensor *x, *target, *test_x; /* one batch; the test set */
+    ssq_tensor *loss, *loss_sum;     /* float32 scalars */
+    unsigned long steps;
+};
+
+struct result {
+    char device[32];
+    double accuracy;
+    unsigned long steps;
+    ssq_scaler_state scale;
+};
+
+bool train_tensor(ssq_device *device, ssq_dtype dtype, int rank,
+                  const int64_t *shape, ssq_tensor **t)
+{
+    return run_ok(ssq_tensor_create(device, dtype, rank, shape, t), "tensor");
+}
+
+bool train_share(const ssq_tensor *from, ssq_tensor **to)
+{
+    ssq_tensor_desc d = SSQ_TENSOR_DESC_INIT;
+    return run_ok(ssq_tensor_desc_get(from, &d), "tensor") &&
+           run_ok(ssq_tensor_reshape(from, d.rank, d.shape, to), "view");
+}
+
+static bool make(struct training *t, ssq_dtype dtype, int rank, int64_t a,
+                 int64_t b, ssq_tensor **out)
+{
+    int64_t shape[2] = {a, b};
+    return train_tensor(t->device, dtype, rank, shape, out);
+}
+
+static bool make_data(struct training *t, const struct dataset *data)
+{
+    int64_t batch = t->o->batch, tests = DIGITS_ROWS - DIGITS_TRAIN;
+    ssq_dtype compute = t->policy.compute;
+    return make(t, compute, 2, DIGITS_TRAIN, DIGITS_PIXELS, &t->pixels) &&
+           make(t, SSQ_I32, 1, DIGITS_TRAIN, 0, &t->labels) &&
+           make(t, SSQ_I32, 1, DIGITS_TRAIN, 0, &t->order) &&
+           make(t, SSQ_I32, 1, batch, 0, &t->batch_index) &&
+           make(t, compute, 2, batch, DIGITS_PIXELS, &t->x) &&
+           make(t, SSQ_I32, 1, batch, 0, &t->target) &&
+           make(t, compute, 2, tests, DIGITS_PIXELS, &t->test_x) &&
+           make(t, SSQ_F32, 0, 0, 0, &t->loss) &&
+           make(t, SSQ_F32, 0, 0, 0, &t->loss_sum) &&
+           /* float32 on the host, rounded to the compute dtype on the way */
+           run_ok(ssq_tensor_write(t->queue, t->pixels, data->pixel, SSQ_F32),
+                  "pixels") &&
+           run_ok(ssq_tensor_write(t->queue, t->labels, data->label, SSQ_I32),
+                  "labels") &&
+           run_ok(ssq_tensor_write(t->queue, t->test_x,
+                                   data->pixel[DIGITS_TRAIN], SSQ_F32),
+                  "test pixels");
+}
+
+/* Two sets of activations over the same parameters. */
+static bool make_models(struct training *t)
+{
+    int64_t tests = DIGITS_ROWS - DIGITS_TRAIN;
+    return t->kind->create(&t->model, t->queue, t->policy.compute, t->o,
+                           t->o->batch, t->x, NULL) &&
+           t->kind->create(&t->test, t->queue, t->policy.compute, t->o, tests,
+                           t->test_x, &t->model);
+}
+
+static bool make_optimizer(struct training *t)
+{
+    unsigned steps = t->o->epochs * (DIGITS_TRAIN / t->o->batch);
+    ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
+    options.lr = t->o->lr;
+    ssq_schedule cycle = SSQ_SCHEDULE_INIT;
+    cycle.kind = SSQ_SCHEDULE_ONE_CYCLE;
+    cycle.base = t->o->lr;
+    cycle.total_steps = steps > 1 ? steps : 2;
+    return run_ok(ssq_optimizer_create(t->device, "adamw", &options, &t->adamw),
+                  "adamw") &&
+           t->kind->parameters(&t->model, t->adamw) &&
+           run_ok(ssq_optimizer_schedule(t->queue, t->adamw, NULL, SSQ_HYPER_LR,
+                                         &cycle),
+                  "schedule");
+}
+
+static bool training_create(struct training *t, const struct model_kind *kind,
+                            const struct run_options *o, const char *policy,
+                            const struct dataset *data)
+{
+    *t = (struct training){.o = o, .kind = kind, .policy = SSQ_POLICY_INIT};
+    return run_ok(ssq_policy_from_name(policy, &t->policy), "policy") &&
+           run_ok(ssq_device_open(o->device, NULL, &t->device), "device") &&
+           run_ok(ssq_queue_create(t->device, NULL, &t->queue), "queue") &&
+           run_scaler_create(t->device, o, &t->policy, &t->scaler) &&
+           make_data(t, data) && make_models(t) && make_optimizer(t);
+}
+
+static void training_destroy(struct training *t)
+{
+    ssq_graph_destroy(&t->graph);
+    ssq_optimizer_destroy(&t->adamw);
+    ssq_scaler_destroy(&t->scaler);
+    t->kind->destroy(&t->model);
+    t->kind->destroy(&t->test);
+    ssq_tensor **all[] = {&t->pixels,      &t->labels, &t->order,
+                          &t->batch_index, &t->x,      &t->target,
+                          &t->test_x,      &t->loss,   &t->loss_sum};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        ssq_tensor_destroy(all[i]);
+    ssq_queue_destroy(&t->queue);
+    ssq_device_close(&t->device);
+}
+
+/* The rows of batch_index into x and target. */
+static ssq_status gather_batch(struct training *t)
+{
+    ssq_gather_rows_args g = SSQ_GATHER_ROWS_INIT;
+    g.x = t->pixels;
+    g.index = t->batch_index;
+    g.y = t->x;
+    ssq_status st = ssq_gather_rows(t->queue, &g);
+    if (st != SSQ_OK)
+        return st;
+    g.x = t->labels;
+    g.y = t->target;
+    return ssq_gather_rows(t->queue, &g);
+}
+
+static ssq_status loss_and_gradient(struct training *t)
+{
+    ssq_cross_entropy_args c = SSQ_CROSS_ENTROPY_INIT;
+    c.logits = t->model.logits;
+    c.target = t->target;
+    c.loss = t->loss;
+    c.dlogits = t->model.dlogits;
+    /* the gradient is multiplied by the loss scale while it is float32 */
+    c.dloss = t->scaler == NULL ? NULL : ssq_scaler_scale_tensor(t->scaler);
+    ssq_status st = ssq_cross_entropy(t->queue, &c);
+    if (st != SSQ_OK)
+        return st;
+    ssq_binary_args add = SSQ_BINARY_INIT;
+    add.a = t->loss_sum;
+    add.b = t->loss;
+    add.y = t->loss_sum;
+    return ssq_add(t->queue, &add);
+}
+
+static ssq_status step(struct training *t)
+{
+    ssq_status st = gather_batch(t);
+    if (st == SSQ_OK)
+        st = t->kind->forward(&t->model, t->queue, true);
+    if (st == SSQ_OK)
+        st = loss_and_gradient(t);
+    if (st == SSQ_OK)
+        st = t->kind->backward(&t->model, t->queue);
+    if (st == SSQ_OK)
+        st = ssq_optimizer_step(t->queue, t->adamw, t->scaler);
+    if (st == SSQ_OK && t->scaler != NULL)
+        st = ssq_scaler_update(t->queue, t->scaler);
+    return st;
+}
+
+/* The first step runs as it is; the second is captured; all later replay. */
+static ssq_status step_or_replay(struct training *t)
+{
+    if (!t->o->graph || t->steps == 0)
+        return step(t);
+    if (t->graph == NULL) {
+        ssq_status st = ssq_graph_begin(t->queue);
+        if (st == SSQ_OK)
+            st = step(t);
+        if (st == SSQ_OK)
+            st = ssq_graph_end(t->queue, &t->graph);
+        if (st != SSQ_OK)
+            return st;
+    }
+    return ssq_graph_launch(t->queue, t->graph);
+}
+
+/* splitmix64: the order of the rows needs no better. */
+static uint64_t next_random(uint64_t *state)
+{
+    uint64_t z = *state += 0x9e3779b97f4a7c15u;
+    z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
+    z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
+    return z ^ (z >> 31);
+}
+
+static void shuffle(int32_t *order, uint64_t *random)
+{
+    for (int i = 0; i < DIGITS_TRAIN; i++)
+        order[i] = i;
+    for (int i = DIGITS_TRAIN - 1; i > 0; i--) {
+        int j = (int)(next_random(random) % (uint64_t)(i + 1));
+        int32_t swap = order[i];
+        order[i] = order[j];
+        order[j] = swap;
+    }
+}
+
+/* All whole batches in a fresh order; the loss's mean is left in loss_sum. */
+static bool train_epoch(struct training *t, uint64_t *random)
+{
+    /* read late by the device: it lives until the sync at the epoch's end */
+    static int32_t order[DIGITS_TRAIN];
+    shuffle(order, random);
+    ssq_fill_args zero = SSQ_FILL_INIT;
+    zero.x = t->loss_sum;
+    if (!run_ok(ssq_tensor_write(t->queue, t->order, order, SSQ_I32),
+                "order") ||
+        !run_ok(ssq_fill(t->queue, &zero), "fill"))
+        return false;
+    int64_t batch = t->o->batch;
+    for (int64_t at = 0; at + batch <= DIGITS_TRAIN; at += batch) {
+        ssq_tensor *part = NULL;
+        if (!run_ok(ssq_tensor_slice(t->order, 0, at, at + batch, 1, &part),
+                    "slice"))
+            return false;
+        ssq_copy_args copy = SSQ_COPY_INIT;
+        copy.x = part;
+        copy.y = t->batch_index;
+        bool ok = run_ok(ssq_copy(t->queue, &copy), "copy") &&
+                  run_ok(step_or_replay(t), "step");
+        ssq_tensor_destroy(&part);
+        if (!ok)
+            return false;
+        t->steps++;
+    }
+    return true;
+}
+
+static bool evaluate(struct training *t, const struct dataset *data,
+                     double *accuracy)
+{
+    enum { TESTS = DIGITS_ROWS - DIGITS_TRAIN };
+    static int32_t guess[TESTS];
+    ssq_tensor *best = NULL;
+    if (!make(t, SSQ_I32, 1, TESTS, 0, &best))
+        return false;
+    ssq_argmax_args a = SSQ_ARGMAX_INIT;
+    a.x = t->test.logits;
+    a.y = best;
+    bool ok = run_ok(t->kind->forward(&t->test, t->queue, false), "forward") &&
+              run_ok(ssq_argmax(t->queue, &a), "argmax") &&
+              run_ok(ssq_tensor_read(t->queue, best, guess, SSQ_I32), "read") &&
+              run_ok(ssq_queue_sync(t->queue), "sync");
+    ssq_tensor_destroy(&best);
+    int right = 0;
+    for (int i = 0; i < TESTS; i++)
+        right += guess[i] == data->label[DIGITS_TRAIN + i];
+    *accuracy = (double)right / TESTS;
+    return ok;
+}
+
+static bool show_epoch(struct training *t, const struct dataset *data,
+                       unsigned epoch, FILE *log, struct result *r)
+{
+    float sum = 0.0f;
+    struct run_epoch e = {.epoch = epoch + 1,
+                          .epochs = t->o->epochs,
+                          .steps = t->steps,
+                          .scale = SSQ_SCALER_STATE_INIT};
+    if (!run_ok(ssq_tensor_read(t->queue, t->loss_sum, &sum, SSQ_F32),
+                "loss") ||
+        !evaluate(t, data, &e.accuracy))
+        return false;
+    e.loss = sum / (double)(DIGITS_TRAIN / t->o->batch);
+    e.scale.scale = 1.0;
+    if (t->scaler != NULL) {
+        /* the floor is worth a word, and no reason to stop here */
+        ssq_status st = ssq_scaler_state_get(t->queue, t->scaler, &e.scale);
+        if (st != SSQ_ERR_SCALE && !run_ok(st, "scaler"))
+            return false;
+    }
+    run_progress(t->o, &e, log);
+    r->accuracy = e.accuracy;
+    r->scale = e.scale;
+    r->steps = t->steps;
+    return true;
+}
+
+static bool train(const struct model_kind *kind, const struct run_options *o,
+                  const char *policy, const struct dataset *data,
+                  struct result *r)
+{
+    struct training t;
+    FILE *log = NULL;
+    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
+    uint64_t random = o->seed;
+    bool ok = training_create(&t, kind, o, policy, data) &&
+              run_ok(ssq_device_props_get(t.device, &props), "device") &&
+              run_log_open(o, &log);
+    if (ok && !o->quiet)
+        printf("%s on %s (%s)\n", policy, props.name, props.choice);
+    for (unsigned i = 0; ok && i < o->epochs; i++)
+        ok = train_epoch(&t, &random) && show_epoch(&t, data, i, log, r);
+    snprintf(r->device, sizeof(r->device), "%s", props.name);
+    if (log != NULL && fclose(log) != 0) {
+        perror(o->log);
+        ok = false;
+    }
+    training_destroy(&t);
+    return ok;
+}
+
+int train_main(int argc, char **argv, const struct model_kind *kind,
+               struct run_options o)
+{
+    int stop = run_options_parse(argc, argv, &o);
+    if (stop != 0)
+        return stop == 1 ? 0 : stop;
+    if (o.batch == 0 || o.batch > DIGITS_TRAIN || o.epochs == 0) {
+        fprintf(stderr, "%s: %u rows a batch, %u epochs\n", o.program, o.batch,
+                o.epochs);
+        return 2;
+    }
+    static struct dataset data;
+    struct result mixed = {.scale = SSQ_SCALER_STATE_INIT};
+    struct result plain = {.scale = SSQ_SCALER_STATE_INIT};
+    if (!dataset_load(o.data, &data) ||
+        !train(kind, &o, o.policy, &data, &mixed))
+        return 1;
+    struct run_options again = o;
+    again.log = NULL; /* it belongs to the run that was asked for */
+    if (o.compare && !train(kind, &again, "float32", &data, &plain))
+        return 1;
+    char compared[32] = "";
+    if (o.compare)
+        snprintf(compared, sizeof(compared), " (float32 %.2f%%)",
+                 100.0 * plain.accuracy);
+    printf("%s %s on %s: test accuracy %.2f%%%s, %lu steps, %u skipped, "
+           "loss scale %g\n",
+           o.program, o.policy, mixed.device, 100.0 * mixed.accuracy, compared,
+           mixed.steps, mixed.scale.skipped, mixed.scale.scale);
+    return 0;
+}
