@@ -76,9 +76,9 @@ static ssq_status check_read(uint32_t kind, const char *what,
         {"initial_accumulator", o->initial_accumulator != 0.0,
          BIT(OPT_ADAGRAD)},
         {"use_nvlamb", o->use_nvlamb, BIT(OPT_LAMB)},
-        {"the apex form", o->form == SSQ_ADAM_APEX, BIT(OPT_ADAMW)},
-        {"a run without bias_correction", !o->bias_correction, BIT(OPT_LAMB)},
-        {"a run without grad_averaging", !o->grad_averaging, BIT(OPT_LAMB)},
+        {"apex form", o->form == SSQ_ADAM_APEX, BIT(OPT_ADAMW)},
+        {"choice of bias_correction", !o->bias_correction, BIT(OPT_LAMB)},
+        {"choice of grad_averaging", !o->grad_averaging, BIT(OPT_LAMB)},
     };
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
         if (list[i].set && (list[i].kinds & BIT(kind)) == 0)
