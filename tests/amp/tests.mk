@@ -45,3 +45,35 @@ tests_amp_trace_SOURCES = tests/amp/trace.c tests/amp/rules.c tests/amp/rules.h
 tests_amp_trace_LDADD = libcore.la -lm
 tests_amp_wide_SOURCES = tests/amp/wide.c
 tests_amp_wide_LDADD = libcore.la -lm
+
+# optimizers
+optimizer_tests = \
+	tests/amp/optimizer_alloc \
+	tests/amp/optimizer_check \
+	tests/amp/optimizer_master \
+	tests/amp/optimizer_rules \
+	tests/amp/optimizer_schedule \
+	tests/amp/optimizer_skip \
+	tests/amp/optimizer_state
+check_PROGRAMS += $(optimizer_tests)
+TESTS += $(optimizer_tests)
+full_tests += tests/amp/optimizer_master
+train_sources = tests/amp/train.c tests/amp/train.h
+EXTRA_DIST += tests/running.h
+
+tests_amp_optimizer_alloc_SOURCES = tests/amp/optimizer_alloc.c $(train_sources)
+tests_amp_optimizer_alloc_LDADD = libcore.la -lm
+tests_amp_optimizer_check_SOURCES = tests/amp/optimizer_check.c $(train_sources)
+tests_amp_optimizer_check_LDADD = libcore.la -lm
+tests_amp_optimizer_master_SOURCES = tests/amp/optimizer_master.c \
+	$(train_sources)
+tests_amp_optimizer_master_LDADD = libcore.la -lm
+tests_amp_optimizer_rules_SOURCES = tests/amp/optimizer_rules.c $(train_sources)
+tests_amp_optimizer_rules_LDADD = libcore.la -lm
+tests_amp_optimizer_schedule_SOURCES = tests/amp/optimizer_schedule.c \
+	$(train_sources)
+tests_amp_optimizer_schedule_LDADD = libcore.la -lm
+tests_amp_optimizer_skip_SOURCES = tests/amp/optimizer_skip.c $(train_sources)
+tests_amp_optimizer_skip_LDADD = libcore.la -lm
+tests_amp_optimizer_state_SOURCES = tests/amp/optimizer_state.c $(train_sources)
+tests_amp_optimizer_state_LDADD = libcore.la -lm
