@@ -3,4 +3,5 @@
 
 dist_man_MANS += doc/sesqui.1
 dist_doc_DATA += \
-	doc/dependencies.md
+	doc/dependencies.md \
+	doc/scaler.md

@@ -51,7 +51,7 @@
 #define SCALER_DOWN_LO         33u
 #define SCALER_TOLERANCE_LO    34u
 #define SCALER_TOLERANCE_SHIFT 35u
-#define SCALER_MAGIC           36u /* SCALER_MAGIC_VALUE: the words have arrived */
+#define SCALER_MAGIC           36u /* the value below, always */
 #define SCALER_WORDS           40u
 #define SCALER_MAGIC_VALUE     0x55515373u
 

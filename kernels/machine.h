@@ -20,9 +20,11 @@
 #define REAL_GET(i)     WORD(i)
 #define REAL_SET(i, x)  WORD(i) = x
 #define REAL_FINITE(x)  ((x) < F32_INF)
-#define REAL_UP(x)      wide_times(x, WORD(SCALER_UP_HI), WORD(SCALER_UP_LO))
-#define REAL_DOWN(x)    wide_times(x, WORD(SCALER_DOWN_HI), WORD(SCALER_DOWN_LO))
 #define REAL_INVERSE(x) wide_inverse(x)
+#define REAL_UP(x)                                                             \
+    wide_times(x, WORD(SCALER_UP_HI), WORD(SCALER_UP_LO))
+#define REAL_DOWN(x)                                                           \
+    wide_times(x, WORD(SCALER_DOWN_HI), WORD(SCALER_DOWN_LO))
 /* overflows / updates since the last rescale < tolerance */
 #define REAL_TOLERATED                                                         \
     wide_below(WORD(SCALER_OVF), WORD(SCALER_SINCE),                           \

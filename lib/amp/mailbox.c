@@ -101,7 +101,20 @@ static struct letter *choose(struct mailbox *box, struct progress *progress)
     return l;
 }
 
-ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue,
+static ssq_status enqueue_both(ssq_queue *queue, struct op *op, struct op *copy)
+{
+    if (op == NULL)
+        return queue_enqueue(queue, copy);
+    ssq_status st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    st = queue_enqueue(queue, op);
+    if (st == SSQ_OK)
+        st = queue_enqueue(queue, copy);
+    return queue_batch_end(queue, st);
+}
+
+ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                         const ssq_tensor *block)
 {
     collect(box);
@@ -113,12 +126,12 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue,
     }
     if (l->progress == NULL)
         l->words[SCALER_MAGIC] = 0;
-    struct download_op op = {.op = OP_HEADER(download, src),
-                             .host = l->words,
-                             .bytes = sizeof(l->words),
-                             .src = tensor_view(block, ACCESS_READ)};
-    op.op.keep = &box->object;
-    ssq_status st = queue_enqueue(queue, &op.op);
+    struct download_op copy = {.op = OP_HEADER(download, src),
+                               .host = l->words,
+                               .bytes = sizeof(l->words),
+                               .src = tensor_view(block, ACCESS_READ)};
+    copy.op.keep = &box->object;
+    ssq_status st = enqueue_both(queue, op, &copy.op);
     if (st != SSQ_OK) {
         progress_put(progress);
         return st;

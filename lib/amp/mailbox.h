@@ -17,8 +17,9 @@ struct mailbox;
 struct mailbox *mailbox_create(const uint32_t words[SCALER_WORDS]);
 void mailbox_put(struct mailbox *box);
 
-/** Enqueue a copy of the block, i32 [SCALER_WORDS]. */
-ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue,
+/** Enqueue an op (NULL: none) and, behind it, a copy of the block, i32
+ *  [SCALER_WORDS]: both or neither. Not in a capture or a batch. */
+ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                         const ssq_tensor *block);
 /** The number of the last post, from 1. */
 uint64_t mailbox_posted(const struct mailbox *box);

@@ -224,18 +224,25 @@ ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
     return st;
 }
 
+/* The launch has happened: without memory for this copy, poll knows less until
+ * the next one. */
 static void after_launch(ssq_queue *queue, struct object *owner)
 {
     ssq_scaler *scaler = (ssq_scaler *)owner;
-    (void)mailbox_post(scaler->mailbox, queue, scaler->block);
+    (void)mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
 }
 
-void scaler_publish(ssq_queue *queue, ssq_scaler *scaler)
+ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op)
 {
-    if (queue_capturing(queue))
+    if (!queue_capturing(queue))
+        return mailbox_post(scaler->mailbox, queue, op, scaler->block);
+    ssq_status st =
+        capture_watch(queue, &scaler->object, &scaler->stage, "scaler");
+    if (st == SSQ_OK)
+        st = queue_enqueue(queue, op);
+    if (st == SSQ_OK)
         capture_after(queue, &scaler->object, after_launch);
-    else
-        (void)mailbox_post(scaler->mailbox, queue, scaler->block);
+    return st;
 }
 
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state)
@@ -253,21 +260,16 @@ static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
 {
     ssq_scaler_state known = SSQ_SCALER_STATE_INIT;
     scaler_known(scaler, &known);
-    ssq_status st =
-        capture_watch(queue, &scaler->object, &scaler->stage, "scaler");
-    if (st != SSQ_OK)
-        return st;
     struct scaler_update_op op = {
         .op = OP_HEADER(scaler_update, block),
         .set = set,
         .value = AS_U32(value),
         .block = tensor_view(scaler->block, ACCESS_UPDATE)};
-    st = queue_enqueue(queue, &op.op);
+    ssq_status st = scaler_publish(queue, scaler, &op.op);
     if (st != SSQ_OK)
         return st;
     scaler->stage = 0;
     scaler->epoch++;
-    scaler_publish(queue, scaler);
     return state_events(&known, what);
 }
 

@@ -31,8 +31,9 @@ ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
                            const char *what);
 /** What has arrived of the state. */
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state);
-/** Send the block to the mailbox: now, or after each launch of the graph that
- *  is captured. For want of memory it stays away: the next one comes. */
-void scaler_publish(ssq_queue *queue, ssq_scaler *scaler);
+/** Enqueue an op that changes the block, and send the block to the mailbox
+ *  behind it: both or neither. In a capture the block is sent behind each
+ *  launch of the graph. */
+ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op);
 
 #endif

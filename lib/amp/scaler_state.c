@@ -1,15 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaler_state.c - a scaler's state: ask, save, restore, change. */
 #include "lib/amp/scaler_object.h"
+#include "lib/op/data.h"
 
-/* Upload words from word i on, as they are now. */
-static ssq_status upload_words(ssq_queue *queue, const ssq_scaler *scaler,
-                               uint32_t i, const uint32_t *words, uint32_t n)
+#include <string.h>
+
+_Static_assert(SCALER_WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
+               "a block is uploaded at the call");
+
+/* Write words from word i on, as they are now. */
+static ssq_status write_words(ssq_queue *queue, ssq_scaler *scaler, uint32_t i,
+                              const uint32_t *words, uint32_t n)
 {
-    struct view v = scaler->block->view;
-    v.offset += i * sizeof(words[0]);
-    v.shape[0] = n;
-    return queue_upload_now(queue, &v, words, n * sizeof(words[0]));
+    struct upload_op op = {.op = OP_HEADER(upload, dst),
+                           .bytes = n * sizeof(words[0]),
+                           .dst = tensor_view(scaler->block, ACCESS_WRITE)};
+    op.dst.offset += i * sizeof(words[0]);
+    op.dst.shape[0] = n;
+    memcpy(op.inlined, words, op.bytes);
+    return scaler_publish(queue, scaler, &op.op);
 }
 
 static ssq_status check_state_arg(const ssq_scaler *scaler,
@@ -40,7 +49,7 @@ ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
 static ssq_status fetch(ssq_queue *queue, ssq_scaler *scaler,
                         ssq_scaler_state *state)
 {
-    ssq_status st = mailbox_post(scaler->mailbox, queue, scaler->block);
+    ssq_status st = mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
     if (st == SSQ_OK)
         st = ssq_queue_sync(queue);
     if (st == SSQ_OK)
@@ -77,13 +86,13 @@ static ssq_status load(ssq_queue *queue, ssq_scaler *scaler,
     uint32_t words[SCALER_WORDS];
     options_words(options, words);
     state_words(options, state, words);
-    ssq_status st = upload_words(queue, scaler, 0, words, SCALER_WORDS);
+    /* events of copies from before are not this state's */
+    uint64_t before = mailbox_posted(scaler->mailbox);
+    ssq_status st = write_words(queue, scaler, 0, words, SCALER_WORDS);
     if (st != SSQ_OK)
         return st;
     scaler->options = *options;
-    /* events of copies from before are not this state's */
-    scaler->cleared = mailbox_posted(scaler->mailbox);
-    scaler_publish(queue, scaler);
+    scaler->cleared = before;
     return SSQ_OK;
 }
 
@@ -104,13 +113,13 @@ ssq_status ssq_scaler_event_clear(ssq_queue *queue, ssq_scaler *scaler)
 {
     const uint32_t none = 0;
     ssq_status st = scaler_call_now(queue, scaler, "scaler_event_clear");
-    if (st == SSQ_OK)
-        st = upload_words(queue, scaler, SCALER_EVENTS, &none, 1);
     if (st != SSQ_OK)
         return st;
-    scaler->cleared = mailbox_posted(scaler->mailbox);
-    scaler_publish(queue, scaler);
-    return SSQ_OK;
+    uint64_t before = mailbox_posted(scaler->mailbox);
+    st = write_words(queue, scaler, SCALER_EVENTS, &none, 1);
+    if (st == SSQ_OK)
+        scaler->cleared = before;
+    return st;
 }
 
 ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
@@ -124,7 +133,7 @@ ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
     options.growth_interval = interval;
     st = options_check(&options, true, "scaler_set_growth_interval");
     if (st == SSQ_OK)
-        st = upload_words(queue, scaler, SCALER_INTERVAL, &interval, 1);
+        st = write_words(queue, scaler, SCALER_INTERVAL, &interval, 1);
     if (st == SSQ_OK)
         scaler->options = options;
     return st;

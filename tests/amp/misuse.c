@@ -77,7 +77,7 @@ static struct subject begin(const struct rig *r)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
     struct subject s = {.r = r};
-    const float zeros[3] = {0};
+    static const float zeros[3];
     o.lr = 1.0;
     NEED(ssq_scaler_create(r->device, "check", NULL, &s.scaler));
     NEED(ssq_optimizer_create(r->device, "sgd", &o, &s.optimizer));

@@ -300,15 +300,12 @@ static void set_to(const struct rig *r)
     ssq_scaler_destroy(&scaler);
 }
 
-static void misuse(const struct rig *r, const struct rig *elsewhere)
+/* Before the scale was used, everything is refused. */
+static void too_early(const struct rig *r)
 {
     ssq_scaler *scaler = NULL;
-    const ssq_tensor *f32 = r->clean, *foreign = elsewhere->clean;
-    ssq_tensor *f16 = core_vector(r->device, SSQ_F16, 3);
+    const ssq_tensor *f32 = r->clean;
     ssq_tensor *i32 = core_vector(r->device, SSQ_I32, 3);
-    ssq_tensor *other = core_vector(r->device, SSQ_F32, 4);
-    const ssq_tensor *half = f16, *integer = i32, *longer = other;
-    const ssq_tensor *pair[] = {f32, f32}, *no = NULL;
     NEED(ssq_scaler_create(r->device, NULL, NULL, &scaler));
     core_status(ssq_scaler_check(r->queue, scaler, 1, &f32), SSQ_ERR_INVALID,
                 "scaler_check|never used", "%s: check before scale", r->name);
@@ -323,6 +320,19 @@ static void misuse(const struct rig *r, const struct rig *elsewhere)
     (void)ssq_scaler_scale_tensor(scaler);
     core_status(ssq_scaler_update(r->queue, scaler), SSQ_ERR_INVALID,
                 "nothing was checked", "%s: update before check", r->name);
+    ssq_tensor_destroy(&i32);
+    ssq_scaler_destroy(&scaler);
+}
+
+static void misuse(const struct rig *r, const struct rig *elsewhere)
+{
+    const ssq_tensor *f32 = r->clean, *foreign = elsewhere->clean;
+    ssq_scaler *scaler = rig_scaler(r, NULL, NULL);
+    ssq_tensor *f16 = core_vector(r->device, SSQ_F16, 3);
+    ssq_tensor *i32 = core_vector(r->device, SSQ_I32, 3);
+    ssq_tensor *other = core_vector(r->device, SSQ_F32, 4);
+    const ssq_tensor *half = f16, *integer = i32, *longer = other;
+    const ssq_tensor *pair[] = {f32, f32}, *no = NULL;
     core_status(ssq_scaler_check(r->queue, scaler, 1, &integer),
                 SSQ_ERR_INVALID, "grads[0] is i32", "%s: check integers",
                 r->name);
@@ -387,6 +397,7 @@ static void all(const struct rig *r, const struct rig *elsewhere)
     verdicts(r);
     rank_hook(r);
     set_to(r);
+    too_early(r);
     misuse(r, elsewhere);
 }
 

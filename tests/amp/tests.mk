@@ -10,6 +10,7 @@ TESTS +=
 
 # scalers, policies, schedules
 scaler_tests = \
+	tests/amp/alloc \
 	tests/amp/drift \
 	tests/amp/misuse \
 	tests/amp/policy \
@@ -21,10 +22,13 @@ scaler_tests = \
 	tests/amp/trace \
 	tests/amp/wide
 check_PROGRAMS += $(scaler_tests)
-TESTS += $(scaler_tests)
+TESTS += $(scaler_tests) tests/amp/compile_machine.sh
+slow_tests += tests/amp/compile_machine.sh
 full_tests += tests/amp/drift tests/amp/wide
-EXTRA_DIST += tests/amp/amp.h
+EXTRA_DIST += tests/amp/amp.h tests/amp/compile_machine.sh
 
+tests_amp_alloc_SOURCES = tests/amp/alloc.c
+tests_amp_alloc_LDADD = libcore.la -lm
 tests_amp_drift_SOURCES = tests/amp/drift.c
 tests_amp_drift_LDADD = libcore.la -lm
 tests_amp_misuse_SOURCES = tests/amp/misuse.c

@@ -12,7 +12,7 @@ static struct trainee trainee(const struct rig *r)
 {
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
     struct trainee t = {NULL, NULL, NULL};
-    const float zeros[3] = {0};
+    static const float zeros[3];
     o.lr = 1.0;
     NEED(ssq_optimizer_create(r->device, "sgd", &o, &t.optimizer));
     t.param = core_vector(r->device, SSQ_F32, 3);
