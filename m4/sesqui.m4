@@ -19,8 +19,11 @@ AC_DEFUN([SSQ_CFLAG], [
 # SSQ_OWN_FLAGS: set OWN_CFLAGS and OWN_CPPFLAGS, which come before the user's.
 AC_DEFUN([SSQ_OWN_FLAGS], [
     OWN_CFLAGS=
+    # gcc 12.2 -O2 drops (double)(float) from two neighbouring
+    # c ? x : (double)(float)x: its vectoriser of straight-line code.
     m4_foreach_w([ssq_flag],
-        [-std=c11 -ffp-contract=off -fno-fast-math -fvisibility=hidden],
+        [-std=c11 -ffp-contract=off -fno-fast-math -fvisibility=hidden
+         -fno-tree-slp-vectorize],
         [SSQ_CFLAG([OWN_CFLAGS], ssq_flag)])
     m4_foreach_w([ssq_flag],
         [-Wall -Wextra -Wpedantic -Wshadow -Wstrict-prototypes
