@@ -306,7 +306,9 @@ void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,
 
 void words_state(const uint32_t words[SCALER_WORDS], ssq_scaler_state *s)
 {
+    struct fpenv env = fpenv_enter(); /* a subnormal may be widened */
     s->scale = AS_F32(words[SCALER_SCALE]);
+    fpenv_leave(env);
     s->good = words[SCALER_GOOD];
     memcpy(&s->hyst, &words[SCALER_HYST], sizeof(s->hyst));
     s->grown = words[SCALER_GROWN];

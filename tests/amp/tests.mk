@@ -13,6 +13,7 @@ scaler_tests = \
 	tests/amp/alloc \
 	tests/amp/drift \
 	tests/amp/misuse \
+	tests/amp/modes \
 	tests/amp/policy \
 	tests/amp/poll \
 	tests/amp/schedule \
@@ -33,6 +34,8 @@ tests_amp_drift_SOURCES = tests/amp/drift.c
 tests_amp_drift_LDADD = libcore.la -lm
 tests_amp_misuse_SOURCES = tests/amp/misuse.c
 tests_amp_misuse_LDADD = libcore.la -lm
+tests_amp_modes_SOURCES = tests/amp/modes.c
+tests_amp_modes_LDADD = libcore.la -lm
 tests_amp_policy_SOURCES = tests/amp/policy.c
 tests_amp_policy_LDADD = libcore.la -lm
 tests_amp_poll_SOURCES = tests/amp/poll.c
@@ -55,6 +58,7 @@ optimizer_tests = \
 	tests/amp/optimizer_alloc \
 	tests/amp/optimizer_check \
 	tests/amp/optimizer_master \
+	tests/amp/optimizer_norm \
 	tests/amp/optimizer_rules \
 	tests/amp/optimizer_schedule \
 	tests/amp/optimizer_skip \
@@ -72,6 +76,8 @@ tests_amp_optimizer_check_LDADD = libcore.la -lm
 tests_amp_optimizer_master_SOURCES = tests/amp/optimizer_master.c \
 	$(train_sources)
 tests_amp_optimizer_master_LDADD = libcore.la -lm
+tests_amp_optimizer_norm_SOURCES = tests/amp/optimizer_norm.c $(train_sources)
+tests_amp_optimizer_norm_LDADD = libcore.la -lm
 tests_amp_optimizer_rules_SOURCES = tests/amp/optimizer_rules.c $(train_sources)
 tests_amp_optimizer_rules_LDADD = libcore.la -lm
 tests_amp_optimizer_schedule_SOURCES = tests/amp/optimizer_schedule.c \
