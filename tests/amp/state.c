@@ -249,6 +249,13 @@ static void options(const struct rig *r)
     core_status(ssq_scaler_create(r->device, "adam", NULL, &scaler),
                 SSQ_ERR_NOT_FOUND, "\"adam\"|sesqui|nntrainer|tiny-cuda-nn",
                 "an unknown preset answers with all names");
+    core_status(ssq_scaler_options_preset(NULL, &o), SSQ_ERR_INVALID,
+                "preset is NULL", "options of no preset");
+    core_status(ssq_scaler_options_preset("apex", NULL), SSQ_ERR_INVALID,
+                "options is NULL", "a preset into nothing");
+    o.struct_size = 9;
+    core_status(ssq_scaler_options_preset("apex", &o), SSQ_ERR_INVALID,
+                "struct_size is 9", "a preset into options of another size");
     core_status(ssq_scaler_create(NULL, NULL, NULL, &scaler), SSQ_ERR_INVALID,
                 "device", "no device");
     core_status(ssq_scaler_create(r->device, NULL, NULL, NULL), SSQ_ERR_INVALID,
