@@ -13,6 +13,8 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --policy P        float32, mixed_float16, mixed_bfloat16 (%s)\n"
             "  --scaler PRESET   of the loss scale (%s)\n"
             "  --loss-scale S    a fixed loss scale instead\n"
+            "  --loss-weight W   multiply the loss, as one term of several "
+            "(%g)\n"
             "  --growth-interval N  clean steps before the scale grows (%u)\n"
             "  --device D        as `sesqui devices` lists them (%s)\n"
             "  --seed N (%llu)  --epochs N (%u)  --batch N (%u)\n"
@@ -21,10 +23,11 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --log FILE.tsv    one line per epoch\n"
             "  --compare         train in float32 too and show both\n"
             "  --graph           capture one step, then replay it\n"
+            "  --statistics      show what became of the last gradients\n"
             "  --quiet           only the last line\n",
-            o->program, o->policy, o->scaler, o->interval, o->device,
-            (unsigned long long)o->seed, o->epochs, o->batch, o->lr, o->layers,
-            o->activation, o->data);
+            o->program, o->policy, o->scaler, o->loss_weight, o->interval,
+            o->device, (unsigned long long)o->seed, o->epochs, o->batch, o->lr,
+            o->layers, o->activation, o->data);
 }
 
 static bool set_text(struct run_options *o, const char *name, const char *value)
@@ -53,6 +56,8 @@ static bool set_number(struct run_options *o, const char *name,
     unsigned n = *bad ? 0 : (unsigned)x;
     if (strcmp(name, "--loss-scale") == 0)
         o->loss_scale = x;
+    else if (strcmp(name, "--loss-weight") == 0)
+        o->loss_weight = x;
     else if (strcmp(name, "--lr") == 0)
         o->lr = x;
     else if (strcmp(name, "--seed") == 0)
@@ -76,6 +81,8 @@ static bool set_flag(struct run_options *o, const char *name)
         return o->compare = true;
     if (strcmp(name, "--graph") == 0)
         return o->graph = true;
+    if (strcmp(name, "--statistics") == 0)
+        return o->statistics = true;
     if (strcmp(name, "--quiet") == 0)
         return o->quiet = true;
     return false;

@@ -13,6 +13,7 @@ struct run_options {
     const char *policy; /* float32, mixed_float16, mixed_bfloat16 */
     const char *scaler; /* a preset */
     double loss_scale;  /* fixed, when > 0 */
+    double loss_weight; /* of the loss, as one term of several */
     unsigned interval;  /* growth interval; 0: the preset's */
     const char *device;
     uint64_t seed;
@@ -23,6 +24,7 @@ struct run_options {
     const char *log;        /* path of a TSV, or NULL */
     bool compare;           /* train again in float32, for the last line */
     bool graph;             /* capture one step and replay it */
+    bool statistics;        /* count lost gradients, show them at the end */
     bool quiet;
 };
 

@@ -32,6 +32,7 @@ struct training {
     ssq_tensor *order, *batch_index; /* a permutation; its part in use */
     ssq_tensor *x, *target, *test_x; /* one batch; the test set */
     ssq_tensor *loss, *loss_sum;     /* float32 scalars */
+    ssq_tensor *one, *seed;          /* of the gradient: float32 scalars */
     unsigned long steps;
 };
 
@@ -64,6 +65,7 @@ static bool make(struct training *t, ssq_dtype dtype, int rank, int64_t a,
 
 static bool make_data(struct training *t, const struct dataset *data)
 {
+    static const float one = 1.0f;
     int64_t batch = t->o->batch, tests = DIGITS_ROWS - DIGITS_TRAIN;
     ssq_dtype compute = t->policy.compute;
     return make(t, compute, 2, DIGITS_TRAIN, DIGITS_PIXELS, &t->pixels) &&
@@ -75,9 +77,12 @@ static bool make_data(struct training *t, const struct dataset *data)
            make(t, compute, 2, tests, DIGITS_PIXELS, &t->test_x) &&
            make(t, SSQ_F32, 0, 0, 0, &t->loss) &&
            make(t, SSQ_F32, 0, 0, 0, &t->loss_sum) &&
+           make(t, SSQ_F32, 0, 0, 0, &t->one) &&
+           make(t, SSQ_F32, 0, 0, 0, &t->seed) &&
            /* float32 on the host, rounded to the compute dtype on the way */
            run_ok(ssq_tensor_write(t->queue, t->pixels, data->pixel, SSQ_F32),
                   "pixels") &&
+           run_ok(ssq_tensor_write(t->queue, t->one, &one, SSQ_F32), "one") &&
            run_ok(ssq_tensor_write(t->queue, t->labels, data->label, SSQ_I32),
                   "labels") &&
            run_ok(ssq_tensor_write(t->queue, t->test_x,
@@ -100,6 +105,7 @@ static bool make_optimizer(struct training *t)
     unsigned steps = t->o->epochs * (DIGITS_TRAIN / t->o->batch);
     ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
     options.lr = t->o->lr;
+    options.statistics = t->o->statistics;
     ssq_schedule cycle = SSQ_SCHEDULE_INIT;
     cycle.kind = SSQ_SCHEDULE_ONE_CYCLE;
     cycle.base = t->o->lr;
@@ -131,9 +137,9 @@ static void training_destroy(struct training *t)
     ssq_scaler_destroy(&t->scaler);
     t->kind->destroy(&t->model);
     t->kind->destroy(&t->test);
-    ssq_tensor **all[] = {&t->pixels,      &t->labels, &t->order,
-                          &t->batch_index, &t->x,      &t->target,
-                          &t->test_x,      &t->loss,   &t->loss_sum};
+    ssq_tensor **all[] = {&t->pixels,   &t->labels, &t->order,  &t->batch_index,
+                          &t->x,        &t->target, &t->test_x, &t->loss,
+                          &t->loss_sum, &t->one,    &t->seed};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         ssq_tensor_destroy(all[i]);
     ssq_queue_destroy(&t->queue);
@@ -157,14 +163,23 @@ static ssq_status gather_batch(struct training *t)
 
 static ssq_status loss_and_gradient(struct training *t)
 {
+    /* The gradient begins with the loss's weight times the loss scale, which
+     * only the device knows, and is multiplied by it while it is float32. */
+    ssq_scale_args s = SSQ_SCALE_INIT;
+    s.x = t->one;
+    s.y = t->seed;
+    s.alpha = t->o->loss_weight;
+    s.scale = t->scaler == NULL ? NULL : ssq_scaler_scale_tensor(t->scaler);
+    ssq_status st = ssq_scale(t->queue, &s);
+    if (st != SSQ_OK)
+        return st;
     ssq_cross_entropy_args c = SSQ_CROSS_ENTROPY_INIT;
     c.logits = t->model.logits;
     c.target = t->target;
     c.loss = t->loss;
     c.dlogits = t->model.dlogits;
-    /* the gradient is multiplied by the loss scale while it is float32 */
-    c.dloss = t->scaler == NULL ? NULL : ssq_scaler_scale_tensor(t->scaler);
-    ssq_status st = ssq_cross_entropy(t->queue, &c);
+    c.dloss = t->seed;
+    st = ssq_cross_entropy(t->queue, &c);
     if (st != SSQ_OK)
         return st;
     ssq_binary_args add = SSQ_BINARY_INIT;
@@ -309,6 +324,48 @@ static bool show_epoch(struct training *t, const struct dataset *data,
     return true;
 }
 
+/* The parameters of an optimizer, by the names of its first moments. */
+struct parameters {
+    char name[64][64];
+    int n;
+};
+
+static ssq_status note_parameter(void *user, const char *name,
+                                 const ssq_tensor *state)
+{
+    struct parameters *p = user;
+    const char *end = strstr(name, ".exp_avg");
+    (void)state;
+    if (end != NULL && strcmp(end, ".exp_avg") == 0 && p->n < 64)
+        snprintf(p->name[p->n++], sizeof(p->name[0]), "%.*s", (int)(end - name),
+                 name);
+    return SSQ_OK;
+}
+
+/* What the last step's gradients were, as they came out of backward. */
+static bool show_statistics(struct training *t)
+{
+    struct parameters p = {.n = 0};
+    if (!run_ok(ssq_optimizer_visit(t->queue, t->adamw, note_parameter, &p),
+                "parameters"))
+        return false;
+    for (int i = 0; i < p.n; i++) {
+        ssq_statistics s = SSQ_STATISTICS_INIT;
+        if (!run_ok(ssq_optimizer_statistics(t->queue, t->adamw, p.name[i], &s),
+                    p.name[i]))
+            return false;
+        double percent = 100.0 / (double)s.elements;
+        printf("gradients of %-12s %5.1f%% zero, %5.1f%% subnormal, ",
+               p.name[i], percent * (double)s.zeros,
+               percent * (double)s.subnormals);
+        if (s.zeros == s.elements)
+            printf("nothing is left\n");
+        else
+            printf("the largest from 2^%d\n", (int)s.max_exponent);
+    }
+    return true;
+}
+
 static bool train(const struct model_kind *kind, const struct run_options *o,
                   const char *policy, const struct dataset *data,
                   struct result *r)
@@ -324,6 +381,8 @@ static bool train(const struct model_kind *kind, const struct run_options *o,
         printf("%s on %s (%s)\n", policy, props.name, props.choice);
     for (unsigned i = 0; ok && i < o->epochs; i++)
         ok = train_epoch(&t, &random) && show_epoch(&t, data, i, log, r);
+    if (ok && o->statistics)
+        ok = show_statistics(&t);
     snprintf(r->device, sizeof(r->device), "%s", props.name);
     if (log != NULL && fclose(log) != 0) {
         perror(o->log);
@@ -336,6 +395,7 @@ static bool train(const struct model_kind *kind, const struct run_options *o,
 int train_main(int argc, char **argv, const struct model_kind *kind,
                struct run_options o)
 {
+    o.loss_weight = 1.0;
     int stop = run_options_parse(argc, argv, &o);
     if (stop != 0)
         return stop == 1 ? 0 : stop;
