@@ -111,19 +111,26 @@ static ssq_status argmax(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+static void norm_add_view(struct norm_fold *f, const struct view *x)
+{
+    struct walk w;
+    const void *base = view_host(x);
+    walk_begin(&w, &x, 1);
+    do {
+        norm_fold_add(f, load_f32(base, x->dtype, w.at[0]));
+    } while (walk_next(&w));
+}
+
 static ssq_status norm(struct backend_queue *queue, const struct norm_op *op)
 {
     (void)queue;
-    struct walk w;
     struct norm_fold f;
-    const struct view *x = &op->x;
-    const void *base = view_host(x);
     float total[3];
     norm_fold_begin(&f);
-    walk_begin(&w, &x, 1);
-    do {
-        norm_fold_add(&f, load_f32(base, x->dtype, w.at[0]));
-    } while (walk_next(&w));
+    if (op->op.list == NULL)
+        norm_add_view(&f, &op->x);
+    for (size_t i = 0; op->op.list != NULL && i < op->op.list->n; i++)
+        norm_add_view(&f, &op->op.list->v[i]);
     norm_fold_end(&f, total);
     float y = norm_root(total[NORM_SMALL], total[NORM_MID], total[NORM_BIG]);
     store_f32(view_host(&op->y), SSQ_F32, 0, y);

@@ -4,8 +4,10 @@
 #include <sesqui/ops/elementwise.h>
 
 #include "kernels/elementwise.h"
+#include "kernels/norm.h"
 #include "lib/op/data.h"
 #include "lib/op/elementwise.h"
+#include "lib/op/pieces.h"
 
 #include <stdio.h>
 
@@ -161,6 +163,77 @@ static void arrange(struct binary_backward_op *op)
     op->dx = kept[3];
 }
 
+/* The sums of all chunks, [chunks, kept dimensions]. */
+static ssq_status enqueue_chunks(ssq_queue *queue,
+                                 const struct binary_backward_op *op,
+                                 const struct pieces *p,
+                                 const struct view *work)
+{
+    struct binary_backward_op part = *op;
+    part.a = pieces_full(&op->a, p);
+    part.b = pieces_full(&op->b, p);
+    part.dy = pieces_full(&op->dy, p);
+    part.dx = *work;
+    part.dx.shape[0] = p->full;
+    ssq_status st = queue_enqueue(queue, &part.op);
+    if (st != SSQ_OK || p->rest == 0)
+        return st;
+    part.a = pieces_rest(&op->a, p);
+    part.b = pieces_rest(&op->b, p);
+    part.dy = pieces_rest(&op->dy, p);
+    part.dx = view_part(work, 1, work->rank);
+    part.dx.offset +=
+        (uint64_t)(p->full * work->stride[0]) * dtype_bytes(work->dtype);
+    return queue_enqueue(queue, &part.op);
+}
+
+/* The sums of those, folded as kernels/norm.h says: add_backward once more. */
+static struct binary_backward_op sum_chunks(const struct view *work,
+                                            const struct view *dx)
+{
+    struct binary_backward_op op = {.op = OP_HEADER(binary_backward, a),
+                                    .kind = BINARY_ADD};
+    op.dy = *work;
+    op.dy.access = ACCESS_READ;
+    for (int i = 0; i < dx->rank; i++) {
+        op.dy.shape[i] = work->shape[i + 1];
+        op.dy.stride[i] = work->stride[i + 1];
+    }
+    op.dy.shape[dx->rank] = work->shape[0];
+    op.dy.stride[dx->rank] = work->stride[0];
+    op.a = op.b = op.dy;
+    op.dx = *dx;
+    return op;
+}
+
+/* Sums whose terms are too many for a launch are taken chunk by chunk, where
+ * the summed dimensions are as good as one and there is more than a chunk. */
+static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
+{
+    int kept = op->dx.rank;
+    struct view work;
+    if (op->dy.rank != kept + 1 || op->dy.rank == SSQ_MAX_RANK ||
+        op->dy.shape[kept] <= FOLD_CHUNK || op_splits(queue, &op->op))
+        return queue_enqueue(queue, &op->op);
+    struct pieces p = pieces_of(&op->dy, kept, FOLD_CHUNK);
+    int64_t shape[SSQ_MAX_RANK] = {pieces_count(&p)};
+    for (int i = 0; i < kept; i++)
+        shape[i + 1] = op->dx.shape[i];
+    ssq_status st = scratch_get(queue, SSQ_F32, kept + 1, shape, &work);
+    if (st != SSQ_OK)
+        return st;
+    st = queue_batch_begin(queue);
+    if (st == SSQ_OK) {
+        struct binary_backward_op sum = sum_chunks(&work, &op->dx);
+        st = enqueue_chunks(queue, op, &p, &work);
+        if (st == SSQ_OK)
+            st = enqueue_sums(queue, &sum);
+        st = queue_batch_end(queue, st);
+    }
+    scratch_put(&work);
+    return st;
+}
+
 static ssq_status enqueue_side(ssq_queue *queue,
                                const ssq_binary_backward_args *args,
                                const struct side *s, uint32_t kind,
@@ -180,7 +253,7 @@ static ssq_status enqueue_side(ssq_queue *queue,
     (void)view_broadcast(&op.b, dy->rank, dy->shape);
     (void)view_broadcast(&op.dx, dy->rank, dy->shape);
     arrange(&op);
-    return queue_enqueue(queue, &op.op);
+    return enqueue_sums(queue, &op);
 }
 
 static ssq_status backward(ssq_queue *queue,

@@ -3,6 +3,7 @@
 #include <sesqui/ops/reduce.h>
 
 #include "lib/op/reduce_axes.h"
+#include "lib/op/reduce_long.h"
 
 #include <math.h>
 
@@ -45,7 +46,7 @@ static ssq_status enqueue_reduce(ssq_queue *queue, enum reduce_kind kind,
     op.y.access = ACCESS_WRITE;
     struct view *split[] = {&op.x}, *kept[] = {&op.y};
     axes_collapse(split, 1, kept, 1, &op.kept);
-    return queue_enqueue(queue, &op.op);
+    return reduce_enqueue(queue, &op);
 }
 
 static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
@@ -222,5 +223,5 @@ ssq_status ssq_norm(ssq_queue *queue, const ssq_norm_args *args)
     struct view *x[] = {&op.x}, *y[] = {&op.y};
     views_collapse(x, 1);
     views_collapse(y, 1);
-    return queue_enqueue(queue, &op.op);
+    return norm_enqueue(queue, &op);
 }

@@ -47,7 +47,8 @@ struct reduce_backward_op {
 };
 
 /** y (f32, one element) = the L2 norm of x, folded in the order of
- *  kernels/norm.h. x is collapsed. */
+ *  kernels/norm.h. x is collapsed. An x that is too long for a launch is
+ *  absent; the list has its pieces, whole chunks but for the last. */
 struct norm_op {
     struct op op;
     struct view x, y;

@@ -2,6 +2,7 @@
 /* reduce_backward.c - backward of sum, mean, max, min: check and enqueue. */
 #include <sesqui/ops/reduce.h>
 
+#include "lib/op/pieces.h"
 #include "lib/op/reduce_axes.h"
 
 /* dy and dx, and dy as the kept dimensions of dx. */
@@ -46,6 +47,17 @@ ssq_status ssq_sum_backward(ssq_queue *queue, const ssq_sum_backward_args *args)
     return enqueue_copy(queue, &dy, &dx);
 }
 
+/* The gradient of a mean as one of as many means of one element: windows may
+ * then cut through what is reduced. */
+static void repeat(struct reduce_backward_op *op)
+{
+    for (; op->kept < op->dx.rank; op->kept++) {
+        op->dy.shape[op->kept] = op->dx.shape[op->kept];
+        op->dy.stride[op->kept] = 0;
+    }
+    op->dy.rank = op->kept;
+}
+
 /* Collapse and enqueue; op's views are set, dx and x not yet split. */
 static ssq_status enqueue_backward(ssq_queue *queue, const struct axes *a,
                                    struct reduce_backward_op *op)
@@ -64,6 +76,8 @@ static ssq_status enqueue_backward(ssq_queue *queue, const struct axes *a,
         (void)axes_split(a, &x, &op->x);
     struct view *split[] = {&op->dx, &op->x}, *kept[] = {&op->dy, &op->y};
     axes_collapse(split, max ? 2 : 1, kept, max ? 2 : 1, &op->kept);
+    if (!max && !op_splits(queue, &op->op))
+        repeat(op);
     return queue_enqueue(queue, &op->op);
 }
 

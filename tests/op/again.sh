@@ -1,7 +1,8 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# again.sh - the op tables once more, with the caller's FTZ and DAZ set and
-# with a binding range so small that operands are split into windows.
+# again.sh - the op tables once more: with the caller's FTZ and DAZ set, and
+# those that window_test leaves out with a small binding range, where an op
+# gives the right result or is refused.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -12,14 +13,25 @@ again() {
     code=$?
     passed=$(grep -c '^ok' "$tmp/out")
     failed=$(grep -c '^not ok' "$tmp/out")
+    skipped=$(grep -c '^ok.*# SKIP' "$tmp/out")
     grep -A1 '^not ok' "$tmp/out" | head -20 | sed 's/^/# /'
-    test "$code" -eq 0 && test "$failed" -eq 0 && test "$passed" -gt 0
-    tap_ok $? "$name with $2: $passed passed, $failed failed"
+    test "$code" -eq 0 && test "$failed" -eq 0 &&
+        test "$passed" -gt "$skipped"
+    tap_ok $? "$name with $2: $passed passed, $skipped of them skipped"
 }
 
 cd "$builddir" || exit 1
 for program in tests/op/*_test; do
+    case $program in
+    */window_test | */long_test) continue ;;
+    esac
     again "$program" SSQ_TEST_FTZ=1
-    again "$program" SSQ_LIMIT_BINDING=4096
+    case ${program##*/} in
+    # window_test has these tables
+    fill_test | copy_test | cast_test | unary_* | binary_* | compare_test | \
+        where_test | scale_test | random_test | dropout_test | init_test | \
+        reduce_* | argmax_test | l2_norm_test) ;;
+    *) again "$program" SSQ_LIMIT_BINDING=4096 ;;
+    esac
 done
-tap_done 2
+tap_done 50

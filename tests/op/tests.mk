@@ -192,6 +192,12 @@ check_PROGRAMS += tests/op/window_test
 TESTS += tests/op/window_test
 tests_op_window_test_SOURCES = tests/op/window_test.c
 tests_op_window_test_LDADD = $(suite_ldadd)
+check_PROGRAMS += tests/op/long_test
+TESTS += tests/op/long_test
+tests_op_long_test_SOURCES = tests/op/long_test.c
+tests_op_long_test_LDADD = libsesqui.la
+TESTS += tests/op/again.sh
+EXTRA_DIST += tests/op/again.sh
 
 check_PROGRAMS += tests/op/optimizer_test
 TESTS += tests/op/optimizer_test
