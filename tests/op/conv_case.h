@@ -16,9 +16,9 @@ struct conv_shape {
     int64_t image[2], window[2], stride[2], padding[4], dilation[2];
 };
 
+#define CONV_SHAPES 17
 /** Awkward ones, each with a name. */
-extern const struct conv_shape conv_shapes[];
-extern const size_t conv_nshapes;
+extern const struct conv_shape conv_shapes[CONV_SHAPES];
 
 /** Channels of image and map, in groups. */
 struct conv_channels {

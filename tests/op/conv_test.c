@@ -6,5 +6,5 @@ extern const struct suite conv_suite;
 
 int main(void)
 {
-    return suite_main(&conv_suite, 300);
+    return suite_main(&conv_suite, 250);
 }

@@ -40,6 +40,14 @@
     X(gemm_misuse) \
     X(gemm_explain) \
     X(optimizer) \
+    X(conv) \
+    X(conv_backward) \
+    X(conv_transpose) \
+    X(max_pool) \
+    X(max_pool_backward) \
+    X(avg_pool) \
+    X(avg_pool_backward) \
+    X(slide_misuse) \
     /* the end of the list */
 /* clang-format on */
 

@@ -10,7 +10,7 @@
  *
  * The first line is torch's and ONNX's (OIHW, and IOHW for the transposed one),
  * the second the same with the second dimension moved to the end. Both layouts
- * give the same numbers. groups = c is depthwise, with o / c filters for each
+ * compute the same sums. groups = c is depthwise, with o / c filters for each
  * channel. stride and dilation are {height, width} and at least 1, padding is
  * {top, left, bottom, right}, ONNX's pads, and at least 0: a window may be
  * larger than the image. The size of the result, in height:
