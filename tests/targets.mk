@@ -116,6 +116,11 @@ update-symbols: all
 	srcdir='$(srcdir)' builddir=. CC='$(CC)' NM='$(NM)' \
 		$(SHELL) $(srcdir)/tests/lint/symbols.sh --update
 
+# After changing a public struct or constant.
+update-sizes:
+	srcdir='$(srcdir)' CC='$(CC)' AWK='$(AWK)' \
+		$(SHELL) $(srcdir)/tests/lint/sizes.sh --update
+
 # For quickstart: the logs of make check.
 print-logs:
 	@echo $(TEST_LOGS)
@@ -124,5 +129,5 @@ print-logs:
 print-distfiles:
 	@for f in $(DISTFILES); do echo "$$f"; done
 
-.PHONY: tally times update-symbols check-sanitize check-asan check-tsan check-valgrind check-full \
+.PHONY: tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

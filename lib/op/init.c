@@ -3,7 +3,7 @@
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/random.h>
 
-#include "lib/core.h"
+#include "lib/op/random.h"
 
 #include <math.h>
 #include <string.h>
@@ -176,6 +176,8 @@ ssq_status ssq_init(ssq_queue *queue, const ssq_init_args *args)
     ssq_status st = CHECK_CALL(queue, args, "init");
     if (st == SSQ_OK)
         st = check_init(queue, args);
+    if (st == SSQ_OK)
+        st = check_step(queue, args->step, args->x, "x", "init");
     if (st != SSQ_OK)
         return st;
     double value = args->value, gain = 1.0;

@@ -11,3 +11,33 @@ tests_api_dtype_SOURCES = tests/api/dtype.c
 tests_api_dtype_LDADD = libsesqui.la
 tests_api_manners_SOURCES = tests/api/manners.c
 tests_api_manners_LDADD = libsesqui.la
+
+check_PROGRAMS += tests/api/alloc_step
+TESTS += tests/api/alloc_step
+tests_api_alloc_step_SOURCES = tests/api/alloc_step.c tests/api/training.h
+tests_api_alloc_step_LDADD = libsesqui.la
+check_PROGRAMS += tests/api/threads_step
+TESTS += tests/api/threads_step
+thread_tests += tests/api/threads_step
+tests_api_threads_step_SOURCES = tests/api/threads_step.c tests/api/training.h
+tests_api_threads_step_LDADD = libsesqui.la
+
+# The table of all ops is made from the headers.
+check_PROGRAMS += tests/api/contract
+TESTS += tests/api/contract
+tests_api_contract_SOURCES = tests/api/contract.c
+nodist_tests_api_contract_SOURCES = tests/api/calls.inc
+tests_api_contract_LDADD = libsesqui.la
+EXTRA_DIST += tests/api/calls.awk
+CLEANFILES += tests/api/calls.inc tests/api/all.c
+tests/api/contract.$(OBJEXT): tests/api/calls.inc
+tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
+		$(sesquiamp_HEADERS) $(sesquiops_HEADERS) tests/api/calls.awk \
+		tests/lint/declarations.awk
+	$(AM_V_GEN)$(MKDIR_P) tests/api && \
+	echo '#include <sesqui.h>' >tests/api/all.c && \
+	$(CC) $(AM_CPPFLAGS) $(CPPFLAGS) -E -D'__attribute__(x)=' \
+		tests/api/all.c >$@.i && \
+	$(AWK) -f $(srcdir)/tests/lint/declarations.awk $@.i >$@.d && \
+	$(AWK) -f $(srcdir)/tests/api/calls.awk $@.d >$@.tmp && \
+	rm -f $@.i $@.d && mv $@.tmp $@
