@@ -15,8 +15,7 @@ static bool scheduled(const struct view *table, uint32_t t, float *value)
     const uint32_t *w = view_host(table);
     if (w == NULL)
         return false;
-    uint32_t n = w[0], room = (uint32_t)view_elements(table) - 1;
-    n = n < room ? n : room;
+    uint32_t n = w[0];
     if (n == 0)
         return false;
     *value = f_of(w, 1 + (t < n ? t : n - 1));

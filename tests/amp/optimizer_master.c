@@ -256,6 +256,7 @@ static void test_eps(const struct rig *r, const char *kind,
 
     o.weight_decay = 0.0;
     o.momentum = 0.0;
+    o.use_nvlamb = strcmp(kind, "lamb") == 0; /* |p| / |u|, u is 0 */
     train_open(&t, r, kind, s, &o);
     NEED(ssq_tensor_read(r->queue, t.param[2], start, SSQ_F32));
     for (int k = 0; k < 3; k++)
@@ -268,6 +269,33 @@ static void test_eps(const struct rig *r, const char *kind,
         same = same && p[i] == start[i];
     tap_ok(same, "%s: %s, %s: gradients of 0 move nothing", r->name, kind,
            s->name);
+    train_close(&t);
+}
+
+/* Equal gradients, so that the variance of a centered rmsprop vanishes: it is
+ * rounded to both sides of 0, and torch's root of it is NaN. */
+static void test_variance(const struct rig *r)
+{
+    const struct storage *s = &storages[0];
+    ssq_optimizer_options o = train_options("rmsprop", s);
+    struct train t;
+    float p[130];
+    bool finite = true;
+
+    o.momentum = 0.0;
+    o.weight_decay = 0.0;
+    o.alpha = 0.3;
+    train_open(&t, r, "rmsprop", s, &o);
+    train_send(&t, t.grad, 1, 1.1, FLAW_NONE);
+    for (int step = 0; step < 60; step++)
+        NEED(ssq_optimizer_step(r->queue, t.o, NULL));
+    NEED(ssq_tensor_read(r->queue, t.param[0], p, SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+    for (int i = 0; i < 130; i++)
+        finite = finite && isfinite(p[i]);
+    tap_ok(finite,
+           "%s: a centered rmsprop whose variance vanishes stays finite",
+           r->name);
     train_close(&t);
 }
 
@@ -368,10 +396,11 @@ int main(void)
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STORAGES; s++)
                 test_eps(&r, kinds[k], &storages[s]);
+        test_variance(&r);
         for (int s = 0; s < 3; s++)
             test_flat(&r, &storages[s]);
         test_no_master(&r);
         rig_close(&r);
     }
-    return tap_done(1 + 2 * (2 + 8 + 8 + 1 + KINDS * STORAGES + 15 + 4));
+    return tap_done(1 + 2 * (2 + 8 + 8 + 1 + KINDS * STORAGES + 1 + 15 + 4));
 }

@@ -224,6 +224,51 @@ static void test_beta1(const struct rig *r)
     weight_close(&w);
 }
 
+/* Parameter "b" becomes 0, and so does its gradient. */
+static void silence(const struct train *t)
+{
+    ssq_fill_args f = SSQ_FILL_INIT;
+
+    f.x = t->grad[2];
+    NEED(ssq_fill(t->r->queue, &f));
+    f.x = t->param[2];
+    NEED(ssq_fill(t->r->queue, &f));
+    NEED(ssq_optimizer_model_to_master(t->r->queue, t->o));
+}
+
+/* A beta1 that a schedule gives is no other than one that was set. */
+static void test_same_beta1(const struct rig *r, const char *kind)
+{
+    ssq_optimizer_options o = train_options(kind, &storages[0]), with = o;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    struct train t, u;
+    struct image a, b;
+
+    with.beta1 = 0.75;
+    s.base = 0.75;
+    train_open(&t, r, kind, &storages[0], &o);
+    train_open(&u, r, kind, &storages[0], &with);
+    NEED(ssq_optimizer_schedule(r->queue, t.o, NULL, SSQ_HYPER_MOMENTUM, &s));
+    silence(&t);
+    silence(&u);
+    for (unsigned step = 0; step < 5; step++) {
+        train_send(&t, t.grad, step, 1.0, FLAW_NONE);
+        train_send(&u, u.grad, step, 1.0, FLAW_NONE);
+        silence(&t);
+        silence(&u);
+        NEED(ssq_optimizer_step(r->queue, t.o, NULL));
+        NEED(ssq_optimizer_step(r->queue, u.o, NULL));
+    }
+    a = image_take(&t);
+    b = image_take(&u);
+    tap_ok(image_equal(&a, &b), "%s: %s: a scheduled beta1 is a set one",
+           r->name, kind);
+    image_free(&a);
+    image_free(&b);
+    train_close(&t);
+    train_close(&u);
+}
+
 /* Replace, shorten, lengthen, remove; a setter removes. */
 static void test_replace(const struct rig *r)
 {
@@ -317,18 +362,6 @@ static void test_captured(const struct rig *r)
     weight_close(&w);
 }
 
-/* Parameter "b" becomes 0, and so does its gradient. */
-static void silence(const struct train *t)
-{
-    ssq_fill_args f = SSQ_FILL_INIT;
-
-    f.x = t->grad[2];
-    NEED(ssq_fill(t->r->queue, &f));
-    f.x = t->param[2];
-    NEED(ssq_fill(t->r->queue, &f));
-    NEED(ssq_optimizer_model_to_master(t->r->queue, t->o));
-}
-
 /* Every setter acts from the next step on: two optimizers, one made with the
  * value, one set to it. */
 static void test_setters(const struct rig *r, const char *kind)
@@ -402,11 +435,13 @@ int main(void)
         }
         test_momentum(&r);
         test_beta1(&r);
+        test_same_beta1(&r, "adam");
+        test_same_beta1(&r, "lamb");
         test_replace(&r);
         test_captured(&r);
         for (int k = 0; k < KINDS; k++)
             test_setters(&r, kinds[k]);
         rig_close(&r);
     }
-    return tap_done(2 * (12 + 3 + 2 + 1 + 2 + 31));
+    return tap_done(2 * (12 + 3 + 2 + 2 + 1 + 2 + 31));
 }

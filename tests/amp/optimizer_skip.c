@@ -104,6 +104,36 @@ static void test_mean(const struct rig *r, ssq_scaler *scaler)
     train_close(&twin);
 }
 
+/* A window that was checked and never stepped ends with the update. */
+static void test_dropped(const struct rig *r)
+{
+    ssq_optimizer_options o = train_options("adamw", &storages[1]);
+    ssq_scaler *scaler = train_fixed(r, SCALE);
+    struct train t, twin;
+    struct image a, b;
+
+    train_open(&t, r, "adamw", &storages[1], &o);
+    train_open(&twin, r, "adamw", &storages[1], &o);
+    train_send(&t, t.grad, 5, SCALE, FLAW_INF);
+    NEED(ssq_optimizer_accumulate(r->queue, t.o, 0.25));
+    NEED(ssq_optimizer_check(r->queue, t.o, scaler));
+    NEED(ssq_scaler_update(r->queue, scaler));
+    train_step(&t, scaler, 6, SCALE, FLAW_NONE);
+    window(&t, scaler, 7, FLAW_NONE);
+    train_step(&twin, scaler, 6, SCALE, FLAW_NONE);
+    window(&twin, scaler, 7, FLAW_NONE);
+    a = image_take(&t);
+    b = image_take(&twin);
+    tap_ok(image_equal(&a, &b) && train_t(&t) == 2,
+           "%s: a window that was checked but not stepped ends at the update",
+           r->name);
+    image_free(&a);
+    image_free(&b);
+    train_close(&t);
+    train_close(&twin);
+    ssq_scaler_destroy(&scaler);
+}
+
 static void test_accumulate(const struct rig *r, const struct storage *s)
 {
     ssq_optimizer_options o = train_options("adamw", s);
@@ -248,10 +278,11 @@ int main(void)
                 test_skip(&r, kinds[k], &storages[s]);
         for (int s = 0; s < STORAGES; s++)
             test_accumulate(&r, &storages[s]);
+        test_dropped(&r);
         test_two_optimizers(&r);
         test_two_scalers(&r);
         test_applied(&r);
         rig_close(&r);
     }
-    return tap_done(2 * (KINDS * STORAGES * 3 + STORAGES + 1 + 2 + 3 + 2));
+    return tap_done(2 * (KINDS * STORAGES * 3 + STORAGES + 1 + 1 + 2 + 3 + 2));
 }

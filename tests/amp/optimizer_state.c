@@ -3,6 +3,8 @@
  * captured once and replayed, bit for bit. */
 #include "tests/amp/train.h"
 
+#include "lib/core.h"
+
 #define STEPS 8
 
 /* ---- save and restore ---- */
@@ -337,6 +339,71 @@ static void test_destroy(const struct rig *r)
            "%s: destroying an optimizer disturbs no enqueued step", r->name);
 }
 
+/* ---- small bindings ---- */
+
+#define PIECES 6
+
+/* Six parameters of 100 elements in one group: the masters after two steps,
+ * and the bytes of the largest buffer that one of them is in. */
+static uint64_t pieces(const char *device, bool flat, float *masters)
+{
+    struct rig r = rig_open(device);
+    ssq_optimizer_options o = train_options("adam", &storages[1]);
+    ssq_optimizer *opt = NULL;
+    uint64_t largest = 0;
+
+    o.flat_master = flat;
+    NEED(ssq_optimizer_create(r.device, "adam", &o, &opt));
+    for (int k = 0; k < PIECES; k++) {
+        ssq_tensor *p = core_vector(r.device, SSQ_F16, 100);
+        ssq_tensor *g = core_vector(r.device, SSQ_F16, 100);
+        const char name[2] = {(char)('a' + k), '\0'};
+        float x[100];
+
+        for (int i = 0; i < 100; i++)
+            x[i] = (float)train_gradient(1, k, i);
+        NEED(ssq_tensor_write(r.queue, p, x, SSQ_F32));
+        NEED(ssq_tensor_write(r.queue, g, x, SSQ_F32));
+        NEED(ssq_queue_sync(r.queue));
+        NEED(ssq_optimizer_add(opt, name, p, g, NULL));
+        ssq_tensor_destroy(&p);
+        ssq_tensor_destroy(&g);
+    }
+    NEED(ssq_optimizer_step(r.queue, opt, NULL));
+    NEED(ssq_optimizer_step(r.queue, opt, NULL));
+    for (int k = 0; k < PIECES; k++) {
+        const char name[2] = {(char)('a' + k), '\0'};
+        const ssq_tensor *m = NULL;
+
+        NEED(ssq_optimizer_master(opt, NULL, name, &m));
+        NEED(ssq_tensor_read(r.queue, m, masters + 100 * k, SSQ_F32));
+        if (m->view.buffer->bytes > largest)
+            largest = m->view.buffer->bytes;
+    }
+    NEED(ssq_queue_sync(r.queue));
+    ssq_optimizer_destroy(&opt);
+    rig_close(&r);
+    return largest;
+}
+
+/* A device that binds 1 KiB: masters and moments of 2.4 KB are in buffers that
+ * a kernel can bind whole, but for a flat master. */
+static void test_binding(const char *device)
+{
+    float whole[100 * PIECES], parts[100 * PIECES];
+
+    tap_ok(pieces(device, false, whole) == 2400,
+           "%s: the masters of a group are one buffer", device);
+    setenv("SSQ_LIMIT_BINDING", "1024", 1);
+    tap_ok(pieces(device, false, parts) == 800 &&
+               memcmp(whole, parts, sizeof(whole)) == 0,
+           "%s: where 1024 bytes are bound they are several", device);
+    tap_ok(pieces(device, true, parts) == 2400 &&
+               memcmp(whole, parts, sizeof(whole)) == 0,
+           "%s: but a flat master is one", device);
+    unsetenv("SSQ_LIMIT_BINDING");
+}
+
 int main(void)
 {
     for (size_t d = 0; d < CORE_DEVICES; d++) {
@@ -352,7 +419,8 @@ int main(void)
         test_graph_window(&r, &storages[1]);
         test_partial(&r);
         test_destroy(&r);
+        test_binding(core_devices[d]);
         rig_close(&r);
     }
-    return tap_done(2 * (KINDS * STORAGES * 2 + 4 + 2 + 8 + 1));
+    return tap_done(2 * (KINDS * STORAGES * 2 + 4 + 2 + 8 + 1 + 3));
 }
