@@ -14,22 +14,10 @@
  *        +------+------+ */
 #include "lib/op/gemm.h"
 
-#include "backends/reference/reference.h"
-#include "kernels/convert.h"
+#include "backends/reference/tile.h"
 #include "kernels/epilogue.h"
 
 #include <stdio.h>
-#include <string.h>
-
-#define ROWS  32
-#define COLS  64
-#define DEPTH 64
-
-struct tile {
-    double a[ROWS][DEPTH];
-    double b[DEPTH][COLS];
-    double sum[ROWS][COLS];
-};
 
 /* One operand of one matrix of the batch. */
 struct matrix {
@@ -52,24 +40,6 @@ static float element(const struct matrix *x, int64_t i, int64_t j)
 {
     int64_t at = x->at + i * x->row + j * x->column;
     return bits_to_f32(load_bits(x->base, x->dtype, at), x->dtype);
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-/* Whole rows of b: the inner loop has a constant length, so that compilers
- * make vector code of it. Columns past the edge hold what was there before;
- * nobody reads their sums. */
-static void multiply(struct tile *t, int64_t rows, int64_t depth)
-{
-    for (int64_t i = 0; i < rows; i++)
-        for (int64_t k = 0; k < depth; k++) {
-            double x = t->a[i][k];
-            for (int j = 0; j < COLS; j++)
-                t->sum[i][j] += x * t->b[k][j];
-        }
 }
 
 /* n elements, step apart, of x from at on. */
@@ -103,13 +73,14 @@ static void sum_tile(struct tile *t, const struct gemm_op *op,
                      const struct matrix *a, const struct matrix *b, int64_t i,
                      int64_t j)
 {
-    int64_t rows = least(ROWS, op->m - i), cols = least(COLS, op->n - j);
-    memset(t->sum, 0, sizeof(t->sum));
-    for (int64_t k = 0; k < op->k; k += DEPTH) {
-        int64_t depth = least(DEPTH, op->k - k);
-        unpack(t->a[0], DEPTH, a, i, rows, k, depth);
-        unpack(t->b[0], COLS, b, k, depth, j, cols);
-        multiply(t, rows, depth);
+    int64_t rows = tile_least(TILE_ROWS, op->m - i),
+            cols = tile_least(TILE_COLS, op->n - j);
+    tile_clear(t);
+    for (int64_t k = 0; k < op->k; k += TILE_DEPTH) {
+        int64_t depth = tile_least(TILE_DEPTH, op->k - k);
+        unpack(t->a[0], TILE_DEPTH, a, i, rows, k, depth);
+        unpack(t->b[0], TILE_COLS, b, k, depth, j, cols);
+        tile_multiply(t, rows, depth);
     }
 }
 
@@ -117,7 +88,8 @@ static void store_tile(const struct tile *t, const struct gemm_op *op,
                        const struct matrix *c, const struct matrix *bias,
                        const struct matrix *d, int64_t i0, int64_t j0)
 {
-    int64_t rows = least(op->m, i0 + ROWS), cols = least(op->n, j0 + COLS);
+    int64_t rows = tile_least(op->m, i0 + TILE_ROWS),
+            cols = tile_least(op->n, j0 + TILE_COLS);
     for (int64_t i = i0; i < rows; i++)
         for (int64_t j = j0; j < cols; j++) {
             float x = 0.0f;
@@ -159,8 +131,8 @@ static ssq_status gemm(struct backend_queue *queue, const struct gemm_op *op)
         struct matrix x[5];
         for (int i = 0; i < 5; i++)
             x[i] = matrix_of(full[i], w.at[i]);
-        for (int64_t i = 0; i < op->m; i += ROWS)
-            for (int64_t j = 0; j < op->n; j += COLS) {
+        for (int64_t i = 0; i < op->m; i += TILE_ROWS)
+            for (int64_t j = 0; j < op->n; j += TILE_COLS) {
                 sum_tile(&t, op, &x[0], &x[1], i, j);
                 store_tile(&t, op, &x[2], &x[3], &x[4], i, j);
             }

@@ -4,6 +4,7 @@
 #include "tests/op/gemm_case.h"
 
 #include "tests/bounds.h"
+#include "tests/op/activation.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -268,47 +269,6 @@ static double c_value(const struct gemm_work *w, int64_t i)
     }
 }
 
-/* At -infinity gelu and silu are their limit, 0. */
-static double activate(double x, ssq_activation activation)
-{
-    double t = 0.7978845608028653559 * (x + 0.044715 * x * x * x);
-    if (isinf(x) && x < 0.0)
-        return activation == SSQ_ACTIVATION_NONE   ? x
-               : activation == SSQ_ACTIVATION_TANH ? -1.0
-                                                   : 0.0;
-    switch (activation) {
-    case SSQ_ACTIVATION_RELU:
-        return x < 0.0 ? 0.0 : x;
-    case SSQ_ACTIVATION_GELU: /* erfc keeps the negative tail */
-        return 0.5 * x * erfc(-x * 0.7071067811865475244);
-    case SSQ_ACTIVATION_GELU_TANH:
-        return x / (1.0 + exp(-2.0 * t));
-    case SSQ_ACTIVATION_SILU:
-        return x / (1.0 + exp(-x));
-    case SSQ_ACTIVATION_SIGMOID:
-        return 1.0 / (1.0 + exp(-x));
-    case SSQ_ACTIVATION_TANH:
-        return tanh(x);
-    default:
-        return x;
-    }
-}
-
-static double lipschitz(ssq_activation activation)
-{
-    switch (activation) {
-    case SSQ_ACTIVATION_GELU:
-    case SSQ_ACTIVATION_GELU_TANH:
-        return 1.129;
-    case SSQ_ACTIVATION_SILU:
-        return 1.1;
-    case SSQ_ACTIVATION_SIGMOID:
-        return 0.25;
-    default:
-        return 1.0;
-    }
-}
-
 /* What element i must be, and how far off it may be before the store. */
 struct target {
     double want, error, alarm;
@@ -350,7 +310,7 @@ static struct target aim(const struct bed *b, const struct gemm_work *w,
     double bias = g->bias == 0 ? 0.0 : fabs(w->bias.value[i % g->n]);
     double k = (double)g->k, eta = bound_eta_product(g->a, g->b, flushed);
     double alpha = g->k == 0 ? 0.0 : fabs((double)(float)g->alpha);
-    struct target t = {.want = activate(x, g->activation)};
+    struct target t = {.want = activation_oracle(x, g->activation)};
     double most = fmax(s->size, product) + added + bias;
     t.open = isfinite(most) && most >= 0x1p127;
     t.exact = g->fill_a == FILL_INTEGERS && g->fill_b == FILL_INTEGERS &&
@@ -377,7 +337,7 @@ static struct target aim(const struct bed *b, const struct gemm_work *w,
         t.alarm = bound_add(t.alarm, x);
     }
     if (g->activation != SSQ_ACTIVATION_NONE && isfinite(t.want)) {
-        double l = lipschitz(g->activation);
+        double l = activation_lipschitz(g->activation);
         t.error = bound_activation(t.error, l, t.want);
         t.alarm = bound_activation(t.alarm, l, t.want);
     }
@@ -461,7 +421,8 @@ bool gemm_finish(struct bed *b, struct gemm_work *w)
     w->c0 = bed_alloc(b, bytes);
     if (w->c.t != NULL)
         memcpy(w->c0, w->c.value, bytes);
-    b->flops = 2.0 * (double)w->d.n * (double)g->k;
+    /* alpha 0 multiplies nothing */
+    b->flops = g->alpha == 0.0 ? 0.0 : 2.0 * (double)w->d.n * (double)g->k;
     const struct operand *x[] = {&w->a, &w->b, &w->d};
     for (int i = 0; i < 3; i++)
         b->bytes += (double)x[i]->n * ssq_dtype_bits(x[i]->dtype) / 8;
