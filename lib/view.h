@@ -17,6 +17,7 @@ struct view {
     ssq_dtype dtype;
     int rank;
     enum access access;
+    bool continues; /* in a list: of the same tensor as the view before */
     int64_t shape[SSQ_MAX_RANK];
     int64_t stride[SSQ_MAX_RANK]; /* elements */
 };

@@ -82,33 +82,46 @@ static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
         f->infs += f->infs < UINT32_MAX;
 }
 
-static void look(struct finding *f, const struct view *v, size_t tensor,
-                 struct counts *c)
+/* A gradient, or a piece of it that begins at element *index: is it bad? */
+static bool look(struct finding *f, const struct view *v, size_t tensor,
+                 struct counts *c, uint64_t *index)
 {
     struct walk w;
     const struct view *views[] = {v};
     const void *g = view_host(v);
-    uint64_t index = 0;
     bool bad = false;
     if (view_elements(v) == 0)
-        return;
+        return false;
     walk_begin(&w, views, 1);
     do {
         uint32_t bits = load_bits(g, v->dtype, w.at[0]);
         float x = bits_to_f32(bits, v->dtype);
         if (!bits_finite(bits, v->dtype)) {
-            note_bad(f, tensor, index, is_nan_bits(AS_U32(x)));
+            note_bad(f, tensor, *index, is_nan_bits(AS_U32(x)));
             bad = true;
         } else {
             count(c, AS_U32(x) & 0x7fffffffu, v->dtype);
         }
         if (f->norm)
             norm_fold_add(&f->fold, x * f->factor);
-        index++;
+        ++*index;
     } while (walk_next(&w));
+    return bad;
+}
+
+/* All views of the gradient that begins with view i; returns the next one. */
+static size_t look_whole(struct finding *f, const struct view_list *list,
+                         size_t i, size_t tensor, struct counts *c)
+{
+    uint64_t index = 0;
+    bool bad = false;
+    do {
+        bad = look(f, &list->v[i++], tensor, c, &index) || bad;
+    } while (i < list->n && list->v[i].continues);
     f->tensors += bad;
     if (f->norm)
         norm_fold_break(&f->fold);
+    return i;
 }
 
 static void put_record(uint32_t *r, const struct finding *f)
@@ -143,11 +156,11 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
                         .norm =
                             control != NULL && control[CONTROL_WANT_NORM] != 0};
     norm_fold_begin(&f.fold);
-    for (size_t i = 0; i < op->op.list->n; i++) {
+    for (size_t i = 0, tensor = 0; i < op->op.list->n; tensor++) {
         struct counts c = {.exponent = 0x80000000u};
-        look(&f, &op->op.list->v[i], i, &c);
+        i = look_whole(&f, op->op.list, i, tensor, &c);
         if (stats != NULL)
-            put_counts(stats + i * STAT_WORDS, &c);
+            put_counts(stats + tensor * STAT_WORDS, &c);
     }
     put_record(record, &f);
     if (f.norm) {

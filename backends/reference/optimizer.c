@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* A parameter, and the words that hold for it. */
+/* A parameter, or a piece of it, and the words that hold for it. */
 struct job {
     uint32_t kind, flags, truth, t;
     const uint32_t *control, *group, *table;
@@ -16,6 +16,7 @@ struct job {
     const struct view *param, *grad;
     const struct view *slot; /* SLOTS of them */
     int64_t n;
+    uint64_t first; /* elements of the parameter before a piece */
 };
 
 /* One element on its way through a step. */
@@ -29,14 +30,15 @@ static float word(const struct job *j, uint32_t i)
     return AS_F32(j->group[i]);
 }
 
+/* Entry i of the list, which is of parameter `tensor`. */
 static struct job job_of(uint32_t kind, const uint32_t *control,
                          const uint32_t *table, const struct view_list *list,
-                         size_t i)
+                         size_t i, size_t tensor)
 {
     const struct view *v = &list->v[i * PARAM_VIEWS];
     struct job j = {.kind = kind,
                     .control = control,
-                    .table = table + i * TABLE_WORDS,
+                    .table = table + tensor * TABLE_WORDS,
                     .t = control[CONTROL_NEXT_T],
                     .factor = AS_F32(control[CONTROL_FACTOR]),
                     .coef = AS_F32(control[CONTROL_COEF]),
@@ -48,6 +50,12 @@ static struct job job_of(uint32_t kind, const uint32_t *control,
     j.flags = j.group[GROUP_FLAGS];
     j.truth = j.table[TABLE_TRUTH];
     return j;
+}
+
+/* Does entry i of n continue the one before? */
+static bool continues(const struct view_list *list, size_t i, size_t n)
+{
+    return i < n && list->v[i * PARAM_VIEWS].continues;
 }
 
 /* ---- loads and stores ---- */
@@ -81,7 +89,7 @@ static uint32_t random_of(const struct job *j, int64_t i)
 {
     uint64_t first =
         (uint64_t)j->table[TABLE_FIRST_HI] << 32 | j->table[TABLE_FIRST_LO];
-    uint64_t index = first + (uint64_t)i;
+    uint64_t index = first + j->first + (uint64_t)i;
     return random_u32(j->control[CONTROL_SEED_LO], j->control[CONTROL_SEED_HI],
                       j->control[CONTROL_RANDOM], j->table[TABLE_ID],
                       (uint32_t)index, (uint32_t)(index >> 32));
@@ -246,21 +254,36 @@ static ssq_status optimizer(struct backend_queue *queue,
     uint32_t *stats = view_host(&op->stats);
     const float *ratio = view_host(&op->ratio);
     bool skip = control[CONTROL_SKIP] != 0;
-    for (size_t i = 0; i < op->n; i++) {
-        uint64_t rounded = 0;
-        struct job j =
-            job_of(op->kind, control, view_host(&op->table), op->op.list, i);
-        j.ratio = ratio == NULL ? 1.0f : ratio[i];
-        for (int64_t k = 0; k < j.n && !skip; k++)
-            rounded += step_element(&j, k);
+    for (size_t i = 0, tensor = 0; i < op->n; tensor++) {
+        uint64_t rounded = 0, first = 0;
+        do {
+            struct job j = job_of(op->kind, control, view_host(&op->table),
+                                  op->op.list, i++, tensor);
+            j.first = first;
+            j.ratio = ratio == NULL ? 1.0f : ratio[tensor];
+            for (int64_t k = 0; k < j.n && !skip; k++)
+                rounded += step_element(&j, k);
+            first += (uint64_t)j.n;
+        } while (continues(op->op.list, i, op->n));
         if (stats != NULL)
-            put_rounded(stats, i, rounded);
+            put_rounded(stats, tensor, rounded);
     }
     if (skip)
         return SSQ_OK;
     control[CONTROL_T] = control[CONTROL_NEXT_T];
     control[CONTROL_RANDOM]++;
     return SSQ_OK;
+}
+
+/* Add a piece to the norms of p and u. */
+static void lamb_norms(const struct job *j, struct norm_fold *p,
+                       struct norm_fold *u)
+{
+    for (int64_t k = 0; k < j->n; k++) {
+        struct element e = load_element(j, k);
+        norm_fold_add(p, e.p);
+        norm_fold_add(u, lamb_u(j, &e));
+    }
 }
 
 static float norm_of(struct norm_fold *f)
@@ -277,19 +300,19 @@ static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
     float *ratio = view_host(&op->ratio);
     if (control[CONTROL_SKIP] != 0)
         return SSQ_OK;
-    for (size_t i = 0; i < op->n; i++) {
-        struct job j =
-            job_of(OPT_LAMB, control, view_host(&op->table), op->op.list, i);
+    for (size_t i = 0, tensor = 0; i < op->n; tensor++) {
+        struct job j;
         struct norm_fold p, u;
         norm_fold_begin(&p);
         norm_fold_begin(&u);
-        for (int64_t k = 0; k < j.n; k++) {
-            struct element e = load_element(&j, k);
-            norm_fold_add(&p, e.p);
-            norm_fold_add(&u, lamb_u(&j, &e));
-        }
-        ratio[i] = lamb_ratio(norm_of(&p), norm_of(&u), word(&j, GROUP_STEP_LR),
-                              word(&j, GROUP_DECAY), j.flags);
+        do {
+            j = job_of(OPT_LAMB, control, view_host(&op->table), op->op.list,
+                       i++, tensor);
+            lamb_norms(&j, &p, &u);
+        } while (continues(op->op.list, i, op->n));
+        ratio[tensor] =
+            lamb_ratio(norm_of(&p), norm_of(&u), word(&j, GROUP_STEP_LR),
+                       word(&j, GROUP_DECAY), j.flags);
     }
     return SSQ_OK;
 }

@@ -15,9 +15,10 @@
             (LIST), 0, NULL                                                    \
     }
 
-/** Read every gradient once and fill a record. List: n gradients, read, of any
- *  strides; some may be empty. The verdict is over raw bits, of the gradients
- *  as they are. */
+/** Read every gradient once and fill a record. List: gradients, read, of any
+ *  strides; some may be empty. Views that continue one are of its tensor: the
+ *  record and stats count tensors, and elements in them. The verdict is over
+ * raw bits, of the gradients as they are. */
 struct check_op {
     struct op op;
     float factor;        /* a true gradient is g * (1 / scale * factor) */
@@ -25,7 +26,7 @@ struct check_op {
     struct view block;   /* optional: a scaler's words; else scale 1 */
     struct view control; /* optional: an optimizer's words, which say whether
                             the norm is wanted; else it is not */
-    struct view stats;   /* optional: i32 [n, STAT_WORDS], updated */
+    struct view stats;   /* optional: i32 [tensors, STAT_WORDS], updated */
 };
 
 /** outs[i] = grads[i] * (1 / scale * factor), rounded once. List: n gradients,

@@ -2,6 +2,13 @@
 /* list.c - the operands of ops over many tensors. */
 #include "lib/amp/list.h"
 
+#include "kernels/norm.h"
+#include "lib/pool.h"
+#include "lib/window.h"
+
+/* Bytes that a binding's start may have to be below the operand's. */
+#define ALIGNMENT 256u
+
 static void list_free(struct object *o)
 {
     struct view_list *l = (struct view_list *)o;
@@ -35,4 +42,33 @@ void list_set(struct view_list *list, size_t i, const struct view *v,
         object_get(&v->buffer->object);
     list->v[i] = *v;
     list->v[i].access = access;
+}
+
+struct cut cut_of(const ssq_device *device, const struct view *v)
+{
+    uint64_t limit = pool_binding_bytes(device->pool);
+    int64_t n = view_elements(v), most = WINDOW_ELEMENTS;
+    limit = limit < ALIGNMENT ? 0 : (limit - ALIGNMENT) / 4;
+    if (limit < (uint64_t)most)
+        most = (int64_t)limit;
+    most -= most % FOLD_CHUNK;
+    /* less than a chunk: left whole, and refused where it is too long */
+    if (n <= most || most == 0)
+        return (struct cut){n, n, 1};
+    return (struct cut){n, most, (size_t)((n - 1) / most + 1)};
+}
+
+struct view cut_piece(const struct cut *cut, const struct view *v, size_t i)
+{
+    struct view part = *v;
+    if (cut->pieces == 1)
+        return part;
+    int64_t from = (int64_t)i * cut->k, each = view_elements(v) / cut->n;
+    int64_t n = cut->n - from < cut->k ? cut->n - from : cut->k;
+    part.offset += (uint64_t)(from * each) * dtype_bytes(v->dtype);
+    part.rank = 1;
+    part.shape[0] = n * each;
+    part.stride[0] = 1;
+    part.continues = i > 0;
+    return part;
 }

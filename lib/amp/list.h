@@ -12,4 +12,19 @@ struct view_list *list_create(size_t n, const char *what);
 void list_set(struct view_list *list, size_t i, const struct view *v,
               enum access access);
 
+/** How a tensor of n elements stands in lists: whole, or, where a launch does
+ *  not see that much, in pieces of k elements that are whole chunks of
+ *  kernels/norm.h. */
+struct cut {
+    int64_t n, k;
+    size_t pieces;
+};
+
+/** For a contiguous tensor; pieces do for any operand with one element of at
+ *  most 4 bytes for each of v's. */
+struct cut cut_of(const ssq_device *device, const struct view *v);
+/** Piece i of a contiguous operand that goes with it. The second and later
+ *  ones continue the one before. */
+struct view cut_piece(const struct cut *cut, const struct view *v, size_t i);
+
 #endif

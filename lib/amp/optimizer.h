@@ -44,8 +44,9 @@ struct tick_op {
     struct view control; /* i32 [CONTROL_WORDS + groups * GROUP_WORDS] */
 };
 
-/** Views per parameter in the lists of lamb and optimizer: parameter,
- *  gradient, and the slots below. */
+/** Views per entry in the lists of lamb and optimizer: parameter, gradient, and
+ *  the slots below. An entry is a parameter, or a piece of it; entries whose
+ *  views continue those of the entry before are of the same parameter. */
 #define SLOT_MASTER                                                            \
     0 /* or remainder: u8 [2 n], each word low byte first on                   \
          little-endian devices */
@@ -59,21 +60,21 @@ struct tick_op {
  *  update and leaves it alone. */
 struct lamb_op {
     struct op op;
-    uint32_t n;
+    uint32_t n;          /* entries */
     struct view control; /* read */
-    struct view table;   /* i32 [n, TABLE_WORDS], read */
-    struct view ratio;   /* f32 [n], written */
+    struct view table;   /* i32 [parameters, TABLE_WORDS], read */
+    struct view ratio;   /* f32 [parameters], written */
 };
 
 /** The step: the only op that changes state. */
 struct optimizer_op {
     struct op op;
     uint32_t kind;
-    uint32_t n;
+    uint32_t n;          /* entries */
     struct view control; /* updated: t and the random counter, at the end */
     struct view table;   /* read */
     struct view ratio;   /* lamb only, read */
-    struct view stats;   /* optional: i32 [n, STAT_WORDS], updated */
+    struct view stats;   /* optional: i32 [parameters, STAT_WORDS], updated */
 };
 
 /* ---- objects ---- */
@@ -119,6 +120,7 @@ struct state {
     ssq_tensor **slot;         /* n * SLOTS, NULL where absent */
     ssq_tensor **flat;         /* flat masters by group, or NULLs */
     size_t n, groups;
+    size_t pieces; /* of all parameters, in lists */
     struct lists grads;
     struct view_list *to_master, *to_model, *schedules;
     /* of accumulation: NULL until its first use */

@@ -191,20 +191,40 @@ static const struct view *gradient(const ssq_optimizer *o,
     return sums ? &s->sum[i]->view : &o->params[i].grad->view;
 }
 
+static struct cut cut_param(const ssq_optimizer *o, size_t i)
+{
+    return cut_of(o->device, &o->params[i].param->view);
+}
+
+/* Where the pieces of one operand of a parameter go: every `step`-th view of
+ * the list from `at` on. */
+static void set_pieces(struct view_list *l, size_t at, size_t step,
+                       const struct cut *cut, const struct view *v,
+                       enum access access)
+{
+    for (size_t k = 0; k < cut->pieces; k++) {
+        struct view piece = cut_piece(cut, v, k);
+        list_set(l, at + k * step, &piece, access);
+    }
+}
+
 static struct view_list *step_list(const ssq_optimizer *o,
                                    const struct state *s, bool sums)
 {
-    struct view_list *l = list_create(o->n * PARAM_VIEWS, "optimizer");
+    struct view_list *l = list_create(s->pieces * PARAM_VIEWS, "optimizer");
     if (l == NULL)
         return NULL;
-    for (size_t i = 0; i < o->n; i++) {
-        const struct parameter *p = &o->params[i];
-        list_set(l, i * PARAM_VIEWS, &p->param->view, ACCESS_UPDATE);
-        list_set(l, i * PARAM_VIEWS + 1, gradient(o, s, sums, i), ACCESS_READ);
+    for (size_t i = 0, at = 0; i < o->n; i++) {
+        struct cut cut = cut_param(o, i);
+        set_pieces(l, at, PARAM_VIEWS, &cut, &o->params[i].param->view,
+                   ACCESS_UPDATE);
+        set_pieces(l, at + 1, PARAM_VIEWS, &cut, gradient(o, s, sums, i),
+                   ACCESS_READ);
         for (size_t k = 0; k < SLOTS; k++)
             if (s->slot[i * SLOTS + k] != NULL)
-                list_set(l, i * PARAM_VIEWS + 2 + k,
-                         &s->slot[i * SLOTS + k]->view, ACCESS_UPDATE);
+                set_pieces(l, at + 2 + k, PARAM_VIEWS, &cut,
+                           &s->slot[i * SLOTS + k]->view, ACCESS_UPDATE);
+        at += cut.pieces * PARAM_VIEWS;
     }
     return l;
 }
@@ -213,17 +233,21 @@ static struct view_list *step_list(const ssq_optimizer *o,
 static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
                              bool sums, struct lists *l)
 {
-    l->check = list_create(o->n, "optimizer");
-    l->unscale = list_create(2 * o->n, "optimizer");
+    l->check = list_create(s->pieces, "optimizer");
+    l->unscale = list_create(2 * s->pieces, "optimizer");
     l->step = step_list(o, s, sums);
     if (l->check == NULL || l->unscale == NULL || l->step == NULL) {
         put_lists(l);
         return SSQ_ERR_NOMEM;
     }
-    for (size_t i = 0; i < o->n; i++) {
-        list_set(l->check, i, gradient(o, s, sums, i), ACCESS_READ);
-        list_set(l->unscale, i, gradient(o, s, sums, i), ACCESS_READ);
-        list_set(l->unscale, o->n + i, &o->params[i].grad->view, ACCESS_WRITE);
+    for (size_t i = 0, at = 0; i < o->n; i++) {
+        struct cut cut = cut_param(o, i);
+        const struct view *g = gradient(o, s, sums, i);
+        set_pieces(l->check, at, 1, &cut, g, ACCESS_READ);
+        set_pieces(l->unscale, at, 1, &cut, g, ACCESS_READ);
+        set_pieces(l->unscale, s->pieces + at, 1, &cut,
+                   &o->params[i].grad->view, ACCESS_WRITE);
+        at += cut.pieces;
     }
     return SSQ_OK;
 }
@@ -244,12 +268,14 @@ static struct view_list *master_list(const ssq_optimizer *o,
             const ssq_tensor *p = o->params[i].param;
             if (m == NULL || (to_model && o->params[i].truth != TRUTH_F32))
                 continue;
+            struct cut cut = cut_param(o, i);
             if (l != NULL) {
-                list_set(l, n, to_model ? &m->view : &p->view, ACCESS_READ);
-                list_set(l, n + 1, to_model ? &p->view : &m->view,
-                         ACCESS_WRITE);
+                set_pieces(l, n, 2, &cut, to_model ? &m->view : &p->view,
+                           ACCESS_READ);
+                set_pieces(l, n + 1, 2, &cut, to_model ? &p->view : &m->view,
+                           ACCESS_WRITE);
             }
-            n += 2;
+            n += 2 * cut.pieces;
         }
         if (pass == 1)
             return l;
@@ -396,6 +422,8 @@ ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
         return error_nomem(what, sizeof(*s));
     s->n = o->n;
     s->groups = o->n_groups;
+    for (size_t i = 0; i < o->n; i++)
+        s->pieces += cut_param(o, i).pieces;
     for (ssq_group *g = o->groups; g != NULL; g = g->next)
         for (int k = SLOT_A; k < SLOTS; k++)
             g->slot[k] = slot_used(g, k);
@@ -421,12 +449,16 @@ static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
         st = make_lists(o, s, true, &s->sums);
     if (st != SSQ_OK)
         return st;
-    s->accumulate = list_create(2 * o->n, "optimizer");
+    s->accumulate = list_create(2 * s->pieces, "optimizer");
     if (s->accumulate == NULL)
         return SSQ_ERR_NOMEM;
-    for (size_t i = 0; i < o->n; i++) {
-        list_set(s->accumulate, i, &o->params[i].grad->view, ACCESS_READ);
-        list_set(s->accumulate, o->n + i, &s->sum[i]->view, ACCESS_UPDATE);
+    for (size_t i = 0, at = 0; i < o->n; i++) {
+        struct cut cut = cut_param(o, i);
+        set_pieces(s->accumulate, at, 1, &cut, &o->params[i].grad->view,
+                   ACCESS_READ);
+        set_pieces(s->accumulate, s->pieces + at, 1, &cut, &s->sum[i]->view,
+                   ACCESS_UPDATE);
+        at += cut.pieces;
     }
     return SSQ_OK;
 }

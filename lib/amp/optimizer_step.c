@@ -171,7 +171,7 @@ static ssq_status run_lamb(ssq_queue *queue, const ssq_optimizer *o)
 {
     const struct state *s = o->state;
     struct lamb_op op = {.op = OP_HEADER(lamb, control),
-                         .n = (uint32_t)o->n,
+                         .n = (uint32_t)s->pieces,
                          .control = tensor_view(s->control, ACCESS_READ),
                          .table = tensor_view(s->table, ACCESS_READ),
                          .ratio = tensor_view(s->ratio, ACCESS_WRITE)};
@@ -184,7 +184,7 @@ static ssq_status run_pass(ssq_queue *queue, const ssq_optimizer *o)
     const struct state *s = o->state;
     struct optimizer_op op = {.op = OP_HEADER(optimizer, control),
                               .kind = o->kind,
-                              .n = (uint32_t)o->n,
+                              .n = (uint32_t)s->pieces,
                               .control = tensor_view(s->control, ACCESS_UPDATE),
                               .table = tensor_view(s->table, ACCESS_READ),
                               .ratio = tensor_view(s->ratio, ACCESS_READ),
@@ -262,7 +262,7 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
         st = optimizer_sums(o);
     if (st == SSQ_OK)
         st =
-            run_accumulate(queue, o->state->accumulate, o->n,
+            run_accumulate(queue, o->state->accumulate, o->state->pieces,
                            o->accumulating ? ACCUMULATE_ADD : ACCUMULATE_FIRST);
     if (st != SSQ_OK)
         return st;
@@ -278,12 +278,21 @@ ssq_status ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer)
     ssq_status st = optimizer_call(queue, o, "optimizer_zero_grad");
     if (st != SSQ_OK || o->n == 0)
         return st;
-    struct view_list *list = list_create(o->n, "optimizer_zero_grad");
+    size_t pieces = 0;
+    for (size_t i = 0; i < o->n; i++)
+        pieces += cut_of(o->device, &o->params[i].grad->view).pieces;
+    struct view_list *list = list_create(pieces, "optimizer_zero_grad");
     if (list == NULL)
         return SSQ_ERR_NOMEM;
-    for (size_t i = 0; i < o->n; i++)
-        list_set(list, i, &o->params[i].grad->view, ACCESS_WRITE);
-    st = run_accumulate(queue, list, o->n, ACCUMULATE_ZERO);
+    for (size_t i = 0, at = 0; i < o->n; i++) {
+        const struct view *g = &o->params[i].grad->view;
+        struct cut cut = cut_of(o->device, g);
+        for (size_t k = 0; k < cut.pieces; k++) {
+            struct view piece = cut_piece(&cut, g, k);
+            list_set(list, at++, &piece, ACCESS_WRITE);
+        }
+    }
+    st = run_accumulate(queue, list, pieces, ACCUMULATE_ZERO);
     object_put(&list->object);
     return st;
 }

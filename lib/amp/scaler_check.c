@@ -70,15 +70,51 @@ static ssq_status check_outs(const ssq_queue *queue, size_t n,
     return st;
 }
 
+/* Gradients of any strides stand in lists whole; contiguous ones, whose out is
+ * too, in pieces where they are too long for a launch. */
+static struct cut cut_grad(const ssq_tensor *grad, const ssq_tensor *out)
+{
+    const struct view *g = &grad->view;
+    struct cut cut = cut_of(ssq_tensor_device(grad), g);
+    if (!view_contiguous(g) || (out != NULL && !view_contiguous(&out->view)))
+        cut.pieces = 1;
+    return cut;
+}
+
+/* outs: NULL, or of the gradients. */
+static size_t count_pieces(size_t n, const ssq_tensor *const *grads,
+                           const ssq_tensor *const *outs)
+{
+    size_t pieces = 0;
+    for (size_t i = 0; i < n; i++)
+        pieces += cut_grad(grads[i], outs == NULL ? NULL : outs[i]).pieces;
+    return pieces;
+}
+
+/* The pieces of all gradients, or, to be written, of all outs. */
+static void set_pieces(struct view_list *list, size_t at, size_t n,
+                       const ssq_tensor *const *grads,
+                       const ssq_tensor *const *outs, enum access access)
+{
+    for (size_t i = 0; i < n; i++) {
+        const ssq_tensor *out = outs == NULL ? NULL : outs[i];
+        const ssq_tensor *t = access == ACCESS_WRITE ? out : grads[i];
+        struct cut cut = cut_grad(grads[i], out);
+        for (size_t k = 0; k < cut.pieces; k++) {
+            struct view piece = cut_piece(&cut, &t->view, k);
+            list_set(list, at++, &piece, access);
+        }
+    }
+}
+
 static ssq_status enqueue_grads(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                                 const ssq_tensor *const *grads,
                                 const char *what)
 {
-    struct view_list *list = list_create(n, what);
+    struct view_list *list = list_create(count_pieces(n, grads, NULL), what);
     if (list == NULL)
         return SSQ_ERR_NOMEM;
-    for (size_t i = 0; i < n; i++)
-        list_set(list, i, &grads[i]->view, ACCESS_READ);
+    set_pieces(list, 0, n, grads, NULL, ACCESS_READ);
     ssq_status st = enqueue_check(queue, list, 1.0f, scaler->record,
                                   scaler->block, NULL, NULL);
     object_put(&list->object);
@@ -106,11 +142,12 @@ ssq_status ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
 static struct view_list *pair_list(size_t n, const ssq_tensor *const *grads,
                                    const ssq_tensor *const *outs)
 {
-    struct view_list *list = list_create(2 * n, "scaler_unscale");
-    for (size_t i = 0; i < n && list != NULL; i++) {
-        list_set(list, i, &grads[i]->view, ACCESS_READ);
-        list_set(list, n + i, &outs[i]->view, ACCESS_WRITE);
-    }
+    size_t pieces = count_pieces(n, grads, outs);
+    struct view_list *list = list_create(2 * pieces, "scaler_unscale");
+    if (list == NULL)
+        return NULL;
+    set_pieces(list, 0, n, grads, outs, ACCESS_READ);
+    set_pieces(list, pieces, n, grads, outs, ACCESS_WRITE);
     return list;
 }
 

@@ -13,7 +13,11 @@ static ssq_buffer buffer;
 static struct view view(ssq_dtype dtype, uint64_t offset, int rank,
                         const int64_t *shape, const int64_t *stride)
 {
-    struct view v = {&buffer, offset, dtype, rank, ACCESS_READ, {0}, {0}};
+    struct view v = {.buffer = &buffer,
+                     .offset = offset,
+                     .dtype = dtype,
+                     .rank = rank,
+                     .access = ACCESS_READ};
     for (int i = 0; i < rank; i++) {
         v.shape[i] = shape[i];
         v.stride[i] = stride[i];

@@ -1,0 +1,251 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pieces.c - parameters longer than a launch sees: steps, reports and scalers
+ * give the bits that they give when a launch sees everything. */
+#include "tests/core/core.h"
+
+#include <sesqui.h>
+
+#include <math.h>
+
+/* A piece is a chunk of 16384 elements: three, one, four and a little. */
+#define LIMIT  "70000"
+#define PARAMS 3
+static const int64_t sizes[PARAMS] = {40000, 100, 65540};
+#define LONGEST 65540
+
+static const struct {
+    const char *kind;
+    ssq_dtype dtype;
+    ssq_master_kind master;
+    bool flat, accumulate, unscale;
+} cases[] = {
+    {"adamw", SSQ_F16, SSQ_MASTER_F32, false, false, false},
+    {"adamw", SSQ_BF16, SSQ_MASTER_SPLIT, false, false, false},
+    {"adam", SSQ_BF16, SSQ_MASTER_NONE, false, false, false},
+    {"lamb", SSQ_F16, SSQ_MASTER_F32, false, true, false},
+    {"sgd", SSQ_F32, SSQ_MASTER_F32, false, false, true},
+    {"rmsprop", SSQ_BF16, SSQ_MASTER_F32, true, true, true},
+    {"adagrad", SSQ_F32, SSQ_MASTER_F32, true, true, false},
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+struct run {
+    ssq_device *dev;
+    ssq_queue *q;
+    ssq_tensor *param[PARAMS], *grad[PARAMS];
+    ssq_optimizer *o;
+    ssq_scaler *scaler;
+    size_t bytes;
+    unsigned char *image; /* parameters, gradients, state */
+    ssq_overflow_report report;
+    ssq_statistics all, last;
+    float norm;
+};
+
+static float values[LONGEST];
+
+static uint64_t seed;
+
+static float draw(void)
+{
+    seed = seed * 6364136223846793005u + 1442695040888963407u;
+    return (float)((int)(seed >> 40 & 0xfff) - 2048) / 2048.0f;
+}
+
+/* Gradients times the scale, one of them with an infinity late in it. */
+static void send(struct run *r, bool overflow)
+{
+    for (int k = 0; k < PARAMS; k++) {
+        for (int64_t i = 0; i < sizes[k]; i++)
+            values[i] = draw() * 64.0f;
+        if (overflow && k == 2)
+            values[40000] = values[50000] = INFINITY;
+        NEED(ssq_tensor_write(r->q, r->grad[k], values, SSQ_F32));
+        NEED(ssq_queue_sync(r->q));
+    }
+}
+
+static void start(struct run *r, size_t c, const char *name, bool limited)
+{
+    ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
+    ssq_scaler_options fixed = SSQ_SCALER_OPTIONS_INIT;
+
+    if (limited)
+        setenv("SSQ_LIMIT_BINDING", LIMIT, 1);
+    r->dev = core_open(name);
+    unsetenv("SSQ_LIMIT_BINDING");
+    r->q = core_queue(r->dev);
+    options.lr = 0.01;
+    options.master = cases[c].master;
+    options.flat_master = cases[c].flat;
+    options.clip_norm = 2.0;
+    options.weight_decay = 0.1;
+    options.statistics = true;
+    fixed.init_scale = 64.0;
+    NEED(ssq_optimizer_create(r->dev, cases[c].kind, &options, &r->o));
+    NEED(ssq_scaler_create(r->dev, "fixed", &fixed, &r->scaler));
+    if (ssq_scaler_scale_tensor(r->scaler) == NULL)
+        tap_bail("a scaler has no scale tensor");
+    seed = c;
+    for (int k = 0; k < PARAMS; k++) {
+        static const char *const names[PARAMS] = {"a", "b", "c"};
+        r->param[k] = core_vector(r->dev, cases[c].dtype, sizes[k]);
+        r->grad[k] = core_vector(r->dev, cases[c].dtype, sizes[k]);
+        for (int64_t i = 0; i < sizes[k]; i++)
+            values[i] = draw();
+        NEED(ssq_tensor_write(r->q, r->param[k], values, SSQ_F32));
+        NEED(ssq_queue_sync(r->q));
+        NEED(ssq_optimizer_add(r->o, names[k], r->param[k], r->grad[k], NULL));
+    }
+}
+
+static ssq_status keep(void *user, const char *name, const ssq_tensor *t)
+{
+    struct run *r = user;
+    ssq_dtype dtype = ssq_tensor_dtype(t);
+    size_t n = (size_t)ssq_tensor_elements(t) * ssq_dtype_bits(dtype) / 8;
+
+    (void)name;
+    r->image = realloc(r->image, r->bytes + n);
+    ssq_status st = ssq_tensor_read(r->q, t, r->image + r->bytes, dtype);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(r->q);
+    r->bytes += n;
+    return st;
+}
+
+/* One step in the case's way. */
+static void step(struct run *r, size_t c, bool overflow)
+{
+    for (int i = cases[c].accumulate ? 2 : 1; i > 0; i--) {
+        send(r, overflow);
+        if (cases[c].accumulate)
+            NEED(ssq_optimizer_accumulate(r->q, r->o, 0.5));
+    }
+    if (cases[c].unscale && cases[c].dtype != SSQ_F16)
+        NEED(ssq_optimizer_unscale(r->q, r->o, r->scaler));
+    NEED(ssq_optimizer_step(r->q, r->o, r->scaler));
+    NEED(ssq_scaler_update(r->q, r->scaler));
+}
+
+/* Steps without an optimizer: check, and unscale into others. */
+static void scale_only(struct run *r)
+{
+    ssq_tensor *outs[PARAMS];
+
+    for (int k = 0; k < PARAMS; k++)
+        outs[k] = core_vector(r->dev, SSQ_F32, sizes[k]);
+    send(r, false);
+    NEED(ssq_scaler_unscale(r->q, r->scaler, PARAMS,
+                            (const ssq_tensor *const *)r->grad,
+                            (const ssq_tensor *const *)outs));
+    NEED(ssq_scaler_update(r->q, r->scaler));
+    for (int k = 0; k < PARAMS; k++) {
+        NEED(keep(r, "", outs[k]));
+        ssq_tensor_destroy(&outs[k]);
+    }
+}
+
+static void train(struct run *r, size_t c, const char *name, bool limited)
+{
+    *r = (struct run){.report = SSQ_OVERFLOW_REPORT_INIT,
+                      .all = SSQ_STATISTICS_INIT,
+                      .last = SSQ_STATISTICS_INIT};
+    start(r, c, name, limited);
+    step(r, c, false);
+    step(r, c, true);
+    NEED(ssq_optimizer_overflow(r->q, r->o, &r->report));
+    step(r, c, false);
+    NEED(ssq_optimizer_norm(r->q, r->o, &r->norm, NULL));
+    NEED(ssq_optimizer_statistics(r->q, r->o, NULL, &r->all));
+    NEED(ssq_optimizer_statistics(r->q, r->o, "c", &r->last));
+    for (int k = 0; k < PARAMS; k++) {
+        NEED(keep(r, "", r->param[k]));
+        NEED(keep(r, "", r->grad[k]));
+    }
+    NEED(ssq_optimizer_visit(r->q, r->o, keep, r));
+    scale_only(r);
+    NEED(ssq_optimizer_zero_grad(r->q, r->o));
+    NEED(keep(r, "", r->grad[2]));
+    if (cases[c].master == SSQ_MASTER_F32) {
+        NEED(ssq_optimizer_model_to_master(r->q, r->o));
+        NEED(ssq_optimizer_master_to_model(r->q, r->o));
+        NEED(keep(r, "", r->param[2]));
+    }
+}
+
+static void drop(struct run *r)
+{
+    for (int k = 0; k < PARAMS; k++) {
+        ssq_tensor_destroy(&r->param[k]);
+        ssq_tensor_destroy(&r->grad[k]);
+    }
+    ssq_optimizer_destroy(&r->o);
+    ssq_scaler_destroy(&r->scaler);
+    ssq_queue_destroy(&r->q);
+    ssq_device_close(&r->dev);
+    free(r->image);
+}
+
+static void test(size_t c, const char *name)
+{
+    struct run whole, cut;
+
+    train(&whole, c, name, false);
+    train(&cut, c, name, true);
+    const char *way = cases[c].accumulate ? ", accumulated" : "";
+    tap_ok(whole.bytes == cut.bytes &&
+               memcmp(whole.image, cut.image, cut.bytes) == 0,
+           "%s: %s %s%s: %zu bytes of state are the same in pieces", name,
+           cases[c].kind, ssq_dtype_name(cases[c].dtype), way, cut.bytes);
+    tap_ok(strcmp(cut.report.name, "c") == 0 && cut.report.index == 40000 &&
+               cut.report.tensors == 1 && cut.report.infs == 2 &&
+               memcmp(&whole.report, &cut.report, sizeof(cut.report)) == 0,
+           "%s: %s: %u infinities in %u gradient, the first in %s at %llu",
+           name, cases[c].kind, cut.report.infs, cut.report.tensors,
+           cut.report.name, (unsigned long long)cut.report.index);
+    tap_ok(memcmp(&whole.norm, &cut.norm, sizeof(cut.norm)) == 0 &&
+               cut.norm > 1.0f,
+           "%s: %s: the norm is %.9g", name, cases[c].kind, (double)cut.norm);
+    tap_ok(memcmp(&whole.all, &cut.all, sizeof(cut.all)) == 0 &&
+               memcmp(&whole.last, &cut.last, sizeof(cut.last)) == 0 &&
+               cut.last.elements == LONGEST && cut.last.zeros > 0,
+           "%s: %s: %llu of %llu gradients are 0", name, cases[c].kind,
+           (unsigned long long)cut.last.zeros,
+           (unsigned long long)cut.last.elements);
+    drop(&whole);
+    drop(&cut);
+}
+
+/* Below a chunk there are no pieces. */
+static void test_refused(const char *name)
+{
+    setenv("SSQ_LIMIT_BINDING", "60000", 1);
+    ssq_device *dev = core_open(name);
+    unsetenv("SSQ_LIMIT_BINDING");
+    ssq_queue *q = core_queue(dev);
+    ssq_tensor *g = core_vector(dev, SSQ_F32, LONGEST);
+    const ssq_tensor *list[] = {g};
+    ssq_scaler *scaler = NULL;
+
+    NEED(ssq_scaler_create(dev, "sesqui", NULL, &scaler));
+    if (ssq_scaler_scale_tensor(scaler) == NULL)
+        tap_bail("a scaler has no scale tensor");
+    core_status(ssq_scaler_check(q, scaler, 1, list), SSQ_ERR_UNSUPPORTED,
+                "check: operand|65540 elements|60000 bytes",
+                "%s: no pieces within 60000 bytes", name);
+    ssq_scaler_destroy(&scaler);
+    ssq_tensor_destroy(&g);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
+int main(void)
+{
+    for (size_t d = 0; d < CORE_DEVICES; d++) {
+        for (size_t c = 0; c < CASES; c++)
+            test(c, core_devices[d]);
+        test_refused(core_devices[d]);
+    }
+    return tap_done(2 * (4 * (long)CASES + 1));
+}
