@@ -169,8 +169,7 @@ static void attend(struct forward *f, const struct query *at)
     float total = row_exp(f->e, f->s, p->tk, m);
     float *lse = view_host(&op->lse);
     if (lse != NULL)
-        lse[query_at(&op->lse, at)] =
-            total == 0.0f ? -INFINITY : m + s_log(total);
+        lse[query_at(&op->lse, at)] = m + s_log(total); /* no key: -Inf */
     if (op->y.buffer != NULL)
         weigh(f, at, total);
 }

@@ -55,31 +55,36 @@ static void row_slopes(struct backward *w, const struct query *at, float lse)
     }
 }
 
-/* What one query adds to the gradients of its head, and its own. */
-static void query_gradient(struct backward *w, const struct query *at)
+/* What one query adds to the gradients of its head, and to its own. */
+static void add_query(struct backward *w, const struct query *at, float lse)
 {
     const struct attention_backward_op *op = w->op;
     const struct attention_params *p = &op->p;
-    const float *saved = view_host(&op->lse);
-    float lse = saved[query_at(&op->lse, at)];
-    memset(w->dq, 0, (size_t)p->d * sizeof(*w->dq));
-    if (lse != -INFINITY) {
-        unpack_row(w->q, &op->q, at, p->d);
-        unpack_row(w->y, &op->y, at, p->dv);
-        unpack_row(w->dy, &op->dy, at, p->dv);
-        score_row(p, &op->mask, at, w->q, w->kt, w->sum, w->s);
-        slopes(w, p);
-        row_slopes(w, at, lse);
-    }
-    for (int64_t j = 0; j < p->tk && lse != -INFINITY; j++) {
+    unpack_row(w->q, &op->q, at, p->d);
+    unpack_row(w->y, &op->y, at, p->dv);
+    unpack_row(w->dy, &op->dy, at, p->dv);
+    score_row(p, &op->mask, at, w->q, w->kt, w->sum, w->s);
+    slopes(w, p);
+    row_slopes(w, at, lse);
+    for (int64_t j = 0; j < p->tk; j++) {
         if (w->s[j] == -INFINITY)
             continue;
         add_scaled(w->dq, (double)w->ds[j], w->k + j * p->d, p->d);
         add_scaled(w->dk + j * p->d, (double)w->ds[j], w->q, p->d);
         add_scaled(w->dv + j * p->dv, (double)w->p[j], w->dy, p->dv);
     }
+}
+
+static void query_gradient(struct backward *w, const struct query *at)
+{
+    const struct attention_backward_op *op = w->op;
+    const float *saved = view_host(&op->lse);
+    float lse = saved[query_at(&op->lse, at)];
+    memset(w->dq, 0, (size_t)op->p.d * sizeof(*w->dq));
+    if (lse != -INFINITY) /* else it has no key */
+        add_query(w, at, lse);
     if (op->dq.buffer != NULL)
-        store_row(&op->dq, at, w->dq, p->scale, p->d);
+        store_row(&op->dq, at, w->dq, op->p.scale, op->p.d);
 }
 
 /* All queries of the heads that share keys and values. */

@@ -48,6 +48,12 @@
     X(avg_pool) \
     X(avg_pool_backward) \
     X(slide_misuse) \
+    X(attention) \
+    X(attention_backward) \
+    X(attention_edges) \
+    X(attention_misuse) \
+    X(rotary) \
+    X(metrics) \
     /* the end of the list */
 /* clang-format on */
 
