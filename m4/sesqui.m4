@@ -172,5 +172,6 @@ sesqui $PACKAGE_VERSION
   -Werror         $enable_werror
   zlib            $ssq_have_ZLIB
   mpfr (tests)    $ssq_mpfr
+  doxygen         ${DOXYGEN:-no: "make doc" will not work}
   backends$ssq_summary
 "])])

@@ -11,4 +11,5 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/sizes.txt \
-	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc
+	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc \
+	tests/lint/guide.h
