@@ -41,3 +41,7 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 	$(AWK) -f $(srcdir)/tests/lint/declarations.awk $@.i >$@.d && \
 	$(AWK) -f $(srcdir)/tests/api/calls.awk $@.d >$@.tmp && \
 	rm -f $@.i $@.d && mv $@.tmp $@
+
+TESTS += tests/api/digits.sh
+EXTRA_DIST += tests/api/digits.sh
+slow_tests += tests/api/digits.sh
