@@ -47,7 +47,7 @@ done
     sed 's/.*/INIT "&" &/' "$tmp/inits"
 } >"$tmp/inits.c"
 $CC -std=c11 -E -P -I"$srcdir/include" "$tmp/inits.c" | sed -n \
-    's/^INIT "\([A-Z0-9_]*\)" {sizeof(\([a-z0-9_ ]*\)).*/\1 \2/p' >"$tmp/types"
+    's/^INIT "\([A-Z0-9_]*\)" { *sizeof(\([a-z0-9_ ]*\)).*/\1 \2/p' >"$tmp/types"
 n=$(grep -c '' "$tmp/inits")
 tap_ok "$((n != $(grep -c '' "$tmp/types")))" \
     "all $n SSQ_X_INIT begin with the sizeof of their struct"
