@@ -10,6 +10,7 @@ EXTRA_DIST += kernels/elementwise.h
 EXTRA_DIST += kernels/norm.h kernels/reduce.h kernels/random.h
 EXTRA_DIST += kernels/convert.h
 EXTRA_DIST += kernels/loss.h
+EXTRA_DIST += kernels/rnn.h
 EXTRA_DIST += kernels/rotary.h
 EXTRA_DIST += kernels/pool.h
 EXTRA_DIST += kernels/amp.h kernels/machine.h kernels/wide.h

@@ -22,6 +22,7 @@ sesquiamp_HEADERS = \
 	include/sesqui/amp/schedule.h
 sesquiopsdir = $(sesquidir)/ops
 sesquiops_HEADERS = \
+	include/sesqui/ops/batch_norm.h \
 	include/sesqui/ops/conv.h \
 	include/sesqui/ops/attention.h \
 	include/sesqui/ops/data.h \
@@ -34,6 +35,7 @@ sesquiops_HEADERS = \
 	include/sesqui/ops/pool.h \
 	include/sesqui/ops/random.h \
 	include/sesqui/ops/reduce.h \
+	include/sesqui/ops/rnn.h \
 	include/sesqui/ops/softmax.h
 
 core_sources = \
@@ -85,6 +87,9 @@ core_sources += lib/op/operands.h lib/op/operands.c
 core_sources += lib/op/softmax.h lib/op/softmax.c
 core_sources += lib/op/loss.h lib/op/loss.c lib/op/cross_entropy.c
 core_sources += lib/op/layer_norm.h lib/op/layer_norm.c
+core_sources += lib/op/channel_norm.h lib/op/channel_norm.c lib/op/batch_norm.c
+core_sources += lib/op/rnn.h lib/op/rnn.c lib/op/rnn_cell.c
+core_sources += lib/op/lstm.c lib/op/gru.c
 core_sources += lib/op/attention.h lib/op/attention.c
 core_sources += lib/op/rotary.h lib/op/rotary.c
 core_sources += lib/op/metrics.h lib/op/metrics.c

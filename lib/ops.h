@@ -43,6 +43,12 @@
     X(loss) \
     X(layer_norm) \
     X(layer_norm_backward) \
+    X(channel_norm) \
+    X(channel_norm_backward) \
+    X(lstm_cell) \
+    X(lstm_cell_backward) \
+    X(gru_cell) \
+    X(gru_cell_backward) \
     X(conv) \
     X(pool) \
     X(attention) \

@@ -19,6 +19,7 @@ core_sources += backends/reference/gemm.c
 core_sources += backends/reference/rows.h backends/reference/softmax.c
 core_sources += backends/reference/loss.c backends/reference/cross_entropy.c
 core_sources += backends/reference/layer_norm.c
+core_sources += backends/reference/channel_norm.c backends/reference/rnn.c
 core_sources += backends/reference/attention.h backends/reference/attention.c
 core_sources += backends/reference/attention_backward.c
 core_sources += backends/reference/rotary.c backends/reference/metrics.c

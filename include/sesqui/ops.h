@@ -34,6 +34,8 @@
 #include <sesqui/ops/softmax.h>
 #include <sesqui/ops/loss.h>
 #include <sesqui/ops/norm.h>
+#include <sesqui/ops/batch_norm.h>
+#include <sesqui/ops/rnn.h>
 #include <sesqui/ops/conv.h>
 #include <sesqui/ops/pool.h>
 #include <sesqui/ops/random.h>

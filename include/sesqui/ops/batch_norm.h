@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch_norm.h - batch norm, group norm, instance norm, and their backward.
+ *
+ * x is [n, c, spatial...], any number of spatial dimensions; axis says where
+ * the channels are (1 as in torch, -1 for channels last), dimension 0 is the
+ * batch unless it is the axis. A set of elements shares one mean and variance:
+ *
+ *     batch norm      all elements of a channel, of the whole batch
+ *     group norm      all elements of c / groups channels, of one example
+ *     instance norm   is group norm with groups = c
+ *
+ * Statistics and parameters are float32 whatever the dtype of x: the mean
+ * first, then the sum of the centred squares (two passes, no cancellation).
+ * Sums of m terms take at most min(m, 64 + ceil(m / 64)) dependent float32
+ * additions. A NaN or an Inf in a set makes the whole set NaN. Squares are
+ * formed in float32: deviations above 1.8e19 overflow, and the set is then 0
+ * or NaN. A fused activation is not undone by the backward ops: their dy is the
+ * gradient of what went into it (ssq_relu_backward, ..). */
+#ifndef SESQUI_OPS_BATCH_NORM_H
+#define SESQUI_OPS_BATCH_NORM_H
+
+#include <sesqui/ops/gemm.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ssq_batch_norm_args {
+    size_t struct_size;
+    const ssq_tensor *x;            /**< in, float, rank >= 2 */
+    const ssq_tensor *gamma;        /**< in, optional, f32: [c] */
+    const ssq_tensor *beta;         /**< in, optional, f32: [c] */
+    const ssq_tensor *running_mean; /**< f32: [c]. training: optional, updated;
+                                         else in */
+    const ssq_tensor *running_var;  /**< f32: [c], likewise; both or none */
+    const ssq_tensor *y;            /**< out, float, x's shape; may be x */
+    const ssq_tensor *mean;         /**< out, optional, f32: [c] */
+    const ssq_tensor *rstd;         /**< out, optional, f32: [c] */
+    int axis;                       /**< the channels; negative: from the end */
+    bool training;                  /**< normalise with the batch's statistics,
+                                         not with the running ones */
+    double momentum;                /**< 0..1, used as float32 */
+    double eps;                     /**< >= 0, finite; used as float32 */
+    ssq_activation activation;
+} ssq_batch_norm_args;
+#define SSQ_BATCH_NORM_INIT                                                    \
+    {                                                                          \
+        sizeof(ssq_batch_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
+            NULL, 1, true, 0.1, 1e-5, SSQ_ACTIVATION_NONE                      \
+    }
+
+/** Batch norm (Ioffe and Szegedy, 2015; torch.nn.functional.batch_norm, ONNX
+ *  BatchNormalization with momentum = 1 - ONNX's):
+ *      y = activation((x - mean) rstd gamma + beta), rstd = 1 / sqrt(var + eps)
+ *  training: mean and the biased var are the batch's, and the running ones
+ *  become
+ *      running_mean = (1 - momentum) running_mean + momentum mean
+ *      running_var = (1 - momentum) running_var + momentum var m / (m - 1)
+ *  for m elements per channel. Otherwise mean and var are the running ones.
+ *  Tensors mean and rstd receive what was used, for the backward op. Without
+ *  elements they are NaN in training, and running statistics keep their bits.
+ *  @return SSQ_ERR_INVALID axis, eps, momentum, a shape or the activation is
+ *          wrong; one value per channel in training, as in torch: it has no
+ *          variance; no running statistics where training is false
+ *  @note Running statistics move with every training call, also in a step that
+ *        a scaler then skips: the verdict comes after the backward pass. It is
+ *        so in torch, TensorFlow and JAX. An Inf or a NaN in x therefore makes
+ *        a channel's running statistics NaN for good, as in torch.
+ *        Class R. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_batch_norm(ssq_queue *queue, const ssq_batch_norm_args *args);
+
+typedef struct ssq_batch_norm_backward_args {
+    size_t struct_size;
+    const ssq_tensor *x;            /**< in, float: the forward op's */
+    const ssq_tensor *gamma;        /**< in, optional, as forward */
+    const ssq_tensor *running_mean; /**< in, f32: [c]; read only where training
+                                         is false and mean is NULL */
+    const ssq_tensor *running_var;  /**< in, f32: [c], likewise */
+    const ssq_tensor *mean;         /**< in, optional, f32: saved by the forward
+                                         op; NULL with rstd: computed again */
+    const ssq_tensor *rstd;         /**< in, optional, f32, likewise */
+    const ssq_tensor *dy;           /**< in, float, x's shape */
+    const ssq_tensor
+        *dx; /**< out, optional, float, x's shape; may be dy or x */
+    const ssq_tensor *dgamma; /**< out, optional, f32: [c] */
+    const ssq_tensor *dbeta;  /**< out, optional, f32: [c] */
+    int axis;                 /**< the forward op's */
+    bool training;            /**< the forward op's */
+    double eps;               /**< the forward op's; unused with mean, rstd */
+} ssq_batch_norm_backward_args;
+#define SSQ_BATCH_NORM_BACKWARD_INIT                                           \
+    {                                                                          \
+        sizeof(ssq_batch_norm_backward_args), NULL, NULL, NULL, NULL, NULL,    \
+            NULL, NULL, NULL, NULL, NULL, 1, true, 1e-5                        \
+    }
+
+/** Gradient of batch norm. With z = (x - mean) rstd:
+ *      training   dx = rstd gamma (dy - avg(dy) - z avg(dy z)), averages over
+ *                 the channel
+ *      else       dx = rstd gamma dy
+ *      dgamma = sum of dy z, dbeta = sum of dy, over the channel
+ *  written, not accumulated; without elements dgamma and dbeta are 0.
+ *  Statistics computed again are the bits that the forward op would have saved.
+ *  @return SSQ_ERR_INVALID only one of mean and rstd, nothing to write, and as
+ *          ssq_batch_norm; SSQ_ERR_NOMEM no scratch for the statistics
+ *  @note class R. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_batch_norm_backward(
+    ssq_queue *queue, const ssq_batch_norm_backward_args *args);
+
+typedef struct ssq_group_norm_args {
+    size_t struct_size;
+    const ssq_tensor *x;     /**< in, float, rank >= 2 */
+    const ssq_tensor *gamma; /**< in, optional, f32: [c] */
+    const ssq_tensor *beta;  /**< in, optional, f32: [c] */
+    const ssq_tensor *y;     /**< out, float, x's shape; may be x */
+    const ssq_tensor *mean;  /**< out, optional, f32: [n, groups] */
+    const ssq_tensor *rstd;  /**< out, optional, f32: [n, groups] */
+    int axis;                /**< the channels, not 0; negative: from the end */
+    int64_t groups;          /**< >= 1, divides c */
+    double eps;              /**< >= 0, finite; used as float32 */
+    ssq_activation activation;
+} ssq_group_norm_args;
+#define SSQ_GROUP_NORM_INIT                                                    \
+    {                                                                          \
+        sizeof(ssq_group_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, 1, 1, \
+            1e-5, SSQ_ACTIVATION_NONE                                          \
+    }
+
+/** Group norm (Wu and He, 2018; torch.nn.functional.group_norm, ONNX
+ *  GroupNormalization): y as ssq_batch_norm in training, with a mean and a
+ *  biased variance for each example and group, and no running ones. groups = c
+ *  is instance norm, groups = 1 a layer norm over all but the batch with one
+ *  gamma per channel. A group of one element is legal: y is activation(beta).
+ *  Groups without elements have NaN statistics.
+ *  @return SSQ_ERR_INVALID axis, eps, groups, a shape or the activation is
+ *          wrong. Class R. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_group_norm(ssq_queue *queue, const ssq_group_norm_args *args);
+
+typedef struct ssq_group_norm_backward_args {
+    size_t struct_size;
+    const ssq_tensor *x;      /**< in, float: the forward op's */
+    const ssq_tensor *gamma;  /**< in, optional, as forward */
+    const ssq_tensor *mean;   /**< in, optional, f32: saved by the forward op;
+                                   NULL with rstd: computed again */
+    const ssq_tensor *rstd;   /**< in, optional, f32, likewise */
+    const ssq_tensor *dy;     /**< in, float, x's shape */
+    const ssq_tensor *dx;     /**< out, optional, float, x's shape; may be dy
+                                   or x */
+    const ssq_tensor *dgamma; /**< out, optional, f32: [c] */
+    const ssq_tensor *dbeta;  /**< out, optional, f32: [c] */
+    int axis;                 /**< the forward op's */
+    int64_t groups;           /**< the forward op's */
+    double eps;               /**< the forward op's; unused with mean, rstd */
+} ssq_group_norm_backward_args;
+#define SSQ_GROUP_NORM_BACKWARD_INIT                                           \
+    {                                                                          \
+        sizeof(ssq_group_norm_backward_args), NULL, NULL, NULL, NULL, NULL,    \
+            NULL, NULL, NULL, 1, 1, 1e-5                                       \
+    }
+
+/** Gradient of group norm: with g = dy gamma, averages over a group and sums
+ *  over a channel,
+ *      dx = rstd (g - avg(g) - z avg(g z)), dgamma = sum of dy z,
+ *      dbeta = sum of dy
+ *  The rest as ssq_batch_norm_backward. Class R. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_group_norm_backward(
+    ssq_queue *queue, const ssq_group_norm_backward_args *args);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif
