@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* batch_norm_backward_test.c - the batch_norm_backward table on every device.
+ */
+#include "tests/op/suite.h"
+
+extern const struct suite batch_norm_backward_suite;
+
+int main(void)
+{
+    return suite_main(&batch_norm_backward_suite, 400);
+}

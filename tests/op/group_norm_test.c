@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* group_norm_test.c - the group_norm table on every device. */
+#include "tests/op/suite.h"
+
+extern const struct suite group_norm_suite;
+
+int main(void)
+{
+    return suite_main(&group_norm_suite, 400);
+}
