@@ -34,12 +34,21 @@
     X(loss) \
     X(layer_norm) \
     X(layer_norm_backward) \
+    X(batch_norm) \
+    X(batch_norm_backward) \
+    X(group_norm) \
+    X(group_norm_backward) \
+    X(lstm_cell) \
+    X(lstm_cell_backward) \
+    X(gru_cell) \
+    X(gru_cell_backward) \
+    X(lstm) \
+    X(gru) \
     X(gemm) \
     X(gemm_exact) \
     X(gemm_shapes) \
     X(gemm_misuse) \
     X(gemm_explain) \
-    X(optimizer) \
     X(conv) \
     X(conv_backward) \
     X(conv_transpose) \
@@ -48,6 +57,7 @@
     X(avg_pool) \
     X(avg_pool_backward) \
     X(slide_misuse) \
+    X(optimizer) \
     X(attention) \
     X(attention_backward) \
     X(attention_edges) \
