@@ -19,6 +19,14 @@ examples_digits_digits_SOURCES = $(example_common) \
 examples_digits_digits_CPPFLAGS = $(example_cppflags)
 examples_digits_digits_LDADD = libsesqui.la $(ZLIB_LIBS)
 
+noinst_PROGRAMS += examples/cnn-explicit/cnn-explicit
+examples_cnn_explicit_cnn_explicit_SOURCES = $(example_common) \
+	examples/cnn-explicit/cnn.c \
+	examples/cnn-explicit/cnn.h \
+	examples/cnn-explicit/cnn_explicit.c
+examples_cnn_explicit_cnn_explicit_CPPFLAGS = $(example_cppflags)
+examples_cnn_explicit_cnn_explicit_LDADD = libsesqui.la $(ZLIB_LIBS)
+
 EXTRA_DIST += examples/data/digits.csv.gz
 
 .PHONY: demo

@@ -45,3 +45,7 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 TESTS += tests/api/digits.sh
 EXTRA_DIST += tests/api/digits.sh
 slow_tests += tests/api/digits.sh
+
+TESTS += tests/api/cnn.sh
+EXTRA_DIST += tests/api/cnn.sh
+slow_tests += tests/api/cnn.sh
