@@ -87,6 +87,7 @@ tests_amp_optimizer_skip_SOURCES = tests/amp/optimizer_skip.c $(train_sources)
 tests_amp_optimizer_skip_LDADD = libcore.la -lm
 tests_amp_optimizer_state_SOURCES = tests/amp/optimizer_state.c $(train_sources)
 tests_amp_optimizer_state_LDADD = libcore.la -lm
+
 check_PROGRAMS += tests/amp/pieces
 TESTS += tests/amp/pieces
 tests_amp_pieces_SOURCES = tests/amp/pieces.c
