@@ -77,7 +77,7 @@ static ssq_status reduce(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-static uint32_t argmax_one(const struct view *x, bool minimum)
+static uint32_t argmax_one(const struct argmax_op *op, const struct view *x)
 {
     struct walk w;
     const void *base = view_host(x);
@@ -85,8 +85,8 @@ static uint32_t argmax_one(const struct view *x, bool minimum)
     walk_begin(&w, &x, 1);
     do {
         uint32_t bits = load_bits(base, x->dtype, w.at[0]);
-        uint32_t r = argmax_rank(bits, x->dtype, minimum);
-        if (i == 0 || r > rank) {
+        uint32_t r = argmax_rank(bits, x->dtype, op->minimum);
+        if (i == 0 || r > rank || (op->last && r == rank)) {
             rank = r;
             position = i;
         }
@@ -106,7 +106,7 @@ static ssq_status argmax(struct backend_queue *queue,
     walk_begin(&w, v, 2);
     do {
         struct view x = rest_of(&op->x, op->kept, w.at[0]);
-        store_bits(y, SSQ_I32, w.at[1], argmax_one(&x, op->minimum));
+        store_bits(y, SSQ_I32, w.at[1], argmax_one(op, &x));
     } while (walk_next(&w));
     return SSQ_OK;
 }

@@ -182,6 +182,7 @@ static ssq_status argmax(ssq_queue *queue, const ssq_argmax_args *args,
                          "%s: %lld elements along the axis, at most "
                          "2147483647",
                          name, (long long)count);
+    op.last = args->last;
     op.kept = axes_split(&a, &args->x->view, &op.x);
     op.x.access = ACCESS_READ;
     op.y.access = ACCESS_WRITE;

@@ -27,10 +27,11 @@ struct reduce_op {
     struct view x, y;
 };
 
-/** y (i32) = the first position of the extreme along x's last dimension. */
+/** y (i32) = the position of the first, or the last, extreme along x's last
+ *  dimension. */
 struct argmax_op {
     struct op op;
-    bool minimum;
+    bool minimum, last;
     int kept; /* x.rank - 1 */
     struct view x, y;
 };

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* argmax.c - cases of argmax and argmin: ties, NaN, zeros, axes, dtypes. */
+/* argmax.c - cases of argmax and argmin: ties, first and last, NaN, zeros,
+ * axes, dtypes. */
 #include "tests/op/case.h"
 
 static const struct geometry {
@@ -25,27 +26,28 @@ struct choice {
     ssq_dtype dtype;
     enum fill fill;
     enum layout layout;
-    bool minimum;
+    bool minimum, last;
 };
 
-#define TABLE (COUNT(geometries) * COUNT(dtypes) * COUNT(fills) * 2)
+#define TABLE (COUNT(geometries) * COUNT(dtypes) * COUNT(fills) * 4)
 
 static struct choice choose(size_t i)
 {
     struct choice c = {.layout = (enum layout)(i % 3)};
     c.minimum = pick(&i, 2) != 0;
+    c.last = pick(&i, 2) != 0;
     c.dtype = dtypes[pick(&i, COUNT(dtypes))];
     c.fill = fills[pick(&i, COUNT(fills))];
     c.g = &geometries[i];
     return c;
 }
 
-/* PyTorch's order: NaN beats all, the first of equals stays. */
-static bool beats(bool minimum, double v, double best)
+/* PyTorch's order: NaN beats all; of equals the first stays, or the last. */
+static bool beats(const struct choice *c, double v, double best)
 {
     if (isnan(v) || isnan(best))
-        return isnan(v) && !isnan(best);
-    return minimum ? v < best : v > best;
+        return isnan(v) && (c->last || !isnan(best));
+    return (c->minimum ? v < best : v > best) || (c->last && v == best);
 }
 
 static bool run_table(struct bed *b, size_t i)
@@ -66,6 +68,7 @@ static bool run_table(struct bed *b, size_t i)
     args.x = x.t;
     args.y = y.t;
     args.axis = c.g->axis;
+    args.last = c.last;
     b->bytes = (double)x.n * ssq_dtype_bits(c.dtype) / 8.0;
     BED_OP(b, c.minimum ? ssq_argmin(b->queue, &args)
                         : ssq_argmax(b->queue, &args));
@@ -74,13 +77,14 @@ static bool run_table(struct bed *b, size_t i)
     for (int64_t k = 0; k < y.n; k++) {
         const double *v = x.value + k / inner * size * inner + k % inner;
         for (int64_t e = 1; e < size; e++)
-            if (beats(c.minimum, v[e * inner], v[(int64_t)want[k] * inner]))
+            if (beats(&c, v[e * inner], v[(int64_t)want[k] * inner]))
                 want[k] = (double)e;
     }
     return bed_exact(b, &y, want) && bed_unchanged(b, &x) && bed_same(b, &y);
 }
 
-/* -0 and +0 are equal, so the first wins; subnormals are not zero. */
+/* -0 and +0 are equal, so the first wins, or the last; subnormals are not
+ * zero. */
 static bool run_zeros(struct bed *b)
 {
     static const double value[] = {-0.0, 0.0,         -0.0, /* */
@@ -97,7 +101,12 @@ static bool run_zeros(struct bed *b)
     args.y = y.t;
     BED_OP(b, ssq_argmax(b->queue, &args));
     bed_read(b, &y);
-    return bed_exact(b, &y, (const double[]){0, 0, 1, 1, 1});
+    if (!bed_exact(b, &y, (const double[]){0, 0, 1, 1, 1}))
+        return false;
+    args.last = true;
+    BED_OP(b, ssq_argmax(b->queue, &args));
+    bed_read(b, &y);
+    return bed_exact(b, &y, (const double[]){2, 2, 2, 1, 2});
 }
 
 static bool run_refused(struct bed *b)
@@ -139,10 +148,11 @@ static void describe(size_t i, char *text, size_t bytes)
         return;
     }
     struct choice c = choose(i);
-    snprintf(text, bytes, "%s %s %s %s %s axis %d%s",
-             c.minimum ? "argmin" : "argmax", ssq_dtype_name(c.dtype),
-             shape_text(&c.g->x, shape, sizeof(shape)), layout_text(c.layout),
-             fill_text(c.fill), c.g->axis, c.g->keepdim ? " kept" : "");
+    snprintf(text, bytes, "%s%s %s %s %s %s axis %d%s",
+             c.minimum ? "argmin" : "argmax", c.last ? " last" : "",
+             ssq_dtype_name(c.dtype), shape_text(&c.g->x, shape, sizeof(shape)),
+             layout_text(c.layout), fill_text(c.fill), c.g->axis,
+             c.g->keepdim ? " kept" : "");
 }
 
 static bool run(struct bed *b, size_t i)

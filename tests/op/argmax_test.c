@@ -6,5 +6,5 @@ extern const struct suite argmax_suite;
 
 int main(void)
 {
-    return suite_main(&argmax_suite, 804);
+    return suite_main(&argmax_suite, 1604);
 }

@@ -87,14 +87,16 @@ typedef struct ssq_argmax_args {
     const ssq_tensor *y; /**< out, i32: the shape of x without the axis, or
                               with 1 in its place; no overlap with x */
     int axis;            /**< negative: from the end; the default is the last */
+    bool last;           /**< of equal elements take the last, not the first:
+                              ONNX's select_last_index */
 } ssq_argmax_args;
 #define SSQ_ARGMAX_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_argmax_args), NULL, NULL, -1                                \
+        sizeof(ssq_argmax_args), NULL, NULL, -1, false                         \
     }
 
-/** Argmax: the position of the first maximum along one axis, as PyTorch: NaN
- *  counts as greater than all numbers, -0 equals +0. Class B.
+/** Argmax: the position of the first maximum along one axis, as PyTorch, or of
+ *  the last: NaN counts as greater than all numbers, -0 equals +0. Class B.
  *  @return SSQ_ERR_INVALID the axis has no elements and y has, or it has
  *          more than 2^31 - 1. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmax(ssq_queue *queue,
@@ -103,8 +105,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmax(ssq_queue *queue,
 typedef ssq_argmax_args ssq_argmin_args;
 #define SSQ_ARGMIN_INIT SSQ_ARGMAX_INIT
 
-/** Argmin: the position of the first minimum; NaN counts as less than all
- *  numbers. The rest as ssq_argmax. Since 0.1. */
+/** Argmin: the position of the first or last minimum; NaN counts as less than
+ *  all numbers. The rest as ssq_argmax. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmin(ssq_queue *queue,
                                              const ssq_argmin_args *args);
 
