@@ -3,7 +3,7 @@
  *
  * Cases are ranked by what they say they cost, found in admission mode without
  * computing. The peaks are measured in the same run, on the same device and
- * through the same API: the fastest gemm and the fastest copy seen here. */
+ * through the same API: see peak.c. */
 #include "tests/op/suite_run.h"
 #include "tools/tool.h"
 
@@ -54,10 +54,6 @@ static bool time_case(struct bed *b, const struct suite *s, size_t i,
     struct timing t = {s,         b->impl,       i,        sorted[n / 2],
                        sorted[0], sorted[n - 1], b->flops, b->bytes};
     all->t[all->n++] = t;
-    if (t.flops / t.median * 1e-9 > all->gflops)
-        all->gflops = t.flops / t.median * 1e-9;
-    if (strcmp(s->op, "copy") == 0 && t.bytes / t.median * 1e-9 > all->gbytes)
-        all->gbytes = t.bytes / t.median * 1e-9;
     return true;
 }
 
@@ -123,8 +119,7 @@ static void print_timing(const struct bed *b, const struct timing *t,
 
 static bool selected(const struct suite *s, const char *op)
 {
-    return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0 ||
-           strcmp(s->op, "copy") == 0;
+    return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0;
 }
 
 static bool bench_tables(struct bed *b, const struct options *o,
@@ -163,12 +158,14 @@ int command_bench(const struct options *o)
     struct timings all = {0};
     bool first = true;
     b.state = bed_state_create();
-    bool ok = bench_tables(&b, o, &all);
+    bool ok = peak_measure(b.queue, &all.gflops, &all.gbytes) &&
+              bench_tables(&b, o, &all);
     if (o->json)
         printf("[");
     else
-        printf("# %s: peaks measured here: %.3f GFLOP/s (fastest op), %.3f "
-               "GB/s (copy); median of 9, spread (max - min) / median\n",
+        printf("# %s: peaks measured here: %.3f GFLOP/s (square gemm), "
+               "%.3f GB/s (copy of 32 MiB); median of 9, spread (max - min) / "
+               "median\n",
                b.props.name, all.gflops, all.gbytes);
     for (size_t i = 0; i < all.n; i++)
         print_timing(&b, &all.t[i], &all, o->json, &first);

@@ -29,6 +29,10 @@ int command_verify(const struct options *o);
 int command_support(const struct options *o);
 int command_bench(const struct options *o);
 
+/** The rates that queue's device reaches at best: 1e9 operations and 1e9 bytes
+ *  a second, measured now. */
+bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes);
+
 /** s as a JSON string, quotes included. */
 void json_string(FILE *f, const char *s);
 

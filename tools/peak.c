@@ -1,0 +1,101 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* peak.c - what a device reaches at best, through the API: the fastest of a
+ * few large square gemms, and of large copies. */
+#include "tools/tool.h"
+
+#include <stdlib.h>
+#include <time.h>
+
+#define RUNS          3
+#define COPY_ELEMENTS (8 << 20) /* 32 MiB read, 32 MiB written */
+#define SECONDS       0.25      /* a larger gemm is tried while one is faster */
+#define LARGEST       8192
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* A tensor of ones: zeros would be kind to some hardware. */
+static bool ones(ssq_queue *q, ssq_dtype dtype, int rank, const int64_t *shape,
+                 ssq_tensor **t)
+{
+    if (ssq_tensor_create(ssq_queue_device(q), dtype, rank, shape, t) != SSQ_OK)
+        return false;
+    ssq_fill_args f = SSQ_FILL_INIT;
+    f.x = *t;
+    f.value = 1.0;
+    return ssq_fill(q, &f) == SSQ_OK;
+}
+
+/* Seconds of the fastest of RUNS; less than 0 when it cannot run. */
+static double time_gemm(ssq_queue *q, ssq_dtype dtype, int64_t n)
+{
+    int64_t shape[2] = {n, n};
+    ssq_tensor *a = NULL, *b = NULL, *d = NULL;
+    double best = -1.0;
+    bool ok = ones(q, dtype, 2, shape, &a) && ones(q, dtype, 2, shape, &b) &&
+              ones(q, dtype, 2, shape, &d);
+    ssq_gemm_args g = SSQ_GEMM_INIT;
+    g.a = a;
+    g.b = b;
+    g.d = d;
+    for (int i = 0; ok && i <= RUNS; i++) {
+        ok = ssq_queue_sync(q) == SSQ_OK;
+        double began = now();
+        ok = ok && ssq_gemm(q, &g) == SSQ_OK && ssq_queue_sync(q) == SSQ_OK;
+        double seconds = now() - began;
+        /* the first run warms up */
+        if (ok && i > 0 && (best < 0.0 || seconds < best))
+            best = seconds;
+    }
+    ssq_tensor_destroy(&a);
+    ssq_tensor_destroy(&b);
+    ssq_tensor_destroy(&d);
+    return ok ? best : -1.0;
+}
+
+static double time_copy(ssq_queue *q)
+{
+    int64_t n = COPY_ELEMENTS;
+    ssq_tensor *x = NULL, *y = NULL;
+    double best = -1.0;
+    bool ok = ones(q, SSQ_F32, 1, &n, &x) && ones(q, SSQ_F32, 1, &n, &y);
+    ssq_copy_args c = SSQ_COPY_INIT;
+    c.x = x;
+    c.y = y;
+    for (int i = 0; ok && i <= RUNS; i++) {
+        ok = ssq_queue_sync(q) == SSQ_OK;
+        double began = now();
+        ok = ok && ssq_copy(q, &c) == SSQ_OK && ssq_queue_sync(q) == SSQ_OK;
+        double seconds = now() - began;
+        if (ok && i > 0 && (best < 0.0 || seconds < best))
+            best = seconds;
+    }
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    return ok ? best : -1.0;
+}
+
+bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes)
+{
+    static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
+    *gflops = 0.0;
+    for (size_t i = 0; i < sizeof(dtypes) / sizeof(dtypes[0]); i++)
+        for (int64_t n = 256; n <= LARGEST; n *= 2) {
+            double seconds = time_gemm(queue, dtypes[i], n);
+            if (seconds <= 0.0)
+                break; /* not on this device, or no memory for it */
+            double rate = 2e-9 * (double)n * (double)n * (double)n / seconds;
+            if (rate > *gflops)
+                *gflops = rate;
+            /* the next one takes eight times as long */
+            if (8.0 * seconds > SECONDS)
+                break;
+        }
+    double seconds = time_copy(queue);
+    *gbytes = seconds > 0.0 ? 8e-9 * (double)COPY_ELEMENTS / seconds : 0.0;
+    return *gflops > 0.0 && *gbytes > 0.0;
+}
