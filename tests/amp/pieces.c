@@ -187,6 +187,22 @@ static void drop(struct run *r)
     free(r->image);
 }
 
+static bool same_report(const ssq_overflow_report *a,
+                        const ssq_overflow_report *b)
+{
+    return strcmp(a->name, b->name) == 0 && a->index == b->index &&
+           a->nan == b->nan && a->infs == b->infs && a->nans == b->nans &&
+           a->tensors == b->tensors && a->check == b->check;
+}
+
+static bool same_statistics(const ssq_statistics *a, const ssq_statistics *b)
+{
+    return a->elements == b->elements && a->zeros == b->zeros &&
+           a->subnormals == b->subnormals &&
+           a->max_exponent == b->max_exponent &&
+           a->rounded_away == b->rounded_away;
+}
+
 static void test(size_t c, const char *name)
 {
     struct run whole, cut;
@@ -200,15 +216,15 @@ static void test(size_t c, const char *name)
            cases[c].kind, ssq_dtype_name(cases[c].dtype), way, cut.bytes);
     tap_ok(strcmp(cut.report.name, "c") == 0 && cut.report.index == 40000 &&
                cut.report.tensors == 1 && cut.report.infs == 2 &&
-               memcmp(&whole.report, &cut.report, sizeof(cut.report)) == 0,
+               same_report(&whole.report, &cut.report),
            "%s: %s: %u infinities in %u gradient, the first in %s at %llu",
            name, cases[c].kind, cut.report.infs, cut.report.tensors,
            cut.report.name, (unsigned long long)cut.report.index);
     tap_ok(memcmp(&whole.norm, &cut.norm, sizeof(cut.norm)) == 0 &&
                cut.norm > 1.0f,
            "%s: %s: the norm is %.9g", name, cases[c].kind, (double)cut.norm);
-    tap_ok(memcmp(&whole.all, &cut.all, sizeof(cut.all)) == 0 &&
-               memcmp(&whole.last, &cut.last, sizeof(cut.last)) == 0 &&
+    tap_ok(same_statistics(&whole.all, &cut.all) &&
+               same_statistics(&whole.last, &cut.last) &&
                cut.last.elements == LONGEST && cut.last.zeros > 0,
            "%s: %s: %llu of %llu gradients are 0", name, cases[c].kind,
            (unsigned long long)cut.last.zeros,

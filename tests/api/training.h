@@ -11,6 +11,7 @@
 #include <sesqui.h>
 
 #include <stdbool.h>
+#include <stddef.h>
 #include <string.h>
 
 enum {
@@ -356,8 +357,9 @@ static inline ssq_status learnt_take(struct training *p, struct learnt *l)
     memset(l, 0, sizeof(*l));
     l->q = p->q;
     ssq_status st = ssq_scaler_state_get(p->q, p->scaler, &s);
-    memcpy(l->data, &s, sizeof(s));
-    l->bytes = sizeof(s);
+    /* without the padding behind the last member */
+    l->bytes = offsetof(ssq_scaler_state, action) + sizeof(s.action);
+    memcpy(l->data, &s, l->bytes);
     for (int i = T_W1; i <= T_W2 && st == SSQ_OK; i++)
         st = learnt_add(l, "", p->t[i]);
     if (st == SSQ_OK)

@@ -259,6 +259,7 @@ tests_op_long_test_SOURCES = tests/op/long_test.c
 tests_op_long_test_LDADD = libsesqui.la
 TESTS += tests/op/again.sh
 EXTRA_DIST += tests/op/again.sh
+slow_tests += tests/op/window_test tests/op/long_test tests/op/again.sh
 
 check_PROGRAMS += tests/op/optimizer_test
 TESTS += tests/op/optimizer_test
