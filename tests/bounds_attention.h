@@ -25,6 +25,28 @@ static inline double bound_attention_score(double d, double size, double scale,
     return bound_chain(d, size) + (d * fabs(scale) + 2.0) * eta;
 }
 
+/* cap tanh(s / cap) + mask, s off by error: tanh is 1-Lipschitz, u |x| of the
+ * quotient moves it by at most max(x / cosh(x)^2) u < u / 2, its own 2u, u of
+ * the product, and u of the sum; no two values are further apart than 2 cap. */
+static inline double bound_attention_capped(double error, double cap,
+                                            double mask, double eta)
+{
+    double e = fmin(error + 4.0 * U_F32 * cap, 2.0 * cap);
+    return e + 2.0 * U_F32 * (cap + fabs(mask)) + (2.0 + cap) * eta;
+}
+
+/* dS times 1 - tanh(x)^2, x = s / cap, s off by error: that changes by at most
+ * 0.77 error / cap, and by no more than 1; 0.5 u of x's rounding and 8u of its
+ * own (at most 4 roundings of two sigmoids and of their product). */
+static inline double bound_attention_capped_slope(double ds, double ds_error,
+                                                  double slope, double error,
+                                                  double cap, double eta)
+{
+    double e = fmin(0.77 * error / cap + 10.0 * U_F32, 1.0);
+    return ds_error * fmin(slope + e, 1.0) + fabs(ds) * e +
+           2.0 * U_F32 * (fabs(ds) + ds_error) + eta;
+}
+
 /* exp of t = s - m or s - lse, seen as an error of the exponent: the score's,
  * u |t| of the difference (t itself is off by little against 2 |t|), 2u of
  * exp, and one more for the square of that. */

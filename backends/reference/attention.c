@@ -5,6 +5,7 @@
 #include "backends/reference/rows.h"
 #include "backends/reference/stream.h"
 #include "kernels/convert.h"
+#include "kernels/elementwise.h"
 #include "lib/error.h"
 
 #include <string.h>
@@ -86,7 +87,7 @@ static float mask_at(const struct view *mask, const struct query *at, int64_t j)
 
 void score_row(const struct attention_params *p, const struct view *mask,
                const struct query *at, const float *q, const float *kt,
-               double *sum, float *s)
+               double *sum, float *s, float *slope)
 {
     memset(sum, 0, (size_t)p->tk * sizeof(*sum));
     for (int64_t c = 0; c < p->d; c++)
@@ -96,6 +97,12 @@ void score_row(const struct attention_params *p, const struct view *mask,
         if (p->causal && j - at->i > p->causal_offset)
             m = -INFINITY;
         s[j] = p->scale * (float)sum[j];
+        if (p->softcap != 0.0f) {
+            float x = s_div(s[j], p->softcap);
+            s[j] = p->softcap * s_tanh(x);
+            if (slope != NULL)
+                slope[j] = s_tanh_grad(x);
+        }
         s[j] = m == -INFINITY ? m : s[j] + m;
     }
 }
@@ -164,7 +171,7 @@ static void attend(struct forward *f, const struct query *at)
     const struct attention_op *op = f->op;
     const struct attention_params *p = &op->p;
     unpack_row(f->q, &op->q, at, p->d);
-    score_row(p, &op->mask, at, f->q, f->kt, f->sum, f->s);
+    score_row(p, &op->mask, at, f->q, f->kt, f->sum, f->s, NULL);
     float m = row_max(f->s, p->tk);
     float total = row_exp(f->e, f->s, p->tk, m);
     float *lse = view_host(&op->lse);

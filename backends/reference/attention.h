@@ -52,10 +52,11 @@ static inline void add_scaled(double *sum, double a, const float *x, int64_t n)
 }
 
 /** The scores of a query: kt is its head's keys, transposed, sum a row of tk.
- *  Excluded keys get -Inf. */
+ *  Excluded keys get -Inf. slope, unless NULL or without a softcap: the
+ *  derivatives of the capped scores. */
 void score_row(const struct attention_params *p, const struct view *mask,
                const struct query *at, const float *q, const float *kt,
-               double *sum, float *s);
+               double *sum, float *s, float *slope);
 
 /** Is this element of P dropped? */
 bool is_dropped(const struct attention_params *p, uint32_t step,

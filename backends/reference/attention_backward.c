@@ -15,6 +15,7 @@ struct backward {
     float *k, *kt, *vt;    /* the head: keys, and both transposed */
     float *q, *y, *dy;     /* the query */
     float *s, *p, *ds;     /* a row: scores, f P, dS */
+    float *slope;          /* a row: of the capped scores */
     double *sum, *dp, *dq; /* of a row, a row, the query */
     double *dk, *dv;       /* of the head */
 };
@@ -51,7 +52,10 @@ static void row_slopes(struct backward *w, const struct query *at, float lse)
             dp = dropout_value(dp, drop, p->keep);
         }
         w->p[j] = round_to(w->dtype, factored);
-        w->ds[j] = round_to(w->dtype, probability * (dp - delta));
+        float ds = probability * (dp - delta);
+        if (p->softcap != 0.0f)
+            ds *= w->slope[j];
+        w->ds[j] = round_to(w->dtype, ds);
     }
 }
 
@@ -63,7 +67,7 @@ static void add_query(struct backward *w, const struct query *at, float lse)
     unpack_row(w->q, &op->q, at, p->d);
     unpack_row(w->y, &op->y, at, p->dv);
     unpack_row(w->dy, &op->dy, at, p->dv);
-    score_row(p, &op->mask, at, w->q, w->kt, w->sum, w->s);
+    score_row(p, &op->mask, at, w->q, w->kt, w->sum, w->s, w->slope);
     slopes(w, p);
     row_slopes(w, at, lse);
     for (int64_t j = 0; j < p->tk; j++) {
@@ -128,6 +132,7 @@ static ssq_status attention_backward(struct backend_queue *queue,
                          .s = work_floats(&work, p->tk),
                          .p = work_floats(&work, p->tk),
                          .ds = work_floats(&work, p->tk),
+                         .slope = work_floats(&work, p->tk),
                          .sum = work_doubles(&work, p->tk),
                          .dp = work_doubles(&work, p->tk),
                          .dq = work_doubles(&work, p->d),

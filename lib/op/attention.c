@@ -135,6 +135,12 @@ static ssq_status check_numbers(const ssq_attention_args *a, const char *name)
     if (!(a->dropout >= 0.0 && a->dropout <= 1.0))
         return error_set(SSQ_ERR_INVALID, "%s: dropout is %g, expected 0 to 1",
                          name, a->dropout);
+    if (a->softcap != 0.0 &&
+        !(a->softcap >= (double)FLT_MIN && a->softcap <= (double)FLT_MAX))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: softcap is %g, expected 0 or a positive normal "
+                         "float32",
+                         name, a->softcap);
     return SSQ_OK;
 }
 
@@ -145,6 +151,7 @@ static void set_params(const ssq_attention_args *a, struct attention_params *p)
     if (scale == 0.0 || p->d == 0)
         scale = p->d == 0 ? 1.0 : 1.0 / sqrt((double)p->d);
     p->scale = (float)scale;
+    p->softcap = (float)a->softcap;
     p->causal = a->causal;
     p->causal_offset = a->causal_offset;
     p->stream = make_stream(a->seed, a->id, a->offset);
@@ -264,6 +271,7 @@ static ssq_attention_args shared_args(const ssq_attention_backward_args *b)
     a.id = b->id;
     a.step = b->step;
     a.offset = b->offset;
+    a.softcap = b->softcap;
     return a;
 }
 

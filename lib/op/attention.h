@@ -19,6 +19,7 @@
 struct attention_params {
     int64_t batch, heads, kv_heads, tq, tk, d, dv;
     float scale;
+    float softcap; /* 0: none */
     bool causal;
     int64_t causal_offset; /* key j is excluded for j > i + causal_offset */
     bool dropout;          /* else the next three are not read */

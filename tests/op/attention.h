@@ -30,6 +30,7 @@ struct attention_case {
     double scale;   /* as in the args */
     double dropout; /* likewise */
     double size;    /* of q and k; 0: 1 */
+    double softcap; /* as in the args */
 };
 
 char *attention_text(const struct attention_case *c, char *text, size_t bytes);

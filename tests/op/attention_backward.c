@@ -15,53 +15,64 @@
 #define NONE   MASK_NONE
 
 /* batch heads kv_heads tq tk d dv in out place mask causal offset scale
- * dropout size; out is the dtype of y, dy, and the gradients */
+ * dropout size softcap; out is the dtype of y, dy, and the gradients */
 static const struct attention_case table[] = {
-    {1, 1, 1, 1, 1, 1, 1, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {1, 1, 1, 1, 7, 1, 1, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {1, 1, 1, 1, 7, 1, 5, BF16, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {1, 1, 1, 7, 1, 3, 2, F32, F32, PADDED, NONE, false, 0, 0, 0, 0},
-    {1, 1, 1, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {1, 1, 1, 7, 5, 4, 4, F16, F16, DENSE, NONE, false, 0, 0, 0, 0},
-    {2, 3, 3, 5, 5, 8, 8, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {2, 3, 3, 5, 5, 8, 8, F16, F16, TOKENS, NONE, true, 0, 0, 0, 0},
-    {2, 3, 3, 5, 5, 8, 8, BF16, BF16, TOKENS, NONE, true, 0, 0, 0, 0},
-    {2, 3, 1, 5, 9, 8, 6, F32, F32, TOKENS, NONE, false, 0, 0, 0, 0},
-    {1, 4, 2, 3, 11, 8, 8, F16, F32, DENSE, NONE, true, 8, 0, 0, 0},
-    {2, 4, 2, 11, 3, 8, 8, BF16, F32, PADDED, NONE, true, -8, 0, 0, 0},
-    {1, 6, 2, 11, 3, 5, 7, F32, F16, DENSE, NONE, true, 0, 0, 0, 0},
-    {1, 2, 2, 6, 6, 4, 4, F32, F32, DENSE, NONE, true, -100, 0, 0, 0},
-    {1, 2, 1, 3, 5, 257, 257, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {1, 2, 1, 3, 5, 257, 1, F16, F16, TOKENS, NONE, false, 0, 0, 0, 0},
-    {1, 2, 1, 3, 5, 1, 257, BF16, BF16, PADDED, NONE, true, 2, 0, 0, 0},
-    {1, 2, 2, 17, 65, 64, 64, F16, F16, TOKENS, NONE, true, 48, 0, 0, 0},
-    {1, 2, 2, 17, 65, 64, 64, BF16, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {1, 1, 1, 3, 1031, 16, 16, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {1, 1, 1, 257, 3, 16, 16, F16, F32, TOKENS, NONE, false, 0, 0, 0, 0},
-    {2, 3, 3, 5, 7, 4, 4, F32, F32, DENSE, MASK_FLOAT, false, 0, 0, 0, 0},
-    {1, 3, 1, 5, 7, 4, 3, F16, F16, TOKENS, MASK_FLOAT, true, 2, 0, 0, 0},
-    {2, 3, 3, 5, 7, 4, 4, F32, F32, DENSE, MASK_KEYS, false, 0, 0, 0, 0},
-    {1, 4, 2, 5, 7, 4, 4, F32, F32, PADDED, MASK_HEADS, false, 0, 0, 0, 0},
-    {1, 4, 1, 5, 7, 4, 4, BF16, BF16, DENSE, MASK_HEADS, true, 1, 0, 0, 0},
-    {1, 2, 2, 5, 7, 4, 3, F32, F32, DENSE, MASK_U8, false, 0, 0, 0, 0},
-    {2, 4, 2, 5, 7, 4, 4, F16, F32, TOKENS, MASK_U8, true, 3, 0, 0, 0},
-    {3, 2, 2, 9, 1, 4, 4, F32, F32, DENSE, MASK_U8, false, 0, 0, 0, 0},
-    {3, 2, 1, 9, 2, 4, 4, BF16, F16, PADDED, MASK_U8, true, -2, 0, 0, 0},
-    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 1.0, 0, 0},
-    {1, 2, 2, 5, 7, 4, 4, F16, F16, DENSE, NONE, false, 0, -0.3, 0, 0},
-    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 5.0},
-    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 100.0},
-    {1, 2, 2, 5, 7, 4, 4, F16, F16, DENSE, NONE, false, 0, 0, 0, 1e-6},
-    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0.5, 0},
-    {1, 4, 2, 5, 7, 4, 3, F16, F16, TOKENS, MASK_U8, false, 0, 0, 0.1, 0},
-    {1, 4, 2, 5, 7, 4, 4, BF16, F32, PADDED, NONE, true, 2, 0, 0.3, 0},
-    {0, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {2, 0, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {2, 0, 0, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0},
-    {2, 2, 2, 0, 7, 4, 4, F32, F32, DENSE, NONE, true, 0, 0, 0, 0},
-    {2, 2, 2, 5, 0, 4, 4, F16, F16, TOKENS, NONE, false, 0, 0, 0, 0},
-    {2, 2, 1, 5, 7, 0, 4, F32, F32, DENSE, MASK_FLOAT, true, 0, 0, 0, 0},
-    {2, 2, 2, 5, 7, 4, 0, F32, F32, PADDED, NONE, false, 0, 0, 0, 0},
+    {1, 1, 1, 1, 1, 1, 1, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {1, 1, 1, 1, 7, 1, 1, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {1, 1, 1, 1, 7, 1, 5, BF16, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {1, 1, 1, 7, 1, 3, 2, F32, F32, PADDED, NONE, false, 0, 0, 0, 0, 0},
+    {1, 1, 1, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {1, 1, 1, 7, 5, 4, 4, F16, F16, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {2, 3, 3, 5, 5, 8, 8, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {2, 3, 3, 5, 5, 8, 8, F16, F16, TOKENS, NONE, true, 0, 0, 0, 0, 0},
+    {2, 3, 3, 5, 5, 8, 8, BF16, BF16, TOKENS, NONE, true, 0, 0, 0, 0, 0},
+    {2, 3, 1, 5, 9, 8, 6, F32, F32, TOKENS, NONE, false, 0, 0, 0, 0, 0},
+    {1, 4, 2, 3, 11, 8, 8, F16, F32, DENSE, NONE, true, 8, 0, 0, 0, 0},
+    {2, 4, 2, 11, 3, 8, 8, BF16, F32, PADDED, NONE, true, -8, 0, 0, 0, 0},
+    {1, 6, 2, 11, 3, 5, 7, F32, F16, DENSE, NONE, true, 0, 0, 0, 0, 0},
+    {1, 2, 2, 6, 6, 4, 4, F32, F32, DENSE, NONE, true, -100, 0, 0, 0, 0},
+    {1, 2, 1, 3, 5, 257, 257, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {1, 2, 1, 3, 5, 257, 1, F16, F16, TOKENS, NONE, false, 0, 0, 0, 0, 0},
+    {1, 2, 1, 3, 5, 1, 257, BF16, BF16, PADDED, NONE, true, 2, 0, 0, 0, 0},
+    {1, 2, 2, 17, 65, 64, 64, F16, F16, TOKENS, NONE, true, 48, 0, 0, 0, 0},
+    {1, 2, 2, 17, 65, 64, 64, BF16, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {1, 1, 1, 3, 1031, 16, 16, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {1, 1, 1, 257, 3, 16, 16, F16, F32, TOKENS, NONE, false, 0, 0, 0, 0, 0},
+    {2, 3, 3, 5, 7, 4, 4, F32, F32, DENSE, MASK_FLOAT, false, 0, 0, 0, 0, 0},
+    {1, 3, 1, 5, 7, 4, 3, F16, F16, TOKENS, MASK_FLOAT, true, 2, 0, 0, 0, 0},
+    {2, 3, 3, 5, 7, 4, 4, F32, F32, DENSE, MASK_KEYS, false, 0, 0, 0, 0, 0},
+    {1, 4, 2, 5, 7, 4, 4, F32, F32, PADDED, MASK_HEADS, false, 0, 0, 0, 0, 0},
+    {1, 4, 1, 5, 7, 4, 4, BF16, BF16, DENSE, MASK_HEADS, true, 1, 0, 0, 0, 0},
+    {1, 2, 2, 5, 7, 4, 3, F32, F32, DENSE, MASK_U8, false, 0, 0, 0, 0, 0},
+    {2, 4, 2, 5, 7, 4, 4, F16, F32, TOKENS, MASK_U8, true, 3, 0, 0, 0, 0},
+    {3, 2, 2, 9, 1, 4, 4, F32, F32, DENSE, MASK_U8, false, 0, 0, 0, 0, 0},
+    {3, 2, 1, 9, 2, 4, 4, BF16, F16, PADDED, MASK_U8, true, -2, 0, 0, 0, 0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 1.0, 0, 0, 0},
+    {1, 2, 2, 5, 7, 4, 4, F16, F16, DENSE, NONE, false, 0, -0.3, 0, 0, 0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 5.0, 0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 100.0, 0},
+    {1, 2, 2, 5, 7, 4, 4, F16, F16, DENSE, NONE, false, 0, 0, 0, 1e-6, 0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0.5, 0, 0},
+    {1, 4, 2, 5, 7, 4, 3, F16, F16, TOKENS, MASK_U8, false, 0, 0, 0.1, 0, 0},
+    {1, 4, 2, 5, 7, 4, 4, BF16, F32, PADDED, NONE, true, 2, 0, 0.3, 0, 0},
+    {0, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {2, 0, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {2, 0, 0, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 0},
+    {2, 2, 2, 0, 7, 4, 4, F32, F32, DENSE, NONE, true, 0, 0, 0, 0, 0},
+    {2, 2, 2, 5, 0, 4, 4, F16, F16, TOKENS, NONE, false, 0, 0, 0, 0, 0},
+    {2, 2, 1, 5, 7, 0, 4, F32, F32, DENSE, MASK_FLOAT, true, 0, 0, 0, 0, 0},
+    {2, 2, 2, 5, 7, 4, 0, F32, F32, PADDED, NONE, false, 0, 0, 0, 0, 0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 50.0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 3.0, 1.5},
+    {2, 4, 2, 5, 7, 8, 6, F16, F16, TOKENS, MASK_FLOAT, true, 2, 0, 0, 0, 2.0},
+    {2, 4, 1, 5, 7, 8, 4, BF16, F32, PADDED, MASK_U8, false, 0, 0, 0.2, 0, 0.5},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, MASK_KEYS, false, 0, 2.0, 0, 0,
+     30.0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, MASK_HEADS, true, 0, 0, 0, 300.0,
+     20.0},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 1e-20},
+    {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 1e30},
+    {2, 2, 2, 5, 7, 0, 4, F32, F32, DENSE, MASK_FLOAT, false, 0, 0, 0, 0, 2.0},
 };
 
 /* ---- the oracle against differences ---- */
@@ -100,7 +111,9 @@ static double largest(const double *x, size_t n)
  * softmax' mean of f v: with W = sum |dy f v|, A = max |a|, the derivatives
  * are joint cumulants, the third at most |E[w a a a]| + 3 |E[w a] E[a a]| <=
  * (2 W) (2 A)^3 + 3 (2 W) (2 A)^3. An element of k moves all queries of its
- * group. */
+ * group. Under a cap the rates are less, and change: cap tanh(s / cap) has a
+ * second derivative below 1 / cap and a third of at most 2 / cap^2, which adds
+ * 3 (16 W) A^3 / cap and (4 W) 2 A^3 / cap^2. */
 static double third_derivative(const struct attention_bed *a, const double *dy,
                                size_t n)
 {
@@ -112,7 +125,8 @@ static double third_derivative(const struct attention_bed *a, const double *dy,
     double sum = 0.0;
     for (size_t i = 0; i < n; i++)
         sum += fabs(dy[i]);
-    return 64.0 * sum * largest(a->v.value, (size_t)a->v.o.n) *
+    double bend = c->softcap != 0.0 ? 1.0 + 1.0 / c->softcap : 1.0;
+    return 64.0 * bend * bend * sum * largest(a->v.value, (size_t)a->v.o.n) *
            fmax(largest(a->facts.factor, scores), 1.0) * rate * rate * rate;
 }
 
@@ -200,6 +214,7 @@ static ssq_attention_backward_args make_args(const struct attention_bed *a,
     args.id = 4;
     args.step = a->step.t;
     args.offset = 11;
+    args.softcap = c->softcap;
     return args;
 }
 
@@ -251,8 +266,8 @@ static bool run_table(struct bed *b, const struct attention_case *c)
 /* Each gradient alone has the bits that it has among all three. */
 static bool run_single(struct bed *b)
 {
-    const struct attention_case c = {1,   4,     2,    5,    7, 6, 3,   F16,
-                                     F32, DENSE, NONE, true, 1, 0, 0.2, 0};
+    const struct attention_case c = {1,     4,    2,    5, 7, 6,   3, F16, F32,
+                                     DENSE, NONE, true, 1, 0, 0.2, 0, 0};
     struct attention_bed a = {0};
     struct saved s = {0}, alone = {0};
     attention_make(b, &c, &a);

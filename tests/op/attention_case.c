@@ -21,7 +21,11 @@ char *attention_text(const struct attention_case *c, char *text, size_t bytes)
         at += (size_t)snprintf(more + at, sizeof(more) - at, ", scale %g",
                                c->scale);
     if (c->size != 0.0)
-        (void)snprintf(more + at, sizeof(more) - at, ", q k times %g", c->size);
+        at += (size_t)snprintf(more + at, sizeof(more) - at, ", q k times %g",
+                               c->size);
+    if (c->softcap != 0.0)
+        (void)snprintf(more + at, sizeof(more) - at, ", softcap %g",
+                       c->softcap);
     snprintf(text, bytes,
              "%s to %s %lldx%lld/%lldx%lldx%lld d %lld %lld %s%s%s",
              ssq_dtype_name(c->in), ssq_dtype_name(c->out), (long long)c->batch,

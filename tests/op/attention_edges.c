@@ -321,6 +321,28 @@ static bool run_optional(struct bed *b)
            bed_bound1(b, &t.lse, lse, mean_bound(2, 1));
 }
 
+/* A cap makes infinite products finite, before the mask excludes. A score that
+ * is off by e moves each weight by a factor within exp(+-2 e). */
+static bool run_capped(struct bed *b)
+{
+    const double q[] = {1}, k[] = {INF, -INF, 0, 0}, v[] = {1, 2, 4, 100};
+    const double bias[] = {0, 0, 0, -INF}, cap = 2.0;
+    const int64_t four = 4;
+    struct small s;
+    make_small(b, &s, SSQ_F32, SSQ_F32, 1, 4, 1, 1, q, k, v);
+    bed_values(b, &s.mask, SSQ_F32, 1, &four, LAYOUT_DENSE, bias);
+    s.args.mask = s.mask.t;
+    s.args.softcap = cap;
+    run_small(b, &s);
+    double total = exp(cap) + exp(-cap) + 1.0;
+    const double y[] = {(exp(cap) + 2.0 * exp(-cap) + 4.0) / total};
+    const double lse[] = {log(total)};
+    double e = bound_attention_capped(0.0, cap, 0.0, 0.0);
+    e = bound_attention_exponent(e, 2.0 * cap);
+    return bed_bound1(b, &s.y, y, mean_bound(4, 4) + 3.0 * e * 4.0) &&
+           bed_bound1(b, &s.lse, lse, mean_bound(4, 4) + 3.0 * e);
+}
+
 enum named {
     CAUSAL,
     HIDDEN_F32,
@@ -332,6 +354,7 @@ enum named {
     OVERFLOW_F16,
     SLOPE_OVERFLOW,
     DROPPED,
+    CAPPED,
     OPTIONAL_OPERANDS,
     NAMED
 };
@@ -347,6 +370,7 @@ static const char *const names[NAMED] = {
     "attention f16: values at and beyond 65504",
     "attention_backward f16: |dS| beyond 65504 is Inf, in bf16 it is not",
     "attention: dropout 1 gives 0",
+    "attention: softcap 2 of infinite products, and of an excluded key",
     "attention without lse; without values",
 };
 
@@ -373,6 +397,8 @@ static bool run_named(struct bed *b, enum named which)
         return run_slope_overflow(b);
     case DROPPED:
         return run_dropped(b);
+    case CAPPED:
+        return run_capped(b);
     default:
         return run_optional(b);
     }

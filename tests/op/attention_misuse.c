@@ -117,6 +117,15 @@ static bool run_values(struct bed *b)
     a.dropout = (double)NAN;
     refuse(b, &a, "dropout is nan");
     a = o.a;
+    a.softcap = -1.0;
+    refuse(b, &a, "softcap is -1, expected 0 or a positive normal float32");
+    a.softcap = 1e-39;
+    refuse(b, &a, "softcap is 1e-39");
+    a.softcap = (double)INFINITY;
+    refuse(b, &a, "softcap is inf");
+    a.softcap = (double)NAN;
+    refuse(b, &a, "softcap is nan");
+    a = o.a;
     a.q = NULL;
     refuse(b, &a, "attention: q is NULL");
     a = o.a;

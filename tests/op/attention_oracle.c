@@ -12,6 +12,7 @@ struct row {
     int64_t at;    /* of the query, in [batch, heads, tq] */
     int64_t key;   /* of its head's first key, in [batch, kv_heads, tk] */
     double *s, *e; /* scores and their errors */
+    double *g, *h; /* capped: derivatives of s, errors of s before it */
     double *p, *w; /* weights and their errors */
     double eta;
 };
@@ -19,7 +20,7 @@ struct row {
 static struct row row_make(const struct attention_facts *f)
 {
     size_t n = (size_t)f->c->tk + 1;
-    double *m = calloc(4 * n, sizeof(*m));
+    double *m = calloc(6 * n, sizeof(*m));
     if (m == NULL)
         abort();
     return (struct row){.f = f,
@@ -27,7 +28,19 @@ static struct row row_make(const struct attention_facts *f)
                         .e = m + n,
                         .p = m + 2 * n,
                         .w = m + 3 * n,
+                        .g = m + 4 * n,
+                        .h = m + 5 * n,
                         .eta = bound_attention_eta(f->flushed)};
+}
+
+/* Score j, its product s with no mask being off by e, under a cap. */
+static void cap_score(struct row *r, int64_t j, double s, double e, double bias)
+{
+    double cap = (double)(float)r->f->c->softcap, t = tanh(s / cap);
+    r->h[j] = e;
+    r->g[j] = 1.0 / (cosh(s / cap) * cosh(s / cap));
+    r->s[j] = bias == -(double)INFINITY ? bias : cap * t + bias;
+    r->e[j] = bound_attention_capped(e, cap, bias, r->eta);
 }
 
 static void row_scores(struct row *r, int64_t b, int64_t h, int64_t i)
@@ -45,8 +58,10 @@ static void row_scores(struct row *r, int64_t b, int64_t h, int64_t i)
             size += fabs(q[n] * k[n]);
         }
         r->s[j] = bias == -(double)INFINITY ? bias : f->scale * dot + bias;
-        size = fabs(f->scale) * size + fabs(bias);
+        size = fabs(f->scale) * size + (c->softcap != 0.0 ? 0.0 : fabs(bias));
         r->e[j] = bound_attention_score((double)c->d, size, f->scale, r->eta);
+        if (c->softcap != 0.0)
+            cap_score(r, j, f->scale * dot, r->e[j], bias);
     }
 }
 
@@ -231,6 +246,11 @@ static void row_gradients(const struct row *r, const double *y,
         error = bound_attention_slope((double)c->dv, r->p[j], r->w[j], slope,
                                       factor * size_dp, size_delta,
                                       (1.0 + factor) * r->eta);
+        if (c->softcap != 0.0) {
+            error = bound_attention_capped_slope(
+                ds, error, r->g[j], r->h[j], (double)(float)c->softcap, r->eta);
+            ds *= r->g[j];
+        }
         error = bound_attention_round(ds, error, c->in);
         sums_add(&g->dq, r->at * c->d, ds, error, f->k + (r->key + j) * c->d,
                  c->d);

@@ -35,23 +35,28 @@ typedef struct ssq_attention_args {
     uint32_t id;            /**< of the stream */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
     uint64_t offset;        /**< words before the first element's */
+    double softcap;         /**< 0: none; else 2^-126 or more: bounds scores.
+                                 Used as float32 */
 } ssq_attention_args;
 #define SSQ_ATTENTION_INIT                                                     \
     {                                                                          \
         sizeof(ssq_attention_args), NULL, NULL, NULL, NULL, NULL, NULL, 0.0,   \
-            false, 0, 0.0, 0, 0, NULL, 0                                       \
+            false, 0, 0.0, 0, 0, NULL, 0, 0.0                                  \
     }
 
 /** Attention: of query i of head h, over the keys j of head h / (heads /
  *  kv_heads) (grouped queries: torch's enable_gqa),
- *      s[j] = scale sum(q[i] k[j]) + mask[i, j]          float32
+ *      s[j] = scale sum(q[i] k[j])                       float32
+ *      s[j] = softcap tanh(s[j] / softcap)               where softcap is not 0
+ *      s[j] = s[j] + mask[i, j]
  *      m = max(s), total = sum(exp(s - m)), lse = m + log(total)
  *      P[j] = exp(s[j] - m) / total                      float32
  *      y[i] = sum(P[j] v[j])                             float32
  *  where P is rounded to q's dtype before it meets v (exp(s - m) may be rounded
  *  instead, and y divided by total in the end: the bound holds for both). With
  *  d = 0 scores are the mask. Vaswani et al., 2017; torch's
- *  scaled_dot_product_attention; ONNX Attention.
+ *  scaled_dot_product_attention; ONNX Attention; softcap as in Gemma 2: before
+ *  the mask, so that excluded keys stay excluded.
  *
  *  Dropout multiplies P[i, j], before it is rounded, by 1 / (1 - p) with
  *  probability 1 - p and by 0 otherwise: element ((b heads + h) tq + i) tk + j
@@ -76,7 +81,7 @@ typedef struct ssq_attention_args {
  *  and values.
  *  @return SSQ_ERR_INVALID sizes disagree, kv_heads does not divide heads, a
  *          last dimension is not contiguous, scale is not finite, dropout is
- *          not in [0, 1]
+ *          not in [0, 1], softcap is neither 0 nor a positive normal float32
  *  @note class R. No gradient for mask. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention(ssq_queue *queue,
                                                 const ssq_attention_args *args);
@@ -101,17 +106,19 @@ typedef struct ssq_attention_backward_args {
     uint32_t id;
     const ssq_tensor *step; /**< the same word, unchanged since */
     uint64_t offset;
+    double softcap;
 } ssq_attention_backward_args;
 #define SSQ_ATTENTION_BACKWARD_INIT                                            \
     {                                                                          \
         sizeof(ssq_attention_backward_args), NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL, NULL, NULL, NULL, 0.0, false, 0, 0.0, 0, 0, NULL, 0    \
+            NULL, NULL, NULL, NULL, NULL, 0.0, false, 0, 0.0, 0, 0, NULL, 0,   \
+            0.0                                                                \
     }
 
 /** Gradients of attention. Scores are computed again; with f the dropout
  *  factor of an element, or 1,
  *      P = exp(s - lse), delta[i] = sum(dy[i] y[i]), all float32
- *      dS = P (f (dy v^T) - delta)
+ *      dS = P (f (dy v^T) - delta), with softcap times 1 - tanh(..)^2
  *      dv = (f P)^T dy, dq = scale dS k, dk = scale dS^T q
  *  where f P and dS are rounded to q's dtype before those three products (as
  *  in flash-attention; a loss scale that makes |dS| reach 65520 in f16 gives
