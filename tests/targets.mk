@@ -89,7 +89,7 @@ run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
 
 # The children of traps must write their counts: see SSQ_COVERAGE in tap.h.
 check-coverage:
-	+$(call variant,variant-coverage,CFLAGS='-g -O0 --coverage' \
+	+$(call variant,variant-coverage,CFLAGS='-g -O0 --coverage -fprofile-update=atomic' \
 		CPPFLAGS=-DSSQ_COVERAGE PATH_CFLAGS=)
 	+cd variant-coverage && rm -f *conftest.gc* && \
 		find . -name '*.gcda' -exec rm -f {} + && \

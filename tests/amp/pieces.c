@@ -65,15 +65,28 @@ static void send(struct run *r, bool overflow)
     }
 }
 
-static void start(struct run *r, size_t c, const char *name, bool limited)
+/* How a device is opened. */
+enum sight { WHOLE, PIECES, HELPED /* by the host: below a chunk */ };
+
+static ssq_device *see(const char *name, enum sight sight)
+{
+    ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
+    ssq_device *dev = NULL;
+
+    options.host_fallback = sight == HELPED;
+    if (sight != WHOLE)
+        setenv("SSQ_LIMIT_BINDING", sight == PIECES ? LIMIT : "60000", 1);
+    NEED(ssq_device_open(name, &options, &dev));
+    unsetenv("SSQ_LIMIT_BINDING");
+    return dev;
+}
+
+static void start(struct run *r, size_t c, const char *name, enum sight sight)
 {
     ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
     ssq_scaler_options fixed = SSQ_SCALER_OPTIONS_INIT;
 
-    if (limited)
-        setenv("SSQ_LIMIT_BINDING", LIMIT, 1);
-    r->dev = core_open(name);
-    unsetenv("SSQ_LIMIT_BINDING");
+    r->dev = see(name, sight);
     r->q = core_queue(r->dev);
     options.lr = 0.01;
     options.master = cases[c].master;
@@ -146,12 +159,12 @@ static void scale_only(struct run *r)
     }
 }
 
-static void train(struct run *r, size_t c, const char *name, bool limited)
+static void train(struct run *r, size_t c, const char *name, enum sight sight)
 {
     *r = (struct run){.report = SSQ_OVERFLOW_REPORT_INIT,
                       .all = SSQ_STATISTICS_INIT,
                       .last = SSQ_STATISTICS_INIT};
-    start(r, c, name, limited);
+    start(r, c, name, sight);
     step(r, c, false);
     step(r, c, true);
     NEED(ssq_optimizer_overflow(r->q, r->o, &r->report));
@@ -207,8 +220,8 @@ static void test(size_t c, const char *name)
 {
     struct run whole, cut;
 
-    train(&whole, c, name, false);
-    train(&cut, c, name, true);
+    train(&whole, c, name, WHOLE);
+    train(&cut, c, name, PIECES);
     const char *way = cases[c].accumulate ? ", accumulated" : "";
     tap_ok(whole.bytes == cut.bytes &&
                memcmp(whole.image, cut.image, cut.bytes) == 0,
@@ -231,6 +244,24 @@ static void test(size_t c, const char *name)
            (unsigned long long)cut.last.elements);
     drop(&whole);
     drop(&cut);
+}
+
+/* Lists that are refused may be done by the host. */
+static void test_helped(const char *name)
+{
+    ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
+    struct run whole, helped;
+
+    train(&whole, 0, name, WHOLE);
+    train(&helped, 0, name, HELPED);
+    NEED(ssq_device_memory(helped.dev, &info));
+    tap_ok(whole.bytes == helped.bytes && info.fallbacks > 3 &&
+               memcmp(whole.image, helped.image, helped.bytes) == 0,
+           "%s: %s: %zu bytes of state are the same by %llu ops of the host",
+           name, cases[0].kind, helped.bytes,
+           (unsigned long long)info.fallbacks);
+    drop(&whole);
+    drop(&helped);
 }
 
 /* Below a chunk there are no pieces. */
@@ -261,7 +292,8 @@ int main(void)
     for (size_t d = 0; d < CORE_DEVICES; d++) {
         for (size_t c = 0; c < CASES; c++)
             test(c, core_devices[d]);
+        test_helped(core_devices[d]);
         test_refused(core_devices[d]);
     }
-    return tap_done(2 * (4 * (long)CASES + 1));
+    return tap_done(2 * (4 * (long)CASES + 2));
 }
