@@ -15,17 +15,37 @@ static float position_of(const struct rotary_op *op, int64_t at, int64_t j)
     return i32_to_f32(position);
 }
 
+/* The numbers that turn a row: of a position, or given. */
+struct angles {
+    float position;
+    struct line freq, cosine, sine;
+};
+
+static float cos_of(const struct angles *n, int64_t i)
+{
+    if (n->cosine.base != NULL)
+        return line_load(&n->cosine, i);
+    return s_cos(rotary_angle(n->position, line_load(&n->freq, i)));
+}
+
+static float sin_of(const struct angles *n, int64_t i, bool inverse)
+{
+    if (n->sine.base == NULL)
+        return rotary_sin(rotary_angle(n->position, line_load(&n->freq, i)),
+                          inverse);
+    float s = line_load(&n->sine, i);
+    return inverse ? s_neg(s) : s;
+}
+
 /* Both of a pair are read before one is written: y may be x. */
 static void turn_row(const struct rotary_op *op, const struct line *x,
-                     const struct line *y, float position)
+                     const struct line *y, const struct angles *n)
 {
-    const struct line freq = line_of(&op->freq, 0);
     int64_t pairs = op->dims / 2;
     for (int64_t i = 0; i < pairs; i++) {
         int64_t first = op->interleaved ? 2 * i : i;
         int64_t second = op->interleaved ? 2 * i + 1 : i + pairs;
-        float angle = rotary_angle(position, line_load(&freq, i));
-        float c = s_cos(angle), s = rotary_sin(angle, op->inverse);
+        float c = cos_of(n, i), s = sin_of(n, i, op->inverse);
         float a = line_load(x, first), b = line_load(x, second);
         line_store(y, first, rotary_first(a, b, c, s));
         line_store(y, second, rotary_second(a, b, c, s));
@@ -47,14 +67,19 @@ static ssq_status rotary(struct backend_queue *queue,
                          const struct rotary_op *op)
 {
     (void)queue;
-    const struct view *v[] = {&op->x, &op->y, &op->position};
+    const struct view *v[] = {&op->x, &op->y, &op->position, &op->cosine,
+                              &op->sine};
     int64_t d = op->x.shape[op->x.rank - 1];
     struct walk w;
-    walk_rows(&w, v, 3, 1);
+    walk_rows(&w, v, 5, 1);
     do {
         struct line x = line_of(&op->x, w.at[0]), y = line_of(&op->y, w.at[1]);
-        float position = position_of(op, w.at[2], w.index[w.rank - 1]);
-        turn_row(op, &x, &y, position);
+        struct angles n = {.position =
+                               position_of(op, w.at[2], w.index[w.rank - 1]),
+                           .freq = line_of(&op->freq, 0),
+                           .cosine = line_of(&op->cosine, w.at[3]),
+                           .sine = line_of(&op->sine, w.at[4])};
+        turn_row(op, &x, &y, &n);
         copy_rest(op, &x, &y, d);
     } while (walk_next(&w));
     return SSQ_OK;

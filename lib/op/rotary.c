@@ -24,6 +24,8 @@ static ssq_status check_operands(const ssq_queue *queue,
         {a->x, n->x, DTYPES_FLOAT, 0, 0},
         {a->position, "position", DTYPE_BIT(SSQ_I32), OPERAND_OPTIONAL, 0},
         {a->freq, "freq", DTYPE_BIT(SSQ_F32), OPERAND_OPTIONAL, 0},
+        {a->cos, "cos", DTYPES_FLOAT, OPERAND_OPTIONAL, 0},
+        {a->sin, "sin", DTYPES_FLOAT, OPERAND_OPTIONAL, 0},
         {a->y, n->y, DTYPES_FLOAT, OPERAND_OUT, 1u << 0},
     };
     char tx[128];
@@ -48,10 +50,23 @@ static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
                          "%s: all %lld elements of a row are to turn: expected "
                          "an even number of them",
                          name, (long long)d);
-    if (a->freq == NULL && !(a->base > 0.0 && a->base <= DBL_MAX))
+    if (a->freq == NULL && a->cos == NULL &&
+        !(a->base > 0.0 && a->base <= DBL_MAX))
         return error_set(SSQ_ERR_INVALID,
                          "%s: base is %g, expected finite and > 0", name,
                          a->base);
+    if ((a->cos == NULL) != (a->sin == NULL))
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL and %s is not", name,
+                         a->cos == NULL ? "cos" : "sin",
+                         a->cos == NULL ? "sin" : "cos");
+    if (a->cos != NULL &&
+        (a->position != NULL || a->freq != NULL || a->offset != 0))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: cos and sin with position %s, freq %s, offset "
+                         "%lld, expected none of the three",
+                         name, a->position != NULL ? "given" : "NULL",
+                         a->freq != NULL ? "given" : "NULL",
+                         (long long)a->offset);
     if (a->position != NULL && a->offset != 0)
         return error_set(SSQ_ERR_INVALID,
                          "%s: offset is %lld, expected 0 with position", name,
@@ -94,6 +109,23 @@ static ssq_status check_freq(const ssq_tensor *freq, int64_t pairs,
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID, "%s: freq is %s, expected [%lld]", name,
                      view_text(&freq->view, tf, sizeof(tf)), (long long)pairs);
+}
+
+/* cos or sin in x's shape, with a row of `pairs`. */
+static ssq_status cache_view(const ssq_tensor *t, const char *what,
+                             const ssq_rotary_args *a, int64_t pairs,
+                             const char *name, struct view *v)
+{
+    struct view want = a->x->view;
+    want.shape[want.rank - 1] = pairs;
+    char tt[128], tw[128];
+    *v = tensor_view(t, ACCESS_READ);
+    if (t == NULL || view_broadcast(v, want.rank, want.shape))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is %s, which does not broadcast to %s", name, what,
+                     view_text(&t->view, tt, sizeof(tt)),
+                     view_text(&want, tw, sizeof(tw)));
 }
 
 /* Words i.. of base^(-2 i / dims) into the table, as many as fit a call. */
@@ -154,11 +186,15 @@ static ssq_status rotary(ssq_queue *queue, const ssq_rotary_args *a,
         st = position_view(a, n->op, &op.position);
     if (st == SSQ_OK)
         st = check_freq(a->freq, op.dims / 2, n->op);
+    if (st == SSQ_OK)
+        st = cache_view(a->cos, "cos", a, op.dims / 2, n->op, &op.cosine);
+    if (st == SSQ_OK)
+        st = cache_view(a->sin, "sin", a, op.dims / 2, n->op, &op.sine);
     if (st != SSQ_OK || view_elements(x) == 0)
         return st;
     op.x = tensor_view(a->x, ACCESS_READ);
     op.y = tensor_view(a->y, ACCESS_WRITE);
-    if (a->freq == NULL)
+    if (a->freq == NULL && a->cos == NULL)
         return enqueue_with_table(queue, &op, a->base);
     op.freq = tensor_view(a->freq, ACCESS_READ);
     return queue_enqueue(queue, &op.op);
@@ -192,6 +228,8 @@ ssq_status ssq_rotary_backward(ssq_queue *queue,
     a.dims = args->dims;
     a.base = args->base;
     a.interleaved = args->interleaved;
+    a.cos = args->cos;
+    a.sin = args->sin;
     struct fpenv env = fpenv_enter();
     st = rotary(queue, &a, &names, true);
     fpenv_leave(env);

@@ -15,6 +15,8 @@ struct rotary_op {
     struct view x;
     struct view position; /* optional: i32, x's shape, last stride 0 */
     struct view freq;     /* f32 [dims / 2]; absent when dims is 0 */
+    struct view cosine;   /* optional: float, x's shape with dims / 2 last; */
+    struct view sine;     /* both or none, and none of the two before */
     struct view y;
 };
 

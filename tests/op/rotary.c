@@ -15,7 +15,9 @@ enum positions {
     FROM_OFFSET,
     PER_TOKEN, /* [t] */
     PER_BATCH, /* [d0, 1.., t] */
-    FAR_AWAY   /* [t], the ends of int32 among them */
+    FAR_AWAY,  /* [t], the ends of int32 among them */
+    CACHED,    /* cos and sin, [t, dims / 2] */
+    CACHED_ALL /* cos and sin, x's shape with dims / 2, one of x's dtype */
 };
 
 struct entry {
@@ -187,6 +189,34 @@ static const struct entry table[] = {
      0,
      1,
      0},
+    {2, {7, 8}, F32, F32, DENSE, DENSE, FILL_NORMAL, CACHED, 0, 0, 1, 0, 0},
+    {3, {6, 5, 9}, F16, F16, PADDED, DENSE, FILL_NORMAL, CACHED, 0, 6, 1, 1, 1},
+    {2,
+     {9, 8},
+     BF16,
+     F32,
+     DENSE,
+     PADDED,
+     FILL_NORMAL,
+     CACHED_ALL,
+     0,
+     0,
+     1,
+     0,
+     0},
+    {4,
+     {2, 3, 5, 8},
+     F16,
+     F16,
+     DENSE,
+     DENSE,
+     FILL_NORMAL,
+     CACHED_ALL,
+     0,
+     4,
+     1,
+     1,
+     0},
     {2, {16, 8}, F32, F32, DENSE, DENSE, FILL_SPECIAL, 0, 0, 0, 1e4, 0, 0},
     {2, {16, 9}, F16, F16, DENSE, DENSE, FILL_SPECIAL, 0, 0, 6, 1e4, 1, 1},
     {2, {16, 9}, BF16, F32, DENSE, DENSE, FILL_SPECIAL, 0, 0, 6, 1e4, 0, 0},
@@ -218,7 +248,7 @@ struct place {
     const struct entry *e;
     bool backward;
     int64_t t, d, dims;
-    struct operand x, y, position, freq;
+    struct operand x, y, position, freq, cosine, sine;
 };
 
 static void make_positions(struct bed *b, struct place *p)
@@ -241,6 +271,21 @@ static void make_positions(struct bed *b, struct place *p)
                batch ? shape : &p->t, DENSE, v);
 }
 
+/* Numbers that no angle need have. */
+static void make_caches(struct bed *b, struct place *p)
+{
+    const struct entry *e = p->e;
+    bool all = e->positions == CACHED_ALL;
+    int64_t shape[4];
+    for (int i = 0; i < e->rank; i++)
+        shape[i] = e->shape[i];
+    shape[e->rank - 1] = p->dims / 2;
+    const int64_t *s = all ? shape : shape + e->rank - 2;
+    bed_input(b, &p->cosine, all ? e->in : F32, all ? e->rank : 2, s, PADDED,
+              FILL_NORMAL);
+    bed_input(b, &p->sine, F32, all ? e->rank : 2, s, DENSE, FILL_NORMAL);
+}
+
 static void make_place(struct bed *b, struct place *p)
 {
     const struct entry *e = p->e;
@@ -253,7 +298,10 @@ static void make_place(struct bed *b, struct place *p)
         p->y = p->x;
     else
         bed_output(b, &p->y, e->out, e->rank, e->shape, e->layout_out);
-    make_positions(b, p);
+    if (e->positions >= CACHED)
+        make_caches(b, p);
+    else
+        make_positions(b, p);
     double *v = bed_alloc(b, (size_t)pairs * sizeof(*v));
     for (int64_t i = 0; i < pairs; i++)
         v[i] = e->base == 0.0
@@ -266,8 +314,9 @@ static void make_place(struct bed *b, struct place *p)
 static ssq_status call(struct bed *b, const struct place *p)
 {
     const struct entry *e = p->e;
+    bool cached = e->positions >= CACHED;
     const ssq_tensor *position =
-        e->positions == FROM_OFFSET ? NULL : p->position.t;
+        e->positions == FROM_OFFSET || cached ? NULL : p->position.t;
     const ssq_tensor *freq = e->base == 0.0 ? p->freq.t : NULL;
     if (p->backward) {
         ssq_rotary_backward_args a = SSQ_ROTARY_BACKWARD_INIT;
@@ -279,6 +328,8 @@ static ssq_status call(struct bed *b, const struct place *p)
         a.dims = e->dims;
         a.base = e->base;
         a.interleaved = e->interleaved;
+        a.cos = cached ? p->cosine.t : NULL;
+        a.sin = cached ? p->sine.t : NULL;
         return ssq_rotary_backward(b->queue, &a);
     }
     ssq_rotary_args a = SSQ_ROTARY_INIT;
@@ -290,6 +341,8 @@ static ssq_status call(struct bed *b, const struct place *p)
     a.dims = e->dims;
     a.base = e->base;
     a.interleaved = e->interleaved;
+    a.cos = cached ? p->cosine.t : NULL;
+    a.sin = cached ? p->sine.t : NULL;
     return ssq_rotary(b->queue, &a);
 }
 
@@ -309,6 +362,21 @@ static double angle_of(const struct place *p, int64_t row, int64_t pair)
     return (double)(float)((double)(float)position * p->freq.value[pair]);
 }
 
+/* c and s of a pair of a row. */
+static void turn_of(const struct place *p, int64_t row, int64_t pair, double *c,
+                    double *s)
+{
+    if (p->e->positions >= CACHED) {
+        int64_t r = p->e->positions == CACHED ? row % p->t : row;
+        *c = p->cosine.value[r * (p->dims / 2) + pair];
+        *s = p->sine.value[r * (p->dims / 2) + pair];
+        return;
+    }
+    double angle = angle_of(p, row, pair);
+    *c = cos(angle);
+    *s = sin(angle);
+}
+
 /* y and its error from x: forward, or with sign -1 backward. */
 static void oracle(const struct place *p, double sign, const double *x,
                    double *want, double *error)
@@ -323,8 +391,9 @@ static void oracle(const struct place *p, double sign, const double *x,
         for (int64_t i = 0; i < pairs; i++) {
             int64_t one = p->e->interleaved ? 2 * i : i;
             int64_t two = p->e->interleaved ? 2 * i + 1 : i + pairs;
-            double angle = angle_of(p, row, i), a = r[one], b = r[two];
-            double c = cos(angle), s = sign * sin(angle);
+            double a = r[one], b = r[two], c, s;
+            turn_of(p, row, i, &c, &s);
+            s *= sign;
             want[row * p->d + one] = a * c - b * s;
             want[row * p->d + two] = b * c + a * s;
             error[row * p->d + one] = bound_rotary(a, b, c, s);
@@ -515,14 +584,54 @@ static bool run_shapes(struct bed *b)
     return bed_unchanged(b, &y) && bed_unchanged(b, &x);
 }
 
+static bool run_caches(struct bed *b)
+{
+    const int64_t shape[] = {2, 3, 6}, three = 3, cache[] = {3, 3};
+    struct operand x, y, position, freq, c, wrong;
+    bed_input(b, &x, F32, 3, shape, DENSE, FILL_NORMAL);
+    bed_output(b, &y, F32, 3, shape, DENSE);
+    bed_input(b, &position, SSQ_I32, 1, &three, DENSE, FILL_ZERO);
+    bed_input(b, &freq, F32, 1, &three, DENSE, FILL_NORMAL);
+    bed_input(b, &c, F32, 2, cache, DENSE, FILL_NORMAL);
+    bed_input(b, &wrong, F32, 2, shape, DENSE, FILL_NORMAL);
+    ssq_rotary_args a = SSQ_ROTARY_INIT;
+    a.x = x.t;
+    a.y = y.t;
+    a.cos = c.t;
+    refuse(b, &a, "rotary: sin is NULL and cos is not");
+    a.cos = NULL;
+    a.sin = c.t;
+    refuse(b, &a, "rotary: cos is NULL and sin is not");
+    a.cos = wrong.t;
+    refuse(b, &a, "cos is [2,3], which does not broadcast to [2,3,3]");
+    a.cos = c.t;
+    a.sin = wrong.t;
+    refuse(b, &a, "sin is [2,3], which does not broadcast to [2,3,3]");
+    a.sin = position.t;
+    refuse(b, &a, "sin is i32, expected f32, f16, bf16");
+    a.sin = c.t;
+    a.offset = 1;
+    refuse(b, &a,
+           "cos and sin with position NULL, freq NULL, offset 1, expected none "
+           "of the three");
+    a.offset = 0;
+    a.position = position.t;
+    refuse(b, &a, "cos and sin with position given");
+    a.position = NULL;
+    a.freq = freq.t;
+    refuse(b, &a, "cos and sin with position NULL, freq given");
+    return bed_unchanged(b, &y) && bed_unchanged(b, &c);
+}
+
 static const char *const named[] = {
     "rotary there and back", "rotary f32 5x300 in a graph, launched twice",
-    "rotary refuses numbers", "rotary refuses shapes and dtypes"};
+    "rotary refuses numbers", "rotary refuses shapes and dtypes",
+    "rotary refuses caches"};
 
 static bool run(struct bed *b, size_t i)
 {
-    static bool (*const runs[])(struct bed *) = {run_back, run_graph,
-                                                 run_numbers, run_shapes};
+    static bool (*const runs[])(struct bed *) = {
+        run_back, run_graph, run_numbers, run_shapes, run_caches};
     if (i < 2 * ENTRIES)
         return run_table(b, &table[i / 2], i % 2 != 0);
     return runs[i - 2 * ENTRIES](b);
@@ -530,8 +639,9 @@ static bool run(struct bed *b, size_t i)
 
 static void describe(size_t i, char *text, size_t bytes)
 {
-    static const char *const positions[] = {"offset", "[t] from", "[n, t] from",
-                                            "far from"};
+    static const char *const positions[] = {"offset",      "[t] from",
+                                            "[n, t] from", "far from",
+                                            "of a cache,", "of a whole cache,"};
     char shape[64];
     if (i >= 2 * ENTRIES) {
         snprintf(text, bytes, "%s", named[i - 2 * ENTRIES]);

@@ -6,5 +6,5 @@ extern const struct suite rotary_suite;
 
 int main(void)
 {
-    return suite_main(&rotary_suite, 60);
+    return suite_main(&rotary_suite, 80);
 }

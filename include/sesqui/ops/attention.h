@@ -148,10 +148,15 @@ typedef struct ssq_rotary_args {
     bool interleaved;           /**< pairs (2 i, 2 i + 1): GPT-J, ONNX's
                                      interleaved; else (i, i + dims / 2):
                                      GPT-NeoX, Llama */
+    const ssq_tensor *cos;      /**< in, optional, float: of the angles,
+                                     broadcast to x's shape with dims / 2 for
+                                     d; with it no position, freq, offset */
+    const ssq_tensor *sin;      /**< in, optional, float, likewise */
 } ssq_rotary_args;
 #define SSQ_ROTARY_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_rotary_args), NULL, NULL, NULL, NULL, 0, 0, 10000.0, false  \
+        sizeof(ssq_rotary_args), NULL, NULL, NULL, NULL, 0, 0, 10000.0, false, \
+            NULL, NULL                                                         \
     }
 
 /** Rotary positions: each pair (a, b) of the first dims elements of a row turns
@@ -163,10 +168,13 @@ typedef struct ssq_rotary_args {
  *  the angle is their product rounded to float32, as in most models' code; sin
  *  and cos are below 0.9 ulp for every float32 angle, and each product and sum
  *  of the last line is rounded on its own. A NaN result is the quiet NaN
- *  without sign. Su et al., RoFormer, 2021; ONNX RotaryEmbedding.
+ *  without sign. With tensors cos and sin those numbers are used instead, as in
+ *  torch code and ONNX: rows of a cache come from ssq_gather_rows. Su et al.,
+ *  RoFormer, 2021; ONNX RotaryEmbedding.
  *  @return SSQ_ERR_INVALID x has rank < 2; dims is odd, negative or above d;
  *          base is not finite and > 0; offset with position, or out of range;
- *          a shape is wrong; SSQ_ERR_NOMEM no scratch for freq (2 dims bytes)
+ *          one of cos and sin alone, or with position, freq or offset; a shape
+ *          is wrong; SSQ_ERR_NOMEM no scratch for freq (2 dims bytes)
  *  @note class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_rotary(ssq_queue *queue,
                                              const ssq_rotary_args *args);
@@ -181,11 +189,13 @@ typedef struct ssq_rotary_backward_args {
     int64_t dims;
     double base;
     bool interleaved;
+    const ssq_tensor *cos;
+    const ssq_tensor *sin;
 } ssq_rotary_backward_args;
 #define SSQ_ROTARY_BACKWARD_INIT                                               \
     {                                                                          \
         sizeof(ssq_rotary_backward_args), NULL, NULL, NULL, NULL, 0, 0,        \
-            10000.0, false                                                     \
+            10000.0, false, NULL, NULL                                         \
     }
 
 /** Gradient of rotary positions: dy turned by the negative angles. Errors as
