@@ -228,6 +228,7 @@ static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
                          "optimizer_set: clip_norm is %g, expected >= 0",
                          value);
     struct fpenv env = fpenv_enter();
+    FPENV_KEEP(value);
     const uint32_t words[2] = {AS_U32((float)value),
                                value > 0.0 || o->kind == OPT_LAMB};
     fpenv_leave(env);

@@ -44,6 +44,7 @@ static ssq_status make_words(const ssq_schedule *s, uint32_t **words)
         double value = 0.0;
         st = ssq_schedule_value(s, t, &value);
         struct fpenv env = fpenv_enter();
+        FPENV_KEEP(value);
         w[t + 1] = AS_U32((float)value);
         fpenv_leave(env);
     }

@@ -111,6 +111,7 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
     float value = g->optimizer->kind == OPT_ADAGRAD
                       ? (float)g->options.initial_accumulator
                       : 0.0f;
+    FPENV_KEEP(value);
     fpenv_leave(env);
     return fill(queue, flat, value);
 }

@@ -62,6 +62,7 @@ static float factor_of(const ssq_optimizer *o)
 {
     struct fpenv env = fpenv_enter();
     float factor = o->accumulating ? (float)o->factor : 1.0f;
+    FPENV_KEEP(factor);
     fpenv_leave(env);
     return factor;
 }

@@ -161,6 +161,7 @@ ssq_status options_check(ssq_scaler_options *o, bool on_device,
         st = check_followed(o, what);
     if (st == SSQ_OK && !o->binary64)
         o->init_scale = (float)o->init_scale;
+    FPENV_KEEP(st);
     fpenv_leave(env);
     return st;
 }
@@ -242,9 +243,11 @@ static ssq_status check_scale(const ssq_scaler_options *options, bool on_device,
                               double scale, const char *what)
 {
     struct fpenv env = fpenv_enter();
+    FPENV_KEEP(scale);
     bool ok = scale > 0.0 && isfinite(scale);
     if (ok && (on_device || !options->binary64))
         ok = positive_f32(scale) && is_f32(scale);
+    FPENV_KEEP(ok);
     fpenv_leave(env);
     return ok ? SSQ_OK
               : bad_number(what, "scale", scale, "a positive finite float32");

@@ -293,8 +293,11 @@ ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();
+    FPENV_KEEP(scale);
     float value = (float)scale;
     bool ok = value > 0.0f && isfinite(value);
+    FPENV_KEEP(value);
+    FPENV_KEEP(ok);
     fpenv_leave(env);
     if (!ok)
         return error_set(SSQ_ERR_INVALID,

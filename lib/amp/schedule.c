@@ -165,6 +165,7 @@ ssq_status ssq_schedule_value(const ssq_schedule *schedule, uint32_t t,
                          schedule->struct_size, sizeof(*schedule));
     struct fpenv env = fpenv_enter();
     ssq_status st = check_schedule(schedule);
+    FPENV_KEEP(st);
     uint32_t last = schedule->total_steps - 1;
     if (st == SSQ_OK)
         *value = value_at(schedule, t < last ? t : last);

@@ -36,9 +36,9 @@ ssq_status enqueue_fill(ssq_queue *queue, const struct view *y, double value)
     if (view_elements(y) == 0)
         return SSQ_OK;
     struct fpenv env = fpenv_enter();
-    struct fill_op op = {.op = OP_HEADER(fill, y),
-                         .bits = value_bits(value, y->dtype),
-                         .y = *y};
+    FPENV_KEEP(value);
+    struct fill_op op = {
+        .op = OP_HEADER(fill, y), .bits = value_bits(value, y->dtype), .y = *y};
     fpenv_leave(env);
     op.y.access = ACCESS_WRITE;
     struct view *v[] = {&op.y};

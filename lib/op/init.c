@@ -189,6 +189,8 @@ ssq_status ssq_init(ssq_queue *queue, const ssq_init_args *args)
         value = 0.0;
         if (view_elements(&args->x->view) > 0)
             value = spread(args, &fans, gain);
+        FPENV_KEEP(st);
+        FPENV_KEEP(value);
         fpenv_leave(env);
     }
     return st == SSQ_OK ? start(queue, args, value) : st;

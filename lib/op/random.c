@@ -77,6 +77,7 @@ ssq_status ssq_random_uniform(ssq_queue *queue,
     op.b = (float)(args->high - args->low);
     bool fine = args->low <= args->high && isfinite(op.a) && isfinite(op.b) &&
                 isfinite((float)args->high);
+    FPENV_KEEP(fine);
     fpenv_leave(env);
     if (!fine)
         return error_set(SSQ_ERR_INVALID,
@@ -100,6 +101,7 @@ static ssq_status normal(ssq_queue *queue, const ssq_random_normal_args *args,
     op.a = (float)args->mean;
     op.b = (float)args->std;
     bool fine = isfinite(op.a) && isfinite(op.b) && args->std >= 0.0;
+    FPENV_KEEP(fine);
     fpenv_leave(env);
     if (!fine)
         return error_set(SSQ_ERR_INVALID,

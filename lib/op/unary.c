@@ -39,6 +39,7 @@ static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
         return st;
     struct unary_op op = {.op = OP_HEADER(unary, x), .kind = kind};
     struct fpenv env = fpenv_enter();
+    FPENV_KEEP(params);
     op.alpha = (float)params.alpha;
     op.beta = (float)params.beta;
     fpenv_leave(env);
@@ -78,6 +79,7 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
     struct unary_backward_op op = {.op = OP_HEADER(unary_backward, x),
                                    .kind = kind};
     struct fpenv env = fpenv_enter();
+    FPENV_KEEP(params);
     op.alpha = (float)params.alpha;
     op.beta = (float)params.beta;
     fpenv_leave(env);

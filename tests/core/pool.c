@@ -226,6 +226,7 @@ static int exhaust_machine(void *arg)
 static void test_machine(const char *name)
 {
 #if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+    (void)exhaust_machine;
     tap_skip("a sanitizer needs the address space", "%s: mmap fails", name);
 #else
     char copy[16];
