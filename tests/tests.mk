@@ -4,7 +4,8 @@
 # thread_tests: tests that use threads; check-sanitize runs them under TSan.
 # full_tests: programs that check-full runs with SSQ_TEST_FULL=1 (a long
 # sweep); they are also in check_PROGRAMS or EXTRA_PROGRAMS.
-# slow_tests: tests that check-valgrind leaves out.
+# slow_tests: tests that check-valgrind leaves out: too long, or about what
+# valgrind cannot do.
 
 thread_tests =
 full_tests =

@@ -146,6 +146,9 @@ static void test_norm_order(const struct rig *r)
         const char name[2] = {(char)('a' + k), '\0'};
 
         grad[k] = core_vector(r->device, SSQ_F32, order_sizes[k]);
+        ssq_fill_args zeros = SSQ_FILL_INIT;
+        zeros.x = p;
+        NEED(ssq_fill(r->queue, &zeros));
         NEED(ssq_optimizer_add(opt, name, p, grad[k], NULL));
         ssq_tensor_destroy(&p);
     }

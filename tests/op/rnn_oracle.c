@@ -168,7 +168,8 @@ struct rnn_forward rnn_forward(struct bed *b, const struct rnn_problem *p)
         for (int64_t k = 0; k < p->batch * p->h; k++) {
             int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
             int64_t i = row * p->h + j;
-            struct num u[GATES], v[GATES], *gate = f.gates + row * parts * p->h;
+            struct num u[GATES] = {zero}, v[GATES] = {zero},
+                       *gate = f.gates + row * parts * p->h;
             products(p, &w, h, row, k / p->h, j, u, v);
             struct num hk = h == NULL ? zero : h[k];
             struct lstm_element l = lstm_element(v, c == NULL ? zero : c[k]);
