@@ -92,5 +92,6 @@ check_PROGRAMS += tests/amp/pieces
 TESTS += tests/amp/pieces
 tests_amp_pieces_SOURCES = tests/amp/pieces.c
 tests_amp_pieces_LDADD = libsesqui.la
+
 # valgrind has no FTZ
 slow_tests += tests/amp/modes

@@ -78,5 +78,6 @@ tests_core_module_old_la_CPPFLAGS = $(AM_CPPFLAGS) -DFAKE_ABI=999
 tests_core_module_old_la_LDFLAGS = $(fake_ldflags)
 tests_core_window_SOURCES = tests/core/window.c
 tests_core_window_LDADD = libcore.la
+
 # valgrind has no FTZ, reads what is PROT_NONE, and needs address space itself
 slow_tests += tests/core/fpenv tests/core/guard tests/core/pool

@@ -323,5 +323,6 @@ check_PROGRAMS += tests/op/slide_misuse_test
 TESTS += tests/op/slide_misuse_test
 tests_op_slide_misuse_test_SOURCES = tests/op/slide_misuse_test.c
 tests_op_slide_misuse_test_LDADD = $(suite_ldadd)
+
 # valgrind's long double infinities are no infinities
 slow_tests += tests/op/unary_test
