@@ -28,6 +28,7 @@
 #pragma OPENCL FP_CONTRACT OFF
 typedef uint u32;
 typedef ushort u16;
+typedef uchar u8;
 #define FN static inline
 #define ARGS(T, F)                                                             \
     typedef struct {                                                           \
@@ -48,9 +49,12 @@ typedef ushort u16;
 #define GROUP_ID       ((u32)get_group_id(0))
 #define GLOBAL_ID      ((u32)get_global_id(0))
 #define GLOBAL_SIZE    ((u32)get_global_size(0))
+#define GROUP_COUNT    ((u32)get_num_groups(0))
+#define AT(N, I)       (N + pc.N##_at)[I]
 #define F32(x)         ((float)(x))
 #define U32(x)         ((u32)(x))
 #define U16(x)         ((u16)(x))
+#define U8(x)          ((u8)(x))
 #define AS_U32(x)      as_uint(x)
 #define AS_F32(x)      as_float(x)
 #define FMA(a, b, c)   fma(a, b, c)
@@ -61,6 +65,7 @@ typedef ushort u16;
  * square root name their rounding: no -use_fast_math can change them. */
 typedef unsigned int u32;
 typedef unsigned short u16;
+typedef unsigned char u8;
 #define ARGS(T, F)                                                             \
     struct T {                                                                 \
         F                                                                      \
@@ -100,9 +105,11 @@ typedef unsigned short u16;
 #endif
 #define GLOBAL_ID        (GROUP_ID * U32(WG) + LOCAL_ID)
 #define GLOBAL_SIZE      (GROUP_COUNT * U32(WG))
+#define AT(N, I)         (N + pc.N##_at)[I]
 #define F32(x)           ((float)(x))
 #define U32(x)           ((u32)(x))
 #define U16(x)           ((u16)(x))
+#define U8(x)            ((u8)(x))
 #define NATIVE_EXACT_DIV 1
 FN float native_div(float a, float b)
 {
@@ -124,6 +131,8 @@ FN float native_sqrt(float x)
  * float controls, the host asks for variants built with the SPIRV_ macros. */
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
 #ifndef WG
 #define WG 256
 #endif
@@ -146,6 +155,7 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
 #endif
 #define u32        uint
 #define u16        uint16_t
+#define u8         uint8_t
 #define EXACT      precise
 #define FN         precise
 #define ARGS(T, F) layout(push_constant) uniform T{F} pc;
@@ -173,9 +183,12 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
 #define GROUP_ID       gl_WorkGroupID.x
 #define GLOBAL_ID      gl_GlobalInvocationID.x
 #define GLOBAL_SIZE    (gl_NumWorkGroups.x * uint(WG))
+#define GROUP_COUNT    gl_NumWorkGroups.x
+#define AT(N, I)       N[pc.N##_at + (I)]
 #define F32(x)         float(x)
 #define U32(x)         uint(x)
 #define U16(x)         uint16_t(x)
+#define U8(x)          uint8_t(x)
 #define AS_U32(x)      floatBitsToUint(x)
 #define AS_F32(x)      uintBitsToFloat(x)
 #define FMA(a, b, c)   fma(a, b, c)
@@ -204,6 +217,7 @@ spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
 #endif
 typedef uint32_t u32;
 typedef uint16_t u16;
+typedef uint8_t u8;
 #define FN static inline
 #define ARGS(T, F)                                                             \
     typedef struct {                                                           \
@@ -224,9 +238,12 @@ typedef uint16_t u16;
 #define GROUP_ID     0u
 #define GLOBAL_ID    0u
 #define GLOBAL_SIZE  1u
+#define GROUP_COUNT  1u
+#define AT(N, I)     (N + pc.N##_at)[I]
 #define F32(x)       ((float)(x))
 #define U32(x)       ((u32)(x))
 #define U16(x)       ((u16)(x))
+#define U8(x)        ((u8)(x))
 FN u32 AS_U32(float x)
 {
     u32 u;
@@ -259,5 +276,34 @@ FN float AS_F32(u32 u)
 #endif
 /* Rounded twice; say FMA only where DESIGN 6 allows fewer equal bits. */
 #define MAD(a, b, c) ((a) * (b) + (c))
+
+/* Element I of operand N, which begins where the host says: AT(N, I). The
+ * words of parameters that say so come first, N_at for each operand. */
+
+/* Loops. EACH: i = 0 .. n - 1, each once, by whichever work-item; in a group
+ * of one, which is a processor's thread, neighbours together, so that the loop
+ * becomes vector instructions. EACH_GROUP: each by one whole group, uniform in
+ * it, so that the body may have barriers. Not nested, n < 2^31. */
+FN u32 each_chunk(u32 n, u32 groups, u32 step)
+{
+    u32 c = (n + groups - 1u) / groups;
+    return (c + step - 1u) / step * step;
+}
+FN u32 each_bound(u32 n, u32 chunk, u32 g)
+{
+    return g > n / chunk || g * chunk > n ? n : g * chunk;
+}
+#if WG == 1
+#define EACH_CHUNKS(I, N, STEP)                                                \
+    for (u32 I##_c = each_chunk(N, GROUP_COUNT, STEP),                         \
+             I = each_bound(N, I##_c, GROUP_ID),                               \
+             I##_e = each_bound(N, I##_c, GROUP_ID + 1u);                      \
+         I < I##_e; I++)
+#define EACH(I, N)       EACH_CHUNKS(I, N, 64u)
+#define EACH_GROUP(G, N) EACH_CHUNKS(G, N, 1u)
+#else
+#define EACH(I, N)       for (u32 I = GLOBAL_ID; I < (N); I += GLOBAL_SIZE)
+#define EACH_GROUP(G, N) for (u32 G = GROUP_ID; G < (N); G += GROUP_COUNT)
+#endif
 
 #endif

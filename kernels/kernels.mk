@@ -15,3 +15,33 @@ EXTRA_DIST += kernels/rotary.h
 EXTRA_DIST += kernels/pool.h
 EXTRA_DIST += kernels/amp.h kernels/machine.h kernels/wide.h
 EXTRA_DIST += kernels/optimizer.h
+EXTRA_DIST += kernels/tensor.h kernels/embed.sh
+
+# Kernel texts, one line each: the only list. Their order is the enum's.
+kernel_texts =
+kernel_texts += kernels/unary.k
+kernel_texts += kernels/unary_int.k
+
+# The headers of parameters that texts share with plans.
+kernel_args =
+kernel_args += kernels/unary_args.h
+
+EXTRA_DIST += $(kernel_texts) $(kernel_args)
+
+kernel_headers = $(filter kernels/%.h,$(EXTRA_DIST))
+kernel_inputs = kernels/embed.sh kernels/kernels.mk $(kernel_texts) \
+	$(kernel_headers)
+embed = $(AM_V_GEN)$(MKDIR_P) kernels && \
+	AWK='$(AWK)' $(SHELL) $(srcdir)/kernels/embed.sh
+
+BUILT_SOURCES += kernel_table.h
+CLEANFILES += kernel_table.h kernels/kernel_table.c kernels/kernel_text.h \
+	kernels/kernel_text.c
+kernel_table.h: $(kernel_inputs)
+	$(embed) table.h $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
+kernels/kernel_table.c: $(kernel_inputs)
+	$(embed) table.c $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
+kernels/kernel_text.h: $(kernel_inputs)
+	$(embed) text.h $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
+kernels/kernel_text.c: $(kernel_inputs) kernels/kernel_text.h
+	$(embed) text.c $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@

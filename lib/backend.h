@@ -9,11 +9,12 @@
 #ifndef LIB_BACKEND_H
 #define LIB_BACKEND_H
 
+#include "lib/launch.h"
 #include "lib/ops.h"
 #include "lib/size.h"
 
 /** Raised when anything here changes; modules of another number are refused. */
-#define SSQ_BACKEND_ABI 1
+#define SSQ_BACKEND_ABI 2
 
 /** Opaque to the core; each backend embeds it as it likes. */
 struct backend_device;
@@ -38,13 +39,16 @@ bool refuse(struct why *why, const char *format, ...)
     ;
 
 /* One typed implementation list per op: a wrong signature does not compile.
- * check is pure; NULL admits everything. A list ends with a NULL name. */
+ * check is pure; NULL admits everything. last is pure and optional: true where
+ * the op's plan is better, so that this one is only asked for after it, or by a
+ * pin. A list ends with a NULL name. */
 #define X(NAME)                                                                \
     struct NAME##_impl {                                                       \
         const char *name;                                                      \
         bool (*check)(const struct backend_device *, const struct NAME##_op *, \
                       struct why *);                                           \
         ssq_status (*run)(struct backend_queue *, const struct NAME##_op *);   \
+        bool (*last)(const struct backend_device *, const struct NAME##_op *); \
     };
 SSQ_OPS(X)
 #undef X
@@ -67,13 +71,22 @@ struct backend_limits {
     uint64_t slab_bytes;    /* of the pool; 0: one allocation per buffer */
     uint64_t binding_bytes; /* most bytes that one launch sees of a buffer */
     uint64_t memory_bytes;  /* of the device; 0 unknown */
+    /* of launches: 0 without them */
+    uint32_t group;       /* work-items in each; 1: the device is a processor,
+                             where an item is best a loop over neighbours */
+    uint32_t units;       /* groups that run at a time */
+    uint32_t local_bytes; /* of memory that a group shares */
+    uint32_t width;       /* float32s of the best vector of one item: 1..16 */
 };
+
+struct plan;
 
 /** An op that was admitted: what a queue runs, or a graph records. The core
  *  keeps it and its buffers alive until completed() has passed it. */
 struct command {
     struct op *op;
-    unsigned impl; /* index in the backend's list for op->id */
+    unsigned impl;     /* index in the backend's list for op->id */
+    struct plan *plan; /* or the launches to do instead; NULL: impl */
 };
 
 /** What the core lends to a module: a module imports no symbol of ours. */
@@ -85,6 +98,8 @@ struct services {
                      ...);
     void *(*mem_alloc)(size_t bytes);
     void (*mem_free)(void *p);
+    /* getenv; NULL in setuid processes: for variables that name paths */
+    const char *(*env_path)(const char *name);
 };
 
 struct backend {
@@ -120,6 +135,21 @@ struct backend {
      * NULL: a command is finished when run or submit returned. Unlike the
      * rest, it may be asked from any thread at any time */
     uint64_t (*completed)(struct backend_queue *queue);
+    /* optional, without submit: behind the launches and impls of a command,
+     * so that completed counts commands. Failures show at the next sync */
+    void (*command_end)(struct backend_queue *queue);
+
+    /* kernels; optional, both or none: plans run where they are there */
+    /* a kernel in a variant, made ready (compiled) at the first call; it stays
+     * as long as the device. From any thread. SSQ_ERR_DEVICE with the
+     * compiler's text, SSQ_ERR_NOMEM */
+    ssq_status (*kernel_get)(struct backend_device *device,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS],
+                             const struct backend_kernel **code);
+    /* enqueue; the launch may be gone when this returns */
+    ssq_status (*launch)(struct backend_queue *queue,
+                         const struct launch *launch);
 
     /* events */
     ssq_status (*event_open)(struct backend_device *device,

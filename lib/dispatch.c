@@ -2,9 +2,11 @@
 /* dispatch.c - choose an implementation, and run or record the op. */
 #include "lib/queue.h"
 
+#include "lib/plan.h"
 #include "lib/pool.h"
 #include "lib/window.h"
 
+#include <limits.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -42,6 +44,14 @@ enum op_id op_from_name(const char *name)
         return impl->check == NULL ||                                          \
                impl->check(d, (const struct NAME##_op *)op, why);              \
     }                                                                          \
+    static bool last_##NAME(const struct op_table *t, unsigned i,              \
+                            const struct backend_device *d,                    \
+                            const struct op *op)                               \
+    {                                                                          \
+        const struct NAME##_impl *impl = &t->NAME[i];                          \
+        return impl->last != NULL &&                                           \
+               impl->last(d, (const struct NAME##_op *)op);                    \
+    }                                                                          \
     static ssq_status run_##NAME(const struct op_table *t, unsigned i,         \
                                  struct backend_queue *q, const struct op *op) \
     {                                                                          \
@@ -55,10 +65,12 @@ static const struct {
     bool (*admit)(const struct op_table *, unsigned,
                   const struct backend_device *, const struct op *,
                   struct why *);
+    bool (*last)(const struct op_table *, unsigned,
+                 const struct backend_device *, const struct op *);
     ssq_status (*run)(const struct op_table *, unsigned, struct backend_queue *,
                       const struct op *);
 } ops[OP_COUNT] = {
-#define X(NAME) {impl_name_##NAME, admit_##NAME, run_##NAME},
+#define X(NAME) {impl_name_##NAME, admit_##NAME, last_##NAME, run_##NAME},
     SSQ_OPS(X)
 #undef X
 };
@@ -72,52 +84,101 @@ ssq_status command_run(const struct op_table *table,
     return st;
 }
 
-ssq_status dispatch(ssq_device *d, const struct op *op, unsigned *impl)
+/* Number i of all implementations on a device: the backend's, then the
+ * plans. false past the end. */
+static bool nth(const ssq_device *d, enum op_id op, unsigned i,
+                struct choice *c)
 {
     const struct op_table *t = d->backend->ops;
+    unsigned own = 0;
+    while (ops[op].impl_name(t, own) != NULL)
+        own++;
+    c->plan = i >= own;
+    c->index = c->plan ? i - own : i;
+    c->name =
+        c->plan ? plan_name(d->backend, op, c->index) : ops[op].impl_name(t, i);
+    return c->name != NULL;
+}
+
+/* Would the backend rather have the plan do it? A pin settles that. */
+static bool is_last(const ssq_device *d, const struct op *op,
+                    const struct choice *c)
+{
+    return !c->plan && d->pins[op->id][0] == '\0' &&
+           ops[op->id].last(d->backend->ops, c->index, d->impl, op);
+}
+
+static bool admits(const ssq_device *d, const struct op *op,
+                   const struct choice *c, struct why *why)
+{
+    const char *pin = d->pins[op->id];
+    if (pin[0] != '\0' && strcmp(pin, c->name) != 0)
+        return refuse(why, "%s is pinned", pin);
+    return c->plan
+               ? plan_admits(d, op, c->index, why)
+               : ops[op->id].admit(d->backend->ops, c->index, d->impl, op, why);
+}
+
+ssq_status dispatch(ssq_device *d, const struct op *op, struct choice *c)
+{
     char refusals[ERROR_TEXT - 128] = "";
     size_t at = 0;
-    const char *name;
-    for (unsigned i = 0; (name = ops[op->id].impl_name(t, i)) != NULL; i++) {
-        struct why why = {""};
-        if (d->pins[op->id][0] != '\0' && strcmp(d->pins[op->id], name) != 0)
-            refuse(&why, "%s is pinned", d->pins[op->id]);
-        else if (ops[op->id].admit(t, i, d->impl, op, &why)) {
-            *impl = i;
-            return SSQ_OK;
+    for (int late = 0; late < 2; late++)
+        for (unsigned i = 0; nth(d, op->id, i, c); i++) {
+            struct why why = {""};
+            if (is_last(d, op, c) != (late == 1))
+                continue;
+            if (admits(d, op, c, &why))
+                return SSQ_OK;
+            if (at < sizeof(refusals))
+                at += (size_t)snprintf(refusals + at, sizeof(refusals) - at,
+                                       "; %s: %s", c->name, why.text);
         }
-        at += (size_t)snprintf(refusals + at, sizeof(refusals) - at, "; %s: %s",
-                               name, why.text);
-        if (at >= sizeof(refusals))
-            break;
-    }
     return error_set(SSQ_ERR_UNSUPPORTED, "%s: no implementation on %s%s",
                      op_name(op->id), d->props.name, at == 0 ? "" : refusals);
 }
 
 static ssq_status admit_one(void *queue, struct op *op)
 {
-    unsigned impl;
-    return dispatch(((ssq_queue *)queue)->device, op, &impl);
+    struct choice choice;
+    return dispatch(((ssq_queue *)queue)->device, op, &choice);
+}
+
+/* Run a command, or record it with references of its own. */
+static ssq_status hand_over(ssq_queue *queue, const struct command *c)
+{
+    ssq_graph *record = queue->capture != NULL ? queue->capture : queue->batch;
+    if (record == NULL)
+        return queue_submit(queue, c);
+    struct command copy = *c;
+    copy.op = op_hold(c->op);
+    if (copy.op == NULL)
+        return SSQ_ERR_NOMEM;
+    if (c->plan != NULL)
+        object_get(plan_object(c->plan));
+    return capture_record(record, &copy);
 }
 
 /* Run or record an op that fits a launch. */
 static ssq_status enqueue_one(void *user, struct op *op)
 {
     ssq_queue *queue = user;
-    struct command c = {op, 0};
-    ssq_status st = dispatch(queue->device, op, &c.impl);
+    struct choice choice;
+    ssq_status st = dispatch(queue->device, op, &choice);
     if (st != SSQ_OK)
         return fallback_run(queue, op);
     if (log_enabled("dispatch"))
         log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
-                 queue->device->props.name,
-                 ops[op->id].impl_name(queue->device->backend->ops, c.impl));
-    ssq_graph *record = queue->capture != NULL ? queue->capture : queue->batch;
-    if (record == NULL)
-        return queue_submit(queue, &c);
-    struct op *copy = op_hold(op);
-    return copy == NULL ? SSQ_ERR_NOMEM : capture_record(record, copy, c.impl);
+                 queue->device->props.name, choice.name);
+    struct command c = {op, choice.index, NULL};
+    if (choice.plan)
+        st = plan_create(queue->device, op, choice.index, &c.plan);
+    if (st != SSQ_OK)
+        return st;
+    st = hand_over(queue, &c);
+    if (c.plan != NULL)
+        object_put(plan_object(c.plan));
+    return st;
 }
 
 /* All windows are admitted before the first one runs, and run all or none. */
@@ -148,13 +209,8 @@ const char *ssq_implementation_name(const ssq_device *device, const char *op,
     enum op_id id = op == NULL ? OP_COUNT : op_from_name(op);
     if (device == NULL || id == OP_COUNT)
         return NULL;
-    const char *name = NULL;
-    for (unsigned k = 0; k <= i; k++) {
-        name = ops[id].impl_name(device->backend->ops, k);
-        if (name == NULL)
-            return NULL;
-    }
-    return name;
+    struct choice c;
+    return i <= UINT_MAX && nth(device, id, (unsigned)i, &c) ? c.name : NULL;
 }
 
 ssq_status ssq_implementation_pin(ssq_device *device, const char *op,

@@ -186,7 +186,7 @@ static ssq_status run_on_mirrors(const struct op *op, struct mirrors *all)
             redirect(all, &list->v[i]);
         copy->list = list;
     }
-    const struct command c = {copy, 0};
+    const struct command c = {copy, 0, NULL};
     st = command_run(reference_table(), NULL, &c);
 out_free:
     mem_free(copy);

@@ -39,7 +39,7 @@ static void watches_drop(ssq_graph *g, bool all)
 static void drop_commands(ssq_graph *g, size_t n)
 {
     while (g->n > n)
-        op_release(g->commands[--g->n].op);
+        command_release(&g->commands[--g->n]);
 }
 
 static void graph_free(struct object *o)
@@ -84,13 +84,13 @@ ssq_status ssq_graph_begin(ssq_queue *queue)
     return SSQ_OK;
 }
 
-ssq_status capture_record(ssq_graph *g, struct op *op, unsigned impl)
+ssq_status capture_record(ssq_graph *g, const struct command *command)
 {
     if (g->n == g->room) {
         size_t room = g->room == 0 ? 64 : g->room * 2;
         struct command *c = mem_alloc_array(room, sizeof(*c));
         if (c == NULL) {
-            op_release(op);
+            command_release(command);
             return error_nomem("graph", room * sizeof(*c));
         }
         for (size_t i = 0; i < g->n; i++)
@@ -99,7 +99,7 @@ ssq_status capture_record(ssq_graph *g, struct op *op, unsigned impl)
         g->commands = c;
         g->room = room;
     }
-    g->commands[g->n++] = (struct command){op, impl};
+    g->commands[g->n++] = *command;
     return SSQ_OK;
 }
 

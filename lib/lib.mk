@@ -53,10 +53,14 @@ core_sources = \
 	lib/fallback.c \
 	lib/fpenv.h \
 	lib/graph.c \
+	lib/launch.h \
 	lib/log.c \
 	lib/object.c \
 	lib/object.h \
 	lib/ops.h \
+	lib/plan.c \
+	lib/plan.h \
+	lib/plan_none.c \
 	lib/pool.c \
 	lib/pool.h \
 	lib/queue.c \
@@ -69,6 +73,7 @@ core_sources = \
 	lib/version.c \
 	lib/view.c \
 	lib/view.h \
+	lib/walk.h \
 	lib/window.c \
 	lib/window.h
 
@@ -96,6 +101,9 @@ core_sources += lib/op/metrics.h lib/op/metrics.c
 core_sources += lib/op/slide.h lib/op/slide.c
 core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
 
+# plans, one line per file
+core_sources += lib/plan/unary.c
+
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c
 core_sources += lib/amp/scaler_state.c lib/amp/scaler_check.c
@@ -120,5 +128,6 @@ libsesqui_la_LIBADD = libcore.la
 libsesqui_la_LDFLAGS = -version-info 0:0:0 -no-undefined -Wl,-z,defs \
 	-Wl,--version-script=$(top_srcdir)/lib/sesqui.map
 EXTRA_libsesqui_la_DEPENDENCIES = lib/sesqui.map
-nodist_libcore_la_SOURCES = lib/backend_table.h
+nodist_libcore_la_SOURCES = lib/backend_table.h kernel_table.h \
+	kernels/kernel_table.c
 EXTRA_DIST += lib/sesqui.map

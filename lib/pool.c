@@ -56,6 +56,11 @@ ssq_status pool_create(ssq_device *device, struct pool **out)
     return SSQ_OK;
 }
 
+const struct backend_limits *pool_limits(const struct pool *p)
+{
+    return &p->limits;
+}
+
 uint64_t pool_binding_bytes(const struct pool *p)
 {
     return p->limits.binding_bytes;

@@ -6,6 +6,7 @@
 #include "lib/queue.h"
 
 #include "lib/op/data.h"
+#include "lib/plan.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -41,10 +42,19 @@ void op_release(struct op *op)
     mem_free(op);
 }
 
+void command_release(const struct command *c)
+{
+    op_release(c->op);
+    if (c->plan != NULL)
+        object_put(plan_object(c->plan));
+}
+
 static void pending_free(struct pending *p)
 {
     if (p->op != NULL)
         op_release(p->op);
+    if (p->plan != NULL)
+        object_put(plan_object(p->plan));
     object_put(p->holder);
     mem_free(p);
 }
@@ -290,20 +300,33 @@ static struct pending *pending_create(const struct command *c,
         return NULL;
     }
     p->command.op = p->op;
+    p->plan = c->plan;
+    if (c->plan != NULL)
+        object_get(plan_object(c->plan));
     return p;
+}
+
+/* Hand one command to the backend. */
+static ssq_status start(ssq_queue *q, const struct command *c)
+{
+    const struct backend *b = q->device->backend;
+    ssq_status st = c->plan != NULL     ? plan_run(c->plan, b, q->impl)
+                    : b->submit != NULL ? b->submit(q->impl, c)
+                                        : command_run(b->ops, q->impl, c);
+    if (st == SSQ_OK && b->command_end != NULL)
+        b->command_end(q->impl);
+    return st;
 }
 
 /* Enqueue a chain in order; *n counts what the backend took. What it did not
  * take, and what is finished, is released. */
 static ssq_status submit_chain(ssq_queue *q, struct pending *chain, size_t *n)
 {
-    const struct backend *b = q->device->backend;
     ssq_status st = SSQ_OK;
     pthread_mutex_lock(&q->lock);
     while (chain != NULL) {
         struct pending *p = chain;
-        st = b->submit != NULL ? b->submit(q->impl, &p->command)
-                               : command_run(b->ops, q->impl, &p->command);
+        st = start(q, &p->command);
         if (st != SSQ_OK)
             break;
         chain = p->next;
@@ -338,11 +361,10 @@ static ssq_status submit_held(ssq_queue *q, const struct command *commands,
 static ssq_status run_now(ssq_queue *q, const struct command *commands,
                           size_t n, size_t *taken)
 {
-    const struct backend *b = q->device->backend;
     ssq_status st = SSQ_OK;
     pthread_mutex_lock(&q->lock);
     while (*taken < n && st == SSQ_OK) {
-        st = command_run(b->ops, q->impl, &commands[*taken]);
+        st = start(q, &commands[*taken]);
         *taken += st == SSQ_OK;
     }
     pthread_mutex_unlock(&q->lock);

@@ -13,6 +13,7 @@ struct pending {
     uint64_t sequence; /* finished when completed() has reached it */
     struct command command;
     struct op *op;         /* its own copy; NULL when holder has it */
+    struct plan *plan;     /* a reference; NULL none, or holder has it */
     struct object *holder; /* the graph, or NULL */
 };
 
@@ -37,9 +38,17 @@ struct ssq_queue {
 struct op *op_hold(const struct op *op);
 void op_release(struct op *op);
 
+/** An implementation: number index of the backend's list, or of the plans. */
+struct choice {
+    bool plan;
+    unsigned index;
+    const char *name;
+};
+
 /** Choose the implementation of an op: lib/dispatch.c.
  *  @return SSQ_ERR_UNSUPPORTED with every refusal in the text */
-ssq_status dispatch(ssq_device *device, const struct op *op, unsigned *impl);
+ssq_status dispatch(ssq_device *device, const struct op *op,
+                    struct choice *choice);
 
 /** Hand an admitted command to the backend. */
 ssq_status queue_submit(ssq_queue *queue, const struct command *command);
@@ -50,8 +59,11 @@ ssq_status queue_submit_all(ssq_queue *queue, const struct command *commands,
 /** Make the queue sticky with this thread's last text; returns status. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 
-/** Append to the graph under construction; takes the op over. */
-ssq_status capture_record(ssq_graph *graph, struct op *op, unsigned impl);
+/** Append to the graph under construction; takes the command's op over, and
+ *  its plan. */
+ssq_status capture_record(ssq_graph *graph, const struct command *command);
+/** Let go of a command's op and plan. */
+void command_release(const struct command *command);
 void capture_drop(ssq_queue *queue);
 /** Hand over what a batch has kept so far, and leave it until resumed: for
  *  work that cannot be kept. *graph is for batch_resume; NULL: no batch. */

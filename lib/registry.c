@@ -47,6 +47,7 @@ static const struct services services = {
     .log_line = log_line,
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
+    .env_path = env_path,
 };
 
 /* Ask a backend that is in memory for its devices. */

@@ -17,24 +17,28 @@ static ssq_status never(void *user, struct op *window)
 
 /* The choice of queue_enqueue, which does not split a gemm either. */
 static ssq_status choose(const ssq_queue *queue, struct gemm_op *op,
-                         unsigned *impl)
+                         struct choice *choice)
 {
     uint64_t bytes = pool_binding_bytes(queue->device->pool);
     if (!window_fits(&op->op, bytes))
         return window_each(&op->op, bytes, never, NULL);
-    return dispatch(queue->device, &op->op, impl);
+    return dispatch(queue->device, &op->op, choice);
 }
 
-/* Ask the device how implementation impl would do op. */
+/* Ask the device how an implementation would do op; plans use no matrix
+ * units. */
 static void explain(const ssq_device *d, const struct gemm_op *op,
-                    unsigned impl, struct gemm_explanation *e)
+                    const struct choice *choice, struct gemm_explanation *e)
 {
     const struct op_table *t = d->backend->ops;
     *e = (struct gemm_explanation){.accumulator = SSQ_F32};
     snprintf(e->condition, sizeof(e->condition), "%s has no matrix units",
              d->props.name);
-    if (t->gemm_explain != NULL)
-        t->gemm_explain(d->impl, op, impl, e);
+    if (choice->plan)
+        snprintf(e->condition, sizeof(e->condition), "%s uses none",
+                 choice->name);
+    else if (t->gemm_explain != NULL)
+        t->gemm_explain(d->impl, op, choice->index, e);
     if (op->k == 0) {
         e->matrix_units = false;
         snprintf(e->condition, sizeof(e->condition),
@@ -48,18 +52,18 @@ static ssq_status require_matrix_units(const ssq_queue *queue,
                                        struct gemm_op *op, const char *name)
 {
     struct gemm_explanation e;
-    unsigned impl;
+    struct choice c;
     if (op->k == 0)
         return SSQ_OK;
-    ssq_status st = choose(queue, op, &impl);
+    ssq_status st = choose(queue, op, &c);
     if (st != SSQ_OK)
         return st;
-    explain(queue->device, op, impl, &e);
+    explain(queue->device, op, &c, &e);
     if (e.matrix_units)
         return SSQ_OK;
     return error_set(SSQ_ERR_UNSUPPORTED,
-                     "%s: matrix units were required: %s: %s", name,
-                     queue->device->backend->ops->gemm[impl].name, e.condition);
+                     "%s: matrix units were required: %s: %s", name, c.name,
+                     e.condition);
 }
 
 static ssq_status run(ssq_queue *queue, const ssq_gemm_args *args, bool batched,
@@ -131,11 +135,11 @@ ssq_status ssq_gemm_explain(ssq_queue *queue, const ssq_gemm_args *args,
         tell(out, &op, "", &e);
         return SSQ_OK;
     }
-    unsigned impl;
-    st = choose(queue, &op, &impl);
+    struct choice c;
+    st = choose(queue, &op, &c);
     if (st != SSQ_OK)
         return st;
-    explain(queue->device, &op, impl, &e);
-    tell(out, &op, queue->device->backend->ops->gemm[impl].name, &e);
+    explain(queue->device, &op, &c, &e);
+    tell(out, &op, c.name, &e);
     return SSQ_OK;
 }

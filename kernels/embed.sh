@@ -1,0 +1,223 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# embed.sh - C tables from kernel texts: who they are, and what they say.
+#
+# usage: embed.sh table.h|table.c|text.h|text.c SRCDIR KERNEL...
+#
+# A text's first comment names its keys and lists its variants, each line a
+# product of one list per key: numbers, ranges (0-9) and names of dtypes.
+#
+#     keys: KIND X
+#     variants: 0-9 f16,bf16
+set -eu
+what=$1 top=$2
+shift 2
+
+names() {
+    for k; do basename "$k" .k; done
+}
+
+table_h() {
+    cat <<'END'
+/* kernel_table.h - made by embed.sh: do not edit. */
+#ifndef KERNEL_TABLE_H
+#define KERNEL_TABLE_H
+
+#include "lib/launch.h"
+
+enum kernel_id {
+END
+    names "$@" | sed 's/.*/    KERNEL_&,/'
+    cat <<'END'
+    KERNEL_COUNT
+};
+
+extern const struct kernel kernels[KERNEL_COUNT];
+
+#endif
+END
+}
+
+# The variants of one text as initialisers, one per line.
+variants() {
+    awk '
+    function number(s) {
+        if (s in dtype)
+            return dtype[s]
+        if (s !~ /^[0-9]+$/ || s > 255) {
+            print FILENAME ": not a value: " s >"/dev/stderr"
+            exit 1
+        }
+        return s
+    }
+    function expand(at, row,    n, list, i, r, v) {
+        if (at > keys) {
+            print "    {" row "},"
+            return
+        }
+        n = split(field[at], list, ",")
+        for (i = 1; i <= n; i++)
+            if (list[i] ~ /^[0-9]+-[0-9]+$/) {
+                split(list[i], r, "-")
+                for (v = r[1] + 0; v <= r[2]; v++)
+                    expand(at + 1, row (at > 1 ? ", " : "") v)
+            } else {
+                expand(at + 1, row (at > 1 ? ", " : "") number(list[i]))
+            }
+    }
+    BEGIN {
+        n = split("f32 f16 bf16 i32 u8", names, " ")
+        for (i = 1; i <= n; i++)
+            dtype[names[i]] = i
+    }
+    { gsub(/\*\/|^ \*/, "") }
+    $1 == "keys:" { keys = NF - 1 }
+    $1 == "variants:" {
+        if (NF - 1 != keys) {
+            print FILENAME ": a variant has " keys " keys: " $0 >"/dev/stderr"
+            exit 1
+        }
+        for (f = 2; f <= NF; f++)
+            field[f - 1] = $f
+        expand(1, "")
+        found = 1
+    }
+    /^#/ { exit }
+    END { if (!found && keys == 0) print "    {0}," }' "$1"
+}
+
+keys() {
+    sed -n 's/^ \* keys: *//p' "$1" | sed 's|\*/||'
+}
+
+table_c() {
+    echo '/* kernel_table.c - made by embed.sh: do not edit. */'
+    echo '#include "kernel_table.h"'
+    for k; do
+        echo
+        echo "static const uint8_t variants_$(names "$k")[][LAUNCH_KEYS] = {"
+        variants "$top/$k"
+        echo '};'
+    done
+    echo
+    echo 'const struct kernel kernels[KERNEL_COUNT] = {'
+    for k; do
+        n=$(names "$k")
+        set -- $(keys "$top/$k")
+        echo "    {\"$n\", KERNEL_$n, $#, {"
+        for key; do echo "         \"$key\","; done
+        [ $# -gt 0 ] || echo '         NULL,'
+        echo "     }, sizeof(variants_$n) / sizeof(variants_$n[0]), variants_$n},"
+    done
+    echo '};'
+}
+
+text_h() {
+    cat <<'END'
+/* kernel_text.h - made by embed.sh: do not edit. */
+#ifndef KERNEL_TEXT_H
+#define KERNEL_TEXT_H
+
+#include <stdint.h>
+
+/** A kernel's source in pieces: its headers in order, then itself. */
+struct kernel_text {
+    uint32_t n;
+    const char *const *piece;
+};
+
+/** By enum kernel_id. */
+extern const struct kernel_text kernel_texts[];
+
+#endif
+END
+}
+
+# Files that a file includes, innermost first, each once, itself last. An
+# include with quotes is relative to the top or to the including file.
+files() {
+    awk -v top="$top" '
+    function visit(file,    line, name, dir) {
+        if (file in seen)
+            return
+        seen[file] = 1
+        while ((getline line <(top "/" file)) > 0)
+            if (line ~ /^#include "/) {
+                name = line
+                gsub(/^#include "|".*$/, "", name)
+                dir = file
+                sub(/[^\/]*$/, "", dir)
+                visit(name ~ /^kernels\// ? name : dir name)
+            }
+        close(top "/" file)
+        print file
+    }
+    BEGIN { visit(ARGV[1]) }' "$1"
+}
+
+symbol() {
+    echo "$1" | tr -c 'A-Za-z0-9\n' '_'
+}
+
+# The bytes of a text without comments, empty lines and quoted includes.
+bytes() {
+    awk '
+    {
+        line = $0 "\n"
+        out = ""
+        while (line != "")
+            if (inside) {
+                at = index(line, "*/")
+                if (at == 0) {
+                    line = ""
+                } else {
+                    line = substr(line, at + 2)
+                    inside = 0
+                }
+            } else {
+                at = index(line, "/*")
+                if (at == 0) {
+                    out = out line
+                    line = ""
+                } else {
+                    out = out substr(line, 1, at - 1) " "
+                    line = substr(line, at + 2)
+                    inside = 1
+                }
+            }
+        if (out ~ /^#include "/ || out ~ /^[ \t\n]*$/)
+            next
+        printf "%s", out ~ /\n$/ ? out : out "\n"
+    }' "$top/$1" | od -An -v -tu1 | sed 's/  *\([0-9]\)/\1/;s/  */,/g;s/$/,/'
+}
+
+text_c() {
+    echo '/* kernel_text.c - made by embed.sh: do not edit. */'
+    echo '#include "kernel_text.h"'
+    for f in $(for k; do files "$k"; done | awk '!seen[$0]++'); do
+        echo
+        echo "static const char $(symbol "$f")[] = {"
+        bytes "$f"
+        echo '0};'
+    done
+    for k; do
+        echo
+        echo "static const char *const pieces_$(names "$k")[] = {"
+        for f in $(files "$k"); do echo "    $(symbol "$f"),"; done
+        echo '};'
+    done
+    echo
+    echo 'const struct kernel_text kernel_texts[] = {'
+    for k in $(names "$@"); do
+        echo "    {sizeof(pieces_$k) / sizeof(pieces_$k[0]), pieces_$k},"
+    done
+    echo '};'
+}
+
+case $what in
+table.h) table_h "$@" ;;
+table.c) table_c "$@" ;;
+text.h) text_h ;;
+text.c) text_c "$@" ;;
+*) echo "embed.sh: what is $what?" >&2; exit 2 ;;
+esac

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - building plans, and running them. */
+#include "lib/plan.h"
+
+#include "lib/op/data.h"
+#include "lib/pool.h"
+
+#include <string.h>
+
+/* More than this many units' worth of groups gains nothing. */
+#define WAVES_OF_PROCESSOR 4u
+#define WAVES_OF_GPU       32u
+/* A processor's task below which dividing costs more than it gains. */
+#define LEAST_ITEMS 1024u
+
+/* Scratch, in the order of its making. */
+struct scratch {
+    struct scratch *next;
+    ssq_buffer *buffer;
+};
+
+/* A step is a launch, or host words on their way to the device. */
+struct step {
+    struct step *next;
+    uint32_t *words; /* owned; NULL: a launch */
+    union {
+        struct upload_op upload;
+        struct launch launch;
+    };
+};
+
+struct plan {
+    struct object object;
+    ssq_device *device;
+    const char *what; /* the op's name */
+    ssq_status status;
+    struct step *first, **end;
+    struct step *open; /* the launch under construction */
+    struct scratch *scratch;
+};
+
+static void plan_free(struct object *o)
+{
+    struct plan *p = (struct plan *)o;
+    for (struct step *s = p->first, *next; s != NULL; s = next) {
+        next = s->next;
+        mem_free(s->words);
+        mem_free(s);
+    }
+    mem_free(p->open);
+    for (struct scratch *s = p->scratch, *next; s != NULL; s = next) {
+        next = s->next;
+        object_put(&s->buffer->object);
+        mem_free(s);
+    }
+    mem_free(p);
+}
+
+struct object *plan_object(struct plan *p)
+{
+    return &p->object;
+}
+
+const struct backend_limits *plan_limits(const struct plan *p)
+{
+    return pool_limits(p->device->pool);
+}
+
+bool plan_failed(const struct plan *p)
+{
+    return p->status != SSQ_OK;
+}
+
+void plan_fail(struct plan *p, ssq_status st)
+{
+    if (p->status == SSQ_OK)
+        p->status = st;
+}
+
+static void append(struct plan *p, struct step *s)
+{
+    *p->end = s;
+    p->end = &s->next;
+}
+
+static struct step *step_create(struct plan *p)
+{
+    struct step *s = mem_alloc(sizeof(*s));
+    if (s == NULL)
+        plan_fail(p, error_nomem(p->what, sizeof(*s)));
+    return s;
+}
+
+/* Vulkan's shaders exist in the listed variants only, and every compiler at
+ * hand has seen those: nothing else is launched anywhere. */
+static bool listed(const struct kernel *k, const uint8_t *key)
+{
+    for (uint32_t i = 0; i < k->nvariants; i++)
+        if (memcmp(k->variants[i], key, LAUNCH_KEYS) == 0)
+            return true;
+    return false;
+}
+
+void plan_kernel(struct plan *p, enum kernel_id id, const uint8_t *key)
+{
+    const struct kernel *k = &kernels[id];
+    if (plan_failed(p))
+        return;
+    if (!listed(k, key)) {
+        plan_fail(p, error_set(SSQ_ERR_UNSUPPORTED,
+                               "%s: kernel %s lists no variant %u %u %u %u %u "
+                               "%u",
+                               p->what, k->name, key[0], key[1], key[2], key[3],
+                               key[4], key[5]));
+        return;
+    }
+    p->open = step_create(p);
+    if (p->open == NULL)
+        return;
+    ssq_status st = p->device->backend->kernel_get(p->device->impl, k, key,
+                                                   &p->open->launch.code);
+    if (st != SSQ_OK)
+        plan_fail(p, st);
+}
+
+void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
+                  enum access access)
+{
+    if (plan_failed(p))
+        return;
+    struct launch *l = &p->open->launch;
+    struct binding *b = &l->binding[l->nbindings++];
+    if (v->buffer == NULL || v->buffer->mem == NULL) {
+        *b = l->binding[0];
+        b->access = ACCESS_READ;
+        return;
+    }
+    *b = (struct binding){.mem = v->buffer->mem,
+                          .offset = v->buffer->offset + v->offset,
+                          .bytes = view_span(v),
+                          .unit = unit,
+                          .access = access};
+}
+
+void plan_bind(struct plan *p, const struct view *v, enum access access)
+{
+    plan_bind_as(p, v, (uint32_t)dtype_bytes(v->dtype), access);
+}
+
+static void finish(struct plan *p, const void *args, size_t bytes,
+                   uint64_t groups)
+{
+    struct launch *l = &p->open->launch;
+    memcpy(l->param, args, bytes);
+    l->nwords = (uint32_t)(bytes / sizeof(uint32_t));
+    l->groups = (uint32_t)(groups > LAUNCH_GROUPS ? LAUNCH_GROUPS : groups);
+    append(p, p->open);
+    p->open = NULL;
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n)
+{
+    if (plan_failed(p))
+        return;
+    const struct backend_limits *l = plan_limits(p);
+    uint64_t groups = l->group == 1
+                          ? least((n + LEAST_ITEMS - 1) / LEAST_ITEMS,
+                                  (uint64_t)l->units * WAVES_OF_PROCESSOR)
+                          : least((n + l->group - 1) / l->group,
+                                  (uint64_t)l->units * WAVES_OF_GPU);
+    finish(p, args, bytes, groups);
+}
+
+void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n)
+{
+    if (plan_failed(p))
+        return;
+    const struct backend_limits *l = plan_limits(p);
+    uint64_t waves = l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU;
+    finish(p, args, bytes, least(n, l->units * waves));
+}
+
+void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
+                  struct view *view)
+{
+    *view = (struct view){.dtype = dtype,
+                          .rank = 1,
+                          .access = ACCESS_WRITE,
+                          .shape = {(int64_t)n},
+                          .stride = {1}};
+    if (plan_failed(p))
+        return;
+    struct scratch *s = mem_alloc(sizeof(*s));
+    uint64_t bytes;
+    ssq_status st = SSQ_ERR_NOMEM;
+    if (s == NULL)
+        (void)error_nomem(p->what, sizeof(*s));
+    else if (!size_mul(n, dtype_bytes(dtype), &bytes))
+        (void)error_set(SSQ_ERR_NOMEM, "%s: no memory has %llu elements",
+                        p->what, (unsigned long long)n);
+    else if (bytes > plan_limits(p)->binding_bytes)
+        st = error_set(SSQ_ERR_UNSUPPORTED,
+                       "%s: needs scratch of %llu bytes, a launch takes %llu",
+                       p->what, (unsigned long long)bytes,
+                       (unsigned long long)plan_limits(p)->binding_bytes);
+    else
+        st = buffer_create(p->device, bytes, &s->buffer);
+    if (st != SSQ_OK) {
+        mem_free(s);
+        plan_fail(p, st);
+        return;
+    }
+    s->next = p->scratch;
+    p->scratch = s;
+    view->buffer = s->buffer;
+}
+
+uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
+{
+    plan_scratch(p, SSQ_I32, n, view);
+    struct step *s = plan_failed(p) ? NULL : step_create(p);
+    if (s == NULL)
+        return NULL;
+    s->words = mem_alloc_array(n, sizeof(uint32_t));
+    if (s->words == NULL) {
+        mem_free(s);
+        plan_fail(p, error_nomem(p->what, n * sizeof(uint32_t)));
+        return NULL;
+    }
+    struct upload_op op = {.op = OP_HEADER(upload, dst),
+                           .host = s->words,
+                           .bytes = n * sizeof(uint32_t),
+                           .dst = *view};
+    s->upload = op;
+    append(p, s);
+    return s->words;
+}
+
+ssq_status plan_run(const struct plan *p, const struct backend *backend,
+                    struct backend_queue *queue)
+{
+    ssq_status st = SSQ_OK;
+    for (const struct step *s = p->first; s != NULL && st == SSQ_OK;
+         s = s->next)
+        st = s->words != NULL ? backend->ops->upload[0].run(queue, &s->upload)
+                              : backend->launch(queue, &s->launch);
+    return st;
+}
+
+/* ---- the lists, by the op's number ---- */
+
+#define X(NAME)                                                                \
+    static const char *name_##NAME(unsigned i)                                 \
+    {                                                                          \
+        return NAME##_plans[i].name;                                           \
+    }                                                                          \
+    static bool admit_##NAME(unsigned i, const struct backend_limits *l,       \
+                             const struct op *op, struct why *why)             \
+    {                                                                          \
+        return NAME##_plans[i].check == NULL ||                                \
+               NAME##_plans[i].check(l, (const struct NAME##_op *)op, why);    \
+    }                                                                          \
+    static void build_##NAME(unsigned i, struct plan *p, const struct op *op)  \
+    {                                                                          \
+        NAME##_plans[i].build(p, (const struct NAME##_op *)op);                \
+    }
+SSQ_OPS(X)
+#undef X
+
+static const struct {
+    const char *(*name)(unsigned);
+    bool (*admit)(unsigned, const struct backend_limits *, const struct op *,
+                  struct why *);
+    void (*build)(unsigned, struct plan *, const struct op *);
+} lists[OP_COUNT] = {
+#define X(NAME) {name_##NAME, admit_##NAME, build_##NAME},
+    SSQ_OPS(X)
+#undef X
+};
+
+const char *plan_name(const struct backend *b, enum op_id op, unsigned i)
+{
+    return b->launch == NULL ? NULL : lists[op].name(i);
+}
+
+bool plan_admits(const ssq_device *d, const struct op *op, unsigned i,
+                 struct why *why)
+{
+    return lists[op->id].admit(i, pool_limits(d->pool), op, why);
+}
+
+ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
+                       struct plan **out)
+{
+    struct plan *p = mem_alloc(sizeof(*p));
+    if (p == NULL)
+        return error_nomem(op_name(op->id), sizeof(*p));
+    object_init(&p->object, plan_free);
+    p->device = d;
+    p->what = op_name(op->id);
+    p->end = &p->first;
+    struct fpenv env = fpenv_enter();
+    lists[op->id].build(i, p, op);
+    fpenv_leave(env);
+    ssq_status st = p->status;
+    if (st != SSQ_OK) {
+        object_put(&p->object);
+        return st;
+    }
+    *out = p;
+    return SSQ_OK;
+}
