@@ -15,12 +15,13 @@ EXTRA_DIST += kernels/rotary.h
 EXTRA_DIST += kernels/pool.h
 EXTRA_DIST += kernels/amp.h kernels/machine.h kernels/wide.h
 EXTRA_DIST += kernels/optimizer.h
-EXTRA_DIST += kernels/tensor.h kernels/embed.sh
+EXTRA_DIST += kernels/tensor.h kernels/group.h kernels/embed.sh
 
 # Kernel texts, one line each: the only list. Their order is the enum's.
 kernel_texts =
+kernel_texts += kernels/probe.k
 kernel_texts += kernels/unary.k
-kernel_texts += kernels/unary_int.k
+kernel_texts += kernels/unary_integer.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =

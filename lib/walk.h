@@ -6,12 +6,6 @@
 #include "kernels/tensor.h"
 #include "lib/view.h"
 
-/** Is element i of the row-major order at i? */
-static inline bool walk_flat(const struct view *v)
-{
-    return view_contiguous(v);
-}
-
 /** Fill WALK_SHAPE: ranks from..to - 1 of the common shape. */
 static inline void walk_shape(const struct view *v, int from, int to,
                               uint32_t *rank, uint32_t *size)

@@ -14,7 +14,7 @@ static void build(struct plan *p, const struct unary_op *op)
 {
     const struct view *x = &op->x, *y = &op->y;
     struct unary_args a = {.n = (uint32_t)view_elements(y),
-                           .flat = walk_flat(x) && walk_flat(y),
+                           .dense = view_contiguous(x) && view_contiguous(y),
                            .x_dtype = x->dtype,
                            .y_dtype = y->dtype,
                            .alpha = op->alpha,
@@ -28,7 +28,7 @@ static void build(struct plan *p, const struct unary_op *op)
     if (dtype_is_float(x->dtype))
         plan_kernel(p, KERNEL_unary, KEYS((uint8_t)op->kind, xb, yb));
     else
-        plan_kernel(p, KERNEL_unary_int, KEYS(xb, yb));
+        plan_kernel(p, KERNEL_unary_integer, KEYS(xb, yb));
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, y, ACCESS_WRITE);
     plan_items(p, &a, sizeof(a), a.n);
