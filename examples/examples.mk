@@ -30,5 +30,5 @@ examples_cnn_explicit_cnn_explicit_LDADD = libsesqui.la $(ZLIB_LIBS)
 EXTRA_DIST += examples/data/digits.csv.gz
 
 .PHONY: demo
-demo: examples/digits/digits
-	./examples/digits/digits --policy mixed_float16 --compare
+demo: examples/digits/digits $(module_LTLIBRARIES)
+	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs' ./examples/digits/digits --policy mixed_float16 --compare

@@ -23,7 +23,7 @@ SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 
 # A test needs no home, no network and no device. ccache would need a home.
 AM_TESTS_ENVIRONMENT = \
-	SSQ_MODULE_PATH='$(abs_top_builddir)'; export SSQ_MODULE_PATH; \
+	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs'; export SSQ_MODULE_PATH; \
 	HOME=/dev/null/no-home; export HOME; \
 	CCACHE_DISABLE=1; export CCACHE_DISABLE; \
 	LC_ALL=C; export LC_ALL; \

@@ -1,0 +1,21 @@
+# SPDX-License-Identifier: Apache-2.0
+# backend.mk - the opencl module: it links the ICD loader, and nothing of ours.
+
+if BUILD_OPENCL
+module_LTLIBRARIES += opencl.la
+endif
+opencl_la_SOURCES = \
+	backends/opencl/calls.c \
+	backends/opencl/calls.h \
+	backends/opencl/device.c \
+	backends/opencl/event.c \
+	backends/opencl/kernel.c \
+	backends/opencl/memory.c \
+	backends/opencl/opencl.h \
+	backends/opencl/probe.c \
+	backends/opencl/program.c \
+	backends/opencl/queue.c
+nodist_opencl_la_SOURCES = kernels/kernel_text.c kernels/kernel_text.h
+opencl_la_CPPFLAGS = $(AM_CPPFLAGS) -DCL_TARGET_OPENCL_VERSION=120
+opencl_la_LDFLAGS = -module -avoid-version -no-undefined -Wl,-z,defs
+opencl_la_LIBADD = $(OPENCL_LIBS)

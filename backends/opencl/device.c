@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - OpenCL devices: which there are, what they can, and the table.
+ *
+ * opencl:N counts the devices of all platforms, in the loader's order, that are
+ * available and can compile. A platform without devices, or that fails, is
+ * passed over. */
+#include "backends/opencl/opencl.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#define MOST_PLATFORMS 32
+#define MOST_DEVICES   64
+/** One slab of the pool; less where one buffer may not have as much. */
+#define SLAB_BYTES (UINT64_C(64) << 20)
+
+/** Bytes of one buffer that a u32 index can walk, whatever its elements. */
+#define MOST_BYTES ((UINT64_C(1) << 32) - OPENCL_ALIGN)
+
+const struct services *opencl_core;
+
+static struct {
+    cl_platform_id platform;
+    cl_device_id id;
+} found[MOST_DEVICES];
+
+ssq_status opencl_no_memory(size_t bytes)
+{
+    return opencl_core->error_set(
+        SSQ_ERR_NOMEM, "opencl: no host memory for %zu bytes", bytes);
+}
+
+ssq_status opencl_error(const char *call, cl_int error)
+{
+    return opencl_core->error_set(SSQ_ERR_DEVICE, "opencl: %s: %s (%d)", call,
+                                  opencl_error_name(error), (int)error);
+}
+
+ssq_status opencl_create_error(const char *call, cl_int error)
+{
+    bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE ||
+                  error == CL_OUT_OF_HOST_MEMORY;
+    (void)opencl_error(call, error);
+    return memory ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE;
+}
+
+static ssq_status init(const struct services *services)
+{
+    opencl_core = services;
+    return SSQ_OK;
+}
+
+/* A word of a device; 0 where it has none. */
+static cl_ulong number(cl_device_id id, cl_device_info what)
+{
+    union {
+        cl_uint u32;
+        cl_ulong u64;
+        size_t size;
+    } v;
+    size_t bytes = 0;
+    memset(&v, 0, sizeof(v));
+    if (CL(GetDeviceInfo)(id, what, sizeof(v), &v, &bytes) != CL_SUCCESS)
+        return 0;
+    return bytes == sizeof(v.u32) ? v.u32 : v.u64;
+}
+
+/* Text that may be longer than its room comes as nothing. */
+static void device_text(cl_device_id id, cl_device_info what, char *text,
+                        size_t bytes)
+{
+    if (CL(GetDeviceInfo)(id, what, bytes, text, NULL) != CL_SUCCESS)
+        snprintf(text, bytes, "unknown");
+}
+
+static void platform_text(cl_platform_id id, char *text, size_t bytes)
+{
+    if (CL(GetPlatformInfo)(id, CL_PLATFORM_NAME, bytes, text, NULL) !=
+        CL_SUCCESS)
+        snprintf(text, bytes, "unknown");
+}
+
+/* Add a platform's devices; unfit counts those that were passed over. */
+static unsigned add_devices(cl_platform_id platform, unsigned n,
+                            unsigned *unfit)
+{
+    cl_device_id id[MOST_DEVICES];
+    cl_uint have = 0;
+    if (CL(GetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, id,
+                         &have) != CL_SUCCESS)
+        return n;
+    for (cl_uint i = 0; i < have && i < MOST_DEVICES && n < MOST_DEVICES; i++) {
+        if (!number(id[i], CL_DEVICE_AVAILABLE) ||
+            !number(id[i], CL_DEVICE_COMPILER_AVAILABLE)) {
+            ++*unfit;
+            continue;
+        }
+        found[n].platform = platform;
+        found[n++].id = id[i];
+    }
+    return n;
+}
+
+static unsigned count(struct why *reason)
+{
+    cl_platform_id platform[MOST_PLATFORMS];
+    cl_uint platforms = 0;
+    unsigned n = 0, unfit = 0;
+    cl_int e = CL(GetPlatformIDs)(MOST_PLATFORMS, platform, &platforms);
+    if (e != CL_SUCCESS) /* the loader's word for none is an error of its own */
+        platforms = 0;
+    if (platforms > MOST_PLATFORMS)
+        platforms = MOST_PLATFORMS;
+    for (cl_uint i = 0; i < platforms; i++)
+        n = add_devices(platform[i], n, &unfit);
+    if (n > 0)
+        return n;
+    if (platforms == 0)
+        snprintf(reason->text, sizeof(reason->text),
+                 "no OpenCL platform: install a driver (clGetPlatformIDs: %d)",
+                 (int)e);
+    else
+        snprintf(reason->text, sizeof(reason->text),
+                 "%u OpenCL platforms have no device that is available and "
+                 "compiles; %u are there",
+                 (unsigned)platforms, unfit);
+    return 0;
+}
+
+static void describe(unsigned i, char *text, size_t bytes)
+{
+    char name[OPENCL_WORDS], driver[OPENCL_WORDS], platform[OPENCL_WORDS];
+    device_text(found[i].id, CL_DEVICE_NAME, name, sizeof(name));
+    device_text(found[i].id, CL_DRIVER_VERSION, driver, sizeof(driver));
+    platform_text(found[i].platform, platform, sizeof(platform));
+    snprintf(text, bytes, "%.48s, driver %.24s, %.40s", name, driver, platform);
+}
+
+/* SSQ_OPENCL_GROUP=N, a power of two: a processor takes a GPU's shape. */
+static uint32_t group_from_environment(uint32_t most)
+{
+    const char *s = getenv("SSQ_OPENCL_GROUP");
+    unsigned long n = s == NULL ? 0 : strtoul(s, NULL, 10);
+    return n > 0 && n <= most && (n & (n - 1)) == 0 ? (uint32_t)n : 0;
+}
+
+/* Work-items in a group, and what each works on best. */
+static void choose_shape(struct backend_device *d)
+{
+    uint32_t most =
+        (uint32_t)number(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE) & 0x7fffffffu;
+    uint32_t wanted = group_from_environment(most);
+    uint32_t lanes =
+        (uint32_t)number(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+    d->group = 1;
+    if (wanted != 0)
+        d->group = wanted;
+    else if (!d->cpu)
+        while (d->group < 256 && 2 * d->group <= most)
+            d->group *= 2;
+    d->width = d->group > 1 ? 4 : lanes < 1 ? 1 : lanes > 16 ? 16 : lanes;
+}
+
+static void measure(struct backend_device *d)
+{
+    device_text(d->id, CL_DEVICE_NAME, d->name, sizeof(d->name));
+    device_text(d->id, CL_DRIVER_VERSION, d->driver, sizeof(d->driver));
+    platform_text(d->platform, d->platform_name, sizeof(d->platform_name));
+    d->cpu = (number(d->id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
+    d->exact_div = (number(d->id, CL_DEVICE_SINGLE_FP_CONFIG) &
+                    CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    d->memory_bytes = number(d->id, CL_DEVICE_GLOBAL_MEM_SIZE);
+    d->most_bytes = number(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    if (d->most_bytes > MOST_BYTES)
+        d->most_bytes = MOST_BYTES;
+    d->sub_align = (uint32_t)number(d->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8u;
+    if (d->sub_align < OPENCL_ALIGN)
+        d->sub_align = OPENCL_ALIGN;
+    d->units = (uint32_t)number(d->id, CL_DEVICE_MAX_COMPUTE_UNITS);
+    d->local_bytes = (uint32_t)number(d->id, CL_DEVICE_LOCAL_MEM_SIZE);
+    /* an offset and an index below 2^31 make less than 2^32 */
+    d->reach = UINT64_C(1) << 31;
+    choose_shape(d);
+}
+
+static void close_device(struct backend_device *d)
+{
+    opencl_kernels_free(d);
+    if (d->context != NULL)
+        (void)CL(ReleaseContext)(d->context);
+    pthread_cond_destroy(&d->built);
+    pthread_mutex_destroy(&d->lock);
+    opencl_core->mem_free(d);
+}
+
+static ssq_status open_device(unsigned i, struct backend_device **device)
+{
+    struct backend_device *d = opencl_core->mem_alloc(sizeof(*d));
+    if (d == NULL)
+        return opencl_no_memory(sizeof(*d));
+    d->platform = found[i].platform;
+    d->id = found[i].id;
+    measure(d);
+    if (pthread_mutex_init(&d->lock, NULL) != 0)
+        goto out_free;
+    if (pthread_cond_init(&d->built, NULL) != 0)
+        goto out_lock;
+    cl_int e;
+    const cl_context_properties wanted[] = {
+        CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
+    d->context = CL(CreateContext)(wanted, 1, &d->id, NULL, NULL, &e);
+    ssq_status st = d->context == NULL
+                        ? opencl_create_error("clCreateContext", e)
+                        : opencl_probe(d);
+    if (st == SSQ_OK) {
+        *device = d;
+        return SSQ_OK;
+    }
+    close_device(d);
+    return st;
+
+out_lock:
+    pthread_mutex_destroy(&d->lock);
+out_free:
+    opencl_core->mem_free(d);
+    return opencl_no_memory(sizeof(d->lock));
+}
+
+/* Halves travel as 16-bit integers and are computed in float32. */
+#define HALF_CAPS                                                              \
+    (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
+
+static void props(const struct backend_device *d, ssq_device_props *p)
+{
+    p->memory_bytes = d->memory_bytes;
+    p->binding_bytes = d->most_bytes;
+    p->alignment = OPENCL_ALIGN;
+    p->f16 = HALF_CAPS;
+    p->bf16 = HALF_CAPS;
+    p->f32_subnormals = d->subnormals;
+    p->host_memory = d->cpu;
+    p->asynchronous = true;
+}
+
+static void limits(const struct backend_device *d, struct backend_limits *l)
+{
+    l->slab_bytes = d->most_bytes < SLAB_BYTES ? d->most_bytes : SLAB_BYTES;
+    l->binding_bytes = d->most_bytes;
+    l->memory_bytes = d->memory_bytes;
+    l->group = d->group;
+    l->units = d->units;
+    l->local_bytes = d->local_bytes;
+    l->width = d->width;
+}
+
+static const struct backend opencl_backend = {
+    .abi = SSQ_BACKEND_ABI,
+    .name = "opencl",
+    .preference = 0,
+    .init = init,
+    .count = count,
+    .describe = describe,
+    .open = open_device,
+    .close = close_device,
+    .props = props,
+    .limits = limits,
+    .alloc = opencl_alloc,
+    .free = opencl_free,
+    .queue_open = opencl_queue_open,
+    .queue_close = opencl_queue_close,
+    .queue_sync = opencl_queue_sync,
+    .completed = opencl_completed,
+    .command_end = opencl_command_end,
+    .kernel_get = opencl_kernel_get,
+    .launch = opencl_launch,
+    .event_open = opencl_event_open,
+    .event_close = opencl_event_close,
+    .event_record = opencl_event_record,
+    .event_wait = opencl_event_wait,
+    .event_query = opencl_event_query,
+    .event_sync = opencl_event_sync,
+    .event_elapsed = opencl_event_elapsed,
+    .ops = &opencl_ops,
+};
+
+static const struct backend *entry(uint32_t abi)
+{
+    (void)abi; /* the core compares */
+    return &opencl_backend;
+}
+
+extern SSQ_API const backend_module_fn ssq_backend_module;
+const backend_module_fn ssq_backend_module = entry;

@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - events: markers in queues. */
+#include "backends/opencl/opencl.h"
+
+struct backend_event {
+    cl_event mark; /* NULL: not recorded yet; the core asks then for nothing
+                      but a record */
+};
+
+ssq_status opencl_event_open(struct backend_device *device,
+                             struct backend_event **event)
+{
+    (void)device;
+    struct backend_event *e = opencl_core->mem_alloc(sizeof(*e));
+    if (e == NULL)
+        return opencl_no_memory(sizeof(*e));
+    *event = e;
+    return SSQ_OK;
+}
+
+void opencl_event_close(struct backend_event *event)
+{
+    if (event->mark != NULL)
+        (void)CL(ReleaseEvent)(event->mark);
+    opencl_core->mem_free(event);
+}
+
+/* A second record makes another marker: who waits for the first still does.
+ * The flush lets other queues wait for it. */
+ssq_status opencl_event_record(struct backend_event *event,
+                               struct backend_queue *queue)
+{
+    ssq_status st = opencl_queue_check(queue);
+    if (st != SSQ_OK)
+        return st;
+    cl_event mark;
+    cl_int e = CL(EnqueueMarkerWithWaitList)(queue->cl, 0, NULL, &mark);
+    if (e != CL_SUCCESS)
+        return opencl_queue_fail(queue, "clEnqueueMarkerWithWaitList", e);
+    if (event->mark != NULL)
+        (void)CL(ReleaseEvent)(event->mark);
+    event->mark = mark;
+    e = CL(Flush)(queue->cl);
+    return e == CL_SUCCESS ? SSQ_OK : opencl_queue_fail(queue, "clFlush", e);
+}
+
+ssq_status opencl_event_wait(struct backend_queue *queue,
+                             struct backend_event *event)
+{
+    ssq_status st = opencl_queue_check(queue);
+    if (st != SSQ_OK)
+        return st;
+    cl_int e = CL(EnqueueBarrierWithWaitList)(queue->cl, 1, &event->mark, NULL);
+    return e == CL_SUCCESS
+               ? SSQ_OK
+               : opencl_queue_fail(queue, "clEnqueueBarrierWithWaitList", e);
+}
+
+ssq_status opencl_event_query(struct backend_event *event)
+{
+    cl_int status;
+    cl_int e = CL(GetEventInfo)(event->mark, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                                sizeof(status), &status, NULL);
+    if (e != CL_SUCCESS)
+        return opencl_error("clGetEventInfo", e);
+    if (status < 0)
+        return opencl_error("a command before the event", status);
+    return status == CL_COMPLETE
+               ? SSQ_OK
+               : opencl_core->error_set(SSQ_ERR_NOT_READY,
+                                        "opencl: the event is not reached yet");
+}
+
+ssq_status opencl_event_sync(struct backend_event *event)
+{
+    cl_int e = CL(WaitForEvents)(1, &event->mark);
+    return e == CL_SUCCESS ? SSQ_OK : opencl_error("clWaitForEvents", e);
+}
+
+/* When the event was reached, by the device's clock. */
+static ssq_status nanoseconds_of(struct backend_event *event, cl_ulong *ns)
+{
+    ssq_status st = opencl_event_query(event);
+    if (st != SSQ_OK)
+        return st;
+    cl_int e = CL(GetEventProfilingInfo)(event->mark, CL_PROFILING_COMMAND_END,
+                                         sizeof(*ns), ns, NULL);
+    return e == CL_SUCCESS ? SSQ_OK
+                           : opencl_error("clGetEventProfilingInfo", e);
+}
+
+ssq_status opencl_event_elapsed(struct backend_event *from,
+                                struct backend_event *to, double *seconds)
+{
+    cl_ulong begin, end;
+    ssq_status st = nanoseconds_of(from, &begin);
+    if (st == SSQ_OK)
+        st = nanoseconds_of(to, &end);
+    if (st == SSQ_OK)
+        *seconds = ((double)end - (double)begin) * 1e-9;
+    return st;
+}

@@ -1,0 +1,225 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.c - kernels of a device, compiled once, and their launches.
+ *
+ * A kernel is compiled outside of the device's lock: who wants the same one
+ * waits for it, everybody else goes on. Arguments belong to the kernel object:
+ * a lock holds them from the first to the launch. */
+#include "backends/opencl/opencl.h"
+
+#include <string.h>
+
+#define BUCKETS                                                                \
+    (sizeof(((struct backend_device *)NULL)->kernels) /                        \
+     sizeof(((struct backend_device *)NULL)->kernels[0]))
+
+struct backend_kernel {
+    struct backend_kernel *next;
+    uint32_t id;
+    uint8_t key[LAUNCH_KEYS];
+    bool building;
+    cl_program program;
+    cl_kernel cl;
+    pthread_mutex_t lock; /* of the arguments */
+};
+
+static struct backend_kernel **bucket(struct backend_device *d, uint32_t id,
+                                      const uint8_t key[LAUNCH_KEYS])
+{
+    uint32_t h = id;
+    for (size_t i = 0; i < LAUNCH_KEYS; i++)
+        h = h * 31u + key[i];
+    return &d->kernels[h % BUCKETS];
+}
+
+/* With the device's lock. */
+static struct backend_kernel *find(struct backend_device *d, uint32_t id,
+                                   const uint8_t key[LAUNCH_KEYS])
+{
+    struct backend_kernel *k = *bucket(d, id, key);
+    while (k != NULL &&
+           (k->id != id || memcmp(k->key, key, sizeof(k->key)) != 0))
+        k = k->next;
+    return k;
+}
+
+static void unlink_kernel(struct backend_device *d, struct backend_kernel *k)
+{
+    struct backend_kernel **at = bucket(d, k->id, k->key);
+    while (*at != k)
+        at = &(*at)->next;
+    *at = k->next;
+}
+
+static void kernel_free(struct backend_kernel *k)
+{
+    if (k->cl != NULL)
+        (void)CL(ReleaseKernel)(k->cl);
+    if (k->program != NULL)
+        (void)CL(ReleaseProgram)(k->program);
+    pthread_mutex_destroy(&k->lock);
+    opencl_core->mem_free(k);
+}
+
+/* A new entry that others wait for. */
+static struct backend_kernel *claim(struct backend_device *d, uint32_t id,
+                                    const uint8_t key[LAUNCH_KEYS])
+{
+    struct backend_kernel *k = opencl_core->mem_alloc(sizeof(*k));
+    if (k == NULL)
+        return NULL;
+    if (pthread_mutex_init(&k->lock, NULL) != 0) {
+        opencl_core->mem_free(k);
+        return NULL;
+    }
+    struct backend_kernel **head = bucket(d, id, key);
+    k->id = id;
+    memcpy(k->key, key, sizeof(k->key));
+    k->building = true;
+    k->next = *head;
+    *head = k;
+    return k;
+}
+
+static ssq_status build(struct backend_device *d, const struct kernel *kernel,
+                        struct backend_kernel *k)
+{
+    ssq_status st = opencl_program_create(d, kernel, k->key, &k->program);
+    if (st != SSQ_OK)
+        return st;
+    cl_int e;
+    k->cl = CL(CreateKernel)(k->program, kernel->name, &e);
+    if (k->cl == NULL)
+        return opencl_create_error("clCreateKernel", e);
+    size_t most = 0;
+    e = CL(GetKernelWorkGroupInfo)(k->cl, d->id, CL_KERNEL_WORK_GROUP_SIZE,
+                                   sizeof(most), &most, NULL);
+    if (e != CL_SUCCESS)
+        return opencl_error("clGetKernelWorkGroupInfo", e);
+    if (most < d->group)
+        return opencl_core->error_set(
+            SSQ_ERR_DEVICE,
+            "opencl: kernel %s runs in groups of at most %zu work-items here, "
+            "of %u expected",
+            kernel->name, most, (unsigned)d->group);
+    return SSQ_OK;
+}
+
+ssq_status opencl_kernel_get(struct backend_device *d,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS],
+                             const struct backend_kernel **code)
+{
+    pthread_mutex_lock(&d->lock);
+    struct backend_kernel *k;
+    while ((k = find(d, kernel->id, key)) != NULL && k->building)
+        pthread_cond_wait(&d->built, &d->lock);
+    bool mine = k == NULL;
+    if (mine)
+        k = claim(d, kernel->id, key);
+    pthread_mutex_unlock(&d->lock);
+    if (k == NULL)
+        return opencl_no_memory(sizeof(*k));
+    ssq_status st = mine ? build(d, kernel, k) : SSQ_OK;
+    if (mine) { /* who waits for one that failed tries again */
+        pthread_mutex_lock(&d->lock);
+        k->building = false;
+        if (st != SSQ_OK)
+            unlink_kernel(d, k);
+        pthread_cond_broadcast(&d->built);
+        pthread_mutex_unlock(&d->lock);
+    }
+    if (st != SSQ_OK)
+        kernel_free(k);
+    else
+        *code = k;
+    return st;
+}
+
+void opencl_kernels_free(struct backend_device *d)
+{
+    for (size_t i = 0; i < BUCKETS; i++)
+        while (d->kernels[i] != NULL) {
+            struct backend_kernel *k = d->kernels[i];
+            d->kernels[i] = k->next;
+            kernel_free(k);
+        }
+}
+
+/* An operand where a word of parameters cannot say where it begins: a buffer
+ * of its own that begins there, nearly. */
+static cl_mem window(const struct backend_device *d, const struct binding *b,
+                     uint64_t *offset, cl_int *error)
+{
+    uint64_t aligned = b->offset - b->offset % d->sub_align;
+    uint64_t rest = b->mem->bytes - aligned;
+    cl_buffer_region region = {(size_t)aligned, (size_t)rest};
+    *offset -= aligned;
+    return CL(CreateSubBuffer)(((const struct opencl_mem *)b->mem)->cl,
+                               CL_MEM_READ_WRITE, CL_BUFFER_CREATE_TYPE_REGION,
+                               &region, error);
+}
+
+/* Bind operand i and say in *place where it begins. */
+static cl_int bind(const struct backend_device *d,
+                   const struct backend_kernel *k, const struct binding *b,
+                   uint32_t i, uint32_t *place, const char **call)
+{
+    cl_mem mem = ((const struct opencl_mem *)b->mem)->cl, part = NULL;
+    uint64_t offset = b->offset;
+    cl_int e = CL_SUCCESS;
+    if (offset / b->unit >= d->reach) {
+        *call = "clCreateSubBuffer";
+        part = window(d, b, &offset, &e);
+        if (part == NULL)
+            return e;
+        mem = part;
+    }
+    *place = (uint32_t)(offset / b->unit);
+    *call = "clSetKernelArg";
+    e = CL(SetKernelArg)(k->cl, i, sizeof(mem), &mem);
+    /* the kernel's launch holds it, and its argument until the next one */
+    if (part != NULL)
+        (void)CL(ReleaseMemObject)(part);
+    return e;
+}
+
+/* With the kernel's lock. */
+static cl_int enqueue(struct backend_queue *q, const struct backend_kernel *k,
+                      const struct launch *l, cl_event *done, const char **call)
+{
+    uint32_t param[LAUNCH_WORDS];
+    cl_int e = CL_SUCCESS;
+    memcpy(param, l->param, l->nwords * sizeof(*param));
+    for (uint32_t i = 0; i < l->nbindings && e == CL_SUCCESS; i++)
+        e = bind(q->device, k, &l->binding[i], i, &param[i], call);
+    if (e != CL_SUCCESS)
+        return e;
+    *call = "clSetKernelArg";
+    e = CL(SetKernelArg)(k->cl, l->nbindings, l->nwords * sizeof(*param),
+                         param);
+    if (e != CL_SUCCESS)
+        return e;
+    *call = "clEnqueueNDRangeKernel";
+    size_t local = q->device->group, global = l->groups * local;
+    return CL(EnqueueNDRangeKernel)(q->cl, k->cl, 1, NULL, &global, &local, 0,
+                                    NULL, done);
+}
+
+ssq_status opencl_launch(struct backend_queue *queue,
+                         const struct launch *launch)
+{
+    ssq_status st = opencl_queue_check(queue);
+    if (st != SSQ_OK)
+        return st;
+    const char *call = "";
+    cl_event done;
+    /* the table gives kernels out as const: only their lock is written */
+    struct backend_kernel *k = (struct backend_kernel *)(uintptr_t)launch->code;
+    pthread_mutex_lock(&k->lock);
+    cl_int e = enqueue(queue, k, launch, &done, &call);
+    pthread_mutex_unlock(&k->lock);
+    if (e != CL_SUCCESS)
+        return opencl_queue_fail(queue, call, e);
+    opencl_queue_enqueued(queue, done);
+    return SSQ_OK;
+}

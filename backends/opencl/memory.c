@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - device memory, and copies between it and the host.
+ *
+ * The copies do not block: the core keeps the op, and with it the bytes that
+ * it carries, until the queue has passed it. */
+#include "backends/opencl/opencl.h"
+
+#include "lib/op/data.h"
+
+ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
+                        struct backend_mem **mem)
+{
+    if (bytes > device->most_bytes)
+        return opencl_core->error_set(
+            SSQ_ERR_NOMEM,
+            "opencl: %llu bytes are more than the %llu that one buffer of "
+            "this device may have",
+            (unsigned long long)bytes, (unsigned long long)device->most_bytes);
+    struct opencl_mem *m = opencl_core->mem_alloc(sizeof(*m));
+    if (m == NULL)
+        return opencl_no_memory(sizeof(*m));
+    cl_int e;
+    m->cl = CL(CreateBuffer)(device->context, CL_MEM_READ_WRITE, (size_t)bytes,
+                             NULL, &e);
+    if (m->cl == NULL) {
+        opencl_core->mem_free(m);
+        return opencl_create_error("clCreateBuffer", e);
+    }
+    m->mem.bytes = bytes;
+    *mem = &m->mem;
+    return SSQ_OK;
+}
+
+void opencl_free(struct backend_device *device, struct backend_mem *mem)
+{
+    (void)device;
+    struct opencl_mem *m = (struct opencl_mem *)mem;
+    (void)CL(ReleaseMemObject)(m->cl);
+    opencl_core->mem_free(m);
+}
+
+static cl_mem mem_of(const struct view *v)
+{
+    return ((struct opencl_mem *)v->buffer->mem)->cl;
+}
+
+static size_t place_of(const struct view *v)
+{
+    return (size_t)(v->buffer->offset + v->offset);
+}
+
+static ssq_status upload(struct backend_queue *queue,
+                         const struct upload_op *op)
+{
+    ssq_status st = opencl_queue_check(queue);
+    if (st != SSQ_OK)
+        return st;
+    cl_event done;
+    cl_int e = CL(EnqueueWriteBuffer)(queue->cl, mem_of(&op->dst), CL_FALSE,
+                                      place_of(&op->dst), (size_t)op->bytes,
+                                      op->host == NULL ? op->inlined : op->host,
+                                      0, NULL, &done);
+    if (e != CL_SUCCESS)
+        return opencl_queue_fail(queue, "clEnqueueWriteBuffer", e);
+    opencl_queue_enqueued(queue, done);
+    return SSQ_OK;
+}
+
+static ssq_status download(struct backend_queue *queue,
+                           const struct download_op *op)
+{
+    ssq_status st = opencl_queue_check(queue);
+    if (st != SSQ_OK)
+        return st;
+    cl_event done;
+    cl_int e = CL(EnqueueReadBuffer)(queue->cl, mem_of(&op->src), CL_FALSE,
+                                     place_of(&op->src), (size_t)op->bytes,
+                                     op->host, 0, NULL, &done);
+    if (e != CL_SUCCESS)
+        return opencl_queue_fail(queue, "clEnqueueReadBuffer", e);
+    opencl_queue_enqueued(queue, done);
+    return SSQ_OK;
+}
+
+static const struct upload_impl uploads[] = {{.name = "write", .run = upload},
+                                             {.name = NULL}};
+static const struct download_impl downloads[] = {
+    {.name = "read", .run = download}, {.name = NULL}};
+
+const struct op_table opencl_ops = {
+    .upload = uploads,
+    .download = downloads,
+};

@@ -1,0 +1,125 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* opencl.h - the OpenCL backend: any OpenCL 1.2 device, a module of its own.
+ *
+ * A device has a context, a queue an in-order command queue. All ops but the
+ * copies from and to the host are plans of kernels, compiled here at their
+ * first use. Order of locks: a kernel's lock stands alone, and so does a
+ * queue's and a device's. */
+#ifndef BACKENDS_OPENCL_OPENCL_H
+#define BACKENDS_OPENCL_OPENCL_H
+
+#include <pthread.h>
+
+#include "backends/opencl/calls.h"
+#include "lib/backend.h"
+
+/** Bytes of every buffer's alignment within its slab. */
+#define OPENCL_ALIGN 256u
+
+/** What the core lends. */
+extern const struct services *opencl_core;
+
+/** Longest words of a device or driver that are kept. */
+#define OPENCL_WORDS 128
+
+struct backend_device {
+    cl_platform_id platform;
+    cl_device_id id;
+    cl_context context;
+    char platform_name[OPENCL_WORDS];
+    char name[OPENCL_WORDS];
+    char driver[OPENCL_WORDS];
+    bool cpu;       /* the host's processor */
+    bool exact_div; /* division and square root can be asked to be exact */
+    uint64_t memory_bytes;
+    uint64_t most_bytes; /* of one buffer */
+    uint64_t reach;      /* first element that a launch's offset cannot name */
+    uint32_t sub_align;  /* bytes; of a sub-buffer's start */
+    uint32_t group, units, local_bytes, width;
+    ssq_subnormals subnormals;
+    pthread_mutex_t lock; /* of the table of kernels */
+    pthread_cond_t built;
+    struct backend_kernel *kernels[64]; /* chains */
+};
+
+struct opencl_mem {
+    struct backend_mem mem; /* first: the core's pointer is ours */
+    cl_mem cl;
+};
+
+struct backend_queue {
+    struct backend_device *device;
+    cl_command_queue cl;
+    cl_event last; /* of what was enqueued last; of the command under way */
+    pthread_mutex_t lock; /* of the rest: completed() comes from any thread */
+    struct opencl_mark *ring;
+    size_t room, head, count; /* room: a power of two, or 0 */
+    uint64_t submitted, finished;
+    uint64_t asked;     /* submitted, when completed() was last asked */
+    uint64_t unflushed; /* commands that the driver may still hold back */
+    ssq_status status;  /* of the first failure; sticky */
+    char text[512];
+};
+
+/** No host memory for the backend's own: sets the error text. */
+ssq_status opencl_no_memory(size_t bytes);
+/** "opencl: clFinish: CL_OUT_OF_RESOURCES (-5)" as SSQ_ERR_DEVICE. */
+ssq_status opencl_error(const char *call, cl_int error);
+/** The same of a call that makes something: NOMEM where there was no memory. */
+ssq_status opencl_create_error(const char *call, cl_int error);
+
+/* memory.c */
+ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
+                        struct backend_mem **mem);
+void opencl_free(struct backend_device *device, struct backend_mem *mem);
+extern const struct op_table opencl_ops;
+
+/* queue.c */
+ssq_status opencl_queue_open(struct backend_device *device,
+                             struct backend_queue **queue);
+void opencl_queue_close(struct backend_queue *queue);
+ssq_status opencl_queue_sync(struct backend_queue *queue);
+uint64_t opencl_completed(struct backend_queue *queue);
+void opencl_command_end(struct backend_queue *queue);
+/** SSQ_OK, or the sticky error with its text. */
+ssq_status opencl_queue_check(struct backend_queue *queue);
+/** Make the queue sticky, once what it works on is let go. */
+ssq_status opencl_queue_fail(struct backend_queue *queue, const char *call,
+                             cl_int error);
+/** The event of what was enqueued just now; taken over. */
+void opencl_queue_enqueued(struct backend_queue *queue, cl_event event);
+
+/* event.c */
+ssq_status opencl_event_open(struct backend_device *device,
+                             struct backend_event **event);
+void opencl_event_close(struct backend_event *event);
+ssq_status opencl_event_record(struct backend_event *event,
+                               struct backend_queue *queue);
+ssq_status opencl_event_wait(struct backend_queue *queue,
+                             struct backend_event *event);
+ssq_status opencl_event_query(struct backend_event *event);
+ssq_status opencl_event_sync(struct backend_event *event);
+ssq_status opencl_event_elapsed(struct backend_event *from,
+                                struct backend_event *to, double *seconds);
+
+/* program.c */
+/** Build a kernel's text in a variant. The caller releases the program. */
+ssq_status opencl_program_create(struct backend_device *device,
+                                 const struct kernel *kernel,
+                                 const uint8_t key[LAUNCH_KEYS],
+                                 cl_program *program);
+
+/* kernel.c */
+ssq_status opencl_kernel_get(struct backend_device *device,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS],
+                             const struct backend_kernel **code);
+void opencl_kernels_free(struct backend_device *device);
+ssq_status opencl_launch(struct backend_queue *queue,
+                         const struct launch *launch);
+
+/* probe.c */
+/** See what the device's arithmetic does that it does not say. */
+ssq_status opencl_probe(struct backend_device *device);
+
+#endif

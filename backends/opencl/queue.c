@@ -1,0 +1,206 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - an in-order command queue, and how far it has come.
+ *
+ * The event of each command's last part stands in a ring until it is seen
+ * complete. A driver may hold work back until it is flushed: the queue flushes
+ * now and then, when an event is recorded, and when somebody asks for progress
+ * a second time without having given it more to do. */
+#include "backends/opencl/opencl.h"
+
+#include <stdio.h>
+
+/** Commands that may wait for a flush. */
+#define FLUSH_AFTER 16u
+
+/** Where a command ended. */
+struct opencl_mark {
+    cl_event event;
+    uint64_t sequence; /* commands up to here */
+};
+
+ssq_status opencl_queue_open(struct backend_device *device,
+                             struct backend_queue **queue)
+{
+    struct backend_queue *q = opencl_core->mem_alloc(sizeof(*q));
+    if (q == NULL)
+        return opencl_no_memory(sizeof(*q));
+    if (pthread_mutex_init(&q->lock, NULL) != 0) {
+        opencl_core->mem_free(q);
+        return opencl_no_memory(sizeof(q->lock));
+    }
+    cl_int e;
+    q->device = device;
+    q->cl = CL(CreateCommandQueue)(device->context, device->id,
+                                   CL_QUEUE_PROFILING_ENABLE, &e);
+    if (q->cl == NULL) {
+        pthread_mutex_destroy(&q->lock);
+        opencl_core->mem_free(q);
+        return opencl_create_error("clCreateCommandQueue", e);
+    }
+    *queue = q;
+    return SSQ_OK;
+}
+
+/* With the lock: the first failure stays. */
+static void note_failure(struct backend_queue *q, const char *call,
+                         cl_int error)
+{
+    if (q->status != SSQ_OK)
+        return;
+    q->status = SSQ_ERR_DEVICE;
+    snprintf(q->text, sizeof(q->text), "opencl: %s: %s (%d)", call,
+             opencl_error_name(error), (int)error);
+}
+
+ssq_status opencl_queue_check(struct backend_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = q->status;
+    pthread_mutex_unlock(&q->lock);
+    /* the text of a failure is never written again */
+    return st == SSQ_OK ? SSQ_OK : opencl_core->error_set(st, "%s", q->text);
+}
+
+/* With the lock: let go of the ring's first mark. */
+static void pop(struct backend_queue *q)
+{
+    struct opencl_mark *m = &q->ring[q->head];
+    q->finished = m->sequence;
+    (void)CL(ReleaseEvent)(m->event);
+    q->head = (q->head + 1) & (q->room - 1);
+    q->count--;
+}
+
+/* Is an event's work done? Its failure is *error. */
+static bool is_done(cl_event event, cl_int *error)
+{
+    cl_int status = CL_QUEUED;
+    *error = CL(GetEventInfo)(event, CL_EVENT_COMMAND_EXECUTION_STATUS,
+                              sizeof(status), &status, NULL);
+    if (*error == CL_SUCCESS && status < 0)
+        *error = status;
+    return *error != CL_SUCCESS || status == CL_COMPLETE;
+}
+
+/* With the lock: pass all marks whose work is done. */
+static void pass_done(struct backend_queue *q)
+{
+    cl_int error;
+    while (q->count > 0 && is_done(q->ring[q->head].event, &error)) {
+        if (error != CL_SUCCESS)
+            note_failure(q, "a command", error);
+        pop(q);
+    }
+}
+
+/* Wait for everything: with the lock only to write down what came of it. */
+static void finish(struct backend_queue *q)
+{
+    cl_int e = CL(Finish)(q->cl);
+    pthread_mutex_lock(&q->lock);
+    if (e != CL_SUCCESS)
+        note_failure(q, "clFinish", e);
+    pass_done(q);
+    while (q->count > 0) /* a device that failed finishes nothing more */
+        pop(q);
+    q->finished = q->submitted;
+    q->unflushed = 0;
+    pthread_mutex_unlock(&q->lock);
+}
+
+ssq_status opencl_queue_fail(struct backend_queue *q, const char *call,
+                             cl_int error)
+{
+    pthread_mutex_lock(&q->lock);
+    note_failure(q, call, error);
+    pthread_mutex_unlock(&q->lock);
+    finish(q); /* the core lets go of the command's operands */
+    return opencl_queue_check(q);
+}
+
+ssq_status opencl_queue_sync(struct backend_queue *q)
+{
+    finish(q);
+    return opencl_queue_check(q);
+}
+
+void opencl_queue_close(struct backend_queue *q)
+{
+    finish(q);
+    if (q->last != NULL)
+        (void)CL(ReleaseEvent)(q->last);
+    (void)CL(ReleaseCommandQueue)(q->cl);
+    pthread_mutex_destroy(&q->lock);
+    opencl_core->mem_free(q->ring);
+    opencl_core->mem_free(q);
+}
+
+void opencl_queue_enqueued(struct backend_queue *q, cl_event event)
+{
+    if (q->last != NULL)
+        (void)CL(ReleaseEvent)(q->last);
+    q->last = event;
+}
+
+/* With the lock: room for one more mark? */
+static bool grow(struct backend_queue *q)
+{
+    if (q->count < q->room)
+        return true;
+    size_t room = q->room == 0 ? 64 : 2 * q->room;
+    struct opencl_mark *ring = opencl_core->mem_alloc(room * sizeof(*ring));
+    if (ring == NULL)
+        return false;
+    for (size_t i = 0; i < q->count; i++)
+        ring[i] = q->ring[(q->head + i) & (q->room - 1)];
+    opencl_core->mem_free(q->ring);
+    q->ring = ring;
+    q->room = room;
+    q->head = 0;
+    return true;
+}
+
+void opencl_command_end(struct backend_queue *q)
+{
+    bool marked = true;
+    pthread_mutex_lock(&q->lock);
+    q->submitted++;
+    q->unflushed++;
+    if (q->last != NULL) {
+        marked = grow(q);
+        if (marked)
+            q->ring[(q->head + q->count++) & (q->room - 1)] =
+                (struct opencl_mark){q->last, q->submitted};
+    } else if (q->count > 0) { /* nothing was to do: done with the one before */
+        q->ring[(q->head + q->count - 1) & (q->room - 1)].sequence++;
+    } else {
+        q->finished = q->submitted;
+    }
+    bool flush = q->unflushed >= FLUSH_AFTER;
+    if (flush)
+        q->unflushed = 0;
+    pthread_mutex_unlock(&q->lock);
+    if (!marked) { /* no memory for the mark: wait instead */
+        finish(q);
+        (void)CL(ReleaseEvent)(q->last);
+    } else if (flush) {
+        (void)CL(Flush)(q->cl); /* a failure shows at the next sync */
+    }
+    q->last = NULL;
+}
+
+uint64_t opencl_completed(struct backend_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    pass_done(q);
+    uint64_t finished = q->finished;
+    bool flush =
+        finished < q->submitted && q->unflushed > 0 && q->asked == q->submitted;
+    q->asked = q->submitted;
+    if (flush)
+        q->unflushed = 0;
+    pthread_mutex_unlock(&q->lock);
+    if (flush)
+        (void)CL(Flush)(q->cl);
+    return finished;
+}
