@@ -2,7 +2,9 @@
 # SPDX-License-Identifier: Apache-2.0
 # embed.sh - C tables from kernel texts: who they are, and what they say.
 #
-# usage: embed.sh table.h|table.c|text.h|text.c SRCDIR KERNEL...
+# usage: embed.sh table.h|table.c|text.h|text.c|list SRCDIR KERNEL...
+#
+# list prints every variant as one line: the text's path, then KEY=VALUE...
 #
 # A text's first comment names its keys and lists its variants, each line a
 # product of one list per key: numbers, ranges (0-9) and names of dtypes.
@@ -214,10 +216,24 @@ text_c() {
     echo '};'
 }
 
+list() {
+    for k; do
+        variants "$top/$k" | tr -d '{},' |
+            awk -v text="$k" -v keys="$(keys "$top/$k")" '{
+                n = split(keys, key, " ")
+                line = text
+                for (i = 1; i <= n; i++)
+                    line = line " " key[i] "=" $i
+                print line
+            }'
+    done
+}
+
 case $what in
 table.h) table_h "$@" ;;
 table.c) table_c "$@" ;;
 text.h) text_h ;;
 text.c) text_c "$@" ;;
+list) list "$@" ;;
 *) echo "embed.sh: what is $what?" >&2; exit 2 ;;
 esac

@@ -44,4 +44,5 @@ include $(top_srcdir)/tests/op/tests.mk
 include $(top_srcdir)/tests/amp/tests.mk
 include $(top_srcdir)/tests/api/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk
+include $(top_srcdir)/tests/kernel/tests.mk
 include $(top_srcdir)/tests/targets.mk

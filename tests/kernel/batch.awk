@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# batch.awk - all variants of one kernel text as one source: each includes the
+# text again, under names of its own. For languages with functions.
+#
+# Input: the text's lines of `embed.sh list`. -v text=PATH -v top=SRCDIR. What a
+# text defines itself is renamed or undefined between two variants; headers are
+# read once, so they may not look at keys.
+
+BEGIN {
+    while ((getline line <(top "/" text)) > 0) {
+        if (match(line, /^KERNEL\([a-z0-9_]+\)/) ||
+            match(line, /^ARGS\([a-z0-9_]+/)) {
+            name = substr(line, RSTART, RLENGTH)
+            gsub(/^[A-Z]+\(|\)$/, "", name)
+            rename[name] = 1
+        } else if (line ~ /^FN /) {
+            name = line
+            sub(/^FN [a-z0-9_]+ /, "", name)
+            sub(/\(.*/, "", name)
+            rename[name] = 1
+        } else if (line ~ /^ *# *define /) {
+            name = line
+            sub(/^ *# *define /, "", name)
+            sub(/[^A-Za-z0-9_].*/, "", name)
+            drop[name] = 1
+        }
+    }
+}
+
+{
+    n++
+    for (i = 2; i <= NF; i++) {
+        split($i, pair, "=")
+        print "#define " pair[1] " " pair[2]
+    }
+    for (name in rename)
+        print "#define " name " " name "_v" n
+    print "#include \"" text "\""
+    for (i = 2; i <= NF; i++) {
+        split($i, pair, "=")
+        print "#undef " pair[1]
+    }
+    for (name in rename)
+        print "#undef " name
+    for (name in drop)
+        print "#undef " name
+}

@@ -1,0 +1,10 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# opencl.sh - the kernels as OpenCL C 1.2, for processors and for GPUs.
+
+. "${srcdir:-.}/tests/kernel/kernel.sh"
+
+kernel_batches 'OpenCL C' '1,16 64,4' clang -x cl -cl-std=CL1.2 \
+    -target spir64 -Wall -Wextra -Wno-unused-function -Werror \
+    -Xclang -finclude-default-header -emit-llvm -c -o "$tmp/object"
+tap_done 1

@@ -1,0 +1,8 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests.mk - every kernel text compiles everywhere, in all of its variants.
+
+kernel_scripts = tests/kernel/c.sh tests/kernel/cuda.sh \
+	tests/kernel/glsl.sh tests/kernel/opencl.sh
+TESTS += $(kernel_scripts)
+slow_tests += $(kernel_scripts)
+EXTRA_DIST += $(kernel_scripts) tests/kernel/kernel.sh tests/kernel/batch.awk
