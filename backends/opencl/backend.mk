@@ -5,6 +5,7 @@ if BUILD_OPENCL
 module_LTLIBRARIES += opencl.la
 endif
 opencl_la_SOURCES = \
+	backends/opencl/cache.c \
 	backends/opencl/calls.c \
 	backends/opencl/calls.h \
 	backends/opencl/device.c \

@@ -3,7 +3,9 @@
  *
  * A kernel is compiled outside of the device's lock: who wants the same one
  * waits for it, everybody else goes on. Arguments belong to the kernel object:
- * a lock holds them from the first to the launch. */
+ * a lock holds them from the first to the launch. What was compiled goes to
+ * the disk when the device is closed: some drivers finish a program at its
+ * first launch. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>
@@ -14,37 +16,40 @@
 
 struct backend_kernel {
     struct backend_kernel *next;
-    uint32_t id;
+    const struct kernel *kernel;
     uint8_t key[LAUNCH_KEYS];
     bool building;
+    bool fresh; /* compiled, and not on the disk yet */
     cl_program program;
     cl_kernel cl;
     pthread_mutex_t lock; /* of the arguments */
 };
 
-static struct backend_kernel **bucket(struct backend_device *d, uint32_t id,
+static struct backend_kernel **bucket(struct backend_device *d,
+                                      const struct kernel *kernel,
                                       const uint8_t key[LAUNCH_KEYS])
 {
-    uint32_t h = id;
+    uint32_t h = kernel->id;
     for (size_t i = 0; i < LAUNCH_KEYS; i++)
         h = h * 31u + key[i];
     return &d->kernels[h % BUCKETS];
 }
 
 /* With the device's lock. */
-static struct backend_kernel *find(struct backend_device *d, uint32_t id,
+static struct backend_kernel *find(struct backend_device *d,
+                                   const struct kernel *kernel,
                                    const uint8_t key[LAUNCH_KEYS])
 {
-    struct backend_kernel *k = *bucket(d, id, key);
-    while (k != NULL &&
-           (k->id != id || memcmp(k->key, key, sizeof(k->key)) != 0))
+    struct backend_kernel *k = *bucket(d, kernel, key);
+    while (k != NULL && (k->kernel->id != kernel->id ||
+                         memcmp(k->key, key, sizeof(k->key)) != 0))
         k = k->next;
     return k;
 }
 
 static void unlink_kernel(struct backend_device *d, struct backend_kernel *k)
 {
-    struct backend_kernel **at = bucket(d, k->id, k->key);
+    struct backend_kernel **at = bucket(d, k->kernel, k->key);
     while (*at != k)
         at = &(*at)->next;
     *at = k->next;
@@ -61,7 +66,8 @@ static void kernel_free(struct backend_kernel *k)
 }
 
 /* A new entry that others wait for. */
-static struct backend_kernel *claim(struct backend_device *d, uint32_t id,
+static struct backend_kernel *claim(struct backend_device *d,
+                                    const struct kernel *kernel,
                                     const uint8_t key[LAUNCH_KEYS])
 {
     struct backend_kernel *k = opencl_core->mem_alloc(sizeof(*k));
@@ -71,8 +77,8 @@ static struct backend_kernel *claim(struct backend_device *d, uint32_t id,
         opencl_core->mem_free(k);
         return NULL;
     }
-    struct backend_kernel **head = bucket(d, id, key);
-    k->id = id;
+    struct backend_kernel **head = bucket(d, kernel, key);
+    k->kernel = kernel;
     memcpy(k->key, key, sizeof(k->key));
     k->building = true;
     k->next = *head;
@@ -80,10 +86,11 @@ static struct backend_kernel *claim(struct backend_device *d, uint32_t id,
     return k;
 }
 
-static ssq_status build(struct backend_device *d, const struct kernel *kernel,
-                        struct backend_kernel *k)
+static ssq_status build(struct backend_device *d, struct backend_kernel *k)
 {
-    ssq_status st = opencl_program_create(d, kernel, k->key, &k->program);
+    const struct kernel *kernel = k->kernel;
+    ssq_status st =
+        opencl_program_create(d, kernel, k->key, &k->program, &k->fresh);
     if (st != SSQ_OK)
         return st;
     cl_int e;
@@ -111,15 +118,15 @@ ssq_status opencl_kernel_get(struct backend_device *d,
 {
     pthread_mutex_lock(&d->lock);
     struct backend_kernel *k;
-    while ((k = find(d, kernel->id, key)) != NULL && k->building)
+    while ((k = find(d, kernel, key)) != NULL && k->building)
         pthread_cond_wait(&d->built, &d->lock);
     bool mine = k == NULL;
     if (mine)
-        k = claim(d, kernel->id, key);
+        k = claim(d, kernel, key);
     pthread_mutex_unlock(&d->lock);
     if (k == NULL)
         return opencl_no_memory(sizeof(*k));
-    ssq_status st = mine ? build(d, kernel, k) : SSQ_OK;
+    ssq_status st = mine ? build(d, k) : SSQ_OK;
     if (mine) { /* who waits for one that failed tries again */
         pthread_mutex_lock(&d->lock);
         k->building = false;
@@ -141,6 +148,8 @@ void opencl_kernels_free(struct backend_device *d)
         while (d->kernels[i] != NULL) {
             struct backend_kernel *k = d->kernels[i];
             d->kernels[i] = k->next;
+            if (k->fresh)
+                opencl_program_store(d, k->kernel, k->key, k->program);
             kernel_free(k);
         }
 }

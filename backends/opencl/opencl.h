@@ -103,11 +103,26 @@ ssq_status opencl_event_elapsed(struct backend_event *from,
                                 struct backend_event *to, double *seconds);
 
 /* program.c */
-/** Build a kernel's text in a variant. The caller releases the program. */
+/** A kernel's program in a variant: from the disk, or compiled (*fresh). The
+ *  caller releases it. */
 ssq_status opencl_program_create(struct backend_device *device,
                                  const struct kernel *kernel,
                                  const uint8_t key[LAUNCH_KEYS],
-                                 cl_program *program);
+                                 cl_program *program, bool *fresh);
+/** Put a fresh program on the disk, if that can be done. */
+void opencl_program_store(const struct backend_device *device,
+                          const struct kernel *kernel,
+                          const uint8_t key[LAUNCH_KEYS], cl_program program);
+
+/* cache.c: name is the file's, key all that the program depends on */
+/** The binary of a program, to be freed; NULL: there is none. */
+unsigned char *opencl_cache_load(const char *name, const char *key,
+                                 size_t *bytes);
+void opencl_cache_store(const char *name, const char *key,
+                        const unsigned char *binary, size_t bytes);
+/** n more bytes of a hash that begins with OPENCL_HASH. */
+uint64_t opencl_hash(uint64_t hash, const void *bytes, size_t n);
+#define OPENCL_HASH UINT64_C(0xcbf29ce484222325)
 
 /* kernel.c */
 ssq_status opencl_kernel_get(struct backend_device *device,

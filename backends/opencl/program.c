@@ -56,28 +56,111 @@ static ssq_status build_error(struct backend_device *d, cl_program program,
     return st;
 }
 
-ssq_status opencl_program_create(struct backend_device *device,
-                                 const struct kernel *kernel,
-                                 const uint8_t key[LAUNCH_KEYS],
-                                 cl_program *program)
-{
+/* Which file a program is in, and all that it depends on. */
+struct identity {
     char options[384];
-    options_of(device, kernel, key, options, sizeof(options));
+    char name[96];
+    char key[1024];
+};
+
+static void identify(const struct backend_device *d,
+                     const struct kernel *kernel,
+                     const uint8_t key[LAUNCH_KEYS], struct identity *id)
+{
+    options_of(d, kernel, key, id->options, sizeof(id->options));
+    int n = snprintf(id->key, sizeof(id->key),
+                     "sesqui opencl %d\n%s\n%s\n%s\n%s\n%s\n", SSQ_BACKEND_ABI,
+                     d->platform_name, d->name, d->driver, kernel->name,
+                     id->options);
+    snprintf(id->name, sizeof(id->name), "%.64s-%016llx", kernel->name,
+             (unsigned long long)opencl_hash(OPENCL_HASH, id->key, (size_t)n));
+    const struct kernel_text *text = &kernel_texts[kernel->id];
+    uint64_t a = OPENCL_HASH, b = ~OPENCL_HASH;
+    for (uint32_t i = 0; i < text->n; i++) {
+        size_t bytes = strlen(text->piece[i]);
+        a = opencl_hash(a, text->piece[i], bytes);
+        b = opencl_hash(b, text->piece[i], bytes);
+    }
+    snprintf(id->key + n, sizeof(id->key) - (size_t)n, "%016llx%016llx\n",
+             (unsigned long long)a, (unsigned long long)b);
+}
+
+/* From the disk; NULL: not there, or the driver will not have it. */
+static cl_program load(struct backend_device *d, const struct identity *id)
+{
+    size_t bytes;
+    unsigned char *binary = opencl_cache_load(id->name, id->key, &bytes);
+    if (binary == NULL)
+        return NULL;
+    const unsigned char *image = binary;
+    cl_int status, e;
+    cl_program p = CL(CreateProgramWithBinary)(d->context, 1, &d->id, &bytes,
+                                               &image, &status, &e);
+    opencl_core->mem_free(binary);
+    if (p != NULL &&
+        CL(BuildProgram)(p, 1, &d->id, id->options, NULL, NULL) != CL_SUCCESS) {
+        (void)CL(ReleaseProgram)(p);
+        p = NULL;
+    }
+    return p;
+}
+
+static ssq_status compile(struct backend_device *d, const struct kernel *kernel,
+                          const struct identity *id, cl_program *program)
+{
     const struct kernel_text *text = &kernel_texts[kernel->id];
     const char *pieces[64];
-    for (uint32_t i = 0; i < text->n && i < 64; i++)
-        pieces[i] = text->piece[i];
+    uint32_t n = 0;
+    for (; n < text->n && n < sizeof(pieces) / sizeof(pieces[0]); n++)
+        pieces[n] = text->piece[n];
     cl_int e;
-    cl_program p =
-        CL(CreateProgramWithSource)(device->context, text->n, pieces, NULL, &e);
+    cl_program p = CL(CreateProgramWithSource)(d->context, n, pieces, NULL, &e);
     if (p == NULL)
         return opencl_create_error("clCreateProgramWithSource", e);
-    e = CL(BuildProgram)(p, 1, &device->id, options, NULL, NULL);
+    e = CL(BuildProgram)(p, 1, &d->id, id->options, NULL, NULL);
     if (e != CL_SUCCESS) {
-        ssq_status st = build_error(device, p, kernel, options, e);
+        ssq_status st = build_error(d, p, kernel, id->options, e);
         (void)CL(ReleaseProgram)(p);
         return st;
     }
     *program = p;
     return SSQ_OK;
+}
+
+ssq_status opencl_program_create(struct backend_device *d,
+                                 const struct kernel *kernel,
+                                 const uint8_t key[LAUNCH_KEYS],
+                                 cl_program *program, bool *fresh)
+{
+    struct identity id;
+    identify(d, kernel, key, &id);
+    cl_program p = load(d, &id);
+    *fresh = p == NULL;
+    opencl_core->log_line(SSQ_LOG_DEBUG, "opencl", "kernel %s: %s: %s",
+                          kernel->name, *fresh ? "compiled" : "from the disk",
+                          id.options);
+    if (p == NULL)
+        return compile(d, kernel, &id, program);
+    *program = p;
+    return SSQ_OK;
+}
+
+void opencl_program_store(const struct backend_device *d,
+                          const struct kernel *kernel,
+                          const uint8_t key[LAUNCH_KEYS], cl_program program)
+{
+    struct identity id;
+    size_t bytes = 0;
+    if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof(bytes),
+                           &bytes, NULL) != CL_SUCCESS ||
+        bytes == 0)
+        return;
+    unsigned char *binary = opencl_core->mem_alloc(bytes);
+    if (binary == NULL)
+        return;
+    identify(d, kernel, key, &id);
+    if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARIES, sizeof(binary),
+                           &binary, NULL) == CL_SUCCESS)
+        opencl_cache_store(id.name, id.key, binary, bytes);
+    opencl_core->mem_free(binary);
 }

@@ -1,0 +1,173 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache.c - program binaries on disk, from one run to the next.
+ *
+ * $XDG_CACHE_HOME/sesqui, else ~/.cache/sesqui; SSQ_CACHE=0 does without, and
+ * so does a setuid process. One file per program, named by its kernel and a
+ * hash of all but its source: a changed source writes its file anew. Whatever
+ * is wrong with a file or the directory, the program is compiled instead.
+ *
+ *     struct header | key | binary
+ *
+ * A file appears whole, by rename: two processes write the same one in any
+ * order. */
+#include "backends/opencl/opencl.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define MAGIC "ssqprog1"
+/** No program is larger: a length that says so is garbage. */
+#define MOST_BYTES (UINT64_C(256) << 20)
+#define PATH_BYTES 4096
+
+struct header {
+    char magic[8];
+    uint64_t key_bytes, binary_bytes;
+    uint64_t checksum; /* of the key and the binary */
+};
+
+uint64_t opencl_hash(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes; /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
+{
+    return opencl_hash(OPENCL_HASH, key_and_binary, n);
+}
+
+/* The directory, or false: there is none to be used. */
+static bool directory(char *path, size_t bytes)
+{
+    const char *off = getenv("SSQ_CACHE");
+    if (off != NULL && strcmp(off, "0") == 0)
+        return false;
+    const char *base = opencl_core->env_path("XDG_CACHE_HOME");
+    const char *home = opencl_core->env_path("HOME");
+    int n = -1;
+    if (base != NULL && base[0] == '/')
+        n = snprintf(path, bytes, "%s", base);
+    else if (home != NULL && home[0] == '/')
+        n = snprintf(path, bytes, "%s/.cache", home);
+    /* room for "/sesqui", a name and what makes it temporary */
+    return n > 0 && (size_t)n + 256 < bytes;
+}
+
+static bool read_all(int fd, unsigned char *to, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t n = read(fd, to, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        to += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static bool write_all(int fd, const void *from, size_t bytes)
+{
+    const unsigned char *b = from;
+    while (bytes > 0) {
+        ssize_t n = write(fd, b, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        b += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+/* The header of a file of ours, of the length that it says. */
+static bool read_header(int fd, struct header *h)
+{
+    struct stat s;
+    return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
+           read_all(fd, (unsigned char *)h, sizeof(*h)) &&
+           memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
+           h->key_bytes < MOST_BYTES && h->binary_bytes < MOST_BYTES &&
+           (uint64_t)s.st_size == sizeof(*h) + h->key_bytes + h->binary_bytes;
+}
+
+/* Key and binary in one block, the binary first wanted: NULL if the file is
+ * not the key's, or damaged. */
+static unsigned char *read_body(int fd, const char *key, size_t *bytes)
+{
+    struct header h;
+    if (!read_header(fd, &h) || h.key_bytes != strlen(key))
+        return NULL;
+    size_t n = (size_t)(h.key_bytes + h.binary_bytes);
+    unsigned char *body = opencl_core->mem_alloc(n + 1);
+    if (body == NULL)
+        return NULL;
+    if (!read_all(fd, body, n) || memcmp(body, key, h.key_bytes) != 0 ||
+        checksum(body, n) != h.checksum) {
+        opencl_core->mem_free(body);
+        return NULL;
+    }
+    memmove(body, body + h.key_bytes, (size_t)h.binary_bytes);
+    *bytes = (size_t)h.binary_bytes;
+    return body;
+}
+
+unsigned char *opencl_cache_load(const char *name, const char *key,
+                                 size_t *bytes)
+{
+    char path[PATH_BYTES];
+    if (!directory(path, sizeof(path)))
+        return NULL;
+    size_t at = strlen(path);
+    snprintf(path + at, sizeof(path) - at, "/sesqui/%s", name);
+    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    unsigned char *binary = read_body(fd, key, bytes);
+    close(fd);
+    return binary;
+}
+
+static bool write_file(const char *path, const char *key,
+                       const unsigned char *binary, size_t bytes)
+{
+    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    if (fd < 0)
+        return false;
+    struct header h = {.key_bytes = strlen(key), .binary_bytes = bytes};
+    memcpy(h.magic, MAGIC, sizeof(h.magic));
+    h.checksum = opencl_hash(checksum((const unsigned char *)key, strlen(key)),
+                             binary, bytes);
+    bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
+              write_all(fd, binary, bytes);
+    return close(fd) == 0 && ok;
+}
+
+void opencl_cache_store(const char *name, const char *key,
+                        const unsigned char *binary, size_t bytes)
+{
+    static atomic_uint serial;
+    char path[PATH_BYTES], part[PATH_BYTES + 64];
+    if (bytes >= MOST_BYTES || !directory(path, sizeof(path)))
+        return;
+    (void)mkdir(path, 0700); /* there already, or the file will not open */
+    size_t at = strlen(path);
+    at += (size_t)snprintf(path + at, sizeof(path) - at, "/sesqui");
+    (void)mkdir(path, 0700);
+    snprintf(path + at, sizeof(path) - at, "/%s", name);
+    snprintf(part, sizeof(part), "%s.%ld.%u.part", path, (long)getpid(),
+             atomic_fetch_add(&serial, 1u));
+    if (!write_file(part, key, binary, bytes) || rename(part, path) != 0)
+        (void)unlink(part);
+}
