@@ -123,23 +123,31 @@ void plan_kernel(struct plan *p, enum kernel_id id, const uint8_t *key)
         plan_fail(p, st);
 }
 
-void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
-                  enum access access)
+void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
+                     uint64_t bytes, uint32_t unit, enum access access)
 {
     if (plan_failed(p))
         return;
     struct launch *l = &p->open->launch;
     struct binding *b = &l->binding[l->nbindings++];
-    if (v->buffer == NULL || v->buffer->mem == NULL) {
+    if (mem == NULL) {
         *b = l->binding[0];
         b->access = ACCESS_READ;
         return;
     }
-    *b = (struct binding){.mem = v->buffer->mem,
-                          .offset = v->buffer->offset + v->offset,
-                          .bytes = view_span(v),
+    *b = (struct binding){.mem = mem,
+                          .offset = offset,
+                          .bytes = bytes,
                           .unit = unit,
                           .access = access};
+}
+
+void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
+                  enum access access)
+{
+    struct backend_mem *mem = v->buffer == NULL ? NULL : v->buffer->mem;
+    plan_bind_range(p, mem, mem == NULL ? 0 : v->buffer->offset + v->offset,
+                    view_span(v), unit, access);
 }
 
 void plan_bind(struct plan *p, const struct view *v, enum access access)

@@ -55,6 +55,10 @@ void plan_bind(struct plan *plan, const struct view *v, enum access access);
 /** The same, seen by the kernel as elements of so many bytes. */
 void plan_bind_as(struct plan *plan, const struct view *v, uint32_t unit,
                   enum access access);
+/** A part of a piece of memory that several views lie in; NULL: absent. */
+void plan_bind_range(struct plan *plan, struct backend_mem *mem,
+                     uint64_t offset, uint64_t bytes, uint32_t unit,
+                     enum access access);
 
 /** End the launch: its parameters (bytes of 4-byte words, of which the first
  *  are the operands' places), and how the work is divided: */
