@@ -141,24 +141,41 @@ static void device_free(struct object *o)
     mem_free(d);
 }
 
-/* SSQ_IMPL=gemm:tiled,cast:reference */
+/* One entry of SSQ_IMPL, n characters of it. */
+static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
+{
+    char backend[32] = "", op[32] = "", impl[32] = "";
+    size_t slash = strcspn(s, "/,"), at = 0;
+    if (slash < n) {
+        snprintf(backend, sizeof(backend), "%.*s", (int)slash, s);
+        at = slash + 1;
+    }
+    if (slash < n && strcmp(backend, d->backend->name) != 0)
+        return SSQ_OK;
+    size_t colon = at + strcspn(s + at, ":,");
+    if (colon < n) {
+        snprintf(op, sizeof(op), "%.*s", (int)(colon - at), s + at);
+        snprintf(impl, sizeof(impl), "%.*s", (int)(n - colon - 1),
+                 s + colon + 1);
+    }
+    ssq_status st = ssq_implementation_pin(d, op, impl);
+    if (st == SSQ_OK)
+        return st;
+    return error_set(st, "SSQ_IMPL: %s; BACKEND/%.*s pins it on one backend",
+                     ssq_last_error(), (int)(n - at), s + at);
+}
+
+/* SSQ_IMPL=opencl/gemm:tiled,cast:reference */
 static ssq_status pin_from_environment(ssq_device *d)
 {
     const char *s = getenv("SSQ_IMPL");
-    while (s != NULL && *s != '\0') {
-        size_t n = strcspn(s, ","), colon = strcspn(s, ":,");
-        char op[32] = "", impl[32] = "";
-        if (colon < n) {
-            snprintf(op, sizeof(op), "%.*s", (int)colon, s);
-            snprintf(impl, sizeof(impl), "%.*s", (int)(n - colon - 1),
-                     s + colon + 1);
-        }
-        ssq_status st = ssq_implementation_pin(d, op, impl);
-        if (st != SSQ_OK)
-            return error_set(st, "SSQ_IMPL: %s", ssq_last_error());
+    ssq_status st = SSQ_OK;
+    while (s != NULL && *s != '\0' && st == SSQ_OK) {
+        size_t n = strcspn(s, ",");
+        st = pin_entry(d, s, n);
         s += n + (s[n] == ',');
     }
-    return SSQ_OK;
+    return st;
 }
 
 static ssq_status open_impl(ssq_device *d, unsigned index)

@@ -211,7 +211,8 @@ SSQ_API const char *ssq_implementation_name(const ssq_device *device,
                                             const char *op, size_t i);
 
 /** Let only one implementation of an op run on this device, as the
- *  environment's SSQ_IMPL=op:impl,... does at open.
+ *  environment's SSQ_IMPL=op:impl,... does at open, or, on devices of one
+ *  backend only, SSQ_IMPL=backend/op:impl,...
  *  @param impl  NULL lets all run again
  *  @return SSQ_ERR_NOT_FOUND no such op or implementation; SSQ_ERR_INVALID.
  *  @note Not while another thread uses the device. Since 0.1. */

@@ -285,6 +285,13 @@ static void test_pins(void)
     setenv("SSQ_IMPL", "fill:fast", 1);
     core_status(ssq_device_open("reference", NULL, &dev), SSQ_ERR_NOT_FOUND,
                 "SSQ_IMPL|fast", "SSQ_IMPL=fill:fast");
+    setenv("SSQ_IMPL", "opencl/fill:fast,reference/fill:reference", 1);
+    core_status(ssq_device_open("reference", NULL, &dev), SSQ_OK, NULL,
+                "SSQ_IMPL of another backend does not matter");
+    ssq_device_close(&dev);
+    setenv("SSQ_IMPL", "reference/fill:fast", 1);
+    core_status(ssq_device_open("reference", NULL, &dev), SSQ_ERR_NOT_FOUND,
+                "SSQ_IMPL|fast", "SSQ_IMPL of this backend does");
     setenv("SSQ_IMPL", "fill", 1);
     core_status(ssq_device_open("reference", NULL, &dev), SSQ_ERR_NOT_FOUND,
                 "SSQ_IMPL", "SSQ_IMPL=fill, no implementation");

@@ -7,6 +7,7 @@
 
 #include <sys/stat.h>
 
+#include "lib/backend.h"
 #include "tests/core/core.h"
 
 static char dir[256]; /* holds cuda.so */
@@ -86,7 +87,7 @@ static void test_refusals(void)
     char abi[64], path[300];
 
     install("module_old.so");
-    snprintf(abi, sizeof(abi), "cuda.so|999|%d", 1);
+    snprintf(abi, sizeof(abi), "cuda.so|999|%d", SSQ_BACKEND_ABI);
     expect_reason(abi, "a module of another ABI");
     install("module_mute.so");
     expect_reason("cuda.so|ssq_backend_module", "a module without the symbol");
