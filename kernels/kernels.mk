@@ -16,16 +16,23 @@ EXTRA_DIST += kernels/pool.h
 EXTRA_DIST += kernels/amp.h kernels/machine.h kernels/wide.h
 EXTRA_DIST += kernels/optimizer.h
 EXTRA_DIST += kernels/tensor.h kernels/group.h kernels/embed.sh
+EXTRA_DIST += kernels/form.h kernels/stream.h
 
 # Kernel texts, one line each: the only list. Their order is the enum's.
 kernel_texts =
 kernel_texts += kernels/probe.k
 kernel_texts += kernels/unary.k
 kernel_texts += kernels/unary_integer.k
+kernel_texts += kernels/fill.k
+kernel_texts += kernels/copy.k
+kernel_texts += kernels/cast.k
+kernel_texts += kernels/cast_any.k
+kernel_texts += kernels/cast_stochastic.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
 kernel_args += kernels/unary_args.h
+kernel_args += kernels/data_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

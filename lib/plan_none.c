@@ -7,9 +7,6 @@
 NONE(upload)
 NONE(download)
 
-NONE(fill)
-NONE(copy)
-NONE(cast)
 NONE(gather)
 NONE(scatter_add)
 NONE(one_hot)

@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data_args.h - the parameters of fill.k, copy.k and the texts of cast. */
+#ifndef KERNELS_DATA_ARGS_H
+#define KERNELS_DATA_ARGS_H
+
+#include "kernels/form.h"
+
+/* Places, then FORM_FIELDS, then: */
+#define FILL_REST                                                              \
+    u32 bits;                                                                  \
+    u32 y_step;                                                                \
+    WALK_STEPS(y_steps)
+
+#define COPY_REST                                                              \
+    u32 x_step;                                                                \
+    u32 y_step;                                                                \
+    WALK_STEPS(x_steps)                                                        \
+    WALK_STEPS(y_steps)
+
+#define CAST_ANY_REST                                                          \
+    COPY_REST                                                                  \
+    u32 x_dtype;                                                               \
+    u32 y_dtype;                                                               \
+    u32 rounding;
+
+#define CAST_STOCHASTIC_FIELDS                                                 \
+    u32 x_at;                                                                  \
+    u32 y_at;                                                                  \
+    u32 step_at;                                                               \
+    STREAM_FIELDS                                                              \
+    u32 dense;                                                                 \
+    u32 dtypes; /* x's, and y's times 16 */                                    \
+    WALK_SHAPE                                                                 \
+    WALK_STEPS(x_steps)                                                        \
+    WALK_STEPS(y_steps)
+
+#endif

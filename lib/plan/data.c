@@ -1,0 +1,150 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data.c - the plans of fill, copy and cast. */
+#include "lib/op/data.h"
+
+#include "kernels/data_args.h"
+#include "kernels/stream.h"
+#include "lib/form.h"
+
+struct fill_args {
+    u32 y_at;
+    struct form form;
+    FILL_REST
+};
+
+struct copy_args {
+    u32 x_at, y_at;
+    struct form form;
+    COPY_REST
+};
+
+struct cast_any_args {
+    u32 x_at, y_at;
+    struct form form;
+    CAST_ANY_REST
+};
+
+struct cast_stochastic_args {
+    CAST_STOCHASTIC_FIELDS
+};
+
+static void fill(struct plan *p, const struct fill_op *op)
+{
+    const struct view *y = &op->y;
+    struct fill_args a = {.bits = op->bits};
+    form_set(p, y, view_contiguous(y), &a.form);
+    form_steps(y, &a.y_step, a.y_steps);
+    plan_kernel(p, KERNEL_fill, KEYS((uint8_t)dtype_bytes(y->dtype)));
+    plan_bind(p, y, ACCESS_WRITE);
+    form_launch(p, &a.form, &a, sizeof(a));
+}
+
+/* May a contiguous view be seen as whole words? */
+static bool is_words(const struct view *v)
+{
+    return (v->buffer->offset + v->offset) % 4 == 0 && view_span(v) % 4 == 0;
+}
+
+static void copy_bits(struct plan *p, const struct view *x,
+                      const struct view *y)
+{
+    struct copy_args a = {0};
+    uint32_t bytes = (uint32_t)dtype_bytes(y->dtype);
+    bool dense = view_contiguous(x) && view_contiguous(y);
+    form_set(p, y, dense, &a.form);
+    form_steps(x, &a.x_step, a.x_steps);
+    form_steps(y, &a.y_step, a.y_steps);
+    if (dense && is_words(x) && is_words(y)) {
+        a.form.n = (uint32_t)(view_span(y) / 4);
+        bytes = 4;
+    }
+    plan_kernel(p, KERNEL_copy, KEYS((uint8_t)bytes));
+    plan_bind_as(p, x, bytes, ACCESS_READ);
+    plan_bind_as(p, y, bytes, ACCESS_WRITE);
+    form_launch(p, &a.form, &a, sizeof(a));
+}
+
+static void copy(struct plan *p, const struct copy_op *op)
+{
+    copy_bits(p, &op->x, &op->y);
+}
+
+static void cast_nearest(struct plan *p, const struct cast_op *op)
+{
+    struct copy_args a = {0};
+    form_set(p, &op->y, view_contiguous(&op->x) && view_contiguous(&op->y),
+             &a.form);
+    form_steps(&op->x, &a.x_step, a.x_steps);
+    form_steps(&op->y, &a.y_step, a.y_steps);
+    plan_kernel(p, KERNEL_cast,
+                KEYS((uint8_t)op->x.dtype, (uint8_t)op->y.dtype));
+    plan_bind(p, &op->x, ACCESS_READ);
+    plan_bind(p, &op->y, ACCESS_WRITE);
+    form_launch(p, &a.form, &a, sizeof(a));
+}
+
+static void cast_any(struct plan *p, const struct cast_op *op)
+{
+    struct cast_any_args a = {.x_dtype = op->x.dtype,
+                              .y_dtype = op->y.dtype,
+                              .rounding = op->rounding};
+    form_set(p, &op->y, false, &a.form);
+    form_steps(&op->x, &a.x_step, a.x_steps);
+    form_steps(&op->y, &a.y_step, a.y_steps);
+    plan_kernel(p, KERNEL_cast_any,
+                KEYS((uint8_t)dtype_bytes(op->x.dtype),
+                     (uint8_t)dtype_bytes(op->y.dtype)));
+    plan_bind(p, &op->x, ACCESS_READ);
+    plan_bind(p, &op->y, ACCESS_WRITE);
+    form_launch(p, &a.form, &a, sizeof(a));
+}
+
+static void cast_stochastic(struct plan *p, const struct cast_op *op)
+{
+    const struct view *x = &op->x, *y = &op->y;
+    struct cast_stochastic_args a = {
+        .n = (uint32_t)view_elements(y),
+        .seed_low = op->seed[0],
+        .seed_high = op->seed[1],
+        .id = op->id,
+        .base_low = (uint32_t)op->op.first,
+        .base_high = (uint32_t)(op->op.first >> 32),
+        .step_given = op->step.buffer != NULL,
+        .dense = view_contiguous(x) && view_contiguous(y),
+        .dtypes = (uint32_t)x->dtype | (uint32_t)y->dtype << 4};
+    walk_shape(y, 0, y->rank, &a.rank, a.size);
+    walk_steps(x, 0, x->rank, a.x_steps);
+    walk_steps(y, 0, y->rank, a.y_steps);
+    plan_kernel(p, KERNEL_cast_stochastic,
+                KEYS((uint8_t)dtype_bytes(x->dtype)));
+    plan_bind(p, x, ACCESS_READ);
+    plan_bind(p, y, ACCESS_WRITE);
+    plan_bind(p, &op->step, ACCESS_READ);
+    plan_items(p, &a, sizeof(a), a.n);
+}
+
+/* Does cast.k list the pair? */
+static bool is_common(const struct cast_op *op)
+{
+    return op->rounding == SSQ_ROUND_NEAREST && dtype_is_float(op->y.dtype) &&
+           op->x.dtype != SSQ_I32;
+}
+
+static void cast(struct plan *p, const struct cast_op *op)
+{
+    struct cast_op exact = *op;
+    if (!dtype_is_float(op->x.dtype)) /* integers round to nearest, always */
+        exact.rounding = SSQ_ROUND_NEAREST;
+    if (op->x.dtype == op->y.dtype)
+        copy_bits(p, &op->x, &op->y);
+    else if (exact.rounding == SSQ_ROUND_STOCHASTIC)
+        cast_stochastic(p, op);
+    else if (is_common(&exact))
+        cast_nearest(p, &exact);
+    else
+        cast_any(p, &exact);
+}
+
+const struct fill_plan fill_plans[] = {{"portable", NULL, fill}, {NULL}};
+const struct copy_plan copy_plans[] = {{"portable", NULL, copy}, {NULL}};
+const struct cast_plan cast_plans[] = {{"portable", NULL, cast}, {NULL}};
