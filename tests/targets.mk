@@ -109,7 +109,7 @@ check-reproducible: dist
 
 clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
-		variant-coverage reproducible consumer doc/reference
+		variant-coverage reproducible consumer doc/reference tests/pocl
 
 # After adding a public function.
 update-symbols: all

@@ -22,8 +22,12 @@ LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT)
 SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 
 # A test needs no home, no network and no device. ccache would need a home.
+# PoCL keeps what it compiles for the tests that follow; ours would too, but
+# then PoCL compiles a general form of each kernel that nothing runs.
 AM_TESTS_ENVIRONMENT = \
 	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs'; export SSQ_MODULE_PATH; \
+	SSQ_CACHE=0; export SSQ_CACHE; \
+	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; export POCL_CACHE_DIR; \
 	HOME=/dev/null/no-home; export HOME; \
 	CCACHE_DISABLE=1; export CCACHE_DISABLE; \
 	LC_ALL=C; export LC_ALL; \
@@ -43,6 +47,7 @@ include $(top_srcdir)/tests/core/tests.mk
 include $(top_srcdir)/tests/op/tests.mk
 include $(top_srcdir)/tests/amp/tests.mk
 include $(top_srcdir)/tests/api/tests.mk
+include $(top_srcdir)/tests/opencl/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk
 include $(top_srcdir)/tests/kernel/tests.mk
 include $(top_srcdir)/tests/targets.mk
