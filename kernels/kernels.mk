@@ -28,11 +28,15 @@ kernel_texts += kernels/copy.k
 kernel_texts += kernels/cast.k
 kernel_texts += kernels/cast_any.k
 kernel_texts += kernels/cast_stochastic.k
+kernel_texts += kernels/norm_chunks.k
+kernel_texts += kernels/norm_partials.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
 kernel_args += kernels/unary_args.h
 kernel_args += kernels/data_args.h
+kernel_args += kernels/norm_args.h
+kernel_args += kernels/norm_fold.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 
