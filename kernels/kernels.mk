@@ -17,6 +17,7 @@ EXTRA_DIST += kernels/amp.h kernels/machine.h kernels/wide.h
 EXTRA_DIST += kernels/optimizer.h
 EXTRA_DIST += kernels/tensor.h kernels/group.h kernels/embed.sh
 EXTRA_DIST += kernels/form.h kernels/stream.h
+EXTRA_DIST += kernels/floats.h
 
 # Kernel texts, one line each: the only list. Their order is the enum's.
 kernel_texts =
@@ -30,6 +31,10 @@ kernel_texts += kernels/cast_any.k
 kernel_texts += kernels/cast_stochastic.k
 kernel_texts += kernels/norm_chunks.k
 kernel_texts += kernels/norm_partials.k
+kernel_texts += kernels/lstm_cell_forward.k
+kernel_texts += kernels/lstm_cell_gradient.k
+kernel_texts += kernels/gru_cell_forward.k
+kernel_texts += kernels/gru_cell_gradient.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -37,6 +42,7 @@ kernel_args += kernels/unary_args.h
 kernel_args += kernels/data_args.h
 kernel_args += kernels/norm_args.h
 kernel_args += kernels/norm_fold.h
+kernel_args += kernels/rnn_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

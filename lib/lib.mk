@@ -105,6 +105,7 @@ core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
 core_sources += lib/plan/unary.c
 core_sources += lib/form.h lib/plan/data.c
 core_sources += lib/plan/norm.c
+core_sources += lib/plan/floats.h lib/plan/rnn.c
 
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c
