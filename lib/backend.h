@@ -20,6 +20,7 @@
 struct backend_device;
 struct backend_queue;
 struct backend_event;
+struct backend_graph;
 
 /** A piece of device memory, made by alloc. */
 struct backend_mem {
@@ -80,6 +81,7 @@ struct backend_limits {
 };
 
 struct plan;
+struct segment;
 
 /** An op that was admitted: what a queue runs, or a graph records. The core
  *  keeps it and its buffers alive until completed() has passed it. */
@@ -87,6 +89,8 @@ struct command {
     struct op *op;
     unsigned impl;     /* index in the backend's list for op->id */
     struct plan *plan; /* or the launches to do instead; NULL: impl */
+    /* or a part of a graph that the backend has; op is then its first */
+    const struct segment *segment;
 };
 
 /** What the core lends to a module: a module imports no symbol of ours. */
@@ -150,6 +154,16 @@ struct backend {
     /* enqueue; the launch may be gone when this returns */
     ssq_status (*launch)(struct backend_queue *queue,
                          const struct launch *launch);
+
+    /* graphs; optional, all or none: else each launch is handed over again */
+    /* record launches for queues of the device; SSQ_ERR_UNSUPPORTED where the
+     * device has no such thing */
+    ssq_status (*graph_create)(struct backend_queue *queue,
+                               const struct launch *const *launches, size_t n,
+                               struct backend_graph **graph);
+    ssq_status (*graph_launch)(struct backend_queue *queue,
+                               struct backend_graph *graph);
+    void (*graph_free)(struct backend_graph *graph); /* not under way */
 
     /* events */
     ssq_status (*event_open)(struct backend_device *device,

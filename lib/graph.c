@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - capture a sequence of ops, launch it again. */
+#include "lib/plan.h"
 #include "lib/queue.h"
 
 struct watch {
@@ -17,6 +18,11 @@ struct ssq_graph {
     struct command *commands;
     size_t n, room;
     struct watch *watches;
+    /* what a launch hands over, once the capture has ended: commands, or for
+     * runs of plans the backend's own form of them */
+    struct command *runs;
+    struct segment *segments;
+    size_t n_runs, n_segments;
 };
 
 /* Watches hold their owners; those with an after stay with the graph. */
@@ -42,9 +48,21 @@ static void drop_commands(ssq_graph *g, size_t n)
         command_release(&g->commands[--g->n]);
 }
 
+static void segments_drop(ssq_graph *g)
+{
+    while (g->n_segments > 0)
+        g->device->backend->graph_free(g->segments[--g->n_segments].native);
+    mem_free(g->segments);
+    mem_free(g->runs);
+    g->segments = NULL;
+    g->runs = NULL;
+    g->n_runs = 0;
+}
+
 static void graph_free(struct object *o)
 {
     ssq_graph *g = (ssq_graph *)o;
+    segments_drop(g);
     drop_commands(g, 0);
     watches_drop(g, true);
     mem_free(g->commands);
@@ -141,6 +159,67 @@ void capture_drop(ssq_queue *queue)
     object_put(&g->object);
 }
 
+/* Have the backend record the launches of commands from..to - 1. */
+static ssq_status record(ssq_queue *queue, ssq_graph *g, size_t from, size_t to)
+{
+    size_t n = 0, at = 0;
+    for (size_t i = from; i < to; i++)
+        n += plan_launches(g->commands[i].plan, NULL);
+    const struct launch **l = mem_alloc_array(n + 1, sizeof(*l));
+    if (l == NULL)
+        return error_nomem("graph", (n + 1) * sizeof(*l));
+    for (size_t i = from; i < to; i++)
+        at += plan_launches(g->commands[i].plan, l + at);
+    struct segment *s = &g->segments[g->n_segments];
+    *s = (struct segment){NULL, &g->commands[from], to - from};
+    ssq_status st =
+        g->device->backend->graph_create(queue->impl, l, n, &s->native);
+    mem_free(l);
+    if (st == SSQ_OK)
+        g->n_segments++;
+    return st;
+}
+
+/* Put the runs of plans into segments, of at least two commands each. */
+static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
+{
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < g->n && st == SSQ_OK;) {
+        size_t end = i;
+        while (end < g->n && g->commands[end].plan != NULL)
+            end++;
+        struct command c = g->commands[i];
+        if (end - i >= 2) {
+            st = record(queue, g, i, end);
+            c.segment = &g->segments[g->n_segments - 1];
+            i = end;
+        } else {
+            i++;
+        }
+        g->runs[g->n_runs++] = c;
+    }
+    return st;
+}
+
+/* Give the backend its own form of the graph, if it can have one. */
+static void compile(ssq_queue *queue, ssq_graph *g)
+{
+    if (g->device->backend->graph_create == NULL || g->n == 0)
+        return;
+    ssq_status st = SSQ_ERR_NOMEM;
+    g->runs = mem_alloc_array(g->n, sizeof(*g->runs));
+    g->segments = mem_alloc_array(g->n, sizeof(*g->segments));
+    if (g->runs == NULL || g->segments == NULL)
+        (void)error_nomem("graph", g->n * sizeof(*g->segments));
+    else
+        st = segment_all(queue, g);
+    if (st == SSQ_OK)
+        return;
+    log_line(SSQ_LOG_INFO, "graph", "%s: launches are replayed: %s",
+             g->device->props.name, ssq_last_error());
+    segments_drop(g);
+}
+
 ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
 {
     ssq_status st = queue_check(queue, "graph_end");
@@ -164,6 +243,7 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
     object_get(&g->object);
     capture_drop(queue);
     watches_drop(g, false);
+    compile(queue, g);
     *graph = g;
     return SSQ_OK;
 }
@@ -180,7 +260,10 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
     if (queue->capture != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "graph_launch: a graph is being captured");
-    st = queue_submit_all(queue, graph->commands, graph->n, &graph->object);
+    st = graph->runs != NULL ? queue_submit_all(queue, graph->runs,
+                                                graph->n_runs, &graph->object)
+                             : queue_submit_all(queue, graph->commands,
+                                                graph->n, &graph->object);
     for (struct watch *w = graph->watches; st == SSQ_OK && w != NULL;
          w = w->next)
         w->after(queue, w->owner);

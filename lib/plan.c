@@ -249,14 +249,38 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
     return s->words;
 }
 
-ssq_status plan_run(const struct plan *p, const struct backend *backend,
-                    struct backend_queue *queue)
+ssq_status plan_write(const struct plan *p, const struct backend *backend,
+                      struct backend_queue *queue)
 {
     ssq_status st = SSQ_OK;
     for (const struct step *s = p->first; s != NULL && st == SSQ_OK;
          s = s->next)
-        st = s->words != NULL ? backend->ops->upload[0].run(queue, &s->upload)
-                              : backend->launch(queue, &s->launch);
+        if (s->words != NULL)
+            st = backend->ops->upload[0].run(queue, &s->upload);
+    return st;
+}
+
+size_t plan_launches(const struct plan *p, const struct launch **launches)
+{
+    size_t n = 0;
+    for (const struct step *s = p->first; s != NULL; s = s->next) {
+        if (s->words != NULL)
+            continue;
+        if (launches != NULL)
+            launches[n] = &s->launch;
+        n++;
+    }
+    return n;
+}
+
+ssq_status plan_run(const struct plan *p, const struct backend *backend,
+                    struct backend_queue *queue)
+{
+    ssq_status st = plan_write(p, backend, queue);
+    for (const struct step *s = p->first; s != NULL && st == SSQ_OK;
+         s = s->next)
+        if (s->words == NULL)
+            st = backend->launch(queue, &s->launch);
     return st;
 }
 

@@ -71,8 +71,9 @@ void plan_groups(struct plan *plan, const void *args, size_t bytes, uint64_t n);
 void plan_scratch(struct plan *plan, ssq_dtype dtype, uint64_t n,
                   struct view *view);
 /** Host words for the device, in contiguous scratch: *words is the host's
- *  side, n of them, to be filled before the builder returns; they are written
- *  before the launches that follow. NULL after a failure. */
+ *  side, n of them, to be filled before the builder returns; the device has
+ *  them before the first launch, and no launch may change them. NULL after a
+ *  failure. */
 uint32_t *plan_words(struct plan *plan, uint64_t n, struct view *view);
 
 /* ---- for the core ---- */
@@ -84,6 +85,11 @@ struct object *plan_object(struct plan *plan);
 /** Hand the launches to a backend's queue. */
 ssq_status plan_run(const struct plan *plan, const struct backend *backend,
                     struct backend_queue *queue);
+/** The two halves of plan_run: no launch of a plan writes what the other half
+ *  does, so that the halves of several plans may be put together. */
+ssq_status plan_write(const struct plan *plan, const struct backend *backend,
+                      struct backend_queue *queue);
+size_t plan_launches(const struct plan *plan, const struct launch **launches);
 /** Name of plan i; NULL past the end, or where plans cannot run. */
 const char *plan_name(const struct backend *backend, enum op_id op, unsigned i);
 bool plan_admits(const ssq_device *device, const struct op *op, unsigned i,

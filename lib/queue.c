@@ -306,11 +306,21 @@ static struct pending *pending_create(const struct command *c,
     return p;
 }
 
+static ssq_status start_segment(ssq_queue *q, const struct segment *s)
+{
+    const struct backend *b = q->device->backend;
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < s->n && st == SSQ_OK; i++)
+        st = plan_write(s->commands[i].plan, b, q->impl);
+    return st == SSQ_OK ? b->graph_launch(q->impl, s->native) : st;
+}
+
 /* Hand one command to the backend. */
 static ssq_status start(ssq_queue *q, const struct command *c)
 {
     const struct backend *b = q->device->backend;
-    ssq_status st = c->plan != NULL     ? plan_run(c->plan, b, q->impl)
+    ssq_status st = c->segment != NULL  ? start_segment(q, c->segment)
+                    : c->plan != NULL   ? plan_run(c->plan, b, q->impl)
                     : b->submit != NULL ? b->submit(q->impl, c)
                                         : command_run(b->ops, q->impl, c);
     if (st == SSQ_OK && b->command_end != NULL)

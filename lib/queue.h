@@ -62,6 +62,13 @@ ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 /** Append to the graph under construction; takes the command's op over, and
  *  its plan. */
 ssq_status capture_record(ssq_graph *graph, const struct command *command);
+/** A run of commands of a graph that are all plans, which the backend has as
+ *  one thing. */
+struct segment {
+    struct backend_graph *native;
+    const struct command *commands;
+    size_t n;
+};
 /** Let go of a command's op and plan. */
 void command_release(const struct command *command);
 void capture_drop(ssq_queue *queue);

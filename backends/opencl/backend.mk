@@ -10,6 +10,7 @@ opencl_la_SOURCES = \
 	backends/opencl/calls.h \
 	backends/opencl/device.c \
 	backends/opencl/event.c \
+	backends/opencl/graph.c \
 	backends/opencl/kernel.c \
 	backends/opencl/memory.c \
 	backends/opencl/opencl.h \

@@ -8,6 +8,7 @@
 
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
 #include <CL/cl.h>
+#include <CL/cl_ext.h>
 
 #include <sesqui/status.h>
 
@@ -20,6 +21,8 @@
         cl_device_id *, cl_uint *)) \
     X(cl_int, GetDeviceInfo, (cl_device_id, cl_device_info, size_t, void *, \
         size_t *)) \
+    X(void *, GetExtensionFunctionAddressForPlatform, (cl_platform_id, \
+        const char *)) \
     X(cl_context, CreateContext, (const cl_context_properties *, cl_uint, \
         const cl_device_id *, void (*)(const char *, const void *, size_t, \
         void *), void *, cl_int *)) \

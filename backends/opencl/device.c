@@ -182,6 +182,7 @@ static void measure(struct backend_device *d)
     /* an offset and an index below 2^31 make less than 2^32 */
     d->reach = UINT64_C(1) << 31;
     choose_shape(d);
+    opencl_recorder_find(d);
 }
 
 static void close_device(struct backend_device *d)
@@ -274,6 +275,9 @@ static const struct backend opencl_backend = {
     .command_end = opencl_command_end,
     .kernel_get = opencl_kernel_get,
     .launch = opencl_launch,
+    .graph_create = opencl_graph_create,
+    .graph_launch = opencl_graph_launch,
+    .graph_free = opencl_graph_free,
     .event_open = opencl_event_open,
     .event_close = opencl_event_close,
     .event_record = opencl_event_record,

@@ -169,9 +169,9 @@ static cl_mem window(const struct backend_device *d, const struct binding *b,
 }
 
 /* Bind operand i and say in *place where it begins. */
-static cl_int bind(const struct backend_device *d,
-                   const struct backend_kernel *k, const struct binding *b,
-                   uint32_t i, uint32_t *place, const char **call)
+static cl_int bind(const struct backend_device *d, cl_kernel kernel,
+                   const struct binding *b, uint32_t i, uint32_t *place,
+                   const char **call)
 {
     cl_mem mem = ((const struct opencl_mem *)b->mem)->cl, part = NULL;
     uint64_t offset = b->offset;
@@ -185,33 +185,45 @@ static cl_int bind(const struct backend_device *d,
     }
     *place = (uint32_t)(offset / b->unit);
     *call = "clSetKernelArg";
-    e = CL(SetKernelArg)(k->cl, i, sizeof(mem), &mem);
+    e = CL(SetKernelArg)(kernel, i, sizeof(mem), &mem);
     /* the kernel's launch holds it, and its argument until the next one */
     if (part != NULL)
         (void)CL(ReleaseMemObject)(part);
     return e;
 }
 
-/* With the kernel's lock. */
-static cl_int enqueue(struct backend_queue *q, const struct backend_kernel *k,
-                      const struct launch *l, cl_event *done, const char **call)
+/* All arguments of a launch. */
+static cl_int set_arguments(const struct backend_device *d, cl_kernel kernel,
+                            const struct launch *l, const char **call)
 {
     uint32_t param[LAUNCH_WORDS];
     cl_int e = CL_SUCCESS;
     memcpy(param, l->param, l->nwords * sizeof(*param));
     for (uint32_t i = 0; i < l->nbindings && e == CL_SUCCESS; i++)
-        e = bind(q->device, k, &l->binding[i], i, &param[i], call);
+        e = bind(d, kernel, &l->binding[i], i, &param[i], call);
     if (e != CL_SUCCESS)
         return e;
     *call = "clSetKernelArg";
-    e = CL(SetKernelArg)(k->cl, l->nbindings, l->nwords * sizeof(*param),
-                         param);
+    return CL(SetKernelArg)(kernel, l->nbindings, l->nwords * sizeof(*param),
+                            param);
+}
+
+cl_int opencl_record(const struct backend_device *d,
+                     cl_command_buffer_khr buffer, const struct launch *l,
+                     cl_kernel *own, const char **call)
+{
+    size_t local = d->group, global = l->groups * local;
+    cl_int e;
+    *call = "clCreateKernel";
+    *own = CL(CreateKernel)(l->code->program, l->code->kernel->name, &e);
+    if (*own == NULL)
+        return e;
+    e = set_arguments(d, *own, l, call);
     if (e != CL_SUCCESS)
         return e;
-    *call = "clEnqueueNDRangeKernel";
-    size_t local = q->device->group, global = l->groups * local;
-    return CL(EnqueueNDRangeKernel)(q->cl, k->cl, 1, NULL, &global, &local, 0,
-                                    NULL, done);
+    *call = "clCommandNDRangeKernelKHR";
+    return d->record.kernel(buffer, NULL, NULL, *own, 1, NULL, &global, &local,
+                            0, NULL, NULL, NULL);
 }
 
 ssq_status opencl_launch(struct backend_queue *queue,
@@ -224,8 +236,14 @@ ssq_status opencl_launch(struct backend_queue *queue,
     cl_event done;
     /* the table gives kernels out as const: only their lock is written */
     struct backend_kernel *k = (struct backend_kernel *)(uintptr_t)launch->code;
+    size_t local = queue->device->group, global = launch->groups * local;
     pthread_mutex_lock(&k->lock);
-    cl_int e = enqueue(queue, k, launch, &done, &call);
+    cl_int e = set_arguments(queue->device, k->cl, launch, &call);
+    if (e == CL_SUCCESS) {
+        call = "clEnqueueNDRangeKernel";
+        e = CL(EnqueueNDRangeKernel)(queue->cl, k->cl, 1, NULL, &global, &local,
+                                     0, NULL, &done);
+    }
     pthread_mutex_unlock(&k->lock);
     if (e != CL_SUCCESS)
         return opencl_queue_fail(queue, call, e);

@@ -22,6 +22,15 @@ extern const struct services *opencl_core;
 /** Longest words of a device or driver that are kept. */
 #define OPENCL_WORDS 128
 
+/** Calls of cl_khr_command_buffer; create is NULL where it cannot be used. */
+struct opencl_recorder {
+    clCreateCommandBufferKHR_fn create;
+    clFinalizeCommandBufferKHR_fn finalize;
+    clReleaseCommandBufferKHR_fn release;
+    clEnqueueCommandBufferKHR_fn enqueue;
+    clCommandNDRangeKernelKHR_fn kernel;
+};
+
 struct backend_device {
     cl_platform_id platform;
     cl_device_id id;
@@ -36,6 +45,7 @@ struct backend_device {
     uint64_t reach;      /* first element that a launch's offset cannot name */
     uint32_t sub_align;  /* bytes; of a sub-buffer's start */
     uint32_t group, units, local_bytes, width;
+    struct opencl_recorder record;
     ssq_subnormals subnormals;
     pthread_mutex_t lock; /* of the table of kernels */
     pthread_cond_t built;
@@ -132,6 +142,22 @@ ssq_status opencl_kernel_get(struct backend_device *device,
 void opencl_kernels_free(struct backend_device *device);
 ssq_status opencl_launch(struct backend_queue *queue,
                          const struct launch *launch);
+
+/** Append a launch to a command buffer that is being recorded. *own, to be
+ *  released with it, has the arguments: PoCL 3.1 reads them at each run. */
+cl_int opencl_record(const struct backend_device *device,
+                     cl_command_buffer_khr buffer, const struct launch *launch,
+                     cl_kernel *own, const char **call);
+
+/* graph.c */
+/** Find the calls of command buffers, if the device has all that is needed. */
+void opencl_recorder_find(struct backend_device *device);
+ssq_status opencl_graph_create(struct backend_queue *queue,
+                               const struct launch *const *launches, size_t n,
+                               struct backend_graph **graph);
+ssq_status opencl_graph_launch(struct backend_queue *queue,
+                               struct backend_graph *graph);
+void opencl_graph_free(struct backend_graph *graph);
 
 /* probe.c */
 /** See what the device's arithmetic does that it does not say. */
