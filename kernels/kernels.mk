@@ -35,6 +35,7 @@ kernel_texts += kernels/lstm_cell_forward.k
 kernel_texts += kernels/lstm_cell_gradient.k
 kernel_texts += kernels/gru_cell_forward.k
 kernel_texts += kernels/gru_cell_gradient.k
+kernel_texts += kernels/pool2d.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -43,6 +44,7 @@ kernel_args += kernels/data_args.h
 kernel_args += kernels/norm_args.h
 kernel_args += kernels/norm_fold.h
 kernel_args += kernels/rnn_args.h
+kernel_args += kernels/pool_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

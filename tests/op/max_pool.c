@@ -353,22 +353,23 @@ static bool run_backward(struct bed *b, size_t i)
     bed_read(b, &dx);
     double *want = bed_keep(b, 0, (size_t)elements, &fresh);
     double *error = bed_keep(b, 1, (size_t)elements, &fresh);
+    double *size = bed_keep(b, 2, (size_t)elements, &fresh);
     if (fresh) {
         double *count = bed_alloc(b, bytes);
-        scatter(&e.g, dy.value, where, n, want, error, count);
+        scatter(&e.g, dy.value, where, n, want, size, count);
         if (!spoil && elements <= 200 && e.fill <= FILL_INTEGERS &&
             !check_differences(b, &e.g, x, dy.value, n, elements, want))
             return false;
         for (int64_t k = 0; k < elements; k++)
             error[k] = e.fill == FILL_INTEGERS || isinf(want[k])
                            ? 0.0
-                           : bound_chain(count[k], error[k]);
+                           : bound_chain(count[k], size[k]);
     }
     /* float32 sums of huge terms may overflow */
     double *may = bed_alloc(b, bytes);
     for (int64_t k = 0; k < elements; k++)
-        may[k] = fabs(want[k]) >= 0x1p127 && isfinite(want[k]) ? dx.value[k]
-                                                               : want[k];
+        may[k] =
+            size[k] >= 0x1p127 && isfinite(want[k]) ? dx.value[k] : want[k];
     return bed_bound(b, &dx, may, error);
 }
 

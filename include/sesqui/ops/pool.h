@@ -79,8 +79,8 @@ typedef struct ssq_max_pool2d_backward_args {
  *  argmax it is, in row-major order of the windows, in float32 or better,
  *  rounded once; 0 where there is none. An argmax that is -1, or no element of
  *  its own window, counts for nothing. NaN and infinities of dy go where their
- *  argmax says. Class R: within (k + 8) 2^-24 times the sum of the |dy| of an
- *  element, k of them. Since 0.1. */
+ *  argmax says. Sums may overflow in float32. Class R: within (k + 8) 2^-24
+ *  times the sum of the |dy| of an element, k of them. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_max_pool2d_backward(
     ssq_queue *queue, const ssq_max_pool2d_backward_args *args);
 
@@ -139,8 +139,8 @@ typedef struct ssq_avg_pool2d_backward_args {
 
 /** Backward of ssq_avg_pool2d: dx is the sum of dy / divisor over all windows
  *  that hold the element, in float32 or better, rounded once; 0 where there is
- *  none. Class R: within (k + 2 + 8) 2^-24 times the sum of |dy| / divisor, k
- *  of them. Since 0.1. */
+ *  none. Sums may overflow in float32. Class R: within (k + 2 + 8) 2^-24 times
+ *  the sum of |dy| / divisor, k of them. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_avg_pool2d_backward(
     ssq_queue *queue, const ssq_avg_pool2d_backward_args *args);
 
