@@ -24,6 +24,7 @@ kernel_texts =
 kernel_texts += kernels/probe.k
 kernel_texts += kernels/unary.k
 kernel_texts += kernels/unary_integer.k
+kernel_texts += kernels/gemm_pack.k kernels/gemm_panel.k kernels/gemm_tiled.k
 kernel_texts += kernels/fill.k
 kernel_texts += kernels/copy.k
 kernel_texts += kernels/cast.k
@@ -40,6 +41,7 @@ kernel_texts += kernels/pool2d.k
 # The headers of parameters that texts share with plans.
 kernel_args =
 kernel_args += kernels/unary_args.h
+kernel_args += kernels/gemm_args.h kernels/gemm_epilogue.h kernels/wide_float.h
 kernel_args += kernels/data_args.h
 kernel_args += kernels/norm_args.h
 kernel_args += kernels/norm_fold.h

@@ -103,6 +103,7 @@ core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
 
 # plans, one line per file
 core_sources += lib/plan/unary.c
+core_sources += lib/plan/gemm.h lib/plan/gemm.c
 core_sources += lib/form.h lib/plan/data.c
 core_sources += lib/plan/norm.c
 core_sources += lib/plan/floats.h lib/plan/rnn.c

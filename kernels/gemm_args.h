@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_args.h - the parameters of the gemm kernels.
+ *
+ * An operand of any float dtype is bound twice, as u16 and as float32, and its
+ * dtype says which of the two is read: a kernel has no variants for dtypes. */
+#ifndef KERNELS_GEMM_ARGS_H
+#define KERNELS_GEMM_ARGS_H
+
+#include "kernels/epilogue.h"
+#include "kernels/tensor.h"
+
+/* Values of ssq_dtype in a word, 0 where the operand is absent. */
+#define GEMM_TYPES(A, B, C, BIAS, D)                                           \
+    ((A) | (B) << 4 | (C) << 8 | (BIAS) << 12 | (D) << 16)
+#define GEMM_A    (pc.types & 15u)
+#define GEMM_B    ((pc.types >> 4) & 15u)
+#define GEMM_C    ((pc.types >> 8) & 15u)
+#define GEMM_BIAS ((pc.types >> 12) & 15u)
+#define GEMM_D    ((pc.types >> 16) & 15u)
+
+/* Where c, bias and d begin, as u16 and as float32. */
+#define GEMM_PLACES                                                            \
+    u32 d16_at;                                                                \
+    u32 d32_at;                                                                \
+    u32 c16_at;                                                                \
+    u32 c32_at;                                                                \
+    u32 bias16_at;                                                             \
+    u32 bias32_at;
+
+/* d = activation(alpha sum + beta c + bias): strides in elements, d's columns
+ * are neighbours; x_batch: from one matrix to the next. */
+#define GEMM_FIELDS                                                            \
+    u32 m;                                                                     \
+    u32 n;                                                                     \
+    u32 k;                                                                     \
+    u32 batch;                                                                 \
+    u32 types;                                                                 \
+    u32 activation;                                                            \
+    float alpha;                                                               \
+    float beta;                                                                \
+    u32 a_batch;                                                               \
+    u32 b_batch;                                                               \
+    u32 c_batch;                                                               \
+    u32 d_batch;                                                               \
+    u32 c_row;                                                                 \
+    u32 c_column;                                                              \
+    u32 bias_row;                                                              \
+    u32 bias_column;                                                           \
+    u32 d_row;
+
+/* gemm_panel.k: tiles down and across of a task, depth of a block of k, and
+ * whether the sums begin and end here. */
+#define GEMM_PANEL_FIELDS                                                      \
+    GEMM_PLACES                                                                \
+    u32 a_at;                                                                  \
+    u32 b_at;                                                                  \
+    u32 partial_at;                                                            \
+    GEMM_FIELDS                                                                \
+    u32 down;                                                                  \
+    u32 across;                                                                \
+    u32 depth;                                                                 \
+    u32 begins;                                                                \
+    u32 ends;
+
+#define GEMM_TILED_FIELDS                                                      \
+    GEMM_PLACES                                                                \
+    u32 a16_at;                                                                \
+    u32 a32_at;                                                                \
+    u32 b16_at;                                                                \
+    u32 b32_at;                                                                \
+    GEMM_FIELDS                                                                \
+    u32 a_row;                                                                 \
+    u32 a_column;                                                              \
+    u32 b_row;                                                                 \
+    u32 b_column;
+
+/* gemm_pack.k: n lines of k elements into panels of so many lines. */
+#define GEMM_PACK_FIELDS                                                       \
+    u32 x16_at;                                                                \
+    u32 x32_at;                                                                \
+    u32 y_at;                                                                  \
+    u32 n;                                                                     \
+    u32 k;                                                                     \
+    u32 batch;                                                                 \
+    u32 dtype;                                                                 \
+    u32 lines; /* in a panel */                                                \
+    u32 line;  /* stride from line to line */                                  \
+    u32 step;  /* and along a line */                                          \
+    u32 x_batch;                                                               \
+    u32 chunk; /* of k that a task packs */
+
+/* Rows of a tile of gemm_panel.k: with two WIDEs of sums in each they fill
+ * 28 of 32 vector registers of 16 lanes, 12 of 16 of less. */
+#define GEMM_ROWS(LANES) ((LANES) >= 16 ? 14 : 6)
+
+/* gemm_tiled.k: how a group's items lie on a tile; the rest are across. */
+#define GEMM_ITEMS_DOWN(GROUP)                                                 \
+    ((GROUP) == 1 ? 1 : (GROUP) < 256 ? 8 : (GROUP) < 1024 ? 16 : 32)
+
+#endif
