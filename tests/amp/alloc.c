@@ -192,9 +192,9 @@ static void every(const char *name, bool for_ever)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        every(core_devices[d], false);
-        every(core_devices[d], true);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        every(core_device(d), false);
+        every(core_device(d), true);
     }
     return tap_done(8);
 }

@@ -155,8 +155,8 @@ static void all_of(const struct rig *r, int length)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
         for (int length = 1; length <= LENGTH; length++)
             all_of(&r, length);
         rig_close(&r);

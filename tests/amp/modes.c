@@ -92,9 +92,9 @@ static void flushing(const struct rig *r, const struct result *want)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
+    for (size_t d = 0; d < core_device_count(); d++) {
         static struct result want;
-        struct rig r = rig_open(core_devices[d]);
+        struct rig r = rig_open(core_device(d));
         compute(&r, &want);
         tap_ok(want.scales[STEPS - 1] != 0 &&
                    want.scales[STEPS - 1] < bits_of(0x1p-126) &&

@@ -321,8 +321,8 @@ int main(void)
     size_t n = sizeof(calls) / sizeof(calls[0]);
 
     NEED(ssq_allocator_set(&allocator));
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
 
         try_create(&r);
         for (size_t c = 0; c < n; c++)

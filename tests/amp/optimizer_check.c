@@ -341,8 +341,8 @@ static void test_rounded_decay(const struct rig *r)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
 
         test_many(&r, SSQ_F32);
         test_many(&r, SSQ_F16);

@@ -382,8 +382,8 @@ int main(void)
     static const double parts[] = {0.001, 0.25, 0.5, 0.9};
 
     test_words();
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
 
         test_split(&r);
         for (int i = 0; i < 4; i++) {

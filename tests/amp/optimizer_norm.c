@@ -239,8 +239,8 @@ static void test_lamb(const struct rig *r)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
 
         test_norm(&r, 7, 300.0, 65536.0);
         test_norm(&r, 40000, 1.0, 1.0);

@@ -404,11 +404,11 @@ static void test_hyper(const struct rig *r)
 
 int main(void)
 {
-    struct rig rigs[CORE_DEVICES];
+    struct rig rigs[CORE_MOST];
 
-    for (size_t d = 0; d < CORE_DEVICES; d++)
-        rigs[d] = rig_open(core_devices[d]);
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
+    for (size_t d = 0; d < core_device_count(); d++)
+        rigs[d] = rig_open(core_device(d));
+    for (size_t d = 0; d < core_device_count(); d++) {
         const struct rig *r = &rigs[d];
 
         test_create(r);
@@ -418,7 +418,7 @@ int main(void)
         test_hook(r);
         test_hyper(r);
     }
-    for (size_t d = 0; d < CORE_DEVICES; d++)
+    for (size_t d = 0; d < core_device_count(); d++)
         rig_close(&rigs[d]);
     return tap_done(220);
 }

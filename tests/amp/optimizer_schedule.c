@@ -426,8 +426,8 @@ static void test_setters(const struct rig *r, const char *kind)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
 
         for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
             test_lr(&r, i, false);

@@ -270,8 +270,8 @@ static void test_applied(const struct rig *r)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
 
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STORAGES; s++)

@@ -406,8 +406,8 @@ static void test_binding(const char *device)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
 
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STORAGES; s++) {
@@ -419,7 +419,7 @@ int main(void)
         test_graph_window(&r, &storages[1]);
         test_partial(&r);
         test_destroy(&r);
-        test_binding(core_devices[d]);
+        test_binding(core_device(d));
         rig_close(&r);
     }
     return tap_done(2 * (KINDS * STORAGES * 2 + 4 + 2 + 8 + 1 + 3));

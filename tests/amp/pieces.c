@@ -289,11 +289,11 @@ static void test_refused(const char *name)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
+    for (size_t d = 0; d < core_device_count(); d++) {
         for (size_t c = 0; c < CASES; c++)
-            test(c, core_devices[d]);
-        test_helped(core_devices[d]);
-        test_refused(core_devices[d]);
+            test(c, core_device(d));
+        test_helped(core_device(d));
+        test_refused(core_device(d));
     }
     return tap_done(2 * (4 * (long)CASES + 2));
 }

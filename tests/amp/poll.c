@@ -272,8 +272,8 @@ static void capture_misuse(const struct rig *r)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
         stale(&r, 1);
         stale(&r, 40);
         partial(&r);

@@ -318,8 +318,8 @@ static void interval(const struct rig *r, const char *preset, bool grows)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
         for (size_t i = 0; ssq_scaler_preset_name(i) != NULL; i++)
             save_restore(&r, ssq_scaler_preset_name(i), d == 0 ? 1 : 7);
         simulator_state(&r);

@@ -403,7 +403,7 @@ static void all(const struct rig *r, const struct rig *elsewhere)
 
 int main(void)
 {
-    struct rig a = rig_open(core_devices[0]), b = rig_open(core_devices[1]);
+    struct rig a = rig_open(core_device(0)), b = rig_open(core_device(1));
     all(&a, &b);
     all(&b, &a);
     rig_close(&a);

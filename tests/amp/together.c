@@ -170,8 +170,8 @@ static void replayed(const struct rig *r)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
-        struct rig r = rig_open(core_devices[d]);
+    for (size_t d = 0; d < core_device_count(); d++) {
+        struct rig r = rig_open(core_device(d));
         two_optimizers(&r);
         accumulation(&r);
         applied(&r);

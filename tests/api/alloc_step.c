@@ -177,9 +177,9 @@ int main(void)
                                             heap_free, &heap};
 
     NEED(ssq_allocator_set(&allocator));
-    for (size_t i = 0; i < CORE_DEVICES; i++) {
-        test(core_devices[i], false);
-        test(core_devices[i], true);
+    for (size_t i = 0; i < core_device_count(); i++) {
+        test(core_device(i), false);
+        test(core_device(i), true);
     }
     return tap_done(36);
 }

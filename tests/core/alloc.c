@@ -261,7 +261,8 @@ static void test_queue_survives(const char *name)
         left = ssq_queue_status(t.q) == SSQ_OK ? 0 : 1;
         if (counts.refused == 0)
             break;
-        bad += st != SSQ_ERR_NOMEM || left != 0;
+        /* a device may do without what it wanted to write down */
+        bad += st == SSQ_ERR_NOMEM ? left != 0 : st != SSQ_OK;
     }
     NEED(ssq_tensor_read(t.q, t.y, out, SSQ_F32));
     NEED(ssq_queue_sync(t.q));
@@ -307,11 +308,11 @@ static void test_callbacks(void)
 int main(void)
 {
     test_callbacks();
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        test_nth(core_devices[i], false);
-        test_nth(core_devices[i], true);
-        test_device_survives(core_devices[i]);
-        test_queue_survives(core_devices[i]);
+    for (size_t i = 0; i < core_device_count(); i++) {
+        test_nth(core_device(i), false);
+        test_nth(core_device(i), true);
+        test_device_survives(core_device(i));
+        test_queue_survives(core_device(i));
     }
     memset(&counts, 0, sizeof(counts));
     core_status(ssq_allocator_set(NULL), SSQ_OK, NULL,

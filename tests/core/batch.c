@@ -135,9 +135,9 @@ int main(void)
                                             fail_free, NULL};
 
     NEED(ssq_allocator_set(&allocator));
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        tap_diag("%s", core_devices[i]);
-        dev = core_open(core_devices[i]);
+    for (size_t i = 0; i < core_device_count(); i++) {
+        tap_diag("%s", core_device(i));
+        dev = core_open(core_device(i));
         q = core_queue(dev);
         x = core_vector(dev, SSQ_F32, 4);
         y = core_vector(dev, SSQ_F32, 4);

@@ -8,9 +8,45 @@
 
 #include "tests/tap.h"
 
-/* The devices that every build has: one computes at once, one at sync. */
-static const char *const core_devices[] = {"reference", "guard"};
-#define CORE_DEVICES 2
+/* The devices that every build has: one computes at once, one at sync. Then
+ * the first of every other backend that is there. */
+#define CORE_MOST 8
+static inline size_t core_devices(const char **names)
+{
+    static char found[CORE_MOST][32];
+    size_t n = 2;
+
+    names[0] = "reference";
+    names[1] = "guard";
+    for (size_t i = 0; i < ssq_device_count() && n < CORE_MOST; i++) {
+        ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+
+        if (ssq_device_list(i, &e) != SSQ_OK || !e.available ||
+            strcmp(e.backend, "reference") == 0 ||
+            strcmp(e.backend, "guard") == 0 ||
+            (strchr(e.name, ':') != NULL &&
+             strcmp(strchr(e.name, ':'), ":0") != 0))
+            continue;
+        snprintf(found[n], sizeof(found[n]), "%s", e.name);
+        names[n] = found[n];
+        n++;
+    }
+    return n;
+}
+
+static inline const char *core_device(size_t i)
+{
+    const char *names[CORE_MOST];
+
+    return i < core_devices(names) ? names[i] : NULL;
+}
+
+static inline size_t core_device_count(void)
+{
+    const char *names[CORE_MOST];
+
+    return core_devices(names);
+}
 
 static inline bool core_has(const char *text, const char *part)
 {

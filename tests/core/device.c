@@ -136,18 +136,20 @@ static void test_props(void)
     core_status(ssq_device_props_get(NULL, &props), SSQ_ERR_INVALID, "NULL",
                 "props of NULL");
     ssq_device_close(&dev);
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        ssq_device_props p = open_props(core_devices[i]);
+    for (size_t i = 0; i < core_device_count(); i++) {
+        ssq_device_props p = open_props(core_device(i));
 
-        tap_ok(strcmp(p.name, core_devices[i]) == 0 &&
-                   strcmp(p.backend, core_devices[i]) == 0 &&
+        tap_ok(strcmp(p.name, core_device(i)) == 0 &&
+                   strncmp(p.name, p.backend, strlen(p.backend)) == 0 &&
                    p.description[0] != '\0' && p.choice[0] != '\0',
                "%s: %s, %s", p.name, p.description, p.choice);
         tap_ok(p.alignment == 256 && p.memory_bytes > 0 &&
-                   p.binding_bytes > 0 && p.host_memory &&
-                   p.asynchronous == (i == 1),
+                   p.binding_bytes > 0 && (p.host_memory || i > 1) &&
+                   p.asynchronous == (i > 0),
                "%s: aligned to %u, %llu bytes", p.name, p.alignment,
                (unsigned long long)p.memory_bytes);
+        if (i > 1) /* the rest is the host's */
+            continue;
         tap_ok((p.f16 & (SSQ_CAP_ARITHMETIC | SSQ_CAP_MATRIX)) == 0 &&
                    (p.f16 & SSQ_CAP_ARITHMETIC_EMULATED) != 0 &&
                    (p.f16 & SSQ_CAP_STORAGE_EMULATED) != 0 && p.bf16 == p.f16,

@@ -235,10 +235,10 @@ static void test_destroyed_queue(void)
 
 int main(void)
 {
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        tap_diag("%s", core_devices[i]);
-        dev = core_open(core_devices[i]);
-        lazy = strcmp(core_devices[i], "guard") == 0;
+    for (size_t i = 0; i < core_device_count(); i++) {
+        tap_diag("%s", core_device(i));
+        dev = core_open(core_device(i));
+        lazy = strcmp(core_device(i), "guard") == 0;
         one = core_queue(dev);
         two = core_queue(dev);
         test_misuse();

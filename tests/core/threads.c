@@ -195,8 +195,8 @@ static void test_events(const char *name)
 
 int main(void)
 {
-    for (int i = 0; i < CORE_DEVICES; i++) {
-        const char *name = core_devices[i];
+    for (size_t i = 0; i < core_device_count(); i++) {
+        const char *name = core_device(i);
         int wrong = run_all(name, NULL);
         ssq_device *dev;
 

@@ -267,7 +267,7 @@ int main(void)
     test_scalars();
     test_sums();
     test_refusals();
-    for (size_t i = 0; i < CORE_DEVICES; i++)
-        test_device(core_devices[i]);
+    for (size_t i = 0; i < core_device_count(); i++)
+        test_device(core_device(i));
     return tap_done(28);
 }

@@ -283,11 +283,11 @@ static void test_refused(const char *name)
 
 int main(void)
 {
-    for (size_t d = 0; d < CORE_DEVICES; d++) {
+    for (size_t d = 0; d < core_device_count(); d++) {
         for (size_t i = 0; i < CASES; i++)
-            test_case(core_devices[d], i);
-        test_helped(core_devices[d]);
-        test_refused(core_devices[d]);
+            test_case(core_device(d), i);
+        test_helped(core_device(d));
+        test_refused(core_device(d));
     }
     return tap_done(64);
 }
