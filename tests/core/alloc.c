@@ -230,6 +230,8 @@ static void test_queue_survives(const char *name)
     struct things t = {NULL};
     float in[32], out[32] = {0};
     int bad = 0;
+    /* a driver's backend may do without what it wanted to write down */
+    bool absorbs = strchr(name, ':') != NULL;
 
     for (int i = 0; i < 32; i++)
         in[i] = (float)(i + 1);
@@ -243,6 +245,8 @@ static void test_queue_survives(const char *name)
             counts.for_ever = false;
             ssq_status st = copy(t.q, t.view, t.y);
             counts.fail_at = 0;
+            if (absorbs && st == SSQ_OK)
+                continue;
             bad += counts.refused != 0 ? st != SSQ_ERR_NOMEM : st != SSQ_OK;
         }
         if (inside == 1)
@@ -261,8 +265,9 @@ static void test_queue_survives(const char *name)
         left = ssq_queue_status(t.q) == SSQ_OK ? 0 : 1;
         if (counts.refused == 0)
             break;
-        /* a device may do without what it wanted to write down */
-        bad += st == SSQ_ERR_NOMEM ? left != 0 : st != SSQ_OK;
+        if (absorbs && st == SSQ_OK)
+            continue;
+        bad += st != SSQ_ERR_NOMEM || left != 0;
     }
     NEED(ssq_tensor_read(t.q, t.y, out, SSQ_F32));
     NEED(ssq_queue_sync(t.q));
