@@ -1,37 +1,115 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unary.c - the plan of y = f(x). */
-#include "lib/plan.h"
-
+/* unary.c - the plans of y = f(x), dx = dy f'(x) and y = x scale. */
 #include "kernels/unary_args.h"
 #include "lib/op/elementwise.h"
-#include "lib/walk.h"
+#include "lib/plan/runs.h"
 
 struct unary_args {
     UNARY_FIELDS
 };
+struct class_args {
+    UNARY_CLASS_FIELDS
+};
+struct integer_args {
+    UNARY_INTEGER_FIELDS
+};
+struct scale_args {
+    SCALE_FIELDS
+};
+struct backward_args {
+    UNARY_BACKWARD_FIELDS
+};
 
-static void build(struct plan *p, const struct unary_op *op)
+static void build_function(struct plan *p, const struct unary_op *op,
+                           const struct runs *r)
 {
-    const struct view *x = &op->x, *y = &op->y;
-    struct unary_args a = {.n = (uint32_t)view_elements(y),
-                           .dense = view_contiguous(x) && view_contiguous(y),
-                           .x_dtype = x->dtype,
-                           .y_dtype = y->dtype,
-                           .alpha = op->alpha,
-                           .beta = op->beta,
-                           .kind = op->kind};
-    uint8_t xb = (uint8_t)dtype_bytes(x->dtype);
-    uint8_t yb = (uint8_t)dtype_bytes(y->dtype);
-    walk_shape(y, 0, y->rank, &a.rank, a.size);
-    walk_steps(x, 0, y->rank, a.x_steps);
-    walk_steps(y, 0, y->rank, a.y_steps);
-    if (dtype_is_float(x->dtype))
-        plan_kernel(p, KERNEL_unary, KEYS((uint8_t)op->kind, xb, yb));
-    else
-        plan_kernel(p, KERNEL_unary_integer, KEYS(xb, yb));
-    plan_bind(p, x, ACCESS_READ);
-    plan_bind(p, y, ACCESS_WRITE);
+    struct unary_args a = {RUNS_FIELDS(r, op->kind), .alpha = op->alpha,
+                           .beta = op->beta};
+    runs_size(r, a.size);
+    runs_steps(r, 0, a.x_steps);
+    runs_steps(r, 1, a.y_steps);
+    plan_kernel(p, KERNEL_unary, KEYS((uint8_t)op->kind));
+    runs_bind(p, &op->x, ACCESS_READ, 2, 4);
+    runs_bind(p, &op->y, ACCESS_WRITE, 2, 4);
     plan_items(p, &a, sizeof(a), a.n);
 }
 
-const struct unary_plan unary_plans[] = {{"portable", NULL, build}, {NULL}};
+static void build_class(struct plan *p, const struct unary_op *op,
+                        const struct runs *r)
+{
+    struct class_args a = {RUNS_FIELDS(r, op->kind)};
+    runs_size(r, a.size);
+    runs_steps(r, 0, a.x_steps);
+    runs_steps(r, 1, a.y_steps);
+    plan_kernel(p, KERNEL_unary_class, KEYS(0));
+    runs_bind(p, &op->x, ACCESS_READ, 2, 4);
+    plan_bind(p, &op->y, ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), a.n);
+}
+
+static void build_integer(struct plan *p, const struct unary_op *op,
+                          const struct runs *r)
+{
+    struct integer_args a = {RUNS_FIELDS(r, op->kind)};
+    runs_size(r, a.size);
+    runs_steps(r, 0, a.x_steps);
+    runs_steps(r, 1, a.y_steps);
+    plan_kernel(p, KERNEL_unary_integer, KEYS(0));
+    runs_bind(p, &op->x, ACCESS_READ, 1, 4);
+    runs_bind(p, &op->y, ACCESS_WRITE, 1, 4);
+    plan_items(p, &a, sizeof(a), a.n);
+}
+
+static void unary_build(struct plan *p, const struct unary_op *op)
+{
+    struct runs r;
+    runs_init(&r, (const struct view *[]){&op->x, &op->y}, 2);
+    if (!dtype_is_float(op->x.dtype))
+        build_integer(p, op, &r);
+    else if (op->kind >= UNARY_ISNAN)
+        build_class(p, op, &r);
+    else
+        build_function(p, op, &r);
+}
+
+static void unary_backward_build(struct plan *p,
+                                 const struct unary_backward_op *op)
+{
+    struct runs r;
+    runs_init(&r, (const struct view *[]){&op->x, &op->dy, &op->dx}, 3);
+    struct backward_args a = {RUNS_FIELDS(&r, op->kind), .alpha = op->alpha,
+                              .beta = op->beta};
+    runs_size(&r, a.size);
+    runs_steps(&r, 0, a.x_steps);
+    runs_steps(&r, 1, a.dy_steps);
+    runs_steps(&r, 2, a.dx_steps);
+    plan_kernel(p, KERNEL_unary_backward,
+                KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(op->dx.dtype)));
+    runs_bind(p, &op->x, ACCESS_READ, 2, 4);
+    runs_bind(p, &op->dy, ACCESS_READ, 2, 4);
+    plan_bind(p, &op->dx, ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), a.n);
+}
+
+static void scale_build(struct plan *p, const struct scale_op *op)
+{
+    struct runs r;
+    runs_init(&r, (const struct view *[]){&op->x, &op->y}, 2);
+    struct scale_args a = {RUNS_FIELDS(&r, 0), .alpha = op->alpha,
+                           .scaled = op->scale.buffer != NULL};
+    runs_size(&r, a.size);
+    runs_steps(&r, 0, a.x_steps);
+    runs_steps(&r, 1, a.y_steps);
+    plan_kernel(p, KERNEL_scale, KEYS(0));
+    runs_bind(p, &op->x, ACCESS_READ, 2, 4);
+    runs_bind(p, &op->y, ACCESS_WRITE, 2, 4);
+    plan_bind(p, &op->scale, ACCESS_READ);
+    plan_items(p, &a, sizeof(a), a.n);
+}
+
+const struct unary_plan unary_plans[] = {{"portable", NULL, unary_build},
+                                         {NULL}};
+const struct unary_backward_plan unary_backward_plans[] = {
+    {"portable", NULL, unary_backward_build}, {NULL}};
+const struct scale_plan scale_plans[] = {{"portable", NULL, scale_build},
+                                         {NULL}};

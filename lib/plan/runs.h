@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs.h - the operands of elementwise kernels: see kernels/runs.h. */
+#ifndef LIB_PLAN_RUNS_H
+#define LIB_PLAN_RUNS_H
+
+#include "kernels/runs.h"
+#include "lib/plan.h"
+#include "lib/walk.h"
+
+#define RUNS_OPERANDS 4
+
+/** Operands that are walked together, in an order of dimensions that suits the
+ *  last one, the output: they may be walked in any. */
+struct runs {
+    int n;
+    struct view v[RUNS_OPERANDS];
+};
+
+void runs_init(struct runs *r, const struct view *const *v, int n);
+/** Elements of each. */
+uint32_t runs_elements(const struct runs *r);
+/** RUN_FIELDS but n; kind is RUN_KIND. */
+uint32_t runs_form(const struct runs *r, uint32_t kind);
+void runs_size(const struct runs *r, uint32_t size[RUN_RANK - 1]);
+/** RUN_STEPS of operand k. */
+void runs_steps(const struct runs *r, int k, uint32_t steps[RUN_RANK]);
+
+/** Bind an operand once for each size of cells that it may be made of. */
+void runs_bind(struct plan *p, const struct view *v, enum access access,
+               uint32_t cell, uint32_t other);
+
+/** The fields that every one of those kernels has. */
+#define RUNS_FIELDS(R, KIND) .n = runs_elements(R), .form = runs_form(R, KIND)
+
+#endif
