@@ -41,6 +41,7 @@ kernel_texts += kernels/lstm_cell_gradient.k
 kernel_texts += kernels/gru_cell_forward.k
 kernel_texts += kernels/gru_cell_gradient.k
 kernel_texts += kernels/pool2d.k
+kernel_texts += kernels/rotary_rows.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -51,6 +52,8 @@ kernel_args += kernels/norm_args.h
 kernel_args += kernels/norm_fold.h
 kernel_args += kernels/rnn_args.h
 kernel_args += kernels/pool_args.h
+kernel_args += kernels/rotary_args.h
+kernel_args += kernels/either.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

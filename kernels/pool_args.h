@@ -3,8 +3,8 @@
 #ifndef KERNELS_POOL_ARGS_H
 #define KERNELS_POOL_ARGS_H
 
+#include "kernels/either.h"
 #include "kernels/pool.h"
-#include "kernels/tensor.h"
 
 /* The table has POOL_WORDS of every row of what is made, then of every column;
  * behind them, for averages backward, the count of every row and column of the
