@@ -13,6 +13,7 @@ opencl_la_SOURCES = \
 	backends/opencl/graph.c \
 	backends/opencl/kernel.c \
 	backends/opencl/memory.c \
+	backends/opencl/native.c \
 	backends/opencl/opencl.h \
 	backends/opencl/probe.c \
 	backends/opencl/program.c \

@@ -26,15 +26,24 @@
     X(cl_context, CreateContext, (const cl_context_properties *, cl_uint, \
         const cl_device_id *, void (*)(const char *, const void *, size_t, \
         void *), void *, cl_int *)) \
+    X(cl_int, RetainContext, (cl_context)) \
     X(cl_int, ReleaseContext, (cl_context)) \
+    X(cl_int, GetContextInfo, (cl_context, cl_context_info, size_t, void *, \
+        size_t *)) \
     X(cl_command_queue, CreateCommandQueue, (cl_context, cl_device_id, \
         cl_command_queue_properties, cl_int *)) \
+    X(cl_int, RetainCommandQueue, (cl_command_queue)) \
     X(cl_int, ReleaseCommandQueue, (cl_command_queue)) \
+    X(cl_int, GetCommandQueueInfo, (cl_command_queue, \
+        cl_command_queue_info, size_t, void *, size_t *)) \
     X(cl_mem, CreateBuffer, (cl_context, cl_mem_flags, size_t, void *, \
         cl_int *)) \
     X(cl_mem, CreateSubBuffer, (cl_mem, cl_mem_flags, cl_buffer_create_type, \
         const void *, cl_int *)) \
+    X(cl_int, RetainMemObject, (cl_mem)) \
     X(cl_int, ReleaseMemObject, (cl_mem)) \
+    X(cl_int, GetMemObjectInfo, (cl_mem, cl_mem_info, size_t, void *, \
+        size_t *)) \
     X(cl_program, CreateProgramWithSource, (cl_context, cl_uint, \
         const char **, const size_t *, cl_int *)) \
     X(cl_program, CreateProgramWithBinary, (cl_context, cl_uint, \

@@ -51,8 +51,8 @@ static ssq_status init(const struct services *services)
     return SSQ_OK;
 }
 
-/* A word of a device; 0 where it has none. */
-static cl_ulong number(cl_device_id id, cl_device_info what)
+/* A word of a device; 0 where it has none, which *error remembers. */
+static cl_ulong number(cl_device_id id, cl_device_info what, cl_int *error)
 {
     union {
         cl_uint u32;
@@ -61,24 +61,42 @@ static cl_ulong number(cl_device_id id, cl_device_info what)
     } v;
     size_t bytes = 0;
     memset(&v, 0, sizeof(v));
-    if (CL(GetDeviceInfo)(id, what, sizeof(v), &v, &bytes) != CL_SUCCESS)
+    cl_int e = CL(GetDeviceInfo)(id, what, sizeof(v), &v, &bytes);
+    if (e != CL_SUCCESS) {
+        *error = e;
         return 0;
+    }
     return bytes == sizeof(v.u32) ? v.u32 : v.u64;
 }
 
-/* Text that may be longer than its room comes as nothing. */
-static void device_text(cl_device_id id, cl_device_info what, char *text,
-                        size_t bytes)
+static cl_int device_text(cl_device_id id, cl_device_info what, char *text,
+                          size_t bytes)
 {
-    if (CL(GetDeviceInfo)(id, what, bytes, text, NULL) != CL_SUCCESS)
+    cl_int e = CL(GetDeviceInfo)(id, what, bytes, text, NULL);
+    if (e != CL_SUCCESS)
         snprintf(text, bytes, "unknown");
+    return e;
 }
 
-static void platform_text(cl_platform_id id, char *text, size_t bytes)
+static cl_int platform_text(cl_platform_id id, char *text, size_t bytes)
 {
-    if (CL(GetPlatformInfo)(id, CL_PLATFORM_NAME, bytes, text, NULL) !=
-        CL_SUCCESS)
+    cl_int e = CL(GetPlatformInfo)(id, CL_PLATFORM_NAME, bytes, text, NULL);
+    if (e != CL_SUCCESS)
         snprintf(text, bytes, "unknown");
+    return e;
+}
+
+/* The words that tell one driver's programs from another's. */
+static ssq_status measure_words(struct backend_device *d)
+{
+    cl_int e =
+        platform_text(d->platform, d->platform_name, sizeof(d->platform_name));
+    if (e != CL_SUCCESS)
+        return opencl_error("clGetPlatformInfo", e);
+    e = device_text(d->id, CL_DEVICE_NAME, d->name, sizeof(d->name));
+    if (e == CL_SUCCESS)
+        e = device_text(d->id, CL_DRIVER_VERSION, d->driver, sizeof(d->driver));
+    return e == CL_SUCCESS ? SSQ_OK : opencl_error("clGetDeviceInfo", e);
 }
 
 /* Add a platform's devices; unfit counts those that were passed over. */
@@ -91,8 +109,9 @@ static unsigned add_devices(cl_platform_id platform, unsigned n,
                          &have) != CL_SUCCESS)
         return n;
     for (cl_uint i = 0; i < have && i < MOST_DEVICES && n < MOST_DEVICES; i++) {
-        if (!number(id[i], CL_DEVICE_AVAILABLE) ||
-            !number(id[i], CL_DEVICE_COMPILER_AVAILABLE)) {
+        cl_int e; /* no answer is a no */
+        if (!number(id[i], CL_DEVICE_AVAILABLE, &e) ||
+            !number(id[i], CL_DEVICE_COMPILER_AVAILABLE, &e)) {
             ++*unfit;
             continue;
         }
@@ -131,9 +150,9 @@ static unsigned count(struct why *reason)
 static void describe(unsigned i, char *text, size_t bytes)
 {
     char name[OPENCL_WORDS], driver[OPENCL_WORDS], platform[OPENCL_WORDS];
-    device_text(found[i].id, CL_DEVICE_NAME, name, sizeof(name));
-    device_text(found[i].id, CL_DRIVER_VERSION, driver, sizeof(driver));
-    platform_text(found[i].platform, platform, sizeof(platform));
+    (void)device_text(found[i].id, CL_DEVICE_NAME, name, sizeof(name));
+    (void)device_text(found[i].id, CL_DRIVER_VERSION, driver, sizeof(driver));
+    (void)platform_text(found[i].platform, platform, sizeof(platform));
     snprintf(text, bytes, "%.48s, driver %.24s, %.40s", name, driver, platform);
 }
 
@@ -146,13 +165,13 @@ static uint32_t group_from_environment(uint32_t most)
 }
 
 /* Work-items in a group, and what each works on best. */
-static void choose_shape(struct backend_device *d)
+static void choose_shape(struct backend_device *d, cl_int *e)
 {
     uint32_t most =
-        (uint32_t)number(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE) & 0x7fffffffu;
+        (uint32_t)number(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, e) & 0x7fffffffu;
     uint32_t wanted = group_from_environment(most);
     uint32_t lanes =
-        (uint32_t)number(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT);
+        (uint32_t)number(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, e);
     d->group = 1;
     if (wanted != 0)
         d->group = wanted;
@@ -162,27 +181,27 @@ static void choose_shape(struct backend_device *d)
     d->width = d->group > 1 ? 4 : lanes < 1 ? 1 : lanes > 16 ? 16 : lanes;
 }
 
-static void measure(struct backend_device *d)
+static ssq_status measure(struct backend_device *d)
 {
-    device_text(d->id, CL_DEVICE_NAME, d->name, sizeof(d->name));
-    device_text(d->id, CL_DRIVER_VERSION, d->driver, sizeof(d->driver));
-    platform_text(d->platform, d->platform_name, sizeof(d->platform_name));
-    d->cpu = (number(d->id, CL_DEVICE_TYPE) & CL_DEVICE_TYPE_CPU) != 0;
-    d->exact_div = (number(d->id, CL_DEVICE_SINGLE_FP_CONFIG) &
+    cl_int e = CL_SUCCESS;
+    d->cpu = (number(d->id, CL_DEVICE_TYPE, &e) & CL_DEVICE_TYPE_CPU) != 0;
+    d->exact_div = (number(d->id, CL_DEVICE_SINGLE_FP_CONFIG, &e) &
                     CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
-    d->memory_bytes = number(d->id, CL_DEVICE_GLOBAL_MEM_SIZE);
-    d->most_bytes = number(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE);
+    d->memory_bytes = number(d->id, CL_DEVICE_GLOBAL_MEM_SIZE, &e);
+    d->most_bytes = number(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &e);
     if (d->most_bytes > MOST_BYTES)
         d->most_bytes = MOST_BYTES;
-    d->sub_align = (uint32_t)number(d->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN) / 8u;
+    d->sub_align =
+        (uint32_t)number(d->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, &e) / 8u;
     if (d->sub_align < OPENCL_ALIGN)
         d->sub_align = OPENCL_ALIGN;
-    d->units = (uint32_t)number(d->id, CL_DEVICE_MAX_COMPUTE_UNITS);
-    d->local_bytes = (uint32_t)number(d->id, CL_DEVICE_LOCAL_MEM_SIZE);
+    d->units = (uint32_t)number(d->id, CL_DEVICE_MAX_COMPUTE_UNITS, &e);
+    d->local_bytes = (uint32_t)number(d->id, CL_DEVICE_LOCAL_MEM_SIZE, &e);
     /* an offset and an index below 2^31 make less than 2^32 */
     d->reach = UINT64_C(1) << 31;
-    choose_shape(d);
+    choose_shape(d, &e);
     opencl_recorder_find(d);
+    return e == CL_SUCCESS ? SSQ_OK : opencl_error("clGetDeviceInfo", e);
 }
 
 static void close_device(struct backend_device *d)
@@ -195,25 +214,41 @@ static void close_device(struct backend_device *d)
     opencl_core->mem_free(d);
 }
 
-static ssq_status open_device(unsigned i, struct backend_device **device)
+/* One of our own, or the caller's once more. */
+static ssq_status take_context(struct backend_device *d, cl_context native)
+{
+    const cl_context_properties wanted[] = {
+        CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
+    cl_int e;
+    if (native != NULL) {
+        e = CL(RetainContext)(native);
+        d->context = e == CL_SUCCESS ? native : NULL;
+        return e == CL_SUCCESS ? SSQ_OK : opencl_error("clRetainContext", e);
+    }
+    d->context = CL(CreateContext)(wanted, 1, &d->id, NULL, NULL, &e);
+    return d->context != NULL ? SSQ_OK
+                              : opencl_create_error("clCreateContext", e);
+}
+
+ssq_status opencl_open_over(unsigned i, cl_context native,
+                            struct backend_device **device)
 {
     struct backend_device *d = opencl_core->mem_alloc(sizeof(*d));
     if (d == NULL)
         return opencl_no_memory(sizeof(*d));
     d->platform = found[i].platform;
     d->id = found[i].id;
-    measure(d);
     if (pthread_mutex_init(&d->lock, NULL) != 0)
         goto out_free;
     if (pthread_cond_init(&d->built, NULL) != 0)
         goto out_lock;
-    cl_int e;
-    const cl_context_properties wanted[] = {
-        CL_CONTEXT_PLATFORM, (cl_context_properties)d->platform, 0};
-    d->context = CL(CreateContext)(wanted, 1, &d->id, NULL, NULL, &e);
-    ssq_status st = d->context == NULL
-                        ? opencl_create_error("clCreateContext", e)
-                        : opencl_probe(d);
+    ssq_status st = measure_words(d);
+    if (st == SSQ_OK)
+        st = measure(d);
+    if (st == SSQ_OK)
+        st = take_context(d, native);
+    if (st == SSQ_OK)
+        st = opencl_probe(d);
     if (st == SSQ_OK) {
         *device = d;
         return SSQ_OK;
@@ -226,6 +261,21 @@ out_lock:
 out_free:
     opencl_core->mem_free(d);
     return opencl_no_memory(sizeof(d->lock));
+}
+
+static ssq_status open_device(unsigned i, struct backend_device **device)
+{
+    return opencl_open_over(i, NULL, device);
+}
+
+bool opencl_device_find(cl_device_id id, unsigned *i)
+{
+    for (unsigned k = 0; k < MOST_DEVICES && found[k].id != NULL; k++)
+        if (found[k].id == id) {
+            *i = k;
+            return true;
+        }
+    return false;
 }
 
 /* Halves travel as 16-bit integers and are computed in float32. */
@@ -285,6 +335,10 @@ static const struct backend opencl_backend = {
     .event_query = opencl_event_query,
     .event_sync = opencl_event_sync,
     .event_elapsed = opencl_event_elapsed,
+    .open_native = opencl_open_native,
+    .queue_native = opencl_queue_native,
+    .import = opencl_import,
+    .mem_handle = opencl_mem_handle,
     .ops = &opencl_ops,
 };
 

@@ -85,6 +85,10 @@ static ssq_status nanoseconds_of(struct backend_event *event, cl_ulong *ns)
         return st;
     cl_int e = CL(GetEventProfilingInfo)(event->mark, CL_PROFILING_COMMAND_END,
                                          sizeof(*ns), ns, NULL);
+    if (e == CL_PROFILING_INFO_NOT_AVAILABLE)
+        return opencl_core->error_set(
+            SSQ_ERR_UNSUPPORTED,
+            "opencl: the caller's queue was made without profiling");
     return e == CL_SUCCESS ? SSQ_OK
                            : opencl_error("clGetEventProfilingInfo", e);
 }

@@ -7,6 +7,20 @@
 
 #include "lib/op/data.h"
 
+/* Takes over a reference to cl. */
+static ssq_status wrap(cl_mem cl, uint64_t bytes, struct backend_mem **mem)
+{
+    struct opencl_mem *m = opencl_core->mem_alloc(sizeof(*m));
+    if (m == NULL) {
+        (void)CL(ReleaseMemObject)(cl);
+        return opencl_no_memory(sizeof(*m));
+    }
+    m->cl = cl;
+    m->mem.bytes = bytes;
+    *mem = &m->mem;
+    return SSQ_OK;
+}
+
 ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
                         struct backend_mem **mem)
 {
@@ -16,19 +30,24 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
             "opencl: %llu bytes are more than the %llu that one buffer of "
             "this device may have",
             (unsigned long long)bytes, (unsigned long long)device->most_bytes);
-    struct opencl_mem *m = opencl_core->mem_alloc(sizeof(*m));
-    if (m == NULL)
-        return opencl_no_memory(sizeof(*m));
     cl_int e;
-    m->cl = CL(CreateBuffer)(device->context, CL_MEM_READ_WRITE, (size_t)bytes,
-                             NULL, &e);
-    if (m->cl == NULL) {
-        opencl_core->mem_free(m);
-        return opencl_create_error("clCreateBuffer", e);
-    }
-    m->mem.bytes = bytes;
-    *mem = &m->mem;
-    return SSQ_OK;
+    cl_mem cl = CL(CreateBuffer)(device->context, CL_MEM_READ_WRITE,
+                                 (size_t)bytes, NULL, &e);
+    return cl == NULL ? opencl_create_error("clCreateBuffer", e)
+                      : wrap(cl, bytes, mem);
+}
+
+ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
+                           uint64_t bytes, struct backend_mem **mem)
+{
+    if (bytes > device->most_bytes)
+        return opencl_core->error_set(
+            SSQ_ERR_UNSUPPORTED,
+            "opencl: the buffer has %llu bytes, a launch reaches %llu",
+            (unsigned long long)bytes, (unsigned long long)device->most_bytes);
+    cl_int e = CL(RetainMemObject)(cl);
+    return e == CL_SUCCESS ? wrap(cl, bytes, mem)
+                           : opencl_error("clRetainMemObject", e);
 }
 
 void opencl_free(struct backend_device *device, struct backend_mem *mem)

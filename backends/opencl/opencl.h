@@ -20,7 +20,7 @@
 extern const struct services *opencl_core;
 
 /** Longest words of a device or driver that are kept. */
-#define OPENCL_WORDS 128
+#define OPENCL_WORDS 256
 
 /** Calls of cl_khr_command_buffer; create is NULL where it cannot be used. */
 struct opencl_recorder {
@@ -78,7 +78,26 @@ ssq_status opencl_error(const char *call, cl_int error);
 /** The same of a call that makes something: NOMEM where there was no memory. */
 ssq_status opencl_create_error(const char *call, cl_int error);
 
+/* device.c */
+/** Open device i over a context of the caller's; NULL: over its own. */
+ssq_status opencl_open_over(unsigned i, cl_context native,
+                            struct backend_device **device);
+bool opencl_device_find(cl_device_id id, unsigned *i);
+
+/* native.c */
+ssq_status opencl_open_native(const void *const *handles, unsigned *i,
+                              struct backend_device **device);
+ssq_status opencl_queue_native(struct backend_device *device,
+                               const void *handle,
+                               struct backend_queue **queue);
+ssq_status opencl_import(struct backend_device *device, const void *handle,
+                         struct backend_mem **mem);
+void *opencl_mem_handle(const struct backend_mem *mem);
+
 /* memory.c */
+/** The caller's buffer of so many bytes, retained. */
+ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
+                           uint64_t bytes, struct backend_mem **mem);
 ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
                         struct backend_mem **mem);
 void opencl_free(struct backend_device *device, struct backend_mem *mem);
@@ -86,6 +105,9 @@ extern const struct op_table opencl_ops;
 
 /* queue.c */
 ssq_status opencl_queue_open(struct backend_device *device,
+                             struct backend_queue **queue);
+/** A queue over the caller's in-order one, retained. */
+ssq_status opencl_queue_over(struct backend_device *device, cl_command_queue cl,
                              struct backend_queue **queue);
 void opencl_queue_close(struct backend_queue *queue);
 ssq_status opencl_queue_sync(struct backend_queue *queue);

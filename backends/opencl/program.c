@@ -60,7 +60,7 @@ static ssq_status build_error(struct backend_device *d, cl_program program,
 struct identity {
     char options[384];
     char name[96];
-    char key[1024];
+    char key[2048];
 };
 
 static void identify(const struct backend_device *d,

@@ -18,27 +18,38 @@ struct opencl_mark {
     uint64_t sequence; /* commands up to here */
 };
 
+/* Takes over a reference to cl. */
+static ssq_status open_over(struct backend_device *device, cl_command_queue cl,
+                            struct backend_queue **queue)
+{
+    struct backend_queue *q = opencl_core->mem_alloc(sizeof(*q));
+    if (q == NULL || pthread_mutex_init(&q->lock, NULL) != 0) {
+        opencl_core->mem_free(q);
+        (void)CL(ReleaseCommandQueue)(cl);
+        return opencl_no_memory(sizeof(*q));
+    }
+    q->device = device;
+    q->cl = cl;
+    *queue = q;
+    return SSQ_OK;
+}
+
 ssq_status opencl_queue_open(struct backend_device *device,
                              struct backend_queue **queue)
 {
-    struct backend_queue *q = opencl_core->mem_alloc(sizeof(*q));
-    if (q == NULL)
-        return opencl_no_memory(sizeof(*q));
-    if (pthread_mutex_init(&q->lock, NULL) != 0) {
-        opencl_core->mem_free(q);
-        return opencl_no_memory(sizeof(q->lock));
-    }
     cl_int e;
-    q->device = device;
-    q->cl = CL(CreateCommandQueue)(device->context, device->id,
-                                   CL_QUEUE_PROFILING_ENABLE, &e);
-    if (q->cl == NULL) {
-        pthread_mutex_destroy(&q->lock);
-        opencl_core->mem_free(q);
-        return opencl_create_error("clCreateCommandQueue", e);
-    }
-    *queue = q;
-    return SSQ_OK;
+    cl_command_queue cl = CL(CreateCommandQueue)(device->context, device->id,
+                                                 CL_QUEUE_PROFILING_ENABLE, &e);
+    return cl == NULL ? opencl_create_error("clCreateCommandQueue", e)
+                      : open_over(device, cl, queue);
+}
+
+ssq_status opencl_queue_over(struct backend_device *device, cl_command_queue cl,
+                             struct backend_queue **queue)
+{
+    cl_int e = CL(RetainCommandQueue)(cl);
+    return e == CL_SUCCESS ? open_over(device, cl, queue)
+                           : opencl_error("clRetainCommandQueue", e);
 }
 
 /* With the lock: the first failure stays. */

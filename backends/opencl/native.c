@@ -1,0 +1,98 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* native.c - the caller's own context, queues and buffers.
+ *
+ * Each handle is retained here and released where ours would be: what closes a
+ * device, a queue or a memory need not know whose it is. */
+#include "backends/opencl/opencl.h"
+
+static ssq_status refuse_handle(const char *what)
+{
+    return opencl_core->error_set(SSQ_ERR_INVALID, "opencl: %s", what);
+}
+
+/* Is id one of a context's devices? At most so many are looked at. */
+#define MOST_IN_CONTEXT 64
+static bool context_has(cl_context context, cl_device_id id)
+{
+    cl_device_id ids[MOST_IN_CONTEXT];
+    size_t bytes = 0;
+    if (CL(GetContextInfo)(context, CL_CONTEXT_DEVICES, sizeof(ids), ids,
+                           &bytes) != CL_SUCCESS)
+        return false;
+    for (size_t i = 0; i < bytes / sizeof(*ids); i++)
+        if (ids[i] == id)
+            return true;
+    return false;
+}
+
+ssq_status opencl_open_native(const void *const *handles, unsigned *i,
+                              struct backend_device **device)
+{
+    /* the interop header takes them without const */
+    cl_context context = (cl_context)(uintptr_t)handles[0];
+    cl_device_id id = (cl_device_id)(uintptr_t)handles[1];
+    if (!opencl_device_find(id, i))
+        return opencl_core->error_set(
+            SSQ_ERR_NOT_FOUND,
+            "opencl: the device is not one that is available and compiles");
+    if (!context_has(context, id))
+        return refuse_handle("the context does not have the device");
+    return opencl_open_over(*i, context, device);
+}
+
+ssq_status opencl_queue_native(struct backend_device *d, const void *handle,
+                               struct backend_queue **queue)
+{
+    cl_command_queue native = (cl_command_queue)(uintptr_t)handle;
+    cl_context context = NULL;
+    cl_device_id id = NULL;
+    cl_command_queue_properties how = 0;
+    cl_int e = CL(GetCommandQueueInfo)(native, CL_QUEUE_CONTEXT,
+                                       sizeof(context), &context, NULL);
+    if (e == CL_SUCCESS)
+        e = CL(GetCommandQueueInfo)(native, CL_QUEUE_DEVICE, sizeof(id), &id,
+                                    NULL);
+    if (e == CL_SUCCESS)
+        e = CL(GetCommandQueueInfo)(native, CL_QUEUE_PROPERTIES, sizeof(how),
+                                    &how, NULL);
+    if (e != CL_SUCCESS)
+        return refuse_handle("the queue is no cl_command_queue");
+    if (context != d->context || id != d->id)
+        return refuse_handle("the queue is of another context or device");
+    if ((how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
+        return refuse_handle("the queue is out of order");
+    return opencl_queue_over(d, native, queue);
+}
+
+ssq_status opencl_import(struct backend_device *d, const void *handle,
+                         struct backend_mem **mem)
+{
+    cl_mem native = (cl_mem)(uintptr_t)handle;
+    cl_context context = NULL;
+    cl_mem_object_type type = 0;
+    cl_mem_flags flags = 0;
+    size_t bytes = 0;
+    cl_int e = CL(GetMemObjectInfo)(native, CL_MEM_CONTEXT, sizeof(context),
+                                    &context, NULL);
+    if (e == CL_SUCCESS)
+        e = CL(GetMemObjectInfo)(native, CL_MEM_TYPE, sizeof(type), &type,
+                                 NULL);
+    if (e == CL_SUCCESS)
+        e = CL(GetMemObjectInfo)(native, CL_MEM_FLAGS, sizeof(flags), &flags,
+                                 NULL);
+    if (e == CL_SUCCESS)
+        e = CL(GetMemObjectInfo)(native, CL_MEM_SIZE, sizeof(bytes), &bytes,
+                                 NULL);
+    if (e != CL_SUCCESS || type != CL_MEM_OBJECT_BUFFER)
+        return refuse_handle("the memory is no buffer");
+    if (context != d->context)
+        return refuse_handle("the buffer is of another context");
+    if ((flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)) != 0)
+        return refuse_handle("kernels may not read and write the buffer");
+    return opencl_mem_over(d, native, bytes, mem);
+}
+
+void *opencl_mem_handle(const struct backend_mem *mem)
+{
+    return ((const struct opencl_mem *)mem)->cl;
+}
