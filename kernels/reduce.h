@@ -42,6 +42,21 @@ FN u32 argmax_rank(u32 bits, u32 dtype, bool minimum)
     return extreme_rank(bits, dtype, minimum);
 }
 
+/* The raw bits that have a rank; of the NaNs one. */
+FN u32 extreme_of_rank(u32 rank, u32 dtype, bool minimum)
+{
+    if (rank == 0xffffffffu && dtype != DT_I32 && dtype != DT_U8)
+        return f32_to_bits(AS_F32(F32_NAN), dtype, ROUND_NEAREST, 0u);
+    u32 r = minimum ? ~rank : rank;
+
+    if (dtype == DT_I32)
+        return r ^ 0x80000000u;
+    if (dtype == DT_U8)
+        return r;
+    r = (r & F32_SIGN) != 0u ? r ^ F32_SIGN : ~r;
+    return f32_to_bits(AS_F32(r), dtype, ROUND_NEAREST, 0u);
+}
+
 /* A result's bits: any NaN becomes the one NaN of its dtype. */
 FN u32 extreme_bits(u32 bits, u32 dtype)
 {
