@@ -28,7 +28,6 @@
     u32 y_at;                                                                  \
     u32 step_at;                                                               \
     STREAM_FIELDS                                                              \
-    u32 dense;                                                                 \
     u32 dtypes; /* x's, and y's times 16 */                                    \
     WALK_SHAPE                                                                 \
     WALK_STEPS(x_steps)                                                        \

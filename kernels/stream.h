@@ -1,9 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.h - a launch whose elements draw the words of a random stream.
  *
- * Element i draws word base + i. Philox makes four words at a time, so that
- * EACH_WORD goes by its blocks, and singly through what lies before the first
- * and behind the last whole block. DO(i, word) is a macro. */
+ * Element i draws word base + i. Philox makes four words at a time. */
 #ifndef KERNELS_STREAM_H
 #define KERNELS_STREAM_H
 
@@ -13,6 +11,7 @@
 /* step is an operand; step_given 0: the step is 0. */
 #define STREAM_FIELDS                                                          \
     u32 n;                                                                     \
+    u32 dense;                                                                 \
     u32 seed_low;                                                              \
     u32 seed_high;                                                             \
     u32 id;                                                                    \
@@ -31,12 +30,14 @@ FN u32 stream_head(u32 base, u32 n)
     random_u32(pc.seed_low, pc.seed_high, STEP, pc.id, pc.base_low + (I),      \
                pc.base_high + (pc.base_low + (I) < pc.base_low ? 1u : 0u))
 
-#define EACH_WORD(DO)                                                          \
+/* For a dense run: DENSE(i, word). Else, and at a dense run's edges, one by
+ * one: STRIDED(i, word), which is right for a dense run too. */
+#define EACH_WORD(DENSE, STRIDED)                                              \
     u32 sw_step = 0u;                                                          \
     if (pc.step_given != 0u)                                                   \
         sw_step = AT(step, 0u);                                                \
     u32 sw_head = stream_head(pc.base_low, pc.n);                              \
-    u32 sw_blocks = (pc.n - sw_head) >> 2u;                                    \
+    u32 sw_blocks = pc.dense != 0u ? (pc.n - sw_head) >> 2u : 0u;              \
     u32 sw_low = pc.base_low + sw_head;                                        \
     u32 sw_high = pc.base_high + (sw_low < pc.base_low ? 1u : 0u);             \
     u32 sw_block = (sw_low >> 2u) | (sw_high << 30u);                          \
@@ -48,16 +49,16 @@ FN u32 stream_head(u32 base, u32 n)
         u32 sw_c3 = sw_step;                                                   \
         u32 sw_i = sw_head + 4u * sw_b;                                        \
         PHILOX(sw_c0, sw_c1, sw_c2, sw_c3, pc.seed_low, pc.seed_high)          \
-        DO(sw_i, sw_c0)                                                        \
-        DO(sw_i + 1u, sw_c1)                                                   \
-        DO(sw_i + 2u, sw_c2)                                                   \
-        DO(sw_i + 3u, sw_c3)                                                   \
+        DENSE(sw_i, sw_c0)                                                     \
+        DENSE(sw_i + 1u, sw_c1)                                                \
+        DENSE(sw_i + 2u, sw_c2)                                                \
+        DENSE(sw_i + 3u, sw_c3)                                                \
     }                                                                          \
     EACH(sw_e, pc.n - 4u * sw_blocks)                                          \
     {                                                                          \
         u32 sw_i = sw_e < sw_head ? sw_e : sw_e + 4u * sw_blocks;              \
         u32 sw_r = STREAM_WORD(sw_i, sw_step);                                 \
-        DO(sw_i, sw_r)                                                         \
+        STRIDED(sw_i, sw_r)                                                    \
     }
 
 #endif

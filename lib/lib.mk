@@ -109,6 +109,7 @@ core_sources += lib/plan/gemm.h lib/plan/gemm.c
 core_sources += lib/form.h lib/plan/data.c
 core_sources += lib/plan/norm.c
 core_sources += lib/plan/floats.h lib/plan/rnn.c
+core_sources += lib/plan/random.c lib/plan/gather.c
 core_sources += lib/plan/pool.c
 core_sources += lib/plan/rotary.c
 

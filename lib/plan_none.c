@@ -7,13 +7,8 @@
 NONE(upload)
 NONE(download)
 
-NONE(gather)
-NONE(scatter_add)
-NONE(one_hot)
 NONE(argmax)
 NONE(reduce_backward)
-NONE(random)
-NONE(dropout)
 NONE(binary)
 NONE(binary_backward)
 NONE(compare)
