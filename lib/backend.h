@@ -178,6 +178,17 @@ struct backend {
     ssq_status (*event_elapsed)(struct backend_event *from,
                                 struct backend_event *to, double *seconds);
 
+    /* a caller's own objects; optional, all or none. handles are what
+     * include/sesqui/<name>.h says; each is retained while it is in use */
+    ssq_status (*open_native)(const void *const *handles, unsigned *i,
+                              struct backend_device **device);
+    ssq_status (*queue_native)(struct backend_device *device,
+                               const void *handle,
+                               struct backend_queue **queue);
+    ssq_status (*import)(struct backend_device *device, const void *handle,
+                         struct backend_mem **mem);
+    void *(*mem_handle)(const struct backend_mem *mem);
+
     const struct op_table *ops;
 };
 

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - listing, choosing and opening devices. */
+#include "lib/native.h"
 #include "lib/pool.h"
 #include "lib/queue.h"
 #include "lib/registry.h"
@@ -135,8 +136,7 @@ static void device_free(struct object *o)
     ssq_device *d = (ssq_device *)o;
     pool_destroy(d->pool);
     fallback_forget(d);
-    if (d->impl != NULL)
-        d->backend->close(d->impl);
+    d->backend->close(d->impl);
     pthread_mutex_destroy(&d->queues_lock);
     mem_free(d);
 }
@@ -178,11 +178,8 @@ static ssq_status pin_from_environment(ssq_device *d)
     return st;
 }
 
-static ssq_status open_impl(ssq_device *d, unsigned index)
+static ssq_status fill_in(ssq_device *d, unsigned index)
 {
-    ssq_status st = d->backend->open(index, &d->impl);
-    if (st != SSQ_OK)
-        return st;
     d->props.struct_size = sizeof(d->props);
     snprintf(d->props.backend, sizeof(d->props.backend), "%s",
              d->backend->name);
@@ -190,25 +187,29 @@ static ssq_status open_impl(ssq_device *d, unsigned index)
     d->backend->describe(index, d->props.description,
                          sizeof(d->props.description));
     d->backend->props(d->impl, &d->props);
-    st = pool_create(d, &d->pool);
+    ssq_status st = pool_create(d, &d->pool);
     if (st == SSQ_OK)
         d->props.binding_bytes = pool_binding_bytes(d->pool);
     return st == SSQ_OK ? pin_from_environment(d) : st;
 }
 
-static ssq_status open_backend(const struct backend *b, unsigned index,
-                               const ssq_device_options *options,
-                               const char *why, ssq_device **out)
+ssq_status device_create(const struct backend *b, unsigned index,
+                         struct backend_device *impl,
+                         const ssq_device_options *options, const char *why,
+                         ssq_device **out)
 {
     ssq_device *d = mem_alloc(sizeof(*d));
-    if (d == NULL)
+    if (d == NULL) {
+        b->close(impl);
         return error_nomem("device_open", sizeof(*d));
+    }
     object_init(&d->object, device_free);
     pthread_mutex_init(&d->queues_lock, NULL);
     d->backend = b;
+    d->impl = impl;
     if (options != NULL)
         d->options = *options;
-    ssq_status st = open_impl(d, index);
+    ssq_status st = fill_in(d, index);
     if (st != SSQ_OK) {
         object_put(&d->object);
         return st;
@@ -217,6 +218,15 @@ static ssq_status open_backend(const struct backend *b, unsigned index,
     log_line(SSQ_LOG_INFO, "device", "opened %s (%s)", d->props.name, why);
     *out = d;
     return SSQ_OK;
+}
+
+static ssq_status open_backend(const struct backend *b, unsigned index,
+                               const ssq_device_options *options,
+                               const char *why, ssq_device **out)
+{
+    struct backend_device *impl = NULL;
+    ssq_status st = b->open(index, &impl);
+    return st == SSQ_OK ? device_create(b, index, impl, options, why, out) : st;
 }
 
 ssq_status ssq_device_open(const char *name, const ssq_device_options *options,

@@ -5,6 +5,7 @@
  * For the others the queue holds each op until completed() has passed it. */
 #include "lib/queue.h"
 
+#include "lib/native.h"
 #include "lib/op/data.h"
 #include "lib/plan.h"
 
@@ -195,27 +196,18 @@ static void queue_free(struct object *o)
     object_put(&d->object);
 }
 
-ssq_status ssq_queue_create(ssq_device *device,
-                            const ssq_queue_options *options, ssq_queue **queue)
+ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
+                        ssq_queue **queue)
 {
-    if (device == NULL || queue == NULL)
-        return error_set(SSQ_ERR_INVALID, "queue_create: %s is NULL",
-                         device == NULL ? "device" : "queue");
-    if (options != NULL && options->struct_size != sizeof(*options))
-        return error_set(SSQ_ERR_INVALID,
-                         "queue_create: struct_size is %zu, expected %zu",
-                         options->struct_size, sizeof(*options));
-    ssq_queue *q = mem_alloc(sizeof(*q));
-    if (q == NULL)
+    struct progress *progress = progress_create(device->backend, impl);
+    ssq_queue *q = progress == NULL ? NULL : mem_alloc(sizeof(*q));
+    if (q == NULL) {
+        progress_put(progress);
+        device->backend->queue_close(impl);
         return error_nomem("queue_create", sizeof(*q));
-    ssq_status st = device->backend->queue_open(device->impl, &q->impl);
-    if (st != SSQ_OK)
-        goto out_free;
-    q->progress = progress_create(device->backend, q->impl);
-    if (q->progress == NULL) {
-        st = error_nomem("queue_create", sizeof(*q->progress));
-        goto out_close;
     }
+    q->impl = impl;
+    q->progress = progress;
     object_init(&q->object, queue_free);
     pthread_mutex_init(&q->lock, NULL);
     q->end = &q->first;
@@ -227,12 +219,21 @@ ssq_status ssq_queue_create(ssq_device *device,
     pthread_mutex_unlock(&device->queues_lock);
     *queue = q;
     return SSQ_OK;
+}
 
-out_close:
-    device->backend->queue_close(q->impl);
-out_free:
-    mem_free(q);
-    return st;
+ssq_status ssq_queue_create(ssq_device *device,
+                            const ssq_queue_options *options, ssq_queue **queue)
+{
+    if (device == NULL || queue == NULL)
+        return error_set(SSQ_ERR_INVALID, "queue_create: %s is NULL",
+                         device == NULL ? "device" : "queue");
+    if (options != NULL && options->struct_size != sizeof(*options))
+        return error_set(SSQ_ERR_INVALID,
+                         "queue_create: struct_size is %zu, expected %zu",
+                         options->struct_size, sizeof(*options));
+    struct backend_queue *impl = NULL;
+    ssq_status st = device->backend->queue_open(device->impl, &impl);
+    return st == SSQ_OK ? queue_create(device, impl, queue) : st;
 }
 
 /* An event may hold the queue still; the caller's host memory is free to go

@@ -3,12 +3,22 @@
 
 opencl_tests = \
 	tests/opencl/cache \
+	tests/opencl/native \
 	tests/opencl/queue
+# with the headers of OpenCL
+if BUILD_OPENCL
+opencl_tests += tests/opencl/faults
+endif
 check_PROGRAMS += $(opencl_tests)
 TESTS += $(opencl_tests)
 EXTRA_DIST += tests/opencl/opencl.h
 
 tests_opencl_cache_SOURCES = tests/opencl/cache.c
 tests_opencl_cache_LDADD = libsesqui.la
+tests_opencl_faults_SOURCES = tests/opencl/faults.c tests/api/training.h
+tests_opencl_faults_CPPFLAGS = $(opencl_la_CPPFLAGS)
+tests_opencl_faults_LDADD = libsesqui.la
 tests_opencl_queue_SOURCES = tests/opencl/queue.c
 tests_opencl_queue_LDADD = libsesqui.la
+tests_opencl_native_SOURCES = tests/opencl/native.c
+tests_opencl_native_LDADD = libsesqui.la $(OPENCL_LIBS)
