@@ -10,7 +10,8 @@
  *     WIDE_STORE(tile, i, sum);
  *
  * WIDE_AT(N, I) and WIDE_PUT(N, I, X) are the same of operand N. What is loaded
- * need not be aligned. */
+ * need not be aligned. An array of sums is in registers if all its indices are
+ * known: UNROLL before each loop over it. */
 #ifndef KERNELS_WIDE_FLOAT_H
 #define KERNELS_WIDE_FLOAT_H
 
@@ -18,6 +19,17 @@
 
 #ifndef WIDTH
 #define WIDTH 1
+#endif
+
+#if defined(VULKAN)
+#extension GL_EXT_control_flow_attributes : require
+#define UNROLL [[unroll]]
+#elif defined(__clang__) || defined(__OPENCL_VERSION__) ||                     \
+    defined(__OPENCL_C_VERSION__) || defined(__CUDACC__) ||                    \
+    defined(__CUDACC_RTC__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
 #endif
 
 #define WIDE_PASTE(A, B) A##B
