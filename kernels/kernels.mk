@@ -53,6 +53,11 @@ kernel_texts += kernels/gru_cell_forward.k
 kernel_texts += kernels/gru_cell_gradient.k
 kernel_texts += kernels/pool2d.k
 kernel_texts += kernels/rotary_rows.k
+kernel_texts += kernels/total.k
+kernel_texts += kernels/loss_elements.k
+kernel_texts += kernels/cross_entropy_rows.k
+kernel_texts += kernels/cross_entropy_items.k
+kernel_texts += kernels/cross_entropy_count.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -69,6 +74,10 @@ kernel_args += kernels/rnn_args.h
 kernel_args += kernels/pool_args.h
 kernel_args += kernels/rotary_args.h
 kernel_args += kernels/either.h
+kernel_args += kernels/total_args.h
+kernel_args += kernels/loss_args.h
+kernel_args += kernels/cross_entropy_args.h
+kernel_args += kernels/cross_entropy_count_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

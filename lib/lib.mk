@@ -112,6 +112,9 @@ core_sources += lib/plan/floats.h lib/plan/rnn.c
 core_sources += lib/plan/random.c lib/plan/gather.c
 core_sources += lib/plan/pool.c
 core_sources += lib/plan/rotary.c
+core_sources += lib/plan/loss.c
+core_sources += lib/plan/total.h lib/plan/total.c
+core_sources += lib/plan/cross_entropy.c
 
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c
