@@ -62,6 +62,12 @@ static bool directory(char *path, size_t bytes)
     return n > 0 && (size_t)n + 256 < bytes;
 }
 
+bool opencl_cache_usable(void)
+{
+    char path[PATH_BYTES];
+    return directory(path, sizeof(path));
+}
+
 static bool read_all(int fd, unsigned char *to, size_t bytes)
 {
     while (bytes > 0) {

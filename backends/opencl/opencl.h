@@ -147,6 +147,8 @@ void opencl_program_store(const struct backend_device *device,
                           const uint8_t key[LAUNCH_KEYS], cl_program program);
 
 /* cache.c: name is the file's, key all that the program depends on */
+/** Is there a directory that programs may be kept in? */
+bool opencl_cache_usable(void);
 /** The binary of a program, to be freed; NULL: there is none. */
 unsigned char *opencl_cache_load(const char *name, const char *key,
                                  size_t *bytes);

@@ -151,6 +151,8 @@ void opencl_program_store(const struct backend_device *d,
 {
     struct identity id;
     size_t bytes = 0;
+    if (!opencl_cache_usable())
+        return; /* a driver may compile once more to give a binary */
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof(bytes),
                            &bytes, NULL) != CL_SUCCESS ||
         bytes == 0)
