@@ -19,6 +19,7 @@ EXTRA_DIST += kernels/runs.h
 EXTRA_DIST += kernels/tensor.h kernels/group.h kernels/embed.sh
 EXTRA_DIST += kernels/form.h kernels/stream.h
 EXTRA_DIST += kernels/floats.h
+EXTRA_DIST += kernels/amp_list.h kernels/amp_norm.h kernels/step.h
 
 # Kernel texts, one line each: the only list. Their order is the enum's.
 kernel_texts =
@@ -58,6 +59,16 @@ kernel_texts += kernels/loss_elements.k
 kernel_texts += kernels/cross_entropy_rows.k
 kernel_texts += kernels/cross_entropy_items.k
 kernel_texts += kernels/cross_entropy_count.k
+kernel_texts += kernels/scaler_join.k
+kernel_texts += kernels/scaler_update.k
+kernel_texts += kernels/tick.k
+kernel_texts += kernels/grad_check.k
+kernel_texts += kernels/grad_fold.k
+kernel_texts += kernels/list_map.k
+kernel_texts += kernels/param_step.k
+kernel_texts += kernels/step_end.k
+kernel_texts += kernels/lamb_norm.k
+kernel_texts += kernels/lamb_fold.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -78,6 +89,10 @@ kernel_args += kernels/total_args.h
 kernel_args += kernels/loss_args.h
 kernel_args += kernels/cross_entropy_args.h
 kernel_args += kernels/cross_entropy_count_args.h
+kernel_args += kernels/scaler_args.h
+kernel_args += kernels/grad_args.h
+kernel_args += kernels/list_args.h
+kernel_args += kernels/step_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

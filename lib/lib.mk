@@ -115,6 +115,9 @@ core_sources += lib/plan/rotary.c
 core_sources += lib/plan/loss.c
 core_sources += lib/plan/total.h lib/plan/total.c
 core_sources += lib/plan/cross_entropy.c
+core_sources += lib/plan/amp_list.h lib/plan/amp_list.c
+core_sources += lib/plan/scaler.c lib/plan/grad.c lib/plan/list.c
+core_sources += lib/plan/optimizer.c
 
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c
