@@ -147,6 +147,23 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
     } else {                                                                   \
         FETCH_CELLS(V, N, N##1, RUN, RUN_U32)                                  \
     }
+/* Elements of any dtype as they are. */
+#define FETCH_BITS(V, N, RUN, K)                                               \
+    if (RUN_DTYPE(K) == DT_F32 || RUN_DTYPE(K) == DT_I32) {                    \
+        FETCH_CELLS(V, N, N##4, RUN, RUN_U32)                                  \
+    } else if (RUN_DTYPE(K) == DT_U8) {                                        \
+        FETCH_CELLS(V, N, N##1, RUN, RUN_U32)                                  \
+    } else {                                                                   \
+        FETCH_CELLS(V, N, N##2, RUN, RUN_U32)                                  \
+    }
+#define PUT_BITS(N, RUN, V, K)                                                 \
+    if (RUN_DTYPE(K) == DT_F32 || RUN_DTYPE(K) == DT_I32) {                    \
+        PUT_CELLS(N, N##4, RUN, V, RUN_U32)                                    \
+    } else if (RUN_DTYPE(K) == DT_U8) {                                        \
+        PUT_CELLS(N, N##1, RUN, V, RUN_U8)                                     \
+    } else {                                                                   \
+        PUT_CELLS(N, N##2, RUN, V, RUN_U16)                                    \
+    }
 /* float32 values into operand N, number K, of floats. */
 #define PUT(N, RUN, V, K)                                                      \
     if (RUN_DTYPE(K) == DT_F32) {                                              \
