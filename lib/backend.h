@@ -110,6 +110,8 @@ struct backend {
     uint32_t abi;
     const char *name;
     int preference; /* "auto" takes the highest; <= 0 never */
+    /* optional: of device i, where they differ; no more than preference */
+    int (*preference_of)(unsigned i);
     bool single;    /* one device, opened as "name" and not "name:0" */
 
     /* device */

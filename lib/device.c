@@ -105,29 +105,45 @@ static const struct backend *find(const char *name, unsigned *index)
     return NULL;
 }
 
-/* The best backend for training, and why it is the best. */
-static const struct backend *choose(char *why, size_t bytes)
+static int preference(const struct backend *b, unsigned i)
+{
+    return b->preference_of != NULL ? b->preference_of(i) : b->preference;
+}
+
+/* Why a backend's best device was not chosen. */
+static const char *why_not(const struct registry_entry *e)
+{
+    if (e->devices == 0)
+        return e->reason.text;
+    return e->backend->preference <= 0 ? "for tests" : "slower";
+}
+
+/* The best device for training, and why it is the best. */
+static const struct backend *choose(unsigned *index, char *why, size_t bytes)
 {
     const struct registry_entry *e;
     size_t n = registry_entries(&e);
     const struct backend *best = NULL;
+    int most = 0;
     for (size_t i = 0; i < n; i++)
-        if (e[i].devices > 0 && e[i].backend->preference > 0 &&
-            (best == NULL || e[i].backend->preference > best->preference))
+        for (unsigned d = 0; d < e[i].devices; d++) {
+            int p = preference(e[i].backend, d);
+            if (p <= most)
+                continue;
+            most = p;
             best = e[i].backend;
+            *index = d;
+        }
     if (best == NULL)
         return NULL;
-    snprintf(why, bytes, "auto chose %s", best->name);
-    for (size_t i = 0; i < n; i++) {
-        if (e[i].backend == best)
-            continue;
-        append(why, bytes, "; not ", e[i].name, ": ");
-        append(why, bytes, "",
-               e[i].devices == 0               ? e[i].reason.text
-               : e[i].backend->preference <= 0 ? "for tests"
-                                               : "slower",
-               "");
-    }
+    char name[32];
+    device_name(best, *index, name, sizeof(name));
+    snprintf(why, bytes, "auto chose %s", name);
+    for (size_t i = 0; i < n; i++)
+        if (e[i].backend != best) {
+            append(why, bytes, "; not ", e[i].name, ": ");
+            append(why, bytes, "", why_not(&e[i]), "");
+        }
     return best;
 }
 
@@ -251,7 +267,7 @@ ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
     }
     unsigned index = 0;
     const struct backend *b =
-        automatic ? choose(why, sizeof(why)) : find(wanted, &index);
+        automatic ? choose(&index, why, sizeof(why)) : find(wanted, &index);
     if (b == NULL) {
         char list[ERROR_TEXT - 128];
         list_text(list, sizeof(list));

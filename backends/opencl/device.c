@@ -147,6 +147,17 @@ static unsigned count(struct why *reason)
     return 0;
 }
 
+/* A processor is best left to a backend that is made for it. */
+static int preference_of(unsigned i)
+{
+    cl_int e;
+    cl_device_type type =
+        (cl_device_type)number(found[i].id, CL_DEVICE_TYPE, &e);
+    return (type & CL_DEVICE_TYPE_GPU) != 0           ? 30
+           : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 25
+                                                      : 5;
+}
+
 static void describe(unsigned i, char *text, size_t bytes)
 {
     char name[OPENCL_WORDS], driver[OPENCL_WORDS], platform[OPENCL_WORDS];
@@ -308,7 +319,8 @@ static void limits(const struct backend_device *d, struct backend_limits *l)
 static const struct backend opencl_backend = {
     .abi = SSQ_BACKEND_ABI,
     .name = "opencl",
-    .preference = 0,
+    .preference = 30,
+    .preference_of = preference_of,
     .init = init,
     .count = count,
     .describe = describe,
