@@ -75,6 +75,7 @@ kernel_texts += kernels/param_step.k
 kernel_texts += kernels/step_end.k
 kernel_texts += kernels/lamb_norm.k
 kernel_texts += kernels/lamb_fold.k
+kernel_texts += kernels/attention_forward.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -100,6 +101,9 @@ kernel_args += kernels/scaler_args.h
 kernel_args += kernels/grad_args.h
 kernel_args += kernels/list_args.h
 kernel_args += kernels/step_args.h
+kernel_args += kernels/tile.h
+kernel_args += kernels/attention.h
+kernel_args += kernels/attention_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

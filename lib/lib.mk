@@ -119,6 +119,8 @@ core_sources += lib/plan/cross_entropy.c
 core_sources += lib/plan/amp_list.h lib/plan/amp_list.c
 core_sources += lib/plan/scaler.c lib/plan/grad.c lib/plan/list.c
 core_sources += lib/plan/optimizer.c
+core_sources += lib/plan/attention.h
+core_sources += lib/plan/attention.c
 
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c
