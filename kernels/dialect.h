@@ -41,14 +41,15 @@ typedef uchar u8;
 #define PUSH(T)         T pc
 #define ENDARGS )                                                              \
     {
-#define SHARED(T, N, C) local T N[C];
-#define BODY
-#define END }
-#if defined(WG) && WG == 1
-#define BARRIER() ((void)0) /* PoCL takes minutes over many of them */
+#if defined(WG) && WG == 1 /* alone, an item has nobody to wait for */
+#define SHARED(T, N, C) T N[C];
+#define BARRIER()       ((void)0)
 #else
-#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#define SHARED(T, N, C) local T N[C];
+#define BARRIER()       barrier(CLK_LOCAL_MEM_FENCE)
 #endif
+#define BODY
+#define END            }
 #define LOCAL_ID       ((u32)get_local_id(0))
 #define GROUP_ID       ((u32)get_group_id(0))
 #define GLOBAL_ID      ((u32)get_global_id(0))

@@ -27,6 +27,9 @@ kernel_texts += kernels/probe.k
 kernel_texts += kernels/unary.k
 kernel_texts += kernels/unary_class.k
 kernel_texts += kernels/unary_integer.k
+kernel_texts += kernels/softmax_fold.k
+kernel_texts += kernels/softmax_columns.k
+kernel_texts += kernels/softmax_rows.k
 kernel_texts += kernels/binary.k
 kernel_texts += kernels/binary_integer.k
 kernel_texts += kernels/compare.k
@@ -80,6 +83,7 @@ kernel_texts += kernels/attention_forward.k
 # The headers of parameters that texts share with plans.
 kernel_args =
 kernel_args += kernels/unary_args.h
+kernel_args += kernels/softmax_args.h
 kernel_args += kernels/binary_args.h
 kernel_args += kernels/gemm_args.h kernels/gemm_epilogue.h kernels/wide_float.h
 kernel_args += kernels/pairs.h

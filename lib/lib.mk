@@ -104,14 +104,16 @@ core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
 # plans, one line per file
 core_sources += lib/plan/runs.h lib/plan/runs.c
 core_sources += lib/plan/unary.c
+core_sources += lib/plan/rows.h lib/plan/rows.c
+core_sources += lib/plan/softmax.c
 core_sources += lib/plan/binary.c lib/plan/binary_backward.c
 core_sources += lib/plan/reduce.c
 core_sources += lib/plan/gemm.h lib/plan/gemm.c
 core_sources += lib/form.h lib/plan/data.c
-core_sources += lib/plan/norm.c
 core_sources += lib/plan/floats.h lib/plan/rnn.c
 core_sources += lib/plan/random.c lib/plan/gather.c
 core_sources += lib/plan/pool.c
+core_sources += lib/plan/norm.c
 core_sources += lib/plan/rotary.c
 core_sources += lib/plan/loss.c
 core_sources += lib/plan/total.h lib/plan/total.c

@@ -9,7 +9,6 @@ NONE(download)
 
 NONE(argmax)
 NONE(reduce_backward)
-NONE(softmax)
 NONE(softmax_backward)
 NONE(layer_norm)
 NONE(layer_norm_backward)

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rows.c - how rows are given to groups and items. */
+#include "lib/plan/rows.h"
+
+/* Rows up to here are too short for a group. */
+#define SHORT           64u
+#define PROCESSOR_SHORT 8u
+/* An item takes no row beyond this where there is too little to do at once. */
+#define ITEM_ROW 4096u
+/* Least elements of a part. */
+#define PART 16384u
+/* Neighbours that a processor's item takes at a time: TILE in the kernels. */
+#define TILE 64u
+
+static int nearest(const struct view *v)
+{
+    int best = -1;
+    for (int i = 0; i < v->rank - 1; i++)
+        if (v->shape[i] > 1 && (best < 0 || v->stride[i] < v->stride[best]))
+            best = i;
+    return best;
+}
+
+static uint32_t tiles(const struct rows *r, const struct backend_limits *l)
+{
+    return l->group > 1 ? r->cols : (r->cols + TILE - 1) / TILE;
+}
+
+/* Along c, if that is better than rows. */
+static bool choose_columns(struct rows *r, const struct view *x,
+                           const struct backend_limits *l)
+{
+    r->c = nearest(x);
+    if (r->c < 0)
+        return false;
+    bool shorts = r->n <= (l->group == 1 ? PROCESSOR_SHORT : SHORT);
+    if (!shorts && x->stride[r->c] >= x->stride[x->rank - 1])
+        return false;
+    r->cols = (uint32_t)x->shape[r->c];
+    uint64_t tasks = (uint64_t)r->walked / r->cols * tiles(r, l);
+    return r->n <= ITEM_ROW || tasks >= (uint64_t)l->units * l->group;
+}
+
+struct rows rows_of(const struct plan *p, const struct view *x)
+{
+    const struct backend_limits *l = plan_limits(p);
+    struct rows r = {
+        .n = (uint32_t)x->shape[x->rank - 1], .splits = 1, .rank = x->rank};
+    r.walked = (uint32_t)view_elements(x) / r.n;
+    r.part = r.n;
+    r.columns = choose_columns(&r, x, l);
+    if (r.columns) {
+        r.walked /= r.cols;
+        return r;
+    }
+    r.c = -1;
+    r.cols = 1;
+    uint32_t want = l->units * (l->group == 1 ? 4 : 16) / r.walked;
+    uint32_t most = r.n / PART;
+    r.splits = want < most ? want : most;
+    r.splits = r.splits < 1 ? 1 : r.splits;
+    r.part = (r.n + r.splits - 1) / r.splits;
+    r.splits = (r.n + r.part - 1) / r.part;
+    return r;
+}
+
+void rows_shape(const struct rows *r, const struct view *v, uint32_t *rank,
+                uint32_t *size)
+{
+    *rank = 0;
+    for (int i = 0; i < r->rank - 1; i++)
+        if (i != r->c)
+            size[(*rank)++] = (uint32_t)v->shape[i];
+}
+
+void rows_steps(const struct rows *r, const struct view *v, uint32_t *steps,
+                uint32_t *col)
+{
+    if (v->buffer == NULL)
+        return;
+    for (int i = 0, k = 0; i < r->rank - 1; i++)
+        if (i != r->c)
+            steps[k++] = (uint32_t)v->stride[i];
+    if (r->c >= 0)
+        *col = (uint32_t)v->stride[r->c];
+}
+
+void rows_launch(struct plan *p, const struct rows *r, const void *args,
+                 size_t bytes)
+{
+    if (plan_failed(p))
+        return;
+    const struct backend_limits *l = plan_limits(p);
+    if (!r->columns)
+        plan_groups(p, args, bytes, (uint64_t)r->walked * r->splits);
+    else if (l->group == 1)
+        plan_groups(p, args, bytes, (uint64_t)r->walked * tiles(r, l));
+    else
+        plan_items(p, args, bytes, (uint64_t)r->walked * r->cols);
+}
