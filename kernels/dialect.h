@@ -41,15 +41,14 @@ typedef uchar u8;
 #define PUSH(T)         T pc
 #define ENDARGS )                                                              \
     {
-#if defined(WG) && WG == 1 /* alone, an item has nobody to wait for */
-#define SHARED(T, N, C) T N[C];
-#define BARRIER()       ((void)0)
-#else
 #define SHARED(T, N, C) local T N[C];
-#define BARRIER()       barrier(CLK_LOCAL_MEM_FENCE)
-#endif
 #define BODY
-#define END            }
+#define END }
+#if defined(WG) && WG == 1
+#define BARRIER() ((void)0) /* PoCL takes minutes over many of them */
+#else
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#endif
 #define LOCAL_ID       ((u32)get_local_id(0))
 #define GROUP_ID       ((u32)get_group_id(0))
 #define GLOBAL_ID      ((u32)get_global_id(0))
