@@ -47,7 +47,8 @@ check-asan:
 	UBSAN_OPTIONS=print_stacktrace=1 && \
 	export ASAN_OPTIONS UBSAN_OPTIONS && $(call run_in,$(run_tests),TEST_TIMEOUT=3600)
 
-# TSan of gcc 12 cannot live with 32 bits of address randomisation.
+# TSan of gcc 12 cannot live with 32 bits of address randomisation, and knows
+# nothing of what a driver's threads do.
 check-tsan:
 	@test -n '$(strip $(thread_tests))' || \
 		{ echo 'thread_tests is empty: nothing to run' >&2; exit 1; }
@@ -55,8 +56,9 @@ check-tsan:
 	+cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 && \
 	export TSAN_OPTIONS && \
 	fixed='setarch -R' && { $$fixed true 2>/dev/null || fixed=; } && \
-	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed timeout 3600")
+	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed timeout 3600" module_path=)
 
+check-valgrind: module_path =
 check-valgrind: all
 	$(MAKE) check TESTS=
 	$(MKDIR_P) variant-valgrind

@@ -21,11 +21,14 @@ TEST_TIMEOUT = 900
 LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT)
 SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 
+# Where the modules of this build are; drivers are not for every checker.
+module_path = $(abs_top_builddir)/.libs
+
 # A test needs no home, no network and no device. ccache would need a home.
 # PoCL keeps what it compiles for the tests that follow; ours would too, but
 # then PoCL compiles a general form of each kernel that nothing runs.
 AM_TESTS_ENVIRONMENT = \
-	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs'; export SSQ_MODULE_PATH; \
+	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \
 	SSQ_CACHE=0; export SSQ_CACHE; \
 	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; export POCL_CACHE_DIR; \
 	HOME=/dev/null/no-home; export HOME; \

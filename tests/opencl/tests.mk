@@ -8,10 +8,13 @@ opencl_tests = \
 # with the headers of OpenCL
 if BUILD_OPENCL
 opencl_tests += tests/opencl/faults
+check_PROGRAMS += tests/opencl/races
 endif
 check_PROGRAMS += $(opencl_tests)
 TESTS += $(opencl_tests)
-EXTRA_DIST += tests/opencl/opencl.h
+TESTS += tests/opencl/races.sh
+slow_tests += $(opencl_tests) tests/opencl/races.sh
+EXTRA_DIST += tests/opencl/opencl.h tests/opencl/races.sh
 
 tests_opencl_cache_SOURCES = tests/opencl/cache.c
 tests_opencl_cache_LDADD = libsesqui.la
@@ -22,3 +25,5 @@ tests_opencl_queue_SOURCES = tests/opencl/queue.c
 tests_opencl_queue_LDADD = libsesqui.la
 tests_opencl_native_SOURCES = tests/opencl/native.c
 tests_opencl_native_LDADD = libsesqui.la $(OPENCL_LIBS)
+tests_opencl_races_SOURCES = tests/opencl/races.c tests/api/training.h
+tests_opencl_races_LDADD = libsuite.la $(OPENCL_LIBS)
