@@ -79,6 +79,8 @@ kernel_texts += kernels/step_end.k
 kernel_texts += kernels/lamb_norm.k
 kernel_texts += kernels/lamb_fold.k
 kernel_texts += kernels/attention_forward.k
+kernel_texts += kernels/top_k_rows.k
+kernel_texts += kernels/top_k_total.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -108,6 +110,7 @@ kernel_args += kernels/step_args.h
 kernel_args += kernels/tile.h
 kernel_args += kernels/attention.h
 kernel_args += kernels/attention_args.h
+kernel_args += kernels/top_k_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 
