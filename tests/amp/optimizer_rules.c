@@ -413,7 +413,7 @@ int main(void)
 
         test_create(r);
         test_defaults(r);
-        test_add(r, &rigs[1 - d]);
+        test_add(r, &rigs[d == 0 ? 1 : 0]);
         test_stages(r);
         test_hook(r);
         test_hyper(r);

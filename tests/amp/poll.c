@@ -13,7 +13,17 @@ static ssq_scaler_state polled(ssq_scaler *scaler)
 }
 
 /* guard does nothing before a sync: what poll says must be old until then, and
- * on the reference it is new at once. */
+ * on the reference it is new at once. Other devices do it when they like. */
+static bool is_of(const struct rig *r, unsigned updates, unsigned synced,
+                  unsigned enqueued)
+{
+    if (strcmp(r->name, "guard") == 0)
+        return updates == synced;
+    if (strcmp(r->name, "reference") == 0)
+        return updates == enqueued;
+    return updates >= synced && updates <= enqueued;
+}
+
 static void stale(const struct rig *r, unsigned steps)
 {
     bool late = strcmp(r->name, "guard") == 0;
@@ -21,10 +31,10 @@ static void stale(const struct rig *r, unsigned steps)
     bool ok = polled(scaler).updates == 0 && polled(scaler).scale == 65536;
     for (unsigned i = 1; i <= steps; i++) {
         rig_step(r, scaler, i % 3 != 0);
-        ok = polled(scaler).updates == (late ? 0 : i) && ok;
+        ok = is_of(r, polled(scaler).updates, 0, i) && ok;
     }
     tap_ok(ok, "%s: poll after each of %u updates is %s", r->name, steps,
-           late ? "as old as the last sync" : "up to date");
+           late ? "as old as the last sync" : "not ahead of them");
     ok = !late || ssq_queue_status(r->queue) == SSQ_ERR_NOT_READY;
     tap_ok(ok, "%s: polling has made nothing run", r->name);
     NEED(ssq_queue_sync(r->queue));
@@ -46,7 +56,7 @@ static void partial(const struct rig *r)
         rig_step(r, scaler, true);
     NEED(ssq_event_sync(event));
     ssq_scaler_state s = polled(scaler);
-    tap_ok(s.updates == (strcmp(r->name, "guard") == 0 ? 1 : 6),
+    tap_ok(is_of(r, s.updates, 1, 6),
            "%s: poll after a part of the queue has run: %u updates", r->name,
            s.updates);
     NEED(ssq_queue_sync(r->queue));
@@ -202,7 +212,6 @@ static ssq_graph *capture(const struct rig *r, ssq_scaler *scaler,
 /* A captured update moves nothing; each launch does, and poll hears of it. */
 static void replay(const struct rig *r)
 {
-    bool late = strcmp(r->name, "guard") == 0;
     ssq_scaler *scaler = rig_scaler(r, "sesqui", NULL);
     ssq_graph *clean = capture(r, scaler, r->clean, 1);
     ssq_graph *bad = capture(r, scaler, r->bad, 2);
@@ -213,8 +222,8 @@ static void replay(const struct rig *r)
     NEED(ssq_graph_launch(r->queue, bad));
     NEED(ssq_graph_launch(r->queue, clean));
     s = polled(scaler);
-    tap_ok(s.updates == (late ? 0u : 4u),
-           "%s: poll behind launches: %u updates", r->name, s.updates);
+    tap_ok(is_of(r, s.updates, 0, 4), "%s: poll behind launches: %u updates",
+           r->name, s.updates);
     NEED(ssq_queue_sync(r->queue));
     s = polled(scaler);
     ssq_scaler_state all = rig_state(r, scaler);
@@ -225,7 +234,8 @@ static void replay(const struct rig *r)
     for (unsigned i = 5; i < 400; i++) {
         NEED(ssq_graph_launch(r->queue, clean));
         s = polled(scaler);
-        ok = s.updates <= i && (late || s.updates == i) && ok;
+        ok = s.updates <= i && ok &&
+             (s.updates == i || strcmp(r->name, "reference") != 0);
     }
     NEED(ssq_queue_sync(r->queue));
     tap_ok(ok && polled(scaler).updates == 399,
