@@ -19,6 +19,9 @@
 
 #if FORM == FORM_SELF
 #define P_BYTES 4
+#elif FORM == FORM_COPY
+#define P_BYTES    4
+#define TRUTH_CELL float
 #elif FORM == FORM_MASTER
 #define P_BYTES    2
 #define TRUTH_CELL float
@@ -60,6 +63,7 @@
 /* The truth of element J, whose form TRUE says. */
 #define READ_SELF(J)   AS_F32(AT(p, p_from + (J)))
 #define READ_MASTER(J) AT(truth, truth_from + (J))
+#define READ_COPY(J)   READ_MASTER(J)
 #define READ_NONE(J)   cell_2(U32(AT(p, p_from + (J))), pc.p_dtype)
 #define READ_SPLIT(J)                                                          \
     AS_F32(split_join(U32(AT(p, p_from + (J))),                                \

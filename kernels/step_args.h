@@ -19,6 +19,7 @@
 #define FORM_SELF   0 /* a float32 parameter */
 #define FORM_MASTER 1 /* 16 bits and a float32 master */
 #define FORM_SHORT  2 /* 16 bits, and 16 more or none */
+#define FORM_COPY   3 /* a float32 parameter and a float32 master */
 
 #define STEP_CHUNK 4096u
 

@@ -33,20 +33,25 @@ struct lamb_fold_args {
 #define KEY_P(KEY)    ((KEY) >> 8 & 0xffu)
 #define KEY_G(KEY)    ((KEY)&0xffu)
 
+static int form_of(const struct view *param, const struct view *master)
+{
+    bool full = master->buffer != NULL && master->dtype == SSQ_F32;
+    if (param->dtype == SSQ_F32)
+        return full ? FORM_COPY : FORM_SELF;
+    return full ? FORM_MASTER : FORM_SHORT;
+}
+
 static void entry(const struct view *v, struct row *row)
 {
     const struct view *master = &v[2 + SLOT_MASTER];
-    int form = v[0].dtype == SSQ_F32 ? FORM_SELF
-               : master->buffer != NULL && master->dtype == SSQ_F32
-                   ? FORM_MASTER
-                   : FORM_SHORT;
+    int form = form_of(&v[0], master);
     row->view[STEP_P] = &v[0];
     row->view[STEP_G] = &v[1];
     row->view[STEP_A] = &v[2 + SLOT_A];
     row->view[STEP_B] = &v[2 + SLOT_B];
     row->view[STEP_C] = &v[2 + SLOT_C];
-    row->view[STEP_TRUE] = form == FORM_SELF ? NULL : master;
-    row->unit[STEP_TRUE] = form == FORM_MASTER ? 4 : 2;
+    row->view[STEP_TRUE] = master;
+    row->unit[STEP_TRUE] = form == FORM_SHORT ? 2 : 4;
     row->key = KEY(form, v[0].dtype, v[1].dtype);
 }
 
@@ -61,7 +66,8 @@ static void lamb_entry(const void *op, size_t i, struct row *row)
 {
     const struct lamb_op *o = op;
     entry(&o->op.list->v[i * PARAM_VIEWS], row);
-    if (KEY_FORM(row->key) != FORM_MASTER)
+    uint8_t form = KEY_FORM(row->key);
+    if (form != FORM_MASTER && form != FORM_COPY)
         return;
     row->view[STEP_P] = row->view[STEP_TRUE];
     row->view[STEP_TRUE] = NULL;
