@@ -60,7 +60,8 @@
     u32 across;                                                                \
     u32 depth;                                                                 \
     u32 begins;                                                                \
-    u32 ends;
+    u32 ends;                                                                  \
+    u32 b_row; /* of a b that is not packed */
 
 #define GEMM_TILED_FIELDS                                                      \
     GEMM_PLACES                                                                \
@@ -89,9 +90,19 @@
     u32 x_batch;                                                               \
     u32 chunk; /* of k that a task packs */
 
+/* Most lines of a panel: 2 WIDEs of 16. */
+#define GEMM_LINES 32u
+
+/* Most depth of gemm_panel.k where b is not packed: as many of b's rows are
+ * read side by side, and converted at a time. */
+#define GEMM_PLAIN_DEPTH 32
+
 /* Rows of a tile of gemm_panel.k: with two WIDEs of sums in each they fill
  * 28 of 32 vector registers of 16 lanes, 12 of 16 of less. */
 #define GEMM_ROWS(LANES) ((LANES) >= 16 ? 14 : 6)
+/* And where b is not packed: for one or two rows of a, and for more. */
+#define GEMM_ROWS_FEW  2
+#define GEMM_ROWS_SOME 8
 
 /* gemm_tiled.k: how a group's items lie on a tile; the rest are across. */
 #define GEMM_ITEMS_DOWN(GROUP)                                                 \

@@ -13,16 +13,16 @@
 #include "kernels/gemm_args.h"
 
 /* Most float32s of one piece's panels of a or b, and of its partial sums. */
-#define MOST_PACKED (INT64_C(16) << 20)
+#define MOST_PACKED (INT64_C(4) << 20)
 /* Most rows or columns of a piece: MOST_PACKED is their square. */
-#define MOST_SIDE 4096
+#define MOST_SIDE 2048
 /* Of k: a tile of 14 x 32 reads 92 KiB of panels meanwhile. */
 #define PANEL_DEPTH 512
 /* Of k: what one task packs. */
 #define PACK_CHUNK 512
 /* Rows and columns of a task: 0.5 MiB of panels of PANEL_DEPTH each. */
 #define TASK_SIDE 256
-/* Of both m and n, and of k: fewer are not worth packing. */
+/* Columns, and k: fewer are not worth packing. */
 #define LEAST_SIDE  9
 #define LEAST_DEPTH 8
 
@@ -51,8 +51,9 @@ struct product {
 /* How a product is cut for panels. */
 struct pieces {
     int64_t rows, columns;     /* of a panel's tile */
+    bool plain;                /* b is not packed */
+    int64_t depth;             /* of k, for which a tile is in registers */
     int64_t batch, m, n, k;    /* of a piece */
-    int64_t depth;             /* of k, in a piece */
     struct view a, b, partial; /* scratch, used by each piece again */
 };
 
@@ -211,27 +212,35 @@ static void plan_tiled(struct plan *p, const struct product *g)
 
 /* ---- panels ---- */
 
-/* Cut until a piece's panels and sums fit most float32s each. */
+/* Do a piece's panels and sums fit so many float32s each? And is it deep
+ * enough to be worth beginning and ending? */
+static bool fits(const struct pieces *c, const struct product *g,
+                 int64_t floats)
+{
+    bool keeps = c->k < g->k || c->k > c->depth;
+    return c->k >= least(g->k, c->depth) && (!keeps || c->m * c->n <= floats);
+}
+
 static void choose_pieces(struct pieces *c, const struct product *g,
                           int64_t floats)
 {
     c->m = least(round_up(g->m, c->rows), round_up(MOST_SIDE, c->rows));
-    c->n = least(round_up(g->n, c->columns), MOST_SIDE);
+    c->n = round_up(g->n, c->columns);
+    if (!c->plain)
+        c->n = least(c->n, MOST_SIDE);
     for (;;) {
-        c->k = least(g->k, floats / most(c->m, c->n));
-        bool enough = c->k >= least(g->k, PANEL_DEPTH) &&
-                      (c->k >= g->k || c->m * c->n <= floats);
-        if (enough || (c->m == c->rows && c->n == c->columns))
+        int64_t side = c->plain ? c->m : most(c->m, c->n);
+        c->k = least(g->k, most(1, floats / side));
+        if (c->k < g->k && c->k > c->depth)
+            c->k -= c->k % c->depth;
+        if (fits(c, g, floats) || (c->m == c->rows && c->n == c->columns))
             break;
         if (c->m > c->n || c->n == c->columns)
             c->m = round_up(c->m / 2, c->rows);
         else
             c->n = round_up(c->n / 2, c->columns);
     }
-    if (c->k < g->k && c->k > PANEL_DEPTH)
-        c->k -= c->k % PANEL_DEPTH;
-    c->k = most(c->k, 1);
-    c->depth = least(c->k, PANEL_DEPTH);
+    c->depth = least(c->k, c->depth);
     int64_t each = most(most(c->m, c->n) * c->k, c->m * c->n);
     c->batch = most(1, least(g->batch, floats / each));
 }
@@ -289,19 +298,19 @@ static void plan_piece(struct plan *p, const struct product *g,
                        const struct pieces *c, struct gemm_panel_args *x)
 {
     struct view columns = g->b;
-    uint32_t a_batch, b_batch;
-    transpose(&columns);
-    pack(p, &g->a, c->rows, &c->a, &a_batch);
-    pack(p, &columns, c->columns, &c->b, &b_batch);
+    uint8_t plain = c->plain ? (uint8_t)g->b.dtype : 0;
     FILL(*x, g);
-    x->a_batch = a_batch;
-    x->b_batch = b_batch;
+    pack(p, &g->a, c->rows, &c->a, &x->a_batch);
+    transpose(&columns);
+    if (!c->plain)
+        pack(p, &columns, c->columns, &c->b, &x->b_batch);
     x->depth = (uint32_t)c->depth;
+    x->b_row = step(&g->b, 1);
     int64_t tasks = choose_task(plan_limits(p), g, c, x);
-    plan_kernel(p, KERNEL_gemm_panel, KEYS((uint8_t)c->rows));
+    plan_kernel(p, KERNEL_gemm_panel, KEYS((uint8_t)c->rows, plain));
     bind_epilogue(p, g);
     plan_bind(p, &c->a, ACCESS_READ);
-    plan_bind(p, &c->b, ACCESS_READ);
+    plan_bind(p, c->plain ? &g->b : &c->b, ACCESS_READ);
     plan_bind(p, &c->partial, ACCESS_UPDATE);
     plan_groups(p, x, sizeof(*x), (uint64_t)tasks);
 }
@@ -338,15 +347,20 @@ static struct product piece_of(const struct product *g, const struct pieces *c,
     return part;
 }
 
-static void plan_panels(struct plan *p, const struct product *g)
+static void plan_panels(struct plan *p, const struct product *g, bool plain)
 {
     const struct backend_limits *l = plan_limits(p);
     struct pieces c = {.rows = GEMM_ROWS(l->width),
-                       .columns = 2 * (int64_t)l->width};
+                       .columns = 2 * (int64_t)l->width,
+                       .plain = plain,
+                       .depth = plain ? GEMM_PLAIN_DEPTH : PANEL_DEPTH};
     int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
+    if (plain)
+        c.rows = g->m <= GEMM_ROWS_FEW ? GEMM_ROWS_FEW : GEMM_ROWS_SOME;
     choose_pieces(&c, g, least(floats, MOST_PACKED));
     plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.k), &c.a);
-    plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.n * c.k), &c.b);
+    if (!plain)
+        plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.n * c.k), &c.b);
     if (g->k > c.depth)
         plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.n), &c.partial);
     for (int64_t z = 0; z < g->batch; z += c.batch)
@@ -361,12 +375,16 @@ static void plan_panels(struct plan *p, const struct product *g)
 
 static void plan_product(struct plan *p, struct product *g)
 {
+    bool processor = plan_limits(p)->group == 1;
     if (g->n > 1 && g->d.stride[2] != 1)
         product_transpose(g);
-    bool packs = plan_limits(p)->group == 1 && g->k >= LEAST_DEPTH &&
-                 least(g->m, g->n) >= LEAST_SIDE;
-    if (packs)
-        plan_panels(p, g);
+    if (processor && g->n == 1 && g->d.stride[1] == 1)
+        product_transpose(g);
+    bool some = processor && g->k >= LEAST_DEPTH && g->n >= LEAST_SIDE;
+    if (some && g->m <= GEMM_ROWS_SOME && g->b.stride[2] == 1)
+        plan_panels(p, g, true);
+    else if (some)
+        plan_panels(p, g, false);
     else
         plan_tiled(p, g);
 }
