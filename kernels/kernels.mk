@@ -81,6 +81,12 @@ kernel_texts += kernels/lamb_fold.k
 kernel_texts += kernels/attention_forward.k
 kernel_texts += kernels/top_k_rows.k
 kernel_texts += kernels/top_k_total.k
+kernel_texts += kernels/channel_sum.k
+kernel_texts += kernels/channel_sum_dy.k
+kernel_texts += kernels/channel_statistics.k
+kernel_texts += kernels/channel_apply.k
+kernel_texts += kernels/channel_fold.k
+kernel_texts += kernels/channel_gradient.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -111,6 +117,7 @@ kernel_args += kernels/tile.h
 kernel_args += kernels/attention.h
 kernel_args += kernels/attention_args.h
 kernel_args += kernels/top_k_args.h
+kernel_args += kernels/channel_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 
