@@ -82,7 +82,7 @@ static void pop(struct backend_queue *q)
     q->count--;
 }
 
-/* Is an event's work done? Its failure is *error. */
+/* Is an event's work done? *error: it failed, or there was no answer. */
 static bool is_done(cl_event event, cl_int *error)
 {
     cl_int status = CL_QUEUED;
@@ -90,17 +90,20 @@ static bool is_done(cl_event event, cl_int *error)
                               sizeof(status), &status, NULL);
     if (*error == CL_SUCCESS && status < 0)
         *error = status;
-    return *error != CL_SUCCESS || status == CL_COMPLETE;
+    return status < 0 || status == CL_COMPLETE;
 }
 
 /* With the lock: pass all marks whose work is done. */
 static void pass_done(struct backend_queue *q)
 {
-    cl_int error;
-    while (q->count > 0 && is_done(q->ring[q->head].event, &error)) {
+    bool done = true;
+    while (q->count > 0 && done) {
+        cl_int error;
+        done = is_done(q->ring[q->head].event, &error);
         if (error != CL_SUCCESS)
             note_failure(q, "a command", error);
-        pop(q);
+        if (done)
+            pop(q);
     }
 }
 
@@ -108,6 +111,9 @@ static void pass_done(struct backend_queue *q)
 static void finish(struct backend_queue *q)
 {
     cl_int e = CL(Finish)(q->cl);
+    if (e != CL_SUCCESS) /* of a part perhaps: the rest still has the host's
+                            memory in its hands */
+        (void)CL(Finish)(q->cl);
     pthread_mutex_lock(&q->lock);
     if (e != CL_SUCCESS)
         note_failure(q, "clFinish", e);

@@ -30,11 +30,13 @@ static bool fails(const char *name)
     return true;
 }
 
+#define REAL(NAME) cl.real.NAME
+
 /* Calls that ask, set or wait. */
 #define ASKS(NAME, PARAMS, ARGS)                                               \
     static cl_int fake##NAME PARAMS                                            \
     {                                                                          \
-        return fails("cl" #NAME) ? CL_OUT_OF_RESOURCES : cl.real.NAME ARGS;    \
+        return fails("cl" #NAME) ? CL_OUT_OF_RESOURCES : REAL(NAME) ARGS;      \
     }
 ASKS(GetPlatformInfo,
      (cl_platform_id p, cl_platform_info w, size_t n, void *v, size_t *r),
@@ -85,7 +87,7 @@ ASKS(Finish, (cl_command_queue q), (q))
         if (fails("cl" #NAME))                                                 \
             *error = CL_OUT_OF_RESOURCES;                                      \
         else                                                                   \
-            made = cl.real.NAME ARGS;                                          \
+            made = REAL(NAME) ARGS;                                            \
         cl.live += made != NULL;                                               \
         return made;                                                           \
     }
@@ -122,7 +124,7 @@ CREATES(cl_kernel, CreateKernel, (cl_program p, const char *n, cl_int *error),
     {                                                                          \
         if (fails("cl" #NAME))                                                 \
             return CL_OUT_OF_RESOURCES;                                        \
-        cl_int error = cl.real.NAME ARGS;                                      \
+        cl_int error = REAL(NAME) ARGS;                                        \
         cl.live += error == CL_SUCCESS && event != NULL;                       \
         return error;                                                          \
     }
@@ -151,7 +153,7 @@ ENQUEUES(EnqueueBarrierWithWaitList,
     static cl_int fake##NAME(TYPE object)                                      \
     {                                                                          \
         cl.live++;                                                             \
-        return cl.real.NAME(object);                                           \
+        return REAL(NAME)(object);                                             \
     }
 RETAINS(cl_context, RetainContext)
 RETAINS(cl_command_queue, RetainCommandQueue)
@@ -160,7 +162,7 @@ RETAINS(cl_mem, RetainMemObject)
     static cl_int fake##NAME(TYPE object)                                      \
     {                                                                          \
         cl.live--;                                                             \
-        return cl.real.NAME(object);                                           \
+        return REAL(NAME)(object);                                             \
     }
 RELEASES(cl_context, ReleaseContext)
 RELEASES(cl_command_queue, ReleaseCommandQueue)
@@ -168,6 +170,54 @@ RELEASES(cl_mem, ReleaseMemObject)
 RELEASES(cl_program, ReleaseProgram)
 RELEASES(cl_kernel, ReleaseKernel)
 RELEASES(cl_event, ReleaseEvent)
+
+/* The calls of cl_khr_command_buffer, which the driver hands out by name. */
+static struct {
+    clCreateCommandBufferKHR_fn CreateCommandBufferKHR;
+    clFinalizeCommandBufferKHR_fn FinalizeCommandBufferKHR;
+    clReleaseCommandBufferKHR_fn ReleaseCommandBufferKHR;
+    clEnqueueCommandBufferKHR_fn EnqueueCommandBufferKHR;
+    clCommandNDRangeKernelKHR_fn CommandNDRangeKernelKHR;
+} khr;
+#undef REAL
+#define REAL(NAME) khr.NAME
+CREATES(cl_command_buffer_khr, CreateCommandBufferKHR,
+        (cl_uint n, const cl_command_queue *q,
+         const cl_command_buffer_properties_khr *w, cl_int *error),
+        (n, q, w, error))
+ASKS(FinalizeCommandBufferKHR, (cl_command_buffer_khr b), (b))
+ASKS(CommandNDRangeKernelKHR,
+     (cl_command_buffer_khr b, cl_command_queue q,
+      const cl_ndrange_kernel_command_properties_khr *w, cl_kernel k, cl_uint n,
+      const size_t *o, const size_t *g, const size_t *l, cl_uint s,
+      const cl_sync_point_khr *a, cl_sync_point_khr *p,
+      cl_mutable_command_khr *m),
+     (b, q, w, k, n, o, g, l, s, a, p, m))
+ENQUEUES(EnqueueCommandBufferKHR,
+         (cl_uint n, cl_command_queue *q, cl_command_buffer_khr b, cl_uint w,
+          const cl_event *e, cl_event *event),
+         (n, q, b, w, e, event))
+RELEASES(cl_command_buffer_khr, ReleaseCommandBufferKHR)
+
+/* ISO C has no conversion between pointers to objects and to functions. */
+#define STAND_IN(NAME)                                                         \
+    if (strcmp(name, "cl" #NAME) == 0) {                                       \
+        cl##NAME##_fn fake = fake##NAME;                                       \
+        memcpy(&khr.NAME, &real, sizeof(real));                                \
+        memcpy(&real, &fake, sizeof(real));                                    \
+    }
+static void *fake_by_name(cl_platform_id platform, const char *name)
+{
+    void *real = cl.real.GetExtensionFunctionAddressForPlatform(platform, name);
+    if (real == NULL || fails("clGetExtensionFunctionAddressForPlatform"))
+        return NULL;
+    STAND_IN(CreateCommandBufferKHR)
+    STAND_IN(FinalizeCommandBufferKHR)
+    STAND_IN(ReleaseCommandBufferKHR)
+    STAND_IN(EnqueueCommandBufferKHR)
+    STAND_IN(CommandNDRangeKernelKHR)
+    return real;
+}
 
 /* Put the above in the module's table, once it is loaded. */
 static void stand_between(void)
@@ -188,8 +238,7 @@ static void stand_between(void)
         .GetPlatformInfo = fakeGetPlatformInfo,
         .GetDeviceIDs = cl.real.GetDeviceIDs,
         .GetDeviceInfo = fakeGetDeviceInfo,
-        .GetExtensionFunctionAddressForPlatform =
-            cl.real.GetExtensionFunctionAddressForPlatform,
+        .GetExtensionFunctionAddressForPlatform = fake_by_name,
         .CreateContext = fakeCreateContext,
         .RetainContext = fakeRetainContext,
         .GetContextInfo = fakeGetContextInfo,
