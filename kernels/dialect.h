@@ -63,6 +63,7 @@ typedef uchar u8;
 #define AS_F32(x)      as_float(x)
 #define FMA(a, b, c)   fma(a, b, c)
 #define NATIVE_SQRT(x) sqrt(x)
+#define MUL_HIGH(a, b) mul_hi(a, b)
 
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
 /* CUDA: nvcc, NVRTC, or clang without any header (-nocudainc). Division and
@@ -95,6 +96,7 @@ typedef unsigned char u8;
 #define AS_U32(x)       __builtin_bit_cast(u32, F32(x))
 #define AS_F32(x)       __builtin_bit_cast(float, U32(x))
 #define FMA(a, b, c)    __builtin_fmaf(a, b, c)
+#define MUL_HIGH(a, b)  __nvvm_mulhi_ui(a, b)
 #else
 #define FN static __device__ inline
 #define KERNEL(N) extern "C" __global__ void __launch_bounds__(WG) N(
@@ -106,6 +108,7 @@ typedef unsigned char u8;
 #define AS_U32(x)       __float_as_uint(x)
 #define AS_F32(x)       __uint_as_float(x)
 #define FMA(a, b, c)    fmaf(a, b, c)
+#define MUL_HIGH(a, b)  __umulhi(a, b)
 #endif
 #define GLOBAL_ID        (GROUP_ID * U32(WG) + LOCAL_ID)
 #define GLOBAL_SIZE      (GROUP_COUNT * U32(WG))

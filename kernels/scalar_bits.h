@@ -122,9 +122,12 @@ FN u32 u32_leading_zeros(u32 u)
     return n;
 }
 
-/* The high word of a * b, from 16-bit pieces. */
+/* The high word of a * b: native, or from 16-bit pieces. */
 FN u32 u32_mul_high(u32 a, u32 b)
 {
+#ifdef MUL_HIGH
+    return MUL_HIGH(a, b);
+#else
     u32 al = a & 0xffffu;
     u32 ah = a >> 16u;
     u32 bl = b & 0xffffu;
@@ -133,6 +136,7 @@ FN u32 u32_mul_high(u32 a, u32 b)
     u32 low = al * bh + (mid & 0xffffu);
 
     return ah * bh + (mid >> 16u) + (low >> 16u);
+#endif
 }
 
 /* u rounded to nearest even: both halves are exact, their sum rounds. */

@@ -103,7 +103,7 @@ FN float sqrt_special(float x)
 
     if (is_nan_bits(u))
         return s_quiet(x);
-    if (u == F32_INF || u == 0u || u == F32_SIGN)
+    if (u <= F32_SIGN)
         return x;
     return AS_F32(F32_NAN);
 }

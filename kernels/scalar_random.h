@@ -10,23 +10,32 @@
 
 #include "scalar_log.h"
 
-/* Ten rounds in place on the counter; the key is kept. */
+#define PHILOX_ROUND(c0, c1, c2, c3, k0, k1, N)                                \
+    {                                                                          \
+        u32 ph_h0 = u32_mul_high(0xd2511f53u, c0);                             \
+        u32 ph_l0 = 0xd2511f53u * (c0);                                        \
+        u32 ph_h1 = u32_mul_high(0xcd9e8d57u, c2);                             \
+        u32 ph_l1 = 0xcd9e8d57u * (c2);                                        \
+        c0 = ph_h1 ^ (c1) ^ ((k0) + (N)*0x9e3779b9u);                          \
+        c1 = ph_l1;                                                            \
+        c2 = ph_h0 ^ (c3) ^ ((k1) + (N)*0xbb67ae85u);                          \
+        c3 = ph_l0;                                                            \
+    }
+
+/* Ten rounds in place on the counter; the key is kept. No loop, so that a loop
+ * over counters is an innermost one and can become vector instructions. */
 #define PHILOX(c0, c1, c2, c3, k0, k1)                                         \
     {                                                                          \
-        u32 ph_k0 = k0;                                                        \
-        u32 ph_k1 = k1;                                                        \
-        for (u32 ph_i = 0u; ph_i < 10u; ph_i++) {                              \
-            u32 ph_h0 = u32_mul_high(0xd2511f53u, c0);                         \
-            u32 ph_l0 = 0xd2511f53u * (c0);                                    \
-            u32 ph_h1 = u32_mul_high(0xcd9e8d57u, c2);                         \
-            u32 ph_l1 = 0xcd9e8d57u * (c2);                                    \
-            c0 = ph_h1 ^ (c1) ^ ph_k0;                                         \
-            c1 = ph_l1;                                                        \
-            c2 = ph_h0 ^ (c3) ^ ph_k1;                                         \
-            c3 = ph_l0;                                                        \
-            ph_k0 += 0x9e3779b9u;                                              \
-            ph_k1 += 0xbb67ae85u;                                              \
-        }                                                                      \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 0u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 1u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 2u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 3u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 4u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 5u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 6u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 7u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 8u)                               \
+        PHILOX_ROUND(c0, c1, c2, c3, k0, k1, 9u)                               \
     }
 
 /* The random word of one element: word index & 3 of block index >> 2. */
