@@ -15,4 +15,6 @@ AC_DEFUN([SSQ_BACKEND_OPENCL], [
     SSQ_BACKEND_MODULE([opencl], [any OpenCL 1.2 device],
         [SSQ_CHECK_OPENCL])
     AC_SUBST([OPENCL_LIBS])
+    SSQ_CHECK_LIB([clblast], [CLBLAST], [clblast_c.h], [CLBlastSgemm],
+        [clblast], [], [libclblast-dev])
 ])

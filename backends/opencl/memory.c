@@ -109,4 +109,7 @@ static const struct download_impl downloads[] = {
 const struct op_table opencl_ops = {
     .upload = uploads,
     .download = downloads,
+#ifdef HAVE_CLBLAST
+    .gemm = opencl_gemms,
+#endif
 };

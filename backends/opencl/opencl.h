@@ -102,6 +102,8 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
                         struct backend_mem **mem);
 void opencl_free(struct backend_device *device, struct backend_mem *mem);
 extern const struct op_table opencl_ops;
+/* gemm_clblast.c, where configure found CLBlast */
+extern const struct gemm_impl opencl_gemms[];
 
 /* queue.c */
 ssq_status opencl_queue_open(struct backend_device *device,

@@ -1,0 +1,110 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_clblast.c - float32 products by CLBlast.
+ *
+ * Only what it does exactly as the op says: float32 operands, c in the place of
+ * d or absent, nothing added or activated. Its GEMM of halves accumulates in
+ * half and is never called. On processors the plan "tiled" is faster, by 8
+ * times and more on PoCL (doc/performance.md): there it runs where it is
+ * pinned. */
+#include "backends/opencl/opencl.h"
+
+#include "lib/op/gemm.h"
+
+#include <clblast_c.h>
+#include <stdio.h>
+
+static bool no(struct why *why, const char *text)
+{
+    if (why != NULL)
+        snprintf(why->text, sizeof(why->text), "%s", text);
+    return false;
+}
+
+static bool same_place(const struct view *x, const struct view *y)
+{
+    bool same = x->buffer == y->buffer && x->offset == y->offset;
+    for (int i = 0; i < y->rank; i++)
+        same = same && (y->shape[i] == 1 || x->stride[i] == y->stride[i]);
+    return same;
+}
+
+static bool check(const struct backend_device *device, const struct gemm_op *op,
+                  struct why *why)
+{
+    (void)device;
+    if (op->k == 0)
+        return no(why, "k or alpha is 0: nothing is multiplied");
+    if (op->a.dtype != SSQ_F32 || op->b.dtype != SSQ_F32 ||
+        op->d.dtype != SSQ_F32)
+        return no(why, "a, b and d must be f32: its products of 16-bit floats "
+                       "are summed in half");
+    if (op->bias.buffer != NULL)
+        return no(why, "it adds no bias");
+    if (op->activation != SSQ_ACTIVATION_NONE)
+        return no(why, "it has no activations");
+    if (op->c.buffer != NULL &&
+        (op->c.dtype != SSQ_F32 || !same_place(&op->c, &op->d)))
+        return no(why, "c must be f32 and d itself: it adds in place");
+    if (op->d.rank != 3)
+        return no(why, "it has one batch dimension");
+    return true;
+}
+
+/* Where an operand begins, and its leading dimension. */
+struct matrix {
+    cl_mem mem;
+    size_t at, leading, batch;
+    bool columns;
+};
+
+static struct matrix matrix_of(const struct view *v)
+{
+    struct matrix x;
+    x.mem = ((const struct opencl_mem *)v->buffer->mem)->cl;
+    x.at = (size_t)((v->buffer->offset + v->offset) / sizeof(float));
+    x.leading = (size_t)gemm_leading(v, &x.columns);
+    x.batch = (size_t)v->stride[0];
+    return x;
+}
+
+static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
+{
+    ssq_status st = opencl_queue_check(queue);
+    if (st != SSQ_OK)
+        return st;
+    struct matrix a = matrix_of(&op->a), b = matrix_of(&op->b);
+    struct matrix d = matrix_of(&op->d);
+    size_t m = (size_t)op->m, n = (size_t)op->n, k = (size_t)op->k;
+    float beta = op->c.buffer == NULL ? 0.0f : op->beta;
+    CLBlastLayout layout =
+        d.columns ? CLBlastLayoutColMajor : CLBlastLayoutRowMajor;
+    CLBlastTranspose turn_a =
+        a.columns == d.columns ? CLBlastTransposeNo : CLBlastTransposeYes;
+    CLBlastTranspose turn_b =
+        b.columns == d.columns ? CLBlastTransposeNo : CLBlastTransposeYes;
+    cl_event done = NULL;
+    CLBlastStatusCode e =
+        op->batch == 1
+            ? CLBlastSgemm(layout, turn_a, turn_b, m, n, k, op->alpha, a.mem,
+                           a.at, a.leading, b.mem, b.at, b.leading, beta, d.mem,
+                           d.at, d.leading, &queue->cl, &done)
+            : CLBlastSgemmStridedBatched(
+                  layout, turn_a, turn_b, m, n, k, op->alpha, a.mem, a.at,
+                  a.leading, a.batch, b.mem, b.at, b.leading, b.batch, beta,
+                  d.mem, d.at, d.leading, d.batch, (size_t)op->batch,
+                  &queue->cl, &done);
+    if (e != CLBlastSuccess)
+        return opencl_queue_fail(queue, "CLBlastSgemm", (cl_int)e);
+    opencl_queue_enqueued(queue, done);
+    return SSQ_OK;
+}
+
+static bool last(const struct backend_device *device, const struct gemm_op *op)
+{
+    (void)op;
+    return device->cpu;
+}
+
+const struct gemm_impl opencl_gemms[] = {
+    {.name = "clblast", .check = check, .run = run, .last = last},
+    {.name = NULL}};
