@@ -17,18 +17,11 @@
     WALK_STEPS(x_steps)                                                        \
     WALK_STEPS(y_steps)
 
-#define CAST_ANY_REST                                                          \
-    COPY_REST                                                                  \
-    u32 x_dtype;                                                               \
-    u32 y_dtype;                                                               \
-    u32 rounding;
-
 #define CAST_STOCHASTIC_FIELDS                                                 \
     u32 x_at;                                                                  \
     u32 y_at;                                                                  \
     u32 step_at;                                                               \
     STREAM_FIELDS                                                              \
-    u32 dtypes; /* x's, and y's times 16 */                                    \
     WALK_SHAPE                                                                 \
     WALK_STEPS(x_steps)                                                        \
     WALK_STEPS(y_steps)

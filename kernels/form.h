@@ -1,27 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* form.h - elements of strided views, in one of three forms.
+/* form.h - elements of strided views, by rows or one by one.
  *
- * FORM_DENSE: all views contiguous, one run of pc.n elements. Else a view is
- * rows of pc.cols elements, its last dimension, and WALK_SHAPE has the others:
- * FORM_ROWS gives a group up to ROW_PIECE neighbours of a row, so that strides
- * are walked once for all of them and the loop over them is simple;
- * FORM_ELEMENTS, for short rows, walks every element on its own. */
+ * A view is rows of pc.cols elements, its last dimension, and WALK_SHAPE has
+ * the others; contiguous views are one row. FORM_ROWS gives a group a piece of
+ * a row, so that strides are walked once for all of it and the loop over it is
+ * simple; FORM_ELEMENTS, for short rows, walks every element on its own. */
 #ifndef KERNELS_FORM_H
 #define KERNELS_FORM_H
 
 #include "kernels/tensor.h"
 
-#define FORM_DENSE    0u
+#define FORM_ELEMENTS 0u
 #define FORM_ROWS     1u
-#define FORM_ELEMENTS 2u
-
-#define ROW_PIECE 1024u
 
 /* struct form, lib/form.h */
 #define FORM_FIELDS                                                            \
     u32 n;                                                                     \
     u32 form;                                                                  \
     u32 cols;                                                                  \
+    u32 piece;  /* most columns of a piece */                                  \
     u32 pieces; /* of a row */                                                 \
     WALK_SHAPE
 
@@ -29,8 +26,8 @@
 /* Piece T: its row, its first column and the one behind its last. */
 #define ROW_OF(T, ROW, FROM, TO)                                               \
     u32 ROW = T / pc.pieces;                                                   \
-    u32 FROM = (T - ROW * pc.pieces) * ROW_PIECE;                              \
-    u32 TO = pc.cols - FROM < ROW_PIECE ? pc.cols : FROM + ROW_PIECE;
+    u32 FROM = (T - ROW * pc.pieces) * pc.piece;                               \
+    u32 TO = pc.cols - FROM < pc.piece ? pc.cols : FROM + pc.piece;
 /* Element I: its row and column. */
 #define ELEMENT_OF(I, ROW, COL)                                                \
     u32 ROW = I / pc.cols;                                                     \

@@ -44,7 +44,6 @@ kernel_texts += kernels/gemm_pack.k kernels/gemm_panel.k kernels/gemm_tiled.k
 kernel_texts += kernels/fill.k
 kernel_texts += kernels/copy.k
 kernel_texts += kernels/cast.k
-kernel_texts += kernels/cast_any.k
 kernel_texts += kernels/cast_stochastic.k
 kernel_texts += kernels/random_fill.k
 kernel_texts += kernels/dropout.k

@@ -23,29 +23,34 @@ static inline bool form_short(const struct plan *p, int64_t cols)
            (plan_limits(p)->group == 1 ? FORM_SHORT_PROCESSOR : FORM_SHORT_GPU);
 }
 
-/** The form for views of y's shape: dense, or by their last dimension. */
+/* Columns of a piece: on a processor enough to be worth its start, on a GPU a
+ * few for each item. */
+#define FORM_PIECE_PROCESSOR 4096
+#define FORM_PIECE_GPU       1024
+
+/** The form for views of y's shape, all of them dense or not */
 static inline void form_set(const struct plan *p, const struct view *y,
                             bool dense, struct form *f)
 {
-    int last = y->rank - 1;
-    int64_t cols = y->rank == 0 ? 1 : y->shape[last];
-    f->n = (uint32_t)view_elements(y);
-    f->form = dense                 ? FORM_DENSE
-              : form_short(p, cols) ? FORM_ELEMENTS
-                                    : FORM_ROWS;
+    int last = dense || y->rank == 0 ? 0 : y->rank - 1;
+    int64_t n = view_elements(y);
+    int64_t cols = dense || y->rank == 0 ? n : y->shape[last];
+    f->n = (uint32_t)n;
+    f->form = form_short(p, cols) ? FORM_ELEMENTS : FORM_ROWS;
     f->cols = (uint32_t)cols;
-    f->pieces = (f->cols + ROW_PIECE - 1) / ROW_PIECE;
-    walk_shape(y, 0, y->rank == 0 ? 0 : last, &f->rank, f->size);
+    f->piece =
+        plan_limits(p)->group == 1 ? FORM_PIECE_PROCESSOR : FORM_PIECE_GPU;
+    f->pieces = (f->cols + f->piece - 1) / f->piece;
+    walk_shape(y, 0, last, &f->rank, f->size);
 }
 
 /** A view's steps: *step along the last dimension, the others' in steps. */
-static inline void form_steps(const struct view *v, uint32_t *step,
+static inline void form_steps(const struct view *v, bool dense, uint32_t *step,
                               uint32_t *steps)
 {
-    if (v->rank == 0)
-        return;
-    *step = (uint32_t)v->stride[v->rank - 1];
-    walk_steps(v, 0, v->rank - 1, steps);
+    int last = dense || v->rank == 0 ? 0 : v->rank - 1;
+    *step = dense ? 1 : v->rank == 0 ? 0 : (uint32_t)v->stride[last];
+    walk_steps(v, 0, last, steps);
 }
 
 /** End the launch of a kernel that has f among its parameters. */

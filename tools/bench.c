@@ -71,16 +71,17 @@ static double cost_of(struct bed *b, const struct suite *s, size_t i)
 static bool time_table(struct bed *b, const struct suite *s, unsigned n,
                        struct timings *all)
 {
-    double *cost = calloc(s->n + 1, sizeof(double));
+    size_t cases = s->n + s->large;
+    double *cost = calloc(cases + 1, sizeof(double));
     bool ok = cost != NULL;
-    for (size_t i = 0; ok && i < s->n; i++)
+    for (size_t i = 0; ok && i < cases; i++)
         cost[i] = cost_of(b, s, i);
     for (unsigned k = 0; ok && k < n; k++) {
         size_t best = 0;
-        for (size_t i = 1; i < s->n; i++)
+        for (size_t i = 1; i < cases; i++)
             if (cost[i] > cost[best])
                 best = i;
-        if (s->n == 0 || cost[best] <= 0.0)
+        if (cases == 0 || cost[best] <= 0.0)
             break;
         cost[best] = 0.0;
         ok = time_case(b, s, best, all);

@@ -243,8 +243,8 @@ static void one_hot(struct plan *p, const struct one_hot_op *op)
     for (int d = op->axis + 1; d < last; d++)
         a.inner *= (uint32_t)y->shape[d];
     form_set(p, y, false, &a.form);
-    form_steps(&op->index, &a.idx_step, a.idx_steps);
-    form_steps(y, &a.y_step, a.y_steps);
+    form_steps(&op->index, false, &a.idx_step, a.idx_steps);
+    form_steps(y, false, &a.y_step, a.y_steps);
     plan_kernel(p, KERNEL_one_hot, KEYS((uint8_t)dtype_bytes(y->dtype)));
     plan_bind(p, &op->index, ACCESS_READ);
     plan_bind(p, y, ACCESS_WRITE);

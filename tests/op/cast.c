@@ -325,9 +325,40 @@ static const struct {
               {SSQ_F16, SSQ_BF16},
               {SSQ_BF16, SSQ_F16}};
 
+static const struct {
+    ssq_dtype from, to;
+} large[] = {{SSQ_F32, SSQ_F16},
+             {SSQ_F32, SSQ_BF16},
+             {SSQ_F16, SSQ_F32},
+             {SSQ_BF16, SSQ_F32}};
+
+/* For bench: how near to a copy's rate a cast comes. No operands, whose images
+ * on the host would be larger still. */
+static bool run_large(struct bed *b, ssq_dtype from, ssq_dtype to)
+{
+    const int64_t n = 16 << 20;
+    ssq_fill_args ones = SSQ_FILL_INIT;
+    ssq_cast_args args = SSQ_CAST_INIT;
+    ones.value = 1.0;
+    ssq_tensor *x = NULL, *y = NULL;
+    bed_status(b, ssq_tensor_create(b->device, from, 1, &n, &x));
+    bed_status(b, ssq_tensor_create(b->device, to, 1, &n, &y));
+    ones.x = x;
+    if (x != NULL && !b->admit)
+        bed_status(b, ssq_fill(b->queue, &ones));
+    args.x = x;
+    args.y = y;
+    b->bytes = (double)n * (ssq_dtype_bits(from) + ssq_dtype_bits(to)) / 8.0;
+    BED_OP(b, ssq_cast(b->queue, &args));
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    return !b->failed;
+}
+
 #define AT_COINS   (PAIRS + STRIDED)
 #define AT_PLACES  (AT_COINS + COUNT(coins))
 #define AT_STREAMS (AT_PLACES + COUNT(places))
+#define AT_LARGE   (AT_STREAMS + 2)
 
 static void describe(size_t i, char *text, size_t bytes)
 {
@@ -356,6 +387,10 @@ static void describe(size_t i, char *text, size_t bytes)
         i -= AT_PLACES;
         snprintf(text, bytes, "cast %s to %s in place",
                  ssq_dtype_name(places[i].from), ssq_dtype_name(places[i].to));
+    } else if (i >= AT_LARGE) {
+        i -= AT_LARGE;
+        snprintf(text, bytes, "cast %s to %s, 16,777,216 elements",
+                 ssq_dtype_name(large[i].from), ssq_dtype_name(large[i].to));
     } else {
         snprintf(text, bytes, "%s",
                  i == AT_STREAMS ? "cast stochastic by step and id"
@@ -374,14 +409,17 @@ static bool run(struct bed *b, size_t i)
     if (i < AT_STREAMS)
         return run_in_place(b, places[i - AT_PLACES].from,
                             places[i - AT_PLACES].to);
+    if (i >= AT_LARGE)
+        return run_large(b, large[i - AT_LARGE].from, large[i - AT_LARGE].to);
     return i == AT_STREAMS ? run_streams(b) : run_refused(b);
 }
 
 const struct suite cast_suite = {
     .op = "cast",
     .name = "cast",
-    .n = AT_STREAMS + 2,
+    .n = AT_LARGE,
     .describe = describe,
     .run = run,
     .bit_equal = true,
+    .large = COUNT(large),
 };

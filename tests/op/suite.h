@@ -83,6 +83,7 @@ struct suite {
     void (*describe)(size_t i, char *text, size_t bytes);
     bool (*run)(struct bed *b, size_t i);
     bool bit_equal; /* class B: support prints it */
+    size_t large;   /* cases n.. that only bench runs: too large to compare */
 };
 
 /** Every suite that `sesqui verify` knows, ended by NULL: suites.c. */
