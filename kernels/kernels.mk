@@ -86,6 +86,8 @@ kernel_texts += kernels/channel_statistics.k
 kernel_texts += kernels/channel_apply.k
 kernel_texts += kernels/channel_fold.k
 kernel_texts += kernels/channel_gradient.k
+kernel_texts += kernels/conv_tile.k
+kernel_texts += kernels/conv_fold.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
@@ -117,6 +119,7 @@ kernel_args += kernels/attention.h
 kernel_args += kernels/attention_args.h
 kernel_args += kernels/top_k_args.h
 kernel_args += kernels/channel_args.h
+kernel_args += kernels/conv_args.h
 
 EXTRA_DIST += $(kernel_texts) $(kernel_args)
 

@@ -47,7 +47,12 @@
 #define EACH_SHARED(E, N) for (u32 E = LOCAL_ID; E < U32(N); E += U32(WG))
 
 /* ACC += A B: A [ROWS] rows A_STEP apart, B rows of COLS that are B_STEP apart,
- * depth K, a multiple of 4. */
+ * depth K = TILE_DEPTH(n): what is behind the n-th of both must be zero. */
+#if WG == 1
+#define TILE_DEPTH(N) (((N) + 3u) & ~3u)
+#else
+#define TILE_DEPTH(N) (N)
+#endif
 #if WG == 1
 #define TILE_MULTIPLY(ACC, ROWS, COLS, A, A_STEP, B, B_STEP, K)                \
     for (u32 tm_r = 0u; tm_r < U32(ROWS); tm_r++)                              \
