@@ -104,10 +104,12 @@ core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
 # plans, one line per file
 core_sources += lib/plan/runs.h lib/plan/runs.c
 core_sources += lib/plan/unary.c
+core_sources += lib/plan/argmax.c
+core_sources += lib/plan/softmax_backward.c
 core_sources += lib/plan/rows.h lib/plan/rows.c
 core_sources += lib/plan/softmax.c
 core_sources += lib/plan/binary.c lib/plan/binary_backward.c
-core_sources += lib/plan/reduce.c
+core_sources += lib/plan/reduce.h lib/plan/reduce.c
 core_sources += lib/plan/gemm.h lib/plan/gemm.c
 core_sources += lib/form.h lib/plan/data.c
 core_sources += lib/plan/floats.h lib/plan/rnn.c

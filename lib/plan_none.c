@@ -7,9 +7,7 @@
 NONE(upload)
 NONE(download)
 
-NONE(argmax)
 NONE(reduce_backward)
-NONE(softmax_backward)
 NONE(layer_norm)
 NONE(layer_norm_backward)
 NONE(attention_backward)

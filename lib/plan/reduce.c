@@ -4,10 +4,9 @@
  *
  * Chains of additions: those of kernels/pairs.h, over blocks of 64 in the first
  * stage and of 2 in the others. */
-#include "lib/plan.h"
+#include "lib/plan/reduce.h"
 
 #include "kernels/reduce_args.h"
-#include "lib/op/reduce.h"
 #include "lib/walk.h"
 
 struct reduce_args {
@@ -184,7 +183,7 @@ static void next(struct stage *s)
     s->a = (struct reduce_args){.n = 0};
 }
 
-static void build(struct plan *p, const struct reduce_op *op)
+void plan_reduce(struct plan *p, const struct reduce_op *op)
 {
     struct stage s = {.x = op->x, .kept = op->kept, .first = true};
     while (!s.last && !plan_failed(p)) {
@@ -196,4 +195,35 @@ static void build(struct plan *p, const struct reduce_op *op)
     }
 }
 
-const struct reduce_plan reduce_plans[] = {{"portable", NULL, build}, {NULL}};
+void plan_reduce_sums(struct plan *p, const struct view *x, uint32_t n,
+                      const struct view *sums)
+{
+    struct reduce_op op = {.kind = REDUCE_SUM, .kept = 1, .x = *x, .y = *sums};
+    op.x.shape[0] /= n;
+    op.x.stride[0] = n;
+    op.x.shape[1] = n;
+    op.x.stride[1] = 1;
+    op.x.rank = 2;
+    plan_reduce(p, &op);
+}
+
+/* A sum of one element is that element, in float32. */
+void plan_reduce_widen(struct plan *p, const struct view *x, struct view *wide)
+{
+    struct reduce_op op = {.kind = REDUCE_SUM, .kept = x->rank, .x = *x};
+    *wide = *x;
+    if (x->dtype == SSQ_F32 && view_contiguous(x))
+        return;
+    plan_scratch(p, SSQ_F32, (uint64_t)view_elements(x), wide);
+    op.y = *x;
+    op.y.buffer = wide->buffer;
+    op.y.offset = wide->offset;
+    op.y.dtype = SSQ_F32;
+    int64_t pitch = 1;
+    for (int i = x->rank; i-- > 0; pitch *= x->shape[i])
+        op.y.stride[i] = pitch;
+    plan_reduce(p, &op);
+}
+
+const struct reduce_plan reduce_plans[] = {{"portable", NULL, plan_reduce},
+                                           {NULL}};

@@ -41,14 +41,15 @@ static bool choose_columns(struct rows *r, const struct view *x,
     return r->n <= ITEM_ROW || tasks >= (uint64_t)l->units * l->group;
 }
 
-struct rows rows_of(const struct plan *p, const struct view *x)
+struct rows rows_of(const struct plan *p, const struct view *x,
+                    enum rows_kernels have)
 {
     const struct backend_limits *l = plan_limits(p);
     struct rows r = {
         .n = (uint32_t)x->shape[x->rank - 1], .splits = 1, .rank = x->rank};
     r.walked = (uint32_t)view_elements(x) / r.n;
     r.part = r.n;
-    r.columns = choose_columns(&r, x, l);
+    r.columns = have == ROWS_COLUMNS_TOO && choose_columns(&r, x, l);
     if (r.columns) {
         r.walked /= r.cols;
         return r;

@@ -18,8 +18,12 @@ struct rows {
     int rank;      /* of the view */
 };
 
+/** What a plan has kernels for. */
+enum rows_kernels { ROWS_GROUPS, ROWS_COLUMNS_TOO };
+
 /** The best way for views of x's shape that are stored much as x is. */
-struct rows rows_of(const struct plan *p, const struct view *x);
+struct rows rows_of(const struct plan *p, const struct view *x,
+                    enum rows_kernels have);
 /** From one element of a row to the next. */
 static inline uint32_t rows_step(const struct view *v)
 {

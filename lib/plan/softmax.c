@@ -54,7 +54,7 @@ static void launch(struct plan *p, const struct softmax_op *op,
 
 static void build(struct plan *p, const struct softmax_op *op)
 {
-    struct rows r = rows_of(p, &op->x);
+    struct rows r = rows_of(p, &op->x, ROWS_COLUMNS_TOO);
     struct softmax_rows_args a = args_of(op, &r);
     struct view part = {.buffer = NULL}, known;
     if (r.splits == 1) {
