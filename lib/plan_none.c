@@ -8,6 +8,4 @@ NONE(upload)
 NONE(download)
 
 NONE(reduce_backward)
-NONE(layer_norm)
-NONE(layer_norm_backward)
 NONE(attention_backward)
