@@ -27,6 +27,9 @@ kernel_texts += kernels/probe.k
 kernel_texts += kernels/unary.k
 kernel_texts += kernels/unary_class.k
 kernel_texts += kernels/unary_integer.k
+kernel_texts += kernels/max_backward.k
+kernel_texts += kernels/max_ties.k
+kernel_texts += kernels/mean_backward.k
 kernel_texts += kernels/layer_norm_sums.k
 kernel_texts += kernels/layer_norm_backward.k
 kernel_texts += kernels/layer_norm.k
@@ -98,6 +101,7 @@ kernel_texts += kernels/conv_fold.k
 # The headers of parameters that texts share with plans.
 kernel_args =
 kernel_args += kernels/unary_args.h
+kernel_args += kernels/reduce_backward_args.h
 kernel_args += kernels/layer_norm_args.h
 kernel_args += kernels/argmax_args.h
 kernel_args += kernels/softmax_backward_args.h

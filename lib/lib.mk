@@ -104,6 +104,7 @@ core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
 # plans, one line per file
 core_sources += lib/plan/runs.h lib/plan/runs.c
 core_sources += lib/plan/unary.c
+core_sources += lib/plan/reduce_backward.c
 core_sources += lib/plan/layer_norm.c
 core_sources += lib/plan/argmax.c
 core_sources += lib/plan/softmax_backward.c

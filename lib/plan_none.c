@@ -7,5 +7,4 @@
 NONE(upload)
 NONE(download)
 
-NONE(reduce_backward)
 NONE(attention_backward)
