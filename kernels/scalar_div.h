@@ -73,16 +73,13 @@ FN float div_special(float a, float b)
     u32 ua = AS_U32(a) & 0x7fffffffu;
     u32 ub = AS_U32(b) & 0x7fffffffu;
     u32 s = (AS_U32(a) ^ AS_U32(b)) & F32_SIGN;
+    u32 q = ua == F32_INF || ub == 0u ? s | F32_INF : s;
 
-    if (ua > F32_INF)
-        return s_quiet(a);
-    if (ub > F32_INF)
-        return s_quiet(b);
-    if (ua == ub)
-        return AS_F32(F32_NAN);
-    if (ua == F32_INF || ub == 0u)
-        return AS_F32(s | F32_INF);
-    return AS_F32(s);
+    /* choices, no branches: compilers make a switch of those, not vectors */
+    q = ua == ub ? F32_NAN : q;
+    q = ub > F32_INF ? AS_U32(s_quiet(b)) : q;
+    q = ua > F32_INF ? AS_U32(s_quiet(a)) : q;
+    return AS_F32(q);
 }
 
 FN float div_corrected(float a, float b)
@@ -100,12 +97,11 @@ FN float div_corrected(float a, float b)
 FN float sqrt_special(float x)
 {
     u32 u = AS_U32(x);
+    u32 r = u == F32_INF ? u : F32_NAN;
 
-    if (is_nan_bits(u))
-        return s_quiet(x);
-    if (u <= F32_SIGN)
-        return x;
-    return AS_F32(F32_NAN);
+    r = (u & 0x7fffffffu) == 0u ? u : r;
+    r = is_nan_bits(u) ? AS_U32(s_quiet(x)) : r;
+    return AS_F32(r);
 }
 
 FN float sqrt_corrected(float x)

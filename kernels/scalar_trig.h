@@ -9,21 +9,16 @@
 /* A zero word, then 2/pi after its point. */
 FN u32 two_over_pi(u32 i)
 {
-    if (i == 0u)
-        return 0u;
-    if (i == 1u)
-        return 0xa2f9836eu;
-    if (i == 2u)
-        return 0x4e441529u;
-    if (i == 3u)
-        return 0xfc2757d1u;
-    if (i == 4u)
-        return 0xf534ddc0u;
-    if (i == 5u)
-        return 0xdb629599u;
-    if (i == 6u)
-        return 0x3c439041u;
-    return 0xfe5163abu;
+    u32 w = 0xfe5163abu;
+
+    /* choices, no branches: see div_special */
+    w = i == 6u ? 0x3c439041u : w;
+    w = i == 5u ? 0xdb629599u : w;
+    w = i == 4u ? 0xf534ddc0u : w;
+    w = i == 3u ? 0xfc2757d1u : w;
+    w = i == 2u ? 0x4e441529u : w;
+    w = i == 1u ? 0xa2f9836eu : w;
+    return i == 0u ? 0u : w;
 }
 
 /* Word i of 2/pi as seen after leaving out n bits. */
