@@ -111,6 +111,32 @@
     u32 dy_steps[BINARY_SUM_RANK];                                             \
     u32 dx_steps[BINARY_SUM_RANK];
 
+FN u32 least(u32 a, u32 b)
+{
+    return a < b ? a : b;
+}
+
+/* Where the inputs of a sum, and it, are: SUM_ROW declares where its row's
+ * begin, at column col, without what SUM_ADD_ROW adds in a walk. */
+#define SUM_INPUTS(F)   F(a) F(b) F(dy)
+#define SUM_ROW(N)      u32 N##_row = col * pc.N##_col;
+#define SUM_ADD_ROW(N)  N##_row += sum_r * pc.N##_steps[sum_d - 1u];
+#define SUM_ADD_TERM(N) N##_off += sum_r * pc.N##_steps[sum_d - 1u];
+
+/* ADD for position I of dimensions FROM .. TO - 1. */
+#define SUM_WALK(I, FROM, TO, ADD)                                             \
+    {                                                                          \
+        u32 sum_rest = I;                                                      \
+        for (u32 sum_d = TO; sum_d > FROM; sum_d--) {                          \
+            u32 sum_r = sum_rest;                                              \
+            if (sum_d - 1u > FROM) {                                           \
+                sum_rest = sum_r / pc.size[sum_d - 1u];                        \
+                sum_r = sum_r - sum_rest * pc.size[sum_d - 1u];                \
+            }                                                                  \
+            ADD                                                                \
+        }                                                                      \
+    }
+
 /* One term of the gradient for a, or for b when second is 1. */
 FN float binary_term(u32 kind, u32 second, float a, float b, float dy)
 {

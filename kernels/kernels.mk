@@ -27,6 +27,7 @@ kernel_texts += kernels/probe.k
 kernel_texts += kernels/unary.k
 kernel_texts += kernels/unary_class.k
 kernel_texts += kernels/unary_integer.k
+kernel_texts += kernels/binary_columns.k
 kernel_texts += kernels/max_backward.k
 kernel_texts += kernels/max_ties.k
 kernel_texts += kernels/mean_backward.k

@@ -54,18 +54,22 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
     return left > U32(RUN_MOST) ? U32(RUN_MOST) : left;
 }
 
+/* EACH_RUN is for elements; EACH_RUN_OF for n of anything in rows of inner,
+ * where neighbours of less than step are not worth dividing. */
 #if WG == 1
-#define EACH_RUN(I, RUN)                                                       \
-    for (u32 I##_c = each_chunk(pc.n, GROUP_COUNT, U32(RUN_MOST)),             \
-             I = each_bound(pc.n, I##_c, GROUP_ID),                            \
-             I##_e = each_bound(pc.n, I##_c, GROUP_ID + 1u),                   \
-             RUN = run_length(I, I##_e, RUN_INNER);                            \
-         I < I##_e; I += RUN, RUN = run_length(I, I##_e, RUN_INNER))
+#define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
+    for (u32 I##_c = each_chunk(N, GROUP_COUNT, STEP),                         \
+             I = each_bound(N, I##_c, GROUP_ID),                               \
+             I##_e = each_bound(N, I##_c, GROUP_ID + 1u),                      \
+             RUN = run_length(I, I##_e, INNER);                                \
+         I < I##_e; I += RUN, RUN = run_length(I, I##_e, INNER))
 #define IN_RUN(J, RUN) for (u32 J = 0u; J < RUN; J++)
 #else
-#define EACH_RUN(I, RUN) for (u32 I = GLOBAL_ID; I < pc.n; I += GLOBAL_SIZE)
-#define IN_RUN(J, RUN)   for (u32 J = 0u; J < 1u; J++)
+#define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
+    for (u32 I = GLOBAL_ID; I < (N); I += GLOBAL_SIZE)
+#define IN_RUN(J, RUN) for (u32 J = 0u; J < 1u; J++)
 #endif
+#define EACH_RUN(I, RUN) EACH_RUN_OF(I, RUN, pc.n, RUN_INNER, U32(RUN_MOST))
 
 /* N_off and N_step of each operand, for the run that begins at I. */
 #define RUN_OPERAND(N)                                                         \

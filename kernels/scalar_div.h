@@ -97,11 +97,12 @@ FN float div_corrected(float a, float b)
 FN float sqrt_special(float x)
 {
     u32 u = AS_U32(x);
-    u32 r = u == F32_INF ? u : F32_NAN;
 
-    r = (u & 0x7fffffffu) == 0u ? u : r;
-    r = is_nan_bits(u) ? AS_U32(s_quiet(x)) : r;
-    return AS_F32(r);
+    if (is_nan_bits(u))
+        return s_quiet(x);
+    if (u <= F32_SIGN)
+        return x;
+    return AS_F32(F32_NAN);
 }
 
 FN float sqrt_corrected(float x)

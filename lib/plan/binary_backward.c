@@ -7,9 +7,12 @@
 #include "lib/op/elementwise.h"
 #include "lib/plan/runs.h"
 
-/* Sums of a row that a task has where it has many: see binary_sum.k. */
-#define COLS_OF_PROCESSOR 32u
+/* Sums of a row that a task of binary_sum.k has where it has many, and runs of
+ * a processor in binary_columns.k. */
 #define COLS_OF_GPU       16u
+#define COLS_OF_PROCESSOR 32u
+/* Items of a GPU that have to do something else while one waits for memory. */
+#define ITEMS_OF_UNIT 1024u
 /* A row that is shorter is not worth it. */
 #define LEAST_ROW 4
 
@@ -92,23 +95,39 @@ static uint32_t ceiling(uint32_t n, uint32_t d)
     return (n + d - 1) / d;
 }
 
-/* How the sums are divided into tasks; chunks of each. */
-static void sum_tasks(struct plan *p, const struct gradient *g, uint32_t chunks,
-                      struct sum_args *a)
+/* Where a row of sums lies along a row of memory. */
+static bool sums_lie_along(const struct gradient *g)
 {
-    int kept = g->kept, last = g->dy.rank - 1;
-    const int64_t *stride = g->dy.stride;
-    bool many = kept > 0 && g->dx.shape[kept - 1] >= LEAST_ROW &&
-                stride[kept - 1] <= stride[last];
-    struct view dx = view_part(&g->dx, 0, kept);
+    int kept = g->kept;
+    return kept > 0 && g->dx.shape[kept - 1] >= LEAST_ROW &&
+           g->dy.stride[kept - 1] <= g->dy.stride[g->dy.rank - 1];
+}
+
+/* End the launch by the kernel that suits the sums. */
+static void launch_sums(struct plan *p, const struct gradient *g,
+                        uint32_t chunks, struct sum_args *a)
+{
+    const struct backend_limits *l = plan_limits(p);
+    bool along = sums_lie_along(g), processor = l->group == 1;
+    struct view dx = view_part(&g->dx, 0, g->kept);
     uint32_t sums = (uint32_t)view_elements(&dx);
-    a->cols = !many                        ? 1
-              : plan_limits(p)->group == 1 ? COLS_OF_PROCESSOR
-                                           : COLS_OF_GPU;
-    a->width = kept > 0 ? (uint32_t)g->dx.shape[kept - 1] : 1;
-    a->tiles = ceiling(a->width, a->cols);
+    a->width = g->kept > 0 ? (uint32_t)g->dx.shape[g->kept - 1] : 1;
     a->rows = sums / a->width;
+    a->tasks = chunks * sums;
+    if (along && (processor || a->tasks / l->units >= ITEMS_OF_UNIT)) {
+        plan_kernel(p, KERNEL_binary_columns, KEYS(g->kind, g->second));
+        bind_all(p, g);
+        plan_groups(
+            p, a, sizeof(*a),
+            ceiling(a->tasks, processor ? COLS_OF_PROCESSOR : l->group));
+        return;
+    }
+    a->cols = along ? COLS_OF_GPU : 1;
+    a->tiles = ceiling(a->width, a->cols);
     a->tasks = chunks * a->rows * a->tiles;
+    plan_kernel(p, KERNEL_binary_sum, KEYS(g->kind, g->second));
+    bind_all(p, g);
+    plan_groups(p, a, sizeof(*a), a->tasks);
 }
 
 /* One level: the sums of all chunks, dx_chunk apart. */
@@ -125,7 +144,6 @@ static void build_level(struct plan *p, const struct gradient *g,
     const struct view *v[] = {&g->a, &g->b, &g->dy, &g->dx};
     for (int k = 0; k < 4; k++)
         a.form |= (uint32_t)v[k]->dtype << (4 + 3 * k);
-    sum_tasks(p, g, chunks, &a);
     for (int i = 0; i < outer; i++)
         a.size[i] = (uint32_t)g->dy.shape[i];
     for (int i = kept; i < g->dy.rank; i++)
@@ -135,9 +153,7 @@ static void build_level(struct plan *p, const struct gradient *g,
     sum_steps(&g->dy, kept, &a.dy_col, a.dy_steps);
     struct view dx = view_part(&g->dx, 0, kept);
     sum_steps(&dx, kept, &a.dx_col, a.dx_steps);
-    plan_kernel(p, KERNEL_binary_sum, KEYS(g->kind, g->second));
-    bind_all(p, g);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    launch_sums(p, g, chunks, &a);
 }
 
 /* Contiguous float32 in dx's shape, once per chunk. */
