@@ -3,11 +3,12 @@
 # text again, under names of its own. For languages with functions.
 #
 # Input: the text's lines of `embed.sh list`. -v text=PATH -v top=SRCDIR. What a
-# text defines itself is renamed or undefined between two variants; headers are
-# read once, so they may not look at keys.
+# text defines itself is renamed or undefined between two variants, and so is
+# what a header defines that looks at keys; other headers are read once.
 
-BEGIN {
-    while ((getline line <(top "/" text)) > 0) {
+# What file defines, into rename and drop.
+function collect(file,    line, name) {
+    while ((getline line <(top "/" file)) > 0)
         if (match(line, /^KERNEL\([a-z0-9_]+\)/) ||
             match(line, /^ARGS\([a-z0-9_]+/)) {
             name = substr(line, RSTART, RLENGTH)
@@ -24,7 +25,35 @@ BEGIN {
             sub(/[^A-Za-z0-9_].*/, "", name)
             drop[name] = 1
         }
+    close(top "/" file)
+}
+
+# The headers of a file that look at keys, and theirs.
+function visit(file,    line, name, looks) {
+    if (file in seen)
+        return
+    seen[file] = 1
+    while ((getline line <(top "/" file)) > 0) {
+        if (line ~ /^#include "kernels\//) {
+            name = line
+            gsub(/^#include "|".*$/, "", name)
+            visit(name)
+        }
+        if (line ~ /^ *# *(el)?if/)
+            for (name in key)
+                looks = looks || line ~ "(^|[^A-Za-z0-9_])" name "([^A-Za-z0-9_]|$)"
     }
+    close(top "/" file)
+    if (looks || file == text)
+        collect(file)
+}
+
+NR == 1 {
+    for (i = 2; i <= NF; i++) {
+        split($i, pair, "=")
+        key[pair[1]] = 1
+    }
+    visit(text)
 }
 
 {
