@@ -22,7 +22,7 @@
 #define PACK_CHUNK 512
 /* Rows and columns of a task: 0.5 MiB of panels of PANEL_DEPTH each. */
 #define TASK_SIDE 256
-/* Columns, and k: fewer are not worth packing. */
+/* Of m or n, and of k: less is not worth packing. */
 #define LEAST_SIDE  9
 #define LEAST_DEPTH 8
 
@@ -241,7 +241,8 @@ static void choose_pieces(struct pieces *c, const struct product *g,
             c->n = round_up(c->n / 2, c->columns);
     }
     c->depth = least(c->k, c->depth);
-    int64_t each = most(most(c->m, c->n) * c->k, c->m * c->n);
+    int64_t packed = c->plain ? c->m : most(c->m, c->n);
+    int64_t each = most(packed * c->k, c->m * c->n);
     c->batch = most(1, least(g->batch, floats / each));
 }
 
@@ -380,7 +381,8 @@ static void plan_product(struct plan *p, struct product *g)
         product_transpose(g);
     if (processor && g->n == 1 && g->d.stride[1] == 1)
         product_transpose(g);
-    bool some = processor && g->k >= LEAST_DEPTH && g->n >= LEAST_SIDE;
+    bool some = processor && g->k >= LEAST_DEPTH &&
+                most(g->m, g->n) >= LEAST_SIDE;
     if (some && g->m <= GEMM_ROWS_SOME && g->b.stride[2] == 1)
         plan_panels(p, g, true);
     else if (some)
