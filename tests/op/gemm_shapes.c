@@ -246,6 +246,22 @@ static const struct gemm_case cases[] = {
 };
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
+/* For timing only: what a float64 product takes minutes for. */
+#define TIMED(M, N, K, T)                                                      \
+    {                                                                          \
+        .name = "timed", SIZES(M, N, K), TYPES(T, T, T), SCALE(1, 0),          \
+        FILLS(UNIFORM, UNIFORM, NORMAL)                                        \
+    }
+#define TIMED_ALL(M, N, K)                                                     \
+    TIMED(M, N, K, F32), TIMED(M, N, K, F16), TIMED(M, N, K, BF16)
+static const struct gemm_case timed[] = {
+    TIMED_ALL(256, 256, 256),    TIMED_ALL(512, 512, 512),
+    TIMED_ALL(1024, 1024, 1024), TIMED_ALL(2048, 2048, 2048),
+    TIMED_ALL(1000, 1000, 1000), TIMED_ALL(63, 2049, 511),
+    TIMED_ALL(8, 4096, 4096),
+};
+#define TIMED_CASES (sizeof(timed) / sizeof(timed[0]))
+
 /* Numbers that can be checked by hand: [[1,2,3],[4,5,6]] and
  * [[7,8],[9,10],[11,12]], transposed in every way. */
 static bool by_hand(struct bed *b, bool trans_a, bool trans_b)
@@ -340,6 +356,8 @@ static void describe(size_t i, char *text, size_t bytes)
 {
     if (i < CASES)
         gemm_describe(&cases[i], text, bytes);
+    else if (i >= CASES + BY_HAND)
+        gemm_describe(&timed[i - CASES - BY_HAND], text, bytes);
     else if (i < CASES + 4)
         snprintf(text, bytes, "gemm: 2x2x3 by hand, trans_a %d trans_b %d",
                  (int)(i - CASES) / 2, (int)(i - CASES) % 2);
@@ -353,6 +371,8 @@ static bool run(struct bed *b, size_t i)
 {
     if (i < CASES)
         return gemm_run(b, &cases[i]);
+    if (i >= CASES + BY_HAND)
+        return gemm_run(b, &timed[i - CASES - BY_HAND]);
     size_t k = i - CASES;
     return k < 4    ? by_hand(b, k / 2 == 1, k % 2 == 1)
            : k == 4 ? outer_products(b)
@@ -363,6 +383,7 @@ const struct suite gemm_shapes_suite = {
     .op = "gemm",
     .name = "gemm_shapes",
     .n = CASES + BY_HAND,
+    .large = TIMED_CASES,
     .describe = describe,
     .run = run,
 };
