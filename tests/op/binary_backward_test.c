@@ -6,5 +6,5 @@ extern const struct suite binary_backward_suite;
 
 int main(void)
 {
-    return suite_main(&binary_backward_suite, 254);
+    return suite_main(&binary_backward_suite, 282);
 }
