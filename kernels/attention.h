@@ -36,14 +36,13 @@
     u32 mask_dtype; /* 0: none */                                              \
     u32 dropout;                                                               \
     u32 threshold;                                                             \
-    u32 always;                                                                \
     u32 seed_low;                                                              \
     u32 seed_high;                                                             \
     u32 id;                                                                    \
     u32 base_low;                                                              \
     u32 base_high;                                                             \
     u32 step_given;                                                            \
-    float keep;                                                                \
+    float keep; /* 0: all are dropped */                                       \
     u32 mask_step[4];                                                          \
     u32 q_step[3];                                                             \
     u32 k_step[3];                                                             \
@@ -77,12 +76,11 @@ FN u32 attention_word(u32 base_low, u32 base_high, u32 row, u32 tk, u32 j,
     return high ? u32_mul_high(row, tk) + base_high + carry : c;
 }
 
-/* Rounded to the dtype of q, k and v; IN: bytes of those. */
-#if defined(IN) && IN == 4
-#define ATTENTION_ROUND(X) (X)
-#else
-#define ATTENTION_ROUND(X) cell_2(to_cell_2(X, pc.dtype), pc.dtype)
-#endif
+/* Rounded to the dtype of q, k and v. */
+FN float attention_round(float x, u32 dtype)
+{
+    return dtype == DT_F32 ? x : cell_2(to_cell_2(x, dtype), dtype);
+}
 
 #define ATTENTION_NONE AS_F32(F32_INF | F32_SIGN)
 
@@ -118,30 +116,32 @@ FN u32 attention_word(u32 base_low, u32 base_high, u32 row, u32 tk, u32 j,
             pc.seed_low, pc.seed_high, STEP, pc.id,                            \
             attention_word(pc.base_low, pc.base_high, ROW, pc.tk, J, false),   \
             attention_word(pc.base_low, pc.base_high, ROW, pc.tk, J, true)),   \
-        pc.threshold, pc.always != 0u)
+        pc.threshold, pc.keep == 0.0f)
 
 /* SUM += products of ROWS vectors and COLS others, N long: VECTOR(t, c) and
  * OTHER(t, c) are elements c of vectors t, of which there are so many. Shared:
  * a and b. */
 #define ATTENTION_PRODUCTS(SUM, N, VECTOR, VECTORS, OTHER, OTHERS)             \
     for (u32 ap_c = 0u; ap_c < (N); ap_c += U32(ATTENTION_DEPTH)) {            \
+        u32 ap_n = (N)-ap_c;                                                   \
+        ap_n = ap_n < U32(ATTENTION_DEPTH) ? ap_n : U32(ATTENTION_DEPTH);      \
         EACH_CELL(ap_r, ap_k, ROWS, ATTENTION_DEPTH)                           \
         {                                                                      \
             EXACT float ap_x = 0.0f;                                           \
-            if (ap_r < (VECTORS) && ap_c + ap_k < (N))                         \
+            if (ap_r < (VECTORS) && ap_k < ap_n)                               \
                 ap_x = VECTOR(ap_r, ap_c + ap_k);                              \
             a[ap_r * U32(ATTENTION_DEPTH) + ap_k] = ap_x;                      \
         }                                                                      \
         EACH_CELL(ap_j, ap_l, ATTENTION_COLS, ATTENTION_DEPTH)                 \
         {                                                                      \
             EXACT float ap_y = 0.0f;                                           \
-            if (ap_j < (OTHERS) && ap_c + ap_l < (N))                          \
+            if (ap_j < (OTHERS) && ap_l < ap_n)                                \
                 ap_y = OTHER(ap_j, ap_c + ap_l);                               \
             b[ap_l * U32(TURNED) + ap_j] = ap_y;                               \
         }                                                                      \
         BARRIER();                                                             \
         TILE_MULTIPLY(SUM, ROWS, ATTENTION_COLS, a, ATTENTION_DEPTH, b,        \
-                      TURNED, U32(ATTENTION_DEPTH))                            \
+                      TURNED, TILE_DEPTH(ap_n))                                \
         BARRIER();                                                             \
     }
 

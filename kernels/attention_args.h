@@ -7,9 +7,12 @@
 
 #define ATTENTION_FORWARD_FIELDS                                               \
     u32 lse_at;                                                                \
-    u32 q_at;                                                                  \
-    u32 k_at;                                                                  \
-    u32 v_at;                                                                  \
+    u32 q2_at;                                                                 \
+    u32 q4_at;                                                                 \
+    u32 k2_at;                                                                 \
+    u32 k4_at;                                                                 \
+    u32 v2_at;                                                                 \
+    u32 v4_at;                                                                 \
     u32 mask1_at;                                                              \
     u32 mask2_at;                                                              \
     u32 mask4_at;                                                              \
@@ -23,8 +26,10 @@
 /* delta and v are there for dq and dk */
 #define ATTENTION_GRADIENT_FIELDS                                              \
     u32 lse_at;                                                                \
-    u32 q_at;                                                                  \
-    u32 k_at;                                                                  \
+    u32 q2_at;                                                                 \
+    u32 q4_at;                                                                 \
+    u32 k2_at;                                                                 \
+    u32 k4_at;                                                                 \
     u32 mask1_at;                                                              \
     u32 mask2_at;                                                              \
     u32 mask4_at;                                                              \
@@ -34,7 +39,8 @@
     u32 y2_at;                                                                 \
     u32 y4_at;                                                                 \
     u32 delta_at;                                                              \
-    u32 v_at;                                                                  \
+    u32 v2_at;                                                                 \
+    u32 v4_at;                                                                 \
     ATTENTION_FIELDS                                                           \
     u32 dy_step[3];                                                            \
     u32 y_step[3];                                                             \

@@ -98,6 +98,8 @@ kernel_texts += kernels/channel_fold.k
 kernel_texts += kernels/channel_gradient.k
 kernel_texts += kernels/conv_tile.k
 kernel_texts += kernels/conv_fold.k
+kernel_texts += kernels/attention_delta.k
+kernel_texts += kernels/attention_gradient.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =

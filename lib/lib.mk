@@ -130,6 +130,7 @@ core_sources += lib/plan/attention.c
 core_sources += lib/plan/metrics.c
 core_sources += lib/plan/channel_norm.c
 core_sources += lib/plan/conv.c
+core_sources += lib/plan/attention_backward.c
 
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c

@@ -7,4 +7,3 @@
 NONE(upload)
 NONE(download)
 
-NONE(attention_backward)

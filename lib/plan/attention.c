@@ -46,7 +46,6 @@ void attention_set(struct attention_shared *a, const struct attention_params *p,
         .mask_dtype = mask->buffer == NULL ? 0 : mask->dtype,
         .dropout = p->dropout,
         .threshold = p->drop.threshold,
-        .always = p->drop.always,
         .seed_low = p->stream.seed[0],
         .seed_high = p->stream.seed[1],
         .id = p->stream.id,
@@ -109,12 +108,11 @@ static void build(struct plan *p, const struct attention_op *op)
     memcpy((char *)&a + offsetof(struct attention_args, tasks), &shared,
            sizeof(shared));
     attention_steps(&op->y, a.y_step);
-    uint8_t bytes = shared.dtype == SSQ_F32 ? 4 : 2;
-    plan_kernel(p, KERNEL_attention_forward, KEYS(bytes, chunk));
+    plan_kernel(p, KERNEL_attention_forward, KEYS(chunk));
     plan_bind(p, &lse, ACCESS_WRITE);
-    plan_bind(p, &op->q, ACCESS_READ);
-    plan_bind(p, &op->k, ACCESS_READ);
-    plan_bind(p, &op->v, ACCESS_READ);
+    attention_bind_both(p, &op->q, ACCESS_READ);
+    attention_bind_both(p, &op->k, ACCESS_READ);
+    attention_bind_both(p, &op->v, ACCESS_READ);
     attention_bind_mask(p, &op->mask);
     plan_bind(p, &op->step, ACCESS_READ);
     attention_bind_both(p, &op->y, ACCESS_WRITE);
