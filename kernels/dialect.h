@@ -64,6 +64,7 @@ typedef uchar u8;
 #define FMA(a, b, c)   fma(a, b, c)
 #define NATIVE_SQRT(x) sqrt(x)
 #define MUL_HIGH(a, b) mul_hi(a, b)
+#define SUM_TO_NEAREST 1 /* whatever the mode of a host or a shader */
 
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
 /* CUDA: nvcc, NVRTC, or clang without any header (-nocudainc). Division and
@@ -118,6 +119,7 @@ typedef unsigned char u8;
 #define U16(x)           ((u16)(x))
 #define U8(x)            ((u8)(x))
 #define NATIVE_EXACT_DIV 1
+#define SUM_TO_NEAREST   1
 FN float native_div(float a, float b)
 {
     float q;

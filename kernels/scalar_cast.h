@@ -53,12 +53,18 @@ FN u32 f16_store(float x)
         return s | 0x7c00u;
     if (a >= 0x38800000u) /* 2^-14 */
         return s | ((a - 0x38000000u + 0xfffu + ((a >> 13u) & 1u)) >> 13u);
+#ifdef SUM_TO_NEAREST /* an ulp of 0.5 is a subnormal unit: it rounds */
+    EXACT float sum = AS_F32(a) + 0.5f;
+
+    return s | (AS_U32(sum) - 0x3f000000u);
+#else
     if (a <= 0x33000000u) /* 2^-25, a tie */
         return s;
     u32 n = f16_dropped(a);
     u32 m = (a & 0x7fffffu) | 0x800000u;
 
     return s | ((m + (1u << (n - 1u)) - 1u + ((m >> n) & 1u)) >> n);
+#endif
 }
 
 /* Toward zero. */
