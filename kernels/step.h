@@ -22,12 +22,27 @@
 #elif FORM == FORM_COPY
 #define P_BYTES    4
 #define TRUTH_CELL float
-#elif FORM == FORM_MASTER
+#elif FORM != FORM_SHORT
 #define P_BYTES    2
 #define TRUTH_CELL float
 #else
 #define P_BYTES    2
 #define TRUTH_CELL u16
+#endif
+
+#if FORM == FORM_F16
+#define P_DTYPE DT_F16
+#elif FORM == FORM_BF16
+#define P_DTYPE DT_BF16
+#else
+#define P_DTYPE pc.p_dtype
+#endif
+#if GRAD == 4
+#define G_DTYPE DT_F32
+#elif FORM == FORM_F16 || FORM == FORM_BF16
+#define G_DTYPE P_DTYPE
+#else
+#define G_DTYPE pc.g_dtype
 #endif
 
 /* The truth, operand B. */
@@ -64,14 +79,14 @@
 #define READ_SELF(J)   AS_F32(AT(p, p_from + (J)))
 #define READ_MASTER(J) AT(truth, truth_from + (J))
 #define READ_COPY(J)   READ_MASTER(J)
-#define READ_NONE(J)   cell_2(U32(AT(p, p_from + (J))), pc.p_dtype)
+#define READ_NONE(J)   cell_2(U32(AT(p, p_from + (J))), P_DTYPE)
 #define READ_SPLIT(J)                                                          \
     AS_F32(split_join(U32(AT(p, p_from + (J))),                                \
                       U32(AT(truth, truth_from + (J)))))
 #define STEP_LOAD(TRUE, HAS, J)                                                \
     EXACT float value = READ_##TRUE(J);                                        \
     EXACT float grad = gradient_true(                                          \
-        LOAD_CELL(g, g_from + (J), GRAD, pc.g_dtype), factor, coef, flags);    \
+        LOAD_CELL(g, g_from + (J), GRAD, G_DTYPE), factor, coef, flags);       \
     EXACT float va = 0.0f;                                                     \
     EXACT float vb = 0.0f;                                                     \
     if (((HAS)&HAS_A) != 0u)                                                   \

@@ -20,6 +20,9 @@
 #define FORM_MASTER 1 /* 16 bits and a float32 master */
 #define FORM_SHORT  2 /* 16 bits, and 16 more or none */
 #define FORM_COPY   3 /* a float32 parameter and a float32 master */
+/* FORM_MASTER of one dtype, gradients of 2 bytes included: faster */
+#define FORM_F16  4
+#define FORM_BF16 5
 
 #define STEP_CHUNK 4096u
 

@@ -89,6 +89,15 @@ static void scratch(struct plan *p, uint64_t n, struct view *parts)
 
 /* ---- the pass ---- */
 
+/* The variant's form: Adam has faster ones for a single dtype. */
+static uint8_t variant(uint8_t kind, uint32_t key)
+{
+    bool same = KEY_G(key) == KEY_P(key) || KEY_G(key) == SSQ_F32;
+    if (kind != OPT_ADAM || KEY_FORM(key) != FORM_MASTER || !same)
+        return KEY_FORM(key);
+    return KEY_P(key) == SSQ_F16 ? FORM_F16 : FORM_BF16;
+}
+
 static void pass(struct plan *p, const struct optimizer_op *op,
                  const struct rows *r, const struct batch *b,
                  const struct view *parts)
@@ -102,7 +111,7 @@ static void pass(struct plan *p, const struct optimizer_op *op,
                           .adapted = op->ratio.buffer != NULL,
                           .counted = op->stats.buffer != NULL};
     uint8_t kind = (uint8_t)(op->kind == OPT_ADAMW ? OPT_ADAM : op->kind);
-    uint8_t form = KEY_FORM(b->key);
+    uint8_t form = variant(kind, b->key);
     plan_kernel(p, KERNEL_param_step,
                 KEYS(kind, form, (uint8_t)b->at[STEP_G].unit));
     plan_bind(p, &b->table, ACCESS_READ);
