@@ -106,6 +106,6 @@
 
 /* gemm_tiled.k: how a group's items lie on a tile; the rest are across. */
 #define GEMM_ITEMS_DOWN(GROUP)                                                 \
-    ((GROUP) == 1 ? 1 : (GROUP) < 256 ? 8 : (GROUP) < 1024 ? 16 : 32)
+    ((GROUP) < 8 ? 1 : (GROUP) < 256 ? 8 : (GROUP) < 1024 ? 16 : 32)
 
 #endif
