@@ -64,6 +64,8 @@ typedef uchar u8;
 #define FMA(a, b, c)   fma(a, b, c)
 #define NATIVE_SQRT(x) sqrt(x)
 #define MUL_HIGH(a, b) mul_hi(a, b)
+/* where a loop around it should become vector instructions */
+#define FN_INLINE      static inline __attribute__((always_inline))
 #define SUM_TO_NEAREST 1 /* whatever the mode of a host or a shader */
 
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
@@ -279,6 +281,9 @@ FN float AS_F32(u32 u)
 #endif
 #ifndef EXACT
 #define EXACT
+#endif
+#ifndef FN_INLINE
+#define FN_INLINE FN
 #endif
 #ifndef NATIVE_DIV
 #define NATIVE_DIV(a, b) ((a) / (b))

@@ -236,7 +236,8 @@ FN float sgd_delta(float g, float x, float momentum, float lr, u32 flags)
 }
 
 /* torch: step_size m / (sqrt(v) / sqrt(bc2) + eps) */
-FN float adam_delta(float m, float v, float step_size, float root2, float eps)
+FN_INLINE float adam_delta(float m, float v, float step_size, float root2,
+                           float eps)
 {
     EXACT float denom = s_div(s_sqrt(v), root2) + eps;
     EXACT float n = step_size * m;
@@ -245,8 +246,8 @@ FN float adam_delta(float m, float v, float step_size, float root2, float eps)
 }
 
 /* apex: (m / bc1) / (sqrt(v / bc2) + eps) + decay p; also lamb's u. */
-FN float adam_apex(float m, float v, float p, float bc1, float bc2, float eps,
-                   float decay)
+FN_INLINE float adam_apex(float m, float v, float p, float bc1, float bc2,
+                          float eps, float decay)
 {
     EXACT float denom = s_sqrt(s_div(v, bc2)) + eps;
     EXACT float u = s_div(s_div(m, bc1), denom);
