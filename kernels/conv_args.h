@@ -92,6 +92,43 @@
     u32 n;                                                                     \
     u32 splits;
 
+#define CONV_GATHER_FIELDS                                                     \
+    u32 y_at;                                                                  \
+    u32 x_at;                                                                  \
+    u32 images;                                                                \
+    u32 lines;  /* of an image */                                              \
+    u32 line_b; /* sizes of the digits of a line */                            \
+    u32 line_c;                                                                \
+    u32 line_at;                                                               \
+    u32 line_h;                                                                \
+    u32 line_h0;                                                               \
+    u32 line_w;                                                                \
+    u32 line_w0;                                                               \
+    u32 b_count;                                                               \
+    u32 b_low; /* size of b's second digit */                                  \
+    u32 b_h;   /* by b's first digit */                                        \
+    u32 b_w;   /* by its second one */                                         \
+    u32 c_count;                                                               \
+    u32 c_w;                                                                   \
+    u32 c_at;                                                                  \
+    u32 x_image;                                                               \
+    u32 x_h;                                                                   \
+    u32 x_w;                                                                   \
+    u32 height;                                                                \
+    u32 width;
+
+#define CONV_PACK_FIELDS                                                       \
+    u32 y_at;                                                                  \
+    u32 x_at;                                                                  \
+    u32 n;                                                                     \
+    u32 depth;                                                                 \
+    u32 size_b;                                                                \
+    u32 size_c;                                                                \
+    u32 x_row;                                                                 \
+    u32 x_a;                                                                   \
+    u32 x_b;                                                                   \
+    u32 x_c;
+
 /* Digits A, B, C of I. */
 #define CONV_DIGITS(I, SIZE_B, SIZE_C, A, B, C)                                \
     u32 A##_rest = (I) / (SIZE_C);                                             \

@@ -100,6 +100,8 @@ kernel_texts += kernels/conv_tile.k
 kernel_texts += kernels/conv_fold.k
 kernel_texts += kernels/attention_delta.k
 kernel_texts += kernels/attention_gradient.k
+kernel_texts += kernels/conv_gather.k
+kernel_texts += kernels/conv_pack.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =

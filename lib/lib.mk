@@ -131,6 +131,8 @@ core_sources += lib/plan/metrics.c
 core_sources += lib/plan/channel_norm.c
 core_sources += lib/plan/conv.c
 core_sources += lib/plan/attention_backward.c
+core_sources += lib/plan/conv.h
+core_sources += lib/plan/conv_gemm.c
 
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c

@@ -9,10 +9,9 @@
  * The gradient of a filter has few results, each a sum over the whole batch:
  * where its tiles are fewer than a device keeps busy, the depth is split, and a
  * second launch adds the sums. */
-#include "lib/plan.h"
+#include "lib/plan/conv.h"
 
 #include "kernels/conv_args.h"
-#include "lib/op/conv.h"
 
 struct conv_args {
     CONV_FIELDS
@@ -254,4 +253,7 @@ static void build(struct plan *p, const struct conv_op *op)
         fold(p, &a, splits, r.made, &partial);
 }
 
-const struct conv_plan conv_plans[] = {{"direct", NULL, build}, {NULL}};
+const struct conv_plan conv_plans[] = {
+    {"gemm", conv_gemm_check, conv_gemm_build},
+    {"direct", NULL, build},
+    {NULL}};
