@@ -88,6 +88,13 @@ tests_amp_optimizer_skip_LDADD = libcore.la -lm
 tests_amp_optimizer_state_SOURCES = tests/amp/optimizer_state.c $(train_sources)
 tests_amp_optimizer_state_LDADD = libcore.la -lm
 
+check_PROGRAMS += tests/amp/many tests/amp/replay
+TESTS += tests/amp/many tests/amp/replay
+tests_amp_many_SOURCES = tests/amp/many.c
+tests_amp_many_LDADD = libcore.la -lm
+tests_amp_replay_SOURCES = tests/amp/replay.c $(train_sources)
+tests_amp_replay_LDADD = libcore.la -lm
+
 check_PROGRAMS += tests/amp/pieces
 TESTS += tests/amp/pieces
 tests_amp_pieces_SOURCES = tests/amp/pieces.c
