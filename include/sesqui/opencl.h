@@ -42,7 +42,7 @@ ssq_opencl_device_open(struct _cl_context *context, struct _cl_device_id *id,
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_opencl_queue_create(
     ssq_device *device, struct _cl_command_queue *native, ssq_queue **queue);
 
-/** A buffer over the caller's memory: tensors made on it (ssq_tensor_from_buffer)
+/** A buffer over the caller's memory: tensors on it (ssq_tensor_from_buffer)
  *  see what the caller wrote, and he what they hold. No copy.
  *  @param device  of opencl, over the context that native is of
  *  @param native  a cl_mem buffer that kernels may read and write
