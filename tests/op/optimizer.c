@@ -351,8 +351,55 @@ static bool compare_all(struct bed *b, struct trial *t)
             bed_fail(b, "t is %u, the counter %u", y.bits[0], y.bits[1]));
 }
 
+/* ---- for bench: one long parameter ---- */
+
+static const size_t large[] = {0, 1, 2}; /* storages */
+#define LARGE_ELEMENTS (16 << 20)
+
+/* Of a step of AdamW: the gradient is read twice. */
+static double large_bytes(const struct storage *s)
+{
+    double g = ssq_dtype_bits(s->grad) / 8.0,
+           p = ssq_dtype_bits(s->param) / 8.0;
+    return LARGE_ELEMENTS * (2.0 * g + 24.0 + (s->param == SSQ_F32 ? 0.0 : p));
+}
+
+static bool fill_one(struct bed *b, ssq_dtype dtype, ssq_tensor **t)
+{
+    const int64_t n = LARGE_ELEMENTS;
+    ssq_fill_args f = SSQ_FILL_INIT;
+    if (!need(b, ssq_tensor_create(b->device, dtype, 1, &n, t)))
+        return false;
+    f.x = *t;
+    f.value = 0.25;
+    return b->admit || need(b, ssq_fill(b->queue, &f));
+}
+
+static bool run_large(struct bed *b, const struct storage *s)
+{
+    ssq_tensor *param = NULL, *grad = NULL;
+    ssq_optimizer *o = NULL;
+    ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
+    options.lr = 1e-3;
+    options.master = s->master;
+    b->bytes = large_bytes(s);
+    bool ok = fill_one(b, s->param, &param) && fill_one(b, s->grad, &grad) &&
+              need(b, ssq_optimizer_create(b->device, "adamw", &options, &o)) &&
+              need(b, ssq_optimizer_add(o, "a", param, grad, NULL)) &&
+              need(b, ssq_optimizer_model_to_master(b->queue, o));
+    if (ok)
+        BED_OP(b, ssq_optimizer_step(b->queue, o, NULL));
+    ssq_optimizer_destroy(&o);
+    ssq_tensor_destroy(&param);
+    ssq_tensor_destroy(&grad);
+    return ok && !b->failed;
+}
+
 static bool run(struct bed *b, size_t i)
 {
+    if (i >= COUNT(configs) * COUNT(storages))
+        return run_large(
+            b, &storages[large[i - COUNT(configs) * COUNT(storages)]]);
     struct trial *t = bed_alloc(b, sizeof(*t));
     t->c = &configs[pick(&i, COUNT(configs))];
     t->s = &storages[i];
@@ -377,6 +424,12 @@ static bool run(struct bed *b, size_t i)
 
 static void describe(size_t i, char *text, size_t bytes)
 {
+    if (i >= COUNT(configs) * COUNT(storages)) {
+        i -= COUNT(configs) * COUNT(storages);
+        snprintf(text, bytes, "adamw: a step of 16 M of %s",
+                 storages[large[i]].name);
+        return;
+    }
     const struct config *c = &configs[pick(&i, COUNT(configs))];
     snprintf(text, bytes, "%s, %s: %d steps of %s", c->kind, c->name, STEPS,
              storages[i].name);
@@ -390,4 +443,5 @@ const struct suite optimizer_suite = {
     .describe = describe,
     .run = run,
     .bit_equal = true,
+    .large = COUNT(large),
 };
