@@ -11,6 +11,7 @@ sesqui_HEADERS = \
 	include/sesqui/device.h \
 	include/sesqui/dtype.h \
 	include/sesqui/graph.h \
+	include/sesqui/opencl.h \
 	include/sesqui/ops.h \
 	include/sesqui/status.h \
 	include/sesqui/tensor.h
@@ -57,6 +58,9 @@ core_sources = \
 	lib/log.c \
 	lib/object.c \
 	lib/object.h \
+	lib/native.c \
+	lib/native.h \
+	lib/opencl.c \
 	lib/ops.h \
 	lib/plan.c \
 	lib/plan.h \
@@ -113,18 +117,18 @@ core_sources += lib/plan/softmax.c
 core_sources += lib/plan/binary.c lib/plan/binary_backward.c
 core_sources += lib/plan/reduce.h lib/plan/reduce.c
 core_sources += lib/plan/gemm.h lib/plan/gemm.c
-core_sources += lib/form.h lib/plan/data.c
 core_sources += lib/plan/floats.h lib/plan/rnn.c
+core_sources += lib/form.h lib/plan/data.c
 core_sources += lib/plan/random.c lib/plan/gather.c
 core_sources += lib/plan/pool.c
 core_sources += lib/plan/norm.c
+core_sources += lib/plan/amp_list.h lib/plan/amp_list.c
+core_sources += lib/plan/scaler.c lib/plan/grad.c lib/plan/list.c
+core_sources += lib/plan/optimizer.c
 core_sources += lib/plan/rotary.c
 core_sources += lib/plan/loss.c
 core_sources += lib/plan/total.h lib/plan/total.c
 core_sources += lib/plan/cross_entropy.c
-core_sources += lib/plan/amp_list.h lib/plan/amp_list.c
-core_sources += lib/plan/scaler.c lib/plan/grad.c lib/plan/list.c
-core_sources += lib/plan/optimizer.c
 core_sources += lib/plan/attention.h
 core_sources += lib/plan/attention.c
 core_sources += lib/plan/metrics.c
