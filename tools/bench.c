@@ -3,19 +3,22 @@
  *
  * Cases are ranked by what they say they cost, found in admission mode without
  * computing. The peaks are measured in the same run, on the same device and
- * through the same API: see peak.c. */
+ * through the same API: see peak.c. After each run of a case a plain copy of as
+ * many bytes is timed, so that whatever else the machine does meets both. */
 #include "tests/op/suite_run.h"
 #include "tools/tool.h"
 
 #include <stdlib.h>
 #include <string.h>
 
+#define RUNS 64 /* at most */
+
 struct timing {
-    const struct suite *suite;
-    const char *impl;
-    size_t i;
+    const char *op, *impl;
+    char text[256];
     double median, least, most; /* seconds */
     double flops, bytes;
+    double copy; /* a copy's time over the case's, the median; 0: none */
 };
 
 struct timings {
@@ -24,10 +27,39 @@ struct timings {
     double gflops, gbytes; /* the peaks */
 };
 
+/* The copy that b's cases are timed in turn with. */
+static struct copier rival;
+
+static double copy_as_much(struct bed *b)
+{
+    return b->bytes > 0.0 ? copier_run(b->queue, &rival, b->bytes) : 0.0;
+}
+
 static int by_value(const void *a, const void *b)
 {
     double x = *(const double *)a, y = *(const double *)b;
     return (x > y) - (x < y);
+}
+
+/* A row with its times in seconds[n], which are sorted; NULL without memory. */
+static struct timing *add_timing(struct timings *all, const char *op,
+                                 const char *impl, double *seconds, size_t n)
+{
+    if (all->n == all->room) {
+        all->room = all->room * 2 + 64;
+        struct timing *t = realloc(all->t, all->room * sizeof(*t));
+        if (t == NULL)
+            return NULL;
+        all->t = t;
+    }
+    qsort(seconds, n, sizeof(double), by_value);
+    struct timing *t = &all->t[all->n++];
+    *t = (struct timing){.op = op,
+                         .impl = impl,
+                         .median = seconds[n / 2],
+                         .least = seconds[0],
+                         .most = seconds[n - 1]};
+    return t;
 }
 
 static bool time_case(struct bed *b, const struct suite *s, size_t i,
@@ -37,23 +69,51 @@ static bool time_case(struct bed *b, const struct suite *s, size_t i,
     b->admit = false;
     bed_case_begin(b->state);
     bool ok = bed_run(b, s, i, false);
-    const double *seconds;
-    int n = bed_times(b, &seconds);
+    const double *seconds, *peer;
+    int n = bed_times(b, &seconds, &peer);
     if (!ok || b->skipped || n == 0)
         return ok;
-    double sorted[64];
-    memcpy(sorted, seconds, (size_t)n * sizeof(double));
-    qsort(sorted, (size_t)n, sizeof(double), by_value);
-    if (all->n == all->room) {
-        all->room = all->room * 2 + 64;
-        struct timing *t = realloc(all->t, all->room * sizeof(*t));
-        if (t == NULL)
-            return false;
-        all->t = t;
+    double sorted[RUNS], ratio[RUNS];
+    for (int k = 0; k < n; k++) {
+        sorted[k] = seconds[k];
+        ratio[k] = peer[k] / seconds[k];
     }
-    struct timing t = {s,         b->impl,       i,        sorted[n / 2],
-                       sorted[0], sorted[n - 1], b->flops, b->bytes};
-    all->t[all->n++] = t;
+    qsort(ratio, (size_t)n, sizeof(double), by_value);
+    struct timing *t = add_timing(all, s->op, b->impl, sorted, (size_t)n);
+    if (t == NULL)
+        return false;
+    s->describe(i, t->text, sizeof(t->text));
+    t->flops = b->flops;
+    t->bytes = b->bytes;
+    t->copy = ratio[n / 2];
+    return true;
+}
+
+/* What comes before an op's own work: see latency.c. */
+static bool time_launch(struct bed *b, struct timings *all)
+{
+    double call[RUNS], both[RUNS];
+    if (!launch_measure(b->queue, RUNS, call, both))
+        return false;
+    struct timing *t = add_timing(all, "launch", "-", call, RUNS);
+    if (t == NULL)
+        return false;
+    snprintf(t->text, sizeof(t->text), "fill of one element: the call");
+    t = add_timing(all, "launch", "-", both, RUNS);
+    if (t == NULL)
+        return false;
+    snprintf(t->text, sizeof(t->text),
+             "fill of one element: the call and its end");
+    return true;
+}
+
+static bool time_start(double seconds, struct timings *all)
+{
+    struct timing *t = add_timing(all, "open", "-", &seconds, 1);
+    if (t == NULL)
+        return false;
+    snprintf(t->text, sizeof(t->text),
+             "this process' first device, queue and result");
     return true;
 }
 
@@ -93,8 +153,6 @@ static bool time_table(struct bed *b, const struct suite *s, unsigned n,
 static void print_timing(const struct bed *b, const struct timing *t,
                          const struct timings *all, bool json, bool *first)
 {
-    char text[256];
-    t->suite->describe(t->i, text, sizeof(text));
     double gflops = t->flops / t->median * 1e-9;
     double gbytes = t->bytes / t->median * 1e-9;
     double of_compute = all->gflops > 0.0 ? gflops / all->gflops : 0.0;
@@ -103,24 +161,30 @@ static void print_timing(const struct bed *b, const struct timing *t,
     double spread = (t->most - t->least) / t->median;
     if (!json) {
         printf("%-10s %-10s %9.3f ms %5.0f %% %9.3f GFLOP/s %8.3f GB/s "
-               "%5.0f %%  %s\n",
+               "%5.0f %% %5.0f %%  %s\n",
                b->props.name, t->impl, 1e3 * t->median, 100.0 * spread, gflops,
-               gbytes, 100.0 * of_peak, text);
+               gbytes, 100.0 * of_peak, 100.0 * t->copy, t->text);
         return;
     }
     printf("%s\n  {\"device\": \"%s\", \"op\": \"%s\", \"implementation\": "
            "\"%s\", \"case\": ",
-           *first ? "" : ",", b->props.name, t->suite->op, t->impl);
-    json_string(stdout, text);
+           *first ? "" : ",", b->props.name, t->op, t->impl);
+    json_string(stdout, t->text);
     printf(", \"median_s\": %.9g, \"min_s\": %.9g, \"max_s\": %.9g, "
-           "\"gflops\": %.6g, \"gbytes_s\": %.6g, \"of_peak\": %.4g}",
-           t->median, t->least, t->most, gflops, gbytes, of_peak);
+           "\"gflops\": %.6g, \"gbytes_s\": %.6g, \"of_peak\": %.4g, "
+           "\"of_copy\": %.4g}",
+           t->median, t->least, t->most, gflops, gbytes, of_peak, t->copy);
     *first = false;
+}
+
+static bool named(const char *op, const char *name)
+{
+    return op == NULL || strcmp(op, name) == 0;
 }
 
 static bool selected(const struct suite *s, const char *op)
 {
-    return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0;
+    return named(op, s->op) || named(op, s->name);
 }
 
 static bool bench_tables(struct bed *b, const struct options *o,
@@ -142,32 +206,49 @@ static bool bench_tables(struct bed *b, const struct options *o,
     return true;
 }
 
+static bool bench_all(struct bed *b, const struct options *o, double start,
+                      struct timings *all)
+{
+    bool open = named(o->op, "open"), launch = named(o->op, "launch");
+    if ((open && !time_start(start, all)) || (launch && !time_launch(b, all)))
+        return false;
+    if (o->op != NULL && (open || launch))
+        return true; /* no table */
+    return peak_measure(b->queue, &all->gflops, &all->gbytes) &&
+           bench_tables(b, o, all);
+}
+
+static void print_peaks(const struct bed *b, const struct timings *all)
+{
+    printf("# %s: peaks measured here: %.3f GFLOP/s (square gemm), "
+           "%.3f GB/s (copy of 32 MiB)\n"
+           "# median of 9, spread (max - min) / median, rates, of the nearer "
+           "peak, of the rate of a copy of as many bytes\n",
+           b->props.name, all->gflops, all->gbytes);
+}
+
 int command_bench(const struct options *o)
 {
-    struct bed b = {.props = SSQ_DEVICE_PROPS_INIT};
+    struct bed b = {.props = SSQ_DEVICE_PROPS_INIT, .peer = copy_as_much};
     const char *name = o->device == NULL ? "auto" : o->device;
-    ssq_status st = ssq_device_open(name, NULL, &b.device);
+    double start;
+    ssq_status st = start_device(name, &b.device, &b.queue, &start);
     if (st == SSQ_OK)
         st = ssq_device_props_get(b.device, &b.props);
-    if (st == SSQ_OK)
-        st = ssq_queue_create(b.device, NULL, &b.queue);
     if (st != SSQ_OK) {
         complain("bench");
+        ssq_queue_destroy(&b.queue);
         ssq_device_close(&b.device);
         return st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
     }
     struct timings all = {0};
     bool first = true;
     b.state = bed_state_create();
-    bool ok = peak_measure(b.queue, &all.gflops, &all.gbytes) &&
-              bench_tables(&b, o, &all);
+    bool ok = bench_all(&b, o, start, &all);
     if (o->json)
         printf("[");
-    else
-        printf("# %s: peaks measured here: %.3f GFLOP/s (square gemm), "
-               "%.3f GB/s (copy of 32 MiB); median of 9, spread (max - min) / "
-               "median\n",
-               b.props.name, all.gflops, all.gbytes);
+    else if (all.gbytes > 0.0)
+        print_peaks(&b, &all);
     for (size_t i = 0; i < all.n; i++)
         print_timing(&b, &all.t[i], &all, o->json, &first);
     if (o->json)
@@ -175,6 +256,7 @@ int command_bench(const struct options *o)
     if (!ok)
         fprintf(stderr, "sesqui: bench: %s\n", b.text);
     free(all.t);
+    copier_drop(&rival);
     bed_state_destroy(b.state);
     ssq_queue_destroy(&b.queue);
     ssq_device_close(&b.device);

@@ -3,20 +3,12 @@
  * few large square gemms, and of large copies. */
 #include "tools/tool.h"
 
-#include <stdlib.h>
-#include <time.h>
+#include <math.h>
 
-#define RUNS          3
-#define COPY_ELEMENTS (8 << 20) /* 32 MiB read, 32 MiB written */
-#define SECONDS       0.25      /* a larger gemm is tried while one is faster */
-#define LARGEST       8192
-
-static double now(void)
-{
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-}
+#define RUNS       3
+#define COPY_BYTES (64 << 20) /* half read, half written */
+#define SECONDS    0.25       /* a larger gemm is tried while one is faster */
+#define LARGEST    8192
 
 /* A tensor of ones: zeros would be kind to some hardware. */
 static bool ones(ssq_queue *q, ssq_dtype dtype, int rank, const int64_t *shape,
@@ -57,26 +49,46 @@ static double time_gemm(ssq_queue *q, ssq_dtype dtype, int64_t n)
     return ok ? best : -1.0;
 }
 
+void copier_drop(struct copier *c)
+{
+    ssq_tensor_destroy(&c->x);
+    ssq_tensor_destroy(&c->y);
+}
+
+/* Tensors that hold half of the bytes each. */
+static bool copier_make(ssq_queue *q, struct copier *c, double bytes)
+{
+    int64_t n = (int64_t)ceil(bytes / 8.0);
+    if (c->x != NULL && ssq_tensor_size(c->x, 0) == n)
+        return true;
+    copier_drop(c);
+    return n > 0 && ones(q, SSQ_F32, 1, &n, &c->x) &&
+           ones(q, SSQ_F32, 1, &n, &c->y);
+}
+
+double copier_run(ssq_queue *q, struct copier *c, double bytes)
+{
+    ssq_copy_args copy = SSQ_COPY_INIT;
+    if (!copier_make(q, c, bytes) || ssq_queue_sync(q) != SSQ_OK)
+        return 0.0;
+    copy.x = c->x;
+    copy.y = c->y;
+    double began = now();
+    bool ok = ssq_copy(q, &copy) == SSQ_OK && ssq_queue_sync(q) == SSQ_OK;
+    return ok ? now() - began : 0.0;
+}
+
 static double time_copy(ssq_queue *q)
 {
-    int64_t n = COPY_ELEMENTS;
-    ssq_tensor *x = NULL, *y = NULL;
-    double best = -1.0;
-    bool ok = ones(q, SSQ_F32, 1, &n, &x) && ones(q, SSQ_F32, 1, &n, &y);
-    ssq_copy_args c = SSQ_COPY_INIT;
-    c.x = x;
-    c.y = y;
-    for (int i = 0; ok && i <= RUNS; i++) {
-        ok = ssq_queue_sync(q) == SSQ_OK;
-        double began = now();
-        ok = ok && ssq_copy(q, &c) == SSQ_OK && ssq_queue_sync(q) == SSQ_OK;
-        double seconds = now() - began;
-        if (ok && i > 0 && (best < 0.0 || seconds < best))
+    struct copier c = {NULL, NULL};
+    double best = 0.0;
+    for (int i = 0; i <= RUNS; i++) {
+        double seconds = copier_run(q, &c, COPY_BYTES);
+        if (i > 0 && (best <= 0.0 || seconds < best))
             best = seconds;
     }
-    ssq_tensor_destroy(&x);
-    ssq_tensor_destroy(&y);
-    return ok ? best : -1.0;
+    copier_drop(&c);
+    return best;
 }
 
 bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes)
@@ -96,6 +108,6 @@ bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes)
                 break;
         }
     double seconds = time_copy(queue);
-    *gbytes = seconds > 0.0 ? 8e-9 * (double)COPY_ELEMENTS / seconds : 0.0;
+    *gbytes = seconds > 0.0 ? 1e-9 * (double)COPY_BYTES / seconds : 0.0;
     return *gflops > 0.0 && *gbytes > 0.0;
 }

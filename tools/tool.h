@@ -33,6 +33,29 @@ int command_bench(const struct options *o);
  *  a second, measured now. */
 bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes);
 
+/** What a copy takes: see peak.c. */
+struct copier {
+    ssq_tensor *x, *y;
+};
+
+/** Seconds of a copy that moves this many bytes, half of them read; 0: it
+ *  failed. The tensors are kept for the next one. */
+double copier_run(ssq_queue *queue, struct copier *c, double bytes);
+void copier_drop(struct copier *c);
+
+/** Seconds since some moment. */
+double now(void);
+
+/** Open a device, make a queue, wait for a first result; seconds of all that.
+ *  In a process that has not opened it before, drivers are loaded and the
+ *  kernel read, or compiled where no cache has it. */
+ssq_status start_device(const char *name, ssq_device **device,
+                        ssq_queue **queue, double *seconds);
+
+/** Seconds of runs calls of an op of one element: of the call alone, with the
+ *  queue empty, and of the call and its end. */
+bool launch_measure(ssq_queue *queue, int runs, double *call, double *both);
+
 /** s as a JSON string, quotes included. */
 void json_string(FILE *f, const char *s);
 

@@ -5,6 +5,7 @@ bin_PROGRAMS += sesqui
 sesqui_SOURCES = \
 	tools/bench.c \
 	tools/devices.c \
+	tools/latency.c \
 	tools/peak.c \
 	tools/sesqui.c \
 	tools/support.c \

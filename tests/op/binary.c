@@ -497,13 +497,29 @@ static bool run_misuse(struct bed *b, size_t k)
     return true;
 }
 
+/* For bench: how near to a copy's rate an addition comes. */
+static bool run_large(struct bed *b)
+{
+    const int64_t n = 16 << 20;
+    ssq_tensor *x = bed_large(b, SSQ_F32, 1, &n);
+    ssq_tensor *z = bed_large(b, SSQ_F32, 1, &n);
+    const ssq_binary_args args = {sizeof(args), x, z,
+                                  bed_large(b, SSQ_F32, 1, &n)};
+    b->bytes = 12.0 * (double)n;
+    BED_OP(b, ssq_add(b->queue, &args));
+    return !b->failed;
+}
+
 #define AT_INTEGERS (KINDS * VARIANTS)
 #define AT_EXACT    (AT_INTEGERS + WHOLE * MIXES)
 #define AT_MISUSE   (AT_EXACT + EXACTS)
+#define AT_LARGE    (AT_MISUSE + MISUSES)
 
 static void describe(size_t i, char *text, size_t bytes)
 {
-    if (i >= AT_MISUSE) {
+    if (i >= AT_LARGE) {
+        snprintf(text, bytes, "add f32, 16,777,216 elements");
+    } else if (i >= AT_MISUSE) {
         snprintf(text, bytes, "binary misuse %zu is refused", i - AT_MISUSE);
     } else if (i >= AT_EXACT) {
         const struct exact *e = &exact[i - AT_EXACT];
@@ -524,6 +540,8 @@ static void describe(size_t i, char *text, size_t bytes)
 
 static bool run(struct bed *b, size_t i)
 {
+    if (i >= AT_LARGE)
+        return run_large(b);
     if (i >= AT_MISUSE)
         return run_misuse(b, i - AT_MISUSE);
     if (i >= AT_EXACT)
@@ -537,7 +555,8 @@ static bool run(struct bed *b, size_t i)
 const struct suite binary_suite = {
     .op = "binary",
     .name = "binary",
-    .n = AT_MISUSE + MISUSES,
+    .n = AT_LARGE,
+    .large = 1,
     .describe = describe,
     .run = run,
     .bit_equal = true,

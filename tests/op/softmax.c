@@ -255,9 +255,31 @@ static bool run_refusals(struct bed *b)
     return bed_bits(b, &y, before);
 }
 
+/* For bench: logits of a batch of texts. */
+static const ssq_dtype large[] = {F32, F16};
+#define LARGE (sizeof(large) / sizeof(large[0]))
+
+static bool run_large(struct bed *b, ssq_dtype dtype)
+{
+    const int64_t shape[] = {4096, 1024};
+    double n = (double)(shape[0] * shape[1]);
+    ssq_softmax_args args = SSQ_SOFTMAX_INIT;
+    args.x = bed_large(b, dtype, 2, shape);
+    args.y = bed_large(b, dtype, 2, shape);
+    b->flops = 4.0 * n;
+    b->bytes = 2.0 * n * ssq_dtype_bits(dtype) / 8.0;
+    BED_OP(b, ssq_softmax(b->queue, &args));
+    return !b->failed;
+}
+
 static void describe(size_t i, char *text, size_t bytes)
 {
     char entry[200];
+    if (i >= 2 * ENTRIES + 2) {
+        snprintf(text, bytes, "softmax %s [4096,1024]",
+                 ssq_dtype_name(large[i - 2 * ENTRIES - 2]));
+        return;
+    }
     if (i < 2 * ENTRIES)
         snprintf(text, bytes, "%s %s", i % 2 != 0 ? "log_softmax" : "softmax",
                  entry_text(&table[i / 2], entry, sizeof(entry)));
@@ -273,6 +295,8 @@ static bool run(struct bed *b, size_t i)
 {
     if (i < 2 * ENTRIES)
         return run_forward(b, &table[i / 2], i % 2 != 0);
+    if (i >= 2 * ENTRIES + 2)
+        return run_large(b, large[i - 2 * ENTRIES - 2]);
     return i == 2 * ENTRIES ? run_named_rows(b) : run_refusals(b);
 }
 
@@ -280,6 +304,7 @@ extern const struct suite softmax_suite;
 const struct suite softmax_suite = {.op = "softmax",
                                     .name = "softmax",
                                     .n = 2 * ENTRIES + 2,
+                                    .large = LARGE,
                                     .describe = describe,
                                     .run = run};
 

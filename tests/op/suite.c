@@ -46,7 +46,7 @@ struct bed_state {
     size_t firsts, first_room, compared;
     uint64_t random;
     int runs;
-    double began, seconds[BENCH_RUNS];
+    double began, seconds[BENCH_RUNS], peer[BENCH_RUNS];
     bool required;
 };
 
@@ -444,6 +444,24 @@ void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     send(b, x);
 }
 
+ssq_tensor *bed_large(struct bed *b, ssq_dtype dtype, int rank,
+                      const int64_t *shape)
+{
+    if (dead(b))
+        return NULL;
+    struct plot *p = bed_alloc(b, sizeof(*p));
+    ssq_random_normal_args draw = SSQ_RANDOM_NORMAL_INIT;
+    p->next = b->state->plots;
+    b->state->plots = p;
+    b->dtypes |= 1u << dtype;
+    bool ok =
+        good(b, ssq_tensor_create(b->device, dtype, rank, shape, &p->tensor));
+    draw.x = p->tensor;
+    if (ok && !b->admit)
+        good(b, ssq_random_normal(b->queue, &draw));
+    return p->tensor;
+}
+
 void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
                 const int64_t *shape, enum layout layout)
 {
@@ -519,8 +537,12 @@ bool bed_more(struct bed *b)
     /* the first run warms up and is not counted */
     if (s->runs > 0) {
         good(b, ssq_queue_sync(b->queue));
-        if (s->runs > 1)
-            s->seconds[s->runs - 2] = now() - s->began;
+        double seconds = now() - s->began;
+        double peer = b->peer != NULL && !dead(b) ? b->peer(b) : 0.0;
+        if (s->runs > 1) {
+            s->seconds[s->runs - 2] = seconds;
+            s->peer[s->runs - 2] = peer;
+        }
     }
     if (s->runs == BENCH_RUNS + 1 || dead(b))
         return false;
@@ -720,8 +742,9 @@ bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
     return !b->failed;
 }
 
-int bed_times(const struct bed *b, const double **seconds)
+int bed_times(const struct bed *b, const double **seconds, const double **peer)
 {
     *seconds = b->state->seconds;
+    *peer = b->state->peer;
     return b->state->runs > 1 ? b->state->runs - 1 : 0;
 }

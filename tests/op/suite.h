@@ -65,11 +65,13 @@ struct bed {
     ssq_device *device;
     ssq_queue *queue;
     ssq_device_props props;
-    const char *impl;    /* pinned implementation */
-    bool bench; /* BED_OP repeats and is timed; comparisons pass */
-    bool admit; /* BED_OP asks only whether it would run: for support */
-    unsigned dtypes; /* 1 << dtype of every operand so far */
+    const char *impl; /* pinned implementation */
+    bool bench;       /* BED_OP repeats and is timed; comparisons pass */
+    bool admit;       /* BED_OP asks only whether it would run: for support */
+    unsigned dtypes;  /* 1 << dtype of every operand so far */
     double flops, bytes; /* of one run: set by the case, for bench */
+    /** For bench: something to time in turn with BED_OP, its seconds; NULL. */
+    double (*peer)(struct bed *b);
     bool failed, skipped;
     char text[512];          /* why */
     struct bed_state *state; /* suite.c's own */
@@ -100,6 +102,10 @@ void bed_values(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
 /** The same from raw elements: NaN payloads and all. */
 void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
              const int64_t *shape, enum layout layout, const uint32_t *bits);
+/** For cases of `large`: normal numbers drawn on the device, or NULL. There is
+ *  no image on the host, which would be larger still: not to be read. */
+ssq_tensor *bed_large(struct bed *b, ssq_dtype dtype, int rank,
+                      const int64_t *shape);
 /** An output, filled with sentinels. */
 void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
                 const int64_t *shape, enum layout layout);

@@ -13,7 +13,8 @@ void bed_case_begin(struct bed_state *s);
 /** Run case i on b's device; b->text says why not. required: UNSUPPORTED is a
  *  failure. */
 bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required);
-/** Seconds of each timed run of the last BED_OP in bench mode. */
-int bed_times(const struct bed *b, const double **seconds);
+/** Seconds of each timed run of the last BED_OP in bench mode, and of the peer
+ *  after each, 0 without one. */
+int bed_times(const struct bed *b, const double **seconds, const double **peer);
 
 #endif

@@ -403,18 +403,41 @@ static bool run_misuse(struct bed *b, size_t k)
     return true;
 }
 
+/* For bench: how near to a copy's rate relu comes, and what gelu adds. */
+static const struct {
+    const char *name;
+    ssq_dtype dtype;
+} large[] = {{"relu", SSQ_F32}, {"relu", SSQ_F16}, {"gelu", SSQ_F32}};
+#define LARGE (sizeof(large) / sizeof(large[0]))
+
+static bool run_large(struct bed *b, size_t k)
+{
+    const int64_t n = 16 << 20;
+    ssq_unary_args args = SSQ_UNARY_INIT;
+    args.x = bed_large(b, large[k].dtype, 1, &n);
+    args.y = bed_large(b, large[k].dtype, 1, &n);
+    b->bytes = 2.0 * (double)n * ssq_dtype_bits(large[k].dtype) / 8.0;
+    BED_OP(b, find(large[k].name)->call(b->queue, &args));
+    return !b->failed;
+}
+
 /* The cases: functions x EACH, EXACTS, integers, sharp softplus, misuse. */
 #define AT_EXACT    (31 * EACH)
 #define AT_INTEGERS (AT_EXACT + EXACTS)
 #define AT_SHARP    (AT_INTEGERS + 3)
 #define AT_MISUSE   (AT_SHARP + 1)
+#define AT_LARGE    (AT_MISUSE + MISUSES)
 
 static const ssq_dtype integers[3][2] = {
     {SSQ_I32, SSQ_I32}, {SSQ_U8, SSQ_U8}, {SSQ_U8, SSQ_I32}};
 
 static void describe(size_t i, char *text, size_t bytes)
 {
-    if (i >= AT_MISUSE)
+    if (i >= AT_LARGE)
+        snprintf(text, bytes, "%s %s, 16,777,216 elements",
+                 large[i - AT_LARGE].name,
+                 ssq_dtype_name(large[i - AT_LARGE].dtype));
+    else if (i >= AT_MISUSE)
         snprintf(text, bytes, "unary misuse %zu is refused", i - AT_MISUSE);
     else if (i >= AT_SHARP)
         snprintf(text, bytes, "softplus beta 3 f32 [401]");
@@ -437,6 +460,8 @@ static void describe(size_t i, char *text, size_t bytes)
 
 static bool run(struct bed *b, size_t i)
 {
+    if (i >= AT_LARGE)
+        return run_large(b, i - AT_LARGE);
     if (i >= AT_MISUSE)
         return run_misuse(b, i - AT_MISUSE);
     if (i >= AT_SHARP)
@@ -455,7 +480,8 @@ static bool run(struct bed *b, size_t i)
 const struct suite unary_suite = {
     .op = "unary",
     .name = "unary",
-    .n = AT_MISUSE + MISUSES,
+    .n = AT_LARGE,
+    .large = LARGE,
     .describe = describe,
     .run = run,
     .bit_equal = true,
