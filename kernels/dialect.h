@@ -18,7 +18,10 @@
  * A native division or square root that is not known to be correctly rounded
  * is a seed for the code in scalar_div.h; NATIVE_EXACT_DIV says it is known
  * (always in C and CUDA; OpenCL hosts that pass
- * -cl-fp32-correctly-rounded-divide-sqrt may pass -DNATIVE_EXACT_DIV). */
+ * -cl-fp32-correctly-rounded-divide-sqrt may pass -DNATIVE_EXACT_DIV).
+ *
+ * Where there is a NATIVE_F16(h), the value of an f16's bits, hosts that have
+ * seen it keep subnormals and NaN's bits may pass -DNATIVE_HALF_LOAD. */
 
 #ifndef SSQ_KERNELS_DIALECT_H
 #define SSQ_KERNELS_DIALECT_H
@@ -67,6 +70,12 @@ typedef uchar u8;
 /* where a loop around it should become vector instructions */
 #define FN_INLINE      static inline __attribute__((always_inline))
 #define SUM_TO_NEAREST 1 /* whatever the mode of a host or a shader */
+FN_INLINE float native_f16(u32 h)
+{
+    u16 bits = U16(h);
+    return vload_half(0, (const half *)&bits);
+}
+#define NATIVE_F16(h) native_f16(h)
 
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
 /* CUDA: nvcc, NVRTC, or clang without any header (-nocudainc). Division and

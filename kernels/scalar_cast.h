@@ -12,6 +12,9 @@
 
 #include "scalar_bits.h"
 
+#ifdef NATIVE_HALF_LOAD
+#define f16_load(h) NATIVE_F16(h)
+#else
 FN float f16_load(u32 h)
 {
     u32 s = (h & 0x8000u) << 16u;
@@ -26,6 +29,7 @@ FN float f16_load(u32 h)
         u = AS_U32(F32(h & 0x3ffu) * 5.9604645e-8f);
     return AS_F32(s | u);
 }
+#endif
 
 /* |x| < 2^-14 in units of 2^-24, cut off: how many bits go. */
 FN u32 f16_dropped(u32 a)

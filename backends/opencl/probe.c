@@ -5,6 +5,7 @@
 #include "kernel_table.h"
 
 #define PRODUCTS 2
+#define PAGES    256 /* of 256 f16s each */
 
 /* Factors and the product of float32s that is, or begins with, a subnormal. */
 static const uint32_t factors[2 * PRODUCTS] = {
@@ -13,9 +14,14 @@ static const uint32_t factors[2 * PRODUCTS] = {
 };
 static const uint32_t products[PRODUCTS] = {0x00400000u, 0x00800000u};
 
+struct answer {
+    uint32_t product[PRODUCTS];
+    uint32_t wrong[PAGES]; /* f16s that the device's own load has wrong */
+};
+
 /* Write, launch, read, all of it waited for. */
 static ssq_status run(struct backend_queue *q, const struct launch *l,
-                      uint32_t *answer)
+                      struct answer *answer)
 {
     const struct opencl_mem *x = (struct opencl_mem *)l->binding[0].mem;
     const struct opencl_mem *y = (struct opencl_mem *)l->binding[1].mem;
@@ -26,14 +32,14 @@ static ssq_status run(struct backend_queue *q, const struct launch *l,
     ssq_status st = opencl_launch(q, l);
     if (st != SSQ_OK)
         return st;
-    e = CL(EnqueueReadBuffer)(q->cl, y->cl, CL_TRUE, 0, sizeof(products),
-                              answer, 0, NULL, NULL);
+    e = CL(EnqueueReadBuffer)(q->cl, y->cl, CL_TRUE, 0, sizeof(*answer), answer,
+                              0, NULL, NULL);
     return e == CL_SUCCESS ? SSQ_OK : opencl_error("clEnqueueReadBuffer", e);
 }
 
 /* The launch of kernels/probe.k, on memory of its own. */
-static ssq_status multiply(struct backend_device *d, struct backend_queue *q,
-                           uint32_t *answer)
+static ssq_status ask(struct backend_device *d, struct backend_queue *q,
+                      struct answer *answer)
 {
     static const struct kernel probe = {.name = "probe", .id = KERNEL_probe};
     static const uint8_t key[LAUNCH_KEYS] = {0};
@@ -45,13 +51,13 @@ static ssq_status multiply(struct backend_device *d, struct backend_queue *q,
         st = opencl_alloc(d, sizeof(factors), &x);
     if (st != SSQ_OK)
         return st;
-    st = opencl_alloc(d, sizeof(products), &y);
+    st = opencl_alloc(d, sizeof(*answer), &y);
     if (st != SSQ_OK)
         goto out_x;
     l.binding[0] =
         (struct binding){x, 0, sizeof(factors), sizeof(uint32_t), ACCESS_READ};
-    l.binding[1] = (struct binding){y, 0, sizeof(products), sizeof(uint32_t),
-                                    ACCESS_WRITE};
+    l.binding[1] =
+        (struct binding){y, 0, sizeof(*answer), sizeof(uint32_t), ACCESS_WRITE};
     st = run(q, &l, answer);
     opencl_free(d, y);
 out_x:
@@ -62,15 +68,20 @@ out_x:
 ssq_status opencl_probe(struct backend_device *d)
 {
     struct backend_queue *q;
-    uint32_t answer[PRODUCTS] = {0};
+    struct answer answer = {0};
     ssq_status st = opencl_queue_open(d, &q);
     if (st != SSQ_OK)
         return st;
-    st = multiply(d, q, answer);
+    st = ask(d, q, &answer);
     opencl_queue_close(q);
-    bool kept = true;
+    bool kept = true, equal = st == SSQ_OK;
     for (int i = 0; i < PRODUCTS; i++)
-        kept = kept && answer[i] == products[i];
+        kept = kept && answer.product[i] == products[i];
+    for (int i = 0; i < PAGES; i++)
+        equal = equal && answer.wrong[i] == 0;
     d->subnormals = kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
+    d->half_load = equal;
+    opencl_core->log_line(SSQ_LOG_INFO, "device", "%s: f16 loads: %s", d->name,
+                          equal ? "vload_half" : "by integers");
     return st;
 }

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "kernel_table.h"
 #include "kernels/kernel_text.h"
 
 /* Append to options; they are far shorter than their room. */
@@ -27,6 +28,8 @@ static void options_of(const struct backend_device *d,
         snprintf(text + at, bytes - at,
                  " -cl-fp32-correctly-rounded-divide-sqrt -DNATIVE_EXACT_DIV");
     }
+    if (d->half_load && kernel->id != KERNEL_probe) /* it asks for both */
+        add(text, bytes, "NATIVE_HALF_LOAD", 1);
     add(text, bytes, "WG", d->group);
     add(text, bytes, "WIDTH", d->width);
     for (uint32_t i = 0; i < kernel->nkeys; i++)
