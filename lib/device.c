@@ -241,7 +241,9 @@ static ssq_status open_backend(const struct backend *b, unsigned index,
                                const char *why, ssq_device **out)
 {
     struct backend_device *impl = NULL;
+    struct fpenv env = fpenv_enter(); /* of threads that a driver starts */
     ssq_status st = b->open(index, &impl);
+    fpenv_leave(env);
     return st == SSQ_OK ? device_create(b, index, impl, options, why, out) : st;
 }
 

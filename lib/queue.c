@@ -90,11 +90,13 @@ static struct pending *detach_finished(ssq_queue *q)
 
 static void retire(ssq_queue *q, bool wait)
 {
+    struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&q->lock);
     if (wait)
         (void)q->device->backend->queue_sync(q->impl); /* sticky: seen later */
     struct pending *p = detach_finished(q);
     pthread_mutex_unlock(&q->lock);
+    fpenv_leave(env);
     release_all(p);
 }
 
@@ -232,7 +234,9 @@ ssq_status ssq_queue_create(ssq_device *device,
                          "queue_create: struct_size is %zu, expected %zu",
                          options->struct_size, sizeof(*options));
     struct backend_queue *impl = NULL;
+    struct fpenv env = fpenv_enter();
     ssq_status st = device->backend->queue_open(device->impl, &impl);
+    fpenv_leave(env);
     return st == SSQ_OK ? queue_create(device, impl, queue) : st;
 }
 
@@ -320,12 +324,15 @@ static ssq_status start_segment(ssq_queue *q, const struct segment *s)
 static ssq_status start(ssq_queue *q, const struct command *c)
 {
     const struct backend *b = q->device->backend;
+    /* some drivers work in the thread that asks */
+    struct fpenv env = fpenv_enter();
     ssq_status st = c->segment != NULL  ? start_segment(q, c->segment)
                     : c->plan != NULL   ? plan_run(c->plan, b, q->impl)
                     : b->submit != NULL ? b->submit(q->impl, c)
                                         : command_run(b->ops, q->impl, c);
     if (st == SSQ_OK && b->command_end != NULL)
         b->command_end(q->impl);
+    fpenv_leave(env);
     return st;
 }
 
@@ -409,7 +416,9 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
         return error_set(SSQ_ERR_INVALID,
                          "queue_sync: a graph is being captured");
     pthread_mutex_lock(&queue->lock);
+    struct fpenv env = fpenv_enter();
     st = queue->device->backend->queue_sync(queue->impl);
+    fpenv_leave(env);
     struct pending *done = detach_finished(queue);
     pthread_mutex_unlock(&queue->lock);
     release_all(done);

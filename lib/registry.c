@@ -7,6 +7,7 @@
 #include "lib/registry.h"
 
 #include "lib/error.h"
+#include "lib/fpenv.h"
 
 #include <dlfcn.h>
 #include <pthread.h>
@@ -136,6 +137,8 @@ static bool better(const struct registry_entry *a,
 /* Load all, best first; equals stay in the order of the table. */
 static void load_all(void)
 {
+    /* a driver's threads begin with the modes of who starts them */
+    struct fpenv env = fpenv_enter();
     for (size_t i = 0; i < ENTRIES; i++) {
         load(&table[i]);
         struct registry_entry e = table[i];
@@ -144,6 +147,7 @@ static void load_all(void)
             table[at] = table[at - 1];
         table[at] = e;
     }
+    fpenv_leave(env);
 }
 
 size_t registry_entries(const struct registry_entry **entries)

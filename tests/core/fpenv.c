@@ -84,24 +84,41 @@ static void test_flushing(const char *name, const struct result *want)
 #endif
 }
 
-static int measure_flushing(void *arg)
+/* A bit for each device that keeps subnormals. */
+static int keepers(void)
 {
-    ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
-    ssq_device *dev;
+    int bits = 0;
 
+    for (size_t i = 0; i < core_device_count(); i++) {
+        ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
+        ssq_device *dev = core_open(core_device(i));
+
+        NEED(ssq_device_props_get(dev, &p));
+        bits |= (p.f32_subnormals == SSQ_SUBNORMALS_PRESERVED) << i;
+        ssq_device_close(&dev);
+    }
+    return bits;
+}
+
+static int keepers_under_flushing(void *arg)
+{
+    (void)arg;
 #if defined(__x86_64__) || defined(__i386__)
     _mm_setcsr(_mm_getcsr() | 0x8040);
 #endif
-    dev = core_open(arg);
-    NEED(ssq_device_props_get(dev, &p));
-    return p.f32_subnormals == SSQ_SUBNORMALS_PRESERVED ? 0 : 1;
+    return keepers();
 }
 
 int main(void)
 {
-    struct result want[2];
+    struct result want[CORE_MOST];
 
     memset(want, 0, sizeof(want));
+    /* before a driver is loaded: its threads do not survive a fork */
+    int st = tap_fork(keepers_under_flushing, NULL, 60), bits = keepers();
+    tap_ok(tap_exited(st, bits) && (bits & 3) == 3,
+           "devices opened under FTZ and DAZ keep subnormals as ever, %x: %s",
+           (unsigned)bits, tap_status(st));
     for (size_t i = 0; i < core_device_count(); i++) {
         char name[16];
 
@@ -112,10 +129,8 @@ int main(void)
                want[i].half[0]);
         test_rounding(name, &want[i]);
         test_flushing(name, &want[i]);
-        tap_ok(tap_exited(tap_fork(measure_flushing, name, 10), 0),
-               "%s: opened under FTZ and DAZ it still keeps subnormals", name);
     }
     tap_ok(memcmp(&want[0], &want[1], sizeof(want[0])) == 0,
            "reference and guard give the same bits");
-    return tap_done(18);
+    return tap_done(17);
 }
