@@ -122,7 +122,11 @@ static void test(const char *name, bool for_ever)
     struct training want = {.name = name}, p;
     static struct learnt end, now;
     struct faults f = {0, 0, 0, 0, 0, 0};
-    long n = 0;
+    /* a driver takes its time to open: one allocation in 13, unless all the
+     * time in the world is given */
+    const char *full = getenv("SSQ_TEST_FULL");
+    bool all = strchr(name, ':') == NULL || (full != NULL && *full == '1');
+    long n = 1, step = all ? 1 : 13;
 
     memset(&heap, 0, sizeof(heap));
     bool learnt = run(&want, &f) && want.state.updates == 4 &&
@@ -134,10 +138,10 @@ static void test(const char *name, bool for_ever)
     training_close(&want);
     tap_ok(heap.live == 0, "%s: %ld allocations, %ld are left", name,
            heap.calls, heap.live);
-    do {
+    for (bool refused = true; refused; n += step) {
         p = (struct training){.name = name};
         heap.calls = heap.refused = 0;
-        heap.fail_at = ++n;
+        heap.fail_at = n;
         heap.for_ever = for_ever;
         bool done = run(&p, &f);
         heap.fail_at = 0;
@@ -155,10 +159,11 @@ static void test(const char *name, bool for_ever)
                      heap.live);
             heap.live = 0;
         }
-    } while (heap.refused != 0);
+        refused = heap.refused != 0;
+    }
     const char *how = for_ever ? "with all after them" : "one by one";
-    tap_ok(n > 100, "%s: %ld allocations are made to fail %s", name, n - 1,
-           how);
+    tap_ok(n > 100, "%s: each of %ld allocations, or every %ldth, fails %s",
+           name, n - step, step, how);
     tap_ok(f.status == 0, "%s: %s: %ld of the calls are not NOMEM", name, how,
            f.status);
     tap_ok(f.text == 0, "%s: %s: %ld have no text of it", name, how, f.text);

@@ -14,6 +14,7 @@ tests_api_manners_LDADD = libsesqui.la
 
 check_PROGRAMS += tests/api/alloc_step
 TESTS += tests/api/alloc_step
+full_tests += tests/api/alloc_step
 tests_api_alloc_step_SOURCES = tests/api/alloc_step.c tests/api/training.h
 tests_api_alloc_step_LDADD = libsesqui.la
 check_PROGRAMS += tests/api/threads_step
