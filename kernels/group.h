@@ -34,16 +34,14 @@
 #define EACH_OWN(K) for (u32 K = 0u; K < U32(OWN); K++)
 #define LANE(K)     (LOCAL_ID + (K)*U32(WG))
 
-/* N[0] = F(...F(N[0], N[LANES / 2])...): a halving tree over N[LANES]. */
+/* N[0] = F(...F(N[0], N[LANES / 2])...): a halving tree over N[LANES]. An item
+ * goes through its own lanes below the half, no others: alone it has 63 sums
+ * to make, not 6 times 64 lanes to look at. */
 #define GROUP_FOLD(N, F)                                                       \
     BARRIER();                                                                 \
     for (u32 N##_half = U32(LANES) / 2u; N##_half > 0u; N##_half >>= 1u) {     \
-        EACH_OWN(N##_k)                                                        \
-        {                                                                      \
-            if (LANE(N##_k) < N##_half)                                        \
-                N[LANE(N##_k)] =                                               \
-                    F(N[LANE(N##_k)], N[LANE(N##_k) + N##_half]);              \
-        }                                                                      \
+        for (u32 N##_k = LOCAL_ID; N##_k < N##_half; N##_k += U32(WG))         \
+            N[N##_k] = F(N[N##_k], N[N##_k + N##_half]);                       \
         BARRIER();                                                             \
     }
 #define GROUP_ADD(A, B) ((A) + (B))
