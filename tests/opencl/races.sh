@@ -19,10 +19,10 @@ fi
 mkdir "$tmp/vendors"
 echo "$driver" >"$tmp/vendors/oclgrind.icd"
 OCL_ICD_VENDORS=$tmp/vendors OCLGRIND_DATA_RACES=1 OCLGRIND_LOG=$tmp/log
-SSQ_OPENCL_GROUP=8
+SSQ_OPENCL_GROUP=64 SSQ_LIMIT_BINDING=1048576 # small slabs: each byte has a record
 # what LLVM makes of rotations and saturations is unknown to its interpreter
 OCLGRIND_BUILD_OPTIONS=-cl-opt-disable
-export OCL_ICD_VENDORS OCLGRIND_DATA_RACES OCLGRIND_LOG SSQ_OPENCL_GROUP \
+export OCL_ICD_VENDORS OCLGRIND_DATA_RACES OCLGRIND_LOG SSQ_OPENCL_GROUP SSQ_LIMIT_BINDING \
     OCLGRIND_BUILD_OPTIONS
 
 tap_run 'a kernel with a race runs' "$races" seed
