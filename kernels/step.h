@@ -17,6 +17,11 @@
 #define HAS_C (1u << STEP_C)
 #define COUNT 1u /* the old model is read too */
 
+#ifndef FORM /* the header by itself */
+#define FORM FORM_SELF
+#define GRAD 4
+#endif
+
 #if FORM == FORM_SELF
 #define P_BYTES 4
 #elif FORM == FORM_COPY

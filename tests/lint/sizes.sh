@@ -11,7 +11,7 @@
 
 recorded=$srcdir/tests/lint/sizes.txt
 
-printf '#include <sesqui.h>\n' >"$tmp/all.c"
+printf '#include <sesqui.h>\n#include <sesqui/opencl.h>\n' >"$tmp/all.c"
 $CC -std=c11 -E -D'__attribute__(x)=' -I"$srcdir/include" "$tmp/all.c" |
     $AWK -f "$srcdir/tests/lint/declarations.awk" >"$tmp/declared"
 {
