@@ -69,6 +69,11 @@ check-valgrind: all
 		--child-silent-after-fork=yes); done; \
 	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
 
+# Kernels in the shape that GPUs run them in, on a processor: groups of 64.
+check-groups: all
+	@SSQ_OPENCL_GROUP=64; export SSQ_OPENCL_GROUP; \
+	$(AM_TESTS_ENVIRONMENT) ./sesqui$(EXEEXT) verify --device opencl:0
+
 check-full: all
 	@test -n '$(strip $(full_tests))' || \
 		{ echo 'full_tests is empty: nothing to run' >&2; exit 1; }
@@ -131,5 +136,5 @@ print-logs:
 print-distfiles:
 	@for f in $(DISTFILES); do echo "$$f"; done
 
-.PHONY: tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
+.PHONY: check-groups tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles
