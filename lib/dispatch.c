@@ -173,6 +173,8 @@ static ssq_status enqueue_one(void *user, struct op *op)
     struct command c = {op, choice.index, NULL};
     if (choice.plan)
         st = plan_create(queue->device, op, choice.index, &c.plan);
+    if (st == SSQ_ERR_UNSUPPORTED) /* scratch beyond a launch's limit */
+        return fallback_run(queue, op);
     if (st != SSQ_OK)
         return st;
     st = hand_over(queue, &c);

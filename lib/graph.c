@@ -190,8 +190,8 @@ static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
             end++;
         struct command c = g->commands[i];
         if (end - i >= 2) {
+            c.segment = &g->segments[g->n_segments];
             st = record(queue, g, i, end);
-            c.segment = &g->segments[g->n_segments - 1];
             i = end;
         } else {
             i++;
