@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool_args.h - the parameters of pool.k. */
+/* pool_args.h - the parameters of pool2d.k. */
 #ifndef KERNELS_POOL_ARGS_H
 #define KERNELS_POOL_ARGS_H
 
