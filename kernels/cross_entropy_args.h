@@ -9,6 +9,7 @@
 
 #include "kernels/floats.h"
 #include "kernels/group.h"
+#include "kernels/scalar_exp_neg.h"
 
 /* An absent operand has dtype 0, and may stand for another one. */
 #define CROSS_ENTROPY_FIELDS                                                   \
@@ -151,7 +152,7 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
         }                                                                      \
         if (pc.logits != 0u) {                                                 \
             EXACT float e = ROW_X(K);                                          \
-            e = s_div(s_exp(e - most), total);                                 \
+            e = s_div(s_exp_neg(e - most), total);                             \
             e = e * sum_q;                                                     \
             g = e - q;                                                         \
             g = g * seed;                                                      \

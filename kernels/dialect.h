@@ -20,6 +20,8 @@
  * (always in C and CUDA; OpenCL hosts that pass
  * -cl-fp32-correctly-rounded-divide-sqrt may pass -DNATIVE_EXACT_DIV).
  *
+ * WIDE_LOOP before a for asks a processor for its widest vectors.
+ *
  * Where there is a NATIVE_F16(h), the value of an f16's bits, hosts that have
  * seen it keep subnormals and NaN's bits may pass -DNATIVE_HALF_LOAD. */
 
@@ -47,6 +49,12 @@ typedef uchar u8;
 #define SHARED(T, N, C) local T N[C];
 #define BODY
 #define END }
+#if defined(WG) && WG == 1 && defined(__clang__) && defined(__AVX512F__)
+/* of 16 floats, where 8 are the compiler's choice: half as many instructions
+ * in flight. A loop that cannot have them is no news. */
+#pragma clang diagnostic ignored "-Wpass-failed"
+#define WIDE_LOOP _Pragma("clang loop vectorize_width(16)")
+#endif
 #if defined(WG) && WG == 1
 #define BARRIER() ((void)0) /* PoCL takes minutes over many of them */
 #else
@@ -147,8 +155,14 @@ FN float native_sqrt(float x)
 #define NATIVE_SQRT(x)   native_sqrt(x)
 
 #elif defined(VULKAN)
-/* GLSL 4.50 for Vulkan: glslc -std=450core. Where the device has the
- * float controls, the host asks for variants built with the SPIRV_ macros. */
+/* GLSL 4.50 for Vulkan: glslc -std=450core. Parameters are a uniform block
+ * behind the last binding that an operand may have: there may be more of them
+ * than push constants have room for. Their members are words of 4 bytes and
+ * arrays of such, without gaps as in the host's struct: that is std430, which
+ * Vulkan 1.1 has for uniform blocks as an extension
+ * (VK_KHR_uniform_buffer_standard_layout) and 1.2 always. The host asks for
+ * float controls where the device has them, in the module itself. */
+#extension GL_EXT_scalar_block_layout : require
 #extension GL_EXT_shader_16bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 #extension GL_EXT_shader_8bit_storage : require
@@ -156,29 +170,22 @@ FN float native_sqrt(float x)
 #ifndef WG
 #define WG 256
 #endif
+#ifdef GROUP_IS_CONSTANT /* constant 0, of a pipeline */
+layout(local_size_x_id = 0) in;
+#else
 layout(local_size_x = WG) in;
-#if defined(SPIRV_DENORM_PRESERVE) || defined(SPIRV_NAN_PRESERVE) ||           \
-    defined(SPIRV_ROUND_EVEN)
-#extension GL_EXT_spirv_intrinsics : require
-#endif
-#ifdef SPIRV_DENORM_PRESERVE /* DenormPreserve, for 32 bits */
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
-                     capabilities = [4464], 4459, 32);
-#endif
-#ifdef SPIRV_NAN_PRESERVE /* SignedZeroInfNanPreserve */
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
-                     capabilities = [4466], 4461, 32);
-#endif
-#ifdef SPIRV_ROUND_EVEN /* RoundingModeRTE */
-spirv_execution_mode(extensions = ["SPV_KHR_float_controls"],
-                     capabilities = [4467], 4462, 32);
 #endif
 #define u32        uint
 #define u16        uint16_t
 #define u8         uint8_t
 #define EXACT      precise
 #define FN         precise
-#define ARGS(T, F) layout(push_constant) uniform T{F} pc;
+#define ARGS(T, F)                                                             \
+    layout(std430, set = 0, binding = 24) uniform T                            \
+    {                                                                          \
+        F                                                                      \
+    }                                                                          \
+    pc;
 #define KERNEL(N)
 #define BUF_RO(B, T, N)                                                        \
     layout(std430, set = 0, binding = B) readonly buffer Buf##B                \
@@ -288,6 +295,9 @@ FN float AS_F32(u32 u)
 #ifndef WG
 #define WG 256
 #endif
+#ifndef WIDE_LOOP
+#define WIDE_LOOP
+#endif
 #ifndef EXACT
 #define EXACT
 #endif
@@ -307,20 +317,20 @@ FN float AS_F32(u32 u)
  * of one, which is a processor's thread, neighbours together, so that the loop
  * becomes vector instructions. EACH_GROUP: each by one whole group, uniform in
  * it, so that the body may have barriers. Not nested, n < 2^31. */
-FN u32 each_chunk(u32 n, u32 groups, u32 step)
+/* Where group g of so many begins: steps of n are divided evenly, because
+ * PoCL hands a thread half of the groups at once. */
+FN u32 each_begin(u32 n, u32 step, u32 groups, u32 g)
 {
-    u32 c = (n + groups - 1u) / groups;
-    return (c + step - 1u) / step * step;
-}
-FN u32 each_bound(u32 n, u32 chunk, u32 g)
-{
-    return g > n / chunk || g * chunk > n ? n : g * chunk;
+    u32 steps = (n + step - 1u) / step;
+    u32 each = steps / groups;
+    u32 more = steps - each * groups;
+    u32 i = (g * each + (g < more ? g : more)) * step;
+    return i < n ? i : n;
 }
 #if WG == 1
 #define EACH_CHUNKS(I, N, STEP)                                                \
-    for (u32 I##_c = each_chunk(N, GROUP_COUNT, STEP),                         \
-             I = each_bound(N, I##_c, GROUP_ID),                               \
-             I##_e = each_bound(N, I##_c, GROUP_ID + 1u);                      \
+    for (u32 I = each_begin(N, STEP, GROUP_COUNT, GROUP_ID),                   \
+             I##_e = each_begin(N, STEP, GROUP_COUNT, GROUP_ID + 1u);          \
          I < I##_e; I++)
 #define EACH(I, N)       EACH_CHUNKS(I, N, 64u)
 #define EACH_GROUP(G, N) EACH_CHUNKS(G, N, 1u)

@@ -2,9 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 # embed.sh - C tables from kernel texts: who they are, and what they say.
 #
-# usage: embed.sh table.h|table.c|text.h|text.c|list SRCDIR KERNEL...
+# usage: embed.sh table.h|table.c|text.h|text.c|list|files SRCDIR KERNEL...
 #
 # list prints every variant as one line: the text's path, then KEY=VALUE...
+# files prints what a text includes, and itself.
 #
 # A text's first comment names its keys and lists its variants, each line a
 # product of one list per key: numbers, ranges (0-9) and names of dtypes.
@@ -234,6 +235,7 @@ table.h) table_h "$@" ;;
 table.c) table_c "$@" ;;
 text.h) text_h ;;
 text.c) text_c "$@" ;;
+files) for k; do files "$k"; done ;;
 list) list "$@" ;;
 *) echo "embed.sh: what is $what?" >&2; exit 2 ;;
 esac

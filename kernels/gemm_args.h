@@ -75,20 +75,43 @@
     u32 b_row;                                                                 \
     u32 b_column;
 
-/* gemm_pack.k: n lines of k elements into panels of so many lines. */
+/* gemm/coopmat.comp: a and b as u16 and as 16 bytes at a time; bits of types
+ * say that all their lines begin at multiples of 16 bytes. */
+#define GEMM_WHOLE_A (1u << 20)
+#define GEMM_WHOLE_B (1u << 21)
+#define GEMM_COOPMAT_FIELDS                                                    \
+    GEMM_PLACES                                                                \
+    u32 a16_at;                                                                \
+    u32 a128_at;                                                               \
+    u32 b16_at;                                                                \
+    u32 b128_at;                                                               \
+    GEMM_FIELDS                                                                \
+    u32 a_row;                                                                 \
+    u32 a_column;                                                              \
+    u32 b_row;                                                                 \
+    u32 b_column;
+
+/* gemm_pack.k: of a and of b n lines of k elements each, into panels of so
+ * many lines; n is 0 of what is not packed. */
 #define GEMM_PACK_FIELDS                                                       \
-    u32 x16_at;                                                                \
-    u32 x32_at;                                                                \
-    u32 y_at;                                                                  \
-    u32 n;                                                                     \
+    u32 a16_at;                                                                \
+    u32 a32_at;                                                                \
+    u32 a_panels_at;                                                           \
+    u32 b16_at;                                                                \
+    u32 b32_at;                                                                \
+    u32 b_panels_at;                                                           \
     u32 k;                                                                     \
-    u32 batch;                                                                 \
-    u32 dtype;                                                                 \
-    u32 lines; /* in a panel */                                                \
-    u32 line;  /* stride from line to line */                                  \
-    u32 step;  /* and along a line */                                          \
-    u32 x_batch;                                                               \
-    u32 chunk; /* of k that a task packs */
+    u32 chunk; /* of k that a task packs */                                    \
+    GEMM_PACK_OPERAND(a)                                                       \
+    GEMM_PACK_OPERAND(b)
+#define GEMM_PACK_OPERAND(X)                                                   \
+    u32 X##_n;                                                                 \
+    u32 X##_batch;                                                             \
+    u32 X##_dtype;                                                             \
+    u32 X##_lines;  /* in a panel */                                           \
+    u32 X##_line;   /* stride from line to line, */                            \
+    u32 X##_step;   /* along a line */                                         \
+    u32 X##_matrix; /* and from matrix to matrix */
 
 /* Most lines of a panel: 2 WIDEs of 16. */
 #define GEMM_LINES 32u

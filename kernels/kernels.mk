@@ -3,7 +3,8 @@
 
 EXTRA_DIST += kernels/dialect.h kernels/scalar.h kernels/scalar_bits.h \
 	kernels/scalar_cast.h kernels/scalar_div.h kernels/scalar_erf.h \
-	kernels/scalar_exp.h kernels/scalar_log.h kernels/scalar_pair.h \
+	kernels/scalar_exp.h kernels/scalar_exp_neg.h \
+	kernels/scalar_log.h kernels/scalar_pair.h \
 	kernels/scalar_random.h kernels/scalar_sigmoid.h kernels/scalar_trig.h
 EXTRA_DIST += kernels/epilogue.h
 EXTRA_DIST += kernels/elementwise.h
@@ -148,7 +149,7 @@ kernel_inputs = kernels/embed.sh kernels/kernels.mk $(kernel_texts) \
 embed = $(AM_V_GEN)$(MKDIR_P) kernels && \
 	AWK='$(AWK)' $(SHELL) $(srcdir)/kernels/embed.sh
 
-BUILT_SOURCES += kernel_table.h
+BUILT_SOURCES += kernel_table.h kernels/kernel_text.h
 CLEANFILES += kernel_table.h kernels/kernel_table.c kernels/kernel_text.h \
 	kernels/kernel_text.c
 kernel_table.h: $(kernel_inputs)
@@ -159,3 +160,39 @@ kernels/kernel_text.h: $(kernel_inputs)
 	$(embed) text.h $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
 kernels/kernel_text.c: $(kernel_inputs) kernels/kernel_text.h
 	$(embed) text.c $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
+
+# SPIR-V, for the vulkan module: 16 MB of modules as one file of 5 MB. A text is
+# compiled again when it or a header of it has changed. The tarball has the file
+# as kernels/prebuilt.*, for who has no glslc.
+EXTRA_DIST += kernels/spirv.sh
+CLEANFILES += kernels/spirv.pack kernels/spirv_table.h
+spirv_sh = $(MKDIR_P) kernels/spirv && \
+	GLSLC='$(GLSLC)' AWK='$(AWK)' $(SHELL) $(srcdir)/kernels/spirv.sh
+spirv_summed = '$(sort $(kernel_texts) $(kernel_headers)) kernels/spirv.sh'
+if MAKE_SPIRV
+spirv_packs = $(kernel_texts:kernels/%.k=kernels/spirv/%.pack)
+CLEANFILES += $(spirv_packs) $(spirv_packs:.pack=.table) \
+	$(spirv_packs:.pack=.d)
+kernels/spirv/%.pack: kernels/%.k kernels/spirv.sh kernels/embed.sh
+	$(AM_V_GEN)$(spirv_sh) text $(srcdir) $@ kernels/$*.k
+kernels/spirv.pack: $(spirv_packs) kernels/kernels.mk
+	$(AM_V_GEN)cat $(spirv_packs) >$@.new && mv $@.new $@
+kernels/spirv_table.h: kernels/spirv.pack
+	$(AM_V_GEN)$(spirv_sh) table $(srcdir) $(spirv_summed) $(spirv_packs) \
+		>$@.new && mv $@.new $@
+-include $(spirv_packs:.pack=.d)
+else
+kernels/spirv_table.h: kernels/prebuilt.h $(kernel_inputs) kernels/spirv.sh
+	$(AM_V_GEN)$(spirv_sh) same $(srcdir) $(spirv_summed) \
+		$(srcdir)/kernels/prebuilt.h && \
+		cp $(srcdir)/kernels/prebuilt.h $@.new && mv $@.new $@
+kernels/spirv.pack: kernels/prebuilt.pack kernels/spirv_table.h
+	$(AM_V_GEN)cp $(srcdir)/kernels/prebuilt.pack $@.new && mv $@.new $@
+kernels/prebuilt.h kernels/prebuilt.pack:
+	@echo 'SPIR-V is made by glslc, which configure did not find' >&2; exit 1
+endif
+dist-hook: dist-spirv
+dist-spirv: kernels/spirv.pack kernels/spirv_table.h
+	cp kernels/spirv.pack $(distdir)/kernels/prebuilt.pack
+	cp kernels/spirv_table.h $(distdir)/kernels/prebuilt.h
+.PHONY: dist-spirv

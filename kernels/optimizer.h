@@ -2,7 +2,8 @@
 /* optimizer.h - the device words of an optimizer, and the arithmetic of one
  * element of each kind.
  *
- * Only float32 + - *, s_div and s_sqrt: class B. Formulas: PyTorch 2.x
+ * Only float32 + - *, s_div and s_sqrt, or s_quotient and s_root where what
+ * is kept of a NaN is that it is one: class B. Formulas: PyTorch 2.x
  * torch.optim (single tensor), apex FusedAdam and FusedLAMB; where the order
  * of roundings differs between the two, both forms exist.
  *
@@ -239,18 +240,18 @@ FN float sgd_delta(float g, float x, float momentum, float lr, u32 flags)
 FN_INLINE float adam_delta(float m, float v, float step_size, float root2,
                            float eps)
 {
-    EXACT float denom = s_div(s_sqrt(v), root2) + eps;
+    EXACT float denom = s_quotient(s_root(v), root2) + eps;
     EXACT float n = step_size * m;
 
-    return s_div(n, denom);
+    return s_quotient(n, denom);
 }
 
 /* apex: (m / bc1) / (sqrt(v / bc2) + eps) + decay p; also lamb's u. */
 FN_INLINE float adam_apex(float m, float v, float p, float bc1, float bc2,
                           float eps, float decay)
 {
-    EXACT float denom = s_sqrt(s_div(v, bc2)) + eps;
-    EXACT float u = s_div(s_div(m, bc1), denom);
+    EXACT float denom = s_root(s_quotient(v, bc2)) + eps;
+    EXACT float u = s_quotient(s_quotient(m, bc1), denom);
 
     u = decay == 0.0f ? u : u + decay * p;
     return u;
@@ -266,14 +267,14 @@ FN float rmsprop_denom(float square, float mean, float eps, u32 flags)
         v = square - mean * mean;
         v = v < 0.0f ? 0.0f : v;
     }
-    v = s_sqrt(v) + eps;
+    v = s_root(v) + eps;
     return v;
 }
 
 /* RMSprop's buffer: momentum x + g / denom. */
 FN float rmsprop_buffer(float x, float g, float denom, float momentum)
 {
-    EXACT float y = momentum * x + s_div(g, denom);
+    EXACT float y = momentum * x + s_quotient(g, denom);
 
     return s_canonical(y);
 }
@@ -282,15 +283,15 @@ FN float rmsprop_delta(float g, float denom, float lr)
 {
     EXACT float n = lr * g;
 
-    return s_div(n, denom);
+    return s_quotient(n, denom);
 }
 
 FN float adagrad_delta(float g, float sum, float lr, float eps)
 {
-    EXACT float denom = s_sqrt(sum) + eps;
+    EXACT float denom = s_root(sum) + eps;
     EXACT float n = lr * g;
 
-    return s_div(n, denom);
+    return s_quotient(n, denom);
 }
 
 /* LAMB's step length for one tensor. */

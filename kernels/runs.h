@@ -58,9 +58,8 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
  * where neighbours of less than step are not worth dividing. */
 #if WG == 1
 #define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
-    for (u32 I##_c = each_chunk(N, GROUP_COUNT, STEP),                         \
-             I = each_bound(N, I##_c, GROUP_ID),                               \
-             I##_e = each_bound(N, I##_c, GROUP_ID + 1u),                      \
+    for (u32 I = each_begin(N, STEP, GROUP_COUNT, GROUP_ID),                   \
+             I##_e = each_begin(N, STEP, GROUP_COUNT, GROUP_ID + 1u),          \
              RUN = run_length(I, I##_e, INNER);                                \
          I < I##_e; I += RUN, RUN = run_length(I, I##_e, INNER))
 #define IN_RUN(J, RUN) for (u32 J = 0u; J < RUN; J++)

@@ -14,7 +14,8 @@
  * tests/scalar/polynomials.py.
  *
  * NaN: a NaN argument comes back quiet with its sign and payload; a NaN made
- * from other values is 0x7fc00000. */
+ * from other values is 0x7fc00000. Only s_quotient and s_root do not say which
+ * NaN they give. */
 
 #ifndef SSQ_KERNELS_SCALAR_H
 #define SSQ_KERNELS_SCALAR_H

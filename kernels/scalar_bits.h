@@ -80,6 +80,14 @@ FN float s_copysign(float x, float s)
     return AS_F32((AS_U32(x) & 0x7fffffffu) | (AS_U32(s) & F32_SIGN));
 }
 
+/* 1 where x > 0, else -0: where derivatives of gates end. x is not 0. The -0 is
+ * no constant: Mesa's compiler takes a choice between 1.0 and -0.0 for the
+ * condition as a float, which is 0. */
+FN float s_gate_end(float x)
+{
+    return x > 0.0f ? 1.0f : s_copysign(0.0f, x);
+}
+
 /* A NaN made quiet. */
 FN float s_quiet(float x)
 {

@@ -154,6 +154,31 @@ FN float s_sqrt(float x)
 #endif
 }
 
+/* The same for those whose result becomes canonical, or is not seen where it
+ * is a NaN: which NaN it is, is not said. Shorter where the native ones are
+ * exact. */
+FN float s_quotient(float a, float b)
+{
+#ifdef NATIVE_EXACT_DIV
+    EXACT float q = NATIVE_DIV(a, b);
+
+    return q;
+#else
+    return div_corrected(a, b);
+#endif
+}
+
+FN float s_root(float x)
+{
+#ifdef NATIVE_EXACT_DIV
+    EXACT float s = NATIVE_SQRT(x);
+
+    return s;
+#else
+    return sqrt_corrected(x);
+#endif
+}
+
 FN float s_rcp(float x)
 {
     return s_div(1.0f, x);

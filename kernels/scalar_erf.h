@@ -164,7 +164,7 @@ FN float s_gelu_grad(float x)
     if (s_is_nan(x))
         return s_quiet(x);
     if (a > 16.0f)
-        return x > 0.0f ? 1.0f : AS_F32(F32_SIGN);
+        return s_gate_end(x);
     if (a <= 1.25f) {
         EXACT float p = 6.0500755e-5f;
 

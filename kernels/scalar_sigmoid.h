@@ -167,7 +167,7 @@ FN float s_silu_grad(float x)
     if (s_is_nan(x))
         return s_quiet(x);
     if (a > 120.0f)
-        return x > 0.0f ? 1.0f : AS_F32(F32_SIGN);
+        return s_gate_end(x);
     if (a < 0.78f || a > 1.77f)
         return gate_grad(x, a, 0.0f, a, 0.0f);
     EXACT float dh;
@@ -230,7 +230,7 @@ FN float s_gelu_tanh_grad(float x)
     if (s_is_nan(x))
         return s_quiet(x);
     if (a > 11.0f)
-        return x > 0.0f ? 1.0f : AS_F32(F32_SIGN);
+        return s_gate_end(x);
     if (a < 0.25f || a > 1.25f) {
         EXACT float vh;
         EXACT float vl;

@@ -26,8 +26,6 @@
     u32 part;                                                                  \
     u32 phase;                                                                 \
     u32 is_log;                                                                \
-    u32 x_dtype;                                                               \
-    u32 y_dtype;                                                               \
     u32 cols; /* softmax_columns.k: neighbouring rows, of one walked place */  \
     u32 x_col;                                                                 \
     u32 y_col;                                                                 \
@@ -43,8 +41,7 @@
     u32 rows;                                                                  \
     u32 splits;
 
-/* Three passes over a row. s_exp is called once in the text: so compilers
- * inline it, and its loop becomes vector instructions. */
+/* Three passes over a row. */
 #define MAXIMUM 0u
 #define SUM     1u
 #define RESULT  2u

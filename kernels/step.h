@@ -109,7 +109,7 @@
     EXACT float bc2 = STEP_WORD(GROUP_STEP_BC2);                               \
     EXACT float eps = STEP_WORD(GROUP_EPS);
 #define STEP_LAMB_U                                                            \
-    grad = s_div(grad, divisor);                                               \
+    grad = s_quotient(grad, divisor);                                          \
     va = moment_mix(va, grad, b1, c1);                                         \
     vb = moment_square(vb, grad, b2, c2);                                      \
     EXACT float u = adam_apex(va, vb, value, bc1, bc2, eps, decay);

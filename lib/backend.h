@@ -14,7 +14,7 @@
 #include "lib/size.h"
 
 /** Raised when anything here changes; modules of another number are refused. */
-#define SSQ_BACKEND_ABI 2
+#define SSQ_BACKEND_ABI 4
 
 /** Opaque to the core; each backend embeds it as it likes. */
 struct backend_device;
@@ -78,6 +78,9 @@ struct backend_limits {
     uint32_t units;       /* groups that run at a time */
     uint32_t local_bytes; /* of memory that a group shares */
     uint32_t width;       /* float32s of the best vector of one item: 1..16 */
+    /* of all its loops together, after which an item silently leaves them;
+     * 0: none. Plans use more groups then, and refuse what is too long */
+    uint32_t iterations;
 };
 
 struct plan;

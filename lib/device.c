@@ -50,7 +50,8 @@ ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
             device_name(e[i].backend, (unsigned)at, r.name, sizeof(r.name));
             e[i].backend->describe((unsigned)at, r.description,
                                    sizeof(r.description));
-            r.reason[0] = '\0';
+            if (at != 0) /* what the backend passed over stands once */
+                r.reason[0] = '\0';
         }
         *entry = r;
         return SSQ_OK;

@@ -14,7 +14,8 @@ sesqui_HEADERS = \
 	include/sesqui/opencl.h \
 	include/sesqui/ops.h \
 	include/sesqui/status.h \
-	include/sesqui/tensor.h
+	include/sesqui/tensor.h \
+	include/sesqui/vulkan.h
 sesquiampdir = $(sesquidir)/amp
 sesquiamp_HEADERS = \
 	include/sesqui/amp/optimizer.h \
@@ -77,6 +78,7 @@ core_sources = \
 	lib/version.c \
 	lib/view.c \
 	lib/view.h \
+	lib/vulkan.c \
 	lib/walk.h \
 	lib/window.c \
 	lib/window.h

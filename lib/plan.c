@@ -142,12 +142,22 @@ void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
                           .access = access};
 }
 
+/* A kernel may see all of the plan's scratch from where a view of it begins:
+ * the view is often the shape of one part of several. */
+static uint64_t span(const struct plan *p, const struct view *v)
+{
+    for (const struct scratch *s = p->scratch; s != NULL; s = s->next)
+        if (s->buffer == v->buffer)
+            return v->buffer->bytes - v->offset;
+    return view_span(v);
+}
+
 void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
                   enum access access)
 {
     struct backend_mem *mem = v->buffer == NULL ? NULL : v->buffer->mem;
     plan_bind_range(p, mem, mem == NULL ? 0 : v->buffer->offset + v->offset,
-                    view_span(v), unit, access);
+                    span(p, v), unit, access);
 }
 
 void plan_bind(struct plan *p, const struct view *v, enum access access)
@@ -171,26 +181,29 @@ static uint64_t least(uint64_t a, uint64_t b)
     return a < b ? a : b;
 }
 
+/* Groups worth having: all, where an item must not do much. */
+static uint64_t most_groups(const struct backend_limits *l)
+{
+    if (l->iterations != 0)
+        return LAUNCH_GROUPS;
+    return (uint64_t)l->units *
+           (l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU);
+}
+
 void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n)
 {
     if (plan_failed(p))
         return;
     const struct backend_limits *l = plan_limits(p);
-    uint64_t groups = l->group == 1
-                          ? least((n + LEAST_ITEMS - 1) / LEAST_ITEMS,
-                                  (uint64_t)l->units * WAVES_OF_PROCESSOR)
-                          : least((n + l->group - 1) / l->group,
-                                  (uint64_t)l->units * WAVES_OF_GPU);
-    finish(p, args, bytes, groups);
+    uint64_t items = l->group == 1 ? LEAST_ITEMS : l->group;
+    finish(p, args, bytes, least((n + items - 1) / items, most_groups(l)));
 }
 
 void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n)
 {
     if (plan_failed(p))
         return;
-    const struct backend_limits *l = plan_limits(p);
-    uint64_t waves = l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU;
-    finish(p, args, bytes, least(n, l->units * waves));
+    finish(p, args, bytes, least(n, most_groups(plan_limits(p))));
 }
 
 void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,

@@ -38,7 +38,8 @@
 SSQ_OPS(X)
 #undef X
 
-/** What builders may read: group, units, local_bytes, width, binding_bytes. */
+/** What builders may read: group, units, local_bytes, width, binding_bytes,
+ *  iterations. */
 const struct backend_limits *plan_limits(const struct plan *plan);
 bool plan_failed(const struct plan *plan);
 /** Give up: st with the text that error_set has just made. */

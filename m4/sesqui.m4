@@ -173,5 +173,6 @@ sesqui $PACKAGE_VERSION
   zlib            $ssq_have_ZLIB
   mpfr (tests)    $ssq_mpfr
   doxygen         ${DOXYGEN:-no: "make doc" will not work}
+  matrix shader   $ssq_coopmat
   backends$ssq_summary
 "])])

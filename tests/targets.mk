@@ -44,14 +44,15 @@ asan_options = detect_stack_use_after_return=1:allocator_may_return_null=1
 # With a driver in the process: its threads bring signal stacks of their own,
 # and it keeps memory to the end; what we make there tests/opencl/faults counts.
 asan_driver_options = $(asan_options):use_sigaltstack=0:detect_leaks=0
-asan_driver_tests = $(filter tests/core/% tests/opencl/% tests/amp/%,$(run_tests))
+asan_driver_tests = $(filter tests/core/% tests/opencl/% tests/vulkan/% \
+	tests/amp/%,$(run_tests))
 
 check-asan:
 	+$(call variant,variant-asan,CFLAGS='$(asan_flags)' --enable-debug)
 	+cd variant-asan && ASAN_OPTIONS=$(asan_options) \
 	UBSAN_OPTIONS=print_stacktrace=1 && \
 	export ASAN_OPTIONS UBSAN_OPTIONS && \
-	$(call run_in,$(filter-out tests/opencl/%,$(run_tests)),TEST_TIMEOUT=3600 module_path=)
+	$(call run_in,$(filter-out tests/opencl/% tests/vulkan/%,$(run_tests)),TEST_TIMEOUT=3600 module_path=)
 	+cd variant-asan && ASAN_OPTIONS=$(asan_driver_options) \
 	UBSAN_OPTIONS=print_stacktrace=1 && \
 	export ASAN_OPTIONS UBSAN_OPTIONS && \
@@ -83,6 +84,15 @@ check-valgrind: all
 check-groups: all
 	@SSQ_OPENCL_GROUP=64; export SSQ_OPENCL_GROUP; \
 	$(AM_TESTS_ENVIRONMENT) ./sesqui$(EXEEXT) verify --device opencl:0
+
+# Cooperative matrices, on a newer lavapipe in a folder of its own.
+coopmat_env = $(abs_builddir)/coopmat-env
+check-coopmat: all
+	$(srcdir)/tests/coopmat-env '$(coopmat_env)'
+	@grep -q 'sum:' kernels/coopmat_spv.h || { echo 'the shader is not built:' \
+		"configure GLSLC_COOPMAT='$(coopmat_env)/bin/glslc'" >&2; exit 1; }
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/coopmat-check \
+		'$(coopmat_env)' '$(SHELL) ./libtool' ./sesqui$(EXEEXT)
 
 check-full: all
 	@test -n '$(strip $(full_tests))' || \
@@ -126,7 +136,7 @@ check-reproducible: dist
 
 clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
-		variant-coverage reproducible consumer doc/reference tests/pocl
+		variant-coverage reproducible consumer doc/reference tests/pocl tests/mesa
 
 # After adding a public function.
 update-symbols: all
@@ -146,5 +156,5 @@ print-logs:
 print-distfiles:
 	@for f in $(DISTFILES); do echo "$$f"; done
 
-.PHONY: check-groups tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
+.PHONY: check-coopmat check-groups tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

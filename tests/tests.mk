@@ -25,12 +25,14 @@ SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 module_path = $(abs_top_builddir)/.libs
 
 # A test needs no home, no network and no device. ccache would need a home.
-# PoCL keeps what it compiles for the tests that follow; ours would too, but
-# then PoCL compiles a general form of each kernel that nothing runs.
+# PoCL and Mesa keep what they compile for the tests that follow; ours would
+# too, but then PoCL compiles a general form of each kernel that nothing runs.
 AM_TESTS_ENVIRONMENT = \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \
 	SSQ_CACHE=0; export SSQ_CACHE; \
 	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; export POCL_CACHE_DIR; \
+	MESA_SHADER_CACHE_DIR='$(abs_top_builddir)/tests/mesa'; \
+	export MESA_SHADER_CACHE_DIR; \
 	HOME=/dev/null/no-home; export HOME; \
 	CCACHE_DISABLE=1; export CCACHE_DISABLE; \
 	LC_ALL=C; export LC_ALL; \
@@ -43,7 +45,7 @@ AM_TESTS_ENVIRONMENT = \
 	bindir='$(bindir)'; export bindir; PKG_CONFIG='$(PKG_CONFIG)'; \
 	export PKG_CONFIG;
 
-EXTRA_DIST += tests/tap.h
+EXTRA_DIST += tests/coopmat-env tests/coopmat-check tests/tap.h
 
 include $(top_srcdir)/tests/scalar/tests.mk
 include $(top_srcdir)/tests/core/tests.mk
@@ -51,6 +53,7 @@ include $(top_srcdir)/tests/op/tests.mk
 include $(top_srcdir)/tests/amp/tests.mk
 include $(top_srcdir)/tests/api/tests.mk
 include $(top_srcdir)/tests/opencl/tests.mk
+include $(top_srcdir)/tests/vulkan/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk
 include $(top_srcdir)/tests/kernel/tests.mk
 include $(top_srcdir)/tests/targets.mk

@@ -45,6 +45,13 @@ static const char *subnormals(const ssq_device_props *p)
                                                          : "flushed";
 }
 
+static void print_reason(const char *text)
+{
+    if (text[0] != '\0')
+        printf("    %s%s%s\n", colour_dim(), text, colour_off());
+}
+
+/* why: why it was chosen, or ""; NULL: without reasons. */
 static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
                        const char *why)
 {
@@ -58,8 +65,11 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
            (double)p->memory_bytes / 0x1p30, (double)p->binding_bytes / 0x1p30,
            subnormals(p), p->asynchronous ? ", asynchronous" : "");
     printf("    f16: %s\n    bf16: %s\n", f16, bf16);
-    if (why != NULL)
-        printf("    %s%s%s\n", colour_dim(), why, colour_off());
+    if (why == NULL)
+        return;
+    print_reason(why);
+    print_reason(e->reason); /* of others that were passed over */
+    print_reason(p->refused);
 }
 
 static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
@@ -84,9 +94,11 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
                "\"asynchronous\": %s",
                subnormals(p), p->host_memory ? "true" : "false",
                p->asynchronous ? "true" : "false");
+        printf(", \"refused\": ");
+        json_string(stdout, p->refused);
     }
     printf(", \"reason\": ");
-    json_string(stdout, why == NULL ? "" : why);
+    json_string(stdout, why[0] == '\0' ? e->reason : why);
     printf("}");
 }
 
@@ -105,7 +117,7 @@ int command_devices(const struct options *o)
             return complain("devices");
         ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
         bool opened = e.available && get_props(e.name, &p);
-        const char *why = e.available ? NULL : e.reason;
+        const char *why = e.available ? "" : e.reason;
         if (e.available && !opened) {
             why = ssq_last_error();
             code = EXIT_FAILED;

@@ -5,7 +5,10 @@ if BUILD_OPENCL
 module_LTLIBRARIES += opencl.la
 endif
 opencl_la_SOURCES = \
-	backends/opencl/cache.c \
+	backends/common/disk_cache.c \
+	backends/common/disk_cache.h \
+	backends/common/kernel_map.c \
+	backends/common/kernel_map.h \
 	backends/opencl/calls.c \
 	backends/opencl/calls.h \
 	backends/opencl/device.c \

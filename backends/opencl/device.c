@@ -220,8 +220,7 @@ static void close_device(struct backend_device *d)
     opencl_kernels_free(d);
     if (d->context != NULL)
         (void)CL(ReleaseContext)(d->context);
-    pthread_cond_destroy(&d->built);
-    pthread_mutex_destroy(&d->lock);
+    kernel_map_close(&d->kernels);
     opencl_core->mem_free(d);
 }
 
@@ -249,10 +248,10 @@ ssq_status opencl_open_over(unsigned i, cl_context native,
         return opencl_no_memory(sizeof(*d));
     d->platform = found[i].platform;
     d->id = found[i].id;
-    if (pthread_mutex_init(&d->lock, NULL) != 0)
-        goto out_free;
-    if (pthread_cond_init(&d->built, NULL) != 0)
-        goto out_lock;
+    if (kernel_map_open(&d->kernels, opencl_core) != SSQ_OK) {
+        opencl_core->mem_free(d);
+        return opencl_no_memory(sizeof(d->kernels));
+    }
     ssq_status st = measure_words(d);
     if (st == SSQ_OK)
         st = measure(d);
@@ -266,12 +265,6 @@ ssq_status opencl_open_over(unsigned i, cl_context native,
     }
     close_device(d);
     return st;
-
-out_lock:
-    pthread_mutex_destroy(&d->lock);
-out_free:
-    opencl_core->mem_free(d);
-    return opencl_no_memory(sizeof(d->lock));
 }
 
 static ssq_status open_device(unsigned i, struct backend_device **device)

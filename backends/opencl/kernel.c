@@ -1,59 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c - kernels of a device, compiled once, and their launches.
  *
- * A kernel is compiled outside of the device's lock: who wants the same one
- * waits for it, everybody else goes on. Arguments belong to the kernel object:
- * a lock holds them from the first to the launch. What was compiled goes to
- * the disk when the device is closed: some drivers finish a program at its
- * first launch. */
+ * Arguments belong to the kernel object: a lock holds them from the first to
+ * the launch. What was compiled goes to the disk when the device is closed:
+ * some drivers finish a program at its first launch. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>
 
-#define BUCKETS                                                                \
-    (sizeof(((struct backend_device *)NULL)->kernels) /                        \
-     sizeof(((struct backend_device *)NULL)->kernels[0]))
-
 struct backend_kernel {
-    struct backend_kernel *next;
-    const struct kernel *kernel;
-    uint8_t key[LAUNCH_KEYS];
-    bool building;
-    bool fresh; /* compiled, and not on the disk yet */
+    struct kernel_map_entry entry; /* first */
+    bool fresh;                    /* compiled, and not on the disk yet */
     cl_program program;
     cl_kernel cl;
+    bool lockable;
     pthread_mutex_t lock; /* of the arguments */
 };
-
-static struct backend_kernel **bucket(struct backend_device *d,
-                                      const struct kernel *kernel,
-                                      const uint8_t key[LAUNCH_KEYS])
-{
-    uint32_t h = kernel->id;
-    for (size_t i = 0; i < LAUNCH_KEYS; i++)
-        h = h * 31u + key[i];
-    return &d->kernels[h % BUCKETS];
-}
-
-/* With the device's lock. */
-static struct backend_kernel *find(struct backend_device *d,
-                                   const struct kernel *kernel,
-                                   const uint8_t key[LAUNCH_KEYS])
-{
-    struct backend_kernel *k = *bucket(d, kernel, key);
-    while (k != NULL && (k->kernel->id != kernel->id ||
-                         memcmp(k->key, key, sizeof(k->key)) != 0))
-        k = k->next;
-    return k;
-}
-
-static void unlink_kernel(struct backend_device *d, struct backend_kernel *k)
-{
-    struct backend_kernel **at = bucket(d, k->kernel, k->key);
-    while (*at != k)
-        at = &(*at)->next;
-    *at = k->next;
-}
 
 static void kernel_free(struct backend_kernel *k)
 {
@@ -61,36 +23,19 @@ static void kernel_free(struct backend_kernel *k)
         (void)CL(ReleaseKernel)(k->cl);
     if (k->program != NULL)
         (void)CL(ReleaseProgram)(k->program);
-    pthread_mutex_destroy(&k->lock);
+    if (k->lockable)
+        pthread_mutex_destroy(&k->lock);
     opencl_core->mem_free(k);
-}
-
-/* A new entry that others wait for. */
-static struct backend_kernel *claim(struct backend_device *d,
-                                    const struct kernel *kernel,
-                                    const uint8_t key[LAUNCH_KEYS])
-{
-    struct backend_kernel *k = opencl_core->mem_alloc(sizeof(*k));
-    if (k == NULL)
-        return NULL;
-    if (pthread_mutex_init(&k->lock, NULL) != 0) {
-        opencl_core->mem_free(k);
-        return NULL;
-    }
-    struct backend_kernel **head = bucket(d, kernel, key);
-    k->kernel = kernel;
-    memcpy(k->key, key, sizeof(k->key));
-    k->building = true;
-    k->next = *head;
-    *head = k;
-    return k;
 }
 
 static ssq_status build(struct backend_device *d, struct backend_kernel *k)
 {
-    const struct kernel *kernel = k->kernel;
+    const struct kernel *kernel = k->entry.kernel;
+    k->lockable = pthread_mutex_init(&k->lock, NULL) == 0;
+    if (!k->lockable)
+        return opencl_no_memory(sizeof(k->lock));
     ssq_status st =
-        opencl_program_create(d, kernel, k->key, &k->program, &k->fresh);
+        opencl_program_create(d, kernel, k->entry.key, &k->program, &k->fresh);
     if (st != SSQ_OK)
         return st;
     cl_int e;
@@ -116,25 +61,14 @@ ssq_status opencl_kernel_get(struct backend_device *d,
                              const uint8_t key[LAUNCH_KEYS],
                              const struct backend_kernel **code)
 {
-    pthread_mutex_lock(&d->lock);
-    struct backend_kernel *k;
-    while ((k = find(d, kernel, key)) != NULL && k->building)
-        pthread_cond_wait(&d->built, &d->lock);
-    bool mine = k == NULL;
-    if (mine)
-        k = claim(d, kernel, key);
-    pthread_mutex_unlock(&d->lock);
+    bool mine;
+    struct backend_kernel *k = (struct backend_kernel *)kernel_map_get(
+        &d->kernels, kernel, key, sizeof(*k), &mine);
     if (k == NULL)
         return opencl_no_memory(sizeof(*k));
     ssq_status st = mine ? build(d, k) : SSQ_OK;
-    if (mine) { /* who waits for one that failed tries again */
-        pthread_mutex_lock(&d->lock);
-        k->building = false;
-        if (st != SSQ_OK)
-            unlink_kernel(d, k);
-        pthread_cond_broadcast(&d->built);
-        pthread_mutex_unlock(&d->lock);
-    }
+    if (mine)
+        kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
     if (st != SSQ_OK)
         kernel_free(k);
     else
@@ -144,14 +78,13 @@ ssq_status opencl_kernel_get(struct backend_device *d,
 
 void opencl_kernels_free(struct backend_device *d)
 {
-    for (size_t i = 0; i < BUCKETS; i++)
-        while (d->kernels[i] != NULL) {
-            struct backend_kernel *k = d->kernels[i];
-            d->kernels[i] = k->next;
-            if (k->fresh)
-                opencl_program_store(d, k->kernel, k->key, k->program);
-            kernel_free(k);
-        }
+    struct backend_kernel *k;
+    while ((k = (struct backend_kernel *)kernel_map_take(&d->kernels)) !=
+           NULL) {
+        if (k->fresh)
+            opencl_program_store(d, k->entry.kernel, k->entry.key, k->program);
+        kernel_free(k);
+    }
 }
 
 /* An operand where a word of parameters cannot say where it begins: a buffer
@@ -215,7 +148,7 @@ cl_int opencl_record(const struct backend_device *d,
     size_t local = d->group, global = l->groups * local;
     cl_int e;
     *call = "clCreateKernel";
-    *own = CL(CreateKernel)(l->code->program, l->code->kernel->name, &e);
+    *own = CL(CreateKernel)(l->code->program, l->code->entry.kernel->name, &e);
     if (*own == NULL)
         return e;
     e = set_arguments(d, *own, l, call);

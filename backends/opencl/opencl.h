@@ -10,6 +10,7 @@
 
 #include <pthread.h>
 
+#include "backends/common/kernel_map.h"
 #include "backends/opencl/calls.h"
 #include "lib/backend.h"
 
@@ -48,9 +49,7 @@ struct backend_device {
     uint32_t group, units, local_bytes, width;
     struct opencl_recorder record;
     ssq_subnormals subnormals;
-    pthread_mutex_t lock; /* of the table of kernels */
-    pthread_cond_t built;
-    struct backend_kernel *kernels[64]; /* chains */
+    struct kernel_map kernels;
 };
 
 struct opencl_mem {
@@ -148,18 +147,6 @@ ssq_status opencl_program_create(struct backend_device *device,
 void opencl_program_store(const struct backend_device *device,
                           const struct kernel *kernel,
                           const uint8_t key[LAUNCH_KEYS], cl_program program);
-
-/* cache.c: name is the file's, key all that the program depends on */
-/** Is there a directory that programs may be kept in? */
-bool opencl_cache_usable(void);
-/** The binary of a program, to be freed; NULL: there is none. */
-unsigned char *opencl_cache_load(const char *name, const char *key,
-                                 size_t *bytes);
-void opencl_cache_store(const char *name, const char *key,
-                        const unsigned char *binary, size_t bytes);
-/** n more bytes of a hash that begins with OPENCL_HASH. */
-uint64_t opencl_hash(uint64_t hash, const void *bytes, size_t n);
-#define OPENCL_HASH UINT64_C(0xcbf29ce484222325)
 
 /* kernel.c */
 ssq_status opencl_kernel_get(struct backend_device *device,

@@ -8,6 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "backends/common/disk_cache.h"
 #include "kernel_table.h"
 #include "kernels/kernel_text.h"
 
@@ -76,13 +77,14 @@ static void identify(const struct backend_device *d,
                      d->platform_name, d->name, d->driver, kernel->name,
                      id->options);
     snprintf(id->name, sizeof(id->name), "%.64s-%016llx", kernel->name,
-             (unsigned long long)opencl_hash(OPENCL_HASH, id->key, (size_t)n));
+             (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, id->key,
+                                                 (size_t)n));
     const struct kernel_text *text = &kernel_texts[kernel->id];
-    uint64_t a = OPENCL_HASH, b = ~OPENCL_HASH;
+    uint64_t a = DISK_CACHE_HASH, b = ~DISK_CACHE_HASH;
     for (uint32_t i = 0; i < text->n; i++) {
         size_t bytes = strlen(text->piece[i]);
-        a = opencl_hash(a, text->piece[i], bytes);
-        b = opencl_hash(b, text->piece[i], bytes);
+        a = disk_cache_hash(a, text->piece[i], bytes);
+        b = disk_cache_hash(b, text->piece[i], bytes);
     }
     snprintf(id->key + n, sizeof(id->key) - (size_t)n, "%016llx%016llx\n",
              (unsigned long long)a, (unsigned long long)b);
@@ -92,7 +94,8 @@ static void identify(const struct backend_device *d,
 static cl_program load(struct backend_device *d, const struct identity *id)
 {
     size_t bytes;
-    unsigned char *binary = opencl_cache_load(id->name, id->key, &bytes);
+    unsigned char *binary =
+        disk_cache_load(opencl_core, id->name, id->key, &bytes);
     if (binary == NULL)
         return NULL;
     const unsigned char *image = binary;
@@ -154,7 +157,7 @@ void opencl_program_store(const struct backend_device *d,
 {
     struct identity id;
     size_t bytes = 0;
-    if (!opencl_cache_usable())
+    if (!disk_cache_usable(opencl_core))
         return; /* a driver may compile once more to give a binary */
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof(bytes),
                            &bytes, NULL) != CL_SUCCESS ||
@@ -166,6 +169,6 @@ void opencl_program_store(const struct backend_device *d,
     identify(d, kernel, key, &id);
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARIES, sizeof(binary),
                            &binary, NULL) == CL_SUCCESS)
-        opencl_cache_store(id.name, id.key, binary, bytes);
+        disk_cache_store(opencl_core, id.name, id.key, binary, bytes);
     opencl_core->mem_free(binary);
 }

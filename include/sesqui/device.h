@@ -56,11 +56,13 @@ typedef struct ssq_device_props {
     ssq_subnormals f32_subnormals;
     bool host_memory;       /**< the host's processor does the work */
     bool asynchronous;      /**< work may run after the call returns */
+    char refused[256];      /**< implementations that were refused when the
+                                 device was opened, and why; "" for none */
 } ssq_device_props;
 #define SSQ_DEVICE_PROPS_INIT                                                  \
     {                                                                          \
         sizeof(ssq_device_props), "", "", "", "", 0, 0, 0, 0, 0,               \
-            SSQ_SUBNORMALS_PRESERVED, false, false                             \
+            SSQ_SUBNORMALS_PRESERVED, false, false, ""                         \
     }
 
 /** How to open a device. */
@@ -80,7 +82,8 @@ typedef struct ssq_device_entry {
     char name[32];         /**< "reference", "cuda:0" */
     char backend[16];
     char description[128];
-    char reason[256];      /**< why it is not available; "" when it is */
+    char reason[256];      /**< why it is not available; of a backend's first
+                                device, which others it passed over, or "" */
     bool available;
 } ssq_device_entry;
 #define SSQ_DEVICE_ENTRY_INIT                                                  \

@@ -25,8 +25,26 @@ static ssq_status choose(const ssq_queue *queue, struct gemm_op *op,
     return dispatch(queue->device, &op->op, choice);
 }
 
-/* Ask the device how an implementation would do op; plans use no matrix
- * units. */
+/* A plan uses no matrix units: why did what could have used them not run? */
+static void explain_plan(const ssq_device *d, const struct gemm_op *op,
+                         const char *name, struct gemm_explanation *e)
+{
+    const struct op_table *t = d->backend->ops;
+    int n = snprintf(e->condition, sizeof(e->condition), "%s uses none", name);
+    if (t->gemm == NULL || t->gemm_explain == NULL)
+        return;
+    for (unsigned i = 0;
+         t->gemm[i].name != NULL && n > 0 && (size_t)n < sizeof(e->condition);
+         i++) {
+        struct why why;
+        if (t->gemm[i].check == NULL || t->gemm[i].check(d->impl, op, &why))
+            snprintf(why.text, sizeof(why.text), "slower here");
+        n += snprintf(e->condition + n, sizeof(e->condition) - (size_t)n,
+                      "; %s: %.160s", t->gemm[i].name, why.text);
+    }
+}
+
+/* Ask the device how an implementation would do op. */
 static void explain(const ssq_device *d, const struct gemm_op *op,
                     const struct choice *choice, struct gemm_explanation *e)
 {
@@ -35,8 +53,7 @@ static void explain(const ssq_device *d, const struct gemm_op *op,
     snprintf(e->condition, sizeof(e->condition), "%s has no matrix units",
              d->props.name);
     if (choice->plan)
-        snprintf(e->condition, sizeof(e->condition), "%s uses none",
-                 choice->name);
+        explain_plan(d, op, choice->name, e);
     else if (t->gemm_explain != NULL)
         t->gemm_explain(d->impl, op, choice->index, e);
     if (op->k == 0) {

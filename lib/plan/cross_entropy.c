@@ -51,6 +51,15 @@ static uint32_t class_step(const struct view *v)
     return absent(v) ? 0 : (uint32_t)v->stride[v->rank - 1];
 }
 
+/* An operand with one element a row, which is there without classes too. */
+static struct view of_rows(const struct rows *r, const struct view *v)
+{
+    struct view seen = *v;
+    if (r->n == 0 && v->rank > 0)
+        seen.shape[v->rank - 1] = 1;
+    return seen;
+}
+
 static void tabulate(struct plan *p, struct rows *r)
 {
     uint32_t *w = plan_words(p, (uint64_t)r->rank * (OPERANDS + 1), &r->table);
@@ -105,7 +114,8 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
     plan_scratch(p, SSQ_F32, a.tasks, &part);
     plan_scratch(p, SSQ_F32, 1, divisor);
     plan_kernel(p, KERNEL_cross_entropy_count, KEYS(0));
-    plan_bind(p, &op->target, ACCESS_READ);
+    const struct view target = of_rows(r, &op->target);
+    plan_bind(p, &target, ACCESS_READ);
     plan_bind_as(p, &op->weight, 2, ACCESS_READ);
     plan_bind(p, &r->table, ACCESS_READ);
     plan_bind(p, &part, ACCESS_WRITE);
@@ -152,21 +162,24 @@ static void launch(struct plan *p, const struct cross_entropy_op *op,
                    const struct view *divisor)
 {
     uint8_t d = FLOATS_KEY(&op->x, &op->prob, &op->weight, &op->dx);
-    const struct view *x = &op->x, *loss = r->v[OPERANDS - 1];
+    const struct view *x = &op->x;
+    const struct view loss = of_rows(r, r->v[OPERANDS - 1]);
+    const struct view target = of_rows(r, &op->target);
+    const struct view dloss = of_rows(r, &op->dloss);
     bool rows_near = x->rank > 1 && x->stride[x->rank - 2] == 1 && r->rows > 1;
     bool items = r->n <= SHORT || (rows_near && x->stride[x->rank - 1] != 1);
     plan_kernel(p,
                 items ? KERNEL_cross_entropy_items : KERNEL_cross_entropy_rows,
                 KEYS(d));
     /* without classes x has no memory, and is not read */
-    floats_bind(p, r->n == 0 ? loss : x, d, ACCESS_READ);
-    plan_bind(p, &op->target, ACCESS_READ);
+    floats_bind(p, r->n == 0 ? &loss : x, d, ACCESS_READ);
+    plan_bind(p, &target, ACCESS_READ);
     floats_bind(p, &op->prob, d, ACCESS_READ);
     floats_bind(p, &op->weight, d, ACCESS_READ);
-    plan_bind(p, &op->dloss, ACCESS_READ);
+    plan_bind(p, &dloss, ACCESS_READ);
     plan_bind(p, divisor, ACCESS_READ);
     floats_bind(p, &op->dx, d, ACCESS_WRITE);
-    plan_bind(p, loss, ACCESS_WRITE);
+    plan_bind(p, &loss, ACCESS_WRITE);
     plan_bind(p, &r->table, ACCESS_READ);
     if (items)
         plan_items(p, a, sizeof(*a), r->rows);

@@ -7,7 +7,10 @@
  * panels, gemm_pack.k, which gemm_panel.k multiplies; only what has too few
  * rows or columns to be worth it is left to gemm_tiled.k. The panels take
  * scratch: what needs too much of it is done in pieces of the batch, of m, n
- * and k; sums wait in float32 for the next piece of k. */
+ * and k; sums wait in float32 for the next piece of k.
+ *
+ * Where a device ends loops that are too long, shares of k are added up as if
+ * they were a batch, and their sums in a second launch. */
 #include "lib/plan/gemm.h"
 
 #include "kernels/gemm_args.h"
@@ -25,6 +28,11 @@
 /* Of m or n, and of k: less is not worth packing. */
 #define LEAST_SIDE  9
 #define LEAST_DEPTH 8
+
+/* Iterations of gemm_tiled.k's loops for one DEPTH of TILED_DEPTH of k, where
+ * a compiler unrolls none of them; an eighth is left for the rest of it. */
+#define TILED_DEPTH      16
+#define TILED_ITERATIONS 48
 
 /* Most words of a tile's side, by the key SIDE of gemm_tiled.k. */
 #define TILED_SMALL 4
@@ -246,29 +254,48 @@ static void choose_pieces(struct pieces *c, const struct product *g,
     c->batch = most(1, least(g->batch, floats / each));
 }
 
-/* The lines of v (dimension 1, along dimension 2) into panels; *stride from
- * one matrix's to the next one's. */
-static void pack(struct plan *p, const struct view *v, int64_t lines,
-                 const struct view *to, uint32_t *stride)
+/* The lines of V, dimension 1, along dimension 2, for gemm_pack.k. */
+#define PACK_OPERAND(X, P, V, LINES)                                           \
+    do {                                                                       \
+        (X).P##_n = (uint32_t)(V)->shape[1];                                   \
+        (X).P##_batch = (V)->stride[0] == 0 ? 1 : (uint32_t)(V)->shape[0];     \
+        (X).P##_dtype = (uint32_t)(V)->dtype;                                  \
+        (X).P##_lines = (uint32_t)(LINES);                                     \
+        (X).P##_line = (uint32_t)(V)->stride[1];                               \
+        (X).P##_step = (uint32_t)(V)->stride[2];                               \
+        (X).P##_matrix = (uint32_t)(V)->stride[0];                             \
+    } while (0)
+
+/* Tasks that pack v, and how far its matrices' panels are from each other. */
+static int64_t packing(const struct view *v, int64_t lines, uint32_t *stride)
 {
     int64_t batch = v->stride[0] == 0 ? 1 : v->shape[0];
     int64_t panels = quotient_up(v->shape[1], lines);
-    struct gemm_pack_args x = {.n = (uint32_t)v->shape[1],
-                               .k = (uint32_t)v->shape[2],
-                               .batch = (uint32_t)batch,
-                               .dtype = (uint32_t)v->dtype,
-                               .lines = (uint32_t)lines,
-                               .line = (uint32_t)v->stride[1],
-                               .step = (uint32_t)v->stride[2],
-                               .x_batch = (uint32_t)v->stride[0],
-                               .chunk = PACK_CHUNK};
-    plan_kernel(p, KERNEL_gemm_pack, KEYS(0));
-    bind_both(p, v, ACCESS_READ);
-    plan_bind(p, to, ACCESS_WRITE);
-    plan_groups(
-        p, &x, sizeof(x),
-        (uint64_t)(batch * panels * quotient_up(v->shape[2], PACK_CHUNK)));
     *stride = batch == 1 ? 0 : (uint32_t)(panels * lines * v->shape[2]);
+    return batch * panels * quotient_up(v->shape[2], PACK_CHUNK);
+}
+
+/* a, and b unless it is plain, into panels. */
+static void pack(struct plan *p, const struct product *g,
+                 const struct pieces *c, struct gemm_panel_args *to)
+{
+    struct gemm_pack_args x = {
+        .k = (uint32_t)g->k, .chunk = PACK_CHUNK, .b_lines = 1};
+    struct view b = {0};
+    int64_t tasks = packing(&g->a, c->rows, &to->a_batch);
+    PACK_OPERAND(x, a, &g->a, c->rows);
+    if (!c->plain) {
+        b = g->b;
+        transpose(&b);
+        PACK_OPERAND(x, b, &b, c->columns);
+        tasks += packing(&b, c->columns, &to->b_batch);
+    }
+    plan_kernel(p, KERNEL_gemm_pack, KEYS(0));
+    bind_both(p, &g->a, ACCESS_READ);
+    plan_bind(p, &c->a, ACCESS_WRITE);
+    bind_both(p, &b, ACCESS_READ);
+    plan_bind(p, &c->b, ACCESS_WRITE);
+    plan_groups(p, &x, sizeof(x), (uint64_t)tasks);
 }
 
 /* Tiles of a task: large, but enough tasks for all units. */
@@ -282,15 +309,16 @@ static int64_t choose_task(const struct backend_limits *l,
     int64_t across = least(wide, most(1, TASK_SIDE / c->columns)), tasks;
     for (;;) {
         tasks = g->batch * quotient_up(high, down) * quotient_up(wide, across);
-        if (tasks >= (int64_t)l->units * 4 || down * across == 1)
+        if (tasks >= (int64_t)l->units * 8 || down * across == 1)
             break;
         if (across == 1 || (down > 1 && down * c->rows >= across * c->columns))
             down = quotient_up(down, 2);
         else
             across = quotient_up(across, 2);
     }
-    x->down = (uint32_t)down;
-    x->across = (uint32_t)across;
+    /* as many tasks, but alike */
+    x->down = (uint32_t)quotient_up(high, quotient_up(high, down));
+    x->across = (uint32_t)quotient_up(wide, quotient_up(wide, across));
     return tasks;
 }
 
@@ -298,13 +326,9 @@ static int64_t choose_task(const struct backend_limits *l,
 static void plan_piece(struct plan *p, const struct product *g,
                        const struct pieces *c, struct gemm_panel_args *x)
 {
-    struct view columns = g->b;
     uint8_t plain = c->plain ? (uint8_t)g->b.dtype : 0;
     FILL(*x, g);
-    pack(p, &g->a, c->rows, &c->a, &x->a_batch);
-    transpose(&columns);
-    if (!c->plain)
-        pack(p, &columns, c->columns, &c->b, &x->b_batch);
+    pack(p, g, c, x);
     x->depth = (uint32_t)c->depth;
     x->b_row = step(&g->b, 1);
     int64_t tasks = choose_task(plan_limits(p), g, c, x);
@@ -372,6 +396,110 @@ static void plan_panels(struct plan *p, const struct product *g, bool plain)
             }
 }
 
+/* ---- sums in several shares of k ---- */
+
+/* Depth that one group may add up. */
+static int64_t most_depth(const struct backend_limits *l)
+{
+    if (l->iterations == 0)
+        return INT64_MAX;
+    return (int64_t)l->iterations / 8 * 7 / TILED_ITERATIONS * TILED_DEPTH;
+}
+
+/* Sums of so many shares of k, from k on, into part. */
+static void plan_shares(struct plan *p, const struct product *g, int64_t k,
+                        int64_t splits, int64_t share, const struct view *part)
+{
+    struct product s = {.batch = splits,
+                        .m = g->m,
+                        .n = g->n,
+                        .k = share,
+                        .alpha = 1.0f,
+                        .a = g->a,
+                        .b = g->b,
+                        .d = *part};
+    cut(&s.a, 2, k, share);
+    cut(&s.b, 1, k, share);
+    s.a.shape[0] = s.b.shape[0] = splits;
+    s.a.stride[0] = share * s.a.stride[2];
+    s.b.stride[0] = share * s.b.stride[1];
+    plan_tiled(p, &s);
+}
+
+static struct view rows_as_matrices(struct view v)
+{
+    v.shape[0] = v.shape[1];
+    v.stride[0] = v.stride[1];
+    v.shape[1] = 1;
+    return v;
+}
+
+/* d from the sums of g's shares: each row is a product of ones and of them. */
+static void plan_join(struct plan *p, const struct product *g,
+                      const struct view *ones, const struct view *part)
+{
+    struct product s = *g;
+    s.batch = g->m;
+    s.m = 1;
+    s.k = part->shape[0];
+    s.a = *ones;
+    s.a.dtype = SSQ_F32;
+    s.a.rank = 3;
+    for (int i = 0; i < 3; i++)
+        s.a.stride[i] = 0;
+    s.b = *part;
+    s.b.shape[0] = g->m;
+    s.b.stride[0] = part->stride[1];
+    s.b.shape[1] = part->shape[0];
+    s.b.stride[1] = part->stride[0];
+    s.c = rows_as_matrices(g->c);
+    s.bias = rows_as_matrices(g->bias);
+    s.d = rows_as_matrices(g->d);
+    plan_tiled(p, &s);
+}
+
+/* A matrix, of some rows, by shares of k that wait in part. */
+static void plan_split(struct plan *p, const struct product *g, int64_t share,
+                       const struct view *ones, struct view *part)
+{
+    int64_t whole = g->k / share, rest = g->k % share;
+    struct view last;
+    part->rank = 3;
+    part->shape[0] = whole + (rest > 0);
+    part->shape[1] = g->m;
+    part->shape[2] = g->n;
+    part->stride[0] = g->m * g->n;
+    part->stride[1] = g->n;
+    part->stride[2] = 1;
+    last = *part;
+    cut(&last, 0, whole, 1);
+    plan_shares(p, g, 0, whole, share, part);
+    if (rest > 0)
+        plan_shares(p, g, whole * share, 1, rest, &last);
+    plan_join(p, g, ones, part);
+}
+
+/* As many rows of a matrix at a time as one scratch has sums for. */
+static void plan_deep(struct plan *p, const struct product *g)
+{
+    const struct backend_limits *l = plan_limits(p);
+    int64_t share = most_depth(l), splits = quotient_up(g->k, share);
+    int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
+    int64_t rows = least(g->m, most(1, floats / (splits * g->n)));
+    struct view ones, part;
+    uint32_t *one = plan_words(p, 1, &ones);
+    if (one == NULL)
+        return;
+    *one = 0x3f800000u;
+    plan_scratch(p, SSQ_F32, (uint64_t)(splits * rows * g->n), &part);
+    for (int64_t z = 0; z < g->batch && !plan_failed(p); z++)
+        for (int64_t i = 0; i < g->m; i += rows) {
+            struct pieces c = {.batch = 1, .m = rows, .n = g->n};
+            struct product some = piece_of(g, &c, z, i, 0);
+            plan_split(p, &some, share, &ones, &part);
+        }
+}
+
 /* ---- the op ---- */
 
 static void plan_product(struct plan *p, struct product *g)
@@ -381,12 +509,14 @@ static void plan_product(struct plan *p, struct product *g)
         product_transpose(g);
     if (processor && g->n == 1 && g->d.stride[1] == 1)
         product_transpose(g);
-    bool some = processor && g->k >= LEAST_DEPTH &&
-                most(g->m, g->n) >= LEAST_SIDE;
+    bool some =
+        processor && g->k >= LEAST_DEPTH && most(g->m, g->n) >= LEAST_SIDE;
     if (some && g->m <= GEMM_ROWS_SOME && g->b.stride[2] == 1)
         plan_panels(p, g, true);
     else if (some)
         plan_panels(p, g, false);
+    else if (g->k > most_depth(plan_limits(p)))
+        plan_deep(p, g);
     else
         plan_tiled(p, g);
 }

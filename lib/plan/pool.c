@@ -95,6 +95,36 @@ static void make_table(struct plan *p, const struct pool_op *op,
             *word++ = counted(op, axis, i);
 }
 
+/* Taps or positions of an axis that one element looks at. */
+static int64_t looks(const struct pool_op *op, int axis)
+{
+    const struct slide *s = &op->slide[axis];
+    int64_t n = s->window, most = s->image;
+    if (is_backward(op)) {
+        n = (slide_extent(s) - 1) / s->stride + 1;
+        most = s->map;
+    }
+    return n < most ? n : most;
+}
+
+static bool check(const struct backend_limits *l, const struct pool_op *op,
+                  struct why *why)
+{
+    const struct view *y = is_backward(op) ? &op->image : &op->map;
+    int64_t h = looks(op, HEIGHT), w = looks(op, WIDTH);
+    if (l->iterations == 0)
+        return true;
+    /* an item's elements, with an outer loop's ends and the beginning */
+    int64_t each = view_elements(y) / ((int64_t)LAUNCH_GROUPS * l->group) + 1;
+    if (h < (int64_t)l->iterations && w < (int64_t)l->iterations &&
+        each * (h * (w + 2) + 2) <= (int64_t)l->iterations)
+        return true;
+    return refuse(why,
+                  "%lld by %lld elements of a window, %lld times in a loop "
+                  "that the driver ends after %u iterations",
+                  (long long)h, (long long)w, (long long)each, l->iterations);
+}
+
 static void build(struct plan *p, const struct pool_op *op)
 {
     const struct view *y = is_backward(op) ? &op->image : &op->map;
@@ -136,4 +166,4 @@ static void build(struct plan *p, const struct pool_op *op)
     plan_items(p, &a, sizeof(a), a.n);
 }
 
-const struct pool_plan pool_plans[] = {{"portable", NULL, build}, {NULL}};
+const struct pool_plan pool_plans[] = {{"portable", check, build}, {NULL}};

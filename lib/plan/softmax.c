@@ -28,8 +28,6 @@ static struct softmax_rows_args args_of(const struct softmax_op *op,
                                   .part = r->part,
                                   .phase = SOFTMAX_WHOLE,
                                   .is_log = op->kind == SOFTMAX_LOG,
-                                  .x_dtype = x->dtype,
-                                  .y_dtype = y->dtype,
                                   .cols = r->cols};
     rows_shape(r, x, &a.rank, a.size);
     rows_steps(r, x, a.x_steps, &a.x_col);
@@ -41,10 +39,8 @@ static void launch(struct plan *p, const struct softmax_op *op,
                    const struct rows *r, const struct softmax_rows_args *a,
                    const struct view *known, enum access access)
 {
-    uint8_t xb = (uint8_t)dtype_bytes(op->x.dtype);
-    uint8_t yb = (uint8_t)dtype_bytes(op->y.dtype);
     plan_kernel(p, r->columns ? KERNEL_softmax_columns : KERNEL_softmax_rows,
-                KEYS(xb, yb));
+                KEYS((uint8_t)op->x.dtype, (uint8_t)op->y.dtype));
     plan_bind(p, &op->x, ACCESS_READ);
     plan_bind(p, &op->y, ACCESS_WRITE);
     if (!r->columns)

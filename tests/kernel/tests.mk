@@ -6,3 +6,6 @@ kernel_scripts = tests/kernel/c.sh tests/kernel/cuda.sh \
 TESTS += $(kernel_scripts)
 slow_tests += $(kernel_scripts)
 EXTRA_DIST += $(kernel_scripts) tests/kernel/kernel.sh tests/kernel/batch.awk
+if MAKE_SPIRV
+tests/kernel/glsl.log: kernels/spirv.pack kernels/spirv_table.h
+endif

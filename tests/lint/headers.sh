@@ -44,6 +44,7 @@ done
     >"$tmp/inits"
 {
     echo '#include <sesqui.h>'
+    echo '#include <sesqui/vulkan.h>'
     sed 's/.*/INIT "&" &/' "$tmp/inits"
 } >"$tmp/inits.c"
 $CC -std=c11 -E -P -I"$srcdir/include" "$tmp/inits.c" | sed -n \
@@ -54,6 +55,7 @@ tap_ok "$((n != $(grep -c '' "$tmp/types")))" \
 # -Wextra would ask for every field; that they may be left out is the point.
 {
     echo '#include <sesqui.h>'
+    echo '#include <sesqui/vulkan.h>'
     while read -r init type; do
         echo "size_t probe_$init(void);"
         echo "size_t probe_$init(void)"

@@ -11,11 +11,17 @@
 
 recorded=$srcdir/tests/lint/sizes.txt
 
-printf '#include <sesqui.h>\n#include <sesqui/opencl.h>\n' >"$tmp/all.c"
+headers() {
+    for h in sesqui.h sesqui/opencl.h sesqui/vulkan.h; do
+        echo "#include <$h>"
+    done
+}
+
+headers >"$tmp/all.c"
 $CC -std=c11 -E -D'__attribute__(x)=' -I"$srcdir/include" "$tmp/all.c" |
     $AWK -f "$srcdir/tests/lint/declarations.awk" >"$tmp/declared"
 {
-    echo '#include <sesqui.h>'
+    headers
     echo '#include <stddef.h>'
     echo '#include <stdio.h>'
     echo 'int main(void)'

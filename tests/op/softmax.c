@@ -222,6 +222,29 @@ static bool run_named_rows(struct bed *b)
            bed_bound1(b, &l, log_want[0], bound_chain(3, 4));
 }
 
+/* A row long enough to be shared out, all of it far below 0: some parts are
+ * -inf only, and the rest of the results 1 / (n - masked). */
+static bool run_masked_row(struct bed *b)
+{
+    const int64_t n = 65536, masked = 40000, shape[] = {n};
+    const double each = 1.0 / (double)(n - masked);
+    double *x = bed_alloc(b, (size_t)n * sizeof(*x)),
+           *want = bed_alloc(b, (size_t)n * sizeof(*want));
+    for (int64_t i = 0; i < n; i++) {
+        x[i] = i < masked ? -(double)INFINITY : -200.0;
+        want[i] = i < masked ? 0.0 : each;
+    }
+    struct operand in, y;
+    bed_values(b, &in, F32, 1, shape, DENSE, x);
+    bed_output(b, &y, F32, 1, shape, DENSE);
+    ssq_softmax_args args = SSQ_SOFTMAX_INIT;
+    args.x = in.t;
+    args.y = y.t;
+    BED_OP(b, ssq_softmax(b->queue, &args));
+    bed_read(b, &y);
+    return bed_bound1(b, &y, want, bound_chain(bound_terms((double)n), each));
+}
+
 static bool run_refusals(struct bed *b)
 {
     const int64_t shape[] = {2, 3}, other[] = {3, 2};
@@ -275,35 +298,37 @@ static bool run_large(struct bed *b, ssq_dtype dtype)
 static void describe(size_t i, char *text, size_t bytes)
 {
     char entry[200];
-    if (i >= 2 * ENTRIES + 2) {
+    if (i >= 2 * ENTRIES + 3) {
         snprintf(text, bytes, "softmax %s [4096,1024]",
-                 ssq_dtype_name(large[i - 2 * ENTRIES - 2]));
+                 ssq_dtype_name(large[i - 2 * ENTRIES - 3]));
         return;
     }
+    static const char *const named[] = {
+        "softmax of rows with +Inf, only -Inf, one -Inf, NaN, far below 0",
+        "softmax refuses what its contract excludes",
+        "softmax of a long row with parts of only -Inf, the rest far below 0"};
     if (i < 2 * ENTRIES)
         snprintf(text, bytes, "%s %s", i % 2 != 0 ? "log_softmax" : "softmax",
                  entry_text(&table[i / 2], entry, sizeof(entry)));
     else
-        snprintf(text, bytes, "%s",
-                 i == 2 * ENTRIES
-                     ? "softmax of rows with +Inf, only -Inf, one -Inf, NaN, "
-                       "far below 0"
-                     : "softmax refuses what its contract excludes");
+        snprintf(text, bytes, "%s", named[i - 2 * ENTRIES]);
 }
 
 static bool run(struct bed *b, size_t i)
 {
     if (i < 2 * ENTRIES)
         return run_forward(b, &table[i / 2], i % 2 != 0);
-    if (i >= 2 * ENTRIES + 2)
-        return run_large(b, large[i - 2 * ENTRIES - 2]);
+    if (i >= 2 * ENTRIES + 3)
+        return run_large(b, large[i - 2 * ENTRIES - 3]);
+    if (i == 2 * ENTRIES + 2)
+        return run_masked_row(b);
     return i == 2 * ENTRIES ? run_named_rows(b) : run_refusals(b);
 }
 
 extern const struct suite softmax_suite;
 const struct suite softmax_suite = {.op = "softmax",
                                     .name = "softmax",
-                                    .n = 2 * ENTRIES + 2,
+                                    .n = 2 * ENTRIES + 3,
                                     .large = LARGE,
                                     .describe = describe,
                                     .run = run};

@@ -87,10 +87,6 @@ if build 'GLSL 4.50' glslc -std=450core -fshader-stage=compute \
         tap_skip 'no spirv-dis' \
             'GLSL: every float operation is NoContraction'
     fi
-    controls='-DSPIRV_DENORM_PRESERVE -DSPIRV_NAN_PRESERVE -DSPIRV_ROUND_EVEN'
-    build 'GLSL 4.50 with float controls' glslc -std=450core \
-        -fshader-stage=compute --target-env=vulkan1.1 -O -Werror -DWG=64 \
-        $controls "-I$srcdir" "$kernel" -o "$tmp/object"
 fi
 
 PATH=$PATH:/usr/local/cuda/bin

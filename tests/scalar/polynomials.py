@@ -111,6 +111,8 @@ def root(name, f, guess, lo, hi, degree):
 half = log(2) / 2 * mpf('1.001')
 tiny = mpf(2) ** -20
 fit('exp(x) - 1 - x', lambda x: exp(x) - 1 - x, range(2, 8), -half, half)
+fit('the same for exp_neg', lambda x: exp(x) - 1 - x, range(2, 7),
+    -log(2) / 2, log(2) / 2)
 fit('log1p(x) - x + x^2/2', lambda x: log1p(x) - x + x * x / 2, range(3, 12),
     sqrt(mpf(1) / 2) - 1, sqrt(mpf(2)) - 1)
 fit('2 atanh(x) - 2x - 2x^3/3',

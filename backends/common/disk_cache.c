@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cache.c - program binaries on disk, from one run to the next.
+/* disk_cache.c - compiled kernels on disk, from one run to the next.
  *
  * $XDG_CACHE_HOME/sesqui, else ~/.cache/sesqui; SSQ_CACHE=0 does without, and
- * so does a setuid process. One file per program, named by its kernel and a
- * hash of all but its source: a changed source writes its file anew. Whatever
- * is wrong with a file or the directory, the program is compiled instead.
+ * so does a setuid process. A backend names a file by what it compiles, and
+ * by a hash of all but its source: a changed source writes its file anew.
+ * Whatever is wrong with a file or the directory, it is compiled instead.
  *
  *     struct header | key | binary
  *
  * A file appears whole, by rename: two processes write the same one in any
  * order. */
-#include "backends/opencl/opencl.h"
+#include "backends/common/disk_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
@@ -22,7 +22,7 @@
 #include <unistd.h>
 
 #define MAGIC "ssqprog1"
-/** No program is larger: a length that says so is garbage. */
+/** Nothing is larger: a length that says so is garbage. */
 #define MOST_BYTES (UINT64_C(256) << 20)
 #define PATH_BYTES 4096
 
@@ -32,7 +32,7 @@ struct header {
     uint64_t checksum; /* of the key and the binary */
 };
 
-uint64_t opencl_hash(uint64_t h, const void *bytes, size_t n)
+uint64_t disk_cache_hash(uint64_t h, const void *bytes, size_t n)
 {
     const unsigned char *b = bytes; /* FNV-1a */
     for (size_t i = 0; i < n; i++)
@@ -42,17 +42,17 @@ uint64_t opencl_hash(uint64_t h, const void *bytes, size_t n)
 
 static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
 {
-    return opencl_hash(OPENCL_HASH, key_and_binary, n);
+    return disk_cache_hash(DISK_CACHE_HASH, key_and_binary, n);
 }
 
 /* The directory, or false: there is none to be used. */
-static bool directory(char *path, size_t bytes)
+static bool directory(const struct services *core, char *path, size_t bytes)
 {
     const char *off = getenv("SSQ_CACHE");
     if (off != NULL && strcmp(off, "0") == 0)
         return false;
-    const char *base = opencl_core->env_path("XDG_CACHE_HOME");
-    const char *home = opencl_core->env_path("HOME");
+    const char *base = core->env_path("XDG_CACHE_HOME");
+    const char *home = core->env_path("HOME");
     int n = -1;
     if (base != NULL && base[0] == '/')
         n = snprintf(path, bytes, "%s", base);
@@ -62,10 +62,10 @@ static bool directory(char *path, size_t bytes)
     return n > 0 && (size_t)n + 256 < bytes;
 }
 
-bool opencl_cache_usable(void)
+bool disk_cache_usable(const struct services *core)
 {
     char path[PATH_BYTES];
-    return directory(path, sizeof(path));
+    return directory(core, path, sizeof(path));
 }
 
 static bool read_all(int fd, unsigned char *to, size_t bytes)
@@ -110,18 +110,19 @@ static bool read_header(int fd, struct header *h)
 
 /* Key and binary in one block, the binary first wanted: NULL if the file is
  * not the key's, or damaged. */
-static unsigned char *read_body(int fd, const char *key, size_t *bytes)
+static unsigned char *read_body(const struct services *core, int fd,
+                                const char *key, size_t *bytes)
 {
     struct header h;
     if (!read_header(fd, &h) || h.key_bytes != strlen(key))
         return NULL;
     size_t n = (size_t)(h.key_bytes + h.binary_bytes);
-    unsigned char *body = opencl_core->mem_alloc(n + 1);
+    unsigned char *body = core->mem_alloc(n + 1);
     if (body == NULL)
         return NULL;
     if (!read_all(fd, body, n) || memcmp(body, key, h.key_bytes) != 0 ||
         checksum(body, n) != h.checksum) {
-        opencl_core->mem_free(body);
+        core->mem_free(body);
         return NULL;
     }
     memmove(body, body + h.key_bytes, (size_t)h.binary_bytes);
@@ -129,18 +130,18 @@ static unsigned char *read_body(int fd, const char *key, size_t *bytes)
     return body;
 }
 
-unsigned char *opencl_cache_load(const char *name, const char *key,
-                                 size_t *bytes)
+unsigned char *disk_cache_load(const struct services *core, const char *name,
+                               const char *key, size_t *bytes)
 {
     char path[PATH_BYTES];
-    if (!directory(path, sizeof(path)))
+    if (!directory(core, path, sizeof(path)))
         return NULL;
     size_t at = strlen(path);
     snprintf(path + at, sizeof(path) - at, "/sesqui/%s", name);
     int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return NULL;
-    unsigned char *binary = read_body(fd, key, bytes);
+    unsigned char *binary = read_body(core, fd, key, bytes);
     close(fd);
     return binary;
 }
@@ -153,19 +154,20 @@ static bool write_file(const char *path, const char *key,
         return false;
     struct header h = {.key_bytes = strlen(key), .binary_bytes = bytes};
     memcpy(h.magic, MAGIC, sizeof(h.magic));
-    h.checksum = opencl_hash(checksum((const unsigned char *)key, strlen(key)),
-                             binary, bytes);
+    h.checksum = disk_cache_hash(
+        checksum((const unsigned char *)key, strlen(key)), binary, bytes);
     bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
               write_all(fd, binary, bytes);
     return close(fd) == 0 && ok;
 }
 
-void opencl_cache_store(const char *name, const char *key,
-                        const unsigned char *binary, size_t bytes)
+void disk_cache_store(const struct services *core, const char *name,
+                      const char *key, const unsigned char *binary,
+                      size_t bytes)
 {
     static atomic_uint serial;
     char path[PATH_BYTES], part[PATH_BYTES + 64];
-    if (bytes >= MOST_BYTES || !directory(path, sizeof(path)))
+    if (bytes >= MOST_BYTES || !directory(core, path, sizeof(path)))
         return;
     (void)mkdir(path, 0700); /* there already, or the file will not open */
     size_t at = strlen(path);

@@ -1,0 +1,402 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* coopmat.c - find the matrices of a device, make their pipelines, try them.
+ *
+ * Shapes come from the device, best first: most products at a time up to
+ * 16x16x16. It does not say for which size of subgroup they hold: its own is
+ * tried first, then the others that it has. The first shape and size that pass
+ * the self-test are taken; where none does, the first failure is the reason. */
+#include "backends/vulkan/coopmat.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/** Subgroups of a group, down and across. */
+#define DOWN   2u
+#define ACROSS 2u
+/** Work-items of a group that every device with matrices has. */
+#define MOST_ITEMS 512u
+/** Elements of k in a stage; less where shared memory is short. */
+#define DEPTH 32u
+/** Shapes that are looked at, and tried. */
+#define MOST_SHAPES 64u
+#define MOST_TRIES  4u
+/** Products in a matrix's that are as good as more. */
+#define GOOD_PRODUCTS 4096u
+
+/** The constants of the shader by their ids. */
+enum constant {
+    ITEMS,
+    SHAPE_M,
+    SHAPE_N,
+    SHAPE_K,
+    SUBGROUP,
+    SUBGROUPS_DOWN,
+    SUBGROUPS_ACROSS,
+    SIDE,
+    STAGE_DEPTH,
+    A_ROOM,
+    B_ROOM,
+    CONSTANTS
+};
+
+static const struct kernel kernel = {.name = "gemm_coopmat"};
+
+static void no(struct why *why, const char *text)
+{
+    snprintf(why->text, sizeof(why->text), "%s", text);
+}
+
+/* ---- shapes ---- */
+
+struct shape {
+    uint32_t m, n, k;
+};
+
+static bool fits_kind(const VkCooperativeMatrixPropertiesKHR *p,
+                      ssq_dtype dtype)
+{
+    int64_t type = dtype == SSQ_F16 ? VK_COMPONENT_TYPE_FLOAT16_KHR
+                                    : VK_COMPONENT_TYPE_BFLOAT16_KHR;
+    /* 8: what is staged at a time */
+    return (int64_t)p->AType == type && (int64_t)p->BType == type &&
+           p->CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+           p->ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
+           p->scope == VK_SCOPE_SUBGROUP_KHR && p->MSize % 8 == 0 &&
+           p->NSize % 8 == 0 && p->KSize % 8 == 0 && p->MSize != 0 &&
+           p->NSize != 0 && p->KSize != 0 && p->MSize <= 64 && p->NSize <= 64 &&
+           p->KSize <= 64;
+}
+
+static uint32_t worth(const struct shape *s)
+{
+    uint32_t products = s->m * s->n * s->k;
+    return products > GOOD_PRODUCTS ? GOOD_PRODUCTS : products;
+}
+
+/* Best first, in the device's order else. @return how many */
+static uint32_t insert(struct shape *list, uint32_t n, struct shape s)
+{
+    uint32_t at = n;
+    while (at > 0 && worth(&list[at - 1]) < worth(&s)) {
+        list[at] = list[at - 1];
+        at--;
+    }
+    list[at] = s;
+    return n + 1;
+}
+
+/* The shapes for a kind; *all: of any. */
+static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
+                              struct shape *list, uint32_t *n, uint32_t *all)
+{
+    VkCooperativeMatrixPropertiesKHR p[MOST_SHAPES];
+    PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR get =
+        (PFN_vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR)VK(
+            GetInstanceProcAddr)(
+            d->instance, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR");
+    *n = *all = 0;
+    if (get == NULL)
+        return SSQ_OK;
+    memset(p, 0, sizeof(p));
+    for (uint32_t i = 0; i < MOST_SHAPES; i++)
+        p[i].sType = VK_STRUCTURE_TYPE_COOPERATIVE_MATRIX_PROPERTIES_KHR;
+    *all = MOST_SHAPES;
+    VkResult e = get(d->physical, all, p);
+    if (e != VK_SUCCESS && e != VK_INCOMPLETE) {
+        *all = 0;
+        return vulkan_error("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
+                            e);
+    }
+    for (uint32_t i = 0; i < *all; i++)
+        if (fits_kind(&p[i], dtype))
+            *n = insert(list, *n,
+                        (struct shape){p[i].MSize, p[i].NSize, p[i].KSize});
+    return SSQ_OK;
+}
+
+/* ---- pipelines ---- */
+
+/* Their names are longer than a line. */
+#define REQUIRED(NAME)                                                         \
+    VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_##NAME##_CREATE_INFO
+#define REQUIRED_SUBGROUP_SIZE_INFO REQUIRED(SUBGROUP_SIZE)
+#define FULL_SUBGROUPS                                                         \
+    VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
+
+/* 16-byte words of lines of some elements, and one more each. */
+static uint32_t room(uint32_t lines, uint32_t elements)
+{
+    return lines * (elements / 8u + 1u);
+}
+
+static uint32_t most(uint32_t a, uint32_t b)
+{
+    return a > b ? a : b;
+}
+
+/* The constants of a tile; false: it does not fit into shared memory. */
+static bool choose_constants(const struct vulkan_caps *caps,
+                             const struct coopmat_kind *kind, uint32_t side,
+                             uint32_t c[CONSTANTS])
+{
+    uint32_t m = DOWN * side * kind->m, n = ACROSS * side * kind->n;
+    uint32_t sums = DOWN * ACROSS * kind->m * kind->n * 4u;
+    c[ITEMS] = DOWN * ACROSS * kind->subgroup;
+    c[SHAPE_M] = kind->m;
+    c[SHAPE_N] = kind->n;
+    c[SHAPE_K] = kind->k;
+    c[SUBGROUP] = kind->subgroup;
+    c[SUBGROUPS_DOWN] = DOWN;
+    c[SUBGROUPS_ACROSS] = ACROSS;
+    c[SIDE] = side;
+    for (uint32_t depth = DEPTH; depth >= 8; depth /= 2) {
+        if (depth % kind->k != 0)
+            depth = kind->k; /* the least */
+        c[STAGE_DEPTH] = depth;
+        c[A_ROOM] = most(room(m, depth), room(depth, m));
+        c[B_ROOM] = most(room(n, depth), room(depth, n));
+        if ((c[A_ROOM] + c[B_ROOM]) * 2u * 16u + sums <= caps->local_bytes)
+            return c[ITEMS] <= MOST_ITEMS;
+        if (depth == kind->k)
+            break;
+    }
+    return false;
+}
+
+static ssq_status make_pipeline(struct backend_device *d, VkShaderModule module,
+                                const uint32_t c[CONSTANTS],
+                                VkPipeline *pipeline)
+{
+    VkSpecializationMapEntry entry[CONSTANTS];
+    for (uint32_t i = 0; i < CONSTANTS; i++)
+        entry[i] = (VkSpecializationMapEntry){i, i * 4u, 4u};
+    const VkSpecializationInfo constants = {CONSTANTS, entry,
+                                            CONSTANTS * sizeof(*c), c};
+    VkPipelineShaderStageRequiredSubgroupSizeCreateInfo size = {
+        .sType = REQUIRED_SUBGROUP_SIZE_INFO,
+        .requiredSubgroupSize = c[SUBGROUP]};
+    bool control = d->caps.subgroup_control;
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .pNext = control ? &size : NULL,
+                  .flags = control ? FULL_SUBGROUPS : 0,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = module,
+                  .pName = "main",
+                  .pSpecializationInfo = &constants},
+        .layout = d->layout};
+    VkResult e =
+        VK(CreateComputePipelines)(d->vk, d->cache, 1, &info, NULL, pipeline);
+    if (e == VK_SUCCESS)
+        return SSQ_OK;
+    *pipeline = VK_NULL_HANDLE;
+    return vulkan_error("vkCreateComputePipelines: gemm_coopmat", e);
+}
+
+static void drop_tiles(struct backend_device *d, struct coopmat_kind *kind)
+{
+    for (int i = 0; i < 2; i++)
+        if (kind->tile[i].code.pipeline != VK_NULL_HANDLE)
+            VK(DestroyPipeline)(d->vk, kind->tile[i].code.pipeline, NULL);
+    memset(kind->tile, 0, sizeof(kind->tile));
+}
+
+static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
+                            const struct coopmat_kind *kind, uint32_t side,
+                            struct coopmat_tile *tile)
+{
+    uint32_t c[CONSTANTS];
+    tile->code.entry.kernel = &kernel;
+    if (!choose_constants(&d->caps, kind, side, c))
+        return SSQ_OK;
+    tile->m = DOWN * side * kind->m;
+    tile->n = ACROSS * side * kind->n;
+    tile->depth = c[STAGE_DEPTH];
+    return make_pipeline(d, module, c, &tile->code.pipeline);
+}
+
+/* ---- trying ---- */
+
+/* A shape with a size of subgroup: make both tiles and test them. */
+static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
+                            struct coopmat_kind *kind)
+{
+    ssq_status st = make_tile(d, module, kind, 2, &kind->tile[0]);
+    if (st == SSQ_OK)
+        st = make_tile(d, module, kind, 4, &kind->tile[1]);
+    if (st == SSQ_OK && kind->tile[0].code.pipeline == VK_NULL_HANDLE) {
+        snprintf(kind->why.text, sizeof(kind->why.text),
+                 "its matrices of %ux%ux%u do not fit into %u bytes of shared "
+                 "memory or %u invocations",
+                 kind->m, kind->n, kind->k, d->caps.local_bytes, MOST_ITEMS);
+        return SSQ_OK;
+    }
+    kind->admitted = st == SSQ_OK;
+    for (int i = 0; i < 2 && st == SSQ_OK && kind->admitted; i++)
+        if (kind->tile[i].code.pipeline != VK_NULL_HANDLE)
+            st = coopmat_test(d, kind, &kind->tile[i], &kind->admitted);
+    if (st != SSQ_OK) {
+        kind->admitted = false;
+        snprintf(kind->why.text, sizeof(kind->why.text), "%.64s: %.180s",
+                 d->caps.driver, vulkan_core->error_text());
+        st = vulkan_device_check(d); /* a refusal, unless it is lost */
+    }
+    return st;
+}
+
+/* Sizes of subgroups in the order in which they are tried; 0: no more. */
+static uint32_t subgroup_size(const struct vulkan_caps *caps, uint32_t i)
+{
+    if (i == 0)
+        return caps->subgroup;
+    for (uint32_t s = caps->subgroup_least; s <= caps->subgroup_most; s *= 2)
+        if (s == 0 || (s != caps->subgroup && --i == 0))
+            return s;
+    return 0;
+}
+
+static ssq_status try_shapes(struct backend_device *d, VkShaderModule module,
+                             struct coopmat_kind *kind,
+                             const struct shape *shapes, uint32_t n)
+{
+    struct why first = {""};
+    for (uint32_t i = 0; i < n && i < MOST_TRIES; i++)
+        for (uint32_t s = 0; subgroup_size(&d->caps, s) != 0; s++) {
+            kind->m = shapes[i].m;
+            kind->n = shapes[i].n;
+            kind->k = shapes[i].k;
+            kind->subgroup = subgroup_size(&d->caps, s);
+            ssq_status st = try_shape(d, module, kind);
+            if (kind->admitted || st != SSQ_OK)
+                return st;
+            drop_tiles(d, kind);
+            if (first.text[0] == '\0')
+                first = kind->why;
+        }
+    kind->why = first;
+    return SSQ_OK;
+}
+
+static ssq_status make_module(struct backend_device *d, ssq_dtype dtype,
+                              VkShaderModule *module)
+{
+    uint32_t *words, *own;
+    size_t n, bytes;
+    *module = VK_NULL_HANDLE;
+    ssq_status st = coopmat_words(dtype, &words, &n);
+    if (st != SSQ_OK || words == NULL)
+        return st;
+    st = vulkan_spirv(&d->caps, kernel.name, words, n, &own, &bytes);
+    vulkan_core->mem_free(words);
+    if (st != SSQ_OK)
+        return st;
+    const VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = bytes,
+        .pCode = own};
+    VkResult e = VK(CreateShaderModule)(d->vk, &info, NULL, module);
+    vulkan_core->mem_free(own);
+    return e == VK_SUCCESS
+               ? SSQ_OK
+               : vulkan_error("vkCreateShaderModule: gemm_coopmat", e);
+}
+
+static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
+{
+    struct shape shapes[MOST_SHAPES];
+    uint32_t n, all;
+    VkShaderModule module;
+    const char *type = kind->dtype == SSQ_F16 ? "f16" : "bf16";
+    if (!d->caps.coopmat) {
+        no(&kind->why, "its driver has no VK_KHR_cooperative_matrix: a newer "
+                       "one may");
+        return SSQ_OK;
+    }
+    if (kind->dtype == SSQ_BF16 && !d->caps.shader_bfloat16) {
+        no(&kind->why, "its driver has no VK_KHR_shader_bfloat16 for matrices");
+        return SSQ_OK;
+    }
+    ssq_status st = find_shapes(d, kind->dtype, shapes, &n, &all);
+    if (st != SSQ_OK)
+        return st;
+    if (n == 0) {
+        snprintf(kind->why.text, sizeof(kind->why.text),
+                 "none of the %u shapes of matrices that it reports has %s "
+                 "factors, float32 sums and a subgroup's scope",
+                 all, type);
+        return SSQ_OK;
+    }
+    st = make_module(d, kind->dtype, &module);
+    if (st == SSQ_ERR_NOMEM)
+        return st;
+    if (st != SSQ_OK) {
+        no(&kind->why, vulkan_core->error_text());
+        return vulkan_device_check(d);
+    }
+    if (module == VK_NULL_HANDLE) {
+        no(&kind->why, "the library was built without its shader: glslc did "
+                       "not know GL_KHR_cooperative_matrix");
+        return SSQ_OK;
+    }
+    st = try_shapes(d, module, kind, shapes, n);
+    VK(DestroyShaderModule)(d->vk, module, NULL);
+    return st;
+}
+
+static void log_kind(const struct coopmat_kind *kind)
+{
+    const char *type = kind->dtype == SSQ_F16 ? "f16" : "bf16";
+    if (kind->admitted)
+        vulkan_core->log_line(SSQ_LOG_INFO, "vulkan",
+                              "coopmat: %s matrices of %ux%ux%u, subgroups of "
+                              "%u, block %u",
+                              type, kind->m, kind->n, kind->k, kind->subgroup,
+                              kind->block);
+    else
+        vulkan_core->log_line(SSQ_LOG_INFO, "vulkan", "coopmat: %s: %s", type,
+                              kind->why.text);
+}
+
+ssq_status vulkan_coopmat_open(struct backend_device *d)
+{
+    ssq_status st = SSQ_OK;
+    d->coopmat = vulkan_core->mem_alloc(sizeof(*d->coopmat));
+    if (d->coopmat == NULL)
+        return vulkan_no_memory(sizeof(*d->coopmat));
+    memset(d->coopmat, 0, sizeof(*d->coopmat));
+    d->coopmat->kind[0].dtype = SSQ_F16;
+    d->coopmat->kind[1].dtype = SSQ_BF16;
+    for (int i = 0; i < 2 && st == SSQ_OK; i++) {
+        st = open_kind(d, &d->coopmat->kind[i]);
+        log_kind(&d->coopmat->kind[i]);
+    }
+    return st;
+}
+
+void vulkan_coopmat_close(struct backend_device *d)
+{
+    if (d->coopmat == NULL)
+        return;
+    for (int i = 0; i < 2; i++)
+        drop_tiles(d, &d->coopmat->kind[i]);
+    vulkan_core->mem_free(d->coopmat);
+    d->coopmat = NULL;
+}
+
+uint32_t vulkan_coopmat_dtypes(const struct backend_device *d, struct why *why)
+{
+    uint32_t bits = 0;
+    int at = 0;
+    why->text[0] = '\0';
+    for (int i = 0; d->coopmat != NULL && i < 2; i++) {
+        const struct coopmat_kind *k = &d->coopmat->kind[i];
+        if (k->admitted)
+            bits |= 1u << k->dtype;
+        else if (at >= 0 && (size_t)at < sizeof(why->text))
+            at += snprintf(why->text + at, sizeof(why->text) - (size_t)at,
+                           "%scoopmat %s: %s", at == 0 ? "" : "; ",
+                           k->dtype == SSQ_F16 ? "f16" : "bf16", k->why.text);
+    }
+    return bits;
+}

@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* copy.c - copies between the host and the device.
+ *
+ * Where the host can reach the memory and the queue has nothing to do, they are
+ * memcpys. Else they go through the staging memory of batches: what is uploaded
+ * is read at the call, what is downloaded arrives when its batch is retired. */
+#include "backends/vulkan/coopmat.h"
+#include "backends/vulkan/queue.h"
+
+#include <string.h>
+
+#include "lib/op/data.h"
+
+/** Pieces of staging memory begin at multiples of so many bytes. */
+#define PIECE_ALIGN 16u
+
+static const struct vulkan_mem *mem_of(const struct view *v)
+{
+    return (const struct vulkan_mem *)v->buffer->mem;
+}
+
+/* With the queue's lock: is nothing recorded or under way? */
+static bool is_quiet(struct backend_queue *q)
+{
+    struct backend_device *d = q->device;
+    if (q->recording != NULL)
+        return false;
+    pthread_mutex_lock(&d->lock);
+    const char *call;
+    bool quiet = vulkan_retire(q, &call) == VK_SUCCESS && q->first == NULL;
+    pthread_mutex_unlock(&d->lock);
+    return quiet;
+}
+
+/* The batch to put a copy into, and how many bytes of its staging memory are
+ * free: one that has some. */
+static ssq_status stage(struct backend_queue *q, bool up,
+                        struct vulkan_batch **batch, uint64_t *room)
+{
+    for (;;) {
+        ssq_status st = vulkan_batch_get(q, batch);
+        if (st != SSQ_OK)
+            return st;
+        struct vulkan_batch *b = *batch;
+        struct vulkan_mem **mem = up ? &b->up : &b->down;
+        if (*mem == NULL)
+            st = vulkan_mem_create(q->device, BATCH_STAGING,
+                                   up ? VULKAN_FROM_HOST : VULKAN_TO_HOST, mem);
+        if (st != SSQ_OK)
+            return st;
+        *room = BATCH_STAGING - (up ? b->up_used : b->down_used);
+        if (*room > 0 && (up || b->narrivals < BATCH_ARRIVALS))
+            return SSQ_OK;
+        st = vulkan_batch_submit(q);
+        if (st != SSQ_OK)
+            return st;
+    }
+}
+
+static uint64_t whole_pieces(uint64_t bytes)
+{
+    return (bytes + PIECE_ALIGN - 1u) & ~(uint64_t)(PIECE_ALIGN - 1u);
+}
+
+/* A piece of a view, as the barriers want it. */
+static struct binding piece(const struct view *v, uint64_t at, uint64_t bytes,
+                            enum access access)
+{
+    return (struct binding){v->buffer->mem, v->buffer->offset + v->offset + at,
+                            bytes, 1, access};
+}
+
+static void copy(struct backend_queue *q, struct vulkan_batch *b, VkBuffer from,
+                 VkBuffer to, VkBufferCopy part, const struct binding *device)
+{
+    vulkan_record_barrier(&b->rec, &q->hazards, device, 1);
+    VK(CmdCopyBuffer)(b->rec.commands, from, to, 1, &part);
+    b->launches++;
+}
+
+/* With the queue's lock. */
+static ssq_status send(struct backend_queue *q, const struct upload_op *op,
+                       const unsigned char *host)
+{
+    const struct vulkan_mem *m = mem_of(&op->dst);
+    for (uint64_t at = 0, n; at < op->bytes; at += n) {
+        struct vulkan_batch *b;
+        ssq_status st = stage(q, true, &b, &n);
+        if (st != SSQ_OK) /* some of it may be on its way */
+            return at == 0 ? st : vulkan_queue_broken(q, st);
+        n = n < op->bytes - at ? n : op->bytes - at;
+        memcpy((char *)b->up->map + b->up_used, host + at, (size_t)n);
+        struct binding to = piece(&op->dst, at, n, ACCESS_WRITE);
+        copy(q, b, b->up->buffer, m->buffer,
+             (VkBufferCopy){b->up_used, to.offset, n}, &to);
+        b->up_used += whole_pieces(n);
+    }
+    return SSQ_OK;
+}
+
+static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
+{
+    const unsigned char *host = op->host == NULL ? op->inlined : op->host;
+    void *map = mem_of(&op->dst)->map;
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = vulkan_queue_check(q);
+    if (st == SSQ_OK && map != NULL && is_quiet(q))
+        memcpy((char *)map + op->dst.buffer->offset + op->dst.offset, host,
+               (size_t)op->bytes);
+    else if (st == SSQ_OK)
+        st = send(q, op, host);
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+/* With the queue's lock. */
+static ssq_status fetch(struct backend_queue *q, const struct download_op *op)
+{
+    const struct vulkan_mem *m = mem_of(&op->src);
+    for (uint64_t at = 0, n; at < op->bytes; at += n) {
+        struct vulkan_batch *b;
+        ssq_status st = stage(q, false, &b, &n);
+        if (st != SSQ_OK)
+            return at == 0 ? st : vulkan_queue_broken(q, st);
+        n = n < op->bytes - at ? n : op->bytes - at;
+        struct binding from = piece(&op->src, at, n, ACCESS_READ);
+        copy(q, b, m->buffer, b->down->buffer,
+             (VkBufferCopy){from.offset, b->down_used, n}, &from);
+        b->arrivals[b->narrivals++] =
+            (struct vulkan_arrival){(char *)op->host + at, b->down_used, n};
+        b->down_used += whole_pieces(n);
+    }
+    return SSQ_OK;
+}
+
+static ssq_status download(struct backend_queue *q,
+                           const struct download_op *op)
+{
+    const struct vulkan_mem *m = mem_of(&op->src);
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = vulkan_queue_check(q);
+    if (st == SSQ_OK && m->map != NULL && m->cached && is_quiet(q))
+        memcpy(op->host,
+               (const char *)m->map + op->src.buffer->offset + op->src.offset,
+               (size_t)op->bytes);
+    else if (st == SSQ_OK)
+        st = fetch(q, op);
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+static const struct upload_impl uploads[] = {{.name = "write", .run = upload},
+                                             {.name = NULL}};
+static const struct download_impl downloads[] = {
+    {.name = "read", .run = download}, {.name = NULL}};
+
+const struct op_table vulkan_ops = {
+    .upload = uploads,
+    .download = downloads,
+    .gemm = vulkan_gemms,
+    .gemm_explain = vulkan_gemm_explain,
+};

@@ -1,0 +1,317 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - a Vulkan device, opened; and the table of the backend. */
+#include "backends/vulkan/features.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/** One slab of the pool; less where one binding may not have as much. */
+#define SLAB_BYTES (UINT64_C(64) << 20)
+/** How long a submission should take at most, if nobody says. */
+#define SUBMIT_MS 100u
+
+const struct services *vulkan_core;
+
+ssq_status vulkan_no_memory(size_t bytes)
+{
+    return vulkan_core->error_set(
+        SSQ_ERR_NOMEM, "vulkan: no host memory for %zu bytes", bytes);
+}
+
+static bool means_no_memory(VkResult e)
+{
+    return e == VK_ERROR_OUT_OF_HOST_MEMORY ||
+           e == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
+           e == VK_ERROR_OUT_OF_POOL_MEMORY || e == VK_ERROR_FRAGMENTED_POOL ||
+           e == VK_ERROR_TOO_MANY_OBJECTS;
+}
+
+ssq_status vulkan_error(const char *call, VkResult result)
+{
+    return vulkan_core->error_set(
+        means_no_memory(result) ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
+        "vulkan: %s: %s (%d)", call, vulkan_result_name(result), (int)result);
+}
+
+ssq_status vulkan_device_check(struct backend_device *d)
+{
+    pthread_mutex_lock(&d->lock);
+    ssq_status st = d->status;
+    pthread_mutex_unlock(&d->lock);
+    /* the text of a failure is never written again */
+    return st == SSQ_OK ? SSQ_OK : vulkan_core->error_set(st, "%s", d->text);
+}
+
+ssq_status vulkan_device_lost(struct backend_device *d, const char *call,
+                              VkResult result, const char *detail)
+{
+    pthread_mutex_lock(&d->lock);
+    if (d->status == SSQ_OK) {
+        d->status = SSQ_ERR_DEVICE;
+        snprintf(d->text, sizeof(d->text), "vulkan: %s: %s (%d)%s%s", call,
+                 vulkan_result_name(result), (int)result,
+                 detail[0] == '\0' ? "" : "; ", detail);
+    }
+    pthread_mutex_unlock(&d->lock);
+    return vulkan_device_check(d);
+}
+
+VkResult vulkan_submit(struct backend_device *d, const VkSubmitInfo *info,
+                       VkFence fence)
+{
+    const struct vulkan_queue_lock *l = &d->queue_lock;
+    if (l->lock != NULL)
+        l->lock(l->user);
+    VkResult e = VK(QueueSubmit)(d->queue, 1, info, fence);
+    if (l->unlock != NULL)
+        l->unlock(l->user);
+    return e;
+}
+
+static ssq_status init(const struct services *services)
+{
+    vulkan_core = services;
+    return SSQ_OK;
+}
+
+struct backend_device *vulkan_device_new(void)
+{
+    struct backend_device *d = vulkan_core->mem_alloc(sizeof(*d));
+    if (d == NULL || pthread_mutex_init(&d->lock, NULL) != 0) {
+        vulkan_core->mem_free(d);
+        (void)vulkan_no_memory(sizeof(*d));
+        return NULL;
+    }
+    return d;
+}
+
+void vulkan_device_close(struct backend_device *d)
+{
+    vulkan_coopmat_close(d);
+    if (d->kernels_open)
+        vulkan_kernels_close(d);
+    if (d->layout != VK_NULL_HANDLE)
+        VK(DestroyPipelineLayout)(d->vk, d->layout, NULL);
+    if (d->set_layout != VK_NULL_HANDLE)
+        VK(DestroyDescriptorSetLayout)(d->vk, d->set_layout, NULL);
+    if (!d->adopted && d->vk != VK_NULL_HANDLE)
+        VK(DestroyDevice)(d->vk, NULL);
+    if (!d->adopted && d->instance != VK_NULL_HANDLE)
+        VK(DestroyInstance)(d->instance, NULL);
+    pthread_mutex_destroy(&d->lock);
+    vulkan_core->mem_free(d);
+}
+
+/* SSQ_VULKAN_TIMELINE=0 does without timeline semaphores, as a device without
+ * them; SSQ_VULKAN_SUBMIT_MS=N is how long a submission should take. */
+static void read_environment(struct backend_device *d)
+{
+    const char *timeline = getenv("SSQ_VULKAN_TIMELINE");
+    const char *submit = getenv("SSQ_VULKAN_SUBMIT_MS");
+    unsigned long ms = submit == NULL ? 0 : strtoul(submit, NULL, 10);
+    if (timeline != NULL && strcmp(timeline, "0") == 0)
+        d->caps.timeline = false;
+    if (ms == 0 || ms > 1000000)
+        ms = SUBMIT_MS;
+    d->submission_ns = (uint64_t)ms * 1000000u;
+}
+
+/* The calls for timeline semaphores, under the name that the device has. */
+static void find_timeline(struct backend_device *d)
+{
+    bool core = d->caps.api >= VK_API_VERSION_1_2;
+    if (!d->caps.timeline)
+        return;
+    d->timeline.wait = (PFN_vkWaitSemaphores)VK(GetDeviceProcAddr)(
+        d->vk, core ? "vkWaitSemaphores" : "vkWaitSemaphoresKHR");
+    d->timeline.value = (PFN_vkGetSemaphoreCounterValue)VK(GetDeviceProcAddr)(
+        d->vk,
+        core ? "vkGetSemaphoreCounterValue" : "vkGetSemaphoreCounterValueKHR");
+    d->caps.timeline = d->timeline.wait != NULL && d->timeline.value != NULL;
+}
+
+static ssq_status make_set_layout(struct backend_device *d)
+{
+    VkDescriptorSetLayoutBinding b[LAUNCH_BINDINGS + 1];
+    for (uint32_t i = 0; i <= LAUNCH_BINDINGS; i++)
+        b[i] = (VkDescriptorSetLayoutBinding){
+            .binding = i,
+            .descriptorType = i == VULKAN_PARAM_BINDING
+                                  ? VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC
+                                  : VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .descriptorCount = 1,
+            .stageFlags = VK_SHADER_STAGE_COMPUTE_BIT};
+    const VkDescriptorSetLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_LAYOUT_CREATE_INFO,
+        .bindingCount = LAUNCH_BINDINGS + 1,
+        .pBindings = b};
+    VkResult e =
+        VK(CreateDescriptorSetLayout)(d->vk, &info, NULL, &d->set_layout);
+    return e == VK_SUCCESS ? SSQ_OK
+                           : vulkan_error("vkCreateDescriptorSetLayout", e);
+}
+
+static ssq_status make_layout(struct backend_device *d)
+{
+    ssq_status st = make_set_layout(d);
+    if (st != SSQ_OK)
+        return st;
+    const VkPipelineLayoutCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_LAYOUT_CREATE_INFO,
+        .setLayoutCount = 1,
+        .pSetLayouts = &d->set_layout};
+    VkResult e = VK(CreatePipelineLayout)(d->vk, &info, NULL, &d->layout);
+    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkCreatePipelineLayout", e);
+}
+
+ssq_status vulkan_device_begin(struct backend_device *d)
+{
+    find_timeline(d);
+    ssq_status st = make_layout(d);
+    if (st == SSQ_OK)
+        st = vulkan_kernels_open(d);
+    d->kernels_open = st == SSQ_OK;
+    if (st == SSQ_OK)
+        st = vulkan_probe(d);
+    if (st == SSQ_OK)
+        st = vulkan_coopmat_open(d);
+    return st;
+}
+
+/* A VkDevice with what the kernels need of it, and no more. */
+static ssq_status make_device(struct backend_device *d)
+{
+    static const float priority = 1.0f;
+    const char *extensions[VULKAN_EXTENSIONS];
+    struct vulkan_features features;
+    uint32_t n = vulkan_features_wanted(&d->caps, &features, extensions);
+    const VkDeviceQueueCreateInfo queue = {
+        .sType = VK_STRUCTURE_TYPE_DEVICE_QUEUE_CREATE_INFO,
+        .queueFamilyIndex = d->caps.family,
+        .queueCount = 1,
+        .pQueuePriorities = &priority};
+    const VkDeviceCreateInfo info = {.sType =
+                                         VK_STRUCTURE_TYPE_DEVICE_CREATE_INFO,
+                                     .pNext = &features.base,
+                                     .queueCreateInfoCount = 1,
+                                     .pQueueCreateInfos = &queue,
+                                     .enabledExtensionCount = n,
+                                     .ppEnabledExtensionNames = extensions};
+    VkResult e = VK(CreateDevice)(d->physical, &info, NULL, &d->vk);
+    if (e != VK_SUCCESS) {
+        d->vk = VK_NULL_HANDLE;
+        return vulkan_error("vkCreateDevice", e);
+    }
+    VK(GetDeviceQueue)(d->vk, d->caps.family, 0, &d->queue);
+    return SSQ_OK;
+}
+
+static ssq_status open_device(unsigned i, struct backend_device **device)
+{
+    struct backend_device *d = vulkan_device_new();
+    if (d == NULL)
+        return SSQ_ERR_NOMEM;
+    ssq_status st =
+        vulkan_instance_open(i, &d->instance, &d->physical, &d->caps);
+    if (st == SSQ_OK) {
+        read_environment(d);
+        st = make_device(d);
+    }
+    if (st == SSQ_OK)
+        st = vulkan_device_begin(d);
+    if (st != SSQ_OK) {
+        vulkan_device_close(d);
+        return st;
+    }
+    vulkan_caps_log(&d->caps, d->physical);
+    *device = d;
+    return SSQ_OK;
+}
+
+/* Bytes of a buffer that one launch sees: what a descriptor's range may have,
+ * with room for the bytes from where an aligned one begins. */
+static uint64_t binding_bytes(const struct vulkan_caps *c)
+{
+    uint64_t most =
+        c->binding_bytes < c->most_bytes ? c->binding_bytes : c->most_bytes;
+    return (most & ~(uint64_t)(VULKAN_ALIGN - 1)) - VULKAN_ALIGN;
+}
+
+/* Halves travel as 16-bit integers and are computed in float32. */
+#define HALF_CAPS                                                              \
+    (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
+
+static void props(const struct backend_device *d, ssq_device_props *p)
+{
+    p->memory_bytes = d->caps.memory_bytes;
+    p->binding_bytes = binding_bytes(&d->caps);
+    p->alignment = VULKAN_ALIGN;
+    struct why why;
+    uint32_t matrices = vulkan_coopmat_dtypes(d, &why);
+    p->f16 = HALF_CAPS | (matrices >> SSQ_F16 & 1u) * SSQ_CAP_MATRIX;
+    p->bf16 = HALF_CAPS | (matrices >> SSQ_BF16 & 1u) * SSQ_CAP_MATRIX;
+    snprintf(p->refused, sizeof(p->refused), "%s", why.text);
+    p->f32_subnormals = d->subnormals;
+    p->host_memory = d->caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU;
+    p->asynchronous = true;
+}
+
+static void limits(const struct backend_device *d, struct backend_limits *l)
+{
+    l->binding_bytes = binding_bytes(&d->caps);
+    l->slab_bytes =
+        l->binding_bytes < SLAB_BYTES ? l->binding_bytes : SLAB_BYTES;
+    l->memory_bytes = d->caps.memory_bytes;
+    l->group = VULKAN_GROUP;
+    l->units = d->caps.units;
+    l->local_bytes = d->caps.local_bytes;
+    l->width = VULKAN_WIDTH;
+    l->iterations = d->caps.iterations;
+}
+
+static const struct backend vulkan_backend = {
+    .abi = SSQ_BACKEND_ABI,
+    .name = "vulkan",
+    .preference = 40,
+    .preference_of = vulkan_preference_of,
+    .init = init,
+    .count = vulkan_count,
+    .describe = vulkan_describe,
+    .open = open_device,
+    .close = vulkan_device_close,
+    .props = props,
+    .limits = limits,
+    .alloc = vulkan_alloc,
+    .free = vulkan_free,
+    .queue_open = vulkan_queue_open,
+    .queue_close = vulkan_queue_close,
+    .queue_sync = vulkan_queue_sync,
+    .completed = vulkan_completed,
+    .command_end = vulkan_command_end,
+    .kernel_get = vulkan_kernel_get,
+    .launch = vulkan_launch,
+    .graph_create = vulkan_graph_create,
+    .graph_launch = vulkan_graph_launch,
+    .graph_free = vulkan_graph_free,
+    .event_open = vulkan_event_open,
+    .event_close = vulkan_event_close,
+    .event_record = vulkan_event_record,
+    .event_wait = vulkan_event_wait,
+    .event_query = vulkan_event_query,
+    .event_sync = vulkan_event_sync,
+    .event_elapsed = vulkan_event_elapsed,
+    .open_native = vulkan_open_native,
+    .import = vulkan_import,
+    .mem_handle = vulkan_mem_handle,
+    .ops = &vulkan_ops,
+};
+
+static const struct backend *entry(uint32_t abi)
+{
+    (void)abi; /* the core compares */
+    return &vulkan_backend;
+}
+
+extern SSQ_API const backend_module_fn ssq_backend_module;
+const backend_module_fn ssq_backend_module = entry;

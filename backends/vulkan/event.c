@@ -1,0 +1,227 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* event.c - events: marks in queues. */
+#include "backends/vulkan/queue.h"
+
+struct backend_event {
+    struct backend_device *device;
+    struct vulkan_mark *mark; /* NULL: not recorded yet; the core asks then for
+                                 nothing but a record */
+};
+
+ssq_status vulkan_event_open(struct backend_device *device,
+                             struct backend_event **event)
+{
+    struct backend_event *e = vulkan_core->mem_alloc(sizeof(*e));
+    if (e == NULL)
+        return vulkan_no_memory(sizeof(*e));
+    e->device = device;
+    *event = e;
+    return SSQ_OK;
+}
+
+void vulkan_event_close(struct backend_event *event)
+{
+    pthread_mutex_lock(&event->device->lock);
+    vulkan_mark_put(event->mark);
+    pthread_mutex_unlock(&event->device->lock);
+    vulkan_core->mem_free(event);
+}
+
+/* Put a mark into the batch: it and the event hold it. */
+static void set(struct backend_event *event, struct backend_queue *q,
+                struct vulkan_batch *b, struct vulkan_mark *m)
+{
+    m->refs = 2;
+    m->device = q->device;
+    m->queue = q;
+    m->value = q->value + 1;
+    m->time = vulkan_batch_time(b);
+    pthread_mutex_lock(&q->device->lock);
+    m->timeline = q->timeline;
+    if (m->timeline != NULL)
+        m->timeline->refs++;
+    m->next = b->marks;
+    b->marks = m;
+    vulkan_mark_put(event->mark);
+    event->mark = m;
+    pthread_mutex_unlock(&q->device->lock);
+}
+
+/* A second record makes another mark: who waits for the first still does. The
+ * batch is submitted, so that other queues can wait for it. */
+ssq_status vulkan_event_record(struct backend_event *event,
+                               struct backend_queue *q)
+{
+    struct vulkan_batch *b;
+    struct vulkan_mark *m = vulkan_core->mem_alloc(sizeof(*m));
+    if (m == NULL)
+        return vulkan_no_memory(sizeof(*m));
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = vulkan_queue_check(q);
+    if (st == SSQ_OK)
+        st = vulkan_batch_get(q, &b);
+    if (st == SSQ_OK) {
+        set(event, q, b, m);
+        st = vulkan_batch_submit(q);
+    } else {
+        vulkan_core->mem_free(m);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+static ssq_status failed_before(const struct vulkan_mark *m)
+{
+    return vulkan_core->error_set(m->status,
+                                  "vulkan: the queue of the event failed "
+                                  "before it was reached");
+}
+
+/* With the device's lock. */
+static void name_last(const struct vulkan_mark *m, char *text, size_t bytes)
+{
+    text[0] = '\0';
+    if (m->queue != NULL)
+        vulkan_queue_last(m->queue, text, bytes);
+}
+
+/* Without a lock. */
+static ssq_status call_failed(struct vulkan_mark *m, const char *call,
+                              VkResult result)
+{
+    char last[256];
+    if (result != VK_ERROR_DEVICE_LOST)
+        return vulkan_error(call, result);
+    pthread_mutex_lock(&m->device->lock);
+    name_last(m, last, sizeof(last));
+    pthread_mutex_unlock(&m->device->lock);
+    return vulkan_device_lost(m->device, call, result, last);
+}
+
+/* The event's mark, held, if it is still to be waited for; else NULL, with
+ * what became of it. */
+static struct vulkan_mark *hold_pending(struct backend_event *event,
+                                        ssq_status *status)
+{
+    struct vulkan_mark *m = event->mark;
+    pthread_mutex_lock(&event->device->lock);
+    bool done = m->done;
+    bool lost = event->device->status != SSQ_OK;
+    if (!done && !lost)
+        m->refs++;
+    pthread_mutex_unlock(&event->device->lock);
+    *status = done   ? m->status
+              : lost ? vulkan_device_check(event->device)
+                     : SSQ_OK;
+    if (done && *status != SSQ_OK)
+        (void)failed_before(m);
+    return done || lost ? NULL : m;
+}
+
+static void let_go(struct vulkan_mark *m)
+{
+    struct backend_device *d = m->device;
+    pthread_mutex_lock(&d->lock);
+    vulkan_mark_put(m);
+    pthread_mutex_unlock(&d->lock);
+}
+
+/* With the queue's lock: what comes next waits for the mark; taken over. */
+static ssq_status add_wait(struct backend_queue *q, struct vulkan_mark *m)
+{
+    struct vulkan_batch *b;
+    ssq_status st = vulkan_queue_check(q);
+    /* what was recorded before need not wait */
+    if (st == SSQ_OK && q->recording != NULL &&
+        (q->recording->launches > 0 || q->recording->nwaits == BATCH_WAITS))
+        st = vulkan_batch_submit(q);
+    if (st == SSQ_OK)
+        st = vulkan_batch_get(q, &b);
+    if (st == SSQ_OK)
+        b->waits[b->nwaits++] = m;
+    else
+        let_go(m);
+    return st;
+}
+
+/* Wait for a mark that is held, and let go of it. */
+static ssq_status wait_for(struct vulkan_mark *m)
+{
+    const char *call;
+    VkResult e = vulkan_mark_wait(m, &call);
+    ssq_status st = SSQ_OK;
+    if (e != VK_SUCCESS)
+        st = call_failed(m, call, e);
+    else if (m->status != SSQ_OK)
+        st = failed_before(m);
+    let_go(m);
+    return st;
+}
+
+ssq_status vulkan_event_wait(struct backend_queue *q,
+                             struct backend_event *event)
+{
+    ssq_status st;
+    struct vulkan_mark *m = hold_pending(event, &st);
+    bool fence = m != NULL && m->timeline == NULL;
+    if (fence) /* fences are for the host alone */
+        st = wait_for(m);
+    pthread_mutex_lock(&q->lock);
+    if (m != NULL && !fence)
+        st = add_wait(q, m);
+    else /* what the other queue wrote is nowhere known as touched */
+        q->hazards.all = true;
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+ssq_status vulkan_event_query(struct backend_event *event)
+{
+    const char *call;
+    ssq_status st;
+    struct vulkan_mark *m = hold_pending(event, &st);
+    if (m == NULL)
+        return st;
+    VkResult e = VK_SUCCESS;
+    pthread_mutex_lock(&m->device->lock);
+    if (!m->done)
+        e = vulkan_retire(m->queue, &call);
+    bool done = m->done;
+    pthread_mutex_unlock(&m->device->lock);
+    if (e != VK_SUCCESS)
+        st = call_failed(m, call, e);
+    else if (!done)
+        st = vulkan_core->error_set(SSQ_ERR_NOT_READY,
+                                    "vulkan: the event is not reached yet");
+    else if (m->status != SSQ_OK)
+        st = failed_before(m);
+    let_go(m);
+    return st;
+}
+
+ssq_status vulkan_event_sync(struct backend_event *event)
+{
+    ssq_status st;
+    struct vulkan_mark *m = hold_pending(event, &st);
+    return m == NULL ? st : wait_for(m);
+}
+
+ssq_status vulkan_event_elapsed(struct backend_event *from,
+                                struct backend_event *to, double *seconds)
+{
+    const struct vulkan_caps *c = &from->device->caps;
+    ssq_status st = vulkan_event_query(from);
+    if (st == SSQ_OK)
+        st = vulkan_event_query(to);
+    if (st != SSQ_OK)
+        return st;
+    if (!from->mark->timed || !to->mark->timed)
+        return vulkan_core->error_set(
+            SSQ_ERR_UNSUPPORTED, "vulkan: the device's queue has no clock");
+    /* the clock has timestamp_bits, and wraps */
+    uint32_t unused = c->timestamp_bits < 64 ? 64 - c->timestamp_bits : 0;
+    int64_t ticks = (int64_t)((to->mark->ticks - from->mark->ticks) << unused) /
+                    (INT64_C(1) << unused);
+    *seconds = (double)ticks * (double)c->timestamp_period * 1e-9;
+    return SSQ_OK;
+}

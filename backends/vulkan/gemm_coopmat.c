@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_coopmat.c - products of 16-bit floats on cooperative matrices.
+ *
+ * It does all that the op says, epilogue included, for one batch dimension. On
+ * a processor, whose matrices are loops, and for a row or column alone, of
+ * which a matrix would be mostly padding, the plan "tiled" is faster: there it
+ * runs where it is pinned. */
+#include "backends/vulkan/coopmat.h"
+#include "backends/vulkan/queue.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/** Fewer rows or columns fill less than half of the smallest matrices. */
+#define LEAST_SIDE 5
+/** Elements that a kernel counts to. */
+#define MOST_ELEMENTS (INT64_C(1) << 31)
+
+static bool no(struct why *why, const char *text)
+{
+    if (why != NULL)
+        snprintf(why->text, sizeof(why->text), "%s", text);
+    return false;
+}
+
+static const struct coopmat_kind *kind_of(const struct backend_device *d,
+                                          ssq_dtype dtype)
+{
+    for (int i = 0; i < 2; i++)
+        if (d->coopmat->kind[i].dtype == dtype)
+            return &d->coopmat->kind[i];
+    return NULL;
+}
+
+/* Elements from the first to the last; a view lies in a buffer, so that this
+ * cannot overflow. */
+static int64_t span(const struct view *v)
+{
+    int64_t n = 1;
+    for (int i = 0; i < v->rank; i++)
+        n += (v->shape[i] - 1) * v->stride[i];
+    return n;
+}
+
+static bool reachable(const struct view *v)
+{
+    return v->buffer == NULL || span(v) <= MOST_ELEMENTS;
+}
+
+static bool check(const struct backend_device *d, const struct gemm_op *op,
+                  struct why *why)
+{
+    if (op->k == 0)
+        return no(why, "k or alpha is 0: nothing is multiplied");
+    if (op->a.dtype != op->b.dtype ||
+        (op->a.dtype != SSQ_F16 && op->a.dtype != SSQ_BF16))
+        return no(why, "a and b must both be f16 or both bf16");
+    const struct coopmat_kind *kind = kind_of(d, op->a.dtype);
+    if (!kind->admitted)
+        return no(why, kind->why.text);
+    if (op->d.rank != 3)
+        return no(why, "it has one batch dimension");
+    if (!reachable(&op->a) || !reachable(&op->b) || !reachable(&op->c) ||
+        !reachable(&op->bias) || !reachable(&op->d))
+        return no(why, "an operand reaches over 2^31 elements");
+    return true;
+}
+
+/* ---- a launch ---- */
+
+/* d's columns are neighbours: d = a b, or d' = b' a'. */
+struct product {
+    int64_t m, n, batch;
+    struct view a, b, c, bias, d;
+};
+
+static void transpose(struct view *v)
+{
+    int64_t size = v->shape[1], step = v->stride[1];
+    v->shape[1] = v->shape[2];
+    v->stride[1] = v->stride[2];
+    v->shape[2] = size;
+    v->stride[2] = step;
+}
+
+static struct product product_of(const struct gemm_op *op)
+{
+    struct product g = {op->m, op->n, op->batch, op->a,
+                        op->b, op->c, op->bias,  op->d};
+    if (g.n == 1 || g.d.stride[2] == 1)
+        return g;
+    g.m = op->n;
+    g.n = op->m;
+    g.a = op->b;
+    g.b = op->a;
+    transpose(&g.a);
+    transpose(&g.b);
+    transpose(&g.c);
+    transpose(&g.bias);
+    transpose(&g.d);
+    return g;
+}
+
+static uint32_t step(const struct view *v, int i)
+{
+    return v->buffer == NULL || v->shape[i] == 1 ? 0 : (uint32_t)v->stride[i];
+}
+
+/* The steps of a and b to the next row and column, one of which is 1. A size of
+ * 1 may have any stride: then the other dimension is the line. */
+static void matrix_steps(const struct view *v, uint32_t *row, uint32_t *column)
+{
+    bool columns = v->stride[2] != 1;
+    if (v->shape[2] == 1)
+        columns = v->stride[1] == 1;
+    *row = columns ? 1 : step(v, 1);
+    *column = columns ? step(v, 2) : 1;
+}
+
+/* Do all lines begin at multiples of 16 bytes? */
+static bool whole(const struct view *v, uint32_t row, uint32_t column)
+{
+    return (v->buffer->offset + v->offset) % 16 == 0 &&
+           (column == 1 ? row : column) % 8 == 0 && step(v, 0) % 8 == 0;
+}
+
+static uint32_t dtype_of(const struct view *v)
+{
+    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
+}
+
+static void fill(struct gemm_coopmat_args *x, const struct product *g)
+{
+    x->m = (uint32_t)g->m;
+    x->n = (uint32_t)g->n;
+    x->k = (uint32_t)g->a.shape[2];
+    x->batch = (uint32_t)g->batch;
+    x->types = GEMM_TYPES(dtype_of(&g->a), dtype_of(&g->b), dtype_of(&g->c),
+                          dtype_of(&g->bias), dtype_of(&g->d));
+    matrix_steps(&g->a, &x->a_row, &x->a_column);
+    matrix_steps(&g->b, &x->b_row, &x->b_column);
+    if (whole(&g->a, x->a_row, x->a_column))
+        x->types |= GEMM_WHOLE_A;
+    if (whole(&g->b, x->b_row, x->b_column))
+        x->types |= GEMM_WHOLE_B;
+    x->a_batch = step(&g->a, 0);
+    x->b_batch = step(&g->b, 0);
+    x->c_batch = step(&g->c, 0);
+    x->d_batch = step(&g->d, 0);
+    x->c_row = step(&g->c, 1);
+    x->c_column = step(&g->c, 2);
+    x->bias_row = step(&g->bias, 1);
+    x->bias_column = step(&g->bias, 2);
+    x->d_row = step(&g->d, 1);
+}
+
+static void bind(struct launch *l, const struct view *v, uint32_t unit,
+                 enum access access)
+{
+    if (v->buffer == NULL)
+        coopmat_bind(l, NULL, 0, 0, unit, access);
+    else
+        coopmat_bind(l, v->buffer->mem, v->buffer->offset + v->offset,
+                     (uint64_t)span(v) * (v->dtype == SSQ_F32 ? 4u : 2u), unit,
+                     access);
+}
+
+static uint64_t tiles(const struct product *g, const struct coopmat_tile *t)
+{
+    return (uint64_t)g->batch * (((uint64_t)g->m + t->m - 1) / t->m) *
+           (((uint64_t)g->n + t->n - 1) / t->n);
+}
+
+static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
+{
+    const struct backend_device *d = queue->device;
+    const struct coopmat_kind *kind = kind_of(d, op->a.dtype);
+    struct product g = product_of(op);
+    struct gemm_coopmat_args x = {.activation = (uint32_t)op->activation,
+                                  .alpha = op->alpha,
+                                  .beta = op->beta};
+    /* large tiles where there are enough for all of the device */
+    const struct coopmat_tile *tile = &kind->tile[1];
+    if (tile->code.pipeline == VK_NULL_HANDLE ||
+        tiles(&g, tile) < d->caps.units)
+        tile = &kind->tile[0];
+    uint64_t groups = tiles(&g, tile);
+    struct launch l = {.code = &tile->code,
+                       .groups = groups > LAUNCH_GROUPS ? LAUNCH_GROUPS
+                                                        : (uint32_t)groups,
+                       .nwords = sizeof(x) / sizeof(uint32_t)};
+    fill(&x, &g);
+    memcpy(l.param, &x, sizeof(x));
+    bind(&l, &g.d, 4, ACCESS_WRITE);
+    bind(&l, &g.c, 4, ACCESS_READ);
+    bind(&l, &g.bias, 4, ACCESS_READ);
+    bind(&l, &g.a, 16, ACCESS_READ);
+    bind(&l, &g.b, 16, ACCESS_READ);
+    return vulkan_launch(queue, &l);
+}
+
+static bool last(const struct backend_device *d, const struct gemm_op *op)
+{
+    return d->caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU || op->m < LEAST_SIDE ||
+           op->n < LEAST_SIDE;
+}
+
+const struct gemm_impl vulkan_gemms[] = {
+    {.name = "coopmat", .check = check, .run = run, .last = last},
+    {.name = NULL}};
+
+void vulkan_gemm_explain(const struct backend_device *d,
+                         const struct gemm_op *op, unsigned impl,
+                         struct gemm_explanation *e)
+{
+    (void)impl; /* the only one */
+    e->matrix_units = true;
+    e->block = kind_of(d, op->a.dtype)->block;
+}

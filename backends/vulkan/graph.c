@@ -1,0 +1,127 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c - launches recorded once, in secondary command buffers.
+ *
+ * A graph is cut into parts, so that a queue can submit between two of them. */
+#include "backends/vulkan/queue.h"
+
+/** Launches of one part. */
+#define PART 64u
+
+struct backend_graph {
+    struct backend_device *device;
+    VkCommandPool pool;
+    size_t n;
+    struct vulkan_recording parts[];
+};
+
+static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
+{
+    const VkCommandBufferAllocateInfo one = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
+        .commandPool = g->pool,
+        .level = VK_COMMAND_BUFFER_LEVEL_SECONDARY,
+        .commandBufferCount = 1};
+    const VkCommandBufferInheritanceInfo nothing = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_INHERITANCE_INFO};
+    const VkCommandBufferBeginInfo often = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_BEGIN_INFO,
+        .flags = VK_COMMAND_BUFFER_USAGE_SIMULTANEOUS_USE_BIT,
+        .pInheritanceInfo = &nothing};
+    VkResult e = VK(AllocateCommandBuffers)(g->device->vk, &one, &r->commands);
+    if (e != VK_SUCCESS)
+        return vulkan_error("vkAllocateCommandBuffers", e);
+    e = VK(BeginCommandBuffer)(r->commands, &often);
+    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkBeginCommandBuffer", e);
+}
+
+/* What comes before a part in its queue is behind a barrier already. */
+static ssq_status record(struct backend_graph *g, struct vulkan_recording *r,
+                         const struct launch *const *launches, uint32_t n)
+{
+    struct vulkan_hazards hazards = {0};
+    ssq_status st = vulkan_recording_open(g->device, n, r);
+    if (st == SSQ_OK)
+        st = begin(g, r);
+    if (st != SSQ_OK)
+        return st;
+    for (uint32_t i = 0; i < n; i++)
+        vulkan_record_launch(r, &hazards, launches[i]);
+    vulkan_hazard_free(&hazards);
+    VkResult e = VK(EndCommandBuffer)(r->commands);
+    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkEndCommandBuffer", e);
+}
+
+ssq_status vulkan_graph_create(struct backend_queue *queue,
+                               const struct launch *const *launches, size_t n,
+                               struct backend_graph **graph)
+{
+    struct backend_device *d = queue->device;
+    const VkCommandPoolCreateInfo pool = {
+        .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
+        .queueFamilyIndex = d->caps.family};
+    size_t parts = (n + PART - 1) / PART;
+    size_t bytes =
+        sizeof(struct backend_graph) + parts * sizeof(struct vulkan_recording);
+    struct backend_graph *g = vulkan_core->mem_alloc(bytes);
+    if (g == NULL)
+        return vulkan_no_memory(bytes);
+    g->device = d;
+    VkResult e = VK(CreateCommandPool)(d->vk, &pool, NULL, &g->pool);
+    ssq_status st =
+        e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkCreateCommandPool", e);
+    for (; g->n < parts && st == SSQ_OK; g->n++) {
+        size_t from = g->n * PART, rest = n - from;
+        st = record(g, &g->parts[g->n], launches + from,
+                    rest < PART ? (uint32_t)rest : PART);
+    }
+    if (st != SSQ_OK) {
+        vulkan_graph_free(g);
+        return st;
+    }
+    *graph = g;
+    return SSQ_OK;
+}
+
+/* With the queue's lock. */
+static ssq_status run(struct backend_queue *q, const struct vulkan_recording *r)
+{
+    struct vulkan_batch *b;
+    ssq_status st = vulkan_batch_get(q, &b);
+    if (st == SSQ_OK && b->launches > 0 && b->launches + r->used > b->limit) {
+        st = vulkan_batch_submit(q);
+        if (st == SSQ_OK)
+            st = vulkan_batch_get(q, &b);
+    }
+    if (st != SSQ_OK)
+        return st;
+    q->hazards.all = q->hazards.all || q->hazards.count > 0;
+    vulkan_record_barrier(&b->rec, &q->hazards, NULL, 0);
+    VK(CmdExecuteCommands)(b->rec.commands, 1, &r->commands);
+    q->hazards.all = true;
+    b->launches += r->used;
+    for (uint32_t i = VULKAN_LAST; i > 0; i--)
+        if (i <= r->named)
+            vulkan_record_name(&b->rec, r->last[(r->named - i) % VULKAN_LAST]);
+    return SSQ_OK;
+}
+
+ssq_status vulkan_graph_launch(struct backend_queue *q,
+                               struct backend_graph *graph)
+{
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = vulkan_queue_check(q);
+    for (size_t i = 0; i < graph->n && st == SSQ_OK; i++)
+        st = run(q, &graph->parts[i]);
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+void vulkan_graph_free(struct backend_graph *graph)
+{
+    struct backend_device *d = graph->device;
+    if (graph->pool != VK_NULL_HANDLE) /* and its command buffers */
+        VK(DestroyCommandPool)(d->vk, graph->pool, NULL);
+    for (size_t i = 0; i < graph->n; i++)
+        vulkan_recording_close(&graph->parts[i]);
+    vulkan_core->mem_free(graph);
+}

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hazard.c - which operands need a barrier before them.
+ *
+ * What is remembered are the parts that descriptors show to a kernel, so their
+ * first bytes may be some before the operand's own. A barrier is a global one:
+ * behind it nothing needs to be remembered. */
+#include "backends/vulkan/vulkan.h"
+
+#include <string.h>
+
+/** Touches that are remembered one by one: looking through more of them takes
+ *  longer than the barrier that they would save. */
+#define MOST_TOUCHES 256u
+
+struct vulkan_touch {
+    const struct backend_mem *mem;
+    uint64_t from, to; /* bytes */
+    bool written;
+};
+
+static bool races(const struct vulkan_touch *t, const struct binding *b)
+{
+    uint64_t from = b->offset - b->offset % VULKAN_ALIGN;
+    return t->mem == b->mem && from < t->to && t->from < b->offset + b->bytes &&
+           (t->written || b->access != ACCESS_READ);
+}
+
+bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
+                   uint32_t n)
+{
+    if (h->all)
+        return true;
+    for (uint32_t i = 0; i < n; i++)
+        for (size_t k = 0; k < h->count; k++)
+            if (races(&h->touch[k], &b[i]))
+                return true;
+    return false;
+}
+
+/* Room for n more? */
+static bool grow(struct vulkan_hazards *h, uint32_t n)
+{
+    if (h->count + n <= h->room)
+        return true;
+    if (h->count + n > MOST_TOUCHES)
+        return false;
+    struct vulkan_touch *touch =
+        vulkan_core->mem_alloc(MOST_TOUCHES * sizeof(*touch));
+    if (touch == NULL)
+        return false;
+    h->touch = touch;
+    h->room = MOST_TOUCHES;
+    return true;
+}
+
+void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
+                       uint32_t n)
+{
+    if (h->all || !grow(h, n)) {
+        h->all = true;
+        return;
+    }
+    for (uint32_t i = 0; i < n; i++)
+        h->touch[h->count++] = (struct vulkan_touch){
+            b[i].mem, b[i].offset - b[i].offset % VULKAN_ALIGN,
+            b[i].offset + b[i].bytes, b[i].access != ACCESS_READ};
+}
+
+void vulkan_hazard_clear(struct vulkan_hazards *h)
+{
+    h->count = 0;
+    h->all = false;
+}
+
+void vulkan_hazard_free(struct vulkan_hazards *h)
+{
+    vulkan_core->mem_free(h->touch);
+    memset(h, 0, sizeof(*h));
+}

@@ -1,0 +1,201 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* instance.c - which Vulkan devices there are, and an instance to open one.
+ *
+ * vulkan:N counts the devices of all drivers that can be used, the fastest kind
+ * first and else in the loader's order. They are looked at once, with an
+ * instance that is gone again; what is opened has an instance of its own. */
+#include "backends/vulkan/vulkan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#define MOST_DEVICES 32u
+
+/** What a device has to say, in its place of the list. */
+static struct vulkan_caps found[MOST_DEVICES];
+static unsigned found_count;
+
+/** The physical devices of an instance that can be used, as found[]. */
+struct listing {
+    VkPhysicalDevice physical[MOST_DEVICES];
+    struct vulkan_caps *caps; /* MOST_DEVICES of them */
+    unsigned n;
+    bool no_memory; /* to ask one of those that are passed over */
+};
+
+/* The latest version that the loader and we know. */
+static uint32_t instance_version(void)
+{
+    uint32_t api = VK_API_VERSION_1_0;
+    if (VK(EnumerateInstanceVersion)(&api) != VK_SUCCESS)
+        return VK_API_VERSION_1_0;
+    return api < VK_API_VERSION_1_3 ? api : VK_API_VERSION_1_3;
+}
+
+static VkResult make_instance(VkInstance *instance)
+{
+    const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
+                                   .pEngineName = "sesqui",
+                                   .apiVersion = instance_version()};
+    const VkInstanceCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_INSTANCE_CREATE_INFO,
+        .pApplicationInfo = &app};
+    *instance = VK_NULL_HANDLE;
+    return VK(CreateInstance)(&info, NULL, instance);
+}
+
+/* Kinds of devices, the best first. */
+static int rank(VkPhysicalDeviceType type)
+{
+    static const VkPhysicalDeviceType order[] = {
+        VK_PHYSICAL_DEVICE_TYPE_DISCRETE_GPU,
+        VK_PHYSICAL_DEVICE_TYPE_INTEGRATED_GPU,
+        VK_PHYSICAL_DEVICE_TYPE_VIRTUAL_GPU, VK_PHYSICAL_DEVICE_TYPE_CPU};
+    int i = 0;
+    while (i < 4 && order[i] != type)
+        i++;
+    return i;
+}
+
+/* Behind all that are as good. */
+static void insert(struct listing *l, VkPhysicalDevice physical,
+                   const struct vulkan_caps *caps)
+{
+    unsigned at = l->n++;
+    for (; at > 0 && rank(caps->type) < rank(l->caps[at - 1].type); at--) {
+        l->caps[at] = l->caps[at - 1];
+        l->physical[at] = l->physical[at - 1];
+    }
+    l->caps[at] = *caps;
+    l->physical[at] = physical;
+}
+
+static void append(struct why *reason, const char *text)
+{
+    size_t at = strlen(reason->text);
+    snprintf(reason->text + at, sizeof(reason->text) - at, "%s%s",
+             at == 0 ? "" : "; ", text);
+}
+
+/* reason: of those that are passed over, one behind the other. */
+static VkResult list_devices(VkInstance instance, struct listing *l,
+                             struct why *reason)
+{
+    VkPhysicalDevice all[MOST_DEVICES];
+    uint32_t n = MOST_DEVICES;
+    VkResult e = VK(EnumeratePhysicalDevices)(instance, &n, all);
+    l->n = 0;
+    if (e != VK_SUCCESS && e != VK_INCOMPLETE)
+        return e;
+    for (uint32_t i = 0; i < n; i++) {
+        struct vulkan_caps caps;
+        struct why why = {""};
+        ssq_status st =
+            vulkan_caps_get(all[i], instance_version(), &caps, &why);
+        if (st == SSQ_OK)
+            insert(l, all[i], &caps);
+        else
+            append(reason, why.text);
+        if (st == SSQ_ERR_NOMEM)
+            l->no_memory = true;
+    }
+    return VK_SUCCESS;
+}
+
+static const char *loader_says(VkResult e, struct why *reason)
+{
+    snprintf(reason->text, sizeof(reason->text),
+             e == VK_ERROR_INCOMPATIBLE_DRIVER
+                 ? "no Vulkan driver: install one (Debian: "
+                   "mesa-vulkan-drivers, or the vendor's)"
+                 : "the Vulkan loader: %s (%d)",
+             vulkan_result_name(e), (int)e);
+    return reason->text;
+}
+
+unsigned vulkan_count(struct why *reason)
+{
+    struct listing l = {.caps = found};
+    VkInstance instance;
+    reason->text[0] = '\0';
+    if (instance_version() < VK_API_VERSION_1_1) {
+        append(reason, "the Vulkan loader knows 1.0 only, 1.1 is needed");
+        return 0;
+    }
+    VkResult e = make_instance(&instance);
+    if (e == VK_SUCCESS) {
+        e = list_devices(instance, &l, reason);
+        VK(DestroyInstance)(instance, NULL);
+    }
+    if (e != VK_SUCCESS)
+        (void)loader_says(e, reason);
+    else if (l.n == 0 && reason->text[0] == '\0')
+        append(reason, "the Vulkan drivers that are installed have no device");
+    found_count = l.n;
+    return l.n;
+}
+
+int vulkan_preference_of(unsigned i)
+{
+    /* a processor is best left to a backend that is made for it */
+    return found[i].type == VK_PHYSICAL_DEVICE_TYPE_CPU     ? 4
+           : found[i].type == VK_PHYSICAL_DEVICE_TYPE_OTHER ? 25
+                                                            : 40;
+}
+
+void vulkan_describe(unsigned i, char *text, size_t bytes)
+{
+    const struct vulkan_caps *c = &found[i];
+    snprintf(text, bytes, "%.56s, %.48s, Vulkan %u.%u", c->name, c->driver,
+             VK_API_VERSION_MAJOR(c->api), VK_API_VERSION_MINOR(c->api));
+}
+
+static bool same(const struct vulkan_caps *a, const struct vulkan_caps *b)
+{
+    return a->vendor == b->vendor && a->id == b->id && a->type == b->type &&
+           strcmp(a->name, b->name) == 0 && strcmp(a->driver, b->driver) == 0 &&
+           memcmp(a->cache_uuid, b->cache_uuid, sizeof(a->cache_uuid)) == 0;
+}
+
+bool vulkan_device_find(const struct vulkan_caps *caps, unsigned *i)
+{
+    for (*i = 0; *i < found_count; ++*i)
+        if (same(&found[*i], caps))
+            return true;
+    return false;
+}
+
+ssq_status vulkan_instance_open(unsigned i, VkInstance *instance,
+                                VkPhysicalDevice *physical,
+                                struct vulkan_caps *caps)
+{
+    struct listing l = {.n = 0};
+    struct why reason = {""};
+    ssq_status st = SSQ_OK;
+    VkResult e = make_instance(instance);
+    if (e != VK_SUCCESS)
+        return vulkan_error("vkCreateInstance", e);
+    l.caps = vulkan_core->mem_alloc(MOST_DEVICES * sizeof(*l.caps));
+    if (l.caps == NULL) {
+        st = vulkan_no_memory(MOST_DEVICES * sizeof(*l.caps));
+    } else {
+        e = list_devices(*instance, &l, &reason);
+        if (e != VK_SUCCESS)
+            st = vulkan_error("vkEnumeratePhysicalDevices", e);
+        else if (i >= l.n || !same(&l.caps[i], &found[i]))
+            st = vulkan_core->error_set(
+                l.no_memory ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
+                "vulkan: vulkan:%u (%.64s) is gone: %s", i, found[i].name,
+                reason.text[0] != '\0' ? reason.text
+                                       : "the driver lists others");
+    }
+    if (st == SSQ_OK) {
+        *physical = l.physical[i];
+        *caps = l.caps[i];
+    } else {
+        VK(DestroyInstance)(*instance, NULL);
+        *instance = VK_NULL_HANDLE;
+    }
+    vulkan_core->mem_free(l.caps);
+    return st;
+}

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.c - kernels of a device: pipelines, made at their first use, and what
+ * the driver compiled for them, kept on the disk from one run to the next. */
+#include "backends/vulkan/vulkan.h"
+
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/common/disk_cache.h"
+
+/* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */
+static ssq_status named_error(const char *name, const char *call, VkResult e)
+{
+    ssq_status st = vulkan_error(call, e);
+    return vulkan_core->error_set(st, "vulkan: kernel %s: %s: %s (%d)", name,
+                                  call, vulkan_result_name(e), (int)e);
+}
+
+static ssq_status make_shader(struct backend_device *d,
+                              const struct kernel_map_entry *e,
+                              const char *name, VkShaderModule *shader)
+{
+    uint32_t *words, *module;
+    size_t n, bytes;
+    ssq_status st = vulkan_module(e->kernel, e->key, name, &words, &n);
+    if (st != SSQ_OK)
+        return st;
+    st = vulkan_spirv(&d->caps, name, words, n, &module, &bytes);
+    vulkan_core->mem_free(words);
+    if (st != SSQ_OK)
+        return st;
+    const VkShaderModuleCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SHADER_MODULE_CREATE_INFO,
+        .codeSize = bytes,
+        .pCode = module};
+    VkResult r = VK(CreateShaderModule)(d->vk, &info, NULL, shader);
+    vulkan_core->mem_free(module);
+    return r == VK_SUCCESS ? SSQ_OK
+                           : named_error(name, "vkCreateShaderModule", r);
+}
+
+static ssq_status make_pipeline(struct backend_device *d,
+                                const struct kernel_map_entry *e,
+                                VkPipeline *pipeline)
+{
+    char name[96];
+    VkShaderModule shader;
+    kernel_map_name(e->kernel, e->key, name, sizeof(name));
+    ssq_status st = make_shader(d, e, name, &shader);
+    if (st != SSQ_OK)
+        return st;
+    const VkComputePipelineCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_COMPUTE_PIPELINE_CREATE_INFO,
+        .stage = {.sType = VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_CREATE_INFO,
+                  .stage = VK_SHADER_STAGE_COMPUTE_BIT,
+                  .module = shader,
+                  .pName = "main"},
+        .layout = d->layout,
+        .basePipelineIndex = -1};
+    VkResult r =
+        VK(CreateComputePipelines)(d->vk, d->cache, 1, &info, NULL, pipeline);
+    VK(DestroyShaderModule)(d->vk, shader, NULL);
+    return r == VK_SUCCESS ? SSQ_OK
+                           : named_error(name, "vkCreateComputePipelines", r);
+}
+
+ssq_status vulkan_kernel_get(struct backend_device *d,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS],
+                             const struct backend_kernel **code)
+{
+    bool mine;
+    struct backend_kernel *k = (struct backend_kernel *)kernel_map_get(
+        &d->kernels, kernel, key, sizeof(*k), &mine);
+    if (k == NULL)
+        return vulkan_no_memory(sizeof(*k));
+    ssq_status st = mine ? make_pipeline(d, &k->entry, &k->pipeline) : SSQ_OK;
+    if (mine)
+        kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
+    if (st != SSQ_OK)
+        vulkan_core->mem_free(k);
+    else
+        *code = k;
+    return st;
+}
+
+/* Which file a cache is in, and all that it depends on. */
+struct identity {
+    char name[64];
+    char key[1024];
+};
+
+static void identify(const struct vulkan_caps *caps, struct identity *id)
+{
+    char uuid[2 * VK_UUID_SIZE + 1];
+    for (size_t i = 0; i < VK_UUID_SIZE; i++)
+        snprintf(uuid + 2 * i, 3, "%02x", caps->cache_uuid[i]);
+    int n = snprintf(
+        id->key, sizeof(id->key),
+        "sesqui vulkan %d\n%s\n%s\n%08x %08x %s\n%d%d%d\n", SSQ_BACKEND_ABI,
+        caps->name, caps->driver, (unsigned)caps->vendor, (unsigned)caps->id,
+        uuid, caps->denorm_preserve, caps->nan_preserve, caps->round_even);
+    snprintf(id->name, sizeof(id->name), "vulkan-%016llx",
+             (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, id->key,
+                                                 (size_t)n));
+    snprintf(id->key + n, sizeof(id->key) - (size_t)n, "%s\n",
+             vulkan_modules_sum);
+}
+
+/* Does data begin as this device's do? Drivers have to look themselves; not all
+ * did so with care. */
+static bool is_ours(const struct vulkan_caps *caps, const unsigned char *data,
+                    size_t bytes)
+{
+    VkPipelineCacheHeaderVersionOne h;
+    if (bytes < sizeof(h))
+        return false;
+    memcpy(&h, data, sizeof(h));
+    return h.headerSize >= sizeof(h) && h.headerSize <= bytes &&
+           h.headerVersion == VK_PIPELINE_CACHE_HEADER_VERSION_ONE &&
+           h.vendorID == caps->vendor && h.deviceID == caps->id &&
+           memcmp(h.pipelineCacheUUID, caps->cache_uuid, VK_UUID_SIZE) == 0;
+}
+
+/* What the disk has, else an empty one. */
+static VkResult load(struct backend_device *d, VkPipelineCache *cache,
+                     size_t *found)
+{
+    struct identity id;
+    size_t bytes = 0;
+    identify(&d->caps, &id);
+    unsigned char *data = disk_cache_load(vulkan_core, id.name, id.key, &bytes);
+    if (data != NULL && !is_ours(&d->caps, data, bytes))
+        bytes = 0;
+    VkPipelineCacheCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_PIPELINE_CACHE_CREATE_INFO,
+        .initialDataSize = bytes,
+        .pInitialData = bytes > 0 ? data : NULL};
+    VkResult r = VK(CreatePipelineCache)(d->vk, &info, NULL, cache);
+    if (r != VK_SUCCESS && bytes > 0) {
+        bytes = info.initialDataSize = 0;
+        info.pInitialData = NULL;
+        r = VK(CreatePipelineCache)(d->vk, &info, NULL, cache);
+    }
+    vulkan_core->mem_free(data);
+    *found = bytes;
+    return r;
+}
+
+static size_t size_of(struct backend_device *d)
+{
+    size_t bytes = 0;
+    return VK(GetPipelineCacheData)(d->vk, d->cache, &bytes, NULL) == VK_SUCCESS
+               ? bytes
+               : 0;
+}
+
+ssq_status vulkan_kernels_open(struct backend_device *d)
+{
+    size_t found;
+    if (kernel_map_open(&d->kernels, vulkan_core) != SSQ_OK)
+        return vulkan_no_memory(sizeof(d->kernels));
+    VkResult r = load(d, &d->cache, &found);
+    if (r != VK_SUCCESS) {
+        kernel_map_close(&d->kernels);
+        return vulkan_error("vkCreatePipelineCache", r);
+    }
+    d->cache_bytes = size_of(d);
+    vulkan_core->log_line(SSQ_LOG_DEBUG, "vulkan",
+                          "pipeline cache: %zu bytes from the disk", found);
+    return SSQ_OK;
+}
+
+/* Another process may have written the file since it was read. */
+static void merge(struct backend_device *d)
+{
+    VkPipelineCache theirs;
+    size_t found;
+    if (load(d, &theirs, &found) != VK_SUCCESS)
+        return;
+    if (found > 0) /* what cannot be merged is written over */
+        (void)VK(MergePipelineCaches)(d->vk, d->cache, 1, &theirs);
+    VK(DestroyPipelineCache)(d->vk, theirs, NULL);
+}
+
+static void store(struct backend_device *d)
+{
+    struct identity id;
+    merge(d);
+    size_t bytes = size_of(d);
+    unsigned char *data = bytes > 0 ? vulkan_core->mem_alloc(bytes) : NULL;
+    if (data == NULL)
+        return;
+    identify(&d->caps, &id);
+    if (VK(GetPipelineCacheData)(d->vk, d->cache, &bytes, data) == VK_SUCCESS)
+        disk_cache_store(vulkan_core, id.name, id.key, data, bytes);
+    vulkan_core->mem_free(data);
+}
+
+void vulkan_kernels_close(struct backend_device *d)
+{
+    struct backend_kernel *k;
+    while ((k = (struct backend_kernel *)kernel_map_take(&d->kernels)) !=
+           NULL) {
+        VK(DestroyPipeline)(d->vk, k->pipeline, NULL);
+        vulkan_core->mem_free(k);
+    }
+    kernel_map_close(&d->kernels);
+    if (disk_cache_usable(vulkan_core) && size_of(d) > d->cache_bytes)
+        store(d);
+    VK(DestroyPipelineCache)(d->vk, d->cache, NULL);
+    d->cache = VK_NULL_HANDLE;
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - device memory: a VkBuffer each, on memory of its own.
+ *
+ * A kind of memory is a list of wishes, the best first: what a device has no
+ * type for, or no room, is had from the next. */
+#include "backends/vulkan/vulkan.h"
+
+#define OWN VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
+#define HOST                                                                   \
+    (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
+#define CACHED VK_MEMORY_PROPERTY_HOST_CACHED_BIT
+
+/** Types that nothing of ours is to be on; AMD's want a feature switched on. */
+#define STRANGE                                                                \
+    (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |                                 \
+     VK_MEMORY_PROPERTY_PROTECTED_BIT |                                        \
+     VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |                              \
+     VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD)
+
+/** Most of them; a shorter list ends with 0. */
+#define WISHES 4
+static const VkMemoryPropertyFlags own_wishes[WISHES] = {OWN};
+static const VkMemoryPropertyFlags unified_wishes[WISHES] = {
+    OWN | HOST | CACHED, OWN | HOST, HOST, OWN};
+static const VkMemoryPropertyFlags to_host_wishes[WISHES] = {HOST | CACHED,
+                                                             HOST};
+static const VkMemoryPropertyFlags from_host_wishes[WISHES] = {HOST};
+
+static const VkMemoryPropertyFlags *wishes(const struct vulkan_caps *c,
+                                           enum vulkan_memory_kind kind)
+{
+    return kind == VULKAN_TO_HOST     ? to_host_wishes
+           : kind == VULKAN_FROM_HOST ? from_host_wishes
+           : c->unified               ? unified_wishes
+                                      : own_wishes;
+}
+
+static ssq_status no_room(const struct vulkan_caps *c, uint32_t type,
+                          uint64_t bytes, VkResult e)
+{
+    const VkPhysicalDeviceMemoryProperties *m = &c->memory;
+    return vulkan_core->error_set(
+        SSQ_ERR_NOMEM,
+        "vulkan: vkAllocateMemory: %s (%d): %llu bytes asked of a heap of %llu",
+        vulkan_result_name(e), (int)e, (unsigned long long)bytes,
+        (unsigned long long)m->memoryHeaps[m->memoryTypes[type].heapIndex]
+            .size);
+}
+
+/* Memory of one type for m->buffer; *next: another type may do it. */
+static ssq_status allocate(struct backend_device *d, struct vulkan_mem *m,
+                           uint64_t bytes, uint32_t type, bool map, bool *next)
+{
+    const VkMemoryAllocateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_MEMORY_ALLOCATE_INFO,
+        .allocationSize = bytes,
+        .memoryTypeIndex = type};
+    VkResult e = VK(AllocateMemory)(d->vk, &info, NULL, &m->memory);
+    *next = e == VK_ERROR_OUT_OF_DEVICE_MEMORY;
+    if (e != VK_SUCCESS) {
+        m->memory = VK_NULL_HANDLE;
+        return *next || e == VK_ERROR_TOO_MANY_OBJECTS
+                   ? no_room(&d->caps, type, bytes, e)
+                   : vulkan_error("vkAllocateMemory", e);
+    }
+    e = VK(BindBufferMemory)(d->vk, m->buffer, m->memory, 0);
+    if (e != VK_SUCCESS)
+        return vulkan_error("vkBindBufferMemory", e);
+    if (!map)
+        return SSQ_OK;
+    e = VK(MapMemory)(d->vk, m->memory, 0, VK_WHOLE_SIZE, 0, &m->map);
+    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkMapMemory", e);
+}
+
+/* The memory behind m->buffer, by the kind's wishes. */
+static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
+                              enum vulkan_memory_kind kind)
+{
+    const VkPhysicalDeviceMemoryProperties *p = &d->caps.memory;
+    const VkMemoryPropertyFlags *wish = wishes(&d->caps, kind);
+    bool mapped = kind != VULKAN_DEVICE || d->caps.unified;
+    uint32_t tried = 0;
+    VkMemoryRequirements need;
+    ssq_status st = SSQ_ERR_NOMEM;
+    VK(GetBufferMemoryRequirements)(d->vk, m->buffer, &need);
+    for (int w = 0; w < WISHES && wish[w] != 0; w++)
+        for (uint32_t t = 0; t < p->memoryTypeCount; t++) {
+            VkMemoryPropertyFlags has = p->memoryTypes[t].propertyFlags;
+            bool next;
+            if (((need.memoryTypeBits & ~tried) >> t & 1u) == 0 ||
+                (has & wish[w]) != wish[w] || (has & STRANGE) != 0)
+                continue;
+            tried |= 1u << t;
+            m->cached = (has & CACHED) != 0;
+            st = allocate(d, m, need.size, t, mapped && (has & HOST) == HOST,
+                          &next);
+            if (st == SSQ_OK || !next)
+                return st;
+        }
+    return tried != 0 ? st
+                      : vulkan_core->error_set(
+                            SSQ_ERR_DEVICE,
+                            "vulkan: %s has no type of memory for a buffer",
+                            d->caps.name);
+}
+
+ssq_status vulkan_mem_create(struct backend_device *d, uint64_t bytes,
+                             enum vulkan_memory_kind kind,
+                             struct vulkan_mem **mem)
+{
+    const VkBufferCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_BUFFER_CREATE_INFO,
+        .size = (bytes + 3u) & ~UINT64_C(3), /* whole words */
+        .usage = VK_BUFFER_USAGE_STORAGE_BUFFER_BIT |
+                 VK_BUFFER_USAGE_UNIFORM_BUFFER_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
+                 VK_BUFFER_USAGE_TRANSFER_DST_BIT,
+        .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
+    struct vulkan_mem *m = vulkan_core->mem_alloc(sizeof(*m));
+    if (m == NULL)
+        return vulkan_no_memory(sizeof(*m));
+    m->mem.bytes = info.size;
+    VkResult e = VK(CreateBuffer)(d->vk, &info, NULL, &m->buffer);
+    if (e != VK_SUCCESS) {
+        vulkan_core->mem_free(m);
+        return vulkan_error("vkCreateBuffer", e);
+    }
+    ssq_status st = find_memory(d, m, kind);
+    if (st == SSQ_OK)
+        *mem = m;
+    else
+        vulkan_mem_destroy(d, m);
+    return st;
+}
+
+void vulkan_mem_destroy(struct backend_device *d, struct vulkan_mem *m)
+{
+    if (!m->borrowed)
+        VK(DestroyBuffer)(d->vk, m->buffer, NULL);
+    if (m->memory != VK_NULL_HANDLE)
+        VK(FreeMemory)(d->vk, m->memory, NULL);
+    vulkan_core->mem_free(m);
+}
+
+ssq_status vulkan_alloc(struct backend_device *d, uint64_t bytes,
+                        struct backend_mem **mem)
+{
+    struct vulkan_mem *m = NULL;
+    ssq_status st = vulkan_device_check(d);
+    if (st != SSQ_OK)
+        return st;
+    if (bytes > d->caps.most_bytes)
+        return vulkan_core->error_set(
+            SSQ_ERR_NOMEM,
+            "vulkan: %llu bytes are more than the %llu that one buffer of "
+            "this device may have",
+            (unsigned long long)bytes, (unsigned long long)d->caps.most_bytes);
+    st = vulkan_mem_create(d, bytes, VULKAN_DEVICE, &m);
+    if (st == SSQ_OK)
+        *mem = &m->mem;
+    return st;
+}
+
+void vulkan_free(struct backend_device *d, struct backend_mem *mem)
+{
+    vulkan_mem_destroy(d, (struct vulkan_mem *)mem);
+}

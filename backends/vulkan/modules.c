@@ -1,0 +1,129 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* modules.c - the SPIR-V modules of all kernels, which are part of this file.
+ *
+ * kernels/spirv.sh made them: gzip members in a row, and a table of where each
+ * is. The assembler includes the 5 MB as they are; as an array in C they would
+ * cost every build gigabytes of a compiler's memory. */
+#include "backends/vulkan/vulkan.h"
+
+#include <string.h>
+
+#include <zlib.h>
+
+#include "kernel_table.h"
+
+struct spirv_module {
+    uint32_t at, bytes; /* of the member */
+    uint32_t words;     /* of the module */
+};
+
+#include "kernels/spirv_table.h"
+
+__asm__(".section .rodata\n"
+        ".globl ssq_spirv_pack\n"
+        ".globl ssq_spirv_end\n"
+        ".hidden ssq_spirv_pack\n"
+        ".hidden ssq_spirv_end\n"
+        "ssq_spirv_pack:\n"
+        ".incbin \"kernels/spirv.pack\"\n"
+        "ssq_spirv_end:\n"
+        ".byte 0\n"
+        ".previous\n");
+
+extern const unsigned char ssq_spirv_pack[], ssq_spirv_end[];
+
+const char vulkan_modules_sum[] = SPIRV_SUM;
+
+static voidpf lend(voidpf unused, uInt n, uInt size)
+{
+    (void)unused;
+    return vulkan_core->mem_alloc((size_t)n * size);
+}
+
+static void take_back(voidpf unused, voidpf p)
+{
+    (void)unused;
+    vulkan_core->mem_free(p);
+}
+
+static ssq_status broken(const char *name)
+{
+    return vulkan_core->error_set(
+        SSQ_ERR_DEVICE, "vulkan: kernel %s: its module does not unpack", name);
+}
+
+/* The whole member and no more. */
+static ssq_status unpack(const struct spirv_module *m, const char *name,
+                         uint32_t *words)
+{
+    if ((size_t)m->at + m->bytes > (size_t)(ssq_spirv_end - ssq_spirv_pack))
+        return broken(name);
+
+    z_stream z = {.zalloc = lend, .zfree = take_back};
+    /* zlib writes nothing there; its older headers do not say so */
+    z.next_in = (unsigned char *)(uintptr_t)(ssq_spirv_pack + m->at);
+    z.avail_in = m->bytes;
+    z.next_out = (unsigned char *)words;
+    z.avail_out = m->words * (uInt)sizeof(*words);
+    int e = inflateInit2(&z, 16 + MAX_WBITS); /* 16: of gzip */
+    if (e == Z_OK) {
+        e = inflate(&z, Z_FINISH);
+        (void)inflateEnd(&z);
+    }
+    if (e == Z_MEM_ERROR)
+        return vulkan_core->error_set(
+            SSQ_ERR_NOMEM, "vulkan: kernel %s: no memory to unpack its module",
+            name);
+    return e == Z_STREAM_END && z.avail_in == 0 && z.avail_out == 0
+               ? SSQ_OK
+               : broken(name);
+}
+
+/* Modules are words of the machine that made them. */
+static void to_host(uint32_t *words, uint32_t n)
+{
+    if (n == 0 || words[0] != 0x03022307u)
+        return;
+    for (uint32_t i = 0; i < n; i++) {
+        uint32_t w = words[i];
+        words[i] =
+            w >> 24 | (w >> 8 & 0xff00u) | (w << 8 & 0xff0000u) | w << 24;
+    }
+}
+
+/* Of a kernel's variants; nvariants: it has no such. The probe comes without a
+ * list, and has one. */
+static uint32_t variant_of(const struct kernel *kernel,
+                           const uint8_t key[LAUNCH_KEYS])
+{
+    uint32_t i = 0;
+    if (kernel->nkeys > 0)
+        while (i < kernel->nvariants &&
+               memcmp(kernel->variants[i], key, LAUNCH_KEYS) != 0)
+            i++;
+    return i;
+}
+
+ssq_status vulkan_module(const struct kernel *kernel,
+                         const uint8_t key[LAUNCH_KEYS], const char *name,
+                         uint32_t **words, size_t *n)
+{
+    uint32_t variant = variant_of(kernel, key);
+    if (kernel->nkeys > 0 && variant == kernel->nvariants)
+        return vulkan_core->error_set(SSQ_ERR_UNSUPPORTED,
+                                      "vulkan: there is no kernel %s", name);
+    const struct spirv_module *m = &modules[first_module[kernel->id] + variant];
+    size_t bytes = (size_t)m->words * sizeof(**words);
+    uint32_t *made = vulkan_core->mem_alloc(bytes);
+    if (made == NULL)
+        return vulkan_no_memory(bytes);
+    ssq_status st = unpack(m, name, made);
+    if (st != SSQ_OK) {
+        vulkan_core->mem_free(made);
+        return st;
+    }
+    to_host(made, m->words);
+    *words = made;
+    *n = m->words;
+    return SSQ_OK;
+}

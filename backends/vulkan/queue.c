@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.c - a queue: launches into its batches, and how far it has come. */
+#include "backends/vulkan/queue.h"
+
+#include <stdio.h>
+
+static ssq_status make_timeline(struct backend_queue *q)
+{
+    const VkSemaphoreTypeCreateInfo type = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_TYPE_CREATE_INFO,
+        .semaphoreType = VK_SEMAPHORE_TYPE_TIMELINE};
+    const VkSemaphoreCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
+    if (!q->device->caps.timeline)
+        return SSQ_OK;
+    struct vulkan_timeline *t = vulkan_core->mem_alloc(sizeof(*t));
+    if (t == NULL)
+        return vulkan_no_memory(sizeof(*t));
+    VkResult e = VK(CreateSemaphore)(q->device->vk, &info, NULL, &t->semaphore);
+    if (e != VK_SUCCESS) {
+        vulkan_core->mem_free(t);
+        return vulkan_error("vkCreateSemaphore", e);
+    }
+    t->refs = 1;
+    q->timeline = t;
+    return SSQ_OK;
+}
+
+/* Nothing of it is under way. */
+static void destroy(struct backend_queue *q)
+{
+    struct backend_device *d = q->device;
+    while (q->idle != NULL) {
+        struct vulkan_batch *b = q->idle;
+        q->idle = b->next;
+        vulkan_batch_destroy(q, b);
+    }
+    pthread_mutex_lock(&d->lock);
+    vulkan_timeline_put(d, q->timeline);
+    pthread_mutex_unlock(&d->lock);
+    vulkan_hazard_free(&q->hazards);
+    pthread_mutex_destroy(&q->lock);
+    vulkan_core->mem_free(q);
+}
+
+ssq_status vulkan_queue_open(struct backend_device *device,
+                             struct backend_queue **queue)
+{
+    struct backend_queue *q = vulkan_core->mem_alloc(sizeof(*q));
+    if (q == NULL || pthread_mutex_init(&q->lock, NULL) != 0) {
+        vulkan_core->mem_free(q);
+        return vulkan_no_memory(sizeof(*q));
+    }
+    q->device = device;
+    q->limit = FIRST_LIMIT;
+    ssq_status st = vulkan_device_check(device);
+    if (st == SSQ_OK)
+        st = make_timeline(q);
+    if (st == SSQ_OK)
+        st = vulkan_batch_create(q, &q->idle);
+    if (st != SSQ_OK) {
+        destroy(q);
+        return st;
+    }
+    *queue = q;
+    return SSQ_OK;
+}
+
+/* With the device's lock. */
+static void wait_idle(struct backend_device *d)
+{
+    const struct vulkan_queue_lock *l = &d->queue_lock;
+    if (l->lock != NULL)
+        l->lock(l->user);
+    (void)VK(QueueWaitIdle)(d->queue);
+    if (l->unlock != NULL)
+        l->unlock(l->user);
+}
+
+/* With the queue's lock: what is under way may end, unless the device is lost;
+ * after that, whatever a wait says, there is no more to be waited for. */
+static void give_up(struct backend_queue *q, ssq_status status)
+{
+    struct backend_device *d = q->device;
+    const char *call;
+    bool idle = vulkan_device_check(d) != SSQ_OK ||
+                vulkan_wait(q, q->value, &call) == VK_SUCCESS;
+    pthread_mutex_lock(&d->lock);
+    if (!idle)
+        wait_idle(d);
+    vulkan_abandon(q, status);
+    pthread_mutex_unlock(&d->lock);
+    vulkan_hazard_clear(&q->hazards);
+}
+
+void vulkan_queue_close(struct backend_queue *q)
+{
+    if (vulkan_queue_sync(q) != SSQ_OK) {
+        pthread_mutex_lock(&q->lock);
+        give_up(q, vulkan_queue_check(q));
+        pthread_mutex_unlock(&q->lock);
+    }
+    destroy(q);
+}
+
+ssq_status vulkan_queue_check(struct backend_queue *q)
+{
+    if (q->status != SSQ_OK)
+        return vulkan_core->error_set(q->status, "%s", q->text);
+    return vulkan_device_check(q->device);
+}
+
+ssq_status vulkan_queue_broken(struct backend_queue *q, ssq_status status)
+{
+    if (q->status == SSQ_OK) {
+        q->status = status;
+        snprintf(q->text, sizeof(q->text), "%s", vulkan_core->error_text());
+    }
+    give_up(q, q->status);
+    return vulkan_core->error_set(q->status, "%s", q->text);
+}
+
+/* The batch under way, or the one that could not be submitted. */
+void vulkan_queue_last(const struct backend_queue *q, char *text, size_t bytes)
+{
+    const struct vulkan_batch *b = q->first != NULL ? q->first : q->recording;
+    int n = 0;
+    text[0] = '\0';
+    for (uint32_t i = 0; b != NULL && i < VULKAN_LAST && i < b->rec.named; i++)
+        if (n >= 0 && (size_t)n < bytes)
+            n += snprintf(text + n, bytes - (size_t)n, "%s%s",
+                          n == 0 ? "last submitted: " : ", ",
+                          b->rec.last[(b->rec.named - 1 - i) % VULKAN_LAST]);
+}
+
+ssq_status vulkan_queue_fail(struct backend_queue *q, const char *call,
+                             VkResult result)
+{
+    char last[256];
+    ssq_status st;
+    pthread_mutex_lock(&q->device->lock);
+    vulkan_queue_last(q, last, sizeof(last));
+    pthread_mutex_unlock(&q->device->lock);
+    if (result == VK_ERROR_DEVICE_LOST)
+        st = vulkan_device_lost(q->device, call, result, last);
+    else
+        st = vulkan_error(call, result);
+    return vulkan_queue_broken(q, st);
+}
+
+ssq_status vulkan_queue_sync(struct backend_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = vulkan_queue_check(q);
+    if (st == SSQ_OK)
+        st = vulkan_batch_submit(q);
+    uint64_t value = q->value;
+    const char *call;
+    pthread_mutex_unlock(&q->lock);
+    if (st != SSQ_OK)
+        return st;
+    VkResult e = vulkan_wait(q, value, &call);
+    if (e == VK_SUCCESS)
+        return SSQ_OK;
+    pthread_mutex_lock(&q->lock);
+    st = vulkan_queue_fail(q, call, e);
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+ssq_status vulkan_launch(struct backend_queue *q, const struct launch *launch)
+{
+    struct vulkan_batch *b;
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = vulkan_queue_check(q);
+    if (st == SSQ_OK)
+        st = vulkan_batch_get(q, &b);
+    if (st == SSQ_OK) {
+        vulkan_record_launch(&b->rec, &q->hazards, launch);
+        b->launches++;
+    }
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+void vulkan_command_end(struct backend_queue *q)
+{
+    struct backend_device *d = q->device;
+    pthread_mutex_lock(&q->lock);
+    q->submitted++;
+    if (q->recording != NULL) { /* a failure shows at the next sync */
+        if (q->recording->launches >= q->recording->limit)
+            (void)vulkan_batch_submit(q);
+    } else { /* all of it is under way, or done already */
+        pthread_mutex_lock(&d->lock);
+        if (q->first != NULL)
+            q->last->sequence = q->submitted;
+        else
+            q->finished = q->submitted;
+        pthread_mutex_unlock(&d->lock);
+    }
+    pthread_mutex_unlock(&q->lock);
+}
+
+/* Somebody who asks twice, with nothing given in between, waits. */
+uint64_t vulkan_completed(struct backend_queue *q)
+{
+    struct backend_device *d = q->device;
+    pthread_mutex_lock(&q->lock);
+    pthread_mutex_lock(&d->lock);
+    const char *call;
+    VkResult e = vulkan_retire(q, &call);
+    bool lost = d->status != SSQ_OK && q->status == SSQ_OK;
+    uint64_t finished = q->finished;
+    pthread_mutex_unlock(&d->lock);
+    if (e != VK_SUCCESS || lost) {
+        if (e != VK_SUCCESS)
+            (void)vulkan_queue_fail(q, call, e);
+        else
+            (void)vulkan_queue_broken(q, vulkan_device_check(d));
+        finished = q->finished;
+    } else if (finished < q->submitted && q->asked == q->submitted) {
+        (void)vulkan_batch_submit(q);
+    }
+    q->asked = q->submitted;
+    pthread_mutex_unlock(&q->lock);
+    return finished;
+}

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* record.c - launches in a command buffer: descriptors, parameters, barriers.
+ *
+ * A recording has a descriptor set and a slot of parameters per launch, made
+ * with it: a launch allocates nothing. */
+#include "backends/vulkan/vulkan.h"
+
+#include <string.h>
+
+static ssq_status make_pool(struct vulkan_recording *r)
+{
+    const VkDescriptorPoolSize sizes[] = {
+        {VK_DESCRIPTOR_TYPE_STORAGE_BUFFER, r->room * LAUNCH_BINDINGS},
+        {VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC, r->room}};
+    const VkDescriptorPoolCreateInfo info = {
+        .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_POOL_CREATE_INFO,
+        .maxSets = r->room,
+        .poolSizeCount = 2,
+        .pPoolSizes = sizes};
+    VkResult e = VK(CreateDescriptorPool)(r->device->vk, &info, NULL, &r->pool);
+    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkCreateDescriptorPool", e);
+}
+
+/** Sets that are asked for at a time. */
+#define SETS 64u
+
+static ssq_status allocate_sets(struct vulkan_recording *r)
+{
+    VkDescriptorSetLayout layouts[SETS];
+    for (uint32_t i = 0; i < SETS; i++)
+        layouts[i] = r->device->set_layout;
+    for (uint32_t i = 0; i < r->room; i += SETS) {
+        const VkDescriptorSetAllocateInfo info = {
+            .sType = VK_STRUCTURE_TYPE_DESCRIPTOR_SET_ALLOCATE_INFO,
+            .descriptorPool = r->pool,
+            .descriptorSetCount = r->room - i < SETS ? r->room - i : SETS,
+            .pSetLayouts = layouts};
+        VkResult e =
+            VK(AllocateDescriptorSets)(r->device->vk, &info, &r->sets[i]);
+        if (e != VK_SUCCESS)
+            return vulkan_error("vkAllocateDescriptorSets", e);
+    }
+    return SSQ_OK;
+}
+
+/* All sets, each with the parameters bound already: only their offset, which
+ * is given when a set is bound, tells one launch's from another's. */
+static ssq_status make_sets(struct vulkan_recording *r)
+{
+    r->sets = vulkan_core->mem_alloc(r->room * sizeof(*r->sets));
+    r->bound = vulkan_core->mem_alloc(r->room * sizeof(*r->bound));
+    if (r->sets == NULL || r->bound == NULL)
+        return vulkan_no_memory(r->room * sizeof(*r->sets));
+    ssq_status st = allocate_sets(r);
+    for (uint32_t i = 0; i < r->room && st == SSQ_OK; i++) {
+        const VkWriteDescriptorSet write = {
+            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+            .dstSet = r->sets[i],
+            .dstBinding = VULKAN_PARAM_BINDING,
+            .descriptorCount = 1,
+            .descriptorType = VK_DESCRIPTOR_TYPE_UNIFORM_BUFFER_DYNAMIC,
+            .pBufferInfo = &r->nothing};
+        VK(UpdateDescriptorSets)(r->device->vk, 1, &write, 0, NULL);
+    }
+    return st;
+}
+
+ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
+                                 struct vulkan_recording *r)
+{
+    memset(r, 0, sizeof(*r));
+    r->device = device;
+    r->room = room;
+    ssq_status st =
+        vulkan_mem_create(device, (uint64_t)room * VULKAN_PARAM_BYTES,
+                          VULKAN_FROM_HOST, &r->params);
+    if (st == SSQ_OK)
+        st = make_pool(r);
+    if (st == SSQ_OK) {
+        r->nothing =
+            (VkDescriptorBufferInfo){r->params->buffer, 0, VULKAN_PARAM_BYTES};
+        st = make_sets(r);
+    }
+    if (st != SSQ_OK)
+        vulkan_recording_close(r);
+    return st;
+}
+
+void vulkan_recording_close(struct vulkan_recording *r)
+{
+    if (r->device == NULL)
+        return;
+    if (r->pool != VK_NULL_HANDLE) /* and the sets */
+        VK(DestroyDescriptorPool)(r->device->vk, r->pool, NULL);
+    if (r->params != NULL)
+        vulkan_mem_destroy(r->device, r->params);
+    vulkan_core->mem_free(r->sets);
+    vulkan_core->mem_free(r->bound);
+    memset(r, 0, sizeof(*r));
+}
+
+/* Accesses of every kind that this backend makes. */
+#define ACCESSES                                                               \
+    (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |                  \
+     VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
+#define STAGES                                                                 \
+    (VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT)
+
+void vulkan_record_barrier(struct vulkan_recording *r, struct vulkan_hazards *h,
+                           const struct binding *b, uint32_t n)
+{
+    if (vulkan_hazard(h, b, n)) {
+        const VkMemoryBarrier all = {.sType = VK_STRUCTURE_TYPE_MEMORY_BARRIER,
+                                     .srcAccessMask =
+                                         VK_ACCESS_SHADER_WRITE_BIT |
+                                         VK_ACCESS_TRANSFER_WRITE_BIT,
+                                     .dstAccessMask = ACCESSES};
+        VK(CmdPipelineBarrier)
+        (r->commands, STAGES, STAGES, 0, 1, &all, 0, NULL, 0, NULL);
+        vulkan_hazard_clear(h);
+    }
+    vulkan_hazard_add(h, b, n);
+}
+
+void vulkan_record_name(struct vulkan_recording *r, const char *name)
+{
+    r->last[r->named++ % VULKAN_LAST] = name;
+}
+
+/* Bind operand i of a launch: *place is where it begins, in units. */
+static void describe(const struct vulkan_recording *r, const struct binding *b,
+                     VkDescriptorBufferInfo *info, uint32_t *place)
+{
+    uint64_t rest = b->offset % r->device->caps.storage_align;
+    info->buffer = ((const struct vulkan_mem *)b->mem)->buffer;
+    info->offset = b->offset - rest;
+    /* whole words: a kernel may be made to load 4 bytes for 2 */
+    info->range = (rest + b->bytes + 3u) & ~UINT64_C(3);
+    if (info->range > b->mem->bytes - info->offset)
+        info->range = b->mem->bytes - info->offset;
+    *place = (uint32_t)(rest / b->unit);
+}
+
+/* Operands that the set's last launch had and this one has not: no kernel looks
+ * at them, but lavapipe 22.3 takes a reference to whatever was bound, which may
+ * have been destroyed since. They get the parameters. Returns how many more. */
+static uint32_t unbind(struct vulkan_recording *r, uint32_t slot, uint32_t from,
+                       VkWriteDescriptorSet *write)
+{
+    static const VkWriteDescriptorSet none = {
+        .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+        .descriptorCount = 1,
+        .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER};
+    uint32_t n = r->bound[slot];
+    for (uint32_t i = from; i < n; i++) {
+        write[i] = none;
+        write[i].dstSet = r->sets[slot];
+        write[i].dstBinding = i;
+        write[i].pBufferInfo = &r->nothing;
+    }
+    r->bound[slot] = (uint8_t)from;
+    return n > from ? n : from;
+}
+
+void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
+                          const struct launch *l)
+{
+    VkDescriptorBufferInfo info[LAUNCH_BINDINGS];
+    VkWriteDescriptorSet write[LAUNCH_BINDINGS];
+    uint32_t slot = r->used++, offset = slot * VULKAN_PARAM_BYTES;
+    uint32_t *param = (uint32_t *)((char *)r->params->map + offset);
+    memcpy(param, l->param, l->nwords * sizeof(*param));
+    for (uint32_t i = 0; i < l->nbindings; i++) {
+        describe(r, &l->binding[i], &info[i], &param[i]);
+        write[i] = (VkWriteDescriptorSet){
+            .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
+            .dstSet = r->sets[slot],
+            .dstBinding = i,
+            .descriptorCount = 1,
+            .descriptorType = VK_DESCRIPTOR_TYPE_STORAGE_BUFFER,
+            .pBufferInfo = &info[i]};
+    }
+    uint32_t n = unbind(r, slot, l->nbindings, write);
+    VK(UpdateDescriptorSets)(r->device->vk, n, write, 0, NULL);
+    vulkan_record_barrier(r, h, l->binding, l->nbindings);
+    VK(CmdBindPipeline)
+    (r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, l->code->pipeline);
+    VK(CmdBindDescriptorSets)
+    (r->commands, VK_PIPELINE_BIND_POINT_COMPUTE, r->device->layout, 0, 1,
+     &r->sets[slot], 1, &offset);
+    VK(CmdDispatch)(r->commands, l->groups, 1, 1);
+    vulkan_record_name(r, l->code->entry.kernel->name);
+}

@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* retire.c - batches that have run: what they bring home, and who waited. */
+#include "backends/vulkan/queue.h"
+
+#include <string.h>
+#include <time.h>
+
+void vulkan_timeline_put(struct backend_device *d, struct vulkan_timeline *t)
+{
+    if (t == NULL || --t->refs > 0)
+        return;
+    VK(DestroySemaphore)(d->vk, t->semaphore, NULL);
+    vulkan_core->mem_free(t);
+}
+
+void vulkan_mark_put(struct vulkan_mark *m)
+{
+    if (m == NULL || --m->refs > 0)
+        return;
+    vulkan_timeline_put(m->device, m->timeline);
+    vulkan_core->mem_free(m);
+}
+
+/* Has it run? */
+static VkResult is_done(struct backend_queue *q, const struct vulkan_batch *b,
+                        bool *done, const char **call)
+{
+    struct backend_device *d = q->device;
+    uint64_t value = 0;
+    VkResult e;
+    if (q->timeline == NULL) {
+        *call = "vkGetFenceStatus";
+        e = VK(GetFenceStatus)(d->vk, b->fence);
+        *done = e == VK_SUCCESS;
+        return e == VK_NOT_READY ? VK_SUCCESS : e;
+    }
+    *call = "vkGetSemaphoreCounterValue";
+    e = d->timeline.value(d->vk, q->timeline->semaphore, &value);
+    *done = e == VK_SUCCESS && value >= b->value;
+    return e;
+}
+
+/* Ticks from a to b; the clock wraps. */
+static uint64_t between(const struct backend_device *d, uint64_t a, uint64_t b)
+{
+    uint32_t bits = d->caps.timestamp_bits;
+    return (b - a) & (bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1u);
+}
+
+/* No submission should take much longer than the device's limit: what the last
+ * one took says how many launches the next may have. */
+static void learn(struct backend_queue *q, const struct vulkan_batch *b,
+                  const uint64_t *ticks)
+{
+    const struct backend_device *d = q->device;
+    double ns = (double)between(d, ticks[0], ticks[b->ntimes - 1]) *
+                (double)d->caps.timestamp_period;
+    double most = (double)d->submission_ns;
+    if (ns > most && b->launches > 0) {
+        double fit = (double)b->launches * most / ns;
+        q->limit = fit < 1.0 ? 1 : (uint32_t)fit;
+    } else if (ns < most / 4 && q->limit < BATCH_LAUNCHES) {
+        q->limit *= 2;
+    }
+    if (q->limit > BATCH_LAUNCHES)
+        q->limit = BATCH_LAUNCHES;
+}
+
+static void drop_marks(struct vulkan_batch *b, ssq_status status,
+                       const uint64_t *ticks)
+{
+    while (b->marks != NULL) {
+        struct vulkan_mark *m = b->marks;
+        b->marks = m->next;
+        m->next = NULL;
+        m->queue = NULL;
+        m->status = status;
+        m->timed = ticks != NULL;
+        m->ticks = ticks != NULL ? ticks[m->time] : 0;
+        m->done = true;
+        vulkan_mark_put(m);
+    }
+    while (b->nwaits > 0)
+        vulkan_mark_put(b->waits[--b->nwaits]);
+}
+
+static void make_idle(struct backend_queue *q, struct vulkan_batch *b)
+{
+    b->rec.used = 0;
+    b->rec.named = 0;
+    b->launches = 0;
+    b->ntimes = 0;
+    b->narrivals = 0;
+    b->up_used = 0;
+    b->down_used = 0;
+    b->next = q->idle;
+    q->idle = b;
+}
+
+/* The first batch has run, and so have those that it waited for: what they
+ * bring home is there first. They are older than it, so this ends. */
+static void retire_first(struct backend_queue *q)
+{
+    struct vulkan_batch *b = q->first;
+    const uint64_t *ticks = b->ticks == NULL ? NULL : b->ticks->map;
+    for (uint32_t i = 0; i < b->nwaits; i++)
+        while (!b->waits[i]->done)
+            retire_first(b->waits[i]->queue);
+    if (ticks != NULL)
+        learn(q, b, ticks);
+    for (size_t i = 0; i < b->narrivals; i++)
+        memcpy(b->arrivals[i].host,
+               (const char *)b->down->map + b->arrivals[i].from,
+               (size_t)b->arrivals[i].bytes);
+    q->first = b->next;
+    q->finished = b->sequence;
+    drop_marks(b, SSQ_OK, ticks);
+    make_idle(q, b);
+}
+
+VkResult vulkan_retire(struct backend_queue *q, const char **call)
+{
+    VkResult e = VK_SUCCESS;
+    bool done = true;
+    while (q->first != NULL && done && e == VK_SUCCESS) {
+        e = is_done(q, q->first, &done, call);
+        if (e == VK_SUCCESS && done)
+            retire_first(q);
+    }
+    return e;
+}
+
+void vulkan_abandon(struct backend_queue *q, ssq_status status)
+{
+    while (q->first != NULL) {
+        struct vulkan_batch *b = q->first;
+        q->first = b->next;
+        drop_marks(b, status, NULL);
+        make_idle(q, b);
+    }
+    if (q->recording != NULL) {
+        drop_marks(q->recording, status, NULL);
+        make_idle(q, q->recording);
+        q->recording = NULL;
+    }
+    q->finished = q->submitted;
+}
+
+/* Without a timeline a fence is asked again and again: whoever sees it first
+ * may reset it for its next use. */
+static void pause_a_little(void)
+{
+    const struct timespec pause = {0, 50000};
+    nanosleep(&pause, NULL);
+}
+
+static VkResult wait_for_fence(struct backend_queue *q, uint64_t value,
+                               const char **call)
+{
+    for (;;) {
+        pthread_mutex_lock(&q->device->lock);
+        VkResult e = vulkan_retire(q, call);
+        bool done = q->first == NULL || q->first->value > value;
+        pthread_mutex_unlock(&q->device->lock);
+        if (done || e != VK_SUCCESS)
+            return e;
+        pause_a_little();
+    }
+}
+
+static VkResult wait_for_value(struct backend_device *d,
+                               const struct vulkan_timeline *t, uint64_t value,
+                               const char **call)
+{
+    const VkSemaphoreWaitInfo info = {.sType =
+                                          VK_STRUCTURE_TYPE_SEMAPHORE_WAIT_INFO,
+                                      .semaphoreCount = 1,
+                                      .pSemaphores = &t->semaphore,
+                                      .pValues = &value};
+    *call = "vkWaitSemaphores";
+    return d->timeline.wait(d->vk, &info, UINT64_MAX);
+}
+
+VkResult vulkan_wait(struct backend_queue *q, uint64_t value, const char **call)
+{
+    struct backend_device *d = q->device;
+    pthread_mutex_lock(&d->lock);
+    if (value == 0 && q->first != NULL)
+        value = q->first->value;
+    bool wait = q->first != NULL && q->first->value <= value;
+    pthread_mutex_unlock(&d->lock);
+    if (!wait)
+        return VK_SUCCESS;
+    if (q->timeline == NULL)
+        return wait_for_fence(q, value, call);
+    VkResult e = wait_for_value(d, q->timeline, value, call);
+    if (e != VK_SUCCESS)
+        return e;
+    pthread_mutex_lock(&d->lock);
+    e = vulkan_retire(q, call);
+    pthread_mutex_unlock(&d->lock);
+    return e;
+}
+
+VkResult vulkan_mark_wait(struct vulkan_mark *m, const char **call)
+{
+    struct backend_device *d = m->device;
+    for (;;) {
+        VkResult e = VK_SUCCESS;
+        pthread_mutex_lock(&d->lock);
+        if (!m->done)
+            e = vulkan_retire(m->queue, call);
+        bool done = m->done;
+        pthread_mutex_unlock(&d->lock);
+        if (e == VK_SUCCESS && !done && m->timeline != NULL)
+            e = wait_for_value(d, m->timeline, m->value, call);
+        else if (e == VK_SUCCESS && !done)
+            pause_a_little();
+        if (done || e != VK_SUCCESS)
+            return e;
+    }
+}

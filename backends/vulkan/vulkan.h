@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vulkan.h - the Vulkan backend: any Vulkan 1.1 device that computes, a module
+ * of its own.
+ *
+ * A device has a VkDevice and one VkQueue of it; a queue records dispatches
+ * into batches, which are submitted at a sync, at an event, or when they are
+ * full. Every kernel has the same layout of descriptors: an operand at each
+ * binding, and its parameters as a uniform block behind the last. Order of
+ * locks: the device's lock guards its VkQueue and all that threads other than
+ * a queue's own may look at (batches under way, marks); the table of kernels
+ * has a lock that stands alone. */
+#ifndef BACKENDS_VULKAN_VULKAN_H
+#define BACKENDS_VULKAN_VULKAN_H
+
+#include <pthread.h>
+
+#include "backends/common/kernel_map.h"
+#include "backends/vulkan/calls.h"
+#include "lib/backend.h"
+
+/** Bytes of every buffer's alignment within its slab: the greatest that a
+ *  device may want of a storage buffer's or a uniform buffer's offset. */
+#define VULKAN_ALIGN 256u
+/** Work-items in a group: the least maxComputeWorkGroupInvocations promised. */
+#define VULKAN_GROUP 128u
+/** float32s of the best vector of one item. */
+#define VULKAN_WIDTH 4u
+/** The binding of the parameters' block, and the room for one. */
+#define VULKAN_PARAM_BINDING LAUNCH_BINDINGS
+#define VULKAN_PARAM_BYTES   256u
+/** Longest words of a device or driver that are kept. */
+#define VULKAN_WORDS 256
+
+/** What the core lends. */
+extern const struct services *vulkan_core;
+
+/** What a physical device says of itself. */
+struct vulkan_caps {
+    char name[VULKAN_WORDS];
+    char driver[VULKAN_WORDS]; /* "radv Mesa 22.3.6" */
+    VkPhysicalDeviceType type;
+    uint32_t api; /* of the device; VK_API_VERSION_1_1 or later */
+    uint32_t vendor, id;
+    uint8_t cache_uuid[VK_UUID_SIZE];
+    uint32_t family;         /* of queues that compute */
+    uint32_t timestamp_bits; /* 0: no times */
+    float timestamp_period;  /* ns per tick */
+    bool timeline;           /* timeline semaphores */
+    bool int16, int8, storage16, storage8;
+    bool denorm_preserve, nan_preserve, round_even; /* for float32 */
+    uint64_t memory_bytes;  /* of the device's own heap, or the largest */
+    uint64_t binding_bytes; /* maxStorageBufferRange */
+    uint64_t most_bytes;    /* of one allocation */
+    uint32_t local_bytes, units;
+    uint32_t iterations;    /* that an item may loop; 0: no end */
+    uint32_t bindings;      /* storage buffers that one kernel may have */
+    uint32_t storage_align; /* of a storage buffer's offset; <= 256 */
+    uint32_t subgroup;      /* invocations */
+    uint32_t subgroup_least, subgroup_most; /* that a pipeline may ask for */
+    bool subgroup_control;                  /* it may, and for full ones */
+    bool unified;                           /* its memory is the host's */
+    bool budget;                            /* VK_EXT_memory_budget */
+    /* the extensions with their features; coopmat also with f16 arithmetic and
+     * the memory model of Vulkan */
+    bool coopmat, shader_bfloat16;
+    VkPhysicalDeviceMemoryProperties memory;
+};
+
+/** Calls that a device may have under two names, or not at all. */
+struct vulkan_timeline_calls {
+    PFN_vkWaitSemaphores wait;
+    PFN_vkGetSemaphoreCounterValue value;
+};
+
+/** How a caller whose VkQueue it is keeps others from it; NULL: not. */
+struct vulkan_queue_lock {
+    void (*lock)(void *user);
+    void (*unlock)(void *user);
+    void *user;
+};
+
+struct backend_device {
+    struct vulkan_caps caps;
+    VkInstance instance; /* ours, or the caller's */
+    VkPhysicalDevice physical;
+    VkDevice vk;
+    bool adopted;  /* instance and vk are the caller's */
+    VkQueue queue; /* under lock, and the caller's */
+    struct vulkan_queue_lock queue_lock;
+    VkDescriptorSetLayout set_layout;
+    VkPipelineLayout layout; /* of every kernel */
+    struct vulkan_timeline_calls timeline;
+    ssq_subnormals subnormals; /* what probe.c saw */
+    uint64_t submission_ns;    /* that one submission should take at most */
+    pthread_mutex_t lock;
+    ssq_status status; /* SSQ_ERR_DEVICE when the device is lost; sticky */
+    char text[512];
+    VkPipelineCache cache; /* synchronised by the driver */
+    size_t cache_bytes;    /* of its data, when it was loaded */
+    bool kernels_open;
+    struct kernel_map kernels;
+    struct vulkan_coopmat *coopmat; /* coopmat.c */
+};
+
+/** A kernel of a device: a pipeline. */
+struct backend_kernel {
+    struct kernel_map_entry entry; /* first */
+    VkPipeline pipeline;
+};
+
+struct vulkan_mem {
+    struct backend_mem mem; /* first: the core's pointer is ours */
+    VkBuffer buffer;
+    VkDeviceMemory memory;
+    bool borrowed; /* buffer is the caller's, and so is its memory */
+    void *map;     /* of host-visible and coherent memory, else NULL */
+    bool cached;   /* the host reads map fast */
+};
+
+/** No host memory for the backend's own: sets the error text. */
+ssq_status vulkan_no_memory(size_t bytes);
+/** "vulkan: vkQueueSubmit: VK_ERROR_DEVICE_LOST (-4)": NOMEM for the results
+ *  that mean it, else SSQ_ERR_DEVICE. */
+ssq_status vulkan_error(const char *call, VkResult result);
+
+/* instance.c */
+unsigned vulkan_count(struct why *reason);
+int vulkan_preference_of(unsigned i);
+void vulkan_describe(unsigned i, char *text, size_t bytes);
+/** Which of the devices has these caps? */
+bool vulkan_device_find(const struct vulkan_caps *caps, unsigned *i);
+/** An instance of the caller's, and device i of it. */
+ssq_status vulkan_instance_open(unsigned i, VkInstance *instance,
+                                VkPhysicalDevice *physical,
+                                struct vulkan_caps *caps);
+
+/* device.c */
+extern const struct op_table vulkan_ops; /* copy.c */
+/** A device with nothing but its lock; NULL with the error set. */
+struct backend_device *vulkan_device_new(void);
+/** What every device has, once there are caps, vk and queue. */
+ssq_status vulkan_device_begin(struct backend_device *device);
+/** Also of a device that is not complete; waits for nothing. */
+void vulkan_device_close(struct backend_device *device);
+/** SSQ_OK, or the sticky error with its text. */
+ssq_status vulkan_device_check(struct backend_device *device);
+/** vkQueueSubmit on the device's queue, whose lock the caller holds. */
+VkResult vulkan_submit(struct backend_device *device, const VkSubmitInfo *info,
+                       VkFence fence);
+/** Remember a lost device; detail (may be "") names what it was doing. Without
+ *  the lock held. Returns the error, set. */
+ssq_status vulkan_device_lost(struct backend_device *device, const char *call,
+                              VkResult result, const char *detail);
+
+/* caps.c */
+/** Ask a physical device, of an instance of Vulkan api; with a reason that
+ *  begins with its name: SSQ_ERR_UNSUPPORTED where it cannot be used, another
+ *  where asking failed. */
+ssq_status vulkan_caps_get(VkPhysicalDevice physical, uint32_t api,
+                           struct vulkan_caps *caps, struct why *why);
+/** Log what was found, and how full the heaps are. */
+void vulkan_caps_log(const struct vulkan_caps *caps, VkPhysicalDevice physical);
+
+/* native.c */
+ssq_status vulkan_open_native(const void *const *handles, unsigned *i,
+                              struct backend_device **device);
+ssq_status vulkan_import(struct backend_device *device, const void *handle,
+                         struct backend_mem **mem);
+void *vulkan_mem_handle(const struct backend_mem *mem);
+
+/* probe.c */
+/** See what the device's arithmetic does that it does not say. */
+ssq_status vulkan_probe(struct backend_device *device);
+
+/* memory.c */
+ssq_status vulkan_alloc(struct backend_device *device, uint64_t bytes,
+                        struct backend_mem **mem);
+void vulkan_free(struct backend_device *device, struct backend_mem *mem);
+/** Memory for one purpose. HOST kinds are mapped and coherent. */
+enum vulkan_memory_kind {
+    VULKAN_DEVICE,  /* for kernels; mapped where memory is unified */
+    VULKAN_TO_HOST, /* read by the host: cached where there is such */
+    VULKAN_FROM_HOST
+};
+ssq_status vulkan_mem_create(struct backend_device *device, uint64_t bytes,
+                             enum vulkan_memory_kind kind,
+                             struct vulkan_mem **mem);
+void vulkan_mem_destroy(struct backend_device *device, struct vulkan_mem *mem);
+
+/* kernel.c */
+ssq_status vulkan_kernel_get(struct backend_device *device,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS],
+                             const struct backend_kernel **code);
+/** Load the device's pipeline cache from the disk; without one, an empty. */
+ssq_status vulkan_kernels_open(struct backend_device *device);
+/** Destroy all pipelines; the cache goes to the disk if it has grown. */
+void vulkan_kernels_close(struct backend_device *device);
+
+/* modules.c */
+/** The SPIR-V of a kernel in a variant, called name in errors; to be freed with
+ *  mem_free. */
+ssq_status vulkan_module(const struct kernel *kernel,
+                         const uint8_t key[LAUNCH_KEYS], const char *name,
+                         uint32_t **words, size_t *n);
+/** What tells one set of modules from another. */
+extern const char vulkan_modules_sum[];
+
+/* spirv.c */
+/** A module's words as this device wants them: float controls that it has are
+ *  asked for. To be freed with mem_free. UNSUPPORTED with the text where it
+ *  needs a capability that the device lacks. */
+ssq_status vulkan_spirv(const struct vulkan_caps *caps, const char *name,
+                        const uint32_t *words, size_t n, uint32_t **module,
+                        size_t *bytes);
+
+/* coopmat.c */
+/** Find, make and try the device's cooperative matrices. That it has none is
+ *  no failure. */
+ssq_status vulkan_coopmat_open(struct backend_device *device);
+void vulkan_coopmat_close(struct backend_device *device);
+/** Bits 1 << ssq_dtype of the factors that they take, and why not others. */
+uint32_t vulkan_coopmat_dtypes(const struct backend_device *device,
+                               struct why *why);
+
+/* hazard.c */
+/** Parts of memory that were touched since the last barrier. */
+struct vulkan_hazards {
+    struct vulkan_touch *touch;
+    size_t count, room;
+    bool all; /* of something that is not known in detail: all of it, written */
+};
+/** Would touching these operands race with what is remembered? */
+bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
+                   uint32_t n);
+/** Remember them; where there is no memory, everything counts as touched. */
+void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
+                       uint32_t n);
+void vulkan_hazard_clear(struct vulkan_hazards *h); /* behind a barrier */
+void vulkan_hazard_free(struct vulkan_hazards *h);
+
+/* record.c: launches into a command buffer, a queue's or a graph's */
+/** Names of kernels that are remembered for the text of a lost device. */
+#define VULKAN_LAST 4u
+struct vulkan_recording {
+    struct backend_device *device;
+    VkCommandBuffer commands; /* being recorded; not the recording's own */
+    VkDescriptorPool pool;
+    VkDescriptorSet *sets;          /* one per launch, made once */
+    VkDescriptorBufferInfo nothing; /* a slot of params */
+    uint8_t *bound;      /* of each set: operands that its last launch had */
+    uint32_t room, used; /* launches */
+    struct vulkan_mem *params;     /* a slot per launch */
+    uint32_t named;                /* names so far */
+    const char *last[VULKAN_LAST]; /* the newest at (named - 1) % VULKAN_LAST */
+};
+/** Room for so many launches. When they have run, used may be 0 again. */
+ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
+                                 struct vulkan_recording *r);
+/** Also of one that failed to open, or is all zeros. */
+void vulkan_recording_close(struct vulkan_recording *r);
+/** A barrier before operands are touched, if they need one; remembers them. */
+void vulkan_record_barrier(struct vulkan_recording *r, struct vulkan_hazards *h,
+                           const struct binding *b, uint32_t n);
+/** Remember the name of a kernel that was recorded. */
+void vulkan_record_name(struct vulkan_recording *r, const char *name);
+/** There is room: used < room. */
+void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
+                          const struct launch *l);
+
+/* queue.c */
+ssq_status vulkan_queue_open(struct backend_device *device,
+                             struct backend_queue **queue);
+void vulkan_queue_close(struct backend_queue *queue);
+ssq_status vulkan_queue_sync(struct backend_queue *queue);
+uint64_t vulkan_completed(struct backend_queue *queue);
+void vulkan_command_end(struct backend_queue *queue);
+ssq_status vulkan_launch(struct backend_queue *queue,
+                         const struct launch *launch);
+
+/* graph.c */
+ssq_status vulkan_graph_create(struct backend_queue *queue,
+                               const struct launch *const *launches, size_t n,
+                               struct backend_graph **graph);
+ssq_status vulkan_graph_launch(struct backend_queue *queue,
+                               struct backend_graph *graph);
+void vulkan_graph_free(struct backend_graph *graph);
+
+/* event.c */
+ssq_status vulkan_event_open(struct backend_device *device,
+                             struct backend_event **event);
+void vulkan_event_close(struct backend_event *event);
+ssq_status vulkan_event_record(struct backend_event *event,
+                               struct backend_queue *queue);
+ssq_status vulkan_event_wait(struct backend_queue *queue,
+                             struct backend_event *event);
+ssq_status vulkan_event_query(struct backend_event *event);
+ssq_status vulkan_event_sync(struct backend_event *event);
+ssq_status vulkan_event_elapsed(struct backend_event *from,
+                                struct backend_event *to, double *seconds);
+
+#endif

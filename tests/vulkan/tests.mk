@@ -1,0 +1,37 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests.mk - tests of the vulkan backend; skipped where there is no device.
+
+vulkan_tests =
+# with the headers of Vulkan
+if BUILD_VULKAN
+vulkan_tests += \
+	tests/vulkan/big \
+	tests/vulkan/cache \
+	tests/vulkan/devices \
+	tests/vulkan/faults \
+	tests/vulkan/native \
+	tests/vulkan/queue
+check_PROGRAMS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation
+TESTS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation.sh
+slow_tests += $(vulkan_tests) tests/vulkan/validation.sh
+endif
+EXTRA_DIST += tests/vulkan/table.h tests/vulkan/validation.sh \
+	tests/vulkan/vulkan.h
+
+tests_vulkan_big_SOURCES = tests/vulkan/big.c
+tests_vulkan_big_LDADD = libsesqui.la
+tests_vulkan_cache_SOURCES = tests/vulkan/cache.c
+tests_vulkan_cache_LDADD = libsesqui.la
+tests_vulkan_devices_SOURCES = tests/vulkan/devices.c
+tests_vulkan_devices_LDADD = libsesqui.la
+tests_vulkan_faults_SOURCES = tests/vulkan/faults.c tests/api/training.h
+tests_vulkan_faults_LDADD = libsesqui.la
+tests_vulkan_native_SOURCES = tests/vulkan/native.c
+tests_vulkan_native_LDADD = libsesqui.la $(VULKAN_LIBS)
+tests_vulkan_queue_SOURCES = tests/vulkan/queue.c tests/api/training.h
+tests_vulkan_queue_LDADD = libsesqui.la
+tests_vulkan_spirv_SOURCES = tests/vulkan/spirv.c backends/vulkan/spirv.c
+tests_vulkan_spirv_CPPFLAGS = $(vulkan_la_CPPFLAGS)
+tests_vulkan_validation_SOURCES = \
+	tests/vulkan/validation.c tests/api/training.h
+tests_vulkan_validation_LDADD = libsesqui.la
