@@ -96,13 +96,14 @@ void vulkan_batch_destroy(struct backend_queue *q, struct vulkan_batch *b)
     vulkan_core->mem_free(b);
 }
 
-/* An idle batch; NULL: there is none. */
+/* An idle batch; NULL: there is none, or *result says that the device could not
+ * be asked. */
 static struct vulkan_batch *take_idle(struct backend_queue *q, VkResult *result,
                                       const char **call)
 {
     pthread_mutex_lock(&q->device->lock);
     *result = vulkan_retire(q, call);
-    struct vulkan_batch *b = q->idle;
+    struct vulkan_batch *b = *result == VK_SUCCESS ? q->idle : NULL;
     if (b != NULL) {
         q->idle = b->next;
         b->limit = q->limit;
