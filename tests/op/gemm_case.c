@@ -11,9 +11,10 @@
 #include <string.h>
 
 /* Of one element before alpha: the sum, the sum of absolute values (of finite
- * products), and the part of it that has a float32-subnormal factor. */
+ * products), and the part of it that has a float32-subnormal factor; lost: the
+ * products of such a one and infinity, which is NaN where it is flushed. */
 struct sum {
-    double value, size, subnormal;
+    double value, size, subnormal, lost;
 };
 
 static void say(char *text, size_t bytes, const char *format, ...)
@@ -187,15 +188,21 @@ static double *gather(struct bed *b, const double *x, int64_t rows, int64_t k,
     return r;
 }
 
+static bool is_subnormal(double x)
+{
+    return x != 0.0 && fabs(x) < 0x1p-126;
+}
+
 /* Neumaier's compensated sum: the error is of second order. */
 static struct sum dot(const double *x, const double *y, int64_t k)
 {
-    struct sum s = {0.0, 0.0, 0.0};
+    struct sum s = {0.0, 0.0, 0.0, 0.0};
     double lost = 0.0;
     for (int64_t q = 0; q < k; q++) {
         double p = x[q] * y[q], t = s.value + p; /* p is exact */
         if (!isfinite(p)) {
             s.value = t;
+            s.lost += is_subnormal(x[q]) || is_subnormal(y[q]);
             continue;
         }
         if (k > 8192 && isfinite(t))
@@ -203,7 +210,7 @@ static struct sum dot(const double *x, const double *y, int64_t k)
                                              : (p - t) + s.value;
         s.value = t;
         s.size += fabs(p);
-        if (fabs(x[q]) < 0x1p-126 || fabs(y[q]) < 0x1p-126)
+        if (is_subnormal(x[q]) || is_subnormal(y[q]))
             s.subnormal += fabs(p);
     }
     s.value += lost;
@@ -310,6 +317,8 @@ static struct target aim(const struct bed *b, const struct gemm_work *w,
     double bias = g->bias == 0 ? 0.0 : fabs(w->bias.value[i % g->n]);
     double k = (double)g->k, eta = bound_eta_product(g->a, g->b, flushed);
     double alpha = g->k == 0 ? 0.0 : fabs((double)(float)g->alpha);
+    if (flushed && s->lost > 0.0 && isnan(w->d.value[i]))
+        x = (double)NAN; /* infinity times what was flushed to 0 */
     struct target t = {.want = activation_oracle(x, g->activation)};
     double most = fmax(s->size, product) + added + bias;
     t.open = isfinite(most) && most >= 0x1p127;
