@@ -87,12 +87,15 @@ check-groups: all
 
 # Cooperative matrices, on a newer lavapipe in a folder of its own.
 coopmat_env = $(abs_builddir)/coopmat-env
+coopmat_tests = $(filter tests/vulkan/coopmat_%,$(vulkan_tests))
 check-coopmat: all
+	$(MAKE) $(coopmat_tests:%=%$(EXEEXT))
 	$(srcdir)/tests/coopmat-env '$(coopmat_env)'
 	@grep -q 'sum:' kernels/coopmat_spv.h || { echo 'the shader is not built:' \
 		"configure GLSLC_COOPMAT='$(coopmat_env)/bin/glslc'" >&2; exit 1; }
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/coopmat-check \
-		'$(coopmat_env)' '$(SHELL) ./libtool' ./sesqui$(EXEEXT)
+		'$(coopmat_env)' '$(SHELL) ./libtool' ./sesqui$(EXEEXT) \
+		$(coopmat_tests:%=./%$(EXEEXT))
 
 check-full: all
 	@test -n '$(strip $(full_tests))' || \

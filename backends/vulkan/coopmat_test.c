@@ -37,7 +37,7 @@ struct set {
 };
 
 static const struct set sets[SETS] = {
-    {"sums of integers", 4, 4, {1.0f, 1.0f}, {1.0f, 1.0f}},
+    {"sums of integers", 120, 120, {1.0f, 1.0f}, {1.0f, 1.0f}},
     {"sums of subnormal factors",
      200,
      4,

@@ -7,6 +7,7 @@ if BUILD_VULKAN
 vulkan_tests += \
 	tests/vulkan/big \
 	tests/vulkan/cache \
+	tests/vulkan/coopmat_refused \
 	tests/vulkan/devices \
 	tests/vulkan/faults \
 	tests/vulkan/native \
@@ -22,6 +23,8 @@ tests_vulkan_big_SOURCES = tests/vulkan/big.c
 tests_vulkan_big_LDADD = libsesqui.la
 tests_vulkan_cache_SOURCES = tests/vulkan/cache.c
 tests_vulkan_cache_LDADD = libsesqui.la
+tests_vulkan_coopmat_refused_SOURCES = tests/vulkan/coopmat_refused.c
+tests_vulkan_coopmat_refused_LDADD = libsesqui.la
 tests_vulkan_devices_SOURCES = tests/vulkan/devices.c
 tests_vulkan_devices_LDADD = libsesqui.la
 tests_vulkan_faults_SOURCES = tests/vulkan/faults.c tests/api/training.h
