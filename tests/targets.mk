@@ -155,9 +155,11 @@ update-sizes:
 print-logs:
 	@echo $(TEST_LOGS)
 
-# For tests/lint/dist.sh.
+# For tests/lint/dist.sh: as git names them, wherever this directory is.
 print-distfiles:
-	@for f in $(DISTFILES); do echo "$$f"; done
+	@for f in $(DISTFILES); do \
+		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; echo "$${f#./}"; \
+	done
 
 .PHONY: check-coopmat check-groups tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

@@ -12,8 +12,7 @@ elif ! git -C "$srcdir" ls-files --error-unmatch configure.ac \
     >"$tmp/out" 2>&1; then
     tap_skip 'the source is not a git checkout' "$name"
 else
-    (cd "$builddir" && $MAKE -s print-distfiles) |
-        sed "s|^\./||; s|^$srcdir/||; s|^\(\.\./\)*||" | LC_ALL=C sort -u >"$tmp/dist"
+    (cd "$builddir" && $MAKE -s print-distfiles) | LC_ALL=C sort -u >"$tmp/dist"
     git -C "$srcdir" ls-files | grep -v '^\.gitignore$' |
         LC_ALL=C sort -u >"$tmp/git"
     LC_ALL=C comm -13 "$tmp/dist" "$tmp/git" >"$tmp/missing"
