@@ -5,6 +5,8 @@
 # tests_api_x_SOURCES = tests/api/x.c, tests_api_x_LDADD = libsesqui.la (or
 # libcore.la for internals).
 
+EXTRA_DIST += tests/api/faults.h tests/api/stages.h tests/api/training.h
+
 check_PROGRAMS += tests/api/dtype tests/api/manners
 TESTS += tests/api/dtype tests/api/manners
 tests_api_dtype_SOURCES = tests/api/dtype.c

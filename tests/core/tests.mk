@@ -23,7 +23,8 @@ core_tests = \
 check_PROGRAMS += $(core_tests)
 TESTS += $(core_tests)
 thread_tests += tests/core/threads
-EXTRA_DIST += tests/core/core.h
+EXTRA_DIST += tests/core/cache_file.h tests/core/core.h \
+	tests/core/driver.h tests/core/queues.h
 
 tests_core_alloc_SOURCES = tests/core/alloc.c
 tests_core_alloc_LDADD = libcore.la

@@ -1,42 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* faults.c - a training program in which the Nth OpenCL call fails, for every
- * N.
- *
- * The call that needs it answers SSQ_ERR_DEVICE or SSQ_ERR_NOMEM with the name
- * of the OpenCL call, or does without it and ends with the same loss. A queue
- * that failed stays as it is. Afterwards everything can be destroyed, and all
- * OpenCL objects are released. */
-
-#include <dlfcn.h>
+ * N. */
 
 #include "backends/opencl/calls.h"
-#include "tests/api/training.h"
-#include "tests/opencl/opencl.h"
+#include "tests/api/faults.h"
+#include "tests/core/driver.h"
 
-static struct {
-    struct opencl_calls real;
-    long calls;
-    long fail_at;       /* which call fails; 0 none */
-    const char *failed; /* its name, when it did */
-    long live;          /* objects created, less those released */
-} cl;
+static struct opencl_calls cl;
 
-/* Does this call fail? */
-static bool fails(const char *name)
-{
-    if (++cl.calls != cl.fail_at)
-        return false;
-    cl.failed = name;
-    return true;
-}
-
-#define REAL(NAME) cl.real.NAME
+#define REAL(NAME) cl.NAME
 
 /* Calls that ask, set or wait. */
 #define ASKS(NAME, PARAMS, ARGS)                                               \
     static cl_int fake##NAME PARAMS                                            \
     {                                                                          \
-        return fails("cl" #NAME) ? CL_OUT_OF_RESOURCES : REAL(NAME) ARGS;      \
+        return faults_next("cl" #NAME) ? CL_OUT_OF_RESOURCES                   \
+                                       : REAL(NAME) ARGS;                      \
     }
 ASKS(GetPlatformInfo,
      (cl_platform_id p, cl_platform_info w, size_t n, void *v, size_t *r),
@@ -84,11 +63,11 @@ ASKS(Finish, (cl_command_queue q), (q))
     static TYPE fake##NAME PARAMS                                              \
     {                                                                          \
         TYPE made = NULL;                                                      \
-        if (fails("cl" #NAME))                                                 \
+        if (faults_next("cl" #NAME))                                           \
             *error = CL_OUT_OF_RESOURCES;                                      \
         else                                                                   \
             made = REAL(NAME) ARGS;                                            \
-        cl.live += made != NULL;                                               \
+        fault.live += made != NULL;                                            \
         return made;                                                           \
     }
 CREATES(cl_context, CreateContext,
@@ -122,10 +101,10 @@ CREATES(cl_kernel, CreateKernel, (cl_program p, const char *n, cl_int *error),
 #define ENQUEUES(NAME, PARAMS, ARGS)                                           \
     static cl_int fake##NAME PARAMS                                            \
     {                                                                          \
-        if (fails("cl" #NAME))                                                 \
+        if (faults_next("cl" #NAME))                                           \
             return CL_OUT_OF_RESOURCES;                                        \
         cl_int error = REAL(NAME) ARGS;                                        \
-        cl.live += error == CL_SUCCESS && event != NULL;                       \
+        fault.live += error == CL_SUCCESS && event != NULL;                    \
         return error;                                                          \
     }
 ENQUEUES(EnqueueNDRangeKernel,
@@ -152,7 +131,7 @@ ENQUEUES(EnqueueBarrierWithWaitList,
 #define RETAINS(TYPE, NAME)                                                    \
     static cl_int fake##NAME(TYPE object)                                      \
     {                                                                          \
-        cl.live++;                                                             \
+        fault.live++;                                                          \
         return REAL(NAME)(object);                                             \
     }
 RETAINS(cl_context, RetainContext)
@@ -161,7 +140,7 @@ RETAINS(cl_mem, RetainMemObject)
 #define RELEASES(TYPE, NAME)                                                   \
     static cl_int fake##NAME(TYPE object)                                      \
     {                                                                          \
-        cl.live--;                                                             \
+        fault.live--;                                                          \
         return REAL(NAME)(object);                                             \
     }
 RELEASES(cl_context, ReleaseContext)
@@ -208,8 +187,8 @@ RELEASES(cl_command_buffer_khr, ReleaseCommandBufferKHR)
     }
 static void *fake_by_name(cl_platform_id platform, const char *name)
 {
-    void *real = cl.real.GetExtensionFunctionAddressForPlatform(platform, name);
-    if (real == NULL || fails("clGetExtensionFunctionAddressForPlatform"))
+    void *real = cl.GetExtensionFunctionAddressForPlatform(platform, name);
+    if (real == NULL || faults_next("clGetExtensionFunctionAddressForPlatform"))
         return NULL;
     STAND_IN(CreateCommandBufferKHR)
     STAND_IN(FinalizeCommandBufferKHR)
@@ -222,21 +201,13 @@ static void *fake_by_name(cl_platform_id platform, const char *name)
 /* Put the above in the module's table, once it is loaded. */
 static void stand_between(void)
 {
-    char path[600];
-    const char *dir = getenv("SSQ_MODULE_PATH");
+    struct opencl_calls *table = driver_symbol("opencl", "ssq_opencl_calls");
 
-    NEED(ssq_device_count() > 0 ? SSQ_OK : SSQ_ERR_DEVICE);
-    snprintf(path, sizeof(path), "%s/opencl.so", dir == NULL ? "." : dir);
-    void *module = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
-    struct opencl_calls *table =
-        module == NULL ? NULL : dlsym(module, "ssq_opencl_calls");
-    if (table == NULL)
-        tap_bail("no table of calls in %s", path);
-    cl.real = *table;
+    cl = *table;
     *table = (struct opencl_calls){
-        .GetPlatformIDs = cl.real.GetPlatformIDs,
+        .GetPlatformIDs = cl.GetPlatformIDs,
         .GetPlatformInfo = fakeGetPlatformInfo,
-        .GetDeviceIDs = cl.real.GetDeviceIDs,
+        .GetDeviceIDs = cl.GetDeviceIDs,
         .GetDeviceInfo = fakeGetDeviceInfo,
         .GetExtensionFunctionAddressForPlatform = fake_by_name,
         .CreateContext = fakeCreateContext,
@@ -274,127 +245,23 @@ static void stand_between(void)
         .Flush = fakeFlush,
         .Finish = fakeFinish,
     };
-    const void *slot[sizeof(cl.real) / sizeof(void *)];
+    const void *slot[sizeof(cl) / sizeof(void *)];
     memcpy(slot, table, sizeof(*table));
     for (size_t i = 0; i < sizeof(slot) / sizeof(slot[0]); i++)
         if (slot[i] == NULL)
             tap_bail("call %zu of the table is not stood in for", i);
 }
 
-/* What was wrong, in all trials of a test. */
-struct faults {
-    long refused, status, text, sticky, result, leak;
-};
-
-/* A failed call: does it say so, and does its queue remember? */
-static void judge(struct training *p, size_t stage, ssq_status st,
-                  struct faults *f)
+static bool told(const char *text)
 {
-    char text[1100];
-    const char *name = training_stages[stage].name;
-
-    f->refused++;
-    snprintf(text, sizeof(text), "%s", ssq_last_error());
-    if (cl.failed == NULL || (st != SSQ_ERR_DEVICE && st != SSQ_ERR_NOMEM)) {
-        f->status++;
-        tap_diag("call %ld (%s), %s: %s: %s", cl.fail_at, cl.failed, name,
-                 ssq_status_name(st), text);
-    }
-    if (!core_has(text, "opencl: ") || !core_has(text, "(-5)")) {
-        f->text++;
-        tap_diag("call %ld (%s), %s: \"%s\"", cl.fail_at, cl.failed, name,
-                 text);
-    }
-    ssq_status now = p->q == NULL ? SSQ_OK : ssq_queue_sync(p->q);
-    if (now != SSQ_OK && now != SSQ_ERR_INVALID &&
-        (now != SSQ_ERR_DEVICE || ssq_queue_sync(p->q) != now)) {
-        f->sticky++;
-        tap_diag("call %ld (%s), %s: sync: %s: %s", cl.fail_at, cl.failed, name,
-                 ssq_status_name(now), ssq_last_error());
-    }
+    return core_has(text, "opencl: ") && core_has(text, "(-5)");
 }
 
-/* Stages first .. end - 1, until one fails. */
-static bool run(struct training *p, size_t first, size_t end, struct faults *f)
-{
-    for (size_t i = first; i < end; i++) {
-        ssq_status st = training_stages[i].run(p);
-
-        if (st == SSQ_ERR_NOT_READY)
-            continue;
-        if (st != SSQ_OK) {
-            judge(p, i, st, f);
-            return false;
-        }
-    }
-    return true;
-}
-
-/* With everything new: from the device on, or on a device that is there. */
-static void close_all(struct training *p, ssq_device *shared)
-{
-    if (shared != NULL)
-        p->dev = NULL;
-    training_close(p);
-    if (shared != NULL)
-        ssq_device_trim(shared);
-}
-
-static size_t stage_named(const char *name)
-{
-    for (size_t i = 0; i < TRAINING_STAGES; i++)
-        if (strcmp(training_stages[i].name, name) == 0)
-            return i;
-    tap_bail("no stage %s", name);
-    return 0;
-}
-
-/* The Nth call of stages first .. end - 1 fails, for all N. */
-static void sweep(const char *what, ssq_device *shared, size_t first,
-                  size_t end)
-{
-    struct training p = {.name = "opencl:0", .dev = shared};
-    struct faults f = {0};
-    long n = 0;
-
-    cl.fail_at = 0;
-    if (!run(&p, first, end, &f))
-        tap_bail("%s: %s", what, ssq_last_error());
-    const float loss = p.loss;
-    close_all(&p, shared);
-    const long live = cl.live;
-    do {
-        p = (struct training){.name = "opencl:0", .dev = shared};
-        cl.calls = 0;
-        cl.failed = NULL;
-        cl.fail_at = ++n;
-        bool done = run(&p, first, end, &f);
-        if (done && (memcmp(&p.loss, &loss, sizeof(loss)) != 0)) {
-            f.result++;
-            tap_diag("call %ld (%s): loss %g, not %g", n, cl.failed,
-                     (double)p.loss, (double)loss);
-        }
-        close_all(&p, shared);
-        if (cl.live != live) {
-            f.leak++;
-            tap_diag("call %ld (%s): %ld objects are left", n, cl.failed,
-                     cl.live - live);
-            cl.live = live;
-        }
-    } while (cl.failed != NULL);
-    cl.fail_at = 0;
-    tap_ok(f.refused > n / 4, "%s: %ld calls failed, %ld were told of", what,
-           n - 1, f.refused);
-    tap_ok(f.status == 0 && f.text == 0,
-           "%s: as device or memory errors that name the call, but %ld and %ld",
-           what, f.status, f.text);
-    tap_ok(f.sticky == 0, "%s: queues that failed stay so, but %ld", what,
-           f.sticky);
-    tap_ok(f.result == 0, "%s: the others end with the same loss, but %ld",
-           what, f.result);
-    tap_ok(f.leak == 0, "%s: everything is released, but %ld times", what,
-           f.leak);
-}
+static const struct faults_of calls = {.device = "opencl:0",
+                                       .what = "calls",
+                                       .told = told,
+                                       .dense = LONG_MAX,
+                                       .told_share = 4};
 
 int main(void)
 {
@@ -402,7 +269,7 @@ int main(void)
     char dir[256], command[300];
     ssq_device *dev = NULL;
 
-    if (opencl_missing())
+    if (driver_missing("opencl"))
         return tap_done(0);
     /* programs come from the disk, or the test would take half an hour */
     snprintf(dir, sizeof(dir), "%s/sesqui-faults-XXXXXX",
@@ -412,11 +279,13 @@ int main(void)
     setenv("XDG_CACHE_HOME", dir, 1);
     unsetenv("SSQ_CACHE");
     stand_between();
-    sweep("open, first multiplication", NULL, 0, stage_named("gemm: logits"));
+    faults_sweep(&calls, "open, first multiplication", NULL, 0,
+                 stages_find("gemm: logits"));
     NEED(ssq_device_open("opencl:0", NULL, &dev));
-    sweep("training", dev, 1, TRAINING_STAGES);
+    faults_sweep(&calls, "training", dev, 1, TRAINING_STAGES);
     ssq_device_close(&dev);
-    tap_ok(cl.live == 0, "no object is left in the end, but %ld", cl.live);
+    tap_ok(fault.live == 0, "no object is left in the end, but %ld",
+           fault.live);
     snprintf(command, sizeof(command), "rm -rf '%s'", dir);
     if (system(command) != 0)
         tap_diag("cannot remove %s", dir);

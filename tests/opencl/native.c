@@ -9,7 +9,7 @@
 
 #include <sesqui/opencl.h>
 
-#include "tests/opencl/opencl.h"
+#include "tests/core/driver.h"
 
 #define N 1003
 
@@ -187,7 +187,7 @@ static void test_export(ssq_device *dev)
     NEED(ssq_buffer_create(dev, 0, &empty));
     ssq_tensor *t = tensor_of(b);
     NEED(ssq_opencl_buffer_mem(b, &mem, &offset));
-    opencl_fill(q, t, 21);
+    driver_fill(q, t, 21);
     own_need(clEnqueueReadBuffer(own.queue, mem, CL_TRUE,
                                  (size_t)offset + 1002 * sizeof(out),
                                  sizeof(out), &out, 0, NULL, NULL),
@@ -272,7 +272,7 @@ int main(void)
 {
     ssq_device *dev = NULL;
 
-    if (opencl_missing())
+    if (driver_missing("opencl"))
         return tap_done(0);
     own_open();
     test_pipeline();

@@ -11,7 +11,7 @@
 
 #include "tests/api/training.h"
 #include "tests/op/suite_run.h"
-#include "tests/opencl/opencl.h"
+#include "tests/core/driver.h"
 
 /* Of each table so many cases, among so many that are looked at; none with
  * more memory or operations than the interpreter does in a blink. */

@@ -2,7 +2,7 @@
 /* big.c - a tensor of 300 MiB where one binding has 128 MiB: ops go over it in
  * windows, or are refused with the numbers. */
 
-#include "tests/vulkan/vulkan.h"
+#include "tests/core/driver.h"
 
 #define N     (INT64_C(300) << 20) /* elements of one byte */
 #define BYTES ((size_t)N)
@@ -28,8 +28,8 @@ static void test_copies(ssq_buffer *x, ssq_buffer *y)
     int64_t wrong = 0;
 
     NEED(ssq_tensor_write(q, tx, in, SSQ_U8));
-    vulkan_fill(q, ty, 0);
-    vulkan_copy(q, tx, ty);
+    driver_fill(q, ty, 0);
+    driver_copy(q, tx, ty);
     NEED(ssq_tensor_read(q, ty, out, SSQ_U8));
     NEED(ssq_queue_sync(q));
     for (int64_t i = 0; i < N; i++)
@@ -48,7 +48,7 @@ static void test_elementwise(ssq_buffer *x)
     ssq_scale_args args = SSQ_SCALE_INIT;
     int64_t wrong = 0;
 
-    vulkan_fill(q, t, 1.5);
+    driver_fill(q, t, 1.5);
     args.x = t;
     args.y = t;
     args.alpha = -2;
@@ -78,8 +78,8 @@ static void test_reductions(ssq_buffer *x)
     ssq_tensor *odd = vector_over(x, SSQ_F32, 2, seam - 4);
     NEED(ssq_tensor_create(dev, SSQ_F32, 0, NULL, &sum));
     NEED(ssq_tensor_create(dev, SSQ_F32, 0, NULL, &max));
-    vulkan_fill(q, t, 1);
-    vulkan_fill(q, odd, 2);
+    driver_fill(q, t, 1);
+    driver_fill(q, odd, 2);
     s.x = m.x = t;
     s.y = sum;
     m.y = max;
@@ -132,7 +132,7 @@ int main(void)
     ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
     ssq_buffer *x = NULL, *y = NULL;
 
-    if (vulkan_missing())
+    if (driver_missing("vulkan"))
         return tap_done(0);
     dev = core_open("vulkan:0");
     q = core_queue(dev);

@@ -7,7 +7,7 @@
  * tests/bounds.h. */
 
 #include "tests/bounds.h"
-#include "tests/vulkan/vulkan.h"
+#include "tests/core/driver.h"
 
 /** Sizes that are no multiple of a matrix's, and more than a tile. */
 #define ROWS   75
@@ -281,7 +281,7 @@ int main(void)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
 
-    if (vulkan_missing())
+    if (driver_missing("vulkan"))
         return tap_done(0);
     dev = core_open("vulkan:0");
     NEED(ssq_device_props_get(dev, &props));

@@ -6,9 +6,9 @@
  * or changes what is read or what comes back. The device goes on without
  * matrices, says which shape it refuses and why, and multiplies rightly. */
 
-#include "tests/vulkan/table.h"
-
+#include "backends/vulkan/calls.h"
 #include "backends/vulkan/coopmat.h"
+#include "tests/core/driver.h"
 
 enum fault {
     HONEST,
@@ -322,7 +322,7 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL by_name(VkInstance instance,
 
 static void stand_between(void)
 {
-    struct vulkan_calls *table = vulkan_table();
+    struct vulkan_calls *table = driver_symbol("vulkan", "ssq_vulkan_calls");
 
     vk.real = *table;
     table->CreateShaderModule = create_module;
@@ -523,7 +523,7 @@ int main(void)
 {
     long launches;
 
-    if (vulkan_missing())
+    if (driver_missing("vulkan"))
         return tap_done(0);
     stand_between();
     if (!test_honest(&launches))

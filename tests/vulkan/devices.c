@@ -7,7 +7,7 @@
 #include <dlfcn.h>
 
 #include "backends/vulkan/calls.h"
-#include "tests/vulkan/vulkan.h"
+#include "tests/core/driver.h"
 
 static struct vulkan_calls real;
 
@@ -243,7 +243,7 @@ static int twin_is_passed_over(void *arg)
 int main(void)
 {
     tap_begin();
-    if (vulkan_missing())
+    if (driver_missing("vulkan"))
         return tap_done(0);
     for (size_t i = 0; i < sizeof(refusals) / sizeof(refusals[0]); i++) {
         struct refusal r = refusals[i];

@@ -11,7 +11,7 @@
 
 #include <pthread.h>
 
-#include "tests/vulkan/vulkan.h"
+#include "tests/core/driver.h"
 
 #define N     1004
 #define BYTES (N * sizeof(float))
@@ -331,7 +331,7 @@ static void test_export(ssq_device *dev)
     NEED(ssq_buffer_create(dev, 0, &empty));
     ssq_tensor *t = tensor_of(b);
     NEED(ssq_vulkan_buffer_mem(b, &buffer, &offset));
-    vulkan_fill(q, t, 21);
+    driver_fill(q, t, 21);
     NEED(ssq_queue_sync(q));
     own_read((VkBuffer)buffer, offset);
     tap_ok(own.map[0] == 21 && own.map[N - 1] == 21,
@@ -370,7 +370,7 @@ static void test_two_threads(ssq_device *dev)
     if (pthread_create(&thread, NULL, submit_all_the_time, &n) != 0)
         tap_bail("no thread");
     for (int i = 0; i < 200; i++) {
-        vulkan_fill(q, x, i);
+        driver_fill(q, x, i);
         NEED(ssq_tensor_read(q, x, out, SSQ_F32));
         NEED(ssq_queue_sync(q));
         wrong += out[0] != (float)i || out[N - 1] != (float)i;
@@ -432,7 +432,7 @@ int main(void)
 {
     ssq_device *dev = NULL;
 
-    if (vulkan_missing())
+    if (driver_missing("vulkan"))
         return tap_done(0);
     own_open();
     const ssq_vulkan_native n = native();

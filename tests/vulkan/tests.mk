@@ -11,14 +11,16 @@ vulkan_tests += \
 	tests/vulkan/coopmat_refused \
 	tests/vulkan/devices \
 	tests/vulkan/faults \
+	tests/vulkan/lost \
+	tests/vulkan/memory \
 	tests/vulkan/native \
 	tests/vulkan/queue
 check_PROGRAMS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation
 TESTS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation.sh
 slow_tests += $(vulkan_tests) tests/vulkan/validation.sh
 endif
-EXTRA_DIST += tests/vulkan/table.h tests/vulkan/validation.sh \
-	tests/vulkan/vulkan.h
+EXTRA_DIST += tests/vulkan/count.h tests/vulkan/fake.h \
+	tests/vulkan/validation.sh
 
 tests_vulkan_big_SOURCES = tests/vulkan/big.c
 tests_vulkan_big_LDADD = libsesqui.la
@@ -30,14 +32,17 @@ tests_vulkan_coopmat_refused_SOURCES = tests/vulkan/coopmat_refused.c
 tests_vulkan_coopmat_refused_LDADD = libsesqui.la
 tests_vulkan_devices_SOURCES = tests/vulkan/devices.c
 tests_vulkan_devices_LDADD = libsesqui.la
-tests_vulkan_faults_SOURCES = tests/vulkan/faults.c tests/api/training.h
+tests_vulkan_faults_SOURCES = tests/vulkan/faults.c
 tests_vulkan_faults_LDADD = libsesqui.la
+tests_vulkan_lost_SOURCES = tests/vulkan/lost.c
+tests_vulkan_lost_LDADD = libsesqui.la
+tests_vulkan_memory_SOURCES = tests/vulkan/memory.c
+tests_vulkan_memory_LDADD = libsesqui.la
 tests_vulkan_native_SOURCES = tests/vulkan/native.c
 tests_vulkan_native_LDADD = libsesqui.la $(VULKAN_LIBS)
-tests_vulkan_queue_SOURCES = tests/vulkan/queue.c tests/api/training.h
+tests_vulkan_queue_SOURCES = tests/vulkan/queue.c
 tests_vulkan_queue_LDADD = libsesqui.la
 tests_vulkan_spirv_SOURCES = tests/vulkan/spirv.c backends/vulkan/spirv.c
 tests_vulkan_spirv_CPPFLAGS = $(vulkan_la_CPPFLAGS)
-tests_vulkan_validation_SOURCES = \
-	tests/vulkan/validation.c tests/api/training.h
+tests_vulkan_validation_SOURCES = tests/vulkan/validation.c
 tests_vulkan_validation_LDADD = libsesqui.la

@@ -5,8 +5,9 @@
  *        validation run      training, copies, graphs, events, several queues
  *        validation seed     the same launches without one barrier */
 
-#include "tests/api/training.h"
-#include "tests/vulkan/table.h"
+#include "backends/vulkan/calls.h"
+#include "tests/api/stages.h"
+#include "tests/core/queues.h"
 
 #define N 4096
 
@@ -29,12 +30,7 @@ static void test_training(void)
 {
     struct training p = {.name = "vulkan:0"};
 
-    for (size_t i = 0; i < TRAINING_STAGES; i++) {
-        ssq_status st = training_stages[i].run(&p);
-
-        if (st != SSQ_OK && st != SSQ_ERR_NOT_READY)
-            tap_bail("%s: %s", training_stages[i].name, ssq_last_error());
-    }
+    stages_run(&p, 0, TRAINING_STAGES - 1);
     tap_ok(p.state.updates == 4 && p.loss < 1.6f, "training ends with loss %g",
            (double)p.loss);
     training_close(&p);
@@ -55,7 +51,7 @@ static void test_copies(ssq_device *dev)
     NEED(ssq_tensor_from_buffer(b, SSQ_U8, 1, &n, NULL, 3, &t));
     for (int busy = 0; busy < 2; busy++) {
         if (busy)
-            vulkan_fill(q, t, 1);
+            driver_fill(q, t, 1);
         NEED(ssq_tensor_write(q, t, in, SSQ_U8));
         NEED(ssq_tensor_read(q, t, out, SSQ_U8));
         NEED(ssq_queue_sync(q));
@@ -65,37 +61,6 @@ static void test_copies(ssq_device *dev)
     ssq_tensor_destroy(&t);
     ssq_buffer_destroy(&b);
     ssq_queue_destroy(&q);
-}
-
-/* What one queue fills another copies, in turn. */
-static void test_queues(ssq_device *dev)
-{
-    ssq_queue *one = core_queue(dev), *two = core_queue(dev);
-    ssq_tensor *x = core_vector(dev, SSQ_F32, N),
-               *y = core_vector(dev, SSQ_F32, N);
-    ssq_event *filled = NULL, *copied = NULL;
-    static float out[N];
-
-    NEED(ssq_event_create(dev, &filled));
-    NEED(ssq_event_create(dev, &copied));
-    NEED(ssq_event_record(copied, two));
-    for (int i = 1; i <= 20; i++) {
-        NEED(ssq_queue_wait(one, copied));
-        vulkan_fill(one, x, i);
-        NEED(ssq_event_record(filled, one));
-        NEED(ssq_queue_wait(two, filled));
-        vulkan_copy(two, x, y);
-        NEED(ssq_tensor_read(two, y, out, SSQ_F32));
-        NEED(ssq_event_record(copied, two));
-    }
-    NEED(ssq_event_sync(copied));
-    tap_ok(out[0] == 20 && out[N - 1] == 20, "two queues hand over");
-    ssq_event_destroy(&filled);
-    ssq_event_destroy(&copied);
-    ssq_tensor_destroy(&x);
-    ssq_tensor_destroy(&y);
-    ssq_queue_destroy(&one);
-    ssq_queue_destroy(&two);
 }
 
 /* More than a batch has room for, with halves of one tensor in turn. */
@@ -114,8 +79,8 @@ static void test_many(ssq_device *dev)
                                 (uint64_t)half * sizeof(float), &high));
     NEED(ssq_tensor_from_buffer(b, SSQ_F32, 1, &n, NULL, 0, &all));
     for (int i = 0; i < 300; i++) {
-        vulkan_fill(q, low, i);
-        vulkan_copy(q, low, high);
+        driver_fill(q, low, i);
+        driver_copy(q, low, high);
     }
     NEED(ssq_tensor_read(q, all, out, SSQ_F32));
     NEED(ssq_queue_sync(q));
@@ -134,10 +99,10 @@ static int run(void)
     test_training();
     dev = core_open("vulkan:0");
     test_copies(dev);
-    test_queues(dev);
+    queues_hand_over(dev, "queues", 20);
     test_many(dev);
     ssq_device_close(&dev);
-    return tap_done(5);
+    return tap_done(8);
 }
 
 static PFN_vkCmdPipelineBarrier real_barrier;
@@ -155,7 +120,7 @@ static VKAPI_ATTR void VKAPI_CALL no_barrier(
 /* A copy of what was filled just before. */
 static int seed(void)
 {
-    struct vulkan_calls *table = vulkan_table();
+    struct vulkan_calls *table = driver_symbol("vulkan", "ssq_vulkan_calls");
     ssq_device *dev = core_open("vulkan:0");
     ssq_queue *q = core_queue(dev);
     ssq_tensor *x = core_vector(dev, SSQ_F32, N),
@@ -163,8 +128,8 @@ static int seed(void)
 
     real_barrier = table->CmdPipelineBarrier;
     table->CmdPipelineBarrier = no_barrier;
-    vulkan_fill(q, x, 1);
-    vulkan_copy(q, x, y);
+    driver_fill(q, x, 1);
+    driver_copy(q, x, y);
     NEED(ssq_queue_sync(q));
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);

@@ -1,0 +1,174 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cache_file.h - what a backend keeps on disk, damaged in many ways.
+ *
+ * Every case is a child that opens the device, which needs one kernel: what is
+ * on disk is used if it is whole and ours, and else made again and written
+ * anew. Before the first case the test names its device and says how to open
+ * it. */
+#ifndef TESTS_CORE_CACHE_FILE_H
+#define TESTS_CORE_CACHE_FILE_H
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/stat.h>
+
+#include "tests/core/driver.h"
+
+/* How a child ends. */
+enum { CACHE_FAILED = 1, CACHE_USED = 10, CACHE_MADE = 11 };
+
+static struct {
+    const char *what;       /* "the kernel comes", behind a case's name */
+    int (*open)(void *arg); /* CACHE_.. */
+    char dir[256];          /* $XDG_CACHE_HOME */
+    char path[600];         /* the file, once found */
+} cache_file;
+
+static inline void cache_expect(int how, const char *name)
+{
+    int st = tap_fork(cache_file.open, NULL, 60);
+
+    tap_ok(tap_exited(st, how), "%s: %s %s: %s", name, cache_file.what,
+           how == CACHE_USED ? "from the disk" : "from the compiler",
+           tap_status(st));
+}
+
+/* How many files there are; the path of the last. */
+static inline int cache_count(void)
+{
+    char at[300];
+    int n = 0;
+
+    snprintf(at, sizeof(at), "%s/sesqui", cache_file.dir);
+    DIR *d = opendir(at);
+    if (d == NULL)
+        return 0;
+    for (struct dirent *e; (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.') {
+            snprintf(cache_file.path, sizeof(cache_file.path), "%s/%s", at,
+                     e->d_name);
+            n++;
+        }
+    closedir(d);
+    return n;
+}
+
+/* An empty cache, its first file. */
+static inline void cache_begin(const char *what, int (*open)(void *arg))
+{
+    const char *tmp = getenv("TMPDIR");
+
+    cache_file.what = what;
+    cache_file.open = open;
+    snprintf(cache_file.dir, sizeof(cache_file.dir), "%s/sesqui-cache-XXXXXX",
+             tmp == NULL ? "/tmp" : tmp);
+    if (mkdtemp(cache_file.dir) == NULL)
+        tap_bail("no directory %s", cache_file.dir);
+    setenv("XDG_CACHE_HOME", cache_file.dir, 1);
+    setenv("SSQ_CACHE", "0", 1);
+    cache_expect(CACHE_MADE, "SSQ_CACHE=0");
+    tap_ok(cache_count() == 0, "and nothing is written");
+    unsetenv("SSQ_CACHE");
+    cache_expect(CACHE_MADE, "an empty cache");
+    tap_ok(cache_count() == 1, "there is a file then");
+    cache_expect(CACHE_USED, "with it");
+}
+
+/* Change a byte; at < 0 counts from the end. */
+static inline void cache_damage(const char *name, long at, int byte)
+{
+    FILE *f = fopen(cache_file.path, "r+");
+
+    if (f == NULL)
+        tap_bail("cannot open %s", cache_file.path);
+    fseek(f, at, at < 0 ? SEEK_END : SEEK_SET);
+    int old = fgetc(f);
+    fseek(f, at, at < 0 ? SEEK_END : SEEK_SET);
+    fputc(old ^ byte, f);
+    fclose(f);
+    cache_expect(CACHE_MADE, name);
+    cache_expect(CACHE_USED, "then");
+}
+
+static inline void cache_lengths(void)
+{
+    static const char garbage[] = "somebody else's file";
+    const char *path = cache_file.path;
+    struct stat s;
+
+    if (stat(path, &s) != 0 || truncate(path, s.st_size - 1) != 0)
+        tap_bail("cannot shorten %s", path);
+    cache_expect(CACHE_MADE, "a file that lacks its last byte");
+    cache_expect(CACHE_USED, "then");
+    if (truncate(path, 0) != 0)
+        tap_bail("cannot empty %s", path);
+    cache_expect(CACHE_MADE, "an empty file");
+    FILE *f = fopen(path, "w");
+    if (f == NULL || fwrite(garbage, sizeof(garbage), 1, f) != 1)
+        tap_bail("cannot write %s", path);
+    fclose(f);
+    cache_expect(CACHE_MADE, "a foreign file");
+    cache_expect(CACHE_USED, "then");
+    unlink(path);
+    mkdir(path, 0700);
+    cache_expect(CACHE_MADE, "a directory in its place");
+    cache_expect(CACHE_MADE, "which stays");
+    rmdir(path);
+    if (symlink("/dev/zero", path) != 0)
+        tap_bail("no link %s", path);
+    cache_expect(CACHE_MADE, "an endless file");
+    cache_expect(CACHE_USED, "then");
+}
+
+/* Where nothing can be written: a file is in the way, also for root. */
+static inline void cache_no_directory(void)
+{
+    char at[300];
+
+    snprintf(at, sizeof(at), "%s/file", cache_file.dir);
+    FILE *f = fopen(at, "w");
+    if (f == NULL)
+        tap_bail("cannot write %s", at);
+    fclose(f);
+    setenv("XDG_CACHE_HOME", at, 1);
+    cache_expect(CACHE_MADE, "a cache that is no directory");
+    setenv("XDG_CACHE_HOME", "relative", 1);
+    setenv("HOME", "/dev/null", 1);
+    cache_expect(CACHE_MADE, "a relative path and no home");
+    setenv("XDG_CACHE_HOME", cache_file.dir, 1);
+    unlink(at);
+}
+
+static inline void cache_processes(void)
+{
+    pid_t pid[4];
+    int wrong = 0;
+
+    unlink(cache_file.path);
+    fflush(NULL);
+    for (int i = 0; i < 4; i++) {
+        pid[i] = fork();
+        if (pid[i] == 0)
+            tap_child(cache_file.open, NULL, 60);
+    }
+    for (int i = 0; i < 4; i++) {
+        int st = -1;
+
+        waitpid(pid[i], &st, 0);
+        wrong += !tap_exited(st, CACHE_MADE) && !tap_exited(st, CACHE_USED);
+    }
+    tap_ok(wrong == 0, "four processes at once, %d failed", wrong);
+    cache_expect(CACHE_USED, "after them");
+}
+
+static inline void cache_end(void)
+{
+    tap_ok(cache_count() == 1, "no temporary file was left behind");
+    unlink(cache_file.path);
+    snprintf(cache_file.path, sizeof(cache_file.path), "%s/sesqui",
+             cache_file.dir);
+    rmdir(cache_file.path);
+    rmdir(cache_file.dir);
+}
+
+#endif

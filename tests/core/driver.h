@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* driver.h - what the tests of backends with a driver share. */
+#ifndef TESTS_CORE_DRIVER_H
+#define TESTS_CORE_DRIVER_H
+
+#include <dlfcn.h>
+
+#include "tests/core/core.h"
+
+static int driver_open(void *name)
+{
+    ssq_device *dev = NULL;
+
+    return ssq_device_open(name, NULL, &dev) == SSQ_OK ? 0 : 1;
+}
+
+/* Whether the backend has no device; if so, that is a failure where one is
+ * required. Asked in a child: a driver's threads would not survive a fork. */
+static inline bool driver_missing(const char *backend)
+{
+    char name[32];
+
+    snprintf(name, sizeof(name), "%s:0", backend);
+    int st = tap_fork(driver_open, name, 60);
+    if (tap_exited(st, 0))
+        return false;
+    if (tap_required(backend))
+        tap_ok(false, "%s is required, and not there: %s", name,
+               tap_status(st));
+    else
+        tap_skip("no device", "the %s backend", backend);
+    return true;
+}
+
+/* What the backend's module exports, once that is loaded. */
+static inline void *driver_symbol(const char *backend, const char *symbol)
+{
+    char path[600];
+    const char *dir = getenv("SSQ_MODULE_PATH");
+
+    NEED(ssq_device_count() > 0 ? SSQ_OK : SSQ_ERR_DEVICE);
+    snprintf(path, sizeof(path), "%s/%s.so", dir == NULL ? "." : dir, backend);
+    void *module = dlopen(path, RTLD_NOW | RTLD_NOLOAD);
+    void *found = module == NULL ? NULL : dlsym(module, symbol);
+    if (found == NULL)
+        tap_bail("no %s in %s", symbol, path);
+    return found;
+}
+
+static inline void driver_copy(ssq_queue *q, const ssq_tensor *x,
+                               const ssq_tensor *y)
+{
+    ssq_copy_args args = SSQ_COPY_INIT;
+
+    args.x = x;
+    args.y = y;
+    NEED(ssq_copy(q, &args));
+}
+
+static inline void driver_fill(ssq_queue *q, const ssq_tensor *x, double value)
+{
+    ssq_fill_args args = SSQ_FILL_INIT;
+
+    args.x = x;
+    args.value = value;
+    NEED(ssq_fill(q, &args));
+}
+
+#endif
