@@ -11,6 +11,7 @@ vulkan_tests += \
 	tests/vulkan/coopmat_refused \
 	tests/vulkan/devices \
 	tests/vulkan/faults \
+	tests/vulkan/host_memory \
 	tests/vulkan/lost \
 	tests/vulkan/memory \
 	tests/vulkan/native \
@@ -18,6 +19,7 @@ vulkan_tests += \
 check_PROGRAMS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation
 TESTS += $(vulkan_tests) tests/vulkan/spirv tests/vulkan/validation.sh
 slow_tests += $(vulkan_tests) tests/vulkan/validation.sh
+full_tests += tests/vulkan/host_memory
 endif
 EXTRA_DIST += tests/vulkan/count.h tests/vulkan/fake.h \
 	tests/vulkan/validation.sh
@@ -34,6 +36,8 @@ tests_vulkan_devices_SOURCES = tests/vulkan/devices.c
 tests_vulkan_devices_LDADD = libsesqui.la
 tests_vulkan_faults_SOURCES = tests/vulkan/faults.c
 tests_vulkan_faults_LDADD = libsesqui.la
+tests_vulkan_host_memory_SOURCES = tests/vulkan/host_memory.c
+tests_vulkan_host_memory_LDADD = libsesqui.la
 tests_vulkan_lost_SOURCES = tests/vulkan/lost.c
 tests_vulkan_lost_LDADD = libsesqui.la
 tests_vulkan_memory_SOURCES = tests/vulkan/memory.c
