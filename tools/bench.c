@@ -4,7 +4,11 @@
  * Cases are ranked by what they say they cost, found in admission mode without
  * computing. The peaks are measured in the same run, on the same device and
  * through the same API: see peak.c. After each run of a case a plain copy of as
- * many bytes is timed, so that whatever else the machine does meets both. */
+ * many bytes is timed, so that whatever else the machine does meets both.
+ *
+ * A line has its seconds. What would take longer at the peaks' rates is left
+ * out, and named; the next cheaper case takes its place. What takes longer than
+ * they say has one run. */
 #include "tests/op/suite_run.h"
 #include "tools/tool.h"
 
@@ -12,6 +16,8 @@
 #include <string.h>
 
 #define RUNS 64 /* at most */
+/** Of a case: one that warms up, and one that is timed. */
+#define LEAST_RUNS 2.0
 
 struct timing {
     const char *op, *impl;
@@ -19,6 +25,7 @@ struct timing {
     double median, least, most; /* seconds */
     double flops, bytes;
     double copy; /* a copy's time over the case's, the median; 0: none */
+    size_t runs; /* 0: left out; median is what one would have taken */
 };
 
 struct timings {
@@ -56,6 +63,7 @@ static struct timing *add_timing(struct timings *all, const char *op,
     struct timing *t = &all->t[all->n++];
     *t = (struct timing){.op = op,
                          .impl = impl,
+                         .runs = n,
                          .median = seconds[n / 2],
                          .least = seconds[0],
                          .most = seconds[n - 1]};
@@ -117,42 +125,96 @@ static bool time_start(double seconds, struct timings *all)
     return true;
 }
 
-/* Seconds that a case would take at 1 GFLOP/s and 1 GB/s: its rank. */
-static double cost_of(struct bed *b, const struct suite *s, size_t i)
+/* A case and what it costs: its rank, 0 where it does not run, and the seconds
+ * that it takes at the peaks. */
+struct ranked {
+    size_t i;
+    double cost, seconds;
+};
+
+static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
+                          const struct timings *all)
 {
+    struct ranked r = {.i = i};
     b->bench = false;
     b->admit = true;
     bed_case_begin(b->state);
-    bool ok = bed_run(b, s, i, false);
-    return ok && !b->skipped ? b->flops + b->bytes : 0.0;
+    if (!bed_run(b, s, i, false) || b->skipped)
+        return r;
+    r.cost = b->flops + b->bytes;
+    r.seconds = 1e-9 * (b->flops / all->gflops + b->bytes / all->gbytes);
+    return r;
 }
 
-/* The n most expensive cases of a table, each timed. */
+static int by_cost(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? 1 : -1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+/* Is there time for a case that takes so long? If not, a row says so. */
+static bool affordable(const struct bed *b, const struct suite *s,
+                       const struct ranked *r, struct timings *all, bool *ok)
+{
+    double seconds = r->seconds;
+    if (LEAST_RUNS * seconds <= b->budget)
+        return true;
+    struct timing *t = add_timing(all, s->op, b->impl, &seconds, 1);
+    *ok = t != NULL;
+    if (*ok) {
+        t->runs = 0;
+        s->describe(r->i, t->text, sizeof(t->text));
+    }
+    return false;
+}
+
+/* The n most expensive cases of a table that there is time for. */
 static bool time_table(struct bed *b, const struct suite *s, unsigned n,
                        struct timings *all)
 {
     size_t cases = s->n + s->large;
-    double *cost = calloc(cases + 1, sizeof(double));
-    bool ok = cost != NULL;
+    struct ranked *r = calloc(cases + 1, sizeof(*r));
+    bool ok = r != NULL;
     for (size_t i = 0; ok && i < cases; i++)
-        cost[i] = cost_of(b, s, i);
-    for (unsigned k = 0; ok && k < n; k++) {
-        size_t best = 0;
-        for (size_t i = 1; i < cases; i++)
-            if (cost[i] > cost[best])
-                best = i;
-        if (cases == 0 || cost[best] <= 0.0)
-            break;
-        cost[best] = 0.0;
-        ok = time_case(b, s, best, all);
+        r[i] = rank(b, s, i, all);
+    if (ok)
+        qsort(r, cases, sizeof(*r), by_cost);
+    for (size_t i = 0; ok && i < cases && r[i].cost > 0.0 && n > 0; i++) {
+        if (!affordable(b, s, &r[i], all, &ok))
+            continue;
+        ok = time_case(b, s, r[i].i, all);
+        n--;
     }
-    free(cost);
+    free(r);
     return ok;
+}
+
+static void print_left_out(const struct bed *b, const struct timing *t,
+                           bool json, bool *first)
+{
+    if (!json) {
+        printf("%-10s %-10s left out: a run would take about %.3g s, and two "
+               "more than --seconds %g: %s\n",
+               b->props.name, t->impl, t->median, b->budget, t->text);
+        return;
+    }
+    printf("%s\n  {\"device\": \"%s\", \"op\": \"%s\", \"implementation\": "
+           "\"%s\", \"case\": ",
+           *first ? "" : ",", b->props.name, t->op, t->impl);
+    json_string(stdout, t->text);
+    printf(", \"runs\": 0, \"expected_s\": %.3g}", t->median);
+    *first = false;
 }
 
 static void print_timing(const struct bed *b, const struct timing *t,
                          const struct timings *all, bool json, bool *first)
 {
+    if (t->runs == 0) {
+        print_left_out(b, t, json, first);
+        return;
+    }
     double gflops = t->flops / t->median * 1e-9;
     double gbytes = t->bytes / t->median * 1e-9;
     double of_compute = all->gflops > 0.0 ? gflops / all->gflops : 0.0;
@@ -160,20 +222,22 @@ static void print_timing(const struct bed *b, const struct timing *t,
     double of_peak = of_compute > of_memory ? of_compute : of_memory;
     double spread = (t->most - t->least) / t->median;
     if (!json) {
-        printf("%-10s %-10s %9.3f ms %5.0f %% %9.3f GFLOP/s %8.3f GB/s "
+        printf("%-10s %-10s %2zu x %9.3f ms %5.0f %% %9.3f GFLOP/s %8.3f GB/s "
                "%5.0f %% %5.0f %%  %s\n",
-               b->props.name, t->impl, 1e3 * t->median, 100.0 * spread, gflops,
-               gbytes, 100.0 * of_peak, 100.0 * t->copy, t->text);
+               b->props.name, t->impl, t->runs, 1e3 * t->median, 100.0 * spread,
+               gflops, gbytes, 100.0 * of_peak, 100.0 * t->copy, t->text);
         return;
     }
     printf("%s\n  {\"device\": \"%s\", \"op\": \"%s\", \"implementation\": "
            "\"%s\", \"case\": ",
            *first ? "" : ",", b->props.name, t->op, t->impl);
     json_string(stdout, t->text);
-    printf(", \"median_s\": %.9g, \"min_s\": %.9g, \"max_s\": %.9g, "
+    printf(", \"runs\": %zu, \"median_s\": %.9g, \"min_s\": %.9g, \"max_s\": "
+           "%.9g, "
            "\"gflops\": %.6g, \"gbytes_s\": %.6g, \"of_peak\": %.4g, "
            "\"of_copy\": %.4g}",
-           t->median, t->least, t->most, gflops, gbytes, of_peak, t->copy);
+           t->runs, t->median, t->least, t->most, gflops, gbytes, of_peak,
+           t->copy);
     *first = false;
 }
 
@@ -222,14 +286,17 @@ static void print_peaks(const struct bed *b, const struct timings *all)
 {
     printf("# %s: peaks measured here: %.3f GFLOP/s (square gemm), "
            "%.3f GB/s (copy of 32 MiB)\n"
-           "# median of 9, spread (max - min) / median, rates, of the nearer "
+           "# runs x their median, spread (max - min) / median, rates, of the "
+           "nearer "
            "peak, of the rate of a copy of as many bytes\n",
            b->props.name, all->gflops, all->gbytes);
 }
 
 int command_bench(const struct options *o)
 {
-    struct bed b = {.props = SSQ_DEVICE_PROPS_INIT, .peer = copy_as_much};
+    struct bed b = {.props = SSQ_DEVICE_PROPS_INIT,
+                    .peer = copy_as_much,
+                    .budget = o->seconds};
     const char *name = o->device == NULL ? "auto" : o->device;
     double start;
     ssq_status st = start_device(name, &b.device, &b.queue, &start);
@@ -249,8 +316,11 @@ int command_bench(const struct options *o)
         printf("[");
     else if (all.gbytes > 0.0)
         print_peaks(&b, &all);
-    for (size_t i = 0; i < all.n; i++)
+    size_t timed = 0;
+    for (size_t i = 0; i < all.n; i++) {
         print_timing(&b, &all.t[i], &all, o->json, &first);
+        timed += all.t[i].runs > 0;
+    }
     if (o->json)
         printf("\n]\n");
     if (!ok)
@@ -260,5 +330,7 @@ int command_bench(const struct options *o)
     bed_state_destroy(b.state);
     ssq_queue_destroy(&b.queue);
     ssq_device_close(&b.device);
-    return ok && all.n > 0 ? EXIT_FINE : EXIT_FAILED;
+    if (ok && timed == 0)
+        fprintf(stderr, "sesqui: bench: nothing was timed\n");
+    return ok && timed > 0 ? EXIT_FINE : EXIT_FAILED;
 }

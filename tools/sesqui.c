@@ -22,8 +22,8 @@ static const struct command commands[] = {
     {"support", command_support, " --device --op --json ",
      "[--device D] [--op O] [--json]",
      "op x dtype x implementation, from the admission tests"},
-    {"bench", command_bench, " --device --op --json --cases ",
-     "[--device D] [--op O] [--cases N] [--json]",
+    {"bench", command_bench, " --device --op --json --cases --seconds ",
+     "[--device D] [--op O] [--cases N] [--seconds S] [--json]",
      "time the case tables' largest shapes"},
 };
 
@@ -119,6 +119,18 @@ static bool *flag_of(struct options *o, const char *option)
     return strcmp(option, "--why") == 0 ? &o->why : NULL;
 }
 
+static bool read_number(struct options *o, const char *option,
+                        const char *value)
+{
+    char *end = NULL;
+    if (strcmp(option, "--seconds") == 0) {
+        o->seconds = strtod(value, &end);
+        return *end == '\0' && o->seconds > 0.0;
+    }
+    o->cases = (unsigned)strtoul(value, &end, 10);
+    return *end == '\0' && o->cases > 0;
+}
+
 /* Options may be written --op O or --op=O. */
 static int parse(const struct command *c, int argc, char **argv,
                  struct options *o)
@@ -146,11 +158,9 @@ static int parse(const struct command *c, int argc, char **argv,
         if (value == NULL || *value == '\0')
             return usage_error("a value is missing after", option);
         const char **place = value_of(o, option);
-        char *end = NULL;
         if (place != NULL)
             *place = value;
-        else if ((o->cases = (unsigned)strtoul(value, &end, 10)) == 0 ||
-                 *end != '\0')
+        else if (!read_number(o, option, value))
             return usage_error("not a number above 0:", value);
         if (equals == NULL && i >= argc)
             break;
@@ -176,7 +186,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
             continue;
-        struct options o = {.cases = 4};
+        struct options o = {.cases = 4, .seconds = 10.0};
         int code = parse(&commands[i], argc - 2, argv + 2, &o);
         if (o.help)
             print_help(stdout);

@@ -22,6 +22,7 @@ struct options {
     const char *report; /* --report FILE; NULL: standard output */
     bool json, why, help;
     unsigned cases; /* --cases N: bench's largest per table */
+    double seconds; /* --seconds S: of a line of bench's, about */
 };
 
 int command_devices(const struct options *o);

@@ -52,3 +52,7 @@ slow_tests += tests/api/digits.sh
 TESTS += tests/api/cnn.sh
 EXTRA_DIST += tests/api/cnn.sh
 slow_tests += tests/api/cnn.sh
+
+TESTS += tests/api/bench.sh
+EXTRA_DIST += tests/api/bench.sh
+slow_tests += tests/api/bench.sh

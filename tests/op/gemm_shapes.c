@@ -247,18 +247,21 @@ static const struct gemm_case cases[] = {
 #define CASES (sizeof(cases) / sizeof(cases[0]))
 
 /* For timing only: what a float64 product takes minutes for. */
-#define TIMED(M, N, K, T)                                                      \
+#define TIMED(M, N, K, T, D)                                                   \
     {                                                                          \
-        .name = "timed", SIZES(M, N, K), TYPES(T, T, T), SCALE(1, 0),          \
+        .name = "timed", SIZES(M, N, K), TYPES(T, T, D), SCALE(1, 0),          \
         FILLS(UNIFORM, UNIFORM, NORMAL)                                        \
     }
 #define TIMED_ALL(M, N, K)                                                     \
-    TIMED(M, N, K, F32), TIMED(M, N, K, F16), TIMED(M, N, K, BF16)
+    TIMED(M, N, K, F32, F32), TIMED(M, N, K, F16, F16),                        \
+        TIMED(M, N, K, BF16, BF16)
 static const struct gemm_case timed[] = {
-    TIMED_ALL(256, 256, 256),    TIMED_ALL(512, 512, 512),
-    TIMED_ALL(1024, 1024, 1024), TIMED_ALL(2048, 2048, 2048),
-    TIMED_ALL(1000, 1000, 1000), TIMED_ALL(63, 2049, 511),
-    TIMED_ALL(8, 4096, 4096),
+    TIMED_ALL(256, 256, 256),          TIMED_ALL(512, 512, 512),
+    TIMED_ALL(1024, 1024, 1024),       TIMED_ALL(2048, 2048, 2048),
+    TIMED_ALL(1000, 1000, 1000),       TIMED_ALL(63, 2049, 511),
+    TIMED_ALL(8, 4096, 4096),          TIMED(256, 256, 256, F16, F32),
+    TIMED(512, 512, 512, F16, F32),    TIMED(1000, 1000, 1000, F16, F32),
+    TIMED(1024, 1024, 1024, F16, F32),
 };
 #define TIMED_CASES (sizeof(timed) / sizeof(timed[0]))
 

@@ -46,7 +46,8 @@ struct bed_state {
     size_t firsts, first_room, compared;
     uint64_t random;
     int runs;
-    double began, seconds[BENCH_RUNS], peer[BENCH_RUNS];
+    double start, began; /* of BED_OP, and of its newest run */
+    double seconds[BENCH_RUNS], peer[BENCH_RUNS];
     bool required;
 };
 
@@ -521,6 +522,39 @@ static bool admit_more(struct bed *b)
     return false;
 }
 
+/* Would one more run, as long as the last, end after the budget? */
+static bool spent(const struct bed *b, double last)
+{
+    double end = now() + last;
+    return b->state->runs > 0 && b->budget > 0.0 &&
+           end - b->state->start > b->budget;
+}
+
+/* The first run warms up and is not counted, unless it is the only one. */
+static bool bench_more(struct bed *b)
+{
+    struct bed_state *s = b->state;
+    double last = 0.0;
+    if (s->runs > 0) {
+        good(b, ssq_queue_sync(b->queue));
+        int at = s->runs > 1 ? s->runs - 2 : 0;
+        s->seconds[at] = now() - s->began;
+        s->peer[at] = b->peer != NULL && !dead(b) ? b->peer(b) : 0.0;
+        last = s->seconds[at] + s->peer[at];
+    }
+    if (s->runs == BENCH_RUNS + 1 || dead(b))
+        return false;
+    if (spent(b, last)) {
+        s->runs = s->runs > 1 ? s->runs : 2;
+        return false;
+    }
+    s->runs++;
+    s->began = now();
+    if (s->runs == 1)
+        s->start = s->began;
+    return true;
+}
+
 bool bed_more(struct bed *b)
 {
     struct bed_state *s = b->state;
@@ -534,21 +568,7 @@ bool bed_more(struct bed *b)
         flush_begin();
         return true;
     }
-    /* the first run warms up and is not counted */
-    if (s->runs > 0) {
-        good(b, ssq_queue_sync(b->queue));
-        double seconds = now() - s->began;
-        double peer = b->peer != NULL && !dead(b) ? b->peer(b) : 0.0;
-        if (s->runs > 1) {
-            s->seconds[s->runs - 2] = seconds;
-            s->peer[s->runs - 2] = peer;
-        }
-    }
-    if (s->runs == BENCH_RUNS + 1 || dead(b))
-        return false;
-    s->runs++;
-    s->began = now();
-    return true;
+    return bench_more(b);
 }
 
 void bed_status(struct bed *b, ssq_status status)

@@ -72,6 +72,7 @@ struct bed {
     double flops, bytes; /* of one run: set by the case, for bench */
     /** For bench: something to time in turn with BED_OP, its seconds; NULL. */
     double (*peer)(struct bed *b);
+    double budget; /* for bench: seconds after which BED_OP runs no more */
     bool failed, skipped;
     char text[512];          /* why */
     struct bed_state *state; /* suite.c's own */
