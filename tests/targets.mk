@@ -85,6 +85,15 @@ check-groups: all
 	@SSQ_OPENCL_GROUP=64; export SSQ_OPENCL_GROUP; \
 	$(AM_TESTS_ENVIRONMENT) ./sesqui$(EXEEXT) verify --device opencl:0
 
+# All tables under the Khronos validation layer: no message, or it fails.
+check-validation: all
+	$(MAKE) tests/vulkan/validation$(EXEEXT)
+	$(MKDIR_P) variant-validation
+	@SSQ_VALIDATE=all SSQ_TEST_REQUIRE=vulkan; \
+	export SSQ_VALIDATE SSQ_TEST_REQUIRE; logs=; \
+	$(call run_one,variant-validation,tests/vulkan/validation.sh,); \
+	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
+
 # Cooperative matrices, on a newer lavapipe in a folder of its own.
 coopmat_env = $(abs_builddir)/coopmat-env
 coopmat_tests = $(filter tests/vulkan/coopmat_%,$(vulkan_tests))
@@ -139,7 +148,7 @@ check-reproducible: dist
 
 clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
-		variant-coverage reproducible consumer doc/reference tests/pocl tests/mesa
+		variant-validation variant-coverage reproducible consumer doc/reference tests/pocl tests/mesa
 
 # After adding a public function.
 update-symbols: all
@@ -161,5 +170,5 @@ print-distfiles:
 		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; echo "$${f#./}"; \
 	done
 
-.PHONY: check-coopmat check-groups tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
+.PHONY: check-coopmat check-groups check-validation tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

@@ -127,10 +127,16 @@ void vulkan_record_name(struct vulkan_recording *r, const char *name)
     r->last[r->named++ % VULKAN_LAST] = name;
 }
 
-/* Bind operand i of a launch: *place is where it begins, in units. */
+/* Bind an operand of a launch: *place is where it begins, in units. One that
+ * has no bytes gets the parameters: a range may not be empty. */
 static void describe(const struct vulkan_recording *r, const struct binding *b,
                      VkDescriptorBufferInfo *info, uint32_t *place)
 {
+    if (b->bytes == 0) {
+        *info = r->nothing;
+        *place = 0;
+        return;
+    }
     uint64_t rest = b->offset % r->device->caps.storage_align;
     info->buffer = ((const struct vulkan_mem *)b->mem)->buffer;
     info->offset = b->offset - rest;
