@@ -132,7 +132,7 @@ void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
     struct binding *b = &l->binding[l->nbindings++];
     if (mem == NULL) {
         *b = l->binding[0];
-        b->access = ACCESS_READ;
+        b->access = ACCESS_NONE;
         return;
     }
     *b = (struct binding){.mem = mem,

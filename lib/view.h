@@ -7,8 +7,13 @@
 
 #include "lib/object.h"
 
-/** What an op does to a view. */
-enum access { ACCESS_READ = 1, ACCESS_WRITE = 2, ACCESS_UPDATE = 3 };
+/** What an op does to a view; a launch nothing to an operand that is absent. */
+enum access {
+    ACCESS_NONE = 0,
+    ACCESS_READ = 1,
+    ACCESS_WRITE = 2,
+    ACCESS_UPDATE = 3
+};
 
 /** One operand. buffer == NULL: the optional operand is absent. */
 struct view {

@@ -85,7 +85,7 @@ void coopmat_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
         struct binding *b = &l->binding[l->nbindings++];
         if (mem == NULL) { /* absent: left alone by the kernel */
             *b = l->binding[0];
-            b->access = ACCESS_READ;
+            b->access = ACCESS_NONE;
         } else {
             *b =
                 (struct binding){mem, offset, bytes, i == 0 ? 2 : unit, access};

@@ -21,7 +21,8 @@ struct vulkan_touch {
 static bool races(const struct vulkan_touch *t, const struct binding *b)
 {
     uint64_t from = b->offset - b->offset % VULKAN_ALIGN;
-    return t->mem == b->mem && from < t->to && t->from < b->offset + b->bytes &&
+    return b->access != ACCESS_NONE && t->mem == b->mem && from < t->to &&
+           t->from < b->offset + b->bytes &&
            (t->written || b->access != ACCESS_READ);
 }
 
@@ -61,9 +62,10 @@ void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
         return;
     }
     for (uint32_t i = 0; i < n; i++)
-        h->touch[h->count++] = (struct vulkan_touch){
-            b[i].mem, b[i].offset - b[i].offset % VULKAN_ALIGN,
-            b[i].offset + b[i].bytes, b[i].access != ACCESS_READ};
+        if (b[i].access != ACCESS_NONE)
+            h->touch[h->count++] = (struct vulkan_touch){
+                b[i].mem, b[i].offset - b[i].offset % VULKAN_ALIGN,
+                b[i].offset + b[i].bytes, b[i].access != ACCESS_READ};
 }
 
 void vulkan_hazard_clear(struct vulkan_hazards *h)

@@ -72,7 +72,7 @@ ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
     r->device = device;
     r->room = room;
     ssq_status st =
-        vulkan_mem_create(device, (uint64_t)room * VULKAN_PARAM_BYTES,
+        vulkan_mem_create(device, (uint64_t)room * 2 * VULKAN_PARAM_BYTES,
                           VULKAN_FROM_HOST, &r->params);
     if (st == SSQ_OK)
         st = make_pool(r);
@@ -127,13 +127,16 @@ void vulkan_record_name(struct vulkan_recording *r, const char *name)
     r->last[r->named++ % VULKAN_LAST] = name;
 }
 
-/* Bind an operand of a launch: *place is where it begins, in units. One that
- * has no bytes gets the parameters: a range may not be empty. */
-static void describe(const struct vulkan_recording *r, const struct binding *b,
-                     VkDescriptorBufferInfo *info, uint32_t *place)
+/* Bind an operand of a launch: *place is where it begins, in units. One that is
+ * absent or has no bytes gets memory that is only this launch's: a range may
+ * not be empty, and who knows the kernel alone sees it written there. */
+static void describe(const struct vulkan_recording *r, uint32_t slot,
+                     const struct binding *b, VkDescriptorBufferInfo *info,
+                     uint32_t *place)
 {
-    if (b->bytes == 0) {
+    if (b->access == ACCESS_NONE || b->bytes == 0) {
         *info = r->nothing;
+        info->offset = (uint64_t)(r->room + slot) * VULKAN_PARAM_BYTES;
         *place = 0;
         return;
     }
@@ -177,7 +180,7 @@ void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
     uint32_t *param = (uint32_t *)((char *)r->params->map + offset);
     memcpy(param, l->param, l->nwords * sizeof(*param));
     for (uint32_t i = 0; i < l->nbindings; i++) {
-        describe(r, &l->binding[i], &info[i], &param[i]);
+        describe(r, slot, &l->binding[i], &info[i], &param[i]);
         write[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,
             .dstSet = r->sets[slot],

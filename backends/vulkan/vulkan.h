@@ -250,8 +250,8 @@ struct vulkan_recording {
     VkDescriptorBufferInfo nothing; /* a slot of params */
     uint8_t *bound;      /* of each set: operands that its last launch had */
     uint32_t room, used; /* launches */
-    struct vulkan_mem *params;     /* a slot per launch */
-    uint32_t named;                /* names so far */
+    struct vulkan_mem *params; /* a slot per launch, then one that is unused */
+    uint32_t named;            /* names so far */
     const char *last[VULKAN_LAST]; /* the newest at (named - 1) % VULKAN_LAST */
 };
 /** Room for so many launches. When they have run, used may be 0 again. */
