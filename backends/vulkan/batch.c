@@ -204,6 +204,7 @@ static VkResult hand_over(struct backend_queue *q, struct vulkan_batch *b)
     uint64_t value[BATCH_WAITS];
     for (uint32_t i = 0; i < b->nwaits; i++) {
         wait[i] = b->waits[i]->timeline->semaphore;
+        b->waits[i]->timeline->waited = true;
         value[i] = b->waits[i]->value;
         stage[i] = VK_PIPELINE_STAGE_ALL_COMMANDS_BIT;
     }

@@ -69,6 +69,16 @@ VkResult vulkan_submit(struct backend_device *d, const VkSubmitInfo *info,
     return e;
 }
 
+void vulkan_wait_idle(struct backend_device *d)
+{
+    const struct vulkan_queue_lock *l = &d->queue_lock;
+    if (l->lock != NULL)
+        l->lock(l->user);
+    (void)VK(QueueWaitIdle)(d->queue);
+    if (l->unlock != NULL)
+        l->unlock(l->user);
+}
+
 static ssq_status init(const struct services *services)
 {
     vulkan_core = services;

@@ -66,17 +66,6 @@ ssq_status vulkan_queue_open(struct backend_device *device,
     return SSQ_OK;
 }
 
-/* With the device's lock. */
-static void wait_idle(struct backend_device *d)
-{
-    const struct vulkan_queue_lock *l = &d->queue_lock;
-    if (l->lock != NULL)
-        l->lock(l->user);
-    (void)VK(QueueWaitIdle)(d->queue);
-    if (l->unlock != NULL)
-        l->unlock(l->user);
-}
-
 /* With the queue's lock: what is under way may end, unless the device is lost;
  * after that, whatever a wait says, there is no more to be waited for. */
 static void give_up(struct backend_queue *q, ssq_status status)
@@ -87,7 +76,7 @@ static void give_up(struct backend_queue *q, ssq_status status)
                 vulkan_wait(q, q->value, &call) == VK_SUCCESS;
     pthread_mutex_lock(&d->lock);
     if (!idle)
-        wait_idle(d);
+        vulkan_wait_idle(d);
     vulkan_abandon(q, status);
     pthread_mutex_unlock(&d->lock);
     vulkan_hazard_clear(&q->hazards);

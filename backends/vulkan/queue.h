@@ -30,6 +30,7 @@
 struct vulkan_timeline {
     VkSemaphore semaphore;
     unsigned refs; /* device's lock */
+    bool waited;   /* by another queue's submission; device's lock */
 };
 
 /** A point in a queue: an event's. device's lock */
@@ -56,9 +57,9 @@ struct vulkan_arrival {
 struct vulkan_batch {
     struct vulkan_batch *next;
     VkCommandPool pool;
-    VkQueryPool times; /* VK_NULL_HANDLE: the device has no clock */
+    VkQueryPool times;        /* VK_NULL_HANDLE: the device has no clock */
     struct vulkan_mem *ticks; /* where the device puts them */
-    VkFence fence;     /* where there is no timeline */
+    VkFence fence;            /* where there is no timeline */
     struct vulkan_recording rec;
     uint32_t launches; /* and copies; a graph's included */
     uint32_t limit;    /* of launches */

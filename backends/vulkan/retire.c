@@ -5,10 +5,14 @@
 #include <string.h>
 #include <time.h>
 
+/* A submission that waited for it has run; but Mesa 22.3, where it emulates
+ * timelines, looks at them once more on a thread of its own, behind that. */
 void vulkan_timeline_put(struct backend_device *d, struct vulkan_timeline *t)
 {
     if (t == NULL || --t->refs > 0)
         return;
+    if (t->waited)
+        vulkan_wait_idle(d);
     VK(DestroySemaphore)(d->vk, t->semaphore, NULL);
     vulkan_core->mem_free(t);
 }

@@ -144,6 +144,8 @@ ssq_status vulkan_device_begin(struct backend_device *device);
 void vulkan_device_close(struct backend_device *device);
 /** SSQ_OK, or the sticky error with its text. */
 ssq_status vulkan_device_check(struct backend_device *device);
+/** vkQueueWaitIdle on the device's queue. With the device's lock. */
+void vulkan_wait_idle(struct backend_device *device);
 /** vkQueueSubmit on the device's queue, whose lock the caller holds. */
 VkResult vulkan_submit(struct backend_device *device, const VkSubmitInfo *info,
                        VkFence fence);

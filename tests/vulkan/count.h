@@ -10,7 +10,7 @@ static struct {
     struct vulkan_calls real;
     PFN_vkWaitSemaphores wait;
     /* since they were set to 0 */
-    long submits, waits, copies, barriers, updates, dispatches;
+    long submits, waits, idles, copies, barriers, updates, dispatches;
 } vk;
 
 static VKAPI_ATTR VkResult VKAPI_CALL count_submit(VkQueue q, uint32_t n,
@@ -32,6 +32,7 @@ static VKAPI_ATTR VkResult VKAPI_CALL count_wait(VkDevice d,
 static VKAPI_ATTR VkResult VKAPI_CALL count_idle(VkQueue q)
 {
     vk.waits++;
+    vk.idles++;
     return vk.real.QueueWaitIdle(q);
 }
 
@@ -96,7 +97,7 @@ static inline void count_between(void)
 
 static inline void count_begin(void)
 {
-    vk.submits = vk.waits = vk.copies = vk.barriers = 0;
+    vk.submits = vk.waits = vk.idles = vk.copies = vk.barriers = 0;
     vk.updates = vk.dispatches = 0;
 }
 

@@ -147,6 +147,33 @@ static void test_fan_in(void)
     ssq_queue_destroy(&sum);
 }
 
+/* lavapipe 22.3 looks at a timeline once more when a submission that waited for
+ * it has run: it is gone behind a vkQueueWaitIdle only. */
+static void test_release(void)
+{
+    const bool timelines = getenv("SSQ_VULKAN_TIMELINE") == NULL;
+    ssq_queue *one = core_queue(dev), *two = core_queue(dev);
+    ssq_tensor *x = core_vector(dev, SSQ_F32, N);
+    ssq_event *e = NULL;
+
+    driver_fill(one, x, 1);
+    NEED(ssq_event_create(dev, &e));
+    NEED(ssq_event_record(e, one));
+    NEED(ssq_queue_wait(two, e));
+    driver_fill(two, x, 2);
+    NEED(ssq_queue_sync(two));
+    ssq_event_destroy(&e);
+    count_begin();
+    ssq_queue_destroy(&one);
+    tap_ok(vk.idles == timelines,
+           "%s: a queue that another waited for goes behind all work: %ld",
+           mode, vk.idles);
+    count_begin();
+    ssq_queue_destroy(&two);
+    tap_ok(vk.idles == 0, "%s: the other does not: %ld", mode, vk.idles);
+    ssq_tensor_destroy(&x);
+}
+
 /* ---- threads ---- */
 
 /* Asks how far a queue has come, while another thread works with it. */
@@ -246,6 +273,7 @@ static void test_all(const char *name)
     test_barriers();
     queues_hand_over(dev, mode, 100);
     test_fan_in();
+    test_release();
     test_watched();
     queues_of_threads(mode, NULL, dev);
     test_step();
@@ -267,5 +295,5 @@ int main(void)
     setenv("SSQ_VULKAN_SUBMIT_MS", "1", 1);
     brief = true;
     test_all("1 ms");
-    return tap_done(58);
+    return tap_done(64);
 }
