@@ -2,6 +2,8 @@
 /* queue.c - tests of vulkan's batches, barriers and events: with timelines,
  * with fences, and with submissions as short as they get. */
 
+#include <sched.h>
+
 #include "tests/api/stages.h"
 #include "tests/core/queues.h"
 #include "tests/vulkan/count.h"
@@ -192,7 +194,7 @@ static void *watch(void *arg)
         ssq_status st = ssq_queue_status(w->q);
 
         w->wrong += st != SSQ_OK && st != SSQ_ERR_NOT_READY;
-        w->asked++;
+        __atomic_add_fetch(&w->asked, 1, __ATOMIC_RELEASE);
         ssq_device_trim(dev);
     }
     return NULL;
@@ -207,6 +209,8 @@ static void test_watched(void)
 
     if (pthread_create(&w.thread, NULL, watch, &w) != 0)
         tap_bail("no thread");
+    while (__atomic_load_n(&w.asked, __ATOMIC_ACQUIRE) == 0)
+        sched_yield(); /* a busy machine may start it late */
     for (int i = 0; i < 500; i++) {
         driver_fill(w.q, x, i);
         NEED(ssq_tensor_read(w.q, x, value, SSQ_F32));
