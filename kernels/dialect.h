@@ -20,7 +20,10 @@
  * (always in C and CUDA; OpenCL hosts that pass
  * -cl-fp32-correctly-rounded-divide-sqrt may pass -DNATIVE_EXACT_DIV).
  *
- * WIDE_LOOP before a for asks a processor for its widest vectors.
+ * WIDE_LOOP before a for asks a processor for its widest vectors. UNROLL before
+ * one of constantly many rounds asks for none: what is private to an item stays
+ * in registers, and no driver counts its rounds. FLAT is that for GPUs alone: a
+ * processor's loops become vector instructions.
  *
  * Where there is a NATIVE_F16(h), the value of an f16's bits, hosts that have
  * seen it keep subnormals and NaN's bits may pass -DNATIVE_HALF_LOAD. */
@@ -167,6 +170,8 @@ FN float native_sqrt(float x)
 #extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
 #extension GL_EXT_shader_8bit_storage : require
 #extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#extension GL_EXT_control_flow_attributes : require
+#define UNROLL [[unroll]]
 #ifndef WG
 #define WG 256
 #endif
@@ -180,12 +185,7 @@ layout(local_size_x = WG) in;
 #define u8         uint8_t
 #define EXACT      precise
 #define FN         precise
-#define ARGS(T, F)                                                             \
-    layout(std430, set = 0, binding = 24) uniform T                            \
-    {                                                                          \
-        F                                                                      \
-    }                                                                          \
-    pc;
+#define ARGS(T, F) layout(std430, set = 0, binding = 24) uniform T{F} pc;
 #define KERNEL(N)
 #define BUF_RO(B, T, N)                                                        \
     layout(std430, set = 0, binding = B) readonly buffer Buf##B                \
@@ -297,6 +297,20 @@ FN float AS_F32(u32 u)
 #endif
 #ifndef WIDE_LOOP
 #define WIDE_LOOP
+#endif
+#ifndef UNROLL
+#if defined(__clang__) || defined(__OPENCL_VERSION__) ||                       \
+    defined(__OPENCL_C_VERSION__) || defined(__CUDACC__) ||                    \
+    defined(__CUDACC_RTC__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
+#endif
+#if WG == 1
+#define FLAT
+#else
+#define FLAT UNROLL
 #endif
 #ifndef EXACT
 #define EXACT

@@ -24,7 +24,7 @@
 #else
 #define FOLD_OWN 1
 #endif
-#define EACH_FOLD(K) for (u32 K = 0u; K < U32(FOLD_OWN); K++)
+#define EACH_FOLD(K) FLAT for (u32 K = 0u; K < U32(FOLD_OWN); K++)
 #define FOLD_LANE(K) (LOCAL_ID + (K)*U32(WG))
 
 #define NORM_TERMS(X, S, M, B)                                                 \

@@ -66,7 +66,7 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
 #else
 #define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
     for (u32 I = GLOBAL_ID; I < (N); I += GLOBAL_SIZE)
-#define IN_RUN(J, RUN) for (u32 J = 0u; J < 1u; J++)
+#define IN_RUN(J, RUN) FLAT for (u32 J = 0u; J < 1u; J++)
 #endif
 #define EACH_RUN(I, RUN) EACH_RUN_OF(I, RUN, pc.n, RUN_INNER, U32(RUN_MOST))
 

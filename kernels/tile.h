@@ -30,6 +30,8 @@
 #define EACH_OWN_CELL(R, I, ROWS, COLS)                                        \
     for (u32 R = 0u; R < U32(TILE_OWN_ROWS(ROWS)); R++)                        \
         for (u32 I = 0u; I < U32(TILE_OWN_COLS(COLS)); I++)
+#define EACH_OWN_SUM(E, ROWS, COLS)                                            \
+    FLAT for (u32 E = 0u; E < U32(TILE_OWN(ROWS, COLS)); E++)
 
 /* Each cell of a tile, by whichever item; neighbours are in one row. */
 #if WG == 1
@@ -39,8 +41,8 @@
 #else
 #define EACH_CELL(R, C, ROWS, COLS)                                            \
     for (u32 R##_e = LOCAL_ID; R##_e < U32((ROWS) * (COLS)); R##_e += U32(WG)) \
-        for (u32 R = R##_e / U32(COLS), C = R##_e % U32(COLS), R##_one = 0u;   \
-             R##_one == 0u; R##_one++)
+    FLAT for (u32 R##_one = 0u, R = R##_e / U32(COLS), C = R##_e % U32(COLS);  \
+              R##_one < 1u; R##_one++)
 #endif
 
 /* Each of N, by whichever item. */
@@ -79,11 +81,12 @@
 #define TILE_MULTIPLY(ACC, ROWS, COLS, A, A_STEP, B, B_STEP, K)                \
     for (u32 tm_k = 0u; tm_k < (K); tm_k++) {                                  \
         float tm_b[TILE_OWN_COLS(COLS)];                                       \
-        for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)           \
+        FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)      \
             tm_b[tm_i] = B[tm_k * U32(B_STEP) + TILE_COL(tm_i)];               \
-        for (u32 tm_r = 0u; tm_r < U32(TILE_OWN_ROWS(ROWS)); tm_r++) {         \
+        FLAT for (u32 tm_r = 0u; tm_r < U32(TILE_OWN_ROWS(ROWS)); tm_r++)      \
+        {                                                                      \
             EXACT float tm_a = A[TILE_ROW(tm_r) * U32(A_STEP) + tm_k];         \
-            for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)       \
+            FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)  \
                 ACC[TILE_CELL(tm_r, tm_i, COLS)] =                             \
                     FMA(tm_a, tm_b[tm_i], ACC[TILE_CELL(tm_r, tm_i, COLS)]);   \
         }                                                                      \
@@ -120,13 +123,14 @@
 #define TILE_MULTIPLY_SOME(ACC, ROWS, COLS, A, FROM, A_STEP, B, B_STEP, K)     \
     for (u32 tm_k = 0u; tm_k < (K); tm_k++) {                                  \
         float tm_b[TILE_OWN_COLS(COLS)];                                       \
-        for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)           \
+        FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)      \
             tm_b[tm_i] = B[tm_k * U32(B_STEP) + TILE_COL(tm_i)];               \
-        for (u32 tm_r = 0u; tm_r < U32(TILE_OWN_ROWS(ROWS)); tm_r++) {         \
+        FLAT for (u32 tm_r = 0u; tm_r < U32(TILE_OWN_ROWS(ROWS)); tm_r++)      \
+        {                                                                      \
             u32 tm_a = A[(FROM) + TILE_ROW(tm_r) * U32(A_STEP) + tm_k];        \
             if (tm_a == TILE_SKIP)                                             \
                 continue;                                                      \
-            for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)       \
+            FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)  \
                 ACC[TILE_CELL(tm_r, tm_i, COLS)] =                             \
                     FMA(AS_F32(tm_a), tm_b[tm_i],                              \
                         ACC[TILE_CELL(tm_r, tm_i, COLS)]);                     \

@@ -21,17 +21,6 @@
 #define WIDTH 1
 #endif
 
-#if defined(VULKAN)
-#extension GL_EXT_control_flow_attributes : require
-#define UNROLL [[unroll]]
-#elif defined(__clang__) || defined(__OPENCL_VERSION__) ||                     \
-    defined(__OPENCL_C_VERSION__) || defined(__CUDACC__) ||                    \
-    defined(__CUDACC_RTC__)
-#define UNROLL _Pragma("unroll")
-#else
-#define UNROLL
-#endif
-
 #define WIDE_PASTE(A, B) A##B
 #define WIDE_NAME(A, B)  WIDE_PASTE(A, B)
 
