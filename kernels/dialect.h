@@ -185,7 +185,7 @@ layout(local_size_x = WG) in;
 #define u8         uint8_t
 #define EXACT      precise
 #define FN         precise
-#define ARGS(T, F) layout(std430, set = 0, binding = 24) uniform T{F} pc;
+#define ARGS(T, F) layout(std430, set = 0, binding = 16) uniform T{F} pc;
 #define KERNEL(N)
 #define BUF_RO(B, T, N)                                                        \
     layout(std430, set = 0, binding = B) readonly buffer Buf##B                \

@@ -14,7 +14,7 @@
 #include "lib/size.h"
 
 /** Raised when anything here changes; modules of another number are refused. */
-#define SSQ_BACKEND_ABI 4
+#define SSQ_BACKEND_ABI 5
 
 /** Opaque to the core; each backend embeds it as it likes. */
 struct backend_device;
@@ -79,7 +79,8 @@ struct backend_limits {
     uint32_t local_bytes; /* of memory that a group shares */
     uint32_t width;       /* float32s of the best vector of one item: 1..16 */
     /* of all its loops together, after which an item silently leaves them;
-     * 0: none. Plans use more groups then, and refuse what is too long */
+     * 0: none, as on processors. Plans use more groups then, divide what they
+     * can, and the core refuses a plan that is still too long */
     uint32_t iterations;
 };
 

@@ -17,7 +17,7 @@ struct backend_kernel;
  *  LAUNCH_PUSH words are push constants wherever there are any; a backend puts
  *  more in a buffer of its own. */
 #define LAUNCH_KEYS     6
-#define LAUNCH_BINDINGS 24
+#define LAUNCH_BINDINGS 16
 #define LAUNCH_WORDS    64
 #define LAUNCH_PUSH     32
 /** What every device takes of groups, in the one dimension that is used. */

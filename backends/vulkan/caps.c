@@ -7,9 +7,9 @@
 #include <string.h>
 #include <unistd.h>
 
-/** Bytes that a kernel's group shares at most: layer_norm's. Vulkan promises
- *  16384, all GPUs of 16-bit storage that we know of have 32768. */
-#define LOCAL_BYTES 16896u
+/** Bytes that a kernel's group shares at most: binary_sum's, and what Vulkan
+ *  promises. */
+#define LOCAL_BYTES 16384u
 /** Groups that run at a time, where a device does not say. */
 #define UNITS_DISCRETE 32u
 #define UNITS_OTHER    8u

@@ -190,9 +190,9 @@ static const struct refusal {
     {OLD_DEVICE, "Vulkan 1.0|1.1"},
     {NO_STORAGE16, "16-bit storage"},
     {NO_LAYOUT, "VK_KHR_uniform_buffer_standard_layout"},
-    {FEW_BUFFERS, "8 storage buffers|24"},
+    {FEW_BUFFERS, "8 storage buffers|16"},
     {SMALL_GROUPS, "groups of 64|128"},
-    {LITTLE_SHARED, "8192 bytes of shared memory|16896"},
+    {LITTLE_SHARED, "8192 bytes of shared memory|16384"},
     {NO_COMPUTE, "no queue that computes"},
     {NOT_COHERENT, "no coherent memory"},
 };
