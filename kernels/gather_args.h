@@ -35,9 +35,13 @@
     u32 key_at;                                                                \
     u32 pos_at;                                                                \
     u32 dx_at;                                                                 \
+    u32 carry_at;                                                              \
     TABLE_FIELDS                                                               \
     u32 dy_dtype;                                                              \
     u32 dx_dtype;                                                              \
+    u32 from; /* positions of this launch */                                   \
+    u32 to;                                                                    \
+    u32 turn; /* which half of carry is written */                             \
     WALK_STEPS(dy_steps)                                                       \
     WALK_STEPS(dx_steps) /* of a row; the outer ones are not used */
 

@@ -44,6 +44,7 @@
     u32 d_batch;                                                               \
     u32 c_row;                                                                 \
     u32 c_column;                                                              \
+    u32 bias_batch;                                                            \
     u32 bias_row;                                                              \
     u32 bias_column;                                                           \
     u32 d_row;

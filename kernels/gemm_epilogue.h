@@ -63,7 +63,7 @@
 #define GEMM_EPILOGUE(LINE, N, Z, I, J)                                        \
     {                                                                          \
         u32 c_0 = (Z)*pc.c_batch + (I)*pc.c_row + (J)*pc.c_column;             \
-        u32 bias_0 = (I)*pc.bias_row + (J)*pc.bias_column;                     \
+        u32 bias_0 = (Z)*pc.bias_batch + (I)*pc.bias_row + (J)*pc.bias_column; \
         u32 d_0 = (Z)*pc.d_batch + (I)*pc.d_row + (J);                         \
         GEMM_EACH(q, N) LINE[q] = pc.alpha * LINE[q];                          \
         GEMM_ADD(LINE, N, GEMM_C, c16, c32, c_0, pc.c_column, pc.beta)         \

@@ -11,22 +11,35 @@ static void buffer_free(struct object *o)
     mem_free(b);
 }
 
-ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
+ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **out)
 {
     ssq_buffer *b = mem_alloc(sizeof(*b));
     if (b == NULL)
         return error_nomem("buffer", sizeof(*b));
     b->device = device;
     b->bytes = bytes;
-    ssq_status st = bytes == 0 ? SSQ_OK : pool_get(device->pool, b);
-    if (st != SSQ_OK) {
-        mem_free(b);
-        return st;
-    }
     object_init(&b->object, buffer_free);
     object_get(&device->object);
     *out = b;
     return SSQ_OK;
+}
+
+ssq_status buffer_place(ssq_buffer *b)
+{
+    return b->bytes == 0 ? SSQ_OK : pool_get(b->device->pool, b);
+}
+
+ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
+{
+    ssq_buffer *b = NULL;
+    ssq_status st = buffer_note(device, bytes, &b);
+    if (st == SSQ_OK)
+        st = buffer_place(b);
+    if (st == SSQ_OK)
+        *out = b;
+    else if (b != NULL)
+        object_put(&b->object);
+    return st;
 }
 
 ssq_status ssq_buffer_create(ssq_device *device, uint64_t bytes,

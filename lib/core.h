@@ -89,6 +89,9 @@ void device_retire(ssq_device *device, bool wait);
 /** A buffer from the pool. */
 ssq_status buffer_create(ssq_device *device, uint64_t bytes,
                          ssq_buffer **buffer);
+/** The same in two halves: one without memory, and its memory. */
+ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **buffer);
+ssq_status buffer_place(ssq_buffer *buffer);
 /** A contiguous tensor for library-owned state: allowed in a capture. */
 ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
                          const int64_t *shape, ssq_tensor **tensor);

@@ -108,8 +108,8 @@ static bool is_last(const ssq_device *d, const struct op *op,
            ops[op->id].last(d->backend->ops, c->index, d->impl, op);
 }
 
-static bool admits(const ssq_device *d, const struct op *op,
-                   const struct choice *c, struct why *why)
+static bool admits(ssq_device *d, const struct op *op, const struct choice *c,
+                   struct why *why)
 {
     const char *pin = d->pins[op->id];
     if (pin[0] != '\0' && strcmp(pin, c->name) != 0)

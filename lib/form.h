@@ -58,9 +58,10 @@ static inline void form_launch(struct plan *p, const struct form *f,
                                const void *args, size_t bytes)
 {
     if (f->form == FORM_ROWS)
-        plan_groups(p, args, bytes, (uint64_t)(f->n / f->cols) * f->pieces);
+        plan_groups(p, args, bytes, (uint64_t)(f->n / f->cols) * f->pieces,
+                    LOOPS_FEW + loops_shared(plan_limits(p), f->piece, 0));
     else
-        plan_items(p, args, bytes, f->n);
+        plan_items(p, args, bytes, f->n, LOOPS_FEW);
 }
 
 #endif

@@ -25,7 +25,13 @@ struct step {
     uint32_t *words; /* owned; NULL: a launch */
     union {
         struct upload_op upload;
-        struct launch launch;
+        struct {
+            struct launch launch;
+            const struct kernel *kernel;
+            uint8_t key[LAUNCH_KEYS];
+            /* whose memory a binding is in, once it has some */
+            const ssq_buffer *scratch[LAUNCH_BINDINGS];
+        };
     };
 };
 
@@ -37,6 +43,8 @@ struct plan {
     struct step *first, **end;
     struct step *open; /* the launch under construction */
     struct scratch *scratch;
+    uint64_t loops;               /* most iterations of an item */
+    const struct kernel *longest; /* of this kernel */
 };
 
 static void plan_free(struct object *o)
@@ -117,10 +125,8 @@ void plan_kernel(struct plan *p, enum kernel_id id, const uint8_t *key)
     p->open = step_create(p);
     if (p->open == NULL)
         return;
-    ssq_status st = p->device->backend->kernel_get(p->device->impl, k, key,
-                                                   &p->open->launch.code);
-    if (st != SSQ_OK)
-        plan_fail(p, st);
+    p->open->kernel = k;
+    memcpy(p->open->key, key, LAUNCH_KEYS);
 }
 
 void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
@@ -133,6 +139,7 @@ void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
     if (mem == NULL) {
         *b = l->binding[0];
         b->access = ACCESS_NONE;
+        p->open->scratch[b - l->binding] = p->open->scratch[0];
         return;
     }
     *b = (struct binding){.mem = mem,
@@ -142,38 +149,45 @@ void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
                           .access = access};
 }
 
-/* A kernel may see all of the plan's scratch from where a view of it begins:
- * the view is often the shape of one part of several. */
-static uint64_t span(const struct plan *p, const struct view *v)
+static bool is_scratch(const struct plan *p, const ssq_buffer *b)
 {
     for (const struct scratch *s = p->scratch; s != NULL; s = s->next)
-        if (s->buffer == v->buffer)
-            return v->buffer->bytes - v->offset;
-    return view_span(v);
+        if (s->buffer == b)
+            return true;
+    return false;
+}
+
+/* A kernel may see all of a scratch from where a view of it begins: the view is
+ * often the shape of one part of several. */
+static void bind_scratch(struct plan *p, const struct view *v, uint32_t unit,
+                         enum access access)
+{
+    struct launch *l = &p->open->launch;
+    p->open->scratch[l->nbindings] = v->buffer;
+    l->binding[l->nbindings++] =
+        (struct binding){.offset = v->offset,
+                         .bytes = v->buffer->bytes - v->offset,
+                         .unit = unit,
+                         .access = access};
 }
 
 void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
                   enum access access)
 {
+    if (plan_failed(p))
+        return;
+    if (v->buffer != NULL && is_scratch(p, v->buffer)) {
+        bind_scratch(p, v, unit, access);
+        return;
+    }
     struct backend_mem *mem = v->buffer == NULL ? NULL : v->buffer->mem;
     plan_bind_range(p, mem, mem == NULL ? 0 : v->buffer->offset + v->offset,
-                    span(p, v), unit, access);
+                    view_span(v), unit, access);
 }
 
 void plan_bind(struct plan *p, const struct view *v, enum access access)
 {
     plan_bind_as(p, v, (uint32_t)dtype_bytes(v->dtype), access);
-}
-
-static void finish(struct plan *p, const void *args, size_t bytes,
-                   uint64_t groups)
-{
-    struct launch *l = &p->open->launch;
-    memcpy(l->param, args, bytes);
-    l->nwords = (uint32_t)(bytes / sizeof(uint32_t));
-    l->groups = (uint32_t)(groups > LAUNCH_GROUPS ? LAUNCH_GROUPS : groups);
-    append(p, p->open);
-    p->open = NULL;
 }
 
 static uint64_t least(uint64_t a, uint64_t b)
@@ -186,24 +200,46 @@ static uint64_t most_groups(const struct backend_limits *l)
 {
     if (l->iterations != 0)
         return LAUNCH_GROUPS;
-    return (uint64_t)l->units *
-           (l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU);
+    uint64_t wanted = (uint64_t)l->units *
+                      (l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU);
+    return least(wanted, LAUNCH_GROUPS);
 }
 
-void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n)
+/* End a launch of so many groups that would have one task each, or few tasks
+ * each of less than `loops` iterations. */
+static void finish(struct plan *p, const void *args, size_t bytes,
+                   uint64_t wanted, uint64_t loops)
+{
+    struct launch *l = &p->open->launch;
+    uint64_t groups = least(wanted, most_groups(plan_limits(p)));
+    memcpy(l->param, args, bytes);
+    l->nwords = (uint32_t)(bytes / sizeof(uint32_t));
+    l->groups = (uint32_t)groups;
+    loops = loops_of((wanted + groups - 1) / groups, loops);
+    if (loops > p->loops) {
+        p->loops = loops;
+        p->longest = p->open->kernel;
+    }
+    append(p, p->open);
+    p->open = NULL;
+}
+
+void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n,
+                uint64_t loops)
 {
     if (plan_failed(p))
         return;
     const struct backend_limits *l = plan_limits(p);
     uint64_t items = l->group == 1 ? LEAST_ITEMS : l->group;
-    finish(p, args, bytes, least((n + items - 1) / items, most_groups(l)));
+    finish(p, args, bytes, (n + items - 1) / items, loops);
 }
 
-void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n)
+void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n,
+                 uint64_t loops)
 {
     if (plan_failed(p))
         return;
-    finish(p, args, bytes, least(n, most_groups(plan_limits(p))));
+    finish(p, args, bytes, n, loops);
 }
 
 void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
@@ -230,7 +266,7 @@ void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
                        p->what, (unsigned long long)bytes,
                        (unsigned long long)plan_limits(p)->binding_bytes);
     else
-        st = buffer_create(p->device, bytes, &s->buffer);
+        st = buffer_note(p->device, bytes, &s->buffer);
     if (st != SSQ_OK) {
         mem_free(s);
         plan_fail(p, st);
@@ -333,13 +369,8 @@ const char *plan_name(const struct backend *b, enum op_id op, unsigned i)
     return b->launch == NULL ? NULL : lists[op].name(i);
 }
 
-bool plan_admits(const ssq_device *d, const struct op *op, unsigned i,
-                 struct why *why)
-{
-    return lists[op->id].admit(i, pool_limits(d->pool), op, why);
-}
-
-ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
+/* Its launches and what they need, of which nothing is there yet. */
+static ssq_status note(ssq_device *d, const struct op *op, unsigned i,
                        struct plan **out)
 {
     struct plan *p = mem_alloc(sizeof(*p));
@@ -359,4 +390,64 @@ ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
     }
     *out = p;
     return SSQ_OK;
+}
+
+bool plan_admits(ssq_device *d, const struct op *op, unsigned i,
+                 struct why *why)
+{
+    const struct backend_limits *l = pool_limits(d->pool);
+    struct plan *p;
+    if (!lists[op->id].admit(i, l, op, why))
+        return false;
+    if (l->iterations == 0 || note(d, op, i, &p) != SSQ_OK)
+        return true; /* what failed fails again, when it is created */
+    bool ends = p->loops < l->iterations;
+    if (!ends)
+        (void)refuse(why,
+                     "an item of kernel %s may loop %llu times, the driver "
+                     "ends its loops after %u",
+                     p->longest->name, (unsigned long long)p->loops,
+                     l->iterations);
+    object_put(&p->object);
+    return ends;
+}
+
+static ssq_status place_launch(const struct plan *p, struct step *s)
+{
+    for (uint32_t i = 0; i < s->launch.nbindings; i++) {
+        const ssq_buffer *b = s->scratch[i];
+        if (b == NULL)
+            continue;
+        s->launch.binding[i].mem = b->mem;
+        s->launch.binding[i].offset += b->offset;
+    }
+    return p->device->backend->kernel_get(p->device->impl, s->kernel, s->key,
+                                          &s->launch.code);
+}
+
+/* Scratch, and then kernels, for what was noted. */
+static ssq_status place(const struct plan *p)
+{
+    ssq_status st = SSQ_OK;
+    for (const struct scratch *s = p->scratch; s != NULL && st == SSQ_OK;
+         s = s->next)
+        st = buffer_place(s->buffer);
+    for (struct step *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
+        if (s->words == NULL)
+            st = place_launch(p, s);
+    return st;
+}
+
+ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
+                       struct plan **out)
+{
+    struct plan *p = NULL;
+    ssq_status st = note(d, op, i, &p);
+    if (st == SSQ_OK)
+        st = place(p);
+    if (st == SSQ_OK)
+        *out = p;
+    else if (p != NULL)
+        object_put(&p->object);
+    return st;
 }

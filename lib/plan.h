@@ -2,8 +2,9 @@
 /* plan.h - plans: an op as launches of kernels, the same for every backend.
  *
  * A plan is built when the op is enqueued and does nothing but note: launches,
- * writes of host bytes (tables), and the scratch they use. The queue, or a
- * graph, keeps it until the device has finished it; a graph runs it again.
+ * writes of host bytes (tables), and the scratch they use. Then it gets memory
+ * and kernels. The queue, or a graph, keeps it until the device has finished
+ * it; a graph runs it again.
  *
  *     static void build(struct plan *p, const struct unary_op *op)
  *     {
@@ -11,7 +12,7 @@
  *         plan_kernel(p, KERNEL_unary, KEYS(op->kind, op->x.dtype));
  *         plan_bind(p, &op->x, ACCESS_READ);
  *         plan_bind(p, &op->y, ACCESS_WRITE);
- *         plan_items(p, &a, sizeof(a), n);
+ *         plan_items(p, &a, sizeof(a), n, LOOPS_FEW);
  *     }
  *     const struct unary_plan unary_plans[] = {{"portable", NULL, build},
  *                                              {NULL}};
@@ -23,6 +24,7 @@
 
 #include "kernel_table.h"
 #include "lib/core.h"
+#include "lib/plan/loops.h"
 
 /* One typed list of plans per op, best first, ended by a NULL name. check is
  * pure, and NULL admits everything. Every op has a list; those of upload and
@@ -62,11 +64,14 @@ void plan_bind_range(struct plan *plan, struct backend_mem *mem,
                      enum access access);
 
 /** End the launch: its parameters (bytes of 4-byte words, of which the first
- *  are the operands' places), and how the work is divided: */
+ *  are the operands' places), how the work is divided, and the most iterations
+ *  that the loops of an item count as for one of the n (lib/plan/loops.h): */
 /** for EACH(i, n): neighbours that are independent; n > 0 */
-void plan_items(struct plan *plan, const void *args, size_t bytes, uint64_t n);
+void plan_items(struct plan *plan, const void *args, size_t bytes, uint64_t n,
+                uint64_t loops);
 /** for EACH_GROUP(g, n): n > 0 tasks, each of one group at a time */
-void plan_groups(struct plan *plan, const void *args, size_t bytes, uint64_t n);
+void plan_groups(struct plan *plan, const void *args, size_t bytes, uint64_t n,
+                 uint64_t loops);
 
 /** Contiguous scratch of n > 0 elements, alive as long as the plan. */
 void plan_scratch(struct plan *plan, ssq_dtype dtype, uint64_t n,
@@ -93,7 +98,9 @@ ssq_status plan_write(const struct plan *plan, const struct backend *backend,
 size_t plan_launches(const struct plan *plan, const struct launch **launches);
 /** Name of plan i; NULL past the end, or where plans cannot run. */
 const char *plan_name(const struct backend *backend, enum op_id op, unsigned i);
-bool plan_admits(const ssq_device *device, const struct op *op, unsigned i,
+/** Also false where an item would loop for longer than the device lets it:
+ *  the plan is built to see that, without memory or kernels. */
+bool plan_admits(ssq_device *device, const struct op *op, unsigned i,
                  struct why *why);
 
 #endif

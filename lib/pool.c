@@ -38,6 +38,28 @@ struct pool {
     uint64_t in_use, reserved, peak, buffers;
 };
 
+/* The number in a variable; 0: none. */
+static uint64_t limit_of(const char *name)
+{
+    const char *text = getenv(name);
+    return text == NULL ? 0 : strtoull(text, NULL, 10);
+}
+
+/* What the device has, and what tests make of it. */
+static void read_limits(const ssq_device *device, struct backend_limits *l)
+{
+    device->backend->limits(device->impl, l);
+    uint64_t bytes = limit_of("SSQ_LIMIT_BINDING");
+    if (bytes != 0 && bytes < l->binding_bytes)
+        l->binding_bytes = bytes;
+    if (l->slab_bytes > l->binding_bytes)
+        l->slab_bytes = l->binding_bytes;
+    uint64_t rounds = limit_of("SSQ_LIMIT_ITERATIONS");
+    if (l->group > 1 && rounds != 0 && rounds <= UINT32_MAX &&
+        (l->iterations == 0 || rounds < l->iterations))
+        l->iterations = (uint32_t)rounds;
+}
+
 ssq_status pool_create(ssq_device *device, struct pool **out)
 {
     struct pool *p = mem_alloc(sizeof(*p));
@@ -45,13 +67,7 @@ ssq_status pool_create(ssq_device *device, struct pool **out)
         return error_nomem("pool", sizeof(*p));
     p->device = device;
     pthread_mutex_init(&p->lock, NULL);
-    device->backend->limits(device->impl, &p->limits);
-    const char *limit = getenv("SSQ_LIMIT_BINDING");
-    uint64_t bytes = limit == NULL ? 0 : strtoull(limit, NULL, 10);
-    if (bytes != 0 && bytes < p->limits.binding_bytes)
-        p->limits.binding_bytes = bytes;
-    if (p->limits.slab_bytes > p->limits.binding_bytes)
-        p->limits.slab_bytes = p->limits.binding_bytes;
+    read_limits(device, &p->limits);
     *out = p;
     return SSQ_OK;
 }

@@ -17,7 +17,8 @@ void pool_info(struct pool *pool, ssq_memory_info *info);
 /** Most bytes that one kernel argument sees: the device's, or
  *  SSQ_LIMIT_BINDING when that is less. */
 uint64_t pool_binding_bytes(const struct pool *pool);
-/** All limits of the device, with that one. */
+/** All limits of the device, with that one, and with SSQ_LIMIT_ITERATIONS where
+ *  groups have more than one item. */
 const struct backend_limits *pool_limits(const struct pool *pool);
 
 #endif

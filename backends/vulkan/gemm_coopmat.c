@@ -149,6 +149,7 @@ static void fill(struct gemm_coopmat_args *x, const struct product *g)
     x->d_batch = step(&g->d, 0);
     x->c_row = step(&g->c, 1);
     x->c_column = step(&g->c, 2);
+    x->bias_batch = step(&g->bias, 0);
     x->bias_row = step(&g->bias, 1);
     x->bias_column = step(&g->bias, 2);
     x->d_row = step(&g->d, 1);

@@ -10,7 +10,7 @@
  *         plan_kernel(p, KERNEL_x, KEYS(b->key));
  *         plan_bind(p, &b->table, ACCESS_READ);
  *         rows_bind(&r, b, 0, ACCESS_READ);
- *         plan_groups(p, &a, sizeof(a), b->tasks);
+ *         plan_groups(p, &a, sizeof(a), b->tasks, rows_loops(p, chunk, 0));
  *     }
  *     rows_free(&r);
  *
@@ -19,6 +19,7 @@
 #define LIB_PLAN_AMP_LIST_H
 
 #include "kernels/amp_list.h"
+#include "kernels/norm.h"
 #include "lib/plan.h"
 
 /** One entry of a list. The first view is there, and its shape is that of all
@@ -44,6 +45,31 @@ struct batch {
     struct view table; /* i32 */
     struct range at[ROW_VIEWS];
 };
+
+/** Loops of a task: to find its row, and over its elements. */
+static inline uint64_t rows_loops(const struct plan *p, uint32_t chunk,
+                                  uint64_t body)
+{
+    return 2 * LOOPS_FEW + loops_shared(plan_limits(p), chunk, body);
+}
+
+/** The same where a task is a chunk of kernels/amp_norm.h. */
+static inline uint64_t rows_norm_loops(const struct plan *p, uint64_t body)
+{
+    uint64_t lanes = loops_shared(plan_limits(p), FOLD_LANES, body);
+    return rows_loops(p, FOLD_CHUNK, 0) + rows_loops(p, FOLD_CHUNK, 0) +
+           loops_of(FOLD_CHUNK / FOLD_LANES, lanes);
+}
+
+/** Loops of NORM_PARTIALS over so many parts. */
+static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
+{
+    const struct backend_limits *l = plan_limits(p);
+    uint64_t chunk = loops_shared(l, FOLD_LANES, FOLD_CHUNK / FOLD_LANES + 1);
+    uint64_t lanes = loops_shared(l, 3 * FOLD_LANES, 0) + 2 * LOOPS_TREE;
+    return lanes +
+           loops_of((parts + FOLD_CHUNK - 1) / FOLD_CHUNK, chunk + 2 * lanes);
+}
 
 typedef void (*row_fn)(const void *op, size_t i, struct row *row);
 

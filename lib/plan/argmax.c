@@ -25,7 +25,7 @@ static void fold(struct plan *p, const struct argmax_op *op,
     plan_kernel(p, KERNEL_argmax_fold, KEYS(0));
     plan_bind(p, found, ACCESS_READ);
     plan_bind(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &f, sizeof(f), f.rows);
+    plan_items(p, &f, sizeof(f), f.rows, LOOPS_WALK + loops_of(f.splits, 0));
 }
 
 static void build(struct plan *p, const struct argmax_op *op)
@@ -53,7 +53,7 @@ static void build(struct plan *p, const struct argmax_op *op)
     plan_bind(p, &op->x, ACCESS_READ);
     plan_bind(p, &op->y, ACCESS_WRITE);
     plan_bind(p, &found, r.splits > 1 ? ACCESS_WRITE : ACCESS_READ);
-    rows_launch(p, &r, &a, sizeof(a));
+    rows_launch(p, &r, &a, sizeof(a), 1);
     if (r.splits > 1)
         fold(p, op, &r, &found);
 }

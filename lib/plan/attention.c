@@ -71,6 +71,35 @@ uint8_t attention_divide(struct attention_shared *a, uint32_t group,
     return (uint8_t)chunk;
 }
 
+/* By kernels/attention.h: of vectors, a piece of both operands is staged and
+ * multiplied. */
+static uint64_t product_loops(const struct backend_limits *l, uint64_t length)
+{
+    uint64_t rows = ATTENTION_ROWS_OF(l->group);
+    return loops_of((length + ATTENTION_DEPTH - 1) / ATTENTION_DEPTH,
+                    loops_shared(l, rows * ATTENTION_DEPTH, 0) +
+                        loops_shared(l, ATTENTION_COLS * ATTENTION_DEPTH, 0) +
+                        loops_of(ATTENTION_DEPTH, 0));
+}
+
+uint64_t attention_loops(const struct backend_limits *l,
+                         const struct attention_shared *a, uint32_t n,
+                         bool slopes, uint8_t chunk)
+{
+    uint64_t rows = ATTENTION_ROWS_OF(l->group);
+    uint64_t cells = rows * ATTENTION_COLS, results = rows * chunk;
+    uint64_t staged = (uint64_t)ATTENTION_DEPTH * ATTENTION_COLS;
+    uint64_t cap = a->softcap != 0.0f ? 2 * LOOPS_DIVIDE : 0;
+    uint64_t block =
+        product_loops(l, a->d) + (slopes ? product_loops(l, a->dv) : 0) +
+        loops_shared(l, cells, 1 + cap) + 2 * loops_shared(l, cells, 0) +
+        loops_of(chunk / ATTENTION_DEPTH,
+                 loops_shared(l, staged, 0) + loops_of(staged / chunk, 0)) +
+        loops_shared(l, results, 1) + 2 * LOOPS_FEW;
+    return 2 * LOOPS_FEW + loops_shared(l, results, 1) +
+           loops_of((n + ATTENTION_COLS - 1) / ATTENTION_COLS, block);
+}
+
 void attention_bind_both(struct plan *p, const struct view *v,
                          enum access access)
 {
@@ -116,7 +145,8 @@ static void build(struct plan *p, const struct attention_op *op)
     attention_bind_mask(p, &op->mask);
     plan_bind(p, &op->step, ACCESS_READ);
     attention_bind_both(p, &op->y, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                attention_loops(plan_limits(p), &shared, a.tk, false, chunk));
 }
 
 const struct attention_plan attention_plans[] = {{"portable", NULL, build},

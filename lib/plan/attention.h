@@ -20,6 +20,11 @@ void attention_set(struct attention_shared *a, const struct attention_params *p,
  *  columns of what is made. @return the chunk, a key of the kernels */
 uint8_t attention_divide(struct attention_shared *a, uint32_t group,
                          uint64_t heads, int64_t rows, int64_t columns);
+/** Loops over n of the others, by blocks: scores, for a gradient but v's also
+ *  products with dy, and chunk columns of the result. */
+uint64_t attention_loops(const struct backend_limits *l,
+                         const struct attention_shared *a, uint32_t n,
+                         bool slopes, uint8_t chunk);
 /** A mask as elements of 1, 2 and 4 bytes. */
 void attention_bind_mask(struct plan *p, const struct view *mask);
 /** A float operand as elements of 2 and 4 bytes. */

@@ -36,7 +36,8 @@ static void make_delta(struct plan *p, const struct attention_backward_op *op,
     plan_bind(p, delta, ACCESS_WRITE);
     attention_bind_both(p, &op->y, ACCESS_READ);
     attention_bind_both(p, &op->dy, ACCESS_READ);
-    plan_groups(p, &a, sizeof(a), a.n);
+    plan_groups(p, &a, sizeof(a), a.n,
+                LOOPS_FEW + loops_shared(plan_limits(p), a.dv, 0));
 }
 
 static void make_gradient(struct plan *p,
@@ -71,7 +72,11 @@ static void make_gradient(struct plan *p,
         plan_bind(p, delta, ACCESS_READ);
         attention_bind_both(p, &op->v, ACCESS_READ);
     }
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    uint64_t head =
+        attention_loops(plan_limits(p), &shared, mode == MODE_DQ ? a.tk : a.tq,
+                        mode != MODE_DV, chunk);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                mode == MODE_DQ ? head : loops_of(a.group, head));
 }
 
 static void build(struct plan *p, const struct attention_backward_op *op)

@@ -31,7 +31,7 @@ static void build_floats(struct plan *p, const struct binary_op *op,
     runs_bind(p, &op->a, ACCESS_READ, 2, 4);
     runs_bind(p, &op->b, ACCESS_READ, 2, 4);
     plan_bind(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void build_integers(struct plan *p, const struct binary_op *op,
@@ -46,7 +46,7 @@ static void build_integers(struct plan *p, const struct binary_op *op,
     runs_bind(p, &op->a, ACCESS_READ, 1, 4);
     runs_bind(p, &op->b, ACCESS_READ, 1, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 1, 4);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void binary_build(struct plan *p, const struct binary_op *op)
@@ -78,7 +78,7 @@ static void compare_build(struct plan *p, const struct compare_op *op)
     bind_any(p, &op->a, ACCESS_READ);
     bind_any(p, &op->b, ACCESS_READ);
     plan_bind(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void where_build(struct plan *p, const struct where_op *op)
@@ -97,7 +97,7 @@ static void where_build(struct plan *p, const struct where_op *op)
     bind_any(p, &op->a, ACCESS_READ);
     bind_any(p, &op->b, ACCESS_READ);
     bind_any(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 const struct binary_plan binary_plans[] = {{"portable", NULL, binary_build},

@@ -76,7 +76,7 @@ static void build_plain(struct plan *p, const struct gradient *g)
     runs_steps(&r, 3, a.dx_steps);
     plan_kernel(p, KERNEL_binary_backward, KEYS(g->kind, g->second));
     bind_all(p, g);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 /* The last kept dimension, and what is left of the walk: the kept dimensions
@@ -103,23 +103,49 @@ static bool sums_lie_along(const struct gradient *g)
            g->dy.stride[kept - 1] <= g->dy.stride[g->dy.rank - 1];
 }
 
+static uint32_t chunk_of(const struct sum_args *a)
+{
+    return a->terms < FOLD_CHUNK ? a->terms : FOLD_CHUNK;
+}
+
+/* Loops of an item that adds up a chunk: a walk for each term, and the tree of
+ * its lanes. */
+static uint64_t column_loops(const struct sum_args *a)
+{
+    return LOOPS_FEW + loops_of(chunk_of(a), a->rank - a->outer + 1) +
+           loops_of(FOLD_LANES, 4);
+}
+
+/* Of a group, whose items share the terms of each column. */
+static uint64_t group_loops(const struct backend_limits *l,
+                            const struct sum_args *a)
+{
+    uint32_t items = l->group < FOLD_LANES ? l->group : FOLD_LANES;
+    return LOOPS_FEW +
+           loops_of(ceiling(chunk_of(a), items / a->cols),
+                    a->rank - a->outer + 1) +
+           8 * loops_shared(l, FOLD_LANES / 2 * (uint64_t)a->cols, 0);
+}
+
 /* End the launch by the kernel that suits the sums. */
 static void launch_sums(struct plan *p, const struct gradient *g,
                         uint32_t chunks, struct sum_args *a)
 {
     const struct backend_limits *l = plan_limits(p);
-    bool along = sums_lie_along(g), processor = l->group == 1;
+    bool processor = l->group == 1;
+    bool along = sums_lie_along(g);
+    bool ends = l->iterations == 0 || column_loops(a) < l->iterations;
     struct view dx = view_part(&g->dx, 0, g->kept);
     uint32_t sums = (uint32_t)view_elements(&dx);
     a->width = g->kept > 0 ? (uint32_t)g->dx.shape[g->kept - 1] : 1;
     a->rows = sums / a->width;
     a->tasks = chunks * sums;
-    if (along && (processor || a->tasks / l->units >= ITEMS_OF_UNIT)) {
+    if (along && ends && (processor || a->tasks / l->units >= ITEMS_OF_UNIT)) {
         plan_kernel(p, KERNEL_binary_columns, KEYS(g->kind, g->second));
         bind_all(p, g);
-        plan_groups(
-            p, a, sizeof(*a),
-            ceiling(a->tasks, processor ? COLS_OF_PROCESSOR : l->group));
+        plan_groups(p, a, sizeof(*a),
+                    ceiling(a->tasks, processor ? COLS_OF_PROCESSOR : l->group),
+                    column_loops(a));
         return;
     }
     a->cols = along ? COLS_OF_GPU : 1;
@@ -127,7 +153,7 @@ static void launch_sums(struct plan *p, const struct gradient *g,
     a->tasks = chunks * a->rows * a->tiles;
     plan_kernel(p, KERNEL_binary_sum, KEYS(g->kind, g->second));
     bind_all(p, g);
-    plan_groups(p, a, sizeof(*a), a->tasks);
+    plan_groups(p, a, sizeof(*a), a->tasks, group_loops(l, a));
 }
 
 /* One level: the sums of all chunks, dx_chunk apart. */

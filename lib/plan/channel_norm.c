@@ -150,6 +150,24 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
                 (int)(sizeof((const struct view *const[]){__VA_ARGS__}) /      \
                       sizeof(const struct view *)))
 
+/* Loops of a task: its pieces, each with a walk for every operand, and body
+ * more for each step. */
+static uint64_t task_loops(const struct plan *p, const struct geometry *g,
+                           uint64_t body)
+{
+    const struct channel_args *a = &g->a;
+    uint64_t steps = a->across ? loops_of(a->longest, body)
+                               : loops_shared(plan_limits(p), a->longest, body);
+    return LOOPS_FEW +
+           loops_of(a->per_chunk, steps + (uint64_t)OPERANDS * LOOPS_WALK);
+}
+
+/* Of n sums that are added in blocks. */
+static uint64_t fold_loops(uint64_t n)
+{
+    return LOOPS_FEW + n + 2 * CHAIN;
+}
+
 static float set_elements(const struct geometry *g, const struct view *x)
 {
     double sets = (double)g->examples * (double)g->groups;
@@ -191,7 +209,7 @@ static void sum(struct plan *p, const struct channel_norm_op *op,
     plan_bind(p, &op->x, ACCESS_READ);
     plan_bind(p, mean, ACCESS_READ);
     plan_bind(p, part, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
 }
 
 static uint32_t stride_of(const struct view *v)
@@ -228,7 +246,7 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
     plan_bind(p, part, ACCESS_READ);
     plan_bind(p, &op->running_mean, running);
     plan_bind(p, &op->running_var, running);
-    plan_items(p, &a, sizeof(a), a.sets);
+    plan_items(p, &a, sizeof(a), a.sets, fold_loops(a.parts));
 }
 
 static void apply(struct plan *p, const struct channel_norm_op *op,
@@ -253,7 +271,8 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
     plan_bind(p, &op->gamma, ACCESS_READ);
     plan_bind(p, &op->beta, ACCESS_READ);
     floats_bind(p, &op->y, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                task_loops(p, g, other ? LOOPS_DIVIDE : 0));
 }
 
 static void build(struct plan *p, const struct channel_norm_op *op)
@@ -293,7 +312,7 @@ static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
     plan_bind(p, &op->rstd, ACCESS_READ);
     plan_bind(p, &part[0], ACCESS_WRITE);
     plan_bind(p, &part[1], ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
 }
 
 /* avg is absent where there are no averages. */
@@ -322,7 +341,9 @@ static void fold(struct plan *p, const struct channel_norm_backward_op *op,
     plan_bind(p, &op->dbeta, ACCESS_WRITE);
     plan_bind(p, &avg[0], ACCESS_WRITE);
     plan_bind(p, &avg[1], ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), g->rows);
+    plan_items(p, &a, sizeof(a), g->rows,
+               fold_loops((uint64_t)a.examples * a.chunks) +
+                   fold_loops((uint64_t)a.per_group * a.chunks));
 }
 
 static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
@@ -345,7 +366,7 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
     plan_bind(p, &avg[0], ACCESS_READ);
     plan_bind(p, &avg[1], ACCESS_READ);
     floats_bind(p, &op->dx, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
 }
 
 static void build_backward(struct plan *p,

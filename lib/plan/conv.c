@@ -22,6 +22,11 @@ struct fold_args {
 };
 
 #define TILE_COLUMNS 64
+/* Depth of a step, and what its loops come to: four that stage so much of both
+ * operands and one that multiplies; and those of a tile, outside of it. */
+#define STEP       16
+#define STEP_LOOPS 48
+#define TILE_LOOPS 512
 /* Depth below which a split is not worth its fold. */
 #define LEAST_SHARE 128
 /* Groups for each unit of the device that splitting aims at. */
@@ -174,6 +179,22 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
                           dtype_of(r->from), dtype_of(&op->bias));
 }
 
+/* How often the depth is split: until there is enough to do at a time, and an
+ * item may go through a share. */
+static int64_t splits_of(const struct conv_args *a,
+                         const struct backend_limits *l, int64_t tiles)
+{
+    int64_t results = (int64_t)a->groups * a->rows * a->columns;
+    int64_t room = least(MOST_PARTIAL, (int64_t)(l->binding_bytes / 4));
+    int64_t splits = least((int64_t)l->units * WANTED_GROUPS / tiles,
+                           a->depth / LEAST_SHARE);
+    int64_t steps = quotient_up(a->depth, STEP);
+    int64_t most = (int64_t)l->iterations / 2 / (STEP_LOOPS + 1);
+    if (most > 0 && splits < quotient_up(steps, most))
+        splits = quotient_up(steps, most);
+    return least(splits, room / results);
+}
+
 /* Tiles of so many rows; @return how often the depth is split. */
 static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
                        uint32_t tile_rows, bool may_split)
@@ -182,10 +203,7 @@ static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
     a->column_blocks = (uint32_t)quotient_up(a->columns, TILE_COLUMNS);
     int64_t tiles =
         (int64_t)a->images * a->groups * a->row_blocks * a->column_blocks;
-    int64_t results = (int64_t)a->groups * a->rows * a->columns;
-    int64_t room = least(MOST_PARTIAL, (int64_t)(l->binding_bytes / 4));
-    int64_t splits = least((int64_t)l->units * WANTED_GROUPS / tiles,
-                           least(a->depth / LEAST_SHARE, room / results));
+    int64_t splits = splits_of(a, l, tiles);
     a->share = a->depth;
     if (may_split && splits > 1) {
         a->share = (uint32_t)quotient_up(a->depth, splits);
@@ -222,7 +240,7 @@ static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
     plan_kernel(p, KERNEL_conv_fold, KEYS(0));
     bind_both(p, made, ACCESS_WRITE);
     plan_bind(p, partial, ACCESS_READ);
-    plan_items(p, &f, sizeof(f), f.n);
+    plan_items(p, &f, sizeof(f), f.n, loops_of(f.splits, 0));
 }
 
 static void build(struct plan *p, const struct conv_op *op)
@@ -248,7 +266,8 @@ static void build(struct plan *p, const struct conv_op *op)
     bind_both(p, r.from, ACCESS_READ);
     bind_both(p, &op->bias, ACCESS_READ);
     plan_bind(p, &partial, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                TILE_LOOPS + loops_of(quotient_up(a.share, STEP), STEP_LOOPS));
     if (splits > 1)
         fold(p, &a, splits, r.made, &partial);
 }

@@ -206,7 +206,9 @@ static void gather(struct plan *p, const struct conv_op *op,
     plan_kernel(p, KERNEL_conv_gather, KEYS(bytes));
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &x, ACCESS_READ);
-    plan_groups(p, &a, sizeof(a), (uint64_t)a.images * a.lines);
+    plan_groups(
+        p, &a, sizeof(a), (uint64_t)a.images * a.lines,
+        loops_shared(plan_limits(p), (uint64_t)a.b_count * a.c_count, 0));
 }
 
 /* Steps of the digits of a depth in the filter, and the sizes of the last two.
@@ -245,7 +247,7 @@ static void pack_filter(struct plan *p, const struct conv_op *op,
                 KEYS((uint8_t)dtype_bytes(op->filter.dtype)));
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &op->filter, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 /* Matrices of m by n in v, from byte offset on. */
@@ -340,7 +342,7 @@ static void fold(struct plan *p, const struct conv_op *op,
     plan_bind_as(p, f, 2, ACCESS_WRITE);
     plan_bind_as(p, f, 4, ACCESS_WRITE);
     plan_bind(p, partial, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, loops_of(a.splits, 0));
 }
 
 void conv_gemm_build(struct plan *p, const struct conv_op *op)

@@ -119,7 +119,9 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
     plan_bind_as(p, &op->weight, 2, ACCESS_READ);
     plan_bind(p, &r->table, ACCESS_READ);
     plan_bind(p, &part, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                LOOPS_FEW + loops_shared(plan_limits(p), ROW_CHUNK,
+                                         loops_of(a.rank, 0)));
     plan_total(p, &part, a.tasks, 1.0f, &none, divisor);
 }
 
@@ -157,6 +159,9 @@ static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
         .scale = 1.0f};
 }
 
+/* Of a class: four loops over them, and a quotient. */
+#define ROW_LOOPS (4 + LOOPS_DIVIDE)
+
 static void launch(struct plan *p, const struct cross_entropy_op *op,
                    const struct rows *r, const struct cross_entropy_args *a,
                    const struct view *divisor)
@@ -168,6 +173,7 @@ static void launch(struct plan *p, const struct cross_entropy_op *op,
     const struct view dloss = of_rows(r, &op->dloss);
     bool rows_near = x->rank > 1 && x->stride[x->rank - 2] == 1 && r->rows > 1;
     bool items = r->n <= SHORT || (rows_near && x->stride[x->rank - 1] != 1);
+    uint64_t row = loops_of(r->rank, 0) + 6 * LOOPS_FEW;
     plan_kernel(p,
                 items ? KERNEL_cross_entropy_items : KERNEL_cross_entropy_rows,
                 KEYS(d));
@@ -182,9 +188,10 @@ static void launch(struct plan *p, const struct cross_entropy_op *op,
     plan_bind(p, &loss, ACCESS_WRITE);
     plan_bind(p, &r->table, ACCESS_READ);
     if (items)
-        plan_items(p, a, sizeof(*a), r->rows);
+        plan_items(p, a, sizeof(*a), r->rows, row + loops_of(r->n, ROW_LOOPS));
     else
-        plan_groups(p, a, sizeof(*a), r->rows);
+        plan_groups(p, a, sizeof(*a), r->rows,
+                    row + loops_shared(plan_limits(p), r->n, ROW_LOOPS));
 }
 
 /* Scratch for the loss of each row, in the shape of the rows. */

@@ -113,7 +113,7 @@ static void cast_stochastic(struct plan *p, const struct cast_op *op)
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &op->step, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void cast(struct plan *p, const struct cast_op *op)

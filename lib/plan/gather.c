@@ -21,9 +21,10 @@ struct gather_args {
 };
 
 struct scatter_add_args {
-    u32 dy_at, key_at, pos_at, dx_at;
+    u32 dy_at, key_at, pos_at, dx_at, carry_at;
     struct table table;
     u32 dy_dtype, dx_dtype;
+    u32 from, to, turn;
     WALK_STEPS(dy_steps)
     WALK_STEPS(dx_steps)
 };
@@ -106,9 +107,11 @@ static void gather(struct plan *p, const struct gather_op *op)
     plan_bind(p, &op->index, ACCESS_READ);
     plan_bind(p, &op->y, ACCESS_WRITE);
     if (a.table.form == FORM_ROWS)
-        plan_groups(p, &a, sizeof(a), a.table.n);
+        plan_groups(p, &a, sizeof(a), a.table.n,
+                    LOOPS_FEW + loops_shared(plan_limits(p), a.table.cols, 0));
     else
-        plan_items(p, &a, sizeof(a), (uint64_t)a.table.n * a.table.cols);
+        plan_items(p, &a, sizeof(a), (uint64_t)a.table.n * a.table.cols,
+                   LOOPS_FEW);
 }
 
 /* Keys, each with its position. */
@@ -135,17 +138,18 @@ static void list_keys(struct plan *p, const struct scatter_add_op *op,
     plan_bind(p, &op->index, ACCESS_READ);
     plan_bind(p, &to->key, ACCESS_WRITE);
     plan_bind(p, &to->pos, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 /* End a launch whose items take a piece each. */
 static void launch_pieces(struct plan *p, const void *args, size_t bytes,
-                          uint32_t pieces)
+                          const struct sort *sort)
 {
+    uint64_t loops = loops_of(sort->bins, 0) + loops_of(sort->piece, 0);
     if (plan_limits(p)->group == 1)
-        plan_groups(p, args, bytes, pieces);
+        plan_groups(p, args, bytes, sort->pieces, loops);
     else
-        plan_items(p, args, bytes, pieces);
+        plan_items(p, args, bytes, sort->pieces, loops);
 }
 
 static void sort_pass(struct plan *p, const struct pairs *from,
@@ -156,12 +160,15 @@ static void sort_pass(struct plan *p, const struct pairs *from,
     plan_kernel(p, KERNEL_sort_count, KEYS(0));
     plan_bind(p, &from->key, ACCESS_READ);
     plan_bind(p, table, ACCESS_WRITE);
-    launch_pieces(p, &count, sizeof(count), sort->pieces);
+    launch_pieces(p, &count, sizeof(count), sort);
 
     struct sort_scan_args scan = {.n = sort->bins * sort->pieces};
     plan_kernel(p, KERNEL_sort_scan, KEYS(0));
     plan_bind(p, table, ACCESS_UPDATE);
-    plan_groups(p, &scan, sizeof(scan), 1);
+    uint32_t lanes = plan_limits(p)->group; /* on a GPU */
+    plan_groups(p, &scan, sizeof(scan), 1,
+                2 * loops_shared(plan_limits(p), scan.n, 0) +
+                    loops_of(lanes, 0));
 
     struct sort_move_args move = {.sort = *sort};
     plan_kernel(p, KERNEL_sort_move, KEYS(0));
@@ -170,7 +177,7 @@ static void sort_pass(struct plan *p, const struct pairs *from,
     plan_bind(p, table, ACCESS_UPDATE);
     plan_bind(p, &to->key, ACCESS_WRITE);
     plan_bind(p, &to->pos, ACCESS_WRITE);
-    launch_pieces(p, &move, sizeof(move), sort->pieces);
+    launch_pieces(p, &move, sizeof(move), sort);
 }
 
 /* A processor has few pieces, so that its digits may be large; a GPU needs
@@ -206,27 +213,65 @@ static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
     }
 }
 
-static void scatter_add(struct plan *p, const struct scatter_add_op *op)
+/* Positions of one launch: as many as an item may go through, if they have all
+ * the same key; and as have a group each. */
+static uint32_t positions_of(const struct plan *p, const struct table *t)
 {
-    struct scatter_add_args a = {.dy_dtype = op->dy.dtype,
-                                 .dx_dtype = op->dx.dtype};
-    a.table = table_set(p, &op->dx, &op->index, &op->dy, op->index_rank,
-                        a.dy_steps, a.dx_steps);
-    struct pairs pairs;
-    pairs_create(p, a.table.n, &pairs);
-    list_keys(p, op, &pairs);
-    sort_pairs(p, &pairs, a.table.n, a.table.rows);
+    const struct backend_limits *l = plan_limits(p);
+    uint64_t most = l->iterations / 2 / (t->outer + 2);
+    uint64_t blocks = (t->cols + (uint64_t)l->group - 1) / l->group;
+    if (l->iterations == 0)
+        return t->n;
+    if (most > LAUNCH_GROUPS / blocks)
+        most = LAUNCH_GROUPS / blocks;
+    if (most > t->n)
+        most = t->n;
+    return most < 1 ? 1 : (uint32_t)most;
+}
+
+static void add_positions(struct plan *p, const struct scatter_add_op *op,
+                          const struct scatter_add_args *a,
+                          const struct pairs *pairs, const struct view *carry)
+{
+    const struct table *t = &a->table;
+    uint64_t count = a->to - a->from, loops = loops_of(count, t->outer + 1);
+    uint32_t lanes = plan_limits(p)->group;
+    lanes = lanes == 1 ? 64 : lanes; /* LANES of kernels/group.h */
     plan_kernel(p, KERNEL_scatter_add,
                 KEYS((uint8_t)dtype_bytes(op->dy.dtype),
                      (uint8_t)dtype_bytes(op->dx.dtype)));
     plan_bind(p, &op->dy, ACCESS_READ);
-    plan_bind(p, &pairs.key, ACCESS_READ);
-    plan_bind(p, &pairs.pos, ACCESS_READ);
+    plan_bind(p, &pairs->key, ACCESS_READ);
+    plan_bind(p, &pairs->pos, ACCESS_READ);
     plan_bind(p, &op->dx, ACCESS_UPDATE);
-    if (a.table.form == FORM_ROWS)
-        plan_groups(p, &a, sizeof(a), a.table.n);
+    plan_bind(p, carry, ACCESS_UPDATE);
+    if (t->form == FORM_ROWS)
+        plan_groups(p, a, sizeof(*a),
+                    count * ((t->cols + (uint64_t)lanes - 1) / lanes),
+                    LOOPS_FEW + loops);
     else
-        plan_items(p, &a, sizeof(a), (uint64_t)a.table.n * a.table.cols);
+        plan_items(p, a, sizeof(*a), count * t->cols, LOOPS_FEW + loops);
+}
+
+static void scatter_add(struct plan *p, const struct scatter_add_op *op)
+{
+    struct scatter_add_args a = {.dy_dtype = op->dy.dtype,
+                                 .dx_dtype = op->dx.dtype};
+    struct pairs pairs;
+    struct view carry = {.buffer = NULL};
+    a.table = table_set(p, &op->dx, &op->index, &op->dy, op->index_rank,
+                        a.dy_steps, a.dx_steps);
+    pairs_create(p, a.table.n, &pairs);
+    list_keys(p, op, &pairs);
+    sort_pairs(p, &pairs, a.table.n, a.table.rows);
+    uint32_t some = positions_of(p, &a.table);
+    if (some < a.table.n)
+        plan_scratch(p, SSQ_F32, 2 * (uint64_t)a.table.cols, &carry);
+    for (; a.from < a.table.n && !plan_failed(p); a.from = a.to) {
+        a.to = a.table.n - a.from > some ? a.from + some : a.table.n;
+        add_positions(p, op, &a, &pairs, &carry);
+        a.turn = 1 - a.turn;
+    }
 }
 
 static void one_hot(struct plan *p, const struct one_hot_op *op)

@@ -7,11 +7,8 @@
  * panels, gemm_pack.k, which gemm_panel.k multiplies; only what has too few
  * rows or columns to be worth it is left to gemm_tiled.k. The panels take
  * scratch: what needs too much of it is done in pieces of the batch, of m, n
- * and k; sums wait in float32 for the next piece of k.
- *
- * Where a device ends loops that are too long, shares of k are added up as if
- * they were a batch, and their sums in a second launch. */
-#include "lib/plan/gemm.h"
+ * and k; sums wait in float32 for the next piece of k. */
+#include "lib/plan/product.h"
 
 #include "kernels/gemm_args.h"
 
@@ -29,10 +26,11 @@
 #define LEAST_SIDE  9
 #define LEAST_DEPTH 8
 
-/* Iterations of gemm_tiled.k's loops for one DEPTH of TILED_DEPTH of k, where
- * a compiler unrolls none of them; an eighth is left for the rest of it. */
-#define TILED_DEPTH      16
-#define TILED_ITERATIONS 48
+/* Loops of gemm_tiled.k: for one DEPTH of TILED_DEPTH of k, and of a tile
+ * outside of it, where its results are made. */
+#define TILED_DEPTH 16
+#define STEP_LOOPS  48
+#define TILE_LOOPS  1200
 
 /* Most words of a tile's side, by the key SIDE of gemm_tiled.k. */
 #define TILED_SMALL 4
@@ -48,14 +46,6 @@ struct gemm_tiled_args {
     GEMM_TILED_FIELDS
 };
 
-/* What a launch or three can do: views of rank 3, one batch. */
-struct product {
-    int64_t batch, m, n, k;
-    float alpha, beta;
-    ssq_activation activation;
-    struct view a, b, c, bias, d;
-};
-
 /* How a product is cut for panels. */
 struct pieces {
     int64_t rows, columns;     /* of a panel's tile */
@@ -65,21 +55,6 @@ struct pieces {
     struct view a, b, partial; /* scratch, used by each piece again */
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t quotient_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
 static int64_t round_up(int64_t a, int64_t b)
 {
     return quotient_up(a, b) * b;
@@ -87,8 +62,7 @@ static int64_t round_up(int64_t a, int64_t b)
 
 /* ---- views ---- */
 
-/* Elements from .. from + n - 1 of dimension i; absent views stay so. */
-static void cut(struct view *v, int i, int64_t from, int64_t n)
+void product_cut(struct view *v, int i, int64_t from, int64_t n)
 {
     if (v->buffer == NULL)
         return;
@@ -104,7 +78,7 @@ static struct view matrices(const struct view *v, int i, const int64_t *index)
         return r;
     int rank = v->rank;
     for (int j = 0; j < rank - 2; j++)
-        cut(&r, j, j == i ? 0 : index[j], v->shape[j]);
+        product_cut(&r, j, j == i ? 0 : index[j], v->shape[j]);
     for (int j = 0; j < 3; j++) {
         int from = j == 0 ? i : rank - 3 + j;
         r.shape[j] = v->shape[from];
@@ -112,6 +86,24 @@ static struct view matrices(const struct view *v, int i, const int64_t *index)
     }
     r.rank = 3;
     return r;
+}
+
+struct product product_part(const struct product *g, const struct product *size,
+                            int64_t z, int64_t i, int64_t j)
+{
+    struct product part = *g;
+    struct view *v[] = {&part.a, &part.b, &part.c, &part.bias, &part.d};
+    part.batch = least(size->batch, g->batch - z);
+    part.m = least(size->m, g->m - i);
+    part.n = least(size->n, g->n - j);
+    for (int q = 0; q < 5; q++)
+        product_cut(v[q], 0, z, part.batch);
+    for (int q = 0; q < 5; q++)
+        if (v[q] != &part.b)
+            product_cut(v[q], 1, i, part.m);
+    for (int q = 1; q < 5; q++)
+        product_cut(v[q], 2, j, part.n);
+    return part;
 }
 
 static void transpose(struct view *v)
@@ -170,6 +162,7 @@ static uint32_t step(const struct view *v, int i)
         (X).d_batch = step(&(G)->d, 0);                                        \
         (X).c_row = step(&(G)->c, 1);                                          \
         (X).c_column = step(&(G)->c, 2);                                       \
+        (X).bias_batch = step(&(G)->bias, 0);                                  \
         (X).bias_row = step(&(G)->bias, 1);                                    \
         (X).bias_column = step(&(G)->bias, 2);                                 \
         (X).d_row = step(&(G)->d, 1);                                          \
@@ -200,7 +193,17 @@ static int64_t tiles(const struct backend_limits *l, const struct product *g,
            quotient_up(g->n, side / 4 * l->width * across);
 }
 
-static void plan_tiled(struct plan *p, const struct product *g)
+int64_t product_depth(const struct plan *p, const struct product *g)
+{
+    const struct backend_limits *l = plan_limits(p);
+    int64_t each = quotient_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
+    int64_t loops = (int64_t)l->iterations / each - TILE_LOOPS - 4;
+    if (l->iterations == 0)
+        return INT64_MAX;
+    return most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
+}
+
+void plan_tiled(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
     struct gemm_tiled_args x = {.a_row = step(&g->a, 1),
@@ -215,7 +218,9 @@ static void plan_tiled(struct plan *p, const struct product *g)
     bind_epilogue(p, g);
     bind_both(p, &g->a, ACCESS_READ);
     bind_both(p, &g->b, ACCESS_READ);
-    plan_groups(p, &x, sizeof(x), (uint64_t)tiles(l, g, side));
+    plan_groups(p, &x, sizeof(x), (uint64_t)tiles(l, g, side),
+                TILE_LOOPS +
+                    loops_of(quotient_up(g->k, TILED_DEPTH), STEP_LOOPS));
 }
 
 /* ---- panels ---- */
@@ -295,7 +300,7 @@ static void pack(struct plan *p, const struct product *g,
     plan_bind(p, &c->a, ACCESS_WRITE);
     bind_both(p, &b, ACCESS_READ);
     plan_bind(p, &c->b, ACCESS_WRITE);
-    plan_groups(p, &x, sizeof(x), (uint64_t)tasks);
+    plan_groups(p, &x, sizeof(x), (uint64_t)tasks, LOOPS_FEW);
 }
 
 /* Tiles of a task: large, but enough tasks for all units. */
@@ -337,7 +342,7 @@ static void plan_piece(struct plan *p, const struct product *g,
     plan_bind(p, &c->a, ACCESS_READ);
     plan_bind(p, c->plain ? &g->b : &c->b, ACCESS_READ);
     plan_bind(p, &c->partial, ACCESS_UPDATE);
-    plan_groups(p, x, sizeof(*x), (uint64_t)tasks);
+    plan_groups(p, x, sizeof(*x), (uint64_t)tasks, LOOPS_FEW);
 }
 
 /* All of k for one piece of the batch, of m and of n. */
@@ -348,28 +353,10 @@ static void plan_depths(struct plan *p, const struct product *g,
         struct product part = *g;
         struct gemm_panel_args x = {.begins = k == 0, .ends = k + c->k >= g->k};
         part.k = least(c->k, g->k - k);
-        cut(&part.a, 2, k, part.k);
-        cut(&part.b, 1, k, part.k);
+        product_cut(&part.a, 2, k, part.k);
+        product_cut(&part.b, 1, k, part.k);
         plan_piece(p, &part, c, &x);
     }
-}
-
-static struct product piece_of(const struct product *g, const struct pieces *c,
-                               int64_t z, int64_t i, int64_t j)
-{
-    struct product part = *g;
-    struct view *v[] = {&part.a, &part.b, &part.c, &part.bias, &part.d};
-    part.batch = least(c->batch, g->batch - z);
-    part.m = least(c->m, g->m - i);
-    part.n = least(c->n, g->n - j);
-    for (int q = 0; q < 5; q++)
-        cut(v[q], 0, z, part.batch);
-    for (int q = 0; q < 5; q++)
-        if (v[q] != &part.b)
-            cut(v[q], 1, i, part.m);
-    for (int q = 1; q < 5; q++)
-        cut(v[q], 2, j, part.n);
-    return part;
 }
 
 static void plan_panels(struct plan *p, const struct product *g, bool plain)
@@ -388,116 +375,13 @@ static void plan_panels(struct plan *p, const struct product *g, bool plain)
         plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.n * c.k), &c.b);
     if (g->k > c.depth)
         plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.n), &c.partial);
+    const struct product size = {.batch = c.batch, .m = c.m, .n = c.n};
     for (int64_t z = 0; z < g->batch; z += c.batch)
         for (int64_t i = 0; i < g->m; i += c.m)
             for (int64_t j = 0; j < g->n; j += c.n) {
-                struct product part = piece_of(g, &c, z, i, j);
+                struct product part = product_part(g, &size, z, i, j);
                 plan_depths(p, &part, &c);
             }
-}
-
-/* ---- sums in several shares of k ---- */
-
-/* Depth that one group may add up. */
-static int64_t most_depth(const struct backend_limits *l)
-{
-    if (l->iterations == 0)
-        return INT64_MAX;
-    return (int64_t)l->iterations / 8 * 7 / TILED_ITERATIONS * TILED_DEPTH;
-}
-
-/* Sums of so many shares of k, from k on, into part. */
-static void plan_shares(struct plan *p, const struct product *g, int64_t k,
-                        int64_t splits, int64_t share, const struct view *part)
-{
-    struct product s = {.batch = splits,
-                        .m = g->m,
-                        .n = g->n,
-                        .k = share,
-                        .alpha = 1.0f,
-                        .a = g->a,
-                        .b = g->b,
-                        .d = *part};
-    cut(&s.a, 2, k, share);
-    cut(&s.b, 1, k, share);
-    s.a.shape[0] = s.b.shape[0] = splits;
-    s.a.stride[0] = share * s.a.stride[2];
-    s.b.stride[0] = share * s.b.stride[1];
-    plan_tiled(p, &s);
-}
-
-static struct view rows_as_matrices(struct view v)
-{
-    v.shape[0] = v.shape[1];
-    v.stride[0] = v.stride[1];
-    v.shape[1] = 1;
-    return v;
-}
-
-/* d from the sums of g's shares: each row is a product of ones and of them. */
-static void plan_join(struct plan *p, const struct product *g,
-                      const struct view *ones, const struct view *part)
-{
-    struct product s = *g;
-    s.batch = g->m;
-    s.m = 1;
-    s.k = part->shape[0];
-    s.a = *ones;
-    s.a.dtype = SSQ_F32;
-    s.a.rank = 3;
-    for (int i = 0; i < 3; i++)
-        s.a.stride[i] = 0;
-    s.b = *part;
-    s.b.shape[0] = g->m;
-    s.b.stride[0] = part->stride[1];
-    s.b.shape[1] = part->shape[0];
-    s.b.stride[1] = part->stride[0];
-    s.c = rows_as_matrices(g->c);
-    s.bias = rows_as_matrices(g->bias);
-    s.d = rows_as_matrices(g->d);
-    plan_tiled(p, &s);
-}
-
-/* A matrix, of some rows, by shares of k that wait in part. */
-static void plan_split(struct plan *p, const struct product *g, int64_t share,
-                       const struct view *ones, struct view *part)
-{
-    int64_t whole = g->k / share, rest = g->k % share;
-    struct view last;
-    part->rank = 3;
-    part->shape[0] = whole + (rest > 0);
-    part->shape[1] = g->m;
-    part->shape[2] = g->n;
-    part->stride[0] = g->m * g->n;
-    part->stride[1] = g->n;
-    part->stride[2] = 1;
-    last = *part;
-    cut(&last, 0, whole, 1);
-    plan_shares(p, g, 0, whole, share, part);
-    if (rest > 0)
-        plan_shares(p, g, whole * share, 1, rest, &last);
-    plan_join(p, g, ones, part);
-}
-
-/* As many rows of a matrix at a time as one scratch has sums for. */
-static void plan_deep(struct plan *p, const struct product *g)
-{
-    const struct backend_limits *l = plan_limits(p);
-    int64_t share = most_depth(l), splits = quotient_up(g->k, share);
-    int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
-    int64_t rows = least(g->m, most(1, floats / (splits * g->n)));
-    struct view ones, part;
-    uint32_t *one = plan_words(p, 1, &ones);
-    if (one == NULL)
-        return;
-    *one = 0x3f800000u;
-    plan_scratch(p, SSQ_F32, (uint64_t)(splits * rows * g->n), &part);
-    for (int64_t z = 0; z < g->batch && !plan_failed(p); z++)
-        for (int64_t i = 0; i < g->m; i += rows) {
-            struct pieces c = {.batch = 1, .m = rows, .n = g->n};
-            struct product some = piece_of(g, &c, z, i, 0);
-            plan_split(p, &some, share, &ones, &part);
-        }
 }
 
 /* ---- the op ---- */
@@ -515,8 +399,8 @@ static void plan_product(struct plan *p, struct product *g)
         plan_panels(p, g, true);
     else if (some)
         plan_panels(p, g, false);
-    else if (g->k > most_depth(plan_limits(p)))
-        plan_deep(p, g);
+    else if (g->k > product_depth(p, g))
+        plan_shares(p, g);
     else
         plan_tiled(p, g);
 }

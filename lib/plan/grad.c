@@ -38,7 +38,7 @@ static void look(struct plan *p, const struct check_op *op,
         plan_bind(p, &op->block, ACCESS_READ);
         plan_bind(p, parts, ACCESS_WRITE);
         rows_bind(r, b, 0, ACCESS_READ);
-        plan_groups(p, &a, sizeof(a), b->tasks);
+        plan_groups(p, &a, sizeof(a), b->tasks, rows_norm_loops(p, LOOPS_WALK));
     }
 }
 
@@ -56,7 +56,10 @@ static void fold(struct plan *p, const struct check_op *op,
     plan_bind(p, &op->control, ACCESS_READ);
     plan_bind(p, &op->record, ACCESS_UPDATE);
     plan_bind(p, &op->stats, ACCESS_UPDATE);
-    plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1);
+    plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1,
+                LOOPS_FEW + rows_loops(p, r->parts, 0) +
+                    loops_of(plan_limits(p)->group, 0) +
+                    rows_fold_loops(p, r->parts));
 }
 
 static void build(struct plan *p, const struct check_op *op)

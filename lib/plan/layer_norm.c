@@ -58,6 +58,17 @@ static struct view row_of_floats(struct plan *p, const struct view *v,
     return wide;
 }
 
+/* Loops over a row by a group, forward or back: ten over each block with their
+ * ends, a walk in four of them where the row has strides. */
+static uint64_t row_loops(const struct plan *p, uint32_t n, bool lined)
+{
+    return 3 * LOOPS_FEW +
+           loops_shared(plan_limits(p), n, lined ? 16 : 16 + 4 * LOOPS_WALK);
+}
+
+/* Of a row in the sums over rows: two walks. */
+#define SUMS_LOOPS (2 * LOOPS_WALK)
+
 static uint32_t bit(const struct view *v, uint32_t has)
 {
     return v->buffer != NULL ? has : 0;
@@ -100,11 +111,19 @@ static void forward(struct plan *p, const struct layer_norm_op *op)
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &op->mean, ACCESS_WRITE);
     plan_bind(p, &op->rstd, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.rows);
+    plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
+}
+
+/* Rows whose sums an item makes: blocks of blocks, if the device lets it. */
+static uint32_t block_of(const struct plan *p, uint32_t rows)
+{
+    uint32_t most = plan_limits(p)->iterations / (2 * (SUMS_LOOPS + 1));
+    uint32_t block = rows / BLOCK > BLOCK ? (rows + BLOCK - 1) / BLOCK : BLOCK;
+    return most == 0 || block < most ? block : most;
 }
 
 static struct layer_norm_backward_args
-args_of(const struct layer_norm_backward_op *op)
+args_of(const struct plan *p, const struct layer_norm_backward_op *op)
 {
     const struct view *x = &op->x;
     struct layer_norm_backward_args a = {
@@ -119,7 +138,7 @@ args_of(const struct layer_norm_backward_op *op)
         .dx_dtype = op->dx.dtype,
     };
     a.rows = (uint32_t)view_elements(x) / a.n;
-    a.block = a.rows / BLOCK > BLOCK ? (a.rows + BLOCK - 1) / BLOCK : BLOCK;
+    a.block = block_of(p, a.rows);
     walk_shape(x, 0, x->rank, &a.rank, a.size);
     steps(x, a.x_steps);
     steps(&op->dy, a.dy_steps);
@@ -171,16 +190,17 @@ static void sums(struct plan *p, const struct layer_norm_backward_op *op,
     bind_inputs(p, op);
     plan_bind(p, &part, ACCESS_WRITE);
     if (processor)
-        plan_groups(p, a, sizeof(*a), (uint64_t)tiles * blocks);
+        plan_groups(p, a, sizeof(*a), (uint64_t)tiles * blocks, LOOPS_FEW);
     else
-        plan_items(p, a, sizeof(*a), (uint64_t)tiles * blocks);
+        plan_items(p, a, sizeof(*a), (uint64_t)tiles * blocks,
+                   loops_of(a->block, SUMS_LOOPS));
     fold(p, &part, blocks, a->n, 0, &op->dgamma, op->inner);
     fold(p, &part, blocks, a->n, 1, &op->dbeta, op->inner);
 }
 
 static void backward(struct plan *p, const struct layer_norm_backward_op *op)
 {
-    struct layer_norm_backward_args a = args_of(op);
+    struct layer_norm_backward_args a = args_of(p, op);
     if (op->dgamma.buffer != NULL || op->dbeta.buffer != NULL)
         sums(p, op, &a);
     if (op->dx.buffer == NULL)
@@ -193,7 +213,7 @@ static void backward(struct plan *p, const struct layer_norm_backward_op *op)
     bind_inputs(p, op);
     plan_bind(p, &op->dx, ACCESS_WRITE);
     plan_bind(p, &gamma, ACCESS_READ);
-    plan_groups(p, &a, sizeof(a), a.rows);
+    plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
 }
 
 const struct layer_norm_plan layer_norm_plans[] = {{"portable", NULL, forward},

@@ -69,7 +69,8 @@ static void map(struct plan *p, const void *op, size_t n, row_fn entry,
         plan_bind(p, block, ACCESS_READ);
         rows_bind(&r, b, 0, ACCESS_READ);
         rows_bind(&r, b, 1, ACCESS_UPDATE);
-        plan_groups(p, &a, sizeof(a), b->tasks);
+        plan_groups(p, &a, sizeof(a), b->tasks,
+                    rows_loops(p, LIST_CHUNK, 2 * LOOPS_WALK));
     }
     rows_free(&r);
 }

@@ -82,7 +82,9 @@ static void launch(struct plan *p, const struct loss_op *op,
     floats_bind(p, &op->dx, d, ACCESS_WRITE);
     plan_bind(p, loss, ACCESS_WRITE);
     plan_bind(p, &table, ACCESS_READ);
-    plan_groups(p, a, sizeof(*a), a->tasks);
+    plan_groups(p, a, sizeof(*a), a->tasks,
+                LOOPS_FEW + loops_shared(plan_limits(p), LOSS_CHUNK,
+                                         a->rank + 4 * LOOPS_DIVIDE));
 }
 
 static void build(struct plan *p, const struct loss_op *op)

@@ -49,9 +49,10 @@ static void rows(struct plan *p, const struct top_k_accuracy_op *op,
     plan_bind(p, &op->target, ACCESS_READ);
     plan_bind(p, found, ACCESS_WRITE);
     if (a.items)
-        plan_items(p, &a, sizeof(a), a.rows);
+        plan_items(p, &a, sizeof(a), a.rows, LOOPS_WALK + loops_of(a.n, 0));
     else
-        plan_groups(p, &a, sizeof(a), a.rows);
+        plan_groups(p, &a, sizeof(a), a.rows,
+                    LOOPS_FEW + loops_shared(plan_limits(p), a.n, 0));
 }
 
 static void build(struct plan *p, const struct top_k_accuracy_op *op)
@@ -66,7 +67,8 @@ static void build(struct plan *p, const struct top_k_accuracy_op *op)
     plan_bind(p, &found, ACCESS_READ);
     plan_bind(p, &op->accuracy, ACCESS_WRITE);
     plan_bind(p, &op->hits, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), 1);
+    plan_groups(p, &a, sizeof(a), 1,
+                2 * LOOPS_FEW + loops_shared(plan_limits(p), a.rows, 0));
 }
 
 const struct top_k_accuracy_plan top_k_accuracy_plans[] = {

@@ -16,6 +16,10 @@ struct norm_partials_args {
     NORM_PARTIALS_FIELDS
 };
 
+/* Of a chunk: FOLD_LANES at a time, by items with up to four lanes. */
+#define FOLD_LOOPS                                                             \
+    (LOOPS_FEW + loops_of(FOLD_CHUNK / FOLD_LANES, 4 * LOOPS_WALK))
+
 static uint32_t chunks_of(uint64_t n)
 {
     return (uint32_t)((n + FOLD_CHUNK - 1) / FOLD_CHUNK);
@@ -39,7 +43,7 @@ static void chunks(struct plan *p, const struct view *x, const struct view *out,
     plan_kernel(p, KERNEL_norm_chunks, KEYS((uint8_t)dtype_bytes(x->dtype)));
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, out, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), chunks_of(a.n));
+    plan_groups(p, &a, sizeof(a), chunks_of(a.n), FOLD_LOOPS);
 }
 
 static void build(struct plan *p, const struct norm_op *op)
@@ -67,7 +71,7 @@ static void build(struct plan *p, const struct norm_op *op)
         plan_kernel(p, KERNEL_norm_partials, KEYS(0));
         plan_bind(p, &part, ACCESS_READ);
         plan_bind(p, &above, ACCESS_WRITE);
-        plan_groups(p, &a, sizeof(a), total);
+        plan_groups(p, &a, sizeof(a), total, FOLD_LOOPS);
     }
 }
 

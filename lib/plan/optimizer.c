@@ -76,11 +76,14 @@ static void lamb_entry(const void *op, size_t i, struct row *row)
 
 /* A launch whose form has no truth goes without its place, too. */
 static void end_launch(struct plan *p, const struct batch *b, const void *args,
-                       size_t bytes)
+                       size_t bytes, uint64_t loops)
 {
     size_t skip = KEY_FORM(b->key) == FORM_SELF ? sizeof(uint32_t) : 0;
-    plan_groups(p, (const char *)args + skip, bytes - skip, b->tasks);
+    plan_groups(p, (const char *)args + skip, bytes - skip, b->tasks, loops);
 }
+
+/* Of an element: its quotients and roots. */
+#define ELEMENT_LOOPS (4 * LOOPS_DIVIDE)
 
 static void scratch(struct plan *p, uint64_t n, struct view *parts)
 {
@@ -125,7 +128,7 @@ static void pass(struct plan *p, const struct optimizer_op *op,
         rows_bind(r, b, k, ACCESS_UPDATE);
     if (form != FORM_SELF)
         rows_bind(r, b, STEP_TRUE, ACCESS_UPDATE);
-    end_launch(p, b, &a, sizeof(a));
+    end_launch(p, b, &a, sizeof(a), rows_loops(p, STEP_CHUNK, ELEMENT_LOOPS));
 }
 
 static void end(struct plan *p, const struct optimizer_op *op,
@@ -140,7 +143,9 @@ static void end(struct plan *p, const struct optimizer_op *op,
     plan_bind(p, &tensors, ACCESS_READ);
     plan_bind(p, &op->control, ACCESS_UPDATE);
     plan_bind(p, &op->stats, ACCESS_UPDATE);
-    plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1);
+    plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1,
+                rows_loops(p, r->parts, 0) +
+                    loops_of(plan_limits(p)->group, 0));
 }
 
 static void build_optimizer(struct plan *p, const struct optimizer_op *op)
@@ -175,7 +180,7 @@ static void norms(struct plan *p, const struct lamb_op *op,
         rows_bind(r, b, k, ACCESS_READ);
     if (form != FORM_SELF)
         rows_bind(r, b, STEP_TRUE, ACCESS_READ);
-    end_launch(p, b, &a, sizeof(a));
+    end_launch(p, b, &a, sizeof(a), rows_norm_loops(p, ELEMENT_LOOPS));
 }
 
 static void lengths(struct plan *p, const struct lamb_op *op,
@@ -190,7 +195,8 @@ static void lengths(struct plan *p, const struct lamb_op *op,
     plan_bind(p, &op->control, ACCESS_READ);
     plan_bind(p, &op->table, ACCESS_READ);
     plan_bind(p, &op->ratio, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tensors);
+    plan_groups(p, &a, sizeof(a), a.tensors,
+                LOOPS_FEW + 2 * rows_fold_loops(p, r->parts));
 }
 
 static void build_lamb(struct plan *p, const struct lamb_op *op)

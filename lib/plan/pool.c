@@ -96,7 +96,7 @@ static void make_table(struct plan *p, const struct pool_op *op,
 }
 
 /* Taps or positions of an axis that one element looks at. */
-static int64_t looks(const struct pool_op *op, int axis)
+static uint64_t looks(const struct pool_op *op, int axis)
 {
     const struct slide *s = &op->slide[axis];
     int64_t n = s->window, most = s->image;
@@ -104,25 +104,7 @@ static int64_t looks(const struct pool_op *op, int axis)
         n = (slide_extent(s) - 1) / s->stride + 1;
         most = s->map;
     }
-    return n < most ? n : most;
-}
-
-static bool check(const struct backend_limits *l, const struct pool_op *op,
-                  struct why *why)
-{
-    const struct view *y = is_backward(op) ? &op->image : &op->map;
-    int64_t h = looks(op, HEIGHT), w = looks(op, WIDTH);
-    if (l->iterations == 0)
-        return true;
-    /* an item's elements, with an outer loop's ends and the beginning */
-    int64_t each = view_elements(y) / ((int64_t)LAUNCH_GROUPS * l->group) + 1;
-    if (h < (int64_t)l->iterations && w < (int64_t)l->iterations &&
-        each * (h * (w + 2) + 2) <= (int64_t)l->iterations)
-        return true;
-    return refuse(why,
-                  "%lld by %lld elements of a window, %lld times in a loop "
-                  "that the driver ends after %u iterations",
-                  (long long)h, (long long)w, (long long)each, l->iterations);
+    return (uint64_t)(n < most ? n : most);
 }
 
 static void build(struct plan *p, const struct pool_op *op)
@@ -163,7 +145,9 @@ static void build(struct plan *p, const struct pool_op *op)
         plan_bind(p, &op->index, ACCESS_WRITE);
     if (op->kind == POOL_MAX_BACKWARD)
         plan_bind(p, &op->index, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n,
+               LOOPS_FEW + loops_of(looks(op, HEIGHT),
+                                    loops_of(looks(op, WIDTH), LOOPS_DIVIDE)));
 }
 
-const struct pool_plan pool_plans[] = {{"portable", check, build}, {NULL}};
+const struct pool_plan pool_plans[] = {{"portable", NULL, build}, {NULL}};

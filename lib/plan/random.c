@@ -37,7 +37,7 @@ static void random_fill(struct plan *p, const struct random_op *op)
                 KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(y->dtype)));
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &op->step, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void dropout(struct plan *p, const struct dropout_op *op)
@@ -73,7 +73,7 @@ static void dropout(struct plan *p, const struct dropout_op *op)
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, mask, ACCESS_WRITE);
     plan_bind(p, &op->step, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 const struct random_plan random_plans[] = {{"portable", NULL, random_fill},

@@ -6,6 +6,7 @@
  * stage and of 2 in the others. */
 #include "lib/plan/reduce.h"
 
+#include "kernels/pairs.h"
 #include "kernels/reduce_args.h"
 #include "lib/walk.h"
 
@@ -143,6 +144,14 @@ static void walked(struct stage *s)
     }
 }
 
+/* Loops over so many steps, by kernels/pairs.h: each is one round, a block of
+ * links another, two that end, and carries: less than two on average. */
+static uint64_t pairs(uint32_t steps, uint32_t links)
+{
+    return loops_of(steps, 0) + loops_of(steps / links, 4) +
+           2 * loops_of(PAIR_LEVELS, 0) + LOOPS_FEW;
+}
+
 static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
 {
     static const uint8_t text[] = {
@@ -165,9 +174,10 @@ static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
     plan_bind(p, &s->y, ACCESS_WRITE);
     uint64_t n = tasks(s, l->group) * a->splits;
     if (s->rows || l->group == 1)
-        plan_groups(p, a, sizeof(*a), n);
+        plan_groups(p, a, sizeof(*a), n,
+                    pairs((a->part + l->group - 1) / l->group, a->links));
     else
-        plan_items(p, a, sizeof(*a), n);
+        plan_items(p, a, sizeof(*a), n, pairs(a->part, a->links));
 }
 
 /* What is left to do: s->y with its parts as the last dimension. */

@@ -36,7 +36,7 @@ static void mean_backward(struct plan *p, const struct reduce_backward_op *op)
     plan_kernel(p, KERNEL_mean_backward, KEYS(bytes(dy), bytes(dx)));
     plan_bind(p, dy, ACCESS_READ);
     plan_bind(p, dx, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 /* rows results of reductions of n elements of x each. */
@@ -55,7 +55,8 @@ static void ties(struct plan *p, const struct reduce_backward_op *op,
     plan_bind(p, &op->y, ACCESS_READ);
     plan_bind(p, &op->dy, ACCESS_READ);
     plan_bind(p, share, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), rows);
+    plan_groups(p, &a, sizeof(a), rows,
+                LOOPS_FEW + loops_shared(plan_limits(p), n, LOOPS_WALK));
 }
 
 static void max_backward(struct plan *p, const struct reduce_backward_op *op)
@@ -75,7 +76,7 @@ static void max_backward(struct plan *p, const struct reduce_backward_op *op)
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, dx, ACCESS_WRITE);
     plan_bind(p, &share, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), (uint64_t)a.rows * a.n);
+    plan_items(p, &a, sizeof(a), (uint64_t)a.rows * a.n, LOOPS_FEW);
 }
 
 static void build(struct plan *p, const struct reduce_backward_op *op)

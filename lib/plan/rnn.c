@@ -32,6 +32,12 @@ struct gru_backward_args {
         a.parts = (a.columns + RNN_COLUMNS - 1) / RNN_COLUMNS;                 \
     } while (0)
 
+/* Of a task: the quotients of its columns' gates. */
+static uint64_t cell_loops(const struct plan *p)
+{
+    return loops_shared(plan_limits(p), RNN_COLUMNS, 8 * LOOPS_DIVIDE);
+}
+
 static void lstm(struct plan *p, const struct lstm_cell_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->a, &op->y, &op->gates);
@@ -48,7 +54,7 @@ static void lstm(struct plan *p, const struct lstm_cell_op *op)
     floats_bind(p, &op->y, d, ACCESS_WRITE);
     plan_bind(p, &op->c_out, ACCESS_WRITE);
     floats_bind(p, &op->gates, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts);
+    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts, cell_loops(p));
 }
 
 static void lstm_backward(struct plan *p,
@@ -74,7 +80,7 @@ static void lstm_backward(struct plan *p,
     plan_bind(p, &op->dc, ACCESS_READ);
     floats_bind(p, &op->da, d, ACCESS_WRITE);
     plan_bind(p, &op->dc_in, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts);
+    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts, cell_loops(p));
 }
 
 static void gru(struct plan *p, const struct gru_cell_op *op)
@@ -95,7 +101,7 @@ static void gru(struct plan *p, const struct gru_cell_op *op)
     floats_bind(p, &op->y, d, ACCESS_WRITE);
     floats_bind(p, &op->gates, d, ACCESS_WRITE);
     floats_bind(p, &op->q, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts);
+    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts, cell_loops(p));
 }
 
 static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
@@ -121,7 +127,7 @@ static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
     floats_bind(p, &op->du, d, ACCESS_WRITE);
     floats_bind(p, &op->dv, d, ACCESS_WRITE);
     floats_bind(p, &op->dh_in, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts);
+    plan_groups(p, &a, sizeof(a), (uint64_t)a.rows * a.parts, cell_loops(p));
 }
 
 const struct lstm_cell_plan lstm_cell_plans[] = {{"portable", NULL, lstm},

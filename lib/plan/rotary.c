@@ -65,7 +65,7 @@ static void build(struct plan *p, const struct rotary_op *op)
     plan_bind(p, &op->freq, ACCESS_READ);
     bind_both(p, &op->cosine, ACCESS_READ);
     bind_both(p, &op->sine, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 const struct rotary_plan rotary_plans[] = {{"portable", NULL, build}, {NULL}};

@@ -9,6 +9,8 @@
 #define ITEM_ROW 4096u
 /* Least elements of a part. */
 #define PART 16384u
+/* Of a row, whatever its length: a walk, passes and their trees. */
+#define ROW_LOOPS (4 * LOOPS_TREE)
 /* Neighbours that a processor's item takes at a time: TILE in the kernels. */
 #define TILE 64u
 
@@ -87,15 +89,17 @@ void rows_steps(const struct rows *r, const struct view *v, uint32_t *steps,
 }
 
 void rows_launch(struct plan *p, const struct rows *r, const void *args,
-                 size_t bytes)
+                 size_t bytes, uint64_t loops)
 {
     if (plan_failed(p))
         return;
     const struct backend_limits *l = plan_limits(p);
+    uint64_t row = ROW_LOOPS + (r->columns ? loops_of(r->n, loops)
+                                           : loops_shared(l, r->part, loops));
     if (!r->columns)
-        plan_groups(p, args, bytes, (uint64_t)r->walked * r->splits);
+        plan_groups(p, args, bytes, (uint64_t)r->walked * r->splits, row);
     else if (l->group == 1)
-        plan_groups(p, args, bytes, (uint64_t)r->walked * tiles(r, l));
+        plan_groups(p, args, bytes, (uint64_t)r->walked * tiles(r, l), row);
     else
-        plan_items(p, args, bytes, (uint64_t)r->walked * r->cols);
+        plan_items(p, args, bytes, (uint64_t)r->walked * r->cols, row);
 }

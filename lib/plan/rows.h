@@ -35,8 +35,9 @@ void rows_shape(const struct rows *r, const struct view *v, uint32_t *rank,
                 uint32_t *size);
 void rows_steps(const struct rows *r, const struct view *v, uint32_t *steps,
                 uint32_t *col);
-/** End a launch: EACH_GROUP over walked * splits, or the kernel's tiles. */
+/** End a launch: EACH_GROUP over walked * splits, or the kernel's tiles. loops:
+ *  of one of these, for each of a row's elements that an item meets. */
 void rows_launch(struct plan *p, const struct rows *r, const void *args,
-                 size_t bytes);
+                 size_t bytes, uint64_t loops);
 
 #endif

@@ -23,7 +23,7 @@ static void build_join(struct plan *p, const struct scaler_join_op *op)
     plan_kernel(p, KERNEL_scaler_join, KEYS(0));
     plan_bind(p, &op->record, ACCESS_READ);
     plan_bind(p, &op->block, ACCESS_UPDATE);
-    plan_items(p, &a, sizeof(a), 1);
+    plan_items(p, &a, sizeof(a), 1, LOOPS_FEW);
 }
 
 static void build_update(struct plan *p, const struct scaler_update_op *op)
@@ -31,8 +31,11 @@ static void build_update(struct plan *p, const struct scaler_update_op *op)
     struct update_args a = {.set = op->set, .value = op->value};
     plan_kernel(p, KERNEL_scaler_update, KEYS(0));
     plan_bind(p, &op->block, ACCESS_UPDATE);
-    plan_items(p, &a, sizeof(a), 1);
+    plan_items(p, &a, sizeof(a), 1, LOOPS_FEW);
 }
+
+/* Of a group of parameters: its powers and quotients. */
+#define TICK_LOOPS (4u * (32u + LOOPS_FEW))
 
 /* ---- tick: groups whose schedules lie in the same memories share a launch --
  */
@@ -127,7 +130,7 @@ static void build_tick(struct plan *p, const struct tick_op *op)
         plan_bind(p, &op->control, ACCESS_UPDATE);
         bind_span(p, &span[0]);
         bind_span(p, &span[1]);
-        plan_items(p, &a, sizeof(a), a.n);
+        plan_items(p, &a, sizeof(a), a.n, TICK_LOOPS);
     }
 }
 

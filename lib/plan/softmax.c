@@ -16,6 +16,11 @@ struct softmax_fold_args {
     SOFTMAX_FOLD_FIELDS
 };
 
+/* Of an element: three passes; in rows seven loops over a block and their ends,
+ * which a block is long enough to have its share of. */
+#define COLUMN_LOOPS 3
+#define ROW_LOOPS    12
+
 static struct softmax_rows_args args_of(const struct softmax_op *op,
                                         const struct rows *r)
 {
@@ -45,7 +50,7 @@ static void launch(struct plan *p, const struct softmax_op *op,
     plan_bind(p, &op->y, ACCESS_WRITE);
     if (!r->columns)
         plan_bind(p, known, access);
-    rows_launch(p, r, a, sizeof(*a));
+    rows_launch(p, r, a, sizeof(*a), r->columns ? COLUMN_LOOPS : ROW_LOOPS);
 }
 
 static void build(struct plan *p, const struct softmax_op *op)
@@ -65,7 +70,8 @@ static void build(struct plan *p, const struct softmax_op *op)
     plan_kernel(p, KERNEL_softmax_fold, KEYS(0));
     plan_bind(p, &part, ACCESS_READ);
     plan_bind(p, &known, ACCESS_WRITE);
-    plan_groups(p, &f, sizeof(f), f.rows);
+    plan_groups(p, &f, sizeof(f), f.rows,
+                2 * (loops_shared(plan_limits(p), r.splits, 0) + LOOPS_TREE));
     a.phase = SOFTMAX_APPLY;
     launch(p, op, &r, &a, &known, ACCESS_READ);
 }

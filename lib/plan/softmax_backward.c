@@ -11,6 +11,9 @@ struct softmax_backward_args {
     SOFTMAX_BACKWARD_FIELDS
 };
 
+/* Of an element: seven loops over a block and their ends, as in softmax.c. */
+#define ROW_LOOPS 12
+
 static struct softmax_backward_args
 args_of(const struct softmax_backward_op *op, const struct rows *r)
 {
@@ -46,7 +49,7 @@ static void launch(struct plan *p, const struct softmax_backward_op *op,
     plan_bind(p, &op->dy, ACCESS_READ);
     plan_bind(p, &op->dx, ACCESS_WRITE);
     plan_bind(p, known, access);
-    rows_launch(p, r, a, sizeof(*a));
+    rows_launch(p, r, a, sizeof(*a), ROW_LOOPS);
 }
 
 static void build(struct plan *p, const struct softmax_backward_op *op)

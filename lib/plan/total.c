@@ -24,7 +24,8 @@ static void sums(struct plan *p, const struct view *x, uint32_t n,
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, divisor, ACCESS_READ);
     plan_bind(p, y, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                LOOPS_FEW + loops_shared(plan_limits(p), chunk, 0));
 }
 
 void plan_total(struct plan *p, const struct view *x, uint64_t n, float count,

@@ -31,7 +31,7 @@ static void build_function(struct plan *p, const struct unary_op *op,
     plan_kernel(p, KERNEL_unary, KEYS((uint8_t)op->kind));
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 2, 4);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void build_class(struct plan *p, const struct unary_op *op,
@@ -44,7 +44,7 @@ static void build_class(struct plan *p, const struct unary_op *op,
     plan_kernel(p, KERNEL_unary_class, KEYS(0));
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     plan_bind(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void build_integer(struct plan *p, const struct unary_op *op,
@@ -57,7 +57,7 @@ static void build_integer(struct plan *p, const struct unary_op *op,
     plan_kernel(p, KERNEL_unary_integer, KEYS(0));
     runs_bind(p, &op->x, ACCESS_READ, 1, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 1, 4);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void unary_build(struct plan *p, const struct unary_op *op)
@@ -88,7 +88,7 @@ static void unary_backward_build(struct plan *p,
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     runs_bind(p, &op->dy, ACCESS_READ, 2, 4);
     plan_bind(p, &op->dx, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 static void scale_build(struct plan *p, const struct scale_op *op)
@@ -104,7 +104,7 @@ static void scale_build(struct plan *p, const struct scale_op *op)
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 2, 4);
     plan_bind(p, &op->scale, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
 const struct unary_plan unary_plans[] = {{"portable", NULL, unary_build},
