@@ -257,9 +257,14 @@ check_PROGRAMS += tests/op/long_test
 TESTS += tests/op/long_test
 tests_op_long_test_SOURCES = tests/op/long_test.c
 tests_op_long_test_LDADD = libsesqui.la
+check_PROGRAMS += tests/op/loops_test
+TESTS += tests/op/loops_test
+tests_op_loops_test_SOURCES = tests/op/loops_test.c
+tests_op_loops_test_LDADD = libsesqui.la -lm
 TESTS += tests/op/again.sh
 EXTRA_DIST += tests/op/again.sh
-slow_tests += tests/op/window_test tests/op/long_test tests/op/again.sh
+slow_tests += tests/op/window_test tests/op/long_test tests/op/loops_test \
+	tests/op/again.sh
 
 check_PROGRAMS += tests/op/optimizer_test
 TESTS += tests/op/optimizer_test
