@@ -26,7 +26,9 @@
  * processor's loops become vector instructions.
  *
  * Where there is a NATIVE_F16(h), the value of an f16's bits, hosts that have
- * seen it keep subnormals and NaN's bits may pass -DNATIVE_HALF_LOAD. */
+ * seen it keep subnormals and NaN's bits may pass -DNATIVE_HALF_LOAD; where
+ * there is a NATIVE_F16_BITS(x), hosts that have seen it round all ties to even
+ * and do the same may pass -DNATIVE_HALF_STORE. */
 
 #ifndef SSQ_KERNELS_DIALECT_H
 #define SSQ_KERNELS_DIALECT_H
@@ -87,6 +89,18 @@ FN_INLINE float native_f16(u32 h)
     return vload_half(0, (const half *)&bits);
 }
 #define NATIVE_F16(h) native_f16(h)
+FN_INLINE u32 native_f16_bits(float x)
+{
+    u16 bits;
+#if defined(__clang__) && defined(__F16C__)
+    /* PoCL's own is code in integers, and no vector instruction */
+    __builtin_store_halff(x, (half *)&bits);
+#else
+    vstore_half_rte(x, 0, (half *)&bits);
+#endif
+    return bits;
+}
+#define NATIVE_F16_BITS(x) native_f16_bits(x)
 
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
 /* CUDA: nvcc, NVRTC, or clang without any header (-nocudainc). Division and

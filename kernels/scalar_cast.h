@@ -45,6 +45,9 @@ FN u32 f16_nan(u32 u)
 }
 
 /* To nearest, ties to even. */
+#ifdef NATIVE_HALF_STORE
+#define f16_store(x) NATIVE_F16_BITS(x)
+#else
 FN u32 f16_store(float x)
 {
     u32 u = AS_U32(x);
@@ -70,6 +73,7 @@ FN u32 f16_store(float x)
     return s | ((m + (1u << (n - 1u)) - 1u + ((m >> n) & 1u)) >> n);
 #endif
 }
+#endif
 
 /* Toward zero. */
 FN u32 f16_store_rtz(float x)

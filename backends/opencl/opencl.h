@@ -42,6 +42,7 @@ struct backend_device {
     bool cpu;       /* the host's processor */
     bool exact_div; /* division and square root can be asked to be exact */
     bool half_load; /* vload_half gives f16_load's bits */
+    bool half_store; /* vstore_half_rte, f16_store's */
     uint64_t memory_bytes;
     uint64_t most_bytes; /* of one buffer */
     uint64_t reach;      /* first element that a launch's offset cannot name */

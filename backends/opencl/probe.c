@@ -17,6 +17,7 @@ static const uint32_t products[PRODUCTS] = {0x00400000u, 0x00800000u};
 struct answer {
     uint32_t product[PRODUCTS];
     uint32_t wrong[PAGES]; /* f16s that the device's own load has wrong */
+    uint32_t lost[PAGES];  /* and floats, its own store */
 };
 
 /* Write, launch, read, all of it waited for. */
@@ -74,14 +75,19 @@ ssq_status opencl_probe(struct backend_device *d)
         return st;
     st = ask(d, q, &answer);
     opencl_queue_close(q);
-    bool kept = true, equal = st == SSQ_OK;
+    bool kept = true, load = st == SSQ_OK, store = st == SSQ_OK;
     for (int i = 0; i < PRODUCTS; i++)
         kept = kept && answer.product[i] == products[i];
-    for (int i = 0; i < PAGES; i++)
-        equal = equal && answer.wrong[i] == 0;
+    for (int i = 0; i < PAGES; i++) {
+        load = load && answer.wrong[i] == 0;
+        store = store && answer.lost[i] == 0;
+    }
     d->subnormals = kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
-    d->half_load = equal;
-    opencl_core->log_line(SSQ_LOG_INFO, "device", "%s: f16 loads: %s", d->name,
-                          equal ? "vload_half" : "by integers");
+    d->half_load = load;
+    d->half_store = store;
+    opencl_core->log_line(SSQ_LOG_INFO, "device",
+                          "%s: f16 loads %s, f16 stores %s", d->name,
+                          load ? "by vload_half" : "in integers",
+                          store ? "by vstore_half_rte" : "in integers");
     return st;
 }
