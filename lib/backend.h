@@ -162,8 +162,8 @@ struct backend {
                          const struct launch *launch);
 
     /* graphs; optional, all or none: else each launch is handed over again */
-    /* record launches for queues of the device; SSQ_ERR_UNSUPPORTED where the
-     * device has no such thing */
+    /* record launches, which outlive the graph, for queues of the device;
+     * SSQ_ERR_UNSUPPORTED where the device has no such thing */
     ssq_status (*graph_create)(struct backend_queue *queue,
                                const struct launch *const *launches, size_t n,
                                struct backend_graph **graph);

@@ -174,6 +174,18 @@ ssq_status vulkan_batch_get(struct backend_queue *q,
     return SSQ_OK;
 }
 
+ssq_status vulkan_batch_launch(struct backend_queue *q,
+                               const struct launch *launch)
+{
+    struct vulkan_batch *b;
+    ssq_status st = vulkan_batch_get(q, &b);
+    if (st != SSQ_OK)
+        return st;
+    vulkan_record_launch(&b->rec, &q->hazards, launch);
+    b->launches++;
+    return SSQ_OK;
+}
+
 /* Note when the batch was over, and let the host see what it wrote. The times
  * are fetched by the device: llvmpipe cannot be asked for them from one thread
  * while it works in another. */

@@ -1,17 +1,24 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - launches recorded once, in secondary command buffers.
  *
- * A graph is cut into parts, so that a queue can submit between two of them. */
+ * A graph is cut into parts, so that a queue can submit between two of them. A
+ * queue whose submissions may not be as long as a part records the launches of
+ * that part anew. */
 #include "backends/vulkan/queue.h"
 
 /** Launches of one part. */
 #define PART 64u
 
+struct part {
+    struct vulkan_recording rec;
+    const struct launch **launches; /* rec.used of them, the core's */
+};
+
 struct backend_graph {
     struct backend_device *device;
     VkCommandPool pool;
     size_t n;
-    struct vulkan_recording parts[];
+    struct part parts[];
 };
 
 static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
@@ -35,17 +42,23 @@ static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
 }
 
 /* What comes before a part in its queue is behind a barrier already. */
-static ssq_status record(struct backend_graph *g, struct vulkan_recording *r,
+static ssq_status record(struct backend_graph *g, struct part *part,
                          const struct launch *const *launches, uint32_t n)
 {
     struct vulkan_hazards hazards = {0};
+    struct vulkan_recording *r = &part->rec;
     ssq_status st = vulkan_recording_open(g->device, n, r);
-    if (st == SSQ_OK)
-        st = begin(g, r);
     if (st != SSQ_OK)
         return st;
-    for (uint32_t i = 0; i < n; i++)
+    part->launches = vulkan_core->mem_alloc(n * sizeof(*part->launches));
+    st = part->launches == NULL ? vulkan_no_memory(n * sizeof(*launches))
+                                : begin(g, r);
+    if (st != SSQ_OK)
+        return st;
+    for (uint32_t i = 0; i < n; i++) {
+        part->launches[i] = launches[i];
         vulkan_record_launch(r, &hazards, launches[i]);
+    }
     vulkan_hazard_free(&hazards);
     VkResult e = VK(EndCommandBuffer)(r->commands);
     return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkEndCommandBuffer", e);
@@ -61,7 +74,7 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
         .queueFamilyIndex = d->caps.family};
     size_t parts = (n + PART - 1) / PART;
     size_t bytes =
-        sizeof(struct backend_graph) + parts * sizeof(struct vulkan_recording);
+        sizeof(struct backend_graph) + parts * sizeof(struct part);
     struct backend_graph *g = vulkan_core->mem_alloc(bytes);
     if (g == NULL)
         return vulkan_no_memory(bytes);
@@ -82,9 +95,19 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* With the queue's lock. */
-static ssq_status run(struct backend_queue *q, const struct vulkan_recording *r)
+/* Launch by launch. With the queue's lock, as below. */
+static ssq_status run_anew(struct backend_queue *q, const struct part *part)
 {
+    ssq_status st = SSQ_OK;
+    for (uint32_t i = 0; i < part->rec.used && st == SSQ_OK; i++)
+        st = vulkan_batch_launch(q, part->launches[i]);
+    return st;
+}
+
+/* At once, in a batch that has room for it. */
+static ssq_status run(struct backend_queue *q, const struct part *part)
+{
+    const struct vulkan_recording *r = &part->rec;
     struct vulkan_batch *b;
     ssq_status st = vulkan_batch_get(q, &b);
     if (st == SSQ_OK && b->launches > 0 && b->launches + r->used > b->limit) {
@@ -94,6 +117,8 @@ static ssq_status run(struct backend_queue *q, const struct vulkan_recording *r)
     }
     if (st != SSQ_OK)
         return st;
+    if (r->used > b->limit)
+        return run_anew(q, part);
     q->hazards.all = q->hazards.all || q->hazards.count > 0;
     vulkan_record_barrier(&b->rec, &q->hazards, NULL, 0);
     VK(CmdExecuteCommands)(b->rec.commands, 1, &r->commands);
@@ -121,7 +146,9 @@ void vulkan_graph_free(struct backend_graph *graph)
     struct backend_device *d = graph->device;
     if (graph->pool != VK_NULL_HANDLE) /* and its command buffers */
         VK(DestroyCommandPool)(d->vk, graph->pool, NULL);
-    for (size_t i = 0; i < graph->n; i++)
-        vulkan_recording_close(&graph->parts[i]);
+    for (size_t i = 0; i < graph->n; i++) {
+        vulkan_recording_close(&graph->parts[i].rec);
+        vulkan_core->mem_free(graph->parts[i].launches);
+    }
     vulkan_core->mem_free(graph);
 }

@@ -159,15 +159,10 @@ ssq_status vulkan_queue_sync(struct backend_queue *q)
 
 ssq_status vulkan_launch(struct backend_queue *q, const struct launch *launch)
 {
-    struct vulkan_batch *b;
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     if (st == SSQ_OK)
-        st = vulkan_batch_get(q, &b);
-    if (st == SSQ_OK) {
-        vulkan_record_launch(&b->rec, &q->hazards, launch);
-        b->launches++;
-    }
+        st = vulkan_batch_launch(q, launch);
     pthread_mutex_unlock(&q->lock);
     return st;
 }

@@ -99,6 +99,9 @@ struct backend_queue {
  *  or copy more. */
 ssq_status vulkan_batch_get(struct backend_queue *queue,
                             struct vulkan_batch **batch);
+/** Record a launch into it. */
+ssq_status vulkan_batch_launch(struct backend_queue *queue,
+                               const struct launch *launch);
 /** Submit what is recorded, if anything is. */
 ssq_status vulkan_batch_submit(struct backend_queue *queue);
 ssq_status vulkan_batch_create(struct backend_queue *queue,
