@@ -9,6 +9,9 @@
 
 pack=$builddir/kernels/spirv.pack
 table=$builddir/kernels/spirv_table.h
+bindings=$(awk '$2 == "LAUNCH_BINDINGS" { print $3 }' "$srcdir/lib/launch.h")
+shared=$(awk '$2 == "LOCAL_BYTES" { print $3 + 0 }' \
+    "$srcdir/backends/vulkan/caps.c")
 
 # module AT BYTES: the member of the pack there.
 module() {
@@ -17,7 +20,7 @@ module() {
 
 # What is wrong with a disassembled module, whose name is variant.
 look() {
-    ${AWK:-awk} -v variant="$1" '
+    ${AWK:-awk} -v variant="$1" -v bindings="$bindings" -v most="$shared" '
     function bad(what) { print variant ": " what }
     BEGIN {
         n = split("Shader StorageBuffer16BitAccess StorageBuffer8BitAccess" \
@@ -28,19 +31,24 @@ look() {
     $1 == "OpCapability" && !($2 in known) { bad("capability " $2) }
     $1 == "OpName" || $1 == "OpSource" || $1 == "OpLine" { names++ }
     $1 == "OpDecorate" && $3 == "Binding" {
-        if ($4 > 24) bad("binding " $4)
-        if ($4 == 24) block = $2
+        if ($4 > bindings) bad("binding " $4)
+        if ($4 == bindings) block = $2
     }
     $1 == "OpMemberDecorate" && $4 == "Offset" { offset[$2, $3] = $5 }
     $1 == "OpDecorate" && $3 == "ArrayStride" { stride[$2] = $4 }
     $3 == "OpTypeInt" || $3 == "OpTypeFloat" { if ($4 == 32) words[$1] = 1 }
     $3 == "OpConstant" { value[$1] = $5 }
     $3 == "OpTypeArray" {
+        if ($4 in words && !($1 in stride)) bytes[$1] = 4 * value[$5]
         if ($4 in words && stride[$1] == 4) words[$1] = value[$5]
     }
     $3 == "OpTypePointer" { pointed[$1] = $5 }
     $3 == "OpTypeStruct" { members[$1] = $0 }
     $3 == "OpVariable" { type[$1] = pointed[$4] }
+    $3 == "OpVariable" && $5 == "Workgroup" {
+        if (!(pointed[$4] in bytes)) bad("shared memory is not of words")
+        local += bytes[pointed[$4]]
+    }
     $3 == "OpFunction" { exit }
     END {
         if (names) bad("names are left in it")
@@ -51,6 +59,7 @@ look() {
                 bad("parameter " i " is at " offset[type[block], i])
             at += words[field[i + 4]]
         }
+        if (local > most) bad(local " bytes of shared memory")
         if (at < 1 || at > 64) bad(at + 0 " words of parameters")
     }'
 }
