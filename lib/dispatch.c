@@ -108,15 +108,20 @@ static bool is_last(const ssq_device *d, const struct op *op,
            ops[op->id].last(d->backend->ops, c->index, d->impl, op);
 }
 
-static bool admits(ssq_device *d, const struct op *op, const struct choice *c,
-                   struct why *why)
+/* SSQ_ERR_UNSUPPORTED with why, or SSQ_ERR_NOMEM. */
+static ssq_status admit(ssq_device *d, const struct op *op,
+                        const struct choice *c, struct why *why)
 {
     const char *pin = d->pins[op->id];
+    bool admitted;
     if (pin[0] != '\0' && strcmp(pin, c->name) != 0)
-        return refuse(why, "%s is pinned", pin);
-    return c->plan
-               ? plan_admits(d, op, c->index, why)
-               : ops[op->id].admit(d->backend->ops, c->index, d->impl, op, why);
+        admitted = refuse(why, "%s is pinned", pin);
+    else if (c->plan)
+        return plan_admits(d, op, c->index, why);
+    else
+        admitted =
+            ops[op->id].admit(d->backend->ops, c->index, d->impl, op, why);
+    return admitted ? SSQ_OK : SSQ_ERR_UNSUPPORTED;
 }
 
 ssq_status dispatch(ssq_device *d, const struct op *op, struct choice *c)
@@ -128,8 +133,9 @@ ssq_status dispatch(ssq_device *d, const struct op *op, struct choice *c)
             struct why why = {""};
             if (is_last(d, op, c) != (late == 1))
                 continue;
-            if (admits(d, op, c, &why))
-                return SSQ_OK;
+            ssq_status st = admit(d, op, c, &why);
+            if (st != SSQ_ERR_UNSUPPORTED)
+                return st;
             if (at < sizeof(refusals))
                 at += (size_t)snprintf(refusals + at, sizeof(refusals) - at,
                                        "; %s: %s", c->name, why.text);
@@ -165,8 +171,10 @@ static ssq_status enqueue_one(void *user, struct op *op)
     ssq_queue *queue = user;
     struct choice choice;
     ssq_status st = dispatch(queue->device, op, &choice);
-    if (st != SSQ_OK)
+    if (st == SSQ_ERR_UNSUPPORTED)
         return fallback_run(queue, op);
+    if (st != SSQ_OK)
+        return st;
     if (log_enabled("dispatch"))
         log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
                  queue->device->props.name, choice.name);

@@ -392,24 +392,30 @@ static ssq_status note(ssq_device *d, const struct op *op, unsigned i,
     return SSQ_OK;
 }
 
-bool plan_admits(ssq_device *d, const struct op *op, unsigned i,
-                 struct why *why)
+ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
+                       struct why *why)
 {
     const struct backend_limits *l = pool_limits(d->pool);
     struct plan *p;
     if (!lists[op->id].admit(i, l, op, why))
-        return false;
-    if (l->iterations == 0 || note(d, op, i, &p) != SSQ_OK)
-        return true; /* what failed fails again, when it is created */
-    bool ends = p->loops < l->iterations;
-    if (!ends)
+        return SSQ_ERR_UNSUPPORTED;
+    if (l->iterations == 0)
+        return SSQ_OK;
+    ssq_status st = note(d, op, i, &p);
+    if (st == SSQ_ERR_UNSUPPORTED) /* and again when it is created */
+        return SSQ_OK;
+    if (st != SSQ_OK)
+        return st;
+    if (p->loops >= l->iterations) {
         (void)refuse(why,
                      "an item of kernel %s may loop %llu times, the driver "
                      "ends its loops after %u",
                      p->longest->name, (unsigned long long)p->loops,
                      l->iterations);
+        st = SSQ_ERR_UNSUPPORTED;
+    }
     object_put(&p->object);
-    return ends;
+    return st;
 }
 
 static ssq_status place_launch(const struct plan *p, struct step *s)

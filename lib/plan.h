@@ -98,9 +98,10 @@ ssq_status plan_write(const struct plan *plan, const struct backend *backend,
 size_t plan_launches(const struct plan *plan, const struct launch **launches);
 /** Name of plan i; NULL past the end, or where plans cannot run. */
 const char *plan_name(const struct backend *backend, enum op_id op, unsigned i);
-/** Also false where an item would loop for longer than the device lets it:
- *  the plan is built to see that, without memory or kernels. */
-bool plan_admits(ssq_device *device, const struct op *op, unsigned i,
-                 struct why *why);
+/** SSQ_OK, or SSQ_ERR_UNSUPPORTED with why: also where an item would loop for
+ *  longer than the device lets it, to see which the plan is built, without
+ *  scratch or kernels; or SSQ_ERR_NOMEM. */
+ssq_status plan_admits(ssq_device *device, const struct op *op, unsigned i,
+                       struct why *why);
 
 #endif

@@ -239,7 +239,8 @@ static void test_queue_survives(const char *name)
     for (int inside = 0; inside < 2; inside++) {
         if (inside == 1)
             NEED(ssq_graph_begin(t.q));
-        for (long n = 1; n < 8; n++) {
+        counts.refused = 1;
+        for (long n = 1; counts.refused != 0; n++) {
             counts.calls = counts.refused = 0;
             counts.fail_at = n;
             counts.for_ever = false;

@@ -27,7 +27,7 @@ SSQ_TEST_REQUIRE=reference,guard
 export SSQ_MODULE_PATH SSQ_TEST_REQUIRE
 for program in tests/op/*_test; do
     case $program in
-    */window_test | */long_test) continue ;;
+    */window_test | */long_test | */loops_test) continue ;;
     esac
     again "$program" SSQ_TEST_FTZ=1
     case ${program##*/} in
