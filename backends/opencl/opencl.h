@@ -39,9 +39,9 @@ struct backend_device {
     char platform_name[OPENCL_WORDS];
     char name[OPENCL_WORDS];
     char driver[OPENCL_WORDS];
-    bool cpu;       /* the host's processor */
-    bool exact_div; /* division and square root can be asked to be exact */
-    bool half_load; /* vload_half gives f16_load's bits */
+    bool cpu;        /* the host's processor */
+    bool exact_div;  /* division and square root can be asked to be exact */
+    bool half_load;  /* vload_half gives f16_load's bits */
     bool half_store; /* vstore_half_rte, f16_store's */
     uint64_t memory_bytes;
     uint64_t most_bytes; /* of one buffer */

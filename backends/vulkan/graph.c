@@ -73,8 +73,7 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
         .sType = VK_STRUCTURE_TYPE_COMMAND_POOL_CREATE_INFO,
         .queueFamilyIndex = d->caps.family};
     size_t parts = (n + PART - 1) / PART;
-    size_t bytes =
-        sizeof(struct backend_graph) + parts * sizeof(struct part);
+    size_t bytes = sizeof(struct backend_graph) + parts * sizeof(struct part);
     struct backend_graph *g = vulkan_core->mem_alloc(bytes);
     if (g == NULL)
         return vulkan_no_memory(bytes);
