@@ -14,9 +14,10 @@
 #include "lib/size.h"
 
 /** Raised when anything here changes; modules of another number are refused. */
-#define SSQ_BACKEND_ABI 5
+#define SSQ_BACKEND_ABI 6
 
 /** Opaque to the core; each backend embeds it as it likes. */
+struct backend_instance;
 struct backend_device;
 struct backend_queue;
 struct backend_event;
@@ -97,7 +98,11 @@ struct command {
     const struct segment *segment;
 };
 
-/** What the core lends to a module: a module imports no symbol of ours. */
+/** What the core lends to a module: a module imports no symbol of ours. A
+ *  process may hold several copies of the library (two plugins, two packages
+ *  of an interpreter), and those that name the same file share one module in
+ *  memory. So services belong to an instance, and through it to a device: a
+ *  module has no variable that it writes. */
 struct services {
     uint32_t abi;
     ssq_status (*error_set)(ssq_status status, const char *format, ...);
@@ -115,15 +120,24 @@ struct backend {
     const char *name;
     int preference; /* "auto" takes the highest; <= 0 never */
     /* optional: of device i, where they differ; no more than preference */
-    int (*preference_of)(unsigned i);
-    bool single;    /* one device, opened as "name" and not "name:0" */
+    int (*preference_of)(const struct backend_instance *instance, unsigned i);
+    bool single; /* one device, opened as "name" and not "name:0" */
+
+    /* bytes of a struct backend_instance; 0: there is none, and NULL is handed
+     * over instead */
+    size_t instance_bytes;
 
     /* device */
-    ssq_status (*init)(const struct services *services); /* optional */
-    /* how many devices; 0 with a reason */
-    unsigned (*count)(struct why *reason);
-    void (*describe)(unsigned i, char *text, size_t bytes);
-    ssq_status (*open)(unsigned i, struct backend_device **device);
+    /* optional: an instance for a copy of the library, in memory that is zeroed
+     * and stays; services stay, too */
+    ssq_status (*init)(struct backend_instance *instance,
+                       const struct services *services);
+    /* how many devices; 0 with a reason. Once per instance, before the rest */
+    unsigned (*count)(struct backend_instance *instance, struct why *reason);
+    void (*describe)(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes);
+    ssq_status (*open)(struct backend_instance *instance, unsigned i,
+                       struct backend_device **device);
     void (*close)(struct backend_device *device);
     void (*props)(const struct backend_device *device, ssq_device_props *props);
     void (*limits)(const struct backend_device *device,
@@ -186,7 +200,8 @@ struct backend {
 
     /* a caller's own objects; optional, all or none. handles are what
      * include/sesqui/<name>.h says; each is retained while it is in use */
-    ssq_status (*open_native)(const void *const *handles, unsigned *i,
+    ssq_status (*open_native)(struct backend_instance *instance,
+                              const void *const *handles, unsigned *i,
                               struct backend_device **device);
     ssq_status (*queue_native)(struct backend_device *device,
                                const void *handle,

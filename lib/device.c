@@ -48,7 +48,7 @@ ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
         r.available = e[i].devices > 0;
         if (r.available) {
             device_name(e[i].backend, (unsigned)at, r.name, sizeof(r.name));
-            e[i].backend->describe((unsigned)at, r.description,
+            e[i].backend->describe(e[i].instance, (unsigned)at, r.description,
                                    sizeof(r.description));
             if (at != 0) /* what the backend passed over stands once */
                 r.reason[0] = '\0';
@@ -88,7 +88,7 @@ static void list_text(char *text, size_t bytes)
 }
 
 /* The backend and index of a name; NULL when there is none. */
-static const struct backend *find(const char *name, unsigned *index)
+static const struct registry_entry *find(const char *name, unsigned *index)
 {
     const struct registry_entry *e;
     size_t n = registry_entries(&e);
@@ -99,16 +99,18 @@ static const struct backend *find(const char *name, unsigned *index)
             if (strcmp(full, name) == 0 ||
                 (d == 0 && strcmp(e[i].name, name) == 0)) {
                 *index = d;
-                return e[i].backend;
+                return &e[i];
             }
         }
     }
     return NULL;
 }
 
-static int preference(const struct backend *b, unsigned i)
+static int preference(const struct registry_entry *e, unsigned i)
 {
-    return b->preference_of != NULL ? b->preference_of(i) : b->preference;
+    const struct backend *b = e->backend;
+    return b->preference_of != NULL ? b->preference_of(e->instance, i)
+                                    : b->preference;
 }
 
 /* Why a backend's best device was not chosen. */
@@ -120,28 +122,29 @@ static const char *why_not(const struct registry_entry *e)
 }
 
 /* The best device for training, and why it is the best. */
-static const struct backend *choose(unsigned *index, char *why, size_t bytes)
+static const struct registry_entry *choose(unsigned *index, char *why,
+                                           size_t bytes)
 {
     const struct registry_entry *e;
     size_t n = registry_entries(&e);
-    const struct backend *best = NULL;
+    const struct registry_entry *best = NULL;
     int most = 0;
     for (size_t i = 0; i < n; i++)
         for (unsigned d = 0; d < e[i].devices; d++) {
-            int p = preference(e[i].backend, d);
+            int p = preference(&e[i], d);
             if (p <= most)
                 continue;
             most = p;
-            best = e[i].backend;
+            best = &e[i];
             *index = d;
         }
     if (best == NULL)
         return NULL;
     char name[32];
-    device_name(best, *index, name, sizeof(name));
+    device_name(best->backend, *index, name, sizeof(name));
     snprintf(why, bytes, "auto chose %s", name);
     for (size_t i = 0; i < n; i++)
-        if (e[i].backend != best) {
+        if (&e[i] != best) {
             append(why, bytes, "; not ", e[i].name, ": ");
             append(why, bytes, "", why_not(&e[i]), "");
         }
@@ -195,13 +198,14 @@ static ssq_status pin_from_environment(ssq_device *d)
     return st;
 }
 
-static ssq_status fill_in(ssq_device *d, unsigned index)
+static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
+                          unsigned index)
 {
     d->props.struct_size = sizeof(d->props);
     snprintf(d->props.backend, sizeof(d->props.backend), "%s",
              d->backend->name);
     device_name(d->backend, index, d->props.name, sizeof(d->props.name));
-    d->backend->describe(index, d->props.description,
+    d->backend->describe(e->instance, index, d->props.description,
                          sizeof(d->props.description));
     d->backend->props(d->impl, &d->props);
     ssq_status st = pool_create(d, &d->pool);
@@ -210,23 +214,23 @@ static ssq_status fill_in(ssq_device *d, unsigned index)
     return st == SSQ_OK ? pin_from_environment(d) : st;
 }
 
-ssq_status device_create(const struct backend *b, unsigned index,
+ssq_status device_create(const struct registry_entry *e, unsigned index,
                          struct backend_device *impl,
                          const ssq_device_options *options, const char *why,
                          ssq_device **out)
 {
     ssq_device *d = mem_alloc(sizeof(*d));
     if (d == NULL) {
-        b->close(impl);
+        e->backend->close(impl);
         return error_nomem("device_open", sizeof(*d));
     }
     object_init(&d->object, device_free);
     pthread_mutex_init(&d->queues_lock, NULL);
-    d->backend = b;
+    d->backend = e->backend;
     d->impl = impl;
     if (options != NULL)
         d->options = *options;
-    ssq_status st = fill_in(d, index);
+    ssq_status st = fill_in(d, e, index);
     if (st != SSQ_OK) {
         object_put(&d->object);
         return st;
@@ -237,15 +241,15 @@ ssq_status device_create(const struct backend *b, unsigned index,
     return SSQ_OK;
 }
 
-static ssq_status open_backend(const struct backend *b, unsigned index,
+static ssq_status open_backend(const struct registry_entry *e, unsigned index,
                                const ssq_device_options *options,
                                const char *why, ssq_device **out)
 {
     struct backend_device *impl = NULL;
     struct fpenv env = fpenv_enter(); /* of threads that a driver starts */
-    ssq_status st = b->open(index, &impl);
+    ssq_status st = e->backend->open(e->instance, index, &impl);
     fpenv_leave(env);
-    return st == SSQ_OK ? device_create(b, index, impl, options, why, out) : st;
+    return st == SSQ_OK ? device_create(e, index, impl, options, why, out) : st;
 }
 
 ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
@@ -269,16 +273,16 @@ ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
         automatic = false;
     }
     unsigned index = 0;
-    const struct backend *b =
+    const struct registry_entry *e =
         automatic ? choose(&index, why, sizeof(why)) : find(wanted, &index);
-    if (b == NULL) {
+    if (e == NULL) {
         char list[ERROR_TEXT - 128];
         list_text(list, sizeof(list));
         return error_set(SSQ_ERR_NOT_FOUND,
                          "device_open: no device \"%.64s\"; there are: %s",
                          wanted, list);
     }
-    return open_backend(b, index, options, why, device);
+    return open_backend(e, index, options, why, device);
 }
 
 void ssq_device_close(ssq_device **device)

@@ -8,7 +8,7 @@
 
 /* The backend of a name, loaded and able to take what a caller has. */
 static ssq_status find(const char *name, const char *what,
-                       const struct backend **backend)
+                       const struct registry_entry **entry)
 {
     const struct registry_entry *e;
     size_t n = registry_entries(&e), i = 0;
@@ -21,7 +21,7 @@ static ssq_status find(const char *name, const char *what,
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s: this %s backend takes no native objects", what,
                          name);
-    *backend = e[i].backend;
+    *entry = &e[i];
     return SSQ_OK;
 }
 
@@ -29,17 +29,17 @@ ssq_status native_device_open(const char *name, const void *const *handles,
                               const ssq_device_options *options,
                               const char *what, ssq_device **device)
 {
-    const struct backend *b = NULL;
+    const struct registry_entry *e = NULL;
     struct backend_device *impl = NULL;
     unsigned index = 0;
     if (options != NULL && options->struct_size != sizeof(*options))
         return error_set(SSQ_ERR_INVALID,
                          "%s: struct_size is %zu, expected %zu", what,
                          options->struct_size, sizeof(*options));
-    ssq_status st = find(name, what, &b);
+    ssq_status st = find(name, what, &e);
     if (st == SSQ_OK)
-        st = b->open_native(handles, &index, &impl);
-    return st == SSQ_OK ? device_create(b, index, impl, options,
+        st = e->backend->open_native(e->instance, handles, &index, &impl);
+    return st == SSQ_OK ? device_create(e, index, impl, options,
                                         "the caller's own", device)
                         : st;
 }

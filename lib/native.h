@@ -23,10 +23,12 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
                                 const char *what, void **handle,
                                 uint64_t *offset);
 
+struct registry_entry;
+
 /* device.c */
 /** Make a device of an opened backend_device. why: props.choice. It closes
  *  impl if it fails. */
-ssq_status device_create(const struct backend *backend, unsigned index,
+ssq_status device_create(const struct registry_entry *entry, unsigned index,
                          struct backend_device *impl,
                          const ssq_device_options *options, const char *why,
                          ssq_device **device);

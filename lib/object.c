@@ -65,6 +65,11 @@ void mem_free(void *p)
     pthread_mutex_unlock(&lock);
 }
 
+void *mem_keep(size_t bytes)
+{
+    return calloc(1, bytes);
+}
+
 char *mem_strdup(const char *s)
 {
     size_t bytes = strlen(s) + 1;

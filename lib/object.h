@@ -26,6 +26,9 @@ void *mem_alloc(size_t bytes);
 void *mem_alloc_array(size_t n, size_t size);
 /** p may be NULL. */
 void mem_free(void *p);
+/** Zeroed memory that stays as long as the process: not from the callbacks,
+ *  which may be replaced when all objects are gone. */
+void *mem_keep(size_t bytes);
 /** A copy of a string. */
 char *mem_strdup(const char *s);
 

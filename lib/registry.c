@@ -51,13 +51,26 @@ static const struct services services = {
     .env_path = env_path,
 };
 
+/* An instance stays as long as the module does, so it is no block of the
+ * caller's allocator, which may change when everything is closed. */
+static bool make_instance(struct registry_entry *e)
+{
+    size_t bytes = e->backend->instance_bytes;
+    e->instance = bytes == 0 ? NULL : mem_keep(bytes);
+    return bytes == 0 || e->instance != NULL;
+}
+
 /* Ask a backend that is in memory for its devices. */
 static void probe(struct registry_entry *e)
 {
-    if (e->backend->init != NULL && e->backend->init(&services) != SSQ_OK)
+    if (!make_instance(e))
+        refuse(&e->reason, "no host memory for %zu bytes",
+               e->backend->instance_bytes);
+    else if (e->backend->init != NULL &&
+             e->backend->init(e->instance, &services) != SSQ_OK)
         refuse(&e->reason, "%s", ssq_last_error());
     else
-        e->devices = e->backend->count(&e->reason);
+        e->devices = e->backend->count(e->instance, &e->reason);
     if (e->devices == 0 && e->reason.text[0] == '\0')
         refuse(&e->reason, "no devices");
 }

@@ -8,9 +8,10 @@
 /** A backend that is here, or why it is not. */
 struct registry_entry {
     const char *name;
-    const char *why_not;           /* of a module that was not built */
-    const struct backend *backend; /* NULL: reason says why */
-    unsigned devices;              /* 0: reason says why */
+    const char *why_not;               /* of a module that was not built */
+    const struct backend *backend;     /* NULL: reason says why */
+    struct backend_instance *instance; /* of this copy of the library */
+    unsigned devices;                  /* 0: reason says why */
     struct why reason;
 };
 

@@ -13,20 +13,25 @@
 
 const struct services *guard_core;
 
-static ssq_status init(const struct services *services)
+static ssq_status init(struct backend_instance *instance,
+                       const struct services *services)
 {
+    (void)instance;
     guard_core = services;
     return SSQ_OK;
 }
 
-static unsigned count(struct why *reason)
+static unsigned count(struct backend_instance *instance, struct why *reason)
 {
+    (void)instance;
     (void)reason;
     return 1;
 }
 
-static void describe(unsigned i, char *text, size_t bytes)
+static void describe(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes)
 {
+    (void)instance;
     (void)i;
     snprintf(text, bytes, "reference arithmetic, the manners of a GPU");
 }
@@ -44,8 +49,10 @@ static ssq_subnormals measure_subnormals(void)
     return kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }
 
-static ssq_status open_device(unsigned i, struct backend_device **device)
+static ssq_status open_device(struct backend_instance *instance, unsigned i,
+                              struct backend_device **device)
 {
+    (void)instance;
     (void)i;
     struct backend_device *d = guard_core->mem_alloc(sizeof(*d));
     if (d == NULL)

@@ -11,43 +11,38 @@
 #include <string.h>
 
 #define MOST_PLATFORMS 32
-#define MOST_DEVICES   64
 /** One slab of the pool; less where one buffer may not have as much. */
 #define SLAB_BYTES (UINT64_C(64) << 20)
 
 /** Bytes of one buffer that a u32 index can walk, whatever its elements. */
 #define MOST_BYTES ((UINT64_C(1) << 32) - OPENCL_ALIGN)
 
-const struct services *opencl_core;
-
-static struct {
-    cl_platform_id platform;
-    cl_device_id id;
-} found[MOST_DEVICES];
-
-ssq_status opencl_no_memory(size_t bytes)
+ssq_status opencl_no_memory(const struct services *core, size_t bytes)
 {
-    return opencl_core->error_set(
-        SSQ_ERR_NOMEM, "opencl: no host memory for %zu bytes", bytes);
+    return core->error_set(SSQ_ERR_NOMEM,
+                           "opencl: no host memory for %zu bytes", bytes);
 }
 
-ssq_status opencl_error(const char *call, cl_int error)
+ssq_status opencl_error(const struct services *core, const char *call,
+                        cl_int error)
 {
-    return opencl_core->error_set(SSQ_ERR_DEVICE, "opencl: %s: %s (%d)", call,
-                                  opencl_error_name(error), (int)error);
+    return core->error_set(SSQ_ERR_DEVICE, "opencl: %s: %s (%d)", call,
+                           opencl_error_name(error), (int)error);
 }
 
-ssq_status opencl_create_error(const char *call, cl_int error)
+ssq_status opencl_create_error(const struct services *core, const char *call,
+                               cl_int error)
 {
     bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE ||
                   error == CL_OUT_OF_HOST_MEMORY;
-    (void)opencl_error(call, error);
+    (void)opencl_error(core, call, error);
     return memory ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE;
 }
 
-static ssq_status init(const struct services *services)
+static ssq_status init(struct backend_instance *instance,
+                       const struct services *services)
 {
-    opencl_core = services;
+    instance->core = services;
     return SSQ_OK;
 }
 
@@ -92,36 +87,39 @@ static ssq_status measure_words(struct backend_device *d)
     cl_int e =
         platform_text(d->platform, d->platform_name, sizeof(d->platform_name));
     if (e != CL_SUCCESS)
-        return opencl_error("clGetPlatformInfo", e);
+        return opencl_error(d->core, "clGetPlatformInfo", e);
     e = device_text(d->id, CL_DEVICE_NAME, d->name, sizeof(d->name));
     if (e == CL_SUCCESS)
         e = device_text(d->id, CL_DRIVER_VERSION, d->driver, sizeof(d->driver));
-    return e == CL_SUCCESS ? SSQ_OK : opencl_error("clGetDeviceInfo", e);
+    return e == CL_SUCCESS ? SSQ_OK
+                           : opencl_error(d->core, "clGetDeviceInfo", e);
 }
 
 /* Add a platform's devices; unfit counts those that were passed over. */
-static unsigned add_devices(cl_platform_id platform, unsigned n,
+static unsigned add_devices(struct backend_instance *instance,
+                            cl_platform_id platform, unsigned n,
                             unsigned *unfit)
 {
-    cl_device_id id[MOST_DEVICES];
+    cl_device_id id[OPENCL_MOST_DEVICES];
     cl_uint have = 0;
-    if (CL(GetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, MOST_DEVICES, id,
+    if (CL(GetDeviceIDs)(platform, CL_DEVICE_TYPE_ALL, OPENCL_MOST_DEVICES, id,
                          &have) != CL_SUCCESS)
         return n;
-    for (cl_uint i = 0; i < have && i < MOST_DEVICES && n < MOST_DEVICES; i++) {
+    for (cl_uint i = 0;
+         i < have && i < OPENCL_MOST_DEVICES && n < OPENCL_MOST_DEVICES; i++) {
         cl_int e; /* no answer is a no */
         if (!number(id[i], CL_DEVICE_AVAILABLE, &e) ||
             !number(id[i], CL_DEVICE_COMPILER_AVAILABLE, &e)) {
             ++*unfit;
             continue;
         }
-        found[n].platform = platform;
-        found[n++].id = id[i];
+        instance->found[n].platform = platform;
+        instance->found[n++].id = id[i];
     }
     return n;
 }
 
-static unsigned count(struct why *reason)
+static unsigned count(struct backend_instance *instance, struct why *reason)
 {
     cl_platform_id platform[MOST_PLATFORMS];
     cl_uint platforms = 0;
@@ -132,7 +130,7 @@ static unsigned count(struct why *reason)
     if (platforms > MOST_PLATFORMS)
         platforms = MOST_PLATFORMS;
     for (cl_uint i = 0; i < platforms; i++)
-        n = add_devices(platform[i], n, &unfit);
+        n = add_devices(instance, platform[i], n, &unfit);
     if (n > 0)
         return n;
     if (platforms == 0)
@@ -148,22 +146,25 @@ static unsigned count(struct why *reason)
 }
 
 /* A processor is best left to a backend that is made for it. */
-static int preference_of(unsigned i)
+static int preference_of(const struct backend_instance *instance, unsigned i)
 {
     cl_int e;
     cl_device_type type =
-        (cl_device_type)number(found[i].id, CL_DEVICE_TYPE, &e);
+        (cl_device_type)number(instance->found[i].id, CL_DEVICE_TYPE, &e);
     return (type & CL_DEVICE_TYPE_GPU) != 0           ? 30
            : (type & CL_DEVICE_TYPE_ACCELERATOR) != 0 ? 25
                                                       : 5;
 }
 
-static void describe(unsigned i, char *text, size_t bytes)
+static void describe(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes)
 {
+    cl_device_id id = instance->found[i].id;
     char name[OPENCL_WORDS], driver[OPENCL_WORDS], platform[OPENCL_WORDS];
-    (void)device_text(found[i].id, CL_DEVICE_NAME, name, sizeof(name));
-    (void)device_text(found[i].id, CL_DRIVER_VERSION, driver, sizeof(driver));
-    (void)platform_text(found[i].platform, platform, sizeof(platform));
+    (void)device_text(id, CL_DEVICE_NAME, name, sizeof(name));
+    (void)device_text(id, CL_DRIVER_VERSION, driver, sizeof(driver));
+    (void)platform_text(instance->found[i].platform, platform,
+                        sizeof(platform));
     snprintf(text, bytes, "%.48s, driver %.24s, %.40s", name, driver, platform);
 }
 
@@ -212,7 +213,8 @@ static ssq_status measure(struct backend_device *d)
     d->reach = UINT64_C(1) << 31;
     choose_shape(d, &e);
     opencl_recorder_find(d);
-    return e == CL_SUCCESS ? SSQ_OK : opencl_error("clGetDeviceInfo", e);
+    return e == CL_SUCCESS ? SSQ_OK
+                           : opencl_error(d->core, "clGetDeviceInfo", e);
 }
 
 static void close_device(struct backend_device *d)
@@ -221,7 +223,7 @@ static void close_device(struct backend_device *d)
     if (d->context != NULL)
         (void)CL(ReleaseContext)(d->context);
     kernel_map_close(&d->kernels);
-    opencl_core->mem_free(d);
+    d->core->mem_free(d);
 }
 
 /* One of our own, or the caller's once more. */
@@ -233,24 +235,28 @@ static ssq_status take_context(struct backend_device *d, cl_context native)
     if (native != NULL) {
         e = CL(RetainContext)(native);
         d->context = e == CL_SUCCESS ? native : NULL;
-        return e == CL_SUCCESS ? SSQ_OK : opencl_error("clRetainContext", e);
+        return e == CL_SUCCESS ? SSQ_OK
+                               : opencl_error(d->core, "clRetainContext", e);
     }
     d->context = CL(CreateContext)(wanted, 1, &d->id, NULL, NULL, &e);
-    return d->context != NULL ? SSQ_OK
-                              : opencl_create_error("clCreateContext", e);
+    return d->context != NULL
+               ? SSQ_OK
+               : opencl_create_error(d->core, "clCreateContext", e);
 }
 
-ssq_status opencl_open_over(unsigned i, cl_context native,
-                            struct backend_device **device)
+ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
+                            cl_context native, struct backend_device **device)
 {
-    struct backend_device *d = opencl_core->mem_alloc(sizeof(*d));
+    const struct services *core = instance->core;
+    struct backend_device *d = core->mem_alloc(sizeof(*d));
     if (d == NULL)
-        return opencl_no_memory(sizeof(*d));
-    d->platform = found[i].platform;
-    d->id = found[i].id;
-    if (kernel_map_open(&d->kernels, opencl_core) != SSQ_OK) {
-        opencl_core->mem_free(d);
-        return opencl_no_memory(sizeof(d->kernels));
+        return opencl_no_memory(core, sizeof(*d));
+    d->core = core;
+    d->platform = instance->found[i].platform;
+    d->id = instance->found[i].id;
+    if (kernel_map_open(&d->kernels, core) != SSQ_OK) {
+        core->mem_free(d);
+        return opencl_no_memory(core, sizeof(d->kernels));
     }
     ssq_status st = measure_words(d);
     if (st == SSQ_OK)
@@ -267,15 +273,18 @@ ssq_status opencl_open_over(unsigned i, cl_context native,
     return st;
 }
 
-static ssq_status open_device(unsigned i, struct backend_device **device)
+static ssq_status open_device(struct backend_instance *instance, unsigned i,
+                              struct backend_device **device)
 {
-    return opencl_open_over(i, NULL, device);
+    return opencl_open_over(instance, i, NULL, device);
 }
 
-bool opencl_device_find(cl_device_id id, unsigned *i)
+bool opencl_device_find(const struct backend_instance *instance,
+                        cl_device_id id, unsigned *i)
 {
-    for (unsigned k = 0; k < MOST_DEVICES && found[k].id != NULL; k++)
-        if (found[k].id == id) {
+    for (unsigned k = 0;
+         k < OPENCL_MOST_DEVICES && instance->found[k].id != NULL; k++)
+        if (instance->found[k].id == id) {
             *i = k;
             return true;
         }
@@ -314,6 +323,7 @@ static const struct backend opencl_backend = {
     .name = "opencl",
     .preference = 30,
     .preference_of = preference_of,
+    .instance_bytes = sizeof(struct backend_instance),
     .init = init,
     .count = count,
     .describe = describe,

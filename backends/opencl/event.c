@@ -3,6 +3,7 @@
 #include "backends/opencl/opencl.h"
 
 struct backend_event {
+    const struct services *core;
     cl_event mark; /* NULL: not recorded yet; the core asks then for nothing
                       but a record */
 };
@@ -10,10 +11,10 @@ struct backend_event {
 ssq_status opencl_event_open(struct backend_device *device,
                              struct backend_event **event)
 {
-    (void)device;
-    struct backend_event *e = opencl_core->mem_alloc(sizeof(*e));
+    struct backend_event *e = device->core->mem_alloc(sizeof(*e));
     if (e == NULL)
-        return opencl_no_memory(sizeof(*e));
+        return opencl_no_memory(device->core, sizeof(*e));
+    e->core = device->core;
     *event = e;
     return SSQ_OK;
 }
@@ -22,7 +23,7 @@ void opencl_event_close(struct backend_event *event)
 {
     if (event->mark != NULL)
         (void)CL(ReleaseEvent)(event->mark);
-    opencl_core->mem_free(event);
+    event->core->mem_free(event);
 }
 
 /* A second record makes another marker: who waits for the first still does.
@@ -62,19 +63,20 @@ ssq_status opencl_event_query(struct backend_event *event)
     cl_int e = CL(GetEventInfo)(event->mark, CL_EVENT_COMMAND_EXECUTION_STATUS,
                                 sizeof(status), &status, NULL);
     if (e != CL_SUCCESS)
-        return opencl_error("clGetEventInfo", e);
+        return opencl_error(event->core, "clGetEventInfo", e);
     if (status < 0)
-        return opencl_error("a command before the event", status);
+        return opencl_error(event->core, "a command before the event", status);
     return status == CL_COMPLETE
                ? SSQ_OK
-               : opencl_core->error_set(SSQ_ERR_NOT_READY,
+               : event->core->error_set(SSQ_ERR_NOT_READY,
                                         "opencl: the event is not reached yet");
 }
 
 ssq_status opencl_event_sync(struct backend_event *event)
 {
     cl_int e = CL(WaitForEvents)(1, &event->mark);
-    return e == CL_SUCCESS ? SSQ_OK : opencl_error("clWaitForEvents", e);
+    return e == CL_SUCCESS ? SSQ_OK
+                           : opencl_error(event->core, "clWaitForEvents", e);
 }
 
 /* When the event was reached, by the device's clock. */
@@ -86,11 +88,12 @@ static ssq_status nanoseconds_of(struct backend_event *event, cl_ulong *ns)
     cl_int e = CL(GetEventProfilingInfo)(event->mark, CL_PROFILING_COMMAND_END,
                                          sizeof(*ns), ns, NULL);
     if (e == CL_PROFILING_INFO_NOT_AVAILABLE)
-        return opencl_core->error_set(
+        return event->core->error_set(
             SSQ_ERR_UNSUPPORTED,
             "opencl: the caller's queue was made without profiling");
-    return e == CL_SUCCESS ? SSQ_OK
-                           : opencl_error("clGetEventProfilingInfo", e);
+    return e == CL_SUCCESS
+               ? SSQ_OK
+               : opencl_error(event->core, "clGetEventProfilingInfo", e);
 }
 
 ssq_status opencl_event_elapsed(struct backend_event *from,

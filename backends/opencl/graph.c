@@ -9,6 +9,7 @@
 #include <string.h>
 
 struct backend_graph {
+    const struct services *core;
     cl_command_buffer_khr buffer;
     clReleaseCommandBufferKHR_fn release;
     size_t n;
@@ -56,15 +57,16 @@ ssq_status opencl_graph_create(struct backend_queue *queue,
     const cl_command_buffer_properties_khr again[] = {
         CL_COMMAND_BUFFER_FLAGS_KHR, CL_COMMAND_BUFFER_SIMULTANEOUS_USE_KHR, 0};
     if (r->create == NULL)
-        return opencl_core->error_set(SSQ_ERR_UNSUPPORTED,
-                                      "opencl: no cl_khr_command_buffer with "
-                                      "simultaneous use");
+        return queue->device->core->error_set(
+            SSQ_ERR_UNSUPPORTED, "opencl: no cl_khr_command_buffer with "
+                                 "simultaneous use");
     size_t bytes = sizeof(struct backend_graph) + n * sizeof(cl_kernel);
-    struct backend_graph *g = opencl_core->mem_alloc(bytes);
+    struct backend_graph *g = queue->device->core->mem_alloc(bytes);
     if (g == NULL)
-        return opencl_no_memory(bytes);
+        return opencl_no_memory(queue->device->core, bytes);
     cl_int e = CL_SUCCESS;
     const char *call = "clCreateCommandBufferKHR";
+    g->core = d->core;
     g->release = r->release;
     g->buffer = r->create(1, &queue->cl, again, &e);
     for (; g->n < n && e == CL_SUCCESS; g->n++)
@@ -79,7 +81,7 @@ ssq_status opencl_graph_create(struct backend_queue *queue,
         return SSQ_OK;
     }
     opencl_graph_free(g);
-    return opencl_create_error(call, e);
+    return opencl_create_error(queue->device->core, call, e);
 }
 
 ssq_status opencl_graph_launch(struct backend_queue *queue,
@@ -104,5 +106,5 @@ void opencl_graph_free(struct backend_graph *graph)
     for (size_t i = 0; i < graph->n; i++)
         if (graph->kernels[i] != NULL)
             (void)CL(ReleaseKernel)(graph->kernels[i]);
-    opencl_core->mem_free(graph);
+    graph->core->mem_free(graph);
 }

@@ -17,7 +17,7 @@ struct backend_kernel {
     pthread_mutex_t lock; /* of the arguments */
 };
 
-static void kernel_free(struct backend_kernel *k)
+static void kernel_free(const struct services *core, struct backend_kernel *k)
 {
     if (k->cl != NULL)
         (void)CL(ReleaseKernel)(k->cl);
@@ -25,7 +25,7 @@ static void kernel_free(struct backend_kernel *k)
         (void)CL(ReleaseProgram)(k->program);
     if (k->lockable)
         pthread_mutex_destroy(&k->lock);
-    opencl_core->mem_free(k);
+    core->mem_free(k);
 }
 
 static ssq_status build(struct backend_device *d, struct backend_kernel *k)
@@ -33,7 +33,7 @@ static ssq_status build(struct backend_device *d, struct backend_kernel *k)
     const struct kernel *kernel = k->entry.kernel;
     k->lockable = pthread_mutex_init(&k->lock, NULL) == 0;
     if (!k->lockable)
-        return opencl_no_memory(sizeof(k->lock));
+        return opencl_no_memory(d->core, sizeof(k->lock));
     ssq_status st =
         opencl_program_create(d, kernel, k->entry.key, &k->program, &k->fresh);
     if (st != SSQ_OK)
@@ -41,14 +41,14 @@ static ssq_status build(struct backend_device *d, struct backend_kernel *k)
     cl_int e;
     k->cl = CL(CreateKernel)(k->program, kernel->name, &e);
     if (k->cl == NULL)
-        return opencl_create_error("clCreateKernel", e);
+        return opencl_create_error(d->core, "clCreateKernel", e);
     size_t most = 0;
     e = CL(GetKernelWorkGroupInfo)(k->cl, d->id, CL_KERNEL_WORK_GROUP_SIZE,
                                    sizeof(most), &most, NULL);
     if (e != CL_SUCCESS)
-        return opencl_error("clGetKernelWorkGroupInfo", e);
+        return opencl_error(d->core, "clGetKernelWorkGroupInfo", e);
     if (most < d->group)
-        return opencl_core->error_set(
+        return d->core->error_set(
             SSQ_ERR_DEVICE,
             "opencl: kernel %s runs in groups of at most %zu work-items here, "
             "of %u expected",
@@ -65,12 +65,12 @@ ssq_status opencl_kernel_get(struct backend_device *d,
     struct backend_kernel *k = (struct backend_kernel *)kernel_map_get(
         &d->kernels, kernel, key, sizeof(*k), &mine);
     if (k == NULL)
-        return opencl_no_memory(sizeof(*k));
+        return opencl_no_memory(d->core, sizeof(*k));
     ssq_status st = mine ? build(d, k) : SSQ_OK;
     if (mine)
         kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
     if (st != SSQ_OK)
-        kernel_free(k);
+        kernel_free(d->core, k);
     else
         *code = k;
     return st;
@@ -83,7 +83,7 @@ void opencl_kernels_free(struct backend_device *d)
            NULL) {
         if (k->fresh)
             opencl_program_store(d, k->entry.kernel, k->entry.key, k->program);
-        kernel_free(k);
+        kernel_free(d->core, k);
     }
 }
 

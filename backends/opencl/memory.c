@@ -8,12 +8,13 @@
 #include "lib/op/data.h"
 
 /* Takes over a reference to cl. */
-static ssq_status wrap(cl_mem cl, uint64_t bytes, struct backend_mem **mem)
+static ssq_status wrap(const struct services *core, cl_mem cl, uint64_t bytes,
+                       struct backend_mem **mem)
 {
-    struct opencl_mem *m = opencl_core->mem_alloc(sizeof(*m));
+    struct opencl_mem *m = core->mem_alloc(sizeof(*m));
     if (m == NULL) {
         (void)CL(ReleaseMemObject)(cl);
-        return opencl_no_memory(sizeof(*m));
+        return opencl_no_memory(core, sizeof(*m));
     }
     m->cl = cl;
     m->mem.bytes = bytes;
@@ -25,7 +26,7 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
                         struct backend_mem **mem)
 {
     if (bytes > device->most_bytes)
-        return opencl_core->error_set(
+        return device->core->error_set(
             SSQ_ERR_NOMEM,
             "opencl: %llu bytes are more than the %llu that one buffer of "
             "this device may have",
@@ -33,29 +34,28 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
     cl_int e;
     cl_mem cl = CL(CreateBuffer)(device->context, CL_MEM_READ_WRITE,
                                  (size_t)bytes, NULL, &e);
-    return cl == NULL ? opencl_create_error("clCreateBuffer", e)
-                      : wrap(cl, bytes, mem);
+    return cl == NULL ? opencl_create_error(device->core, "clCreateBuffer", e)
+                      : wrap(device->core, cl, bytes, mem);
 }
 
 ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
                            uint64_t bytes, struct backend_mem **mem)
 {
     if (bytes > device->most_bytes)
-        return opencl_core->error_set(
+        return device->core->error_set(
             SSQ_ERR_UNSUPPORTED,
             "opencl: the buffer has %llu bytes, a launch reaches %llu",
             (unsigned long long)bytes, (unsigned long long)device->most_bytes);
     cl_int e = CL(RetainMemObject)(cl);
-    return e == CL_SUCCESS ? wrap(cl, bytes, mem)
-                           : opencl_error("clRetainMemObject", e);
+    return e == CL_SUCCESS ? wrap(device->core, cl, bytes, mem)
+                           : opencl_error(device->core, "clRetainMemObject", e);
 }
 
 void opencl_free(struct backend_device *device, struct backend_mem *mem)
 {
-    (void)device;
     struct opencl_mem *m = (struct opencl_mem *)mem;
     (void)CL(ReleaseMemObject)(m->cl);
-    opencl_core->mem_free(m);
+    device->core->mem_free(m);
 }
 
 static cl_mem mem_of(const struct view *v)

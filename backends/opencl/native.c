@@ -5,9 +5,9 @@
  * device, a queue or a memory need not know whose it is. */
 #include "backends/opencl/opencl.h"
 
-static ssq_status refuse_handle(const char *what)
+static ssq_status refuse_handle(const struct services *core, const char *what)
 {
-    return opencl_core->error_set(SSQ_ERR_INVALID, "opencl: %s", what);
+    return core->error_set(SSQ_ERR_INVALID, "opencl: %s", what);
 }
 
 /* Is id one of a context's devices? At most so many are looked at. */
@@ -25,19 +25,21 @@ static bool context_has(cl_context context, cl_device_id id)
     return false;
 }
 
-ssq_status opencl_open_native(const void *const *handles, unsigned *i,
+ssq_status opencl_open_native(struct backend_instance *instance,
+                              const void *const *handles, unsigned *i,
                               struct backend_device **device)
 {
     /* the interop header takes them without const */
     cl_context context = (cl_context)(uintptr_t)handles[0];
     cl_device_id id = (cl_device_id)(uintptr_t)handles[1];
-    if (!opencl_device_find(id, i))
-        return opencl_core->error_set(
+    if (!opencl_device_find(instance, id, i))
+        return instance->core->error_set(
             SSQ_ERR_NOT_FOUND,
             "opencl: the device is not one that is available and compiles");
     if (!context_has(context, id))
-        return refuse_handle("the context does not have the device");
-    return opencl_open_over(*i, context, device);
+        return refuse_handle(instance->core,
+                             "the context does not have the device");
+    return opencl_open_over(instance, *i, context, device);
 }
 
 ssq_status opencl_queue_native(struct backend_device *d, const void *handle,
@@ -56,11 +58,12 @@ ssq_status opencl_queue_native(struct backend_device *d, const void *handle,
         e = CL(GetCommandQueueInfo)(native, CL_QUEUE_PROPERTIES, sizeof(how),
                                     &how, NULL);
     if (e != CL_SUCCESS)
-        return refuse_handle("the queue is no cl_command_queue");
+        return refuse_handle(d->core, "the queue is no cl_command_queue");
     if (context != d->context || id != d->id)
-        return refuse_handle("the queue is of another context or device");
+        return refuse_handle(d->core,
+                             "the queue is of another context or device");
     if ((how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
-        return refuse_handle("the queue is out of order");
+        return refuse_handle(d->core, "the queue is out of order");
     return opencl_queue_over(d, native, queue);
 }
 
@@ -84,11 +87,12 @@ ssq_status opencl_import(struct backend_device *d, const void *handle,
         e = CL(GetMemObjectInfo)(native, CL_MEM_SIZE, sizeof(bytes), &bytes,
                                  NULL);
     if (e != CL_SUCCESS || type != CL_MEM_OBJECT_BUFFER)
-        return refuse_handle("the memory is no buffer");
+        return refuse_handle(d->core, "the memory is no buffer");
     if (context != d->context)
-        return refuse_handle("the buffer is of another context");
+        return refuse_handle(d->core, "the buffer is of another context");
     if ((flags & (CL_MEM_READ_ONLY | CL_MEM_WRITE_ONLY)) != 0)
-        return refuse_handle("kernels may not read and write the buffer");
+        return refuse_handle(d->core,
+                             "kernels may not read and write the buffer");
     return opencl_mem_over(d, native, bytes, mem);
 }
 

@@ -17,11 +17,19 @@
 /** Bytes of every buffer's alignment within its slab. */
 #define OPENCL_ALIGN 256u
 
-/** What the core lends. */
-extern const struct services *opencl_core;
-
 /** Longest words of a device or driver that are kept. */
 #define OPENCL_WORDS 256
+
+#define OPENCL_MOST_DEVICES 64
+
+/** A copy of the library: what it lends, and the devices it was shown. */
+struct backend_instance {
+    const struct services *core;
+    struct {
+        cl_platform_id platform;
+        cl_device_id id;
+    } found[OPENCL_MOST_DEVICES];
+};
 
 /** Calls of cl_khr_command_buffer; create is NULL where it cannot be used. */
 struct opencl_recorder {
@@ -33,6 +41,7 @@ struct opencl_recorder {
 };
 
 struct backend_device {
+    const struct services *core; /* of the copy that opened it */
     cl_platform_id platform;
     cl_device_id id;
     cl_context context;
@@ -73,20 +82,24 @@ struct backend_queue {
 };
 
 /** No host memory for the backend's own: sets the error text. */
-ssq_status opencl_no_memory(size_t bytes);
+ssq_status opencl_no_memory(const struct services *core, size_t bytes);
 /** "opencl: clFinish: CL_OUT_OF_RESOURCES (-5)" as SSQ_ERR_DEVICE. */
-ssq_status opencl_error(const char *call, cl_int error);
+ssq_status opencl_error(const struct services *core, const char *call,
+                        cl_int error);
 /** The same of a call that makes something: NOMEM where there was no memory. */
-ssq_status opencl_create_error(const char *call, cl_int error);
+ssq_status opencl_create_error(const struct services *core, const char *call,
+                               cl_int error);
 
 /* device.c */
 /** Open device i over a context of the caller's; NULL: over its own. */
-ssq_status opencl_open_over(unsigned i, cl_context native,
-                            struct backend_device **device);
-bool opencl_device_find(cl_device_id id, unsigned *i);
+ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
+                            cl_context native, struct backend_device **device);
+bool opencl_device_find(const struct backend_instance *instance,
+                        cl_device_id id, unsigned *i);
 
 /* native.c */
-ssq_status opencl_open_native(const void *const *handles, unsigned *i,
+ssq_status opencl_open_native(struct backend_instance *instance,
+                              const void *const *handles, unsigned *i,
                               struct backend_device **device);
 ssq_status opencl_queue_native(struct backend_device *device,
                                const void *handle,

@@ -29,13 +29,15 @@ static ssq_status run(struct backend_queue *q, const struct launch *l,
     cl_int e = CL(EnqueueWriteBuffer)(q->cl, x->cl, CL_TRUE, 0, sizeof(factors),
                                       factors, 0, NULL, NULL);
     if (e != CL_SUCCESS)
-        return opencl_error("clEnqueueWriteBuffer", e);
+        return opencl_error(q->device->core, "clEnqueueWriteBuffer", e);
     ssq_status st = opencl_launch(q, l);
     if (st != SSQ_OK)
         return st;
     e = CL(EnqueueReadBuffer)(q->cl, y->cl, CL_TRUE, 0, sizeof(*answer), answer,
                               0, NULL, NULL);
-    return e == CL_SUCCESS ? SSQ_OK : opencl_error("clEnqueueReadBuffer", e);
+    return e == CL_SUCCESS
+               ? SSQ_OK
+               : opencl_error(q->device->core, "clEnqueueReadBuffer", e);
 }
 
 /* The launch of kernels/probe.k, on memory of its own. */
@@ -85,9 +87,8 @@ ssq_status opencl_probe(struct backend_device *d)
     d->subnormals = kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
     d->half_load = load;
     d->half_store = store;
-    opencl_core->log_line(SSQ_LOG_INFO, "device",
-                          "%s: f16 loads %s, f16 stores %s", d->name,
-                          load ? "by vload_half" : "in integers",
-                          store ? "by vstore_half_rte" : "in integers");
+    d->core->log_line(SSQ_LOG_INFO, "device", "%s: f16 loads %s, f16 stores %s",
+                      d->name, load ? "by vload_half" : "in integers",
+                      store ? "by vstore_half_rte" : "in integers");
     return st;
 }

@@ -50,17 +50,17 @@ static ssq_status build_error(struct backend_device *d, cl_program program,
     char *text = NULL;
     if (CL(GetProgramBuildInfo)(program, d->id, CL_PROGRAM_BUILD_LOG, 0, NULL,
                                 &bytes) == CL_SUCCESS)
-        text = opencl_core->mem_alloc(bytes + 1);
+        text = d->core->mem_alloc(bytes + 1);
     if (text != NULL &&
         CL(GetProgramBuildInfo)(program, d->id, CL_PROGRAM_BUILD_LOG, bytes,
                                 text, NULL) != CL_SUCCESS)
         text[0] = '\0';
-    ssq_status st = opencl_core->error_set(
+    ssq_status st = d->core->error_set(
         SSQ_ERR_DEVICE,
         "opencl: kernel %s (%s): clBuildProgram: %s (%d)\n%.600s", kernel->name,
         options, opencl_error_name(error), (int)error,
         text == NULL ? "" : text);
-    opencl_core->mem_free(text);
+    d->core->mem_free(text);
     return st;
 }
 
@@ -98,15 +98,14 @@ static void identify(const struct backend_device *d,
 static cl_program load(struct backend_device *d, const struct identity *id)
 {
     size_t bytes;
-    unsigned char *binary =
-        disk_cache_load(opencl_core, id->name, id->key, &bytes);
+    unsigned char *binary = disk_cache_load(d->core, id->name, id->key, &bytes);
     if (binary == NULL)
         return NULL;
     const unsigned char *image = binary;
     cl_int status, e;
     cl_program p = CL(CreateProgramWithBinary)(d->context, 1, &d->id, &bytes,
                                                &image, &status, &e);
-    opencl_core->mem_free(binary);
+    d->core->mem_free(binary);
     if (p != NULL &&
         CL(BuildProgram)(p, 1, &d->id, id->options, NULL, NULL) != CL_SUCCESS) {
         (void)CL(ReleaseProgram)(p);
@@ -126,7 +125,7 @@ static ssq_status compile(struct backend_device *d, const struct kernel *kernel,
     cl_int e;
     cl_program p = CL(CreateProgramWithSource)(d->context, n, pieces, NULL, &e);
     if (p == NULL)
-        return opencl_create_error("clCreateProgramWithSource", e);
+        return opencl_create_error(d->core, "clCreateProgramWithSource", e);
     e = CL(BuildProgram)(p, 1, &d->id, id->options, NULL, NULL);
     if (e != CL_SUCCESS) {
         ssq_status st = build_error(d, p, kernel, id->options, e);
@@ -146,9 +145,9 @@ ssq_status opencl_program_create(struct backend_device *d,
     identify(d, kernel, key, &id);
     cl_program p = load(d, &id);
     *fresh = p == NULL;
-    opencl_core->log_line(SSQ_LOG_DEBUG, "opencl", "kernel %s: %s: %s",
-                          kernel->name, *fresh ? "compiled" : "from the disk",
-                          id.options);
+    d->core->log_line(SSQ_LOG_DEBUG, "opencl", "kernel %s: %s: %s",
+                      kernel->name, *fresh ? "compiled" : "from the disk",
+                      id.options);
     if (p == NULL)
         return compile(d, kernel, &id, program);
     *program = p;
@@ -161,18 +160,18 @@ void opencl_program_store(const struct backend_device *d,
 {
     struct identity id;
     size_t bytes = 0;
-    if (!disk_cache_usable(opencl_core))
+    if (!disk_cache_usable(d->core))
         return; /* a driver may compile once more to give a binary */
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof(bytes),
                            &bytes, NULL) != CL_SUCCESS ||
         bytes == 0)
         return;
-    unsigned char *binary = opencl_core->mem_alloc(bytes);
+    unsigned char *binary = d->core->mem_alloc(bytes);
     if (binary == NULL)
         return;
     identify(d, kernel, key, &id);
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARIES, sizeof(binary),
                            &binary, NULL) == CL_SUCCESS)
-        disk_cache_store(opencl_core, id.name, id.key, binary, bytes);
-    opencl_core->mem_free(binary);
+        disk_cache_store(d->core, id.name, id.key, binary, bytes);
+    d->core->mem_free(binary);
 }

@@ -22,11 +22,11 @@ struct opencl_mark {
 static ssq_status open_over(struct backend_device *device, cl_command_queue cl,
                             struct backend_queue **queue)
 {
-    struct backend_queue *q = opencl_core->mem_alloc(sizeof(*q));
+    struct backend_queue *q = device->core->mem_alloc(sizeof(*q));
     if (q == NULL || pthread_mutex_init(&q->lock, NULL) != 0) {
-        opencl_core->mem_free(q);
+        device->core->mem_free(q);
         (void)CL(ReleaseCommandQueue)(cl);
-        return opencl_no_memory(sizeof(*q));
+        return opencl_no_memory(device->core, sizeof(*q));
     }
     q->device = device;
     q->cl = cl;
@@ -40,16 +40,18 @@ ssq_status opencl_queue_open(struct backend_device *device,
     cl_int e;
     cl_command_queue cl = CL(CreateCommandQueue)(device->context, device->id,
                                                  CL_QUEUE_PROFILING_ENABLE, &e);
-    return cl == NULL ? opencl_create_error("clCreateCommandQueue", e)
-                      : open_over(device, cl, queue);
+    return cl == NULL
+               ? opencl_create_error(device->core, "clCreateCommandQueue", e)
+               : open_over(device, cl, queue);
 }
 
 ssq_status opencl_queue_over(struct backend_device *device, cl_command_queue cl,
                              struct backend_queue **queue)
 {
     cl_int e = CL(RetainCommandQueue)(cl);
-    return e == CL_SUCCESS ? open_over(device, cl, queue)
-                           : opencl_error("clRetainCommandQueue", e);
+    return e == CL_SUCCESS
+               ? open_over(device, cl, queue)
+               : opencl_error(device->core, "clRetainCommandQueue", e);
 }
 
 /* With the lock: the first failure stays. */
@@ -69,7 +71,8 @@ ssq_status opencl_queue_check(struct backend_queue *q)
     ssq_status st = q->status;
     pthread_mutex_unlock(&q->lock);
     /* the text of a failure is never written again */
-    return st == SSQ_OK ? SSQ_OK : opencl_core->error_set(st, "%s", q->text);
+    return st == SSQ_OK ? SSQ_OK
+                        : q->device->core->error_set(st, "%s", q->text);
 }
 
 /* With the lock: let go of the ring's first mark. */
@@ -148,8 +151,8 @@ void opencl_queue_close(struct backend_queue *q)
         (void)CL(ReleaseEvent)(q->last);
     (void)CL(ReleaseCommandQueue)(q->cl);
     pthread_mutex_destroy(&q->lock);
-    opencl_core->mem_free(q->ring);
-    opencl_core->mem_free(q);
+    q->device->core->mem_free(q->ring);
+    q->device->core->mem_free(q);
 }
 
 void opencl_queue_enqueued(struct backend_queue *q, cl_event event)
@@ -165,12 +168,12 @@ static bool grow(struct backend_queue *q)
     if (q->count < q->room)
         return true;
     size_t room = q->room == 0 ? 64 : 2 * q->room;
-    struct opencl_mark *ring = opencl_core->mem_alloc(room * sizeof(*ring));
+    struct opencl_mark *ring = q->device->core->mem_alloc(room * sizeof(*ring));
     if (ring == NULL)
         return false;
     for (size_t i = 0; i < q->count; i++)
         ring[i] = q->ring[(q->head + i) & (q->room - 1)];
-    opencl_core->mem_free(q->ring);
+    q->device->core->mem_free(q->ring);
     q->ring = ring;
     q->room = room;
     q->head = 0;

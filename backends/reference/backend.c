@@ -24,14 +24,18 @@ struct backend_event {
     double seconds;
 };
 
-static unsigned count_devices(struct why *reason)
+static unsigned count_devices(struct backend_instance *instance,
+                              struct why *reason)
 {
+    (void)instance;
     (void)reason;
     return 1;
 }
 
-static void describe(unsigned i, char *text, size_t bytes)
+static void describe(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes)
 {
+    (void)instance;
     (void)i;
     snprintf(text, bytes, "plain C: defines what is correct");
 }
@@ -47,8 +51,10 @@ static ssq_subnormals measure_subnormals(void)
     return kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }
 
-static ssq_status open_device(unsigned i, struct backend_device **device)
+static ssq_status open_device(struct backend_instance *instance, unsigned i,
+                              struct backend_device **device)
 {
+    (void)instance;
     (void)i;
     struct backend_device *d = mem_alloc(sizeof(*d));
     if (d == NULL)

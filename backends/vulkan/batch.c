@@ -15,15 +15,16 @@ static ssq_status make_commands(struct backend_device *d,
         .queueFamilyIndex = d->caps.family};
     VkResult e = VK(CreateCommandPool)(d->vk, &pool, NULL, &b->pool);
     if (e != VK_SUCCESS)
-        return vulkan_error("vkCreateCommandPool", e);
+        return vulkan_error(d->core, "vkCreateCommandPool", e);
     const VkCommandBufferAllocateInfo commands = {
         .sType = VK_STRUCTURE_TYPE_COMMAND_BUFFER_ALLOCATE_INFO,
         .commandPool = b->pool,
         .level = VK_COMMAND_BUFFER_LEVEL_PRIMARY,
         .commandBufferCount = 1};
     e = VK(AllocateCommandBuffers)(d->vk, &commands, &b->rec.commands);
-    return e == VK_SUCCESS ? SSQ_OK
-                           : vulkan_error("vkAllocateCommandBuffers", e);
+    return e == VK_SUCCESS
+               ? SSQ_OK
+               : vulkan_error(d->core, "vkAllocateCommandBuffers", e);
 }
 
 static ssq_status make_times(struct backend_device *d, struct vulkan_batch *b)
@@ -36,7 +37,7 @@ static ssq_status make_times(struct backend_device *d, struct vulkan_batch *b)
         return SSQ_OK;
     VkResult e = VK(CreateQueryPool)(d->vk, &info, NULL, &b->times);
     if (e != VK_SUCCESS)
-        return vulkan_error("vkCreateQueryPool", e);
+        return vulkan_error(d->core, "vkCreateQueryPool", e);
     return vulkan_mem_create(d, BATCH_TIMES * sizeof(uint64_t), VULKAN_TO_HOST,
                              &b->ticks);
 }
@@ -48,16 +49,17 @@ static ssq_status make_fence(struct backend_queue *q, struct vulkan_batch *b)
     if (q->timeline != NULL)
         return SSQ_OK;
     VkResult e = VK(CreateFence)(q->device->vk, &info, NULL, &b->fence);
-    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkCreateFence", e);
+    return e == VK_SUCCESS ? SSQ_OK
+                           : vulkan_error(q->device->core, "vkCreateFence", e);
 }
 
 ssq_status vulkan_batch_create(struct backend_queue *q,
                                struct vulkan_batch **batch)
 {
     struct backend_device *d = q->device;
-    struct vulkan_batch *b = vulkan_core->mem_alloc(sizeof(*b));
+    struct vulkan_batch *b = q->device->core->mem_alloc(sizeof(*b));
     if (b == NULL)
-        return vulkan_no_memory(sizeof(*b));
+        return vulkan_no_memory(q->device->core, sizeof(*b));
     ssq_status st = vulkan_recording_open(d, BATCH_LAUNCHES, &b->rec);
     if (st == SSQ_OK)
         st = make_commands(d, b);
@@ -93,7 +95,7 @@ void vulkan_batch_destroy(struct backend_queue *q, struct vulkan_batch *b)
     if (b->down != NULL)
         vulkan_mem_destroy(d, b->down);
     vulkan_recording_close(&b->rec);
-    vulkan_core->mem_free(b);
+    q->device->core->mem_free(b);
 }
 
 /* An idle batch; NULL: there is none, or *result says that the device could not

@@ -231,7 +231,8 @@ static ssq_status enough(const struct answers *a, const struct vulkan_caps *c,
     return SSQ_OK;
 }
 
-ssq_status vulkan_caps_get(VkPhysicalDevice physical, uint32_t api,
+ssq_status vulkan_caps_get(const struct services *core,
+                           VkPhysicalDevice physical, uint32_t api,
                            struct vulkan_caps *c, struct why *why)
 {
     struct answers a;
@@ -246,9 +247,9 @@ ssq_status vulkan_caps_get(VkPhysicalDevice physical, uint32_t api,
                   VK_API_VERSION_MAJOR(c->api), VK_API_VERSION_MINOR(c->api));
     if (c->api > api)
         c->api = api;
-    ssq_status st = vulkan_features_ask(physical, c->api, &a.f, &a.p);
+    ssq_status st = vulkan_features_ask(core, physical, c->api, &a.f, &a.p);
     if (st != SSQ_OK) {
-        (void)no(why, c, "%s", vulkan_core->error_text());
+        (void)no(why, c, "%s", core->error_text());
         return st;
     }
     read_limits(&a, c);
@@ -260,16 +261,17 @@ ssq_status vulkan_caps_get(VkPhysicalDevice physical, uint32_t api,
     return enough(&a, c, why);
 }
 
-void vulkan_caps_log(const struct vulkan_caps *c, VkPhysicalDevice physical)
+void vulkan_caps_log(const struct backend_device *d)
 {
+    const struct vulkan_caps *c = &d->caps;
     VkPhysicalDeviceMemoryBudgetPropertiesEXT budget = {
         .sType =
             VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_BUDGET_PROPERTIES_EXT};
     VkPhysicalDeviceMemoryProperties2 m = {
         .sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_MEMORY_PROPERTIES_2,
         .pNext = c->budget ? &budget : NULL};
-    VK(GetPhysicalDeviceMemoryProperties2)(physical, &m);
-    vulkan_core->log_line(
+    VK(GetPhysicalDeviceMemoryProperties2)(d->physical, &m);
+    d->core->log_line(
         SSQ_LOG_INFO, "vulkan",
         "%s: subgroups of %u, %u units, %u bytes shared, timeline %d, int16 "
         "%d, int8 %d, 8-bit storage %d, float32 denorms %d, NaN %d, nearest "
@@ -284,11 +286,11 @@ void vulkan_caps_log(const struct vulkan_caps *c, VkPhysicalDevice physical)
             snprintf(use, sizeof(use), "%llu MiB used of %llu that may be",
                      (unsigned long long)(budget.heapUsage[i] >> 20),
                      (unsigned long long)(budget.heapBudget[i] >> 20));
-        vulkan_core->log_line(
-            SSQ_LOG_INFO, "vulkan", "%s: heap %u: %llu MiB%s, %s", c->name, i,
-            (unsigned long long)(h->size >> 20),
-            (h->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0 ? " of its own"
-                                                              : "",
-            use);
+        d->core->log_line(SSQ_LOG_INFO, "vulkan", "%s: heap %u: %llu MiB%s, %s",
+                          c->name, i, (unsigned long long)(h->size >> 20),
+                          (h->flags & VK_MEMORY_HEAP_DEVICE_LOCAL_BIT) != 0
+                              ? " of its own"
+                              : "",
+                          use);
     }
 }

@@ -104,8 +104,8 @@ static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
     VkResult e = get(d->physical, all, p);
     if (e != VK_SUCCESS && e != VK_INCOMPLETE) {
         *all = 0;
-        return vulkan_error("vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR",
-                            e);
+        return vulkan_error(
+            d->core, "vkGetPhysicalDeviceCooperativeMatrixPropertiesKHR", e);
     }
     for (uint32_t i = 0; i < *all; i++)
         if (fits_kind(&p[i], dtype))
@@ -191,7 +191,7 @@ static ssq_status make_pipeline(struct backend_device *d, VkShaderModule module,
     if (e == VK_SUCCESS)
         return SSQ_OK;
     *pipeline = VK_NULL_HANDLE;
-    return vulkan_error("vkCreateComputePipelines: gemm_coopmat", e);
+    return vulkan_error(d->core, "vkCreateComputePipelines: gemm_coopmat", e);
 }
 
 static void drop_tiles(struct backend_device *d, struct coopmat_kind *kind)
@@ -239,7 +239,7 @@ static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
     if (st != SSQ_OK) {
         kind->admitted = false;
         snprintf(kind->why.text, sizeof(kind->why.text), "%.64s: %.180s",
-                 d->caps.driver, vulkan_core->error_text());
+                 d->caps.driver, d->core->error_text());
         st = vulkan_device_check(d); /* a refusal, unless it is lost */
     }
     return st;
@@ -284,11 +284,11 @@ static ssq_status make_module(struct backend_device *d, ssq_dtype dtype,
     uint32_t *words, *own;
     size_t n, bytes;
     *module = VK_NULL_HANDLE;
-    ssq_status st = coopmat_words(dtype, &words, &n);
+    ssq_status st = coopmat_words(d->core, dtype, &words, &n);
     if (st != SSQ_OK || words == NULL)
         return st;
-    st = vulkan_spirv(&d->caps, kernel.name, words, n, &own, &bytes);
-    vulkan_core->mem_free(words);
+    st = vulkan_spirv(d->core, &d->caps, kernel.name, words, n, &own, &bytes);
+    d->core->mem_free(words);
     if (st != SSQ_OK)
         return st;
     const VkShaderModuleCreateInfo info = {
@@ -296,10 +296,10 @@ static ssq_status make_module(struct backend_device *d, ssq_dtype dtype,
         .codeSize = bytes,
         .pCode = own};
     VkResult e = VK(CreateShaderModule)(d->vk, &info, NULL, module);
-    vulkan_core->mem_free(own);
+    d->core->mem_free(own);
     return e == VK_SUCCESS
                ? SSQ_OK
-               : vulkan_error("vkCreateShaderModule: gemm_coopmat", e);
+               : vulkan_error(d->core, "vkCreateShaderModule: gemm_coopmat", e);
 }
 
 static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
@@ -331,7 +331,7 @@ static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
     if (st == SSQ_ERR_NOMEM)
         return st;
     if (st != SSQ_OK) {
-        no(&kind->why, vulkan_core->error_text());
+        no(&kind->why, d->core->error_text());
         return vulkan_device_check(d);
     }
     if (module == VK_NULL_HANDLE) {
@@ -344,32 +344,33 @@ static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
     return st;
 }
 
-static void log_kind(const struct coopmat_kind *kind)
+static void log_kind(const struct services *core,
+                     const struct coopmat_kind *kind)
 {
     const char *type = kind->dtype == SSQ_F16 ? "f16" : "bf16";
     if (kind->admitted)
-        vulkan_core->log_line(SSQ_LOG_INFO, "vulkan",
-                              "coopmat: %s matrices of %ux%ux%u, subgroups of "
-                              "%u, block %u",
-                              type, kind->m, kind->n, kind->k, kind->subgroup,
-                              kind->block);
+        core->log_line(SSQ_LOG_INFO, "vulkan",
+                       "coopmat: %s matrices of %ux%ux%u, subgroups of "
+                       "%u, block %u",
+                       type, kind->m, kind->n, kind->k, kind->subgroup,
+                       kind->block);
     else
-        vulkan_core->log_line(SSQ_LOG_INFO, "vulkan", "coopmat: %s: %s", type,
-                              kind->why.text);
+        core->log_line(SSQ_LOG_INFO, "vulkan", "coopmat: %s: %s", type,
+                       kind->why.text);
 }
 
 ssq_status vulkan_coopmat_open(struct backend_device *d)
 {
     ssq_status st = SSQ_OK;
-    d->coopmat = vulkan_core->mem_alloc(sizeof(*d->coopmat));
+    d->coopmat = d->core->mem_alloc(sizeof(*d->coopmat));
     if (d->coopmat == NULL)
-        return vulkan_no_memory(sizeof(*d->coopmat));
+        return vulkan_no_memory(d->core, sizeof(*d->coopmat));
     memset(d->coopmat, 0, sizeof(*d->coopmat));
     d->coopmat->kind[0].dtype = SSQ_F16;
     d->coopmat->kind[1].dtype = SSQ_BF16;
     for (int i = 0; i < 2 && st == SSQ_OK; i++) {
         st = open_kind(d, &d->coopmat->kind[i]);
-        log_kind(&d->coopmat->kind[i]);
+        log_kind(d->core, &d->coopmat->kind[i]);
     }
     return st;
 }
@@ -380,7 +381,7 @@ void vulkan_coopmat_close(struct backend_device *d)
         return;
     for (int i = 0; i < 2; i++)
         drop_tiles(d, &d->coopmat->kind[i]);
-    vulkan_core->mem_free(d->coopmat);
+    d->core->mem_free(d->coopmat);
     d->coopmat = NULL;
 }
 

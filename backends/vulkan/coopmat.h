@@ -63,7 +63,8 @@ struct vulkan_coopmat {
 
 /** coopmat_words.c: the module for a dtype, to be freed with mem_free; NULL
  *  words: the library was built without it. */
-ssq_status coopmat_words(ssq_dtype dtype, uint32_t **words, size_t *n);
+ssq_status coopmat_words(const struct services *core, ssq_dtype dtype,
+                         uint32_t **words, size_t *n);
 
 /** coopmat_test.c: multiply with a tile's pipeline what has known results.
  *  *passed, or the kind's why; block is measured. A failure is the device's. */

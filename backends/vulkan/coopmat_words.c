@@ -73,16 +73,17 @@ static size_t make_bf16(uint32_t *to)
     return n;
 }
 
-ssq_status coopmat_words(ssq_dtype dtype, uint32_t **words, size_t *n)
+ssq_status coopmat_words(const struct services *core, ssq_dtype dtype,
+                         uint32_t **words, size_t *n)
 {
     size_t bytes = sizeof(words_f16) + MORE_WORDS * sizeof(**words);
     *words = NULL;
     *n = 0;
     if (COUNT(words_f16) <= HEADER_WORDS)
         return SSQ_OK;
-    uint32_t *w = vulkan_core->mem_alloc(bytes);
+    uint32_t *w = core->mem_alloc(bytes);
     if (w == NULL)
-        return vulkan_no_memory(bytes);
+        return vulkan_no_memory(core, bytes);
     if (dtype == SSQ_BF16) {
         *n = make_bf16(w);
     } else {

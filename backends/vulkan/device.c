@@ -11,12 +11,10 @@
 /** How long a submission should take at most, if nobody says. */
 #define SUBMIT_MS 100u
 
-const struct services *vulkan_core;
-
-ssq_status vulkan_no_memory(size_t bytes)
+ssq_status vulkan_no_memory(const struct services *core, size_t bytes)
 {
-    return vulkan_core->error_set(
-        SSQ_ERR_NOMEM, "vulkan: no host memory for %zu bytes", bytes);
+    return core->error_set(SSQ_ERR_NOMEM,
+                           "vulkan: no host memory for %zu bytes", bytes);
 }
 
 static bool means_no_memory(VkResult e)
@@ -27,9 +25,10 @@ static bool means_no_memory(VkResult e)
            e == VK_ERROR_TOO_MANY_OBJECTS;
 }
 
-ssq_status vulkan_error(const char *call, VkResult result)
+ssq_status vulkan_error(const struct services *core, const char *call,
+                        VkResult result)
 {
-    return vulkan_core->error_set(
+    return core->error_set(
         means_no_memory(result) ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
         "vulkan: %s: %s (%d)", call, vulkan_result_name(result), (int)result);
 }
@@ -40,7 +39,7 @@ ssq_status vulkan_device_check(struct backend_device *d)
     ssq_status st = d->status;
     pthread_mutex_unlock(&d->lock);
     /* the text of a failure is never written again */
-    return st == SSQ_OK ? SSQ_OK : vulkan_core->error_set(st, "%s", d->text);
+    return st == SSQ_OK ? SSQ_OK : d->core->error_set(st, "%s", d->text);
 }
 
 ssq_status vulkan_device_lost(struct backend_device *d, const char *call,
@@ -79,20 +78,22 @@ void vulkan_wait_idle(struct backend_device *d)
         l->unlock(l->user);
 }
 
-static ssq_status init(const struct services *services)
+static ssq_status init(struct backend_instance *instance,
+                       const struct services *services)
 {
-    vulkan_core = services;
+    instance->core = services;
     return SSQ_OK;
 }
 
-struct backend_device *vulkan_device_new(void)
+struct backend_device *vulkan_device_new(const struct services *core)
 {
-    struct backend_device *d = vulkan_core->mem_alloc(sizeof(*d));
+    struct backend_device *d = core->mem_alloc(sizeof(*d));
     if (d == NULL || pthread_mutex_init(&d->lock, NULL) != 0) {
-        vulkan_core->mem_free(d);
-        (void)vulkan_no_memory(sizeof(*d));
+        core->mem_free(d);
+        (void)vulkan_no_memory(core, sizeof(*d));
         return NULL;
     }
+    d->core = core;
     return d;
 }
 
@@ -110,7 +111,7 @@ void vulkan_device_close(struct backend_device *d)
     if (!d->adopted && d->instance != VK_NULL_HANDLE)
         VK(DestroyInstance)(d->instance, NULL);
     pthread_mutex_destroy(&d->lock);
-    vulkan_core->mem_free(d);
+    d->core->mem_free(d);
 }
 
 /* SSQ_VULKAN_TIMELINE=0 does without timeline semaphores, as a device without
@@ -158,8 +159,9 @@ static ssq_status make_set_layout(struct backend_device *d)
         .pBindings = b};
     VkResult e =
         VK(CreateDescriptorSetLayout)(d->vk, &info, NULL, &d->set_layout);
-    return e == VK_SUCCESS ? SSQ_OK
-                           : vulkan_error("vkCreateDescriptorSetLayout", e);
+    return e == VK_SUCCESS
+               ? SSQ_OK
+               : vulkan_error(d->core, "vkCreateDescriptorSetLayout", e);
 }
 
 static ssq_status make_layout(struct backend_device *d)
@@ -172,7 +174,8 @@ static ssq_status make_layout(struct backend_device *d)
         .setLayoutCount = 1,
         .pSetLayouts = &d->set_layout};
     VkResult e = VK(CreatePipelineLayout)(d->vk, &info, NULL, &d->layout);
-    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkCreatePipelineLayout", e);
+    return e == VK_SUCCESS ? SSQ_OK
+                           : vulkan_error(d->core, "vkCreatePipelineLayout", e);
 }
 
 ssq_status vulkan_device_begin(struct backend_device *d)
@@ -211,19 +214,20 @@ static ssq_status make_device(struct backend_device *d)
     VkResult e = VK(CreateDevice)(d->physical, &info, NULL, &d->vk);
     if (e != VK_SUCCESS) {
         d->vk = VK_NULL_HANDLE;
-        return vulkan_error("vkCreateDevice", e);
+        return vulkan_error(d->core, "vkCreateDevice", e);
     }
     VK(GetDeviceQueue)(d->vk, d->caps.family, 0, &d->queue);
     return SSQ_OK;
 }
 
-static ssq_status open_device(unsigned i, struct backend_device **device)
+static ssq_status open_device(struct backend_instance *instance, unsigned i,
+                              struct backend_device **device)
 {
-    struct backend_device *d = vulkan_device_new();
+    struct backend_device *d = vulkan_device_new(instance->core);
     if (d == NULL)
         return SSQ_ERR_NOMEM;
     ssq_status st =
-        vulkan_instance_open(i, &d->instance, &d->physical, &d->caps);
+        vulkan_instance_open(instance, i, &d->instance, &d->physical, &d->caps);
     if (st == SSQ_OK) {
         read_environment(d);
         st = make_device(d);
@@ -234,7 +238,7 @@ static ssq_status open_device(unsigned i, struct backend_device **device)
         vulkan_device_close(d);
         return st;
     }
-    vulkan_caps_log(&d->caps, d->physical);
+    vulkan_caps_log(d);
     *device = d;
     return SSQ_OK;
 }
@@ -285,6 +289,7 @@ static const struct backend vulkan_backend = {
     .name = "vulkan",
     .preference = 40,
     .preference_of = vulkan_preference_of,
+    .instance_bytes = sizeof(struct backend_instance),
     .init = init,
     .count = vulkan_count,
     .describe = vulkan_describe,

@@ -11,9 +11,9 @@ struct backend_event {
 ssq_status vulkan_event_open(struct backend_device *device,
                              struct backend_event **event)
 {
-    struct backend_event *e = vulkan_core->mem_alloc(sizeof(*e));
+    struct backend_event *e = device->core->mem_alloc(sizeof(*e));
     if (e == NULL)
-        return vulkan_no_memory(sizeof(*e));
+        return vulkan_no_memory(device->core, sizeof(*e));
     e->device = device;
     *event = e;
     return SSQ_OK;
@@ -24,7 +24,7 @@ void vulkan_event_close(struct backend_event *event)
     pthread_mutex_lock(&event->device->lock);
     vulkan_mark_put(event->mark);
     pthread_mutex_unlock(&event->device->lock);
-    vulkan_core->mem_free(event);
+    event->device->core->mem_free(event);
 }
 
 /* Put a mark into the batch: it and the event hold it. */
@@ -53,9 +53,9 @@ ssq_status vulkan_event_record(struct backend_event *event,
                                struct backend_queue *q)
 {
     struct vulkan_batch *b;
-    struct vulkan_mark *m = vulkan_core->mem_alloc(sizeof(*m));
+    struct vulkan_mark *m = q->device->core->mem_alloc(sizeof(*m));
     if (m == NULL)
-        return vulkan_no_memory(sizeof(*m));
+        return vulkan_no_memory(q->device->core, sizeof(*m));
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     if (st == SSQ_OK)
@@ -64,7 +64,7 @@ ssq_status vulkan_event_record(struct backend_event *event,
         set(event, q, b, m);
         st = vulkan_batch_submit(q);
     } else {
-        vulkan_core->mem_free(m);
+        q->device->core->mem_free(m);
     }
     pthread_mutex_unlock(&q->lock);
     return st;
@@ -72,9 +72,9 @@ ssq_status vulkan_event_record(struct backend_event *event,
 
 static ssq_status failed_before(const struct vulkan_mark *m)
 {
-    return vulkan_core->error_set(m->status,
-                                  "vulkan: the queue of the event failed "
-                                  "before it was reached");
+    return m->device->core->error_set(m->status,
+                                      "vulkan: the queue of the event failed "
+                                      "before it was reached");
 }
 
 /* With the device's lock. */
@@ -91,7 +91,7 @@ static ssq_status call_failed(struct vulkan_mark *m, const char *call,
 {
     char last[256];
     if (result != VK_ERROR_DEVICE_LOST)
-        return vulkan_error(call, result);
+        return vulkan_error(m->device->core, call, result);
     pthread_mutex_lock(&m->device->lock);
     name_last(m, last, sizeof(last));
     pthread_mutex_unlock(&m->device->lock);
@@ -191,8 +191,8 @@ ssq_status vulkan_event_query(struct backend_event *event)
     if (e != VK_SUCCESS)
         st = call_failed(m, call, e);
     else if (!done)
-        st = vulkan_core->error_set(SSQ_ERR_NOT_READY,
-                                    "vulkan: the event is not reached yet");
+        st = event->device->core->error_set(
+            SSQ_ERR_NOT_READY, "vulkan: the event is not reached yet");
     else if (m->status != SSQ_OK)
         st = failed_before(m);
     let_go(m);
@@ -216,7 +216,7 @@ ssq_status vulkan_event_elapsed(struct backend_event *from,
     if (st != SSQ_OK)
         return st;
     if (!from->mark->timed || !to->mark->timed)
-        return vulkan_core->error_set(
+        return from->device->core->error_set(
             SSQ_ERR_UNSUPPORTED, "vulkan: the device's queue has no clock");
     /* the clock has timestamp_bits, and wraps */
     uint32_t unused = c->timestamp_bits < 64 ? 64 - c->timestamp_bits : 0;

@@ -100,22 +100,23 @@ static bool has(const struct extensions *x, const char *name)
     return false;
 }
 
-static ssq_status list_extensions(VkPhysicalDevice physical,
+static ssq_status list_extensions(const struct services *core,
+                                  VkPhysicalDevice physical,
                                   struct extensions *x)
 {
     VkResult e =
         VK(EnumerateDeviceExtensionProperties)(physical, NULL, &x->n, NULL);
     if (e == VK_SUCCESS) {
         size_t bytes = (x->n + 1) * sizeof(*x->list);
-        x->list = vulkan_core->mem_alloc(bytes);
+        x->list = core->mem_alloc(bytes);
         if (x->list == NULL)
-            return vulkan_no_memory(bytes);
+            return vulkan_no_memory(core, bytes);
         e = VK(EnumerateDeviceExtensionProperties)(physical, NULL, &x->n,
                                                    x->list);
     }
     return e == VK_SUCCESS
                ? SSQ_OK
-               : vulkan_error("vkEnumerateDeviceExtensionProperties", e);
+               : vulkan_error(core, "vkEnumerateDeviceExtensionProperties", e);
 }
 
 static void chain_known(void *all, const struct part *parts, size_t n,
@@ -127,12 +128,13 @@ static void chain_known(void *all, const struct part *parts, size_t n,
             chain(all, &parts[i]);
 }
 
-ssq_status vulkan_features_ask(VkPhysicalDevice physical, uint32_t api,
+ssq_status vulkan_features_ask(const struct services *core,
+                               VkPhysicalDevice physical, uint32_t api,
                                struct vulkan_features *f,
                                struct vulkan_properties *p)
 {
     struct extensions x = {NULL, 0};
-    ssq_status st = list_extensions(physical, &x);
+    ssq_status st = list_extensions(core, physical, &x);
     memset(f, 0, sizeof(*f));
     memset(p, 0, sizeof(*p));
     f->base.sType = VK_STRUCTURE_TYPE_PHYSICAL_DEVICE_FEATURES_2;
@@ -144,7 +146,7 @@ ssq_status vulkan_features_ask(VkPhysicalDevice physical, uint32_t api,
         VK(GetPhysicalDeviceFeatures2)(physical, &f->base);
         VK(GetPhysicalDeviceProperties2)(physical, &p->base);
     }
-    vulkan_core->mem_free(x.list);
+    core->mem_free(x.list);
     return st;
 }
 

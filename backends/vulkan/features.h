@@ -62,7 +62,8 @@ struct vulkan_properties {
 
 /** All of both, as a device of Vulkan api says: what it does not know is
  *  zero. */
-ssq_status vulkan_features_ask(VkPhysicalDevice physical, uint32_t api,
+ssq_status vulkan_features_ask(const struct services *core,
+                               VkPhysicalDevice physical, uint32_t api,
                                struct vulkan_features *features,
                                struct vulkan_properties *properties);
 

@@ -36,23 +36,26 @@ static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
         .pInheritanceInfo = &nothing};
     VkResult e = VK(AllocateCommandBuffers)(g->device->vk, &one, &r->commands);
     if (e != VK_SUCCESS)
-        return vulkan_error("vkAllocateCommandBuffers", e);
+        return vulkan_error(g->device->core, "vkAllocateCommandBuffers", e);
     e = VK(BeginCommandBuffer)(r->commands, &often);
-    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkBeginCommandBuffer", e);
+    return e == VK_SUCCESS
+               ? SSQ_OK
+               : vulkan_error(g->device->core, "vkBeginCommandBuffer", e);
 }
 
 /* What comes before a part in its queue is behind a barrier already. */
 static ssq_status record(struct backend_graph *g, struct part *part,
                          const struct launch *const *launches, uint32_t n)
 {
-    struct vulkan_hazards hazards = {0};
+    struct vulkan_hazards hazards = {.core = g->device->core};
     struct vulkan_recording *r = &part->rec;
     ssq_status st = vulkan_recording_open(g->device, n, r);
     if (st != SSQ_OK)
         return st;
-    part->launches = vulkan_core->mem_alloc(n * sizeof(*part->launches));
-    st = part->launches == NULL ? vulkan_no_memory(n * sizeof(*launches))
-                                : begin(g, r);
+    part->launches = g->device->core->mem_alloc(n * sizeof(*part->launches));
+    st = part->launches == NULL
+             ? vulkan_no_memory(g->device->core, n * sizeof(*launches))
+             : begin(g, r);
     if (st != SSQ_OK)
         return st;
     for (uint32_t i = 0; i < n; i++) {
@@ -61,7 +64,9 @@ static ssq_status record(struct backend_graph *g, struct part *part,
     }
     vulkan_hazard_free(&hazards);
     VkResult e = VK(EndCommandBuffer)(r->commands);
-    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkEndCommandBuffer", e);
+    return e == VK_SUCCESS
+               ? SSQ_OK
+               : vulkan_error(g->device->core, "vkEndCommandBuffer", e);
 }
 
 ssq_status vulkan_graph_create(struct backend_queue *queue,
@@ -74,13 +79,14 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
         .queueFamilyIndex = d->caps.family};
     size_t parts = (n + PART - 1) / PART;
     size_t bytes = sizeof(struct backend_graph) + parts * sizeof(struct part);
-    struct backend_graph *g = vulkan_core->mem_alloc(bytes);
+    struct backend_graph *g = queue->device->core->mem_alloc(bytes);
     if (g == NULL)
-        return vulkan_no_memory(bytes);
+        return vulkan_no_memory(queue->device->core, bytes);
     g->device = d;
     VkResult e = VK(CreateCommandPool)(d->vk, &pool, NULL, &g->pool);
-    ssq_status st =
-        e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkCreateCommandPool", e);
+    ssq_status st = e == VK_SUCCESS ? SSQ_OK
+                                    : vulkan_error(queue->device->core,
+                                                   "vkCreateCommandPool", e);
     for (; g->n < parts && st == SSQ_OK; g->n++) {
         size_t from = g->n * PART, rest = n - from;
         st = record(g, &g->parts[g->n], launches + from,
@@ -147,7 +153,7 @@ void vulkan_graph_free(struct backend_graph *graph)
         VK(DestroyCommandPool)(d->vk, graph->pool, NULL);
     for (size_t i = 0; i < graph->n; i++) {
         vulkan_recording_close(&graph->parts[i].rec);
-        vulkan_core->mem_free(graph->parts[i].launches);
+        graph->device->core->mem_free(graph->parts[i].launches);
     }
-    vulkan_core->mem_free(graph);
+    graph->device->core->mem_free(graph);
 }

@@ -46,7 +46,7 @@ static bool grow(struct vulkan_hazards *h, uint32_t n)
     if (h->count + n > MOST_TOUCHES)
         return false;
     struct vulkan_touch *touch =
-        vulkan_core->mem_alloc(MOST_TOUCHES * sizeof(*touch));
+        h->core->mem_alloc(MOST_TOUCHES * sizeof(*touch));
     if (touch == NULL)
         return false;
     h->touch = touch;
@@ -76,6 +76,6 @@ void vulkan_hazard_clear(struct vulkan_hazards *h)
 
 void vulkan_hazard_free(struct vulkan_hazards *h)
 {
-    vulkan_core->mem_free(h->touch);
+    h->core->mem_free(h->touch);
     memset(h, 0, sizeof(*h));
 }

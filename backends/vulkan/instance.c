@@ -9,16 +9,10 @@
 #include <stdio.h>
 #include <string.h>
 
-#define MOST_DEVICES 32u
-
-/** What a device has to say, in its place of the list. */
-static struct vulkan_caps found[MOST_DEVICES];
-static unsigned found_count;
-
 /** The physical devices of an instance that can be used, as found[]. */
 struct listing {
-    VkPhysicalDevice physical[MOST_DEVICES];
-    struct vulkan_caps *caps; /* MOST_DEVICES of them */
+    VkPhysicalDevice physical[VULKAN_MOST_DEVICES];
+    struct vulkan_caps *caps; /* VULKAN_MOST_DEVICES of them */
     unsigned n;
     bool no_memory; /* to ask one of those that are passed over */
 };
@@ -78,11 +72,11 @@ static void append(struct why *reason, const char *text)
 }
 
 /* reason: of those that are passed over, one behind the other. */
-static VkResult list_devices(VkInstance instance, struct listing *l,
-                             struct why *reason)
+static VkResult list_devices(const struct services *core, VkInstance instance,
+                             struct listing *l, struct why *reason)
 {
-    VkPhysicalDevice all[MOST_DEVICES];
-    uint32_t n = MOST_DEVICES;
+    VkPhysicalDevice all[VULKAN_MOST_DEVICES];
+    uint32_t n = VULKAN_MOST_DEVICES;
     VkResult e = VK(EnumeratePhysicalDevices)(instance, &n, all);
     l->n = 0;
     if (e != VK_SUCCESS && e != VK_INCOMPLETE)
@@ -91,7 +85,7 @@ static VkResult list_devices(VkInstance instance, struct listing *l,
         struct vulkan_caps caps;
         struct why why = {""};
         ssq_status st =
-            vulkan_caps_get(all[i], instance_version(), &caps, &why);
+            vulkan_caps_get(core, all[i], instance_version(), &caps, &why);
         if (st == SSQ_OK)
             insert(l, all[i], &caps);
         else
@@ -113,39 +107,41 @@ static const char *loader_says(VkResult e, struct why *reason)
     return reason->text;
 }
 
-unsigned vulkan_count(struct why *reason)
+unsigned vulkan_count(struct backend_instance *instance, struct why *reason)
 {
-    struct listing l = {.caps = found};
-    VkInstance instance;
+    struct listing l = {.caps = instance->found};
+    VkInstance vk;
     reason->text[0] = '\0';
     if (instance_version() < VK_API_VERSION_1_1) {
         append(reason, "the Vulkan loader knows 1.0 only, 1.1 is needed");
         return 0;
     }
-    VkResult e = make_instance(&instance);
+    VkResult e = make_instance(&vk);
     if (e == VK_SUCCESS) {
-        e = list_devices(instance, &l, reason);
-        VK(DestroyInstance)(instance, NULL);
+        e = list_devices(instance->core, vk, &l, reason);
+        VK(DestroyInstance)(vk, NULL);
     }
     if (e != VK_SUCCESS)
         (void)loader_says(e, reason);
     else if (l.n == 0 && reason->text[0] == '\0')
         append(reason, "the Vulkan drivers that are installed have no device");
-    found_count = l.n;
+    instance->found_count = l.n;
     return l.n;
 }
 
-int vulkan_preference_of(unsigned i)
+int vulkan_preference_of(const struct backend_instance *instance, unsigned i)
 {
+    VkPhysicalDeviceType type = instance->found[i].type;
     /* a processor is best left to a backend that is made for it */
-    return found[i].type == VK_PHYSICAL_DEVICE_TYPE_CPU     ? 4
-           : found[i].type == VK_PHYSICAL_DEVICE_TYPE_OTHER ? 25
-                                                            : 40;
+    return type == VK_PHYSICAL_DEVICE_TYPE_CPU     ? 4
+           : type == VK_PHYSICAL_DEVICE_TYPE_OTHER ? 25
+                                                   : 40;
 }
 
-void vulkan_describe(unsigned i, char *text, size_t bytes)
+void vulkan_describe(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes)
 {
-    const struct vulkan_caps *c = &found[i];
+    const struct vulkan_caps *c = &instance->found[i];
     snprintf(text, bytes, "%.56s, %.48s, Vulkan %u.%u", c->name, c->driver,
              VK_API_VERSION_MAJOR(c->api), VK_API_VERSION_MINOR(c->api));
 }
@@ -157,45 +153,49 @@ static bool same(const struct vulkan_caps *a, const struct vulkan_caps *b)
            memcmp(a->cache_uuid, b->cache_uuid, sizeof(a->cache_uuid)) == 0;
 }
 
-bool vulkan_device_find(const struct vulkan_caps *caps, unsigned *i)
+bool vulkan_device_find(const struct backend_instance *instance,
+                        const struct vulkan_caps *caps, unsigned *i)
 {
-    for (*i = 0; *i < found_count; ++*i)
-        if (same(&found[*i], caps))
+    for (*i = 0; *i < instance->found_count; ++*i)
+        if (same(&instance->found[*i], caps))
             return true;
     return false;
 }
 
-ssq_status vulkan_instance_open(unsigned i, VkInstance *instance,
+ssq_status vulkan_instance_open(const struct backend_instance *instance,
+                                unsigned i, VkInstance *vk,
                                 VkPhysicalDevice *physical,
                                 struct vulkan_caps *caps)
 {
+    const struct services *core = instance->core;
     struct listing l = {.n = 0};
     struct why reason = {""};
     ssq_status st = SSQ_OK;
-    VkResult e = make_instance(instance);
+    VkResult e = make_instance(vk);
     if (e != VK_SUCCESS)
-        return vulkan_error("vkCreateInstance", e);
-    l.caps = vulkan_core->mem_alloc(MOST_DEVICES * sizeof(*l.caps));
+        return vulkan_error(core, "vkCreateInstance", e);
+    l.caps = core->mem_alloc(VULKAN_MOST_DEVICES * sizeof(*l.caps));
     if (l.caps == NULL) {
-        st = vulkan_no_memory(MOST_DEVICES * sizeof(*l.caps));
+        st = vulkan_no_memory(core, VULKAN_MOST_DEVICES * sizeof(*l.caps));
     } else {
-        e = list_devices(*instance, &l, &reason);
+        e = list_devices(core, *vk, &l, &reason);
         if (e != VK_SUCCESS)
-            st = vulkan_error("vkEnumeratePhysicalDevices", e);
-        else if (i >= l.n || !same(&l.caps[i], &found[i]))
-            st = vulkan_core->error_set(
-                l.no_memory ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
-                "vulkan: vulkan:%u (%.64s) is gone: %s", i, found[i].name,
-                reason.text[0] != '\0' ? reason.text
-                                       : "the driver lists others");
+            st = vulkan_error(core, "vkEnumeratePhysicalDevices", e);
+        else if (i >= l.n || !same(&l.caps[i], &instance->found[i]))
+            st = core->error_set(l.no_memory ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
+                                 "vulkan: vulkan:%u (%.64s) is gone: %s", i,
+                                 instance->found[i].name,
+                                 reason.text[0] != '\0'
+                                     ? reason.text
+                                     : "the driver lists others");
     }
     if (st == SSQ_OK) {
         *physical = l.physical[i];
         *caps = l.caps[i];
     } else {
-        VK(DestroyInstance)(*instance, NULL);
-        *instance = VK_NULL_HANDLE;
+        VK(DestroyInstance)(*vk, NULL);
+        *vk = VK_NULL_HANDLE;
     }
-    vulkan_core->mem_free(l.caps);
+    core->mem_free(l.caps);
     return st;
 }

@@ -9,11 +9,12 @@
 #include "backends/common/disk_cache.h"
 
 /* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */
-static ssq_status named_error(const char *name, const char *call, VkResult e)
+static ssq_status named_error(const struct services *core, const char *name,
+                              const char *call, VkResult e)
 {
-    ssq_status st = vulkan_error(call, e);
-    return vulkan_core->error_set(st, "vulkan: kernel %s: %s: %s (%d)", name,
-                                  call, vulkan_result_name(e), (int)e);
+    ssq_status st = vulkan_error(core, call, e);
+    return core->error_set(st, "vulkan: kernel %s: %s: %s (%d)", name, call,
+                           vulkan_result_name(e), (int)e);
 }
 
 static ssq_status make_shader(struct backend_device *d,
@@ -22,11 +23,11 @@ static ssq_status make_shader(struct backend_device *d,
 {
     uint32_t *words, *module;
     size_t n, bytes;
-    ssq_status st = vulkan_module(e->kernel, e->key, name, &words, &n);
+    ssq_status st = vulkan_module(d->core, e->kernel, e->key, name, &words, &n);
     if (st != SSQ_OK)
         return st;
-    st = vulkan_spirv(&d->caps, name, words, n, &module, &bytes);
-    vulkan_core->mem_free(words);
+    st = vulkan_spirv(d->core, &d->caps, name, words, n, &module, &bytes);
+    d->core->mem_free(words);
     if (st != SSQ_OK)
         return st;
     const VkShaderModuleCreateInfo info = {
@@ -34,9 +35,10 @@ static ssq_status make_shader(struct backend_device *d,
         .codeSize = bytes,
         .pCode = module};
     VkResult r = VK(CreateShaderModule)(d->vk, &info, NULL, shader);
-    vulkan_core->mem_free(module);
-    return r == VK_SUCCESS ? SSQ_OK
-                           : named_error(name, "vkCreateShaderModule", r);
+    d->core->mem_free(module);
+    return r == VK_SUCCESS
+               ? SSQ_OK
+               : named_error(d->core, name, "vkCreateShaderModule", r);
 }
 
 static ssq_status make_pipeline(struct backend_device *d,
@@ -60,8 +62,9 @@ static ssq_status make_pipeline(struct backend_device *d,
     VkResult r =
         VK(CreateComputePipelines)(d->vk, d->cache, 1, &info, NULL, pipeline);
     VK(DestroyShaderModule)(d->vk, shader, NULL);
-    return r == VK_SUCCESS ? SSQ_OK
-                           : named_error(name, "vkCreateComputePipelines", r);
+    return r == VK_SUCCESS
+               ? SSQ_OK
+               : named_error(d->core, name, "vkCreateComputePipelines", r);
 }
 
 ssq_status vulkan_kernel_get(struct backend_device *d,
@@ -73,12 +76,12 @@ ssq_status vulkan_kernel_get(struct backend_device *d,
     struct backend_kernel *k = (struct backend_kernel *)kernel_map_get(
         &d->kernels, kernel, key, sizeof(*k), &mine);
     if (k == NULL)
-        return vulkan_no_memory(sizeof(*k));
+        return vulkan_no_memory(d->core, sizeof(*k));
     ssq_status st = mine ? make_pipeline(d, &k->entry, &k->pipeline) : SSQ_OK;
     if (mine)
         kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
     if (st != SSQ_OK)
-        vulkan_core->mem_free(k);
+        d->core->mem_free(k);
     else
         *code = k;
     return st;
@@ -129,7 +132,7 @@ static VkResult load(struct backend_device *d, VkPipelineCache *cache,
     struct identity id;
     size_t bytes = 0;
     identify(&d->caps, &id);
-    unsigned char *data = disk_cache_load(vulkan_core, id.name, id.key, &bytes);
+    unsigned char *data = disk_cache_load(d->core, id.name, id.key, &bytes);
     if (data != NULL && !is_ours(&d->caps, data, bytes))
         bytes = 0;
     VkPipelineCacheCreateInfo info = {
@@ -142,7 +145,7 @@ static VkResult load(struct backend_device *d, VkPipelineCache *cache,
         info.pInitialData = NULL;
         r = VK(CreatePipelineCache)(d->vk, &info, NULL, cache);
     }
-    vulkan_core->mem_free(data);
+    d->core->mem_free(data);
     *found = bytes;
     return r;
 }
@@ -158,16 +161,16 @@ static size_t size_of(struct backend_device *d)
 ssq_status vulkan_kernels_open(struct backend_device *d)
 {
     size_t found;
-    if (kernel_map_open(&d->kernels, vulkan_core) != SSQ_OK)
-        return vulkan_no_memory(sizeof(d->kernels));
+    if (kernel_map_open(&d->kernels, d->core) != SSQ_OK)
+        return vulkan_no_memory(d->core, sizeof(d->kernels));
     VkResult r = load(d, &d->cache, &found);
     if (r != VK_SUCCESS) {
         kernel_map_close(&d->kernels);
-        return vulkan_error("vkCreatePipelineCache", r);
+        return vulkan_error(d->core, "vkCreatePipelineCache", r);
     }
     d->cache_bytes = size_of(d);
-    vulkan_core->log_line(SSQ_LOG_DEBUG, "vulkan",
-                          "pipeline cache: %zu bytes from the disk", found);
+    d->core->log_line(SSQ_LOG_DEBUG, "vulkan",
+                      "pipeline cache: %zu bytes from the disk", found);
     return SSQ_OK;
 }
 
@@ -188,13 +191,13 @@ static void store(struct backend_device *d)
     struct identity id;
     merge(d);
     size_t bytes = size_of(d);
-    unsigned char *data = bytes > 0 ? vulkan_core->mem_alloc(bytes) : NULL;
+    unsigned char *data = bytes > 0 ? d->core->mem_alloc(bytes) : NULL;
     if (data == NULL)
         return;
     identify(&d->caps, &id);
     if (VK(GetPipelineCacheData)(d->vk, d->cache, &bytes, data) == VK_SUCCESS)
-        disk_cache_store(vulkan_core, id.name, id.key, data, bytes);
-    vulkan_core->mem_free(data);
+        disk_cache_store(d->core, id.name, id.key, data, bytes);
+    d->core->mem_free(data);
 }
 
 void vulkan_kernels_close(struct backend_device *d)
@@ -203,10 +206,10 @@ void vulkan_kernels_close(struct backend_device *d)
     while ((k = (struct backend_kernel *)kernel_map_take(&d->kernels)) !=
            NULL) {
         VK(DestroyPipeline)(d->vk, k->pipeline, NULL);
-        vulkan_core->mem_free(k);
+        d->core->mem_free(k);
     }
     kernel_map_close(&d->kernels);
-    if (disk_cache_usable(vulkan_core) && size_of(d) > d->cache_bytes)
+    if (disk_cache_usable(d->core) && size_of(d) > d->cache_bytes)
         store(d);
     VK(DestroyPipelineCache)(d->vk, d->cache, NULL);
     d->cache = VK_NULL_HANDLE;

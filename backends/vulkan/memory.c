@@ -35,11 +35,11 @@ static const VkMemoryPropertyFlags *wishes(const struct vulkan_caps *c,
                                       : own_wishes;
 }
 
-static ssq_status no_room(const struct vulkan_caps *c, uint32_t type,
+static ssq_status no_room(const struct backend_device *d, uint32_t type,
                           uint64_t bytes, VkResult e)
 {
-    const VkPhysicalDeviceMemoryProperties *m = &c->memory;
-    return vulkan_core->error_set(
+    const VkPhysicalDeviceMemoryProperties *m = &d->caps.memory;
+    return d->core->error_set(
         SSQ_ERR_NOMEM,
         "vulkan: vkAllocateMemory: %s (%d): %llu bytes asked of a heap of %llu",
         vulkan_result_name(e), (int)e, (unsigned long long)bytes,
@@ -60,16 +60,16 @@ static ssq_status allocate(struct backend_device *d, struct vulkan_mem *m,
     if (e != VK_SUCCESS) {
         m->memory = VK_NULL_HANDLE;
         return *next || e == VK_ERROR_TOO_MANY_OBJECTS
-                   ? no_room(&d->caps, type, bytes, e)
-                   : vulkan_error("vkAllocateMemory", e);
+                   ? no_room(d, type, bytes, e)
+                   : vulkan_error(d->core, "vkAllocateMemory", e);
     }
     e = VK(BindBufferMemory)(d->vk, m->buffer, m->memory, 0);
     if (e != VK_SUCCESS)
-        return vulkan_error("vkBindBufferMemory", e);
+        return vulkan_error(d->core, "vkBindBufferMemory", e);
     if (!map)
         return SSQ_OK;
     e = VK(MapMemory)(d->vk, m->memory, 0, VK_WHOLE_SIZE, 0, &m->map);
-    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkMapMemory", e);
+    return e == VK_SUCCESS ? SSQ_OK : vulkan_error(d->core, "vkMapMemory", e);
 }
 
 /* The memory behind m->buffer, by the kind's wishes. */
@@ -98,7 +98,7 @@ static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
                 return st;
         }
     return tried != 0 ? st
-                      : vulkan_core->error_set(
+                      : d->core->error_set(
                             SSQ_ERR_DEVICE,
                             "vulkan: %s has no type of memory for a buffer",
                             d->caps.name);
@@ -116,14 +116,14 @@ ssq_status vulkan_mem_create(struct backend_device *d, uint64_t bytes,
                  VK_BUFFER_USAGE_TRANSFER_SRC_BIT |
                  VK_BUFFER_USAGE_TRANSFER_DST_BIT,
         .sharingMode = VK_SHARING_MODE_EXCLUSIVE};
-    struct vulkan_mem *m = vulkan_core->mem_alloc(sizeof(*m));
+    struct vulkan_mem *m = d->core->mem_alloc(sizeof(*m));
     if (m == NULL)
-        return vulkan_no_memory(sizeof(*m));
+        return vulkan_no_memory(d->core, sizeof(*m));
     m->mem.bytes = info.size;
     VkResult e = VK(CreateBuffer)(d->vk, &info, NULL, &m->buffer);
     if (e != VK_SUCCESS) {
-        vulkan_core->mem_free(m);
-        return vulkan_error("vkCreateBuffer", e);
+        d->core->mem_free(m);
+        return vulkan_error(d->core, "vkCreateBuffer", e);
     }
     ssq_status st = find_memory(d, m, kind);
     if (st == SSQ_OK)
@@ -139,7 +139,7 @@ void vulkan_mem_destroy(struct backend_device *d, struct vulkan_mem *m)
         VK(DestroyBuffer)(d->vk, m->buffer, NULL);
     if (m->memory != VK_NULL_HANDLE)
         VK(FreeMemory)(d->vk, m->memory, NULL);
-    vulkan_core->mem_free(m);
+    d->core->mem_free(m);
 }
 
 ssq_status vulkan_alloc(struct backend_device *d, uint64_t bytes,
@@ -150,7 +150,7 @@ ssq_status vulkan_alloc(struct backend_device *d, uint64_t bytes,
     if (st != SSQ_OK)
         return st;
     if (bytes > d->caps.most_bytes)
-        return vulkan_core->error_set(
+        return d->core->error_set(
             SSQ_ERR_NOMEM,
             "vulkan: %llu bytes are more than the %llu that one buffer of "
             "this device may have",

@@ -34,32 +34,33 @@ extern const unsigned char ssq_spirv_pack[], ssq_spirv_end[];
 
 const char vulkan_modules_sum[] = SPIRV_SUM;
 
-static voidpf lend(voidpf unused, uInt n, uInt size)
+static voidpf lend(voidpf core, uInt n, uInt size)
 {
-    (void)unused;
-    return vulkan_core->mem_alloc((size_t)n * size);
+    return ((const struct services *)core)->mem_alloc((size_t)n * size);
 }
 
-static void take_back(voidpf unused, voidpf p)
+static void take_back(voidpf core, voidpf p)
 {
-    (void)unused;
-    vulkan_core->mem_free(p);
+    ((const struct services *)core)->mem_free(p);
 }
 
-static ssq_status broken(const char *name)
+static ssq_status broken(const struct services *core, const char *name)
 {
-    return vulkan_core->error_set(
+    return core->error_set(
         SSQ_ERR_DEVICE, "vulkan: kernel %s: its module does not unpack", name);
 }
 
 /* The whole member and no more. */
-static ssq_status unpack(const struct spirv_module *m, const char *name,
+static ssq_status unpack(const struct services *core,
+                         const struct spirv_module *m, const char *name,
                          uint32_t *words)
 {
     if ((size_t)m->at + m->bytes > (size_t)(ssq_spirv_end - ssq_spirv_pack))
-        return broken(name);
+        return broken(core, name);
 
-    z_stream z = {.zalloc = lend, .zfree = take_back};
+    z_stream z = {.zalloc = lend,
+                  .zfree = take_back,
+                  /* lend only reads */ .opaque = (void *)(uintptr_t)core};
     /* zlib writes nothing there; its older headers do not say so */
     z.next_in = (unsigned char *)(uintptr_t)(ssq_spirv_pack + m->at);
     z.avail_in = m->bytes;
@@ -71,12 +72,12 @@ static ssq_status unpack(const struct spirv_module *m, const char *name,
         (void)inflateEnd(&z);
     }
     if (e == Z_MEM_ERROR)
-        return vulkan_core->error_set(
+        return core->error_set(
             SSQ_ERR_NOMEM, "vulkan: kernel %s: no memory to unpack its module",
             name);
     return e == Z_STREAM_END && z.avail_in == 0 && z.avail_out == 0
                ? SSQ_OK
-               : broken(name);
+               : broken(core, name);
 }
 
 /* Modules are words of the machine that made them. */
@@ -104,22 +105,23 @@ static uint32_t variant_of(const struct kernel *kernel,
     return i;
 }
 
-ssq_status vulkan_module(const struct kernel *kernel,
+ssq_status vulkan_module(const struct services *core,
+                         const struct kernel *kernel,
                          const uint8_t key[LAUNCH_KEYS], const char *name,
                          uint32_t **words, size_t *n)
 {
     uint32_t variant = variant_of(kernel, key);
     if (kernel->nkeys > 0 && variant == kernel->nvariants)
-        return vulkan_core->error_set(SSQ_ERR_UNSUPPORTED,
-                                      "vulkan: there is no kernel %s", name);
+        return core->error_set(SSQ_ERR_UNSUPPORTED,
+                               "vulkan: there is no kernel %s", name);
     const struct spirv_module *m = &modules[first_module[kernel->id] + variant];
     size_t bytes = (size_t)m->words * sizeof(**words);
-    uint32_t *made = vulkan_core->mem_alloc(bytes);
+    uint32_t *made = core->mem_alloc(bytes);
     if (made == NULL)
-        return vulkan_no_memory(bytes);
-    ssq_status st = unpack(m, name, made);
+        return vulkan_no_memory(core, bytes);
+    ssq_status st = unpack(core, m, name, made);
     if (st != SSQ_OK) {
-        vulkan_core->mem_free(made);
+        core->mem_free(made);
         return st;
     }
     to_host(made, m->words);

@@ -34,7 +34,8 @@ static void keep_enabled(struct vulkan_caps *c, uint32_t on)
 }
 
 /* The caller's family of queues, if it computes. */
-static ssq_status take_family(VkPhysicalDevice physical, uint32_t family,
+static ssq_status take_family(const struct services *core,
+                              VkPhysicalDevice physical, uint32_t family,
                               struct vulkan_caps *c)
 {
     VkQueueFamilyProperties2 f[MOST_FAMILIES];
@@ -45,40 +46,42 @@ static ssq_status take_family(VkPhysicalDevice physical, uint32_t family,
     VK(GetPhysicalDeviceQueueFamilyProperties2)(physical, &n, f);
     if (family >= n || (f[family].queueFamilyProperties.queueFlags &
                         VK_QUEUE_COMPUTE_BIT) == 0)
-        return vulkan_core->error_set(
-            SSQ_ERR_INVALID, "vulkan: queue family %u does not compute",
-            (unsigned)family);
+        return core->error_set(SSQ_ERR_INVALID,
+                               "vulkan: queue family %u does not compute",
+                               (unsigned)family);
     c->family = family;
     c->timestamp_bits = f[family].queueFamilyProperties.timestampValidBits;
     return SSQ_OK;
 }
 
 /* What the physical device can do of what the caller has switched on. */
-static ssq_status take_caps(const ssq_vulkan_native *n, struct vulkan_caps *c,
+static ssq_status take_caps(const struct backend_instance *instance,
+                            const ssq_vulkan_native *n, struct vulkan_caps *c,
                             unsigned *i)
 {
+    const struct services *core = instance->core;
     struct why why = {""};
     if (n->api_version < VK_API_VERSION_1_1)
-        return vulkan_core->error_set(SSQ_ERR_INVALID,
-                                      "vulkan: api_version is less than 1.1");
-    ssq_status st = vulkan_caps_get(n->physical, n->api_version, c, &why);
+        return core->error_set(SSQ_ERR_INVALID,
+                               "vulkan: api_version is less than 1.1");
+    ssq_status st = vulkan_caps_get(core, n->physical, n->api_version, c, &why);
     if (st != SSQ_OK)
-        return vulkan_core->error_set(st == SSQ_ERR_NOMEM ? st
-                                                          : SSQ_ERR_NOT_FOUND,
-                                      "vulkan: %s", why.text);
-    if (!vulkan_device_find(c, i))
-        return vulkan_core->error_set(
-            SSQ_ERR_NOT_FOUND, "vulkan: %s is not one of the devices here",
-            c->name);
+        return core->error_set(st == SSQ_ERR_NOMEM ? st : SSQ_ERR_NOT_FOUND,
+                               "vulkan: %s", why.text);
+    if (!vulkan_device_find(instance, c, i))
+        return core->error_set(SSQ_ERR_NOT_FOUND,
+                               "vulkan: %s is not one of the devices here",
+                               c->name);
     keep_enabled(c, n->features);
-    return take_family(n->physical, n->family, c);
+    return take_family(core, n->physical, n->family, c);
 }
 
-ssq_status vulkan_open_native(const void *const *handles, unsigned *i,
+ssq_status vulkan_open_native(struct backend_instance *instance,
+                              const void *const *handles, unsigned *i,
                               struct backend_device **device)
 {
     const ssq_vulkan_native *n = handles[0];
-    struct backend_device *d = vulkan_device_new();
+    struct backend_device *d = vulkan_device_new(instance->core);
     if (d == NULL)
         return SSQ_ERR_NOMEM;
     d->adopted = true;
@@ -87,7 +90,7 @@ ssq_status vulkan_open_native(const void *const *handles, unsigned *i,
     d->vk = n->device;
     d->queue = n->queue;
     d->queue_lock = (struct vulkan_queue_lock){n->lock, n->unlock, n->user};
-    ssq_status st = take_caps(n, &d->caps, i);
+    ssq_status st = take_caps(instance, n, &d->caps, i);
     if (st == SSQ_OK)
         st = vulkan_device_begin(d);
     if (st == SSQ_OK)
@@ -102,14 +105,14 @@ ssq_status vulkan_import(struct backend_device *d, const void *handle,
 {
     const uint64_t *words = handle; /* the VkBuffer, its bytes */
     if (words[1] > d->caps.most_bytes)
-        return vulkan_core->error_set(
+        return d->core->error_set(
             SSQ_ERR_UNSUPPORTED,
             "vulkan: the buffer has %llu bytes, this device's have %llu",
             (unsigned long long)words[1],
             (unsigned long long)d->caps.most_bytes);
-    struct vulkan_mem *m = vulkan_core->mem_alloc(sizeof(*m));
+    struct vulkan_mem *m = d->core->mem_alloc(sizeof(*m));
     if (m == NULL)
-        return vulkan_no_memory(sizeof(*m));
+        return vulkan_no_memory(d->core, sizeof(*m));
     memcpy(&m->buffer, &words[0], sizeof(m->buffer));
     m->borrowed = true;
     m->mem.bytes = words[1];

@@ -13,13 +13,13 @@ static ssq_status make_timeline(struct backend_queue *q)
         .sType = VK_STRUCTURE_TYPE_SEMAPHORE_CREATE_INFO, .pNext = &type};
     if (!q->device->caps.timeline)
         return SSQ_OK;
-    struct vulkan_timeline *t = vulkan_core->mem_alloc(sizeof(*t));
+    struct vulkan_timeline *t = q->device->core->mem_alloc(sizeof(*t));
     if (t == NULL)
-        return vulkan_no_memory(sizeof(*t));
+        return vulkan_no_memory(q->device->core, sizeof(*t));
     VkResult e = VK(CreateSemaphore)(q->device->vk, &info, NULL, &t->semaphore);
     if (e != VK_SUCCESS) {
-        vulkan_core->mem_free(t);
-        return vulkan_error("vkCreateSemaphore", e);
+        q->device->core->mem_free(t);
+        return vulkan_error(q->device->core, "vkCreateSemaphore", e);
     }
     t->refs = 1;
     q->timeline = t;
@@ -40,18 +40,19 @@ static void destroy(struct backend_queue *q)
     pthread_mutex_unlock(&d->lock);
     vulkan_hazard_free(&q->hazards);
     pthread_mutex_destroy(&q->lock);
-    vulkan_core->mem_free(q);
+    q->device->core->mem_free(q);
 }
 
 ssq_status vulkan_queue_open(struct backend_device *device,
                              struct backend_queue **queue)
 {
-    struct backend_queue *q = vulkan_core->mem_alloc(sizeof(*q));
+    struct backend_queue *q = device->core->mem_alloc(sizeof(*q));
     if (q == NULL || pthread_mutex_init(&q->lock, NULL) != 0) {
-        vulkan_core->mem_free(q);
-        return vulkan_no_memory(sizeof(*q));
+        device->core->mem_free(q);
+        return vulkan_no_memory(device->core, sizeof(*q));
     }
     q->device = device;
+    q->hazards.core = device->core;
     q->limit = FIRST_LIMIT;
     ssq_status st = vulkan_device_check(device);
     if (st == SSQ_OK)
@@ -95,7 +96,7 @@ void vulkan_queue_close(struct backend_queue *q)
 ssq_status vulkan_queue_check(struct backend_queue *q)
 {
     if (q->status != SSQ_OK)
-        return vulkan_core->error_set(q->status, "%s", q->text);
+        return q->device->core->error_set(q->status, "%s", q->text);
     return vulkan_device_check(q->device);
 }
 
@@ -103,10 +104,10 @@ ssq_status vulkan_queue_broken(struct backend_queue *q, ssq_status status)
 {
     if (q->status == SSQ_OK) {
         q->status = status;
-        snprintf(q->text, sizeof(q->text), "%s", vulkan_core->error_text());
+        snprintf(q->text, sizeof(q->text), "%s", q->device->core->error_text());
     }
     give_up(q, q->status);
-    return vulkan_core->error_set(q->status, "%s", q->text);
+    return q->device->core->error_set(q->status, "%s", q->text);
 }
 
 /* The batch under way, or the one that could not be submitted. */
@@ -133,7 +134,7 @@ ssq_status vulkan_queue_fail(struct backend_queue *q, const char *call,
     if (result == VK_ERROR_DEVICE_LOST)
         st = vulkan_device_lost(q->device, call, result, last);
     else
-        st = vulkan_error(call, result);
+        st = vulkan_error(q->device->core, call, result);
     return vulkan_queue_broken(q, st);
 }
 

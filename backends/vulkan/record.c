@@ -18,7 +18,9 @@ static ssq_status make_pool(struct vulkan_recording *r)
         .poolSizeCount = 2,
         .pPoolSizes = sizes};
     VkResult e = VK(CreateDescriptorPool)(r->device->vk, &info, NULL, &r->pool);
-    return e == VK_SUCCESS ? SSQ_OK : vulkan_error("vkCreateDescriptorPool", e);
+    return e == VK_SUCCESS
+               ? SSQ_OK
+               : vulkan_error(r->device->core, "vkCreateDescriptorPool", e);
 }
 
 /** Sets that are asked for at a time. */
@@ -38,7 +40,7 @@ static ssq_status allocate_sets(struct vulkan_recording *r)
         VkResult e =
             VK(AllocateDescriptorSets)(r->device->vk, &info, &r->sets[i]);
         if (e != VK_SUCCESS)
-            return vulkan_error("vkAllocateDescriptorSets", e);
+            return vulkan_error(r->device->core, "vkAllocateDescriptorSets", e);
     }
     return SSQ_OK;
 }
@@ -47,10 +49,10 @@ static ssq_status allocate_sets(struct vulkan_recording *r)
  * is given when a set is bound, tells one launch's from another's. */
 static ssq_status make_sets(struct vulkan_recording *r)
 {
-    r->sets = vulkan_core->mem_alloc(r->room * sizeof(*r->sets));
-    r->bound = vulkan_core->mem_alloc(r->room * sizeof(*r->bound));
+    r->sets = r->device->core->mem_alloc(r->room * sizeof(*r->sets));
+    r->bound = r->device->core->mem_alloc(r->room * sizeof(*r->bound));
     if (r->sets == NULL || r->bound == NULL)
-        return vulkan_no_memory(r->room * sizeof(*r->sets));
+        return vulkan_no_memory(r->device->core, r->room * sizeof(*r->sets));
     ssq_status st = allocate_sets(r);
     for (uint32_t i = 0; i < r->room && st == SSQ_OK; i++) {
         const VkWriteDescriptorSet write = {
@@ -94,8 +96,8 @@ void vulkan_recording_close(struct vulkan_recording *r)
         VK(DestroyDescriptorPool)(r->device->vk, r->pool, NULL);
     if (r->params != NULL)
         vulkan_mem_destroy(r->device, r->params);
-    vulkan_core->mem_free(r->sets);
-    vulkan_core->mem_free(r->bound);
+    r->device->core->mem_free(r->sets);
+    r->device->core->mem_free(r->bound);
     memset(r, 0, sizeof(*r));
 }
 

@@ -14,7 +14,7 @@ void vulkan_timeline_put(struct backend_device *d, struct vulkan_timeline *t)
     if (t->waited)
         vulkan_wait_idle(d);
     VK(DestroySemaphore)(d->vk, t->semaphore, NULL);
-    vulkan_core->mem_free(t);
+    d->core->mem_free(t);
 }
 
 void vulkan_mark_put(struct vulkan_mark *m)
@@ -22,7 +22,7 @@ void vulkan_mark_put(struct vulkan_mark *m)
     if (m == NULL || --m->refs > 0)
         return;
     vulkan_timeline_put(m->device, m->timeline);
-    vulkan_core->mem_free(m);
+    m->device->core->mem_free(m);
 }
 
 /* Has it run? */

@@ -41,16 +41,18 @@ struct layout {
     uint32_t entry;    /* its id */
 };
 
-static ssq_status bad(const char *name, const char *what)
+static ssq_status bad(const struct services *core, const char *name,
+                      const char *what)
 {
-    return vulkan_core->error_set(SSQ_ERR_DEVICE,
-                                  "vulkan: kernel %s: its SPIR-V is damaged: "
-                                  "%s",
-                                  name, what);
+    return core->error_set(SSQ_ERR_DEVICE,
+                           "vulkan: kernel %s: its SPIR-V is damaged: "
+                           "%s",
+                           name, what);
 }
 
 /* What a module may ask for, and whether the device has it. */
-static ssq_status check_capability(const struct vulkan_caps *caps,
+static ssq_status check_capability(const struct services *core,
+                                   const struct vulkan_caps *caps,
                                    const char *name, uint32_t capability)
 {
     const struct {
@@ -74,30 +76,31 @@ static ssq_status check_capability(const struct vulkan_caps *caps,
         if (known[i].number == capability)
             return known[i].there
                        ? SSQ_OK
-                       : vulkan_core->error_set(
+                       : core->error_set(
                              SSQ_ERR_UNSUPPORTED,
                              "vulkan: kernel %s needs %s, which the device "
                              "does not have",
                              name, known[i].what);
-    return vulkan_core->error_set(
+    return core->error_set(
         SSQ_ERR_UNSUPPORTED,
         "vulkan: kernel %s needs SPIR-V's capability %u, which is not known",
         name, (unsigned)capability);
 }
 
-static ssq_status see(const struct vulkan_caps *caps, const char *name,
+static ssq_status see(const struct services *core,
+                      const struct vulkan_caps *caps, const char *name,
                       const uint32_t *words, size_t at, uint32_t length,
                       struct layout *l)
 {
     switch (words[at] & 0xffffu) {
     case OP_CAPABILITY:
         if (length != 2)
-            return bad(name, "the length of a capability");
+            return bad(core, name, "the length of a capability");
         l->extensions = at + length;
-        return check_capability(caps, name, words[at + 1]);
+        return check_capability(core, caps, name, words[at + 1]);
     case OP_ENTRY_POINT:
         if (length < 4 || words[at + 1] != MODEL_COMPUTE || l->modes != 0)
-            return bad(name, "not one entry point that computes");
+            return bad(core, name, "not one entry point that computes");
         l->entry = words[at + 2];
         l->modes = at + length;
         return SSQ_OK;
@@ -107,21 +110,22 @@ static ssq_status see(const struct vulkan_caps *caps, const char *name,
 }
 
 /* All instructions, each within the module. */
-static ssq_status walk(const struct vulkan_caps *caps, const char *name,
+static ssq_status walk(const struct services *core,
+                       const struct vulkan_caps *caps, const char *name,
                        const uint32_t *words, size_t n, struct layout *l)
 {
     memset(l, 0, sizeof(*l));
     for (size_t at = HEADER; at < n;) {
         uint32_t length = words[at] >> 16;
         if (length == 0 || length > n - at)
-            return bad(name, "an instruction's length");
-        ssq_status st = see(caps, name, words, at, length, l);
+            return bad(core, name, "an instruction's length");
+        ssq_status st = see(core, caps, name, words, at, length, l);
         if (st != SSQ_OK)
             return st;
         at += length;
     }
     if (l->extensions == 0 || l->modes <= l->extensions)
-        return bad(name, "no capability or no entry point");
+        return bad(core, name, "no capability or no entry point");
     return SSQ_OK;
 }
 
@@ -154,7 +158,8 @@ static uint32_t *assemble(uint32_t *to, const uint32_t *words, size_t n,
     return put(to, words + l->modes, n - l->modes);
 }
 
-ssq_status vulkan_spirv(const struct vulkan_caps *caps, const char *name,
+ssq_status vulkan_spirv(const struct services *core,
+                        const struct vulkan_caps *caps, const char *name,
                         const uint32_t *words, size_t n, uint32_t **module,
                         size_t *bytes)
 {
@@ -166,18 +171,19 @@ ssq_status vulkan_spirv(const struct vulkan_caps *caps, const char *name,
     struct layout l;
     size_t wanted = 0;
     if (n < HEADER || words[0] != MAGIC)
-        return bad(name, n > 0 && words[0] == MAGIC_SWAPPED
-                             ? "its bytes are in another machine's order"
-                             : "no magic number");
-    ssq_status st = walk(caps, name, words, n, &l);
+        return bad(core, name,
+                   n > 0 && words[0] == MAGIC_SWAPPED
+                       ? "its bytes are in another machine's order"
+                       : "no magic number");
+    ssq_status st = walk(core, caps, name, words, n, &l);
     if (st != SSQ_OK)
         return st;
     for (size_t i = 0; i < COUNT(controls); i++)
         wanted += controls[i].wanted;
     size_t room = n + COUNT(float_controls) + wanted * (2u + 4u);
-    uint32_t *made = vulkan_core->mem_alloc(room * sizeof(*made));
+    uint32_t *made = core->mem_alloc(room * sizeof(*made));
     if (made == NULL)
-        return vulkan_no_memory(room * sizeof(*made));
+        return vulkan_no_memory(core, room * sizeof(*made));
     uint32_t *end =
         assemble(made, words, n, &l, controls, COUNT(controls), wanted);
     *module = made;

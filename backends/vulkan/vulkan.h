@@ -31,9 +31,6 @@
 /** Longest words of a device or driver that are kept. */
 #define VULKAN_WORDS 256
 
-/** What the core lends. */
-extern const struct services *vulkan_core;
-
 /** What a physical device says of itself. */
 struct vulkan_caps {
     char name[VULKAN_WORDS];
@@ -80,6 +77,7 @@ struct vulkan_queue_lock {
 };
 
 struct backend_device {
+    const struct services *core; /* of the copy that opened it */
     struct vulkan_caps caps;
     VkInstance instance; /* ours, or the caller's */
     VkPhysicalDevice physical;
@@ -118,26 +116,39 @@ struct vulkan_mem {
 };
 
 /** No host memory for the backend's own: sets the error text. */
-ssq_status vulkan_no_memory(size_t bytes);
+ssq_status vulkan_no_memory(const struct services *core, size_t bytes);
 /** "vulkan: vkQueueSubmit: VK_ERROR_DEVICE_LOST (-4)": NOMEM for the results
  *  that mean it, else SSQ_ERR_DEVICE. */
-ssq_status vulkan_error(const char *call, VkResult result);
+ssq_status vulkan_error(const struct services *core, const char *call,
+                        VkResult result);
 
 /* instance.c */
-unsigned vulkan_count(struct why *reason);
-int vulkan_preference_of(unsigned i);
-void vulkan_describe(unsigned i, char *text, size_t bytes);
+#define VULKAN_MOST_DEVICES 32u
+
+/** A copy of the library: what it lends, and the devices it was shown, in their
+ *  places of the list. */
+struct backend_instance {
+    const struct services *core;
+    struct vulkan_caps found[VULKAN_MOST_DEVICES];
+    unsigned found_count;
+};
+unsigned vulkan_count(struct backend_instance *instance, struct why *reason);
+int vulkan_preference_of(const struct backend_instance *instance, unsigned i);
+void vulkan_describe(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes);
 /** Which of the devices has these caps? */
-bool vulkan_device_find(const struct vulkan_caps *caps, unsigned *i);
-/** An instance of the caller's, and device i of it. */
-ssq_status vulkan_instance_open(unsigned i, VkInstance *instance,
+bool vulkan_device_find(const struct backend_instance *instance,
+                        const struct vulkan_caps *caps, unsigned *i);
+/** A VkInstance of the caller's, and device i of it. */
+ssq_status vulkan_instance_open(const struct backend_instance *instance,
+                                unsigned i, VkInstance *vk,
                                 VkPhysicalDevice *physical,
                                 struct vulkan_caps *caps);
 
 /* device.c */
 extern const struct op_table vulkan_ops; /* copy.c */
 /** A device with nothing but its lock; NULL with the error set. */
-struct backend_device *vulkan_device_new(void);
+struct backend_device *vulkan_device_new(const struct services *core);
 /** What every device has, once there are caps, vk and queue. */
 ssq_status vulkan_device_begin(struct backend_device *device);
 /** Also of a device that is not complete; waits for nothing. */
@@ -158,13 +169,15 @@ ssq_status vulkan_device_lost(struct backend_device *device, const char *call,
 /** Ask a physical device, of an instance of Vulkan api; with a reason that
  *  begins with its name: SSQ_ERR_UNSUPPORTED where it cannot be used, another
  *  where asking failed. */
-ssq_status vulkan_caps_get(VkPhysicalDevice physical, uint32_t api,
+ssq_status vulkan_caps_get(const struct services *core,
+                           VkPhysicalDevice physical, uint32_t api,
                            struct vulkan_caps *caps, struct why *why);
 /** Log what was found, and how full the heaps are. */
-void vulkan_caps_log(const struct vulkan_caps *caps, VkPhysicalDevice physical);
+void vulkan_caps_log(const struct backend_device *device);
 
 /* native.c */
-ssq_status vulkan_open_native(const void *const *handles, unsigned *i,
+ssq_status vulkan_open_native(struct backend_instance *instance,
+                              const void *const *handles, unsigned *i,
                               struct backend_device **device);
 ssq_status vulkan_import(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
@@ -202,7 +215,8 @@ void vulkan_kernels_close(struct backend_device *device);
 /* modules.c */
 /** The SPIR-V of a kernel in a variant, called name in errors; to be freed with
  *  mem_free. */
-ssq_status vulkan_module(const struct kernel *kernel,
+ssq_status vulkan_module(const struct services *core,
+                         const struct kernel *kernel,
                          const uint8_t key[LAUNCH_KEYS], const char *name,
                          uint32_t **words, size_t *n);
 /** What tells one set of modules from another. */
@@ -212,7 +226,8 @@ extern const char vulkan_modules_sum[];
 /** A module's words as this device wants them: float controls that it has are
  *  asked for. To be freed with mem_free. UNSUPPORTED with the text where it
  *  needs a capability that the device lacks. */
-ssq_status vulkan_spirv(const struct vulkan_caps *caps, const char *name,
+ssq_status vulkan_spirv(const struct services *core,
+                        const struct vulkan_caps *caps, const char *name,
                         const uint32_t *words, size_t n, uint32_t **module,
                         size_t *bytes);
 
@@ -228,6 +243,7 @@ uint32_t vulkan_coopmat_dtypes(const struct backend_device *device,
 /* hazard.c */
 /** Parts of memory that were touched since the last barrier. */
 struct vulkan_hazards {
+    const struct services *core;
     struct vulkan_touch *touch;
     size_t count, room;
     bool all; /* of something that is not known in detail: all of it, written */

@@ -25,6 +25,19 @@ thread_tests += tests/api/threads_step
 tests_api_threads_step_SOURCES = tests/api/threads_step.c tests/api/training.h
 tests_api_threads_step_LDADD = libsesqui.la
 
+# Two copies of the library in a process.
+check_PROGRAMS += tests/api/copies
+TESTS += tests/api/copies
+tests_api_copies_SOURCES = tests/api/copies.c tests/api/plugin.h \
+	tests/api/training.h
+tests_api_copies_LDADD =
+EXTRA_tests_api_copies_DEPENDENCIES = tests/api/plugin.la
+check_LTLIBRARIES += tests/api/plugin.la
+tests_api_plugin_la_SOURCES = tests/api/plugin.c tests/api/plugin.h
+tests_api_plugin_la_LDFLAGS = -module -avoid-version -no-undefined \
+	-Wl,-z,defs -rpath $(abs_builddir)/tests/api
+tests_api_plugin_la_LIBADD = libcore.la
+
 # The table of all ops is made from the headers.
 check_PROGRAMS += tests/api/contract
 TESTS += tests/api/contract

@@ -21,7 +21,12 @@
 #define FAKE_NAME "cuda"
 #endif
 
+struct backend_instance {
+    const struct services *core;
+};
+
 struct backend_device {
+    const struct services *core;
     unsigned index;
 };
 
@@ -30,6 +35,7 @@ struct backend_queue {
 };
 
 struct backend_event {
+    const struct services *core;
     int recorded;
 };
 
@@ -38,26 +44,26 @@ struct fake_mem {
     char *bytes;
 };
 
-static const struct services *core;
-
-static ssq_status no_memory(void)
+static ssq_status no_memory(const struct services *core)
 {
     return core->error_set(SSQ_ERR_NOMEM, "fake: no host memory");
 }
 
-static ssq_status init(const struct services *services)
+static ssq_status init(struct backend_instance *instance,
+                       const struct services *services)
 {
-    core = services;
+    instance->core = services;
     if (getenv("FAKE_INIT_FAILS") != NULL)
-        return core->error_set(SSQ_ERR_DEVICE,
-                               "fake: driver version %d is "
-                               "older than %d",
-                               3, 7);
+        return services->error_set(SSQ_ERR_DEVICE,
+                                   "fake: driver version %d is "
+                                   "older than %d",
+                                   3, 7);
     return SSQ_OK;
 }
 
-static unsigned count(struct why *reason)
+static unsigned count(struct backend_instance *instance, struct why *reason)
 {
+    (void)instance;
     if (getenv("FAKE_NO_DEVICES") == NULL)
         return 2;
     if (strcmp(getenv("FAKE_NO_DEVICES"), "silent") != 0)
@@ -66,17 +72,22 @@ static unsigned count(struct why *reason)
     return 0;
 }
 
-static void describe(unsigned i, char *text, size_t bytes)
+static void describe(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes)
 {
+    (void)instance;
     snprintf(text, bytes, "fake processor %u", i);
 }
 
-static ssq_status open_device(unsigned i, struct backend_device **device)
+static ssq_status open_device(struct backend_instance *instance, unsigned i,
+                              struct backend_device **device)
 {
+    const struct services *core = instance->core;
     struct backend_device *d = core->mem_alloc(sizeof(*d));
 
     if (d == NULL)
-        return no_memory();
+        return no_memory(core);
+    d->core = core;
     d->index = i;
     *device = d;
     return SSQ_OK;
@@ -84,7 +95,7 @@ static ssq_status open_device(unsigned i, struct backend_device **device)
 
 static void close_device(struct backend_device *device)
 {
-    core->mem_free(device);
+    device->core->mem_free(device);
 }
 
 static void props(const struct backend_device *device, ssq_device_props *p)
@@ -105,15 +116,15 @@ static void limits(const struct backend_device *device,
 static ssq_status alloc(struct backend_device *device, uint64_t bytes,
                         struct backend_mem **mem)
 {
+    const struct services *core = device->core;
     struct fake_mem *m = core->mem_alloc(sizeof(*m));
 
-    (void)device;
     if (m == NULL)
-        return no_memory();
+        return no_memory(core);
     m->bytes = core->mem_alloc(bytes);
     if (m->bytes == NULL) {
         core->mem_free(m);
-        return no_memory();
+        return no_memory(core);
     }
     m->mem.bytes = bytes;
     *mem = &m->mem;
@@ -124,18 +135,17 @@ static void free_mem(struct backend_device *device, struct backend_mem *mem)
 {
     struct fake_mem *m = (struct fake_mem *)mem;
 
-    (void)device;
-    core->mem_free(m->bytes);
-    core->mem_free(m);
+    device->core->mem_free(m->bytes);
+    device->core->mem_free(m);
 }
 
 static ssq_status queue_open(struct backend_device *device,
                              struct backend_queue **queue)
 {
-    struct backend_queue *q = core->mem_alloc(sizeof(*q));
+    struct backend_queue *q = device->core->mem_alloc(sizeof(*q));
 
     if (q == NULL)
-        return no_memory();
+        return no_memory(device->core);
     q->device = device;
     *queue = q;
     return SSQ_OK;
@@ -143,7 +153,7 @@ static ssq_status queue_open(struct backend_device *device,
 
 static void queue_close(struct backend_queue *queue)
 {
-    core->mem_free(queue);
+    queue->device->core->mem_free(queue);
 }
 
 static ssq_status queue_sync(struct backend_queue *queue)
@@ -155,14 +165,16 @@ static ssq_status queue_sync(struct backend_queue *queue)
 static ssq_status event_open(struct backend_device *device,
                              struct backend_event **event)
 {
-    (void)device;
-    *event = core->mem_alloc(sizeof(**event));
-    return *event != NULL ? SSQ_OK : no_memory();
+    *event = device->core->mem_alloc(sizeof(**event));
+    if (*event == NULL)
+        return no_memory(device->core);
+    (*event)->core = device->core;
+    return SSQ_OK;
 }
 
 static void event_close(struct backend_event *event)
 {
-    core->mem_free(event);
+    event->core->mem_free(event);
 }
 
 static ssq_status event_record(struct backend_event *event,
@@ -278,6 +290,7 @@ static const struct backend fake = {
     .abi = FAKE_ABI,
     .name = FAKE_NAME,
     .preference = 0,
+    .instance_bytes = sizeof(struct backend_instance),
     .init = init,
     .count = count,
     .describe = describe,

@@ -24,10 +24,10 @@ static void *lend(size_t bytes)
 
 static const struct services core = {
     .error_set = set_error, .mem_alloc = lend, .mem_free = free};
-const struct services *vulkan_core = &core;
 
-ssq_status vulkan_no_memory(size_t bytes)
+ssq_status vulkan_no_memory(const struct services *lent, size_t bytes)
 {
+    (void)lent;
     return set_error(SSQ_ERR_NOMEM, "%zu bytes", bytes);
 }
 
@@ -70,13 +70,14 @@ static void controls(void)
     uint32_t *made = NULL;
     size_t bytes = 0;
 
-    ssq_status st = vulkan_spirv(&plain, "k", module, WORDS, &made, &bytes);
+    ssq_status st =
+        vulkan_spirv(&core, &plain, "k", module, WORDS, &made, &bytes);
     tap_ok(st == SSQ_OK && bytes == sizeof(module) &&
                memcmp(made, module, bytes) == 0,
            "without float controls a module stays as it is");
     free(made);
     made = NULL;
-    st = vulkan_spirv(&rich, "k", module, WORDS, &made, &bytes);
+    st = vulkan_spirv(&core, &rich, "k", module, WORDS, &made, &bytes);
     size_t n = bytes / 4;
     tap_ok(st == SSQ_OK && n == WORDS + 7 + 3 * 6,
            "three float controls are 25 words more");
@@ -102,13 +103,13 @@ static void refusals(void)
     size_t bytes;
 
     ssq_status st =
-        vulkan_spirv(&none, "cast FROM=2", module, WORDS, &made, &bytes);
+        vulkan_spirv(&core, &none, "cast FROM=2", module, WORDS, &made, &bytes);
     tap_ok(st == SSQ_ERR_UNSUPPORTED && strstr(text, "cast FROM=2") &&
                strstr(text, "storageBuffer16BitAccess"),
            "a capability that the device lacks is named: %s", text);
     memcpy(words, module, sizeof(words));
     words[8] = 10; /* Float64 */
-    st = vulkan_spirv(&rich, "k", words, WORDS, &made, &bytes);
+    st = vulkan_spirv(&core, &rich, "k", words, WORDS, &made, &bytes);
     tap_ok(st == SSQ_ERR_UNSUPPORTED && strstr(text, "10"),
            "a capability that is not known is named: %s", text);
     tap_ok(made == NULL, "a refusal gives nothing");
@@ -121,7 +122,7 @@ static bool survives(const uint32_t *words, size_t n, ssq_status *status)
     size_t bytes = 0;
 
     memcpy(copy, words, n * sizeof(*copy));
-    *status = vulkan_spirv(&rich, "k", copy, n, &made, &bytes);
+    *status = vulkan_spirv(&core, &rich, "k", copy, n, &made, &bytes);
     bool ok = (*status == SSQ_OK) == (made != NULL) &&
               (made == NULL || bytes == (n + 25) * sizeof(*made));
     free(made);
