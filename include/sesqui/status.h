@@ -69,15 +69,19 @@ typedef enum ssq_log_level {
 } ssq_log_level;
 
 /** Called with one line, without a newline. May be called from any thread
- *  that calls the library; must not call the library itself. */
+ *  that calls the library; must not call the library itself, but for
+ *  ssq_log_set. */
 typedef void (*ssq_log_fn)(void *user, ssq_log_level level, const char *text);
 
 /** Set the process-wide log callback.
  *  @param fn    NULL restores the default: silence, or standard error for
  *               the topics in SSQ_VERBOSE (a comma list: dispatch, device,
  *               pool, all)
- *  @param user  handed to fn; must live until the callback is replaced
- *  @note Thread-safe. Cannot fail. Since 0.1. */
+ *  @param user  handed to fn; must live until this call has replaced it
+ *  @note Waits until the callback that it replaces has returned in all
+ *        threads: then it and its user data are free to go. Called in a
+ *        callback it does not wait, and the replaced one may still run.
+ *        Thread-safe. Cannot fail. Since 0.1. */
 SSQ_API void ssq_log_set(ssq_log_fn fn, void *user);
 
 /** Host memory for the library's own objects. */

@@ -14,6 +14,7 @@ core_tests = \
 	tests/core/graph \
 	tests/core/guard \
 	tests/core/life \
+	tests/core/log \
 	tests/core/module \
 	tests/core/pool \
 	tests/core/tensor \
@@ -22,7 +23,7 @@ core_tests = \
 	tests/core/window
 check_PROGRAMS += $(core_tests)
 TESTS += $(core_tests)
-thread_tests += tests/core/threads
+thread_tests += tests/core/log tests/core/threads
 EXTRA_DIST += tests/core/cache_file.h tests/core/core.h \
 	tests/core/driver.h tests/core/queues.h
 
@@ -42,6 +43,8 @@ tests_core_guard_SOURCES = tests/core/guard.c
 tests_core_guard_LDADD = libcore.la
 tests_core_life_SOURCES = tests/core/life.c
 tests_core_life_LDADD = libcore.la
+tests_core_log_SOURCES = tests/core/log.c
+tests_core_log_LDADD = libcore.la
 tests_core_module_SOURCES = tests/core/module.c
 tests_core_module_LDADD = libcore.la
 EXTRA_tests_core_module_DEPENDENCIES = $(fake_modules)
