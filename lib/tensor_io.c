@@ -45,9 +45,24 @@ ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
     return bytes == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
 
-/* What write and read refuse alike. */
+/* *need is what the view's elements take in dtype; bytes must hold them. */
+static ssq_status check_bytes(const struct view *v, size_t bytes,
+                              ssq_dtype dtype, const char *what, uint64_t *need)
+{
+    int64_t n = view_elements(v); /* below 2^60: bytes do not overflow */
+    *need = (uint64_t)n * dtype_bytes(dtype);
+    if (*need <= bytes)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %lld elements of %s are %llu bytes, host has %llu",
+                     what, (long long)n, ssq_dtype_name(dtype),
+                     (unsigned long long)*need, (unsigned long long)bytes);
+}
+
+/* What write and read refuse alike; *need as check_bytes. */
 static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
-                           const void *host, ssq_dtype dtype, const char *what)
+                           const void *host, size_t bytes, ssq_dtype dtype,
+                           const char *what, uint64_t *need)
 {
     ssq_status st = queue_check(queue, what);
     if (st == SSQ_OK)
@@ -65,7 +80,7 @@ static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
                          ssq_dtype_name(dtype));
     if (host == NULL && view_elements(&tensor->view) != 0)
         return error_set(SSQ_ERR_INVALID, "%s: host is NULL", what);
-    return SSQ_OK;
+    return check_bytes(&tensor->view, bytes, dtype, what, need);
 }
 
 static bool plain(const struct view *v, ssq_dtype host_dtype)
@@ -74,22 +89,23 @@ static bool plain(const struct view *v, ssq_dtype host_dtype)
 }
 
 ssq_status ssq_tensor_write(ssq_queue *queue, const ssq_tensor *tensor,
-                            const void *host, ssq_dtype host_dtype)
+                            const void *host, size_t bytes, ssq_dtype dtype)
 {
-    ssq_status st = check_io(queue, tensor, host, host_dtype, "tensor_write");
+    uint64_t need;
+    ssq_status st =
+        check_io(queue, tensor, host, bytes, dtype, "tensor_write", &need);
     if (st == SSQ_OK)
         st = check_output(queue, tensor, "tensor_write", "tensor");
     if (st != SSQ_OK)
         return st;
     const struct view *y = &tensor->view;
-    uint64_t bytes = (uint64_t)view_elements(y) * dtype_bytes(host_dtype);
-    if (bytes == 0 || plain(y, host_dtype))
-        return queue_upload(queue, y, host, bytes);
+    if (need == 0 || plain(y, dtype))
+        return queue_upload(queue, y, host, need);
     struct view staged;
-    st = scratch_get(queue, host_dtype, y->rank, y->shape, &staged);
+    st = scratch_get(queue, dtype, y->rank, y->shape, &staged);
     if (st != SSQ_OK)
         return st;
-    st = queue_upload(queue, &staged, host, bytes);
+    st = queue_upload(queue, &staged, host, need);
     if (st == SSQ_OK)
         st = enqueue_copy(queue, &staged, y);
     scratch_put(&staged);
@@ -97,22 +113,23 @@ ssq_status ssq_tensor_write(ssq_queue *queue, const ssq_tensor *tensor,
 }
 
 ssq_status ssq_tensor_read(ssq_queue *queue, const ssq_tensor *tensor,
-                           void *host, ssq_dtype host_dtype)
+                           void *host, size_t bytes, ssq_dtype dtype)
 {
-    ssq_status st = check_io(queue, tensor, host, host_dtype, "tensor_read");
+    uint64_t need;
+    ssq_status st =
+        check_io(queue, tensor, host, bytes, dtype, "tensor_read", &need);
     if (st != SSQ_OK)
         return st;
     const struct view *x = &tensor->view;
-    uint64_t bytes = (uint64_t)view_elements(x) * dtype_bytes(host_dtype);
-    if (bytes == 0 || plain(x, host_dtype))
-        return queue_download(queue, x, host, bytes);
+    if (need == 0 || plain(x, dtype))
+        return queue_download(queue, x, host, need);
     struct view staged;
-    st = scratch_get(queue, host_dtype, x->rank, x->shape, &staged);
+    st = scratch_get(queue, dtype, x->rank, x->shape, &staged);
     if (st != SSQ_OK)
         return st;
     st = enqueue_copy(queue, x, &staged);
     if (st == SSQ_OK)
-        st = queue_download(queue, &staged, host, bytes);
+        st = queue_download(queue, &staged, host, need);
     scratch_put(&staged);
     return st;
 }

@@ -28,7 +28,7 @@ static ssq_status first_result(ssq_queue *q)
     if (st == SSQ_OK)
         st = ssq_fill(q, &fill);
     if (st == SSQ_OK)
-        st = ssq_tensor_read(q, x, &value, SSQ_F32);
+        st = ssq_tensor_read(q, x, &value, sizeof(value), SSQ_F32);
     if (st == SSQ_OK)
         st = ssq_queue_sync(q);
     ssq_tensor_destroy(&x);

@@ -80,13 +80,21 @@ static bool make_data(struct training *t, const struct dataset *data)
            make(t, SSQ_F32, 0, 0, 0, &t->one) &&
            make(t, SSQ_F32, 0, 0, 0, &t->seed) &&
            /* float32 on the host, rounded to the compute dtype on the way */
-           run_ok(ssq_tensor_write(t->queue, t->pixels, data->pixel, SSQ_F32),
+           run_ok(ssq_tensor_write(t->queue, t->pixels, data->pixel,
+                                   DIGITS_TRAIN * sizeof(data->pixel[0]),
+                                   SSQ_F32),
                   "pixels") &&
-           run_ok(ssq_tensor_write(t->queue, t->one, &one, SSQ_F32), "one") &&
-           run_ok(ssq_tensor_write(t->queue, t->labels, data->label, SSQ_I32),
+           run_ok(
+               ssq_tensor_write(t->queue, t->one, &one, sizeof(one), SSQ_F32),
+               "one") &&
+           run_ok(ssq_tensor_write(t->queue, t->labels, data->label,
+                                   DIGITS_TRAIN * sizeof(data->label[0]),
+                                   SSQ_I32),
                   "labels") &&
-           run_ok(ssq_tensor_write(t->queue, t->test_x,
-                                   data->pixel[DIGITS_TRAIN], SSQ_F32),
+           run_ok(ssq_tensor_write(
+                      t->queue, t->test_x, data->pixel[DIGITS_TRAIN],
+                      (DIGITS_ROWS - DIGITS_TRAIN) * sizeof(data->pixel[0]),
+                      SSQ_F32),
                   "test pixels");
 }
 
@@ -251,8 +259,9 @@ static bool train_epoch(struct training *t, uint64_t *random)
     shuffle(order, random);
     ssq_fill_args zero = SSQ_FILL_INIT;
     zero.x = t->loss_sum;
-    if (!run_ok(ssq_tensor_write(t->queue, t->order, order, SSQ_I32),
-                "order") ||
+    if (!run_ok(
+            ssq_tensor_write(t->queue, t->order, order, sizeof(order), SSQ_I32),
+            "order") ||
         !run_ok(ssq_fill(t->queue, &zero), "fill"))
         return false;
     int64_t batch = t->o->batch;
@@ -285,10 +294,12 @@ static bool evaluate(struct training *t, const struct dataset *data,
     ssq_argmax_args a = SSQ_ARGMAX_INIT;
     a.x = t->test.logits;
     a.y = best;
-    bool ok = run_ok(t->kind->forward(&t->test, t->queue, false), "forward") &&
-              run_ok(ssq_argmax(t->queue, &a), "argmax") &&
-              run_ok(ssq_tensor_read(t->queue, best, guess, SSQ_I32), "read") &&
-              run_ok(ssq_queue_sync(t->queue), "sync");
+    bool ok =
+        run_ok(t->kind->forward(&t->test, t->queue, false), "forward") &&
+        run_ok(ssq_argmax(t->queue, &a), "argmax") &&
+        run_ok(ssq_tensor_read(t->queue, best, guess, sizeof(guess), SSQ_I32),
+               "read") &&
+        run_ok(ssq_queue_sync(t->queue), "sync");
     ssq_tensor_destroy(&best);
     int right = 0;
     for (int i = 0; i < TESTS; i++)
@@ -305,8 +316,9 @@ static bool show_epoch(struct training *t, const struct dataset *data,
                           .epochs = t->o->epochs,
                           .steps = t->steps,
                           .scale = SSQ_SCALER_STATE_INIT};
-    if (!run_ok(ssq_tensor_read(t->queue, t->loss_sum, &sum, SSQ_F32),
-                "loss") ||
+    if (!run_ok(
+            ssq_tensor_read(t->queue, t->loss_sum, &sum, sizeof(sum), SSQ_F32),
+            "loss") ||
         !evaluate(t, data, &e.accuracy))
         return false;
     e.loss = sum / (double)(DIGITS_TRAIN / t->o->batch);

@@ -53,10 +53,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_create(ssq_device *device,
  *  @param offset   bytes from the buffer's start; a multiple of the element
  *  @return SSQ_ERR_INVALID the tensor does not fit the buffer, and the rest
  *          as ssq_tensor_create. Holds the buffer. Since 0.1. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_tensor_from_buffer(ssq_buffer *buffer, ssq_dtype dtype, int rank,
-                       const int64_t *shape, const int64_t *strides,
-                       uint64_t offset, ssq_tensor **tensor);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_buffer(
+    ssq_buffer *buffer, ssq_dtype dtype, int rank, const int64_t *shape,
+    const int64_t *strides, uint64_t offset, ssq_tensor **tensor);
 
 /** Drop the caller's reference; never waits. */
 SSQ_API void ssq_tensor_destroy(ssq_tensor **tensor);
@@ -78,8 +77,8 @@ typedef struct ssq_tensor_desc {
     }
 
 /** @return SSQ_ERR_INVALID a NULL or wrong struct_size. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_tensor_desc_get(const ssq_tensor *tensor, ssq_tensor_desc *desc);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_desc_get(const ssq_tensor *tensor,
+                                                      ssq_tensor_desc *desc);
 
 /** Single fields, for short code; 0, or SSQ_F32, for NULL. */
 SSQ_API ssq_dtype ssq_tensor_dtype(const ssq_tensor *tensor);
@@ -109,36 +108,43 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_slice(const ssq_tensor *tensor,
 
 /** Dimension i of the view is dimension axes[i] of the tensor; NULL axes
  *  reverse them all. @return SSQ_ERR_INVALID axes is no permutation. A view. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_tensor_transpose(const ssq_tensor *tensor, const int *axes,
-                     ssq_tensor **view);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_transpose(const ssq_tensor *tensor,
+                                                       const int *axes,
+                                                       ssq_tensor **view);
 
 /** Repeat dimensions of size 1 (stride 0) and add leading ones, as NumPy
  *  does. Only for inputs. @return SSQ_ERR_INVALID the shapes do not match. A
  *  view. */
-SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_tensor_broadcast(const ssq_tensor *tensor, int rank, const int64_t *shape,
-                     ssq_tensor **view);
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
+                                                       int rank,
+                                                       const int64_t *shape,
+                                                       ssq_tensor **view);
 
 /** Copy dense row-major host elements into a tensor, converting to its dtype
  *  (to nearest even, as ssq_convert).
- *  @param host        ssq_tensor_elements(tensor) elements of host_dtype; must
- *                     stay untouched until a later sync
- *  @return SSQ_ERR_INVALID other devices, NULL host with elements, strides
- *          of 0, or a capture; SSQ_ERR_UNSUPPORTED a reserved dtype;
+ *  @param host   ssq_tensor_elements(tensor) elements of dtype; must stay
+ *                untouched until a later sync
+ *  @param bytes  the size of host: at least the elements', more is fine (what
+ *                is behind them stays untouched); `sizeof array`, not the
+ *                tensor's own size
+ *  @param dtype  of the host's elements
+ *  @return SSQ_ERR_INVALID host is too small for the tensor (the text has the
+ *          bytes needed and given), other devices, NULL host with elements,
+ *          strides of 0, or a capture; SSQ_ERR_UNSUPPORTED a reserved dtype;
  *          SSQ_ERR_NOMEM no room for the staging buffer. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
                                                    const ssq_tensor *tensor,
                                                    const void *host,
-                                                   ssq_dtype host_dtype);
+                                                   size_t bytes,
+                                                   ssq_dtype dtype);
 
 /** Copy a tensor into dense row-major host memory, converting as
- *  ssq_convert. host may be read after a later sync. Errors as
- *  ssq_tensor_write. Asynchronous. */
+ *  ssq_convert. host may be read after a later sync; bytes, dtype and errors
+ *  as ssq_tensor_write. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_read(ssq_queue *queue,
                                                   const ssq_tensor *tensor,
-                                                  void *host,
-                                                  ssq_dtype host_dtype);
+                                                  void *host, size_t bytes,
+                                                  ssq_dtype dtype);
 
 #ifdef __cplusplus
 }

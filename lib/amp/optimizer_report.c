@@ -136,9 +136,11 @@ static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
                            uint32_t *t)
 {
     uint32_t counters[2];
-    ssq_status st = ssq_tensor_read(queue, o->state->record, record, SSQ_I32);
+    ssq_status st = ssq_tensor_read(queue, o->state->record, record,
+                                    RECORD_WORDS * sizeof(*record), SSQ_I32);
     if (st == SSQ_OK)
-        st = ssq_tensor_read(queue, o->state->counters, counters, SSQ_I32);
+        st = ssq_tensor_read(queue, o->state->counters, counters,
+                             sizeof(counters), SSQ_I32);
     ssq_status synced = ssq_queue_sync(queue); /* always: we own the words */
     if (st == SSQ_OK)
         st = synced;
@@ -248,7 +250,8 @@ ssq_status ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
     if (words == NULL)
         return error_nomem("optimizer_statistics",
                            o->n * STAT_WORDS * sizeof(*words));
-    st = ssq_tensor_read(queue, o->state->stats, words, SSQ_I32);
+    st = ssq_tensor_read(queue, o->state->stats, words,
+                         o->n * STAT_WORDS * sizeof(*words), SSQ_I32);
     if (st == SSQ_OK)
         st = ssq_queue_sync(queue);
     ssq_statistics sum = SSQ_STATISTICS_INIT;

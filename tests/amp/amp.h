@@ -27,8 +27,8 @@ static inline struct rig rig_open(const char *name)
     r.queue = core_queue(r.device);
     r.clean = core_vector(r.device, SSQ_F32, 3);
     r.bad = core_vector(r.device, SSQ_F32, 3);
-    NEED(ssq_tensor_write(r.queue, r.clean, clean, SSQ_F32));
-    NEED(ssq_tensor_write(r.queue, r.bad, bad, SSQ_F32));
+    NEED(ssq_tensor_write(r.queue, r.clean, clean, sizeof(clean), SSQ_F32));
+    NEED(ssq_tensor_write(r.queue, r.bad, bad, sizeof(bad), SSQ_F32));
     NEED(ssq_queue_sync(r.queue));
     return r;
 }

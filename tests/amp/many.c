@@ -44,7 +44,7 @@ static void send(const struct model *m, const ssq_tensor *t, uint64_t seed,
                  double scale)
 {
     draw(seed, ssq_tensor_elements(t), scale);
-    NEED(ssq_tensor_write(m->r->queue, t, values, SSQ_F32));
+    NEED(ssq_tensor_write(m->r->queue, t, values, sizeof(values), SSQ_F32));
     NEED(ssq_queue_sync(m->r->queue));
 }
 
@@ -85,8 +85,8 @@ static int same_parameters(const struct model *a, const struct model *b)
     int same = 0;
 
     for (int k = 0; k < TENSORS; k++) {
-        NEED(ssq_tensor_read(a->r->queue, a->param[k], x, SSQ_F32));
-        NEED(ssq_tensor_read(b->r->queue, b->param[k], y, SSQ_F32));
+        NEED(ssq_tensor_read(a->r->queue, a->param[k], x, sizeof(x), SSQ_F32));
+        NEED(ssq_tensor_read(b->r->queue, b->param[k], y, sizeof(y), SSQ_F32));
         NEED(ssq_queue_sync(a->r->queue));
         NEED(ssq_queue_sync(b->r->queue));
         same += memcmp(x, y, (size_t)length(k) * sizeof(float)) == 0;

@@ -82,7 +82,7 @@ static struct subject begin(const struct rig *r)
     NEED(ssq_scaler_create(r->device, "check", NULL, &s.scaler));
     NEED(ssq_optimizer_create(r->device, "sgd", &o, &s.optimizer));
     s.param = core_vector(r->device, SSQ_F32, 3);
-    NEED(ssq_tensor_write(r->queue, s.param, zeros, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, s.param, zeros, sizeof(zeros), SSQ_F32));
     NEED(ssq_optimizer_add(s.optimizer, "p", s.param, r->clean, NULL));
     return s;
 }
@@ -124,7 +124,7 @@ static bool run(const struct rig *r, unsigned sequence, int length)
                      accepted ? "SSQ_OK" : "SSQ_ERR_INVALID", ssq_last_error());
         sequence /= CALLS;
     }
-    NEED(ssq_tensor_read(r->queue, s.param, p, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, s.param, p, sizeof(p), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     float n = (float)m.applied;
     if (ok && (p[0] != -n || p[1] != 2.0f * n || p[2] != -0.5f * n)) {

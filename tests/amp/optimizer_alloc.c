@@ -234,7 +234,8 @@ static bool same_parameters(const struct train *t, const struct image *want)
         size_t bytes =
             (size_t)t->n[k] * (size_t)ssq_dtype_bits(t->s->param) / 8;
 
-        NEED(ssq_tensor_read(t->r->queue, t->param[k], a, t->s->param));
+        NEED(ssq_tensor_read(t->r->queue, t->param[k], a, sizeof(a),
+                             t->s->param));
         NEED(ssq_queue_sync(t->r->queue));
         memcpy(b, at, bytes);
         same = same && memcmp(a, b, bytes) == 0;

@@ -24,8 +24,9 @@ static void many_open(struct many *m, const struct rig *r, ssq_dtype d)
         ssq_tensor *p = core_vector(r->device, d, EACH);
 
         m->grad[i] = core_vector(r->device, d, EACH);
-        NEED(ssq_tensor_write(r->queue, p, zeros, SSQ_F32));
-        NEED(ssq_tensor_write(r->queue, m->grad[i], zeros, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, p, zeros, sizeof(zeros), SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, m->grad[i], zeros, sizeof(zeros),
+                              SSQ_F32));
         snprintf(name, sizeof(name), "layer%d.weight", i);
         NEED(ssq_optimizer_add(m->o, name, p, m->grad[i], NULL));
         ssq_tensor_destroy(&p);
@@ -60,7 +61,7 @@ static void test_one_bad(const struct rig *r, struct many *m, ssq_dtype d,
 
     snprintf(name, sizeof(name), "layer%d.weight", tensor);
     g[element] = bad;
-    NEED(ssq_tensor_write(r->queue, m->grad[tensor], g, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, m->grad[tensor], g, sizeof(g), SSQ_F32));
     NEED(ssq_optimizer_check(r->queue, m->o, m->scaler));
     NEED(ssq_optimizer_norm(r->queue, m->o, NULL, &t0));
     NEED(ssq_optimizer_step(r->queue, m->o, m->scaler));
@@ -77,7 +78,7 @@ static void test_one_bad(const struct rig *r, struct many *m, ssq_dtype d,
            ssq_dtype_name(d), it.name, (unsigned long long)it.index, it.infs,
            it.nans);
     g[element] = 0.0f;
-    NEED(ssq_tensor_write(r->queue, m->grad[tensor], g, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, m->grad[tensor], g, sizeof(g), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
 }
 
@@ -123,7 +124,7 @@ static void test_counts(const struct rig *r)
     g[8] = g[129] = (float)INFINITY;
     g[9] = 65520.0f; /* rounds to infinity in f16 */
     g[10] = 65519.0f;
-    NEED(ssq_tensor_write(r->queue, t.grad[0], g, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.grad[0], g, sizeof(g), SSQ_F32));
     NEED(ssq_optimizer_check(r->queue, t.o, scaler));
     it = report(r, t.o);
     tap_ok(strcmp(it.name, "a") == 0 && it.index == 7 && it.nan &&
@@ -184,7 +185,7 @@ static void test_unscale(const struct rig *r, const struct storage *s,
     train_step(&u, scaler, 0, scale, FLAW_NONE);
     NEED(ssq_optimizer_unscale(r->queue, t.o, scaler));
     for (int k = 0; k < TRAIN_PARAMS; k++) {
-        NEED(ssq_tensor_read(r->queue, t.grad[k], g, SSQ_F32));
+        NEED(ssq_tensor_read(r->queue, t.grad[k], g, sizeof(g), SSQ_F32));
         NEED(ssq_queue_sync(r->queue));
         for (int64_t i = 0; i < t.n[k]; i++) {
             float scaled = (float)(scale * train_gradient(0, k, i));
@@ -225,7 +226,7 @@ static void test_unscale_bad(const struct rig *r)
     NEED(ssq_optimizer_unscale(r->queue, t.o, scaler));
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
     NEED(ssq_scaler_update(r->queue, scaler));
-    NEED(ssq_tensor_read(r->queue, t.grad[2], g, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t.grad[2], g, sizeof(g), SSQ_F32));
     tap_ok(train_t(&t) == 0 && isnan(g[3]) &&
                g[4] == (float)train_gradient(3, 2, 4),
            "%s: unscale writes NaN, and the step skips", r->name);
@@ -257,11 +258,11 @@ static void test_statistics(const struct rig *r, const struct storage *s,
     for (int i = 0; i < 130; i++)
         g[i] = i < 10 ? 0.0f : i < 25 ? subnormal : i < 30 ? -48.0f : 0.25f;
     g[0] = -0.0f;
-    NEED(ssq_tensor_write(r->queue, t.grad[0], g, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.grad[0], g, sizeof(g), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     for (int i = 0; i < 33; i++)
         g[i] = i == 0 ? (float)NAN : 0.0f;
-    NEED(ssq_tensor_write(r->queue, t.grad[2], g, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.grad[2], g, sizeof(g), SSQ_F32));
     NEED(ssq_optimizer_check(r->queue, t.o, scaler));
     a = count(&t, "a");
     b = count(&t, "b");
@@ -301,8 +302,8 @@ static void test_rounded(const struct rig *r, const struct storage *s,
         p[i] = 1.0f;
         g[i] = i < 40 ? 1.0f : i < 70 ? 512.0f : 0.0f;
     }
-    NEED(ssq_tensor_write(r->queue, t.param[0], p, SSQ_F32));
-    NEED(ssq_tensor_write(r->queue, t.grad[0], g, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.param[0], p, sizeof(p), SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.grad[0], g, sizeof(g), SSQ_F32));
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
     NEED(ssq_scaler_update(r->queue, scaler));
     a = count(&t, "a");

@@ -71,7 +71,8 @@ static void vector_step(const struct vector *v, unsigned step, int64_t first)
 
     for (int64_t i = 0; i < v->n; i++)
         g[i] = (float)train_gradient(step, 0, first + i);
-    NEED(ssq_tensor_write(v->r->queue, v->g, g, SSQ_F32));
+    NEED(ssq_tensor_write(v->r->queue, v->g, g, (size_t)v->n * sizeof(*g),
+                          SSQ_F32));
     NEED(ssq_optimizer_step(v->r->queue, v->o, NULL));
     NEED(ssq_queue_sync(v->r->queue));
     free(g);
@@ -109,16 +110,18 @@ static void test_split(const struct rig *r)
     for (uint32_t i = 0; i < 65536; i++)
         bits[i] = (uint16_t)((i & 0x7fff) > 0x7f80 ? i | 0x40 : i);
     vector_open(&v, r, SSQ_BF16, 65536, "v", &o);
-    NEED(ssq_tensor_write(r->queue, v.p, bits, SSQ_BF16));
+    NEED(
+        ssq_tensor_write(r->queue, v.p, bits, 65536 * sizeof(*bits), SSQ_BF16));
     fill(r, v.g, 0.0);
     NEED(ssq_optimizer_step(r->queue, v.o, NULL));
-    NEED(ssq_tensor_read(r->queue, v.p, back, SSQ_BF16));
+    NEED(ssq_tensor_read(r->queue, v.p, back, 65536 * sizeof(*back), SSQ_BF16));
     NEED(ssq_queue_sync(r->queue));
     for (int i = 0; i < 65536; i++)
         wrong += back[i] != bits[i] && (bits[i] & 0x7fff) <= 0x7f80;
     tap_ok(wrong == 0, "%s: split: a step of 0 keeps every bf16 word", r->name);
     vector_open(&w, r, SSQ_F32, 65536, "v", &o);
-    NEED(ssq_tensor_write(r->queue, w.p, bits, SSQ_BF16));
+    NEED(
+        ssq_tensor_write(r->queue, w.p, bits, 65536 * sizeof(*bits), SSQ_BF16));
     for (unsigned step = 0; step < 5; step++) {
         vector_step(&v, step, 0);
         vector_step(&w, step, 0);
@@ -126,8 +129,10 @@ static void test_split(const struct rig *r)
     {
         uint32_t *word = malloc(65536 * sizeof(*word));
 
-        NEED(ssq_tensor_read(r->queue, v.p, back, SSQ_BF16));
-        NEED(ssq_tensor_read(r->queue, w.p, word, SSQ_F32));
+        NEED(ssq_tensor_read(r->queue, v.p, back, 65536 * sizeof(*back),
+                             SSQ_BF16));
+        NEED(ssq_tensor_read(r->queue, w.p, word, 65536 * sizeof(*word),
+                             SSQ_F32));
         NEED(ssq_queue_sync(r->queue));
         for (int i = 0; i < 65536; i++)
             wrong += back[i] != ((word[i] + 0x8000) >> 16 & 0xffff) &&
@@ -161,7 +166,7 @@ static void test_mean(const struct rig *r, ssq_dtype d, double part)
     fill(r, v.p, 1.0);
     fill(r, v.g, -part * ulp);
     NEED(ssq_optimizer_step(r->queue, v.o, NULL));
-    NEED(ssq_tensor_read(r->queue, v.p, p, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, v.p, p, (size_t)n * sizeof(*p), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     for (int64_t i = 0; i < n; i++) {
         mean += ((double)p[i] - 1.0) / ulp / (double)n;
@@ -189,11 +194,12 @@ static void shard(const struct rig *r, ssq_dtype d, const char *name,
     vector_open(&v, r, d, n, name, &o);
     for (int64_t i = 0; i < n; i++)
         start[i] = (float)train_gradient(99, 1, first + i);
-    NEED(ssq_tensor_write(r->queue, v.p, start, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, v.p, start, sizeof(start), SSQ_F32));
     NEED(ssq_optimizer_shard(v.o, name, base + (uint64_t)first));
     for (unsigned step = 0; step < 5; step++)
         vector_step(&v, step, first);
-    NEED(ssq_tensor_read(r->queue, v.p, bits + first, d));
+    NEED(ssq_tensor_read(r->queue, v.p, bits + first, (size_t)n * sizeof(*bits),
+                         d));
     NEED(ssq_queue_sync(r->queue));
     vector_close(&v);
 }
@@ -235,7 +241,8 @@ static void test_steps(const struct rig *r)
         fill(r, v.p, 1.0);
         fill(r, v.g, -0x1p-8);
         NEED(ssq_optimizer_step(r->queue, v.o, NULL));
-        NEED(ssq_tensor_read(r->queue, v.p, i == 0 ? a : b, SSQ_BF16));
+        NEED(ssq_tensor_read(r->queue, v.p, i == 0 ? a : b, sizeof(a),
+                             SSQ_BF16));
     }
     NEED(ssq_queue_sync(r->queue));
     tap_ok(memcmp(a, b, sizeof(a)) != 0, "%s: another step draws other numbers",
@@ -258,12 +265,12 @@ static void test_eps(const struct rig *r, const char *kind,
     o.momentum = 0.0;
     o.use_nvlamb = strcmp(kind, "lamb") == 0; /* |p| / |u|, u is 0 */
     train_open(&t, r, kind, s, &o);
-    NEED(ssq_tensor_read(r->queue, t.param[2], start, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t.param[2], start, sizeof(start), SSQ_F32));
     for (int k = 0; k < 3; k++)
         fill(r, t.grad[k], 0.0);
     NEED(ssq_optimizer_step(r->queue, t.o, NULL));
     NEED(ssq_optimizer_step(r->queue, t.o, NULL));
-    NEED(ssq_tensor_read(r->queue, t.param[2], p, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t.param[2], p, sizeof(p), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     for (int i = 0; i < 33; i++)
         same = same && p[i] == start[i];
@@ -289,7 +296,7 @@ static void test_variance(const struct rig *r)
     train_send(&t, t.grad, 1, 1.1, FLAW_NONE);
     for (int step = 0; step < 60; step++)
         NEED(ssq_optimizer_step(r->queue, t.o, NULL));
-    NEED(ssq_tensor_read(r->queue, t.param[0], p, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t.param[0], p, sizeof(p), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     for (int i = 0; i < 130; i++)
         finite = finite && isfinite(p[i]);
@@ -327,28 +334,28 @@ static void test_flat(const struct rig *r, const struct storage *s)
            r->name, s->name);
     train_step(&t, NULL, 0, 1.0, FLAW_NONE);
     train_step(&u, NULL, 0, 1.0, FLAW_NONE);
-    NEED(ssq_tensor_read(r->queue, flat, host, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, flat, host, sizeof(host), SSQ_F32));
     NEED(ssq_optimizer_master(u.o, NULL, "a", &a));
-    NEED(ssq_tensor_read(r->queue, a, model, SSQ_F32));
-    NEED(ssq_tensor_read(r->queue, b, part, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, a, model, sizeof(model), SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, b, part, sizeof(part), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     for (int i = 0; i < 130; i++)
         same = same && host[i] == model[i];
     tap_ok(same, "%s: %s: a flat master steps as single ones do", r->name,
            s->name);
     /* model to master and back */
-    NEED(ssq_tensor_write(r->queue, t.param[0], model, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.param[0], model, sizeof(model), SSQ_F32));
     NEED(ssq_optimizer_model_to_master(r->queue, t.o));
-    NEED(ssq_tensor_read(r->queue, flat, host, SSQ_F32));
-    NEED(ssq_tensor_read(r->queue, t.param[0], model, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, flat, host, sizeof(host), SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t.param[0], model, sizeof(model), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     tap_ok(memcmp(host, model, sizeof(host)) == 0,
            "%s: %s: model_to_master copies the model", r->name, s->name);
     for (int i = 0; i < 130; i++)
         host[i] = (float)i / 8.0f;
-    NEED(ssq_tensor_write(r->queue, flat, host, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, flat, host, sizeof(host), SSQ_F32));
     NEED(ssq_optimizer_master_to_model(r->queue, t.o));
-    NEED(ssq_tensor_read(r->queue, t.param[0], model, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t.param[0], model, sizeof(model), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     tap_ok(memcmp(host, model, sizeof(host)) == 0,
            "%s: %s: master_to_model copies the master", r->name, s->name);

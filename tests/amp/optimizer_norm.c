@@ -32,8 +32,10 @@ static void test_norm(const struct rig *r, int64_t n, double x, double scale)
             g[i] = (float)(x * scale * (1.0 + 0.5 * train_gradient(1, k, i)));
             squares += ((double)g[i] / scale / x) * ((double)g[i] / scale / x);
         }
-        NEED(ssq_tensor_write(r->queue, grad, g, SSQ_F32));
-        NEED(ssq_tensor_write(r->queue, p, g, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, grad, g, (size_t)(n + 100) * sizeof(*g),
+                              SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, p, g, (size_t)(n + 100) * sizeof(*g),
+                              SSQ_F32));
         NEED(ssq_queue_sync(r->queue));
         NEED(ssq_optimizer_add(opt, k == 0 ? "p" : "q", p, grad, NULL));
         ssq_tensor_destroy(&p);
@@ -68,12 +70,12 @@ static void test_norm_op(const struct rig *r)
     o.clip_norm = (double)INFINITY;
     train_open(&t, r, "sgd", s, &o);
     train_send(&t, t.grad, 5, 1.0, FLAW_NONE);
-    NEED(ssq_tensor_write(r->queue, t.grad[2], none, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.grad[2], none, sizeof(none), SSQ_F32));
     NEED(ssq_optimizer_check(r->queue, t.o, NULL));
     args.x = t.grad[0];
     args.y = y;
     NEED(ssq_norm(r->queue, &args));
-    NEED(ssq_tensor_read(r->queue, y, &want, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, y, &want, sizeof(want), SSQ_F32));
     got = norm_of(r, t.o);
     tap_ok(got == want && got > 1.0f, "%s: the norm is ssq_norm's: %a and %a",
            r->name, (double)got, (double)want);
@@ -117,7 +119,8 @@ static float order_want(const struct rig *r, ssq_tensor *const *grad,
 
         for (int64_t i = 0; i < order_sizes[k]; i++)
             g[i] = (float)train_gradient(seed, k, i) * 1.1f;
-        NEED(ssq_tensor_write(r->queue, grad[k], g, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, grad[k], g, 40000 * sizeof(*g),
+                              SSQ_F32));
         NEED(ssq_queue_sync(r->queue));
         for (int64_t i = 0; i < order_sizes[k]; i++)
             g[i] = g[i] * g[i];
@@ -195,7 +198,7 @@ static void test_clip(const struct rig *r, const char *kind, double clip,
                 volatile float unscaled = scaled * inverse;
                 g[i] = unscaled * coef;
             }
-            NEED(ssq_tensor_write(r->queue, u.grad[k], g, SSQ_F32));
+            NEED(ssq_tensor_write(r->queue, u.grad[k], g, sizeof(g), SSQ_F32));
             NEED(ssq_queue_sync(r->queue));
         }
         NEED(ssq_optimizer_step(r->queue, u.o, NULL));

@@ -25,7 +25,7 @@ static void weight_open(struct weight *w, const struct rig *r, const char *kind,
     NEED(ssq_optimizer_create(r->device, kind, options, &w->o));
     w->p = core_vector(r->device, SSQ_F32, 1);
     w->g = core_vector(r->device, SSQ_F32, 1);
-    NEED(ssq_tensor_write(r->queue, w->p, &zero, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, w->p, &zero, sizeof(zero), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     NEED(ssq_optimizer_add(w->o, "w", w->p, w->g, NULL));
     w->scaler = train_fixed(r, 1.0);
@@ -44,10 +44,10 @@ static float weight_step(struct weight *w, float g)
 {
     float p = 0.0f;
 
-    NEED(ssq_tensor_write(w->r->queue, w->g, &g, SSQ_F32));
+    NEED(ssq_tensor_write(w->r->queue, w->g, &g, sizeof(g), SSQ_F32));
     NEED(ssq_optimizer_step(w->r->queue, w->o, w->scaler));
     NEED(ssq_scaler_update(w->r->queue, w->scaler));
-    NEED(ssq_tensor_read(w->r->queue, w->p, &p, SSQ_F32));
+    NEED(ssq_tensor_read(w->r->queue, w->p, &p, sizeof(p), SSQ_F32));
     NEED(ssq_queue_sync(w->r->queue));
     return p;
 }
@@ -328,7 +328,7 @@ static void test_captured(const struct rig *r)
     weight_open(&w, r, "sgd", &o);
     set_lr(&w, &s);
     NEED(ssq_optimizer_model_to_master(r->queue, w.o));
-    NEED(ssq_tensor_write(r->queue, w.g, &one, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, w.g, &one, sizeof(one), SSQ_F32));
     NEED(ssq_graph_begin(r->queue));
     NEED(ssq_optimizer_step(r->queue, w.o, NULL));
     NEED(ssq_graph_end(r->queue, &graph));
@@ -343,7 +343,7 @@ static void test_captured(const struct rig *r)
         if (i == 3)
             set_lr(&w, &s);
         NEED(ssq_graph_launch(r->queue, graph));
-        NEED(ssq_tensor_read(r->queue, w.p, &p, SSQ_F32));
+        NEED(ssq_tensor_read(r->queue, w.p, &p, sizeof(p), SSQ_F32));
         NEED(ssq_queue_sync(r->queue));
         w.host -= lr;
         same = same && p == w.host;
@@ -354,7 +354,7 @@ static void test_captured(const struct rig *r)
     s.total_steps = 9;
     set_lr(&w, &s);
     NEED(ssq_graph_launch(r->queue, graph));
-    NEED(ssq_tensor_read(r->queue, w.p, &p, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, w.p, &p, sizeof(p), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     tap_ok(p == w.host - 0.5f,
            "%s: but keeps its own table when the new one is longer", r->name);

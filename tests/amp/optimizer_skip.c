@@ -89,7 +89,7 @@ static void test_mean(const struct rig *r, ssq_scaler *scaler)
                 sum += train_gradient(70 + micro, k, i);
             g[i] = (float)(0.25 * SCALE * sum);
         }
-        NEED(ssq_tensor_write(r->queue, twin.grad[k], g, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, twin.grad[k], g, sizeof(g), SSQ_F32));
         NEED(ssq_queue_sync(r->queue));
     }
     NEED(ssq_optimizer_step(r->queue, twin.o, scaler));
@@ -258,7 +258,7 @@ static void test_applied(const struct rig *r)
         } else {
             train_step(&t, NULL, 1, 1.0, FLAW_INF);
         }
-        NEED(ssq_tensor_read(r->queue, t.param[2], p, SSQ_F32));
+        NEED(ssq_tensor_read(r->queue, t.param[2], p, sizeof(p), SSQ_F32));
         NEED(ssq_queue_sync(r->queue));
         tap_ok(isinf(p[1]) && train_t(&t) == 1 && isfinite(p[2]),
                "%s: %s applies an infinite gradient", r->name,

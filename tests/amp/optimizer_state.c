@@ -362,8 +362,8 @@ static uint64_t pieces(const char *device, bool flat, float *masters)
 
         for (int i = 0; i < 100; i++)
             x[i] = (float)train_gradient(1, k, i);
-        NEED(ssq_tensor_write(r.queue, p, x, SSQ_F32));
-        NEED(ssq_tensor_write(r.queue, g, x, SSQ_F32));
+        NEED(ssq_tensor_write(r.queue, p, x, sizeof(x), SSQ_F32));
+        NEED(ssq_tensor_write(r.queue, g, x, sizeof(x), SSQ_F32));
         NEED(ssq_queue_sync(r.queue));
         NEED(ssq_optimizer_add(opt, name, p, g, NULL));
         ssq_tensor_destroy(&p);
@@ -376,7 +376,8 @@ static uint64_t pieces(const char *device, bool flat, float *masters)
         const ssq_tensor *m = NULL;
 
         NEED(ssq_optimizer_master(opt, NULL, name, &m));
-        NEED(ssq_tensor_read(r.queue, m, masters + 100 * k, SSQ_F32));
+        NEED(ssq_tensor_read(r.queue, m, masters + 100 * k,
+                             100 * sizeof(*masters), SSQ_F32));
         if (m->view.buffer->bytes > largest)
             largest = m->view.buffer->bytes;
     }

@@ -60,7 +60,8 @@ static void send(struct run *r, bool overflow)
             values[i] = draw() * 64.0f;
         if (overflow && k == 2)
             values[40000] = values[50000] = INFINITY;
-        NEED(ssq_tensor_write(r->q, r->grad[k], values, SSQ_F32));
+        NEED(ssq_tensor_write(r->q, r->grad[k], values, sizeof(values),
+                              SSQ_F32));
         NEED(ssq_queue_sync(r->q));
     }
 }
@@ -106,7 +107,8 @@ static void start(struct run *r, size_t c, const char *name, enum sight sight)
         r->grad[k] = core_vector(r->dev, cases[c].dtype, sizes[k]);
         for (int64_t i = 0; i < sizes[k]; i++)
             values[i] = draw();
-        NEED(ssq_tensor_write(r->q, r->param[k], values, SSQ_F32));
+        NEED(ssq_tensor_write(r->q, r->param[k], values, sizeof(values),
+                              SSQ_F32));
         NEED(ssq_queue_sync(r->q));
         NEED(ssq_optimizer_add(r->o, names[k], r->param[k], r->grad[k], NULL));
     }
@@ -120,7 +122,7 @@ static ssq_status keep(void *user, const char *name, const ssq_tensor *t)
 
     (void)name;
     r->image = realloc(r->image, r->bytes + n);
-    ssq_status st = ssq_tensor_read(r->q, t, r->image + r->bytes, dtype);
+    ssq_status st = ssq_tensor_read(r->q, t, r->image + r->bytes, n, dtype);
     if (st == SSQ_OK)
         st = ssq_queue_sync(r->q);
     r->bytes += n;

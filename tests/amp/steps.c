@@ -29,10 +29,11 @@ static void scaled(const struct rig *r, ssq_dtype dtype)
     ssq_scaler *scaler = NULL;
     NEED(ssq_scaler_create(r->device, NULL, &o, &scaler));
     ssq_tensor *t = core_vector(r->device, dtype, 8);
-    NEED(ssq_tensor_write(r->queue, t, x, SSQ_F32));
-    NEED(ssq_tensor_read(r->queue, t, x, SSQ_F32)); /* what was stored */
+    NEED(ssq_tensor_write(r->queue, t, x, sizeof(x), SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t, x, sizeof(x),
+                         SSQ_F32)); /* what was stored */
     NEED(ssq_scaler_scale(r->queue, scaler, t, t));
-    NEED(ssq_tensor_read(r->queue, t, y, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t, y, sizeof(y), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     bool ok = true;
     for (int i = 0; i < 8; i++) {
@@ -59,7 +60,8 @@ static void anywhere(const struct rig *r, ssq_dtype dtype, uint32_t bits,
     uint32_t found = 0, runs = 0;
     for (size_t i = 0; i < MANY; i++) {
         grads[i] = core_vector(r->device, dtype, 7);
-        NEED(ssq_tensor_write(r->queue, grads[i], zeros, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, grads[i], zeros, sizeof(zeros),
+                              SSQ_F32));
     }
     const ssq_tensor *const *list = (const ssq_tensor *const *)grads;
     NEED(ssq_scaler_check(r->queue, scaler, MANY, list));
@@ -71,10 +73,12 @@ static void anywhere(const struct rig *r, ssq_dtype dtype, uint32_t bits,
             h[element[k]] = (uint16_t)bits;
             w[element[k]] = bits;
             const void *data = dtype == SSQ_F32 ? (const void *)w : h;
-            NEED(ssq_tensor_write(r->queue, grads[at[i]], data, dtype));
+            NEED(ssq_tensor_write(r->queue, grads[at[i]], data,
+                                  7 * ssq_dtype_bits(dtype) / 8, dtype));
             NEED(ssq_scaler_check(r->queue, scaler, MANY, list));
             NEED(ssq_scaler_update(r->queue, scaler));
-            NEED(ssq_tensor_write(r->queue, grads[at[i]], zeros, SSQ_F32));
+            NEED(ssq_tensor_write(r->queue, grads[at[i]], zeros, sizeof(zeros),
+                                  SSQ_F32));
             found += rig_state(r, scaler).skipped == runs + 1;
         }
     tap_ok(found == runs && rig_state(r, scaler).updates == runs + 1,
@@ -97,11 +101,11 @@ static void unscaled(const struct rig *r, ssq_dtype in, ssq_dtype out,
     ssq_scaler *scaler = rig_scaler(r, NULL, &o);
     ssq_tensor *g = core_vector(r->device, in, 8);
     ssq_tensor *t = in_place ? g : core_vector(r->device, out, 8);
-    NEED(ssq_tensor_write(r->queue, g, x, SSQ_F32));
-    NEED(ssq_tensor_read(r->queue, g, x, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, g, x, sizeof(x), SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, g, x, sizeof(x), SSQ_F32));
     const ssq_tensor *grads = g, *outs = t;
     NEED(ssq_scaler_unscale(r->queue, scaler, 1, &grads, &outs));
-    NEED(ssq_tensor_read(r->queue, t, y, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t, y, sizeof(y), SSQ_F32));
     NEED(ssq_scaler_update(r->queue, scaler));
     NEED(ssq_queue_sync(r->queue));
     float inverse = (float)(1.0 / (double)(float)scale);
@@ -134,10 +138,10 @@ static void unscaled_bad(const struct rig *r)
     ssq_tensor *g = core_vector(r->device, SSQ_F16, 4);
     ssq_tensor *t = core_vector(r->device, SSQ_F32, 4);
     const ssq_tensor *grads = g, *outs = t;
-    NEED(ssq_tensor_write(r->queue, g, x, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, g, x, sizeof(x), SSQ_F32));
     NEED(ssq_scaler_unscale(r->queue, scaler, 1, &grads, &outs));
     NEED(ssq_scaler_update(r->queue, scaler));
-    NEED(ssq_tensor_read(r->queue, t, y, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t, y, sizeof(y), SSQ_F32));
     ssq_scaler_state s = rig_state(r, scaler);
     tap_ok(y[0] == 0x1p-16f && isinf(y[1]) && y[1] > 0 && isnan(y[2]) &&
                isinf(y[3]) && y[3] < 0 && s.skipped == 1,
@@ -158,8 +162,8 @@ static void shapes(const struct rig *r)
     NEED(ssq_tensor_create(r->device, SSQ_F32, 2, shape, &matrix));
     NEED(ssq_tensor_create(r->device, SSQ_F16, 2, none, &empty));
     NEED(ssq_tensor_create(r->device, SSQ_F32, 0, NULL, &rank0));
-    NEED(ssq_tensor_write(r->queue, matrix, x, SSQ_F32));
-    NEED(ssq_tensor_write(r->queue, rank0, x, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, matrix, x, sizeof(x), SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, rank0, x, sizeof(x), SSQ_F32));
     for (int64_t i = 0; i < 4; i++) {
         NEED(ssq_tensor_slice(matrix, 1, i, i + 1, 1, &column));
         const ssq_tensor *list[] = {empty, column, rank0, empty};
@@ -244,13 +248,13 @@ static void rank_hook(const struct rig *r)
     struct ranks ranks = {other, SSQ_OK, 0};
     ssq_scaler *scaler = rig_scaler(r, "check", NULL);
     NEED(ssq_scaler_rank_hook_set(scaler, reduce, &ranks));
-    NEED(ssq_tensor_write(r->queue, other, &zero, SSQ_I32));
+    NEED(ssq_tensor_write(r->queue, other, &zero, sizeof(zero), SSQ_I32));
     rig_step(r, scaler, false);
     rig_step(r, scaler, true);
     ssq_scaler_state s = rig_state(r, scaler);
     tap_ok(s.skipped == 1 && ranks.calls == 2,
            "%s: ranks: the other is clean, so this one decides", r->name);
-    NEED(ssq_tensor_write(r->queue, other, &one, SSQ_I32));
+    NEED(ssq_tensor_write(r->queue, other, &one, sizeof(one), SSQ_I32));
     rig_step(r, scaler, false);
     s = rig_state(r, scaler);
     tap_ok(s.skipped == 2 && s.updates == 3,

@@ -17,7 +17,7 @@ static struct trainee trainee(const struct rig *r)
     NEED(ssq_optimizer_create(r->device, "sgd", &o, &t.optimizer));
     t.param = core_vector(r->device, SSQ_F32, 3);
     t.grad = core_vector(r->device, SSQ_F32, 3);
-    NEED(ssq_tensor_write(r->queue, t.param, zeros, SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, t.param, zeros, sizeof(zeros), SSQ_F32));
     NEED(ssq_optimizer_add(t.optimizer, "p", t.param, t.grad, NULL));
     NEED(ssq_queue_sync(r->queue));
     return t;
@@ -42,7 +42,7 @@ static void backward(const struct rig *r, const struct trainee *t, float value)
 static float param(const struct rig *r, const struct trainee *t)
 {
     float p[3];
-    NEED(ssq_tensor_read(r->queue, t->param, p, SSQ_F32));
+    NEED(ssq_tensor_read(r->queue, t->param, p, sizeof(p), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     return p[0] == p[1] && p[1] == p[2] ? p[0] : (float)NAN;
 }
@@ -150,7 +150,8 @@ static void replayed(const struct rig *r)
     for (int i = 0; i < 20; i++) {
         bool bad = i % 7 >= 5;
         overflow[i + 1] = bad;
-        NEED(ssq_tensor_write(r->queue, loss, bad ? inf : one, SSQ_F32));
+        NEED(ssq_tensor_write(r->queue, loss, bad ? inf : one, sizeof(one),
+                              SSQ_F32));
         NEED(ssq_graph_launch(r->queue, graph));
         want -= bad ? 0.0f : 1.0f;
         ok = param(r, &t) == want && ok;

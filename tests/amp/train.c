@@ -42,7 +42,8 @@ static void add(struct train *t, int k, ssq_group *group)
         start[i] = (float)(train_gradient(1000, k, i) + 0.5);
     NEED(ssq_tensor_create(t->r->device, t->s->param, 2, shape, &t->param[k]));
     NEED(ssq_tensor_create(t->r->device, t->s->grad, 2, shape, &t->grad[k]));
-    NEED(ssq_tensor_write(t->r->queue, t->param[k], start, SSQ_F32));
+    NEED(ssq_tensor_write(t->r->queue, t->param[k], start, sizeof(start),
+                          SSQ_F32));
     NEED(ssq_queue_sync(t->r->queue));
     NEED(ssq_optimizer_add(t->o, names[k], t->param[k], t->grad[k], group));
 }
@@ -91,7 +92,7 @@ void train_send(const struct train *t, ssq_tensor *const *to, unsigned step,
             g[i] = (float)(scale * train_gradient(step, k, i));
         if (k == 2 && flaw != FLAW_NONE)
             g[step % 33] = flaw == FLAW_INF ? -(float)INFINITY : (float)NAN;
-        NEED(ssq_tensor_write(t->r->queue, to[k], g, SSQ_F32));
+        NEED(ssq_tensor_write(t->r->queue, to[k], g, sizeof(g), SSQ_F32));
         NEED(ssq_queue_sync(t->r->queue)); /* g is reused */
     }
 }
@@ -124,12 +125,12 @@ static ssq_status transfer(void *user, const char *name, const ssq_tensor *x)
 
     (void)name;
     if (m->put) {
-        st = ssq_tensor_write(m->queue, x, m->i->data + m->at, d);
+        st = ssq_tensor_write(m->queue, x, m->i->data + m->at, bytes, d);
     } else {
         m->i->data = realloc(m->i->data, m->at + bytes + 1);
         if (m->i->data == NULL)
             tap_bail("no memory");
-        st = ssq_tensor_read(m->queue, x, m->i->data + m->at, d);
+        st = ssq_tensor_read(m->queue, x, m->i->data + m->at, bytes, d);
     }
     m->at += bytes;
     /* the next one may move the image */

@@ -137,7 +137,7 @@ static ssq_tensor *make(const struct pool *p, ssq_dtype dtype,
                                 &t));
     ssq_buffer_destroy(&buffer);
     if (write)
-        NEED(ssq_tensor_write(p->q, t, words, SSQ_I32));
+        NEED(ssq_tensor_write(p->q, t, words, sizeof(words), SSQ_I32));
     NEED(ssq_queue_sync(p->q));
     return t;
 }

@@ -71,7 +71,7 @@ static float forgets_sync(const char *name)
 
     memset(out, 0, sizeof(out));
     fill(&b, b.x, 3);
-    NEED(ssq_tensor_read(b.q, b.x, out, SSQ_F32));
+    NEED(ssq_tensor_read(b.q, b.x, out, sizeof(out), SSQ_F32));
     seen = out[N - 1];
     NEED(ssq_queue_sync(b.q));
     if (out[N - 1] != 3)
@@ -89,10 +89,10 @@ static float reuses_host(const char *name)
 
     for (int i = 0; i < N; i++)
         host[i] = 1;
-    NEED(ssq_tensor_write(b.q, b.x, host, SSQ_F32));
+    NEED(ssq_tensor_write(b.q, b.x, host, sizeof(host), SSQ_F32));
     for (int i = 0; i < N; i++)
         host[i] = 2; /* the next batch, too early */
-    NEED(ssq_tensor_read(b.q, b.x, out, SSQ_F32));
+    NEED(ssq_tensor_read(b.q, b.x, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(b.q));
     close_bench(&b);
     return out[0];
@@ -106,7 +106,7 @@ static bool reads_fresh(const char *name)
     bool all = true;
 
     cast(&b, b.x, b.y);
-    NEED(ssq_tensor_read(b.q, b.y, out, SSQ_F32));
+    NEED(ssq_tensor_read(b.q, b.y, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(b.q));
     for (int i = 0; i < N; i++)
         all = all && isnan(out[i]);
@@ -124,7 +124,7 @@ static bool forgets_wait(const char *name)
 
     NEED(ssq_queue_create(b.dev, NULL, &other));
     fill(&b, b.x, 4);
-    NEED(ssq_tensor_read(other, b.x, out, SSQ_F32));
+    NEED(ssq_tensor_read(other, b.x, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(other));
     for (int i = 0; i < N; i++)
         poison = poison && isnan(out[i]);
@@ -146,11 +146,11 @@ static float right(const char *name)
     NEED(ssq_event_create(b.dev, &made));
     for (int i = 0; i < N; i++)
         host[i] = (float)i;
-    NEED(ssq_tensor_write(b.q, b.x, host, SSQ_F32));
+    NEED(ssq_tensor_write(b.q, b.x, host, sizeof(host), SSQ_F32));
     cast(&b, b.x, b.y);
     NEED(ssq_event_record(made, b.q));
     NEED(ssq_queue_wait(other, made));
-    NEED(ssq_tensor_read(other, b.y, out, SSQ_F32));
+    NEED(ssq_tensor_read(other, b.y, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(other));
     ssq_event_destroy(&made);
     ssq_queue_destroy(&other);

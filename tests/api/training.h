@@ -94,8 +94,10 @@ static inline ssq_status training_write(struct training *p)
         p->target[i] = i * 3 % 5;
     for (; p->written <= T_W2 && st == SSQ_OK; p->written += st == SSQ_OK)
         st = p->written == T_TARGET
-                 ? ssq_tensor_write(p->q, p->t[T_TARGET], p->target, SSQ_I32)
-                 : ssq_tensor_write(p->q, p->t[p->written], p->input, SSQ_F32);
+                 ? ssq_tensor_write(p->q, p->t[T_TARGET], p->target,
+                                    sizeof(p->target), SSQ_I32)
+                 : ssq_tensor_write(p->q, p->t[p->written], p->input,
+                                    sizeof(p->input), SSQ_F32);
     return st;
 }
 
@@ -251,7 +253,8 @@ static inline ssq_status training_launch(struct training *p)
 
 static inline ssq_status training_read(struct training *p)
 {
-    return ssq_tensor_read(p->q, p->t[T_LOSS], &p->loss, SSQ_F32);
+    return ssq_tensor_read(p->q, p->t[T_LOSS], &p->loss, sizeof(p->loss),
+                           SSQ_F32);
 }
 
 static inline ssq_status training_sync(struct training *p)
@@ -346,7 +349,8 @@ static inline ssq_status learnt_add(void *user, const char *name,
     if (n > sizeof(l->data) - l->bytes)
         return SSQ_ERR_NOMEM;
     ssq_status st =
-        ssq_tensor_read(l->q, t, l->data + l->bytes, ssq_tensor_dtype(t));
+        ssq_tensor_read(l->q, t, l->data + l->bytes, sizeof(l->data) - l->bytes,
+                        ssq_tensor_dtype(t));
     l->bytes += n;
     return st;
 }

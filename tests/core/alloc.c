@@ -114,10 +114,10 @@ static ssq_status capture(struct things *t)
 /* The small program; in and out are 32 floats. */
 static ssq_status work(struct things *t, const float *in, float *out)
 {
-    ssq_status st = ssq_tensor_write(t->q, t->h, in, SSQ_F32);
+    ssq_status st = ssq_tensor_write(t->q, t->h, in, 32 * sizeof(*in), SSQ_F32);
 
     if (st == SSQ_OK)
-        st = ssq_tensor_write(t->q, t->view, in, SSQ_F32);
+        st = ssq_tensor_write(t->q, t->view, in, 32 * sizeof(*in), SSQ_F32);
     if (st == SSQ_OK)
         st = ssq_event_record(t->event, t->q);
     if (st == SSQ_OK)
@@ -127,7 +127,7 @@ static ssq_status work(struct things *t, const float *in, float *out)
     if (st == SSQ_OK)
         st = ssq_graph_launch(t->r, t->graph);
     if (st == SSQ_OK)
-        st = ssq_tensor_read(t->r, t->y, out, SSQ_F32);
+        st = ssq_tensor_read(t->r, t->y, out, 32 * sizeof(*out), SSQ_F32);
     if (st == SSQ_OK)
         st = ssq_queue_sync(t->r);
     return st == SSQ_OK ? ssq_queue_sync(t->q) : st;
@@ -253,7 +253,7 @@ static void test_queue_survives(const char *name)
         if (inside == 1)
             NEED(ssq_graph_end(t.q, &t.graph));
     }
-    NEED(ssq_tensor_write(t.q, t.view, in, SSQ_F32));
+    NEED(ssq_tensor_write(t.q, t.view, in, sizeof(in), SSQ_F32));
     /* a launch is enqueued whole, or not at all */
     for (long n = 1;; n++) {
         uint64_t left;
@@ -270,7 +270,7 @@ static void test_queue_survives(const char *name)
             continue;
         bad += st != SSQ_ERR_NOMEM || left != 0;
     }
-    NEED(ssq_tensor_read(t.q, t.y, out, SSQ_F32));
+    NEED(ssq_tensor_read(t.q, t.y, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(t.q));
     tap_ok(bad == 0 && memcmp(in, out, sizeof(in)) == 0,
            "%s: after failures the queue works on, %d were wrong", name, bad);

@@ -52,7 +52,7 @@ static float value_of(const ssq_tensor *t)
 {
     float out[4] = {0};
 
-    NEED(ssq_tensor_read(q, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     return out[3];
 }

@@ -93,7 +93,7 @@ static void test_query(void)
 
     NEED(ssq_event_record(e, one));
     fill(one, t, 2);
-    NEED(ssq_tensor_read(one, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(one, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_event_record(f, one));
     if (lazy) {
         core_status(ssq_event_query(f), SSQ_ERR_NOT_READY, NULL,
@@ -121,9 +121,9 @@ static void test_stops_at_mark(void)
     ssq_tensor *t = core_vector(dev, SSQ_F32, 1);
 
     fill(one, t, 5);
-    NEED(ssq_tensor_read(one, t, &before, SSQ_F32));
+    NEED(ssq_tensor_read(one, t, &before, sizeof(before), SSQ_F32));
     NEED(ssq_event_record(e, one));
-    NEED(ssq_tensor_read(one, t, &after, SSQ_F32));
+    NEED(ssq_tensor_read(one, t, &after, sizeof(after), SSQ_F32));
     NEED(ssq_event_sync(e));
     tap_ok(before == 5 && after == 0, "work before the mark ran, later not");
     NEED(ssq_event_record(e, one));
@@ -143,14 +143,14 @@ static void test_two_queues(void)
 
     b = core_vector(dev, SSQ_F32, 4);
     c = core_vector(dev, SSQ_F32, 4);
-    NEED(ssq_tensor_write(one, a, in, SSQ_F32));
+    NEED(ssq_tensor_write(one, a, in, sizeof(in), SSQ_F32));
     NEED(ssq_event_record(e, one));
     NEED(ssq_queue_wait(two, e));
     copy(two, a, b);
     NEED(ssq_event_record(f, two));
     NEED(ssq_queue_wait(one, f));
     copy(one, b, c);
-    NEED(ssq_tensor_read(one, c, out, SSQ_F32));
+    NEED(ssq_tensor_read(one, c, out, sizeof(out), SSQ_F32));
     ssq_event_destroy(&e); /* what waits for it is not disturbed */
     ssq_event_destroy(&f);
     ssq_tensor_destroy(&a);
@@ -170,7 +170,7 @@ static void test_no_order(void)
     float out[4] = {0};
 
     fill(one, t, 1);
-    NEED(ssq_tensor_read(two, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(two, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(two));
     tap_ok(out[0] != out[0],
            "a read on queue 2 without a wait for queue 1 sees NaN");
@@ -191,11 +191,11 @@ static void test_ping_pong(int n)
     b = core_vector(dev, SSQ_I32, 1);
     for (int i = 0; i < n; i++) {
         in[i] = i;
-        NEED(ssq_tensor_write(one, a, &in[i], SSQ_I32));
+        NEED(ssq_tensor_write(one, a, &in[i], sizeof(in[i]), SSQ_I32));
         NEED(ssq_event_record(e, one));
         NEED(ssq_queue_wait(two, e));
         copy(two, a, b);
-        NEED(ssq_tensor_read(two, b, &out[i], SSQ_I32));
+        NEED(ssq_tensor_read(two, b, &out[i], sizeof(out[i]), SSQ_I32));
         NEED(ssq_event_record(f, two));
         NEED(ssq_queue_wait(one, f));
     }
@@ -221,7 +221,7 @@ static void test_destroyed_queue(void)
     float out = 0;
 
     fill(q, t, 9);
-    NEED(ssq_tensor_read(q, t, &out, SSQ_F32));
+    NEED(ssq_tensor_read(q, t, &out, sizeof(out), SSQ_F32));
     NEED(ssq_event_record(e, q));
     ssq_queue_destroy(&q);
     tap_ok(out == 9, "destroying a queue waits for its work: %g", (double)out);

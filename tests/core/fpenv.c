@@ -31,12 +31,12 @@ static void compute(const char *name, struct result *r)
     NEED(ssq_convert(r->half, SSQ_BF16, in, SSQ_F32, N, SSQ_ROUND_NEAREST, 0));
     NEED(
         ssq_convert(r->cut, SSQ_F16, in, SSQ_F32, N, SSQ_ROUND_TOWARD_ZERO, 0));
-    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
     args.x = x;
     args.y = h;
     NEED(ssq_cast(q, &args));
-    NEED(ssq_tensor_read(q, h, r->late, SSQ_F16));
-    NEED(ssq_tensor_read(q, h, r->back, SSQ_F32));
+    NEED(ssq_tensor_read(q, h, r->late, sizeof(r->late), SSQ_F16));
+    NEED(ssq_tensor_read(q, h, r->back, sizeof(r->back), SSQ_F32));
     NEED(ssq_queue_sync(q));
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&h);

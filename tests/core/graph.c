@@ -36,7 +36,7 @@ static float first(const ssq_tensor *t)
 {
     float out[4] = {0};
 
-    NEED(ssq_tensor_read(q, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     return out[0];
 }
@@ -133,10 +133,10 @@ static void test_inside(void)
     NEED(ssq_graph_begin(q));
     NEED(copy(x, t));
     core_status(ssq_queue_sync(q), SSQ_ERR_INVALID, "captured", "inside: sync");
-    core_status(ssq_tensor_write(q, x, host, SSQ_F32), SSQ_ERR_INVALID,
-                "captured", "inside: write");
-    core_status(ssq_tensor_read(q, x, host, SSQ_F16), SSQ_ERR_INVALID,
-                "captured", "inside: read");
+    core_status(ssq_tensor_write(q, x, host, sizeof(host), SSQ_F32),
+                SSQ_ERR_INVALID, "captured", "inside: write");
+    core_status(ssq_tensor_read(q, x, host, sizeof(host), SSQ_F16),
+                SSQ_ERR_INVALID, "captured", "inside: read");
     core_status(ssq_event_record(e, q), SSQ_ERR_INVALID, "captured",
                 "inside: record");
     core_status(ssq_queue_wait(q, e), SSQ_ERR_INVALID, "captured",

@@ -83,7 +83,7 @@ static void test_missing_sync(void)
     float host[3] = {-1, -1, -1};
 
     fill(t, 7);
-    NEED(ssq_tensor_read(queue, t, host, SSQ_F32));
+    NEED(ssq_tensor_read(queue, t, host, sizeof(host), SSQ_F32));
     tap_ok(host[0] == -1 && host[2] == -1,
            "without a sync the result of a read is not there: %g",
            (double)host[0]);
@@ -105,14 +105,14 @@ static void test_late_host(void)
     h = core_vector(dev, SSQ_F16, 300);
     for (int i = 0; i < 300; i++)
         in[i] = 1;
-    NEED(ssq_tensor_write(queue, t, in, SSQ_F32));
-    NEED(ssq_tensor_write(queue, h, in, SSQ_F32));
+    NEED(ssq_tensor_write(queue, t, in, sizeof(in), SSQ_F32));
+    NEED(ssq_tensor_write(queue, h, in, sizeof(in), SSQ_F32));
     in[299] = 5;
-    NEED(ssq_tensor_read(queue, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(queue, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     tap_ok(out[0] == 1 && out[299] == 5,
            "host memory changed before the sync is seen: %g", (double)out[299]);
-    NEED(ssq_tensor_read(queue, h, out, SSQ_F32));
+    NEED(ssq_tensor_read(queue, h, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     tap_ok(out[0] == 1 && out[299] == 5, "also through a conversion to f16: %g",
            (double)out[299]);
@@ -126,7 +126,7 @@ static bool all_nan(ssq_dtype dtype, int64_t n)
     float out[100];
     bool all = true;
 
-    NEED(ssq_tensor_read(queue, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(queue, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     for (int i = 0; i < n; i++)
         all = all && out[i] != out[i];
@@ -224,7 +224,7 @@ static void test_read_overrun(void)
         op.x.offset = 63 * dtype_bytes(dtypes[k]);
         op.x.shape[0] = 3;
         NEED(queue_enqueue(queue, &op.op));
-        NEED(ssq_tensor_read(queue, y, out, SSQ_F32));
+        NEED(ssq_tensor_read(queue, y, out, sizeof(out), SSQ_F32));
         NEED(ssq_queue_sync(queue));
         tap_ok(out[0] == 1 && out[1] != out[1] && out[2] != out[2],
                "elements 64 and 65 of 64 %s read as NaN",
@@ -300,10 +300,10 @@ static void test_failure_spreads(void)
     v.shape[0] = 5;
     struct fill_op op = {.op = OP_HEADER(fill, y), .bits = 0, .y = v};
     NEED(queue_enqueue(bad, &op.op));
-    NEED(ssq_tensor_read(bad, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(bad, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_event_record(e, bad));
     NEED(ssq_queue_wait(next, e));
-    NEED(ssq_tensor_read(next, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(next, t, out, sizeof(out), SSQ_F32));
     core_status(ssq_queue_sync(next), SSQ_ERR_DEVICE, "fill|behind the end",
                 "a queue that waits for a failed one fails with its text");
     tap_ok(out[0] == -1, "and what it had to do is not done");
@@ -312,8 +312,8 @@ static void test_failure_spreads(void)
     snprintf(text, sizeof(text), "%s", ssq_last_error());
     core_status(ssq_queue_sync(bad), SSQ_ERR_DEVICE, text,
                 "the failed queue, too");
-    core_status(ssq_tensor_read(bad, t, out, SSQ_F32), SSQ_ERR_DEVICE, text,
-                "and every later call on it");
+    core_status(ssq_tensor_read(bad, t, out, sizeof(out), SSQ_F32),
+                SSQ_ERR_DEVICE, text, "and every later call on it");
     ssq_event_destroy(&e);
     ssq_queue_destroy(&bad);
     ssq_queue_destroy(&next);
@@ -338,7 +338,7 @@ static void test_many_buffers(void)
             args.y = t[(i + 1) % N];
             NEED(ssq_copy(queue, &args));
         }
-    NEED(ssq_tensor_read(queue, t[N / 2], out, SSQ_F32));
+    NEED(ssq_tensor_read(queue, t[N / 2], out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     tap_ok(out[0] == 3 && out[3] == 3, "600 copies round 200 buffers: %g",
            (double)out[3]);

@@ -34,7 +34,7 @@ static void test_chain(void)
 
     for (int i = 0; i < N; i++)
         in[i] = (float)i;
-    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
     for (int i = 0; i < 50; i++) {
         ssq_tensor *y = core_vector(dev, SSQ_F32, N);
 
@@ -42,7 +42,7 @@ static void test_chain(void)
         ssq_tensor_destroy(&x);
         x = y;
     }
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
     ssq_tensor_destroy(&x);
     tap_ok(!lazy || memory().buffers == 51,
            "the queue holds %llu buffers that nobody else has",
@@ -63,8 +63,8 @@ static void test_queue_destroy(void)
     ssq_tensor *x = core_vector(dev, SSQ_F32, 2);
     float in[2] = {4, 5}, out[2] = {0};
 
-    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
     ssq_tensor_destroy(&x);
     ssq_queue_destroy(&q);
     tap_ok(out[0] == 4 && out[1] == 5 && q == NULL,
@@ -90,9 +90,9 @@ static void test_device_close(const char *name)
     tap_ok(d == NULL && ssq_queue_device(q) == kept &&
                ssq_tensor_device(x) == kept,
            "a closed device is still the queue's and the tensor's");
-    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
     NEED(ssq_event_record(e, q));
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
     NEED(ssq_graph_begin(q));
     fill.x = x;
     NEED(ssq_fill(q, &fill));
@@ -122,11 +122,11 @@ static void test_views(void)
                                 &t));
     ssq_buffer_destroy(&b);
     NEED(ssq_tensor_slice(t, 0, 6, 8, 1, &v));
-    NEED(ssq_tensor_write(q, t, in, SSQ_F32));
+    NEED(ssq_tensor_write(q, t, in, sizeof(in), SSQ_F32));
     ssq_tensor_destroy(&t);
     NEED(ssq_queue_sync(q));
     tap_ok(memory().buffers == 1, "a slice keeps its buffer");
-    NEED(ssq_tensor_read(q, v, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, v, out, sizeof(out), SSQ_F32));
     ssq_tensor_destroy(&v);
     NEED(ssq_queue_sync(q));
     tap_ok(out[0] == 6 && out[1] == 7 && memory().buffers == 0,

@@ -168,7 +168,7 @@ static int use_module(void *arg)
     fill.x = t;
     fill.value = 2.5;
     NEED(ssq_fill(q, &fill));
-    NEED(ssq_tensor_read(q, t, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     ssq_tensor_destroy(&t);
     ssq_queue_destroy(&q);
@@ -346,8 +346,9 @@ static int fall_back(void *arg)
     NEED(copy(&b, b.x, b.y)); /* absent: on the host */
     NEED(copy(&b, b.x, b.y));
     NEED(fill(&b, b.h, 3));
-    NEED(ssq_tensor_read(b.q, b.y, out, SSQ_F32));
-    NEED(ssq_tensor_read(b.q, b.h, half, SSQ_F32)); /* a cast: on the host */
+    NEED(ssq_tensor_read(b.q, b.y, out, sizeof(out), SSQ_F32));
+    NEED(ssq_tensor_read(b.q, b.h, half, sizeof(half),
+                         SSQ_F32)); /* a cast: on the host */
     NEED(ssq_queue_sync(b.q));
     bad += fallbacks(&b) != 5;
     for (int i = 0; i < 100; i++)
@@ -398,7 +399,7 @@ static int fall_back_without_memory(void *arg)
         st = copy(&b, b.x, b.y);
         bool failed = calls >= n;
         fail_at = 0;
-        NEED(ssq_tensor_read(b.q, b.y, out, SSQ_F32));
+        NEED(ssq_tensor_read(b.q, b.y, out, sizeof(out), SSQ_F32));
         NEED(ssq_queue_sync(b.q));
         if (!failed)
             break;

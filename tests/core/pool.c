@@ -266,8 +266,8 @@ static void test_exhaustion(const char *name)
     ssq_device_close(&dev);
     dev = open_limited(name, NULL, 0);
     core_status(ssq_buffer_create(dev, INT64_MAX, &c), SSQ_ERR_NOMEM,
-                "9223372036854775807",
-                "%s: 2^63 - 1 bytes without a limit", name);
+                "9223372036854775807", "%s: 2^63 - 1 bytes without a limit",
+                name);
     ssq_device_trim(dev);
     tap_ok(c == NULL && memory(dev).reserved == 0, "%s: nothing is held", name);
     ssq_device_close(&dev);
@@ -305,9 +305,9 @@ static void test_retire(void)
             failed++;
             continue;
         }
-        NEED(ssq_tensor_write(q, t, in, SSQ_F32));
+        NEED(ssq_tensor_write(q, t, in, sizeof(in), SSQ_F32));
         if (i == 999)
-            NEED(ssq_tensor_read(q, t, out, SSQ_F32));
+            NEED(ssq_tensor_read(q, t, out, sizeof(out), SSQ_F32));
         ssq_tensor_destroy(&t);
     }
     NEED(ssq_queue_sync(q));

@@ -34,7 +34,7 @@ static inline void queues_hand_over(ssq_device *dev, const char *mode,
         NEED(ssq_event_record(filled, one));
         NEED(ssq_queue_wait(two, filled));
         driver_copy(two, x, y);
-        NEED(ssq_tensor_read(two, y, out, SSQ_F32));
+        NEED(ssq_tensor_read(two, y, out, sizeof(out), SSQ_F32));
         NEED(ssq_event_record(copied, two));
         if (i % 10 == 0 || i == fills) {
             NEED(ssq_event_sync(copied));
@@ -80,10 +80,10 @@ static inline void *queues_work(void *arg)
 
         driver_fill(q, x, want);
         driver_fill(q, y, want + 1);
-        NEED(ssq_tensor_read(q, x, value, SSQ_F32));
+        NEED(ssq_tensor_read(q, x, value, sizeof(value), SSQ_F32));
         NEED(ssq_queue_sync(q));
         w->wrong += value[0] != want || value[999] != want;
-        NEED(ssq_tensor_read(q, y, value, SSQ_F32));
+        NEED(ssq_tensor_read(q, y, value, sizeof(value), SSQ_F32));
         NEED(ssq_queue_sync(q));
         w->wrong += value[0] != want + 1 || value[999] != want + 1;
     }

@@ -15,7 +15,7 @@ static const char *elements(const ssq_tensor *t, char *buf, size_t bytes)
     size_t at = 0;
 
     buf[0] = '\0';
-    NEED(ssq_tensor_read(queue, t, host, SSQ_F32));
+    NEED(ssq_tensor_read(queue, t, host, sizeof(host), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     for (int64_t i = 0; i < ssq_tensor_elements(t) && at < bytes; i++)
         at += (size_t)snprintf(buf + at, bytes - at, "%s%g", i > 0 ? " " : "",
@@ -46,7 +46,7 @@ static ssq_tensor *iota(int rank, const int64_t *shape)
     for (int i = 0; i < 64; i++)
         host[i] = (float)i;
     NEED(ssq_tensor_create(dev, SSQ_F32, rank, shape, &t));
-    NEED(ssq_tensor_write(queue, t, host, SSQ_F32));
+    NEED(ssq_tensor_write(queue, t, host, sizeof(host), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     return t;
 }
@@ -121,9 +121,9 @@ static void test_empty(void)
     has(ssq_tensor_create(dev, SSQ_F32, 2, S(0, 3), &t), &t, "",
         "[0,3] is legal, written and read");
     NEED(ssq_tensor_create(dev, SSQ_F32, 2, S(0, 3), &t));
-    core_status(ssq_tensor_write(queue, t, NULL, SSQ_F32), SSQ_OK, NULL,
+    core_status(ssq_tensor_write(queue, t, NULL, 0, SSQ_F32), SSQ_OK, NULL,
                 "0 elements are written from NULL");
-    core_status(ssq_tensor_read(queue, t, NULL, SSQ_F16), SSQ_OK, NULL,
+    core_status(ssq_tensor_read(queue, t, NULL, 0, SSQ_F16), SSQ_OK, NULL,
                 "0 elements are read into NULL, converted");
     has(ssq_tensor_reshape(t, 3, S(5, 0, 7), &v), &v, "", "[0,3] as [5,0,7]");
     core_status(ssq_tensor_reshape(t, 2, S(0, -1), &v), SSQ_ERR_INVALID,
@@ -240,8 +240,8 @@ static void test_broadcast(void)
                 SSQ_ERR_INVALID, "7", "[2,1] to rank 7");
     NEED(ssq_tensor_broadcast(t, 2, S(2, 3), &v));
     float host[6] = {0};
-    core_status(ssq_tensor_write(queue, v, host, SSQ_F32), SSQ_ERR_INVALID,
-                NULL, "a write to [2,1] broadcast to [2,3]");
+    core_status(ssq_tensor_write(queue, v, host, sizeof(host), SSQ_F32),
+                SSQ_ERR_INVALID, NULL, "a write to [2,1] broadcast to [2,3]");
     ssq_tensor_destroy(&v);
     ssq_tensor_destroy(&t);
 }
@@ -301,7 +301,7 @@ static void test_strided_copies(void)
     NEED(ssq_tensor_slice(t, 1, 1, 3, 1, &v));
     NEED(ssq_tensor_transpose(v, NULL, &w));
     ssq_tensor_destroy(&v);
-    NEED(ssq_tensor_write(queue, w, in, SSQ_F32));
+    NEED(ssq_tensor_write(queue, w, in, sizeof(in), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     elements(t, text, sizeof(text));
     ssq_tensor_destroy(&t);
@@ -321,9 +321,9 @@ static void test_converting_copies(void)
     float out[4];
     ssq_tensor *t = core_vector(dev, SSQ_F16, 4);
 
-    NEED(ssq_tensor_write(queue, t, in, SSQ_F32));
-    NEED(ssq_tensor_read(queue, t, half, SSQ_F16));
-    NEED(ssq_tensor_read(queue, t, out, SSQ_F32));
+    NEED(ssq_tensor_write(queue, t, in, sizeof(in), SSQ_F32));
+    NEED(ssq_tensor_read(queue, t, half, sizeof(half), SSQ_F16));
+    NEED(ssq_tensor_read(queue, t, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(queue));
     tap_ok(half[0] == 0x3c00 && half[1] == 0x6800 && half[2] == 0x7c00 &&
                half[3] == 0x8000,
@@ -332,18 +332,51 @@ static void test_converting_copies(void)
            half[0], half[1], half[2], half[3]);
     tap_ok(out[0] == 1 && out[1] == 2048 && out[2] > 3e38f && out[3] == 0,
            "and 1, 2048, inf, -0 read back as f32");
-    core_status(ssq_tensor_write(queue, t, in, SSQ_F64), SSQ_ERR_UNSUPPORTED,
-                "f64", "host elements of f64, reserved");
-    core_status(ssq_tensor_write(queue, t, in, (ssq_dtype)77), SSQ_ERR_INVALID,
-                "77", "host elements of dtype 77");
-    core_status(ssq_tensor_write(queue, t, NULL, SSQ_F32), SSQ_ERR_INVALID,
+    core_status(ssq_tensor_write(queue, t, in, sizeof(in), SSQ_F64),
+                SSQ_ERR_UNSUPPORTED, "f64", "host elements of f64, reserved");
+    core_status(ssq_tensor_write(queue, t, in, sizeof(in), (ssq_dtype)77),
+                SSQ_ERR_INVALID, "77", "host elements of dtype 77");
+    core_status(ssq_tensor_write(queue, t, NULL, 16, SSQ_F32), SSQ_ERR_INVALID,
                 "NULL", "4 elements from NULL");
-    core_status(ssq_tensor_read(queue, t, NULL, SSQ_F32), SSQ_ERR_INVALID,
+    core_status(ssq_tensor_read(queue, t, NULL, 16, SSQ_F32), SSQ_ERR_INVALID,
                 "NULL", "4 elements into NULL");
-    core_status(ssq_tensor_write(NULL, t, in, SSQ_F32), SSQ_ERR_INVALID, "NULL",
-                "a write on no queue");
-    core_status(ssq_tensor_read(queue, NULL, out, SSQ_F32), SSQ_ERR_INVALID,
-                "NULL", "a read of no tensor");
+    core_status(ssq_tensor_write(NULL, t, in, sizeof(in), SSQ_F32),
+                SSQ_ERR_INVALID, "NULL", "a write on no queue");
+    core_status(ssq_tensor_read(queue, NULL, out, sizeof(out), SSQ_F32),
+                SSQ_ERR_INVALID, "NULL", "a read of no tensor");
+    ssq_tensor_destroy(&t);
+}
+
+/* The host buffer's bytes: what is too small is refused, what is behind the
+ * elements stays as it was. */
+static void test_host_bytes(void)
+{
+    float in[6] = {1, 2, 3, 4, 5, 6}, out[6] = {0, 0, 0, 0, 7, 8};
+    ssq_tensor *t = core_vector(dev, SSQ_F16, 4), *v = NULL, *many = NULL;
+    int64_t one = 1;
+
+    core_status(ssq_tensor_write(queue, t, in, 15, SSQ_F32), SSQ_ERR_INVALID,
+                "tensor_write: |4 elements of f32|16 bytes|has 15",
+                "a write from one byte too few");
+    core_status(ssq_tensor_read(queue, t, out, 7, SSQ_F16), SSQ_ERR_INVALID,
+                "tensor_read: |4 elements of f16|8 bytes|has 7",
+                "a read into one byte too few");
+    NEED(ssq_tensor_write(queue, t, in, 16, SSQ_F32));
+    NEED(ssq_tensor_read(queue, t, out, sizeof(out), SSQ_F32));
+    NEED(ssq_queue_sync(queue));
+    tap_ok(out[3] == 4 && out[4] == 7 && out[5] == 8,
+           "a larger buffer keeps what is behind the elements");
+    NEED(ssq_tensor_slice(t, 0, 0, 4, 2, &v));
+    core_status(ssq_tensor_read(queue, v, out, 7, SSQ_F32), SSQ_ERR_INVALID,
+                "2 elements|8 bytes|has 7", "a view counts its own elements");
+    ssq_tensor_destroy(&v);
+    ssq_tensor_destroy(&t);
+    NEED(ssq_tensor_create(dev, SSQ_U8, 1, &one, &t));
+    NEED(ssq_tensor_broadcast(t, 1, S(INT64_C(1) << 59), &many));
+    core_status(ssq_tensor_read(queue, many, out, sizeof(out), SSQ_F32),
+                SSQ_ERR_INVALID, "tensor_read: |2305843009213693952 bytes",
+                "more bytes than there are");
+    ssq_tensor_destroy(&many);
     ssq_tensor_destroy(&t);
 }
 
@@ -353,10 +386,11 @@ static void test_other_device(void)
     ssq_tensor *t = core_vector(other, SSQ_F32, 4);
     float host[4] = {0};
 
-    core_status(ssq_tensor_write(queue, t, host, SSQ_F32), SSQ_ERR_INVALID,
-                "device", "a write to another device's tensor");
-    core_status(ssq_tensor_read(queue, t, host, SSQ_F32), SSQ_ERR_INVALID,
-                "device", "a read of another device's tensor");
+    core_status(ssq_tensor_write(queue, t, host, sizeof(host), SSQ_F32),
+                SSQ_ERR_INVALID, "device",
+                "a write to another device's tensor");
+    core_status(ssq_tensor_read(queue, t, host, sizeof(host), SSQ_F32),
+                SSQ_ERR_INVALID, "device", "a read of another device's tensor");
     ssq_tensor_destroy(&t);
     ssq_device_close(&other);
 }
@@ -378,6 +412,7 @@ int main(void)
         test_from_buffer();
         test_strided_copies();
         test_converting_copies();
+        test_host_bytes();
         test_other_device();
         ssq_queue_destroy(&queue);
         ssq_device_close(&dev);

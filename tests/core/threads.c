@@ -37,9 +37,9 @@ static int round_trip(ssq_device *dev, ssq_queue *q, int seed)
         in[i] = (float)(seed + i);
     if (ssq_tensor_create(dev, SSQ_F32, 1, &n, &x) != SSQ_OK ||
         ssq_tensor_create(dev, SSQ_F32, 1, &n, &y) != SSQ_OK ||
-        ssq_tensor_write(q, x, in, SSQ_F32) != SSQ_OK ||
+        ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32) != SSQ_OK ||
         copy(q, x, y) != SSQ_OK ||
-        ssq_tensor_read(q, y, out, SSQ_F32) != SSQ_OK)
+        ssq_tensor_read(q, y, out, sizeof(out), SSQ_F32) != SSQ_OK)
         wrong++;
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);
@@ -130,7 +130,8 @@ static void *produce(void *arg)
             wait_for(p, &p->consumed, i);
             wrong += ssq_queue_wait(q, p->taken) != SSQ_OK;
         }
-        wrong += ssq_tensor_write(q, p->x, &values[i], SSQ_I32) != SSQ_OK;
+        wrong += ssq_tensor_write(q, p->x, &values[i], sizeof(values[i]),
+                                  SSQ_I32) != SSQ_OK;
         wrong += ssq_event_record(p->ready, q) != SSQ_OK;
         advance(p, &p->produced);
     }
@@ -153,7 +154,8 @@ static void *consume(void *arg)
     for (int i = 0; i < ROUNDS; i++) {
         wait_for(p, &p->produced, i + 1);
         wrong += ssq_queue_wait(q, p->ready) != SSQ_OK;
-        wrong += ssq_tensor_read(q, p->x, &values[i], SSQ_I32) != SSQ_OK;
+        wrong += ssq_tensor_read(q, p->x, &values[i], sizeof(values[i]),
+                                 SSQ_I32) != SSQ_OK;
         wrong += ssq_event_record(p->taken, q) != SSQ_OK;
         if (i % 7 == 0)
             wrong += ssq_event_sync(p->ready) != SSQ_OK;

@@ -24,9 +24,9 @@ static ssq_status round_trip(const char *name, const float *x, float *y)
     if (st == SSQ_OK)
         st = ssq_tensor_create(device, SSQ_F16, 1, shape, &half);
     if (st == SSQ_OK)
-        st = ssq_tensor_write(queue, half, x, SSQ_F32);
+        st = ssq_tensor_write(queue, half, x, N * sizeof(*x), SSQ_F32);
     if (st == SSQ_OK)
-        st = ssq_tensor_read(queue, half, y, SSQ_F32);
+        st = ssq_tensor_read(queue, half, y, N * sizeof(*y), SSQ_F32);
     if (st == SSQ_OK)
         st = ssq_queue_sync(queue);
     ssq_tensor_destroy(&half);

@@ -193,7 +193,7 @@ static bool run_lifetime(struct bed *b)
     gemm_must(b, ssq_tensor_create(b->device, SSQ_F16, 2, shape, &x));
     if (b->failed)
         return false;
-    gemm_must(b, ssq_tensor_write(b->queue, x, ones, SSQ_F32));
+    gemm_must(b, ssq_tensor_write(b->queue, x, ones, sizeof(ones), SSQ_F32));
     args.a = args.b = x;
     args.d = d.t;
     BED_OP(b, ssq_gemm(b->queue, &args));

@@ -193,12 +193,12 @@ static ssq_status compute(const char *name, size_t i, const char *limit,
     seed = i;
     for (int64_t k = 0; k < n; k++)
         values[k] = draw(i);
-    NEED(ssq_tensor_write(q, x, values, SSQ_F32));
-    NEED(ssq_tensor_write(q, y, values, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, values, (size_t)n * sizeof(*values), SSQ_F32));
+    NEED(ssq_tensor_write(q, y, values, (size_t)n * sizeof(*values), SSQ_F32));
     ssq_status st =
         helped ? run_helped(q, i, x, y, ops) : run_graph(q, i, x, y, ops);
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
-    NEED(ssq_tensor_read(q, y, out + n, SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, (size_t)n * sizeof(*out), SSQ_F32));
+    NEED(ssq_tensor_read(q, y, out + n, (size_t)m * sizeof(*out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);

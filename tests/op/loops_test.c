@@ -44,7 +44,7 @@ static ssq_tensor *make(struct made *m, ssq_dtype dtype, int rank,
     for (int64_t i = 0; i < n; i++)
         v[i] = value(i);
     NEED(ssq_tensor_create(ssq_queue_device(m->q), dtype, rank, shape, &t));
-    NEED(ssq_tensor_write(m->q, t, v, SSQ_F32));
+    NEED(ssq_tensor_write(m->q, t, v, (size_t)n * sizeof(*v), SSQ_F32));
     NEED(ssq_queue_sync(m->q));
     free(v);
     return keep(m, t);
@@ -368,7 +368,8 @@ static int64_t compute(const char *name, const struct work *w, int64_t n,
     ssq_status st = w->run(&m, n);
     if (st == SSQ_OK) {
         results = ssq_tensor_elements(m.result);
-        NEED(ssq_tensor_read(m.q, m.result, out, SSQ_F32));
+        NEED(ssq_tensor_read(m.q, m.result, out, MOST_RESULTS * sizeof(*out),
+                             SSQ_F32));
         NEED(ssq_queue_sync(m.q));
     } else if (st != SSQ_ERR_UNSUPPORTED) {
         core_need(st, w->name);

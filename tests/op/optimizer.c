@@ -221,7 +221,8 @@ static void send_gradients(struct bed *b, const struct trial *t,
         for (int64_t i = 0; i < t->param[k].n; i++)
             host[i] = (float)g[k][i];
         if (!b->failed && !b->skipped)
-            need(b, ssq_tensor_write(b->queue, t->grad[k].t, host, SSQ_F32));
+            need(b, ssq_tensor_write(b->queue, t->grad[k].t, host,
+                                     MOST * sizeof(*host), SSQ_F32));
     }
 }
 

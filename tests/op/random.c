@@ -208,7 +208,8 @@ static bool run_streams(struct bed *b)
     bed_status(b, call(b, &d, x[REPLAY].t));
     bed_status(b, ssq_graph_end(b->queue, &graph));
     bed_status(b, ssq_graph_launch(b->queue, graph));
-    bed_status(b, ssq_tensor_write(b->queue, moving.t, &nine, SSQ_I32));
+    bed_status(
+        b, ssq_tensor_write(b->queue, moving.t, &nine, sizeof(nine), SSQ_I32));
     bed_status(b, ssq_graph_launch(b->queue, graph));
     ssq_graph_destroy(&graph);
     bed_read(b, &x[REPLAY]);

@@ -415,7 +415,8 @@ static void send(struct bed *b, struct operand *x)
         x->bits[i] = get(x, i);
         x->value[i] = decode(x->bits[i], x->dtype);
     }
-    good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image, SSQ_U8));
+    good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image,
+                             x->plot->size, SSQ_U8));
 }
 
 void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
@@ -477,7 +478,7 @@ void bed_read(struct bed *b, struct operand *y)
     struct plot *p = y->plot;
     unsigned char *got = bed_alloc(b, p->size);
     flush_begin(); /* a device may run its work only now */
-    ssq_status st = ssq_tensor_read(b->queue, p->bytes, got, SSQ_U8);
+    ssq_status st = ssq_tensor_read(b->queue, p->bytes, got, p->size, SSQ_U8);
     if (st == SSQ_OK)
         st = ssq_queue_sync(b->queue);
     if (!flush_end())

@@ -21,8 +21,8 @@ static void test_memory(void)
     ssq_buffer *b = NULL;
 
     NEED(ssq_device_props_get(dev, &p));
-    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     tap_ok(same(in, out), "%d float32s come back as they went", N);
     core_status(ssq_buffer_create(dev, p.binding_bytes + 1, &b), SSQ_ERR_NOMEM,
@@ -47,7 +47,7 @@ static void test_many(void)
         driver_copy(q, x, last);
         ssq_tensor_destroy(&x);
     }
-    NEED(ssq_tensor_read(q, last, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, last, out, sizeof(out), SSQ_F32));
     while (ssq_queue_status(q) == SSQ_ERR_NOT_READY)
         continue;
     core_status(ssq_queue_status(q), SSQ_OK, NULL,

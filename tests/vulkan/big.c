@@ -27,10 +27,10 @@ static void test_copies(ssq_buffer *x, ssq_buffer *y)
                *ty = vector_over(y, SSQ_U8, N, 0);
     int64_t wrong = 0;
 
-    NEED(ssq_tensor_write(q, tx, in, SSQ_U8));
+    NEED(ssq_tensor_write(q, tx, in, BYTES, SSQ_U8));
     driver_fill(q, ty, 0);
     driver_copy(q, tx, ty);
-    NEED(ssq_tensor_read(q, ty, out, SSQ_U8));
+    NEED(ssq_tensor_read(q, ty, out, BYTES, SSQ_U8));
     NEED(ssq_queue_sync(q));
     for (int64_t i = 0; i < N; i++)
         wrong += in[i] != out[i];
@@ -54,7 +54,7 @@ static void test_elementwise(ssq_buffer *x)
     args.alpha = -2;
     NEED(ssq_scale(q, &args));
     memset(out, 0, BYTES);
-    NEED(ssq_tensor_read(q, t, out, SSQ_F16));
+    NEED(ssq_tensor_read(q, t, out, BYTES, SSQ_F16));
     NEED(ssq_queue_sync(q));
     for (int64_t i = 0; i < n; i++)
         wrong += out[2 * i] != 0x00 || out[2 * i + 1] != 0xc2;
@@ -85,8 +85,8 @@ static void test_reductions(ssq_buffer *x)
     m.y = max;
     NEED(ssq_sum(q, &s));
     NEED(ssq_max(q, &m));
-    NEED(ssq_tensor_read(q, sum, &got[0], SSQ_F32));
-    NEED(ssq_tensor_read(q, max, &got[1], SSQ_F32));
+    NEED(ssq_tensor_read(q, sum, &got[0], sizeof(got[0]), SSQ_F32));
+    NEED(ssq_tensor_read(q, max, &got[1], sizeof(got[1]), SSQ_F32));
     NEED(ssq_queue_sync(q));
     /* each addition of integers below 2^24 is exact, later ones within 2^-24
      * of the sum so far; there are less than 2^12 of them one after another */

@@ -74,14 +74,17 @@ static void write_new(int i, bool integers)
         if (integers)
             host[i][e] = roundf(host[i][e]);
     }
-    NEED(ssq_tensor_write(q, t[i], host[i], SSQ_F32));
-    NEED(ssq_tensor_read(q, t[i], host[i], SSQ_F32));
+    NEED(ssq_tensor_write(q, t[i], host[i], elements(i) * sizeof(float),
+                          SSQ_F32));
+    NEED(ssq_tensor_read(q, t[i], host[i], elements(i) * sizeof(float),
+                         SSQ_F32));
     NEED(ssq_queue_sync(q));
 }
 
 static void read_back(int i)
 {
-    NEED(ssq_tensor_read(q, t[i], host[i], SSQ_F32));
+    NEED(ssq_tensor_read(q, t[i], host[i], elements(i) * sizeof(float),
+                         SSQ_F32));
     NEED(ssq_queue_sync(q));
 }
 
@@ -216,7 +219,7 @@ static void test_launch(ssq_graph *g, int launch)
                wrong);
     }
     memcpy(after, host[SUM], bytes);
-    NEED(ssq_tensor_write(q, t[SUM], before, SSQ_F32));
+    NEED(ssq_tensor_write(q, t[SUM], before, bytes, SSQ_F32));
     run_chain();
     read_back(SUM);
     tap_ok(memcmp(after, host[SUM], bytes) == 0,
@@ -259,7 +262,8 @@ static void test_many(void)
     write_new(H, true);
     write_new(W2, true);
     memset(host[SUM], 0, elements(SUM) * sizeof(float));
-    NEED(ssq_tensor_write(q, t[SUM], host[SUM], SSQ_F32));
+    NEED(ssq_tensor_write(q, t[SUM], host[SUM], elements(SUM) * sizeof(float),
+                          SSQ_F32));
     g = capture(add_many);
     NEED(ssq_graph_launch(q, g));
     NEED(ssq_graph_launch(q, g));

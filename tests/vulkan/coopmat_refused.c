@@ -394,10 +394,10 @@ static long wrong_elements(struct product *p)
             a[i * SIZE + j] = (float)(i - j);
             b[i * SIZE + j] = (float)(i + j);
         }
-    NEED(ssq_tensor_write(p->q, p->a, a, SSQ_F32));
-    NEED(ssq_tensor_write(p->q, p->b, b, SSQ_F32));
+    NEED(ssq_tensor_write(p->q, p->a, a, sizeof(a), SSQ_F32));
+    NEED(ssq_tensor_write(p->q, p->b, b, sizeof(b), SSQ_F32));
     NEED(ssq_gemm(p->q, &p->args));
-    NEED(ssq_tensor_read(p->q, p->d, d, SSQ_F32));
+    NEED(ssq_tensor_read(p->q, p->d, d, sizeof(d), SSQ_F32));
     NEED(ssq_queue_sync(p->q));
     for (int i = 0; i < SIZE; i++)
         for (int j = 0; j < SIZE; j++) {

@@ -18,8 +18,8 @@ static void test_memory(void)
     bool unified;
 
     count_begin();
-    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     tap_ok(memcmp(in, out, sizeof(in)) == 0,
            "%s: %d float32s come back as they went", mode, N);
@@ -32,8 +32,8 @@ static void test_memory(void)
     count_begin(); /* behind something that may still run */
     driver_fill(q, x, 1);
     memset(out, 0, sizeof(out));
-    NEED(ssq_tensor_write(q, x, in, SSQ_F32));
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+    NEED(ssq_tensor_write(q, x, in, sizeof(in), SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
     tap_ok(vk.copies == 2 && vk.waits == 0,
            "%s: a busy queue copies later: %ld copies, %ld waits", mode,
            vk.copies, vk.waits);
@@ -62,10 +62,10 @@ static void test_large(bool busy)
     NEED(ssq_tensor_from_buffer(b, SSQ_U8, 1, &bytes, NULL, offset, &t));
     if (busy)
         driver_fill(q, x, 1);
-    NEED(ssq_tensor_write(q, t, from + 1, SSQ_U8));
+    NEED(ssq_tensor_write(q, t, from + 1, (size_t)bytes, SSQ_U8));
     if (busy)
         driver_fill(q, x, 2);
-    NEED(ssq_tensor_read(q, t, to + 1, SSQ_U8));
+    NEED(ssq_tensor_read(q, t, to + 1, (size_t)bytes, SSQ_U8));
     NEED(ssq_queue_sync(q));
     tap_ok(to[0] == 0 && to[bytes + 1] == 0 &&
                memcmp(from + 1, to + 1, (size_t)bytes) == 0,

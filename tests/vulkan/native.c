@@ -371,7 +371,7 @@ static void test_two_threads(ssq_device *dev)
         tap_bail("no thread");
     for (int i = 0; i < 200; i++) {
         driver_fill(q, x, i);
-        NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+        NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
         NEED(ssq_queue_sync(q));
         wrong += out[0] != (float)i || out[N - 1] != (float)i;
     }

@@ -33,7 +33,7 @@ static void test_many(void)
         driver_fill(q, last, i);
         ssq_tensor_destroy(&x);
     }
-    NEED(ssq_tensor_read(q, last, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, last, out, sizeof(out), SSQ_F32));
     while (ssq_queue_status(q) == SSQ_ERR_NOT_READY)
         continue;
     core_status(ssq_queue_status(q), SSQ_OK, NULL,
@@ -61,7 +61,7 @@ static void test_batches(void)
         NEED(ssq_event_create(dev, &e[i]));
         NEED(ssq_event_record(e[i], q));
     }
-    NEED(ssq_tensor_read(q, x, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, x, out, sizeof(out), SSQ_F32));
     for (int i = 40; i-- > 0;) {
         ssq_status st = ssq_event_query(e[i]);
 
@@ -134,7 +134,7 @@ static void test_fan_in(void)
         NEED(ssq_queue_wait(sum, e[i]));
     for (int i = 0; i < 12; i++) {
         driver_copy(sum, x[i], y);
-        NEED(ssq_tensor_read(sum, y, out, SSQ_F32));
+        NEED(ssq_tensor_read(sum, y, out, sizeof(out), SSQ_F32));
         NEED(ssq_queue_sync(sum));
         wrong += out[0] != (float)i || out[N - 1] != (float)i;
     }
@@ -213,7 +213,7 @@ static void test_watched(void)
         sched_yield(); /* a busy machine may start it late */
     for (int i = 0; i < 500; i++) {
         driver_fill(w.q, x, i);
-        NEED(ssq_tensor_read(w.q, x, value, SSQ_F32));
+        NEED(ssq_tensor_read(w.q, x, value, sizeof(value), SSQ_F32));
         if (i % 10 == 9) {
             NEED(ssq_queue_sync(w.q));
             wrong += value[0] != (float)i || value[999] != (float)i;
@@ -292,7 +292,7 @@ static void test_slow_graph(void)
            "%s: a graph of %d slow launches takes %ld submissions", mode, FILLS,
            vk.submits);
     NEED(ssq_tensor_slice(x, 0, 0, 1, 1, &first));
-    NEED(ssq_tensor_read(q, first, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, first, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     tap_ok(out[0] == FILLS, "%s: in order, %g last", mode, (double)out[0]);
     ssq_tensor_destroy(&first);

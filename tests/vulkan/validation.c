@@ -52,8 +52,8 @@ static void test_copies(ssq_device *dev)
     for (int busy = 0; busy < 2; busy++) {
         if (busy)
             driver_fill(q, t, 1);
-        NEED(ssq_tensor_write(q, t, in, SSQ_U8));
-        NEED(ssq_tensor_read(q, t, out, SSQ_U8));
+        NEED(ssq_tensor_write(q, t, in, sizeof(in), SSQ_U8));
+        NEED(ssq_tensor_read(q, t, out, sizeof(out), SSQ_U8));
         NEED(ssq_queue_sync(q));
         tap_ok(memcmp(in, out, (size_t)n) == 0, "%lld bytes, queue %s",
                (long long)n, busy ? "busy" : "idle");
@@ -82,7 +82,7 @@ static void test_many(ssq_device *dev)
         driver_fill(q, low, i);
         driver_copy(q, low, high);
     }
-    NEED(ssq_tensor_read(q, all, out, SSQ_F32));
+    NEED(ssq_tensor_read(q, all, out, sizeof(out), SSQ_F32));
     NEED(ssq_queue_sync(q));
     tap_ok(out[0] == 299 && out[N - 1] == 299, "600 commands");
     ssq_tensor_destroy(&low);
