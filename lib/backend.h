@@ -220,10 +220,11 @@ typedef const struct backend *(*backend_module_fn)(uint32_t abi);
 struct ssq_buffer {
     struct object object;
     ssq_device *device;
-    struct backend_mem *mem; /* NULL when bytes is 0 */
-    uint64_t offset;         /* bytes, in mem */
-    uint64_t bytes;          /* as asked for */
-    struct slab *slab;       /* NULL: mem is the buffer's own */
+    struct backend_mem *mem;   /* NULL when bytes is 0 */
+    uint64_t offset;           /* bytes, in mem */
+    uint64_t bytes;            /* as asked for */
+    struct slab *slab;         /* NULL: mem is the buffer's own */
+    struct ssq_scaler *scaler; /* whose words these are; NULL: nobody's */
 };
 
 /** Where a host backend finds an operand's first element. */

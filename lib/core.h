@@ -96,16 +96,24 @@ ssq_status buffer_place(ssq_buffer *buffer);
 ssq_status tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
                          const int64_t *shape, ssq_tensor **tensor);
 
-/** An object with stages (scaler, optimizer): a capture must end as it
- *  began. Called at the first touch; stage is read again at graph_end. */
+/** The stages of a scaler or an optimizer, which calls move as they enqueue. A
+ *  capture runs nothing, so in the end they are what they were at its begin. A
+ *  snapshot owns references; one of zeros is empty. */
+struct stages {
+    const char *what; /* for texts: "scaler" */
+    size_t bytes;     /* of a snapshot */
+    void (*save)(struct object *owner, void *snapshot);
+    void (*restore)(struct object *owner, const void *snapshot);
+    void (*drop)(void *snapshot);
+    int (*number)(const void *snapshot); /* a captured step brings it back */
+    /* optional: enqueues what cannot be captured, behind each launch of a graph
+     * whose capture went from begin to end */
+    void (*launched)(ssq_queue *queue, struct object *owner, const void *begin,
+                     const void *end);
+};
+/** To be called before a call moves the stages of owner. */
 ssq_status capture_watch(ssq_queue *queue, struct object *owner,
-                         const int *stage, const char *what);
-/** Call after(queue, owner) behind each launch of the graph under capture, to
- *  enqueue what cannot be captured. owner is watched already; the graph holds
- *  it. Does nothing the second time. */
-typedef void (*capture_after_fn)(ssq_queue *queue, struct object *owner);
-void capture_after(ssq_queue *queue, const struct object *owner,
-                   capture_after_fn after);
+                         const struct stages *stages);
 
 /* ---- argument checks shared by lib/op: text begins with the op's name ---- */
 

@@ -3,13 +3,12 @@
 #include "lib/plan.h"
 #include "lib/queue.h"
 
+/* Somebody whose stages the capture has moved, and snapshots of them. */
 struct watch {
     struct watch *next;
     struct object *owner;
-    const int *stage;
-    int at_begin;
-    const char *what;
-    capture_after_fn after; /* NULL: not needed once the capture has ended */
+    const struct stages *stages;
+    void *begin, *end;
 };
 
 struct ssq_graph {
@@ -25,19 +24,30 @@ struct ssq_graph {
     size_t n_runs, n_segments;
 };
 
-/* Watches hold their owners; those with an after stay with the graph. */
+static void watch_free(struct watch *w)
+{
+    if (w->begin != NULL)
+        w->stages->drop(w->begin);
+    if (w->end != NULL)
+        w->stages->drop(w->end);
+    mem_free(w->begin);
+    mem_free(w->end);
+    object_put(w->owner);
+    mem_free(w);
+}
+
+/* Watches hold their owners; those that launches tell stay with the graph. */
 static void watches_drop(ssq_graph *g, bool all)
 {
     struct watch **at = &g->watches;
     while (*at != NULL) {
         struct watch *w = *at;
-        if (!all && w->after != NULL) {
+        if (!all && w->stages->launched != NULL) {
             at = &w->next;
             continue;
         }
         *at = w->next;
-        object_put(w->owner);
-        mem_free(w);
+        watch_free(w);
     }
 }
 
@@ -122,7 +132,7 @@ ssq_status capture_record(ssq_graph *g, const struct command *command)
 }
 
 ssq_status capture_watch(ssq_queue *queue, struct object *owner,
-                         const int *stage, const char *what)
+                         const struct stages *stages)
 {
     ssq_graph *g = queue->capture;
     if (g == NULL)
@@ -133,29 +143,39 @@ ssq_status capture_watch(ssq_queue *queue, struct object *owner,
     struct watch *w = mem_alloc(sizeof(*w));
     if (w == NULL)
         return error_nomem("graph", sizeof(*w));
-    *w = (struct watch){g->watches, owner, stage, *stage, what, NULL};
+    w->stages = stages;
+    w->owner = owner;
     object_get(owner);
+    w->begin = mem_alloc(stages->bytes);
+    w->end = mem_alloc(stages->bytes);
+    if (w->begin == NULL || w->end == NULL) {
+        watch_free(w);
+        return error_nomem("graph", 2 * stages->bytes);
+    }
+    stages->save(owner, w->begin);
+    w->next = g->watches;
     g->watches = w;
     return SSQ_OK;
 }
 
-void capture_after(ssq_queue *queue, const struct object *owner,
-                   capture_after_fn after)
+/* Leave the capture; nothing of it has run, so all stages go back. */
+static void capture_leave(ssq_queue *queue)
 {
-    for (struct watch *w = queue->capture->watches; w != NULL; w = w->next)
-        if (w->owner == owner)
-            w->after = after;
-}
-
-void capture_drop(ssq_queue *queue)
-{
-    if (queue->capture == NULL)
-        return;
     ssq_graph *g = queue->capture;
+    for (struct watch *w = g->watches; w != NULL; w = w->next)
+        w->stages->restore(w->owner, w->begin);
     pthread_mutex_lock(&queue->lock);
     queue->capture = NULL;
     pthread_mutex_unlock(&queue->lock);
     atomic_fetch_sub(&queue->device->captures, 1);
+}
+
+void capture_drop(ssq_queue *queue)
+{
+    ssq_graph *g = queue->capture;
+    if (g == NULL)
+        return;
+    capture_leave(queue);
     object_put(&g->object);
 }
 
@@ -220,28 +240,41 @@ static void compile(ssq_queue *queue, ssq_graph *g)
     segments_drop(g);
 }
 
+/* Every stage is to be what it was at the begin. */
+static ssq_status check_whole(const ssq_graph *g)
+{
+    for (const struct watch *w = g->watches; w != NULL; w = w->next) {
+        w->stages->save(w->owner, w->end);
+        int begin = w->stages->number(w->begin);
+        int end = w->stages->number(w->end);
+        if (begin != end)
+            return error_set(SSQ_ERR_INVALID,
+                             "graph_end: the stage of the %s is %d, it was %d "
+                             "at the begin: a captured step must be whole",
+                             w->stages->what, end, begin);
+    }
+    return SSQ_OK;
+}
+
 ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
 {
     ssq_status st = queue_check(queue, "graph_end");
-    if (st != SSQ_OK)
+    if (st != SSQ_OK) {
+        if (queue != NULL)
+            capture_drop(queue);
         return st;
+    }
     if (queue->capture == NULL || graph == NULL)
         return error_set(SSQ_ERR_INVALID, "graph_end: %s",
                          graph == NULL ? "graph is NULL"
                                        : "no graph is being captured");
     ssq_graph *g = queue->capture;
-    for (struct watch *w = g->watches; w != NULL; w = w->next) {
-        if (*w->stage == w->at_begin)
-            continue;
-        st = error_set(SSQ_ERR_INVALID,
-                       "graph_end: the stage of the %s is %d, it was %d at "
-                       "the begin: a captured step must be whole",
-                       w->what, *w->stage, w->at_begin);
+    st = check_whole(g);
+    if (st != SSQ_OK) {
         capture_drop(queue);
         return st;
     }
-    object_get(&g->object);
-    capture_drop(queue);
+    capture_leave(queue);
     watches_drop(g, false);
     compile(queue, g);
     *graph = g;
@@ -266,7 +299,7 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
                                                 graph->n, &graph->object);
     for (struct watch *w = graph->watches; st == SSQ_OK && w != NULL;
          w = w->next)
-        w->after(queue, w->owner);
+        w->stages->launched(queue, w->owner, w->begin, w->end);
     return st;
 }
 

@@ -145,6 +145,8 @@ core_sources += lib/plan/conv_gemm.c
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c
 core_sources += lib/amp/scaler_state.c lib/amp/scaler_check.c
+core_sources += lib/amp/scaler_stages.c
+core_sources += lib/amp/unscaled.h lib/amp/unscaled.c
 core_sources += lib/amp/options.h lib/amp/options.c lib/amp/presets.c
 core_sources += lib/amp/machine.h lib/amp/machine.c lib/amp/simulate.c
 core_sources += lib/amp/mailbox.h lib/amp/mailbox.c
@@ -153,7 +155,7 @@ core_sources += lib/amp/list.h lib/amp/list.c lib/amp/check.h lib/amp/check.c
 core_sources += lib/amp/optimizer.h lib/amp/optimizer.c
 core_sources += lib/amp/optimizer_options.c lib/amp/optimizer_report.c
 core_sources += lib/amp/optimizer_schedule.c lib/amp/optimizer_state.c
-core_sources += lib/amp/optimizer_step.c
+core_sources += lib/amp/optimizer_step.c lib/amp/optimizer_stages.c
 
 noinst_LTLIBRARIES += libcore.la
 libcore_la_SOURCES = $(core_sources)

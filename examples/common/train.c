@@ -32,7 +32,7 @@ struct training {
     ssq_tensor *order, *batch_index; /* a permutation; its part in use */
     ssq_tensor *x, *target, *test_x; /* one batch; the test set */
     ssq_tensor *loss, *loss_sum;     /* float32 scalars */
-    ssq_tensor *one, *seed;          /* of the gradient: float32 scalars */
+    ssq_tensor *weight, *seed;       /* of the gradient: float32 scalars */
     unsigned long steps;
 };
 
@@ -65,7 +65,8 @@ static bool make(struct training *t, ssq_dtype dtype, int rank, int64_t a,
 
 static bool make_data(struct training *t, const struct dataset *data)
 {
-    static const float one = 1.0f;
+    ssq_fill_args weight = SSQ_FILL_INIT;
+    weight.value = t->o->loss_weight;
     int64_t batch = t->o->batch, tests = DIGITS_ROWS - DIGITS_TRAIN;
     ssq_dtype compute = t->policy.compute;
     return make(t, compute, 2, DIGITS_TRAIN, DIGITS_PIXELS, &t->pixels) &&
@@ -77,16 +78,15 @@ static bool make_data(struct training *t, const struct dataset *data)
            make(t, compute, 2, tests, DIGITS_PIXELS, &t->test_x) &&
            make(t, SSQ_F32, 0, 0, 0, &t->loss) &&
            make(t, SSQ_F32, 0, 0, 0, &t->loss_sum) &&
-           make(t, SSQ_F32, 0, 0, 0, &t->one) &&
+           make(t, SSQ_F32, 0, 0, 0, &t->weight) &&
            make(t, SSQ_F32, 0, 0, 0, &t->seed) &&
            /* float32 on the host, rounded to the compute dtype on the way */
            run_ok(ssq_tensor_write(t->queue, t->pixels, data->pixel,
                                    DIGITS_TRAIN * sizeof(data->pixel[0]),
                                    SSQ_F32),
                   "pixels") &&
-           run_ok(
-               ssq_tensor_write(t->queue, t->one, &one, sizeof(one), SSQ_F32),
-               "one") &&
+           (weight.x = t->weight,
+            run_ok(ssq_fill(t->queue, &weight), "fill")) &&
            run_ok(ssq_tensor_write(t->queue, t->labels, data->label,
                                    DIGITS_TRAIN * sizeof(data->label[0]),
                                    SSQ_I32),
@@ -147,7 +147,7 @@ static void training_destroy(struct training *t)
     t->kind->destroy(&t->test);
     ssq_tensor **all[] = {&t->pixels,   &t->labels, &t->order,  &t->batch_index,
                           &t->x,        &t->target, &t->test_x, &t->loss,
-                          &t->loss_sum, &t->one,    &t->seed};
+                          &t->loss_sum, &t->weight, &t->seed};
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         ssq_tensor_destroy(all[i]);
     ssq_queue_destroy(&t->queue);
@@ -173,12 +173,9 @@ static ssq_status loss_and_gradient(struct training *t)
 {
     /* The gradient begins with the loss's weight times the loss scale, which
      * only the device knows, and is multiplied by it while it is float32. */
-    ssq_scale_args s = SSQ_SCALE_INIT;
-    s.x = t->one;
-    s.y = t->seed;
-    s.alpha = t->o->loss_weight;
-    s.scale = t->scaler == NULL ? NULL : ssq_scaler_scale_tensor(t->scaler);
-    ssq_status st = ssq_scale(t->queue, &s);
+    ssq_status st = SSQ_OK;
+    if (t->scaler != NULL)
+        st = ssq_scaler_scale_grad(t->queue, t->scaler, t->weight, t->seed);
     if (st != SSQ_OK)
         return st;
     ssq_cross_entropy_args c = SSQ_CROSS_ENTROPY_INIT;
@@ -186,7 +183,7 @@ static ssq_status loss_and_gradient(struct training *t)
     c.target = t->target;
     c.loss = t->loss;
     c.dlogits = t->model.dlogits;
-    c.dloss = t->seed;
+    c.dloss = t->scaler == NULL ? t->weight : t->seed;
     st = ssq_cross_entropy(t->queue, &c);
     if (st != SSQ_OK)
         return st;

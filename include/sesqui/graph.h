@@ -17,15 +17,19 @@ typedef struct ssq_graph ssq_graph;
  *  @return SSQ_ERR_INVALID NULL, or a capture is under way. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
 
-/** End the capture.
+/** End the capture. Nothing of it has run, so scalers and optimizers are at the
+ *  stage that they had at the begin, whether this succeeds or not; the same
+ *  holds where the queue is destroyed before it.
  *  @return SSQ_ERR_INVALID no capture is under way, or a scaler's or
- *          optimizer's stage is not the one it had at the begin (a step
- *          without its update); the capture is dropped then. Since 0.1. */
+ *          optimizer's stage at the end is not the one it had at the begin (a
+ *          step without its update); the queue's error. The capture is dropped
+ *          then, unless graph is NULL. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
                                                 ssq_graph **graph);
 
 /** Run the captured ops in order on a queue of the same device. A graph holds
- *  its buffers. Asynchronous.
+ *  its buffers. A scaler takes a launch as the calls that were captured: its
+ *  scale was used, or moved by an update. Asynchronous.
  *  @return SSQ_ERR_INVALID another device, or a capture; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,
                                                    ssq_graph *graph);

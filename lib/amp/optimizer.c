@@ -25,8 +25,7 @@ static void optimizer_free(struct object *object)
         next = g->next;
         group_free(g);
     }
-    if (o->scaler != NULL)
-        scaler_put(o->scaler);
+    scaler_put(o->at.scaler);
     object_put(&o->device->object);
     mem_free(o);
 }
@@ -124,7 +123,7 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
     o->device = device;
     o->kind = k;
     o->options = whole;
-    o->factor = 1.0;
+    o->at.factor = 1.0;
     st = add_group(o, options, "optimizer_create", NULL);
     if (st == SSQ_OK)
         *optimizer = o;

@@ -131,6 +131,17 @@ struct state {
 
 enum stage { STAGE_READY, STAGE_CHECKED, STAGE_STEPPED };
 
+/** Where a step is, which captures leave as it was; a scaler's update makes it
+ *  READY again. */
+struct optimizer_stages {
+    enum stage stage;
+    ssq_scaler *scaler; /* of the last check or step; held */
+    uint64_t epoch;     /* of that scaler then */
+    bool unscaled;      /* the check saw, or wrote, true gradients */
+    bool accumulating;  /* sums hold gradients that no step has used */
+    double factor;
+};
+
 struct ssq_optimizer {
     struct object object;
     ssq_device *device;
@@ -142,14 +153,7 @@ struct ssq_optimizer {
     size_t n, room;
     struct state *state; /* NULL before the first use */
     uint32_t last_t;     /* as last read */
-    /* where a step is; a scaler's update makes it READY again */
-    enum stage stage;
-    ssq_scaler *scaler; /* of the last check or step; held */
-    uint64_t epoch;     /* of that scaler then */
-    bool unscaled;      /* the check wrote true gradients */
-    bool accumulating;  /* sums hold gradients that no step has used */
-    double factor;
-    int watch; /* what a capture must leave as it was */
+    struct optimizer_stages at;
 };
 
 /* optimizer_options.c */
@@ -183,6 +187,22 @@ struct view_list *schedules_list(const ssq_optimizer *optimizer,
 /** Words into an i32 tensor from word `at` on, copied at the call. */
 ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
                         const uint32_t *words, uint64_t n);
+
+/* optimizer_stages.c */
+/** Before a call moves the stages: a scaler's update is noticed, and a capture
+ *  will put them back. */
+ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *optimizer);
+void optimizer_stage_set(ssq_optimizer *optimizer, enum stage stage,
+                         ssq_scaler *scaler);
+/** Are the gradients that a step would read true ones? INVALID where some are
+ *  and some are not, or where the step reads their sums instead. */
+ssq_status optimizer_gradients(const ssq_optimizer *optimizer,
+                               const ssq_scaler *scaler, const char *what,
+                               bool *unscaled);
+/** INVALID when a gradient was unscaled since the scaler's last update. */
+ssq_status optimizer_gradients_scaled(const ssq_optimizer *optimizer,
+                                      const ssq_scaler *scaler,
+                                      const char *what, const char *when);
 
 /* optimizer.c */
 /** What every call checks: not NULL, one device, the queue not failed. */

@@ -7,35 +7,6 @@
 
 #include <math.h>
 
-/* A scaler's update has made the optimizer READY again. */
-static void refresh(ssq_optimizer *o)
-{
-    if (o->stage == STAGE_READY || o->scaler == NULL ||
-        scaler_epoch(o->scaler) == o->epoch)
-        return;
-    o->stage = STAGE_READY;
-    o->accumulating = false;
-}
-
-/* With a scaler its own watch sees a check without an update. */
-static void set_watch(ssq_optimizer *o)
-{
-    o->watch = (o->accumulating ? 1 : 0) +
-               (o->scaler == NULL && o->stage == STAGE_CHECKED ? 2 : 0);
-}
-
-static void set_stage(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
-{
-    if (scaler != NULL)
-        scaler_get(scaler);
-    if (o->scaler != NULL)
-        scaler_put(o->scaler);
-    o->scaler = scaler;
-    o->epoch = scaler == NULL ? 0 : scaler_epoch(scaler);
-    o->stage = stage;
-    set_watch(o);
-}
-
 /* What the calls of a step check first. */
 static ssq_status enter(ssq_queue *queue, ssq_optimizer *o,
                         const ssq_scaler *scaler, const char *what)
@@ -46,11 +17,7 @@ static ssq_status enter(ssq_queue *queue, ssq_optimizer *o,
                        what);
     if (st == SSQ_OK && scaler != NULL)
         st = scaler_ready(queue, scaler, what);
-    if (st != SSQ_OK)
-        return st;
-    refresh(o);
-    set_watch(o);
-    return capture_watch(queue, &o->object, &o->watch, "optimizer");
+    return st == SSQ_OK ? optimizer_watch(queue, o) : st;
 }
 
 static const ssq_tensor *block_of(const ssq_scaler *scaler)
@@ -61,7 +28,7 @@ static const ssq_tensor *block_of(const ssq_scaler *scaler)
 static float factor_of(const ssq_optimizer *o)
 {
     struct fpenv env = fpenv_enter();
-    float factor = o->accumulating ? (float)o->factor : 1.0f;
+    float factor = o->at.accumulating ? (float)o->at.factor : 1.0f;
     FPENV_KEEP(factor);
     fpenv_leave(env);
     return factor;
@@ -69,17 +36,18 @@ static float factor_of(const ssq_optimizer *o)
 
 static const struct lists *source(const ssq_optimizer *o)
 {
-    return o->accumulating ? &o->state->sums : &o->state->grads;
+    return o->at.accumulating ? &o->state->sums : &o->state->grads;
 }
 
-/* Enqueue the check and let the scaler know its verdict. */
+/* Enqueue the check and let the scaler know its verdict. The norm of true
+ * gradients is theirs. */
 static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
-                            ssq_scaler *scaler)
+                            ssq_scaler *scaler, bool unscaled)
 {
     const struct state *s = o->state;
     ssq_status st =
         enqueue_check(queue, source(o)->check, factor_of(o), s->record,
-                      block_of(scaler), s->control, s->stats);
+                      unscaled ? NULL : block_of(scaler), s->control, s->stats);
     return st == SSQ_OK && scaler != NULL
                ? scaler_checked(queue, scaler, s->record)
                : st;
@@ -87,7 +55,7 @@ static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
 
 static ssq_status stage_error(const ssq_optimizer *o, const char *what)
 {
-    if (o->stage == STAGE_STEPPED)
+    if (o->at.stage == STAGE_STEPPED)
         return error_set(SSQ_ERR_INVALID,
                          "%s: is being called after step(), and the scaler "
                          "was not updated since",
@@ -95,7 +63,24 @@ static ssq_status stage_error(const ssq_optimizer *o, const char *what)
     return error_set(SSQ_ERR_INVALID,
                      "%s: %s() has already been called on this optimizer "
                      "since the last update",
-                     what, o->unscaled ? "unscale" : "check");
+                     what, o->at.unscaled ? "unscale" : "check");
+}
+
+/* From READY to CHECKED. */
+static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
+                        const char *what)
+{
+    bool unscaled = false;
+    ssq_status st = optimizer_gradients(o, scaler, what, &unscaled);
+    if (st == SSQ_OK)
+        st = optimizer_seal(queue, o, what);
+    if (st == SSQ_OK)
+        st = run_check(queue, o, scaler, unscaled);
+    if (st != SSQ_OK)
+        return st;
+    o->at.unscaled = unscaled;
+    optimizer_stage_set(o, STAGE_CHECKED, scaler);
+    return SSQ_OK;
 }
 
 ssq_status ssq_optimizer_check(ssq_queue *queue, ssq_optimizer *optimizer,
@@ -103,17 +88,9 @@ ssq_status ssq_optimizer_check(ssq_queue *queue, ssq_optimizer *optimizer,
 {
     ssq_optimizer *o = optimizer;
     ssq_status st = enter(queue, o, scaler, "optimizer_check");
-    if (st == SSQ_OK && o->stage != STAGE_READY)
+    if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, "optimizer_check");
-    if (st == SSQ_OK)
-        st = optimizer_seal(queue, o, "optimizer_check");
-    if (st == SSQ_OK)
-        st = run_check(queue, o, scaler);
-    if (st != SSQ_OK)
-        return st;
-    o->unscaled = false;
-    set_stage(o, STAGE_CHECKED, scaler);
-    return SSQ_OK;
+    return st == SSQ_OK ? check(queue, o, scaler, "optimizer_check") : st;
 }
 
 static ssq_status refuse_f16(const ssq_optimizer *o)
@@ -132,23 +109,30 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
 {
     ssq_optimizer *o = optimizer;
     ssq_status st = enter(queue, o, scaler, "optimizer_unscale");
-    if (st == SSQ_OK && o->stage != STAGE_READY)
+    if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, "optimizer_unscale");
     if (st == SSQ_OK)
         st = refuse_f16(o);
     if (st == SSQ_OK)
-        st = optimizer_seal(queue, o, "optimizer_unscale");
+        st = optimizer_gradients_scaled(o, scaler, "optimizer_unscale",
+                                        "already since the last update");
     if (st == SSQ_OK)
-        st = run_check(queue, o, scaler);
+        st = optimizer_seal(queue, o, "optimizer_unscale");
+    if (st == SSQ_OK && scaler != NULL)
+        st = scaler_unscale_begin(queue, scaler, o->n, "optimizer_unscale");
+    if (st == SSQ_OK)
+        st = run_check(queue, o, scaler, false);
     if (st != SSQ_OK)
         return st;
     st = enqueue_unscale(queue, source(o)->unscale, factor_of(o),
                          block_of(scaler));
     if (st != SSQ_OK)
         return st;
-    o->unscaled = true;
-    o->accumulating = false; /* the sums are in the gradients now */
-    set_stage(o, STAGE_CHECKED, scaler);
+    for (size_t i = 0; i < o->n && scaler != NULL; i++)
+        scaler_unscale_note(scaler, &o->params[i].grad->view);
+    o->at.unscaled = true;
+    o->at.accumulating = false; /* the sums are in the gradients now */
+    optimizer_stage_set(o, STAGE_CHECKED, scaler);
     return SSQ_OK;
 }
 
@@ -160,7 +144,7 @@ static ssq_status run_tick(ssq_queue *queue, const ssq_optimizer *o,
                          .kind = o->kind,
                          .groups = o->n_groups,
                          .factor = factor_of(o),
-                         .unscaled = o->unscaled,
+                         .unscaled = o->at.unscaled,
                          .record = tensor_view(s->record, ACCESS_READ),
                          .block = tensor_view(block_of(scaler), ACCESS_READ),
                          .control = tensor_view(s->control, ACCESS_UPDATE)};
@@ -196,17 +180,20 @@ static ssq_status run_pass(ssq_queue *queue, const ssq_optimizer *o)
 
 static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
 {
-    if (o->stage == STAGE_STEPPED)
+    if (o->at.stage == STAGE_STEPPED)
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_step: step() has already been called since "
                          "the last update");
-    if (o->stage == STAGE_CHECKED && o->scaler != scaler)
+    if (o->at.stage == STAGE_CHECKED && o->at.scaler != scaler)
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_step: the gradients were checked with "
                          "%s scaler",
-                         o->scaler == NULL ? "no"
-                         : scaler == NULL  ? "a"
-                                           : "another");
+                         o->at.scaler == NULL ? "no"
+                         : scaler == NULL     ? "a"
+                                              : "another");
+    if (o->at.stage == STAGE_CHECKED && !o->at.unscaled)
+        return optimizer_gradients_scaled(o, scaler, "optimizer_step",
+                                          "after they were checked");
     return SSQ_OK;
 }
 
@@ -217,15 +204,8 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     ssq_status st = enter(queue, o, scaler, "optimizer_step");
     if (st == SSQ_OK)
         st = check_step(o, scaler);
-    if (st == SSQ_OK)
-        st = optimizer_seal(queue, o, "optimizer_step");
-    if (st == SSQ_OK && o->stage == STAGE_READY) {
-        st = run_check(queue, o, scaler);
-        if (st == SSQ_OK) {
-            o->unscaled = false;
-            set_stage(o, STAGE_CHECKED, scaler);
-        }
-    }
+    if (st == SSQ_OK && o->at.stage == STAGE_READY)
+        st = check(queue, o, scaler, "optimizer_step");
     if (st == SSQ_OK)
         st = run_tick(queue, o, scaler);
     if (st == SSQ_OK && o->kind == OPT_LAMB)
@@ -234,8 +214,9 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
         st = run_pass(queue, o);
     if (st != SSQ_OK)
         return st;
-    o->accumulating = false;
-    set_stage(o, scaler == NULL ? STAGE_READY : STAGE_STEPPED, scaler);
+    o->at.accumulating = false;
+    optimizer_stage_set(o, scaler == NULL ? STAGE_READY : STAGE_STEPPED,
+                        scaler);
     return SSQ_OK;
 }
 
@@ -252,7 +233,7 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
 {
     ssq_optimizer *o = optimizer;
     ssq_status st = enter(queue, o, NULL, "optimizer_accumulate");
-    if (st == SSQ_OK && o->stage != STAGE_READY)
+    if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, "optimizer_accumulate");
     if (st == SSQ_OK && !isfinite(factor))
         st = error_set(SSQ_ERR_INVALID, "optimizer_accumulate: factor is %g",
@@ -262,14 +243,13 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st == SSQ_OK)
         st = optimizer_sums(o);
     if (st == SSQ_OK)
-        st =
-            run_accumulate(queue, o->state->accumulate, o->state->pieces,
-                           o->accumulating ? ACCUMULATE_ADD : ACCUMULATE_FIRST);
+        st = run_accumulate(queue, o->state->accumulate, o->state->pieces,
+                            o->at.accumulating ? ACCUMULATE_ADD
+                                               : ACCUMULATE_FIRST);
     if (st != SSQ_OK)
         return st;
-    o->accumulating = true;
-    o->factor = factor;
-    set_watch(o);
+    o->at.accumulating = true;
+    o->at.factor = factor;
     return SSQ_OK;
 }
 

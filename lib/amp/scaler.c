@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler.c - a scaler's life, and the calls of a training step. */
+/* scaler.c - a scaler's life, and the calls of a training step. Stages are in
+ * scaler_stages.c. */
 #include "lib/amp/scaler_object.h"
-
-#include <sesqui/graph.h>
-#include <sesqui/ops/elementwise.h>
 
 #include <math.h>
 
 static void scaler_free(struct object *o)
 {
     ssq_scaler *s = (ssq_scaler *)o;
+    if (s->block != NULL)
+        s->block->view.buffer->scaler = NULL; /* others may hold the buffer */
+    unscaled_put(s->at.unscaled);
     ssq_tensor_destroy(&s->record);
     ssq_tensor_destroy(&s->scale);
     ssq_tensor_destroy(&s->block);
@@ -66,7 +67,10 @@ static ssq_status fill_scaler(ssq_scaler *s)
         st = ssq_tensor_from_buffer(
             s->block->view.buffer, SSQ_F32, 0, NULL, NULL,
             s->block->view.offset + SCALER_SCALE * sizeof(words[0]), &s->scale);
-    return st == SSQ_OK ? write_words(s, words) : st;
+    if (st != SSQ_OK)
+        return st;
+    s->block->view.buffer->scaler = s;
+    return write_words(s, words);
 }
 
 static ssq_status choose_options(const char *preset,
@@ -148,47 +152,6 @@ const ssq_tensor *scaler_block(const ssq_scaler *scaler)
     return scaler->block;
 }
 
-uint64_t scaler_epoch(const ssq_scaler *scaler)
-{
-    return scaler->epoch;
-}
-
-ssq_status scaler_ready(const ssq_queue *queue, const ssq_scaler *scaler,
-                        const char *what)
-{
-    ssq_status st = scaler_call(queue, scaler, what);
-    if (st == SSQ_OK && !scaler->used)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: the loss scale was never used: scale the loss "
-                         "with ssq_scaler_scale or ssq_scaler_scale_tensor "
-                         "first",
-                         what);
-    return st;
-}
-
-ssq_status ssq_scaler_scale(ssq_queue *queue, ssq_scaler *scaler,
-                            const ssq_tensor *x, const ssq_tensor *y)
-{
-    ssq_status st = scaler_call(queue, scaler, "scaler_scale");
-    if (st != SSQ_OK)
-        return st;
-    ssq_scale_args args = SSQ_SCALE_INIT;
-    args.x = x;
-    args.y = y;
-    args.scale = scaler->scale;
-    st = ssq_scale(queue, &args);
-    scaler->used = scaler->used || st == SSQ_OK;
-    return st;
-}
-
-const ssq_tensor *ssq_scaler_scale_tensor(ssq_scaler *scaler)
-{
-    if (scaler == NULL)
-        return NULL;
-    scaler->used = true;
-    return scaler->scale;
-}
-
 static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
                             const ssq_tensor *record)
 {
@@ -211,7 +174,7 @@ ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
 {
     ssq_status st = call_hook(queue, scaler, record);
     if (st == SSQ_OK)
-        st = capture_watch(queue, &scaler->object, &scaler->stage, "scaler");
+        st = scaler_watch(queue, scaler);
     if (st != SSQ_OK)
         return st;
     struct scaler_join_op op = {.op = OP_HEADER(scaler_join, record),
@@ -220,29 +183,16 @@ ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
                                     tensor_view(scaler->block, ACCESS_UPDATE)};
     st = queue_enqueue(queue, &op.op);
     if (st == SSQ_OK)
-        scaler->stage = 1;
+        scaler->at.stage = 1;
     return st;
-}
-
-/* The launch has happened: without memory for this copy, poll knows less until
- * the next one. */
-static void after_launch(ssq_queue *queue, struct object *owner)
-{
-    ssq_scaler *scaler = (ssq_scaler *)owner;
-    (void)mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
 }
 
 ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op)
 {
     if (!queue_capturing(queue))
         return mailbox_post(scaler->mailbox, queue, op, scaler->block);
-    ssq_status st =
-        capture_watch(queue, &scaler->object, &scaler->stage, "scaler");
-    if (st == SSQ_OK)
-        st = queue_enqueue(queue, op);
-    if (st == SSQ_OK)
-        capture_after(queue, &scaler->object, after_launch);
-    return st;
+    ssq_status st = scaler_watch(queue, scaler);
+    return st == SSQ_OK ? queue_enqueue(queue, op) : st;
 }
 
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state)
@@ -268,28 +218,32 @@ static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
     ssq_status st = scaler_publish(queue, scaler, &op.op);
     if (st != SSQ_OK)
         return st;
-    scaler->stage = 0;
-    scaler->epoch++;
+    struct scaler_stages *at = &scaler->at;
+    at->used = false;
+    at->stage = 0;
+    at->epoch++;
+    unscaled_put(at->unscaled);
+    at->unscaled = NULL;
     return state_events(&known, what);
 }
 
 ssq_status ssq_scaler_update(ssq_queue *queue, ssq_scaler *scaler)
 {
-    ssq_status st = scaler_ready(queue, scaler, "scaler_update");
+    ssq_status st = scaler_call(queue, scaler, "scaler_update");
     if (st != SSQ_OK)
         return st;
-    if (scaler->stage == 0)
+    if (scaler->at.stage == 0)
         return error_set(SSQ_ERR_INVALID,
                          "scaler_update: nothing was checked since the last "
                          "update, number %llu",
-                         (unsigned long long)scaler->epoch);
+                         (unsigned long long)scaler->at.epoch);
     return update(queue, scaler, false, 0.0f, "scaler_update");
 }
 
 ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
                                 double scale)
 {
-    ssq_status st = scaler_ready(queue, scaler, "scaler_update_to");
+    ssq_status st = scaler_call(queue, scaler, "scaler_update_to");
     if (st != SSQ_OK)
         return st;
     struct fpenv env = fpenv_enter();

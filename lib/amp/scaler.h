@@ -6,7 +6,7 @@
 #include <sesqui/amp/scaler.h>
 
 #include "kernels/amp.h"
-#include "lib/core.h"
+#include "lib/amp/unscaled.h"
 
 /** block |= verdict of a check record. One thread. */
 struct scaler_join_op {
@@ -26,8 +26,8 @@ struct scaler_update_op {
 /** The device words, i32 [SCALER_WORDS]; lives as long as the scaler. */
 const ssq_tensor *scaler_block(const ssq_scaler *scaler);
 /** INVALID unless the scaler is of the queue's device and its scale was used
- *  (ssq_scaler_scale or _scale_tensor) since it was made. what:
- *  "optimizer_step" begins the text. */
+ *  since its last update: an op that wrote a gradient bound it as dloss, or
+ *  ssq_scaler_scale_grad. what: "optimizer_step" begins the text. */
 ssq_status scaler_ready(const ssq_queue *queue, const ssq_scaler *scaler,
                         const char *what);
 /** After a check was enqueued: call the rank hook on the record's verdict and
@@ -39,6 +39,21 @@ ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
  *  or step belongs to an earlier number is READY again. Inside a capture the
  *  same holds. */
 uint64_t scaler_epoch(const ssq_scaler *scaler);
+/** How much of a gradient was unscaled since the last update; scaler may be
+ *  NULL. */
+enum coverage scaler_unscaled(const ssq_scaler *scaler, const struct view *v);
+/** Before gradients are unscaled: room for n of them. A capture watches the
+ *  scaler from here on. */
+ssq_status scaler_unscale_begin(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                                const char *what);
+/** Behind it: this memory holds a true gradient until the next update. */
+void scaler_unscale_note(ssq_scaler *scaler, const struct view *v);
+
+/** What an op that takes dloss calls, when it writes a gradient, before it is
+ *  enqueued and after: if dloss is in a scaler's memory, its scale was used. */
+ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss);
+void scale_bound(const ssq_tensor *dloss);
+
 void scaler_get(ssq_scaler *scaler); /* one more reference */
 void scaler_put(ssq_scaler *scaler);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler_check.c - check and unscale gradients that no optimizer owns. */
+/* scaler_check.c - check and unscale lists of gradients. */
 #include "lib/amp/check.h"
 #include "lib/amp/scaler_object.h"
 
@@ -68,6 +68,27 @@ static ssq_status check_outs(const ssq_queue *queue, size_t n,
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
         st = check_out(queue, n, grads, outs, i);
     return st;
+}
+
+/* A true gradient is not divided again, nor half overwritten. */
+static ssq_status check_scaled(const ssq_scaler *scaler, size_t n,
+                               const ssq_tensor *const *grads,
+                               const ssq_tensor *const *outs)
+{
+    for (size_t i = 0; i < n; i++) {
+        enum coverage c = scaler_unscaled(scaler, &grads[i]->view);
+        if (c != COVER_NONE)
+            return error_set(SSQ_ERR_INVALID,
+                             "scaler_unscale: %sgrads[%zu] was unscaled "
+                             "already since the last update",
+                             c == COVER_PART ? "a part of " : "", i);
+        if (scaler_unscaled(scaler, &outs[i]->view) == COVER_PART)
+            return error_set(SSQ_ERR_INVALID,
+                             "scaler_unscale: a part of outs[%zu] was "
+                             "unscaled since the last update",
+                             i);
+    }
+    return SSQ_OK;
 }
 
 /* Gradients of any strides stand in lists whole; contiguous ones, whose out is
@@ -160,6 +181,10 @@ ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
         st = check_grads(queue, n, grads, "scaler_unscale");
     if (st == SSQ_OK)
         st = check_outs(queue, n, grads, outs);
+    if (st == SSQ_OK)
+        st = check_scaled(scaler, n, grads, outs);
+    if (st == SSQ_OK)
+        st = scaler_unscale_begin(queue, scaler, n, "scaler_unscale");
     if (st != SSQ_OK)
         return st;
     struct view_list *list = pair_list(n, grads, outs);
@@ -169,5 +194,7 @@ ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
     if (st == SSQ_OK && n > 0)
         st = enqueue_unscale(queue, list, 1.0f, scaler->block);
     object_put(&list->object);
+    for (size_t i = 0; i < n && st == SSQ_OK; i++)
+        scaler_unscale_note(scaler, &outs[i]->view);
     return st;
 }

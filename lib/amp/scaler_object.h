@@ -7,18 +7,25 @@
 #include "lib/amp/options.h"
 #include "lib/amp/scaler.h"
 
+/** What calls move on the host, and captures leave as it was. */
+struct scaler_stages {
+    bool used;                 /* the scale, since the last update */
+    uint64_t uses;             /* of it, ever */
+    int stage;                 /* 1: checked since the last update */
+    uint64_t epoch;            /* updates */
+    struct unscaled *unscaled; /* since the last update */
+};
+
 struct ssq_scaler {
     struct object object;
     ssq_device *device;
     ssq_scaler_options options;
-    ssq_tensor *block;  /* i32 [SCALER_WORDS] */
+    ssq_tensor *block;  /* i32 [SCALER_WORDS]; its buffer knows the scaler */
     ssq_tensor *scale;  /* f32 []: its word 0 */
     ssq_tensor *record; /* of lists that no optimizer owns */
     struct mailbox *mailbox;
     uint64_t cleared; /* events of mailbox posts up to this are forgotten */
-    bool used;        /* somebody has multiplied by the scale */
-    int stage;        /* 1: checked since the last update */
-    uint64_t epoch;   /* updates */
+    struct scaler_stages at;
     ssq_scaler_rank_hook hook;
     void *hook_user;
 };
@@ -29,11 +36,13 @@ ssq_status scaler_call(const ssq_queue *queue, const ssq_scaler *scaler,
 /** The same, and not in a capture. */
 ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
                            const char *what);
+/** Before a call moves the scaler's stages: a capture will put them back. */
+ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler);
 /** What has arrived of the state. */
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state);
 /** Enqueue an op that changes the block, and send the block to the mailbox
  *  behind it: both or neither. In a capture the block is sent behind each
- *  launch of the graph. */
+ *  launch of a graph with an update. */
 ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op);
 
 #endif

@@ -70,7 +70,7 @@ ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
 
 static ssq_status check_stage(const ssq_scaler *scaler, const char *what)
 {
-    if (scaler->stage == 0)
+    if (scaler->at.stage == 0)
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID,
                      "%s: gradients were checked since the last update: load "

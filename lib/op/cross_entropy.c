@@ -2,6 +2,8 @@
 /* cross_entropy.c - cross-entropy and negative log-likelihood: check and
  * enqueue. */
 #include "lib/op/loss.h"
+
+#include "lib/amp/scaler.h"
 #include "lib/op/operands.h"
 
 /* A view's sizes without dimension axis. */
@@ -158,11 +160,13 @@ static ssq_status cross_entropy(ssq_queue *queue,
     if (st == SSQ_OK)
         st = loss_check(name, a->reduction, a->loss, a->dloss, a->dlogits,
                         dx_name, &rows);
+    if (st == SSQ_OK)
+        st = scale_bind(queue, a->dloss);
     if (st != SSQ_OK)
         return st;
-    if (view_elements(&rows) == 0)
-        return loss_of_none(queue, a->reduction, a->loss);
-    return enqueue_rows(queue, a, kind, &rows, axis);
+    st = view_elements(&rows) == 0 ? loss_of_none(queue, a->reduction, a->loss)
+                                   : enqueue_rows(queue, a, kind, &rows, axis);
+    return loss_bound(a->dloss, a->dlogits, st);
 }
 
 ssq_status ssq_cross_entropy(ssq_queue *queue,

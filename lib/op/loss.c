@@ -3,6 +3,7 @@
 #include "lib/op/loss.h"
 
 #include "kernels/loss.h"
+#include "lib/amp/scaler.h"
 #include "lib/op/data.h"
 #include "lib/op/operands.h"
 
@@ -35,6 +36,14 @@ ssq_status loss_check(const char *name, ssq_reduction reduction,
             view_text(&dloss->view, tt, sizeof(tt)), none ? " or " : "",
             none ? view_text(each, te, sizeof(te)) : "");
     return SSQ_OK;
+}
+
+ssq_status loss_bound(const ssq_tensor *dloss, const ssq_tensor *gradient,
+                      ssq_status st)
+{
+    if (st == SSQ_OK && gradient != NULL)
+        scale_bound(dloss);
+    return st;
 }
 
 struct view loss_view(const ssq_tensor *tensor, enum access access, int rank,
@@ -130,7 +139,7 @@ static void fill_views(const struct request *r, struct loss_op *op)
         op->loss = loss_view(r->loss, ACCESS_WRITE, 1, &one);
 }
 
-static ssq_status run(ssq_queue *queue, const struct request *r)
+static ssq_status enqueue(ssq_queue *queue, const struct request *r)
 {
     ssq_status st = check_operands(queue, r);
     struct loss_op op = {
@@ -139,6 +148,8 @@ static ssq_status run(ssq_queue *queue, const struct request *r)
         st = broadcast_weight(r, r->weight, "weight", &op.weight);
     if (st == SSQ_OK)
         st = broadcast_weight(r, r->pos_weight, "pos_weight", &op.pos_weight);
+    if (st == SSQ_OK)
+        st = scale_bind(queue, r->dloss);
     if (st != SSQ_OK)
         return st;
     if (view_elements(&r->x->view) == 0)
@@ -148,6 +159,11 @@ static ssq_status run(ssq_queue *queue, const struct request *r)
     fpenv_leave(env);
     fill_views(r, &op);
     return queue_enqueue(queue, &op.op);
+}
+
+static ssq_status run(ssq_queue *queue, const struct request *r)
+{
+    return loss_bound(r->dloss, r->dx, enqueue(queue, r));
 }
 
 static ssq_status run_plain(ssq_queue *queue, const ssq_mse_args *args,

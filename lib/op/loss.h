@@ -54,6 +54,10 @@ ssq_status loss_check(const char *name, ssq_reduction reduction,
                       const ssq_tensor *loss, const ssq_tensor *dloss,
                       const ssq_tensor *gradient, const char *gradient_name,
                       const struct view *each);
+/** What all losses end with: a gradient that was enqueued has used the scale
+ *  of the scaler that dloss is of, if it is. Answers st. */
+ssq_status loss_bound(const ssq_tensor *dloss, const ssq_tensor *gradient,
+                      ssq_status st);
 /** A tensor of one element, or of this shape, as a view of this shape. */
 struct view loss_view(const ssq_tensor *tensor, enum access access, int rank,
                       const int64_t *shape);

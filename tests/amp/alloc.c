@@ -45,7 +45,7 @@ static ssq_status create(struct trial *t)
 
 static ssq_status scale(struct trial *t)
 {
-    return ssq_scaler_scale(t->r->queue, t->scaler, t->r->clean, t->out);
+    return ssq_scaler_scale_grad(t->r->queue, t->scaler, t->r->clean, t->out);
 }
 
 static ssq_status check_bad(struct trial *t)
@@ -101,7 +101,9 @@ static ssq_status capture(struct trial *t)
     ssq_status st = ssq_graph_begin(t->r->queue);
     if (st != SSQ_OK)
         return st;
-    st = check_bad(t);
+    st = scale(t);
+    if (st == SSQ_OK)
+        st = check_bad(t);
     if (st == SSQ_OK)
         st = update(t);
     ssq_status end = ssq_graph_end(t->r->queue, &t->graph);
@@ -109,10 +111,6 @@ static ssq_status capture(struct trial *t)
         return end;
     if (end == SSQ_OK)
         ssq_graph_destroy(&t->graph);
-    /* a dropped capture leaves a check behind: give it its update */
-    heap.fail_at = 0;
-    if (update(t) == SSQ_OK)
-        NEED(set(t));
     return st;
 }
 
@@ -122,9 +120,10 @@ static ssq_status launch(struct trial *t)
 }
 
 static ssq_status (*const calls[])(struct trial *) = {
-    create, scale,     check_bad, update,    check_bad, update, unscale,
-    update, update_to, clear,     interval,  get,       set,    capture,
-    launch, update_to, launch,    check_bad, unscale,   update,
+    create,   scale, check_bad, update,  scale,     check_bad,
+    update,   scale, unscale,   update,  update_to, clear,
+    interval, get,   set,       capture, launch,    update_to,
+    launch,   scale, check_bad, unscale, update,
 };
 #define CALLS (sizeof(calls) / sizeof(calls[0]))
 

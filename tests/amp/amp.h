@@ -41,6 +41,30 @@ static inline void rig_close(struct rig *r)
     ssq_device_close(&r->device);
 }
 
+/** Count the scale as used, until the next update: a gradient without elements
+ *  is scaled. */
+static inline ssq_status scale_used(ssq_queue *queue, ssq_scaler *scaler)
+{
+    const int64_t zero = 0;
+    ssq_tensor *none = NULL;
+    ssq_status st =
+        ssq_tensor_broadcast(ssq_scaler_scale_tensor(scaler), 1, &zero, &none);
+
+    if (st == SSQ_OK)
+        st = ssq_scaler_scale_grad(queue, scaler, none, none);
+    ssq_tensor_destroy(&none);
+    return st;
+}
+
+/** Update, and count the scale as used for the next step. */
+static inline ssq_status update_used(ssq_queue *queue, ssq_scaler *scaler)
+{
+    ssq_status st = ssq_scaler_update(queue, scaler);
+    ssq_status used = scale_used(queue, scaler);
+
+    return st == SSQ_OK ? used : st;
+}
+
 /** A scaler whose scale counts as used. */
 static inline ssq_scaler *rig_scaler(const struct rig *r, const char *preset,
                                      const ssq_scaler_options *options)
@@ -48,8 +72,7 @@ static inline ssq_scaler *rig_scaler(const struct rig *r, const char *preset,
     ssq_scaler *scaler = NULL;
 
     NEED(ssq_scaler_create(r->device, preset, options, &scaler));
-    if (ssq_scaler_scale_tensor(scaler) == NULL)
-        tap_bail("a scaler has no scale tensor");
+    NEED(scale_used(r->queue, scaler));
     return scaler;
 }
 
@@ -61,7 +84,7 @@ static inline void rig_step(const struct rig *r, ssq_scaler *scaler, bool inf)
     ssq_status st;
 
     NEED(ssq_scaler_check(r->queue, scaler, 1, &grad));
-    st = ssq_scaler_update(r->queue, scaler);
+    st = update_used(r->queue, scaler);
     if (st != SSQ_ERR_SCALE)
         core_need(st, "ssq_scaler_update");
 }

@@ -74,7 +74,7 @@ static void train(struct model *m)
         for (int k = 0; k < TENSORS; k++)
             send(m, m->grad[k], (uint64_t)(TENSORS * (step + 1) + k), 64.0);
         NEED(ssq_optimizer_step(m->r->queue, m->o, m->scaler));
-        NEED(ssq_scaler_update(m->r->queue, m->scaler));
+        NEED(update_used(m->r->queue, m->scaler));
     }
 }
 

@@ -7,7 +7,8 @@
  *     step              check, STEPPED  -> STEPPED      refused
  *     update            refused unless something was checked, -> READY
  *
- * and all but scale are refused before the scale was used. */
+ * and check, unscale, step are refused where the scale was not used since the
+ * last update (torch: ever). */
 #include "tests/amp/amp.h"
 
 #define LENGTH 5
@@ -27,18 +28,20 @@ struct model {
 /* Does torch accept it? why: what our text must contain when not. */
 static bool accepts(struct model *m, enum call call, const char **why)
 {
-    *why = "never used";
     if (call == SCALE)
         return m->used = true;
-    if (!m->used)
-        return false;
-    *why = call == UPDATE ? "nothing was checked" : "since the last update";
     if (call == UPDATE) {
+        *why = "nothing was checked";
         bool ok = m->checked;
         m->stage = ok ? READY : m->stage;
+        m->used = m->used && !ok;
         m->checked = m->checked && !ok;
         return ok;
     }
+    *why = "never used";
+    if (!m->used)
+        return false;
+    *why = "since the last update";
     if (m->stage == STEPPED && call != STEP)
         *why = "after step()";
     if (m->stage == STEPPED || (call != STEP && m->stage == UNSCALED))
@@ -61,7 +64,7 @@ static ssq_status call_it(const struct subject *s, enum call call)
     ssq_queue *q = s->r->queue;
     switch (call) {
     case SCALE:
-        return ssq_scaler_scale(q, s->scaler, s->r->bad, s->r->bad);
+        return ssq_scaler_scale_grad(q, s->scaler, s->r->bad, s->r->bad);
     case CHECK:
         return ssq_optimizer_check(q, s->optimizer, s->scaler);
     case UNSCALE:

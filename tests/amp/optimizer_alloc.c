@@ -218,7 +218,7 @@ static struct image finish(struct trial *x, bool stepped)
 {
     if (!stepped)
         NEED(step(x));
-    NEED(ssq_scaler_update(x->t.r->queue, x->scaler));
+    NEED(update_used(x->t.r->queue, x->scaler));
     train_step(&x->t, x->scaler, 2, SCALE, FLAW_NONE);
     return image_take(&x->t);
 }

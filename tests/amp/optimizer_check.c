@@ -65,7 +65,7 @@ static void test_one_bad(const struct rig *r, struct many *m, ssq_dtype d,
     NEED(ssq_optimizer_check(r->queue, m->o, m->scaler));
     NEED(ssq_optimizer_norm(r->queue, m->o, NULL, &t0));
     NEED(ssq_optimizer_step(r->queue, m->o, m->scaler));
-    NEED(ssq_scaler_update(r->queue, m->scaler));
+    NEED(update_used(r->queue, m->scaler));
     NEED(ssq_optimizer_norm(r->queue, m->o, NULL, &t1));
     it = report(r, m->o);
     tap_ok(t1 == t0 && rig_state(r, m->scaler).action == SSQ_SCALE_HOLD,
@@ -98,7 +98,7 @@ static void test_many(const struct rig *r, ssq_dtype d)
     NEED(ssq_optimizer_norm(r->queue, m.o, NULL, &t0));
     last = report(r, m.o);
     NEED(ssq_optimizer_step(r->queue, m.o, m.scaler));
-    NEED(ssq_scaler_update(r->queue, m.scaler));
+    NEED(update_used(r->queue, m.scaler));
     NEED(ssq_optimizer_norm(r->queue, m.o, NULL, &t1));
     clean = report(r, m.o);
     tap_ok(t1 == t0 + 1 && clean.check == last.check && last.check == 9 &&
@@ -150,7 +150,7 @@ static void test_unscale_f16(const struct rig *r)
                 "%s: f16 gradients are not unscaled in place", r->name);
     tap_ok(ssq_optimizer_step(r->queue, t.o, scaler) == SSQ_OK,
            "%s: and the refusal leaves the step possible", r->name);
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     train_close(&t);
     ssq_scaler_destroy(&scaler);
 }
@@ -197,7 +197,7 @@ static void test_unscale(const struct rig *r, const struct storage *s,
     tap_ok(same, "%s: %s: unscale writes g / %g%s", r->name, s->name, scale,
            accumulate ? " of the accumulated mean" : "");
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     train_step(&t, scaler, 1, scale, FLAW_NONE);
     train_step(&u, scaler, 1, scale, FLAW_NONE);
     a = image_take(&t);
@@ -225,7 +225,7 @@ static void test_unscale_bad(const struct rig *r)
     train_send(&t, t.grad, 3, 4.0, FLAW_NAN);
     NEED(ssq_optimizer_unscale(r->queue, t.o, scaler));
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_tensor_read(r->queue, t.grad[2], g, sizeof(g), SSQ_F32));
     tap_ok(train_t(&t) == 0 && isnan(g[3]) &&
                g[4] == (float)train_gradient(3, 2, 4),
@@ -305,7 +305,7 @@ static void test_rounded(const struct rig *r, const struct storage *s,
     NEED(ssq_tensor_write(r->queue, t.param[0], p, sizeof(p), SSQ_F32));
     NEED(ssq_tensor_write(r->queue, t.grad[0], g, sizeof(g), SSQ_F32));
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     a = count(&t, "a");
     tap_ok(a.rounded_away == want, "%s: %s: %llu updates were rounded away",
            r->name, s->name, (unsigned long long)a.rounded_away);

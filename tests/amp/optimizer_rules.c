@@ -265,13 +265,13 @@ static void test_stages(const struct rig *r)
             "optimizer_accumulate: |is being called after step()");
     REFUSED(ssq_optimizer_step(r->queue, t.o, NULL),
             "step() has already been called");
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_optimizer_check(r->queue, t.o, scaler));
     REFUSED(ssq_optimizer_unscale(r->queue, t.o, scaler),
             "check() has already been called");
-    NEED(ssq_scaler_update(r->queue, scaler)); /* a check without a step */
+    NEED(update_used(r->queue, scaler)); /* a check without a step */
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_optimizer_check(r->queue, t.o, NULL));
     REFUSED(ssq_optimizer_check(r->queue, t.o, NULL),
             "check() has already been called");
@@ -314,12 +314,12 @@ static void test_hook(const struct rig *r)
            "%s: a failing rank hook fails the step", r->name);
     mode = 1;
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     tap_ok(train_t(&t) == 0 && rig_state(r, scaler).skipped == 1,
            "%s: a rank hook that raises the verdict makes it skip", r->name);
     mode = 2;
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     tap_ok(train_t(&t) == 1, "%s: one that does not lets it step", r->name);
     train_close(&t);
     ssq_scaler_destroy(&scaler);

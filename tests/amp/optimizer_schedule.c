@@ -46,7 +46,7 @@ static float weight_step(struct weight *w, float g)
 
     NEED(ssq_tensor_write(w->r->queue, w->g, &g, sizeof(g), SSQ_F32));
     NEED(ssq_optimizer_step(w->r->queue, w->o, w->scaler));
-    NEED(ssq_scaler_update(w->r->queue, w->scaler));
+    NEED(update_used(w->r->queue, w->scaler));
     NEED(ssq_tensor_read(w->r->queue, w->p, &p, sizeof(p), SSQ_F32));
     NEED(ssq_queue_sync(w->r->queue));
     return p;

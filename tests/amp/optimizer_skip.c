@@ -67,7 +67,7 @@ static void window(struct train *t, ssq_scaler *scaler, unsigned step,
         NEED(ssq_optimizer_accumulate(t->r->queue, t->o, 0.25));
     }
     NEED(ssq_optimizer_step(t->r->queue, t->o, scaler));
-    NEED(ssq_scaler_update(t->r->queue, scaler));
+    NEED(update_used(t->r->queue, scaler));
 }
 
 /* The mean of four multiples of 2^-10 is exact in float32: with float32
@@ -93,7 +93,7 @@ static void test_mean(const struct rig *r, ssq_scaler *scaler)
         NEED(ssq_queue_sync(r->queue));
     }
     NEED(ssq_optimizer_step(r->queue, twin.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     a = image_take(&t);
     b = image_take(&twin);
     tap_ok(image_equal(&a, &b),
@@ -117,7 +117,7 @@ static void test_dropped(const struct rig *r)
     train_send(&t, t.grad, 5, SCALE, FLAW_INF);
     NEED(ssq_optimizer_accumulate(r->queue, t.o, 0.25));
     NEED(ssq_optimizer_check(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     train_step(&t, scaler, 6, SCALE, FLAW_NONE);
     window(&t, scaler, 7, FLAW_NONE);
     train_step(&twin, scaler, 6, SCALE, FLAW_NONE);
@@ -182,7 +182,7 @@ static void test_two_optimizers(const struct rig *r)
     train_send(&u, u.grad, 1, SCALE, FLAW_NONE);
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
     NEED(ssq_optimizer_step(r->queue, u.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     t1 = image_take(&t);
     u1 = image_take(&u);
     state = rig_state(r, scaler);
@@ -232,7 +232,7 @@ static void test_two_scalers(const struct rig *r)
                 "optimizer_step: |a scaler",
                 "%s: a step without the check's scaler is refused", r->name);
     NEED(ssq_optimizer_step(r->queue, t.o, one));
-    NEED(ssq_scaler_update(r->queue, one));
+    NEED(update_used(r->queue, one));
     train_close(&t);
     ssq_scaler_destroy(&one);
     ssq_scaler_destroy(&two);

@@ -138,9 +138,9 @@ static void whole_step(const struct train *t, ssq_tensor *const *raw,
                        ssq_scaler *scaler)
 {
     for (int k = 0; k < TRAIN_PARAMS; k++)
-        NEED(ssq_scaler_scale(t->r->queue, scaler, raw[k], t->grad[k]));
+        NEED(ssq_scaler_scale_grad(t->r->queue, scaler, raw[k], t->grad[k]));
     NEED(ssq_optimizer_step(t->r->queue, t->o, scaler));
-    NEED(ssq_scaler_update(t->r->queue, scaler));
+    NEED(update_used(t->r->queue, scaler));
 }
 
 static void make_raw(const struct train *t, ssq_tensor **raw)
@@ -249,7 +249,7 @@ static void test_graph_window(const struct rig *r, const struct storage *s)
     NEED(ssq_optimizer_accumulate(r->queue, t.o, 0.5));
     NEED(ssq_optimizer_accumulate(r->queue, t.o, 0.5));
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_graph_end(r->queue, &graph));
     for (unsigned step = 0; step < 4; step++) {
         train_send(&t, t.grad, step, 1.0, step == 2 ? FLAW_NAN : FLAW_NONE);
@@ -292,19 +292,19 @@ static void test_partial(const struct rig *r)
     NEED(ssq_optimizer_step(r->queue, t.o, scaler));
     core_status(ssq_graph_end(r->queue, &graph), SSQ_ERR_INVALID, "stage",
                 "%s: a captured step needs its update", r->name);
-    NEED(ssq_scaler_update(r->queue, scaler));
+    core_status(ssq_scaler_update(r->queue, scaler), SSQ_ERR_INVALID,
+                "nothing was checked", "%s: whose step was never taken",
+                r->name);
     NEED(ssq_graph_begin(r->queue));
     NEED(ssq_optimizer_accumulate(r->queue, t.o, 1.0));
     core_status(ssq_graph_end(r->queue, &graph), SSQ_ERR_INVALID,
                 "stage of the optimizer",
                 "%s: a captured window needs its step", r->name);
-    NEED(ssq_optimizer_step(r->queue, t.o, NULL));
     NEED(ssq_graph_begin(r->queue));
     NEED(ssq_optimizer_check(r->queue, t.o, NULL));
     core_status(ssq_graph_end(r->queue, &graph), SSQ_ERR_INVALID,
                 "stage of the optimizer",
                 "%s: a captured check without scaler needs its step", r->name);
-    NEED(ssq_optimizer_step(r->queue, t.o, NULL));
     NEED(ssq_graph_begin(r->queue));
     core_status(ssq_optimizer_set(r->queue, t.o, NULL, SSQ_HYPER_LR, 1.0),
                 SSQ_ERR_INVALID, "captured", "%s: nothing is set in a capture",
@@ -423,5 +423,5 @@ int main(void)
         test_binding(core_device(d));
         rig_close(&r);
     }
-    return tap_done(2 * (KINDS * STORAGES * 2 + 4 + 2 + 8 + 1 + 3));
+    return tap_done(2 * (KINDS * STORAGES * 2 + 4 + 2 + 9 + 1 + 3));
 }

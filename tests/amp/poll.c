@@ -133,6 +133,7 @@ static void skip_events(const struct rig *r)
     core_status(ssq_scaler_update(r->queue, scaler), SSQ_ERR_SCALE,
                 "scaler_update|in a row", "%s: the next update says so",
                 r->name);
+    NEED(scale_used(r->queue, scaler));
     NEED(ssq_queue_sync(r->queue));
     (void)!ssq_scaler_poll(scaler, &s);
     tap_ok(s.updates == 4 && s.consecutive == 0 &&
@@ -203,7 +204,7 @@ static ssq_graph *capture(const struct rig *r, ssq_scaler *scaler,
     NEED(ssq_graph_begin(r->queue));
     for (int i = 0; i < updates; i++) {
         NEED(ssq_scaler_check(r->queue, scaler, 1, &grad));
-        NEED(ssq_scaler_update(r->queue, scaler));
+        NEED(update_used(r->queue, scaler));
     }
     NEED(ssq_graph_end(r->queue, &graph));
     return graph;

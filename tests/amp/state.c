@@ -135,7 +135,7 @@ static void corrupt(const struct rig *r)
     core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_ERR_INVALID,
                 "start of a step", "%s: no loading between check and update",
                 r->name);
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     core_status(ssq_scaler_state_set(r->queue, scaler, &s), SSQ_OK, "",
                 "%s: loading after it", r->name);
     s.struct_size = 1;

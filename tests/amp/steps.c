@@ -32,7 +32,10 @@ static void scaled(const struct rig *r, ssq_dtype dtype)
     NEED(ssq_tensor_write(r->queue, t, x, sizeof(x), SSQ_F32));
     NEED(ssq_tensor_read(r->queue, t, x, sizeof(x),
                          SSQ_F32)); /* what was stored */
-    NEED(ssq_scaler_scale(r->queue, scaler, t, t));
+    if (dtype == SSQ_F16)
+        NEED(ssq_scaler_scale_value(r->queue, scaler, t, t));
+    else
+        NEED(ssq_scaler_scale_grad(r->queue, scaler, t, t));
     NEED(ssq_tensor_read(r->queue, t, y, sizeof(y), SSQ_F32));
     NEED(ssq_queue_sync(r->queue));
     bool ok = true;
@@ -65,7 +68,7 @@ static void anywhere(const struct rig *r, ssq_dtype dtype, uint32_t bits,
     }
     const ssq_tensor *const *list = (const ssq_tensor *const *)grads;
     NEED(ssq_scaler_check(r->queue, scaler, MANY, list));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     for (size_t i = 0; i < 5; i++)
         for (size_t k = 0; k < 3; k++, runs++) {
             uint16_t h[7] = {0};
@@ -76,7 +79,7 @@ static void anywhere(const struct rig *r, ssq_dtype dtype, uint32_t bits,
             NEED(ssq_tensor_write(r->queue, grads[at[i]], data,
                                   7 * ssq_dtype_bits(dtype) / 8, dtype));
             NEED(ssq_scaler_check(r->queue, scaler, MANY, list));
-            NEED(ssq_scaler_update(r->queue, scaler));
+            NEED(update_used(r->queue, scaler));
             NEED(ssq_tensor_write(r->queue, grads[at[i]], zeros, sizeof(zeros),
                                   SSQ_F32));
             found += rig_state(r, scaler).skipped == runs + 1;
@@ -106,7 +109,7 @@ static void unscaled(const struct rig *r, ssq_dtype in, ssq_dtype out,
     const ssq_tensor *grads = g, *outs = t;
     NEED(ssq_scaler_unscale(r->queue, scaler, 1, &grads, &outs));
     NEED(ssq_tensor_read(r->queue, t, y, sizeof(y), SSQ_F32));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_queue_sync(r->queue));
     float inverse = (float)(1.0 / (double)(float)scale);
     bool ok = true;
@@ -140,7 +143,7 @@ static void unscaled_bad(const struct rig *r)
     const ssq_tensor *grads = g, *outs = t;
     NEED(ssq_tensor_write(r->queue, g, x, sizeof(x), SSQ_F32));
     NEED(ssq_scaler_unscale(r->queue, scaler, 1, &grads, &outs));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_tensor_read(r->queue, t, y, sizeof(y), SSQ_F32));
     ssq_scaler_state s = rig_state(r, scaler);
     tap_ok(y[0] == 0x1p-16f && isinf(y[1]) && y[1] > 0 && isnan(y[2]) &&
@@ -168,7 +171,7 @@ static void shapes(const struct rig *r)
         NEED(ssq_tensor_slice(matrix, 1, i, i + 1, 1, &column));
         const ssq_tensor *list[] = {empty, column, rank0, empty};
         NEED(ssq_scaler_check(r->queue, scaler, 4, list));
-        NEED(ssq_scaler_update(r->queue, scaler));
+        NEED(update_used(r->queue, scaler));
         ssq_tensor_destroy(&column);
     }
     ssq_scaler_state s = rig_state(r, scaler);
@@ -177,11 +180,11 @@ static void shapes(const struct rig *r)
            r->name);
     const ssq_tensor *only = empty;
     NEED(ssq_scaler_check(r->queue, scaler, 1, &only));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_scaler_check(r->queue, scaler, 0, NULL));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_scaler_unscale(r->queue, scaler, 0, NULL, NULL));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     s = rig_state(r, scaler);
     tap_ok(s.updates == 7 && s.skipped == 1,
            "%s: an empty gradient, and empty lists, are clean", r->name);
@@ -202,7 +205,7 @@ static void verdicts(const struct rig *r)
         for (unsigned i = 0; i < 3; i++)
             NEED(ssq_scaler_check(r->queue, a, 1,
                                   (bits >> i & 1) != 0 ? &bad : &clean));
-        NEED(ssq_scaler_update(r->queue, a));
+        NEED(update_used(r->queue, a));
         ssq_scaler_state s = rig_state(r, a);
         ok = s.skipped == bits && s.updates == bits + 1 && ok;
     }
@@ -268,7 +271,7 @@ static void rank_hook(const struct rig *r)
                 r->name);
     NEED(ssq_scaler_rank_hook_set(scaler, NULL, NULL));
     NEED(ssq_scaler_check(r->queue, scaler, 1, &bad));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     s = rig_state(r, scaler);
     tap_ok(ranks.calls == 4 && s.skipped == 3, "%s: ranks: the hook is gone",
            r->name);
@@ -285,6 +288,7 @@ static void set_to(const struct rig *r)
     rig_step(r, scaler, false);
     NEED(ssq_scaler_check(r->queue, scaler, 1, &bad));
     NEED(ssq_scaler_update_to(r->queue, scaler, 0.1));
+    NEED(scale_used(r->queue, scaler));
     ssq_scaler_state s = rig_state(r, scaler);
     tap_ok(s.scale == 0.1f && s.good == 1 && s.hyst == 2 && s.ovf == 0 &&
                s.updates == 2 && s.skipped == 1 && s.action == SSQ_SCALE_HOLD,
@@ -314,16 +318,19 @@ static void too_early(const struct rig *r)
     core_status(ssq_scaler_check(r->queue, scaler, 1, &f32), SSQ_ERR_INVALID,
                 "scaler_check|never used", "%s: check before scale", r->name);
     core_status(ssq_scaler_update(r->queue, scaler), SSQ_ERR_INVALID,
-                "scaler_update|never used", "%s: update before scale", r->name);
-    core_status(ssq_scaler_update_to(r->queue, scaler, 2.0), SSQ_ERR_INVALID,
-                "never used", "%s: update_to before scale", r->name);
-    core_status(ssq_scaler_scale(r->queue, scaler, f32, i32), SSQ_ERR_INVALID,
-                "y is i32", "%s: scale into integers", r->name);
-    core_status(ssq_scaler_update(r->queue, scaler), SSQ_ERR_INVALID,
-                "never used", "%s: a refused scale is no use", r->name);
+                "scaler_update|nothing was checked", "%s: update before scale",
+                r->name);
+    core_status(ssq_scaler_update_to(r->queue, scaler, 2.0), SSQ_OK, "",
+                "%s: update_to needs no scale", r->name);
+    core_status(ssq_scaler_scale_grad(r->queue, scaler, f32, i32),
+                SSQ_ERR_INVALID, "y is i32", "%s: scale into integers",
+                r->name);
+    core_status(ssq_scaler_check(r->queue, scaler, 1, &f32), SSQ_ERR_INVALID,
+                "never used since update 1", "%s: a refused scale is no use",
+                r->name);
     (void)ssq_scaler_scale_tensor(scaler);
-    core_status(ssq_scaler_update(r->queue, scaler), SSQ_ERR_INVALID,
-                "nothing was checked", "%s: update before check", r->name);
+    core_status(ssq_scaler_check(r->queue, scaler, 1, &f32), SSQ_ERR_INVALID,
+                "never used", "%s: nor is asking for the tensor", r->name);
     ssq_tensor_destroy(&i32);
     ssq_scaler_destroy(&scaler);
 }

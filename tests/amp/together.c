@@ -56,7 +56,7 @@ static void two_optimizers(const struct rig *r)
     backward(r, &b, (float)INFINITY);
     NEED(ssq_optimizer_step(r->queue, a.optimizer, scaler));
     NEED(ssq_optimizer_step(r->queue, b.optimizer, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     ssq_scaler_state s = rig_state(r, scaler);
     tap_ok(param(r, &a) == -1.0f && param(r, &b) == 0.0f,
            "%s: of two optimizers the clean one steps", r->name);
@@ -66,7 +66,7 @@ static void two_optimizers(const struct rig *r)
     backward(r, &b, 32768.0f);
     NEED(ssq_optimizer_step(r->queue, a.optimizer, scaler));
     NEED(ssq_optimizer_step(r->queue, b.optimizer, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     tap_ok(param(r, &a) == -2.0f && param(r, &b) == -1.0f,
            "%s: the next step is both of theirs", r->name);
     trainee_end(&a);
@@ -89,7 +89,7 @@ static void accumulation(const struct rig *r)
             NEED(ssq_optimizer_accumulate(r->queue, t.optimizer, 0.25));
         }
         NEED(ssq_optimizer_step(r->queue, t.optimizer, scaler));
-        NEED(ssq_scaler_update(r->queue, scaler));
+        NEED(update_used(r->queue, scaler));
         ssq_scaler_state s = rig_state(r, scaler);
         float want = bad < 0 ? before - 2.5f : before;
         ok = param(r, &t) == want && s.skipped == (uint32_t)(bad + 1) && ok;
@@ -113,11 +113,11 @@ static void applied(const struct rig *r)
     struct trainee t = trainee(r);
     backward(r, &t, (float)INFINITY);
     NEED(ssq_optimizer_step(r->queue, t.optimizer, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     bool ok = param(r, &t) == 0.0f;
     backward(r, &t, (float)INFINITY);
     NEED(ssq_optimizer_step(r->queue, t.optimizer, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     float p = param(r, &t);
     tap_ok(ok && isinf(p) && p < 0,
            "%s: fastai applies an overflow at scale 1, not at 2", r->name);
@@ -138,11 +138,11 @@ static void replayed(const struct rig *r)
     ssq_graph *graph = NULL;
     backward(r, &t, 4.0f);
     NEED(ssq_optimizer_step(r->queue, t.optimizer, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_graph_begin(r->queue));
-    NEED(ssq_scaler_scale(r->queue, scaler, loss, t.grad));
+    NEED(ssq_scaler_scale_grad(r->queue, scaler, loss, t.grad));
     NEED(ssq_optimizer_step(r->queue, t.optimizer, scaler));
-    NEED(ssq_scaler_update(r->queue, scaler));
+    NEED(update_used(r->queue, scaler));
     NEED(ssq_graph_end(r->queue, &graph));
     uint8_t overflow[21] = {0};
     float want = -1.0f;

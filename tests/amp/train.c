@@ -103,7 +103,7 @@ void train_step(const struct train *t, ssq_scaler *scaler, unsigned step,
     train_send(t, t->grad, step, scale, flaw);
     NEED(ssq_optimizer_step(t->r->queue, t->o, scaler));
     if (scaler != NULL)
-        NEED(ssq_scaler_update(t->r->queue, scaler));
+        NEED(update_used(t->r->queue, scaler));
 }
 
 /* ---- images ---- */

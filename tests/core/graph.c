@@ -200,7 +200,13 @@ static void test_empty(void)
     ssq_graph_destroy(&g);
 }
 
-static int freed;
+/* Something with a stage: a number. */
+struct staged {
+    struct object object;
+    int stage, launches;
+};
+
+static int freed, snapshots;
 
 static void count_free(struct object *o)
 {
@@ -208,35 +214,85 @@ static void count_free(struct object *o)
     freed++;
 }
 
-/* An object with stages must be at the end what it was at the begin. */
+static void save(struct object *owner, void *snapshot)
+{
+    *(int *)snapshot = ((struct staged *)owner)->stage;
+    snapshots++;
+}
+
+static void restore(struct object *owner, const void *snapshot)
+{
+    ((struct staged *)owner)->stage = *(const int *)snapshot;
+}
+
+static void drop(void *snapshot)
+{
+    snapshots -= *(int *)snapshot != 0;
+}
+
+/* Modulo 10: the rest may differ. */
+static int number(const void *snapshot)
+{
+    return *(const int *)snapshot % 10;
+}
+
+static void launched(ssq_queue *queue, struct object *owner, const void *begin,
+                     const void *end)
+{
+    struct staged *s = (struct staged *)owner;
+    (void)queue;
+    s->launches += *(const int *)end - *(const int *)begin;
+}
+
+static const struct stages counted = {"scaler", sizeof(int), save,    restore,
+                                      drop,     number,      launched};
+static const struct stages quiet = {"optimizer", sizeof(int), save, restore,
+                                    drop,        number,      NULL};
+
+/* An object with stages must be at the end what it was at the begin, and is
+ * after the capture what it was before, however it ends. */
 static void test_stages(void)
 {
-    struct object owner;
+    struct staged s = {.stage = 3}, t = {.stage = 7};
+    ssq_queue *other = core_queue(dev);
     ssq_graph *g = NULL;
-    int stage = 3;
 
-    object_init(&owner, count_free);
-    core_status(capture_watch(q, &owner, &stage, "scaler"), SSQ_OK, NULL,
+    object_init(&s.object, count_free);
+    object_init(&t.object, count_free);
+    core_status(capture_watch(q, &s.object, &counted), SSQ_OK, NULL,
                 "outside of a capture nothing is watched");
-    tap_ok(atomic_load(&owner.refs) == 1, "nor held");
+    tap_ok(atomic_load(&s.object.refs) == 1 && snapshots == 0, "nor held");
     NEED(ssq_graph_begin(q));
-    NEED(capture_watch(q, &owner, &stage, "scaler"));
-    stage = 4;
-    NEED(capture_watch(q, &owner, &stage, "scaler"));
+    NEED(capture_watch(q, &s.object, &counted));
+    s.stage = 4;
+    NEED(capture_watch(q, &s.object, &counted));
     core_status(ssq_graph_end(q, &g), SSQ_ERR_INVALID, "scaler|4|3",
                 "a stage of 4 that was 3 at the begin");
+    tap_ok(s.stage == 3, "is 3 again when the end is refused");
     core_status(ssq_graph_end(q, &g), SSQ_ERR_INVALID, "no graph",
                 "the capture was dropped");
+    NEED(ssq_graph_begin(other));
+    NEED(capture_watch(other, &s.object, &counted));
+    s.stage = 4;
+    ssq_queue_destroy(&other);
+    tap_ok(s.stage == 3, "and when the queue is destroyed");
     NEED(ssq_graph_begin(q));
-    NEED(capture_watch(q, &owner, &stage, "scaler"));
-    stage = 5;
-    stage = 4;
+    NEED(capture_watch(q, &s.object, &counted));
+    NEED(capture_watch(q, &t.object, &quiet));
+    s.stage = 23;
     core_status(ssq_graph_end(q, &g), SSQ_OK, NULL,
-                "a stage of 4 that was 4 at the begin");
-    tap_ok(atomic_load(&owner.refs) == 1 && freed == 0 && g != NULL,
-           "the watched object is let go of");
+                "a stage of 3 that was 3 at the begin");
+    tap_ok(s.stage == 3, "a capture that succeeds has run nothing either");
+    tap_ok(atomic_load(&t.object.refs) == 1 && g != NULL,
+           "who does not hear of launches is let go of");
+    NEED(ssq_graph_launch(q, g));
+    NEED(ssq_graph_launch(q, g));
+    tap_ok(s.launches == 40, "who does is told how far the capture went");
     ssq_graph_destroy(&g);
-    object_put(&owner);
+    tap_ok(atomic_load(&s.object.refs) == 1 && freed == 0 && snapshots == 0,
+           "until the graph goes; no snapshot is left");
+    object_put(&s.object);
+    object_put(&t.object);
 }
 
 int main(void)

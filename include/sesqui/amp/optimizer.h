@@ -150,13 +150,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
  *  same bits on every device. ssq_optimizer_step does it when it was not
  *  done. Stages per optimizer, as torch's: READY, UNSCALED (after check or
  *  unscale), STEPPED; the scaler's update goes back to READY. Without a scaler
- *  a step goes back to READY itself.
+ *  a step goes back to READY itself. Gradients that were unscaled since the
+ *  scaler's last update are taken as true, scaled ones are multiplied by
+ *  1/scale: all of one kind.
  *  @param scaler  NULL: scale 1, no verdict joins an update (but a non-finite
  *                 gradient still skips nothing: the step applies it, as an
  *                 optimizer without a scaler does everywhere; a norm that is
  *                 NaN clips nothing, an infinite one makes every update 0)
  *  @return SSQ_ERR_INVALID already checked or stepped since the last update,
- *          no parameters, or the scale was never used. Asynchronous. */
+ *          no parameters, the scale was not used since then, or some of the
+ *          gradients were unscaled and some not, by name; or were unscaled
+ *          while the step reads sums of ssq_optimizer_accumulate.
+ *          Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
                                                       ssq_optimizer *optimizer,
                                                       ssq_scaler *scaler);
@@ -166,7 +171,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_check(ssq_queue *queue,
  *  gradients only. After ssq_optimizer_accumulate it writes the accumulated
  *  ones, times factor, over the gradients. The norm for clipping is that of
  *  the check: what the caller changes afterwards is not in it.
- *  @return SSQ_ERR_INVALID f16 gradients; else as ssq_optimizer_check. */
+ *  @return SSQ_ERR_INVALID f16 gradients, or one that ssq_scaler_unscale (or
+ *          another optimizer) has unscaled since the last update; else as
+ *          ssq_optimizer_check. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_scaler *scaler);
 
@@ -176,8 +183,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
  *  bit-equal to unscaling in place and clipping float32 gradients as torch
  *  does. Under SSQ_FLOOR_APPLY at the floor a bad verdict does not skip.
  *  @return SSQ_ERR_INVALID stepped already since the last update ("step() has
- *          already been called"), a different scaler than at the check, no
- *          parameters. After any error no state has changed, and the call may
+ *          already been called"), a different scaler than at the check, a
+ *          gradient unscaled after the check; else as ssq_optimizer_check.
+ *          After any error no state has changed, and the call may
  *          be repeated. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,

@@ -3,12 +3,21 @@
  *
  * A training step with a scaler:
  *
- *   scale    the loss, or the seed gradient, is multiplied by the scale:
- *            ssq_scaler_scale, or ssq_scaler_scale_tensor given to a loss
+ *   scale    the gradient begins as a multiple of the scale:
+ *            ssq_scaler_scale_tensor given to a loss as its dloss, or
+ *            ssq_scaler_scale_grad; one of them, since the last update, is
+ *            what "the scale was used" means below
  *   check    each gradient is read once: verdict (all finite?), norm
  *   step     1/scale and the clip factor are folded into the update; under a
  *            bad verdict it changes no bit
  *   update   the machine moves the scale
+ *
+ * Gradients that were unscaled in between (ssq_scaler_unscale,
+ * ssq_optimizer_unscale) are true ones until the next update, whatever tensor
+ * their memory is seen through: a step takes them as they are, and dividing
+ * them again is refused. The stage belongs to the memory and not to its
+ * contents, so unscale after the last backward of a step: what overwrites a
+ * true gradient before the update is taken as true.
  *
  * None of it reads the device: the verdict, the counters and the scale stay
  * there, and a captured step may be replayed. ssq_scaler_poll tells what
@@ -158,22 +167,36 @@ ssq_scaler_create(ssq_device *device, const char *preset,
 /** Drop a scaler; enqueued work that uses it is not disturbed. */
 SSQ_API void ssq_scaler_destroy(ssq_scaler **scaler);
 
-/** y = x * scale, computed in float32 and rounded once; x may be y. Floats, any
- *  strides. Marks the scale as used. Errors as ops.h says; class B. */
-SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_scale(ssq_queue *queue,
-                                                   ssq_scaler *scaler,
-                                                   const ssq_tensor *x,
-                                                   const ssq_tensor *y);
+/** Scale a gradient: y = x * scale, computed in float32 and rounded once; x may
+ *  be y. For the seed of a backward pass of your own, or a weight of a loss
+ *  that becomes its dloss. The scale was used then; also by an empty y, which
+ *  says so where a kernel of yours has multiplied. Floats, any strides.
+ *  @return SSQ_ERR_INVALID also: y was unscaled since the last update. Errors
+ *          as ops.h says; class B */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_scale_grad(ssq_queue *queue,
+                                                        ssq_scaler *scaler,
+                                                        const ssq_tensor *x,
+                                                        const ssq_tensor *y);
 
-/** The scale as a device scalar (f32, rank 0), for a loss's dloss. Owned by
- *  the scaler, valid as long as it; do not write it. Marks the scale as used.
- *  NULL for NULL. */
-SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(ssq_scaler *scaler);
+/** Scale a value for show, a loss to be printed say: the same arithmetic, but
+ *  the scale does not count as used, since no gradient was scaled. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_scaler_scale_value(ssq_queue *queue, const ssq_scaler *scaler,
+                       const ssq_tensor *x, const ssq_tensor *y);
 
-/** Check a list of gradients that no optimizer of ours owns: their verdict
- *  joins the next update.
+/** The scale as a device scalar (f32, rank 0), for a loss's dloss: a loss that
+ *  writes its gradient with it has used the scale; asking for the tensor has
+ *  not. Owned by the scaler, valid as long as it; do not write it. NULL for
+ *  NULL. */
+SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler);
+
+/** Check a list of gradients: their verdict joins the next update. Nothing is
+ *  written. For gradients that no optimizer of ours owns; of others it adds
+ *  nothing, since an optimizer's step checks them itself, and skips by that
+ *  check alone.
  *  @param grads  n float tensors of any strides; n may be 0
- *  @return SSQ_ERR_INVALID also: the scale was never used. Asynchronous. */
+ *  @return SSQ_ERR_INVALID also: the scale was not used since the last update.
+ *          Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                  const ssq_tensor *const *grads);
@@ -182,7 +205,11 @@ ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
  *  float32 (exact for powers of two), checked on the way like
  *  ssq_scaler_check. outs[i] may be grads[i] when it is f32 or bf16; writing
  *  f16 is INVALID, as in torch: true gradients would flush to zero there.
- *  Non-finite values are written too. */
+ *  Non-finite values are written too. The memory of outs holds true gradients
+ *  until the next update; an optimizer that owns it steps on them as they are.
+ *  @return SSQ_ERR_INVALID also: the scale was not used since the last update,
+ *          or grads[i] is in memory that was unscaled since then, or outs[i]
+ *          in part. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
     ssq_queue *queue, ssq_scaler *scaler, size_t n,
     const ssq_tensor *const *grads, const ssq_tensor *const *outs);
@@ -198,10 +225,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
 
 /** As torch's update(new_scale): set the scale to a number and leave the
  *  machine's counters. Counts as the step's update (updates, skips), but as in
- *  torch it needs no check before it.
+ *  torch it needs no check before it, nor a use of the scale.
  *  @param scale  rounded to float32
- *  @return SSQ_ERR_INVALID not finite or <= 0 as a float32, or the scale was
- *          never used; SSQ_ERR_SCALE as ssq_scaler_update. Asynchronous. */
+ *  @return SSQ_ERR_INVALID not finite or <= 0 as a float32; SSQ_ERR_SCALE as
+ * ssq_scaler_update. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update_to(ssq_queue *queue,
                                                        ssq_scaler *scaler,
                                                        double scale);

@@ -3,8 +3,9 @@
  *
  * Each call writes the loss, the gradient, or both; at least one. The
  * gradient is that of sum(dloss * loss): dloss is the upstream gradient, one
- * element or the loss's shape; a loss scaler's device-side scale fits; NULL is
- * 1. Losses are f32, computed in float32 from any float dtype. Definitions are
+ * element or the loss's shape; a loss scaler's device-side scale fits, and a
+ * loss that writes its gradient with it has used that scale; NULL is 1. Losses
+ * are f32, computed in float32 from any float dtype. Definitions are
  * torch.nn.functional's. */
 #ifndef SESQUI_OPS_LOSS_H
 #define SESQUI_OPS_LOSS_H
@@ -46,8 +47,9 @@ typedef struct ssq_cross_entropy_args {
             NULL, -100, 0.0, SSQ_REDUCTION_MEAN                                \
     }
 
-/** Cross-entropy from logits: with p = softmax(logits) over dimension 1 (0 for
- *  rank 1), e the label smoothing, w the weights (1 when NULL), t the target:
+/** Loss and its gradient in one call: cross-entropy from logits. With
+ *  p = softmax(logits) over dimension 1 (0 for rank 1), e the label smoothing,
+ *  w the weights (1 when NULL), t the target:
  *      q[k] = w[k] ((1 - e) [k == t] + e / c)        with target
  *      q[k] = w[k] ((1 - e) target_prob[k] + e / c)  with target_prob
  *      loss of a row = -sum(q log p); its gradient = p sum(q) - q
@@ -89,9 +91,10 @@ typedef struct ssq_nll_loss_args {
             SSQ_REDUCTION_MEAN                                                 \
     }
 
-/** Negative log-likelihood: loss of a row = -w[t] x[t]; its gradient is -w[t]
- *  at t and 0 elsewhere. Only x[t] is read. The mean, ignored rows and targets
- *  out of range as ssq_cross_entropy. Class R. Since 0.1. */
+/** Loss and its gradient in one call: negative log-likelihood. The
+ *  loss of a row is -w[t] x[t]; its gradient is -w[t] at t and 0 elsewhere.
+ *  Only x[t] is read. The mean, ignored rows and targets out of range as
+ *  ssq_cross_entropy. Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_nll_loss(ssq_queue *queue,
                                                const ssq_nll_loss_args *args);
 
@@ -112,8 +115,8 @@ typedef struct ssq_mse_args {
         sizeof(ssq_mse_args), NULL, NULL, NULL, NULL, NULL, SSQ_REDUCTION_MEAN \
     }
 
-/** Squared error: (x - target)^2, the mean over all elements; of none it is
- *  NaN and the sum 0.
+/** Loss and its gradient in one call: squared error, (x - target)^2. The
+ *  mean is over all elements; of none it is NaN and the sum 0.
  *  @return SSQ_ERR_INVALID shapes differ, loss and dx both NULL
  *  @note class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_mse(ssq_queue *queue,
@@ -122,8 +125,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_mse(ssq_queue *queue,
 typedef ssq_mse_args ssq_l1_args;
 #define SSQ_L1_INIT SSQ_MSE_INIT
 
-/** Absolute error: |x - target|; its gradient at 0 is 0, at a NaN it is NaN
- *  (torch: 0). The rest as ssq_mse. Since 0.1. */
+/** Loss and its gradient in one call: absolute error, |x - target|; the
+ *  gradient at 0 is 0, at a NaN it is NaN (torch: 0). The rest as
+ *  ssq_mse. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_l1(ssq_queue *queue,
                                          const ssq_l1_args *args);
 
@@ -144,8 +148,9 @@ typedef struct ssq_smooth_l1_args {
             SSQ_REDUCTION_MEAN, 1.0                                            \
     }
 
-/** Smooth absolute error, d = x - target: d^2 / (2 beta) where |d| < beta, else
- *  |d| - beta / 2. The rest as ssq_mse. Since 0.1. */
+/** Loss and its gradient in one call: smooth absolute error. With
+ *  d = x - target: d^2 / (2 beta) where |d| < beta, else |d| - beta / 2.
+ *  The rest as ssq_mse. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_smooth_l1(ssq_queue *queue,
                                                 const ssq_smooth_l1_args *args);
 
@@ -165,8 +170,9 @@ typedef struct ssq_huber_args {
             SSQ_REDUCTION_MEAN, 1.0                                            \
     }
 
-/** Huber's loss, d = x - target: d^2 / 2 where |d| <= delta, else
- *  delta (|d| - delta / 2). The rest as ssq_mse. Since 0.1. */
+/** Loss and its gradient in one call: Huber's loss. With d = x - target:
+ *  d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2). The rest as
+ *  ssq_mse. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_huber(ssq_queue *queue,
                                             const ssq_huber_args *args);
 
@@ -188,7 +194,8 @@ typedef struct ssq_bce_with_logits_args {
             NULL, SSQ_REDUCTION_MEAN                                           \
     }
 
-/** Binary cross-entropy from logits, with w = weight and p = pos_weight:
+/** Loss and its gradient in one call: binary cross-entropy from logits.
+ *  With w = weight and p = pos_weight:
  *      w (p target softplus(-x) + (1 - target) softplus(x))
  *  which is torch's formula without its cancellation: for targets in 0..1 no
  *  term is negative, and no finite x overflows. The mean divides by the number

@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_stages.c - where an optimizer's step is, and which gradients it is
+ * about to read: scaled ones, true ones, or sums of scaled ones. */
+#include "lib/amp/optimizer.h"
+
+/* A scaler's update has made the optimizer READY again. */
+static void refresh(ssq_optimizer *o)
+{
+    struct optimizer_stages *at = &o->at;
+    if (at->stage == STAGE_READY || at->scaler == NULL ||
+        scaler_epoch(at->scaler) == at->epoch)
+        return;
+    at->stage = STAGE_READY;
+    at->accumulating = false;
+}
+
+void optimizer_stage_set(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
+{
+    if (scaler != NULL)
+        scaler_get(scaler);
+    scaler_put(o->at.scaler);
+    o->at.scaler = scaler;
+    o->at.epoch = scaler == NULL ? 0 : scaler_epoch(scaler);
+    o->at.stage = stage;
+}
+
+static void save(struct object *owner, void *snapshot)
+{
+    ssq_optimizer *o = (ssq_optimizer *)owner;
+    struct optimizer_stages *to = snapshot;
+    refresh(o);
+    *to = o->at;
+    if (to->scaler != NULL)
+        scaler_get(to->scaler);
+}
+
+static void drop(void *snapshot)
+{
+    struct optimizer_stages *s = snapshot;
+    scaler_put(s->scaler);
+    s->scaler = NULL;
+}
+
+static void restore(struct object *owner, const void *snapshot)
+{
+    struct optimizer_stages *at = &((ssq_optimizer *)owner)->at, old = *at;
+    *at = *(const struct optimizer_stages *)snapshot;
+    if (at->scaler != NULL)
+        scaler_get(at->scaler);
+    drop(&old);
+}
+
+/* With a scaler, its own number shows a check without an update. */
+static int number(const void *snapshot)
+{
+    const struct optimizer_stages *s = snapshot;
+    return (s->accumulating ? 1 : 0) +
+           (s->scaler == NULL && s->stage == STAGE_CHECKED ? 2 : 0);
+}
+
+static const struct stages stages = {
+    .what = "optimizer",
+    .bytes = sizeof(struct optimizer_stages),
+    .save = save,
+    .restore = restore,
+    .drop = drop,
+    .number = number,
+};
+
+ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *o)
+{
+    refresh(o);
+    return capture_watch(queue, &o->object, &stages);
+}
+
+/* ---- gradients ---- */
+
+/* The first parameters whose gradients are true, and are not; NULL none. */
+struct found {
+    const char *is, *not, *part;
+};
+
+static struct found look(const ssq_optimizer *o, const ssq_scaler *scaler)
+{
+    struct found f = {NULL, NULL, NULL};
+    for (size_t i = 0; i < o->n; i++) {
+        const struct parameter *p = &o->params[i];
+        if (view_elements(&p->grad->view) == 0)
+            continue;
+        enum coverage c = scaler_unscaled(scaler, &p->grad->view);
+        const char **name = c == COVER_ALL    ? &f.is
+                            : c == COVER_PART ? &f.part
+                                              : &f.not ;
+        if (*name == NULL)
+            *name = p->name;
+    }
+    return f;
+}
+
+ssq_status optimizer_gradients_scaled(const ssq_optimizer *o,
+                                      const ssq_scaler *scaler,
+                                      const char *what, const char *when)
+{
+    struct found f = look(o, scaler);
+    if (f.is == NULL && f.part == NULL)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %sthe gradient of %.40s was "
+                     "unscaled %s",
+                     what, f.is == NULL ? "a part of " : "",
+                     f.is == NULL ? f.part : f.is, when);
+}
+
+ssq_status optimizer_gradients(const ssq_optimizer *o, const ssq_scaler *scaler,
+                               const char *what, bool *unscaled)
+{
+    *unscaled = false;
+    if (scaler == NULL)
+        return SSQ_OK;
+    if (o->at.accumulating)
+        return optimizer_gradients_scaled(
+            o, scaler, what,
+            "since the last update, but the step reads the scaled ones that "
+            "ssq_optimizer_accumulate has added up");
+    struct found f = look(o, scaler);
+    if (f.part != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: a part of the gradient of %.40s was unscaled "
+                         "since the last update, the rest was not",
+                         what, f.part);
+    if (f.is != NULL && f.not != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the gradient of %.40s was unscaled since the "
+                         "last update, that of %.40s was not",
+                         what, f.is, f.not );
+    *unscaled = f.is != NULL;
+    return SSQ_OK;
+}

@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaler_stages.c - what a scaler's host side knows of the step under way: was
+ * the scale used, was something checked, what was unscaled.
+ *
+ * A capture keeps what it was at its begin and at its end, and a launch of the
+ * graph moves it from the one to the other. */
+#include "lib/amp/scaler_object.h"
+
+#include <sesqui/ops/elementwise.h>
+
+static void save(struct object *owner, void *snapshot)
+{
+    struct scaler_stages *to = snapshot;
+    *to = ((ssq_scaler *)owner)->at;
+    unscaled_get(to->unscaled);
+}
+
+static void drop(void *snapshot)
+{
+    struct scaler_stages *s = snapshot;
+    unscaled_put(s->unscaled);
+    s->unscaled = NULL;
+}
+
+static void restore(struct object *owner, const void *snapshot)
+{
+    struct scaler_stages *at = &((ssq_scaler *)owner)->at, old = *at;
+    *at = *(const struct scaler_stages *)snapshot;
+    unscaled_get(at->unscaled);
+    drop(&old);
+}
+
+/* What is unscaled in a capture is to be forgotten by its update. */
+static int number(const void *snapshot)
+{
+    const struct scaler_stages *s = snapshot;
+    return s->stage + 2 * (int)unscaled_count(s->unscaled);
+}
+
+/* The launch has happened: without memory for the copy of the words, poll knows
+ * less until the next one. */
+static void launched(ssq_queue *queue, struct object *owner, const void *begin,
+                     const void *end)
+{
+    ssq_scaler *scaler = (ssq_scaler *)owner;
+    const struct scaler_stages *from = begin, *to = end;
+    uint64_t updates = to->epoch - from->epoch, epoch = scaler->at.epoch;
+    if (updates == 0) {
+        scaler->at.used = scaler->at.used || to->uses > from->uses;
+        return;
+    }
+    restore(owner, to);
+    scaler->at.epoch = epoch + updates;
+    (void)mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
+}
+
+static const struct stages stages = {
+    .what = "scaler",
+    .bytes = sizeof(struct scaler_stages),
+    .save = save,
+    .restore = restore,
+    .drop = drop,
+    .number = number,
+    .launched = launched,
+};
+
+ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler)
+{
+    return capture_watch(queue, &scaler->object, &stages);
+}
+
+uint64_t scaler_epoch(const ssq_scaler *scaler)
+{
+    return scaler->at.epoch;
+}
+
+/* ---- use ---- */
+
+ssq_status scaler_ready(const ssq_queue *queue, const ssq_scaler *scaler,
+                        const char *what)
+{
+    ssq_status st = scaler_call(queue, scaler, what);
+    if (st == SSQ_OK && !scaler->at.used)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the loss scale was never used since update %llu: "
+                         "give ssq_scaler_scale_tensor to a loss as dloss, or "
+                         "scale a gradient with ssq_scaler_scale_grad",
+                         what, (unsigned long long)scaler->at.epoch);
+    return st;
+}
+
+static void use(ssq_scaler *scaler)
+{
+    scaler->at.used = true;
+    scaler->at.uses++;
+}
+
+ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss)
+{
+    ssq_scaler *scaler = dloss == NULL ? NULL : dloss->view.buffer->scaler;
+    return scaler == NULL ? SSQ_OK : scaler_watch(queue, scaler);
+}
+
+void scale_bound(const ssq_tensor *dloss)
+{
+    if (dloss != NULL && dloss->view.buffer->scaler != NULL)
+        use(dloss->view.buffer->scaler);
+}
+
+const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler)
+{
+    return scaler == NULL ? NULL : scaler->scale;
+}
+
+static ssq_status scale(ssq_queue *queue, const ssq_scaler *scaler,
+                        const ssq_tensor *x, const ssq_tensor *y)
+{
+    ssq_scale_args args = SSQ_SCALE_INIT;
+    args.x = x;
+    args.y = y;
+    args.scale = scaler->scale;
+    return ssq_scale(queue, &args);
+}
+
+ssq_status ssq_scaler_scale_value(ssq_queue *queue, const ssq_scaler *scaler,
+                                  const ssq_tensor *x, const ssq_tensor *y)
+{
+    ssq_status st = scaler_call(queue, scaler, "scaler_scale_value");
+    return st == SSQ_OK ? scale(queue, scaler, x, y) : st;
+}
+
+ssq_status ssq_scaler_scale_grad(ssq_queue *queue, ssq_scaler *scaler,
+                                 const ssq_tensor *x, const ssq_tensor *y)
+{
+    ssq_status st = scaler_call(queue, scaler, "scaler_scale_grad");
+    if (st == SSQ_OK && y != NULL &&
+        scaler_unscaled(scaler, &y->view) != COVER_NONE)
+        st = error_set(SSQ_ERR_INVALID,
+                       "scaler_scale_grad: y was unscaled since the last "
+                       "update: a step takes it as unscaled");
+    if (st == SSQ_OK)
+        st = scaler_watch(queue, scaler);
+    if (st == SSQ_OK)
+        st = scale(queue, scaler, x, y);
+    if (st == SSQ_OK)
+        use(scaler);
+    return st;
+}
+
+/* ---- unscaled gradients ---- */
+
+enum coverage scaler_unscaled(const ssq_scaler *scaler, const struct view *v)
+{
+    return scaler == NULL ? COVER_NONE
+                          : unscaled_covers(scaler->at.unscaled, v);
+}
+
+ssq_status scaler_unscale_begin(ssq_queue *queue, ssq_scaler *scaler, size_t n,
+                                const char *what)
+{
+    ssq_status st = scaler_watch(queue, scaler);
+    return st == SSQ_OK ? unscaled_reserve(&scaler->at.unscaled, n, what) : st;
+}
+
+void scaler_unscale_note(ssq_scaler *scaler, const struct view *v)
+{
+    unscaled_add(scaler->at.unscaled, v);
+}

@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unscaled.c - the gradients that were unscaled since a scaler's last update.
+ *
+ * Regions are disjoint and sorted by buffer and offset. Those of strided
+ * gradients may lie between each other, as columns of a matrix do. */
+#include "lib/amp/unscaled.h"
+
+#include <string.h>
+
+struct region {
+    struct view v; /* holds the buffer */
+    uint64_t end;  /* v.offset + its span */
+    bool contiguous;
+};
+
+struct unscaled {
+    struct object object;
+    size_t n, room;
+    uint64_t longest; /* span of a region */
+    struct region *region;
+};
+
+static void unscaled_free(struct object *o)
+{
+    struct unscaled *s = (struct unscaled *)o;
+    for (size_t i = 0; i < s->n; i++)
+        object_put(&s->region[i].v.buffer->object);
+    mem_free(s->region);
+    mem_free(s);
+}
+
+void unscaled_get(struct unscaled *set)
+{
+    if (set != NULL)
+        object_get(&set->object);
+}
+
+void unscaled_put(struct unscaled *set)
+{
+    if (set != NULL)
+        object_put(&set->object);
+}
+
+size_t unscaled_count(const struct unscaled *set)
+{
+    return set == NULL ? 0 : set->n;
+}
+
+static bool before(const struct region *r, const ssq_buffer *buffer,
+                   uint64_t offset)
+{
+    if (r->v.buffer != buffer)
+        return (uintptr_t)r->v.buffer < (uintptr_t)buffer;
+    return r->v.offset < offset;
+}
+
+/* The first region that is not before an offset. */
+static size_t find(const struct unscaled *s, const ssq_buffer *buffer,
+                   uint64_t offset)
+{
+    size_t from = 0, to = s->n;
+    while (from < to) {
+        size_t middle = from + (to - from) / 2;
+        if (before(&s->region[middle], buffer, offset))
+            from = middle + 1;
+        else
+            to = middle;
+    }
+    return from;
+}
+
+static uint64_t bytes_of(const struct view *v)
+{
+    return (uint64_t)view_elements(v) * dtype_bytes(v->dtype);
+}
+
+/* Bytes of v that are a region's; 0 also where they cannot be counted. */
+static uint64_t common(const struct region *r, const struct view *v,
+                       uint64_t end, bool contiguous)
+{
+    if (view_same_place(&r->v, v))
+        return bytes_of(v);
+    bool inside = v->offset >= r->v.offset && end <= r->end;
+    if (!contiguous)
+        return r->contiguous && inside ? bytes_of(v) : 0;
+    if (!r->contiguous)
+        return r->v.offset >= v->offset && r->end <= end ? bytes_of(&r->v) : 0;
+    uint64_t from = r->v.offset > v->offset ? r->v.offset : v->offset;
+    uint64_t to = r->end < end ? r->end : end;
+    return to - from;
+}
+
+enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
+{
+    uint64_t span = view_span(v);
+    if (set == NULL || span == 0)
+        return COVER_NONE;
+    uint64_t end = v->offset + span, bytes = 0;
+    uint64_t from = v->offset < set->longest ? 0 : v->offset - set->longest;
+    bool contiguous = view_contiguous(v), touched = false;
+    for (size_t i = find(set, v->buffer, from); i < set->n; i++) {
+        const struct region *r = &set->region[i];
+        if (r->v.buffer != v->buffer || r->v.offset >= end)
+            break;
+        if (!view_overlap(&r->v, v))
+            continue;
+        touched = true;
+        bytes += common(r, v, end, contiguous);
+    }
+    if (!touched)
+        return COVER_NONE;
+    return bytes == bytes_of(v) ? COVER_ALL : COVER_PART;
+}
+
+/* A set with the same regions and room for so many. */
+static struct unscaled *copy(const struct unscaled *set, size_t room)
+{
+    struct unscaled *s = mem_alloc(sizeof(*s));
+    if (s == NULL)
+        return NULL;
+    object_init(&s->object, unscaled_free);
+    s->room = room;
+    s->region = mem_alloc_array(room, sizeof(*s->region));
+    if (s->region == NULL) {
+        unscaled_put(s);
+        return NULL;
+    }
+    if (set == NULL)
+        return s;
+    s->n = set->n;
+    s->longest = set->longest;
+    memcpy(s->region, set->region, set->n * sizeof(*s->region));
+    for (size_t i = 0; i < s->n; i++)
+        object_get(&s->region[i].v.buffer->object);
+    return s;
+}
+
+ssq_status unscaled_reserve(struct unscaled **set, size_t n, const char *what)
+{
+    const struct unscaled *old = *set;
+    bool alone = old != NULL && atomic_load(&old->object.refs) == 1;
+    size_t have = old == NULL ? 0 : old->n, room = 2 * have;
+    if (alone && n <= old->room - have)
+        return SSQ_OK;
+    struct unscaled *s = NULL;
+    if (n <= SIZE_MAX / 4 / sizeof(struct region))
+        s = copy(old, room > have + n ? room : have + n);
+    if (s == NULL)
+        return error_nomem(what, (have + n) * sizeof(struct region));
+    unscaled_put(*set);
+    *set = s;
+    return SSQ_OK;
+}
+
+void unscaled_add(struct unscaled *set, const struct view *v)
+{
+    uint64_t span = view_span(v);
+    if (span == 0 || unscaled_covers(set, v) != COVER_NONE)
+        return;
+    size_t at = find(set, v->buffer, v->offset);
+    memmove(&set->region[at + 1], &set->region[at],
+            (set->n - at) * sizeof(set->region[0]));
+    set->region[at] = (struct region){*v, v->offset + span, view_contiguous(v)};
+    object_get(&v->buffer->object);
+    set->n++;
+    set->longest = span > set->longest ? span : set->longest;
+}
