@@ -4,8 +4,9 @@
 # Each builds in a directory of its own below this one and ends with the line
 # "N passed, N failed, N skipped".
 
-# Programs and scripts that run the library; tests/lint looks at the build.
-run_tests = $(filter-out tests/lint/%.sh,$(TESTS))
+# Programs and scripts that run the library; tests/lint looks at the build, and
+# tests/fuzz has sanitizers of its own: make fuzz.
+run_tests = $(filter-out tests/lint/%.sh tests/fuzz/%.sh,$(TESTS))
 valgrind_tests = $(filter-out $(slow_tests),$(run_tests))
 
 # tally: the sum of the last make check.
@@ -148,7 +149,7 @@ check-reproducible: dist
 
 clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
-		variant-validation variant-coverage reproducible consumer doc/reference tests/pocl tests/mesa
+		variant-validation variant-coverage variant-fuzz reproducible consumer doc/reference tests/pocl tests/mesa
 
 # After adding a public function.
 update-symbols: all

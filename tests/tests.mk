@@ -56,4 +56,5 @@ include $(top_srcdir)/tests/opencl/tests.mk
 include $(top_srcdir)/tests/vulkan/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk
 include $(top_srcdir)/tests/kernel/tests.mk
+include $(top_srcdir)/tests/fuzz/tests.mk
 include $(top_srcdir)/tests/targets.mk

@@ -103,8 +103,9 @@ int suite_main(const struct suite *suite, size_t floor)
         size_t word = strcspn(list, ",");
         snprintf(name, sizeof(name), "%.*s", (int)word, list);
         ssq_device *d = NULL;
-        if (word > 0 && !tap_ok(ssq_device_open(name, NULL, &d) == SSQ_OK,
-                                "%s: required device opens", name))
+        bool device = word > 0 && strcmp(name, "fuzz") != 0;
+        if (device && !tap_ok(ssq_device_open(name, NULL, &d) == SSQ_OK,
+                              "%s: required device opens", name))
             tap_diag("%s", ssq_last_error());
         ssq_device_close(&d);
         list += word + (list[word] == ',');

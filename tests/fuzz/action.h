@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* action.h - calls that are no ops: queues, graphs, views, scalers, optimizers.
+ *
+ * An action reads its choices once, acts on each side, and says what it got:
+ * both sides must answer the same status and the same numbers. */
+#ifndef TESTS_FUZZ_ACTION_H
+#define TESTS_FUZZ_ACTION_H
+
+#include "tests/fuzz/pair.h"
+
+enum { SLOTS = 2, CHOSEN = 4, NUMBERS = 24, PARAMS = 4, LOOKED = 16384 };
+
+/** What an action chose. */
+struct choice {
+    unsigned slot, kind;
+    double value;
+    uint64_t word;
+    unsigned count;
+    unsigned group; /* 0 the default one */
+    ssq_tensor *tensor[CHOSEN][SIDES];
+    int rank;
+    int64_t shape[SSQ_MAX_RANK];
+};
+
+/** What an action got on one side. */
+struct got {
+    double numbers[NUMBERS];
+    unsigned n;
+    char text[64];
+    unsigned bytes;
+    uint8_t looked[LOOKED]; /* of state */
+};
+
+/** The objects of a program. */
+struct objects {
+    struct pair *pair;
+    struct input *in;
+    ssq_scaler *scaler[SLOTS][SIDES];
+    ssq_optimizer *optimizer[SLOTS][SIDES];
+    ssq_group *group[SLOTS][SLOTS][SIDES];
+    unsigned params[SLOTS];
+    ssq_graph *graph[SLOTS][SIDES];
+    ssq_event *event[SLOTS][SIDES];
+    bool tainted; /* a state of side 1 may differ in bits from here on */
+};
+
+struct action {
+    const char *name;
+    void (*choose)(struct objects *o, struct choice *k); /* optional */
+    ssq_status (*act)(struct objects *o, unsigned side, const struct choice *k,
+                      struct got *g);
+    bool timed; /* the status depends on how far the device is */
+};
+
+extern const struct action queue_actions[], scaler_actions[],
+    optimizer_actions[];
+extern const size_t queue_actions_count, scaler_actions_count,
+    optimizer_actions_count;
+
+/** One action on both sides. */
+void action_run(struct objects *o, const struct action *a);
+/** Destroy every object. */
+void objects_destroy(struct objects *o);
+
+/* For actions. */
+
+void got_number(struct got *g, double value);
+/** A float tensor somewhere in the buffers, of the shape in k; dense if asked.
+ *  @return as ssq_tensor_from_buffer on both sides */
+void choose_tensor(struct objects *o, struct choice *k, unsigned i,
+                   ssq_dtype dtype, bool dense);
+void choose_shape(struct objects *o, struct choice *k);
+ssq_dtype choose_float(struct objects *o);
+double choose_double(struct objects *o, const double *list, size_t n);
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.h - one call of an op, put together from bytes.
+ *
+ * In this order: scalars, shapes, axes, dtypes, places, one thing made wrong
+ * now and then, tensors, and the call on both sides. What the table of ops does
+ * not say about shapes stands in shape.c. */
+#ifndef TESTS_FUZZ_CALL_H
+#define TESTS_FUZZ_CALL_H
+
+#include "tests/fuzz/ops.h"
+#include "tests/fuzz/pair.h"
+
+enum { OPERANDS = 24, SYMBOLS = 16, LISTED = 4, ARGS_BYTES = 512 };
+
+struct operand {
+    const struct field *field;
+    bool used; /* not NULL */
+    bool shaped;
+    ssq_dtype dtype;
+    int rank;
+    int64_t shape[SSQ_MAX_RANK], strides[SSQ_MAX_RANK];
+    unsigned buffer;
+    size_t at, extent; /* bytes, in the buffer */
+    ssq_tensor *tensor[SIDES];
+};
+
+struct symbol {
+    char name[12];
+    int64_t size;
+};
+
+struct call {
+    struct pair *pair;
+    struct input *in;
+    const struct fuzz_op *op;
+    union {
+        double align;
+        uint8_t bytes[ARGS_BYTES];
+    } args;
+    struct operand x[OPERANDS];
+    unsigned n;
+    unsigned listed; /* the last so many operands are FIELD_TENSORS' */
+    struct symbol symbols[SYMBOLS];
+    unsigned nsymbols;
+    bool small;    /* sizes so far made too large a tensor */
+    bool integers; /* where either will do */
+    bool dense;    /* no strides but the plain ones */
+    ssq_dtype half;
+    int axes[SSQ_MAX_RANK];
+    int64_t sizes[2][SSQ_MAX_RANK];
+    int base_rank; /* of operands of which nothing is said */
+    int64_t base[SSQ_MAX_RANK];
+};
+
+/** Make a call and run it. */
+void call_run(struct pair *p, struct input *in);
+
+/* For shape.c. */
+
+/** The operand of a member; NULL if there is none of that name. */
+struct operand *call_operand(struct call *c, const char *name);
+/** The value of an integer, bool or enum member; 0 if there is none. */
+int64_t call_scalar(const struct call *c, const char *name);
+void call_set(struct call *c, const char *name, int64_t value);
+/** The size that a name stands for in this call. */
+int64_t call_size(struct call *c, const char *name);
+/** The size that a name stands for, from now on. */
+void call_name(struct call *c, const char *name, int64_t size);
+void operand_shape(struct operand *x, int rank, const int64_t *shape);
+/** A shape that broadcasts to another. */
+void operand_broadcast(struct call *c, struct operand *x, int rank,
+                       const int64_t *shape);
+/** What the table does not say about the shapes of an op's operands. */
+void shape_rules(struct call *c);
+
+#endif

@@ -1,0 +1,72 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# calls.sh - sequences of calls, on two devices in lockstep: the corpus on each
+# device, and a fixed number of runs; and that all of the API takes part.
+
+. "${srcdir:-.}/tests/fuzz/target.sh"
+
+# Public functions that no fuzz target calls, and why.
+not_fuzzed() {
+    cat <<'END'
+ssq_allocator_set before any object: tests/core/alloc
+ssq_activation_name text, pure
+ssq_buffer_bytes pure
+ssq_convert host memory: tests/api/dtype, tests/scalar
+ssq_device_count read by the environment target through open
+ssq_device_list likewise
+ssq_device_props_get pure
+ssq_dtype_from_name pure
+ssq_gemm_explain runs nothing: tests/op/gemm
+ssq_implementation_name pure
+ssq_implementation_pin not beside other work on the device
+ssq_op_class_name pure
+ssq_op_name pure
+ssq_policy_from_name pure
+ssq_policy_op_class pure
+ssq_policy_op_name pure
+ssq_queue_device pure
+ssq_schedule_value pure: tests/amp/schedule
+ssq_scaler_rank_hook_set a callback: tests/amp/rules
+ssq_tensor_create buffers of a program are made at its begin
+ssq_tensor_device pure
+ssq_tensor_rank pure
+ssq_tensor_size pure
+ssq_version pure
+END
+}
+
+# Every public function is an op of the table, or called by name, or excused.
+covered() {
+    cat "$srcdir"/tests/fuzz/*.c "$srcdir"/tests/fuzz/*.h |
+        tr -c 'a-z0-9_' '\n' | grep '^ssq_' | sort -u >"$tmp/named"
+    sed -n 's/.*return \(ssq_[a-z0-9_]*\)(q, a);.*/\1/p' \
+        "$tmp/fuzz/table.h" >"$tmp/ops"
+    not_fuzzed | sed 's/ .*//' >"$tmp/excused"
+    sed 's/ .*//' "$srcdir/tests/lint/symbols.txt" |
+        grep -vE '^ssq_(opencl|vulkan|cuda)_' |
+        grep -vxF -f "$tmp/named" | grep -vxF -f "$tmp/ops" |
+        grep -vxF -f "$tmp/excused"
+}
+
+# Every struct of arguments is that of an op in the table.
+structs() {
+    sed -n 's/^} \(ssq_[a-z0-9_]*_args\);.*/\1/p' \
+        "$srcdir"/include/sesqui/ops/*.h | sort -u >"$tmp/structs"
+    while read -r type; do
+        grep -q "fields_$type\\[\\]" "$tmp/fuzz/table.h" || echo "$type"
+    done <"$tmp/structs"
+}
+
+fuzz_build calls
+covered >"$tmp/out"
+tap_empty 'every public function is fuzzed or excused'
+not_fuzzed | sed 's/ .*//' |
+    grep -vxF -f "$srcdir/tests/lint/symbols.txt" >"$tmp/out"
+tap_empty 'every excused function exists'
+structs >"$tmp/out"
+tap_empty "arguments of ops are in the table: $(grep -c '' "$tmp/structs")"
+for device in guard opencl vulkan; do
+    fuzz_replay calls "$device"
+done
+fuzz_runs calls 300
+tap_done 8

@@ -1,0 +1,47 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# compile.sh - build fuzz targets against a library that is built already.
+#
+# usage: compile.sh DIRECTORY BUILD TARGET...
+# BUILD is the build directory whose library is linked; FUZZ_CC the compiler
+# (clang), FUZZ_CFLAGS more flags, such as a sanitizer's, which must be those of
+# the library. Exits 77 with the reason where there is no libFuzzer.
+
+set -e
+dir=$1 build=$2
+shift 2
+: "${FUZZ_CC:=clang}" "${AWK:=awk}" "${srcdir:?}"
+flags="-g -O1 -std=gnu11 -Wall -Wextra -Werror -fsanitize=fuzzer $FUZZ_CFLAGS"
+mkdir -p "$dir"
+
+echo '#include <stddef.h>
+int LLVMFuzzerTestOneInput(const unsigned char *d, size_t n);
+int LLVMFuzzerTestOneInput(const unsigned char *d, size_t n)
+{
+    return n > 1000000 && d[0] == 1 ? -1 : 0;
+}' >"$dir/probe.c"
+if ! $FUZZ_CC $flags -o "$dir/probe" "$dir/probe.c" >"$dir/probe.log" 2>&1; then
+    echo "$FUZZ_CC links no libFuzzer: $(head -n 1 "$dir/probe.log")"
+    exit 77
+fi
+
+$AWK -f "$srcdir/tests/fuzz/table.awk" "$srcdir/include/sesqui/dtype.h" \
+    "$srcdir"/include/sesqui/ops/*.h >"$dir/table.h"
+if [ -f "$build/.libs/libsesqui.so" ]; then
+    library="-L$build/.libs -lsesqui -Wl,-rpath,$build/.libs"
+else
+    library="$build/.libs/libsesqui.a -lpthread -ldl"
+fi
+at=$srcdir/tests/fuzz
+for target; do
+    case $target in
+    calls) sources="calls call shape action queues scalers optimizers" ;;
+    *) sources=$target ;;
+    esac
+    files=
+    for s in $sources ops pair values; do
+        files="$files $at/$s.c"
+    done
+    $FUZZ_CC $flags -I"$dir" -I"$srcdir/include" -I"$srcdir" \
+        -o "$dir/$target" $files $library -lm
+done
