@@ -12,6 +12,7 @@ ssq_allocator_set before any object: tests/core/alloc
 ssq_activation_name text, pure
 ssq_buffer_bytes pure
 ssq_convert host memory: tests/api/dtype, tests/scalar
+ssq_device_close the devices stay open for all programs
 ssq_device_count read by the environment target through open
 ssq_device_list likewise
 ssq_device_props_get pure
@@ -19,6 +20,7 @@ ssq_dtype_from_name pure
 ssq_gemm_explain runs nothing: tests/op/gemm
 ssq_implementation_name pure
 ssq_implementation_pin not beside other work on the device
+ssq_log_set tests/core/log
 ssq_op_class_name pure
 ssq_op_name pure
 ssq_policy_from_name pure
@@ -26,6 +28,7 @@ ssq_policy_op_class pure
 ssq_policy_op_name pure
 ssq_queue_device pure
 ssq_schedule_value pure: tests/amp/schedule
+ssq_scaler_simulate pure: tests/amp/trace
 ssq_scaler_rank_hook_set a callback: tests/amp/rules
 ssq_tensor_create buffers of a program are made at its begin
 ssq_tensor_device pure
