@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stream.h - a launch whose elements draw the words of a random stream.
  *
- * Element i draws word base + i. Philox makes four words at a time. */
+ * Element i draws word base + i modulo 2^64. Philox makes four words at a time:
+ * what counts the blocks of four has 62 bits. */
 #ifndef KERNELS_STREAM_H
 #define KERNELS_STREAM_H
 
@@ -56,6 +57,7 @@ FN u32 stream_head(u32 base, u32 n)
         for (u32 sw_b = 0u; sw_b < STREAM_BLOCKS; sw_b++) {                    \
             u32 sw_c0 = sw_block + sw_r * STREAM_BLOCKS + sw_b;                \
             u32 sw_c1 = (sw_high >> 2u) + (sw_c0 < sw_block ? 1u : 0u);        \
+            sw_c1 &= 0x3fffffffu; /* of 62 bits */                             \
             u32 sw_c2 = pc.id;                                                 \
             u32 sw_c3 = sw_step;                                               \
             PHILOX(sw_c0, sw_c1, sw_c2, sw_c3, pc.seed_low, pc.seed_high)      \

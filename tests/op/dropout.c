@@ -3,17 +3,20 @@
 #include "tests/op/case.h"
 #include "tests/op/philox.h"
 
+/* Words past 2^64 are the first ones again. */
 static const struct {
     ssq_dtype x, y;
     struct shape shape;
     enum layout layout;
+    uint64_t offset;
 } fields[] = {
-    {SSQ_F32, SSQ_F32, {1, {1009}}, LAYOUT_DENSE},
-    {SSQ_F16, SSQ_F16, {2, {17, 61}}, LAYOUT_PADDED},
-    {SSQ_BF16, SSQ_BF16, {3, {5, 7, 29}}, LAYOUT_TRANSPOSED},
-    {SSQ_F32, SSQ_F16, {2, {8, 9}}, LAYOUT_DENSE},
-    {SSQ_F16, SSQ_F32, {2, {0, 9}}, LAYOUT_DENSE},
-    {SSQ_BF16, SSQ_F32, {0, {0}}, LAYOUT_DENSE},
+    {SSQ_F32, SSQ_F32, {1, {1009}}, LAYOUT_DENSE, 2},
+    {SSQ_F16, SSQ_F16, {2, {17, 61}}, LAYOUT_PADDED, 2},
+    {SSQ_BF16, SSQ_BF16, {3, {5, 7, 29}}, LAYOUT_TRANSPOSED, 2},
+    {SSQ_F32, SSQ_F16, {2, {8, 9}}, LAYOUT_DENSE, 2},
+    {SSQ_F16, SSQ_F32, {2, {0, 9}}, LAYOUT_DENSE, 2},
+    {SSQ_BF16, SSQ_F32, {0, {0}}, LAYOUT_DENSE, 2},
+    {SSQ_F16, SSQ_F16, {1, {1009}}, LAYOUT_DENSE, UINT64_MAX - 500},
 };
 
 static const double chances[] = {0.1, 0.0, 1.0, 0.5, 0.999, 1.0 - 0x1p-40};
@@ -51,7 +54,7 @@ static ssq_status call(struct bed *b, const struct choice *c,
         a.seed = 99;
         a.id = 4;
         a.step = step;
-        a.offset = 2;
+        a.offset = fields[c->field].offset;
         a.p = c->p;
         return ssq_dropout_backward(b->queue, &a);
     }
@@ -62,12 +65,13 @@ static ssq_status call(struct bed *b, const struct choice *c,
     a.seed = 99;
     a.id = 4;
     a.step = step;
-    a.offset = 2;
+    a.offset = fields[c->field].offset;
     a.p = c->p;
     return ssq_dropout(b->queue, &a);
 }
 
-/* Word 2 + k of (99, 6, 4) below p 2^32 drops element k: +0 even for NaN. */
+/* Word offset + k of (99, 6, 4) below p 2^32 drops element k: +0 even for NaN.
+ */
 static bool run_table(struct bed *b, size_t i)
 {
     struct choice c = choose(i);
@@ -86,7 +90,8 @@ static bool run_table(struct bed *b, size_t i)
     double *kept = bed_alloc(b, (size_t)x.n * sizeof(double));
     double below = floor(c.p * 0x1p32 + 0.5);
     for (int64_t k = 0; k < x.n; k++) {
-        kept[k] = (double)philox_word(99, 6, 4, 2 + (uint64_t)k) >= below;
+        uint64_t word = fields[c.field].offset + (uint64_t)k;
+        kept[k] = (double)philox_word(99, 6, 4, word) >= below;
         float product = (float)x.value[k] * (float)(1.0 / (1.0 - c.p));
         want[k] = kept[k] != 0.0 ? bed_round((double)product, y.dtype) : 0.0;
     }
@@ -179,11 +184,12 @@ static void describe(size_t i, char *text, size_t bytes)
         return;
     }
     struct choice c = choose(i);
-    snprintf(text, bytes, "%s %s to %s %s %s p %.12g", modes[c.mode],
-             ssq_dtype_name(fields[c.field].x),
+    snprintf(text, bytes, "%s %s to %s %s %s p %.12g, from word 0x%llx",
+             modes[c.mode], ssq_dtype_name(fields[c.field].x),
              ssq_dtype_name(fields[c.field].y),
              shape_text(&fields[c.field].shape, shape, sizeof(shape)),
-             layout_text(fields[c.field].layout), c.p);
+             layout_text(fields[c.field].layout), c.p,
+             (unsigned long long)fields[c.field].offset);
 }
 
 static bool run(struct bed *b, size_t i)

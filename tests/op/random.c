@@ -89,18 +89,24 @@ static const struct {
     {SSQ_F16, {1, {300}}, LAYOUT_DENSE, 60000.0, 65504.0},
 };
 
-#define FIELDS (COUNT(fields) * KINDS)
+/* Words before the first: the number of a block of four carries into its upper
+ * word, and words past 2^64 are the first ones again. */
+static const uint64_t offsets[] = {0, 0x3fffffffeu, UINT64_MAX - 500};
+
+#define FIELDS (COUNT(fields) * COUNT(offsets) * KINDS)
 
 /* Every element against its own word. Uniform and bernoulli have one right
  * answer; normals are within 4 ulp of the float64 quantile, and the product
  * and the sum round once each. */
 static bool run_field(struct bed *b, size_t i)
 {
-    struct draw d = {.kind = (enum kind)pick(&i, KINDS),
+    enum kind kind = (enum kind)pick(&i, KINDS);
+    uint64_t offset = offsets[pick(&i, COUNT(offsets))];
+    struct draw d = {.kind = kind,
                      .a = fields[i].a,
                      .b = fields[i].b,
                      .seed = 0xfedcba9876543210u + i,
-                     .offset = i % 2 == 0 ? 0 : 0x3fffffffeu,
+                     .offset = offset,
                      .id = (uint32_t)i * 77u};
     if (d.kind == BERNOULLI)
         d.a = 0.3;
@@ -352,10 +358,12 @@ static void describe(size_t i, char *text, size_t bytes)
     char shape[64];
     if (i < FIELDS) {
         size_t kind = pick(&i, KINDS);
-        snprintf(text, bytes, "random %s %s %s %s, %g and %g", kinds[kind],
-                 ssq_dtype_name(fields[i].dtype),
+        uint64_t offset = offsets[pick(&i, COUNT(offsets))];
+        snprintf(text, bytes, "random %s %s %s %s, %g and %g, from word 0x%llx",
+                 kinds[kind], ssq_dtype_name(fields[i].dtype),
                  shape_text(&fields[i].shape, shape, sizeof(shape)),
-                 layout_text(fields[i].layout), fields[i].a, fields[i].b);
+                 layout_text(fields[i].layout), fields[i].a, fields[i].b,
+                 (unsigned long long)offset);
     } else if (i < AT_SPLIT) {
         i -= FIELDS;
         snprintf(text, bytes, "random bernoulli %s of 5000, p %.10g",

@@ -6,5 +6,5 @@ extern const struct suite random_suite;
 
 int main(void)
 {
-    return suite_main(&random_suite, 142);
+    return suite_main(&random_suite, 426);
 }
