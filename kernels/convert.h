@@ -36,6 +36,18 @@ FN float i32_to_f32(u32 x)
     return u32_to_f32(x);
 }
 
+/* To odd: from 2^24 on the eight lowest bits become one, which says whether any
+ * was set. Exact then, and rounded to bf16, which has 16 bits fewer than
+ * float32, it is what one rounding of the integer gives. */
+FN float i32_to_odd(u32 x)
+{
+    u32 a = (x & 0x80000000u) != 0u ? 0u - x : x;
+
+    if (a >= 0x1000000u && (a & 0xffu) != 0u)
+        a = (a & 0xffffff00u) | 0x100u;
+    return (x & 0x80000000u) != 0u ? -u32_to_f32(a) : u32_to_f32(a);
+}
+
 FN u32 f32_to_i32(float value)
 {
     u32 x = AS_U32(value);
@@ -106,7 +118,8 @@ FN u32 f32_to_bits(float value, u32 dtype, u32 rounding, u32 random)
     return AS_U32(value);
 }
 
-/* i32 to f32 toward zero: the rules say nearest for integers, always. */
+/* Integers are rounded to nearest, always, and once: those that f16 holds are
+ * exact in float32. */
 FN u32 convert_bits(u32 bits, u32 from, u32 to, u32 rounding, u32 random)
 {
     if (from == to)
@@ -115,6 +128,8 @@ FN u32 convert_bits(u32 bits, u32 from, u32 to, u32 rounding, u32 random)
         return i32_to_u8(bits);
     if (from == DT_U8 && to == DT_I32)
         return bits;
+    if (from == DT_I32 && to == DT_BF16)
+        return bf16_store(i32_to_odd(bits));
     if (from == DT_I32 || from == DT_U8)
         return f32_to_bits(bits_to_f32(bits, from), to, ROUND_NEAREST, 0u);
     return f32_to_bits(bits_to_f32(bits, from), to, rounding, random);

@@ -43,8 +43,8 @@ static double oracle(double x, ssq_dtype from, ssq_dtype to, ssq_rounding mode)
         double high = to == SSQ_I32 ? 2147483647.0 : 255.0;
         return isnan(x) ? 0.0 : trunc(fmin(fmax(x, low), high)) + 0.0;
     }
-    if (!is_float(from)) /* through float32, to nearest */
-        return bed_round((double)(float)x, to);
+    if (!is_float(from)) /* to nearest, once */
+        return bed_round(x, to);
     return mode == SSQ_ROUND_TOWARD_ZERO ? truncated(x, to) : bed_round(x, to);
 }
 
@@ -112,6 +112,47 @@ static bool run_pair(struct bed *b, size_t i)
                             (unsigned)nan_bits(bits[k], from, to));
     }
     return bed_exact(b, &y, want) && bed_same(b, &y);
+}
+
+/* Away from a tie of bf16: what float32 rounds up to it or down to it. */
+static const int32_t off_ties[] = {-129, -128, -127, -65, -64, -63, -3,
+                                   -2,   -1,   0,    1,   2,   3,   63,
+                                   64,   65,   127,  128, 129};
+
+#define TIES (INT64_C(2) * 8 * 128 * (int64_t)COUNT(off_ties))
+
+/* i32 on and around the ties of bf16 from 2^23 to 2^31: rounding to float32
+ * first would move many onto a tie. Also by ssq_convert, on the host. */
+static bool run_ties(struct bed *b, ssq_dtype to)
+{
+    const int64_t n = TIES;
+    int32_t *bits = bed_alloc(b, TIES * sizeof(*bits));
+    double *want = bed_alloc(b, TIES * sizeof(*want));
+    for (int64_t k = 0; k < n; k++) {
+        size_t i = (size_t)k;
+        int32_t off = off_ties[pick(&i, COUNT(off_ties))];
+        int32_t sign = pick(&i, 2) == 0 ? 1 : -1;
+        int64_t odd = 2 * (128 + (int64_t)pick(&i, 128)) + 1;
+        bits[k] = (int32_t)(sign * ((odd << (15 + i)) + off));
+        want[k] = bed_round((double)bits[k], to);
+    }
+    struct operand x, y;
+    bed_raw(b, &x, SSQ_I32, 1, &n, LAYOUT_DENSE, (const uint32_t *)bits);
+    bed_output(b, &y, to, 1, &n, LAYOUT_DENSE);
+    ssq_cast_args args = SSQ_CAST_INIT;
+    args.x = x.t;
+    args.y = y.t;
+    BED_OP(b, ssq_cast(b->queue, &args));
+    bed_read(b, &y);
+    if (!bed_exact(b, &y, want) || !bed_same(b, &y))
+        return false;
+    uint32_t *word = bed_alloc(b, TIES * sizeof(*word));
+    uint16_t *half = bed_alloc(b, TIES * sizeof(*half));
+    bed_status(b, ssq_convert(to == SSQ_F32 ? (void *)word : half, to, bits,
+                              SSQ_I32, (size_t)n, SSQ_ROUND_NEAREST, 0));
+    for (int64_t k = 0; k < n && to != SSQ_F32; k++)
+        word[k] = half[k];
+    return bed_raw_equal(b, &y, word);
 }
 
 static const enum layout pairs[][2] = {
@@ -357,7 +398,8 @@ static bool run_large(struct bed *b, ssq_dtype from, ssq_dtype to)
 
 #define AT_COINS   (PAIRS + STRIDED)
 #define AT_PLACES  (AT_COINS + COUNT(coins))
-#define AT_STREAMS (AT_PLACES + COUNT(places))
+#define AT_TIES    (AT_PLACES + COUNT(places))
+#define AT_STREAMS (AT_TIES + 3)
 #define AT_LARGE   (AT_STREAMS + 2)
 
 static void describe(size_t i, char *text, size_t bytes)
@@ -383,6 +425,9 @@ static void describe(size_t i, char *text, size_t bytes)
         i -= AT_COINS;
         snprintf(text, bytes, "cast to %s stochastic, %g above %g",
                  ssq_dtype_name(coins[i].to), coins[i].p, coins[i].low);
+    } else if (i >= AT_TIES && i < AT_STREAMS) {
+        snprintf(text, bytes, "cast i32 to %s around the ties of bf16",
+                 ssq_dtype_name(dtypes[i - AT_TIES]));
     } else if (i < AT_STREAMS) {
         i -= AT_PLACES;
         snprintf(text, bytes, "cast %s to %s in place",
@@ -406,6 +451,8 @@ static bool run(struct bed *b, size_t i)
         return run_strided(b, i - PAIRS);
     if (i < AT_PLACES)
         return run_coin(b, i - AT_COINS);
+    if (i >= AT_TIES && i < AT_STREAMS)
+        return run_ties(b, dtypes[i - AT_TIES]);
     if (i < AT_STREAMS)
         return run_in_place(b, places[i - AT_PLACES].from,
                             places[i - AT_PLACES].to);
