@@ -33,8 +33,9 @@ run_in = { $(MAKE) check TESTS="$(strip $(1))" $(2) >check.out || :; \
 	$(SHELL) $(abs_top_srcdir)/build-aux/tally --failures \
 		$(patsubst %.sh.log,%.log,$(patsubst %,%.log,$(1))); }
 
+# bounds-strict: also of an array that is a structure's last member.
 asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
-	-fsanitize=address,undefined,float-cast-overflow
+	-fsanitize=address,undefined,bounds-strict,float-cast-overflow
 tsan_flags = -g -O1 -fno-omit-frame-pointer -fsanitize=thread
 
 check-sanitize:

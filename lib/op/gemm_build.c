@@ -239,8 +239,11 @@ static ssq_status check_aliases(const ssq_gemm_args *g, const char *name)
  * they have then. */
 static bool folds(const struct view *v, int i, int64_t m, int64_t *row)
 {
+    *row = 0;
+    if (v->buffer == NULL)
+        return true;
     *row = m == 1 ? v->stride[i] : v->stride[v->rank - 2];
-    return v->buffer == NULL || v->stride[i] == m * *row;
+    return v->stride[i] == m * *row;
 }
 
 /* A batch that shares b is one product with more rows: [8,128,k] times [k,n]
