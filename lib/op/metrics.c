@@ -67,7 +67,8 @@ static ssq_status no_rows(ssq_queue *queue, const ssq_top_k_accuracy_args *a)
     return queue_batch_end(queue, st);
 }
 
-/* target with the classes as a last dimension of stride 0. */
+/* target with the classes as a last dimension of stride 0, which keeps one
+ * element where there are no classes: targets are read then, too. */
 static ssq_status target_view(const ssq_top_k_accuracy_args *a,
                               const struct view *x, struct view *v)
 {
@@ -81,7 +82,7 @@ static ssq_status target_view(const ssq_top_k_accuracy_args *a,
             "top_k_accuracy: target is %s, expected %s: logits is %s",
             view_text(v, tt, sizeof(tt)), view_text(&rows, tr, sizeof(tr)),
             view_text(&a->logits->view, tx, sizeof(tx)));
-    v->shape[v->rank] = x->shape[v->rank];
+    v->shape[v->rank] = x->shape[v->rank] > 0 ? x->shape[v->rank] : 1;
     v->stride[v->rank] = 0;
     v->rank++;
     return SSQ_OK;

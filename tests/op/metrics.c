@@ -24,6 +24,11 @@ static const struct {
     {{2, {9, 5}}, SSQ_F32, LAYOUT_BROADCAST, FILL_ZERO, -100},
     {{2, {0, 5}}, SSQ_F32, LAYOUT_DENSE, FILL_NORMAL, -100},
     {{2, {9, 0}}, SSQ_F32, LAYOUT_DENSE, FILL_NORMAL, -100},
+    {{2, {9, 0}}, SSQ_F32, LAYOUT_DENSE, FILL_NORMAL, -1},
+    {{2, {1, 0}}, SSQ_F32, LAYOUT_DENSE, FILL_NORMAL, 0},
+    {{2, {1, 0}}, SSQ_F16, LAYOUT_DENSE, FILL_NORMAL, -1},
+    {{3, {5, 0, 7}}, SSQ_BF16, LAYOUT_PADDED, FILL_NORMAL, 0},
+    {{1, {0}}, SSQ_F32, LAYOUT_DENSE, FILL_NORMAL, -100},
     {{2, {2, 50257}}, SSQ_F32, LAYOUT_DENSE, FILL_NORMAL, -100},
 };
 static const int64_t ks[] = {1, 2, 5, INT64_MAX};
