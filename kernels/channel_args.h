@@ -112,7 +112,7 @@
     u32 running_mean_step;                                                     \
     u32 running_var_step;                                                      \
     float count;                                                               \
-    float count_less; /* by one */                                             \
+    float running_count; /* divides the squares for running_var */             \
     float eps;                                                                 \
     float keep;                                                                \
     float momentum;

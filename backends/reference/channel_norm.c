@@ -113,7 +113,7 @@ static void set_scalar(const struct view *v, int64_t i, int64_t j, float x)
 
 struct statistics {
     float mean, rstd;
-    float unbiased; /* the variance, over one element less */
+    float running; /* the variance that the running one moves to */
 };
 
 static double sum_of(const struct view *x)
@@ -142,13 +142,15 @@ static double sum_of_squares(const struct view *x, float mean)
     return sum;
 }
 
-static struct statistics statistics_of(const struct view *x, float eps)
+/* less: how many elements fewer divide the running variance. */
+static struct statistics statistics_of(const struct view *x, float eps,
+                                       double less)
 {
     double n = (double)view_elements(x);
     struct statistics s = {.mean = (float)(sum_of(x) / n)};
     double squares = sum_of_squares(x, s.mean);
     s.rstd = s_rsqrt((float)(squares / n) + eps);
-    s.unbiased = (float)(squares / (n - 1.0));
+    s.running = (float)(squares / (n - less));
     return s;
 }
 
@@ -204,9 +206,9 @@ static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
         s.rstd = s_rsqrt(channel_at(&op->running_var, g, 0.0f) + op->eps);
     } else {
         struct view x = box(&op->x, e.n0, e.n, e.c0, e.c);
-        s = statistics_of(&x, op->eps);
+        s = statistics_of(&x, op->eps, op->population ? 0.0 : 1.0);
         update(op, &op->running_mean, g, s.mean);
-        update(op, &op->running_var, g, s.unbiased);
+        update(op, &op->running_var, g, s.running);
     }
     set_scalar(&op->mean, i, g, s.mean);
     set_scalar(&op->rstd, i, g, s.rstd);

@@ -12,6 +12,8 @@ ssq_status ssq_batch_norm(ssq_queue *queue, const ssq_batch_norm_args *args)
     const struct channel_norm_call call = {.name = "batch_norm",
                                            .pooled = true,
                                            .given = !args->training,
+                                           .population =
+                                               args->population_variance,
                                            .x = args->x,
                                            .gamma = args->gamma,
                                            .beta = args->beta,

@@ -21,10 +21,11 @@
 
 /** y may be x exactly. given: running_mean and running_var are normalised
  *  with, and mean and rstd tell them; else these two are updated if present:
- *  running = keep running + momentum new, the variance unbiased. */
+ *  running = keep running + momentum new, the variance over one element less
+ *  unless it is the population's. */
 struct channel_norm_op {
     struct op op;
-    bool pooled, given;
+    bool pooled, given, population;
     int64_t groups;
     float eps, keep, momentum;
     ssq_activation activation;
@@ -50,7 +51,7 @@ struct channel_norm_backward_op {
 /** What batch norm and group norm have in common; absent tensors are NULL. */
 struct channel_norm_call {
     const char *name;
-    bool pooled, given;
+    bool pooled, given, population;
     const ssq_tensor *x, *gamma, *beta, *running_mean, *running_var;
     const ssq_tensor *y, *mean, *rstd;          /* backward: y is NULL */
     const ssq_tensor *dy, *dx, *dgamma, *dbeta; /* of backward */

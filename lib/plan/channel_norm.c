@@ -239,7 +239,7 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
         .keep = op->keep,
         .momentum = op->momentum};
     enum access running = op->given ? ACCESS_READ : ACCESS_UPDATE;
-    a.count_less = a.count - 1.0f;
+    a.running_count = op->population ? a.count : a.count - 1.0f;
     plan_kernel(p, KERNEL_channel_statistics, KEYS(0));
     plan_bind(p, mean, ACCESS_UPDATE);
     plan_bind(p, rstd, ACCESS_WRITE);

@@ -5,6 +5,7 @@
 #include "tests/op/channel_norm.h"
 #include "tests/op/golden.h"
 #include "tests/op/golden_norm.h"
+#include "tests/op/golden_onnx.h"
 
 struct operands {
     struct operand x, gamma, beta, running_mean, running_var, y, mean, rstd;
@@ -52,6 +53,7 @@ static ssq_status call(struct bed *b, const struct channel_entry *e,
     a.axis = g.axis = e->axis;
     g.groups = e->groups;
     a.training = e->training;
+    a.population_variance = e->population;
     a.momentum = e->momentum;
     a.eps = g.eps = e->eps;
     a.activation = g.activation = e->activation;
@@ -81,6 +83,14 @@ static bool check_stats(struct bed *b, const struct channel_entry *e,
            bed_bound(b, &o->rstd, rstd, rstd_error);
 }
 
+/* Of the variance that the running one moves to. */
+static double bound_variance(const struct channel_entry *e,
+                             const struct norm_facts *f)
+{
+    double bound = bound_unbiased(f);
+    return e->population ? bound * (f->n - 1.0) / f->n : bound;
+}
+
 /* Updated in training, left alone otherwise. */
 static bool check_running(struct bed *b, const struct channel_entry *e,
                           const struct channel_problem *p, struct operands *o)
@@ -99,10 +109,12 @@ static bool check_running(struct bed *b, const struct channel_entry *e,
         for (int64_t c = 0; c < p->sets; c++) {
             const struct norm_facts *f = &p->facts[c];
             double old = keep * r[k]->value[c];
-            double x = k == 0 ? f->mean : f->var * f->n / (f->n - 1.0);
+            double less = e->population ? 0.0 : 1.0;
+            double x = k == 0 ? f->mean : f->var * f->n / (f->n - less);
             want[c] = old + momentum * x;
-            error[c] = bound_running(
-                old, momentum, x, k == 0 ? f->mean_error : bound_unbiased(f));
+            error[c] =
+                bound_running(old, momentum, x,
+                              k == 0 ? f->mean_error : bound_variance(e, f));
         }
         bed_read(b, r[k]);
         bed_bound(b, r[k], want, error);
@@ -142,14 +154,15 @@ static bool run_entry(struct bed *b, const struct channel_entry *e)
            (bed_over(b) || check_running(b, e, &p, &o));
 }
 
-/* ---- what torch says ---- */
+/* ---- what torch and ONNX say ---- */
 
-static bool run_golden_batch(struct bed *b, bool training)
+static bool run_golden_batch(struct bed *b, bool training, bool population)
 {
     const int64_t shape[] = {3, 2, 2, 2}, c = 2;
     const double var[] = {11.0 / 16.0, 15.0 / 16.0};
     struct channel_entry e = {.batch = true,
                               .training = training,
+                              .population = population,
                               .rank = 4,
                               .axis = 1,
                               .shape = {3, 2, 2, 2},
@@ -182,10 +195,13 @@ static bool run_golden_batch(struct bed *b, bool training)
         const struct norm_facts *f = &p.facts[k];
         error[k] = bound_running(1.0, 0.25, f->mean, f->mean_error);
         error[2 + k] =
-            bound_running(1.0, 0.25, f->var * 1.1, bound_unbiased(f));
+            bound_running(1.0, 0.25, f->var * 1.1, bound_variance(&e, f));
     }
-    return bed_bound(b, &o.running_mean, golden_batch_mean, error) &&
-           bed_bound(b, &o.running_var, golden_batch_var, error + 2);
+    const double *mean =
+        population ? golden_onnx_batch_mean : golden_batch_mean;
+    const double *moved = population ? golden_onnx_batch_var : golden_batch_var;
+    return bed_bound(b, &o.running_mean, mean, error) &&
+           bed_bound(b, &o.running_var, moved, error + 2);
 }
 
 static bool run_golden_group(struct bed *b)
@@ -377,6 +393,7 @@ static bool run_refusals_group(struct bed *b)
 static const char *const batch_words[] = {
     "batch_norm 3x2x2x2 training, as torch",
     "batch_norm 3x2x2x2 inference, as torch",
+    "batch_norm 3x2x2x2 training with the population's variance, as ONNX",
     "batch_norm 2x3 with a NaN and an Inf in two of its channels",
     "batch_norm 2x3 overflows f16 from 65520 on",
     "batch_norm refuses wrong arguments",
@@ -398,12 +415,13 @@ static bool run_batch(struct bed *b, size_t i)
     switch (i) {
     case DRAWN:
     case DRAWN + 1:
-        return run_golden_batch(b, i == DRAWN);
     case DRAWN + 2:
-        return run_nan(b);
+        return run_golden_batch(b, i != DRAWN + 1, i == DRAWN + 2);
     case DRAWN + 3:
-        return run_overflow(b);
+        return run_nan(b);
     case DRAWN + 4:
+        return run_overflow(b);
+    case DRAWN + 5:
         return run_refusals(b);
     default:
         e = channel_entry_of(i, true);

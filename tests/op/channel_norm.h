@@ -20,6 +20,7 @@ enum channel_data {
 struct channel_entry {
     bool batch;    /* batch norm, else group norm */
     bool training; /* of batch norm */
+    bool population;
     int rank, axis;
     int64_t shape[SSQ_MAX_RANK], groups;
     ssq_dtype in, out;

@@ -76,6 +76,7 @@ struct channel_entry channel_entry_of(size_t i, bool batch)
     e.place = (int)choose(&s, 6);
     e.place = e.place > 2 ? 0 : e.place;
     e.outputs = 1 + choose(&s, 7);
+    e.population = e.training && e.running && choose(&s, 2) != 0;
     return e;
 }
 
@@ -94,7 +95,7 @@ void channel_entry_text(const struct channel_entry *e, bool backward,
     if (!e->batch)
         snprintf(groups, sizeof(groups), " groups %d", (int)e->groups);
     snprintf(text, bytes,
-             "%s%s %s axis %d%s%s %s %s %s to %s %s%s%s%s%s, eps %g%s%s",
+             "%s%s %s axis %d%s%s %s %s %s to %s %s%s%s%s%s%s, eps %g%s%s",
              e->batch ? "batch_norm" : "group_norm",
              backward ? "_backward" : "", shape_text(&s, size, sizeof(size)),
              e->axis, groups,
@@ -104,8 +105,10 @@ void channel_entry_text(const struct channel_entry *e, bool backward,
              data[e->data], ssq_dtype_name(e->in), layout_text(e->layout_in),
              ssq_dtype_name(e->out), layout_text(e->layout_out),
              e->gamma ? " gamma" : "", e->beta && !backward ? " beta" : "",
-             e->running ? " running" : "", e->stats ? " statistics" : "",
-             e->eps, act, backward || e->place == 1 ? places[e->place] : "");
+             e->running ? " running" : "",
+             e->population && !backward ? " of the population" : "",
+             e->stats ? " statistics" : "", e->eps, act,
+             backward || e->place == 1 ? places[e->place] : "");
     if (backward)
         snprintf(text + strlen(text), bytes - strlen(text), ":%s%s%s",
                  (e->outputs & 1) != 0 ? " dx" : "",

@@ -42,11 +42,14 @@ typedef struct ssq_batch_norm_args {
     double momentum;                /**< 0..1, used as float32 */
     double eps;                     /**< >= 0, finite; used as float32 */
     ssq_activation activation;
+    bool population_variance; /**< running_var moves to the batch's var as it
+                                   is, not to var m / (m - 1); used in training
+                                   alone */
 } ssq_batch_norm_args;
 #define SSQ_BATCH_NORM_INIT                                                    \
     {                                                                          \
         sizeof(ssq_batch_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, 1, true, 0.1, 1e-5, SSQ_ACTIVATION_NONE                      \
+            NULL, 1, true, 0.1, 1e-5, SSQ_ACTIVATION_NONE, false               \
     }
 
 /** Batch norm (Ioffe and Szegedy, 2015; torch.nn.functional.batch_norm, ONNX
@@ -56,7 +59,9 @@ typedef struct ssq_batch_norm_args {
  *  become
  *      running_mean = (1 - momentum) running_mean + momentum mean
  *      running_var = (1 - momentum) running_var + momentum var m / (m - 1)
- *  for m elements per channel. Otherwise mean and var are the running ones.
+ *  for m elements per channel, an estimate without bias, as in torch; with
+ *  population_variance the factor m / (m - 1) is left out, as ONNX defines it.
+ *  Otherwise mean and var are the running ones.
  *  Tensors mean and rstd receive what was used, for the backward op. Without
  *  elements they are NaN in training, and running statistics keep their bits.
  *  @return SSQ_ERR_INVALID axis, eps, momentum, a shape or the activation is
