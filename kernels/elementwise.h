@@ -313,6 +313,16 @@ FN float unary_grad_select(u32 kind, float x, float dy, float alpha, float beta)
                : 0.0f;
 }
 
+/* +0 at both zeros and at NaN: the difference of x > 0 and x < 0. */
+FN float abs_slope(float x)
+{
+    u32 u = AS_U32(x);
+
+    if (is_nan_bits(u) || (u & 0x7fffffffu) == 0u)
+        return 0.0f;
+    return s_copysign(1.0f, x);
+}
+
 /* f'(x) of those that multiply dy by it. */
 FN float unary_derivative(u32 kind, float x, float alpha, float beta)
 {
@@ -333,7 +343,7 @@ FN float unary_derivative(u32 kind, float x, float alpha, float beta)
     if (kind == UNARY_EXP || kind == UNARY_EXPM1)
         return s_exp(x);
     if (kind == UNARY_ABS)
-        return s_sign(x);
+        return abs_slope(x);
     if (kind == UNARY_NEG)
         return -1.0f;
     if (kind == UNARY_ERF)
@@ -345,13 +355,14 @@ FN float unary_derivative(u32 kind, float x, float alpha, float beta)
     return 2.0f * x; /* UNARY_SQUARE */
 }
 
-/* In this order no intermediate leaves the range of float32 unless the result
- * does. */
+/* -1/2 dy y^3, y = 1 / sqrt(x), which is infinite with the sign of a zero x. In
+ * this order no intermediate leaves the range of float32 unless the result
+ * does: y^2 is 1 / |x|. */
 FN float rsqrt_grad(float x, float dy)
 {
     EXACT float p = s_rsqrt(x) * -0.5f * dy;
 
-    return s_div(p, x);
+    return s_div(p, s_abs(x));
 }
 
 FN float unary_gradient(u32 kind, float x, float dy, float alpha, float beta)

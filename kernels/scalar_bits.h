@@ -88,6 +88,18 @@ FN float s_gate_end(float x)
     return x > 0.0f ? 1.0f : s_copysign(0.0f, x);
 }
 
+/* The same with +0, which a sum of two terms that have both become 0 is. */
+FN float s_gate_end_plus(float x)
+{
+    return x > 0.0f ? 1.0f : 0.0f;
+}
+
+/* -0 becomes +0. */
+FN float s_zero_plus(float x)
+{
+    return AS_U32(x) == F32_SIGN ? 0.0f : x;
+}
+
 /* A NaN made quiet. */
 FN float s_quiet(float x)
 {

@@ -151,7 +151,8 @@ FN float s_gelu(float x)
 }
 
 /* The normal distribution function plus x times its density: for negative x
- * exp(-x^2/2) (W/2 - |x| / sqrt(2 pi)), zero at -0.7518. */
+ * exp(-x^2/2) (W/2 - |x| / sqrt(2 pi)), zero at -0.7518. What underflows is +0:
+ * Phi(x) + x phi(x) is the sum of +0 and -0 then. */
 FN float s_gelu_grad(float x)
 {
     EXACT float h;
@@ -164,7 +165,7 @@ FN float s_gelu_grad(float x)
     if (s_is_nan(x))
         return s_quiet(x);
     if (a > 16.0f)
-        return s_gate_end(x);
+        return s_gate_end_plus(x);
     if (a <= 1.25f) {
         EXACT float p = 6.0500755e-5f;
 
@@ -190,7 +191,7 @@ FN float s_gelu_grad(float x)
     tl = tl + 0.5f * zl;
     PAIR_ADD(th, tl, 0.5f * zh, th, tl)
     PAIR_MUL(h, l, h, l, th, tl)
-    return grad_finish(x, h, l, n);
+    return s_zero_plus(grad_finish(x, h, l, n));
 }
 
 #endif

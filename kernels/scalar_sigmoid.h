@@ -223,6 +223,7 @@ FN float s_gelu_tanh(float x)
     return s_scale(h + l, n);
 }
 
+/* What underflows is +0, as in s_gelu_grad. */
 FN float s_gelu_tanh_grad(float x)
 {
     EXACT float a = s_abs(x);
@@ -230,7 +231,7 @@ FN float s_gelu_tanh_grad(float x)
     if (s_is_nan(x))
         return s_quiet(x);
     if (a > 11.0f)
-        return s_gate_end(x);
+        return s_gate_end_plus(x);
     if (a < 0.25f || a > 1.25f) {
         EXACT float vh;
         EXACT float vl;
@@ -240,7 +241,7 @@ FN float s_gelu_tanh_grad(float x)
         CUBIC(vh, vl, a, 1.5957692f, -4.534068e-8f, 0.071354814f, 2.3988325e-9f)
         CUBIC(th, tl, a, 1.5957692f, -4.534068e-8f, 0.21406445f,
               -2.5408342e-10f)
-        return gate_grad(x, vh, vl, th, tl);
+        return s_zero_plus(gate_grad(x, vh, vl, th, tl));
     }
     EXACT float dh;
     EXACT float dl;
@@ -298,14 +299,15 @@ FN float s_log_sigmoid(float x)
     return s_neg(s_softplus(s_neg(x)));
 }
 
-/* A product with an infinite or NaN alpha is no pair. */
+/* Zeros stay what they are, whatever alpha is. A product with an infinite or
+ * NaN alpha is no pair. */
 FN float s_elu(float x, float alpha)
 {
     EXACT float h;
     EXACT float l;
     u32 n;
 
-    if (x > 0.0f)
+    if (x >= 0.0f)
         return x;
     if (s_is_nan(x) || x < -20.0f || x > -2.9802322e-8f ||
         !is_finite_bits(AS_U32(alpha)))

@@ -69,7 +69,7 @@ static long double gelu(long double x)
 static long double gelu_slope(long double x)
 {
     if (fabsl(x) > 1000)
-        return x > 0 ? 1.0L : -0.0L;
+        return x > 0 ? 1.0L : 0.0L;
     return erfcl(-x * 0.707106781186547524400844362105L) / 2 + x * density(x);
 }
 
@@ -83,7 +83,7 @@ static long double gelu_tanh(long double x)
 static long double gelu_tanh_slope(long double x)
 {
     if (fabsl(x) > 1000)
-        return x > 0 ? 1.0L : -0.0L;
+        return x > 0 ? 1.0L : 0.0L;
     long double v = cubic(x);
     return sigmoid(v) * (1 + x * sigmoid(-v) * cubic_slope(x));
 }
@@ -117,7 +117,7 @@ static long double clamp(long double x, long double low, long double high)
 
 VALUE(relu, x > 0 || isnan(x) ? x : 0)
 VALUE(leaky_relu, x > 0 ? x : alpha * x)
-VALUE(elu, x > 0 ? x : alpha * expm1l(x))
+VALUE(elu, x >= 0 ? x : alpha * expm1l(x))
 VALUE(gelu, gelu(x))
 VALUE(gelu_tanh, gelu_tanh(x))
 VALUE(silu, silu(x))
@@ -159,9 +159,9 @@ GRADIENT(clamp, x >= alpha && x <= beta ? dy : 0)
 SLOPE(exp, expl(x))
 GRADIENT(log, dy / x)
 GRADIENT(sqrt, dy / (2 * sqrtl(x)))
-GRADIENT(rsqrt, -dy / sqrtl(x) / (2 * x))
+GRADIENT(rsqrt, -dy / sqrtl(x) / fabsl(2 * x))
 GRADIENT(reciprocal, -dy / x / x)
-SLOPE(abs, sign(x))
+SLOPE(abs, x > 0 ? 1 : x < 0 ? -1 : 0)
 GRADIENT(neg, -dy)
 SLOPE(erf, 1.12837916709551257389615890312L * expl(-x * x))
 SLOPE(sin, cosl(x))

@@ -11,7 +11,8 @@
  *   1.5), see there for the polynomials. Definitions, derivatives and special
  *   values are PyTorch's; where they are not, it is said.
  * - NaN gives NaN, always the one quiet NaN with sign 0, except that abs, neg
- *   and where hand on the argument's own.
+ *   and where hand on the argument's own, and that the slopes of abs and clamp
+ *   are 0 at a NaN x.
  * - alpha, beta, min and max are converted to float32 first.
  * - An output may be exactly one of the inputs; of the gradients of binary ops
  *   it may not: those may be sums. */
@@ -45,7 +46,8 @@ typedef struct ssq_unary_args {
 
 typedef struct ssq_unary_backward_args {
     size_t struct_size;
-    const ssq_tensor *x;  /**< in: the forward op's x, not its result */
+    const ssq_tensor *x;  /**< in: the forward op's x; its result only where
+                               the op says so */
     const ssq_tensor *dy; /**< in, the shape of x: gradient of the result */
     const ssq_tensor *dx; /**< out, the shape of x; may be x or dy when the
                                elements have the same size */
@@ -67,8 +69,9 @@ typedef struct ssq_unary_backward_args {
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_relu(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy for x > 0 and NaN, else 0 whatever dy is. Floats.
- *  Since 0.1. */
+/** Its gradient: dx = dy for x > 0 and NaN, else 0 whatever dy is. x may be
+ *  relu's result instead, which is above 0 or NaN where its argument is: with
+ *  an activation fused into ssq_gemm there is no other. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -82,8 +85,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_leaky_relu(ssq_queue *queue,
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_leaky_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Exponential linear unit: y = x for x > 0, else alpha (exp(x) - 1) (Clevert,
- *  Unterthiner, Hochreiter, 2016). Floats. Since 0.1. */
+/** Exponential linear unit: y = x for x >= 0 (zeros stay what they are), else
+ *  alpha (exp(x) - 1) (Clevert, Unterthiner, Hochreiter, 2016). Floats. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_elu(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
@@ -97,7 +101,9 @@ ssq_elu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gelu(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy times the derivative of gelu. Floats. Since 0.1. */
+/** Its gradient: dx = dy times the derivative of gelu, which is +0 where it
+ *  underflows. At -Inf and +Inf that is its limit, +0 and 1, where PyTorch
+ *  multiplies Inf by 0 and gets NaN. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gelu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -106,7 +112,8 @@ ssq_gelu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gelu_tanh(ssq_queue *queue,
                                                 const ssq_unary_args *args);
 
-/** Its gradient: dx = dy times the derivative of it. Floats. Since 0.1. */
+/** Its gradient: dx = dy times the derivative of it, as ssq_gelu_backward also
+ *  at infinities. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gelu_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -115,7 +122,9 @@ ssq_gelu_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_silu(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy times the derivative of silu. Floats. Since 0.1. */
+/** Its gradient: dx = dy times the derivative of silu, which is -0 where it
+ *  underflows. At -Inf and +Inf that is its limit, -0 and 1, where PyTorch
+ *  multiplies Inf by 0 and gets NaN. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_silu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -176,7 +185,8 @@ ssq_sqrt_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_rsqrt(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Its gradient: dx = -dy / (2 x sqrt(x)). Floats. Since 0.1. */
+/** Its gradient: dx = -dy y^3 / 2, so that at -0, where y is -Inf, it is +Inf
+ *  for dy > 0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_rsqrt_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -193,8 +203,8 @@ ssq_reciprocal_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_abs(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = dy times the sign of x: +-0 dy at +-0. Floats. Since
- *  0.1. */
+/** Its gradient: dx = dy for x > 0, -dy for x < 0, and dy times +0 at both
+ *  zeros and where x is NaN. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_abs_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -306,7 +316,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_clamp(ssq_queue *queue,
 
 typedef struct ssq_clamp_backward_args {
     size_t struct_size;
-    const ssq_tensor *x;  /**< in, float */
+    const ssq_tensor *x;  /**< in, float: the forward op's x, not its result */
     const ssq_tensor *dy; /**< in, float, the shape of x */
     const ssq_tensor *dx; /**< out, float, the shape of x; may be x or dy */
     double min, max;      /**< as in the forward op */
