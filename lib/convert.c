@@ -1,43 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* convert.c - ssq_convert: dtype conversion in host memory. */
-#include "kernels/convert.h"
 #include "lib/core.h"
-
-#include <string.h>
-
-/* Through memcpy: the caller's elements have their own type. */
-static uint32_t load(const void *p, size_t size, size_t i)
-{
-    uint32_t word;
-    uint16_t half;
-    if (size == 4) {
-        memcpy(&word, (const char *)p + 4 * i, 4);
-        return word;
-    }
-    if (size == 2) {
-        memcpy(&half, (const char *)p + 2 * i, 2);
-        return half;
-    }
-    return ((const uint8_t *)p)[i];
-}
-
-static void store(void *p, size_t size, size_t i, uint32_t bits)
-{
-    uint16_t half = (uint16_t)bits;
-    if (size == 4)
-        memcpy((char *)p + 4 * i, &bits, 4);
-    else if (size == 2)
-        memcpy((char *)p + 2 * i, &half, 2);
-    else
-        ((uint8_t *)p)[i] = (uint8_t)bits;
-}
+#include "lib/host.h"
 
 static ssq_status check_type(ssq_dtype d, const char *what)
 {
     if (ssq_dtype_bits(d) == 0)
         return error_set(SSQ_ERR_INVALID, "convert: %s is no dtype: %d", what,
                          (int)d);
-    if (d > SSQ_U8)
+    if (!dtype_on_host(d))
         return error_set(SSQ_ERR_UNSUPPORTED, "convert: %s %s is reserved",
                          what, ssq_dtype_name(d));
     return SSQ_OK;
@@ -81,16 +52,6 @@ ssq_status ssq_convert(void *dst, ssq_dtype dst_dtype, const void *src,
     st = check_memory(dst, db, src, sb, n);
     if (st != SSQ_OK)
         return st;
-    struct fpenv env = fpenv_enter();
-    for (size_t i = 0; i < n; i++) {
-        uint32_t random = 0;
-        if (stochastic)
-            random = random_u32((uint32_t)seed, (uint32_t)(seed >> 32), 0, 0,
-                                (uint32_t)i, (uint32_t)((uint64_t)i >> 32));
-        store(dst, db, i,
-              convert_bits(load(src, sb, i), src_dtype, dst_dtype, rounding,
-                           random));
-    }
-    fpenv_leave(env);
+    host_convert(dst, dst_dtype, src, src_dtype, n, rounding, seed);
     return SSQ_OK;
 }

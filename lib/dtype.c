@@ -22,6 +22,8 @@ static const struct {
     {SSQ_F64, 64, "f64", "float64", "double"},
     {SSQ_F8E4M3, 8, "f8e4m3", "float8_e4m3", NULL},
     {SSQ_F8E5M2, 8, "f8e5m2", "float8_e5m2", NULL},
+    {SSQ_I16, 16, "i16", "int16", NULL},
+    {SSQ_U16, 16, "u16", "uint16", NULL},
 };
 
 #define DTYPES (sizeof(dtypes) / sizeof(dtypes[0]))

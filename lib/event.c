@@ -132,6 +132,8 @@ ssq_status ssq_event_query(ssq_event *event)
     pthread_mutex_lock(&event->queue->lock);
     st = event->device->backend->event_query(event->impl);
     pthread_mutex_unlock(&event->queue->lock);
+    if (st == SSQ_OK)
+        queue_collect(event->queue);
     return st;
 }
 
@@ -143,7 +145,10 @@ ssq_status ssq_event_sync(ssq_event *event)
     pthread_mutex_lock(&event->queue->lock);
     st = event->device->backend->event_sync(event->impl);
     pthread_mutex_unlock(&event->queue->lock);
-    return st == SSQ_OK ? SSQ_OK : queue_fail(event->queue, st);
+    if (st != SSQ_OK)
+        return queue_fail(event->queue, st);
+    queue_collect(event->queue);
+    return SSQ_OK;
 }
 
 ssq_status ssq_event_elapsed(ssq_event *from, ssq_event *to, double *seconds)

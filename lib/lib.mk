@@ -55,6 +55,8 @@ core_sources = \
 	lib/fallback.c \
 	lib/fpenv.h \
 	lib/graph.c \
+	lib/host.c \
+	lib/host.h \
 	lib/launch.h \
 	lib/log.c \
 	lib/object.c \

@@ -69,7 +69,25 @@ static void release_all(struct pending *p)
     }
 }
 
-/* Unlink what is finished; the caller releases it outside the lock. */
+/* What was read has arrived: hand it on. */
+static void land(const struct op *op)
+{
+    if (op->id != OP_download)
+        return;
+    const struct download_op *d = (const struct download_op *)op;
+    if (d->landed != NULL)
+        d->landed(op->keep);
+}
+
+/* Of finished commands; good: none of them failed. */
+static void finish_all(struct pending *p, bool good)
+{
+    for (const struct pending *at = p; at != NULL && good; at = at->next)
+        land(at->command.op);
+    release_all(p);
+}
+
+/* Unlink what is finished; the caller finishes it outside the lock. */
 static struct pending *detach_finished(ssq_queue *q)
 {
     if (q->first == NULL)
@@ -92,12 +110,18 @@ static void retire(ssq_queue *q, bool wait)
 {
     struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&q->lock);
+    ssq_status st = SSQ_OK; /* a failure is sticky: seen later */
     if (wait)
-        (void)q->device->backend->queue_sync(q->impl); /* sticky: seen later */
+        st = q->device->backend->queue_sync(q->impl);
     struct pending *p = detach_finished(q);
     pthread_mutex_unlock(&q->lock);
     fpenv_leave(env);
-    release_all(p);
+    finish_all(p, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
+}
+
+void queue_collect(ssq_queue *queue)
+{
+    retire(queue, false);
 }
 
 void device_retire(ssq_device *device, bool wait)
@@ -356,7 +380,7 @@ static ssq_status submit_chain(ssq_queue *q, struct pending *chain, size_t *n)
     }
     struct pending *done = detach_finished(q);
     pthread_mutex_unlock(&q->lock);
-    release_all(done);
+    finish_all(done, st == SSQ_OK);
     release_all(chain);
     return st;
 }
@@ -383,7 +407,8 @@ static ssq_status run_now(ssq_queue *q, const struct command *commands,
     pthread_mutex_lock(&q->lock);
     while (*taken < n && st == SSQ_OK) {
         st = start(q, &commands[*taken]);
-        *taken += st == SSQ_OK;
+        if (st == SSQ_OK)
+            land(commands[(*taken)++].op);
     }
     pthread_mutex_unlock(&q->lock);
     return st;
@@ -421,7 +446,7 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
     fpenv_leave(env);
     struct pending *done = detach_finished(queue);
     pthread_mutex_unlock(&queue->lock);
-    release_all(done);
+    finish_all(done, st == SSQ_OK);
     return st == SSQ_OK ? SSQ_OK : queue_fail(queue, st);
 }
 
@@ -434,6 +459,8 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
         return error_set(
             SSQ_ERR_NOT_READY, "queue_status: %llu commands left",
             (unsigned long long)(queue->submitted - b->completed(queue->impl)));
+    if (st == SSQ_OK)
+        device_retire(queue->device, false); /* what was read has landed */
     return st;
 }
 

@@ -56,6 +56,8 @@ ssq_status queue_submit(ssq_queue *queue, const struct command *command);
  *  of them or none, as far as the host's memory decides that. */
 ssq_status queue_submit_all(ssq_queue *queue, const struct command *commands,
                             size_t n, struct object *graph);
+/** Finish what the backend has finished: what was read has landed then. */
+void queue_collect(ssq_queue *queue);
 /** Make the queue sticky with this thread's last text; returns status. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor.c - making tensors, and asking what they are. */
 #include "lib/core.h"
+#include "lib/host.h"
 
 static void tensor_free(struct object *o)
 {
@@ -28,9 +29,11 @@ static ssq_status layout(ssq_dtype dtype, int rank, const int64_t *shape,
 {
     if (ssq_dtype_bits(dtype) == 0)
         return error_set(SSQ_ERR_INVALID, "tensor: %d is no dtype", (int)dtype);
-    if (dtype > SSQ_U8)
-        return error_set(SSQ_ERR_UNSUPPORTED, "tensor: dtype %s is reserved",
-                         ssq_dtype_name(dtype));
+    if (!dtype_on_device(dtype))
+        return error_set(SSQ_ERR_UNSUPPORTED, "tensor: dtype %s is %s",
+                         ssq_dtype_name(dtype),
+                         dtype_on_host(dtype) ? "of host memory alone"
+                                              : "reserved");
     if (rank < 0 || rank > SSQ_MAX_RANK)
         return error_set(SSQ_ERR_INVALID, "tensor: rank %d is not in 0..%d",
                          rank, SSQ_MAX_RANK);

@@ -9,7 +9,9 @@
 extern "C" {
 #endif
 
-/** Element types. Values are fixed for good; those marked "reserved" are
+/** Element types. Values are fixed for good. Tensors have one of the first
+ *  five; those marked "host" are of host memory alone: ssq_convert,
+ *  ssq_tensor_write and ssq_tensor_read take them; those marked "reserved" are
  *  refused with SSQ_ERR_UNSUPPORTED until they are implemented. Since 0.1. */
 typedef enum ssq_dtype {
     SSQ_F32 = 1,     /**< IEEE 754 binary32 */
@@ -17,13 +19,15 @@ typedef enum ssq_dtype {
     SSQ_BF16 = 3,    /**< bfloat16: the upper half of a binary32 */
     SSQ_I32 = 4,     /**< two's complement, 32 bits */
     SSQ_U8 = 5,      /**< unsigned, 8 bits; also the mask type: 0 or 1 */
-    SSQ_BOOL = 6,    /**< reserved */
-    SSQ_I8 = 7,      /**< reserved */
-    SSQ_I64 = 8,     /**< reserved */
-    SSQ_U32 = 9,     /**< reserved */
-    SSQ_F64 = 10,    /**< reserved */
+    SSQ_BOOL = 6,    /**< host: a byte, 0 or 1, as C's and NumPy's */
+    SSQ_I8 = 7,      /**< host */
+    SSQ_I64 = 8,     /**< host */
+    SSQ_U32 = 9,     /**< host */
+    SSQ_F64 = 10,    /**< host: IEEE 754 binary64 */
     SSQ_F8E4M3 = 11, /**< reserved */
-    SSQ_F8E5M2 = 12  /**< reserved */
+    SSQ_F8E5M2 = 12, /**< reserved */
+    SSQ_I16 = 13,    /**< host */
+    SSQ_U16 = 14     /**< host */
 } ssq_dtype;
 
 /** How a value between two representable ones is rounded. */
@@ -52,7 +56,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_dtype_from_name(const char *name,
  *  (toward zero: to the largest finite value); NaN stays NaN, quiet, with its
  *  sign. Float to integer: toward zero whatever rounding says, saturating,
  *  NaN gives 0. Integer to float: to nearest even. Integer to integer:
- *  saturating. Equal bits on every machine; the caller's floating-point
+ *  saturating. To bool: 0 if it is 0, else 1. One rounding, but for i32 to bf16
+ *  (by way of f32, as on devices). Equal bits on every machine; the caller's floating-point
  *  modes (FTZ, DAZ, rounding) do not matter and are kept.
  *  @param dst   n elements of dst_dtype, aligned for it; may be src when both
  *               dtypes have the same size, else may not overlap it

@@ -120,18 +120,24 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
                                                        const int64_t *shape,
                                                        ssq_tensor **view);
 
-/** Copy dense row-major host elements into a tensor, converting to its dtype
- *  (to nearest even, as ssq_convert).
+/** Copy dense row-major host elements into a tensor, converting to its dtype.
+ *  To a float: rounded once to nearest even, overflow to infinity. To an
+ *  integer: the value itself; a value that the tensor's dtype does not hold
+ *  (out of range, a fraction, NaN) is an error that names the first such
+ *  element and its value, with the tensor untouched. Where that may happen, and
+ *  for dtypes that tensors do not have, host is converted at the call, which
+ *  takes host memory of the tensor's size until the copy is done.
  *  @param host   ssq_tensor_elements(tensor) elements of dtype; must stay
  *                untouched until a later sync
  *  @param bytes  the size of host: at least the elements', more is fine (what
  *                is behind them stays untouched); `sizeof array`, not the
  *                tensor's own size
- *  @param dtype  of the host's elements
+ *  @param dtype  of the host's elements: any but the reserved ones
  *  @return SSQ_ERR_INVALID host is too small for the tensor (the text has the
- *          bytes needed and given), other devices, NULL host with elements,
- *          strides of 0, or a capture; SSQ_ERR_UNSUPPORTED a reserved dtype;
- *          SSQ_ERR_NOMEM no room for the staging buffer. Asynchronous. */
+ *          bytes needed and given), a value does not fit, other devices, NULL
+ *          host with elements, strides of 0, or a capture; SSQ_ERR_UNSUPPORTED
+ *          a reserved dtype; SSQ_ERR_NOMEM no room to convert or for the
+ *          staging buffer. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
                                                    const ssq_tensor *tensor,
                                                    const void *host,
@@ -139,8 +145,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
                                                    ssq_dtype dtype);
 
 /** Copy a tensor into dense row-major host memory, converting as
- *  ssq_convert. host may be read after a later sync; bytes, dtype and errors
- *  as ssq_tensor_write. Asynchronous. */
+ *  ssq_tensor_write: bytes, dtype and errors likewise. Asynchronous: host may
+ *  be read after a later sync (of the queue, or of an event behind it) - but a
+ *  read whose values may not fit (float to integer, integer to a narrower one)
+ *  waits for the queue and reports; host is untouched if one does not. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_read(ssq_queue *queue,
                                                   const ssq_tensor *tensor,
                                                   void *host, size_t bytes,

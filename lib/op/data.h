@@ -19,6 +19,8 @@ struct download_op {
     struct op op;
     void *host;
     uint64_t bytes;
+    void (*landed)(struct object *keep); /* optional: when the bytes are there,
+                                            with op.keep; not if they failed */
     struct view src;
 };
 

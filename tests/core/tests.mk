@@ -13,6 +13,7 @@ core_tests = \
 	tests/core/fpenv \
 	tests/core/graph \
 	tests/core/guard \
+	tests/core/host \
 	tests/core/life \
 	tests/core/log \
 	tests/core/module \
@@ -41,6 +42,8 @@ tests_core_graph_SOURCES = tests/core/graph.c
 tests_core_graph_LDADD = libcore.la
 tests_core_guard_SOURCES = tests/core/guard.c
 tests_core_guard_LDADD = libcore.la
+tests_core_host_SOURCES = tests/core/host.c
+tests_core_host_LDADD = libcore.la
 tests_core_life_SOURCES = tests/core/life.c
 tests_core_life_LDADD = libcore.la
 tests_core_log_SOURCES = tests/core/log.c
