@@ -139,6 +139,13 @@ struct backend {
     ssq_status (*open)(struct backend_instance *instance, unsigned i,
                        struct backend_device **device);
     void (*close)(struct backend_device *device);
+    /* optional, both or none: what a child of fork may go on with. Keep other
+     * threads out of the device while the process is copied, and let them in,
+     * in the parent and in the child. Without them a device is lost to a
+     * child, where nothing of it is called any more: a driver's threads are
+     * not there, and what they held is held for ever */
+    void (*fork_hold)(struct backend_device *device);
+    void (*fork_let_go)(struct backend_device *device);
     void (*props)(const struct backend_device *device, ssq_device_props *props);
     void (*limits)(const struct backend_device *device,
                    struct backend_limits *limits);

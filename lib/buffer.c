@@ -5,7 +5,7 @@
 static void buffer_free(struct object *o)
 {
     ssq_buffer *b = (ssq_buffer *)o;
-    if (b->mem != NULL)
+    if (b->mem != NULL && !device_lost(b->device))
         pool_put(b->device->pool, b);
     object_put(&b->device->object);
     mem_free(b);
@@ -32,7 +32,9 @@ ssq_status buffer_place(ssq_buffer *b)
 ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
 {
     ssq_buffer *b = NULL;
-    ssq_status st = buffer_note(device, bytes, &b);
+    ssq_status st = device_check(device, "buffer");
+    if (st == SSQ_OK)
+        st = buffer_note(device, bytes, &b);
     if (st == SSQ_OK)
         st = buffer_place(b);
     if (st == SSQ_OK)

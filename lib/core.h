@@ -25,8 +25,10 @@ struct ssq_device {
     ssq_device_options options;
     struct pool *pool;
     pthread_mutex_t queues_lock;
-    ssq_queue *queues;    /* of this device, for the pool to retire */
-    atomic_uint captures; /* under way on this device */
+    ssq_queue *queues;        /* of this device, for the pool to retire */
+    unsigned forks;           /* fork_count() when it was opened */
+    ssq_device *next_watched; /* lib/fork.c */
+    atomic_uint captures;     /* under way on this device */
     atomic_uint_fast64_t fallbacks;
     struct fallback_seen *fallback_seen; /* reasons logged; queues_lock */
     char pins[OP_COUNT][32];             /* implementation names; "" any */
@@ -39,6 +41,17 @@ struct ssq_tensor {
 
 /** The tensor's view with an access; an absent view for NULL. */
 struct view tensor_view(const ssq_tensor *tensor, enum access access);
+
+/** Forks between the process that first used the library and this one. */
+unsigned fork_count(void);
+/** Is this a child of the process that opened the device, and the device one
+ *  that is not in a child? Then nothing of it may be touched. */
+static inline bool device_lost(const ssq_device *device)
+{
+    return device->forks != fork_count() && device->backend->fork_hold == NULL;
+}
+/** SSQ_OK, or SSQ_ERR_DEVICE for a lost one. what begins the text. */
+ssq_status device_check(const ssq_device *device, const char *what);
 
 /* ---- queue ---- */
 

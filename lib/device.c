@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - listing, choosing and opening devices. */
+#include "lib/fork.h"
 #include "lib/native.h"
 #include "lib/pool.h"
 #include "lib/queue.h"
@@ -154,6 +155,12 @@ static const struct registry_entry *choose(unsigned *index, char *why,
 static void device_free(struct object *o)
 {
     ssq_device *d = (ssq_device *)o;
+    if (device_lost(d)) { /* what it has may be in the middle of anything */
+        mem_free(d);
+        return;
+    }
+    if (d->backend->fork_hold != NULL)
+        fork_unwatch(d);
     pool_destroy(d->pool);
     fallback_forget(d);
     d->backend->close(d->impl);
@@ -228,6 +235,7 @@ ssq_status device_create(const struct registry_entry *e, unsigned index,
     pthread_mutex_init(&d->queues_lock, NULL);
     d->backend = e->backend;
     d->impl = impl;
+    d->forks = fork_count();
     if (options != NULL)
         d->options = *options;
     ssq_status st = fill_in(d, e, index);
@@ -235,10 +243,40 @@ ssq_status device_create(const struct registry_entry *e, unsigned index,
         object_put(&d->object);
         return st;
     }
+    if (d->backend->fork_hold != NULL)
+        fork_watch(d);
     snprintf(d->props.choice, sizeof(d->props.choice), "%s", why);
     log_line(SSQ_LOG_INFO, "device", "opened %s (%s)", d->props.name, why);
     *out = d;
     return SSQ_OK;
+}
+
+/* A backend that the name means, or that "auto" would rather have than best, if
+ * a fork took it away; else NULL. */
+static const struct registry_entry *find_lost(const char *name,
+                                              const struct registry_entry *best)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e);
+    for (size_t i = 0; i < n; i++) {
+        bool named = strncmp(e[i].name, name, strcspn(name, ":")) == 0 &&
+                     strlen(e[i].name) == strcspn(name, ":");
+        bool better = strcmp(name, "auto") == 0 && e[i].backend != NULL &&
+                      (best == NULL ||
+                       e[i].backend->preference > best->backend->preference);
+        if (e[i].lost > 0 && (named || better))
+            return &e[i];
+    }
+    return NULL;
+}
+
+static ssq_status not_found(const char *wanted)
+{
+    char list[ERROR_TEXT - 128];
+    list_text(list, sizeof(list));
+    return error_set(SSQ_ERR_NOT_FOUND,
+                     "device_open: no device \"%.64s\"; there are: %s", wanted,
+                     list);
 }
 
 static ssq_status open_backend(const struct registry_entry *e, unsigned index,
@@ -275,13 +313,12 @@ ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
     unsigned index = 0;
     const struct registry_entry *e =
         automatic ? choose(&index, why, sizeof(why)) : find(wanted, &index);
-    if (e == NULL) {
-        char list[ERROR_TEXT - 128];
-        list_text(list, sizeof(list));
-        return error_set(SSQ_ERR_NOT_FOUND,
-                         "device_open: no device \"%.64s\"; there are: %s",
-                         wanted, list);
-    }
+    const struct registry_entry *lost = find_lost(wanted, e);
+    if (lost != NULL)
+        return error_set(SSQ_ERR_DEVICE, "device_open: \"%.64s\": %s: %s",
+                         wanted, lost->name, lost->reason.text);
+    if (e == NULL)
+        return not_found(wanted);
     return open_backend(e, index, options, why, device);
 }
 
@@ -308,6 +345,9 @@ ssq_status ssq_device_memory(const ssq_device *device, ssq_memory_info *info)
     if (device == NULL || info == NULL || info->struct_size != sizeof(*info))
         return error_set(SSQ_ERR_INVALID,
                          "device_memory: a NULL or a wrong struct_size");
+    ssq_status st = device_check(device, "device_memory");
+    if (st != SSQ_OK)
+        return st;
     pool_info(device->pool, info);
     info->fallbacks = atomic_load(&device->fallbacks);
     return SSQ_OK;
@@ -315,7 +355,7 @@ ssq_status ssq_device_memory(const ssq_device *device, ssq_memory_info *info)
 
 void ssq_device_trim(ssq_device *device)
 {
-    if (device == NULL)
+    if (device == NULL || device_lost(device))
         return;
     device_retire(device, false);
     pool_trim(device->pool);

@@ -12,7 +12,8 @@ struct ssq_event {
 static void event_free(struct object *o)
 {
     ssq_event *e = (ssq_event *)o;
-    e->device->backend->event_close(e->impl);
+    if (!device_lost(e->device))
+        e->device->backend->event_close(e->impl);
     if (e->queue != NULL)
         object_put(&e->queue->object);
     object_put(&e->device->object);
@@ -24,10 +25,13 @@ ssq_status ssq_event_create(ssq_device *device, ssq_event **event)
     if (device == NULL || event == NULL)
         return error_set(SSQ_ERR_INVALID, "event_create: %s is NULL",
                          device == NULL ? "device" : "event");
+    ssq_status st = device_check(device, "event_create");
+    if (st != SSQ_OK)
+        return st;
     ssq_event *e = mem_alloc(sizeof(*e));
     if (e == NULL)
         return error_nomem("event_create", sizeof(*e));
-    ssq_status st = device->backend->event_open(device->impl, &e->impl);
+    st = device->backend->event_open(device->impl, &e->impl);
     if (st != SSQ_OK) {
         mem_free(e);
         return st;

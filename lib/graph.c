@@ -60,8 +60,11 @@ static void drop_commands(ssq_graph *g, size_t n)
 
 static void segments_drop(ssq_graph *g)
 {
-    while (g->n_segments > 0)
-        g->device->backend->graph_free(g->segments[--g->n_segments].native);
+    while (g->n_segments > 0) {
+        struct backend_graph *native = g->segments[--g->n_segments].native;
+        if (!device_lost(g->device))
+            g->device->backend->graph_free(native);
+    }
     mem_free(g->segments);
     mem_free(g->runs);
     g->segments = NULL;

@@ -53,6 +53,8 @@ core_sources = \
 	lib/error.h \
 	lib/event.c \
 	lib/fallback.c \
+	lib/fork.c \
+	lib/fork.h \
 	lib/fpenv.h \
 	lib/graph.c \
 	lib/host.c \

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log.c - log lines: to the callback, or to standard error on request. */
 #include "lib/error.h"
+#include "lib/fork.h"
 
 #include <pthread.h>
 #include <stdarg.h>
@@ -12,7 +13,8 @@
 /* A callback under way, on the stack of the thread that it runs in. */
 struct call {
     struct call *next, **at; /* where the list points to it */
-    uint64_t setting;        /* which ssq_log_set it is of */
+    pthread_t thread;
+    uint64_t setting; /* which ssq_log_set it is of */
 };
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -49,7 +51,7 @@ void ssq_log_set(ssq_log_fn fn, void *user)
 static bool call_back(ssq_log_level level, const char *text)
 {
     pthread_mutex_lock(&lock);
-    struct call c = {calls, &calls, setting};
+    struct call c = {calls, &calls, pthread_self(), setting};
     ssq_log_fn fn = callback;
     void *user = callback_user;
     if (fn != NULL) {
@@ -70,6 +72,31 @@ static bool call_back(ssq_log_level level, const char *text)
     pthread_cond_broadcast(&ended);
     pthread_mutex_unlock(&lock);
     return true;
+}
+
+void log_hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void log_let_go(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
+/* The callbacks of threads that are not here will not return. */
+void log_forked(void)
+{
+    struct call **at = &calls;
+    while (*at != NULL) {
+        struct call *c = *at;
+        if (pthread_equal(c->thread, pthread_self())) {
+            c->at = at;
+            at = &c->next;
+        } else {
+            *at = c->next;
+        }
+    }
 }
 
 /* Is topic one of the words of the comma list? */

@@ -14,6 +14,9 @@ static ssq_status find(const char *name, const char *what,
     size_t n = registry_entries(&e), i = 0;
     while (i < n && strcmp(e[i].name, name) != 0)
         i++;
+    if (i < n && e[i].lost > 0)
+        return error_set(SSQ_ERR_DEVICE, "%s: %s: %s", what, name,
+                         e[i].reason.text);
     if (i == n || e[i].backend == NULL || e[i].devices == 0)
         return error_set(SSQ_ERR_NOT_FOUND, "%s: no %s backend: %s", what, name,
                          i == n ? "unknown" : e[i].reason.text);
@@ -52,7 +55,7 @@ static ssq_status check_device(const ssq_device *device, const char *backend,
     if (strcmp(device->backend->name, backend) != 0)
         return error_set(SSQ_ERR_INVALID, "%s: %s is not a device of %s", what,
                          device->props.name, backend);
-    return SSQ_OK;
+    return device_check(device, what);
 }
 
 ssq_status native_queue_create(const char *backend, ssq_device *device,
@@ -71,7 +74,8 @@ ssq_status native_queue_create(const char *backend, ssq_device *device,
 static void imported_free(struct object *o)
 {
     ssq_buffer *b = (ssq_buffer *)o;
-    b->device->backend->free(b->device->impl, b->mem);
+    if (!device_lost(b->device))
+        b->device->backend->free(b->device->impl, b->mem);
     object_put(&b->device->object);
     mem_free(b);
 }

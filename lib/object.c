@@ -3,6 +3,7 @@
 #include "lib/object.h"
 
 #include "lib/error.h"
+#include "lib/fork.h"
 
 #include <pthread.h>
 #include <stdint.h>
@@ -62,6 +63,16 @@ void mem_free(void *p)
         callbacks.free(callbacks.user, p);
     else
         free(p);
+    pthread_mutex_unlock(&lock);
+}
+
+void mem_hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void mem_let_go(void)
+{
     pthread_mutex_unlock(&lock);
 }
 

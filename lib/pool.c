@@ -9,6 +9,8 @@
  * allocation per buffer. */
 #include "lib/pool.h"
 
+#include "lib/fork.h"
+
 #include <stdlib.h>
 
 #define STEP                                                                   \
@@ -269,6 +271,16 @@ static ssq_status get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
     if (p->in_use > p->peak)
         p->peak = p->in_use;
     return SSQ_OK;
+}
+
+void pool_hold(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+}
+
+void pool_let_go(struct pool *p)
+{
+    pthread_mutex_unlock(&p->lock);
 }
 
 void pool_info(struct pool *p, ssq_memory_info *info)

@@ -5,6 +5,7 @@
  * For the others the queue holds each op until completed() has passed it. */
 #include "lib/queue.h"
 
+#include "lib/fork.h"
 #include "lib/native.h"
 #include "lib/op/data.h"
 #include "lib/plan.h"
@@ -137,6 +138,7 @@ struct progress {
     struct object object;
     pthread_mutex_t lock;
     const struct backend *backend;
+    unsigned forks;             /* fork_count() when it was made */
     struct backend_queue *impl; /* NULL: closing, or closed */
     bool closed;                /* everything is finished */
 };
@@ -157,6 +159,7 @@ static struct progress *progress_create(const struct backend *backend,
     object_init(&p->object, progress_free);
     pthread_mutex_init(&p->lock, NULL);
     p->backend = backend;
+    p->forks = fork_count();
     p->impl = impl;
     return p;
 }
@@ -187,6 +190,8 @@ bool progress_reached(struct progress *p, uint64_t position)
 {
     if (p->backend->completed == NULL)
         return true;
+    if (p->backend->fork_hold == NULL && p->forks != fork_count())
+        return false; /* as a device that is lost */
     pthread_mutex_lock(&p->lock);
     bool reached = p->closed || (p->impl != NULL &&
                                  p->backend->completed(p->impl) >= position);
@@ -204,6 +209,11 @@ static void queue_free(struct object *o)
 {
     ssq_queue *q = (ssq_queue *)o;
     ssq_device *d = q->device;
+    if (device_lost(d)) { /* what it has may be in the middle of anything */
+        mem_free(q);
+        object_put(&d->object);
+        return;
+    }
     capture_drop(q);
     pthread_mutex_lock(&d->queues_lock);
     for (ssq_queue **at = &d->queues; *at != NULL; at = &(*at)->next)
@@ -247,6 +257,24 @@ ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
     return SSQ_OK;
 }
 
+void queues_hold(ssq_device *device)
+{
+    pthread_mutex_lock(&device->queues_lock);
+    for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
+        pthread_mutex_lock(&q->lock);
+        pthread_mutex_lock(&q->progress->lock);
+    }
+}
+
+void queues_let_go(ssq_device *device)
+{
+    for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
+        pthread_mutex_unlock(&q->progress->lock);
+        pthread_mutex_unlock(&q->lock);
+    }
+    pthread_mutex_unlock(&device->queues_lock);
+}
+
 ssq_status ssq_queue_create(ssq_device *device,
                             const ssq_queue_options *options, ssq_queue **queue)
 {
@@ -257,9 +285,12 @@ ssq_status ssq_queue_create(ssq_device *device,
         return error_set(SSQ_ERR_INVALID,
                          "queue_create: struct_size is %zu, expected %zu",
                          options->struct_size, sizeof(*options));
+    ssq_status st = device_check(device, "queue_create");
+    if (st != SSQ_OK)
+        return st;
     struct backend_queue *impl = NULL;
     struct fpenv env = fpenv_enter();
-    ssq_status st = device->backend->queue_open(device->impl, &impl);
+    st = device->backend->queue_open(device->impl, &impl);
     fpenv_leave(env);
     return st == SSQ_OK ? queue_create(device, impl, queue) : st;
 }
@@ -270,8 +301,10 @@ void ssq_queue_destroy(ssq_queue **queue)
 {
     if (queue == NULL || *queue == NULL)
         return;
-    capture_drop(*queue);
-    retire(*queue, true);
+    if (!device_lost((*queue)->device)) {
+        capture_drop(*queue);
+        retire(*queue, true);
+    }
     object_put(&(*queue)->object);
     *queue = NULL;
 }
@@ -290,6 +323,9 @@ ssq_status queue_check(const ssq_queue *queue, const char *op)
 {
     if (queue == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: queue is NULL", op);
+    ssq_status st = device_check(queue->device, op);
+    if (st != SSQ_OK)
+        return st;
     ssq_status sticky = (ssq_status)atomic_load(&queue->sticky);
     if (sticky != SSQ_OK)
         return error_set(sticky, "%s", queue->text);

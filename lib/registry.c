@@ -7,6 +7,7 @@
 #include "lib/registry.h"
 
 #include "lib/error.h"
+#include "lib/fork.h"
 #include "lib/fpenv.h"
 
 #include <dlfcn.h>
@@ -20,13 +21,22 @@
 #define SSQ_BACKEND(NAME) extern const struct backend NAME##_backend;
 #include "lib/backend_table.h"
 
-static struct registry_entry table[] = {
+static const struct registry_entry known[] = {
 #define SSQ_BACKEND(NAME)     {.name = #NAME, .backend = &NAME##_backend},
 #define SSQ_MODULE(NAME, WHY) {.name = #NAME, .why_not = WHY},
 #include "lib/backend_table.h"
 };
 
-#define ENTRIES (sizeof(table) / sizeof(table[0]))
+#define ENTRIES (sizeof(known) / sizeof(known[0]))
+
+static struct registry_entry table[ENTRIES];
+
+/* How far load_all has come; INTERRUPTED: in a parent, when it was forked. */
+static enum { NOTHING, LOADING, LOADED, INTERRUPTED } stage;
+
+static const char forked_text[] =
+    "its driver was loaded before this process was forked: use it in the "
+    "parent, or fork before the first call that looks for devices, or exec";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
@@ -147,20 +157,54 @@ static bool better(const struct registry_entry *a,
     return a->backend->preference > b->backend->preference;
 }
 
+/* Put e where it belongs among the n best of the table. */
+static void insert(size_t n, struct registry_entry e)
+{
+    for (; n > 0 && better(&e, &table[n - 1]); n--)
+        table[n] = table[n - 1];
+    table[n] = e;
+}
+
+/* A module that a fork took away. */
+static void lose(struct registry_entry *e)
+{
+    e->lost = e->devices == 0 ? 1 : e->devices;
+    e->devices = 0;
+    memcpy(e->reason.text, forked_text, sizeof(forked_text));
+}
+
 /* Load all, best first; equals stay in the order of the table. */
 static void load_all(void)
 {
+    bool interrupted = stage == INTERRUPTED;
     /* a driver's threads begin with the modes of who starts them */
     struct fpenv env = fpenv_enter();
+    stage = LOADING;
+    bool ready = fork_ready();
     for (size_t i = 0; i < ENTRIES; i++) {
-        load(&table[i]);
-        struct registry_entry e = table[i];
-        size_t at = i;
-        for (; at > 0 && better(&e, &table[at - 1]); at--)
-            table[at] = table[at - 1];
-        table[at] = e;
+        struct registry_entry e = known[i];
+        if (interrupted && e.backend == NULL && e.why_not == NULL)
+            lose(&e);
+        else if (!ready && e.backend == NULL && e.why_not == NULL)
+            refuse(&e.reason, "no memory for the handlers of forks");
+        else
+            load(&e);
+        insert(i, e);
     }
+    stage = LOADED;
     fpenv_leave(env);
+}
+
+void registry_forked(void)
+{
+    if (stage == LOADING)
+        stage = INTERRUPTED; /* pthread_once begins anew in a child */
+    for (size_t i = 0; stage == LOADED && i < ENTRIES; i++) {
+        struct registry_entry e = table[i];
+        if (e.devices > 0 && e.backend->fork_hold == NULL)
+            lose(&e);
+        insert(i, e);
+    }
 }
 
 size_t registry_entries(const struct registry_entry **entries)

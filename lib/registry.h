@@ -13,6 +13,7 @@ struct registry_entry {
     struct backend_instance *instance; /* of this copy of the library */
     unsigned devices;                  /* 0: reason says why */
     struct why reason;
+    unsigned lost; /* devices that a fork has taken away; 0: none was */
 };
 
 /** All known backends, the best first; loaded at the first call.

@@ -78,6 +78,16 @@ static void close_device(struct backend_device *device)
     guard_core->mem_free(device);
 }
 
+static void fork_hold(struct backend_device *device)
+{
+    pthread_mutex_lock(&device->lock);
+}
+
+static void fork_let_go(struct backend_device *device)
+{
+    pthread_mutex_unlock(&device->lock);
+}
+
 /* Halves travel as 16-bit integers and are computed in float32. */
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
@@ -113,6 +123,8 @@ const struct backend guard_backend = {
     .describe = describe,
     .open = open_device,
     .close = close_device,
+    .fork_hold = fork_hold,
+    .fork_let_go = fork_let_go,
     .props = props,
     .limits = limits,
     .alloc = guard_alloc,

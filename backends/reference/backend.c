@@ -69,6 +69,12 @@ static void close_device(struct backend_device *device)
     mem_free(device);
 }
 
+/* Nothing here is shared between calls: the core's locks do. */
+static void fork_nothing(struct backend_device *device)
+{
+    (void)device;
+}
+
 static uint64_t host_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
@@ -182,6 +188,8 @@ const struct backend reference_backend = {
     .describe = describe,
     .open = open_device,
     .close = close_device,
+    .fork_hold = fork_nothing,
+    .fork_let_go = fork_nothing,
     .props = props,
     .limits = limits,
     .alloc = reference_alloc,

@@ -42,7 +42,8 @@ typedef enum ssq_status {
     SSQ_ERR_INVALID = 1,     /**< the arguments break the contract */
     SSQ_ERR_UNSUPPORTED = 2, /**< legal, but not on this device or build */
     SSQ_ERR_NOMEM = 3,       /**< host or device memory is exhausted */
-    SSQ_ERR_DEVICE = 4,      /**< the device or its driver failed */
+    SSQ_ERR_DEVICE = 4,      /**< the device or its driver failed, or is not
+                                  in this child of fork (device.h) */
     SSQ_ERR_NOT_FOUND = 5,   /**< no such device, preset, name or index */
     SSQ_ERR_NOT_READY = 6,   /**< not finished yet: only from queries */
     SSQ_ERR_SCALE = 7        /**< the loss scale hit its floor, or too many

@@ -38,6 +38,8 @@ static ssq_status check_state_arg(const ssq_scaler *scaler,
 ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
 {
     ssq_status st = check_state_arg(scaler, state, "scaler_poll");
+    if (st == SSQ_OK)
+        st = device_check(scaler->device, "scaler_poll");
     if (st != SSQ_OK)
         return st;
     scaler_known(scaler, state);

@@ -158,6 +158,12 @@ static void test_threads(const char *device, const struct learnt *want)
            device, COPIES, ROUNDS, astray());
 }
 
+static int nothing(void *unused)
+{
+    (void)unused;
+    return 0;
+}
+
 int main(void)
 {
     static const char *const devices[] = {"guard", "opencl:0", "vulkan:0"};
@@ -190,6 +196,10 @@ int main(void)
     long blocks = atomic_load(&copies[0].plugin->seen->blocks);
     copies[0].plugin = NULL;
     dlclose(copies[0].module);
+    int st = tap_fork(nothing, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "a copy that is closed leaves no handler of forks: %s",
+           tap_status(st));
     for (int d = 0; d < 3; d++)
         if (there[d])
             tap_ok(train(copies[1].plugin, devices[d], &end) &&
@@ -199,5 +209,5 @@ int main(void)
     for (int i = 0; i < COPIES; i++)
         unlink(copies[i].path);
     rmdir(dir);
-    return tap_done(9);
+    return tap_done(10);
 }

@@ -10,6 +10,7 @@ core_tests = \
 	tests/core/batch \
 	tests/core/device \
 	tests/core/event \
+	tests/core/fork \
 	tests/core/fpenv \
 	tests/core/graph \
 	tests/core/guard \
@@ -36,6 +37,8 @@ tests_core_device_SOURCES = tests/core/device.c
 tests_core_device_LDADD = libcore.la
 tests_core_event_SOURCES = tests/core/event.c
 tests_core_event_LDADD = libcore.la
+tests_core_fork_SOURCES = tests/core/fork.c tests/api/training.h
+tests_core_fork_LDADD = libsesqui.la
 tests_core_fpenv_SOURCES = tests/core/fpenv.c
 tests_core_fpenv_LDADD = libcore.la
 tests_core_graph_SOURCES = tests/core/graph.c
