@@ -27,4 +27,20 @@ struct cut cut_of(const ssq_device *device, const struct view *v);
  *  ones continue the one before. */
 struct view cut_piece(const struct cut *cut, const struct view *v, size_t i);
 
+/* grads.c: lists that callers give */
+/** Floats of the queue's device. what begins texts. */
+ssq_status grads_check(const ssq_queue *queue, size_t n,
+                       const ssq_tensor *const *grads, const char *what);
+/** Each out may be its own gradient, and overlap no other. */
+ssq_status grads_check_outs(const ssq_queue *queue, size_t n,
+                            const ssq_tensor *const *grads,
+                            const ssq_tensor *const *outs, unsigned dtypes,
+                            const char *what);
+/** The gradients, to be read. NULL: no memory, the text is set. */
+struct view_list *grads_list(size_t n, const ssq_tensor *const *grads,
+                             const char *what);
+/** All gradients, to be read, and then all outs, to be written. */
+struct view_list *grads_pairs(size_t n, const ssq_tensor *const *grads,
+                              const ssq_tensor *const *outs, const char *what);
+
 #endif

@@ -16,16 +16,22 @@ struct letter {
     struct progress *progress; /* NULL: nothing is under way */
     uint64_t position;         /* of the last copy into it, on its queue */
     uint64_t number;           /* of its last post; 0 holds nothing */
-    uint32_t words[SCALER_WORDS];
+    uint32_t words[];
 };
 
 struct mailbox {
     struct object object;
     struct letter *letters;
+    uint32_t n, magic; /* words of a letter; which of them is never 0 */
     uint64_t posted;
-    uint32_t words[SCALER_WORDS]; /* of read number; a copy of its letter */
-    uint64_t number;
+    uint64_t number; /* of the letter that words are a copy of */
+    uint32_t words[];
 };
+
+static size_t bytes_of(const struct mailbox *box)
+{
+    return box->n * sizeof(box->words[0]);
+}
 
 static void mailbox_free(struct object *o)
 {
@@ -38,15 +44,19 @@ static void mailbox_free(struct object *o)
     mem_free(box);
 }
 
-struct mailbox *mailbox_create(const uint32_t words[SCALER_WORDS])
+struct mailbox *mailbox_create(const uint32_t *words, uint32_t n,
+                               uint32_t magic)
 {
-    struct mailbox *box = mem_alloc(sizeof(*box));
+    size_t bytes = sizeof(struct mailbox) + n * sizeof(words[0]);
+    struct mailbox *box = mem_alloc(bytes);
     if (box == NULL) {
-        (void)error_nomem("scaler", sizeof(*box));
+        (void)error_nomem("mailbox", bytes);
         return NULL;
     }
     object_init(&box->object, mailbox_free);
-    memcpy(box->words, words, sizeof(box->words));
+    box->n = n;
+    box->magic = magic;
+    memcpy(box->words, words, bytes_of(box));
     return box;
 }
 
@@ -57,7 +67,7 @@ void mailbox_put(struct mailbox *box)
 }
 
 /* Take in what has arrived: its letters are free again. A queue that failed
- * drops copies; their letters do not begin with the magic word. */
+ * drops copies; their letters have no magic word. */
 static void collect(struct mailbox *box)
 {
     for (struct letter *l = box->letters; l != NULL; l = l->next) {
@@ -65,9 +75,9 @@ static void collect(struct mailbox *box)
             continue;
         progress_put(l->progress);
         l->progress = NULL;
-        if (l->words[SCALER_MAGIC] == SCALER_MAGIC_VALUE &&
+        if (l->words[box->magic] == box->words[box->magic] &&
             l->number > box->number) {
-            memcpy(box->words, l->words, sizeof(box->words));
+            memcpy(box->words, l->words, bytes_of(box));
             box->number = l->number;
         }
     }
@@ -91,9 +101,9 @@ static struct letter *choose(struct mailbox *box, struct progress *progress)
         return newest; /* in order on its queue: the later copy wins */
     if (spare != NULL)
         return spare;
-    struct letter *l = mem_alloc(sizeof(*l));
+    struct letter *l = mem_alloc(sizeof(*l) + bytes_of(box));
     if (l == NULL) {
-        (void)error_nomem("scaler", sizeof(*l));
+        (void)error_nomem("mailbox", sizeof(*l) + bytes_of(box));
         return NULL;
     }
     l->next = box->letters;
@@ -125,11 +135,12 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
         return SSQ_ERR_NOMEM;
     }
     if (l->progress == NULL)
-        l->words[SCALER_MAGIC] = 0;
+        l->words[box->magic] = 0;
     struct download_op copy = {.op = OP_HEADER(download, src),
                                .host = l->words,
-                               .bytes = sizeof(l->words),
+                               .bytes = bytes_of(box),
                                .src = tensor_view(block, ACCESS_READ)};
+    copy.src.shape[0] = box->n;
     copy.op.keep = &box->object;
     ssq_status st = enqueue_both(queue, op, &copy.op);
     if (st != SSQ_OK) {
@@ -148,9 +159,9 @@ uint64_t mailbox_posted(const struct mailbox *box)
     return box->posted;
 }
 
-uint64_t mailbox_read(struct mailbox *box, uint32_t words[SCALER_WORDS])
+uint64_t mailbox_read(struct mailbox *box, uint32_t *words)
 {
     collect(box);
-    memcpy(words, box->words, sizeof(box->words));
+    memcpy(words, box->words, bytes_of(box));
     return box->number;
 }

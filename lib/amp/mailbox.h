@@ -7,18 +7,20 @@
 #ifndef LIB_AMP_MAILBOX_H
 #define LIB_AMP_MAILBOX_H
 
-#include "kernels/amp.h"
 #include "lib/core.h"
 
 struct mailbox;
 
-/** words: what a read finds before anything has arrived.
- *  NULL: no memory, text set. Drop with mailbox_put. */
-struct mailbox *mailbox_create(const uint32_t words[SCALER_WORDS]);
+/** For copies of n words.
+ *  @param words  what a read finds before anything has arrived
+ *  @param magic  the index of a word that is never 0 and never changes
+ *  @return NULL: no memory, text set. Drop with mailbox_put. */
+struct mailbox *mailbox_create(const uint32_t *words, uint32_t n,
+                               uint32_t magic);
 void mailbox_put(struct mailbox *box);
 
-/** Enqueue an op (NULL: none) and, behind it, a copy of the block, i32
- *  [SCALER_WORDS]: both or neither. Not in a capture or a batch. */
+/** Enqueue an op (NULL: none) and, behind it, a copy of the first words of the
+ *  block, i32: both or neither. Not in a capture or a batch. */
 ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                         const ssq_tensor *block);
 /** The number of the last post, from 1. */
@@ -26,6 +28,6 @@ uint64_t mailbox_posted(const struct mailbox *box);
 
 /** The words of the newest copy that has arrived.
  *  @return the number of its post; 0 none has */
-uint64_t mailbox_read(struct mailbox *box, uint32_t words[SCALER_WORDS]);
+uint64_t mailbox_read(struct mailbox *box, uint32_t *words);
 
 #endif

@@ -6,7 +6,13 @@
 #include <sesqui/amp/optimizer.h>
 
 #include "lib/amp/check.h"
+#include "lib/amp/mailbox.h"
 #include "lib/amp/scaler.h"
+
+/* A word of the control block that no kernel looks at: copies that have
+ * arrived have it. */
+#define CONTROL_MAGIC       (CONTROL_WORDS - 1)
+#define CONTROL_MAGIC_VALUE 0x6f515373u
 
 /* ---- ops ---- */
 
@@ -116,6 +122,7 @@ struct lists {
 struct state {
     ssq_tensor *control, *counters; /* counters: its first two words */
     ssq_tensor *table, *record;
+    struct mailbox *mailbox;   /* of control, without the groups */
     ssq_tensor *stats, *ratio; /* or NULL */
     ssq_tensor **slot;         /* n * SLOTS, NULL where absent */
     ssq_tensor **flat;         /* flat masters by group, or NULLs */
@@ -152,7 +159,6 @@ struct ssq_optimizer {
     struct parameter *params;
     size_t n, room;
     struct state *state; /* NULL before the first use */
-    uint32_t last_t;     /* as last read */
     struct optimizer_stages at;
 };
 
@@ -172,6 +178,12 @@ bool slot_used(const ssq_group *group, int slot);
 ssq_status schedule_upload(ssq_queue *queue, const struct schedule *schedule,
                            ssq_tensor **words);
 void schedule_free(struct schedule *schedule);
+
+/** Behind what may have moved t, where a schedule follows it: have it sent to
+ *  the host. Without memory for that the host knows less until the next. */
+void optimizer_tell(ssq_queue *queue, const ssq_optimizer *optimizer);
+/** t as far as the host knows it. */
+uint32_t optimizer_known_t(const ssq_optimizer *optimizer);
 
 /* optimizer_state.c */
 /** Make and initialise the state, unless there is one. what begins texts. */

@@ -320,7 +320,5 @@ ssq_status ssq_optimizer_get(const ssq_optimizer *optimizer,
         *value = *from;
         return SSQ_OK;
     }
-    uint32_t last = s->what.total_steps - 1;
-    return ssq_schedule_value(&s->what, o->last_t < last ? o->last_t : last,
-                              value);
+    return ssq_schedule_value(&s->what, optimizer_known_t(o), value);
 }

@@ -45,17 +45,10 @@ static ssq_status visit_parameter(const ssq_optimizer *o, size_t i, char *name,
     return st;
 }
 
-ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
-                               ssq_optimizer_visit_fn fn, void *user)
+/* "control", and then the parameters'. */
+static ssq_status visit_all(const ssq_optimizer *o, ssq_optimizer_visit_fn fn,
+                            void *user)
 {
-    const ssq_optimizer *o = optimizer;
-    ssq_status st = optimizer_call(queue, o, "optimizer_visit");
-    if (st == SSQ_OK && fn == NULL)
-        st = error_set(SSQ_ERR_INVALID, "optimizer_visit: fn is NULL");
-    if (st == SSQ_OK)
-        st = optimizer_seal(queue, optimizer, "optimizer_visit");
-    if (st != SSQ_OK)
-        return st;
     size_t longest = 0;
     for (size_t i = 0; i < o->n; i++) {
         size_t length = strlen(o->params[i].name);
@@ -65,11 +58,62 @@ ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
     char *name = mem_alloc(bytes);
     if (name == NULL)
         return error_nomem("optimizer_visit", bytes);
-    st = fn(user, "control", o->state->counters);
+    ssq_status st = fn(user, "control", o->state->counters);
     for (size_t i = 0; i < o->n && st == SSQ_OK; i++)
         st = visit_parameter(o, i, name, bytes, fn, user);
     mem_free(name);
     return st;
+}
+
+static ssq_status read_counters(ssq_queue *queue, const ssq_optimizer *o,
+                                uint32_t words[2])
+{
+    ssq_status st = queue_download(queue, &o->state->counters->view, words,
+                                   2 * sizeof(words[0]));
+    ssq_status synced = ssq_queue_sync(queue); /* always: we own the words */
+    return st == SSQ_OK ? synced : st;
+}
+
+/* A t that no run reaches was not saved by one: put back what was there. */
+static ssq_status check_counters(ssq_queue *queue, const ssq_optimizer *o,
+                                 const uint32_t before[2])
+{
+    uint32_t now[2];
+    ssq_status st = read_counters(queue, o, now);
+    if (st != SSQ_OK || now[CONTROL_T] <= INT32_MAX)
+        return st;
+    st = queue_upload_now(queue, &o->state->counters->view, before,
+                          2 * sizeof(before[0]));
+    if (st != SSQ_OK)
+        return st;
+    return error_set(SSQ_ERR_INVALID,
+                     "optimizer_visit: t is %d in \"control\", expected 0 to "
+                     "%d: it stays %u",
+                     (int)(int32_t)now[CONTROL_T], INT32_MAX,
+                     (unsigned)before[CONTROL_T]);
+}
+
+ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
+                               ssq_optimizer_visit_fn fn, void *user)
+{
+    const ssq_optimizer *o = optimizer;
+    uint32_t before[2];
+    ssq_status st = optimizer_call(queue, o, "optimizer_visit");
+    if (st == SSQ_OK && queue_capturing(queue))
+        st = error_set(SSQ_ERR_INVALID,
+                       "optimizer_visit: a graph is being captured");
+    if (st == SSQ_OK && fn == NULL)
+        st = error_set(SSQ_ERR_INVALID, "optimizer_visit: fn is NULL");
+    if (st == SSQ_OK)
+        st = optimizer_seal(queue, optimizer, "optimizer_visit");
+    if (st == SSQ_OK)
+        st = read_counters(queue, o, before);
+    if (st != SSQ_OK)
+        return st;
+    ssq_status visited = visit_all(o, fn, user);
+    st = check_counters(queue, o, before);
+    optimizer_tell(queue, o);
+    return visited != SSQ_OK ? visited : st;
 }
 
 static ssq_status flat_master(const ssq_optimizer *o, const ssq_group *group,
@@ -146,7 +190,7 @@ static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
         st = synced;
     if (st != SSQ_OK)
         return st;
-    o->last_t = *t = counters[CONTROL_T];
+    *t = counters[CONTROL_T];
     return SSQ_OK;
 }
 

@@ -14,6 +14,24 @@ void schedule_free(struct schedule *s)
     *s = (struct schedule){.on = false};
 }
 
+void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
+{
+    bool follows = false;
+    for (const ssq_group *g = o->groups; g != NULL; g = g->next)
+        follows = follows || g->schedule[SCHEDULE_LR].on ||
+                  g->schedule[SCHEDULE_MOMENTUM].on;
+    if (follows && o->state != NULL && !queue_capturing(queue))
+        (void)mailbox_post(o->state->mailbox, queue, NULL, o->state->control);
+}
+
+uint32_t optimizer_known_t(const ssq_optimizer *o)
+{
+    uint32_t words[CONTROL_WORDS] = {0};
+    if (o->state != NULL)
+        (void)mailbox_read(o->state->mailbox, words);
+    return words[CONTROL_T];
+}
+
 ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
                         const uint32_t *words, uint64_t n)
 {
@@ -244,6 +262,9 @@ ssq_status ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
     st = check_which(g, hyper, schedule, &which);
     if (st != SSQ_OK)
         return st;
-    return schedule == NULL ? remove_schedule(queue, &g->schedule[which])
-                            : set_schedule(queue, g, which, schedule);
+    st = schedule == NULL ? remove_schedule(queue, &g->schedule[which])
+                          : set_schedule(queue, g, which, schedule);
+    if (st == SSQ_OK)
+        optimizer_tell(queue, optimizer);
+    return st;
 }

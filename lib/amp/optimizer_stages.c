@@ -58,6 +58,14 @@ static int number(const void *snapshot)
            (s->scaler == NULL && s->stage == STAGE_CHECKED ? 2 : 0);
 }
 
+static void launched(ssq_queue *queue, struct object *owner, const void *begin,
+                     const void *end)
+{
+    (void)begin;
+    (void)end;
+    optimizer_tell(queue, (const ssq_optimizer *)owner);
+}
+
 static const struct stages stages = {
     .what = "optimizer",
     .bytes = sizeof(struct optimizer_stages),
@@ -65,6 +73,7 @@ static const struct stages stages = {
     .restore = restore,
     .drop = drop,
     .number = number,
+    .launched = launched,
 };
 
 ssq_status optimizer_watch(ssq_queue *queue, ssq_optimizer *o)

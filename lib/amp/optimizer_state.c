@@ -41,6 +41,7 @@ void state_free(struct state *s)
 {
     if (s == NULL)
         return;
+    mailbox_put(s->mailbox);
     put_tensor(s->counters);
     put_tensor(s->control);
     put_tensor(s->table);
@@ -317,10 +318,14 @@ static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
         o->options.clip_norm > 0.0 || o->kind == OPT_LAMB;
     words[CONTROL_SEED_LO] = (uint32_t)o->options.seed;
     words[CONTROL_SEED_HI] = (uint32_t)(o->options.seed >> 32);
+    words[CONTROL_MAGIC] = CONTROL_MAGIC_VALUE;
     for (const ssq_group *g = o->groups; g != NULL; g = g->next)
         group_words(o->kind, &g->options,
                     words + CONTROL_WORDS + (size_t)g->index * GROUP_WORDS);
-    ssq_status st = tensor_create(o->device, SSQ_I32, 1, &n, &s->control);
+    s->mailbox = mailbox_create(words, CONTROL_WORDS, CONTROL_MAGIC);
+    ssq_status st = s->mailbox == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+    if (st == SSQ_OK)
+        st = tensor_create(o->device, SSQ_I32, 1, &n, &s->control);
     if (st == SSQ_OK)
         st = upload_words(queue, s->control, 0, words, (uint64_t)n);
     if (st == SSQ_OK)

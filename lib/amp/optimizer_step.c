@@ -217,6 +217,7 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     o->at.accumulating = false;
     optimizer_stage_set(o, scaler == NULL ? STAGE_READY : STAGE_STEPPED,
                         scaler);
+    optimizer_tell(queue, o);
     return SSQ_OK;
 }
 

@@ -5,6 +5,7 @@
 #include "kernels/machine.h"
 #include "lib/fpenv.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -239,18 +240,133 @@ void state_begin(const ssq_scaler_options *options, ssq_scaler_state *state)
     state->hyst = (int32_t)options->hysteresis;
 }
 
+/* Counts that no run comes to: such a machine never moves. */
+#define NEVER_GROWS     UINT32_MAX
+#define NEVER_BACKS_OFF ((uint32_t)INT32_MAX)
+
+/* Can backoffs make the scale 0? Only the least scale that may fall matters.
+ * wide: the scale is a double. */
+static bool reaches_zero(const ssq_scaler_options *o, bool wide)
+{
+    uint32_t words[SCALER_WORDS], least = 1;
+    double least_wide = DBL_TRUE_MIN;
+    if (o->hysteresis == NEVER_BACKS_OFF)
+        return false;
+    options_words(o, words);
+    switch (o->floor) {
+    case SSQ_FLOOR_NONE:
+        break;
+    case SSQ_FLOOR_APPLY: /* at min_scale and below it stays */
+        least = words[SCALER_MIN] + 1;
+        least_wide = nextafter(o->min_scale, (double)INFINITY);
+        break;
+    case SSQ_FLOOR_ERROR_SNAP: /* from 1.5 and below it becomes 1 */
+        least = REAL_1_5 + 1;
+        least_wide = nextafter(1.5, 2.0);
+        break;
+    default:
+        return false;
+    }
+    if (wide)
+        return least_wide * o->backoff_factor == 0.0;
+    return wide_times(least, words[SCALER_DOWN_HI], words[SCALER_DOWN_LO]) == 0;
+}
+
+/* Can growths make it infinite? Only the largest scale that may grow matters.
+ */
+static bool reaches_infinity(const ssq_scaler_options *o, bool wide)
+{
+    uint32_t words[SCALER_WORDS], most = F32_INF - 1;
+    double most_wide = DBL_MAX;
+    options_words(o, words);
+    if (o->cap == SSQ_CEILING_FINITE || o->cap == SSQ_CEILING_CLAMP ||
+        o->growth_interval == NEVER_GROWS)
+        return false;
+    if (o->cap == SSQ_CEILING_STOP && o->max_scale <= DBL_MAX)
+        most_wide = nextafter(o->max_scale, 0.0);
+    if (o->cap == SSQ_CEILING_STOP && words[SCALER_MAX] - 1 < most)
+        most = words[SCALER_MAX] - 1;
+    if (wide)
+        return isinf(most_wide * o->growth_factor);
+    return wide_times(most, words[SCALER_UP_HI], words[SCALER_UP_LO]) ==
+           F32_INF;
+}
+
 static ssq_status check_scale(const ssq_scaler_options *options, bool on_device,
                               double scale, const char *what)
 {
+    bool wide = !on_device && options->binary64;
     struct fpenv env = fpenv_enter();
     FPENV_KEEP(scale);
-    bool ok = scale > 0.0 && isfinite(scale);
-    if (ok && (on_device || !options->binary64))
-        ok = positive_f32(scale) && is_f32(scale);
+    bool ok = scale > 0.0 && isfinite(scale) &&
+              (wide || (positive_f32(scale) && is_f32(scale)));
+    const char *expected = "a positive finite float32";
+    if ((scale == 0.0 && !signbit(scale)) || (isinf(scale) && scale > 0.0)) {
+        ok = isinf(scale) ? reaches_infinity(options, wide)
+                          : reaches_zero(options, wide);
+        expected = "a scale that a machine with these options reaches";
+    }
     FPENV_KEEP(ok);
     fpenv_leave(env);
-    return ok ? SSQ_OK
-              : bad_number(what, "scale", scale, "a positive finite float32");
+    return ok ? SSQ_OK : bad_number(what, "scale", scale, expected);
+}
+
+static ssq_status bad_pair(const char *what, const char *name, uint32_t value,
+                           const char *other, uint32_t limit)
+{
+    return error_set(SSQ_ERR_INVALID, "%s: %s is %u, %s is %u", what, name,
+                     (unsigned)value, other, (unsigned)limit);
+}
+
+/* Counters that belong together. */
+static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
+{
+    if (s->since > s->updates)
+        return bad_pair(what, "since", s->since, "updates", s->updates);
+    if (s->skipped > s->updates)
+        return bad_pair(what, "skipped", s->skipped, "updates", s->updates);
+    if (s->consecutive > s->skipped)
+        return bad_pair(what, "consecutive", s->consecutive, "skipped",
+                        s->skipped);
+    if (s->last_skip > s->updates || s->last_skip < s->skipped ||
+        (s->last_skip > 0 && s->skipped == 0))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: last_skip is %u, updates is %u, skipped is %u",
+                         what, (unsigned)s->last_skip, (unsigned)s->updates,
+                         (unsigned)s->skipped);
+    if ((s->consecutive > 0) != (s->skipped > 0 && s->last_skip == s->updates))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: consecutive is %u, last_skip is %u, updates is "
+                         "%u",
+                         what, (unsigned)s->consecutive, (unsigned)s->last_skip,
+                         (unsigned)s->updates);
+    if (s->ovf > s->skipped)
+        return bad_pair(what, "ovf", s->ovf, "skipped", s->skipped);
+    if (s->backoffs > s->skipped)
+        return bad_pair(what, "backoffs", s->backoffs, "skipped", s->skipped);
+    if (s->growths > s->updates - s->skipped)
+        return bad_pair(what, "growths", s->growths, "updates - skipped",
+                        s->updates - s->skipped);
+    if (s->grown > s->growths)
+        return bad_pair(what, "grown", s->grown, "growths", s->growths);
+    return SSQ_OK;
+}
+
+static ssq_status check_action(const ssq_scaler_state *s, const char *what)
+{
+    if ((unsigned)s->action > SSQ_SCALE_POISON)
+        return bad_count(what, "action", (uint32_t)s->action,
+                         "an ssq_scale_action");
+    bool skipped = s->action == SSQ_SCALE_HOLD ||
+                   s->action == SSQ_SCALE_BACKOFF ||
+                   s->action == SSQ_SCALE_FLOOR;
+    if (skipped != (s->consecutive > 0))
+        return bad_pair(what, "action", (uint32_t)s->action, "consecutive",
+                        s->consecutive);
+    if ((s->action == SSQ_SCALE_NONE) != (s->updates == 0))
+        return bad_pair(what, "action", (uint32_t)s->action, "updates",
+                        s->updates);
+    return SSQ_OK;
 }
 
 ssq_status state_check(const ssq_scaler_options *options, bool on_device,
@@ -262,23 +378,15 @@ ssq_status state_check(const ssq_scaler_options *options, bool on_device,
     if (s->hyst > (int32_t)options->hysteresis)
         return error_set(SSQ_ERR_INVALID, "%s: hyst is %d, hysteresis is %u",
                          what, (int)s->hyst, (unsigned)options->hysteresis);
+    if (s->hyst < 0 - (int64_t)s->skipped)
+        return error_set(SSQ_ERR_INVALID, "%s: hyst is %d, skipped is %u", what,
+                         (int)s->hyst, (unsigned)s->skipped);
     if (s->grown > 1)
         return bad_count(what, "grown", s->grown, "0 or 1");
-    if (s->since > s->updates)
-        return bad_count(what, "since", s->since, "at most updates");
-    if (s->skipped > s->updates)
-        return bad_count(what, "skipped", s->skipped, "at most updates");
-    if (s->consecutive > s->skipped)
-        return bad_count(what, "consecutive", s->consecutive,
-                         "at most skipped");
-    if (s->last_skip > s->updates)
-        return bad_count(what, "last_skip", s->last_skip, "at most updates");
     if (s->events > (SSQ_SCALE_EVENT_FLOOR | SSQ_SCALE_EVENT_SKIPS))
         return bad_count(what, "events", s->events, "OR-ed SSQ_SCALE_EVENT_*");
-    if ((unsigned)s->action > SSQ_SCALE_POISON)
-        return bad_count(what, "action", (uint32_t)s->action,
-                         "an ssq_scale_action");
-    return SSQ_OK;
+    st = check_counters(s, what);
+    return st == SSQ_OK ? check_action(s, what) : st;
 }
 
 void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,

@@ -57,7 +57,7 @@ static ssq_status fill_scaler(ssq_scaler *s)
     state_begin(&s->options, &state);
     options_words(&s->options, words);
     state_words(&s->options, &state, words);
-    s->mailbox = mailbox_create(words);
+    s->mailbox = mailbox_create(words, SCALER_WORDS, SCALER_MAGIC);
     if (s->mailbox == NULL)
         return SSQ_ERR_NOMEM;
     ssq_status st = ssq_tensor_create(s->device, SSQ_I32, 1, &n, &s->block);

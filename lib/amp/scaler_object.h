@@ -38,6 +38,16 @@ ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
                            const char *what);
 /** Before a call moves the scaler's stages: a capture will put them back. */
 ssq_status scaler_watch(ssq_queue *queue, ssq_scaler *scaler);
+/** INVALID when gradients were checked since the last update. */
+ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what);
+/** The state after everything on the queue; the events are left to the caller.
+ *  Waits. */
+ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
+                        ssq_scaler_state *state);
+/** Replace options and state by ones that were checked. */
+ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
+                          const ssq_scaler_options *options,
+                          const ssq_scaler_state *state);
 /** What has arrived of the state. */
 void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state);
 /** Enqueue an op that changes the block, and send the block to the mailbox

@@ -46,9 +46,8 @@ ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
     return state_events(state, "scaler_poll");
 }
 
-/* The state after everything on the queue; the events are left to the caller.
- * A queue that was synchronised has delivered what was posted on it. */
-static ssq_status fetch(ssq_queue *queue, ssq_scaler *scaler,
+/* A queue that was synchronised has delivered what was posted on it. */
+ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
                         ssq_scaler_state *state)
 {
     ssq_status st = mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
@@ -66,11 +65,11 @@ ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = check_state_arg(scaler, state, "scaler_state_get");
     if (st == SSQ_OK)
-        st = fetch(queue, scaler, state);
+        st = scaler_fetch(queue, scaler, state);
     return st == SSQ_OK ? state_events(state, "scaler_state_get") : st;
 }
 
-static ssq_status check_stage(const ssq_scaler *scaler, const char *what)
+ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what)
 {
     if (scaler->at.stage == 0)
         return SSQ_OK;
@@ -80,10 +79,9 @@ static ssq_status check_stage(const ssq_scaler *scaler, const char *what)
                      what);
 }
 
-/* Replace options and state by ones that were checked. */
-static ssq_status load(ssq_queue *queue, ssq_scaler *scaler,
-                       const ssq_scaler_options *options,
-                       const ssq_scaler_state *state)
+ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
+                          const ssq_scaler_options *options,
+                          const ssq_scaler_state *state)
 {
     uint32_t words[SCALER_WORDS];
     options_words(options, words);
@@ -105,10 +103,11 @@ ssq_status ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = check_state_arg(scaler, state, "scaler_state_set");
     if (st == SSQ_OK)
-        st = check_stage(scaler, "scaler_state_set");
+        st = scaler_check_stage(scaler, "scaler_state_set");
     if (st == SSQ_OK)
         st = state_check(&scaler->options, true, state, "scaler_state_set");
-    return st == SSQ_OK ? load(queue, scaler, &scaler->options, state) : st;
+    return st == SSQ_OK ? scaler_replace(queue, scaler, &scaler->options, state)
+                        : st;
 }
 
 ssq_status ssq_scaler_event_clear(ssq_queue *queue, ssq_scaler *scaler)
@@ -190,10 +189,10 @@ ssq_status ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = check_torch_arg(state, "scaler_torch_load");
     if (st == SSQ_OK)
-        st = check_stage(scaler, "scaler_torch_load");
+        st = scaler_check_stage(scaler, "scaler_torch_load");
     if (st == SSQ_OK)
         st = from_torch(scaler, state, &options, &begun);
-    return st == SSQ_OK ? load(queue, scaler, &options, &begun) : st;
+    return st == SSQ_OK ? scaler_replace(queue, scaler, &options, &begun) : st;
 }
 
 ssq_status ssq_scaler_torch_save(ssq_queue *queue, ssq_scaler *scaler,
@@ -204,7 +203,7 @@ ssq_status ssq_scaler_torch_save(ssq_queue *queue, ssq_scaler *scaler,
     if (st == SSQ_OK)
         st = check_torch_arg(state, "scaler_torch_save");
     if (st == SSQ_OK)
-        st = fetch(queue, scaler, &now);
+        st = scaler_fetch(queue, scaler, &now);
     if (st != SSQ_OK)
         return st;
     state->scale = now.scale;

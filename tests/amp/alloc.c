@@ -91,7 +91,8 @@ static ssq_status set(struct trial *t)
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
     s.scale = 512.0;
     s.hyst = 1;
-    s.updates = s.skipped = s.last_skip = 9;
+    s.updates = s.skipped = s.last_skip = s.consecutive = 9;
+    s.action = SSQ_SCALE_HOLD;
     return ssq_scaler_state_set(t->r->queue, t->scaler, &s);
 }
 

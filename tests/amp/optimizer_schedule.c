@@ -72,14 +72,11 @@ static void set_lr(const struct weight *w, const ssq_schedule *s)
     NEED(ssq_optimizer_schedule(w->r->queue, w->o, NULL, SSQ_HYPER_LR, s));
 }
 
+/* Steps of this weight are synchronised. */
 static double get(const struct weight *w, ssq_hyper hyper)
 {
     double value = -1.0;
-    uint32_t t = 0;
 
-    /* lets the host know t; before the first use there is none */
-    if (ssq_optimizer_norm(w->r->queue, w->o, NULL, &t) != SSQ_OK)
-        tap_diag("t is not known: %s", ssq_last_error());
     NEED(ssq_optimizer_get(w->o, NULL, hyper, &value));
     return value;
 }
@@ -312,6 +309,89 @@ static void test_replace(const struct rig *r)
     weight_close(&w);
 }
 
+#define KNOWN 40
+
+/* A step that nothing waits for. */
+static void enqueue_step(const struct weight *w, double g)
+{
+    ssq_fill_args f = SSQ_FILL_INIT;
+
+    f.x = w->g;
+    f.value = g;
+    NEED(ssq_fill(w->r->queue, &f));
+    NEED(ssq_optimizer_step(w->r->queue, w->o, w->scaler));
+    NEED(update_used(w->r->queue, w->scaler));
+}
+
+/* The host knows t as the device tells it, and never waits: the schedule's
+ * value is its number, so that it says what is known. */
+static void test_known(const struct rig *r)
+{
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    static double table[KNOWN];
+    struct weight w, v;
+    ssq_graph *graph = NULL;
+    size_t needed = 0;
+    double last = 0.0;
+    bool ok = true;
+
+    for (int i = 0; i < KNOWN; i++)
+        table[i] = i;
+    s.kind = SSQ_SCHEDULE_TABLE;
+    s.total_steps = KNOWN;
+    s.table = table;
+    weight_open(&w, r, "sgd", &o);
+    weight_open(&v, r, "sgd", &o);
+    set_lr(&w, &s);
+    set_lr(&v, &s);
+    ok = get(&w, SSQ_HYPER_LR) == 0.0;
+    for (int t = 1; t <= 20; t++) {
+        enqueue_step(&w, 1.0);
+        double lr = get(&w, SSQ_HYPER_LR);
+        ok = ok && lr >= last && lr <= t;
+        if (strcmp(r->name, "reference") == 0)
+            ok = ok && lr == t;
+        if (strcmp(r->name, "guard") == 0)
+            ok = ok && lr == 0.0;
+        last = lr;
+    }
+    tap_ok(ok, "%s: the lr behind 20 steps is known as far as step %g", r->name,
+           last);
+    NEED(ssq_queue_sync(r->queue));
+    tap_ok(get(&w, SSQ_HYPER_LR) == 20.0, "%s: and after a sync exactly",
+           r->name);
+    enqueue_step(&w, (double)INFINITY);
+    NEED(ssq_queue_sync(r->queue));
+    tap_ok(get(&w, SSQ_HYPER_LR) == 20.0, "%s: a skip does not advance it",
+           r->name);
+    NEED(ssq_graph_begin(r->queue));
+    enqueue_step(&w, 1.0);
+    NEED(ssq_graph_end(r->queue, &graph));
+    tap_ok(get(&w, SSQ_HYPER_LR) == 20.0, "%s: nor a capture", r->name);
+    for (int i = 0; i < 5; i++)
+        NEED(ssq_graph_launch(r->queue, graph));
+    NEED(ssq_queue_sync(r->queue));
+    tap_ok(get(&w, SSQ_HYPER_LR) == 25.0, "%s: each launch does", r->name);
+    NEED(ssq_optimizer_save(r->queue, w.o, NULL, 0, &needed));
+    void *blob = malloc(needed);
+    NEED(ssq_optimizer_save(r->queue, w.o, blob, needed, NULL));
+    NEED(ssq_optimizer_load(r->queue, v.o, blob, needed));
+    free(blob);
+    tap_ok(get(&v, SSQ_HYPER_LR) == 25.0, "%s: and a load of another's state",
+           r->name);
+    set_lr(&w, NULL);
+    enqueue_step(&w, 1.0);
+    NEED(ssq_queue_sync(r->queue));
+    set_lr(&w, &s);
+    NEED(ssq_queue_sync(r->queue));
+    tap_ok(get(&w, SSQ_HYPER_LR) == 26.0,
+           "%s: a schedule that comes later begins at the t of then", r->name);
+    ssq_graph_destroy(&graph);
+    weight_close(&w);
+    weight_close(&v);
+}
+
 /* What a captured step sees of later changes. */
 static void test_captured(const struct rig *r)
 {
@@ -438,6 +518,7 @@ int main(void)
         test_same_beta1(&r, "adam");
         test_same_beta1(&r, "lamb");
         test_replace(&r);
+        test_known(&r);
         test_captured(&r);
         for (int k = 0; k < KINDS; k++)
             test_setters(&r, kinds[k]);

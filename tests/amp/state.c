@@ -90,6 +90,7 @@ static ssq_scaler_state good_state(void)
     s.consecutive = 2;
     s.last_skip = 10;
     s.since = 3;
+    s.action = SSQ_SCALE_BACKOFF;
     return s;
 }
 
@@ -120,6 +121,17 @@ static void corrupt(const struct rig *r)
         {offsetof(ssq_scaler_state, last_skip), 11, "last_skip is 11"},
         {offsetof(ssq_scaler_state, events), 4, "events is 4"},
         {offsetof(ssq_scaler_state, action), 8, "action is 8"},
+        {offsetof(ssq_scaler_state, action), 1, "action is 1|consecutive is 2"},
+        {offsetof(ssq_scaler_state, last_skip), 9,
+         "consecutive is 2|last_skip is 9"},
+        {offsetof(ssq_scaler_state, last_skip), 0, "last_skip is 0"},
+        {offsetof(ssq_scaler_state, consecutive), 0, "consecutive is 0"},
+        {offsetof(ssq_scaler_state, ovf), 5, "ovf is 5|skipped is 4"},
+        {offsetof(ssq_scaler_state, backoffs), 5, "backoffs is 5"},
+        {offsetof(ssq_scaler_state, growths), 7, "growths is 7"},
+        {offsetof(ssq_scaler_state, grown), 1, "grown is 1|growths is 0"},
+        {offsetof(ssq_scaler_state, hyst), 0xfffffffbu,
+         "hyst is -5|skipped is 4"},
     };
     for (size_t i = 0; i < sizeof(fields) / sizeof(fields[0]); i++) {
         ssq_scaler_state s = good_state();
@@ -176,7 +188,10 @@ static void torch(const struct rig *r)
         ssq_torch_scaler_state t;
         const char *text;
     } bad[] = {
-        {{sizeof(t), 0.0, 2, 0.5, 1, 0}, "scale is 0"},
+        {{sizeof(t), 0.0, 2, 0.7, 1, 0}, "scale is 0|reaches"},
+        {{sizeof(t), (double)INFINITY, 2, 0.5, 1, 0}, "scale is inf|reaches"},
+        {{sizeof(t), (double)NAN, 2, 0.5, 1, 0}, "scale is"},
+        {{sizeof(t), -1.0, 2, 0.5, 1, 0}, "scale is -1"},
         {{sizeof(t), 1.0, 0.5, 0.5, 1, 0}, "growth_factor is 0.5"},
         {{sizeof(t), 1.0, 2, 1.5, 1, 0}, "backoff_factor is 1.5"},
         {{sizeof(t), 1.0, 2, 0.5, 0, 0}, "growth_interval is 0"},
@@ -196,6 +211,139 @@ static void torch(const struct rig *r)
                 "%s: a binary64 machine on a device refuses a factor of 1.1",
                 r->name);
     ssq_scaler_destroy(&scaler);
+}
+
+/* Scales from which overflows or clean steps lead to 0 or infinity, if to
+ * there. */
+static size_t edges(const ssq_scaler_options *o, bool wide, double *x)
+{
+    size_t n = 0;
+    x[n++] = wide ? DBL_MAX : (double)FLT_MAX;
+    x[n++] = wide ? DBL_TRUE_MIN : 0x1p-149;
+    x[n++] = 1.5;
+    x[n++] = (double)nextafterf(1.5f, 2.0f);
+    if (o->floor != SSQ_FLOOR_NONE) {
+        x[n++] = wide ? o->min_scale : (double)(float)o->min_scale;
+        x[n++] = wide ? nextafter(o->min_scale, 2e38)
+                      : (double)nextafterf((float)o->min_scale, 2e38f);
+    }
+    if (o->cap >= SSQ_CEILING_CLAMP)
+        x[n++] = wide ? nextafter(o->max_scale, 0.0)
+                      : (double)nextafterf((float)o->max_scale, 0.0f);
+    return n;
+}
+
+/* Does the machine come to this scale, by its own steps? */
+static bool reaches(const struct rig *r, const ssq_scaler_options *o,
+                    double scale, ssq_scaler_state *at)
+{
+    double from[8];
+    size_t n = edges(o, r == NULL && o->binary64, from);
+    for (size_t i = 0; i < 2 * n; i++) {
+        const uint8_t inf[4] = {i % 2, i % 2, i % 2, i % 2};
+        ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
+        s.scale = from[i / 2];
+        s.hyst = (int32_t)o->hysteresis;
+        if (r == NULL) {
+            NEED(ssq_scaler_simulate(o, &s, 4, inf, NULL, NULL));
+        } else {
+            ssq_scaler *scaler = rig_scaler(r, NULL, o);
+            NEED(ssq_scaler_state_set(r->queue, scaler, &s));
+            for (int k = 0; k < 4; k++)
+                rig_step(r, scaler, inf[k] != 0);
+            s = rig_state(r, scaler);
+            ssq_scaler_destroy(&scaler);
+        }
+        *at = s;
+        if (s.scale == scale)
+            return true;
+    }
+    return false;
+}
+
+/* 0 and infinity are restored exactly where a machine reaches them, and the run
+ * goes on. r NULL: the simulator's. */
+static void reached(const struct rig *r, ssq_scaler_options *o,
+                    const char *name)
+{
+    const double ends[2] = {0.0, (double)INFINITY};
+    bool ok = true, can[2];
+    if (o->growth_interval != UINT32_MAX)
+        o->growth_interval = 1;
+    for (int i = 0; i < 2; i++) {
+        const uint8_t inf = 1;
+        ssq_scaler_state s = SSQ_SCALER_STATE_INIT, t;
+        can[i] = reaches(r, o, ends[i], &s);
+        if (!can[i]) {
+            s = (ssq_scaler_state)SSQ_SCALER_STATE_INIT;
+            s.hyst = (int32_t)o->hysteresis;
+            s.scale = ends[i];
+        }
+        t = s;
+        ssq_status st;
+        if (r == NULL) {
+            st = ssq_scaler_simulate(o, &t, 1, &inf, NULL, NULL);
+        } else {
+            ssq_scaler *scaler = rig_scaler(r, NULL, o);
+            st = ssq_scaler_state_set(r->queue, scaler, &s);
+            if (st == SSQ_OK)
+                rig_step(r, scaler, true);
+            t = rig_state(r, scaler);
+            ssq_scaler_destroy(&scaler);
+        }
+        ok = ok && (can[i] ? st == SSQ_OK && t.scale == ends[i] &&
+                                 t.updates == s.updates + 1
+                           : st == SSQ_ERR_INVALID);
+    }
+    tap_ok(ok, "%s: %s reaches %s, and is restored there and nowhere else",
+           r == NULL ? "simulator" : r->name, name,
+           can[0] && can[1] ? "0 and infinity"
+           : can[0]         ? "0"
+           : can[1]         ? "infinity"
+                            : "neither 0 nor infinity");
+}
+
+static void all_reached(const struct rig *r)
+{
+    ssq_scaler_options o = rig_preset("sesqui");
+    for (size_t i = 0; ssq_scaler_preset_name(i) != NULL; i++) {
+        o = rig_preset(ssq_scaler_preset_name(i));
+        reached(r, &o, ssq_scaler_preset_name(i));
+    }
+    o = rig_preset("keras3");
+    o.growth_factor = 1.0 + 0x1p-30;
+    o.backoff_factor = 0.7;
+    reached(r, &o, "keras3 with factors that round away");
+    o = rig_preset("keras3");
+    o.cap = SSQ_CEILING_STOP;
+    o.max_scale = 0x1p127;
+    o.growth_factor = 8.0;
+    reached(r, &o, "a growth over its stop");
+    o = rig_preset("fastai");
+    o.binary64 = false;
+    o.backoff_factor = 1e-50;
+    reached(r, &o, "a fall over its floor");
+}
+
+/* Torch's fields of such a scaler. */
+static void torch_zero(const struct rig *r)
+{
+    ssq_torch_scaler_state t = SSQ_TORCH_SCALER_STATE_INIT;
+    ssq_scaler *a = rig_scaler(r, "pytorch", NULL);
+    ssq_scaler *b = rig_scaler(r, "pytorch", NULL);
+    ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
+    s.scale = 0x1p-149;
+    s.hyst = 1;
+    NEED(ssq_scaler_state_set(r->queue, a, &s));
+    rig_step(r, a, true);
+    rig_step(r, a, false);
+    NEED(ssq_scaler_torch_save(r->queue, a, &t));
+    NEED(ssq_scaler_torch_load(r->queue, b, &t));
+    s = rig_state(r, b);
+    tap_ok(t.scale == 0.0 && s.scale == 0.0 && s.good == 1,
+           "%s: torch's scale of 0 comes back", r->name);
+    ssq_scaler_destroy(&a);
+    ssq_scaler_destroy(&b);
 }
 
 /* Each line breaks one option. */
@@ -325,6 +473,8 @@ int main(void)
         simulator_state(&r);
         corrupt(&r);
         torch(&r);
+        torch_zero(&r);
+        all_reached(&r);
         interval(&r, "pytorch", false);
         interval(&r, "sesqui", true);
         if (d == 0)
@@ -332,5 +482,6 @@ int main(void)
         rig_close(&r);
     }
     simulator_misuse();
-    return tap_done(150);
+    all_reached(NULL);
+    return tap_done(245);
 }

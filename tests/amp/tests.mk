@@ -88,8 +88,13 @@ tests_amp_optimizer_skip_LDADD = libcore.la -lm
 tests_amp_optimizer_state_SOURCES = tests/amp/optimizer_state.c $(train_sources)
 tests_amp_optimizer_state_LDADD = libcore.la -lm
 
-check_PROGRAMS += tests/amp/stages tests/amp/unscale
-TESTS += tests/amp/stages tests/amp/unscale
+check_PROGRAMS += tests/amp/clip tests/amp/save tests/amp/stages \
+	tests/amp/unscale
+TESTS += tests/amp/clip tests/amp/save tests/amp/stages tests/amp/unscale
+tests_amp_clip_SOURCES = tests/amp/clip.c $(train_sources)
+tests_amp_clip_LDADD = libcore.la -lm
+tests_amp_save_SOURCES = tests/amp/save.c $(train_sources)
+tests_amp_save_LDADD = libcore.la -lm
 tests_amp_stages_SOURCES = tests/amp/stages.c
 tests_amp_stages_LDADD = libcore.la -lm
 tests_amp_unscale_SOURCES = tests/amp/unscale.c

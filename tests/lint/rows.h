@@ -25,6 +25,8 @@ uint32_t t;
 float norm;
 double value;
 static float host[64];
+static unsigned char blob[1 << 14]; /* more than either takes */
+static size_t bytes;
 
 static inline ssq_status row_status(ssq_status st)
 {

@@ -114,11 +114,11 @@ ssq_optimizer_group(ssq_optimizer *optimizer,
  *
  *  All memory of an optimizer (masters, moments, words) is taken at its first
  *  use: check, unscale, accumulate, step, visit, model_to_master or
- *  master_to_model, whichever comes first; then masters are made from the
- *  model, moments are zeroed, and nothing is allocated later but the sums of
- *  the first ssq_optimizer_accumulate. The first use cannot be in a capture
- *  (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master before it. If it
- *  fails it has changed nothing.
+ *  master_to_model, save or load, whichever comes first; then masters are made
+ *  from the model, moments are zeroed, and nothing is allocated on the device
+ *  later but the sums of the first ssq_optimizer_accumulate. The first use
+ * cannot be in a capture (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master
+ * before it. If it fails it has changed nothing.
  *
  *  @param name   unique in the optimizer; its 32-bit FNV-1a hash is the random
  *                stream's tensor id
@@ -203,6 +203,25 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
     ssq_queue *queue, ssq_optimizer *optimizer, double factor);
 
+/** Clip gradients by their global L2 norm, in place, as
+ *  torch.nn.utils.clip_grad_norm_: all are multiplied by max_norm / (norm +
+ *  1e-6) where that is less than 1, in float32, each rounded once. For true
+ *  gradients: unscale first. An optimizer's clip_norm does the same inside its
+ *  step, bit for bit where gradients are f32. A norm that is NaN clips nothing
+ *  (torch: everything becomes NaN), an infinite one makes gradients 0 or NaN;
+ *  nothing waits to see it, so there is no error_if_nonfinite: a scaler's
+ *  verdict skips such a step, without one look at the norm.
+ *  @param grads     n float tensors of any strides, none overlapping another; n
+ *                   may be 0
+ *  @param max_norm  > 0; INFINITY only measures
+ *  @param norm      out, optional: f32, one element: the norm before clipping
+ *  @return SSQ_ERR_INVALID a NULL, a dtype, an overlap, max_norm <= 0 or NaN
+ *  @note asynchronous, may be captured; class B, in the fixed order of
+ *        kernels/norm.h. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_clip_grad_norm(ssq_queue *queue, size_t n, const ssq_tensor *const *grads,
+                   double max_norm, const ssq_tensor *norm);
+
 /** Gradients := 0, asynchronously. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer);
@@ -230,8 +249,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
                                                     ssq_hyper hyper,
                                                     double value);
 
-/** Read the value in use (of the host's copy; a schedule's value is computed
- *  from the last known t). */
+/** Read the value in use. Under a schedule that is the value which the step
+ *  after the last finished one takes, as far as the host knows: like
+ *  ssq_scaler_poll it waits for nothing, and is exact after a sync. Skipped
+ *  steps do not advance it, launches of a captured step do. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
                   ssq_hyper hyper, double *value);
@@ -280,12 +301,45 @@ typedef ssq_status (*ssq_optimizer_visit_fn)(void *user, const char *name,
 /** Visit all state tensors in a fixed order: reading them all, with the
  *  parameters, saves the optimizer; writing them all, on a new one with the
  *  same parameters and options, restores it: the run goes on bit-equal.
- *  @param queue  as a first use this initialises the state, in order on it
- *  @return what fn returned, or SSQ_ERR_INVALID, SSQ_ERR_NOMEM. */
+ *  ssq_optimizer_save does it in one piece, with a checksum.
+ *  @param queue  as a first use this initialises the state, in order on it;
+ *                what fn writes is written on it. Synchronised before and
+ *                after, to see which t was written
+ *  @return what fn returned; SSQ_ERR_INVALID also: a capture, or fn has made t
+ *          negative, which is undone; SSQ_ERR_NOMEM. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
                                                       ssq_optimizer *optimizer,
                                                       ssq_optimizer_visit_fn fn,
                                                       void *user);
+
+/** The whole optimizer as bytes: parameters, masters, moments, t and the random
+ *  counter, with names and shapes, and as ssq_scaler_save with a version, the
+ *  byte order and a checksum. Hyper-parameters and schedules are the program's
+ *  and not in it. It is as large as all of these together: for a large one map
+ *  a file of needed bytes. Waits for the queue.
+ *  @param blob    where to, of any alignment; NULL with bytes 0 only asks
+ *  @param bytes   of memory there
+ *  @param needed  out, optional: the bytes of the blob
+ *  @return SSQ_ERR_INVALID bytes is less than needed; a check, step or
+ *          accumulation since the last update; no parameters, or a capture;
+ *          the queue's error, SSQ_ERR_NOMEM. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_save(ssq_queue *queue,
+                                                     ssq_optimizer *optimizer,
+                                                     void *blob, size_t bytes,
+                                                     size_t *needed);
+
+/** Go on as the optimizer that was saved, bit-equal. The blob is read whole and
+ *  compared before anything is written, and free when this returns: waits.
+ *  @param bytes  those that were needed, not more
+ *  @return SSQ_ERR_INVALID not an optimizer's blob, of another version or byte
+ *          order, damaged; of another kind, or with other parameters (names,
+ *          their order, dtypes, shapes, masters, moments), the first difference
+ *          by name; a t that is negative; else as ssq_optimizer_save. Nothing
+ *          has changed then. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_load(ssq_queue *queue,
+                                                     ssq_optimizer *optimizer,
+                                                     const void *blob,
+                                                     size_t bytes);
 
 /** Which gradient overflowed in the last check that found one. */
 typedef struct ssq_overflow_report {

@@ -297,12 +297,41 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
 
 /** Restore a saved state: the trace goes on as if never interrupted. Pure: no
  *  counter moves.
- *  @return SSQ_ERR_INVALID a scale that is 0, negative, infinite, NaN or not a
- *          float32, counters that no machine with these options has (hyst >
+ *  @return SSQ_ERR_INVALID a scale that is negative, NaN or not a float32; 0 or
+ *          infinite, unless a machine with these options reaches that by its
+ *          own rules (keras3 both, pytorch 0, megatron infinity);
+ *          counters that no machine with these options has (hyst >
  *          hysteresis, grown > 1, skipped > updates, ...), a check since the
  *          last update, or a capture. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_scaler_state *state);
+
+/** The whole scaler as bytes, its options and its state, to be kept in a file:
+ *  with a version, the byte order and a checksum, so that one that is damaged,
+ *  cut off or of a later library is refused by ssq_scaler_load and not half
+ *  believed. Waits for the queue. Events are saved too, and are no error here.
+ *  @param blob    where to, of any alignment; NULL with bytes 0 only asks
+ *  @param bytes   of memory there
+ *  @param needed  out, optional: the bytes of the blob, also when that is more
+ *                 than there are
+ *  @return SSQ_ERR_INVALID bytes is less than needed, a check since the last
+ *          update, or a capture; the queue's error. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_save(ssq_queue *queue,
+                                                  ssq_scaler *scaler,
+                                                  void *blob, size_t bytes,
+                                                  size_t *needed);
+
+/** Go on as the scaler that was saved: its options replace these, and its state
+ *  this. The blob is free when this returns. Asynchronous.
+ *  @param bytes  those that were needed, not more
+ *  @return SSQ_ERR_INVALID not a scaler's blob, of another version or byte
+ *          order, damaged, or with what ssq_scaler_create or
+ *          ssq_scaler_state_set refuses; a check since the last update, or a
+ *          capture. Nothing has changed then. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_load(ssq_queue *queue,
+                                                  ssq_scaler *scaler,
+                                                  const void *blob,
+                                                  size_t bytes);
 
 /** Forget the event codes, so that update and poll answer SSQ_OK again until
  *  the next event. In a capture: SSQ_ERR_INVALID. Asynchronous. */
@@ -353,7 +382,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_rank_hook_set(
  *  @param options   of the machine; computed in double when binary64 is set,
  *                   else in float32
  *  @param state     where to begin, and where it ended; NULL, or all zeros as
- *                   SSQ_SCALER_STATE_INIT, begins at init_scale
+ *                   SSQ_SCALER_STATE_INIT, begins at init_scale. Checked as
+ *                   ssq_scaler_state_set does
  *  @param overflow  n bytes: 0 the step was finite, else not
  *  @param scales    n scales in use at each step, before its update; or NULL
  *  @param actions   n actions; or NULL

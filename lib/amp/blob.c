@@ -1,0 +1,190 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* blob.c - saved state as bytes: header, body, checksum. */
+#include "lib/amp/blob.h"
+
+#include <string.h>
+
+static const unsigned char magic[8] = {'s', 's', 'q', 's', 't', 'a', 't', 'e'};
+
+#define ORDER         UINT32_C(0x01020304)
+#define ORDER_SWAPPED UINT32_C(0x04030201)
+
+struct header {
+    unsigned char magic[8];
+    uint32_t order, version, kind, zero;
+    uint64_t bytes;
+};
+
+#define CHECKSUM sizeof(uint64_t)
+
+/* CRC-64 of ECMA-182, bits reflected, as xz has it: any change within 64 bits
+ * in a row is seen, and others but for one in 2^64. */
+static uint64_t checksum(const unsigned char *p, size_t n)
+{
+    const uint64_t polynomial = UINT64_C(0xc96c5795d7870f42);
+    uint64_t table[256], crc = ~UINT64_C(0);
+    for (unsigned i = 0; i < 256; i++) {
+        uint64_t x = i;
+        for (int bit = 0; bit < 8; bit++)
+            x = x >> 1 ^ (polynomial & (0 - (x & 1)));
+        table[i] = x;
+    }
+    for (size_t i = 0; i < n; i++)
+        crc = table[(crc ^ p[i]) & 0xff] ^ crc >> 8;
+    return ~crc;
+}
+
+void blob_write(struct blob *b, void *bytes, size_t n)
+{
+    *b = (struct blob){bytes, n, sizeof(struct header), false, false};
+}
+
+size_t blob_size(const struct blob *b)
+{
+    return (b->at + 7) / 8 * 8 + CHECKSUM;
+}
+
+void blob_seal(struct blob *b, uint32_t kind)
+{
+    size_t size = blob_size(b);
+    struct header h = {
+        .order = ORDER, .version = BLOB_VERSION, .kind = kind, .bytes = size};
+    memcpy(h.magic, magic, sizeof(magic));
+    memcpy(b->bytes, &h, sizeof(h));
+    memset(b->bytes + b->at, 0, size - CHECKSUM - b->at);
+    uint64_t sum = checksum(b->bytes, size - CHECKSUM);
+    memcpy(b->bytes + size - CHECKSUM, &sum, sizeof(sum));
+}
+
+static ssq_status check_header(const struct header *h, size_t n, uint32_t kind,
+                               const char *what)
+{
+    if (memcmp(h->magic, magic, sizeof(magic)) != 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob does not begin as a saved state", what);
+    if (h->order == ORDER_SWAPPED)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob was written on a machine of the other "
+                         "byte order",
+                         what);
+    if (h->order != ORDER || h->zero != 0)
+        return error_set(SSQ_ERR_INVALID, "%s: the blob's header is damaged",
+                         what);
+    if (h->version != BLOB_VERSION)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob is of version %u, this library reads %u",
+                         what, (unsigned)h->version, BLOB_VERSION);
+    if (h->kind != kind)
+        return error_set(SSQ_ERR_INVALID, "%s: the blob is of kind %u (%s)",
+                         what, (unsigned)h->kind,
+                         h->kind == BLOB_SCALER      ? "a scaler"
+                         : h->kind == BLOB_OPTIMIZER ? "an optimizer"
+                                                     : "unknown");
+    if (h->bytes != n)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob has %zu bytes, its header says %llu",
+                         what, n, (unsigned long long)h->bytes);
+    return SSQ_OK;
+}
+
+ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
+                     const char *what)
+{
+    struct header h;
+    uint64_t sum;
+    if (bytes == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: blob is NULL", what);
+    if (n < sizeof(h) + CHECKSUM)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob has %zu bytes, expected at least %zu",
+                         what, n, sizeof(h) + CHECKSUM);
+    memcpy(&h, bytes, sizeof(h));
+    ssq_status st = check_header(&h, n, kind, what);
+    if (st != SSQ_OK)
+        return st;
+    memcpy(&sum, (const unsigned char *)bytes + n - CHECKSUM, sizeof(sum));
+    uint64_t found = checksum(bytes, n - CHECKSUM);
+    if (sum != found)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob's checksum is %016llx, its bytes have "
+                         "%016llx",
+                         what, (unsigned long long)sum,
+                         (unsigned long long)found);
+    /* reading casts no const away: blob_bytes' callers only look */
+    *b = (struct blob){NULL, n - CHECKSUM, sizeof(h), true, false};
+    memcpy(&b->bytes, &bytes, sizeof(b->bytes));
+    return SSQ_OK;
+}
+
+ssq_status blob_done(const struct blob *b, const char *what)
+{
+    size_t end = (b->at + 7) / 8 * 8;
+    if (b->short_of || end != b->n)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob's body has %zu bytes, expected %zu%s",
+                         what, b->n - sizeof(struct header),
+                         end - sizeof(struct header),
+                         b->short_of ? " and more" : "");
+    return SSQ_OK;
+}
+
+/* The next n bytes, anywhere. */
+static unsigned char *next(struct blob *b, size_t n)
+{
+    if (b->reading && n > b->n - b->at) {
+        b->short_of = true;
+        return NULL;
+    }
+    unsigned char *p = b->bytes == NULL ? NULL : b->bytes + b->at;
+    b->at += n;
+    return p;
+}
+
+static void move(struct blob *b, void *x, size_t n)
+{
+    unsigned char *p = next(b, n);
+    if (b->reading && p == NULL)
+        memset(x, 0, n);
+    else if (b->reading)
+        memcpy(x, p, n);
+    else if (p != NULL)
+        memcpy(p, x, n);
+}
+
+void *blob_bytes(struct blob *b, size_t n)
+{
+    unsigned char *gap = next(b, (8 - b->at % 8) % 8);
+    if (gap != NULL && !b->reading)
+        memset(gap, 0, (size_t)(b->bytes + b->at - gap));
+    return next(b, n);
+}
+
+void blob_u32(struct blob *b, uint32_t *x)
+{
+    move(b, x, sizeof(*x));
+}
+
+void blob_u64(struct blob *b, uint64_t *x)
+{
+    move(b, x, sizeof(*x));
+}
+
+void blob_i32(struct blob *b, int32_t *x)
+{
+    move(b, x, sizeof(*x));
+}
+
+void blob_f64(struct blob *b, double *x)
+{
+    move(b, x, sizeof(*x));
+}
+
+void blob_bool(struct blob *b, bool *x, bool *wrong)
+{
+    uint32_t word = *x;
+    blob_u32(b, &word);
+    if (!b->reading)
+        return;
+    *x = word == 1;
+    *wrong = *wrong || word > 1;
+}

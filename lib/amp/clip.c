@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* clip.c - clip a list of gradients by their global norm.
+ *
+ * What a step does with clip_norm, on words of its own: check measures the
+ * norm, tick turns it into the coefficient, unscale multiplies. The last takes
+ * its factor from a scaler's word SCALER_INVERSE; here the coefficient stands
+ * in that word's place. */
+#include "lib/amp/optimizer.h"
+
+#include "lib/op/data.h"
+
+#include <math.h>
+
+static const char *const what = "clip_grad_norm";
+
+#define WORDS (CONTROL_WORDS + GROUP_WORDS)
+/* Where a block begins whose SCALER_INVERSE is the coefficient. */
+#define BLOCK_AT (CONTROL_COEF - SCALER_INVERSE)
+_Static_assert(CONTROL_COEF >= SCALER_INVERSE, "a block inside the words");
+_Static_assert(WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
+               "the words are uploaded at the call");
+
+static ssq_status check_norm(const ssq_queue *queue, const ssq_tensor *norm,
+                             size_t n, const ssq_tensor *const *grads)
+{
+    if (norm == NULL)
+        return SSQ_OK;
+    ssq_status st = check_output(queue, norm, what, "norm");
+    if (st == SSQ_OK)
+        st = check_dtype(norm, DTYPE_BIT(SSQ_F32), what, "norm");
+    char text[128];
+    if (st == SSQ_OK && view_elements(&norm->view) != 1)
+        st = error_set(SSQ_ERR_INVALID, "%s: norm is %s, expected one element",
+                       what, view_text(&norm->view, text, sizeof(text)));
+    for (size_t i = 0; i < n && st == SSQ_OK; i++)
+        if (view_overlap(&norm->view, &grads[i]->view))
+            st = error_set(SSQ_ERR_INVALID, "%s: norm overlaps grads[%zu]",
+                           what, i);
+    return st;
+}
+
+static ssq_status check_call_of(const ssq_queue *queue, size_t n,
+                                const ssq_tensor *const *grads, double max_norm,
+                                const ssq_tensor *norm)
+{
+    ssq_status st = queue_check(queue, what);
+    if (st == SSQ_OK && !(max_norm > 0.0))
+        st = error_set(SSQ_ERR_INVALID, "%s: max_norm is %g, expected > 0",
+                       what, max_norm);
+    if (st == SSQ_OK)
+        st = grads_check(queue, n, grads, what);
+    if (st == SSQ_OK)
+        st = grads_check_outs(queue, n, grads, grads, DTYPES_FLOAT, what);
+    return st == SSQ_OK ? check_norm(queue, norm, n, grads) : st;
+}
+
+/* The words of a step that clips; a group of zeros is one that does nothing. */
+static ssq_status make_words(ssq_queue *queue, double max_norm,
+                             ssq_tensor **control)
+{
+    const int64_t n = WORDS;
+    uint32_t words[WORDS] = {0};
+    struct fpenv env = fpenv_enter();
+    FPENV_KEEP(max_norm);
+    words[CONTROL_CLIP] = AS_U32((float)max_norm);
+    fpenv_leave(env);
+    /* below float32's range it is its least number, as 0 would be no clip */
+    if (words[CONTROL_CLIP] == 0)
+        words[CONTROL_CLIP] = 1;
+    words[CONTROL_WANT_NORM] = 1;
+    ssq_status st =
+        tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &n, control);
+    return st == SSQ_OK ? upload_words(queue, *control, 0, words, WORDS) : st;
+}
+
+static ssq_status enqueue_tick(ssq_queue *queue, const ssq_tensor *record,
+                               const ssq_tensor *control)
+{
+    struct view_list *schedules = list_create(2, what);
+    if (schedules == NULL)
+        return SSQ_ERR_NOMEM;
+    struct tick_op op = {.op = OP_HEADER(tick, record),
+                         .kind = OPT_SGD,
+                         .groups = 1,
+                         .factor = 1.0f,
+                         .unscaled = 1,
+                         .record = tensor_view(record, ACCESS_READ),
+                         .control = tensor_view(control, ACCESS_UPDATE)};
+    op.op.list = schedules;
+    ssq_status st = queue_enqueue(queue, &op.op);
+    object_put(&schedules->object);
+    return st;
+}
+
+static ssq_status enqueue_coefficient(ssq_queue *queue, size_t n,
+                                      const ssq_tensor *const *grads,
+                                      const ssq_tensor *control)
+{
+    ssq_tensor *block = NULL;
+    ssq_status st = ssq_tensor_slice(control, 0, BLOCK_AT, WORDS, 1, &block);
+    if (st != SSQ_OK)
+        return st;
+    struct view_list *pairs = grads_pairs(n, grads, grads, what);
+    st = pairs == NULL ? SSQ_ERR_NOMEM
+                       : enqueue_unscale(queue, pairs, 1.0f, block);
+    if (pairs != NULL)
+        object_put(&pairs->object);
+    object_put(&block->object);
+    return st;
+}
+
+/* The record's word, as the float32 that it is, to the caller. */
+static ssq_status enqueue_norm(ssq_queue *queue, const ssq_tensor *record,
+                               const ssq_tensor *norm)
+{
+    if (norm == NULL)
+        return SSQ_OK;
+    struct view from = tensor_view(record, ACCESS_READ);
+    struct view to = tensor_view(norm, ACCESS_WRITE);
+    from.dtype = SSQ_F32;
+    from.offset += RECORD_NORM * sizeof(uint32_t);
+    from.rank = to.rank = 1;
+    from.shape[0] = to.shape[0] = from.stride[0] = to.stride[0] = 1;
+    return enqueue_copy(queue, &from, &to);
+}
+
+static ssq_status run(ssq_queue *queue, size_t n,
+                      const ssq_tensor *const *grads, double max_norm,
+                      const ssq_tensor *norm)
+{
+    ssq_tensor *record = NULL, *control = NULL;
+    struct view_list *list = grads_list(n, grads, what);
+    if (list == NULL)
+        return SSQ_ERR_NOMEM;
+    ssq_status st = record_create(queue, &record);
+    if (st == SSQ_OK)
+        st = make_words(queue, max_norm, &control);
+    if (st == SSQ_OK)
+        st = enqueue_check(queue, list, 1.0f, record, NULL, control, NULL);
+    if (st == SSQ_OK)
+        st = enqueue_tick(queue, record, control);
+    if (st == SSQ_OK && n > 0)
+        st = enqueue_coefficient(queue, n, grads, control);
+    if (st == SSQ_OK)
+        st = enqueue_norm(queue, record, norm);
+    object_put(&list->object);
+    ssq_tensor_destroy(&record);
+    ssq_tensor_destroy(&control);
+    return st;
+}
+
+ssq_status ssq_clip_grad_norm(ssq_queue *queue, size_t n,
+                              const ssq_tensor *const *grads, double max_norm,
+                              const ssq_tensor *norm)
+{
+    ssq_status st = check_call_of(queue, n, grads, max_norm, norm);
+    if (st == SSQ_OK)
+        st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    return queue_batch_end(queue, run(queue, n, grads, max_norm, norm));
+}

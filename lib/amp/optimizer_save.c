@@ -1,0 +1,212 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_save.c - a whole optimizer as a blob: parameters, masters, moments,
+ * t and the random counter.
+ *
+ * The blob's tensors are copied to and from where they lie in it, so a mapped
+ * file needs no second copy in memory. */
+#include "lib/amp/blob.h"
+#include "lib/amp/optimizer.h"
+
+#include <string.h>
+
+/* What a walk over the blob does at each tensor. */
+enum walk { WALK_COUNT, WALK_SAVE, WALK_CHECK, WALK_LOAD };
+
+struct saving {
+    ssq_queue *queue;
+    const ssq_optimizer *o;
+    enum walk walk;
+    struct blob b;
+    const char *what;
+    uint32_t counters[2]; /* t and the random counter */
+};
+
+static ssq_status differs(const struct saving *s, const char *name,
+                          const char *field, unsigned long long got,
+                          unsigned long long want)
+{
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s of %.40s is %llu in the blob, %llu here", s->what,
+                     field, name, got, want);
+}
+
+/* A number that has to be the same here. */
+static ssq_status same(struct saving *s, const char *name, const char *field,
+                       uint64_t want)
+{
+    uint64_t x = want;
+    blob_u64(&s->b, &x);
+    return s->walk == WALK_CHECK && x != want ? differs(s, name, field, x, want)
+                                              : SSQ_OK;
+}
+
+/* The bytes of a tensor. */
+static ssq_status tensor(struct saving *s, const ssq_tensor *t)
+{
+    uint64_t bytes =
+        (uint64_t)view_elements(&t->view) * dtype_bytes(t->view.dtype);
+    void *at = blob_bytes(&s->b, (size_t)bytes);
+    if (bytes == 0)
+        return SSQ_OK;
+    if (s->walk == WALK_SAVE)
+        return queue_download(s->queue, &t->view, at, bytes);
+    return s->walk == WALK_LOAD ? queue_upload(s->queue, &t->view, at, bytes)
+                                : SSQ_OK;
+}
+
+static ssq_status name_of(struct saving *s, const char *name)
+{
+    size_t n = strlen(name);
+    ssq_status st = same(s, name, "the length of the name", n);
+    if (st != SSQ_OK)
+        return st;
+    char *at = blob_bytes(&s->b, n);
+    if (s->walk == WALK_SAVE)
+        memcpy(at, name, n);
+    if (s->walk == WALK_CHECK && (at == NULL || memcmp(at, name, n) != 0))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the blob has %.*s where %.40s is here", s->what,
+                         at == NULL ? 0 : (int)(n < 40 ? n : 40),
+                         at == NULL ? "" : at, name);
+    return SSQ_OK;
+}
+
+static uint64_t slots_of(const ssq_optimizer *o, size_t i)
+{
+    uint64_t bits = 0;
+    for (size_t k = 0; k < SLOTS; k++)
+        bits |= (uint64_t)(o->state->slot[i * SLOTS + k] != NULL) << k;
+    return bits;
+}
+
+static ssq_status parameter(struct saving *s, size_t i)
+{
+    const struct parameter *p = &s->o->params[i];
+    const struct view *v = &p->param->view;
+    ssq_status st = name_of(s, p->name);
+    if (st == SSQ_OK)
+        st = same(s, p->name, "the dtype", (uint64_t)v->dtype);
+    if (st == SSQ_OK)
+        st = same(s, p->name, "the kind of master", p->truth);
+    if (st == SSQ_OK)
+        st = same(s, p->name, "the set of moments", slots_of(s->o, i));
+    if (st == SSQ_OK)
+        st = same(s, p->name, "the rank", (uint64_t)v->rank);
+    for (int k = 0; k < v->rank && st == SSQ_OK; k++)
+        st = same(s, p->name, "a dimension", (uint64_t)v->shape[k]);
+    if (st == SSQ_OK)
+        st = tensor(s, p->param);
+    for (size_t k = 0; k < SLOTS && st == SSQ_OK; k++)
+        if (s->o->state->slot[i * SLOTS + k] != NULL)
+            st = tensor(s, s->o->state->slot[i * SLOTS + k]);
+    return st;
+}
+
+static ssq_status check_counters(const struct saving *s)
+{
+    if (s->walk != WALK_CHECK || s->counters[CONTROL_T] <= INT32_MAX)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "%s: t is %d, expected 0 to %d", s->what,
+                     (int)(int32_t)s->counters[CONTROL_T], INT32_MAX);
+}
+
+/* Everything, in order. */
+static ssq_status walk(struct saving *s, enum walk how)
+{
+    const ssq_optimizer *o = s->o;
+    s->walk = how;
+    ssq_status st = same(s, "the optimizer", "the kind", o->kind);
+    if (st == SSQ_OK)
+        st = same(s, "the optimizer", "the number of parameters", o->n);
+    if (how != WALK_SAVE || st != SSQ_OK) {
+        for (int k = 0; k < 2; k++)
+            blob_u32(&s->b, &s->counters[k]);
+    } else {
+        st = queue_download(s->queue, &o->state->counters->view,
+                            blob_bytes(&s->b, sizeof(s->counters)),
+                            sizeof(s->counters));
+    }
+    if (st == SSQ_OK)
+        st = check_counters(s);
+    if (st == SSQ_OK && how == WALK_LOAD)
+        st = queue_upload_now(s->queue, &o->state->counters->view, s->counters,
+                              sizeof(s->counters));
+    for (size_t i = 0; i < o->n && st == SSQ_OK; i++)
+        st = parameter(s, i);
+    return st;
+}
+
+/* What save and load check first: a step is not under way. */
+static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
+{
+    ssq_status st = optimizer_call(queue, o, what);
+    if (st == SSQ_OK && queue_capturing(queue))
+        st = error_set(SSQ_ERR_INVALID, "%s: a graph is being captured", what);
+    if (st == SSQ_OK)
+        st = optimizer_watch(queue, o);
+    if (st == SSQ_OK && (o->at.stage != STAGE_READY || o->at.accumulating))
+        st =
+            error_set(SSQ_ERR_INVALID,
+                      "%s: a step is under way: %s since the last update", what,
+                      o->at.accumulating             ? "gradients were added up"
+                      : o->at.stage == STAGE_CHECKED ? "gradients were checked"
+                                                     : "it was stepped");
+    return st == SSQ_OK ? optimizer_seal(queue, o, what) : st;
+}
+
+ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
+                              void *blob, size_t bytes, size_t *needed)
+{
+    const char *what = "optimizer_save";
+    ssq_status st = enter(queue, optimizer, what);
+    if (st != SSQ_OK)
+        return st;
+    struct saving s = {.queue = queue, .o = optimizer, .what = what};
+    blob_write(&s.b, NULL, 0);
+    st = walk(&s, WALK_COUNT);
+    size_t size = blob_size(&s.b);
+    if (needed != NULL)
+        *needed = size;
+    if (st != SSQ_OK || (blob == NULL && bytes == 0))
+        return st;
+    if (blob == NULL || bytes < size)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: blob has %zu bytes, %zu are needed", what,
+                         blob == NULL ? 0 : bytes, size);
+    blob_write(&s.b, blob, size);
+    st = walk(&s, WALK_SAVE);
+    ssq_status synced =
+        ssq_queue_sync(queue); /* always: copies are under way */
+    if (st == SSQ_OK)
+        st = synced;
+    if (st == SSQ_OK)
+        blob_seal(&s.b, BLOB_OPTIMIZER);
+    return st;
+}
+
+ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
+                              const void *blob, size_t bytes)
+{
+    const char *what = "optimizer_load";
+    struct saving s = {.queue = queue, .o = optimizer, .what = what};
+    ssq_status st = enter(queue, optimizer, what);
+    if (st == SSQ_OK)
+        st = blob_read(&s.b, blob, bytes, BLOB_OPTIMIZER, what);
+    if (st != SSQ_OK)
+        return st;
+    struct blob begin = s.b;
+    st = walk(&s, WALK_CHECK);
+    if (st == SSQ_OK)
+        st = blob_done(&s.b, what);
+    if (st != SSQ_OK)
+        return st;
+    st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    s.b = begin;
+    st = queue_batch_end(queue, walk(&s, WALK_LOAD));
+    if (st == SSQ_OK)
+        optimizer_tell(queue, optimizer);
+    ssq_status synced = ssq_queue_sync(queue); /* the blob is the caller's */
+    return st == SSQ_OK ? synced : st;
+}
