@@ -94,6 +94,19 @@ FN float lstm_o_grad(float e, float o, float c)
 
 /* ---- GRU ---- */
 
+/* Stages of a cell: all of it; or, where the state is reset before it is
+ * multiplied, what comes before that product (of backward: after it), and the
+ * rest. */
+#define GRU_WHOLE 0u
+#define GRU_RESET 1u
+#define GRU_REST  2u
+
+/* What v_n, or the gradient of the tanh's argument, is multiplied by. */
+FN float gru_factor(u32 stage, float r)
+{
+    return stage == GRU_REST ? 1.0f : r;
+}
+
 FN float gru_candidate(float u, float r, float q)
 {
     EXACT float a = r * q;

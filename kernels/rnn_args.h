@@ -71,6 +71,7 @@
     u32 gates_at;                                                              \
     u32 q_at;                                                                  \
     RNN_SIZES                                                                  \
+    u32 stage;                                                                 \
     RNN_MATRIX(u)                                                              \
     RNN_MATRIX(v)                                                              \
     RNN_MATRIX(h)                                                              \
@@ -88,6 +89,7 @@
     u32 dv_at;                                                                 \
     u32 dh_in_at;                                                              \
     RNN_SIZES                                                                  \
+    u32 stage;                                                                 \
     RNN_MATRIX(gates)                                                          \
     RNN_MATRIX(q)                                                              \
     RNN_MATRIX(h)                                                              \

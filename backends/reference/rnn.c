@@ -78,10 +78,15 @@ static void gru_element(const struct gru_cell_op *op, int64_t b, int64_t j)
 {
     int64_t h = op->y.shape[1];
     float r = rnn_sigmoid(rnn_add(get(&op->u, b, j), get(&op->v, b, j)));
+    if (op->stage == GRU_RESET) {
+        put(&op->y, b, j, rnn_mul(r, get(&op->h, b, j)));
+        return;
+    }
     float z =
         rnn_sigmoid(rnn_add(get(&op->u, b, h + j), get(&op->v, b, h + j)));
     float q = get(&op->v, b, 2 * h + j);
-    float n = gru_candidate(get(&op->u, b, 2 * h + j), r, q);
+    float n =
+        gru_candidate(get(&op->u, b, 2 * h + j), gru_factor(op->stage, r), q);
     float y = gru_value(z, n, get(&op->h, b, j));
     put(&op->gates, b, j, r);
     put(&op->gates, b, h + j, z);
@@ -100,21 +105,36 @@ static ssq_status gru_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* From the gradient of r h. */
+static void gru_reset_backward_element(const struct gru_cell_backward_op *op,
+                                       int64_t b, int64_t j)
+{
+    float r = get(&op->gates, b, j), d = get(&op->q, b, j), d_r = 0.0f;
+    float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
+    if (op->h.buffer != NULL)
+        d_r = gru_r_grad(d, r, get(&op->h, b, j));
+    put(&op->du, b, j, d_r);
+    put(&op->dv, b, j, d_r);
+    put(&op->dh_in, b, j, rnn_add(e, rnn_mul(d, r)));
+}
+
 static void gru_backward_element(const struct gru_cell_backward_op *op,
                                  int64_t b, int64_t j)
 {
-    int64_t h = op->q.shape[1];
+    int64_t h = op->du.shape[1] / 3;
     float r = get(&op->gates, b, j), z = get(&op->gates, b, h + j);
     float n = get(&op->gates, b, 2 * h + j), q = get(&op->q, b, j);
     float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
     float k = gru_candidate_grad(e, z, n), d_r = gru_r_grad(k, r, q);
     float d_z = gru_z_grad(e, z, n, get(&op->h, b, j));
-    put(&op->du, b, j, d_r);
+    if (op->stage != GRU_REST) {
+        put(&op->du, b, j, d_r);
+        put(&op->dv, b, j, d_r);
+    }
     put(&op->du, b, h + j, d_z);
     put(&op->du, b, 2 * h + j, k);
-    put(&op->dv, b, j, d_r);
     put(&op->dv, b, h + j, d_z);
-    put(&op->dv, b, 2 * h + j, rnn_mul(k, r));
+    put(&op->dv, b, 2 * h + j, rnn_mul(k, gru_factor(op->stage, r)));
     put(&op->dh_in, b, j, rnn_mul(e, z));
 }
 
@@ -122,9 +142,11 @@ static ssq_status gru_backward_run(struct backend_queue *queue,
                                    const struct gru_cell_backward_op *op)
 {
     (void)queue;
-    for (int64_t b = 0; b < op->q.shape[0]; b++)
-        for (int64_t j = 0; j < op->q.shape[1]; j++)
-            gru_backward_element(op, b, j);
+    bool reset = op->stage == GRU_RESET;
+    for (int64_t b = 0; b < op->du.shape[0]; b++)
+        for (int64_t j = 0; j < op->du.shape[1] / 3; j++)
+            (reset ? gru_reset_backward_element : gru_backward_element)(op, b,
+                                                                        j);
     return SSQ_OK;
 }
 

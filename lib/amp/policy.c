@@ -28,6 +28,7 @@ static const struct {
     {"attention", HALF},
     {"lstm_cell", HALF},
     {"gru_cell", HALF},
+    {"gru_reset", HALF},
     {"lstm", HALF},
     {"gru", HALF},
     /* ranges or sums that 16 bits do not hold */

@@ -234,8 +234,7 @@ int64_t rnn_place(const struct rnn *r, int64_t s)
     return r->reverse ? r->t - 1 - s : s;
 }
 
-/* n places of [t, batch, ..] from one on. */
-static struct view places(const struct view *v, int64_t from, int64_t n)
+struct view rnn_places(const struct view *v, int64_t from, int64_t n)
 {
     struct view part = *v;
     if (v->buffer != NULL)
@@ -246,7 +245,7 @@ static struct view places(const struct view *v, int64_t from, int64_t n)
 
 struct view rnn_at(const struct view *v, int64_t place)
 {
-    struct view one = places(v, place, 1);
+    struct view one = rnn_places(v, place, 1);
     return v->buffer == NULL ? one : view_part(&one, 1, 3);
 }
 
@@ -322,16 +321,15 @@ ssq_status rnn_weight_scratch(ssq_queue *queue, const struct rnn *r,
     return scratch_get(queue, SSQ_F32, 2, shape, work);
 }
 
-/* dw_hh = dv^T h', over the steps whose h' is in y, and over the first one if
- * there is an h0. */
+/* dw = dv^T h', over the steps whose h' is in y, and over the first one if
+ * there is an h0. dw is dw_hh, or its part of some gates, dv those gates'. */
 static ssq_status recurrent_weight(ssq_queue *queue, const struct rnn *r,
-                                   const struct view *dv,
+                                   const struct view *dv, struct view dw,
                                    const struct view *work)
 {
-    struct view later = places(dv, r->reverse ? 0 : 1, r->t - 1);
+    struct view later = rnn_places(dv, r->reverse ? 0 : 1, r->t - 1);
     struct view first = rnn_at(dv, rnn_place(r, 0));
-    struct view before = places(&r->y->view, r->reverse ? 1 : 0, r->t - 1);
-    struct view dw = r->dw_hh->view;
+    struct view before = rnn_places(&r->y->view, r->reverse ? 1 : 0, r->t - 1);
     struct rnn_product p = {.trans_a = true};
     ssq_status st = SSQ_OK;
     if (r->h0 == NULL && r->t == 1)
@@ -349,6 +347,25 @@ static ssq_status recurrent_weight(ssq_queue *queue, const struct rnn *r,
     p.b = rnn_rows(&before);
     p.d = dw;
     return rnn_multiply(queue, &p);
+}
+
+/* The last gate's part of w_hh was not multiplied by h' but by reset. */
+static ssq_status reset_weight(ssq_queue *queue, const struct rnn *r,
+                               const struct view *dv, const struct view *work)
+{
+    int64_t before = (r->parts - 1) * r->h;
+    struct view all = r->dw_hh->view;
+    struct view some = rnn_columns(dv, 0, before), part = *work;
+    struct view last = rnn_columns(dv, before, r->h);
+    if (work->buffer != NULL)
+        part = rnn_places(work, 0, before);
+    ssq_status st =
+        recurrent_weight(queue, r, &some, rnn_places(&all, 0, before), &part);
+    const struct rnn_product p = {.a = rnn_rows(&last),
+                                  .b = rnn_rows(&r->reset),
+                                  .d = rnn_places(&all, before, r->h),
+                                  .trans_a = true};
+    return st == SSQ_OK ? rnn_multiply(queue, &p) : st;
 }
 
 static ssq_status bias_gradient(ssq_queue *queue, const struct view *d,
@@ -381,8 +398,10 @@ ssq_status rnn_finish(ssq_queue *queue, const struct rnn *r,
         p.trans_a = true;
         st = rnn_multiply(queue, &p);
     }
-    if (st == SSQ_OK && r->dw_hh != NULL)
-        st = recurrent_weight(queue, r, dv, work);
+    if (st == SSQ_OK && r->dw_hh != NULL && r->reset_first)
+        st = reset_weight(queue, r, dv, work);
+    else if (st == SSQ_OK && r->dw_hh != NULL)
+        st = recurrent_weight(queue, r, dv, r->dw_hh->view, work);
     if (st == SSQ_OK)
         st = bias_gradient(queue, du, r->db_ih);
     return st == SSQ_OK ? bias_gradient(queue, dv, r->db_hh) : st;

@@ -28,20 +28,25 @@ struct lstm_cell_backward_op {
     struct view dc_in; /* optional */
 };
 
-/** gates may be u, y may be h. */
+/** gates may be u, y may be h. stage is one of kernels/rnn.h: GRU_RESET makes
+ *  y = r h and needs u, v and h only, and of their gates the first. */
 struct gru_cell_op {
     struct op op;
+    uint32_t stage;
     struct view u, v;
     struct view h; /* optional: else 0 */
     struct view y;
     struct view gates, q; /* optional */
 };
 
-/** du may be gates, dh_in may be dh. */
+/** du may be gates, dh_in may be dh. GRU_REST leaves the first gate of du and
+ * dv alone and needs no q; GRU_RESET, for which q is the gradient of r h,
+ * writes that gate only, and dh_in = dh + q r. */
 struct gru_cell_backward_op {
     struct op op;
-    struct view gates, q;
-    struct view h, dy, dh; /* optional: else 0 */
+    uint32_t stage;
+    struct view gates;
+    struct view q, h, dy, dh; /* optional: else 0 */
     struct view du, dv;
     struct view dh_in; /* optional */
 };
@@ -58,7 +63,10 @@ struct rnn {
     const ssq_tensor *dy, *dhn, *dcn;
     const ssq_tensor *dx, *dw_ih, *dw_hh, *db_ih, *db_hh, *dh0, *dc0;
     bool reverse;
+    bool reset_first;        /* of a GRU */
     int64_t t, batch, in, h; /* rnn_check finds them */
+    struct view reset; /* backward, with reset_first: [t, batch, h], what the
+                          last gate's part of w_hh was multiplied by */
 };
 
 ssq_status rnn_check(const ssq_queue *queue, struct rnn *r);
@@ -74,6 +82,8 @@ struct view rnn_at(const struct view *v, int64_t place);
 struct view rnn_before(const struct rnn *r, int64_t s);
 /** [t, batch, n] as [t * batch, n]. */
 struct view rnn_rows(const struct view *v);
+/** n places of [t, batch, ..], or n rows of a matrix, from one on. */
+struct view rnn_places(const struct view *v, int64_t from, int64_t n);
 /** Columns of the last dimension. */
 struct view rnn_columns(const struct view *v, int64_t from, int64_t n);
 

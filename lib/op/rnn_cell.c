@@ -2,8 +2,11 @@
 /* rnn_cell.c - the pointwise LSTM and GRU cells: check and enqueue. */
 #include <sesqui/ops/rnn.h>
 
+#include "kernels/rnn.h"
 #include "lib/op/operands.h"
 #include "lib/op/rnn.h"
+
+#include <stdio.h>
 
 #define F32_BIT  DTYPE_BIT(SSQ_F32)
 #define OPTIONAL OPERAND_OPTIONAL
@@ -17,17 +20,21 @@ struct matrix {
 };
 
 /* All are matrices of the first one's batch, and of its h columns a part. The
- * first is [batch, h] and present. */
+ * first is present. */
 static ssq_status check_shapes(const struct matrix *m, int n, const char *name)
 {
     const struct view *y = &m[0].t->view;
-    char tt[128], tw[128], ty[128];
-    if (y->rank != 2 || y->shape[1] > INT64_MAX / 8)
-        return error_set(SSQ_ERR_INVALID, "%s: %s is %s, expected [batch, h]",
-                         name, m[0].what, view_text(y, ty, sizeof(ty)));
+    char tt[128], tw[128], ty[128], parts[8] = "";
+    if (m[0].parts > 1)
+        snprintf(parts, sizeof(parts), "%d ", m[0].parts);
+    if (y->rank != 2 || y->shape[1] > INT64_MAX / 8 ||
+        y->shape[1] % m[0].parts != 0)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is %s, expected [batch, %sh]",
+                         name, m[0].what, view_text(y, ty, sizeof(ty)), parts);
+    int64_t h = y->shape[1] / m[0].parts;
     for (int i = 1; i < n; i++) {
-        const struct view want = {
-            .rank = 2, .shape = {y->shape[0], m[i].parts * y->shape[1]}};
+        const struct view want = {.rank = 2,
+                                  .shape = {y->shape[0], m[i].parts * h}};
         if (m[i].t == NULL || view_same_shape(&m[i].t->view, &want))
             continue;
         return error_set(SSQ_ERR_INVALID,
@@ -140,6 +147,7 @@ static ssq_status gru_cell(ssq_queue *queue, const ssq_gru_cell_args *a)
     if (st != SSQ_OK || view_elements(&a->y->view) == 0)
         return st;
     struct gru_cell_op op = {.op = OP_HEADER(gru_cell, u),
+                             .stage = a->reset_first ? GRU_REST : GRU_WHOLE,
                              .u = tensor_view(a->u, ACCESS_READ),
                              .v = tensor_view(a->v, ACCESS_READ),
                              .h = tensor_view(a->h, ACCESS_READ),
@@ -161,7 +169,7 @@ static ssq_status gru_cell_backward(ssq_queue *queue,
     const char *name = "gru_cell_backward";
     const struct operand_rule rules[] = {
         {a->gates, "gates", DTYPES_FLOAT, 0, 0},
-        {a->q, "q", DTYPES_FLOAT, 0, 0},
+        {a->q, "q", DTYPES_FLOAT, a->reset_first ? OPTIONAL : 0, 0},
         {a->h, "h", DTYPES_FLOAT, OPTIONAL, 0},
         {a->dy, "dy", DTYPES_FLOAT, OPTIONAL, 0},
         {a->dh, "dh", DTYPES_FLOAT, OPTIONAL, 0},
@@ -169,17 +177,22 @@ static ssq_status gru_cell_backward(ssq_queue *queue,
         {a->dv, "dv", DTYPES_FLOAT, OUT, 0},
         {a->dh_in, "dh_in", DTYPES_FLOAT, OUT | OPTIONAL, 1u << 4},
     };
-    const struct matrix shapes[] = {{a->q, "q", 1},   {a->gates, "gates", 3},
-                                    {a->h, "h", 1},   {a->dy, "dy", 1},
-                                    {a->dh, "dh", 1}, {a->du, "du", 3},
-                                    {a->dv, "dv", 3}, {a->dh_in, "dh_in", 1}};
+    struct matrix shapes[] = {{a->q, "q", 1},   {a->gates, "gates", 3},
+                              {a->h, "h", 1},   {a->dy, "dy", 1},
+                              {a->dh, "dh", 1}, {a->du, "du", 3},
+                              {a->dv, "dv", 3}, {a->dh_in, "dh_in", 1}};
+    if (a->q == NULL) {
+        shapes[0] = shapes[1];
+        shapes[1] = (struct matrix){NULL, "q", 1};
+    }
     ssq_status st = OPERANDS_CHECK(queue, name, rules);
     if (st == SSQ_OK)
         st = CHECK_SHAPES(shapes, name);
-    if (st != SSQ_OK || view_elements(&a->q->view) == 0)
+    if (st != SSQ_OK || view_elements(&a->gates->view) == 0)
         return st;
     struct gru_cell_backward_op op = {
         .op = OP_HEADER(gru_cell_backward, gates),
+        .stage = a->reset_first ? GRU_REST : GRU_WHOLE,
         .gates = tensor_view(a->gates, ACCESS_READ),
         .q = tensor_view(a->q, ACCESS_READ),
         .h = tensor_view(a->h, ACCESS_READ),
@@ -196,4 +209,80 @@ ssq_status ssq_gru_cell_backward(ssq_queue *queue,
 {
     ssq_status st = CHECK_CALL(queue, args, "gru_cell_backward");
     return st == SSQ_OK ? gru_cell_backward(queue, args) : st;
+}
+
+static ssq_status gru_reset(ssq_queue *queue, const ssq_gru_reset_args *a)
+{
+    const char *name = "gru_reset";
+    const struct operand_rule rules[] = {
+        {a->u, "u", DTYPES_FLOAT, 0, 0},
+        {a->v, "v", DTYPES_FLOAT, 0, 0},
+        {a->h, "h", DTYPES_FLOAT, 0, 0},
+        {a->y, "y", DTYPES_FLOAT, OUT, 1u << 2},
+    };
+    const struct matrix shapes[] = {
+        {a->y, "y", 1}, {a->u, "u", 3}, {a->v, "v", 3}, {a->h, "h", 1}};
+    ssq_status st = OPERANDS_CHECK(queue, name, rules);
+    if (st == SSQ_OK)
+        st = CHECK_SHAPES(shapes, name);
+    if (st != SSQ_OK || view_elements(&a->y->view) == 0)
+        return st;
+    struct gru_cell_op op = {.op = OP_HEADER(gru_cell, u),
+                             .stage = GRU_RESET,
+                             .u = tensor_view(a->u, ACCESS_READ),
+                             .v = tensor_view(a->v, ACCESS_READ),
+                             .h = tensor_view(a->h, ACCESS_READ),
+                             .y = tensor_view(a->y, ACCESS_WRITE),
+                             .gates = tensor_view(NULL, ACCESS_WRITE),
+                             .q = tensor_view(NULL, ACCESS_WRITE)};
+    return queue_enqueue(queue, &op.op);
+}
+
+ssq_status ssq_gru_reset(ssq_queue *queue, const ssq_gru_reset_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "gru_reset");
+    return st == SSQ_OK ? gru_reset(queue, args) : st;
+}
+
+static ssq_status gru_reset_backward(ssq_queue *queue,
+                                     const ssq_gru_reset_backward_args *a)
+{
+    const char *name = "gru_reset_backward";
+    const struct operand_rule rules[] = {
+        {a->gates, "gates", DTYPES_FLOAT, 0, 0},
+        {a->h, "h", DTYPES_FLOAT, OPTIONAL, 0},
+        {a->dy, "dy", DTYPES_FLOAT, 0, 0},
+        {a->dh, "dh", DTYPES_FLOAT, OPTIONAL, 0},
+        {a->du, "du", DTYPES_FLOAT, OUT, 1u << 0},
+        {a->dv, "dv", DTYPES_FLOAT, OUT, 0},
+        {a->dh_in, "dh_in", DTYPES_FLOAT, OUT | OPTIONAL, 1u << 3},
+    };
+    const struct matrix shapes[] = {
+        {a->dy, "dy", 1},      {a->gates, "gates", 3}, {a->h, "h", 1},
+        {a->dh, "dh", 1},      {a->du, "du", 3},       {a->dv, "dv", 3},
+        {a->dh_in, "dh_in", 1}};
+    ssq_status st = OPERANDS_CHECK(queue, name, rules);
+    if (st == SSQ_OK)
+        st = CHECK_SHAPES(shapes, name);
+    if (st != SSQ_OK || view_elements(&a->dy->view) == 0)
+        return st;
+    struct gru_cell_backward_op op = {
+        .op = OP_HEADER(gru_cell_backward, gates),
+        .stage = GRU_RESET,
+        .gates = tensor_view(a->gates, ACCESS_READ),
+        .q = tensor_view(a->dy, ACCESS_READ),
+        .h = tensor_view(a->h, ACCESS_READ),
+        .dy = tensor_view(NULL, ACCESS_READ),
+        .dh = tensor_view(a->dh, ACCESS_READ),
+        .du = tensor_view(a->du, ACCESS_WRITE),
+        .dv = tensor_view(a->dv, ACCESS_WRITE),
+        .dh_in = tensor_view(a->dh_in, ACCESS_WRITE)};
+    return queue_enqueue(queue, &op.op);
+}
+
+ssq_status ssq_gru_reset_backward(ssq_queue *queue,
+                                  const ssq_gru_reset_backward_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "gru_reset_backward");
+    return st == SSQ_OK ? gru_reset_backward(queue, args) : st;
 }

@@ -86,7 +86,7 @@ static void lstm_backward(struct plan *p,
 static void gru(struct plan *p, const struct gru_cell_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->u, &op->v, &op->h, &op->y, &op->gates, &op->q);
-    struct gru_args a = {0};
+    struct gru_args a = {.stage = op->stage};
     SIZES(op->y);
     MATRIX(u);
     MATRIX(v);
@@ -108,8 +108,9 @@ static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->gates, &op->q, &op->h, &op->dy, &op->dh,
                            &op->du, &op->dv, &op->dh_in);
-    struct gru_backward_args a = {0};
-    SIZES(op->q);
+    struct gru_backward_args a = {.stage = op->stage};
+    const struct view state = rnn_columns(&op->du, 0, op->du.shape[1] / 3);
+    SIZES(state);
     MATRIX(gates);
     MATRIX(q);
     MATRIX(h);

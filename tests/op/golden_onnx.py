@@ -47,6 +47,19 @@ def batch_norm():
     show('golden_onnx_batch_var', var)
 
 
+def gru():
+    t, batch, n, h = 3, 2, 3, 2
+
+    def gates(w):  # ours are r, z, n; ONNX's z, r, n
+        return numpy.concatenate([w[h:2 * h], w[:h], w[2 * h:]])
+    x, h0 = fill(11, t, batch, n), fill(4, 1, batch, h)
+    w, r = gates(fill(5, 3 * h, n)), gates(fill(7, 3 * h, h))
+    b = numpy.concatenate([gates(fill(3, 3 * h)), gates(fill(2, 3 * h))])
+    y, _ = run('GRU', 14, [x, w[None], r[None], b[None], None, h0],
+               ['y', 'hn'], hidden_size=h, linear_before_reset=0)
+    show('golden_onnx_gru_y', y)
+
+
 def main():
     print('/* SPDX-License-Identifier: Apache-2.0 */')
     print("/* golden_onnx.h - numbers of ONNX's reference evaluator, onnx %s,\n"
@@ -54,6 +67,7 @@ def main():
           % onnx.__version__)
     print('#ifndef TESTS_OP_GOLDEN_ONNX_H\n#define TESTS_OP_GOLDEN_ONNX_H\n')
     batch_norm()
+    gru()
     print('\n#endif')
 
 

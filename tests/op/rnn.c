@@ -42,7 +42,10 @@ static const char *const words[] = {
     "4 steps of 1x5 to 3, one of the sequences of wider tensors",
     "gradients that overflow f16 are seen in dx",
     "refuses wrong arguments",
+    "3 steps of 2x3 to 2, reset first, as ONNX",
+    "5 steps of 3x7 to 6, reset first, has the bits of gemms and cells",
 };
+#define WORDS_LSTM (COUNT(words) - 2)
 
 static void describe(size_t i, bool gru, char *text, size_t bytes)
 {
@@ -60,13 +63,17 @@ static bool run(struct bed *b, size_t i, bool gru)
     case DRAWN:
         return rnn_run_golden(b, gru);
     case DRAWN + 1:
-        return rnn_run_composed(b, gru);
+        return rnn_run_composed(b, gru, false);
     case DRAWN + 2:
         return rnn_run_slice(b, gru);
     case DRAWN + 3:
         return rnn_run_overflow(b, gru);
     case DRAWN + 4:
         return rnn_run_refusals(b, gru);
+    case DRAWN + 5:
+        return rnn_run_golden_onnx(b);
+    case DRAWN + 6:
+        return rnn_run_composed(b, gru, true);
     default:
         return run_entry(b, &e);
     }
@@ -85,7 +92,7 @@ static bool run_lstm(struct bed *b, size_t i)
 extern const struct suite lstm_suite;
 const struct suite lstm_suite = {.op = "lstm_cell",
                                  .name = "lstm",
-                                 .n = DRAWN + COUNT(words),
+                                 .n = DRAWN + WORDS_LSTM,
                                  .describe = describe_lstm,
                                  .run = run_lstm};
 

@@ -24,17 +24,22 @@ struct lstm_slope lstm_slope(const struct num *gate, struct num c,
 struct gru_element {
     struct num gate[3], y;
 };
+/** reset_first: v[2] is made of r h already. */
 struct gru_element gru_element(const struct num *u, const struct num *v,
-                               struct num h);
+                               struct num h, bool reset_first);
 struct gru_slope {
     struct num du[3], dv[3], dh_in;
 };
+/** reset_first: without du[0] and dv[0], which are 0. */
 struct gru_slope gru_slope(const struct num *gate, struct num q, struct num h,
-                           struct num e);
+                           struct num e, bool reset_first);
+/** r h, and du[0] = dv[0] from its gradient d. */
+struct num gru_reset(struct num u, struct num v, struct num h);
+struct num gru_reset_slope(struct num r, struct num h, struct num d);
 
 /** A sequence; values are dense. What is not there is NULL: 0. */
 struct rnn_problem {
-    bool gru, reverse;
+    bool gru, reverse, reset_first;
     int64_t t, batch, in, h;
     ssq_dtype dtype; /* of y and of the gradients of the gates */
     double block;    /* of bound_gemm: 0, or matrix units may multiply */
@@ -46,6 +51,7 @@ struct rnn_problem {
 struct rnn_forward {
     struct num *gates; /* [t, batch, parts h] */
     struct num *q;     /* GRU: [t, batch, h] */
+    struct num *reset; /* likewise: r h, as stored; with reset_first */
     struct num *c;     /* LSTM: [t, batch, h] */
     struct num *y;     /* [t, batch, h], as stored */
     struct num *exact; /* likewise, before the store */

@@ -46,6 +46,7 @@ struct rnn_entry rnn_entry_of(size_t i, bool gru)
     e.outputs = pick(&k, 2) != 0 ? 127u : 1u + (unsigned)pick(&k, 127);
     e.layout = pick(&k, 2) != 0 ? LAYOUT_DENSE : LAYOUT_PADDED;
     e.nan = pick(&k, 8) == 0;
+    e.reset_first = pick(&k, 3) == 0 && gru;
     if (gru && (e.outputs & 63u) == 0)
         e.outputs = 1;
     return e;
@@ -54,10 +55,11 @@ struct rnn_entry rnn_entry_of(size_t i, bool gru)
 void rnn_entry_text(const struct rnn_entry *e, char *text, size_t bytes)
 {
     snprintf(text, bytes,
-             "%s %d steps%s of %dx%d to %d, x %s, w %s %s, y %s %s%s%s%s%s%s%s",
-             e->gru ? "gru" : "lstm", (int)e->t, e->reverse ? " back" : "",
-             (int)e->batch, (int)e->in, (int)e->h,
-             ssq_dtype_name(formats[e->format].x),
+             "%s%s %d steps%s of %dx%d to %d, x %s, w %s %s, y %s "
+             "%s%s%s%s%s%s%s",
+             e->gru ? "gru" : "lstm", e->reset_first ? " reset first" : "",
+             (int)e->t, e->reverse ? " back" : "", (int)e->batch, (int)e->in,
+             (int)e->h, ssq_dtype_name(formats[e->format].x),
              ssq_dtype_name(formats[e->format].w_ih),
              ssq_dtype_name(formats[e->format].w_hh),
              ssq_dtype_name(formats[e->format].y), layout_text(e->layout),
@@ -183,6 +185,7 @@ ssq_status rnn_run_forward(struct bed *b, const struct rnn_entry *e,
     l.cn = o->cn.t;
     l.reserve = g.reserve = o->reserve.t;
     l.reverse = g.reverse = e->reverse;
+    g.reset_first = e->reset_first;
     return e->gru ? ssq_gru(b->queue, &g) : ssq_lstm(b->queue, &l);
 }
 
@@ -209,6 +212,7 @@ ssq_status rnn_run_backward(struct bed *b, const struct rnn_entry *e,
     l.dh0 = g.dh0 = o->dh0.t;
     l.dc0 = o->dc0.t;
     l.reverse = g.reverse = e->reverse;
+    g.reset_first = e->reset_first;
     return e->gru ? ssq_gru_backward(b->queue, &g)
                   : ssq_lstm_backward(b->queue, &l);
 }
@@ -218,6 +222,7 @@ struct rnn_problem rnn_problem_of(const struct rnn_entry *e,
 {
     const struct rnn_problem p = {.gru = e->gru,
                                   .reverse = e->reverse,
+                                  .reset_first = e->reset_first,
                                   .t = e->t,
                                   .batch = e->batch,
                                   .in = e->in,

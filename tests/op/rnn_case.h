@@ -7,7 +7,7 @@
 
 /** One choice of every factor. */
 struct rnn_entry {
-    bool gru, reverse;
+    bool gru, reverse, reset_first;
     int64_t t, batch, in, h;
     size_t format; /* 0: all f32, 1: all f16, .. */
     bool bias, h0, c0, dy, dhn, dcn;
@@ -56,7 +56,8 @@ bool rnn_compare_backward(struct bed *b, const struct rnn_backward *g,
 
 /** Cases of rnn_edges.c. */
 bool rnn_run_golden(struct bed *b, bool gru);
-bool rnn_run_composed(struct bed *b, bool gru);
+bool rnn_run_golden_onnx(struct bed *b);
+bool rnn_run_composed(struct bed *b, bool gru, bool reset_first);
 bool rnn_run_slice(struct bed *b, bool gru);
 bool rnn_run_overflow(struct bed *b, bool gru);
 bool rnn_run_refusals(struct bed *b, bool gru);

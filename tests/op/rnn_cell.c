@@ -19,9 +19,10 @@ struct entry {
     bool state, save, second; /* c or h; gates; dh beside dy */
     bool over;                /* outputs over the inputs they may be */
     unsigned gradients;       /* backward: 1 dy, 2 dh, 4 dc, 8 what passes on */
+    bool reset_first;         /* of a GRU */
 };
 
-static struct entry entry_of(size_t i)
+static struct entry entry_of(size_t i, bool gru)
 {
     size_t k = i;
     struct entry e = {.batch = sizes[i % COUNT(sizes)][0],
@@ -38,20 +39,21 @@ static struct entry entry_of(size_t i)
     e.save = pick(&k, 4) != 0;
     e.over = pick(&k, 4) == 0;
     e.gradients = (unsigned)pick(&k, 16);
+    e.reset_first = pick(&k, 2) == 0 && gru;
     return e;
 }
 
 static void entry_text(const char *name, const struct entry *e, bool backward,
                        char *text, size_t bytes)
 {
-    snprintf(text, bytes,
-             "%s %dx%d %s %s %s to %s %s, gates %s, state %s%s%s%s", name,
-             (int)e->batch, (int)e->h, fill_text(e->fill),
-             ssq_dtype_name(e->in), layout_text(e->layout_in),
-             ssq_dtype_name(e->out), layout_text(e->layout_out),
-             backward || e->save ? ssq_dtype_name(e->saved) : "unsaved",
-             layout_text(e->layout_state), e->state ? "" : " absent",
-             e->over ? ", in place" : "", backward ? ":" : "");
+    snprintf(
+        text, bytes, "%s%s %dx%d %s %s %s to %s %s, gates %s, state %s%s%s%s",
+        name, e->reset_first ? " reset first" : "", (int)e->batch, (int)e->h,
+        fill_text(e->fill), ssq_dtype_name(e->in), layout_text(e->layout_in),
+        ssq_dtype_name(e->out), layout_text(e->layout_out),
+        backward || e->save ? ssq_dtype_name(e->saved) : "unsaved",
+        layout_text(e->layout_state), e->state ? "" : " absent",
+        e->over ? ", in place" : "", backward ? ":" : "");
     static const char *const words[] = {" dy", " dh", " dc", " passed on"};
     for (int k = 0; backward && k < 4; k++)
         if ((e->gradients >> k & 1) != 0)
@@ -141,7 +143,7 @@ static bool check(struct bed *b, struct operand *y, const struct num *want)
 
 static bool run_lstm(struct bed *b, size_t i)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, false);
     struct operand a, c = {.t = NULL}, y, c_out, saved = {.t = NULL};
     matrix(b, &e, &a, e.in, 4, e.layout_in, e.fill);
     if (e.state)
@@ -183,7 +185,7 @@ static bool run_lstm(struct bed *b, size_t i)
 
 static bool run_lstm_backward(struct bed *b, size_t i)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, false);
     struct operand saved, c = {.t = NULL}, c_out, dy = c, dh = c, dc = c, da;
     struct operand dc_in = c;
     gates(b, &e, &saved, 4, 1u << 2);
@@ -237,9 +239,62 @@ static bool run_lstm_backward(struct bed *b, size_t i)
 
 /* ---- GRU ---- */
 
+/* y = r h, of the same u, v and h. */
+static bool run_reset(struct bed *b, const struct entry *e, struct operand *u,
+                      struct operand *v, struct operand *h)
+{
+    struct operand y;
+    if (!e->reset_first || h->t == NULL)
+        return true;
+    result(b, e, &y, e->out, 1, e->layout_in);
+    ssq_gru_reset_args args = SSQ_GRU_RESET_INIT;
+    args.u = u->t;
+    args.v = v->t;
+    args.h = h->t;
+    args.y = y.t;
+    BED_OP(b, ssq_gru_reset(b->queue, &args));
+    struct num *want = wanted(b, e, 1);
+    for (int64_t k = 0; u->value != NULL && k < e->batch * e->h; k++) {
+        int64_t r = k / e->h, j = k % e->h;
+        want[k] = gru_reset(number(e, u->value, r, 3, 0, j),
+                            number(e, v->value, r, 3, 0, j),
+                            number(e, h->value, r, 1, 0, j));
+    }
+    return check(b, &y, want);
+}
+
+/* After the cell's backward op that of r h, whose gradient is dp: du_r and
+ * dv_r, and what dh_in had is added to. */
+static ssq_status reset_backward(struct bed *b,
+                                 const ssq_gru_cell_backward_args *cell,
+                                 const struct operand *dp)
+{
+    ssq_gru_reset_backward_args args = SSQ_GRU_RESET_BACKWARD_INIT;
+    args.gates = cell->gates;
+    args.h = cell->h;
+    args.dy = dp->t;
+    args.dh = cell->dh_in;
+    args.du = cell->du;
+    args.dv = cell->dv;
+    args.dh_in = cell->dh_in;
+    return ssq_gru_reset_backward(b->queue, &args);
+}
+
+/* Element (r, j) of what that leaves, from what the cell left. */
+static void reset_slope(const struct entry *e, struct num gate, struct num dp,
+                        const double *h, struct num state, ssq_dtype dtype,
+                        struct gru_slope *g)
+{
+    if (!e->reset_first)
+        return;
+    if (h != NULL)
+        g->du[0] = g->dv[0] = gru_reset_slope(gate, state, dp);
+    g->dh_in = num_add(num_store(g->dh_in, dtype), num_mul(dp, gate));
+}
+
 static bool run_gru(struct bed *b, size_t i)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, true);
     struct operand u, v, h = {.t = NULL}, y, saved = h, q = h;
     matrix(b, &e, &u, e.in, 3, e.layout_in, e.fill);
     matrix(b, &e, &v, e.saved, 3, e.layout_state, e.fill);
@@ -257,6 +312,8 @@ static bool run_gru(struct bed *b, size_t i)
     if (e.save)
         result(b, &e, &q, e.saved, 1, e.layout_in);
     double *vu = copied(b, &u), *vv = copied(b, &v), *vh = copied(b, &h);
+    if (!run_reset(b, &e, &u, &v, &h))
+        return false;
     ssq_gru_cell_args args = SSQ_GRU_CELL_INIT;
     args.u = u.t;
     args.v = v.t;
@@ -264,6 +321,7 @@ static bool run_gru(struct bed *b, size_t i)
     args.y = y.t;
     args.gates = saved.t;
     args.q = q.t;
+    args.reset_first = e.reset_first;
     b->bytes = (double)y.n * 4.0 * (6 + 1 + 1 + 4);
     BED_OP(b, ssq_gru_cell(b->queue, &args));
     struct num *wg = wanted(b, &e, 3), *wq = wanted(b, &e, 1);
@@ -275,7 +333,8 @@ static bool run_gru(struct bed *b, size_t i)
             nu[m] = number(&e, vu, r, 3, m, j);
             nv[m] = number(&e, vv, r, 3, m, j);
         }
-        struct gru_element s = gru_element(nu, nv, number(&e, vh, r, 1, 0, j));
+        struct gru_element s =
+            gru_element(nu, nv, number(&e, vh, r, 1, 0, j), e.reset_first);
         for (int m = 0; m < 3; m++)
             wg[(r * 3 + m) * e.h + j] = s.gate[m];
         wq[k] = nv[2];
@@ -286,7 +345,7 @@ static bool run_gru(struct bed *b, size_t i)
 
 static bool run_gru_backward(struct bed *b, size_t i)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, true);
     struct operand saved, q, h = {.t = NULL}, dy = h, dh = h, du, dv, dh_in = h;
     gates(b, &e, &saved, 3, 1u << 2);
     moderate(b, &e, &q, e.saved, e.layout_state);
@@ -309,14 +368,17 @@ static bool run_gru_backward(struct bed *b, size_t i)
         result(b, &e, &dh_in, e.saved, 1, e.layout_state);
     ssq_gru_cell_backward_args args = SSQ_GRU_CELL_BACKWARD_INIT;
     args.gates = saved.t;
-    args.q = q.t;
+    args.q = e.reset_first ? NULL : q.t; /* else it is dp */
     args.h = h.t;
     args.dy = dy.t;
     args.dh = dh.t;
     args.du = du.t;
     args.dv = dv.t;
     args.dh_in = dh_in.t;
+    args.reset_first = e.reset_first;
     BED_OP(b, ssq_gru_cell_backward(b->queue, &args));
+    if (e.reset_first)
+        BED_OP(b, reset_backward(b, &args, &q));
     struct num *wu = wanted(b, &e, 3), *wv = wanted(b, &e, 3);
     struct num *wh = wanted(b, &e, 1);
     for (int64_t k = 0; vg != NULL && k < e.batch * e.h; k++) {
@@ -326,8 +388,11 @@ static bool run_gru_backward(struct bed *b, size_t i)
             n[m] = number(&e, vg, r, 3, m, j);
         struct num s =
             num_add(number(&e, vy, r, 1, 0, j), number(&e, vd, r, 1, 0, j));
-        struct gru_slope g = gru_slope(n, number(&e, vq, r, 1, 0, j),
-                                       number(&e, vh, r, 1, 0, j), s);
+        struct num q_or_dp = number(&e, vq, r, 1, 0, j);
+        struct num state = number(&e, vh, r, 1, 0, j);
+        struct gru_slope g = gru_slope(n, q_or_dp, state, s, e.reset_first);
+        reset_slope(&e, n[0], q_or_dp, vh, state,
+                    dh_in.t == NULL ? SSQ_F32 : dh_in.dtype, &g);
         for (int m = 0; m < 3; m++) {
             wu[(r * 3 + m) * e.h + j] = g.du[m];
             wv[(r * 3 + m) * e.h + j] = g.dv[m];
@@ -434,10 +499,27 @@ static bool run_refusals_gru(struct bed *b)
     f.gates = v.t;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell(b->queue, &f),
                    "gru_cell: gates overlaps v");
+    ssq_gru_reset_args p = SSQ_GRU_RESET_INIT;
+    p.u = u.t;
+    p.v = v.t;
+    p.y = y.t;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_reset(b->queue, &p),
+                   "gru_reset: h is NULL");
+    p.h = v.t;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_reset(b->queue, &p),
+                   "gru_reset: h is [2,9], expected [2,3] for y, [2,3]");
     ssq_gru_cell_backward_args g = SSQ_GRU_CELL_BACKWARD_INIT;
     g.gates = u.t;
-    g.q = y.t;
     g.du = v.t;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
+                   "gru_cell_backward: q is NULL");
+    g.dv = y.t;
+    g.reset_first = true;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
+                   "gru_cell_backward: dv is [2,3], expected [2,9] for gates, "
+                   "[2,9]");
+    g.reset_first = false;
+    g.q = y.t;
     g.dv = v.t;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_gru_cell_backward(b->queue, &g),
                    "gru_cell_backward: du overlaps dv");
@@ -450,7 +532,7 @@ static bool run_refusals_gru(struct bed *b)
 
 static void describe_lstm(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, false);
     if (i < DRAWN)
         entry_text("lstm_cell", &e, false, text, bytes);
     else
@@ -472,7 +554,7 @@ const struct suite lstm_cell_suite = {.op = "lstm_cell",
 
 static void describe_lstm_backward(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, false);
     if (i < DRAWN)
         entry_text("lstm_cell_backward", &e, true, text, bytes);
     else
@@ -496,7 +578,7 @@ const struct suite lstm_cell_backward_suite = {.op = "lstm_cell_backward",
 
 static void describe_gru(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, true);
     if (i < DRAWN)
         entry_text("gru_cell", &e, false, text, bytes);
     else
@@ -518,7 +600,7 @@ const struct suite gru_cell_suite = {.op = "gru_cell",
 
 static void describe_gru_backward(size_t i, char *text, size_t bytes)
 {
-    struct entry e = entry_of(i);
+    struct entry e = entry_of(i, true);
     entry_text("gru_cell_backward", &e, true, text, bytes);
 }
 

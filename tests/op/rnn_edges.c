@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rnn_edges.c - LSTM and GRU over a sequence: torch's numbers, the same from
- * public ops, overflow, misuse. */
+/* rnn_edges.c - LSTM and GRU over a sequence: torch's and ONNX's numbers, the
+ * same from public ops, overflow, misuse. */
 #include "tests/op/case.h"
 #include "tests/op/golden.h"
+#include "tests/op/golden_onnx.h"
 #include "tests/op/golden_rnn.h"
 #include "tests/op/rnn_case.h"
 
@@ -68,6 +69,27 @@ bool rnn_run_golden(struct bed *b, bool gru)
 #undef SAYS
 }
 
+/* The problem of golden_onnx.py. */
+bool rnn_run_golden_onnx(struct bed *b)
+{
+    const struct rnn_entry e = {
+        .gru = true, .reset_first = true, .t = 3, .batch = 2, .in = 3, .h = 2};
+    const struct rnn_shapes s = rnn_shapes_of(&e);
+    struct rnn_operands o = {.x = {.t = NULL}};
+    golden_input(b, &o.x, 11, 3, s.x);
+    golden_input(b, &o.w_ih, 5, 2, s.w_ih);
+    golden_input(b, &o.w_hh, 7, 2, s.w_hh);
+    golden_input(b, &o.b_ih, 3, 1, s.bias);
+    golden_input(b, &o.b_hh, 2, 1, s.bias);
+    golden_input(b, &o.h0, 4, 2, s.state);
+    rnn_make_outputs(b, &e, &o);
+    const struct rnn_problem p = rnn_problem_of(&e, &o);
+    struct rnn_forward f = rnn_forward(b, &p);
+    BED_OP(b, rnn_run_forward(b, &e, &o));
+    return agrees(b, "y", f.exact, golden_onnx_gru_y, 12) &&
+           rnn_compare_forward(b, &p, &f, &o);
+}
+
 /* ---- the same from public ops ---- */
 
 static ssq_tensor *reshaped(struct bed *b, const ssq_tensor *t, int64_t rows,
@@ -105,15 +127,59 @@ static void multiply(struct bed *b, const ssq_tensor *a, const ssq_tensor *w,
     BED_OP(b, ssq_gemm(b->queue, &g));
 }
 
-/* One step: from the rows of u, h (a view that it may be) to y. */
+/* Columns from.. of a matrix. */
+static ssq_tensor *columns_of(struct bed *b, const ssq_tensor *t, int64_t from,
+                              int64_t n)
+{
+    ssq_tensor *view = NULL;
+    if (t != NULL && ssq_tensor_slice(t, 1, from, from + n, 1, &view) != SSQ_OK)
+        bed_fail(b, "%s", ssq_last_error());
+    return view;
+}
+
+/* Gates from.. of v, n of h columns each, from a state. */
+static void multiply_gates(struct bed *b, const struct rnn_operands *o,
+                           const ssq_tensor *state, const struct operand *v,
+                           int64_t h, int64_t from, int64_t n)
+{
+    ssq_tensor *w = rows_of(b, o->w_hh.t, from * h, n * h);
+    ssq_tensor *bias = rows_of(b, o->b_hh.t, from * h, n * h);
+    ssq_tensor *to = columns_of(b, v->t, from * h, n * h);
+    multiply(b, state, w, NULL, bias, to);
+    ssq_tensor_destroy(&w);
+    ssq_tensor_destroy(&bias);
+    ssq_tensor_destroy(&to);
+}
+
+/* v of a GRU whose state is reset first: two gates of h, one of p = r h. */
+static void compose_reset(struct bed *b, const struct rnn_operands *o,
+                          const ssq_tensor *u, const struct operand *v,
+                          const ssq_tensor *h, const struct operand *p)
+{
+    ssq_gru_reset_args r = SSQ_GRU_RESET_INIT;
+    multiply_gates(b, o, h, v, p->shape[1], 0, 2);
+    r.u = u;
+    r.v = v->t;
+    r.h = h;
+    r.y = p->t;
+    BED_OP(b, ssq_gru_reset(b->queue, &r));
+    multiply_gates(b, o, p->t, v, p->shape[1], 2, 1);
+}
+
+/* One step: from the rows of u, h (a view that it may be) to y. p: where the
+ * state is reset first, else NULL. */
 static void compose_step(struct bed *b, bool gru, const struct rnn_operands *o,
                          const ssq_tensor *u, struct operand *v,
                          const ssq_tensor *h, const ssq_tensor *y,
-                         const struct operand *c)
+                         const struct operand *c, const struct operand *p)
 {
     ssq_lstm_cell_args l = SSQ_LSTM_CELL_INIT;
     ssq_gru_cell_args g = SSQ_GRU_CELL_INIT;
-    multiply(b, h, o->w_hh.t, gru ? NULL : u, o->b_hh.t, gru ? v->t : u);
+    if (p != NULL)
+        compose_reset(b, o, u, v, h, p);
+    else
+        multiply(b, h, o->w_hh.t, gru ? NULL : u, o->b_hh.t, gru ? v->t : u);
+    g.reset_first = p != NULL;
     l.a = g.u = u;
     g.v = v->t;
     g.h = h;
@@ -126,9 +192,10 @@ static void compose_step(struct bed *b, bool gru, const struct rnn_operands *o,
 }
 
 /* gemms and cells, one after the other, give the bits of the sequence. */
-bool rnn_run_composed(struct bed *b, bool gru)
+bool rnn_run_composed(struct bed *b, bool gru, bool reset_first)
 {
     const struct rnn_entry e = {.gru = gru,
+                                .reset_first = reset_first,
                                 .t = 5,
                                 .batch = 3,
                                 .in = 7,
@@ -141,9 +208,10 @@ bool rnn_run_composed(struct bed *b, bool gru)
     const int64_t rows[] = {e.t * e.batch, s.bias[0]};
     const int64_t one[] = {e.batch, s.bias[0]};
     struct rnn_operands o;
-    struct operand u, v, y;
+    struct operand u, v, y, p;
     rnn_make_inputs(b, &e, &o);
     rnn_make_outputs(b, &e, &o);
+    bed_output(b, &p, SSQ_F16, 2, s.state, LAYOUT_DENSE);
     bed_output(b, &u, SSQ_F32, 2, rows, LAYOUT_DENSE);
     bed_output(b, &v, SSQ_F32, 2, one, LAYOUT_DENSE);
     bed_output(b, &y, SSQ_F16, 3, s.y, LAYOUT_DENSE);
@@ -157,7 +225,8 @@ bool rnn_run_composed(struct bed *b, bool gru)
         ssq_tensor *yt = rows_of(b, y2, t * e.batch, e.batch);
         ssq_tensor *ht =
             t == 0 ? NULL : rows_of(b, y2, (t - 1) * e.batch, e.batch);
-        compose_step(b, gru, &o, ut, &v, t == 0 ? o.h0.t : ht, yt, &o.c0);
+        compose_step(b, gru, &o, ut, &v, t == 0 ? o.h0.t : ht, yt, &o.c0,
+                     reset_first ? &p : NULL);
         ssq_tensor_destroy(&ut);
         ssq_tensor_destroy(&yt);
         ssq_tensor_destroy(&ht);

@@ -40,19 +40,20 @@ struct lstm_slope lstm_slope(const struct num *gate, struct num c,
 }
 
 struct gru_element gru_element(const struct num *u, const struct num *v,
-                               struct num h)
+                               struct num h, bool reset_first)
 {
     struct gru_element s;
     for (int k = 0; k < 2; k++)
         s.gate[k] = num_sigmoid(num_add(u[k], v[k]));
-    s.gate[2] = num_tanh(num_add(u[2], num_mul(s.gate[0], v[2])));
+    struct num q = reset_first ? v[2] : num_mul(s.gate[0], v[2]);
+    s.gate[2] = num_tanh(num_add(u[2], q));
     struct num z = s.gate[1];
     s.y = num_add(num_mul(num_sub(one, z), s.gate[2]), num_mul(z, h));
     return s;
 }
 
 struct gru_slope gru_slope(const struct num *gate, struct num q, struct num h,
-                           struct num e)
+                           struct num e, bool reset_first)
 {
     struct num r = gate[0], z = gate[1], n = gate[2];
     struct num k = tanh_back(num_mul(e, num_sub(one, z)), n);
@@ -61,7 +62,21 @@ struct gru_slope gru_slope(const struct num *gate, struct num q, struct num h,
     struct gru_slope s = {.du = {du_r, du_z, k},
                           .dv = {du_r, du_z, num_mul(k, r)},
                           .dh_in = num_mul(e, z)};
+    if (reset_first) {
+        s.du[0] = s.dv[0] = zero;
+        s.dv[2] = k;
+    }
     return s;
+}
+
+struct num gru_reset(struct num u, struct num v, struct num h)
+{
+    return num_mul(num_sigmoid(num_add(u, v)), h);
+}
+
+struct num gru_reset_slope(struct num r, struct num h, struct num d)
+{
+    return sigmoid_back(num_mul(d, h), r);
 }
 
 /* ---- sequences ---- */
@@ -140,40 +155,62 @@ static const struct num *at(const struct num *v, int64_t i)
     return v == NULL ? NULL : v + i;
 }
 
-/* a of an LSTM; u and v of a GRU, each stored in float32. */
+/* a of an LSTM; u and v of a GRU, each stored in float32. The last gate's v is
+ * made of `last`, which is h but for reset_first. */
 static void products(const struct rnn_problem *p, const struct weights *w,
-                     const struct num *h, int64_t row, int64_t b, int64_t j,
-                     struct num *u, struct num *v)
+                     const struct num *h, const struct num *last, int64_t row,
+                     int64_t b, int64_t j, struct num *u, struct num *v)
 {
     for (int64_t k = 0; k < rnn_parts(p); k++) {
         int64_t r = k * p->h + j;
+        const struct num *state = k == 2 ? last : h;
         struct terms x = {w->x + row * p->in, w->w_ih + r * p->in, 1, 1, p->in};
-        struct terms s = {at(h, b * p->h), w->w_hh + r * p->h, 1, 1,
-                          h == NULL ? 0 : p->h};
+        struct terms s = {at(state, b * p->h), w->w_hh + r * p->h, 1, 1,
+                          state == NULL ? 0 : p->h};
         u[k] = num_store(product(p, x, NULL, at(w->b_ih, r)), SSQ_F32);
         v[k] = product(p, s, p->gru ? NULL : &u[k], at(w->b_hh, r));
         v[k] = num_store(v[k], SSQ_F32);
     }
 }
 
+/* r h of all elements of step s, as they are stored; NULL of no h. */
+static const struct num *reset_state(const struct rnn_problem *p,
+                                     const struct weights *w,
+                                     const struct num *h, int64_t s,
+                                     struct num *reset)
+{
+    for (int64_t k = 0; k < p->batch * p->h; k++) {
+        int64_t row = place(p, s) * p->batch + k / p->h;
+        struct num u[GATES], v[GATES];
+        products(p, w, h, NULL, row, k / p->h, k % p->h, u, v);
+        struct num *to = reset + place(p, s) * p->batch * p->h + k;
+        *to =
+            h == NULL ? zero : num_store(gru_reset(u[0], v[0], h[k]), p->dtype);
+    }
+    return h == NULL ? NULL : reset + place(p, s) * p->batch * p->h;
+}
+
 struct rnn_forward rnn_forward(struct bed *b, const struct rnn_problem *p)
 {
     int64_t n = p->t * p->batch * p->h, parts = rnn_parts(p);
-    struct rnn_forward f = {numbers(b, n * parts), numbers(b, n), numbers(b, n),
-                            numbers(b, n), numbers(b, n)};
+    struct rnn_forward f = {numbers(b, n * parts), numbers(b, n),
+                            numbers(b, n),         numbers(b, n),
+                            numbers(b, n),         numbers(b, n)};
     const struct weights w = weights_of(b, p);
     for (int64_t s = 0; s < p->t; s++) {
         const struct num *h = before(p, w.h0, f.y, s);
-        const struct num *c = before(p, w.c0, f.c, s);
+        const struct num *c = before(p, w.c0, f.c, s), *last = h;
+        if (p->reset_first)
+            last = reset_state(p, &w, h, s, f.reset);
         for (int64_t k = 0; k < p->batch * p->h; k++) {
             int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
             int64_t i = row * p->h + j;
             struct num u[GATES] = {zero}, v[GATES] = {zero},
                        *gate = f.gates + row * parts * p->h;
-            products(p, &w, h, row, k / p->h, j, u, v);
+            products(p, &w, h, last, row, k / p->h, j, u, v);
             struct num hk = h == NULL ? zero : h[k];
             struct lstm_element l = lstm_element(v, c == NULL ? zero : c[k]);
-            struct gru_element g = gru_element(u, v, hk);
+            struct gru_element g = gru_element(u, v, hk, p->reset_first);
             for (int64_t m = 0; m < parts; m++)
                 gate[m * p->h + j] = p->gru ? g.gate[m] : l.gate[m];
             f.q[i] = v[2];
@@ -199,6 +236,26 @@ struct flow {
     struct num *dh, *dc; /* [batch, h] */
 };
 
+/* What the state's gradient needs of the last gate, with reset_first: dp = dv_n
+ * w_hn, from which come du_r and dv_r, and p's part of dh. */
+static void reset_back(const struct rnn_problem *p, const struct weights *w,
+                       const struct rnn_forward *f, const struct num *h,
+                       struct flow *d, int64_t s)
+{
+    for (int64_t k = 0; k < p->batch * p->h; k++) {
+        int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
+        int64_t wide = row * 3 * p->h;
+        struct terms t = {d->dv + wide + 2 * p->h,
+                          w->w_hh + 2 * p->h * p->h + j, 1, p->h, p->h};
+        struct num dp = num_store(product(p, t, NULL, NULL), SSQ_F32);
+        struct num r = f->gates[wide + j], slope = zero;
+        if (h != NULL)
+            slope = gru_reset_slope(r, h[k], dp);
+        d->du[wide + j] = d->dv[wide + j] = num_store(slope, p->dtype);
+        d->dh[k] = num_add(d->dh[k], num_mul(dp, r));
+    }
+}
+
 static void step_back(const struct rnn_problem *p, const struct weights *w,
                       const struct rnn_forward *f, struct flow *d, int64_t s)
 {
@@ -216,7 +273,8 @@ static void step_back(const struct rnn_problem *p, const struct weights *w,
         struct lstm_slope l = {.dc_in = zero};
         struct gru_slope g = {.dh_in = zero};
         if (p->gru)
-            g = gru_slope(gate, f->q[i], h == NULL ? zero : h[k], e);
+            g = gru_slope(gate, f->q[i], h == NULL ? zero : h[k], e,
+                          p->reset_first);
         else
             l = lstm_slope(gate, c == NULL ? zero : c[k], f->c[i], e, d->dc[k]);
         for (int64_t m = 0; m < parts; m++) {
@@ -228,11 +286,14 @@ static void step_back(const struct rnn_problem *p, const struct weights *w,
         d->dh[k] = g.dh_in;
         d->dc[k] = l.dc_in;
     }
+    if (p->reset_first)
+        reset_back(p, w, f, h, d, s);
+    int64_t gates = p->reset_first ? 2 : parts;
     /* not stored yet: that of the first step may be stored in any dtype */
     for (int64_t k = 0; k < p->batch * p->h; k++) {
         int64_t row = place(p, s) * p->batch + k / p->h, j = k % p->h;
         struct terms t = {d->dv + row * parts * p->h, w->w_hh + j, 1, p->h,
-                          parts * p->h};
+                          gates * p->h};
         d->dh[k] = product(p, t, p->gru ? &d->dh[k] : NULL, NULL);
         if (s > 0)
             d->dh[k] = num_store(d->dh[k], SSQ_F32);
@@ -287,6 +348,12 @@ static void recurrent(struct bed *b, const struct rnn_problem *p,
         outer(p, dv + (p->reverse ? 0 : step),
               f->y + (p->reverse ? p->batch * p->h : 0), (p->t - 1) * p->batch,
               wide, p->h, first, dw);
+    for (int64_t i = 2 * p->h; p->reset_first && i < wide; i++)
+        for (int64_t j = 0; j < p->h; j++) {
+            struct terms t = {dv + i, f->reset + j, wide, p->h,
+                              p->t * p->batch};
+            dw[i * p->h + j] = product(p, t, NULL, NULL);
+        }
 }
 
 struct rnn_backward rnn_backward(struct bed *b, const struct rnn_problem *p,

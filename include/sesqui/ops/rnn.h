@@ -11,6 +11,10 @@
  *     GRU    u = x w_ih^T + b_ih, v = h' w_hh^T + b_hh    in 3 parts, r z n
  *            r, z = s(u_r + v_r), s(u_z + v_z)   n = tanh(u_n + r v_n)
  *            h = (1 - z) n + z h'
+ *            reset_first: p = r h', v_n = p w_hn^T + b_hn, n = tanh(u_n + v_n)
+ *
+ * reset_first is ONNX's linear_before_reset = 0 and Keras' reset_after=False
+ * (Cho et al., 2014); w_hn and b_hn are the last h rows of w_hh and b_hh.
  *
  * A cell does what follows the products, one element of the state at a time:
  * class B. A sequence is made of ssq_gemm, cells and ssq_sum, and has their
@@ -95,13 +99,16 @@ typedef struct ssq_gru_cell_args {
                                   the backward op; may be u */
     const ssq_tensor *q;     /**< out, optional, float: [batch, h], v_n for the
                                   backward op */
+    bool reset_first;        /**< v_n is made of ssq_gru_reset's y, not of h */
 } ssq_gru_cell_args;
 #define SSQ_GRU_CELL_INIT                                                      \
     {                                                                          \
-        sizeof(ssq_gru_cell_args), NULL, NULL, NULL, NULL, NULL, NULL          \
+        sizeof(ssq_gru_cell_args), NULL, NULL, NULL, NULL, NULL, NULL, false   \
     }
 
-/** GRU cell: the formulas above, from u and v on.
+/** GRU cell: the formulas above, from u and v on. With reset_first a step is
+ *  the first 2h columns of v = h w_hh^T + b_hh, ssq_gru_reset, the last h
+ *  columns of v = p w_hn^T + b_hn, and this.
  *  @return SSQ_ERR_INVALID shapes disagree
  *  @note class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_cell(ssq_queue *queue,
@@ -120,20 +127,68 @@ typedef struct ssq_gru_cell_backward_args {
     const ssq_tensor *dv;    /**< out, float: [batch, 3h] */
     const ssq_tensor *dh_in; /**< out, optional, float: [batch, h], gradient of
                                   h but for what goes through v; may be dh */
+    bool reset_first;        /**< as in the forward op; q may be NULL then */
 } ssq_gru_cell_backward_args;
 #define SSQ_GRU_CELL_BACKWARD_INIT                                             \
     {                                                                          \
         sizeof(ssq_gru_cell_backward_args), NULL, NULL, NULL, NULL, NULL,      \
-            NULL, NULL, NULL                                                   \
+            NULL, NULL, NULL, false                                            \
     }
 
 /** Gradient of the GRU cell: with e = dy + dh and k = e (1 - z) (1 - n^2),
  *      du = k q r (1 - r), e (h - n) z (1 - z), k
  *      dv = du_r, du_z, k r
  *      dh_in = e z
+ *  With reset_first dv_n is k, and the first h columns of du and dv are left as
+ *  they are: dp = dv_n w_hn and ssq_gru_reset_backward follow.
  *  Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gru_cell_backward(ssq_queue *queue, const ssq_gru_cell_backward_args *args);
+
+typedef struct ssq_gru_reset_args {
+    size_t struct_size;
+    const ssq_tensor *u; /**< in, float: [batch, 3h], of x; the first h columns
+                              are read */
+    const ssq_tensor *v; /**< in, float: [batch, 3h], of the state before,
+                              likewise */
+    const ssq_tensor *h; /**< in, float: [batch, h], the state before */
+    const ssq_tensor *y; /**< out, float: [batch, h]; may be h */
+} ssq_gru_reset_args;
+#define SSQ_GRU_RESET_INIT                                                     \
+    {                                                                          \
+        sizeof(ssq_gru_reset_args), NULL, NULL, NULL, NULL                     \
+    }
+
+/** What reset_first multiplies: y = p = r h, r = s(u_r + v_r). Without a state
+ *  before there is nothing to call: v_n is b_hn.
+ *  @return SSQ_ERR_INVALID shapes disagree
+ *  @note class B. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_reset(ssq_queue *queue,
+                                                const ssq_gru_reset_args *args);
+
+typedef struct ssq_gru_reset_backward_args {
+    size_t struct_size;
+    const ssq_tensor *gates; /**< in, float: [batch, 3h], saved by the cell */
+    const ssq_tensor *h;     /**< in, optional, float: the cell's h; NULL: 0 */
+    const ssq_tensor *dy;    /**< in, float: [batch, h], gradient of p */
+    const ssq_tensor *dh;    /**< in, optional, float: [batch, h], dh_in of
+                                  ssq_gru_cell_backward; NULL: 0 */
+    const ssq_tensor *du;    /**< out, float: [batch, 3h], of which the first h
+                                  columns are written; may be gates */
+    const ssq_tensor *dv;    /**< out, float: [batch, 3h], likewise */
+    const ssq_tensor *dh_in; /**< out, optional, float: [batch, h], gradient of
+                                  h but for what goes through v; may be dh */
+} ssq_gru_reset_backward_args;
+#define SSQ_GRU_RESET_BACKWARD_INIT                                            \
+    {                                                                          \
+        sizeof(ssq_gru_reset_backward_args), NULL, NULL, NULL, NULL, NULL,     \
+            NULL, NULL                                                         \
+    }
+
+/** Gradient of ssq_gru_reset: du_r = dv_r = dy h r (1 - r), dh_in = dh + dy r.
+ *  Class B. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_reset_backward(
+    ssq_queue *queue, const ssq_gru_reset_backward_args *args);
 
 typedef struct ssq_lstm_args {
     size_t struct_size;
@@ -228,16 +283,20 @@ typedef struct ssq_gru_args {
     const ssq_tensor *reserve; /**< out, optional, f32: [t, batch, 4h], for the
                                     backward call: r z n, v_n */
     bool reverse;              /**< from the last step of x to the first */
+    bool reset_first;          /**< the state is reset before its product with
+                                    w_hn, not after: see above */
 } ssq_gru_args;
 #define SSQ_GRU_INIT                                                           \
     {                                                                          \
         sizeof(ssq_gru_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
-            NULL, false                                                        \
+            NULL, false, false                                                 \
     }
 
-/** GRU over a sequence: y and hn are torch.nn.GRU's. The rest as ssq_lstm;
- *  scratch: 12 batch h bytes, 16 t batch h more without reserve. h' is used as
- *  y holds it, in the last formula too. Class R. Since 0.1. */
+/** GRU over a sequence: y and hn are torch.nn.GRU's, or with reset_first those
+ *  of ONNX and Keras (their gates are ordered z, r, n). The rest as ssq_lstm;
+ *  scratch: 12 batch h bytes, 16 t batch h more without reserve, batch h
+ *  elements of y's dtype more with reset_first, where p is rounded to that.
+ *  h' is used as y holds it, in the last formula too. Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru(ssq_queue *queue,
                                           const ssq_gru_args *args);
 
@@ -259,15 +318,17 @@ typedef struct ssq_gru_backward_args {
     const ssq_tensor *db_hh;   /**< out, optional, float: [3h] */
     const ssq_tensor *dh0;     /**< out, optional, float: [batch, h] */
     bool reverse;              /**< as in the forward call */
+    bool reset_first;          /**< as in the forward call */
 } ssq_gru_backward_args;
 #define SSQ_GRU_BACKWARD_INIT                                                  \
     {                                                                          \
         sizeof(ssq_gru_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false              \
+            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false       \
     }
 
 /** Gradient of ssq_gru, as ssq_lstm_backward; scratch: 6 t batch h elements of
- *  y's dtype, 4 batch h bytes, 12 h h bytes with h0 and dw_hh. Class R.
+ *  y's dtype, 4 batch h bytes, 12 h h bytes with h0 and dw_hh; with reset_first
+ *  4 batch h bytes more, and t batch h elements with dw_hh. Class R.
  *  Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gru_backward(ssq_queue *queue, const ssq_gru_backward_args *args);
