@@ -214,15 +214,14 @@ static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
 }
 
 /* Positions of one launch: as many as an item may go through, if they have all
- * the same key; and as have a group each. */
+ * the same key; and, where that has an end, as have a group each. */
 static uint32_t positions_of(const struct plan *p, const struct table *t)
 {
     const struct backend_limits *l = plan_limits(p);
-    uint64_t most = l->iterations / 2 / (t->outer + 2);
+    uint32_t rounds = l->iterations != 0 ? l->iterations : LOOPS_WATCHED;
+    uint64_t most = rounds / 2 / (t->outer + 2);
     uint64_t blocks = (t->cols + (uint64_t)l->group - 1) / l->group;
-    if (l->iterations == 0)
-        return t->n;
-    if (most > LAUNCH_GROUPS / blocks)
+    if (l->iterations != 0 && most > LAUNCH_GROUPS / blocks)
         most = LAUNCH_GROUPS / blocks;
     if (most > t->n)
         most = t->n;

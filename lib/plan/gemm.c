@@ -198,8 +198,8 @@ int64_t product_depth(const struct plan *p, const struct product *g)
     const struct backend_limits *l = plan_limits(p);
     int64_t each = quotient_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
     int64_t loops = (int64_t)l->iterations / each - TILE_LOOPS - 4;
-    if (l->iterations == 0)
-        return INT64_MAX;
+    if (l->iterations == 0) /* of one tile */
+        loops = LOOPS_WATCHED - TILE_LOOPS - 4;
     return most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
 }
 

@@ -21,6 +21,11 @@
 #define LOOPS_DIVIDE 9u
 #define LOOPS_FEW    64u
 
+/** What plans divide by where no driver ends loops: after so many rounds in a
+ *  row, some tens of ms on a slow device, a launch of few items would begin to
+ *  look like one that hangs, which systems end after a second or two. */
+#define LOOPS_WATCHED (UINT32_C(1) << 20)
+
 /** A count that is too large anyway. */
 #define LOOPS_MOST UINT32_MAX
 

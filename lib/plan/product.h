@@ -34,8 +34,8 @@ void product_cut(struct view *v, int i, int64_t from, int64_t n);
  */
 struct product product_part(const struct product *g, const struct product *part,
                             int64_t z, int64_t i, int64_t j);
-/** By gemm_tiled.k, and the greatest k for which an item's loops may do that.
- */
+/** By gemm_tiled.k, and the greatest k for which an item's loops may do that;
+ *  where no driver ends them, for which a tile's chain should be one launch. */
 void plan_tiled(struct plan *plan, const struct product *g);
 int64_t product_depth(const struct plan *plan, const struct product *g);
 /** Of a greater k: shares of k are added up as if they were a batch, and their

@@ -1,8 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* shares.c - products too deep for the loops of one item, where a device ends
- * those: shares of k are added up as if they were a batch, and their sums in a
- * second launch. */
+ * those, or for one launch: shares of k are added up as if they were a batch,
+ * and their sums in a second launch. */
 #include "lib/plan/product.h"
+
+/* Most float32s of sums that wait, where no device asks for shares. */
+#define MOST_WAITING (INT64_C(16) << 20)
 
 /* Sums of so many shares of k, from k on, into part. */
 static void add_up(struct plan *p, const struct product *g, int64_t k,
@@ -83,6 +86,8 @@ void plan_shares(struct plan *p, const struct product *g)
     const struct backend_limits *l = plan_limits(p);
     int64_t share = product_depth(p, g), splits = quotient_up(g->k, share);
     int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
+    if (l->iterations == 0)
+        floats = least(floats, MOST_WAITING);
     int64_t rows = least(g->m, most(1, floats / (splits * g->n)));
     struct view ones, part;
     uint32_t *one = plan_words(p, 1, &ones);

@@ -5,7 +5,7 @@
  * A device with a small binding range cuts what it reduces into pieces. Where
  * a chunk of 16384 elements fits, the order of the sums is the same, so are
  * the bits of any data; where it does not, sums of small integers are exact in
- * every order. */
+ * every order. And a product too deep for one launch. */
 #include "tests/core/core.h"
 
 #include <math.h>
@@ -299,6 +299,44 @@ static void test_refused(const char *name)
     }
 }
 
+/* A product with one result of so many ones. A chain of float32 sums would stay
+ * at 2^24: the launches are shares of it, which a watchdog lets finish. */
+#define DEEP (INT64_C(17) << 20)
+
+static void test_deep(const char *name)
+{
+    const int64_t row[] = {1, DEEP}, column[] = {DEEP, 1}, one[] = {1, 1};
+    ssq_device *dev = core_open(name);
+    ssq_queue *q = core_queue(dev);
+    ssq_tensor *x = NULL, *a = NULL, *b = NULL, *d = NULL;
+    ssq_fill_args fill = SSQ_FILL_INIT;
+    ssq_gemm_args args = SSQ_GEMM_INIT;
+    float sum = 0.0f;
+
+    NEED(ssq_tensor_create(dev, SSQ_F16, 2, row, &x));
+    NEED(ssq_tensor_reshape(x, 2, row, &a));
+    NEED(ssq_tensor_reshape(x, 2, column, &b));
+    NEED(ssq_tensor_create(dev, SSQ_F32, 2, one, &d));
+    fill.x = x;
+    fill.value = 1.0;
+    NEED(ssq_fill(q, &fill));
+    args.a = a;
+    args.b = b;
+    args.d = d;
+    NEED(ssq_gemm(q, &args));
+    NEED(ssq_tensor_read(q, d, &sum, sizeof(sum), SSQ_F32));
+    NEED(ssq_queue_sync(q));
+    if (!tap_ok(sum == (float)DEEP, "%s: a 1x1 product of %lld ones is divided",
+                name, (long long)DEEP))
+        tap_diag("it is %.9g", (double)sum);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&a);
+    ssq_tensor_destroy(&b);
+    ssq_tensor_destroy(&d);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&dev);
+}
+
 int main(void)
 {
     for (size_t d = 0; d < core_device_count(); d++) {
@@ -306,6 +344,7 @@ int main(void)
             test_case(core_device(d), i);
         test_helped(core_device(d));
         test_refused(core_device(d));
+        test_deep(core_device(d));
     }
     return tap_done(64);
 }
