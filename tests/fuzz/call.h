@@ -55,6 +55,14 @@ struct call {
 /** Make a call and run it. */
 void call_run(struct pair *p, struct input *in);
 
+/** Its tensors are made, and the call on both sides; then compared. */
+void call_perform(struct call *c);
+
+/** The integer of so many bytes at a place. */
+int64_t call_load(const void *at, size_t bytes);
+int64_t operand_elements(const struct operand *x);
+unsigned dtype_bytes(ssq_dtype dtype);
+
 /* For shape.c. */
 
 /** The operand of a member; NULL if there is none of that name. */

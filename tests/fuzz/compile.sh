@@ -35,7 +35,7 @@ fi
 at=$srcdir/tests/fuzz
 for target; do
     case $target in
-    calls) sources="calls call shape action queues scalers optimizers" ;;
+    calls) sources="calls call perform shape action queues scalers optimizers" ;;
     *) sources=$target ;;
     esac
     files=

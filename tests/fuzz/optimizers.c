@@ -290,8 +290,8 @@ static ssq_status visit_one(void *user, const char *name,
     if (v->g->bytes + bytes > LOOKED)
         return SSQ_ERR_NOT_FOUND;
     snprintf(v->g->text, sizeof(v->g->text), "%.60s", name);
-    ssq_status st =
-        fuzz_read(v->queue, tensor, v->g->looked + v->g->bytes, bytes, dtype);
+    ssq_status st = ssq_tensor_read(v->queue, tensor,
+                                    v->g->looked + v->g->bytes, bytes, dtype);
     v->g->bytes += (unsigned)bytes;
     return st;
 }

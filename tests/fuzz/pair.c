@@ -148,8 +148,8 @@ static void read_all(struct pair *p, unsigned side,
                      uint8_t bytes[BUFFERS][BUFFER_BYTES])
 {
     for (unsigned b = 0; b < BUFFERS; b++)
-        must(fuzz_read(p->queue[side], p->whole[b][side], bytes[b],
-                       BUFFER_BYTES, SSQ_U8),
+        must(ssq_tensor_read(p->queue[side], p->whole[b][side], bytes[b],
+                             BUFFER_BYTES, SSQ_U8),
              "read");
     must(ssq_queue_sync(p->queue[side]), "sync");
 }
@@ -158,8 +158,8 @@ static void read_all(struct pair *p, unsigned side,
 static void adopt(struct pair *p, unsigned b)
 {
     memset(p->loose[b], 0, BUFFER_BYTES);
-    must(fuzz_write(p->queue[1], p->whole[b][1], p->copy[b], BUFFER_BYTES,
-                    SSQ_U8),
+    must(ssq_tensor_write(p->queue[1], p->whole[b][1], p->copy[b], BUFFER_BYTES,
+                          SSQ_U8),
          "write");
     must(ssq_queue_sync(p->queue[1]), "sync");
 }
@@ -214,6 +214,6 @@ ssq_status pair_write(struct pair *p, ssq_tensor *const tensor[SIDES],
 {
     ssq_status st[SIDES];
     for (unsigned s = 0; s < SIDES; s++)
-        st[s] = fuzz_write(p->queue[s], tensor[s], host, bytes, dtype);
+        st[s] = ssq_tensor_write(p->queue[s], tensor[s], host, bytes, dtype);
     return pair_same("tensor_write", st[0], st[1]);
 }

@@ -54,22 +54,6 @@ void pair_compare(struct pair *p, const char *what, bool changed);
 void pair_settle(struct pair *p);
 /** Go on with another queue, behind the work of this one. */
 void pair_switch(struct pair *p, unsigned queue);
-/** A copy from or to host memory of so many bytes. */
-static inline ssq_status fuzz_write(ssq_queue *q, const ssq_tensor *t,
-                                    const void *host, size_t bytes,
-                                    ssq_dtype dtype)
-{
-    (void)bytes;
-    return ssq_tensor_write(q, t, host, dtype);
-}
-
-static inline ssq_status fuzz_read(ssq_queue *q, const ssq_tensor *t,
-                                   void *host, size_t bytes, ssq_dtype dtype)
-{
-    (void)bytes;
-    return ssq_tensor_read(q, t, host, dtype);
-}
-
 /** Write elements on both sides. */
 ssq_status pair_write(struct pair *p, ssq_tensor *const tensor[SIDES],
                       const void *host, size_t bytes, ssq_dtype dtype);

@@ -131,8 +131,8 @@ static ssq_status fill(struct objects *o, unsigned side, const struct choice *k,
     (void)g;
     values_make(bytes, sizeof(bytes), k->kind, (uint32_t)k->word);
     ssq_status st =
-        fuzz_write(o->pair->queue[side], o->pair->whole[k->count][side], bytes,
-                   sizeof(bytes), SSQ_U8);
+        ssq_tensor_write(o->pair->queue[side], o->pair->whole[k->count][side],
+                         bytes, sizeof(bytes), SSQ_U8);
     return st != SSQ_OK ? st : ssq_queue_sync(o->pair->queue[side]);
 }
 
@@ -158,8 +158,8 @@ static ssq_status read_tensor(struct objects *o, unsigned side,
                               const struct choice *k, struct got *g)
 {
     ssq_status st =
-        fuzz_read(o->pair->queue[side], k->tensor[0][side], g->looked,
-                  host_bytes(k, side), (ssq_dtype)k->kind);
+        ssq_tensor_read(o->pair->queue[side], k->tensor[0][side], g->looked,
+                        host_bytes(k, side), (ssq_dtype)k->kind);
     if (st == SSQ_OK)
         st = ssq_queue_sync(o->pair->queue[side]);
     g->bytes = st == SSQ_OK ? (unsigned)host_bytes(k, side) : 0;
@@ -171,8 +171,8 @@ static ssq_status write_tensor(struct objects *o, unsigned side,
 {
     values_make(g->looked, 4096, (unsigned)k->word, (uint32_t)k->word);
     ssq_status st =
-        fuzz_write(o->pair->queue[side], k->tensor[0][side], g->looked,
-                   host_bytes(k, side), (ssq_dtype)k->kind);
+        ssq_tensor_write(o->pair->queue[side], k->tensor[0][side], g->looked,
+                         host_bytes(k, side), (ssq_dtype)k->kind);
     return st != SSQ_OK ? st : ssq_queue_sync(o->pair->queue[side]);
 }
 

@@ -8,7 +8,7 @@ EXTRA_DIST += $(fuzz_tests) tests/fuzz/README tests/fuzz/compile.sh tests/fuzz/r
 	tests/fuzz/target.sh tests/fuzz/table.awk tests/fuzz/action.c \
 	tests/fuzz/action.h tests/fuzz/call.c tests/fuzz/call.h \
 	tests/fuzz/calls.c tests/fuzz/input.h tests/fuzz/ops.c \
-	tests/fuzz/ops.h tests/fuzz/optimizers.c tests/fuzz/pair.c \
+	tests/fuzz/ops.h tests/fuzz/optimizers.c tests/fuzz/perform.c tests/fuzz/pair.c \
 	tests/fuzz/pair.h tests/fuzz/queues.c tests/fuzz/scalers.c \
 	tests/fuzz/shape.c tests/fuzz/values.c tests/fuzz/values.h \
 	tests/fuzz/corpus
