@@ -77,12 +77,20 @@ static void choose_pair(struct objects *o, struct choice *k)
     choose_tensor(o, k, 1, choose_float(o), false);
 }
 
-static ssq_status scale(struct objects *o, unsigned side,
-                        const struct choice *k, struct got *g)
+static ssq_status scale_grad(struct objects *o, unsigned side,
+                             const struct choice *k, struct got *g)
 {
     (void)g;
-    return ssq_scaler_scale(o->pair->queue[side], scaler_of(o, side, k),
-                            k->tensor[0][side], k->tensor[1][side]);
+    return ssq_scaler_scale_grad(o->pair->queue[side], scaler_of(o, side, k),
+                                 k->tensor[0][side], k->tensor[1][side]);
+}
+
+static ssq_status scale_value(struct objects *o, unsigned side,
+                              const struct choice *k, struct got *g)
+{
+    (void)g;
+    return ssq_scaler_scale_value(o->pair->queue[side], scaler_of(o, side, k),
+                                  k->tensor[0][side], k->tensor[1][side]);
 }
 
 /* As a loss's upstream gradient would be. */
@@ -257,7 +265,8 @@ static ssq_status torch_save(struct objects *o, unsigned side,
 
 const struct action scaler_actions[] = {
     {"scaler_create", choose_machine, create, false},
-    {"scaler_scale", choose_pair, scale, false},
+    {"scaler_scale_grad", choose_pair, scale_grad, false},
+    {"scaler_scale_value", choose_pair, scale_value, false},
     {"scaler_scale_tensor", choose_pair, bind_scale, false},
     {"scaler_check", choose_list, check, false},
     {"scaler_unscale", choose_list, unscale, false},
