@@ -124,17 +124,28 @@ FN float f32_minimum(float a, float b)
 
 /* ---- to integers ---- */
 
-/* To the nearest integer, ties to even; the sign of zero stays. Adding 2^23
- * leaves no bits for a fraction. */
+/* |x| below 2^23 to the nearest integer, ties to even, as bits. In integers: no
+ * compiler can take the sum with 2^23, which rounds too, for none. */
+FN u32 round_magnitude(u32 a)
+{
+    if (a < 0x3f800000u) /* 1: only what is above 0.5 becomes 1 */
+        return a > 0x3f000000u ? 0x3f800000u : 0u;
+    u32 n = 150u - (a >> 23u); /* bits of a fraction, 1 to 23 */
+    u32 below = (1u << n) - 1u;
+
+    return (a + (below >> 1u) + ((a >> n) & 1u)) & ~below;
+}
+
+/* To the nearest integer, ties to even; the sign of zero stays. It is put on
+ * last: of a choice between x and what has x's sign, LLVM 19 makes a masked
+ * vpternlogd with its operands in the wrong order where there is AVX-512. */
 FN float s_round(float x)
 {
-    EXACT float a = s_abs(x);
+    u32 a = AS_U32(x) & 0x7fffffffu;
 
-    if (AS_U32(a) >= 0x4b000000u) /* 2^23, and NaN */
-        return x;
-    a = a + 8388608.0f;
-    a = a - 8388608.0f;
-    return s_copysign(a, x);
+    if (a < 0x4b000000u) /* 2^23 */
+        a = round_magnitude(a);
+    return AS_F32(a | (AS_U32(x) & F32_SIGN));
 }
 
 FN float s_floor(float x)

@@ -33,12 +33,15 @@ FN float random_affine(u32 kind, u32 r, float a, float b)
     return a + z;
 }
 
-/* One element of dropout. */
+/* One element of dropout. The choice is one of bits: over a choice between
+ * floats, of which s_canonical's is a choice of bits, LLVM 18 in PoCL 6.0 ends
+ * the process ("Instruction Combining did not reach a fixpoint"). */
 FN float dropout_value(float x, bool drop, float scale)
 {
     EXACT float y = x * scale;
+    u32 u = AS_U32(s_canonical(y));
 
-    return drop ? 0.0f : s_canonical(y);
+    return AS_F32(drop ? 0u : u);
 }
 
 #endif
