@@ -13,7 +13,9 @@
  * does it in OpenCL and in C with clang; GLSL needs `precise` on every float
  * that is computed: declare locals EXACT, FN marks what functions return. The
  * others need a flag: gcc and clang's CUDA -ffp-contract=off, nvcc and NVRTC
- * -fmad=false. FMA() is fused, by name.
+ * -fmad=false. FMA() is fused, by name, but for devices whose fma() the host
+ * has seen flush subnormals that a product keeps: -DUNFUSED. Such an fma is
+ * code in integers besides, a hundred times slower.
  *
  * A native division or square root that is not known to be correctly rounded
  * is a seed for the code in scalar_div.h; NATIVE_EXACT_DIV says it is known
@@ -65,19 +67,23 @@ typedef uchar u8;
 #else
 #define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
 #endif
-#define LOCAL_ID       ((u32)get_local_id(0))
-#define GROUP_ID       ((u32)get_group_id(0))
-#define GLOBAL_ID      ((u32)get_global_id(0))
-#define GLOBAL_SIZE    ((u32)get_global_size(0))
-#define GROUP_COUNT    ((u32)get_num_groups(0))
-#define AT(N, I)       (N + pc.N##_at)[I]
-#define F32(x)         ((float)(x))
-#define U32(x)         ((u32)(x))
-#define U16(x)         ((u16)(x))
-#define U8(x)          ((u8)(x))
-#define AS_U32(x)      as_uint(x)
-#define AS_F32(x)      as_float(x)
-#define FMA(a, b, c)   fma(a, b, c)
+#define LOCAL_ID    ((u32)get_local_id(0))
+#define GROUP_ID    ((u32)get_group_id(0))
+#define GLOBAL_ID   ((u32)get_global_id(0))
+#define GLOBAL_SIZE ((u32)get_global_size(0))
+#define GROUP_COUNT ((u32)get_num_groups(0))
+#define AT(N, I)    (N + pc.N##_at)[I]
+#define F32(x)      ((float)(x))
+#define U32(x)      ((u32)(x))
+#define U16(x)      ((u16)(x))
+#define U8(x)       ((u8)(x))
+#define AS_U32(x)   as_uint(x)
+#define AS_F32(x)   as_float(x)
+#ifdef UNFUSED
+#define FMA(a, b, c) MAD(a, b, c)
+#else
+#define FMA(a, b, c) fma(a, b, c)
+#endif
 #define NATIVE_SQRT(x) sqrt(x)
 #define MUL_HIGH(a, b) mul_hi(a, b)
 /* where a loop around it should become vector instructions */

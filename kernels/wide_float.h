@@ -38,7 +38,7 @@
 
 #define WIDE                WIDE_NAME(float, WIDTH)
 #define WIDE_SPLAT(F)       ((WIDE)(F))
-#define WIDE_FMA(A, B, C)   fma(A, B, C)
+#define WIDE_FMA(A, B, C)   FMA(A, B, C)
 #define WIDE_LOAD(N, I)     WIDE_NAME(vload, WIDTH)(0, N + (I))
 #define WIDE_STORE(N, I, X) WIDE_NAME(vstore, WIDTH)(X, 0, N + (I))
 #define WIDE_AT(N, I)       WIDE_LOAD(N + pc.N##_at, I)

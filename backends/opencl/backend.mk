@@ -9,6 +9,7 @@ opencl_la_SOURCES = \
 	backends/common/disk_cache.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
+	backends/common/subnormals.h \
 	backends/opencl/calls.c \
 	backends/opencl/calls.h \
 	backends/opencl/device.c \

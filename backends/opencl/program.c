@@ -29,11 +29,13 @@ static void options_of(const struct backend_device *d,
         snprintf(text + at, bytes - at,
                  " -cl-fp32-correctly-rounded-divide-sqrt -DNATIVE_EXACT_DIV");
     }
-    if (kernel->id != KERNEL_probe) { /* it asks for both */
+    if (kernel->id != KERNEL_probe) { /* it asks for all */
         if (d->half_load)
             add(text, bytes, "NATIVE_HALF_LOAD", 1);
         if (d->half_store)
             add(text, bytes, "NATIVE_HALF_STORE", 1);
+        if (d->unfused)
+            add(text, bytes, "UNFUSED", 1);
     }
     add(text, bytes, "WG", d->group);
     add(text, bytes, "WIDTH", d->width);

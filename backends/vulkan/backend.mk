@@ -11,6 +11,7 @@ vulkan_la_SOURCES = \
 	backends/common/disk_cache.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
+	backends/common/subnormals.h \
 	backends/vulkan/batch.c \
 	backends/vulkan/calls.c \
 	backends/vulkan/calls.h \

@@ -2,21 +2,10 @@
 /* probe.c - what a device's arithmetic does, seen by running it. */
 #include "backends/vulkan/vulkan.h"
 
+#include "backends/common/subnormals.h"
 #include "kernel_table.h"
 
 #include <string.h>
-
-#define PRODUCTS 2
-#define PAGES    256 /* that the kernel answers for, too */
-
-/* Factors and the product of float32s that is, or begins with, a subnormal. */
-static const uint32_t factors[2 * PRODUCTS] = {
-    0x00800000u, 0x3f000000u, /* 2^-126 * 0.5 */
-    0x00400000u, 0x40000000u, /* 2^-127 * 2 */
-};
-static const uint32_t products[PRODUCTS] = {0x00400000u, 0x00800000u};
-
-#define ANSWER_BYTES ((PRODUCTS + PAGES) * sizeof(uint32_t))
 
 /* The launch of kernels/probe.k, waited for, on memory that the host sees. */
 static ssq_status ask(struct backend_device *d, struct vulkan_mem *x,
@@ -26,12 +15,12 @@ static ssq_status ask(struct backend_device *d, struct vulkan_mem *x,
     static const uint8_t key[LAUNCH_KEYS] = {0};
     struct backend_queue *q;
     struct launch l = {.groups = 1, .nbindings = 2, .nwords = 3};
-    l.param[2] = PRODUCTS;
-    l.binding[0] = (struct binding){&x->mem, 0, sizeof(factors),
+    l.param[2] = PROBE_ROWS;
+    l.binding[0] = (struct binding){&x->mem, 0, sizeof(probe_asked),
                                     sizeof(uint32_t), ACCESS_READ};
-    l.binding[1] = (struct binding){&y->mem, 0, ANSWER_BYTES, sizeof(uint32_t),
-                                    ACCESS_WRITE};
-    memcpy(x->map, factors, sizeof(factors));
+    l.binding[1] = (struct binding){&y->mem, 0, sizeof(struct probe_answer),
+                                    sizeof(uint32_t), ACCESS_WRITE};
+    memcpy(x->map, probe_asked, sizeof(probe_asked));
     ssq_status st = vulkan_kernel_get(d, &probe, key, &l.code);
     if (st == SSQ_OK)
         st = vulkan_queue_open(d, &q);
@@ -47,14 +36,16 @@ static ssq_status ask(struct backend_device *d, struct vulkan_mem *x,
 ssq_status vulkan_probe(struct backend_device *d)
 {
     struct vulkan_mem *x, *y;
-    ssq_status st = vulkan_mem_create(d, sizeof(factors), VULKAN_FROM_HOST, &x);
+    ssq_status st =
+        vulkan_mem_create(d, sizeof(probe_asked), VULKAN_FROM_HOST, &x);
     if (st != SSQ_OK)
         return st;
-    st = vulkan_mem_create(d, ANSWER_BYTES, VULKAN_TO_HOST, &y);
+    st = vulkan_mem_create(d, sizeof(struct probe_answer), VULKAN_TO_HOST, &y);
     if (st == SSQ_OK) {
-        memset(y->map, 0, ANSWER_BYTES);
+        memset(y->map, 0, sizeof(struct probe_answer));
         st = ask(d, x, y);
-        bool kept = memcmp(y->map, products, sizeof(products)) == 0;
+        const struct probe_answer *answer = y->map;
+        bool kept = probe_keeps(answer) && probe_keeps_fused(answer);
         d->subnormals =
             kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
         vulkan_mem_destroy(d, y);
