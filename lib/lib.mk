@@ -8,6 +8,7 @@ include_HEADERS = include/sesqui.h
 sesquidir = $(includedir)/sesqui
 sesqui_HEADERS = \
 	include/sesqui/amp.h \
+	include/sesqui/args.h \
 	include/sesqui/device.h \
 	include/sesqui/dtype.h \
 	include/sesqui/graph.h \

@@ -61,21 +61,15 @@ static bool make2(ssq_queue *q, ssq_dtype dtype, int64_t a, int64_t b,
 
 static bool fill(ssq_queue *q, ssq_tensor *t, double value)
 {
-    ssq_fill_args f = SSQ_FILL_INIT;
-    f.x = t;
-    f.value = value;
-    return run_ok(ssq_fill(q, &f), "fill");
+    return run_ok(ssq_fill(q, SSQ_FILL(.x = t, .value = value)), "fill");
 }
 
 static bool init(ssq_queue *q, ssq_tensor *w, uint64_t seed, uint32_t id)
 {
-    ssq_init_args a = SSQ_INIT_INIT;
-    a.x = w;
-    a.seed = seed;
-    a.id = id;
-    a.kind = SSQ_INIT_KAIMING_NORMAL;
-    a.nonlinearity = "relu";
-    return run_ok(ssq_init(q, &a), "init");
+    return run_ok(ssq_init(q, SSQ_INIT(.x = w, .seed = seed, .id = id,
+                                       .kind = SSQ_INIT_KAIMING_NORMAL,
+                                       .nonlinearity = "relu")),
+                  "init");
 }
 
 static bool stage_parameters(ssq_queue *q, ssq_dtype compute, struct stage *s,
@@ -234,48 +228,31 @@ static bool parameters(struct model *model, ssq_optimizer *opt)
 static ssq_status stage_forward(const struct stage *s, ssq_queue *q,
                                 const ssq_tensor *x, bool training)
 {
-    ssq_conv2d_args c = SSQ_CONV2D_INIT;
-    c.x = x;
-    c.w = s->w;
-    c.y = s->z;
-    for (int i = 0; i < 4; i++)
-        c.padding[i] = 1;
-    ssq_status st = ssq_conv2d(q, &c);
+    ssq_status st = ssq_conv2d(
+        q, SSQ_CONV2D(.x = x, .w = s->w, .y = s->z, .padding = {1, 1, 1, 1}));
     if (st != SSQ_OK)
         return st;
-    ssq_batch_norm_args b = SSQ_BATCH_NORM_INIT;
-    b.x = s->z;
-    b.gamma = s->gamma;
-    b.beta = s->beta;
-    b.running_mean = s->running_mean;
-    b.running_var = s->running_var;
-    b.y = s->h;
-    b.mean = training ? s->mean : NULL;
-    b.rstd = training ? s->rstd : NULL;
-    b.training = training;
-    b.activation = SSQ_ACTIVATION_RELU;
-    st = ssq_batch_norm(q, &b);
+    st = ssq_batch_norm(
+        q,
+        SSQ_BATCH_NORM(.x = s->z, .gamma = s->gamma, .beta = s->beta,
+                       .running_mean = s->running_mean,
+                       .running_var = s->running_var, .y = s->h,
+                       .mean = training ? s->mean : NULL,
+                       .rstd = training ? s->rstd : NULL, .training = training,
+                       .activation = SSQ_ACTIVATION_RELU));
     if (st != SSQ_OK)
         return st;
-    ssq_max_pool2d_args p = SSQ_MAX_POOL2D_INIT;
-    p.x = s->h;
-    p.y = s->y;
-    p.argmax = s->argmax;
-    p.kernel[0] = p.kernel[1] = 2;
-    return ssq_max_pool2d(q, &p);
+    return ssq_max_pool2d(q, SSQ_MAX_POOL2D(.x = s->h, .y = s->y,
+                                            .argmax = s->argmax,
+                                            .kernel = {2, 2}));
 }
 
 /* Dropout's stream is keyed by a device word that moves with every step, so
  * that a replayed graph drops other elements each time. */
 static ssq_status drop(const struct cnn *m, ssq_queue *q)
 {
-    ssq_dropout_args d = SSQ_DROPOUT_INIT;
-    d.x = m->flat;
-    d.y = m->dropped;
-    d.p = DROP;
-    d.seed = m->seed;
-    d.step = m->step;
-    return ssq_dropout(q, &d);
+    return ssq_dropout(q, SSQ_DROPOUT(.x = m->flat, .y = m->dropped, .p = DROP,
+                                      .seed = m->seed, .step = m->step));
 }
 
 static ssq_status forward(struct model *model, ssq_queue *q, bool training)
@@ -291,98 +268,56 @@ static ssq_status forward(struct model *model, ssq_queue *q, bool training)
         st = drop(m, q);
     if (st != SSQ_OK)
         return st;
-    ssq_gemm_args g = SSQ_GEMM_INIT;
-    g.a = training ? m->dropped : m->flat;
-    g.b = m->w;
-    g.trans_b = true;
-    g.bias = m->b;
-    g.d = m->logits;
-    return ssq_gemm(q, &g);
+    return ssq_gemm(q, SSQ_GEMM(.a = training ? m->dropped : m->flat, .b = m->w,
+                                .trans_b = true, .bias = m->b, .d = m->logits));
 }
 
 /* dlogits -> the linear layer's gradients and dflat, through the dropout. */
 static ssq_status head_backward(const struct cnn *m, ssq_queue *q)
 {
-    ssq_gemm_args dw = SSQ_GEMM_INIT;
-    dw.a = m->dlogits;
-    dw.trans_a = true;
-    dw.b = m->dropped;
-    dw.d = m->dw;
-    ssq_status st = ssq_gemm(q, &dw);
+    ssq_status st = ssq_gemm(q, SSQ_GEMM(.a = m->dlogits, .trans_a = true,
+                                         .b = m->dropped, .d = m->dw));
     int batch_axis = 0;
-    ssq_sum_args db = SSQ_SUM_INIT;
-    db.x = m->dlogits;
-    db.y = m->db;
-    db.axes = &batch_axis;
-    db.n_axes = 1;
     if (st == SSQ_OK)
-        st = ssq_sum(q, &db);
-    ssq_gemm_args dx = SSQ_GEMM_INIT;
-    dx.a = m->dlogits;
-    dx.b = m->w;
-    dx.d = m->dflat;
+        st = ssq_sum(q, SSQ_SUM(.x = m->dlogits, .y = m->db,
+                                .axes = &batch_axis, .n_axes = 1));
     if (st == SSQ_OK)
-        st = ssq_gemm(q, &dx);
-    ssq_dropout_backward_args d = SSQ_DROPOUT_BACKWARD_INIT;
-    d.dy = m->dflat;
-    d.dx = m->dflat;
-    d.p = DROP;
-    d.seed = m->seed;
-    d.step = m->step;
+        st = ssq_gemm(q, SSQ_GEMM(.a = m->dlogits, .b = m->w, .d = m->dflat));
     if (st == SSQ_OK)
-        st = ssq_dropout_backward(q, &d);
+        st = ssq_dropout_backward(
+            q, SSQ_DROPOUT_BACKWARD(.dy = m->dflat, .dx = m->dflat, .p = DROP,
+                                    .seed = m->seed, .step = m->step));
     /* the next step's stream: only now, both directions needed the same */
-    ssq_binary_args next = SSQ_BINARY_INIT;
-    next.a = m->step;
-    next.b = m->one;
-    next.y = m->step;
-    return st == SSQ_OK ? ssq_add(q, &next) : st;
+    return st == SSQ_OK
+               ? ssq_add(q, SSQ_ADD(.a = m->step, .b = m->one, .y = m->step))
+               : st;
 }
 
 static ssq_status stage_backward(const struct stage *s, ssq_queue *q,
                                  const ssq_tensor *x, const ssq_tensor *dx)
 {
-    ssq_max_pool2d_backward_args p = SSQ_MAX_POOL2D_BACKWARD_INIT;
-    p.dy = s->dy;
-    p.argmax = s->argmax;
-    p.dx = s->dz;
-    p.kernel[0] = p.kernel[1] = 2;
-    ssq_status st = ssq_max_pool2d_backward(q, &p);
+    ssq_status st = ssq_max_pool2d_backward(
+        q, SSQ_MAX_POOL2D_BACKWARD(.dy = s->dy, .argmax = s->argmax,
+                                   .dx = s->dz, .kernel = {2, 2}));
     /* h > 0 exactly where what went into the relu was */
-    ssq_unary_backward_args r = SSQ_UNARY_BACKWARD_INIT;
-    r.x = s->h;
-    r.dy = s->dz;
-    r.dx = s->dz;
     if (st == SSQ_OK)
-        st = ssq_relu_backward(q, &r);
-    ssq_batch_norm_backward_args b = SSQ_BATCH_NORM_BACKWARD_INIT;
-    b.x = s->z;
-    b.gamma = s->gamma;
-    b.mean = s->mean;
-    b.rstd = s->rstd;
-    b.dy = s->dz;
-    b.dx = s->dz;
-    b.dgamma = s->dgamma;
-    b.dbeta = s->dbeta;
+        st = ssq_relu_backward(
+            q, SSQ_RELU_BACKWARD(.x = s->h, .dy = s->dz, .dx = s->dz));
     if (st == SSQ_OK)
-        st = ssq_batch_norm_backward(q, &b);
-    ssq_conv2d_backward_weight_args w = SSQ_CONV2D_BACKWARD_WEIGHT_INIT;
-    w.x = x;
-    w.dy = s->dz;
-    w.dw = s->dw;
-    for (int i = 0; i < 4; i++)
-        w.padding[i] = 1;
+        st = ssq_batch_norm_backward(
+            q, SSQ_BATCH_NORM_BACKWARD(.x = s->z, .gamma = s->gamma,
+                                       .mean = s->mean, .rstd = s->rstd,
+                                       .dy = s->dz, .dx = s->dz,
+                                       .dgamma = s->dgamma, .dbeta = s->dbeta));
     if (st == SSQ_OK)
-        st = ssq_conv2d_backward_weight(q, &w);
+        st = ssq_conv2d_backward_weight(
+            q, SSQ_CONV2D_BACKWARD_WEIGHT(.x = x, .dy = s->dz, .dw = s->dw,
+                                          .padding = {1, 1, 1, 1}));
     if (st != SSQ_OK || dx == NULL)
         return st;
-    ssq_conv2d_backward_data_args d = SSQ_CONV2D_BACKWARD_DATA_INIT;
-    d.dy = s->dz;
-    d.w = s->w;
-    d.dx = dx;
-    for (int i = 0; i < 4; i++)
-        d.padding[i] = 1;
-    return ssq_conv2d_backward_data(q, &d);
+    return ssq_conv2d_backward_data(
+        q, SSQ_CONV2D_BACKWARD_DATA(.dy = s->dz, .w = s->w, .dx = dx,
+                                    .padding = {1, 1, 1, 1}));
 }
 
 static ssq_status backward(struct model *model, ssq_queue *q)

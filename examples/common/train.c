@@ -157,16 +157,14 @@ static void training_destroy(struct training *t)
 /* The rows of batch_index into x and target. */
 static ssq_status gather_batch(struct training *t)
 {
-    ssq_gather_rows_args g = SSQ_GATHER_ROWS_INIT;
-    g.x = t->pixels;
-    g.index = t->batch_index;
-    g.y = t->x;
-    ssq_status st = ssq_gather_rows(t->queue, &g);
+    ssq_status st = ssq_gather_rows(
+        t->queue,
+        SSQ_GATHER_ROWS(.x = t->pixels, .index = t->batch_index, .y = t->x));
     if (st != SSQ_OK)
         return st;
-    g.x = t->labels;
-    g.y = t->target;
-    return ssq_gather_rows(t->queue, &g);
+    return ssq_gather_rows(t->queue, SSQ_GATHER_ROWS(.x = t->labels,
+                                                     .index = t->batch_index,
+                                                     .y = t->target));
 }
 
 static ssq_status loss_and_gradient(struct training *t)
@@ -178,20 +176,15 @@ static ssq_status loss_and_gradient(struct training *t)
         st = ssq_scaler_scale_grad(t->queue, t->scaler, t->weight, t->seed);
     if (st != SSQ_OK)
         return st;
-    ssq_cross_entropy_args c = SSQ_CROSS_ENTROPY_INIT;
-    c.logits = t->model.logits;
-    c.target = t->target;
-    c.loss = t->loss;
-    c.dlogits = t->model.dlogits;
-    c.dloss = t->scaler == NULL ? t->weight : t->seed;
-    st = ssq_cross_entropy(t->queue, &c);
+    st = ssq_cross_entropy(
+        t->queue,
+        SSQ_CROSS_ENTROPY(.logits = t->model.logits, .target = t->target,
+                          .loss = t->loss, .dlogits = t->model.dlogits,
+                          .dloss = t->scaler == NULL ? t->weight : t->seed));
     if (st != SSQ_OK)
         return st;
-    ssq_binary_args add = SSQ_BINARY_INIT;
-    add.a = t->loss_sum;
-    add.b = t->loss;
-    add.y = t->loss_sum;
-    return ssq_add(t->queue, &add);
+    return ssq_add(t->queue,
+                   SSQ_ADD(.a = t->loss_sum, .b = t->loss, .y = t->loss_sum));
 }
 
 static ssq_status step(struct training *t)
@@ -254,12 +247,10 @@ static bool train_epoch(struct training *t, uint64_t *random)
     /* read late by the device: it lives until the sync at the epoch's end */
     static int32_t order[DIGITS_TRAIN];
     shuffle(order, random);
-    ssq_fill_args zero = SSQ_FILL_INIT;
-    zero.x = t->loss_sum;
     if (!run_ok(
             ssq_tensor_write(t->queue, t->order, order, sizeof(order), SSQ_I32),
             "order") ||
-        !run_ok(ssq_fill(t->queue, &zero), "fill"))
+        !run_ok(ssq_fill(t->queue, SSQ_FILL(.x = t->loss_sum)), "fill"))
         return false;
     int64_t batch = t->o->batch;
     for (int64_t at = 0; at + batch <= DIGITS_TRAIN; at += batch) {
@@ -267,11 +258,10 @@ static bool train_epoch(struct training *t, uint64_t *random)
         if (!run_ok(ssq_tensor_slice(t->order, 0, at, at + batch, 1, &part),
                     "slice"))
             return false;
-        ssq_copy_args copy = SSQ_COPY_INIT;
-        copy.x = part;
-        copy.y = t->batch_index;
-        bool ok = run_ok(ssq_copy(t->queue, &copy), "copy") &&
-                  run_ok(step_or_replay(t), "step");
+        bool ok =
+            run_ok(ssq_copy(t->queue, SSQ_COPY(.x = part, .y = t->batch_index)),
+                   "copy") &&
+            run_ok(step_or_replay(t), "step");
         ssq_tensor_destroy(&part);
         if (!ok)
             return false;
@@ -288,12 +278,10 @@ static bool evaluate(struct training *t, const struct dataset *data,
     ssq_tensor *best = NULL;
     if (!make(t, SSQ_I32, 1, TESTS, 0, &best))
         return false;
-    ssq_argmax_args a = SSQ_ARGMAX_INIT;
-    a.x = t->test.logits;
-    a.y = best;
     bool ok =
         run_ok(t->kind->forward(&t->test, t->queue, false), "forward") &&
-        run_ok(ssq_argmax(t->queue, &a), "argmax") &&
+        run_ok(ssq_argmax(t->queue, SSQ_ARGMAX(.x = t->test.logits, .y = best)),
+               "argmax") &&
         run_ok(ssq_tensor_read(t->queue, best, guess, sizeof(guess), SSQ_I32),
                "read") &&
         run_ok(ssq_queue_sync(t->queue), "sync");

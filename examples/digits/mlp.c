@@ -48,16 +48,15 @@ static bool make_layer(ssq_device *d, struct layer *l, ssq_dtype compute,
 static bool fill_layer(const struct mlp *m, ssq_queue *queue, struct layer *l,
                        uint64_t seed, uint32_t id)
 {
-    ssq_init_args w = SSQ_INIT_INIT;
-    w.x = l->w;
-    w.seed = seed;
-    w.id = id;
-    w.kind = m->sigmoid ? SSQ_INIT_XAVIER_UNIFORM : SSQ_INIT_KAIMING_UNIFORM;
-    w.nonlinearity = m->sigmoid ? "sigmoid" : "relu";
-    ssq_fill_args b = SSQ_FILL_INIT;
-    b.x = l->b;
-    return run_ok(ssq_init(queue, &w), "init") &&
-           run_ok(ssq_fill(queue, &b), "fill");
+    return run_ok(
+               ssq_init(
+                   queue,
+                   SSQ_INIT(.x = l->w, .seed = seed, .id = id,
+                            .kind = m->sigmoid ? SSQ_INIT_XAVIER_UNIFORM
+                                               : SSQ_INIT_KAIMING_UNIFORM,
+                            .nonlinearity = m->sigmoid ? "sigmoid" : "relu")),
+               "init") &&
+           run_ok(ssq_fill(queue, SSQ_FILL(.x = l->b)), "fill");
 }
 
 static bool make_parameters(const struct mlp *m, ssq_queue *queue,
@@ -136,20 +135,14 @@ static ssq_status forward_layer(const struct mlp *m, ssq_queue *queue,
                                 const struct layer *l, const ssq_tensor *in)
 {
     bool fused = l->h != NULL && !m->sigmoid;
-    ssq_gemm_args g = SSQ_GEMM_INIT;
-    g.a = in;
-    g.b = l->w;
-    g.trans_b = true;
-    g.bias = l->b;
-    g.d = fused ? l->h : l->z;
-    g.activation = fused ? SSQ_ACTIVATION_RELU : SSQ_ACTIVATION_NONE;
-    ssq_status st = ssq_gemm(queue, &g);
+    ssq_status st =
+        ssq_gemm(queue, SSQ_GEMM(.a = in, .b = l->w, .trans_b = true,
+                                 .bias = l->b, .d = fused ? l->h : l->z,
+                                 .activation = fused ? SSQ_ACTIVATION_RELU
+                                                     : SSQ_ACTIVATION_NONE));
     if (st != SSQ_OK || l->h == NULL || fused)
         return st;
-    ssq_unary_args s = SSQ_UNARY_INIT;
-    s.x = l->z;
-    s.y = l->h;
-    return ssq_sigmoid(queue, &s);
+    return ssq_sigmoid(queue, SSQ_SIGMOID(.x = l->z, .y = l->h));
 }
 
 static ssq_status forward(struct model *model, ssq_queue *queue, bool training)
@@ -169,21 +162,13 @@ static ssq_status forward(struct model *model, ssq_queue *queue, bool training)
 static ssq_status parameter_gradients(ssq_queue *queue, const struct layer *l,
                                       const ssq_tensor *in)
 {
-    ssq_gemm_args g = SSQ_GEMM_INIT;
-    g.a = l->dz;
-    g.trans_a = true;
-    g.b = in;
-    g.d = l->dw;
-    ssq_status st = ssq_gemm(queue, &g);
+    ssq_status st = ssq_gemm(
+        queue, SSQ_GEMM(.a = l->dz, .trans_a = true, .b = in, .d = l->dw));
     if (st != SSQ_OK)
         return st;
     int batch_axis = 0;
-    ssq_sum_args s = SSQ_SUM_INIT;
-    s.x = l->dz;
-    s.y = l->db;
-    s.axes = &batch_axis;
-    s.n_axes = 1;
-    return ssq_sum(queue, &s);
+    return ssq_sum(queue, SSQ_SUM(.x = l->dz, .y = l->db, .axes = &batch_axis,
+                                  .n_axes = 1));
 }
 
 /* dz of the layer below: dh = dz w, then through its activation. */
@@ -191,20 +176,18 @@ static ssq_status input_gradient(const struct mlp *m, ssq_queue *queue,
                                  const struct layer *l,
                                  const struct layer *below)
 {
-    ssq_gemm_args g = SSQ_GEMM_INIT;
-    g.a = l->dz;
-    g.b = l->w;
-    g.d = below->dz;
-    ssq_status st = ssq_gemm(queue, &g);
+    ssq_status st =
+        ssq_gemm(queue, SSQ_GEMM(.a = l->dz, .b = l->w, .d = below->dz));
     if (st != SSQ_OK)
         return st;
-    ssq_unary_backward_args u = SSQ_UNARY_BACKWARD_INIT;
+    if (m->sigmoid)
+        return ssq_sigmoid_backward(
+            queue, SSQ_SIGMOID_BACKWARD(.x = below->z, .dy = below->dz,
+                                        .dx = below->dz));
     /* relu(z) > 0 exactly where z > 0, so h serves and z need not be kept */
-    u.x = m->sigmoid ? below->z : below->h;
-    u.dy = below->dz;
-    u.dx = below->dz;
-    return m->sigmoid ? ssq_sigmoid_backward(queue, &u)
-                      : ssq_relu_backward(queue, &u);
+    return ssq_relu_backward(
+        queue,
+        SSQ_RELU_BACKWARD(.x = below->h, .dy = below->dz, .dx = below->dz));
 }
 
 static ssq_status backward(struct model *model, ssq_queue *queue)

@@ -4,10 +4,12 @@
  * Rules that hold for all of them, so that the families only state what is
  * their own:
  *
- * - ssq_<op>(queue, args): args begins with struct_size (SSQ_<OP>_INIT sets
- *   it) and names its tensors; unset optional tensors are NULL. The call is
- *   asynchronous and in order on the queue; it holds what it needs of its
- *   tensors, so they may be destroyed at once.
+ * - ssq_<op>(queue, args): args names the tensors; unset optional tensors are
+ *   NULL. SSQ_<OP>(.x = .., ..) is a pointer to args with the op's defaults for
+ *   what is not named (sesqui/args.h); a variable begins as SSQ_<OP>_INIT,
+ *   which has the same defaults and sets struct_size. The call is asynchronous
+ *   and in order on the queue; it holds what it needs of its tensors and
+ *   copies the rest of args, so both may be gone at once.
  * - SSQ_ERR_INVALID: a NULL queue, args or required tensor; a wrong
  *   struct_size; tensors of another device; shapes, dtypes or values that the
  *   contract excludes; outputs whose elements share memory, or that overlap

@@ -22,11 +22,23 @@ static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
     return check_mix(&in, 1, y, integers, name);
 }
 
+/* Softplus is a scaled softplus only for a sharpness above zero. */
+static ssq_status check_params(uint32_t kind, struct params params,
+                               const char *name)
+{
+    if (kind == UNARY_SOFTPLUS && !(params.beta > 0.0))
+        return error_set(SSQ_ERR_INVALID, "%s: beta is %g, expected > 0", name,
+                         params.beta);
+    return SSQ_OK;
+}
+
 static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
                         const ssq_tensor *y, uint32_t kind,
                         struct params params, const char *name)
 {
-    ssq_status st = check_operand(queue, x, name, "x");
+    ssq_status st = check_params(kind, params, name);
+    if (st == SSQ_OK)
+        st = check_operand(queue, x, name, "x");
     if (st == SSQ_OK)
         st = check_output(queue, y, name, "y");
     if (st == SSQ_OK)
@@ -55,7 +67,9 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
                                  uint32_t kind, struct params params,
                                  const char *name)
 {
-    ssq_status st = check_operand(queue, x, name, "x");
+    ssq_status st = check_params(kind, params, name);
+    if (st == SSQ_OK)
+        st = check_operand(queue, x, name, "x");
     if (st == SSQ_OK)
         st = check_operand(queue, dy, name, "dy");
     if (st == SSQ_OK)
@@ -91,65 +105,44 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
     return queue_enqueue(queue, &op.op);
 }
 
-/* Softplus is a scaled softplus only for a sharpness above zero. */
-static ssq_status check_params(uint32_t kind, struct params params,
-                               const char *name)
-{
-    if (kind == UNARY_SOFTPLUS && !(params.beta > 0.0))
-        return error_set(SSQ_ERR_INVALID, "%s: beta is %g, expected > 0", name,
-                         params.beta);
-    return SSQ_OK;
-}
-
-static ssq_status forward(ssq_queue *queue, const ssq_unary_args *args,
-                          uint32_t kind, const char *name)
-{
-    ssq_status st = CHECK_CALL(queue, args, name);
-    if (st != SSQ_OK)
-        return st;
-    struct params p = {args->alpha, args->beta};
-    st = check_params(kind, p, name);
-    return st == SSQ_OK ? unary(queue, args->x, args->y, kind, p, name) : st;
-}
-
-static ssq_status backward(ssq_queue *queue,
-                           const ssq_unary_backward_args *args, uint32_t kind,
-                           const char *name)
-{
-    ssq_status st = CHECK_CALL(queue, args, name);
-    if (st != SSQ_OK)
-        return st;
-    struct params p = {args->alpha, args->beta};
-    st = check_params(kind, p, name);
-    return st == SSQ_OK ? unary_backward(queue, args->x, args->dy, args->dx,
-                                         kind, p, name)
-                        : st;
-}
-
-#define FORWARD(NAME, KIND)                                                    \
-    ssq_status ssq_##NAME(ssq_queue *queue, const ssq_unary_args *args)        \
+/* The last argument initialises the parameters. */
+#define FORWARD_OF(NAME, ARGS, KIND, ...)                                      \
+    ssq_status ssq_##NAME(ssq_queue *queue, const ARGS *args)                  \
     {                                                                          \
-        return forward(queue, args, KIND, #NAME);                              \
+        ssq_status st = CHECK_CALL(queue, args, #NAME);                        \
+        if (st != SSQ_OK)                                                      \
+            return st;                                                         \
+        struct params p = {__VA_ARGS__};                                       \
+        return unary(queue, args->x, args->y, KIND, p, #NAME);                 \
     }
-#define BACKWARD(NAME, KIND)                                                   \
-    ssq_status ssq_##NAME##_backward(ssq_queue *queue,                         \
-                                     const ssq_unary_backward_args *args)      \
+#define BACKWARD_OF(NAME, ARGS, KIND, ...)                                     \
+    ssq_status ssq_##NAME##_backward(ssq_queue *queue, const ARGS *args)       \
     {                                                                          \
-        return backward(queue, args, KIND, #NAME "_backward");                 \
+        ssq_status st = CHECK_CALL(queue, args, #NAME "_backward");            \
+        if (st != SSQ_OK)                                                      \
+            return st;                                                         \
+        struct params p = {__VA_ARGS__};                                       \
+        return unary_backward(queue, args->x, args->dy, args->dx, KIND, p,     \
+                              #NAME "_backward");                              \
     }
+#define FORWARD(NAME, KIND) FORWARD_OF(NAME, ssq_unary_args, KIND, 0.0, 0.0)
 #define BOTH(NAME, KIND)                                                       \
     FORWARD(NAME, KIND)                                                        \
-    BACKWARD(NAME, KIND)
+    BACKWARD_OF(NAME, ssq_unary_backward_args, KIND, 0.0, 0.0)
+/* With structs of their own, that have the parameter FIELD. */
+#define BOTH_WITH(NAME, KIND, FIELD)                                           \
+    FORWARD_OF(NAME, ssq_##NAME##_args, KIND, .FIELD = args->FIELD)            \
+    BACKWARD_OF(NAME, ssq_##NAME##_backward_args, KIND, .FIELD = args->FIELD)
 
 BOTH(relu, UNARY_RELU)
-BOTH(leaky_relu, UNARY_LEAKY_RELU)
-BOTH(elu, UNARY_ELU)
+BOTH_WITH(leaky_relu, UNARY_LEAKY_RELU, alpha)
+BOTH_WITH(elu, UNARY_ELU, alpha)
 BOTH(gelu, UNARY_GELU)
 BOTH(gelu_tanh, UNARY_GELU_TANH)
 BOTH(silu, UNARY_SILU)
 BOTH(sigmoid, UNARY_SIGMOID)
 BOTH(tanh, UNARY_TANH)
-BOTH(softplus, UNARY_SOFTPLUS)
+BOTH_WITH(softplus, UNARY_SOFTPLUS, beta)
 BOTH(exp, UNARY_EXP)
 BOTH(log, UNARY_LOG)
 BOTH(sqrt, UNARY_SQRT)

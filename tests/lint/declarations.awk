@@ -18,6 +18,7 @@ function member(s, kind,    k, n, part) {
     s = ""
     for (k = 1; k <= n; k++) {
         sub(/\[.*/, "", part[k])
+        sub(/ +$/, "", part[k])
         sub(/.*[ *]/, "", part[k])
         s = s " " part[k] kind
     }

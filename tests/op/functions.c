@@ -170,32 +170,76 @@ GRADIENT(log1p, dy / (1 + x))
 SLOPE(expm1, expl(x))
 SLOPE(square, 2 * x)
 
-/* min and max travel as alpha and beta. */
-static ssq_status call_clamp(ssq_queue *queue, const ssq_unary_args *u)
-{
-    ssq_clamp_args args = SSQ_CLAMP_INIT;
-    args.x = u->x;
-    args.y = u->y;
-    args.min = u->alpha;
-    args.max = u->beta;
-    return ssq_clamp(queue, &args);
-}
+#define CALL(NAME, ARGS, ...)                                                  \
+    static ssq_status c_##NAME(ssq_queue *queue, const struct unary_call *u)   \
+    {                                                                          \
+        return ssq_##NAME(queue, ARGS(.x = u->x, .y = u->y, __VA_ARGS__));     \
+    }
+#define BACK(NAME, ARGS, ...)                                                  \
+    static ssq_status b_##NAME(ssq_queue *queue,                               \
+                               const struct unary_backward_call *u)            \
+    {                                                                          \
+        return ssq_##NAME##_backward(                                          \
+            queue, ARGS(.x = u->x, .dy = u->dy, .dx = u->dx, __VA_ARGS__));    \
+    }
 
-static ssq_status call_clamp_backward(ssq_queue *queue,
-                                      const ssq_unary_backward_args *u)
-{
-    ssq_clamp_backward_args args = SSQ_CLAMP_BACKWARD_INIT;
-    args.x = u->x;
-    args.dy = u->dy;
-    args.dx = u->dx;
-    args.min = u->alpha;
-    args.max = u->beta;
-    return ssq_clamp_backward(queue, &args);
-}
+CALL(relu, SSQ_RELU, )
+CALL(gelu, SSQ_GELU, )
+CALL(gelu_tanh, SSQ_GELU_TANH, )
+CALL(silu, SSQ_SILU, )
+CALL(sigmoid, SSQ_SIGMOID, )
+CALL(tanh, SSQ_TANH, )
+CALL(exp, SSQ_EXP, )
+CALL(log, SSQ_LOG, )
+CALL(sqrt, SSQ_SQRT, )
+CALL(rsqrt, SSQ_RSQRT, )
+CALL(reciprocal, SSQ_RECIPROCAL, )
+CALL(abs, SSQ_ABS, )
+CALL(neg, SSQ_NEG, )
+CALL(erf, SSQ_ERF, )
+CALL(sin, SSQ_SIN, )
+CALL(cos, SSQ_COS, )
+CALL(log1p, SSQ_LOG1P, )
+CALL(expm1, SSQ_EXPM1, )
+CALL(square, SSQ_SQUARE, )
+CALL(sign, SSQ_SIGN, )
+CALL(floor, SSQ_FLOOR, )
+CALL(ceil, SSQ_CEIL, )
+CALL(round, SSQ_ROUND, )
+CALL(isnan, SSQ_ISNAN, )
+CALL(isinf, SSQ_ISINF, )
+CALL(isfinite, SSQ_ISFINITE, )
+CALL(leaky_relu, SSQ_LEAKY_RELU, .alpha = u->alpha)
+CALL(elu, SSQ_ELU, .alpha = u->alpha)
+CALL(softplus, SSQ_SOFTPLUS, .beta = u->beta)
+CALL(clamp, SSQ_CLAMP, .min = u->alpha, .max = u->beta)
 
-#define FORWARD(NAME)  #NAME, ssq_##NAME, NULL, v_##NAME, NULL
-#define BACKWARD(NAME) ssq_##NAME##_backward, v_##NAME, g_##NAME
-#define BOTH(NAME)     #NAME, ssq_##NAME, BACKWARD(NAME)
+BACK(relu, SSQ_RELU_BACKWARD, )
+BACK(gelu, SSQ_GELU_BACKWARD, )
+BACK(gelu_tanh, SSQ_GELU_TANH_BACKWARD, )
+BACK(silu, SSQ_SILU_BACKWARD, )
+BACK(sigmoid, SSQ_SIGMOID_BACKWARD, )
+BACK(tanh, SSQ_TANH_BACKWARD, )
+BACK(exp, SSQ_EXP_BACKWARD, )
+BACK(log, SSQ_LOG_BACKWARD, )
+BACK(sqrt, SSQ_SQRT_BACKWARD, )
+BACK(rsqrt, SSQ_RSQRT_BACKWARD, )
+BACK(reciprocal, SSQ_RECIPROCAL_BACKWARD, )
+BACK(abs, SSQ_ABS_BACKWARD, )
+BACK(neg, SSQ_NEG_BACKWARD, )
+BACK(erf, SSQ_ERF_BACKWARD, )
+BACK(sin, SSQ_SIN_BACKWARD, )
+BACK(cos, SSQ_COS_BACKWARD, )
+BACK(log1p, SSQ_LOG1P_BACKWARD, )
+BACK(expm1, SSQ_EXPM1_BACKWARD, )
+BACK(square, SSQ_SQUARE_BACKWARD, )
+BACK(leaky_relu, SSQ_LEAKY_RELU_BACKWARD, .alpha = u->alpha)
+BACK(elu, SSQ_ELU_BACKWARD, .alpha = u->alpha)
+BACK(softplus, SSQ_SOFTPLUS_BACKWARD, .beta = u->beta)
+BACK(clamp, SSQ_CLAMP_BACKWARD, .min = u->alpha, .max = u->beta)
+
+#define FORWARD(NAME) #NAME, c_##NAME, NULL, v_##NAME, NULL
+#define BOTH(NAME)    #NAME, c_##NAME, b_##NAME, v_##NAME, g_##NAME
 
 /* Roundings before the last one, from the accuracy that kernels/scalar.h
  * states (a function: 1 ulp <= 2 u; + - * / sqrt: u) and the formulas of the
@@ -212,8 +256,7 @@ const struct function functions[] = {
     {BOTH(tanh), 1, 5, 5, 0, 1, 1, 0, 0},
     {BOTH(softplus), 1, 2, 1, 0, 1, 1, 0, 0},
     {BOTH(softplus), 1, 2, 1, 0, 1, 4, 0, 0},
-    {"clamp", call_clamp, call_clamp_backward, v_clamp, g_clamp, 0, 0, 0, 0,
-     -0.75, 1.5, 0, 0},
+    {BOTH(clamp), 0, 0, 0, 0, -0.75, 1.5, 0, 0},
     {BOTH(exp), 1, 2, 1, 0, 1, 1, 0, 0},
     {BOTH(log), 1, 0, 0, 0, 1, 1, 0, 1},
     {BOTH(sqrt), 0.5, 1, 0, 0, 1, 1, 0, 1},

@@ -6,10 +6,21 @@
 
 #include <sesqui.h>
 
+/** A call of any of them; those without a parameter ignore alpha and beta. */
+struct unary_call {
+    const ssq_tensor *x, *y;
+    double alpha, beta;
+};
+
+struct unary_backward_call {
+    const ssq_tensor *x, *dy, *dx;
+    double alpha, beta;
+};
+
 struct function {
     const char *name;
-    ssq_status (*call)(ssq_queue *, const ssq_unary_args *);
-    ssq_status (*backward)(ssq_queue *, const ssq_unary_backward_args *);
+    ssq_status (*call)(ssq_queue *, const struct unary_call *);
+    ssq_status (*backward)(ssq_queue *, const struct unary_backward_call *);
     long double (*value)(long double x, long double alpha, long double beta);
     /** The gradient in exact arithmetic: dy times the derivative. */
     long double (*gradient)(long double x, long double dy, long double alpha,

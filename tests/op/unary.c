@@ -9,11 +9,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define INIT                                                                   \
-    {                                                                          \
-        sizeof(ssq_unary_args), NULL, NULL, 0, 0                               \
-    }
-
 static const struct variant {
     const char *text;
     ssq_dtype x, y;
@@ -143,11 +138,7 @@ static bool run_one(struct bed *b, const struct function *f, struct operand *x,
     double *want = bed_keep(b, 0, (size_t)x->n, &fresh);
     if (fresh)
         oracle(b, f, x, want);
-    ssq_unary_args args = INIT;
-    args.x = x->t;
-    args.y = y->t;
-    args.alpha = f->alpha;
-    args.beta = f->beta;
+    const struct unary_call args = {x->t, y->t, f->alpha, f->beta};
     b->bytes = (double)x->n *
                (ssq_dtype_bits(x->dtype) / 8 + ssq_dtype_bits(y->dtype) / 8);
     BED_OP(b, f->call(b->queue, &args));
@@ -285,11 +276,8 @@ static bool run_exact(struct bed *b, const struct exact *e)
     struct operand x, y;
     bed_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->x);
     bed_output(b, &y, f->test ? SSQ_U8 : SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    ssq_unary_args args = INIT;
-    args.x = x.t;
-    args.y = y.t;
-    args.alpha = e->alpha != 0.0 ? e->alpha : f->alpha;
-    args.beta = f->beta;
+    const struct unary_call args = {
+        x.t, y.t, e->alpha != 0.0 ? e->alpha : f->alpha, f->beta};
     BED_OP(b, f->call(b->queue, &args));
     bed_read(b, &y);
     if (!b->failed && !b->skipped && y.bits[0] != e->y)
@@ -334,11 +322,8 @@ static bool run_sharp(struct bed *b)
     struct operand x, y;
     bed_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
     bed_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
-    ssq_unary_args args = SSQ_UNARY_INIT;
-    args.x = x.t;
-    args.y = y.t;
-    args.beta = 3.0;
-    BED_OP(b, ssq_softplus(b->queue, &args));
+    BED_OP(b, ssq_softplus(b->queue,
+                           SSQ_SOFTPLUS(.x = x.t, .y = y.t, .beta = 3.0)));
     bed_read(b, &y);
     double want[401], error[401];
     for (int i = 0; i < 401; i++) {
@@ -348,6 +333,12 @@ static bool run_sharp(struct bed *b)
         error[i] = (0x1p-24 * fabs(t) / (1 + exp(-t)) + 0x1.001p-23 * s) / 3.0;
     }
     return bed_bound(b, &y, want, error) && bed_same(b, &y);
+}
+
+static ssq_status dull_softplus(ssq_queue *queue, const ssq_unary_args *args)
+{
+    return ssq_softplus(queue,
+                        SSQ_SOFTPLUS(.x = args->x, .y = args->y, .beta = 0));
 }
 
 #define MISUSES 11
@@ -384,17 +375,17 @@ static bool run_misuse(struct bed *b, size_t k)
         ssq_status (*call)(ssq_queue *, const ssq_unary_args *);
         ssq_unary_args args;
     } calls[MISUSES] = {
-        {ssq_relu, {sizeof(ssq_unary_args), NULL, y.t, 1, 1}},
-        {ssq_relu, {sizeof(ssq_unary_args), x.t, NULL, 1, 1}},
-        {ssq_relu, {sizeof(ssq_unary_args), i.t, y.t, 1, 1}},
-        {ssq_relu, {sizeof(ssq_unary_args), x.t, u.t, 1, 1}},
-        {ssq_neg, {sizeof(ssq_unary_args), i.t, u.t, 1, 1}},
-        {ssq_isnan, {sizeof(ssq_unary_args), x.t, y.t, 1, 1}},
-        {ssq_gelu, {sizeof(ssq_unary_args), x.t, t.t, 1, 1}},
-        {ssq_gelu, {3, x.t, y.t, 1, 1}},
-        {ssq_softplus, {sizeof(ssq_unary_args), x.t, y.t, 1, 0}},
-        {ssq_exp, {sizeof(ssq_unary_args), x.t, one.t, 1, 1}},
-        {ssq_exp, {sizeof(ssq_unary_args), low, high, 1, 1}},
+        {ssq_relu, {sizeof(ssq_unary_args), NULL, y.t}},
+        {ssq_relu, {sizeof(ssq_unary_args), x.t, NULL}},
+        {ssq_relu, {sizeof(ssq_unary_args), i.t, y.t}},
+        {ssq_relu, {sizeof(ssq_unary_args), x.t, u.t}},
+        {ssq_neg, {sizeof(ssq_unary_args), i.t, u.t}},
+        {ssq_isnan, {sizeof(ssq_unary_args), x.t, y.t}},
+        {ssq_gelu, {sizeof(ssq_unary_args), x.t, t.t}},
+        {ssq_gelu, {3, x.t, y.t}},
+        {dull_softplus, {sizeof(ssq_unary_args), x.t, y.t}},
+        {ssq_exp, {sizeof(ssq_unary_args), x.t, one.t}},
+        {ssq_exp, {sizeof(ssq_unary_args), low, high}},
     };
     uint32_t before = y.bits[0];
     bed_refused(b, SSQ_ERR_INVALID, calls[k].call(b->queue, &calls[k].args));
@@ -418,9 +409,8 @@ static const struct {
 static bool run_large(struct bed *b, size_t k)
 {
     const int64_t n = 16 << 20;
-    ssq_unary_args args = SSQ_UNARY_INIT;
-    args.x = bed_large(b, large[k].dtype, 1, &n);
-    args.y = bed_large(b, large[k].dtype, 1, &n);
+    const struct unary_call args = {bed_large(b, large[k].dtype, 1, &n),
+                                    bed_large(b, large[k].dtype, 1, &n), 1, 1};
     b->bytes = 2.0 * (double)n * ssq_dtype_bits(large[k].dtype) / 8.0;
     BED_OP(b, find(large[k].name)->call(b->queue, &args));
     return !b->failed;

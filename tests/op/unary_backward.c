@@ -273,12 +273,8 @@ static bool run_one(struct bed *b, const struct function *f, struct operand *x,
     double *want = bed_keep(b, 0, 2 * (size_t)x->n, &fresh);
     if (fresh)
         (slopes ? quotient : oracle)(f, x, dy, dx->dtype, want, want + x->n);
-    ssq_unary_backward_args args = SSQ_UNARY_BACKWARD_INIT;
-    args.x = x->t;
-    args.dy = dy->t;
-    args.dx = dx->t;
-    args.alpha = f->alpha;
-    args.beta = f->beta;
+    const struct unary_backward_call args = {x->t, dy->t, dx->t, f->alpha,
+                                             f->beta};
     BED_OP(b, f->backward(b->queue, &args));
     bed_read(b, dx);
     if (x != dx)
@@ -390,17 +386,21 @@ static bool run_exact(struct bed *b, const struct exact *e)
     bed_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->x);
     bed_raw(b, &dy, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->dy);
     bed_output(b, &dx, SSQ_F32, 0, NULL, LAYOUT_DENSE);
-    ssq_unary_backward_args args = SSQ_UNARY_BACKWARD_INIT;
-    args.x = x.t;
-    args.dy = dy.t;
-    args.dx = dx.t;
-    args.alpha = f->alpha;
-    args.beta = f->beta;
+    const struct unary_backward_call args = {x.t, dy.t, dx.t, f->alpha,
+                                             f->beta};
     BED_OP(b, f->backward(b->queue, &args));
     bed_read(b, &dx);
     if (!b->failed && !b->skipped && dx.bits[0] != e->dx)
         return bed_fail(b, "0x%08x came out", (unsigned)dx.bits[0]);
     return true;
+}
+
+static ssq_status minus_softplus(ssq_queue *queue,
+                                 const ssq_unary_backward_args *args)
+{
+    return ssq_softplus_backward(
+        queue, SSQ_SOFTPLUS_BACKWARD(.x = args->x, .dy = args->dy,
+                                     .dx = args->dx, .beta = -1));
 }
 
 #define MISUSES 7
@@ -429,13 +429,13 @@ static bool run_misuse(struct bed *b, size_t k)
         ssq_status (*call)(ssq_queue *, const ssq_unary_backward_args *);
         ssq_unary_backward_args args;
     } calls[MISUSES] = {
-        {ssq_relu_backward, {size, NULL, x.t, y.t, 1, 1}},
-        {ssq_relu_backward, {size, x.t, NULL, y.t, 1, 1}},
-        {ssq_relu_backward, {size, x.t, x.t, NULL, 1, 1}},
-        {ssq_tanh_backward, {size, x.t, i.t, y.t, 1, 1}},
-        {ssq_tanh_backward, {size, x.t, t.t, y.t, 1, 1}},
-        {ssq_softplus_backward, {size, x.t, x.t, y.t, 1, -1}},
-        {ssq_exp_backward, {size, x.t, x.t, one.t, 1, 1}},
+        {ssq_relu_backward, {size, NULL, x.t, y.t}},
+        {ssq_relu_backward, {size, x.t, NULL, y.t}},
+        {ssq_relu_backward, {size, x.t, x.t, NULL}},
+        {ssq_tanh_backward, {size, x.t, i.t, y.t}},
+        {ssq_tanh_backward, {size, x.t, t.t, y.t}},
+        {minus_softplus, {size, x.t, x.t, y.t}},
+        {ssq_exp_backward, {size, x.t, x.t, one.t}},
     };
     uint32_t before = y.bits[0];
     bed_refused(b, SSQ_ERR_INVALID, calls[k].call(b->queue, &calls[k].args));

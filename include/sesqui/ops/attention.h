@@ -7,6 +7,7 @@
 #ifndef SESQUI_OPS_ATTENTION_H
 #define SESQUI_OPS_ATTENTION_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -14,7 +15,7 @@ extern "C" {
 #endif
 
 typedef struct ssq_attention_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_attention_args));
     const ssq_tensor *q;    /**< in, float [batch, heads, tq, d] */
     const ssq_tensor *k;    /**< in, q's dtype, [batch, kv_heads, tk, d];
                                  kv_heads divides heads */
@@ -38,11 +39,15 @@ typedef struct ssq_attention_args {
     double softcap;         /**< 0: none; else 2^-126 or more: bounds scores.
                                  Used as float32 */
 } ssq_attention_args;
+#define SSQ_ATTENTION_DEFAULTS                                                 \
+    sizeof(ssq_attention_args), NULL, NULL, NULL, NULL, NULL, NULL, 0.0,       \
+        false, 0, 0.0, 0, 0, NULL, 0, 0.0
 #define SSQ_ATTENTION_INIT                                                     \
     {                                                                          \
-        sizeof(ssq_attention_args), NULL, NULL, NULL, NULL, NULL, NULL, 0.0,   \
-            false, 0, 0.0, 0, 0, NULL, 0, 0.0                                  \
+        SSQ_ATTENTION_DEFAULTS                                                 \
     }
+#define SSQ_ATTENTION(...)                                                     \
+    SSQ_ARGS(ssq_attention_args, SSQ_ATTENTION_DEFAULTS, __VA_ARGS__)
 
 /** Attention: of query i of head h, over the keys j of head h / (heads /
  *  kv_heads) (grouped queries: torch's enable_gqa),
@@ -87,7 +92,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention(ssq_queue *queue,
                                                 const ssq_attention_args *args);
 
 typedef struct ssq_attention_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_attention_backward_args));
     const ssq_tensor *q; /**< in: this to mask as in the forward call */
     const ssq_tensor *k;
     const ssq_tensor *v;
@@ -108,12 +113,16 @@ typedef struct ssq_attention_backward_args {
     uint64_t offset;
     double softcap;
 } ssq_attention_backward_args;
+#define SSQ_ATTENTION_BACKWARD_DEFAULTS                                        \
+    sizeof(ssq_attention_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,   \
+        NULL, NULL, NULL, NULL, 0.0, false, 0, 0.0, 0, 0, NULL, 0, 0.0
 #define SSQ_ATTENTION_BACKWARD_INIT                                            \
     {                                                                          \
-        sizeof(ssq_attention_backward_args), NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL, NULL, NULL, NULL, 0.0, false, 0, 0.0, 0, 0, NULL, 0,   \
-            0.0                                                                \
+        SSQ_ATTENTION_BACKWARD_DEFAULTS                                        \
     }
+#define SSQ_ATTENTION_BACKWARD(...)                                            \
+    SSQ_ARGS(ssq_attention_backward_args, SSQ_ATTENTION_BACKWARD_DEFAULTS,     \
+             __VA_ARGS__)
 
 /** Gradients of attention. Scores are computed again; with f the dropout
  *  factor of an element, or 1,
@@ -134,7 +143,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention_backward(
     ssq_queue *queue, const ssq_attention_backward_args *args);
 
 typedef struct ssq_rotary_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_rotary_args));
     const ssq_tensor *x;        /**< in, float [..., t, d]: queries or keys */
     const ssq_tensor *position; /**< in, optional, i32: broadcast to x's shape
                                      without d; NULL: offset + the index in t */
@@ -144,20 +153,25 @@ typedef struct ssq_rotary_args {
     int64_t offset;             /**< of positions: 0 when position is given;
                                      offset .. offset + t - 1 are int32 */
     int64_t dims;               /**< how many of d turn: even; 0: all */
-    double base;                /**< finite, > 0; not read with freq */
-    bool interleaved;           /**< pairs (2 i, 2 i + 1): GPT-J, ONNX's
-                                     interleaved; else (i, i + dims / 2):
-                                     GPT-NeoX, Llama */
-    const ssq_tensor *cos;      /**< in, optional, float: of the angles,
-                                     broadcast to x's shape with dims / 2 for
-                                     d; with it no position, freq, offset */
-    const ssq_tensor *sin;      /**< in, optional, float, likewise */
+    double base SSQ_DEFAULT(10000.0); /**< finite, > 0; not read with freq */
+    bool interleaved;                 /**< pairs (2 i, 2 i + 1): GPT-J, ONNX's
+                                           interleaved; else (i, i + dims / 2):
+                                           GPT-NeoX, Llama */
+    const ssq_tensor *cos;            /**< in, optional, float: of the angles,
+                                           broadcast to x's shape with dims / 2
+                                           for d; with it no position, freq,
+                                           offset */
+    const ssq_tensor *sin;            /**< in, optional, float, likewise */
 } ssq_rotary_args;
+#define SSQ_ROTARY_DEFAULTS                                                    \
+    sizeof(ssq_rotary_args), NULL, NULL, NULL, NULL, 0, 0, 10000.0, false,     \
+        NULL, NULL
 #define SSQ_ROTARY_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_rotary_args), NULL, NULL, NULL, NULL, 0, 0, 10000.0, false, \
-            NULL, NULL                                                         \
+        SSQ_ROTARY_DEFAULTS                                                    \
     }
+#define SSQ_ROTARY(...)                                                        \
+    SSQ_ARGS(ssq_rotary_args, SSQ_ROTARY_DEFAULTS, __VA_ARGS__)
 
 /** Rotary positions: each pair (a, b) of the first dims elements of a row turns
  *  by the angle of its position p and pair index i,
@@ -180,23 +194,28 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_rotary(ssq_queue *queue,
                                              const ssq_rotary_args *args);
 
 typedef struct ssq_rotary_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_rotary_backward_args));
     const ssq_tensor *dy;       /**< in, float [..., t, d] */
     const ssq_tensor *position; /**< this and the rest: of the forward call */
     const ssq_tensor *freq;
     const ssq_tensor *dx; /**< out, float, dy's shape; may be dy */
     int64_t offset;
     int64_t dims;
-    double base;
+    double base SSQ_DEFAULT(10000.0);
     bool interleaved;
     const ssq_tensor *cos;
     const ssq_tensor *sin;
 } ssq_rotary_backward_args;
+#define SSQ_ROTARY_BACKWARD_DEFAULTS                                           \
+    sizeof(ssq_rotary_backward_args), NULL, NULL, NULL, NULL, 0, 0, 10000.0,   \
+        false, NULL, NULL
 #define SSQ_ROTARY_BACKWARD_INIT                                               \
     {                                                                          \
-        sizeof(ssq_rotary_backward_args), NULL, NULL, NULL, NULL, 0, 0,        \
-            10000.0, false, NULL, NULL                                         \
+        SSQ_ROTARY_BACKWARD_DEFAULTS                                           \
     }
+#define SSQ_ROTARY_BACKWARD(...)                                               \
+    SSQ_ARGS(ssq_rotary_backward_args, SSQ_ROTARY_BACKWARD_DEFAULTS,           \
+             __VA_ARGS__)
 
 /** Gradient of rotary positions: dy turned by the negative angles. Errors as
  *  ssq_rotary. Class B. Since 0.1. */

@@ -19,6 +19,7 @@
 #ifndef SESQUI_OPS_BATCH_NORM_H
 #define SESQUI_OPS_BATCH_NORM_H
 
+#include <sesqui/args.h>
 #include <sesqui/ops/gemm.h>
 
 #ifdef __cplusplus
@@ -26,7 +27,7 @@ extern "C" {
 #endif
 
 typedef struct ssq_batch_norm_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_batch_norm_args));
     const ssq_tensor *x;            /**< in, float, rank >= 2 */
     const ssq_tensor *gamma;        /**< in, optional, f32: [c] */
     const ssq_tensor *beta;         /**< in, optional, f32: [c] */
@@ -36,21 +37,25 @@ typedef struct ssq_batch_norm_args {
     const ssq_tensor *y;            /**< out, float, x's shape; may be x */
     const ssq_tensor *mean;         /**< out, optional, f32: [c] */
     const ssq_tensor *rstd;         /**< out, optional, f32: [c] */
-    int axis;                       /**< the channels; negative: from the end */
-    bool training;                  /**< normalise with the batch's statistics,
-                                         not with the running ones */
-    double momentum;                /**< 0..1, used as float32 */
-    double eps;                     /**< >= 0, finite; used as float32 */
+    int axis SSQ_DEFAULT(1);        /**< the channels; negative: from the end */
+    bool training SSQ_DEFAULT(true); /**< normalise with the batch's statistics,
+                        not with the running ones */
+    double momentum SSQ_DEFAULT(0.1); /**< 0..1, used as float32 */
+    double eps SSQ_DEFAULT(1e-5);     /**< >= 0, finite; used as float32 */
     ssq_activation activation;
     bool population_variance; /**< running_var moves to the batch's var as it
                                    is, not to var m / (m - 1); used in training
                                    alone */
 } ssq_batch_norm_args;
+#define SSQ_BATCH_NORM_DEFAULTS                                                \
+    sizeof(ssq_batch_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
+        NULL, 1, true, 0.1, 1e-5, SSQ_ACTIVATION_NONE, false
 #define SSQ_BATCH_NORM_INIT                                                    \
     {                                                                          \
-        sizeof(ssq_batch_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, 1, true, 0.1, 1e-5, SSQ_ACTIVATION_NONE, false               \
+        SSQ_BATCH_NORM_DEFAULTS                                                \
     }
+#define SSQ_BATCH_NORM(...)                                                    \
+    SSQ_ARGS(ssq_batch_norm_args, SSQ_BATCH_NORM_DEFAULTS, __VA_ARGS__)
 
 /** Batch norm (Ioffe and Szegedy, 2015; torch.nn.functional.batch_norm, ONNX
  *  BatchNormalization with momentum = 1 - ONNX's):
@@ -76,7 +81,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_batch_norm(ssq_queue *queue, const ssq_batch_norm_args *args);
 
 typedef struct ssq_batch_norm_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_batch_norm_backward_args));
     const ssq_tensor *x;            /**< in, float: the forward op's */
     const ssq_tensor *gamma;        /**< in, optional, as forward */
     const ssq_tensor *running_mean; /**< in, f32: [c]; read only where training
@@ -88,17 +93,23 @@ typedef struct ssq_batch_norm_backward_args {
     const ssq_tensor *dy;           /**< in, float, x's shape */
     const ssq_tensor
         *dx; /**< out, optional, float, x's shape; may be dy or x */
-    const ssq_tensor *dgamma; /**< out, optional, f32: [c] */
-    const ssq_tensor *dbeta;  /**< out, optional, f32: [c] */
-    int axis;                 /**< the forward op's */
-    bool training;            /**< the forward op's */
-    double eps;               /**< the forward op's; unused with mean, rstd */
+    const ssq_tensor *dgamma;        /**< out, optional, f32: [c] */
+    const ssq_tensor *dbeta;         /**< out, optional, f32: [c] */
+    int axis SSQ_DEFAULT(1);         /**< the forward op's */
+    bool training SSQ_DEFAULT(true); /**< the forward op's */
+    double
+        eps SSQ_DEFAULT(1e-5); /**< the forward op's; unused with mean, rstd */
 } ssq_batch_norm_backward_args;
+#define SSQ_BATCH_NORM_BACKWARD_DEFAULTS                                       \
+    sizeof(ssq_batch_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
+        NULL, NULL, NULL, NULL, 1, true, 1e-5
 #define SSQ_BATCH_NORM_BACKWARD_INIT                                           \
     {                                                                          \
-        sizeof(ssq_batch_norm_backward_args), NULL, NULL, NULL, NULL, NULL,    \
-            NULL, NULL, NULL, NULL, NULL, 1, true, 1e-5                        \
+        SSQ_BATCH_NORM_BACKWARD_DEFAULTS                                       \
     }
+#define SSQ_BATCH_NORM_BACKWARD(...)                                           \
+    SSQ_ARGS(ssq_batch_norm_backward_args, SSQ_BATCH_NORM_BACKWARD_DEFAULTS,   \
+             __VA_ARGS__)
 
 /** Gradient of batch norm. With z = (x - mean) rstd:
  *      training   dx = rstd gamma (dy - avg(dy) - z avg(dy z)), averages over
@@ -114,23 +125,27 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_batch_norm_backward(
     ssq_queue *queue, const ssq_batch_norm_backward_args *args);
 
 typedef struct ssq_group_norm_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_group_norm_args));
     const ssq_tensor *x;     /**< in, float, rank >= 2 */
     const ssq_tensor *gamma; /**< in, optional, f32: [c] */
     const ssq_tensor *beta;  /**< in, optional, f32: [c] */
     const ssq_tensor *y;     /**< out, float, x's shape; may be x */
     const ssq_tensor *mean;  /**< out, optional, f32: [n, groups] */
     const ssq_tensor *rstd;  /**< out, optional, f32: [n, groups] */
-    int axis;                /**< the channels, not 0; negative: from the end */
-    int64_t groups;          /**< >= 1, divides c */
-    double eps;              /**< >= 0, finite; used as float32 */
+    int axis SSQ_DEFAULT(1); /**< the channels, not 0; negative: from the end */
+    int64_t groups SSQ_DEFAULT(1); /**< >= 1, divides c */
+    double eps SSQ_DEFAULT(1e-5);  /**< >= 0, finite; used as float32 */
     ssq_activation activation;
 } ssq_group_norm_args;
+#define SSQ_GROUP_NORM_DEFAULTS                                                \
+    sizeof(ssq_group_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, 1, 1,     \
+        1e-5, SSQ_ACTIVATION_NONE
 #define SSQ_GROUP_NORM_INIT                                                    \
     {                                                                          \
-        sizeof(ssq_group_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, 1, 1, \
-            1e-5, SSQ_ACTIVATION_NONE                                          \
+        SSQ_GROUP_NORM_DEFAULTS                                                \
     }
+#define SSQ_GROUP_NORM(...)                                                    \
+    SSQ_ARGS(ssq_group_norm_args, SSQ_GROUP_NORM_DEFAULTS, __VA_ARGS__)
 
 /** Group norm (Wu and He, 2018; torch.nn.functional.group_norm, ONNX
  *  GroupNormalization): y as ssq_batch_norm in training, with a mean and a
@@ -144,7 +159,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_group_norm(ssq_queue *queue, const ssq_group_norm_args *args);
 
 typedef struct ssq_group_norm_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_group_norm_backward_args));
     const ssq_tensor *x;      /**< in, float: the forward op's */
     const ssq_tensor *gamma;  /**< in, optional, as forward */
     const ssq_tensor *mean;   /**< in, optional, f32: saved by the forward op;
@@ -155,15 +170,21 @@ typedef struct ssq_group_norm_backward_args {
                                    or x */
     const ssq_tensor *dgamma; /**< out, optional, f32: [c] */
     const ssq_tensor *dbeta;  /**< out, optional, f32: [c] */
-    int axis;                 /**< the forward op's */
-    int64_t groups;           /**< the forward op's */
-    double eps;               /**< the forward op's; unused with mean, rstd */
+    int axis SSQ_DEFAULT(1);  /**< the forward op's */
+    int64_t groups SSQ_DEFAULT(1); /**< the forward op's */
+    double
+        eps SSQ_DEFAULT(1e-5); /**< the forward op's; unused with mean, rstd */
 } ssq_group_norm_backward_args;
+#define SSQ_GROUP_NORM_BACKWARD_DEFAULTS                                       \
+    sizeof(ssq_group_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
+        NULL, NULL, 1, 1, 1e-5
 #define SSQ_GROUP_NORM_BACKWARD_INIT                                           \
     {                                                                          \
-        sizeof(ssq_group_norm_backward_args), NULL, NULL, NULL, NULL, NULL,    \
-            NULL, NULL, NULL, 1, 1, 1e-5                                       \
+        SSQ_GROUP_NORM_BACKWARD_DEFAULTS                                       \
     }
+#define SSQ_GROUP_NORM_BACKWARD(...)                                           \
+    SSQ_ARGS(ssq_group_norm_backward_args, SSQ_GROUP_NORM_BACKWARD_DEFAULTS,   \
+             __VA_ARGS__)
 
 /** Gradient of group norm: with g = dy gamma, averages over a group and sums
  *  over a channel,

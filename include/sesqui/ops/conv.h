@@ -38,6 +38,7 @@
 #ifndef SESQUI_OPS_CONV_H
 #define SESQUI_OPS_CONV_H
 
+#include <sesqui/args.h>
 #include <sesqui/ops/gemm.h>
 #include <sesqui/ops/layout.h>
 
@@ -46,24 +47,28 @@ extern "C" {
 #endif
 
 typedef struct ssq_conv2d_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_conv2d_args));
     const ssq_tensor *x;    /**< in, float: images of c channels */
     const ssq_tensor *w;    /**< in, float: filters */
     const ssq_tensor *bias; /**< in, optional, float: [o] */
     const ssq_tensor *y;    /**< out, float: images of o channels; no overlap
                                  with the others */
-    int64_t stride[2];
+    int64_t stride[2] SSQ_DEFAULT({1, 1});
     int64_t padding[4];
-    int64_t dilation[2];
-    int64_t groups; /**< divides c and o */
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
+    int64_t groups SSQ_DEFAULT(1); /**< divides c and o */
     ssq_layout layout;
     ssq_activation activation;
 } ssq_conv2d_args;
+#define SSQ_CONV2D_DEFAULTS                                                    \
+    sizeof(ssq_conv2d_args), NULL, NULL, NULL, NULL, {1, 1}, {0, 0, 0, 0},     \
+        {1, 1}, 1, SSQ_LAYOUT_NCHW, SSQ_ACTIVATION_NONE
 #define SSQ_CONV2D_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_conv2d_args), NULL, NULL, NULL, NULL, {1, 1}, {0, 0, 0, 0}, \
-            {1, 1}, 1, SSQ_LAYOUT_NCHW, SSQ_ACTIVATION_NONE                    \
+        SSQ_CONV2D_DEFAULTS                                                    \
     }
+#define SSQ_CONV2D(...)                                                        \
+    SSQ_ARGS(ssq_conv2d_args, SSQ_CONV2D_DEFAULTS, __VA_ARGS__)
 
 /** Convolve: y[n,o,p,q] = activation(bias[o] + the sum over c, r, s of
  *  w[o,c,r,s] x[n, c, p stride - top + r dilation, q stride - left + s
@@ -82,22 +87,28 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d(ssq_queue *queue,
 
 /** For ssq_conv2d_backward_data and ssq_conv_transpose2d_backward_data. */
 typedef struct ssq_conv2d_backward_data_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_conv2d_backward_data_args));
     const ssq_tensor *dy; /**< in, float: the shape of the forward call's y */
     const ssq_tensor *w;  /**< in, float: its filters */
     const ssq_tensor *dx; /**< out, float: the shape of its x; no overlap with
                                the others */
-    int64_t stride[2];    /**< from here on those of the forward call */
+    int64_t stride[2] SSQ_DEFAULT(
+        {1, 1}); /**< from here on those of the forward call */
     int64_t padding[4];
-    int64_t dilation[2];
-    int64_t groups;
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
+    int64_t groups SSQ_DEFAULT(1);
     ssq_layout layout;
 } ssq_conv2d_backward_data_args;
+#define SSQ_CONV2D_BACKWARD_DATA_DEFAULTS                                      \
+    sizeof(ssq_conv2d_backward_data_args), NULL, NULL, NULL, {1, 1},           \
+        {0, 0, 0, 0}, {1, 1}, 1, SSQ_LAYOUT_NCHW
 #define SSQ_CONV2D_BACKWARD_DATA_INIT                                          \
     {                                                                          \
-        sizeof(ssq_conv2d_backward_data_args), NULL, NULL, NULL, {1, 1},       \
-            {0, 0, 0, 0}, {1, 1}, 1, SSQ_LAYOUT_NCHW                           \
+        SSQ_CONV2D_BACKWARD_DATA_DEFAULTS                                      \
     }
+#define SSQ_CONV2D_BACKWARD_DATA(...)                                          \
+    SSQ_ARGS(ssq_conv2d_backward_data_args, SSQ_CONV2D_BACKWARD_DATA_DEFAULTS, \
+             __VA_ARGS__)
 
 /** Gradient of ssq_conv2d's x: dx[n,c,h,w] = the sum of w[o,c,r,s] dy[n,o,p,q]
  *  over all o, and p, r with h = p stride - top + r dilation, and q, s
@@ -113,24 +124,30 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d_backward_data(
 
 /** For ssq_conv2d_backward_weight and ssq_conv_transpose2d_backward_weight. */
 typedef struct ssq_conv2d_backward_weight_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_conv2d_backward_weight_args));
     const ssq_tensor *x;  /**< in, float: as in the forward call */
     const ssq_tensor *dy; /**< in, float: the shape of its y */
     const ssq_tensor *dw; /**< out, float: the shape of its w; no overlap with
                                the others */
     const ssq_tensor *db; /**< out, optional, float: [o]; no overlap with the
                                others */
-    int64_t stride[2];    /**< from here on those of the forward call */
+    int64_t stride[2] SSQ_DEFAULT(
+        {1, 1}); /**< from here on those of the forward call */
     int64_t padding[4];
-    int64_t dilation[2];
-    int64_t groups;
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
+    int64_t groups SSQ_DEFAULT(1);
     ssq_layout layout;
 } ssq_conv2d_backward_weight_args;
+#define SSQ_CONV2D_BACKWARD_WEIGHT_DEFAULTS                                    \
+    sizeof(ssq_conv2d_backward_weight_args), NULL, NULL, NULL, NULL, {1, 1},   \
+        {0, 0, 0, 0}, {1, 1}, 1, SSQ_LAYOUT_NCHW
 #define SSQ_CONV2D_BACKWARD_WEIGHT_INIT                                        \
     {                                                                          \
-        sizeof(ssq_conv2d_backward_weight_args), NULL, NULL, NULL, NULL,       \
-            {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, SSQ_LAYOUT_NCHW                   \
+        SSQ_CONV2D_BACKWARD_WEIGHT_DEFAULTS                                    \
     }
+#define SSQ_CONV2D_BACKWARD_WEIGHT(...)                                        \
+    SSQ_ARGS(ssq_conv2d_backward_weight_args,                                  \
+             SSQ_CONV2D_BACKWARD_WEIGHT_DEFAULTS, __VA_ARGS__)
 
 /** Gradients of ssq_conv2d's w and bias: dw[o,c,r,s] = the sum over n, p, q of
  *  dy[n,o,p,q] x[n, c, p stride - top + r dilation, ..], x being 0 in the
@@ -144,27 +161,31 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d_backward_weight(
     ssq_queue *queue, const ssq_conv2d_backward_weight_args *args);
 
 typedef struct ssq_conv_transpose2d_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_conv_transpose2d_args));
     const ssq_tensor *x;    /**< in, float: images of c channels */
     const ssq_tensor *w;    /**< in, float: filters, see above */
     const ssq_tensor *bias; /**< in, optional, float: [o] */
     const ssq_tensor *y;    /**< out, float: images of o channels; no overlap
                                  with the others */
-    int64_t stride[2];
+    int64_t stride[2] SSQ_DEFAULT({1, 1});
     int64_t padding[4]; /**< of the convolution it transposes: cut from y */
     int64_t output_padding[2]; /**< rows below and columns to the right of y;
                                     less than stride or less than dilation */
-    int64_t dilation[2];
-    int64_t groups; /**< divides c and o */
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
+    int64_t groups SSQ_DEFAULT(1); /**< divides c and o */
     ssq_layout layout;
     ssq_activation activation;
 } ssq_conv_transpose2d_args;
+#define SSQ_CONV_TRANSPOSE2D_DEFAULTS                                          \
+    sizeof(ssq_conv_transpose2d_args), NULL, NULL, NULL, NULL, {1, 1},         \
+        {0, 0, 0, 0}, {0, 0}, {1, 1}, 1, SSQ_LAYOUT_NCHW, SSQ_ACTIVATION_NONE
 #define SSQ_CONV_TRANSPOSE2D_INIT                                              \
     {                                                                          \
-        sizeof(ssq_conv_transpose2d_args), NULL, NULL, NULL, NULL, {1, 1},     \
-            {0, 0, 0, 0}, {0, 0}, {1, 1}, 1, SSQ_LAYOUT_NCHW,                  \
-            SSQ_ACTIVATION_NONE                                                \
+        SSQ_CONV_TRANSPOSE2D_DEFAULTS                                          \
     }
+#define SSQ_CONV_TRANSPOSE2D(...)                                              \
+    SSQ_ARGS(ssq_conv_transpose2d_args, SSQ_CONV_TRANSPOSE2D_DEFAULTS,         \
+             __VA_ARGS__)
 
 /** Transposed convolution: what ssq_conv2d_backward_data computes for the
  *  convolution from o to c channels with the same w, then bias and activation,
@@ -181,6 +202,7 @@ ssq_conv_transpose2d(ssq_queue *queue, const ssq_conv_transpose2d_args *args);
 
 typedef ssq_conv2d_backward_data_args ssq_conv_transpose2d_backward_data_args;
 #define SSQ_CONV_TRANSPOSE2D_BACKWARD_DATA_INIT SSQ_CONV2D_BACKWARD_DATA_INIT
+#define SSQ_CONV_TRANSPOSE2D_BACKWARD_DATA      SSQ_CONV2D_BACKWARD_DATA
 
 /** Gradient of ssq_conv_transpose2d's x: the convolution of dy with the same w.
  *  dy's size fixes the output_padding, which must be legal. NaN and infinities
@@ -192,6 +214,7 @@ typedef ssq_conv2d_backward_weight_args
     ssq_conv_transpose2d_backward_weight_args;
 #define SSQ_CONV_TRANSPOSE2D_BACKWARD_WEIGHT_INIT                              \
     SSQ_CONV2D_BACKWARD_WEIGHT_INIT
+#define SSQ_CONV_TRANSPOSE2D_BACKWARD_WEIGHT SSQ_CONV2D_BACKWARD_WEIGHT
 
 /** Gradients of ssq_conv_transpose2d's w and bias: dw as
  *  ssq_conv2d_backward_weight with dy as the image and x as its gradient (K is

@@ -3,6 +3,7 @@
 #ifndef SESQUI_OPS_DATA_H
 #define SESQUI_OPS_DATA_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -10,29 +11,33 @@ extern "C" {
 #endif
 
 typedef struct ssq_fill_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_fill_args));
     const ssq_tensor *x; /**< out, any dtype */
     double value; /**< converted as ssq_convert does from float32; integers
                        from the double itself, saturating */
 } ssq_fill_args;
+#define SSQ_FILL_DEFAULTS sizeof(ssq_fill_args), NULL, 0.0
 #define SSQ_FILL_INIT                                                          \
     {                                                                          \
-        sizeof(ssq_fill_args), NULL, 0.0                                       \
+        SSQ_FILL_DEFAULTS                                                      \
     }
+#define SSQ_FILL(...) SSQ_ARGS(ssq_fill_args, SSQ_FILL_DEFAULTS, __VA_ARGS__)
 
 /** Fill: every element of x = value. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_fill(ssq_queue *queue,
                                            const ssq_fill_args *args);
 
 typedef struct ssq_copy_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_copy_args));
     const ssq_tensor *x; /**< in, any dtype; broadcast to y's shape */
     const ssq_tensor *y; /**< out, the dtype of x; no overlap with x */
 } ssq_copy_args;
+#define SSQ_COPY_DEFAULTS sizeof(ssq_copy_args), NULL, NULL
 #define SSQ_COPY_INIT                                                          \
     {                                                                          \
-        sizeof(ssq_copy_args), NULL, NULL                                      \
+        SSQ_COPY_DEFAULTS                                                      \
     }
+#define SSQ_COPY(...) SSQ_ARGS(ssq_copy_args, SSQ_COPY_DEFAULTS, __VA_ARGS__)
 
 /** Copy: y = x, bit for bit, any strides. A transpose or slice is materialised
  *  by copying its view. Since 0.1. */
@@ -40,7 +45,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_copy(ssq_queue *queue,
                                            const ssq_copy_args *args);
 
 typedef struct ssq_cast_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_cast_args));
     const ssq_tensor *x;    /**< in, any dtype; broadcast to y's shape */
     const ssq_tensor *y;    /**< out, any dtype; may be x when the dtypes have
                                  the same size */
@@ -49,10 +54,13 @@ typedef struct ssq_cast_args {
     uint32_t id;            /**< stochastic only: the stream's tensor */
     const ssq_tensor *step; /**< stochastic only: i32, one element; NULL: 0 */
 } ssq_cast_args;
+#define SSQ_CAST_DEFAULTS                                                      \
+    sizeof(ssq_cast_args), NULL, NULL, SSQ_ROUND_NEAREST, 0, 0, NULL
 #define SSQ_CAST_INIT                                                          \
     {                                                                          \
-        sizeof(ssq_cast_args), NULL, NULL, SSQ_ROUND_NEAREST, 0, 0, NULL       \
+        SSQ_CAST_DEFAULTS                                                      \
     }
+#define SSQ_CAST(...) SSQ_ARGS(ssq_cast_args, SSQ_CAST_DEFAULTS, __VA_ARGS__)
 
 /** Cast: y = x in y's dtype, by the rules of ssq_convert. Element i in
  *  row-major order draws word i of its stream. Since 0.1. */
@@ -60,7 +68,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cast(ssq_queue *queue,
                                            const ssq_cast_args *args);
 
 typedef struct ssq_transpose_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_transpose_args));
     const ssq_tensor *x; /**< in, any dtype */
     const ssq_tensor *y; /**< out, the dtype of x, the permuted shape of x; no
                               overlap with x */
@@ -68,10 +76,13 @@ typedef struct ssq_transpose_args {
                               is dimension axes[i] of x; negative ones count
                               from the end; NULL reverses them all */
 } ssq_transpose_args;
+#define SSQ_TRANSPOSE_DEFAULTS sizeof(ssq_transpose_args), NULL, NULL, NULL
 #define SSQ_TRANSPOSE_INIT                                                     \
     {                                                                          \
-        sizeof(ssq_transpose_args), NULL, NULL, NULL                           \
+        SSQ_TRANSPOSE_DEFAULTS                                                 \
     }
+#define SSQ_TRANSPOSE(...)                                                     \
+    SSQ_ARGS(ssq_transpose_args, SSQ_TRANSPOSE_DEFAULTS, __VA_ARGS__)
 
 /** Transpose: y = x with its dimensions permuted, bit for bit: a copy of
  *  what ssq_tensor_transpose views. Its backward is the inverse permutation.
@@ -80,7 +91,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_transpose(ssq_queue *queue,
                                                 const ssq_transpose_args *args);
 
 typedef struct ssq_concat_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_concat_args));
     const ssq_tensor *const *x; /**< in: n tensors, any dtypes, converted as
                                      ssq_cast does to nearest; the list is
                                      read at the call */
@@ -90,10 +101,13 @@ typedef struct ssq_concat_args {
                               none of them */
     int axis;            /**< negative: from the end */
 } ssq_concat_args;
+#define SSQ_CONCAT_DEFAULTS sizeof(ssq_concat_args), NULL, 0, NULL, 0
 #define SSQ_CONCAT_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_concat_args), NULL, 0, NULL, 0                              \
+        SSQ_CONCAT_DEFAULTS                                                    \
     }
+#define SSQ_CONCAT(...)                                                        \
+    SSQ_ARGS(ssq_concat_args, SSQ_CONCAT_DEFAULTS, __VA_ARGS__)
 
 /** Concatenate: y = the tensors x[0..n-1], one after the other along an
  *  axis. Inputs may repeat and may be empty. Its backward copies slices. When
@@ -102,7 +116,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_concat(ssq_queue *queue,
                                              const ssq_concat_args *args);
 
 typedef struct ssq_slice_assign_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_slice_assign_args));
     const ssq_tensor *x;  /**< in, any dtype, converted as ssq_cast does to
                                nearest; the rank of y */
     const ssq_tensor *y;  /**< updated: other elements keep their bits; no
@@ -110,10 +124,14 @@ typedef struct ssq_slice_assign_args {
     const int64_t *start; /**< rank values >= 0, read at the call; NULL: 0 */
     const int64_t *step;  /**< rank values >= 1, read at the call; NULL: 1 */
 } ssq_slice_assign_args;
+#define SSQ_SLICE_ASSIGN_DEFAULTS                                              \
+    sizeof(ssq_slice_assign_args), NULL, NULL, NULL, NULL
 #define SSQ_SLICE_ASSIGN_INIT                                                  \
     {                                                                          \
-        sizeof(ssq_slice_assign_args), NULL, NULL, NULL, NULL                  \
+        SSQ_SLICE_ASSIGN_DEFAULTS                                              \
     }
+#define SSQ_SLICE_ASSIGN(...)                                                  \
+    SSQ_ARGS(ssq_slice_assign_args, SSQ_SLICE_ASSIGN_DEFAULTS, __VA_ARGS__)
 
 /** Slice assign: y[start + i * step] = x[i] in every dimension.
  *  @return SSQ_ERR_INVALID start + (size of x - 1) * step is not in y.
@@ -122,17 +140,20 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_slice_assign(ssq_queue *queue, const ssq_slice_assign_args *args);
 
 typedef struct ssq_gather_rows_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gather_rows_args));
     const ssq_tensor *x;     /**< in, any dtype, [rows, ...]: rank >= 1 */
     const ssq_tensor *index; /**< in, i32, any shape */
     const ssq_tensor *y;     /**< out, any dtype, converted as ssq_cast does to
                                   nearest; the shape of index, then that of a
                                   row; overlaps neither */
 } ssq_gather_rows_args;
+#define SSQ_GATHER_ROWS_DEFAULTS sizeof(ssq_gather_rows_args), NULL, NULL, NULL
 #define SSQ_GATHER_ROWS_INIT                                                   \
     {                                                                          \
-        sizeof(ssq_gather_rows_args), NULL, NULL, NULL                         \
+        SSQ_GATHER_ROWS_DEFAULTS                                               \
     }
+#define SSQ_GATHER_ROWS(...)                                                   \
+    SSQ_ARGS(ssq_gather_rows_args, SSQ_GATHER_ROWS_DEFAULTS, __VA_ARGS__)
 
 /** Gather rows: y[i, ...] = x[index[i], ...]: an embedding. Indices live on
  *  the device, so the call cannot check them: one that is negative or >= rows
@@ -142,17 +163,22 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args);
 
 typedef struct ssq_scatter_add_rows_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_scatter_add_rows_args));
     const ssq_tensor *dy;    /**< in, float: the shape of index, then that of
                                   a row of dx */
     const ssq_tensor *index; /**< in, i32, any shape */
     const ssq_tensor *dx;    /**< updated, float, [rows, ...]: rank >= 1;
                                   overlaps neither */
 } ssq_scatter_add_rows_args;
+#define SSQ_SCATTER_ADD_ROWS_DEFAULTS                                          \
+    sizeof(ssq_scatter_add_rows_args), NULL, NULL, NULL
 #define SSQ_SCATTER_ADD_ROWS_INIT                                              \
     {                                                                          \
-        sizeof(ssq_scatter_add_rows_args), NULL, NULL, NULL                    \
+        SSQ_SCATTER_ADD_ROWS_DEFAULTS                                          \
     }
+#define SSQ_SCATTER_ADD_ROWS(...)                                              \
+    SSQ_ARGS(ssq_scatter_add_rows_args, SSQ_SCATTER_ADD_ROWS_DEFAULTS,         \
+             __VA_ARGS__)
 
 /** Scatter-add rows: dx[index[i], ...] += dy[i, ...], the backward of
  *  ssq_gather_rows (fill dx with zeros first). Class B: an element starts from
@@ -166,17 +192,21 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scatter_add_rows(ssq_queue *queue, const ssq_scatter_add_rows_args *args);
 
 typedef struct ssq_one_hot_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_one_hot_args));
     const ssq_tensor *index; /**< in, i32 */
     const ssq_tensor *y; /**< out, any dtype: the shape of index with one more
                               dimension, the classes, at axis; no overlap */
-    int axis;            /**< of y; negative: from the end */
-    double on, off;      /**< converted as ssq_fill does */
+    int axis SSQ_DEFAULT(-1); /**< of y; negative: from the end */
+    double on SSQ_DEFAULT(1.0), off
+        SSQ_DEFAULT(0.0); /**< converted as ssq_fill does */
 } ssq_one_hot_args;
+#define SSQ_ONE_HOT_DEFAULTS sizeof(ssq_one_hot_args), NULL, NULL, -1, 1.0, 0.0
 #define SSQ_ONE_HOT_INIT                                                       \
     {                                                                          \
-        sizeof(ssq_one_hot_args), NULL, NULL, -1, 1.0, 0.0                     \
+        SSQ_ONE_HOT_DEFAULTS                                                   \
     }
+#define SSQ_ONE_HOT(...)                                                       \
+    SSQ_ARGS(ssq_one_hot_args, SSQ_ONE_HOT_DEFAULTS, __VA_ARGS__)
 
 /** One-hot: y[.., c, ..] = index[..] == c ? on : off. An index that is no
  *  class makes all of its elements off. Since 0.1. */

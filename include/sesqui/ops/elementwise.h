@@ -19,51 +19,43 @@
 #ifndef SESQUI_OPS_ELEMENTWISE_H
 #define SESQUI_OPS_ELEMENTWISE_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
+/** Of every op of one operand that has no parameter. */
 typedef struct ssq_unary_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_unary_args));
     const ssq_tensor *x; /**< in */
     const ssq_tensor *y; /**< out, the shape of x; may be x when the elements
                               have the same size */
-    double alpha;        /**< leaky_relu, elu; else ignored */
-    double beta;         /**< softplus; else ignored */
 } ssq_unary_args;
-/** alpha 1, beta 1. */
+#define SSQ_UNARY_DEFAULTS sizeof(ssq_unary_args), NULL, NULL
 #define SSQ_UNARY_INIT                                                         \
     {                                                                          \
-        sizeof(ssq_unary_args), NULL, NULL, 1.0, 1.0                           \
+        SSQ_UNARY_DEFAULTS                                                     \
     }
-/** alpha 0.01, the usual slope of leaky_relu. */
-#define SSQ_LEAKY_RELU_INIT                                                    \
-    {                                                                          \
-        sizeof(ssq_unary_args), NULL, NULL, 0.01, 1.0                          \
-    }
+#define SSQ_UNARY(...) SSQ_ARGS(ssq_unary_args, SSQ_UNARY_DEFAULTS, __VA_ARGS__)
 
 typedef struct ssq_unary_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_unary_backward_args));
     const ssq_tensor *x;  /**< in: the forward op's x; its result only where
                                the op says so */
     const ssq_tensor *dy; /**< in, the shape of x: gradient of the result */
     const ssq_tensor *dx; /**< out, the shape of x; may be x or dy when the
                                elements have the same size */
-    double alpha;         /**< as in the forward op */
-    double beta;          /**< as in the forward op */
 } ssq_unary_backward_args;
-/** alpha 1, beta 1. */
+#define SSQ_UNARY_BACKWARD_DEFAULTS                                            \
+    sizeof(ssq_unary_backward_args), NULL, NULL, NULL
 #define SSQ_UNARY_BACKWARD_INIT                                                \
     {                                                                          \
-        sizeof(ssq_unary_backward_args), NULL, NULL, NULL, 1.0, 1.0            \
+        SSQ_UNARY_BACKWARD_DEFAULTS                                            \
     }
-/** alpha 0.01. */
-#define SSQ_LEAKY_RELU_BACKWARD_INIT                                           \
-    {                                                                          \
-        sizeof(ssq_unary_backward_args), NULL, NULL, NULL, 0.01, 1.0           \
-    }
+#define SSQ_UNARY_BACKWARD(...)                                                \
+    SSQ_ARGS(ssq_unary_backward_args, SSQ_UNARY_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Rectifier: y = x for x > 0 and NaN, else +0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_relu(ssq_queue *queue,
@@ -75,25 +67,84 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_relu(ssq_queue *queue,
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Leaky rectifier: y = x for x > 0, else alpha x. Floats. Use
- *  SSQ_LEAKY_RELU_INIT. Since 0.1. */
-SSQ_API SSQ_MUST_CHECK ssq_status ssq_leaky_relu(ssq_queue *queue,
-                                                 const ssq_unary_args *args);
+typedef struct ssq_leaky_relu_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_leaky_relu_args));
+    const ssq_tensor *x;            /**< in */
+    const ssq_tensor *y;            /**< out, as in ssq_unary_args */
+    double alpha SSQ_DEFAULT(0.01); /**< the slope below 0 */
+} ssq_leaky_relu_args;
+#define SSQ_LEAKY_RELU_DEFAULTS sizeof(ssq_leaky_relu_args), NULL, NULL, 0.01
+#define SSQ_LEAKY_RELU_INIT                                                    \
+    {                                                                          \
+        SSQ_LEAKY_RELU_DEFAULTS                                                \
+    }
+#define SSQ_LEAKY_RELU(...)                                                    \
+    SSQ_ARGS(ssq_leaky_relu_args, SSQ_LEAKY_RELU_DEFAULTS, __VA_ARGS__)
 
-/** Its gradient: dx = dy for x > 0, else alpha dy. Floats. Use
- *  SSQ_LEAKY_RELU_BACKWARD_INIT. Since 0.1. */
+/** Leaky rectifier: y = x for x > 0, else alpha x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_leaky_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+ssq_leaky_relu(ssq_queue *queue, const ssq_leaky_relu_args *args);
+
+typedef struct ssq_leaky_relu_backward_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_leaky_relu_backward_args));
+    const ssq_tensor *x;            /**< in */
+    const ssq_tensor *dy;           /**< in */
+    const ssq_tensor *dx;           /**< out, as in ssq_unary_backward_args */
+    double alpha SSQ_DEFAULT(0.01); /**< as in the forward op */
+} ssq_leaky_relu_backward_args;
+#define SSQ_LEAKY_RELU_BACKWARD_DEFAULTS                                       \
+    sizeof(ssq_leaky_relu_backward_args), NULL, NULL, NULL, 0.01
+#define SSQ_LEAKY_RELU_BACKWARD_INIT                                           \
+    {                                                                          \
+        SSQ_LEAKY_RELU_BACKWARD_DEFAULTS                                       \
+    }
+#define SSQ_LEAKY_RELU_BACKWARD(...)                                           \
+    SSQ_ARGS(ssq_leaky_relu_backward_args, SSQ_LEAKY_RELU_BACKWARD_DEFAULTS,   \
+             __VA_ARGS__)
+
+/** Its gradient: dx = dy for x > 0, else alpha dy. Floats.
+ *  Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_leaky_relu_backward(
+    ssq_queue *queue, const ssq_leaky_relu_backward_args *args);
+
+typedef struct ssq_elu_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_elu_args));
+    const ssq_tensor *x;           /**< in */
+    const ssq_tensor *y;           /**< out, as in ssq_unary_args */
+    double alpha SSQ_DEFAULT(1.0); /**< minus the limit at -Inf */
+} ssq_elu_args;
+#define SSQ_ELU_DEFAULTS sizeof(ssq_elu_args), NULL, NULL, 1.0
+#define SSQ_ELU_INIT                                                           \
+    {                                                                          \
+        SSQ_ELU_DEFAULTS                                                       \
+    }
+#define SSQ_ELU(...) SSQ_ARGS(ssq_elu_args, SSQ_ELU_DEFAULTS, __VA_ARGS__)
 
 /** Exponential linear unit: y = x for x >= 0 (zeros stay what they are), else
  *  alpha (exp(x) - 1) (Clevert, Unterthiner, Hochreiter, 2016). Floats. Since
  *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_elu(ssq_queue *queue,
-                                          const ssq_unary_args *args);
+                                          const ssq_elu_args *args);
+
+typedef struct ssq_elu_backward_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_elu_backward_args));
+    const ssq_tensor *x;           /**< in */
+    const ssq_tensor *dy;          /**< in */
+    const ssq_tensor *dx;          /**< out, as in ssq_unary_backward_args */
+    double alpha SSQ_DEFAULT(1.0); /**< as in the forward op */
+} ssq_elu_backward_args;
+#define SSQ_ELU_BACKWARD_DEFAULTS                                              \
+    sizeof(ssq_elu_backward_args), NULL, NULL, NULL, 1.0
+#define SSQ_ELU_BACKWARD_INIT                                                  \
+    {                                                                          \
+        SSQ_ELU_BACKWARD_DEFAULTS                                              \
+    }
+#define SSQ_ELU_BACKWARD(...)                                                  \
+    SSQ_ARGS(ssq_elu_backward_args, SSQ_ELU_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Its gradient: dx = dy for x > 0, else dy alpha e^x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_elu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+ssq_elu_backward(ssq_queue *queue, const ssq_elu_backward_args *args);
 
 /** Gaussian error linear unit: y = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks,
  *  Gimpel, 2016), accurate in its negative tail; -0 at -Inf. Floats. Since
@@ -144,15 +195,46 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tanh(ssq_queue *queue,
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
+typedef struct ssq_softplus_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_softplus_args));
+    const ssq_tensor *x;          /**< in */
+    const ssq_tensor *y;          /**< out, as in ssq_unary_args */
+    double beta SSQ_DEFAULT(1.0); /**< the sharpness, > 0 */
+} ssq_softplus_args;
+#define SSQ_SOFTPLUS_DEFAULTS sizeof(ssq_softplus_args), NULL, NULL, 1.0
+#define SSQ_SOFTPLUS_INIT                                                      \
+    {                                                                          \
+        SSQ_SOFTPLUS_DEFAULTS                                                  \
+    }
+#define SSQ_SOFTPLUS(...)                                                      \
+    SSQ_ARGS(ssq_softplus_args, SSQ_SOFTPLUS_DEFAULTS, __VA_ARGS__)
+
 /** Softplus: y = log(1 + exp(beta x)) / beta; x itself where beta x > 20.
  *  Floats. @return SSQ_ERR_INVALID unless beta > 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_softplus(ssq_queue *queue,
-                                               const ssq_unary_args *args);
+                                               const ssq_softplus_args *args);
+
+typedef struct ssq_softplus_backward_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_softplus_backward_args));
+    const ssq_tensor *x;          /**< in */
+    const ssq_tensor *dy;         /**< in */
+    const ssq_tensor *dx;         /**< out, as in ssq_unary_backward_args */
+    double beta SSQ_DEFAULT(1.0); /**< as in the forward op */
+} ssq_softplus_backward_args;
+#define SSQ_SOFTPLUS_BACKWARD_DEFAULTS                                         \
+    sizeof(ssq_softplus_backward_args), NULL, NULL, NULL, 1.0
+#define SSQ_SOFTPLUS_BACKWARD_INIT                                             \
+    {                                                                          \
+        SSQ_SOFTPLUS_BACKWARD_DEFAULTS                                         \
+    }
+#define SSQ_SOFTPLUS_BACKWARD(...)                                             \
+    SSQ_ARGS(ssq_softplus_backward_args, SSQ_SOFTPLUS_BACKWARD_DEFAULTS,       \
+             __VA_ARGS__)
 
 /** Its gradient: dx = dy sigmoid(beta x). Floats. @return SSQ_ERR_INVALID
  *  unless beta > 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
-ssq_softplus_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+ssq_softplus_backward(ssq_queue *queue, const ssq_softplus_backward_args *args);
 
 /** Exponential: y = e^x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_exp(ssq_queue *queue,
@@ -299,15 +381,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_isfinite(ssq_queue *queue,
                                                const ssq_unary_args *args);
 
 typedef struct ssq_clamp_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_clamp_args));
     const ssq_tensor *x; /**< in, float */
     const ssq_tensor *y; /**< out, float, the shape of x; may be x */
-    double min, max;     /**< beyond float32's range: no bound */
+    double min SSQ_DEFAULT(-1e300), max
+        SSQ_DEFAULT(1e300); /**< beyond float32's range: no bound */
 } ssq_clamp_args;
+#define SSQ_CLAMP_DEFAULTS sizeof(ssq_clamp_args), NULL, NULL, -1e300, 1e300
 #define SSQ_CLAMP_INIT                                                         \
     {                                                                          \
-        sizeof(ssq_clamp_args), NULL, NULL, -1e300, 1e300                      \
+        SSQ_CLAMP_DEFAULTS                                                     \
     }
+#define SSQ_CLAMP(...) SSQ_ARGS(ssq_clamp_args, SSQ_CLAMP_DEFAULTS, __VA_ARGS__)
 
 /** Clamp: y = minimum(maximum(x, min), max), see ssq_maximum: a NaN bound
  *  gives NaN, and max wins where min > max. Since 0.1. */
@@ -315,16 +400,21 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_clamp(ssq_queue *queue,
                                             const ssq_clamp_args *args);
 
 typedef struct ssq_clamp_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_clamp_backward_args));
     const ssq_tensor *x;  /**< in, float: the forward op's x, not its result */
     const ssq_tensor *dy; /**< in, float, the shape of x */
     const ssq_tensor *dx; /**< out, float, the shape of x; may be x or dy */
-    double min, max;      /**< as in the forward op */
+    double min SSQ_DEFAULT(-1e300), max
+        SSQ_DEFAULT(1e300); /**< as in the forward op */
 } ssq_clamp_backward_args;
+#define SSQ_CLAMP_BACKWARD_DEFAULTS                                            \
+    sizeof(ssq_clamp_backward_args), NULL, NULL, NULL, -1e300, 1e300
 #define SSQ_CLAMP_BACKWARD_INIT                                                \
     {                                                                          \
-        sizeof(ssq_clamp_backward_args), NULL, NULL, NULL, -1e300, 1e300       \
+        SSQ_CLAMP_BACKWARD_DEFAULTS                                            \
     }
+#define SSQ_CLAMP_BACKWARD(...)                                                \
+    SSQ_ARGS(ssq_clamp_backward_args, SSQ_CLAMP_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Its gradient: dx = dy where min <= x <= max, else 0, also for NaN. Since
  *  0.1. */
@@ -332,17 +422,19 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_clamp_backward(ssq_queue *queue, const ssq_clamp_backward_args *args);
 
 typedef struct ssq_scale_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_scale_args));
     const ssq_tensor *x; /**< in, float */
     const ssq_tensor *y; /**< out, float, the shape of x; may be x */
-    double alpha;
+    double alpha SSQ_DEFAULT(1.0);
     const ssq_tensor *scale; /**< in, optional: one f32 on the device; not in
                                   y's memory */
 } ssq_scale_args;
+#define SSQ_SCALE_DEFAULTS sizeof(ssq_scale_args), NULL, NULL, 1.0, NULL
 #define SSQ_SCALE_INIT                                                         \
     {                                                                          \
-        sizeof(ssq_scale_args), NULL, NULL, 1.0, NULL                          \
+        SSQ_SCALE_DEFAULTS                                                     \
     }
+#define SSQ_SCALE(...) SSQ_ARGS(ssq_scale_args, SSQ_SCALE_DEFAULTS, __VA_ARGS__)
 
 /** Scale: y = x (alpha scale), the factor rounded to float32 first. scale is
  *  read when the op runs: a replayed graph follows it. Since 0.1. */
@@ -350,17 +442,20 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scale(ssq_queue *queue,
                                             const ssq_scale_args *args);
 
 typedef struct ssq_binary_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_binary_args));
     const ssq_tensor *a; /**< in */
     const ssq_tensor *b; /**< in */
     const ssq_tensor *y; /**< out, exactly the shape that a and b broadcast
                               to; may be a or b, not broadcast and with
                               elements of the same size */
 } ssq_binary_args;
+#define SSQ_BINARY_DEFAULTS sizeof(ssq_binary_args), NULL, NULL, NULL
 #define SSQ_BINARY_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_binary_args), NULL, NULL, NULL                              \
+        SSQ_BINARY_DEFAULTS                                                    \
     }
+#define SSQ_BINARY(...)                                                        \
+    SSQ_ARGS(ssq_binary_args, SSQ_BINARY_DEFAULTS, __VA_ARGS__)
 
 /** Addition: y = a + b. Floats or integers. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_add(ssq_queue *queue,
@@ -394,16 +489,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_pow(ssq_queue *queue,
                                           const ssq_binary_args *args);
 
 typedef struct ssq_axpby_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_axpby_args));
     const ssq_tensor *a; /**< in, float */
     const ssq_tensor *b; /**< in, float */
     const ssq_tensor *y; /**< out, float; as in ssq_binary_args */
-    double alpha, beta;
+    double alpha SSQ_DEFAULT(1.0), beta SSQ_DEFAULT(1.0);
 } ssq_axpby_args;
+#define SSQ_AXPBY_DEFAULTS sizeof(ssq_axpby_args), NULL, NULL, NULL, 1.0, 1.0
 #define SSQ_AXPBY_INIT                                                         \
     {                                                                          \
-        sizeof(ssq_axpby_args), NULL, NULL, NULL, 1.0, 1.0                     \
+        SSQ_AXPBY_DEFAULTS                                                     \
     }
+#define SSQ_AXPBY(...) SSQ_ARGS(ssq_axpby_args, SSQ_AXPBY_DEFAULTS, __VA_ARGS__)
 
 /** Weighted sum: y = alpha a + beta b; both products and the sum are rounded
  *  to float32. Zero times Inf or NaN is NaN: a factor of 0 hides nothing.
@@ -414,7 +511,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_axpby(ssq_queue *queue,
 /** Gradients of a binary op. Operands that the wanted gradients do not need
  *  may be NULL; those that are there are checked all the same. */
 typedef struct ssq_binary_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_binary_backward_args));
     const ssq_tensor *a;  /**< in, float: the forward op's a */
     const ssq_tensor *b;  /**< in, float: the forward op's b */
     const ssq_tensor *dy; /**< in, float: gradient of the result, of the shape
@@ -422,10 +519,15 @@ typedef struct ssq_binary_backward_args {
     const ssq_tensor *da; /**< out, float, the shape of a; NULL: not wanted */
     const ssq_tensor *db; /**< out, float, the shape of b; NULL: not wanted */
 } ssq_binary_backward_args;
+#define SSQ_BINARY_BACKWARD_DEFAULTS                                           \
+    sizeof(ssq_binary_backward_args), NULL, NULL, NULL, NULL, NULL
 #define SSQ_BINARY_BACKWARD_INIT                                               \
     {                                                                          \
-        sizeof(ssq_binary_backward_args), NULL, NULL, NULL, NULL, NULL         \
+        SSQ_BINARY_BACKWARD_DEFAULTS                                           \
     }
+#define SSQ_BINARY_BACKWARD(...)                                               \
+    SSQ_ARGS(ssq_binary_backward_args, SSQ_BINARY_BACKWARD_DEFAULTS,           \
+             __VA_ARGS__)
 
 /* da and db overlap no operand and not each other, and one of them at least is
  * wanted. An element that was broadcast gets the sum of its terms, in float32
@@ -469,15 +571,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_pow_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
 typedef struct ssq_compare_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_compare_args));
     const ssq_tensor *a; /**< in: float, or integers */
     const ssq_tensor *b; /**< in: float when a is, else integers */
     const ssq_tensor *y; /**< out, u8: 1 or 0; as in ssq_binary_args */
 } ssq_compare_args;
+#define SSQ_COMPARE_DEFAULTS sizeof(ssq_compare_args), NULL, NULL, NULL
 #define SSQ_COMPARE_INIT                                                       \
     {                                                                          \
-        sizeof(ssq_compare_args), NULL, NULL, NULL                             \
+        SSQ_COMPARE_DEFAULTS                                                   \
     }
+#define SSQ_COMPARE(...)                                                       \
+    SSQ_ARGS(ssq_compare_args, SSQ_COMPARE_DEFAULTS, __VA_ARGS__)
 
 /* As IEEE 754: NaN equals nothing and is ordered with nothing, -0 equals +0.
  * Exact: mixed dtypes are compared as numbers. */
@@ -507,7 +612,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_ge(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
 typedef struct ssq_where_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_where_args));
     const ssq_tensor *cond; /**< in, u8 */
     const ssq_tensor *a;    /**< in: float, or integers */
     const ssq_tensor *b;    /**< in: float when a is, else integers */
@@ -515,16 +620,150 @@ typedef struct ssq_where_args {
                                  when a and b are; exactly the shape that cond,
                                  a and b broadcast to; may be one of them */
 } ssq_where_args;
+#define SSQ_WHERE_DEFAULTS sizeof(ssq_where_args), NULL, NULL, NULL, NULL
 #define SSQ_WHERE_INIT                                                         \
     {                                                                          \
-        sizeof(ssq_where_args), NULL, NULL, NULL, NULL                         \
+        SSQ_WHERE_DEFAULTS                                                     \
     }
+#define SSQ_WHERE(...) SSQ_ARGS(ssq_where_args, SSQ_WHERE_DEFAULTS, __VA_ARGS__)
 
 /** Choose: y = a where cond is not 0, else b; bit for bit when the dtypes are
  *  equal, else rounded as ssq_convert does. Its gradients are ssq_where with a
  *  zero tensor for the other operand. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_where(ssq_queue *queue,
                                             const ssq_where_args *args);
+
+/* Ops that share a struct have macros of their own names all the same. */
+#define SSQ_RELU                     SSQ_UNARY
+#define SSQ_RELU_INIT                SSQ_UNARY_INIT
+#define SSQ_RELU_BACKWARD            SSQ_UNARY_BACKWARD
+#define SSQ_RELU_BACKWARD_INIT       SSQ_UNARY_BACKWARD_INIT
+#define SSQ_GELU                     SSQ_UNARY
+#define SSQ_GELU_INIT                SSQ_UNARY_INIT
+#define SSQ_GELU_BACKWARD            SSQ_UNARY_BACKWARD
+#define SSQ_GELU_BACKWARD_INIT       SSQ_UNARY_BACKWARD_INIT
+#define SSQ_GELU_TANH                SSQ_UNARY
+#define SSQ_GELU_TANH_INIT           SSQ_UNARY_INIT
+#define SSQ_GELU_TANH_BACKWARD       SSQ_UNARY_BACKWARD
+#define SSQ_GELU_TANH_BACKWARD_INIT  SSQ_UNARY_BACKWARD_INIT
+#define SSQ_SILU                     SSQ_UNARY
+#define SSQ_SILU_INIT                SSQ_UNARY_INIT
+#define SSQ_SILU_BACKWARD            SSQ_UNARY_BACKWARD
+#define SSQ_SILU_BACKWARD_INIT       SSQ_UNARY_BACKWARD_INIT
+#define SSQ_SIGMOID                  SSQ_UNARY
+#define SSQ_SIGMOID_INIT             SSQ_UNARY_INIT
+#define SSQ_SIGMOID_BACKWARD         SSQ_UNARY_BACKWARD
+#define SSQ_SIGMOID_BACKWARD_INIT    SSQ_UNARY_BACKWARD_INIT
+#define SSQ_TANH                     SSQ_UNARY
+#define SSQ_TANH_INIT                SSQ_UNARY_INIT
+#define SSQ_TANH_BACKWARD            SSQ_UNARY_BACKWARD
+#define SSQ_TANH_BACKWARD_INIT       SSQ_UNARY_BACKWARD_INIT
+#define SSQ_EXP                      SSQ_UNARY
+#define SSQ_EXP_INIT                 SSQ_UNARY_INIT
+#define SSQ_EXP_BACKWARD             SSQ_UNARY_BACKWARD
+#define SSQ_EXP_BACKWARD_INIT        SSQ_UNARY_BACKWARD_INIT
+#define SSQ_LOG                      SSQ_UNARY
+#define SSQ_LOG_INIT                 SSQ_UNARY_INIT
+#define SSQ_LOG_BACKWARD             SSQ_UNARY_BACKWARD
+#define SSQ_LOG_BACKWARD_INIT        SSQ_UNARY_BACKWARD_INIT
+#define SSQ_SQRT                     SSQ_UNARY
+#define SSQ_SQRT_INIT                SSQ_UNARY_INIT
+#define SSQ_SQRT_BACKWARD            SSQ_UNARY_BACKWARD
+#define SSQ_SQRT_BACKWARD_INIT       SSQ_UNARY_BACKWARD_INIT
+#define SSQ_RSQRT                    SSQ_UNARY
+#define SSQ_RSQRT_INIT               SSQ_UNARY_INIT
+#define SSQ_RSQRT_BACKWARD           SSQ_UNARY_BACKWARD
+#define SSQ_RSQRT_BACKWARD_INIT      SSQ_UNARY_BACKWARD_INIT
+#define SSQ_RECIPROCAL               SSQ_UNARY
+#define SSQ_RECIPROCAL_INIT          SSQ_UNARY_INIT
+#define SSQ_RECIPROCAL_BACKWARD      SSQ_UNARY_BACKWARD
+#define SSQ_RECIPROCAL_BACKWARD_INIT SSQ_UNARY_BACKWARD_INIT
+#define SSQ_ABS                      SSQ_UNARY
+#define SSQ_ABS_INIT                 SSQ_UNARY_INIT
+#define SSQ_ABS_BACKWARD             SSQ_UNARY_BACKWARD
+#define SSQ_ABS_BACKWARD_INIT        SSQ_UNARY_BACKWARD_INIT
+#define SSQ_NEG                      SSQ_UNARY
+#define SSQ_NEG_INIT                 SSQ_UNARY_INIT
+#define SSQ_NEG_BACKWARD             SSQ_UNARY_BACKWARD
+#define SSQ_NEG_BACKWARD_INIT        SSQ_UNARY_BACKWARD_INIT
+#define SSQ_ERF                      SSQ_UNARY
+#define SSQ_ERF_INIT                 SSQ_UNARY_INIT
+#define SSQ_ERF_BACKWARD             SSQ_UNARY_BACKWARD
+#define SSQ_ERF_BACKWARD_INIT        SSQ_UNARY_BACKWARD_INIT
+#define SSQ_SIN                      SSQ_UNARY
+#define SSQ_SIN_INIT                 SSQ_UNARY_INIT
+#define SSQ_SIN_BACKWARD             SSQ_UNARY_BACKWARD
+#define SSQ_SIN_BACKWARD_INIT        SSQ_UNARY_BACKWARD_INIT
+#define SSQ_COS                      SSQ_UNARY
+#define SSQ_COS_INIT                 SSQ_UNARY_INIT
+#define SSQ_COS_BACKWARD             SSQ_UNARY_BACKWARD
+#define SSQ_COS_BACKWARD_INIT        SSQ_UNARY_BACKWARD_INIT
+#define SSQ_LOG1P                    SSQ_UNARY
+#define SSQ_LOG1P_INIT               SSQ_UNARY_INIT
+#define SSQ_LOG1P_BACKWARD           SSQ_UNARY_BACKWARD
+#define SSQ_LOG1P_BACKWARD_INIT      SSQ_UNARY_BACKWARD_INIT
+#define SSQ_EXPM1                    SSQ_UNARY
+#define SSQ_EXPM1_INIT               SSQ_UNARY_INIT
+#define SSQ_EXPM1_BACKWARD           SSQ_UNARY_BACKWARD
+#define SSQ_EXPM1_BACKWARD_INIT      SSQ_UNARY_BACKWARD_INIT
+#define SSQ_SQUARE                   SSQ_UNARY
+#define SSQ_SQUARE_INIT              SSQ_UNARY_INIT
+#define SSQ_SQUARE_BACKWARD          SSQ_UNARY_BACKWARD
+#define SSQ_SQUARE_BACKWARD_INIT     SSQ_UNARY_BACKWARD_INIT
+#define SSQ_SIGN                     SSQ_UNARY
+#define SSQ_SIGN_INIT                SSQ_UNARY_INIT
+#define SSQ_FLOOR                    SSQ_UNARY
+#define SSQ_FLOOR_INIT               SSQ_UNARY_INIT
+#define SSQ_CEIL                     SSQ_UNARY
+#define SSQ_CEIL_INIT                SSQ_UNARY_INIT
+#define SSQ_ROUND                    SSQ_UNARY
+#define SSQ_ROUND_INIT               SSQ_UNARY_INIT
+#define SSQ_ISNAN                    SSQ_UNARY
+#define SSQ_ISNAN_INIT               SSQ_UNARY_INIT
+#define SSQ_ISINF                    SSQ_UNARY
+#define SSQ_ISINF_INIT               SSQ_UNARY_INIT
+#define SSQ_ISFINITE                 SSQ_UNARY
+#define SSQ_ISFINITE_INIT            SSQ_UNARY_INIT
+#define SSQ_ADD                      SSQ_BINARY
+#define SSQ_ADD_INIT                 SSQ_BINARY_INIT
+#define SSQ_SUB                      SSQ_BINARY
+#define SSQ_SUB_INIT                 SSQ_BINARY_INIT
+#define SSQ_MUL                      SSQ_BINARY
+#define SSQ_MUL_INIT                 SSQ_BINARY_INIT
+#define SSQ_DIV                      SSQ_BINARY
+#define SSQ_DIV_INIT                 SSQ_BINARY_INIT
+#define SSQ_MAXIMUM                  SSQ_BINARY
+#define SSQ_MAXIMUM_INIT             SSQ_BINARY_INIT
+#define SSQ_MINIMUM                  SSQ_BINARY
+#define SSQ_MINIMUM_INIT             SSQ_BINARY_INIT
+#define SSQ_POW                      SSQ_BINARY
+#define SSQ_POW_INIT                 SSQ_BINARY_INIT
+#define SSQ_ADD_BACKWARD             SSQ_BINARY_BACKWARD
+#define SSQ_ADD_BACKWARD_INIT        SSQ_BINARY_BACKWARD_INIT
+#define SSQ_SUB_BACKWARD             SSQ_BINARY_BACKWARD
+#define SSQ_SUB_BACKWARD_INIT        SSQ_BINARY_BACKWARD_INIT
+#define SSQ_MUL_BACKWARD             SSQ_BINARY_BACKWARD
+#define SSQ_MUL_BACKWARD_INIT        SSQ_BINARY_BACKWARD_INIT
+#define SSQ_DIV_BACKWARD             SSQ_BINARY_BACKWARD
+#define SSQ_DIV_BACKWARD_INIT        SSQ_BINARY_BACKWARD_INIT
+#define SSQ_MAXIMUM_BACKWARD         SSQ_BINARY_BACKWARD
+#define SSQ_MAXIMUM_BACKWARD_INIT    SSQ_BINARY_BACKWARD_INIT
+#define SSQ_MINIMUM_BACKWARD         SSQ_BINARY_BACKWARD
+#define SSQ_MINIMUM_BACKWARD_INIT    SSQ_BINARY_BACKWARD_INIT
+#define SSQ_POW_BACKWARD             SSQ_BINARY_BACKWARD
+#define SSQ_POW_BACKWARD_INIT        SSQ_BINARY_BACKWARD_INIT
+#define SSQ_EQ                       SSQ_COMPARE
+#define SSQ_EQ_INIT                  SSQ_COMPARE_INIT
+#define SSQ_NE                       SSQ_COMPARE
+#define SSQ_NE_INIT                  SSQ_COMPARE_INIT
+#define SSQ_LT                       SSQ_COMPARE
+#define SSQ_LT_INIT                  SSQ_COMPARE_INIT
+#define SSQ_LE                       SSQ_COMPARE
+#define SSQ_LE_INIT                  SSQ_COMPARE_INIT
+#define SSQ_GT                       SSQ_COMPARE
+#define SSQ_GT_INIT                  SSQ_COMPARE_INIT
+#define SSQ_GE                       SSQ_COMPARE
+#define SSQ_GE_INIT                  SSQ_COMPARE_INIT
 
 #ifdef __cplusplus
 }

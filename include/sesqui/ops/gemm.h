@@ -10,6 +10,7 @@
 #ifndef SESQUI_OPS_GEMM_H
 #define SESQUI_OPS_GEMM_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -44,7 +45,7 @@ typedef enum ssq_gemm_flags {
 
 /** Operands of ssq_gemm and ssq_gemm_batched. */
 typedef struct ssq_gemm_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gemm_args));
     const ssq_tensor *a;    /**< in, [m,k]; [k,m] when trans_a */
     const ssq_tensor *b;    /**< in, [k,n]; [n,k] when trans_b */
     const ssq_tensor *c;    /**< in, optional: broadcast to d's shape; may be d;
@@ -53,16 +54,19 @@ typedef struct ssq_gemm_args {
     const ssq_tensor *d;    /**< out, [m,n]; no overlap with a, b, bias */
     bool trans_a;
     bool trans_b;
-    double alpha; /**< used as float32 */
-    double beta;  /**< used as float32; not 0 needs c */
+    double alpha SSQ_DEFAULT(1.0); /**< used as float32 */
+    double beta;                   /**< used as float32; not 0 needs c */
     ssq_activation activation;
     uint32_t flags; /**< SSQ_GEMM_* */
 } ssq_gemm_args;
+#define SSQ_GEMM_DEFAULTS                                                      \
+    sizeof(ssq_gemm_args), NULL, NULL, NULL, NULL, NULL, false, false, 1.0,    \
+        0.0, SSQ_ACTIVATION_NONE, 0
 #define SSQ_GEMM_INIT                                                          \
     {                                                                          \
-        sizeof(ssq_gemm_args), NULL, NULL, NULL, NULL, NULL, false, false,     \
-            1.0, 0.0, SSQ_ACTIVATION_NONE, 0                                   \
+        SSQ_GEMM_DEFAULTS                                                      \
     }
+#define SSQ_GEMM(...) SSQ_ARGS(ssq_gemm_args, SSQ_GEMM_DEFAULTS, __VA_ARGS__)
 
 /** Multiply: d = activation(alpha op(a) op(b) + beta c + bias).
  *  Sums in float32 or better; alpha, beta, bias and activation in float32; one
@@ -132,6 +136,12 @@ typedef struct ssq_gemm_explanation {
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_explain(ssq_queue *queue,
                                                    const ssq_gemm_args *args,
                                                    ssq_gemm_explanation *out);
+
+/* Ops that share a struct have macros of their own names all the same. */
+#define SSQ_GEMM_BATCHED      SSQ_GEMM
+#define SSQ_GEMM_BATCHED_INIT SSQ_GEMM_INIT
+#define SSQ_GEMM_EXPLAIN      SSQ_GEMM
+#define SSQ_GEMM_EXPLAIN_INIT SSQ_GEMM_INIT
 
 #ifdef __cplusplus
 }

@@ -10,6 +10,7 @@
 #ifndef SESQUI_OPS_LOSS_H
 #define SESQUI_OPS_LOSS_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -24,7 +25,7 @@ typedef enum ssq_reduction {
 } ssq_reduction;
 
 typedef struct ssq_cross_entropy_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_cross_entropy_args));
     const ssq_tensor *logits; /**< in, float [n, c], [n, c, d1, ...] or [c] */
     const ssq_tensor *target; /**< in, i32 [n], [n, d1, ...] or []: classes */
     const ssq_tensor *target_prob; /**< in, float, logits' shape: probabilities
@@ -36,16 +37,21 @@ typedef struct ssq_cross_entropy_args {
                                     logits */
     const ssq_tensor *dloss;   /**< in, optional, f32: one element, or the
                                     loss's shape */
-    int64_t ignore_index;      /**< rows with this target do not count; must be
-                                    negative with target_prob (unused there) */
-    double label_smoothing;    /**< 0..1 */
+    int64_t
+        ignore_index SSQ_DEFAULT(-100); /**< rows with this target do not count;
+                           must be negative with target_prob (unused there) */
+    double label_smoothing;             /**< 0..1 */
     ssq_reduction reduction;
 } ssq_cross_entropy_args;
+#define SSQ_CROSS_ENTROPY_DEFAULTS                                             \
+    sizeof(ssq_cross_entropy_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
+        -100, 0.0, SSQ_REDUCTION_MEAN
 #define SSQ_CROSS_ENTROPY_INIT                                                 \
     {                                                                          \
-        sizeof(ssq_cross_entropy_args), NULL, NULL, NULL, NULL, NULL, NULL,    \
-            NULL, -100, 0.0, SSQ_REDUCTION_MEAN                                \
+        SSQ_CROSS_ENTROPY_DEFAULTS                                             \
     }
+#define SSQ_CROSS_ENTROPY(...)                                                 \
+    SSQ_ARGS(ssq_cross_entropy_args, SSQ_CROSS_ENTROPY_DEFAULTS, __VA_ARGS__)
 
 /** Loss and its gradient in one call: cross-entropy from logits. With
  *  p = softmax(logits) over dimension 1 (0 for rank 1), e the label smoothing,
@@ -74,7 +80,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cross_entropy(ssq_queue *queue, const ssq_cross_entropy_args *args);
 
 typedef struct ssq_nll_loss_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nll_loss_args));
     const ssq_tensor *x; /**< in, float [n, c], [n, c, d1, ...] or [c]: log-
                               probabilities */
     const ssq_tensor *target; /**< in, i32, as ssq_cross_entropy */
@@ -82,14 +88,18 @@ typedef struct ssq_nll_loss_args {
     const ssq_tensor *loss;   /**< out, optional, f32, as ssq_cross_entropy */
     const ssq_tensor *dx;     /**< out, optional, float, x's shape; may be x */
     const ssq_tensor *dloss;  /**< in, optional, f32, as ssq_cross_entropy */
-    int64_t ignore_index;     /**< as ssq_cross_entropy */
+    int64_t ignore_index SSQ_DEFAULT(-100); /**< as ssq_cross_entropy */
     ssq_reduction reduction;
 } ssq_nll_loss_args;
+#define SSQ_NLL_LOSS_DEFAULTS                                                  \
+    sizeof(ssq_nll_loss_args), NULL, NULL, NULL, NULL, NULL, NULL, -100,       \
+        SSQ_REDUCTION_MEAN
 #define SSQ_NLL_LOSS_INIT                                                      \
     {                                                                          \
-        sizeof(ssq_nll_loss_args), NULL, NULL, NULL, NULL, NULL, NULL, -100,   \
-            SSQ_REDUCTION_MEAN                                                 \
+        SSQ_NLL_LOSS_DEFAULTS                                                  \
     }
+#define SSQ_NLL_LOSS(...)                                                      \
+    SSQ_ARGS(ssq_nll_loss_args, SSQ_NLL_LOSS_DEFAULTS, __VA_ARGS__)
 
 /** Loss and its gradient in one call: negative log-likelihood. The
  *  loss of a row is -w[t] x[t]; its gradient is -w[t] at t and 0 elsewhere.
@@ -99,7 +109,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_nll_loss(ssq_queue *queue,
                                                const ssq_nll_loss_args *args);
 
 typedef struct ssq_mse_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_mse_args));
     const ssq_tensor *x;      /**< in, float */
     const ssq_tensor *target; /**< in, float, x's shape */
     const ssq_tensor *loss;   /**< out, optional, f32: one element; x's shape
@@ -110,10 +120,13 @@ typedef struct ssq_mse_args {
                                    loss's shape */
     ssq_reduction reduction;
 } ssq_mse_args;
+#define SSQ_MSE_DEFAULTS                                                       \
+    sizeof(ssq_mse_args), NULL, NULL, NULL, NULL, NULL, SSQ_REDUCTION_MEAN
 #define SSQ_MSE_INIT                                                           \
     {                                                                          \
-        sizeof(ssq_mse_args), NULL, NULL, NULL, NULL, NULL, SSQ_REDUCTION_MEAN \
+        SSQ_MSE_DEFAULTS                                                       \
     }
+#define SSQ_MSE(...) SSQ_ARGS(ssq_mse_args, SSQ_MSE_DEFAULTS, __VA_ARGS__)
 
 /** Loss and its gradient in one call: squared error, (x - target)^2. The
  *  mean is over all elements; of none it is NaN and the sum 0.
@@ -124,6 +137,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_mse(ssq_queue *queue,
 
 typedef ssq_mse_args ssq_l1_args;
 #define SSQ_L1_INIT SSQ_MSE_INIT
+#define SSQ_L1      SSQ_MSE
 
 /** Loss and its gradient in one call: absolute error, |x - target|; the
  *  gradient at 0 is 0, at a NaN it is NaN (torch: 0). The rest as
@@ -132,21 +146,25 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_l1(ssq_queue *queue,
                                          const ssq_l1_args *args);
 
 typedef struct ssq_smooth_l1_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_smooth_l1_args));
     const ssq_tensor *x; /**< as ssq_mse, and so on */
     const ssq_tensor *target;
     const ssq_tensor *loss;
     const ssq_tensor *dx;
     const ssq_tensor *dloss;
     ssq_reduction reduction;
-    double beta; /**< >= 0, finite; used as float32; below 2^-126 the op is
-                      ssq_l1 */
+    double beta SSQ_DEFAULT(1.0); /**< >= 0, finite; used as float32; below
+                      2^-126 the op is ssq_l1 */
 } ssq_smooth_l1_args;
+#define SSQ_SMOOTH_L1_DEFAULTS                                                 \
+    sizeof(ssq_smooth_l1_args), NULL, NULL, NULL, NULL, NULL,                  \
+        SSQ_REDUCTION_MEAN, 1.0
 #define SSQ_SMOOTH_L1_INIT                                                     \
     {                                                                          \
-        sizeof(ssq_smooth_l1_args), NULL, NULL, NULL, NULL, NULL,              \
-            SSQ_REDUCTION_MEAN, 1.0                                            \
+        SSQ_SMOOTH_L1_DEFAULTS                                                 \
     }
+#define SSQ_SMOOTH_L1(...)                                                     \
+    SSQ_ARGS(ssq_smooth_l1_args, SSQ_SMOOTH_L1_DEFAULTS, __VA_ARGS__)
 
 /** Loss and its gradient in one call: smooth absolute error. With
  *  d = x - target: d^2 / (2 beta) where |d| < beta, else |d| - beta / 2.
@@ -155,20 +173,23 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_smooth_l1(ssq_queue *queue,
                                                 const ssq_smooth_l1_args *args);
 
 typedef struct ssq_huber_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_huber_args));
     const ssq_tensor *x; /**< as ssq_mse, and so on */
     const ssq_tensor *target;
     const ssq_tensor *loss;
     const ssq_tensor *dx;
     const ssq_tensor *dloss;
     ssq_reduction reduction;
-    double delta; /**< > 0, finite; used as float32 */
+    double delta SSQ_DEFAULT(1.0); /**< > 0, finite; used as float32 */
 } ssq_huber_args;
+#define SSQ_HUBER_DEFAULTS                                                     \
+    sizeof(ssq_huber_args), NULL, NULL, NULL, NULL, NULL, SSQ_REDUCTION_MEAN,  \
+        1.0
 #define SSQ_HUBER_INIT                                                         \
     {                                                                          \
-        sizeof(ssq_huber_args), NULL, NULL, NULL, NULL, NULL,                  \
-            SSQ_REDUCTION_MEAN, 1.0                                            \
+        SSQ_HUBER_DEFAULTS                                                     \
     }
+#define SSQ_HUBER(...) SSQ_ARGS(ssq_huber_args, SSQ_HUBER_DEFAULTS, __VA_ARGS__)
 
 /** Loss and its gradient in one call: Huber's loss. With d = x - target:
  *  d^2 / 2 where |d| <= delta, else delta (|d| - delta / 2). The rest as
@@ -177,7 +198,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_huber(ssq_queue *queue,
                                             const ssq_huber_args *args);
 
 typedef struct ssq_bce_with_logits_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_bce_with_logits_args));
     const ssq_tensor *x;      /**< in, float: logits */
     const ssq_tensor *target; /**< in, float, x's shape: 0..1, not checked */
     const ssq_tensor *weight; /**< in, optional, float; broadcast to x */
@@ -188,11 +209,16 @@ typedef struct ssq_bce_with_logits_args {
     const ssq_tensor *dloss;      /**< in, optional, f32, as ssq_mse */
     ssq_reduction reduction;
 } ssq_bce_with_logits_args;
+#define SSQ_BCE_WITH_LOGITS_DEFAULTS                                           \
+    sizeof(ssq_bce_with_logits_args), NULL, NULL, NULL, NULL, NULL, NULL,      \
+        NULL, SSQ_REDUCTION_MEAN
 #define SSQ_BCE_WITH_LOGITS_INIT                                               \
     {                                                                          \
-        sizeof(ssq_bce_with_logits_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
-            NULL, SSQ_REDUCTION_MEAN                                           \
+        SSQ_BCE_WITH_LOGITS_DEFAULTS                                           \
     }
+#define SSQ_BCE_WITH_LOGITS(...)                                               \
+    SSQ_ARGS(ssq_bce_with_logits_args, SSQ_BCE_WITH_LOGITS_DEFAULTS,           \
+             __VA_ARGS__)
 
 /** Loss and its gradient in one call: binary cross-entropy from logits.
  *  With w = weight and p = pos_weight:

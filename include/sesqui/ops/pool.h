@@ -20,6 +20,7 @@
 #ifndef SESQUI_OPS_POOL_H
 #define SESQUI_OPS_POOL_H
 
+#include <sesqui/args.h>
 #include <sesqui/ops/layout.h>
 
 #ifdef __cplusplus
@@ -27,7 +28,7 @@ extern "C" {
 #endif
 
 typedef struct ssq_max_pool2d_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_max_pool2d_args));
     const ssq_tensor *x;      /**< in, float */
     const ssq_tensor *y;      /**< out, the dtype of x; no overlap with x */
     const ssq_tensor *argmax; /**< out, optional, i32, y's shape: where in its
@@ -36,15 +37,19 @@ typedef struct ssq_max_pool2d_args {
     int64_t kernel[2];        /**< must be set */
     int64_t stride[2];
     int64_t padding[4];
-    int64_t dilation[2];
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
     bool ceil_mode;
     ssq_layout layout;
 } ssq_max_pool2d_args;
+#define SSQ_MAX_POOL2D_DEFAULTS                                                \
+    sizeof(ssq_max_pool2d_args), NULL, NULL, NULL, {0, 0}, {0, 0},             \
+        {0, 0, 0, 0}, {1, 1}, false, SSQ_LAYOUT_NCHW
 #define SSQ_MAX_POOL2D_INIT                                                    \
     {                                                                          \
-        sizeof(ssq_max_pool2d_args), NULL, NULL, NULL, {0, 0}, {0, 0},         \
-            {0, 0, 0, 0}, {1, 1}, false, SSQ_LAYOUT_NCHW                       \
+        SSQ_MAX_POOL2D_DEFAULTS                                                \
     }
+#define SSQ_MAX_POOL2D(...)                                                    \
+    SSQ_ARGS(ssq_max_pool2d_args, SSQ_MAX_POOL2D_DEFAULTS, __VA_ARGS__)
 
 /** Max pooling: the greatest element of each window, as torch.max_pool2d. The
  *  padding counts as -infinity. Of equal elements (-0 equals +0) the first in
@@ -57,7 +62,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_max_pool2d(ssq_queue *queue, const ssq_max_pool2d_args *args);
 
 typedef struct ssq_max_pool2d_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_max_pool2d_backward_args));
     const ssq_tensor *dy;     /**< in, float: the shape of the forward y */
     const ssq_tensor *argmax; /**< in, i32: as the forward call wrote it */
     const ssq_tensor *dx;     /**< out, float: the shape of the forward x; no
@@ -65,15 +70,20 @@ typedef struct ssq_max_pool2d_backward_args {
     int64_t kernel[2];        /**< from here on those of the forward call */
     int64_t stride[2];
     int64_t padding[4];
-    int64_t dilation[2];
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
     bool ceil_mode;
     ssq_layout layout;
 } ssq_max_pool2d_backward_args;
+#define SSQ_MAX_POOL2D_BACKWARD_DEFAULTS                                       \
+    sizeof(ssq_max_pool2d_backward_args), NULL, NULL, NULL, {0, 0}, {0, 0},    \
+        {0, 0, 0, 0}, {1, 1}, false, SSQ_LAYOUT_NCHW
 #define SSQ_MAX_POOL2D_BACKWARD_INIT                                           \
     {                                                                          \
-        sizeof(ssq_max_pool2d_backward_args), NULL, NULL, NULL, {0, 0},        \
-            {0, 0}, {0, 0, 0, 0}, {1, 1}, false, SSQ_LAYOUT_NCHW               \
+        SSQ_MAX_POOL2D_BACKWARD_DEFAULTS                                       \
     }
+#define SSQ_MAX_POOL2D_BACKWARD(...)                                           \
+    SSQ_ARGS(ssq_max_pool2d_backward_args, SSQ_MAX_POOL2D_BACKWARD_DEFAULTS,   \
+             __VA_ARGS__)
 
 /** Backward of ssq_max_pool2d: dx is the sum of the dy of all windows whose
  *  argmax it is, in row-major order of the windows, in float32 or better,
@@ -85,24 +95,29 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_max_pool2d_backward(
     ssq_queue *queue, const ssq_max_pool2d_backward_args *args);
 
 typedef struct ssq_avg_pool2d_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_avg_pool2d_args));
     const ssq_tensor *x; /**< in, float */
     const ssq_tensor *y; /**< out, float; no overlap with x */
     int64_t kernel[2];   /**< must be set */
     int64_t stride[2];
     int64_t padding[4];
-    int64_t dilation[2];
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
     bool ceil_mode;
-    bool count_include_pad; /**< default true, as torch; ONNX's is false */
-    int64_t divisor;        /**< 0: the number of elements; else used instead,
-                                 torch's divisor_override */
+    bool count_include_pad
+        SSQ_DEFAULT(true); /**< default true, as torch; ONNX's is false */
+    int64_t divisor;       /**< 0: the number of elements; else used instead,
+                                torch's divisor_override */
     ssq_layout layout;
 } ssq_avg_pool2d_args;
+#define SSQ_AVG_POOL2D_DEFAULTS                                                \
+    sizeof(ssq_avg_pool2d_args), NULL, NULL, {0, 0}, {0, 0}, {0, 0, 0, 0},     \
+        {1, 1}, false, true, 0, SSQ_LAYOUT_NCHW
 #define SSQ_AVG_POOL2D_INIT                                                    \
     {                                                                          \
-        sizeof(ssq_avg_pool2d_args), NULL, NULL, {0, 0}, {0, 0}, {0, 0, 0, 0}, \
-            {1, 1}, false, true, 0, SSQ_LAYOUT_NCHW                            \
+        SSQ_AVG_POOL2D_DEFAULTS                                                \
     }
+#define SSQ_AVG_POOL2D(...)                                                    \
+    SSQ_ARGS(ssq_avg_pool2d_args, SSQ_AVG_POOL2D_DEFAULTS, __VA_ARGS__)
 
 /** Average pooling: the sum of each window, the padding counting as 0, divided
  *  by the number of its elements: those in the image and, with
@@ -119,23 +134,28 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_avg_pool2d(ssq_queue *queue, const ssq_avg_pool2d_args *args);
 
 typedef struct ssq_avg_pool2d_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_avg_pool2d_backward_args));
     const ssq_tensor *dy; /**< in, float: the shape of the forward y */
     const ssq_tensor *dx; /**< out, float: that of x; no overlap with dy */
     int64_t kernel[2];    /**< from here on those of the forward call */
     int64_t stride[2];
     int64_t padding[4];
-    int64_t dilation[2];
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
     bool ceil_mode;
-    bool count_include_pad;
+    bool count_include_pad SSQ_DEFAULT(true);
     int64_t divisor;
     ssq_layout layout;
 } ssq_avg_pool2d_backward_args;
+#define SSQ_AVG_POOL2D_BACKWARD_DEFAULTS                                       \
+    sizeof(ssq_avg_pool2d_backward_args), NULL, NULL, {0, 0}, {0, 0},          \
+        {0, 0, 0, 0}, {1, 1}, false, true, 0, SSQ_LAYOUT_NCHW
 #define SSQ_AVG_POOL2D_BACKWARD_INIT                                           \
     {                                                                          \
-        sizeof(ssq_avg_pool2d_backward_args), NULL, NULL, {0, 0}, {0, 0},      \
-            {0, 0, 0, 0}, {1, 1}, false, true, 0, SSQ_LAYOUT_NCHW              \
+        SSQ_AVG_POOL2D_BACKWARD_DEFAULTS                                       \
     }
+#define SSQ_AVG_POOL2D_BACKWARD(...)                                           \
+    SSQ_ARGS(ssq_avg_pool2d_backward_args, SSQ_AVG_POOL2D_BACKWARD_DEFAULTS,   \
+             __VA_ARGS__)
 
 /** Backward of ssq_avg_pool2d: dx is the sum of dy / divisor over all windows
  *  that hold the element, in float32 or better, rounded once; 0 where there is
@@ -145,16 +165,21 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_avg_pool2d_backward(
     ssq_queue *queue, const ssq_avg_pool2d_backward_args *args);
 
 typedef struct ssq_global_avg_pool2d_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_global_avg_pool2d_args));
     const ssq_tensor *x; /**< in, float, any strides */
     const ssq_tensor *y; /**< out, float: [n,c,1,1], [n,1,1,c] for NHWC, or
                               [n,c] for both; no overlap with x */
     ssq_layout layout;
 } ssq_global_avg_pool2d_args;
+#define SSQ_GLOBAL_AVG_POOL2D_DEFAULTS                                         \
+    sizeof(ssq_global_avg_pool2d_args), NULL, NULL, SSQ_LAYOUT_NCHW
 #define SSQ_GLOBAL_AVG_POOL2D_INIT                                             \
     {                                                                          \
-        sizeof(ssq_global_avg_pool2d_args), NULL, NULL, SSQ_LAYOUT_NCHW        \
+        SSQ_GLOBAL_AVG_POOL2D_DEFAULTS                                         \
     }
+#define SSQ_GLOBAL_AVG_POOL2D(...)                                             \
+    SSQ_ARGS(ssq_global_avg_pool2d_args, SSQ_GLOBAL_AVG_POOL2D_DEFAULTS,       \
+             __VA_ARGS__)
 
 /** Global average pooling: the mean of each channel of each image, by ssq_mean:
  *  its sums, bound and NaN for images without elements. ONNX
@@ -163,17 +188,21 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_global_avg_pool2d(ssq_queue *queue, const ssq_global_avg_pool2d_args *args);
 
 typedef struct ssq_global_avg_pool2d_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_global_avg_pool2d_backward_args));
     const ssq_tensor *dy; /**< in, float, any strides: y's shape */
     const ssq_tensor *dx; /**< out, float, any strides: x's shape; no overlap
                                with dy */
     ssq_layout layout;
 } ssq_global_avg_pool2d_backward_args;
+#define SSQ_GLOBAL_AVG_POOL2D_BACKWARD_DEFAULTS                                \
+    sizeof(ssq_global_avg_pool2d_backward_args), NULL, NULL, SSQ_LAYOUT_NCHW
 #define SSQ_GLOBAL_AVG_POOL2D_BACKWARD_INIT                                    \
     {                                                                          \
-        sizeof(ssq_global_avg_pool2d_backward_args), NULL, NULL,               \
-            SSQ_LAYOUT_NCHW                                                    \
+        SSQ_GLOBAL_AVG_POOL2D_BACKWARD_DEFAULTS                                \
     }
+#define SSQ_GLOBAL_AVG_POOL2D_BACKWARD(...)                                    \
+    SSQ_ARGS(ssq_global_avg_pool2d_backward_args,                              \
+             SSQ_GLOBAL_AVG_POOL2D_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Backward of ssq_global_avg_pool2d: dx = dy / (h w), by ssq_mean_backward.
  *  Class B. Since 0.1. */

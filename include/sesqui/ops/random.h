@@ -10,6 +10,7 @@
 #ifndef SESQUI_OPS_RANDOM_H
 #define SESQUI_OPS_RANDOM_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -17,18 +18,24 @@ extern "C" {
 #endif
 
 typedef struct ssq_random_uniform_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_random_uniform_args));
     const ssq_tensor *x; /**< out, float */
     uint64_t seed;
     uint32_t id;            /**< of the stream */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
     uint64_t offset;        /**< words before the first element's */
-    double low, high; /**< finite, low <= high, high - low finite in float32 */
+    double low SSQ_DEFAULT(0.0), high
+        SSQ_DEFAULT(
+            1.0); /**< finite, low <= high, high - low finite in float32 */
 } ssq_random_uniform_args;
+#define SSQ_RANDOM_UNIFORM_DEFAULTS                                            \
+    sizeof(ssq_random_uniform_args), NULL, 0, 0, NULL, 0, 0.0, 1.0
 #define SSQ_RANDOM_UNIFORM_INIT                                                \
     {                                                                          \
-        sizeof(ssq_random_uniform_args), NULL, 0, 0, NULL, 0, 0.0, 1.0         \
+        SSQ_RANDOM_UNIFORM_DEFAULTS                                            \
     }
+#define SSQ_RANDOM_UNIFORM(...)                                                \
+    SSQ_ARGS(ssq_random_uniform_args, SSQ_RANDOM_UNIFORM_DEFAULTS, __VA_ARGS__)
 
 /** Uniform: x = low + (high - low) * u in float32, u one of the 2^24 multiples
  *  of 2^-24 in [0, 1). Rounding, above all to 16 bits, can give high itself.
@@ -37,18 +44,22 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_random_uniform(ssq_queue *queue, const ssq_random_uniform_args *args);
 
 typedef struct ssq_random_normal_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_random_normal_args));
     const ssq_tensor *x; /**< out, float */
     uint64_t seed;
     uint32_t id;            /**< of the stream */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
     uint64_t offset;        /**< words before the first element's */
-    double mean, std;       /**< finite, std >= 0 */
+    double mean SSQ_DEFAULT(0.0), std SSQ_DEFAULT(1.0); /**< finite, std >= 0 */
 } ssq_random_normal_args;
+#define SSQ_RANDOM_NORMAL_DEFAULTS                                             \
+    sizeof(ssq_random_normal_args), NULL, 0, 0, NULL, 0, 0.0, 1.0
 #define SSQ_RANDOM_NORMAL_INIT                                                 \
     {                                                                          \
-        sizeof(ssq_random_normal_args), NULL, 0, 0, NULL, 0, 0.0, 1.0          \
+        SSQ_RANDOM_NORMAL_DEFAULTS                                             \
     }
+#define SSQ_RANDOM_NORMAL(...)                                                 \
+    SSQ_ARGS(ssq_random_normal_args, SSQ_RANDOM_NORMAL_DEFAULTS, __VA_ARGS__)
 
 /** Normal: x = mean + std * z in float32; z is the normal quantile of
  *  (r + 1/2) / 2^32, r a random word: |z| < 6.4. Since 0.1. */
@@ -57,6 +68,7 @@ ssq_random_normal(ssq_queue *queue, const ssq_random_normal_args *args);
 
 typedef ssq_random_normal_args ssq_random_truncated_normal_args;
 #define SSQ_RANDOM_TRUNCATED_NORMAL_INIT SSQ_RANDOM_NORMAL_INIT
+#define SSQ_RANDOM_TRUNCATED_NORMAL      SSQ_RANDOM_NORMAL
 
 /** Truncated normal: as ssq_random_normal, z conditioned on |z| <= 2. std is
  *  that of the normal before the cut, as in PyTorch. Since 0.1. */
@@ -64,18 +76,23 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_random_truncated_normal(
     ssq_queue *queue, const ssq_random_truncated_normal_args *args);
 
 typedef struct ssq_random_bernoulli_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_random_bernoulli_args));
     const ssq_tensor *x; /**< out, any dtype */
     uint64_t seed;
-    uint32_t id;            /**< of the stream */
-    const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
-    uint64_t offset;        /**< words before the first element's */
-    double p;               /**< in [0, 1]; rounded to a multiple of 2^-32 */
+    uint32_t id;               /**< of the stream */
+    const ssq_tensor *step;    /**< in, i32, one element; NULL: 0 */
+    uint64_t offset;           /**< words before the first element's */
+    double p SSQ_DEFAULT(0.5); /**< in [0, 1]; rounded to a multiple of 2^-32 */
 } ssq_random_bernoulli_args;
+#define SSQ_RANDOM_BERNOULLI_DEFAULTS                                          \
+    sizeof(ssq_random_bernoulli_args), NULL, 0, 0, NULL, 0, 0.5
 #define SSQ_RANDOM_BERNOULLI_INIT                                              \
     {                                                                          \
-        sizeof(ssq_random_bernoulli_args), NULL, 0, 0, NULL, 0, 0.5            \
+        SSQ_RANDOM_BERNOULLI_DEFAULTS                                          \
     }
+#define SSQ_RANDOM_BERNOULLI(...)                                              \
+    SSQ_ARGS(ssq_random_bernoulli_args, SSQ_RANDOM_BERNOULLI_DEFAULTS,         \
+             __VA_ARGS__)
 
 /** Bernoulli: x = 1 with probability p, else 0; exact for p = 0 and 1.
  *  Since 0.1. */
@@ -83,7 +100,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_random_bernoulli(ssq_queue *queue, const ssq_random_bernoulli_args *args);
 
 typedef struct ssq_dropout_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_dropout_args));
     const ssq_tensor *x;    /**< in, float */
     const ssq_tensor *y;    /**< out, float, the shape of x; may be x */
     const ssq_tensor *mask; /**< out, u8, the shape of x: 1 kept, 0 dropped;
@@ -92,12 +109,17 @@ typedef struct ssq_dropout_args {
     uint32_t id;            /**< of the stream */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
     uint64_t offset;        /**< words before the first element's */
-    double p; /**< of dropping, in [0, 1]; rounded to a multiple of 2^-32 */
+    double p SSQ_DEFAULT(
+        0.5); /**< of dropping, in [0, 1]; rounded to a multiple of 2^-32 */
 } ssq_dropout_args;
+#define SSQ_DROPOUT_DEFAULTS                                                   \
+    sizeof(ssq_dropout_args), NULL, NULL, NULL, 0, 0, NULL, 0, 0.5
 #define SSQ_DROPOUT_INIT                                                       \
     {                                                                          \
-        sizeof(ssq_dropout_args), NULL, NULL, NULL, 0, 0, NULL, 0, 0.5         \
+        SSQ_DROPOUT_DEFAULTS                                                   \
     }
+#define SSQ_DROPOUT(...)                                                       \
+    SSQ_ARGS(ssq_dropout_args, SSQ_DROPOUT_DEFAULTS, __VA_ARGS__)
 
 /** Dropout: y = x / (1 - p) with probability 1 - p, else +0, whatever x is.
  *  The factor is 1 / (1 - p) rounded to float32; p = 0 keeps and p = 1 drops
@@ -106,19 +128,24 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_dropout(ssq_queue *queue,
                                               const ssq_dropout_args *args);
 
 typedef struct ssq_dropout_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_dropout_backward_args));
     const ssq_tensor *dy; /**< in, float */
     const ssq_tensor *dx; /**< out, float, the shape of dy; may be dy */
     uint64_t seed;        /**< this and the rest: of the forward call */
     uint32_t id;
     const ssq_tensor *step; /**< the same word, unchanged since */
     uint64_t offset;
-    double p; /**< of the forward call */
+    double p SSQ_DEFAULT(0.5); /**< of the forward call */
 } ssq_dropout_backward_args;
+#define SSQ_DROPOUT_BACKWARD_DEFAULTS                                          \
+    sizeof(ssq_dropout_backward_args), NULL, NULL, 0, 0, NULL, 0, 0.5
 #define SSQ_DROPOUT_BACKWARD_INIT                                              \
     {                                                                          \
-        sizeof(ssq_dropout_backward_args), NULL, NULL, 0, 0, NULL, 0, 0.5      \
+        SSQ_DROPOUT_BACKWARD_DEFAULTS                                          \
     }
+#define SSQ_DROPOUT_BACKWARD(...)                                              \
+    SSQ_ARGS(ssq_dropout_backward_args, SSQ_DROPOUT_BACKWARD_DEFAULTS,         \
+             __VA_ARGS__)
 
 /** Backward of dropout: the same function of dy, with the same stream, so no
  *  mask has to be kept. Since 0.1. */
@@ -154,7 +181,7 @@ typedef enum ssq_fan {
 } ssq_fan;
 
 typedef struct ssq_init_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_init_args));
     const ssq_tensor *x; /**< out, float; the kinds with a fan: rank >= 2 */
     uint64_t seed;
     uint32_t id;            /**< of the stream */
@@ -171,11 +198,14 @@ typedef struct ssq_init_args {
                                    Kaiming */
     double slope;             /**< of leaky_relu */
 } ssq_init_args;
+#define SSQ_INIT_DEFAULTS                                                      \
+    sizeof(ssq_init_args), NULL, 0, 0, NULL, 0, SSQ_INIT_ZEROS, SSQ_FAN_IN,    \
+        0.0, 0.0, NULL, 0.0
 #define SSQ_INIT_INIT                                                          \
     {                                                                          \
-        sizeof(ssq_init_args), NULL, 0, 0, NULL, 0, SSQ_INIT_ZEROS,            \
-            SSQ_FAN_IN, 0.0, 0.0, NULL, 0.0                                    \
+        SSQ_INIT_DEFAULTS                                                      \
     }
+#define SSQ_INIT(...) SSQ_ARGS(ssq_init_args, SSQ_INIT_DEFAULTS, __VA_ARGS__)
 
 /** Initialise a parameter. The formulas are worked out in double and rounded
  *  once to the float32 arguments of the random ops above.

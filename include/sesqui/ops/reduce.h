@@ -16,6 +16,7 @@
 #ifndef SESQUI_OPS_REDUCE_H
 #define SESQUI_OPS_REDUCE_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -23,7 +24,7 @@ extern "C" {
 #endif
 
 typedef struct ssq_reduce_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_reduce_args));
     const ssq_tensor *x; /**< in */
     const ssq_tensor *y; /**< out: the shape of x without the reduced
                               dimensions, or with 1 in their place; no overlap
@@ -33,13 +34,17 @@ typedef struct ssq_reduce_args {
                               0: all of them. Not NULL with n_axes 0: none */
     int n_axes;
 } ssq_reduce_args;
+#define SSQ_REDUCE_DEFAULTS sizeof(ssq_reduce_args), NULL, NULL, NULL, 0
 #define SSQ_REDUCE_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_reduce_args), NULL, NULL, NULL, 0                           \
+        SSQ_REDUCE_DEFAULTS                                                    \
     }
+#define SSQ_REDUCE(...)                                                        \
+    SSQ_ARGS(ssq_reduce_args, SSQ_REDUCE_DEFAULTS, __VA_ARGS__)
 
 typedef ssq_reduce_args ssq_sum_args;
 #define SSQ_SUM_INIT SSQ_REDUCE_INIT
+#define SSQ_SUM      SSQ_REDUCE
 
 /** Sum: x and y float. The sum of nothing is 0. Intermediate float32 sums may
  *  overflow where the final one would not. Class R. Since 0.1. */
@@ -48,6 +53,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_sum(ssq_queue *queue,
 
 typedef ssq_reduce_args ssq_mean_args;
 #define SSQ_MEAN_INIT SSQ_REDUCE_INIT
+#define SSQ_MEAN      SSQ_REDUCE
 
 /** Mean: the float32 sum, divided by n in float32, rounded once; x and y
  *  float. The mean of nothing is NaN, as in PyTorch. Class R. Since 0.1. */
@@ -56,6 +62,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_mean(ssq_queue *queue,
 
 typedef ssq_reduce_args ssq_prod_args;
 #define SSQ_PROD_INIT SSQ_REDUCE_INIT
+#define SSQ_PROD      SSQ_REDUCE
 
 /** Product, in float32 in the order of a sum; x and y float. The product of
  *  nothing is 1. Intermediate products may overflow or underflow where the
@@ -66,6 +73,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_prod(ssq_queue *queue,
 
 typedef ssq_reduce_args ssq_max_args;
 #define SSQ_MAX_INIT SSQ_REDUCE_INIT
+#define SSQ_MAX      SSQ_REDUCE
 
 /** Maximum (PyTorch's amax): x any dtype, y the same. +0 is greater than -0.
  *  A NaN anywhere makes the result the quiet NaN without sign. Class B.
@@ -76,24 +84,29 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_max(ssq_queue *queue,
 
 typedef ssq_reduce_args ssq_min_args;
 #define SSQ_MIN_INIT SSQ_REDUCE_INIT
+#define SSQ_MIN      SSQ_REDUCE
 
 /** Minimum (PyTorch's amin): as ssq_max, -0 is less than +0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_min(ssq_queue *queue,
                                           const ssq_min_args *args);
 
 typedef struct ssq_argmax_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_argmax_args));
     const ssq_tensor *x; /**< in, any dtype */
     const ssq_tensor *y; /**< out, i32: the shape of x without the axis, or
                               with 1 in its place; no overlap with x */
-    int axis;            /**< negative: from the end; the default is the last */
+    int axis
+        SSQ_DEFAULT(-1); /**< negative: from the end; the default is the last */
     bool last;           /**< of equal elements take the last, not the first:
                               ONNX's select_last_index */
 } ssq_argmax_args;
+#define SSQ_ARGMAX_DEFAULTS sizeof(ssq_argmax_args), NULL, NULL, -1, false
 #define SSQ_ARGMAX_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_argmax_args), NULL, NULL, -1, false                         \
+        SSQ_ARGMAX_DEFAULTS                                                    \
     }
+#define SSQ_ARGMAX(...)                                                        \
+    SSQ_ARGS(ssq_argmax_args, SSQ_ARGMAX_DEFAULTS, __VA_ARGS__)
 
 /** Argmax: the position of the first maximum along one axis, as PyTorch, or of
  *  the last: NaN counts as greater than all numbers, -0 equals +0. Class B.
@@ -104,6 +117,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmax(ssq_queue *queue,
 
 typedef ssq_argmax_args ssq_argmin_args;
 #define SSQ_ARGMIN_INIT SSQ_ARGMAX_INIT
+#define SSQ_ARGMIN      SSQ_ARGMAX
 
 /** Argmin: the position of the first or last minimum; NaN counts as less than
  *  all numbers. The rest as ssq_argmax. Since 0.1. */
@@ -111,14 +125,16 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmin(ssq_queue *queue,
                                              const ssq_argmin_args *args);
 
 typedef struct ssq_norm_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_norm_args));
     const ssq_tensor *x; /**< in, float */
     const ssq_tensor *y; /**< out, f32, one element; no overlap with x */
 } ssq_norm_args;
+#define SSQ_NORM_DEFAULTS sizeof(ssq_norm_args), NULL, NULL
 #define SSQ_NORM_INIT                                                          \
     {                                                                          \
-        sizeof(ssq_norm_args), NULL, NULL                                      \
+        SSQ_NORM_DEFAULTS                                                      \
     }
+#define SSQ_NORM(...) SSQ_ARGS(ssq_norm_args, SSQ_NORM_DEFAULTS, __VA_ARGS__)
 
 /** Norm: y = sqrt(sum of squares of all elements of x), the L2 norm. It
  *  overflows or underflows only where the result itself does: large, middling
@@ -131,19 +147,25 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_norm(ssq_queue *queue,
                                            const ssq_norm_args *args);
 
 typedef struct ssq_reduce_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_reduce_backward_args));
     const ssq_tensor *dy; /**< in, float: y's shape in the forward call */
     const ssq_tensor *dx; /**< out, float: x's shape; no overlap with others */
     const int *axes;      /**< those of the forward call */
     int n_axes;
 } ssq_reduce_backward_args;
+#define SSQ_REDUCE_BACKWARD_DEFAULTS                                           \
+    sizeof(ssq_reduce_backward_args), NULL, NULL, NULL, 0
 #define SSQ_REDUCE_BACKWARD_INIT                                               \
     {                                                                          \
-        sizeof(ssq_reduce_backward_args), NULL, NULL, NULL, 0                  \
+        SSQ_REDUCE_BACKWARD_DEFAULTS                                           \
     }
+#define SSQ_REDUCE_BACKWARD(...)                                               \
+    SSQ_ARGS(ssq_reduce_backward_args, SSQ_REDUCE_BACKWARD_DEFAULTS,           \
+             __VA_ARGS__)
 
 typedef ssq_reduce_backward_args ssq_sum_backward_args;
 #define SSQ_SUM_BACKWARD_INIT SSQ_REDUCE_BACKWARD_INIT
+#define SSQ_SUM_BACKWARD      SSQ_REDUCE_BACKWARD
 
 /** Backward of ssq_sum: dx = dy, repeated. Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -151,6 +173,7 @@ ssq_sum_backward(ssq_queue *queue, const ssq_sum_backward_args *args);
 
 typedef ssq_reduce_backward_args ssq_mean_backward_args;
 #define SSQ_MEAN_BACKWARD_INIT SSQ_REDUCE_BACKWARD_INIT
+#define SSQ_MEAN_BACKWARD      SSQ_REDUCE_BACKWARD
 
 /** Backward of ssq_mean: dx = dy / n, repeated; the division is correctly
  *  rounded in float32, n too. Class B. Since 0.1. */
@@ -158,7 +181,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_mean_backward(ssq_queue *queue, const ssq_mean_backward_args *args);
 
 typedef struct ssq_max_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_max_backward_args));
     const ssq_tensor *dy; /**< in, float: y's shape */
     const ssq_tensor *x;  /**< in, float: as in the forward call */
     const ssq_tensor *y;  /**< in: the forward result, the dtype of x */
@@ -167,10 +190,14 @@ typedef struct ssq_max_backward_args {
     const int *axes;      /**< those of the forward call */
     int n_axes;
 } ssq_max_backward_args;
+#define SSQ_MAX_BACKWARD_DEFAULTS                                              \
+    sizeof(ssq_max_backward_args), NULL, NULL, NULL, NULL, NULL, 0
 #define SSQ_MAX_BACKWARD_INIT                                                  \
     {                                                                          \
-        sizeof(ssq_max_backward_args), NULL, NULL, NULL, NULL, NULL, 0         \
+        SSQ_MAX_BACKWARD_DEFAULTS                                              \
     }
+#define SSQ_MAX_BACKWARD(...)                                                  \
+    SSQ_ARGS(ssq_max_backward_args, SSQ_MAX_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Backward of ssq_max and ssq_min: dx = dy / ties where x equals y, else 0:
  *  the gradient is split evenly between ties, as PyTorch's amax does. Where y
@@ -180,15 +207,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_max_backward(ssq_queue *queue, const ssq_max_backward_args *args);
 
 typedef struct ssq_sum_to_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_sum_to_args));
     const ssq_tensor *x; /**< in, float */
     const ssq_tensor *y; /**< out, float: a shape that broadcasts to that of x;
                               no overlap with x */
 } ssq_sum_to_args;
+#define SSQ_SUM_TO_DEFAULTS sizeof(ssq_sum_to_args), NULL, NULL
 #define SSQ_SUM_TO_INIT                                                        \
     {                                                                          \
-        sizeof(ssq_sum_to_args), NULL, NULL                                    \
+        SSQ_SUM_TO_DEFAULTS                                                    \
     }
+#define SSQ_SUM_TO(...)                                                        \
+    SSQ_ARGS(ssq_sum_to_args, SSQ_SUM_TO_DEFAULTS, __VA_ARGS__)
 
 /** Sum to a shape: the sum over all dimensions that broadcasting y to x's
  *  shape would repeat; the backward of broadcasting. A copy when there are

@@ -31,6 +31,7 @@
 #ifndef SESQUI_OPS_RNN_H
 #define SESQUI_OPS_RNN_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -38,7 +39,7 @@ extern "C" {
 #endif
 
 typedef struct ssq_lstm_cell_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_lstm_cell_args));
     const ssq_tensor *a;     /**< in, float: [batch, 4h], before the gates */
     const ssq_tensor *c;     /**< in, optional, f32: [batch, h], the state
                                   before; NULL: 0 */
@@ -47,10 +48,14 @@ typedef struct ssq_lstm_cell_args {
     const ssq_tensor *gates; /**< out, optional, float: [batch, 4h], i f g o for
                                   the backward op; may be a */
 } ssq_lstm_cell_args;
+#define SSQ_LSTM_CELL_DEFAULTS                                                 \
+    sizeof(ssq_lstm_cell_args), NULL, NULL, NULL, NULL, NULL
 #define SSQ_LSTM_CELL_INIT                                                     \
     {                                                                          \
-        sizeof(ssq_lstm_cell_args), NULL, NULL, NULL, NULL, NULL               \
+        SSQ_LSTM_CELL_DEFAULTS                                                 \
     }
+#define SSQ_LSTM_CELL(...)                                                     \
+    SSQ_ARGS(ssq_lstm_cell_args, SSQ_LSTM_CELL_DEFAULTS, __VA_ARGS__)
 
 /** LSTM cell: the formulas above, from a on. c = f c' + i g is two rounded
  *  products and their rounded sum.
@@ -60,7 +65,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_lstm_cell(ssq_queue *queue,
                                                 const ssq_lstm_cell_args *args);
 
 typedef struct ssq_lstm_cell_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_lstm_cell_backward_args));
     const ssq_tensor *gates; /**< in, float: [batch, 4h], saved by the cell */
     const ssq_tensor *c;     /**< in, optional, f32: the cell's c; NULL: 0 */
     const ssq_tensor *c_out; /**< in, f32: the cell's c_out */
@@ -74,11 +79,16 @@ typedef struct ssq_lstm_cell_backward_args {
     const ssq_tensor *dc_in; /**< out, optional, f32: [batch, h], gradient of
                                   c; may be dc */
 } ssq_lstm_cell_backward_args;
+#define SSQ_LSTM_CELL_BACKWARD_DEFAULTS                                        \
+    sizeof(ssq_lstm_cell_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,   \
+        NULL, NULL
 #define SSQ_LSTM_CELL_BACKWARD_INIT                                            \
     {                                                                          \
-        sizeof(ssq_lstm_cell_backward_args), NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL, NULL                                                   \
+        SSQ_LSTM_CELL_BACKWARD_DEFAULTS                                        \
     }
+#define SSQ_LSTM_CELL_BACKWARD(...)                                            \
+    SSQ_ARGS(ssq_lstm_cell_backward_args, SSQ_LSTM_CELL_BACKWARD_DEFAULTS,     \
+             __VA_ARGS__)
 
 /** Gradient of the LSTM cell: with e = dy + dh and t = tanh(c_out),
  *      d = dc + e o (1 - t^2)
@@ -89,7 +99,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_lstm_cell_backward(
     ssq_queue *queue, const ssq_lstm_cell_backward_args *args);
 
 typedef struct ssq_gru_cell_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_cell_args));
     const ssq_tensor *u;     /**< in, float: [batch, 3h], of x */
     const ssq_tensor *v;     /**< in, float: [batch, 3h], of the state before */
     const ssq_tensor *h;     /**< in, optional, float: [batch, h], the state
@@ -101,10 +111,14 @@ typedef struct ssq_gru_cell_args {
                                   backward op */
     bool reset_first;        /**< v_n is made of ssq_gru_reset's y, not of h */
 } ssq_gru_cell_args;
+#define SSQ_GRU_CELL_DEFAULTS                                                  \
+    sizeof(ssq_gru_cell_args), NULL, NULL, NULL, NULL, NULL, NULL, false
 #define SSQ_GRU_CELL_INIT                                                      \
     {                                                                          \
-        sizeof(ssq_gru_cell_args), NULL, NULL, NULL, NULL, NULL, NULL, false   \
+        SSQ_GRU_CELL_DEFAULTS                                                  \
     }
+#define SSQ_GRU_CELL(...)                                                      \
+    SSQ_ARGS(ssq_gru_cell_args, SSQ_GRU_CELL_DEFAULTS, __VA_ARGS__)
 
 /** GRU cell: the formulas above, from u and v on. With reset_first a step is
  *  the first 2h columns of v = h w_hh^T + b_hh, ssq_gru_reset, the last h
@@ -115,7 +129,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_cell(ssq_queue *queue,
                                                const ssq_gru_cell_args *args);
 
 typedef struct ssq_gru_cell_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_cell_backward_args));
     const ssq_tensor *gates; /**< in, float: [batch, 3h], saved by the cell */
     const ssq_tensor *q;     /**< in, float: [batch, h], saved by the cell, or
                                   the last h columns of v */
@@ -129,11 +143,16 @@ typedef struct ssq_gru_cell_backward_args {
                                   h but for what goes through v; may be dh */
     bool reset_first;        /**< as in the forward op; q may be NULL then */
 } ssq_gru_cell_backward_args;
+#define SSQ_GRU_CELL_BACKWARD_DEFAULTS                                         \
+    sizeof(ssq_gru_cell_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,    \
+        NULL, NULL, false
 #define SSQ_GRU_CELL_BACKWARD_INIT                                             \
     {                                                                          \
-        sizeof(ssq_gru_cell_backward_args), NULL, NULL, NULL, NULL, NULL,      \
-            NULL, NULL, NULL, false                                            \
+        SSQ_GRU_CELL_BACKWARD_DEFAULTS                                         \
     }
+#define SSQ_GRU_CELL_BACKWARD(...)                                             \
+    SSQ_ARGS(ssq_gru_cell_backward_args, SSQ_GRU_CELL_BACKWARD_DEFAULTS,       \
+             __VA_ARGS__)
 
 /** Gradient of the GRU cell: with e = dy + dh and k = e (1 - z) (1 - n^2),
  *      du = k q r (1 - r), e (h - n) z (1 - z), k
@@ -146,7 +165,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gru_cell_backward(ssq_queue *queue, const ssq_gru_cell_backward_args *args);
 
 typedef struct ssq_gru_reset_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_reset_args));
     const ssq_tensor *u; /**< in, float: [batch, 3h], of x; the first h columns
                               are read */
     const ssq_tensor *v; /**< in, float: [batch, 3h], of the state before,
@@ -154,10 +173,14 @@ typedef struct ssq_gru_reset_args {
     const ssq_tensor *h; /**< in, float: [batch, h], the state before */
     const ssq_tensor *y; /**< out, float: [batch, h]; may be h */
 } ssq_gru_reset_args;
+#define SSQ_GRU_RESET_DEFAULTS                                                 \
+    sizeof(ssq_gru_reset_args), NULL, NULL, NULL, NULL
 #define SSQ_GRU_RESET_INIT                                                     \
     {                                                                          \
-        sizeof(ssq_gru_reset_args), NULL, NULL, NULL, NULL                     \
+        SSQ_GRU_RESET_DEFAULTS                                                 \
     }
+#define SSQ_GRU_RESET(...)                                                     \
+    SSQ_ARGS(ssq_gru_reset_args, SSQ_GRU_RESET_DEFAULTS, __VA_ARGS__)
 
 /** What reset_first multiplies: y = p = r h, r = s(u_r + v_r). Without a state
  *  before there is nothing to call: v_n is b_hn.
@@ -167,7 +190,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_reset(ssq_queue *queue,
                                                 const ssq_gru_reset_args *args);
 
 typedef struct ssq_gru_reset_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_reset_backward_args));
     const ssq_tensor *gates; /**< in, float: [batch, 3h], saved by the cell */
     const ssq_tensor *h;     /**< in, optional, float: the cell's h; NULL: 0 */
     const ssq_tensor *dy;    /**< in, float: [batch, h], gradient of p */
@@ -179,11 +202,16 @@ typedef struct ssq_gru_reset_backward_args {
     const ssq_tensor *dh_in; /**< out, optional, float: [batch, h], gradient of
                                   h but for what goes through v; may be dh */
 } ssq_gru_reset_backward_args;
+#define SSQ_GRU_RESET_BACKWARD_DEFAULTS                                        \
+    sizeof(ssq_gru_reset_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,   \
+        NULL
 #define SSQ_GRU_RESET_BACKWARD_INIT                                            \
     {                                                                          \
-        sizeof(ssq_gru_reset_backward_args), NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL                                                         \
+        SSQ_GRU_RESET_BACKWARD_DEFAULTS                                        \
     }
+#define SSQ_GRU_RESET_BACKWARD(...)                                            \
+    SSQ_ARGS(ssq_gru_reset_backward_args, SSQ_GRU_RESET_BACKWARD_DEFAULTS,     \
+             __VA_ARGS__)
 
 /** Gradient of ssq_gru_reset: du_r = dv_r = dy h r (1 - r), dh_in = dh + dy r.
  *  Class B. Since 0.1. */
@@ -191,7 +219,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_reset_backward(
     ssq_queue *queue, const ssq_gru_reset_backward_args *args);
 
 typedef struct ssq_lstm_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_lstm_args));
     const ssq_tensor *x;    /**< in, float: [t, batch, in] */
     const ssq_tensor *w_ih; /**< in, float: [4h, in] */
     const ssq_tensor *w_hh; /**< in, float: [4h, h] */
@@ -208,11 +236,14 @@ typedef struct ssq_lstm_args {
                                     backward call: i f g o, c */
     bool reverse;              /**< from the last step of x to the first */
 } ssq_lstm_args;
+#define SSQ_LSTM_DEFAULTS                                                      \
+    sizeof(ssq_lstm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
+        NULL, NULL, NULL, false
 #define SSQ_LSTM_INIT                                                          \
     {                                                                          \
-        sizeof(ssq_lstm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, \
-            NULL, NULL, NULL, false                                            \
+        SSQ_LSTM_DEFAULTS                                                      \
     }
+#define SSQ_LSTM(...) SSQ_ARGS(ssq_lstm_args, SSQ_LSTM_DEFAULTS, __VA_ARGS__)
 
 /** LSTM over a sequence: one layer, one direction; more are more calls. y, hn
  *  and cn are torch.nn.LSTM's. Without h0 no state is multiplied in the first
@@ -229,7 +260,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_lstm(ssq_queue *queue,
                                            const ssq_lstm_args *args);
 
 typedef struct ssq_lstm_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_lstm_backward_args));
     const ssq_tensor *x;    /**< in: here to reserve as in the forward call */
     const ssq_tensor *w_ih; /**< in */
     const ssq_tensor *w_hh; /**< in */
@@ -250,12 +281,15 @@ typedef struct ssq_lstm_backward_args {
     const ssq_tensor *dc0;     /**< out, optional, f32: [batch, h] */
     bool reverse;              /**< as in the forward call */
 } ssq_lstm_backward_args;
+#define SSQ_LSTM_BACKWARD_DEFAULTS                                             \
+    sizeof(ssq_lstm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false
 #define SSQ_LSTM_BACKWARD_INIT                                                 \
     {                                                                          \
-        sizeof(ssq_lstm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,    \
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
-            false                                                              \
+        SSQ_LSTM_BACKWARD_DEFAULTS                                             \
     }
+#define SSQ_LSTM_BACKWARD(...)                                                 \
+    SSQ_ARGS(ssq_lstm_backward_args, SSQ_LSTM_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Gradient of ssq_lstm, through all steps. Gradients are written, not
  *  accumulated. The gradient of a is kept in y's dtype: with f16 use a loss
@@ -270,7 +304,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_lstm_backward(ssq_queue *queue, const ssq_lstm_backward_args *args);
 
 typedef struct ssq_gru_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_args));
     const ssq_tensor *x;    /**< in, float: [t, batch, in] */
     const ssq_tensor *w_ih; /**< in, float: [3h, in] */
     const ssq_tensor *w_hh; /**< in, float: [3h, h] */
@@ -286,11 +320,14 @@ typedef struct ssq_gru_args {
     bool reset_first;          /**< the state is reset before its product with
                                     w_hn, not after: see above */
 } ssq_gru_args;
+#define SSQ_GRU_DEFAULTS                                                       \
+    sizeof(ssq_gru_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,      \
+        NULL, false, false
 #define SSQ_GRU_INIT                                                           \
     {                                                                          \
-        sizeof(ssq_gru_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,  \
-            NULL, false, false                                                 \
+        SSQ_GRU_DEFAULTS                                                       \
     }
+#define SSQ_GRU(...) SSQ_ARGS(ssq_gru_args, SSQ_GRU_DEFAULTS, __VA_ARGS__)
 
 /** GRU over a sequence: y and hn are torch.nn.GRU's, or with reset_first those
  *  of ONNX and Keras (their gates are ordered z, r, n). The rest as ssq_lstm;
@@ -301,7 +338,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru(ssq_queue *queue,
                                           const ssq_gru_args *args);
 
 typedef struct ssq_gru_backward_args {
-    size_t struct_size;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_backward_args));
     const ssq_tensor *x;    /**< in: here to reserve as in the forward call */
     const ssq_tensor *w_ih; /**< in */
     const ssq_tensor *w_hh; /**< in */
@@ -320,11 +357,15 @@ typedef struct ssq_gru_backward_args {
     bool reverse;              /**< as in the forward call */
     bool reset_first;          /**< as in the forward call */
 } ssq_gru_backward_args;
+#define SSQ_GRU_BACKWARD_DEFAULTS                                              \
+    sizeof(ssq_gru_backward_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL,   \
+        NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false
 #define SSQ_GRU_BACKWARD_INIT                                                  \
     {                                                                          \
-        sizeof(ssq_gru_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,     \
-            NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, false, false       \
+        SSQ_GRU_BACKWARD_DEFAULTS                                              \
     }
+#define SSQ_GRU_BACKWARD(...)                                                  \
+    SSQ_ARGS(ssq_gru_backward_args, SSQ_GRU_BACKWARD_DEFAULTS, __VA_ARGS__)
 
 /** Gradient of ssq_gru, as ssq_lstm_backward; scratch: 6 t batch h elements of
  *  y's dtype, 4 batch h bytes, 12 h h bytes with h0 and dw_hh; with reset_first

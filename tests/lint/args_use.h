@@ -1,0 +1,61 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* args_use.h - calls with argument macros, as C and as C++20, built and run by
+ * args.sh: the op here is a function that looks at what it was given. */
+#ifndef TESTS_LINT_ARGS_USE_H
+#define TESTS_LINT_ARGS_USE_H
+
+#include <sesqui.h>
+
+#include <stdio.h>
+
+#define TRY(CALL)                                                              \
+    do {                                                                       \
+        ssq_status st_ = (CALL);                                               \
+        if (st_ != SSQ_OK)                                                     \
+            return 1;                                                          \
+    } while (0)
+
+/* A product whose alpha and beta are these. */
+static ssq_status product(const ssq_gemm_args *g, double alpha, double beta)
+{
+    return g->struct_size == sizeof(*g) && g->alpha == alpha && g->beta == beta
+               ? SSQ_OK
+               : SSQ_ERR_INVALID;
+}
+
+static ssq_status window(const ssq_conv2d_args *c, int64_t stride, int64_t left)
+{
+    return c->stride[1] == stride && c->padding[1] == left &&
+                   c->dilation[0] == 1 && c->groups == 1
+               ? SSQ_OK
+               : SSQ_ERR_INVALID;
+}
+
+/* Of the address that a macro gave: for macros inside of macros. */
+static double alpha_of(const ssq_gemm_args *g)
+{
+    return g->alpha;
+}
+
+static inline int use(const ssq_tensor *x)
+{
+    double sum = 0;
+
+    TRY(product(SSQ_GEMM(.a = x, .d = x, .trans_b = true), 1, 0));
+    TRY(product(SSQ_GEMM(.a = x, .alpha = 2, .beta = 3), 2, 3));
+    TRY(product(SSQ_GEMM(.alpha = 0), 0, 0));
+    TRY(product(SSQ_GEMM(), 1, 0));
+    TRY(product(SSQ_GEMM_BATCHED(.alpha = alpha_of(SSQ_GEMM(.alpha = 7))), 7,
+                0));
+    TRY(window(SSQ_CONV2D(.x = x), 1, 0));
+    TRY(window(SSQ_CONV2D(.stride = {2, 3}, .padding = {4, 5, 6, 7}), 3, 5));
+    for (int i = 0; i < 3; i++)
+        sum += alpha_of(SSQ_GEMM(.alpha = i + 0.5));
+    if (sum != 4.5 || SSQ_LEAKY_RELU(.x = x)->alpha != 0.01 ||
+        SSQ_RELU(.x = x)->x != x)
+        return 1;
+    return product(SSQ_GEMM(.b = x), 1, 0) ||
+           window(SSQ_CONV2D(.stride = {3, 3}), 3, 0);
+}
+
+#endif
