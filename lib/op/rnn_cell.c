@@ -24,7 +24,7 @@ struct matrix {
 static ssq_status check_shapes(const struct matrix *m, int n, const char *name)
 {
     const struct view *y = &m[0].t->view;
-    char tt[128], tw[128], ty[128], parts[8] = "";
+    char tt[128], tw[128], ty[128], parts[16] = "";
     if (m[0].parts > 1)
         snprintf(parts, sizeof(parts), "%d ", m[0].parts);
     if (y->rank != 2 || y->shape[1] > INT64_MAX / 8 ||
