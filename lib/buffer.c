@@ -50,11 +50,8 @@ ssq_status ssq_buffer_create(ssq_device *device, uint64_t bytes,
     if (device == NULL || buffer == NULL)
         return error_set(SSQ_ERR_INVALID, "buffer_create: %s is NULL",
                          device == NULL ? "device" : "buffer");
-    if (atomic_load(&device->captures) != 0)
-        return error_set(SSQ_ERR_INVALID,
-                         "buffer_create: a graph is being captured on %s",
-                         device->props.name);
-    return buffer_create(device, bytes, buffer);
+    ssq_status st = capture_check(device, "buffer_create");
+    return st == SSQ_OK ? buffer_create(device, bytes, buffer) : st;
 }
 
 void ssq_buffer_destroy(ssq_buffer **buffer)

@@ -128,6 +128,11 @@ struct stages {
 ssq_status capture_watch(ssq_queue *queue, struct object *owner,
                          const struct stages *stages);
 
+/** SSQ_ERR_INVALID when this thread captures a graph on the device: memory that
+ *  it makes now would not be the graph's. Other threads' captures do not
+ *  matter. */
+ssq_status capture_check(ssq_device *device, const char *what);
+
 /* ---- argument checks shared by lib/op: text begins with the op's name ---- */
 
 /** queue != NULL, args != NULL, struct_size plausible, not sticky. */

@@ -156,6 +156,9 @@ static ssq_status hand_over(ssq_queue *queue, const struct command *c)
     ssq_graph *record = queue->capture != NULL ? queue->capture : queue->batch;
     if (record == NULL)
         return queue_submit(queue, c);
+    ssq_status st = capture_mine(queue, op_name(c->op->id));
+    if (st != SSQ_OK)
+        return st;
     struct command copy = *c;
     copy.op = op_hold(c->op);
     if (copy.op == NULL)

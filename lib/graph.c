@@ -96,6 +96,51 @@ static ssq_status graph_create(ssq_device *device, const char *what,
     return SSQ_OK;
 }
 
+/* This thread begins or ends a capture: its alone, so that others of the device
+ * go on. */
+static void set_capturing(ssq_queue *queue, bool on)
+{
+    ssq_device *d = queue->device;
+    pthread_mutex_lock(&d->queues_lock);
+    queue->capturing = on;
+    queue->capturer = pthread_self();
+    pthread_mutex_unlock(&d->queues_lock);
+    if (on)
+        atomic_fetch_add(&d->captures, 1);
+    else
+        atomic_fetch_sub(&d->captures, 1);
+}
+
+static bool captures(const ssq_queue *queue)
+{
+    return queue->capturing && pthread_equal(queue->capturer, pthread_self());
+}
+
+ssq_status capture_check(ssq_device *device, const char *what)
+{
+    bool mine = false;
+    ssq_status st = device_check(device, what);
+    if (st != SSQ_OK || atomic_load(&device->captures) == 0)
+        return st;
+    pthread_mutex_lock(&device->queues_lock);
+    for (ssq_queue *q = device->queues; q != NULL && !mine; q = q->next)
+        mine = captures(q);
+    pthread_mutex_unlock(&device->queues_lock);
+    return mine ? error_set(SSQ_ERR_INVALID,
+                            "%s: a graph is being captured on %s", what,
+                            device->props.name)
+                : SSQ_OK;
+}
+
+ssq_status capture_mine(const ssq_queue *queue, const char *what)
+{
+    if (queue->capture == NULL || captures(queue))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: another thread is capturing a graph on this queue",
+                     what);
+}
+
 ssq_status ssq_graph_begin(ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "graph_begin");
@@ -111,7 +156,7 @@ ssq_status ssq_graph_begin(ssq_queue *queue)
     pthread_mutex_lock(&queue->lock);
     queue->capture = g;
     pthread_mutex_unlock(&queue->lock);
-    atomic_fetch_add(&g->device->captures, 1);
+    set_capturing(queue, true);
     return SSQ_OK;
 }
 
@@ -170,13 +215,13 @@ static void capture_leave(ssq_queue *queue)
     pthread_mutex_lock(&queue->lock);
     queue->capture = NULL;
     pthread_mutex_unlock(&queue->lock);
-    atomic_fetch_sub(&queue->device->captures, 1);
+    set_capturing(queue, false);
 }
 
 void capture_drop(ssq_queue *queue)
 {
     ssq_graph *g = queue->capture;
-    if (g == NULL)
+    if (g == NULL || device_lost(queue->device))
         return;
     capture_leave(queue);
     object_put(&g->object);
@@ -271,6 +316,9 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
         return error_set(SSQ_ERR_INVALID, "graph_end: %s",
                          graph == NULL ? "graph is NULL"
                                        : "no graph is being captured");
+    st = capture_mine(queue, "graph_end");
+    if (st != SSQ_OK)
+        return st;
     ssq_graph *g = queue->capture;
     st = check_whole(g);
     if (st != SSQ_OK) {

@@ -28,6 +28,8 @@ struct ssq_queue {
     atomic_int sticky;     /* ssq_status; text is written before it */
     char text[ERROR_TEXT]; /* of the sticky error */
     ssq_graph *capture;    /* NULL: none under way; changed under lock */
+    bool capturing;        /* the same; the device's queues_lock */
+    pthread_t capturer;    /* whose capture it is */
     ssq_graph *batch;      /* capture, or of its own; NULL: none under way */
     unsigned batch_depth;
     size_t batch_from; /* ops of the capture before the batch */
@@ -74,6 +76,8 @@ struct segment {
 /** Let go of a command's op and plan. */
 void command_release(const struct command *command);
 void capture_drop(ssq_queue *queue);
+/** SSQ_ERR_INVALID when a thread other than this one captures on the queue. */
+ssq_status capture_mine(const ssq_queue *queue, const char *what);
 /** Hand over what a batch has kept so far, and leave it until resumed: for
  *  work that cannot be kept. *graph is for batch_resume; NULL: no batch. */
 ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph);

@@ -86,11 +86,9 @@ ssq_status ssq_tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
     if (device == NULL || tensor == NULL)
         return error_set(SSQ_ERR_INVALID, "tensor_create: %s is NULL",
                          device == NULL ? "device" : "tensor");
-    if (atomic_load(&device->captures) != 0)
-        return error_set(SSQ_ERR_INVALID,
-                         "tensor_create: a graph is being captured on %s",
-                         device->props.name);
-    return tensor_create(device, dtype, rank, shape, tensor);
+    ssq_status st = capture_check(device, "tensor_create");
+    return st == SSQ_OK ? tensor_create(device, dtype, rank, shape, tensor)
+                        : st;
 }
 
 /* Replace the strides and check that the view stays inside its buffer. */

@@ -12,15 +12,19 @@ extern "C" {
 typedef struct ssq_graph ssq_graph;
 
 /** Begin capturing: ops on the queue are checked and recorded, not run.
- *  Until ssq_graph_end these are SSQ_ERR_INVALID: sync, copies from or to
- *  host memory, events, buffers made by the caller on this device.
+ *  Until ssq_graph_end these are SSQ_ERR_INVALID: on this queue sync, copies
+ *  from or to host memory, events; on its device buffers and tensors made by
+ *  this thread. A capture belongs to its queue and to the thread that began it,
+ *  which ends it: what other threads do with the device on other queues goes
+ *  on, theirs on this queue is refused.
  *  @return SSQ_ERR_INVALID NULL, or a capture is under way. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
 
 /** End the capture. Nothing of it has run, so scalers and optimizers are at the
  *  stage that they had at the begin, whether this succeeds or not; the same
  *  holds where the queue is destroyed before it.
- *  @return SSQ_ERR_INVALID no capture is under way, or a scaler's or
+ *  @return SSQ_ERR_INVALID no capture is under way, or it is another thread's (it
+ *          goes on then), or a scaler's or
  *          optimizer's stage at the end is not the one it had at the begin (a
  *          step without its update); the queue's error. The capture is dropped
  *          then, unless graph is NULL. Since 0.1. */

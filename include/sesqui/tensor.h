@@ -24,8 +24,8 @@ typedef struct ssq_tensor ssq_tensor;
 
 /** Allocate bytes bytes of device memory, 256-byte aligned, not initialised.
  *  @return SSQ_ERR_NOMEM with bytes asked, in use and the heap's size;
- *          SSQ_ERR_INVALID NULL, or a graph is being captured;
- *          SSQ_ERR_DEVICE the driver failed.
+ *          SSQ_ERR_INVALID NULL, or this thread captures a graph on the
+ *          device; SSQ_ERR_DEVICE the driver failed.
  *  @note bytes may be 0. May wait for finished work when memory is short. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
                                                     uint64_t bytes,

@@ -2,6 +2,8 @@
 /* graph.c - tests of captured sequences: replay, what is illegal inside,
  * stages. */
 
+#include <pthread.h>
+
 #include "lib/core.h"
 
 #include "tests/core/core.h"
@@ -176,6 +178,79 @@ static void test_inside(void)
     ssq_tensor_destroy(&t);
 }
 
+/* What another thread does while this one captures on q. */
+struct other {
+    int bad; /* of its own queue and tensors */
+    ssq_status op, end;
+    char op_text[256], end_text[256];
+    const ssq_tensor *x, *t; /* of the thread that captures */
+    ssq_graph *mine;
+};
+
+static void *work_beside(void *arg)
+{
+    struct other *o = arg;
+    ssq_queue *own = core_queue(dev), *keep = q;
+    ssq_graph *g = NULL;
+
+    o->op = copy(o->x, o->t);
+    snprintf(o->op_text, sizeof(o->op_text), "%s", ssq_last_error());
+    o->end = ssq_graph_end(keep, &g);
+    snprintf(o->end_text, sizeof(o->end_text), "%s", ssq_last_error());
+    for (int i = 0; i < 20; i++) {
+        ssq_tensor *t = NULL;
+        ssq_buffer *b = NULL;
+        ssq_fill_args fill = SSQ_FILL_INIT;
+        int64_t n = 4;
+        float out[4] = {0};
+
+        o->bad += ssq_tensor_create(dev, SSQ_F32, 1, &n, &t) != SSQ_OK;
+        o->bad += ssq_buffer_create(dev, 4, &b) != SSQ_OK;
+        fill.x = t;
+        fill.value = i;
+        o->bad += ssq_fill(own, &fill) != SSQ_OK;
+        o->bad += ssq_tensor_read(own, t, out, sizeof(out), SSQ_F32) != SSQ_OK;
+        o->bad += ssq_queue_sync(own) != SSQ_OK || out[3] != (float)i;
+        ssq_buffer_destroy(&b);
+        ssq_tensor_destroy(&t);
+    }
+    /* a capture of its own, of which the other one knows nothing */
+    o->bad += ssq_graph_begin(own) != SSQ_OK;
+    o->bad += ssq_graph_end(own, &o->mine) != SSQ_OK;
+    ssq_queue_destroy(&own);
+    return NULL;
+}
+
+static void test_beside(void)
+{
+    ssq_tensor *x = filled(1), *t = filled(0);
+    struct other o = {.x = x, .t = t};
+    ssq_graph *g = NULL;
+    ssq_buffer *b = NULL;
+    pthread_t thread;
+
+    NEED(ssq_graph_begin(q));
+    NEED(copy(x, t));
+    if (pthread_create(&thread, NULL, work_beside, &o) != 0)
+        tap_bail("no thread");
+    core_status(ssq_buffer_create(dev, 4, &b), SSQ_ERR_INVALID, "captured",
+                "this thread captures, and makes no buffers");
+    pthread_join(thread, NULL);
+    tap_ok(o.bad == 0, "another makes tensors and runs ops: %d calls fail",
+           o.bad);
+    tap_ok(o.op == SSQ_ERR_INVALID && core_has(o.op_text, "another thread"),
+           "but not on the queue of the capture: %s", o.op_text);
+    tap_ok(o.end == SSQ_ERR_INVALID && core_has(o.end_text, "another thread"),
+           "nor does it end that: %s", o.end_text);
+    core_status(ssq_graph_end(q, &g), SSQ_OK, NULL, "who began it does");
+    tap_ok(ssq_graph_ops(g) == 1, "the graph has its own op alone: %zu",
+           ssq_graph_ops(g));
+    ssq_graph_destroy(&g);
+    ssq_graph_destroy(&o.mine);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&t);
+}
+
 static void test_dropped(void)
 {
     ssq_queue *lost = core_queue(dev);
@@ -305,11 +380,12 @@ int main(void)
         test_replay();
         test_misuse();
         test_inside();
+        test_beside();
         test_dropped();
         test_empty();
         test_stages();
         ssq_queue_destroy(&q);
         ssq_device_close(&dev);
     }
-    return tap_done(80);
+    return tap_done(92);
 }

@@ -152,8 +152,8 @@ ssq_scaler_options_preset(const char *preset, ssq_scaler_options *options);
 /** Name of preset i, aliases included; NULL past the last. */
 SSQ_API const char *ssq_scaler_preset_name(size_t i);
 
-/** Make a scaler on a device. Waits until its words are there. Not while a
- *  graph is captured on the device.
+/** Make a scaler on a device. Waits until its words are there. Not while
+ *  this thread captures a graph on the device.
  *  @param preset   name, or NULL for "sesqui"; ignored when options is given
  *  @param options  the whole machine, or NULL for the preset's
  *  @return SSQ_ERR_INVALID an option that the machine cannot have, with its
