@@ -64,6 +64,8 @@ core_sources = \
 	lib/log.c \
 	lib/object.c \
 	lib/object.h \
+	lib/module_file.c \
+	lib/module_file.h \
 	lib/native.c \
 	lib/native.h \
 	lib/opencl.c \

@@ -2,15 +2,18 @@
 /* registry.c - the backends of this process: linked in, or modules.
  *
  * The table is written by configure. Modules are looked for in SSQ_MODULE_PATH
- * (a colon list; ignored in setuid processes), then where they were installed.
- * A module that does not load is kept with its reason. */
+ * (a colon list; ignored in setuid processes), then beside the library, then
+ * where they were installed. One that does not load is passed over, and its
+ * reason is shown where no other does. */
 #include "lib/registry.h"
 
 #include "lib/error.h"
 #include "lib/fork.h"
 #include "lib/fpenv.h"
+#include "lib/module_file.h"
 
 #include <dlfcn.h>
+#include <limits.h>
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -117,33 +120,81 @@ void registry_load(const char *path, struct registry_entry *e)
     probe(e);
 }
 
-/* The first existing <dir>/<name>.so of a colon list. */
-static bool find_module(const char *dirs, const char *name, char *path,
-                        size_t bytes)
+/* Load <dir>/<name>.so if there is one, of the n characters of dir; false: go
+ * on to the next. What was wrong with one is added to the reason. */
+static bool try_dir(struct registry_entry *e, const char *dir, size_t n)
+{
+    char path[PATH_MAX];
+    struct registry_entry found = {.name = e->name};
+    int length =
+        snprintf(path, sizeof(path), "%.*s/%s.so", (int)n, dir, e->name);
+    if (n == 0)
+        return false;
+    if (dir[0] != '/')
+        refuse(&found.reason, "%.*s: a relative path of modules: not used",
+               (int)n, dir);
+    else if ((size_t)length >= sizeof(path) || access(path, F_OK) != 0)
+        return false;
+    else if (module_file_safe(path, &found.reason) &&
+             module_file_whole(path, &found.reason))
+        registry_load(path, &found);
+    size_t at = strlen(e->reason.text);
+    char *end = e->reason.text + at;
+    if (found.reason.text[0] != '\0')
+        snprintf(end, sizeof(e->reason.text) - at, "%s%s", at == 0 ? "" : "; ",
+                 found.reason.text);
+    if (found.backend == NULL) {
+        log_line(SSQ_LOG_WARNING, "device", "%s: %s", e->name,
+                 found.reason.text);
+        return false;
+    }
+    *e = found;
+    return true;
+}
+
+/* The same of each part of a colon list. */
+static bool try_list(struct registry_entry *e, const char *dirs)
 {
     while (dirs != NULL && *dirs != '\0') {
-        int n = (int)strcspn(dirs, ":");
-        snprintf(path, bytes, "%.*s/%s.so", n, dirs, name);
-        if (n > 0 && access(path, F_OK) == 0)
+        size_t n = strcspn(dirs, ":");
+        if (try_dir(e, dirs, n))
             return true;
         dirs += n + (dirs[n] == ':');
     }
     return false;
 }
 
+/* Beside the library: as installed, or in the directory that libtool builds
+ * in, where modules are not in one of their own. */
+static bool try_beside(struct registry_entry *e)
+{
+    static const char installed[] = "/sesqui/0", build[] = "/.libs";
+    char dir[PATH_MAX];
+    if (!library_directory(dir, sizeof(dir) - sizeof(installed)))
+        return false;
+    size_t n = strlen(dir), tail = sizeof(build) - 1;
+    if (n > tail && strcmp(dir + n - tail, build) == 0)
+        return try_dir(e, dir, n);
+    memcpy(dir + n, installed, sizeof(installed));
+    return try_dir(e, dir, n + sizeof(installed) - 1);
+}
+
 static void load(struct registry_entry *e)
 {
-    char path[4096];
+    const char *wanted = env_path("SSQ_MODULE_PATH");
+    bool none = wanted != NULL && wanted[0] == '\0';
     if (e->backend != NULL)
         probe(e);
-    else if (find_module(env_path("SSQ_MODULE_PATH"), e->name, path,
-                         sizeof(path)) ||
-             find_module(SSQ_MODULE_DIR, e->name, path, sizeof(path)))
-        registry_load(path, e);
-    else if (e->why_not != NULL)
+    else if (!none && (try_list(e, wanted) || try_beside(e) ||
+                       try_list(e, SSQ_MODULE_DIR)))
+        ; /* it says itself what it has */
+    else if (e->why_not != NULL && e->reason.text[0] == '\0')
         refuse(&e->reason, "%s", e->why_not);
-    else
-        refuse(&e->reason, "no module %s.so in %s", e->name, SSQ_MODULE_DIR);
+    else if (none)
+        refuse(&e->reason, "SSQ_MODULE_PATH is empty: no modules");
+    else if (e->reason.text[0] == '\0')
+        refuse(&e->reason, "no module %s.so beside the library, nor in %s",
+               e->name, SSQ_MODULE_DIR);
     if (e->devices == 0)
         log_line(SSQ_LOG_INFO, "device", "%s: %s", e->name, e->reason.text);
 }

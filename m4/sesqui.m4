@@ -176,3 +176,15 @@ sesqui $PACKAGE_VERSION
   matrix shader   $ssq_coopmat
   backends$ssq_summary
 "])])
+
+# SSQ_MOVED_PREFIX: MOVED_LDFLAGS has programs look for the library where it is
+# in relation to them, so that a prefix may be moved. The system's own needs no
+# run path.
+AC_DEFUN([SSQ_MOVED_PREFIX], [
+    MOVED_LDFLAGS=
+    AS_CASE([$prefix:$bindir:$libdir],
+        [/usr:*], [],
+        [*:'${exec_prefix}/bin:${exec_prefix}/'*],
+        [MOVED_LDFLAGS="-Wl,-rpath,'\$\$ORIGIN/../${libdir@%:@*\}/}'"])
+    AC_SUBST([MOVED_LDFLAGS])
+])

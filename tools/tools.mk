@@ -12,3 +12,4 @@ sesqui_SOURCES = \
 	tools/tool.h \
 	tools/verify.c
 sesqui_LDADD = libsuite.la libsesqui.la
+sesqui_LDFLAGS = $(AM_LDFLAGS) $(MOVED_LDFLAGS)

@@ -71,6 +71,34 @@ static void install_text(const char *text)
     fclose(f);
 }
 
+/* The first so many bytes of a module. */
+static void install_part(const char *module, long bytes)
+{
+    const char *build = getenv("builddir");
+    char from[1024], to[300], block[4096];
+    FILE *in, *out;
+
+    snprintf(from, sizeof(from), "%s/tests/core/.libs/%s",
+             build == NULL ? "." : build, module);
+    snprintf(to, sizeof(to), "%s/cuda.so", dir);
+    unlink(to);
+    in = fopen(from, "rb");
+    out = fopen(to, "wb");
+    if (in == NULL || out == NULL)
+        tap_bail("cannot copy %s", from);
+    while (bytes > 0) {
+        size_t want = bytes < 4096 ? (size_t)bytes : sizeof(block);
+        size_t n = fread(block, 1, want, in);
+
+        if (n == 0)
+            break;
+        fwrite(block, 1, n, out);
+        bytes -= (long)n;
+    }
+    fclose(in);
+    fclose(out);
+}
+
 static void expect_reason(const char *parts, const char *name)
 {
     char copy[256];
@@ -113,6 +141,82 @@ static void test_refusals(void)
     unsetenv("FAKE_NO_DEVICES");
     install("module_alien.so");
     expect_reason("cuda.so|martian", "a module of another backend");
+}
+
+static long module_bytes(void)
+{
+    const char *build = getenv("builddir");
+    char path[1024];
+    struct stat s;
+
+    snprintf(path, sizeof(path), "%s/tests/core/.libs/module_fake.so",
+             build == NULL ? "." : build);
+    return stat(path, &s) == 0 ? (long)s.st_size : 0;
+}
+
+/* Cut anywhere, a module is refused and not mapped: touching what is missing
+ * would be a SIGBUS. */
+static void test_cut(void)
+{
+    long n = module_bytes();
+    int bad = 0, cuts = 0;
+
+    for (long bytes = 1; bytes < n; bytes += n / 23, cuts++) {
+        char parts[] = "cuda.so";
+
+        install_part("module_fake.so", bytes);
+        bad += !tap_exited(tap_fork(reason_has, parts, 20), 0);
+    }
+    tap_ok(bad == 0 && cuts > 20, "of %d cut modules %d are not refused", cuts,
+           bad);
+    install_part("module_fake.so", n / 2);
+    expect_reason("cuda.so|cut off", "half a module");
+}
+
+/* SSQ_MODULE_PATH is this; then as expect_reason. */
+static void expect_path(const char *value, const char *parts, const char *name)
+{
+    setenv("SSQ_MODULE_PATH", value, 1);
+    expect_reason(parts, name);
+    setenv("SSQ_MODULE_PATH", dir, 1);
+}
+
+static int is_there(void *path)
+{
+    setenv("SSQ_MODULE_PATH", path, 1);
+    return cuda_reason() == NULL ? 0 : 1;
+}
+
+static void test_paths(void)
+{
+    char both[700], bad[300], from[300], path[320];
+    int st;
+
+    snprintf(path, sizeof(path), "%s/cuda.so", dir);
+    install_part("module_fake.so", 1 << 30);
+    if (chdir(dir) != 0)
+        tap_bail("no directory %s", dir);
+    expect_path(".", "relative", "a relative path");
+    expect_path("", "", "an empty path");
+    chmod(dir, 0777);
+    expect_reason("everybody", "a directory that everybody may write to");
+    chmod(dir, 01777);
+    expect_reason("everybody", "a sticky one");
+    chmod(dir, 0700);
+    chmod(path, 0666);
+    expect_reason("cuda.so|everybody", "a file that everybody may write to");
+    chmod(path, 0600);
+    snprintf(bad, sizeof(bad), "%s/bad", dir);
+    mkdir(bad, 0700);
+    snprintf(from, sizeof(from), "%s/bad/cuda.so", dir);
+    if (symlink("/dev/null", from) != 0)
+        tap_bail("no link %s", from);
+    snprintf(both, sizeof(both), "%s:.:%s", bad, dir);
+    st = tap_fork(is_there, both, 20);
+    tap_ok(tap_exited(st, 0), "a good module behind two bad ones is loaded: %s",
+           tap_status(st));
+    unlink(from);
+    rmdir(bad);
 }
 
 /* A file that may not be read; root may read all, so it drops that right. */
@@ -468,10 +572,12 @@ int main(void)
     setenv("SSQ_MODULE_PATH", dir, 1);
     test_refusals();
     test_unreadable();
+    test_cut();
+    test_paths();
     test_loaded();
     test_fallback();
     snprintf(path, sizeof(path), "%s/cuda.so", dir);
     unlink(path);
     rmdir(dir);
-    return tap_done(19);
+    return tap_done(27);
 }
