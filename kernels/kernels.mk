@@ -25,7 +25,9 @@ EXTRA_DIST += kernels/amp_list.h kernels/amp_norm.h kernels/step.h
 
 # Kernel texts, one line each: the only list. Their order is the enum's.
 kernel_texts =
-kernel_texts += kernels/probe.k
+kernel_texts += kernels/certify_float.k
+kernel_texts += kernels/certify_bits.k
+kernel_texts += kernels/certify_group.k
 kernel_texts += kernels/unary.k
 kernel_texts += kernels/unary_class.k
 kernel_texts += kernels/unary_integer.k
@@ -107,6 +109,7 @@ kernel_texts += kernels/conv_pack.k
 
 # The headers of parameters that texts share with plans.
 kernel_args =
+kernel_args += kernels/certify_args.h
 kernel_args += kernels/unary_args.h
 kernel_args += kernels/reduce_backward_args.h
 kernel_args += kernels/layer_norm_args.h
@@ -154,6 +157,13 @@ CLEANFILES += kernel_table.h kernels/kernel_table.c kernels/kernel_text.h \
 	kernels/kernel_text.c
 kernel_table.h: $(kernel_inputs)
 	$(embed) table.h $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
+# What all texts and headers are: a certificate is of one of these.
+BUILT_SOURCES += kernels_sum.h
+CLEANFILES += kernels_sum.h
+kernels_sum.h: $(kernel_inputs)
+	$(AM_V_GEN)sum=`cd $(srcdir) && cat $(kernel_texts) \
+		$(sort $(kernel_headers)) | cksum` && \
+		echo "#define KERNELS_SUM \"$$sum\"" >$@.new && mv $@.new $@
 kernels/kernel_table.c: $(kernel_inputs)
 	$(embed) table.c $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
 kernels/kernel_text.h: $(kernel_inputs)

@@ -14,7 +14,7 @@
 #include "lib/size.h"
 
 /** Raised when anything here changes; modules of another number are refused. */
-#define SSQ_BACKEND_ABI 6
+#define SSQ_BACKEND_ABI 7
 
 /** Opaque to the core; each backend embeds it as it likes. */
 struct backend_instance;
@@ -83,6 +83,14 @@ struct backend_limits {
      * 0: none, as on processors. Plans use more groups then, divide what they
      * can, and the core refuses a plan that is still too long */
     uint32_t iterations;
+};
+
+/** What a device's self-test found that kernels are compiled for: see
+ *  lib/certificate.h. */
+struct findings {
+    bool subnormals; /* of float32 are preserved */
+    bool half_load;  /* NATIVE_F16 gives f16_load's bits */
+    bool half_store; /* NATIVE_F16_BITS, f16_store's */
 };
 
 struct plan;
@@ -170,7 +178,15 @@ struct backend {
      * so that completed counts commands. Failures show at the next sync */
     void (*command_end)(struct backend_queue *queue);
 
-    /* kernels; optional, both or none: plans run where they are there */
+    /* optional; there if kernels are: the words that tell one driver's
+     * arithmetic from another's: model, driver, its version, and what kernels
+     * are compiled with. What is found out about it is kept under them */
+    void (*identify)(const struct backend_device *device, char *text,
+                     size_t bytes);
+    /* kernels; optional, all or none: plans run where they are there */
+    /* once, before props and before any kernel but the self-test's */
+    void (*certified)(struct backend_device *device,
+                      const struct findings *findings);
     /* a kernel in a variant, made ready (compiled) at the first call; it stays
      * as long as the device. From any thread. SSQ_ERR_DEVICE with the
      * compiler's text, SSQ_ERR_NOMEM */

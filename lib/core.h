@@ -6,6 +6,7 @@
 #include <pthread.h>
 
 #include "lib/backend.h"
+#include "lib/certificate.h"
 #include "lib/error.h"
 #include "lib/fpenv.h"
 #include "lib/object.h"
@@ -23,6 +24,7 @@ struct ssq_device {
     struct backend_device *impl;
     ssq_device_props props;
     ssq_device_options options;
+    struct certificate certificate;
     struct pool *pool;
     pthread_mutex_t queues_lock;
     ssq_queue *queues;        /* of this device, for the pool to retire */

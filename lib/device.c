@@ -122,9 +122,45 @@ static const char *why_not(const struct registry_entry *e)
     return e->backend->preference <= 0 ? "for tests" : "slower";
 }
 
-/* The best device for training, and why it is the best. */
-static const struct registry_entry *choose(unsigned *index, char *why,
-                                           size_t bytes)
+/* Devices that "auto" tried, and does not take. */
+#define PASSED_OVER 16
+struct passed_over {
+    unsigned n;
+    struct {
+        const struct registry_entry *entry;
+        unsigned index;
+    } device[PASSED_OVER];
+    char why[384]; /* "; not opencl:0: .." for each */
+};
+
+static bool is_passed_over(const struct passed_over *p,
+                           const struct registry_entry *e, unsigned index)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->device[i].entry == e && p->device[i].index == index)
+            return true;
+    return false;
+}
+
+/* False: there is no room for one more. */
+static bool pass_over(struct passed_over *p, const struct registry_entry *e,
+                      unsigned index, const char *why)
+{
+    char name[32];
+    if (p->n == PASSED_OVER)
+        return false;
+    p->device[p->n].entry = e;
+    p->device[p->n++].index = index;
+    device_name(e->backend, index, name, sizeof(name));
+    append(p->why, sizeof(p->why), "; not ", name, ": ");
+    append(p->why, sizeof(p->why), "", why, "");
+    log_line(SSQ_LOG_WARNING, "device", "auto passes %s over: %s", name, why);
+    return true;
+}
+
+/* The best device for training that is not passed over, and why it is. */
+static const struct registry_entry *
+choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
 {
     const struct registry_entry *e;
     size_t n = registry_entries(&e);
@@ -132,10 +168,10 @@ static const struct registry_entry *choose(unsigned *index, char *why,
     int most = 0;
     for (size_t i = 0; i < n; i++)
         for (unsigned d = 0; d < e[i].devices; d++) {
-            int p = preference(&e[i], d);
-            if (p <= most)
+            int better = preference(&e[i], d);
+            if (better <= most || is_passed_over(p, &e[i], d))
                 continue;
-            most = p;
+            most = better;
             best = &e[i];
             *index = d;
         }
@@ -143,9 +179,9 @@ static const struct registry_entry *choose(unsigned *index, char *why,
         return NULL;
     char name[32];
     device_name(best->backend, *index, name, sizeof(name));
-    snprintf(why, bytes, "auto chose %s", name);
+    snprintf(why, bytes, "auto chose %s%s", name, p->why);
     for (size_t i = 0; i < n; i++)
-        if (&e[i] != best) {
+        if (&e[i] != best && !is_passed_over(p, &e[i], 0)) {
             append(why, bytes, "; not ", e[i].name, ": ");
             append(why, bytes, "", why_not(&e[i]), "");
         }
@@ -205,8 +241,45 @@ static ssq_status pin_from_environment(ssq_device *d)
     return st;
 }
 
+/* May a device be opened whose self-test failed? */
+static bool insists(const ssq_device *d)
+{
+    const char *s = getenv("SSQ_UNCERTIFIED");
+    return d->options.uncertified || (s != NULL && strcmp(s, "1") == 0);
+}
+
+/* See what the device's arithmetic is, and whether that will do. */
+static ssq_status certify(ssq_device *d, struct opening *opening)
+{
+    struct certificate *c = &d->certificate;
+    if (d->backend->identify == NULL)
+        return SSQ_OK; /* it computes as the reference does */
+    ssq_status st = certificate_get(d->backend, d->impl, c);
+    if (st != SSQ_OK)
+        return st;
+    if (d->backend->certified != NULL)
+        d->backend->certified(d->impl, &c->found);
+    snprintf(d->props.failed, sizeof(d->props.failed), "%s", c->failed);
+    if (insists(d))
+        return SSQ_OK;
+    opening->refused =
+        c->failed[0] != '\0' || (opening->automatic && c->verdict_bad);
+    if (opening->automatic && opening->refused)
+        return error_set(SSQ_ERR_UNSUPPORTED, "%s%s",
+                         c->failed[0] != '\0' ? "fails its self-test: "
+                                              : "certify found it at fault",
+                         c->failed);
+    return !opening->refused
+               ? SSQ_OK
+               : error_set(SSQ_ERR_UNSUPPORTED,
+                           "%s fails its self-test: wrong are: %s; to open it "
+                           "all the same, set options.uncertified or "
+                           "SSQ_UNCERTIFIED=1",
+                           d->props.name, c->failed);
+}
+
 static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
-                          unsigned index)
+                          unsigned index, struct opening *opening)
 {
     d->props.struct_size = sizeof(d->props);
     snprintf(d->props.backend, sizeof(d->props.backend), "%s",
@@ -214,8 +287,11 @@ static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
     device_name(d->backend, index, d->props.name, sizeof(d->props.name));
     d->backend->describe(e->instance, index, d->props.description,
                          sizeof(d->props.description));
+    ssq_status st = certify(d, opening);
+    if (st != SSQ_OK)
+        return st;
     d->backend->props(d->impl, &d->props);
-    ssq_status st = pool_create(d, &d->pool);
+    st = pool_create(d, &d->pool);
     if (st == SSQ_OK)
         d->props.binding_bytes = pool_binding_bytes(d->pool);
     return st == SSQ_OK ? pin_from_environment(d) : st;
@@ -223,8 +299,8 @@ static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
 
 ssq_status device_create(const struct registry_entry *e, unsigned index,
                          struct backend_device *impl,
-                         const ssq_device_options *options, const char *why,
-                         ssq_device **out)
+                         const ssq_device_options *options,
+                         struct opening *opening, ssq_device **out)
 {
     ssq_device *d = mem_alloc(sizeof(*d));
     if (d == NULL) {
@@ -238,15 +314,20 @@ ssq_status device_create(const struct registry_entry *e, unsigned index,
     d->forks = fork_count();
     if (options != NULL)
         d->options = *options;
-    ssq_status st = fill_in(d, e, index);
+    ssq_status st = fill_in(d, e, index, opening);
     if (st != SSQ_OK) {
         object_put(&d->object);
         return st;
     }
     if (d->backend->fork_hold != NULL)
         fork_watch(d);
-    snprintf(d->props.choice, sizeof(d->props.choice), "%s", why);
-    log_line(SSQ_LOG_INFO, "device", "opened %s (%s)", d->props.name, why);
+    snprintf(d->props.choice, sizeof(d->props.choice), "%s", opening->why);
+    log_line(SSQ_LOG_INFO, "device", "opened %s (%s)", d->props.name,
+             opening->why);
+    if (d->props.failed[0] != '\0')
+        log_line(SSQ_LOG_WARNING, "device",
+                 "%s is opened although its self-test fails: wrong are: %s",
+                 d->props.name, d->props.failed);
     *out = d;
     return SSQ_OK;
 }
@@ -281,13 +362,56 @@ static ssq_status not_found(const char *wanted)
 
 static ssq_status open_backend(const struct registry_entry *e, unsigned index,
                                const ssq_device_options *options,
-                               const char *why, ssq_device **out)
+                               struct opening *opening, ssq_device **out)
 {
     struct backend_device *impl = NULL;
     struct fpenv env = fpenv_enter(); /* of threads that a driver starts */
     ssq_status st = e->backend->open(e->instance, index, &impl);
     fpenv_leave(env);
-    return st == SSQ_OK ? device_create(e, index, impl, options, why, out) : st;
+    return st == SSQ_OK ? device_create(e, index, impl, options, opening, out)
+                        : st;
+}
+
+/* SSQ_OK, or why a name has no entry, or a worse one than there was. */
+static ssq_status check_found(const char *wanted,
+                              const struct registry_entry *e)
+{
+    const struct registry_entry *lost = find_lost(wanted, e);
+    if (lost != NULL)
+        return error_set(SSQ_ERR_DEVICE, "device_open: \"%.64s\": %s: %s",
+                         wanted, lost->name, lost->reason.text);
+    return e == NULL ? not_found(wanted) : SSQ_OK;
+}
+
+static ssq_status open_best(const ssq_device_options *options,
+                            ssq_device **device)
+{
+    struct passed_over passed = {0};
+    for (;;) {
+        char why[512];
+        struct opening opening = {.why = why, .automatic = true};
+        unsigned index = 0;
+        const struct registry_entry *e =
+            choose(&passed, &index, why, sizeof(why));
+        ssq_status st = check_found("auto", e);
+        if (st != SSQ_OK)
+            return st;
+        st = open_backend(e, index, options, &opening, device);
+        if (!opening.refused || !pass_over(&passed, e, index, ssq_last_error()))
+            return st;
+    }
+}
+
+static ssq_status open_named(const char *wanted, const char *why,
+                             const ssq_device_options *options,
+                             ssq_device **device)
+{
+    struct opening opening = {.why = why};
+    unsigned index = 0;
+    const struct registry_entry *e = find(wanted, &index);
+    ssq_status st = check_found(wanted, e);
+    return st == SSQ_OK ? open_backend(e, index, options, &opening, device)
+                        : st;
 }
 
 ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
@@ -300,26 +424,14 @@ ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
         return error_set(SSQ_ERR_INVALID,
                          "device_open: struct_size is %zu, expected %zu",
                          options->struct_size, sizeof(*options));
+    const char *env = getenv("SSQ_DEVICE");
+    if (strcmp(name, "auto") != 0)
+        return open_named(name, "asked for by name", options, device);
+    if (env == NULL || env[0] == '\0' || strcmp(env, "auto") == 0)
+        return open_best(options, device);
     char why[512];
-    snprintf(why, sizeof(why), "asked for by name");
-    const char *wanted = name, *env = getenv("SSQ_DEVICE");
-    bool automatic = strcmp(name, "auto") == 0;
-    if (automatic && env != NULL && env[0] != '\0' &&
-        strcmp(env, "auto") != 0) {
-        snprintf(why, sizeof(why), "auto: SSQ_DEVICE is %.64s", env);
-        wanted = env;
-        automatic = false;
-    }
-    unsigned index = 0;
-    const struct registry_entry *e =
-        automatic ? choose(&index, why, sizeof(why)) : find(wanted, &index);
-    const struct registry_entry *lost = find_lost(wanted, e);
-    if (lost != NULL)
-        return error_set(SSQ_ERR_DEVICE, "device_open: \"%.64s\": %s: %s",
-                         wanted, lost->name, lost->reason.text);
-    if (e == NULL)
-        return not_found(wanted);
-    return open_backend(e, index, options, why, device);
+    snprintf(why, sizeof(why), "auto: SSQ_DEVICE is %.64s", env);
+    return open_named(env, why, options, device);
 }
 
 void ssq_device_close(ssq_device **device)

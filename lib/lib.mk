@@ -44,6 +44,14 @@ sesquiops_HEADERS = \
 core_sources = \
 	lib/backend.h \
 	lib/buffer.c \
+	lib/disk_cache.c \
+	lib/disk_cache.h \
+	lib/certificate.c \
+	lib/certificate.h \
+	lib/certify.c \
+	lib/certify.h \
+	lib/certify_reference.c \
+	lib/certify_words.c \
 	lib/check.c \
 	lib/convert.c \
 	lib/core.h \
@@ -82,6 +90,7 @@ core_sources = \
 	lib/size.h \
 	lib/tensor.c \
 	lib/tensor_io.c \
+	lib/verdict.c \
 	lib/version.c \
 	lib/view.c \
 	lib/view.h \

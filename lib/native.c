@@ -42,9 +42,10 @@ ssq_status native_device_open(const char *name, const void *const *handles,
     ssq_status st = find(name, what, &e);
     if (st == SSQ_OK)
         st = e->backend->open_native(e->instance, handles, &index, &impl);
-    return st == SSQ_OK ? device_create(e, index, impl, options,
-                                        "the caller's own", device)
-                        : st;
+    struct opening opening = {.why = "the caller's own"};
+    return st == SSQ_OK
+               ? device_create(e, index, impl, options, &opening, device)
+               : st;
 }
 
 static ssq_status check_device(const ssq_device *device, const char *backend,

@@ -26,12 +26,17 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
 struct registry_entry;
 
 /* device.c */
-/** Make a device of an opened backend_device. why: props.choice. It closes
- *  impl if it fails. */
+/** Why a device is opened. */
+struct opening {
+    const char *why; /* props.choice */
+    bool automatic;  /* nobody named it: it has to be without fault */
+    bool refused;    /* answer: for what the error text says, not for a call */
+};
+/** Make a device of an opened backend_device. It closes impl if it fails. */
 ssq_status device_create(const struct registry_entry *entry, unsigned index,
                          struct backend_device *impl,
-                         const ssq_device_options *options, const char *why,
-                         ssq_device **device);
+                         const ssq_device_options *options,
+                         struct opening *opening, ssq_device **device);
 /* queue.c */
 /** Make a queue of an opened backend_queue; closes impl if it fails. */
 ssq_status queue_create(ssq_device *device, struct backend_queue *impl,

@@ -6,4 +6,3 @@
 /* transfers: every backend does its own */
 NONE(upload)
 NONE(download)
-

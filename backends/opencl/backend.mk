@@ -5,11 +5,10 @@ if BUILD_OPENCL
 module_LTLIBRARIES += opencl.la
 endif
 opencl_la_SOURCES = \
-	backends/common/disk_cache.c \
-	backends/common/disk_cache.h \
+	lib/disk_cache.c \
+	lib/disk_cache.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
-	backends/common/subnormals.h \
 	backends/opencl/calls.c \
 	backends/opencl/calls.h \
 	backends/opencl/device.c \
@@ -19,7 +18,6 @@ opencl_la_SOURCES = \
 	backends/opencl/memory.c \
 	backends/opencl/native.c \
 	backends/opencl/opencl.h \
-	backends/opencl/probe.c \
 	backends/opencl/program.c \
 	backends/opencl/queue.c
 if HAVE_CLBLAST

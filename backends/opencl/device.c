@@ -263,8 +263,6 @@ ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
         st = measure(d);
     if (st == SSQ_OK)
         st = take_context(d, native);
-    if (st == SSQ_OK)
-        st = opencl_probe(d);
     if (st == SSQ_OK) {
         *device = d;
         return SSQ_OK;
@@ -289,6 +287,22 @@ bool opencl_device_find(const struct backend_instance *instance,
             return true;
         }
     return false;
+}
+
+static void identify(const struct backend_device *d, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s\n%s\n%s\ngroup %u width %u division %s",
+             d->platform_name, d->name, d->driver, (unsigned)d->group,
+             (unsigned)d->width, d->exact_div ? "exact" : "corrected");
+}
+
+static void certified(struct backend_device *d, const struct findings *f)
+{
+    d->subnormals =
+        f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
+    d->settled = true;
+    d->half_load = f->half_load;
+    d->half_store = f->half_store;
 }
 
 /* Halves travel as 16-bit integers and are computed in float32. */
@@ -338,6 +352,8 @@ static const struct backend opencl_backend = {
     .queue_sync = opencl_queue_sync,
     .completed = opencl_completed,
     .command_end = opencl_command_end,
+    .identify = identify,
+    .certified = certified,
     .kernel_get = opencl_kernel_get,
     .launch = opencl_launch,
     .graph_create = opencl_graph_create,

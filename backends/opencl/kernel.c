@@ -38,6 +38,7 @@ static ssq_status build(struct backend_device *d, struct backend_kernel *k)
         opencl_program_create(d, kernel, k->entry.key, &k->program, &k->fresh);
     if (st != SSQ_OK)
         return st;
+    k->fresh = k->fresh && d->settled;
     cl_int e;
     k->cl = CL(CreateKernel)(k->program, kernel->name, &e);
     if (k->cl == NULL)

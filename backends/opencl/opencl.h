@@ -50,6 +50,7 @@ struct backend_device {
     char driver[OPENCL_WORDS];
     bool cpu;        /* the host's processor */
     bool exact_div;  /* division and square root can be asked to be exact */
+    bool settled;    /* certified: kernels are worth keeping */
     bool half_load;  /* vload_half gives f16_load's bits */
     bool half_store; /* vstore_half_rte, f16_store's */
     bool unfused;    /* fma() flushes subnormals, a product and a sum do not */
@@ -59,7 +60,7 @@ struct backend_device {
     uint32_t sub_align;  /* bytes; of a sub-buffer's start */
     uint32_t group, units, local_bytes, width;
     struct opencl_recorder record;
-    ssq_subnormals subnormals;
+    ssq_subnormals subnormals; /* as certified */
     struct kernel_map kernels;
 };
 
@@ -187,9 +188,5 @@ ssq_status opencl_graph_create(struct backend_queue *queue,
 ssq_status opencl_graph_launch(struct backend_queue *queue,
                                struct backend_graph *graph);
 void opencl_graph_free(struct backend_graph *graph);
-
-/* probe.c */
-/** See what the device's arithmetic does that it does not say. */
-ssq_status opencl_probe(struct backend_device *device);
 
 #endif

@@ -8,7 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/common/disk_cache.h"
+#include "lib/disk_cache.h"
 #include "kernel_table.h"
 #include "kernels/kernel_text.h"
 
@@ -29,14 +29,12 @@ static void options_of(const struct backend_device *d,
         snprintf(text + at, bytes - at,
                  " -cl-fp32-correctly-rounded-divide-sqrt -DNATIVE_EXACT_DIV");
     }
-    if (kernel->id != KERNEL_probe) { /* it asks for all */
-        if (d->half_load)
-            add(text, bytes, "NATIVE_HALF_LOAD", 1);
-        if (d->half_store)
-            add(text, bytes, "NATIVE_HALF_STORE", 1);
-        if (d->unfused)
-            add(text, bytes, "UNFUSED", 1);
-    }
+    if (d->half_load)
+        add(text, bytes, "NATIVE_HALF_LOAD", 1);
+    if (d->half_store)
+        add(text, bytes, "NATIVE_HALF_STORE", 1);
+    if (d->unfused)
+        add(text, bytes, "UNFUSED", 1);
     add(text, bytes, "WG", d->group);
     add(text, bytes, "WIDTH", d->width);
     for (uint32_t i = 0; i < kernel->nkeys; i++)

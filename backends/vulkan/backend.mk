@@ -7,11 +7,10 @@ BUILT_SOURCES += kernels/coopmat_spv.h
 endif
 nodist_vulkan_la_SOURCES = kernels/coopmat_spv.h
 vulkan_la_SOURCES = \
-	backends/common/disk_cache.c \
-	backends/common/disk_cache.h \
+	lib/disk_cache.c \
+	lib/disk_cache.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
-	backends/common/subnormals.h \
 	backends/vulkan/batch.c \
 	backends/vulkan/calls.c \
 	backends/vulkan/calls.h \
@@ -33,7 +32,6 @@ vulkan_la_SOURCES = \
 	backends/vulkan/memory.c \
 	backends/vulkan/modules.c \
 	backends/vulkan/native.c \
-	backends/vulkan/probe.c \
 	backends/vulkan/queue.c \
 	backends/vulkan/queue.h \
 	backends/vulkan/record.c \

@@ -186,8 +186,6 @@ ssq_status vulkan_device_begin(struct backend_device *d)
         st = vulkan_kernels_open(d);
     d->kernels_open = st == SSQ_OK;
     if (st == SSQ_OK)
-        st = vulkan_probe(d);
-    if (st == SSQ_OK)
         st = vulkan_coopmat_open(d);
     return st;
 }
@@ -271,6 +269,12 @@ static void props(const struct backend_device *d, ssq_device_props *p)
     p->asynchronous = true;
 }
 
+static void certified(struct backend_device *d, const struct findings *f)
+{
+    d->subnormals =
+        f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
+}
+
 static void limits(const struct backend_device *d, struct backend_limits *l)
 {
     l->binding_bytes = binding_bytes(&d->caps);
@@ -304,6 +308,8 @@ static const struct backend vulkan_backend = {
     .queue_sync = vulkan_queue_sync,
     .completed = vulkan_completed,
     .command_end = vulkan_command_end,
+    .identify = vulkan_identify,
+    .certified = certified,
     .kernel_get = vulkan_kernel_get,
     .launch = vulkan_launch,
     .graph_create = vulkan_graph_create,

@@ -6,7 +6,7 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "backends/common/disk_cache.h"
+#include "lib/disk_cache.h"
 
 /* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */
 static ssq_status named_error(const struct services *core, const char *name,
@@ -93,16 +93,28 @@ struct identity {
     char key[1024];
 };
 
-static void identify(const struct vulkan_caps *caps, struct identity *id)
+/* The words of a driver; how many there are. */
+static int driver_words(const struct vulkan_caps *caps, char *text,
+                        size_t bytes)
 {
     char uuid[2 * VK_UUID_SIZE + 1];
     for (size_t i = 0; i < VK_UUID_SIZE; i++)
         snprintf(uuid + 2 * i, 3, "%02x", caps->cache_uuid[i]);
-    int n = snprintf(
-        id->key, sizeof(id->key),
-        "sesqui vulkan %d\n%s\n%s\n%08x %08x %s\n%d%d%d\n", SSQ_BACKEND_ABI,
-        caps->name, caps->driver, (unsigned)caps->vendor, (unsigned)caps->id,
-        uuid, caps->denorm_preserve, caps->nan_preserve, caps->round_even);
+    return snprintf(
+        text, bytes, "sesqui vulkan %d\n%s\n%s\n%08x %08x %s\n%d%d%d\n",
+        SSQ_BACKEND_ABI, caps->name, caps->driver, (unsigned)caps->vendor,
+        (unsigned)caps->id, uuid, caps->denorm_preserve, caps->nan_preserve,
+        caps->round_even);
+}
+
+void vulkan_identify(const struct backend_device *d, char *text, size_t bytes)
+{
+    (void)driver_words(&d->caps, text, bytes);
+}
+
+static void identify(const struct vulkan_caps *caps, struct identity *id)
+{
+    int n = driver_words(caps, id->key, sizeof(id->key));
     snprintf(id->name, sizeof(id->name), "vulkan-%016llx",
              (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, id->key,
                                                  (size_t)n));

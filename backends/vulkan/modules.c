@@ -92,8 +92,8 @@ static void to_host(uint32_t *words, uint32_t n)
     }
 }
 
-/* Of a kernel's variants; nvariants: it has no such. The probe comes without a
- * list, and has one. */
+/* Of a kernel's variants; nvariants: it has no such. A kernel
+ * without keys has one. */
 static uint32_t variant_of(const struct kernel *kernel,
                            const uint8_t key[LAUNCH_KEYS])
 {

@@ -88,7 +88,7 @@ struct backend_device {
     VkDescriptorSetLayout set_layout;
     VkPipelineLayout layout; /* of every kernel */
     struct vulkan_timeline_calls timeline;
-    ssq_subnormals subnormals; /* what probe.c saw */
+    ssq_subnormals subnormals; /* as certified */
     uint64_t submission_ns;    /* that one submission should take at most */
     pthread_mutex_t lock;
     ssq_status status; /* SSQ_ERR_DEVICE when the device is lost; sticky */
@@ -183,9 +183,6 @@ ssq_status vulkan_import(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
 void *vulkan_mem_handle(const struct backend_mem *mem);
 
-/* probe.c */
-/** See what the device's arithmetic does that it does not say. */
-ssq_status vulkan_probe(struct backend_device *device);
 
 /* memory.c */
 ssq_status vulkan_alloc(struct backend_device *device, uint64_t bytes,
@@ -203,6 +200,8 @@ ssq_status vulkan_mem_create(struct backend_device *device, uint64_t bytes,
 void vulkan_mem_destroy(struct backend_device *device, struct vulkan_mem *mem);
 
 /* kernel.c */
+void vulkan_identify(const struct backend_device *device, char *text,
+                     size_t bytes);
 ssq_status vulkan_kernel_get(struct backend_device *device,
                              const struct kernel *kernel,
                              const uint8_t key[LAUNCH_KEYS],

@@ -46,7 +46,7 @@ typedef enum ssq_capability {
                                            run no faster than the rest */
 } ssq_capability;
 
-/** What happens to float32 subnormals, measured when the device is opened. */
+/** What happens to float32 subnormals: measured by the device's self-test. */
 typedef enum ssq_subnormals {
     SSQ_SUBNORMALS_PRESERVED = 0,
     SSQ_SUBNORMALS_FLUSHED = 1
@@ -69,11 +69,13 @@ typedef struct ssq_device_props {
     bool asynchronous;      /**< work may run after the call returns */
     char refused[256];      /**< implementations that were refused when the
                                  device was opened, and why; "" for none */
+    char failed[256];       /**< primitives that the self-test found wrong, of
+                                 a device opened `uncertified`; "" for none */
 } ssq_device_props;
 #define SSQ_DEVICE_PROPS_INIT                                                  \
     {                                                                          \
         sizeof(ssq_device_props), "", "", "", "", 0, 0, 0, 0, 0,               \
-            SSQ_SUBNORMALS_PRESERVED, false, false, ""                         \
+            SSQ_SUBNORMALS_PRESERVED, false, false, "", ""                     \
     }
 
 /** How to open a device. */
@@ -84,8 +86,11 @@ typedef struct ssq_device_options {
     /** Let ops that the device cannot do run on the host, counted and logged
      *  once per op and reason. Off by default: they are refused instead. */
     bool host_fallback;
+    /** Open the device even if its self-test fails: results may be wrong.
+     *  SSQ_UNCERTIFIED=1 in the environment says so for all. */
+    bool uncertified;
 } ssq_device_options;
-#define SSQ_DEVICE_OPTIONS_INIT {sizeof(ssq_device_options), 0, false}
+#define SSQ_DEVICE_OPTIONS_INIT {sizeof(ssq_device_options), 0, false, false}
 
 /** One line of the list of devices: also of those that cannot be opened. */
 typedef struct ssq_device_entry {
@@ -120,8 +125,15 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
  *  @param device   the caller's; close it with ssq_device_close
  *  @return SSQ_ERR_NOT_FOUND no such device: the text lists those that exist
  *          and why the others did not load; SSQ_ERR_INVALID a NULL or bad
- *          struct_size; SSQ_ERR_DEVICE the driver failed; SSQ_ERR_NOMEM.
- *  @note "auto" never chooses guard. Synchronous. Since 0.1. */
+ *          struct_size; SSQ_ERR_UNSUPPORTED the device fails its self-test: the
+ *          text names what is wrong; SSQ_ERR_DEVICE the driver failed;
+ *          SSQ_ERR_NOMEM.
+ *  @note The self-test compares the device's arithmetic, bit for bit, with
+ *        the library's own. It takes up to some seconds where a driver, its
+ *        version or the library is new; what it found is kept for the process
+ *        and in the cache (SSQ_CACHE). "auto" passes over devices that fail
+ *        it, or that `sesqui certify` has found at fault, and says so in
+ *        choice. "auto" never chooses guard. Synchronous. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_open(const char *name, const ssq_device_options *options,
                 ssq_device **device);
@@ -134,6 +146,31 @@ SSQ_API void ssq_device_close(ssq_device **device);
  *  @return SSQ_ERR_INVALID a NULL or wrong struct_size. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_props_get(const ssq_device *device, ssq_device_props *props);
+
+/** What running all tables of ops on a device has shown: `sesqui certify` does
+ *  it, in a process of its own, and has it kept. */
+typedef struct ssq_verdict {
+    size_t struct_size;
+    bool passed;     /**< every case of every table was right */
+    char text[4096]; /**< a line for each table; "": never run */
+} ssq_verdict;
+#define SSQ_VERDICT_INIT {sizeof(ssq_verdict), false, ""}
+
+/** The verdict that is kept of a device's driver, its version and the
+ *  library's. @return SSQ_ERR_INVALID a NULL or wrong struct_size.
+ *  Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_device_verdict_get(const ssq_device *device, ssq_verdict *verdict);
+
+/** Keep a verdict, beside the self-test's answers: "auto" passes over devices
+ *  whose verdict is not passed.
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, or a text that is empty
+ *          or has other than printable ASCII and ends of lines;
+ *          SSQ_ERR_UNSUPPORTED nothing is kept of this device (reference,
+ *          guard), or there is no cache to keep it in: this process knows it,
+ *          no other. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_device_verdict_keep(ssq_device *device, const ssq_verdict *verdict);
 
 /** Memory of a device now, in bytes. */
 typedef struct ssq_memory_info {

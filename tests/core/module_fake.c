@@ -5,12 +5,15 @@
  * (host is NULL), and besides copies from and to the host it only fills: the
  * rest is for the core to refuse, or to run on the host when asked.
  *
+ * In the environment, FAKE_DIES and FAKE_HANGS say what becomes of who fills.
+ *
  * FAKE_ABI: the number it claims. FAKE_NAME: whose place it takes.
  * FAKE_NO_SYMBOL: exports something else. */
 
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <unistd.h>
 
 #include "lib/op/data.h"
 
@@ -139,6 +142,12 @@ static void free_mem(struct backend_device *device, struct backend_mem *mem)
     device->core->mem_free(m);
 }
 
+static void identify(const struct backend_device *device, char *text,
+                     size_t bytes)
+{
+    snprintf(text, bytes, "fake processor %u", device->index);
+}
+
 static ssq_status queue_open(struct backend_device *device,
                              struct backend_queue **queue)
 {
@@ -255,6 +264,10 @@ static bool fill_check(const struct backend_device *device,
 static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
 {
     (void)queue;
+    if (getenv("FAKE_DIES") != NULL)
+        abort();
+    while (getenv("FAKE_HANGS") != NULL)
+        pause();
     for (int64_t i = 0; i < op->y.shape[0]; i++)
         memcpy(place(&op->y) + 4 * i, &op->bits, 4);
     return SSQ_OK;
@@ -300,6 +313,7 @@ static const struct backend fake = {
     .limits = limits,
     .alloc = alloc,
     .free = free_mem,
+    .identify = identify,
     .queue_open = queue_open,
     .queue_close = queue_close,
     .queue_sync = queue_sync,

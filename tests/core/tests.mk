@@ -8,6 +8,7 @@
 core_tests = \
 	tests/core/alloc \
 	tests/core/batch \
+	tests/core/certificate \
 	tests/core/device \
 	tests/core/event \
 	tests/core/fork \
@@ -33,6 +34,8 @@ tests_core_alloc_SOURCES = tests/core/alloc.c
 tests_core_alloc_LDADD = libcore.la
 tests_core_batch_SOURCES = tests/core/batch.c
 tests_core_batch_LDADD = libcore.la
+tests_core_certificate_SOURCES = tests/core/certificate.c
+tests_core_certificate_LDADD = libcore.la
 tests_core_device_SOURCES = tests/core/device.c
 tests_core_device_LDADD = libcore.la
 tests_core_event_SOURCES = tests/core/event.c

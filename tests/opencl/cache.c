@@ -11,7 +11,7 @@ static void count_lines(void *user, ssq_log_level level, const char *text)
 {
     (void)user;
     (void)level;
-    if (core_has(text, "kernel probe")) {
+    if (core_has(text, "kernel fill")) {
         from_disk += core_has(text, ": from the disk:");
         compiled += core_has(text, ": compiled:");
     }
@@ -27,6 +27,7 @@ static int open_once(void *arg)
         fprintf(stderr, "%s\n", ssq_last_error());
         return CACHE_FAILED;
     }
+    cache_need_kernel(d);
     ssq_device_close(&d);
     return from_disk + compiled != 1 ? CACHE_FAILED
            : from_disk == 1          ? CACHE_USED

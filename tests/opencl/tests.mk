@@ -7,7 +7,7 @@ opencl_tests = \
 	tests/opencl/queue
 # with the headers of OpenCL
 if BUILD_OPENCL
-opencl_tests += tests/opencl/faults
+opencl_tests += tests/opencl/certificate tests/opencl/faults
 check_PROGRAMS += tests/opencl/races
 endif
 check_PROGRAMS += $(opencl_tests)
@@ -18,6 +18,9 @@ EXTRA_DIST += tests/opencl/races.sh
 
 tests_opencl_cache_SOURCES = tests/opencl/cache.c
 tests_opencl_cache_LDADD = libsesqui.la
+tests_opencl_certificate_SOURCES = tests/opencl/certificate.c
+tests_opencl_certificate_CPPFLAGS = $(opencl_la_CPPFLAGS)
+tests_opencl_certificate_LDADD = libcore.la
 tests_opencl_faults_SOURCES = tests/opencl/faults.c
 tests_opencl_faults_CPPFLAGS = $(opencl_la_CPPFLAGS)
 tests_opencl_faults_LDADD = libsesqui.la

@@ -101,6 +101,7 @@ static int open_once(void *arg)
         fprintf(stderr, "%s\n", ssq_last_error());
         return CACHE_FAILED;
     }
+    cache_need_kernel(d);
     ssq_device_close(&d);
     return driver.wrong != 0              ? CACHE_FAILED
            : driver.accepted == 32 + KEPT ? CACHE_USED

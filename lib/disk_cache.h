@@ -2,8 +2,8 @@
 /* disk_cache.h - compiled kernels on disk, from one run to the next.
  *
  * name is the file's, key all that its contents depend on. */
-#ifndef BACKENDS_COMMON_DISK_CACHE_H
-#define BACKENDS_COMMON_DISK_CACHE_H
+#ifndef LIB_DISK_CACHE_H
+#define LIB_DISK_CACHE_H
 
 #include "lib/backend.h"
 

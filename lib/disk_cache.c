@@ -10,7 +10,7 @@
  *
  * A file appears whole, by rename: two processes write the same one in any
  * order. */
-#include "backends/common/disk_cache.h"
+#include "lib/disk_cache.h"
 
 #include <errno.h>
 #include <fcntl.h>
