@@ -296,7 +296,7 @@ int command_bench(const struct options *o)
 {
     struct bed b = {.props = SSQ_DEVICE_PROPS_INIT,
                     .peer = copy_as_much,
-                    .budget = o->seconds};
+                    .budget = o->seconds > 0.0 ? o->seconds : 10.0};
     const char *name = o->device == NULL ? "auto" : o->device;
     double start;
     ssq_status st = start_device(name, &b.device, &b.queue, &start);

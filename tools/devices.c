@@ -30,11 +30,13 @@ static void caps_text(uint32_t caps, char *text, size_t bytes)
         snprintf(text, bytes, "none");
 }
 
-static bool get_props(const char *name, ssq_device_props *props)
+static bool get_props(const char *name, ssq_device_props *props,
+                      ssq_verdict *verdict)
 {
     ssq_device *d = NULL;
     bool ok = ssq_device_open(name, NULL, &d) == SSQ_OK &&
-              ssq_device_props_get(d, props) == SSQ_OK;
+              ssq_device_props_get(d, props) == SSQ_OK &&
+              ssq_device_verdict_get(d, verdict) == SSQ_OK;
     ssq_device_close(&d);
     return ok;
 }
@@ -51,9 +53,45 @@ static void print_reason(const char *text)
         printf("    %s%s%s\n", colour_dim(), text, colour_off());
 }
 
+/* How many lines of a verdict there are, and how many tell of a fault. */
+static void verdict_count(const char *text, unsigned *tables, unsigned *bad)
+{
+    *tables = *bad = 0;
+    while (*text != '\0') {
+        size_t n = strcspn(text, "\n");
+        char line[256];
+        snprintf(line, sizeof(line), "%.*s", (int)n, text);
+        ++*tables;
+        *bad += strstr(line, " 0 failed") == NULL;
+        text += n + (text[n] == '\n');
+    }
+}
+
+/* What the self-test and `sesqui certify` found; all: table by table. */
+static void print_verdict(const ssq_device_props *p, const ssq_verdict *v,
+                          bool all)
+{
+    unsigned tables, bad;
+    if (p->failed[0] != '\0')
+        printf("    %sself-test wrong: %s%s\n", colour_red(), p->failed,
+               colour_off());
+    if (v->text[0] == '\0')
+        return;
+    verdict_count(v->text, &tables, &bad);
+    printf("    %scertify: %u of %u tables right%s\n",
+           bad > 0 ? colour_red() : "", tables - bad, tables, colour_off());
+    for (const char *s = v->text; *s != '\0';) {
+        size_t n = strcspn(s, "\n");
+        const char *fine = strstr(s, " 0 failed");
+        if (all || fine == NULL || fine > s + n)
+            printf("        %.*s\n", (int)n, s);
+        s += n + (s[n] == '\n');
+    }
+}
+
 /* why: why it was chosen, or ""; NULL: without reasons. */
 static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
-                       const char *why)
+                       const ssq_verdict *v, const char *why)
 {
     char f16[96], bf16[96];
     caps_text(p->f16, f16, sizeof(f16));
@@ -65,6 +103,7 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
            (double)p->memory_bytes / 0x1p30, (double)p->binding_bytes / 0x1p30,
            subnormals(p), p->asynchronous ? ", asynchronous" : "");
     printf("    f16: %s\n    bf16: %s\n", f16, bf16);
+    print_verdict(p, v, why != NULL);
     if (why == NULL)
         return;
     print_reason(why);
@@ -73,7 +112,7 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
 }
 
 static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
-                       const char *why, bool first)
+                       const ssq_verdict *v, const char *why, bool first)
 {
     char f16[96], bf16[96];
     printf("%s\n  {\"name\": ", first ? "" : ",");
@@ -96,6 +135,10 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
                p->asynchronous ? "true" : "false");
         printf(", \"refused\": ");
         json_string(stdout, p->refused);
+        printf(", \"failed\": ");
+        json_string(stdout, p->failed);
+        printf(", \"certify\": ");
+        json_string(stdout, v->text);
     }
     printf(", \"reason\": ");
     json_string(stdout, why[0] == '\0' ? e->reason : why);
@@ -105,7 +148,8 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
 int command_devices(const struct options *o)
 {
     ssq_device_props chosen = SSQ_DEVICE_PROPS_INIT;
-    bool automatic = get_props("auto", &chosen);
+    ssq_verdict v = SSQ_VERDICT_INIT;
+    bool automatic = get_props("auto", &chosen, &v);
     size_t n = ssq_device_count();
     int code = EXIT_FINE;
     bool first = true;
@@ -116,7 +160,8 @@ int command_devices(const struct options *o)
         if (ssq_device_list(i, &e) != SSQ_OK)
             return complain("devices");
         ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
-        bool opened = e.available && get_props(e.name, &p);
+        v = (ssq_verdict)SSQ_VERDICT_INIT;
+        bool opened = e.available && get_props(e.name, &p, &v);
         const char *why = e.available ? "" : e.reason;
         if (e.available && !opened) {
             why = ssq_last_error();
@@ -125,9 +170,9 @@ int command_devices(const struct options *o)
             why = chosen.choice;
         }
         if (o->json)
-            print_json(&e, opened ? &p : NULL, why, first);
+            print_json(&e, opened ? &p : NULL, &v, why, first);
         else if (opened)
-            print_text(&e, &p, o->why ? why : NULL);
+            print_text(&e, &p, &v, o->why ? why : NULL);
         else if (o->why || e.available)
             printf("%s%s%s  not available: %s\n", colour_dim(), e.name,
                    colour_off(), why);

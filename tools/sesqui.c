@@ -19,6 +19,10 @@ static const struct command commands[] = {
     {"verify", command_verify, " --device --op --report ",
      "[--device D] [--op O] [--report FILE]",
      "certify devices against the reference, in TAP"},
+    {"certify", command_certify,
+     " --device --op --seconds --once --child --cases ",
+     "[DEVICE] [--op O] [--seconds S] [--once]",
+     "verify in a process of its own, and keep the verdict"},
     {"support", command_support, " --device --op --json ",
      "[--device D] [--op O] [--json]",
      "op x dtype x implementation, from the admission tests"},
@@ -116,6 +120,10 @@ static bool *flag_of(struct options *o, const char *option)
 {
     if (strcmp(option, "--json") == 0)
         return &o->json;
+    if (strcmp(option, "--once") == 0)
+        return &o->once;
+    if (strcmp(option, "--child") == 0)
+        return &o->child;
     return strcmp(option, "--why") == 0 ? &o->why : NULL;
 }
 
@@ -137,6 +145,10 @@ static int parse(const struct command *c, int argc, char **argv,
 {
     for (int i = 0; i < argc; i++) {
         char option[32];
+        if (argv[i][0] != '-' && c->run == command_certify) {
+            o->device = argv[i];
+            continue;
+        }
         const char *equals = strchr(argv[i], '=');
         size_t n =
             equals == NULL ? strlen(argv[i]) : (size_t)(equals - argv[i]);
@@ -186,7 +198,7 @@ int main(int argc, char **argv)
     for (size_t i = 0; i < COMMANDS; i++) {
         if (strcmp(argv[1], commands[i].name) != 0)
             continue;
-        struct options o = {.cases = 4, .seconds = 10.0};
+        struct options o = {.cases = 4};
         int code = parse(&commands[i], argc - 2, argv + 2, &o);
         if (o.help)
             print_help(stdout);

@@ -21,13 +21,18 @@ struct options {
     const char *op;     /* --op O; NULL: all */
     const char *report; /* --report FILE; NULL: standard output */
     bool json, why, help;
-    unsigned cases; /* --cases N: bench's largest per table */
-    double seconds; /* --seconds S: of a line of bench's, about */
+    bool once;      /* --once: certify's, where no verdict is kept */
+    bool child;     /* --child: of certify, for itself */
+    unsigned cases; /* --cases N: bench's largest per table; a child's first
+                       table, from 1 */
+    double seconds; /* --seconds S: of a line of bench's, about; of a table of
+                       certify's, at most */
 };
 
 int command_devices(const struct options *o);
 int command_verify(const struct options *o);
 int command_support(const struct options *o);
+int command_certify(const struct options *o);
 int command_bench(const struct options *o);
 
 /** The rates that queue's device reaches at best: 1e9 operations and 1e9 bytes

@@ -4,6 +4,7 @@
 bin_PROGRAMS += sesqui
 sesqui_SOURCES = \
 	tools/bench.c \
+	tools/certify.c \
 	tools/devices.c \
 	tools/latency.c \
 	tools/peak.c \

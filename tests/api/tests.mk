@@ -66,6 +66,10 @@ TESTS += tests/api/cnn.sh
 EXTRA_DIST += tests/api/cnn.sh
 slow_tests += tests/api/cnn.sh
 
+TESTS += tests/api/certify.sh
+EXTRA_DIST += tests/api/certify.sh
+slow_tests += tests/api/certify.sh
+
 TESTS += tests/api/bench.sh
 EXTRA_DIST += tests/api/bench.sh
 slow_tests += tests/api/bench.sh
