@@ -307,7 +307,7 @@ static void many(const struct rig *r)
     f.value = 0.0;
     NEED(ssq_fill(r->queue, &f));
     for (int i = 0; i < MANY; i++) {
-        char name[8];
+        char name[16];
         ssq_tensor *param = part(p, 2 * i, 2 * i + 2);
         snprintf(name, sizeof(name), "%d", i);
         grad[i] = part(g, 2 * i, 2 * i + 2);
