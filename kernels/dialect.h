@@ -13,9 +13,10 @@
  * does it in OpenCL and in C with clang; GLSL needs `precise` on every float
  * that is computed: declare locals EXACT, FN marks what functions return. The
  * others need a flag: gcc and clang's CUDA -ffp-contract=off, nvcc and NVRTC
- * -fmad=false. FMA() is fused, by name, but for devices whose fma() the host
- * has seen flush subnormals that a product keeps: -DUNFUSED. Such an fma is
- * code in integers besides, a hundred times slower.
+ * -fmad=false. FMA() is fused, by name, but for OpenCL's devices of which the
+ * host knows that fma() is no instruction of theirs: -DUNFUSED. Such an fma is
+ * a library's code, a hundred times slower; rusticl's for llvmpipe flushes
+ * subnormal factors besides, or is missing.
  *
  * A native division or square root that is not known to be correctly rounded
  * is a seed for the code in scalar_div.h; NATIVE_EXACT_DIV says it is known

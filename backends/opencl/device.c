@@ -197,8 +197,9 @@ static ssq_status measure(struct backend_device *d)
 {
     cl_int e = CL_SUCCESS;
     d->cpu = (number(d->id, CL_DEVICE_TYPE, &e) & CL_DEVICE_TYPE_CPU) != 0;
-    d->exact_div = (number(d->id, CL_DEVICE_SINGLE_FP_CONFIG, &e) &
-                    CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    uint64_t floats = number(d->id, CL_DEVICE_SINGLE_FP_CONFIG, &e);
+    d->exact_div = (floats & CL_FP_CORRECTLY_ROUNDED_DIVIDE_SQRT) != 0;
+    d->unfused = (floats & CL_FP_FMA) == 0;
     d->memory_bytes = number(d->id, CL_DEVICE_GLOBAL_MEM_SIZE, &e);
     d->most_bytes = number(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &e);
     if (d->most_bytes > MOST_BYTES)
@@ -291,9 +292,10 @@ bool opencl_device_find(const struct backend_instance *instance,
 
 static void identify(const struct backend_device *d, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s\n%s\n%s\ngroup %u width %u division %s",
+    snprintf(text, bytes, "%s\n%s\n%s\ngroup %u width %u division %s%s",
              d->platform_name, d->name, d->driver, (unsigned)d->group,
-             (unsigned)d->width, d->exact_div ? "exact" : "corrected");
+             (unsigned)d->width, d->exact_div ? "exact" : "corrected",
+             d->unfused ? " no fma" : "");
 }
 
 static void certified(struct backend_device *d, const struct findings *f)

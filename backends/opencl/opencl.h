@@ -53,7 +53,7 @@ struct backend_device {
     bool settled;    /* certified: kernels are worth keeping */
     bool half_load;  /* vload_half gives f16_load's bits */
     bool half_store; /* vstore_half_rte, f16_store's */
-    bool unfused;    /* fma() flushes subnormals, a product and a sum do not */
+    bool unfused;    /* fma() is no instruction: kernels do without */
     uint64_t memory_bytes;
     uint64_t most_bytes; /* of one buffer */
     uint64_t reach;      /* first element that a launch's offset cannot name */

@@ -64,6 +64,17 @@ static cl_program create(cl_context c, cl_uint n, const char **s,
     return p;
 }
 
+/* A device whose fma() is no instruction. */
+static cl_int no_fma(cl_device_id d, cl_device_info what, size_t bytes,
+                     void *value, size_t *written)
+{
+    cl_int e = cl.real.GetDeviceInfo(d, what, bytes, value, written);
+
+    if (e == CL_SUCCESS && what == CL_DEVICE_SINGLE_FP_CONFIG && value != NULL)
+        *(cl_device_fp_config *)value &= ~(cl_device_fp_config)CL_FP_FMA;
+    return e;
+}
+
 static ssq_status open_with(const struct edit *edits, ssq_device_props *props)
 {
     ssq_device *d = NULL;
@@ -94,6 +105,10 @@ int main(void)
         {NULL, NULL}};
     static const struct edit hurries[] = {
         {"barrier(CLK_LOCAL_MEM_FENCE)", "((void)0)"}, {NULL, NULL}};
+    static const struct edit lacks_fma[] = {
+        {"#define FMA(a, b, c) fma(a, b, c)",
+         "#define FMA(a, b, c) there_is_none(a, b, c)"},
+        {NULL, NULL}};
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
 
     setenv("SSQ_CACHE", "0", 1);
@@ -109,6 +124,13 @@ int main(void)
     tap_ok(open_with(flushes, &props) == SSQ_OK &&
                props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED,
            "a compiler that flushes: the device says so");
+    core_status(open_with(lacks_fma, &props), SSQ_ERR_UNSUPPORTED,
+                "wrong are: ", "a library without fma() that says it has it");
+    table->GetDeviceInfo = no_fma;
+    tap_ok(open_with(lacks_fma, &props) == SSQ_OK &&
+               props.f32_subnormals == SSQ_SUBNORMALS_PRESERVED,
+           "a device without fma() does products and sums");
+    table->GetDeviceInfo = cl.real.GetDeviceInfo;
     setenv("SSQ_OPENCL_GROUP", "64", 1);
     core_status(open_with(hurries, &props), SSQ_ERR_UNSUPPORTED,
                 "wrong are: ", "items that do not wait for each other");

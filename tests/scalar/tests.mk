@@ -4,8 +4,7 @@
 scalar_tests = tests/scalar/scalar_test tests/scalar/cast_test \
 	tests/scalar/arithmetic_test tests/scalar/random_test \
 	tests/scalar/oracle_test tests/scalar/exp_neg_test \
-	tests/scalar/exp_fused_test tests/scalar/round_test \
-	tests/scalar/probe_test
+	tests/scalar/exp_fused_test tests/scalar/round_test
 
 check_PROGRAMS += $(scalar_tests)
 TESTS += $(scalar_tests) tests/scalar/compile_scalar.sh
@@ -34,4 +33,3 @@ tests_scalar_oracle_test_SOURCES = tests/scalar/oracle_test.c \
 	tests/scalar/oracle.h
 tests_scalar_oracle_test_LDADD = $(MPFR_LIBS)
 tests_scalar_round_test_SOURCES = tests/scalar/round_test.c
-tests_scalar_probe_test_SOURCES = tests/scalar/probe_test.c
