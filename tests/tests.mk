@@ -45,7 +45,8 @@ AM_TESTS_ENVIRONMENT = \
 	bindir='$(bindir)'; export bindir; PKG_CONFIG='$(PKG_CONFIG)'; \
 	export PKG_CONFIG;
 
-EXTRA_DIST += tests/coopmat-env tests/coopmat-check tests/tap.h
+EXTRA_DIST += tests/coopmat-env tests/coopmat-check tests/distro-env \
+	tests/distro-check tests/distro_paths.c tests/tap.h
 
 include $(top_srcdir)/tests/scalar/tests.mk
 include $(top_srcdir)/tests/core/tests.mk
