@@ -14,7 +14,7 @@
 #include "lib/size.h"
 
 /** Raised when anything here changes; modules of another number are refused. */
-#define SSQ_BACKEND_ABI 7
+#define SSQ_BACKEND_ABI 8
 
 /** Opaque to the core; each backend embeds it as it likes. */
 struct backend_instance;
@@ -119,8 +119,11 @@ struct services {
                      ...);
     void *(*mem_alloc)(size_t bytes);
     void (*mem_free)(void *p);
-    /* getenv; NULL in setuid processes: for variables that name paths */
-    const char *(*env_path)(const char *name);
+    /* the environment: see lib/env.h */
+    const char *(*env_text)(const char *name);
+    ssq_status (*env_number)(const char *name, uint64_t least, uint64_t most,
+                             uint64_t *value);
+    ssq_status (*env_flag)(const char *name, bool *value);
 };
 
 struct backend {

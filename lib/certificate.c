@@ -8,6 +8,7 @@
 
 #include "lib/disk_cache.h"
 #include "kernels_sum.h"
+#include "lib/env.h"
 #include "lib/error.h"
 
 #include <pthread.h>
@@ -36,7 +37,9 @@ static const struct services lent = {.error_set = error_set,
                                      .log_line = log_line,
                                      .mem_alloc = mem_alloc,
                                      .mem_free = mem_free,
-                                     .env_path = env_path};
+                                     .env_text = env_text,
+                                     .env_flag = env_flag,
+                                     .env_number = env_number};
 
 void certificate_key(const struct backend *b, const struct backend_device *d,
                      struct certificate_key *key)

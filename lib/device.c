@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - listing, choosing and opening devices. */
+#include "lib/env.h"
 #include "lib/fork.h"
 #include "lib/native.h"
 #include "lib/pool.h"
@@ -7,7 +8,6 @@
 #include "lib/registry.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /* "cuda:0", or "cpu" for a backend of one device. */
@@ -231,7 +231,7 @@ static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
 /* SSQ_IMPL=opencl/gemm:tiled,cast:reference */
 static ssq_status pin_from_environment(ssq_device *d)
 {
-    const char *s = getenv("SSQ_IMPL");
+    const char *s = env_text("SSQ_IMPL");
     ssq_status st = SSQ_OK;
     while (s != NULL && *s != '\0' && st == SSQ_OK) {
         size_t n = strcspn(s, ",");
@@ -241,26 +241,23 @@ static ssq_status pin_from_environment(ssq_device *d)
     return st;
 }
 
-/* May a device be opened whose self-test failed? */
-static bool insists(const ssq_device *d)
-{
-    const char *s = getenv("SSQ_UNCERTIFIED");
-    return d->options.uncertified || (s != NULL && strcmp(s, "1") == 0);
-}
-
 /* See what the device's arithmetic is, and whether that will do. */
 static ssq_status certify(ssq_device *d, struct opening *opening)
 {
     struct certificate *c = &d->certificate;
     if (d->backend->identify == NULL)
         return SSQ_OK; /* it computes as the reference does */
-    ssq_status st = certificate_get(d->backend, d->impl, c);
+    bool insists = d->options.uncertified;
+    ssq_status st = env_flag("SSQ_UNCERTIFIED", &insists);
+    insists = insists || d->options.uncertified;
+    if (st == SSQ_OK)
+        st = certificate_get(d->backend, d->impl, c);
     if (st != SSQ_OK)
         return st;
     if (d->backend->certified != NULL)
         d->backend->certified(d->impl, &c->found);
     snprintf(d->props.failed, sizeof(d->props.failed), "%s", c->failed);
-    if (insists(d))
+    if (insists)
         return SSQ_OK;
     opening->refused =
         c->failed[0] != '\0' || (opening->automatic && c->verdict_bad);
@@ -424,7 +421,7 @@ ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
         return error_set(SSQ_ERR_INVALID,
                          "device_open: struct_size is %zu, expected %zu",
                          options->struct_size, sizeof(*options));
-    const char *env = getenv("SSQ_DEVICE");
+    const char *env = env_text("SSQ_DEVICE");
     if (strcmp(name, "auto") != 0)
         return open_named(name, "asked for by name", options, device);
     if (env == NULL || env[0] == '\0' || strcmp(env, "auto") == 0)

@@ -8,23 +8,31 @@
  *
  *     struct header | key | binary
  *
- * A file appears whole, by rename: two processes write the same one in any
- * order. */
+ * A file appears whole, by rename, once the disk has it: two processes write
+ * the same one in any order. What a killed process left is swept, and files go,
+ * the oldest first, when all together are more than SSQ_CACHE_MB, 256 if that
+ * does not say. Whoever stores looks after both now and then. */
 #include "lib/disk_cache.h"
 
+#include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <signal.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #define MAGIC "ssqprog1"
 /** Nothing is larger: a length that says so is garbage. */
 #define MOST_BYTES (UINT64_C(256) << 20)
 #define PATH_BYTES 4096
+/** Of all files together, in MiB. */
+#define MOST_MIB 256u
+/** A part that is older is nobody's, whoever has its writer's number now. */
+#define PART_SECONDS 3600
 
 struct header {
     char magic[8];
@@ -48,11 +56,11 @@ static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
 /* The directory, or false: there is none to be used. */
 static bool directory(const struct services *core, char *path, size_t bytes)
 {
-    const char *off = getenv("SSQ_CACHE");
-    if (off != NULL && strcmp(off, "0") == 0)
+    bool on = true; /* not if nobody can tell */
+    if (core->env_flag("SSQ_CACHE", &on) != SSQ_OK || !on)
         return false;
-    const char *base = core->env_path("XDG_CACHE_HOME");
-    const char *home = core->env_path("HOME");
+    const char *base = core->env_text("XDG_CACHE_HOME");
+    const char *home = core->env_text("HOME");
     int n = -1;
     if (base != NULL && base[0] == '/')
         n = snprintf(path, bytes, "%s", base);
@@ -157,8 +165,99 @@ static bool write_file(const char *path, const char *key,
     h.checksum = disk_cache_hash(
         checksum((const unsigned char *)key, strlen(key)), binary, bytes);
     bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
-              write_all(fd, binary, bytes);
+              write_all(fd, binary, bytes) && fsync(fd) == 0;
     return close(fd) == 0 && ok;
+}
+
+/* ---- sweeping ---- */
+
+/* The number of the process that writes name, which ends in ".PID.N.part"; 0:
+ * it is no part. */
+static long writer_of(const char *name)
+{
+    size_t n = strlen(name);
+    long pid = 0;
+    if (n < 5 || strcmp(name + n - 5, ".part") != 0)
+        return 0;
+    size_t at = n - 5;
+    while (at > 0 && name[at - 1] != '.')
+        at--;
+    if (at > 0)
+        at--;
+    while (at > 0 && name[at - 1] != '.')
+        at--;
+    return sscanf(name + at, "%ld.", &pid) == 1 && pid > 0 ? pid : 1;
+}
+
+/* Has a part's writer ended? In another namespace it may not have: then its
+ * rename fails, and it compiles once more the next time. */
+static bool abandoned(long pid, const struct stat *s)
+{
+    return (kill((pid_t)pid, 0) != 0 && errno == ESRCH) ||
+           time(NULL) - s->st_mtime > PART_SECONDS;
+}
+
+struct sweep {
+    uint64_t bytes; /* of all files */
+    char oldest[256];
+    struct timespec since; /* of the oldest */
+};
+
+static bool older(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec
+                                  : a->tv_nsec < b->tv_nsec;
+}
+
+/* Look at one file of the directory. */
+static void sweep_file(int at, const char *name, struct sweep *w)
+{
+    struct stat s;
+    long pid = writer_of(name);
+    if (fstatat(at, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(s.st_mode) || s.st_uid != geteuid())
+        return;
+    if (pid != 0) {
+        if (abandoned(pid, &s))
+            (void)unlinkat(at, name, 0);
+        return;
+    }
+    w->bytes += (uint64_t)s.st_size;
+    if (strlen(name) < sizeof(w->oldest) &&
+        (w->oldest[0] == '\0' || older(&s.st_mtim, &w->since))) {
+        snprintf(w->oldest, sizeof(w->oldest), "%s", name);
+        w->since = s.st_mtim;
+    }
+}
+
+/* Sweep parts; the bytes of what is left, and its oldest file. */
+static bool look(const char *directory, struct sweep *w)
+{
+    *w = (struct sweep){0};
+    DIR *d = opendir(directory);
+    if (d == NULL)
+        return false;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.')
+            sweep_file(dirfd(d), e->d_name, w);
+    closedir(d);
+    return true;
+}
+
+static void sweep(const struct services *core, char *directory, size_t room)
+{
+    uint64_t most = MOST_MIB;
+    struct sweep w;
+    size_t at = strlen(directory);
+    (void)core->env_number("SSQ_CACHE_MB", 1, UINT32_MAX, &most);
+    most <<= 20;
+    while (look(directory, &w) && w.bytes > most && w.oldest[0] != '\0') {
+        snprintf(directory + at, room - at, "/%s", w.oldest);
+        int e = unlink(directory);
+        directory[at] = '\0';
+        if (e != 0)
+            break;
+    }
 }
 
 void disk_cache_store(const struct services *core, const char *name,
@@ -173,6 +272,7 @@ void disk_cache_store(const struct services *core, const char *name,
     size_t at = strlen(path);
     at += (size_t)snprintf(path + at, sizeof(path) - at, "/sesqui");
     (void)mkdir(path, 0700);
+    sweep(core, path, sizeof(path));
     snprintf(path + at, sizeof(path) - at, "/%s", name);
     snprintf(part, sizeof(part), "%s.%ld.%u.part", path, (long)getpid(),
              atomic_fetch_add(&serial, 1u));

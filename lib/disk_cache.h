@@ -12,7 +12,7 @@ bool disk_cache_usable(const struct services *core);
 /** What was stored, to be freed with mem_free; NULL: there is nothing. */
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes);
-/** Store it, if that can be done. */
+/** Store it, if that can be done; and sweep what others left. */
 void disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes);

@@ -25,9 +25,4 @@ bool log_enabled(const char *topic);
 void log_line(ssq_log_level level, const char *topic, const char *format, ...)
     PRINTF_LIKE(3, 4);
 
-/** getenv, but NULL in a setuid process: for variables that name paths. */
-const char *env_path(const char *name);
-/** The same when the caller says whether the process is setuid: for tests. */
-const char *env_path_secure(const char *name, bool secure);
-
 #endif

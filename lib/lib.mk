@@ -58,6 +58,8 @@ core_sources = \
 	lib/device.c \
 	lib/dispatch.c \
 	lib/dtype.c \
+	lib/env.c \
+	lib/env.h \
 	lib/error.c \
 	lib/error.h \
 	lib/event.c \

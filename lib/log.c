@@ -1,14 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* log.c - log lines: to the callback, or to standard error on request. */
+#include "lib/env.h"
 #include "lib/error.h"
 #include "lib/fork.h"
 
 #include <pthread.h>
 #include <stdarg.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
-#include <sys/auxv.h>
 
 /* A callback under way, on the stack of the thread that it runs in. */
 struct call {
@@ -119,7 +118,7 @@ bool log_enabled(const char *topic)
     pthread_mutex_lock(&lock);
     bool on = callback != NULL;
     pthread_mutex_unlock(&lock);
-    return on || listed(getenv("SSQ_VERBOSE"), topic);
+    return on || listed(env_text("SSQ_VERBOSE"), topic);
 }
 
 void log_line(ssq_log_level level, const char *topic, const char *format, ...)
@@ -129,16 +128,6 @@ void log_line(ssq_log_level level, const char *topic, const char *format, ...)
     va_start(args, format);
     vsnprintf(text, sizeof(text), format, args);
     va_end(args);
-    if (!call_back(level, text) && listed(getenv("SSQ_VERBOSE"), topic))
+    if (!call_back(level, text) && listed(env_text("SSQ_VERBOSE"), topic))
         fprintf(stderr, "sesqui: %s: %s\n", topic, text);
-}
-
-const char *env_path_secure(const char *name, bool secure)
-{
-    return secure ? NULL : getenv(name);
-}
-
-const char *env_path(const char *name)
-{
-    return env_path_secure(name, getauxval(AT_SECURE) != 0);
 }

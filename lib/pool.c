@@ -9,6 +9,7 @@
  * allocation per buffer. */
 #include "lib/pool.h"
 
+#include "lib/env.h"
 #include "lib/fork.h"
 
 #include <stdlib.h>
@@ -40,36 +41,37 @@ struct pool {
     uint64_t in_use, reserved, peak, buffers;
 };
 
-/* The number in a variable; 0: none. */
-static uint64_t limit_of(const char *name)
-{
-    const char *text = getenv(name);
-    return text == NULL ? 0 : strtoull(text, NULL, 10);
-}
-
 /* What the device has, and what tests make of it. */
-static void read_limits(const ssq_device *device, struct backend_limits *l)
+static ssq_status read_limits(const ssq_device *device,
+                              struct backend_limits *l)
 {
     device->backend->limits(device->impl, l);
-    uint64_t bytes = limit_of("SSQ_LIMIT_BINDING");
-    if (bytes != 0 && bytes < l->binding_bytes)
+    uint64_t bytes = l->binding_bytes, rounds = l->iterations;
+    ssq_status st = env_number("SSQ_LIMIT_BINDING", 1, UINT64_MAX, &bytes);
+    if (st == SSQ_OK)
+        st = env_number("SSQ_LIMIT_ITERATIONS", 1, UINT32_MAX, &rounds);
+    if (bytes < l->binding_bytes)
         l->binding_bytes = bytes;
     if (l->slab_bytes > l->binding_bytes)
         l->slab_bytes = l->binding_bytes;
-    uint64_t rounds = limit_of("SSQ_LIMIT_ITERATIONS");
-    if (l->group > 1 && rounds != 0 && rounds <= UINT32_MAX &&
+    if (l->group > 1 && rounds != 0 &&
         (l->iterations == 0 || rounds < l->iterations))
         l->iterations = (uint32_t)rounds;
+    return st;
 }
 
 ssq_status pool_create(ssq_device *device, struct pool **out)
 {
+    struct backend_limits limits = {0};
+    ssq_status st = read_limits(device, &limits);
+    if (st != SSQ_OK)
+        return st;
     struct pool *p = mem_alloc(sizeof(*p));
     if (p == NULL)
         return error_nomem("pool", sizeof(*p));
     p->device = device;
+    p->limits = limits;
     pthread_mutex_init(&p->lock, NULL);
-    read_limits(device, &p->limits);
     *out = p;
     return SSQ_OK;
 }

@@ -7,6 +7,7 @@
  * reason is shown where no other does. */
 #include "lib/registry.h"
 
+#include "lib/env.h"
 #include "lib/error.h"
 #include "lib/fork.h"
 #include "lib/fpenv.h"
@@ -61,7 +62,9 @@ static const struct services services = {
     .log_line = log_line,
     .mem_alloc = mem_alloc,
     .mem_free = mem_free,
-    .env_path = env_path,
+    .env_text = env_text,
+    .env_number = env_number,
+    .env_flag = env_flag,
 };
 
 /* An instance stays as long as the module does, so it is no block of the
@@ -181,7 +184,7 @@ static bool try_beside(struct registry_entry *e)
 
 static void load(struct registry_entry *e)
 {
-    const char *wanted = env_path("SSQ_MODULE_PATH");
+    const char *wanted = env_text("SSQ_MODULE_PATH");
     bool none = wanted != NULL && wanted[0] == '\0';
     if (e->backend != NULL)
         probe(e);

@@ -7,7 +7,6 @@
 #include "backends/opencl/opencl.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 #define MOST_PLATFORMS 32
@@ -169,19 +168,26 @@ static void describe(const struct backend_instance *instance, unsigned i,
 }
 
 /* SSQ_OPENCL_GROUP=N, a power of two: a processor takes a GPU's shape. */
-static uint32_t group_from_environment(uint32_t most)
+static ssq_status group_from_environment(const struct services *core,
+                                         uint32_t most, uint32_t *group)
 {
-    const char *s = getenv("SSQ_OPENCL_GROUP");
-    unsigned long n = s == NULL ? 0 : strtoul(s, NULL, 10);
-    return n > 0 && n <= most && (n & (n - 1)) == 0 ? (uint32_t)n : 0;
+    uint64_t n = 0;
+    ssq_status st = core->env_number("SSQ_OPENCL_GROUP", 1, most, &n);
+    if (st == SSQ_OK && (n & (n - 1)) != 0)
+        st = core->error_set(SSQ_ERR_INVALID,
+                             "SSQ_OPENCL_GROUP is %u: no power of two",
+                             (unsigned)n);
+    *group = (uint32_t)n; /* 0: not said */
+    return st;
 }
 
 /* Work-items in a group, and what each works on best. */
-static void choose_shape(struct backend_device *d, cl_int *e)
+static ssq_status choose_shape(struct backend_device *d, cl_int *e)
 {
     uint32_t most =
         (uint32_t)number(d->id, CL_DEVICE_MAX_WORK_GROUP_SIZE, e) & 0x7fffffffu;
-    uint32_t wanted = group_from_environment(most);
+    uint32_t wanted;
+    ssq_status st = group_from_environment(d->core, most, &wanted);
     uint32_t lanes =
         (uint32_t)number(d->id, CL_DEVICE_NATIVE_VECTOR_WIDTH_FLOAT, e);
     d->group = 1;
@@ -191,6 +197,7 @@ static void choose_shape(struct backend_device *d, cl_int *e)
         while (d->group < 256 && 2 * d->group <= most)
             d->group *= 2;
     d->width = d->group > 1 ? 4 : lanes < 1 ? 1 : lanes > 16 ? 16 : lanes;
+    return st;
 }
 
 static ssq_status measure(struct backend_device *d)
@@ -212,8 +219,10 @@ static ssq_status measure(struct backend_device *d)
     d->local_bytes = (uint32_t)number(d->id, CL_DEVICE_LOCAL_MEM_SIZE, &e);
     /* an offset and an index below 2^31 make less than 2^32 */
     d->reach = UINT64_C(1) << 31;
-    choose_shape(d, &e);
+    ssq_status st = choose_shape(d, &e);
     opencl_recorder_find(d);
+    if (st != SSQ_OK)
+        return st;
     return e == CL_SUCCESS ? SSQ_OK
                            : opencl_error(d->core, "clGetDeviceInfo", e);
 }

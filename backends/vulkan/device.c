@@ -3,7 +3,6 @@
 #include "backends/vulkan/features.h"
 
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 /** One slab of the pool; less where one binding may not have as much. */
@@ -116,16 +115,16 @@ void vulkan_device_close(struct backend_device *d)
 
 /* SSQ_VULKAN_TIMELINE=0 does without timeline semaphores, as a device without
  * them; SSQ_VULKAN_SUBMIT_MS=N is how long a submission should take. */
-static void read_environment(struct backend_device *d)
+static ssq_status read_environment(struct backend_device *d)
 {
-    const char *timeline = getenv("SSQ_VULKAN_TIMELINE");
-    const char *submit = getenv("SSQ_VULKAN_SUBMIT_MS");
-    unsigned long ms = submit == NULL ? 0 : strtoul(submit, NULL, 10);
-    if (timeline != NULL && strcmp(timeline, "0") == 0)
-        d->caps.timeline = false;
-    if (ms == 0 || ms > 1000000)
-        ms = SUBMIT_MS;
-    d->submission_ns = (uint64_t)ms * 1000000u;
+    bool timeline = true;
+    uint64_t ms = SUBMIT_MS;
+    ssq_status st = d->core->env_flag("SSQ_VULKAN_TIMELINE", &timeline);
+    if (st == SSQ_OK)
+        st = d->core->env_number("SSQ_VULKAN_SUBMIT_MS", 1, 1000000, &ms);
+    d->caps.timeline = d->caps.timeline && timeline;
+    d->submission_ns = ms * 1000000u;
+    return st;
 }
 
 /* The calls for timeline semaphores, under the name that the device has. */
@@ -226,10 +225,10 @@ static ssq_status open_device(struct backend_instance *instance, unsigned i,
         return SSQ_ERR_NOMEM;
     ssq_status st =
         vulkan_instance_open(instance, i, &d->instance, &d->physical, &d->caps);
-    if (st == SSQ_OK) {
-        read_environment(d);
+    if (st == SSQ_OK)
+        st = read_environment(d);
+    if (st == SSQ_OK)
         st = make_device(d);
-    }
     if (st == SSQ_OK)
         st = vulkan_device_begin(d);
     if (st != SSQ_OK) {

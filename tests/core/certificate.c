@@ -99,6 +99,12 @@ static void fake_certified(struct backend_device *d, const struct findings *f)
     fake.given = *f;
 }
 
+/* It may be used in a child of fork. */
+static void fake_fork(struct backend_device *d)
+{
+    (void)d;
+}
+
 static ssq_status fake_alloc(struct backend_device *d, uint64_t bytes,
                              struct backend_mem **mem)
 {
@@ -231,6 +237,8 @@ static const struct backend backend = {.abi = SSQ_BACKEND_ABI,
                                        .describe = fake_describe,
                                        .open = fake_open,
                                        .close = fake_close,
+                                       .fork_hold = fake_fork,
+                                       .fork_let_go = fake_fork,
                                        .props = fake_props,
                                        .limits = fake_limits,
                                        .alloc = fake_alloc,
@@ -394,9 +402,12 @@ static void test_insists(void)
            "who insists has it opened, and told: %s", text);
     setenv("SSQ_UNCERTIFIED", "1", 1);
     st = try_open("cuda:0", NULL, text, sizeof(text));
-    unsetenv("SSQ_UNCERTIFIED");
     tap_ok(st == SSQ_OK && strcmp(text, "cuda:0: ceil") == 0,
            "SSQ_UNCERTIFIED=1 insists too");
+    setenv("SSQ_UNCERTIFIED", "yes", 1);
+    core_status(try_open("cuda:0", NULL, text, sizeof(text)), SSQ_ERR_INVALID,
+                "SSQ_UNCERTIFIED|neither 0 nor 1", "and \"yes\" is no answer");
+    unsetenv("SSQ_UNCERTIFIED");
     tap_ok(refused_by_name("ceil"), "and not without it");
 }
 

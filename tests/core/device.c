@@ -2,6 +2,7 @@
 /* device.c - tests of listing, choosing and opening devices, and of what is
  * logged about it. */
 
+#include "lib/env.h"
 #include "lib/error.h"
 
 #include "tests/core/core.h"
@@ -304,14 +305,68 @@ static void test_pins(void)
 static void test_env_path(void)
 {
     setenv("SSQ_TEST_PATH", "/tmp", 1);
-    tap_ok(env_path("SSQ_TEST_PATH") != NULL &&
-               strcmp(env_path("SSQ_TEST_PATH"), "/tmp") == 0,
+    tap_ok(env_text("SSQ_TEST_PATH") != NULL &&
+               strcmp(env_text("SSQ_TEST_PATH"), "/tmp") == 0,
            "a variable that names a path is read");
-    tap_ok(env_path_secure("SSQ_TEST_PATH", true) == NULL &&
-               env_path_secure("SSQ_TEST_PATH", false) != NULL,
+    tap_ok(env_text_secure("SSQ_TEST_PATH", true) == NULL &&
+               env_text_secure("SSQ_TEST_PATH", false) != NULL,
            "but not when the kernel says secure");
     unsetenv("SSQ_TEST_PATH");
-    tap_ok(env_path("SSQ_TEST_PATH") == NULL, "unset is NULL");
+    tap_ok(env_text("SSQ_TEST_PATH") == NULL, "unset is NULL");
+}
+
+static int complaints;
+
+static void count_complaints(void *user, ssq_log_level level, const char *text)
+{
+    (void)user;
+    complaints += level == SSQ_LOG_WARNING && core_has(text, "SSQ_TEST_N");
+}
+
+/* A number is a whole one, or it is named. */
+static void test_env_number(void)
+{
+    static const char *const wrong[] = {
+        "12x",  "x",   " 7", "-1",  "+3",
+        "0x10", "1e3", "4",  "101", "18446744073709551617"};
+    uint64_t n = 55;
+    bool flag = false;
+
+    ssq_log_set(count_complaints, NULL);
+    tap_ok(env_number("SSQ_TEST_N", 5, 100, &n) == SSQ_OK && n == 55,
+           "no variable: nothing changes");
+    setenv("SSQ_TEST_N", "", 1);
+    tap_ok(env_number("SSQ_TEST_N", 5, 100, &n) == SSQ_OK && n == 55,
+           "nor with an empty one");
+    setenv("SSQ_TEST_N", "100", 1);
+    tap_ok(env_number("SSQ_TEST_N", 5, 100, &n) == SSQ_OK && n == 100,
+           "a number up to its limit");
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        setenv("SSQ_TEST_N", wrong[i], 1);
+        core_status(env_number("SSQ_TEST_N", 5, 100, &n), SSQ_ERR_INVALID,
+                    "SSQ_TEST_N is|no number from 5 to 100", "\"%s\"",
+                    wrong[i]);
+    }
+    tap_ok(n == 100 && complaints == 1, "%d complaint of them all", complaints);
+    core_status(env_flag("SSQ_TEST_N", &flag), SSQ_ERR_INVALID,
+                "neither 0 nor 1", "a flag that is a number");
+    unsetenv("SSQ_TEST_N");
+    ssq_log_set(NULL, NULL);
+}
+
+/* And the call that needed it says so. */
+static void test_env_garbage(void)
+{
+    static const char *const name[] = {"SSQ_LIMIT_BINDING",
+                                       "SSQ_LIMIT_ITERATIONS"};
+    ssq_device *dev = NULL;
+
+    for (int i = 0; i < 2; i++) {
+        setenv(name[i], "4096k", 1);
+        core_status(ssq_device_open("reference", NULL, &dev), SSQ_ERR_INVALID,
+                    "4096k|no number", "%s=4096k", name[i]);
+        unsetenv(name[i]);
+    }
 }
 
 static void test_status_names(void)
@@ -337,6 +392,8 @@ int main(void)
     test_verbose();
     test_pins();
     test_env_path();
+    test_env_number();
+    test_env_garbage();
     test_status_names();
-    return tap_done(55);
+    return tap_done(72);
 }

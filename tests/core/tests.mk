@@ -10,6 +10,7 @@ core_tests = \
 	tests/core/batch \
 	tests/core/certificate \
 	tests/core/device \
+	tests/core/disk_cache \
 	tests/core/event \
 	tests/core/fork \
 	tests/core/fpenv \
@@ -38,6 +39,8 @@ tests_core_certificate_SOURCES = tests/core/certificate.c
 tests_core_certificate_LDADD = libcore.la
 tests_core_device_SOURCES = tests/core/device.c
 tests_core_device_LDADD = libcore.la
+tests_core_disk_cache_SOURCES = tests/core/disk_cache.c
+tests_core_disk_cache_LDADD = libcore.la
 tests_core_event_SOURCES = tests/core/event.c
 tests_core_event_LDADD = libcore.la
 tests_core_fork_SOURCES = tests/core/fork.c tests/api/training.h
