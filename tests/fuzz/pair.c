@@ -43,7 +43,7 @@ void fuzz_fail(const char *fmt, ...)
     abort();
 }
 
-static void print_counts(void)
+void fuzz_counts_print(void)
 {
     fprintf(stderr,
             "fuzz: %s: %lu programs, %lu calls of ops, %lu done, %lu refused, "
@@ -70,7 +70,7 @@ static ssq_device *open_once(unsigned side)
     static ssq_device *devices[SIDES];
     if (devices[side] == NULL) {
         if (side == 1 && getenv("SSQ_FUZZ_COUNTS") != NULL)
-            atexit(print_counts);
+            atexit(fuzz_counts_print);
         must(ssq_device_open(side == 0 ? "reference" : fuzz_device(), NULL,
                              &devices[side]),
              "open");

@@ -35,6 +35,8 @@ extern struct fuzz_counts {
     unsigned long programs, calls, done, refused, unsupported;
 } fuzz_counts;
 
+void fuzz_counts_print(void);
+
 /** Say what is done, where SSQ_FUZZ_TRACE is set. */
 __attribute__((format(printf, 1, 2))) void fuzz_trace(const char *fmt, ...);
 /** Say what is wrong and abort: libFuzzer keeps the input. */
