@@ -16,6 +16,8 @@ ssq_device_close the devices stay open for all programs
 ssq_device_count read by the environment target through open
 ssq_device_list likewise
 ssq_device_props_get pure
+ssq_device_verdict_get of kept files: tests/api/certify
+ssq_device_verdict_keep likewise
 ssq_dtype_from_name pure
 ssq_gemm_explain runs nothing: tests/op/gemm
 ssq_implementation_name pure

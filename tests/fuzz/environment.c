@@ -13,7 +13,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "backends/common/disk_cache.h"
+#include "lib/disk_cache.h"
 #include "tests/fuzz/pair.h"
 
 static const char *const variables[] = {

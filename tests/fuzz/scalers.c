@@ -135,6 +135,15 @@ static ssq_status unscale(struct objects *o, unsigned side,
                               k->count, grads, outs);
 }
 
+/* All gradients of a list by one factor; its norm to the last tensor. */
+static ssq_status clip(struct objects *o, unsigned side, const struct choice *k,
+                       struct got *g)
+{
+    (void)g;
+    const ssq_tensor *grads[2] = {k->tensor[0][side], k->tensor[2][side]};
+    return ssq_clip_grad_norm(o->pair->queue[side], k->count, grads, 1.0, NULL);
+}
+
 static ssq_status update(struct objects *o, unsigned side,
                          const struct choice *k, struct got *g)
 {
@@ -269,6 +278,7 @@ const struct action scaler_actions[] = {
     {"scaler_scale_value", choose_pair, scale_value, false},
     {"scaler_scale_tensor", choose_pair, bind_scale, false},
     {"scaler_check", choose_list, check, false},
+    {"clip_grad_norm", choose_list, clip, false},
     {"scaler_unscale", choose_list, unscale, false},
     {"scaler_update", NULL, update, true},
     {"scaler_update", NULL, update, true},

@@ -4,6 +4,8 @@
  * machine    any options and any state: what state_set takes, the simulator
  *            takes too, and both go on with the same trace
  * torch      what torch_load takes, torch_save gives back
+ * blobs      what was saved is loaded and is the same state; changed, cut off
+ *            or lengthened it is refused, and nothing has changed
  * optimizer  any bytes in the state tensors, control words too: steps end, and
  *            a second optimizer with a copy of the state does the same */
 
@@ -234,6 +236,90 @@ static void torch(struct world *w, struct input *in)
     ssq_scaler_destroy(&scaler);
 }
 
+/* A blob somewhere in memory, and perhaps no longer what was saved. */
+struct blob {
+    uint8_t memory[2 * STATE_BYTES], *at;
+    size_t bytes;
+    bool damaged;
+};
+
+/* Room for so many bytes, of any alignment. */
+static void blob_place(struct blob *b, struct input *in, size_t needed)
+{
+    b->at = b->memory + input_byte(in) % 8;
+    b->bytes = needed;
+    b->damaged = false;
+    if (needed > STATE_BYTES)
+        fuzz_fail("a blob of %zu bytes", needed);
+}
+
+static void blob_damage(struct blob *b, struct input *in)
+{
+    static uint8_t was[STATE_BYTES];
+    size_t n = b->bytes;
+    memcpy(was, b->at, n);
+    memset(b->at + n, 0, STATE_BYTES - n);
+    for (int i = 0; i < 8 && input_once(in, 2); i++) {
+        uint8_t *at = &b->at[(input_byte(in) << 8 | input_byte(in)) % n];
+        *at ^= (uint8_t)(1u << input_byte(in) % 8);
+    }
+    if (input_once(in, 4))
+        b->bytes = (input_byte(in) << 8 | input_byte(in)) % STATE_BYTES;
+    b->damaged = b->bytes != n || memcmp(b->at, was, n) != 0;
+}
+
+/* Whole: taken. Damaged: refused. */
+static bool blob_taken(const struct blob *b, const char *what, ssq_status st)
+{
+    fuzz_trace("%s: %zu bytes, %sdamaged: %s %s", what, b->bytes,
+               b->damaged ? "" : "not ", ssq_status_name(st),
+               st != SSQ_OK ? ssq_last_error() : "");
+    fuzz_counts.calls++;
+    fuzz_counts.done += st == SSQ_OK;
+    fuzz_counts.refused += st != SSQ_OK;
+    if (b->damaged != (st == SSQ_ERR_INVALID) || (!b->damaged && st != SSQ_OK))
+        fuzz_fail("%s of a%s blob: %s", what, b->damaged ? " damaged" : "",
+                  ssq_status_name(st));
+    return st == SSQ_OK;
+}
+
+static void get(struct world *w, ssq_scaler *scaler, ssq_scaler_state *state)
+{
+    ssq_status st = ssq_scaler_state_get(w->queue, scaler, state);
+    if (st != SSQ_OK && st != SSQ_ERR_SCALE)
+        fuzz_fail("state_get: %s", ssq_status_name(st));
+}
+
+static void scaler_blob(struct world *w, struct input *in)
+{
+    static struct blob b;
+    ssq_scaler *scaler[2] = {NULL, NULL};
+    ssq_scaler_options options = SSQ_SCALER_OPTIONS_INIT;
+    ssq_scaler_state state = SSQ_SCALER_STATE_INIT,
+                     before = SSQ_SCALER_STATE_INIT,
+                     after = SSQ_SCALER_STATE_INIT;
+    size_t needed = 0;
+    pick_options(in, &options);
+    pick_state(in, &state);
+    must(ssq_scaler_create(w->device, NULL, NULL, &scaler[1]), "create");
+    if (ssq_scaler_create(w->device, NULL, &options, &scaler[0]) == SSQ_OK) {
+        (void)!ssq_scaler_state_set(w->queue, scaler[0], &state);
+        get(w, scaler[0], &state);
+        (void)!ssq_scaler_save(w->queue, scaler[0], NULL, 0, &needed);
+        blob_place(&b, in, needed);
+        must(ssq_scaler_save(w->queue, scaler[0], b.at, needed, NULL), "save");
+        blob_damage(&b, in);
+        get(w, scaler[1], &before);
+        bool taken =
+            blob_taken(&b, "scaler_load",
+                       ssq_scaler_load(w->queue, scaler[1], b.at, b.bytes));
+        get(w, scaler[1], &after);
+        same_state(&after, taken ? &state : &before);
+    }
+    ssq_scaler_destroy(&scaler[0]);
+    ssq_scaler_destroy(&scaler[1]);
+}
+
 /* State tensors are read into bytes, spoiled, and written. */
 struct visit {
     ssq_queue *queue;
@@ -337,6 +423,45 @@ static void optimizer(struct world *w, struct input *in)
         ssq_optimizer_destroy(&o[i]);
 }
 
+/* Two optimizers of one kind; the second goes on from the first's blob. */
+static void optimizer_blob(struct world *w, struct input *in)
+{
+    static struct blob b;
+    static const float values[ELEMENTS] = {1, 2, -1, 0.5f, 0, -3};
+    float got[2][ELEMENTS];
+    struct input again = *in;
+    ssq_optimizer *o[2];
+    size_t needed = 0;
+    write_param(w, 0, values);
+    write_param(w, 1, values);
+    o[0] = make(w, in, 0);
+    o[1] = make(w, &again, 1);
+    write_grad(w, 1.0f);
+    for (unsigned n = input_byte(in) % 3; n > 0; n--)
+        must(ssq_optimizer_step(w->queue, o[0], NULL), "step");
+    (void)!ssq_optimizer_save(w->queue, o[0], NULL, 0, &needed);
+    blob_place(&b, in, needed);
+    must(ssq_optimizer_save(w->queue, o[0], b.at, needed, NULL), "save");
+    blob_damage(&b, in);
+    bool taken = blob_taken(&b, "optimizer_load",
+                            ssq_optimizer_load(w->queue, o[1], b.at, b.bytes));
+    if (!taken) {
+        read_param(w, 1, got[1]);
+        if (memcmp(got[1], values, sizeof(values)) != 0)
+            fuzz_fail("a refused blob changed the parameter");
+    }
+    for (int k = 0; taken && k < 3; k++) {
+        for (unsigned i = 0; i < 2; i++) {
+            must(ssq_optimizer_step(w->queue, o[i], NULL), "step");
+            read_param(w, i, got[i]);
+        }
+        if (memcmp(got[0], got[1], sizeof(got[0])) != 0)
+            fuzz_fail("step %d after a loaded blob differs", k);
+    }
+    ssq_optimizer_destroy(&o[0]);
+    ssq_optimizer_destroy(&o[1]);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -346,13 +471,23 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     if (fuzz_counts.programs++ == 0 && getenv("SSQ_FUZZ_COUNTS") != NULL)
         atexit(fuzz_counts_print);
     for (int i = 0; i < 8 && !input_done(&in); i++) {
-        unsigned b = input_byte(&in) % 4;
-        if (b < 2)
-            machine(&w, &in);
-        else if (b == 2)
+        switch (input_byte(&in) % 8) {
+        case 2:
             torch(&w, &in);
-        else
+            break;
+        case 3:
             optimizer(&w, &in);
+            break;
+        case 4:
+        case 5:
+            scaler_blob(&w, &in);
+            break;
+        case 6:
+            optimizer_blob(&w, &in);
+            break;
+        default:
+            machine(&w, &in);
+        }
     }
     world_close(&w);
     return 0;

@@ -81,7 +81,7 @@ function arguments(s,    type, at, d) {
     while ((at = index(s, ";")) > 0) {
         d = substr(s, 1, at - 1)
         gsub(/\/\*[^*]*\*+([^\/*][^*]*\*+)*\//, "", d)
-        gsub(/SSQ_[A-Z_]+\([^()]*\)/, "", d)
+        gsub(/SSQ_[A-Z_0-9]+\([^()]*(\([^()]*\)[^()]*)*\)/, "", d)
         sub(/^ */, "", d)
         sub(/ *$/, "", d)
         d = d "\n" comment(substr(s, at + 1))

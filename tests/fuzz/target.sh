@@ -47,7 +47,7 @@ fuzz_replay() {
 # fuzz_runs TARGET RUNS: the same programs each time.
 fuzz_runs() {
     mkdir -p "$tmp/made"
-    ( cd "$tmp" && SSQ_FUZZ_COUNTS=1 "$tmp/fuzz/$1" -seed=1 -runs="$2" \
+    ( cd "$tmp" && SSQ_MODULE_PATH='' SSQ_FUZZ_COUNTS=1 "$tmp/fuzz/$1" -seed=1 -runs="$2" \
         -max_len=1500 -len_control=0 -artifact_prefix="$tmp/" "$tmp/made" \
         "$srcdir/tests/fuzz/corpus/$1" ) >"$tmp/out" 2>&1
     tap_ok $? "$1: $2 runs from one seed" || fuzz_explain
