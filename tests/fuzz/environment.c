@@ -143,13 +143,33 @@ static void set_variables(struct input *in)
 
 static char home[64];
 
-static const char *env_path(const char *name)
+static const char *home_text(const char *name)
 {
     return strcmp(name, "XDG_CACHE_HOME") == 0 ? home : NULL;
 }
 
-static const struct services services = {
-    .mem_alloc = malloc, .mem_free = free, .env_path = env_path};
+static ssq_status no_number(const char *name, uint64_t least, uint64_t most,
+                            uint64_t *value)
+{
+    (void)name;
+    (void)least;
+    (void)most;
+    (void)value;
+    return SSQ_OK;
+}
+
+static ssq_status no_flag(const char *name, bool *value)
+{
+    (void)name;
+    (void)value;
+    return SSQ_OK;
+}
+
+static const struct services services = {.mem_alloc = malloc,
+                                         .mem_free = free,
+                                         .env_text = home_text,
+                                         .env_number = no_number,
+                                         .env_flag = no_flag};
 
 static void remove_home(void)
 {
