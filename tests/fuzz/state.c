@@ -410,13 +410,14 @@ static void optimizer(struct world *w, struct input *in)
     (void)pair_same("visit", st[0], st[1]);
     fuzz_counts.calls++;
     fuzz_counts.done += st[0] == SSQ_OK;
+    bool restored = st[0] == SSQ_OK; /* else each keeps its own t */
     for (int k = 0; k < 3; k++) {
         for (int i = 0; i < 2; i++)
             st[i] = ssq_optimizer_step(w->queue, o[i], NULL);
         (void)pair_same("step", st[0], st[1]);
         for (unsigned i = 0; i < 2; i++)
             read_param(w, i, values[i]);
-        if (memcmp(values[0], values[1], sizeof(values[0])) != 0)
+        if (restored && memcmp(values[0], values[1], sizeof(values[0])) != 0)
             fuzz_fail("step %d after a restored state differs", k);
     }
     for (int i = 0; i < 2; i++)
