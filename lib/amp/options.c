@@ -102,6 +102,13 @@ static ssq_status check_factors(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
+/* A scale as the machine begins with it: init_scale is rounded to float32, and
+ * a limit that was equal to it before has to be so afterwards. */
+static double as_begun(const ssq_scaler_options *o, double scale)
+{
+    return o->binary64 ? scale : (float)scale;
+}
+
 static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
 {
     if ((unsigned)o->floor > SSQ_FLOOR_ERROR_SNAP)
@@ -111,7 +118,8 @@ static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
     if (o->floor != SSQ_FLOOR_NONE && !positive_f32(o->min_scale))
         return bad_number(what, "min_scale", o->min_scale,
                           "a positive finite float32");
-    if (o->floor != SSQ_FLOOR_NONE && o->min_scale > o->init_scale)
+    if (o->floor != SSQ_FLOOR_NONE &&
+        as_begun(o, o->min_scale) > as_begun(o, o->init_scale))
         return bad_number(what, "min_scale", o->min_scale,
                           "at most init_scale");
     if (o->floor == SSQ_FLOOR_ERROR_SNAP && o->min_scale != 1.0)
@@ -120,7 +128,8 @@ static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
     if (o->cap >= SSQ_CEILING_CLAMP && !(o->max_scale > 0.0))
         return bad_number(what, "max_scale", o->max_scale, "more than 0");
     if (o->cap == SSQ_CEILING_CLAMP &&
-        (o->max_scale < o->init_scale || !isfinite(o->max_scale)))
+        (as_begun(o, o->max_scale) < as_begun(o, o->init_scale) ||
+         !isfinite(o->max_scale)))
         return bad_number(what, "max_scale", o->max_scale,
                           "at least init_scale and finite");
     return SSQ_OK;
