@@ -384,6 +384,13 @@ ssq_status state_check(const ssq_scaler_options *options, bool on_device,
     ssq_status st = check_scale(options, on_device, s->scale, what);
     if (st != SSQ_OK)
         return st;
+    /* SSQ_SCALER_STATE_INIT: some machines reach a scale of 0, but none of them
+     * before its first update, and without an overflow left. */
+    if (s->scale == 0.0 && s->hyst == 0 && s->updates == 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: scale, hyst and updates are 0: a state that was "
+                         "not filled in",
+                         what);
     if (s->hyst > (int32_t)options->hysteresis)
         return error_set(SSQ_ERR_INVALID, "%s: hyst is %d, hysteresis is %u",
                          what, (int)s->hyst, (unsigned)options->hysteresis);
