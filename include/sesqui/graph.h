@@ -23,11 +23,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
 /** End the capture. Nothing of it has run, so scalers and optimizers are at the
  *  stage that they had at the begin, whether this succeeds or not; the same
  *  holds where the queue is destroyed before it.
- *  @return SSQ_ERR_INVALID no capture is under way, or it is another thread's (it
- *          goes on then), or a scaler's or
- *          optimizer's stage at the end is not the one it had at the begin (a
- *          step without its update); the queue's error. The capture is dropped
- *          then, unless graph is NULL. Since 0.1. */
+ *  @return SSQ_ERR_INVALID no capture is under way, or it is another thread's
+ *          (it goes on then), or a scaler's or optimizer's stage at the end is
+ *          not the one it had at the begin (a step without its update); the
+ *          queue's error. The capture is dropped then, unless graph is NULL.
+ *          Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
                                                 ssq_graph **graph);
 
