@@ -70,12 +70,11 @@ program() {
 
 # try NAME COMPILER STANDARD FILE FLAGS...: compile without a warning, and run.
 try() {
-    name=$1 compiler=$2 standard=$3 file=$4
+    what="$1: ${2##*/} $3" compiler=$2 standard=$3 file=$4
     shift 4
-    tap_run "$name: ${compiler##*/} $standard $*" $compiler -std="$standard" \
-        -Wall -Wextra -Wpedantic -Werror -I"$include" -I"$srcdir" "$@" \
-        -o "$tmp/program" "$file" &&
-        tap_run "$name: ${compiler##*/} $standard $*, run" "$tmp/program"
+    tap_run "$what" $compiler -std="$standard" -Wall -Wextra -Wpedantic \
+        -Werror -I"$include" -I"$srcdir" "$@" -o "$tmp/program" "$file" &&
+        tap_run "$what, run" "$tmp/program"
 }
 
 program c >"$tmp/defaults.c"
