@@ -323,6 +323,19 @@ static void enqueue_step(const struct weight *w, double g)
     NEED(update_used(w->r->queue, w->scaler));
 }
 
+/* A schedule that was taken away and comes back. */
+static void known_later(const struct weight *w, const ssq_schedule *s)
+{
+    set_lr(w, NULL);
+    enqueue_step(w, 1.0);
+    NEED(ssq_queue_sync(w->r->queue));
+    set_lr(w, s);
+    NEED(ssq_queue_sync(w->r->queue));
+    tap_ok(get(w, SSQ_HYPER_LR) == 26.0,
+           "%s: a schedule that comes later begins at the t of then",
+           w->r->name);
+}
+
 /* The host knows t as the device tells it, and never waits: the schedule's
  * value is its number, so that it says what is known. */
 static void test_known(const struct rig *r)
@@ -380,13 +393,7 @@ static void test_known(const struct rig *r)
     free(blob);
     tap_ok(get(&v, SSQ_HYPER_LR) == 25.0, "%s: and a load of another's state",
            r->name);
-    set_lr(&w, NULL);
-    enqueue_step(&w, 1.0);
-    NEED(ssq_queue_sync(r->queue));
-    set_lr(&w, &s);
-    NEED(ssq_queue_sync(r->queue));
-    tap_ok(get(&w, SSQ_HYPER_LR) == 26.0,
-           "%s: a schedule that comes later begins at the t of then", r->name);
+    known_later(&w, &s);
     ssq_graph_destroy(&graph);
     weight_close(&w);
     weight_close(&v);
