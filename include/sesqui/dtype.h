@@ -56,9 +56,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_dtype_from_name(const char *name,
  *  (toward zero: to the largest finite value); NaN stays NaN, quiet, with its
  *  sign. Float to integer: toward zero whatever rounding says, saturating,
  *  NaN gives 0. Integer to float: to nearest even. Integer to integer:
- *  saturating. To bool: 0 if it is 0, else 1. One rounding, but for i32 to bf16
- *  (by way of f32, as on devices). Equal bits on every machine; the caller's
- *  floating-point modes (FTZ, DAZ, rounding) do not matter and are kept.
+ *  saturating. To bool: 0 if it is 0, else 1. One rounding. Equal bits on every
+ *  machine; the caller's floating-point modes (FTZ, DAZ, rounding) do not
+ *  matter and are kept.
  *  @param dst   n elements of dst_dtype, aligned for it; may be src when both
  *               dtypes have the same size, else may not overlap it
  *  @param src   n elements of src_dtype, aligned for it
