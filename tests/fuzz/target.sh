@@ -27,9 +27,10 @@ fuzz_build() {
     exit
 }
 
-# fuzz_replay TARGET DEVICE: every file of the corpus.
+# fuzz_replay TARGET DEVICE [FILES]: every file of the corpus, or some: a driver
+# compiles kernels, a second for each program.
 fuzz_replay() {
-    set -- "$1" "$2" "$srcdir/tests/fuzz/corpus/$1"/*
+    set -- "$1" "$2" "$srcdir/tests/fuzz/corpus/$1"/${3-*}
     name="$1: the corpus on $2" device=$2 target=$1
     shift 2
     ( SSQ_FUZZ_DEVICE=$device && export SSQ_FUZZ_DEVICE && cd "$tmp" &&
