@@ -193,11 +193,11 @@ static void test_binding(const char *name)
     ssq_buffer_destroy(&small);
     ssq_buffer_destroy(&large);
     ssq_device_close(&dev);
-    dev = open_limited(name, "nonsense", 0);
-    NEED(ssq_device_props_get(dev, &props));
-    tap_ok(props.binding_bytes > 4096,
-           "%s: SSQ_LIMIT_BINDING=nonsense limits nothing", name);
-    ssq_device_close(&dev);
+    setenv("SSQ_LIMIT_BINDING", "nonsense", 1);
+    core_status(ssq_device_open(name, NULL, &dev), SSQ_ERR_INVALID,
+                "SSQ_LIMIT_BINDING is|nonsense",
+                "%s: SSQ_LIMIT_BINDING=nonsense is refused", name);
+    unsetenv("SSQ_LIMIT_BINDING");
 }
 
 /* What the machine itself refuses. */
