@@ -177,6 +177,42 @@ sesqui $PACKAGE_VERSION
   backends$ssq_summary
 "])])
 
+# SSQ_HARDENING: what makes faults in C harder to abuse, where the compiler and
+# the linker have it. Before the user's flags, which win. _FORTIFY_SOURCE wants
+# an optimising compiler, and hides faults from sanitizers.
+AC_DEFUN([SSQ_HARDENING], [
+    AC_ARG_ENABLE([hardening],
+        [AS_HELP_STRING([--disable-hardening],
+            [without stack protector, _FORTIFY_SOURCE, read-only relocations])],
+        [], [enable_hardening=yes])
+    HARDENING_LDFLAGS=
+    AS_IF([test "$enable_hardening" != no], [
+        m4_foreach_w([ssq_flag],
+            [-fstack-protector-strong -fstack-clash-protection -fcf-protection],
+            [SSQ_CFLAG([OWN_CFLAGS], ssq_flag)])
+        AC_MSG_CHECKING([whether _FORTIFY_SOURCE is for us to define])
+        AS_CASE([" $CFLAGS $CPPFLAGS "],
+            [*-fsanitize=*], [ssq_fortify=no],
+            [AC_COMPILE_IFELSE([AC_LANG_SOURCE([[
+                #if !defined __OPTIMIZE__ || defined _FORTIFY_SOURCE
+                #error not now
+                #endif
+                int ssq_probe;
+                ]])], [ssq_fortify=yes], [ssq_fortify=no])])
+        AC_MSG_RESULT([$ssq_fortify])
+        AS_IF([test "$ssq_fortify" = yes],
+            [OWN_CPPFLAGS="$OWN_CPPFLAGS -D_FORTIFY_SOURCE=2"])
+        ssq_saved_LDFLAGS=$LDFLAGS
+        AC_MSG_CHECKING([whether the linker binds at start])
+        LDFLAGS="$LDFLAGS -Wl,-z,relro -Wl,-z,now"
+        AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])],
+            [AC_MSG_RESULT([yes])
+             HARDENING_LDFLAGS="-Wl,-z,relro -Wl,-z,now"],
+            [AC_MSG_RESULT([no])])
+        LDFLAGS=$ssq_saved_LDFLAGS])
+    AC_SUBST([HARDENING_LDFLAGS])
+])
+
 # SSQ_MOVED_PREFIX: MOVED_LDFLAGS has programs look for the library where it is
 # in relation to them, so that a prefix may be moved. The system's own needs no
 # run path.

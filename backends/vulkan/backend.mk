@@ -39,7 +39,7 @@ vulkan_la_SOURCES = \
 	backends/vulkan/spirv.c \
 	backends/vulkan/vulkan.h
 vulkan_la_CPPFLAGS = $(AM_CPPFLAGS)
-vulkan_la_LDFLAGS = -module -avoid-version -no-undefined -Wl,-z,defs
+vulkan_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined -Wl,-z,defs
 vulkan_la_LIBADD = $(VULKAN_LIBS) $(ZLIB_LIBS)
 # through a variable: else automake takes it for the whole rule
 spirv_user = backends/vulkan/vulkan_la-modules.lo

@@ -77,6 +77,17 @@ for f in ".$libdir/libsesqui.so.0.0.0" ".$libdir/pkgconfig/sesqui.pc"; do
     grep -qxF "$f" "$tmp/installed"
     tap_ok $? "$f is installed"
 done
+find "$root" -path '*/sesqui/*.la' >"$tmp/out"
+tap_empty 'no module has a .la'
+if grep -q '^S\["HARDENING_LDFLAGS"\]="-Wl' \
+    "$builddir/config.status"; then
+    for f in "$root$libdir"/libsesqui.so.0.0.0 "$root$libdir"/sesqui/0/*.so; do
+        [ -f "$f" ] || continue
+        readelf -dW "$f" | grep -q 'BIND_NOW\|NOW' &&
+            readelf -lW "$f" | grep -q GNU_RELRO
+        tap_ok $? "$(basename "$f") is bound at start, read-only behind it"
+    done
+fi
 h=$(cd "$srcdir/include" && find . -name '*.h' | LC_ALL=C sort)
 i=$(cd "$root" && find . -path '*/include/*.h' | sed 's|.*/include/|./|' |
     LC_ALL=C sort)
