@@ -15,8 +15,8 @@
  * others need a flag: gcc and clang's CUDA -ffp-contract=off, nvcc and NVRTC
  * -fmad=false. FMA() is fused, by name, but for OpenCL's devices of which the
  * host knows that fma() is no instruction of theirs: -DUNFUSED. Such an fma is
- * a library's code, a hundred times slower; rusticl's for llvmpipe flushes
- * subnormal factors besides, or is missing.
+ * a library's code and slow; rusticl's for llvmpipe flushes subnormal factors
+ * besides, or is missing.
  *
  * A native division or square root that is not known to be correctly rounded
  * is a seed for the code in scalar_div.h; NATIVE_EXACT_DIV says it is known
