@@ -430,7 +430,7 @@ static void shape_all(struct call *c)
     }
 }
 
-unsigned dtype_bytes(ssq_dtype dtype)
+unsigned cell_bytes(ssq_dtype dtype)
 {
     return ssq_dtype_bits(dtype) / 8;
 }
@@ -491,7 +491,7 @@ static size_t extent(const struct operand *x)
             return 0;
         last += (x->shape[i] - 1) * x->strides[i];
     }
-    return (size_t)(last + 1) * dtype_bytes(x->dtype);
+    return (size_t)(last + 1) * cell_bytes(x->dtype);
 }
 
 static void contiguous(struct operand *x)
@@ -539,7 +539,7 @@ static void place(struct call *c)
     c->dense = input_byte(c->in) % 2 == 0;
     for (unsigned i = 0; i < c->n; i++) {
         struct operand *x = &c->x[i];
-        size_t each = dtype_bytes(x->dtype);
+        size_t each = cell_bytes(x->dtype);
         if (operand_elements(x) > LARGEST)
             x->rank = 0;
         pick_layout(c, x);
@@ -586,8 +586,8 @@ static void spoil(struct call *c)
         break;
     case 2: /* overlapping, not exactly */
         x->buffer = y->buffer;
-        x->at = y->at + b % 3 * dtype_bytes(x->dtype);
-        x->at -= x->at % dtype_bytes(x->dtype);
+        x->at = y->at + b % 3 * cell_bytes(x->dtype);
+        x->at -= x->at % cell_bytes(x->dtype);
         if (x->at + x->extent > BUFFER_BYTES)
             x->at = 0;
         break;
@@ -620,10 +620,10 @@ static void spoil(struct call *c)
         }
     }
     x->extent = extent(x);
-    x->at -= x->at % dtype_bytes(x->dtype);
+    x->at -= x->at % cell_bytes(x->dtype);
     if (x->extent > BUFFER_BYTES) {
         x->rank = 0;
-        x->extent = dtype_bytes(x->dtype);
+        x->extent = cell_bytes(x->dtype);
     }
     if (x->at + x->extent > BUFFER_BYTES)
         x->at = 0;

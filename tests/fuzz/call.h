@@ -61,7 +61,7 @@ void call_perform(struct call *c);
 /** The integer of so many bytes at a place. */
 int64_t call_load(const void *at, size_t bytes);
 int64_t operand_elements(const struct operand *x);
-unsigned dtype_bytes(ssq_dtype dtype);
+unsigned cell_bytes(ssq_dtype dtype);
 
 /* For shape.c. */
 

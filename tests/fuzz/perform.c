@@ -45,7 +45,7 @@ static void prepare(struct call *c, struct operand *x)
         kind = 3 + b % 4;
     values_make(bytes, BUFFER_BYTES, kind, b);
     (void)!pair_write(c->pair, x->tensor, bytes,
-                      (size_t)operand_elements(x) * dtype_bytes(x->dtype),
+                      (size_t)operand_elements(x) * cell_bytes(x->dtype),
                       x->dtype);
 }
 
