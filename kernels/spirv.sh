@@ -8,7 +8,8 @@
 #        spirv.sh same SRCDIR SUMMED TABLE       was it made from these files?
 #
 # A pack is gzip members, one per variant in the order of embed.sh's list;
-# beside x.pack, x.table has a line for each, and x.d what make must know:
+# beside x.pack, x.table has a line for each, and x.d what make must know. Each
+# appears whole, by mv, and the pack last, whose age make goes by:
 #
 #     OFFSET BYTES WORDS kernels/unary.k KIND=0 X=1
 #
@@ -49,8 +50,9 @@ compile() {
 
 text() {
     pack=$1 base=${1%.pack} at=0
-    trap 'rm -f "$pack".spv "$pack".said "$pack".gz "$pack".new "$pack".list' \
-        EXIT
+    trap 'rm -f "$pack".spv "$pack".said "$pack".gz "$pack".list \
+        "$pack".new "$base".table.new "$base".d.new' EXIT
+    trap 'exit 1' HUP INT TERM # a shell that a signal ends skips EXIT
     embed list "$2" >"$pack.list"
     while read -r variant; do
         compile $variant
@@ -59,9 +61,11 @@ text() {
         echo "$at $bytes $(($(size "$pack.spv") / 4)) $variant" >&3
         at=$((at + bytes))
         cat "$pack.gz"
-    done <"$pack.list" >"$pack.new" 3>"$base.table"
+    done <"$pack.list" >"$pack.new" 3>"$base.table.new"
     # a header that is gone later is no error
-    embed files "$2" | sed "s|.*|$pack: $top/&\n$top/&:|" >"$base.d"
+    embed files "$2" | sed "s|.*|$pack: $top/&\n$top/&:|" >"$base.d.new"
+    mv "$base.table.new" "$base.table"
+    mv "$base.d.new" "$base.d"
     mv "$pack.new" "$pack"
 }
 
@@ -69,7 +73,20 @@ sum() {
     (cd "$top" && cat $summed | cksum)
 }
 
+# matches PACK: is its table one of as many bytes? If not make shall do it again.
+matches() {
+    said=$(${AWK:-awk} '{ n += $2 } END { print n + 0 }' "${1%.pack}.table")
+    [ "$said" = "$(size "$1")" ] && return
+    echo "${1%.pack}.table: of $said bytes, $1 has $(size "$1"): it is" \
+        'removed, make it again' >&2
+    rm -f "$1"
+    return 1
+}
+
 table() {
+    for pack; do
+        matches "$pack"
+    done
     echo '/* spirv_table.h - made by spirv.sh: do not edit. */'
     echo "/* sum: $(sum) */"
     echo "#define SPIRV_SUM \"$(cat "$@" | cksum)\""

@@ -8,7 +8,8 @@ tests_lint_tap_SOURCES = tests/lint/tap.c
 lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/style.sh tests/lint/dist.sh tests/lint/consumer.sh \
 	tests/lint/tally.sh tests/lint/sizes.sh tests/lint/guide.sh \
-	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh
+	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh \
+	tests/lint/whole.sh
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/sizes.txt \
