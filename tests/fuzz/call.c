@@ -615,8 +615,10 @@ static void spoil(struct call *c)
             unsigned n = 0;
             while (f[n].name[0] != '\0')
                 n++;
-            if (n > 0)
-                pick_scalar(c, &f[input_byte(c->in) % n]);
+            unsigned k = n > 0 ? input_byte(c->in) % n : 0;
+            /* a length that lies reaches outside the list: no contract */
+            if (n > 0 && (k == 0 || f[k - 1].kind != FIELD_TENSORS))
+                pick_scalar(c, &f[k]);
         }
     }
     x->extent = extent(x);
