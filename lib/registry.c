@@ -123,6 +123,13 @@ void registry_load(const char *path, struct registry_entry *e)
     probe(e);
 }
 
+/* Add text to what *why says; what does not fit is cut off. */
+static void refuse_too(struct why *why, const char *text)
+{
+    struct why first = *why;
+    refuse(why, "%s%s%s", first.text, first.text[0] == '\0' ? "" : "; ", text);
+}
+
 /* Load <dir>/<name>.so if there is one, of the n characters of dir; false: go
  * on to the next. What was wrong with one is added to the reason. */
 static bool try_dir(struct registry_entry *e, const char *dir, size_t n)
@@ -141,11 +148,8 @@ static bool try_dir(struct registry_entry *e, const char *dir, size_t n)
     else if (module_file_safe(path, &found.reason) &&
              module_file_whole(path, &found.reason))
         registry_load(path, &found);
-    size_t at = strlen(e->reason.text);
-    char *end = e->reason.text + at;
     if (found.reason.text[0] != '\0')
-        snprintf(end, sizeof(e->reason.text) - at, "%s%s", at == 0 ? "" : "; ",
-                 found.reason.text);
+        refuse_too(&e->reason, found.reason.text);
     if (found.backend == NULL) {
         log_line(SSQ_LOG_WARNING, "device", "%s: %s", e->name,
                  found.reason.text);
