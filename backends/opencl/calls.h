@@ -7,6 +7,8 @@
 #define BACKENDS_OPENCL_CALLS_H
 
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
+/* Headers of 2025 keep the types of cl_khr_command_buffer behind this. */
+#define CL_ENABLE_BETA_EXTENSIONS
 #include <CL/cl.h>
 #include <CL/cl_ext.h>
 
