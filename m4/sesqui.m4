@@ -32,6 +32,12 @@ AC_DEFUN([SSQ_OWN_FLAGS], [
          -Wimplicit-fallthrough -Wformat-security
          -Wno-missing-field-initializers],
         [SSQ_CFLAG([OWN_CFLAGS], ssq_flag)])
+    # What clang 16 added to -Wcast-function-type: also casts from and to
+    # void (*)(void), the type in which Vulkan hands out its calls.
+    ssq_strict=
+    SSQ_CFLAG([ssq_strict], [-Wcast-function-type-strict])
+    AS_IF([test -n "$ssq_strict"],
+        [OWN_CFLAGS="$OWN_CFLAGS -Wno-cast-function-type-strict"])
     AS_VAR_IF([enable_werror], [yes],
         [SSQ_CFLAG([OWN_CFLAGS], [-Werror])])
 
