@@ -31,8 +31,10 @@ for h in $public; do
 done
 tap_ok "$((n < 2))" "include/ has more than one header: $n"
 
+# kernels/prebuilt.h, of a tarball, is no header but tables that one source
+# includes behind the types of their elements.
 for h in $(cd "$srcdir" && find lib kernels backends tests tools examples \
-    -name '*.h' | LC_ALL=C sort); do
+    -name '*.h' ! -path kernels/prebuilt.h | LC_ALL=C sort); do
     alone "$CC" c c11 "$h" -I"$srcdir" -I"$srcdir/include" -I"$builddir" \
         -D_POSIX_C_SOURCE=200809L -D_DEFAULT_SOURCE -ffp-contract=off
 done
