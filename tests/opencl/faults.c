@@ -166,10 +166,9 @@ CREATES(cl_command_buffer_khr, CreateCommandBufferKHR,
         (n, q, w, error))
 ASKS(FinalizeCommandBufferKHR, (cl_command_buffer_khr b), (b))
 ASKS(CommandNDRangeKernelKHR,
-     (cl_command_buffer_khr b, cl_command_queue q,
-      const cl_ndrange_kernel_command_properties_khr *w, cl_kernel k, cl_uint n,
-      const size_t *o, const size_t *g, const size_t *l, cl_uint s,
-      const cl_sync_point_khr *a, cl_sync_point_khr *p,
+     (cl_command_buffer_khr b, cl_command_queue q, const cl_properties *w,
+      cl_kernel k, cl_uint n, const size_t *o, const size_t *g, const size_t *l,
+      cl_uint s, const cl_sync_point_khr *a, cl_sync_point_khr *p,
       cl_mutable_command_khr *m),
      (b, q, w, k, n, o, g, l, s, a, p, m))
 ENQUEUES(EnqueueCommandBufferKHR,
