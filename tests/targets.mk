@@ -110,7 +110,8 @@ check-coopmat: all
 
 # All tables and the digits on the drivers of other Debians, in folders of
 # their own, each as large as 1 GB. What fails on sid is listed, no more: its
-# drivers change from day to day. verify='--op unary' is shorter.
+# drivers change from day to day. verify='--op unary' is shorter. Their compilers
+# are check-compilers's.
 distros = bookworm trixie sid
 distros_that_block = bookworm trixie
 check-distros: all
@@ -123,6 +124,26 @@ check-distros: all
 		$(SHELL) $(abs_top_srcdir)/tests/distro-check $$name $$env \
 			'$(SHELL) ../libtool' ../sesqui$(EXEEXT) \
 			../examples/digits/digits$(EXEEXT) $(verify) ) || \
+		case ' $(distros_that_block) ' in \
+		*" $$name "*) failed="$$failed $$name" ;; esac; \
+	done; test -z "$$failed" || { echo "failed on$$failed" >&2; exit 1; }
+
+# The tarball by the compilers of those Debians, each entered as a root of its
+# own: see tests/distro-env. compilers='gcc-15 clang' are some of them.
+compilers =
+compiler_tests = $(scalar_tests) tests/lint/headers.sh tests/lint/args.sh \
+	tests/kernel/c.sh tests/scalar/compile_scalar.sh tests/opencl/faults \
+	tests/vulkan/faults tests/vulkan/coopmat_refused
+check-compilers: dist
+	$(MKDIR_P) variant-distros
+	rm -f variant-distros/digits.tsv
+	@failed=; for name in $(distros); do \
+		env='$(abs_builddir)'/distro-env/$$name-cc; \
+		$(SHELL) $(abs_top_srcdir)/tests/distro-env $$name-cc $$env || exit 1; \
+		( cd variant-distros && \
+		$(SHELL) $(abs_top_srcdir)/tests/distro-build -c '$(compilers)' \
+			$$name $$env '$(abs_builddir)/$(distdir).tar.gz' \
+			$(compiler_tests) ) || \
 		case ' $(distros_that_block) ' in \
 		*" $$name "*) failed="$$failed $$name" ;; esac; \
 	done; test -z "$$failed" || { echo "failed on$$failed" >&2; exit 1; }
@@ -192,5 +213,5 @@ print-distfiles:
 		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; echo "$${f#./}"; \
 	done
 
-.PHONY: check-coopmat check-distros check-groups check-validation tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
+.PHONY: check-compilers check-coopmat check-distros check-groups check-validation tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

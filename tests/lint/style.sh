@@ -154,7 +154,7 @@ grep -E '^kernels/' "$tmp/code" >"$tmp/kernels"
 } >"$tmp/out"
 tap_empty 'no kernel text has a form that a driver is known to get wrong'
 
-for f in tests/lint/*.sh tests/*/*.sh tests/*-env tests/*-check \
+for f in tests/lint/*.sh tests/*/*.sh tests/*-env tests/*-check tests/*-build \
     build-aux/tally quickstart; do
     sh -n "$f" 2>&1 || echo "$f"
 done >"$tmp/out"
