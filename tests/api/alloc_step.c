@@ -124,8 +124,7 @@ static void test(const char *name, bool for_ever)
     struct faults f = {0, 0, 0, 0, 0, 0};
     /* a driver takes its time to open: one allocation in 13, unless all the
      * time in the world is given */
-    const char *full = getenv("SSQ_TEST_FULL");
-    bool all = strchr(name, ':') == NULL || (full != NULL && *full == '1');
+    bool all = strchr(name, ':') == NULL || tap_full();
     long n = 1, step = all ? 1 : 13;
 
     memset(&heap, 0, sizeof(heap));

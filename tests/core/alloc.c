@@ -152,12 +152,14 @@ static ssq_status program(const char *name, bool *right)
 static void test_nth(const char *name, bool for_ever)
 {
     int wrong_status = 0, leaks = 0, wrong = 0, no_text = 0;
-    long n = 0;
+    /* a driver takes its time to open: one in 7, unless time is given */
+    bool all = strchr(name, ':') == NULL || tap_full();
+    long n = 1, step = all ? 1 : 7;
     bool right = false;
 
-    for (;;) {
+    for (;; n += step) {
         memset(&counts, 0, sizeof(counts));
-        counts.fail_at = ++n;
+        counts.fail_at = n;
         counts.for_ever = for_ever;
         ssq_status st = program(name, &right);
         counts.fail_at = 0;
@@ -176,8 +178,8 @@ static void test_nth(const char *name, bool for_ever)
             tap_diag("%s: allocation %ld: %ld blocks are left", name, n,
                      counts.allocs - counts.frees);
     }
-    tap_ok(n > 40, "%s: %ld allocations are made to fail %s", name, n - 1,
-           for_ever ? "with all after them" : "one by one");
+    tap_ok(n > 40, "%s: one in %ld of %ld allocations is made to fail %s", name,
+           step, n - 1, for_ever ? "with all after them" : "one by one");
     tap_ok(wrong_status == 0, "%s: each gives NOMEM, %d do not", name,
            wrong_status);
     tap_ok(no_text == 0, "%s: with a text, %d have none", name, no_text);

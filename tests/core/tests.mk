@@ -31,6 +31,7 @@ thread_tests += tests/core/log tests/core/threads
 EXTRA_DIST += tests/core/cache_file.h tests/core/core.h \
 	tests/core/driver.h tests/core/queues.h
 
+full_tests += tests/core/alloc
 tests_core_alloc_SOURCES = tests/core/alloc.c
 tests_core_alloc_LDADD = libcore.la
 tests_core_batch_SOURCES = tests/core/batch.c
