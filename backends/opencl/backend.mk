@@ -7,6 +7,8 @@ endif
 opencl_la_SOURCES = \
 	lib/disk_cache.c \
 	lib/disk_cache.h \
+	lib/room.c \
+	lib/room.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
 	backends/opencl/calls.c \

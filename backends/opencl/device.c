@@ -6,6 +6,8 @@
  * passed over. */
 #include "backends/opencl/opencl.h"
 
+#include "lib/room.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -15,6 +17,18 @@
 
 /** Bytes of one buffer that a u32 index can walk, whatever its elements. */
 #define MOST_BYTES ((UINT64_C(1) << 32) - OPENCL_ALIGN)
+
+/* Measured under RLIMIT_AS with PoCL 3.1 on 2 processors, where less ends the
+ * process: 448 MiB are mapped to load LLVM and start a thread for each
+ * processor, 200 more to compile the self-test with a cold cache. The rest is
+ * what malloc reserves for threads. */
+static const struct room_need to_load = {
+    .call = "clGetPlatformIDs", .own_mib = 256, .threads_per_cpu = 1};
+static const struct room_need to_open = {.call = "clCreateContext",
+                                         .own_mib = 192};
+/* PoCL compiles nothing on a full disk: 1.3 MB are a program's kernels. */
+static const struct room_cache pocl_cache = {
+    .variable = "POCL_CACHE_DIR", .below = "pocl", .bytes = UINT64_C(4) << 20};
 
 ssq_status opencl_no_memory(const struct services *core, size_t bytes)
 {
@@ -123,6 +137,8 @@ static unsigned count(struct backend_instance *instance, struct why *reason)
     cl_platform_id platform[MOST_PLATFORMS];
     cl_uint platforms = 0;
     unsigned n = 0, unfit = 0;
+    if (!room_for_driver(&to_load, reason))
+        return 0;
     cl_int e = CL(GetPlatformIDs)(MOST_PLATFORMS, platform, &platforms);
     if (e != CL_SUCCESS) /* the loader's word for none is an error of its own */
         platforms = 0;
@@ -254,6 +270,17 @@ static ssq_status take_context(struct backend_device *d, cl_context native)
                : opencl_create_error(d->core, "clCreateContext", e);
 }
 
+/* Is there room for what a driver does when a device is opened, and used? */
+static ssq_status check_room(const struct backend_device *d)
+{
+    struct why why;
+    bool pocl = strcmp(d->platform_name, "Portable Computing Language") == 0;
+    if (room_for_driver(&to_open, &why) &&
+        (!pocl || room_for_cache(d->core, &pocl_cache, &why)))
+        return SSQ_OK;
+    return d->core->error_set(SSQ_ERR_NOMEM, "opencl: %s", why.text);
+}
+
 ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
                             cl_context native, struct backend_device **device)
 {
@@ -271,6 +298,8 @@ ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
     ssq_status st = measure_words(d);
     if (st == SSQ_OK)
         st = measure(d);
+    if (st == SSQ_OK)
+        st = check_room(d);
     if (st == SSQ_OK)
         st = take_context(d, native);
     if (st == SSQ_OK) {

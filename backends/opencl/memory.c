@@ -6,6 +6,7 @@
 #include "backends/opencl/opencl.h"
 
 #include "lib/op/data.h"
+#include "lib/room.h"
 
 /* Takes over a reference to cl. */
 static ssq_status wrap(const struct services *core, cl_mem cl, uint64_t bytes,
@@ -31,6 +32,10 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
             "opencl: %llu bytes are more than the %llu that one buffer of "
             "this device may have",
             (unsigned long long)bytes, (unsigned long long)device->most_bytes);
+    /* a processor's driver may map it at the first use, and end there */
+    struct why why;
+    if (device->cpu && !room_for_bytes(bytes, "clCreateBuffer", &why))
+        return device->core->error_set(SSQ_ERR_NOMEM, "opencl: %s", why.text);
     cl_int e;
     cl_mem cl = CL(CreateBuffer)(device->context, CL_MEM_READ_WRITE,
                                  (size_t)bytes, NULL, &e);

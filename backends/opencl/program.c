@@ -9,6 +9,7 @@
 #include <string.h>
 
 #include "lib/disk_cache.h"
+#include "lib/room.h"
 #include "kernel_table.h"
 #include "kernels/kernel_text.h"
 
@@ -142,6 +143,10 @@ ssq_status opencl_program_create(struct backend_device *d,
                                  cl_program *program, bool *fresh)
 {
     struct identity id;
+    struct why why;
+    if (!room_for_bytes(ROOM_TO_COMPILE, "clBuildProgram", &why))
+        return d->core->error_set(SSQ_ERR_NOMEM, "opencl: kernel %s: %s",
+                                  kernel->name, why.text);
     identify(d, kernel, key, &id);
     cl_program p = load(d, &id);
     *fresh = p == NULL;

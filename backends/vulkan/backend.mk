@@ -9,6 +9,8 @@ nodist_vulkan_la_SOURCES = kernels/coopmat_spv.h
 vulkan_la_SOURCES = \
 	lib/disk_cache.c \
 	lib/disk_cache.h \
+	lib/room.c \
+	lib/room.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
 	backends/vulkan/batch.c \

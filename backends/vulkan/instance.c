@@ -6,8 +6,15 @@
  * instance that is gone again; what is opened has an instance of its own. */
 #include "backends/vulkan/vulkan.h"
 
+#include "lib/room.h"
+
 #include <stdio.h>
 #include <string.h>
+
+/* Measured under RLIMIT_AS: 220 MiB are mapped to load lavapipe of Mesa 22.3
+ * with its LLVM; with less it is not found. */
+static const struct room_need to_load = {.call = "vkCreateInstance",
+                                         .own_mib = 192};
 
 /** The physical devices of an instance that can be used, as found[]. */
 struct listing {
@@ -112,6 +119,8 @@ unsigned vulkan_count(struct backend_instance *instance, struct why *reason)
     struct listing l = {.caps = instance->found};
     VkInstance vk;
     reason->text[0] = '\0';
+    if (!room_for_driver(&to_load, reason))
+        return 0;
     if (instance_version() < VK_API_VERSION_1_1) {
         append(reason, "the Vulkan loader knows 1.0 only, 1.1 is needed");
         return 0;

@@ -7,6 +7,7 @@
 #include <string.h>
 
 #include "lib/disk_cache.h"
+#include "lib/room.h"
 
 /* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */
 static ssq_status named_error(const struct services *core, const char *name,
@@ -47,7 +48,11 @@ static ssq_status make_pipeline(struct backend_device *d,
 {
     char name[96];
     VkShaderModule shader;
+    struct why why;
     kernel_map_name(e->kernel, e->key, name, sizeof(name));
+    if (!room_for_bytes(ROOM_TO_COMPILE, "vkCreateComputePipelines", &why))
+        return d->core->error_set(SSQ_ERR_NOMEM, "vulkan: kernel %s: %s", name,
+                                  why.text);
     ssq_status st = make_shader(d, e, name, &shader);
     if (st != SSQ_OK)
         return st;

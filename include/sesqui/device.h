@@ -127,7 +127,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
  *          and why the others did not load; SSQ_ERR_INVALID a NULL or bad
  *          struct_size; SSQ_ERR_UNSUPPORTED the device fails its self-test: the
  *          text names what is wrong; SSQ_ERR_DEVICE the driver failed;
- *          SSQ_ERR_NOMEM.
+ *          SSQ_ERR_NOMEM, also where the process may not map what a driver is
+ *          about to (RLIMIT_AS), or the disk of the driver's cache is full: a
+ *          driver might end the process. Where there is too little even to
+ *          load the driver the device is not there: SSQ_ERR_NOT_FOUND.
  *  @note The self-test compares the device's arithmetic, bit for bit, with
  *        the library's own. It takes up to some seconds where a driver, its
  *        version or the library is new; what it found is kept for the process

@@ -21,6 +21,7 @@ core_tests = \
 	tests/core/log \
 	tests/core/module \
 	tests/core/pool \
+	tests/core/room \
 	tests/core/tensor \
 	tests/core/threads \
 	tests/core/view \
@@ -63,6 +64,10 @@ tests_core_module_LDADD = libcore.la
 EXTRA_tests_core_module_DEPENDENCIES = $(fake_modules)
 tests_core_pool_SOURCES = tests/core/pool.c
 tests_core_pool_LDADD = libcore.la
+tests_core_room_SOURCES = tests/core/room.c
+# so that a module finds the program's statvfs
+tests_core_room_LDFLAGS = -export-dynamic
+tests_core_room_LDADD = libsesqui.la
 tests_core_tensor_SOURCES = tests/core/tensor.c
 tests_core_tensor_LDADD = libcore.la
 tests_core_threads_SOURCES = tests/core/threads.c
@@ -97,4 +102,4 @@ tests_core_window_SOURCES = tests/core/window.c
 tests_core_window_LDADD = libcore.la
 
 # valgrind has no FTZ, reads what is PROT_NONE, and needs address space itself
-slow_tests += tests/core/fpenv tests/core/guard tests/core/pool
+slow_tests += tests/core/fpenv tests/core/guard tests/core/pool tests/core/room
