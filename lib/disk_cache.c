@@ -76,6 +76,25 @@ bool disk_cache_usable(const struct services *core)
     return directory(core, path, sizeof(path));
 }
 
+/* A signal may interrupt any call on a disk of a network or of FUSE. */
+static int open_file(const char *path, int flags)
+{
+    int fd;
+    do
+        fd = open(path, flags, 0600);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static bool sync_file(int fd)
+{
+    int e;
+    do
+        e = fsync(fd);
+    while (e != 0 && errno == EINTR);
+    return e == 0;
+}
+
 static bool read_all(int fd, unsigned char *to, size_t bytes)
 {
     while (bytes > 0) {
@@ -146,7 +165,7 @@ unsigned char *disk_cache_load(const struct services *core, const char *name,
         return NULL;
     size_t at = strlen(path);
     snprintf(path + at, sizeof(path) - at, "/sesqui/%s", name);
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
     if (fd < 0)
         return NULL;
     unsigned char *binary = read_body(core, fd, key, bytes);
@@ -157,7 +176,7 @@ unsigned char *disk_cache_load(const struct services *core, const char *name,
 static bool write_file(const char *path, const char *key,
                        const unsigned char *binary, size_t bytes)
 {
-    int fd = open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
+    int fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
     if (fd < 0)
         return false;
     struct header h = {.key_bytes = strlen(key), .binary_bytes = bytes};
@@ -165,8 +184,9 @@ static bool write_file(const char *path, const char *key,
     h.checksum = disk_cache_hash(
         checksum((const unsigned char *)key, strlen(key)), binary, bytes);
     bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
-              write_all(fd, binary, bytes) && fsync(fd) == 0;
-    return close(fd) == 0 && ok;
+              write_all(fd, binary, bytes) && sync_file(fd);
+    /* interrupted, it is closed all the same, and the disk has it */
+    return (close(fd) == 0 || errno == EINTR) && ok;
 }
 
 /* ---- sweeping ---- */

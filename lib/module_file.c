@@ -67,11 +67,18 @@ bool module_file_safe(const char *path, struct why *why)
 
 static bool read_at(int fd, uint64_t at, void *to, size_t bytes)
 {
-    ssize_t n;
-    do
-        n = pread(fd, to, bytes, (off_t)at);
-    while (n < 0 && errno == EINTR);
-    return n >= 0 && (size_t)n == bytes;
+    unsigned char *b = to;
+    while (bytes > 0) {
+        ssize_t n = pread(fd, b, bytes, (off_t)at);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        b += n;
+        at += (uint64_t)n;
+        bytes -= (size_t)n;
+    }
+    return true;
 }
 
 /* Do n times each bytes from at end within size? */
@@ -142,7 +149,10 @@ static bool whole(int fd, const char *path, struct why *why)
 
 bool module_file_whole(const char *path, struct why *why)
 {
-    int fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    int fd;
+    do
+        fd = open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+    while (fd < 0 && errno == EINTR);
     if (fd < 0)
         return refuse(why, "%s: %s", path, strerror(errno));
     bool ok = whole(fd, path, why);

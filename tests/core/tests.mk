@@ -22,6 +22,7 @@ core_tests = \
 	tests/core/module \
 	tests/core/pool \
 	tests/core/room \
+	tests/core/signals \
 	tests/core/tensor \
 	tests/core/threads \
 	tests/core/view \
@@ -68,6 +69,10 @@ tests_core_room_SOURCES = tests/core/room.c
 # so that a module finds the program's statvfs
 tests_core_room_LDFLAGS = -export-dynamic
 tests_core_room_LDADD = libsesqui.la
+tests_core_signals_SOURCES = tests/core/signals.c tests/api/training.h
+# so that a module finds the program's open, read, write, pread and fsync
+tests_core_signals_LDFLAGS = -export-dynamic
+tests_core_signals_LDADD = libsesqui.la
 tests_core_tensor_SOURCES = tests/core/tensor.c
 tests_core_tensor_LDADD = libcore.la
 tests_core_threads_SOURCES = tests/core/threads.c
@@ -102,4 +107,5 @@ tests_core_window_SOURCES = tests/core/window.c
 tests_core_window_LDADD = libcore.la
 
 # valgrind has no FTZ, reads what is PROT_NONE, and needs address space itself
-slow_tests += tests/core/fpenv tests/core/guard tests/core/pool tests/core/room
+slow_tests += tests/core/fpenv tests/core/guard tests/core/pool tests/core/room \
+	tests/core/signals
