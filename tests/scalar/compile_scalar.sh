@@ -48,9 +48,10 @@ tap_ok "$((functions != declared || functions < 60))" \
 for cc in gcc clang; do
     build C "$cc" $c_flags -c "$kernel" -o "$tmp/object"
 done
+# Alone, nothing calls its functions, of which clang warns.
 for header in "$srcdir"/kernels/dialect.h "$srcdir"/kernels/scalar*.h; do
-    tap_run "${header##*/} alone as C" ${CC:-cc} $c_flags -c "$header" \
-        -o "$tmp/object"
+    tap_run "${header##*/} alone as C" ${CC:-cc} $c_flags \
+        -Wno-unused-function -c "$header" -o "$tmp/object"
 done
 printf '#include "kernels/scalar.h"\nint x;\n' >"$tmp/x.c"
 tap_run 'C refuses -ffast-math' sh -c \
