@@ -31,7 +31,7 @@ variant = $(MKDIR_P) $(1) && cd $(1) && \
 # no more than the sum does.
 run_in = { $(MAKE) check TESTS="$(strip $(1))" $(2) >check.out || :; \
 	$(SHELL) $(abs_top_srcdir)/build-aux/tally --failures \
-		$(patsubst %.sh.log,%.log,$(patsubst %,%.log,$(1))); }
+		$(patsubst %,%.log,$(basename $(1))); }
 
 # bounds-strict: also of an array that is a structure's last member.
 asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
@@ -162,6 +162,7 @@ check-full: all
 run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
 	$(MKDIR_P) `dirname $$log`; rm -f $$log $(1)/$(2).trs; echo "  RUN      $(2)"; \
 	case $(2) in *.sh) prefix='$(SHELL)'; file='$(abs_top_srcdir)'/$(2);; \
+	*.table) prefix='$(3) ./tests/op/tables$(EXEEXT)'; file=$(2);; \
 	*) prefix='$(3)'; file=./$(2);; esac; \
 	( $(AM_TESTS_ENVIRONMENT) $(tap_driver) --test-name $(2) \
 		--log-file $$log --trs-file $(1)/$(2).trs --color-tests no \

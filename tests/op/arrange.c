@@ -260,11 +260,10 @@ static bool run(struct bed *b, size_t i)
     return i == COUNT(slices) ? run_concat_refused(b) : run_slice_refused(b);
 }
 
-const struct suite arrange_suite = {
-    .op = "copy",
-    .name = "arrange",
-    .n = COUNT(concats) + COUNT(slices) + 2,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite arrange_suite = {.op = "copy",
+                                    .name = "arrange",
+                                    .n = COUNT(concats) + COUNT(slices) + 2,
+                                    .describe = describe,
+                                    .run = run,
+                                    .bit_equal = true,
+                                    .floor = 36};

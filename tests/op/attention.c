@@ -162,4 +162,5 @@ const struct suite attention_suite = {.op = "attention",
                                       .name = "attention",
                                       .n = COUNT(table),
                                       .describe = describe,
-                                      .run = run};
+                                      .run = run,
+                                      .floor = 55};

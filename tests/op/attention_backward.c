@@ -314,4 +314,5 @@ const struct suite attention_backward_suite = {.op = "attention_backward",
                                                .name = "attention_backward",
                                                .n = COUNT(table) + 1,
                                                .describe = describe,
-                                               .run = run};
+                                               .run = run,
+                                               .floor = 40};

@@ -431,4 +431,5 @@ const struct suite attention_edges_suite = {.op = "attention",
                                             .name = "attention_edges",
                                             .n = NAMED + 3 * COUNT(odds),
                                             .describe = describe,
-                                            .run = run};
+                                            .run = run,
+                                            .floor = 30};

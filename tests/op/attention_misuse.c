@@ -302,4 +302,5 @@ const struct suite attention_misuse_suite = {.op = "attention",
                                              .name = "attention_misuse",
                                              .n = COUNT(cases),
                                              .describe = describe,
-                                             .run = run};
+                                             .run = run,
+                                             .floor = 7};

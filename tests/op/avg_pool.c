@@ -323,7 +323,8 @@ const struct suite avg_pool_suite = {.op = "pool",
                                      .name = "avg_pool",
                                      .n = ROWS + 2 * COUNT(globals) + 2,
                                      .describe = describe,
-                                     .run = run};
+                                     .run = run,
+                                     .floor = 130};
 
 /* ---- backward ---- */
 
@@ -435,4 +436,5 @@ const struct suite avg_pool_backward_suite = {.op = "pool",
                                               .name = "avg_pool_backward",
                                               .n = ROWS,
                                               .describe = backward_describe,
-                                              .run = run_backward};
+                                              .run = run_backward,
+                                              .floor = 100};

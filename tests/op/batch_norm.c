@@ -434,7 +434,8 @@ const struct suite batch_norm_suite = {.op = "channel_norm",
                                        .name = "batch_norm",
                                        .n = DRAWN + COUNT(batch_words),
                                        .describe = describe_batch,
-                                       .run = run_batch};
+                                       .run = run_batch,
+                                       .floor = 400};
 
 static const char *const group_words[] = {
     "group_norm 2x4x3 groups 2, as torch",
@@ -464,4 +465,5 @@ const struct suite group_norm_suite = {.op = "channel_norm",
                                        .name = "group_norm",
                                        .n = DRAWN + COUNT(group_words),
                                        .describe = describe_group,
-                                       .run = run_group};
+                                       .run = run_group,
+                                       .floor = 400};

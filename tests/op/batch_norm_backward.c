@@ -482,7 +482,8 @@ const struct suite batch_norm_backward_suite = {.op = "channel_norm_backward",
                                                 .name = "batch_norm_backward",
                                                 .n = DRAWN + COUNT(batch_words),
                                                 .describe = describe_batch,
-                                                .run = run_batch};
+                                                .run = run_batch,
+                                                .floor = 400};
 
 static void describe_group(size_t i, char *text, size_t bytes)
 {
@@ -506,4 +507,5 @@ const struct suite group_norm_backward_suite = {.op = "channel_norm_backward",
                                                 .name = "group_norm_backward",
                                                 .n = DRAWN + 1,
                                                 .describe = describe_group,
-                                                .run = run_group};
+                                                .run = run_group,
+                                                .floor = 400};

@@ -552,12 +552,11 @@ static bool run(struct bed *b, size_t i)
     return run_variant(b, (enum kind)(i / VARIANTS), &variants[i % VARIANTS]);
 }
 
-const struct suite binary_suite = {
-    .op = "binary",
-    .name = "binary",
-    .n = AT_LARGE,
-    .large = 1,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite binary_suite = {.op = "binary",
+                                   .name = "binary",
+                                   .n = AT_LARGE,
+                                   .large = 1,
+                                   .describe = describe,
+                                   .run = run,
+                                   .bit_equal = true,
+                                   .floor = 444};

@@ -650,11 +650,10 @@ static bool run(struct bed *b, size_t i)
     return run_variant(b, &ops[i / VARIANTS], &variants[i % VARIANTS]);
 }
 
-const struct suite binary_backward_suite = {
-    .op = "binary_backward",
-    .name = "binary_backward",
-    .n = AT_MISUSE + MISUSES,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite binary_backward_suite = {.op = "binary_backward",
+                                            .name = "binary_backward",
+                                            .n = AT_MISUSE + MISUSES,
+                                            .describe = describe,
+                                            .run = run,
+                                            .bit_equal = true,
+                                            .floor = 282};

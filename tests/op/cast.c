@@ -461,12 +461,11 @@ static bool run(struct bed *b, size_t i)
     return i == AT_STREAMS ? run_streams(b) : run_refused(b);
 }
 
-const struct suite cast_suite = {
-    .op = "cast",
-    .name = "cast",
-    .n = AT_LARGE,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-    .large = COUNT(large),
-};
+const struct suite cast_suite = {.op = "cast",
+                                 .name = "cast",
+                                 .n = AT_LARGE,
+                                 .describe = describe,
+                                 .run = run,
+                                 .bit_equal = true,
+                                 .large = COUNT(large),
+                                 .floor = 254};

@@ -345,4 +345,5 @@ const struct suite conv_suite = {.op = "conv",
                                  .name = "conv",
                                  .n = SINGLE + 1,
                                  .describe = describe,
-                                 .run = run};
+                                 .run = run,
+                                 .floor = 250};

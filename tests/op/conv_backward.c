@@ -488,7 +488,8 @@ const struct suite conv_backward_suite = {.op = "conv",
                                           .name = "conv_backward",
                                           .n = CASES / 2,
                                           .describe = describe,
-                                          .run = run};
+                                          .run = run,
+                                          .floor = 140};
 
 static void transpose_describe(size_t i, char *text, size_t bytes)
 {
@@ -505,4 +506,5 @@ const struct suite conv_transpose_suite = {.op = "conv",
                                            .name = "conv_transpose",
                                            .n = CASES / 2,
                                            .describe = transpose_describe,
-                                           .run = transpose_run};
+                                           .run = transpose_run,
+                                           .floor = 140};

@@ -336,4 +336,5 @@ const struct suite cross_entropy_suite = {.op = "cross_entropy",
                                           .n = DRAWN + VOCABULARIES +
                                                CROSS_ENTROPY_EDGES,
                                           .describe = describe,
-                                          .run = run};
+                                          .run = run,
+                                          .floor = 700};

@@ -242,14 +242,13 @@ static bool run_gathers(struct bed *b, size_t i)
     return i < LOOKUPS ? run_gather(b, &lookups[i]) : run_refused(b);
 }
 
-const struct suite gather_suite = {
-    .op = "gather",
-    .name = "gather",
-    .n = LOOKUPS + 1,
-    .describe = describe_gather,
-    .run = run_gathers,
-    .bit_equal = true,
-};
+const struct suite gather_suite = {.op = "gather",
+                                   .name = "gather",
+                                   .n = LOOKUPS + 1,
+                                   .describe = describe_gather,
+                                   .run = run_gathers,
+                                   .bit_equal = true,
+                                   .floor = 28};
 
 static void describe_scatter(size_t i, char *text, size_t bytes)
 {
@@ -264,11 +263,10 @@ static bool run_scatters(struct bed *b, size_t i)
     return i < LOOKUPS ? run_scatter(b, &lookups[i]) : run_adjoint(b);
 }
 
-const struct suite scatter_add_suite = {
-    .op = "scatter_add",
-    .name = "scatter_add",
-    .n = LOOKUPS + 1,
-    .describe = describe_scatter,
-    .run = run_scatters,
-    .bit_equal = true,
-};
+const struct suite scatter_add_suite = {.op = "scatter_add",
+                                        .name = "scatter_add",
+                                        .n = LOOKUPS + 1,
+                                        .describe = describe_scatter,
+                                        .run = run_scatters,
+                                        .bit_equal = true,
+                                        .floor = 28};

@@ -167,10 +167,9 @@ static bool run(struct bed *b, size_t i)
     return gemm_run(b, &g);
 }
 
-const struct suite gemm_suite = {
-    .op = "gemm",
-    .name = "gemm",
-    .n = ROWS + 1,
-    .describe = describe,
-    .run = run,
-};
+const struct suite gemm_suite = {.op = "gemm",
+                                 .name = "gemm",
+                                 .n = ROWS + 1,
+                                 .describe = describe,
+                                 .run = run,
+                                 .floor = 2 * 601};

@@ -238,10 +238,9 @@ static bool run(struct bed *b, size_t i)
     }
 }
 
-const struct suite gemm_explain_suite = {
-    .op = "gemm",
-    .name = "gemm_explain",
-    .n = 7,
-    .describe = describe,
-    .run = run,
-};
+const struct suite gemm_explain_suite = {.op = "gemm",
+                                         .name = "gemm_explain",
+                                         .n = 7,
+                                         .describe = describe,
+                                         .run = run,
+                                         .floor = 2 * 7};

@@ -464,10 +464,9 @@ static bool run(struct bed *b, size_t i)
     return i < REFUSALS ? run_refusal(b, (enum which)i) : run_null(b);
 }
 
-const struct suite gemm_misuse_suite = {
-    .op = "gemm",
-    .name = "gemm_misuse",
-    .n = REFUSALS + 1,
-    .describe = describe,
-    .run = run,
-};
+const struct suite gemm_misuse_suite = {.op = "gemm",
+                                        .name = "gemm_misuse",
+                                        .n = REFUSALS + 1,
+                                        .describe = describe,
+                                        .run = run,
+                                        .floor = 2 * 45};

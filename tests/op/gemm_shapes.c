@@ -382,11 +382,10 @@ static bool run(struct bed *b, size_t i)
                     : heads(b);
 }
 
-const struct suite gemm_shapes_suite = {
-    .op = "gemm",
-    .name = "gemm_shapes",
-    .n = CASES + BY_HAND,
-    .large = TIMED_CASES,
-    .describe = describe,
-    .run = run,
-};
+const struct suite gemm_shapes_suite = {.op = "gemm",
+                                        .name = "gemm_shapes",
+                                        .n = CASES + BY_HAND,
+                                        .large = TIMED_CASES,
+                                        .describe = describe,
+                                        .run = run,
+                                        .floor = 2 * 81};

@@ -295,11 +295,10 @@ static bool run(struct bed *b, size_t i)
     return i < TABLE ? run_row(b, i) : run_refused(b);
 }
 
-const struct suite init_suite = {
-    .op = "random",
-    .name = "init",
-    .n = TABLE + 1,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite init_suite = {.op = "random",
+                                 .name = "init",
+                                 .n = TABLE + 1,
+                                 .describe = describe,
+                                 .run = run,
+                                 .bit_equal = true,
+                                 .floor = 122};

@@ -447,4 +447,5 @@ const struct suite loss_suite = {.op = "loss",
                                  .name = "loss",
                                  .n = DRAWN + 2,
                                  .describe = describe,
-                                 .run = run};
+                                 .run = run,
+                                 .floor = 600};

@@ -241,7 +241,8 @@ const struct suite max_pool_suite = {.op = "pool",
                                      .n = NAMED + 3 + COUNT(empty),
                                      .describe = describe,
                                      .run = run,
-                                     .bit_equal = true};
+                                     .bit_equal = true,
+                                     .floor = 150};
 
 /* ---- backward ---- */
 
@@ -389,4 +390,5 @@ const struct suite max_pool_backward_suite = {.op = "pool",
                                               .name = "max_pool_backward",
                                               .n = ROWS,
                                               .describe = backward_describe,
-                                              .run = run_backward};
+                                              .run = run_backward,
+                                              .floor = 130};

@@ -110,11 +110,10 @@ static bool run(struct bed *b, size_t i)
     return i < COUNT(rows) ? run_row(b, i) : run_refused(b);
 }
 
-const struct suite one_hot_suite = {
-    .op = "one_hot",
-    .name = "one_hot",
-    .n = COUNT(rows) + 1,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite one_hot_suite = {.op = "one_hot",
+                                    .name = "one_hot",
+                                    .n = COUNT(rows) + 1,
+                                    .describe = describe,
+                                    .run = run,
+                                    .bit_equal = true,
+                                    .floor = 22};

@@ -437,12 +437,11 @@ static void describe(size_t i, char *text, size_t bytes)
 }
 
 extern const struct suite optimizer_suite;
-const struct suite optimizer_suite = {
-    .op = "optimizer",
-    .name = "optimizer",
-    .n = COUNT(configs) * COUNT(storages),
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-    .large = COUNT(large),
-};
+const struct suite optimizer_suite = {.op = "optimizer",
+                                      .name = "optimizer",
+                                      .n = COUNT(configs) * COUNT(storages),
+                                      .describe = describe,
+                                      .run = run,
+                                      .bit_equal = true,
+                                      .large = COUNT(large),
+                                      .floor = 2 * 20 * 7};

@@ -395,11 +395,10 @@ static bool run(struct bed *b, size_t i)
     return i == AT_STREAMS ? run_streams(b) : run_refused(b);
 }
 
-const struct suite random_suite = {
-    .op = "random",
-    .name = "random",
-    .n = AT_STREAMS + 2,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite random_suite = {.op = "random",
+                                   .name = "random",
+                                   .n = AT_STREAMS + 2,
+                                   .describe = describe,
+                                   .run = run,
+                                   .bit_equal = true,
+                                   .floor = 272};

@@ -318,11 +318,10 @@ static bool run(struct bed *b, size_t i)
     return i == KINDS ? run_nan(b) : run_refused(b);
 }
 
-const struct suite reduce_backward_suite = {
-    .op = "reduce_backward",
-    .name = "reduce_backward",
-    .n = TABLE + KINDS + 2,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite reduce_backward_suite = {.op = "reduce_backward",
+                                            .name = "reduce_backward",
+                                            .n = TABLE + KINDS + 2,
+                                            .describe = describe,
+                                            .run = run,
+                                            .bit_equal = true,
+                                            .floor = 652};

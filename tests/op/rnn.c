@@ -94,7 +94,8 @@ const struct suite lstm_suite = {.op = "lstm_cell",
                                  .name = "lstm",
                                  .n = DRAWN + WORDS_LSTM,
                                  .describe = describe_lstm,
-                                 .run = run_lstm};
+                                 .run = run_lstm,
+                                 .floor = 250};
 
 static void describe_gru(size_t i, char *text, size_t bytes)
 {
@@ -111,4 +112,5 @@ const struct suite gru_suite = {.op = "gru_cell",
                                 .name = "gru",
                                 .n = DRAWN + COUNT(words),
                                 .describe = describe_gru,
-                                .run = run_gru};
+                                .run = run_gru,
+                                .floor = 250};

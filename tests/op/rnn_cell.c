@@ -550,7 +550,8 @@ const struct suite lstm_cell_suite = {.op = "lstm_cell",
                                       .n = DRAWN + 1,
                                       .describe = describe_lstm,
                                       .run = run_lstm_case,
-                                      .bit_equal = true};
+                                      .bit_equal = true,
+                                      .floor = 250};
 
 static void describe_lstm_backward(size_t i, char *text, size_t bytes)
 {
@@ -574,7 +575,8 @@ const struct suite lstm_cell_backward_suite = {.op = "lstm_cell_backward",
                                                .describe =
                                                    describe_lstm_backward,
                                                .run = run_lstm_backward_case,
-                                               .bit_equal = true};
+                                               .bit_equal = true,
+                                               .floor = 250};
 
 static void describe_gru(size_t i, char *text, size_t bytes)
 {
@@ -596,7 +598,8 @@ const struct suite gru_cell_suite = {.op = "gru_cell",
                                      .n = DRAWN + 1,
                                      .describe = describe_gru,
                                      .run = run_gru_case,
-                                     .bit_equal = true};
+                                     .bit_equal = true,
+                                     .floor = 250};
 
 static void describe_gru_backward(size_t i, char *text, size_t bytes)
 {
@@ -610,4 +613,5 @@ const struct suite gru_cell_backward_suite = {.op = "gru_cell_backward",
                                               .n = DRAWN,
                                               .describe = describe_gru_backward,
                                               .run = run_gru_backward,
-                                              .bit_equal = true};
+                                              .bit_equal = true,
+                                              .floor = 250};

@@ -668,4 +668,5 @@ const struct suite rotary_suite = {.op = "rotary",
                                    .n = 2 * ENTRIES + COUNT(named),
                                    .describe = describe,
                                    .run = run,
-                                   .bit_equal = true};
+                                   .bit_equal = true,
+                                   .floor = 80};

@@ -251,11 +251,10 @@ static bool run(struct bed *b, size_t i)
     return i == VARIANTS ? run_graph(b) : run_misuse(b, i - VARIANTS - 1);
 }
 
-const struct suite scale_suite = {
-    .op = "scale",
-    .name = "scale",
-    .n = VARIANTS + 1 + MISUSES,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite scale_suite = {.op = "scale",
+                                  .name = "scale",
+                                  .n = VARIANTS + 1 + MISUSES,
+                                  .describe = describe,
+                                  .run = run,
+                                  .bit_equal = true,
+                                  .floor = 36};

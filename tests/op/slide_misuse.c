@@ -547,10 +547,10 @@ static bool run(struct bed *b, size_t i)
 }
 
 extern const struct suite slide_misuse_suite;
-const struct suite slide_misuse_suite = {
-    .op = "conv",
-    .name = "slide_misuse",
-    .n = COUNT(refusals) + GLOBAL_BACKWARD + 1,
-    .describe = describe,
-    .run = run,
-};
+const struct suite slide_misuse_suite = {.op = "conv",
+                                         .name = "slide_misuse",
+                                         .n = COUNT(refusals) +
+                                              GLOBAL_BACKWARD + 1,
+                                         .describe = describe,
+                                         .run = run,
+                                         .floor = 200};

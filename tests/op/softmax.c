@@ -331,7 +331,8 @@ const struct suite softmax_suite = {.op = "softmax",
                                     .n = 2 * ENTRIES + 3,
                                     .large = LARGE,
                                     .describe = describe,
-                                    .run = run};
+                                    .run = run,
+                                    .floor = 100};
 
 /* ---- backward ---- */
 
@@ -513,4 +514,5 @@ const struct suite softmax_backward_suite = {.op = "softmax_backward",
                                              .name = "softmax_backward",
                                              .n = 2 * ENTRIES + 1,
                                              .describe = backward_describe,
-                                             .run = backward_run};
+                                             .run = backward_run,
+                                             .floor = 100};

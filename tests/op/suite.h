@@ -80,8 +80,9 @@ struct bed {
 
 struct suite {
     const char *op;   /* whose implementations are pinned: "gemm" */
-    const char *name; /* of the table, and of its test program: "gemm" */
+    const char *name; /* of the table: "gemm" */
     size_t n;         /* cases */
+    size_t floor;     /* fewest that must have run on reference and guard */
     /** The case as a sentence with its numbers, without the device. */
     void (*describe)(size_t i, char *text, size_t bytes);
     bool (*run)(struct bed *b, size_t i);
@@ -167,8 +168,7 @@ typedef void (*suite_report_fn)(void *user, const char *device,
 size_t suite_run(const struct suite *suite, const char *only,
                  suite_report_fn report, void *user);
 
-/** main of a suite's test program: TAP on all devices. floor: fewest cases
- *  that must have run. */
-int suite_main(const struct suite *suite, size_t floor);
+/** A suite as a test: TAP on all devices. Returns the exit status. */
+int suite_main(const struct suite *suite);
 
 #endif

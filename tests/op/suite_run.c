@@ -95,7 +95,7 @@ static void report_tap(void *user, const char *device, const char *impl,
         tap_diag("%s", b->text);
 }
 
-int suite_main(const struct suite *suite, size_t floor)
+int suite_main(const struct suite *suite)
 {
     const char *list = getenv("SSQ_TEST_REQUIRE");
     char name[32];
@@ -112,5 +112,6 @@ int suite_main(const struct suite *suite, size_t floor)
     }
     suite_run(suite, NULL, report_tap, NULL);
     /* a small binding range leaves out what cannot be split */
-    return tap_done(getenv("SSQ_LIMIT_BINDING") == NULL ? (long)floor : 0);
+    return tap_done(getenv("SSQ_LIMIT_BINDING") == NULL ? (long)suite->floor
+                                                        : 0);
 }

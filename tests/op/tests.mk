@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - one case table per op.
 #
-# Tables (tests/op/<family>.c) go into libsuite.la, which the tests and the
-# sesqui tool link; a test program is four lines, tests/op/<name>_test.c.
+# Tables (tests/op/<family>.c) go into libsuite.la, which the test program and
+# the sesqui tool link, and by name into op_tables.
 
 noinst_LTLIBRARIES += libsuite.la
 libsuite_la_SOURCES = \
@@ -72,183 +72,91 @@ libsuite_la_SOURCES += tests/op/pool_case.h tests/op/pool_case.c
 libsuite_la_SOURCES += tests/op/max_pool.c tests/op/avg_pool.c
 libsuite_la_SOURCES += tests/op/slide_misuse.c
 
-# test programs: check_PROGRAMS, TESTS, SOURCES, LDADD = libsuite.la
+# The tables, one line each: the only list. A table NAME is the suite
+# NAME_suite; sesqui's verify, support and bench go by this order.
+op_tables =
+op_tables += tests/op/random
+op_tables += tests/op/dropout
+op_tables += tests/op/init
+op_tables += tests/op/reduce
+op_tables += tests/op/reduce_backward
+op_tables += tests/op/argmax
+op_tables += tests/op/l2_norm
+op_tables += tests/op/gather
+op_tables += tests/op/scatter_add
+op_tables += tests/op/one_hot
+op_tables += tests/op/fill
+op_tables += tests/op/copy
+op_tables += tests/op/arrange
+op_tables += tests/op/cast
+op_tables += tests/op/unary
+op_tables += tests/op/unary_backward
+op_tables += tests/op/binary
+op_tables += tests/op/binary_backward
+op_tables += tests/op/compare
+op_tables += tests/op/where
+op_tables += tests/op/scale
+op_tables += tests/op/softmax
+op_tables += tests/op/softmax_backward
+op_tables += tests/op/cross_entropy
+op_tables += tests/op/loss
+op_tables += tests/op/layer_norm
+op_tables += tests/op/layer_norm_backward
+op_tables += tests/op/batch_norm
+op_tables += tests/op/batch_norm_backward
+op_tables += tests/op/group_norm
+op_tables += tests/op/group_norm_backward
+op_tables += tests/op/lstm_cell
+op_tables += tests/op/lstm_cell_backward
+op_tables += tests/op/gru_cell
+op_tables += tests/op/gru_cell_backward
+op_tables += tests/op/lstm
+op_tables += tests/op/gru
+op_tables += tests/op/gemm
+op_tables += tests/op/gemm_exact
+op_tables += tests/op/gemm_shapes
+op_tables += tests/op/gemm_misuse
+op_tables += tests/op/gemm_explain
+op_tables += tests/op/conv
+op_tables += tests/op/conv_backward
+op_tables += tests/op/conv_transpose
+op_tables += tests/op/max_pool
+op_tables += tests/op/max_pool_backward
+op_tables += tests/op/avg_pool
+op_tables += tests/op/avg_pool_backward
+op_tables += tests/op/slide_misuse
+op_tables += tests/op/optimizer
+op_tables += tests/op/attention
+op_tables += tests/op/attention_backward
+op_tables += tests/op/attention_edges
+op_tables += tests/op/attention_misuse
+op_tables += tests/op/rotary
+op_tables += tests/op/metrics
+
+# One program runs them all; what stands for one is an empty file.
+check_PROGRAMS += tests/op/tables
+tests_op_tables_SOURCES = tests/op/tables.c
+tests_op_tables_LDADD = $(suite_ldadd)
 suite_ldadd = libsuite.la libsesqui.la
+op_table_files = $(op_tables:=.table)
+TESTS += $(op_table_files)
+CLEANFILES += $(op_table_files) tests/op/tables.h
+$(op_table_files): tests/op/tables$(EXEEXT)
+	$(AM_V_at)$(MKDIR_P) tests/op && touch $@
+TEST_EXTENSIONS += .table
+TABLE_LOG_DRIVER = $(tap_driver)
+TABLE_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) tests/op/tables$(EXEEXT)
 
-check_PROGRAMS += tests/op/fill_test
-TESTS += tests/op/fill_test
-tests_op_fill_test_SOURCES = tests/op/fill_test.c
-tests_op_fill_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/copy_test
-TESTS += tests/op/copy_test
-tests_op_copy_test_SOURCES = tests/op/copy_test.c
-tests_op_copy_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/arrange_test
-TESTS += tests/op/arrange_test
-tests_op_arrange_test_SOURCES = tests/op/arrange_test.c
-tests_op_arrange_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/cast_test
-TESTS += tests/op/cast_test
-tests_op_cast_test_SOURCES = tests/op/cast_test.c
-tests_op_cast_test_LDADD = $(suite_ldadd)
+BUILT_SOURCES += tests/op/tables.h
+tests/op/suites.lo: tests/op/tables.h
+tests/op/tables.h: tests/op/tests.mk
+	$(AM_V_GEN)$(MKDIR_P) tests/op && { \
+	echo '/* tables.h - made from tests.mk: do not edit. */' && \
+	echo '#define TABLES(X) \' && \
+	for t in $(notdir $(op_tables)); do echo "    X($$t) \\"; done && \
+	echo '    /* the end of the list */'; } >$@.new && mv $@.new $@
 
-check_PROGRAMS += tests/op/gather_test
-TESTS += tests/op/gather_test
-tests_op_gather_test_SOURCES = tests/op/gather_test.c
-tests_op_gather_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/scatter_add_test
-TESTS += tests/op/scatter_add_test
-tests_op_scatter_add_test_SOURCES = tests/op/scatter_add_test.c
-tests_op_scatter_add_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/one_hot_test
-TESTS += tests/op/one_hot_test
-tests_op_one_hot_test_SOURCES = tests/op/one_hot_test.c
-tests_op_one_hot_test_LDADD = $(suite_ldadd)
-
-check_PROGRAMS += tests/op/unary_test
-TESTS += tests/op/unary_test
-tests_op_unary_test_SOURCES = tests/op/unary_test.c
-tests_op_unary_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/unary_backward_test
-TESTS += tests/op/unary_backward_test
-tests_op_unary_backward_test_SOURCES = tests/op/unary_backward_test.c
-tests_op_unary_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/binary_test
-TESTS += tests/op/binary_test
-tests_op_binary_test_SOURCES = tests/op/binary_test.c
-tests_op_binary_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/binary_backward_test
-TESTS += tests/op/binary_backward_test
-tests_op_binary_backward_test_SOURCES = tests/op/binary_backward_test.c
-tests_op_binary_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/compare_test
-TESTS += tests/op/compare_test
-tests_op_compare_test_SOURCES = tests/op/compare_test.c
-tests_op_compare_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/where_test
-TESTS += tests/op/where_test
-tests_op_where_test_SOURCES = tests/op/where_test.c
-tests_op_where_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/scale_test
-TESTS += tests/op/scale_test
-tests_op_scale_test_SOURCES = tests/op/scale_test.c
-tests_op_scale_test_LDADD = $(suite_ldadd)
-
-check_PROGRAMS += tests/op/reduce_test
-TESTS += tests/op/reduce_test
-tests_op_reduce_test_SOURCES = tests/op/reduce_test.c
-tests_op_reduce_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/reduce_backward_test
-TESTS += tests/op/reduce_backward_test
-tests_op_reduce_backward_test_SOURCES = tests/op/reduce_backward_test.c
-tests_op_reduce_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/argmax_test
-TESTS += tests/op/argmax_test
-tests_op_argmax_test_SOURCES = tests/op/argmax_test.c
-tests_op_argmax_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/l2_norm_test
-TESTS += tests/op/l2_norm_test
-tests_op_l2_norm_test_SOURCES = tests/op/l2_norm_test.c
-tests_op_l2_norm_test_LDADD = $(suite_ldadd)
-
-check_PROGRAMS += tests/op/softmax_test
-TESTS += tests/op/softmax_test
-tests_op_softmax_test_SOURCES = tests/op/softmax_test.c
-tests_op_softmax_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/softmax_backward_test
-TESTS += tests/op/softmax_backward_test
-tests_op_softmax_backward_test_SOURCES = tests/op/softmax_backward_test.c
-tests_op_softmax_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/cross_entropy_test
-TESTS += tests/op/cross_entropy_test
-tests_op_cross_entropy_test_SOURCES = tests/op/cross_entropy_test.c
-tests_op_cross_entropy_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/loss_test
-TESTS += tests/op/loss_test
-tests_op_loss_test_SOURCES = tests/op/loss_test.c
-tests_op_loss_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/layer_norm_test
-TESTS += tests/op/layer_norm_test
-tests_op_layer_norm_test_SOURCES = tests/op/layer_norm_test.c
-tests_op_layer_norm_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/layer_norm_backward_test
-TESTS += tests/op/layer_norm_backward_test
-tests_op_layer_norm_backward_test_SOURCES = tests/op/layer_norm_backward_test.c
-tests_op_layer_norm_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/batch_norm_test
-TESTS += tests/op/batch_norm_test
-tests_op_batch_norm_test_SOURCES = tests/op/batch_norm_test.c
-tests_op_batch_norm_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/batch_norm_backward_test
-TESTS += tests/op/batch_norm_backward_test
-tests_op_batch_norm_backward_test_SOURCES = tests/op/batch_norm_backward_test.c
-tests_op_batch_norm_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/group_norm_test
-TESTS += tests/op/group_norm_test
-tests_op_group_norm_test_SOURCES = tests/op/group_norm_test.c
-tests_op_group_norm_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/group_norm_backward_test
-TESTS += tests/op/group_norm_backward_test
-tests_op_group_norm_backward_test_SOURCES = tests/op/group_norm_backward_test.c
-tests_op_group_norm_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/lstm_cell_test
-TESTS += tests/op/lstm_cell_test
-tests_op_lstm_cell_test_SOURCES = tests/op/lstm_cell_test.c
-tests_op_lstm_cell_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/lstm_cell_backward_test
-TESTS += tests/op/lstm_cell_backward_test
-tests_op_lstm_cell_backward_test_SOURCES = tests/op/lstm_cell_backward_test.c
-tests_op_lstm_cell_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/gru_cell_test
-TESTS += tests/op/gru_cell_test
-tests_op_gru_cell_test_SOURCES = tests/op/gru_cell_test.c
-tests_op_gru_cell_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/gru_cell_backward_test
-TESTS += tests/op/gru_cell_backward_test
-tests_op_gru_cell_backward_test_SOURCES = tests/op/gru_cell_backward_test.c
-tests_op_gru_cell_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/lstm_test
-TESTS += tests/op/lstm_test
-tests_op_lstm_test_SOURCES = tests/op/lstm_test.c
-tests_op_lstm_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/gru_test
-TESTS += tests/op/gru_test
-tests_op_gru_test_SOURCES = tests/op/gru_test.c
-tests_op_gru_test_LDADD = $(suite_ldadd)
-
-check_PROGRAMS += tests/op/gemm_test
-TESTS += tests/op/gemm_test
-tests_op_gemm_test_SOURCES = tests/op/gemm_test.c
-tests_op_gemm_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/gemm_exact_test
-TESTS += tests/op/gemm_exact_test
-tests_op_gemm_exact_test_SOURCES = tests/op/gemm_exact_test.c
-tests_op_gemm_exact_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/gemm_shapes_test
-TESTS += tests/op/gemm_shapes_test
-tests_op_gemm_shapes_test_SOURCES = tests/op/gemm_shapes_test.c
-tests_op_gemm_shapes_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/gemm_misuse_test
-TESTS += tests/op/gemm_misuse_test
-tests_op_gemm_misuse_test_SOURCES = tests/op/gemm_misuse_test.c
-tests_op_gemm_misuse_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/gemm_explain_test
-TESTS += tests/op/gemm_explain_test
-tests_op_gemm_explain_test_SOURCES = tests/op/gemm_explain_test.c
-tests_op_gemm_explain_test_LDADD = $(suite_ldadd)
-
-check_PROGRAMS += tests/op/random_test
-TESTS += tests/op/random_test
-tests_op_random_test_SOURCES = tests/op/random_test.c
-tests_op_random_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/dropout_test
-TESTS += tests/op/dropout_test
-tests_op_dropout_test_SOURCES = tests/op/dropout_test.c
-tests_op_dropout_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/init_test
-TESTS += tests/op/init_test
-tests_op_init_test_SOURCES = tests/op/init_test.c
-tests_op_init_test_LDADD = $(suite_ldadd)
+# other test programs
 check_PROGRAMS += tests/op/window_test
 TESTS += tests/op/window_test
 tests_op_window_test_SOURCES = tests/op/window_test.c
@@ -267,68 +175,5 @@ EXTRA_DIST += tests/op/again.sh
 slow_tests += tests/op/window_test tests/op/long_test tests/op/loops_test \
 	tests/op/again.sh
 
-check_PROGRAMS += tests/op/optimizer_test
-TESTS += tests/op/optimizer_test
-tests_op_optimizer_test_SOURCES = tests/op/optimizer_test.c
-tests_op_optimizer_test_LDADD = $(suite_ldadd)
-
-check_PROGRAMS += tests/op/attention_test
-TESTS += tests/op/attention_test
-tests_op_attention_test_SOURCES = tests/op/attention_test.c
-tests_op_attention_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/attention_backward_test
-TESTS += tests/op/attention_backward_test
-tests_op_attention_backward_test_SOURCES = tests/op/attention_backward_test.c
-tests_op_attention_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/attention_edges_test
-TESTS += tests/op/attention_edges_test
-tests_op_attention_edges_test_SOURCES = tests/op/attention_edges_test.c
-tests_op_attention_edges_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/attention_misuse_test
-TESTS += tests/op/attention_misuse_test
-tests_op_attention_misuse_test_SOURCES = tests/op/attention_misuse_test.c
-tests_op_attention_misuse_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/rotary_test
-TESTS += tests/op/rotary_test
-tests_op_rotary_test_SOURCES = tests/op/rotary_test.c
-tests_op_rotary_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/metrics_test
-TESTS += tests/op/metrics_test
-tests_op_metrics_test_SOURCES = tests/op/metrics_test.c
-tests_op_metrics_test_LDADD = $(suite_ldadd)
-
-check_PROGRAMS += tests/op/conv_test
-TESTS += tests/op/conv_test
-tests_op_conv_test_SOURCES = tests/op/conv_test.c
-tests_op_conv_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/conv_backward_test
-TESTS += tests/op/conv_backward_test
-tests_op_conv_backward_test_SOURCES = tests/op/conv_backward_test.c
-tests_op_conv_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/conv_transpose_test
-TESTS += tests/op/conv_transpose_test
-tests_op_conv_transpose_test_SOURCES = tests/op/conv_transpose_test.c
-tests_op_conv_transpose_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/max_pool_test
-TESTS += tests/op/max_pool_test
-tests_op_max_pool_test_SOURCES = tests/op/max_pool_test.c
-tests_op_max_pool_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/max_pool_backward_test
-TESTS += tests/op/max_pool_backward_test
-tests_op_max_pool_backward_test_SOURCES = tests/op/max_pool_backward_test.c
-tests_op_max_pool_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/avg_pool_test
-TESTS += tests/op/avg_pool_test
-tests_op_avg_pool_test_SOURCES = tests/op/avg_pool_test.c
-tests_op_avg_pool_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/avg_pool_backward_test
-TESTS += tests/op/avg_pool_backward_test
-tests_op_avg_pool_backward_test_SOURCES = tests/op/avg_pool_backward_test.c
-tests_op_avg_pool_backward_test_LDADD = $(suite_ldadd)
-check_PROGRAMS += tests/op/slide_misuse_test
-TESTS += tests/op/slide_misuse_test
-tests_op_slide_misuse_test_SOURCES = tests/op/slide_misuse_test.c
-tests_op_slide_misuse_test_LDADD = $(suite_ldadd)
-
 # valgrind's long double infinities are no infinities
-slow_tests += tests/op/unary_test
+slow_tests += tests/op/unary.table

@@ -472,12 +472,11 @@ static bool run(struct bed *b, size_t i)
     return run_every(b, f, i % EACH == VARIANTS ? SSQ_F16 : SSQ_BF16);
 }
 
-const struct suite unary_suite = {
-    .op = "unary",
-    .name = "unary",
-    .n = AT_LARGE,
-    .large = LARGE,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite unary_suite = {.op = "unary",
+                                  .name = "unary",
+                                  .n = AT_LARGE,
+                                  .large = LARGE,
+                                  .describe = describe,
+                                  .run = run,
+                                  .bit_equal = true,
+                                  .floor = 1348};

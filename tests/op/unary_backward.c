@@ -489,11 +489,10 @@ static bool run(struct bed *b, size_t i)
     return run_slopes(b, f);
 }
 
-const struct suite unary_backward_suite = {
-    .op = "unary_backward",
-    .name = "unary_backward",
-    .n = AT_MISUSE + MISUSES,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite unary_backward_suite = {.op = "unary_backward",
+                                           .name = "unary_backward",
+                                           .n = AT_MISUSE + MISUSES,
+                                           .describe = describe,
+                                           .run = run,
+                                           .bit_equal = true,
+                                           .floor = 962};

@@ -155,11 +155,10 @@ static bool run(struct bed *b, size_t i)
     return i == VARIANTS ? run_raw(b) : run_misuse(b, i - VARIANTS - 1);
 }
 
-const struct suite where_suite = {
-    .op = "where",
-    .name = "where",
-    .n = VARIANTS + 1 + MISUSES,
-    .describe = describe,
-    .run = run,
-    .bit_equal = true,
-};
+const struct suite where_suite = {.op = "where",
+                                  .name = "where",
+                                  .n = VARIANTS + 1 + MISUSES,
+                                  .describe = describe,
+                                  .run = run,
+                                  .bit_equal = true,
+                                  .floor = 38};

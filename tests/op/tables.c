@@ -1,0 +1,21 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tables.c - the test program of all case tables.
+ *
+ * usage: tables [PATH/]NAME[.table]: the table NAME on every device, as TAP. */
+#include "tests/op/suite.h"
+
+#include <stdio.h>
+#include <string.h>
+
+int main(int argc, char **argv)
+{
+    const char *path = argc == 2 ? argv[1] : "";
+    const char *name = strrchr(path, '/') ? strrchr(path, '/') + 1 : path;
+    size_t length = strcspn(name, ".");
+    for (size_t i = 0; suites[i] != NULL; i++)
+        if (strlen(suites[i]->name) == length &&
+            strncmp(suites[i]->name, name, length) == 0)
+            return suite_main(suites[i]);
+    fprintf(stderr, "tables: there is no table '%.*s'\n", (int)length, name);
+    return 2;
+}
