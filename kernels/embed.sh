@@ -26,7 +26,7 @@ table_h() {
 #ifndef KERNEL_TABLE_H
 #define KERNEL_TABLE_H
 
-#include "lib/launch.h"
+#include "lib/plan/launch.h"
 
 enum kernel_id {
 END

@@ -11,7 +11,7 @@
 # beside x.pack, x.table has a line for each, and x.d what make must know. Each
 # appears whole, by mv, and the pack last, whose age make goes by:
 #
-#     OFFSET BYTES WORDS kernels/unary.k KIND=0 X=1
+#     OFFSET BYTES WORDS kernels/elementwise/unary.k KIND=0 X=1
 #
 # BYTES are the member's, WORDS the module's. SUMMED are texts and headers, by
 # their names below SRCDIR: the table keeps a sum of them. GLSLC and AWK are

@@ -42,123 +42,123 @@ sesquiops_HEADERS = \
 	include/sesqui/ops/softmax.h
 
 core_sources = \
-	lib/backend.h \
-	lib/buffer.c \
-	lib/disk_cache.c \
-	lib/disk_cache.h \
-	lib/certificate.c \
-	lib/certificate.h \
-	lib/certify.c \
-	lib/certify.h \
-	lib/certify_reference.c \
-	lib/certify_words.c \
-	lib/check.c \
-	lib/convert.c \
-	lib/core.h \
-	lib/device.c \
-	lib/dispatch.c \
-	lib/dtype.c \
-	lib/env.c \
-	lib/env.h \
-	lib/error.c \
-	lib/error.h \
-	lib/event.c \
-	lib/fallback.c \
-	lib/fork.c \
-	lib/fork.h \
-	lib/fpenv.h \
-	lib/graph.c \
-	lib/host.c \
-	lib/host.h \
-	lib/launch.h \
-	lib/log.c \
-	lib/object.c \
-	lib/object.h \
-	lib/module_file.c \
-	lib/module_file.h \
-	lib/native.c \
-	lib/native.h \
-	lib/opencl.c \
-	lib/ops.h \
-	lib/plan.c \
-	lib/plan.h \
-	lib/plan_none.c \
-	lib/pool.c \
-	lib/pool.h \
-	lib/queue.c \
-	lib/queue.h \
-	lib/registry.c \
-	lib/registry.h \
-	lib/size.h \
-	lib/tensor.c \
-	lib/tensor_io.c \
-	lib/verdict.c \
-	lib/version.c \
-	lib/view.c \
-	lib/view.h \
-	lib/vulkan.c \
-	lib/walk.h \
-	lib/window.c \
-	lib/window.h
+	lib/core/backend.h \
+	lib/core/buffer.c \
+	lib/core/disk_cache.c \
+	lib/core/disk_cache.h \
+	lib/certify/certificate.c \
+	lib/certify/certificate.h \
+	lib/certify/certify.c \
+	lib/certify/certify.h \
+	lib/certify/certify_reference.c \
+	lib/certify/certify_words.c \
+	lib/op/check.c \
+	lib/core/convert.c \
+	lib/core/core.h \
+	lib/core/device.c \
+	lib/core/dispatch.c \
+	lib/core/dtype.c \
+	lib/core/env.c \
+	lib/core/env.h \
+	lib/core/error.c \
+	lib/core/error.h \
+	lib/core/event.c \
+	lib/core/fallback.c \
+	lib/core/fork.c \
+	lib/core/fork.h \
+	lib/core/fpenv.h \
+	lib/core/graph.c \
+	lib/core/host.c \
+	lib/core/host.h \
+	lib/plan/launch.h \
+	lib/core/log.c \
+	lib/core/object.c \
+	lib/core/object.h \
+	lib/core/module_file.c \
+	lib/core/module_file.h \
+	lib/core/native.c \
+	lib/core/native.h \
+	lib/interop/opencl.c \
+	lib/op/ops.h \
+	lib/plan/plan.c \
+	lib/plan/plan.h \
+	lib/plan/plan_none.c \
+	lib/core/pool.c \
+	lib/core/pool.h \
+	lib/core/queue.c \
+	lib/core/queue.h \
+	lib/core/registry.c \
+	lib/core/registry.h \
+	lib/core/size.h \
+	lib/core/tensor.c \
+	lib/core/tensor_io.c \
+	lib/certify/verdict.c \
+	lib/core/version.c \
+	lib/core/view.c \
+	lib/core/view.h \
+	lib/interop/vulkan.c \
+	lib/plan/walk.h \
+	lib/core/window.c \
+	lib/core/window.h
 
 # ops, one line per file
-core_sources += lib/op/data.h lib/op/copy.c
-core_sources += lib/op/arrange.c lib/op/gather.c
-core_sources += lib/op/reduce.h lib/op/reduce.c lib/op/reduce_backward.c
-core_sources += lib/op/reduce_axes.h lib/op/reduce_axes.c
-core_sources += lib/op/reduce_long.h lib/op/reduce_long.c
-core_sources += lib/op/pieces.h lib/op/pieces.c
-core_sources += lib/op/random.h lib/op/random.c lib/op/init.c
-core_sources += lib/op/elementwise.h lib/op/broadcast.c
-core_sources += lib/op/unary.c lib/op/binary.c lib/op/binary_backward.c
-core_sources += lib/op/gemm.h lib/op/gemm.c lib/op/gemm_build.c
+core_sources += lib/op/data/data.h lib/op/data/copy.c
+core_sources += lib/op/data/arrange.c lib/op/data/gather.c
+core_sources += lib/op/reduce/reduce.h lib/op/reduce/reduce.c lib/op/reduce/reduce_backward.c
+core_sources += lib/op/reduce/reduce_axes.h lib/op/reduce/reduce_axes.c
+core_sources += lib/op/reduce/reduce_long.h lib/op/reduce/reduce_long.c
+core_sources += lib/op/reduce/pieces.h lib/op/reduce/pieces.c
+core_sources += lib/op/random/random.h lib/op/random/random.c lib/op/random/init.c
+core_sources += lib/op/elementwise/elementwise.h lib/op/elementwise/broadcast.c
+core_sources += lib/op/elementwise/unary.c lib/op/elementwise/binary.c lib/op/elementwise/binary_backward.c
+core_sources += lib/op/gemm/gemm.h lib/op/gemm/gemm.c lib/op/gemm/gemm_build.c
 core_sources += lib/op/operands.h lib/op/operands.c
-core_sources += lib/op/softmax.h lib/op/softmax.c
-core_sources += lib/op/loss.h lib/op/loss.c lib/op/cross_entropy.c
-core_sources += lib/op/layer_norm.h lib/op/layer_norm.c
-core_sources += lib/op/channel_norm.h lib/op/channel_norm.c lib/op/batch_norm.c
-core_sources += lib/op/rnn.h lib/op/rnn.c lib/op/rnn_cell.c
-core_sources += lib/op/lstm.c lib/op/gru.c
-core_sources += lib/op/attention.h lib/op/attention.c
-core_sources += lib/op/rotary.h lib/op/rotary.c
-core_sources += lib/op/metrics.h lib/op/metrics.c
-core_sources += lib/op/slide.h lib/op/slide.c
-core_sources += lib/op/conv.h lib/op/conv.c lib/op/pool.h lib/op/pool.c
+core_sources += lib/op/softmax/softmax.h lib/op/softmax/softmax.c
+core_sources += lib/op/loss/loss.h lib/op/loss/loss.c lib/op/loss/cross_entropy.c
+core_sources += lib/op/norm/layer_norm.h lib/op/norm/layer_norm.c
+core_sources += lib/op/norm/channel_norm.h lib/op/norm/channel_norm.c lib/op/norm/batch_norm.c
+core_sources += lib/op/rnn/rnn.h lib/op/rnn/rnn.c lib/op/rnn/rnn_cell.c
+core_sources += lib/op/rnn/lstm.c lib/op/rnn/gru.c
+core_sources += lib/op/attention/attention.h lib/op/attention/attention.c
+core_sources += lib/op/attention/rotary.h lib/op/attention/rotary.c
+core_sources += lib/op/metrics/metrics.h lib/op/metrics/metrics.c
+core_sources += lib/op/conv/slide.h lib/op/conv/slide.c
+core_sources += lib/op/conv/conv.h lib/op/conv/conv.c lib/op/pool/pool.h lib/op/pool/pool.c
 
 # plans, one line per file
 core_sources += lib/plan/runs.h lib/plan/runs.c
-core_sources += lib/plan/unary.c
-core_sources += lib/plan/reduce_backward.c
-core_sources += lib/plan/layer_norm.c
-core_sources += lib/plan/argmax.c
-core_sources += lib/plan/softmax_backward.c
+core_sources += lib/plan/elementwise/unary.c
+core_sources += lib/plan/reduce/reduce_backward.c
+core_sources += lib/plan/norm/layer_norm.c
+core_sources += lib/plan/reduce/argmax.c
+core_sources += lib/plan/softmax/softmax_backward.c
 core_sources += lib/plan/loops.h
 core_sources += lib/plan/rows.h lib/plan/rows.c
-core_sources += lib/plan/softmax.c
-core_sources += lib/plan/binary.c lib/plan/binary_backward.c
-core_sources += lib/plan/reduce.h lib/plan/reduce.c
-core_sources += lib/plan/gemm.h lib/plan/gemm.c
-core_sources += lib/plan/product.h lib/plan/shares.c
-core_sources += lib/plan/floats.h lib/plan/rnn.c
-core_sources += lib/form.h lib/plan/data.c
-core_sources += lib/plan/random.c lib/plan/gather.c
-core_sources += lib/plan/pool.c
-core_sources += lib/plan/norm.c
-core_sources += lib/plan/amp_list.h lib/plan/amp_list.c
-core_sources += lib/plan/scaler.c lib/plan/grad.c lib/plan/list.c
-core_sources += lib/plan/optimizer.c
-core_sources += lib/plan/rotary.c
-core_sources += lib/plan/loss.c
-core_sources += lib/plan/total.h lib/plan/total.c
-core_sources += lib/plan/cross_entropy.c
-core_sources += lib/plan/attention.h
-core_sources += lib/plan/attention.c
-core_sources += lib/plan/metrics.c
-core_sources += lib/plan/channel_norm.c
-core_sources += lib/plan/conv.c
-core_sources += lib/plan/attention_backward.c
-core_sources += lib/plan/conv.h
-core_sources += lib/plan/conv_gemm.c
+core_sources += lib/plan/softmax/softmax.c
+core_sources += lib/plan/elementwise/binary.c lib/plan/elementwise/binary_backward.c
+core_sources += lib/plan/reduce/reduce.h lib/plan/reduce/reduce.c
+core_sources += lib/plan/gemm/gemm.h lib/plan/gemm/gemm.c
+core_sources += lib/plan/gemm/product.h lib/plan/gemm/shares.c
+core_sources += lib/plan/floats.h lib/plan/rnn/rnn.c
+core_sources += lib/plan/form.h lib/plan/data/data.c
+core_sources += lib/plan/random/random.c lib/plan/data/gather.c
+core_sources += lib/plan/pool/pool.c
+core_sources += lib/plan/reduce/norm.c
+core_sources += lib/plan/amp/amp_list.h lib/plan/amp/amp_list.c
+core_sources += lib/plan/amp/scaler.c lib/plan/amp/grad.c lib/plan/amp/list.c
+core_sources += lib/plan/amp/optimizer.c
+core_sources += lib/plan/attention/rotary.c
+core_sources += lib/plan/loss/loss.c
+core_sources += lib/plan/reduce/total.h lib/plan/reduce/total.c
+core_sources += lib/plan/loss/cross_entropy.c
+core_sources += lib/plan/attention/attention.h
+core_sources += lib/plan/attention/attention.c
+core_sources += lib/plan/metrics/metrics.c
+core_sources += lib/plan/norm/channel_norm.c
+core_sources += lib/plan/conv/conv.c
+core_sources += lib/plan/attention/attention_backward.c
+core_sources += lib/plan/conv/conv.h
+core_sources += lib/plan/conv/conv_gemm.c
 
 # mixed precision
 core_sources += lib/amp/scaler.h lib/amp/scaler_object.h lib/amp/scaler.c

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.h - every error bound the tests use, derived from DESIGN 6.
+/* bounds.h - every error bound the tests use, derived from doc/numbers.md.
  *
  * All in float64, from the unit roundoffs and the length of the longest chain
  * of dependent roundings; never measured, never tuned. Sources: Higham,
@@ -89,7 +89,7 @@ static inline double bound_eta_product(ssq_dtype a, ssq_dtype b, bool flushed)
     return flushed ? 0x1p-126 : 0x1p-150;
 }
 
-/** GEMM before bias and activation, DESIGN 6. k products are summed in
+/** GEMM before bias and activation, doc/numbers.md. k products are summed in
  *  float32, in any order: k roundings (float32 products round too), then
  *  alpha's and the addition of beta c: n = k + 2. block != 0: matrix units
  *  add that many products at a time and truncate, which is twice the unit
@@ -181,9 +181,9 @@ static inline double bound_unary_backward(double roundings, double subnormals,
     return divisions == 0 ? error : error + divisions * 0x1p-150 / fabs(x);
 }
 
-/** A sum of n terms in the order of kernels/norm.h, whose absolute values add
- *  up to size and whose own errors to error: 63 additions in a lane and 8 in
- *  the tree of a chunk, per factor of 16384 in n. */
+/** A sum of n terms in the order of kernels/reduce/norm.h, whose absolute
+ * values add up to size and whose own errors to error: 63 additions in a lane
+ * and 8 in the tree of a chunk, per factor of 16384 in n. */
 static inline double bound_fold(double n, double size, double error)
 {
     double levels = 0;

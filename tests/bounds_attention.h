@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds_attention.h - bounds of attention and rotary positions: DESIGN 6.
+/* bounds_attention.h - bounds of attention and rotary positions:
+ * doc/numbers.md.
  *
- * u = 2^-24, c the dtype of q. An exp, sin or cos of kernels/scalar.h is within
- * one unit in the last place: a relative error of 2u. */
+ * u = 2^-24, c the dtype of q. An exp, sin or cos of kernels/scalar/scalar.h is
+ * within one unit in the last place: a relative error of 2u. */
 #ifndef TESTS_BOUNDS_ATTENTION_H
 #define TESTS_BOUNDS_ATTENTION_H
 

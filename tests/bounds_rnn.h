@@ -6,7 +6,8 @@
 
 #include "tests/running.h"
 
-/** A function of kernels/scalar.h: within one unit in the last place, 2u. */
+/** A function of kernels/scalar/scalar.h: within one unit in the last place,
+ * 2u. */
 static inline struct num num_function(double v, double e)
 {
     return (struct num){v, e + 2.0 * RUNNING_U * (fabs(v) + e) + 0x1p-149};

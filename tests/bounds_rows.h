@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds_rows.h - bounds of softmax, losses and norms: DESIGN 6, class R.
+/* bounds_rows.h - bounds of softmax, losses and norms: doc/numbers.md, class R.
  *
- * u = 2^-24. An exp, log, softplus, sigmoid or rsqrt of kernels/scalar.h is
- * within one unit in the last place: a relative error of 2u. First-order
+ * u = 2^-24. An exp, log, softplus, sigmoid or rsqrt of kernels/scalar/scalar.h
+ * is within one unit in the last place: a relative error of 2u. First-order
  * terms; the 8 of bound_chain is what an op's constant count leaves over for
  * the products of errors. */
 #ifndef TESTS_BOUNDS_ROWS_H
@@ -12,8 +12,9 @@
 
 #include "tests/bounds.h"
 
-/** Dependent additions in a sum of n terms: the promise of lib/op/softmax.h,
- *  blocks of n / 64 terms and then at most 64 of them. */
+/** Dependent additions in a sum of n terms: the promise of
+ * lib/op/softmax/softmax.h, blocks of n / 64 terms and then at most 64 of them.
+ */
 static inline double bound_terms(double n)
 {
     return n <= 64.0 ? n : 64.0 + ceil(n / 64.0);

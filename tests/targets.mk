@@ -33,6 +33,19 @@ run_in = { $(MAKE) check TESTS="$(strip $(1))" $(2) >check.out || :; \
 	$(SHELL) $(abs_top_srcdir)/build-aux/tally --failures \
 		$(patsubst %,%.log,$(basename $(1))); }
 
+# make check-op OP=gemm [DEVICE=vulkan:0]: build what it takes and run the
+# tables of one op; what failed, then the counts; the lines are in check-op.tap.
+check-op:
+	@test -n '$(OP)' || { echo 'make check-op OP=gemm [DEVICE=vulkan:0]' >&2; \
+		exit 2; }
+	@$(MAKE) --no-print-directory $(BUILT_SOURCES) >check-op.out && \
+	$(MAKE) --no-print-directory sesqui$(EXEEXT) $(module_LTLIBRARIES) \
+		>>check-op.out || { cat check-op.out; exit 1; }
+	@$(AM_TESTS_ENVIRONMENT) ./sesqui$(EXEEXT) verify --op '$(OP)' \
+		$(DEVICE:%=--device '%') >check-op.tap; status=$$?; \
+	$(AWK) -f $(srcdir)/tests/count.awk check-op.tap; exit $$status
+MOSTLYCLEANFILES += check-op.out check-op.tap
+
 # bounds-strict: also of an array that is a structure's last member.
 asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	-fsanitize=address,undefined,bounds-strict,float-cast-overflow
@@ -110,8 +123,8 @@ check-coopmat: all
 
 # All tables and the digits on the drivers of other Debians, in folders of
 # their own, each as large as 1 GB. What fails on sid is listed, no more: its
-# drivers change from day to day. verify='--op unary' is shorter. Their compilers
-# are check-compilers's.
+# drivers change from day to day. Less: verify='--op unary', drivers=rusticl.
+# Their compilers are check-compilers's.
 distros = bookworm trixie sid
 distros_that_block = bookworm trixie
 check-distros: all
@@ -121,6 +134,7 @@ check-distros: all
 		env='$(abs_builddir)'/distro-env/$$name; \
 		$(SHELL) $(abs_top_srcdir)/tests/distro-env $$name $$env || exit 1; \
 		( $(AM_TESTS_ENVIRONMENT) cd variant-distros && \
+		drivers='$(drivers)' \
 		$(SHELL) $(abs_top_srcdir)/tests/distro-check $$name $$env \
 			'$(SHELL) ../libtool' ../sesqui$(EXEEXT) \
 			../examples/digits/digits$(EXEEXT) $(verify) ) || \

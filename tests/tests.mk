@@ -46,7 +46,7 @@ AM_TESTS_ENVIRONMENT = \
 	export PKG_CONFIG;
 
 EXTRA_DIST += tests/coopmat-env tests/coopmat-check tests/distro-env \
-	tests/distro-build tests/distro-check tests/distro_count.awk \
+	tests/distro-build tests/distro-check tests/count.awk \
 	tests/distro_paths.c tests/tap.h
 
 include $(top_srcdir)/tests/scalar/tests.mk

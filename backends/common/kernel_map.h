@@ -8,7 +8,7 @@
 
 #include <pthread.h>
 
-#include "lib/backend.h"
+#include "lib/core/backend.h"
 
 /** The beginning of a backend's own struct. */
 struct kernel_map_entry {

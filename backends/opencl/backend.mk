@@ -5,10 +5,10 @@ if BUILD_OPENCL
 module_LTLIBRARIES += opencl.la
 endif
 opencl_la_SOURCES = \
-	lib/disk_cache.c \
-	lib/disk_cache.h \
-	lib/room.c \
-	lib/room.h \
+	lib/core/disk_cache.c \
+	lib/core/disk_cache.h \
+	lib/core/room.c \
+	lib/core/room.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
 	backends/opencl/calls.c \

@@ -8,7 +8,7 @@
  * pinned. */
 #include "backends/opencl/opencl.h"
 
-#include "lib/op/gemm.h"
+#include "lib/op/gemm/gemm.h"
 
 #include <clblast_c.h>
 #include <stdio.h>

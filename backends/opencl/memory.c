@@ -5,8 +5,8 @@
  * it carries, until the queue has passed it. */
 #include "backends/opencl/opencl.h"
 
-#include "lib/op/data.h"
-#include "lib/room.h"
+#include "lib/core/room.h"
+#include "lib/op/data/data.h"
 
 /* Takes over a reference to cl. */
 static ssq_status wrap(const struct services *core, cl_mem cl, uint64_t bytes,

@@ -12,7 +12,7 @@
 
 #include "backends/common/kernel_map.h"
 #include "backends/opencl/calls.h"
-#include "lib/backend.h"
+#include "lib/core/backend.h"
 
 /** Bytes of every buffer's alignment within its slab. */
 #define OPENCL_ALIGN 256u

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/disk_cache.h"
-#include "lib/room.h"
+#include "lib/core/disk_cache.h"
+#include "lib/core/room.h"
 #include "kernel_table.h"
 #include "kernels/kernel_text.h"
 

@@ -5,8 +5,8 @@
  * is a time. */
 #include "backends/reference/reference.h"
 
-#include "lib/error.h"
-#include "lib/fpenv.h"
+#include "lib/core/error.h"
+#include "lib/core/fpenv.h"
 
 #include <stdio.h>
 #include <time.h>

@@ -5,7 +5,7 @@
  * and promise no alignment. */
 #include "backends/reference/reference.h"
 
-#include "lib/error.h"
+#include "lib/core/error.h"
 
 #include <stdlib.h>
 

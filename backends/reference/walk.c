@@ -2,7 +2,7 @@
 /* walk.c - element access of the reference: walking, loading, storing. */
 #include "backends/reference/reference.h"
 
-#include "kernels/convert.h"
+#include "kernels/dialect/convert.h"
 
 void walk_begin(struct walk *w, const struct view *const *views, int n)
 {

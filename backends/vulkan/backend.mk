@@ -7,10 +7,10 @@ BUILT_SOURCES += kernels/coopmat_spv.h
 endif
 nodist_vulkan_la_SOURCES = kernels/coopmat_spv.h
 vulkan_la_SOURCES = \
-	lib/disk_cache.c \
-	lib/disk_cache.h \
-	lib/room.c \
-	lib/room.h \
+	lib/core/disk_cache.c \
+	lib/core/disk_cache.h \
+	lib/core/room.c \
+	lib/core/room.h \
 	backends/common/kernel_map.c \
 	backends/common/kernel_map.h \
 	backends/vulkan/batch.c \

@@ -10,8 +10,8 @@
 #define BACKENDS_VULKAN_COOPMAT_H
 
 #include "backends/vulkan/vulkan.h"
-#include "kernels/gemm_args.h"
-#include "lib/op/gemm.h"
+#include "kernels/gemm/gemm_args.h"
+#include "lib/op/gemm/gemm.h"
 
 /* Headers before 1.3.255 lack these: Debian 12 has 1.3.239. The numbers are the
  * registry's. */

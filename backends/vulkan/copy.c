@@ -9,7 +9,7 @@
 
 #include <string.h>
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 /** Pieces of staging memory begin at multiples of so many bytes. */
 #define PIECE_ALIGN 16u

@@ -6,8 +6,8 @@
 #include <stdio.h>
 #include <string.h>
 
-#include "lib/disk_cache.h"
-#include "lib/room.h"
+#include "lib/core/disk_cache.h"
+#include "lib/core/room.h"
 
 /* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */
 static ssq_status named_error(const struct services *core, const char *name,

@@ -36,7 +36,7 @@
 #extension GL_EXT_shader_explicit_arithmetic_types_float16 : require
 
 #define GROUP_IS_CONSTANT /* layout(local_size_x_id = 0) */
-#include "kernels/gemm_epilogue.h"
+#include "kernels/gemm/gemm_epilogue.h"
 
 layout(constant_id = 1) const uint M = 16;
 layout(constant_id = 2) const uint N = 16;

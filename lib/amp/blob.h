@@ -15,7 +15,7 @@
 #ifndef LIB_AMP_BLOB_H
 #define LIB_AMP_BLOB_H
 
-#include "lib/error.h"
+#include "lib/core/error.h"
 
 #include <stdbool.h>
 #include <stddef.h>

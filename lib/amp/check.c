@@ -2,7 +2,7 @@
 /* check.c - enqueue checks and unscales of lists of gradients. */
 #include "lib/amp/check.h"
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
                          const ssq_tensor *record, const ssq_tensor *block,

@@ -6,7 +6,7 @@
 #ifndef LIB_AMP_CHECK_H
 #define LIB_AMP_CHECK_H
 
-#include "kernels/optimizer.h"
+#include "kernels/amp/optimizer.h"
 #include "lib/amp/list.h"
 
 #define OP_LIST_HEADER(NAME, LIST)                                             \

@@ -7,7 +7,7 @@
  * in that word's place. */
 #include "lib/amp/optimizer.h"
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 #include <math.h>
 

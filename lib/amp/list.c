@@ -2,9 +2,9 @@
 /* list.c - the operands of ops over many tensors. */
 #include "lib/amp/list.h"
 
-#include "kernels/norm.h"
-#include "lib/pool.h"
-#include "lib/window.h"
+#include "kernels/reduce/norm.h"
+#include "lib/core/pool.h"
+#include "lib/core/window.h"
 
 /* Bytes that a binding's start may have to be below the operand's. */
 #define ALIGNMENT 256u

@@ -3,7 +3,7 @@
 #ifndef LIB_AMP_LIST_H
 #define LIB_AMP_LIST_H
 
-#include "lib/core.h"
+#include "lib/core/core.h"
 
 /** n absent views; one reference, drop it with object_put(&l->object). NULL:
  *  no memory, the text is set. what begins it. */
@@ -14,7 +14,7 @@ void list_set(struct view_list *list, size_t i, const struct view *v,
 
 /** How a tensor of n elements stands in lists: whole, or, where a launch does
  *  not see that much, in pieces of k elements that are whole chunks of
- *  kernels/norm.h. */
+ *  kernels/reduce/norm.h. */
 struct cut {
     int64_t n, k;
     size_t pieces;

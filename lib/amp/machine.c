@@ -2,7 +2,7 @@
 /* machine.c - the scaler's machine on float32 words, on the host. */
 #include "lib/amp/machine.h"
 
-#include "kernels/machine.h"
+#include "kernels/amp/machine.h"
 
 #define WORD(i) words[i]
 

@@ -2,7 +2,7 @@
 /* mailbox.c - copies of a device block that arrive on the host when they do. */
 #include "lib/amp/mailbox.h"
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 #include <string.h>
 

@@ -2,7 +2,7 @@
 /* optimizer_schedule.c - a group's schedules and their device tables. */
 #include "lib/amp/optimizer.h"
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 #include <string.h>
 

@@ -6,7 +6,7 @@
  * the order of ssq_optimizer_add (several where a device binds less). */
 #include "lib/amp/optimizer.h"
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 #include <stdio.h>
 

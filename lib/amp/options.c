@@ -2,8 +2,8 @@
 /* options.c - check a scaler's options and state, turn them into words. */
 #include "lib/amp/options.h"
 
-#include "kernels/machine.h"
-#include "lib/fpenv.h"
+#include "kernels/amp/machine.h"
+#include "lib/core/fpenv.h"
 
 #include <float.h>
 #include <math.h>

@@ -5,8 +5,8 @@
 
 #include <sesqui/amp/scaler.h>
 
-#include "kernels/amp.h"
-#include "lib/error.h"
+#include "kernels/amp/amp.h"
+#include "lib/core/error.h"
 
 /** Can the machine have them? what begins the text. on_device: float32 words
  *  must follow a binary64 system. Options that pass are made what the machine

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* policy.c - dtype policies, and the autocast class of every op.
  *
- * The classes are PyTorch's for CUDA where it has one (SEMANTICS 10 of the
- * design, torch/amp/autocast_mode.py), on every device; sums, means and norms
- * are float32 because f16 overflows at 65504. */
+ * The classes are PyTorch's for CUDA where it has one
+ * (torch/amp/autocast_mode.py), on every device; sums, means and norms are
+ * float32 because f16 overflows at 65504. */
 #include <sesqui/amp/policy.h>
 
-#include "lib/error.h"
+#include "lib/core/error.h"
 
 #include <string.h>
 

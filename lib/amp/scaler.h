@@ -5,7 +5,7 @@
 
 #include <sesqui/amp/scaler.h>
 
-#include "kernels/amp.h"
+#include "kernels/amp/amp.h"
 #include "lib/amp/unscaled.h"
 
 /** block |= verdict of a check record. One thread. */

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaler_state.c - a scaler's state: ask, save, restore, change. */
 #include "lib/amp/scaler_object.h"
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 #include <string.h>
 

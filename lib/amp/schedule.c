@@ -2,8 +2,8 @@
 /* schedule.c - the value of a schedule at a step, in double. */
 #include <sesqui/amp/schedule.h>
 
-#include "lib/error.h"
-#include "lib/fpenv.h"
+#include "lib/core/error.h"
+#include "lib/core/fpenv.h"
 
 #include <math.h>
 

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.c - the scaler's machine as a pure function of an overflow bitmap.
  *
- * Two instances of kernels/machine.h: the one of the devices, and one whose
+ * Two instances of kernels/amp/machine.h: the one of the devices, and one whose
  * scales are doubles, for systems that compute in binary64. */
 #include "lib/amp/machine.h"
 #include "lib/amp/options.h"
 
-#include "lib/fpenv.h"
+#include "lib/core/fpenv.h"
 
 #include <math.h>
 
@@ -29,7 +29,7 @@ struct wide_machine {
 #define REAL_ONE     1.0
 #define REAL_1_5     1.5
 #define REAL_1_00001 1.00001
-#include "kernels/machine.h"
+#include "kernels/amp/machine.h"
 #define WORD(i) m->words[i]
 
 static void update_wide(struct wide_machine *m)

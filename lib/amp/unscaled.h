@@ -7,7 +7,7 @@
 #ifndef LIB_AMP_UNSCALED_H
 #define LIB_AMP_UNSCALED_H
 
-#include "lib/core.h"
+#include "lib/core/core.h"
 
 struct unscaled;
 

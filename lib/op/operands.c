@@ -2,7 +2,7 @@
 /* operands.c - checks of many operands at once, and operands seen as rows. */
 #include "lib/op/operands.h"
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 #define VIEWS_MOST 8
 

@@ -8,7 +8,7 @@
 #ifndef LIB_OP_OPERANDS_H
 #define LIB_OP_OPERANDS_H
 
-#include "lib/core.h"
+#include "lib/core/core.h"
 
 #define OPERAND_OUT      1u
 #define OPERAND_OPTIONAL 2u

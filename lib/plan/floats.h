@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* floats.h - how plans bind the operands of kernels/floats.h. */
+/* floats.h - how plans bind the operands of kernels/dialect/floats.h. */
 #ifndef LIB_PLAN_FLOATS_H
 #define LIB_PLAN_FLOATS_H
 
-#include "lib/plan.h"
+#include "lib/plan/plan.h"
 
 /** The key D of present operands: their dtype, or 0 when they differ. */
 static inline uint8_t floats_key(const struct view *const *v, int n)

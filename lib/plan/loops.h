@@ -12,7 +12,7 @@
 #ifndef LIB_PLAN_LOOPS_H
 #define LIB_PLAN_LOOPS_H
 
-#include "lib/backend.h"
+#include "lib/core/backend.h"
 
 /** Of what no shape makes longer: the dimensions of a view, a tree over the
  *  items of a group, the steps of a division. */

@@ -3,7 +3,7 @@
 #ifndef LIB_PLAN_ROWS_H
 #define LIB_PLAN_ROWS_H
 
-#include "lib/plan.h"
+#include "lib/plan/plan.h"
 
 /** Rows are walked by the dimensions before the last; of columns, one of those
  *  is not walked: an item takes neighbours along it. */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* runs.h - the operands of elementwise kernels: see kernels/runs.h. */
+/* runs.h - the operands of elementwise kernels: see kernels/dialect/runs.h. */
 #ifndef LIB_PLAN_RUNS_H
 #define LIB_PLAN_RUNS_H
 
-#include "kernels/runs.h"
-#include "lib/plan.h"
-#include "lib/walk.h"
+#include "kernels/dialect/runs.h"
+#include "lib/plan/plan.h"
+#include "lib/plan/walk.h"
 
 #define RUNS_OPERANDS 4
 

@@ -6,7 +6,7 @@
 . "${srcdir:-.}/tests/lint/tap.sh"
 
 cat >"$tmp/machine.k" <<'EOF'
-#include "kernels/machine.h"
+#include "kernels/amp/machine.h"
 #define WORD(i) block[i]
 KERNEL(update) BUF_RW(0, u32, block) ENDARGS
 BODY
@@ -18,7 +18,7 @@ EOF
 
 # Every function once.
 cat >"$tmp/optimizers.k" <<'EOF'
-#include "kernels/optimizer.h"
+#include "kernels/amp/optimizer.h"
 #define F(i) AS_F32(x[i])
 KERNEL(update) BUF_RW(0, u32, x) ENDARGS
 BODY

@@ -3,7 +3,7 @@
  * and eps in 16-bit parameters. */
 #include "tests/amp/train.h"
 
-#include "kernels/optimizer.h"
+#include "kernels/amp/optimizer.h"
 
 /* ---- split words ---- */
 

@@ -83,8 +83,8 @@ static void test_norm_op(const struct rig *r)
     ssq_tensor_destroy(&y);
 }
 
-/* The fixed order of kernels/norm.h, said again: chunks of 16384, 256 lanes
- * ascending, a halving tree. Returns how many partials n terms became. */
+/* The fixed order of kernels/reduce/norm.h, said again: chunks of 16384, 256
+ * lanes ascending, a halving tree. Returns how many partials n terms became. */
 static size_t fold(float *x, size_t n)
 {
     size_t chunks = 0;

@@ -3,7 +3,7 @@
  * captured once and replayed, bit for bit. */
 #include "tests/amp/train.h"
 
-#include "lib/core.h"
+#include "lib/core/core.h"
 
 #define STEPS 8
 

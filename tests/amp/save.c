@@ -4,7 +4,7 @@
 #include "tests/amp/train.h"
 
 #include "lib/amp/blob.h"
-#include "lib/core.h"
+#include "lib/core/core.h"
 
 #define STEPS 40
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* wide.c - kernels/wide.h against the host's binary64. */
+/* wide.c - kernels/amp/wide.h against the host's binary64. */
 #include "tests/amp/amp.h"
 
-#include "kernels/wide.h"
+#include "kernels/amp/wide.h"
 
 static uint64_t random_state = 12345;
 

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch.c - tests of calls that are made of several ops: all or nothing. */
 
-#include "lib/op/data.h"
-#include "lib/queue.h"
+#include "lib/core/queue.h"
+#include "lib/op/data/data.h"
 
 #include "tests/core/core.h"
 

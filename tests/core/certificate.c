@@ -4,10 +4,10 @@
  * The device is a fake: its kernels are the texts of the certificate compiled
  * as C, and what they answer is then made wrong. It takes the place of the
  * backend "cuda", which is not built. */
-#include "lib/certificate.h"
-#include "lib/certify.h"
-#include "lib/op/data.h"
-#include "lib/registry.h"
+#include "lib/certify/certificate.h"
+#include "lib/certify/certify.h"
+#include "lib/core/registry.h"
+#include "lib/op/data/data.h"
 #include "tests/core/cache_file.h"
 
 #include "kernel_table.h"

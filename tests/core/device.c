@@ -2,8 +2,8 @@
 /* device.c - tests of listing, choosing and opening devices, and of what is
  * logged about it. */
 
-#include "lib/env.h"
-#include "lib/error.h"
+#include "lib/core/env.h"
+#include "lib/core/error.h"
 
 #include "tests/core/core.h"
 

@@ -5,15 +5,15 @@
  * This program's own write, fsync and rename stand before the library's calls:
  * the Nth of them does half of its work and ends the process. */
 #define _GNU_SOURCE /* syscall */
-#include "lib/disk_cache.h"
+#include "lib/core/disk_cache.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 
-#include "lib/env.h"
-#include "lib/error.h"
+#include "lib/core/env.h"
+#include "lib/core/error.h"
 #include "tests/core/core.h"
 
 #define BYTES 5000

@@ -4,7 +4,7 @@
 
 #include <fenv.h>
 
-#include "lib/fpenv.h"
+#include "lib/core/fpenv.h"
 
 #include "tests/core/core.h"
 

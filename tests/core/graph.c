@@ -4,7 +4,7 @@
 
 #include <pthread.h>
 
-#include "lib/core.h"
+#include "lib/core/core.h"
 
 #include "tests/core/core.h"
 

@@ -15,7 +15,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "lib/op/data.h"
+#include "lib/op/data/data.h"
 
 #ifndef FAKE_ABI
 #define FAKE_ABI SSQ_BACKEND_ABI

@@ -3,7 +3,7 @@
 
 #include <sys/resource.h>
 
-#include "lib/core.h"
+#include "lib/core/core.h"
 
 #include "tests/core/core.h"
 

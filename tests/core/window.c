@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window.c - ops larger than a launch: split in order, or refused with the
  * numbers. */
-#include "lib/window.h"
+#include "lib/core/window.h"
 
-#include "lib/op/data.h"
-#include "lib/op/elementwise.h"
+#include "lib/op/data/data.h"
+#include "lib/op/elementwise/elementwise.h"
 #include "tests/core/core.h"
 
 /* Never touched: only its address is looked at. */

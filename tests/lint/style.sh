@@ -67,10 +67,10 @@ in_code "$tmp/lib" \
     >"$tmp/out"
 tap_empty 'lib/ and backends/ never abort, exit or print'
 in_code "$tmp/lib" '(^|[^a-z_])(fprintf|fputs|fputc|fwrite|vfprintf)[ (]|stderr|stdout' |
-    grep -v '^lib/log\.c:' >"$tmp/out"
-tap_empty 'only lib/log.c writes to stderr, under SSQ_VERBOSE'
+    grep -v '^lib/core/log\.c:' >"$tmp/out"
+tap_empty 'only lib/core/log.c writes to stderr, under SSQ_VERBOSE'
 in_code "$tmp/lib" '(^|[^a-z_.>])(malloc|calloc|realloc|free|strdup|aligned_alloc|posix_memalign) *\(' |
-    grep -v '^\(lib/object\|backends/[a-z]*/memory\)\.c:' >"$tmp/out"
+    grep -v '^\(lib/core/object\|backends/[a-z]*/memory\)\.c:' >"$tmp/out"
 tap_empty 'lib/ and backends/ allocate through the callbacks'
 in_code "$tmp/lib" '(^|[^a-z_])(sprintf|strcpy|strcat|gets|alloca|strtok|rand|srand|setenv|system) *\(' \
     >"$tmp/out"
@@ -147,7 +147,7 @@ grep -E '^kernels/' "$tmp/code" >"$tmp/kernels"
         '[-+] *(4194304|8388608|12582912|16777216)(\.0*)?f' | grep -v '#define'
     in_code "$tmp/kernels" '[a-z0-9_)] *[-+] *0\.0*f|[*/] *1\.0*f'
     in_code "$tmp/kernels" 'F32_MAGIC\b' |
-        grep -v '^kernels/scalar_\(bits\|exp\)\.h:'
+        grep -v '^kernels/scalar/\(bits\|exp\)\.h:'
     in_code "$tmp/kernels" '\<([a-z]+) != \1\>'
     in_code "$tmp/kernels" '\? *[-0-9.]+f *: *s_canonical'
     in_code "$tmp/kernels" '\? *[a-z]+ *: *s_copysign'

@@ -41,7 +41,7 @@ pack() {
     done
     echo "$1" >"$tmp/end"
     GLSLC=$tmp/glslc sh "$srcdir/kernels/spirv.sh" text "$srcdir" \
-        "$tmp/made/cast.pack" kernels/cast.k >"$tmp/out" 2>&1
+        "$tmp/made/cast.pack" kernels/data/cast.k >"$tmp/out" 2>&1
 }
 
 # True if all three are the old ones.
@@ -70,7 +70,7 @@ interrupted() {
 
 # table: the table of the pack as it is now.
 table() {
-    sh "$srcdir/kernels/spirv.sh" table "$srcdir" kernels/cast.k \
+    sh "$srcdir/kernels/spirv.sh" table "$srcdir" kernels/data/cast.k \
         "$tmp/made/cast.pack" >"$tmp/header" 2>"$tmp/out"
 }
 

@@ -457,5 +457,5 @@ int main(void)
         test_work(&works[i], names, n);
     if (n == 0)
         tap_skip("no device with groups", "long loops");
-    return tap_done(1);
+    return tap_done(n > 0);
 }

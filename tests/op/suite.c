@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suite.c - the bed: operands with sentinels, oracles shared between devices,
- * comparisons under the bounds of DESIGN 6, timing for bench. */
+ * comparisons under the bounds of doc/numbers.md, timing for bench. */
 #include "tests/op/suite_run.h"
 
 #include "tests/bounds.h"

@@ -136,9 +136,10 @@ bool bed_fail(struct bed *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** |y - want| <= error + u_out (|want| + error) + eta_out for every element:
- *  DESIGN 6. want is the float64 truth, never a rounded one; error the bound
- *  before the output is rounded. Non-finite wants compare by class (NaN, +Inf,
- *  -Inf); overflow of a 16-bit or 32-bit output as DESIGN 6 says. */
+ *  doc/numbers.md. want is the float64 truth, never a rounded one; error the
+ *  bound before the output is rounded. Non-finite wants compare by class (NaN,
+ *  +Inf, -Inf); overflow of a 16-bit or 32-bit output as doc/numbers.md says.
+ */
 bool bed_bound(struct bed *b, const struct operand *y, const double *want,
                const double *error);
 /** The same with one error for all. */

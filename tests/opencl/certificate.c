@@ -6,7 +6,7 @@
  * that fuses, folds or flushes. */
 
 #include "backends/opencl/calls.h"
-#include "lib/certificate.h"
+#include "lib/certify/certificate.h"
 #include "tests/core/driver.h"
 
 #define PIECES 64

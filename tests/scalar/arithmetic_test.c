@@ -15,7 +15,7 @@ static float spoil(float x);
 #define DIV_SEED(a, b) spoil((a) / (b))
 #define SQRT_SEED(x)   spoil(sqrtf(x))
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/scalar.h"
 #include "tests/tap.h"
 
 static float spoil(float x)

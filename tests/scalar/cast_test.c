@@ -6,7 +6,7 @@
  * at every value, tie and limit of the format; with SSQ_TEST_FULL=1 all 2^32
  * inputs. */
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/scalar.h"
 #include "tests/tap.h"
 
 struct format {

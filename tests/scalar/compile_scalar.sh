@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# compile_scalar.sh - kernels/scalar.h compiles in every language, and nothing
+# compile_scalar.sh - kernels/scalar/scalar.h compiles in every language, and nothing
 # in it is contracted: a generated kernel calls each of its functions.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
@@ -39,9 +39,9 @@ ptx() {
 }
 
 ${AWK:-awk} -f "$srcdir/tests/scalar/every.awk" \
-    "$srcdir"/kernels/scalar_*.h >"$kernel"
+    "$srcdir"/kernels/scalar/*.h >"$kernel"
 functions=$(sed -n 's|^#define FUNCTIONS \([0-9]*\)u$|\1|p' "$kernel")
-declared=$(cat "$srcdir"/kernels/scalar_*.h | grep -c '^FN ')
+declared=$(cat "$srcdir"/kernels/scalar/*.h | grep -c '^FN ')
 tap_ok "$((functions != declared || functions < 60))" \
     "the kernel calls all $declared functions"
 
@@ -49,11 +49,11 @@ for cc in gcc clang; do
     build C "$cc" $c_flags -c "$kernel" -o "$tmp/object"
 done
 # Alone, nothing calls its functions, of which clang warns.
-for header in "$srcdir"/kernels/dialect.h "$srcdir"/kernels/scalar*.h; do
+for header in "$srcdir"/kernels/dialect/dialect.h "$srcdir"/kernels/scalar/*.h; do
     tap_run "${header##*/} alone as C" ${CC:-cc} $c_flags \
         -Wno-unused-function -c "$header" -o "$tmp/object"
 done
-printf '#include "kernels/scalar.h"\nint x;\n' >"$tmp/x.c"
+printf '#include "kernels/scalar/scalar.h"\nint x;\n' >"$tmp/x.c"
 tap_run 'C refuses -ffast-math' sh -c \
     "! ${CC:-cc} -std=c11 -ffast-math -I$srcdir -c $tmp/x.c -o $tmp/object"
 
@@ -124,7 +124,7 @@ bits() {
 }
 
 ${AWK:-awk} -v public=1 -f "$srcdir/tests/scalar/every.awk" \
-    "$srcdir"/kernels/scalar_*.h >"$tmp/public.k"
+    "$srcdir"/kernels/scalar/*.h >"$tmp/public.k"
 set -- ${CC:-cc}
 bits "${CC:-cc} -O0" "$@" -O0
 bits "${CC:-cc} -O3" "$@" -O3

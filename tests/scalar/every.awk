@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# every.awk - from the headers of kernels/scalar.h, a kernel in the dialect that
+# every.awk - from the headers of kernels/scalar/scalar.h, a kernel in the dialect that
 # calls every function in them: y[i] = the pc.which-th of them, of x[i], x[i+1]...
 # With -v public=1 only those that take any argument: the others' NaNs may
 # differ. So may those of s_quotient and s_root, which do not say which NaN they
@@ -28,7 +28,7 @@ function call(kind, name, args, n, i, part, text, word)
 }
 
 BEGIN {
-    print "#include \"kernels/scalar.h\""
+    print "#include \"kernels/scalar/scalar.h\""
     print "ARGS(every_args, u32 n; u32 which;)"
     print "KERNEL(every)"
     print "    BUF_RO(0, u32, x) SEP"

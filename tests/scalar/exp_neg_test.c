@@ -5,7 +5,7 @@
  * beyond both ends samples; against long double, which oracle_test.c compares
  * with MPFR. Compiled twice: EXP_FMA is fused, or not. */
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/scalar.h"
 
 #ifdef EXP_FUSED
 #define EXP_FMA(a, b, c) FMA(a, b, c)
@@ -14,7 +14,7 @@
 #define EXP_FMA(a, b, c) MAD(a, b, c)
 #define HOW              "not fused"
 #endif
-#include "kernels/scalar_exp_neg.h"
+#include "kernels/scalar/exp_neg.h"
 #include "tests/scalar/oracle.h"
 #include "tests/tap.h"
 

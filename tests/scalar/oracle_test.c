@@ -4,7 +4,7 @@
  * At 240 bits; the oracle has to be right to a thousandth of a float32 ulp, at
  * inputs from everywhere and next to the zeros of the derivatives. */
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/scalar.h"
 #include "tests/scalar/oracle.h"
 #include "tests/tap.h"
 

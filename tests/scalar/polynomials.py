@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# polynomials.py - where the polynomials of kernels/scalar_*.h come from: python3
+# polynomials.py - where the polynomials of kernels/scalar/*.h come from: python3
 # with mpmath prints the float32 coefficients, lowest degree first, and the
 # largest error of the polynomial evaluated exactly.
 #

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* random_test.c - Philox and the distributions of scalar.h. */
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/scalar.h"
 #include "tests/scalar/oracle.h"
 #include "tests/tap.h"
 

@@ -4,7 +4,7 @@
  * Bit for bit, for every float32 with SSQ_TEST_FULL=1, else every 97th and all
  * those next to a multiple of 0.5 below 2^13. */
 
-#include "kernels/elementwise.h"
+#include "kernels/elementwise/elementwise.h"
 #include "tests/tap.h"
 
 static bool same(u32 u)

@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scalar_test.c - the functions of kernels/scalar.h are as accurate as said.
+/* scalar_test.c - the functions of kernels/scalar/scalar.h are as accurate as
+ * said.
  *
  * Each is compared with long double: all f16 and bf16 inputs with the result
  * rounded to that format, dense and random float32 inputs, and the neighbours
  * of every value where the code changes its mind; specials by their bits. */
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/scalar.h"
 #include "tests/scalar/oracle.h"
 #include "tests/scalar/special.h"
 #include "tests/tap.h"

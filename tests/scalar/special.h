@@ -4,7 +4,7 @@
 #ifndef SSQ_TESTS_SCALAR_SPECIAL_H
 #define SSQ_TESTS_SCALAR_SPECIAL_H
 
-#include "kernels/scalar.h"
+#include "kernels/scalar/scalar.h"
 
 #define P0  0x00000000u /* +0 */
 #define N0  0x80000000u

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests.mk - tests of kernels/scalar.h and of the kernel texts.
+# tests.mk - tests of kernels/scalar/scalar.h and of the kernel texts.
 
 scalar_tests = tests/scalar/scalar_test tests/scalar/cast_test \
 	tests/scalar/arithmetic_test tests/scalar/random_test \

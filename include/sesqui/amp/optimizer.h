@@ -29,7 +29,7 @@ typedef enum ssq_master_kind {
 } ssq_master_kind;
 
 /** Two forms that are equal in exact arithmetic and differ in rounding:
- *  SEMANTICS of torch and of apex (and llm.c). */
+ *  that of torch, and that of apex (and llm.c). */
 typedef enum ssq_adam_form {
     SSQ_ADAM_TORCH = 0, /**< p *= 1 - lr wd first;
                              p -= lr/bc1 * m / (sqrt(v)/sqrt(bc2) + eps) */
@@ -50,10 +50,10 @@ typedef enum ssq_adam_form {
  *
  *  The formulas are torch.optim's (single tensor) and, for lamb, apex's, in
  *  their order of operations, each rounded to float32; they are written out
- *  in kernels/optimizer.h. Two differences, both deliberate: the variance of a
- *  centered rmsprop that rounds below 0 counts as 0 (torch: NaN), and sgd's
- *  buffer begins with the gradient at t = 1 only. Momentum, dampening, flags
- *  and forms that a kind does not read are refused, not ignored.
+ *  in kernels/amp/optimizer.h. Two differences, both deliberate: the variance
+ *  of a centered rmsprop that rounds below 0 counts as 0 (torch: NaN), and
+ *  sgd's buffer begins with the gradient at t = 1 only. Momentum, dampening,
+ *  flags and forms that a kind does not read are refused, not ignored.
  *
  *  eps 0 in SSQ_OPTIMIZER_INIT is not the default: the default is -1, which
  *  means the optimizer's own (1e-8; adagrad 1e-10; lamb 1e-6); likewise lr
@@ -146,13 +146,13 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
                                                       uint64_t first);
 
 /** Check all gradients once: verdict and (with clip_norm or lamb) the global
- *  norm of the unscaled gradients, in the fixed order of kernels/norm.h: the
- *  same bits on every device. ssq_optimizer_step does it when it was not
- *  done. Stages per optimizer, as torch's: READY, UNSCALED (after check or
- *  unscale), STEPPED; the scaler's update goes back to READY. Without a scaler
- *  a step goes back to READY itself. Gradients that were unscaled since the
- *  scaler's last update are taken as true, scaled ones are multiplied by
- *  1/scale: all of one kind.
+ *  norm of the unscaled gradients, in the fixed order of
+ *  kernels/reduce/norm.h: the same bits on every device. ssq_optimizer_step
+ *  does it when it was not done. Stages per optimizer, as torch's: READY,
+ *  UNSCALED (after check or unscale), STEPPED; the scaler's update goes back to
+ *  READY. Without a scaler a step goes back to READY itself. Gradients that
+ *  were unscaled since the scaler's last update are taken as true, scaled ones
+ *  are multiplied by 1/scale: all of one kind.
  *  @param scaler  NULL: scale 1, no verdict joins an update (but a non-finite
  *                 gradient still skips nothing: the step applies it, as an
  *                 optimizer without a scaler does everywhere; a norm that is
@@ -217,7 +217,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
  *  @param norm      out, optional: f32, one element: the norm before clipping
  *  @return SSQ_ERR_INVALID a NULL, a dtype, an overlap, max_norm <= 0 or NaN
  *  @note asynchronous, may be captured; class B, in the fixed order of
- *        kernels/norm.h. Since 0.1. */
+ *        kernels/reduce/norm.h. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_clip_grad_norm(ssq_queue *queue, size_t n, const ssq_tensor *const *grads,
                    double max_norm, const ssq_tensor *norm);

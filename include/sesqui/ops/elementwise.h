@@ -7,9 +7,9 @@
  *   float32 and rounded once, to the result's dtype. Where integers are named,
  *   operands are all i32 and u8 instead; arithmetic is modulo 2^32 (2^8 when
  *   y is u8, which takes u8 inputs only).
- * - Functions come from kernels/scalar.h: at most 1 ulp off in float32 (elu
- *   1.5), see there for the polynomials. Definitions, derivatives and special
- *   values are PyTorch's; where they are not, it is said.
+ * - Functions come from kernels/scalar/scalar.h: at most 1 ulp off in float32
+ *   (elu 1.5), see there for the polynomials. Definitions, derivatives and
+ *   special values are PyTorch's; where they are not, it is said.
  * - NaN gives NaN, always the one quiet NaN with sign 0, except that abs, neg
  *   and where hand on the argument's own, and that the slopes of abs and clamp
  *   are 0 at a NaN x.

@@ -140,9 +140,10 @@ typedef struct ssq_norm_args {
  *  overflows or underflows only where the result itself does: large, middling
  *  and small magnitudes are summed apart, scaled by powers of two (Blue, ACM
  *  TOMS 4(1), 1978). Class B: the order of the sums is fixed, see
- *  kernels/norm.h. A NaN in x gives the quiet NaN without sign, an infinity
- *  without NaN infinity; the norm of nothing is 0. Relative error at most
- *  (chain + 2 + 8) / 2 + 1 times 2^-24, the chain that of a sum. Since 0.1. */
+ *  kernels/reduce/norm.h. A NaN in x gives the quiet NaN without sign, an
+ *  infinity without NaN infinity; the norm of nothing is 0. Relative error at
+ *  most (chain + 2 + 8) / 2 + 1 times 2^-24, the chain that of a sum. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_norm(ssq_queue *queue,
                                            const ssq_norm_args *args);
 

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - reference: check, unscale, accumulate, master. */
+#include "lib/amp/optimizer.h"
+
+#include "backends/reference/reduce/fold.h"
+#include "backends/reference/reference.h"
+#include "kernels/dialect/convert.h"
+
+/* Word i of an i32 view. */
+static uint32_t *words_of(const struct view *v)
+{
+    return view_host(v);
+}
+
+static bool bits_finite(uint32_t bits, ssq_dtype dtype)
+{
+    switch (dtype) {
+    case SSQ_F16:
+        return f16_is_finite(bits);
+    case SSQ_BF16:
+        return bf16_is_finite(bits);
+    default:
+        return is_finite_bits(bits);
+    }
+}
+
+/* The least positive normal number of a dtype, as float32. */
+static uint32_t least_normal(ssq_dtype dtype)
+{
+    return dtype == SSQ_F16 ? 0x38800000u : 0x00800000u;
+}
+
+/* What one check finds. */
+struct finding {
+    uint32_t infs, nans, tensors;
+    size_t tensor; /* of the first bad element */
+    uint64_t index;
+    bool nan;
+    bool norm; /* fold the norm too */
+    float factor;
+    struct norm_fold fold;
+};
+
+struct counts {
+    uint64_t zeros, subnormals;
+    uint32_t exponent; /* 0x80000000: none yet */
+};
+
+static void count(struct counts *c, uint32_t magnitude, ssq_dtype dtype)
+{
+    if (magnitude == 0) {
+        c->zeros++;
+        return;
+    }
+    if (magnitude < least_normal(dtype))
+        c->subnormals++;
+    uint32_t e = magnitude_exponent(magnitude);
+    if ((int32_t)e > (int32_t)c->exponent)
+        c->exponent = e;
+}
+
+static void put_counts(uint32_t *w, const struct counts *c)
+{
+    w[STAT_ZEROS_LO] = (uint32_t)c->zeros;
+    w[STAT_ZEROS_HI] = (uint32_t)(c->zeros >> 32);
+    w[STAT_SUBNORMALS_LO] = (uint32_t)c->subnormals;
+    w[STAT_SUBNORMALS_HI] = (uint32_t)(c->subnormals >> 32);
+    w[STAT_EXPONENT] = c->exponent;
+    w[STAT_ROUNDED_LO] = w[STAT_ROUNDED_HI] = 0;
+}
+
+static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
+{
+    if (f->infs + f->nans == 0) {
+        f->tensor = tensor;
+        f->index = index;
+        f->nan = nan;
+    }
+    if (nan)
+        f->nans += f->nans < UINT32_MAX;
+    else
+        f->infs += f->infs < UINT32_MAX;
+}
+
+/* A gradient, or a piece of it that begins at element *index: is it bad? */
+static bool look(struct finding *f, const struct view *v, size_t tensor,
+                 struct counts *c, uint64_t *index)
+{
+    struct walk w;
+    const struct view *views[] = {v};
+    const void *g = view_host(v);
+    bool bad = false;
+    if (view_elements(v) == 0)
+        return false;
+    walk_begin(&w, views, 1);
+    do {
+        uint32_t bits = load_bits(g, v->dtype, w.at[0]);
+        float x = bits_to_f32(bits, v->dtype);
+        if (!bits_finite(bits, v->dtype)) {
+            note_bad(f, tensor, *index, is_nan_bits(AS_U32(x)));
+            bad = true;
+        } else {
+            count(c, AS_U32(x) & 0x7fffffffu, v->dtype);
+        }
+        if (f->norm)
+            norm_fold_add(&f->fold, x * f->factor);
+        ++*index;
+    } while (walk_next(&w));
+    return bad;
+}
+
+/* All views of the gradient that begins with view i; returns the next one. */
+static size_t look_whole(struct finding *f, const struct view_list *list,
+                         size_t i, size_t tensor, struct counts *c)
+{
+    uint64_t index = 0;
+    bool bad = false;
+    do {
+        bad = look(f, &list->v[i++], tensor, c, &index) || bad;
+    } while (i < list->n && list->v[i].continues);
+    f->tensors += bad;
+    if (f->norm)
+        norm_fold_break(&f->fold);
+    return i;
+}
+
+static void put_record(uint32_t *r, const struct finding *f)
+{
+    r[RECORD_CHECKS]++;
+    r[RECORD_VERDICT] = f->tensors != 0;
+    if (f->tensors == 0)
+        return;
+    r[RECORD_BAD_CHECK] = r[RECORD_CHECKS];
+    r[RECORD_TENSOR] = (uint32_t)f->tensor;
+    r[RECORD_INDEX_LO] = (uint32_t)f->index;
+    r[RECORD_INDEX_HI] = (uint32_t)(f->index >> 32);
+    r[RECORD_IS_NAN] = f->nan;
+    r[RECORD_INFS] = f->infs;
+    r[RECORD_NANS] = f->nans;
+    r[RECORD_TENSORS] = f->tensors;
+}
+
+/* 1 / scale, times the factor of accumulation. */
+static float true_factor(const struct view *block, float factor)
+{
+    const uint32_t *b = words_of(block);
+    return b == NULL ? factor : AS_F32(b[SCALER_INVERSE]) * factor;
+}
+
+static ssq_status check(struct backend_queue *queue, const struct check_op *op)
+{
+    (void)queue;
+    const uint32_t *control = words_of(&op->control);
+    uint32_t *record = words_of(&op->record), *stats = words_of(&op->stats);
+    struct finding f = {.factor = true_factor(&op->block, op->factor),
+                        .norm =
+                            control != NULL && control[CONTROL_WANT_NORM] != 0};
+    norm_fold_begin(&f.fold);
+    for (size_t i = 0, tensor = 0; i < op->op.list->n; tensor++) {
+        struct counts c = {.exponent = 0x80000000u};
+        i = look_whole(&f, op->op.list, i, tensor, &c);
+        if (stats != NULL)
+            put_counts(stats + tensor * STAT_WORDS, &c);
+    }
+    put_record(record, &f);
+    if (f.norm) {
+        float total[3];
+        norm_fold_end(&f.fold, total);
+        record[RECORD_NORM] = AS_U32(norm_root(total[0], total[1], total[2]));
+    }
+    return SSQ_OK;
+}
+
+static ssq_status unscale(struct backend_queue *queue,
+                          const struct unscale_op *op)
+{
+    (void)queue;
+    float factor = true_factor(&op->block, op->factor);
+    for (uint32_t i = 0; i < op->n; i++) {
+        const struct view *g = &op->op.list->v[i];
+        const struct view *y = &op->op.list->v[op->n + i];
+        const struct view *views[] = {g, y};
+        struct walk w;
+        if (view_elements(g) == 0)
+            continue;
+        walk_begin(&w, views, 2);
+        do {
+            float x = load_f32(view_host(g), g->dtype, w.at[0]);
+            store_f32(view_host(y), y->dtype, w.at[1],
+                      gradient_unscale(x, factor));
+        } while (walk_next(&w));
+    }
+    return SSQ_OK;
+}
+
+static ssq_status accumulate(struct backend_queue *queue,
+                             const struct accumulate_op *op)
+{
+    (void)queue;
+    for (uint32_t i = 0; i < op->n; i++) {
+        const struct view *g = &op->op.list->v[i];
+        int64_t n = view_elements(g);
+        if (op->mode == ACCUMULATE_ZERO) {
+            for (int64_t k = 0; k < n; k++)
+                store_bits(view_host(g), g->dtype, k, 0);
+            continue;
+        }
+        float *sum = view_host(&op->op.list->v[op->n + i]);
+        for (int64_t k = 0; k < n; k++) {
+            float x = load_f32(view_host(g), g->dtype, k);
+            sum[k] =
+                op->mode == ACCUMULATE_FIRST ? x : accumulate_add(sum[k], x);
+        }
+    }
+    return SSQ_OK;
+}
+
+static ssq_status master(struct backend_queue *queue,
+                         const struct master_op *op)
+{
+    (void)queue;
+    for (uint32_t i = 0; i < op->n; i++) {
+        const struct view *from = &op->op.list->v[2 * (size_t)i];
+        const struct view *to = &op->op.list->v[2 * (size_t)i + 1];
+        int64_t n = view_elements(to);
+        for (int64_t k = 0; k < n; k++) {
+            uint32_t bits = 0; /* a remainder: the model is exact */
+            if (to->dtype != SSQ_U8)
+                bits = convert_bits(load_bits(view_host(from), from->dtype, k),
+                                    from->dtype, to->dtype, ROUND_NEAREST, 0);
+            store_bits(view_host(to), to->dtype, k, bits);
+        }
+    }
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(check, check);
+REFERENCE_IMPL(unscale, unscale);
+REFERENCE_IMPL(accumulate, accumulate);
+REFERENCE_IMPL(master, master);

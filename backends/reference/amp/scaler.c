@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* scaler.c - reference: a scaler's verdict and its machine. */
+#include "lib/amp/scaler.h"
+
+#include "backends/reference/reference.h"
+#include "kernels/amp/machine.h"
+
+#define WORD(i) block[i]
+
+static ssq_status join(struct backend_queue *queue,
+                       const struct scaler_join_op *op)
+{
+    (void)queue;
+    const uint32_t *record = view_host(&op->record);
+    uint32_t *block = view_host(&op->block);
+    if (record[RECORD_VERDICT] != 0)
+        block[SCALER_VERDICT] = 1;
+    return SSQ_OK;
+}
+
+static ssq_status update(struct backend_queue *queue,
+                         const struct scaler_update_op *op)
+{
+    (void)queue;
+    uint32_t *block = view_host(&op->block);
+    MACHINE_UPDATE(op->set != 0, op->value)
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(scaler_join, join);
+REFERENCE_IMPL(scaler_update, update);

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_backward.c - reference: gradients of attention. */
+#include "backends/reference/attention/attention.h"
+
+#include "backends/reference/random/stream.h"
+#include "kernels/dialect/convert.h"
+#include "lib/core/error.h"
+
+#include <string.h>
+
+struct backward {
+    const struct attention_backward_op *op;
+    uint32_t step;
+    ssq_dtype dtype;       /* that P and dS are rounded to */
+    float *k, *kt, *vt;    /* the head: keys, and both transposed */
+    float *q, *y, *dy;     /* the query */
+    float *s, *p, *ds;     /* a row: scores, f P, dS */
+    float *slope;          /* a row: of the capped scores */
+    double *sum, *dp, *dq; /* of a row, a row, the query */
+    double *dk, *dv;       /* of the head */
+};
+
+static float dot(const float *a, const float *b, int64_t n)
+{
+    double sum = 0.0;
+    for (int64_t c = 0; c < n; c++)
+        sum += (double)a[c] * (double)b[c];
+    return (float)sum;
+}
+
+/* dy v^T for all keys. */
+static void slopes(struct backward *w, const struct attention_params *p)
+{
+    memset(w->dp, 0, (size_t)p->tk * sizeof(*w->dp));
+    for (int64_t c = 0; c < p->dv; c++)
+        add_scaled(w->dp, (double)w->dy[c], w->vt + c * p->tk, p->tk);
+}
+
+/* f P and dS of a row. */
+static void row_slopes(struct backward *w, const struct query *at, float lse)
+{
+    const struct attention_params *p = &w->op->p;
+    float delta = dot(w->dy, w->y, p->dv);
+    for (int64_t j = 0; j < p->tk; j++) {
+        if (w->s[j] == -INFINITY)
+            continue;
+        float probability = s_exp(w->s[j] - lse), factored = probability;
+        float dp = (float)w->dp[j];
+        if (p->dropout) {
+            bool drop = is_dropped(p, w->step, at, j);
+            factored = dropout_value(probability, drop, p->keep);
+            dp = dropout_value(dp, drop, p->keep);
+        }
+        w->p[j] = round_to(w->dtype, factored);
+        float ds = probability * (dp - delta);
+        if (p->softcap != 0.0f)
+            ds *= w->slope[j];
+        w->ds[j] = round_to(w->dtype, ds);
+    }
+}
+
+/* What one query adds to the gradients of its head, and to its own. */
+static void add_query(struct backward *w, const struct query *at, float lse)
+{
+    const struct attention_backward_op *op = w->op;
+    const struct attention_params *p = &op->p;
+    unpack_row(w->q, &op->q, at, p->d);
+    unpack_row(w->y, &op->y, at, p->dv);
+    unpack_row(w->dy, &op->dy, at, p->dv);
+    score_row(p, &op->mask, at, w->q, w->kt, w->sum, w->s, w->slope);
+    slopes(w, p);
+    row_slopes(w, at, lse);
+    for (int64_t j = 0; j < p->tk; j++) {
+        if (w->s[j] == -INFINITY)
+            continue;
+        add_scaled(w->dq, (double)w->ds[j], w->k + j * p->d, p->d);
+        add_scaled(w->dk + j * p->d, (double)w->ds[j], w->q, p->d);
+        add_scaled(w->dv + j * p->dv, (double)w->p[j], w->dy, p->dv);
+    }
+}
+
+static void query_gradient(struct backward *w, const struct query *at)
+{
+    const struct attention_backward_op *op = w->op;
+    const float *saved = view_host(&op->lse);
+    float lse = saved[query_at(&op->lse, at)];
+    memset(w->dq, 0, (size_t)op->p.d * sizeof(*w->dq));
+    if (lse != -INFINITY) /* else it has no key */
+        add_query(w, at, lse);
+    if (op->dq.buffer != NULL)
+        store_row(&op->dq, at, w->dq, op->p.scale, op->p.d);
+}
+
+/* All queries of the heads that share keys and values. */
+static void head_gradient(struct backward *w, int64_t b, int64_t kv_head)
+{
+    const struct attention_backward_op *op = w->op;
+    const struct attention_params *p = &op->p;
+    int64_t group = p->heads / p->kv_heads;
+    unpack_head(w->k, &op->k, b, kv_head, false);
+    unpack_head(w->kt, &op->k, b, kv_head, true);
+    unpack_head(w->vt, &op->v, b, kv_head, true);
+    memset(w->dk, 0, (size_t)(p->tk * p->d) * sizeof(*w->dk));
+    memset(w->dv, 0, (size_t)(p->tk * p->dv) * sizeof(*w->dv));
+    for (int64_t h = kv_head * group; h < (kv_head + 1) * group; h++)
+        for (int64_t i = 0; i < p->tq; i++)
+            query_gradient(w, &(struct query){b, h, i});
+    for (int64_t j = 0; j < p->tk; j++) {
+        const struct query key = {b, kv_head, j};
+        if (op->dk.buffer != NULL)
+            store_row(&op->dk, &key, w->dk + j * p->d, p->scale, p->d);
+        if (op->dv.buffer != NULL)
+            store_row(&op->dv, &key, w->dv + j * p->dv, 1.0f, p->dv);
+    }
+}
+
+static ssq_status attention_backward(struct backend_queue *queue,
+                                     const struct attention_backward_op *op)
+{
+    (void)queue;
+    const struct attention_params *p = &op->p;
+    struct work work = {.n = 0};
+    struct backward w = {.op = op,
+                         .step = stream_step(&op->step),
+                         .dtype = op->v.dtype,
+                         .k = work_floats(&work, p->tk * p->d),
+                         .kt = work_floats(&work, p->d * p->tk),
+                         .vt = work_floats(&work, p->dv * p->tk),
+                         .q = work_floats(&work, p->d),
+                         .y = work_floats(&work, p->dv),
+                         .dy = work_floats(&work, p->dv),
+                         .s = work_floats(&work, p->tk),
+                         .p = work_floats(&work, p->tk),
+                         .ds = work_floats(&work, p->tk),
+                         .slope = work_floats(&work, p->tk),
+                         .sum = work_doubles(&work, p->tk),
+                         .dp = work_doubles(&work, p->tk),
+                         .dq = work_doubles(&work, p->d),
+                         .dk = work_doubles(&work, p->tk * p->d),
+                         .dv = work_doubles(&work, p->tk * p->dv)};
+    for (int64_t b = 0; b < p->batch && !work.failed; b++)
+        for (int64_t h = 0; h < p->kv_heads; h++)
+            head_gradient(&w, b, h);
+    bool failed = work.failed;
+    work_free(&work);
+    return failed ? error_set(SSQ_ERR_NOMEM,
+                              "attention_backward: no host memory for a head "
+                              "of %lld keys",
+                              (long long)p->tk)
+                  : SSQ_OK;
+}
+
+REFERENCE_IMPL(attention_backward, attention_backward);

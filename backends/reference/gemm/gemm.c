@@ -1,0 +1,154 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.c - reference: matrix products, summed in float64.
+ *
+ * Each element of d is sum over k, ascending, of a times b, in float64: where
+ * products of float32 are exact. The sum is rounded to float32, the epilogue
+ * is float32, and storing rounds once more. The order of the sum does not
+ * depend on the tiles: they only keep what is read again near.
+ *
+ *                 COLS
+ *               +------+
+ *         DEPTH |  b   |     a, b: unpacked into float64
+ *        +------+------+
+ *  ROWS |  a   | sum  |
+ *        +------+------+ */
+#include "lib/op/gemm/gemm.h"
+
+#include "backends/reference/gemm/tile.h"
+#include "kernels/gemm/epilogue.h"
+
+#include <stdio.h>
+
+/* One operand of one matrix of the batch. */
+struct matrix {
+    void *base;
+    ssq_dtype dtype;
+    int64_t at, row, column; /* first element and strides, in elements */
+};
+
+static struct matrix matrix_of(const struct view *v, int64_t at)
+{
+    struct matrix x = {view_host(v), v->dtype, at, 0, 0};
+    if (v->buffer != NULL) {
+        x.row = v->stride[v->rank - 2];
+        x.column = v->stride[v->rank - 1];
+    }
+    return x;
+}
+
+static float element(const struct matrix *x, int64_t i, int64_t j)
+{
+    int64_t at = x->at + i * x->row + j * x->column;
+    return bits_to_f32(load_bits(x->base, x->dtype, at), x->dtype);
+}
+
+/* n elements, step apart, of x from at on. */
+static void unpack_row(double *t, const struct matrix *x, int64_t at,
+                       int64_t step, int64_t n)
+{
+    const uint16_t *half = x->base;
+    const float *full = x->base;
+    if (x->dtype == SSQ_F16)
+        for (int64_t i = 0; i < n; i++)
+            t[i] = (double)f16_load(half[at + i * step]);
+    else if (x->dtype == SSQ_BF16)
+        for (int64_t i = 0; i < n; i++)
+            t[i] = (double)bf16_load(half[at + i * step]);
+    else
+        for (int64_t i = 0; i < n; i++)
+            t[i] = (double)full[at + i * step];
+}
+
+/* Rows i.. and columns j.. of x into t, whose rows are pitch apart. */
+static void unpack(double *t, int64_t pitch, const struct matrix *x, int64_t i,
+                   int64_t rows, int64_t j, int64_t cols)
+{
+    for (int64_t r = 0; r < rows; r++)
+        unpack_row(t + r * pitch, x, x->at + (i + r) * x->row + j * x->column,
+                   x->column, cols);
+}
+
+/* The sums of the tile of d at (i, j). */
+static void sum_tile(struct tile *t, const struct gemm_op *op,
+                     const struct matrix *a, const struct matrix *b, int64_t i,
+                     int64_t j)
+{
+    int64_t rows = tile_least(TILE_ROWS, op->m - i),
+            cols = tile_least(TILE_COLS, op->n - j);
+    tile_clear(t);
+    for (int64_t k = 0; k < op->k; k += TILE_DEPTH) {
+        int64_t depth = tile_least(TILE_DEPTH, op->k - k);
+        unpack(t->a[0], TILE_DEPTH, a, i, rows, k, depth);
+        unpack(t->b[0], TILE_COLS, b, k, depth, j, cols);
+        tile_multiply(t, rows, depth);
+    }
+}
+
+static void store_tile(const struct tile *t, const struct gemm_op *op,
+                       const struct matrix *c, const struct matrix *bias,
+                       const struct matrix *d, int64_t i0, int64_t j0)
+{
+    int64_t rows = tile_least(op->m, i0 + TILE_ROWS),
+            cols = tile_least(op->n, j0 + TILE_COLS);
+    for (int64_t i = i0; i < rows; i++)
+        for (int64_t j = j0; j < cols; j++) {
+            float x = 0.0f;
+            if (op->k > 0)
+                x = op->alpha * (float)t->sum[i - i0][j - j0];
+            if (c->base != NULL)
+                x = x + op->beta * element(c, i, j);
+            if (bias->base != NULL)
+                x = x + element(bias, i, j);
+            store_f32(d->base, d->dtype, d->at + i * d->row + j * d->column,
+                      activate(x, op->activation));
+        }
+}
+
+/* The batch dimensions of a view, for walking; an absent one does not move. */
+static struct view batch_of(const struct view *v, const struct view *d)
+{
+    struct view batch = *d;
+    batch.rank = d->rank - 2;
+    for (int i = 0; i < batch.rank; i++)
+        batch.stride[i] = v->buffer == NULL ? 0 : v->stride[i];
+    return batch;
+}
+
+static ssq_status gemm(struct backend_queue *queue, const struct gemm_op *op)
+{
+    (void)queue;
+    const struct view *full[] = {&op->a, &op->b, &op->c, &op->bias, &op->d};
+    struct view batch[5];
+    const struct view *v[5];
+    struct tile t = {0};
+    struct walk w;
+    for (int i = 0; i < 5; i++) {
+        batch[i] = batch_of(full[i], &op->d);
+        v[i] = &batch[i];
+    }
+    walk_begin(&w, v, 5);
+    do {
+        struct matrix x[5];
+        for (int i = 0; i < 5; i++)
+            x[i] = matrix_of(full[i], w.at[i]);
+        for (int64_t i = 0; i < op->m; i += TILE_ROWS)
+            for (int64_t j = 0; j < op->n; j += TILE_COLS) {
+                sum_tile(&t, op, &x[0], &x[1], i, j);
+                store_tile(&t, op, &x[2], &x[3], &x[4], i, j);
+            }
+    } while (walk_next(&w));
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(gemm, gemm);
+
+void reference_gemm_explain(const struct backend_device *device,
+                            const struct gemm_op *op, unsigned impl,
+                            struct gemm_explanation *e)
+{
+    (void)device;
+    (void)op;
+    (void)impl;
+    e->accumulator = SSQ_F64;
+    snprintf(e->condition, sizeof(e->condition), "plain C has no matrix units");
+}

@@ -1,0 +1,183 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cross_entropy.c - reference: cross-entropy, negative log-likelihood. */
+#include "lib/op/loss/loss.h"
+
+#include "backends/reference/rows.h"
+#include "kernels/dialect/convert.h"
+
+/* Order of the views in a walk. */
+enum { X, TARGET, PROB, DLOSS, DX, LOSS, WALKED };
+
+static const struct view *const *walked(const struct cross_entropy_op *op,
+                                        const struct view **v)
+{
+    v[X] = &op->x;
+    v[TARGET] = &op->target;
+    v[PROB] = &op->prob;
+    v[DLOSS] = &op->dloss;
+    v[DX] = &op->dx;
+    v[LOSS] = &op->loss;
+    return v;
+}
+
+enum verdict {
+    ROW_COUNTS,
+    ROW_IGNORED,
+    ROW_WRONG /* the target is no class */
+};
+
+struct row {
+    const struct cross_entropy_op *op;
+    int64_t n; /* classes */
+    struct line x, prob, dx, weight;
+    enum verdict verdict;
+    int64_t target;              /* -1 with probabilities */
+    float max, total, log_total; /* of exp(x - max) */
+    float sum_q;
+};
+
+static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
+{
+    struct row r = {.op = op,
+                    .n = op->x.shape[op->x.rank - 1],
+                    .x = line_of(&op->x, at[X]),
+                    .prob = line_of(&op->prob, at[PROB]),
+                    .dx = line_of(&op->dx, at[DX]),
+                    .weight = line_of(&op->weight, 0),
+                    .target = -1};
+    if (op->target.buffer == NULL)
+        return r;
+    r.target = (int32_t)load_bits(view_host(&op->target), SSQ_I32, at[TARGET]);
+    if (r.target == op->ignore_index)
+        r.verdict = ROW_IGNORED;
+    else if (r.target < 0 || r.target >= r.n)
+        r.verdict = ROW_WRONG;
+    return r;
+}
+
+static float weight_at(const struct row *r, int64_t k)
+{
+    return r->weight.base == NULL ? 1.0f : line_load(&r->weight, k);
+}
+
+/* q[k] of include/sesqui/ops/loss.h. */
+static float q_at(const struct row *r, int64_t k)
+{
+    const struct cross_entropy_op *op = r->op;
+    float y = r->prob.base != NULL ? line_load(&r->prob, k)
+              : k == r->target     ? 1.0f
+                                   : 0.0f;
+    return (op->keep * y + op->spread) * weight_at(r, k);
+}
+
+/* Is q[k] = 0 whatever the data? */
+static bool q_absent(const struct row *r, int64_t k)
+{
+    return r->prob.base == NULL && !r->op->smooth && k != r->target;
+}
+
+static void row_softmax(struct row *r)
+{
+    if (r->op->kind == CROSS_ENTROPY_LOG_PROBS || r->verdict != ROW_COUNTS)
+        return;
+    r->max = -INFINITY;
+    for (int64_t k = 0; k < r->n; k++) {
+        float x = line_load(&r->x, k);
+        r->max = x > r->max ? x : r->max;
+    }
+    double total = 0.0;
+    for (int64_t k = 0; k < r->n; k++)
+        total += (double)s_exp(line_load(&r->x, k) - r->max);
+    r->total = (float)total;
+    r->log_total = s_log(r->total);
+}
+
+/* The loss of a row; also sums q. */
+static float row_loss(struct row *r)
+{
+    if (r->verdict != ROW_COUNTS)
+        return r->verdict == ROW_IGNORED ? 0.0f : NAN;
+    double sum = 0.0, sum_q = 0.0;
+    for (int64_t k = 0; k < r->n; k++) {
+        if (q_absent(r, k))
+            continue;
+        float q = q_at(r, k), x = line_load(&r->x, k);
+        if (r->op->kind == CROSS_ENTROPY_LOGITS)
+            x = (x - r->max) - r->log_total;
+        sum -= (double)q * (double)x;
+        sum_q += (double)q;
+    }
+    r->sum_q = (float)sum_q;
+    return (float)sum;
+}
+
+static float row_slope(const struct row *r, int64_t k)
+{
+    float q = q_absent(r, k) ? 0.0f : q_at(r, k);
+    if (r->op->kind == CROSS_ENTROPY_LOG_PROBS)
+        return -q;
+    float p = s_div(s_exp(line_load(&r->x, k) - r->max), r->total);
+    return p * r->sum_q - q;
+}
+
+static void row_gradient(const struct row *r, float seed)
+{
+    for (int64_t k = 0; k < r->n; k++) {
+        float g = r->verdict == ROW_COUNTS    ? row_slope(r, k) * seed
+                  : r->verdict == ROW_IGNORED ? 0.0f
+                                              : NAN;
+        if (r->op->kind == CROSS_ENTROPY_LOG_PROBS && q_absent(r, k) &&
+            r->verdict == ROW_COUNTS)
+            g = 0.0f; /* not 0 times an infinite seed */
+        line_store(&r->dx, k, g);
+    }
+}
+
+/* What a mean divides by. */
+static double divisor(const struct cross_entropy_op *op)
+{
+    if (op->reduction != SSQ_REDUCTION_MEAN)
+        return 1.0;
+    const struct view *v[WALKED];
+    struct walk w;
+    double sum = 0.0;
+    walk_rows(&w, walked(op, v), WALKED, 1);
+    do {
+        struct row r = row_at(op, w.at);
+        if (r.prob.base != NULL)
+            sum += r.n > 0 ? 1.0 : 0.0;
+        else if (r.verdict == ROW_COUNTS)
+            sum += (double)weight_at(&r, r.target);
+    } while (walk_next(&w));
+    return sum;
+}
+
+static ssq_status cross_entropy(struct backend_queue *queue,
+                                const struct cross_entropy_op *op)
+{
+    (void)queue;
+    const struct view *v[WALKED];
+    struct walk w;
+    float *loss = view_host(&op->loss);
+    const float *dloss = view_host(&op->dloss);
+    double count = divisor(op), sum = 0.0;
+    bool each = op->reduction == SSQ_REDUCTION_NONE;
+    /* a single loss does not move with the rows */
+    walk_rows(&w, walked(op, v), each ? WALKED : LOSS, 1);
+    do {
+        struct row r = row_at(op, w.at);
+        row_softmax(&r);
+        float value = row_loss(&r);
+        sum += (double)value;
+        float seed = dloss == NULL ? 1.0f : dloss[w.at[DLOSS]];
+        if (r.dx.base != NULL)
+            row_gradient(&r, s_div(seed, (float)count));
+        if (each && loss != NULL)
+            loss[w.at[LOSS]] = value;
+    } while (walk_next(&w));
+    if (!each && loss != NULL)
+        loss[0] = (float)(sum / count);
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(cross_entropy, cross_entropy);

@@ -1,0 +1,337 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* channel_norm.c - reference: batch norm, group norm and their backward.
+ *
+ * A set of elements, and a channel of one, is a box: a view of [n, c,
+ * spatial..] that was cut from the whole. It is read line by line, a line being
+ * what the last dimension holds, in pieces of PIECE. */
+#include "lib/op/norm/channel_norm.h"
+
+#include "backends/reference/rows.h"
+#include "kernels/dialect/convert.h"
+#include "kernels/gemm/epilogue.h"
+
+#define PIECE 128
+
+/* Elements n0.. and channels c0.. of a view; absent ones stay so. */
+static struct view box(const struct view *v, int64_t n0, int64_t n, int64_t c0,
+                       int64_t c)
+{
+    struct view b = *v;
+    if (v->buffer == NULL)
+        return b;
+    b.offset += (uint64_t)(n0 * v->stride[0] + c0 * v->stride[1]) *
+                dtype_bytes(v->dtype);
+    b.shape[0] = n;
+    b.shape[1] = c;
+    return b;
+}
+
+/* n <= PIECE elements of a line, from i on. */
+static void unpack(float *t, const struct line *l, int64_t i, int64_t n)
+{
+    const float *full = l->base;
+    const uint16_t *half = l->base;
+    int64_t at = l->at + i * l->stride;
+    if (l->dtype == SSQ_F32)
+        for (int64_t k = 0; k < n; k++)
+            t[k] = full[at + k * l->stride];
+    else if (l->dtype == SSQ_F16)
+        for (int64_t k = 0; k < n; k++)
+            t[k] = f16_load(half[at + k * l->stride]);
+    else
+        for (int64_t k = 0; k < n; k++)
+            t[k] = bf16_load(half[at + k * l->stride]);
+}
+
+/* The pieces of up to three views of one shape, in row-major order. */
+struct pieces {
+    const struct view *v[3];
+    struct walk w;
+    int64_t length, i; /* of a line; where the piece begins */
+    bool done;
+};
+
+static struct pieces pieces_begin(const struct view *a, const struct view *b,
+                                  const struct view *c)
+{
+    struct pieces p = {.v = {a, b, c}, .length = a->shape[a->rank - 1]};
+    walk_begin(&p.w, p.v, 3);
+    p.w.rank--;
+    return p;
+}
+
+static int64_t piece_size(const struct pieces *p)
+{
+    return p->length - p->i < PIECE ? p->length - p->i : PIECE;
+}
+
+static void piece_load(const struct pieces *p, int k, float *t)
+{
+    struct line l = line_of(p->v[k], p->w.at[k]);
+    unpack(t, &l, p->i, piece_size(p));
+}
+
+static void piece_store(const struct pieces *p, int k, const float *t)
+{
+    struct line l = line_of(p->v[k], p->w.at[k]);
+    for (int64_t i = 0; i < piece_size(p); i++)
+        line_store(&l, p->i + i, t[i]);
+}
+
+static void pieces_next(struct pieces *p)
+{
+    p->i += PIECE;
+    if (p->i < p->length)
+        return;
+    p->i = 0;
+    p->done = !walk_next(&p->w);
+}
+
+static float scalar_at(const struct view *v, int64_t i, int64_t j)
+{
+    return ((const float *)view_host(v))[i * v->stride[0] + j * v->stride[1]];
+}
+
+static float channel_at(const struct view *v, int64_t c, float absent)
+{
+    if (v->buffer == NULL)
+        return absent;
+    return ((const float *)view_host(v))[c * v->stride[0]];
+}
+
+static void set_channel(const struct view *v, int64_t c, float x)
+{
+    if (v->buffer != NULL)
+        ((float *)view_host(v))[c * v->stride[0]] = x;
+}
+
+static void set_scalar(const struct view *v, int64_t i, int64_t j, float x)
+{
+    if (v->buffer != NULL)
+        ((float *)view_host(v))[i * v->stride[0] + j * v->stride[1]] = x;
+}
+
+struct statistics {
+    float mean, rstd;
+    float running; /* the variance that the running one moves to */
+};
+
+static double sum_of(const struct view *x)
+{
+    double sum = 0.0;
+    float t[PIECE];
+    for (struct pieces p = pieces_begin(x, x, x); !p.done; pieces_next(&p)) {
+        piece_load(&p, 0, t);
+        for (int64_t i = 0; i < piece_size(&p); i++)
+            sum += (double)t[i];
+    }
+    return sum;
+}
+
+static double sum_of_squares(const struct view *x, float mean)
+{
+    double sum = 0.0;
+    float t[PIECE];
+    for (struct pieces p = pieces_begin(x, x, x); !p.done; pieces_next(&p)) {
+        piece_load(&p, 0, t);
+        for (int64_t i = 0; i < piece_size(&p); i++) {
+            double d = (double)(t[i] - mean);
+            sum += d * d;
+        }
+    }
+    return sum;
+}
+
+/* less: how many elements fewer divide the running variance. */
+static struct statistics statistics_of(const struct view *x, float eps,
+                                       double less)
+{
+    double n = (double)view_elements(x);
+    struct statistics s = {.mean = (float)(sum_of(x) / n)};
+    double squares = sum_of_squares(x, s.mean);
+    s.rstd = s_rsqrt((float)(squares / n) + eps);
+    s.running = (float)(squares / (n - less));
+    return s;
+}
+
+static void update(const struct channel_norm_op *op, const struct view *running,
+                   int64_t c, float x)
+{
+    if (running->buffer != NULL)
+        set_channel(running, c,
+                    op->keep * channel_at(running, c, 0.0f) + op->momentum * x);
+}
+
+/* y of one channel of a set. */
+static void normalise(const struct channel_norm_op *op, int64_t c,
+                      struct statistics s, const struct view *x,
+                      const struct view *y)
+{
+    bool scaled = op->gamma.buffer != NULL, moved = op->beta.buffer != NULL;
+    float gamma = channel_at(&op->gamma, c, 1.0f);
+    float beta = channel_at(&op->beta, c, 0.0f), t[PIECE];
+    for (struct pieces p = pieces_begin(x, y, x); !p.done; pieces_next(&p)) {
+        piece_load(&p, 0, t);
+        for (int64_t i = 0; i < piece_size(&p); i++) {
+            float z = (t[i] - s.mean) * s.rstd;
+            z = scaled ? z * gamma : z;
+            z = moved ? z + beta : z;
+            t[i] = activate(z, op->activation);
+        }
+        piece_store(&p, 1, t);
+    }
+}
+
+/* The elements of one set: set (i, g) of mean and rstd. */
+struct extent {
+    int64_t n0, n, c0, c;
+};
+
+static struct extent extent_of(bool pooled, const struct view *x,
+                               int64_t groups, int64_t i, int64_t g)
+{
+    int64_t c = x->shape[1] / groups;
+    struct extent e = {i, 1, g * c, c};
+    if (pooled)
+        e.n = x->shape[0];
+    return e;
+}
+
+static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
+{
+    struct extent e = extent_of(op->pooled, &op->x, op->groups, i, g);
+    struct statistics s;
+    if (op->given) {
+        s.mean = channel_at(&op->running_mean, g, 0.0f);
+        s.rstd = s_rsqrt(channel_at(&op->running_var, g, 0.0f) + op->eps);
+    } else {
+        struct view x = box(&op->x, e.n0, e.n, e.c0, e.c);
+        s = statistics_of(&x, op->eps, op->population ? 0.0 : 1.0);
+        update(op, &op->running_mean, g, s.mean);
+        update(op, &op->running_var, g, s.running);
+    }
+    set_scalar(&op->mean, i, g, s.mean);
+    set_scalar(&op->rstd, i, g, s.rstd);
+    if (op->y.buffer == NULL)
+        return;
+    for (int64_t c = e.c0; c < e.c0 + e.c; c++) {
+        struct view x = box(&op->x, e.n0, e.n, c, 1);
+        struct view y = box(&op->y, e.n0, e.n, c, 1);
+        normalise(op, c, s, &x, &y);
+    }
+}
+
+static ssq_status channel_norm_run(struct backend_queue *queue,
+                                   const struct channel_norm_op *op)
+{
+    (void)queue;
+    for (int64_t i = 0; i < (op->pooled ? 1 : op->x.shape[0]); i++)
+        for (int64_t g = 0; g < op->groups; g++)
+            run_set(op, i, g);
+    return SSQ_OK;
+}
+
+/* Sums of dy and of dy z over a box that shares its statistics. */
+struct sums {
+    double dy, dy_z;
+};
+
+static struct sums sums_of(const struct view *x, const struct view *dy,
+                           struct statistics s, float gamma)
+{
+    struct sums sum = {0.0, 0.0};
+    float t[PIECE], g[PIECE];
+    for (struct pieces p = pieces_begin(x, dy, x); !p.done; pieces_next(&p)) {
+        piece_load(&p, 0, t);
+        piece_load(&p, 1, g);
+        for (int64_t i = 0; i < piece_size(&p); i++) {
+            float z = (t[i] - s.mean) * s.rstd, grad = g[i] * gamma;
+            sum.dy += (double)grad;
+            sum.dy_z += (double)grad * (double)z;
+        }
+    }
+    return sum;
+}
+
+static struct statistics saved(const struct channel_norm_backward_op *op,
+                               int64_t i, int64_t g)
+{
+    return (struct statistics){.mean = scalar_at(&op->mean, i, g),
+                               .rstd = scalar_at(&op->rstd, i, g)};
+}
+
+/* dgamma and dbeta of channel c. */
+static void sum_channel(const struct channel_norm_backward_op *op, int64_t c)
+{
+    int64_t n = op->x.shape[0], g = c / (op->x.shape[1] / op->groups);
+    struct sums total = {0.0, 0.0};
+    for (int64_t i = 0; i < (op->pooled ? 1 : n); i++) {
+        struct view x = box(&op->x, i, op->pooled ? n : 1, c, 1);
+        struct view dy = box(&op->dy, i, op->pooled ? n : 1, c, 1);
+        struct sums s = sums_of(&x, &dy, saved(op, i, g), 1.0f);
+        total.dy += s.dy;
+        total.dy_z += s.dy_z;
+    }
+    set_channel(&op->dgamma, c, (float)total.dy_z);
+    set_channel(&op->dbeta, c, (float)total.dy);
+}
+
+static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
+                     const struct extent *e, struct statistics s, float avg,
+                     float avg_z)
+{
+    struct view x = box(&op->x, e->n0, e->n, c, 1);
+    struct view dy = box(&op->dy, e->n0, e->n, c, 1);
+    struct view dx = box(&op->dx, e->n0, e->n, c, 1);
+    float gamma = channel_at(&op->gamma, c, 1.0f), t[PIECE], g[PIECE];
+    for (struct pieces p = pieces_begin(&x, &dy, &dx); !p.done;
+         pieces_next(&p)) {
+        piece_load(&p, 0, t);
+        piece_load(&p, 1, g);
+        for (int64_t i = 0; i < piece_size(&p); i++) {
+            float z = (t[i] - s.mean) * s.rstd, grad = g[i] * gamma;
+            t[i] =
+                op->given ? s.rstd * grad : s.rstd * ((grad - avg) - z * avg_z);
+        }
+        piece_store(&p, 2, t);
+    }
+}
+
+static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
+                         int64_t g)
+{
+    struct extent e = extent_of(op->pooled, &op->x, op->groups, i, g);
+    struct statistics s = saved(op, i, g);
+    struct sums total = {0.0, 0.0};
+    struct view whole = box(&op->x, e.n0, e.n, e.c0, e.c);
+    double n = (double)view_elements(&whole);
+    for (int64_t c = e.c0; c < e.c0 + e.c && !op->given; c++) {
+        struct view x = box(&op->x, e.n0, e.n, c, 1);
+        struct view dy = box(&op->dy, e.n0, e.n, c, 1);
+        float gamma = channel_at(&op->gamma, c, 1.0f);
+        struct sums part = sums_of(&x, &dy, s, gamma);
+        total.dy += part.dy;
+        total.dy_z += part.dy_z;
+    }
+    for (int64_t c = e.c0; c < e.c0 + e.c; c++)
+        store_dx(op, c, &e, s, (float)(total.dy / n), (float)(total.dy_z / n));
+}
+
+static ssq_status
+channel_norm_backward_run(struct backend_queue *queue,
+                          const struct channel_norm_backward_op *op)
+{
+    (void)queue;
+    if (op->dgamma.buffer != NULL || op->dbeta.buffer != NULL)
+        for (int64_t c = 0; c < op->x.shape[1]; c++)
+            sum_channel(op, c);
+    if (op->dx.buffer == NULL)
+        return SSQ_OK;
+    for (int64_t i = 0; i < (op->pooled ? 1 : op->x.shape[0]); i++)
+        for (int64_t g = 0; g < op->groups; g++)
+            backward_set(op, i, g);
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(channel_norm, channel_norm_run);
+REFERENCE_IMPL(channel_norm_backward, channel_norm_backward_run);

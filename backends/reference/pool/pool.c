@@ -1,0 +1,203 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c - reference: max and average pooling and their backward.
+ *
+ * Forward, each element of the map looks at its window; backward, each element
+ * of the image at the windows that may hold it, in row-major order. */
+#include "lib/op/pool/pool.h"
+
+#include "backends/reference/reference.h"
+#include "kernels/pool/pool.h"
+
+/* Positions or taps first..last along each axis. */
+struct range {
+    int64_t first[AXES], last[AXES];
+};
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
+}
+
+static int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* The taps of position p that meet [from, to) of the image's coordinates. */
+static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
+                    int64_t *first, int64_t *last)
+{
+    int64_t start = slide_at(s, p, 0);
+    *first = most(0, ceil_div(from - start, s->dilation));
+    *last = least(s->window, ceil_div(to - start, s->dilation)) - 1;
+}
+
+/* The taps of window (p, q) that meet the image. */
+static struct range window_of(const struct pool_op *op, int64_t p, int64_t q)
+{
+    const int64_t at[] = {p, q};
+    struct range r;
+    for (int i = 0; i < AXES; i++)
+        taps_in(&op->slide[i], at[i], 0, op->slide[i].image, &r.first[i],
+                &r.last[i]);
+    return r;
+}
+
+/* The positions whose windows may hold row h and column w. */
+static struct range windows_at(const struct pool_op *op, int64_t h, int64_t w)
+{
+    const int64_t at[] = {h, w};
+    struct range r;
+    for (int i = 0; i < AXES; i++) {
+        const struct slide *s = &op->slide[i];
+        int64_t x = at[i] + s->before;
+        r.first[i] = most(0, ceil_div(x - (slide_extent(s) - 1), s->stride));
+        r.last[i] = least(s->map - 1, x / s->stride);
+    }
+    return r;
+}
+
+/* Is row or column x a tap of position p, which may hold it? */
+static bool holds(const struct slide *s, int64_t p, int64_t x)
+{
+    return (x - slide_at(s, p, 0)) % s->dilation == 0;
+}
+
+/* Taps of one axis that count for an average. */
+static int64_t counted(const struct pool_op *op, int axis, int64_t p)
+{
+    const struct slide *s = &op->slide[axis];
+    int64_t first, last;
+    if (op->count_padding)
+        taps_in(s, p, -s->before, s->image + s->after, &first, &last);
+    else
+        taps_in(s, p, 0, s->image, &first, &last);
+    return last < first ? 0 : last - first + 1;
+}
+
+static float divisor_of(const struct pool_op *op, int64_t p, int64_t q)
+{
+    if (op->divisor != 0)
+        return (float)op->divisor;
+    return (float)(counted(op, HEIGHT, p) * counted(op, WIDTH, q));
+}
+
+/* A channel of one image: where it begins in each view. */
+struct channel {
+    int64_t image, map, index;
+};
+
+static int64_t offset(const struct view *v, int64_t h, int64_t w)
+{
+    return h * v->stride[2] + w * v->stride[3];
+}
+
+static void max_at(const struct pool_op *op, struct channel c, int64_t p,
+                   int64_t q)
+{
+    const struct view *x = &op->image;
+    const void *image = view_host(x);
+    struct range r = window_of(op, p, q);
+    float best = -INFINITY;
+    int64_t where = -1;
+    for (int64_t i = r.first[HEIGHT]; i <= r.last[HEIGHT]; i++)
+        for (int64_t j = r.first[WIDTH]; j <= r.last[WIDTH]; j++) {
+            int64_t h = slide_at(&op->slide[HEIGHT], p, i);
+            int64_t w = slide_at(&op->slide[WIDTH], q, j);
+            float value = load_f32(image, x->dtype, c.image + offset(x, h, w));
+            if (where >= 0 && !pool_takes(value, best))
+                continue;
+            best = value;
+            where = h * op->slide[WIDTH].image + w;
+        }
+    store_f32(view_host(&op->map), op->map.dtype,
+              c.map + offset(&op->map, p, q), pool_result(best));
+    if (op->index.buffer != NULL)
+        store_bits(view_host(&op->index), SSQ_I32,
+                   c.index + offset(&op->index, p, q), (uint32_t)where);
+}
+
+static void average_at(const struct pool_op *op, struct channel c, int64_t p,
+                       int64_t q)
+{
+    const struct view *x = &op->image;
+    const void *image = view_host(x);
+    struct range r = window_of(op, p, q);
+    double sum = 0.0;
+    for (int64_t i = r.first[HEIGHT]; i <= r.last[HEIGHT]; i++)
+        for (int64_t j = r.first[WIDTH]; j <= r.last[WIDTH]; j++) {
+            int64_t h = slide_at(&op->slide[HEIGHT], p, i);
+            int64_t w = slide_at(&op->slide[WIDTH], q, j);
+            sum += (double)load_f32(image, x->dtype, c.image + offset(x, h, w));
+        }
+    store_f32(view_host(&op->map), op->map.dtype,
+              c.map + offset(&op->map, p, q),
+              (float)sum / divisor_of(op, p, q));
+}
+
+/* What window (p, q) gives to row h and column w. */
+static double given(const struct pool_op *op, struct channel c, int64_t p,
+                    int64_t q, int64_t h, int64_t w)
+{
+    const struct view *y = &op->map;
+    if (!holds(&op->slide[HEIGHT], p, h) || !holds(&op->slide[WIDTH], q, w))
+        return 0.0;
+    if (op->kind == POOL_MAX_BACKWARD &&
+        (int32_t)load_bits(view_host(&op->index), SSQ_I32,
+                           c.index + offset(&op->index, p, q)) !=
+            h * op->slide[WIDTH].image + w)
+        return 0.0;
+    float dy = load_f32(view_host(y), y->dtype, c.map + offset(y, p, q));
+    if (op->kind == POOL_AVG_BACKWARD)
+        dy = dy / divisor_of(op, p, q);
+    return (double)dy;
+}
+
+static void gradient_at(const struct pool_op *op, struct channel c, int64_t h,
+                        int64_t w)
+{
+    struct range r = windows_at(op, h, w);
+    double sum = 0.0;
+    for (int64_t p = r.first[HEIGHT]; p <= r.last[HEIGHT]; p++)
+        for (int64_t q = r.first[WIDTH]; q <= r.last[WIDTH]; q++)
+            sum += given(op, c, p, q, h, w);
+    store_f32(view_host(&op->image), op->image.dtype,
+              c.image + offset(&op->image, h, w), (float)sum);
+}
+
+static void pool_channel(const struct pool_op *op, struct channel c)
+{
+    bool backward =
+        op->kind == POOL_MAX_BACKWARD || op->kind == POOL_AVG_BACKWARD;
+    const struct view *made = backward ? &op->image : &op->map;
+    for (int64_t i = 0; i < made->shape[2]; i++)
+        for (int64_t j = 0; j < made->shape[3]; j++) {
+            if (backward)
+                gradient_at(op, c, i, j);
+            else if (op->kind == POOL_MAX)
+                max_at(op, c, i, j);
+            else
+                average_at(op, c, i, j);
+        }
+}
+
+static ssq_status pool(struct backend_queue *queue, const struct pool_op *op)
+{
+    (void)queue;
+    const struct view *v[] = {&op->image, &op->map, &op->index};
+    for (int64_t n = 0; n < op->image.shape[0]; n++)
+        for (int64_t c = 0; c < op->image.shape[1]; c++) {
+            int64_t at[3];
+            for (int k = 0; k < 3; k++)
+                at[k] = n * v[k]->stride[0] + c * v[k]->stride[1];
+            pool_channel(op, (struct channel){at[0], at[1], at[2]});
+        }
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(pool, pool);

@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold.c - sums and products in the order of kernels/reduce/norm.h. */
+#include "backends/reference/reduce/fold.h"
+
+void fold_begin(struct fold *f, bool product)
+{
+    f->product = product;
+    for (int k = 0; k < FOLD_LEVELS; k++)
+        f->level[k].n = 0;
+}
+
+static float join(const struct fold *f, float a, float b)
+{
+    return f->product ? a * b : a + b;
+}
+
+/* The halving tree over the lanes that elements reached; empties the level. */
+static float tree(const struct fold *f, struct fold_level *v)
+{
+    u32 used = v->n < FOLD_LANES ? v->n : FOLD_LANES;
+    for (u32 s = FOLD_LANES / 2; s > 0; s /= 2)
+        for (u32 l = 0; l < s && l + s < used; l++)
+            v->lane[l] = join(f, v->lane[l], v->lane[l + s]);
+    v->n = 0;
+    return v->lane[0];
+}
+
+/* Add x at level k; full chunks move up. */
+static void add_at(struct fold *f, int k, float x)
+{
+    for (; k < FOLD_LEVELS; k++) {
+        struct fold_level *v = &f->level[k];
+        float *lane = &v->lane[v->n % FOLD_LANES];
+        *lane = v->n < FOLD_LANES ? x : join(f, *lane, x);
+        if (++v->n < FOLD_CHUNK)
+            return;
+        x = tree(f, v);
+    }
+}
+
+void fold_add(struct fold *f, float x)
+{
+    add_at(f, 0, x);
+}
+
+void fold_break(struct fold *f)
+{
+    if (f->level[0].n > 0)
+        add_at(f, 1, tree(f, &f->level[0]));
+}
+
+static bool empty_above(const struct fold *f, int k)
+{
+    for (k++; k < FOLD_LEVELS; k++)
+        if (f->level[k].n > 0)
+            return false;
+    return true;
+}
+
+float fold_end(struct fold *f)
+{
+    for (int k = 0; k < FOLD_LEVELS; k++) {
+        struct fold_level *v = &f->level[k];
+        if (v->n == 0)
+            continue;
+        bool last = empty_above(f, k);
+        float x = tree(f, v);
+        if (last)
+            return x;
+        add_at(f, k + 1, x);
+    }
+    return f->product ? 1.0f : 0.0f;
+}
+
+void norm_fold_begin(struct norm_fold *f)
+{
+    for (int c = 0; c < 3; c++)
+        fold_begin(&f->sum[c], false);
+}
+
+void norm_fold_add(struct norm_fold *f, float x)
+{
+    for (u32 c = 0; c < 3; c++)
+        fold_add(&f->sum[c], norm_add(x, c));
+}
+
+void norm_fold_break(struct norm_fold *f)
+{
+    for (int c = 0; c < 3; c++)
+        fold_break(&f->sum[c]);
+}
+
+void norm_fold_end(struct norm_fold *f, float total[3])
+{
+    for (int c = 0; c < 3; c++)
+        total[c] = fold_end(&f->sum[c]);
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fold.h - sums and products in the order of kernels/reduce/norm.h, fed one by
+ * one.
+ *
+ *     struct fold f;
+ *     fold_begin(&f, false);
+ *     for (..) fold_add(&f, x[i]);
+ *     float sum = fold_end(&f);
+ */
+#ifndef BACKENDS_REFERENCE_REDUCE_FOLD_H
+#define BACKENDS_REFERENCE_REDUCE_FOLD_H
+
+#include "kernels/reduce/norm.h"
+
+#include <stdbool.h>
+
+/* 16384^4 = 2^56 elements: more than memory holds */
+#define FOLD_LEVELS 4
+
+/** A chunk that is being filled: elements, partials, partials of those, .. */
+struct fold_level {
+    u32 n; /* elements in it */
+    float lane[FOLD_LANES];
+};
+
+struct fold {
+    bool product; /* multiply instead of add */
+    struct fold_level level[FOLD_LEVELS];
+};
+
+void fold_begin(struct fold *f, bool product);
+void fold_add(struct fold *f, float x);
+/** End the chunk although it is not full: between the tensors of a list. */
+void fold_break(struct fold *f);
+/** The result; of nothing 0, or 1 for a product. */
+float fold_end(struct fold *f);
+
+/** The three sums of a squared norm. */
+struct norm_fold {
+    struct fold sum[3]; /* by norm_class */
+};
+
+void norm_fold_begin(struct norm_fold *f);
+void norm_fold_add(struct norm_fold *f, float x);
+void norm_fold_break(struct norm_fold *f);
+/** The totals, by norm_class: for norm_root and norm_squared. */
+void norm_fold_end(struct norm_fold *f, float total[3]);
+
+#endif

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rnn.c - reference: the pointwise cells of LSTM and GRU. */
+#include "lib/op/rnn/rnn.h"
+
+#include "backends/reference/reference.h"
+#include "kernels/rnn/rnn.h"
+
+/* Element (b, column) of a matrix; 0 of an absent one. */
+static float get(const struct view *v, int64_t b, int64_t column)
+{
+    if (v->buffer == NULL)
+        return 0.0f;
+    return load_f32(view_host(v), v->dtype,
+                    b * v->stride[0] + column * v->stride[1]);
+}
+
+/* Nothing happens to an absent matrix. */
+static void put(const struct view *v, int64_t b, int64_t column, float value)
+{
+    if (v->buffer != NULL)
+        store_f32(view_host(v), v->dtype,
+                  b * v->stride[0] + column * v->stride[1], value);
+}
+
+static void lstm_element(const struct lstm_cell_op *op, int64_t b, int64_t j)
+{
+    int64_t h = op->y.shape[1];
+    float i = rnn_sigmoid(get(&op->a, b, j));
+    float f = rnn_sigmoid(get(&op->a, b, h + j));
+    float g = rnn_tanh(get(&op->a, b, 2 * h + j));
+    float o = rnn_sigmoid(get(&op->a, b, 3 * h + j));
+    float c = lstm_state(i, f, g, get(&op->c, b, j));
+    put(&op->gates, b, j, i);
+    put(&op->gates, b, h + j, f);
+    put(&op->gates, b, 2 * h + j, g);
+    put(&op->gates, b, 3 * h + j, o);
+    put(&op->c_out, b, j, c);
+    put(&op->y, b, j, lstm_value(o, c));
+}
+
+static ssq_status lstm_run(struct backend_queue *queue,
+                           const struct lstm_cell_op *op)
+{
+    (void)queue;
+    for (int64_t b = 0; b < op->y.shape[0]; b++)
+        for (int64_t j = 0; j < op->y.shape[1]; j++)
+            lstm_element(op, b, j);
+    return SSQ_OK;
+}
+
+static void lstm_backward_element(const struct lstm_cell_backward_op *op,
+                                  int64_t b, int64_t j)
+{
+    int64_t h = op->c_out.shape[1];
+    float i = get(&op->gates, b, j), f = get(&op->gates, b, h + j);
+    float g = get(&op->gates, b, 2 * h + j), o = get(&op->gates, b, 3 * h + j);
+    float c = get(&op->c, b, j), c_out = get(&op->c_out, b, j);
+    float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
+    float d = lstm_state_grad(o, c_out, e, get(&op->dc, b, j));
+    put(&op->da, b, j, lstm_i_grad(d, i, g));
+    put(&op->da, b, h + j, lstm_f_grad(d, f, c));
+    put(&op->da, b, 2 * h + j, lstm_g_grad(d, i, g));
+    put(&op->da, b, 3 * h + j, lstm_o_grad(e, o, c_out));
+    put(&op->dc_in, b, j, rnn_mul(d, f));
+}
+
+static ssq_status lstm_backward_run(struct backend_queue *queue,
+                                    const struct lstm_cell_backward_op *op)
+{
+    (void)queue;
+    for (int64_t b = 0; b < op->c_out.shape[0]; b++)
+        for (int64_t j = 0; j < op->c_out.shape[1]; j++)
+            lstm_backward_element(op, b, j);
+    return SSQ_OK;
+}
+
+static void gru_element(const struct gru_cell_op *op, int64_t b, int64_t j)
+{
+    int64_t h = op->y.shape[1];
+    float r = rnn_sigmoid(rnn_add(get(&op->u, b, j), get(&op->v, b, j)));
+    if (op->stage == GRU_RESET) {
+        put(&op->y, b, j, rnn_mul(r, get(&op->h, b, j)));
+        return;
+    }
+    float z =
+        rnn_sigmoid(rnn_add(get(&op->u, b, h + j), get(&op->v, b, h + j)));
+    float q = get(&op->v, b, 2 * h + j);
+    float n =
+        gru_candidate(get(&op->u, b, 2 * h + j), gru_factor(op->stage, r), q);
+    float y = gru_value(z, n, get(&op->h, b, j));
+    put(&op->gates, b, j, r);
+    put(&op->gates, b, h + j, z);
+    put(&op->gates, b, 2 * h + j, n);
+    put(&op->q, b, j, s_canonical(q));
+    put(&op->y, b, j, y);
+}
+
+static ssq_status gru_run(struct backend_queue *queue,
+                          const struct gru_cell_op *op)
+{
+    (void)queue;
+    for (int64_t b = 0; b < op->y.shape[0]; b++)
+        for (int64_t j = 0; j < op->y.shape[1]; j++)
+            gru_element(op, b, j);
+    return SSQ_OK;
+}
+
+/* From the gradient of r h. */
+static void gru_reset_backward_element(const struct gru_cell_backward_op *op,
+                                       int64_t b, int64_t j)
+{
+    float r = get(&op->gates, b, j), d = get(&op->q, b, j), d_r = 0.0f;
+    float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
+    if (op->h.buffer != NULL)
+        d_r = gru_r_grad(d, r, get(&op->h, b, j));
+    put(&op->du, b, j, d_r);
+    put(&op->dv, b, j, d_r);
+    put(&op->dh_in, b, j, rnn_add(e, rnn_mul(d, r)));
+}
+
+static void gru_backward_element(const struct gru_cell_backward_op *op,
+                                 int64_t b, int64_t j)
+{
+    int64_t h = op->du.shape[1] / 3;
+    float r = get(&op->gates, b, j), z = get(&op->gates, b, h + j);
+    float n = get(&op->gates, b, 2 * h + j), q = get(&op->q, b, j);
+    float e = rnn_add(get(&op->dy, b, j), get(&op->dh, b, j));
+    float k = gru_candidate_grad(e, z, n), d_r = gru_r_grad(k, r, q);
+    float d_z = gru_z_grad(e, z, n, get(&op->h, b, j));
+    if (op->stage != GRU_REST) {
+        put(&op->du, b, j, d_r);
+        put(&op->dv, b, j, d_r);
+    }
+    put(&op->du, b, h + j, d_z);
+    put(&op->du, b, 2 * h + j, k);
+    put(&op->dv, b, h + j, d_z);
+    put(&op->dv, b, 2 * h + j, rnn_mul(k, gru_factor(op->stage, r)));
+    put(&op->dh_in, b, j, rnn_mul(e, z));
+}
+
+static ssq_status gru_backward_run(struct backend_queue *queue,
+                                   const struct gru_cell_backward_op *op)
+{
+    (void)queue;
+    bool reset = op->stage == GRU_RESET;
+    for (int64_t b = 0; b < op->du.shape[0]; b++)
+        for (int64_t j = 0; j < op->du.shape[1] / 3; j++)
+            (reset ? gru_reset_backward_element : gru_backward_element)(op, b,
+                                                                        j);
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(lstm_cell, lstm_run);
+REFERENCE_IMPL(lstm_cell_backward, lstm_backward_run);
+REFERENCE_IMPL(gru_cell, gru_run);
+REFERENCE_IMPL(gru_cell_backward, gru_backward_run);

@@ -1,0 +1,117 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.h - one element on its way through a step, in steps.
+ *
+ * The text of param_step.k and lamb_norm.k: they declare operands table,
+ * control, params, p, g, a, b, TRUTH(number), and say at the top of a task
+ * STEP_FIND(row, from) and STEP_GROUP(row). What is not there is not asked for:
+ * HAS is a literal, the bits of operands that a loop has. */
+#ifndef KERNELS_AMP_STEP_H
+#define KERNELS_AMP_STEP_H
+
+#include "kernels/amp/optimizer.h"
+#include "kernels/amp/step_args.h"
+#include "kernels/dialect/tensor.h"
+
+#define HAS_A (1u << STEP_A)
+#define HAS_B (1u << STEP_B)
+#define HAS_C (1u << STEP_C)
+#define COUNT 1u /* the old model is read too */
+
+#ifndef FORM /* the header by itself */
+#define FORM FORM_SELF
+#define GRAD 4
+#endif
+
+#if FORM == FORM_SELF
+#define P_BYTES 4
+#elif FORM == FORM_COPY
+#define P_BYTES    4
+#define TRUTH_CELL float
+#elif FORM != FORM_SHORT
+#define P_BYTES    2
+#define TRUTH_CELL float
+#else
+#define P_BYTES    2
+#define TRUTH_CELL u16
+#endif
+
+#if FORM == FORM_F16
+#define P_DTYPE DT_F16
+#elif FORM == FORM_BF16
+#define P_DTYPE DT_BF16
+#else
+#define P_DTYPE pc.p_dtype
+#endif
+#if GRAD == 4
+#define G_DTYPE DT_F32
+#elif FORM == FORM_F16 || FORM == FORM_BF16
+#define G_DTYPE P_DTYPE
+#else
+#define G_DTYPE pc.g_dtype
+#endif
+
+/* The truth, operand B. */
+#if FORM == FORM_SELF
+#define TRUTH_AT
+#define TRUTH(B)
+#define FIND_TRUTH(ROW, FROM)
+#else
+#define TRUTH_AT TRUTH_PLACE
+#define TRUTH(B) BUF_RW(B, TRUTH_CELL, truth) SEP
+#define FIND_TRUTH(ROW, FROM)                                                  \
+    u32 truth_from = AT(table, ROW + ROW_AT + STEP_TRUE) + FROM;
+#endif
+
+/* Where element 0 of the task is in each operand. */
+#define STEP_FIND(ROW, FROM)                                                   \
+    u32 p_from = AT(table, ROW + ROW_AT + STEP_P) + FROM;                      \
+    u32 g_from = AT(table, ROW + ROW_AT + STEP_G) + FROM;                      \
+    u32 a_from = AT(table, ROW + ROW_AT + STEP_A) + FROM;                      \
+    u32 b_from = AT(table, ROW + ROW_AT + STEP_B) + FROM;                      \
+    FIND_TRUTH(ROW, FROM)
+
+/* The words that hold for the whole task. */
+#define STEP_WORD(W) AS_F32(AT(control, words + W))
+#define STEP_GROUP(ROW)                                                        \
+    u32 entry = AT(table, ROW + ROW_TENSOR) * TABLE_WORDS;                     \
+    u32 words = AT(params, entry + TABLE_GROUP) * GROUP_WORDS + CONTROL_WORDS; \
+    u32 flags = AT(control, words + GROUP_FLAGS);                              \
+    EXACT float factor = AS_F32(AT(control, CONTROL_FACTOR));                  \
+    EXACT float coef = AS_F32(AT(control, CONTROL_COEF));                      \
+    EXACT float decay = STEP_WORD(GROUP_DECAY);
+
+/* The truth of element J, whose form TRUE says. */
+#define READ_SELF(J)   AS_F32(AT(p, p_from + (J)))
+#define READ_MASTER(J) AT(truth, truth_from + (J))
+#define READ_COPY(J)   READ_MASTER(J)
+#define READ_NONE(J)   cell_2(U32(AT(p, p_from + (J))), P_DTYPE)
+#define READ_SPLIT(J)                                                          \
+    AS_F32(split_join(U32(AT(p, p_from + (J))),                                \
+                      U32(AT(truth, truth_from + (J)))))
+#define STEP_LOAD(TRUE, HAS, J)                                                \
+    EXACT float value = READ_##TRUE(J);                                        \
+    EXACT float grad = gradient_true(                                          \
+        LOAD_CELL(g, g_from + (J), GRAD, G_DTYPE), factor, coef, flags);       \
+    EXACT float va = 0.0f;                                                     \
+    EXACT float vb = 0.0f;                                                     \
+    if (((HAS)&HAS_A) != 0u)                                                   \
+        va = AT(a, a_from + (J));                                              \
+    if (((HAS)&HAS_B) != 0u)                                                   \
+        vb = AT(b, b_from + (J));
+
+/* Both of Adam's moments, or LAMB's. */
+#define STEP_MOMENTS_WORDS                                                     \
+    EXACT float b1 = STEP_WORD(GROUP_STEP_MOMENTUM);                           \
+    EXACT float c1 = STEP_WORD(GROUP_STEP_C);                                  \
+    EXACT float b2 = STEP_WORD(GROUP_BETA2);                                   \
+    EXACT float c2 = STEP_WORD(GROUP_BETA2_C);                                 \
+    EXACT float bc1 = STEP_WORD(GROUP_STEP_BC1);                               \
+    EXACT float bc2 = STEP_WORD(GROUP_STEP_BC2);                               \
+    EXACT float eps = STEP_WORD(GROUP_EPS);
+#define STEP_LAMB_U                                                            \
+    grad = s_quotient(grad, divisor);                                          \
+    va = moment_mix(va, grad, b1, c1);                                         \
+    vb = moment_square(vb, grad, b2, c2);                                      \
+    EXACT float u = adam_apex(va, vb, value, bc1, bc2, eps, decay);
+
+#endif

@@ -1,0 +1,377 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dialect.h - what makes one text OpenCL C 1.2, CUDA, Vulkan GLSL and plain C.
+ *
+ * Rules for the text: no pointers, no C casts (F32(), U32()), no helper that
+ * takes a buffer, no struct literals, one return value per function, bool
+ * conditions, u suffixes, no 64-bit integers, no hexadecimal floats, no name
+ * that is reserved in any language (half, input, output, buffer, shared,
+ * kernel, sample, ...), no identifier with two underscores, one kernel per
+ * compile. WG is the size of a work-group; the C dialect runs one "thread",
+ * so there it is 1 and barriers vanish.
+ *
+ * Exact by default: a product and a sum are rounded separately. The pragma
+ * does it in OpenCL and in C with clang; GLSL needs `precise` on every float
+ * that is computed: declare locals EXACT, FN marks what functions return. The
+ * others need a flag: gcc and clang's CUDA -ffp-contract=off, nvcc and NVRTC
+ * -fmad=false. FMA() is fused, by name, but for OpenCL's devices of which the
+ * host knows that fma() is no instruction of theirs: -DUNFUSED. Such an fma is
+ * a library's code and slow; rusticl's for llvmpipe flushes subnormal factors
+ * besides, or is missing.
+ *
+ * A native division or square root that is not known to be correctly rounded
+ * is a seed for the code in scalar/div.h; NATIVE_EXACT_DIV says it is known
+ * (always in C and CUDA; OpenCL hosts that pass
+ * -cl-fp32-correctly-rounded-divide-sqrt may pass -DNATIVE_EXACT_DIV).
+ *
+ * WIDE_LOOP before a for asks a processor for its widest vectors. UNROLL before
+ * one of constantly many rounds asks for none: what is private to an item stays
+ * in registers, and no driver counts its rounds. FLAT is that for GPUs alone: a
+ * processor's loops become vector instructions.
+ *
+ * Where there is a NATIVE_F16(h), the value of an f16's bits, hosts that have
+ * seen it keep subnormals and NaN's bits may pass -DNATIVE_HALF_LOAD; where
+ * there is a NATIVE_F16_BITS(x), hosts that have seen it round all ties to even
+ * and do the same may pass -DNATIVE_HALF_STORE. */
+
+#ifndef SSQ_KERNELS_DIALECT_H
+#define SSQ_KERNELS_DIALECT_H
+
+#if defined(__OPENCL_VERSION__) || defined(__OPENCL_C_VERSION__)
+/* OpenCL C. clang -x cl defines only the second of the two names. */
+#pragma OPENCL FP_CONTRACT OFF
+typedef uint u32;
+typedef ushort u16;
+typedef uchar u8;
+#define FN static inline
+#define ARGS(T, F)                                                             \
+    typedef struct {                                                           \
+        F                                                                      \
+    } T;
+#define KERNEL(N) kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void N(
+#define BUF_RO(B, T, N) global const T *restrict N
+#define BUF_RW(B, T, N) global T *restrict N
+#define SEP             ,
+#define PUSH(T)         T pc
+#define ENDARGS )                                                              \
+    {
+#define SHARED(T, N, C) local T N[C];
+#define BODY
+#define END }
+#if defined(WG) && WG == 1 && defined(__clang__) && defined(__AVX512F__)
+/* of 16 floats, where 8 are the compiler's choice: half as many instructions
+ * in flight. A loop that cannot have them is no news. */
+#pragma clang diagnostic ignored "-Wpass-failed"
+#define WIDE_LOOP _Pragma("clang loop vectorize_width(16)")
+#endif
+#if defined(WG) && WG == 1
+#define BARRIER() ((void)0) /* PoCL takes minutes over many of them */
+#else
+#define BARRIER() barrier(CLK_LOCAL_MEM_FENCE)
+#endif
+#define LOCAL_ID    ((u32)get_local_id(0))
+#define GROUP_ID    ((u32)get_group_id(0))
+#define GLOBAL_ID   ((u32)get_global_id(0))
+#define GLOBAL_SIZE ((u32)get_global_size(0))
+#define GROUP_COUNT ((u32)get_num_groups(0))
+#define AT(N, I)    (N + pc.N##_at)[I]
+#define F32(x)      ((float)(x))
+#define U32(x)      ((u32)(x))
+#define U16(x)      ((u16)(x))
+#define U8(x)       ((u8)(x))
+#define AS_U32(x)   as_uint(x)
+#define AS_F32(x)   as_float(x)
+#ifdef UNFUSED
+#define FMA(a, b, c) MAD(a, b, c)
+#else
+#define FMA(a, b, c) fma(a, b, c)
+#endif
+#define NATIVE_SQRT(x) sqrt(x)
+#define MUL_HIGH(a, b) mul_hi(a, b)
+/* where a loop around it should become vector instructions */
+#define FN_INLINE      static inline __attribute__((always_inline))
+#define SUM_TO_NEAREST 1 /* whatever the mode of a host or a shader */
+FN_INLINE float native_f16(u32 h)
+{
+    u16 bits = U16(h);
+    return vload_half(0, (const half *)&bits);
+}
+#define NATIVE_F16(h) native_f16(h)
+FN_INLINE u32 native_f16_bits(float x)
+{
+    u16 bits;
+#if defined(__clang__) && defined(__F16C__)
+    /* PoCL's own is code in integers, and no vector instruction */
+    __builtin_store_halff(x, (half *)&bits);
+#else
+    vstore_half_rte(x, 0, (half *)&bits);
+#endif
+    return bits;
+}
+#define NATIVE_F16_BITS(x) native_f16_bits(x)
+
+#elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
+/* CUDA: nvcc, NVRTC, or clang without any header (-nocudainc). Division and
+ * square root name their rounding: no -use_fast_math can change them. */
+typedef unsigned int u32;
+typedef unsigned short u16;
+typedef unsigned char u8;
+#define ARGS(T, F)                                                             \
+    struct T {                                                                 \
+        F                                                                      \
+    };
+#define BUF_RO(B, T, N) const T *__restrict__ N
+#define BUF_RW(B, T, N) T *__restrict__ N
+#define SEP             ,
+#define PUSH(T)         const T pc
+#define ENDARGS )                                                              \
+    {
+#define BODY
+#define END }
+#if defined(__clang__) && !defined(__CUDACC__)
+#define FN static __attribute__((device)) inline
+#define KERNEL(N)                                                              \
+    extern "C" __attribute__((global)) __attribute__((launch_bounds(WG))) void \
+    N(
+#define SHARED(T, N, C) static __attribute__((shared)) T N[C];
+#define BARRIER()       __syncthreads()
+#define LOCAL_ID        U32(__nvvm_read_ptx_sreg_tid_x())
+#define GROUP_ID        U32(__nvvm_read_ptx_sreg_ctaid_x())
+#define GROUP_COUNT     U32(__nvvm_read_ptx_sreg_nctaid_x())
+#define AS_U32(x)       __builtin_bit_cast(u32, F32(x))
+#define AS_F32(x)       __builtin_bit_cast(float, U32(x))
+#define FMA(a, b, c)    __builtin_fmaf(a, b, c)
+#define MUL_HIGH(a, b)  __nvvm_mulhi_ui(a, b)
+#else
+#define FN static __device__ inline
+#define KERNEL(N) extern "C" __global__ void __launch_bounds__(WG) N(
+#define SHARED(T, N, C) __shared__ T N[C];
+#define BARRIER()       __syncthreads()
+#define LOCAL_ID        U32(threadIdx.x)
+#define GROUP_ID        U32(blockIdx.x)
+#define GROUP_COUNT     U32(gridDim.x)
+#define AS_U32(x)       __float_as_uint(x)
+#define AS_F32(x)       __uint_as_float(x)
+#define FMA(a, b, c)    fmaf(a, b, c)
+#define MUL_HIGH(a, b)  __umulhi(a, b)
+#endif
+#define GLOBAL_ID        (GROUP_ID * U32(WG) + LOCAL_ID)
+#define GLOBAL_SIZE      (GROUP_COUNT * U32(WG))
+#define AT(N, I)         (N + pc.N##_at)[I]
+#define F32(x)           ((float)(x))
+#define U32(x)           ((u32)(x))
+#define U16(x)           ((u16)(x))
+#define U8(x)            ((u8)(x))
+#define NATIVE_EXACT_DIV 1
+#define SUM_TO_NEAREST   1
+FN float native_div(float a, float b)
+{
+    float q;
+    asm("div.rn.f32 %0, %1, %2;" : "=f"(q) : "f"(a), "f"(b));
+    return q;
+}
+FN float native_sqrt(float x)
+{
+    float s;
+    asm("sqrt.rn.f32 %0, %1;" : "=f"(s) : "f"(x));
+    return s;
+}
+#define NATIVE_DIV(a, b) native_div(a, b)
+#define NATIVE_SQRT(x)   native_sqrt(x)
+
+#elif defined(VULKAN)
+/* GLSL 4.50 for Vulkan: glslc -std=450core. Parameters are a uniform block
+ * behind the last binding that an operand may have: there may be more of them
+ * than push constants have room for. Their members are words of 4 bytes and
+ * arrays of such, without gaps as in the host's struct: that is std430, which
+ * Vulkan 1.1 has for uniform blocks as an extension
+ * (VK_KHR_uniform_buffer_standard_layout) and 1.2 always. The host asks for
+ * float controls where the device has them, in the module itself. */
+#extension GL_EXT_scalar_block_layout : require
+#extension GL_EXT_shader_16bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int16 : require
+#extension GL_EXT_shader_8bit_storage : require
+#extension GL_EXT_shader_explicit_arithmetic_types_int8 : require
+#extension GL_EXT_control_flow_attributes : require
+#define UNROLL [[unroll]]
+#ifndef WG
+#define WG 256
+#endif
+#ifdef GROUP_IS_CONSTANT /* constant 0, of a pipeline */
+layout(local_size_x_id = 0) in;
+#else
+layout(local_size_x = WG) in;
+#endif
+#define u32        uint
+#define u16        uint16_t
+#define u8         uint8_t
+#define EXACT      precise
+#define FN         precise
+#define ARGS(T, F) layout(std430, set = 0, binding = 16) uniform T{F} pc;
+#define KERNEL(N)
+#define BUF_RO(B, T, N)                                                        \
+    layout(std430, set = 0, binding = B) readonly buffer Buf##B                \
+    {                                                                          \
+        T N[];                                                                 \
+    };
+#define BUF_RW(B, T, N)                                                        \
+    layout(std430, set = 0, binding = B) buffer Buf##B                         \
+    {                                                                          \
+        T N[];                                                                 \
+    };
+#define SEP
+#define PUSH(T)
+#define ENDARGS
+#define SHARED(T, N, C) shared T N[C];
+#define BODY                                                                   \
+    void main()                                                                \
+    {
+#define END            }
+#define BARRIER()      barrier()
+#define LOCAL_ID       gl_LocalInvocationID.x
+#define GROUP_ID       gl_WorkGroupID.x
+#define GLOBAL_ID      gl_GlobalInvocationID.x
+#define GLOBAL_SIZE    (gl_NumWorkGroups.x * uint(WG))
+#define GROUP_COUNT    gl_NumWorkGroups.x
+#define AT(N, I)       N[pc.N##_at + (I)]
+#define F32(x)         float(x)
+#define U32(x)         uint(x)
+#define U16(x)         uint16_t(x)
+#define U8(x)          uint8_t(x)
+#define AS_U32(x)      floatBitsToUint(x)
+#define AS_F32(x)      uintBitsToFloat(x)
+#define FMA(a, b, c)   fma(a, b, c)
+#define NATIVE_SQRT(x) sqrt(x)
+
+#else
+/* Plain C. */
+#include <float.h>
+#include <math.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <string.h>
+#ifdef __FAST_MATH__
+#error "-ffast-math breaks the promised bits: compile without it"
+#endif
+#if !defined(FLT_EVAL_METHOD) || FLT_EVAL_METHOD != 0
+#error "float expressions must be evaluated in float: FLT_EVAL_METHOD is not 0"
+#endif
+#ifdef __clang__
+#pragma STDC FP_CONTRACT OFF
+#endif
+#ifndef WG
+#define WG 1
+#elif WG != 1
+#error "the C dialect runs one thread: compile with -DWG=1"
+#endif
+typedef uint32_t u32;
+typedef uint16_t u16;
+typedef uint8_t u8;
+#define FN static inline
+#define ARGS(T, F)                                                             \
+    typedef struct {                                                           \
+        F                                                                      \
+    } T;
+#define KERNEL(N) void N(
+#define BUF_RO(B, T, N) const T *restrict N
+#define BUF_RW(B, T, N) T *restrict N
+#define SEP             ,
+#define PUSH(T)         T pc
+#define ENDARGS )                                                              \
+    {
+#define SHARED(T, N, C) T N[C];
+#define BODY
+#define END          }
+#define BARRIER()    ((void)0)
+#define LOCAL_ID     0u
+#define GROUP_ID     0u
+#define GLOBAL_ID    0u
+#define GLOBAL_SIZE  1u
+#define GROUP_COUNT  1u
+#define AT(N, I)     (N + pc.N##_at)[I]
+#define F32(x)       ((float)(x))
+#define U32(x)       ((u32)(x))
+#define U16(x)       ((u16)(x))
+#define U8(x)        ((u8)(x))
+FN u32 AS_U32(float x)
+{
+    u32 u;
+
+    memcpy(&u, &x, sizeof(u));
+    return u;
+}
+FN float AS_F32(u32 u)
+{
+    float x;
+
+    memcpy(&x, &u, sizeof(x));
+    return x;
+}
+#define FMA(a, b, c) fmaf(a, b, c)
+#ifndef SOFT_DIV /* a test wants the code of OpenCL and Vulkan */
+#define NATIVE_EXACT_DIV 1
+#endif
+#define NATIVE_SQRT(x) sqrtf(x)
+#endif
+
+#ifndef WG
+#define WG 256
+#endif
+#ifndef WIDE_LOOP
+#define WIDE_LOOP
+#endif
+#ifndef UNROLL
+#if defined(__clang__) || defined(__OPENCL_VERSION__) ||                       \
+    defined(__OPENCL_C_VERSION__) || defined(__CUDACC__) ||                    \
+    defined(__CUDACC_RTC__)
+#define UNROLL _Pragma("unroll")
+#else
+#define UNROLL
+#endif
+#endif
+#if WG == 1
+#define FLAT
+#else
+#define FLAT UNROLL
+#endif
+#ifndef EXACT
+#define EXACT
+#endif
+#ifndef FN_INLINE
+#define FN_INLINE FN
+#endif
+#ifndef NATIVE_DIV
+#define NATIVE_DIV(a, b) ((a) / (b))
+#endif
+/* Rounded twice; say FMA only where doc/numbers.md allows fewer equal bits. */
+#define MAD(a, b, c) ((a) * (b) + (c))
+
+/* Element I of operand N, which begins where the host says: AT(N, I). The
+ * words of parameters that say so come first, N_at for each operand. */
+
+/* Loops. EACH: i = 0 .. n - 1, each once, by whichever work-item; in a group
+ * of one, which is a processor's thread, neighbours together, so that the loop
+ * becomes vector instructions. EACH_GROUP: each by one whole group, uniform in
+ * it, so that the body may have barriers. Not nested, n < 2^31. */
+/* Where group g of so many begins: steps of n are divided evenly, because
+ * PoCL hands a thread half of the groups at once. */
+FN u32 each_begin(u32 n, u32 step, u32 groups, u32 g)
+{
+    u32 steps = (n + step - 1u) / step;
+    u32 each = steps / groups;
+    u32 more = steps - each * groups;
+    u32 i = (g * each + (g < more ? g : more)) * step;
+    return i < n ? i : n;
+}
+#if WG == 1
+#define EACH_CHUNKS(I, N, STEP)                                                \
+    for (u32 I = each_begin(N, STEP, GROUP_COUNT, GROUP_ID),                   \
+             I##_e = each_begin(N, STEP, GROUP_COUNT, GROUP_ID + 1u);          \
+         I < I##_e; I++)
+#define EACH(I, N)       EACH_CHUNKS(I, N, 64u)
+#define EACH_GROUP(G, N) EACH_CHUNKS(G, N, 1u)
+#else
+#define EACH(I, N)       for (u32 I = GLOBAL_ID; I < (N); I += GLOBAL_SIZE)
+#define EACH_GROUP(G, N) for (u32 G = GROUP_ID; G < (N); G += GROUP_COUNT)
+#endif
+
+#endif

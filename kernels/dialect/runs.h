@@ -1,0 +1,194 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* runs.h - elementwise kernels: strided operands, any mix of dtypes.
+ *
+ * The elements are taken in runs of at most RUN_MOST neighbours along the last
+ * dimension. A run goes through arrays of its own, one step at a time: fetch
+ * every operand, compute, put. So the loop that computes is there once, for
+ * whatever dtypes and strides, and it and those of dense operands become
+ * vector instructions of a processor. An item of a GPU has runs of one:
+ *
+ *     EACH_RUN(i, run)
+ *     {
+ *         EXACT float v[RUN_MOST];
+ *         RUN2(i, x, y)
+ *         FETCH(v, x, run, 0u)
+ *         IN_RUN(j, run) v[j] = f(v[j]);
+ *         PUT(y, run, v, 1u)
+ *     }
+ *
+ * Parameters: an x2_at and an x4_at for each operand x of 2 or 4 bytes, which
+ * is bound twice; RUN_FIELDS; RUN_STEPS(x). Operand number k, in the order of
+ * RUN_STEPS, has the dtype RUN_DTYPE(k). lib/plan/runs.h fills them. */
+#ifndef KERNELS_DIALECT_RUNS_H
+#define KERNELS_DIALECT_RUNS_H
+
+#include "kernels/dialect/tensor.h"
+
+#if WG == 1
+#define RUN_MOST 256
+#else
+#define RUN_MOST 1
+#endif
+
+/* n elements; form holds the rank, dtypes and kind; size lacks the outermost
+ * dimension, which n implies: three operands just fit into push constants. */
+#define RUN_RANK 6
+#define RUN_FIELDS                                                             \
+    u32 n;                                                                     \
+    u32 form;                                                                  \
+    u32 size[RUN_RANK - 1];
+#define RUN_STEPS(N) u32 N##_steps[RUN_RANK];
+
+#define RUN_DIMS     (pc.form & 7u)
+#define RUN_DTYPE(K) ((pc.form >> (4u + 3u * (K))) & 7u)
+#define RUN_KIND     (pc.form >> 16u)
+#define RUN_INNER    (RUN_DIMS > 1u ? pc.size[RUN_DIMS - 2u] : pc.n)
+
+/* From i to the end of a row, of the chunk, or RUN_MOST. */
+FN u32 run_length(u32 i, u32 end, u32 inner)
+{
+    u32 left = inner - i % inner;
+
+    if (left > end - i)
+        left = end - i;
+    return left > U32(RUN_MOST) ? U32(RUN_MOST) : left;
+}
+
+/* EACH_RUN is for elements; EACH_RUN_OF for n of anything in rows of inner,
+ * where neighbours of less than step are not worth dividing. */
+#if WG == 1
+#define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
+    for (u32 I = each_begin(N, STEP, GROUP_COUNT, GROUP_ID),                   \
+             I##_e = each_begin(N, STEP, GROUP_COUNT, GROUP_ID + 1u),          \
+             RUN = run_length(I, I##_e, INNER);                                \
+         I < I##_e; I += RUN, RUN = run_length(I, I##_e, INNER))
+#define IN_RUN(J, RUN) for (u32 J = 0u; J < RUN; J++)
+#else
+#define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
+    for (u32 I = GLOBAL_ID; I < (N); I += GLOBAL_SIZE)
+#define IN_RUN(J, RUN) FLAT for (u32 J = 0u; J < 1u; J++)
+#endif
+#define EACH_RUN(I, RUN) EACH_RUN_OF(I, RUN, pc.n, RUN_INNER, U32(RUN_MOST))
+
+/* N_off and N_step of each operand, for the run that begins at I. */
+#define RUN_OPERAND(N)                                                         \
+    u32 N##_off = 0u;                                                          \
+    u32 N##_step = pc.N##_steps[RUN_DIMS - 1u];
+#define RUN_WALK(I)                                                            \
+    u32 run_rest = I;                                                          \
+    for (u32 run_d = RUN_DIMS; run_d > 0u; run_d--) {                          \
+        u32 run_q = run_d > 1u ? run_rest / pc.size[run_d - 2u] : 0u;          \
+        u32 run_r =                                                            \
+            run_d > 1u ? run_rest - run_q * pc.size[run_d - 2u] : run_rest;    \
+        run_rest = run_q;
+#define RUN_ADD(N) N##_off += run_r * pc.N##_steps[run_d - 1u];
+#define RUN2(I, A, B)                                                          \
+    RUN_OPERAND(A)                                                             \
+    RUN_OPERAND(B)                                                             \
+    RUN_WALK(I)                                                                \
+    RUN_ADD(A)                                                                 \
+    RUN_ADD(B)                                                                 \
+    }
+#define RUN3(I, A, B, C)                                                       \
+    RUN_OPERAND(A)                                                             \
+    RUN_OPERAND(B)                                                             \
+    RUN_OPERAND(C)                                                             \
+    RUN_WALK(I)                                                                \
+    RUN_ADD(A)                                                                 \
+    RUN_ADD(B)                                                                 \
+    RUN_ADD(C)                                                                 \
+    }
+#define RUN4(I, A, B, C, D)                                                    \
+    RUN_OPERAND(A)                                                             \
+    RUN_OPERAND(B)                                                             \
+    RUN_OPERAND(C)                                                             \
+    RUN_OPERAND(D)                                                             \
+    RUN_WALK(I)                                                                \
+    RUN_ADD(A)                                                                 \
+    RUN_ADD(B)                                                                 \
+    RUN_ADD(C)                                                                 \
+    RUN_ADD(D)                                                                 \
+    }
+
+/* Elements of N, from cells called C: V = F(C), and C = F(V). */
+#define FETCH_CELLS(V, N, C, RUN, F)                                           \
+    if (N##_step == 1u) {                                                      \
+        IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j));               \
+    } else {                                                                   \
+        IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j * N##_step));    \
+    }
+#define PUT_CELLS(N, C, RUN, V, F)                                             \
+    if (N##_step == 1u) {                                                      \
+        IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j) = F(V[N##_j]);               \
+    } else {                                                                   \
+        IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j * N##_step) = F(V[N##_j]);    \
+    }
+
+#define RUN_AS_F32(E)    AS_F32(E)
+#define RUN_FROM_F16(E)  f16_load(U32(E))
+#define RUN_FROM_BF16(E) bf16_load(U32(E))
+#define RUN_AS_U32(V)    AS_U32(V)
+#define RUN_TO_F16(V)    U16(f16_store(V))
+#define RUN_TO_BF16(V)   U16(bf16_store(V))
+#define RUN_U32(E)       U32(E)
+#define RUN_U16(V)       U16(V)
+#define RUN_U8(V)        U8(V)
+
+/* Floats of operand N, number K, as float32. */
+#define FETCH(V, N, RUN, K)                                                    \
+    if (RUN_DTYPE(K) == DT_F32) {                                              \
+        FETCH_CELLS(V, N, N##4, RUN, RUN_AS_F32)                               \
+    } else if (RUN_DTYPE(K) == DT_F16) {                                       \
+        FETCH_CELLS(V, N, N##2, RUN, RUN_FROM_F16)                             \
+    } else {                                                                   \
+        FETCH_CELLS(V, N, N##2, RUN, RUN_FROM_BF16)                            \
+    }
+/* Integers, u8 extended with zeros. */
+#define FETCH_INTS(V, N, RUN, K)                                               \
+    if (RUN_DTYPE(K) == DT_I32) {                                              \
+        FETCH_CELLS(V, N, N##4, RUN, RUN_U32)                                  \
+    } else {                                                                   \
+        FETCH_CELLS(V, N, N##1, RUN, RUN_U32)                                  \
+    }
+/* Elements of any dtype as they are. */
+#define FETCH_BITS(V, N, RUN, K)                                               \
+    if (RUN_DTYPE(K) == DT_F32 || RUN_DTYPE(K) == DT_I32) {                    \
+        FETCH_CELLS(V, N, N##4, RUN, RUN_U32)                                  \
+    } else if (RUN_DTYPE(K) == DT_U8) {                                        \
+        FETCH_CELLS(V, N, N##1, RUN, RUN_U32)                                  \
+    } else {                                                                   \
+        FETCH_CELLS(V, N, N##2, RUN, RUN_U32)                                  \
+    }
+#define PUT_BITS(N, RUN, V, K)                                                 \
+    if (RUN_DTYPE(K) == DT_F32 || RUN_DTYPE(K) == DT_I32) {                    \
+        PUT_CELLS(N, N##4, RUN, V, RUN_U32)                                    \
+    } else if (RUN_DTYPE(K) == DT_U8) {                                        \
+        PUT_CELLS(N, N##1, RUN, V, RUN_U8)                                     \
+    } else {                                                                   \
+        PUT_CELLS(N, N##2, RUN, V, RUN_U16)                                    \
+    }
+/* float32 values into operand N, number K, of floats. */
+#define PUT(N, RUN, V, K)                                                      \
+    if (RUN_DTYPE(K) == DT_F32) {                                              \
+        PUT_CELLS(N, N##4, RUN, V, RUN_AS_U32)                                 \
+    } else {                                                                   \
+        PUT_HALVES(N, N##2, RUN, V, K)                                         \
+    }
+#define PUT_HALVES(N, C, RUN, V, K)                                            \
+    if (RUN_DTYPE(K) == DT_F16) {                                              \
+        PUT_CELLS(N, C, RUN, V, RUN_TO_F16)                                    \
+    } else {                                                                   \
+        PUT_CELLS(N, C, RUN, V, RUN_TO_BF16)                                   \
+    }
+/* The same into CELL(W)s. */
+#define PUT_BY(W, N, RUN, V, K) TENSOR_NAME(PUT_BY_, W)(N, RUN, V, K)
+#define PUT_BY_2(N, RUN, V, K)  PUT_HALVES(N, N, RUN, V, K)
+#define PUT_BY_4(N, RUN, V, K)  PUT_CELLS(N, N, RUN, V, RUN_AS_U32)
+#define PUT_INTS(N, RUN, V, K)                                                 \
+    if (RUN_DTYPE(K) == DT_I32) {                                              \
+        PUT_CELLS(N, N##4, RUN, V, RUN_U32)                                    \
+    } else {                                                                   \
+        PUT_CELLS(N, N##1, RUN, V, RUN_U8)                                     \
+    }
+
+#endif

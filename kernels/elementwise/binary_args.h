@@ -1,0 +1,148 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* binary_args.h - the parameters of the texts of ops on two operands. */
+#ifndef KERNELS_ELEMENTWISE_BINARY_ARGS_H
+#define KERNELS_ELEMENTWISE_BINARY_ARGS_H
+
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/dialect/runs.h"
+
+/* y = f(a, b); y has a type of its own */
+#define BINARY_FIELDS                                                          \
+    u32 a2_at;                                                                 \
+    u32 a4_at;                                                                 \
+    u32 b2_at;                                                                 \
+    u32 b4_at;                                                                 \
+    u32 y_at;                                                                  \
+    RUN_FIELDS                                                                 \
+    float alpha;                                                               \
+    float beta;                                                                \
+    RUN_STEPS(a)                                                               \
+    RUN_STEPS(b)                                                               \
+    RUN_STEPS(y)
+
+#define BINARY_INTEGER_FIELDS                                                  \
+    u32 a1_at;                                                                 \
+    u32 a4_at;                                                                 \
+    u32 b1_at;                                                                 \
+    u32 b4_at;                                                                 \
+    u32 y1_at;                                                                 \
+    u32 y4_at;                                                                 \
+    RUN_FIELDS                                                                 \
+    RUN_STEPS(a)                                                               \
+    RUN_STEPS(b)                                                               \
+    RUN_STEPS(y)
+
+#define COMPARE_FIELDS                                                         \
+    u32 a1_at;                                                                 \
+    u32 a2_at;                                                                 \
+    u32 a4_at;                                                                 \
+    u32 b1_at;                                                                 \
+    u32 b2_at;                                                                 \
+    u32 b4_at;                                                                 \
+    u32 y_at;                                                                  \
+    RUN_FIELDS                                                                 \
+    RUN_STEPS(a)                                                               \
+    RUN_STEPS(b)                                                               \
+    RUN_STEPS(y)
+
+/* y = cond != 0 ? a : b */
+#define WHERE_FIELDS                                                           \
+    u32 cond_at;                                                               \
+    u32 a1_at;                                                                 \
+    u32 a2_at;                                                                 \
+    u32 a4_at;                                                                 \
+    u32 b1_at;                                                                 \
+    u32 b2_at;                                                                 \
+    u32 b4_at;                                                                 \
+    u32 y1_at;                                                                 \
+    u32 y2_at;                                                                 \
+    u32 y4_at;                                                                 \
+    RUN_FIELDS                                                                 \
+    RUN_STEPS(cond)                                                            \
+    RUN_STEPS(a)                                                               \
+    RUN_STEPS(b)                                                               \
+    RUN_STEPS(y)
+
+/* dx of f(a, b) where nothing is summed */
+#define BINARY_BACKWARD_FIELDS                                                 \
+    u32 a2_at;                                                                 \
+    u32 a4_at;                                                                 \
+    u32 b2_at;                                                                 \
+    u32 b4_at;                                                                 \
+    u32 dy2_at;                                                                \
+    u32 dy4_at;                                                                \
+    u32 dx2_at;                                                                \
+    u32 dx4_at;                                                                \
+    RUN_FIELDS                                                                 \
+    RUN_STEPS(a)                                                               \
+    RUN_STEPS(b)                                                               \
+    RUN_STEPS(dy)                                                              \
+    RUN_STEPS(dx)
+
+/* Its sums, see binary_sum.k. */
+#define BINARY_SUM_RANK 6
+#define BINARY_SUM_FIELDS                                                      \
+    u32 a2_at;                                                                 \
+    u32 a4_at;                                                                 \
+    u32 b2_at;                                                                 \
+    u32 b4_at;                                                                 \
+    u32 dy2_at;                                                                \
+    u32 dy4_at;                                                                \
+    u32 dx2_at;                                                                \
+    u32 dx4_at;                                                                \
+    u32 form;  /* dtypes as in runs.h */                                       \
+    u32 terms; /* of one sum */                                                \
+    u32 width; /* sums in a row */                                             \
+    u32 cols;  /* of those in a task */                                        \
+    u32 tiles; /* tasks of a row */                                            \
+    u32 rows;                                                                  \
+    u32 tasks;                                                                 \
+    u32 dx_chunk; /* dx's step from chunk to chunk */                          \
+    u32 whole;    /* dx is the result, else sums of chunks */                  \
+    u32 a_col;    /* steps along a row */                                      \
+    u32 b_col;                                                                 \
+    u32 dy_col;                                                                \
+    u32 dx_col;                                                                \
+    u32 outer; /* dimensions of the rows, before those that are summed */      \
+    u32 rank;  /* all of them */                                               \
+    u32 size[BINARY_SUM_RANK];                                                 \
+    u32 a_steps[BINARY_SUM_RANK];                                              \
+    u32 b_steps[BINARY_SUM_RANK];                                              \
+    u32 dy_steps[BINARY_SUM_RANK];                                             \
+    u32 dx_steps[BINARY_SUM_RANK];
+
+FN u32 least(u32 a, u32 b)
+{
+    return a < b ? a : b;
+}
+
+/* Where the inputs of a sum, and it, are: SUM_ROW declares where its row's
+ * begin, at column col, without what SUM_ADD_ROW adds in a walk. */
+#define SUM_INPUTS(F)   F(a) F(b) F(dy)
+#define SUM_ROW(N)      u32 N##_row = col * pc.N##_col;
+#define SUM_ADD_ROW(N)  N##_row += sum_r * pc.N##_steps[sum_d - 1u];
+#define SUM_ADD_TERM(N) N##_off += sum_r * pc.N##_steps[sum_d - 1u];
+
+/* ADD for position I of dimensions FROM .. TO - 1. */
+#define SUM_WALK(I, FROM, TO, ADD)                                             \
+    {                                                                          \
+        u32 sum_rest = I;                                                      \
+        for (u32 sum_d = TO; sum_d > FROM; sum_d--) {                          \
+            u32 sum_r = sum_rest;                                              \
+            if (sum_d - 1u > FROM) {                                           \
+                sum_rest = sum_r / pc.size[sum_d - 1u];                        \
+                sum_r = sum_r - sum_rest * pc.size[sum_d - 1u];                \
+            }                                                                  \
+            ADD                                                                \
+        }                                                                      \
+    }
+
+/* One term of the gradient for a, or for b when second is 1. */
+FN float binary_term(u32 kind, u32 second, float a, float b, float dy)
+{
+    if (second != 0u)
+        return binary_grad_b(kind, a, b, dy);
+    return binary_grad_a(kind, a, b, dy);
+}
+
+#endif

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_epilogue.h - from sums of products to d, a part of a row at a time.
+ *
+ * Branches are uniform and outside of the loops, so that these become vector
+ * instructions. Each step is rounded to float32, the store rounds once more. */
+#ifndef KERNELS_GEMM_GEMM_EPILOGUE_H
+#define KERNELS_GEMM_GEMM_EPILOGUE_H
+
+#include "kernels/gemm/gemm_args.h"
+
+/* The operands of the epilogue: bindings 0 to 5. */
+#define GEMM_EPILOGUE_BUFFERS                                                  \
+    BUF_RW(0, u16, d16) SEP BUF_RW(1, float, d32)                              \
+    SEP BUF_RO(2, u16, c16)                                                    \
+    SEP BUF_RO(3, float, c32)                                                  \
+    SEP BUF_RO(4, u16, bias16)                                                 \
+    SEP BUF_RO(5, float, bias32) SEP
+
+#define GEMM_EACH(Q, N) for (u32 Q = 0u; Q < (N); Q++)
+
+/* LINE[q] += SCALE times element AT_0 + q STEP of X16 or X32 */
+#define GEMM_ADD(LINE, N, DTYPE, X16, X32, AT_0, STEP, SCALE)                  \
+    if (DTYPE == DT_F32) {                                                     \
+        if (STEP == 1u) {                                                      \
+            GEMM_EACH(q, N)                                                    \
+            {                                                                  \
+                EXACT float t = SCALE * AT(X32, AT_0 + q);                     \
+                LINE[q] = LINE[q] + t;                                         \
+            }                                                                  \
+        } else {                                                               \
+            GEMM_EACH(q, N)                                                    \
+            {                                                                  \
+                EXACT float t = SCALE * AT(X32, AT_0 + q * STEP);              \
+                LINE[q] = LINE[q] + t;                                         \
+            }                                                                  \
+        }                                                                      \
+    } else if (DTYPE != 0u) {                                                  \
+        GEMM_EACH(q, N)                                                        \
+        {                                                                      \
+            EXACT float t =                                                    \
+                SCALE * cell_2(U32(AT(X16, AT_0 + q * STEP)), DTYPE);          \
+            LINE[q] = LINE[q] + t;                                             \
+        }                                                                      \
+    }
+
+#define GEMM_ACTIVATE(LINE, N)                                                 \
+    if (pc.activation == ACT_RELU) {                                           \
+        GEMM_EACH(q, N) LINE[q] = LINE[q] < 0.0f ? 0.0f : LINE[q];             \
+    } else if (pc.activation != ACT_NONE) {                                    \
+        GEMM_EACH(q, N) LINE[q] = activate(LINE[q], pc.activation);            \
+    }
+
+#define GEMM_PUT(LINE, N, AT_0)                                                \
+    if (GEMM_D == DT_F32) {                                                    \
+        GEMM_EACH(q, N) AT(d32, AT_0 + q) = LINE[q];                           \
+    } else if (GEMM_D == DT_F16) {                                             \
+        GEMM_EACH(q, N) AT(d16, AT_0 + q) = U16(f16_store(LINE[q]));           \
+    } else {                                                                   \
+        GEMM_EACH(q, N) AT(d16, AT_0 + q) = U16(bf16_store(LINE[q]));          \
+    }
+
+/* Sums LINE[0 .. N - 1] of row I and columns from J on of matrix Z. */
+#define GEMM_EPILOGUE(LINE, N, Z, I, J)                                        \
+    {                                                                          \
+        u32 c_0 = (Z)*pc.c_batch + (I)*pc.c_row + (J)*pc.c_column;             \
+        u32 bias_0 = (Z)*pc.bias_batch + (I)*pc.bias_row + (J)*pc.bias_column; \
+        u32 d_0 = (Z)*pc.d_batch + (I)*pc.d_row + (J);                         \
+        GEMM_EACH(q, N) LINE[q] = pc.alpha * LINE[q];                          \
+        GEMM_ADD(LINE, N, GEMM_C, c16, c32, c_0, pc.c_column, pc.beta)         \
+        GEMM_ADD(LINE, N, GEMM_BIAS, bias16, bias32, bias_0, pc.bias_column,   \
+                 1.0f)                                                         \
+        GEMM_ACTIVATE(LINE, N)                                                 \
+        GEMM_PUT(LINE, N, d_0)                                                 \
+    }
+
+#endif

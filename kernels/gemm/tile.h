@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tile.h - products of tiles in shared memory, shared out over a group.
+ *
+ * A tile of ROWS by COLS sums, multiples of 16 and of 64, belongs to a grid of
+ * TILE_X by TILE_Y items: cell (r, i) of an item is row TILE_ROW(r) and column
+ * TILE_COL(i), number r * TILE_OWN_COLS(COLS) + i of its private array. A group
+ * of one item has all of them, and its inner loop goes along a row. */
+#ifndef KERNELS_GEMM_TILE_H
+#define KERNELS_GEMM_TILE_H
+
+#include "kernels/dialect/dialect.h"
+
+#if WG == 1
+#define TILE_X 1
+#elif WG <= 256
+#define TILE_X 16
+#else
+#define TILE_X (WG / 16)
+#endif
+#define TILE_Y (WG / TILE_X)
+
+#define TILE_OWN_ROWS(ROWS)   ((ROWS) / TILE_Y)
+#define TILE_OWN_COLS(COLS)   ((COLS) / TILE_X)
+#define TILE_OWN(ROWS, COLS)  (TILE_OWN_ROWS(ROWS) * TILE_OWN_COLS(COLS))
+#define TILE_ROW(R)           (LOCAL_ID / U32(TILE_X) + (R)*U32(TILE_Y))
+#define TILE_COL(I)           (LOCAL_ID % U32(TILE_X) + (I)*U32(TILE_X))
+#define TILE_CELL(R, I, COLS) ((R)*U32(TILE_OWN_COLS(COLS)) + (I))
+
+/* Each cell of this item. */
+#define EACH_OWN_CELL(R, I, ROWS, COLS)                                        \
+    for (u32 R = 0u; R < U32(TILE_OWN_ROWS(ROWS)); R++)                        \
+        for (u32 I = 0u; I < U32(TILE_OWN_COLS(COLS)); I++)
+#define EACH_OWN_SUM(E, ROWS, COLS)                                            \
+    FLAT for (u32 E = 0u; E < U32(TILE_OWN(ROWS, COLS)); E++)
+
+/* Each cell of a tile, by whichever item; neighbours are in one row. */
+#if WG == 1
+#define EACH_CELL(R, C, ROWS, COLS)                                            \
+    for (u32 R = 0u; R < U32(ROWS); R++)                                       \
+        for (u32 C = 0u; C < U32(COLS); C++)
+#else
+#define EACH_CELL(R, C, ROWS, COLS)                                            \
+    for (u32 R##_e = LOCAL_ID; R##_e < U32((ROWS) * (COLS)); R##_e += U32(WG)) \
+    FLAT for (u32 R##_one = 0u, R = R##_e / U32(COLS), C = R##_e % U32(COLS);  \
+              R##_one < 1u; R##_one++)
+#endif
+
+/* Each of N, by whichever item. */
+#define EACH_SHARED(E, N) for (u32 E = LOCAL_ID; E < U32(N); E += U32(WG))
+
+/* ACC += A B: A [ROWS] rows A_STEP apart, B rows of COLS that are B_STEP apart,
+ * depth K = TILE_DEPTH(n): what is behind the n-th of both must be zero. */
+#if WG == 1
+#define TILE_DEPTH(N) (((N) + 3u) & ~3u)
+#else
+#define TILE_DEPTH(N) (N)
+#endif
+#if WG == 1
+#define TILE_MULTIPLY(ACC, ROWS, COLS, A, A_STEP, B, B_STEP, K)                \
+    for (u32 tm_r = 0u; tm_r < U32(ROWS); tm_r++)                              \
+        for (u32 tm_k = 0u; tm_k < (K); tm_k += 4u) {                          \
+            u32 tm_a = tm_r * U32(A_STEP) + tm_k;                              \
+            EXACT float tm_a0 = A[tm_a];                                       \
+            EXACT float tm_a1 = A[tm_a + 1u];                                  \
+            EXACT float tm_a2 = A[tm_a + 2u];                                  \
+            EXACT float tm_a3 = A[tm_a + 3u];                                  \
+            TILE_ADD4(ACC, tm_r, COLS, tm_a0, tm_a1, tm_a2, tm_a3, B, B_STEP,  \
+                      tm_k)                                                    \
+        }
+#define TILE_ADD4(ACC, R, COLS, A0, A1, A2, A3, B, B_STEP, K)                  \
+    for (u32 ta_i = 0u; ta_i < U32(COLS); ta_i++) {                            \
+        u32 ta_b = (K)*U32(B_STEP) + ta_i;                                     \
+        EXACT float ta_sum = ACC[(R)*U32(COLS) + ta_i];                        \
+        ta_sum = FMA(A0, B[ta_b], ta_sum);                                     \
+        ta_sum = FMA(A1, B[ta_b + U32(B_STEP)], ta_sum);                       \
+        ta_sum = FMA(A2, B[ta_b + 2u * U32(B_STEP)], ta_sum);                  \
+        ta_sum = FMA(A3, B[ta_b + 3u * U32(B_STEP)], ta_sum);                  \
+        ACC[(R)*U32(COLS) + ta_i] = ta_sum;                                    \
+    }
+#else
+#define TILE_MULTIPLY(ACC, ROWS, COLS, A, A_STEP, B, B_STEP, K)                \
+    for (u32 tm_k = 0u; tm_k < (K); tm_k++) {                                  \
+        float tm_b[TILE_OWN_COLS(COLS)];                                       \
+        FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)      \
+            tm_b[tm_i] = B[tm_k * U32(B_STEP) + TILE_COL(tm_i)];               \
+        FLAT for (u32 tm_r = 0u; tm_r < U32(TILE_OWN_ROWS(ROWS)); tm_r++)      \
+        {                                                                      \
+            EXACT float tm_a = A[TILE_ROW(tm_r) * U32(A_STEP) + tm_k];         \
+            FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)  \
+                ACC[TILE_CELL(tm_r, tm_i, COLS)] =                             \
+                    FMA(tm_a, tm_b[tm_i], ACC[TILE_CELL(tm_r, tm_i, COLS)]);   \
+        }                                                                      \
+    }
+#endif
+
+/* The same where A is words of floats, from FROM on, of which TILE_SKIP, the
+ * bits of a NaN that nothing computes, is not multiplied: not even with an
+ * infinity. */
+#define TILE_SKIP 0xffffffffu
+#if WG == 1
+#define TILE_MULTIPLY_SOME(ACC, ROWS, COLS, A, FROM, A_STEP, B, B_STEP, K)     \
+    for (u32 tm_r = 0u; tm_r < U32(ROWS); tm_r++)                              \
+        for (u32 tm_k = 0u; tm_k < (K); tm_k += 4u) {                          \
+            u32 tm_a = (FROM) + tm_r * U32(A_STEP) + tm_k;                     \
+            if (A[tm_a] != TILE_SKIP && A[tm_a + 1u] != TILE_SKIP &&           \
+                A[tm_a + 2u] != TILE_SKIP && A[tm_a + 3u] != TILE_SKIP) {      \
+                TILE_ADD4(ACC, tm_r, COLS, AS_F32(A[tm_a]),                    \
+                          AS_F32(A[tm_a + 1u]), AS_F32(A[tm_a + 2u]),          \
+                          AS_F32(A[tm_a + 3u]), B, B_STEP, tm_k)               \
+                continue;                                                      \
+            }                                                                  \
+            for (u32 tm_j = 0u; tm_j < 4u; tm_j++) {                           \
+                if (A[tm_a + tm_j] == TILE_SKIP)                               \
+                    continue;                                                  \
+                EXACT float tm_x = AS_F32(A[tm_a + tm_j]);                     \
+                u32 tm_b = (tm_k + tm_j) * U32(B_STEP);                        \
+                for (u32 tm_i = 0u; tm_i < U32(COLS); tm_i++)                  \
+                    ACC[tm_r * U32(COLS) + tm_i] = FMA(                        \
+                        tm_x, B[tm_b + tm_i], ACC[tm_r * U32(COLS) + tm_i]);   \
+            }                                                                  \
+        }
+#else
+#define TILE_MULTIPLY_SOME(ACC, ROWS, COLS, A, FROM, A_STEP, B, B_STEP, K)     \
+    for (u32 tm_k = 0u; tm_k < (K); tm_k++) {                                  \
+        float tm_b[TILE_OWN_COLS(COLS)];                                       \
+        FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)      \
+            tm_b[tm_i] = B[tm_k * U32(B_STEP) + TILE_COL(tm_i)];               \
+        FLAT for (u32 tm_r = 0u; tm_r < U32(TILE_OWN_ROWS(ROWS)); tm_r++)      \
+        {                                                                      \
+            u32 tm_a = A[(FROM) + TILE_ROW(tm_r) * U32(A_STEP) + tm_k];        \
+            if (tm_a == TILE_SKIP)                                             \
+                continue;                                                      \
+            FLAT for (u32 tm_i = 0u; tm_i < U32(TILE_OWN_COLS(COLS)); tm_i++)  \
+                ACC[TILE_CELL(tm_r, tm_i, COLS)] =                             \
+                    FMA(AS_F32(tm_a), tm_b[tm_i],                              \
+                        ACC[TILE_CELL(tm_r, tm_i, COLS)]);                     \
+        }                                                                      \
+    }
+#endif
+
+#endif

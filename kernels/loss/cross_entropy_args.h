@@ -1,0 +1,167 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cross_entropy_args.h - what the kernels of cross-entropy have in common.
+ *
+ * Rows of n classes. Where the rows of every operand are evenly apart, N_row
+ * says how far; else those are 0, rank is not, and the table has the rows'
+ * sizes and then each operand's steps. */
+#ifndef KERNELS_LOSS_CROSS_ENTROPY_ARGS_H
+#define KERNELS_LOSS_CROSS_ENTROPY_ARGS_H
+
+#include "kernels/dialect/floats.h"
+#include "kernels/dialect/group.h"
+#include "kernels/scalar/exp_neg.h"
+
+/* An absent operand has dtype 0, and may stand for another one. */
+#define CROSS_ENTROPY_FIELDS                                                   \
+    u32 x_at;                                                                  \
+    u32 target_at;                                                             \
+    u32 prob_at;                                                               \
+    u32 weight_at;                                                             \
+    u32 dloss_at;                                                              \
+    u32 divisor_at;                                                            \
+    u32 dx_at;                                                                 \
+    u32 loss_at;                                                               \
+    u32 table_at;                                                              \
+    u32 rows;                                                                  \
+    u32 n;                                                                     \
+    u32 rank;                                                                  \
+    u32 x_row;                                                                 \
+    u32 target_row;                                                            \
+    u32 prob_row;                                                              \
+    u32 dloss_row;                                                             \
+    u32 dx_row;                                                                \
+    u32 loss_row;                                                              \
+    u32 x_step; /* from class to class */                                      \
+    u32 prob_step;                                                             \
+    u32 weight_step;                                                           \
+    u32 dx_step;                                                               \
+    u32 x_dtype;                                                               \
+    u32 target_dtype;                                                          \
+    u32 prob_dtype;                                                            \
+    u32 weight_dtype;                                                          \
+    u32 dloss_dtype;                                                           \
+    u32 divisor_dtype;                                                         \
+    u32 dx_dtype;                                                              \
+    u32 loss_dtype;                                                            \
+    u32 logits; /* else log-probabilities */                                   \
+    u32 smoothed;                                                              \
+    u32 may_ignore;                                                            \
+    u32 ignore_index;                                                          \
+    float keep;                                                                \
+    float spread;                                                              \
+    float count; /* divides, as divisor[0] does */                             \
+    float scale; /* of the loss */
+
+#define ROW_COUNTS  0u
+#define ROW_IGNORED 1u
+#define ROW_WRONG   2u /* the target is no class */
+
+FN u32 row_verdict(u32 target, u32 n, bool ignored)
+{
+    if (ignored)
+        return ROW_IGNORED;
+    return target < n ? ROW_COUNTS : ROW_WRONG;
+}
+
+#define ROW_STEP(OPERAND) AT(table, pc.rank *U32(OPERAND) + row_r - 1u) * row_j
+/* Declares where row ROW of each operand begins, its target and verdict. */
+#define ROW_BEGIN(ROW)                                                         \
+    u32 x_from = ROW * pc.x_row;                                               \
+    u32 target_from = ROW * pc.target_row;                                     \
+    u32 prob_from = ROW * pc.prob_row;                                         \
+    u32 dloss_from = ROW * pc.dloss_row;                                       \
+    u32 dx_from = ROW * pc.dx_row;                                             \
+    u32 loss_from = ROW * pc.loss_row;                                         \
+    u32 row_rest = ROW;                                                        \
+    for (u32 row_r = pc.rank; row_r > 0u; row_r--) {                           \
+        u32 row_q = row_rest / AT(table, row_r - 1u);                          \
+        u32 row_j = row_rest - row_q * AT(table, row_r - 1u);                  \
+        row_rest = row_q;                                                      \
+        x_from += ROW_STEP(1);                                                 \
+        target_from += ROW_STEP(2);                                            \
+        prob_from += ROW_STEP(3);                                              \
+        dloss_from += ROW_STEP(4);                                             \
+        dx_from += ROW_STEP(5);                                                \
+        loss_from += ROW_STEP(6);                                              \
+    }                                                                          \
+    u32 mine = pc.n;                                                           \
+    u32 verdict = ROW_COUNTS;                                                  \
+    if (pc.target_dtype != 0u) {                                               \
+        mine = AT(target, target_from);                                        \
+        verdict = row_verdict(mine, pc.n,                                      \
+                              pc.may_ignore != 0u && mine == pc.ignore_index); \
+    }
+#define ROW_X(K) GET(x, x_from + (K)*pc.x_step, D, pc.x_dtype)
+/* Is q[k] of other classes than the target's anything but 0? */
+#define ROW_SPREADS (pc.prob_dtype != 0u || pc.smoothed != 0u)
+/* Declares Q, q[K] of include/sesqui/ops/loss.h. */
+#define ROW_Q(Q, K)                                                            \
+    EXACT float Q = (K) == mine ? 1.0f : 0.0f;                                 \
+    if (pc.prob_dtype != 0u)                                                   \
+        Q = GET(prob, prob_from + (K)*pc.prob_step, D, pc.prob_dtype);         \
+    Q = pc.keep * Q;                                                           \
+    Q = Q + pc.spread;                                                         \
+    if (pc.weight_dtype != 0u)                                                 \
+        Q = Q * GET(weight, (K)*pc.weight_step, D, pc.weight_dtype);
+
+/* What a row knows before its gradient. */
+#define ROW_FACTS                                                              \
+    EXACT float most = AS_F32(0xff800000u);                                    \
+    EXACT float total = 0.0f; /* of exp(x - most) */                           \
+    EXACT float log_total = 0.0f;                                              \
+    EXACT float value = 0.0f;                                                  \
+    EXACT float sum_q = 0.0f;
+/* log p of x. */
+#define ROW_LOG(L, X)                                                          \
+    EXACT float L = X;                                                         \
+    if (pc.logits != 0u) {                                                     \
+        L = L - most;                                                          \
+        L = L - log_total;                                                     \
+    }
+/* The loss of a row with one class, once x's facts are there. */
+#define ROW_OF_ONE                                                             \
+    if (verdict == ROW_COUNTS && !ROW_SPREADS) {                               \
+        ROW_Q(q, mine)                                                         \
+        ROW_LOG(l, ROW_X(mine))                                                \
+        sum_q = q;                                                             \
+        value = 0.0f - q * l;                                                  \
+    }
+#define ROW_STORE_LOSS                                                         \
+    if (verdict == ROW_WRONG)                                                  \
+        value = AS_F32(F32_NAN);                                               \
+    if (pc.loss_dtype != 0u)                                                   \
+        AT(loss, loss_from) = value * pc.scale;
+#define ROW_SEED                                                               \
+    EXACT float seed = 1.0f;                                                   \
+    EXACT float by = pc.count;                                                 \
+    if (pc.dloss_dtype != 0u)                                                  \
+        seed = AT(dloss, dloss_from);                                          \
+    if (pc.divisor_dtype != 0u)                                                \
+        by = AT(divisor, 0u);                                                  \
+    seed = s_div(seed, by);
+/* The gradient of class K: where q is 0 whatever the data, that of a
+ * log-probability is not 0 times an infinite seed. */
+#define ROW_GRADIENT(K)                                                        \
+    EXACT float g = 0.0f;                                                      \
+    if (verdict == ROW_COUNTS) {                                               \
+        EXACT float q = 0.0f;                                                  \
+        bool there = ROW_SPREADS || (K) == mine;                               \
+        if (there) {                                                           \
+            ROW_Q(some, K)                                                     \
+            q = some;                                                          \
+        }                                                                      \
+        if (pc.logits != 0u) {                                                 \
+            EXACT float e = ROW_X(K);                                          \
+            e = s_div(s_exp_neg(e - most), total);                             \
+            e = e * sum_q;                                                     \
+            g = e - q;                                                         \
+            g = g * seed;                                                      \
+        } else if (there) {                                                    \
+            g = s_neg(q) * seed;                                               \
+        }                                                                      \
+    } else if (verdict == ROW_WRONG) {                                         \
+        g = AS_F32(F32_NAN);                                                   \
+    }                                                                          \
+    PUT(dx, dx_from + (K)*pc.dx_step, D, pc.dx_dtype, g);
+
+#endif

@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* top_k_args.h - the parameters of top_k_rows.k and top_k_total.k. */
+#ifndef KERNELS_METRICS_TOP_K_ARGS_H
+#define KERNELS_METRICS_TOP_K_ARGS_H
+
+#include "kernels/dialect/group.h"
+#include "kernels/dialect/tensor.h"
+
+/* What is found of a row. */
+#define TOP_K_MISS    0u
+#define TOP_K_HIT     1u
+#define TOP_K_IGNORED 2u
+
+#define TOP_K_FIELDS                                                           \
+    u32 x_at;                                                                  \
+    u32 target_at;                                                             \
+    u32 found_at;                                                              \
+    u32 rows;                                                                  \
+    u32 n;                                                                     \
+    u32 k;                                                                     \
+    u32 items; /* each row by an item, not by a group */                       \
+    u32 x_step;                                                                \
+    u32 x_dtype;                                                               \
+    u32 may_ignore;                                                            \
+    u32 ignore_index;                                                          \
+    WALK_SHAPE                                                                 \
+    WALK_STEPS(x_steps)                                                        \
+    WALK_STEPS(target_steps)
+
+#define TOP_K_TOTAL_FIELDS                                                     \
+    u32 found_at;                                                              \
+    u32 accuracy_at;                                                           \
+    u32 hits_at;                                                               \
+    u32 rows;                                                                  \
+    u32 accuracy_given;                                                        \
+    u32 hits_given;
+
+#endif

@@ -1,0 +1,246 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* channel_args.h - what the kernels of batch norm and group norm walk.
+ *
+ * A row is what is summed at first: a channel of the whole batch (pooled), or
+ * of an example. Its elements are lines, of which the last dimension makes one,
+ * cut into pieces; a chunk is some pieces. A task is a chunk of a row, whose
+ * neighbours go to the lanes of a group; or, where channels are neighbours in
+ * memory, a chunk of LANES rows, one for each lane ("across"). */
+#ifndef KERNELS_NORM_CHANNEL_ARGS_H
+#define KERNELS_NORM_CHANNEL_ARGS_H
+
+#include "kernels/dialect/floats.h"
+#include "kernels/dialect/group.h"
+
+#define CHANNEL_OUTER 4 /* dimensions of a row but its last */
+
+#define CHANNEL_FIELDS                                                         \
+    u32 tasks;                                                                 \
+    u32 channels;                                                              \
+    u32 per_group; /* channels that share statistics */                        \
+    u32 across;                                                                \
+    u32 chunks;    /* of a row */                                              \
+    u32 per_chunk; /* pieces */                                                \
+    u32 pieces;    /* of a row */                                              \
+    u32 per_line;  /* pieces */                                                \
+    u32 longest;   /* of a piece, but of a line's last */                      \
+    u32 line;                                                                  \
+    u32 rank;                                                                  \
+    u32 size[CHANNEL_OUTER];                                                   \
+    u32 mean_example;                                                          \
+    u32 mean_group;                                                            \
+    u32 rstd_example;                                                          \
+    u32 rstd_group;
+#define CHANNEL_OPERAND(N)                                                     \
+    u32 N##_dtype;                                                             \
+    u32 N##_example;                                                           \
+    u32 N##_channel;                                                           \
+    u32 N##_step;                                                              \
+    u32 N##_steps[CHANNEL_OUTER];
+
+#define CHANNEL_SUM_FIELDS                                                     \
+    u32 x_at;                                                                  \
+    u32 mean_at;                                                               \
+    u32 sum_at;                                                                \
+    CHANNEL_FIELDS                                                             \
+    CHANNEL_OPERAND(x)                                                         \
+    u32 squares; /* of x - mean, and not x */
+
+#define CHANNEL_SUM_DY_FIELDS                                                  \
+    u32 x_at;                                                                  \
+    u32 dy_at;                                                                 \
+    u32 mean_at;                                                               \
+    u32 rstd_at;                                                               \
+    u32 sum_at;                                                                \
+    u32 sum_z_at;                                                              \
+    CHANNEL_FIELDS                                                             \
+    CHANNEL_OPERAND(x)                                                         \
+    CHANNEL_OPERAND(dy)
+
+#define CHANNEL_APPLY_FIELDS                                                   \
+    u32 x_at;                                                                  \
+    u32 mean_at;                                                               \
+    u32 rstd_at;                                                               \
+    u32 gamma_at;                                                              \
+    u32 beta_at;                                                               \
+    u32 y_at;                                                                  \
+    CHANNEL_FIELDS                                                             \
+    CHANNEL_OPERAND(x)                                                         \
+    CHANNEL_OPERAND(y)                                                         \
+    u32 gamma_given;                                                           \
+    u32 gamma_step;                                                            \
+    u32 beta_given;                                                            \
+    u32 beta_step;                                                             \
+    u32 activation;
+
+#define CHANNEL_GRADIENT_FIELDS                                                \
+    u32 x_at;                                                                  \
+    u32 dy_at;                                                                 \
+    u32 mean_at;                                                               \
+    u32 rstd_at;                                                               \
+    u32 gamma_at;                                                              \
+    u32 avg_at;                                                                \
+    u32 avg_z_at;                                                              \
+    u32 dx_at;                                                                 \
+    CHANNEL_FIELDS                                                             \
+    CHANNEL_OPERAND(x)                                                         \
+    CHANNEL_OPERAND(dy)                                                        \
+    CHANNEL_OPERAND(dx)                                                        \
+    u32 gamma_given;                                                           \
+    u32 gamma_step;                                                            \
+    u32 given; /* statistics: there are no averages */
+
+/* The sums of chunks, in the order of rows, made into statistics. */
+#define CHANNEL_MEAN  0u
+#define CHANNEL_RSTD  1u
+#define CHANNEL_GIVEN 2u
+#define CHANNEL_STATISTICS_FIELDS                                              \
+    u32 mean_at;                                                               \
+    u32 rstd_at;                                                               \
+    u32 sum_at;                                                                \
+    u32 running_mean_at;                                                       \
+    u32 running_var_at;                                                        \
+    u32 what;                                                                  \
+    u32 sets;                                                                  \
+    u32 groups;                                                                \
+    u32 parts; /* sums of a set */                                             \
+    u32 mean_example;                                                          \
+    u32 mean_group;                                                            \
+    u32 rstd_example;                                                          \
+    u32 rstd_group;                                                            \
+    u32 running;                                                               \
+    u32 running_mean_step;                                                     \
+    u32 running_var_step;                                                      \
+    float count;                                                               \
+    float running_count; /* divides the squares for running_var */             \
+    float eps;                                                                 \
+    float keep;                                                                \
+    float momentum;
+
+#define CHANNEL_FOLD_FIELDS                                                    \
+    u32 sum_at;                                                                \
+    u32 sum_z_at;                                                              \
+    u32 gamma_at;                                                              \
+    u32 dgamma_at;                                                             \
+    u32 dbeta_at;                                                              \
+    u32 avg_at;                                                                \
+    u32 avg_z_at;                                                              \
+    u32 examples; /* rows of a channel */                                      \
+    u32 channels;                                                              \
+    u32 chunks;                                                                \
+    u32 per_group;                                                             \
+    u32 sets; /* 0: no averages */                                             \
+    u32 gamma_given;                                                           \
+    u32 gamma_step;                                                            \
+    u32 dgamma_given;                                                          \
+    u32 dgamma_step;                                                           \
+    u32 dbeta_given;                                                           \
+    u32 dbeta_step;                                                            \
+    float count;
+
+/* Declares what task G is: of which example, its first channel, its chunk, and
+ * how many lanes have a channel. */
+#define CHANNEL_TASK(G)                                                        \
+    u32 chunk = G % pc.chunks;                                                 \
+    u32 task_row = G / pc.chunks;                                              \
+    u32 blocks = pc.across != 0u                                               \
+                     ? (pc.channels + U32(LANES) - 1u) / U32(LANES)            \
+                     : pc.channels;                                            \
+    u32 example = task_row / blocks;                                           \
+    u32 channel = task_row - example * blocks;                                 \
+    u32 lanes = U32(LANES);                                                    \
+    if (pc.across != 0u) {                                                     \
+        channel = channel * U32(LANES);                                        \
+        if (pc.channels - channel < lanes)                                     \
+            lanes = pc.channels - channel;                                     \
+    }
+/* The channel of lane K; of those without one the last. */
+#define CHANNEL_OF(K)                                                          \
+    (pc.across == 0u   ? channel                                               \
+     : LANE(K) < lanes ? channel + LANE(K)                                     \
+                       : pc.channels - 1u)
+#define CHANNEL_STATISTIC(N, C)                                                \
+    AT(N, example *pc.N##_example + (C) / pc.per_group * pc.N##_group)
+
+/* For each piece of the chunk: which line, where it starts, how long it is;
+ * and as steps of the group: how many, how many of them with all lanes, and how
+ * many lanes the others have. */
+#define CHANNEL_PIECES                                                         \
+    u32 piece_end = pc.pieces - chunk * pc.per_chunk > pc.per_chunk            \
+                        ? (chunk + 1u) * pc.per_chunk                          \
+                        : pc.pieces;                                           \
+    for (u32 piece = chunk * pc.per_chunk; piece < piece_end; piece++) {       \
+        u32 line = piece / pc.per_line;                                        \
+        u32 start = (piece - line * pc.per_line) * pc.longest;                 \
+        u32 count =                                                            \
+            pc.line - start > pc.longest ? pc.longest : pc.line - start;       \
+        u32 steps = count;                                                     \
+        u32 full = lanes == U32(LANES) ? count : 0u;                           \
+        u32 rest = lanes;                                                      \
+        if (pc.across == 0u) {                                                 \
+            full = count / U32(LANES);                                         \
+            rest = count - full * U32(LANES);                                  \
+            steps = rest == 0u ? full : full + 1u;                             \
+        }
+#define CHANNEL_PIECES_END }
+/* Where the operand N's piece begins, and how far it is to the next lane and
+ * to the next step. */
+#define CHANNEL_WALK(N, AT0, BY_LANE, BY_STEP)                                 \
+    u32 AT0 = example * pc.N##_example + channel * pc.N##_channel +            \
+              start * pc.N##_step;                                             \
+    u32 AT0##_rest = line;                                                     \
+    for (u32 AT0##_d = pc.rank; AT0##_d > 0u; AT0##_d--) {                     \
+        u32 AT0##_q = AT0##_rest / pc.size[AT0##_d - 1u];                      \
+        AT0 += (AT0##_rest - AT0##_q * pc.size[AT0##_d - 1u]) *                \
+               pc.N##_steps[AT0##_d - 1u];                                     \
+        AT0##_rest = AT0##_q;                                                  \
+    }                                                                          \
+    u32 BY_LANE = pc.across != 0u ? pc.N##_channel : pc.N##_step;              \
+    u32 BY_STEP = pc.across != 0u ? pc.N##_step : pc.N##_step * U32(LANES);
+
+/* DO(the operands' distances from lane to lane) for every step t and lane k.
+ * UNIT, where all those are 1, becomes vector instructions of a processor. */
+#if WG == 1
+#define CHANNEL_UNIT(UNIT, DO)                                                 \
+    if (UNIT) {                                                                \
+        for (; t < full; t++) {                                                \
+            EACH_OWN(k)                                                        \
+            {                                                                  \
+                DO(1u, 1u, 1u)                                                 \
+            }                                                                  \
+        }                                                                      \
+    }
+#else
+#define CHANNEL_UNIT(UNIT, DO)
+#endif
+#define CHANNEL_STEPS(UNIT, DO, A, B, C)                                       \
+    u32 t = 0u;                                                                \
+    CHANNEL_UNIT(UNIT, DO)                                                     \
+    for (; t < steps; t++) {                                                   \
+        u32 some = t < full ? U32(LANES) : rest;                               \
+        EACH_OWN(k)                                                            \
+        {                                                                      \
+            if (LANE(k) < some) {                                              \
+                DO(A, B, C)                                                    \
+            }                                                                  \
+        }                                                                      \
+    }
+
+/* The sums of lanes, in memory of the group: of all together, or of each. */
+#define CHANNEL_PLACE(C) ((example * pc.channels + (C)) * pc.chunks + chunk)
+#define CHANNEL_STORE(SUM, ACC)                                                \
+    if (pc.across != 0u) {                                                     \
+        EACH_OWN(k)                                                            \
+        {                                                                      \
+            if (LANE(k) < lanes)                                               \
+                AT(SUM, CHANNEL_PLACE(channel + LANE(k))) = ACC[k];            \
+        }                                                                      \
+    } else {                                                                   \
+        EACH_OWN(k) lane[LANE(k)] = ACC[k];                                    \
+        GROUP_SUM(lane)                                                        \
+        if (LOCAL_ID == 0u)                                                    \
+            AT(SUM, CHANNEL_PLACE(channel)) = lane[0];                         \
+        BARRIER();                                                             \
+    }
+
+#endif

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_norm_args.h - the parameters of the layer norm kernels.
+ *
+ * A row's elements are those of the last dimensions. Where it is one dimension
+ * (lined), its elements are `step` apart; else each is walked to. gamma and
+ * beta are contiguous rows of float32. */
+#ifndef KERNELS_NORM_LAYER_NORM_ARGS_H
+#define KERNELS_NORM_LAYER_NORM_ARGS_H
+
+#include "kernels/dialect/tensor.h"
+
+#define LAYER_NORM_FIELDS                                                      \
+    u32 x_at;                                                                  \
+    u32 gamma_at;                                                              \
+    u32 beta_at;                                                               \
+    u32 y_at;                                                                  \
+    u32 mean_at;                                                               \
+    u32 rstd_at;                                                               \
+    u32 rows;                                                                  \
+    u32 n;                                                                     \
+    u32 lined;                                                                 \
+    u32 x_step;                                                                \
+    u32 y_step;                                                                \
+    u32 has; /* a bit for each operand that is there */                        \
+    u32 is_rms;                                                                \
+    float eps;                                                                 \
+    u32 x_dtype;                                                               \
+    u32 y_dtype;                                                               \
+    WALK_SHAPE                                                                 \
+    WALK_STEPS(x_steps)                                                        \
+    WALK_STEPS(y_steps)                                                        \
+    WALK_STEPS(mean_steps)                                                     \
+    WALK_STEPS(rstd_steps)
+
+#define HAS_GAMMA  1u
+#define HAS_BETA   2u
+#define HAS_Y      4u
+#define HAS_MEAN   8u
+#define HAS_RSTD   16u
+#define HAS_DGAMMA 32u
+#define HAS_DBETA  64u
+
+#define LAYER_NORM_BACKWARD_FIELDS                                             \
+    u32 x_at;                                                                  \
+    u32 mean_at;                                                               \
+    u32 rstd_at;                                                               \
+    u32 dy_at;                                                                 \
+    u32 grad_at; /* dx; or the sums of layer_norm_sums.k */                    \
+    u32 gamma_at;                                                              \
+    u32 rows;                                                                  \
+    u32 n;                                                                     \
+    u32 lined;                                                                 \
+    u32 x_step;                                                                \
+    u32 dy_step;                                                               \
+    u32 dx_step;                                                               \
+    u32 has;                                                                   \
+    u32 block; /* rows of a sum */                                             \
+    u32 x_dtype;                                                               \
+    u32 dy_dtype;                                                              \
+    u32 dx_dtype;                                                              \
+    WALK_SHAPE                                                                 \
+    WALK_STEPS(x_steps)                                                        \
+    WALK_STEPS(dy_steps)                                                       \
+    WALK_STEPS(dx_steps)                                                       \
+    WALK_STEPS(mean_steps)                                                     \
+    WALK_STEPS(rstd_steps)
+
+#endif

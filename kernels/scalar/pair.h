@@ -1,0 +1,142 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pair.h - float32 pairs: unevaluated sums hi + lo of about 48 bits.
+ *
+ * Macros, since a function has one result. Outputs are assigned last, so they
+ * may be inputs too; arguments are read more than once. Dekker's product and
+ * Knuth's sum (Numer. Math. 18, 1971; TAOCP 2, 4.2.2), with the factors split
+ * by masking bits, which cannot overflow: both halves have 12 bits, so their
+ * products and the differences below are exact. */
+
+#ifndef SSQ_KERNELS_SCALAR_PAIR_H
+#define SSQ_KERNELS_SCALAR_PAIR_H
+
+#include "kernels/scalar/bits.h"
+#include "kernels/scalar/div.h"
+
+/* s + e = a + b exactly. */
+#define TWO_SUM(s, e, a, b)                                                    \
+    {                                                                          \
+        EXACT float ts_s = (a) + (b);                                          \
+        EXACT float ts_b = ts_s - (a);                                         \
+        EXACT float ts_e = ((a) - (ts_s - ts_b)) + ((b)-ts_b);                 \
+        s = ts_s;                                                              \
+        e = ts_e;                                                              \
+    }
+
+/* The same where |a| >= |b| or a = 0. */
+#define FAST_TWO_SUM(s, e, a, b)                                               \
+    {                                                                          \
+        EXACT float fs_s = (a) + (b);                                          \
+        EXACT float fs_e = ((a)-fs_s) + (b);                                   \
+        s = fs_s;                                                              \
+        e = fs_e;                                                              \
+    }
+
+/* p + e = a * b exactly, unless p overflows or |p| < 2^-100. */
+#define TWO_PROD(p, e, a, b)                                                   \
+    {                                                                          \
+        EXACT float tp_ah = AS_F32(AS_U32(a) & 0xfffff000u);                   \
+        EXACT float tp_al = (a)-tp_ah;                                         \
+        EXACT float tp_bh = AS_F32(AS_U32(b) & 0xfffff000u);                   \
+        EXACT float tp_bl = (b)-tp_bh;                                         \
+        EXACT float tp_p = (a) * (b);                                          \
+        EXACT float tp_e =                                                     \
+            (((tp_ah * tp_bh - tp_p) + tp_ah * tp_bl) + tp_al * tp_bh) +       \
+            tp_al * tp_bl;                                                     \
+        p = tp_p;                                                              \
+        e = tp_e;                                                              \
+    }
+
+/* (ph, pl) = (ah, al) * (bh, bl), relative error below 2^-44. */
+#define PAIR_MUL(ph, pl, ah, al, bh, bl)                                       \
+    {                                                                          \
+        EXACT float pm_p;                                                      \
+        EXACT float pm_e;                                                      \
+        TWO_PROD(pm_p, pm_e, ah, bh)                                           \
+        pm_e = pm_e + ((ah) * (bl) + (al) * (bh));                             \
+        FAST_TWO_SUM(ph, pl, pm_p, pm_e)                                       \
+    }
+
+/* (sh, sl) = a + (bh, bl). */
+#define PAIR_ADD(sh, sl, a, bh, bl)                                            \
+    {                                                                          \
+        EXACT float pa_s;                                                      \
+        EXACT float pa_e;                                                      \
+        TWO_SUM(pa_s, pa_e, a, bh)                                             \
+        pa_e = pa_e + (bl);                                                    \
+        FAST_TWO_SUM(sh, sl, pa_s, pa_e)                                       \
+    }
+
+/* (qh, ql) = 1 / (dh, dl), for d between 2^-60 and 2^60. */
+#define PAIR_RCP(qh, ql, dh, dl)                                               \
+    {                                                                          \
+        EXACT float pr_q = s_div(1.0f, dh);                                    \
+        EXACT float pr_p;                                                      \
+        EXACT float pr_e;                                                      \
+        TWO_PROD(pr_p, pr_e, pr_q, dh)                                         \
+        pr_e = ((1.0f - pr_p) - pr_e) - pr_q * (dl);                           \
+        qh = pr_q;                                                             \
+        ql = pr_q * pr_e;                                                      \
+    }
+
+/* (rh, rl) = (bh, bl)^t for 0 <= b <= 1, by binary powering. The relative
+ * error is below t * 2^-43; powers below 2^-60 become 0. */
+#define PAIR_POW(rh, rl, bh, bl, t)                                            \
+    {                                                                          \
+        EXACT float pp_rh = 1.0f;                                              \
+        EXACT float pp_rl = 0.0f;                                              \
+        EXACT float pp_bh = bh;                                                \
+        EXACT float pp_bl = bl;                                                \
+        for (u32 pp_t = t; pp_t != 0u; pp_t >>= 1u) {                          \
+            if ((pp_t & 1u) != 0u)                                             \
+                PAIR_MUL(pp_rh, pp_rl, pp_rh, pp_rl, pp_bh, pp_bl)             \
+            PAIR_MUL(pp_bh, pp_bl, pp_bh, pp_bl, pp_bh, pp_bl)                 \
+            if (pp_bh < 8.6736174e-19f) {                                      \
+                pp_bh = 0.0f;                                                  \
+                pp_bl = 0.0f;                                                  \
+            }                                                                  \
+            if (pp_rh < 8.6736174e-19f) {                                      \
+                pp_rh = 0.0f;                                                  \
+                pp_rl = 0.0f;                                                  \
+            }                                                                  \
+        }                                                                      \
+        rh = pp_rh;                                                            \
+        rl = pp_rl;                                                            \
+    }
+
+/* 1 - (bh + bl)^t for 0 <= b <= 1: an optimizer's bias correction. */
+FN float one_minus_pow(float bh, float bl, u32 t)
+{
+    EXACT float h;
+    EXACT float l;
+
+    PAIR_POW(h, l, bh, bl, t)
+    PAIR_ADD(h, l, 1.0f, s_neg(h), s_neg(l))
+    return h + l;
+}
+
+/* 1 / sqrt(x): the reciprocal of the root, with both remainders put back. */
+FN float s_rsqrt(float x)
+{
+    u32 u = AS_U32(x);
+
+    if (u - 1u >= 0x7f7fffffu) /* neither positive nor finite */
+        return s_div(1.0f, s_sqrt(x));
+    u32 k = f32_exponent(u) + 127u;
+    u32 odd = k & 1u;
+    EXACT float m =
+        F32(f32_significand(u)) * (odd != 0u ? 2.3841858e-7f : 1.1920929e-7f);
+    EXACT float s = s_sqrt(m);
+    EXACT float y = s_div(1.0f, s);
+    EXACT float p;
+    EXACT float e;
+
+    TWO_PROD(p, e, s, s)
+    EXACT float r = (m - p) - e;
+    TWO_PROD(p, e, s, y)
+    EXACT float t = (1.0f - p) - e;
+
+    return (y + y * (t - 0.5f * r * (y * y))) * s_pow2(127u - (k >> 1u));
+}
+
+#endif

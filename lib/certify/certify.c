@@ -1,0 +1,282 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* certify.c - the self-test of a device: run, and compared with C.
+ *
+ * Three kernels, on one block of operands; the answers come into another, which
+ * is full of a pattern before: what a device leaves out is wrong, too. */
+#include "lib/certify/certify.h"
+
+#include "kernel_table.h"
+#include "lib/certify/certificate.h"
+#include "lib/core/error.h"
+#include "lib/core/fpenv.h"
+#include "lib/op/data/data.h"
+
+#include <stddef.h>
+#include <string.h>
+
+/** Groups of each launch: the primitives meet more than one. */
+#define GROUPS 4u
+/** Nobody answers so. */
+#define PATTERN 0xa5
+
+enum trait { MEASURES, FLOATS, BITS };
+
+struct primitive {
+    const char *name;
+    enum trait trait;
+};
+
+#define ROW(INDEX, NAME, TRAIT, VALUE) [INDEX] = {#NAME, TRAIT},
+static const struct primitive of_floats[] = {CERTIFY_FLOAT_LIST(ROW)};
+static const struct primitive of_bits[] = {CERTIFY_BITS_LIST(ROW)};
+static const struct primitive of_groups[] = {CERTIFY_GROUP_LIST(ROW)};
+
+struct run {
+    const struct backend *backend;
+    struct backend_device *device;
+    struct backend_queue *queue;
+    struct backend_mem *x, *y;
+    struct certify_words words;
+    struct certify_answers expected, got;
+    struct certificate *certificate;
+    bool missing[3]; /* kernels that the device does not compile */
+};
+
+/* ---- what is wrong ---- */
+
+/* Append a primitive's name; what has no room is "...". */
+static void fail(struct certificate *c, const char *name)
+{
+    size_t at = strlen(c->failed), n = strlen(name);
+    const size_t room = sizeof(c->failed) - sizeof(", ...");
+    if (at > 3 && strcmp(c->failed + at - 3, "...") == 0)
+        return;
+    if (at > 0)
+        at += (size_t)(stpcpy(c->failed + at, ", ") - (c->failed + at));
+    if (at + n > room) {
+        memcpy(c->failed + at, "...", sizeof("..."));
+        return;
+    }
+    for (size_t i = 0; i <= n; i++)
+        c->failed[at + i] = (char)(name[i] == '_' ? ' ' : name[i]);
+}
+
+static bool subnormal(uint32_t u)
+{
+    return (u & 0x7f800000u) == 0 && (u & 0x7fffffffu) != 0;
+}
+
+/* Is any word wrong of a primitive with n of them, of the tiny ones or of the
+ * others? x: the float32 operands; NULL: all words are what all is. */
+static bool wrong(const uint32_t *got, const uint32_t *expected,
+                  const uint32_t *x, bool all, bool tiny)
+{
+    for (uint32_t i = 0; i < CERTIFY_N; i++) {
+        bool is_tiny = all;
+        for (uint32_t k = 0; x != NULL && k < 3; k++)
+            is_tiny = is_tiny || subnormal(x[k * CERTIFY_N + i]);
+        if (x != NULL)
+            is_tiny = is_tiny || subnormal(expected[i]);
+        if (is_tiny == tiny && got[i] != expected[i])
+            return true;
+    }
+    return false;
+}
+
+/* One list: what it measures if c is NULL, else what fails. */
+static bool judge(const struct primitive *p, uint32_t n, const uint32_t *got,
+                  const uint32_t *expected, const uint32_t *x,
+                  struct certificate *c)
+{
+    bool flushes = false;
+    for (uint32_t k = 0; k < n; k++, got += CERTIFY_N, expected += CERTIFY_N) {
+        bool measures = p[k].trait == MEASURES, all = x == NULL && measures;
+        bool tiny = wrong(got, expected, x, all, true);
+        flushes = flushes || (measures && tiny);
+        bool excused = p[k].trait != BITS && c != NULL && !c->found.subnormals;
+        if (c != NULL && (wrong(got, expected, x, all, false) ||
+                          (tiny && !measures && !excused)))
+            fail(c, p[k].name);
+    }
+    return flushes;
+}
+
+static void find(struct run *r)
+{
+    const struct certify_answers *g = &r->got, *e = &r->expected;
+    struct findings *f = &r->certificate->found;
+    *f = (struct findings){.subnormals = true,
+                           .half_load = !r->missing[1],
+                           .half_store = !r->missing[1]};
+    if (!r->missing[0] && judge(of_floats, CERTIFY_FLOATS, g->floats, e->floats,
+                                r->words.floats.u, NULL))
+        f->subnormals = false;
+    if (!r->missing[2] &&
+        judge(of_groups, CERTIFY_GROUPS, g->groups, e->groups, NULL, NULL))
+        f->subnormals = false;
+    for (uint32_t i = 0; i < 256; i++) {
+        f->half_load = f->half_load && g->native[i] == 0;
+        f->half_store = f->half_store && g->native[256 + i] == 0;
+    }
+}
+
+static void compare(struct run *r)
+{
+    const struct certify_answers *g = &r->got, *e = &r->expected;
+    struct certificate *c = r->certificate;
+    find(r);
+    if (!r->missing[0])
+        (void)judge(of_floats, CERTIFY_FLOATS, g->floats, e->floats,
+                    r->words.floats.u, c);
+    if (!r->missing[1]) {
+        (void)judge(of_bits, CERTIFY_BITS, g->bits, e->bits, NULL, c);
+        if (memcmp(g->narrow2, e->narrow2, sizeof(g->narrow2)) != 0)
+            fail(c, "store_of_16_bits");
+        if (memcmp(g->narrow1, e->narrow1, sizeof(g->narrow1)) != 0)
+            fail(c, "store_of_8_bits");
+    }
+    if (!r->missing[2])
+        (void)judge(of_groups, CERTIFY_GROUPS, g->groups, e->groups, NULL, c);
+}
+
+/* ---- on the device ---- */
+
+static struct view view_of(ssq_buffer *b, struct backend_mem *mem, size_t bytes)
+{
+    *b = (ssq_buffer){.mem = mem, .bytes = bytes};
+    return (struct view){.buffer = b,
+                         .dtype = SSQ_U8,
+                         .rank = 1,
+                         .shape = {(int64_t)bytes},
+                         .stride = {1}};
+}
+
+static ssq_status upload(struct run *r, struct backend_mem *mem,
+                         const void *host, size_t bytes)
+{
+    ssq_buffer b;
+    struct upload_op op = {
+        .host = host, .bytes = bytes, .dst = view_of(&b, mem, bytes)};
+    return r->backend->ops->upload[0].run(r->queue, &op);
+}
+
+static ssq_status download(struct run *r)
+{
+    ssq_buffer b;
+    struct download_op op = {.host = &r->got,
+                             .bytes = sizeof(r->got),
+                             .src = view_of(&b, r->y, sizeof(r->got))};
+    return r->backend->ops->download[0].run(r->queue, &op);
+}
+
+#define X_PART(R, FIELD, UNIT)                                                 \
+    (struct binding)                                                           \
+    {                                                                          \
+        (R)->x, offsetof(struct certify_words, FIELD),                         \
+            sizeof((R)->words.FIELD), UNIT, ACCESS_READ                        \
+    }
+#define Y_PART(R, FIELD)                                                       \
+    (struct binding)                                                           \
+    {                                                                          \
+        (R)->y, offsetof(struct certify_answers, FIELD),                       \
+            sizeof((R)->got.FIELD), sizeof((R)->got.FIELD[0]), ACCESS_WRITE    \
+    }
+
+/* Kernel k of the three, with its operands in l. */
+static ssq_status launch(struct run *r, unsigned k, uint32_t id,
+                         struct launch *l)
+{
+    static const uint8_t key[LAUNCH_KEYS] = {0};
+    ssq_status st =
+        r->backend->kernel_get(r->device, &kernels[id], key, &l->code);
+    if (st == SSQ_ERR_DEVICE) { /* as if it were wrong: it is named */
+        log_line(SSQ_LOG_WARNING, "device", "%s", ssq_last_error());
+        r->missing[k] = true;
+        fail(r->certificate, kernels[id].name);
+        return SSQ_OK;
+    }
+    if (st != SSQ_OK)
+        return st;
+    l->groups = GROUPS;
+    l->param[l->nbindings] = CERTIFY_N;
+    l->nwords = l->nbindings + 1;
+    return r->backend->launch(r->queue, l);
+}
+
+static ssq_status launch_all(struct run *r)
+{
+    struct launch floats = {
+        .nbindings = 2, .binding = {X_PART(r, floats, 4), Y_PART(r, floats)}};
+    struct launch bits = {.nbindings = 7,
+                          .binding = {X_PART(r, bits, 4), X_PART(r, bits, 2),
+                                      X_PART(r, bits, 1), Y_PART(r, bits),
+                                      Y_PART(r, narrow2), Y_PART(r, narrow1),
+                                      Y_PART(r, native)}};
+    struct launch groups = {
+        .nbindings = 2, .binding = {X_PART(r, groups, 4), Y_PART(r, groups)}};
+    ssq_status st = launch(r, 0, KERNEL_certify_float, &floats);
+    if (st == SSQ_OK)
+        st = launch(r, 1, KERNEL_certify_bits, &bits);
+    if (st == SSQ_OK)
+        st = launch(r, 2, KERNEL_certify_group, &groups);
+    return st;
+}
+
+/* With memory and a queue: operands in, kernels, answers out. */
+static ssq_status run(struct run *r)
+{
+    memset(&r->got, PATTERN, sizeof(r->got));
+    ssq_status st = upload(r, r->x, &r->words, sizeof(r->words));
+    if (st == SSQ_OK)
+        st = upload(r, r->y, &r->got, sizeof(r->got));
+    if (st == SSQ_OK) /* the host's copy is written again below */
+        st = r->backend->queue_sync(r->queue);
+    if (st == SSQ_OK)
+        st = launch_all(r);
+    if (st == SSQ_OK)
+        st = download(r);
+    return st == SSQ_OK ? r->backend->queue_sync(r->queue) : st;
+}
+
+static ssq_status run_on_device(struct run *r)
+{
+    const struct backend *b = r->backend;
+    ssq_status st = b->alloc(r->device, sizeof(r->words), &r->x);
+    if (st != SSQ_OK)
+        return st;
+    st = b->alloc(r->device, sizeof(r->got), &r->y);
+    if (st != SSQ_OK)
+        goto out_x;
+    st = b->queue_open(r->device, &r->queue);
+    if (st != SSQ_OK)
+        goto out_y;
+    st = run(r);
+    b->queue_close(r->queue);
+out_y:
+    b->free(r->device, r->y);
+out_x:
+    b->free(r->device, r->x);
+    return st;
+}
+
+ssq_status certify_run(const struct backend *b, struct backend_device *d,
+                       struct certificate *c, bool *sure)
+{
+    struct run *r = mem_alloc(sizeof(*r));
+    if (r == NULL)
+        return error_nomem("device_open", sizeof(*r));
+    memset(c, 0, sizeof(*c));
+    r->backend = b;
+    r->device = d;
+    r->certificate = c;
+    struct fpenv env = fpenv_enter();
+    certify_words_fill(&r->words);
+    certify_reference(&r->words, &r->expected);
+    ssq_status st = run_on_device(r);
+    if (st == SSQ_OK)
+        compare(r);
+    fpenv_leave(env);
+    *sure = !r->missing[0] && !r->missing[1] && !r->missing[2];
+    mem_free(r);
+    return st;
+}

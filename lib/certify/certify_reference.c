@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* certify_reference.c - the texts of a certificate, compiled as C. */
+#include "lib/certify/certify.h"
+
+#include "kernels/dialect/dialect.h"
+
+#undef KERNEL
+#define KERNEL(N) static void N(
+
+#include "kernels/certify/certify_float.k"
+#undef A
+#undef B
+#undef C
+#undef POINTS
+
+#include "kernels/certify/certify_bits.k"
+#undef U
+#undef V
+#undef W
+#undef POINT
+
+#include "kernels/certify/certify_group.k"
+
+void certify_reference(const struct certify_words *x, struct certify_answers *y)
+{
+    certify_float(x->floats.f, y->floats, (certify_float_args){.n = CERTIFY_N});
+    certify_bits(x->bits.u4, x->bits.u2, x->bits.u1, y->bits, y->narrow2,
+                 y->narrow1, y->native, (certify_bits_args){.n = CERTIFY_N});
+    certify_group(x->groups, y->groups, (certify_group_args){.n = CERTIFY_N});
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend.h - all that the core sees of a backend and a backend of the core.
+ *
+ * A backend is one const struct backend. `reference` fills every op; others
+ * leave out what they cannot do. Slots marked optional may be NULL. Functions
+ * that return ssq_status set the error text with services->error_set before
+ * they fail. The core serialises calls on one queue (whatever thread they come
+ * from), and alloc and free on one device. */
+#ifndef LIB_CORE_BACKEND_H
+#define LIB_CORE_BACKEND_H
+
+#include "lib/core/size.h"
+#include "lib/op/ops.h"
+#include "lib/plan/launch.h"
+
+/** Raised when anything here changes; modules of another number are refused. */
+#define SSQ_BACKEND_ABI 8
+
+/** Opaque to the core; each backend embeds it as it likes. */
+struct backend_instance;
+struct backend_device;
+struct backend_queue;
+struct backend_event;
+struct backend_graph;
+
+/** A piece of device memory, made by alloc. */
+struct backend_mem {
+    uint64_t bytes;
+    void *host; /* where the host's processor works on it, or NULL */
+};
+
+/** Why an implementation refuses: filled by check, printed to users. */
+struct why {
+    char text[256];
+};
+/** Fill why (may be NULL) and return false: `return refuse(why, ..)`. */
+bool refuse(struct why *why, const char *format, ...)
+#if defined(__GNUC__) || defined(__clang__)
+    __attribute__((format(printf, 2, 3)))
+#endif
+    ;
+
+/* One typed implementation list per op: a wrong signature does not compile.
+ * check is pure; NULL admits everything. last is pure and optional: true where
+ * the op's plan is better, so that this one is only asked for after it, or by a
+ * pin. A list ends with a NULL name. */
+#define X(NAME)                                                                \
+    struct NAME##_impl {                                                       \
+        const char *name;                                                      \
+        bool (*check)(const struct backend_device *, const struct NAME##_op *, \
+                      struct why *);                                           \
+        ssq_status (*run)(struct backend_queue *, const struct NAME##_op *);   \
+        bool (*last)(const struct backend_device *, const struct NAME##_op *); \
+    };
+SSQ_OPS(X)
+#undef X
+
+struct gemm_explanation;
+
+/** The best-first lists of a backend; NULL: the op is absent. */
+struct op_table {
+#define X(NAME) const struct NAME##_impl *NAME;
+    SSQ_OPS(X)
+#undef X
+    /* optional: how implementation impl of gemm would do an op that it admits;
+     * NULL: without matrix units, in float32 (lib/op/gemm/gemm.h) */
+    void (*gemm_explain)(const struct backend_device *, const struct gemm_op *,
+                         unsigned impl, struct gemm_explanation *);
+};
+
+/** Limits the core must respect. */
+struct backend_limits {
+    uint64_t slab_bytes;    /* of the pool; 0: one allocation per buffer */
+    uint64_t binding_bytes; /* most bytes that one launch sees of a buffer */
+    uint64_t memory_bytes;  /* of the device; 0 unknown */
+    /* of launches: 0 without them */
+    uint32_t group;       /* work-items in each; 1: the device is a processor,
+                             where an item is best a loop over neighbours */
+    uint32_t units;       /* groups that run at a time */
+    uint32_t local_bytes; /* of memory that a group shares */
+    uint32_t width;       /* float32s of the best vector of one item: 1..16 */
+    /* of all its loops together, after which an item silently leaves them;
+     * 0: none, as on processors. Plans use more groups then, divide what they
+     * can, and the core refuses a plan that is still too long */
+    uint32_t iterations;
+};
+
+/** What a device's self-test found that kernels are compiled for: see
+ *  lib/certify/certificate.h. */
+struct findings {
+    bool subnormals; /* of float32 are preserved */
+    bool half_load;  /* NATIVE_F16 gives f16_load's bits */
+    bool half_store; /* NATIVE_F16_BITS, f16_store's */
+};
+
+struct plan;
+struct segment;
+
+/** An op that was admitted: what a queue runs, or a graph records. The core
+ *  keeps it and its buffers alive until completed() has passed it. */
+struct command {
+    struct op *op;
+    unsigned impl;     /* index in the backend's list for op->id */
+    struct plan *plan; /* or the launches to do instead; NULL: impl */
+    /* or a part of a graph that the backend has; op is then its first */
+    const struct segment *segment;
+};
+
+/** What the core lends to a module: a module imports no symbol of ours. A
+ *  process may hold several copies of the library (two plugins, two packages
+ *  of an interpreter), and those that name the same file share one module in
+ *  memory. So services belong to an instance, and through it to a device: a
+ *  module has no variable that it writes. */
+struct services {
+    uint32_t abi;
+    ssq_status (*error_set)(ssq_status status, const char *format, ...);
+    const char *(*error_text)(void);
+    void (*log_line)(ssq_log_level level, const char *topic, const char *format,
+                     ...);
+    void *(*mem_alloc)(size_t bytes);
+    void (*mem_free)(void *p);
+    /* the environment: see lib/core/env.h */
+    const char *(*env_text)(const char *name);
+    ssq_status (*env_number)(const char *name, uint64_t least, uint64_t most,
+                             uint64_t *value);
+    ssq_status (*env_flag)(const char *name, bool *value);
+};
+
+struct backend {
+    uint32_t abi;
+    const char *name;
+    int preference; /* "auto" takes the highest; <= 0 never */
+    /* optional: of device i, where they differ; no more than preference */
+    int (*preference_of)(const struct backend_instance *instance, unsigned i);
+    bool single; /* one device, opened as "name" and not "name:0" */
+
+    /* bytes of a struct backend_instance; 0: there is none, and NULL is handed
+     * over instead */
+    size_t instance_bytes;
+
+    /* device */
+    /* optional: an instance for a copy of the library, in memory that is zeroed
+     * and stays; services stay, too */
+    ssq_status (*init)(struct backend_instance *instance,
+                       const struct services *services);
+    /* how many devices; 0 with a reason. Once per instance, before the rest */
+    unsigned (*count)(struct backend_instance *instance, struct why *reason);
+    void (*describe)(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes);
+    ssq_status (*open)(struct backend_instance *instance, unsigned i,
+                       struct backend_device **device);
+    void (*close)(struct backend_device *device);
+    /* optional, both or none: what a child of fork may go on with. Keep other
+     * threads out of the device while the process is copied, and let them in,
+     * in the parent and in the child. Without them a device is lost to a
+     * child, where nothing of it is called any more: a driver's threads are
+     * not there, and what they held is held for ever */
+    void (*fork_hold)(struct backend_device *device);
+    void (*fork_let_go)(struct backend_device *device);
+    void (*props)(const struct backend_device *device, ssq_device_props *props);
+    void (*limits)(const struct backend_device *device,
+                   struct backend_limits *limits);
+
+    /* memory; contents undefined, aligned to props.alignment */
+    ssq_status (*alloc)(struct backend_device *device, uint64_t bytes,
+                        struct backend_mem **mem);
+    void (*free)(struct backend_device *device, struct backend_mem *mem);
+
+    /* queue */
+    ssq_status (*queue_open)(struct backend_device *device,
+                             struct backend_queue **queue);
+    void (*queue_close)(struct backend_queue *queue); /* waits */
+    ssq_status (*queue_sync)(struct backend_queue *queue);
+    /* optional: take a command for later; NULL: impl->run is called at once */
+    ssq_status (*submit)(struct backend_queue *queue, const struct command *c);
+    /* optional, with submit or asynchronous impls: commands finished so far;
+     * NULL: a command is finished when run or submit returned. Unlike the
+     * rest, it may be asked from any thread at any time */
+    uint64_t (*completed)(struct backend_queue *queue);
+    /* optional, without submit: behind the launches and impls of a command,
+     * so that completed counts commands. Failures show at the next sync */
+    void (*command_end)(struct backend_queue *queue);
+
+    /* optional; there if kernels are: the words that tell one driver's
+     * arithmetic from another's: model, driver, its version, and what kernels
+     * are compiled with. What is found out about it is kept under them */
+    void (*identify)(const struct backend_device *device, char *text,
+                     size_t bytes);
+    /* kernels; optional, all or none: plans run where they are there */
+    /* once, before props and before any kernel but the self-test's */
+    void (*certified)(struct backend_device *device,
+                      const struct findings *findings);
+    /* a kernel in a variant, made ready (compiled) at the first call; it stays
+     * as long as the device. From any thread. SSQ_ERR_DEVICE with the
+     * compiler's text, SSQ_ERR_NOMEM */
+    ssq_status (*kernel_get)(struct backend_device *device,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS],
+                             const struct backend_kernel **code);
+    /* enqueue; the launch may be gone when this returns */
+    ssq_status (*launch)(struct backend_queue *queue,
+                         const struct launch *launch);
+
+    /* graphs; optional, all or none: else each launch is handed over again */
+    /* record launches, which outlive the graph, for queues of the device;
+     * SSQ_ERR_UNSUPPORTED where the device has no such thing */
+    ssq_status (*graph_create)(struct backend_queue *queue,
+                               const struct launch *const *launches, size_t n,
+                               struct backend_graph **graph);
+    ssq_status (*graph_launch)(struct backend_queue *queue,
+                               struct backend_graph *graph);
+    void (*graph_free)(struct backend_graph *graph); /* not under way */
+
+    /* events */
+    ssq_status (*event_open)(struct backend_device *device,
+                             struct backend_event **event);
+    void (*event_close)(struct backend_event *event);
+    ssq_status (*event_record)(struct backend_event *event,
+                               struct backend_queue *queue);
+    ssq_status (*event_wait)(struct backend_queue *queue,
+                             struct backend_event *event);
+    ssq_status (*event_query)(struct backend_event *event);
+    ssq_status (*event_sync)(struct backend_event *event);
+    ssq_status (*event_elapsed)(struct backend_event *from,
+                                struct backend_event *to, double *seconds);
+
+    /* a caller's own objects; optional, all or none. handles are what
+     * include/sesqui/<name>.h says; each is retained while it is in use */
+    ssq_status (*open_native)(struct backend_instance *instance,
+                              const void *const *handles, unsigned *i,
+                              struct backend_device **device);
+    ssq_status (*queue_native)(struct backend_device *device,
+                               const void *handle,
+                               struct backend_queue **queue);
+    ssq_status (*import)(struct backend_device *device, const void *handle,
+                         struct backend_mem **mem);
+    void *(*mem_handle)(const struct backend_mem *mem);
+
+    const struct op_table *ops;
+};
+
+/** What a module exports, as `ssq_backend_module`. */
+typedef const struct backend *(*backend_module_fn)(uint32_t abi);
+
+/** A buffer: part of a piece of device memory. */
+struct ssq_buffer {
+    struct object object;
+    ssq_device *device;
+    struct backend_mem *mem;   /* NULL when bytes is 0 */
+    uint64_t offset;           /* bytes, in mem */
+    uint64_t bytes;            /* as asked for */
+    struct slab *slab;         /* NULL: mem is the buffer's own */
+    struct ssq_scaler *scaler; /* whose words these are; NULL: nobody's */
+};
+
+/** Where a host backend finds an operand's first element. */
+static inline void *view_host(const struct view *v)
+{
+    if (v->buffer == NULL || v->buffer->mem == NULL)
+        return NULL;
+    return (char *)v->buffer->mem->host + v->buffer->offset + v->offset;
+}
+
+/** Run one implementation of op->id: host backends call it for a command. */
+ssq_status command_run(const struct op_table *table,
+                       struct backend_queue *queue, const struct command *c);
+
+#endif

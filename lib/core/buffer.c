@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buffer.c - reference-counted device memory. */
+#include "lib/core/pool.h"
+
+static void buffer_free(struct object *o)
+{
+    ssq_buffer *b = (ssq_buffer *)o;
+    if (b->mem != NULL && !device_lost(b->device))
+        pool_put(b->device->pool, b);
+    object_put(&b->device->object);
+    mem_free(b);
+}
+
+ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **out)
+{
+    ssq_buffer *b = mem_alloc(sizeof(*b));
+    if (b == NULL)
+        return error_nomem("buffer", sizeof(*b));
+    b->device = device;
+    b->bytes = bytes;
+    object_init(&b->object, buffer_free);
+    object_get(&device->object);
+    *out = b;
+    return SSQ_OK;
+}
+
+ssq_status buffer_place(ssq_buffer *b)
+{
+    return b->bytes == 0 ? SSQ_OK : pool_get(b->device->pool, b);
+}
+
+ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
+{
+    ssq_buffer *b = NULL;
+    ssq_status st = device_check(device, "buffer");
+    if (st == SSQ_OK)
+        st = buffer_note(device, bytes, &b);
+    if (st == SSQ_OK)
+        st = buffer_place(b);
+    if (st == SSQ_OK)
+        *out = b;
+    else if (b != NULL)
+        object_put(&b->object);
+    return st;
+}
+
+ssq_status ssq_buffer_create(ssq_device *device, uint64_t bytes,
+                             ssq_buffer **buffer)
+{
+    if (device == NULL || buffer == NULL)
+        return error_set(SSQ_ERR_INVALID, "buffer_create: %s is NULL",
+                         device == NULL ? "device" : "buffer");
+    ssq_status st = capture_check(device, "buffer_create");
+    return st == SSQ_OK ? buffer_create(device, bytes, buffer) : st;
+}
+
+void ssq_buffer_destroy(ssq_buffer **buffer)
+{
+    if (buffer == NULL || *buffer == NULL)
+        return;
+    object_put(&(*buffer)->object);
+    *buffer = NULL;
+}
+
+uint64_t ssq_buffer_bytes(const ssq_buffer *buffer)
+{
+    return buffer == NULL ? 0 : buffer->bytes;
+}

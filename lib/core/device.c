@@ -1,0 +1,471 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - listing, choosing and opening devices. */
+#include "lib/core/env.h"
+#include "lib/core/fork.h"
+#include "lib/core/pool.h"
+#include "lib/core/queue.h"
+#include "lib/core/registry.h"
+#include "lib/core/native.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "cuda:0", or "cpu" for a backend of one device. */
+static void device_name(const struct backend *b, unsigned i, char *name,
+                        size_t bytes)
+{
+    if (b->single)
+        snprintf(name, bytes, "%s", b->name);
+    else
+        snprintf(name, bytes, "%s:%u", b->name, i);
+}
+
+size_t ssq_device_count(void)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e), count = 0;
+    for (size_t i = 0; i < n; i++)
+        count += e[i].devices == 0 ? 1 : e[i].devices;
+    return count;
+}
+
+ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
+{
+    if (entry == NULL || entry->struct_size != sizeof(*entry))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_list: entry is NULL or its struct_size wrong");
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e), at = index;
+    for (size_t i = 0; i < n; i++) {
+        unsigned lines = e[i].devices == 0 ? 1 : e[i].devices;
+        if (at >= lines) {
+            at -= lines;
+            continue;
+        }
+        ssq_device_entry r = {.struct_size = sizeof(r)};
+        snprintf(r.backend, sizeof(r.backend), "%s", e[i].name);
+        snprintf(r.name, sizeof(r.name), "%s", e[i].name);
+        snprintf(r.reason, sizeof(r.reason), "%s", e[i].reason.text);
+        r.available = e[i].devices > 0;
+        if (r.available) {
+            device_name(e[i].backend, (unsigned)at, r.name, sizeof(r.name));
+            e[i].backend->describe(e[i].instance, (unsigned)at, r.description,
+                                   sizeof(r.description));
+            if (at != 0) /* what the backend passed over stands once */
+                r.reason[0] = '\0';
+        }
+        *entry = r;
+        return SSQ_OK;
+    }
+    return error_set(SSQ_ERR_NOT_FOUND, "device_list: no entry %zu", index);
+}
+
+/* Append to text; what does not fit is cut. */
+static void append(char *text, size_t bytes, const char *a, const char *b,
+                   const char *c)
+{
+    size_t at = strlen(text);
+    snprintf(text + at, bytes - at, "%s%s%s", a, b, c);
+}
+
+/* "reference, guard; cuda: not built, ..." */
+static void list_text(char *text, size_t bytes)
+{
+    text[0] = '\0';
+    size_t n = ssq_device_count();
+    for (int pass = 0; pass < 2; pass++)
+        for (size_t i = 0; i < n; i++) {
+            ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+            if (ssq_device_list(i, &e) != SSQ_OK || e.available != (pass == 0))
+                continue;
+            append(text, bytes,
+                   text[0] == '\0' ? ""
+                   : pass == 0     ? ", "
+                                   : "; ",
+                   e.name, "");
+            if (!e.available)
+                append(text, bytes, ": ", e.reason, "");
+        }
+}
+
+/* The backend and index of a name; NULL when there is none. */
+static const struct registry_entry *find(const char *name, unsigned *index)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e);
+    for (size_t i = 0; i < n; i++) {
+        for (unsigned d = 0; d < e[i].devices; d++) {
+            char full[32];
+            device_name(e[i].backend, d, full, sizeof(full));
+            if (strcmp(full, name) == 0 ||
+                (d == 0 && strcmp(e[i].name, name) == 0)) {
+                *index = d;
+                return &e[i];
+            }
+        }
+    }
+    return NULL;
+}
+
+static int preference(const struct registry_entry *e, unsigned i)
+{
+    const struct backend *b = e->backend;
+    return b->preference_of != NULL ? b->preference_of(e->instance, i)
+                                    : b->preference;
+}
+
+/* Why a backend's best device was not chosen. */
+static const char *why_not(const struct registry_entry *e)
+{
+    if (e->devices == 0)
+        return e->reason.text;
+    return e->backend->preference <= 0 ? "for tests" : "slower";
+}
+
+/* Devices that "auto" tried, and does not take. */
+#define PASSED_OVER 16
+struct passed_over {
+    unsigned n;
+    struct {
+        const struct registry_entry *entry;
+        unsigned index;
+    } device[PASSED_OVER];
+    char why[384]; /* "; not opencl:0: .." for each */
+};
+
+static bool is_passed_over(const struct passed_over *p,
+                           const struct registry_entry *e, unsigned index)
+{
+    for (unsigned i = 0; i < p->n; i++)
+        if (p->device[i].entry == e && p->device[i].index == index)
+            return true;
+    return false;
+}
+
+/* False: there is no room for one more. */
+static bool pass_over(struct passed_over *p, const struct registry_entry *e,
+                      unsigned index, const char *why)
+{
+    char name[32];
+    if (p->n == PASSED_OVER)
+        return false;
+    p->device[p->n].entry = e;
+    p->device[p->n++].index = index;
+    device_name(e->backend, index, name, sizeof(name));
+    append(p->why, sizeof(p->why), "; not ", name, ": ");
+    append(p->why, sizeof(p->why), "", why, "");
+    log_line(SSQ_LOG_WARNING, "device", "auto passes %s over: %s", name, why);
+    return true;
+}
+
+/* The best device for training that is not passed over, and why it is. */
+static const struct registry_entry *
+choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e);
+    const struct registry_entry *best = NULL;
+    int most = 0;
+    for (size_t i = 0; i < n; i++)
+        for (unsigned d = 0; d < e[i].devices; d++) {
+            int better = preference(&e[i], d);
+            if (better <= most || is_passed_over(p, &e[i], d))
+                continue;
+            most = better;
+            best = &e[i];
+            *index = d;
+        }
+    if (best == NULL)
+        return NULL;
+    char name[32];
+    device_name(best->backend, *index, name, sizeof(name));
+    snprintf(why, bytes, "auto chose %s%s", name, p->why);
+    for (size_t i = 0; i < n; i++)
+        if (&e[i] != best && !is_passed_over(p, &e[i], 0)) {
+            append(why, bytes, "; not ", e[i].name, ": ");
+            append(why, bytes, "", why_not(&e[i]), "");
+        }
+    return best;
+}
+
+static void device_free(struct object *o)
+{
+    ssq_device *d = (ssq_device *)o;
+    if (device_lost(d)) { /* what it has may be in the middle of anything */
+        mem_free(d);
+        return;
+    }
+    if (d->backend->fork_hold != NULL)
+        fork_unwatch(d);
+    pool_destroy(d->pool);
+    fallback_forget(d);
+    d->backend->close(d->impl);
+    pthread_mutex_destroy(&d->queues_lock);
+    mem_free(d);
+}
+
+/* One entry of SSQ_IMPL, n characters of it. */
+static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
+{
+    char backend[32] = "", op[32] = "", impl[32] = "";
+    size_t slash = strcspn(s, "/,"), at = 0;
+    if (slash < n) {
+        snprintf(backend, sizeof(backend), "%.*s", (int)slash, s);
+        at = slash + 1;
+    }
+    if (slash < n && strcmp(backend, d->backend->name) != 0)
+        return SSQ_OK;
+    size_t colon = at + strcspn(s + at, ":,");
+    if (colon < n) {
+        snprintf(op, sizeof(op), "%.*s", (int)(colon - at), s + at);
+        snprintf(impl, sizeof(impl), "%.*s", (int)(n - colon - 1),
+                 s + colon + 1);
+    }
+    ssq_status st = ssq_implementation_pin(d, op, impl);
+    if (st == SSQ_OK)
+        return st;
+    return error_set(st, "SSQ_IMPL: %s; BACKEND/%.*s pins it on one backend",
+                     ssq_last_error(), (int)(n - at), s + at);
+}
+
+/* SSQ_IMPL=opencl/gemm:tiled,cast:reference */
+static ssq_status pin_from_environment(ssq_device *d)
+{
+    const char *s = env_text("SSQ_IMPL");
+    ssq_status st = SSQ_OK;
+    while (s != NULL && *s != '\0' && st == SSQ_OK) {
+        size_t n = strcspn(s, ",");
+        st = pin_entry(d, s, n);
+        s += n + (s[n] == ',');
+    }
+    return st;
+}
+
+/* See what the device's arithmetic is, and whether that will do. */
+static ssq_status certify(ssq_device *d, struct opening *opening)
+{
+    struct certificate *c = &d->certificate;
+    if (d->backend->identify == NULL)
+        return SSQ_OK; /* it computes as the reference does */
+    bool insists = d->options.uncertified;
+    ssq_status st = env_flag("SSQ_UNCERTIFIED", &insists);
+    insists = insists || d->options.uncertified;
+    if (st == SSQ_OK)
+        st = certificate_get(d->backend, d->impl, c);
+    if (st != SSQ_OK)
+        return st;
+    if (d->backend->certified != NULL)
+        d->backend->certified(d->impl, &c->found);
+    snprintf(d->props.failed, sizeof(d->props.failed), "%s", c->failed);
+    if (insists)
+        return SSQ_OK;
+    opening->refused =
+        c->failed[0] != '\0' || (opening->automatic && c->verdict_bad);
+    if (opening->automatic && opening->refused)
+        return error_set(SSQ_ERR_UNSUPPORTED, "%s%s",
+                         c->failed[0] != '\0' ? "fails its self-test: "
+                                              : "certify found it at fault",
+                         c->failed);
+    return !opening->refused
+               ? SSQ_OK
+               : error_set(SSQ_ERR_UNSUPPORTED,
+                           "%s fails its self-test: wrong are: %s; to open it "
+                           "all the same, set options.uncertified or "
+                           "SSQ_UNCERTIFIED=1",
+                           d->props.name, c->failed);
+}
+
+static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
+                          unsigned index, struct opening *opening)
+{
+    d->props.struct_size = sizeof(d->props);
+    snprintf(d->props.backend, sizeof(d->props.backend), "%s",
+             d->backend->name);
+    device_name(d->backend, index, d->props.name, sizeof(d->props.name));
+    d->backend->describe(e->instance, index, d->props.description,
+                         sizeof(d->props.description));
+    ssq_status st = certify(d, opening);
+    if (st != SSQ_OK)
+        return st;
+    d->backend->props(d->impl, &d->props);
+    st = pool_create(d, &d->pool);
+    if (st == SSQ_OK)
+        d->props.binding_bytes = pool_binding_bytes(d->pool);
+    return st == SSQ_OK ? pin_from_environment(d) : st;
+}
+
+ssq_status device_create(const struct registry_entry *e, unsigned index,
+                         struct backend_device *impl,
+                         const ssq_device_options *options,
+                         struct opening *opening, ssq_device **out)
+{
+    ssq_device *d = mem_alloc(sizeof(*d));
+    if (d == NULL) {
+        e->backend->close(impl);
+        return error_nomem("device_open", sizeof(*d));
+    }
+    object_init(&d->object, device_free);
+    pthread_mutex_init(&d->queues_lock, NULL);
+    d->backend = e->backend;
+    d->impl = impl;
+    d->forks = fork_count();
+    if (options != NULL)
+        d->options = *options;
+    ssq_status st = fill_in(d, e, index, opening);
+    if (st != SSQ_OK) {
+        object_put(&d->object);
+        return st;
+    }
+    if (d->backend->fork_hold != NULL)
+        fork_watch(d);
+    snprintf(d->props.choice, sizeof(d->props.choice), "%s", opening->why);
+    log_line(SSQ_LOG_INFO, "device", "opened %s (%s)", d->props.name,
+             opening->why);
+    if (d->props.failed[0] != '\0')
+        log_line(SSQ_LOG_WARNING, "device",
+                 "%s is opened although its self-test fails: wrong are: %s",
+                 d->props.name, d->props.failed);
+    *out = d;
+    return SSQ_OK;
+}
+
+/* A backend that the name means, or that "auto" would rather have than best, if
+ * a fork took it away; else NULL. */
+static const struct registry_entry *find_lost(const char *name,
+                                              const struct registry_entry *best)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e);
+    for (size_t i = 0; i < n; i++) {
+        bool named = strncmp(e[i].name, name, strcspn(name, ":")) == 0 &&
+                     strlen(e[i].name) == strcspn(name, ":");
+        bool better = strcmp(name, "auto") == 0 && e[i].backend != NULL &&
+                      (best == NULL ||
+                       e[i].backend->preference > best->backend->preference);
+        if (e[i].lost > 0 && (named || better))
+            return &e[i];
+    }
+    return NULL;
+}
+
+static ssq_status not_found(const char *wanted)
+{
+    char list[ERROR_TEXT - 128];
+    list_text(list, sizeof(list));
+    return error_set(SSQ_ERR_NOT_FOUND,
+                     "device_open: no device \"%.64s\"; there are: %s", wanted,
+                     list);
+}
+
+static ssq_status open_backend(const struct registry_entry *e, unsigned index,
+                               const ssq_device_options *options,
+                               struct opening *opening, ssq_device **out)
+{
+    struct backend_device *impl = NULL;
+    struct fpenv env = fpenv_enter(); /* of threads that a driver starts */
+    ssq_status st = e->backend->open(e->instance, index, &impl);
+    fpenv_leave(env);
+    return st == SSQ_OK ? device_create(e, index, impl, options, opening, out)
+                        : st;
+}
+
+/* SSQ_OK, or why a name has no entry, or a worse one than there was. */
+static ssq_status check_found(const char *wanted,
+                              const struct registry_entry *e)
+{
+    const struct registry_entry *lost = find_lost(wanted, e);
+    if (lost != NULL)
+        return error_set(SSQ_ERR_DEVICE, "device_open: \"%.64s\": %s: %s",
+                         wanted, lost->name, lost->reason.text);
+    return e == NULL ? not_found(wanted) : SSQ_OK;
+}
+
+static ssq_status open_best(const ssq_device_options *options,
+                            ssq_device **device)
+{
+    struct passed_over passed = {0};
+    for (;;) {
+        char why[512];
+        struct opening opening = {.why = why, .automatic = true};
+        unsigned index = 0;
+        const struct registry_entry *e =
+            choose(&passed, &index, why, sizeof(why));
+        ssq_status st = check_found("auto", e);
+        if (st != SSQ_OK)
+            return st;
+        st = open_backend(e, index, options, &opening, device);
+        if (!opening.refused || !pass_over(&passed, e, index, ssq_last_error()))
+            return st;
+    }
+}
+
+static ssq_status open_named(const char *wanted, const char *why,
+                             const ssq_device_options *options,
+                             ssq_device **device)
+{
+    struct opening opening = {.why = why};
+    unsigned index = 0;
+    const struct registry_entry *e = find(wanted, &index);
+    ssq_status st = check_found(wanted, e);
+    return st == SSQ_OK ? open_backend(e, index, options, &opening, device)
+                        : st;
+}
+
+ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
+                           ssq_device **device)
+{
+    if (name == NULL || device == NULL)
+        return error_set(SSQ_ERR_INVALID, "device_open: %s is NULL",
+                         name == NULL ? "name" : "device");
+    if (options != NULL && options->struct_size != sizeof(*options))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_open: struct_size is %zu, expected %zu",
+                         options->struct_size, sizeof(*options));
+    const char *env = env_text("SSQ_DEVICE");
+    if (strcmp(name, "auto") != 0)
+        return open_named(name, "asked for by name", options, device);
+    if (env == NULL || env[0] == '\0' || strcmp(env, "auto") == 0)
+        return open_best(options, device);
+    char why[512];
+    snprintf(why, sizeof(why), "auto: SSQ_DEVICE is %.64s", env);
+    return open_named(env, why, options, device);
+}
+
+void ssq_device_close(ssq_device **device)
+{
+    if (device == NULL || *device == NULL)
+        return;
+    object_put(&(*device)->object);
+    *device = NULL;
+}
+
+ssq_status ssq_device_props_get(const ssq_device *device,
+                                ssq_device_props *props)
+{
+    if (device == NULL || props == NULL || props->struct_size != sizeof(*props))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_props_get: a NULL or a wrong struct_size");
+    *props = device->props;
+    return SSQ_OK;
+}
+
+ssq_status ssq_device_memory(const ssq_device *device, ssq_memory_info *info)
+{
+    if (device == NULL || info == NULL || info->struct_size != sizeof(*info))
+        return error_set(SSQ_ERR_INVALID,
+                         "device_memory: a NULL or a wrong struct_size");
+    ssq_status st = device_check(device, "device_memory");
+    if (st != SSQ_OK)
+        return st;
+    pool_info(device->pool, info);
+    info->fallbacks = atomic_load(&device->fallbacks);
+    return SSQ_OK;
+}
+
+void ssq_device_trim(ssq_device *device)
+{
+    if (device == NULL || device_lost(device))
+        return;
+    device_retire(device, false);
+    pool_trim(device->pool);
+}

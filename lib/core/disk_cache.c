@@ -1,0 +1,301 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* disk_cache.c - compiled kernels on disk, from one run to the next.
+ *
+ * $XDG_CACHE_HOME/sesqui, else ~/.cache/sesqui; SSQ_CACHE=0 does without, and
+ * so does a setuid process. A backend names a file by what it compiles, and
+ * by a hash of all but its source: a changed source writes its file anew.
+ * Whatever is wrong with a file or the directory, it is compiled instead.
+ *
+ *     struct header | key | binary
+ *
+ * A file appears whole, by rename, once the disk has it: two processes write
+ * the same one in any order. What a killed process left is swept, and files go,
+ * the oldest first, when all together are more than SSQ_CACHE_MB, 256 if that
+ * does not say. Whoever stores looks after both now and then. */
+#include "lib/core/disk_cache.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+#define MAGIC "ssqprog1"
+/** Nothing is larger: a length that says so is garbage. */
+#define MOST_BYTES (UINT64_C(256) << 20)
+#define PATH_BYTES 4096
+/** Of all files together, in MiB. */
+#define MOST_MIB 256u
+/** A part that is older is nobody's, whoever has its writer's number now. */
+#define PART_SECONDS 3600
+
+struct header {
+    char magic[8];
+    uint64_t key_bytes, binary_bytes;
+    uint64_t checksum; /* of the key and the binary */
+};
+
+uint64_t disk_cache_hash(uint64_t h, const void *bytes, size_t n)
+{
+    const unsigned char *b = bytes; /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
+    return h;
+}
+
+static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
+{
+    return disk_cache_hash(DISK_CACHE_HASH, key_and_binary, n);
+}
+
+/* The directory, or false: there is none to be used. */
+static bool directory(const struct services *core, char *path, size_t bytes)
+{
+    bool on = true; /* not if nobody can tell */
+    if (core->env_flag("SSQ_CACHE", &on) != SSQ_OK || !on)
+        return false;
+    const char *base = core->env_text("XDG_CACHE_HOME");
+    const char *home = core->env_text("HOME");
+    int n = -1;
+    if (base != NULL && base[0] == '/')
+        n = snprintf(path, bytes, "%s", base);
+    else if (home != NULL && home[0] == '/')
+        n = snprintf(path, bytes, "%s/.cache", home);
+    /* room for "/sesqui", a name and what makes it temporary */
+    return n > 0 && (size_t)n + 256 < bytes;
+}
+
+bool disk_cache_usable(const struct services *core)
+{
+    char path[PATH_BYTES];
+    return directory(core, path, sizeof(path));
+}
+
+/* A signal may interrupt any call on a disk of a network or of FUSE. */
+static int open_file(const char *path, int flags)
+{
+    int fd;
+    do
+        fd = open(path, flags, 0600);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+static bool sync_file(int fd)
+{
+    int e;
+    do
+        e = fsync(fd);
+    while (e != 0 && errno == EINTR);
+    return e == 0;
+}
+
+static bool read_all(int fd, unsigned char *to, size_t bytes)
+{
+    while (bytes > 0) {
+        ssize_t n = read(fd, to, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        to += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+static bool write_all(int fd, const void *from, size_t bytes)
+{
+    const unsigned char *b = from;
+    while (bytes > 0) {
+        ssize_t n = write(fd, b, bytes);
+        if (n < 0 && errno == EINTR)
+            continue;
+        if (n <= 0)
+            return false;
+        b += n;
+        bytes -= (size_t)n;
+    }
+    return true;
+}
+
+/* The header of a file of ours, of the length that it says. */
+static bool read_header(int fd, struct header *h)
+{
+    struct stat s;
+    return fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid() &&
+           read_all(fd, (unsigned char *)h, sizeof(*h)) &&
+           memcmp(h->magic, MAGIC, sizeof(h->magic)) == 0 &&
+           h->key_bytes < MOST_BYTES && h->binary_bytes < MOST_BYTES &&
+           (uint64_t)s.st_size == sizeof(*h) + h->key_bytes + h->binary_bytes;
+}
+
+/* Key and binary in one block, the binary first wanted: NULL if the file is
+ * not the key's, or damaged. */
+static unsigned char *read_body(const struct services *core, int fd,
+                                const char *key, size_t *bytes)
+{
+    struct header h;
+    if (!read_header(fd, &h) || h.key_bytes != strlen(key))
+        return NULL;
+    size_t n = (size_t)(h.key_bytes + h.binary_bytes);
+    unsigned char *body = core->mem_alloc(n + 1);
+    if (body == NULL)
+        return NULL;
+    if (!read_all(fd, body, n) || memcmp(body, key, h.key_bytes) != 0 ||
+        checksum(body, n) != h.checksum) {
+        core->mem_free(body);
+        return NULL;
+    }
+    memmove(body, body + h.key_bytes, (size_t)h.binary_bytes);
+    *bytes = (size_t)h.binary_bytes;
+    return body;
+}
+
+unsigned char *disk_cache_load(const struct services *core, const char *name,
+                               const char *key, size_t *bytes)
+{
+    char path[PATH_BYTES];
+    if (!directory(core, path, sizeof(path)))
+        return NULL;
+    size_t at = strlen(path);
+    snprintf(path + at, sizeof(path) - at, "/sesqui/%s", name);
+    int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    if (fd < 0)
+        return NULL;
+    unsigned char *binary = read_body(core, fd, key, bytes);
+    close(fd);
+    return binary;
+}
+
+static bool write_file(const char *path, const char *key,
+                       const unsigned char *binary, size_t bytes)
+{
+    int fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
+    if (fd < 0)
+        return false;
+    struct header h = {.key_bytes = strlen(key), .binary_bytes = bytes};
+    memcpy(h.magic, MAGIC, sizeof(h.magic));
+    h.checksum = disk_cache_hash(
+        checksum((const unsigned char *)key, strlen(key)), binary, bytes);
+    bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
+              write_all(fd, binary, bytes) && sync_file(fd);
+    /* interrupted, it is closed all the same, and the disk has it */
+    return (close(fd) == 0 || errno == EINTR) && ok;
+}
+
+/* ---- sweeping ---- */
+
+/* The number of the process that writes name, which ends in ".PID.N.part"; 0:
+ * it is no part. */
+static long writer_of(const char *name)
+{
+    size_t n = strlen(name);
+    long pid = 0;
+    if (n < 5 || strcmp(name + n - 5, ".part") != 0)
+        return 0;
+    size_t at = n - 5;
+    while (at > 0 && name[at - 1] != '.')
+        at--;
+    if (at > 0)
+        at--;
+    while (at > 0 && name[at - 1] != '.')
+        at--;
+    return sscanf(name + at, "%ld.", &pid) == 1 && pid > 0 ? pid : 1;
+}
+
+/* Has a part's writer ended? In another namespace it may not have: then its
+ * rename fails, and it compiles once more the next time. */
+static bool abandoned(long pid, const struct stat *s)
+{
+    return (kill((pid_t)pid, 0) != 0 && errno == ESRCH) ||
+           time(NULL) - s->st_mtime > PART_SECONDS;
+}
+
+struct sweep {
+    uint64_t bytes; /* of all files */
+    char oldest[256];
+    struct timespec since; /* of the oldest */
+};
+
+static bool older(const struct timespec *a, const struct timespec *b)
+{
+    return a->tv_sec != b->tv_sec ? a->tv_sec < b->tv_sec
+                                  : a->tv_nsec < b->tv_nsec;
+}
+
+/* Look at one file of the directory. */
+static void sweep_file(int at, const char *name, struct sweep *w)
+{
+    struct stat s;
+    long pid = writer_of(name);
+    if (fstatat(at, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !S_ISREG(s.st_mode) || s.st_uid != geteuid())
+        return;
+    if (pid != 0) {
+        if (abandoned(pid, &s))
+            (void)unlinkat(at, name, 0);
+        return;
+    }
+    w->bytes += (uint64_t)s.st_size;
+    if (strlen(name) < sizeof(w->oldest) &&
+        (w->oldest[0] == '\0' || older(&s.st_mtim, &w->since))) {
+        snprintf(w->oldest, sizeof(w->oldest), "%s", name);
+        w->since = s.st_mtim;
+    }
+}
+
+/* Sweep parts; the bytes of what is left, and its oldest file. */
+static bool look(const char *directory, struct sweep *w)
+{
+    *w = (struct sweep){0};
+    DIR *d = opendir(directory);
+    if (d == NULL)
+        return false;
+    for (const struct dirent *e; (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.')
+            sweep_file(dirfd(d), e->d_name, w);
+    closedir(d);
+    return true;
+}
+
+static void sweep(const struct services *core, char *directory, size_t room)
+{
+    uint64_t most = MOST_MIB;
+    struct sweep w;
+    size_t at = strlen(directory);
+    (void)core->env_number("SSQ_CACHE_MB", 1, UINT32_MAX, &most);
+    most <<= 20;
+    while (look(directory, &w) && w.bytes > most && w.oldest[0] != '\0') {
+        snprintf(directory + at, room - at, "/%s", w.oldest);
+        int e = unlink(directory);
+        directory[at] = '\0';
+        if (e != 0)
+            break;
+    }
+}
+
+void disk_cache_store(const struct services *core, const char *name,
+                      const char *key, const unsigned char *binary,
+                      size_t bytes)
+{
+    static atomic_uint serial;
+    char path[PATH_BYTES], part[PATH_BYTES + 64];
+    if (bytes >= MOST_BYTES || !directory(core, path, sizeof(path)))
+        return;
+    (void)mkdir(path, 0700); /* there already, or the file will not open */
+    size_t at = strlen(path);
+    at += (size_t)snprintf(path + at, sizeof(path) - at, "/sesqui");
+    (void)mkdir(path, 0700);
+    sweep(core, path, sizeof(path));
+    snprintf(path + at, sizeof(path) - at, "/%s", name);
+    snprintf(part, sizeof(part), "%s.%ld.%u.part", path, (long)getpid(),
+             atomic_fetch_add(&serial, 1u));
+    if (!write_file(part, key, binary, bytes) || rename(part, path) != 0)
+        (void)unlink(part);
+}

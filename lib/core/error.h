@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* error.h - the thread's last error text, and log lines. */
+#ifndef LIB_CORE_ERROR_H
+#define LIB_CORE_ERROR_H
+
+#include <sesqui/status.h>
+
+#if defined(__GNUC__) || defined(__clang__)
+#define PRINTF_LIKE(F, A) __attribute__((format(printf, F, A)))
+#else
+#define PRINTF_LIKE(F, A)
+#endif
+
+/** Longest error text, with its end. */
+#define ERROR_TEXT 1024
+
+/** Set this thread's text and return status: `return error_set(..)`. */
+ssq_status error_set(ssq_status status, const char *format, ...)
+    PRINTF_LIKE(2, 3);
+/** error_set for host memory: "what: no host memory for N bytes". */
+ssq_status error_nomem(const char *what, size_t bytes);
+
+/** Is a log callback set, or the topic named by SSQ_VERBOSE? */
+bool log_enabled(const char *topic);
+void log_line(ssq_log_level level, const char *topic, const char *format, ...)
+    PRINTF_LIKE(3, 4);
+
+#endif

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fallback.c - run on the host what a device cannot do, when asked to.
+ *
+ * The buffers of the op are copied to the host whole, the reference does the
+ * op on the copies, and what it wrote is copied back. That is slow and waits
+ * for the queue, so it has to be asked for (host_fallback), is counted, and
+ * is logged once per op and reason. */
+#include "lib/core/queue.h"
+
+#include "lib/core/registry.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* A reason that was logged. */
+struct fallback_seen {
+    struct fallback_seen *next;
+    char text[]; /* dispatch's, with the op's name and every refusal */
+};
+
+/* A buffer of the op as the reference sees it: host memory. */
+struct mirror {
+    ssq_buffer *real;
+    ssq_buffer copy;
+    struct backend_mem mem;
+    bool written;
+};
+
+struct mirrors {
+    size_t n;
+    struct mirror m[];
+};
+
+void fallback_forget(ssq_device *device)
+{
+    while (device->fallback_seen != NULL) {
+        struct fallback_seen *s = device->fallback_seen;
+        device->fallback_seen = s->next;
+        mem_free(s);
+    }
+}
+
+/* Is this text new? It is remembered; without memory for that it stays new,
+ * and is logged again rather than lost. */
+static bool is_new(ssq_device *device, const char *text)
+{
+    size_t bytes = strlen(text) + 1;
+    pthread_mutex_lock(&device->queues_lock);
+    struct fallback_seen *s = device->fallback_seen;
+    while (s != NULL && strcmp(s->text, text) != 0)
+        s = s->next;
+    bool found = s != NULL;
+    s = found ? NULL : mem_alloc(sizeof(*s) + bytes);
+    if (s != NULL) {
+        memcpy(s->text, text, bytes);
+        s->next = device->fallback_seen;
+        device->fallback_seen = s;
+    }
+    pthread_mutex_unlock(&device->queues_lock);
+    return !found;
+}
+
+static const struct op_table *reference_table(void)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e);
+    for (size_t i = 0; i < n; i++)
+        if (strcmp(e[i].name, "reference") == 0 && e[i].backend != NULL)
+            return e[i].backend->ops;
+    return NULL; /* every build has one */
+}
+
+/* The mirror of a view's buffer; made when it is the first. */
+static ssq_status mirror_view(struct mirrors *all, const struct view *v)
+{
+    struct mirror *m = all->m;
+    if (v->buffer == NULL)
+        return SSQ_OK;
+    while (m < all->m + all->n && m->real != v->buffer)
+        m++;
+    if (m == all->m + all->n) {
+        if (v->buffer->mem != NULL) {
+            m->mem.host = mem_alloc(v->buffer->bytes);
+            if (m->mem.host == NULL)
+                return error_nomem("fallback", v->buffer->bytes);
+        }
+        m->mem.bytes = v->buffer->bytes;
+        m->real = v->buffer;
+        m->copy = *v->buffer;
+        m->copy.offset = 0;
+        m->copy.mem = v->buffer->mem == NULL ? NULL : &m->mem;
+        all->n++;
+    }
+    m->written = m->written || (v->access & ACCESS_WRITE) != 0;
+    return SSQ_OK;
+}
+
+static void mirrors_free(struct mirrors *all)
+{
+    for (size_t i = 0; all != NULL && i < all->n; i++)
+        mem_free(all->m[i].mem.host);
+    mem_free(all);
+}
+
+static size_t list_views(const struct op *op)
+{
+    return op->list == NULL ? 0 : op->list->n;
+}
+
+/* Mirrors of all the op's buffers, with nothing in them. */
+static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
+{
+    size_t n = op->nviews + list_views(op);
+    size_t bytes = sizeof(struct mirrors) + n * sizeof(struct mirror);
+    struct mirrors *all = mem_alloc(bytes);
+    if (all == NULL)
+        return error_nomem("fallback", bytes);
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < op->nviews && st == SSQ_OK; i++)
+        st = mirror_view(all, &op_views_const(op)[i]);
+    for (size_t i = 0; i < list_views(op) && st == SSQ_OK; i++)
+        st = mirror_view(all, &op->list->v[i]);
+    if (st != SSQ_OK) {
+        mirrors_free(all);
+        return st;
+    }
+    *out = all;
+    return SSQ_OK;
+}
+
+static struct view whole(ssq_buffer *buffer)
+{
+    return (struct view){.buffer = buffer,
+                         .dtype = SSQ_U8,
+                         .rank = 1,
+                         .shape = {(int64_t)buffer->bytes},
+                         .stride = {1}};
+}
+
+/* Copy to the host everything, or back what was written; and wait. */
+static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
+                           bool back)
+{
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < all->n && st == SSQ_OK; i++) {
+        const struct mirror *m = &all->m[i];
+        struct view v = whole(m->real);
+        if (!back)
+            st = queue_download(queue, &v, m->mem.host, m->mem.bytes);
+        else if (m->written)
+            st = queue_upload(queue, &v, m->mem.host, m->mem.bytes);
+    }
+    /* also after a failure: nothing may use the mirrors once they are gone */
+    ssq_status sync = ssq_queue_sync(queue);
+    return st != SSQ_OK ? st : sync;
+}
+
+static void redirect(struct mirrors *all, struct view *v)
+{
+    for (size_t i = 0; i < all->n; i++)
+        if (all->m[i].real == v->buffer) {
+            v->buffer = &all->m[i].copy;
+            return;
+        }
+}
+
+/* Run a copy of the op whose views are of the mirrors. */
+static ssq_status run_on_mirrors(const struct op *op, struct mirrors *all)
+{
+    size_t n = list_views(op);
+    struct op *copy = mem_alloc(op->bytes);
+    struct view_list *list =
+        mem_alloc(sizeof(struct view_list) + n * sizeof(struct view));
+    ssq_status st = SSQ_OK;
+    if (copy == NULL || list == NULL) {
+        st = error_nomem("fallback", op->bytes);
+        goto out_free;
+    }
+    memcpy(copy, op, op->bytes);
+    for (size_t i = 0; i < op->nviews; i++)
+        redirect(all, &op_views(copy)[i]);
+    if (op->list != NULL) {
+        list->n = n;
+        memcpy(list->v, op->list->v, n * sizeof(struct view));
+        for (size_t i = 0; i < n; i++)
+            redirect(all, &list->v[i]);
+        copy->list = list;
+    }
+    const struct command c = {copy, 0, NULL};
+    st = command_run(reference_table(), NULL, &c);
+out_free:
+    mem_free(copy);
+    mem_free(list);
+    return st;
+}
+
+static ssq_status run(ssq_queue *queue, const struct op *op)
+{
+    struct mirrors *all = NULL;
+    ssq_status st = mirrors_create(op, &all);
+    if (st != SSQ_OK)
+        return st;
+    st = transfer(queue, all, false);
+    if (st == SSQ_OK)
+        st = run_on_mirrors(op, all);
+    if (st == SSQ_OK)
+        st = transfer(queue, all, true);
+    mirrors_free(all);
+    return st;
+}
+
+ssq_status fallback_run(ssq_queue *queue, const struct op *op)
+{
+    ssq_device *d = queue->device;
+    char reason[ERROR_TEXT];
+    /* copies are what a fallback is made of; a pin is a wish for one
+     * implementation and for no other */
+    if (!d->options.host_fallback || op->id == OP_upload ||
+        op->id == OP_download || d->pins[op->id][0] != '\0')
+        return SSQ_ERR_UNSUPPORTED;
+    snprintf(reason, sizeof(reason), "%s", ssq_last_error());
+    if (queue->capture != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s; no host fallback while a graph is being captured",
+                         reason);
+    if (is_new(d, reason))
+        log_line(SSQ_LOG_WARNING, "dispatch", "%s; it runs on the host",
+                 reason);
+    /* what was enqueued before must be done before: such a batch is no more
+     * all or nothing */
+    ssq_graph *batch;
+    ssq_status st = batch_suspend(queue, &batch);
+    if (st != SSQ_OK)
+        return st;
+    st = run(queue, op);
+    batch_resume(queue, batch);
+    if (st == SSQ_OK)
+        atomic_fetch_add(&d->fallbacks, 1);
+    return st;
+}

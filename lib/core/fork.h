@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fork.h - what a child of fork may go on with. */
+#ifndef LIB_CORE_FORK_H
+#define LIB_CORE_FORK_H
+
+#include "lib/core/core.h"
+
+/** Have forks noticed from now on; false: no memory for that. Thread-safe. */
+bool fork_ready(void);
+/** A device whose backend lives on in a child: other threads are kept out of
+ *  it while the process is copied. */
+void fork_watch(ssq_device *device);
+void fork_unwatch(ssq_device *device);
+
+/* What the handlers call, in this order, by the file that has the locks: hold
+ * before the process is copied; let_go behind it, in both; forked in the child
+ * before that, when there is one thread. */
+void queues_hold(ssq_device *device); /* queue.c */
+void queues_let_go(ssq_device *device);
+void pool_hold(struct pool *pool); /* pool.c */
+void pool_let_go(struct pool *pool);
+void log_hold(void); /* log.c */
+void log_let_go(void);
+void log_forked(void);
+void mem_hold(void); /* object.c */
+void mem_let_go(void);
+void registry_forked(void); /* registry.c */
+
+#endif

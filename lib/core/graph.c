@@ -1,0 +1,423 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* graph.c - capture a sequence of ops, launch it again. */
+#include "lib/core/queue.h"
+#include "lib/plan/plan.h"
+
+/* Somebody whose stages the capture has moved, and snapshots of them. */
+struct watch {
+    struct watch *next;
+    struct object *owner;
+    const struct stages *stages;
+    void *begin, *end;
+};
+
+struct ssq_graph {
+    struct object object;
+    ssq_device *device;
+    struct command *commands;
+    size_t n, room;
+    struct watch *watches;
+    /* what a launch hands over, once the capture has ended: commands, or for
+     * runs of plans the backend's own form of them */
+    struct command *runs;
+    struct segment *segments;
+    size_t n_runs, n_segments;
+};
+
+static void watch_free(struct watch *w)
+{
+    if (w->begin != NULL)
+        w->stages->drop(w->begin);
+    if (w->end != NULL)
+        w->stages->drop(w->end);
+    mem_free(w->begin);
+    mem_free(w->end);
+    object_put(w->owner);
+    mem_free(w);
+}
+
+/* Watches hold their owners; those that launches tell stay with the graph. */
+static void watches_drop(ssq_graph *g, bool all)
+{
+    struct watch **at = &g->watches;
+    while (*at != NULL) {
+        struct watch *w = *at;
+        if (!all && w->stages->launched != NULL) {
+            at = &w->next;
+            continue;
+        }
+        *at = w->next;
+        watch_free(w);
+    }
+}
+
+/* Release the commands from number n on. */
+static void drop_commands(ssq_graph *g, size_t n)
+{
+    while (g->n > n)
+        command_release(&g->commands[--g->n]);
+}
+
+static void segments_drop(ssq_graph *g)
+{
+    while (g->n_segments > 0) {
+        struct backend_graph *native = g->segments[--g->n_segments].native;
+        if (!device_lost(g->device))
+            g->device->backend->graph_free(native);
+    }
+    mem_free(g->segments);
+    mem_free(g->runs);
+    g->segments = NULL;
+    g->runs = NULL;
+    g->n_runs = 0;
+}
+
+static void graph_free(struct object *o)
+{
+    ssq_graph *g = (ssq_graph *)o;
+    segments_drop(g);
+    drop_commands(g, 0);
+    watches_drop(g, true);
+    mem_free(g->commands);
+    object_put(&g->device->object);
+    mem_free(g);
+}
+
+static ssq_status graph_create(ssq_device *device, const char *what,
+                               ssq_graph **out)
+{
+    ssq_graph *g = mem_alloc(sizeof(*g));
+    if (g == NULL)
+        return error_nomem(what, sizeof(*g));
+    object_init(&g->object, graph_free);
+    g->device = device;
+    object_get(&device->object);
+    *out = g;
+    return SSQ_OK;
+}
+
+/* This thread begins or ends a capture: its alone, so that others of the device
+ * go on. */
+static void set_capturing(ssq_queue *queue, bool on)
+{
+    ssq_device *d = queue->device;
+    pthread_mutex_lock(&d->queues_lock);
+    queue->capturing = on;
+    queue->capturer = pthread_self();
+    pthread_mutex_unlock(&d->queues_lock);
+    if (on)
+        atomic_fetch_add(&d->captures, 1);
+    else
+        atomic_fetch_sub(&d->captures, 1);
+}
+
+static bool captures(const ssq_queue *queue)
+{
+    return queue->capturing && pthread_equal(queue->capturer, pthread_self());
+}
+
+ssq_status capture_check(ssq_device *device, const char *what)
+{
+    bool mine = false;
+    ssq_status st = device_check(device, what);
+    if (st != SSQ_OK || atomic_load(&device->captures) == 0)
+        return st;
+    pthread_mutex_lock(&device->queues_lock);
+    for (ssq_queue *q = device->queues; q != NULL && !mine; q = q->next)
+        mine = captures(q);
+    pthread_mutex_unlock(&device->queues_lock);
+    return mine ? error_set(SSQ_ERR_INVALID,
+                            "%s: a graph is being captured on %s", what,
+                            device->props.name)
+                : SSQ_OK;
+}
+
+ssq_status capture_mine(const ssq_queue *queue, const char *what)
+{
+    if (queue->capture == NULL || captures(queue))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: another thread is capturing a graph on this queue",
+                     what);
+}
+
+ssq_status ssq_graph_begin(ssq_queue *queue)
+{
+    ssq_status st = queue_check(queue, "graph_begin");
+    if (st != SSQ_OK)
+        return st;
+    if (queue->capture != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "graph_begin: a graph is being captured already");
+    ssq_graph *g = NULL;
+    st = graph_create(queue->device, "graph_begin", &g);
+    if (st != SSQ_OK)
+        return st;
+    pthread_mutex_lock(&queue->lock);
+    queue->capture = g;
+    pthread_mutex_unlock(&queue->lock);
+    set_capturing(queue, true);
+    return SSQ_OK;
+}
+
+ssq_status capture_record(ssq_graph *g, const struct command *command)
+{
+    if (g->n == g->room) {
+        size_t room = g->room == 0 ? 64 : g->room * 2;
+        struct command *c = mem_alloc_array(room, sizeof(*c));
+        if (c == NULL) {
+            command_release(command);
+            return error_nomem("graph", room * sizeof(*c));
+        }
+        for (size_t i = 0; i < g->n; i++)
+            c[i] = g->commands[i];
+        mem_free(g->commands);
+        g->commands = c;
+        g->room = room;
+    }
+    g->commands[g->n++] = *command;
+    return SSQ_OK;
+}
+
+ssq_status capture_watch(ssq_queue *queue, struct object *owner,
+                         const struct stages *stages)
+{
+    ssq_graph *g = queue->capture;
+    if (g == NULL)
+        return SSQ_OK;
+    for (struct watch *w = g->watches; w != NULL; w = w->next)
+        if (w->owner == owner)
+            return SSQ_OK;
+    struct watch *w = mem_alloc(sizeof(*w));
+    if (w == NULL)
+        return error_nomem("graph", sizeof(*w));
+    w->stages = stages;
+    w->owner = owner;
+    object_get(owner);
+    w->begin = mem_alloc(stages->bytes);
+    w->end = mem_alloc(stages->bytes);
+    if (w->begin == NULL || w->end == NULL) {
+        watch_free(w);
+        return error_nomem("graph", 2 * stages->bytes);
+    }
+    stages->save(owner, w->begin);
+    w->next = g->watches;
+    g->watches = w;
+    return SSQ_OK;
+}
+
+/* Leave the capture; nothing of it has run, so all stages go back. */
+static void capture_leave(ssq_queue *queue)
+{
+    ssq_graph *g = queue->capture;
+    for (struct watch *w = g->watches; w != NULL; w = w->next)
+        w->stages->restore(w->owner, w->begin);
+    pthread_mutex_lock(&queue->lock);
+    queue->capture = NULL;
+    pthread_mutex_unlock(&queue->lock);
+    set_capturing(queue, false);
+}
+
+void capture_drop(ssq_queue *queue)
+{
+    ssq_graph *g = queue->capture;
+    if (g == NULL || device_lost(queue->device))
+        return;
+    capture_leave(queue);
+    object_put(&g->object);
+}
+
+/* Have the backend record the launches of commands from..to - 1. */
+static ssq_status record(ssq_queue *queue, ssq_graph *g, size_t from, size_t to)
+{
+    size_t n = 0, at = 0;
+    for (size_t i = from; i < to; i++)
+        n += plan_launches(g->commands[i].plan, NULL);
+    const struct launch **l = mem_alloc_array(n + 1, sizeof(*l));
+    if (l == NULL)
+        return error_nomem("graph", (n + 1) * sizeof(*l));
+    for (size_t i = from; i < to; i++)
+        at += plan_launches(g->commands[i].plan, l + at);
+    struct segment *s = &g->segments[g->n_segments];
+    *s = (struct segment){NULL, &g->commands[from], to - from};
+    ssq_status st =
+        g->device->backend->graph_create(queue->impl, l, n, &s->native);
+    mem_free(l);
+    if (st == SSQ_OK)
+        g->n_segments++;
+    return st;
+}
+
+/* Put the runs of plans into segments, of at least two commands each. */
+static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
+{
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < g->n && st == SSQ_OK;) {
+        size_t end = i;
+        while (end < g->n && g->commands[end].plan != NULL)
+            end++;
+        struct command c = g->commands[i];
+        if (end - i >= 2) {
+            c.segment = &g->segments[g->n_segments];
+            st = record(queue, g, i, end);
+            i = end;
+        } else {
+            i++;
+        }
+        g->runs[g->n_runs++] = c;
+    }
+    return st;
+}
+
+/* Give the backend its own form of the graph, if it can have one. */
+static void compile(ssq_queue *queue, ssq_graph *g)
+{
+    if (g->device->backend->graph_create == NULL || g->n == 0)
+        return;
+    ssq_status st = SSQ_ERR_NOMEM;
+    g->runs = mem_alloc_array(g->n, sizeof(*g->runs));
+    g->segments = mem_alloc_array(g->n, sizeof(*g->segments));
+    if (g->runs == NULL || g->segments == NULL)
+        (void)error_nomem("graph", g->n * sizeof(*g->segments));
+    else
+        st = segment_all(queue, g);
+    if (st == SSQ_OK)
+        return;
+    log_line(SSQ_LOG_INFO, "graph", "%s: launches are replayed: %s",
+             g->device->props.name, ssq_last_error());
+    segments_drop(g);
+}
+
+/* Every stage is to be what it was at the begin. */
+static ssq_status check_whole(const ssq_graph *g)
+{
+    for (const struct watch *w = g->watches; w != NULL; w = w->next) {
+        w->stages->save(w->owner, w->end);
+        int begin = w->stages->number(w->begin);
+        int end = w->stages->number(w->end);
+        if (begin != end)
+            return error_set(SSQ_ERR_INVALID,
+                             "graph_end: the stage of the %s is %d, it was %d "
+                             "at the begin: a captured step must be whole",
+                             w->stages->what, end, begin);
+    }
+    return SSQ_OK;
+}
+
+ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
+{
+    ssq_status st = queue_check(queue, "graph_end");
+    if (st != SSQ_OK) {
+        if (queue != NULL)
+            capture_drop(queue);
+        return st;
+    }
+    if (queue->capture == NULL || graph == NULL)
+        return error_set(SSQ_ERR_INVALID, "graph_end: %s",
+                         graph == NULL ? "graph is NULL"
+                                       : "no graph is being captured");
+    st = capture_mine(queue, "graph_end");
+    if (st != SSQ_OK)
+        return st;
+    ssq_graph *g = queue->capture;
+    st = check_whole(g);
+    if (st != SSQ_OK) {
+        capture_drop(queue);
+        return st;
+    }
+    capture_leave(queue);
+    watches_drop(g, false);
+    compile(queue, g);
+    *graph = g;
+    return SSQ_OK;
+}
+
+ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
+{
+    ssq_status st = queue_check(queue, "graph_launch");
+    if (st != SSQ_OK)
+        return st;
+    if (graph == NULL || graph->device != queue->device)
+        return error_set(SSQ_ERR_INVALID, "graph_launch: %s",
+                         graph == NULL ? "graph is NULL"
+                                       : "the graph is of another device");
+    if (queue->capture != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "graph_launch: a graph is being captured");
+    st = graph->runs != NULL ? queue_submit_all(queue, graph->runs,
+                                                graph->n_runs, &graph->object)
+                             : queue_submit_all(queue, graph->commands,
+                                                graph->n, &graph->object);
+    for (struct watch *w = graph->watches; st == SSQ_OK && w != NULL;
+         w = w->next)
+        w->stages->launched(queue, w->owner, w->begin, w->end);
+    return st;
+}
+
+ssq_status queue_batch_begin(ssq_queue *queue)
+{
+    if (queue->batch_depth++ > 0)
+        return SSQ_OK;
+    queue->batch = queue->capture;
+    queue->batch_from = queue->capture == NULL ? 0 : queue->capture->n;
+    if (queue->batch != NULL)
+        return SSQ_OK;
+    ssq_status st = graph_create(queue->device, "batch", &queue->batch);
+    if (st != SSQ_OK)
+        queue->batch_depth = 0;
+    return st;
+}
+
+ssq_status queue_batch_end(ssq_queue *queue, ssq_status st)
+{
+    /* an inner failure is passed on by the outer callers, to the last end */
+    if (--queue->batch_depth > 0)
+        return st;
+    ssq_graph *g = queue->batch;
+    queue->batch = NULL;
+    if (g == queue->capture) {
+        if (st != SSQ_OK)
+            drop_commands(g, queue->batch_from);
+        return st;
+    }
+    if (st == SSQ_OK)
+        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+    object_put(&g->object);
+    return st;
+}
+
+ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph)
+{
+    ssq_graph *g = queue->batch;
+    *graph = NULL;
+    if (g == NULL)
+        return SSQ_OK;
+    ssq_graph *fresh = NULL;
+    ssq_status st = graph_create(queue->device, "batch", &fresh);
+    if (st == SSQ_OK)
+        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+    if (st != SSQ_OK)
+        return st;
+    object_put(&g->object);
+    queue->batch = NULL;
+    *graph = fresh;
+    return SSQ_OK;
+}
+
+void batch_resume(ssq_queue *queue, ssq_graph *graph)
+{
+    queue->batch = graph;
+}
+
+size_t ssq_graph_ops(const ssq_graph *graph)
+{
+    return graph == NULL ? 0 : graph->n;
+}
+
+void ssq_graph_destroy(ssq_graph **graph)
+{
+    if (graph == NULL || *graph == NULL)
+        return;
+    object_put(&(*graph)->object);
+    *graph = NULL;
+}

@@ -1,0 +1,123 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* native.c - devices, queues and buffers over a caller's own objects. */
+#include "lib/core/native.h"
+
+#include "lib/core/registry.h"
+
+#include <string.h>
+
+/* The backend of a name, loaded and able to take what a caller has. */
+static ssq_status find(const char *name, const char *what,
+                       const struct registry_entry **entry)
+{
+    const struct registry_entry *e;
+    size_t n = registry_entries(&e), i = 0;
+    while (i < n && strcmp(e[i].name, name) != 0)
+        i++;
+    if (i < n && e[i].lost > 0)
+        return error_set(SSQ_ERR_DEVICE, "%s: %s: %s", what, name,
+                         e[i].reason.text);
+    if (i == n || e[i].backend == NULL || e[i].devices == 0)
+        return error_set(SSQ_ERR_NOT_FOUND, "%s: no %s backend: %s", what, name,
+                         i == n ? "unknown" : e[i].reason.text);
+    if (e[i].backend->open_native == NULL)
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "%s: this %s backend takes no native objects", what,
+                         name);
+    *entry = &e[i];
+    return SSQ_OK;
+}
+
+ssq_status native_device_open(const char *name, const void *const *handles,
+                              const ssq_device_options *options,
+                              const char *what, ssq_device **device)
+{
+    const struct registry_entry *e = NULL;
+    struct backend_device *impl = NULL;
+    unsigned index = 0;
+    if (options != NULL && options->struct_size != sizeof(*options))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         options->struct_size, sizeof(*options));
+    ssq_status st = find(name, what, &e);
+    if (st == SSQ_OK)
+        st = e->backend->open_native(e->instance, handles, &index, &impl);
+    struct opening opening = {.why = "the caller's own"};
+    return st == SSQ_OK
+               ? device_create(e, index, impl, options, &opening, device)
+               : st;
+}
+
+static ssq_status check_device(const ssq_device *device, const char *backend,
+                               const char *what)
+{
+    if (device == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: device is NULL", what);
+    if (strcmp(device->backend->name, backend) != 0)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is not a device of %s", what,
+                         device->props.name, backend);
+    return device_check(device, what);
+}
+
+ssq_status native_queue_create(const char *backend, ssq_device *device,
+                               const void *handle, const char *what,
+                               ssq_queue **queue)
+{
+    struct backend_queue *impl = NULL;
+    ssq_status st = check_device(device, backend, what);
+    if (st == SSQ_OK && (handle == NULL || queue == NULL))
+        st = error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
+    if (st == SSQ_OK)
+        st = device->backend->queue_native(device->impl, handle, &impl);
+    return st == SSQ_OK ? queue_create(device, impl, queue) : st;
+}
+
+static void imported_free(struct object *o)
+{
+    ssq_buffer *b = (ssq_buffer *)o;
+    if (!device_lost(b->device))
+        b->device->backend->free(b->device->impl, b->mem);
+    object_put(&b->device->object);
+    mem_free(b);
+}
+
+ssq_status native_buffer_import(const char *backend, ssq_device *device,
+                                const void *handle, const char *what,
+                                ssq_buffer **buffer)
+{
+    ssq_status st = check_device(device, backend, what);
+    if (st == SSQ_OK && (handle == NULL || buffer == NULL))
+        st = error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
+    if (st != SSQ_OK)
+        return st;
+    ssq_buffer *b = mem_alloc(sizeof(*b));
+    if (b == NULL)
+        return error_nomem(what, sizeof(*b));
+    st = device->backend->import(device->impl, handle, &b->mem);
+    if (st != SSQ_OK) {
+        mem_free(b);
+        return st;
+    }
+    object_init(&b->object, imported_free);
+    object_get(&device->object);
+    b->device = device;
+    b->bytes = b->mem->bytes;
+    *buffer = b;
+    return SSQ_OK;
+}
+
+ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
+                                const char *what, void **handle,
+                                uint64_t *offset)
+{
+    if (buffer == NULL || handle == NULL || offset == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: a NULL", what);
+    ssq_status st = check_device(buffer->device, backend, what);
+    if (st != SSQ_OK)
+        return st;
+    if (buffer->mem == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: the buffer has 0 bytes", what);
+    *handle = buffer->device->backend->mem_handle(buffer->mem);
+    *offset = buffer->offset;
+    return SSQ_OK;
+}

@@ -1,0 +1,35 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* object.h - reference counts, and the host memory of the library. */
+#ifndef LIB_CORE_OBJECT_H
+#define LIB_CORE_OBJECT_H
+
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stddef.h>
+
+/** First member of everything that is shared. */
+struct object {
+    atomic_size_t refs;
+    void (*free)(struct object *); /* called at the last put */
+};
+
+/** One reference, owned by the caller. */
+void object_init(struct object *o, void (*free)(struct object *));
+void object_get(struct object *o);
+/** Drop a reference; NULL is allowed. */
+void object_put(struct object *o);
+
+/** Zeroed memory from the allocation callbacks; NULL when there is none. The
+ *  caller says so with error_nomem(). Never called with 0 bytes. */
+void *mem_alloc(size_t bytes);
+/** n * size, or NULL when that overflows. */
+void *mem_alloc_array(size_t n, size_t size);
+/** p may be NULL. */
+void mem_free(void *p);
+/** Zeroed memory that stays as long as the process: not from the callbacks,
+ *  which may be replaced when all objects are gone. */
+void *mem_keep(size_t bytes);
+/** A copy of a string. */
+char *mem_strdup(const char *s);
+
+#endif

@@ -1,0 +1,347 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c - device memory in slabs, handed out in 256-byte steps.
+ *
+ * A slab is one piece of backend memory with a sorted list of free ranges;
+ * first fit, neighbours are merged when a range comes back. A buffer larger
+ * than half a slab gets a slab of its own, given back at once when it is
+ * freed: training asks for the same large sizes again and again, and one
+ * dedicated slab cannot fragment. Backends with slab_bytes 0 (guard) get one
+ * allocation per buffer. */
+#include "lib/core/pool.h"
+
+#include "lib/core/env.h"
+#include "lib/core/fork.h"
+
+#include <stdlib.h>
+
+#define STEP                                                                   \
+    256u /* bytes: the least alignment all GPUs accept for bindings            \
+          */
+
+struct range {
+    struct range *next;
+    uint64_t offset, bytes;
+};
+
+struct slab {
+    struct slab *next;
+    struct backend_mem *mem;
+    uint64_t bytes;      /* handed out at most */
+    uint64_t used;       /* bytes */
+    struct range *free;  /* sorted by offset, none touch each other */
+    struct range *spare; /* one per live buffer: giving back needs no memory */
+    bool dedicated;
+};
+
+struct pool {
+    ssq_device *device; /* not a reference: the device owns the pool */
+    struct backend_limits limits;
+    pthread_mutex_t lock;
+    struct slab *slabs;
+    uint64_t in_use, reserved, peak, buffers;
+};
+
+/* What the device has, and what tests make of it. */
+static ssq_status read_limits(const ssq_device *device,
+                              struct backend_limits *l)
+{
+    device->backend->limits(device->impl, l);
+    uint64_t bytes = l->binding_bytes, rounds = l->iterations;
+    ssq_status st = env_number("SSQ_LIMIT_BINDING", 1, UINT64_MAX, &bytes);
+    if (st == SSQ_OK)
+        st = env_number("SSQ_LIMIT_ITERATIONS", 1, UINT32_MAX, &rounds);
+    if (bytes < l->binding_bytes)
+        l->binding_bytes = bytes;
+    if (l->slab_bytes > l->binding_bytes)
+        l->slab_bytes = l->binding_bytes;
+    if (l->group > 1 && rounds != 0 &&
+        (l->iterations == 0 || rounds < l->iterations))
+        l->iterations = (uint32_t)rounds;
+    return st;
+}
+
+ssq_status pool_create(ssq_device *device, struct pool **out)
+{
+    struct backend_limits limits = {0};
+    ssq_status st = read_limits(device, &limits);
+    if (st != SSQ_OK)
+        return st;
+    struct pool *p = mem_alloc(sizeof(*p));
+    if (p == NULL)
+        return error_nomem("pool", sizeof(*p));
+    p->device = device;
+    p->limits = limits;
+    pthread_mutex_init(&p->lock, NULL);
+    *out = p;
+    return SSQ_OK;
+}
+
+const struct backend_limits *pool_limits(const struct pool *p)
+{
+    return &p->limits;
+}
+
+uint64_t pool_binding_bytes(const struct pool *p)
+{
+    return p->limits.binding_bytes;
+}
+
+static void ranges_free(struct range *r)
+{
+    while (r != NULL) {
+        struct range *next = r->next;
+        mem_free(r);
+        r = next;
+    }
+}
+
+static void slab_free(struct pool *p, struct slab *s)
+{
+    ranges_free(s->free);
+    ranges_free(s->spare);
+    p->reserved -= s->bytes;
+    p->device->backend->free(p->device->impl, s->mem);
+    mem_free(s);
+}
+
+static void trim_locked(struct pool *p)
+{
+    for (struct slab **at = &p->slabs; *at != NULL;) {
+        struct slab *s = *at;
+        if (s->used != 0) {
+            at = &s->next;
+            continue;
+        }
+        *at = s->next;
+        slab_free(p, s);
+    }
+}
+
+void pool_trim(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+    trim_locked(p);
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pool_destroy(struct pool *p)
+{
+    if (p == NULL)
+        return;
+    pool_trim(p);
+    pthread_mutex_destroy(&p->lock);
+    mem_free(p);
+}
+
+/* A new slab with one free range of bytes, in mem_bytes of device memory;
+ * linked into the pool. */
+static ssq_status slab_create(struct pool *p, uint64_t bytes,
+                              uint64_t mem_bytes, struct slab **out)
+{
+    uint64_t limit = p->device->options.memory_limit;
+    if (limit != 0 && (p->reserved > limit || bytes > limit - p->reserved))
+        return error_set(SSQ_ERR_NOMEM,
+                         "the limit leaves no memory for %llu bytes",
+                         (unsigned long long)bytes);
+    struct slab *s = mem_alloc(sizeof(*s));
+    struct range *r = mem_alloc(sizeof(*r));
+    ssq_status st =
+        s == NULL || r == NULL
+            ? error_nomem("pool", sizeof(*s))
+            : p->device->backend->alloc(p->device->impl, mem_bytes, &s->mem);
+    if (st != SSQ_OK) {
+        mem_free(s);
+        mem_free(r);
+        return st;
+    }
+    r->bytes = bytes;
+    s->bytes = bytes;
+    s->free = r;
+    s->next = p->slabs;
+    p->slabs = s;
+    p->reserved += bytes;
+    *out = s;
+    return SSQ_OK;
+}
+
+/* Cut bytes from the slab's first range that has them, and put a node by for
+ * their way back. */
+static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
+{
+    struct range **at = &s->free;
+    while (*at != NULL && (*at)->bytes < bytes)
+        at = &(*at)->next;
+    struct range *r = *at;
+    if (r == NULL)
+        return false;
+    struct range *spare = r;
+    if (r->bytes > bytes) {
+        spare = mem_alloc(sizeof(*spare));
+        if (spare == NULL)
+            return false;
+    }
+    *offset = r->offset;
+    if (spare == r) {
+        *at = r->next;
+    } else {
+        r->offset += bytes;
+        r->bytes -= bytes;
+    }
+    spare->next = s->spare;
+    s->spare = spare;
+    s->used += bytes;
+    return true;
+}
+
+/* Join r with the range behind it if they touch. */
+static void merge_next(struct range *r)
+{
+    struct range *next = r->next;
+    if (next == NULL || r->offset + r->bytes != next->offset)
+        return;
+    r->bytes += next->bytes;
+    r->next = next->next;
+    mem_free(next);
+}
+
+static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
+{
+    struct range *r = s->spare, *before = NULL;
+    s->spare = r->next;
+    s->used -= bytes;
+    r->offset = offset;
+    r->bytes = bytes;
+    for (struct range *f = s->free; f != NULL && f->offset < offset;
+         f = f->next)
+        before = f;
+    struct range **at = before == NULL ? &s->free : &before->next;
+    r->next = *at;
+    *at = r;
+    merge_next(r);
+    if (before != NULL)
+        merge_next(before);
+}
+
+static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
+{
+    for (struct slab *s = p->slabs; s != NULL; s = s->next) {
+        if (s->dedicated || !slab_take(s, bytes, &b->offset))
+            continue;
+        b->slab = s;
+        return true;
+    }
+    return false;
+}
+
+/* A slab for this buffer: a shared one, or when that is too much one of its
+ * own. A backend without slabs gets the exact size, so that it sees an op run
+ * over the buffer's last byte. */
+static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
+{
+    uint64_t share = p->limits.slab_bytes;
+    bool dedicated = bytes > share / 2;
+    struct slab *s = NULL;
+    ssq_status st = SSQ_ERR_NOMEM;
+    if (!dedicated)
+        st = slab_create(p, share, share, &s);
+    if (st == SSQ_ERR_NOMEM) {
+        dedicated = true;
+        st = slab_create(p, bytes, share == 0 ? b->bytes : bytes, &s);
+    }
+    if (st != SSQ_OK)
+        return st;
+    s->dedicated = dedicated;
+    if (!slab_take(s, bytes, &b->offset)) {
+        trim_locked(p);
+        return error_nomem("pool", sizeof(struct range));
+    }
+    b->slab = s;
+    return SSQ_OK;
+}
+
+static ssq_status get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
+{
+    bool share = bytes <= p->limits.slab_bytes / 2;
+    if (!share || !take_anywhere(p, b, bytes)) {
+        ssq_status st = take_new(p, b, bytes);
+        if (st != SSQ_OK)
+            return st;
+    }
+    b->mem = b->slab->mem;
+    p->in_use += bytes;
+    p->buffers++;
+    if (p->in_use > p->peak)
+        p->peak = p->in_use;
+    return SSQ_OK;
+}
+
+void pool_hold(struct pool *p)
+{
+    pthread_mutex_lock(&p->lock);
+}
+
+void pool_let_go(struct pool *p)
+{
+    pthread_mutex_unlock(&p->lock);
+}
+
+void pool_info(struct pool *p, ssq_memory_info *info)
+{
+    pthread_mutex_lock(&p->lock);
+    info->in_use = p->in_use;
+    info->reserved = p->reserved;
+    info->peak = p->peak;
+    info->buffers = p->buffers;
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* The text of an exhausted pool; the last text says what failed. */
+static ssq_status exhausted(struct pool *p, uint64_t asked)
+{
+    ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
+    uint64_t limit = p->device->options.memory_limit;
+    pool_info(p, &info);
+    return error_set(
+        SSQ_ERR_NOMEM,
+        "buffer: %llu bytes asked, %llu in use and %llu reserved of %llu on "
+        "%s%s; %s",
+        (unsigned long long)asked, (unsigned long long)info.in_use,
+        (unsigned long long)info.reserved,
+        (unsigned long long)(limit != 0 ? limit : p->limits.memory_bytes),
+        p->device->props.name,
+        limit == 0 && p->limits.memory_bytes == 0 ? " (size not known)" : "",
+        ssq_last_error());
+}
+
+ssq_status pool_get(struct pool *p, ssq_buffer *b)
+{
+    uint64_t bytes;
+    if (!size_align(b->bytes, STEP, &bytes))
+        return error_set(SSQ_ERR_NOMEM, "buffer: no memory has %llu bytes",
+                         (unsigned long long)b->bytes);
+    /* as it is; with finished work let go of; after waiting for all work */
+    for (int attempt = 0; attempt < 3; attempt++) {
+        if (attempt > 0) {
+            device_retire(p->device, attempt == 2);
+            pool_trim(p);
+        }
+        pthread_mutex_lock(&p->lock);
+        ssq_status st = get_locked(p, b, bytes);
+        pthread_mutex_unlock(&p->lock);
+        if (st != SSQ_ERR_NOMEM)
+            return st;
+    }
+    return exhausted(p, b->bytes);
+}
+
+void pool_put(struct pool *p, ssq_buffer *b)
+{
+    uint64_t bytes = (b->bytes + STEP - 1) & ~(uint64_t)(STEP - 1);
+    pthread_mutex_lock(&p->lock);
+    slab_give(b->slab, b->offset, bytes);
+    p->in_use -= bytes;
+    p->buffers--;
+    if (b->slab->dedicated)
+        trim_locked(p);
+    pthread_mutex_unlock(&p->lock);
+}

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* queue.h - the queue's inside, for queue.c, event.c and graph.c. */
+#ifndef LIB_CORE_QUEUE_H
+#define LIB_CORE_QUEUE_H
+
+#include <sesqui/graph.h>
+
+#include "lib/core/core.h"
+
+/** A command the backend has not finished: it holds its op and buffers. */
+struct pending {
+    struct pending *next;
+    uint64_t sequence; /* finished when completed() has reached it */
+    struct command command;
+    struct op *op;         /* its own copy; NULL when holder has it */
+    struct plan *plan;     /* a reference; NULL none, or holder has it */
+    struct object *holder; /* the graph, or NULL */
+};
+
+struct ssq_queue {
+    struct object object;
+    ssq_device *device;
+    struct backend_queue *impl;
+    ssq_queue *next; /* in device->queues */
+    pthread_mutex_t lock;
+    struct pending *first, **end;
+    uint64_t submitted;
+    atomic_int sticky;     /* ssq_status; text is written before it */
+    char text[ERROR_TEXT]; /* of the sticky error */
+    ssq_graph *capture;    /* NULL: none under way; changed under lock */
+    bool capturing;        /* the same; the device's queues_lock */
+    pthread_t capturer;    /* whose capture it is */
+    ssq_graph *batch;      /* capture, or of its own; NULL: none under way */
+    unsigned batch_depth;
+    size_t batch_from; /* ops of the capture before the batch */
+    struct progress *progress;
+};
+
+/** A copy of an op that holds its buffers; NULL: no memory, text set. */
+struct op *op_hold(const struct op *op);
+void op_release(struct op *op);
+
+/** An implementation: number index of the backend's list, or of the plans. */
+struct choice {
+    bool plan;
+    unsigned index;
+    const char *name;
+};
+
+/** Choose the implementation of an op: lib/core/dispatch.c.
+ *  @return SSQ_ERR_UNSUPPORTED with every refusal in the text */
+ssq_status dispatch(ssq_device *device, const struct op *op,
+                    struct choice *choice);
+
+/** Hand an admitted command to the backend. */
+ssq_status queue_submit(ssq_queue *queue, const struct command *command);
+/** Hand over n commands of a graph, which is held until they are finished. All
+ *  of them or none, as far as the host's memory decides that. */
+ssq_status queue_submit_all(ssq_queue *queue, const struct command *commands,
+                            size_t n, struct object *graph);
+/** Finish what the backend has finished: what was read has landed then. */
+void queue_collect(ssq_queue *queue);
+/** Make the queue sticky with this thread's last text; returns status. */
+ssq_status queue_fail(ssq_queue *queue, ssq_status status);
+
+/** Append to the graph under construction; takes the command's op over, and
+ *  its plan. */
+ssq_status capture_record(ssq_graph *graph, const struct command *command);
+/** A run of commands of a graph that are all plans, which the backend has as
+ *  one thing. */
+struct segment {
+    struct backend_graph *native;
+    const struct command *commands;
+    size_t n;
+};
+/** Let go of a command's op and plan. */
+void command_release(const struct command *command);
+void capture_drop(ssq_queue *queue);
+/** SSQ_ERR_INVALID when a thread other than this one captures on the queue. */
+ssq_status capture_mine(const ssq_queue *queue, const char *what);
+/** Hand over what a batch has kept so far, and leave it until resumed: for
+ *  work that cannot be kept. *graph is for batch_resume; NULL: no batch. */
+ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph);
+void batch_resume(ssq_queue *queue, ssq_graph *graph);
+
+/** What dispatch refused (its text is this thread's last) on the host, if the
+ *  device was opened for that; else the refusal: lib/core/fallback.c. */
+ssq_status fallback_run(ssq_queue *queue, const struct op *op);
+void fallback_forget(ssq_device *device);
+
+#endif

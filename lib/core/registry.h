@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* registry.h - the backends of this process: linked in, or modules. */
+#ifndef LIB_CORE_REGISTRY_H
+#define LIB_CORE_REGISTRY_H
+
+#include "lib/core/backend.h"
+
+/** A backend that is here, or why it is not. */
+struct registry_entry {
+    const char *name;
+    const char *why_not;               /* of a module that was not built */
+    const struct backend *backend;     /* NULL: reason says why */
+    struct backend_instance *instance; /* of this copy of the library */
+    unsigned devices;                  /* 0: reason says why */
+    struct why reason;
+    unsigned lost; /* devices that a fork has taken away; 0: none was */
+};
+
+/** All known backends, the best first; loaded at the first call.
+ *  Thread-safe. @return their number. */
+size_t registry_entries(const struct registry_entry **entries);
+
+/** Load one module; fills e->backend or e->reason. For tests, too. */
+void registry_load(const char *path, struct registry_entry *e);
+
+#endif

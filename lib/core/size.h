@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* size.h - size arithmetic that says when it overflows. */
+#ifndef LIB_CORE_SIZE_H
+#define LIB_CORE_SIZE_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** *r = a * b; false on overflow, *r untouched. */
+static inline bool size_mul(uint64_t a, uint64_t b, uint64_t *r)
+{
+    if (b != 0 && a > UINT64_MAX / b)
+        return false;
+    *r = a * b;
+    return true;
+}
+
+/** *r = a + b; false on overflow, *r untouched. */
+static inline bool size_add(uint64_t a, uint64_t b, uint64_t *r)
+{
+    if (a > UINT64_MAX - b)
+        return false;
+    *r = a + b;
+    return true;
+}
+
+/** a rounded up to a multiple of b, a power of two; false on overflow. */
+static inline bool size_align(uint64_t a, uint64_t b, uint64_t *r)
+{
+    uint64_t sum;
+    if (!size_add(a, b - 1, &sum))
+        return false;
+    *r = sum & ~(b - 1);
+    return true;
+}
+
+#endif

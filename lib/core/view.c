@@ -1,0 +1,209 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.c - geometry of operands: extents, overlap, broadcast, collapse. */
+#include "lib/core/view.h"
+
+#include <stdio.h>
+
+int64_t view_elements(const struct view *v)
+{
+    int64_t n = 1;
+    for (int i = 0; i < v->rank; i++)
+        n *= v->shape[i];
+    return n;
+}
+
+bool view_contiguous(const struct view *v)
+{
+    int64_t want = 1;
+    for (int i = 0; i < v->rank; i++)
+        if (v->shape[i] == 0)
+            return true;
+    for (int i = v->rank - 1; i >= 0; i--) {
+        if (v->shape[i] != 1 && v->stride[i] != want)
+            return false;
+        want *= v->shape[i];
+    }
+    return true;
+}
+
+uint64_t view_span(const struct view *v)
+{
+    uint64_t last = 0;
+    for (int i = 0; i < v->rank; i++) {
+        if (v->shape[i] == 0)
+            return 0;
+        last += (uint64_t)(v->shape[i] - 1) * (uint64_t)v->stride[i];
+    }
+    return (last + 1) * dtype_bytes(v->dtype);
+}
+
+bool view_same_shape(const struct view *a, const struct view *b)
+{
+    if (a->rank != b->rank)
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] != b->shape[i])
+            return false;
+    return true;
+}
+
+bool view_same_place(const struct view *a, const struct view *b)
+{
+    if (a->buffer != b->buffer || a->offset != b->offset ||
+        dtype_bytes(a->dtype) != dtype_bytes(b->dtype) ||
+        !view_same_shape(a, b))
+        return false;
+    for (int i = 0; i < a->rank; i++)
+        if (a->shape[i] > 1 && a->stride[i] != b->stride[i])
+            return false;
+    return true;
+}
+
+/* Do all the elements of a 2-D lattice, offsets i * s0 + j * s1, miss those of
+ * another that differs by delta? Used for column slices of one matrix: equal
+ * strides, so the rows interleave without touching. */
+static bool rows_interleave(const struct view *a, const struct view *b)
+{
+    if (a->rank < 2 || a->rank != b->rank ||
+        dtype_bytes(a->dtype) != dtype_bytes(b->dtype))
+        return false;
+    /* equal strides but for sizes of 1; find the widest common stride */
+    int64_t pitch = 0;
+    for (int i = 0; i < a->rank; i++) {
+        if (a->shape[i] > 1 && b->shape[i] > 1 && a->stride[i] != b->stride[i])
+            return false;
+        int64_t s = a->shape[i] > 1 ? a->stride[i] : b->stride[i];
+        if ((a->shape[i] > 1 || b->shape[i] > 1) && s > pitch)
+            pitch = s;
+    }
+    if (pitch == 0)
+        return false;
+    /* what one period of the pitch holds of each: an interval */
+    uint64_t width[2] = {1, 1};
+    const struct view *v[2] = {a, b};
+    for (int k = 0; k < 2; k++)
+        for (int i = 0; i < v[k]->rank; i++) {
+            if (v[k]->shape[i] < 2)
+                continue;
+            if (v[k]->stride[i] % pitch != 0)
+                width[k] +=
+                    (uint64_t)(v[k]->shape[i] - 1) * (uint64_t)v[k]->stride[i];
+        }
+    /* where b's interval begins in a period that begins with a's */
+    uint64_t size = dtype_bytes(a->dtype), p = (uint64_t)pitch * size;
+    uint64_t lo = b->offset >= a->offset
+                      ? (b->offset - a->offset) % p
+                      : (p - (a->offset - b->offset) % p) % p;
+    return lo >= width[0] * size && lo + width[1] * size <= p;
+}
+
+bool view_overlap(const struct view *a, const struct view *b)
+{
+    if (a->buffer == NULL || a->buffer != b->buffer)
+        return false;
+    uint64_t sa = view_span(a), sb = view_span(b);
+    if (sa == 0 || sb == 0)
+        return false;
+    if (a->offset + sa <= b->offset || b->offset + sb <= a->offset)
+        return false;
+    return !rows_interleave(a, b);
+}
+
+bool view_self_overlap(const struct view *v)
+{
+    /* sorted by stride, each dimension must step over all smaller ones */
+    int order[SSQ_MAX_RANK], n = 0;
+    for (int i = 0; i < v->rank; i++) {
+        if (v->shape[i] == 0)
+            return false;
+        if (v->shape[i] == 1)
+            continue;
+        int j = n++;
+        for (; j > 0 && v->stride[order[j - 1]] > v->stride[i]; j--)
+            order[j] = order[j - 1];
+        order[j] = i;
+    }
+    int64_t reach = 0;
+    for (int i = 0; i < n; i++) {
+        int d = order[i];
+        if (v->stride[d] <= reach)
+            return true;
+        reach += (v->shape[d] - 1) * v->stride[d];
+    }
+    return false;
+}
+
+bool view_broadcast(struct view *v, int rank, const int64_t *shape)
+{
+    int lead = rank - v->rank;
+    if (lead < 0)
+        return false;
+    struct view r = *v;
+    r.rank = rank;
+    for (int i = 0; i < rank; i++) {
+        int64_t size = i < lead ? 1 : v->shape[i - lead];
+        if (size != shape[i] && size != 1)
+            return false;
+        r.shape[i] = shape[i];
+        r.stride[i] = size == shape[i] && i >= lead ? v->stride[i - lead] : 0;
+    }
+    *v = r;
+    return true;
+}
+
+char *view_text(const struct view *v, char *buf, size_t bytes)
+{
+    size_t at = 0;
+    buf[0] = '\0';
+    for (int i = 0; i < v->rank && at < bytes; i++)
+        at += (size_t)snprintf(buf + at, bytes - at, "%s%lld",
+                               i == 0 ? "[" : ",", (long long)v->shape[i]);
+    if (at < bytes)
+        snprintf(buf + at, bytes - at, "%s", v->rank == 0 ? "[]" : "]");
+    return buf;
+}
+
+/* Can dimensions i and i + 1 be walked as one by every view? */
+static bool mergeable(struct view **v, int n, int i)
+{
+    for (int k = 0; k < n; k++)
+        if (v[k]->stride[i] != v[k]->shape[i + 1] * v[k]->stride[i + 1])
+            return false;
+    return true;
+}
+
+static void drop_dimension(struct view *v, int i)
+{
+    for (int j = i; j + 1 < v->rank; j++) {
+        v->shape[j] = v->shape[j + 1];
+        v->stride[j] = v->stride[j + 1];
+    }
+    v->rank--;
+}
+
+void views_collapse(struct view **v, int n)
+{
+    for (int i = 0; i < v[0]->rank;) {
+        if (v[0]->shape[i] != 1) {
+            i++;
+            continue;
+        }
+        for (int k = 0; k < n; k++)
+            drop_dimension(v[k], i);
+    }
+    for (int i = v[0]->rank - 2; i >= 0; i--) {
+        if (!mergeable(v, n, i))
+            continue;
+        for (int k = 0; k < n; k++) {
+            v[k]->shape[i + 1] *= v[k]->shape[i];
+            drop_dimension(v[k], i);
+        }
+    }
+    for (int k = 0; k < n && v[0]->rank == 0; k++) {
+        /* the first view's rank is raised last, it ends the loop */
+        struct view *w = v[n - 1 - k];
+        w->rank = 1;
+        w->shape[0] = 1;
+        w->stride[0] = 1;
+    }
+}

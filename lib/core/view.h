@@ -1,0 +1,64 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* view.h - a tensor as ops carry it: by value, ready for a backend. */
+#ifndef LIB_CORE_VIEW_H
+#define LIB_CORE_VIEW_H
+
+#include <sesqui/tensor.h>
+
+#include "lib/core/object.h"
+
+/** What an op does to a view; a launch nothing to an operand that is absent. */
+enum access {
+    ACCESS_NONE = 0,
+    ACCESS_READ = 1,
+    ACCESS_WRITE = 2,
+    ACCESS_UPDATE = 3
+};
+
+/** One operand. buffer == NULL: the optional operand is absent. */
+struct view {
+    ssq_buffer *buffer;
+    uint64_t offset; /* bytes, in the buffer */
+    ssq_dtype dtype;
+    int rank;
+    enum access access;
+    bool continues; /* in a list: of the same tensor as the view before */
+    int64_t shape[SSQ_MAX_RANK];
+    int64_t stride[SSQ_MAX_RANK]; /* elements */
+};
+
+/** An immutable, shared list of views: the tensors of an optimizer. */
+struct view_list {
+    struct object object;
+    size_t n;
+    struct view v[];
+};
+
+/* All of these are pure. */
+
+/** The product of the sizes; it fits, tensors are checked when made. */
+int64_t view_elements(const struct view *v);
+/** Row-major without gaps; sizes of 1 may have any stride. */
+bool view_contiguous(const struct view *v);
+/** Bytes from the first to the end of the last element; 0 when empty. */
+uint64_t view_span(const struct view *v);
+size_t dtype_bytes(ssq_dtype dtype);
+bool dtype_is_float(ssq_dtype dtype);
+bool view_same_shape(const struct view *a, const struct view *b);
+/** Same buffer, offset, shape, strides and element size: in-place is safe. */
+bool view_same_place(const struct view *a, const struct view *b);
+/** May the two touch a common byte? Exact for the bounding ranges only, so a
+ *  yes may be wrong for interleaved strided views; a no never is. */
+bool view_overlap(const struct view *a, const struct view *b);
+/** Does an element appear twice (a stride of 0, or overlapping strides)? */
+bool view_self_overlap(const struct view *v);
+/** Broadcast v in place to a shape. @return false when it does not match. */
+bool view_broadcast(struct view *v, int rank, const int64_t *shape);
+/** "[64,32]" in buf, for messages; returns buf. */
+char *view_text(const struct view *v, char *buf, size_t bytes);
+
+/** Merge neighbouring dimensions that every one of n views walks evenly, drop
+ *  sizes of 1, and pad to rank >= 1. All views must have the same shape. */
+void views_collapse(struct view **v, int n);
+
+#endif

@@ -1,0 +1,213 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* window.c - split ops along their leading dimensions.
+ *
+ * A kernel sees at most binding_bytes of an operand, from a start that is
+ * aligned to ALIGNMENT, and fewer than 2^31 elements. An op whose operands are
+ * walked together may be run in pieces: slices of the outermost dimension, and
+ * where one slice is still too large, slices of that. */
+#include "lib/core/window.h"
+
+#include "lib/op/data/data.h"
+#include "lib/op/elementwise/elementwise.h"
+
+#include <string.h>
+
+/* Bytes that a binding's start may have to be below the operand's. */
+#define ALIGNMENT 256u
+
+/* Which operands of an op are walked together (bit i: view i); the others are
+ * scalars that every window needs. 0: the op cannot be split. */
+static const unsigned char walked[OP_COUNT] = {
+    [OP_fill] = 1,
+    [OP_copy] = 3,
+    [OP_cast] = 3,
+    [OP_unary] = 3,
+    [OP_scale] = 3,
+    [OP_unary_backward] = 7,
+    [OP_binary] = 7,
+    [OP_compare] = 7,
+    [OP_where] = 15,
+    [OP_binary_backward] = 15,
+    [OP_random] = 1,
+    [OP_dropout] = 7,
+    [OP_reduce] = 3,
+    [OP_argmax] = 3,
+    [OP_reduce_backward] = 15,
+};
+
+/* Transfers are not launches: no kernel binds their operand. */
+static bool is_launch(const struct op *op)
+{
+    return op->id != OP_upload && op->id != OP_download;
+}
+
+static bool view_fits(const struct view *v, uint64_t limit)
+{
+    uint64_t bytes = v->offset % ALIGNMENT;
+    return v->buffer == NULL ||
+           (size_add(bytes, view_span(v), &bytes) && bytes <= limit &&
+            view_elements(v) <= WINDOW_ELEMENTS);
+}
+
+bool window_fits(const struct op *op, uint64_t binding_bytes)
+{
+    const struct view *v = op_views_const(op);
+    if (!is_launch(op))
+        return true;
+    for (uint32_t i = 0; i < op->nviews; i++)
+        if (!view_fits(&v[i], binding_bytes))
+            return false;
+    for (size_t i = 0; op->list != NULL && i < op->list->n; i++)
+        if (!view_fits(&op->list->v[i], binding_bytes))
+            return false;
+    return true;
+}
+
+static ssq_status too_large(const struct op *op, const struct view *v, size_t i,
+                            uint64_t limit)
+{
+    char t[160];
+    return error_set(SSQ_ERR_UNSUPPORTED,
+                     "%s: operand %zu, %s %s, spans %llu bytes and %lld "
+                     "elements; a launch takes %llu bytes and %lld elements, "
+                     "and this op is not split further",
+                     op_name(op->id), i, ssq_dtype_name(v->dtype),
+                     view_text(v, t, sizeof(t)),
+                     (unsigned long long)view_span(v),
+                     (long long)view_elements(v), (unsigned long long)limit,
+                     (long long)WINDOW_ELEMENTS);
+}
+
+/* Name the operand that does not fit. */
+static ssq_status refuse_op(const struct op *op, uint64_t limit)
+{
+    const struct view *v = op_views_const(op);
+    for (uint32_t i = 0; i < op->nviews; i++)
+        if (!view_fits(&v[i], limit))
+            return too_large(op, &v[i], i, limit);
+    size_t i = 0;
+    while (view_fits(&op->list->v[i], limit))
+        i++;
+    return too_large(op, &op->list->v[i], op->nviews + i, limit);
+}
+
+struct split {
+    unsigned walked;
+    uint64_t limit;
+    window_fn each;
+    void *user;
+};
+
+static bool is_walked(const struct split *s, const struct op *op, uint32_t i)
+{
+    return (s->walked >> i & 1u) != 0 && op_views_const(op)[i].buffer != NULL;
+}
+
+/* How many leading dimensions all walked operands share: a sum's operands
+ * have more of them than its result. */
+static int shared_rank(const struct split *s, const struct op *op)
+{
+    int rank = SSQ_MAX_RANK;
+    const struct view *v = op_views_const(op);
+    for (uint32_t i = 0; i < op->nviews; i++)
+        if (is_walked(s, op, i) && v[i].rank < rank)
+            rank = v[i].rank;
+    return rank;
+}
+
+/* Elements of the smallest walked operand: of the result. */
+static int64_t result_elements(const struct split *s, const struct op *op,
+                               int from)
+{
+    int64_t n = 1;
+    const struct view *v = op_views_const(op);
+    uint32_t i = 0;
+    while (!is_walked(s, op, i))
+        i++;
+    for (int d = from; d < shared_rank(s, op); d++)
+        n *= v[i].shape[d];
+    return n;
+}
+
+/* How many slices of dimension d one launch takes of operand v. */
+static int64_t slices(const struct view *v, int d, uint64_t limit)
+{
+    struct view one = *v;
+    one.shape[d] = 1;
+    if (!view_fits(&one, limit))
+        return 0;
+    int64_t n = WINDOW_ELEMENTS / view_elements(&one);
+    uint64_t step = (uint64_t)v->stride[d] * dtype_bytes(v->dtype);
+    uint64_t room = limit - v->offset % ALIGNMENT - view_span(&one);
+    if (step > 0 && room / step < (uint64_t)n - 1)
+        n = (int64_t)(room / step) + 1;
+    return n;
+}
+
+/* The same for all operands, rounded so that windows keep their alignment. */
+static int64_t slices_of_all(const struct split *s, const struct op *op, int d)
+{
+    int64_t n = INT64_MAX;
+    const struct view *v = op_views_const(op);
+    for (uint32_t i = 0; i < op->nviews; i++) {
+        if (!is_walked(s, op, i))
+            continue;
+        int64_t m = slices(&v[i], d, s->limit);
+        n = m < n ? m : n;
+    }
+    return n < ALIGNMENT ? n : n - n % ALIGNMENT;
+}
+
+/* Keep slices start .. start + n of dimension d. */
+static void slice(const struct split *s, struct op *op, int d, int64_t start,
+                  int64_t n)
+{
+    struct view *v = op_views(op);
+    for (uint32_t i = 0; i < op->nviews; i++) {
+        if (!is_walked(s, op, i))
+            continue;
+        v[i].offset +=
+            (uint64_t)(start * v[i].stride[d]) * dtype_bytes(v[i].dtype);
+        v[i].shape[d] = n;
+    }
+}
+
+/* An odd start can move a window's offset against the alignment, so that it
+ * takes one slice less than the first one did: ask for every window anew. */
+static ssq_status split(const struct split *s, struct op *op, int d)
+{
+    if (window_fits(op, s->limit))
+        return s->each(s->user, op);
+    if (d == shared_rank(s, op))
+        return refuse_op(op, s->limit);
+    struct view saved[8], *v = op_views(op);
+    uint64_t first = op->first;
+    memcpy(saved, v, op->nviews * sizeof(*v));
+    uint32_t k = 0;
+    while (!is_walked(s, op, k))
+        k++;
+    int64_t size = v[k].shape[d], row = result_elements(s, op, d + 1);
+    ssq_status st = SSQ_OK;
+    for (int64_t start = 0, n; start < size && st == SSQ_OK; start += n) {
+        slice(s, op, d, start, 1);
+        n = slices_of_all(s, op, d);
+        n = n < 1 ? 1 : n > size - start ? size - start : n;
+        slice(s, op, d, 0, n);
+        op->first = first + (uint64_t)start * (uint64_t)row;
+        st = split(s, op, d + 1);
+        memcpy(v, saved, op->nviews * sizeof(*v));
+    }
+    op->first = first;
+    return st;
+}
+
+ssq_status window_each(struct op *op, uint64_t binding_bytes, window_fn each,
+                       void *user)
+{
+    if (window_fits(op, binding_bytes))
+        return each(user, op);
+    if (walked[op->id] == 0)
+        return refuse_op(op, binding_bytes);
+    const struct split s = {walked[op->id], binding_bytes, each, user};
+    return split(&s, op, 0);
+}

@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* vulkan.c - <sesqui/vulkan.h>: the names of Vulkan's handles, and no more. */
+#include <sesqui/vulkan.h>
+
+#include "lib/core/native.h"
+
+#include <string.h>
+
+/* What of native is missing; NULL: nothing. */
+static const char *missing(const ssq_vulkan_native *n)
+{
+    return n->instance == NULL   ? "instance"
+           : n->physical == NULL ? "physical"
+           : n->device == NULL   ? "device"
+           : n->queue == NULL    ? "queue"
+                                 : NULL;
+}
+
+ssq_status ssq_vulkan_device_open(const ssq_vulkan_native *native,
+                                  const ssq_device_options *options,
+                                  ssq_device **device)
+{
+    const void *const handles[] = {native};
+    if (native == NULL || device == NULL)
+        return error_set(SSQ_ERR_INVALID, "vulkan_device_open: %s is NULL",
+                         native == NULL ? "native" : "device");
+    if (native->struct_size != sizeof(*native))
+        return error_set(SSQ_ERR_INVALID,
+                         "vulkan_device_open: struct_size is %zu, expected %zu",
+                         native->struct_size, sizeof(*native));
+    const char *what = missing(native);
+    if (what != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "vulkan_device_open: native->%s is NULL", what);
+    if ((native->lock == NULL) != (native->unlock == NULL))
+        return error_set(SSQ_ERR_INVALID,
+                         "vulkan_device_open: lock and unlock, or neither");
+    return native_device_open("vulkan", handles, options, "vulkan_device_open",
+                              device);
+}
+
+ssq_status ssq_vulkan_buffer_import(ssq_device *device, uint64_t native,
+                                    uint64_t bytes, ssq_buffer **buffer)
+{
+    const uint64_t words[] = {native, bytes};
+    if (native == 0 || bytes == 0)
+        return error_set(SSQ_ERR_INVALID, "vulkan_buffer_import: %s is 0",
+                         native == 0 ? "native" : "bytes");
+    return native_buffer_import("vulkan", device, words, "vulkan_buffer_import",
+                                buffer);
+}
+
+ssq_status ssq_vulkan_buffer_mem(const ssq_buffer *buffer, uint64_t *native,
+                                 uint64_t *offset)
+{
+    void *handle = NULL; /* of where it is: it may be longer than a pointer */
+    ssq_status st =
+        native_buffer_handle("vulkan", buffer, "vulkan_buffer_mem",
+                             native == NULL ? NULL : &handle, offset);
+    if (st == SSQ_OK)
+        memcpy(native, handle, sizeof(*native));
+    return st;
+}

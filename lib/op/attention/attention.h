@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention.h - what backends get for attention, forward and backward.
+ *
+ * Shapes are those of include/sesqui/ops/attention.h: there is at least one
+ * batch, head, query and key. In all views but mask and lse the last dimension
+ * has stride 1, or one element. mask has rank 4; a size of 1 with stride 0
+ * stands for all of that dimension (so that its elements are not a launch's).
+ *
+ *     d == 0      q, k, dq, dk absent: the dot products are 0, scale is 1
+ *     dv == 0     forward: v, y absent, lse is there; backward: never
+ *
+ * Sums over keys or queries are float32 in any order, or better. */
+#ifndef LIB_OP_ATTENTION_ATTENTION_H
+#define LIB_OP_ATTENTION_ATTENTION_H
+
+#include "lib/core/core.h"
+#include "lib/op/random/random.h"
+
+struct attention_params {
+    int64_t batch, heads, kv_heads, tq, tk, d, dv;
+    float scale;
+    float softcap; /* 0: none */
+    bool causal;
+    int64_t causal_offset; /* key j is excluded for j > i + causal_offset */
+    bool dropout;          /* else the next three are not read */
+    struct stream stream;
+    struct chance drop;
+    float keep; /* factor of what is not dropped */
+};
+
+struct attention_op {
+    struct op op;
+    struct attention_params p;
+    struct view q, k, v;
+    struct view mask;   /* optional: float or u8 */
+    struct view step;   /* optional: i32, one element */
+    struct view y, lse; /* out, optional; lse f32 */
+};
+
+/** Nothing here overlaps an output. */
+struct attention_backward_op {
+    struct op op;
+    struct attention_params p;
+    struct view q, k, v;
+    struct view mask; /* optional: float or u8 */
+    struct view step; /* optional: i32, one element */
+    struct view y, lse, dy;
+    struct view dq, dk, dv; /* out, optional, one at least */
+};
+
+#endif

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rotary.c - rotary positions and their backward: check and enqueue. */
+#include "lib/op/attention/rotary.h"
+
+#include <sesqui/ops/attention.h>
+
+#include "lib/op/operands.h"
+
+#include <float.h>
+#include <math.h>
+
+/* Names of x and y in the texts. */
+struct names {
+    const char *op, *x, *y;
+};
+
+#define TABLE_WORDS (UPLOAD_INLINE / sizeof(float))
+
+static ssq_status check_operands(const ssq_queue *queue,
+                                 const ssq_rotary_args *a,
+                                 const struct names *n)
+{
+    const struct operand_rule rules[] = {
+        {a->x, n->x, DTYPES_FLOAT, 0, 0},
+        {a->position, "position", DTYPE_BIT(SSQ_I32), OPERAND_OPTIONAL, 0},
+        {a->freq, "freq", DTYPE_BIT(SSQ_F32), OPERAND_OPTIONAL, 0},
+        {a->cos, "cos", DTYPES_FLOAT, OPERAND_OPTIONAL, 0},
+        {a->sin, "sin", DTYPES_FLOAT, OPERAND_OPTIONAL, 0},
+        {a->y, n->y, DTYPES_FLOAT, OPERAND_OUT, 1u << 0},
+    };
+    char tx[128];
+    ssq_status st = OPERANDS_CHECK(queue, n->op, rules);
+    if (st == SSQ_OK)
+        st = check_same_shape(a->x, n->x, a->y, n->y, n->op);
+    if (st == SSQ_OK && a->x->view.rank < 2)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is %s, expected [.., t, d]",
+                         n->op, n->x, view_text(&a->x->view, tx, sizeof(tx)));
+    return st;
+}
+
+static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
+                                const char *name)
+{
+    if (a->dims < 0 || a->dims > d || a->dims % 2 != 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: dims is %lld, expected an even number up to %lld",
+                         name, (long long)a->dims, (long long)d);
+    if (a->dims == 0 && d % 2 != 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: all %lld elements of a row are to turn: expected "
+                         "an even number of them",
+                         name, (long long)d);
+    if (a->freq == NULL && a->cos == NULL &&
+        !(a->base > 0.0 && a->base <= DBL_MAX))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: base is %g, expected finite and > 0", name,
+                         a->base);
+    if ((a->cos == NULL) != (a->sin == NULL))
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL and %s is not", name,
+                         a->cos == NULL ? "cos" : "sin",
+                         a->cos == NULL ? "sin" : "cos");
+    if (a->cos != NULL &&
+        (a->position != NULL || a->freq != NULL || a->offset != 0))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: cos and sin with position %s, freq %s, offset "
+                         "%lld, expected none of the three",
+                         name, a->position != NULL ? "given" : "NULL",
+                         a->freq != NULL ? "given" : "NULL",
+                         (long long)a->offset);
+    if (a->position != NULL && a->offset != 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: offset is %lld, expected 0 with position", name,
+                         (long long)a->offset);
+    if (a->offset < INT32_MIN || a->offset > INT32_MAX ||
+        t > INT32_MAX - a->offset + 1)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: positions from %lld on, %lld of them, leave "
+                         "int32",
+                         name, (long long)a->offset, (long long)t);
+    return SSQ_OK;
+}
+
+/* position in x's shape. */
+static ssq_status position_view(const ssq_rotary_args *a, const char *name,
+                                struct view *v)
+{
+    const struct view *x = &a->x->view;
+    char tp[128], tx[128];
+    *v = tensor_view(a->position, ACCESS_READ);
+    if (a->position == NULL)
+        return SSQ_OK;
+    if (!view_broadcast(v, x->rank - 1, x->shape))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: position is %s, which does not broadcast to %s "
+                         "without its last dimension",
+                         name, view_text(&a->position->view, tp, sizeof(tp)),
+                         view_text(x, tx, sizeof(tx)));
+    v->shape[v->rank] = x->shape[x->rank - 1];
+    v->stride[v->rank] = 0;
+    v->rank++;
+    return SSQ_OK;
+}
+
+static ssq_status check_freq(const ssq_tensor *freq, int64_t pairs,
+                             const char *name)
+{
+    char tf[128];
+    if (freq == NULL || (freq->view.rank == 1 && freq->view.shape[0] == pairs))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "%s: freq is %s, expected [%lld]", name,
+                     view_text(&freq->view, tf, sizeof(tf)), (long long)pairs);
+}
+
+/* cos or sin in x's shape, with a row of `pairs`. */
+static ssq_status cache_view(const ssq_tensor *t, const char *what,
+                             const ssq_rotary_args *a, int64_t pairs,
+                             const char *name, struct view *v)
+{
+    struct view want = a->x->view;
+    want.shape[want.rank - 1] = pairs;
+    char tt[128], tw[128];
+    *v = tensor_view(t, ACCESS_READ);
+    if (t == NULL || view_broadcast(v, want.rank, want.shape))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is %s, which does not broadcast to %s", name, what,
+                     view_text(&t->view, tt, sizeof(tt)),
+                     view_text(&want, tw, sizeof(tw)));
+}
+
+/* Words i.. of base^(-2 i / dims) into the table, as many as fit a call. */
+static ssq_status upload_freq(ssq_queue *queue, const struct view *table,
+                              double base, int64_t dims, int64_t i)
+{
+    float word[TABLE_WORDS];
+    int64_t n = dims / 2 - i;
+    if (n > (int64_t)TABLE_WORDS)
+        n = (int64_t)TABLE_WORDS;
+    for (int64_t j = 0; j < n; j++)
+        word[j] = (float)pow(base, -2.0 * (double)(i + j) / (double)dims);
+    struct view part = *table;
+    part.offset += (uint64_t)i * sizeof(float);
+    part.shape[0] = n;
+    return queue_upload_now(queue, &part, word, (uint64_t)n * sizeof(float));
+}
+
+/* The op behind a table of our own. */
+static ssq_status enqueue_with_table(ssq_queue *queue, struct rotary_op *op,
+                                     double base)
+{
+    const int64_t pairs = op->dims / 2;
+    struct view table = {.buffer = NULL};
+    ssq_status st = scratch_get(queue, SSQ_F32, 1, &pairs, &table);
+    if (st != SSQ_OK)
+        return st;
+    st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        goto out_table;
+    for (int64_t i = 0; i < pairs && st == SSQ_OK; i += (int64_t)TABLE_WORDS)
+        st = upload_freq(queue, &table, base, op->dims, i);
+    op->freq = table;
+    op->freq.access = ACCESS_READ;
+    if (st == SSQ_OK)
+        st = queue_enqueue(queue, &op->op);
+    st = queue_batch_end(queue, st);
+out_table:
+    scratch_put(&table);
+    return st;
+}
+
+static ssq_status rotary(ssq_queue *queue, const ssq_rotary_args *a,
+                         const struct names *n, bool inverse)
+{
+    ssq_status st = check_operands(queue, a, n);
+    if (st != SSQ_OK)
+        return st;
+    const struct view *x = &a->x->view;
+    int64_t d = x->shape[x->rank - 1], t = x->shape[x->rank - 2];
+    struct rotary_op op = {.op = OP_HEADER(rotary, x),
+                           .dims = a->dims == 0 ? d : a->dims,
+                           .offset = a->offset,
+                           .interleaved = a->interleaved,
+                           .inverse = inverse};
+    st = check_numbers(a, d, t, n->op);
+    if (st == SSQ_OK)
+        st = position_view(a, n->op, &op.position);
+    if (st == SSQ_OK)
+        st = check_freq(a->freq, op.dims / 2, n->op);
+    if (st == SSQ_OK)
+        st = cache_view(a->cos, "cos", a, op.dims / 2, n->op, &op.cosine);
+    if (st == SSQ_OK)
+        st = cache_view(a->sin, "sin", a, op.dims / 2, n->op, &op.sine);
+    if (st != SSQ_OK || view_elements(x) == 0)
+        return st;
+    op.x = tensor_view(a->x, ACCESS_READ);
+    op.y = tensor_view(a->y, ACCESS_WRITE);
+    if (a->freq == NULL && a->cos == NULL)
+        return enqueue_with_table(queue, &op, a->base);
+    op.freq = tensor_view(a->freq, ACCESS_READ);
+    return queue_enqueue(queue, &op.op);
+}
+
+ssq_status ssq_rotary(ssq_queue *queue, const ssq_rotary_args *args)
+{
+    const struct names names = {"rotary", "x", "y"};
+    ssq_status st = CHECK_CALL(queue, args, names.op);
+    if (st != SSQ_OK)
+        return st;
+    struct fpenv env = fpenv_enter();
+    st = rotary(queue, args, &names, false);
+    fpenv_leave(env);
+    return st;
+}
+
+ssq_status ssq_rotary_backward(ssq_queue *queue,
+                               const ssq_rotary_backward_args *args)
+{
+    const struct names names = {"rotary_backward", "dy", "dx"};
+    ssq_status st = CHECK_CALL(queue, args, names.op);
+    if (st != SSQ_OK)
+        return st;
+    ssq_rotary_args a = SSQ_ROTARY_INIT;
+    a.x = args->dy;
+    a.position = args->position;
+    a.freq = args->freq;
+    a.y = args->dx;
+    a.offset = args->offset;
+    a.dims = args->dims;
+    a.base = args->base;
+    a.interleaved = args->interleaved;
+    a.cos = args->cos;
+    a.sin = args->sin;
+    struct fpenv env = fpenv_enter();
+    st = rotary(queue, &a, &names, true);
+    fpenv_leave(env);
+    return st;
+}

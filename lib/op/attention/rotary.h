@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rotary.h - what backends get for rotary positions. */
+#ifndef LIB_OP_ATTENTION_ROTARY_H
+#define LIB_OP_ATTENTION_ROTARY_H
+
+#include "lib/core/core.h"
+
+/** Turn rows of x [..., t, d], not empty; y may be x exactly. */
+struct rotary_op {
+    struct op op;
+    int64_t dims;   /* even, <= d; the rest is copied */
+    int64_t offset; /* of positions, when position is absent */
+    bool interleaved;
+    bool inverse; /* by the negative angle */
+    struct view x;
+    struct view position; /* optional: i32, x's shape, last stride 0 */
+    struct view freq;     /* f32 [dims / 2]; absent when dims is 0 */
+    struct view cosine;   /* optional: float, x's shape with dims / 2 last; */
+    struct view sine;     /* both or none, and none of the two before */
+    struct view y;
+};
+
+#endif

@@ -1,0 +1,422 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv.c - convolution, its gradients, transposed convolution: check, bring
+ * into the form of lib/op/conv/conv.h, enqueue. */
+#include "lib/op/conv/conv.h"
+
+#include <sesqui/ops/reduce.h>
+
+#include "lib/op/operands.h"
+
+/* What the public calls have in common. */
+struct call {
+    const char *name;
+    enum conv_kind kind;
+    bool transposed;
+    const ssq_tensor *image, *filter, *map;
+    const ssq_tensor *vector;                              /* bias or db */
+    const char *image_is, *filter_is, *map_is, *vector_is; /* their names */
+    const int64_t *stride, *padding, *dilation;
+    const int64_t *output_padding; /* NULL: what the image's size says */
+    int64_t groups;
+    ssq_layout layout;
+    ssq_activation activation;
+};
+
+static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
+{
+    unsigned image = c->kind == CONV_DATA ? OPERAND_OUT : 0;
+    unsigned filter = c->kind == CONV_WEIGHT ? OPERAND_OUT : 0;
+    unsigned map = c->kind == CONV_FORWARD ? OPERAND_OUT : 0;
+    const struct operand_rule rules[] = {
+        {c->image, c->image_is, DTYPES_FLOAT, image, 0},
+        {c->filter, c->filter_is, DTYPES_FLOAT, filter, 0},
+        {c->map, c->map_is, DTYPES_FLOAT, map, 0},
+        {c->vector, c->vector_is, DTYPES_FLOAT, OPERAND_OPTIONAL | filter, 0},
+    };
+    return OPERANDS_CHECK(queue, c->name, rules);
+}
+
+/* f16 does not multiply bf16. */
+static ssq_status check_mix(const struct call *c)
+{
+    const ssq_tensor *a = c->kind == CONV_DATA ? c->map : c->image;
+    const ssq_tensor *b = c->kind == CONV_WEIGHT ? c->map : c->filter;
+    ssq_dtype da = a->view.dtype, db = b->view.dtype;
+    if (da == db || da == SSQ_F32 || db == SSQ_F32)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is %s, %s is %s: they have no common 16-bit "
+                     "format, cast one",
+                     c->name, c->kind == CONV_DATA ? c->map_is : c->image_is,
+                     ssq_dtype_name(da),
+                     c->kind == CONV_WEIGHT ? c->map_is : c->filter_is,
+                     ssq_dtype_name(db));
+}
+
+static ssq_status check_values(const struct call *c)
+{
+    ssq_status st = layout_check(c->layout, c->name);
+    if (st != SSQ_OK)
+        return st;
+    if ((unsigned)c->activation > SSQ_ACTIVATION_TANH)
+        return error_set(SSQ_ERR_INVALID, "%s: %d is no activation", c->name,
+                         (int)c->activation);
+    if (c->groups < 1)
+        return error_set(SSQ_ERR_INVALID, "%s: groups is %lld", c->name,
+                         (long long)c->groups);
+    st = images_check(c->image, c->name, c->image_is);
+    if (st == SSQ_OK)
+        st = images_check(c->filter, c->name, c->filter_is);
+    return st == SSQ_OK ? images_check(c->map, c->name, c->map_is) : st;
+}
+
+static ssq_status check_groups(const struct call *c, int64_t channels,
+                               const char *what)
+{
+    if (channels % c->groups == 0)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s has %lld channels, which %lld groups do not "
+                     "divide",
+                     c->name, what, (long long)channels, (long long)c->groups);
+}
+
+static ssq_status expect_filter(const struct call *c, const struct view *filter,
+                                int64_t first, int64_t second)
+{
+    int64_t shape[] = {first, second, filter->shape[2], filter->shape[3]};
+    return images_expect(filter, shape, c->layout, c->name, c->filter_is);
+}
+
+/* Channels of a convolution: the image's are given, the map's are how many
+ * filters there are. */
+static ssq_status check_channels(const struct call *c, const struct view *image,
+                                 const struct view *filter,
+                                 const struct view *map)
+{
+    if (c->transposed) {
+        ssq_status st = check_groups(c, map->shape[1], c->map_is);
+        return st == SSQ_OK
+                   ? expect_filter(c, filter, map->shape[1], filter->shape[1])
+                   : st;
+    }
+    ssq_status st = check_groups(c, image->shape[1], c->image_is);
+    if (st == SSQ_OK)
+        st = expect_filter(c, filter, filter->shape[0],
+                           image->shape[1] / c->groups);
+    return st == SSQ_OK ? check_groups(c, filter->shape[0], c->filter_is) : st;
+}
+
+static ssq_status expect_map(const struct call *c, struct slide *s,
+                             const struct view *image,
+                             const struct view *filter, const struct view *map)
+{
+    ssq_status st = slides_map(s, false, c->name);
+    int64_t shape[] = {image->shape[0], filter->shape[0], s[HEIGHT].map,
+                       s[WIDTH].map};
+    return st == SSQ_OK
+               ? images_expect(map, shape, c->layout, c->name, c->map_is)
+               : st;
+}
+
+/* Rows (or columns) of an image that a transposed convolution makes. */
+static ssq_status image_size(const struct call *c, const struct slide *s,
+                             int axis, int64_t *size)
+{
+    int64_t least =
+        (s->map - 1) * s->stride - s->before - s->after + slide_extent(s);
+    int64_t extra =
+        c->output_padding != NULL ? c->output_padding[axis] : s->image - least;
+    bool legal = extra >= 0 && (extra < s->stride || extra < s->dilation);
+    *size = least;
+    if (!legal && c->output_padding != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: output_padding %lld with stride %lld and "
+                         "dilation %lld",
+                         c->name, (long long)extra, (long long)s->stride,
+                         (long long)s->dilation);
+    if (legal)
+        *size += extra;
+    if (s->map == 0 && *size < 0)
+        *size = 0;
+    if (*size >= 0 && *size <= SLIDE_MOST)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: the result would have %lld %s, expected 0 to %d",
+                     c->name, (long long)*size,
+                     axis == HEIGHT ? "rows" : "columns", SLIDE_MOST);
+}
+
+static ssq_status expect_image(const struct call *c, struct slide *s,
+                               const struct view *image,
+                               const struct view *filter,
+                               const struct view *map)
+{
+    int64_t shape[] = {map->shape[0], filter->shape[1] * c->groups, 0, 0};
+    for (int i = 0; i < AXES; i++) {
+        if (s[i].map > SLIDE_MOST)
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: %s has %lld %s, the most is "
+                             "%d",
+                             c->name, c->map_is, (long long)s[i].map,
+                             i == HEIGHT ? "rows" : "columns", SLIDE_MOST);
+        ssq_status st = image_size(c, &s[i], i, &shape[2 + i]);
+        if (st != SSQ_OK)
+            return st;
+    }
+    return images_expect(image, shape, c->layout, c->name, c->image_is);
+}
+
+static ssq_status check_vector(const struct call *c, int64_t channels)
+{
+    if (c->vector == NULL)
+        return SSQ_OK;
+    const struct view *v = &c->vector->view;
+    if (v->rank == 1 && v->shape[0] == channels)
+        return SSQ_OK;
+    char t[128];
+    return error_set(SSQ_ERR_INVALID, "%s: %s is %s, expected [%lld]", c->name,
+                     c->vector_is, view_text(v, t, sizeof(t)),
+                     (long long)channels);
+}
+
+/* Channels of what conv2d or conv_transpose2d makes. */
+static int64_t made_channels(const struct call *c, const struct view *image,
+                             const struct view *map)
+{
+    return c->transposed ? image->shape[1] : map->shape[1];
+}
+
+/* Make two dimensions of one: groups, and what is in a group. */
+static struct view split(const struct view *v, int axis, int64_t groups)
+{
+    struct view r = *v;
+    r.rank = v->rank + 1;
+    for (int i = r.rank - 1; i > axis; i--) {
+        r.shape[i] = v->shape[i - 1];
+        r.stride[i] = v->stride[i - 1];
+    }
+    r.shape[axis] = groups;
+    r.shape[axis + 1] = v->shape[axis] / groups;
+    r.stride[axis] = v->stride[axis] * r.shape[axis + 1];
+    return r;
+}
+
+static enum access access_of(const struct call *c, enum conv_kind written)
+{
+    return c->kind == written ? ACCESS_WRITE : ACCESS_READ;
+}
+
+/* Check everything and fill the op; what it writes may be empty. */
+static ssq_status prepare(const ssq_queue *queue, const struct call *c,
+                          struct conv_op *op)
+{
+    ssq_status st = check_tensors(queue, c);
+    if (st == SSQ_OK)
+        st = check_mix(c);
+    if (st == SSQ_OK)
+        st = check_values(c);
+    if (st != SSQ_OK)
+        return st;
+    struct view image =
+        images_view(c->image, c->layout, access_of(c, CONV_DATA));
+    struct view filter =
+        images_view(c->filter, c->layout, access_of(c, CONV_WEIGHT));
+    struct view map =
+        images_view(c->map, c->layout, access_of(c, CONV_FORWARD));
+    *op = (struct conv_op){.op = OP_HEADER(conv, image),
+                           .kind = c->kind,
+                           .n = image.shape[0],
+                           .groups = c->groups,
+                           .activation = c->activation};
+    slides_set(op->slide, c->stride, c->padding, c->dilation);
+    for (int i = 0; i < AXES; i++) {
+        op->slide[i].image = image.shape[2 + i];
+        op->slide[i].window = filter.shape[2 + i];
+        op->slide[i].map = map.shape[2 + i];
+    }
+    st = slides_check(op->slide, c->name);
+    if (st == SSQ_OK)
+        st = check_channels(c, &image, &filter, &map);
+    if (st == SSQ_OK && c->transposed)
+        st = expect_image(c, op->slide, &image, &filter, &map);
+    else if (st == SSQ_OK)
+        st = expect_map(c, op->slide, &image, &filter, &map);
+    if (st == SSQ_OK)
+        st = check_vector(c, made_channels(c, &image, &map));
+    if (st != SSQ_OK)
+        return st;
+    op->c = image.shape[1] / c->groups;
+    op->o = map.shape[1] / c->groups;
+    op->image = split(&image, 1, c->groups);
+    op->filter = split(&filter, 0, c->groups);
+    op->map = split(&map, 1, c->groups);
+    if (c->vector != NULL && c->kind != CONV_WEIGHT) {
+        struct view bias = tensor_view(c->vector, ACCESS_READ);
+        op->bias = split(&bias, 0, c->groups);
+    }
+    return SSQ_OK;
+}
+
+static ssq_status run(ssq_queue *queue, const struct call *c)
+{
+    struct conv_op op;
+    ssq_status st = prepare(queue, c, &op);
+    if (st != SSQ_OK)
+        return st;
+    const struct view *written = c->kind == CONV_FORWARD ? &op.map
+                                 : c->kind == CONV_DATA  ? &op.image
+                                                         : &op.filter;
+    return view_elements(written) == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
+}
+
+/* db: dy summed over all but its channels. */
+static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
+{
+    static const int nchw[] = {0, 2, 3}, nhwc[] = {0, 1, 2};
+    ssq_sum_args args = SSQ_SUM_INIT;
+    args.x = c->transposed ? c->image : c->map;
+    args.y = c->vector;
+    args.axes = c->layout == SSQ_LAYOUT_NHWC ? nhwc : nchw;
+    args.n_axes = 3;
+    return ssq_sum(queue, &args);
+}
+
+static ssq_status run_weight(ssq_queue *queue, const struct call *c)
+{
+    ssq_status st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    st = run(queue, c);
+    if (st == SSQ_OK && c->vector != NULL)
+        st = sum_channels(queue, c);
+    return queue_batch_end(queue, st);
+}
+
+ssq_status ssq_conv2d(ssq_queue *queue, const ssq_conv2d_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "conv2d");
+    if (st != SSQ_OK)
+        return st;
+    const struct call c = {.name = "conv2d",
+                           .kind = CONV_FORWARD,
+                           .image = args->x,
+                           .image_is = "x",
+                           .filter = args->w,
+                           .filter_is = "w",
+                           .map = args->y,
+                           .map_is = "y",
+                           .vector = args->bias,
+                           .vector_is = "bias",
+                           .stride = args->stride,
+                           .padding = args->padding,
+                           .dilation = args->dilation,
+                           .groups = args->groups,
+                           .layout = args->layout,
+                           .activation = args->activation};
+    return run(queue, &c);
+}
+
+ssq_status ssq_conv_transpose2d(ssq_queue *queue,
+                                const ssq_conv_transpose2d_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "conv_transpose2d");
+    if (st != SSQ_OK)
+        return st;
+    const struct call c = {.name = "conv_transpose2d",
+                           .kind = CONV_DATA,
+                           .transposed = true,
+                           .image = args->y,
+                           .image_is = "y",
+                           .filter = args->w,
+                           .filter_is = "w",
+                           .map = args->x,
+                           .map_is = "x",
+                           .vector = args->bias,
+                           .vector_is = "bias",
+                           .stride = args->stride,
+                           .padding = args->padding,
+                           .dilation = args->dilation,
+                           .output_padding = args->output_padding,
+                           .groups = args->groups,
+                           .layout = args->layout,
+                           .activation = args->activation};
+    return run(queue, &c);
+}
+
+/* Both gradients of the data: image and map change places. */
+static ssq_status backward_data(ssq_queue *queue,
+                                const ssq_conv2d_backward_data_args *args,
+                                const char *name, bool transposed)
+{
+    ssq_status st = CHECK_CALL(queue, args, name);
+    if (st != SSQ_OK)
+        return st;
+    const struct call c = {.name = name,
+                           .kind = transposed ? CONV_FORWARD : CONV_DATA,
+                           .transposed = transposed,
+                           .image = transposed ? args->dy : args->dx,
+                           .image_is = transposed ? "dy" : "dx",
+                           .filter = args->w,
+                           .filter_is = "w",
+                           .map = transposed ? args->dx : args->dy,
+                           .map_is = transposed ? "dx" : "dy",
+                           .stride = args->stride,
+                           .padding = args->padding,
+                           .dilation = args->dilation,
+                           .groups = args->groups,
+                           .layout = args->layout};
+    return run(queue, &c);
+}
+
+ssq_status ssq_conv2d_backward_data(ssq_queue *queue,
+                                    const ssq_conv2d_backward_data_args *args)
+{
+    return backward_data(queue, args, "conv2d_backward_data", false);
+}
+
+ssq_status ssq_conv_transpose2d_backward_data(
+    ssq_queue *queue, const ssq_conv_transpose2d_backward_data_args *args)
+{
+    return backward_data(queue, args, "conv_transpose2d_backward_data", true);
+}
+
+static ssq_status backward_weight(ssq_queue *queue,
+                                  const ssq_conv2d_backward_weight_args *args,
+                                  const char *name, bool transposed)
+{
+    ssq_status st = CHECK_CALL(queue, args, name);
+    if (st != SSQ_OK)
+        return st;
+    const struct call c = {.name = name,
+                           .kind = CONV_WEIGHT,
+                           .transposed = transposed,
+                           .image = transposed ? args->dy : args->x,
+                           .image_is = transposed ? "dy" : "x",
+                           .filter = args->dw,
+                           .filter_is = "dw",
+                           .map = transposed ? args->x : args->dy,
+                           .map_is = transposed ? "x" : "dy",
+                           .vector = args->db,
+                           .vector_is = "db",
+                           .stride = args->stride,
+                           .padding = args->padding,
+                           .dilation = args->dilation,
+                           .groups = args->groups,
+                           .layout = args->layout};
+    return run_weight(queue, &c);
+}
+
+ssq_status
+ssq_conv2d_backward_weight(ssq_queue *queue,
+                           const ssq_conv2d_backward_weight_args *args)
+{
+    return backward_weight(queue, args, "conv2d_backward_weight", false);
+}
+
+ssq_status ssq_conv_transpose2d_backward_weight(
+    ssq_queue *queue, const ssq_conv_transpose2d_backward_weight_args *args)
+{
+    return backward_weight(queue, args, "conv_transpose2d_backward_weight",
+                           true);
+}

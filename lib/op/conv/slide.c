@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* slide.c - windows sliding over images: sizes, layouts and their checks. */
+#include "lib/op/conv/slide.h"
+
+#include <string.h>
+
+static const char *const axis_names[AXES] = {"height", "width"};
+
+void slides_set(struct slide *s, const int64_t *stride, const int64_t *padding,
+                const int64_t *dilation)
+{
+    for (int i = 0; i < AXES; i++) {
+        s[i].stride = stride[i];
+        s[i].dilation = dilation[i];
+        s[i].before = padding[i];
+        s[i].after = padding[i + AXES];
+    }
+}
+
+static ssq_status check_range(int64_t value, int64_t least, const char *what,
+                              int axis, const char *op)
+{
+    if (value >= least && value <= SLIDE_MOST)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "%s: %s %lld in %s, expected %lld to %d",
+                     op, what, (long long)value, axis_names[axis],
+                     (long long)least, SLIDE_MOST);
+}
+
+ssq_status slides_check(const struct slide *s, const char *op)
+{
+    ssq_status st = SSQ_OK;
+    for (int i = 0; i < AXES && st == SSQ_OK; i++) {
+        st = check_range(s[i].image, 0, "image size", i, op);
+        if (st == SSQ_OK)
+            st = check_range(s[i].window, 1, "kernel size", i, op);
+        if (st == SSQ_OK)
+            st = check_range(s[i].stride, 1, "stride", i, op);
+        if (st == SSQ_OK)
+            st = check_range(s[i].dilation, 1, "dilation", i, op);
+        if (st == SSQ_OK)
+            st = check_range(s[i].before, 0, "padding", i, op);
+        if (st == SSQ_OK)
+            st = check_range(s[i].after, 0, "padding", i, op);
+    }
+    return st;
+}
+
+/* Positions of the window; none or fewer when it is too large. The last one of
+ * ceil mode must begin in the image or above it. */
+static int64_t positions(const struct slide *s, bool ceil)
+{
+    int64_t room = s->image + s->before + s->after - slide_extent(s);
+    if (ceil)
+        room += s->stride - 1;
+    if (room < 0)
+        return 0;
+    int64_t n = room / s->stride + 1;
+    if (ceil && (n - 1) * s->stride >= s->image + s->before)
+        n--;
+    return n;
+}
+
+ssq_status slides_map(struct slide *s, bool ceil, const char *op)
+{
+    for (int i = 0; i < AXES; i++) {
+        s[i].map = positions(&s[i], ceil);
+        if (s[i].map > 0 || s[i].image == 0)
+            continue;
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the kernel's %s %lld is more than the image's "
+                         "%lld with padding %lld and %lld",
+                         op, axis_names[i], (long long)slide_extent(&s[i]),
+                         (long long)s[i].image, (long long)s[i].before,
+                         (long long)s[i].after);
+    }
+    return SSQ_OK;
+}
+
+ssq_status layout_check(ssq_layout layout, const char *op)
+{
+    if (layout == SSQ_LAYOUT_NCHW || layout == SSQ_LAYOUT_NHWC)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "%s: %d is no layout", op, (int)layout);
+}
+
+ssq_status images_check(const ssq_tensor *t, const char *op, const char *what)
+{
+    const struct view *v = &t->view;
+    if (v->rank != 4)
+        return error_set(SSQ_ERR_INVALID, "%s: %s has rank %d, expected 4", op,
+                         what, v->rank);
+    if (v->shape[3] > 1 && v->stride[3] != 1)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %s has stride %lld in its last dimension, "
+                         "expected 1",
+                         op, what, (long long)v->stride[3]);
+    return SSQ_OK;
+}
+
+/* Dimension i of [n,c,h,w] in a layout. */
+static int dimension(ssq_layout layout, int i)
+{
+    static const int nhwc[] = {0, 3, 1, 2};
+    return layout == SSQ_LAYOUT_NHWC ? nhwc[i] : i;
+}
+
+struct view images_view(const ssq_tensor *t, ssq_layout layout,
+                        enum access access)
+{
+    struct view v = tensor_view(t, access), r = v;
+    for (int i = 0; i < 4; i++) {
+        r.shape[i] = v.shape[dimension(layout, i)];
+        r.stride[i] = v.stride[dimension(layout, i)];
+    }
+    return r;
+}
+
+/* [n,c,h,w] in the caller's order. */
+static struct view as_given(const int64_t *shape, ssq_layout layout)
+{
+    struct view v = {.rank = 4};
+    for (int i = 0; i < 4; i++)
+        v.shape[dimension(layout, i)] = shape[i];
+    return v;
+}
+
+ssq_status images_expect(const struct view *v, const int64_t *shape,
+                         ssq_layout layout, const char *op, const char *what)
+{
+    if (memcmp(v->shape, shape, 4 * sizeof(*shape)) == 0)
+        return SSQ_OK;
+    struct view have = as_given(v->shape, layout);
+    struct view want = as_given(shape, layout);
+    char th[128], tw[128];
+    return error_set(SSQ_ERR_INVALID, "%s: %s is %s, expected %s", op, what,
+                     view_text(&have, th, sizeof(th)),
+                     view_text(&want, tw, sizeof(tw)));
+}

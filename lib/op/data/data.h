@@ -1,0 +1,102 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* data.h - ops that move or convert elements without arithmetic. */
+#ifndef LIB_OP_DATA_DATA_H
+#define LIB_OP_DATA_DATA_H
+
+#include "lib/core/core.h"
+
+/** Host bytes into a contiguous view. */
+struct upload_op {
+    struct op op;
+    const void *host; /* NULL: the bytes are in inlined */
+    uint64_t bytes;
+    unsigned char inlined[UPLOAD_INLINE];
+    struct view dst;
+};
+
+/** A contiguous view into host bytes. */
+struct download_op {
+    struct op op;
+    void *host;
+    uint64_t bytes;
+    void (*landed)(struct object *keep); /* optional: when the bytes are there,
+                                            with op.keep; not if they failed */
+    struct view src;
+};
+
+/** Every element of y gets the low dtype_bytes(y.dtype) bytes of bits. */
+struct fill_op {
+    struct op op;
+    uint32_t bits;
+    struct view y;
+};
+
+/** y = x, the same dtype and shape, any strides. */
+struct copy_op {
+    struct op op;
+    struct view x, y;
+};
+
+/** y = x in another dtype, the same shape, any strides. Element i of the
+ *  collapsed order draws word i of (seed, step, id). */
+struct cast_op {
+    struct op op;
+    ssq_rounding rounding;
+    uint32_t seed[2]; /* low, high */
+    uint32_t id;
+    struct view x, y;
+    struct view step; /* optional: one u32 word, else 0 */
+};
+
+/** y[i..., e...] = x[index[i...], e...], zeros for indices outside x. index
+ *  has index_rank dimensions, y those and then x's but the first. */
+struct gather_op {
+    struct op op;
+    int index_rank;
+    struct view x, index, y;
+};
+
+/** dx[index[i...], e...] += dy[i..., e...] in the row-major order of index, in
+ *  float32, rounded once; indices outside dx are ignored. Fewer than 2^31 rows
+ *  and positions. */
+struct scatter_add_op {
+    struct op op;
+    int index_rank;
+    struct view dy, index, dx;
+    struct view work; /* i32, rows + positions words, contiguous: scratch */
+};
+
+/** y = index == position along axis ? on : off, as raw elements. index has
+ *  y's shape, with stride 0 along axis. */
+struct one_hot_op {
+    struct op op;
+    int axis;
+    uint32_t on, off;
+    struct view index, y;
+};
+
+/** The raw element of value in a dtype, as ssq_fill converts it. Between
+ *  fpenv_enter and fpenv_leave. */
+uint32_t value_bits(double value, ssq_dtype dtype);
+
+/** Enqueue y = value, as ssq_fill. Zero elements are fine. */
+ssq_status enqueue_fill(ssq_queue *queue, const struct view *y, double value);
+
+/** Dimensions from..to - 1 of a view, at the same place. */
+static inline struct view view_part(const struct view *v, int from, int to)
+{
+    struct view part = *v;
+    part.rank = to - from;
+    for (int i = from; i < to; i++) {
+        part.shape[i - from] = v->shape[i];
+        part.stride[i - from] = v->stride[i];
+    }
+    return part;
+}
+
+/** Enqueue y = x: a copy or a cast, from views that have the same shape.
+ *  Zero elements are fine. */
+ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,
+                        const struct view *y);
+
+#endif

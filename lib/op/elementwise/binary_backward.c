@@ -1,0 +1,292 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* binary_backward.c - the gradients of y = f(a, b), summed over what was
+ * broadcast: check, split dimensions into kept and summed, enqueue. */
+#include <sesqui/ops/elementwise.h>
+
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/reduce/norm.h"
+#include "lib/op/data/data.h"
+#include "lib/op/elementwise/elementwise.h"
+#include "lib/op/reduce/pieces.h"
+
+#include <stdio.h>
+
+/* The operands that a gradient reads: A | B. */
+#define A 1u
+#define B 2u
+static const struct {
+    const char *name;
+    unsigned reads[2]; /* of da, db */
+} kinds[] = {
+    [BINARY_ADD] = {"add_backward", {0, 0}},
+    [BINARY_SUB] = {"sub_backward", {0, 0}},
+    [BINARY_MUL] = {"mul_backward", {B, A}},
+    [BINARY_DIV] = {"div_backward", {B, A | B}},
+    [BINARY_MAXIMUM] = {"maximum_backward", {A | B, A | B}},
+    [BINARY_MINIMUM] = {"minimum_backward", {A | B, A | B}},
+    [BINARY_POW] = {"pow_backward", {A | B, A | B}},
+};
+
+/* One operand with its gradient. */
+struct side {
+    const ssq_tensor *x, *dx;
+    const char *what, *dwhat;
+};
+
+/* t must broadcast to dy. */
+static ssq_status check_broadcasts(const ssq_tensor *t, const char *what,
+                                   const ssq_tensor *dy, const char *name)
+{
+    struct view v = tensor_view(t, ACCESS_READ);
+    char tx[160], ty[160];
+    if (t == NULL || view_broadcast(&v, dy->view.rank, dy->view.shape))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is %s, which does not broadcast to dy, %s", name,
+                     what, view_text(&t->view, tx, sizeof(tx)),
+                     view_text(&dy->view, ty, sizeof(ty)));
+}
+
+static ssq_status check_side(const ssq_queue *queue, const struct side *s,
+                             bool needed, const ssq_tensor *dy,
+                             const char *name)
+{
+    ssq_status st = needed ? check_operand(queue, s->x, name, s->what)
+                           : check_optional(queue, s->x, name, s->what);
+    if (st == SSQ_OK && s->dx != NULL)
+        st = check_output(queue, s->dx, name, s->dwhat);
+    if (st == SSQ_OK)
+        st = check_dtype(s->x, DTYPES_FLOAT, name, s->what);
+    if (st == SSQ_OK)
+        st = check_dtype(s->dx, DTYPES_FLOAT, name, s->dwhat);
+    if (st == SSQ_OK && s->x != NULL && s->dx != NULL)
+        st = check_same_shape(s->x, s->what, s->dx, s->dwhat, name);
+    if (st == SSQ_OK)
+        st = check_broadcasts(s->x, s->what, dy, name);
+    if (st == SSQ_OK)
+        st = check_broadcasts(s->dx, s->dwhat, dy, name);
+    if (st == SSQ_OK)
+        st = check_alias(s->dx, s->dwhat, dy, "dy", false, name);
+    return st;
+}
+
+/* Outputs overlap nothing: an element of dx is a sum over many of the rest. */
+static ssq_status check_aliases(const struct side s[2], const char *name)
+{
+    ssq_status st =
+        check_alias(s[0].dx, s[0].dwhat, s[1].dx, s[1].dwhat, false, name);
+    for (int i = 0; i < 4 && st == SSQ_OK; i++)
+        st = check_alias(s[i / 2].dx, s[i / 2].dwhat, s[i % 2].x, s[i % 2].what,
+                         false, name);
+    return st;
+}
+
+static ssq_status check_all(const ssq_queue *queue,
+                            const ssq_binary_backward_args *args,
+                            const struct side s[2], uint32_t kind)
+{
+    const char *name = kinds[kind].name;
+    unsigned reads = (s[0].dx != NULL ? kinds[kind].reads[0] : 0) |
+                     (s[1].dx != NULL ? kinds[kind].reads[1] : 0);
+    if (s[0].dx == NULL && s[1].dx == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: da and db are NULL", name);
+    ssq_status st = check_operand(queue, args->dy, name, "dy");
+    if (st == SSQ_OK)
+        st = check_dtype(args->dy, DTYPES_FLOAT, name, "dy");
+    for (unsigned i = 0; i < 2 && st == SSQ_OK; i++)
+        st = check_side(queue, &s[i], (reads >> i & 1u) != 0, args->dy, name);
+    if (st == SSQ_OK)
+        st = check_aliases(s, name);
+    if (st != SSQ_OK || args->a == NULL || args->b == NULL)
+        return st;
+    struct view v[2];
+    const struct broadcast_input in[] = {{args->a, "a", &v[0]},
+                                         {args->b, "b", &v[1]}};
+    return broadcast_inputs(in, 2, args->dy, "dy", name);
+}
+
+/* n dimensions of v. */
+static struct view part(const struct view *v, const int *dims, int n)
+{
+    struct view p = *v;
+    p.rank = n;
+    for (int i = 0; i < n; i++) {
+        p.shape[i] = v->shape[dims[i]];
+        p.stride[i] = v->stride[dims[i]];
+    }
+    return p;
+}
+
+/* The dimensions of two parts behind one another. */
+static void join(struct view *v, const struct view *kept,
+                 const struct view *summed)
+{
+    *v = *kept;
+    for (int i = 0; i < summed->rank; i++) {
+        v->shape[v->rank] = summed->shape[i];
+        v->stride[v->rank++] = summed->stride[i];
+    }
+}
+
+/* Kept dimensions first, those that dx repeats behind them; either collapsed.
+ * A sum over one term is no sum. */
+static void arrange(struct binary_backward_op *op)
+{
+    struct view *all[4] = {&op->a, &op->b, &op->dy, &op->dx};
+    int keep[SSQ_MAX_RANK], sum[SSQ_MAX_RANK], nkeep = 0, nsum = 0;
+    int64_t terms = 1;
+    for (int i = 0; i < op->dx.rank; i++) {
+        bool repeated = op->dx.stride[i] == 0 && op->dy.shape[i] != 1;
+        if (repeated)
+            terms *= op->dy.shape[i];
+        *(repeated ? &sum[nsum++] : &keep[nkeep++]) = i;
+    }
+    struct view kept[4], summed[4], *k[4], *s[4];
+    for (int i = 0; i < 4; i++) {
+        kept[i] = part(all[i], keep, nkeep);
+        summed[i] = part(all[i], sum, nsum);
+        k[i] = &kept[i];
+        s[i] = &summed[i];
+    }
+    views_collapse(k, 4);
+    if (terms > 1)
+        views_collapse(s, 3);
+    for (int i = 0; i < 4; i++) {
+        /* six summed dimensions leave no room for one of size 1 */
+        if (terms > 1 && view_elements(&kept[i]) == 1)
+            kept[i].rank = 0;
+    }
+    for (int i = 0; i < 3; i++) {
+        summed[i].rank = terms > 1 ? summed[i].rank : 0;
+        join(all[i], &kept[i], &summed[i]);
+    }
+    op->dx = kept[3];
+}
+
+/* The sums of all chunks, [chunks, kept dimensions]. */
+static ssq_status enqueue_chunks(ssq_queue *queue,
+                                 const struct binary_backward_op *op,
+                                 const struct pieces *p,
+                                 const struct view *work)
+{
+    struct binary_backward_op part = *op;
+    part.a = pieces_full(&op->a, p);
+    part.b = pieces_full(&op->b, p);
+    part.dy = pieces_full(&op->dy, p);
+    part.dx = *work;
+    part.dx.shape[0] = p->full;
+    ssq_status st = queue_enqueue(queue, &part.op);
+    if (st != SSQ_OK || p->rest == 0)
+        return st;
+    part.a = pieces_rest(&op->a, p);
+    part.b = pieces_rest(&op->b, p);
+    part.dy = pieces_rest(&op->dy, p);
+    part.dx = view_part(work, 1, work->rank);
+    part.dx.offset +=
+        (uint64_t)(p->full * work->stride[0]) * dtype_bytes(work->dtype);
+    return queue_enqueue(queue, &part.op);
+}
+
+/* The sums of those, folded as kernels/reduce/norm.h says: add_backward once
+ * more. */
+static struct binary_backward_op sum_chunks(const struct view *work,
+                                            const struct view *dx)
+{
+    struct binary_backward_op op = {.op = OP_HEADER(binary_backward, a),
+                                    .kind = BINARY_ADD};
+    op.dy = *work;
+    op.dy.access = ACCESS_READ;
+    for (int i = 0; i < dx->rank; i++) {
+        op.dy.shape[i] = work->shape[i + 1];
+        op.dy.stride[i] = work->stride[i + 1];
+    }
+    op.dy.shape[dx->rank] = work->shape[0];
+    op.dy.stride[dx->rank] = work->stride[0];
+    op.a = op.b = op.dy;
+    op.dx = *dx;
+    return op;
+}
+
+/* Sums whose terms are too many for a launch are taken chunk by chunk, where
+ * the summed dimensions are as good as one and there is more than a chunk. */
+static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
+{
+    int kept = op->dx.rank;
+    struct view work;
+    if (op->dy.rank != kept + 1 || op->dy.rank == SSQ_MAX_RANK ||
+        op->dy.shape[kept] <= FOLD_CHUNK || op_splits(queue, &op->op))
+        return queue_enqueue(queue, &op->op);
+    struct pieces p = pieces_of(&op->dy, kept, FOLD_CHUNK);
+    int64_t shape[SSQ_MAX_RANK] = {pieces_count(&p)};
+    for (int i = 0; i < kept; i++)
+        shape[i + 1] = op->dx.shape[i];
+    ssq_status st = scratch_get(queue, SSQ_F32, kept + 1, shape, &work);
+    if (st != SSQ_OK)
+        return st;
+    st = queue_batch_begin(queue);
+    if (st == SSQ_OK) {
+        struct binary_backward_op sum = sum_chunks(&work, &op->dx);
+        st = enqueue_chunks(queue, op, &p, &work);
+        if (st == SSQ_OK)
+            st = enqueue_sums(queue, &sum);
+        st = queue_batch_end(queue, st);
+    }
+    scratch_put(&work);
+    return st;
+}
+
+static ssq_status enqueue_side(ssq_queue *queue,
+                               const ssq_binary_backward_args *args,
+                               const struct side *s, uint32_t kind,
+                               uint32_t second)
+{
+    const struct view *dy = &args->dy->view;
+    if (view_elements(dy) == 0) /* sums of no terms, if any */
+        return enqueue_fill(queue, &s->dx->view, 0.0);
+    unsigned reads = kinds[kind].reads[second];
+    struct binary_backward_op op = {
+        .op = OP_HEADER(binary_backward, a), .kind = kind, .second = second};
+    op.dy = tensor_view(args->dy, ACCESS_READ);
+    op.a = (reads & A) != 0 ? tensor_view(args->a, ACCESS_READ) : op.dy;
+    op.b = (reads & B) != 0 ? tensor_view(args->b, ACCESS_READ) : op.dy;
+    op.dx = tensor_view(s->dx, ACCESS_WRITE);
+    (void)view_broadcast(&op.a, dy->rank, dy->shape);
+    (void)view_broadcast(&op.b, dy->rank, dy->shape);
+    (void)view_broadcast(&op.dx, dy->rank, dy->shape);
+    arrange(&op);
+    return enqueue_sums(queue, &op);
+}
+
+static ssq_status backward(ssq_queue *queue,
+                           const ssq_binary_backward_args *args, uint32_t kind)
+{
+    ssq_status st = CHECK_CALL(queue, args, kinds[kind].name);
+    if (st != SSQ_OK)
+        return st;
+    const struct side s[2] = {{args->a, args->da, "a", "da"},
+                              {args->b, args->db, "b", "db"}};
+    st = check_all(queue, args, s, kind);
+    if (st == SSQ_OK)
+        st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    for (uint32_t i = 0; i < 2 && st == SSQ_OK; i++)
+        if (s[i].dx != NULL)
+            st = enqueue_side(queue, args, &s[i], kind, i);
+    return queue_batch_end(queue, st);
+}
+
+#define BACKWARD(NAME, KIND)                                                   \
+    ssq_status ssq_##NAME##_backward(ssq_queue *queue,                         \
+                                     const ssq_binary_backward_args *args)     \
+    {                                                                          \
+        return backward(queue, args, KIND);                                    \
+    }
+
+BACKWARD(add, BINARY_ADD)
+BACKWARD(sub, BINARY_SUB)
+BACKWARD(mul, BINARY_MUL)
+BACKWARD(div, BINARY_DIV)
+BACKWARD(maximum, BINARY_MAXIMUM)
+BACKWARD(minimum, BINARY_MINIMUM)
+BACKWARD(pow, BINARY_POW)

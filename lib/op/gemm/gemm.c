@@ -1,0 +1,162 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.c - ssq_gemm, ssq_gemm_batched and ssq_gemm_explain: dispatch. */
+#include "lib/op/gemm/gemm.h"
+
+#include "lib/core/pool.h"
+#include "lib/core/queue.h"
+#include "lib/core/window.h"
+
+#include <stdio.h>
+
+static ssq_status never(void *user, struct op *window)
+{
+    (void)user;
+    (void)window;
+    return SSQ_OK;
+}
+
+/* The choice of queue_enqueue, which does not split a gemm either. */
+static ssq_status choose(const ssq_queue *queue, struct gemm_op *op,
+                         struct choice *choice)
+{
+    uint64_t bytes = pool_binding_bytes(queue->device->pool);
+    if (!window_fits(&op->op, bytes))
+        return window_each(&op->op, bytes, never, NULL);
+    return dispatch(queue->device, &op->op, choice);
+}
+
+/* A plan uses no matrix units: why did what could have used them not run? */
+static void explain_plan(const ssq_device *d, const struct gemm_op *op,
+                         const char *name, struct gemm_explanation *e)
+{
+    const struct op_table *t = d->backend->ops;
+    int n = snprintf(e->condition, sizeof(e->condition), "%s uses none", name);
+    if (t->gemm == NULL || t->gemm_explain == NULL)
+        return;
+    for (unsigned i = 0;
+         t->gemm[i].name != NULL && n > 0 && (size_t)n < sizeof(e->condition);
+         i++) {
+        struct why why;
+        if (t->gemm[i].check == NULL || t->gemm[i].check(d->impl, op, &why))
+            snprintf(why.text, sizeof(why.text), "slower here");
+        n += snprintf(e->condition + n, sizeof(e->condition) - (size_t)n,
+                      "; %s: %.160s", t->gemm[i].name, why.text);
+    }
+}
+
+/* Ask the device how an implementation would do op. */
+static void explain(const ssq_device *d, const struct gemm_op *op,
+                    const struct choice *choice, struct gemm_explanation *e)
+{
+    const struct op_table *t = d->backend->ops;
+    *e = (struct gemm_explanation){.accumulator = SSQ_F32};
+    snprintf(e->condition, sizeof(e->condition), "%s has no matrix units",
+             d->props.name);
+    if (choice->plan)
+        explain_plan(d, op, choice->name, e);
+    else if (t->gemm_explain != NULL)
+        t->gemm_explain(d->impl, op, choice->index, e);
+    if (op->k == 0) {
+        e->matrix_units = false;
+        snprintf(e->condition, sizeof(e->condition),
+                 "nothing is multiplied: k or alpha is 0");
+    }
+    if (e->matrix_units)
+        e->condition[0] = '\0';
+}
+
+static ssq_status require_matrix_units(const ssq_queue *queue,
+                                       struct gemm_op *op, const char *name)
+{
+    struct gemm_explanation e;
+    struct choice c;
+    if (op->k == 0)
+        return SSQ_OK;
+    ssq_status st = choose(queue, op, &c);
+    if (st != SSQ_OK)
+        return st;
+    explain(queue->device, op, &c, &e);
+    if (e.matrix_units)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_UNSUPPORTED,
+                     "%s: matrix units were required: %s: %s", name, c.name,
+                     e.condition);
+}
+
+static ssq_status run(ssq_queue *queue, const ssq_gemm_args *args, bool batched,
+                      const char *name)
+{
+    struct gemm_op op;
+    ssq_status st = gemm_build(queue, args, batched, name, &op);
+    if (st != SSQ_OK || view_elements(&op.d) == 0)
+        return st;
+    if ((args->flags & SSQ_GEMM_REQUIRE_MATRIX_UNITS) != 0)
+        st = require_matrix_units(queue, &op, name);
+    return st == SSQ_OK ? queue_enqueue(queue, &op.op) : st;
+}
+
+ssq_status ssq_gemm(ssq_queue *queue, const ssq_gemm_args *args)
+{
+    return run(queue, args, false, "gemm");
+}
+
+ssq_status ssq_gemm_batched(ssq_queue *queue, const ssq_gemm_args *args)
+{
+    return run(queue, args, true, "gemm_batched");
+}
+
+static int64_t raise_to_8(int64_t size)
+{
+    return size > INT64_MAX - 7 ? size : (size + 7) / 8 * 8;
+}
+
+static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
+                 const char *name, const struct gemm_explanation *e)
+{
+    ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
+    snprintf(x.implementation, sizeof(x.implementation), "%s", name);
+    snprintf(x.condition, sizeof(x.condition), "%s", e->condition);
+    x.accumulator = e->accumulator;
+    x.matrix_units = e->matrix_units;
+    x.block = e->block;
+    x.batch = op->batch;
+    x.m = op->m;
+    x.n = op->n;
+    x.k = op->k;
+    x.padded_m = raise_to_8(op->m);
+    x.padded_n = raise_to_8(op->n);
+    x.padded_k = raise_to_8(op->k);
+    *out = x;
+}
+
+ssq_status ssq_gemm_explain(ssq_queue *queue, const ssq_gemm_args *args,
+                            ssq_gemm_explanation *out)
+{
+    const char *name = "gemm_explain";
+    struct gemm_op op;
+    if (out == NULL || out->struct_size != sizeof(*out))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: out is NULL or has another "
+                         "struct_size than %zu",
+                         name, sizeof(*out));
+    ssq_status st = CHECK_CALL(queue, args, name);
+    if (st != SSQ_OK)
+        return st;
+    bool batched = args->d != NULL && args->d->view.rank > 2;
+    st = gemm_build(queue, args, batched, name, &op);
+    if (st != SSQ_OK)
+        return st;
+    struct gemm_explanation e = {.accumulator = SSQ_F32,
+                                 .condition = "d is empty: nothing runs"};
+    if (view_elements(&op.d) == 0) {
+        tell(out, &op, "", &e);
+        return SSQ_OK;
+    }
+    struct choice c;
+    st = choose(queue, &op, &c);
+    if (st != SSQ_OK)
+        return st;
+    explain(queue->device, &op, &c, &e);
+    tell(out, &op, c.name, &e);
+    return SSQ_OK;
+}

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.h - the one op behind ssq_gemm and ssq_gemm_batched.
+ *
+ * What a backend gets is canonical. All present views have the rank of d,
+ * which is at least 3: the batch, collapsed, and then two dimensions. a is
+ * [..., m, k] and b is [..., k, n] whatever was transposed: a transpose is in
+ * the strides. In a, b and d one of the last two strides is 1. c and bias are
+ * broadcast to d's shape by strides of 0.
+ *
+ *     c absent     beta is 0, or there was none
+ *     k == 0       nothing to multiply (alpha may have been 0): a, b absent */
+#ifndef LIB_OP_GEMM_GEMM_H
+#define LIB_OP_GEMM_GEMM_H
+
+#include <sesqui/ops/gemm.h>
+
+#include "lib/core/core.h"
+
+/** d = activation(alpha a b + beta c + bias), d is not empty. */
+struct gemm_op {
+    struct op op;
+    int64_t m, n, k, batch; /* batch: the product of the leading sizes */
+    float alpha, beta;
+    ssq_activation activation;
+    struct view a, b;    /* absent when k == 0 */
+    struct view c, bias; /* optional */
+    struct view d;
+};
+
+/** How one implementation would do an op: what a backend's gemm_explain
+ *  changes. It begins as: no matrix units, float32 sums to nearest. */
+struct gemm_explanation {
+    ssq_dtype accumulator;
+    bool matrix_units;
+    uint32_t block;      /* as in ssq_gemm_explanation */
+    char condition[256]; /* why matrix_units is false */
+};
+
+/** Check everything and bring it into that form. Where d is empty, only m, n
+ *  and k are meant. name begins error texts. */
+ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
+                      bool batched, const char *name, struct gemm_op *op);
+
+/** The leading dimension of a's, b's or d's last two dimensions, and whether
+ *  they lie column by column (the second last is the fast one). */
+static inline int64_t gemm_leading(const struct view *v, bool *columns)
+{
+    int64_t row = v->stride[v->rank - 2], column = v->stride[v->rank - 1];
+    *columns = column != 1;
+    return *columns ? column : row;
+}
+
+#endif

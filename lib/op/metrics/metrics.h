@@ -1,0 +1,18 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics.h - what backends get for top-k accuracy. */
+#ifndef LIB_OP_METRICS_METRICS_H
+#define LIB_OP_METRICS_METRICS_H
+
+#include "lib/core/core.h"
+
+/** Rows of classes last; at least one row, possibly no class. Fewer than 2^31
+ *  rows. */
+struct top_k_accuracy_op {
+    struct op op;
+    int64_t k, ignore_index;
+    struct view x;              /* float */
+    struct view target;         /* i32, x's shape, last stride 0 */
+    struct view accuracy, hits; /* out, optional: one f32, one i32 */
+};
+
+#endif

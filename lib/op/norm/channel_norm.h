@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* channel_norm.h - what backends get for batch norm and group norm.
+ *
+ * x, y, dy and dx are [n, c, spatial...] of one shape, at least one spatial
+ * dimension, merged where they can be, any strides; there is at least one
+ * element. Parameters are [c], f32. A set is what shares statistics:
+ *
+ *     pooled       a channel of the whole batch; groups == c; mean and rstd are
+ *                  [1, groups]
+ *     otherwise    c / groups channels of one example; they are [n, groups]
+ *
+ * The sums' chains are bounded as in softmax.h. Statistics are rounded to
+ * float32 before they are used, so that saved ones and those computed again
+ * are the same bits. */
+#ifndef LIB_OP_NORM_CHANNEL_NORM_H
+#define LIB_OP_NORM_CHANNEL_NORM_H
+
+#include <sesqui/ops/gemm.h>
+
+#include "lib/core/core.h"
+
+/** y may be x exactly. given: running_mean and running_var are normalised
+ *  with, and mean and rstd tell them; else these two are updated if present:
+ *  running = keep running + momentum new, the variance over one element less
+ *  unless it is the population's. */
+struct channel_norm_op {
+    struct op op;
+    bool pooled, given, population;
+    int64_t groups;
+    float eps, keep, momentum;
+    ssq_activation activation;
+    struct view x;
+    struct view gamma, beta;               /* optional */
+    struct view running_mean, running_var; /* both or none; given: both */
+    struct view y, mean, rstd;             /* out, optional; f32 but y */
+};
+
+/** dx may be x or dy exactly: dgamma and dbeta are summed before it is
+ *  written. given: statistics do not depend on x. */
+struct channel_norm_backward_op {
+    struct op op;
+    bool pooled, given;
+    int64_t groups;
+    struct view x;
+    struct view gamma; /* optional */
+    struct view mean, rstd;
+    struct view dy;
+    struct view dx, dgamma, dbeta; /* out, optional */
+};
+
+/** What batch norm and group norm have in common; absent tensors are NULL. */
+struct channel_norm_call {
+    const char *name;
+    bool pooled, given, population;
+    const ssq_tensor *x, *gamma, *beta, *running_mean, *running_var;
+    const ssq_tensor *y, *mean, *rstd;          /* backward: y is NULL */
+    const ssq_tensor *dy, *dx, *dgamma, *dbeta; /* of backward */
+    int axis;
+    int64_t groups; /* pooled: unused */
+    double momentum, eps;
+    ssq_activation activation;
+};
+
+/** Check everything and enqueue. */
+ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call);
+ssq_status channel_norm_backward(ssq_queue *queue,
+                                 const struct channel_norm_call *call);
+
+#endif

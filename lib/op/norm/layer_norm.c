@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_norm.c - layer norm, RMS norm and their backward: check and enqueue. */
+#include "lib/op/norm/layer_norm.h"
+
+#include <sesqui/ops/norm.h>
+
+#include "lib/op/data/data.h"
+#include "lib/op/operands.h"
+
+#include <float.h>
+#include <math.h>
+
+#define F32_BIT DTYPE_BIT(SSQ_F32)
+
+/* 1 <= ndim <= rank and a usable eps. */
+static ssq_status check_numbers(const ssq_tensor *x, int ndim, double eps,
+                                const char *name)
+{
+    if (ndim < 1 || ndim > x->view.rank)
+        return error_set(SSQ_ERR_INVALID, "%s: ndim is %d, x has rank %d", name,
+                         ndim, x->view.rank);
+    if (!(eps >= 0.0 && eps <= (double)FLT_MAX))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: eps is %g, expected finite and >= 0", name, eps);
+    return SSQ_OK;
+}
+
+/* Does v have exactly these sizes? */
+static bool has_shape(const struct view *v, const int64_t *shape, int rank)
+{
+    if (v->rank != rank)
+        return false;
+    for (int i = 0; i < rank; i++)
+        if (v->shape[i] != shape[i])
+            return false;
+    return true;
+}
+
+/* A tensor of x's last ndim sizes, shared by all rows, in x's shape. */
+static ssq_status shared_view(const ssq_tensor *t, enum access access,
+                              const ssq_tensor *x, int ndim, const char *name,
+                              const char *what, struct view *v)
+{
+    *v = tensor_view(t, access);
+    const struct view *xv = &x->view;
+    char tt[128], tx[128];
+    if (t == NULL)
+        return SSQ_OK;
+    if (has_shape(v, xv->shape + xv->rank - ndim, ndim) &&
+        view_broadcast(v, xv->rank, xv->shape))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is %s, expected the last %d sizes of x, %s", name,
+                     what, view_text(&t->view, tt, sizeof(tt)), ndim,
+                     view_text(xv, tx, sizeof(tx)));
+}
+
+/* A tensor with one element per row, in x's shape. */
+static ssq_status per_row_view(const ssq_tensor *t, enum access access,
+                               const ssq_tensor *x, int ndim, const char *name,
+                               const char *what, struct view *v)
+{
+    *v = tensor_view(t, access);
+    const struct view *xv = &x->view;
+    int lead = xv->rank - ndim;
+    char tt[128], tx[128];
+    if (t == NULL)
+        return SSQ_OK;
+    if (v->rank == lead)
+        view_append_ones(v, ndim);
+    int64_t shape[SSQ_MAX_RANK];
+    for (int i = 0; i < xv->rank; i++)
+        shape[i] = i < lead ? xv->shape[i] : 1;
+    if (has_shape(v, shape, xv->rank) && view_broadcast(v, xv->rank, xv->shape))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is %s, expected the first %d sizes of x, %s", name,
+                     what, view_text(&t->view, tt, sizeof(tt)), lead,
+                     view_text(xv, tx, sizeof(tx)));
+}
+
+/* Elements of a row of x. */
+static int64_t row_elements(const ssq_tensor *x, int ndim)
+{
+    int64_t n = 1;
+    for (int i = x->view.rank - ndim; i < x->view.rank; i++)
+        n *= x->view.shape[i];
+    return n;
+}
+
+/* Nothing to normalise: rows without elements still have statistics. */
+static ssq_status empty_rows(ssq_queue *queue, const ssq_tensor *mean,
+                             const ssq_tensor *rstd)
+{
+    struct view m = tensor_view(mean, ACCESS_WRITE);
+    struct view r = tensor_view(rstd, ACCESS_WRITE);
+    ssq_status st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    if (mean != NULL)
+        st = enqueue_fill(queue, &m, (double)NAN);
+    if (st == SSQ_OK && rstd != NULL)
+        st = enqueue_fill(queue, &r, (double)NAN);
+    return queue_batch_end(queue, st);
+}
+
+static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
+                               int ndim)
+{
+    struct view *views[] = {&op->x, &op->gamma, &op->beta,
+                            &op->y, &op->mean,  &op->rstd};
+    op->inner = views_collapse_rows(views, 6, ndim);
+    return queue_enqueue(queue, &op->op);
+}
+
+static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
+                          const char *name, enum norm_kind kind)
+{
+    const struct operand_rule rules[] = {
+        {a->x, "x", DTYPES_FLOAT, 0, 0},
+        {a->gamma, "gamma", DTYPES_FLOAT, OPERAND_OPTIONAL, 0},
+        {a->beta, "beta", DTYPES_FLOAT, OPERAND_OPTIONAL, 0},
+        {a->y, "y", DTYPES_FLOAT, OPERAND_OUT, 1u << 0},
+        {a->mean, "mean", F32_BIT, OPERAND_OUT | OPERAND_OPTIONAL, 0},
+        {a->rstd, "rstd", F32_BIT, OPERAND_OUT | OPERAND_OPTIONAL, 0},
+    };
+    ssq_status st = OPERANDS_CHECK(queue, name, rules);
+    if (st == SSQ_OK)
+        st = check_numbers(a->x, a->ndim, a->eps, name);
+    if (st == SSQ_OK)
+        st = check_same_shape(a->x, "x", a->y, "y", name);
+    struct layer_norm_op op = {.op = OP_HEADER(layer_norm, x), .kind = kind};
+    if (st == SSQ_OK)
+        st = shared_view(a->gamma, ACCESS_READ, a->x, a->ndim, name, "gamma",
+                         &op.gamma);
+    if (st == SSQ_OK)
+        st = shared_view(a->beta, ACCESS_READ, a->x, a->ndim, name, "beta",
+                         &op.beta);
+    if (st == SSQ_OK)
+        st = per_row_view(a->mean, ACCESS_WRITE, a->x, a->ndim, name, "mean",
+                          &op.mean);
+    if (st == SSQ_OK)
+        st = per_row_view(a->rstd, ACCESS_WRITE, a->x, a->ndim, name, "rstd",
+                          &op.rstd);
+    if (st != SSQ_OK)
+        return st;
+    if (view_elements(&a->x->view) == 0)
+        return empty_rows(queue, a->mean, a->rstd);
+    op.eps = (float)a->eps;
+    op.x = tensor_view(a->x, ACCESS_READ);
+    op.y = tensor_view(a->y, ACCESS_WRITE);
+    return enqueue_norm(queue, &op, a->ndim);
+}
+
+ssq_status ssq_layer_norm(ssq_queue *queue, const ssq_layer_norm_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "layer_norm");
+    if (st != SSQ_OK)
+        return st;
+    struct fpenv env = fpenv_enter();
+    st = forward(queue, args, "layer_norm", NORM_LAYER);
+    fpenv_leave(env);
+    return st;
+}
+
+ssq_status ssq_rms_norm(ssq_queue *queue, const ssq_rms_norm_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "rms_norm");
+    if (st != SSQ_OK)
+        return st;
+    ssq_layer_norm_args a = SSQ_LAYER_NORM_INIT;
+    a.x = args->x;
+    a.gamma = args->gamma;
+    a.y = args->y;
+    a.rstd = args->rstd;
+    a.ndim = args->ndim;
+    a.eps = args->eps;
+    struct fpenv env = fpenv_enter();
+    st = forward(queue, &a, "rms_norm", NORM_RMS);
+    fpenv_leave(env);
+    return st;
+}
+
+static ssq_status check_backward(const ssq_queue *queue, const char *name,
+                                 const ssq_layer_norm_backward_args *a)
+{
+    const unsigned out = OPERAND_OUT | OPERAND_OPTIONAL;
+    const struct operand_rule rules[] = {
+        {a->x, "x", DTYPES_FLOAT, 0, 0},
+        {a->gamma, "gamma", DTYPES_FLOAT, OPERAND_OPTIONAL, 0},
+        {a->mean, "mean", F32_BIT, OPERAND_OPTIONAL, 0},
+        {a->rstd, "rstd", F32_BIT, OPERAND_OPTIONAL, 0},
+        {a->dy, "dy", DTYPES_FLOAT, 0, 0},
+        {a->dx, "dx", DTYPES_FLOAT, out, 1u << 0 | 1u << 4},
+        {a->dgamma, "dgamma", DTYPES_FLOAT, out, 0},
+        {a->dbeta, "dbeta", DTYPES_FLOAT, out, 0},
+    };
+    ssq_status st = OPERANDS_CHECK(queue, name, rules);
+    if (st == SSQ_OK)
+        st = check_numbers(a->x, a->ndim, a->eps, name);
+    if (st == SSQ_OK)
+        st = check_same_shape(a->x, "x", a->dy, "dy", name);
+    if (st == SSQ_OK && a->dx != NULL)
+        st = check_same_shape(a->x, "x", a->dx, "dx", name);
+    if (st == SSQ_OK && a->dx == NULL && a->dgamma == NULL && a->dbeta == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: no output: dx, dgamma, dbeta are NULL", name);
+    return st;
+}
+
+/* The views of a backward op but for statistics that are computed again. */
+static ssq_status backward_views(const ssq_layer_norm_backward_args *a,
+                                 const char *name,
+                                 struct layer_norm_backward_op *op)
+{
+    op->x = tensor_view(a->x, ACCESS_READ);
+    op->dy = tensor_view(a->dy, ACCESS_READ);
+    op->dx = tensor_view(a->dx, ACCESS_WRITE);
+    ssq_status st = shared_view(a->gamma, ACCESS_READ, a->x, a->ndim, name,
+                                "gamma", &op->gamma);
+    if (st == SSQ_OK)
+        st = shared_view(a->dgamma, ACCESS_WRITE, a->x, a->ndim, name, "dgamma",
+                         &op->dgamma);
+    if (st == SSQ_OK)
+        st = shared_view(a->dbeta, ACCESS_WRITE, a->x, a->ndim, name, "dbeta",
+                         &op->dbeta);
+    if (st == SSQ_OK)
+        st = per_row_view(a->mean, ACCESS_READ, a->x, a->ndim, name, "mean",
+                          &op->mean);
+    if (st == SSQ_OK)
+        st = per_row_view(a->rstd, ACCESS_READ, a->x, a->ndim, name, "rstd",
+                          &op->rstd);
+    return st;
+}
+
+/* Without elements dx is empty; sums over no rows are 0. */
+static ssq_status no_rows(ssq_queue *queue,
+                          const ssq_layer_norm_backward_args *a)
+{
+    const ssq_tensor *sums[] = {a->dgamma, a->dbeta};
+    ssq_status st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    for (int i = 0; i < 2 && st == SSQ_OK; i++) {
+        struct view v = tensor_view(sums[i], ACCESS_WRITE);
+        if (sums[i] != NULL && row_elements(a->x, a->ndim) > 0)
+            st = enqueue_fill(queue, &v, 0.0);
+    }
+    return queue_batch_end(queue, st);
+}
+
+static ssq_status enqueue_backward(ssq_queue *queue,
+                                   struct layer_norm_backward_op *op, int ndim)
+{
+    struct view *views[] = {&op->x,  &op->gamma, &op->mean,   &op->rstd,
+                            &op->dy, &op->dx,    &op->dgamma, &op->dbeta};
+    op->inner = views_collapse_rows(views, 8, ndim);
+    return queue_enqueue(queue, &op->op);
+}
+
+/* Scratch with one float32 per row, seen in x's shape. */
+static ssq_status get_statistic(ssq_queue *queue, const struct view *x,
+                                int ndim, struct view *mem, struct view *v)
+{
+    ssq_status st = scratch_get(queue, SSQ_F32, x->rank - ndim, x->shape, mem);
+    if (st != SSQ_OK)
+        return st;
+    *v = *mem;
+    view_append_ones(v, ndim);
+    (void)view_broadcast(v, x->rank, x->shape); /* it does by construction */
+    return SSQ_OK;
+}
+
+/* Compute the statistics into scratch first. */
+static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
+                            int ndim, float eps)
+{
+    struct view mean = {.buffer = NULL}, rstd = {.buffer = NULL};
+    ssq_status st = get_statistic(queue, &op->x, ndim, &rstd, &op->rstd);
+    if (st != SSQ_OK)
+        return st;
+    if (op->kind == NORM_LAYER)
+        st = get_statistic(queue, &op->x, ndim, &mean, &op->mean);
+    if (st != SSQ_OK)
+        goto out_rstd;
+    struct layer_norm_op stats = {.op = OP_HEADER(layer_norm, x),
+                                  .kind = op->kind,
+                                  .eps = eps,
+                                  .x = op->x,
+                                  .mean = op->mean,
+                                  .rstd = op->rstd};
+    stats.mean.access = stats.rstd.access = ACCESS_WRITE;
+    op->mean.access = op->rstd.access = ACCESS_READ;
+    st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        goto out_mean;
+    st = enqueue_norm(queue, &stats, ndim);
+    if (st == SSQ_OK)
+        st = enqueue_backward(queue, op, ndim);
+    st = queue_batch_end(queue, st);
+out_mean:
+    scratch_put(&mean);
+out_rstd:
+    scratch_put(&rstd);
+    return st;
+}
+
+static ssq_status backward(ssq_queue *queue,
+                           const ssq_layer_norm_backward_args *a,
+                           const char *name, enum norm_kind kind)
+{
+    ssq_status st = check_backward(queue, name, a);
+    struct layer_norm_backward_op op = {.op = OP_HEADER(layer_norm_backward, x),
+                                        .kind = kind};
+    if (st == SSQ_OK)
+        st = backward_views(a, name, &op);
+    if (st == SSQ_OK && kind == NORM_LAYER &&
+        (a->mean == NULL) != (a->rstd == NULL))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %s is NULL, but not %s: give both or none", name,
+                         a->mean == NULL ? "mean" : "rstd",
+                         a->mean == NULL ? "rstd" : "mean");
+    if (st != SSQ_OK)
+        return st;
+    if (view_elements(&op.x) == 0)
+        return no_rows(queue, a);
+    if (a->rstd == NULL)
+        return recompute(queue, &op, a->ndim, (float)a->eps);
+    return enqueue_backward(queue, &op, a->ndim);
+}
+
+ssq_status ssq_layer_norm_backward(ssq_queue *queue,
+                                   const ssq_layer_norm_backward_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "layer_norm_backward");
+    if (st != SSQ_OK)
+        return st;
+    struct fpenv env = fpenv_enter();
+    st = backward(queue, args, "layer_norm_backward", NORM_LAYER);
+    fpenv_leave(env);
+    return st;
+}
+
+ssq_status ssq_rms_norm_backward(ssq_queue *queue,
+                                 const ssq_rms_norm_backward_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "rms_norm_backward");
+    if (st != SSQ_OK)
+        return st;
+    ssq_layer_norm_backward_args a = SSQ_LAYER_NORM_BACKWARD_INIT;
+    a.x = args->x;
+    a.gamma = args->gamma;
+    a.rstd = args->rstd;
+    a.dy = args->dy;
+    a.dx = args->dx;
+    a.dgamma = args->dgamma;
+    a.ndim = args->ndim;
+    a.eps = args->eps;
+    struct fpenv env = fpenv_enter();
+    st = backward(queue, &a, "rms_norm_backward", NORM_RMS);
+    fpenv_leave(env);
+    return st;
+}

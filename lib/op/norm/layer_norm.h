@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_norm.h - what backends get for layer norm and RMS norm.
+ *
+ * All present views have one shape: the last `inner` dimensions are a row, the
+ * others, any number of them, count rows. There is at least one row and one
+ * element in each. Any strides: 0 inside rows for mean and rstd, 0 between
+ * rows for gamma, beta and their gradients. The sums' chains are bounded as in
+ * softmax.h, over rows too. Statistics are rounded to float32 before they are
+ * used, so that saved ones and those computed again are the same bits. */
+#ifndef LIB_OP_NORM_LAYER_NORM_H
+#define LIB_OP_NORM_LAYER_NORM_H
+
+#include "lib/core/core.h"
+
+enum norm_kind {
+    NORM_LAYER = 0,
+    NORM_RMS = 1 /* the mean is 0 and absent */
+};
+
+/** y may be x exactly. */
+struct layer_norm_op {
+    struct op op;
+    enum norm_kind kind;
+    int inner;
+    float eps;
+    struct view x;
+    struct view gamma, beta;   /* optional */
+    struct view y, mean, rstd; /* out, optional; mean and rstd f32 */
+};
+
+/** dx may be x or dy exactly: dgamma and dbeta are summed before it is
+ *  written. */
+struct layer_norm_backward_op {
+    struct op op;
+    enum norm_kind kind;
+    int inner;
+    struct view x;
+    struct view gamma;      /* optional */
+    struct view mean, rstd; /* f32 */
+    struct view dy;
+    struct view dx, dgamma, dbeta; /* out, optional */
+};
+
+#endif

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.h - the one op behind max and average pooling and their backward.
+ *
+ * Views are [n, c, h, w] whatever the layout: it is in the strides, of which a
+ * channel's or the last one is 1. Global pooling is a mean:
+ * lib/op/reduce/reduce.h. */
+#ifndef LIB_OP_POOL_POOL_H
+#define LIB_OP_POOL_POOL_H
+
+#include <sesqui/ops/pool.h>
+
+#include "lib/op/conv/slide.h"
+
+enum pool_kind {
+    POOL_MAX,          /* map, index = the maxima of image */
+    POOL_MAX_BACKWARD, /* image = the map's elements, where index says */
+    POOL_AVG,          /* map = the averages of image */
+    POOL_AVG_BACKWARD  /* image = shares of the map's elements */
+};
+
+/** What is written is not empty; what is read may be. */
+struct pool_op {
+    struct op op;
+    enum pool_kind kind;
+    bool count_padding; /* averages: by taps in the padded image */
+    int64_t divisor;    /* averages: 0, or instead of a count */
+    struct slide slide[AXES];
+    struct view image, map;
+    struct view index; /* i32: row * width + column, -1 none; optional for
+                          POOL_MAX, absent for averages */
+};
+
+#endif

@@ -1,0 +1,197 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* init.c - initial values of parameters: one random op or a fill each. */
+#include <sesqui/ops/data.h>
+#include <sesqui/ops/random.h>
+
+#include "lib/op/random/random.h"
+
+#include <math.h>
+#include <string.h>
+
+/* fan_in and fan_out of [out, in, kernel...]. */
+struct fans {
+    double in, out;
+};
+
+static bool has_fan(ssq_init_kind kind)
+{
+    return kind >= SSQ_INIT_XAVIER_UNIFORM;
+}
+
+static struct fans count_fans(const struct view *x)
+{
+    struct fans f = {(double)x->shape[1], (double)x->shape[0]};
+    for (int i = 2; i < x->rank; i++) {
+        f.in *= (double)x->shape[i];
+        f.out *= (double)x->shape[i];
+    }
+    return f;
+}
+
+/* torch.nn.init.calculate_gain. */
+static ssq_status find_gain(const ssq_init_args *a, double *gain)
+{
+    bool kaiming = a->kind == SSQ_INIT_KAIMING_UNIFORM ||
+                   a->kind == SSQ_INIT_KAIMING_NORMAL;
+    const struct {
+        const char *name;
+        double gain;
+    } known[] = {
+        {"linear", 1.0},
+        {"sigmoid", 1.0},
+        {"tanh", 5.0 / 3.0},
+        {"relu", sqrt(2.0)},
+        {"selu", 0.75},
+        {"leaky_relu", sqrt(2.0 / (1.0 + a->slope * a->slope))},
+    };
+    const char *name = a->nonlinearity;
+    if (name == NULL)
+        name = kaiming ? "leaky_relu" : "linear";
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        if (strcmp(name, known[i].name) != 0)
+            continue;
+        *gain = a->gain != 0.0 ? a->gain : known[i].gain;
+        return SSQ_OK;
+    }
+    return error_set(SSQ_ERR_NOT_FOUND,
+                     "init: no nonlinearity \"%.32s\": linear, sigmoid, tanh, "
+                     "relu, leaky_relu, selu",
+                     name);
+}
+
+/* The bound or deviation of a kind with a fan. */
+static double spread(const ssq_init_args *a, const struct fans *f, double gain)
+{
+    double fan = a->fan == SSQ_FAN_IN ? f->in : f->out;
+    switch (a->kind) {
+    case SSQ_INIT_XAVIER_UNIFORM:
+        return gain * sqrt(6.0 / (f->in + f->out));
+    case SSQ_INIT_XAVIER_NORMAL:
+        return gain * sqrt(2.0 / (f->in + f->out));
+    case SSQ_INIT_KAIMING_UNIFORM:
+        return gain * sqrt(3.0 / fan);
+    case SSQ_INIT_KAIMING_NORMAL:
+        return gain / sqrt(fan);
+    case SSQ_INIT_LECUN_UNIFORM:
+        return sqrt(3.0 / f->in);
+    default:
+        /* the deviation of a normal cut at 2: sqrt(1 - 4 phi(2) / erf(2^.5)),
+         * phi the density */
+        return 1.0 / sqrt(f->in) / 0.87962566103423978;
+    }
+}
+
+static bool number(double value, bool sign)
+{
+    return isfinite(value) && (sign || value >= 0.0);
+}
+
+static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
+{
+    ssq_status st = check_output(queue, a->x, "init", "x");
+    if (st == SSQ_OK)
+        st = check_dtype(a->x, DTYPES_FLOAT, "init", "x");
+    if (st != SSQ_OK)
+        return st;
+    if ((unsigned)a->kind > SSQ_INIT_LECUN_NORMAL ||
+        (unsigned)a->fan > SSQ_FAN_OUT)
+        return error_set(SSQ_ERR_INVALID, "init: no such %s, %d",
+                         (unsigned)a->fan > SSQ_FAN_OUT ? "fan" : "kind",
+                         (unsigned)a->fan > SSQ_FAN_OUT ? (int)a->fan
+                                                        : (int)a->kind);
+    if (!number(a->value, a->kind == SSQ_INIT_CONSTANT) ||
+        !number(a->gain, false) || !number(a->slope, true))
+        return error_set(SSQ_ERR_INVALID,
+                         "init: value is %g, gain is %g, slope is %g", a->value,
+                         a->gain, a->slope);
+    if (has_fan(a->kind) && a->x->view.rank < 2)
+        return error_set(SSQ_ERR_INVALID,
+                         "init: x has rank %d, a fan needs [out, in, ..]",
+                         a->x->view.rank);
+    return SSQ_OK;
+}
+
+static ssq_status fill(ssq_queue *queue, const ssq_init_args *a, double value)
+{
+    ssq_fill_args args = SSQ_FILL_INIT;
+    args.x = a->x;
+    args.value = value;
+    return ssq_fill(queue, &args);
+}
+
+static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
+                          double bound)
+{
+    ssq_random_uniform_args args = SSQ_RANDOM_UNIFORM_INIT;
+    args.x = a->x;
+    args.seed = a->seed;
+    args.id = a->id;
+    args.step = a->step;
+    args.offset = a->offset;
+    args.low = -bound;
+    args.high = bound;
+    return ssq_random_uniform(queue, &args);
+}
+
+static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
+                         bool truncated)
+{
+    ssq_random_normal_args args = SSQ_RANDOM_NORMAL_INIT;
+    args.x = a->x;
+    args.seed = a->seed;
+    args.id = a->id;
+    args.step = a->step;
+    args.offset = a->offset;
+    args.std = std;
+    return truncated ? ssq_random_truncated_normal(queue, &args)
+                     : ssq_random_normal(queue, &args);
+}
+
+/* value: the constant, bound or deviation, whichever the kind has. */
+static ssq_status start(ssq_queue *queue, const ssq_init_args *a, double value)
+{
+    switch (a->kind) {
+    case SSQ_INIT_ZEROS:
+        return fill(queue, a, 0.0);
+    case SSQ_INIT_ONES:
+        return fill(queue, a, 1.0);
+    case SSQ_INIT_CONSTANT:
+        return fill(queue, a, value);
+    case SSQ_INIT_UNIFORM:
+    case SSQ_INIT_XAVIER_UNIFORM:
+    case SSQ_INIT_KAIMING_UNIFORM:
+    case SSQ_INIT_LECUN_UNIFORM:
+        return uniform(queue, a, value);
+    case SSQ_INIT_NORMAL:
+    case SSQ_INIT_XAVIER_NORMAL:
+    case SSQ_INIT_KAIMING_NORMAL:
+        return normal(queue, a, value, false);
+    default:
+        return normal(queue, a, value, true);
+    }
+}
+
+ssq_status ssq_init(ssq_queue *queue, const ssq_init_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "init");
+    if (st == SSQ_OK)
+        st = check_init(queue, args);
+    if (st == SSQ_OK)
+        st = check_step(queue, args->step, args->x, "x", "init");
+    if (st != SSQ_OK)
+        return st;
+    double value = args->value, gain = 1.0;
+    if (has_fan(args->kind)) {
+        struct fpenv env = fpenv_enter();
+        st = find_gain(args, &gain);
+        struct fans fans = count_fans(&args->x->view);
+        /* no elements, no fan: nothing will be drawn */
+        value = 0.0;
+        if (view_elements(&args->x->view) > 0)
+            value = spread(args, &fans, gain);
+        FPENV_KEEP(st);
+        FPENV_KEEP(value);
+        fpenv_leave(env);
+    }
+    return st == SSQ_OK ? start(queue, args, value) : st;
+}

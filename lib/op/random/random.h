@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* random.h - ops that draw random words. */
+#ifndef LIB_OP_RANDOM_RANDOM_H
+#define LIB_OP_RANDOM_RANDOM_H
+
+#include "lib/core/core.h"
+
+/** Which words: element i in row-major order draws word offset + op.first + i
+ *  of (seed, step, id); step is an operand, absent: 0. */
+struct stream {
+    uint32_t seed[2]; /* low, high */
+    uint32_t id;
+    uint64_t offset;
+};
+
+/** An event of probability threshold / 2^32, or 1. */
+struct chance {
+    uint32_t threshold;
+    bool always;
+};
+
+/** Values as in kernels/random/random.h. */
+enum random_kind {
+    RANDOM_KIND_UNIFORM = 0,
+    RANDOM_KIND_NORMAL = 1,
+    RANDOM_KIND_TRUNCATED_NORMAL = 2,
+    RANDOM_KIND_BERNOULLI = 3
+};
+
+/** y = a + b * a variate; bernoulli: 1 with its chance, else 0. */
+struct random_op {
+    struct op op;
+    enum random_kind kind;
+    struct stream stream;
+    struct chance one;
+    float a, b;
+    struct view y;
+    struct view step; /* optional: i32, one element */
+};
+
+/** y = dropped ? 0 : x * scale; mask = dropped ? 0 : 1. */
+struct dropout_op {
+    struct op op;
+    struct stream stream;
+    struct chance drop;
+    float scale;
+    struct view x, y;
+    struct view mask; /* optional: u8 */
+    struct view step; /* optional: i32, one element */
+};
+
+struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset);
+/** p to the nearest multiple of 2^-32. Between fpenv_enter and fpenv_leave. */
+struct chance make_chance(double p);
+/** The step word of a stream: optional, no overlap with out, what. */
+ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
+                      const ssq_tensor *out, const char *what,
+                      const char *name);
+
+#endif

@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pieces.h - reductions of more elements than a launch may see, in pieces. */
+#ifndef LIB_OP_REDUCE_PIECES_H
+#define LIB_OP_REDUCE_PIECES_H
+
+#include "lib/core/core.h"
+
+/** Will queue_enqueue find windows in which all of the op fits? */
+bool op_splits(ssq_queue *queue, struct op *op);
+/** May a launch see a view, wherever in a buffer it begins? */
+bool piece_fits(ssq_queue *queue, const struct view *v);
+
+/** A dimension of size n in pieces of k: full of them, and one of rest. */
+struct pieces {
+    int dim;
+    int64_t k, full, rest;
+};
+
+struct pieces pieces_of(const struct view *v, int dim, int64_t k);
+/** How many, with the rest. */
+int64_t pieces_count(const struct pieces *p);
+/** The full pieces of v, counted by a first dimension that is put before the
+ *  others: the rank grows by one. */
+struct view pieces_full(const struct view *v, const struct pieces *p);
+/** The rest, in dimensions as v's. */
+struct view pieces_rest(const struct view *v, const struct pieces *p);
+
+#endif

@@ -1,0 +1,58 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.h - ops that reduce over axes, and their backward.
+ *
+ * Operands are in one form: x has the kept dimensions first (kept of them),
+ * then the reduced ones, both in their old order and both collapsed; y has the
+ * kept ones alone. Either part may have rank 0, neither is empty. */
+#ifndef LIB_OP_REDUCE_REDUCE_H
+#define LIB_OP_REDUCE_REDUCE_H
+
+#include "lib/op/data/data.h"
+
+enum reduce_kind {
+    REDUCE_SUM,
+    REDUCE_MEAN,
+    REDUCE_PROD,
+    REDUCE_MAX,
+    REDUCE_MIN
+};
+
+/** y = the reduction of x. Sums and products are folded in the order of
+ *  kernels/reduce/norm.h or one with no longer chains; extremes are exact. */
+struct reduce_op {
+    struct op op;
+    enum reduce_kind kind;
+    int kept;
+    float divisor; /* REDUCE_MEAN: the elements of one sum */
+    struct view x, y;
+};
+
+/** y (i32) = the position of the first, or the last, extreme along x's last
+ *  dimension. */
+struct argmax_op {
+    struct op op;
+    bool minimum, last;
+    int kept; /* x.rank - 1 */
+    struct view x, y;
+};
+
+/** REDUCE_MEAN: dx = dy / divisor. REDUCE_MAX: dx = dy / ties where x equals
+ *  y. dx and x have kept and reduced dimensions, dy and y the kept ones. */
+struct reduce_backward_op {
+    struct op op;
+    enum reduce_kind kind;
+    int kept;
+    float divisor;
+    struct view dy, dx;
+    struct view x, y; /* REDUCE_MAX only */
+};
+
+/** y (f32, one element) = the L2 norm of x, folded in the order of
+ *  kernels/reduce/norm.h. x is collapsed. An x that is too long for a launch is
+ *  absent; the list has its pieces, whole chunks but for the last. */
+struct norm_op {
+    struct op op;
+    struct view x, y;
+};
+
+#endif

@@ -1,0 +1,113 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce_axes.c - sets of axes: read, split views by them, collapse. */
+#include "lib/op/reduce/reduce_axes.h"
+
+ssq_status axes_read(const int *axes, int n, int rank, const char *op,
+                     struct axes *result)
+{
+    *result = (struct axes){.n = n};
+    if (axes == NULL && n == 0) {
+        result->n = rank;
+        for (int i = 0; i < rank; i++)
+            result->reduced[i] = true;
+        return SSQ_OK;
+    }
+    if (axes == NULL || n < 0 || n > rank)
+        return error_set(SSQ_ERR_INVALID, "%s: n_axes is %d%s for rank %d", op,
+                         n, axes == NULL ? " and axes NULL" : "", rank);
+    for (int i = 0; i < n; i++) {
+        int axis;
+        ssq_status st = check_axis(axes[i], rank, op, &axis);
+        if (st != SSQ_OK)
+            return st;
+        if (result->reduced[axis])
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: axes name dimension %d "
+                             "twice",
+                             op, axis);
+        result->reduced[axis] = true;
+    }
+    return SSQ_OK;
+}
+
+int64_t axes_count(const struct axes *a, const struct view *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        if (a->reduced[i])
+            n *= x->shape[i];
+    return n;
+}
+
+int axes_split(const struct axes *a, const struct view *x, struct view *split)
+{
+    int kept = x->rank - a->n, at[2] = {0, kept};
+    *split = *x;
+    for (int i = 0; i < x->rank; i++) {
+        int k = at[a->reduced[i]]++;
+        split->shape[k] = x->shape[i];
+        split->stride[k] = x->stride[i];
+    }
+    return kept;
+}
+
+ssq_status axes_project(const struct axes *a, const struct view *x,
+                        const char *x_what, const struct view *y,
+                        const char *y_what, const char *op, struct view *kept)
+{
+    bool keepdim = y->rank == x->rank;
+    bool same = keepdim || y->rank == x->rank - a->n;
+    *kept = *y;
+    kept->rank = 0;
+    for (int i = 0, k = 0; i < x->rank && same; i++) {
+        if (a->reduced[i]) {
+            same = !keepdim || y->shape[k++] == 1;
+            continue;
+        }
+        same = y->shape[k] == x->shape[i];
+        kept->shape[kept->rank] = y->shape[k];
+        kept->stride[kept->rank++] = y->stride[k++];
+    }
+    if (same)
+        return SSQ_OK;
+    char tx[128], ty[128];
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %s is %s, %s is %s, expected the first without the "
+                     "%d reduced dimensions, or 1 in their place",
+                     op, x_what, view_text(x, tx, sizeof(tx)), y_what,
+                     view_text(y, ty, sizeof(ty)), a->n);
+}
+
+/* Collapse, but leave rank 0 as it is. */
+static int collapse(struct view **v, int n)
+{
+    if (n > 0 && v[0]->rank > 0)
+        views_collapse(v, n);
+    return n > 0 ? v[0]->rank : 0;
+}
+
+void axes_collapse(struct view **split, int n, struct view **kept_only, int m,
+                   int *kept)
+{
+    struct view head[2], tail[2];
+    struct view *heads[4], *tails[2];
+    for (int i = 0; i < n; i++) {
+        head[i] = view_part(split[i], 0, *kept);
+        tail[i] = view_part(split[i], *kept, split[i]->rank);
+        heads[i] = &head[i];
+        tails[i] = &tail[i];
+    }
+    for (int i = 0; i < m; i++)
+        heads[n + i] = kept_only[i];
+    *kept = collapse(heads, n + m);
+    int reduced = collapse(tails, n);
+    for (int i = 0; i < n; i++) {
+        struct view *v = split[i];
+        *v = head[i];
+        for (int k = 0; k < reduced; k++) {
+            v->shape[*kept + k] = tail[i].shape[k];
+            v->stride[*kept + k] = tail[i].stride[k];
+        }
+        v->rank = *kept + reduced;
+    }
+}

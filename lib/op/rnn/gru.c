@@ -1,0 +1,328 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gru.c - GRU over a sequence and its backward, from gemms and cells.
+ *
+ * Where the state is reset before it is multiplied, a step's product with w_hh
+ * falls into two: the first two gates' part first, then, of p = r h', the last
+ * one's. Likewise backward, where dp = dv_n w_hn lies between two stages of the
+ * cell. */
+#include <sesqui/ops/elementwise.h>
+#include <sesqui/ops/rnn.h>
+
+#include "kernels/rnn/rnn.h"
+#include "lib/op/data/data.h"
+#include "lib/op/rnn/rnn.h"
+
+/* reserve is [t, batch, 4h]: the gates, first as the products of x, then as the
+ * cell saves them in their place; and q. */
+struct saved {
+    struct view gates, q;
+};
+
+static struct saved saved_of(const struct rnn *r, const struct view *reserve)
+{
+    return (struct saved){rnn_columns(reserve, 0, 3 * r->h),
+                          rnn_columns(reserve, 3 * r->h, r->h)};
+}
+
+/* Scratch of the steps. */
+struct between {
+    struct view v; /* [batch, 3h], the product of the state before */
+    struct view p; /* [batch, h], y's dtype: r h'; may be absent */
+};
+
+/* n gates of v, from one on, from the state before, or what is left of it; of
+ * none v is the bias, and y only has the state's shape. */
+static ssq_status multiply_state(ssq_queue *queue, const struct rnn *r,
+                                 const struct view *h, const struct view *y,
+                                 const struct view *v, int64_t from, int64_t n)
+{
+    const struct view bias = tensor_view(r->b_hh, ACCESS_READ);
+    struct rnn_product p = {
+        .a = h->buffer == NULL ? *y : *h,
+        .b = rnn_places(&r->w_hh->view, from * r->h, n * r->h),
+        .bias = bias,
+        .d = rnn_columns(v, from * r->h, n * r->h),
+        .trans_b = true,
+        .none = h->buffer == NULL};
+    if (r->b_hh != NULL)
+        p.bias = rnn_places(&bias, from * r->h, n * r->h);
+    return rnn_multiply(queue, &p);
+}
+
+/* p = r h', and the last gate of v from that. */
+static ssq_status reset(ssq_queue *queue, const struct rnn *r,
+                        const struct gru_cell_op *cell, const struct view *p)
+{
+    struct gru_cell_op op = *cell;
+    op.stage = GRU_RESET;
+    op.y = *p;
+    op.gates = op.q = tensor_view(NULL, ACCESS_WRITE);
+    ssq_status st = queue_enqueue(queue, &op.op);
+    if (st != SSQ_OK)
+        return st;
+    return multiply_state(queue, r, p, p, &cell->v, 2, 1);
+}
+
+static ssq_status step(ssq_queue *queue, const struct rnn *r,
+                       const struct saved *saved, const struct between *k,
+                       int64_t s)
+{
+    int64_t at = rnn_place(r, s);
+    struct view gates = rnn_at(&saved->gates, at), h = rnn_before(r, s);
+    struct view y = tensor_view(r->y, ACCESS_WRITE);
+    y = rnn_at(&y, at);
+    struct gru_cell_op op = {.op = OP_HEADER(gru_cell, u),
+                             .stage = r->reset_first ? GRU_REST : GRU_WHOLE,
+                             .u = gates,
+                             .v = k->v,
+                             .h = h,
+                             .y = y,
+                             .gates = gates,
+                             .q = rnn_at(&saved->q, at)};
+    op.u.access = op.v.access = ACCESS_READ;
+    op.gates.access = op.q.access = ACCESS_WRITE;
+    bool twice = r->reset_first && h.buffer != NULL;
+    ssq_status st = multiply_state(queue, r, &h, &y, &k->v, 0, twice ? 2 : 3);
+    if (st == SSQ_OK && twice)
+        st = reset(queue, r, &op, &k->p);
+    return st == SSQ_OK ? queue_enqueue(queue, &op.op) : st;
+}
+
+static ssq_status steps(ssq_queue *queue, const struct rnn *r,
+                        const struct saved *saved, const struct between *k)
+{
+    struct view hn = tensor_view(r->hn, ACCESS_WRITE);
+    struct view last = rnn_before(r, r->t);
+    ssq_status st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    st = rnn_inputs(queue, r, &saved->gates);
+    for (int64_t s = 0; s < r->t && st == SSQ_OK; s++)
+        st = step(queue, r, saved, k, s);
+    if (st == SSQ_OK && r->hn != NULL)
+        st = enqueue_copy(queue, &last, &hn);
+    return queue_batch_end(queue, st);
+}
+
+static ssq_status forward(ssq_queue *queue, struct rnn *r)
+{
+    ssq_status st = rnn_check(queue, r);
+    if (st != SSQ_OK || rnn_empty(r))
+        return st == SSQ_OK ? rnn_run_empty(queue, r) : st;
+    const int64_t all[] = {r->t, r->batch, 4 * r->h};
+    const int64_t one[] = {r->batch, 3 * r->h}, state[] = {r->batch, r->h};
+    struct view reserve = {.buffer = NULL};
+    struct between k = {.v = {.buffer = NULL}};
+    st = scratch_get(queue, SSQ_F32, 2, one, &k.v);
+    if (st == SSQ_OK && r->reset_first)
+        st = scratch_get(queue, r->y->view.dtype, 2, state, &k.p);
+    if (st == SSQ_OK && r->reserve == NULL)
+        st = scratch_get(queue, SSQ_F32, 3, all, &reserve);
+    if (st == SSQ_OK) {
+        const struct saved saved =
+            saved_of(r, r->reserve == NULL ? &reserve : &r->reserve->view);
+        st = steps(queue, r, &saved, &k);
+    }
+    scratch_put(&k.v);
+    scratch_put(&k.p);
+    scratch_put(&reserve);
+    return st;
+}
+
+ssq_status ssq_gru(ssq_queue *queue, const ssq_gru_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "gru");
+    if (st != SSQ_OK)
+        return st;
+    struct rnn r = {.name = "gru",
+                    .parts = 3,
+                    .saved = 4,
+                    .x = args->x,
+                    .w_ih = args->w_ih,
+                    .w_hh = args->w_hh,
+                    .b_ih = args->b_ih,
+                    .b_hh = args->b_hh,
+                    .h0 = args->h0,
+                    .y = args->y,
+                    .hn = args->hn,
+                    .reserve = args->reserve,
+                    .reverse = args->reverse,
+                    .reset_first = args->reset_first};
+    return forward(queue, &r);
+}
+
+/* Gradients on their way back: of all u and v, and of the state. */
+struct scratch {
+    struct view du, dv; /* [t, batch, 3h], y's dtype */
+    struct view dh;
+    struct view dp;    /* of p; this and the next may be absent */
+    struct view reset; /* [t, batch, h], y's dtype: all p */
+    struct view dw;    /* may be absent */
+};
+
+static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
+                              struct scratch *k)
+{
+    const int64_t all[] = {r->t, r->batch, 3 * r->h};
+    const int64_t one[] = {r->batch, r->h};
+    const int64_t states[] = {r->t, r->batch, r->h};
+    *k = (struct scratch){.du = {.buffer = NULL}};
+    ssq_status st = scratch_get(queue, r->y->view.dtype, 3, all, &k->du);
+    if (st == SSQ_OK)
+        st = scratch_get(queue, r->y->view.dtype, 3, all, &k->dv);
+    if (st == SSQ_OK)
+        st = scratch_get(queue, SSQ_F32, 2, one, &k->dh);
+    if (st == SSQ_OK && r->reset_first)
+        st = scratch_get(queue, SSQ_F32, 2, one, &k->dp);
+    if (st == SSQ_OK && r->reset_first && r->dw_hh != NULL)
+        st = scratch_get(queue, r->y->view.dtype, 3, states, &k->reset);
+    return st == SSQ_OK ? rnn_weight_scratch(queue, r, &k->dw) : st;
+}
+
+static void put_scratch(struct scratch *k)
+{
+    scratch_put(&k->du);
+    scratch_put(&k->dv);
+    scratch_put(&k->dh);
+    scratch_put(&k->dp);
+    scratch_put(&k->reset);
+    scratch_put(&k->dw);
+}
+
+/* p of n places from one on, as the forward call rounded it. */
+static ssq_status multiply_reset(ssq_queue *queue, const struct view *gates,
+                                 const struct view *h, const struct view *p)
+{
+    const ssq_tensor a = {.view = *gates}, b = {.view = *h}, y = {.view = *p};
+    ssq_binary_args m = SSQ_BINARY_INIT;
+    m.a = &a;
+    m.b = &b;
+    m.y = &y;
+    return ssq_mul(queue, &m);
+}
+
+/* All p again, from the saved r and the states: what is 0 without h0. */
+static ssq_status reset_states(ssq_queue *queue, const struct rnn *r,
+                               const struct saved *saved, const struct view *p)
+{
+    struct view gate = rnn_columns(&saved->gates, 0, r->h);
+    int64_t first = rnn_place(r, 0), later = r->reverse ? 0 : 1;
+    struct view g0 = rnn_at(&gate, first), p0 = rnn_at(p, first);
+    struct view h0 = rnn_before(r, 0);
+    ssq_status st = h0.buffer == NULL ? enqueue_fill(queue, &p0, 0.0)
+                                      : multiply_reset(queue, &g0, &h0, &p0);
+    if (st != SSQ_OK || r->t == 1)
+        return st;
+    struct view g = rnn_places(&gate, later, r->t - 1);
+    struct view h = rnn_places(&r->y->view, 1 - later, r->t - 1);
+    struct view all = rnn_places(p, later, r->t - 1);
+    return multiply_reset(queue, &g, &h, &all);
+}
+
+/* What follows the cell's first stage: dp = dv_n w_hn, and from that the first
+ * gate's gradients and p's part of the state's. */
+static ssq_status reset_back(ssq_queue *queue, const struct rnn *r,
+                             const struct gru_cell_backward_op *cell,
+                             const struct view *dp)
+{
+    const struct rnn_product product = {
+        .a = rnn_columns(&cell->dv, 2 * r->h, r->h),
+        .b = rnn_places(&r->w_hh->view, 2 * r->h, r->h),
+        .d = *dp};
+    struct gru_cell_backward_op op = *cell;
+    op.stage = GRU_RESET;
+    op.q = *dp;
+    op.q.access = ACCESS_READ;
+    op.dy = tensor_view(NULL, ACCESS_READ);
+    op.dh = op.dh_in;
+    op.dh.access = ACCESS_READ;
+    ssq_status st = rnn_multiply(queue, &product);
+    return st == SSQ_OK ? queue_enqueue(queue, &op.op) : st;
+}
+
+/* dh, from the last step on, is what the cell passes on plus dv w_hh, of the
+ * gates that multiplied the state as it was. */
+static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
+                            const struct saved *saved, const struct scratch *k,
+                            int64_t s)
+{
+    int64_t at = rnn_place(r, s);
+    bool unread = s == 0 && r->dh0 == NULL;
+    struct view dy = tensor_view(r->dy, ACCESS_READ);
+    struct gru_cell_backward_op op = {
+        .op = OP_HEADER(gru_cell_backward, gates),
+        .stage = r->reset_first ? GRU_REST : GRU_WHOLE,
+        .gates = rnn_at(&saved->gates, at),
+        .q = rnn_at(&saved->q, at),
+        .h = rnn_before(r, s),
+        .dy = rnn_at(&dy, at),
+        .dh = s == r->t - 1 ? tensor_view(r->dhn, ACCESS_READ) : k->dh,
+        .du = rnn_at(&k->du, at),
+        .dv = rnn_at(&k->dv, at),
+        .dh_in = unread ? tensor_view(NULL, ACCESS_WRITE) : k->dh};
+    op.gates.access = op.q.access = op.dh.access = ACCESS_READ;
+    ssq_status st = queue_enqueue(queue, &op.op);
+    if (st == SSQ_OK && r->reset_first)
+        st = reset_back(queue, r, &op, &k->dp);
+    if (st != SSQ_OK || unread)
+        return st;
+    int64_t wide = (r->reset_first ? 2 : 3) * r->h;
+    const struct rnn_product p = {.a = rnn_columns(&op.dv, 0, wide),
+                                  .b = rnn_places(&r->w_hh->view, 0, wide),
+                                  .c = k->dh,
+                                  .d = s == 0 ? r->dh0->view : k->dh};
+    return rnn_multiply(queue, &p);
+}
+
+static ssq_status backward(ssq_queue *queue, struct rnn *r)
+{
+    ssq_status st = rnn_check(queue, r);
+    if (st != SSQ_OK || rnn_empty(r))
+        return st == SSQ_OK ? rnn_run_empty(queue, r) : st;
+    const struct saved saved = saved_of(r, &r->reserve->view);
+    struct scratch k;
+    st = get_scratch(queue, r, &k);
+    if (st == SSQ_OK)
+        st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        goto out_scratch;
+    for (int64_t s = r->t - 1; s >= 0 && st == SSQ_OK; s--)
+        st = step_back(queue, r, &saved, &k, s);
+    if (st == SSQ_OK && k.reset.buffer != NULL)
+        st = reset_states(queue, r, &saved, &k.reset);
+    r->reset = k.reset;
+    if (st == SSQ_OK)
+        st = rnn_finish(queue, r, &k.du, &k.dv, &k.dw);
+    st = queue_batch_end(queue, st);
+out_scratch:
+    put_scratch(&k);
+    return st;
+}
+
+ssq_status ssq_gru_backward(ssq_queue *queue, const ssq_gru_backward_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "gru_backward");
+    if (st != SSQ_OK)
+        return st;
+    struct rnn r = {.name = "gru_backward",
+                    .backward = true,
+                    .parts = 3,
+                    .saved = 4,
+                    .x = args->x,
+                    .w_ih = args->w_ih,
+                    .w_hh = args->w_hh,
+                    .h0 = args->h0,
+                    .y = args->y,
+                    .reserve = args->reserve,
+                    .dy = args->dy,
+                    .dhn = args->dhn,
+                    .dx = args->dx,
+                    .dw_ih = args->dw_ih,
+                    .dw_hh = args->dw_hh,
+                    .db_ih = args->db_ih,
+                    .db_hh = args->db_hh,
+                    .dh0 = args->dh0,
+                    .reverse = args->reverse,
+                    .reset_first = args->reset_first};
+    return backward(queue, &r);
+}

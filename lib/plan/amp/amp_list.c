@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* amp_list.c - lists of tensors divided into launches, and their tables. */
+#include "lib/plan/amp/amp_list.h"
+
+#include <string.h>
+
+/* Every device binds at such offsets. */
+#define ALIGNMENT 256u
+#define NOWHERE   UINT32_MAX
+
+static bool absent(const struct view *v)
+{
+    return v == NULL || v->buffer == NULL || v->buffer->mem == NULL;
+}
+
+static uint64_t begin_of(const struct view *v)
+{
+    return v->buffer->offset + v->offset;
+}
+
+/* The first view stays: it may be empty, but its shape counts. */
+static void row_of(const struct rows *r, size_t i, struct row *row)
+{
+    *row = (struct row){.key = 0};
+    r->entry(r->op, i, row);
+    for (uint32_t k = 0; k < r->views; k++)
+        if (k > 0 && absent(row->view[k]))
+            row->view[k] = NULL;
+        else if (row->unit[k] == 0)
+            row->unit[k] = (uint32_t)dtype_bytes(row->view[k]->dtype);
+}
+
+static bool is_dense(const struct rows *r, const struct row *row)
+{
+    for (uint32_t k = 0; k < r->views; k++)
+        if (row->view[k] != NULL && !view_contiguous(row->view[k]))
+            return false;
+    return true;
+}
+
+static uint32_t words_of(const struct rows *r, const struct row *row)
+{
+    return ROW_WORDS + (is_dense(r, row) ? 0 : ROW_WALKED(r->views));
+}
+
+static uint32_t tasks_of(const struct rows *r, const struct row *row)
+{
+    uint64_t n = (uint64_t)view_elements(row->view[0]);
+    return (uint32_t)((n + r->chunk - 1) / r->chunk);
+}
+
+/* ---- who shares a launch ---- */
+
+static uint32_t present(const struct rows *r, const struct row *row)
+{
+    uint32_t bits = 0;
+    for (uint32_t k = 0; k < r->views; k++)
+        bits |= row->view[k] != NULL ? 1u << k : 0;
+    return bits;
+}
+
+/* Widen an operand's range by a view; false: a launch does not see as much. */
+static bool widen(const struct rows *r, struct range *range,
+                  const struct view *v)
+{
+    uint64_t from = begin_of(v), to = from + view_span(v);
+    from -= from % ALIGNMENT;
+    range->from = from < range->from ? from : range->from;
+    range->to = to > range->to ? to : range->to;
+    uint64_t bytes = range->to - range->from;
+    return bytes <= plan_limits(r->plan)->binding_bytes &&
+           bytes / range->unit <= INT32_MAX;
+}
+
+/* A launch without entries, of the form that this one wants. */
+static struct batch batch_for(const struct rows *r, const struct row *row)
+{
+    struct batch b = {.key = row->key, .present = present(r, row)};
+    for (uint32_t k = 0; k < r->views; k++)
+        if (row->view[k] != NULL)
+            b.at[k] = (struct range){row->view[k]->buffer->mem, UINT64_MAX, 0,
+                                     row->unit[k]};
+    return b;
+}
+
+static bool same_form(const struct rows *r, const struct batch *b,
+                      const struct row *row)
+{
+    if (b->key != row->key || b->present != present(r, row))
+        return false;
+    for (uint32_t k = 0; k < r->views; k++)
+        if (row->view[k] != NULL &&
+            (b->at[k].mem != row->view[k]->buffer->mem ||
+             b->at[k].unit != row->unit[k]))
+            return false;
+    return true;
+}
+
+/* Take an entry into a launch; false: no room, and nothing changed. The first
+ * one always has it: the core cuts what is too long. */
+static bool join(const struct rows *r, struct batch *batch,
+                 const struct row *row)
+{
+    struct batch b = *batch;
+    bool fits = true;
+    b.rows++;
+    b.words += words_of(r, row);
+    b.tasks += tasks_of(r, row);
+    for (uint32_t k = 0; k < r->views; k++)
+        if (row->view[k] != NULL)
+            fits = widen(r, &b.at[k], row->view[k]) && fits;
+    uint64_t bytes = b.words * (uint64_t)sizeof(uint32_t);
+    fits = fits && b.tasks <= INT32_MAX &&
+           bytes <= plan_limits(r->plan)->binding_bytes;
+    if (fits || b.rows == 1)
+        *batch = b;
+    return fits || b.rows == 1;
+}
+
+/* Room for one more launch: there is room for powers of two. */
+static bool grow(struct rows *r)
+{
+    if ((r->n & (r->n - 1)) != 0)
+        return true;
+    struct batch *b = mem_alloc_array(r->n == 0 ? 1 : 2 * r->n, sizeof(*b));
+    if (b == NULL)
+        return false;
+    if (r->n > 0)
+        memcpy(b, r->batch, r->n * sizeof(*b));
+    mem_free(r->batch);
+    r->batch = b;
+    return true;
+}
+
+/* Which launch takes the entry: the latest are the likeliest. */
+static bool settle(struct rows *r, size_t i, const struct row *row)
+{
+    r->home[i] = NOWHERE;
+    r->tensors += i == 0 || !row->view[0]->continues;
+    if (view_elements(row->view[0]) == 0)
+        return true;
+    r->parts += tasks_of(r, row);
+    size_t k = r->n;
+    while (k > 0 && !(same_form(r, &r->batch[k - 1], row) &&
+                      join(r, &r->batch[k - 1], row)))
+        k--;
+    if (k == 0) {
+        if (!grow(r))
+            return false;
+        r->batch[r->n] = batch_for(r, row);
+        (void)join(r, &r->batch[r->n], row);
+        k = ++r->n;
+    }
+    r->home[i] = (uint32_t)(k - 1);
+    return true;
+}
+
+/* ---- tables ---- */
+
+/* Where a launch's table is being written. */
+struct pen {
+    uint32_t *table;
+    uint32_t row, task, walk; /* the next ones */
+};
+
+/* How far the list has come. */
+struct place {
+    uint32_t part, tensor; /* the next part; tensors begun */
+    uint64_t first, next;  /* elements of the tensor before this, after it */
+};
+
+static void put_walk(const struct rows *r, const struct row *row, uint32_t *w)
+{
+    struct view copy[ROW_VIEWS], *v[ROW_VIEWS];
+    uint32_t at[ROW_VIEWS];
+    int n = 0;
+    for (uint32_t k = 0; k < r->views; k++)
+        if (row->view[k] != NULL) {
+            at[n] = k;
+            copy[n] = *row->view[k];
+            v[n] = &copy[n];
+            n++;
+        }
+    views_collapse(v, n);
+    w[0] = (uint32_t)v[0]->rank;
+    for (int d = 0; d < v[0]->rank; d++)
+        w[1 + d] = (uint32_t)v[0]->shape[d];
+    for (int k = 0; k < n; k++)
+        for (int d = 0; d < v[0]->rank; d++)
+            w[ROW_STEPS(at[k]) + (uint32_t)d] = (uint32_t)v[k]->stride[d];
+}
+
+static void put_row(const struct rows *r, const struct batch *b,
+                    const struct row *row, struct pen *pen,
+                    const struct place *place)
+{
+    uint32_t *w = pen->table + ROW_WORDS * pen->row++;
+    w[ROW_TASK] = pen->task;
+    w[ROW_PART] = place->part;
+    w[ROW_N] = (uint32_t)view_elements(row->view[0]);
+    w[ROW_TENSOR] = place->tensor - 1;
+    w[ROW_FIRST_LO] = (uint32_t)place->first;
+    w[ROW_FIRST_HI] = (uint32_t)(place->first >> 32);
+    for (uint32_t k = 0; k < r->views; k++)
+        if (row->view[k] != NULL)
+            w[ROW_AT + k] =
+                (uint32_t)((begin_of(row->view[k]) - b->at[k].from) /
+                           row->unit[k]);
+    pen->task += tasks_of(r, row);
+    if (is_dense(r, row))
+        return;
+    w[ROW_WALK] = pen->walk;
+    put_walk(r, row, pen->table + pen->walk);
+    pen->walk += ROW_WALKED(r->views);
+}
+
+static void step(struct place *place, size_t i, const struct row *row)
+{
+    bool more = i > 0 && row->view[0]->continues;
+    place->tensor += !more;
+    place->first = more ? place->next : 0;
+    place->next = place->first + (uint64_t)view_elements(row->view[0]);
+}
+
+static void put_tables(const struct rows *r, struct pen *pens)
+{
+    struct place place = {.part = 0};
+    for (size_t i = 0; i < r->entries; i++) {
+        struct row row;
+        row_of(r, i, &row);
+        step(&place, i, &row);
+        if (r->home[i] == NOWHERE)
+            continue;
+        put_row(r, &r->batch[r->home[i]], &row, &pens[r->home[i]], &place);
+        place.part += tasks_of(r, &row);
+    }
+}
+
+static bool make_tables(struct rows *r)
+{
+    struct pen *pens = mem_alloc_array(r->n, sizeof(*pens));
+    if (pens == NULL)
+        return false;
+    for (size_t k = 0; k < r->n; k++) {
+        struct batch *b = &r->batch[k];
+        pens[k].walk = ROW_WORDS * b->rows;
+        pens[k].table = plan_words(r->plan, b->words, &b->table);
+    }
+    if (!plan_failed(r->plan))
+        put_tables(r, pens);
+    mem_free(pens);
+    return true;
+}
+
+/* ---- for plans ---- */
+
+static bool divide(struct rows *r)
+{
+    r->home = mem_alloc_array(r->entries, sizeof(*r->home));
+    if (r->home == NULL)
+        return false;
+    for (size_t i = 0; i < r->entries; i++) {
+        struct row row;
+        row_of(r, i, &row);
+        if (!settle(r, i, &row))
+            return false;
+    }
+    return r->n == 0 || make_tables(r);
+}
+
+bool rows_divide(struct rows *rows, struct plan *p, const void *op,
+                 size_t entries, uint32_t views, uint32_t chunk, row_fn entry)
+{
+    *rows = (struct rows){.plan = p,
+                          .op = op,
+                          .entry = entry,
+                          .entries = entries,
+                          .views = views,
+                          .chunk = chunk};
+    if (entries > 0 && !divide(rows))
+        plan_fail(p, error_nomem("a list", entries * sizeof(uint32_t)));
+    if (plan_failed(p))
+        rows_free(rows);
+    return !plan_failed(p);
+}
+
+void rows_bind(const struct rows *r, const struct batch *b, uint32_t k,
+               enum access access)
+{
+    const struct range *at = &b->at[k];
+    plan_bind_range(r->plan, at->mem, at->from, at->to - at->from, at->unit,
+                    access);
+}
+
+void rows_tensors(const struct rows *r, struct view *table)
+{
+    size_t n = r->tensors == 0 ? 1 : r->tensors;
+    uint32_t *w = plan_words(r->plan, 2 * n, table);
+    struct place place = {.part = 0};
+    for (size_t i = 0; i < r->entries && w != NULL; i++) {
+        struct row row;
+        row_of(r, i, &row);
+        step(&place, i, &row);
+        uint32_t *t = w + 2 * (place.tensor - 1);
+        if (place.first == 0)
+            t[0] = place.part;
+        if (r->home[i] == NOWHERE)
+            continue;
+        t[1] += tasks_of(r, &row);
+        place.part += tasks_of(r, &row);
+    }
+}
+
+void rows_free(struct rows *r)
+{
+    mem_free(r->batch);
+    mem_free(r->home);
+    r->batch = NULL;
+    r->home = NULL;
+}

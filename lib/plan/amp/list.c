@@ -1,0 +1,106 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* list.c - the plans of y = f(x) over lists: unscale, accumulate, master. */
+#include "lib/plan/amp/amp_list.h"
+
+#include "kernels/amp/list_args.h"
+#include "lib/amp/optimizer.h"
+
+struct list_args {
+    LIST_FIELDS
+};
+
+/* An entry's key is its dtypes. */
+#define KEY(X, Y)  ((uint32_t)(X) << 8 | (uint32_t)(Y))
+#define KEY_X(KEY) ((KEY) >> 8)
+#define KEY_Y(KEY) ((KEY)&0xffu)
+
+static void set(struct row *row, const struct view *x, const struct view *y)
+{
+    row->view[0] = x;
+    row->view[1] = y;
+    row->key = KEY(x->dtype, y->dtype);
+}
+
+static void unscale_entry(const void *op, size_t i, struct row *row)
+{
+    const struct unscale_op *u = op;
+    set(row, &u->op.list->v[i], &u->op.list->v[u->n + i]);
+}
+
+static void accumulate_entry(const void *op, size_t i, struct row *row)
+{
+    const struct accumulate_op *a = op;
+    const struct view *g = &a->op.list->v[i];
+    set(row, g, a->mode == ACCUMULATE_ZERO ? g : &a->op.list->v[a->n + i]);
+}
+
+/* A remainder is seen as words of 16 bits. */
+static void master_entry(const void *op, size_t i, struct row *row)
+{
+    const struct view *v = ((const struct master_op *)op)->op.list->v;
+    set(row, &v[2 * i], &v[2 * i + 1]);
+    row->unit[1] = v[2 * i + 1].dtype == SSQ_U8 ? 2 : 0;
+}
+
+/* Remainders begin as 0, whatever the rest of the list becomes. */
+static uint32_t mode_of(uint32_t mode, uint32_t key)
+{
+    return KEY_Y(key) == SSQ_U8 ? LIST_ZERO : mode;
+}
+
+static void map(struct plan *p, const void *op, size_t n, row_fn entry,
+                struct list_args a, const struct view *block)
+{
+    struct rows r;
+    uint32_t mode = a.mode;
+    if (!rows_divide(&r, p, op, n, 2, LIST_CHUNK, entry))
+        return;
+    for (size_t k = 0; k < r.n; k++) {
+        const struct batch *b = &r.batch[k];
+        a.rows = b->rows;
+        a.tasks = b->tasks;
+        a.chunk = r.chunk;
+        a.mode = mode_of(mode, b->key);
+        a.x_dtype = KEY_X(b->key);
+        a.y_dtype = KEY_Y(b->key);
+        plan_kernel(p, KERNEL_list_map,
+                    KEYS((uint8_t)b->at[0].unit, (uint8_t)b->at[1].unit));
+        plan_bind(p, &b->table, ACCESS_READ);
+        plan_bind(p, block, ACCESS_READ);
+        rows_bind(&r, b, 0, ACCESS_READ);
+        rows_bind(&r, b, 1, ACCESS_UPDATE);
+        plan_groups(p, &a, sizeof(a), b->tasks,
+                    rows_loops(p, LIST_CHUNK, 2 * LOOPS_WALK));
+    }
+    rows_free(&r);
+}
+
+static void build_unscale(struct plan *p, const struct unscale_op *op)
+{
+    struct list_args a = {.mode = LIST_UNSCALE,
+                          .factor = op->factor,
+                          .scaled = op->block.buffer != NULL};
+    map(p, op, op->n, unscale_entry, a, &op->block);
+}
+
+static void build_accumulate(struct plan *p, const struct accumulate_op *op)
+{
+    static const uint32_t modes[] = {[ACCUMULATE_FIRST] = LIST_CONVERT,
+                                     [ACCUMULATE_ADD] = LIST_ADD,
+                                     [ACCUMULATE_ZERO] = LIST_ZERO};
+    struct list_args a = {.mode = modes[op->mode]};
+    map(p, op, op->n, accumulate_entry, a, &(struct view){.buffer = NULL});
+}
+
+static void build_master(struct plan *p, const struct master_op *op)
+{
+    struct list_args a = {.mode = LIST_CONVERT};
+    map(p, op, op->n, master_entry, a, &(struct view){.buffer = NULL});
+}
+
+const struct unscale_plan unscale_plans[] = {{"portable", NULL, build_unscale},
+                                             {NULL}};
+const struct accumulate_plan accumulate_plans[] = {
+    {"portable", NULL, build_accumulate}, {NULL}};
+const struct master_plan master_plans[] = {{"portable", NULL, build_master},
+                                           {NULL}};

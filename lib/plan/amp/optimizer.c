@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer.c - the plans of a step: LAMB's norms, the pass, its end. */
+#include "lib/plan/amp/amp_list.h"
+
+#include "kernels/amp/step_args.h"
+#include "kernels/reduce/norm.h"
+#include "lib/amp/optimizer.h"
+
+struct step_args {
+    STEP_PLACES
+    TRUTH_PLACE
+    STEP_WORDS
+};
+
+struct lamb_norm_args {
+    LAMB_NORM_PLACES
+    TRUTH_PLACE
+    STEP_WORDS
+};
+
+struct step_end_args {
+    STEP_END_FIELDS
+};
+
+struct lamb_fold_args {
+    LAMB_FOLD_FIELDS
+};
+
+/* An entry's key: its form, and the dtypes of parameter and gradient. */
+#define KEY(FORM, P, G)                                                        \
+    ((uint32_t)(FORM) << 16 | (uint32_t)(P) << 8 | (uint32_t)(G))
+#define KEY_FORM(KEY) ((uint8_t)((KEY) >> 16))
+#define KEY_P(KEY)    ((KEY) >> 8 & 0xffu)
+#define KEY_G(KEY)    ((KEY)&0xffu)
+
+static int form_of(const struct view *param, const struct view *master)
+{
+    bool full = master->buffer != NULL && master->dtype == SSQ_F32;
+    if (param->dtype == SSQ_F32)
+        return full ? FORM_COPY : FORM_SELF;
+    return full ? FORM_MASTER : FORM_SHORT;
+}
+
+static void entry(const struct view *v, struct row *row)
+{
+    const struct view *master = &v[2 + SLOT_MASTER];
+    int form = form_of(&v[0], master);
+    row->view[STEP_P] = &v[0];
+    row->view[STEP_G] = &v[1];
+    row->view[STEP_A] = &v[2 + SLOT_A];
+    row->view[STEP_B] = &v[2 + SLOT_B];
+    row->view[STEP_C] = &v[2 + SLOT_C];
+    row->view[STEP_TRUE] = master;
+    row->unit[STEP_TRUE] = form == FORM_SHORT ? 2 : 4;
+    row->key = KEY(form, v[0].dtype, v[1].dtype);
+}
+
+static void step_entry(const void *op, size_t i, struct row *row)
+{
+    const struct optimizer_op *o = op;
+    entry(&o->op.list->v[i * PARAM_VIEWS], row);
+}
+
+/* Norms ask for the truth alone: a master is as good as a parameter. */
+static void lamb_entry(const void *op, size_t i, struct row *row)
+{
+    const struct lamb_op *o = op;
+    entry(&o->op.list->v[i * PARAM_VIEWS], row);
+    uint8_t form = KEY_FORM(row->key);
+    if (form != FORM_MASTER && form != FORM_COPY)
+        return;
+    row->view[STEP_P] = row->view[STEP_TRUE];
+    row->view[STEP_TRUE] = NULL;
+    row->key = KEY(FORM_SELF, SSQ_F32, KEY_G(row->key));
+}
+
+/* A launch whose form has no truth goes without its place, too. */
+static void end_launch(struct plan *p, const struct batch *b, const void *args,
+                       size_t bytes, uint64_t loops)
+{
+    size_t skip = KEY_FORM(b->key) == FORM_SELF ? sizeof(uint32_t) : 0;
+    plan_groups(p, (const char *)args + skip, bytes - skip, b->tasks, loops);
+}
+
+/* Of an element: its quotients and roots. */
+#define ELEMENT_LOOPS (4 * LOOPS_DIVIDE)
+
+static void scratch(struct plan *p, uint64_t n, struct view *parts)
+{
+    plan_scratch(p, SSQ_I32, n == 0 ? 1 : n, parts);
+}
+
+/* ---- the pass ---- */
+
+/* The variant's form: Adam has faster ones for a single dtype. */
+static uint8_t variant(uint8_t kind, uint32_t key)
+{
+    bool same = KEY_G(key) == KEY_P(key) || KEY_G(key) == SSQ_F32;
+    if (kind != OPT_ADAM || KEY_FORM(key) != FORM_MASTER || !same)
+        return KEY_FORM(key);
+    return KEY_P(key) == SSQ_F16 ? FORM_F16 : FORM_BF16;
+}
+
+static void pass(struct plan *p, const struct optimizer_op *op,
+                 const struct rows *r, const struct batch *b,
+                 const struct view *parts)
+{
+    struct step_args a = {ROW_ARGS(r, b),
+                          .parts = r->parts,
+                          .there = b->present,
+                          .p_dtype = KEY_P(b->key),
+                          .g_dtype = KEY_G(b->key),
+                          .coupled = op->kind == OPT_ADAM,
+                          .adapted = op->ratio.buffer != NULL,
+                          .counted = op->stats.buffer != NULL};
+    uint8_t kind = (uint8_t)(op->kind == OPT_ADAMW ? OPT_ADAM : op->kind);
+    uint8_t form = variant(kind, b->key);
+    plan_kernel(p, KERNEL_param_step,
+                KEYS(kind, form, (uint8_t)b->at[STEP_G].unit));
+    plan_bind(p, &b->table, ACCESS_READ);
+    plan_bind(p, &op->control, ACCESS_READ);
+    plan_bind(p, &op->table, ACCESS_READ);
+    plan_bind(p, &op->ratio, ACCESS_READ);
+    plan_bind(p, parts, ACCESS_WRITE);
+    rows_bind(r, b, STEP_P, ACCESS_UPDATE);
+    rows_bind(r, b, STEP_G, ACCESS_READ);
+    for (uint32_t k = STEP_A; k <= STEP_C; k++)
+        rows_bind(r, b, k, ACCESS_UPDATE);
+    if (form != FORM_SELF)
+        rows_bind(r, b, STEP_TRUE, ACCESS_UPDATE);
+    end_launch(p, b, &a, sizeof(a), rows_loops(p, STEP_CHUNK, ELEMENT_LOOPS));
+}
+
+static void end(struct plan *p, const struct optimizer_op *op,
+                const struct rows *r, const struct view *parts)
+{
+    struct step_end_args a = {.tensors =
+                                  op->stats.buffer == NULL ? 0 : r->tensors};
+    struct view tensors;
+    rows_tensors(r, &tensors);
+    plan_kernel(p, KERNEL_step_end, KEYS(0));
+    plan_bind(p, parts, ACCESS_READ);
+    plan_bind(p, &tensors, ACCESS_READ);
+    plan_bind(p, &op->control, ACCESS_UPDATE);
+    plan_bind(p, &op->stats, ACCESS_UPDATE);
+    plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1,
+                rows_loops(p, r->parts, 0) +
+                    loops_of(plan_limits(p)->group, 0));
+}
+
+static void build_optimizer(struct plan *p, const struct optimizer_op *op)
+{
+    struct rows r;
+    struct view parts;
+    if (!rows_divide(&r, p, op, op->n, ROW_VIEWS, STEP_CHUNK, step_entry))
+        return;
+    scratch(p, op->stats.buffer == NULL ? 1 : r.parts, &parts);
+    for (size_t k = 0; k < r.n; k++)
+        pass(p, op, &r, &r.batch[k], &parts);
+    end(p, op, &r, &parts);
+    rows_free(&r);
+}
+
+/* ---- lamb ---- */
+
+static void norms(struct plan *p, const struct lamb_op *op,
+                  const struct rows *r, const struct batch *b,
+                  const struct view *parts)
+{
+    struct lamb_norm_args a = {ROW_ARGS(r, b), .parts = r->parts,
+                               .there = b->present, .p_dtype = KEY_P(b->key),
+                               .g_dtype = KEY_G(b->key)};
+    uint8_t form = KEY_FORM(b->key);
+    plan_kernel(p, KERNEL_lamb_norm, KEYS(form, (uint8_t)b->at[STEP_G].unit));
+    plan_bind(p, &b->table, ACCESS_READ);
+    plan_bind(p, &op->control, ACCESS_READ);
+    plan_bind(p, &op->table, ACCESS_READ);
+    plan_bind(p, parts, ACCESS_WRITE);
+    for (uint32_t k = STEP_P; k <= STEP_B; k++)
+        rows_bind(r, b, k, ACCESS_READ);
+    if (form != FORM_SELF)
+        rows_bind(r, b, STEP_TRUE, ACCESS_READ);
+    end_launch(p, b, &a, sizeof(a), rows_norm_loops(p, ELEMENT_LOOPS));
+}
+
+static void lengths(struct plan *p, const struct lamb_op *op,
+                    const struct rows *r, const struct view *parts)
+{
+    struct lamb_fold_args a = {.parts = r->parts, .tensors = r->tensors};
+    struct view tensors;
+    rows_tensors(r, &tensors);
+    plan_kernel(p, KERNEL_lamb_fold, KEYS(0));
+    plan_bind(p, parts, ACCESS_READ);
+    plan_bind(p, &tensors, ACCESS_READ);
+    plan_bind(p, &op->control, ACCESS_READ);
+    plan_bind(p, &op->table, ACCESS_READ);
+    plan_bind(p, &op->ratio, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tensors,
+                LOOPS_FEW + 2 * rows_fold_loops(p, r->parts));
+}
+
+static void build_lamb(struct plan *p, const struct lamb_op *op)
+{
+    struct rows r;
+    struct view parts;
+    if (!rows_divide(&r, p, op, op->n, ROW_VIEWS, FOLD_CHUNK, lamb_entry))
+        return;
+    scratch(p, 6 * (uint64_t)r.parts, &parts);
+    for (size_t k = 0; k < r.n; k++)
+        norms(p, op, &r, &r.batch[k], &parts);
+    lengths(p, op, &r, &parts);
+    rows_free(&r);
+}
+
+const struct optimizer_plan optimizer_plans[] = {
+    {"portable", NULL, build_optimizer}, {NULL}};
+const struct lamb_plan lamb_plans[] = {{"portable", NULL, build_lamb}, {NULL}};

@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention.c - the plan of attention. */
+#include "lib/plan/attention/attention.h"
+
+#include <string.h>
+
+/* Beyond this no offset of the diagonal changes anything. */
+#define MOST_OFFSET INT32_MAX
+
+struct attention_args {
+    ATTENTION_FORWARD_FIELDS
+};
+
+void attention_steps(const struct view *v, uint32_t *step)
+{
+    for (int i = 0; i < 3; i++)
+        step[i] = (uint32_t)v->stride[i];
+}
+
+static uint32_t offset_word(int64_t offset)
+{
+    if (offset < 0)
+        return 0;
+    return (uint32_t)(offset < MOST_OFFSET ? offset : MOST_OFFSET);
+}
+
+void attention_set(struct attention_shared *a, const struct attention_params *p,
+                   const struct view *q, const struct view *k,
+                   const struct view *v, const struct view *mask,
+                   const struct view *lse, const struct view *step)
+{
+    int64_t offset = p->causal ? p->causal_offset : MOST_OFFSET;
+    int64_t back = offset < -MOST_OFFSET ? MOST_OFFSET : -offset;
+    *a = (struct attention_shared){
+        .heads = (uint32_t)p->heads,
+        .group = (uint32_t)(p->heads / p->kv_heads),
+        .tq = (uint32_t)p->tq,
+        .tk = (uint32_t)p->tk,
+        .d = (uint32_t)p->d,
+        .dv = (uint32_t)p->dv,
+        .ahead = offset_word(offset),
+        .back = offset_word(back),
+        .scale = p->scale,
+        .softcap = p->softcap,
+        .dtype = q->buffer != NULL ? q->dtype : v->dtype,
+        .mask_dtype = mask->buffer == NULL ? 0 : mask->dtype,
+        .dropout = p->dropout,
+        .threshold = p->drop.threshold,
+        .seed_low = p->stream.seed[0],
+        .seed_high = p->stream.seed[1],
+        .id = p->stream.id,
+        .base_low = (uint32_t)p->stream.offset,
+        .base_high = (uint32_t)(p->stream.offset >> 32),
+        .step_given = step->buffer != NULL,
+        .keep = p->keep};
+    for (int i = 0; i < 4; i++)
+        a->mask_step[i] = (uint32_t)mask->stride[i];
+    attention_steps(q, a->q_step);
+    attention_steps(k, a->k_step);
+    attention_steps(v, a->v_step);
+    attention_steps(lse, a->lse_step);
+}
+
+uint8_t attention_divide(struct attention_shared *a, uint32_t group,
+                         uint64_t heads, int64_t rows, int64_t columns)
+{
+    int64_t block = ATTENTION_ROWS_OF(group), chunk = columns <= 64 ? 64 : 128;
+    a->blocks = (uint32_t)((rows + block - 1) / block);
+    a->chunks = columns == 0 ? 1 : (uint32_t)((columns + chunk - 1) / chunk);
+    a->tasks = (uint32_t)(heads * a->blocks * a->chunks);
+    return (uint8_t)chunk;
+}
+
+/* By kernels/attention/attention.h: of vectors, a piece of both operands is
+ * staged and multiplied. */
+static uint64_t product_loops(const struct backend_limits *l, uint64_t length)
+{
+    uint64_t rows = ATTENTION_ROWS_OF(l->group);
+    return loops_of((length + ATTENTION_DEPTH - 1) / ATTENTION_DEPTH,
+                    loops_shared(l, rows * ATTENTION_DEPTH, 0) +
+                        loops_shared(l, ATTENTION_COLS * ATTENTION_DEPTH, 0) +
+                        loops_of(ATTENTION_DEPTH, 0));
+}
+
+uint64_t attention_loops(const struct backend_limits *l,
+                         const struct attention_shared *a, uint32_t n,
+                         bool slopes, uint8_t chunk)
+{
+    uint64_t rows = ATTENTION_ROWS_OF(l->group);
+    uint64_t cells = rows * ATTENTION_COLS, results = rows * chunk;
+    uint64_t staged = (uint64_t)ATTENTION_DEPTH * ATTENTION_COLS;
+    uint64_t cap = a->softcap != 0.0f ? 2 * LOOPS_DIVIDE : 0;
+    uint64_t block =
+        product_loops(l, a->d) + (slopes ? product_loops(l, a->dv) : 0) +
+        loops_shared(l, cells, 1 + cap) + 2 * loops_shared(l, cells, 0) +
+        loops_of(chunk / ATTENTION_DEPTH,
+                 loops_shared(l, staged, 0) + loops_of(staged / chunk, 0)) +
+        loops_shared(l, results, 1) + 2 * LOOPS_FEW;
+    return 2 * LOOPS_FEW + loops_shared(l, results, 1) +
+           loops_of((n + ATTENTION_COLS - 1) / ATTENTION_COLS, block);
+}
+
+void attention_bind_both(struct plan *p, const struct view *v,
+                         enum access access)
+{
+    static const struct view absent;
+    bool wide = v->buffer != NULL && v->dtype == SSQ_F32;
+    plan_bind(p, wide ? &absent : v, access);
+    plan_bind(p, wide ? v : &absent, access);
+}
+
+void attention_bind_mask(struct plan *p, const struct view *mask)
+{
+    static const struct view absent;
+    bool narrow = mask->buffer != NULL && mask->dtype == SSQ_U8;
+    plan_bind(p, narrow ? mask : &absent, ACCESS_READ);
+    attention_bind_both(p, narrow ? &absent : mask, ACCESS_READ);
+}
+
+static void build(struct plan *p, const struct attention_op *op)
+{
+    const struct attention_params *n = &op->p;
+    struct view lse = op->lse;
+    if (lse.buffer == NULL) {
+        plan_scratch(p, SSQ_F32, (uint64_t)(n->batch * n->heads * n->tq), &lse);
+        lse.stride[0] = n->heads * n->tq;
+        lse.stride[1] = n->tq;
+        lse.stride[2] = 1;
+    }
+    struct attention_shared shared;
+    attention_set(&shared, n, &op->q, &op->k, &op->v, &op->mask, &lse,
+                  &op->step);
+    uint8_t chunk =
+        attention_divide(&shared, plan_limits(p)->group,
+                         (uint64_t)(n->batch * n->heads), n->tq, n->dv);
+    struct attention_args a = {.y_dtype = op->y.dtype};
+    memcpy((char *)&a + offsetof(struct attention_args, tasks), &shared,
+           sizeof(shared));
+    attention_steps(&op->y, a.y_step);
+    plan_kernel(p, KERNEL_attention_forward, KEYS(chunk));
+    plan_bind(p, &lse, ACCESS_WRITE);
+    attention_bind_both(p, &op->q, ACCESS_READ);
+    attention_bind_both(p, &op->k, ACCESS_READ);
+    attention_bind_both(p, &op->v, ACCESS_READ);
+    attention_bind_mask(p, &op->mask);
+    plan_bind(p, &op->step, ACCESS_READ);
+    attention_bind_both(p, &op->y, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                attention_loops(plan_limits(p), &shared, a.tk, false, chunk));
+}
+
+const struct attention_plan attention_plans[] = {{"portable", NULL, build},
+                                                 {NULL}};

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_backward.c - the plan of the gradients of attention: delta of each
+ * query, then each gradient that is wanted in a launch of its own. */
+#include "lib/plan/attention/attention.h"
+
+#include <string.h>
+
+struct attention_args {
+    ATTENTION_GRADIENT_FIELDS
+};
+
+_Static_assert(sizeof(struct attention_args) <= LAUNCH_WORDS * 4,
+               "more words than a launch has");
+
+struct delta_args {
+    ATTENTION_DELTA_FIELDS
+};
+
+/* MODE of attention_gradient.k */
+enum mode { MODE_DQ, MODE_DK, MODE_DV };
+
+static void make_delta(struct plan *p, const struct attention_backward_op *op,
+                       struct view *delta)
+{
+    const struct attention_params *n = &op->p;
+    struct delta_args a = {.n = (uint32_t)(n->batch * n->heads * n->tq),
+                           .heads = (uint32_t)n->heads,
+                           .tq = (uint32_t)n->tq,
+                           .dv = (uint32_t)n->dv,
+                           .y_dtype = op->y.dtype,
+                           .dy_dtype = op->dy.dtype};
+    attention_steps(&op->y, a.y_step);
+    attention_steps(&op->dy, a.dy_step);
+    plan_scratch(p, SSQ_F32, a.n, delta);
+    plan_kernel(p, KERNEL_attention_delta, KEYS(0));
+    plan_bind(p, delta, ACCESS_WRITE);
+    attention_bind_both(p, &op->y, ACCESS_READ);
+    attention_bind_both(p, &op->dy, ACCESS_READ);
+    plan_groups(p, &a, sizeof(a), a.n,
+                LOOPS_FEW + loops_shared(plan_limits(p), a.dv, 0));
+}
+
+static void make_gradient(struct plan *p,
+                          const struct attention_backward_op *op,
+                          enum mode mode, const struct view *y,
+                          const struct view *delta)
+{
+    const struct attention_params *n = &op->p;
+    struct attention_shared shared;
+    if (y->buffer == NULL)
+        return;
+    attention_set(&shared, n, &op->q, &op->k, &op->v, &op->mask, &op->lse,
+                  &op->step);
+    uint64_t heads = (uint64_t)(mode == MODE_DQ ? n->heads : n->kv_heads);
+    uint8_t chunk = attention_divide(
+        &shared, plan_limits(p)->group, (uint64_t)n->batch * heads,
+        mode == MODE_DQ ? n->tq : n->tk, mode == MODE_DV ? n->dv : n->d);
+    struct attention_args a = {.dy_dtype = op->dy.dtype, .y_dtype = y->dtype};
+    memcpy((char *)&a + offsetof(struct attention_args, tasks), &shared,
+           sizeof(shared));
+    attention_steps(&op->dy, a.dy_step);
+    attention_steps(y, a.y_step);
+    plan_kernel(p, KERNEL_attention_gradient, KEYS((uint8_t)mode, chunk));
+    plan_bind(p, &op->lse, ACCESS_READ);
+    attention_bind_both(p, &op->q, ACCESS_READ);
+    attention_bind_both(p, &op->k, ACCESS_READ);
+    attention_bind_mask(p, &op->mask);
+    plan_bind(p, &op->step, ACCESS_READ);
+    attention_bind_both(p, &op->dy, ACCESS_READ);
+    attention_bind_both(p, y, ACCESS_WRITE);
+    if (mode != MODE_DV) {
+        plan_bind(p, delta, ACCESS_READ);
+        attention_bind_both(p, &op->v, ACCESS_READ);
+    }
+    uint64_t head =
+        attention_loops(plan_limits(p), &shared, mode == MODE_DQ ? a.tk : a.tq,
+                        mode != MODE_DV, chunk);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                mode == MODE_DQ ? head : loops_of(a.group, head));
+}
+
+static void build(struct plan *p, const struct attention_backward_op *op)
+{
+    struct view delta = {.buffer = NULL};
+    if (op->dq.buffer != NULL || op->dk.buffer != NULL)
+        make_delta(p, op, &delta);
+    make_gradient(p, op, MODE_DQ, &op->dq, &delta);
+    make_gradient(p, op, MODE_DK, &op->dk, &delta);
+    make_gradient(p, op, MODE_DV, &op->dv, &delta);
+}
+
+const struct attention_backward_plan attention_backward_plans[] = {
+    {"portable", NULL, build}, {NULL}};

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv.c - the plan of convolution and its gradients: products of matrices.
+ *
+ *     kind      rows  columns    depth      as it lies   gathered
+ *     forward   o     p, q       c, r, s    filter       image
+ *     data      c     h, w       o, r, s    filter       map
+ *     weight    o     c, r, s    n, p, q    map          image
+ *
+ * The gradient of a filter has few results, each a sum over the whole batch:
+ * where its tiles are fewer than a device keeps busy, the depth is split, and a
+ * second launch adds the sums. */
+#include "lib/plan/conv/conv.h"
+
+#include "kernels/conv/conv_args.h"
+
+struct conv_args {
+    CONV_FIELDS
+};
+
+struct fold_args {
+    CONV_FOLD_FIELDS
+};
+
+#define TILE_COLUMNS 64
+/* Depth of a step, and what its loops come to: four that stage so much of both
+ * operands and one that multiplies; and those of a tile, outside of it. */
+#define STEP       16
+#define STEP_LOOPS 48
+#define TILE_LOOPS 512
+/* Depth below which a split is not worth its fold. */
+#define LEAST_SHARE 128
+/* Groups for each unit of the device that splitting aims at. */
+#define WANTED_GROUPS 4
+/* Most elements of the splits' sums. */
+#define MOST_PARTIAL (INT64_C(4) << 20)
+
+/* The three operands of a product. */
+struct roles {
+    const struct view *made, *lies, *from;
+};
+
+static int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static int64_t quotient_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+static uint32_t step(const struct view *v, int i)
+{
+    return v->buffer == NULL ? 0 : (uint32_t)v->stride[i];
+}
+
+static uint32_t dtype_of(const struct view *v)
+{
+    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
+}
+
+/* Taps of an axis that can meet a point below 2^32 at all. */
+static uint32_t taps_of(const struct slide *s)
+{
+    return (uint32_t)least(s->window, UINT32_MAX / s->dilation + 1);
+}
+
+/* Rows are channels of the map, columns its positions, the depth is a window.
+ */
+static struct roles set_forward(struct conv_args *a, const struct conv_op *op)
+{
+    const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
+    const struct view *x = &op->image, *f = &op->filter, *y = &op->map;
+    a->images = (uint32_t)op->n;
+    a->rows = (uint32_t)op->o;
+    a->columns = (uint32_t)(h->map * w->map);
+    a->column_b = (uint32_t)h->map;
+    a->column_c = (uint32_t)w->map;
+    a->column_h = (uint32_t)h->stride;
+    a->column_h0 = 0u - (uint32_t)h->before;
+    a->column_w = (uint32_t)w->stride;
+    a->column_w0 = 0u - (uint32_t)w->before;
+    a->depth = (uint32_t)(op->c * h->window * w->window);
+    a->depth_b = (uint32_t)h->window;
+    a->depth_c = (uint32_t)w->window;
+    a->depth_at = step(x, 2);
+    a->depth_h = (uint32_t)h->dilation;
+    a->depth_w = (uint32_t)w->dilation;
+    a->lies_row = step(f, 1);
+    a->lies_a = step(f, 2);
+    a->made_row = step(y, 2);
+    a->made_image = step(y, 0);
+    a->made_group = step(y, 1);
+    return (struct roles){y, f, x};
+}
+
+/* The same from the map to the image: taps are subtracted, and what is left is
+ * a multiple of the stride. */
+static struct roles set_data(struct conv_args *a, const struct conv_op *op)
+{
+    const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
+    const struct view *x = &op->image, *f = &op->filter, *y = &op->map;
+    a->images = (uint32_t)op->n;
+    a->rows = (uint32_t)op->c;
+    a->columns = (uint32_t)(h->image * w->image);
+    a->column_b = (uint32_t)h->image;
+    a->column_c = (uint32_t)w->image;
+    a->column_h = a->column_w = 1;
+    a->column_h0 = (uint32_t)h->before;
+    a->column_w0 = (uint32_t)w->before;
+    a->depth_b = taps_of(h);
+    a->depth_c = taps_of(w);
+    a->depth = (uint32_t)op->o * a->depth_b * a->depth_c;
+    a->depth_at = step(y, 2);
+    a->depth_h = (uint32_t)h->dilation;
+    a->depth_w = (uint32_t)w->dilation;
+    a->lies_row = step(f, 2);
+    a->lies_a = step(f, 1);
+    a->made_row = step(x, 2);
+    a->made_image = step(x, 0);
+    a->made_group = step(x, 1);
+    return (struct roles){x, f, y};
+}
+
+/* Columns are a window, the depth is the positions of all images. */
+static struct roles set_weight(struct conv_args *a, const struct conv_op *op)
+{
+    const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
+    const struct view *x = &op->image, *f = &op->filter, *y = &op->map;
+    a->images = 1;
+    a->rows = (uint32_t)op->o;
+    a->columns = (uint32_t)(op->c * h->window * w->window);
+    a->column_b = (uint32_t)h->window;
+    a->column_c = (uint32_t)w->window;
+    a->column_at = step(x, 2);
+    a->column_h = (uint32_t)h->dilation;
+    a->column_w = (uint32_t)w->dilation;
+    a->depth = (uint32_t)(op->n * h->map * w->map);
+    a->depth_b = (uint32_t)h->map;
+    a->depth_c = (uint32_t)w->map;
+    a->depth_at = step(x, 0);
+    a->depth_h = (uint32_t)h->stride;
+    a->depth_h0 = 0u - (uint32_t)h->before;
+    a->depth_w = (uint32_t)w->stride;
+    a->depth_w0 = 0u - (uint32_t)w->before;
+    a->lies_row = step(y, 2);
+    a->lies_a = step(y, 0);
+    a->made_row = step(f, 1);
+    a->made_a = step(f, 2);
+    a->made_group = step(f, 0);
+    return (struct roles){f, y, x};
+}
+
+/* What follows from the operands' roles in every kind. */
+static void set_rest(struct conv_args *a, const struct conv_op *op,
+                     const struct roles *r)
+{
+    bool image_lies = r->lies != &op->filter;
+    const struct slide *s = op->slide;
+    a->groups = (uint32_t)op->groups;
+    a->made_b = step(r->made, 3);
+    a->made_c = step(r->made, 4);
+    a->lies_image = 0; /* a filter has none, and for weights all are depth */
+    a->lies_group = step(r->lies, image_lies ? 1 : 0);
+    a->lies_b = step(r->lies, 3);
+    a->lies_c = step(r->lies, 4);
+    a->from_image = image_lies ? 0 : step(r->from, 0);
+    a->from_group = step(r->from, 1);
+    a->from_h = step(r->from, 3);
+    a->from_w = step(r->from, 4);
+    a->height = (uint32_t)r->from->shape[3];
+    a->width = (uint32_t)r->from->shape[4];
+    a->stride_h = (uint32_t)s[HEIGHT].stride;
+    a->stride_w = (uint32_t)s[WIDTH].stride;
+    a->bias_group = step(&op->bias, 0);
+    a->bias_row = step(&op->bias, 1);
+    a->activation = op->activation;
+    a->types = CONV_TYPES(dtype_of(r->made), dtype_of(r->lies),
+                          dtype_of(r->from), dtype_of(&op->bias));
+}
+
+/* How often the depth is split: until there is enough to do at a time, and an
+ * item may go through a share. */
+static int64_t splits_of(const struct conv_args *a,
+                         const struct backend_limits *l, int64_t tiles)
+{
+    int64_t results = (int64_t)a->groups * a->rows * a->columns;
+    int64_t room = least(MOST_PARTIAL, (int64_t)(l->binding_bytes / 4));
+    int64_t splits = least((int64_t)l->units * WANTED_GROUPS / tiles,
+                           a->depth / LEAST_SHARE);
+    int64_t steps = quotient_up(a->depth, STEP);
+    int64_t most = (int64_t)l->iterations / 2 / (STEP_LOOPS + 1);
+    if (most > 0 && splits < quotient_up(steps, most))
+        splits = quotient_up(steps, most);
+    return least(splits, room / results);
+}
+
+/* Tiles of so many rows; @return how often the depth is split. */
+static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
+                       uint32_t tile_rows, bool may_split)
+{
+    a->row_blocks = (uint32_t)quotient_up(a->rows, tile_rows);
+    a->column_blocks = (uint32_t)quotient_up(a->columns, TILE_COLUMNS);
+    int64_t tiles =
+        (int64_t)a->images * a->groups * a->row_blocks * a->column_blocks;
+    int64_t splits = splits_of(a, l, tiles);
+    a->share = a->depth;
+    if (may_split && splits > 1) {
+        a->share = (uint32_t)quotient_up(a->depth, splits);
+        splits = quotient_up(a->depth, a->share);
+    } else {
+        splits = 1;
+    }
+    a->tasks = (uint32_t)(tiles * splits);
+    return (uint32_t)splits;
+}
+
+static void bind_both(struct plan *p, const struct view *v, enum access access)
+{
+    plan_bind_as(p, v, 2, access);
+    plan_bind_as(p, v, 4, access);
+}
+
+static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
+                 const struct view *made, const struct view *partial)
+{
+    struct fold_args f = {.rows = a->rows,
+                          .columns = a->columns,
+                          .groups = a->groups,
+                          .column_b = a->column_b,
+                          .column_c = a->column_c,
+                          .made_group = a->made_group,
+                          .made_row = a->made_row,
+                          .made_a = a->made_a,
+                          .made_b = a->made_b,
+                          .made_c = a->made_c,
+                          .types = a->types,
+                          .n = a->groups * a->rows * a->columns,
+                          .splits = splits};
+    plan_kernel(p, KERNEL_conv_fold, KEYS(0));
+    bind_both(p, made, ACCESS_WRITE);
+    plan_bind(p, partial, ACCESS_READ);
+    plan_items(p, &f, sizeof(f), f.n, loops_of(f.splits, 0));
+}
+
+static void build(struct plan *p, const struct conv_op *op)
+{
+    static const struct view absent;
+    struct conv_args a = {.made_a = 0};
+    struct roles r = op->kind == CONV_FORWARD ? set_forward(&a, op)
+                     : op->kind == CONV_DATA  ? set_data(&a, op)
+                                              : set_weight(&a, op);
+    set_rest(&a, op, &r);
+    bool data = op->kind == CONV_DATA;
+    uint8_t tile_rows = a.rows <= 16 ? 16 : 64;
+    uint32_t splits =
+        divide(&a, plan_limits(p), tile_rows, op->kind == CONV_WEIGHT);
+    struct view partial = absent;
+    if (splits > 1)
+        plan_scratch(p, SSQ_F32,
+                     (uint64_t)splits * a.groups * a.rows * a.columns,
+                     &partial);
+    plan_kernel(p, KERNEL_conv_tile, KEYS(tile_rows, data));
+    bind_both(p, r.made, splits > 1 ? ACCESS_READ : ACCESS_WRITE);
+    bind_both(p, r.lies, ACCESS_READ);
+    bind_both(p, r.from, ACCESS_READ);
+    bind_both(p, &op->bias, ACCESS_READ);
+    plan_bind(p, &partial, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                TILE_LOOPS + loops_of(quotient_up(a.share, STEP), STEP_LOOPS));
+    if (splits > 1)
+        fold(p, &a, splits, r.made, &partial);
+}
+
+const struct conv_plan conv_plans[] = {
+    {"gemm", conv_gemm_check, conv_gemm_build},
+    {"direct", NULL, build},
+    {NULL}};

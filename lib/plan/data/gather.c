@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather.c - the plans of gather, scatter_add and one_hot.
+ *
+ * There are no atomics: scatter_add sorts the positions by the rows they name,
+ * and the first position of each row adds up all of them. */
+#include "lib/op/data/data.h"
+
+#include "kernels/data/gather_args.h"
+#include "lib/plan/form.h"
+
+struct table {
+    TABLE_FIELDS
+};
+
+struct gather_args {
+    u32 x_at, idx_at, y_at;
+    struct table table;
+    u32 x_dtype, y_dtype;
+    WALK_STEPS(y_steps)
+    WALK_STEPS(x_steps)
+};
+
+struct scatter_add_args {
+    u32 dy_at, key_at, pos_at, dx_at, carry_at;
+    struct table table;
+    u32 dy_dtype, dx_dtype;
+    u32 from, to, turn;
+    WALK_STEPS(dy_steps)
+    WALK_STEPS(dx_steps)
+};
+
+struct scatter_keys_args {
+    SCATTER_KEYS_FIELDS
+};
+
+struct sort {
+    SORT_FIELDS
+};
+
+struct sort_count_args {
+    u32 key_at, table_at;
+    struct sort sort;
+};
+
+struct sort_scan_args {
+    u32 table_at, n;
+};
+
+struct sort_move_args {
+    u32 key_at, pos_at, table_at, to_key_at, to_pos_at;
+    struct sort sort;
+};
+
+struct one_hot_args {
+    u32 idx_at, y_at;
+    struct form form;
+    ONE_HOT_REST
+};
+
+/* The common dimensions of two views, as few as there can be: how many, with
+ * x's steps in a and y's in b. */
+static uint32_t append_dims(struct view *x, struct view *y, uint32_t *size,
+                            uint32_t *a, uint32_t *b)
+{
+    struct view *v[] = {x, y};
+    views_collapse(v, 2);
+    if (view_elements(y) == 1)
+        return 0;
+    for (int i = 0; i < y->rank; i++) {
+        size[i] = (uint32_t)y->shape[i];
+        a[i] = (uint32_t)x->stride[i];
+        b[i] = (uint32_t)y->stride[i];
+    }
+    return (uint32_t)y->rank;
+}
+
+/* rows is [positions, a row], its first outer dimensions walked with list;
+ * table's rows are walked with its others. Steps of rows in r; of list, and
+ * behind them those of table's row, in t. */
+static struct table table_set(const struct plan *p, const struct view *table,
+                              const struct view *list, const struct view *rows,
+                              int outer, uint32_t *r, uint32_t *t)
+{
+    struct view index = *list, positions = view_part(rows, 0, outer);
+    struct view row = view_part(table, 1, table->rank);
+    struct view part = view_part(rows, outer, rows->rank);
+    struct table a = {.n = (uint32_t)view_elements(&positions),
+                      .cols = (uint32_t)view_elements(&part),
+                      .rows = (uint32_t)table->shape[0],
+                      .row_step = (uint32_t)table->stride[0]};
+    a.outer = append_dims(&index, &positions, a.size, t, r);
+    a.inner =
+        append_dims(&row, &part, a.size + a.outer, t + a.outer, r + a.outer);
+    a.form = a.inner == 1 && !form_short(p, a.cols) ? FORM_ROWS : FORM_ELEMENTS;
+    return a;
+}
+
+static void gather(struct plan *p, const struct gather_op *op)
+{
+    struct gather_args a = {.x_dtype = op->x.dtype, .y_dtype = op->y.dtype};
+    a.table = table_set(p, &op->x, &op->index, &op->y, op->index_rank,
+                        a.y_steps, a.x_steps);
+    plan_kernel(p, KERNEL_gather,
+                KEYS((uint8_t)dtype_bytes(op->x.dtype),
+                     (uint8_t)dtype_bytes(op->y.dtype)));
+    plan_bind(p, &op->x, ACCESS_READ);
+    plan_bind(p, &op->index, ACCESS_READ);
+    plan_bind(p, &op->y, ACCESS_WRITE);
+    if (a.table.form == FORM_ROWS)
+        plan_groups(p, &a, sizeof(a), a.table.n,
+                    LOOPS_FEW + loops_shared(plan_limits(p), a.table.cols, 0));
+    else
+        plan_items(p, &a, sizeof(a), (uint64_t)a.table.n * a.table.cols,
+                   LOOPS_FEW);
+}
+
+/* Keys, each with its position. */
+struct pairs {
+    struct view key, pos;
+};
+
+static void pairs_create(struct plan *p, uint64_t n, struct pairs *pairs)
+{
+    plan_scratch(p, SSQ_I32, n, &pairs->key);
+    plan_scratch(p, SSQ_I32, n, &pairs->pos);
+}
+
+static void list_keys(struct plan *p, const struct scatter_add_op *op,
+                      const struct pairs *to)
+{
+    struct view index = op->index, *v[] = {&index};
+    views_collapse(v, 1);
+    struct scatter_keys_args a = {.n = (uint32_t)view_elements(&index),
+                                  .rows = (uint32_t)op->dx.shape[0]};
+    walk_shape(&index, 0, index.rank, &a.rank, a.size);
+    walk_steps(&index, 0, index.rank, a.idx_steps);
+    plan_kernel(p, KERNEL_scatter_keys, KEYS(0));
+    plan_bind(p, &op->index, ACCESS_READ);
+    plan_bind(p, &to->key, ACCESS_WRITE);
+    plan_bind(p, &to->pos, ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+/* End a launch whose items take a piece each. */
+static void launch_pieces(struct plan *p, const void *args, size_t bytes,
+                          const struct sort *sort)
+{
+    uint64_t loops = loops_of(sort->bins, 0) + loops_of(sort->piece, 0);
+    if (plan_limits(p)->group == 1)
+        plan_groups(p, args, bytes, sort->pieces, loops);
+    else
+        plan_items(p, args, bytes, sort->pieces, loops);
+}
+
+static void sort_pass(struct plan *p, const struct pairs *from,
+                      const struct pairs *to, const struct view *table,
+                      const struct sort *sort)
+{
+    struct sort_count_args count = {.sort = *sort};
+    plan_kernel(p, KERNEL_sort_count, KEYS(0));
+    plan_bind(p, &from->key, ACCESS_READ);
+    plan_bind(p, table, ACCESS_WRITE);
+    launch_pieces(p, &count, sizeof(count), sort);
+
+    struct sort_scan_args scan = {.n = sort->bins * sort->pieces};
+    plan_kernel(p, KERNEL_sort_scan, KEYS(0));
+    plan_bind(p, table, ACCESS_UPDATE);
+    uint32_t lanes = plan_limits(p)->group; /* on a GPU */
+    plan_groups(p, &scan, sizeof(scan), 1,
+                2 * loops_shared(plan_limits(p), scan.n, 0) +
+                    loops_of(lanes, 0));
+
+    struct sort_move_args move = {.sort = *sort};
+    plan_kernel(p, KERNEL_sort_move, KEYS(0));
+    plan_bind(p, &from->key, ACCESS_READ);
+    plan_bind(p, &from->pos, ACCESS_READ);
+    plan_bind(p, table, ACCESS_UPDATE);
+    plan_bind(p, &to->key, ACCESS_WRITE);
+    plan_bind(p, &to->pos, ACCESS_WRITE);
+    launch_pieces(p, &move, sizeof(move), sort);
+}
+
+/* A processor has few pieces, so that its digits may be large; a GPU needs
+ * many, and small digits keep the table no larger than the keys. */
+static struct sort sort_shape(const struct plan *p, uint32_t n)
+{
+    const struct backend_limits *l = plan_limits(p);
+    struct sort s = {.n = n, .piece = 64, .bins = 64};
+    if (l->group == 1) {
+        uint32_t pieces = l->units * 4;
+        s.piece = n / pieces < 4096 ? 4096 : (n + pieces - 1) / pieces;
+        s.bins = 256;
+    }
+    s.pieces = (n + s.piece - 1) / s.piece;
+    return s;
+}
+
+/* Sort by keys 0..most; the result is in *from. */
+static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
+                       uint32_t most)
+{
+    struct sort s = sort_shape(p, n);
+    struct pairs to;
+    struct view table;
+    pairs_create(p, n, &to);
+    plan_scratch(p, SSQ_I32, (uint64_t)s.bins * s.pieces, &table);
+    uint32_t bits = s.bins == 256 ? 8 : 6;
+    for (s.shift = 0; s.shift < 32 && most >> s.shift != 0; s.shift += bits) {
+        sort_pass(p, from, &to, &table, &s);
+        struct pairs sorted = to;
+        to = *from;
+        *from = sorted;
+    }
+}
+
+/* Positions of one launch: as many as an item may go through, if they have all
+ * the same key; and, where that has an end, as have a group each. */
+static uint32_t positions_of(const struct plan *p, const struct table *t)
+{
+    const struct backend_limits *l = plan_limits(p);
+    uint32_t rounds = l->iterations != 0 ? l->iterations : LOOPS_WATCHED;
+    uint64_t most = rounds / 2 / (t->outer + 2);
+    uint64_t blocks = (t->cols + (uint64_t)l->group - 1) / l->group;
+    if (l->iterations != 0 && most > LAUNCH_GROUPS / blocks)
+        most = LAUNCH_GROUPS / blocks;
+    if (most > t->n)
+        most = t->n;
+    return most < 1 ? 1 : (uint32_t)most;
+}
+
+static void add_positions(struct plan *p, const struct scatter_add_op *op,
+                          const struct scatter_add_args *a,
+                          const struct pairs *pairs, const struct view *carry)
+{
+    const struct table *t = &a->table;
+    uint64_t count = a->to - a->from, loops = loops_of(count, t->outer + 1);
+    uint32_t lanes = plan_limits(p)->group;
+    lanes = lanes == 1 ? 64 : lanes; /* LANES of kernels/dialect/group.h */
+    plan_kernel(p, KERNEL_scatter_add,
+                KEYS((uint8_t)dtype_bytes(op->dy.dtype),
+                     (uint8_t)dtype_bytes(op->dx.dtype)));
+    plan_bind(p, &op->dy, ACCESS_READ);
+    plan_bind(p, &pairs->key, ACCESS_READ);
+    plan_bind(p, &pairs->pos, ACCESS_READ);
+    plan_bind(p, &op->dx, ACCESS_UPDATE);
+    plan_bind(p, carry, ACCESS_UPDATE);
+    if (t->form == FORM_ROWS)
+        plan_groups(p, a, sizeof(*a),
+                    count * ((t->cols + (uint64_t)lanes - 1) / lanes),
+                    LOOPS_FEW + loops);
+    else
+        plan_items(p, a, sizeof(*a), count * t->cols, LOOPS_FEW + loops);
+}
+
+static void scatter_add(struct plan *p, const struct scatter_add_op *op)
+{
+    struct scatter_add_args a = {.dy_dtype = op->dy.dtype,
+                                 .dx_dtype = op->dx.dtype};
+    struct pairs pairs;
+    struct view carry = {.buffer = NULL};
+    a.table = table_set(p, &op->dx, &op->index, &op->dy, op->index_rank,
+                        a.dy_steps, a.dx_steps);
+    pairs_create(p, a.table.n, &pairs);
+    list_keys(p, op, &pairs);
+    sort_pairs(p, &pairs, a.table.n, a.table.rows);
+    uint32_t some = positions_of(p, &a.table);
+    if (some < a.table.n)
+        plan_scratch(p, SSQ_F32, 2 * (uint64_t)a.table.cols, &carry);
+    for (; a.from < a.table.n && !plan_failed(p); a.from = a.to) {
+        a.to = a.table.n - a.from > some ? a.from + some : a.table.n;
+        add_positions(p, op, &a, &pairs, &carry);
+        a.turn = 1 - a.turn;
+    }
+}
+
+static void one_hot(struct plan *p, const struct one_hot_op *op)
+{
+    const struct view *y = &op->y;
+    int last = y->rank - 1;
+    bool along = op->axis == last;
+    struct one_hot_args a = {.on = op->on,
+                             .off = op->off,
+                             .inner = 1,
+                             .classes =
+                                 along ? 1 : (uint32_t)y->shape[op->axis],
+                             .class_step = along};
+    for (int d = op->axis + 1; d < last; d++)
+        a.inner *= (uint32_t)y->shape[d];
+    form_set(p, y, false, &a.form);
+    form_steps(&op->index, false, &a.idx_step, a.idx_steps);
+    form_steps(y, false, &a.y_step, a.y_steps);
+    plan_kernel(p, KERNEL_one_hot, KEYS((uint8_t)dtype_bytes(y->dtype)));
+    plan_bind(p, &op->index, ACCESS_READ);
+    plan_bind(p, y, ACCESS_WRITE);
+    form_launch(p, &a.form, &a, sizeof(a));
+}
+
+const struct gather_plan gather_plans[] = {{"portable", NULL, gather}, {NULL}};
+const struct scatter_add_plan scatter_add_plans[] = {
+    {"portable", NULL, scatter_add}, {NULL}};
+const struct one_hot_plan one_hot_plans[] = {{"portable", NULL, one_hot},
+                                             {NULL}};

@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* binary.c - the plans of y = f(a, b), comparisons, and where. */
+#include "kernels/elementwise/binary_args.h"
+#include "lib/op/elementwise/elementwise.h"
+#include "lib/plan/runs.h"
+
+struct float_args {
+    BINARY_FIELDS
+};
+struct integer_args {
+    BINARY_INTEGER_FIELDS
+};
+struct compare_args {
+    COMPARE_FIELDS
+};
+struct where_args {
+    WHERE_FIELDS
+};
+
+static void build_floats(struct plan *p, const struct binary_op *op,
+                         const struct runs *r)
+{
+    struct float_args a = {RUNS_FIELDS(r, op->kind), .alpha = op->alpha,
+                           .beta = op->beta};
+    runs_size(r, a.size);
+    runs_steps(r, 0, a.a_steps);
+    runs_steps(r, 1, a.b_steps);
+    runs_steps(r, 2, a.y_steps);
+    plan_kernel(p, KERNEL_binary,
+                KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(op->y.dtype)));
+    runs_bind(p, &op->a, ACCESS_READ, 2, 4);
+    runs_bind(p, &op->b, ACCESS_READ, 2, 4);
+    plan_bind(p, &op->y, ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+static void build_integers(struct plan *p, const struct binary_op *op,
+                           const struct runs *r)
+{
+    struct integer_args a = {RUNS_FIELDS(r, op->kind)};
+    runs_size(r, a.size);
+    runs_steps(r, 0, a.a_steps);
+    runs_steps(r, 1, a.b_steps);
+    runs_steps(r, 2, a.y_steps);
+    plan_kernel(p, KERNEL_binary_integer, KEYS(0));
+    runs_bind(p, &op->a, ACCESS_READ, 1, 4);
+    runs_bind(p, &op->b, ACCESS_READ, 1, 4);
+    runs_bind(p, &op->y, ACCESS_WRITE, 1, 4);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+static void binary_build(struct plan *p, const struct binary_op *op)
+{
+    struct runs r;
+    runs_init(&r, (const struct view *[]){&op->a, &op->b, &op->y}, 3);
+    if (dtype_is_float(op->a.dtype))
+        build_floats(p, op, &r);
+    else
+        build_integers(p, op, &r);
+}
+
+static void bind_any(struct plan *p, const struct view *v, enum access access)
+{
+    plan_bind_as(p, v, 1, access);
+    runs_bind(p, v, access, 2, 4);
+}
+
+static void compare_build(struct plan *p, const struct compare_op *op)
+{
+    struct runs r;
+    runs_init(&r, (const struct view *[]){&op->a, &op->b, &op->y}, 3);
+    struct compare_args a = {RUNS_FIELDS(&r, op->kind)};
+    runs_size(&r, a.size);
+    runs_steps(&r, 0, a.a_steps);
+    runs_steps(&r, 1, a.b_steps);
+    runs_steps(&r, 2, a.y_steps);
+    plan_kernel(p, KERNEL_compare, KEYS(0));
+    bind_any(p, &op->a, ACCESS_READ);
+    bind_any(p, &op->b, ACCESS_READ);
+    plan_bind(p, &op->y, ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+static void where_build(struct plan *p, const struct where_op *op)
+{
+    struct runs r;
+    runs_init(&r, (const struct view *[]){&op->cond, &op->a, &op->b, &op->y},
+              4);
+    struct where_args a = {RUNS_FIELDS(&r, 0)};
+    runs_size(&r, a.size);
+    runs_steps(&r, 0, a.cond_steps);
+    runs_steps(&r, 1, a.a_steps);
+    runs_steps(&r, 2, a.b_steps);
+    runs_steps(&r, 3, a.y_steps);
+    plan_kernel(p, KERNEL_where, KEYS(0));
+    plan_bind(p, &op->cond, ACCESS_READ);
+    bind_any(p, &op->a, ACCESS_READ);
+    bind_any(p, &op->b, ACCESS_READ);
+    bind_any(p, &op->y, ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+const struct binary_plan binary_plans[] = {{"portable", NULL, binary_build},
+                                           {NULL}};
+const struct compare_plan compare_plans[] = {{"portable", NULL, compare_build},
+                                             {NULL}};
+const struct where_plan where_plans[] = {{"portable", NULL, where_build},
+                                         {NULL}};

@@ -1,0 +1,68 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* form.h - how a kernel goes through strided views: see kernels/dialect/form.h.
+ */
+#ifndef LIB_PLAN_FORM_H
+#define LIB_PLAN_FORM_H
+
+#include "kernels/dialect/form.h"
+#include "lib/plan/plan.h"
+#include "lib/plan/walk.h"
+
+struct form {
+    FORM_FIELDS
+};
+
+/* Rows shorter than this are walked by elements: on a processor because the
+ * loop over a row has to be worth its start, on a GPU because the other items
+ * of a group would have nothing to do. */
+#define FORM_SHORT_PROCESSOR 8
+#define FORM_SHORT_GPU       32
+
+static inline bool form_short(const struct plan *p, int64_t cols)
+{
+    return cols <
+           (plan_limits(p)->group == 1 ? FORM_SHORT_PROCESSOR : FORM_SHORT_GPU);
+}
+
+/* Columns of a piece: on a processor enough to be worth its start, on a GPU a
+ * few for each item. */
+#define FORM_PIECE_PROCESSOR 4096
+#define FORM_PIECE_GPU       1024
+
+/** The form for views of y's shape, all of them dense or not */
+static inline void form_set(const struct plan *p, const struct view *y,
+                            bool dense, struct form *f)
+{
+    int last = dense || y->rank == 0 ? 0 : y->rank - 1;
+    int64_t n = view_elements(y);
+    int64_t cols = dense || y->rank == 0 ? n : y->shape[last];
+    f->n = (uint32_t)n;
+    f->form = form_short(p, cols) ? FORM_ELEMENTS : FORM_ROWS;
+    f->cols = (uint32_t)cols;
+    f->piece =
+        plan_limits(p)->group == 1 ? FORM_PIECE_PROCESSOR : FORM_PIECE_GPU;
+    f->pieces = (f->cols + f->piece - 1) / f->piece;
+    walk_shape(y, 0, last, &f->rank, f->size);
+}
+
+/** A view's steps: *step along the last dimension, the others' in steps. */
+static inline void form_steps(const struct view *v, bool dense, uint32_t *step,
+                              uint32_t *steps)
+{
+    int last = dense || v->rank == 0 ? 0 : v->rank - 1;
+    *step = dense ? 1 : v->rank == 0 ? 0 : (uint32_t)v->stride[last];
+    walk_steps(v, 0, last, steps);
+}
+
+/** End the launch of a kernel that has f among its parameters. */
+static inline void form_launch(struct plan *p, const struct form *f,
+                               const void *args, size_t bytes)
+{
+    if (f->form == FORM_ROWS)
+        plan_groups(p, args, bytes, (uint64_t)(f->n / f->cols) * f->pieces,
+                    LOOPS_FEW + loops_shared(plan_limits(p), f->piece, 0));
+    else
+        plan_items(p, args, bytes, f->n, LOOPS_FEW);
+}
+
+#endif

@@ -1,0 +1,441 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.c - the plan of matrix products.
+ *
+ * A gemm is cut until its kernels can do it: they know one batch dimension, and
+ * d's columns are neighbours (else it is transposed: d' = b' a'). On a GPU that
+ * is one launch of gemm_tiled.k. A processor first packs both operands into
+ * panels, gemm_pack.k, which gemm_panel.k multiplies; only what has too few
+ * rows or columns to be worth it is left to gemm_tiled.k. The panels take
+ * scratch: what needs too much of it is done in pieces of the batch, of m, n
+ * and k; sums wait in float32 for the next piece of k. */
+#include "lib/plan/gemm/product.h"
+
+#include "kernels/gemm/gemm_args.h"
+
+/* Most float32s of one piece's panels of a or b, and of its partial sums. */
+#define MOST_PACKED (INT64_C(4) << 20)
+/* Most rows or columns of a piece: MOST_PACKED is their square. */
+#define MOST_SIDE 2048
+/* Of k: a tile of 14 x 32 reads 92 KiB of panels meanwhile. */
+#define PANEL_DEPTH 512
+/* Of k: what one task packs. */
+#define PACK_CHUNK 512
+/* Rows and columns of a task: 0.5 MiB of panels of PANEL_DEPTH each. */
+#define TASK_SIDE 256
+/* Of m or n, and of k: less is not worth packing. */
+#define LEAST_SIDE  9
+#define LEAST_DEPTH 8
+
+/* Loops of gemm_tiled.k: for one DEPTH of TILED_DEPTH of k, and of a tile
+ * outside of it, where its results are made. */
+#define TILED_DEPTH 16
+#define STEP_LOOPS  48
+#define TILE_LOOPS  1200
+
+/* Most words of a tile's side, by the key SIDE of gemm_tiled.k. */
+#define TILED_SMALL 4
+#define TILED_LARGE 8
+
+struct gemm_pack_args {
+    GEMM_PACK_FIELDS
+};
+struct gemm_panel_args {
+    GEMM_PANEL_FIELDS
+};
+struct gemm_tiled_args {
+    GEMM_TILED_FIELDS
+};
+
+/* How a product is cut for panels. */
+struct pieces {
+    int64_t rows, columns;     /* of a panel's tile */
+    bool plain;                /* b is not packed */
+    int64_t depth;             /* of k, for which a tile is in registers */
+    int64_t batch, m, n, k;    /* of a piece */
+    struct view a, b, partial; /* scratch, used by each piece again */
+};
+
+static int64_t round_up(int64_t a, int64_t b)
+{
+    return quotient_up(a, b) * b;
+}
+
+/* ---- views ---- */
+
+void product_cut(struct view *v, int i, int64_t from, int64_t n)
+{
+    if (v->buffer == NULL)
+        return;
+    v->offset += (uint64_t)(from * v->stride[i]) * dtype_bytes(v->dtype);
+    v->shape[i] = n;
+}
+
+/* The matrices along batch dimension i of v, the others at index. */
+static struct view matrices(const struct view *v, int i, const int64_t *index)
+{
+    struct view r = *v;
+    if (v->buffer == NULL)
+        return r;
+    int rank = v->rank;
+    for (int j = 0; j < rank - 2; j++)
+        product_cut(&r, j, j == i ? 0 : index[j], v->shape[j]);
+    for (int j = 0; j < 3; j++) {
+        int from = j == 0 ? i : rank - 3 + j;
+        r.shape[j] = v->shape[from];
+        r.stride[j] = v->stride[from];
+    }
+    r.rank = 3;
+    return r;
+}
+
+struct product product_part(const struct product *g, const struct product *size,
+                            int64_t z, int64_t i, int64_t j)
+{
+    struct product part = *g;
+    struct view *v[] = {&part.a, &part.b, &part.c, &part.bias, &part.d};
+    part.batch = least(size->batch, g->batch - z);
+    part.m = least(size->m, g->m - i);
+    part.n = least(size->n, g->n - j);
+    for (int q = 0; q < 5; q++)
+        product_cut(v[q], 0, z, part.batch);
+    for (int q = 0; q < 5; q++)
+        if (v[q] != &part.b)
+            product_cut(v[q], 1, i, part.m);
+    for (int q = 1; q < 5; q++)
+        product_cut(v[q], 2, j, part.n);
+    return part;
+}
+
+static void transpose(struct view *v)
+{
+    int64_t size = v->shape[1], step = v->stride[1];
+    v->shape[1] = v->shape[2];
+    v->stride[1] = v->stride[2];
+    v->shape[2] = size;
+    v->stride[2] = step;
+}
+
+/* d' = b' a' */
+static void product_transpose(struct product *g)
+{
+    struct view a = g->a;
+    int64_t m = g->m;
+    g->m = g->n;
+    g->n = m;
+    g->a = g->b;
+    g->b = a;
+    transpose(&g->a);
+    transpose(&g->b);
+    transpose(&g->c);
+    transpose(&g->bias);
+    transpose(&g->d);
+}
+
+/* ---- parameters ---- */
+
+static uint32_t dtype_of(const struct view *v)
+{
+    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
+}
+
+static uint32_t step(const struct view *v, int i)
+{
+    return v->buffer == NULL ? 0 : (uint32_t)v->stride[i];
+}
+
+/* GEMM_FIELDS of any args X of product G. */
+#define FILL(X, G)                                                             \
+    do {                                                                       \
+        (X).m = (uint32_t)(G)->m;                                              \
+        (X).n = (uint32_t)(G)->n;                                              \
+        (X).k = (uint32_t)(G)->k;                                              \
+        (X).batch = (uint32_t)(G)->batch;                                      \
+        (X).types = GEMM_TYPES(dtype_of(&(G)->a), dtype_of(&(G)->b),           \
+                               dtype_of(&(G)->c), dtype_of(&(G)->bias),        \
+                               dtype_of(&(G)->d));                             \
+        (X).activation = (uint32_t)(G)->activation;                            \
+        (X).alpha = (G)->k == 0 ? 0.0f : (G)->alpha;                           \
+        (X).beta = (G)->beta;                                                  \
+        (X).a_batch = step(&(G)->a, 0);                                        \
+        (X).b_batch = step(&(G)->b, 0);                                        \
+        (X).c_batch = step(&(G)->c, 0);                                        \
+        (X).d_batch = step(&(G)->d, 0);                                        \
+        (X).c_row = step(&(G)->c, 1);                                          \
+        (X).c_column = step(&(G)->c, 2);                                       \
+        (X).bias_batch = step(&(G)->bias, 0);                                  \
+        (X).bias_row = step(&(G)->bias, 1);                                    \
+        (X).bias_column = step(&(G)->bias, 2);                                 \
+        (X).d_row = step(&(G)->d, 1);                                          \
+    } while (0)
+
+/* As u16 and as float32: the kernel reads the one that it is. */
+static void bind_both(struct plan *p, const struct view *v, enum access access)
+{
+    plan_bind_as(p, v, 2, access);
+    plan_bind_as(p, v, 4, access);
+}
+
+static void bind_epilogue(struct plan *p, const struct product *g)
+{
+    bind_both(p, &g->d, ACCESS_WRITE);
+    bind_both(p, &g->c, ACCESS_READ);
+    bind_both(p, &g->bias, ACCESS_READ);
+}
+
+/* ---- tiles in shared memory ---- */
+
+/* Groups that work on a product in tiles of this size. */
+static int64_t tiles(const struct backend_limits *l, const struct product *g,
+                     int64_t side)
+{
+    int64_t down = GEMM_ITEMS_DOWN(l->group), across = l->group / down;
+    return g->batch * quotient_up(g->m, side * down) *
+           quotient_up(g->n, side / 4 * l->width * across);
+}
+
+int64_t product_depth(const struct plan *p, const struct product *g)
+{
+    const struct backend_limits *l = plan_limits(p);
+    int64_t each = quotient_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
+    int64_t loops = (int64_t)l->iterations / each - TILE_LOOPS - 4;
+    if (l->iterations == 0) /* of one tile */
+        loops = LOOPS_WATCHED - TILE_LOOPS - 4;
+    return most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
+}
+
+void plan_tiled(struct plan *p, const struct product *g)
+{
+    const struct backend_limits *l = plan_limits(p);
+    struct gemm_tiled_args x = {.a_row = step(&g->a, 1),
+                                .a_column = step(&g->a, 2),
+                                .b_row = step(&g->b, 1),
+                                .b_column = step(&g->b, 2)};
+    FILL(x, g);
+    bool large = l->group == 1 ? g->m > TILED_SMALL
+                               : tiles(l, g, TILED_LARGE) >= l->units;
+    uint8_t side = large ? TILED_LARGE : TILED_SMALL;
+    plan_kernel(p, KERNEL_gemm_tiled, KEYS(side));
+    bind_epilogue(p, g);
+    bind_both(p, &g->a, ACCESS_READ);
+    bind_both(p, &g->b, ACCESS_READ);
+    plan_groups(p, &x, sizeof(x), (uint64_t)tiles(l, g, side),
+                TILE_LOOPS +
+                    loops_of(quotient_up(g->k, TILED_DEPTH), STEP_LOOPS));
+}
+
+/* ---- panels ---- */
+
+/* Do a piece's panels and sums fit so many float32s each? And is it deep
+ * enough to be worth beginning and ending? */
+static bool fits(const struct pieces *c, const struct product *g,
+                 int64_t floats)
+{
+    bool keeps = c->k < g->k || c->k > c->depth;
+    return c->k >= least(g->k, c->depth) && (!keeps || c->m * c->n <= floats);
+}
+
+static void choose_pieces(struct pieces *c, const struct product *g,
+                          int64_t floats)
+{
+    c->m = least(round_up(g->m, c->rows), round_up(MOST_SIDE, c->rows));
+    c->n = round_up(g->n, c->columns);
+    if (!c->plain)
+        c->n = least(c->n, MOST_SIDE);
+    for (;;) {
+        int64_t side = c->plain ? c->m : most(c->m, c->n);
+        c->k = least(g->k, most(1, floats / side));
+        if (c->k < g->k && c->k > c->depth)
+            c->k -= c->k % c->depth;
+        if (fits(c, g, floats) || (c->m == c->rows && c->n == c->columns))
+            break;
+        if (c->m > c->n || c->n == c->columns)
+            c->m = round_up(c->m / 2, c->rows);
+        else
+            c->n = round_up(c->n / 2, c->columns);
+    }
+    c->depth = least(c->k, c->depth);
+    int64_t packed = c->plain ? c->m : most(c->m, c->n);
+    int64_t each = most(packed * c->k, c->m * c->n);
+    c->batch = most(1, least(g->batch, floats / each));
+}
+
+/* The lines of V, dimension 1, along dimension 2, for gemm_pack.k. */
+#define PACK_OPERAND(X, P, V, LINES)                                           \
+    do {                                                                       \
+        (X).P##_n = (uint32_t)(V)->shape[1];                                   \
+        (X).P##_batch = (V)->stride[0] == 0 ? 1 : (uint32_t)(V)->shape[0];     \
+        (X).P##_dtype = (uint32_t)(V)->dtype;                                  \
+        (X).P##_lines = (uint32_t)(LINES);                                     \
+        (X).P##_line = (uint32_t)(V)->stride[1];                               \
+        (X).P##_step = (uint32_t)(V)->stride[2];                               \
+        (X).P##_matrix = (uint32_t)(V)->stride[0];                             \
+    } while (0)
+
+/* Tasks that pack v, and how far its matrices' panels are from each other. */
+static int64_t packing(const struct view *v, int64_t lines, uint32_t *stride)
+{
+    int64_t batch = v->stride[0] == 0 ? 1 : v->shape[0];
+    int64_t panels = quotient_up(v->shape[1], lines);
+    *stride = batch == 1 ? 0 : (uint32_t)(panels * lines * v->shape[2]);
+    return batch * panels * quotient_up(v->shape[2], PACK_CHUNK);
+}
+
+/* a, and b unless it is plain, into panels. */
+static void pack(struct plan *p, const struct product *g,
+                 const struct pieces *c, struct gemm_panel_args *to)
+{
+    struct gemm_pack_args x = {
+        .k = (uint32_t)g->k, .chunk = PACK_CHUNK, .b_lines = 1};
+    struct view b = {0};
+    int64_t tasks = packing(&g->a, c->rows, &to->a_batch);
+    PACK_OPERAND(x, a, &g->a, c->rows);
+    if (!c->plain) {
+        b = g->b;
+        transpose(&b);
+        PACK_OPERAND(x, b, &b, c->columns);
+        tasks += packing(&b, c->columns, &to->b_batch);
+    }
+    plan_kernel(p, KERNEL_gemm_pack, KEYS(0));
+    bind_both(p, &g->a, ACCESS_READ);
+    plan_bind(p, &c->a, ACCESS_WRITE);
+    bind_both(p, &b, ACCESS_READ);
+    plan_bind(p, &c->b, ACCESS_WRITE);
+    plan_groups(p, &x, sizeof(x), (uint64_t)tasks, LOOPS_FEW);
+}
+
+/* Tiles of a task: large, but enough tasks for all units. */
+static int64_t choose_task(const struct backend_limits *l,
+                           const struct product *g, const struct pieces *c,
+                           struct gemm_panel_args *x)
+{
+    int64_t high = quotient_up(g->m, c->rows);
+    int64_t wide = quotient_up(g->n, c->columns);
+    int64_t down = least(high, most(1, TASK_SIDE / c->rows));
+    int64_t across = least(wide, most(1, TASK_SIDE / c->columns)), tasks;
+    for (;;) {
+        tasks = g->batch * quotient_up(high, down) * quotient_up(wide, across);
+        if (tasks >= (int64_t)l->units * 8 || down * across == 1)
+            break;
+        if (across == 1 || (down > 1 && down * c->rows >= across * c->columns))
+            down = quotient_up(down, 2);
+        else
+            across = quotient_up(across, 2);
+    }
+    /* as many tasks, but alike */
+    x->down = (uint32_t)quotient_up(high, quotient_up(high, down));
+    x->across = (uint32_t)quotient_up(wide, quotient_up(wide, across));
+    return tasks;
+}
+
+/* One piece: g is all of it, k's place among the pieces is said by x. */
+static void plan_piece(struct plan *p, const struct product *g,
+                       const struct pieces *c, struct gemm_panel_args *x)
+{
+    uint8_t plain = c->plain ? (uint8_t)g->b.dtype : 0;
+    FILL(*x, g);
+    pack(p, g, c, x);
+    x->depth = (uint32_t)c->depth;
+    x->b_row = step(&g->b, 1);
+    int64_t tasks = choose_task(plan_limits(p), g, c, x);
+    plan_kernel(p, KERNEL_gemm_panel, KEYS((uint8_t)c->rows, plain));
+    bind_epilogue(p, g);
+    plan_bind(p, &c->a, ACCESS_READ);
+    plan_bind(p, c->plain ? &g->b : &c->b, ACCESS_READ);
+    plan_bind(p, &c->partial, ACCESS_UPDATE);
+    plan_groups(p, x, sizeof(*x), (uint64_t)tasks, LOOPS_FEW);
+}
+
+/* All of k for one piece of the batch, of m and of n. */
+static void plan_depths(struct plan *p, const struct product *g,
+                        const struct pieces *c)
+{
+    for (int64_t k = 0; k < g->k; k += c->k) {
+        struct product part = *g;
+        struct gemm_panel_args x = {.begins = k == 0, .ends = k + c->k >= g->k};
+        part.k = least(c->k, g->k - k);
+        product_cut(&part.a, 2, k, part.k);
+        product_cut(&part.b, 1, k, part.k);
+        plan_piece(p, &part, c, &x);
+    }
+}
+
+static void plan_panels(struct plan *p, const struct product *g, bool plain)
+{
+    const struct backend_limits *l = plan_limits(p);
+    struct pieces c = {.rows = GEMM_ROWS(l->width),
+                       .columns = 2 * (int64_t)l->width,
+                       .plain = plain,
+                       .depth = plain ? GEMM_PLAIN_DEPTH : PANEL_DEPTH};
+    int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
+    if (plain)
+        c.rows = g->m <= GEMM_ROWS_FEW ? GEMM_ROWS_FEW : GEMM_ROWS_SOME;
+    choose_pieces(&c, g, least(floats, MOST_PACKED));
+    plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.k), &c.a);
+    if (!plain)
+        plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.n * c.k), &c.b);
+    if (g->k > c.depth)
+        plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.n), &c.partial);
+    const struct product size = {.batch = c.batch, .m = c.m, .n = c.n};
+    for (int64_t z = 0; z < g->batch; z += c.batch)
+        for (int64_t i = 0; i < g->m; i += c.m)
+            for (int64_t j = 0; j < g->n; j += c.n) {
+                struct product part = product_part(g, &size, z, i, j);
+                plan_depths(p, &part, &c);
+            }
+}
+
+/* ---- the op ---- */
+
+static void plan_product(struct plan *p, struct product *g)
+{
+    bool processor = plan_limits(p)->group == 1;
+    if (g->n > 1 && g->d.stride[2] != 1)
+        product_transpose(g);
+    if (processor && g->n == 1 && g->d.stride[1] == 1)
+        product_transpose(g);
+    bool some =
+        processor && g->k >= LEAST_DEPTH && most(g->m, g->n) >= LEAST_SIDE;
+    if (some && g->m <= GEMM_ROWS_SOME && g->b.stride[2] == 1)
+        plan_panels(p, g, true);
+    else if (some)
+        plan_panels(p, g, false);
+    else if (g->k > product_depth(p, g))
+        plan_shares(p, g);
+    else
+        plan_tiled(p, g);
+}
+
+/* The longest batch dimension is the kernels' own, the others are counted. */
+void plan_gemm(struct plan *p, const struct gemm_op *op)
+{
+    int64_t index[SSQ_MAX_RANK] = {0};
+    const int64_t *shape = op->d.shape;
+    int dims = op->d.rank - 2, own = 0;
+    for (int i = 1; i < dims; i++)
+        if (shape[i] > shape[own])
+            own = i;
+    for (int64_t left = op->batch / shape[own]; left > 0; left--) {
+        struct product g = {.batch = shape[own],
+                            .m = op->m,
+                            .n = op->n,
+                            .k = op->k,
+                            .alpha = op->alpha,
+                            .beta = op->beta,
+                            .activation = op->activation,
+                            .a = matrices(&op->a, own, index),
+                            .b = matrices(&op->b, own, index),
+                            .c = matrices(&op->c, own, index),
+                            .bias = matrices(&op->bias, own, index),
+                            .d = matrices(&op->d, own, index)};
+        plan_product(p, &g);
+        for (int i = dims - 1; i >= 0; i--) {
+            if (i == own)
+                continue;
+            if (++index[i] < shape[i])
+                break;
+            index[i] = 0;
+        }
+    }
+}
+
+const struct gemm_plan gemm_plans[] = {{"tiled", NULL, plan_gemm}, {NULL}};

@@ -1,0 +1,45 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* product.h - a matrix product that is a launch or three: a part of a gemm. */
+#ifndef LIB_PLAN_GEMM_PRODUCT_H
+#define LIB_PLAN_GEMM_PRODUCT_H
+
+#include "lib/plan/gemm/gemm.h"
+
+/** Views of rank 3, one batch; d's columns are neighbours. */
+struct product {
+    int64_t batch, m, n, k;
+    float alpha, beta;
+    ssq_activation activation;
+    struct view a, b, c, bias, d;
+};
+
+static inline int64_t least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+static inline int64_t quotient_up(int64_t a, int64_t b)
+{
+    return (a + b - 1) / b;
+}
+
+/** Elements from .. from + n - 1 of dimension i; absent views stay so. */
+void product_cut(struct view *v, int i, int64_t from, int64_t n);
+/** All of k for `part`'s batch, m and n, from z, i and j on, or what is left.
+ */
+struct product product_part(const struct product *g, const struct product *part,
+                            int64_t z, int64_t i, int64_t j);
+/** By gemm_tiled.k, and the greatest k for which an item's loops may do that;
+ *  where no driver ends them, for which a tile's chain should be one launch. */
+void plan_tiled(struct plan *plan, const struct product *g);
+int64_t product_depth(const struct plan *plan, const struct product *g);
+/** Of a greater k: shares of k are added up as if they were a batch, and their
+ *  sums in a second launch. */
+void plan_shares(struct plan *plan, const struct product *g);
+
+#endif

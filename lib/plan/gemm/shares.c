@@ -1,0 +1,104 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shares.c - products too deep for the loops of one item, where a device ends
+ * those, or for one launch: shares of k are added up as if they were a batch,
+ * and their sums in a second launch. */
+#include "lib/plan/gemm/product.h"
+
+/* Most float32s of sums that wait, where no device asks for shares. */
+#define MOST_WAITING (INT64_C(16) << 20)
+
+/* Sums of so many shares of k, from k on, into part. */
+static void add_up(struct plan *p, const struct product *g, int64_t k,
+                   int64_t splits, int64_t share, const struct view *part)
+{
+    struct product s = {.batch = splits,
+                        .m = g->m,
+                        .n = g->n,
+                        .k = share,
+                        .alpha = 1.0f,
+                        .a = g->a,
+                        .b = g->b,
+                        .d = *part};
+    product_cut(&s.a, 2, k, share);
+    product_cut(&s.b, 1, k, share);
+    s.a.shape[0] = s.b.shape[0] = splits;
+    s.a.stride[0] = share * s.a.stride[2];
+    s.b.stride[0] = share * s.b.stride[1];
+    plan_tiled(p, &s);
+}
+
+static struct view rows_as_matrices(struct view v)
+{
+    v.shape[0] = v.shape[1];
+    v.stride[0] = v.stride[1];
+    v.shape[1] = 1;
+    return v;
+}
+
+/* d from the sums of g's shares: each row is a product of ones and of them. */
+static void join(struct plan *p, const struct product *g,
+                 const struct view *ones, const struct view *part)
+{
+    struct product s = *g;
+    s.batch = g->m;
+    s.m = 1;
+    s.k = part->shape[0];
+    s.a = *ones;
+    s.a.dtype = SSQ_F32;
+    s.a.rank = 3;
+    for (int i = 0; i < 3; i++)
+        s.a.stride[i] = 0;
+    s.b = *part;
+    s.b.shape[0] = g->m;
+    s.b.stride[0] = part->stride[1];
+    s.b.shape[1] = part->shape[0];
+    s.b.stride[1] = part->stride[0];
+    s.c = rows_as_matrices(g->c);
+    s.bias = rows_as_matrices(g->bias);
+    s.d = rows_as_matrices(g->d);
+    plan_tiled(p, &s);
+}
+
+/* A matrix, of some rows, by shares of k that wait in part. */
+static void split(struct plan *p, const struct product *g, int64_t share,
+                  const struct view *ones, struct view *part)
+{
+    int64_t whole = g->k / share, rest = g->k % share;
+    struct view last;
+    part->rank = 3;
+    part->shape[0] = whole + (rest > 0);
+    part->shape[1] = g->m;
+    part->shape[2] = g->n;
+    part->stride[0] = g->m * g->n;
+    part->stride[1] = g->n;
+    part->stride[2] = 1;
+    last = *part;
+    product_cut(&last, 0, whole, 1);
+    add_up(p, g, 0, whole, share, part);
+    if (rest > 0)
+        add_up(p, g, whole * share, 1, rest, &last);
+    join(p, g, ones, part);
+}
+
+/* As many rows of a matrix at a time as one scratch has sums for. */
+void plan_shares(struct plan *p, const struct product *g)
+{
+    const struct backend_limits *l = plan_limits(p);
+    int64_t share = product_depth(p, g), splits = quotient_up(g->k, share);
+    int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
+    if (l->iterations == 0)
+        floats = least(floats, MOST_WAITING);
+    int64_t rows = least(g->m, most(1, floats / (splits * g->n)));
+    struct view ones, part;
+    uint32_t *one = plan_words(p, 1, &ones);
+    if (one == NULL)
+        return;
+    *one = 0x3f800000u;
+    plan_scratch(p, SSQ_F32, (uint64_t)(splits * rows * g->n), &part);
+    for (int64_t z = 0; z < g->batch && !plan_failed(p); z++)
+        for (int64_t i = 0; i < g->m; i += rows) {
+            struct product size = {.batch = 1, .m = rows, .n = g->n};
+            struct product some = product_part(g, &size, z, i, 0);
+            split(p, &some, share, &ones, &part);
+        }
+}

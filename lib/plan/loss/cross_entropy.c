@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cross_entropy.c - the plan of cross-entropy: for a mean, the weights of the
+ * rows that count; then rows, their losses in scratch; then the losses' sum. */
+#include "lib/plan/floats.h"
+#include "lib/plan/reduce/total.h"
+
+#include "kernels/loss/cross_entropy_args.h"
+#include "kernels/loss/cross_entropy_count_args.h"
+#include "lib/op/loss/loss.h"
+
+/* Rows up to here are an item's work, longer ones a group's. */
+#define SHORT 64
+
+#define OPERANDS 6
+
+struct cross_entropy_args {
+    CROSS_ENTROPY_FIELDS
+};
+struct cross_entropy_count_args {
+    CROSS_ENTROPY_COUNT_FIELDS
+};
+
+/* What is known of the rows, before any launch. */
+struct rows {
+    const struct view *shape;       /* of all operands, classes last */
+    const struct view *v[OPERANDS]; /* in the order of the table */
+    struct view table;              /* absent where rows are even */
+    uint32_t n, rows, rank;
+};
+
+static bool absent(const struct view *v)
+{
+    return v->buffer == NULL;
+}
+
+static uint32_t dtype_of(const struct view *v)
+{
+    return absent(v) ? 0 : (uint32_t)v->dtype;
+}
+
+/* From row to row, of rows that are even: rank 0 or 1 without the classes. */
+static uint32_t row_step(const struct rows *r, const struct view *v)
+{
+    if (absent(v) || r->rank > 0 || v->rank < 2)
+        return 0;
+    return (uint32_t)v->stride[v->rank - 2];
+}
+
+static uint32_t class_step(const struct view *v)
+{
+    return absent(v) ? 0 : (uint32_t)v->stride[v->rank - 1];
+}
+
+/* An operand with one element a row, which is there without classes too. */
+static struct view of_rows(const struct rows *r, const struct view *v)
+{
+    struct view seen = *v;
+    if (r->n == 0 && v->rank > 0)
+        seen.shape[v->rank - 1] = 1;
+    return seen;
+}
+
+static void tabulate(struct plan *p, struct rows *r)
+{
+    uint32_t *w = plan_words(p, (uint64_t)r->rank * (OPERANDS + 1), &r->table);
+    for (uint32_t d = 0; w != NULL && d < r->rank; d++) {
+        w[d] = (uint32_t)r->shape->shape[d];
+        for (uint32_t i = 0; i < OPERANDS; i++)
+            w[(i + 1) * r->rank + d] =
+                absent(r->v[i]) ? 0 : (uint32_t)r->v[i]->stride[d];
+    }
+}
+
+/* loss: one for each row. */
+static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
+                           const struct view *loss)
+{
+    struct rows r = {
+        .shape = &op->x,
+        .v = {&op->x, &op->target, &op->prob, &op->dloss, &op->dx, loss},
+        .table = {.dtype = SSQ_I32},
+        .n = (uint32_t)op->x.shape[op->x.rank - 1],
+        .rows = 1};
+    for (int i = 0; i < op->x.rank - 1; i++)
+        r.rows *= (uint32_t)op->x.shape[i];
+    if (op->x.rank > 2) {
+        r.rank = (uint32_t)op->x.rank - 1;
+        tabulate(p, &r);
+    }
+    return r;
+}
+
+static bool may_ignore(const struct cross_entropy_op *op)
+{
+    return op->ignore_index >= INT32_MIN && op->ignore_index <= INT32_MAX;
+}
+
+/* The sum of the weights of the rows that count. */
+static void count(struct plan *p, const struct cross_entropy_op *op,
+                  const struct rows *r, struct view *divisor)
+{
+    struct view part;
+    struct cross_entropy_count_args a = {
+        .tasks = (r->rows + ROW_CHUNK - 1) / ROW_CHUNK,
+        .rows = r->rows,
+        .n = r->n,
+        .rank = r->rank,
+        .target_row = row_step(r, &op->target),
+        .weight_step = class_step(&op->weight),
+        .weight_dtype = dtype_of(&op->weight),
+        .may_ignore = may_ignore(op),
+        .ignore_index = (uint32_t)op->ignore_index};
+    const struct view none = {.dtype = SSQ_F32};
+    plan_scratch(p, SSQ_F32, a.tasks, &part);
+    plan_scratch(p, SSQ_F32, 1, divisor);
+    plan_kernel(p, KERNEL_cross_entropy_count, KEYS(0));
+    const struct view target = of_rows(r, &op->target);
+    plan_bind(p, &target, ACCESS_READ);
+    plan_bind_as(p, &op->weight, 2, ACCESS_READ);
+    plan_bind(p, &r->table, ACCESS_READ);
+    plan_bind(p, &part, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                LOOPS_FEW + loops_shared(plan_limits(p), ROW_CHUNK,
+                                         loops_of(a.rank, 0)));
+    plan_total(p, &part, a.tasks, 1.0f, &none, divisor);
+}
+
+static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
+                                         const struct rows *r)
+{
+    return (struct cross_entropy_args){
+        .rows = r->rows,
+        .n = r->n,
+        .rank = r->rank,
+        .x_row = row_step(r, &op->x),
+        .target_row = row_step(r, &op->target),
+        .prob_row = row_step(r, &op->prob),
+        .dloss_row = row_step(r, &op->dloss),
+        .dx_row = row_step(r, &op->dx),
+        .loss_row = row_step(r, r->v[OPERANDS - 1]),
+        .x_step = class_step(&op->x),
+        .prob_step = class_step(&op->prob),
+        .weight_step = class_step(&op->weight),
+        .dx_step = class_step(&op->dx),
+        .x_dtype = dtype_of(&op->x),
+        .target_dtype = dtype_of(&op->target),
+        .prob_dtype = dtype_of(&op->prob),
+        .weight_dtype = dtype_of(&op->weight),
+        .dloss_dtype = dtype_of(&op->dloss),
+        .dx_dtype = r->n == 0 ? 0 : dtype_of(&op->dx),
+        .loss_dtype = dtype_of(r->v[OPERANDS - 1]),
+        .logits = op->kind == CROSS_ENTROPY_LOGITS,
+        .smoothed = op->smooth,
+        .may_ignore = may_ignore(op),
+        .ignore_index = (uint32_t)op->ignore_index,
+        .keep = op->keep,
+        .spread = op->spread,
+        .count = 1.0f,
+        .scale = 1.0f};
+}
+
+/* Of a class: four loops over them, and a quotient. */
+#define ROW_LOOPS (4 + LOOPS_DIVIDE)
+
+static void launch(struct plan *p, const struct cross_entropy_op *op,
+                   const struct rows *r, const struct cross_entropy_args *a,
+                   const struct view *divisor)
+{
+    uint8_t d = FLOATS_KEY(&op->x, &op->prob, &op->weight, &op->dx);
+    const struct view *x = &op->x;
+    const struct view loss = of_rows(r, r->v[OPERANDS - 1]);
+    const struct view target = of_rows(r, &op->target);
+    const struct view dloss = of_rows(r, &op->dloss);
+    bool rows_near = x->rank > 1 && x->stride[x->rank - 2] == 1 && r->rows > 1;
+    bool items = r->n <= SHORT || (rows_near && x->stride[x->rank - 1] != 1);
+    uint64_t row = loops_of(r->rank, 0) + 6 * LOOPS_FEW;
+    plan_kernel(p,
+                items ? KERNEL_cross_entropy_items : KERNEL_cross_entropy_rows,
+                KEYS(d));
+    /* without classes x has no memory, and is not read */
+    floats_bind(p, r->n == 0 ? &loss : x, d, ACCESS_READ);
+    plan_bind(p, &target, ACCESS_READ);
+    floats_bind(p, &op->prob, d, ACCESS_READ);
+    floats_bind(p, &op->weight, d, ACCESS_READ);
+    plan_bind(p, &dloss, ACCESS_READ);
+    plan_bind(p, divisor, ACCESS_READ);
+    floats_bind(p, &op->dx, d, ACCESS_WRITE);
+    plan_bind(p, &loss, ACCESS_WRITE);
+    plan_bind(p, &r->table, ACCESS_READ);
+    if (items)
+        plan_items(p, a, sizeof(*a), r->rows, row + loops_of(r->n, ROW_LOOPS));
+    else
+        plan_groups(p, a, sizeof(*a), r->rows,
+                    row + loops_shared(plan_limits(p), r->n, ROW_LOOPS));
+}
+
+/* Scratch for the loss of each row, in the shape of the rows. */
+static struct view losses(struct plan *p, const struct cross_entropy_op *op)
+{
+    struct view v = op->x, flat;
+    int64_t step = 1;
+    v.stride[v.rank - 1] = 0;
+    for (int i = v.rank - 2; i >= 0; i--) {
+        v.stride[i] = step;
+        step *= v.shape[i];
+    }
+    plan_scratch(p, SSQ_F32, (uint64_t)step, &flat);
+    v.buffer = flat.buffer;
+    v.offset = 0;
+    v.dtype = SSQ_F32;
+    return v;
+}
+
+static void build(struct plan *p, const struct cross_entropy_op *op)
+{
+    bool mean = op->reduction == SSQ_REDUCTION_MEAN;
+    bool each = op->reduction == SSQ_REDUCTION_NONE;
+    bool wanted = !absent(&op->loss);
+    struct view loss = wanted && !each ? losses(p, op) : op->loss;
+    struct view divisor = {.dtype = SSQ_F32};
+    struct rows r = rows_of(p, op, &loss);
+    struct cross_entropy_args a = args_of(op, &r);
+    if (r.n == 0 && !wanted)
+        return;
+    if (mean && absent(&op->prob))
+        count(p, op, &r, &divisor);
+    else if (mean)
+        a.count = r.n > 0 ? (float)r.rows : 0.0f;
+    if (mean)
+        a.scale = plan_scale(r.rows);
+    a.divisor_dtype = dtype_of(&divisor);
+    launch(p, op, &r, &a, &divisor);
+    if (wanted && !each)
+        plan_total(p, &loss, r.rows, a.count * a.scale, &divisor, &op->loss);
+}
+
+const struct cross_entropy_plan cross_entropy_plans[] = {
+    {"portable", NULL, build}, {NULL}};

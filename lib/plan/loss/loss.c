@@ -1,0 +1,121 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loss.c - the plan of elementwise losses: values and gradients with partial
+ * sums, then the sum of those. */
+#include "lib/plan/floats.h"
+#include "lib/plan/reduce/total.h"
+
+#include "kernels/loss/loss.h"
+#include "kernels/loss/loss_args.h"
+#include "lib/op/loss/loss.h"
+
+#define OPERANDS 7
+
+struct loss_args {
+    LOSS_FIELDS
+};
+
+/* The operands that walk x's shape, in the order of the kernel. */
+struct operands {
+    const struct view *v[OPERANDS];
+};
+
+/* One value for all elements. */
+static bool constant(const struct view *v)
+{
+    for (int i = 0; i < v->rank; i++)
+        if (v->shape[i] != 1 && v->stride[i] != 0)
+            return false;
+    return true;
+}
+
+/* dloss, and what is not of x's shape, may be a constant. */
+static bool even(const struct operands *o, const struct loss_args *a)
+{
+    for (int i = 0; i < OPERANDS; i++) {
+        bool skipped = o->v[i]->buffer == NULL || (i == 4 && !a->dloss_each) ||
+                       (i == 6 && a->values != LOSS_EACH);
+        if (!skipped && !view_contiguous(o->v[i]))
+            return false;
+    }
+    return true;
+}
+
+static void steps(struct plan *p, const struct operands *o,
+                  const struct loss_args *a, struct view *table)
+{
+    const struct view *x = o->v[0];
+    uint32_t rank = (uint32_t)x->rank;
+    uint32_t *w = plan_words(p, (uint64_t)rank * (OPERANDS + 1), table);
+    if (w == NULL)
+        return;
+    for (uint32_t r = 0; r < rank; r++) {
+        w[r] = (uint32_t)x->shape[r];
+        for (uint32_t i = 0; i < OPERANDS; i++) {
+            bool walks =
+                o->v[i]->buffer != NULL && (i != 6 || a->values == LOSS_EACH);
+            w[(i + 1) * rank + r] = walks ? (uint32_t)o->v[i]->stride[r] : 0;
+        }
+    }
+}
+
+static uint32_t dtype_of(const struct view *v)
+{
+    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
+}
+
+static void launch(struct plan *p, const struct loss_op *op,
+                   const struct view *loss, struct loss_args *a)
+{
+    const struct operands o = {{&op->x, &op->target, &op->weight,
+                                &op->pos_weight, &op->dloss, &op->dx, loss}};
+    struct view table = {.dtype = SSQ_I32, .buffer = NULL};
+    uint8_t d =
+        FLOATS_KEY(&op->x, &op->target, &op->weight, &op->pos_weight, &op->dx);
+    if (!even(&o, a)) {
+        a->rank = (uint32_t)op->x.rank;
+        steps(p, &o, a, &table);
+    }
+    plan_kernel(p, KERNEL_loss_elements, KEYS(op->kind == LOSS_BCE, d));
+    for (int i = 0; i < 4; i++)
+        floats_bind(p, o.v[i], d, ACCESS_READ);
+    plan_bind(p, &op->dloss, ACCESS_READ);
+    floats_bind(p, &op->dx, d, ACCESS_WRITE);
+    plan_bind(p, loss, ACCESS_WRITE);
+    plan_bind(p, &table, ACCESS_READ);
+    plan_groups(p, a, sizeof(*a), a->tasks,
+                LOOPS_FEW + loops_shared(plan_limits(p), LOSS_CHUNK,
+                                         a->rank + 4 * LOOPS_DIVIDE));
+}
+
+static void build(struct plan *p, const struct loss_op *op)
+{
+    uint32_t n = (uint32_t)view_elements(&op->x);
+    float count = op->reduction == SSQ_REDUCTION_MEAN ? (float)n : 1.0f;
+    bool given = op->dloss.buffer != NULL;
+    struct loss_args a = {.n = n,
+                          .tasks = (n + LOSS_CHUNK - 1) / LOSS_CHUNK,
+                          .kind = op->kind,
+                          .x_dtype = dtype_of(&op->x),
+                          .target_dtype = dtype_of(&op->target),
+                          .weight_dtype = dtype_of(&op->weight),
+                          .positive_dtype = dtype_of(&op->pos_weight),
+                          .dx_dtype = dtype_of(&op->dx),
+                          .dloss_given = given,
+                          .dloss_each = given && !constant(&op->dloss),
+                          .scale = 1.0f,
+                          .parameter = op->parameter,
+                          .count = count};
+    struct view part = op->loss;
+    const struct view none = {.dtype = SSQ_F32, .buffer = NULL};
+    if (op->loss.buffer != NULL)
+        a.values = op->reduction == SSQ_REDUCTION_NONE ? LOSS_EACH : LOSS_SUM;
+    if (a.values == LOSS_SUM)
+        plan_scratch(p, SSQ_F32, a.tasks, &part);
+    if (op->reduction == SSQ_REDUCTION_MEAN)
+        a.scale = plan_scale(n);
+    launch(p, op, &part, &a);
+    if (a.values == LOSS_SUM)
+        plan_total(p, &part, a.tasks, count * a.scale, &none, &op->loss);
+}
+
+const struct loss_plan loss_plans[] = {{"portable", NULL, build}, {NULL}};

@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* metrics.c - the plan of top-k accuracy: rows, then their total. */
+#include "lib/plan/plan.h"
+
+#include "kernels/metrics/top_k_args.h"
+#include "lib/op/metrics/metrics.h"
+#include "lib/plan/walk.h"
+
+/* Rows up to here are an item's work, longer ones a group's. */
+#define SHORT 64
+
+struct top_k_args {
+    TOP_K_FIELDS
+};
+struct top_k_total_args {
+    TOP_K_TOTAL_FIELDS
+};
+
+static uint32_t rows_of(const struct view *x)
+{
+    uint32_t rows = 1;
+    for (int i = 0; i < x->rank - 1; i++)
+        rows *= (uint32_t)x->shape[i];
+    return rows;
+}
+
+static void rows(struct plan *p, const struct top_k_accuracy_op *op,
+                 const struct view *found)
+{
+    const struct view *x = &op->x;
+    int last = x->rank - 1;
+    struct top_k_args a = {.rows = rows_of(x),
+                           .n = (uint32_t)x->shape[last],
+                           .k = op->k > UINT32_MAX ? UINT32_MAX
+                                                   : (uint32_t)op->k,
+                           .x_step = (uint32_t)x->stride[last],
+                           .x_dtype = (uint32_t)x->dtype,
+                           .may_ignore = op->ignore_index >= INT32_MIN &&
+                                         op->ignore_index <= INT32_MAX,
+                           .ignore_index = (uint32_t)op->ignore_index};
+    uint32_t bytes = (uint32_t)dtype_bytes(x->dtype);
+    walk_shape(x, 0, last, &a.rank, a.size);
+    walk_steps(x, 0, last, a.x_steps);
+    walk_steps(&op->target, 0, last, a.target_steps);
+    a.items = a.n <= SHORT;
+    plan_kernel(p, KERNEL_top_k_rows, KEYS((uint8_t)bytes));
+    /* without classes x has no memory, and is not read */
+    plan_bind_as(p, a.n == 0 ? &op->target : x, bytes, ACCESS_READ);
+    plan_bind(p, &op->target, ACCESS_READ);
+    plan_bind(p, found, ACCESS_WRITE);
+    if (a.items)
+        plan_items(p, &a, sizeof(a), a.rows, LOOPS_WALK + loops_of(a.n, 0));
+    else
+        plan_groups(p, &a, sizeof(a), a.rows,
+                    LOOPS_FEW + loops_shared(plan_limits(p), a.n, 0));
+}
+
+static void build(struct plan *p, const struct top_k_accuracy_op *op)
+{
+    struct view found;
+    struct top_k_total_args a = {.rows = rows_of(&op->x),
+                                 .accuracy_given = op->accuracy.buffer != NULL,
+                                 .hits_given = op->hits.buffer != NULL};
+    plan_scratch(p, SSQ_I32, a.rows, &found);
+    rows(p, op, &found);
+    plan_kernel(p, KERNEL_top_k_total, KEYS(0));
+    plan_bind(p, &found, ACCESS_READ);
+    plan_bind(p, &op->accuracy, ACCESS_WRITE);
+    plan_bind(p, &op->hits, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), 1,
+                2 * LOOPS_FEW + loops_shared(plan_limits(p), a.rows, 0));
+}
+
+const struct top_k_accuracy_plan top_k_accuracy_plans[] = {
+    {"portable", NULL, build}, {NULL}};

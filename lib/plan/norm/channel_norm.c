@@ -1,0 +1,397 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* channel_norm.c - plans of batch norm and group norm.
+ *
+ * Forward: sums of x over chunks, a mean of each set; sums of squares of
+ * x - mean, its rstd; y. Backward: sums of dy and dy z, which make dgamma,
+ * dbeta and the averages of each set; dx. */
+#include "lib/plan/floats.h"
+
+#include "kernels/gemm/epilogue.h"
+#include "kernels/norm/channel_args.h"
+#include "lib/op/norm/channel_norm.h"
+
+#include <string.h>
+
+/* A chunk: of elements that lanes share, and of dependent additions. */
+#define CHUNK 4096u
+#define CHAIN 64u
+/* Fewer channels side by side are not worth a lane each. */
+#define ACROSS_LEAST 16
+
+struct channel_args {
+    CHANNEL_FIELDS
+};
+struct channel_operand {
+    CHANNEL_OPERAND(x)
+};
+struct channel_sum_args {
+    CHANNEL_SUM_FIELDS
+};
+struct channel_sum_dy_args {
+    CHANNEL_SUM_DY_FIELDS
+};
+struct channel_apply_args {
+    CHANNEL_APPLY_FIELDS
+};
+struct channel_gradient_args {
+    CHANNEL_GRADIENT_FIELDS
+};
+struct channel_statistics_args {
+    CHANNEL_STATISTICS_FIELDS
+};
+struct channel_fold_args {
+    CHANNEL_FOLD_FIELDS
+};
+
+/* How the operands of a launch are walked: CHANNEL_FIELDS stand in every
+ * struct in the same order, as do those of an operand. */
+#define OPERANDS 3
+struct geometry {
+    struct channel_args a;
+    struct channel_operand operand[OPERANDS];
+    uint32_t examples, rows, groups;
+};
+#define COMMON(ARGS, G)                                                        \
+    memcpy(&(ARGS).tasks, &(G)->a, sizeof(struct channel_args))
+#define OPERAND(ARGS, N, G, I)                                                 \
+    memcpy(&(ARGS).N##_dtype, &(G)->operand[I], sizeof(struct channel_operand))
+
+static uint32_t up(uint32_t n, uint32_t by)
+{
+    return (n + by - 1) / by;
+}
+
+static bool absent(const struct view *v)
+{
+    return v->buffer == NULL;
+}
+
+/* The dimensions of a row. */
+static struct view row_of(const struct view *v, bool pooled)
+{
+    struct view r = *v;
+    int to = 0;
+    for (int i = pooled ? 0 : 2; i < v->rank; i++) {
+        if (i == 1)
+            continue;
+        r.shape[to] = v->shape[i];
+        r.stride[to++] = v->stride[i];
+    }
+    r.rank = to;
+    return r;
+}
+
+static void operand(struct channel_operand *o, const struct view *v,
+                    const struct view *row, bool pooled)
+{
+    int last = row->rank - 1;
+    o->x_dtype = (uint32_t)v->dtype;
+    o->x_example = pooled ? 0 : (uint32_t)v->stride[0];
+    o->x_channel = (uint32_t)v->stride[1];
+    o->x_step = (uint32_t)row->stride[last];
+    for (int i = 0; i < last; i++)
+        o->x_steps[i] = (uint32_t)row->stride[i];
+}
+
+/* Chunks that keep every chain of additions within 64 + n / 64 links. */
+static void divide(struct channel_args *a, uint32_t lines)
+{
+    uint32_t n = lines * a->line;
+    if (a->across) {
+        uint32_t most = up(n, CHAIN) > CHAIN ? up(n, CHAIN) : CHAIN;
+        a->longest = a->line < most ? a->line : most;
+        a->per_chunk = most / a->longest;
+    } else {
+        a->longest = a->line < CHUNK ? a->line : CHUNK;
+        a->per_chunk = CHAIN / up(a->longest, CHUNK / CHAIN);
+    }
+    a->per_line = up(a->line, a->longest);
+    a->pieces = lines * a->per_line;
+    a->chunks = up(a->pieces, a->per_chunk);
+}
+
+/* n present views of x's shape, x first. */
+static struct geometry geometry_of(const struct plan *p, bool pooled,
+                                   int64_t groups, const struct view *const *v,
+                                   int n)
+{
+    struct geometry g = {.groups = (uint32_t)groups};
+    struct view rows[OPERANDS], *row[OPERANDS];
+    for (int i = 0; i < n; i++) {
+        rows[i] = row_of(v[i], pooled);
+        row[i] = &rows[i];
+    }
+    views_collapse(row, n);
+    for (int i = 0; i < n; i++)
+        operand(&g.operand[i], v[i], row[i], pooled);
+    struct channel_args *a = &g.a;
+    uint32_t lines = 1, lanes = plan_limits(p)->group;
+    a->channels = (uint32_t)v[0]->shape[1];
+    a->per_group = a->channels / g.groups;
+    a->rank = (uint32_t)rows[0].rank - 1;
+    for (uint32_t i = 0; i < a->rank; i++) {
+        a->size[i] = (uint32_t)rows[0].shape[i];
+        lines *= a->size[i];
+    }
+    a->line = (uint32_t)rows[0].shape[a->rank];
+    a->across = a->channels >= ACROSS_LEAST && g.operand[0].x_channel == 1 &&
+                g.operand[0].x_step != 1;
+    divide(a, lines);
+    g.examples = pooled ? 1 : (uint32_t)v[0]->shape[0];
+    g.rows = g.examples * a->channels;
+    lanes = lanes == 1 ? 64 : lanes; /* LANES of kernels/dialect/group.h */
+    a->tasks = a->chunks * g.examples *
+               (a->across ? up(a->channels, lanes) : a->channels);
+    return g;
+}
+#define GEOMETRY(P, OP, ...)                                                   \
+    geometry_of(P, (OP)->pooled, (OP)->groups,                                 \
+                (const struct view *const[]){__VA_ARGS__},                     \
+                (int)(sizeof((const struct view *const[]){__VA_ARGS__}) /      \
+                      sizeof(const struct view *)))
+
+/* Loops of a task: its pieces, each with a walk for every operand, and body
+ * more for each step. */
+static uint64_t task_loops(const struct plan *p, const struct geometry *g,
+                           uint64_t body)
+{
+    const struct channel_args *a = &g->a;
+    uint64_t steps = a->across ? loops_of(a->longest, body)
+                               : loops_shared(plan_limits(p), a->longest, body);
+    return LOOPS_FEW +
+           loops_of(a->per_chunk, steps + (uint64_t)OPERANDS * LOOPS_WALK);
+}
+
+/* Of n sums that are added in blocks. */
+static uint64_t fold_loops(uint64_t n)
+{
+    return LOOPS_FEW + n + 2 * CHAIN;
+}
+
+static float set_elements(const struct geometry *g, const struct view *x)
+{
+    double sets = (double)g->examples * (double)g->groups;
+    return (float)((double)view_elements(x) / sets);
+}
+
+/* [n, groups] of statistics: the op's own, or scratch. */
+static struct view statistic(struct plan *p, const struct view *v,
+                             const struct geometry *g)
+{
+    struct view s;
+    if (!absent(v))
+        return *v;
+    plan_scratch(p, SSQ_F32, (uint64_t)g->examples * g->groups, &s);
+    s.rank = 2;
+    s.shape[0] = g->examples;
+    s.shape[1] = s.stride[0] = g->groups;
+    s.stride[1] = 1;
+    return s;
+}
+
+static void set_strides(struct geometry *g, const struct view *mean,
+                        const struct view *rstd)
+{
+    g->a.mean_example = (uint32_t)mean->stride[0];
+    g->a.mean_group = (uint32_t)mean->stride[1];
+    g->a.rstd_example = (uint32_t)rstd->stride[0];
+    g->a.rstd_group = (uint32_t)rstd->stride[1];
+}
+
+static void sum(struct plan *p, const struct channel_norm_op *op,
+                const struct geometry *g, bool squares, const struct view *mean,
+                const struct view *part)
+{
+    struct channel_sum_args a = {.squares = squares};
+    COMMON(a, g);
+    OPERAND(a, x, g, 0);
+    plan_kernel(p, KERNEL_channel_sum, KEYS((uint8_t)op->x.dtype));
+    plan_bind(p, &op->x, ACCESS_READ);
+    plan_bind(p, mean, ACCESS_READ);
+    plan_bind(p, part, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
+}
+
+static uint32_t stride_of(const struct view *v)
+{
+    return absent(v) ? 0 : (uint32_t)v->stride[0];
+}
+
+static void statistics(struct plan *p, const struct channel_norm_op *op,
+                       const struct geometry *g, uint32_t what,
+                       const struct view *part, const struct view *mean,
+                       const struct view *rstd)
+{
+    struct channel_statistics_args a = {
+        .what = what,
+        .sets = g->examples * g->groups,
+        .groups = g->groups,
+        .parts = absent(part) ? 0 : g->a.per_group * g->a.chunks,
+        .mean_example = g->a.mean_example,
+        .mean_group = g->a.mean_group,
+        .rstd_example = g->a.rstd_example,
+        .rstd_group = g->a.rstd_group,
+        .running = !absent(&op->running_mean),
+        .running_mean_step = stride_of(&op->running_mean),
+        .running_var_step = stride_of(&op->running_var),
+        .count = set_elements(g, &op->x),
+        .eps = op->eps,
+        .keep = op->keep,
+        .momentum = op->momentum};
+    enum access running = op->given ? ACCESS_READ : ACCESS_UPDATE;
+    a.running_count = op->population ? a.count : a.count - 1.0f;
+    plan_kernel(p, KERNEL_channel_statistics, KEYS(0));
+    plan_bind(p, mean, ACCESS_UPDATE);
+    plan_bind(p, rstd, ACCESS_WRITE);
+    plan_bind(p, part, ACCESS_READ);
+    plan_bind(p, &op->running_mean, running);
+    plan_bind(p, &op->running_var, running);
+    plan_items(p, &a, sizeof(a), a.sets, fold_loops(a.parts));
+}
+
+static void apply(struct plan *p, const struct channel_norm_op *op,
+                  const struct geometry *g, const struct view *mean,
+                  const struct view *rstd)
+{
+    uint8_t d = FLOATS_KEY(&op->x, &op->y);
+    bool other = op->activation != (ssq_activation)ACT_NONE &&
+                 op->activation != (ssq_activation)ACT_RELU;
+    struct channel_apply_args a = {.gamma_given = !absent(&op->gamma),
+                                   .gamma_step = stride_of(&op->gamma),
+                                   .beta_given = !absent(&op->beta),
+                                   .beta_step = stride_of(&op->beta),
+                                   .activation = (uint32_t)op->activation};
+    COMMON(a, g);
+    OPERAND(a, x, g, 0);
+    OPERAND(a, y, g, 1);
+    plan_kernel(p, KERNEL_channel_apply, KEYS(other, d));
+    floats_bind(p, &op->x, d, ACCESS_READ);
+    plan_bind(p, mean, ACCESS_READ);
+    plan_bind(p, rstd, ACCESS_READ);
+    plan_bind(p, &op->gamma, ACCESS_READ);
+    plan_bind(p, &op->beta, ACCESS_READ);
+    floats_bind(p, &op->y, d, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tasks,
+                task_loops(p, g, other ? LOOPS_DIVIDE : 0));
+}
+
+static void build(struct plan *p, const struct channel_norm_op *op)
+{
+    const struct view *y = absent(&op->y) ? &op->x : &op->y;
+    struct geometry g = GEOMETRY(p, op, &op->x, y);
+    struct view mean = statistic(p, &op->mean, &g);
+    struct view rstd = statistic(p, &op->rstd, &g);
+    struct view part = {.dtype = SSQ_F32};
+    set_strides(&g, &mean, &rstd);
+    if (op->given) {
+        statistics(p, op, &g, CHANNEL_GIVEN, &part, &mean, &rstd);
+    } else {
+        plan_scratch(p, SSQ_F32, (uint64_t)g.rows * g.a.chunks, &part);
+        sum(p, op, &g, false, &mean, &part);
+        statistics(p, op, &g, CHANNEL_MEAN, &part, &mean, &rstd);
+        sum(p, op, &g, true, &mean, &part);
+        statistics(p, op, &g, CHANNEL_RSTD, &part, &mean, &rstd);
+    }
+    if (!absent(&op->y))
+        apply(p, op, &g, &mean, &rstd);
+}
+
+/* Sums of dy and of dy z. */
+static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
+                   const struct geometry *g, const struct view part[2])
+{
+    uint8_t d = FLOATS_KEY(&op->x, &op->dy);
+    struct channel_sum_dy_args a = {0};
+    COMMON(a, g);
+    OPERAND(a, x, g, 0);
+    OPERAND(a, dy, g, 1);
+    plan_kernel(p, KERNEL_channel_sum_dy, KEYS(d));
+    floats_bind(p, &op->x, d, ACCESS_READ);
+    floats_bind(p, &op->dy, d, ACCESS_READ);
+    plan_bind(p, &op->mean, ACCESS_READ);
+    plan_bind(p, &op->rstd, ACCESS_READ);
+    plan_bind(p, &part[0], ACCESS_WRITE);
+    plan_bind(p, &part[1], ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
+}
+
+/* avg is absent where there are no averages. */
+static void fold(struct plan *p, const struct channel_norm_backward_op *op,
+                 const struct geometry *g, const struct view part[2],
+                 const struct view avg[2])
+{
+    struct channel_fold_args a = {
+        .examples = g->examples,
+        .channels = g->a.channels,
+        .chunks = g->a.chunks,
+        .per_group = g->a.per_group,
+        .sets = absent(&avg[0]) ? 0 : g->examples * g->groups,
+        .gamma_given = !absent(&op->gamma),
+        .gamma_step = stride_of(&op->gamma),
+        .dgamma_given = !absent(&op->dgamma),
+        .dgamma_step = stride_of(&op->dgamma),
+        .dbeta_given = !absent(&op->dbeta),
+        .dbeta_step = stride_of(&op->dbeta),
+        .count = set_elements(g, &op->x)};
+    plan_kernel(p, KERNEL_channel_fold, KEYS(0));
+    plan_bind(p, &part[0], ACCESS_READ);
+    plan_bind(p, &part[1], ACCESS_READ);
+    plan_bind(p, &op->gamma, ACCESS_READ);
+    plan_bind(p, &op->dgamma, ACCESS_WRITE);
+    plan_bind(p, &op->dbeta, ACCESS_WRITE);
+    plan_bind(p, &avg[0], ACCESS_WRITE);
+    plan_bind(p, &avg[1], ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), g->rows,
+               fold_loops((uint64_t)a.examples * a.chunks) +
+                   fold_loops((uint64_t)a.per_group * a.chunks));
+}
+
+static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
+                     const struct geometry *g, const struct view avg[2])
+{
+    uint8_t d = FLOATS_KEY(&op->x, &op->dy, &op->dx);
+    struct channel_gradient_args a = {.gamma_given = !absent(&op->gamma),
+                                      .gamma_step = stride_of(&op->gamma),
+                                      .given = op->given};
+    COMMON(a, g);
+    OPERAND(a, x, g, 0);
+    OPERAND(a, dy, g, 1);
+    OPERAND(a, dx, g, 2);
+    plan_kernel(p, KERNEL_channel_gradient, KEYS(d));
+    floats_bind(p, &op->x, d, ACCESS_READ);
+    floats_bind(p, &op->dy, d, ACCESS_READ);
+    plan_bind(p, &op->mean, ACCESS_READ);
+    plan_bind(p, &op->rstd, ACCESS_READ);
+    plan_bind(p, &op->gamma, ACCESS_READ);
+    plan_bind(p, &avg[0], ACCESS_READ);
+    plan_bind(p, &avg[1], ACCESS_READ);
+    floats_bind(p, &op->dx, d, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
+}
+
+static void build_backward(struct plan *p,
+                           const struct channel_norm_backward_op *op)
+{
+    const struct view *dx = absent(&op->dx) ? &op->dy : &op->dx;
+    struct geometry g = GEOMETRY(p, op, &op->x, &op->dy, dx);
+    struct view part[2], avg[2] = {{.dtype = SSQ_F32}, {.dtype = SSQ_F32}};
+    bool averages = !absent(&op->dx) && !op->given;
+    set_strides(&g, &op->mean, &op->rstd);
+    if (averages || !absent(&op->dgamma) || !absent(&op->dbeta)) {
+        uint64_t sets = (uint64_t)g.examples * g.groups;
+        for (int i = 0; i < 2; i++) {
+            plan_scratch(p, SSQ_F32, (uint64_t)g.rows * g.a.chunks, &part[i]);
+            if (averages)
+                plan_scratch(p, SSQ_F32, sets, &avg[i]);
+        }
+        sum_dy(p, op, &g, part);
+        fold(p, op, &g, part, avg);
+    }
+    if (!absent(&op->dx))
+        gradient(p, op, &g, avg);
+}
+
+const struct channel_norm_plan channel_norm_plans[] = {
+    {"portable", NULL, build}, {NULL}};
+const struct channel_norm_backward_plan channel_norm_backward_plans[] = {
+    {"portable", NULL, build_backward}, {NULL}};

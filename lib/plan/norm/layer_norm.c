@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* layer_norm.c - the plans of layer norm and RMS norm, and of their gradients.
+ *
+ * dgamma and dbeta: sums over blocks of 64 rows, or 1/64 of the rows, and then
+ * over the blocks. */
+#include "lib/plan/plan.h"
+
+#include "kernels/norm/layer_norm_args.h"
+#include "lib/op/norm/layer_norm.h"
+#include "lib/plan/reduce/reduce.h"
+#include "lib/plan/walk.h"
+
+#define BLOCK 64u
+/* TILE of layer_norm_sums.k where an item is a processor's thread. */
+#define TILE 256u
+
+struct layer_norm_args {
+    LAYER_NORM_FIELDS
+};
+
+struct layer_norm_backward_args {
+    LAYER_NORM_BACKWARD_FIELDS
+};
+
+/* The dimensions of a row alone. */
+static struct view row_of(const struct view *v, int inner)
+{
+    struct view row = *v;
+    int lead = v->rank - inner;
+    for (int i = 0; i < inner; i++) {
+        row.shape[i] = v->shape[lead + i];
+        row.stride[i] = v->stride[lead + i];
+    }
+    row.rank = inner;
+    return row;
+}
+
+static uint32_t row_elements(const struct view *x, int inner)
+{
+    struct view row = row_of(x, inner);
+    return (uint32_t)view_elements(&row);
+}
+
+static uint32_t last_step(const struct view *v)
+{
+    return v->buffer == NULL ? 0 : (uint32_t)v->stride[v->rank - 1];
+}
+
+/* gamma or beta as a contiguous row of float32; absent stays absent. */
+static struct view row_of_floats(struct plan *p, const struct view *v,
+                                 int inner)
+{
+    struct view wide = {.buffer = NULL};
+    if (v->buffer == NULL)
+        return wide;
+    struct view row = row_of(v, inner);
+    plan_reduce_widen(p, &row, &wide);
+    return wide;
+}
+
+/* Loops over a row by a group, forward or back: ten over each block with their
+ * ends, a walk in four of them where the row has strides. */
+static uint64_t row_loops(const struct plan *p, uint32_t n, bool lined)
+{
+    return 3 * LOOPS_FEW +
+           loops_shared(plan_limits(p), n, lined ? 16 : 16 + 4 * LOOPS_WALK);
+}
+
+/* Of a row in the sums over rows: two walks. */
+#define SUMS_LOOPS (2 * LOOPS_WALK)
+
+static uint32_t bit(const struct view *v, uint32_t has)
+{
+    return v->buffer != NULL ? has : 0;
+}
+
+static void steps(const struct view *v, uint32_t *to)
+{
+    if (v->buffer != NULL)
+        walk_steps(v, 0, v->rank, to);
+}
+
+static void forward(struct plan *p, const struct layer_norm_op *op)
+{
+    const struct view *x = &op->x, *y = &op->y;
+    struct view gamma = row_of_floats(p, &op->gamma, op->inner);
+    struct view beta = row_of_floats(p, &op->beta, op->inner);
+    struct layer_norm_args a = {
+        .n = row_elements(x, op->inner),
+        .lined = op->inner == 1,
+        .x_step = last_step(x),
+        .y_step = last_step(y),
+        .has = bit(&gamma, HAS_GAMMA) | bit(&beta, HAS_BETA) | bit(y, HAS_Y) |
+               bit(&op->mean, HAS_MEAN) | bit(&op->rstd, HAS_RSTD),
+        .is_rms = op->kind == NORM_RMS,
+        .eps = op->eps,
+        .x_dtype = x->dtype,
+        .y_dtype = y->dtype,
+    };
+    uint8_t yb = (uint8_t)(y->buffer == NULL ? 4 : dtype_bytes(y->dtype));
+    a.rows = (uint32_t)view_elements(x) / a.n;
+    walk_shape(x, 0, x->rank, &a.rank, a.size);
+    steps(x, a.x_steps);
+    steps(y, a.y_steps);
+    steps(&op->mean, a.mean_steps);
+    steps(&op->rstd, a.rstd_steps);
+    plan_kernel(p, KERNEL_layer_norm, KEYS((uint8_t)dtype_bytes(x->dtype), yb));
+    plan_bind(p, x, ACCESS_READ);
+    plan_bind(p, &gamma, ACCESS_READ);
+    plan_bind(p, &beta, ACCESS_READ);
+    plan_bind(p, y, ACCESS_WRITE);
+    plan_bind(p, &op->mean, ACCESS_WRITE);
+    plan_bind(p, &op->rstd, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
+}
+
+/* Rows whose sums an item makes: blocks of blocks, if the device lets it. */
+static uint32_t block_of(const struct plan *p, uint32_t rows)
+{
+    uint32_t most = plan_limits(p)->iterations / (2 * (SUMS_LOOPS + 1));
+    uint32_t block = rows / BLOCK > BLOCK ? (rows + BLOCK - 1) / BLOCK : BLOCK;
+    return most == 0 || block < most ? block : most;
+}
+
+static struct layer_norm_backward_args
+args_of(const struct plan *p, const struct layer_norm_backward_op *op)
+{
+    const struct view *x = &op->x;
+    struct layer_norm_backward_args a = {
+        .n = row_elements(x, op->inner),
+        .lined = op->inner == 1,
+        .x_step = last_step(x),
+        .dy_step = last_step(&op->dy),
+        .dx_step = last_step(&op->dx),
+        .has = bit(&op->gamma, HAS_GAMMA) | bit(&op->mean, HAS_MEAN),
+        .x_dtype = x->dtype,
+        .dy_dtype = op->dy.dtype,
+        .dx_dtype = op->dx.dtype,
+    };
+    a.rows = (uint32_t)view_elements(x) / a.n;
+    a.block = block_of(p, a.rows);
+    walk_shape(x, 0, x->rank, &a.rank, a.size);
+    steps(x, a.x_steps);
+    steps(&op->dy, a.dy_steps);
+    steps(&op->dx, a.dx_steps);
+    steps(&op->mean, a.mean_steps);
+    steps(&op->rstd, a.rstd_steps);
+    return a;
+}
+
+static void bind_inputs(struct plan *p, const struct layer_norm_backward_op *op)
+{
+    plan_bind(p, &op->x, ACCESS_READ);
+    plan_bind(p, &op->mean, ACCESS_READ);
+    plan_bind(p, &op->rstd, ACCESS_READ);
+    plan_bind(p, &op->dy, ACCESS_READ);
+}
+
+/* out = the sum over blocks of one of the two in sums[blocks][2][n]. */
+static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
+                 uint32_t n, uint32_t which, const struct view *out, int inner)
+{
+    if (out->buffer == NULL)
+        return;
+    struct reduce_op op = {
+        .kind = REDUCE_SUM, .kept = inner, .x = *sums, .y = row_of(out, inner)};
+    int64_t pitch = 1;
+    for (int i = inner; i-- > 0; pitch *= op.y.shape[i]) {
+        op.x.shape[i] = op.y.shape[i];
+        op.x.stride[i] = pitch;
+    }
+    op.x.shape[inner] = blocks;
+    op.x.stride[inner] = 2 * (int64_t)n;
+    op.x.rank = inner + 1;
+    op.x.offset += (uint64_t)which * n * sizeof(float);
+    plan_reduce(p, &op);
+}
+
+static void sums(struct plan *p, const struct layer_norm_backward_op *op,
+                 const struct layer_norm_backward_args *a)
+{
+    struct view part;
+    uint32_t blocks = (a->rows + a->block - 1) / a->block;
+    bool processor = plan_limits(p)->group == 1;
+    uint32_t tiles = processor ? (a->n + TILE - 1) / TILE : a->n;
+    plan_scratch(p, SSQ_F32, 2 * (uint64_t)blocks * a->n, &part);
+    plan_kernel(p, KERNEL_layer_norm_sums,
+                KEYS((uint8_t)dtype_bytes(op->x.dtype),
+                     (uint8_t)dtype_bytes(op->dy.dtype)));
+    bind_inputs(p, op);
+    plan_bind(p, &part, ACCESS_WRITE);
+    if (processor)
+        plan_groups(p, a, sizeof(*a), (uint64_t)tiles * blocks, LOOPS_FEW);
+    else
+        plan_items(p, a, sizeof(*a), (uint64_t)tiles * blocks,
+                   loops_of(a->block, SUMS_LOOPS));
+    fold(p, &part, blocks, a->n, 0, &op->dgamma, op->inner);
+    fold(p, &part, blocks, a->n, 1, &op->dbeta, op->inner);
+}
+
+static void backward(struct plan *p, const struct layer_norm_backward_op *op)
+{
+    struct layer_norm_backward_args a = args_of(p, op);
+    if (op->dgamma.buffer != NULL || op->dbeta.buffer != NULL)
+        sums(p, op, &a);
+    if (op->dx.buffer == NULL)
+        return;
+    struct view gamma = row_of_floats(p, &op->gamma, op->inner);
+    plan_kernel(p, KERNEL_layer_norm_backward,
+                KEYS((uint8_t)dtype_bytes(op->x.dtype),
+                     (uint8_t)dtype_bytes(op->dy.dtype),
+                     (uint8_t)dtype_bytes(op->dx.dtype)));
+    bind_inputs(p, op);
+    plan_bind(p, &op->dx, ACCESS_WRITE);
+    plan_bind(p, &gamma, ACCESS_READ);
+    plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
+}
+
+const struct layer_norm_plan layer_norm_plans[] = {{"portable", NULL, forward},
+                                                   {NULL}};
+const struct layer_norm_backward_plan layer_norm_backward_plans[] = {
+    {"portable", NULL, backward}, {NULL}};

@@ -1,0 +1,459 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plan.c - building plans, and running them. */
+#include "lib/plan/plan.h"
+
+#include "lib/core/pool.h"
+#include "lib/op/data/data.h"
+
+#include <string.h>
+
+/* More than this many units' worth of groups gains nothing. */
+#define WAVES_OF_PROCESSOR 4u
+#define WAVES_OF_GPU       32u
+/* A processor's task below which dividing costs more than it gains. */
+#define LEAST_ITEMS 1024u
+
+/* Scratch, in the order of its making. */
+struct scratch {
+    struct scratch *next;
+    ssq_buffer *buffer;
+};
+
+/* A step is a launch, or host words on their way to the device. */
+struct step {
+    struct step *next;
+    uint32_t *words; /* owned; NULL: a launch */
+    union {
+        struct upload_op upload;
+        struct {
+            struct launch launch;
+            const struct kernel *kernel;
+            uint8_t key[LAUNCH_KEYS];
+            /* whose memory a binding is in, once it has some */
+            const ssq_buffer *scratch[LAUNCH_BINDINGS];
+        };
+    };
+};
+
+struct plan {
+    struct object object;
+    ssq_device *device;
+    const char *what; /* the op's name */
+    ssq_status status;
+    struct step *first, **end;
+    struct step *open; /* the launch under construction */
+    struct scratch *scratch;
+    uint64_t loops;               /* most iterations of an item */
+    const struct kernel *longest; /* of this kernel */
+};
+
+static void plan_free(struct object *o)
+{
+    struct plan *p = (struct plan *)o;
+    for (struct step *s = p->first, *next; s != NULL; s = next) {
+        next = s->next;
+        mem_free(s->words);
+        mem_free(s);
+    }
+    mem_free(p->open);
+    for (struct scratch *s = p->scratch, *next; s != NULL; s = next) {
+        next = s->next;
+        object_put(&s->buffer->object);
+        mem_free(s);
+    }
+    mem_free(p);
+}
+
+struct object *plan_object(struct plan *p)
+{
+    return &p->object;
+}
+
+const struct backend_limits *plan_limits(const struct plan *p)
+{
+    return pool_limits(p->device->pool);
+}
+
+bool plan_failed(const struct plan *p)
+{
+    return p->status != SSQ_OK;
+}
+
+void plan_fail(struct plan *p, ssq_status st)
+{
+    if (p->status == SSQ_OK)
+        p->status = st;
+}
+
+static void append(struct plan *p, struct step *s)
+{
+    *p->end = s;
+    p->end = &s->next;
+}
+
+static struct step *step_create(struct plan *p)
+{
+    struct step *s = mem_alloc(sizeof(*s));
+    if (s == NULL)
+        plan_fail(p, error_nomem(p->what, sizeof(*s)));
+    return s;
+}
+
+/* Vulkan's shaders exist in the listed variants only, and every compiler at
+ * hand has seen those: nothing else is launched anywhere. */
+static bool listed(const struct kernel *k, const uint8_t *key)
+{
+    for (uint32_t i = 0; i < k->nvariants; i++)
+        if (memcmp(k->variants[i], key, LAUNCH_KEYS) == 0)
+            return true;
+    return false;
+}
+
+void plan_kernel(struct plan *p, enum kernel_id id, const uint8_t *key)
+{
+    const struct kernel *k = &kernels[id];
+    if (plan_failed(p))
+        return;
+    if (!listed(k, key)) {
+        plan_fail(p, error_set(SSQ_ERR_UNSUPPORTED,
+                               "%s: kernel %s lists no variant %u %u %u %u %u "
+                               "%u",
+                               p->what, k->name, key[0], key[1], key[2], key[3],
+                               key[4], key[5]));
+        return;
+    }
+    p->open = step_create(p);
+    if (p->open == NULL)
+        return;
+    p->open->kernel = k;
+    memcpy(p->open->key, key, LAUNCH_KEYS);
+}
+
+void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
+                     uint64_t bytes, uint32_t unit, enum access access)
+{
+    if (plan_failed(p))
+        return;
+    struct launch *l = &p->open->launch;
+    struct binding *b = &l->binding[l->nbindings++];
+    if (mem == NULL) {
+        *b = l->binding[0];
+        b->access = ACCESS_NONE;
+        p->open->scratch[b - l->binding] = p->open->scratch[0];
+        return;
+    }
+    *b = (struct binding){.mem = mem,
+                          .offset = offset,
+                          .bytes = bytes,
+                          .unit = unit,
+                          .access = access};
+}
+
+static bool is_scratch(const struct plan *p, const ssq_buffer *b)
+{
+    for (const struct scratch *s = p->scratch; s != NULL; s = s->next)
+        if (s->buffer == b)
+            return true;
+    return false;
+}
+
+/* A kernel may see all of a scratch from where a view of it begins: the view is
+ * often the shape of one part of several. */
+static void bind_scratch(struct plan *p, const struct view *v, uint32_t unit,
+                         enum access access)
+{
+    struct launch *l = &p->open->launch;
+    p->open->scratch[l->nbindings] = v->buffer;
+    l->binding[l->nbindings++] =
+        (struct binding){.offset = v->offset,
+                         .bytes = v->buffer->bytes - v->offset,
+                         .unit = unit,
+                         .access = access};
+}
+
+void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
+                  enum access access)
+{
+    if (plan_failed(p))
+        return;
+    if (v->buffer != NULL && is_scratch(p, v->buffer)) {
+        bind_scratch(p, v, unit, access);
+        return;
+    }
+    struct backend_mem *mem = v->buffer == NULL ? NULL : v->buffer->mem;
+    plan_bind_range(p, mem, mem == NULL ? 0 : v->buffer->offset + v->offset,
+                    view_span(v), unit, access);
+}
+
+void plan_bind(struct plan *p, const struct view *v, enum access access)
+{
+    plan_bind_as(p, v, (uint32_t)dtype_bytes(v->dtype), access);
+}
+
+static uint64_t least(uint64_t a, uint64_t b)
+{
+    return a < b ? a : b;
+}
+
+/* Groups worth having: all, where an item must not do much. */
+static uint64_t most_groups(const struct backend_limits *l)
+{
+    if (l->iterations != 0)
+        return LAUNCH_GROUPS;
+    uint64_t wanted = (uint64_t)l->units *
+                      (l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU);
+    return least(wanted, LAUNCH_GROUPS);
+}
+
+/* End a launch of so many groups that would have one task each, or few tasks
+ * each of less than `loops` iterations. */
+static void finish(struct plan *p, const void *args, size_t bytes,
+                   uint64_t wanted, uint64_t loops)
+{
+    struct launch *l = &p->open->launch;
+    uint64_t groups = least(wanted, most_groups(plan_limits(p)));
+    memcpy(l->param, args, bytes);
+    l->nwords = (uint32_t)(bytes / sizeof(uint32_t));
+    l->groups = (uint32_t)groups;
+    loops = loops_of((wanted + groups - 1) / groups, loops);
+    if (loops > p->loops) {
+        p->loops = loops;
+        p->longest = p->open->kernel;
+    }
+    append(p, p->open);
+    p->open = NULL;
+}
+
+void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n,
+                uint64_t loops)
+{
+    if (plan_failed(p))
+        return;
+    const struct backend_limits *l = plan_limits(p);
+    uint64_t items = l->group == 1 ? LEAST_ITEMS : l->group;
+    finish(p, args, bytes, (n + items - 1) / items, loops);
+}
+
+void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n,
+                 uint64_t loops)
+{
+    if (plan_failed(p))
+        return;
+    finish(p, args, bytes, n, loops);
+}
+
+void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
+                  struct view *view)
+{
+    *view = (struct view){.dtype = dtype,
+                          .rank = 1,
+                          .access = ACCESS_WRITE,
+                          .shape = {(int64_t)n},
+                          .stride = {1}};
+    if (plan_failed(p))
+        return;
+    struct scratch *s = mem_alloc(sizeof(*s));
+    uint64_t bytes;
+    ssq_status st = SSQ_ERR_NOMEM;
+    if (s == NULL)
+        (void)error_nomem(p->what, sizeof(*s));
+    else if (!size_mul(n, dtype_bytes(dtype), &bytes))
+        (void)error_set(SSQ_ERR_NOMEM, "%s: no memory has %llu elements",
+                        p->what, (unsigned long long)n);
+    else if (bytes > plan_limits(p)->binding_bytes)
+        st = error_set(SSQ_ERR_UNSUPPORTED,
+                       "%s: needs scratch of %llu bytes, a launch takes %llu",
+                       p->what, (unsigned long long)bytes,
+                       (unsigned long long)plan_limits(p)->binding_bytes);
+    else
+        st = buffer_note(p->device, bytes, &s->buffer);
+    if (st != SSQ_OK) {
+        mem_free(s);
+        plan_fail(p, st);
+        return;
+    }
+    s->next = p->scratch;
+    p->scratch = s;
+    view->buffer = s->buffer;
+}
+
+uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
+{
+    plan_scratch(p, SSQ_I32, n, view);
+    struct step *s = plan_failed(p) ? NULL : step_create(p);
+    if (s == NULL)
+        return NULL;
+    s->words = mem_alloc_array(n, sizeof(uint32_t));
+    if (s->words == NULL) {
+        mem_free(s);
+        plan_fail(p, error_nomem(p->what, n * sizeof(uint32_t)));
+        return NULL;
+    }
+    struct upload_op op = {.op = OP_HEADER(upload, dst),
+                           .host = s->words,
+                           .bytes = n * sizeof(uint32_t),
+                           .dst = *view};
+    s->upload = op;
+    append(p, s);
+    return s->words;
+}
+
+ssq_status plan_write(const struct plan *p, const struct backend *backend,
+                      struct backend_queue *queue)
+{
+    ssq_status st = SSQ_OK;
+    for (const struct step *s = p->first; s != NULL && st == SSQ_OK;
+         s = s->next)
+        if (s->words != NULL)
+            st = backend->ops->upload[0].run(queue, &s->upload);
+    return st;
+}
+
+size_t plan_launches(const struct plan *p, const struct launch **launches)
+{
+    size_t n = 0;
+    for (const struct step *s = p->first; s != NULL; s = s->next) {
+        if (s->words != NULL)
+            continue;
+        if (launches != NULL)
+            launches[n] = &s->launch;
+        n++;
+    }
+    return n;
+}
+
+ssq_status plan_run(const struct plan *p, const struct backend *backend,
+                    struct backend_queue *queue)
+{
+    ssq_status st = plan_write(p, backend, queue);
+    for (const struct step *s = p->first; s != NULL && st == SSQ_OK;
+         s = s->next)
+        if (s->words == NULL)
+            st = backend->launch(queue, &s->launch);
+    return st;
+}
+
+/* ---- the lists, by the op's number ---- */
+
+#define X(NAME)                                                                \
+    static const char *name_##NAME(unsigned i)                                 \
+    {                                                                          \
+        return NAME##_plans[i].name;                                           \
+    }                                                                          \
+    static bool admit_##NAME(unsigned i, const struct backend_limits *l,       \
+                             const struct op *op, struct why *why)             \
+    {                                                                          \
+        return NAME##_plans[i].check == NULL ||                                \
+               NAME##_plans[i].check(l, (const struct NAME##_op *)op, why);    \
+    }                                                                          \
+    static void build_##NAME(unsigned i, struct plan *p, const struct op *op)  \
+    {                                                                          \
+        NAME##_plans[i].build(p, (const struct NAME##_op *)op);                \
+    }
+SSQ_OPS(X)
+#undef X
+
+static const struct {
+    const char *(*name)(unsigned);
+    bool (*admit)(unsigned, const struct backend_limits *, const struct op *,
+                  struct why *);
+    void (*build)(unsigned, struct plan *, const struct op *);
+} lists[OP_COUNT] = {
+#define X(NAME) {name_##NAME, admit_##NAME, build_##NAME},
+    SSQ_OPS(X)
+#undef X
+};
+
+const char *plan_name(const struct backend *b, enum op_id op, unsigned i)
+{
+    return b->launch == NULL ? NULL : lists[op].name(i);
+}
+
+/* Its launches and what they need, of which nothing is there yet. */
+static ssq_status note(ssq_device *d, const struct op *op, unsigned i,
+                       struct plan **out)
+{
+    struct plan *p = mem_alloc(sizeof(*p));
+    if (p == NULL)
+        return error_nomem(op_name(op->id), sizeof(*p));
+    object_init(&p->object, plan_free);
+    p->device = d;
+    p->what = op_name(op->id);
+    p->end = &p->first;
+    struct fpenv env = fpenv_enter();
+    lists[op->id].build(i, p, op);
+    fpenv_leave(env);
+    ssq_status st = p->status;
+    if (st != SSQ_OK) {
+        object_put(&p->object);
+        return st;
+    }
+    *out = p;
+    return SSQ_OK;
+}
+
+ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
+                       struct why *why)
+{
+    const struct backend_limits *l = pool_limits(d->pool);
+    struct plan *p;
+    if (!lists[op->id].admit(i, l, op, why))
+        return SSQ_ERR_UNSUPPORTED;
+    if (l->iterations == 0)
+        return SSQ_OK;
+    ssq_status st = note(d, op, i, &p);
+    if (st == SSQ_ERR_UNSUPPORTED) /* and again when it is created */
+        return SSQ_OK;
+    if (st != SSQ_OK)
+        return st;
+    if (p->loops >= l->iterations) {
+        (void)refuse(why,
+                     "an item of kernel %s may loop %llu times, the driver "
+                     "ends its loops after %u",
+                     p->longest->name, (unsigned long long)p->loops,
+                     l->iterations);
+        st = SSQ_ERR_UNSUPPORTED;
+    }
+    object_put(&p->object);
+    return st;
+}
+
+static ssq_status place_launch(const struct plan *p, struct step *s)
+{
+    for (uint32_t i = 0; i < s->launch.nbindings; i++) {
+        const ssq_buffer *b = s->scratch[i];
+        if (b == NULL)
+            continue;
+        s->launch.binding[i].mem = b->mem;
+        s->launch.binding[i].offset += b->offset;
+    }
+    return p->device->backend->kernel_get(p->device->impl, s->kernel, s->key,
+                                          &s->launch.code);
+}
+
+/* Scratch, and then kernels, for what was noted. */
+static ssq_status place(const struct plan *p)
+{
+    ssq_status st = SSQ_OK;
+    for (const struct scratch *s = p->scratch; s != NULL && st == SSQ_OK;
+         s = s->next)
+        st = buffer_place(s->buffer);
+    for (struct step *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
+        if (s->words == NULL)
+            st = place_launch(p, s);
+    return st;
+}
+
+ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
+                       struct plan **out)
+{
+    struct plan *p = NULL;
+    ssq_status st = note(d, op, i, &p);
+    if (st == SSQ_OK)
+        st = place(p);
+    if (st == SSQ_OK)
+        *out = p;
+    else if (p != NULL)
+        object_put(&p->object);
+    return st;
+}

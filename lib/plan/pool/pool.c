@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pool.c - the plan of pooling: which taps or windows each row and column
+ * meets is counted here, in 64 bits, once for all channels. */
+#include "lib/plan/plan.h"
+
+#include "kernels/pool/pool_args.h"
+#include "lib/op/pool/pool.h"
+
+struct pool_args {
+    POOL_FIELDS
+};
+
+/* first..end - 1, from a to b - 1 of some coordinate. */
+struct span {
+    int64_t first, end;
+};
+
+static int64_t ceil_div(int64_t a, int64_t b)
+{
+    return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
+}
+
+static struct span span_of(int64_t first, int64_t end, int64_t most)
+{
+    if (first < 0)
+        first = 0;
+    if (end > most)
+        end = most;
+    return (struct span){first, end > first ? end : first};
+}
+
+/* The taps of position p that meet [from, to) of the image's coordinates. */
+static struct span taps(const struct slide *s, int64_t p, int64_t from,
+                        int64_t to)
+{
+    int64_t start = slide_at(s, p, 0);
+    return span_of(ceil_div(from - start, s->dilation),
+                   ceil_div(to - start, s->dilation), s->window);
+}
+
+/* The positions whose windows may hold row or column x. */
+static struct span windows(const struct slide *s, int64_t x)
+{
+    int64_t at = x + s->before;
+    return span_of(ceil_div(at - (slide_extent(s) - 1), s->stride),
+                   at / s->stride + 1, s->map);
+}
+
+/* Taps that count for an average. */
+static uint32_t counted(const struct pool_op *op, int axis, int64_t p)
+{
+    const struct slide *s = &op->slide[axis];
+    struct span t = op->count_padding
+                        ? taps(s, p, -s->before, s->image + s->after)
+                        : taps(s, p, 0, s->image);
+    return (uint32_t)(t.end - t.first);
+}
+
+static bool is_backward(const struct pool_op *op)
+{
+    return op->kind == POOL_MAX_BACKWARD || op->kind == POOL_AVG_BACKWARD;
+}
+
+static uint32_t *fill_axis(uint32_t *word, const struct pool_op *op, int axis)
+{
+    const struct slide *s = &op->slide[axis];
+    bool backward = is_backward(op);
+    int64_t n = backward ? s->image : s->map;
+    for (int64_t i = 0; i < n; i++, word += POOL_WORDS) {
+        struct span t = backward ? windows(s, i) : taps(s, i, 0, s->image);
+        word[POOL_PLACE] =
+            (uint32_t)(backward ? i + s->before : slide_at(s, i, 0));
+        word[POOL_FIRST] = (uint32_t)t.first;
+        word[POOL_END] = (uint32_t)t.end;
+        word[POOL_COUNT] = backward ? 0 : counted(op, axis, i);
+    }
+    return word;
+}
+
+static void make_table(struct plan *p, const struct pool_op *op,
+                       struct view *table)
+{
+    const struct view *made = is_backward(op) ? &op->image : &op->map;
+    uint64_t words = (uint64_t)(made->shape[2] + made->shape[3]) * POOL_WORDS;
+    const struct slide *s = op->slide;
+    if (op->kind == POOL_AVG_BACKWARD)
+        words += (uint64_t)(s[HEIGHT].map + s[WIDTH].map);
+    uint32_t *word = plan_words(p, words, table);
+    if (word == NULL)
+        return;
+    word = fill_axis(word, op, HEIGHT);
+    word = fill_axis(word, op, WIDTH);
+    for (int axis = 0; axis < AXES && op->kind == POOL_AVG_BACKWARD; axis++)
+        for (int64_t i = 0; i < s[axis].map; i++)
+            *word++ = counted(op, axis, i);
+}
+
+/* Taps or positions of an axis that one element looks at. */
+static uint64_t looks(const struct pool_op *op, int axis)
+{
+    const struct slide *s = &op->slide[axis];
+    int64_t n = s->window, most = s->image;
+    if (is_backward(op)) {
+        n = (slide_extent(s) - 1) / s->stride + 1;
+        most = s->map;
+    }
+    return (uint64_t)(n < most ? n : most);
+}
+
+static void build(struct plan *p, const struct pool_op *op)
+{
+    const struct view *y = is_backward(op) ? &op->image : &op->map;
+    const struct view *x = is_backward(op) ? &op->map : &op->image;
+    static const struct view absent;
+    struct pool_args a = {.n = (uint32_t)view_elements(y),
+                          .channels_last = y->stride[3] != 1,
+                          .channels = (uint32_t)y->shape[1],
+                          .rows = (uint32_t)y->shape[2],
+                          .columns = (uint32_t)y->shape[3],
+                          .width = (uint32_t)op->slide[WIDTH].image,
+                          .map_rows = (uint32_t)op->slide[HEIGHT].map,
+                          .x_dtype = x->dtype,
+                          .y_dtype = y->dtype,
+                          .indexed = op->index.buffer != NULL,
+                          .divisor = (float)op->divisor};
+    for (int i = 0; i < 4; i++) {
+        a.x_step[i] = (uint32_t)x->stride[i];
+        a.y_step[i] = (uint32_t)y->stride[i];
+        a.index_step[i] = (uint32_t)op->index.stride[i];
+    }
+    for (int i = 0; i < AXES; i++) {
+        a.stride[i] = (uint32_t)op->slide[i].stride;
+        a.dilation[i] = (uint32_t)op->slide[i].dilation;
+    }
+    struct view table;
+    make_table(p, op, &table);
+    bool wide = y->dtype == SSQ_F32;
+    plan_kernel(p, KERNEL_pool2d,
+                KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(x->dtype)));
+    plan_bind(p, &table, ACCESS_READ);
+    plan_bind(p, x, ACCESS_READ);
+    plan_bind(p, wide ? &absent : y, ACCESS_WRITE);
+    plan_bind(p, wide ? y : &absent, ACCESS_WRITE);
+    if (op->kind == POOL_MAX)
+        plan_bind(p, &op->index, ACCESS_WRITE);
+    if (op->kind == POOL_MAX_BACKWARD)
+        plan_bind(p, &op->index, ACCESS_READ);
+    plan_items(p, &a, sizeof(a), a.n,
+               LOOPS_FEW + loops_of(looks(op, HEIGHT),
+                                    loops_of(looks(op, WIDTH), LOOPS_DIVIDE)));
+}
+
+const struct pool_plan pool_plans[] = {{"portable", NULL, build}, {NULL}};

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* random.c - the plans of random fills and dropout. */
+#include "lib/op/random/random.h"
+
+#include "kernels/random/random_args.h"
+#include "lib/plan/plan.h"
+#include "lib/plan/walk.h"
+
+struct random_args {
+    RANDOM_FIELDS
+};
+
+struct dropout_args {
+    DROPOUT_FIELDS
+};
+
+static void random_fill(struct plan *p, const struct random_op *op)
+{
+    const struct view *y = &op->y;
+    uint64_t base = op->stream.offset + op->op.first;
+    struct random_args a = {.n = (uint32_t)view_elements(y),
+                            .seed_low = op->stream.seed[0],
+                            .seed_high = op->stream.seed[1],
+                            .id = op->stream.id,
+                            .base_low = (uint32_t)base,
+                            .base_high = (uint32_t)(base >> 32),
+                            .step_given = op->step.buffer != NULL,
+                            .dense = view_contiguous(y),
+                            .y_dtype = y->dtype,
+                            .threshold = op->one.threshold,
+                            .always = op->one.always,
+                            .a = op->a,
+                            .b = op->b};
+    walk_shape(y, 0, y->rank, &a.rank, a.size);
+    walk_steps(y, 0, y->rank, a.y_steps);
+    plan_kernel(p, KERNEL_random_fill,
+                KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(y->dtype)));
+    plan_bind(p, y, ACCESS_WRITE);
+    plan_bind(p, &op->step, ACCESS_READ);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+static void dropout(struct plan *p, const struct dropout_op *op)
+{
+    const struct view *x = &op->x, *y = &op->y, *mask = &op->mask;
+    bool masked = mask->buffer != NULL;
+    uint64_t base = op->stream.offset + op->op.first;
+    struct dropout_args a = {.n = (uint32_t)view_elements(y),
+                             .seed_low = op->stream.seed[0],
+                             .seed_high = op->stream.seed[1],
+                             .id = op->stream.id,
+                             .base_low = (uint32_t)base,
+                             .base_high = (uint32_t)(base >> 32),
+                             .step_given = op->step.buffer != NULL,
+                             .dense = view_contiguous(x) &&
+                                      view_contiguous(y) &&
+                                      (!masked || view_contiguous(mask)),
+                             .x_dtype = x->dtype,
+                             .y_dtype = y->dtype,
+                             .masked = masked,
+                             .threshold = op->drop.threshold,
+                             .always = op->drop.always,
+                             .scale = op->scale};
+    walk_shape(y, 0, y->rank, &a.rank, a.size);
+    walk_steps(x, 0, y->rank, a.x_steps);
+    walk_steps(y, 0, y->rank, a.y_steps);
+    if (masked)
+        walk_steps(mask, 0, y->rank, a.mask_steps);
+    plan_kernel(
+        p, KERNEL_dropout,
+        KEYS((uint8_t)dtype_bytes(x->dtype), (uint8_t)dtype_bytes(y->dtype)));
+    plan_bind(p, x, ACCESS_READ);
+    plan_bind(p, y, ACCESS_WRITE);
+    plan_bind(p, mask, ACCESS_WRITE);
+    plan_bind(p, &op->step, ACCESS_READ);
+    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+const struct random_plan random_plans[] = {{"portable", NULL, random_fill},
+                                           {NULL}};
+const struct dropout_plan dropout_plans[] = {{"portable", NULL, dropout},
+                                             {NULL}};

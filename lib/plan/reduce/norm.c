@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* norm.c - the plan of the L2 norm: partials of chunks, folded until one is
+ * left. */
+#include "lib/plan/plan.h"
+
+#include "kernels/reduce/norm.h"
+#include "kernels/reduce/norm_args.h"
+#include "lib/op/reduce/reduce.h"
+#include "lib/plan/walk.h"
+
+struct norm_args {
+    NORM_FIELDS
+};
+
+struct norm_partials_args {
+    NORM_PARTIALS_FIELDS
+};
+
+/* Of a chunk: FOLD_LANES at a time, by items with up to four lanes. */
+#define FOLD_LOOPS                                                             \
+    (LOOPS_FEW + loops_of(FOLD_CHUNK / FOLD_LANES, 4 * LOOPS_WALK))
+
+static uint32_t chunks_of(uint64_t n)
+{
+    return (uint32_t)((n + FOLD_CHUNK - 1) / FOLD_CHUNK);
+}
+
+static uint32_t chunks_of_view(const struct view *x)
+{
+    return chunks_of((uint64_t)view_elements(x));
+}
+
+static void chunks(struct plan *p, const struct view *x, const struct view *out,
+                   uint32_t first, uint32_t total)
+{
+    struct norm_args a = {.n = (uint32_t)view_elements(x),
+                          .first = first,
+                          .total = total,
+                          .dense = view_contiguous(x),
+                          .x_dtype = x->dtype};
+    walk_shape(x, 0, x->rank, &a.rank, a.size);
+    walk_steps(x, 0, x->rank, a.x_steps);
+    plan_kernel(p, KERNEL_norm_chunks, KEYS((uint8_t)dtype_bytes(x->dtype)));
+    plan_bind(p, x, ACCESS_READ);
+    plan_bind(p, out, ACCESS_WRITE);
+    plan_groups(p, &a, sizeof(a), chunks_of(a.n), FOLD_LOOPS);
+}
+
+static void build(struct plan *p, const struct norm_op *op)
+{
+    const struct view_list *list = op->op.list;
+    uint32_t total = list == NULL ? chunks_of_view(&op->x) : 0, first = 0;
+    struct view part, above;
+    for (size_t i = 0; list != NULL && i < list->n; i++)
+        total += chunks_of_view(&list->v[i]);
+    plan_scratch(p, SSQ_F32, 3 * (uint64_t)total, &part);
+    if (list == NULL)
+        chunks(p, &op->x, &part, 0, total);
+    for (size_t i = 0; list != NULL && i < list->n; i++) {
+        chunks(p, &list->v[i], &part, first, total);
+        first += chunks_of_view(&list->v[i]);
+    }
+    for (bool last = false; !last; part = above) {
+        struct norm_partials_args a = {.n = total, .last = total <= FOLD_CHUNK};
+        last = a.last != 0;
+        total = chunks_of(total);
+        if (!last)
+            plan_scratch(p, SSQ_F32, 3 * (uint64_t)total, &above);
+        else
+            above = op->y;
+        plan_kernel(p, KERNEL_norm_partials, KEYS(0));
+        plan_bind(p, &part, ACCESS_READ);
+        plan_bind(p, &above, ACCESS_WRITE);
+        plan_groups(p, &a, sizeof(a), total, FOLD_LOOPS);
+    }
+}
+
+const struct norm_plan norm_plans[] = {{"portable", NULL, build}, {NULL}};

@@ -1,0 +1,240 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* reduce.c - the plan of reductions: one dimension of x at a time, into
+ * scratch until none is left, a long one in several parts at once.
+ *
+ * Chains of additions: those of kernels/reduce/pairs.h, over blocks of 64 in
+ * the first stage and of 2 in the others. */
+#include "lib/plan/reduce/reduce.h"
+
+#include "kernels/reduce/pairs.h"
+#include "kernels/reduce/reduce_args.h"
+#include "lib/plan/walk.h"
+
+struct reduce_args {
+    REDUCE_FIELDS
+};
+
+#define BLOCK 64u
+/* Rows up to here are one item's work each, and so no group's. */
+#define SHORT           64u
+#define PROCESSOR_SHORT 16u
+/* Least elements of a part, of a row and of a column. */
+#define ROW_PART    16384u
+#define COLUMN_PART 256u
+/* The tile of reduce_columns.k where an item is a processor's thread. */
+#define PROCESSOR_TILE 256u
+
+/* One launch: dimension d of x, and where columns are best, along c. */
+struct stage {
+    struct view x, y;
+    int kept;  /* dimensions of x that y has, before the others */
+    int d;     /* -1: none is left, one element each */
+    int c;     /* -1: none */
+    bool rows; /* else columns */
+    bool first, last;
+    struct reduce_args a;
+};
+
+/* Of the dimensions from..to - 1 but one, that with the smallest step; -1:
+ * there is none. */
+static int nearest(const struct view *v, int from, int to, int but)
+{
+    int best = -1;
+    for (int i = from; i < to; i++)
+        if (i != but && v->shape[i] > 1 &&
+            (best < 0 || v->stride[i] < v->stride[best]))
+            best = i;
+    return best;
+}
+
+static uint32_t elements(const struct stage *s)
+{
+    return s->d < 0 ? 1 : (uint32_t)s->x.shape[s->d];
+}
+
+static void choose(struct stage *s, uint32_t group)
+{
+    const struct view *x = &s->x;
+    s->d = nearest(x, s->kept, x->rank, -1);
+    if (s->d < 0 && x->rank > s->kept)
+        s->d = s->kept;
+    s->c = nearest(x, 0, x->rank, s->d);
+    s->rows = elements(s) > (group == 1 ? PROCESSOR_SHORT : SHORT) &&
+              (s->c < 0 || x->stride[s->c] >= x->stride[s->d]);
+    if (s->rows)
+        s->c = -1;
+}
+
+/* How many tasks there are when d is not divided. */
+static uint64_t tasks(const struct stage *s, uint32_t group)
+{
+    uint64_t n = (uint64_t)view_elements(&s->x) / elements(s);
+    if (s->rows || group > 1 || s->c < 0)
+        return n;
+    uint64_t cols = (uint64_t)s->x.shape[s->c];
+    return n / cols * ((cols + PROCESSOR_TILE - 1) / PROCESSOR_TILE);
+}
+
+/* Divide d where there is too little to do at once otherwise. */
+static void divide(struct stage *s, const struct backend_limits *l)
+{
+    uint32_t n = elements(s);
+    uint32_t least = s->rows ? ROW_PART : COLUMN_PART;
+    uint64_t want = (uint64_t)l->units * (l->group == 1 ? 4 : 16);
+    if (!s->rows)
+        want *= l->group;
+    uint64_t splits = want / tasks(s, l->group);
+    if (splits > n / least)
+        splits = n / least;
+    if (splits < 1)
+        splits = 1;
+    s->a.n = n;
+    s->a.part = (uint32_t)((n + splits - 1) / splits);
+    s->a.part += least - 1 - (s->a.part - 1) % least;
+    s->a.splits = (n + s->a.part - 1) / s->a.part;
+}
+
+/* The result: y, or scratch of [parts, x's shape without d], a view of the
+ * next stage's x: kept dimensions first. */
+static void result(struct plan *p, struct stage *s, const struct reduce_op *op)
+{
+    const struct view *x = &s->x;
+    s->last = s->a.splits == 1 && x->rank - s->kept <= 1;
+    if (s->last) {
+        s->y = op->y;
+        s->a.divisor = op->kind == REDUCE_MEAN ? op->divisor : 0.0f;
+        return;
+    }
+    uint64_t n = (uint64_t)view_elements(x) / elements(s);
+    bool extreme = op->kind == REDUCE_MAX || op->kind == REDUCE_MIN;
+    plan_scratch(p, extreme ? op->x.dtype : SSQ_F32, n * s->a.splits, &s->y);
+    s->y.rank = 0;
+    int64_t pitch = (int64_t)n;
+    for (int i = 0; i < x->rank; i++) {
+        if (i == s->d)
+            continue;
+        pitch /= x->shape[i];
+        s->y.shape[s->y.rank] = x->shape[i];
+        s->y.stride[s->y.rank++] = pitch;
+    }
+    s->a.y_split = (uint32_t)n;
+}
+
+/* x's dimensions but d and c, and y's like them. */
+static void walked(struct stage *s)
+{
+    struct reduce_args *a = &s->a;
+    a->outer = 1;
+    a->cols = 1;
+    for (int i = 0, k = 0; i < s->x.rank; i++) {
+        if (i == s->d)
+            continue;
+        uint32_t x_step = (uint32_t)s->x.stride[i];
+        uint32_t y_step = (uint32_t)s->y.stride[k++];
+        if (i == s->c) {
+            a->cols = (uint32_t)s->x.shape[i];
+            a->x_col = x_step;
+            a->y_col = y_step;
+            continue;
+        }
+        a->size[a->rank] = (uint32_t)s->x.shape[i];
+        a->x_steps[a->rank] = x_step;
+        a->y_steps[a->rank++] = y_step;
+        a->outer *= (uint32_t)s->x.shape[i];
+    }
+}
+
+/* Loops over so many steps, by kernels/reduce/pairs.h: each is one round, a
+ * block of links another, two that end, and carries: less than two on average.
+ */
+static uint64_t pairs(uint32_t steps, uint32_t links)
+{
+    return loops_of(steps, 0) + loops_of(steps / links, 4) +
+           2 * loops_of(PAIR_LEVELS, 0) + LOOPS_FEW;
+}
+
+static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
+{
+    static const uint8_t text[] = {
+        [REDUCE_SUM] = REDUCE_ADD,     [REDUCE_MEAN] = REDUCE_ADD,
+        [REDUCE_PROD] = REDUCE_TIMES,  [REDUCE_MAX] = REDUCE_EXTREME,
+        [REDUCE_MIN] = REDUCE_EXTREME,
+    };
+    const struct backend_limits *l = plan_limits(p);
+    struct reduce_args *a = &s->a;
+    a->minimum = kind == REDUCE_MIN;
+    a->x_dtype = s->x.dtype;
+    a->y_dtype = s->y.dtype;
+    a->links = s->first ? BLOCK : 2;
+    a->step = s->d < 0 ? 0 : (uint32_t)s->x.stride[s->d];
+    walked(s);
+    plan_kernel(p, s->rows ? KERNEL_reduce_rows : KERNEL_reduce_columns,
+                KEYS(text[kind], (uint8_t)dtype_bytes(s->x.dtype),
+                     (uint8_t)dtype_bytes(s->y.dtype)));
+    plan_bind(p, &s->x, ACCESS_READ);
+    plan_bind(p, &s->y, ACCESS_WRITE);
+    uint64_t n = tasks(s, l->group) * a->splits;
+    if (s->rows || l->group == 1)
+        plan_groups(p, a, sizeof(*a), n,
+                    pairs((a->part + l->group - 1) / l->group, a->links));
+    else
+        plan_items(p, a, sizeof(*a), n, pairs(a->part, a->links));
+}
+
+/* What is left to do: s->y with its parts as the last dimension. */
+static void next(struct stage *s)
+{
+    uint32_t splits = s->a.splits, pitch = s->a.y_split;
+    s->x = s->y;
+    if (splits > 1) {
+        s->x.shape[s->x.rank] = splits;
+        s->x.stride[s->x.rank++] = pitch;
+    }
+    s->first = false;
+    s->a = (struct reduce_args){.n = 0};
+}
+
+void plan_reduce(struct plan *p, const struct reduce_op *op)
+{
+    struct stage s = {.x = op->x, .kept = op->kept, .first = true};
+    while (!s.last && !plan_failed(p)) {
+        choose(&s, plan_limits(p)->group);
+        divide(&s, plan_limits(p));
+        result(p, &s, op);
+        launch(p, &s, op->kind);
+        next(&s);
+    }
+}
+
+void plan_reduce_sums(struct plan *p, const struct view *x, uint32_t n,
+                      const struct view *sums)
+{
+    struct reduce_op op = {.kind = REDUCE_SUM, .kept = 1, .x = *x, .y = *sums};
+    op.x.shape[0] /= n;
+    op.x.stride[0] = n;
+    op.x.shape[1] = n;
+    op.x.stride[1] = 1;
+    op.x.rank = 2;
+    plan_reduce(p, &op);
+}
+
+/* A sum of one element is that element, in float32. */
+void plan_reduce_widen(struct plan *p, const struct view *x, struct view *wide)
+{
+    struct reduce_op op = {.kind = REDUCE_SUM, .kept = x->rank, .x = *x};
+    *wide = *x;
+    if (x->dtype == SSQ_F32 && view_contiguous(x))
+        return;
+    plan_scratch(p, SSQ_F32, (uint64_t)view_elements(x), wide);
+    op.y = *x;
+    op.y.buffer = wide->buffer;
+    op.y.offset = wide->offset;
+    op.y.dtype = SSQ_F32;
+    int64_t pitch = 1;
+    for (int i = x->rank; i-- > 0; pitch *= x->shape[i])
+        op.y.stride[i] = pitch;
+    plan_reduce(p, &op);
+}
+
+const struct reduce_plan reduce_plans[] = {{"portable", NULL, plan_reduce},
+                                           {NULL}};

@@ -1,0 +1,79 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* softmax.c - the plan of softmax and log-softmax: a group for a row, for a
+ * part of one that is long, or an item for short rows and for those whose
+ * elements lie further apart than the rows do. */
+#include "lib/plan/plan.h"
+
+#include "kernels/softmax/softmax_args.h"
+#include "lib/op/softmax/softmax.h"
+#include "lib/plan/rows.h"
+
+struct softmax_rows_args {
+    SOFTMAX_FIELDS
+};
+
+struct softmax_fold_args {
+    SOFTMAX_FOLD_FIELDS
+};
+
+/* Of an element: three passes; in rows seven loops over a block and their ends,
+ * which a block is long enough to have its share of. */
+#define COLUMN_LOOPS 3
+#define ROW_LOOPS    12
+
+static struct softmax_rows_args args_of(const struct softmax_op *op,
+                                        const struct rows *r)
+{
+    const struct view *x = &op->x, *y = &op->y;
+    struct softmax_rows_args a = {.rows = r->walked,
+                                  .n = r->n,
+                                  .x_step = rows_step(x),
+                                  .y_step = rows_step(y),
+                                  .splits = r->splits,
+                                  .part = r->part,
+                                  .phase = SOFTMAX_WHOLE,
+                                  .is_log = op->kind == SOFTMAX_LOG,
+                                  .cols = r->cols};
+    rows_shape(r, x, &a.rank, a.size);
+    rows_steps(r, x, a.x_steps, &a.x_col);
+    rows_steps(r, y, a.y_steps, &a.y_col);
+    return a;
+}
+
+static void launch(struct plan *p, const struct softmax_op *op,
+                   const struct rows *r, const struct softmax_rows_args *a,
+                   const struct view *known, enum access access)
+{
+    plan_kernel(p, r->columns ? KERNEL_softmax_columns : KERNEL_softmax_rows,
+                KEYS((uint8_t)op->x.dtype, (uint8_t)op->y.dtype));
+    plan_bind(p, &op->x, ACCESS_READ);
+    plan_bind(p, &op->y, ACCESS_WRITE);
+    if (!r->columns)
+        plan_bind(p, known, access);
+    rows_launch(p, r, a, sizeof(*a), r->columns ? COLUMN_LOOPS : ROW_LOOPS);
+}
+
+static void build(struct plan *p, const struct softmax_op *op)
+{
+    struct rows r = rows_of(p, &op->x, ROWS_COLUMNS_TOO);
+    struct softmax_rows_args a = args_of(op, &r);
+    struct view part = {.buffer = NULL}, known;
+    if (r.splits == 1) {
+        launch(p, op, &r, &a, &part, ACCESS_READ);
+        return;
+    }
+    struct softmax_fold_args f = {.rows = r.walked, .splits = r.splits};
+    plan_scratch(p, SSQ_F32, 2 * (uint64_t)r.walked * r.splits, &part);
+    plan_scratch(p, SSQ_F32, 2 * (uint64_t)r.walked, &known);
+    a.phase = SOFTMAX_PARTS;
+    launch(p, op, &r, &a, &part, ACCESS_WRITE);
+    plan_kernel(p, KERNEL_softmax_fold, KEYS(0));
+    plan_bind(p, &part, ACCESS_READ);
+    plan_bind(p, &known, ACCESS_WRITE);
+    plan_groups(p, &f, sizeof(f), f.rows,
+                2 * (loops_shared(plan_limits(p), r.splits, 0) + LOOPS_TREE));
+    a.phase = SOFTMAX_APPLY;
+    launch(p, op, &r, &a, &known, ACCESS_READ);
+}
+
+const struct softmax_plan softmax_plans[] = {{"portable", NULL, build}, {NULL}};

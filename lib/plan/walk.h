@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* walk.h - what kernels that walk strided views are told of them. */
+#ifndef LIB_PLAN_WALK_H
+#define LIB_PLAN_WALK_H
+
+#include "kernels/dialect/tensor.h"
+#include "lib/core/view.h"
+
+/** Fill WALK_SHAPE: ranks from..to - 1 of the common shape. */
+static inline void walk_shape(const struct view *v, int from, int to,
+                              uint32_t *rank, uint32_t *size)
+{
+    *rank = (uint32_t)(to - from);
+    for (int i = from; i < to; i++)
+        size[i - from] = (uint32_t)v->shape[i];
+}
+
+/** Fill WALK_STEPS of one view likewise; an absent view's are not read. */
+static inline void walk_steps(const struct view *v, int from, int to,
+                              uint32_t *steps)
+{
+    for (int i = from; i < to; i++)
+        steps[i - from] = (uint32_t)v->stride[i];
+}
+
+#endif

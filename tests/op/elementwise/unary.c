@@ -1,0 +1,482 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* unary.c - cases of y = f(x). */
+#include "tests/op/suite.h"
+
+#include "tests/op/elementwise/functions.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+static const struct variant {
+    const char *text;
+    ssq_dtype x, y;
+    int rank;
+    int64_t shape[SSQ_MAX_RANK];
+    enum layout lx, ly;
+    enum fill fill;
+    bool in_place;
+} variants[] = {
+    {"f32 [37]", SSQ_F32, SSQ_F32, 1, {37}, 0, 0, FILL_NORMAL, false},
+    {"f16 [5,13]", SSQ_F16, SSQ_F16, 2, {5, 13}, 0, 0, FILL_NORMAL, false},
+    {"bf16 [3,17], both padded",
+     SSQ_BF16,
+     SSQ_BF16,
+     2,
+     {3, 17},
+     LAYOUT_PADDED,
+     LAYOUT_PADDED,
+     FILL_NORMAL,
+     false},
+    {"f16 to f32 [11,7], x transposed",
+     SSQ_F16,
+     SSQ_F32,
+     2,
+     {11, 7},
+     LAYOUT_TRANSPOSED,
+     0,
+     FILL_NORMAL,
+     false},
+    {"f32 to bf16 [7,11], y transposed",
+     SSQ_F32,
+     SSQ_BF16,
+     2,
+     {7, 11},
+     0,
+     LAYOUT_TRANSPOSED,
+     FILL_NORMAL,
+     false},
+    {"bf16 to f16 [4,9], one x repeated",
+     SSQ_BF16,
+     SSQ_F16,
+     2,
+     {4, 9},
+     LAYOUT_BROADCAST,
+     0,
+     FILL_NORMAL,
+     false},
+    {"f32 [2,3,2,5,3,7], both padded",
+     SSQ_F32,
+     SSQ_F32,
+     6,
+     {2, 3, 2, 5, 3, 7},
+     LAYOUT_PADDED,
+     LAYOUT_PADDED,
+     FILL_NORMAL,
+     false},
+    {"f32 to f16 of no dimensions",
+     SSQ_F32,
+     SSQ_F16,
+     0,
+     {0},
+     0,
+     0,
+     FILL_NORMAL,
+     false},
+    {"f32 [3,0,2]", SSQ_F32, SSQ_F32, 3, {3, 0, 2}, 0, 0, FILL_NORMAL, false},
+    {"f32 [1]", SSQ_F32, SSQ_F32, 1, {1}, 0, 0, FILL_NORMAL, false},
+    {"f32 [509] with specials",
+     SSQ_F32,
+     SSQ_F32,
+     1,
+     {509},
+     0,
+     0,
+     FILL_SPECIAL,
+     false},
+    {"f32 to bf16 [509] with specials",
+     SSQ_F32,
+     SSQ_BF16,
+     1,
+     {509},
+     0,
+     0,
+     FILL_SPECIAL,
+     false},
+    {"f32 to f16 [101] huge",
+     SSQ_F32,
+     SSQ_F16,
+     1,
+     {101},
+     0,
+     0,
+     FILL_HUGE,
+     false},
+    {"f32 [101] huge", SSQ_F32, SSQ_F32, 1, {101}, 0, 0, FILL_HUGE, false},
+    {"f32 [101] tiny", SSQ_F32, SSQ_F32, 1, {101}, 0, 0, FILL_TINY, false},
+    {"f32 [13,5] in place, padded",
+     SSQ_F32,
+     SSQ_F32,
+     2,
+     {13, 5},
+     LAYOUT_PADDED,
+     0,
+     FILL_NORMAL,
+     true},
+    {"f16 [67] in place", SSQ_F16, SSQ_F16, 1, {67}, 0, 0, FILL_SPECIAL, true},
+};
+#define VARIANTS (sizeof(variants) / sizeof(variants[0]))
+
+/* After these, every f16 and every bf16. */
+#define EACH (VARIANTS + 2)
+
+static void oracle(struct bed *b, const struct function *f,
+                   const struct operand *x, double *want)
+{
+    (void)b;
+    for (int64_t i = 0; i < x->n; i++)
+        want[i] = (double)f->value((long double)x->value[i],
+                                   (long double)f->alpha, (long double)f->beta);
+}
+
+/* Run f on x into y, and compare. */
+static bool run_one(struct bed *b, const struct function *f, struct operand *x,
+                    struct operand *y)
+{
+    bool fresh;
+    double *want = bed_keep(b, 0, (size_t)x->n, &fresh);
+    if (fresh)
+        oracle(b, f, x, want);
+    const struct unary_call args = {x->t, y->t, f->alpha, f->beta};
+    b->bytes = (double)x->n *
+               (ssq_dtype_bits(x->dtype) / 8 + ssq_dtype_bits(y->dtype) / 8);
+    BED_OP(b, f->call(b->queue, &args));
+    bed_read(b, y);
+    if (x != y)
+        bed_read(b, x);
+    /* rounded to 16 bits: at most 1 ulp, whatever float32's bound is */
+    double ulps = y->dtype == SSQ_F32 ? f->ulps : fmin(f->ulps, 1);
+    /* results that float32 rounds first may be half an ulp and a bit off */
+    if (y->dtype != SSQ_F32 && ulps > 0)
+        ulps = 1;
+    if (y->dtype != SSQ_F32 && ulps == 0)
+        ulps = 0.5;
+    return bed_ulps(b, y, want, ulps) && bed_same(b, y);
+}
+
+static bool run_variant(struct bed *b, const struct function *f,
+                        const struct variant *v)
+{
+    struct operand x, y;
+    ssq_dtype to = f->test ? SSQ_U8 : v->y;
+    bed_input(b, &x, v->x, v->rank, v->shape, v->lx, v->fill);
+    if (v->in_place && !f->test)
+        return run_one(b, f, &x, &x);
+    bed_output(b, &y, to, v->rank, v->shape, v->ly);
+    return run_one(b, f, &x, &y);
+}
+
+static bool run_every(struct bed *b, const struct function *f, ssq_dtype dtype)
+{
+    const int64_t shape[] = {65536};
+    struct operand x, y;
+    uint32_t *bits = bed_alloc(b, 65536 * sizeof(*bits));
+    for (uint32_t i = 0; i < 65536; i++)
+        bits[i] = i;
+    bed_raw(b, &x, dtype, 1, shape, LAYOUT_DENSE, bits);
+    bed_output(b, &y, f->test ? SSQ_U8 : dtype, 1, shape, LAYOUT_DENSE);
+    return run_one(b, f, &x, &y);
+}
+
+/* What bits have to come out: signs of zeros, infinities, the one NaN. */
+static const struct exact {
+    const char *name;
+    uint32_t x, y;
+    double alpha; /* 0: the function's */
+} exact[] = {
+    {"relu", 0x80000000, 0x00000000, 0},
+    {"relu", 0xff800000, 0, 0},
+    {"relu", 0x7f800000, 0x7f800000, 0},
+    {"relu", 0xffc12345, 0x7fc00000, 0},
+    {"relu", 0x7f812345, 0x7fc00000, 0},
+    {"relu", 0x00000001, 0x00000001, 0},
+    {"leaky_relu", 0xffc00001, 0x7fc00000, 0},
+    {"elu", 0xff800000, 0xbf400000, 0},
+    {"elu", 0x80000000, 0x80000000, 0},
+    {"elu", 0x80000000, 0x80000000, -2.0},
+    {"elu", 0x00000000, 0x00000000, -2.0},
+    {"elu", 0x80000000, 0x80000000, (double)INFINITY},
+    {"elu", 0x00000000, 0x00000000, (double)INFINITY},
+    {"gelu", 0xff800000, 0x80000000, 0},
+    {"gelu", 0x7f800000, 0x7f800000, 0},
+    {"gelu_tanh", 0xff800000, 0x80000000, 0},
+    {"silu", 0xff800000, 0x80000000, 0},
+    {"sigmoid", 0xff800000, 0, 0},
+    {"sigmoid", 0x7f800000, 0x3f800000, 0},
+    {"tanh", 0x80000000, 0x80000000, 0},
+    {"tanh", 0xff800000, 0xbf800000, 0},
+    {"softplus", 0xff800000, 0, 0},
+    {"softplus", 0x7f800000, 0x7f800000, 0},
+    {"clamp", 0xff800000, 0xbf400000, 0},
+    {"clamp", 0x7f800000, 0x3fc00000, 0},
+    {"clamp", 0xffc00000, 0x7fc00000, 0},
+    {"clamp", 0x80000000, 0x80000000, 0},
+    {"exp", 0xff800000, 0, 0},
+    {"exp", 0x80000000, 0x3f800000, 0},
+    {"log", 0x80000000, 0xff800000, 0},
+    {"log", 0x00000000, 0xff800000, 0},
+    {"log", 0xbf800000, 0x7fc00000, 0},
+    {"log", 0x3f800000, 0x00000000, 0},
+    {"sqrt", 0x80000000, 0x80000000, 0},
+    {"sqrt", 0x80000001, 0x7fc00000, 0},
+    {"sqrt", 0x40800000, 0x40000000, 0},
+    {"rsqrt", 0x00000000, 0x7f800000, 0},
+    {"rsqrt", 0x80000000, 0xff800000, 0},
+    {"rsqrt", 0x7f800000, 0x00000000, 0},
+    {"rsqrt", 0xbf800000, 0x7fc00000, 0},
+    {"reciprocal", 0x80000000, 0xff800000, 0},
+    {"reciprocal", 0xff800000, 0x80000000, 0},
+    {"abs", 0x80000000, 0x00000000, 0},
+    {"abs", 0xffc12345, 0x7fc12345, 0},
+    {"neg", 0x7fc12345, 0xffc12345, 0},
+    {"neg", 0x00000000, 0x80000000, 0},
+    {"erf", 0x80000000, 0x80000000, 0},
+    {"erf", 0x7f800000, 0x3f800000, 0},
+    {"sin", 0x80000000, 0x80000000, 0},
+    {"sin", 0x7f800000, 0x7fc00000, 0},
+    {"cos", 0xff800000, 0x7fc00000, 0},
+    {"log1p", 0x80000000, 0x80000000, 0},
+    {"log1p", 0xbf800000, 0xff800000, 0},
+    {"expm1", 0x80000000, 0x80000000, 0},
+    {"expm1", 0xff800000, 0xbf800000, 0},
+    {"square", 0x80000000, 0x00000000, 0},
+    {"square", 0x7f000000, 0x7f800000, 0},
+    {"sign", 0x80000000, 0x80000000, 0},
+    {"sign", 0xffc00000, 0x7fc00000, 0},
+    {"sign", 0x80000001, 0xbf800000, 0},
+    {"floor", 0x80000001, 0xbf800000, 0},
+    {"floor", 0x3f7fffff, 0x00000000, 0},
+    {"floor", 0x80000000, 0x80000000, 0},
+    {"ceil", 0xbf7fffff, 0x80000000, 0},
+    {"ceil", 0x00000001, 0x3f800000, 0},
+    {"round", 0x3f000000, 0x00000000, 0},
+    {"round", 0xbf000000, 0x80000000, 0},
+    {"round", 0x3fc00000, 0x40000000, 0},
+    {"round", 0x40200000, 0x40000000, 0},
+    {"round", 0x4affffff, 0x4b000000, 0},
+    {"isnan", 0x7f800001, 1, 0},
+    {"isnan", 0x7f800000, 0, 0},
+    {"isinf", 0xff800000, 1, 0},
+    {"isfinite", 0x7f7fffff, 1, 0},
+};
+#define EXACTS (sizeof(exact) / sizeof(exact[0]))
+
+static const struct function *find(const char *name)
+{
+    const struct function *f = functions;
+    while (strcmp(f->name, name) != 0)
+        f++;
+    return f;
+}
+
+static bool run_exact(struct bed *b, const struct exact *e)
+{
+    const struct function *f = find(e->name);
+    struct operand x, y;
+    bed_raw(b, &x, SSQ_F32, 0, NULL, LAYOUT_DENSE, &e->x);
+    bed_output(b, &y, f->test ? SSQ_U8 : SSQ_F32, 0, NULL, LAYOUT_DENSE);
+    const struct unary_call args = {
+        x.t, y.t, e->alpha != 0.0 ? e->alpha : f->alpha, f->beta};
+    BED_OP(b, f->call(b->queue, &args));
+    bed_read(b, &y);
+    if (!b->failed && !b->skipped && y.bits[0] != e->y)
+        return bed_fail(b, "0x%08x came out", (unsigned)y.bits[0]);
+    return true;
+}
+
+/* abs and neg of integers: x, y dtypes; modulo 2^32 and 2^8. */
+static bool run_integers(struct bed *b, ssq_dtype from, ssq_dtype to)
+{
+    static const uint32_t bits[] = {
+        0, 1, 0x7f, 0x80, 0xff, 0x7fffffff, 0x80000000, 0x80000001, 0xffffffff};
+    const int64_t shape[] = {9};
+    uint32_t raw[9], want[9];
+    struct operand x, y;
+    for (int k = 0; k < 2; k++) {
+        for (int i = 0; i < 9; i++) {
+            raw[i] = from == SSQ_U8 ? bits[i] & 0xff : bits[i];
+            want[i] = k == 0 ? 0u - raw[i]
+                             : (uint32_t)llabs((long long)(int32_t)raw[i]);
+            want[i] = to == SSQ_U8 ? want[i] & 0xff : want[i];
+        }
+        bed_raw(b, &x, from, 1, shape, LAYOUT_DENSE, raw);
+        bed_output(b, &y, to, 1, shape, LAYOUT_DENSE);
+        ssq_unary_args args = SSQ_UNARY_INIT;
+        args.x = x.t;
+        args.y = y.t;
+        BED_OP(b, (k == 0 ? ssq_neg : ssq_abs)(b->queue, &args));
+        bed_read(b, &y);
+        if (!bed_bits(b, &y, want))
+            return false;
+    }
+    return true;
+}
+
+/* softplus with a sharpness that is no power of two: t = beta x is off by
+ * u |t|, which moves softplus(t) by as much times sigmoid(t); then 1 ulp of
+ * softplus, and a division. */
+static bool run_sharp(struct bed *b)
+{
+    const int64_t shape[] = {401};
+    struct operand x, y;
+    bed_input(b, &x, SSQ_F32, 1, shape, LAYOUT_DENSE, FILL_NORMAL);
+    bed_output(b, &y, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    BED_OP(b, ssq_softplus(b->queue,
+                           SSQ_SOFTPLUS(.x = x.t, .y = y.t, .beta = 3.0)));
+    bed_read(b, &y);
+    double want[401], error[401];
+    for (int i = 0; i < 401; i++) {
+        double t = 3.0 * x.value[i];
+        double s = (t > 0 ? t : 0) + log1p(exp(-fabs(t)));
+        want[i] = s / 3.0;
+        error[i] = (0x1p-24 * fabs(t) / (1 + exp(-t)) + 0x1.001p-23 * s) / 3.0;
+    }
+    return bed_bound(b, &y, want, error) && bed_same(b, &y);
+}
+
+static ssq_status dull_softplus(ssq_queue *queue, const ssq_unary_args *args)
+{
+    return ssq_softplus(queue,
+                        SSQ_SOFTPLUS(.x = args->x, .y = args->y, .beta = 0));
+}
+
+#define MISUSES 11
+static bool run_misuse(struct bed *b, size_t k)
+{
+    static const char *const text[MISUSES] = {
+        "relu: x is NULL",
+        "relu: y is NULL",
+        "relu: x is i32, expected f32, f16, bf16",
+        "relu: y is u8, expected f32, f16, bf16",
+        "neg: y is u8, expected i32",
+        "isnan: y is f32, expected u8",
+        "gelu: x is [4,6], y is [6,4]",
+        "gelu: struct_size is 3, expected",
+        "softplus: beta is 0, expected > 0",
+        "exp: elements of output y share memory",
+        "exp: y overlaps x and is not exactly it",
+    };
+    const int64_t shape[] = {4, 6}, turned[] = {6, 4};
+    struct operand x, y, i, u, t, one;
+    bed_input(b, &x, SSQ_F32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    bed_input(b, &i, SSQ_I32, 2, shape, LAYOUT_DENSE, FILL_NORMAL);
+    bed_output(b, &u, SSQ_U8, 2, shape, LAYOUT_DENSE);
+    bed_output(b, &t, SSQ_F32, 2, turned, LAYOUT_DENSE);
+    bed_output(b, &one, SSQ_F32, 2, shape, LAYOUT_BROADCAST);
+    if (b->failed || b->skipped)
+        return true;
+    ssq_tensor *low = NULL, *high = NULL;
+    if (ssq_tensor_slice(y.t, 0, 0, 3, 1, &low) != SSQ_OK ||
+        ssq_tensor_slice(y.t, 0, 1, 4, 1, &high) != SSQ_OK)
+        return bed_fail(b, "%s", ssq_last_error());
+    const struct {
+        ssq_status (*call)(ssq_queue *, const ssq_unary_args *);
+        ssq_unary_args args;
+    } calls[MISUSES] = {
+        {ssq_relu, {sizeof(ssq_unary_args), NULL, y.t}},
+        {ssq_relu, {sizeof(ssq_unary_args), x.t, NULL}},
+        {ssq_relu, {sizeof(ssq_unary_args), i.t, y.t}},
+        {ssq_relu, {sizeof(ssq_unary_args), x.t, u.t}},
+        {ssq_neg, {sizeof(ssq_unary_args), i.t, u.t}},
+        {ssq_isnan, {sizeof(ssq_unary_args), x.t, y.t}},
+        {ssq_gelu, {sizeof(ssq_unary_args), x.t, t.t}},
+        {ssq_gelu, {3, x.t, y.t}},
+        {dull_softplus, {sizeof(ssq_unary_args), x.t, y.t}},
+        {ssq_exp, {sizeof(ssq_unary_args), x.t, one.t}},
+        {ssq_exp, {sizeof(ssq_unary_args), low, high}},
+    };
+    uint32_t before = y.bits[0];
+    bed_refused(b, SSQ_ERR_INVALID, calls[k].call(b->queue, &calls[k].args));
+    if (!b->failed && strstr(ssq_last_error(), text[k]) == NULL)
+        bed_fail(b, "\"%s\" does not say \"%s\"", ssq_last_error(), text[k]);
+    bed_read(b, &y);
+    if (!b->failed && y.bits[0] != before)
+        bed_fail(b, "y was written");
+    ssq_tensor_destroy(&low);
+    ssq_tensor_destroy(&high);
+    return true;
+}
+
+/* For bench: how near to a copy's rate relu comes, and what gelu adds. */
+static const struct {
+    const char *name;
+    ssq_dtype dtype;
+} large[] = {{"relu", SSQ_F32}, {"relu", SSQ_F16}, {"gelu", SSQ_F32}};
+#define LARGE (sizeof(large) / sizeof(large[0]))
+
+static bool run_large(struct bed *b, size_t k)
+{
+    const int64_t n = 16 << 20;
+    const struct unary_call args = {bed_large(b, large[k].dtype, 1, &n),
+                                    bed_large(b, large[k].dtype, 1, &n), 1, 1};
+    b->bytes = 2.0 * (double)n * ssq_dtype_bits(large[k].dtype) / 8.0;
+    BED_OP(b, find(large[k].name)->call(b->queue, &args));
+    return !b->failed;
+}
+
+/* The cases: functions x EACH, EXACTS, integers, sharp softplus, misuse. */
+#define AT_EXACT    (31 * EACH)
+#define AT_INTEGERS (AT_EXACT + EXACTS)
+#define AT_SHARP    (AT_INTEGERS + 3)
+#define AT_MISUSE   (AT_SHARP + 1)
+#define AT_LARGE    (AT_MISUSE + MISUSES)
+
+static const ssq_dtype integers[3][2] = {
+    {SSQ_I32, SSQ_I32}, {SSQ_U8, SSQ_U8}, {SSQ_U8, SSQ_I32}};
+
+static void describe(size_t i, char *text, size_t bytes)
+{
+    if (i >= AT_LARGE)
+        snprintf(text, bytes, "%s %s, 16,777,216 elements",
+                 large[i - AT_LARGE].name,
+                 ssq_dtype_name(large[i - AT_LARGE].dtype));
+    else if (i >= AT_MISUSE)
+        snprintf(text, bytes, "unary misuse %zu is refused", i - AT_MISUSE);
+    else if (i >= AT_SHARP)
+        snprintf(text, bytes, "softplus beta 3 f32 [401]");
+    else if (i >= AT_INTEGERS)
+        snprintf(text, bytes, "neg and abs %s to %s [9]",
+                 ssq_dtype_name(integers[i - AT_INTEGERS][0]),
+                 ssq_dtype_name(integers[i - AT_INTEGERS][1]));
+    else if (i >= AT_EXACT)
+        snprintf(text, bytes, "%s of 0x%08x is 0x%08x",
+                 exact[i - AT_EXACT].name, (unsigned)exact[i - AT_EXACT].x,
+                 (unsigned)exact[i - AT_EXACT].y);
+    else if (i % EACH < VARIANTS)
+        snprintf(text, bytes, "%s %s, beta %g", functions[i / EACH].name,
+                 variants[i % EACH].text, functions[i / EACH].beta);
+    else
+        snprintf(
+            text, bytes, "%s of every %s, beta %g", functions[i / EACH].name,
+            i % EACH == VARIANTS ? "f16" : "bf16", functions[i / EACH].beta);
+}
+
+static bool run(struct bed *b, size_t i)
+{
+    if (i >= AT_LARGE)
+        return run_large(b, i - AT_LARGE);
+    if (i >= AT_MISUSE)
+        return run_misuse(b, i - AT_MISUSE);
+    if (i >= AT_SHARP)
+        return run_sharp(b);
+    if (i >= AT_INTEGERS)
+        return run_integers(b, integers[i - AT_INTEGERS][0],
+                            integers[i - AT_INTEGERS][1]);
+    if (i >= AT_EXACT)
+        return run_exact(b, &exact[i - AT_EXACT]);
+    const struct function *f = &functions[i / EACH];
+    if (i % EACH < VARIANTS)
+        return run_variant(b, f, &variants[i % EACH]);
+    return run_every(b, f, i % EACH == VARIANTS ? SSQ_F16 : SSQ_BF16);
+}
+
+const struct suite unary_suite = {.op = "unary",
+                                  .name = "unary",
+                                  .n = AT_LARGE,
+                                  .large = LARGE,
+                                  .describe = describe,
+                                  .run = run,
+                                  .bit_equal = true,
+                                  .floor = 1348};
