@@ -49,7 +49,6 @@ struct bed_state {
     double start, began; /* of BED_OP, and of its newest run */
     double seconds[BENCH_RUNS], peer[BENCH_RUNS];
     bool required;
-    bool tiny; /* an operand of the case has a float32 subnormal */
 };
 
 static double now(void)
@@ -407,12 +406,6 @@ static uint32_t get(const struct operand *x, int64_t i)
     return bits;
 }
 
-/* Would float32 arithmetic that flushes take it for 0? */
-static bool subnormal(double x)
-{
-    return x != 0.0 && fabs(x) < 0x1p-126;
-}
-
 /* Send the image, and take the values that are really there. */
 static void send(struct bed *b, struct operand *x)
 {
@@ -421,7 +414,6 @@ static void send(struct bed *b, struct operand *x)
     for (int64_t i = 0; i < x->n; i++) {
         x->bits[i] = get(x, i);
         x->value[i] = decode(x->bits[i], x->dtype);
-        b->state->tiny |= subnormal(x->value[i]);
     }
     good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image,
                              x->plot->size, SSQ_U8));
@@ -605,26 +597,10 @@ bool bed_refused(struct bed *b, ssq_status want, ssq_status got)
     return !dead(b);
 }
 
-bool bed_flushed(struct bed *b, int64_t i, double got, double want)
-{
-    if (b->props.f32_subnormals != SSQ_SUBNORMALS_FLUSHED ||
-        !(b->state->tiny || subnormal(got) || subnormal(want) || got == want))
-        return false; /* equal are zeros of either sign: what became of one */
-    b->skipped = true;
-    snprintf(
-        b->text, sizeof(b->text),
-        "the device flushes float32 subnormals: element %lld is %.9g, %.9g "
-        "with them",
-        (long long)i, got, want);
-    return true;
-}
-
 /* Text of element i's place, for messages. */
 static bool differ(struct bed *b, const struct operand *y, int64_t i,
                    double want, double allowed)
 {
-    if (bed_flushed(b, i, y->value[i], want))
-        return false;
     return bed_fail(b,
                     "element %lld of %lld (%s) is %.9g (0x%x), expected %.9g "
                     "within %.3g, off by %.3g",
@@ -699,8 +675,7 @@ bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want)
 {
     for (int64_t i = 0; i < y->n && !passes(b); i++)
         if (!same_bits(y->bits[i], want[i], y->dtype))
-            return !bed_flushed(b, i, y->value[i], decode(want[i], y->dtype)) &&
-                   bed_fail(b, "element %lld of %lld is 0x%x, expected 0x%x",
+            return bed_fail(b, "element %lld of %lld is 0x%x, expected 0x%x",
                             (long long)i, (long long)y->n, (unsigned)y->bits[i],
                             (unsigned)want[i]);
     return !dead(b);
@@ -776,7 +751,6 @@ bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
     b->dtypes = 0;
     s->required = required;
     s->compared = 0;
-    s->tiny = false;
     s->random = 0x5e591 + i * 0x10001u;
     bool ok = suite->run(b, i) && !b->failed;
     if (!ok && !b->failed && !b->skipped)

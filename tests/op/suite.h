@@ -135,12 +135,6 @@ bool bed_refused(struct bed *b, ssq_status want, ssq_status got);
 bool bed_fail(struct bed *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
-/** Is a difference at element i one of which nothing is promised: the device
- *  flushes float32 subnormals, and an operand of the case has one, or the
- *  result is one, or a zero whose sign came from one (doc/numbers.md, section
- *  4)? It is no pass either: the case is skipped then, and says so. */
-bool bed_flushed(struct bed *b, int64_t i, double got, double want);
-
 /** |y - want| <= error + u_out (|want| + error) + eta_out for every element:
  *  doc/numbers.md. want is the float64 truth, never a rounded one; error the
  *  bound before the output is rounded. Non-finite wants compare by class (NaN,
