@@ -65,12 +65,12 @@ asan_driver_tests = $(filter tests/core/% tests/opencl/% tests/vulkan/% \
 check-asan:
 	+$(call variant,variant-asan,CFLAGS='$(asan_flags)' --enable-debug)
 	+cd variant-asan && ASAN_OPTIONS=$(asan_options) \
-	UBSAN_OPTIONS=print_stacktrace=1 && \
-	export ASAN_OPTIONS UBSAN_OPTIONS && \
+	UBSAN_OPTIONS=print_stacktrace=1 SSQ_TEST_SHORT=1 && \
+	export ASAN_OPTIONS UBSAN_OPTIONS SSQ_TEST_SHORT && \
 	$(call run_in,$(filter-out tests/opencl/% tests/vulkan/%,$(run_tests)),TEST_TIMEOUT=3600 module_path=)
 	+cd variant-asan && ASAN_OPTIONS=$(asan_driver_options) \
-	UBSAN_OPTIONS=print_stacktrace=1 && \
-	export ASAN_OPTIONS UBSAN_OPTIONS && \
+	UBSAN_OPTIONS=print_stacktrace=1 SSQ_TEST_SHORT=1 && \
+	export ASAN_OPTIONS UBSAN_OPTIONS SSQ_TEST_SHORT && \
 	$(call run_in,$(asan_driver_tests),TEST_TIMEOUT=3600)
 
 # TSan of gcc 12 cannot live with 32 bits of address randomisation, and knows
