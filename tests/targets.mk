@@ -46,6 +46,17 @@ check-op:
 	$(AWK) -f $(srcdir)/tests/count.awk check-op.tap; exit $$status
 MOSTLYCLEANFILES += check-op.out check-op.tap
 
+# The bits of all tables on all devices, a line for each case and device: before
+# and after a large move, diff says what differs.
+digests: all
+	$(MAKE) tests/op/tables$(EXEEXT)
+	@$(AM_TESTS_ENVIRONMENT) SSQ_TEST_DIGEST=1; export SSQ_TEST_DIGEST; \
+	for t in $(op_tables); do \
+		./tests/op/tables$(EXEEXT) $$t || exit 1; \
+	done | sed -n 's/^# digest //p' >digests.txt.new && \
+	mv digests.txt.new digests.txt && wc -l digests.txt
+MOSTLYCLEANFILES += digests.txt digests.txt.new
+
 # bounds-strict: also of an array that is a structure's last member.
 asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	-fsanitize=address,undefined,bounds-strict,float-cast-overflow
@@ -228,5 +239,7 @@ print-distfiles:
 		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; echo "$${f#./}"; \
 	done
 
-.PHONY: check-compilers check-coopmat check-distros check-groups check-validation tally times update-symbols update-sizes check-sanitize check-asan check-tsan check-valgrind check-full \
+.PHONY: check-compilers check-coopmat check-distros check-groups \
+	check-validation tally times update-symbols update-sizes digests \
+	check-sanitize check-asan check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

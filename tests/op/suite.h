@@ -75,6 +75,7 @@ struct bed {
     double budget; /* for bench: seconds after which BED_OP runs no more */
     bool failed, skipped;
     char text[512];          /* why */
+    uint64_t digest;         /* of all raw elements that the case has read */
     struct bed_state *state; /* suite.c's own */
 };
 

@@ -4,6 +4,7 @@
 
 #include "tests/tap.h"
 
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,6 +94,9 @@ static void report_tap(void *user, const char *device, const char *impl,
         tap_skip(b->text, "%s/%s: %s", device, impl, text);
     else if (!tap_ok(ok, "%s/%s: %s", device, impl, text))
         tap_diag("%s", b->text);
+    if (getenv("SSQ_TEST_DIGEST") != NULL)
+        tap_diag("digest %016" PRIx64 " %s %zu %s/%s: %s", b->digest,
+                 suite->name, i, device, impl, text);
 }
 
 int suite_main(const struct suite *suite)
