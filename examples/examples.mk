@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# examples.mk - complete programs, built with everything, never installed.
+# examples.mk - complete programs, built with everything, never installed. They
+# read compressed data: without zlib there are none.
 
 example_cppflags = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) \
 	-DDIGITS_PATH='"$(abs_top_srcdir)/examples/data/digits.csv.gz"'
@@ -11,7 +12,10 @@ example_common = \
 	examples/common/train.c \
 	examples/common/train.h
 
-noinst_PROGRAMS += examples/digits/digits
+if HAVE_ZLIB
+noinst_PROGRAMS += examples/digits/digits examples/cnn-explicit/cnn-explicit
+endif
+
 examples_digits_digits_SOURCES = $(example_common) \
 	examples/digits/digits.c \
 	examples/digits/mlp.c \
@@ -19,7 +23,6 @@ examples_digits_digits_SOURCES = $(example_common) \
 examples_digits_digits_CPPFLAGS = $(example_cppflags)
 examples_digits_digits_LDADD = libsesqui.la $(ZLIB_LIBS)
 
-noinst_PROGRAMS += examples/cnn-explicit/cnn-explicit
 examples_cnn_explicit_cnn_explicit_SOURCES = $(example_common) \
 	examples/cnn-explicit/cnn.c \
 	examples/cnn-explicit/cnn.h \
@@ -30,5 +33,11 @@ examples_cnn_explicit_cnn_explicit_LDADD = libsesqui.la $(ZLIB_LIBS)
 EXTRA_DIST += examples/data/digits.csv.gz
 
 .PHONY: demo
+if HAVE_ZLIB
 demo: examples/digits/digits $(module_LTLIBRARIES)
-	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs' ./examples/digits/digits --policy mixed_float16 --compare
+	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs' ./examples/digits/digits \
+		--policy mixed_float16 --compare
+else
+demo:
+	@echo 'the demo reads compressed data: configure found no zlib' >&2; exit 1
+endif

@@ -165,6 +165,8 @@ AC_DEFUN([SSQ_BACKEND_TABLE], [AC_SUBST([ssq_table])
     AM_SUBST_NOTMAKE([ssq_table])])
 
 AC_DEFUN([SSQ_SUMMARY], [
+    AS_IF([test "$ssq_have_ZLIB" = yes], [ssq_zlib=yes],
+        [ssq_zlib="no: $ssq_why_ZLIB; no examples, no vulkan"])
     AS_IF([test "$ssq_have_MPFR" = yes], [ssq_mpfr=yes],
         [ssq_mpfr="no: $ssq_why_MPFR; tests against it are skipped"])
     AS_ECHO(["
@@ -176,7 +178,7 @@ sesqui $PACKAGE_VERSION
   prefix          $prefix
   debug asserts   $enable_debug
   -Werror         $enable_werror
-  zlib            $ssq_have_ZLIB
+  zlib            $ssq_zlib
   mpfr (tests)    $ssq_mpfr
   doxygen         ${DOXYGEN:-no: "make doc" will not work}
   matrix shader   $ssq_coopmat

@@ -58,13 +58,13 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 	$(AWK) -f $(srcdir)/tests/api/calls.awk $@.d >$@.tmp && \
 	rm -f $@.i $@.d && mv $@.tmp $@
 
-TESTS += tests/api/digits.sh
-EXTRA_DIST += tests/api/digits.sh
-slow_tests += tests/api/digits.sh
-
-TESTS += tests/api/cnn.sh
-EXTRA_DIST += tests/api/cnn.sh
-slow_tests += tests/api/cnn.sh
+# The examples are built where there is zlib.
+example_tests = tests/api/digits.sh tests/api/cnn.sh
+if HAVE_ZLIB
+TESTS += $(example_tests)
+endif
+EXTRA_DIST += $(example_tests)
+slow_tests += $(example_tests)
 
 TESTS += tests/api/certify.sh
 EXTRA_DIST += tests/api/certify.sh
