@@ -6,7 +6,7 @@
  * passed over. */
 #include "backends/opencl/opencl.h"
 
-#include "lib/core/room.h"
+#include "backends/common/room.h"
 
 #include <stdio.h>
 #include <string.h>

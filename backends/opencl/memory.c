@@ -5,7 +5,7 @@
  * it carries, until the queue has passed it. */
 #include "backends/opencl/opencl.h"
 
-#include "lib/core/room.h"
+#include "backends/common/room.h"
 #include "lib/op/data/data.h"
 
 /* Takes over a reference to cl. */

@@ -9,7 +9,7 @@
 #include <string.h>
 
 #include "lib/core/disk_cache.h"
-#include "lib/core/room.h"
+#include "backends/common/room.h"
 #include "kernel_table.h"
 #include "kernels/kernel_text.h"
 

@@ -2,7 +2,7 @@
 /* device.c - a Vulkan device, opened; and the table of the backend. */
 #include "backends/vulkan/features.h"
 
-#include "lib/core/room.h"
+#include "backends/common/room.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -6,7 +6,7 @@
  * instance that is gone again; what is opened has an instance of its own. */
 #include "backends/vulkan/vulkan.h"
 
-#include "lib/core/room.h"
+#include "backends/common/room.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -7,7 +7,7 @@
 #include <string.h>
 
 #include "lib/core/disk_cache.h"
-#include "lib/core/room.h"
+#include "backends/common/room.h"
 
 /* "vulkan: kernel unary KIND=3: vkCreateShaderModule: ..." */
 static ssq_status named_error(const struct services *core, const char *name,

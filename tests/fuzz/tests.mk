@@ -27,7 +27,7 @@ fuzz: all
 	{ test -f Makefile || $(abs_top_srcdir)/configure --quiet \
 		CC='$(FUZZ_CC)' CFLAGS='-g -O1 $(fuzz_flags)' --enable-debug \
 		--disable-shared --without-opencl --without-vulkan; } && \
-	$(MAKE) $(BUILT_SOURCES) libsesqui.la
+	$(MAKE) libsesqui.la
 	@srcdir='$(abs_top_srcdir)'; export srcdir; \
 	AWK='$(AWK)'; export AWK; FUZZ_CC='$(FUZZ_CC)'; export FUZZ_CC; \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \

@@ -6,7 +6,7 @@
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
-texts=$(cd "$srcdir" && sed -n 's/^kernel_texts += //p' kernels/kernels.mk)
+texts=$(cd "$srcdir" && sed -n 's/^kernel_texts += //p' lists.mk)
 
 # kernel_list TEXT: its variants.
 kernel_list() {

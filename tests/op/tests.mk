@@ -5,72 +5,28 @@
 # the sesqui tool link, and by name into op_tables.
 
 noinst_LTLIBRARIES += libsuite.la
-libsuite_la_SOURCES = \
+libsuite_la_SOURCES = $(suite_sources) \
 	tests/bounds.h \
+	tests/bounds_attention.h \
+	tests/bounds_channel.h \
+	tests/bounds_rnn.h \
+	tests/bounds_rows.h \
+	tests/op/activation.h \
+	tests/op/case.h \
+	tests/op/difference.c \
+	tests/op/difference.h \
+	tests/op/golden.h \
+	tests/op/golden_onnx.h \
+	tests/op/pairwise.c \
+	tests/op/pairwise.h \
 	tests/op/suite.c \
 	tests/op/suite.h \
 	tests/op/suite_run.c \
 	tests/op/suite_run.h \
-	tests/op/suites.c
+	tests/op/suites.c \
+	tests/running.h
 libsuite_la_LIBADD = libsesqui.la
-
-# tables, one line per file
-libsuite_la_SOURCES += tests/op/random/random.c
-libsuite_la_SOURCES += tests/op/random/dropout.c
-libsuite_la_SOURCES += tests/op/random/init.c
-libsuite_la_SOURCES += tests/op/random/philox.h
-libsuite_la_SOURCES += tests/op/reduce/reduce.c
-libsuite_la_SOURCES += tests/op/reduce/reduce_backward.c
-libsuite_la_SOURCES += tests/op/reduce/argmax.c
-libsuite_la_SOURCES += tests/op/reduce/l2_norm.c
-libsuite_la_SOURCES += tests/op/data/gather.c
-libsuite_la_SOURCES += tests/op/data/one_hot.c
-libsuite_la_SOURCES += tests/op/case.h
-libsuite_la_SOURCES += tests/op/data/fill.c
-libsuite_la_SOURCES += tests/op/data/copy.c tests/op/data/arrange.c
-libsuite_la_SOURCES += tests/op/data/cast.c
-libsuite_la_SOURCES += tests/op/elementwise/functions.h tests/op/elementwise/functions.c
-libsuite_la_SOURCES += tests/op/elementwise/unary.c tests/op/elementwise/unary_backward.c
-libsuite_la_SOURCES += tests/op/elementwise/binary.c tests/op/elementwise/binary_backward.c
-libsuite_la_SOURCES += tests/op/elementwise/compare.c tests/op/elementwise/where.c tests/op/elementwise/scale.c
-libsuite_la_SOURCES += tests/bounds_rows.h
-libsuite_la_SOURCES += tests/op/difference.h tests/op/difference.c
-libsuite_la_SOURCES += tests/op/softmax/softmax.c
-libsuite_la_SOURCES += tests/op/loss/cross_entropy.h tests/op/loss/cross_entropy.c
-libsuite_la_SOURCES += tests/op/loss/cross_entropy_oracle.c
-libsuite_la_SOURCES += tests/op/loss/cross_entropy_edges.c
-libsuite_la_SOURCES += tests/op/loss/loss.h tests/op/loss/loss.c tests/op/loss/loss_edges.c
-libsuite_la_SOURCES += tests/op/norm/layer_norm.h tests/op/norm/layer_norm.c
-libsuite_la_SOURCES += tests/op/norm/layer_norm_oracle.c
-libsuite_la_SOURCES += tests/op/norm/layer_norm_backward.c
-libsuite_la_SOURCES += tests/bounds_channel.h tests/op/norm/channel_norm.h
-libsuite_la_SOURCES += tests/op/norm/channel_norm_case.c
-libsuite_la_SOURCES += tests/op/norm/channel_norm_oracle.c
-libsuite_la_SOURCES += tests/op/norm/batch_norm.c tests/op/norm/batch_norm_backward.c
-libsuite_la_SOURCES += tests/op/golden.h tests/op/norm/golden_norm.h tests/op/golden_onnx.h
-libsuite_la_SOURCES += tests/bounds_rnn.h tests/op/rnn/rnn.h tests/op/rnn/rnn_oracle.c
-libsuite_la_SOURCES += tests/op/rnn/rnn_case.h tests/op/rnn/rnn_case.c
-libsuite_la_SOURCES += tests/op/rnn/rnn_cell.c tests/op/rnn/rnn.c tests/op/rnn/rnn_edges.c
-libsuite_la_SOURCES += tests/op/rnn/golden_rnn.h
 EXTRA_DIST += tests/op/golden.py tests/op/golden_onnx.py
-libsuite_la_SOURCES += tests/op/pairwise.h tests/op/pairwise.c
-libsuite_la_SOURCES += tests/op/gemm/gemm_case.h tests/op/gemm/gemm_case.c
-libsuite_la_SOURCES += tests/op/gemm/gemm.c tests/op/gemm/gemm_exact.c
-libsuite_la_SOURCES += tests/op/gemm/gemm_shapes.c tests/op/gemm/gemm_misuse.c
-libsuite_la_SOURCES += tests/op/gemm/gemm_explain.c
-libsuite_la_SOURCES += tests/op/amp/optimizer.c tests/op/amp/optimizer_oracle.h
-libsuite_la_SOURCES += tests/op/amp/optimizer_oracle.c tests/running.h
-libsuite_la_SOURCES += tests/bounds_attention.h tests/op/attention/attention.h
-libsuite_la_SOURCES += tests/op/attention/attention_oracle.c tests/op/attention/attention_case.c
-libsuite_la_SOURCES += tests/op/attention/attention.c tests/op/attention/attention_backward.c
-libsuite_la_SOURCES += tests/op/attention/attention_edges.c tests/op/attention/attention_misuse.c
-libsuite_la_SOURCES += tests/op/attention/rotary.c tests/op/metrics/metrics.c
-libsuite_la_SOURCES += tests/op/activation.h
-libsuite_la_SOURCES += tests/op/conv/conv_case.h tests/op/conv/conv_case.c
-libsuite_la_SOURCES += tests/op/conv/conv.c tests/op/conv/conv_backward.c
-libsuite_la_SOURCES += tests/op/pool/pool_case.h tests/op/pool/pool_case.c
-libsuite_la_SOURCES += tests/op/pool/max_pool.c tests/op/pool/avg_pool.c
-libsuite_la_SOURCES += tests/op/conv/slide_misuse.c
 
 # The tables, one line each: the only list. A table NAME is the suite
 # NAME_suite; sesqui's verify, support and bench go by this order.

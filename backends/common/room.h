@@ -6,8 +6,8 @@
  * finds RLIMIT_AS, RLIMIT_DATA and strict overcommitment; and whether the disk
  * of the driver's cache has room. Neither is a promise: another thread or
  * process may take it first. The questions cost some microseconds each. */
-#ifndef LIB_CORE_ROOM_H
-#define LIB_CORE_ROOM_H
+#ifndef BACKENDS_COMMON_ROOM_H
+#define BACKENDS_COMMON_ROOM_H
 
 #include "lib/core/backend.h"
 

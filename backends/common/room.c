@@ -6,7 +6,7 @@
  * driver would never touch, and writable, so that RLIMIT_DATA counts it. */
 #define _GNU_SOURCE 1 /* MAP_ANONYMOUS, MAP_NORESERVE */
 
-#include "lib/core/room.h"
+#include "backends/common/room.h"
 
 #include <stdio.h>
 #include <string.h>

@@ -1,0 +1,50 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# lists.sh - writes lists.mk: which files lie in which room, as make's lists.
+#
+# usage: sh build-aux/lists.sh, in the top folder of the source
+#
+# What lies in a room belongs to it, and is listed nowhere else. autoreconf runs
+# this before automake reads lists.mk, and every make runs it again: a file that
+# was added or removed changes lists.mk, and so makes Makefile.in anew. lists.mk
+# is only written where it differs: the source of a release may be read-only.
+set -eu
+LC_ALL=C
+export LC_ALL
+
+# files VARIABLE PATTERN...: the list of what the patterns match. What editors
+# and merges leave behind has other names; a pattern that matches nothing
+# stands for itself. X_clblast.c is built on a condition: backend.mk has it.
+files() {
+    variable=$1
+    shift
+    printf '\n%s =\n' "$variable"
+    for file; do
+        case $file in *_clblast.c) continue ;; esac
+        [ ! -f "$file" ] || echo "$variable += $file"
+    done
+}
+
+# Rooms of a floor, and what lies on the floor itself.
+write() {
+    echo '# lists.mk - made by build-aux/lists.sh: do not edit.'
+    files sesqui_HEADERS include/sesqui/[a-z]*.h
+    files sesquiamp_HEADERS include/sesqui/amp/[a-z]*.h
+    files sesquiops_HEADERS include/sesqui/ops/[a-z]*.h
+    files core_sources lib/*/[a-z]*.[ch] lib/*/*/[a-z]*.[ch] \
+        backends/reference/[a-z]*.[ch] backends/reference/*/[a-z]*.[ch] \
+        backends/guard/[a-z]*.[ch]
+    files common_sources backends/common/[a-z]*.[ch]
+    files opencl_sources backends/opencl/[a-z]*.[ch]
+    files vulkan_sources backends/vulkan/[a-z]*.[ch]
+    files kernel_texts kernels/*/[a-z]*.k
+    files kernel_headers kernels/*/[a-z]*.h
+    files suite_sources tests/op/*/[a-z]*.[ch]
+}
+
+new=lists.mk.$$
+trap 'rm -f "$new"' EXIT
+text=$(write)
+[ ! -f lists.mk ] || [ "$text" != "$(cat lists.mk)" ] || exit 0
+printf '%s\n' "$text" >"$new"
+mv "$new" lists.mk
