@@ -1,86 +1,119 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* presets.c - the loss scalers of other systems, as options of our machine.
  *
- * Each row has the defaults of its system's own source; doc/scaler.md cites
- * them, and tests/amp/trace.c follows each system's rule step by step. */
+ * Each block has the defaults of its system's own source; doc/scaler.md cites
+ * them, and tests/amp/rules.c has each system's rule, for trace.c. */
 #include "lib/amp/options.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* What all systems have in common. */
+#define FACTORS                                                                \
+    .struct_size = sizeof(ssq_scaler_options), .growth_factor = 2.0,           \
+    .backoff_factor = 0.5
+
 /* An allowance and an interval that no run uses up: the scale stays. */
-#define STATIC_SCALE(S)                                                        \
-    {                                                                          \
-        sizeof(ssq_scaler_options), S, 2.0, 0.5, UINT32_MAX, 0, 0,             \
-            SSQ_FLOOR_NONE, 0.0, SSQ_CEILING_NONE, 0.0, INT32_MAX,             \
-            SSQ_REFILL_CLEAN, 0.0, true, false, false, 0                       \
-    }
-
-/* A row: init, interval, first_lag, repeat_lag, floor, min, ceiling, max, H,
- * refill, match_equal, binary64; factors 2 and 0.5 in all of them. */
-#define ROW(INIT, INTERVAL, FIRST, REPEAT, FLOOR, MIN, CEILING, MAX, H,        \
-            REFILL, EQUAL, DOUBLE)                                             \
-    {                                                                          \
-        sizeof(ssq_scaler_options), INIT, 2.0, 0.5, INTERVAL, FIRST, REPEAT,   \
-            SSQ_FLOOR_##FLOOR, MIN, SSQ_CEILING_##CEILING, MAX, H, REFILL,     \
-            0.0, true, EQUAL, DOUBLE, 0                                        \
-    }
-
-#define TINY_F32 1.1754943508222875e-38 /* 2^-126 */
-#define MAX_F32  3.4028234663852886e38
-#define TWO_15   32768.0
-#define TWO_16   65536.0
-#define TWO_24   16777216.0
-#define TWO_32   4294967296.0
+#define STATIC                                                                 \
+    FACTORS, .growth_interval = UINT32_MAX, .hysteresis = INT32_MAX,           \
+             .refill = SSQ_REFILL_CLEAN, .reset_on_inf = true
 
 static const struct {
     const char *name;
     ssq_scaler_options options;
 } presets[] = {
-    {"sesqui", ROW(TWO_16, 2000, 0, 0, CLAMP, 1.0, FINITE, 0.0, 2,
-                   SSQ_REFILL_CLEAN, false, false)},
-    {"fixed", STATIC_SCALE(TWO_16)},
-    {"check", STATIC_SCALE(1.0)},
-    {"pytorch", ROW(TWO_16, 2000, 0, 0, NONE, 0.0, FINITE, 0.0, 1,
-                    SSQ_REFILL_NEVER, true, false)},
-    {"keras3", ROW(TWO_15, 2000, 0, 0, NONE, 0.0, NONE, 0.0, 1,
-                   SSQ_REFILL_NEVER, true, false)},
-    {"tf_keras", ROW(TWO_15, 2000, 0, 0, CLAMP, 1.0, FINITE, 0.0, 1,
-                     SSQ_REFILL_NEVER, false, false)},
-    {"fastai", ROW(TWO_16, 1000, 0, 0, APPLY, 1.0, STOP, TWO_24, 1,
-                   SSQ_REFILL_NEVER, false, true)},
-    {"megatron", ROW(TWO_32, 1000, 0, 0, CLAMP, 1.0, NONE, 0.0, 2,
-                     SSQ_REFILL_GROWTH, true, false)},
-    {"deepspeed", ROW(TWO_16, 1000, 1, 0, ERROR_AT_MIN, 1.0, NONE, 0.0, 2,
-                      SSQ_REFILL_GROWTH, false, true)},
-    {"deepspeed_old", ROW(TWO_16, 1000, 0, 0, ERROR_AT_MIN, 1.0, NONE, 0.0, 2,
-                          SSQ_REFILL_GROWTH, false, true)},
-    {"deepspeed_consecutive", ROW(TWO_16, 1000, 1, 0, ERROR_AT_MIN, 1.0, NONE,
-                                  0.0, 2, SSQ_REFILL_CLEAN, false, true)},
-    {"deepspeed_fused", ROW(TWO_16, 1000, 1, 0, CLAMP, 1.0, NONE, 0.0, 1,
-                            SSQ_REFILL_NEVER, false, true)},
-    {"apex_amp", ROW(TWO_16, 2000, 0, 0, NONE, 0.0, CLAMP, TWO_24, 1,
-                     SSQ_REFILL_NEVER, false, true)},
-    {"apex", ROW(TWO_16, 2000, 0, 0, NONE, 0.0, CLAMP, TWO_24, 1,
-                 SSQ_REFILL_NEVER, false, true)},
-    {"nemo", ROW(TWO_32, 1000, 0, 0, NONE, 0.0, FINITE, 0.0, 2,
-                 SSQ_REFILL_CLEAN, false, false)},
-    {"jmp", ROW(TWO_15, 2000, 0, 0, CLAMP, 1.0, FINITE, 0.0, 1,
-                SSQ_REFILL_NEVER, false, false)},
-    {"flax", ROW(TWO_16, 2000, 1, 1, CLAMP, TINY_F32, CLAMP, MAX_F32, 1,
-                 SSQ_REFILL_NEVER, false, false)},
-    {"fairseq", ROW(TWO_15, 2000, 0, 0, ERROR_RESTORE, 1e-4, NONE, 0.0, 1,
-                    SSQ_REFILL_NEVER, false, true)},
-    {"ort", ROW(TWO_16, 2000, 0, 0, CLAMP, 1.0, CLAMP, TWO_24, 1,
-                SSQ_REFILL_NEVER, false, true)},
-    {"paddle", ROW(TWO_16, 2000, 0, 0, CLAMP, 1.0, FINITE, 0.0, 1,
-                   SSQ_REFILL_CLEAN | SSQ_REFILL_BACKOFF, false, false)},
-    {"nntrainer",
-     {sizeof(ssq_scaler_options), 1.0, 2.0, 0.5, 2000, 1, 1,
-      SSQ_FLOOR_ERROR_SNAP, 1.0, SSQ_CEILING_NONE, 0.0, 1, SSQ_REFILL_NEVER,
-      0.0, false, false, false, 0}},
-    {"tiny-cuda-nn", STATIC_SCALE(128.0)},
-    {"darknet", STATIC_SCALE(1.0)},
+    {.name = "sesqui",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
+                 .cap = SSQ_CEILING_FINITE, .hysteresis = 2,
+                 .refill = SSQ_REFILL_CLEAN, .reset_on_inf = true}},
+    {.name = "fixed", .options = {STATIC, .init_scale = 0x1p16}},
+    {.name = "check", .options = {STATIC, .init_scale = 1.0}},
+    {.name = "pytorch",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
+                 .reset_on_inf = true, .match_equal = true}},
+    {.name = "keras3",
+     .options = {FACTORS, .init_scale = 0x1p15, .growth_interval = 2000,
+                 .hysteresis = 1, .reset_on_inf = true, .match_equal = true}},
+    {.name = "tf_keras",
+     .options = {FACTORS, .init_scale = 0x1p15, .growth_interval = 2000,
+                 .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
+                 .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
+                 .reset_on_inf = true}},
+    {.name = "fastai",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
+                 .floor = SSQ_FLOOR_APPLY, .min_scale = 1.0,
+                 .cap = SSQ_CEILING_STOP, .max_scale = 0x1p24, .hysteresis = 1,
+                 .reset_on_inf = true, .binary64 = true}},
+    {.name = "megatron",
+     .options = {FACTORS, .init_scale = 0x1p32, .growth_interval = 1000,
+                 .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0, .hysteresis = 2,
+                 .refill = SSQ_REFILL_GROWTH, .reset_on_inf = true,
+                 .match_equal = true}},
+    {.name = "deepspeed",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
+                 .first_lag = 1, .floor = SSQ_FLOOR_ERROR_AT_MIN,
+                 .min_scale = 1.0, .hysteresis = 2, .refill = SSQ_REFILL_GROWTH,
+                 .reset_on_inf = true, .binary64 = true}},
+    {.name = "deepspeed_old",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
+                 .floor = SSQ_FLOOR_ERROR_AT_MIN, .min_scale = 1.0,
+                 .hysteresis = 2, .refill = SSQ_REFILL_GROWTH,
+                 .reset_on_inf = true, .binary64 = true}},
+    {.name = "deepspeed_consecutive",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
+                 .first_lag = 1, .floor = SSQ_FLOOR_ERROR_AT_MIN,
+                 .min_scale = 1.0, .hysteresis = 2, .refill = SSQ_REFILL_CLEAN,
+                 .reset_on_inf = true, .binary64 = true}},
+    {.name = "deepspeed_fused",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
+                 .first_lag = 1, .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
+                 .hysteresis = 1, .reset_on_inf = true, .binary64 = true}},
+    {.name = "apex_amp",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
+                 .reset_on_inf = true, .binary64 = true}},
+    {.name = "apex",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
+                 .reset_on_inf = true, .binary64 = true}},
+    {.name = "nemo",
+     .options = {FACTORS, .init_scale = 0x1p32, .growth_interval = 1000,
+                 .cap = SSQ_CEILING_FINITE, .hysteresis = 2,
+                 .refill = SSQ_REFILL_CLEAN, .reset_on_inf = true}},
+    {.name = "jmp",
+     .options = {FACTORS, .init_scale = 0x1p15, .growth_interval = 2000,
+                 .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
+                 .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
+                 .reset_on_inf = true}},
+    {.name = "flax",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .first_lag = 1, .repeat_lag = 1, .floor = SSQ_FLOOR_CLAMP,
+                 .min_scale = 0x1p-126, .cap = SSQ_CEILING_CLAMP,
+                 .max_scale = 0x1.fffffep127, .hysteresis = 1,
+                 .reset_on_inf = true}},
+    {.name = "fairseq",
+     .options = {FACTORS, .init_scale = 0x1p15, .growth_interval = 2000,
+                 .floor = SSQ_FLOOR_ERROR_RESTORE, .min_scale = 1e-4,
+                 .hysteresis = 1, .reset_on_inf = true, .binary64 = true}},
+    {.name = "ort",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
+                 .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
+                 .reset_on_inf = true, .binary64 = true}},
+    {.name = "paddle",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
+                 .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
+                 .refill = SSQ_REFILL_CLEAN | SSQ_REFILL_BACKOFF,
+                 .reset_on_inf = true}},
+    {.name = "nntrainer",
+     .options = {FACTORS, .init_scale = 1.0, .growth_interval = 2000,
+                 .first_lag = 1, .repeat_lag = 1, .floor = SSQ_FLOOR_ERROR_SNAP,
+                 .min_scale = 1.0, .hysteresis = 1}},
+    {.name = "tiny-cuda-nn", .options = {STATIC, .init_scale = 128.0}},
+    {.name = "darknet", .options = {STATIC, .init_scale = 1.0}},
 };
 
 #define PRESETS (sizeof(presets) / sizeof(presets[0]))

@@ -20,10 +20,13 @@ struct system {
 
 struct rule {
     const char *preset;
-    bool binary64;   /* the scale is .wide */
-    bool counter;    /* .counter is the machine's good */
-    bool hysteresis; /* .hysteresis is the machine's hyst */
-    bool any_factor; /* follows factors that are not powers of two */
+    bool binary64;      /* the scale is .wide */
+    bool counter;       /* .counter is the machine's good */
+    bool hysteresis;    /* .hysteresis is the machine's hyst */
+    bool any_factor;    /* follows factors that are not powers of two */
+    bool double_factor; /* ... and multiplies by them in double */
+    bool any_allowance; /* follows every allowance with short intervals */
+    bool tolerance;     /* has a share of overflows */
     /** One update; inf: the step had a gradient that is not finite.
      *  SSQ_SCALE_FLOOR: the system gave up. */
     ssq_scale_action (*step)(struct system *s, bool inf);

@@ -158,7 +158,7 @@ static void short_intervals(const struct rule *rule)
             if (plan.options.growth_interval == UINT32_MAX)
                 return; /* a static scale */
             plan.options.growth_interval = interval[k];
-            if (rule->any_factor && strcmp(rule->preset, "paddle") == 0)
+            if (rule->any_allowance)
                 plan.options.hysteresis = 1 + (uint32_t)i;
             snprintf(what, sizeof(what), "interval %u, overflow %.2f",
                      (unsigned)interval[k], density[i]);
@@ -205,24 +205,22 @@ static void ends(const struct rule *rule)
     }
 }
 
-/* Factors that are not powers of two, for systems that take them: PyTorch and
- * NeMo in double, the others as float32. */
+/* Factors that are not powers of two, for systems that take them: in double
+ * where the system multiplies so, else as float32. */
 static void factors(const struct rule *rule)
 {
     static const double factor[][2] = {
         {1.1, 0.3}, {1.0000001, 0.9999999}, {3.0, 1.0 / 3.0}, {1.7, 0.77}};
     static struct plan plan;
     char what[80];
-    bool wide = strcmp(rule->preset, "pytorch") == 0 ||
-                strcmp(rule->preset, "nemo") == 0;
     plan.rule = rule;
     for (size_t i = 0; i < sizeof(factor) / sizeof(factor[0]); i++) {
         plan.options = rig_preset(rule->preset);
         plan.options.growth_interval = 2;
         plan.options.growth_factor =
-            wide ? factor[i][0] : (double)(float)factor[i][0];
+            rule->double_factor ? factor[i][0] : (double)(float)factor[i][0];
         plan.options.backoff_factor =
-            wide ? factor[i][1] : (double)(float)factor[i][1];
+            rule->double_factor ? factor[i][1] : (double)(float)factor[i][1];
         snprintf(what, sizeof(what), "factors %.9g and %.9g",
                  plan.options.growth_factor, plan.options.backoff_factor);
         draw(&plan, 4000, 0.2, 20 + i);
@@ -271,7 +269,7 @@ int main(void)
         ends(&rules[i]);
         if (rules[i].any_factor)
             factors(&rules[i]);
-        if (strcmp(rules[i].preset, "fairseq") == 0)
+        if (rules[i].tolerance)
             tolerance(&rules[i]);
     }
     for (size_t d = 0; d < core_device_count(); d++)
