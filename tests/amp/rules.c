@@ -105,6 +105,26 @@ static ssq_scale_action megatron(struct system *s, bool inf)
     return SSQ_SCALE_CLEAN;
 }
 
+/* colossalai/amp/naive_amp/grad_scaler/dynamic_grad_scaler.py: overflows are
+ * counted up, without a floor or a ceiling; the factors meet a float32 tensor
+ */
+static ssq_scale_action colossalai(struct system *s, bool inf)
+{
+    if (inf) {
+        s->overflows++;
+        s->counter = 0;
+        if (s->overflows < s->o.hysteresis)
+            return SSQ_SCALE_HOLD;
+        s->scale *= (float)s->o.backoff_factor;
+        return SSQ_SCALE_BACKOFF;
+    }
+    if (++s->counter != s->o.growth_interval)
+        return SSQ_SCALE_CLEAN;
+    s->counter = s->overflows = 0;
+    s->scale *= (float)s->o.growth_factor;
+    return SSQ_SCALE_GROWTH;
+}
+
 /* deepspeed/runtime/fp16/loss_scaler.py, DynamicLossScaler.update_scale.
  * stable: the interval of clean steps as that version counts it. */
 static ssq_scale_action deepspeed_step(struct system *s, bool inf,
@@ -375,6 +395,11 @@ const struct rule rules[] = {
      .counter = true,
      .hysteresis = true,
      .any_factor = true},
+    {.preset = "colossalai",
+     .step = colossalai,
+     .counter = true,
+     .any_factor = true,
+     .any_allowance = true},
     {.preset = "deepspeed", .step = deepspeed, .binary64 = true},
     {.preset = "deepspeed_old", .step = deepspeed_old, .binary64 = true},
     {.preset = "deepspeed_consecutive",

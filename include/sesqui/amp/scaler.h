@@ -121,7 +121,7 @@ typedef struct ssq_scaler_options {
     bool reset_on_inf;   /**< an overflow restarts the streak: true but for
                               nntrainer */
     bool match_equal;    /**< grow only at good == need (pytorch, keras3,
-                              megatron) */
+                              megatron, colossalai) */
     bool binary64;       /**< the preset's system computes in double: the
                               simulator does too */
     uint32_t max_consecutive_skips; /**< SSQ_SCALE_EVENT_SKIPS after so many
@@ -136,14 +136,14 @@ typedef struct ssq_scaler_options {
     }
 
 /** The options of a preset: pytorch, keras3, tf_keras, fastai, megatron,
- *  deepspeed, deepspeed_old, deepspeed_consecutive, deepspeed_fused, apex_amp
- *  (also apex), nemo, jmp, flax, fairseq, ort, paddle, nntrainer,
- *  tiny-cuda-nn, darknet; sesqui (ours, the default: hysteresis 2 refilled by
- *  any clean step, clamped at 1, kept finite); fixed (65536 until you change
- *  init_scale); check (scale 1: still skips and counts). Where a system leaves
- *  a value to its caller, the preset has the one of its examples:
- *  doc/scaler.md. The presets that never move have an interval and an allowance
- *  that no run uses up.
+ *  colossalai, deepspeed, deepspeed_old, deepspeed_consecutive,
+ *  deepspeed_fused, apex_amp (also apex), nemo, jmp, flax, fairseq, ort,
+ *  paddle, nntrainer, tiny-cuda-nn, darknet; sesqui (ours, the default:
+ *  hysteresis 2 refilled by any clean step, clamped at 1, kept finite); fixed
+ *  (65536 until you change init_scale); check (scale 1: still skips and
+ *  counts). Where a system leaves a value to its caller, the preset has the
+ *  one of its examples: doc/scaler.md. The presets that never move have an
+ *  interval and an allowance that no run uses up.
  *  @return SSQ_ERR_NOT_FOUND another name, listing all; SSQ_ERR_INVALID a NULL
  *          or wrong struct_size. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -299,8 +299,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
  *  counter moves.
  *  @return SSQ_ERR_INVALID a scale that is negative, NaN or not a float32; 0 or
  *          infinite, unless a machine with these options reaches that by its
- *          own rules (keras3 both, pytorch 0, megatron infinity);
- *          counters that no machine with these options has (hyst >
+ *          own rules (keras3 and colossalai both, pytorch 0, megatron
+ *          infinity); counters that no machine with these options has (hyst >
  *          hysteresis, grown > 1, skipped > updates, ...), a check since the
  *          last update, or a capture. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
