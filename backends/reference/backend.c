@@ -172,7 +172,7 @@ static ssq_status elapsed(struct backend_event *from, struct backend_event *to,
 }
 
 const struct op_table reference_ops = {
-#define X(NAME) .NAME = reference_##NAME,
+#define X(NAME, ...) .NAME = reference_##NAME,
     SSQ_OPS(X)
 #undef X
         .gemm_explain = reference_gemm_explain,

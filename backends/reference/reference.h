@@ -9,7 +9,7 @@
 
 #include "lib/core/backend.h"
 
-#define X(NAME) extern const struct NAME##_impl reference_##NAME[];
+#define X(NAME, ...) extern const struct NAME##_impl reference_##NAME[];
 SSQ_OPS(X)
 #undef X
 

@@ -1,132 +1,28 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* policy.c - dtype policies, and the autocast class of every op.
  *
- * The classes are PyTorch's for CUDA where it has one
- * (torch/amp/autocast_mode.py), on every device; sums, means and norms are
+ * The classes stand in lib/op/ops.h. They are PyTorch's for CUDA where it has
+ * one (torch/amp/autocast_mode.py), on every device; sums, means and norms are
  * float32 because f16 overflows at 65504. */
 #include <sesqui/amp/policy.h>
 
 #include "lib/core/error.h"
+#include "lib/op/ops.h"
 
 #include <string.h>
 
-#define HALF    SSQ_CLASS_HALF
-#define FLOAT32 SSQ_CLASS_FLOAT32
-#define PROMOTE SSQ_CLASS_PROMOTE
-#define ANY     SSQ_CLASS_ANY
+#define HALF(NAME)    {#NAME, SSQ_CLASS_HALF},
+#define FLOAT32(NAME) {#NAME, SSQ_CLASS_FLOAT32},
+#define PROMOTE(NAME) {#NAME, SSQ_CLASS_PROMOTE},
+#define ANY(NAME)     {#NAME, SSQ_CLASS_ANY},
 
 static const struct {
     const char *name;
     ssq_op_class op_class;
 } table[] = {
-    /* products: matrix units, with sums in float32 */
-    {"gemm", HALF},
-    {"gemm_batched", HALF},
-    {"linear", HALF},
-    {"conv2d", HALF},
-    {"conv_transpose2d", HALF},
-    {"attention", HALF},
-    {"lstm_cell", HALF},
-    {"gru_cell", HALF},
-    {"gru_reset", HALF},
-    {"lstm", HALF},
-    {"gru", HALF},
-    /* ranges or sums that 16 bits do not hold */
-    {"softmax", FLOAT32},
-    {"log_softmax", FLOAT32},
-    {"cross_entropy", FLOAT32},
-    {"nll_loss", FLOAT32},
-    {"mse", FLOAT32},
-    {"l1", FLOAT32},
-    {"smooth_l1", FLOAT32},
-    {"huber", FLOAT32},
-    {"bce_with_logits", FLOAT32},
-    {"layer_norm", FLOAT32},
-    {"rms_norm", FLOAT32},
-    {"batch_norm", FLOAT32},
-    {"group_norm", FLOAT32},
-    {"exp", FLOAT32},
-    {"expm1", FLOAT32},
-    {"log", FLOAT32},
-    {"log1p", FLOAT32},
-    {"pow", FLOAT32},
-    {"square", FLOAT32},
-    {"softplus", FLOAT32},
-    {"reciprocal", FLOAT32},
-    {"rsqrt", FLOAT32},
-    {"sum", FLOAT32},
-    {"sum_to", FLOAT32},
-    {"mean", FLOAT32},
-    {"prod", FLOAT32},
-    {"norm", FLOAT32},
-    {"logsumexp", FLOAT32},
-    {"cumsum", FLOAT32},
-    {"cumprod", FLOAT32},
-    {"perplexity", FLOAT32},
-    /* several operands meet */
-    {"add", PROMOTE},
-    {"sub", PROMOTE},
-    {"mul", PROMOTE},
-    {"div", PROMOTE},
-    {"axpby", PROMOTE},
-    {"maximum", PROMOTE},
-    {"minimum", PROMOTE},
-    {"where", PROMOTE},
-    {"concat", PROMOTE},
-    {"slice_assign", PROMOTE},
-    {"scatter_add_rows", PROMOTE},
-    {"eq", PROMOTE},
-    {"ne", PROMOTE},
-    {"lt", PROMOTE},
-    {"le", PROMOTE},
-    {"gt", PROMOTE},
-    {"ge", PROMOTE},
-    /* one operand, and no more range or precision than it has */
-    {"fill", ANY},
-    {"copy", ANY},
-    {"cast", ANY},
-    {"transpose", ANY},
-    {"gather_rows", ANY},
-    {"one_hot", ANY},
-    {"relu", ANY},
-    {"leaky_relu", ANY},
-    {"elu", ANY},
-    {"gelu", ANY},
-    {"gelu_tanh", ANY},
-    {"silu", ANY},
-    {"sigmoid", ANY},
-    {"tanh", ANY},
-    {"sqrt", ANY},
-    {"abs", ANY},
-    {"neg", ANY},
-    {"sign", ANY},
-    {"floor", ANY},
-    {"ceil", ANY},
-    {"round", ANY},
-    {"isnan", ANY},
-    {"isinf", ANY},
-    {"isfinite", ANY},
-    {"sin", ANY},
-    {"cos", ANY},
-    {"erf", ANY},
-    {"clamp", ANY},
-    {"scale", ANY},
-    {"max", ANY},
-    {"min", ANY},
-    {"argmax", ANY},
-    {"argmin", ANY},
-    {"top_k", ANY},
-    {"top_k_accuracy", ANY},
-    {"max_pool2d", ANY},
-    {"avg_pool2d", ANY},
-    {"global_avg_pool2d", ANY},
-    {"rotary", ANY},
-    {"dropout", ANY},
-    {"random_uniform", ANY},
-    {"random_normal", ANY},
-    {"random_truncated_normal", ANY},
-    {"random_bernoulli", ANY},
-    {"init", ANY},
+#define X(NAME, WALKED, FUNCTIONS, ...) FUNCTIONS
+    SSQ_OPS(X)
+#undef X
 };
 
 #define OPS (sizeof(table) / sizeof(table[0]))

@@ -44,7 +44,7 @@ bool refuse(struct why *why, const char *format, ...)
  * check is pure; NULL admits everything. last is pure and optional: true where
  * the op's plan is better, so that this one is only asked for after it, or by a
  * pin. A list ends with a NULL name. */
-#define X(NAME)                                                                \
+#define X(NAME, ...)                                                           \
     struct NAME##_impl {                                                       \
         const char *name;                                                      \
         bool (*check)(const struct backend_device *, const struct NAME##_op *, \
@@ -59,7 +59,7 @@ struct gemm_explanation;
 
 /** The best-first lists of a backend; NULL: the op is absent. */
 struct op_table {
-#define X(NAME) const struct NAME##_impl *NAME;
+#define X(NAME, ...) const struct NAME##_impl *NAME;
     SSQ_OPS(X)
 #undef X
     /* optional: how implementation impl of gemm would do an op that it admits;

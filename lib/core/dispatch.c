@@ -11,7 +11,7 @@
 #include <string.h>
 
 static const char *const names[OP_COUNT] = {
-#define X(NAME) #NAME,
+#define X(NAME, ...) #NAME,
     SSQ_OPS(X)
 #undef X
 };
@@ -31,7 +31,7 @@ enum op_id op_from_name(const char *name)
 
 /* For each op: the name of implementation i (NULL past the end), its check,
  * and its run. The macro keeps the typed lists typed. */
-#define X(NAME)                                                                \
+#define X(NAME, ...)                                                           \
     static const char *impl_name_##NAME(const struct op_table *t, unsigned i)  \
     {                                                                          \
         return t->NAME == NULL ? NULL : t->NAME[i].name;                       \
@@ -70,7 +70,7 @@ static const struct {
     ssq_status (*run)(const struct op_table *, unsigned, struct backend_queue *,
                       const struct op *);
 } ops[OP_COUNT] = {
-#define X(NAME) {impl_name_##NAME, admit_##NAME, last_##NAME, run_##NAME},
+#define X(NAME, ...) {impl_name_##NAME, admit_##NAME, last_##NAME, run_##NAME},
     SSQ_OPS(X)
 #undef X
 };

@@ -7,32 +7,15 @@
  * where one slice is still too large, slices of that. */
 #include "lib/core/window.h"
 
-#include "lib/op/data/data.h"
-#include "lib/op/elementwise/elementwise.h"
-
 #include <string.h>
 
 /* Bytes that a binding's start may have to be below the operand's. */
 #define ALIGNMENT 256u
 
-/* Which operands of an op are walked together (bit i: view i); the others are
- * scalars that every window needs. 0: the op cannot be split. */
 static const unsigned char walked[OP_COUNT] = {
-    [OP_fill] = 1,
-    [OP_copy] = 3,
-    [OP_cast] = 3,
-    [OP_unary] = 3,
-    [OP_scale] = 3,
-    [OP_unary_backward] = 7,
-    [OP_binary] = 7,
-    [OP_compare] = 7,
-    [OP_where] = 15,
-    [OP_binary_backward] = 15,
-    [OP_random] = 1,
-    [OP_dropout] = 7,
-    [OP_reduce] = 3,
-    [OP_argmax] = 3,
-    [OP_reduce_backward] = 15,
+#define X(NAME, WALKED, ...) [OP_##NAME] = WALKED,
+    SSQ_OPS(X)
+#undef X
 };
 
 /* Transfers are not launches: no kernel binds their operand. */

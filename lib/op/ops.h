@@ -3,73 +3,133 @@
  *
  * An op is what crosses from the core to a backend: a header, its parameters
  * by value, and its operands as views, in one block of memory that can be
- * copied and kept. Each line of SSQ_OPS names an op X; struct X_op is defined
- * in the header of its family, lib/op/<room>/<family>.h, the public function
- * checks its arguments and fills the struct in lib/op/<room>/<file>.c, and
- * every backend has a best-first list of implementations for it, struct
- * X_impl. */
+ * copied and kept. The public function checks its arguments and fills the
+ * struct in lib/op/<room>/<file>.c, and every backend has a best-first list of
+ * implementations for it, struct X_impl.
+ *
+ * Whatever is said of every op stands in its entry here, and nowhere else:
+ *
+ *     X(name, walked, functions, tables, struct)
+ *
+ * walked     which operands are walked together (bit i: view i), so that the op
+ *            can be split into windows; the others are scalars that every
+ *            window needs. 0: the op is not split (lib/core/window.c).
+ * functions  the public functions that come to it, each by its autocast class
+ *            (lib/amp/policy.c): HALF for products, which matrix units sum in
+ *            float32; FLOAT32 for ranges or sums that 16 bits do not hold;
+ *            PROMOTE where several operands meet; ANY for one operand, and no
+ *            more range or precision than it has. Backwards go with their
+ *            forwards.
+ * tables     the tables of its tests: TABLE(x) is x_suite of tests/op, and runs
+ *            in this order.
+ * struct     MADE_OF(members), behind the header; or IN_HEADER where members
+ *            need words: struct X_op is in lib/op/<room>/<family>.h. */
 #ifndef LIB_OP_OPS_H
 #define LIB_OP_OPS_H
 
 #include "lib/core/view.h"
 
+/* The words of an entry that stand for themselves; the others are defined by
+ * who reads the list. */
+#define NO_FUNCTION
+#define NO_TABLE
+#define IN_HEADER
+#define MADE_OF(...)                                                           \
+    {                                                                          \
+        struct op op;                                                          \
+        __VA_ARGS__                                                            \
+    }
+
 /** Every op, in the order of their families. */
 /* clang-format off */
 #define SSQ_OPS(X) \
-    X(upload) \
-    X(download) \
-    X(fill) \
-    X(copy) \
-    X(cast) \
-    X(gather) \
-    X(scatter_add) \
-    X(one_hot) \
-    X(reduce) \
-    X(argmax) \
-    X(reduce_backward) \
-    X(norm) \
-    X(random) \
-    X(dropout) \
-    X(gemm) \
-    X(unary) \
-    X(unary_backward) \
-    X(binary) \
-    X(binary_backward) \
-    X(compare) \
-    X(where) \
-    X(scale) \
-    X(softmax) \
-    X(softmax_backward) \
-    X(cross_entropy) \
-    X(loss) \
-    X(layer_norm) \
-    X(layer_norm_backward) \
-    X(channel_norm) \
-    X(channel_norm_backward) \
-    X(lstm_cell) \
-    X(lstm_cell_backward) \
-    X(gru_cell) \
-    X(gru_cell_backward) \
-    X(conv) \
-    X(pool) \
-    X(attention) \
-    X(attention_backward) \
-    X(rotary) \
-    X(top_k_accuracy) \
-    X(scaler_join) \
-    X(scaler_update) \
-    X(check) \
-    X(unscale) \
-    X(accumulate) \
-    X(master) \
-    X(tick) \
-    X(lamb) \
-    X(optimizer) \
+    X(upload, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(download, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(fill, 1, ANY(fill), TABLE(fill), IN_HEADER) \
+    X(copy, 3, ANY(copy) ANY(transpose) PROMOTE(concat) \
+      PROMOTE(slice_assign), TABLE(copy) TABLE(arrange), IN_HEADER) \
+    X(cast, 3, ANY(cast), TABLE(cast), IN_HEADER) \
+    X(gather, 0, ANY(gather_rows), TABLE(gather), IN_HEADER) \
+    X(scatter_add, 0, PROMOTE(scatter_add_rows), TABLE(scatter_add), \
+      IN_HEADER) \
+    X(one_hot, 0, ANY(one_hot), TABLE(one_hot), IN_HEADER) \
+    X(reduce, 3, FLOAT32(sum) FLOAT32(sum_to) FLOAT32(mean) ANY(max) ANY(min) \
+      FLOAT32(prod) FLOAT32(logsumexp) FLOAT32(cumsum) FLOAT32(cumprod), \
+      TABLE(reduce), IN_HEADER) \
+    X(argmax, 3, ANY(argmax) ANY(argmin), TABLE(argmax), IN_HEADER) \
+    X(reduce_backward, 15, NO_FUNCTION, TABLE(reduce_backward), IN_HEADER) \
+    X(norm, 0, FLOAT32(norm), TABLE(l2_norm), IN_HEADER) \
+    X(random, 1, ANY(random_uniform) ANY(random_normal) \
+      ANY(random_truncated_normal) ANY(random_bernoulli) ANY(init), \
+      TABLE(random) TABLE(init), IN_HEADER) \
+    X(dropout, 7, ANY(dropout), TABLE(dropout), IN_HEADER) \
+    X(gemm, 0, HALF(gemm) HALF(gemm_batched) HALF(linear), TABLE(gemm) \
+      TABLE(gemm_exact) TABLE(gemm_shapes) TABLE(gemm_misuse) \
+      TABLE(gemm_explain), IN_HEADER) \
+    X(unary, 3, ANY(relu) ANY(leaky_relu) ANY(elu) ANY(gelu) ANY(gelu_tanh) \
+      ANY(silu) ANY(sigmoid) ANY(tanh) FLOAT32(softplus) FLOAT32(exp) \
+      FLOAT32(log) ANY(sqrt) FLOAT32(rsqrt) FLOAT32(reciprocal) ANY(abs) \
+      ANY(neg) ANY(erf) ANY(sin) ANY(cos) FLOAT32(log1p) FLOAT32(expm1) \
+      FLOAT32(square) ANY(sign) ANY(floor) ANY(ceil) ANY(round) ANY(isnan) \
+      ANY(isinf) ANY(isfinite) ANY(clamp), TABLE(unary), IN_HEADER) \
+    X(unary_backward, 7, NO_FUNCTION, TABLE(unary_backward), IN_HEADER) \
+    X(binary, 7, PROMOTE(add) PROMOTE(sub) PROMOTE(mul) PROMOTE(div) \
+      PROMOTE(maximum) PROMOTE(minimum) FLOAT32(pow) PROMOTE(axpby), \
+      TABLE(binary), IN_HEADER) \
+    X(binary_backward, 15, NO_FUNCTION, TABLE(binary_backward), IN_HEADER) \
+    X(compare, 7, PROMOTE(eq) PROMOTE(ne) PROMOTE(lt) PROMOTE(le) PROMOTE(gt) \
+      PROMOTE(ge), TABLE(compare), IN_HEADER) \
+    X(where, 15, PROMOTE(where), TABLE(where), IN_HEADER) \
+    X(scale, 3, ANY(scale), TABLE(scale), IN_HEADER) \
+    X(softmax, 0, FLOAT32(softmax) FLOAT32(log_softmax), TABLE(softmax), \
+      IN_HEADER) \
+    X(softmax_backward, 0, NO_FUNCTION, TABLE(softmax_backward), IN_HEADER) \
+    X(cross_entropy, 0, FLOAT32(cross_entropy) FLOAT32(nll_loss), \
+      TABLE(cross_entropy), IN_HEADER) \
+    X(loss, 0, FLOAT32(mse) FLOAT32(l1) FLOAT32(smooth_l1) FLOAT32(huber) \
+      FLOAT32(bce_with_logits), TABLE(loss), IN_HEADER) \
+    X(layer_norm, 0, FLOAT32(layer_norm) FLOAT32(rms_norm), \
+      TABLE(layer_norm), IN_HEADER) \
+    X(layer_norm_backward, 0, NO_FUNCTION, TABLE(layer_norm_backward), \
+      IN_HEADER) \
+    X(channel_norm, 0, FLOAT32(batch_norm) FLOAT32(group_norm), \
+      TABLE(batch_norm) TABLE(group_norm), IN_HEADER) \
+    X(channel_norm_backward, 0, NO_FUNCTION, TABLE(batch_norm_backward) \
+      TABLE(group_norm_backward), IN_HEADER) \
+    X(lstm_cell, 0, HALF(lstm_cell) HALF(lstm), TABLE(lstm_cell) TABLE(lstm), \
+      IN_HEADER) \
+    X(lstm_cell_backward, 0, NO_FUNCTION, TABLE(lstm_cell_backward), \
+      IN_HEADER) \
+    X(gru_cell, 0, HALF(gru_cell) HALF(gru_reset) HALF(gru), TABLE(gru_cell) \
+      TABLE(gru), IN_HEADER) \
+    X(gru_cell_backward, 0, NO_FUNCTION, TABLE(gru_cell_backward), IN_HEADER) \
+    X(conv, 0, HALF(conv2d) HALF(conv_transpose2d), TABLE(conv) \
+      TABLE(conv_backward) TABLE(conv_transpose) TABLE(slide_misuse), \
+      IN_HEADER) \
+    X(pool, 0, ANY(max_pool2d) ANY(avg_pool2d) ANY(global_avg_pool2d), \
+      TABLE(max_pool) TABLE(max_pool_backward) TABLE(avg_pool) \
+      TABLE(avg_pool_backward), IN_HEADER) \
+    X(attention, 0, HALF(attention), TABLE(attention) TABLE(attention_edges) \
+      TABLE(attention_misuse), IN_HEADER) \
+    X(attention_backward, 0, NO_FUNCTION, TABLE(attention_backward), \
+      IN_HEADER) \
+    X(rotary, 0, ANY(rotary), TABLE(rotary), IN_HEADER) \
+    X(top_k_accuracy, 0, ANY(top_k) ANY(top_k_accuracy) FLOAT32(perplexity), \
+      TABLE(metrics), IN_HEADER) \
+    X(scaler_join, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(scaler_update, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(check, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(unscale, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(accumulate, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(master, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(tick, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(lamb, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
+    X(optimizer, 0, NO_FUNCTION, TABLE(optimizer), IN_HEADER) \
     /* the end of the list */
 /* clang-format on */
 
 enum op_id {
-#define X(NAME) OP_##NAME,
+#define X(NAME, ...) OP_##NAME,
     SSQ_OPS(X)
 #undef X
         OP_COUNT
@@ -83,7 +143,7 @@ struct op {
     uint32_t views_at;
     uint32_t nviews;
     struct view_list *list; /* more operands, shared; or NULL */
-    uint64_t first; /* elements before this window: for random streams */
+    uint64_t first;      /* elements before this window: for random streams */
     struct object *keep; /* host memory that the op works on; or NULL */
 };
 
@@ -108,7 +168,7 @@ static inline const struct view *op_views_const(const struct op *op)
             NULL, 0, NULL                                                      \
     }
 
-#define X(NAME) struct NAME##_op;
+#define X(NAME, WALKED, FUNCTIONS, TABLES, STRUCT) struct NAME##_op STRUCT;
 SSQ_OPS(X)
 #undef X
 

@@ -335,7 +335,7 @@ ssq_status plan_run(const struct plan *p, const struct backend *backend,
 
 /* ---- the lists, by the op's number ---- */
 
-#define X(NAME)                                                                \
+#define X(NAME, ...)                                                           \
     static const char *name_##NAME(unsigned i)                                 \
     {                                                                          \
         return NAME##_plans[i].name;                                           \
@@ -359,7 +359,7 @@ static const struct {
                   struct why *);
     void (*build)(unsigned, struct plan *, const struct op *);
 } lists[OP_COUNT] = {
-#define X(NAME) {name_##NAME, admit_##NAME, build_##NAME},
+#define X(NAME, ...) {name_##NAME, admit_##NAME, build_##NAME},
     SSQ_OPS(X)
 #undef X
 };

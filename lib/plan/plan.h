@@ -29,7 +29,7 @@
 /* One typed list of plans per op, best first, ended by a NULL name. check is
  * pure, and NULL admits everything. Every op has a list; those of upload and
  * download are empty. */
-#define X(NAME)                                                                \
+#define X(NAME, ...)                                                           \
     struct NAME##_plan {                                                       \
         const char *name;                                                      \
         bool (*check)(const struct backend_limits *, const struct NAME##_op *, \

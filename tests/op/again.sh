@@ -28,7 +28,7 @@ SSQ_MODULE_PATH=''
 SSQ_TEST_REQUIRE=reference,guard
 export SSQ_MODULE_PATH SSQ_TEST_REQUIRE
 full=${SSQ_TEST_FULL-}
-for name in $(sed -n 's|^op_tables += tests/op/||p' "$srcdir/tests/op/tests.mk"); do
+for name in $(sed -n 's|^op_tables += tests/op/||p' "$srcdir/lists.mk"); do
     windows=SSQ_LIMIT_BINDING=4096
     case $name in
     gemm_shapes) [ -n "$full" ] || continue ;;

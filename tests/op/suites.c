@@ -1,17 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* suites.c - the list of all case tables: tests/op/tests.mk's, as C. */
+/* suites.c - the list of all case tables, by the ops that they test. */
+#include "lib/op/ops.h"
 #include "tests/op/suite.h"
-#include "tests/op/tables.h"
 
 #include <stddef.h>
 
-#define X(NAME) extern const struct suite NAME##_suite;
-TABLES(X)
-#undef X
+#define X(NAME, WALKED, FUNCTIONS, TABLES, STRUCT) TABLES
+
+#define TABLE(NAME) extern const struct suite NAME##_suite;
+SSQ_OPS(X)
+#undef TABLE
 
 const struct suite *const suites[] = {
-#define X(NAME) &NAME##_suite,
-    TABLES(X)
-#undef X
+#define TABLE(NAME) &NAME##_suite,
+    SSQ_OPS(X)
+#undef TABLE
         NULL,
 };
