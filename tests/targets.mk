@@ -218,12 +218,12 @@ clean-local:
 		variant-validation variant-coverage variant-fuzz variant-distros \
 		reproducible consumer doc/reference tests/pocl tests/mesa
 
-# After adding a public function.
+# Before a release, or where a public function is renamed or goes.
 update-symbols: all
 	srcdir='$(srcdir)' builddir=. CC='$(CC)' NM='$(NM)' \
 		$(SHELL) $(srcdir)/tests/lint/symbols.sh --update
 
-# After changing a public struct or constant.
+# Before a release, or where a public struct or constant changes.
 update-sizes:
 	srcdir='$(srcdir)' CC='$(CC)' AWK='$(AWK)' \
 		$(SHELL) $(srcdir)/tests/lint/sizes.sh --update
