@@ -11,8 +11,6 @@
 
 #include "backends/reference/reference.h"
 
-const struct services *guard_core;
-
 static ssq_status init(struct backend_instance *instance,
                        const struct services *services)
 {

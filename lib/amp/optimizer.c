@@ -350,18 +350,3 @@ ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer, const char *name,
     p->first = first;
     return SSQ_OK;
 }
-
-ssq_status optimizer_call(const ssq_queue *queue, const ssq_optimizer *o,
-                          const char *what)
-{
-    ssq_status st = queue_check(queue, what);
-    if (st != SSQ_OK)
-        return st;
-    if (o == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: optimizer is NULL", what);
-    if (ssq_queue_device(queue) != o->device)
-        return error_set(
-            SSQ_ERR_INVALID, "%s: the optimizer is on %s, the queue on %s",
-            what, o->device->props.name, ssq_queue_device(queue)->props.name);
-    return SSQ_OK;
-}

@@ -173,12 +173,25 @@ void group_words(uint32_t kind, const ssq_optimizer_options *options,
 /** Does a slot exist for a group? Not for SLOT_MASTER. */
 bool slot_used(const ssq_group *group, int slot);
 
-/* optimizer_schedule.c */
+/* schedule_words.c */
+/** 1 + total_steps words on the host, to be freed. */
+ssq_status schedule_words(const ssq_schedule *what, uint32_t **words);
+/** They on the device. */
+ssq_status schedule_table(ssq_queue *queue, const uint32_t *words,
+                          ssq_tensor **table);
 /** A device copy of an active schedule into *words. */
 ssq_status schedule_upload(ssq_queue *queue, const struct schedule *schedule,
                            ssq_tensor **words);
 void schedule_free(struct schedule *schedule);
+/** The list that tick reads schedules from; NULL: no memory. */
+struct view_list *schedules_list(const ssq_optimizer *optimizer,
+                                 const ssq_group *group, int which,
+                                 const ssq_tensor *words);
+/** Words into an i32 tensor from word `at` on, copied at the call. */
+ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
+                        const uint32_t *words, uint64_t n);
 
+/* optimizer_schedule.c */
 /** Behind what may have moved t, where a schedule follows it: have it sent to
  *  the host. Without memory for that the host knows less until the next. */
 void optimizer_tell(ssq_queue *queue, const ssq_optimizer *optimizer);
@@ -192,13 +205,6 @@ ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *optimizer,
 /** Make the sums of accumulation, unless there are. */
 ssq_status optimizer_sums(ssq_optimizer *optimizer);
 void state_free(struct state *state);
-/** The list that tick reads schedules from; NULL: no memory. */
-struct view_list *schedules_list(const ssq_optimizer *optimizer,
-                                 const ssq_group *group, int which,
-                                 const ssq_tensor *words);
-/** Words into an i32 tensor from word `at` on, copied at the call. */
-ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
-                        const uint32_t *words, uint64_t n);
 
 /* optimizer_stages.c */
 /** Before a call moves the stages: a scaler's update is noticed, and a capture
@@ -216,10 +222,12 @@ ssq_status optimizer_gradients_scaled(const ssq_optimizer *optimizer,
                                       const ssq_scaler *scaler,
                                       const char *what, const char *when);
 
-/* optimizer.c */
+/* calls.c */
 /** What every call checks: not NULL, one device, the queue not failed. */
 ssq_status optimizer_call(const ssq_queue *queue,
                           const ssq_optimizer *optimizer, const char *what);
+
+/* optimizer.c */
 /** The parameter of a name; NULL none. */
 struct parameter *optimizer_find(const ssq_optimizer *optimizer,
                                  const char *name);

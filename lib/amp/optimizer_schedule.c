@@ -6,14 +6,6 @@
 
 #include <string.h>
 
-void schedule_free(struct schedule *s)
-{
-    mem_free(s->table);
-    if (s->words != NULL)
-        object_put(&s->words->object);
-    *s = (struct schedule){.on = false};
-}
-
 void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
 {
     bool follows = false;
@@ -32,80 +24,12 @@ uint32_t optimizer_known_t(const ssq_optimizer *o)
     return words[CONTROL_T];
 }
 
-ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
-                        const uint32_t *words, uint64_t n)
-{
-    const uint64_t most = UPLOAD_INLINE / sizeof(*words);
-    ssq_status st = SSQ_OK;
-    for (uint64_t i = 0; i < n && st == SSQ_OK; i += most) {
-        uint64_t part = n - i < most ? n - i : most;
-        struct view v = tensor->view;
-        v.rank = 1;
-        v.shape[0] = (int64_t)part;
-        v.stride[0] = 1;
-        v.offset += (at + i) * sizeof(*words);
-        st = queue_upload_now(queue, &v, words + i, part * sizeof(*words));
-    }
-    return st;
-}
-
-/* 1 + total_steps words on the host; NULL with the status. */
-static ssq_status make_words(const ssq_schedule *s, uint32_t **words)
-{
-    uint32_t *w = mem_alloc_array((size_t)s->total_steps + 1, sizeof(*w));
-    if (w == NULL)
-        return error_nomem("optimizer_schedule",
-                           ((size_t)s->total_steps + 1) * sizeof(*w));
-    ssq_status st = SSQ_OK;
-    w[0] = s->total_steps;
-    for (uint32_t t = 0; t < s->total_steps && st == SSQ_OK; t++) {
-        double value = 0.0;
-        st = ssq_schedule_value(s, t, &value);
-        struct fpenv env = fpenv_enter();
-        FPENV_KEEP(value);
-        w[t + 1] = AS_U32((float)value);
-        fpenv_leave(env);
-    }
-    if (st == SSQ_OK)
-        *words = w;
-    else
-        mem_free(w);
-    return st;
-}
-
-static ssq_status new_table(ssq_queue *queue, const uint32_t *words,
-                            ssq_tensor **table)
-{
-    const int64_t n = (int64_t)words[0] + 1;
-    ssq_tensor *t;
-    ssq_status st = tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &n, &t);
-    if (st != SSQ_OK)
-        return st;
-    st = upload_words(queue, t, 0, words, (uint64_t)n);
-    if (st == SSQ_OK)
-        *table = t;
-    else
-        object_put(&t->object);
-    return st;
-}
-
-ssq_status schedule_upload(ssq_queue *queue, const struct schedule *s,
-                           ssq_tensor **table)
-{
-    uint32_t *words = NULL;
-    ssq_status st = make_words(&s->what, &words);
-    if (st == SSQ_OK)
-        st = new_table(queue, words, table);
-    mem_free(words);
-    return st;
-}
-
 /* Into the table that is there, as one command: a captured step reads it. */
 static ssq_status rewrite(ssq_queue *queue, const ssq_tensor *table,
                           const uint32_t *words)
 {
     ssq_tensor *staged = NULL;
-    ssq_status st = new_table(queue, words, &staged);
+    ssq_status st = schedule_table(queue, words, &staged);
     if (st != SSQ_OK)
         return st;
     struct view to = table->view;
@@ -120,7 +44,7 @@ static ssq_status replace(ssq_queue *queue, ssq_group *g, int which,
                           const uint32_t *words, ssq_tensor **table)
 {
     struct state *state = g->optimizer->state;
-    ssq_status st = new_table(queue, words, table);
+    ssq_status st = schedule_table(queue, words, table);
     if (st != SSQ_OK)
         return st;
     struct view_list *list = schedules_list(g->optimizer, g, which, *table);
@@ -147,7 +71,7 @@ static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
     }
     *table = old->words;
     uint32_t *words = NULL;
-    ssq_status st = make_words(what, &words);
+    ssq_status st = schedule_words(what, &words);
     if (st != SSQ_OK)
         return st;
     bool fits = old->words != NULL &&

@@ -285,23 +285,6 @@ static struct view_list *master_list(const ssq_optimizer *o,
     return NULL;
 }
 
-struct view_list *schedules_list(const ssq_optimizer *o, const ssq_group *group,
-                                 int which, const ssq_tensor *words)
-{
-    struct view_list *l = list_create(2 * (size_t)o->n_groups, "optimizer");
-    if (l == NULL)
-        return NULL;
-    for (const ssq_group *g = o->groups; g != NULL; g = g->next)
-        for (int k = 0; k < 2; k++) {
-            const ssq_tensor *t =
-                g == group && k == which ? words : g->schedule[k].words;
-            if (t != NULL)
-                list_set(l, 2 * (size_t)g->index + (size_t)k, &t->view,
-                         ACCESS_READ);
-        }
-    return l;
-}
-
 /* ---- words ---- */
 
 static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,

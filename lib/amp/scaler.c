@@ -121,32 +121,6 @@ void ssq_scaler_destroy(ssq_scaler **scaler)
     *scaler = NULL;
 }
 
-ssq_status scaler_call(const ssq_queue *queue, const ssq_scaler *scaler,
-                       const char *what)
-{
-    ssq_status st = queue_check(queue, what);
-    if (st != SSQ_OK)
-        return st;
-    if (scaler == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: scaler is NULL", what);
-    const ssq_device *d = ssq_queue_device(queue);
-    if (scaler->device != d)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: the scaler is of %s, the queue of %s", what,
-                         scaler->device->props.name, d->props.name);
-    return SSQ_OK;
-}
-
-ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
-                           const char *what)
-{
-    ssq_status st = scaler_call(queue, scaler, what);
-    if (st == SSQ_OK && queue_capturing(queue))
-        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
-                         what);
-    return st;
-}
-
 const ssq_tensor *scaler_block(const ssq_scaler *scaler)
 {
     return scaler->block;

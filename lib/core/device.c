@@ -288,7 +288,7 @@ static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
     if (st != SSQ_OK)
         return st;
     d->backend->props(d->impl, &d->props);
-    st = pool_create(d, &d->pool);
+    st = pool_create(d, device_retire, &d->pool);
     if (st == SSQ_OK)
         d->props.binding_bytes = pool_binding_bytes(d->pool);
     return st == SSQ_OK ? pin_from_environment(d) : st;

@@ -9,9 +9,6 @@
 #include <string.h>
 #include <sys/auxv.h>
 
-/** Variables that were complained of are remembered up to so many. */
-#define NAMED 16
-
 const char *env_text_secure(const char *name, bool secure)
 {
     return secure ? NULL : getenv(name);
@@ -20,76 +17,4 @@ const char *env_text_secure(const char *name, bool secure)
 const char *env_text(const char *name)
 {
     return env_text_secure(name, getauxval(AT_SECURE) != 0);
-}
-
-/* Is it the first time that this variable is wrong? */
-static bool first_time(const char *name)
-{
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char named[NAMED][40];
-    bool first = false;
-    pthread_mutex_lock(&lock);
-    for (int i = 0; i < NAMED; i++) {
-        if (strcmp(named[i], name) == 0)
-            break;
-        if (named[i][0] == '\0') {
-            strncpy(named[i], name, sizeof(named[i]) - 1);
-            first = true;
-            break;
-        }
-    }
-    pthread_mutex_unlock(&lock);
-    return first;
-}
-
-static ssq_status complain(const char *name)
-{
-    if (first_time(name))
-        log_line(SSQ_LOG_WARNING, "device", "%s", ssq_last_error());
-    return SSQ_ERR_INVALID;
-}
-
-/* All of text, digits without a sign; false: it is something else. */
-static bool parse(const char *text, uint64_t *value)
-{
-    uint64_t n = 0;
-    for (const char *c = text; *c != '\0'; c++) {
-        unsigned digit = (unsigned)(*c - '0');
-        if (*c < '0' || *c > '9' || n > (UINT64_MAX - digit) / 10)
-            return false;
-        n = 10 * n + digit;
-    }
-    *value = n;
-    return true;
-}
-
-ssq_status env_number(const char *name, uint64_t least, uint64_t most,
-                      uint64_t *value)
-{
-    const char *text = env_text(name);
-    uint64_t n;
-    if (text == NULL || text[0] == '\0')
-        return SSQ_OK;
-    if (parse(text, &n) && n >= least && n <= most) {
-        *value = n;
-        return SSQ_OK;
-    }
-    (void)error_set(SSQ_ERR_INVALID,
-                    "%s is \"%.64s\": no number from %llu to %llu", name, text,
-                    (unsigned long long)least, (unsigned long long)most);
-    return complain(name);
-}
-
-ssq_status env_flag(const char *name, bool *value)
-{
-    const char *text = env_text(name);
-    if (text == NULL || text[0] == '\0')
-        return SSQ_OK;
-    if (strcmp(text, "0") == 0 || strcmp(text, "1") == 0) {
-        *value = text[0] == '1';
-        return SSQ_OK;
-    }
-    (void)error_set(SSQ_ERR_INVALID, "%s is \"%.64s\": neither 0 nor 1", name,
-                    text);
-    return complain(name);
 }

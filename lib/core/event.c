@@ -137,7 +137,7 @@ ssq_status ssq_event_query(ssq_event *event)
     st = event->device->backend->event_query(event->impl);
     pthread_mutex_unlock(&event->queue->lock);
     if (st == SSQ_OK)
-        queue_collect(event->queue);
+        queue_retire(event->queue, false);
     return st;
 }
 
@@ -151,7 +151,7 @@ ssq_status ssq_event_sync(ssq_event *event)
     pthread_mutex_unlock(&event->queue->lock);
     if (st != SSQ_OK)
         return queue_fail(event->queue, st);
-    queue_collect(event->queue);
+    queue_retire(event->queue, false);
     return SSQ_OK;
 }
 

@@ -5,6 +5,7 @@
  * op on the copies, and what it wrote is copied back. That is slow and waits
  * for the queue, so it has to be asked for (host_fallback), is counted, and
  * is logged once per op and reason. */
+#include "lib/core/enqueue.h"
 #include "lib/core/queue.h"
 
 #include "lib/core/registry.h"
@@ -209,7 +210,7 @@ static ssq_status run(ssq_queue *queue, const struct op *op)
     return st;
 }
 
-ssq_status fallback_run(ssq_queue *queue, const struct op *op)
+static ssq_status fallback(ssq_queue *queue, const struct op *op)
 {
     ssq_device *d = queue->device;
     char reason[ERROR_TEXT];
@@ -237,4 +238,9 @@ ssq_status fallback_run(ssq_queue *queue, const struct op *op)
     if (st == SSQ_OK)
         atomic_fetch_add(&d->fallbacks, 1);
     return st;
+}
+
+ssq_status queue_enqueue(ssq_queue *queue, struct op *op)
+{
+    return enqueue_or(queue, op, fallback);
 }

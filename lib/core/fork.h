@@ -5,8 +5,11 @@
 
 #include "lib/core/core.h"
 
-/** Have forks noticed from now on; false: no memory for that. Thread-safe. */
-bool fork_ready(void);
+/** Have forks noticed from now on, and a child tell forked of it; false: no
+ *  memory for that. Called by the registry, once at a time. */
+bool fork_ready(void (*forked)(void));
+/** There is a child, this one: fork_count() is one more. */
+void fork_counted(void);
 /** A device whose backend lives on in a child: other threads are kept out of
  *  it while the process is copied. */
 void fork_watch(ssq_device *device);
@@ -24,6 +27,5 @@ void log_let_go(void);
 void log_forked(void);
 void mem_hold(void); /* object.c */
 void mem_let_go(void);
-void registry_forked(void); /* registry.c */
 
 #endif

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* graph.c - capture a sequence of ops, launch it again. */
+#include "lib/core/graph.h"
 #include "lib/core/queue.h"
 #include "lib/plan/plan.h"
 
@@ -9,19 +10,6 @@ struct watch {
     struct object *owner;
     const struct stages *stages;
     void *begin, *end;
-};
-
-struct ssq_graph {
-    struct object object;
-    ssq_device *device;
-    struct command *commands;
-    size_t n, room;
-    struct watch *watches;
-    /* what a launch hands over, once the capture has ended: commands, or for
-     * runs of plans the backend's own form of them */
-    struct command *runs;
-    struct segment *segments;
-    size_t n_runs, n_segments;
 };
 
 static void watch_free(struct watch *w)
@@ -51,8 +39,7 @@ static void watches_drop(ssq_graph *g, bool all)
     }
 }
 
-/* Release the commands from number n on. */
-static void drop_commands(ssq_graph *g, size_t n)
+void graph_drop(ssq_graph *g, size_t n)
 {
     while (g->n > n)
         command_release(&g->commands[--g->n]);
@@ -76,15 +63,14 @@ static void graph_free(struct object *o)
 {
     ssq_graph *g = (ssq_graph *)o;
     segments_drop(g);
-    drop_commands(g, 0);
+    graph_drop(g, 0);
     watches_drop(g, true);
     mem_free(g->commands);
     object_put(&g->device->object);
     mem_free(g);
 }
 
-static ssq_status graph_create(ssq_device *device, const char *what,
-                               ssq_graph **out)
+ssq_status graph_create(ssq_device *device, const char *what, ssq_graph **out)
 {
     ssq_graph *g = mem_alloc(sizeof(*g));
     if (g == NULL)
@@ -94,51 +80,6 @@ static ssq_status graph_create(ssq_device *device, const char *what,
     object_get(&device->object);
     *out = g;
     return SSQ_OK;
-}
-
-/* This thread begins or ends a capture: its alone, so that others of the device
- * go on. */
-static void set_capturing(ssq_queue *queue, bool on)
-{
-    ssq_device *d = queue->device;
-    pthread_mutex_lock(&d->queues_lock);
-    queue->capturing = on;
-    queue->capturer = pthread_self();
-    pthread_mutex_unlock(&d->queues_lock);
-    if (on)
-        atomic_fetch_add(&d->captures, 1);
-    else
-        atomic_fetch_sub(&d->captures, 1);
-}
-
-static bool captures(const ssq_queue *queue)
-{
-    return queue->capturing && pthread_equal(queue->capturer, pthread_self());
-}
-
-ssq_status capture_check(ssq_device *device, const char *what)
-{
-    bool mine = false;
-    ssq_status st = device_check(device, what);
-    if (st != SSQ_OK || atomic_load(&device->captures) == 0)
-        return st;
-    pthread_mutex_lock(&device->queues_lock);
-    for (ssq_queue *q = device->queues; q != NULL && !mine; q = q->next)
-        mine = captures(q);
-    pthread_mutex_unlock(&device->queues_lock);
-    return mine ? error_set(SSQ_ERR_INVALID,
-                            "%s: a graph is being captured on %s", what,
-                            device->props.name)
-                : SSQ_OK;
-}
-
-ssq_status capture_mine(const ssq_queue *queue, const char *what)
-{
-    if (queue->capture == NULL || captures(queue))
-        return SSQ_OK;
-    return error_set(SSQ_ERR_INVALID,
-                     "%s: another thread is capturing a graph on this queue",
-                     what);
 }
 
 ssq_status ssq_graph_begin(ssq_queue *queue)
@@ -156,7 +97,7 @@ ssq_status ssq_graph_begin(ssq_queue *queue)
     pthread_mutex_lock(&queue->lock);
     queue->capture = g;
     pthread_mutex_unlock(&queue->lock);
-    set_capturing(queue, true);
+    capturer_set(queue, true);
     return SSQ_OK;
 }
 
@@ -215,7 +156,7 @@ static void capture_leave(ssq_queue *queue)
     pthread_mutex_lock(&queue->lock);
     queue->capture = NULL;
     pthread_mutex_unlock(&queue->lock);
-    set_capturing(queue, false);
+    capturer_set(queue, false);
 }
 
 void capture_drop(ssq_queue *queue)
@@ -352,61 +293,6 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
          w = w->next)
         w->stages->launched(queue, w->owner, w->begin, w->end);
     return st;
-}
-
-ssq_status queue_batch_begin(ssq_queue *queue)
-{
-    if (queue->batch_depth++ > 0)
-        return SSQ_OK;
-    queue->batch = queue->capture;
-    queue->batch_from = queue->capture == NULL ? 0 : queue->capture->n;
-    if (queue->batch != NULL)
-        return SSQ_OK;
-    ssq_status st = graph_create(queue->device, "batch", &queue->batch);
-    if (st != SSQ_OK)
-        queue->batch_depth = 0;
-    return st;
-}
-
-ssq_status queue_batch_end(ssq_queue *queue, ssq_status st)
-{
-    /* an inner failure is passed on by the outer callers, to the last end */
-    if (--queue->batch_depth > 0)
-        return st;
-    ssq_graph *g = queue->batch;
-    queue->batch = NULL;
-    if (g == queue->capture) {
-        if (st != SSQ_OK)
-            drop_commands(g, queue->batch_from);
-        return st;
-    }
-    if (st == SSQ_OK)
-        st = queue_submit_all(queue, g->commands, g->n, &g->object);
-    object_put(&g->object);
-    return st;
-}
-
-ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph)
-{
-    ssq_graph *g = queue->batch;
-    *graph = NULL;
-    if (g == NULL)
-        return SSQ_OK;
-    ssq_graph *fresh = NULL;
-    ssq_status st = graph_create(queue->device, "batch", &fresh);
-    if (st == SSQ_OK)
-        st = queue_submit_all(queue, g->commands, g->n, &g->object);
-    if (st != SSQ_OK)
-        return st;
-    object_put(&g->object);
-    queue->batch = NULL;
-    *graph = fresh;
-    return SSQ_OK;
-}
-
-void batch_resume(ssq_queue *queue, ssq_graph *graph)
-{
-    queue->batch = graph;
 }
 
 size_t ssq_graph_ops(const ssq_graph *graph)

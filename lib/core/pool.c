@@ -35,6 +35,7 @@ struct slab {
 
 struct pool {
     ssq_device *device; /* not a reference: the device owns the pool */
+    void (*retire)(ssq_device *device, bool wait);
     struct backend_limits limits;
     pthread_mutex_t lock;
     struct slab *slabs;
@@ -60,7 +61,9 @@ static ssq_status read_limits(const ssq_device *device,
     return st;
 }
 
-ssq_status pool_create(ssq_device *device, struct pool **out)
+ssq_status pool_create(ssq_device *device,
+                       void (*retire)(ssq_device *device, bool wait),
+                       struct pool **out)
 {
     struct backend_limits limits = {0};
     ssq_status st = read_limits(device, &limits);
@@ -70,6 +73,7 @@ ssq_status pool_create(ssq_device *device, struct pool **out)
     if (p == NULL)
         return error_nomem("pool", sizeof(*p));
     p->device = device;
+    p->retire = retire;
     p->limits = limits;
     pthread_mutex_init(&p->lock, NULL);
     *out = p;
@@ -322,7 +326,7 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
     /* as it is; with finished work let go of; after waiting for all work */
     for (int attempt = 0; attempt < 3; attempt++) {
         if (attempt > 0) {
-            device_retire(p->device, attempt == 2);
+            p->retire(p->device, attempt == 2);
             pool_trim(p);
         }
         pthread_mutex_lock(&p->lock);

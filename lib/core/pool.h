@@ -5,7 +5,11 @@
 
 #include "lib/core/core.h"
 
-ssq_status pool_create(ssq_device *device, struct pool **pool);
+/** retire: has the device let go of what finished work holds; waits for all of
+ *  it first when asked. */
+ssq_status pool_create(ssq_device *device,
+                       void (*retire)(ssq_device *device, bool wait),
+                       struct pool **pool);
 void pool_destroy(struct pool *pool);
 
 /** Fill buffer->{mem,offset,slab} for buffer->bytes > 0. Retires finished

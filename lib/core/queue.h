@@ -36,10 +36,6 @@ struct ssq_queue {
     struct progress *progress;
 };
 
-/** A copy of an op that holds its buffers; NULL: no memory, text set. */
-struct op *op_hold(const struct op *op);
-void op_release(struct op *op);
-
 /** An implementation: number index of the backend's list, or of the plans. */
 struct choice {
     bool plan;
@@ -58,8 +54,13 @@ ssq_status queue_submit(ssq_queue *queue, const struct command *command);
  *  of them or none, as far as the host's memory decides that. */
 ssq_status queue_submit_all(ssq_queue *queue, const struct command *commands,
                             size_t n, struct object *graph);
-/** Finish what the backend has finished: what was read has landed then. */
-void queue_collect(ssq_queue *queue);
+/** Let go of what the backend has finished, all of it when asked to wait: what
+ *  was read has landed then. A failure is sticky: it is seen later. */
+void queue_retire(ssq_queue *queue, bool wait);
+/** The same, waiting, and the failure. */
+ssq_status queue_finish(ssq_queue *queue);
+/** Let go of everything, when the backend has closed the queue. */
+void queue_forget(ssq_queue *queue);
 /** Make the queue sticky with this thread's last text; returns status. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 
@@ -76,6 +77,9 @@ struct segment {
 /** Let go of a command's op and plan. */
 void command_release(const struct command *command);
 void capture_drop(ssq_queue *queue);
+/** This thread begins or ends a capture: its alone, so that others of the
+ *  device go on. */
+void capturer_set(ssq_queue *queue, bool on);
 /** SSQ_ERR_INVALID when a thread other than this one captures on the queue. */
 ssq_status capture_mine(const ssq_queue *queue, const char *what);
 /** Hand over what a batch has kept so far, and leave it until resumed: for
@@ -83,9 +87,7 @@ ssq_status capture_mine(const ssq_queue *queue, const char *what);
 ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph);
 void batch_resume(ssq_queue *queue, ssq_graph *graph);
 
-/** What dispatch refused (its text is this thread's last) on the host, if the
- *  device was opened for that; else the refusal: lib/core/fallback.c. */
-ssq_status fallback_run(ssq_queue *queue, const struct op *op);
+/** The reasons of fallbacks that were logged: lib/core/fallback.c. */
 void fallback_forget(ssq_device *device);
 
 #endif

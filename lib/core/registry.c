@@ -16,7 +16,6 @@
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -43,17 +42,6 @@ static const char forked_text[] =
     "parent, or fork before the first call that looks for devices, or exec";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
-
-bool refuse(struct why *why, const char *format, ...)
-{
-    if (why == NULL)
-        return false;
-    va_list args;
-    va_start(args, format);
-    vsnprintf(why->text, sizeof(why->text), format, args);
-    va_end(args);
-    return false;
-}
 
 static const struct services services = {
     .abi = SSQ_BACKEND_ABI,
@@ -231,6 +219,19 @@ static void lose(struct registry_entry *e)
     memcpy(e->reason.text, forked_text, sizeof(forked_text));
 }
 
+/* In a child: modules are lost to it. */
+static void forked(void)
+{
+    if (stage == LOADING)
+        stage = INTERRUPTED; /* pthread_once begins anew in a child */
+    for (size_t i = 0; stage == LOADED && i < ENTRIES; i++) {
+        struct registry_entry e = table[i];
+        if (e.devices > 0 && e.backend->fork_hold == NULL)
+            lose(&e);
+        insert(i, e);
+    }
+}
+
 /* Load all, best first; equals stay in the order of the table. */
 static void load_all(void)
 {
@@ -238,7 +239,7 @@ static void load_all(void)
     /* a driver's threads begin with the modes of who starts them */
     struct fpenv env = fpenv_enter();
     stage = LOADING;
-    bool ready = fork_ready();
+    bool ready = fork_ready(forked);
     for (size_t i = 0; i < ENTRIES; i++) {
         struct registry_entry e = known[i];
         if (interrupted && e.backend == NULL && e.why_not == NULL)
@@ -251,18 +252,6 @@ static void load_all(void)
     }
     stage = LOADED;
     fpenv_leave(env);
-}
-
-void registry_forked(void)
-{
-    if (stage == LOADING)
-        stage = INTERRUPTED; /* pthread_once begins anew in a child */
-    for (size_t i = 0; stage == LOADED && i < ENTRIES; i++) {
-        struct registry_entry e = table[i];
-        if (e.devices > 0 && e.backend->fork_hold == NULL)
-            lose(&e);
-        insert(i, e);
-    }
 }
 
 size_t registry_entries(const struct registry_entry **entries)

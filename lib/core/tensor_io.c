@@ -11,59 +11,6 @@
 #include "lib/core/host.h"
 #include "lib/op/data/data.h"
 
-#include <string.h>
-
-static struct upload_op upload_of(const struct view *dst, const void *host,
-                                  uint64_t bytes)
-{
-    struct upload_op op = {.op = OP_HEADER(upload, dst),
-                           .host = host,
-                           .bytes = bytes,
-                           .dst = *dst};
-    op.dst.access = ACCESS_WRITE;
-    return op;
-}
-
-static struct download_op download_of(const struct view *src, void *host,
-                                      uint64_t bytes)
-{
-    struct download_op op = {.op = OP_HEADER(download, src),
-                             .host = host,
-                             .bytes = bytes,
-                             .src = *src};
-    op.src.access = ACCESS_READ;
-    return op;
-}
-
-ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
-                        const void *host, uint64_t bytes)
-{
-    struct upload_op op = upload_of(dst, host, bytes);
-    return bytes == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
-}
-
-ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
-                            const void *bytes_at_call, uint64_t bytes)
-{
-    struct upload_op op = {
-        .op = OP_HEADER(upload, dst), .bytes = bytes, .dst = *dst};
-    if (bytes > UPLOAD_INLINE)
-        return error_set(SSQ_ERR_INVALID, "upload: %llu bytes at once",
-                         (unsigned long long)bytes);
-    if (bytes == 0)
-        return SSQ_OK;
-    memcpy(op.inlined, bytes_at_call, bytes);
-    op.dst.access = ACCESS_WRITE;
-    return queue_enqueue(queue, &op.op);
-}
-
-ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
-                          uint64_t bytes)
-{
-    struct download_op op = download_of(src, host, bytes);
-    return bytes == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
-}
-
 /* *need is what the view's elements take in dtype; bytes must hold them. */
 static ssq_status check_bytes(const struct view *v, size_t bytes,
                               ssq_dtype dtype, const char *what, uint64_t *need)

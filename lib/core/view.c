@@ -163,6 +163,15 @@ char *view_text(const struct view *v, char *buf, size_t bytes)
     return buf;
 }
 
+struct view view_columns(const struct view *v, int64_t from, int64_t n)
+{
+    struct view part = *v;
+    int last = v->rank - 1;
+    part.offset += (uint64_t)(from * v->stride[last]) * dtype_bytes(v->dtype);
+    part.shape[last] = n;
+    return part;
+}
+
 /* Can dimensions i and i + 1 be walked as one by every view? */
 static bool mergeable(struct view **v, int n, int i)
 {

@@ -54,6 +54,8 @@ bool view_overlap(const struct view *a, const struct view *b);
 bool view_self_overlap(const struct view *v);
 /** Broadcast v in place to a shape. @return false when it does not match. */
 bool view_broadcast(struct view *v, int rank, const int64_t *shape);
+/** n columns of the last dimension, from one on. */
+struct view view_columns(const struct view *v, int64_t from, int64_t n);
 /** "[64,32]" in buf, for messages; returns buf. */
 char *view_text(const struct view *v, char *buf, size_t bytes);
 

@@ -92,12 +92,3 @@ ssq_status check_alias(const ssq_tensor *out, const char *out_what,
     return error_set(SSQ_ERR_INVALID, "%s: %s overlaps %s%s", op, out_what,
                      in_what, in_place ? " and is not exactly it" : "");
 }
-
-ssq_status check_axis(int axis, int rank, const char *op, int *result)
-{
-    if (axis < -rank || axis >= rank)
-        return error_set(SSQ_ERR_INVALID, "%s: axis %d of rank %d", op, axis,
-                         rank);
-    *result = axis < 0 ? axis + rank : axis;
-    return SSQ_OK;
-}

@@ -176,5 +176,8 @@ SSQ_OPS(X)
 const char *op_name(enum op_id id);
 /** The id of a name; OP_COUNT when there is none. */
 enum op_id op_from_name(const char *name);
+/** A copy of an op that holds its buffers; NULL: no memory, text set. */
+struct op *op_hold(const struct op *op);
+void op_release(struct op *op);
 
 #endif

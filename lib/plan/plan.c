@@ -64,6 +64,19 @@ static void plan_free(struct object *o)
     mem_free(p);
 }
 
+ssq_status plan_begin(ssq_device *d, const char *what, struct plan **out)
+{
+    struct plan *p = mem_alloc(sizeof(*p));
+    if (p == NULL)
+        return error_nomem(what, sizeof(*p));
+    object_init(&p->object, plan_free);
+    p->device = d;
+    p->what = what;
+    p->end = &p->first;
+    *out = p;
+    return SSQ_OK;
+}
+
 struct object *plan_object(struct plan *p)
 {
     return &p->object;
@@ -72,6 +85,17 @@ struct object *plan_object(struct plan *p)
 const struct backend_limits *plan_limits(const struct plan *p)
 {
     return pool_limits(p->device->pool);
+}
+
+ssq_status plan_status(const struct plan *p)
+{
+    return p->status;
+}
+
+uint64_t plan_loops(const struct plan *p, const char **kernel)
+{
+    *kernel = p->longest == NULL ? "" : p->longest->name;
+    return p->loops;
 }
 
 bool plan_failed(const struct plan *p)
@@ -298,6 +322,31 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
     return s->words;
 }
 
+static ssq_status place_launch(const struct plan *p, struct step *s)
+{
+    for (uint32_t i = 0; i < s->launch.nbindings; i++) {
+        const ssq_buffer *b = s->scratch[i];
+        if (b == NULL)
+            continue;
+        s->launch.binding[i].mem = b->mem;
+        s->launch.binding[i].offset += b->offset;
+    }
+    return p->device->backend->kernel_get(p->device->impl, s->kernel, s->key,
+                                          &s->launch.code);
+}
+
+ssq_status plan_place(const struct plan *p)
+{
+    ssq_status st = SSQ_OK;
+    for (const struct scratch *s = p->scratch; s != NULL && st == SSQ_OK;
+         s = s->next)
+        st = buffer_place(s->buffer);
+    for (struct step *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
+        if (s->words == NULL)
+            st = place_launch(p, s);
+    return st;
+}
+
 ssq_status plan_write(const struct plan *p, const struct backend *backend,
                       struct backend_queue *queue)
 {
@@ -330,130 +379,5 @@ ssq_status plan_run(const struct plan *p, const struct backend *backend,
          s = s->next)
         if (s->words == NULL)
             st = backend->launch(queue, &s->launch);
-    return st;
-}
-
-/* ---- the lists, by the op's number ---- */
-
-#define X(NAME, ...)                                                           \
-    static const char *name_##NAME(unsigned i)                                 \
-    {                                                                          \
-        return NAME##_plans[i].name;                                           \
-    }                                                                          \
-    static bool admit_##NAME(unsigned i, const struct backend_limits *l,       \
-                             const struct op *op, struct why *why)             \
-    {                                                                          \
-        return NAME##_plans[i].check == NULL ||                                \
-               NAME##_plans[i].check(l, (const struct NAME##_op *)op, why);    \
-    }                                                                          \
-    static void build_##NAME(unsigned i, struct plan *p, const struct op *op)  \
-    {                                                                          \
-        NAME##_plans[i].build(p, (const struct NAME##_op *)op);                \
-    }
-SSQ_OPS(X)
-#undef X
-
-static const struct {
-    const char *(*name)(unsigned);
-    bool (*admit)(unsigned, const struct backend_limits *, const struct op *,
-                  struct why *);
-    void (*build)(unsigned, struct plan *, const struct op *);
-} lists[OP_COUNT] = {
-#define X(NAME, ...) {name_##NAME, admit_##NAME, build_##NAME},
-    SSQ_OPS(X)
-#undef X
-};
-
-const char *plan_name(const struct backend *b, enum op_id op, unsigned i)
-{
-    return b->launch == NULL ? NULL : lists[op].name(i);
-}
-
-/* Its launches and what they need, of which nothing is there yet. */
-static ssq_status note(ssq_device *d, const struct op *op, unsigned i,
-                       struct plan **out)
-{
-    struct plan *p = mem_alloc(sizeof(*p));
-    if (p == NULL)
-        return error_nomem(op_name(op->id), sizeof(*p));
-    object_init(&p->object, plan_free);
-    p->device = d;
-    p->what = op_name(op->id);
-    p->end = &p->first;
-    struct fpenv env = fpenv_enter();
-    lists[op->id].build(i, p, op);
-    fpenv_leave(env);
-    ssq_status st = p->status;
-    if (st != SSQ_OK) {
-        object_put(&p->object);
-        return st;
-    }
-    *out = p;
-    return SSQ_OK;
-}
-
-ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
-                       struct why *why)
-{
-    const struct backend_limits *l = pool_limits(d->pool);
-    struct plan *p;
-    if (!lists[op->id].admit(i, l, op, why))
-        return SSQ_ERR_UNSUPPORTED;
-    if (l->iterations == 0)
-        return SSQ_OK;
-    ssq_status st = note(d, op, i, &p);
-    if (st == SSQ_ERR_UNSUPPORTED) /* and again when it is created */
-        return SSQ_OK;
-    if (st != SSQ_OK)
-        return st;
-    if (p->loops >= l->iterations) {
-        (void)refuse(why,
-                     "an item of kernel %s may loop %llu times, the driver "
-                     "ends its loops after %u",
-                     p->longest->name, (unsigned long long)p->loops,
-                     l->iterations);
-        st = SSQ_ERR_UNSUPPORTED;
-    }
-    object_put(&p->object);
-    return st;
-}
-
-static ssq_status place_launch(const struct plan *p, struct step *s)
-{
-    for (uint32_t i = 0; i < s->launch.nbindings; i++) {
-        const ssq_buffer *b = s->scratch[i];
-        if (b == NULL)
-            continue;
-        s->launch.binding[i].mem = b->mem;
-        s->launch.binding[i].offset += b->offset;
-    }
-    return p->device->backend->kernel_get(p->device->impl, s->kernel, s->key,
-                                          &s->launch.code);
-}
-
-/* Scratch, and then kernels, for what was noted. */
-static ssq_status place(const struct plan *p)
-{
-    ssq_status st = SSQ_OK;
-    for (const struct scratch *s = p->scratch; s != NULL && st == SSQ_OK;
-         s = s->next)
-        st = buffer_place(s->buffer);
-    for (struct step *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
-        if (s->words == NULL)
-            st = place_launch(p, s);
-    return st;
-}
-
-ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
-                       struct plan **out)
-{
-    struct plan *p = NULL;
-    ssq_status st = note(d, op, i, &p);
-    if (st == SSQ_OK)
-        st = place(p);
-    if (st == SSQ_OK)
-        *out = p;
-    else if (p != NULL)
-        object_put(&p->object);
     return st;
 }

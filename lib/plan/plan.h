@@ -88,6 +88,13 @@ uint32_t *plan_words(struct plan *plan, uint64_t n, struct view *view);
 ssq_status plan_create(ssq_device *device, const struct op *op, unsigned i,
                        struct plan **plan);
 struct object *plan_object(struct plan *plan);
+/** The parts of that: a plan with nothing in it, what its builder came to, the
+ *  most iterations of an item and in which kernel, and scratch and kernels for
+ *  what was noted. */
+ssq_status plan_begin(ssq_device *device, const char *what, struct plan **plan);
+ssq_status plan_status(const struct plan *plan);
+uint64_t plan_loops(const struct plan *plan, const char **kernel);
+ssq_status plan_place(const struct plan *plan);
 /** Hand the launches to a backend's queue. */
 ssq_status plan_run(const struct plan *plan, const struct backend *backend,
                     struct backend_queue *queue);

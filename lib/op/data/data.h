@@ -24,6 +24,12 @@ struct download_op {
     struct view src;
 };
 
+/** Ops that are whole but for what keeps host alive. */
+struct upload_op upload_of(const struct view *dst, const void *host,
+                           uint64_t bytes);
+struct download_op download_of(const struct view *src, void *host,
+                               uint64_t bytes);
+
 /** Every element of y gets the low dtype_bytes(y.dtype) bytes of bits. */
 struct fill_op {
     struct op op;

@@ -20,8 +20,8 @@ struct saved {
 
 static struct saved saved_of(const struct rnn *r, const struct view *reserve)
 {
-    return (struct saved){rnn_columns(reserve, 0, 3 * r->h),
-                          rnn_columns(reserve, 3 * r->h, r->h)};
+    return (struct saved){view_columns(reserve, 0, 3 * r->h),
+                          view_columns(reserve, 3 * r->h, r->h)};
 }
 
 /* Scratch of the steps. */
@@ -41,7 +41,7 @@ static ssq_status multiply_state(ssq_queue *queue, const struct rnn *r,
         .a = h->buffer == NULL ? *y : *h,
         .b = rnn_places(&r->w_hh->view, from * r->h, n * r->h),
         .bias = bias,
-        .d = rnn_columns(v, from * r->h, n * r->h),
+        .d = view_columns(v, from * r->h, n * r->h),
         .trans_b = true,
         .none = h->buffer == NULL};
     if (r->b_hh != NULL)
@@ -205,7 +205,7 @@ static ssq_status multiply_reset(ssq_queue *queue, const struct view *gates,
 static ssq_status reset_states(ssq_queue *queue, const struct rnn *r,
                                const struct saved *saved, const struct view *p)
 {
-    struct view gate = rnn_columns(&saved->gates, 0, r->h);
+    struct view gate = view_columns(&saved->gates, 0, r->h);
     int64_t first = rnn_place(r, 0), later = r->reverse ? 0 : 1;
     struct view g0 = rnn_at(&gate, first), p0 = rnn_at(p, first);
     struct view h0 = rnn_before(r, 0);
@@ -226,7 +226,7 @@ static ssq_status reset_back(ssq_queue *queue, const struct rnn *r,
                              const struct view *dp)
 {
     const struct rnn_product product = {
-        .a = rnn_columns(&cell->dv, 2 * r->h, r->h),
+        .a = view_columns(&cell->dv, 2 * r->h, r->h),
         .b = rnn_places(&r->w_hh->view, 2 * r->h, r->h),
         .d = *dp};
     struct gru_cell_backward_op op = *cell;
@@ -267,7 +267,7 @@ static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
     if (st != SSQ_OK || unread)
         return st;
     int64_t wide = (r->reset_first ? 2 : 3) * r->h;
-    const struct rnn_product p = {.a = rnn_columns(&op.dv, 0, wide),
+    const struct rnn_product p = {.a = view_columns(&op.dv, 0, wide),
                                   .b = rnn_places(&r->w_hh->view, 0, wide),
                                   .c = k->dh,
                                   .d = s == 0 ? r->dh0->view : k->dh};

@@ -13,8 +13,8 @@ struct saved {
 
 static struct saved saved_of(const struct rnn *r, const struct view *reserve)
 {
-    return (struct saved){rnn_columns(reserve, 0, 4 * r->h),
-                          rnn_columns(reserve, 4 * r->h, r->h)};
+    return (struct saved){view_columns(reserve, 0, 4 * r->h),
+                          view_columns(reserve, 4 * r->h, r->h)};
 }
 
 /* c of the step before step s: 0 if absent. */

@@ -265,15 +265,6 @@ struct view rnn_rows(const struct view *v)
     return rows;
 }
 
-struct view rnn_columns(const struct view *v, int64_t from, int64_t n)
-{
-    struct view part = *v;
-    int last = v->rank - 1;
-    part.offset += (uint64_t)(from * v->stride[last]) * dtype_bytes(v->dtype);
-    part.shape[last] = n;
-    return part;
-}
-
 /* ---- products ---- */
 
 /* A tensor for an argument that is only looked at during the call. */
@@ -355,8 +346,8 @@ static ssq_status reset_weight(ssq_queue *queue, const struct rnn *r,
 {
     int64_t before = (r->parts - 1) * r->h;
     struct view all = r->dw_hh->view;
-    struct view some = rnn_columns(dv, 0, before), part = *work;
-    struct view last = rnn_columns(dv, before, r->h);
+    struct view some = view_columns(dv, 0, before), part = *work;
+    struct view last = view_columns(dv, before, r->h);
     if (work->buffer != NULL)
         part = rnn_places(work, 0, before);
     ssq_status st =

@@ -84,8 +84,6 @@ struct view rnn_before(const struct rnn *r, int64_t s);
 struct view rnn_rows(const struct view *v);
 /** n places of [t, batch, ..], or n rows of a matrix, from one on. */
 struct view rnn_places(const struct view *v, int64_t from, int64_t n);
-/** Columns of the last dimension. */
-struct view rnn_columns(const struct view *v, int64_t from, int64_t n);
 
 /** d = op(a) op(b) + c + bias; c and bias may be absent. none: no product,
  *  d = c + bias, and a only has its shape. */

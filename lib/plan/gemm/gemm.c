@@ -26,24 +26,11 @@
 #define LEAST_SIDE  9
 #define LEAST_DEPTH 8
 
-/* Loops of gemm_tiled.k: for one DEPTH of TILED_DEPTH of k, and of a tile
- * outside of it, where its results are made. */
-#define TILED_DEPTH 16
-#define STEP_LOOPS  48
-#define TILE_LOOPS  1200
-
-/* Most words of a tile's side, by the key SIDE of gemm_tiled.k. */
-#define TILED_SMALL 4
-#define TILED_LARGE 8
-
 struct gemm_pack_args {
     GEMM_PACK_FIELDS
 };
 struct gemm_panel_args {
     GEMM_PANEL_FIELDS
-};
-struct gemm_tiled_args {
-    GEMM_TILED_FIELDS
 };
 
 /* How a product is cut for panels. */
@@ -58,16 +45,6 @@ struct pieces {
 static int64_t round_up(int64_t a, int64_t b)
 {
     return quotient_up(a, b) * b;
-}
-
-/* ---- views ---- */
-
-void product_cut(struct view *v, int i, int64_t from, int64_t n)
-{
-    if (v->buffer == NULL)
-        return;
-    v->offset += (uint64_t)(from * v->stride[i]) * dtype_bytes(v->dtype);
-    v->shape[i] = n;
 }
 
 /* The matrices along batch dimension i of v, the others at index. */
@@ -86,141 +63,6 @@ static struct view matrices(const struct view *v, int i, const int64_t *index)
     }
     r.rank = 3;
     return r;
-}
-
-struct product product_part(const struct product *g, const struct product *size,
-                            int64_t z, int64_t i, int64_t j)
-{
-    struct product part = *g;
-    struct view *v[] = {&part.a, &part.b, &part.c, &part.bias, &part.d};
-    part.batch = least(size->batch, g->batch - z);
-    part.m = least(size->m, g->m - i);
-    part.n = least(size->n, g->n - j);
-    for (int q = 0; q < 5; q++)
-        product_cut(v[q], 0, z, part.batch);
-    for (int q = 0; q < 5; q++)
-        if (v[q] != &part.b)
-            product_cut(v[q], 1, i, part.m);
-    for (int q = 1; q < 5; q++)
-        product_cut(v[q], 2, j, part.n);
-    return part;
-}
-
-static void transpose(struct view *v)
-{
-    int64_t size = v->shape[1], step = v->stride[1];
-    v->shape[1] = v->shape[2];
-    v->stride[1] = v->stride[2];
-    v->shape[2] = size;
-    v->stride[2] = step;
-}
-
-/* d' = b' a' */
-static void product_transpose(struct product *g)
-{
-    struct view a = g->a;
-    int64_t m = g->m;
-    g->m = g->n;
-    g->n = m;
-    g->a = g->b;
-    g->b = a;
-    transpose(&g->a);
-    transpose(&g->b);
-    transpose(&g->c);
-    transpose(&g->bias);
-    transpose(&g->d);
-}
-
-/* ---- parameters ---- */
-
-static uint32_t dtype_of(const struct view *v)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
-}
-
-static uint32_t step(const struct view *v, int i)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->stride[i];
-}
-
-/* GEMM_FIELDS of any args X of product G. */
-#define FILL(X, G)                                                             \
-    do {                                                                       \
-        (X).m = (uint32_t)(G)->m;                                              \
-        (X).n = (uint32_t)(G)->n;                                              \
-        (X).k = (uint32_t)(G)->k;                                              \
-        (X).batch = (uint32_t)(G)->batch;                                      \
-        (X).types = GEMM_TYPES(dtype_of(&(G)->a), dtype_of(&(G)->b),           \
-                               dtype_of(&(G)->c), dtype_of(&(G)->bias),        \
-                               dtype_of(&(G)->d));                             \
-        (X).activation = (uint32_t)(G)->activation;                            \
-        (X).alpha = (G)->k == 0 ? 0.0f : (G)->alpha;                           \
-        (X).beta = (G)->beta;                                                  \
-        (X).a_batch = step(&(G)->a, 0);                                        \
-        (X).b_batch = step(&(G)->b, 0);                                        \
-        (X).c_batch = step(&(G)->c, 0);                                        \
-        (X).d_batch = step(&(G)->d, 0);                                        \
-        (X).c_row = step(&(G)->c, 1);                                          \
-        (X).c_column = step(&(G)->c, 2);                                       \
-        (X).bias_batch = step(&(G)->bias, 0);                                  \
-        (X).bias_row = step(&(G)->bias, 1);                                    \
-        (X).bias_column = step(&(G)->bias, 2);                                 \
-        (X).d_row = step(&(G)->d, 1);                                          \
-    } while (0)
-
-/* As u16 and as float32: the kernel reads the one that it is. */
-static void bind_both(struct plan *p, const struct view *v, enum access access)
-{
-    plan_bind_as(p, v, 2, access);
-    plan_bind_as(p, v, 4, access);
-}
-
-static void bind_epilogue(struct plan *p, const struct product *g)
-{
-    bind_both(p, &g->d, ACCESS_WRITE);
-    bind_both(p, &g->c, ACCESS_READ);
-    bind_both(p, &g->bias, ACCESS_READ);
-}
-
-/* ---- tiles in shared memory ---- */
-
-/* Groups that work on a product in tiles of this size. */
-static int64_t tiles(const struct backend_limits *l, const struct product *g,
-                     int64_t side)
-{
-    int64_t down = GEMM_ITEMS_DOWN(l->group), across = l->group / down;
-    return g->batch * quotient_up(g->m, side * down) *
-           quotient_up(g->n, side / 4 * l->width * across);
-}
-
-int64_t product_depth(const struct plan *p, const struct product *g)
-{
-    const struct backend_limits *l = plan_limits(p);
-    int64_t each = quotient_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
-    int64_t loops = (int64_t)l->iterations / each - TILE_LOOPS - 4;
-    if (l->iterations == 0) /* of one tile */
-        loops = LOOPS_WATCHED - TILE_LOOPS - 4;
-    return most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
-}
-
-void plan_tiled(struct plan *p, const struct product *g)
-{
-    const struct backend_limits *l = plan_limits(p);
-    struct gemm_tiled_args x = {.a_row = step(&g->a, 1),
-                                .a_column = step(&g->a, 2),
-                                .b_row = step(&g->b, 1),
-                                .b_column = step(&g->b, 2)};
-    FILL(x, g);
-    bool large = l->group == 1 ? g->m > TILED_SMALL
-                               : tiles(l, g, TILED_LARGE) >= l->units;
-    uint8_t side = large ? TILED_LARGE : TILED_SMALL;
-    plan_kernel(p, KERNEL_gemm_tiled, KEYS(side));
-    bind_epilogue(p, g);
-    bind_both(p, &g->a, ACCESS_READ);
-    bind_both(p, &g->b, ACCESS_READ);
-    plan_groups(p, &x, sizeof(x), (uint64_t)tiles(l, g, side),
-                TILE_LOOPS +
-                    loops_of(quotient_up(g->k, TILED_DEPTH), STEP_LOOPS));
 }
 
 /* ---- panels ---- */
@@ -291,14 +133,14 @@ static void pack(struct plan *p, const struct product *g,
     PACK_OPERAND(x, a, &g->a, c->rows);
     if (!c->plain) {
         b = g->b;
-        transpose(&b);
+        product_turn(&b);
         PACK_OPERAND(x, b, &b, c->columns);
         tasks += packing(&b, c->columns, &to->b_batch);
     }
     plan_kernel(p, KERNEL_gemm_pack, KEYS(0));
-    bind_both(p, &g->a, ACCESS_READ);
+    product_bind(p, &g->a, ACCESS_READ);
     plan_bind(p, &c->a, ACCESS_WRITE);
-    bind_both(p, &b, ACCESS_READ);
+    product_bind(p, &b, ACCESS_READ);
     plan_bind(p, &c->b, ACCESS_WRITE);
     plan_groups(p, &x, sizeof(x), (uint64_t)tasks, LOOPS_FEW);
 }
@@ -338,7 +180,7 @@ static void plan_piece(struct plan *p, const struct product *g,
     x->b_row = step(&g->b, 1);
     int64_t tasks = choose_task(plan_limits(p), g, c, x);
     plan_kernel(p, KERNEL_gemm_panel, KEYS((uint8_t)c->rows, plain));
-    bind_epilogue(p, g);
+    product_bind_epilogue(p, g);
     plan_bind(p, &c->a, ACCESS_READ);
     plan_bind(p, c->plain ? &g->b : &c->b, ACCESS_READ);
     plan_bind(p, &c->partial, ACCESS_UPDATE);

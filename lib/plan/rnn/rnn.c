@@ -109,7 +109,7 @@ static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
     uint8_t d = FLOATS_KEY(&op->gates, &op->q, &op->h, &op->dy, &op->dh,
                            &op->du, &op->dv, &op->dh_in);
     struct gru_backward_args a = {.stage = op->stage};
-    const struct view state = rnn_columns(&op->du, 0, op->du.shape[1] / 3);
+    const struct view state = view_columns(&op->du, 0, op->du.shape[1] / 3);
     SIZES(state);
     MATRIX(gates);
     MATRIX(q);

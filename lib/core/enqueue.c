@@ -1,0 +1,96 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* enqueue.c - an op on its way to a device: windows, then a command that runs,
+ * or that a capture or a batch keeps. */
+#include "lib/core/enqueue.h"
+
+#include "lib/core/pool.h"
+#include "lib/core/queue.h"
+#include "lib/core/window.h"
+#include "lib/plan/plan.h"
+
+/* Where an op goes, and who runs it where it is refused. */
+struct way {
+    ssq_queue *queue;
+    enqueue_fn otherwise;
+};
+
+static ssq_status admit_one(void *way, struct op *op)
+{
+    struct choice choice;
+    return dispatch(((const struct way *)way)->queue->device, op, &choice);
+}
+
+/* Run a command, or record it with references of its own. */
+static ssq_status hand_over(ssq_queue *queue, const struct command *c)
+{
+    ssq_graph *record = queue->capture != NULL ? queue->capture : queue->batch;
+    if (record == NULL)
+        return queue_submit(queue, c);
+    ssq_status st = capture_mine(queue, op_name(c->op->id));
+    if (st != SSQ_OK)
+        return st;
+    struct command copy = *c;
+    copy.op = op_hold(c->op);
+    if (copy.op == NULL)
+        return SSQ_ERR_NOMEM;
+    if (c->plan != NULL)
+        object_get(plan_object(c->plan));
+    return capture_record(record, &copy);
+}
+
+/* Run or record an op that fits a launch. */
+static ssq_status enqueue_one(void *user, struct op *op)
+{
+    const struct way *way = user;
+    ssq_queue *queue = way->queue;
+    struct choice choice;
+    ssq_status st = dispatch(queue->device, op, &choice);
+    if (st == SSQ_ERR_UNSUPPORTED)
+        return way->otherwise(queue, op);
+    if (st != SSQ_OK)
+        return st;
+    if (log_enabled("dispatch"))
+        log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
+                 queue->device->props.name, choice.name);
+    struct command c = {op, choice.index, NULL};
+    if (choice.plan)
+        st = plan_create(queue->device, op, choice.index, &c.plan);
+    if (st == SSQ_ERR_UNSUPPORTED) /* scratch beyond a launch's limit */
+        return way->otherwise(queue, op);
+    if (st != SSQ_OK)
+        return st;
+    st = hand_over(queue, &c);
+    if (c.plan != NULL)
+        object_put(plan_object(c.plan));
+    return st;
+}
+
+/* All windows are admitted before the first one runs, and run all or none. */
+ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
+{
+    struct way way = {queue, otherwise};
+    uint64_t bytes = pool_binding_bytes(queue->device->pool);
+    if (window_fits(op, bytes))
+        return enqueue_one(&way, op);
+    ssq_status st = window_each(op, bytes, admit_one, &way);
+    if (st == SSQ_ERR_UNSUPPORTED)
+        return otherwise(queue, op);
+    if (st == SSQ_OK)
+        st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    st = window_each(op, bytes, enqueue_one, &way);
+    return queue_batch_end(queue, st);
+}
+
+static ssq_status refused(ssq_queue *queue, const struct op *op)
+{
+    (void)queue;
+    (void)op;
+    return SSQ_ERR_UNSUPPORTED;
+}
+
+ssq_status enqueue_only(ssq_queue *queue, struct op *op)
+{
+    return enqueue_or(queue, op, refused);
+}

@@ -1,0 +1,78 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fork_hold.c - the handlers of forks: nobody else is in the middle of anything
+ * while the process is copied.
+ *
+ * Order of locks, everybody's: watched devices, then for each its queues, its
+ * pool and what its backend has; the log; host memory. */
+#include "lib/core/fork.h"
+
+#include <pthread.h>
+
+static pthread_once_t once = PTHREAD_ONCE_INIT;
+static bool ready;
+static void (*tell)(void); /* a child; set before once */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static ssq_device *watched;
+
+static void hold(void)
+{
+    pthread_mutex_lock(&lock);
+    for (ssq_device *d = watched; d != NULL; d = d->next_watched) {
+        queues_hold(d);
+        pool_hold(d->pool);
+        d->backend->fork_hold(d->impl);
+    }
+    log_hold();
+    mem_hold();
+}
+
+static void let_go(void)
+{
+    mem_let_go();
+    log_let_go();
+    for (ssq_device *d = watched; d != NULL; d = d->next_watched) {
+        d->backend->fork_let_go(d->impl);
+        pool_let_go(d->pool);
+        queues_let_go(d);
+    }
+    pthread_mutex_unlock(&lock);
+}
+
+static void forked(void)
+{
+    fork_counted();
+    tell();
+    log_forked();
+    let_go();
+}
+
+/* The handlers go with the shared object that they are in. */
+static void install(void)
+{
+    ready = pthread_atfork(hold, let_go, forked) == 0;
+}
+
+bool fork_ready(void (*forked_too)(void))
+{
+    tell = forked_too;
+    return pthread_once(&once, install) == 0 && ready;
+}
+
+void fork_watch(ssq_device *device)
+{
+    pthread_mutex_lock(&lock);
+    device->next_watched = watched;
+    watched = device;
+    pthread_mutex_unlock(&lock);
+}
+
+void fork_unwatch(ssq_device *device)
+{
+    pthread_mutex_lock(&lock);
+    ssq_device **at = &watched;
+    while (*at != NULL && *at != device)
+        at = &(*at)->next_watched;
+    if (*at != NULL)
+        *at = device->next_watched;
+    pthread_mutex_unlock(&lock);
+}

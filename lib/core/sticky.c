@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* sticky.c - the error that a queue keeps: every later call answers it. */
+#include "lib/core/queue.h"
+
+#include <stdio.h>
+
+ssq_status queue_check(const ssq_queue *queue, const char *op)
+{
+    if (queue == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: queue is NULL", op);
+    ssq_status st = device_check(queue->device, op);
+    if (st != SSQ_OK)
+        return st;
+    ssq_status sticky = (ssq_status)atomic_load(&queue->sticky);
+    if (sticky != SSQ_OK)
+        return error_set(sticky, "%s", queue->text);
+    return SSQ_OK;
+}
+
+ssq_status queue_fail(ssq_queue *queue, ssq_status status)
+{
+    pthread_mutex_lock(&queue->lock);
+    if (atomic_load(&queue->sticky) == SSQ_OK) {
+        snprintf(queue->text, sizeof(queue->text), "%s", ssq_last_error());
+        atomic_store(&queue->sticky, status);
+    }
+    pthread_mutex_unlock(&queue->lock);
+    return status;
+}

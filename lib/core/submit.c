@@ -1,0 +1,238 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* submit.c - commands on their way to the backend, and what they hold until it
+ * has finished them.
+ *
+ * A backend that finishes a command before run returns keeps nothing here. For
+ * the others the queue holds each op until completed() has passed it. */
+#include "lib/core/queue.h"
+
+#include "lib/op/data/data.h"
+#include "lib/plan/plan.h"
+
+void command_release(const struct command *c)
+{
+    op_release(c->op);
+    if (c->plan != NULL)
+        object_put(plan_object(c->plan));
+}
+
+static void pending_free(struct pending *p)
+{
+    if (p->op != NULL)
+        op_release(p->op);
+    if (p->plan != NULL)
+        object_put(plan_object(p->plan));
+    object_put(p->holder);
+    mem_free(p);
+}
+
+static void release_all(struct pending *p)
+{
+    while (p != NULL) {
+        struct pending *next = p->next;
+        pending_free(p);
+        p = next;
+    }
+}
+
+/* What was read has arrived: hand it on. */
+static void land(const struct op *op)
+{
+    if (op->id != OP_download)
+        return;
+    const struct download_op *d = (const struct download_op *)op;
+    if (d->landed != NULL)
+        d->landed(op->keep);
+}
+
+/* Of finished commands; good: none of them failed. */
+static void finish_all(struct pending *p, bool good)
+{
+    for (const struct pending *at = p; at != NULL && good; at = at->next)
+        land(at->command.op);
+    release_all(p);
+}
+
+/* Unlink what is finished; the caller finishes it outside the lock. */
+static struct pending *detach_finished(ssq_queue *q)
+{
+    if (q->first == NULL)
+        return NULL;
+    uint64_t done = q->device->backend->completed(q->impl);
+    struct pending *head = q->first, **at = &q->first;
+    while (*at != NULL && (*at)->sequence <= done)
+        at = &(*at)->next;
+    struct pending *rest = *at;
+    *at = NULL;
+    if (head == rest)
+        head = NULL;
+    q->first = rest;
+    if (rest == NULL)
+        q->end = &q->first;
+    return head;
+}
+
+void queue_retire(ssq_queue *q, bool wait)
+{
+    struct fpenv env = fpenv_enter();
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = SSQ_OK; /* a failure is sticky: seen later */
+    if (wait)
+        st = q->device->backend->queue_sync(q->impl);
+    struct pending *p = detach_finished(q);
+    pthread_mutex_unlock(&q->lock);
+    fpenv_leave(env);
+    finish_all(p, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
+}
+
+ssq_status queue_finish(ssq_queue *q)
+{
+    pthread_mutex_lock(&q->lock);
+    struct fpenv env = fpenv_enter();
+    ssq_status st = q->device->backend->queue_sync(q->impl);
+    fpenv_leave(env);
+    struct pending *done = detach_finished(q);
+    pthread_mutex_unlock(&q->lock);
+    finish_all(done, st == SSQ_OK);
+    return st;
+}
+
+void queue_forget(ssq_queue *q)
+{
+    release_all(q->first);
+    q->first = NULL;
+    q->end = &q->first;
+}
+
+void device_retire(ssq_device *device, bool wait)
+{
+    pthread_mutex_lock(&device->queues_lock);
+    for (ssq_queue *q = device->queues; q != NULL; q = q->next)
+        queue_retire(q, wait);
+    pthread_mutex_unlock(&device->queues_lock);
+}
+
+/* A command that is kept until it is finished: by a copy of its op, or by the
+ * graph that it is of. */
+static struct pending *pending_create(const struct command *c,
+                                      struct object *graph)
+{
+    struct pending *p = mem_alloc(sizeof(*p));
+    if (p == NULL) {
+        (void)error_nomem(op_name(c->op->id), sizeof(*p));
+        return NULL;
+    }
+    p->command = *c;
+    if (graph != NULL) {
+        object_get(graph);
+        p->holder = graph;
+        return p;
+    }
+    p->op = op_hold(c->op);
+    if (p->op == NULL) {
+        mem_free(p);
+        return NULL;
+    }
+    p->command.op = p->op;
+    p->plan = c->plan;
+    if (c->plan != NULL)
+        object_get(plan_object(c->plan));
+    return p;
+}
+
+static ssq_status start_segment(ssq_queue *q, const struct segment *s)
+{
+    const struct backend *b = q->device->backend;
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < s->n && st == SSQ_OK; i++)
+        st = plan_write(s->commands[i].plan, b, q->impl);
+    return st == SSQ_OK ? b->graph_launch(q->impl, s->native) : st;
+}
+
+/* Hand one command to the backend. */
+static ssq_status start(ssq_queue *q, const struct command *c)
+{
+    const struct backend *b = q->device->backend;
+    /* some drivers work in the thread that asks */
+    struct fpenv env = fpenv_enter();
+    ssq_status st = c->segment != NULL  ? start_segment(q, c->segment)
+                    : c->plan != NULL   ? plan_run(c->plan, b, q->impl)
+                    : b->submit != NULL ? b->submit(q->impl, c)
+                                        : command_run(b->ops, q->impl, c);
+    if (st == SSQ_OK && b->command_end != NULL)
+        b->command_end(q->impl);
+    fpenv_leave(env);
+    return st;
+}
+
+/* Enqueue a chain in order; *n counts what the backend took. What it did not
+ * take, and what is finished, is released. */
+static ssq_status submit_chain(ssq_queue *q, struct pending *chain, size_t *n)
+{
+    ssq_status st = SSQ_OK;
+    pthread_mutex_lock(&q->lock);
+    while (chain != NULL) {
+        struct pending *p = chain;
+        st = start(q, &p->command);
+        if (st != SSQ_OK)
+            break;
+        chain = p->next;
+        p->next = NULL;
+        p->sequence = ++q->submitted;
+        *q->end = p;
+        q->end = &p->next;
+        ++*n;
+    }
+    struct pending *done = detach_finished(q);
+    pthread_mutex_unlock(&q->lock);
+    finish_all(done, st == SSQ_OK);
+    release_all(chain);
+    return st;
+}
+
+static ssq_status submit_held(ssq_queue *q, const struct command *commands,
+                              size_t n, struct object *graph, size_t *taken)
+{
+    struct pending *chain = NULL, **end = &chain;
+    for (size_t i = 0; i < n; i++) {
+        *end = pending_create(&commands[i], graph);
+        if (*end == NULL) {
+            release_all(chain);
+            return SSQ_ERR_NOMEM;
+        }
+        end = &(*end)->next;
+    }
+    return submit_chain(q, chain, taken);
+}
+
+static ssq_status run_now(ssq_queue *q, const struct command *commands,
+                          size_t n, size_t *taken)
+{
+    ssq_status st = SSQ_OK;
+    pthread_mutex_lock(&q->lock);
+    while (*taken < n && st == SSQ_OK) {
+        st = start(q, &commands[*taken]);
+        if (st == SSQ_OK)
+            land(commands[(*taken)++].op);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+ssq_status queue_submit_all(ssq_queue *q, const struct command *commands,
+                            size_t n, struct object *graph)
+{
+    size_t taken = 0;
+    ssq_status st = q->device->backend->completed != NULL
+                        ? submit_held(q, commands, n, graph, &taken)
+                        : run_now(q, commands, n, &taken);
+    /* the device failed, or half of a graph is under way: nothing later on
+     * this queue can be trusted */
+    bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken > 0);
+    return torn ? queue_fail(q, st) : st;
+}
+
+ssq_status queue_submit(ssq_queue *q, const struct command *c)
+{
+    return queue_submit_all(q, c, 1, NULL);
+}

@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* transfer.c - bytes between host memory and a view. */
+#include "lib/core/enqueue.h"
+#include "lib/op/data/data.h"
+
+#include <string.h>
+
+struct upload_op upload_of(const struct view *dst, const void *host,
+                           uint64_t bytes)
+{
+    struct upload_op op = {.op = OP_HEADER(upload, dst),
+                           .host = host,
+                           .bytes = bytes,
+                           .dst = *dst};
+    op.dst.access = ACCESS_WRITE;
+    return op;
+}
+
+struct download_op download_of(const struct view *src, void *host,
+                               uint64_t bytes)
+{
+    struct download_op op = {.op = OP_HEADER(download, src),
+                             .host = host,
+                             .bytes = bytes,
+                             .src = *src};
+    op.src.access = ACCESS_READ;
+    return op;
+}
+
+ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
+                        const void *host, uint64_t bytes)
+{
+    struct upload_op op = upload_of(dst, host, bytes);
+    return bytes == 0 ? SSQ_OK : enqueue_only(queue, &op.op);
+}
+
+ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
+                            const void *bytes_at_call, uint64_t bytes)
+{
+    struct upload_op op = {
+        .op = OP_HEADER(upload, dst), .bytes = bytes, .dst = *dst};
+    if (bytes > UPLOAD_INLINE)
+        return error_set(SSQ_ERR_INVALID, "upload: %llu bytes at once",
+                         (unsigned long long)bytes);
+    if (bytes == 0)
+        return SSQ_OK;
+    memcpy(op.inlined, bytes_at_call, bytes);
+    op.dst.access = ACCESS_WRITE;
+    return enqueue_only(queue, &op.op);
+}
+
+ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
+                          uint64_t bytes)
+{
+    struct download_op op = download_of(src, host, bytes);
+    return bytes == 0 ? SSQ_OK : enqueue_only(queue, &op.op);
+}

@@ -1,0 +1,66 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* product.c - parts of a matrix product, and what its kernels bind. */
+#include "lib/plan/gemm/product.h"
+
+void product_cut(struct view *v, int i, int64_t from, int64_t n)
+{
+    if (v->buffer == NULL)
+        return;
+    v->offset += (uint64_t)(from * v->stride[i]) * dtype_bytes(v->dtype);
+    v->shape[i] = n;
+}
+
+struct product product_part(const struct product *g, const struct product *size,
+                            int64_t z, int64_t i, int64_t j)
+{
+    struct product part = *g;
+    struct view *v[] = {&part.a, &part.b, &part.c, &part.bias, &part.d};
+    part.batch = least(size->batch, g->batch - z);
+    part.m = least(size->m, g->m - i);
+    part.n = least(size->n, g->n - j);
+    for (int q = 0; q < 5; q++)
+        product_cut(v[q], 0, z, part.batch);
+    for (int q = 0; q < 5; q++)
+        if (v[q] != &part.b)
+            product_cut(v[q], 1, i, part.m);
+    for (int q = 1; q < 5; q++)
+        product_cut(v[q], 2, j, part.n);
+    return part;
+}
+
+void product_turn(struct view *v)
+{
+    int64_t size = v->shape[1], step = v->stride[1];
+    v->shape[1] = v->shape[2];
+    v->stride[1] = v->stride[2];
+    v->shape[2] = size;
+    v->stride[2] = step;
+}
+
+void product_transpose(struct product *g)
+{
+    struct view a = g->a;
+    int64_t m = g->m;
+    g->m = g->n;
+    g->n = m;
+    g->a = g->b;
+    g->b = a;
+    product_turn(&g->a);
+    product_turn(&g->b);
+    product_turn(&g->c);
+    product_turn(&g->bias);
+    product_turn(&g->d);
+}
+
+void product_bind(struct plan *p, const struct view *v, enum access access)
+{
+    plan_bind_as(p, v, 2, access);
+    plan_bind_as(p, v, 4, access);
+}
+
+void product_bind_epilogue(struct plan *p, const struct product *g)
+{
+    product_bind(p, &g->d, ACCESS_WRITE);
+    product_bind(p, &g->c, ACCESS_READ);
+    product_bind(p, &g->bias, ACCESS_READ);
+}

@@ -1,0 +1,99 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* plans.c - the plans of all ops, by the op's number. */
+#include "lib/core/pool.h"
+#include "lib/plan/plan.h"
+
+#define X(NAME, ...)                                                           \
+    static const char *name_##NAME(unsigned i)                                 \
+    {                                                                          \
+        return NAME##_plans[i].name;                                           \
+    }                                                                          \
+    static bool admit_##NAME(unsigned i, const struct backend_limits *l,       \
+                             const struct op *op, struct why *why)             \
+    {                                                                          \
+        return NAME##_plans[i].check == NULL ||                                \
+               NAME##_plans[i].check(l, (const struct NAME##_op *)op, why);    \
+    }                                                                          \
+    static void build_##NAME(unsigned i, struct plan *p, const struct op *op)  \
+    {                                                                          \
+        NAME##_plans[i].build(p, (const struct NAME##_op *)op);                \
+    }
+SSQ_OPS(X)
+#undef X
+
+static const struct {
+    const char *(*name)(unsigned);
+    bool (*admit)(unsigned, const struct backend_limits *, const struct op *,
+                  struct why *);
+    void (*build)(unsigned, struct plan *, const struct op *);
+} lists[OP_COUNT] = {
+#define X(NAME, ...) {name_##NAME, admit_##NAME, build_##NAME},
+    SSQ_OPS(X)
+#undef X
+};
+
+const char *plan_name(const struct backend *b, enum op_id op, unsigned i)
+{
+    return b->launch == NULL ? NULL : lists[op].name(i);
+}
+
+/* Its launches and what they need, of which nothing is there yet. */
+static ssq_status note(ssq_device *d, const struct op *op, unsigned i,
+                       struct plan **out)
+{
+    struct plan *p = NULL;
+    ssq_status st = plan_begin(d, op_name(op->id), &p);
+    if (st != SSQ_OK)
+        return st;
+    struct fpenv env = fpenv_enter();
+    lists[op->id].build(i, p, op);
+    fpenv_leave(env);
+    st = plan_status(p);
+    if (st != SSQ_OK) {
+        object_put(plan_object(p));
+        return st;
+    }
+    *out = p;
+    return SSQ_OK;
+}
+
+ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
+                       struct why *why)
+{
+    const struct backend_limits *l = pool_limits(d->pool);
+    struct plan *p;
+    if (!lists[op->id].admit(i, l, op, why))
+        return SSQ_ERR_UNSUPPORTED;
+    if (l->iterations == 0)
+        return SSQ_OK;
+    ssq_status st = note(d, op, i, &p);
+    if (st == SSQ_ERR_UNSUPPORTED) /* and again when it is created */
+        return SSQ_OK;
+    if (st != SSQ_OK)
+        return st;
+    const char *kernel;
+    uint64_t loops = plan_loops(p, &kernel);
+    if (loops >= l->iterations) {
+        (void)refuse(why,
+                     "an item of kernel %s may loop %llu times, the driver "
+                     "ends its loops after %u",
+                     kernel, (unsigned long long)loops, l->iterations);
+        st = SSQ_ERR_UNSUPPORTED;
+    }
+    object_put(plan_object(p));
+    return st;
+}
+
+ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
+                       struct plan **out)
+{
+    struct plan *p = NULL;
+    ssq_status st = note(d, op, i, &p);
+    if (st == SSQ_OK)
+        st = plan_place(p);
+    if (st == SSQ_OK)
+        *out = p;
+    else if (p != NULL)
+        object_put(plan_object(p));
+    return st;
+}
