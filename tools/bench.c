@@ -75,7 +75,7 @@ static bool time_case(struct bed *b, const struct suite *s, size_t i,
 {
     b->bench = true;
     b->admit = false;
-    bed_case_begin(b->state);
+    bed_case_begin(b->state, false);
     bool ok = bed_run(b, s, i, false);
     const double *seconds, *peer;
     int n = bed_times(b, &seconds, &peer);
@@ -138,7 +138,7 @@ static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
     struct ranked r = {.i = i};
     b->bench = false;
     b->admit = true;
-    bed_case_begin(b->state);
+    bed_case_begin(b->state, false);
     if (!bed_run(b, s, i, false) || b->skipped)
         return r;
     r.cost = b->flops + b->bytes;

@@ -17,7 +17,7 @@ struct row {
 static bool ask(struct bed *b, const struct suite *s, struct row *r)
 {
     for (size_t i = 0; i < s->n; i++) {
-        bed_case_begin(b->state);
+        bed_case_begin(b->state, false);
         bool ok = bed_run(b, s, i, false);
         for (int d = 1; d <= DTYPES; d++) {
             if ((b->dtypes >> d & 1) == 0)

@@ -88,6 +88,8 @@ struct suite {
     void (*describe)(size_t i, char *text, size_t bytes);
     bool (*run)(struct bed *b, size_t i);
     bool bit_equal; /* class B: support prints it */
+    /** Moves and conversions: float32 subnormals are kept on every device. */
+    bool subnormals;
     size_t large;   /* cases n.. that only bench runs: too large to compare */
 };
 
@@ -150,6 +152,9 @@ bool bed_bound1(struct bed *b, const struct operand *y, const double *want,
 bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want);
 /** Class B: the same raw elements as the first device's run of this case. */
 bool bed_same(struct bed *b, const struct operand *y);
+/** What a flushed subnormal may have cost an element of this value, for exact
+ *  comparisons: 0 but on devices that flush them. See doc/numbers.md 4. */
+double bed_flushed_error(const struct bed *b, double want);
 /** got is within ulps units in the last place of y's dtype of want. */
 bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
               double ulps);

@@ -40,30 +40,64 @@ static size_t open_beds(const char *only, struct bed *beds,
     return n;
 }
 
-static size_t run_case(const struct suite *suite, size_t i, struct bed *beds,
-                       size_t n, const char *only, suite_report_fn report,
-                       void *user)
+/* A run of the tables: what all of its cases are done with. */
+struct run {
+    const struct suite *suite;
+    const char *only;
+    suite_report_fn report;
+    void *user;
+    struct bed *beds;
+    size_t n;
+    bool flushed; /* of the case under way: see run_flushed() */
+};
+
+/* Does the suite's op lose float32 subnormals on this device? */
+static bool flushes(const struct suite *suite, const struct bed *b)
+{
+    return b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED &&
+           !suite->subnormals;
+}
+
+/* The reference runs first even when it was not asked for, and once more for
+ * those that flush: it is of their report only if it fails there. */
+static bool reported(const struct run *r, const struct bed *b, bool ok)
+{
+    if (r->only != NULL && strcmp(r->only, b->props.name) != 0)
+        return false;
+    return flushes(r->suite, b) == r->flushed || !ok;
+}
+
+/* Case i on a device, by each of its implementations. */
+static size_t run_device(const struct run *r, size_t i, struct bed *b)
+{
+    const char *op = r->suite->op;
+    size_t failed = 0;
+    for (size_t k = 0; k < IMPLS; k++) {
+        b->impl = ssq_implementation_name(b->device, op, k);
+        if (b->impl == NULL ||
+            ssq_implementation_pin(b->device, op, b->impl) != SSQ_OK)
+            break;
+        bool required = k == 0 && tap_required(b->props.name);
+        bool ok = bed_run(b, r->suite, i, required);
+        if (reported(r, b, ok))
+            r->report(r->user, b->props.name, b->impl, r->suite, i, b, ok);
+        failed += !ok;
+        if (ssq_implementation_pin(b->device, op, NULL) != SSQ_OK)
+            failed++;
+    }
+    return failed;
+}
+
+/* Devices that keep float32 subnormals, and then, on data without them, those
+ * that flush them: each time after the reference. */
+static size_t run_flushed(struct run *r, size_t i, bool flushed)
 {
     size_t failed = 0;
-    bed_case_begin(beds[0].state);
-    for (size_t d = 0; d < n; d++) {
-        struct bed *b = &beds[d];
-        for (size_t k = 0; k < IMPLS; k++) {
-            b->impl = ssq_implementation_name(b->device, suite->op, k);
-            if (b->impl == NULL)
-                break;
-            if (ssq_implementation_pin(b->device, suite->op, b->impl) != SSQ_OK)
-                break;
-            bool ok =
-                bed_run(b, suite, i, k == 0 && tap_required(b->props.name));
-            /* the reference runs first even when it was not asked for */
-            if (only == NULL || strcmp(only, b->props.name) == 0)
-                report(user, b->props.name, b->impl, suite, i, b, ok);
-            failed += !ok;
-            if (ssq_implementation_pin(b->device, suite->op, NULL) != SSQ_OK)
-                failed++;
-        }
-    }
+    r->flushed = flushed;
+    bed_case_begin(r->beds[0].state, flushed);
+    for (size_t d = 0; d < r->n; d++)
+        if (d == 0 || flushes(r->suite, &r->beds[d]) == flushed)
+            failed += run_device(r, i, &r->beds[d]);
     return failed;
 }
 
@@ -72,9 +106,15 @@ size_t suite_run(const struct suite *suite, const char *only,
 {
     struct bed beds[DEVICES];
     struct bed_state *state = bed_state_create();
-    size_t n = open_beds(only, beds, state), failed = 0;
-    for (size_t i = 0; i < suite->n && n > 0; i++)
-        failed += run_case(suite, i, beds, n, only, report, user);
+    size_t n = open_beds(only, beds, state), failed = 0, flushing = 0;
+    struct run r = {suite, only, report, user, beds, n, false};
+    for (size_t d = 0; d < n; d++)
+        flushing += flushes(suite, &beds[d]);
+    for (size_t i = 0; i < suite->n && n > 0; i++) {
+        failed += run_flushed(&r, i, false);
+        if (flushing > 0)
+            failed += run_flushed(&r, i, true);
+    }
     for (size_t d = 0; d < n; d++) {
         ssq_queue_destroy(&beds[d].queue);
         ssq_device_close(&beds[d].device);

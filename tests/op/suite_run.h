@@ -8,8 +8,10 @@
 /** What one case shares between its runs. */
 struct bed_state *bed_state_create(void);
 void bed_state_destroy(struct bed_state *s);
-/** Before the first device's run of a case: forget the last case. */
-void bed_case_begin(struct bed_state *s);
+/** Before the first device's run of a case: forget the last case. flushed: the
+ *  runs to come are those of devices that flush float32 subnormals, and of the
+ *  reference that they are compared with. */
+void bed_case_begin(struct bed_state *s, bool flushed);
 /** Run case i on b's device; b->text says why not. required: UNSUPPORTED is a
  *  failure. */
 bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required);

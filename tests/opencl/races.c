@@ -77,7 +77,7 @@ static bool is_small(const struct suite *s, size_t i, struct bed_state *state)
     ssq_memory_info m = SSQ_MEMORY_INFO_INIT;
     struct bed b = bed_open("reference", state);
 
-    bed_case_begin(state);
+    bed_case_begin(state, false);
     b.impl = ssq_implementation_name(b.device, s->op, 0);
     bool ok = bed_run(&b, s, i, false) && !b.skipped;
     NEED(ssq_device_memory(b.device, &m));

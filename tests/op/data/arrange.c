@@ -266,4 +266,5 @@ const struct suite arrange_suite = {.op = "copy",
                                     .describe = describe,
                                     .run = run,
                                     .bit_equal = true,
+                                    .subnormals = true,
                                     .floor = 36};

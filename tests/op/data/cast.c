@@ -467,5 +467,6 @@ const struct suite cast_suite = {.op = "cast",
                                  .describe = describe,
                                  .run = run,
                                  .bit_equal = true,
+                                 .subnormals = true,
                                  .large = COUNT(large),
                                  .floor = 254};

@@ -268,4 +268,5 @@ const struct suite copy_suite = {.op = "copy",
                                  .describe = describe,
                                  .run = run,
                                  .bit_equal = true,
+                                 .subnormals = true,
                                  .floor = 290};

@@ -111,4 +111,5 @@ const struct suite fill_suite = {.op = "fill",
                                  .describe = describe,
                                  .run = run,
                                  .bit_equal = true,
+                                 .subnormals = true,
                                  .floor = 2162};

@@ -248,6 +248,7 @@ const struct suite gather_suite = {.op = "gather",
                                    .describe = describe_gather,
                                    .run = run_gathers,
                                    .bit_equal = true,
+                                   .subnormals = true,
                                    .floor = 28};
 
 static void describe_scatter(size_t i, char *text, size_t bytes)

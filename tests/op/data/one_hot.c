@@ -116,4 +116,5 @@ const struct suite one_hot_suite = {.op = "one_hot",
                                     .describe = describe,
                                     .run = run,
                                     .bit_equal = true,
+                                    .subnormals = true,
                                     .floor = 22};

@@ -101,12 +101,14 @@ static bool run_zeros(struct bed *b)
     args.y = y.t;
     BED_OP(b, ssq_argmax(b->queue, &args));
     bed_read(b, &y);
-    if (!bed_exact(b, &y, (const double[]){0, 0, 1, 1, 1}))
+    /* where float32 subnormals are flushed, 2^-149 is one more zero */
+    double least = x.value[10] != 0.0 ? 1.0 : 0.0;
+    if (!bed_exact(b, &y, (const double[]){0, 0, 1, least, 1}))
         return false;
     args.last = true;
     BED_OP(b, ssq_argmax(b->queue, &args));
     bed_read(b, &y);
-    return bed_exact(b, &y, (const double[]){2, 2, 2, 1, 2});
+    return bed_exact(b, &y, (const double[]){2, 2, 2, 2.0 - least, 2});
 }
 
 static bool run_refused(struct bed *b)
