@@ -57,6 +57,12 @@ digests: all
 	wc -l digests.txt
 MOSTLYCLEANFILES += digests.txt digests.txt.new
 
+# Objects that need each other, counted for each library, and what ties them.
+circles: libcore.la $(module_LTLIBRARIES)
+	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/lint/circles.sh \
+		>circles.tap; cat circles.tap; ! grep -q '^not ok' circles.tap
+MOSTLYCLEANFILES += circles.tap
+
 # bounds-strict: also of an array that is a structure's last member.
 asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	-fsanitize=address,undefined,bounds-strict,float-cast-overflow
@@ -246,7 +252,7 @@ print-distfiles:
 		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; echo "$${f#./}"; \
 	done
 
-.PHONY: check-compilers check-coopmat check-distros check-groups \
+.PHONY: check-compilers check-coopmat check-distros check-groups circles \
 	check-validation tally times update-symbols update-sizes digests \
 	check-sanitize check-asan check-asan-host check-asan-drivers check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - OpenCL devices: which there are, what they can, and the table.
+/* device.c - OpenCL devices: which there are, and what they can.
  *
  * opencl:N counts the devices of all platforms, in the loader's order, that are
  * available and can compile. A platform without devices, or that fails, is
@@ -29,35 +29,6 @@ static const struct room_need to_open = {.call = "clCreateContext",
 /* PoCL compiles nothing on a full disk: 1.3 MB are a program's kernels. */
 static const struct room_cache pocl_cache = {
     .variable = "POCL_CACHE_DIR", .below = "pocl", .bytes = UINT64_C(4) << 20};
-
-ssq_status opencl_no_memory(const struct services *core, size_t bytes)
-{
-    return core->error_set(SSQ_ERR_NOMEM,
-                           "opencl: no host memory for %zu bytes", bytes);
-}
-
-ssq_status opencl_error(const struct services *core, const char *call,
-                        cl_int error)
-{
-    return core->error_set(SSQ_ERR_DEVICE, "opencl: %s: %s (%d)", call,
-                           opencl_error_name(error), (int)error);
-}
-
-ssq_status opencl_create_error(const struct services *core, const char *call,
-                               cl_int error)
-{
-    bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE ||
-                  error == CL_OUT_OF_HOST_MEMORY;
-    (void)opencl_error(core, call, error);
-    return memory ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE;
-}
-
-static ssq_status init(struct backend_instance *instance,
-                       const struct services *services)
-{
-    instance->core = services;
-    return SSQ_OK;
-}
 
 /* A word of a device; 0 where it has none, which *error remembers. */
 static cl_ulong number(cl_device_id id, cl_device_info what, cl_int *error)
@@ -132,7 +103,7 @@ static unsigned add_devices(struct backend_instance *instance,
     return n;
 }
 
-static unsigned count(struct backend_instance *instance, struct why *reason)
+unsigned opencl_count(struct backend_instance *instance, struct why *reason)
 {
     cl_platform_id platform[MOST_PLATFORMS];
     cl_uint platforms = 0;
@@ -161,7 +132,7 @@ static unsigned count(struct backend_instance *instance, struct why *reason)
 }
 
 /* A processor is best left to a backend that is made for it. */
-static int preference_of(const struct backend_instance *instance, unsigned i)
+int opencl_preference_of(const struct backend_instance *instance, unsigned i)
 {
     cl_int e;
     cl_device_type type =
@@ -171,7 +142,7 @@ static int preference_of(const struct backend_instance *instance, unsigned i)
                                                       : 5;
 }
 
-static void describe(const struct backend_instance *instance, unsigned i,
+void opencl_describe(const struct backend_instance *instance, unsigned i,
                      char *text, size_t bytes)
 {
     cl_device_id id = instance->found[i].id;
@@ -243,7 +214,7 @@ static ssq_status measure(struct backend_device *d)
                            : opencl_error(d->core, "clGetDeviceInfo", e);
 }
 
-static void close_device(struct backend_device *d)
+void opencl_close(struct backend_device *d)
 {
     opencl_kernels_free(d);
     if (d->context != NULL)
@@ -306,12 +277,12 @@ ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
         *device = d;
         return SSQ_OK;
     }
-    close_device(d);
+    opencl_close(d);
     return st;
 }
 
-static ssq_status open_device(struct backend_instance *instance, unsigned i,
-                              struct backend_device **device)
+ssq_status opencl_open(struct backend_instance *instance, unsigned i,
+                       struct backend_device **device)
 {
     return opencl_open_over(instance, i, NULL, device);
 }
@@ -328,7 +299,7 @@ bool opencl_device_find(const struct backend_instance *instance,
     return false;
 }
 
-static void identify(const struct backend_device *d, char *text, size_t bytes)
+void opencl_identify(const struct backend_device *d, char *text, size_t bytes)
 {
     snprintf(text, bytes, "%s\n%s\n%s\ngroup %u width %u division %s%s",
              d->platform_name, d->name, d->driver, (unsigned)d->group,
@@ -336,7 +307,7 @@ static void identify(const struct backend_device *d, char *text, size_t bytes)
              d->unfused ? " no fma" : "");
 }
 
-static void certified(struct backend_device *d, const struct findings *f)
+void opencl_certified(struct backend_device *d, const struct findings *f)
 {
     d->subnormals =
         f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
@@ -349,7 +320,7 @@ static void certified(struct backend_device *d, const struct findings *f)
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
-static void props(const struct backend_device *d, ssq_device_props *p)
+void opencl_props(const struct backend_device *d, ssq_device_props *p)
 {
     p->memory_bytes = d->memory_bytes;
     p->binding_bytes = d->most_bytes;
@@ -361,7 +332,7 @@ static void props(const struct backend_device *d, ssq_device_props *p)
     p->asynchronous = true;
 }
 
-static void limits(const struct backend_device *d, struct backend_limits *l)
+void opencl_limits(const struct backend_device *d, struct backend_limits *l)
 {
     l->slab_bytes = d->most_bytes < SLAB_BYTES ? d->most_bytes : SLAB_BYTES;
     l->binding_bytes = d->most_bytes;
@@ -371,53 +342,3 @@ static void limits(const struct backend_device *d, struct backend_limits *l)
     l->local_bytes = d->local_bytes;
     l->width = d->width;
 }
-
-static const struct backend opencl_backend = {
-    .abi = SSQ_BACKEND_ABI,
-    .name = "opencl",
-    .preference = 30,
-    .preference_of = preference_of,
-    .instance_bytes = sizeof(struct backend_instance),
-    .init = init,
-    .count = count,
-    .describe = describe,
-    .open = open_device,
-    .close = close_device,
-    .props = props,
-    .limits = limits,
-    .alloc = opencl_alloc,
-    .free = opencl_free,
-    .queue_open = opencl_queue_open,
-    .queue_close = opencl_queue_close,
-    .queue_sync = opencl_queue_sync,
-    .completed = opencl_completed,
-    .command_end = opencl_command_end,
-    .identify = identify,
-    .certified = certified,
-    .kernel_get = opencl_kernel_get,
-    .launch = opencl_launch,
-    .graph_create = opencl_graph_create,
-    .graph_launch = opencl_graph_launch,
-    .graph_free = opencl_graph_free,
-    .event_open = opencl_event_open,
-    .event_close = opencl_event_close,
-    .event_record = opencl_event_record,
-    .event_wait = opencl_event_wait,
-    .event_query = opencl_event_query,
-    .event_sync = opencl_event_sync,
-    .event_elapsed = opencl_event_elapsed,
-    .open_native = opencl_open_native,
-    .queue_native = opencl_queue_native,
-    .import = opencl_import,
-    .mem_handle = opencl_mem_handle,
-    .ops = &opencl_ops,
-};
-
-static const struct backend *entry(uint32_t abi)
-{
-    (void)abi; /* the core compares */
-    return &opencl_backend;
-}
-
-extern SSQ_API const backend_module_fn ssq_backend_module;
-const backend_module_fn ssq_backend_module = entry;

@@ -106,15 +106,7 @@ static ssq_status download(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-static const struct upload_impl uploads[] = {{.name = "write", .run = upload},
+const struct upload_impl opencl_uploads[] = {{.name = "write", .run = upload},
                                              {.name = NULL}};
-static const struct download_impl downloads[] = {
+const struct download_impl opencl_downloads[] = {
     {.name = "read", .run = download}, {.name = NULL}};
-
-const struct op_table opencl_ops = {
-    .upload = uploads,
-    .download = downloads,
-#ifdef HAVE_CLBLAST
-    .gemm = opencl_gemms,
-#endif
-};

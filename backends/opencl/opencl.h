@@ -83,6 +83,7 @@ struct backend_queue {
     char text[512];
 };
 
+/* error.c */
 /** No host memory for the backend's own: sets the error text. */
 ssq_status opencl_no_memory(const struct services *core, size_t bytes);
 /** "opencl: clFinish: CL_OUT_OF_RESOURCES (-5)" as SSQ_ERR_DEVICE. */
@@ -93,6 +94,20 @@ ssq_status opencl_create_error(const struct services *core, const char *call,
                                cl_int error);
 
 /* device.c */
+unsigned opencl_count(struct backend_instance *instance, struct why *reason);
+int opencl_preference_of(const struct backend_instance *instance, unsigned i);
+void opencl_describe(const struct backend_instance *instance, unsigned i,
+                     char *text, size_t bytes);
+ssq_status opencl_open(struct backend_instance *instance, unsigned i,
+                       struct backend_device **device);
+void opencl_close(struct backend_device *device);
+void opencl_identify(const struct backend_device *device, char *text,
+                     size_t bytes);
+void opencl_certified(struct backend_device *device,
+                      const struct findings *findings);
+void opencl_props(const struct backend_device *device, ssq_device_props *props);
+void opencl_limits(const struct backend_device *device,
+                   struct backend_limits *limits);
 /** Open device i over a context of the caller's; NULL: over its own. */
 ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
                             cl_context native, struct backend_device **device);
@@ -117,7 +132,8 @@ ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
 ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
                         struct backend_mem **mem);
 void opencl_free(struct backend_device *device, struct backend_mem *mem);
-extern const struct op_table opencl_ops;
+extern const struct upload_impl opencl_uploads[];
+extern const struct download_impl opencl_downloads[];
 /* gemm_clblast.c, where configure found CLBlast */
 extern const struct gemm_impl opencl_gemms[];
 

@@ -149,14 +149,7 @@ static ssq_status download(struct backend_queue *q,
     return st;
 }
 
-static const struct upload_impl uploads[] = {{.name = "write", .run = upload},
+const struct upload_impl vulkan_uploads[] = {{.name = "write", .run = upload},
                                              {.name = NULL}};
-static const struct download_impl downloads[] = {
+const struct download_impl vulkan_downloads[] = {
     {.name = "read", .run = download}, {.name = NULL}};
-
-const struct op_table vulkan_ops = {
-    .upload = uploads,
-    .download = downloads,
-    .gemm = vulkan_gemms,
-    .gemm_explain = vulkan_gemm_explain,
-};

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - a Vulkan device, opened; and the table of the backend. */
+/* device.c - a Vulkan device, opened. */
 #include "backends/vulkan/features.h"
 
 #include "backends/common/room.h"
@@ -27,80 +27,6 @@ static const struct room_cache mesa_cache = {.variable =
                                              .bytes = UINT64_C(4) << 20};
 /** How long a submission should take at most, if nobody says. */
 #define SUBMIT_MS 100u
-
-ssq_status vulkan_no_memory(const struct services *core, size_t bytes)
-{
-    return core->error_set(SSQ_ERR_NOMEM,
-                           "vulkan: no host memory for %zu bytes", bytes);
-}
-
-static bool means_no_memory(VkResult e)
-{
-    return e == VK_ERROR_OUT_OF_HOST_MEMORY ||
-           e == VK_ERROR_OUT_OF_DEVICE_MEMORY ||
-           e == VK_ERROR_OUT_OF_POOL_MEMORY || e == VK_ERROR_FRAGMENTED_POOL ||
-           e == VK_ERROR_TOO_MANY_OBJECTS;
-}
-
-ssq_status vulkan_error(const struct services *core, const char *call,
-                        VkResult result)
-{
-    return core->error_set(
-        means_no_memory(result) ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
-        "vulkan: %s: %s (%d)", call, vulkan_result_name(result), (int)result);
-}
-
-ssq_status vulkan_device_check(struct backend_device *d)
-{
-    pthread_mutex_lock(&d->lock);
-    ssq_status st = d->status;
-    pthread_mutex_unlock(&d->lock);
-    /* the text of a failure is never written again */
-    return st == SSQ_OK ? SSQ_OK : d->core->error_set(st, "%s", d->text);
-}
-
-ssq_status vulkan_device_lost(struct backend_device *d, const char *call,
-                              VkResult result, const char *detail)
-{
-    pthread_mutex_lock(&d->lock);
-    if (d->status == SSQ_OK) {
-        d->status = SSQ_ERR_DEVICE;
-        snprintf(d->text, sizeof(d->text), "vulkan: %s: %s (%d)%s%s", call,
-                 vulkan_result_name(result), (int)result,
-                 detail[0] == '\0' ? "" : "; ", detail);
-    }
-    pthread_mutex_unlock(&d->lock);
-    return vulkan_device_check(d);
-}
-
-VkResult vulkan_submit(struct backend_device *d, const VkSubmitInfo *info,
-                       VkFence fence)
-{
-    const struct vulkan_queue_lock *l = &d->queue_lock;
-    if (l->lock != NULL)
-        l->lock(l->user);
-    VkResult e = VK(QueueSubmit)(d->queue, 1, info, fence);
-    if (l->unlock != NULL)
-        l->unlock(l->user);
-    return e;
-}
-
-void vulkan_wait_idle(struct backend_device *d)
-{
-    const struct vulkan_queue_lock *l = &d->queue_lock;
-    if (l->lock != NULL)
-        l->lock(l->user);
-    (void)VK(QueueWaitIdle)(d->queue);
-    if (l->unlock != NULL)
-        l->unlock(l->user);
-}
-
-static ssq_status init(struct backend_instance *instance,
-                       const struct services *services)
-{
-    instance->core = services;
-    return SSQ_OK;
-}
 
 struct backend_device *vulkan_device_new(const struct services *core)
 {
@@ -244,8 +170,8 @@ static ssq_status check_disk(const struct backend_device *d)
     return d->core->error_set(SSQ_ERR_NOMEM, "vulkan: %s", why.text);
 }
 
-static ssq_status open_device(struct backend_instance *instance, unsigned i,
-                              struct backend_device **device)
+ssq_status vulkan_open(struct backend_instance *instance, unsigned i,
+                       struct backend_device **device)
 {
     struct why why;
     if (!room_for_driver(&to_open, &why))
@@ -285,7 +211,7 @@ static uint64_t binding_bytes(const struct vulkan_caps *c)
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
-static void props(const struct backend_device *d, ssq_device_props *p)
+void vulkan_props(const struct backend_device *d, ssq_device_props *p)
 {
     p->memory_bytes = d->caps.memory_bytes;
     p->binding_bytes = binding_bytes(&d->caps);
@@ -300,13 +226,13 @@ static void props(const struct backend_device *d, ssq_device_props *p)
     p->asynchronous = true;
 }
 
-static void certified(struct backend_device *d, const struct findings *f)
+void vulkan_certified(struct backend_device *d, const struct findings *f)
 {
     d->subnormals =
         f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }
 
-static void limits(const struct backend_device *d, struct backend_limits *l)
+void vulkan_limits(const struct backend_device *d, struct backend_limits *l)
 {
     l->binding_bytes = binding_bytes(&d->caps);
     l->slab_bytes =
@@ -318,52 +244,3 @@ static void limits(const struct backend_device *d, struct backend_limits *l)
     l->width = VULKAN_WIDTH;
     l->iterations = d->caps.iterations;
 }
-
-static const struct backend vulkan_backend = {
-    .abi = SSQ_BACKEND_ABI,
-    .name = "vulkan",
-    .preference = 40,
-    .preference_of = vulkan_preference_of,
-    .instance_bytes = sizeof(struct backend_instance),
-    .init = init,
-    .count = vulkan_count,
-    .describe = vulkan_describe,
-    .open = open_device,
-    .close = vulkan_device_close,
-    .props = props,
-    .limits = limits,
-    .alloc = vulkan_alloc,
-    .free = vulkan_free,
-    .queue_open = vulkan_queue_open,
-    .queue_close = vulkan_queue_close,
-    .queue_sync = vulkan_queue_sync,
-    .completed = vulkan_completed,
-    .command_end = vulkan_command_end,
-    .identify = vulkan_identify,
-    .certified = certified,
-    .kernel_get = vulkan_kernel_get,
-    .launch = vulkan_launch,
-    .graph_create = vulkan_graph_create,
-    .graph_launch = vulkan_graph_launch,
-    .graph_free = vulkan_graph_free,
-    .event_open = vulkan_event_open,
-    .event_close = vulkan_event_close,
-    .event_record = vulkan_event_record,
-    .event_wait = vulkan_event_wait,
-    .event_query = vulkan_event_query,
-    .event_sync = vulkan_event_sync,
-    .event_elapsed = vulkan_event_elapsed,
-    .open_native = vulkan_open_native,
-    .import = vulkan_import,
-    .mem_handle = vulkan_mem_handle,
-    .ops = &vulkan_ops,
-};
-
-static const struct backend *entry(uint32_t abi)
-{
-    (void)abi; /* the core compares */
-    return &vulkan_backend;
-}
-
-extern SSQ_API const backend_module_fn ssq_backend_module;
-const backend_module_fn ssq_backend_module = entry;

@@ -129,7 +129,7 @@ void vulkan_mark_put(struct vulkan_mark *mark);
 void vulkan_timeline_put(struct backend_device *device,
                          struct vulkan_timeline *timeline);
 
-/* queue.c */
+/* sticky.c */
 /** SSQ_OK, or the sticky error with its text. */
 ssq_status vulkan_queue_check(struct backend_queue *queue);
 /** With the queue's lock: sticky, once nothing of it runs any more. */
@@ -137,6 +137,9 @@ ssq_status vulkan_queue_fail(struct backend_queue *queue, const char *call,
                              VkResult result);
 /** The same of a failure whose text is set. */
 ssq_status vulkan_queue_broken(struct backend_queue *queue, ssq_status status);
+/** With the queue's lock: what is under way may end, unless the device is lost;
+ *  after that, whatever a wait says, there is no more to be waited for. */
+void vulkan_queue_give_up(struct backend_queue *queue, ssq_status status);
 /** With the device's lock: "last submitted: gemm_tiled, cast", what the
  *  device was doing; or "". */
 void vulkan_queue_last(const struct backend_queue *queue, char *text,

@@ -115,12 +115,26 @@ struct vulkan_mem {
     bool cached;   /* the host reads map fast */
 };
 
+/* error.c */
 /** No host memory for the backend's own: sets the error text. */
 ssq_status vulkan_no_memory(const struct services *core, size_t bytes);
 /** "vulkan: vkQueueSubmit: VK_ERROR_DEVICE_LOST (-4)": NOMEM for the results
  *  that mean it, else SSQ_ERR_DEVICE. */
 ssq_status vulkan_error(const struct services *core, const char *call,
                         VkResult result);
+/** SSQ_OK, or the sticky error with its text. */
+ssq_status vulkan_device_check(struct backend_device *device);
+/** Remember a lost device; detail (may be "") names what it was doing. Without
+ *  the lock held. Returns the error, set. */
+ssq_status vulkan_device_lost(struct backend_device *device, const char *call,
+                              VkResult result, const char *detail);
+
+/* submit.c */
+/** vkQueueWaitIdle on the device's queue. With the device's lock. */
+void vulkan_wait_idle(struct backend_device *device);
+/** vkQueueSubmit on the device's queue, whose lock the caller holds. */
+VkResult vulkan_submit(struct backend_device *device, const VkSubmitInfo *info,
+                       VkFence fence);
 
 /* instance.c */
 #define VULKAN_MOST_DEVICES 32u
@@ -145,25 +159,24 @@ ssq_status vulkan_instance_open(const struct backend_instance *instance,
                                 VkPhysicalDevice *physical,
                                 struct vulkan_caps *caps);
 
+/* copy.c */
+extern const struct upload_impl vulkan_uploads[];
+extern const struct download_impl vulkan_downloads[];
+
 /* device.c */
-extern const struct op_table vulkan_ops; /* copy.c */
+ssq_status vulkan_open(struct backend_instance *instance, unsigned i,
+                       struct backend_device **device);
+void vulkan_props(const struct backend_device *device, ssq_device_props *props);
+void vulkan_certified(struct backend_device *device,
+                      const struct findings *findings);
+void vulkan_limits(const struct backend_device *device,
+                   struct backend_limits *limits);
 /** A device with nothing but its lock; NULL with the error set. */
 struct backend_device *vulkan_device_new(const struct services *core);
 /** What every device has, once there are caps, vk and queue. */
 ssq_status vulkan_device_begin(struct backend_device *device);
 /** Also of a device that is not complete; waits for nothing. */
 void vulkan_device_close(struct backend_device *device);
-/** SSQ_OK, or the sticky error with its text. */
-ssq_status vulkan_device_check(struct backend_device *device);
-/** vkQueueWaitIdle on the device's queue. With the device's lock. */
-void vulkan_wait_idle(struct backend_device *device);
-/** vkQueueSubmit on the device's queue, whose lock the caller holds. */
-VkResult vulkan_submit(struct backend_device *device, const VkSubmitInfo *info,
-                       VkFence fence);
-/** Remember a lost device; detail (may be "") names what it was doing. Without
- *  the lock held. Returns the error, set. */
-ssq_status vulkan_device_lost(struct backend_device *device, const char *call,
-                              VkResult result, const char *detail);
 
 /* caps.c */
 /** Ask a physical device, of an instance of Vulkan api; with a reason that
@@ -182,7 +195,6 @@ ssq_status vulkan_open_native(struct backend_instance *instance,
 ssq_status vulkan_import(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
 void *vulkan_mem_handle(const struct backend_mem *mem);
-
 
 /* memory.c */
 ssq_status vulkan_alloc(struct backend_device *device, uint64_t bytes,
