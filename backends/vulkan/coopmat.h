@@ -38,10 +38,6 @@ typedef VkResult(
 #define VK_COMPONENT_TYPE_BFLOAT16_KHR 1000141000
 #endif
 
-struct gemm_coopmat_args {
-    GEMM_COOPMAT_FIELDS
-};
-
 /** Sums of a group: a pipeline with so many matrices for a subgroup. */
 struct coopmat_tile {
     struct backend_kernel code; /* pipeline VK_NULL_HANDLE: does not fit */

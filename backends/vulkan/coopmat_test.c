@@ -107,16 +107,16 @@ static void set_order(struct test *t, uint32_t order)
     bool a_columns = (order & 1u) != 0, b_columns = (order & 2u) != 0;
     uint32_t a_line = line(a_columns ? t->m : t->k, whole);
     uint32_t b_line = line(b_columns ? t->k : t->n, whole);
-    x->m = t->m;
-    x->n = t->n;
-    x->k = t->k;
-    x->batch = 1;
-    x->types = GEMM_TYPES((uint32_t)t->kind->dtype, (uint32_t)t->kind->dtype,
-                          0u, 0u, (uint32_t)SSQ_F32);
+    x->g.m = t->m;
+    x->g.n = t->n;
+    x->g.k = t->k;
+    x->g.batch = 1;
+    x->g.types = GEMM_TYPES((uint32_t)t->kind->dtype, (uint32_t)t->kind->dtype,
+                            0u, 0u, (uint32_t)SSQ_F32);
     if (whole)
-        x->types |= GEMM_WHOLE_A | GEMM_WHOLE_B;
-    x->alpha = 1.0f;
-    x->d_row = t->n;
+        x->g.types |= GEMM_WHOLE_A | GEMM_WHOLE_B;
+    x->g.alpha = 1.0f;
+    x->g.d_row = t->n;
     x->a_row = a_columns ? 1 : a_line;
     x->a_column = a_columns ? a_line : 1;
     x->b_row = b_columns ? 1 : b_line;

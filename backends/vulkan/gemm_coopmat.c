@@ -131,28 +131,28 @@ static uint32_t dtype_of(const struct view *v)
 
 static void fill(struct gemm_coopmat_args *x, const struct product *g)
 {
-    x->m = (uint32_t)g->m;
-    x->n = (uint32_t)g->n;
-    x->k = (uint32_t)g->a.shape[2];
-    x->batch = (uint32_t)g->batch;
-    x->types = GEMM_TYPES(dtype_of(&g->a), dtype_of(&g->b), dtype_of(&g->c),
-                          dtype_of(&g->bias), dtype_of(&g->d));
+    x->g.m = (uint32_t)g->m;
+    x->g.n = (uint32_t)g->n;
+    x->g.k = (uint32_t)g->a.shape[2];
+    x->g.batch = (uint32_t)g->batch;
+    x->g.types = GEMM_TYPES(dtype_of(&g->a), dtype_of(&g->b), dtype_of(&g->c),
+                            dtype_of(&g->bias), dtype_of(&g->d));
     matrix_steps(&g->a, &x->a_row, &x->a_column);
     matrix_steps(&g->b, &x->b_row, &x->b_column);
     if (whole(&g->a, x->a_row, x->a_column))
-        x->types |= GEMM_WHOLE_A;
+        x->g.types |= GEMM_WHOLE_A;
     if (whole(&g->b, x->b_row, x->b_column))
-        x->types |= GEMM_WHOLE_B;
-    x->a_batch = step(&g->a, 0);
-    x->b_batch = step(&g->b, 0);
-    x->c_batch = step(&g->c, 0);
-    x->d_batch = step(&g->d, 0);
-    x->c_row = step(&g->c, 1);
-    x->c_column = step(&g->c, 2);
-    x->bias_batch = step(&g->bias, 0);
-    x->bias_row = step(&g->bias, 1);
-    x->bias_column = step(&g->bias, 2);
-    x->d_row = step(&g->d, 1);
+        x->g.types |= GEMM_WHOLE_B;
+    x->g.a_batch = step(&g->a, 0);
+    x->g.b_batch = step(&g->b, 0);
+    x->g.c_batch = step(&g->c, 0);
+    x->g.d_batch = step(&g->d, 0);
+    x->g.c_row = step(&g->c, 1);
+    x->g.c_column = step(&g->c, 2);
+    x->g.bias_batch = step(&g->bias, 0);
+    x->g.bias_row = step(&g->bias, 1);
+    x->g.bias_column = step(&g->bias, 2);
+    x->g.d_row = step(&g->d, 1);
 }
 
 static void bind(struct launch *l, const struct view *v, uint32_t unit,
@@ -177,9 +177,9 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
     const struct backend_device *d = queue->device;
     const struct coopmat_kind *kind = kind_of(d, op->a.dtype);
     struct product g = product_of(op);
-    struct gemm_coopmat_args x = {.activation = (uint32_t)op->activation,
-                                  .alpha = op->alpha,
-                                  .beta = op->beta};
+    struct gemm_coopmat_args x = {.g = {.activation = (uint32_t)op->activation,
+                                        .alpha = op->alpha,
+                                        .beta = op->beta}};
     /* large tiles where there are enough for all of the device */
     const struct coopmat_tile *tile = &kind->tile[1];
     if (tile->code.pipeline == VK_NULL_HANDLE ||

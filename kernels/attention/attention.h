@@ -18,36 +18,37 @@
 
 /* _step: of batch, head and index, and for mask of key. A query i sees keys
  * before i + 1 + ahead - back. */
-#define ATTENTION_FIELDS                                                       \
-    u32 tasks;                                                                 \
-    u32 chunks; /* of a result's columns */                                    \
-    u32 blocks; /* of rows */                                                  \
-    u32 heads;                                                                 \
-    u32 group; /* heads that share a head of keys */                           \
-    u32 tq;                                                                    \
-    u32 tk;                                                                    \
-    u32 d;                                                                     \
-    u32 dv;                                                                    \
-    u32 ahead;                                                                 \
-    u32 back;                                                                  \
-    float scale;                                                               \
-    float softcap;                                                             \
-    u32 dtype;      /* of q, k and v */                                        \
-    u32 mask_dtype; /* 0: none */                                              \
-    u32 dropout;                                                               \
-    u32 threshold;                                                             \
-    u32 seed_low;                                                              \
-    u32 seed_high;                                                             \
-    u32 id;                                                                    \
-    u32 base_low;                                                              \
-    u32 base_high;                                                             \
-    u32 step_given;                                                            \
-    float keep; /* 0: all are dropped */                                       \
-    u32 mask_step[4];                                                          \
-    u32 q_step[3];                                                             \
-    u32 k_step[3];                                                             \
-    u32 v_step[3];                                                             \
+struct attention_shared {
+    u32 tasks;
+    u32 chunks; /* of a result's columns */
+    u32 blocks; /* of rows */
+    u32 heads;
+    u32 group; /* heads that share a head of keys */
+    u32 tq;
+    u32 tk;
+    u32 d;
+    u32 dv;
+    u32 ahead;
+    u32 back;
+    float scale;
+    float softcap;
+    u32 dtype;      /* of q, k and v */
+    u32 mask_dtype; /* 0: none */
+    u32 dropout;
+    u32 threshold;
+    u32 seed_low;
+    u32 seed_high;
+    u32 id;
+    u32 base_low;
+    u32 base_high;
+    u32 step_given;
+    float keep; /* 0: all are dropped */
+    u32 mask_step[4];
+    u32 q_step[3];
+    u32 k_step[3];
+    u32 v_step[3];
     u32 lse_step[3];
+};
 
 /* Where the keys that query i sees end. */
 FN u32 attention_end(u32 i, u32 ahead, u32 back, u32 tk)
@@ -87,24 +88,26 @@ FN float attention_round(float x, u32 dtype)
 /* What the mask adds: MASK = place of the head in it. */
 #define ATTENTION_MASK(VALUE, MASK, I, J)                                      \
     EXACT float VALUE = 0.0f;                                                  \
-    if (pc.mask_dtype != 0u) {                                                 \
-        u32 am_at = MASK + (I)*pc.mask_step[2] + (J)*pc.mask_step[3];          \
-        if (pc.mask_dtype == DT_U8)                                            \
+    if (pc.both.mask_dtype != 0u) {                                            \
+        u32 am_at =                                                            \
+            MASK + (I)*pc.both.mask_step[2] + (J)*pc.both.mask_step[3];        \
+        if (pc.both.mask_dtype == DT_U8)                                       \
             VALUE = U32(AT(mask1, am_at)) != 0u ? 0.0f : ATTENTION_NONE;       \
         else                                                                   \
-            VALUE = LOAD_EITHER(mask, am_at, pc.mask_dtype);                   \
+            VALUE = LOAD_EITHER(mask, am_at, pc.both.mask_dtype);              \
     }
 
 /* SCORE of query I and key J from their product. A key that is out of reach, or
  * not there, has none. */
 #define ATTENTION_SCORE(SCORE, PRODUCT, MASK, I, J)                            \
     EXACT float SCORE = ATTENTION_NONE;                                        \
-    if ((I) < pc.tq && (J) < attention_end(I, pc.ahead, pc.back, pc.tk)) {     \
+    if ((I) < pc.both.tq &&                                                    \
+        (J) < attention_end(I, pc.both.ahead, pc.both.back, pc.both.tk)) {     \
         ATTENTION_MASK(as_mask, MASK, I, J)                                    \
-        SCORE = pc.scale * (PRODUCT);                                          \
-        if (pc.softcap != 0.0f) {                                              \
-            EXACT float as_x = s_div(SCORE, pc.softcap);                       \
-            SCORE = pc.softcap * s_tanh(as_x);                                 \
+        SCORE = pc.both.scale * (PRODUCT);                                     \
+        if (pc.both.softcap != 0.0f) {                                         \
+            EXACT float as_x = s_div(SCORE, pc.both.softcap);                  \
+            SCORE = pc.both.softcap * s_tanh(as_x);                            \
         }                                                                      \
         SCORE = as_mask == ATTENTION_NONE ? as_mask : SCORE + as_mask;         \
     }
@@ -112,11 +115,12 @@ FN float attention_round(float x, u32 dtype)
 /* Is the weight of query row ROW, of all, and key J dropped? */
 #define ATTENTION_DROPS(ROW, J, STEP)                                          \
     random_chance(                                                             \
-        random_u32(                                                            \
-            pc.seed_low, pc.seed_high, STEP, pc.id,                            \
-            attention_word(pc.base_low, pc.base_high, ROW, pc.tk, J, false),   \
-            attention_word(pc.base_low, pc.base_high, ROW, pc.tk, J, true)),   \
-        pc.threshold, pc.keep == 0.0f)
+        random_u32(pc.both.seed_low, pc.both.seed_high, STEP, pc.both.id,      \
+                   attention_word(pc.both.base_low, pc.both.base_high, ROW,    \
+                                  pc.both.tk, J, false),                       \
+                   attention_word(pc.both.base_low, pc.both.base_high, ROW,    \
+                                  pc.both.tk, J, true)),                       \
+        pc.both.threshold, pc.both.keep == 0.0f)
 
 /* SUM += products of ROWS vectors and COLS others, N long: VECTOR(t, c) and
  * OTHER(t, c) are elements c of vectors t, of which there are so many. Shared:

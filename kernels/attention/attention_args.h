@@ -5,61 +5,64 @@
 
 #include "kernels/attention/attention.h"
 
-#define ATTENTION_FORWARD_FIELDS                                               \
-    u32 lse_at;                                                                \
-    u32 q2_at;                                                                 \
-    u32 q4_at;                                                                 \
-    u32 k2_at;                                                                 \
-    u32 k4_at;                                                                 \
-    u32 v2_at;                                                                 \
-    u32 v4_at;                                                                 \
-    u32 mask1_at;                                                              \
-    u32 mask2_at;                                                              \
-    u32 mask4_at;                                                              \
-    u32 step_at;                                                               \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    ATTENTION_FIELDS                                                           \
-    u32 y_step[3];                                                             \
+struct attention_forward_args {
+    u32 lse_at;
+    u32 q2_at;
+    u32 q4_at;
+    u32 k2_at;
+    u32 k4_at;
+    u32 v2_at;
+    u32 v4_at;
+    u32 mask1_at;
+    u32 mask2_at;
+    u32 mask4_at;
+    u32 step_at;
+    u32 y2_at;
+    u32 y4_at;
+    STRUCT(attention_shared) both;
+    u32 y_step[3];
     u32 y_dtype;
+};
 
 /* delta and v are there for dq and dk */
-#define ATTENTION_GRADIENT_FIELDS                                              \
-    u32 lse_at;                                                                \
-    u32 q2_at;                                                                 \
-    u32 q4_at;                                                                 \
-    u32 k2_at;                                                                 \
-    u32 k4_at;                                                                 \
-    u32 mask1_at;                                                              \
-    u32 mask2_at;                                                              \
-    u32 mask4_at;                                                              \
-    u32 step_at;                                                               \
-    u32 dy2_at;                                                                \
-    u32 dy4_at;                                                                \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    u32 delta_at;                                                              \
-    u32 v2_at;                                                                 \
-    u32 v4_at;                                                                 \
-    ATTENTION_FIELDS                                                           \
-    u32 dy_step[3];                                                            \
-    u32 y_step[3];                                                             \
-    u32 dy_dtype;                                                              \
-    u32 y_dtype;
-
-#define ATTENTION_DELTA_FIELDS                                                 \
-    u32 delta_at;                                                              \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    u32 dy2_at;                                                                \
-    u32 dy4_at;                                                                \
-    u32 n; /* rows */                                                          \
-    u32 heads;                                                                 \
-    u32 tq;                                                                    \
-    u32 dv;                                                                    \
-    u32 y_step[3];                                                             \
-    u32 dy_step[3];                                                            \
-    u32 y_dtype;                                                               \
+struct attention_gradient_args {
+    u32 lse_at;
+    u32 q2_at;
+    u32 q4_at;
+    u32 k2_at;
+    u32 k4_at;
+    u32 mask1_at;
+    u32 mask2_at;
+    u32 mask4_at;
+    u32 step_at;
+    u32 dy2_at;
+    u32 dy4_at;
+    u32 y2_at;
+    u32 y4_at;
+    u32 delta_at;
+    u32 v2_at;
+    u32 v4_at;
+    STRUCT(attention_shared) both;
+    u32 dy_step[3];
+    u32 y_step[3];
     u32 dy_dtype;
+    u32 y_dtype;
+};
+
+struct attention_delta_args {
+    u32 delta_at;
+    u32 y2_at;
+    u32 y4_at;
+    u32 dy2_at;
+    u32 dy4_at;
+    u32 n; /* rows */
+    u32 heads;
+    u32 tq;
+    u32 dv;
+    u32 y_step[3];
+    u32 dy_step[3];
+    u32 y_dtype;
+    u32 dy_dtype;
+};
 
 #endif

@@ -15,8 +15,14 @@
 #ifndef KERNELS_CERTIFY_CERTIFY_ARGS_H
 #define KERNELS_CERTIFY_CERTIFY_ARGS_H
 
+#include "kernels/dialect/dialect.h"
+
 /* x: A, then B, then C, n of each. */
-#define CERTIFY_FLOAT_FIELDS u32 x_at; u32 y_at; u32 n;
+struct certify_float_args {
+    u32 x_at;
+    u32 y_at;
+    u32 n;
+};
 
 #define CERTIFY_FLOAT_LIST(X)                                                  \
     X(0u, sum, MEASURES, A + B)                                                \
@@ -50,9 +56,16 @@
  * words. y4, y2, y1: parts of one memory, n words of each for a primitive.
  * native: 512 counts, of f16s that the device's own load has wrong, of each 256
  * that begin alike, and of floats that its own store has. */
-#define CERTIFY_BITS_FIELDS                                                    \
-    u32 x4_at; u32 x2_at; u32 x1_at; u32 y4_at; u32 y2_at; u32 y1_at;          \
-    u32 native_at; u32 n;
+struct certify_bits_args {
+    u32 x4_at;
+    u32 x2_at;
+    u32 x1_at;
+    u32 y4_at;
+    u32 y2_at;
+    u32 y1_at;
+    u32 native_at;
+    u32 n;
+};
 
 #define CERTIFY_BITS_LIST(X)                                                   \
     X(0u, f16_store, BITS, f16_store(AS_F32(U)))                               \
@@ -85,7 +98,11 @@
 #define CERTIFY_BITS 26u
 
 /* x: 3 n words, y: CERTIFY_GROUPS times n words. n is FOLD_LANES. */
-#define CERTIFY_GROUP_FIELDS u32 x_at; u32 y_at; u32 n;
+struct certify_group_args {
+    u32 x_at;
+    u32 y_at;
+    u32 n;
+};
 
 /* VALUE: what certify_group.k says there. */
 #define CERTIFY_GROUP_LIST(X)                                                  \

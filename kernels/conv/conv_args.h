@@ -17,117 +17,122 @@
 /* dtypes in a word */
 #define CONV_TYPES(MADE, LIES, FROM, BIAS)                                     \
     ((MADE) | (LIES) << 4 | (FROM) << 8 | (BIAS) << 12)
-#define CONV_MADE (pc.types & 15u)
-#define CONV_LIES ((pc.types >> 4u) & 15u)
-#define CONV_FROM ((pc.types >> 8u) & 15u)
-#define CONV_BIAS ((pc.types >> 12u) & 15u)
+#define CONV_MADE (pc.made.types & 15u)
+#define CONV_LIES ((pc.made.types >> 4u) & 15u)
+#define CONV_FROM ((pc.made.types >> 8u) & 15u)
+#define CONV_BIAS ((pc.made.types >> 12u) & 15u)
 
 /* Where results go. */
-#define CONV_MADE_FIELDS                                                       \
-    u32 rows;                                                                  \
-    u32 columns;                                                               \
-    u32 groups;                                                                \
-    u32 column_b;                                                              \
-    u32 column_c;                                                              \
-    u32 made_image;                                                            \
-    u32 made_group;                                                            \
-    u32 made_row;                                                              \
-    u32 made_a;                                                                \
-    u32 made_b;                                                                \
-    u32 made_c;                                                                \
+struct conv_made {
+    u32 rows;
+    u32 columns;
+    u32 groups;
+    u32 column_b;
+    u32 column_c;
+    u32 image;
+    u32 group;
+    u32 row;
+    u32 a;
+    u32 b;
+    u32 c;
     u32 types;
+};
 
-#define CONV_FIELDS                                                            \
-    u32 made2_at;                                                              \
-    u32 made4_at;                                                              \
-    u32 lies2_at;                                                              \
-    u32 lies4_at;                                                              \
-    u32 from2_at;                                                              \
-    u32 from4_at;                                                              \
-    u32 bias2_at;                                                              \
-    u32 bias4_at;                                                              \
-    u32 partial_at;                                                            \
-    CONV_MADE_FIELDS                                                           \
-    u32 tasks;                                                                 \
-    u32 row_blocks;                                                            \
-    u32 column_blocks;                                                         \
-    u32 images;                                                                \
-    u32 depth;                                                                 \
-    u32 share; /* of the depth, a split's; below it sums are partial */        \
-    u32 depth_b;                                                               \
-    u32 depth_c;                                                               \
-    u32 column_at;                                                             \
-    u32 column_h;                                                              \
-    u32 column_h0;                                                             \
-    u32 column_w;                                                              \
-    u32 column_w0;                                                             \
-    u32 depth_at;                                                              \
-    u32 depth_h;                                                               \
-    u32 depth_h0;                                                              \
-    u32 depth_w;                                                               \
-    u32 depth_w0;                                                              \
-    u32 lies_image;                                                            \
-    u32 lies_group;                                                            \
-    u32 lies_row;                                                              \
-    u32 lies_a;                                                                \
-    u32 lies_b;                                                                \
-    u32 lies_c;                                                                \
-    u32 from_image;                                                            \
-    u32 from_group;                                                            \
-    u32 from_h;                                                                \
-    u32 from_w;                                                                \
-    u32 height;                                                                \
-    u32 width;                                                                 \
-    u32 stride_h; /* that a point must be a multiple of */                     \
-    u32 stride_w;                                                              \
-    u32 bias_group;                                                            \
-    u32 bias_row;                                                              \
-    u32 activation;
-
-#define CONV_FOLD_FIELDS                                                       \
-    u32 made2_at;                                                              \
-    u32 made4_at;                                                              \
-    u32 partial_at;                                                            \
-    CONV_MADE_FIELDS                                                           \
-    u32 n;                                                                     \
-    u32 splits;
-
-#define CONV_GATHER_FIELDS                                                     \
-    u32 y_at;                                                                  \
-    u32 x_at;                                                                  \
-    u32 images;                                                                \
-    u32 lines;  /* of an image */                                              \
-    u32 line_b; /* sizes of the digits of a line */                            \
-    u32 line_c;                                                                \
-    u32 line_at;                                                               \
-    u32 line_h;                                                                \
-    u32 line_h0;                                                               \
-    u32 line_w;                                                                \
-    u32 line_w0;                                                               \
-    u32 b_count;                                                               \
-    u32 b_low; /* size of b's second digit */                                  \
-    u32 b_h;   /* by b's first digit */                                        \
-    u32 b_w;   /* by its second one */                                         \
-    u32 c_count;                                                               \
-    u32 c_w;                                                                   \
-    u32 c_at;                                                                  \
-    u32 x_image;                                                               \
-    u32 x_h;                                                                   \
-    u32 x_w;                                                                   \
-    u32 height;                                                                \
+struct conv_args {
+    u32 made2_at;
+    u32 made4_at;
+    u32 lies2_at;
+    u32 lies4_at;
+    u32 from2_at;
+    u32 from4_at;
+    u32 bias2_at;
+    u32 bias4_at;
+    u32 partial_at;
+    STRUCT(conv_made) made;
+    u32 tasks;
+    u32 row_blocks;
+    u32 column_blocks;
+    u32 images;
+    u32 depth;
+    u32 share; /* of the depth, a split's; below it sums are partial */
+    u32 depth_b;
+    u32 depth_c;
+    u32 column_at;
+    u32 column_h;
+    u32 column_h0;
+    u32 column_w;
+    u32 column_w0;
+    u32 depth_at;
+    u32 depth_h;
+    u32 depth_h0;
+    u32 depth_w;
+    u32 depth_w0;
+    u32 lies_image;
+    u32 lies_group;
+    u32 lies_row;
+    u32 lies_a;
+    u32 lies_b;
+    u32 lies_c;
+    u32 from_image;
+    u32 from_group;
+    u32 from_h;
+    u32 from_w;
+    u32 height;
     u32 width;
+    u32 stride_h; /* that a point must be a multiple of */
+    u32 stride_w;
+    u32 bias_group;
+    u32 bias_row;
+    u32 activation;
+};
 
-#define CONV_PACK_FIELDS                                                       \
-    u32 y_at;                                                                  \
-    u32 x_at;                                                                  \
-    u32 n;                                                                     \
-    u32 depth;                                                                 \
-    u32 size_b;                                                                \
-    u32 size_c;                                                                \
-    u32 x_row;                                                                 \
-    u32 x_a;                                                                   \
-    u32 x_b;                                                                   \
+struct conv_fold_args {
+    u32 made2_at;
+    u32 made4_at;
+    u32 partial_at;
+    STRUCT(conv_made) made;
+    u32 n;
+    u32 splits;
+};
+
+struct conv_gather_args {
+    u32 y_at;
+    u32 x_at;
+    u32 images;
+    u32 lines;  /* of an image */
+    u32 line_b; /* sizes of the digits of a line */
+    u32 line_c;
+    u32 line_at;
+    u32 line_h;
+    u32 line_h0;
+    u32 line_w;
+    u32 line_w0;
+    u32 b_count;
+    u32 b_low; /* size of b's second digit */
+    u32 b_h;   /* by b's first digit */
+    u32 b_w;   /* by its second one */
+    u32 c_count;
+    u32 c_w;
+    u32 c_at;
+    u32 x_image;
+    u32 x_h;
+    u32 x_w;
+    u32 height;
+    u32 width;
+};
+
+struct conv_pack_args {
+    u32 y_at;
+    u32 x_at;
+    u32 n;
+    u32 depth;
+    u32 size_b;
+    u32 size_c;
+    u32 x_row;
+    u32 x_a;
+    u32 x_b;
     u32 x_c;
+};
 
 /* Digits A, B, C of I. */
 #define CONV_DIGITS(I, SIZE_B, SIZE_C, A, B, C)                                \

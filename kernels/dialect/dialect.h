@@ -52,6 +52,8 @@ typedef uchar u8;
 #define BUF_RW(B, T, N) global T *restrict N
 #define SEP             ,
 #define PUSH(T)         T pc
+#define STRUCT(T)       struct T
+#define PARAMS(T)       struct T pc
 #define ENDARGS )                                                              \
     {
 #define SHARED(T, N, C) local T N[C];
@@ -123,6 +125,8 @@ typedef unsigned char u8;
 #define BUF_RW(B, T, N) T *__restrict__ N
 #define SEP             ,
 #define PUSH(T)         const T pc
+#define STRUCT(T)       struct T
+#define PARAMS(T)       const struct T pc
 #define ENDARGS )                                                              \
     {
 #define BODY
@@ -220,6 +224,12 @@ layout(local_size_x = WG) in;
     };
 #define SEP
 #define PUSH(T)
+#define STRUCT(T) T
+#define PARAMS(T)                                                              \
+    layout(std430, set = 0, binding = 16) uniform parameters                   \
+    {                                                                          \
+        T pc;                                                                  \
+    };
 #define ENDARGS
 #define SHARED(T, N, C) shared T N[C];
 #define BODY                                                                   \
@@ -276,6 +286,8 @@ typedef uint8_t u8;
 #define BUF_RW(B, T, N) T *restrict N
 #define SEP             ,
 #define PUSH(T)         T pc
+#define STRUCT(T)       struct T
+#define PARAMS(T)       struct T pc
 #define ENDARGS )                                                              \
     {
 #define SHARED(T, N, C) T N[C];

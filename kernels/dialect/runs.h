@@ -17,8 +17,9 @@
  *     }
  *
  * Parameters: an x2_at and an x4_at for each operand x of 2 or 4 bytes, which
- * is bound twice; RUN_FIELDS; RUN_STEPS(x). Operand number k, in the order of
- * RUN_STEPS, has the dtype RUN_DTYPE(k). lib/plan/runs.h fills them. */
+ * is bound twice; `STRUCT(run_shape) run;`, and `u32 x_steps[RUN_RANK];` for
+ * each. Operand number k, in the order of those, has the dtype RUN_DTYPE(k).
+ * lib/plan/runs.h fills them. */
 #ifndef KERNELS_DIALECT_RUNS_H
 #define KERNELS_DIALECT_RUNS_H
 
@@ -33,16 +34,20 @@
 /* n elements; form holds the rank, dtypes and kind; size lacks the outermost
  * dimension, which n implies: three operands just fit into push constants. */
 #define RUN_RANK 6
-#define RUN_FIELDS                                                             \
-    u32 n;                                                                     \
-    u32 form;                                                                  \
+struct run_shape {
+    u32 n;
+    u32 form;
     u32 size[RUN_RANK - 1];
-#define RUN_STEPS(N) u32 N##_steps[RUN_RANK];
+};
+/* For texts that only use what is said here of dtypes. */
+struct run_dtypes {
+    u32 form;
+};
 
-#define RUN_DIMS     (pc.form & 7u)
-#define RUN_DTYPE(K) ((pc.form >> (4u + 3u * (K))) & 7u)
-#define RUN_KIND     (pc.form >> 16u)
-#define RUN_INNER    (RUN_DIMS > 1u ? pc.size[RUN_DIMS - 2u] : pc.n)
+#define RUN_DIMS     (pc.run.form & 7u)
+#define RUN_DTYPE(K) ((pc.run.form >> (4u + 3u * (K))) & 7u)
+#define RUN_KIND     (pc.run.form >> 16u)
+#define RUN_INNER    (RUN_DIMS > 1u ? pc.run.size[RUN_DIMS - 2u] : pc.run.n)
 
 /* From i to the end of a row, of the chunk, or RUN_MOST. */
 FN u32 run_length(u32 i, u32 end, u32 inner)
@@ -68,7 +73,7 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
     for (u32 I = GLOBAL_ID; I < (N); I += GLOBAL_SIZE)
 #define IN_RUN(J, RUN) FLAT for (u32 J = 0u; J < 1u; J++)
 #endif
-#define EACH_RUN(I, RUN) EACH_RUN_OF(I, RUN, pc.n, RUN_INNER, U32(RUN_MOST))
+#define EACH_RUN(I, RUN) EACH_RUN_OF(I, RUN, pc.run.n, RUN_INNER, U32(RUN_MOST))
 
 /* N_off and N_step of each operand, for the run that begins at I. */
 #define RUN_OPERAND(N)                                                         \
@@ -77,9 +82,9 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
 #define RUN_WALK(I)                                                            \
     u32 run_rest = I;                                                          \
     for (u32 run_d = RUN_DIMS; run_d > 0u; run_d--) {                          \
-        u32 run_q = run_d > 1u ? run_rest / pc.size[run_d - 2u] : 0u;          \
-        u32 run_r =                                                            \
-            run_d > 1u ? run_rest - run_q * pc.size[run_d - 2u] : run_rest;    \
+        u32 run_q = run_d > 1u ? run_rest / pc.run.size[run_d - 2u] : 0u;      \
+        u32 run_r = run_d > 1u ? run_rest - run_q * pc.run.size[run_d - 2u]    \
+                               : run_rest;                                     \
         run_rest = run_q;
 #define RUN_ADD(N) N##_off += run_r * pc.N##_steps[run_d - 1u];
 #define RUN2(I, A, B)                                                          \

@@ -83,12 +83,11 @@ FN u32 to_cell_4(float value, u32 dtype)
     PUT_CELL(N, I, W, TENSOR_NAME(to_cell_, W)(V, DTYPE))
 
 /* Strides. The parameters of a launch that walks strided views together have
- * WALK_SHAPE, and a WALK_STEPS for each view; walk_shape and walk_steps of
- * lib/plan/walk.h fill them. WALK2(i, x_off, x_steps, y_off, y_steps) declares
- * each view's element offset at position i of the common shape, row-major. */
+ * `u32 rank; u32 size[WALK_RANK];`, and `u32 x_steps[WALK_RANK];` for each
+ * view; walk_shape and walk_steps of lib/plan/walk.h fill them. WALK2(i, x_off,
+ * x_steps, y_off, y_steps) declares each view's element offset at position i of
+ * the common shape, row-major. */
 #define WALK_RANK     6
-#define WALK_SHAPE    u32 rank; u32 size[WALK_RANK];
-#define WALK_STEPS(N) u32 N[WALK_RANK];
 
 #define WALK_BEGIN(I)                                                          \
     u32 walk_rest = I;                                                         \

@@ -7,109 +7,115 @@
 #include "kernels/dialect/runs.h"
 
 /* y = f(a, b); y has a type of its own */
-#define BINARY_FIELDS                                                          \
-    u32 a2_at;                                                                 \
-    u32 a4_at;                                                                 \
-    u32 b2_at;                                                                 \
-    u32 b4_at;                                                                 \
-    u32 y_at;                                                                  \
-    RUN_FIELDS                                                                 \
-    float alpha;                                                               \
-    float beta;                                                                \
-    RUN_STEPS(a)                                                               \
-    RUN_STEPS(b)                                                               \
-    RUN_STEPS(y)
+struct binary_args {
+    u32 a2_at;
+    u32 a4_at;
+    u32 b2_at;
+    u32 b4_at;
+    u32 y_at;
+    STRUCT(run_shape) run;
+    float alpha;
+    float beta;
+    u32 a_steps[RUN_RANK];
+    u32 b_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
-#define BINARY_INTEGER_FIELDS                                                  \
-    u32 a1_at;                                                                 \
-    u32 a4_at;                                                                 \
-    u32 b1_at;                                                                 \
-    u32 b4_at;                                                                 \
-    u32 y1_at;                                                                 \
-    u32 y4_at;                                                                 \
-    RUN_FIELDS                                                                 \
-    RUN_STEPS(a)                                                               \
-    RUN_STEPS(b)                                                               \
-    RUN_STEPS(y)
+struct binary_integer_args {
+    u32 a1_at;
+    u32 a4_at;
+    u32 b1_at;
+    u32 b4_at;
+    u32 y1_at;
+    u32 y4_at;
+    STRUCT(run_shape) run;
+    u32 a_steps[RUN_RANK];
+    u32 b_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
-#define COMPARE_FIELDS                                                         \
-    u32 a1_at;                                                                 \
-    u32 a2_at;                                                                 \
-    u32 a4_at;                                                                 \
-    u32 b1_at;                                                                 \
-    u32 b2_at;                                                                 \
-    u32 b4_at;                                                                 \
-    u32 y_at;                                                                  \
-    RUN_FIELDS                                                                 \
-    RUN_STEPS(a)                                                               \
-    RUN_STEPS(b)                                                               \
-    RUN_STEPS(y)
+struct compare_args {
+    u32 a1_at;
+    u32 a2_at;
+    u32 a4_at;
+    u32 b1_at;
+    u32 b2_at;
+    u32 b4_at;
+    u32 y_at;
+    STRUCT(run_shape) run;
+    u32 a_steps[RUN_RANK];
+    u32 b_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
 /* y = cond != 0 ? a : b */
-#define WHERE_FIELDS                                                           \
-    u32 cond_at;                                                               \
-    u32 a1_at;                                                                 \
-    u32 a2_at;                                                                 \
-    u32 a4_at;                                                                 \
-    u32 b1_at;                                                                 \
-    u32 b2_at;                                                                 \
-    u32 b4_at;                                                                 \
-    u32 y1_at;                                                                 \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    RUN_FIELDS                                                                 \
-    RUN_STEPS(cond)                                                            \
-    RUN_STEPS(a)                                                               \
-    RUN_STEPS(b)                                                               \
-    RUN_STEPS(y)
+struct where_args {
+    u32 cond_at;
+    u32 a1_at;
+    u32 a2_at;
+    u32 a4_at;
+    u32 b1_at;
+    u32 b2_at;
+    u32 b4_at;
+    u32 y1_at;
+    u32 y2_at;
+    u32 y4_at;
+    STRUCT(run_shape) run;
+    u32 cond_steps[RUN_RANK];
+    u32 a_steps[RUN_RANK];
+    u32 b_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
 /* dx of f(a, b) where nothing is summed */
-#define BINARY_BACKWARD_FIELDS                                                 \
-    u32 a2_at;                                                                 \
-    u32 a4_at;                                                                 \
-    u32 b2_at;                                                                 \
-    u32 b4_at;                                                                 \
-    u32 dy2_at;                                                                \
-    u32 dy4_at;                                                                \
-    u32 dx2_at;                                                                \
-    u32 dx4_at;                                                                \
-    RUN_FIELDS                                                                 \
-    RUN_STEPS(a)                                                               \
-    RUN_STEPS(b)                                                               \
-    RUN_STEPS(dy)                                                              \
-    RUN_STEPS(dx)
+struct binary_backward_args {
+    u32 a2_at;
+    u32 a4_at;
+    u32 b2_at;
+    u32 b4_at;
+    u32 dy2_at;
+    u32 dy4_at;
+    u32 dx2_at;
+    u32 dx4_at;
+    STRUCT(run_shape) run;
+    u32 a_steps[RUN_RANK];
+    u32 b_steps[RUN_RANK];
+    u32 dy_steps[RUN_RANK];
+    u32 dx_steps[RUN_RANK];
+};
 
 /* Its sums, see binary_sum.k. */
 #define BINARY_SUM_RANK 6
-#define BINARY_SUM_FIELDS                                                      \
-    u32 a2_at;                                                                 \
-    u32 a4_at;                                                                 \
-    u32 b2_at;                                                                 \
-    u32 b4_at;                                                                 \
-    u32 dy2_at;                                                                \
-    u32 dy4_at;                                                                \
-    u32 dx2_at;                                                                \
-    u32 dx4_at;                                                                \
-    u32 form;  /* dtypes as in runs.h */                                       \
-    u32 terms; /* of one sum */                                                \
-    u32 width; /* sums in a row */                                             \
-    u32 cols;  /* of those in a task */                                        \
-    u32 tiles; /* tasks of a row */                                            \
-    u32 rows;                                                                  \
-    u32 tasks;                                                                 \
-    u32 dx_chunk; /* dx's step from chunk to chunk */                          \
-    u32 whole;    /* dx is the result, else sums of chunks */                  \
-    u32 a_col;    /* steps along a row */                                      \
-    u32 b_col;                                                                 \
-    u32 dy_col;                                                                \
-    u32 dx_col;                                                                \
-    u32 outer; /* dimensions of the rows, before those that are summed */      \
-    u32 rank;  /* all of them */                                               \
-    u32 size[BINARY_SUM_RANK];                                                 \
-    u32 a_steps[BINARY_SUM_RANK];                                              \
-    u32 b_steps[BINARY_SUM_RANK];                                              \
-    u32 dy_steps[BINARY_SUM_RANK];                                             \
+struct binary_sum_args {
+    u32 a2_at;
+    u32 a4_at;
+    u32 b2_at;
+    u32 b4_at;
+    u32 dy2_at;
+    u32 dy4_at;
+    u32 dx2_at;
+    u32 dx4_at;
+    STRUCT(run_dtypes) run;
+    u32 terms; /* of one sum */
+    u32 width; /* sums in a row */
+    u32 cols;  /* of those in a task */
+    u32 tiles; /* tasks of a row */
+    u32 rows;
+    u32 tasks;
+    u32 dx_chunk; /* dx's step from chunk to chunk */
+    u32 whole;    /* dx is the result, else sums of chunks */
+    u32 a_col;    /* steps along a row */
+    u32 b_col;
+    u32 dy_col;
+    u32 dx_col;
+    u32 outer; /* dimensions of the rows, before those that are summed */
+    u32 rank;  /* all of them */
+    u32 size[BINARY_SUM_RANK];
+    u32 a_steps[BINARY_SUM_RANK];
+    u32 b_steps[BINARY_SUM_RANK];
+    u32 dy_steps[BINARY_SUM_RANK];
     u32 dx_steps[BINARY_SUM_RANK];
+};
 
 FN u32 least(u32 a, u32 b)
 {

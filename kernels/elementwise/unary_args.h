@@ -6,61 +6,66 @@
 #include "kernels/elementwise/elementwise.h"
 #include "kernels/dialect/runs.h"
 
-#define UNARY_FIELDS                                                           \
-    u32 x2_at;                                                                 \
-    u32 x4_at;                                                                 \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    RUN_FIELDS                                                                 \
-    float alpha;                                                               \
-    float beta;                                                                \
-    RUN_STEPS(x)                                                               \
-    RUN_STEPS(y)
+struct unary_args {
+    u32 x2_at;
+    u32 x4_at;
+    u32 y2_at;
+    u32 y4_at;
+    STRUCT(run_shape) run;
+    float alpha;
+    float beta;
+    u32 x_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
 /* isnan and its like */
-#define UNARY_CLASS_FIELDS                                                     \
-    u32 x2_at;                                                                 \
-    u32 x4_at;                                                                 \
-    u32 y1_at;                                                                 \
-    RUN_FIELDS                                                                 \
-    RUN_STEPS(x)                                                               \
-    RUN_STEPS(y)
+struct unary_class_args {
+    u32 x2_at;
+    u32 x4_at;
+    u32 y1_at;
+    STRUCT(run_shape) run;
+    u32 x_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
 /* abs and neg of integers */
-#define UNARY_INTEGER_FIELDS                                                   \
-    u32 x1_at;                                                                 \
-    u32 x4_at;                                                                 \
-    u32 y1_at;                                                                 \
-    u32 y4_at;                                                                 \
-    RUN_FIELDS                                                                 \
-    RUN_STEPS(x)                                                               \
-    RUN_STEPS(y)
+struct unary_integer_args {
+    u32 x1_at;
+    u32 x4_at;
+    u32 y1_at;
+    u32 y4_at;
+    STRUCT(run_shape) run;
+    u32 x_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
 /* y = x (alpha scale) */
-#define SCALE_FIELDS                                                           \
-    u32 x2_at;                                                                 \
-    u32 x4_at;                                                                 \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    u32 scale_at;                                                              \
-    RUN_FIELDS                                                                 \
-    float alpha;                                                               \
-    u32 scaled; /* is there a scale? */                                        \
-    RUN_STEPS(x)                                                               \
-    RUN_STEPS(y)
+struct scale_args {
+    u32 x2_at;
+    u32 x4_at;
+    u32 y2_at;
+    u32 y4_at;
+    u32 scale_at;
+    STRUCT(run_shape) run;
+    float alpha;
+    u32 scaled; /* is there a scale? */
+    u32 x_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
 /* dx = dy f'(x); dx has a type of its own */
-#define UNARY_BACKWARD_FIELDS                                                  \
-    u32 x2_at;                                                                 \
-    u32 x4_at;                                                                 \
-    u32 dy2_at;                                                                \
-    u32 dy4_at;                                                                \
-    u32 dx_at;                                                                 \
-    RUN_FIELDS                                                                 \
-    float alpha;                                                               \
-    float beta;                                                                \
-    RUN_STEPS(x)                                                               \
-    RUN_STEPS(dy)                                                              \
-    RUN_STEPS(dx)
+struct unary_backward_args {
+    u32 x2_at;
+    u32 x4_at;
+    u32 dy2_at;
+    u32 dy4_at;
+    u32 dx_at;
+    STRUCT(run_shape) run;
+    float alpha;
+    float beta;
+    u32 x_steps[RUN_RANK];
+    u32 dy_steps[RUN_RANK];
+    u32 dx_steps[RUN_RANK];
+};
 
 #endif

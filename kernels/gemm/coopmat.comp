@@ -55,14 +55,13 @@ const uint TILE_N = ACROSS * SIDE * N;
 #define PACKED 8u
 #define LINE   4u
 
-ARGS(gemm_coopmat_args, GEMM_COOPMAT_FIELDS)
 KERNEL(gemm_coopmat)
     GEMM_EPILOGUE_BUFFERS
     BUF_RO(6, u16, a16) SEP
     BUF_RO(7, uvec4, a128) SEP
     BUF_RO(8, u16, b16) SEP
     BUF_RO(9, uvec4, b128) SEP
-    PUSH(gemm_coopmat_args)
+    PARAMS(gemm_coopmat_args)
 ENDARGS
 SHARED(uvec4, a_part, 2 * A_ROOM)
 SHARED(uvec4, b_part, 2 * B_ROOM)
@@ -100,26 +99,26 @@ SHARED(float, sums, DOWN * ACROSS * M * N)
 STAGE(stage_a, a16, a128, a_part)
 STAGE(stage_b, b16, b128, b_part)
 
-#define WHOLE_A ((pc.types & GEMM_WHOLE_A) != 0u)
-#define WHOLE_B ((pc.types & GEMM_WHOLE_B) != 0u)
+#define WHOLE_A ((pc.g.types & GEMM_WHOLE_A) != 0u)
+#define WHOLE_B ((pc.g.types & GEMM_WHOLE_B) != 0u)
 
 /* DEPTH of k from `from` on, for the tile at (i_0, j_0) of matrix z. */
 void stage(uint turn, uint z, uint i_0, uint j_0, uint from)
 {
-    uint a_0 = z * pc.a_batch;
-    uint b_0 = z * pc.b_batch;
+    uint a_0 = z * pc.g.a_batch;
+    uint b_0 = z * pc.g.b_batch;
     if (pc.a_column == 1u)
-        stage_a(turn * A_ROOM, a_0, pc.a_row, i_0, TILE_M, pc.m, from,
-                DEPTH / PACKED, pc.k, WHOLE_A);
+        stage_a(turn * A_ROOM, a_0, pc.a_row, i_0, TILE_M, pc.g.m, from,
+                DEPTH / PACKED, pc.g.k, WHOLE_A);
     else
-        stage_a(turn * A_ROOM, a_0, pc.a_column, from, DEPTH, pc.k, i_0,
-                TILE_M / PACKED, pc.m, WHOLE_A);
+        stage_a(turn * A_ROOM, a_0, pc.a_column, from, DEPTH, pc.g.k, i_0,
+                TILE_M / PACKED, pc.g.m, WHOLE_A);
     if (pc.b_column == 1u)
-        stage_b(turn * B_ROOM, b_0, pc.b_row, from, DEPTH, pc.k, j_0,
-                TILE_N / PACKED, pc.n, WHOLE_B);
+        stage_b(turn * B_ROOM, b_0, pc.b_row, from, DEPTH, pc.g.k, j_0,
+                TILE_N / PACKED, pc.g.n, WHOLE_B);
     else
-        stage_b(turn * B_ROOM, b_0, pc.b_column, j_0, TILE_N, pc.n, from,
-                DEPTH / PACKED, pc.k, WHOLE_B);
+        stage_b(turn * B_ROOM, b_0, pc.b_column, j_0, TILE_N, pc.g.n, from,
+                DEPTH / PACKED, pc.g.k, WHOLE_B);
 }
 
 #define EACH_SIDE(R) [[unroll]] for (uint R = 0u; R < SIDE; R++)
@@ -157,9 +156,9 @@ BODY
     uint i_own = gl_SubgroupID / ACROSS * SIDE * M;
     uint j_own = gl_SubgroupID % ACROSS * SIDE * N;
     uint own = gl_SubgroupID * M * N;
-    uint tall = (pc.m + TILE_M - 1u) / TILE_M;
-    uint broad = (pc.n + TILE_N - 1u) / TILE_N;
-    EACH_GROUP(task, pc.batch * tall * broad) {
+    uint tall = (pc.g.m + TILE_M - 1u) / TILE_M;
+    uint broad = (pc.g.n + TILE_N - 1u) / TILE_N;
+    EACH_GROUP(task, pc.g.batch * tall * broad) {
         uint z = task / (tall * broad);
         uint i_0 = (task / broad - z * tall) * TILE_M;
         uint j_0 = task % broad * TILE_N;
@@ -168,8 +167,8 @@ BODY
         uint turn = 0u;
         stage(turn, z, i_0, j_0, 0u);
         BARRIER();
-        for (uint from = 0u; from < pc.k; from += DEPTH) {
-            if (pc.k - from > DEPTH)
+        for (uint from = 0u; from < pc.g.k; from += DEPTH) {
+            if (pc.g.k - from > DEPTH)
                 stage(1u - turn, z, i_0, j_0, from + DEPTH);
             for (uint q = 0u; q < DEPTH; q += K) {
                 MATRIX_A a[SIDE];
@@ -197,8 +196,8 @@ BODY
                 uint column = e % (N / LINE) * LINE;
                 uint at = own + e * LINE;
                 column += j_0 + j_own + f % SIDE * N;
-                if (row < pc.m && column < pc.n) {
-                    uint columns = min(pc.n - column, LINE);
+                if (row < pc.g.m && column < pc.g.n) {
+                    uint columns = min(pc.g.n - column, LINE);
                     float line[LINE];
                     [[unroll]] for (uint c = 0u; c < LINE; c++)
                         line[c] = sums[at + c];

@@ -12,107 +12,120 @@
 /* Values of ssq_dtype in a word, 0 where the operand is absent. */
 #define GEMM_TYPES(A, B, C, BIAS, D)                                           \
     ((A) | (B) << 4 | (C) << 8 | (BIAS) << 12 | (D) << 16)
-#define GEMM_A    (pc.types & 15u)
-#define GEMM_B    ((pc.types >> 4) & 15u)
-#define GEMM_C    ((pc.types >> 8) & 15u)
-#define GEMM_BIAS ((pc.types >> 12) & 15u)
-#define GEMM_D    ((pc.types >> 16) & 15u)
-
-/* Where c, bias and d begin, as u16 and as float32. */
-#define GEMM_PLACES                                                            \
-    u32 d16_at;                                                                \
-    u32 d32_at;                                                                \
-    u32 c16_at;                                                                \
-    u32 c32_at;                                                                \
-    u32 bias16_at;                                                             \
-    u32 bias32_at;
+#define GEMM_A    (pc.g.types & 15u)
+#define GEMM_B    ((pc.g.types >> 4) & 15u)
+#define GEMM_C    ((pc.g.types >> 8) & 15u)
+#define GEMM_BIAS ((pc.g.types >> 12) & 15u)
+#define GEMM_D    ((pc.g.types >> 16) & 15u)
 
 /* d = activation(alpha sum + beta c + bias): strides in elements, d's columns
  * are neighbours; x_batch: from one matrix to the next. */
-#define GEMM_FIELDS                                                            \
-    u32 m;                                                                     \
-    u32 n;                                                                     \
-    u32 k;                                                                     \
-    u32 batch;                                                                 \
-    u32 types;                                                                 \
-    u32 activation;                                                            \
-    float alpha;                                                               \
-    float beta;                                                                \
-    u32 a_batch;                                                               \
-    u32 b_batch;                                                               \
-    u32 c_batch;                                                               \
-    u32 d_batch;                                                               \
-    u32 c_row;                                                                 \
-    u32 c_column;                                                              \
-    u32 bias_batch;                                                            \
-    u32 bias_row;                                                              \
-    u32 bias_column;                                                           \
+struct gemm_shape {
+    u32 m;
+    u32 n;
+    u32 k;
+    u32 batch;
+    u32 types;
+    u32 activation;
+    float alpha;
+    float beta;
+    u32 a_batch;
+    u32 b_batch;
+    u32 c_batch;
+    u32 d_batch;
+    u32 c_row;
+    u32 c_column;
+    u32 bias_batch;
+    u32 bias_row;
+    u32 bias_column;
     u32 d_row;
+};
 
 /* gemm_panel.k: tiles down and across of a task, depth of a block of k, and
  * whether the sums begin and end here. */
-#define GEMM_PANEL_FIELDS                                                      \
-    GEMM_PLACES                                                                \
-    u32 a_at;                                                                  \
-    u32 b_at;                                                                  \
-    u32 partial_at;                                                            \
-    GEMM_FIELDS                                                                \
-    u32 down;                                                                  \
-    u32 across;                                                                \
-    u32 depth;                                                                 \
-    u32 begins;                                                                \
-    u32 ends;                                                                  \
+struct gemm_panel_args {
+    u32 d16_at;
+    u32 d32_at;
+    u32 c16_at;
+    u32 c32_at;
+    u32 bias16_at;
+    u32 bias32_at;
+    u32 a_at;
+    u32 b_at;
+    u32 partial_at;
+    STRUCT(gemm_shape) g;
+    u32 down;
+    u32 across;
+    u32 depth;
+    u32 begins;
+    u32 ends;
     u32 b_row; /* of a b that is not packed */
+};
 
-#define GEMM_TILED_FIELDS                                                      \
-    GEMM_PLACES                                                                \
-    u32 a16_at;                                                                \
-    u32 a32_at;                                                                \
-    u32 b16_at;                                                                \
-    u32 b32_at;                                                                \
-    GEMM_FIELDS                                                                \
-    u32 a_row;                                                                 \
-    u32 a_column;                                                              \
-    u32 b_row;                                                                 \
+struct gemm_tiled_args {
+    u32 d16_at;
+    u32 d32_at;
+    u32 c16_at;
+    u32 c32_at;
+    u32 bias16_at;
+    u32 bias32_at;
+    u32 a16_at;
+    u32 a32_at;
+    u32 b16_at;
+    u32 b32_at;
+    STRUCT(gemm_shape) g;
+    u32 a_row;
+    u32 a_column;
+    u32 b_row;
     u32 b_column;
+};
 
 /* gemm/coopmat.comp: a and b as u16 and as 16 bytes at a time; bits of types
  * say that all their lines begin at multiples of 16 bytes. */
 #define GEMM_WHOLE_A (1u << 20)
 #define GEMM_WHOLE_B (1u << 21)
-#define GEMM_COOPMAT_FIELDS                                                    \
-    GEMM_PLACES                                                                \
-    u32 a16_at;                                                                \
-    u32 a128_at;                                                               \
-    u32 b16_at;                                                                \
-    u32 b128_at;                                                               \
-    GEMM_FIELDS                                                                \
-    u32 a_row;                                                                 \
-    u32 a_column;                                                              \
-    u32 b_row;                                                                 \
+struct gemm_coopmat_args {
+    u32 d16_at;
+    u32 d32_at;
+    u32 c16_at;
+    u32 c32_at;
+    u32 bias16_at;
+    u32 bias32_at;
+    u32 a16_at;
+    u32 a128_at;
+    u32 b16_at;
+    u32 b128_at;
+    STRUCT(gemm_shape) g;
+    u32 a_row;
+    u32 a_column;
+    u32 b_row;
     u32 b_column;
+};
+
+struct gemm_lines {
+    u32 n;
+    u32 batch;
+    u32 dtype;
+    u32 lines;  /* in a panel */
+    u32 line;   /* stride from line to line, */
+    u32 step;   /* along a line */
+    u32 matrix; /* and from matrix to matrix */
+};
 
 /* gemm_pack.k: of a and of b n lines of k elements each, into panels of so
  * many lines; n is 0 of what is not packed. */
-#define GEMM_PACK_FIELDS                                                       \
-    u32 a16_at;                                                                \
-    u32 a32_at;                                                                \
-    u32 a_panels_at;                                                           \
-    u32 b16_at;                                                                \
-    u32 b32_at;                                                                \
-    u32 b_panels_at;                                                           \
-    u32 k;                                                                     \
-    u32 chunk; /* of k that a task packs */                                    \
-    GEMM_PACK_OPERAND(a)                                                       \
-    GEMM_PACK_OPERAND(b)
-#define GEMM_PACK_OPERAND(X)                                                   \
-    u32 X##_n;                                                                 \
-    u32 X##_batch;                                                             \
-    u32 X##_dtype;                                                             \
-    u32 X##_lines;  /* in a panel */                                           \
-    u32 X##_line;   /* stride from line to line, */                            \
-    u32 X##_step;   /* along a line */                                         \
-    u32 X##_matrix; /* and from matrix to matrix */
+struct gemm_pack_args {
+    u32 a16_at;
+    u32 a32_at;
+    u32 a_panels_at;
+    u32 b16_at;
+    u32 b32_at;
+    u32 b_panels_at;
+    u32 k;
+    u32 chunk; /* of k that a task packs */
+    STRUCT(gemm_lines) a;
+    STRUCT(gemm_lines) b;
+};
 
 /* Most lines of a panel: 2 WIDEs of 16. */
 #define GEMM_LINES 32u

@@ -44,10 +44,10 @@
     }
 
 #define GEMM_ACTIVATE(LINE, N)                                                 \
-    if (pc.activation == ACT_RELU) {                                           \
+    if (pc.g.activation == ACT_RELU) {                                         \
         GEMM_EACH(q, N) LINE[q] = LINE[q] < 0.0f ? 0.0f : LINE[q];             \
-    } else if (pc.activation != ACT_NONE) {                                    \
-        GEMM_EACH(q, N) LINE[q] = activate(LINE[q], pc.activation);            \
+    } else if (pc.g.activation != ACT_NONE) {                                  \
+        GEMM_EACH(q, N) LINE[q] = activate(LINE[q], pc.g.activation);          \
     }
 
 #define GEMM_PUT(LINE, N, AT_0)                                                \
@@ -62,12 +62,13 @@
 /* Sums LINE[0 .. N - 1] of row I and columns from J on of matrix Z. */
 #define GEMM_EPILOGUE(LINE, N, Z, I, J)                                        \
     {                                                                          \
-        u32 c_0 = (Z)*pc.c_batch + (I)*pc.c_row + (J)*pc.c_column;             \
-        u32 bias_0 = (Z)*pc.bias_batch + (I)*pc.bias_row + (J)*pc.bias_column; \
-        u32 d_0 = (Z)*pc.d_batch + (I)*pc.d_row + (J);                         \
-        GEMM_EACH(q, N) LINE[q] = pc.alpha * LINE[q];                          \
-        GEMM_ADD(LINE, N, GEMM_C, c16, c32, c_0, pc.c_column, pc.beta)         \
-        GEMM_ADD(LINE, N, GEMM_BIAS, bias16, bias32, bias_0, pc.bias_column,   \
+        u32 c_0 = (Z)*pc.g.c_batch + (I)*pc.g.c_row + (J)*pc.g.c_column;       \
+        u32 bias_0 =                                                           \
+            (Z)*pc.g.bias_batch + (I)*pc.g.bias_row + (J)*pc.g.bias_column;    \
+        u32 d_0 = (Z)*pc.g.d_batch + (I)*pc.g.d_row + (J);                     \
+        GEMM_EACH(q, N) LINE[q] = pc.g.alpha * LINE[q];                        \
+        GEMM_ADD(LINE, N, GEMM_C, c16, c32, c_0, pc.g.c_column, pc.g.beta)     \
+        GEMM_ADD(LINE, N, GEMM_BIAS, bias16, bias32, bias_0, pc.g.bias_column, \
                  1.0f)                                                         \
         GEMM_ACTIVATE(LINE, N)                                                 \
         GEMM_PUT(LINE, N, d_0)                                                 \

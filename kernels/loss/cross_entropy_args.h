@@ -12,45 +12,46 @@
 #include "kernels/scalar/exp_neg.h"
 
 /* An absent operand has dtype 0, and may stand for another one. */
-#define CROSS_ENTROPY_FIELDS                                                   \
-    u32 x_at;                                                                  \
-    u32 target_at;                                                             \
-    u32 prob_at;                                                               \
-    u32 weight_at;                                                             \
-    u32 dloss_at;                                                              \
-    u32 divisor_at;                                                            \
-    u32 dx_at;                                                                 \
-    u32 loss_at;                                                               \
-    u32 table_at;                                                              \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 rank;                                                                  \
-    u32 x_row;                                                                 \
-    u32 target_row;                                                            \
-    u32 prob_row;                                                              \
-    u32 dloss_row;                                                             \
-    u32 dx_row;                                                                \
-    u32 loss_row;                                                              \
-    u32 x_step; /* from class to class */                                      \
-    u32 prob_step;                                                             \
-    u32 weight_step;                                                           \
-    u32 dx_step;                                                               \
-    u32 x_dtype;                                                               \
-    u32 target_dtype;                                                          \
-    u32 prob_dtype;                                                            \
-    u32 weight_dtype;                                                          \
-    u32 dloss_dtype;                                                           \
-    u32 divisor_dtype;                                                         \
-    u32 dx_dtype;                                                              \
-    u32 loss_dtype;                                                            \
-    u32 logits; /* else log-probabilities */                                   \
-    u32 smoothed;                                                              \
-    u32 may_ignore;                                                            \
-    u32 ignore_index;                                                          \
-    float keep;                                                                \
-    float spread;                                                              \
-    float count; /* divides, as divisor[0] does */                             \
+struct cross_entropy_args {
+    u32 x_at;
+    u32 target_at;
+    u32 prob_at;
+    u32 weight_at;
+    u32 dloss_at;
+    u32 divisor_at;
+    u32 dx_at;
+    u32 loss_at;
+    u32 table_at;
+    u32 rows;
+    u32 n;
+    u32 rank;
+    u32 x_row;
+    u32 target_row;
+    u32 prob_row;
+    u32 dloss_row;
+    u32 dx_row;
+    u32 loss_row;
+    u32 x_step; /* from class to class */
+    u32 prob_step;
+    u32 weight_step;
+    u32 dx_step;
+    u32 x_dtype;
+    u32 target_dtype;
+    u32 prob_dtype;
+    u32 weight_dtype;
+    u32 dloss_dtype;
+    u32 divisor_dtype;
+    u32 dx_dtype;
+    u32 loss_dtype;
+    u32 logits; /* else log-probabilities */
+    u32 smoothed;
+    u32 may_ignore;
+    u32 ignore_index;
+    float keep;
+    float spread;
+    float count; /* divides, as divisor[0] does */
     float scale; /* of the loss */
+};
 
 #define ROW_COUNTS  0u
 #define ROW_IGNORED 1u

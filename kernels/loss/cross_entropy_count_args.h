@@ -9,19 +9,20 @@
 #define ROW_CHUNK 4096u
 
 /* As in cross_entropy_args.h. */
-#define CROSS_ENTROPY_COUNT_FIELDS                                             \
-    u32 target_at;                                                             \
-    u32 weight_at;                                                             \
-    u32 table_at;                                                              \
-    u32 y_at;                                                                  \
-    u32 tasks;                                                                 \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 rank;                                                                  \
-    u32 target_row;                                                            \
-    u32 weight_step;                                                           \
-    u32 weight_dtype;                                                          \
-    u32 may_ignore;                                                            \
+struct cross_entropy_count_args {
+    u32 target_at;
+    u32 weight_at;
+    u32 table_at;
+    u32 y_at;
+    u32 tasks;
+    u32 rows;
+    u32 n;
+    u32 rank;
+    u32 target_row;
+    u32 weight_step;
+    u32 weight_dtype;
+    u32 may_ignore;
     u32 ignore_index;
+};
 
 #endif

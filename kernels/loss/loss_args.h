@@ -14,29 +14,30 @@
 
 /* Rank 0: all walk evenly. Else the table has the sizes, then each operand's
  * steps. An absent operand has dtype 0. */
-#define LOSS_FIELDS                                                            \
-    u32 x_at;                                                                  \
-    u32 target_at;                                                             \
-    u32 weight_at;                                                             \
-    u32 positive_at;                                                           \
-    u32 dloss_at;                                                              \
-    u32 dx_at;                                                                 \
-    u32 loss_at;                                                               \
-    u32 table_at;                                                              \
-    u32 n;                                                                     \
-    u32 tasks;                                                                 \
-    u32 rank;                                                                  \
-    u32 kind;                                                                  \
-    u32 values;                                                                \
-    u32 x_dtype;                                                               \
-    u32 target_dtype;                                                          \
-    u32 weight_dtype;                                                          \
-    u32 positive_dtype;                                                        \
-    u32 dx_dtype;                                                              \
-    u32 dloss_given;                                                           \
-    u32 dloss_each; /* else one for all */                                     \
-    float scale;    /* of values in sums */                                    \
-    float parameter;                                                           \
+struct loss_args {
+    u32 x_at;
+    u32 target_at;
+    u32 weight_at;
+    u32 positive_at;
+    u32 dloss_at;
+    u32 dx_at;
+    u32 loss_at;
+    u32 table_at;
+    u32 n;
+    u32 tasks;
+    u32 rank;
+    u32 kind;
+    u32 values;
+    u32 x_dtype;
+    u32 target_dtype;
+    u32 weight_dtype;
+    u32 positive_dtype;
+    u32 dx_dtype;
+    u32 dloss_given;
+    u32 dloss_each; /* else one for all */
+    float scale;    /* of values in sums */
+    float parameter;
     float count;
+};
 
 #endif

@@ -11,28 +11,31 @@
 #define TOP_K_HIT     1u
 #define TOP_K_IGNORED 2u
 
-#define TOP_K_FIELDS                                                           \
-    u32 x_at;                                                                  \
-    u32 target_at;                                                             \
-    u32 found_at;                                                              \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 k;                                                                     \
-    u32 items; /* each row by an item, not by a group */                       \
-    u32 x_step;                                                                \
-    u32 x_dtype;                                                               \
-    u32 may_ignore;                                                            \
-    u32 ignore_index;                                                          \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(x_steps)                                                        \
-    WALK_STEPS(target_steps)
+struct top_k_args {
+    u32 x_at;
+    u32 target_at;
+    u32 found_at;
+    u32 rows;
+    u32 n;
+    u32 k;
+    u32 items; /* each row by an item, not by a group */
+    u32 x_step;
+    u32 x_dtype;
+    u32 may_ignore;
+    u32 ignore_index;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 x_steps[WALK_RANK];
+    u32 target_steps[WALK_RANK];
+};
 
-#define TOP_K_TOTAL_FIELDS                                                     \
-    u32 found_at;                                                              \
-    u32 accuracy_at;                                                           \
-    u32 hits_at;                                                               \
-    u32 rows;                                                                  \
-    u32 accuracy_given;                                                        \
+struct top_k_total_args {
+    u32 found_at;
+    u32 accuracy_at;
+    u32 hits_at;
+    u32 rows;
+    u32 accuracy_given;
     u32 hits_given;
+};
 
 #endif

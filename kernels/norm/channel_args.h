@@ -14,170 +14,181 @@
 
 #define CHANNEL_OUTER 4 /* dimensions of a row but its last */
 
-#define CHANNEL_FIELDS                                                         \
-    u32 tasks;                                                                 \
-    u32 channels;                                                              \
-    u32 per_group; /* channels that share statistics */                        \
-    u32 across;                                                                \
-    u32 chunks;    /* of a row */                                              \
-    u32 per_chunk; /* pieces */                                                \
-    u32 pieces;    /* of a row */                                              \
-    u32 per_line;  /* pieces */                                                \
-    u32 longest;   /* of a piece, but of a line's last */                      \
-    u32 line;                                                                  \
-    u32 rank;                                                                  \
-    u32 size[CHANNEL_OUTER];                                                   \
-    u32 mean_example;                                                          \
-    u32 mean_group;                                                            \
-    u32 rstd_example;                                                          \
+struct channel_walk {
+    u32 tasks;
+    u32 channels;
+    u32 per_group; /* channels that share statistics */
+    u32 across;
+    u32 chunks;    /* of a row */
+    u32 per_chunk; /* pieces */
+    u32 pieces;    /* of a row */
+    u32 per_line;  /* pieces */
+    u32 longest;   /* of a piece, but of a line's last */
+    u32 line;
+    u32 rank;
+    u32 size[CHANNEL_OUTER];
+    u32 mean_example;
+    u32 mean_group;
+    u32 rstd_example;
     u32 rstd_group;
-#define CHANNEL_OPERAND(N)                                                     \
-    u32 N##_dtype;                                                             \
-    u32 N##_example;                                                           \
-    u32 N##_channel;                                                           \
-    u32 N##_step;                                                              \
-    u32 N##_steps[CHANNEL_OUTER];
+};
+struct channel_operand {
+    u32 dtype;
+    u32 example;
+    u32 channel;
+    u32 step;
+    u32 steps[CHANNEL_OUTER];
+};
 
-#define CHANNEL_SUM_FIELDS                                                     \
-    u32 x_at;                                                                  \
-    u32 mean_at;                                                               \
-    u32 sum_at;                                                                \
-    CHANNEL_FIELDS                                                             \
-    CHANNEL_OPERAND(x)                                                         \
+struct channel_sum_args {
+    u32 x_at;
+    u32 mean_at;
+    u32 sum_at;
+    STRUCT(channel_walk) walk;
+    STRUCT(channel_operand) x;
     u32 squares; /* of x - mean, and not x */
+};
 
-#define CHANNEL_SUM_DY_FIELDS                                                  \
-    u32 x_at;                                                                  \
-    u32 dy_at;                                                                 \
-    u32 mean_at;                                                               \
-    u32 rstd_at;                                                               \
-    u32 sum_at;                                                                \
-    u32 sum_z_at;                                                              \
-    CHANNEL_FIELDS                                                             \
-    CHANNEL_OPERAND(x)                                                         \
-    CHANNEL_OPERAND(dy)
+struct channel_sum_dy_args {
+    u32 x_at;
+    u32 dy_at;
+    u32 mean_at;
+    u32 rstd_at;
+    u32 sum_at;
+    u32 sum_z_at;
+    STRUCT(channel_walk) walk;
+    STRUCT(channel_operand) x;
+    STRUCT(channel_operand) dy;
+};
 
-#define CHANNEL_APPLY_FIELDS                                                   \
-    u32 x_at;                                                                  \
-    u32 mean_at;                                                               \
-    u32 rstd_at;                                                               \
-    u32 gamma_at;                                                              \
-    u32 beta_at;                                                               \
-    u32 y_at;                                                                  \
-    CHANNEL_FIELDS                                                             \
-    CHANNEL_OPERAND(x)                                                         \
-    CHANNEL_OPERAND(y)                                                         \
-    u32 gamma_given;                                                           \
-    u32 gamma_step;                                                            \
-    u32 beta_given;                                                            \
-    u32 beta_step;                                                             \
+struct channel_apply_args {
+    u32 x_at;
+    u32 mean_at;
+    u32 rstd_at;
+    u32 gamma_at;
+    u32 beta_at;
+    u32 y_at;
+    STRUCT(channel_walk) walk;
+    STRUCT(channel_operand) x;
+    STRUCT(channel_operand) y;
+    u32 gamma_given;
+    u32 gamma_step;
+    u32 beta_given;
+    u32 beta_step;
     u32 activation;
+};
 
-#define CHANNEL_GRADIENT_FIELDS                                                \
-    u32 x_at;                                                                  \
-    u32 dy_at;                                                                 \
-    u32 mean_at;                                                               \
-    u32 rstd_at;                                                               \
-    u32 gamma_at;                                                              \
-    u32 avg_at;                                                                \
-    u32 avg_z_at;                                                              \
-    u32 dx_at;                                                                 \
-    CHANNEL_FIELDS                                                             \
-    CHANNEL_OPERAND(x)                                                         \
-    CHANNEL_OPERAND(dy)                                                        \
-    CHANNEL_OPERAND(dx)                                                        \
-    u32 gamma_given;                                                           \
-    u32 gamma_step;                                                            \
+struct channel_gradient_args {
+    u32 x_at;
+    u32 dy_at;
+    u32 mean_at;
+    u32 rstd_at;
+    u32 gamma_at;
+    u32 avg_at;
+    u32 avg_z_at;
+    u32 dx_at;
+    STRUCT(channel_walk) walk;
+    STRUCT(channel_operand) x;
+    STRUCT(channel_operand) dy;
+    STRUCT(channel_operand) dx;
+    u32 gamma_given;
+    u32 gamma_step;
     u32 given; /* statistics: there are no averages */
+};
 
 /* The sums of chunks, in the order of rows, made into statistics. */
 #define CHANNEL_MEAN  0u
 #define CHANNEL_RSTD  1u
 #define CHANNEL_GIVEN 2u
-#define CHANNEL_STATISTICS_FIELDS                                              \
-    u32 mean_at;                                                               \
-    u32 rstd_at;                                                               \
-    u32 sum_at;                                                                \
-    u32 running_mean_at;                                                       \
-    u32 running_var_at;                                                        \
-    u32 what;                                                                  \
-    u32 sets;                                                                  \
-    u32 groups;                                                                \
-    u32 parts; /* sums of a set */                                             \
-    u32 mean_example;                                                          \
-    u32 mean_group;                                                            \
-    u32 rstd_example;                                                          \
-    u32 rstd_group;                                                            \
-    u32 running;                                                               \
-    u32 running_mean_step;                                                     \
-    u32 running_var_step;                                                      \
-    float count;                                                               \
-    float running_count; /* divides the squares for running_var */             \
-    float eps;                                                                 \
-    float keep;                                                                \
-    float momentum;
-
-#define CHANNEL_FOLD_FIELDS                                                    \
-    u32 sum_at;                                                                \
-    u32 sum_z_at;                                                              \
-    u32 gamma_at;                                                              \
-    u32 dgamma_at;                                                             \
-    u32 dbeta_at;                                                              \
-    u32 avg_at;                                                                \
-    u32 avg_z_at;                                                              \
-    u32 examples; /* rows of a channel */                                      \
-    u32 channels;                                                              \
-    u32 chunks;                                                                \
-    u32 per_group;                                                             \
-    u32 sets; /* 0: no averages */                                             \
-    u32 gamma_given;                                                           \
-    u32 gamma_step;                                                            \
-    u32 dgamma_given;                                                          \
-    u32 dgamma_step;                                                           \
-    u32 dbeta_given;                                                           \
-    u32 dbeta_step;                                                            \
+struct channel_statistics_args {
+    u32 mean_at;
+    u32 rstd_at;
+    u32 sum_at;
+    u32 running_mean_at;
+    u32 running_var_at;
+    u32 what;
+    u32 sets;
+    u32 groups;
+    u32 parts; /* sums of a set */
+    u32 mean_example;
+    u32 mean_group;
+    u32 rstd_example;
+    u32 rstd_group;
+    u32 running;
+    u32 running_mean_step;
+    u32 running_var_step;
     float count;
+    float running_count; /* divides the squares for running_var */
+    float eps;
+    float keep;
+    float momentum;
+};
+
+struct channel_fold_args {
+    u32 sum_at;
+    u32 sum_z_at;
+    u32 gamma_at;
+    u32 dgamma_at;
+    u32 dbeta_at;
+    u32 avg_at;
+    u32 avg_z_at;
+    u32 examples; /* rows of a channel */
+    u32 channels;
+    u32 chunks;
+    u32 per_group;
+    u32 sets; /* 0: no averages */
+    u32 gamma_given;
+    u32 gamma_step;
+    u32 dgamma_given;
+    u32 dgamma_step;
+    u32 dbeta_given;
+    u32 dbeta_step;
+    float count;
+};
 
 /* Declares what task G is: of which example, its first channel, its chunk, and
  * how many lanes have a channel. */
 #define CHANNEL_TASK(G)                                                        \
-    u32 chunk = G % pc.chunks;                                                 \
-    u32 task_row = G / pc.chunks;                                              \
-    u32 blocks = pc.across != 0u                                               \
-                     ? (pc.channels + U32(LANES) - 1u) / U32(LANES)            \
-                     : pc.channels;                                            \
+    u32 chunk = G % pc.walk.chunks;                                            \
+    u32 task_row = G / pc.walk.chunks;                                         \
+    u32 blocks = pc.walk.across != 0u                                          \
+                     ? (pc.walk.channels + U32(LANES) - 1u) / U32(LANES)       \
+                     : pc.walk.channels;                                       \
     u32 example = task_row / blocks;                                           \
     u32 channel = task_row - example * blocks;                                 \
     u32 lanes = U32(LANES);                                                    \
-    if (pc.across != 0u) {                                                     \
+    if (pc.walk.across != 0u) {                                                \
         channel = channel * U32(LANES);                                        \
-        if (pc.channels - channel < lanes)                                     \
-            lanes = pc.channels - channel;                                     \
+        if (pc.walk.channels - channel < lanes)                                \
+            lanes = pc.walk.channels - channel;                                \
     }
 /* The channel of lane K; of those without one the last. */
 #define CHANNEL_OF(K)                                                          \
-    (pc.across == 0u   ? channel                                               \
-     : LANE(K) < lanes ? channel + LANE(K)                                     \
-                       : pc.channels - 1u)
+    (pc.walk.across == 0u ? channel                                            \
+     : LANE(K) < lanes    ? channel + LANE(K)                                  \
+                          : pc.walk.channels - 1u)
 #define CHANNEL_STATISTIC(N, C)                                                \
-    AT(N, example *pc.N##_example + (C) / pc.per_group * pc.N##_group)
+    AT(N, example *pc.walk.N##_example +                                       \
+              (C) / pc.walk.per_group * pc.walk.N##_group)
 
 /* For each piece of the chunk: which line, where it starts, how long it is;
  * and as steps of the group: how many, how many of them with all lanes, and how
  * many lanes the others have. */
 #define CHANNEL_PIECES                                                         \
-    u32 piece_end = pc.pieces - chunk * pc.per_chunk > pc.per_chunk            \
-                        ? (chunk + 1u) * pc.per_chunk                          \
-                        : pc.pieces;                                           \
-    for (u32 piece = chunk * pc.per_chunk; piece < piece_end; piece++) {       \
-        u32 line = piece / pc.per_line;                                        \
-        u32 start = (piece - line * pc.per_line) * pc.longest;                 \
-        u32 count =                                                            \
-            pc.line - start > pc.longest ? pc.longest : pc.line - start;       \
+    u32 piece_end =                                                            \
+        pc.walk.pieces - chunk * pc.walk.per_chunk > pc.walk.per_chunk         \
+            ? (chunk + 1u) * pc.walk.per_chunk                                 \
+            : pc.walk.pieces;                                                  \
+    for (u32 piece = chunk * pc.walk.per_chunk; piece < piece_end; piece++) {  \
+        u32 line = piece / pc.walk.per_line;                                   \
+        u32 start = (piece - line * pc.walk.per_line) * pc.walk.longest;       \
+        u32 count = pc.walk.line - start > pc.walk.longest                     \
+                        ? pc.walk.longest                                      \
+                        : pc.walk.line - start;                                \
         u32 steps = count;                                                     \
         u32 full = lanes == U32(LANES) ? count : 0u;                           \
         u32 rest = lanes;                                                      \
-        if (pc.across == 0u) {                                                 \
+        if (pc.walk.across == 0u) {                                            \
             full = count / U32(LANES);                                         \
             rest = count - full * U32(LANES);                                  \
             steps = rest == 0u ? full : full + 1u;                             \
@@ -186,17 +197,17 @@
 /* Where the operand N's piece begins, and how far it is to the next lane and
  * to the next step. */
 #define CHANNEL_WALK(N, AT0, BY_LANE, BY_STEP)                                 \
-    u32 AT0 = example * pc.N##_example + channel * pc.N##_channel +            \
-              start * pc.N##_step;                                             \
+    u32 AT0 =                                                                  \
+        example * pc.N.example + channel * pc.N.channel + start * pc.N.step;   \
     u32 AT0##_rest = line;                                                     \
-    for (u32 AT0##_d = pc.rank; AT0##_d > 0u; AT0##_d--) {                     \
-        u32 AT0##_q = AT0##_rest / pc.size[AT0##_d - 1u];                      \
-        AT0 += (AT0##_rest - AT0##_q * pc.size[AT0##_d - 1u]) *                \
-               pc.N##_steps[AT0##_d - 1u];                                     \
+    for (u32 AT0##_d = pc.walk.rank; AT0##_d > 0u; AT0##_d--) {                \
+        u32 AT0##_q = AT0##_rest / pc.walk.size[AT0##_d - 1u];                 \
+        AT0 += (AT0##_rest - AT0##_q * pc.walk.size[AT0##_d - 1u]) *           \
+               pc.N.steps[AT0##_d - 1u];                                       \
         AT0##_rest = AT0##_q;                                                  \
     }                                                                          \
-    u32 BY_LANE = pc.across != 0u ? pc.N##_channel : pc.N##_step;              \
-    u32 BY_STEP = pc.across != 0u ? pc.N##_step : pc.N##_step * U32(LANES);
+    u32 BY_LANE = pc.walk.across != 0u ? pc.N.channel : pc.N.step;             \
+    u32 BY_STEP = pc.walk.across != 0u ? pc.N.step : pc.N.step * U32(LANES);
 
 /* DO(the operands' distances from lane to lane) for every step t and lane k.
  * UNIT, where all those are 1, becomes vector instructions of a processor. */
@@ -227,9 +238,10 @@
     }
 
 /* The sums of lanes, in memory of the group: of all together, or of each. */
-#define CHANNEL_PLACE(C) ((example * pc.channels + (C)) * pc.chunks + chunk)
+#define CHANNEL_PLACE(C)                                                       \
+    ((example * pc.walk.channels + (C)) * pc.walk.chunks + chunk)
 #define CHANNEL_STORE(SUM, ACC)                                                \
-    if (pc.across != 0u) {                                                     \
+    if (pc.walk.across != 0u) {                                                \
         EACH_OWN(k)                                                            \
         {                                                                      \
             if (LANE(k) < lanes)                                               \

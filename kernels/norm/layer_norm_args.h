@@ -9,28 +9,30 @@
 
 #include "kernels/dialect/tensor.h"
 
-#define LAYER_NORM_FIELDS                                                      \
-    u32 x_at;                                                                  \
-    u32 gamma_at;                                                              \
-    u32 beta_at;                                                               \
-    u32 y_at;                                                                  \
-    u32 mean_at;                                                               \
-    u32 rstd_at;                                                               \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 lined;                                                                 \
-    u32 x_step;                                                                \
-    u32 y_step;                                                                \
-    u32 has; /* a bit for each operand that is there */                        \
-    u32 is_rms;                                                                \
-    float eps;                                                                 \
-    u32 x_dtype;                                                               \
-    u32 y_dtype;                                                               \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(x_steps)                                                        \
-    WALK_STEPS(y_steps)                                                        \
-    WALK_STEPS(mean_steps)                                                     \
-    WALK_STEPS(rstd_steps)
+struct layer_norm_args {
+    u32 x_at;
+    u32 gamma_at;
+    u32 beta_at;
+    u32 y_at;
+    u32 mean_at;
+    u32 rstd_at;
+    u32 rows;
+    u32 n;
+    u32 lined;
+    u32 x_step;
+    u32 y_step;
+    u32 has; /* a bit for each operand that is there */
+    u32 is_rms;
+    float eps;
+    u32 x_dtype;
+    u32 y_dtype;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 x_steps[WALK_RANK];
+    u32 y_steps[WALK_RANK];
+    u32 mean_steps[WALK_RANK];
+    u32 rstd_steps[WALK_RANK];
+};
 
 #define HAS_GAMMA  1u
 #define HAS_BETA   2u
@@ -40,29 +42,31 @@
 #define HAS_DGAMMA 32u
 #define HAS_DBETA  64u
 
-#define LAYER_NORM_BACKWARD_FIELDS                                             \
-    u32 x_at;                                                                  \
-    u32 mean_at;                                                               \
-    u32 rstd_at;                                                               \
-    u32 dy_at;                                                                 \
-    u32 grad_at; /* dx; or the sums of layer_norm_sums.k */                    \
-    u32 gamma_at;                                                              \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 lined;                                                                 \
-    u32 x_step;                                                                \
-    u32 dy_step;                                                               \
-    u32 dx_step;                                                               \
-    u32 has;                                                                   \
-    u32 block; /* rows of a sum */                                             \
-    u32 x_dtype;                                                               \
-    u32 dy_dtype;                                                              \
-    u32 dx_dtype;                                                              \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(x_steps)                                                        \
-    WALK_STEPS(dy_steps)                                                       \
-    WALK_STEPS(dx_steps)                                                       \
-    WALK_STEPS(mean_steps)                                                     \
-    WALK_STEPS(rstd_steps)
+struct layer_norm_backward_args {
+    u32 x_at;
+    u32 mean_at;
+    u32 rstd_at;
+    u32 dy_at;
+    u32 grad_at; /* dx; or the sums of layer_norm_sums.k */
+    u32 gamma_at;
+    u32 rows;
+    u32 n;
+    u32 lined;
+    u32 x_step;
+    u32 dy_step;
+    u32 dx_step;
+    u32 has;
+    u32 block; /* rows of a sum */
+    u32 x_dtype;
+    u32 dy_dtype;
+    u32 dx_dtype;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 x_steps[WALK_RANK];
+    u32 dy_steps[WALK_RANK];
+    u32 dx_steps[WALK_RANK];
+    u32 mean_steps[WALK_RANK];
+    u32 rstd_steps[WALK_RANK];
+};
 
 #endif

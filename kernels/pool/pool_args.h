@@ -15,27 +15,28 @@
 #define POOL_END   2u
 #define POOL_COUNT 3u
 
-#define POOL_FIELDS                                                            \
-    u32 table_at;                                                              \
-    u32 x_at;                                                                  \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    u32 index_at; /* averages have none */                                     \
-    u32 n;        /* elements of what is made */                               \
-    u32 channels_last;                                                         \
-    u32 channels;                                                              \
-    u32 rows;                                                                  \
-    u32 columns;                                                               \
-    u32 x_step[4]; /* n, c, h, w */                                            \
-    u32 y_step[4];                                                             \
-    u32 index_step[4];                                                         \
-    u32 stride[2];                                                             \
-    u32 dilation[2];                                                           \
-    u32 width;    /* of the image */                                           \
-    u32 map_rows; /* of the counts */                                          \
-    u32 x_dtype;                                                               \
-    u32 y_dtype;                                                               \
-    u32 indexed;                                                               \
+struct pool_args {
+    u32 table_at;
+    u32 x_at;
+    u32 y2_at;
+    u32 y4_at;
+    u32 index_at; /* averages have none */
+    u32 n;        /* elements of what is made */
+    u32 channels_last;
+    u32 channels;
+    u32 rows;
+    u32 columns;
+    u32 x_step[4]; /* n, c, h, w */
+    u32 y_step[4];
+    u32 index_step[4];
+    u32 stride[2];
+    u32 dilation[2];
+    u32 width;    /* of the image */
+    u32 map_rows; /* of the counts */
+    u32 x_dtype;
+    u32 y_dtype;
+    u32 indexed;
     float divisor; /* 0: count */
+};
 
 #endif

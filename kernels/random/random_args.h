@@ -5,33 +5,37 @@
 
 #include "kernels/random/stream.h"
 
-#define RANDOM_FIELDS                                                          \
-    u32 y_at;                                                                  \
-    u32 step_at;                                                               \
-    STREAM_FIELDS                                                              \
-    u32 y_dtype;                                                               \
-    u32 threshold;                                                             \
-    u32 always;                                                                \
-    float a;                                                                   \
-    float b;                                                                   \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(y_steps)
+struct random_args {
+    u32 y_at;
+    u32 step_at;
+    STRUCT(random_stream) stream;
+    u32 y_dtype;
+    u32 threshold;
+    u32 always;
+    float a;
+    float b;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 y_steps[WALK_RANK];
+};
 
-#define DROPOUT_FIELDS                                                         \
-    u32 x_at;                                                                  \
-    u32 y_at;                                                                  \
-    u32 mask_at;                                                               \
-    u32 step_at;                                                               \
-    STREAM_FIELDS                                                              \
-    u32 x_dtype;                                                               \
-    u32 y_dtype;                                                               \
-    u32 masked;                                                                \
-    u32 threshold;                                                             \
-    u32 always;                                                                \
-    float scale;                                                               \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(x_steps)                                                        \
-    WALK_STEPS(y_steps)                                                        \
-    WALK_STEPS(mask_steps)
+struct dropout_args {
+    u32 x_at;
+    u32 y_at;
+    u32 mask_at;
+    u32 step_at;
+    STRUCT(random_stream) stream;
+    u32 x_dtype;
+    u32 y_dtype;
+    u32 masked;
+    u32 threshold;
+    u32 always;
+    float scale;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 x_steps[WALK_RANK];
+    u32 y_steps[WALK_RANK];
+    u32 mask_steps[WALK_RANK];
+};
 
 #endif

@@ -10,15 +10,16 @@
 #include "kernels/dialect/tensor.h"
 
 /* step is an operand; step_given 0: the step is 0. */
-#define STREAM_FIELDS                                                          \
-    u32 n;                                                                     \
-    u32 dense;                                                                 \
-    u32 seed_low;                                                              \
-    u32 seed_high;                                                             \
-    u32 id;                                                                    \
-    u32 base_low;                                                              \
-    u32 base_high;                                                             \
+struct random_stream {
+    u32 n;
+    u32 dense;
+    u32 seed_low;
+    u32 seed_high;
+    u32 id;
+    u32 base_low;
+    u32 base_high;
     u32 step_given;
+};
 
 /* Elements before the first whole block, and how many whole blocks. */
 FN u32 stream_head(u32 base, u32 n)
@@ -28,8 +29,10 @@ FN u32 stream_head(u32 base, u32 n)
 }
 
 #define STREAM_WORD(I, STEP)                                                   \
-    random_u32(pc.seed_low, pc.seed_high, STEP, pc.id, pc.base_low + (I),      \
-               pc.base_high + (pc.base_low + (I) < pc.base_low ? 1u : 0u))
+    random_u32(pc.stream.seed_low, pc.stream.seed_high, STEP, pc.stream.id,    \
+               pc.stream.base_low + (I),                                       \
+               pc.stream.base_high +                                           \
+                   (pc.stream.base_low + (I) < pc.stream.base_low ? 1u : 0u))
 
 /* Blocks that are made together: the loops over them, and over their words,
  * become vector instructions of a processor. */
@@ -43,13 +46,15 @@ FN u32 stream_head(u32 base, u32 n)
  * one: STRIDED(i, word), which is right for a dense run too. */
 #define EACH_WORD(DENSE, STRIDED)                                              \
     u32 sw_step = 0u;                                                          \
-    if (pc.step_given != 0u)                                                   \
+    if (pc.stream.step_given != 0u)                                            \
         sw_step = AT(step, 0u);                                                \
-    u32 sw_head = stream_head(pc.base_low, pc.n);                              \
-    u32 sw_runs =                                                              \
-        pc.dense != 0u ? (pc.n - sw_head) / (4u * STREAM_BLOCKS) : 0u;         \
-    u32 sw_low = pc.base_low + sw_head;                                        \
-    u32 sw_high = pc.base_high + (sw_low < pc.base_low ? 1u : 0u);             \
+    u32 sw_head = stream_head(pc.stream.base_low, pc.stream.n);                \
+    u32 sw_runs = pc.stream.dense != 0u                                        \
+                      ? (pc.stream.n - sw_head) / (4u * STREAM_BLOCKS)         \
+                      : 0u;                                                    \
+    u32 sw_low = pc.stream.base_low + sw_head;                                 \
+    u32 sw_high =                                                              \
+        pc.stream.base_high + (sw_low < pc.stream.base_low ? 1u : 0u);         \
     u32 sw_block = (sw_low >> 2u) | (sw_high << 30u);                          \
     EACH(sw_r, sw_runs)                                                        \
     {                                                                          \
@@ -58,9 +63,10 @@ FN u32 stream_head(u32 base, u32 n)
             u32 sw_c0 = sw_block + sw_r * STREAM_BLOCKS + sw_b;                \
             u32 sw_c1 = (sw_high >> 2u) + (sw_c0 < sw_block ? 1u : 0u);        \
             sw_c1 &= 0x3fffffffu; /* of 62 bits */                             \
-            u32 sw_c2 = pc.id;                                                 \
+            u32 sw_c2 = pc.stream.id;                                          \
             u32 sw_c3 = sw_step;                                               \
-            PHILOX(sw_c0, sw_c1, sw_c2, sw_c3, pc.seed_low, pc.seed_high)      \
+            PHILOX(sw_c0, sw_c1, sw_c2, sw_c3, pc.stream.seed_low,             \
+                   pc.stream.seed_high)                                        \
             sw_words[4u * sw_b] = sw_c0;                                       \
             sw_words[4u * sw_b + 1u] = sw_c1;                                  \
             sw_words[4u * sw_b + 2u] = sw_c2;                                  \
@@ -71,7 +77,7 @@ FN u32 stream_head(u32 base, u32 n)
             DENSE(sw_first + sw_i, sw_words[sw_i])                             \
     }                                                                          \
     u32 sw_done = sw_runs * (4u * STREAM_BLOCKS);                              \
-    EACH(sw_e, pc.n - sw_done)                                                 \
+    EACH(sw_e, pc.stream.n - sw_done)                                          \
     {                                                                          \
         u32 sw_i = sw_e < sw_head ? sw_e : sw_e + sw_done;                     \
         u32 sw_word = STREAM_WORD(sw_i, sw_step);                              \

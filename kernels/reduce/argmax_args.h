@@ -10,32 +10,34 @@
 
 /* found: of each part of a row the rank, and after all of those the position;
  * only where there are parts. */
-#define ARGMAX_FIELDS                                                          \
-    u32 x_at;                                                                  \
-    u32 y_at;                                                                  \
-    u32 found_at;                                                              \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 step;                                                                  \
-    u32 splits;                                                                \
-    u32 part;                                                                  \
-    u32 minimum;                                                               \
-    u32 last; /* of equal ones */                                              \
-    u32 x_dtype;                                                               \
-    u32 rank;                                                                  \
-    u32 size[ARGMAX_RANK];                                                     \
-    u32 x_steps[ARGMAX_RANK];                                                  \
+struct argmax_args {
+    u32 x_at;
+    u32 y_at;
+    u32 found_at;
+    u32 rows;
+    u32 n;
+    u32 step;
+    u32 splits;
+    u32 part;
+    u32 minimum;
+    u32 last; /* of equal ones */
+    u32 x_dtype;
+    u32 rank;
+    u32 size[ARGMAX_RANK];
+    u32 x_steps[ARGMAX_RANK];
     u32 y_steps[ARGMAX_RANK];
+};
 
-#define ARGMAX_FOLD_FIELDS                                                     \
-    u32 found_at;                                                              \
-    u32 y_at;                                                                  \
-    u32 rows;                                                                  \
-    u32 splits;                                                                \
-    u32 last;                                                                  \
-    u32 rank;                                                                  \
-    u32 size[ARGMAX_RANK];                                                     \
+struct argmax_fold_args {
+    u32 found_at;
+    u32 y_at;
+    u32 rows;
+    u32 splits;
+    u32 last;
+    u32 rank;
+    u32 size[ARGMAX_RANK];
     u32 y_steps[ARGMAX_RANK];
+};
 
 /* Does rank R at P win over S at Q? A position that no element has taken yet
  * loses to all. */

@@ -13,27 +13,28 @@
 
 #define REDUCE_RANK 5 /* of x, less the reduced one */
 
-#define REDUCE_FIELDS                                                          \
-    u32 x_at;                                                                  \
-    u32 y_at;                                                                  \
-    u32 outer; /* elements of the walked shape */                              \
-    u32 n;                                                                     \
-    u32 step; /* in x from one of them to the next */                          \
-    u32 splits;                                                                \
-    u32 part;                                                                  \
-    u32 y_split; /* in y from one result to the next */                        \
-    u32 cols;                                                                  \
-    u32 x_col;                                                                 \
-    u32 y_col;                                                                 \
-    u32 links;                                                                 \
-    u32 minimum;                                                               \
-    u32 x_dtype;                                                               \
-    u32 y_dtype;                                                               \
-    float divisor; /* 0: none */                                               \
-    u32 rank;                                                                  \
-    u32 size[REDUCE_RANK];                                                     \
-    u32 x_steps[REDUCE_RANK];                                                  \
+struct reduce_args {
+    u32 x_at;
+    u32 y_at;
+    u32 outer; /* elements of the walked shape */
+    u32 n;
+    u32 step; /* in x from one of them to the next */
+    u32 splits;
+    u32 part;
+    u32 y_split; /* in y from one result to the next */
+    u32 cols;
+    u32 x_col;
+    u32 y_col;
+    u32 links;
+    u32 minimum;
+    u32 x_dtype;
+    u32 y_dtype;
+    float divisor; /* 0: none */
+    u32 rank;
+    u32 size[REDUCE_RANK];
+    u32 x_steps[REDUCE_RANK];
     u32 y_steps[REDUCE_RANK];
+};
 
 /* KIND */
 #define REDUCE_ADD     0

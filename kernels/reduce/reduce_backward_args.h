@@ -6,43 +6,49 @@
 #include "kernels/reduce/reduce.h"
 #include "kernels/dialect/tensor.h"
 
-#define MEAN_BACKWARD_FIELDS                                                   \
-    u32 dy_at;                                                                 \
-    u32 dx_at;                                                                 \
-    u32 n;                                                                     \
-    u32 dy_dtype;                                                              \
-    u32 dx_dtype;                                                              \
-    float divisor;                                                             \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(dy_steps)                                                       \
-    WALK_STEPS(dx_steps)
+struct mean_backward_args {
+    u32 dy_at;
+    u32 dx_at;
+    u32 n;
+    u32 dy_dtype;
+    u32 dx_dtype;
+    float divisor;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 dy_steps[WALK_RANK];
+    u32 dx_steps[WALK_RANK];
+};
 
 /* Of each result: y, the share of the gradient of an element that equals it,
  * and what the others get; after all y the shares, after those the rest. */
-#define TIES_FIELDS                                                            \
-    u32 x_at;                                                                  \
-    u32 y_at;                                                                  \
-    u32 dy_at;                                                                 \
-    u32 share_at;                                                              \
-    u32 rows;                                                                  \
-    u32 n; /* elements of one reduction */                                     \
-    u32 x_dtype;                                                               \
-    u32 dy_dtype;                                                              \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(x_steps)                                                        \
-    WALK_STEPS(y_steps)                                                        \
-    WALK_STEPS(dy_steps)
+struct max_ties_args {
+    u32 x_at;
+    u32 y_at;
+    u32 dy_at;
+    u32 share_at;
+    u32 rows;
+    u32 n; /* elements of one reduction */
+    u32 x_dtype;
+    u32 dy_dtype;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 x_steps[WALK_RANK];
+    u32 y_steps[WALK_RANK];
+    u32 dy_steps[WALK_RANK];
+};
 
-#define MAX_BACKWARD_FIELDS                                                    \
-    u32 x_at;                                                                  \
-    u32 dx_at;                                                                 \
-    u32 share_at;                                                              \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 x_dtype;                                                               \
-    u32 dx_dtype;                                                              \
-    WALK_SHAPE                                                                 \
-    WALK_STEPS(x_steps)                                                        \
-    WALK_STEPS(dx_steps)
+struct max_backward_args {
+    u32 x_at;
+    u32 dx_at;
+    u32 share_at;
+    u32 rows;
+    u32 n;
+    u32 x_dtype;
+    u32 dx_dtype;
+    u32 rank;
+    u32 size[WALK_RANK];
+    u32 x_steps[WALK_RANK];
+    u32 dx_steps[WALK_RANK];
+};
 
 #endif

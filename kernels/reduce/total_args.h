@@ -5,14 +5,15 @@
 
 #include "kernels/dialect/dialect.h"
 
-#define TOTAL_FIELDS                                                           \
-    u32 x_at;                                                                  \
-    u32 divisor_at;                                                            \
-    u32 y_at;                                                                  \
-    u32 n;                                                                     \
-    u32 chunk; /* each makes an element of y */                                \
-    u32 tasks;                                                                 \
-    u32 divide;  /* by divisor[0] as well */                                   \
+struct total_args {
+    u32 x_at;
+    u32 divisor_at;
+    u32 y_at;
+    u32 n;
+    u32 chunk; /* each makes an element of y */
+    u32 tasks;
+    u32 divide;  /* by divisor[0] as well */
     float count; /* what is always divided by */
+};
 
 #endif

@@ -11,92 +11,99 @@
 
 #define RNN_COLUMNS 1024u
 
-#define RNN_SIZES                                                              \
-    u32 rows;                                                                  \
-    u32 columns;                                                               \
+struct rnn_sizes {
+    u32 rows;
+    u32 columns;
     u32 parts; /* tasks of a row */
+};
 /* An absent operand has dtype 0. */
-#define RNN_MATRIX(N)                                                          \
-    u32 N##_dtype;                                                             \
-    u32 N##_row;                                                               \
-    u32 N##_column;
+struct rnn_matrix {
+    u32 dtype;
+    u32 row;
+    u32 column;
+};
 /* Where column J of gate G is. */
 #define RNN_AT(N, ROW, G, J)                                                   \
-    ((ROW)*pc.N##_row + ((G)*pc.columns + (J)) * pc.N##_column)
+    ((ROW)*pc.N.row + ((G)*pc.size.columns + (J)) * pc.N.column)
 /* For all columns of task T, with the row. */
 #define RNN_COLUMN(J, ROW, T)                                                  \
-    u32 ROW = T / pc.parts;                                                    \
-    u32 J##_from = (T - ROW * pc.parts) * RNN_COLUMNS;                         \
-    u32 J##_end = pc.columns - J##_from > RNN_COLUMNS ? J##_from + RNN_COLUMNS \
-                                                      : pc.columns;            \
+    u32 ROW = T / pc.size.parts;                                               \
+    u32 J##_from = (T - ROW * pc.size.parts) * RNN_COLUMNS;                    \
+    u32 J##_end = pc.size.columns - J##_from > RNN_COLUMNS                     \
+                      ? J##_from + RNN_COLUMNS                                 \
+                      : pc.size.columns;                                       \
     for (u32 J = J##_from + LOCAL_ID; J < J##_end; J += U32(WG))
 
-#define LSTM_FIELDS                                                            \
-    u32 a_at;                                                                  \
-    u32 c_at;                                                                  \
-    u32 y_at;                                                                  \
-    u32 c_out_at;                                                              \
-    u32 gates_at;                                                              \
-    RNN_SIZES                                                                  \
-    RNN_MATRIX(a)                                                              \
-    RNN_MATRIX(c)                                                              \
-    RNN_MATRIX(y)                                                              \
-    RNN_MATRIX(c_out)                                                          \
-    RNN_MATRIX(gates)
+struct lstm_args {
+    u32 a_at;
+    u32 c_at;
+    u32 y_at;
+    u32 c_out_at;
+    u32 gates_at;
+    STRUCT(rnn_sizes) size;
+    STRUCT(rnn_matrix) a;
+    STRUCT(rnn_matrix) c;
+    STRUCT(rnn_matrix) y;
+    STRUCT(rnn_matrix) c_out;
+    STRUCT(rnn_matrix) gates;
+};
 
-#define LSTM_BACKWARD_FIELDS                                                   \
-    u32 gates_at;                                                              \
-    u32 c_out_at;                                                              \
-    u32 c_at;                                                                  \
-    u32 dy_at;                                                                 \
-    u32 dh_at;                                                                 \
-    u32 dc_at;                                                                 \
-    u32 da_at;                                                                 \
-    u32 dc_in_at;                                                              \
-    RNN_SIZES                                                                  \
-    RNN_MATRIX(gates)                                                          \
-    RNN_MATRIX(c_out)                                                          \
-    RNN_MATRIX(c)                                                              \
-    RNN_MATRIX(dy)                                                             \
-    RNN_MATRIX(dh)                                                             \
-    RNN_MATRIX(dc)                                                             \
-    RNN_MATRIX(da)                                                             \
-    RNN_MATRIX(dc_in)
+struct lstm_backward_args {
+    u32 gates_at;
+    u32 c_out_at;
+    u32 c_at;
+    u32 dy_at;
+    u32 dh_at;
+    u32 dc_at;
+    u32 da_at;
+    u32 dc_in_at;
+    STRUCT(rnn_sizes) size;
+    STRUCT(rnn_matrix) gates;
+    STRUCT(rnn_matrix) c_out;
+    STRUCT(rnn_matrix) c;
+    STRUCT(rnn_matrix) dy;
+    STRUCT(rnn_matrix) dh;
+    STRUCT(rnn_matrix) dc;
+    STRUCT(rnn_matrix) da;
+    STRUCT(rnn_matrix) dc_in;
+};
 
-#define GRU_FIELDS                                                             \
-    u32 u_at;                                                                  \
-    u32 v_at;                                                                  \
-    u32 h_at;                                                                  \
-    u32 y_at;                                                                  \
-    u32 gates_at;                                                              \
-    u32 q_at;                                                                  \
-    RNN_SIZES                                                                  \
-    u32 stage;                                                                 \
-    RNN_MATRIX(u)                                                              \
-    RNN_MATRIX(v)                                                              \
-    RNN_MATRIX(h)                                                              \
-    RNN_MATRIX(y)                                                              \
-    RNN_MATRIX(gates)                                                          \
-    RNN_MATRIX(q)
+struct gru_args {
+    u32 u_at;
+    u32 v_at;
+    u32 h_at;
+    u32 y_at;
+    u32 gates_at;
+    u32 q_at;
+    STRUCT(rnn_sizes) size;
+    u32 stage;
+    STRUCT(rnn_matrix) u;
+    STRUCT(rnn_matrix) v;
+    STRUCT(rnn_matrix) h;
+    STRUCT(rnn_matrix) y;
+    STRUCT(rnn_matrix) gates;
+    STRUCT(rnn_matrix) q;
+};
 
-#define GRU_BACKWARD_FIELDS                                                    \
-    u32 gates_at;                                                              \
-    u32 q_at;                                                                  \
-    u32 h_at;                                                                  \
-    u32 dy_at;                                                                 \
-    u32 dh_at;                                                                 \
-    u32 du_at;                                                                 \
-    u32 dv_at;                                                                 \
-    u32 dh_in_at;                                                              \
-    RNN_SIZES                                                                  \
-    u32 stage;                                                                 \
-    RNN_MATRIX(gates)                                                          \
-    RNN_MATRIX(q)                                                              \
-    RNN_MATRIX(h)                                                              \
-    RNN_MATRIX(dy)                                                             \
-    RNN_MATRIX(dh)                                                             \
-    RNN_MATRIX(du)                                                             \
-    RNN_MATRIX(dv)                                                             \
-    RNN_MATRIX(dh_in)
+struct gru_backward_args {
+    u32 gates_at;
+    u32 q_at;
+    u32 h_at;
+    u32 dy_at;
+    u32 dh_at;
+    u32 du_at;
+    u32 dv_at;
+    u32 dh_in_at;
+    STRUCT(rnn_sizes) size;
+    u32 stage;
+    STRUCT(rnn_matrix) gates;
+    STRUCT(rnn_matrix) q;
+    STRUCT(rnn_matrix) h;
+    STRUCT(rnn_matrix) dy;
+    STRUCT(rnn_matrix) dh;
+    STRUCT(rnn_matrix) du;
+    STRUCT(rnn_matrix) dv;
+    STRUCT(rnn_matrix) dh_in;
+};
 
 #endif

@@ -14,32 +14,34 @@
 #define SOFTMAX_PARTS 1u
 #define SOFTMAX_APPLY 2u
 
-#define SOFTMAX_FIELDS                                                         \
-    u32 x_at;                                                                  \
-    u32 y_at;                                                                  \
-    u32 known_at;                                                              \
-    u32 rows; /* of columns: walked places */                                  \
-    u32 n;                                                                     \
-    u32 x_step;                                                                \
-    u32 y_step;                                                                \
-    u32 splits;                                                                \
-    u32 part;                                                                  \
-    u32 phase;                                                                 \
-    u32 is_log;                                                                \
-    u32 cols; /* softmax_columns.k: neighbouring rows, of one walked place */  \
-    u32 x_col;                                                                 \
-    u32 y_col;                                                                 \
-    u32 rank;                                                                  \
-    u32 size[SOFTMAX_RANK];                                                    \
-    u32 x_steps[SOFTMAX_RANK];                                                 \
+struct softmax_args {
+    u32 x_at;
+    u32 y_at;
+    u32 known_at;
+    u32 rows; /* of columns: walked places */
+    u32 n;
+    u32 x_step;
+    u32 y_step;
+    u32 splits;
+    u32 part;
+    u32 phase;
+    u32 is_log;
+    u32 cols; /* softmax_columns.k: neighbouring rows, of one walked place */
+    u32 x_col;
+    u32 y_col;
+    u32 rank;
+    u32 size[SOFTMAX_RANK];
+    u32 x_steps[SOFTMAX_RANK];
     u32 y_steps[SOFTMAX_RANK];
+};
 
 /* known: of each part the maximum and, after all of those, the sum */
-#define SOFTMAX_FOLD_FIELDS                                                    \
-    u32 part_at;                                                               \
-    u32 known_at;                                                              \
-    u32 rows;                                                                  \
+struct softmax_fold_args {
+    u32 part_at;
+    u32 known_at;
+    u32 rows;
     u32 splits;
+};
 
 /* Three passes over a row. */
 #define MAXIMUM 0u

@@ -6,27 +6,28 @@
 #include "kernels/softmax/softmax_args.h"
 
 /* As SOFTMAX_FIELDS; known: the sum of each part, or row. */
-#define SOFTMAX_BACKWARD_FIELDS                                                \
-    u32 y_at;                                                                  \
-    u32 dy_at;                                                                 \
-    u32 dx_at;                                                                 \
-    u32 known_at;                                                              \
-    u32 rows;                                                                  \
-    u32 n;                                                                     \
-    u32 y_step;                                                                \
-    u32 dy_step;                                                               \
-    u32 dx_step;                                                               \
-    u32 splits;                                                                \
-    u32 part;                                                                  \
-    u32 phase;                                                                 \
-    u32 is_log;                                                                \
-    u32 y_dtype;                                                               \
-    u32 dy_dtype;                                                              \
-    u32 dx_dtype;                                                              \
-    u32 rank;                                                                  \
-    u32 size[SOFTMAX_RANK];                                                    \
-    u32 y_steps[SOFTMAX_RANK];                                                 \
-    u32 dy_steps[SOFTMAX_RANK];                                                \
+struct softmax_backward_args {
+    u32 y_at;
+    u32 dy_at;
+    u32 dx_at;
+    u32 known_at;
+    u32 rows;
+    u32 n;
+    u32 y_step;
+    u32 dy_step;
+    u32 dx_step;
+    u32 splits;
+    u32 part;
+    u32 phase;
+    u32 is_log;
+    u32 y_dtype;
+    u32 dy_dtype;
+    u32 dx_dtype;
+    u32 rank;
+    u32 size[SOFTMAX_RANK];
+    u32 y_steps[SOFTMAX_RANK];
+    u32 dy_steps[SOFTMAX_RANK];
     u32 dx_steps[SOFTMAX_RANK];
+};
 
 #endif

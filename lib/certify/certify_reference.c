@@ -23,8 +23,11 @@
 
 void certify_reference(const struct certify_words *x, struct certify_answers *y)
 {
-    certify_float(x->floats.f, y->floats, (certify_float_args){.n = CERTIFY_N});
+    certify_float(x->floats.f, y->floats,
+                  (struct certify_float_args){.n = CERTIFY_N});
     certify_bits(x->bits.u4, x->bits.u2, x->bits.u1, y->bits, y->narrow2,
-                 y->narrow1, y->native, (certify_bits_args){.n = CERTIFY_N});
-    certify_group(x->groups, y->groups, (certify_group_args){.n = CERTIFY_N});
+                 y->narrow1, y->native,
+                 (struct certify_bits_args){.n = CERTIFY_N});
+    certify_group(x->groups, y->groups,
+                  (struct certify_group_args){.n = CERTIFY_N});
 }

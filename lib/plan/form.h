@@ -8,10 +8,6 @@
 #include "lib/plan/plan.h"
 #include "lib/plan/walk.h"
 
-struct form {
-    FORM_FIELDS
-};
-
 /* Rows shorter than this are walked by elements: on a processor because the
  * loop over a row has to be worth its start, on a GPU because the other items
  * of a group would have nothing to do. */
@@ -29,20 +25,22 @@ static inline bool form_short(const struct plan *p, int64_t cols)
 #define FORM_PIECE_PROCESSOR 4096
 #define FORM_PIECE_GPU       1024
 
-/** The form for views of y's shape, all of them dense or not */
+/** The form for views of y's shape, all of them dense or not; rank and size are
+ *  those of the dimensions that are walked. */
 static inline void form_set(const struct plan *p, const struct view *y,
-                            bool dense, struct form *f)
+                            bool dense, struct form_shape *f, uint32_t *rank,
+                            uint32_t *size)
 {
     int last = dense || y->rank == 0 ? 0 : y->rank - 1;
     int64_t n = view_elements(y);
     int64_t cols = dense || y->rank == 0 ? n : y->shape[last];
     f->n = (uint32_t)n;
-    f->form = form_short(p, cols) ? FORM_ELEMENTS : FORM_ROWS;
+    f->by = form_short(p, cols) ? FORM_ELEMENTS : FORM_ROWS;
     f->cols = (uint32_t)cols;
     f->piece =
         plan_limits(p)->group == 1 ? FORM_PIECE_PROCESSOR : FORM_PIECE_GPU;
     f->pieces = (f->cols + f->piece - 1) / f->piece;
-    walk_shape(y, 0, last, &f->rank, f->size);
+    walk_shape(y, 0, last, rank, size);
 }
 
 /** A view's steps: *step along the last dimension, the others' in steps. */
@@ -55,10 +53,10 @@ static inline void form_steps(const struct view *v, bool dense, uint32_t *step,
 }
 
 /** End the launch of a kernel that has f among its parameters. */
-static inline void form_launch(struct plan *p, const struct form *f,
+static inline void form_launch(struct plan *p, const struct form_shape *f,
                                const void *args, size_t bytes)
 {
-    if (f->form == FORM_ROWS)
+    if (f->by == FORM_ROWS)
         plan_groups(p, args, bytes, (uint64_t)(f->n / f->cols) * f->pieces,
                     LOOPS_FEW + loops_shared(plan_limits(p), f->piece, 0));
     else

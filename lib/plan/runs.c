@@ -33,23 +33,16 @@ void runs_init(struct runs *r, const struct view *const *v, int n)
     views_collapse(all, n);
 }
 
-uint32_t runs_elements(const struct runs *r)
+struct run_shape runs_shape(const struct runs *r, uint32_t kind)
 {
-    return (uint32_t)view_elements(&r->v[0]);
-}
-
-uint32_t runs_form(const struct runs *r, uint32_t kind)
-{
-    uint32_t form = (uint32_t)r->v[0].rank | kind << 16;
+    const struct view *first = &r->v[0];
+    struct run_shape s = {.n = (uint32_t)view_elements(first),
+                          .form = (uint32_t)first->rank | kind << 16};
     for (int k = 0; k < r->n; k++)
-        form |= (uint32_t)r->v[k].dtype << (4 + 3 * k);
-    return form;
-}
-
-void runs_size(const struct runs *r, uint32_t size[RUN_RANK - 1])
-{
-    for (int i = 1; i < r->v[0].rank; i++)
-        size[i - 1] = (uint32_t)r->v[0].shape[i];
+        s.form |= (uint32_t)r->v[k].dtype << (4 + 3 * k);
+    for (int i = 1; i < first->rank; i++)
+        s.size[i - 1] = (uint32_t)first->shape[i];
+    return s;
 }
 
 void runs_steps(const struct runs *r, int k, uint32_t steps[RUN_RANK])

@@ -17,19 +17,13 @@ struct runs {
 };
 
 void runs_init(struct runs *r, const struct view *const *v, int n);
-/** Elements of each. */
-uint32_t runs_elements(const struct runs *r);
-/** RUN_FIELDS but n; kind is RUN_KIND. */
-uint32_t runs_form(const struct runs *r, uint32_t kind);
-void runs_size(const struct runs *r, uint32_t size[RUN_RANK - 1]);
-/** RUN_STEPS of operand k. */
+/** What those kernels are told of all operands; kind is RUN_KIND. */
+struct run_shape runs_shape(const struct runs *r, uint32_t kind);
+/** The steps of operand k. */
 void runs_steps(const struct runs *r, int k, uint32_t steps[RUN_RANK]);
 
 /** Bind an operand once for each size of cells that it may be made of. */
 void runs_bind(struct plan *p, const struct view *v, enum access access,
                uint32_t cell, uint32_t other);
-
-/** The fields that every one of those kernels has. */
-#define RUNS_FIELDS(R, KIND) .n = runs_elements(R), .form = runs_form(R, KIND)
 
 #endif

@@ -22,6 +22,20 @@ module() {
 look() {
     ${AWK:-awk} -v variant="$1" -v bindings="$bindings" -v most="$shared" '
     function bad(what) { print variant ": " what }
+    # The words of a struct of parameters, or of one inside of it, that begins
+    # at byte base.
+    function walk(type, base,    field, n, i) {
+        n = split(members[type], field, " ")
+        for (i = 0; i + 4 <= n; i++)
+            if (field[i + 4] in members) {
+                walk(field[i + 4], base + offset[type, i])
+            } else {
+                if (!words[field[i + 4]]) bad("word " at + 0 " is none")
+                if (base + offset[type, i] != 4 * at)
+                    bad("word " at + 0 " is at " base + offset[type, i])
+                at += words[field[i + 4]]
+            }
+    }
     BEGIN {
         n = split("Shader StorageBuffer16BitAccess StorageBuffer8BitAccess" \
             " Int16 Int8", list, " ")
@@ -52,13 +66,7 @@ look() {
     $3 == "OpFunction" { exit }
     END {
         if (names) bad("names are left in it")
-        n = split(members[type[block]], field, " ")
-        for (i = 0; i + 4 <= n; i++) {
-            if (!words[field[i + 4]]) bad("parameter " i " is not of words")
-            if (offset[type[block], i] != 4 * at)
-                bad("parameter " i " is at " offset[type[block], i])
-            at += words[field[i + 4]]
-        }
+        walk(type[block], 0)
         if (local > most) bad(local " bytes of shared memory")
         if (at < 1 || at > 64) bad(at + 0 " words of parameters")
     }'

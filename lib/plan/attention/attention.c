@@ -2,14 +2,8 @@
 /* attention.c - the plan of attention. */
 #include "lib/plan/attention/attention.h"
 
-#include <string.h>
-
 /* Beyond this no offset of the diagonal changes anything. */
 #define MOST_OFFSET INT32_MAX
-
-struct attention_args {
-    ATTENTION_FORWARD_FIELDS
-};
 
 void attention_steps(const struct view *v, uint32_t *step)
 {
@@ -133,9 +127,7 @@ static void build(struct plan *p, const struct attention_op *op)
     uint8_t chunk =
         attention_divide(&shared, plan_limits(p)->group,
                          (uint64_t)(n->batch * n->heads), n->tq, n->dv);
-    struct attention_args a = {.y_dtype = op->y.dtype};
-    memcpy((char *)&a + offsetof(struct attention_args, tasks), &shared,
-           sizeof(shared));
+    struct attention_forward_args a = {.both = shared, .y_dtype = op->y.dtype};
     attention_steps(&op->y, a.y_step);
     plan_kernel(p, KERNEL_attention_forward, KEYS(chunk));
     plan_bind(p, &lse, ACCESS_WRITE);
@@ -145,8 +137,9 @@ static void build(struct plan *p, const struct attention_op *op)
     attention_bind_mask(p, &op->mask);
     plan_bind(p, &op->step, ACCESS_READ);
     attention_bind_both(p, &op->y, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks,
-                attention_loops(plan_limits(p), &shared, a.tk, false, chunk));
+    plan_groups(
+        p, &a, sizeof(a), a.both.tasks,
+        attention_loops(plan_limits(p), &shared, a.both.tk, false, chunk));
 }
 
 const struct attention_plan attention_plans[] = {{"portable", NULL, build},

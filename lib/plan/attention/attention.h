@@ -7,10 +7,6 @@
 #include "lib/op/attention/attention.h"
 #include "lib/plan/plan.h"
 
-struct attention_shared {
-    ATTENTION_FIELDS
-};
-
 /** The fields that both directions have, but tasks, chunks and blocks. */
 void attention_set(struct attention_shared *a, const struct attention_params *p,
                    const struct view *q, const struct view *k,

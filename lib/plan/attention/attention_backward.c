@@ -3,18 +3,8 @@
  * query, then each gradient that is wanted in a launch of its own. */
 #include "lib/plan/attention/attention.h"
 
-#include <string.h>
-
-struct attention_args {
-    ATTENTION_GRADIENT_FIELDS
-};
-
-_Static_assert(sizeof(struct attention_args) <= LAUNCH_WORDS * 4,
+_Static_assert(sizeof(struct attention_gradient_args) <= LAUNCH_WORDS * 4,
                "more words than a launch has");
-
-struct delta_args {
-    ATTENTION_DELTA_FIELDS
-};
 
 /* MODE of attention_gradient.k */
 enum mode { MODE_DQ, MODE_DK, MODE_DV };
@@ -23,12 +13,13 @@ static void make_delta(struct plan *p, const struct attention_backward_op *op,
                        struct view *delta)
 {
     const struct attention_params *n = &op->p;
-    struct delta_args a = {.n = (uint32_t)(n->batch * n->heads * n->tq),
-                           .heads = (uint32_t)n->heads,
-                           .tq = (uint32_t)n->tq,
-                           .dv = (uint32_t)n->dv,
-                           .y_dtype = op->y.dtype,
-                           .dy_dtype = op->dy.dtype};
+    struct attention_delta_args a = {
+        .n = (uint32_t)(n->batch * n->heads * n->tq),
+        .heads = (uint32_t)n->heads,
+        .tq = (uint32_t)n->tq,
+        .dv = (uint32_t)n->dv,
+        .y_dtype = op->y.dtype,
+        .dy_dtype = op->dy.dtype};
     attention_steps(&op->y, a.y_step);
     attention_steps(&op->dy, a.dy_step);
     plan_scratch(p, SSQ_F32, a.n, delta);
@@ -55,9 +46,8 @@ static void make_gradient(struct plan *p,
     uint8_t chunk = attention_divide(
         &shared, plan_limits(p)->group, (uint64_t)n->batch * heads,
         mode == MODE_DQ ? n->tq : n->tk, mode == MODE_DV ? n->dv : n->d);
-    struct attention_args a = {.dy_dtype = op->dy.dtype, .y_dtype = y->dtype};
-    memcpy((char *)&a + offsetof(struct attention_args, tasks), &shared,
-           sizeof(shared));
+    struct attention_gradient_args a = {
+        .both = shared, .dy_dtype = op->dy.dtype, .y_dtype = y->dtype};
     attention_steps(&op->dy, a.dy_step);
     attention_steps(y, a.y_step);
     plan_kernel(p, KERNEL_attention_gradient, KEYS((uint8_t)mode, chunk));
@@ -72,11 +62,11 @@ static void make_gradient(struct plan *p,
         plan_bind(p, delta, ACCESS_READ);
         attention_bind_both(p, &op->v, ACCESS_READ);
     }
-    uint64_t head =
-        attention_loops(plan_limits(p), &shared, mode == MODE_DQ ? a.tk : a.tq,
-                        mode != MODE_DV, chunk);
-    plan_groups(p, &a, sizeof(a), a.tasks,
-                mode == MODE_DQ ? head : loops_of(a.group, head));
+    uint64_t head = attention_loops(plan_limits(p), &shared,
+                                    mode == MODE_DQ ? a.both.tk : a.both.tq,
+                                    mode != MODE_DV, chunk);
+    plan_groups(p, &a, sizeof(a), a.both.tasks,
+                mode == MODE_DQ ? head : loops_of(a.both.group, head));
 }
 
 static void build(struct plan *p, const struct attention_backward_op *op)

@@ -6,10 +6,6 @@
 #include "lib/op/attention/rotary.h"
 #include "lib/plan/walk.h"
 
-struct rotary_args {
-    ROTARY_FIELDS
-};
-
 static uint32_t last_stride(const struct view *v)
 {
     return v->buffer == NULL ? 0 : (uint32_t)v->stride[v->rank - 1];

@@ -13,14 +13,6 @@
 
 #include "kernels/conv/conv_args.h"
 
-struct conv_args {
-    CONV_FIELDS
-};
-
-struct fold_args {
-    CONV_FOLD_FIELDS
-};
-
 #define TILE_COLUMNS 64
 /* Depth of a step, and what its loops come to: four that stage so much of both
  * operands and one that multiplies; and those of a tile, outside of it. */
@@ -72,10 +64,10 @@ static struct roles set_forward(struct conv_args *a, const struct conv_op *op)
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
     const struct view *x = &op->image, *f = &op->filter, *y = &op->map;
     a->images = (uint32_t)op->n;
-    a->rows = (uint32_t)op->o;
-    a->columns = (uint32_t)(h->map * w->map);
-    a->column_b = (uint32_t)h->map;
-    a->column_c = (uint32_t)w->map;
+    a->made.rows = (uint32_t)op->o;
+    a->made.columns = (uint32_t)(h->map * w->map);
+    a->made.column_b = (uint32_t)h->map;
+    a->made.column_c = (uint32_t)w->map;
     a->column_h = (uint32_t)h->stride;
     a->column_h0 = 0u - (uint32_t)h->before;
     a->column_w = (uint32_t)w->stride;
@@ -88,9 +80,9 @@ static struct roles set_forward(struct conv_args *a, const struct conv_op *op)
     a->depth_w = (uint32_t)w->dilation;
     a->lies_row = step(f, 1);
     a->lies_a = step(f, 2);
-    a->made_row = step(y, 2);
-    a->made_image = step(y, 0);
-    a->made_group = step(y, 1);
+    a->made.row = step(y, 2);
+    a->made.image = step(y, 0);
+    a->made.group = step(y, 1);
     return (struct roles){y, f, x};
 }
 
@@ -101,10 +93,10 @@ static struct roles set_data(struct conv_args *a, const struct conv_op *op)
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
     const struct view *x = &op->image, *f = &op->filter, *y = &op->map;
     a->images = (uint32_t)op->n;
-    a->rows = (uint32_t)op->c;
-    a->columns = (uint32_t)(h->image * w->image);
-    a->column_b = (uint32_t)h->image;
-    a->column_c = (uint32_t)w->image;
+    a->made.rows = (uint32_t)op->c;
+    a->made.columns = (uint32_t)(h->image * w->image);
+    a->made.column_b = (uint32_t)h->image;
+    a->made.column_c = (uint32_t)w->image;
     a->column_h = a->column_w = 1;
     a->column_h0 = (uint32_t)h->before;
     a->column_w0 = (uint32_t)w->before;
@@ -116,9 +108,9 @@ static struct roles set_data(struct conv_args *a, const struct conv_op *op)
     a->depth_w = (uint32_t)w->dilation;
     a->lies_row = step(f, 2);
     a->lies_a = step(f, 1);
-    a->made_row = step(x, 2);
-    a->made_image = step(x, 0);
-    a->made_group = step(x, 1);
+    a->made.row = step(x, 2);
+    a->made.image = step(x, 0);
+    a->made.group = step(x, 1);
     return (struct roles){x, f, y};
 }
 
@@ -128,10 +120,10 @@ static struct roles set_weight(struct conv_args *a, const struct conv_op *op)
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
     const struct view *x = &op->image, *f = &op->filter, *y = &op->map;
     a->images = 1;
-    a->rows = (uint32_t)op->o;
-    a->columns = (uint32_t)(op->c * h->window * w->window);
-    a->column_b = (uint32_t)h->window;
-    a->column_c = (uint32_t)w->window;
+    a->made.rows = (uint32_t)op->o;
+    a->made.columns = (uint32_t)(op->c * h->window * w->window);
+    a->made.column_b = (uint32_t)h->window;
+    a->made.column_c = (uint32_t)w->window;
     a->column_at = step(x, 2);
     a->column_h = (uint32_t)h->dilation;
     a->column_w = (uint32_t)w->dilation;
@@ -145,9 +137,9 @@ static struct roles set_weight(struct conv_args *a, const struct conv_op *op)
     a->depth_w0 = 0u - (uint32_t)w->before;
     a->lies_row = step(y, 2);
     a->lies_a = step(y, 0);
-    a->made_row = step(f, 1);
-    a->made_a = step(f, 2);
-    a->made_group = step(f, 0);
+    a->made.row = step(f, 1);
+    a->made.a = step(f, 2);
+    a->made.group = step(f, 0);
     return (struct roles){f, y, x};
 }
 
@@ -157,9 +149,9 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
 {
     bool image_lies = r->lies != &op->filter;
     const struct slide *s = op->slide;
-    a->groups = (uint32_t)op->groups;
-    a->made_b = step(r->made, 3);
-    a->made_c = step(r->made, 4);
+    a->made.groups = (uint32_t)op->groups;
+    a->made.b = step(r->made, 3);
+    a->made.c = step(r->made, 4);
     a->lies_image = 0; /* a filter has none, and for weights all are depth */
     a->lies_group = step(r->lies, image_lies ? 1 : 0);
     a->lies_b = step(r->lies, 3);
@@ -175,8 +167,8 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
     a->bias_group = step(&op->bias, 0);
     a->bias_row = step(&op->bias, 1);
     a->activation = op->activation;
-    a->types = CONV_TYPES(dtype_of(r->made), dtype_of(r->lies),
-                          dtype_of(r->from), dtype_of(&op->bias));
+    a->made.types = CONV_TYPES(dtype_of(r->made), dtype_of(r->lies),
+                               dtype_of(r->from), dtype_of(&op->bias));
 }
 
 /* How often the depth is split: until there is enough to do at a time, and an
@@ -184,7 +176,7 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
 static int64_t splits_of(const struct conv_args *a,
                          const struct backend_limits *l, int64_t tiles)
 {
-    int64_t results = (int64_t)a->groups * a->rows * a->columns;
+    int64_t results = (int64_t)a->made.groups * a->made.rows * a->made.columns;
     int64_t room = least(MOST_PARTIAL, (int64_t)(l->binding_bytes / 4));
     int64_t splits = least((int64_t)l->units * WANTED_GROUPS / tiles,
                            a->depth / LEAST_SHARE);
@@ -199,10 +191,10 @@ static int64_t splits_of(const struct conv_args *a,
 static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
                        uint32_t tile_rows, bool may_split)
 {
-    a->row_blocks = (uint32_t)quotient_up(a->rows, tile_rows);
-    a->column_blocks = (uint32_t)quotient_up(a->columns, TILE_COLUMNS);
+    a->row_blocks = (uint32_t)quotient_up(a->made.rows, tile_rows);
+    a->column_blocks = (uint32_t)quotient_up(a->made.columns, TILE_COLUMNS);
     int64_t tiles =
-        (int64_t)a->images * a->groups * a->row_blocks * a->column_blocks;
+        (int64_t)a->images * a->made.groups * a->row_blocks * a->column_blocks;
     int64_t splits = splits_of(a, l, tiles);
     a->share = a->depth;
     if (may_split && splits > 1) {
@@ -224,19 +216,10 @@ static void bind_both(struct plan *p, const struct view *v, enum access access)
 static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
                  const struct view *made, const struct view *partial)
 {
-    struct fold_args f = {.rows = a->rows,
-                          .columns = a->columns,
-                          .groups = a->groups,
-                          .column_b = a->column_b,
-                          .column_c = a->column_c,
-                          .made_group = a->made_group,
-                          .made_row = a->made_row,
-                          .made_a = a->made_a,
-                          .made_b = a->made_b,
-                          .made_c = a->made_c,
-                          .types = a->types,
-                          .n = a->groups * a->rows * a->columns,
-                          .splits = splits};
+    struct conv_fold_args f = {.made = a->made,
+                               .n = a->made.groups * a->made.rows *
+                                    a->made.columns,
+                               .splits = splits};
     plan_kernel(p, KERNEL_conv_fold, KEYS(0));
     bind_both(p, made, ACCESS_WRITE);
     plan_bind(p, partial, ACCESS_READ);
@@ -246,19 +229,20 @@ static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
 static void build(struct plan *p, const struct conv_op *op)
 {
     static const struct view absent;
-    struct conv_args a = {.made_a = 0};
+    struct conv_args a = {.images = 0};
     struct roles r = op->kind == CONV_FORWARD ? set_forward(&a, op)
                      : op->kind == CONV_DATA  ? set_data(&a, op)
                                               : set_weight(&a, op);
     set_rest(&a, op, &r);
     bool data = op->kind == CONV_DATA;
-    uint8_t tile_rows = a.rows <= 16 ? 16 : 64;
+    uint8_t tile_rows = a.made.rows <= 16 ? 16 : 64;
     uint32_t splits =
         divide(&a, plan_limits(p), tile_rows, op->kind == CONV_WEIGHT);
     struct view partial = absent;
     if (splits > 1)
         plan_scratch(p, SSQ_F32,
-                     (uint64_t)splits * a.groups * a.rows * a.columns,
+                     (uint64_t)splits * a.made.groups * a.made.rows *
+                         a.made.columns,
                      &partial);
     plan_kernel(p, KERNEL_conv_tile, KEYS(tile_rows, data));
     bind_both(p, r.made, splits > 1 ? ACCESS_READ : ACCESS_WRITE);

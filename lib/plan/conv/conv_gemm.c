@@ -15,18 +15,6 @@
 #include "kernels/conv/conv_args.h"
 #include "lib/plan/gemm/gemm.h"
 
-struct gather_args {
-    CONV_GATHER_FIELDS
-};
-
-struct pack_args {
-    CONV_PACK_FIELDS
-};
-
-struct fold_args {
-    CONV_FOLD_FIELDS
-};
-
 /* Most bytes of what is gathered at a time, and of partial sums. */
 #define MOST_BYTES (INT64_C(64) << 20)
 /* Below this many products it is not worth the launches. */
@@ -166,14 +154,14 @@ static void gather(struct plan *p, const struct conv_op *op,
     uint32_t move_w = data ? 1 : (uint32_t)w->stride;
     uint32_t tap_h = sign * (uint32_t)h->dilation;
     uint32_t tap_w = sign * (uint32_t)w->dilation;
-    struct gather_args a = {.images = (uint32_t)images,
-                            .line_h0 = 0u - sign * (uint32_t)h->before,
-                            .line_w0 = 0u - sign * (uint32_t)w->before,
-                            .x_image = (uint32_t)c->from->stride[0],
-                            .x_h = (uint32_t)c->from->stride[3],
-                            .x_w = (uint32_t)c->from->stride[4],
-                            .height = (uint32_t)c->from->shape[3],
-                            .width = (uint32_t)c->from->shape[4]};
+    struct conv_gather_args a = {.images = (uint32_t)images,
+                                 .line_h0 = 0u - sign * (uint32_t)h->before,
+                                 .line_w0 = 0u - sign * (uint32_t)w->before,
+                                 .x_image = (uint32_t)c->from->stride[0],
+                                 .x_h = (uint32_t)c->from->stride[3],
+                                 .x_w = (uint32_t)c->from->stride[4],
+                                 .height = (uint32_t)c->from->shape[3],
+                                 .width = (uint32_t)c->from->shape[4]};
     if (c->last) {
         a.lines = (uint32_t)c->positions;
         a.line_b = (uint32_t)c->high;
@@ -234,14 +222,14 @@ static void pack_filter(struct plan *p, const struct conv_op *op,
 {
     struct order o = order_of(op, c);
     int row = op->kind == CONV_DATA ? 2 : 1;
-    struct pack_args a = {.n = (uint32_t)(c->rows * c->depth),
-                          .depth = (uint32_t)c->depth,
-                          .size_b = o.size_b,
-                          .size_c = o.size_c,
-                          .x_row = (uint32_t)op->filter.stride[row],
-                          .x_a = o.a,
-                          .x_b = o.b,
-                          .x_c = o.c};
+    struct conv_pack_args a = {.n = (uint32_t)(c->rows * c->depth),
+                               .depth = (uint32_t)c->depth,
+                               .size_b = o.size_b,
+                               .size_c = o.size_c,
+                               .x_row = (uint32_t)op->filter.stride[row],
+                               .x_a = o.a,
+                               .x_b = o.b,
+                               .x_c = o.c};
     plan_scratch(p, op->filter.dtype, a.n, y);
     plan_kernel(p, KERNEL_conv_pack,
                 KEYS((uint8_t)dtype_bytes(op->filter.dtype)));
@@ -326,18 +314,19 @@ static void fold(struct plan *p, const struct conv_op *op,
 {
     const struct view *f = &op->filter;
     struct order o = order_of(op, c);
-    struct fold_args a = {.rows = (uint32_t)c->rows,
-                          .columns = (uint32_t)c->depth,
-                          .groups = 1,
-                          .column_b = o.size_b,
-                          .column_c = o.size_c,
-                          .made_row = (uint32_t)f->stride[1],
-                          .made_a = o.a,
-                          .made_b = o.b,
-                          .made_c = o.c,
-                          .types = CONV_TYPES((uint32_t)f->dtype, 0u, 0u, 0u),
-                          .n = (uint32_t)(c->rows * c->depth),
-                          .splits = (uint32_t)c->images};
+    struct conv_fold_args a = {
+        .made = {.rows = (uint32_t)c->rows,
+                 .columns = (uint32_t)c->depth,
+                 .groups = 1,
+                 .column_b = o.size_b,
+                 .column_c = o.size_c,
+                 .row = (uint32_t)f->stride[1],
+                 .a = o.a,
+                 .b = o.b,
+                 .c = o.c,
+                 .types = CONV_TYPES((uint32_t)f->dtype, 0u, 0u, 0u)},
+        .n = (uint32_t)(c->rows * c->depth),
+        .splits = (uint32_t)c->images};
     plan_kernel(p, KERNEL_conv_fold, KEYS(0));
     plan_bind_as(p, f, 2, ACCESS_WRITE);
     plan_bind_as(p, f, 4, ACCESS_WRITE);

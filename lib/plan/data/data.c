@@ -2,32 +2,16 @@
 /* data.c - the plans of fill, copy and cast. */
 #include "lib/op/data/data.h"
 
+#include "kernels/data/cast_stochastic_args.h"
 #include "kernels/data/data_args.h"
-#include "kernels/random/stream.h"
 #include "lib/plan/form.h"
-
-struct fill_args {
-    u32 y_at;
-    struct form form;
-    FILL_REST
-};
-
-struct copy_args {
-    u32 x_at, y_at;
-    struct form form;
-    COPY_REST
-};
-
-struct cast_stochastic_args {
-    CAST_STOCHASTIC_FIELDS
-};
 
 static void fill(struct plan *p, const struct fill_op *op)
 {
     const struct view *y = &op->y;
     struct fill_args a = {.bits = op->bits};
     bool dense = view_contiguous(y);
-    form_set(p, y, dense, &a.form);
+    form_set(p, y, dense, &a.form, &a.rank, a.size);
     form_steps(y, dense, &a.y_step, a.y_steps);
     plan_kernel(p, KERNEL_fill, KEYS((uint8_t)dtype_bytes(y->dtype)));
     plan_bind(p, y, ACCESS_WRITE);
@@ -45,7 +29,7 @@ static bool copy_args(const struct plan *p, const struct view *x,
                       const struct view *y, struct copy_args *a)
 {
     bool dense = view_contiguous(x) && view_contiguous(y);
-    form_set(p, y, dense, &a->form);
+    form_set(p, y, dense, &a->form, &a->rank, a->size);
     form_steps(x, dense, &a->x_step, a->x_steps);
     form_steps(y, dense, &a->y_step, a->y_steps);
     return dense;
@@ -59,7 +43,7 @@ static void copy_bits(struct plan *p, const struct view *x,
     bool dense = copy_args(p, x, y, &a);
     if (dense && bytes < 4 && is_words(x) && is_words(y)) {
         struct view words = {.rank = 1, .shape = {view_span(y) / 4}};
-        form_set(p, &words, true, &a.form);
+        form_set(p, &words, true, &a.form, &a.rank, a.size);
         bytes = 4;
     }
     plan_kernel(p, KERNEL_copy, KEYS((uint8_t)bytes));
@@ -97,14 +81,14 @@ static void cast_stochastic(struct plan *p, const struct cast_op *op)
 {
     const struct view *x = &op->x, *y = &op->y;
     struct cast_stochastic_args a = {
-        .n = (uint32_t)view_elements(y),
-        .seed_low = op->seed[0],
-        .seed_high = op->seed[1],
-        .id = op->id,
-        .base_low = (uint32_t)op->op.first,
-        .base_high = (uint32_t)(op->op.first >> 32),
-        .step_given = op->step.buffer != NULL,
-        .dense = view_contiguous(x) && view_contiguous(y)};
+        .stream = {.n = (uint32_t)view_elements(y),
+                   .dense = view_contiguous(x) && view_contiguous(y),
+                   .seed_low = op->seed[0],
+                   .seed_high = op->seed[1],
+                   .id = op->id,
+                   .base_low = (uint32_t)op->op.first,
+                   .base_high = (uint32_t)(op->op.first >> 32),
+                   .step_given = op->step.buffer != NULL}};
     walk_shape(y, 0, y->rank, &a.rank, a.size);
     walk_steps(x, 0, x->rank, a.x_steps);
     walk_steps(y, 0, y->rank, a.y_steps);
@@ -113,7 +97,7 @@ static void cast_stochastic(struct plan *p, const struct cast_op *op)
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &op->step, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
 static void cast(struct plan *p, const struct cast_op *op)

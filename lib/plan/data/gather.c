@@ -8,55 +8,6 @@
 #include "kernels/data/gather_args.h"
 #include "lib/plan/form.h"
 
-struct table {
-    TABLE_FIELDS
-};
-
-struct gather_args {
-    u32 x_at, idx_at, y_at;
-    struct table table;
-    u32 x_dtype, y_dtype;
-    WALK_STEPS(y_steps)
-    WALK_STEPS(x_steps)
-};
-
-struct scatter_add_args {
-    u32 dy_at, key_at, pos_at, dx_at, carry_at;
-    struct table table;
-    u32 dy_dtype, dx_dtype;
-    u32 from, to, turn;
-    WALK_STEPS(dy_steps)
-    WALK_STEPS(dx_steps)
-};
-
-struct scatter_keys_args {
-    SCATTER_KEYS_FIELDS
-};
-
-struct sort {
-    SORT_FIELDS
-};
-
-struct sort_count_args {
-    u32 key_at, table_at;
-    struct sort sort;
-};
-
-struct sort_scan_args {
-    u32 table_at, n;
-};
-
-struct sort_move_args {
-    u32 key_at, pos_at, table_at, to_key_at, to_pos_at;
-    struct sort sort;
-};
-
-struct one_hot_args {
-    u32 idx_at, y_at;
-    struct form form;
-    ONE_HOT_REST
-};
-
 /* The common dimensions of two views, as few as there can be: how many, with
  * x's steps in a and y's in b. */
 static uint32_t append_dims(struct view *x, struct view *y, uint32_t *size,
@@ -77,17 +28,19 @@ static uint32_t append_dims(struct view *x, struct view *y, uint32_t *size,
 /* rows is [positions, a row], its first outer dimensions walked with list;
  * table's rows are walked with its others. Steps of rows in r; of list, and
  * behind them those of table's row, in t. */
-static struct table table_set(const struct plan *p, const struct view *table,
-                              const struct view *list, const struct view *rows,
-                              int outer, uint32_t *r, uint32_t *t)
+static struct table_shape table_set(const struct plan *p,
+                                    const struct view *table,
+                                    const struct view *list,
+                                    const struct view *rows, int outer,
+                                    uint32_t *r, uint32_t *t)
 {
     struct view index = *list, positions = view_part(rows, 0, outer);
     struct view row = view_part(table, 1, table->rank);
     struct view part = view_part(rows, outer, rows->rank);
-    struct table a = {.n = (uint32_t)view_elements(&positions),
-                      .cols = (uint32_t)view_elements(&part),
-                      .rows = (uint32_t)table->shape[0],
-                      .row_step = (uint32_t)table->stride[0]};
+    struct table_shape a = {.n = (uint32_t)view_elements(&positions),
+                            .cols = (uint32_t)view_elements(&part),
+                            .rows = (uint32_t)table->shape[0],
+                            .row_step = (uint32_t)table->stride[0]};
     a.outer = append_dims(&index, &positions, a.size, t, r);
     a.inner =
         append_dims(&row, &part, a.size + a.outer, t + a.outer, r + a.outer);
@@ -143,7 +96,7 @@ static void list_keys(struct plan *p, const struct scatter_add_op *op,
 
 /* End a launch whose items take a piece each. */
 static void launch_pieces(struct plan *p, const void *args, size_t bytes,
-                          const struct sort *sort)
+                          const struct sort_shape *sort)
 {
     uint64_t loops = loops_of(sort->bins, 0) + loops_of(sort->piece, 0);
     if (plan_limits(p)->group == 1)
@@ -154,7 +107,7 @@ static void launch_pieces(struct plan *p, const void *args, size_t bytes,
 
 static void sort_pass(struct plan *p, const struct pairs *from,
                       const struct pairs *to, const struct view *table,
-                      const struct sort *sort)
+                      const struct sort_shape *sort)
 {
     struct sort_count_args count = {.sort = *sort};
     plan_kernel(p, KERNEL_sort_count, KEYS(0));
@@ -182,10 +135,10 @@ static void sort_pass(struct plan *p, const struct pairs *from,
 
 /* A processor has few pieces, so that its digits may be large; a GPU needs
  * many, and small digits keep the table no larger than the keys. */
-static struct sort sort_shape(const struct plan *p, uint32_t n)
+static struct sort_shape sort_shape(const struct plan *p, uint32_t n)
 {
     const struct backend_limits *l = plan_limits(p);
-    struct sort s = {.n = n, .piece = 64, .bins = 64};
+    struct sort_shape s = {.n = n, .piece = 64, .bins = 64};
     if (l->group == 1) {
         uint32_t pieces = l->units * 4;
         s.piece = n / pieces < 4096 ? 4096 : (n + pieces - 1) / pieces;
@@ -199,7 +152,7 @@ static struct sort sort_shape(const struct plan *p, uint32_t n)
 static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
                        uint32_t most)
 {
-    struct sort s = sort_shape(p, n);
+    struct sort_shape s = sort_shape(p, n);
     struct pairs to;
     struct view table;
     pairs_create(p, n, &to);
@@ -215,7 +168,7 @@ static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
 
 /* Positions of one launch: as many as an item may go through, if they have all
  * the same key; and, where that has an end, as have a group each. */
-static uint32_t positions_of(const struct plan *p, const struct table *t)
+static uint32_t positions_of(const struct plan *p, const struct table_shape *t)
 {
     const struct backend_limits *l = plan_limits(p);
     uint32_t rounds = l->iterations != 0 ? l->iterations : LOOPS_WATCHED;
@@ -232,7 +185,7 @@ static void add_positions(struct plan *p, const struct scatter_add_op *op,
                           const struct scatter_add_args *a,
                           const struct pairs *pairs, const struct view *carry)
 {
-    const struct table *t = &a->table;
+    const struct table_shape *t = &a->table;
     uint64_t count = a->to - a->from, loops = loops_of(count, t->outer + 1);
     uint32_t lanes = plan_limits(p)->group;
     lanes = lanes == 1 ? 64 : lanes; /* LANES of kernels/dialect/group.h */
@@ -286,7 +239,7 @@ static void one_hot(struct plan *p, const struct one_hot_op *op)
                              .class_step = along};
     for (int d = op->axis + 1; d < last; d++)
         a.inner *= (uint32_t)y->shape[d];
-    form_set(p, y, false, &a.form);
+    form_set(p, y, false, &a.form, &a.rank, a.size);
     form_steps(&op->index, false, &a.idx_step, a.idx_steps);
     form_steps(y, false, &a.y_step, a.y_steps);
     plan_kernel(p, KERNEL_one_hot, KEYS((uint8_t)dtype_bytes(y->dtype)));

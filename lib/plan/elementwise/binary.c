@@ -4,25 +4,11 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
-struct float_args {
-    BINARY_FIELDS
-};
-struct integer_args {
-    BINARY_INTEGER_FIELDS
-};
-struct compare_args {
-    COMPARE_FIELDS
-};
-struct where_args {
-    WHERE_FIELDS
-};
-
 static void build_floats(struct plan *p, const struct binary_op *op,
                          const struct runs *r)
 {
-    struct float_args a = {RUNS_FIELDS(r, op->kind), .alpha = op->alpha,
-                           .beta = op->beta};
-    runs_size(r, a.size);
+    struct binary_args a = {
+        .run = runs_shape(r, op->kind), .alpha = op->alpha, .beta = op->beta};
     runs_steps(r, 0, a.a_steps);
     runs_steps(r, 1, a.b_steps);
     runs_steps(r, 2, a.y_steps);
@@ -31,14 +17,13 @@ static void build_floats(struct plan *p, const struct binary_op *op,
     runs_bind(p, &op->a, ACCESS_READ, 2, 4);
     runs_bind(p, &op->b, ACCESS_READ, 2, 4);
     plan_bind(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void build_integers(struct plan *p, const struct binary_op *op,
                            const struct runs *r)
 {
-    struct integer_args a = {RUNS_FIELDS(r, op->kind)};
-    runs_size(r, a.size);
+    struct binary_integer_args a = {.run = runs_shape(r, op->kind)};
     runs_steps(r, 0, a.a_steps);
     runs_steps(r, 1, a.b_steps);
     runs_steps(r, 2, a.y_steps);
@@ -46,7 +31,7 @@ static void build_integers(struct plan *p, const struct binary_op *op,
     runs_bind(p, &op->a, ACCESS_READ, 1, 4);
     runs_bind(p, &op->b, ACCESS_READ, 1, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 1, 4);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void binary_build(struct plan *p, const struct binary_op *op)
@@ -69,8 +54,7 @@ static void compare_build(struct plan *p, const struct compare_op *op)
 {
     struct runs r;
     runs_init(&r, (const struct view *[]){&op->a, &op->b, &op->y}, 3);
-    struct compare_args a = {RUNS_FIELDS(&r, op->kind)};
-    runs_size(&r, a.size);
+    struct compare_args a = {.run = runs_shape(&r, op->kind)};
     runs_steps(&r, 0, a.a_steps);
     runs_steps(&r, 1, a.b_steps);
     runs_steps(&r, 2, a.y_steps);
@@ -78,7 +62,7 @@ static void compare_build(struct plan *p, const struct compare_op *op)
     bind_any(p, &op->a, ACCESS_READ);
     bind_any(p, &op->b, ACCESS_READ);
     plan_bind(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void where_build(struct plan *p, const struct where_op *op)
@@ -86,8 +70,7 @@ static void where_build(struct plan *p, const struct where_op *op)
     struct runs r;
     runs_init(&r, (const struct view *[]){&op->cond, &op->a, &op->b, &op->y},
               4);
-    struct where_args a = {RUNS_FIELDS(&r, 0)};
-    runs_size(&r, a.size);
+    struct where_args a = {.run = runs_shape(&r, 0)};
     runs_steps(&r, 0, a.cond_steps);
     runs_steps(&r, 1, a.a_steps);
     runs_steps(&r, 2, a.b_steps);
@@ -97,7 +80,7 @@ static void where_build(struct plan *p, const struct where_op *op)
     bind_any(p, &op->a, ACCESS_READ);
     bind_any(p, &op->b, ACCESS_READ);
     bind_any(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 const struct binary_plan binary_plans[] = {{"portable", NULL, binary_build},

@@ -17,13 +17,6 @@
 /* A row that is shorter is not worth it. */
 #define LEAST_ROW 4
 
-struct backward_args {
-    BINARY_BACKWARD_FIELDS
-};
-struct sum_args {
-    BINARY_SUM_FIELDS
-};
-
 /* One gradient: the first kept dimensions are those of the sums. dx may have
  * one more, for the sums of chunks. */
 struct gradient {
@@ -69,15 +62,14 @@ static void build_plain(struct plan *p, const struct gradient *g)
 {
     struct runs r;
     runs_init(&r, (const struct view *[]){&g->a, &g->b, &g->dy, &g->dx}, 4);
-    struct backward_args a = {RUNS_FIELDS(&r, g->kind)};
-    runs_size(&r, a.size);
+    struct binary_backward_args a = {.run = runs_shape(&r, g->kind)};
     runs_steps(&r, 0, a.a_steps);
     runs_steps(&r, 1, a.b_steps);
     runs_steps(&r, 2, a.dy_steps);
     runs_steps(&r, 3, a.dx_steps);
     plan_kernel(p, KERNEL_binary_backward, KEYS(g->kind, g->second));
     bind_all(p, g);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 /* The last kept dimension, and what is left of the walk: the kept dimensions
@@ -104,14 +96,14 @@ static bool sums_lie_along(const struct gradient *g)
            g->dy.stride[kept - 1] <= g->dy.stride[g->dy.rank - 1];
 }
 
-static uint32_t chunk_of(const struct sum_args *a)
+static uint32_t chunk_of(const struct binary_sum_args *a)
 {
     return a->terms < FOLD_CHUNK ? a->terms : FOLD_CHUNK;
 }
 
 /* Loops of an item that adds up a chunk: a walk for each term, and the tree of
  * its lanes. */
-static uint64_t column_loops(const struct sum_args *a)
+static uint64_t column_loops(const struct binary_sum_args *a)
 {
     return LOOPS_FEW + loops_of(chunk_of(a), a->rank - a->outer + 1) +
            loops_of(FOLD_LANES, 4);
@@ -119,7 +111,7 @@ static uint64_t column_loops(const struct sum_args *a)
 
 /* Of a group, whose items share the terms of each column. */
 static uint64_t group_loops(const struct backend_limits *l,
-                            const struct sum_args *a)
+                            const struct binary_sum_args *a)
 {
     uint32_t items = l->group < FOLD_LANES ? l->group : FOLD_LANES;
     return LOOPS_FEW +
@@ -130,7 +122,7 @@ static uint64_t group_loops(const struct backend_limits *l,
 
 /* End the launch by the kernel that suits the sums. */
 static void launch_sums(struct plan *p, const struct gradient *g,
-                        uint32_t chunks, struct sum_args *a)
+                        uint32_t chunks, struct binary_sum_args *a)
 {
     const struct backend_limits *l = plan_limits(p);
     bool processor = l->group == 1;
@@ -163,14 +155,14 @@ static void build_level(struct plan *p, const struct gradient *g,
 {
     int kept = g->kept, outer = kept > 0 ? kept - 1 : 0;
     uint32_t chunks = ceiling(terms, FOLD_CHUNK);
-    struct sum_args a = {.terms = terms,
-                         .dx_chunk = dx_chunk,
-                         .whole = chunks == 1,
-                         .outer = (uint32_t)outer,
-                         .rank = (uint32_t)(g->dy.rank - kept + outer)};
+    struct binary_sum_args a = {.terms = terms,
+                                .dx_chunk = dx_chunk,
+                                .whole = chunks == 1,
+                                .outer = (uint32_t)outer,
+                                .rank = (uint32_t)(g->dy.rank - kept + outer)};
     const struct view *v[] = {&g->a, &g->b, &g->dy, &g->dx};
     for (int k = 0; k < 4; k++)
-        a.form |= (uint32_t)v[k]->dtype << (4 + 3 * k);
+        a.run.form |= (uint32_t)v[k]->dtype << (4 + 3 * k);
     for (int i = 0; i < outer; i++)
         a.size[i] = (uint32_t)g->dy.shape[i];
     for (int i = kept; i < g->dy.rank; i++)

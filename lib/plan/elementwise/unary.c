@@ -4,60 +4,41 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
-struct unary_args {
-    UNARY_FIELDS
-};
-struct class_args {
-    UNARY_CLASS_FIELDS
-};
-struct integer_args {
-    UNARY_INTEGER_FIELDS
-};
-struct scale_args {
-    SCALE_FIELDS
-};
-struct backward_args {
-    UNARY_BACKWARD_FIELDS
-};
-
 static void build_function(struct plan *p, const struct unary_op *op,
                            const struct runs *r)
 {
-    struct unary_args a = {RUNS_FIELDS(r, op->kind), .alpha = op->alpha,
-                           .beta = op->beta};
-    runs_size(r, a.size);
+    struct unary_args a = {
+        .run = runs_shape(r, op->kind), .alpha = op->alpha, .beta = op->beta};
     runs_steps(r, 0, a.x_steps);
     runs_steps(r, 1, a.y_steps);
     plan_kernel(p, KERNEL_unary, KEYS((uint8_t)op->kind));
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 2, 4);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void build_class(struct plan *p, const struct unary_op *op,
                         const struct runs *r)
 {
-    struct class_args a = {RUNS_FIELDS(r, op->kind)};
-    runs_size(r, a.size);
+    struct unary_class_args a = {.run = runs_shape(r, op->kind)};
     runs_steps(r, 0, a.x_steps);
     runs_steps(r, 1, a.y_steps);
     plan_kernel(p, KERNEL_unary_class, KEYS(0));
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     plan_bind(p, &op->y, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void build_integer(struct plan *p, const struct unary_op *op,
                           const struct runs *r)
 {
-    struct integer_args a = {RUNS_FIELDS(r, op->kind)};
-    runs_size(r, a.size);
+    struct unary_integer_args a = {.run = runs_shape(r, op->kind)};
     runs_steps(r, 0, a.x_steps);
     runs_steps(r, 1, a.y_steps);
     plan_kernel(p, KERNEL_unary_integer, KEYS(0));
     runs_bind(p, &op->x, ACCESS_READ, 1, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 1, 4);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void unary_build(struct plan *p, const struct unary_op *op)
@@ -77,9 +58,8 @@ static void unary_backward_build(struct plan *p,
 {
     struct runs r;
     runs_init(&r, (const struct view *[]){&op->x, &op->dy, &op->dx}, 3);
-    struct backward_args a = {RUNS_FIELDS(&r, op->kind), .alpha = op->alpha,
-                              .beta = op->beta};
-    runs_size(&r, a.size);
+    struct unary_backward_args a = {
+        .run = runs_shape(&r, op->kind), .alpha = op->alpha, .beta = op->beta};
     runs_steps(&r, 0, a.x_steps);
     runs_steps(&r, 1, a.dy_steps);
     runs_steps(&r, 2, a.dx_steps);
@@ -88,23 +68,23 @@ static void unary_backward_build(struct plan *p,
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     runs_bind(p, &op->dy, ACCESS_READ, 2, 4);
     plan_bind(p, &op->dx, ACCESS_WRITE);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void scale_build(struct plan *p, const struct scale_op *op)
 {
     struct runs r;
     runs_init(&r, (const struct view *[]){&op->x, &op->y}, 2);
-    struct scale_args a = {RUNS_FIELDS(&r, 0), .alpha = op->alpha,
+    struct scale_args a = {.run = runs_shape(&r, 0),
+                           .alpha = op->alpha,
                            .scaled = op->scale.buffer != NULL};
-    runs_size(&r, a.size);
     runs_steps(&r, 0, a.x_steps);
     runs_steps(&r, 1, a.y_steps);
     plan_kernel(p, KERNEL_scale, KEYS(0));
     runs_bind(p, &op->x, ACCESS_READ, 2, 4);
     runs_bind(p, &op->y, ACCESS_WRITE, 2, 4);
     plan_bind(p, &op->scale, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 const struct unary_plan unary_plans[] = {{"portable", NULL, unary_build},

@@ -10,8 +10,6 @@
  * and k; sums wait in float32 for the next piece of k. */
 #include "lib/plan/gemm/product.h"
 
-#include "kernels/gemm/gemm_args.h"
-
 /* Most float32s of one piece's panels of a or b, and of its partial sums. */
 #define MOST_PACKED (INT64_C(4) << 20)
 /* Most rows or columns of a piece: MOST_PACKED is their square. */
@@ -25,13 +23,6 @@
 /* Of m or n, and of k: less is not worth packing. */
 #define LEAST_SIDE  9
 #define LEAST_DEPTH 8
-
-struct gemm_pack_args {
-    GEMM_PACK_FIELDS
-};
-struct gemm_panel_args {
-    GEMM_PANEL_FIELDS
-};
 
 /* How a product is cut for panels. */
 struct pieces {
@@ -101,17 +92,18 @@ static void choose_pieces(struct pieces *c, const struct product *g,
     c->batch = most(1, least(g->batch, floats / each));
 }
 
-/* The lines of V, dimension 1, along dimension 2, for gemm_pack.k. */
-#define PACK_OPERAND(X, P, V, LINES)                                           \
-    do {                                                                       \
-        (X).P##_n = (uint32_t)(V)->shape[1];                                   \
-        (X).P##_batch = (V)->stride[0] == 0 ? 1 : (uint32_t)(V)->shape[0];     \
-        (X).P##_dtype = (uint32_t)(V)->dtype;                                  \
-        (X).P##_lines = (uint32_t)(LINES);                                     \
-        (X).P##_line = (uint32_t)(V)->stride[1];                               \
-        (X).P##_step = (uint32_t)(V)->stride[2];                               \
-        (X).P##_matrix = (uint32_t)(V)->stride[0];                             \
-    } while (0)
+/* The lines of v, dimension 1, along dimension 2, for gemm_pack.k. */
+static struct gemm_lines lines_of(const struct view *v, int64_t lines)
+{
+    return (struct gemm_lines){
+        .n = (uint32_t)v->shape[1],
+        .batch = v->stride[0] == 0 ? 1 : (uint32_t)v->shape[0],
+        .dtype = (uint32_t)v->dtype,
+        .lines = (uint32_t)lines,
+        .line = (uint32_t)v->stride[1],
+        .step = (uint32_t)v->stride[2],
+        .matrix = (uint32_t)v->stride[0]};
+}
 
 /* Tasks that pack v, and how far its matrices' panels are from each other. */
 static int64_t packing(const struct view *v, int64_t lines, uint32_t *stride)
@@ -127,15 +119,15 @@ static void pack(struct plan *p, const struct product *g,
                  const struct pieces *c, struct gemm_panel_args *to)
 {
     struct gemm_pack_args x = {
-        .k = (uint32_t)g->k, .chunk = PACK_CHUNK, .b_lines = 1};
+        .k = (uint32_t)g->k, .chunk = PACK_CHUNK, .b.lines = 1};
     struct view b = {0};
-    int64_t tasks = packing(&g->a, c->rows, &to->a_batch);
-    PACK_OPERAND(x, a, &g->a, c->rows);
+    int64_t tasks = packing(&g->a, c->rows, &to->g.a_batch);
+    x.a = lines_of(&g->a, c->rows);
     if (!c->plain) {
         b = g->b;
         product_turn(&b);
-        PACK_OPERAND(x, b, &b, c->columns);
-        tasks += packing(&b, c->columns, &to->b_batch);
+        x.b = lines_of(&b, c->columns);
+        tasks += packing(&b, c->columns, &to->g.b_batch);
     }
     plan_kernel(p, KERNEL_gemm_pack, KEYS(0));
     product_bind(p, &g->a, ACCESS_READ);
@@ -174,7 +166,7 @@ static void plan_piece(struct plan *p, const struct product *g,
                        const struct pieces *c, struct gemm_panel_args *x)
 {
     uint8_t plain = c->plain ? (uint8_t)g->b.dtype : 0;
-    FILL(*x, g);
+    x->g = product_shape(g);
     pack(p, g, c, x);
     x->depth = (uint32_t)c->depth;
     x->b_row = step(&g->b, 1);

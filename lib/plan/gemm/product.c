@@ -52,6 +52,30 @@ void product_transpose(struct product *g)
     product_turn(&g->d);
 }
 
+struct gemm_shape product_shape(const struct product *g)
+{
+    struct gemm_shape s = {.m = (uint32_t)g->m,
+                           .n = (uint32_t)g->n,
+                           .k = (uint32_t)g->k,
+                           .batch = (uint32_t)g->batch,
+                           .activation = (uint32_t)g->activation,
+                           .alpha = g->k == 0 ? 0.0f : g->alpha,
+                           .beta = g->beta,
+                           .a_batch = step(&g->a, 0),
+                           .b_batch = step(&g->b, 0),
+                           .c_batch = step(&g->c, 0),
+                           .d_batch = step(&g->d, 0),
+                           .c_row = step(&g->c, 1),
+                           .c_column = step(&g->c, 2),
+                           .bias_batch = step(&g->bias, 0),
+                           .bias_row = step(&g->bias, 1),
+                           .bias_column = step(&g->bias, 2),
+                           .d_row = step(&g->d, 1)};
+    s.types = GEMM_TYPES(dtype_of(&g->a), dtype_of(&g->b), dtype_of(&g->c),
+                         dtype_of(&g->bias), dtype_of(&g->d));
+    return s;
+}
+
 void product_bind(struct plan *p, const struct view *v, enum access access)
 {
     plan_bind_as(p, v, 2, access);

@@ -3,6 +3,7 @@
 #ifndef LIB_PLAN_GEMM_PRODUCT_H
 #define LIB_PLAN_GEMM_PRODUCT_H
 
+#include "kernels/gemm/gemm_args.h"
 #include "lib/plan/gemm/gemm.h"
 
 /** Views of rank 3, one batch; d's columns are neighbours. */
@@ -38,31 +39,6 @@ static inline uint32_t step(const struct view *v, int i)
     return v->buffer == NULL ? 0 : (uint32_t)v->stride[i];
 }
 
-/* GEMM_FIELDS of any args X of product G. */
-#define FILL(X, G)                                                             \
-    do {                                                                       \
-        (X).m = (uint32_t)(G)->m;                                              \
-        (X).n = (uint32_t)(G)->n;                                              \
-        (X).k = (uint32_t)(G)->k;                                              \
-        (X).batch = (uint32_t)(G)->batch;                                      \
-        (X).types = GEMM_TYPES(dtype_of(&(G)->a), dtype_of(&(G)->b),           \
-                               dtype_of(&(G)->c), dtype_of(&(G)->bias),        \
-                               dtype_of(&(G)->d));                             \
-        (X).activation = (uint32_t)(G)->activation;                            \
-        (X).alpha = (G)->k == 0 ? 0.0f : (G)->alpha;                           \
-        (X).beta = (G)->beta;                                                  \
-        (X).a_batch = step(&(G)->a, 0);                                        \
-        (X).b_batch = step(&(G)->b, 0);                                        \
-        (X).c_batch = step(&(G)->c, 0);                                        \
-        (X).d_batch = step(&(G)->d, 0);                                        \
-        (X).c_row = step(&(G)->c, 1);                                          \
-        (X).c_column = step(&(G)->c, 2);                                       \
-        (X).bias_batch = step(&(G)->bias, 0);                                  \
-        (X).bias_row = step(&(G)->bias, 1);                                    \
-        (X).bias_column = step(&(G)->bias, 2);                                 \
-        (X).d_row = step(&(G)->d, 1);                                          \
-    } while (0)
-
 /** Elements from .. from + n - 1 of dimension i; absent views stay so. */
 void product_cut(struct view *v, int i, int64_t from, int64_t n);
 /** All of k for `part`'s batch, m and n, from z, i and j on, or what is left.
@@ -73,6 +49,8 @@ struct product product_part(const struct product *g, const struct product *part,
 void product_turn(struct view *v);
 /** d' = b' a' */
 void product_transpose(struct product *g);
+/** What every kernel of a gemm is told of a product. */
+struct gemm_shape product_shape(const struct product *g);
 /** An operand as u16 and as float32: the kernel reads the one that it is. */
 void product_bind(struct plan *plan, const struct view *v, enum access access);
 /** d, c and bias. */

@@ -2,8 +2,6 @@
 /* tiled.c - a product by gemm_tiled.k: tiles in shared memory. */
 #include "lib/plan/gemm/product.h"
 
-#include "kernels/gemm/gemm_args.h"
-
 /* Loops of gemm_tiled.k: for one DEPTH of TILED_DEPTH of k, and of a tile
  * outside of it, where its results are made. */
 #define TILED_DEPTH 16
@@ -13,10 +11,6 @@
 /* Most words of a tile's side, by the key SIDE of gemm_tiled.k. */
 #define TILED_SMALL 4
 #define TILED_LARGE 8
-
-struct gemm_tiled_args {
-    GEMM_TILED_FIELDS
-};
 
 /* Groups that work on a product in tiles of this size. */
 static int64_t tiles(const struct backend_limits *l, const struct product *g,
@@ -40,11 +34,11 @@ int64_t product_depth(const struct plan *p, const struct product *g)
 void plan_tiled(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
-    struct gemm_tiled_args x = {.a_row = step(&g->a, 1),
+    struct gemm_tiled_args x = {.g = product_shape(g),
+                                .a_row = step(&g->a, 1),
                                 .a_column = step(&g->a, 2),
                                 .b_row = step(&g->b, 1),
                                 .b_column = step(&g->b, 2)};
-    FILL(x, g);
     bool large = l->group == 1 ? g->m > TILED_SMALL
                                : tiles(l, g, TILED_LARGE) >= l->units;
     uint8_t side = large ? TILED_LARGE : TILED_SMALL;

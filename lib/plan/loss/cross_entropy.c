@@ -13,13 +13,6 @@
 
 #define OPERANDS 6
 
-struct cross_entropy_args {
-    CROSS_ENTROPY_FIELDS
-};
-struct cross_entropy_count_args {
-    CROSS_ENTROPY_COUNT_FIELDS
-};
-
 /* What is known of the rows, before any launch. */
 struct rows {
     const struct view *shape;       /* of all operands, classes last */

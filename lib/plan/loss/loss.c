@@ -10,10 +10,6 @@
 
 #define OPERANDS 7
 
-struct loss_args {
-    LOSS_FIELDS
-};
-
 /* The operands that walk x's shape, in the order of the kernel. */
 struct operands {
     const struct view *v[OPERANDS];

@@ -9,13 +9,6 @@
 /* Rows up to here are an item's work, longer ones a group's. */
 #define SHORT 64
 
-struct top_k_args {
-    TOP_K_FIELDS
-};
-struct top_k_total_args {
-    TOP_K_TOTAL_FIELDS
-};
-
 static uint32_t rows_of(const struct view *x)
 {
     uint32_t rows = 1;

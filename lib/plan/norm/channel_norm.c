@@ -10,51 +10,19 @@
 #include "kernels/norm/channel_args.h"
 #include "lib/op/norm/channel_norm.h"
 
-#include <string.h>
-
 /* A chunk: of elements that lanes share, and of dependent additions. */
 #define CHUNK 4096u
 #define CHAIN 64u
 /* Fewer channels side by side are not worth a lane each. */
 #define ACROSS_LEAST 16
 
-struct channel_args {
-    CHANNEL_FIELDS
-};
-struct channel_operand {
-    CHANNEL_OPERAND(x)
-};
-struct channel_sum_args {
-    CHANNEL_SUM_FIELDS
-};
-struct channel_sum_dy_args {
-    CHANNEL_SUM_DY_FIELDS
-};
-struct channel_apply_args {
-    CHANNEL_APPLY_FIELDS
-};
-struct channel_gradient_args {
-    CHANNEL_GRADIENT_FIELDS
-};
-struct channel_statistics_args {
-    CHANNEL_STATISTICS_FIELDS
-};
-struct channel_fold_args {
-    CHANNEL_FOLD_FIELDS
-};
-
-/* How the operands of a launch are walked: CHANNEL_FIELDS stand in every
- * struct in the same order, as do those of an operand. */
+/* How the operands of a launch are walked. */
 #define OPERANDS 3
 struct geometry {
-    struct channel_args a;
+    struct channel_walk a;
     struct channel_operand operand[OPERANDS];
     uint32_t examples, rows, groups;
 };
-#define COMMON(ARGS, G)                                                        \
-    memcpy(&(ARGS).tasks, &(G)->a, sizeof(struct channel_args))
-#define OPERAND(ARGS, N, G, I)                                                 \
-    memcpy(&(ARGS).N##_dtype, &(G)->operand[I], sizeof(struct channel_operand))
 
 static uint32_t up(uint32_t n, uint32_t by)
 {
@@ -85,16 +53,16 @@ static void operand(struct channel_operand *o, const struct view *v,
                     const struct view *row, bool pooled)
 {
     int last = row->rank - 1;
-    o->x_dtype = (uint32_t)v->dtype;
-    o->x_example = pooled ? 0 : (uint32_t)v->stride[0];
-    o->x_channel = (uint32_t)v->stride[1];
-    o->x_step = (uint32_t)row->stride[last];
+    o->dtype = (uint32_t)v->dtype;
+    o->example = pooled ? 0 : (uint32_t)v->stride[0];
+    o->channel = (uint32_t)v->stride[1];
+    o->step = (uint32_t)row->stride[last];
     for (int i = 0; i < last; i++)
-        o->x_steps[i] = (uint32_t)row->stride[i];
+        o->steps[i] = (uint32_t)row->stride[i];
 }
 
 /* Chunks that keep every chain of additions within 64 + n / 64 links. */
-static void divide(struct channel_args *a, uint32_t lines)
+static void divide(struct channel_walk *a, uint32_t lines)
 {
     uint32_t n = lines * a->line;
     if (a->across) {
@@ -124,7 +92,7 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
     views_collapse(row, n);
     for (int i = 0; i < n; i++)
         operand(&g.operand[i], v[i], row[i], pooled);
-    struct channel_args *a = &g.a;
+    struct channel_walk *a = &g.a;
     uint32_t lines = 1, lanes = plan_limits(p)->group;
     a->channels = (uint32_t)v[0]->shape[1];
     a->per_group = a->channels / g.groups;
@@ -134,8 +102,8 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
         lines *= a->size[i];
     }
     a->line = (uint32_t)rows[0].shape[a->rank];
-    a->across = a->channels >= ACROSS_LEAST && g.operand[0].x_channel == 1 &&
-                g.operand[0].x_step != 1;
+    a->across = a->channels >= ACROSS_LEAST && g.operand[0].channel == 1 &&
+                g.operand[0].step != 1;
     divide(a, lines);
     g.examples = pooled ? 1 : (uint32_t)v[0]->shape[0];
     g.rows = g.examples * a->channels;
@@ -155,7 +123,7 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
 static uint64_t task_loops(const struct plan *p, const struct geometry *g,
                            uint64_t body)
 {
-    const struct channel_args *a = &g->a;
+    const struct channel_walk *a = &g->a;
     uint64_t steps = a->across ? loops_of(a->longest, body)
                                : loops_shared(plan_limits(p), a->longest, body);
     return LOOPS_FEW +
@@ -203,13 +171,13 @@ static void sum(struct plan *p, const struct channel_norm_op *op,
                 const struct view *part)
 {
     struct channel_sum_args a = {.squares = squares};
-    COMMON(a, g);
-    OPERAND(a, x, g, 0);
+    a.walk = g->a;
+    a.x = g->operand[0];
     plan_kernel(p, KERNEL_channel_sum, KEYS((uint8_t)op->x.dtype));
     plan_bind(p, &op->x, ACCESS_READ);
     plan_bind(p, mean, ACCESS_READ);
     plan_bind(p, part, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
+    plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
 static uint32_t stride_of(const struct view *v)
@@ -261,9 +229,9 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
                                    .beta_given = !absent(&op->beta),
                                    .beta_step = stride_of(&op->beta),
                                    .activation = (uint32_t)op->activation};
-    COMMON(a, g);
-    OPERAND(a, x, g, 0);
-    OPERAND(a, y, g, 1);
+    a.walk = g->a;
+    a.x = g->operand[0];
+    a.y = g->operand[1];
     plan_kernel(p, KERNEL_channel_apply, KEYS(other, d));
     floats_bind(p, &op->x, d, ACCESS_READ);
     plan_bind(p, mean, ACCESS_READ);
@@ -271,7 +239,7 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
     plan_bind(p, &op->gamma, ACCESS_READ);
     plan_bind(p, &op->beta, ACCESS_READ);
     floats_bind(p, &op->y, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks,
+    plan_groups(p, &a, sizeof(a), a.walk.tasks,
                 task_loops(p, g, other ? LOOPS_DIVIDE : 0));
 }
 
@@ -302,9 +270,9 @@ static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
 {
     uint8_t d = FLOATS_KEY(&op->x, &op->dy);
     struct channel_sum_dy_args a = {0};
-    COMMON(a, g);
-    OPERAND(a, x, g, 0);
-    OPERAND(a, dy, g, 1);
+    a.walk = g->a;
+    a.x = g->operand[0];
+    a.dy = g->operand[1];
     plan_kernel(p, KERNEL_channel_sum_dy, KEYS(d));
     floats_bind(p, &op->x, d, ACCESS_READ);
     floats_bind(p, &op->dy, d, ACCESS_READ);
@@ -312,7 +280,7 @@ static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
     plan_bind(p, &op->rstd, ACCESS_READ);
     plan_bind(p, &part[0], ACCESS_WRITE);
     plan_bind(p, &part[1], ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
+    plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
 /* avg is absent where there are no averages. */
@@ -353,10 +321,10 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
     struct channel_gradient_args a = {.gamma_given = !absent(&op->gamma),
                                       .gamma_step = stride_of(&op->gamma),
                                       .given = op->given};
-    COMMON(a, g);
-    OPERAND(a, x, g, 0);
-    OPERAND(a, dy, g, 1);
-    OPERAND(a, dx, g, 2);
+    a.walk = g->a;
+    a.x = g->operand[0];
+    a.dy = g->operand[1];
+    a.dx = g->operand[2];
     plan_kernel(p, KERNEL_channel_gradient, KEYS(d));
     floats_bind(p, &op->x, d, ACCESS_READ);
     floats_bind(p, &op->dy, d, ACCESS_READ);
@@ -366,7 +334,7 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
     plan_bind(p, &avg[0], ACCESS_READ);
     plan_bind(p, &avg[1], ACCESS_READ);
     floats_bind(p, &op->dx, d, ACCESS_WRITE);
-    plan_groups(p, &a, sizeof(a), a.tasks, task_loops(p, g, 0));
+    plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
 static void build_backward(struct plan *p,

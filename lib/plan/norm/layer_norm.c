@@ -14,14 +14,6 @@
 /* TILE of layer_norm_sums.k where an item is a processor's thread. */
 #define TILE 256u
 
-struct layer_norm_args {
-    LAYER_NORM_FIELDS
-};
-
-struct layer_norm_backward_args {
-    LAYER_NORM_BACKWARD_FIELDS
-};
-
 /* The dimensions of a row alone. */
 static struct view row_of(const struct view *v, int inner)
 {

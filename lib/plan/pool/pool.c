@@ -6,10 +6,6 @@
 #include "kernels/pool/pool_args.h"
 #include "lib/op/pool/pool.h"
 
-struct pool_args {
-    POOL_FIELDS
-};
-
 /* first..end - 1, from a to b - 1 of some coordinate. */
 struct span {
     int64_t first, end;

@@ -6,26 +6,27 @@
 #include "lib/plan/plan.h"
 #include "lib/plan/walk.h"
 
-struct random_args {
-    RANDOM_FIELDS
-};
-
-struct dropout_args {
-    DROPOUT_FIELDS
-};
+static struct random_stream stream_of(const struct stream *s, uint64_t first,
+                                      const struct view *step,
+                                      const struct view *y, bool dense)
+{
+    uint64_t base = s->offset + first;
+    return (struct random_stream){.n = (uint32_t)view_elements(y),
+                                  .dense = dense,
+                                  .seed_low = s->seed[0],
+                                  .seed_high = s->seed[1],
+                                  .id = s->id,
+                                  .base_low = (uint32_t)base,
+                                  .base_high = (uint32_t)(base >> 32),
+                                  .step_given = step->buffer != NULL};
+}
 
 static void random_fill(struct plan *p, const struct random_op *op)
 {
     const struct view *y = &op->y;
-    uint64_t base = op->stream.offset + op->op.first;
-    struct random_args a = {.n = (uint32_t)view_elements(y),
-                            .seed_low = op->stream.seed[0],
-                            .seed_high = op->stream.seed[1],
-                            .id = op->stream.id,
-                            .base_low = (uint32_t)base,
-                            .base_high = (uint32_t)(base >> 32),
-                            .step_given = op->step.buffer != NULL,
-                            .dense = view_contiguous(y),
+    struct random_args a = {.stream =
+                                stream_of(&op->stream, op->op.first, &op->step,
+                                          y, view_contiguous(y)),
                             .y_dtype = y->dtype,
                             .threshold = op->one.threshold,
                             .always = op->one.always,
@@ -37,30 +38,23 @@ static void random_fill(struct plan *p, const struct random_op *op)
                 KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(y->dtype)));
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &op->step, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
 static void dropout(struct plan *p, const struct dropout_op *op)
 {
     const struct view *x = &op->x, *y = &op->y, *mask = &op->mask;
     bool masked = mask->buffer != NULL;
-    uint64_t base = op->stream.offset + op->op.first;
-    struct dropout_args a = {.n = (uint32_t)view_elements(y),
-                             .seed_low = op->stream.seed[0],
-                             .seed_high = op->stream.seed[1],
-                             .id = op->stream.id,
-                             .base_low = (uint32_t)base,
-                             .base_high = (uint32_t)(base >> 32),
-                             .step_given = op->step.buffer != NULL,
-                             .dense = view_contiguous(x) &&
-                                      view_contiguous(y) &&
-                                      (!masked || view_contiguous(mask)),
-                             .x_dtype = x->dtype,
-                             .y_dtype = y->dtype,
-                             .masked = masked,
-                             .threshold = op->drop.threshold,
-                             .always = op->drop.always,
-                             .scale = op->scale};
+    bool dense = view_contiguous(x) && view_contiguous(y) &&
+                 (!masked || view_contiguous(mask));
+    struct dropout_args a = {
+        .stream = stream_of(&op->stream, op->op.first, &op->step, y, dense),
+        .x_dtype = x->dtype,
+        .y_dtype = y->dtype,
+        .masked = masked,
+        .threshold = op->drop.threshold,
+        .always = op->drop.always,
+        .scale = op->scale};
     walk_shape(y, 0, y->rank, &a.rank, a.size);
     walk_steps(x, 0, y->rank, a.x_steps);
     walk_steps(y, 0, y->rank, a.y_steps);
@@ -73,7 +67,7 @@ static void dropout(struct plan *p, const struct dropout_op *op)
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, mask, ACCESS_WRITE);
     plan_bind(p, &op->step, ACCESS_READ);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
 const struct random_plan random_plans[] = {{"portable", NULL, random_fill},

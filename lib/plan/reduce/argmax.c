@@ -7,14 +7,6 @@
 #include "lib/plan/rows.h"
 #include "lib/plan/walk.h"
 
-struct argmax_args {
-    ARGMAX_FIELDS
-};
-
-struct argmax_fold_args {
-    ARGMAX_FOLD_FIELDS
-};
-
 static void fold(struct plan *p, const struct argmax_op *op,
                  const struct rows *r, const struct view *found)
 {

@@ -8,14 +8,6 @@
 #include "lib/op/reduce/reduce.h"
 #include "lib/plan/walk.h"
 
-struct norm_args {
-    NORM_FIELDS
-};
-
-struct norm_partials_args {
-    NORM_PARTIALS_FIELDS
-};
-
 /* Of a chunk: FOLD_LANES at a time, by items with up to four lanes. */
 #define FOLD_LOOPS                                                             \
     (LOOPS_FEW + loops_of(FOLD_CHUNK / FOLD_LANES, 4 * LOOPS_WALK))

@@ -10,10 +10,6 @@
 #include "kernels/reduce/reduce_args.h"
 #include "lib/plan/walk.h"
 
-struct reduce_args {
-    REDUCE_FIELDS
-};
-
 #define BLOCK 64u
 /* Rows up to here are one item's work each, and so no group's. */
 #define SHORT           64u

@@ -6,18 +6,6 @@
 #include "lib/op/reduce/reduce.h"
 #include "lib/plan/walk.h"
 
-struct mean_backward_args {
-    MEAN_BACKWARD_FIELDS
-};
-
-struct max_ties_args {
-    TIES_FIELDS
-};
-
-struct max_backward_args {
-    MAX_BACKWARD_FIELDS
-};
-
 static uint8_t bytes(const struct view *v)
 {
     return (uint8_t)dtype_bytes(v->dtype);

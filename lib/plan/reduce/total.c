@@ -7,10 +7,6 @@
 /* What one group sums; more is divided into so many. */
 #define CHUNK 4096u
 
-struct total_args {
-    TOTAL_FIELDS
-};
-
 static void sums(struct plan *p, const struct view *x, uint32_t n,
                  uint32_t chunk, float count, const struct view *divisor,
                  const struct view *y)

@@ -8,32 +8,24 @@
 #include "lib/op/softmax/softmax.h"
 #include "lib/plan/rows.h"
 
-struct softmax_rows_args {
-    SOFTMAX_FIELDS
-};
-
-struct softmax_fold_args {
-    SOFTMAX_FOLD_FIELDS
-};
-
 /* Of an element: three passes; in rows seven loops over a block and their ends,
  * which a block is long enough to have its share of. */
 #define COLUMN_LOOPS 3
 #define ROW_LOOPS    12
 
-static struct softmax_rows_args args_of(const struct softmax_op *op,
-                                        const struct rows *r)
+static struct softmax_args args_of(const struct softmax_op *op,
+                                   const struct rows *r)
 {
     const struct view *x = &op->x, *y = &op->y;
-    struct softmax_rows_args a = {.rows = r->walked,
-                                  .n = r->n,
-                                  .x_step = rows_step(x),
-                                  .y_step = rows_step(y),
-                                  .splits = r->splits,
-                                  .part = r->part,
-                                  .phase = SOFTMAX_WHOLE,
-                                  .is_log = op->kind == SOFTMAX_LOG,
-                                  .cols = r->cols};
+    struct softmax_args a = {.rows = r->walked,
+                             .n = r->n,
+                             .x_step = rows_step(x),
+                             .y_step = rows_step(y),
+                             .splits = r->splits,
+                             .part = r->part,
+                             .phase = SOFTMAX_WHOLE,
+                             .is_log = op->kind == SOFTMAX_LOG,
+                             .cols = r->cols};
     rows_shape(r, x, &a.rank, a.size);
     rows_steps(r, x, a.x_steps, &a.x_col);
     rows_steps(r, y, a.y_steps, &a.y_col);
@@ -41,7 +33,7 @@ static struct softmax_rows_args args_of(const struct softmax_op *op,
 }
 
 static void launch(struct plan *p, const struct softmax_op *op,
-                   const struct rows *r, const struct softmax_rows_args *a,
+                   const struct rows *r, const struct softmax_args *a,
                    const struct view *known, enum access access)
 {
     plan_kernel(p, r->columns ? KERNEL_softmax_columns : KERNEL_softmax_rows,
@@ -56,7 +48,7 @@ static void launch(struct plan *p, const struct softmax_op *op,
 static void build(struct plan *p, const struct softmax_op *op)
 {
     struct rows r = rows_of(p, &op->x, ROWS_COLUMNS_TOO);
-    struct softmax_rows_args a = args_of(op, &r);
+    struct softmax_args a = args_of(op, &r);
     struct view part = {.buffer = NULL}, known;
     if (r.splits == 1) {
         launch(p, op, &r, &a, &part, ACCESS_READ);

@@ -7,10 +7,6 @@
 #include "lib/plan/reduce/reduce.h"
 #include "lib/plan/rows.h"
 
-struct softmax_backward_args {
-    SOFTMAX_BACKWARD_FIELDS
-};
-
 /* Of an element: seven loops over a block and their ends, as in softmax.c. */
 #define ROW_LOOPS 12
 
