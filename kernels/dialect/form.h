@@ -2,9 +2,10 @@
 /* form.h - elements of strided views, by rows or one by one.
  *
  * A view is rows of pc.form.cols elements, its last dimension; rank and size
- * have the others; contiguous views are one row. FORM_ROWS gives a group a piece
- * of a row, so that strides are walked once for all of it and the loop over it
- * is simple; FORM_ELEMENTS, for short rows, walks every element on its own. */
+ * have the others; contiguous views are one row. FORM_ROWS gives a group a
+ * piece of a row, so that strides are walked once for all of it and the loop
+ * over it is simple; FORM_ELEMENTS, for short rows, walks every element on its
+ * own. */
 #ifndef KERNELS_DIALECT_FORM_H
 #define KERNELS_DIALECT_FORM_H
 

@@ -5,7 +5,7 @@
 
 #include "kernels/softmax/softmax_args.h"
 
-/* As SOFTMAX_FIELDS; known: the sum of each part, or row. */
+/* As softmax_args; known: the sum of each part, or row. */
 struct softmax_backward_args {
     u32 y_at;
     u32 dy_at;

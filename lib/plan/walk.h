@@ -6,7 +6,7 @@
 #include "kernels/dialect/tensor.h"
 #include "lib/core/view.h"
 
-/** Fill WALK_SHAPE: ranks from..to - 1 of the common shape. */
+/** Fill rank and size: dimensions from..to - 1 of the common shape. */
 static inline void walk_shape(const struct view *v, int from, int to,
                               uint32_t *rank, uint32_t *size)
 {
@@ -15,7 +15,7 @@ static inline void walk_shape(const struct view *v, int from, int to,
         size[i - from] = (uint32_t)v->shape[i];
 }
 
-/** Fill WALK_STEPS of one view likewise; an absent view's are not read. */
+/** Fill the steps of one view likewise; an absent view's are not read. */
 static inline void walk_steps(const struct view *v, int from, int to,
                               uint32_t *steps)
 {
