@@ -44,6 +44,19 @@ size_t blob_size(const struct blob *b)
     return (b->at + 7) / 8 * 8 + CHECKSUM;
 }
 
+ssq_status blob_room(const void *blob, size_t bytes, size_t size,
+                     size_t *needed, const char *what)
+{
+    if (needed != NULL)
+        *needed = size;
+    if (blob == NULL && bytes == 0)
+        return SSQ_OK;
+    if (blob != NULL && bytes >= size)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "%s: blob has %zu bytes, %zu are needed",
+                     what, blob == NULL ? 0 : bytes, size);
+}
+
 void blob_seal(struct blob *b, uint32_t kind)
 {
     size_t size = blob_size(b);

@@ -36,6 +36,11 @@ struct blob {
 void blob_write(struct blob *b, void *bytes, size_t n);
 /** The bytes that the blob takes, its checksum included. */
 size_t blob_size(const struct blob *b);
+/** *needed, if not NULL, becomes size.
+ *  @return INVALID when the caller's blob is smaller; a NULL of 0 bytes only
+ *          asks; what begins the text */
+ssq_status blob_room(const void *blob, size_t bytes, size_t size,
+                     size_t *needed, const char *what);
 /** Write the header and the checksum. */
 void blob_seal(struct blob *b, uint32_t kind);
 /** Begin to read.

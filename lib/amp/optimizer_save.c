@@ -165,14 +165,10 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
     blob_write(&s.b, NULL, 0);
     st = walk(&s, WALK_COUNT);
     size_t size = blob_size(&s.b);
-    if (needed != NULL)
-        *needed = size;
-    if (st != SSQ_OK || (blob == NULL && bytes == 0))
+    if (st == SSQ_OK)
+        st = blob_room(blob, bytes, size, needed, what);
+    if (st != SSQ_OK || blob == NULL)
         return st;
-    if (blob == NULL || bytes < size)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: blob has %zu bytes, %zu are needed", what,
-                         blob == NULL ? 0 : bytes, size);
     blob_write(&s.b, blob, size);
     st = walk(&s, WALK_SAVE);
     ssq_status synced =

@@ -55,25 +55,26 @@ static size_t size_of(ssq_scaler_options o)
     return blob_size(&b);
 }
 
+/* What save and load check first: gradients wait for no update. */
+static ssq_status enter(const ssq_queue *queue, const ssq_scaler *scaler,
+                        const char *what)
+{
+    ssq_status st = scaler_call_now(queue, scaler, what);
+    return st == SSQ_OK ? scaler_check_stage(scaler, what) : st;
+}
+
 ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
                            size_t bytes, size_t *needed)
 {
     const char *what = "scaler_save";
-    ssq_status st = scaler_call_now(queue, scaler, what);
-    if (st == SSQ_OK)
-        st = scaler_check_stage(scaler, what);
+    ssq_status st = enter(queue, scaler, what);
     if (st != SSQ_OK)
         return st;
     ssq_scaler_options options = scaler->options;
     size_t size = size_of(options);
-    if (needed != NULL)
-        *needed = size;
-    if (blob == NULL && bytes == 0)
-        return SSQ_OK;
-    if (blob == NULL || bytes < size)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: blob has %zu bytes, %zu are needed", what,
-                         blob == NULL ? 0 : bytes, size);
+    st = blob_room(blob, bytes, size, needed, what);
+    if (st != SSQ_OK || blob == NULL)
+        return st;
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
     st = scaler_fetch(queue, scaler, &state);
     if (st != SSQ_OK)
@@ -94,9 +95,7 @@ ssq_status ssq_scaler_load(ssq_queue *queue, ssq_scaler *scaler,
     ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
     struct blob b;
     bool wrong = false;
-    ssq_status st = scaler_call_now(queue, scaler, what);
-    if (st == SSQ_OK)
-        st = scaler_check_stage(scaler, what);
+    ssq_status st = enter(queue, scaler, what);
     if (st == SSQ_OK)
         st = blob_read(&b, blob, bytes, BLOB_SCALER, what);
     if (st != SSQ_OK)

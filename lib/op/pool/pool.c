@@ -19,6 +19,12 @@ struct call {
     ssq_layout layout;
 };
 
+/* Of any of their args A, how windows lie in the image. */
+#define WINDOWS(A)                                                             \
+    .kernel = (A)->kernel, .stride = (A)->stride, .padding = (A)->padding,     \
+    .dilation = (A)->dilation, .ceil_mode = (A)->ceil_mode,                    \
+    .layout = (A)->layout
+
 static bool is_backward(const struct call *c)
 {
     return c->kind == POOL_MAX_BACKWARD || c->kind == POOL_AVG_BACKWARD;
@@ -126,12 +132,7 @@ ssq_status ssq_max_pool2d(ssq_queue *queue, const ssq_max_pool2d_args *args)
                            .map = args->y,
                            .map_is = "y",
                            .index = args->argmax,
-                           .kernel = args->kernel,
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .ceil_mode = args->ceil_mode,
-                           .layout = args->layout};
+                           WINDOWS(args)};
     return run(queue, &c);
 }
 
@@ -148,12 +149,7 @@ ssq_status ssq_max_pool2d_backward(ssq_queue *queue,
                            .map = args->dy,
                            .map_is = "dy",
                            .index = args->argmax,
-                           .kernel = args->kernel,
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .ceil_mode = args->ceil_mode,
-                           .layout = args->layout};
+                           WINDOWS(args)};
     return run(queue, &c);
 }
 
@@ -168,14 +164,9 @@ ssq_status ssq_avg_pool2d(ssq_queue *queue, const ssq_avg_pool2d_args *args)
                            .image_is = "x",
                            .map = args->y,
                            .map_is = "y",
-                           .kernel = args->kernel,
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .ceil_mode = args->ceil_mode,
                            .count_padding = args->count_include_pad,
                            .divisor = args->divisor,
-                           .layout = args->layout};
+                           WINDOWS(args)};
     return run(queue, &c);
 }
 
@@ -191,14 +182,9 @@ ssq_status ssq_avg_pool2d_backward(ssq_queue *queue,
                            .image_is = "dx",
                            .map = args->dy,
                            .map_is = "dy",
-                           .kernel = args->kernel,
-                           .stride = args->stride,
-                           .padding = args->padding,
-                           .dilation = args->dilation,
-                           .ceil_mode = args->ceil_mode,
                            .count_padding = args->count_include_pad,
                            .divisor = args->divisor,
-                           .layout = args->layout};
+                           WINDOWS(args)};
     return run(queue, &c);
 }
 

@@ -137,17 +137,8 @@ ssq_status ssq_gru(ssq_queue *queue, const ssq_gru_args *args)
     struct rnn r = {.name = "gru",
                     .parts = 3,
                     .saved = 4,
-                    .x = args->x,
-                    .w_ih = args->w_ih,
-                    .w_hh = args->w_hh,
-                    .b_ih = args->b_ih,
-                    .b_hh = args->b_hh,
-                    .h0 = args->h0,
-                    .y = args->y,
-                    .hn = args->hn,
-                    .reserve = args->reserve,
-                    .reverse = args->reverse,
-                    .reset_first = args->reset_first};
+                    .reset_first = args->reset_first,
+                    RNN_FORWARD(args)};
     return forward(queue, &r);
 }
 
@@ -305,24 +296,9 @@ ssq_status ssq_gru_backward(ssq_queue *queue, const ssq_gru_backward_args *args)
     if (st != SSQ_OK)
         return st;
     struct rnn r = {.name = "gru_backward",
-                    .backward = true,
                     .parts = 3,
                     .saved = 4,
-                    .x = args->x,
-                    .w_ih = args->w_ih,
-                    .w_hh = args->w_hh,
-                    .h0 = args->h0,
-                    .y = args->y,
-                    .reserve = args->reserve,
-                    .dy = args->dy,
-                    .dhn = args->dhn,
-                    .dx = args->dx,
-                    .dw_ih = args->dw_ih,
-                    .dw_hh = args->dw_hh,
-                    .db_ih = args->db_ih,
-                    .db_hh = args->db_hh,
-                    .dh0 = args->dh0,
-                    .reverse = args->reverse,
-                    .reset_first = args->reset_first};
+                    .reset_first = args->reset_first,
+                    RNN_BACKWARD(args)};
     return backward(queue, &r);
 }

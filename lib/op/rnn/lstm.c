@@ -104,18 +104,9 @@ ssq_status ssq_lstm(ssq_queue *queue, const ssq_lstm_args *args)
     struct rnn r = {.name = "lstm",
                     .parts = 4,
                     .saved = 5,
-                    .x = args->x,
-                    .w_ih = args->w_ih,
-                    .w_hh = args->w_hh,
-                    .b_ih = args->b_ih,
-                    .b_hh = args->b_hh,
-                    .h0 = args->h0,
                     .c0 = args->c0,
-                    .y = args->y,
-                    .hn = args->hn,
                     .cn = args->cn,
-                    .reserve = args->reserve,
-                    .reverse = args->reverse};
+                    RNN_FORWARD(args)};
     return forward(queue, &r);
 }
 
@@ -204,26 +195,11 @@ ssq_status ssq_lstm_backward(ssq_queue *queue,
     if (st != SSQ_OK)
         return st;
     struct rnn r = {.name = "lstm_backward",
-                    .backward = true,
                     .parts = 4,
                     .saved = 5,
-                    .x = args->x,
-                    .w_ih = args->w_ih,
-                    .w_hh = args->w_hh,
-                    .h0 = args->h0,
                     .c0 = args->c0,
-                    .y = args->y,
-                    .reserve = args->reserve,
-                    .dy = args->dy,
-                    .dhn = args->dhn,
                     .dcn = args->dcn,
-                    .dx = args->dx,
-                    .dw_ih = args->dw_ih,
-                    .dw_hh = args->dw_hh,
-                    .db_ih = args->db_ih,
-                    .db_hh = args->db_hh,
-                    .dh0 = args->dh0,
                     .dc0 = args->dc0,
-                    .reverse = args->reverse};
+                    RNN_BACKWARD(args)};
     return backward(queue, &r);
 }

@@ -22,8 +22,10 @@ struct lstm_cell_op {
 /** da may be gates, dc_in may be dc. */
 struct lstm_cell_backward_op {
     struct op op;
-    struct view gates, c_out;
-    struct view c, dy, dh, dc; /* optional: else 0 */
+    struct view gates;
+    struct view c; /* optional: else 0 */
+    struct view c_out;
+    struct view dy, dh, dc; /* optional: else 0 */
     struct view da;
     struct view dc_in; /* optional */
 };
@@ -68,6 +70,19 @@ struct rnn {
     struct view reset; /* backward, with reset_first: [t, batch, h], what the
                           last gate's part of w_hh was multiplied by */
 };
+
+/** What LSTM and GRU say alike, of any args A of a sequence; and of its
+ *  backward. */
+#define RNN_FORWARD(A)                                                         \
+    .x = (A)->x, .w_ih = (A)->w_ih, .w_hh = (A)->w_hh, .b_ih = (A)->b_ih,      \
+    .b_hh = (A)->b_hh, .h0 = (A)->h0, .y = (A)->y, .hn = (A)->hn,              \
+    .reserve = (A)->reserve, .reverse = (A)->reverse
+#define RNN_BACKWARD(A)                                                        \
+    .backward = true, .x = (A)->x, .w_ih = (A)->w_ih, .w_hh = (A)->w_hh,       \
+    .h0 = (A)->h0, .y = (A)->y, .reserve = (A)->reserve, .dy = (A)->dy,        \
+    .dhn = (A)->dhn, .dx = (A)->dx, .dw_ih = (A)->dw_ih, .dw_hh = (A)->dw_hh,  \
+    .db_ih = (A)->db_ih, .db_hh = (A)->db_hh, .dh0 = (A)->dh0,                 \
+    .reverse = (A)->reverse
 
 ssq_status rnn_check(const ssq_queue *queue, struct rnn *r);
 /** No step has an element: do what is left. */
