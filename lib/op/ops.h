@@ -81,6 +81,10 @@
       PROMOTE(ge), TABLE(compare), IN_HEADER) \
     X(where, 15, PROMOTE(where), TABLE(where), IN_HEADER) \
     X(scale, 3, ANY(scale), TABLE(scale), IN_HEADER) \
+    X(glu, 7, PROMOTE(glu), TABLE(glu), \
+      MADE_OF(uint32_t gate; struct view a, b, y;)) \
+    X(glu_backward, 15, NO_FUNCTION, TABLE(glu_backward), \
+      MADE_OF(uint32_t gate; struct view a, b, dy, db;)) \
     X(softmax, 0, FLOAT32(softmax) FLOAT32(log_softmax), TABLE(softmax), \
       IN_HEADER) \
     X(softmax_backward, 0, NO_FUNCTION, TABLE(softmax_backward), IN_HEADER) \

@@ -5,6 +5,7 @@
 #define SESQUI_OPS_BINARY_H
 
 #include <sesqui/args.h>
+#include <sesqui/ops/gemm.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -202,6 +203,63 @@ typedef struct ssq_where_args {
  *  zero tensor for the other operand. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_where(ssq_queue *queue,
                                             const ssq_where_args *args);
+typedef struct ssq_glu_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_glu_args));
+    const ssq_tensor *a; /**< in, float: the values */
+    const ssq_tensor *b; /**< in, float, the shape of a: the gates */
+    const ssq_tensor *y; /**< out, float, the shape of a; may be a or b when
+                              the elements have the same size */
+    ssq_activation activation SSQ_DEFAULT(SSQ_ACTIVATION_SIGMOID); /**< f */
+} ssq_glu_args;
+#define SSQ_GLU_DEFAULTS                                                       \
+    sizeof(ssq_glu_args), NULL, NULL, NULL, SSQ_ACTIVATION_SIGMOID
+#define SSQ_GLU_INIT                                                           \
+    {                                                                          \
+        SSQ_GLU_DEFAULTS                                                       \
+    }
+#define SSQ_GLU(...) SSQ_ARGS(ssq_glu_args, SSQ_GLU_DEFAULTS, __VA_ARGS__)
+
+/** Gated linear unit: y = a f(b) (Dauphin, Fan, Auli, Grangier, 2017), f the
+ *  function of the unary op of that name: GLU by sigmoid, SwiGLU by silu, GEGLU
+ *  by gelu or gelu_tanh, ReGLU by relu (Shazeer, 2020), or tanh. y is what
+ *  ssq_mul gives of a and a float32 f(b), bit for bit, NaN and 0 times Inf too.
+ *  torch.nn.functional.glu halves one tensor: a is the first half and b the
+ *  second, two slices (ssq_tensor_slice) of it. Floats.
+ *  @return SSQ_ERR_INVALID for another activation. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_glu(ssq_queue *queue,
+                                          const ssq_glu_args *args);
+
+typedef struct ssq_glu_backward_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_glu_backward_args));
+    const ssq_tensor *a;  /**< in, float, the shape of b: the forward op's a;
+                               NULL will do where db is */
+    const ssq_tensor *b;  /**< in, float: the forward op's b */
+    const ssq_tensor *dy; /**< in, float, the shape of b: gradient of y */
+    const ssq_tensor *da; /**< out, float, the shape of b; NULL: not wanted; may
+                               be a, b or dy when the elements have the same
+                               size */
+    const ssq_tensor *db; /**< out, float, the shape of b; NULL: not wanted; may
+                               be a likewise, and b or dy where da is NULL */
+    ssq_activation activation
+        SSQ_DEFAULT(SSQ_ACTIVATION_SIGMOID); /**< as in the forward op */
+} ssq_glu_backward_args;
+#define SSQ_GLU_BACKWARD_DEFAULTS                                              \
+    sizeof(ssq_glu_backward_args), NULL, NULL, NULL, NULL, NULL,               \
+        SSQ_ACTIVATION_SIGMOID
+#define SSQ_GLU_BACKWARD_INIT                                                  \
+    {                                                                          \
+        SSQ_GLU_BACKWARD_DEFAULTS                                              \
+    }
+#define SSQ_GLU_BACKWARD(...)                                                  \
+    SSQ_ARGS(ssq_glu_backward_args, SSQ_GLU_BACKWARD_DEFAULTS, __VA_ARGS__)
+
+/** Its gradients: da = dy f(b), db = (dy a) f'(b): what the backward of f's
+ *  unary op gives of b and a float32 dy a, bit for bit. da and db overlap
+ *  nothing else and not each other, and one of them at least is wanted. Floats.
+ *  @return SSQ_ERR_INVALID for another activation. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_glu_backward(ssq_queue *queue, const ssq_glu_backward_args *args);
+
 /* Ops that share a struct have macros of their own names all the same. */
 #define SSQ_ADD                   SSQ_BINARY
 #define SSQ_ADD_INIT              SSQ_BINARY_INIT

@@ -1,0 +1,62 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* glu.h - gated linear units: what one element is, and the text's parameters.
+ *
+ * Gates are the values of ssq_activation, but for 0; the functions are those
+ * of the unary ops, so that y and db are what they and a product give when
+ * nothing between them is rounded to 16 bits. */
+#ifndef KERNELS_ELEMENTWISE_GLU_H
+#define KERNELS_ELEMENTWISE_GLU_H
+
+#include "kernels/elementwise/elementwise.h"
+#include "kernels/dialect/runs.h"
+
+#define GLU_RELU      1u
+#define GLU_GELU      2u
+#define GLU_GELU_TANH 3u
+#define GLU_SILU      4u
+#define GLU_SIGMOID   5u
+#define GLU_TANH      6u
+
+FN u32 glu_function(u32 gate)
+{
+    if (gate == GLU_RELU)
+        return UNARY_RELU;
+    if (gate == GLU_GELU)
+        return UNARY_GELU;
+    if (gate == GLU_GELU_TANH)
+        return UNARY_GELU_TANH;
+    if (gate == GLU_SILU)
+        return UNARY_SILU;
+    if (gate == GLU_SIGMOID)
+        return UNARY_SIGMOID;
+    return UNARY_TANH;
+}
+
+/* a f(b) */
+FN float glu_value(u32 gate, float a, float b)
+{
+    return s_canonical(a * unary_value(glu_function(gate), b, 0.0f, 0.0f));
+}
+
+/* dy a f'(b): the product of dy and a is rounded first. */
+FN float glu_gradient(u32 gate, float a, float b, float dy)
+{
+    return unary_grad(glu_function(gate), b, dy * a, 0.0f, 0.0f);
+}
+
+#define GLU_FIELDS                                                             \
+    u32 a2_at;                                                                 \
+    u32 a4_at;                                                                 \
+    u32 b2_at;                                                                 \
+    u32 b4_at;                                                                 \
+    u32 dy2_at;                                                                \
+    u32 dy4_at;                                                                \
+    u32 y2_at;                                                                 \
+    u32 y4_at;                                                                 \
+    RUN_FIELDS                                                                 \
+    RUN_STEPS(a)                                                               \
+    RUN_STEPS(b)                                                               \
+    RUN_STEPS(dy)                                                              \
+    RUN_STEPS(y)
+
+#endif

@@ -1,0 +1,145 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* glu.c - gated linear units, y = a f(b), and their gradients: check and
+ * enqueue. da = dy f(b) is the unit itself, with dy in place of a. */
+#include <sesqui/ops/binary.h>
+
+#include "lib/core/core.h"
+
+static ssq_status check_gate(ssq_activation gate, const char *name)
+{
+    if (gate >= SSQ_ACTIVATION_RELU && gate <= SSQ_ACTIVATION_TANH)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: activation is %d (%s), expected relu, gelu, "
+                     "gelu_tanh, silu, sigmoid or tanh",
+                     name, (int)gate, ssq_activation_name(gate));
+}
+
+/* An operand of floats in the shape of like. */
+static ssq_status check_input(const ssq_queue *queue, const ssq_tensor *t,
+                              const char *what, const ssq_tensor *like,
+                              const char *like_what, const char *name)
+{
+    ssq_status st = check_operand(queue, t, name, what);
+    if (st == SSQ_OK)
+        st = check_dtype(t, DTYPES_FLOAT, name, what);
+    return st == SSQ_OK ? check_same_shape(t, what, like, like_what, name) : st;
+}
+
+/* The same of a result. */
+static ssq_status check_result(const ssq_queue *queue, const ssq_tensor *t,
+                               const char *what, const ssq_tensor *like,
+                               const char *like_what, const char *name)
+{
+    ssq_status st = check_output(queue, t, name, what);
+    if (st == SSQ_OK)
+        st = check_dtype(t, DTYPES_FLOAT, name, what);
+    return st == SSQ_OK ? check_same_shape(t, what, like, like_what, name) : st;
+}
+
+/* y = a f(b) */
+static ssq_status enqueue(ssq_queue *queue, ssq_activation gate,
+                          const ssq_tensor *a, const ssq_tensor *b,
+                          const ssq_tensor *y)
+{
+    struct glu_op op = {.op = OP_HEADER(glu, a), .gate = (uint32_t)gate};
+    op.a = tensor_view(a, ACCESS_READ);
+    op.b = tensor_view(b, ACCESS_READ);
+    op.y = tensor_view(y, ACCESS_WRITE);
+    struct view *v[] = {&op.a, &op.b, &op.y};
+    views_collapse(v, 3);
+    return queue_enqueue(queue, &op.op);
+}
+
+ssq_status ssq_glu(ssq_queue *queue, const ssq_glu_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "glu");
+    if (st == SSQ_OK)
+        st = check_input(queue, args->a, "a", args->a, "a", "glu");
+    if (st == SSQ_OK)
+        st = check_input(queue, args->b, "b", args->a, "a", "glu");
+    if (st == SSQ_OK)
+        st = check_result(queue, args->y, "y", args->a, "a", "glu");
+    if (st == SSQ_OK)
+        st = check_alias(args->y, "y", args->a, "a", true, "glu");
+    if (st == SSQ_OK)
+        st = check_alias(args->y, "y", args->b, "b", true, "glu");
+    if (st == SSQ_OK)
+        st = check_gate(args->activation, "glu");
+    if (st != SSQ_OK || view_elements(&args->y->view) == 0)
+        return st;
+    return enqueue(queue, args->activation, args->a, args->b, args->y);
+}
+
+/* db is written first, and da then: da may take the place of what db's launch
+ * alone reads, db only that of a, unless there is no da. */
+static ssq_status check_gradients(const ssq_queue *queue,
+                                  const ssq_glu_backward_args *args,
+                                  const char *name)
+{
+    const struct {
+        const ssq_tensor *t;
+        const char *what;
+    } in[] = {{args->a, "a"}, {args->b, "b"}, {args->dy, "dy"}};
+    ssq_status st = SSQ_OK;
+    if (args->da != NULL)
+        st = check_result(queue, args->da, "da", args->b, "b", name);
+    if (st == SSQ_OK && args->db != NULL)
+        st = check_result(queue, args->db, "db", args->b, "b", name);
+    if (st == SSQ_OK)
+        st = check_alias(args->da, "da", args->db, "db", false, name);
+    for (int k = 0; k < 3 && st == SSQ_OK; k++) {
+        st = check_alias(args->da, "da", in[k].t, in[k].what, true, name);
+        if (st == SSQ_OK)
+            st = check_alias(args->db, "db", in[k].t, in[k].what,
+                             k == 0 || args->da == NULL, name);
+    }
+    return st;
+}
+
+static ssq_status check_backward(const ssq_queue *queue,
+                                 const ssq_glu_backward_args *args,
+                                 const char *name)
+{
+    if (args->da == NULL && args->db == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: da and db are NULL", name);
+    ssq_status st = check_input(queue, args->b, "b", args->b, "b", name);
+    if (st == SSQ_OK)
+        st = check_input(queue, args->dy, "dy", args->b, "b", name);
+    if (st == SSQ_OK && (args->a != NULL || args->db != NULL))
+        st = check_input(queue, args->a, "a", args->b, "b", name);
+    if (st == SSQ_OK)
+        st = check_gradients(queue, args, name);
+    return st == SSQ_OK ? check_gate(args->activation, name) : st;
+}
+
+static ssq_status enqueue_gate(ssq_queue *queue,
+                               const ssq_glu_backward_args *args)
+{
+    struct glu_backward_op op = {.op = OP_HEADER(glu_backward, a),
+                                 .gate = (uint32_t)args->activation};
+    op.a = tensor_view(args->a, ACCESS_READ);
+    op.b = tensor_view(args->b, ACCESS_READ);
+    op.dy = tensor_view(args->dy, ACCESS_READ);
+    op.db = tensor_view(args->db, ACCESS_WRITE);
+    struct view *v[] = {&op.a, &op.b, &op.dy, &op.db};
+    views_collapse(v, 4);
+    return queue_enqueue(queue, &op.op);
+}
+
+ssq_status ssq_glu_backward(ssq_queue *queue, const ssq_glu_backward_args *args)
+{
+    ssq_status st = CHECK_CALL(queue, args, "glu_backward");
+    if (st == SSQ_OK)
+        st = check_backward(queue, args, "glu_backward");
+    if (st != SSQ_OK || view_elements(&args->b->view) == 0)
+        return st;
+    st = queue_batch_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    if (args->db != NULL)
+        st = enqueue_gate(queue, args);
+    if (st == SSQ_OK && args->da != NULL)
+        st = enqueue(queue, args->activation, args->dy, args->b, args->da);
+    return queue_batch_end(queue, st);
+}
