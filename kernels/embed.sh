@@ -8,10 +8,12 @@
 # files prints what a text includes, and itself.
 #
 # A text's first comment names its keys and lists its variants, each line a
-# product of one list per key: numbers, ranges (0-9) and names of dtypes.
+# product of one list per key: numbers, ranges (0-9), names of dtypes, and what
+# a header beside the text lists by lines of NAME(NUMBER, ...
 #
 #     keys: KIND X
-#     variants: 0-9 f16,bf16
+#     kinds: unary.h
+#     variants: BOTH,FORWARD,99 f16,bf16
 set -eu
 what=$1 top=$2
 shift 2
@@ -44,6 +46,17 @@ END
 # The variants of one text as initialisers, one per line.
 variants() {
     awk '
+    # The numbers of the lines NAME(NUMBER, of a list, by NAME.
+    function read_kinds(file,    line, of) {
+        while ((getline line <file) > 0)
+            if (match(line, /^ +[A-Z]+\([0-9]+,/)) {
+                line = substr(line, 1, RLENGTH - 1)
+                gsub(/ /, "", line)
+                split(line, of, "(")
+                kinds[of[1]] = kinds[of[1]] " " of[2]
+            }
+        close(file)
+    }
     function number(s) {
         if (s in dtype)
             return dtype[s]
@@ -53,7 +66,7 @@ variants() {
         }
         return s
     }
-    function expand(at, row,    n, list, i, r, v) {
+    function expand(at, row,    n, list, i, r, m, v, of) {
         if (at > keys) {
             print "    {" row "},"
             return
@@ -64,6 +77,10 @@ variants() {
                 split(list[i], r, "-")
                 for (v = r[1] + 0; v <= r[2]; v++)
                     expand(at + 1, row (at > 1 ? ", " : "") v)
+            } else if (list[i] in kinds) {
+                m = split(kinds[list[i]], of, " ")
+                for (v = 1; v <= m; v++)
+                    expand(at + 1, row (at > 1 ? ", " : "") number(of[v]))
             } else {
                 expand(at + 1, row (at > 1 ? ", " : "") number(list[i]))
             }
@@ -75,6 +92,11 @@ variants() {
     }
     { gsub(/\*\/|^ \*/, "") }
     $1 == "keys:" { keys = NF - 1 }
+    $1 == "kinds:" {
+        dir = FILENAME
+        sub(/[^\/]*$/, "", dir)
+        read_kinds(dir $2)
+    }
     $1 == "variants:" {
         if (NF - 1 != keys) {
             print FILENAME ": a variant has " keys " keys: " $0 >"/dev/stderr"

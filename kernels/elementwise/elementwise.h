@@ -12,39 +12,6 @@
 
 #include "kernels/scalar/scalar.h"
 
-/* Kinds of unary ops. The first ones are activations; those from SIGN on have
- * no derivative here, those from ISNAN on answer 0 or 1. */
-#define UNARY_RELU       0u
-#define UNARY_LEAKY_RELU 1u
-#define UNARY_ELU        2u
-#define UNARY_GELU       3u
-#define UNARY_GELU_TANH  4u
-#define UNARY_SILU       5u
-#define UNARY_SIGMOID    6u
-#define UNARY_TANH       7u
-#define UNARY_SOFTPLUS   8u
-#define UNARY_CLAMP      9u
-#define UNARY_EXP        10u
-#define UNARY_LOG        11u
-#define UNARY_SQRT       12u
-#define UNARY_RSQRT      13u
-#define UNARY_RECIPROCAL 14u
-#define UNARY_ABS        15u
-#define UNARY_NEG        16u
-#define UNARY_ERF        17u
-#define UNARY_SIN        18u
-#define UNARY_COS        19u
-#define UNARY_LOG1P      20u
-#define UNARY_EXPM1      21u
-#define UNARY_SQUARE     22u
-#define UNARY_SIGN       23u
-#define UNARY_FLOOR      24u
-#define UNARY_CEIL       25u
-#define UNARY_ROUND      26u
-#define UNARY_ISNAN      27u
-#define UNARY_ISINF      28u
-#define UNARY_ISFINITE   29u
-
 #define BINARY_ADD     0u
 #define BINARY_SUB     1u
 #define BINARY_MUL     2u
@@ -166,23 +133,6 @@ FN float s_ceil(float x)
     return s_copysign(r, x);
 }
 
-/* ---- unary ---- */
-
-FN float s_leaky_relu(float x, float alpha)
-{
-    return f32_positive(x) ? x : alpha * x;
-}
-
-/* log(1 + exp(beta x)) / beta. Above 20 it is x to less than 1/400 ulp. */
-FN float s_softplus_beta(float x, float beta)
-{
-    EXACT float t = beta * x;
-
-    if (t > 20.0f)
-        return x;
-    return s_div(s_softplus(t), beta);
-}
-
 FN float s_sign(float x)
 {
     u32 u = AS_U32(x);
@@ -192,93 +142,7 @@ FN float s_sign(float x)
     return s_copysign(1.0f, x);
 }
 
-/* alpha and beta: the slope of leaky_relu, elu's scale, softplus' sharpness,
- * the bounds of clamp. */
-FN float unary_activation(u32 kind, float x, float alpha, float beta)
-{
-    if (kind == UNARY_RELU)
-        return s_is_nan(x) || f32_positive(x) ? x : 0.0f;
-    if (kind == UNARY_LEAKY_RELU)
-        return s_leaky_relu(x, alpha);
-    if (kind == UNARY_ELU)
-        return s_elu(x, alpha);
-    if (kind == UNARY_GELU)
-        return s_gelu(x);
-    if (kind == UNARY_GELU_TANH)
-        return s_gelu_tanh(x);
-    if (kind == UNARY_SILU)
-        return s_silu(x);
-    if (kind == UNARY_SIGMOID)
-        return s_sigmoid(x);
-    if (kind == UNARY_TANH)
-        return s_tanh(x);
-    if (kind == UNARY_SOFTPLUS)
-        return s_softplus_beta(x, beta);
-    return f32_minimum(f32_maximum(x, alpha), beta);
-}
-
-FN float unary_test(u32 kind, u32 u)
-{
-    if (kind == UNARY_ISNAN)
-        return is_nan_bits(u) ? 1.0f : 0.0f;
-    if (kind == UNARY_ISINF)
-        return is_inf_bits(u) ? 1.0f : 0.0f;
-    return is_finite_bits(u) ? 1.0f : 0.0f;
-}
-
-FN float unary_function(u32 kind, float x)
-{
-    if (kind == UNARY_EXP)
-        return s_exp(x);
-    if (kind == UNARY_LOG)
-        return s_log(x);
-    if (kind == UNARY_SQRT)
-        return s_sqrt(x);
-    if (kind == UNARY_RSQRT)
-        return s_rsqrt(x);
-    if (kind == UNARY_RECIPROCAL)
-        return s_rcp(x);
-    if (kind == UNARY_ERF)
-        return s_erf(x);
-    if (kind == UNARY_SIN)
-        return s_sin(x);
-    if (kind == UNARY_COS)
-        return s_cos(x);
-    if (kind == UNARY_LOG1P)
-        return s_log1p(x);
-    if (kind == UNARY_EXPM1)
-        return s_expm1(x);
-    if (kind == UNARY_SQUARE)
-        return x * x;
-    if (kind == UNARY_SIGN)
-        return s_sign(x);
-    if (kind == UNARY_FLOOR)
-        return s_floor(x);
-    if (kind == UNARY_CEIL)
-        return s_ceil(x);
-    if (kind == UNARY_ROUND)
-        return s_round(x);
-    return unary_test(kind, AS_U32(x));
-}
-
-FN float unary_value(u32 kind, float x, float alpha, float beta)
-{
-    if (kind == UNARY_ABS)
-        return s_abs(x);
-    if (kind == UNARY_NEG)
-        return s_neg(x);
-    if (kind < UNARY_EXP)
-        return s_canonical(unary_activation(kind, x, alpha, beta));
-    return s_canonical(unary_function(kind, x));
-}
-
-/* abs and neg of i32, and of u8 extended with zeros; modulo 2^32. */
-FN u32 unary_int(u32 kind, u32 x)
-{
-    return kind == UNARY_NEG || (x & F32_SIGN) != 0u ? 0u - x : x;
-}
-
-/* ---- derivatives of unary ops: dy f'(x) ---- */
+/* ---- slopes ---- */
 
 /* sigmoid(x) sigmoid(-x): nothing cancels. */
 FN float s_sigmoid_grad(float x)
@@ -292,110 +156,6 @@ FN float s_tanh_grad(float x)
     EXACT float t = 2.0f * x;
 
     return 4.0f * s_sigmoid(t) * s_sigmoid(s_neg(t));
-}
-
-/* 2 / sqrt(pi) exp(-x^2), the square as a pair. */
-FN float s_erf_grad(float x)
-{
-    EXACT float h;
-    EXACT float l;
-    u32 n;
-
-    if (s_is_nan(x))
-        return x;
-    if (s_abs(x) > 10.3f)
-        return 0.0f;
-    TWO_PROD(h, l, x, x)
-    EXP_PAIR(h, l, n, s_neg(h), s_neg(l))
-    PAIR_MUL(h, l, h, l, 1.1283792f, -5.8635383e-8f)
-    return s_scale(h + l, n);
-}
-
-/* dy where the derivative is 1, 0 where it is 0 whatever dy is. */
-FN float unary_grad_select(u32 kind, float x, float dy, float alpha, float beta)
-{
-    if (kind == UNARY_RELU)
-        return s_is_nan(x) || f32_positive(x) ? dy : 0.0f;
-    if (kind == UNARY_LEAKY_RELU)
-        return f32_positive(x) ? dy : dy * alpha;
-    return compare_value(COMPARE_GE, x, alpha) &&
-                   compare_value(COMPARE_LE, x, beta)
-               ? dy
-               : 0.0f;
-}
-
-/* +0 at both zeros and at NaN: the difference of x > 0 and x < 0. */
-FN float abs_slope(float x)
-{
-    u32 u = AS_U32(x);
-
-    if (is_nan_bits(u) || (u & 0x7fffffffu) == 0u)
-        return 0.0f;
-    return s_copysign(1.0f, x);
-}
-
-/* f'(x) of those that multiply dy by it. */
-FN float unary_derivative(u32 kind, float x, float alpha, float beta)
-{
-    if (kind == UNARY_ELU)
-        return s_elu_grad(x, alpha);
-    if (kind == UNARY_GELU)
-        return s_gelu_grad(x);
-    if (kind == UNARY_GELU_TANH)
-        return s_gelu_tanh_grad(x);
-    if (kind == UNARY_SILU)
-        return s_silu_grad(x);
-    if (kind == UNARY_SIGMOID)
-        return s_sigmoid_grad(x);
-    if (kind == UNARY_TANH)
-        return s_tanh_grad(x);
-    if (kind == UNARY_SOFTPLUS)
-        return s_sigmoid(beta * x);
-    if (kind == UNARY_EXP || kind == UNARY_EXPM1)
-        return s_exp(x);
-    if (kind == UNARY_ABS)
-        return abs_slope(x);
-    if (kind == UNARY_NEG)
-        return -1.0f;
-    if (kind == UNARY_ERF)
-        return s_erf_grad(x);
-    if (kind == UNARY_SIN)
-        return s_cos(x);
-    if (kind == UNARY_COS)
-        return s_neg(s_sin(x));
-    return 2.0f * x; /* UNARY_SQUARE */
-}
-
-/* -1/2 dy y^3, y = 1 / sqrt(x), which is infinite with the sign of a zero x. In
- * this order no intermediate leaves the range of float32 unless the result
- * does: y^2 is 1 / |x|. */
-FN float rsqrt_grad(float x, float dy)
-{
-    EXACT float p = s_rsqrt(x) * -0.5f * dy;
-
-    return s_div(p, s_abs(x));
-}
-
-FN float unary_gradient(u32 kind, float x, float dy, float alpha, float beta)
-{
-    if (kind == UNARY_LOG)
-        return s_div(dy, x);
-    if (kind == UNARY_LOG1P)
-        return s_div(dy, 1.0f + x);
-    if (kind == UNARY_SQRT)
-        return s_div(dy, 2.0f * s_sqrt(x));
-    if (kind == UNARY_RSQRT)
-        return rsqrt_grad(x, dy);
-    if (kind == UNARY_RECIPROCAL)
-        return s_div(s_div(s_neg(dy), x), x);
-    if (kind == UNARY_RELU || kind == UNARY_LEAKY_RELU || kind == UNARY_CLAMP)
-        return unary_grad_select(kind, x, dy, alpha, beta);
-    return dy * unary_derivative(kind, x, alpha, beta);
-}
-
-FN float unary_grad(u32 kind, float x, float dy, float alpha, float beta)
-{
-    return s_canonical(unary_gradient(kind, x, dy, alpha, beta));
 }
 
 /* ---- binary ---- */

@@ -3,7 +3,7 @@
 #ifndef KERNELS_ELEMENTWISE_UNARY_ARGS_H
 #define KERNELS_ELEMENTWISE_UNARY_ARGS_H
 
-#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/unary.h"
 #include "kernels/dialect/runs.h"
 
 struct unary_args {

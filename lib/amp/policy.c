@@ -6,6 +6,7 @@
  * float32 because f16 overflows at 65504. */
 #include <sesqui/amp/policy.h>
 
+#include "kernels/elementwise/unary.h"
 #include "lib/core/error.h"
 #include "lib/op/ops.h"
 
@@ -15,6 +16,13 @@
 #define FLOAT32(NAME) {#NAME, SSQ_CLASS_FLOAT32},
 #define PROMOTE(NAME) {#NAME, SSQ_CLASS_PROMOTE},
 #define ANY(NAME)     {#NAME, SSQ_CLASS_ANY},
+
+/* The functions of the op unary: the lines of UNARY_KINDS. */
+#define UNARY(N, NAME, WITH, CLASS, Y)                     CLASS(NAME)
+#define UNARY_BOTH(N, NAME, WITH, CLASS, Y, DX)            CLASS(NAME)
+#define UNARY_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) CLASS(NAME)
+
+#define UNARY_FUNCTIONS UNARY_KINDS(UNARY_BOTH, UNARY_SIGNED, UNARY, UNARY)
 
 static const struct {
     const char *name;

@@ -19,7 +19,8 @@
  *            float32; FLOAT32 for ranges or sums that 16 bits do not hold;
  *            PROMOTE where several operands meet; ANY for one operand, and no
  *            more range or precision than it has. Backwards go with their
- *            forwards.
+ *            forwards. UNARY_FUNCTIONS are the lines of UNARY_KINDS in
+ *            kernels/elementwise/unary.h.
  * tables     the tables of its tests: TABLE(x) is x_suite of tests/op, and runs
  *            in this order.
  * struct     MADE_OF(members), behind the header; or IN_HEADER where members
@@ -66,12 +67,7 @@
     X(gemm, 0, HALF(gemm) HALF(gemm_batched) HALF(linear), TABLE(gemm) \
       TABLE(gemm_exact) TABLE(gemm_shapes) TABLE(gemm_misuse) \
       TABLE(gemm_explain), IN_HEADER) \
-    X(unary, 3, ANY(relu) ANY(leaky_relu) ANY(elu) ANY(gelu) ANY(gelu_tanh) \
-      ANY(silu) ANY(sigmoid) ANY(tanh) FLOAT32(softplus) FLOAT32(exp) \
-      FLOAT32(log) ANY(sqrt) FLOAT32(rsqrt) FLOAT32(reciprocal) ANY(abs) \
-      ANY(neg) ANY(erf) ANY(sin) ANY(cos) FLOAT32(log1p) FLOAT32(expm1) \
-      FLOAT32(square) ANY(sign) ANY(floor) ANY(ceil) ANY(round) ANY(isnan) \
-      ANY(isinf) ANY(isfinite) ANY(clamp), TABLE(unary), IN_HEADER) \
+    X(unary, 3, UNARY_FUNCTIONS, TABLE(unary), IN_HEADER) \
     X(unary_backward, 7, NO_FUNCTION, TABLE(unary_backward), IN_HEADER) \
     X(binary, 7, PROMOTE(add) PROMOTE(sub) PROMOTE(mul) PROMOTE(div) \
       PROMOTE(maximum) PROMOTE(minimum) FLOAT32(pow) PROMOTE(axpby), \

@@ -4,7 +4,7 @@
 
 #include "backends/reference/reference.h"
 #include "kernels/dialect/convert.h"
-#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/unary.h"
 
 static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
 {
@@ -14,6 +14,7 @@ static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
     const void *x = view_host(&op->x);
     void *y = view_host(&op->y);
     bool integers = !dtype_is_float(op->x.dtype);
+    bool test = unary_is_test(op->kind);
     walk_begin(&w, v, 2);
     do {
         if (integers) {
@@ -21,7 +22,8 @@ static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
             store_bits(y, op->y.dtype, w.at[1], unary_int(op->kind, bits));
         } else {
             float value = load_f32(x, op->x.dtype, w.at[0]);
-            value = unary_value(op->kind, value, op->alpha, op->beta);
+            value = test ? (float)unary_test(op->kind, AS_U32(value))
+                         : unary_value(op->kind, value, op->alpha, op->beta);
             store_f32(y, op->y.dtype, w.at[1], value);
         }
     } while (walk_next(&w));

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* elementwise.h - ops on one element of each operand at a time.
  *
- * kind is one of the UNARY_, BINARY_ or COMPARE_ values of
- * kernels/elementwise/elementwise.h. Unless said, the views of an op have one
- * shape. Operands are all float (any mix), or all i32 and u8. */
+ * kind is a number of UNARY_KINDS in kernels/elementwise/unary.h, or one of the
+ * BINARY_ or COMPARE_ values of kernels/elementwise/elementwise.h. Unless said,
+ * the views of an op have one shape. Operands are all float (any mix), or all
+ * i32 and u8. */
 #ifndef LIB_OP_ELEMENTWISE_ELEMENTWISE_H
 #define LIB_OP_ELEMENTWISE_ELEMENTWISE_H
 
@@ -13,7 +14,7 @@
 struct unary_op {
     struct op op;
     uint32_t kind;
-    float alpha, beta; /* see unary_activation */
+    float alpha, beta; /* see UNARY_KINDS */
     struct view x, y;
 };
 

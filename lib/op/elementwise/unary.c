@@ -2,8 +2,8 @@
 /* unary.c - y = f(x) and dx = dy f'(x): check and enqueue. */
 #include <sesqui/ops/elementwise.h>
 
-#include "kernels/elementwise/elementwise.h"
 #include "lib/op/elementwise/elementwise.h"
+#include "lib/op/elementwise/kinds.h"
 
 struct params {
     double alpha, beta;
@@ -13,20 +13,19 @@ struct params {
 static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
                                      uint32_t kind, const char *name)
 {
-    if (kind >= UNARY_ISNAN) {
+    if (unary_is_test(kind)) {
         ssq_status st = check_dtype(x, DTYPES_FLOAT, name, "x");
         return st == SSQ_OK ? check_dtype(y, DTYPE_BIT(SSQ_U8), name, "y") : st;
     }
     const struct broadcast_input in = {x, "x", NULL};
-    bool integers = kind == UNARY_ABS || kind == UNARY_NEG;
-    return check_mix(&in, 1, y, integers, name);
+    return check_mix(&in, 1, y, unary_is_signed(kind), name);
 }
 
 /* Softplus is a scaled softplus only for a sharpness above zero. */
 static ssq_status check_params(uint32_t kind, struct params params,
                                const char *name)
 {
-    if (kind == UNARY_SOFTPLUS && !(params.beta > 0.0))
+    if (kind == UNARY_softplus && !(params.beta > 0.0))
         return error_set(SSQ_ERR_INVALID, "%s: beta is %g, expected > 0", name,
                          params.beta);
     return SSQ_OK;
@@ -105,81 +104,42 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
     return queue_enqueue(queue, &op.op);
 }
 
-/* The last argument initialises the parameters. */
-#define FORWARD_OF(NAME, ARGS, KIND, ...)                                      \
-    ssq_status ssq_##NAME(ssq_queue *queue, const ARGS *args)                  \
+/* What a kind is called WITH: its argument struct (OF is empty or _backward),
+ * and its fields as parameters. */
+#define STRUCT_none(NAME, OF)   ssq_unary##OF##_args
+#define STRUCT_alpha(NAME, OF)  ssq_##NAME##OF##_args
+#define STRUCT_beta(NAME, OF)   ssq_##NAME##OF##_args
+#define STRUCT_bounds(NAME, OF) ssq_##NAME##OF##_args
+#define PARAMS_none(A)          0.0, 0.0
+#define PARAMS_alpha(A)         (A)->alpha, 0.0
+#define PARAMS_beta(A)          0.0, (A)->beta
+#define PARAMS_bounds(A)        (A)->min, (A)->max
+
+#define FORWARD(N, NAME, WITH, CLASS, Y)                                       \
+    ssq_status ssq_##NAME(ssq_queue *queue,                                    \
+                          const STRUCT_##WITH(NAME, ) * args)                  \
     {                                                                          \
         ssq_status st = CHECK_CALL(queue, args, #NAME);                        \
         if (st != SSQ_OK)                                                      \
             return st;                                                         \
-        struct params p = {__VA_ARGS__};                                       \
-        return unary(queue, args->x, args->y, KIND, p, #NAME);                 \
+        struct params p = {PARAMS_##WITH(args)};                               \
+        return unary(queue, args->x, args->y, N, p, #NAME);                    \
     }
-#define BACKWARD_OF(NAME, ARGS, KIND, ...)                                     \
-    ssq_status ssq_##NAME##_backward(ssq_queue *queue, const ARGS *args)       \
+#define BACKWARD(N, NAME, WITH)                                                \
+    ssq_status ssq_##NAME##_backward(                                          \
+        ssq_queue *queue, const STRUCT_##WITH(NAME, _backward) * args)         \
     {                                                                          \
         ssq_status st = CHECK_CALL(queue, args, #NAME "_backward");            \
         if (st != SSQ_OK)                                                      \
             return st;                                                         \
-        struct params p = {__VA_ARGS__};                                       \
-        return unary_backward(queue, args->x, args->dy, args->dx, KIND, p,     \
+        struct params p = {PARAMS_##WITH(args)};                               \
+        return unary_backward(queue, args->x, args->dy, args->dx, N, p,        \
                               #NAME "_backward");                              \
     }
-#define FORWARD(NAME, KIND) FORWARD_OF(NAME, ssq_unary_args, KIND, 0.0, 0.0)
-#define BOTH(NAME, KIND)                                                       \
-    FORWARD(NAME, KIND)                                                        \
-    BACKWARD_OF(NAME, ssq_unary_backward_args, KIND, 0.0, 0.0)
-/* With structs of their own, that have the parameter FIELD. */
-#define BOTH_WITH(NAME, KIND, FIELD)                                           \
-    FORWARD_OF(NAME, ssq_##NAME##_args, KIND, .FIELD = args->FIELD)            \
-    BACKWARD_OF(NAME, ssq_##NAME##_backward_args, KIND, .FIELD = args->FIELD)
+#define BOTH(N, NAME, WITH, CLASS, Y, DX)                                      \
+    FORWARD(N, NAME, WITH, CLASS, Y)                                           \
+    BACKWARD(N, NAME, WITH)
+#define SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                           \
+    BOTH(N, NAME, WITH, CLASS, Y, DX)
 
-BOTH(relu, UNARY_RELU)
-BOTH_WITH(leaky_relu, UNARY_LEAKY_RELU, alpha)
-BOTH_WITH(elu, UNARY_ELU, alpha)
-BOTH(gelu, UNARY_GELU)
-BOTH(gelu_tanh, UNARY_GELU_TANH)
-BOTH(silu, UNARY_SILU)
-BOTH(sigmoid, UNARY_SIGMOID)
-BOTH(tanh, UNARY_TANH)
-BOTH_WITH(softplus, UNARY_SOFTPLUS, beta)
-BOTH(exp, UNARY_EXP)
-BOTH(log, UNARY_LOG)
-BOTH(sqrt, UNARY_SQRT)
-BOTH(rsqrt, UNARY_RSQRT)
-BOTH(reciprocal, UNARY_RECIPROCAL)
-BOTH(abs, UNARY_ABS)
-BOTH(neg, UNARY_NEG)
-BOTH(erf, UNARY_ERF)
-BOTH(sin, UNARY_SIN)
-BOTH(cos, UNARY_COS)
-BOTH(log1p, UNARY_LOG1P)
-BOTH(expm1, UNARY_EXPM1)
-BOTH(square, UNARY_SQUARE)
-FORWARD(sign, UNARY_SIGN)
-FORWARD(floor, UNARY_FLOOR)
-FORWARD(ceil, UNARY_CEIL)
-FORWARD(round, UNARY_ROUND)
-FORWARD(isnan, UNARY_ISNAN)
-FORWARD(isinf, UNARY_ISINF)
-FORWARD(isfinite, UNARY_ISFINITE)
-
-ssq_status ssq_clamp(ssq_queue *queue, const ssq_clamp_args *args)
-{
-    ssq_status st = CHECK_CALL(queue, args, "clamp");
-    if (st != SSQ_OK)
-        return st;
-    struct params p = {args->min, args->max};
-    return unary(queue, args->x, args->y, UNARY_CLAMP, p, "clamp");
-}
-
-ssq_status ssq_clamp_backward(ssq_queue *queue,
-                              const ssq_clamp_backward_args *args)
-{
-    ssq_status st = CHECK_CALL(queue, args, "clamp_backward");
-    if (st != SSQ_OK)
-        return st;
-    struct params p = {args->min, args->max};
-    return unary_backward(queue, args->x, args->dy, args->dx, UNARY_CLAMP, p,
-                          "clamp_backward");
-}
+UNARY_KINDS(BOTH, SIGNED, FORWARD, FORWARD)

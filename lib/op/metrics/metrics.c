@@ -4,9 +4,9 @@
 
 #include <sesqui/ops/metrics.h>
 
-#include "kernels/elementwise/elementwise.h"
 #include "lib/op/data/data.h"
 #include "lib/op/elementwise/elementwise.h"
+#include "lib/op/elementwise/kinds.h"
 #include "lib/op/operands.h"
 
 #include <math.h>
@@ -135,7 +135,7 @@ ssq_status ssq_perplexity(ssq_queue *queue, const ssq_perplexity_args *args)
     if (st != SSQ_OK || view_elements(&args->y->view) == 0)
         return st;
     struct unary_op op = {.op = OP_HEADER(unary, x),
-                          .kind = UNARY_EXP,
+                          .kind = UNARY_exp,
                           .x = tensor_view(args->loss, ACCESS_READ),
                           .y = tensor_view(args->y, ACCESS_WRITE)};
     struct view *views[] = {&op.x, &op.y};

@@ -47,7 +47,7 @@ static void unary_build(struct plan *p, const struct unary_op *op)
     runs_init(&r, (const struct view *[]){&op->x, &op->y}, 2);
     if (!dtype_is_float(op->x.dtype))
         build_integer(p, op, &r);
-    else if (op->kind >= UNARY_ISNAN)
+    else if (unary_is_test(op->kind))
         build_class(p, op, &r);
     else
         build_function(p, op, &r);

@@ -6,6 +6,9 @@
 
 #include <sesqui.h>
 
+/* for how many kinds there are: each must have a line here */
+#include "kernels/elementwise/unary.h"
+
 /** A call of any of them; those without a parameter ignore alpha and beta. */
 struct unary_call {
     const ssq_tensor *x, *y;
@@ -34,10 +37,16 @@ struct function {
     int positive;       /* differentiable for x > 0 only */
 };
 
-extern const struct function functions[];
-extern const unsigned functions_n;
-/** How many of them, from the first on, have a backward. */
-extern const unsigned functions_backward;
+/** One for each kind, those with a backward first, and softplus once more. */
+#define FUNCTION_BACKWARD(...) 1 +
+#define FUNCTION_FORWARD(...)  0 +
+enum {
+    FUNCTIONS_BACKWARD = UNARY_KINDS(FUNCTION_BACKWARD, FUNCTION_BACKWARD,
+                                     FUNCTION_FORWARD, FUNCTION_FORWARD) 1,
+    FUNCTIONS = UNARY_KINDS(FUNCTION_BACKWARD, FUNCTION_BACKWARD,
+                            FUNCTION_BACKWARD, FUNCTION_BACKWARD) 1
+};
+extern const struct function functions[FUNCTIONS];
 
 /** Is f smooth within a distance of x? */
 int function_is_smooth(const struct function *f, double x, double distance);

@@ -119,7 +119,7 @@ static const struct variant {
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
 /* After these, every f16 and every bf16. */
-#define EACH (VARIANTS + 2)
+#define OF_EACH (VARIANTS + 2)
 
 static void oracle(struct bed *b, const struct function *f,
                    const struct operand *x, double *want)
@@ -416,8 +416,8 @@ static bool run_large(struct bed *b, size_t k)
     return !b->failed;
 }
 
-/* The cases: functions x EACH, EXACTS, integers, sharp softplus, misuse. */
-#define AT_EXACT    (31 * EACH)
+/* The cases: functions x OF_EACH, EXACTS, integers, sharp softplus, misuse. */
+#define AT_EXACT    (FUNCTIONS * OF_EACH)
 #define AT_INTEGERS (AT_EXACT + EXACTS)
 #define AT_SHARP    (AT_INTEGERS + 3)
 #define AT_MISUSE   (AT_SHARP + 1)
@@ -444,13 +444,14 @@ static void describe(size_t i, char *text, size_t bytes)
         snprintf(text, bytes, "%s of 0x%08x is 0x%08x",
                  exact[i - AT_EXACT].name, (unsigned)exact[i - AT_EXACT].x,
                  (unsigned)exact[i - AT_EXACT].y);
-    else if (i % EACH < VARIANTS)
-        snprintf(text, bytes, "%s %s, beta %g", functions[i / EACH].name,
-                 variants[i % EACH].text, functions[i / EACH].beta);
+    else if (i % OF_EACH < VARIANTS)
+        snprintf(text, bytes, "%s %s, beta %g", functions[i / OF_EACH].name,
+                 variants[i % OF_EACH].text, functions[i / OF_EACH].beta);
     else
-        snprintf(
-            text, bytes, "%s of every %s, beta %g", functions[i / EACH].name,
-            i % EACH == VARIANTS ? "f16" : "bf16", functions[i / EACH].beta);
+        snprintf(text, bytes, "%s of every %s, beta %g",
+                 functions[i / OF_EACH].name,
+                 i % OF_EACH == VARIANTS ? "f16" : "bf16",
+                 functions[i / OF_EACH].beta);
 }
 
 static bool run(struct bed *b, size_t i)
@@ -466,10 +467,10 @@ static bool run(struct bed *b, size_t i)
                             integers[i - AT_INTEGERS][1]);
     if (i >= AT_EXACT)
         return run_exact(b, &exact[i - AT_EXACT]);
-    const struct function *f = &functions[i / EACH];
-    if (i % EACH < VARIANTS)
-        return run_variant(b, f, &variants[i % EACH]);
-    return run_every(b, f, i % EACH == VARIANTS ? SSQ_F16 : SSQ_BF16);
+    const struct function *f = &functions[i / OF_EACH];
+    if (i % OF_EACH < VARIANTS)
+        return run_variant(b, f, &variants[i % OF_EACH]);
+    return run_every(b, f, i % OF_EACH == VARIANTS ? SSQ_F16 : SSQ_BF16);
 }
 
 const struct suite unary_suite = {.op = "unary",

@@ -214,9 +214,9 @@ static const struct variant {
 #define VARIANTS (sizeof(variants) / sizeof(variants[0]))
 
 /* After these: every f16 and every bf16 as x, and the difference quotient. */
-#define EVERY  VARIANTS
-#define SLOPES (VARIANTS + 2)
-#define EACH   (VARIANTS + 3)
+#define EVERY   VARIANTS
+#define SLOPES  (VARIANTS + 2)
+#define OF_EACH (VARIANTS + 3)
 
 static double bound(const struct function *f, double x, double dy, double dx,
                     ssq_dtype to)
@@ -447,13 +447,13 @@ static bool run_misuse(struct bed *b, size_t k)
     return true;
 }
 
-#define AT_EXACT  (24 * EACH)
+#define AT_EXACT  (FUNCTIONS_BACKWARD * OF_EACH)
 #define AT_MISUSE (AT_EXACT + EXACTS)
 
 static void describe(size_t i, char *text, size_t bytes)
 {
-    const struct function *f = &functions[i / EACH];
-    size_t k = i % EACH;
+    const struct function *f = &functions[i / OF_EACH];
+    size_t k = i % OF_EACH;
     if (i >= AT_MISUSE)
         snprintf(text, bytes, "unary_backward misuse %zu is refused",
                  i - AT_MISUSE);
@@ -476,8 +476,8 @@ static void describe(size_t i, char *text, size_t bytes)
 
 static bool run(struct bed *b, size_t i)
 {
-    const struct function *f = &functions[i / EACH];
-    size_t k = i % EACH;
+    const struct function *f = &functions[i / OF_EACH];
+    size_t k = i % OF_EACH;
     if (i >= AT_MISUSE)
         return run_misuse(b, i - AT_MISUSE);
     if (i >= AT_EXACT)
