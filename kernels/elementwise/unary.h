@@ -53,7 +53,8 @@
     FORWARD(26, round, none, ANY, s_round(x))                                  \
     TEST(27, isnan, none, ANY, is_nan_bits(u))                                 \
     TEST(28, isinf, none, ANY, is_inf_bits(u))                                 \
-    TEST(29, isfinite, none, ANY, is_finite_bits(u))
+    TEST(29, isfinite, none, ANY, is_finite_bits(u))                           \
+    BOTH(30, softsign, none, ANY, softsign_y(x), softsign_dx(x, dy))
 
 /* ---- of one kind ---- */
 
@@ -151,6 +152,24 @@ FN float rsqrt_dx(float x, float dy)
     EXACT float p = s_rsqrt(x) * -0.5f * dy;
 
     return s_div(p, s_abs(x));
+}
+
+/* x / (1 + |x|), and its limits +-1 where both are infinite. */
+FN float softsign_y(float x)
+{
+    EXACT float d = 1.0f + s_abs(x);
+
+    if (is_inf_bits(AS_U32(x)))
+        return s_copysign(1.0f, x);
+    return s_div(x, d);
+}
+
+/* dy / (1 + |x|)^2: divided twice, the square may overflow. */
+FN float softsign_dx(float x, float dy)
+{
+    EXACT float d = 1.0f + s_abs(x);
+
+    return s_div(s_div(dy, d), d);
 }
 
 /* ---- of any kind ---- */

@@ -8,8 +8,9 @@
  *   operands are all i32 and u8 instead; arithmetic is modulo 2^32 (2^8 when
  *   y is u8, which takes u8 inputs only).
  * - Functions come from kernels/scalar/scalar.h: at most 1 ulp off in float32
- *   (elu 1.5), see there for the polynomials. Definitions, derivatives and
- *   special values are PyTorch's; where they are not, it is said.
+ *   (elu and softsign 1.5), see there for the polynomials. Definitions,
+ *   derivatives and special values are PyTorch's; where they are not, it is
+ *   said.
  * - NaN gives NaN, always the one quiet NaN with sign 0, except that abs, neg
  *   and where hand on the argument's own, and that the slopes of abs and clamp
  *   are 0 at a NaN x.
@@ -195,6 +196,16 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tanh(ssq_queue *queue,
 /** Its gradient: dx = dy / cosh(x)^2. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
+
+/** Softsign: y = x / (1 + |x|). At -Inf and +Inf that is its limit, -1 and 1,
+ *  where PyTorch divides Inf by Inf and gets NaN. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_softsign(ssq_queue *queue,
+                                               const ssq_unary_args *args);
+
+/** Its gradient: dx = dy / (1 + |x|)^2, 0 at infinities, where PyTorch gets
+ *  NaN. Floats. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_softsign_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
 typedef struct ssq_softplus_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_softplus_args));
@@ -467,6 +478,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scale(ssq_queue *queue,
 #define SSQ_TANH_INIT                SSQ_UNARY_INIT
 #define SSQ_TANH_BACKWARD            SSQ_UNARY_BACKWARD
 #define SSQ_TANH_BACKWARD_INIT       SSQ_UNARY_BACKWARD_INIT
+#define SSQ_SOFTSIGN                 SSQ_UNARY
+#define SSQ_SOFTSIGN_INIT            SSQ_UNARY_INIT
+#define SSQ_SOFTSIGN_BACKWARD        SSQ_UNARY_BACKWARD
+#define SSQ_SOFTSIGN_BACKWARD_INIT   SSQ_UNARY_BACKWARD_INIT
 #define SSQ_EXP                      SSQ_UNARY
 #define SSQ_EXP_INIT                 SSQ_UNARY_INIT
 #define SSQ_EXP_BACKWARD             SSQ_UNARY_BACKWARD

@@ -124,6 +124,7 @@ VALUE(silu, silu(x))
 VALUE(sigmoid, sigmoid(x))
 VALUE(tanh, tanhl(x))
 VALUE(softplus, isnan(x) ? x : softplus(beta *x) / beta)
+VALUE(softsign, isinf(x) ? copysignl(1, x) : x / (1 + fabsl(x)))
 VALUE(clamp, clamp(x, alpha, beta))
 VALUE(exp, expl(x))
 VALUE(log, logl(x))
@@ -155,6 +156,7 @@ SLOPE(silu, silu_slope(x))
 SLOPE(sigmoid, sigmoid(x) * sigmoid(-x))
 SLOPE(tanh, 4 * sigmoid(2 * x) * sigmoid(-2 * x))
 SLOPE(softplus, sigmoid(beta *x))
+GRADIENT(softsign, dy / (1 + fabsl(x)) / (1 + fabsl(x)))
 GRADIENT(clamp, x >= alpha && x <= beta ? dy : 0)
 SLOPE(exp, expl(x))
 GRADIENT(log, dy / x)
@@ -189,6 +191,7 @@ CALL(gelu_tanh, SSQ_GELU_TANH, )
 CALL(silu, SSQ_SILU, )
 CALL(sigmoid, SSQ_SIGMOID, )
 CALL(tanh, SSQ_TANH, )
+CALL(softsign, SSQ_SOFTSIGN, )
 CALL(exp, SSQ_EXP, )
 CALL(log, SSQ_LOG, )
 CALL(sqrt, SSQ_SQRT, )
@@ -220,6 +223,7 @@ BACK(gelu_tanh, SSQ_GELU_TANH_BACKWARD, )
 BACK(silu, SSQ_SILU_BACKWARD, )
 BACK(sigmoid, SSQ_SIGMOID_BACKWARD, )
 BACK(tanh, SSQ_TANH_BACKWARD, )
+BACK(softsign, SSQ_SOFTSIGN_BACKWARD, )
 BACK(exp, SSQ_EXP_BACKWARD, )
 BACK(log, SSQ_LOG_BACKWARD, )
 BACK(sqrt, SSQ_SQRT_BACKWARD, )
@@ -256,6 +260,7 @@ const struct function functions[] = {
     {BOTH(tanh), 1, 5, 5, 0, 1, 1, 0, 0},
     {BOTH(softplus), 1, 2, 1, 0, 1, 1, 0, 0},
     {BOTH(softplus), 1, 2, 1, 0, 1, 4, 0, 0},
+    {BOTH(softsign), 1.5, 3, 0, 1, 1, 1, 0, 0},
     {BOTH(clamp), 0, 0, 0, 0, -0.75, 1.5, 0, 0},
     {BOTH(exp), 1, 2, 1, 0, 1, 1, 0, 0},
     {BOTH(log), 1, 0, 0, 0, 1, 1, 0, 1},
@@ -288,7 +293,8 @@ int function_is_smooth(const struct function *f, double x, double distance)
     if (strcmp(f->name, "clamp") == 0)
         return fabs(x - f->alpha) > distance && fabs(x - f->beta) > distance;
     if (strcmp(f->name, "relu") == 0 || strcmp(f->name, "leaky_relu") == 0 ||
-        strcmp(f->name, "elu") == 0 || strcmp(f->name, "abs") == 0)
+        strcmp(f->name, "elu") == 0 || strcmp(f->name, "abs") == 0 ||
+        strcmp(f->name, "softsign") == 0)
         return fabs(x) > distance;
     return 1;
 }
