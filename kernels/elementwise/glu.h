@@ -7,7 +7,7 @@
 #ifndef KERNELS_ELEMENTWISE_GLU_H
 #define KERNELS_ELEMENTWISE_GLU_H
 
-#include "kernels/elementwise/elementwise.h"
+#include "kernels/elementwise/unary.h"
 #include "kernels/dialect/runs.h"
 
 #define GLU_RELU      1u
@@ -20,16 +20,16 @@
 FN u32 glu_function(u32 gate)
 {
     if (gate == GLU_RELU)
-        return UNARY_RELU;
+        return UNARY_relu;
     if (gate == GLU_GELU)
-        return UNARY_GELU;
+        return UNARY_gelu;
     if (gate == GLU_GELU_TANH)
-        return UNARY_GELU_TANH;
+        return UNARY_gelu_tanh;
     if (gate == GLU_SILU)
-        return UNARY_SILU;
+        return UNARY_silu;
     if (gate == GLU_SIGMOID)
-        return UNARY_SIGMOID;
-    return UNARY_TANH;
+        return UNARY_sigmoid;
+    return UNARY_tanh;
 }
 
 /* a f(b) */
@@ -44,19 +44,20 @@ FN float glu_gradient(u32 gate, float a, float b, float dy)
     return unary_grad(glu_function(gate), b, dy * a, 0.0f, 0.0f);
 }
 
-#define GLU_FIELDS                                                             \
-    u32 a2_at;                                                                 \
-    u32 a4_at;                                                                 \
-    u32 b2_at;                                                                 \
-    u32 b4_at;                                                                 \
-    u32 dy2_at;                                                                \
-    u32 dy4_at;                                                                \
-    u32 y2_at;                                                                 \
-    u32 y4_at;                                                                 \
-    RUN_FIELDS                                                                 \
-    RUN_STEPS(a)                                                               \
-    RUN_STEPS(b)                                                               \
-    RUN_STEPS(dy)                                                              \
-    RUN_STEPS(y)
+struct glu_args {
+    u32 a2_at;
+    u32 a4_at;
+    u32 b2_at;
+    u32 b4_at;
+    u32 dy2_at;
+    u32 dy4_at;
+    u32 y2_at;
+    u32 y4_at;
+    STRUCT(run_shape) run;
+    u32 a_steps[RUN_RANK];
+    u32 b_steps[RUN_RANK];
+    u32 dy_steps[RUN_RANK];
+    u32 y_steps[RUN_RANK];
+};
 
 #endif

@@ -2,8 +2,8 @@
 /* unary.c - y = f(x) and dx = dy f'(x): check and enqueue. */
 #include <sesqui/ops/elementwise.h>
 
+#include "kernels/elementwise/unary.h"
 #include "lib/op/elementwise/elementwise.h"
-#include "lib/op/elementwise/kinds.h"
 
 struct params {
     double alpha, beta;

@@ -4,9 +4,9 @@
 
 #include <sesqui/ops/metrics.h>
 
+#include "kernels/elementwise/unary.h"
 #include "lib/op/data/data.h"
 #include "lib/op/elementwise/elementwise.h"
-#include "lib/op/elementwise/kinds.h"
 #include "lib/op/operands.h"
 
 #include <math.h>

@@ -3,10 +3,6 @@
 #include "kernels/elementwise/glu.h"
 #include "lib/plan/runs.h"
 
-struct glu_args {
-    GLU_FIELDS
-};
-
 /* Operands a, b, dy and the result; dy is any of the others where the text
  * does not read it. */
 static void build(struct plan *p, uint32_t gate, uint8_t backward,
@@ -14,8 +10,7 @@ static void build(struct plan *p, uint32_t gate, uint8_t backward,
 {
     struct runs r;
     runs_init(&r, v, 4);
-    struct glu_args a = {RUNS_FIELDS(&r, 0)};
-    runs_size(&r, a.size);
+    struct glu_args a = {.run = runs_shape(&r, 0)};
     runs_steps(&r, 0, a.a_steps);
     runs_steps(&r, 1, a.b_steps);
     runs_steps(&r, 2, a.dy_steps);
@@ -23,7 +18,7 @@ static void build(struct plan *p, uint32_t gate, uint8_t backward,
     plan_kernel(p, KERNEL_glu, KEYS((uint8_t)gate, backward));
     for (int k = 0; k < 4; k++)
         runs_bind(p, v[k], k < 3 ? ACCESS_READ : ACCESS_WRITE, 2, 4);
-    plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+    plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
 static void glu_build(struct plan *p, const struct glu_op *op)
