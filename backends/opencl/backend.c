@@ -15,6 +15,7 @@ static const struct op_table ops = {
 #ifdef HAVE_CLBLAST
     .gemm = opencl_gemms,
 #endif
+    .gemm_explain = opencl_gemm_explain,
 };
 
 static const struct backend opencl_backend = {

@@ -137,6 +137,11 @@ extern const struct download_impl opencl_downloads[];
 /* gemm_clblast.c, where configure found CLBlast */
 extern const struct gemm_impl opencl_gemms[];
 
+/* matrix_units.c */
+void opencl_gemm_explain(const struct backend_device *device,
+                         const struct gemm_op *op, unsigned impl,
+                         struct gemm_explanation *e);
+
 /* queue.c */
 ssq_status opencl_queue_open(struct backend_device *device,
                              struct backend_queue **queue);

@@ -214,7 +214,8 @@ void vulkan_gemm_explain(const struct backend_device *d,
                          const struct gemm_op *op, unsigned impl,
                          struct gemm_explanation *e)
 {
-    (void)impl; /* the only one */
+    if (impl == GEMM_BY_PLAN)
+        return; /* check() tells why it was not this one */
     e->matrix_units = true;
     e->block = kind_of(d, op->a.dtype)->block;
 }

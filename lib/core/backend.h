@@ -62,8 +62,9 @@ struct op_table {
 #define X(NAME, ...) const struct NAME##_impl *NAME;
     SSQ_OPS(X)
 #undef X
-    /* optional: how implementation impl of gemm would do an op that it admits;
-     * NULL: without matrix units, in float32 (lib/op/gemm/gemm.h) */
+    /* optional: how implementation impl of gemm would do an op that it admits,
+     * or with GEMM_BY_PLAN why no plan on this device uses matrix units; NULL:
+     * without them, in float32 (lib/op/gemm/gemm.h) */
     void (*gemm_explain)(const struct backend_device *, const struct gemm_op *,
                          unsigned impl, struct gemm_explanation *);
 };

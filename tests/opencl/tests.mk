@@ -8,6 +8,7 @@ opencl_tests = \
 # with the headers of OpenCL
 if BUILD_OPENCL
 opencl_tests += tests/opencl/certificate tests/opencl/faults
+opencl_tests += tests/opencl/matrix_units
 check_PROGRAMS += tests/opencl/races
 endif
 check_PROGRAMS += $(opencl_tests)
@@ -24,6 +25,9 @@ tests_opencl_certificate_LDADD = libcore.la
 tests_opencl_faults_SOURCES = tests/opencl/faults.c
 tests_opencl_faults_CPPFLAGS = $(opencl_la_CPPFLAGS)
 tests_opencl_faults_LDADD = libsesqui.la
+tests_opencl_matrix_units_SOURCES = tests/opencl/matrix_units.c
+tests_opencl_matrix_units_CPPFLAGS = $(opencl_la_CPPFLAGS)
+tests_opencl_matrix_units_LDADD = libsesqui.la
 tests_opencl_queue_SOURCES = tests/opencl/queue.c
 tests_opencl_queue_LDADD = libsesqui.la
 tests_opencl_native_SOURCES = tests/opencl/native.c

@@ -25,22 +25,27 @@ static ssq_status choose(const ssq_queue *queue, struct gemm_op *op,
     return dispatch(queue->device, &op->op, choice);
 }
 
-/* A plan uses no matrix units: why did what could have used them not run? */
+/* A plan uses no matrix units. The condition says so, then what the backend
+ * knows of them, then why each of its own implementations did not run. */
 static void explain_plan(const ssq_device *d, const struct gemm_op *op,
                          const char *name, struct gemm_explanation *e)
 {
     const struct op_table *t = d->backend->ops;
-    int n = snprintf(e->condition, sizeof(e->condition), "%s uses none", name);
+    struct gemm_explanation all = {.condition = ""};
+    size_t room = sizeof(e->condition);
+    if (t->gemm_explain != NULL)
+        t->gemm_explain(d->impl, op, GEMM_BY_PLAN, &all);
+    size_t n = (size_t)snprintf(e->condition, room, "%s uses none%s%.160s",
+                                name, all.condition[0] == '\0' ? "" : ": ",
+                                all.condition);
     if (t->gemm == NULL || t->gemm_explain == NULL)
         return;
-    for (unsigned i = 0;
-         t->gemm[i].name != NULL && n > 0 && (size_t)n < sizeof(e->condition);
-         i++) {
+    for (unsigned i = 0; t->gemm[i].name != NULL && n < room; i++) {
         struct why why;
         if (t->gemm[i].check == NULL || t->gemm[i].check(d->impl, op, &why))
             snprintf(why.text, sizeof(why.text), "slower here");
-        n += snprintf(e->condition + n, sizeof(e->condition) - (size_t)n,
-                      "; %s: %.160s", t->gemm[i].name, why.text);
+        n += (size_t)snprintf(e->condition + n, room - n, "; %s: %.160s",
+                              t->gemm[i].name, why.text);
     }
 }
 

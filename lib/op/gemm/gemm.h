@@ -36,6 +36,11 @@ struct gemm_explanation {
     char condition[256]; /* why matrix_units is false */
 };
 
+/** What gemm_explain is asked with where a plan does the op. The backend may
+ *  then change the condition alone, for one that its own implementations do not
+ *  tell. */
+#define GEMM_BY_PLAN UINT32_MAX
+
 /** Check everything and bring it into that form. Where d is empty, only m, n
  *  and k are meant. name begins error texts. */
 ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,

@@ -1,0 +1,48 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* matrix_units.c - why no gemm on OpenCL runs on matrix units.
+ *
+ * OpenCL has no ratified way to them. Some drivers bring one of their own,
+ * which no kernel here uses: what a caller can act on is whether his device
+ * has one, and so whether Vulkan on the same device is worth a look. */
+#include "backends/opencl/opencl.h"
+
+#include "lib/op/gemm/gemm.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* The first word of a list between blanks that has part in it. */
+static const char *word_with(char *list, const char *part)
+{
+    char *rest = NULL;
+    for (char *w = strtok_r(list, " ", &rest); w != NULL;
+         w = strtok_r(NULL, " ", &rest))
+        if (strstr(w, part) != NULL)
+            return w;
+    return NULL;
+}
+
+void opencl_gemm_explain(const struct backend_device *d,
+                         const struct gemm_op *op, unsigned impl,
+                         struct gemm_explanation *e)
+{
+    (void)op;
+    (void)impl; /* the plan's and CLBlast's kernels are alike in this */
+    size_t bytes = 0;
+    char *list = NULL;
+    if (CL(GetDeviceInfo)(d->id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) ==
+        CL_SUCCESS)
+        list = d->core->mem_alloc(bytes + 1);
+    bool known = list != NULL &&
+                 CL(GetDeviceInfo)(d->id, CL_DEVICE_EXTENSIONS, bytes, list,
+                                   NULL) == CL_SUCCESS;
+    const char *word = known ? word_with(list, "matrix") : NULL;
+    if (word != NULL)
+        snprintf(e->condition, sizeof(e->condition),
+                 "no kernel uses the driver's %.64s", word);
+    else
+        snprintf(e->condition, sizeof(e->condition),
+                 known ? "the driver has no extension for matrix units"
+                       : "the driver does not name its extensions");
+    d->core->mem_free(list);
+}
