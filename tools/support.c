@@ -1,62 +1,97 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* support.c - `sesqui support`: which implementation of which op admits which
- * dtypes. Asked of the admission tests with every case of the tables, inside
- * a graph capture: nothing is computed. */
+/* support.c - `sesqui support`: which implementation of which op takes which
+ * dtypes, and what a device as a whole lacks.
+ *
+ * Every case of the tables is asked of every implementation inside a dry
+ * capture: nothing is compiled or computed. A case that consists of calls which
+ * the contract refuses, and which are refused, is no lack. */
 #include "tests/op/suite_run.h"
 #include "tools/tool.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define DTYPES 5 /* f32 f16 bf16 i32 u8: values 1..5 */
 
+/* How a case was answered. Of several implementations the best answer is the
+ * device's: in this order. */
+enum answer { UNASKED, LACKS, REFUSES, RUNS, ANSWERS };
+
 struct row {
-    unsigned long asked[DTYPES + 1], admitted[DTYPES + 1];
+    unsigned long asked[DTYPES + 1], taken[DTYPES + 1];
+    unsigned long answered[ANSWERS];
 };
 
-/* Ask about every case of a table; false when the device failed. */
-static bool ask(struct bed *b, const struct suite *s, struct row *r)
+/* One device under question. */
+struct inquiry {
+    struct bed bed;
+    const struct options *options;
+    bool *first; /* nothing was printed yet: JSON */
+    unsigned long answered[ANSWERS];
+};
+
+static enum answer answer_of(const struct bed *b)
+{
+    if (b->failed || b->skipped)
+        return LACKS;
+    return b->taken > 0 ? RUNS : b->refused > 0 ? REFUSES : UNASKED;
+}
+
+/* Ask the pinned implementation about every case of a table; best[i] is the
+ * best answer to case i so far, and why[i] the last refusal of it. */
+static void ask(struct bed *b, const struct suite *s, struct row *r,
+                enum answer *best, char **why)
 {
     for (size_t i = 0; i < s->n; i++) {
         bed_case_begin(b->state, false);
-        bool ok = bed_run(b, s, i, false);
+        bed_run(b, s, i, false);
+        enum answer a = answer_of(b);
+        best[i] = a > best[i] ? a : best[i];
+        r->answered[a]++;
+        if (a == LACKS) {
+            free(why[i]);
+            why[i] = strdup(b->text);
+        }
         for (int d = 1; d <= DTYPES; d++) {
-            if ((b->dtypes >> d & 1) == 0)
-                continue;
-            r->asked[d]++;
-            r->admitted[d] += ok && !b->skipped;
+            bool of_dtype = (b->dtypes >> d & 1) != 0;
+            r->asked[d] += of_dtype && (a == RUNS || a == LACKS);
+            r->taken[d] += of_dtype && a == RUNS;
         }
     }
-    return true;
+}
+
+static void print_json(const struct bed *b, const struct suite *s,
+                       const struct row *r, bool *first)
+{
+    printf("%s\n  {\"device\": \"%s\", \"op\": \"%s\", \"table\": \"%s\", "
+           "\"implementation\": \"%s\", \"class\": \"%s\", \"run\": %lu, "
+           "\"refused\": %lu, \"unsupported\": %lu",
+           *first ? "" : ",", b->props.name, s->op, s->name, b->impl,
+           s->bit_equal ? "B" : "R", r->answered[RUNS], r->answered[REFUSES],
+           r->answered[LACKS]);
+    for (int d = 1; d <= DTYPES; d++)
+        if (r->asked[d] > 0)
+            printf(", \"%s\": [%lu, %lu]", ssq_dtype_name((ssq_dtype)d),
+                   r->taken[d], r->asked[d]);
+    printf("}");
+    *first = false;
 }
 
 static void print_row(const struct bed *b, const struct suite *s,
-                      const struct row *r, bool json, bool *first)
+                      const struct row *r)
 {
-    if (json) {
-        printf("%s\n  {\"device\": \"%s\", \"op\": \"%s\", \"table\": \"%s\", "
-               "\"implementation\": \"%s\", \"class\": \"%s\"",
-               *first ? "" : ",", b->props.name, s->op, s->name, b->impl,
-               s->bit_equal ? "B" : "R");
-        for (int d = 1; d <= DTYPES; d++)
-            if (r->asked[d] > 0)
-                printf(", \"%s\": [%lu, %lu]", ssq_dtype_name((ssq_dtype)d),
-                       r->admitted[d], r->asked[d]);
-        printf("}");
-        *first = false;
-        return;
-    }
     printf("%-12s %-22s %-12s %s", b->props.name, s->name, b->impl,
            s->bit_equal ? "B" : "R");
     for (int d = 1; d <= DTYPES; d++) {
         char cell[32] = "-";
-        if (r->asked[d] > 0 && r->admitted[d] == r->asked[d])
+        if (r->asked[d] > 0 && r->taken[d] == r->asked[d])
             snprintf(cell, sizeof(cell), "all");
         else if (r->asked[d] > 0)
-            snprintf(cell, sizeof(cell), "%lu/%lu", r->admitted[d],
-                     r->asked[d]);
+            snprintf(cell, sizeof(cell), "%lu/%lu", r->taken[d], r->asked[d]);
         printf(" %8s", cell);
     }
-    printf("\n");
+    printf(" %7lu %7lu %7lu\n", r->answered[RUNS], r->answered[REFUSES],
+           r->answered[LACKS]);
 }
 
 static bool selected(const struct suite *s, const char *op)
@@ -64,27 +99,97 @@ static bool selected(const struct suite *s, const char *op)
     return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0;
 }
 
-static bool one_device(struct bed *b, const struct options *o, bool *first)
+/* What no implementation takes, each with why the last one did not. */
+static void print_lacks(const struct inquiry *q, const struct suite *s,
+                        const enum answer *best, char *const *why)
 {
-    for (size_t i = 0; suites[i] != NULL; i++) {
-        if (!selected(suites[i], o->op))
+    for (size_t i = 0; i < s->n && !q->options->json; i++) {
+        char text[256];
+        if (best[i] != LACKS)
             continue;
-        for (size_t k = 0;; k++) {
-            b->impl = ssq_implementation_name(b->device, suites[i]->op, k);
-            if (b->impl == NULL)
-                break;
-            if (ssq_implementation_pin(b->device, suites[i]->op, b->impl) !=
-                SSQ_OK)
-                return false;
-            struct row r = {{0}, {0}};
-            ask(b, suites[i], &r);
-            print_row(b, suites[i], &r, o->json, first);
-            if (ssq_implementation_pin(b->device, suites[i]->op, NULL) !=
-                SSQ_OK)
-                return false;
-        }
+        s->describe(i, text, sizeof(text));
+        printf("%s: missing: %s: %s\n", q->bed.props.name, text,
+               why[i] == NULL ? "" : why[i]);
     }
+}
+
+/* One table by every implementation; false: the device failed. */
+static bool one_table(struct inquiry *q, const struct suite *s,
+                      enum answer *best, char **why)
+{
+    struct bed *b = &q->bed;
+    for (size_t k = 0;; k++) {
+        b->impl = ssq_implementation_name(b->device, s->op, k);
+        if (b->impl == NULL)
+            break;
+        struct row r = {{0}, {0}, {0}};
+        if (ssq_implementation_pin(b->device, s->op, b->impl) != SSQ_OK)
+            return false;
+        ask(b, s, &r, best, why);
+        if (ssq_implementation_pin(b->device, s->op, NULL) != SSQ_OK)
+            return false;
+        if (q->options->json)
+            print_json(b, s, &r, q->first);
+        else
+            print_row(b, s, &r);
+    }
+    for (size_t i = 0; i < s->n; i++)
+        q->answered[best[i]]++;
+    print_lacks(q, s, best, why);
     return true;
+}
+
+static bool all_tables(struct inquiry *q)
+{
+    bool ok = true;
+    for (size_t i = 0; suites[i] != NULL && ok; i++) {
+        const struct suite *s = suites[i];
+        if (!selected(s, q->options->op))
+            continue;
+        enum answer *best = calloc(s->n, sizeof(*best));
+        char **why = calloc(s->n, sizeof(*why));
+        ok = best != NULL && why != NULL && one_table(q, s, best, why);
+        for (size_t k = 0; k < s->n && why != NULL; k++)
+            free(why[k]);
+        free(why);
+        free(best);
+    }
+    return ok;
+}
+
+static void print_total(const struct inquiry *q)
+{
+    const unsigned long *n = q->answered;
+    unsigned long cases = n[RUNS] + n[REFUSES] + n[LACKS];
+    if (q->options->json)
+        printf("%s\n  {\"device\": \"%s\", \"cases\": %lu, \"run\": %lu, "
+               "\"refused\": %lu, \"missing\": %lu}",
+               *q->first ? "" : ",", q->bed.props.name, cases, n[RUNS],
+               n[REFUSES], n[LACKS]);
+    else
+        printf("%s: %lu cases: %lu run, %lu refused as documented, "
+               "%lu missing\n",
+               q->bed.props.name, cases, n[RUNS], n[REFUSES], n[LACKS]);
+    *q->first = false;
+}
+
+static bool one_device(const char *name, const struct options *o,
+                       struct bed_state *state, bool *first)
+{
+    struct inquiry q = {
+        .bed = {.props = SSQ_DEVICE_PROPS_INIT, .state = state, .admit = true},
+        .options = o,
+        .first = first};
+    struct bed *b = &q.bed;
+    bool ok = ssq_device_open(name, NULL, &b->device) == SSQ_OK &&
+              ssq_device_props_get(b->device, &b->props) == SSQ_OK &&
+              ssq_queue_create(b->device, NULL, &b->queue) == SSQ_OK &&
+              all_tables(&q);
+    if (ok)
+        print_total(&q);
+    ssq_queue_destroy(&b->queue);
+    ssq_device_close(&b->device);
+    return ok;
 }
 
 static bool wanted(const ssq_device_entry *e, const char *device)
@@ -100,22 +205,15 @@ int command_support(const struct options *o)
     if (o->json)
         printf("[");
     else
-        printf("%s%-12s %-22s %-12s %s %8s %8s %8s %8s %8s%s\n", colour_bold(),
-               "device", "op", "impl", "#", "f32", "f16", "bf16", "i32", "u8",
-               colour_off());
+        printf("%s%-12s %-22s %-12s %s %8s %8s %8s %8s %8s %7s %7s %7s%s\n",
+               colour_bold(), "device", "op", "impl", "#", "f32", "f16", "bf16",
+               "i32", "u8", "run", "refused", "left", colour_off());
     for (size_t i = 0; i < n && ok; i++) {
         ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
         if (ssq_device_list(i, &e) != SSQ_OK || !wanted(&e, o->device))
             continue;
         seen++;
-        struct bed b = {
-            .props = SSQ_DEVICE_PROPS_INIT, .state = state, .admit = true};
-        ok = ssq_device_open(e.name, NULL, &b.device) == SSQ_OK &&
-             ssq_device_props_get(b.device, &b.props) == SSQ_OK &&
-             ssq_queue_create(b.device, NULL, &b.queue) == SSQ_OK &&
-             one_device(&b, o, &first);
-        ssq_queue_destroy(&b.queue);
-        ssq_device_close(&b.device);
+        ok = one_device(e.name, o, state, &first);
     }
     bed_state_destroy(state);
     if (o->json)

@@ -33,9 +33,9 @@ void opencl_gemm_explain(const struct backend_device *d,
     if (CL(GetDeviceInfo)(d->id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) ==
         CL_SUCCESS)
         list = d->core->mem_alloc(bytes + 1);
-    bool known = list != NULL &&
-                 CL(GetDeviceInfo)(d->id, CL_DEVICE_EXTENSIONS, bytes, list,
-                                   NULL) == CL_SUCCESS;
+    bool known =
+        list != NULL && CL(GetDeviceInfo)(d->id, CL_DEVICE_EXTENSIONS, bytes,
+                                          list, NULL) == CL_SUCCESS;
     const char *word = known ? word_with(list, "matrix") : NULL;
     if (word != NULL)
         snprintf(e->condition, sizeof(e->condition),

@@ -20,9 +20,17 @@ typedef struct ssq_graph ssq_graph;
  *  @return SSQ_ERR_INVALID NULL, or a capture is under way. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
 
-/** End the capture. Nothing of it has run, so scalers and optimizers are at the
- *  stage that they had at the begin, whether this succeeds or not; the same
- *  holds where the queue is destroyed before it.
+/** Begin a capture that keeps nothing, to ask what a device does: every op on
+ *  the queue is checked, and taken by an implementation or refused, as always;
+ *  no kernel is compiled and no scratch is made. The rules and the end are
+ *  those of a capture, but that buffers and tensors may be made.
+ *  @return as ssq_graph_begin. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin_dry(ssq_queue *queue);
+
+/** End the capture; after ssq_graph_begin_dry *graph is NULL. Nothing of it has
+ *  run, so scalers and optimizers are at the stage that they had at the begin,
+ *  whether this succeeds or not; the same holds where the queue is destroyed
+ *  before it.
  *  @return SSQ_ERR_INVALID no capture is under way, or it is another thread's
  *          (it goes on then), or a scaler's or optimizer's stage at the end is
  *          not the one it had at the begin (a step without its update); the

@@ -28,7 +28,7 @@ ssq_status capture_check(ssq_device *device, const char *what)
         return st;
     pthread_mutex_lock(&device->queues_lock);
     for (ssq_queue *q = device->queues; q != NULL && !mine; q = q->next)
-        mine = captures(q);
+        mine = captures(q) && !q->dry;
     pthread_mutex_unlock(&device->queues_lock);
     return mine ? error_set(SSQ_ERR_INVALID,
                             "%s: a graph is being captured on %s", what,

@@ -27,7 +27,7 @@ static ssq_status hand_over(ssq_queue *queue, const struct command *c)
     if (record == NULL)
         return queue_submit(queue, c);
     ssq_status st = capture_mine(queue, op_name(c->op->id));
-    if (st != SSQ_OK)
+    if (st != SSQ_OK || capture_dry(queue))
         return st;
     struct command copy = *c;
     copy.op = op_hold(c->op);
@@ -53,7 +53,9 @@ static ssq_status enqueue_one(void *user, struct op *op)
         log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
                  queue->device->props.name, choice.name);
     struct command c = {op, choice.index, NULL};
-    if (choice.plan)
+    if (choice.plan && capture_dry(queue))
+        st = plan_try(queue->device, op, choice.index);
+    else if (choice.plan)
         st = plan_create(queue->device, op, choice.index, &c.plan);
     if (st == SSQ_ERR_UNSUPPORTED) /* scratch beyond a launch's limit */
         return way->otherwise(queue, op);

@@ -82,23 +82,34 @@ ssq_status graph_create(ssq_device *device, const char *what, ssq_graph **out)
     return SSQ_OK;
 }
 
-ssq_status ssq_graph_begin(ssq_queue *queue)
+static ssq_status begin(ssq_queue *queue, bool dry, const char *name)
 {
-    ssq_status st = queue_check(queue, "graph_begin");
+    ssq_status st = queue_check(queue, name);
     if (st != SSQ_OK)
         return st;
     if (queue->capture != NULL)
         return error_set(SSQ_ERR_INVALID,
-                         "graph_begin: a graph is being captured already");
+                         "%s: a graph is being captured already", name);
     ssq_graph *g = NULL;
-    st = graph_create(queue->device, "graph_begin", &g);
+    st = graph_create(queue->device, name, &g);
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&queue->lock);
     queue->capture = g;
+    queue->dry = dry;
     pthread_mutex_unlock(&queue->lock);
     capturer_set(queue, true);
     return SSQ_OK;
+}
+
+ssq_status ssq_graph_begin(ssq_queue *queue)
+{
+    return begin(queue, false, "graph_begin");
+}
+
+ssq_status ssq_graph_begin_dry(ssq_queue *queue)
+{
+    return begin(queue, true, "graph_begin_dry");
 }
 
 ssq_status capture_record(ssq_graph *g, const struct command *command)
@@ -265,6 +276,11 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
     if (st != SSQ_OK) {
         capture_drop(queue);
         return st;
+    }
+    if (queue->dry) {
+        capture_drop(queue);
+        *graph = NULL;
+        return SSQ_OK;
     }
     capture_leave(queue);
     watches_drop(g, false);

@@ -29,6 +29,7 @@ struct ssq_queue {
     char text[ERROR_TEXT]; /* of the sticky error */
     ssq_graph *capture;    /* NULL: none under way; changed under lock */
     bool capturing;        /* the same; the device's queues_lock */
+    bool dry;              /* the capture asks, and keeps no command */
     pthread_t capturer;    /* whose capture it is */
     ssq_graph *batch;      /* capture, or of its own; NULL: none under way */
     unsigned batch_depth;
@@ -80,6 +81,11 @@ void capture_drop(ssq_queue *queue);
 /** This thread begins or ends a capture: its alone, so that others of the
  *  device go on. */
 void capturer_set(ssq_queue *queue, bool on);
+/** A capture is under way that only asks whether its ops would run. */
+static inline bool capture_dry(const ssq_queue *queue)
+{
+    return queue->capture != NULL && queue->dry;
+}
 /** SSQ_ERR_INVALID when a thread other than this one captures on the queue. */
 ssq_status capture_mine(const ssq_queue *queue, const char *what);
 /** Hand over what a batch has kept so far, and leave it until resumed: for

@@ -84,6 +84,9 @@ uint32_t *plan_words(struct plan *plan, uint64_t n, struct view *view);
 
 /* ---- for the core ---- */
 
+/** Would plan_create find all that it needs, but for memory and a compiler?
+ *  The plan is built without scratch or kernels, and let go. */
+ssq_status plan_try(ssq_device *device, const struct op *op, unsigned i);
 /** Build plan number i of an op. One reference: object_put(&plan->object). */
 ssq_status plan_create(ssq_device *device, const struct op *op, unsigned i,
                        struct plan **plan);

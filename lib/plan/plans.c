@@ -84,6 +84,15 @@ ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
     return st;
 }
 
+ssq_status plan_try(ssq_device *d, const struct op *op, unsigned i)
+{
+    struct plan *p = NULL;
+    ssq_status st = note(d, op, i, &p);
+    if (p != NULL)
+        object_put(plan_object(p));
+    return st;
+}
+
 ssq_status plan_create(ssq_device *d, const struct op *op, unsigned i,
                        struct plan **out)
 {

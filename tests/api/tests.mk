@@ -70,6 +70,10 @@ TESTS += tests/api/certify.sh
 EXTRA_DIST += tests/api/certify.sh
 slow_tests += tests/api/certify.sh
 
+TESTS += tests/api/support.sh
+EXTRA_DIST += tests/api/support.sh
+slow_tests += tests/api/support.sh
+
 TESTS += tests/api/bench.sh
 EXTRA_DIST += tests/api/bench.sh
 slow_tests += tests/api/bench.sh

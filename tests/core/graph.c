@@ -275,6 +275,44 @@ static void test_empty(void)
     ssq_graph_destroy(&g);
 }
 
+/* A dry capture refuses what a capture refuses, lets make what a capture does
+ * not, and leaves nothing behind. */
+static void test_dry(void)
+{
+    ssq_tensor *x = filled(1), *y = filled(2), *made = NULL;
+    ssq_graph *g = NULL;
+    ssq_copy_args bad = SSQ_COPY_INIT;
+    ssq_sum_args sum = SSQ_SUM_INIT;
+    int64_t one = 1;
+
+    NEED(ssq_queue_sync(q));
+    core_status(ssq_graph_begin_dry(NULL), SSQ_ERR_INVALID, "NULL",
+                "a dry capture on NULL");
+    NEED(ssq_graph_begin_dry(q));
+    core_status(copy(x, y), SSQ_OK, NULL, "dry: an op that would run");
+    core_status(ssq_tensor_create(dev, SSQ_F32, 1, &one, &made), SSQ_OK, NULL,
+                "dry: a tensor");
+    sum.x = x;
+    sum.y = made;
+    core_status(ssq_sum(q, &sum), SSQ_OK, NULL, "dry: an op with scratch");
+    core_status(ssq_copy(q, &bad), SSQ_ERR_INVALID, "NULL",
+                "dry: an op with bad arguments");
+    core_status(ssq_queue_sync(q), SSQ_ERR_INVALID, "captured", "dry: a sync");
+    core_status(ssq_graph_begin(q), SSQ_ERR_INVALID, "captured",
+                "dry: a capture");
+    core_status(ssq_graph_end(q, &g), SSQ_OK, NULL, "dry: the end");
+    tap_ok(g == NULL, "gives no graph");
+    tap_ok(first(x) == 1 && first(y) == 2, "and nothing has run");
+    core_status(ssq_graph_begin(q), SSQ_OK, NULL, "the next capture keeps");
+    NEED(copy(x, y));
+    NEED(ssq_graph_end(q, &g));
+    tap_ok(ssq_graph_ops(g) == 1, "what it is given");
+    ssq_graph_destroy(&g);
+    ssq_tensor_destroy(&made);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+}
+
 /* Something with a stage: a number. */
 struct staged {
     struct object object;
@@ -383,9 +421,10 @@ int main(void)
         test_beside();
         test_dropped();
         test_empty();
+        test_dry();
         test_stages();
         ssq_queue_destroy(&q);
         ssq_device_close(&dev);
     }
-    return tap_done(92);
+    return tap_done(114);
 }

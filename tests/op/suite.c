@@ -4,6 +4,7 @@
 #include "tests/op/suite_run.h"
 
 #include "tests/bounds.h"
+#include "tests/op/element.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -90,9 +91,14 @@ static bool flush_end(void)
 }
 #endif
 
+static bool dead(const struct bed *b)
+{
+    return b->failed || b->skipped;
+}
+
 bool bed_fail(struct bed *b, const char *format, ...)
 {
-    if (b->failed || b->skipped)
+    if (dead(b) || b->admit)
         return false;
     b->failed = true;
     va_list args;
@@ -100,11 +106,6 @@ bool bed_fail(struct bed *b, const char *format, ...)
     vsnprintf(b->text, sizeof(b->text), format, args);
     va_end(args);
     return false;
-}
-
-static bool dead(const struct bed *b)
-{
-    return b->failed || b->skipped;
 }
 
 /* Nothing is compared when there is nothing to compare. */
@@ -115,9 +116,12 @@ static bool passes(const struct bed *b)
 
 static bool good(struct bed *b, ssq_status st)
 {
-    if (st != SSQ_OK)
-        bed_fail(b, "%s: %s", ssq_status_name(st), ssq_last_error());
-    return st == SSQ_OK;
+    if (st == SSQ_OK || dead(b))
+        return st == SSQ_OK;
+    b->failed = true;
+    snprintf(b->text, sizeof(b->text), "%s: %s", ssq_status_name(st),
+             ssq_last_error());
+    return false;
 }
 
 void *bed_alloc(struct bed *b, size_t bytes)
@@ -141,7 +145,7 @@ double *bed_keep(struct bed *b, int key, size_t n, bool *fresh)
             continue;
         k->key = key;
         k->value = calloc(n == 0 ? 1 : n, sizeof(double));
-        *fresh = true;
+        *fresh = !b->admit; /* nothing is compared with them */
         if (k->value != NULL)
             return k->value;
     }
@@ -168,96 +172,18 @@ static double normal(struct bed *b)
     return sqrt(-2.0 * log(u)) * cos(6.283185307179586 * v);
 }
 
-double bed_round(double x, ssq_dtype d)
-{
-    if (d == SSQ_F32)
-        return (double)(float)x;
-    if (d != SSQ_F16 && d != SSQ_BF16)
-        return x;
-    if (x == 0.0 || isnan(x) || isinf(x))
-        return x;
-    int digits = d == SSQ_F16 ? 11 : 8, least = d == SSQ_F16 ? -24 : -133;
-    int e;
-    (void)frexp(x, &e);
-    int ulp = e - digits < least ? least : e - digits;
-    double r = ldexp(nearbyint(ldexp(x, -ulp)), ulp);
-    return fabs(r) >= bound_overflow(d) ? copysign((double)INFINITY, x) : r;
-}
-
-/* The raw element of a value that dtype d represents. */
-static uint32_t encode(double x, ssq_dtype d)
-{
-    float f = (float)x;
-    uint32_t u, sign;
-    memcpy(&u, &f, 4);
-    sign = u >> 31;
-    if (d == SSQ_F32)
-        return u;
-    if (d == SSQ_BF16)
-        return isnan(x) ? sign << 15 | 0x7fc0 : u >> 16;
-    if (d == SSQ_I32)
-        return (uint32_t)(int32_t)x;
-    if (d == SSQ_U8)
-        return (uint8_t)x;
-    if (isnan(x))
-        return sign << 15 | 0x7e00;
-    if (isinf(x))
-        return sign << 15 | 0x7c00;
-    double a = fabs(x);
-    if (a < 0x1p-14)
-        return sign << 15 | (uint32_t)(a * 0x1p24);
-    int e;
-    double m = frexp(a, &e); /* 0.5 <= m < 1 */
-    return sign << 15 | (uint32_t)(e + 14) << 10 |
-           ((uint32_t)(m * 2048.0) & 0x3ff);
-}
-
-static double decode(uint32_t u, ssq_dtype d)
-{
-    float f;
-    if (d == SSQ_I32)
-        return (double)(int32_t)u;
-    if (d == SSQ_U8)
-        return (double)u;
-    if (d == SSQ_F16) {
-        uint32_t e = u >> 10 & 31, m = u & 1023;
-        double a = e == 31  ? (m != 0 ? (double)NAN : (double)INFINITY)
-                   : e == 0 ? ldexp(m, -24)
-                            : ldexp(1024 + m, (int)e - 25);
-        return (u & 0x8000) != 0 ? -a : a;
-    }
-    if (d == SSQ_BF16)
-        u <<= 16;
-    memcpy(&f, &u, 4);
-    return (double)f;
-}
-
-static size_t size_of(ssq_dtype d)
-{
-    return ssq_dtype_bits(d) / 8;
-}
-
-static double largest(ssq_dtype d)
-{
-    return d == SSQ_F16 ? 65504.0 : d == SSQ_BF16 ? 0x1.FEp127 : 0x1.FFFFFEp127;
-}
-
-static double smallest_normal(ssq_dtype d)
-{
-    return d == SSQ_F16 ? 0x1p-14 : 0x1p-126;
-}
-
 /* Where float32 subnormals are flushed, far enough above them that differences
  * and products with ordinary numbers are none. */
 static double tiny(const struct bed *b, ssq_dtype d)
 {
-    return b->state->flushed && d != SSQ_F16 ? 0x1p-100 : smallest_normal(d);
+    return b->state->flushed && d != SSQ_F16 ? 0x1p-100
+                                             : element_least_normal(d);
 }
 
 /* And one whose reciprocal is none. */
 static double huge(const struct bed *b, ssq_dtype d)
 {
-    return b->state->flushed && d != SSQ_F16 ? 0x1p100 : largest(d);
+    return b->state->flushed && d != SSQ_F16 ? 0x1p100 : element_largest(d);
 }
 
 static double special(struct bed *b, ssq_dtype d)
@@ -304,7 +230,7 @@ static double draw_float(struct bed *b, ssq_dtype d, enum fill fill)
     case FILL_TINY:
         return normal(b) * tiny(b, d);
     case FILL_HUGE:
-        return (bed_uniform(b) < 0.5 ? -1.0 : 1.0) * largest(d) *
+        return (bed_uniform(b) < 0.5 ? -1.0 : 1.0) * element_largest(d) *
                (0.5 + 0.5 * bed_uniform(b));
     case FILL_SPECIAL:
         return special(b, d);
@@ -382,7 +308,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     if (dead(b))
         return;
     int64_t span = lay_out(x, layout, p->stride);
-    size_t size = size_of(dtype);
+    size_t size = element_bytes(dtype);
     p->offset = MARGIN + (layout == LAYOUT_PADDED ? 3 * size : 0);
     p->size = p->offset + (uint64_t)span * size + MARGIN;
     p->image = bed_alloc(b, p->size);
@@ -404,7 +330,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
 
 static void put(struct operand *x, int64_t i, uint32_t bits)
 {
-    size_t size = size_of(x->dtype);
+    size_t size = element_bytes(x->dtype);
     unsigned char *at =
         x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
     for (size_t k = 0; k < size; k++)
@@ -413,7 +339,7 @@ static void put(struct operand *x, int64_t i, uint32_t bits)
 
 static uint32_t get(const struct operand *x, int64_t i)
 {
-    size_t size = size_of(x->dtype);
+    size_t size = element_bytes(x->dtype);
     const unsigned char *at =
         x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
     uint32_t bits = 0;
@@ -443,7 +369,7 @@ static void send(struct bed *b, struct operand *x)
         return;
     for (int64_t i = 0; i < x->n; i++) {
         x->bits[i] = get(x, i);
-        x->value[i] = decode(x->bits[i], x->dtype);
+        x->value[i] = element_value(x->bits[i], x->dtype);
     }
     good(b, ssq_tensor_write(b->queue, x->plot->bytes, x->plot->image,
                              x->plot->size, SSQ_U8));
@@ -453,8 +379,8 @@ void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
                const int64_t *shape, enum layout layout, enum fill fill)
 {
     make(b, x, dtype, rank, shape, layout);
-    for (int64_t i = 0; i < x->n && !dead(b); i++)
-        put_input(b, x, i, encode(draw(b, dtype, fill), dtype));
+    for (int64_t i = 0; i < x->n && !dead(b) && !b->admit; i++)
+        put_input(b, x, i, element_bits(draw(b, dtype, fill), dtype));
     send(b, x);
 }
 
@@ -462,8 +388,8 @@ void bed_values(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
                 const int64_t *shape, enum layout layout, const double *value)
 {
     make(b, x, dtype, rank, shape, layout);
-    for (int64_t i = 0; i < x->n && !dead(b); i++)
-        put_input(b, x, i, encode(bed_round(value[i], dtype), dtype));
+    for (int64_t i = 0; i < x->n && !dead(b) && !b->admit; i++)
+        put_input(b, x, i, element_bits(bed_round(value[i], dtype), dtype));
     send(b, x);
 }
 
@@ -471,7 +397,7 @@ void bed_raw(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
              const int64_t *shape, enum layout layout, const uint32_t *bits)
 {
     make(b, x, dtype, rank, shape, layout);
-    for (int64_t i = 0; i < x->n && !dead(b); i++)
+    for (int64_t i = 0; i < x->n && !dead(b) && !b->admit; i++)
         put_input(b, x, i, bits[i]);
     send(b, x);
 }
@@ -527,7 +453,7 @@ void bed_read(struct bed *b, struct operand *y)
     p->image = got;
     for (int64_t i = 0; i < y->n; i++) {
         y->bits[i] = get(y, i);
-        y->value[i] = decode(y->bits[i], y->dtype);
+        y->value[i] = element_value(y->bits[i], y->dtype);
     }
     digest(b, y);
     p->image = old;
@@ -549,16 +475,19 @@ void bed_start(struct bed *b)
         good(b, ssq_queue_sync(b->queue));
 }
 
-/* One capture around the call: it is checked and dispatched, never run. */
-static bool admit_more(struct bed *b)
+void bed_enter(struct bed *b)
 {
-    if (b->state->runs++ == 0)
-        return !dead(b) && good(b, ssq_graph_begin(b->queue));
-    ssq_graph *graph = NULL;
-    if (ssq_graph_end(b->queue, &graph) != SSQ_OK)
+    if (b->admit)
+        good(b, ssq_graph_begin_dry(b->queue));
+}
+
+/* A case may have left an optimizer's step half done: a capture that ends so is
+ * refused, and is over all the same. */
+void bed_leave(struct bed *b)
+{
+    ssq_graph *none = NULL;
+    if (b->admit && ssq_graph_end(b->queue, &none) != SSQ_OK)
         bed_fail(b, "%s", ssq_last_error());
-    ssq_graph_destroy(&graph);
-    return false;
 }
 
 /* Would one more run, as long as the last, end after the budget? */
@@ -597,8 +526,6 @@ static bool bench_more(struct bed *b)
 bool bed_more(struct bed *b)
 {
     struct bed_state *s = b->state;
-    if (b->admit)
-        return admit_more(b);
     if (dead(b))
         return false;
     if (!b->bench) {
@@ -614,6 +541,7 @@ void bed_status(struct bed *b, ssq_status status)
 {
     if (!flush_end() && !b->admit && !b->bench)
         bed_fail(b, "the caller's FTZ and DAZ were lost");
+    b->taken += status == SSQ_OK;
     if (status == SSQ_OK || dead(b))
         return;
     /* an artificial limit excuses what cannot be split */
@@ -628,6 +556,9 @@ void bed_status(struct bed *b, ssq_status status)
 
 bool bed_refused(struct bed *b, ssq_status want, ssq_status got)
 {
+    b->refused += got == want && got != SSQ_OK;
+    if (got != want && b->admit)
+        return good(b, got == SSQ_OK ? SSQ_ERR_INVALID : got);
     if (got != want && !passes(b))
         return bed_fail(b, "answered %s, expected %s (%s)",
                         ssq_status_name(got), ssq_status_name(want),
@@ -715,7 +646,7 @@ bool bed_ulps(struct bed *b, const struct operand *y, const double *want,
 static bool same_bits(const struct bed *b, uint32_t got, uint32_t want,
                       ssq_dtype d)
 {
-    double g = decode(got, d), w = decode(want, d);
+    double g = element_value(got, d), w = element_value(want, d);
     double lost = bed_flushed_error(b, w);
     return got == want || (isnan(g) && isnan(w)) ||
            (lost > 0.0 && d != SSQ_I32 && d != SSQ_U8 && fabs(g - w) <= lost);
@@ -793,24 +724,35 @@ void bed_state_destroy(struct bed_state *s)
     free(s);
 }
 
+/* For support in a dry capture: every call is checked and dispatched, and
+ * nothing is compiled or run. */
+static void run_case(struct bed *b, const struct suite *suite, size_t i)
+{
+    bed_enter(b);
+    bool ok = suite->run(b, i) && !b->failed;
+    bed_leave(b);
+    if (b->admit)
+        return;
+    if (!ok && !dead(b))
+        bed_fail(b, "the case failed without a text");
+    /* whatever the case left enqueued must be done before operands go */
+    ssq_status st = ssq_queue_sync(b->queue);
+    if (st != SSQ_OK && !b->failed)
+        bed_fail(b, "at sync: %s: %s", ssq_status_name(st), ssq_last_error());
+}
+
 bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
 {
     struct bed_state *s = b->state;
     b->failed = b->skipped = false;
     b->text[0] = '\0';
     b->flops = b->bytes = 0.0;
-    b->dtypes = 0;
+    b->dtypes = b->taken = b->refused = 0;
     b->digest = 0xcbf29ce484222325u;
     s->required = required;
     s->compared = 0;
     s->random = 0x5e591 + i * 0x10001u;
-    bool ok = suite->run(b, i) && !b->failed;
-    if (!ok && !b->failed && !b->skipped)
-        bed_fail(b, "the case failed without a text");
-    /* whatever the case left enqueued must be done before operands go */
-    ssq_status st = ssq_queue_sync(b->queue);
-    if (st != SSQ_OK && !b->failed)
-        bed_fail(b, "at sync: %s: %s", ssq_status_name(st), ssq_last_error());
+    run_case(b, suite, i);
     end_run(b);
     return !b->failed;
 }

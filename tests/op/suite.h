@@ -67,7 +67,10 @@ struct bed {
     ssq_device_props props;
     const char *impl; /* pinned implementation */
     bool bench;       /* BED_OP repeats and is timed; comparisons pass */
-    bool admit;       /* BED_OP asks only whether it would run: for support */
+    /** For support: BED_OP only asks whether it would run. Nothing is computed,
+     *  so operands hold nothing and no comparison fails. */
+    bool admit;
+    unsigned taken, refused; /* ops so far that ran; rightly refused ones */
     unsigned dtypes;  /* 1 << dtype of every operand so far */
     double flops, bytes; /* of one run: set by the case, for bench */
     /** For bench: something to time in turn with BED_OP, its seconds; NULL. */
@@ -132,6 +135,10 @@ void *bed_alloc(struct bed *b, size_t bytes);
 void bed_start(struct bed *b);
 bool bed_more(struct bed *b);
 void bed_status(struct bed *b, ssq_status status);
+/** Where ops are only asked about, a case lies in a dry capture. What its ops
+ *  need to have been run stands between bed_leave and bed_enter. */
+void bed_leave(struct bed *b);
+void bed_enter(struct bed *b);
 /** An op that must be refused with this status. */
 bool bed_refused(struct bed *b, ssq_status want, ssq_status got);
 

@@ -20,6 +20,8 @@ libsuite_la_SOURCES = $(suite_sources) \
 	tests/op/golden_onnx.h \
 	tests/op/pairwise.c \
 	tests/op/pairwise.h \
+	tests/op/element.c \
+	tests/op/element.h \
 	tests/op/suite.c \
 	tests/op/suite.h \
 	tests/op/suite_run.c \

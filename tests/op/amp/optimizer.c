@@ -377,6 +377,15 @@ static bool fill_one(struct bed *b, ssq_dtype dtype, ssq_tensor **t)
     return b->admit || need(b, ssq_fill(b->queue, &f));
 }
 
+/* A capture needs the optimizer's state. */
+static bool make_state(struct bed *b, ssq_optimizer *o)
+{
+    bed_leave(b);
+    bool ok = need(b, ssq_optimizer_model_to_master(b->queue, o));
+    bed_enter(b);
+    return ok;
+}
+
 static bool run_large(struct bed *b, const struct storage *s)
 {
     ssq_tensor *param = NULL, *grad = NULL;
@@ -388,7 +397,7 @@ static bool run_large(struct bed *b, const struct storage *s)
     bool ok = fill_one(b, s->param, &param) && fill_one(b, s->grad, &grad) &&
               need(b, ssq_optimizer_create(b->device, "adamw", &options, &o)) &&
               need(b, ssq_optimizer_add(o, "a", param, grad, NULL)) &&
-              need(b, ssq_optimizer_model_to_master(b->queue, o));
+              make_state(b, o);
     if (ok)
         BED_OP(b, ssq_optimizer_step(b->queue, o, NULL));
     ssq_optimizer_destroy(&o);
@@ -407,8 +416,8 @@ static bool run(struct bed *b, size_t i)
     t->s = &storages[i];
     set_up(b, t);
     start_oracle(t);
-    if (!b->failed && !b->skipped) /* a capture needs the state */
-        need(b, ssq_optimizer_model_to_master(b->queue, t->optimizer));
+    if (!b->failed && !b->skipped)
+        make_state(b, t->optimizer);
     int steps = b->bench || b->admit ? 1 : STEPS;
     for (int step = 0; step < steps && !b->failed && !b->skipped; step++) {
         double(*g)[MOST] = bed_alloc(b, TENSORS * sizeof(*g));

@@ -540,7 +540,7 @@ static void describe(size_t i, char *text, size_t bytes)
 
 static bool run(struct bed *b, size_t i)
 {
-    if (b->bench || b->admit)
+    if (b->bench)
         return true; /* nothing to time */
     return refusal(i) != NULL ? run_refusal(b, &refusals[i])
                               : run_good(b, (enum fn)(i - COUNT(refusals)));
