@@ -63,6 +63,10 @@ circles: libcore.la $(module_LTLIBRARIES)
 		>circles.tap; cat circles.tap; ! grep -q '^not ok' circles.tap
 MOSTLYCLEANFILES += circles.tap
 
+# make count-op OP=glu: the files of the commit that added an op.
+count-op:
+	@cd $(srcdir) && $(SHELL) build-aux/count-op.sh '$(OP)'
+
 # bounds-strict: also of an array that is a structure's last member.
 asan_flags = -g -O1 -fno-omit-frame-pointer -fno-sanitize-recover=all \
 	-fsanitize=address,undefined,bounds-strict,float-cast-overflow
@@ -252,7 +256,8 @@ print-distfiles:
 		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; echo "$${f#./}"; \
 	done
 
-.PHONY: check-compilers check-coopmat check-distros check-groups circles \
+.PHONY: count-op check-compilers check-coopmat check-distros check-groups \
+	circles \
 	check-validation tally times update-symbols update-sizes digests \
 	check-sanitize check-asan check-asan-host check-asan-drivers check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles
