@@ -129,11 +129,6 @@ static uint32_t room(uint32_t lines, uint32_t elements)
     return lines * (elements / 8u + 1u);
 }
 
-static uint32_t most(uint32_t a, uint32_t b)
-{
-    return a > b ? a : b;
-}
-
 /* The constants of a tile; false: it does not fit into shared memory. */
 static bool choose_constants(const struct vulkan_caps *caps,
                              const struct coopmat_kind *kind, uint32_t side,
@@ -153,8 +148,8 @@ static bool choose_constants(const struct vulkan_caps *caps,
         if (depth % kind->k != 0)
             depth = kind->k; /* the least */
         c[STAGE_DEPTH] = depth;
-        c[A_ROOM] = most(room(m, depth), room(depth, m));
-        c[B_ROOM] = most(room(n, depth), room(depth, n));
+        c[A_ROOM] = (uint32_t)size_most(room(m, depth), room(depth, m));
+        c[B_ROOM] = (uint32_t)size_most(room(n, depth), room(depth, n));
         if ((c[A_ROOM] + c[B_ROOM]) * 2u * 16u + sums <= caps->local_bytes)
             return c[ITEMS] <= MOST_ITEMS;
         if (depth == kind->k)

@@ -124,19 +124,15 @@ static bool whole(const struct view *v, uint32_t row, uint32_t column)
            (column == 1 ? row : column) % 8 == 0 && step(v, 0) % 8 == 0;
 }
 
-static uint32_t dtype_of(const struct view *v)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
-}
-
 static void fill(struct gemm_coopmat_args *x, const struct product *g)
 {
     x->g.m = (uint32_t)g->m;
     x->g.n = (uint32_t)g->n;
     x->g.k = (uint32_t)g->a.shape[2];
     x->g.batch = (uint32_t)g->batch;
-    x->g.types = GEMM_TYPES(dtype_of(&g->a), dtype_of(&g->b), dtype_of(&g->c),
-                            dtype_of(&g->bias), dtype_of(&g->d));
+    x->g.types =
+        GEMM_TYPES(view_dtype(&g->a), view_dtype(&g->b), view_dtype(&g->c),
+                   view_dtype(&g->bias), view_dtype(&g->d));
     matrix_steps(&g->a, &x->a_row, &x->a_column);
     matrix_steps(&g->b, &x->b_row, &x->b_column);
     if (whole(&g->a, x->a_row, x->a_column))

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* size.h - size arithmetic that says when it overflows. */
+/* size.h - size arithmetic: what says when it overflows, and what cannot. */
 #ifndef LIB_CORE_SIZE_H
 #define LIB_CORE_SIZE_H
 
@@ -32,6 +32,22 @@ static inline bool size_align(uint64_t a, uint64_t b, uint64_t *r)
         return false;
     *r = sum & ~(b - 1);
     return true;
+}
+
+static inline int64_t size_least(int64_t a, int64_t b)
+{
+    return a < b ? a : b;
+}
+
+static inline int64_t size_most(int64_t a, int64_t b)
+{
+    return a > b ? a : b;
+}
+
+/** a / b rounded up; b > 0. */
+static inline int64_t size_div_up(int64_t a, int64_t b)
+{
+    return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
 }
 
 #endif

@@ -36,6 +36,21 @@ struct view_list {
 
 /* All of these are pure. */
 
+/** An optional operand that is not there. */
+static inline bool view_absent(const struct view *v)
+{
+    return v->buffer == NULL;
+}
+/** As kernels are told of it: the dtype, and the elements from one to the next
+ *  of dimension i; 0 for an absent view. */
+static inline uint32_t view_dtype(const struct view *v)
+{
+    return view_absent(v) ? 0 : (uint32_t)v->dtype;
+}
+static inline uint32_t view_step(const struct view *v, int i)
+{
+    return view_absent(v) ? 0 : (uint32_t)v->stride[i];
+}
 /** The product of the sizes; it fits, tensors are checked when made. */
 int64_t view_elements(const struct view *v);
 /** Row-major without gaps; sizes of 1 may have any stride. */

@@ -214,11 +214,6 @@ void plan_bind(struct plan *p, const struct view *v, enum access access)
     plan_bind_as(p, v, (uint32_t)dtype_bytes(v->dtype), access);
 }
 
-static uint64_t least(uint64_t a, uint64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* Groups worth having: all, where an item must not do much. */
 static uint64_t most_groups(const struct backend_limits *l)
 {
@@ -226,7 +221,7 @@ static uint64_t most_groups(const struct backend_limits *l)
         return LAUNCH_GROUPS;
     uint64_t wanted = (uint64_t)l->units *
                       (l->group == 1 ? WAVES_OF_PROCESSOR : WAVES_OF_GPU);
-    return least(wanted, LAUNCH_GROUPS);
+    return size_least(wanted, LAUNCH_GROUPS);
 }
 
 /* End a launch of so many groups that would have one task each, or few tasks
@@ -235,7 +230,7 @@ static void finish(struct plan *p, const void *args, size_t bytes,
                    uint64_t wanted, uint64_t loops)
 {
     struct launch *l = &p->open->launch;
-    uint64_t groups = least(wanted, most_groups(plan_limits(p)));
+    uint64_t groups = size_least(wanted, most_groups(plan_limits(p)));
     memcpy(l->param, args, bytes);
     l->nwords = (uint32_t)(bytes / sizeof(uint32_t));
     l->groups = (uint32_t)groups;

@@ -13,28 +13,13 @@ struct range {
     int64_t first[AXES], last[AXES];
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
-}
-
-static int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* The taps of position p that meet [from, to) of the image's coordinates. */
 static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
                     int64_t *first, int64_t *last)
 {
     int64_t start = slide_at(s, p, 0);
-    *first = most(0, ceil_div(from - start, s->dilation));
-    *last = least(s->window, ceil_div(to - start, s->dilation)) - 1;
+    *first = size_most(0, size_div_up(from - start, s->dilation));
+    *last = size_least(s->window, size_div_up(to - start, s->dilation)) - 1;
 }
 
 /* The taps of window (p, q) that meet the image. */
@@ -56,8 +41,9 @@ static struct range windows_at(const struct pool_op *op, int64_t h, int64_t w)
     for (int i = 0; i < AXES; i++) {
         const struct slide *s = &op->slide[i];
         int64_t x = at[i] + s->before;
-        r.first[i] = most(0, ceil_div(x - (slide_extent(s) - 1), s->stride));
-        r.last[i] = least(s->map - 1, x / s->stride);
+        r.first[i] =
+            size_most(0, size_div_up(x - (slide_extent(s) - 1), s->stride));
+        r.last[i] = size_least(s->map - 1, x / s->stride);
     }
     return r;
 }

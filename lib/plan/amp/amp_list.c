@@ -8,7 +8,7 @@
 #define ALIGNMENT 256u
 #define NOWHERE   UINT32_MAX
 
-static bool absent(const struct view *v)
+static bool nowhere(const struct view *v)
 {
     return v == NULL || v->buffer == NULL || v->buffer->mem == NULL;
 }
@@ -24,7 +24,7 @@ static void row_of(const struct rows *r, size_t i, struct row *row)
     *row = (struct row){.key = 0};
     r->entry(r->op, i, row);
     for (uint32_t k = 0; k < r->views; k++)
-        if (k > 0 && absent(row->view[k]))
+        if (k > 0 && nowhere(row->view[k]))
             row->view[k] = NULL;
         else if (row->unit[k] == 0)
             row->unit[k] = (uint32_t)dtype_bytes(row->view[k]->dtype);

@@ -31,30 +31,10 @@ struct roles {
     const struct view *made, *lies, *from;
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static int64_t quotient_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static uint32_t step(const struct view *v, int i)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->stride[i];
-}
-
-static uint32_t dtype_of(const struct view *v)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
-}
-
 /* Taps of an axis that can meet a point below 2^32 at all. */
 static uint32_t taps_of(const struct slide *s)
 {
-    return (uint32_t)least(s->window, UINT32_MAX / s->dilation + 1);
+    return (uint32_t)size_least(s->window, UINT32_MAX / s->dilation + 1);
 }
 
 /* Rows are channels of the map, columns its positions, the depth is a window.
@@ -75,14 +55,14 @@ static struct roles set_forward(struct conv_args *a, const struct conv_op *op)
     a->depth = (uint32_t)(op->c * h->window * w->window);
     a->depth_b = (uint32_t)h->window;
     a->depth_c = (uint32_t)w->window;
-    a->depth_at = step(x, 2);
+    a->depth_at = view_step(x, 2);
     a->depth_h = (uint32_t)h->dilation;
     a->depth_w = (uint32_t)w->dilation;
-    a->lies_row = step(f, 1);
-    a->lies_a = step(f, 2);
-    a->made.row = step(y, 2);
-    a->made.image = step(y, 0);
-    a->made.group = step(y, 1);
+    a->lies_row = view_step(f, 1);
+    a->lies_a = view_step(f, 2);
+    a->made.row = view_step(y, 2);
+    a->made.image = view_step(y, 0);
+    a->made.group = view_step(y, 1);
     return (struct roles){y, f, x};
 }
 
@@ -103,14 +83,14 @@ static struct roles set_data(struct conv_args *a, const struct conv_op *op)
     a->depth_b = taps_of(h);
     a->depth_c = taps_of(w);
     a->depth = (uint32_t)op->o * a->depth_b * a->depth_c;
-    a->depth_at = step(y, 2);
+    a->depth_at = view_step(y, 2);
     a->depth_h = (uint32_t)h->dilation;
     a->depth_w = (uint32_t)w->dilation;
-    a->lies_row = step(f, 2);
-    a->lies_a = step(f, 1);
-    a->made.row = step(x, 2);
-    a->made.image = step(x, 0);
-    a->made.group = step(x, 1);
+    a->lies_row = view_step(f, 2);
+    a->lies_a = view_step(f, 1);
+    a->made.row = view_step(x, 2);
+    a->made.image = view_step(x, 0);
+    a->made.group = view_step(x, 1);
     return (struct roles){x, f, y};
 }
 
@@ -124,22 +104,22 @@ static struct roles set_weight(struct conv_args *a, const struct conv_op *op)
     a->made.columns = (uint32_t)(op->c * h->window * w->window);
     a->made.column_b = (uint32_t)h->window;
     a->made.column_c = (uint32_t)w->window;
-    a->column_at = step(x, 2);
+    a->column_at = view_step(x, 2);
     a->column_h = (uint32_t)h->dilation;
     a->column_w = (uint32_t)w->dilation;
     a->depth = (uint32_t)(op->n * h->map * w->map);
     a->depth_b = (uint32_t)h->map;
     a->depth_c = (uint32_t)w->map;
-    a->depth_at = step(x, 0);
+    a->depth_at = view_step(x, 0);
     a->depth_h = (uint32_t)h->stride;
     a->depth_h0 = 0u - (uint32_t)h->before;
     a->depth_w = (uint32_t)w->stride;
     a->depth_w0 = 0u - (uint32_t)w->before;
-    a->lies_row = step(y, 2);
-    a->lies_a = step(y, 0);
-    a->made.row = step(f, 1);
-    a->made.a = step(f, 2);
-    a->made.group = step(f, 0);
+    a->lies_row = view_step(y, 2);
+    a->lies_a = view_step(y, 0);
+    a->made.row = view_step(f, 1);
+    a->made.a = view_step(f, 2);
+    a->made.group = view_step(f, 0);
     return (struct roles){f, y, x};
 }
 
@@ -150,25 +130,25 @@ static void set_rest(struct conv_args *a, const struct conv_op *op,
     bool image_lies = r->lies != &op->filter;
     const struct slide *s = op->slide;
     a->made.groups = (uint32_t)op->groups;
-    a->made.b = step(r->made, 3);
-    a->made.c = step(r->made, 4);
+    a->made.b = view_step(r->made, 3);
+    a->made.c = view_step(r->made, 4);
     a->lies_image = 0; /* a filter has none, and for weights all are depth */
-    a->lies_group = step(r->lies, image_lies ? 1 : 0);
-    a->lies_b = step(r->lies, 3);
-    a->lies_c = step(r->lies, 4);
-    a->from_image = image_lies ? 0 : step(r->from, 0);
-    a->from_group = step(r->from, 1);
-    a->from_h = step(r->from, 3);
-    a->from_w = step(r->from, 4);
+    a->lies_group = view_step(r->lies, image_lies ? 1 : 0);
+    a->lies_b = view_step(r->lies, 3);
+    a->lies_c = view_step(r->lies, 4);
+    a->from_image = image_lies ? 0 : view_step(r->from, 0);
+    a->from_group = view_step(r->from, 1);
+    a->from_h = view_step(r->from, 3);
+    a->from_w = view_step(r->from, 4);
     a->height = (uint32_t)r->from->shape[3];
     a->width = (uint32_t)r->from->shape[4];
     a->stride_h = (uint32_t)s[HEIGHT].stride;
     a->stride_w = (uint32_t)s[WIDTH].stride;
-    a->bias_group = step(&op->bias, 0);
-    a->bias_row = step(&op->bias, 1);
+    a->bias_group = view_step(&op->bias, 0);
+    a->bias_row = view_step(&op->bias, 1);
     a->activation = op->activation;
-    a->made.types = CONV_TYPES(dtype_of(r->made), dtype_of(r->lies),
-                               dtype_of(r->from), dtype_of(&op->bias));
+    a->made.types = CONV_TYPES(view_dtype(r->made), view_dtype(r->lies),
+                               view_dtype(r->from), view_dtype(&op->bias));
 }
 
 /* How often the depth is split: until there is enough to do at a time, and an
@@ -177,29 +157,29 @@ static int64_t splits_of(const struct conv_args *a,
                          const struct backend_limits *l, int64_t tiles)
 {
     int64_t results = (int64_t)a->made.groups * a->made.rows * a->made.columns;
-    int64_t room = least(MOST_PARTIAL, (int64_t)(l->binding_bytes / 4));
-    int64_t splits = least((int64_t)l->units * WANTED_GROUPS / tiles,
-                           a->depth / LEAST_SHARE);
-    int64_t steps = quotient_up(a->depth, STEP);
+    int64_t room = size_least(MOST_PARTIAL, (int64_t)(l->binding_bytes / 4));
+    int64_t splits = size_least((int64_t)l->units * WANTED_GROUPS / tiles,
+                                a->depth / LEAST_SHARE);
+    int64_t steps = size_div_up(a->depth, STEP);
     int64_t most = (int64_t)l->iterations / 2 / (STEP_LOOPS + 1);
-    if (most > 0 && splits < quotient_up(steps, most))
-        splits = quotient_up(steps, most);
-    return least(splits, room / results);
+    if (most > 0 && splits < size_div_up(steps, most))
+        splits = size_div_up(steps, most);
+    return size_least(splits, room / results);
 }
 
 /* Tiles of so many rows; @return how often the depth is split. */
 static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
                        uint32_t tile_rows, bool may_split)
 {
-    a->row_blocks = (uint32_t)quotient_up(a->made.rows, tile_rows);
-    a->column_blocks = (uint32_t)quotient_up(a->made.columns, TILE_COLUMNS);
+    a->row_blocks = (uint32_t)size_div_up(a->made.rows, tile_rows);
+    a->column_blocks = (uint32_t)size_div_up(a->made.columns, TILE_COLUMNS);
     int64_t tiles =
         (int64_t)a->images * a->made.groups * a->row_blocks * a->column_blocks;
     int64_t splits = splits_of(a, l, tiles);
     a->share = a->depth;
     if (may_split && splits > 1) {
-        a->share = (uint32_t)quotient_up(a->depth, splits);
-        splits = quotient_up(a->depth, a->share);
+        a->share = (uint32_t)size_div_up(a->depth, splits);
+        splits = size_div_up(a->depth, a->share);
     } else {
         splits = 1;
     }
@@ -251,7 +231,7 @@ static void build(struct plan *p, const struct conv_op *op)
     bind_both(p, &op->bias, ACCESS_READ);
     plan_bind(p, &partial, ACCESS_WRITE);
     plan_groups(p, &a, sizeof(a), a.tasks,
-                TILE_LOOPS + loops_of(quotient_up(a.share, STEP), STEP_LOOPS));
+                TILE_LOOPS + loops_of(size_div_up(a.share, STEP), STEP_LOOPS));
     if (splits > 1)
         fold(p, &a, splits, r.made, &partial);
 }

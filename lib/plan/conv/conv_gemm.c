@@ -36,11 +36,6 @@ struct shape {
     bool last;                      /* channels */
 };
 
-static int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
 /* How many images of so many bytes are taken at a time. */
 static int64_t images_in(const struct backend_limits *l, int64_t bytes)
 {
@@ -70,8 +65,8 @@ static struct shape shape_of(const struct conv_op *op,
     c.images = images_in(l, c.depth * c.positions *
                                 (int64_t)dtype_bytes(c.from->dtype));
     if (op->kind == CONV_WEIGHT)
-        c.images = least(c.images, images_in(l, c.rows * c.depth * 4));
-    c.images = least(c.images, op->n);
+        c.images = size_least(c.images, images_in(l, c.rows * c.depth * 4));
+    c.images = size_least(c.images, op->n);
     return c;
 }
 
@@ -347,7 +342,7 @@ void conv_gemm_build(struct plan *p, const struct conv_op *op)
     else
         pack_filter(p, op, &c, &other);
     for (int64_t i = 0; i < op->n && !plan_failed(p); i += c.images) {
-        int64_t images = least(c.images, op->n - i);
+        int64_t images = size_least(c.images, op->n - i);
         gather(p, op, &c, i, images, &gathered);
         if (weight)
             add_filters(p, &c, i, images, &gathered, &other);

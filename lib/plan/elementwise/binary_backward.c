@@ -83,11 +83,6 @@ static void sum_steps(const struct view *v, int kept, uint32_t *col,
     walk_steps(v, kept, v->rank, steps + outer);
 }
 
-static uint32_t ceiling(uint32_t n, uint32_t d)
-{
-    return (n + d - 1) / d;
-}
-
 /* Where a row of sums lies along a row of memory. */
 static bool sums_lie_along(const struct gradient *g)
 {
@@ -115,7 +110,7 @@ static uint64_t group_loops(const struct backend_limits *l,
 {
     uint32_t items = l->group < FOLD_LANES ? l->group : FOLD_LANES;
     return LOOPS_FEW +
-           loops_of(ceiling(chunk_of(a), items / a->cols),
+           loops_of(size_div_up(chunk_of(a), items / a->cols),
                     a->rank - a->outer + 1) +
            8 * loops_shared(l, FOLD_LANES / 2 * (uint64_t)a->cols, 0);
 }
@@ -136,13 +131,14 @@ static void launch_sums(struct plan *p, const struct gradient *g,
     if (along && ends && (processor || a->tasks / l->units >= ITEMS_OF_UNIT)) {
         plan_kernel(p, KERNEL_binary_columns, KEYS(g->kind, g->second));
         bind_all(p, g);
-        plan_groups(p, a, sizeof(*a),
-                    ceiling(a->tasks, processor ? COLS_OF_PROCESSOR : l->group),
-                    column_loops(a));
+        plan_groups(
+            p, a, sizeof(*a),
+            size_div_up(a->tasks, processor ? COLS_OF_PROCESSOR : l->group),
+            column_loops(a));
         return;
     }
     a->cols = along ? COLS_OF_GPU : 1;
-    a->tiles = ceiling(a->width, a->cols);
+    a->tiles = size_div_up(a->width, a->cols);
     a->tasks = chunks * a->rows * a->tiles;
     plan_kernel(p, KERNEL_binary_sum, KEYS(g->kind, g->second));
     bind_all(p, g);
@@ -154,7 +150,7 @@ static void build_level(struct plan *p, const struct gradient *g,
                         uint32_t terms, uint32_t dx_chunk)
 {
     int kept = g->kept, outer = kept > 0 ? kept - 1 : 0;
-    uint32_t chunks = ceiling(terms, FOLD_CHUNK);
+    uint32_t chunks = size_div_up(terms, FOLD_CHUNK);
     struct binary_sum_args a = {.terms = terms,
                                 .dx_chunk = dx_chunk,
                                 .whole = chunks == 1,
@@ -199,7 +195,7 @@ static void build_sums(struct plan *p, struct gradient g)
     uint32_t terms = (uint32_t)view_elements(&summed);
     uint32_t sums = (uint32_t)view_elements(&dx);
     while (terms > FOLD_CHUNK) {
-        uint32_t chunks = ceiling(terms, FOLD_CHUNK);
+        uint32_t chunks = size_div_up(terms, FOLD_CHUNK);
         struct view part = chunk_sums(p, &dx, chunks);
         g.dx = part;
         build_level(p, &g, terms, sums);

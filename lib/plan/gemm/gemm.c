@@ -35,7 +35,7 @@ struct pieces {
 
 static int64_t round_up(int64_t a, int64_t b)
 {
-    return quotient_up(a, b) * b;
+    return size_div_up(a, b) * b;
 }
 
 /* The matrices along batch dimension i of v, the others at index. */
@@ -64,19 +64,20 @@ static bool fits(const struct pieces *c, const struct product *g,
                  int64_t floats)
 {
     bool keeps = c->k < g->k || c->k > c->depth;
-    return c->k >= least(g->k, c->depth) && (!keeps || c->m * c->n <= floats);
+    return c->k >= size_least(g->k, c->depth) &&
+           (!keeps || c->m * c->n <= floats);
 }
 
 static void choose_pieces(struct pieces *c, const struct product *g,
                           int64_t floats)
 {
-    c->m = least(round_up(g->m, c->rows), round_up(MOST_SIDE, c->rows));
+    c->m = size_least(round_up(g->m, c->rows), round_up(MOST_SIDE, c->rows));
     c->n = round_up(g->n, c->columns);
     if (!c->plain)
-        c->n = least(c->n, MOST_SIDE);
+        c->n = size_least(c->n, MOST_SIDE);
     for (;;) {
-        int64_t side = c->plain ? c->m : most(c->m, c->n);
-        c->k = least(g->k, most(1, floats / side));
+        int64_t side = c->plain ? c->m : size_most(c->m, c->n);
+        c->k = size_least(g->k, size_most(1, floats / side));
         if (c->k < g->k && c->k > c->depth)
             c->k -= c->k % c->depth;
         if (fits(c, g, floats) || (c->m == c->rows && c->n == c->columns))
@@ -86,10 +87,10 @@ static void choose_pieces(struct pieces *c, const struct product *g,
         else
             c->n = round_up(c->n / 2, c->columns);
     }
-    c->depth = least(c->k, c->depth);
-    int64_t packed = c->plain ? c->m : most(c->m, c->n);
-    int64_t each = most(packed * c->k, c->m * c->n);
-    c->batch = most(1, least(g->batch, floats / each));
+    c->depth = size_least(c->k, c->depth);
+    int64_t packed = c->plain ? c->m : size_most(c->m, c->n);
+    int64_t each = size_most(packed * c->k, c->m * c->n);
+    c->batch = size_most(1, size_least(g->batch, floats / each));
 }
 
 /* The lines of v, dimension 1, along dimension 2, for gemm_pack.k. */
@@ -109,9 +110,9 @@ static struct gemm_lines lines_of(const struct view *v, int64_t lines)
 static int64_t packing(const struct view *v, int64_t lines, uint32_t *stride)
 {
     int64_t batch = v->stride[0] == 0 ? 1 : v->shape[0];
-    int64_t panels = quotient_up(v->shape[1], lines);
+    int64_t panels = size_div_up(v->shape[1], lines);
     *stride = batch == 1 ? 0 : (uint32_t)(panels * lines * v->shape[2]);
-    return batch * panels * quotient_up(v->shape[2], PACK_CHUNK);
+    return batch * panels * size_div_up(v->shape[2], PACK_CHUNK);
 }
 
 /* a, and b unless it is plain, into panels. */
@@ -142,22 +143,23 @@ static int64_t choose_task(const struct backend_limits *l,
                            const struct product *g, const struct pieces *c,
                            struct gemm_panel_args *x)
 {
-    int64_t high = quotient_up(g->m, c->rows);
-    int64_t wide = quotient_up(g->n, c->columns);
-    int64_t down = least(high, most(1, TASK_SIDE / c->rows));
-    int64_t across = least(wide, most(1, TASK_SIDE / c->columns)), tasks;
+    int64_t high = size_div_up(g->m, c->rows);
+    int64_t wide = size_div_up(g->n, c->columns);
+    int64_t down = size_least(high, size_most(1, TASK_SIDE / c->rows));
+    int64_t across = size_least(wide, size_most(1, TASK_SIDE / c->columns)),
+            tasks;
     for (;;) {
-        tasks = g->batch * quotient_up(high, down) * quotient_up(wide, across);
+        tasks = g->batch * size_div_up(high, down) * size_div_up(wide, across);
         if (tasks >= (int64_t)l->units * 8 || down * across == 1)
             break;
         if (across == 1 || (down > 1 && down * c->rows >= across * c->columns))
-            down = quotient_up(down, 2);
+            down = size_div_up(down, 2);
         else
-            across = quotient_up(across, 2);
+            across = size_div_up(across, 2);
     }
     /* as many tasks, but alike */
-    x->down = (uint32_t)quotient_up(high, quotient_up(high, down));
-    x->across = (uint32_t)quotient_up(wide, quotient_up(wide, across));
+    x->down = (uint32_t)size_div_up(high, size_div_up(high, down));
+    x->across = (uint32_t)size_div_up(wide, size_div_up(wide, across));
     return tasks;
 }
 
@@ -169,7 +171,7 @@ static void plan_piece(struct plan *p, const struct product *g,
     x->g = product_shape(g);
     pack(p, g, c, x);
     x->depth = (uint32_t)c->depth;
-    x->b_row = step(&g->b, 1);
+    x->b_row = view_step(&g->b, 1);
     int64_t tasks = choose_task(plan_limits(p), g, c, x);
     plan_kernel(p, KERNEL_gemm_panel, KEYS((uint8_t)c->rows, plain));
     product_bind_epilogue(p, g);
@@ -186,7 +188,7 @@ static void plan_depths(struct plan *p, const struct product *g,
     for (int64_t k = 0; k < g->k; k += c->k) {
         struct product part = *g;
         struct gemm_panel_args x = {.begins = k == 0, .ends = k + c->k >= g->k};
-        part.k = least(c->k, g->k - k);
+        part.k = size_least(c->k, g->k - k);
         product_cut(&part.a, 2, k, part.k);
         product_cut(&part.b, 1, k, part.k);
         plan_piece(p, &part, c, &x);
@@ -203,7 +205,7 @@ static void plan_panels(struct plan *p, const struct product *g, bool plain)
     int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
     if (plain)
         c.rows = g->m <= GEMM_ROWS_FEW ? GEMM_ROWS_FEW : GEMM_ROWS_SOME;
-    choose_pieces(&c, g, least(floats, MOST_PACKED));
+    choose_pieces(&c, g, size_least(floats, MOST_PACKED));
     plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.k), &c.a);
     if (!plain)
         plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.n * c.k), &c.b);
@@ -228,7 +230,7 @@ static void plan_product(struct plan *p, struct product *g)
     if (processor && g->n == 1 && g->d.stride[1] == 1)
         product_transpose(g);
     bool some =
-        processor && g->k >= LEAST_DEPTH && most(g->m, g->n) >= LEAST_SIDE;
+        processor && g->k >= LEAST_DEPTH && size_most(g->m, g->n) >= LEAST_SIDE;
     if (some && g->m <= GEMM_ROWS_SOME && g->b.stride[2] == 1)
         plan_panels(p, g, true);
     else if (some)

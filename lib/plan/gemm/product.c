@@ -15,9 +15,9 @@ struct product product_part(const struct product *g, const struct product *size,
 {
     struct product part = *g;
     struct view *v[] = {&part.a, &part.b, &part.c, &part.bias, &part.d};
-    part.batch = least(size->batch, g->batch - z);
-    part.m = least(size->m, g->m - i);
-    part.n = least(size->n, g->n - j);
+    part.batch = size_least(size->batch, g->batch - z);
+    part.m = size_least(size->m, g->m - i);
+    part.n = size_least(size->n, g->n - j);
     for (int q = 0; q < 5; q++)
         product_cut(v[q], 0, z, part.batch);
     for (int q = 0; q < 5; q++)
@@ -61,18 +61,19 @@ struct gemm_shape product_shape(const struct product *g)
                            .activation = (uint32_t)g->activation,
                            .alpha = g->k == 0 ? 0.0f : g->alpha,
                            .beta = g->beta,
-                           .a_batch = step(&g->a, 0),
-                           .b_batch = step(&g->b, 0),
-                           .c_batch = step(&g->c, 0),
-                           .d_batch = step(&g->d, 0),
-                           .c_row = step(&g->c, 1),
-                           .c_column = step(&g->c, 2),
-                           .bias_batch = step(&g->bias, 0),
-                           .bias_row = step(&g->bias, 1),
-                           .bias_column = step(&g->bias, 2),
-                           .d_row = step(&g->d, 1)};
-    s.types = GEMM_TYPES(dtype_of(&g->a), dtype_of(&g->b), dtype_of(&g->c),
-                         dtype_of(&g->bias), dtype_of(&g->d));
+                           .a_batch = view_step(&g->a, 0),
+                           .b_batch = view_step(&g->b, 0),
+                           .c_batch = view_step(&g->c, 0),
+                           .d_batch = view_step(&g->d, 0),
+                           .c_row = view_step(&g->c, 1),
+                           .c_column = view_step(&g->c, 2),
+                           .bias_batch = view_step(&g->bias, 0),
+                           .bias_row = view_step(&g->bias, 1),
+                           .bias_column = view_step(&g->bias, 2),
+                           .d_row = view_step(&g->d, 1)};
+    s.types =
+        GEMM_TYPES(view_dtype(&g->a), view_dtype(&g->b), view_dtype(&g->c),
+                   view_dtype(&g->bias), view_dtype(&g->d));
     return s;
 }
 

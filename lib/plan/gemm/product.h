@@ -14,31 +14,6 @@ struct product {
     struct view a, b, c, bias, d;
 };
 
-static inline int64_t least(int64_t a, int64_t b)
-{
-    return a < b ? a : b;
-}
-
-static inline int64_t most(int64_t a, int64_t b)
-{
-    return a > b ? a : b;
-}
-
-static inline int64_t quotient_up(int64_t a, int64_t b)
-{
-    return (a + b - 1) / b;
-}
-
-static inline uint32_t dtype_of(const struct view *v)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
-}
-
-static inline uint32_t step(const struct view *v, int i)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->stride[i];
-}
-
 /** Elements from .. from + n - 1 of dimension i; absent views stay so. */
 void product_cut(struct view *v, int i, int64_t from, int64_t n);
 /** All of k for `part`'s batch, m and n, from z, i and j on, or what is left.

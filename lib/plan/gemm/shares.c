@@ -84,11 +84,11 @@ static void split(struct plan *p, const struct product *g, int64_t share,
 void plan_shares(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
-    int64_t share = product_depth(p, g), splits = quotient_up(g->k, share);
+    int64_t share = product_depth(p, g), splits = size_div_up(g->k, share);
     int64_t floats = (int64_t)(l->binding_bytes / sizeof(float));
     if (l->iterations == 0)
-        floats = least(floats, MOST_WAITING);
-    int64_t rows = least(g->m, most(1, floats / (splits * g->n)));
+        floats = size_least(floats, MOST_WAITING);
+    int64_t rows = size_least(g->m, size_most(1, floats / (splits * g->n)));
     struct view ones, part;
     uint32_t *one = plan_words(p, 1, &ones);
     if (one == NULL)

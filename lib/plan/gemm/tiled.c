@@ -17,28 +17,28 @@ static int64_t tiles(const struct backend_limits *l, const struct product *g,
                      int64_t side)
 {
     int64_t down = GEMM_ITEMS_DOWN(l->group), across = l->group / down;
-    return g->batch * quotient_up(g->m, side * down) *
-           quotient_up(g->n, side / 4 * l->width * across);
+    return g->batch * size_div_up(g->m, side * down) *
+           size_div_up(g->n, side / 4 * l->width * across);
 }
 
 int64_t product_depth(const struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
-    int64_t each = quotient_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
+    int64_t each = size_div_up(tiles(l, g, TILED_SMALL), LAUNCH_GROUPS);
     int64_t loops = (int64_t)l->iterations / each - TILE_LOOPS - 4;
     if (l->iterations == 0) /* of one tile */
         loops = LOOPS_WATCHED - TILE_LOOPS - 4;
-    return most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
+    return size_most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
 }
 
 void plan_tiled(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
     struct gemm_tiled_args x = {.g = product_shape(g),
-                                .a_row = step(&g->a, 1),
-                                .a_column = step(&g->a, 2),
-                                .b_row = step(&g->b, 1),
-                                .b_column = step(&g->b, 2)};
+                                .a_row = view_step(&g->a, 1),
+                                .a_column = view_step(&g->a, 2),
+                                .b_row = view_step(&g->b, 1),
+                                .b_column = view_step(&g->b, 2)};
     bool large = l->group == 1 ? g->m > TILED_SMALL
                                : tiles(l, g, TILED_LARGE) >= l->units;
     uint8_t side = large ? TILED_LARGE : TILED_SMALL;
@@ -48,5 +48,5 @@ void plan_tiled(struct plan *p, const struct product *g)
     product_bind(p, &g->b, ACCESS_READ);
     plan_groups(p, &x, sizeof(x), (uint64_t)tiles(l, g, side),
                 TILE_LOOPS +
-                    loops_of(quotient_up(g->k, TILED_DEPTH), STEP_LOOPS));
+                    loops_of(size_div_up(g->k, TILED_DEPTH), STEP_LOOPS));
 }

@@ -21,27 +21,17 @@ struct rows {
     uint32_t n, rows, rank;
 };
 
-static bool absent(const struct view *v)
-{
-    return v->buffer == NULL;
-}
-
-static uint32_t dtype_of(const struct view *v)
-{
-    return absent(v) ? 0 : (uint32_t)v->dtype;
-}
-
 /* From row to row, of rows that are even: rank 0 or 1 without the classes. */
 static uint32_t row_step(const struct rows *r, const struct view *v)
 {
-    if (absent(v) || r->rank > 0 || v->rank < 2)
+    if (view_absent(v) || r->rank > 0 || v->rank < 2)
         return 0;
     return (uint32_t)v->stride[v->rank - 2];
 }
 
 static uint32_t class_step(const struct view *v)
 {
-    return absent(v) ? 0 : (uint32_t)v->stride[v->rank - 1];
+    return view_step(v, v->rank - 1);
 }
 
 /* An operand with one element a row, which is there without classes too. */
@@ -60,7 +50,7 @@ static void tabulate(struct plan *p, struct rows *r)
         w[d] = (uint32_t)r->shape->shape[d];
         for (uint32_t i = 0; i < OPERANDS; i++)
             w[(i + 1) * r->rank + d] =
-                absent(r->v[i]) ? 0 : (uint32_t)r->v[i]->stride[d];
+                view_absent(r->v[i]) ? 0 : (uint32_t)r->v[i]->stride[d];
     }
 }
 
@@ -100,7 +90,7 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
         .rank = r->rank,
         .target_row = row_step(r, &op->target),
         .weight_step = class_step(&op->weight),
-        .weight_dtype = dtype_of(&op->weight),
+        .weight_dtype = view_dtype(&op->weight),
         .may_ignore = may_ignore(op),
         .ignore_index = (uint32_t)op->ignore_index};
     const struct view none = {.dtype = SSQ_F32};
@@ -135,13 +125,13 @@ static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
         .prob_step = class_step(&op->prob),
         .weight_step = class_step(&op->weight),
         .dx_step = class_step(&op->dx),
-        .x_dtype = dtype_of(&op->x),
-        .target_dtype = dtype_of(&op->target),
-        .prob_dtype = dtype_of(&op->prob),
-        .weight_dtype = dtype_of(&op->weight),
-        .dloss_dtype = dtype_of(&op->dloss),
-        .dx_dtype = r->n == 0 ? 0 : dtype_of(&op->dx),
-        .loss_dtype = dtype_of(r->v[OPERANDS - 1]),
+        .x_dtype = view_dtype(&op->x),
+        .target_dtype = view_dtype(&op->target),
+        .prob_dtype = view_dtype(&op->prob),
+        .weight_dtype = view_dtype(&op->weight),
+        .dloss_dtype = view_dtype(&op->dloss),
+        .dx_dtype = r->n == 0 ? 0 : view_dtype(&op->dx),
+        .loss_dtype = view_dtype(r->v[OPERANDS - 1]),
         .logits = op->kind == CROSS_ENTROPY_LOGITS,
         .smoothed = op->smooth,
         .may_ignore = may_ignore(op),
@@ -208,20 +198,20 @@ static void build(struct plan *p, const struct cross_entropy_op *op)
 {
     bool mean = op->reduction == SSQ_REDUCTION_MEAN;
     bool each = op->reduction == SSQ_REDUCTION_NONE;
-    bool wanted = !absent(&op->loss);
+    bool wanted = !view_absent(&op->loss);
     struct view loss = wanted && !each ? losses(p, op) : op->loss;
     struct view divisor = {.dtype = SSQ_F32};
     struct rows r = rows_of(p, op, &loss);
     struct cross_entropy_args a = args_of(op, &r);
     if (r.n == 0 && !wanted)
         return;
-    if (mean && absent(&op->prob))
+    if (mean && view_absent(&op->prob))
         count(p, op, &r, &divisor);
     else if (mean)
         a.count = r.n > 0 ? (float)r.rows : 0.0f;
     if (mean)
         a.scale = plan_scale(r.rows);
-    a.divisor_dtype = dtype_of(&divisor);
+    a.divisor_dtype = view_dtype(&divisor);
     launch(p, op, &r, &a, &divisor);
     if (wanted && !each)
         plan_total(p, &loss, r.rows, a.count * a.scale, &divisor, &op->loss);

@@ -54,11 +54,6 @@ static void steps(struct plan *p, const struct operands *o,
     }
 }
 
-static uint32_t dtype_of(const struct view *v)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
-}
-
 static void launch(struct plan *p, const struct loss_op *op,
                    const struct view *loss, struct loss_args *a)
 {
@@ -91,11 +86,11 @@ static void build(struct plan *p, const struct loss_op *op)
     struct loss_args a = {.n = n,
                           .tasks = (n + LOSS_CHUNK - 1) / LOSS_CHUNK,
                           .kind = op->kind,
-                          .x_dtype = dtype_of(&op->x),
-                          .target_dtype = dtype_of(&op->target),
-                          .weight_dtype = dtype_of(&op->weight),
-                          .positive_dtype = dtype_of(&op->pos_weight),
-                          .dx_dtype = dtype_of(&op->dx),
+                          .x_dtype = view_dtype(&op->x),
+                          .target_dtype = view_dtype(&op->target),
+                          .weight_dtype = view_dtype(&op->weight),
+                          .positive_dtype = view_dtype(&op->pos_weight),
+                          .dx_dtype = view_dtype(&op->dx),
                           .dloss_given = given,
                           .dloss_each = given && !constant(&op->dloss),
                           .scale = 1.0f,

@@ -24,16 +24,6 @@ struct geometry {
     uint32_t examples, rows, groups;
 };
 
-static uint32_t up(uint32_t n, uint32_t by)
-{
-    return (n + by - 1) / by;
-}
-
-static bool absent(const struct view *v)
-{
-    return v->buffer == NULL;
-}
-
 /* The dimensions of a row. */
 static struct view row_of(const struct view *v, bool pooled)
 {
@@ -66,16 +56,16 @@ static void divide(struct channel_walk *a, uint32_t lines)
 {
     uint32_t n = lines * a->line;
     if (a->across) {
-        uint32_t most = up(n, CHAIN) > CHAIN ? up(n, CHAIN) : CHAIN;
+        uint32_t most = (uint32_t)size_most(size_div_up(n, CHAIN), CHAIN);
         a->longest = a->line < most ? a->line : most;
         a->per_chunk = most / a->longest;
     } else {
         a->longest = a->line < CHUNK ? a->line : CHUNK;
-        a->per_chunk = CHAIN / up(a->longest, CHUNK / CHAIN);
+        a->per_chunk = CHAIN / size_div_up(a->longest, CHUNK / CHAIN);
     }
-    a->per_line = up(a->line, a->longest);
+    a->per_line = size_div_up(a->line, a->longest);
     a->pieces = lines * a->per_line;
-    a->chunks = up(a->pieces, a->per_chunk);
+    a->chunks = size_div_up(a->pieces, a->per_chunk);
 }
 
 /* n present views of x's shape, x first. */
@@ -109,7 +99,7 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
     g.rows = g.examples * a->channels;
     lanes = lanes == 1 ? 64 : lanes; /* LANES of kernels/dialect/group.h */
     a->tasks = a->chunks * g.examples *
-               (a->across ? up(a->channels, lanes) : a->channels);
+               (a->across ? size_div_up(a->channels, lanes) : a->channels);
     return g;
 }
 #define GEOMETRY(P, OP, ...)                                                   \
@@ -147,7 +137,7 @@ static struct view statistic(struct plan *p, const struct view *v,
                              const struct geometry *g)
 {
     struct view s;
-    if (!absent(v))
+    if (!view_absent(v))
         return *v;
     plan_scratch(p, SSQ_F32, (uint64_t)g->examples * g->groups, &s);
     s.rank = 2;
@@ -180,11 +170,6 @@ static void sum(struct plan *p, const struct channel_norm_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
-static uint32_t stride_of(const struct view *v)
-{
-    return absent(v) ? 0 : (uint32_t)v->stride[0];
-}
-
 static void statistics(struct plan *p, const struct channel_norm_op *op,
                        const struct geometry *g, uint32_t what,
                        const struct view *part, const struct view *mean,
@@ -194,14 +179,14 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
         .what = what,
         .sets = g->examples * g->groups,
         .groups = g->groups,
-        .parts = absent(part) ? 0 : g->a.per_group * g->a.chunks,
+        .parts = view_absent(part) ? 0 : g->a.per_group * g->a.chunks,
         .mean_example = g->a.mean_example,
         .mean_group = g->a.mean_group,
         .rstd_example = g->a.rstd_example,
         .rstd_group = g->a.rstd_group,
-        .running = !absent(&op->running_mean),
-        .running_mean_step = stride_of(&op->running_mean),
-        .running_var_step = stride_of(&op->running_var),
+        .running = !view_absent(&op->running_mean),
+        .running_mean_step = view_step(&op->running_mean, 0),
+        .running_var_step = view_step(&op->running_var, 0),
         .count = set_elements(g, &op->x),
         .eps = op->eps,
         .keep = op->keep,
@@ -224,10 +209,10 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
     uint8_t d = FLOATS_KEY(&op->x, &op->y);
     bool other = op->activation != (ssq_activation)ACT_NONE &&
                  op->activation != (ssq_activation)ACT_RELU;
-    struct channel_apply_args a = {.gamma_given = !absent(&op->gamma),
-                                   .gamma_step = stride_of(&op->gamma),
-                                   .beta_given = !absent(&op->beta),
-                                   .beta_step = stride_of(&op->beta),
+    struct channel_apply_args a = {.gamma_given = !view_absent(&op->gamma),
+                                   .gamma_step = view_step(&op->gamma, 0),
+                                   .beta_given = !view_absent(&op->beta),
+                                   .beta_step = view_step(&op->beta, 0),
                                    .activation = (uint32_t)op->activation};
     a.walk = g->a;
     a.x = g->operand[0];
@@ -245,7 +230,7 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
 
 static void build(struct plan *p, const struct channel_norm_op *op)
 {
-    const struct view *y = absent(&op->y) ? &op->x : &op->y;
+    const struct view *y = view_absent(&op->y) ? &op->x : &op->y;
     struct geometry g = GEOMETRY(p, op, &op->x, y);
     struct view mean = statistic(p, &op->mean, &g);
     struct view rstd = statistic(p, &op->rstd, &g);
@@ -260,7 +245,7 @@ static void build(struct plan *p, const struct channel_norm_op *op)
         sum(p, op, &g, true, &mean, &part);
         statistics(p, op, &g, CHANNEL_RSTD, &part, &mean, &rstd);
     }
-    if (!absent(&op->y))
+    if (!view_absent(&op->y))
         apply(p, op, &g, &mean, &rstd);
 }
 
@@ -293,13 +278,13 @@ static void fold(struct plan *p, const struct channel_norm_backward_op *op,
         .channels = g->a.channels,
         .chunks = g->a.chunks,
         .per_group = g->a.per_group,
-        .sets = absent(&avg[0]) ? 0 : g->examples * g->groups,
-        .gamma_given = !absent(&op->gamma),
-        .gamma_step = stride_of(&op->gamma),
-        .dgamma_given = !absent(&op->dgamma),
-        .dgamma_step = stride_of(&op->dgamma),
-        .dbeta_given = !absent(&op->dbeta),
-        .dbeta_step = stride_of(&op->dbeta),
+        .sets = view_absent(&avg[0]) ? 0 : g->examples * g->groups,
+        .gamma_given = !view_absent(&op->gamma),
+        .gamma_step = view_step(&op->gamma, 0),
+        .dgamma_given = !view_absent(&op->dgamma),
+        .dgamma_step = view_step(&op->dgamma, 0),
+        .dbeta_given = !view_absent(&op->dbeta),
+        .dbeta_step = view_step(&op->dbeta, 0),
         .count = set_elements(g, &op->x)};
     plan_kernel(p, KERNEL_channel_fold, KEYS(0));
     plan_bind(p, &part[0], ACCESS_READ);
@@ -318,8 +303,8 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
                      const struct geometry *g, const struct view avg[2])
 {
     uint8_t d = FLOATS_KEY(&op->x, &op->dy, &op->dx);
-    struct channel_gradient_args a = {.gamma_given = !absent(&op->gamma),
-                                      .gamma_step = stride_of(&op->gamma),
+    struct channel_gradient_args a = {.gamma_given = !view_absent(&op->gamma),
+                                      .gamma_step = view_step(&op->gamma, 0),
                                       .given = op->given};
     a.walk = g->a;
     a.x = g->operand[0];
@@ -340,12 +325,12 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
 static void build_backward(struct plan *p,
                            const struct channel_norm_backward_op *op)
 {
-    const struct view *dx = absent(&op->dx) ? &op->dy : &op->dx;
+    const struct view *dx = view_absent(&op->dx) ? &op->dy : &op->dx;
     struct geometry g = GEOMETRY(p, op, &op->x, &op->dy, dx);
     struct view part[2], avg[2] = {{.dtype = SSQ_F32}, {.dtype = SSQ_F32}};
-    bool averages = !absent(&op->dx) && !op->given;
+    bool averages = !view_absent(&op->dx) && !op->given;
     set_strides(&g, &op->mean, &op->rstd);
-    if (averages || !absent(&op->dgamma) || !absent(&op->dbeta)) {
+    if (averages || !view_absent(&op->dgamma) || !view_absent(&op->dbeta)) {
         uint64_t sets = (uint64_t)g.examples * g.groups;
         for (int i = 0; i < 2; i++) {
             plan_scratch(p, SSQ_F32, (uint64_t)g.rows * g.a.chunks, &part[i]);
@@ -355,7 +340,7 @@ static void build_backward(struct plan *p,
         sum_dy(p, op, &g, part);
         fold(p, op, &g, part, avg);
     }
-    if (!absent(&op->dx))
+    if (!view_absent(&op->dx))
         gradient(p, op, &g, avg);
 }
 

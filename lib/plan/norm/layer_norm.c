@@ -35,7 +35,7 @@ static uint32_t row_elements(const struct view *x, int inner)
 
 static uint32_t last_step(const struct view *v)
 {
-    return v->buffer == NULL ? 0 : (uint32_t)v->stride[v->rank - 1];
+    return view_step(v, v->rank - 1);
 }
 
 /* gamma or beta as a contiguous row of float32; absent stays absent. */

@@ -11,11 +11,6 @@ struct span {
     int64_t first, end;
 };
 
-static int64_t ceil_div(int64_t a, int64_t b)
-{
-    return a <= 0 ? -(-a / b) : (a - 1) / b + 1;
-}
-
 static struct span span_of(int64_t first, int64_t end, int64_t most)
 {
     if (first < 0)
@@ -30,15 +25,15 @@ static struct span taps(const struct slide *s, int64_t p, int64_t from,
                         int64_t to)
 {
     int64_t start = slide_at(s, p, 0);
-    return span_of(ceil_div(from - start, s->dilation),
-                   ceil_div(to - start, s->dilation), s->window);
+    return span_of(size_div_up(from - start, s->dilation),
+                   size_div_up(to - start, s->dilation), s->window);
 }
 
 /* The positions whose windows may hold row or column x. */
 static struct span windows(const struct slide *s, int64_t x)
 {
     int64_t at = x + s->before;
-    return span_of(ceil_div(at - (slide_extent(s) - 1), s->stride),
+    return span_of(size_div_up(at - (slide_extent(s) - 1), s->stride),
                    at / s->stride + 1, s->map);
 }
 
