@@ -155,8 +155,8 @@ ssq_status ssq_clip_grad_norm(ssq_queue *queue, size_t n,
 {
     ssq_status st = check_call_of(queue, n, grads, max_norm, norm);
     if (st == SSQ_OK)
-        st = queue_batch_begin(queue);
+        st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
-    return queue_batch_end(queue, run(queue, n, grads, max_norm, norm));
+    return queue_bundle_end(queue, run(queue, n, grads, max_norm, norm));
 }

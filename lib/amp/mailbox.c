@@ -115,13 +115,13 @@ static ssq_status enqueue_both(ssq_queue *queue, struct op *op, struct op *copy)
 {
     if (op == NULL)
         return queue_enqueue(queue, copy);
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     st = queue_enqueue(queue, op);
     if (st == SSQ_OK)
         st = queue_enqueue(queue, copy);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,

@@ -196,11 +196,11 @@ ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
         st = blob_done(&s.b, what);
     if (st != SSQ_OK)
         return st;
-    st = queue_batch_begin(queue);
+    st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     s.b = begin;
-    st = queue_batch_end(queue, walk(&s, WALK_LOAD));
+    st = queue_bundle_end(queue, walk(&s, WALK_LOAD));
     if (st == SSQ_OK)
         optimizer_tell(queue, optimizer);
     ssq_status synced = ssq_queue_sync(queue); /* the blob is the caller's */

@@ -118,7 +118,7 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
 }
 
 /* The end of the parameters from i on whose slot fits one buffer. */
-static size_t segment(const ssq_group *g, int slot, size_t i, uint64_t *bytes)
+static size_t flat_end(const ssq_group *g, int slot, size_t i, uint64_t *bytes)
 {
     const ssq_optimizer *o = g->optimizer;
     uint64_t limit = o->device->props.binding_bytes;
@@ -179,7 +179,7 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
         for (int slot = 0; slot < SLOTS; slot++)
             for (size_t i = 0, end; i < o->n && st == SSQ_OK; i = end) {
                 uint64_t bytes;
-                end = segment(g, slot, i, &bytes);
+                end = flat_end(g, slot, i, &bytes);
                 st = make_flat(queue, s, g, slot, i, end, bytes);
             }
     return st;

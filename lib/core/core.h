@@ -66,8 +66,8 @@ ssq_status queue_enqueue(ssq_queue *queue, struct op *op);
  *  caller found meanwhile, is an error, end drops them and answers st. In a
  *  capture they are recorded in the graph, or not. May be nested; no sync, no
  *  ssq_tensor_read inside. Scratch that is got inside may be put inside. */
-ssq_status queue_batch_begin(ssq_queue *queue);
-ssq_status queue_batch_end(ssq_queue *queue, ssq_status st);
+ssq_status queue_bundle_begin(ssq_queue *queue);
+ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st);
 /** SSQ_OK, or the sticky error. op names the caller for NULL's text. */
 ssq_status queue_check(const ssq_queue *queue, const char *op);
 bool queue_capturing(const ssq_queue *queue);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* enqueue.c - an op on its way to a device: windows, then a command that runs,
- * or that a capture or a batch keeps. */
+ * or that a capture or a bundle keeps. */
 #include "lib/core/enqueue.h"
 
 #include "lib/core/pool.h"
@@ -23,7 +23,7 @@ static ssq_status admit_one(void *way, struct op *op)
 /* Run a command, or record it with references of its own. */
 static ssq_status hand_over(ssq_queue *queue, const struct command *c)
 {
-    ssq_graph *record = queue->capture != NULL ? queue->capture : queue->batch;
+    ssq_graph *record = queue->capture != NULL ? queue->capture : queue->bundle;
     if (record == NULL)
         return queue_submit(queue, c);
     ssq_status st = capture_mine(queue, op_name(c->op->id));
@@ -78,11 +78,11 @@ ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
     if (st == SSQ_ERR_UNSUPPORTED)
         return otherwise(queue, op);
     if (st == SSQ_OK)
-        st = queue_batch_begin(queue);
+        st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     st = window_each(op, bytes, enqueue_one, &way);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 static ssq_status refused(ssq_queue *queue, const struct op *op)

@@ -227,14 +227,14 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
     if (is_new(d, reason))
         log_line(SSQ_LOG_WARNING, "dispatch", "%s; it runs on the host",
                  reason);
-    /* what was enqueued before must be done before: such a batch is no more
+    /* what was enqueued before must be done before: such a bundle is no more
      * all or nothing */
-    ssq_graph *batch;
-    ssq_status st = batch_suspend(queue, &batch);
+    ssq_graph *bundle;
+    ssq_status st = bundle_suspend(queue, &bundle);
     if (st != SSQ_OK)
         return st;
     st = run(queue, op);
-    batch_resume(queue, batch);
+    bundle_resume(queue, bundle);
     if (st == SSQ_OK)
         atomic_fetch_add(&d->fallbacks, 1);
     return st;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.h - commands that are kept, for graph.c and batch.c. */
+/* graph.h - commands that are kept, for graph.c and bundle.c. */
 #ifndef LIB_CORE_GRAPH_H
 #define LIB_CORE_GRAPH_H
 

@@ -31,9 +31,9 @@ struct ssq_queue {
     bool capturing;        /* the same; the device's queues_lock */
     bool dry;              /* the capture asks, and keeps no command */
     pthread_t capturer;    /* whose capture it is */
-    ssq_graph *batch;      /* capture, or of its own; NULL: none under way */
-    unsigned batch_depth;
-    size_t batch_from; /* ops of the capture before the batch */
+    ssq_graph *bundle;     /* capture, or of its own; NULL: none under way */
+    unsigned bundle_depth;
+    size_t bundle_from; /* ops of the capture before the bundle */
     struct progress *progress;
 };
 
@@ -88,10 +88,10 @@ static inline bool capture_dry(const ssq_queue *queue)
 }
 /** SSQ_ERR_INVALID when a thread other than this one captures on the queue. */
 ssq_status capture_mine(const ssq_queue *queue, const char *what);
-/** Hand over what a batch has kept so far, and leave it until resumed: for
- *  work that cannot be kept. *graph is for batch_resume; NULL: no batch. */
-ssq_status batch_suspend(ssq_queue *queue, ssq_graph **graph);
-void batch_resume(ssq_queue *queue, ssq_graph *graph);
+/** Hand over what a bundle has kept so far, and leave it until resumed: for
+ *  work that cannot be kept. *graph is for bundle_resume; NULL: no bundle. */
+ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph);
+void bundle_resume(ssq_queue *queue, ssq_graph *graph);
 
 /** The reasons of fallbacks that were logged: lib/core/fallback.c. */
 void fallback_forget(ssq_device *device);

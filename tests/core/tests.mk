@@ -7,7 +7,7 @@
 
 core_tests = \
 	tests/core/alloc \
-	tests/core/batch \
+	tests/core/bundle \
 	tests/core/certificate \
 	tests/core/device \
 	tests/core/disk_cache \
@@ -36,8 +36,8 @@ EXTRA_DIST += tests/core/cache_file.h tests/core/core.h \
 full_tests += tests/core/alloc
 tests_core_alloc_SOURCES = tests/core/alloc.c
 tests_core_alloc_LDADD = libcore.la
-tests_core_batch_SOURCES = tests/core/batch.c
-tests_core_batch_LDADD = libcore.la
+tests_core_bundle_SOURCES = tests/core/bundle.c
+tests_core_bundle_LDADD = libcore.la
 tests_core_certificate_SOURCES = tests/core/certificate.c
 tests_core_certificate_LDADD = libcore.la
 tests_core_device_SOURCES = tests/core/device.c

@@ -197,7 +197,7 @@ static ssq_status check_shared(const ssq_queue *queue,
 static ssq_status fill_all(ssq_queue *queue, const ssq_tensor *const *out,
                            const double *value, int n)
 {
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     for (int i = 0; i < n && st == SSQ_OK; i++) {
@@ -205,7 +205,7 @@ static ssq_status fill_all(ssq_queue *queue, const ssq_tensor *const *out,
         if (out[i] != NULL)
             st = enqueue_fill(queue, &v, value[i]);
     }
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)

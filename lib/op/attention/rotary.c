@@ -153,7 +153,7 @@ static ssq_status enqueue_with_table(ssq_queue *queue, struct rotary_op *op,
     ssq_status st = scratch_get(queue, SSQ_F32, 1, &pairs, &table);
     if (st != SSQ_OK)
         return st;
-    st = queue_batch_begin(queue);
+    st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_table;
     for (int64_t i = 0; i < pairs && st == SSQ_OK; i += (int64_t)TABLE_WORDS)
@@ -162,7 +162,7 @@ static ssq_status enqueue_with_table(ssq_queue *queue, struct rotary_op *op,
     op->freq.access = ACCESS_READ;
     if (st == SSQ_OK)
         st = queue_enqueue(queue, &op->op);
-    st = queue_batch_end(queue, st);
+    st = queue_bundle_end(queue, st);
 out_table:
     scratch_put(&table);
     return st;

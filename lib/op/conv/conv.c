@@ -284,13 +284,13 @@ static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
 
 static ssq_status run_weight(ssq_queue *queue, const struct call *c)
 {
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     st = run(queue, c);
     if (st == SSQ_OK && c->vector != NULL)
         st = sum_channels(queue, c);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 ssq_status ssq_conv2d(ssq_queue *queue, const ssq_conv2d_args *args)

@@ -223,13 +223,13 @@ static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
     ssq_status st = scratch_get(queue, SSQ_F32, kept + 1, shape, &work);
     if (st != SSQ_OK)
         return st;
-    st = queue_batch_begin(queue);
+    st = queue_bundle_begin(queue);
     if (st == SSQ_OK) {
         struct binary_backward_op sum = sum_chunks(&work, &op->dx);
         st = enqueue_chunks(queue, op, &p, &work);
         if (st == SSQ_OK)
             st = enqueue_sums(queue, &sum);
-        st = queue_batch_end(queue, st);
+        st = queue_bundle_end(queue, st);
     }
     scratch_put(&work);
     return st;
@@ -267,13 +267,13 @@ static ssq_status backward(ssq_queue *queue,
                               {args->b, args->db, "b", "db"}};
     st = check_all(queue, args, s, kind);
     if (st == SSQ_OK)
-        st = queue_batch_begin(queue);
+        st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     for (uint32_t i = 0; i < 2 && st == SSQ_OK; i++)
         if (s[i].dx != NULL)
             st = enqueue_side(queue, args, &s[i], kind, i);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 #define BACKWARD(NAME, KIND)                                                   \

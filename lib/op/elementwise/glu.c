@@ -134,12 +134,12 @@ ssq_status ssq_glu_backward(ssq_queue *queue, const ssq_glu_backward_args *args)
         st = check_backward(queue, args, "glu_backward");
     if (st != SSQ_OK || view_elements(&args->b->view) == 0)
         return st;
-    st = queue_batch_begin(queue);
+    st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     if (args->db != NULL)
         st = enqueue_gate(queue, args);
     if (st == SSQ_OK && args->da != NULL)
         st = enqueue(queue, args->activation, args->dy, args->b, args->da);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }

@@ -57,14 +57,14 @@ static ssq_status no_rows(ssq_queue *queue, const ssq_top_k_accuracy_args *a)
 {
     struct view accuracy = tensor_view(a->accuracy, ACCESS_WRITE);
     struct view hits = tensor_view(a->hits, ACCESS_WRITE);
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     if (a->accuracy != NULL)
         st = enqueue_fill(queue, &accuracy, (double)NAN);
     if (st == SSQ_OK && a->hits != NULL)
         st = enqueue_fill(queue, &hits, 0.0);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 /* target with the classes as a last dimension of stride 0, which keeps one

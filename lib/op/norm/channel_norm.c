@@ -207,7 +207,7 @@ static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
                            const ssq_tensor *b, double value)
 {
     const ssq_tensor *t[] = {a, b};
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     for (int i = 0; i < 2 && st == SSQ_OK; i++) {
@@ -215,7 +215,7 @@ static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
         if (t[i] != NULL)
             st = enqueue_fill(queue, &v, value);
     }
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 /* What tells the statistics of a call. */
@@ -344,7 +344,7 @@ static ssq_status recompute(ssq_queue *queue, const struct channel_norm_call *a,
     if (st == SSQ_OK)
         st = scratch_get(queue, SSQ_F32, 2, shape, &rstd);
     if (st == SSQ_OK)
-        st = queue_batch_begin(queue);
+        st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_scratch;
     stats.mean = mean;
@@ -359,7 +359,7 @@ static ssq_status recompute(ssq_queue *queue, const struct channel_norm_call *a,
     op->mean.access = op->rstd.access = ACCESS_READ;
     if (st == SSQ_OK)
         st = queue_enqueue(queue, &op->op);
-    st = queue_batch_end(queue, st);
+    st = queue_bundle_end(queue, st);
 out_scratch:
     scratch_put(&mean);
     scratch_put(&rstd);

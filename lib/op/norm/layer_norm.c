@@ -94,14 +94,14 @@ static ssq_status empty_rows(ssq_queue *queue, const ssq_tensor *mean,
 {
     struct view m = tensor_view(mean, ACCESS_WRITE);
     struct view r = tensor_view(rstd, ACCESS_WRITE);
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     if (mean != NULL)
         st = enqueue_fill(queue, &m, (double)NAN);
     if (st == SSQ_OK && rstd != NULL)
         st = enqueue_fill(queue, &r, (double)NAN);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
@@ -238,7 +238,7 @@ static ssq_status no_rows(ssq_queue *queue,
                           const ssq_layer_norm_backward_args *a)
 {
     const ssq_tensor *sums[] = {a->dgamma, a->dbeta};
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     for (int i = 0; i < 2 && st == SSQ_OK; i++) {
@@ -246,7 +246,7 @@ static ssq_status no_rows(ssq_queue *queue,
         if (sums[i] != NULL && row_elements(a->x, a->ndim) > 0)
             st = enqueue_fill(queue, &v, 0.0);
     }
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 static ssq_status enqueue_backward(ssq_queue *queue,
@@ -291,13 +291,13 @@ static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
                                   .rstd = op->rstd};
     stats.mean.access = stats.rstd.access = ACCESS_WRITE;
     op->mean.access = op->rstd.access = ACCESS_READ;
-    st = queue_batch_begin(queue);
+    st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_mean;
     st = enqueue_norm(queue, &stats, ndim);
     if (st == SSQ_OK)
         st = enqueue_backward(queue, op, ndim);
-    st = queue_batch_end(queue, st);
+    st = queue_bundle_end(queue, st);
 out_mean:
     scratch_put(&mean);
 out_rstd:

@@ -87,13 +87,13 @@ ssq_status reduce_enqueue(ssq_queue *queue, struct reduce_op *op)
                                 shape, &work);
     if (st != SSQ_OK)
         return st;
-    st = queue_batch_begin(queue);
+    st = queue_bundle_begin(queue);
     if (st == SSQ_OK) {
         struct reduce_op last = second_stage(op, &work);
         st = first_stage(queue, op, &p, &work);
         if (st == SSQ_OK)
             st = reduce_enqueue(queue, &last);
-        st = queue_batch_end(queue, st);
+        st = queue_bundle_end(queue, st);
     }
     scratch_put(&work);
     return st;

@@ -93,7 +93,7 @@ static ssq_status steps(ssq_queue *queue, const struct rnn *r,
 {
     struct view hn = tensor_view(r->hn, ACCESS_WRITE);
     struct view last = rnn_before(r, r->t);
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     st = rnn_inputs(queue, r, &saved->gates);
@@ -101,7 +101,7 @@ static ssq_status steps(ssq_queue *queue, const struct rnn *r,
         st = step(queue, r, saved, k, s);
     if (st == SSQ_OK && r->hn != NULL)
         st = enqueue_copy(queue, &last, &hn);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 static ssq_status forward(ssq_queue *queue, struct rnn *r)
@@ -274,7 +274,7 @@ static ssq_status backward(ssq_queue *queue, struct rnn *r)
     struct scratch k;
     st = get_scratch(queue, r, &k);
     if (st == SSQ_OK)
-        st = queue_batch_begin(queue);
+        st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_scratch;
     for (int64_t s = r->t - 1; s >= 0 && st == SSQ_OK; s--)
@@ -284,7 +284,7 @@ static ssq_status backward(ssq_queue *queue, struct rnn *r)
     r->reset = k.reset;
     if (st == SSQ_OK)
         st = rnn_finish(queue, r, &k.du, &k.dv, &k.dw);
-    st = queue_batch_end(queue, st);
+    st = queue_bundle_end(queue, st);
 out_scratch:
     put_scratch(&k);
     return st;

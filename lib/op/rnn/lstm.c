@@ -82,7 +82,7 @@ static ssq_status forward(ssq_queue *queue, struct rnn *r)
         return st;
     const struct saved v =
         saved_of(r, r->reserve == NULL ? &scratch : &r->reserve->view);
-    st = queue_batch_begin(queue);
+    st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_scratch;
     st = rnn_inputs(queue, r, &v.gates);
@@ -90,7 +90,7 @@ static ssq_status forward(ssq_queue *queue, struct rnn *r)
         st = step(queue, r, &v, s);
     if (st == SSQ_OK)
         st = last_state(queue, r, &v);
-    st = queue_batch_end(queue, st);
+    st = queue_bundle_end(queue, st);
 out_scratch:
     scratch_put(&scratch);
     return st;
@@ -175,14 +175,14 @@ static ssq_status backward(ssq_queue *queue, struct rnn *r)
     struct scratch k;
     st = get_scratch(queue, r, &k);
     if (st == SSQ_OK)
-        st = queue_batch_begin(queue);
+        st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         goto out_scratch;
     for (int64_t s = r->t - 1; s >= 0 && st == SSQ_OK; s--)
         st = step_back(queue, r, &v, &k, s);
     if (st == SSQ_OK)
         st = rnn_finish(queue, r, &k.da, &k.da, &k.dw);
-    st = queue_batch_end(queue, st);
+    st = queue_bundle_end(queue, st);
 out_scratch:
     put_scratch(&k);
     return st;

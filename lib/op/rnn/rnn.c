@@ -218,13 +218,13 @@ ssq_status rnn_run_empty(ssq_queue *queue, const struct rnn *r)
         {r->h0, r->hn},   {r->c0, r->cn},   {r->dhn, r->dh0},
         {r->dcn, r->dc0}, {NULL, r->dx},    {NULL, r->dw_ih},
         {NULL, r->dw_hh}, {NULL, r->db_ih}, {NULL, r->db_hh}};
-    ssq_status st = queue_batch_begin(queue);
+    ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
     for (size_t i = 0; i < sizeof(pairs) / sizeof(pairs[0]) && st == SSQ_OK;
          i++)
         st = pass(queue, pairs[i][0], pairs[i][1]);
-    return queue_batch_end(queue, st);
+    return queue_bundle_end(queue, st);
 }
 
 /* ---- views ---- */

@@ -19,9 +19,9 @@ static uint64_t begin_of(const struct view *v)
 }
 
 /* The first view stays: it may be empty, but its shape counts. */
-static void row_of(const struct rows *r, size_t i, struct row *row)
+static void row_of(const struct entries *r, size_t i, struct entry *row)
 {
-    *row = (struct row){.key = 0};
+    *row = (struct entry){.key = 0};
     r->entry(r->op, i, row);
     for (uint32_t k = 0; k < r->views; k++)
         if (k > 0 && nowhere(row->view[k]))
@@ -30,7 +30,7 @@ static void row_of(const struct rows *r, size_t i, struct row *row)
             row->unit[k] = (uint32_t)dtype_bytes(row->view[k]->dtype);
 }
 
-static bool is_dense(const struct rows *r, const struct row *row)
+static bool is_dense(const struct entries *r, const struct entry *row)
 {
     for (uint32_t k = 0; k < r->views; k++)
         if (row->view[k] != NULL && !view_contiguous(row->view[k]))
@@ -38,12 +38,12 @@ static bool is_dense(const struct rows *r, const struct row *row)
     return true;
 }
 
-static uint32_t words_of(const struct rows *r, const struct row *row)
+static uint32_t words_of(const struct entries *r, const struct entry *row)
 {
     return ROW_WORDS + (is_dense(r, row) ? 0 : ROW_WALKED(r->views));
 }
 
-static uint32_t tasks_of(const struct rows *r, const struct row *row)
+static uint32_t tasks_of(const struct entries *r, const struct entry *row)
 {
     uint64_t n = (uint64_t)view_elements(row->view[0]);
     return (uint32_t)((n + r->chunk - 1) / r->chunk);
@@ -51,7 +51,7 @@ static uint32_t tasks_of(const struct rows *r, const struct row *row)
 
 /* ---- who shares a launch ---- */
 
-static uint32_t present(const struct rows *r, const struct row *row)
+static uint32_t present(const struct entries *r, const struct entry *row)
 {
     uint32_t bits = 0;
     for (uint32_t k = 0; k < r->views; k++)
@@ -60,7 +60,7 @@ static uint32_t present(const struct rows *r, const struct row *row)
 }
 
 /* Widen an operand's range by a view; false: a launch does not see as much. */
-static bool widen(const struct rows *r, struct range *range,
+static bool widen(const struct entries *r, struct range *range,
                   const struct view *v)
 {
     uint64_t from = begin_of(v), to = from + view_span(v);
@@ -73,9 +73,10 @@ static bool widen(const struct rows *r, struct range *range,
 }
 
 /* A launch without entries, of the form that this one wants. */
-static struct batch batch_for(const struct rows *r, const struct row *row)
+static struct entry_launch launch_for(const struct entries *r,
+                                      const struct entry *row)
 {
-    struct batch b = {.key = row->key, .present = present(r, row)};
+    struct entry_launch b = {.key = row->key, .present = present(r, row)};
     for (uint32_t k = 0; k < r->views; k++)
         if (row->view[k] != NULL)
             b.at[k] = (struct range){row->view[k]->buffer->mem, UINT64_MAX, 0,
@@ -83,8 +84,8 @@ static struct batch batch_for(const struct rows *r, const struct row *row)
     return b;
 }
 
-static bool same_form(const struct rows *r, const struct batch *b,
-                      const struct row *row)
+static bool same_form(const struct entries *r, const struct entry_launch *b,
+                      const struct entry *row)
 {
     if (b->key != row->key || b->present != present(r, row))
         return false;
@@ -98,10 +99,10 @@ static bool same_form(const struct rows *r, const struct batch *b,
 
 /* Take an entry into a launch; false: no room, and nothing changed. The first
  * one always has it: the core cuts what is too long. */
-static bool join(const struct rows *r, struct batch *batch,
-                 const struct row *row)
+static bool join(const struct entries *r, struct entry_launch *launch,
+                 const struct entry *row)
 {
-    struct batch b = *batch;
+    struct entry_launch b = *launch;
     bool fits = true;
     b.rows++;
     b.words += words_of(r, row);
@@ -113,27 +114,28 @@ static bool join(const struct rows *r, struct batch *batch,
     fits = fits && b.tasks <= INT32_MAX &&
            bytes <= plan_limits(r->plan)->binding_bytes;
     if (fits || b.rows == 1)
-        *batch = b;
+        *launch = b;
     return fits || b.rows == 1;
 }
 
 /* Room for one more launch: there is room for powers of two. */
-static bool grow(struct rows *r)
+static bool grow(struct entries *r)
 {
     if ((r->n & (r->n - 1)) != 0)
         return true;
-    struct batch *b = mem_alloc_array(r->n == 0 ? 1 : 2 * r->n, sizeof(*b));
+    struct entry_launch *b =
+        mem_alloc_array(r->n == 0 ? 1 : 2 * r->n, sizeof(*b));
     if (b == NULL)
         return false;
     if (r->n > 0)
-        memcpy(b, r->batch, r->n * sizeof(*b));
-    mem_free(r->batch);
-    r->batch = b;
+        memcpy(b, r->launch, r->n * sizeof(*b));
+    mem_free(r->launch);
+    r->launch = b;
     return true;
 }
 
 /* Which launch takes the entry: the latest are the likeliest. */
-static bool settle(struct rows *r, size_t i, const struct row *row)
+static bool settle(struct entries *r, size_t i, const struct entry *row)
 {
     r->home[i] = NOWHERE;
     r->tensors += i == 0 || !row->view[0]->continues;
@@ -141,14 +143,14 @@ static bool settle(struct rows *r, size_t i, const struct row *row)
         return true;
     r->parts += tasks_of(r, row);
     size_t k = r->n;
-    while (k > 0 && !(same_form(r, &r->batch[k - 1], row) &&
-                      join(r, &r->batch[k - 1], row)))
+    while (k > 0 && !(same_form(r, &r->launch[k - 1], row) &&
+                      join(r, &r->launch[k - 1], row)))
         k--;
     if (k == 0) {
         if (!grow(r))
             return false;
-        r->batch[r->n] = batch_for(r, row);
-        (void)join(r, &r->batch[r->n], row);
+        r->launch[r->n] = launch_for(r, row);
+        (void)join(r, &r->launch[r->n], row);
         k = ++r->n;
     }
     r->home[i] = (uint32_t)(k - 1);
@@ -169,7 +171,8 @@ struct place {
     uint64_t first, next;  /* elements of the tensor before this, after it */
 };
 
-static void put_walk(const struct rows *r, const struct row *row, uint32_t *w)
+static void put_walk(const struct entries *r, const struct entry *row,
+                     uint32_t *w)
 {
     struct view copy[ROW_VIEWS], *v[ROW_VIEWS];
     uint32_t at[ROW_VIEWS];
@@ -190,8 +193,8 @@ static void put_walk(const struct rows *r, const struct row *row, uint32_t *w)
             w[ROW_STEPS(at[k]) + (uint32_t)d] = (uint32_t)v[k]->stride[d];
 }
 
-static void put_row(const struct rows *r, const struct batch *b,
-                    const struct row *row, struct pen *pen,
+static void put_row(const struct entries *r, const struct entry_launch *b,
+                    const struct entry *row, struct pen *pen,
                     const struct place *place)
 {
     uint32_t *w = pen->table + ROW_WORDS * pen->row++;
@@ -214,7 +217,7 @@ static void put_row(const struct rows *r, const struct batch *b,
     pen->walk += ROW_WALKED(r->views);
 }
 
-static void step(struct place *place, size_t i, const struct row *row)
+static void step(struct place *place, size_t i, const struct entry *row)
 {
     bool more = i > 0 && row->view[0]->continues;
     place->tensor += !more;
@@ -222,27 +225,27 @@ static void step(struct place *place, size_t i, const struct row *row)
     place->next = place->first + (uint64_t)view_elements(row->view[0]);
 }
 
-static void put_tables(const struct rows *r, struct pen *pens)
+static void put_tables(const struct entries *r, struct pen *pens)
 {
     struct place place = {.part = 0};
     for (size_t i = 0; i < r->entries; i++) {
-        struct row row;
+        struct entry row;
         row_of(r, i, &row);
         step(&place, i, &row);
         if (r->home[i] == NOWHERE)
             continue;
-        put_row(r, &r->batch[r->home[i]], &row, &pens[r->home[i]], &place);
+        put_row(r, &r->launch[r->home[i]], &row, &pens[r->home[i]], &place);
         place.part += tasks_of(r, &row);
     }
 }
 
-static bool make_tables(struct rows *r)
+static bool make_tables(struct entries *r)
 {
     struct pen *pens = mem_alloc_array(r->n, sizeof(*pens));
     if (pens == NULL)
         return false;
     for (size_t k = 0; k < r->n; k++) {
-        struct batch *b = &r->batch[k];
+        struct entry_launch *b = &r->launch[k];
         pens[k].walk = ROW_WORDS * b->rows;
         pens[k].table = plan_words(r->plan, b->words, &b->table);
     }
@@ -254,13 +257,13 @@ static bool make_tables(struct rows *r)
 
 /* ---- for plans ---- */
 
-static bool divide(struct rows *r)
+static bool divide(struct entries *r)
 {
     r->home = mem_alloc_array(r->entries, sizeof(*r->home));
     if (r->home == NULL)
         return false;
     for (size_t i = 0; i < r->entries; i++) {
-        struct row row;
+        struct entry row;
         row_of(r, i, &row);
         if (!settle(r, i, &row))
             return false;
@@ -268,37 +271,38 @@ static bool divide(struct rows *r)
     return r->n == 0 || make_tables(r);
 }
 
-bool rows_divide(struct rows *rows, struct plan *p, const void *op,
-                 size_t entries, uint32_t views, uint32_t chunk, row_fn entry)
+bool entries_divide(struct entries *r, struct plan *p, const void *op,
+                    size_t entries, uint32_t views, uint32_t chunk,
+                    entry_fn entry)
 {
-    *rows = (struct rows){.plan = p,
+    *r = (struct entries){.plan = p,
                           .op = op,
                           .entry = entry,
                           .entries = entries,
                           .views = views,
                           .chunk = chunk};
-    if (entries > 0 && !divide(rows))
+    if (entries > 0 && !divide(r))
         plan_fail(p, error_nomem("a list", entries * sizeof(uint32_t)));
     if (plan_failed(p))
-        rows_free(rows);
+        entries_free(r);
     return !plan_failed(p);
 }
 
-void rows_bind(const struct rows *r, const struct batch *b, uint32_t k,
-               enum access access)
+void entries_bind(const struct entries *r, const struct entry_launch *b,
+                  uint32_t k, enum access access)
 {
     const struct range *at = &b->at[k];
     plan_bind_range(r->plan, at->mem, at->from, at->to - at->from, at->unit,
                     access);
 }
 
-void rows_tensors(const struct rows *r, struct view *table)
+void entries_tensors(const struct entries *r, struct view *table)
 {
     size_t n = r->tensors == 0 ? 1 : r->tensors;
     uint32_t *w = plan_words(r->plan, 2 * n, table);
     struct place place = {.part = 0};
     for (size_t i = 0; i < r->entries && w != NULL; i++) {
-        struct row row;
+        struct entry row;
         row_of(r, i, &row);
         step(&place, i, &row);
         uint32_t *t = w + 2 * (place.tensor - 1);
@@ -311,10 +315,10 @@ void rows_tensors(const struct rows *r, struct view *table)
     }
 }
 
-void rows_free(struct rows *r)
+void entries_free(struct entries *r)
 {
-    mem_free(r->batch);
+    mem_free(r->launch);
     mem_free(r->home);
-    r->batch = NULL;
+    r->launch = NULL;
     r->home = NULL;
 }

@@ -1,18 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* amp_list.h - plans of ops over lists: many tensors in few launches.
  *
- *     struct rows r;
- *     if (!rows_divide(&r, p, op, op->n, views, chunk, entry))
+ *     struct entries r;
+ *     if (!entries_divide(&r, p, op, op->n, views, chunk, entry))
  *         return;
  *     for (size_t k = 0; k < r.n; k++) {
- *         const struct batch *b = &r.batch[k];
+ *         const struct entry_launch *b = &r.launch[k];
  *         struct x_args a = {ROW_ARGS(&r, b), ..};
  *         plan_kernel(p, KERNEL_x, KEYS(b->key));
  *         plan_bind(p, &b->table, ACCESS_READ);
- *         rows_bind(&r, b, 0, ACCESS_READ);
- *         plan_groups(p, &a, sizeof(a), b->tasks, rows_loops(p, chunk, 0));
+ *         entries_bind(&r, b, 0, ACCESS_READ);
+ *         plan_groups(p, &a, sizeof(a), b->tasks, entries_loops(p, chunk, 0));
  *     }
- *     rows_free(&r);
+ *     entries_free(&r);
  *
  * Entries whose operands lie in the same memories share a launch. */
 #ifndef LIB_PLAN_AMP_AMP_LIST_H
@@ -24,7 +24,7 @@
 
 /** One entry of a list. The first view is there, and its shape is that of all
  *  that the kernel walks by strides; continues is asked of it. */
-struct row {
+struct entry {
     const struct view *view[ROW_VIEWS]; /* without memory: absent */
     uint32_t unit[ROW_VIEWS]; /* bytes of an element; 0: the dtype's */
     uint32_t key;             /* one for all entries of a launch */
@@ -38,7 +38,7 @@ struct range {
 };
 
 /** A launch. */
-struct batch {
+struct entry_launch {
     uint32_t key, rows, tasks;
     uint32_t words;    /* of the table */
     uint32_t present;  /* operands, by bits */
@@ -47,17 +47,17 @@ struct batch {
 };
 
 /** Loops of a task: to find its row, and over its elements. */
-static inline uint64_t rows_loops(const struct plan *p, uint32_t chunk,
-                                  uint64_t body)
+static inline uint64_t entries_loops(const struct plan *p, uint32_t chunk,
+                                     uint64_t body)
 {
     return 2 * LOOPS_FEW + loops_shared(plan_limits(p), chunk, body);
 }
 
 /** The same where a task is a chunk of kernels/amp/amp_norm.h. */
-static inline uint64_t rows_norm_loops(const struct plan *p, uint64_t body)
+static inline uint64_t entries_norm_loops(const struct plan *p, uint64_t body)
 {
     uint64_t lanes = loops_shared(plan_limits(p), FOLD_LANES, body);
-    return rows_loops(p, FOLD_CHUNK, 0) + rows_loops(p, FOLD_CHUNK, 0) +
+    return entries_loops(p, FOLD_CHUNK, 0) + entries_loops(p, FOLD_CHUNK, 0) +
            loops_of(FOLD_CHUNK / FOLD_LANES, lanes);
 }
 
@@ -71,16 +71,16 @@ static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
            loops_of((parts + FOLD_CHUNK - 1) / FOLD_CHUNK, chunk + 2 * lanes);
 }
 
-typedef void (*row_fn)(const void *op, size_t i, struct row *row);
+typedef void (*entry_fn)(const void *op, size_t i, struct entry *row);
 
-struct rows {
+struct entries {
     struct plan *plan;
     const void *op;
-    row_fn entry;
+    entry_fn entry;
     size_t entries;
     uint32_t views, chunk;
     size_t n; /* launches */
-    struct batch *batch;
+    struct entry_launch *launch;
     uint32_t *home; /* the launch of each entry */
     uint32_t parts; /* tasks of all launches, in the order of the list */
     uint32_t tensors;
@@ -90,14 +90,15 @@ struct rows {
     .rows = (B)->rows, .tasks = (B)->tasks, .chunk = (R)->chunk
 
 /** Divide a list and write the tables. false: the plan has failed. */
-bool rows_divide(struct rows *rows, struct plan *plan, const void *op,
-                 size_t entries, uint32_t views, uint32_t chunk, row_fn entry);
+bool entries_divide(struct entries *r, struct plan *plan, const void *op,
+                    size_t entries, uint32_t views, uint32_t chunk,
+                    entry_fn entry);
 /** The next operand of a launch: view k of its entries. */
-void rows_bind(const struct rows *rows, const struct batch *batch, uint32_t k,
-               enum access access);
+void entries_bind(const struct entries *r, const struct entry_launch *launch,
+                  uint32_t k, enum access access);
 /** A table for what is folded by tensors: i32 [tensors, 2], the first part of
  *  each and how many it has. With no tensors an empty row. */
-void rows_tensors(const struct rows *rows, struct view *table);
-void rows_free(struct rows *rows);
+void entries_tensors(const struct entries *r, struct view *table);
+void entries_free(struct entries *r);
 
 #endif

@@ -14,7 +14,7 @@ struct fold_args {
     GRAD_FOLD_FIELDS
 };
 
-static void gradient(const void *op, size_t i, struct row *row)
+static void gradient(const void *op, size_t i, struct entry *row)
 {
     const struct view *g = &((const struct check_op *)op)->op.list->v[i];
     row->view[0] = g;
@@ -22,10 +22,10 @@ static void gradient(const void *op, size_t i, struct row *row)
 }
 
 static void look(struct plan *p, const struct check_op *op,
-                 const struct rows *r, const struct view *parts)
+                 const struct entries *r, const struct view *parts)
 {
     for (size_t k = 0; k < r->n; k++) {
-        const struct batch *b = &r->batch[k];
+        const struct entry_launch *b = &r->launch[k];
         struct check_args a = {ROW_ARGS(r, b),
                                .parts = r->parts,
                                .dtype = b->key,
@@ -37,19 +37,20 @@ static void look(struct plan *p, const struct check_op *op,
         plan_bind(p, &op->control, ACCESS_READ);
         plan_bind(p, &op->block, ACCESS_READ);
         plan_bind(p, parts, ACCESS_WRITE);
-        rows_bind(r, b, 0, ACCESS_READ);
-        plan_groups(p, &a, sizeof(a), b->tasks, rows_norm_loops(p, LOOPS_WALK));
+        entries_bind(r, b, 0, ACCESS_READ);
+        plan_groups(p, &a, sizeof(a), b->tasks,
+                    entries_norm_loops(p, LOOPS_WALK));
     }
 }
 
 static void fold(struct plan *p, const struct check_op *op,
-                 const struct rows *r, const struct view *parts)
+                 const struct entries *r, const struct view *parts)
 {
     struct fold_args a = {.parts = r->parts,
                           .tensors = op->stats.buffer == NULL ? 0 : r->tensors,
                           .controlled = op->control.buffer != NULL};
     struct view tensors;
-    rows_tensors(r, &tensors);
+    entries_tensors(r, &tensors);
     plan_kernel(p, KERNEL_grad_fold, KEYS(0));
     plan_bind(p, parts, ACCESS_READ);
     plan_bind(p, &tensors, ACCESS_READ);
@@ -57,22 +58,22 @@ static void fold(struct plan *p, const struct check_op *op,
     plan_bind(p, &op->record, ACCESS_UPDATE);
     plan_bind(p, &op->stats, ACCESS_UPDATE);
     plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1,
-                LOOPS_FEW + rows_loops(p, r->parts, 0) +
+                LOOPS_FEW + entries_loops(p, r->parts, 0) +
                     loops_of(plan_limits(p)->group, 0) +
                     rows_fold_loops(p, r->parts));
 }
 
 static void build(struct plan *p, const struct check_op *op)
 {
-    struct rows r;
+    struct entries r;
     struct view parts;
-    if (!rows_divide(&r, p, op, op->op.list->n, 1, FOLD_CHUNK, gradient))
+    if (!entries_divide(&r, p, op, op->op.list->n, 1, FOLD_CHUNK, gradient))
         return;
     plan_scratch(p, SSQ_I32,
                  PART_WORDS * (r.parts == 0 ? 1 : (uint64_t)r.parts), &parts);
     look(p, op, &r, &parts);
     fold(p, op, &r, &parts);
-    rows_free(&r);
+    entries_free(&r);
 }
 
 const struct check_plan check_plans[] = {{"portable", NULL, build}, {NULL}};

@@ -14,20 +14,20 @@ struct list_args {
 #define KEY_X(KEY) ((KEY) >> 8)
 #define KEY_Y(KEY) ((KEY)&0xffu)
 
-static void set(struct row *row, const struct view *x, const struct view *y)
+static void set(struct entry *row, const struct view *x, const struct view *y)
 {
     row->view[0] = x;
     row->view[1] = y;
     row->key = KEY(x->dtype, y->dtype);
 }
 
-static void unscale_entry(const void *op, size_t i, struct row *row)
+static void unscale_entry(const void *op, size_t i, struct entry *row)
 {
     const struct unscale_op *u = op;
     set(row, &u->op.list->v[i], &u->op.list->v[u->n + i]);
 }
 
-static void accumulate_entry(const void *op, size_t i, struct row *row)
+static void accumulate_entry(const void *op, size_t i, struct entry *row)
 {
     const struct accumulate_op *a = op;
     const struct view *g = &a->op.list->v[i];
@@ -35,7 +35,7 @@ static void accumulate_entry(const void *op, size_t i, struct row *row)
 }
 
 /* A remainder is seen as words of 16 bits. */
-static void master_entry(const void *op, size_t i, struct row *row)
+static void master_entry(const void *op, size_t i, struct entry *row)
 {
     const struct view *v = ((const struct master_op *)op)->op.list->v;
     set(row, &v[2 * i], &v[2 * i + 1]);
@@ -48,15 +48,15 @@ static uint32_t mode_of(uint32_t mode, uint32_t key)
     return KEY_Y(key) == SSQ_U8 ? LIST_ZERO : mode;
 }
 
-static void map(struct plan *p, const void *op, size_t n, row_fn entry,
+static void map(struct plan *p, const void *op, size_t n, entry_fn entry,
                 struct list_args a, const struct view *block)
 {
-    struct rows r;
+    struct entries r;
     uint32_t mode = a.mode;
-    if (!rows_divide(&r, p, op, n, 2, LIST_CHUNK, entry))
+    if (!entries_divide(&r, p, op, n, 2, LIST_CHUNK, entry))
         return;
     for (size_t k = 0; k < r.n; k++) {
-        const struct batch *b = &r.batch[k];
+        const struct entry_launch *b = &r.launch[k];
         a.rows = b->rows;
         a.tasks = b->tasks;
         a.chunk = r.chunk;
@@ -67,12 +67,12 @@ static void map(struct plan *p, const void *op, size_t n, row_fn entry,
                     KEYS((uint8_t)b->at[0].unit, (uint8_t)b->at[1].unit));
         plan_bind(p, &b->table, ACCESS_READ);
         plan_bind(p, block, ACCESS_READ);
-        rows_bind(&r, b, 0, ACCESS_READ);
-        rows_bind(&r, b, 1, ACCESS_UPDATE);
+        entries_bind(&r, b, 0, ACCESS_READ);
+        entries_bind(&r, b, 1, ACCESS_UPDATE);
         plan_groups(p, &a, sizeof(a), b->tasks,
-                    rows_loops(p, LIST_CHUNK, 2 * LOOPS_WALK));
+                    entries_loops(p, LIST_CHUNK, 2 * LOOPS_WALK));
     }
-    rows_free(&r);
+    entries_free(&r);
 }
 
 static void build_unscale(struct plan *p, const struct unscale_op *op)

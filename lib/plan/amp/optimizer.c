@@ -41,7 +41,7 @@ static int form_of(const struct view *param, const struct view *master)
     return full ? FORM_MASTER : FORM_SHORT;
 }
 
-static void entry(const struct view *v, struct row *row)
+static void entry(const struct view *v, struct entry *row)
 {
     const struct view *master = &v[2 + SLOT_MASTER];
     int form = form_of(&v[0], master);
@@ -55,14 +55,14 @@ static void entry(const struct view *v, struct row *row)
     row->key = KEY(form, v[0].dtype, v[1].dtype);
 }
 
-static void step_entry(const void *op, size_t i, struct row *row)
+static void step_entry(const void *op, size_t i, struct entry *row)
 {
     const struct optimizer_op *o = op;
     entry(&o->op.list->v[i * PARAM_VIEWS], row);
 }
 
 /* Norms ask for the truth alone: a master is as good as a parameter. */
-static void lamb_entry(const void *op, size_t i, struct row *row)
+static void lamb_entry(const void *op, size_t i, struct entry *row)
 {
     const struct lamb_op *o = op;
     entry(&o->op.list->v[i * PARAM_VIEWS], row);
@@ -75,8 +75,8 @@ static void lamb_entry(const void *op, size_t i, struct row *row)
 }
 
 /* A launch whose form has no truth goes without its place, too. */
-static void end_launch(struct plan *p, const struct batch *b, const void *args,
-                       size_t bytes, uint64_t loops)
+static void end_launch(struct plan *p, const struct entry_launch *b,
+                       const void *args, size_t bytes, uint64_t loops)
 {
     size_t skip = KEY_FORM(b->key) == FORM_SELF ? sizeof(uint32_t) : 0;
     plan_groups(p, (const char *)args + skip, bytes - skip, b->tasks, loops);
@@ -102,7 +102,7 @@ static uint8_t variant(uint8_t kind, uint32_t key)
 }
 
 static void pass(struct plan *p, const struct optimizer_op *op,
-                 const struct rows *r, const struct batch *b,
+                 const struct entries *r, const struct entry_launch *b,
                  const struct view *parts)
 {
     struct step_args a = {ROW_ARGS(r, b),
@@ -122,49 +122,50 @@ static void pass(struct plan *p, const struct optimizer_op *op,
     plan_bind(p, &op->table, ACCESS_READ);
     plan_bind(p, &op->ratio, ACCESS_READ);
     plan_bind(p, parts, ACCESS_WRITE);
-    rows_bind(r, b, STEP_P, ACCESS_UPDATE);
-    rows_bind(r, b, STEP_G, ACCESS_READ);
+    entries_bind(r, b, STEP_P, ACCESS_UPDATE);
+    entries_bind(r, b, STEP_G, ACCESS_READ);
     for (uint32_t k = STEP_A; k <= STEP_C; k++)
-        rows_bind(r, b, k, ACCESS_UPDATE);
+        entries_bind(r, b, k, ACCESS_UPDATE);
     if (form != FORM_SELF)
-        rows_bind(r, b, STEP_TRUE, ACCESS_UPDATE);
-    end_launch(p, b, &a, sizeof(a), rows_loops(p, STEP_CHUNK, ELEMENT_LOOPS));
+        entries_bind(r, b, STEP_TRUE, ACCESS_UPDATE);
+    end_launch(p, b, &a, sizeof(a),
+               entries_loops(p, STEP_CHUNK, ELEMENT_LOOPS));
 }
 
 static void end(struct plan *p, const struct optimizer_op *op,
-                const struct rows *r, const struct view *parts)
+                const struct entries *r, const struct view *parts)
 {
     struct step_end_args a = {.tensors =
                                   op->stats.buffer == NULL ? 0 : r->tensors};
     struct view tensors;
-    rows_tensors(r, &tensors);
+    entries_tensors(r, &tensors);
     plan_kernel(p, KERNEL_step_end, KEYS(0));
     plan_bind(p, parts, ACCESS_READ);
     plan_bind(p, &tensors, ACCESS_READ);
     plan_bind(p, &op->control, ACCESS_UPDATE);
     plan_bind(p, &op->stats, ACCESS_UPDATE);
     plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1,
-                rows_loops(p, r->parts, 0) +
+                entries_loops(p, r->parts, 0) +
                     loops_of(plan_limits(p)->group, 0));
 }
 
 static void build_optimizer(struct plan *p, const struct optimizer_op *op)
 {
-    struct rows r;
+    struct entries r;
     struct view parts;
-    if (!rows_divide(&r, p, op, op->n, ROW_VIEWS, STEP_CHUNK, step_entry))
+    if (!entries_divide(&r, p, op, op->n, ROW_VIEWS, STEP_CHUNK, step_entry))
         return;
     scratch(p, op->stats.buffer == NULL ? 1 : r.parts, &parts);
     for (size_t k = 0; k < r.n; k++)
-        pass(p, op, &r, &r.batch[k], &parts);
+        pass(p, op, &r, &r.launch[k], &parts);
     end(p, op, &r, &parts);
-    rows_free(&r);
+    entries_free(&r);
 }
 
 /* ---- lamb ---- */
 
 static void norms(struct plan *p, const struct lamb_op *op,
-                  const struct rows *r, const struct batch *b,
+                  const struct entries *r, const struct entry_launch *b,
                   const struct view *parts)
 {
     struct lamb_norm_args a = {ROW_ARGS(r, b), .parts = r->parts,
@@ -177,18 +178,18 @@ static void norms(struct plan *p, const struct lamb_op *op,
     plan_bind(p, &op->table, ACCESS_READ);
     plan_bind(p, parts, ACCESS_WRITE);
     for (uint32_t k = STEP_P; k <= STEP_B; k++)
-        rows_bind(r, b, k, ACCESS_READ);
+        entries_bind(r, b, k, ACCESS_READ);
     if (form != FORM_SELF)
-        rows_bind(r, b, STEP_TRUE, ACCESS_READ);
-    end_launch(p, b, &a, sizeof(a), rows_norm_loops(p, ELEMENT_LOOPS));
+        entries_bind(r, b, STEP_TRUE, ACCESS_READ);
+    end_launch(p, b, &a, sizeof(a), entries_norm_loops(p, ELEMENT_LOOPS));
 }
 
 static void lengths(struct plan *p, const struct lamb_op *op,
-                    const struct rows *r, const struct view *parts)
+                    const struct entries *r, const struct view *parts)
 {
     struct lamb_fold_args a = {.parts = r->parts, .tensors = r->tensors};
     struct view tensors;
-    rows_tensors(r, &tensors);
+    entries_tensors(r, &tensors);
     plan_kernel(p, KERNEL_lamb_fold, KEYS(0));
     plan_bind(p, parts, ACCESS_READ);
     plan_bind(p, &tensors, ACCESS_READ);
@@ -201,15 +202,15 @@ static void lengths(struct plan *p, const struct lamb_op *op,
 
 static void build_lamb(struct plan *p, const struct lamb_op *op)
 {
-    struct rows r;
+    struct entries r;
     struct view parts;
-    if (!rows_divide(&r, p, op, op->n, ROW_VIEWS, FOLD_CHUNK, lamb_entry))
+    if (!entries_divide(&r, p, op, op->n, ROW_VIEWS, FOLD_CHUNK, lamb_entry))
         return;
     scratch(p, 6 * (uint64_t)r.parts, &parts);
     for (size_t k = 0; k < r.n; k++)
-        norms(p, op, &r, &r.batch[k], &parts);
+        norms(p, op, &r, &r.launch[k], &parts);
     lengths(p, op, &r, &parts);
-    rows_free(&r);
+    entries_free(&r);
 }
 
 const struct optimizer_plan optimizer_plans[] = {

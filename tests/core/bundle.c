@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch.c - tests of calls that are made of several ops: all or nothing. */
+/* bundle.c - tests of calls that are made of several ops: all or nothing. */
 
 #include "lib/core/queue.h"
 #include "lib/op/data/data.h"
@@ -36,7 +36,7 @@ static ssq_status fill(const ssq_tensor *t, float value)
 /* A call of two ops, the second of which may find something wrong. */
 static ssq_status fill_both(float value, ssq_status found)
 {
-    ssq_status st = queue_batch_begin(q);
+    ssq_status st = queue_bundle_begin(q);
 
     if (st != SSQ_OK)
         return st;
@@ -45,7 +45,7 @@ static ssq_status fill_both(float value, ssq_status found)
         st = error_set(found, "found");
     if (st == SSQ_OK)
         st = fill(y, value);
-    return queue_batch_end(q, st);
+    return queue_bundle_end(q, st);
 }
 
 static float value_of(const ssq_tensor *t)
@@ -65,23 +65,23 @@ static bool values(float a, float b)
 static void test_plain(void)
 {
     NEED(fill_both(1, SSQ_OK));
-    tap_ok(values(1, 1), "a batch of two fills does both");
+    tap_ok(values(1, 1), "a bundle of two fills does both");
     core_status(fill_both(2, SSQ_ERR_UNSUPPORTED), SSQ_ERR_UNSUPPORTED, "found",
-                "a batch whose caller found something answers that");
+                "a bundle whose caller found something answers that");
     tap_ok(values(1, 1), "and does neither");
-    NEED(queue_batch_begin(q));
+    NEED(queue_bundle_begin(q));
     NEED(fill_both(3, SSQ_OK));
-    NEED(queue_batch_end(q, SSQ_OK));
-    tap_ok(values(3, 3), "a batch in a batch does both");
-    NEED(queue_batch_begin(q));
+    NEED(queue_bundle_end(q, SSQ_OK));
+    tap_ok(values(3, 3), "a bundle in a bundle does both");
+    NEED(queue_bundle_begin(q));
     NEED(fill(x, 9));
     ssq_status st = fill_both(4, SSQ_ERR_INVALID);
-    core_status(queue_batch_end(q, st), SSQ_ERR_INVALID, "found",
+    core_status(queue_bundle_end(q, st), SSQ_ERR_INVALID, "found",
                 "a failure in the inner one is the outer one's");
     tap_ok(values(3, 3), "and nothing is done");
-    NEED(queue_batch_begin(q));
-    NEED(queue_batch_end(q, SSQ_OK));
-    tap_ok(values(3, 3), "an empty batch does nothing");
+    NEED(queue_bundle_begin(q));
+    NEED(queue_bundle_end(q, SSQ_OK));
+    tap_ok(values(3, 3), "an empty bundle does nothing");
 }
 
 static void test_capture(void)
@@ -91,11 +91,11 @@ static void test_capture(void)
     NEED(ssq_graph_begin(q));
     NEED(fill(x, 5));
     core_status(fill_both(6, SSQ_ERR_INVALID), SSQ_ERR_INVALID, "found",
-                "in a capture, too, a batch may fail");
+                "in a capture, too, a bundle may fail");
     NEED(fill_both(7, SSQ_OK));
     NEED(ssq_graph_end(q, &g));
     tap_ok(ssq_graph_ops(g) == 3,
-           "the graph has the fill before and the good batch: %zu ops",
+           "the graph has the fill before and the good bundle: %zu ops",
            ssq_graph_ops(g));
     NEED(fill(y, 0));
     NEED(ssq_graph_launch(q, g));

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bundle.c - calls of several ops, which run all or none: their commands wait
+ * in a graph that nobody sees, or in the one that is being captured. */
+#include "lib/core/graph.h"
+#include "lib/core/queue.h"
+
+ssq_status queue_bundle_begin(ssq_queue *queue)
+{
+    if (queue->bundle_depth++ > 0)
+        return SSQ_OK;
+    queue->bundle = queue->capture;
+    queue->bundle_from = queue->capture == NULL ? 0 : queue->capture->n;
+    if (queue->bundle != NULL)
+        return SSQ_OK;
+    ssq_status st = graph_create(queue->device, "batch", &queue->bundle);
+    if (st != SSQ_OK)
+        queue->bundle_depth = 0;
+    return st;
+}
+
+ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
+{
+    /* an inner failure is passed on by the outer callers, to the last end */
+    if (--queue->bundle_depth > 0)
+        return st;
+    ssq_graph *g = queue->bundle;
+    queue->bundle = NULL;
+    if (g == queue->capture) {
+        if (st != SSQ_OK)
+            graph_drop(g, queue->bundle_from);
+        return st;
+    }
+    if (st == SSQ_OK)
+        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+    object_put(&g->object);
+    return st;
+}
+
+ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
+{
+    ssq_graph *g = queue->bundle;
+    *graph = NULL;
+    if (g == NULL)
+        return SSQ_OK;
+    ssq_graph *fresh = NULL;
+    ssq_status st = graph_create(queue->device, "batch", &fresh);
+    if (st == SSQ_OK)
+        st = queue_submit_all(queue, g->commands, g->n, &g->object);
+    if (st != SSQ_OK)
+        return st;
+    object_put(&g->object);
+    queue->bundle = NULL;
+    *graph = fresh;
+    return SSQ_OK;
+}
+
+void bundle_resume(ssq_queue *queue, ssq_graph *graph)
+{
+    queue->bundle = graph;
+}
