@@ -39,5 +39,6 @@ demo: examples/digits/digits $(module_LTLIBRARIES)
 		--policy mixed_float16 --compare
 else
 demo:
-	@echo 'the demo reads compressed data: configure found no zlib' >&2; exit 1
+	@echo 'the demo reads compressed data: configure found no zlib' >&2; \
+		exit 1
 endif

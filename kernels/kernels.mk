@@ -18,7 +18,8 @@ embed = $(AM_V_GEN)$(MKDIR_P) kernels && \
 #     	COMMAND >FILE.new && $(differing)
 made = @test -f $@ || { rm -f $@.stamp && $(MAKE) $@.stamp; }
 differing = { cmp -s $(@:.stamp=.new) $(@:.stamp=) && \
-	rm -f $(@:.stamp=.new) || mv $(@:.stamp=.new) $(@:.stamp=); } && touch $@
+	rm -f $(@:.stamp=.new) || mv $(@:.stamp=.new) $(@:.stamp=); } && \
+	touch $@
 
 BUILT_SOURCES += kernel_table.h kernels/kernel_text.h kernels_sum.h
 CLEANFILES += kernel_table.h kernels/kernel_table.c kernels/kernel_text.h \
@@ -36,16 +37,19 @@ kernels_sum.h: kernels_sum.h.stamp
 kernels_sum.h.stamp: $(kernel_inputs)
 	$(AM_V_GEN)sum=`cd $(srcdir) && cat $(kernel_texts) \
 		$(sort $(kernel_headers)) | cksum` && \
-		echo "#define KERNELS_SUM \"$$sum\"" >kernels_sum.h.new && $(differing)
+		echo "#define KERNELS_SUM \"$$sum\"" >kernels_sum.h.new && \
+		$(differing)
 kernels/kernel_table.c: kernels/kernel_table.c.stamp
 	$(made)
 kernels/kernel_table.c.stamp: $(kernel_inputs)
-	$(embed) table.c $(srcdir) $(kernel_texts) >kernels/kernel_table.c.new && \
+	$(embed) table.c $(srcdir) $(kernel_texts) \
+		>kernels/kernel_table.c.new && \
 		$(differing)
 kernels/kernel_text.h: kernels/kernel_text.h.stamp
 	$(made)
 kernels/kernel_text.h.stamp: $(kernel_inputs)
-	$(embed) text.h $(srcdir) $(kernel_texts) >kernels/kernel_text.h.new && \
+	$(embed) text.h $(srcdir) $(kernel_texts) \
+		>kernels/kernel_text.h.new && \
 		$(differing)
 kernels/kernel_text.c: $(kernel_inputs) kernels/kernel_text.h
 	$(embed) text.c $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
@@ -63,7 +67,8 @@ spirv_packs = $(kernel_texts:kernels/%.k=kernels/spirv/%.pack)
 CLEANFILES += $(spirv_packs) $(spirv_packs:.pack=.table) \
 	$(spirv_packs:.pack=.d)
 kernels/spirv/%.pack: kernels/%.k kernels/spirv.sh kernels/embed.sh
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(spirv_sh) text $(srcdir) $@ kernels/$*.k
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(spirv_sh) text $(srcdir) $@ \
+		kernels/$*.k
 kernels/spirv.pack: $(spirv_packs) lists.mk
 	$(AM_V_GEN)cat $(spirv_packs) >$@.new && mv $@.new $@
 kernels/spirv_table.h: kernels/spirv.pack
@@ -78,7 +83,8 @@ kernels/spirv_table.h: kernels/prebuilt.h $(kernel_inputs) kernels/spirv.sh
 kernels/spirv.pack: kernels/prebuilt.pack kernels/spirv_table.h
 	$(AM_V_GEN)cp $(srcdir)/kernels/prebuilt.pack $@.new && mv $@.new $@
 kernels/prebuilt.h kernels/prebuilt.pack:
-	@echo 'SPIR-V is made by glslc, which configure did not find' >&2; exit 1
+	@echo 'SPIR-V is made by glslc, which configure did not find' >&2; \
+		exit 1
 endif
 dist-hook: dist-spirv
 dist-spirv: kernels/spirv.pack kernels/spirv_table.h

@@ -16,7 +16,8 @@ tally:
 # times: how long each test took, longest first.
 times:
 	@for log in $(TEST_LOGS); do \
-		sed -n "s|^# \\([0-9.]*\\) seconds.*|\\1 s  $${log%.log}|p" $$log | \
+		sed -n "s|^# \\([0-9.]*\\) seconds.*|\\1 s  $${log%.log}|p" \
+		$$log | \
 			tail -n 1; \
 	done | sort -rn
 
@@ -36,7 +37,8 @@ run_in = { $(MAKE) check TESTS="$(strip $(1))" $(2) >check.out || :; \
 # make check-op OP=gemm [DEVICE=vulkan:0]: build what it takes and run the
 # tables of one op; what failed, then the counts; the lines are in check-op.tap.
 check-op:
-	@test -n '$(OP)' || { echo 'make check-op OP=gemm [DEVICE=vulkan:0]' >&2; \
+	@test -n '$(OP)' || { echo 'make check-op OP=gemm [DEVICE=vulkan:0]' \
+		>&2; \
 		exit 2; }
 	@$(MAKE) --no-print-directory sesqui$(EXEEXT) $(module_LTLIBRARIES) \
 		>check-op.out || { cat check-op.out; exit 1; }
@@ -110,7 +112,8 @@ check-tsan:
 	+cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 && \
 	export TSAN_OPTIONS && \
 	fixed='setarch -R' && { $$fixed true 2>/dev/null || fixed=; } && \
-	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed timeout 3600" module_path=)
+	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed timeout 3600" \
+	module_path=)
 
 check-valgrind: module_path =
 check-valgrind: all
@@ -143,8 +146,10 @@ coopmat_tests = $(filter tests/vulkan/coopmat_%,$(vulkan_tests))
 check-coopmat: all
 	$(MAKE) $(coopmat_tests:%=%$(EXEEXT))
 	$(srcdir)/tests/coopmat-env '$(coopmat_env)'
-	@grep -q 'sum:' kernels/coopmat_spv.h || { echo 'the shader is not built:' \
-		"configure GLSLC_COOPMAT='$(coopmat_env)/bin/glslc'" >&2; exit 1; }
+	@grep -q 'sum:' kernels/coopmat_spv.h || \
+		{ echo 'the shader is not built:' \
+		"configure GLSLC_COOPMAT='$(coopmat_env)/bin/glslc'" >&2; \
+		exit 1; }
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/coopmat-check \
 		'$(coopmat_env)' '$(SHELL) ./libtool' ./sesqui$(EXEEXT) \
 		$(coopmat_tests:%=./%$(EXEEXT))
@@ -160,7 +165,8 @@ check-distros: all
 	$(MKDIR_P) variant-distros
 	@failed=; for name in $(distros); do \
 		env='$(abs_builddir)'/distro-env/$$name; \
-		$(SHELL) $(abs_top_srcdir)/tests/distro-env $$name $$env || exit 1; \
+		$(SHELL) $(abs_top_srcdir)/tests/distro-env $$name $$env || \
+		exit 1; \
 		( $(AM_TESTS_ENVIRONMENT) cd variant-distros && \
 		drivers='$(drivers)' \
 		$(SHELL) $(abs_top_srcdir)/tests/distro-check $$name $$env \
@@ -181,9 +187,11 @@ check-compilers: dist
 	rm -f variant-distros/digits.tsv
 	@failed=; for name in $(distros); do \
 		env='$(abs_builddir)'/distro-env/$$name-cc; \
-		$(SHELL) $(abs_top_srcdir)/tests/distro-env $$name-cc $$env || exit 1; \
+		$(SHELL) $(abs_top_srcdir)/tests/distro-env $$name-cc $$env || \
+		exit 1; \
 		( cd variant-distros && \
-		$(SHELL) $(abs_top_srcdir)/tests/distro-build -c '$(compilers)' \
+		$(SHELL) $(abs_top_srcdir)/tests/distro-build \
+			-c '$(compilers)' \
 			$$name $$env '$(abs_builddir)/$(distdir).tar.gz' \
 			$(compiler_tests) ) || \
 		case ' $(distros_that_block) ' in \
@@ -202,7 +210,8 @@ check-full: all
 # $(call run_one,DIRECTORY,TEST,PREFIX): run a test of this directory under the
 # driver, outside make check; adds to $logs.
 run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
-	$(MKDIR_P) `dirname $$log`; rm -f $$log $(1)/$(2).trs; echo "  RUN      $(2)"; \
+	$(MKDIR_P) `dirname $$log`; rm -f $$log $(1)/$(2).trs; \
+	echo "  RUN      $(2)"; \
 	case $(2) in *.sh) prefix='$(SHELL)'; file='$(abs_top_srcdir)'/$(2);; \
 	*.table) prefix='$(3) ./tests/op/tables$(EXEEXT)'; file=$(2);; \
 	*) prefix='$(3)'; file=./$(2);; esac; \
@@ -212,8 +221,9 @@ run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
 		-- $$prefix $$file >/dev/null ) || :
 
 # The children of traps must write their counts: see SSQ_COVERAGE in tap.h.
+coverage_flags = -g -O0 --coverage -fprofile-update=atomic
 check-coverage:
-	+$(call variant,variant-coverage,CFLAGS='-g -O0 --coverage -fprofile-update=atomic' \
+	+$(call variant,variant-coverage,CFLAGS='$(coverage_flags)' \
 		CPPFLAGS=-DSSQ_COVERAGE PATH_CFLAGS=)
 	+cd variant-coverage && rm -f *conftest.gc* && \
 		find . -name '*.gcda' -exec rm -f {} + && \
@@ -233,7 +243,8 @@ check-reproducible: dist
 
 clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
-		variant-validation variant-coverage variant-fuzz variant-distros \
+		variant-validation variant-coverage variant-fuzz \
+		variant-distros \
 		reproducible consumer doc/reference tests/pocl tests/mesa
 
 # Before a release, or where a public function is renamed or goes.
@@ -253,11 +264,13 @@ print-logs:
 # For tests/lint/dist.sh: as git names them, wherever this directory is.
 print-distfiles:
 	@for f in $(DISTFILES); do \
-		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; echo "$${f#./}"; \
+		f=$${f#"$(srcdir)"/}; f=$${f#"$(top_srcdir)"/}; \
+		echo "$${f#./}"; \
 	done
 
 .PHONY: count-op check-compilers check-coopmat check-distros check-groups \
 	circles \
 	check-validation tally times update-symbols update-sizes digests \
-	check-sanitize check-asan check-asan-host check-asan-drivers check-tsan check-valgrind check-full \
+	check-sanitize check-asan check-asan-host check-asan-drivers \
+	check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

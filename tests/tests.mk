@@ -30,7 +30,8 @@ module_path = $(abs_top_builddir)/.libs
 AM_TESTS_ENVIRONMENT = \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \
 	SSQ_CACHE=0; export SSQ_CACHE; \
-	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; export POCL_CACHE_DIR; \
+	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; \
+	export POCL_CACHE_DIR; \
 	MESA_SHADER_CACHE_DIR='$(abs_top_builddir)/tests/mesa'; \
 	export MESA_SHADER_CACHE_DIR; \
 	HOME=/dev/null/no-home; export HOME; \

@@ -11,12 +11,14 @@ if MAKE_COOPMAT
 kernels/coopmat_spv.h: $(coopmat_inputs)
 	$(AM_V_GEN)$(MKDIR_P) kernels && GLSLC='$(GLSLC_COOPMAT)' \
 		$(SHELL) $(srcdir)/kernels/spirv.sh words $(srcdir) \
-		$(coopmat_summed) kernels/gemm/coopmat.comp >$@.new && mv $@.new $@
+		$(coopmat_summed) kernels/gemm/coopmat.comp >$@.new && \
+		mv $@.new $@
 else
 if PREBUILT_COOPMAT
 kernels/coopmat_spv.h: kernels/prebuilt_coopmat.h $(coopmat_inputs)
 	$(AM_V_GEN)$(MKDIR_P) kernels && $(SHELL) $(srcdir)/kernels/spirv.sh \
-		same $(srcdir) $(coopmat_summed) $(srcdir)/kernels/prebuilt_coopmat.h && \
+		same $(srcdir) $(coopmat_summed) \
+		$(srcdir)/kernels/prebuilt_coopmat.h && \
 		cp $(srcdir)/kernels/prebuilt_coopmat.h $@.new && mv $@.new $@
 else
 kernels/coopmat_spv.h:
@@ -26,8 +28,9 @@ endif
 dist-hook: dist-coopmat
 dist-coopmat: kernels/coopmat_spv.h
 	if grep -q '^/. sum:' kernels/coopmat_spv.h; then \
-		cp kernels/coopmat_spv.h $(distdir)/kernels/prebuilt_coopmat.h; \
+		cp kernels/coopmat_spv.h \
+		$(distdir)/kernels/prebuilt_coopmat.h; \
 	else \
-		echo 'dist: without kernels/gemm/coopmat.comp: no glslc knew it' >&2; \
+		echo 'dist: without coopmat.comp: no glslc knew it' >&2; \
 	fi
 .PHONY: dist-coopmat

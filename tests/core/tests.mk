@@ -81,8 +81,8 @@ tests_core_view_SOURCES = tests/core/view.c
 tests_core_view_LDADD = libcore.la
 
 # Modules for tests/core/module: a right one, one of another backend, one
-# without the symbol, one of another ABI. -rpath makes libtool build a shared object of a module that is
-# not installed.
+# without the symbol, one of another ABI. -rpath makes libtool build a shared
+# object of a module that is not installed.
 fake_modules = \
 	tests/core/module_alien.la \
 	tests/core/module_fake.la \
@@ -108,5 +108,6 @@ tests_core_window_LDADD = libcore.la
 
 # valgrind has no FTZ, reads what is PROT_NONE, and needs address space itself
 # In a child of fork what other threads held counts as lost.
-slow_tests += tests/core/fork tests/core/fpenv tests/core/guard tests/core/pool tests/core/room \
+slow_tests += tests/core/fork tests/core/fpenv tests/core/guard \
+	tests/core/pool tests/core/room \
 	tests/core/signals

@@ -4,12 +4,14 @@
 
 fuzz_tests = tests/fuzz/calls.sh tests/fuzz/environment.sh tests/fuzz/state.sh
 TESTS += $(fuzz_tests)
-EXTRA_DIST += $(fuzz_tests) tests/fuzz/README tests/fuzz/compile.sh tests/fuzz/run.sh \
+EXTRA_DIST += $(fuzz_tests) tests/fuzz/README tests/fuzz/compile.sh \
+	tests/fuzz/run.sh \
 	tests/fuzz/target.sh tests/fuzz/table.awk tests/fuzz/action.c \
 	tests/fuzz/action.h tests/fuzz/call.c tests/fuzz/call.h \
 	tests/fuzz/calls.c tests/fuzz/environment.c \
 	tests/fuzz/input.h tests/fuzz/state.c tests/fuzz/ops.c \
-	tests/fuzz/ops.h tests/fuzz/optimizers.c tests/fuzz/perform.c tests/fuzz/pair.c \
+	tests/fuzz/ops.h tests/fuzz/optimizers.c tests/fuzz/perform.c \
+	tests/fuzz/pair.c \
 	tests/fuzz/pair.h tests/fuzz/queues.c tests/fuzz/scalers.c \
 	tests/fuzz/shape.c tests/fuzz/values.c tests/fuzz/values.h \
 	tests/fuzz/corpus
@@ -32,7 +34,8 @@ fuzz: all
 	AWK='$(AWK)'; export AWK; FUZZ_CC='$(FUZZ_CC)'; export FUZZ_CC; \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \
 	SSQ_CACHE=0; export SSQ_CACHE; \
-	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; export POCL_CACHE_DIR; \
+	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; \
+	export POCL_CACHE_DIR; \
 	MESA_SHADER_CACHE_DIR='$(abs_top_builddir)/tests/mesa'; \
 	export MESA_SHADER_CACHE_DIR; \
 	$(SHELL) $(srcdir)/tests/fuzz/run.sh '$(abs_top_builddir)' \

@@ -93,6 +93,11 @@ tap_empty 'no source is longer than 800 lines'
 xargs awk 'length($0) > 80 { print FILENAME ":" FNR ": " length($0) }' \
     <"$tmp/code" >"$tmp/out"
 tap_empty 'no line of code is longer than 80 columns'
+find . -name '*.mk' ! -path '*/.*' ! -path './build*' -o -path ./Makefile.am |
+    while read -r f; do
+        expand "$f" | awk -v f="$f" 'length($0) > 80 { print f ":" FNR }'
+    done | grep -v '^\./lists\.mk:' >"$tmp/out"
+tap_empty 'no line of a makefile is longer than 80 columns'
 xargs awk '/[ \t\r]$/ { print FILENAME ":" FNR }' <"$tmp/text" >"$tmp/out"
 tap_empty 'no line ends in blanks or a carriage return'
 xargs grep -n "$(printf '\t')" /dev/null <"$tmp/code" >"$tmp/out"
@@ -159,4 +164,4 @@ for f in tests/lint/*.sh tests/*/*.sh tests/*-env tests/*-check tests/*-build \
     sh -n "$f" 2>&1 || echo "$f"
 done >"$tmp/out"
 tap_empty 'the shell scripts parse'
-tap_done 19
+tap_done 20

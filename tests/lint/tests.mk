@@ -12,6 +12,9 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/whole.sh tests/lint/layers.sh tests/lint/circles.sh
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
-	tests/lint/declarations.awk tests/lint/circles.awk tests/lint/sizes.txt \
-	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc tests/lint/args_use.h \
-	tests/lint/page.h tests/lint/guide.h tests/lint/rows.awk tests/lint/rows.h
+	tests/lint/declarations.awk tests/lint/circles.awk \
+	tests/lint/sizes.txt \
+	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc \
+	tests/lint/args_use.h \
+	tests/lint/page.h tests/lint/guide.h tests/lint/rows.awk \
+	tests/lint/rows.h
