@@ -56,19 +56,23 @@
     TEST(29, isfinite, none, ANY, is_finite_bits(u))                           \
     BOTH(30, softsign, none, ANY, softsign_y(x), softsign_dx(x, dy))
 
-/* The kinds by name: UNARY_relu. GLSL has no enum. */
-#define UNARY_NAME_BOTH(N, NAME, WITH, CLASS, Y, DX) UNARY_NAMED(N, NAME)
-#define UNARY_NAME_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                \
-    UNARY_NAMED(N, NAME)
-#define UNARY_NAME(N, NAME, WITH, CLASS, Y) UNARY_NAMED(N, NAME)
-#define UNARY_NAMES                                                            \
-    UNARY_KINDS(UNARY_NAME_BOTH, UNARY_NAME_SIGNED, UNARY_NAME, UNARY_NAME)
+/* The kinds by name: UNARY_relu. GLSL has no enum. Pasted at once: in PoCL's
+ * OpenCL C names such as tanh are macros. */
 #ifdef VULKAN
-#define UNARY_NAMED(N, NAME) const u32 UNARY_##NAME = U32(N);
-UNARY_NAMES
+#define UNARY_NAME_BOTH(N, NAME, WITH, CLASS, Y, DX)                           \
+    const u32 UNARY_##NAME = U32(N);
+#define UNARY_NAME_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                \
+    const u32 UNARY_##NAME = U32(N);
+#define UNARY_NAME(N, NAME, WITH, CLASS, Y) const u32 UNARY_##NAME = U32(N);
+UNARY_KINDS(UNARY_NAME_BOTH, UNARY_NAME_SIGNED, UNARY_NAME, UNARY_NAME)
 #else
-#define UNARY_NAMED(N, NAME) UNARY_##NAME = N,
-enum unary_kind { UNARY_NAMES };
+#define UNARY_NAME_BOTH(N, NAME, WITH, CLASS, Y, DX) UNARY_##NAME = N,
+#define UNARY_NAME_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)                \
+    UNARY_##NAME = N,
+#define UNARY_NAME(N, NAME, WITH, CLASS, Y) UNARY_##NAME = N,
+enum unary_kind {
+    UNARY_KINDS(UNARY_NAME_BOTH, UNARY_NAME_SIGNED, UNARY_NAME, UNARY_NAME)
+};
 #endif
 
 /* ---- of one kind ---- */
