@@ -6,10 +6,28 @@ dist_doc_DATA += \
 	doc/coming-from.md \
 	doc/dependencies.md \
 	doc/experiments.md \
-	doc/guide.md \
 	doc/numbers.md \
-	doc/performance.md \
 	doc/scaler.md
+
+guidedir = $(docdir)/guide
+dist_guide_DATA = \
+	doc/guide/README.md \
+	doc/guide/devices.md \
+	doc/guide/drivers.md \
+	doc/guide/graphs.md \
+	doc/guide/interop.md \
+	doc/guide/long-runs.md \
+	doc/guide/mixed-precision.md \
+	doc/guide/ops.md \
+	doc/guide/program.md \
+	doc/guide/start.md \
+	doc/guide/tensors.md
+performancedir = $(docdir)/performance
+dist_performance_DATA = \
+	doc/performance/README.md \
+	doc/performance/opencl.md \
+	doc/performance/reference.md \
+	doc/performance/vulkan.md
 
 # The headers and the guide as HTML in doc/reference/; needs doxygen.
 .PHONY: doc

@@ -4,7 +4,7 @@
  * Only what it does exactly as the op says: float32 operands, c in the place of
  * d or absent, nothing added or activated. Its GEMM of halves accumulates in
  * half and is never called. On processors the plan "tiled" is faster, by 4
- * to 13 times on PoCL (doc/performance.md): there it runs where it is
+ * to 13 times on PoCL (doc/performance/opencl.md): there it runs where it is
  * pinned. */
 #include "backends/opencl/opencl.h"
 

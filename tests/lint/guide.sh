@@ -3,10 +3,10 @@
 # guide.sh - what doc/ says is true: its C compiles and runs, its names and
 # files exist, and the man page has the options of the program.
 #
-# Every ```c block of doc/*.md is compiled without warnings and run on reference
-# and guard. The blocks of a page that has a main are one program, in order; on
-# other pages each block is a program of its own: statements, with guide.h
-# around them.
+# Every ```c block of doc/ is compiled without warnings and run on reference and
+# guard. The blocks of the guide are one program, in the order of its list of
+# pages, and so are those of a page that has a main; on other pages each block
+# is a program of its own: statements, with guide.h around them.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -47,7 +47,16 @@ blocks() {
 }
 
 programs=0
-for page in "$srcdir"/doc/*.md; do
+guide=$srcdir/doc/guide
+pages=$(sed -n 's/^[0-9]*\. .*](\([a-z-]*\.md\)).*/\1/p' "$guide/README.md")
+for page in $pages; do
+    cat "$guide/$page"
+done >"$tmp/guide.md"
+printf "%s\n" README.md $pages | LC_ALL=C sort >"$tmp/listed"
+(cd "$guide" && ls) | LC_ALL=C sort | diff "$tmp/listed" - >"$tmp/out" 2>&1
+tap_empty 'the guide lists its pages'
+for page in "$tmp/guide.md" "$srcdir"/doc/*.md "$srcdir"/doc/performance/*.md
+do
     title=doc/${page##*/}
     blocks "$page"
     programs=$((programs + n))
@@ -73,7 +82,7 @@ tap_ok "$((programs < 20))" "doc/ has $programs blocks of C"
 
 # Names in the text: calls and constants that the headers do not have.
 cd "$srcdir" || exit 1
-cat doc/*.md doc/sesqui.1 README.md CONTRIBUTING.md >"$tmp/text"
+cat doc/*.md doc/*/*.md doc/sesqui.1 README.md CONTRIBUTING.md >"$tmp/text"
 grep -rhoE 'ssq_[a-z0-9_]+' include lib/core/backend.h | sort -u >"$tmp/known"
 grep -oE '\bssq_[a-z0-9_]*[a-z0-9]\b' "$tmp/text" | sort -u |
     grep -vxE 'ssq_(x|x_create|x_destroy)' >"$tmp/used"
@@ -86,7 +95,7 @@ comm -23 "$tmp/used" "$tmp/known" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/used") constants and variables of the text exist"
 
 # Files in the text; a program is named without its .c.
-for f in doc/*.md README.md CONTRIBUTING.md; do
+for f in doc/*.md doc/*/*.md README.md CONTRIBUTING.md; do
     grep -oE '\b(include|lib|kernels|backends|tests|tools|examples|doc|build-aux)/[A-Za-z0-9_./-]*[A-Za-z0-9_/]' \
         "$f" | sort -u | sed "s|^|$f |"
     grep -oE '\]\([a-z0-9_./-]+\)' "$f" |
