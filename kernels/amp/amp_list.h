@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* amp_list.h - many tensors in one launch: the table that says where they are.
  *
- * A launch is divided into tasks, chunks of pc.chunk elements of one entry of a
- * list (a tensor, or a piece of it), so that a long tensor is many groups' work
- * and a thousand short ones are a thousand tasks. The table has a row for each
- * entry, in the order of their tasks; lib/plan/amp/amp_list.c makes it. */
+ * A launch is divided into tasks, chunks of pc.list.chunk elements of one entry
+ * of a list (a tensor, or a piece of it), so that a long tensor is many groups'
+ * work and a thousand short ones are a thousand tasks. The table has a row for
+ * each entry, in the order of their tasks; lib/plan/amp/amp_list.c makes it. */
 #ifndef KERNELS_AMP_AMP_LIST_H
 #define KERNELS_AMP_AMP_LIST_H
 
@@ -27,16 +27,17 @@
 #define ROW_WALKED(N) ROW_STEPS(N)
 
 /* Parameters of a launch with a table. */
-#define ROW_FIELDS                                                             \
-    u32 rows;                                                                  \
-    u32 tasks;                                                                 \
+struct row_table {
+    u32 rows;
+    u32 tasks;
     u32 chunk;
+};
 
 /* Task T: where its ROW begins in the table, FROM which element of the entry
  * on, and how many (LEN). */
 #define ROW_FIND(T, ROW, FROM, LEN)                                            \
     u32 ROW = 0u;                                                              \
-    u32 ROW##_end = pc.rows;                                                   \
+    u32 ROW##_end = pc.list.rows;                                              \
     while (ROW##_end - ROW > 1u) {                                             \
         u32 ROW##_mid = (ROW + ROW##_end) >> 1u;                               \
         if (AT(table, ROW##_mid * ROW_WORDS + ROW_TASK) <= T)                  \
@@ -45,9 +46,9 @@
             ROW##_end = ROW##_mid;                                             \
     }                                                                          \
     ROW = ROW * ROW_WORDS;                                                     \
-    u32 FROM = (T - AT(table, ROW + ROW_TASK)) * pc.chunk;                     \
+    u32 FROM = (T - AT(table, ROW + ROW_TASK)) * pc.list.chunk;                \
     u32 LEN = AT(table, ROW + ROW_N) - FROM;                                   \
-    LEN = LEN < pc.chunk ? LEN : pc.chunk;
+    LEN = LEN < pc.list.chunk ? LEN : pc.list.chunk;
 
 /* The number of task T of that row among all. */
 #define ROW_PART_OF(T, ROW)                                                    \

@@ -18,27 +18,29 @@
 #define PART_WORDS      10u
 #define PART_NONE       0xffffffffu
 
-#define GRAD_CHECK_FIELDS                                                      \
-    u32 table_at;                                                              \
-    u32 control_at;                                                            \
-    u32 block_at;                                                              \
-    u32 parts_at;                                                              \
-    u32 x_at;                                                                  \
-    ROW_FIELDS                                                                 \
-    u32 parts; /* of all launches */                                           \
-    u32 dtype;                                                                 \
-    u32 controlled; /* there is a control */                                   \
-    u32 scaled;     /* there is a block */                                     \
+struct grad_check_args {
+    u32 table_at;
+    u32 control_at;
+    u32 block_at;
+    u32 parts_at;
+    u32 x_at;
+    STRUCT(row_table) list;
+    u32 parts; /* of all launches */
+    u32 dtype;
+    u32 controlled; /* there is a control */
+    u32 scaled;     /* there is a block */
     float factor;
+};
 
-#define GRAD_FOLD_FIELDS                                                       \
-    u32 parts_at;                                                              \
-    u32 tensors_at;                                                            \
-    u32 control_at;                                                            \
-    u32 record_at;                                                             \
-    u32 stats_at;                                                              \
-    u32 parts;                                                                 \
-    u32 tensors; /* whose statistics are wanted */                             \
+struct grad_fold_args {
+    u32 parts_at;
+    u32 tensors_at;
+    u32 control_at;
+    u32 record_at;
+    u32 stats_at;
+    u32 parts;
+    u32 tensors; /* whose statistics are wanted */
     u32 controlled;
+};
 
 #endif

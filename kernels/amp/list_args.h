@@ -12,16 +12,17 @@
 
 #define LIST_CHUNK 4096u
 
-#define LIST_FIELDS                                                            \
-    u32 table_at;                                                              \
-    u32 block_at;                                                              \
-    u32 x_at;                                                                  \
-    u32 y_at;                                                                  \
-    ROW_FIELDS                                                                 \
-    u32 mode;                                                                  \
-    u32 x_dtype;                                                               \
-    u32 y_dtype;                                                               \
-    u32 scaled; /* there is a block */                                         \
+struct list_args {
+    u32 table_at;
+    u32 block_at;
+    u32 x_at;
+    u32 y_at;
+    STRUCT(row_table) list;
+    u32 mode;
+    u32 x_dtype;
+    u32 y_dtype;
+    u32 scaled; /* there is a block */
     float factor;
+};
 
 #endif

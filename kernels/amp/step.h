@@ -40,23 +40,21 @@
 #elif FORM == FORM_BF16
 #define P_DTYPE DT_BF16
 #else
-#define P_DTYPE pc.p_dtype
+#define P_DTYPE pc.step.p_dtype
 #endif
 #if GRAD == 4
 #define G_DTYPE DT_F32
 #elif FORM == FORM_F16 || FORM == FORM_BF16
 #define G_DTYPE P_DTYPE
 #else
-#define G_DTYPE pc.g_dtype
+#define G_DTYPE pc.step.g_dtype
 #endif
 
 /* The truth, operand B. */
 #if FORM == FORM_SELF
-#define TRUTH_AT
 #define TRUTH(B)
 #define FIND_TRUTH(ROW, FROM)
 #else
-#define TRUTH_AT TRUTH_PLACE
 #define TRUTH(B) BUF_RW(B, TRUTH_CELL, truth) SEP
 #define FIND_TRUTH(ROW, FROM)                                                  \
     u32 truth_from = AT(table, ROW + ROW_AT + STEP_TRUE) + FROM;

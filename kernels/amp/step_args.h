@@ -26,52 +26,69 @@
 
 #define STEP_CHUNK 4096u
 
-/* The truth is the last operand, and FORM_SELF goes without it. */
-#define STEP_PLACES                                                            \
-    u32 table_at;                                                              \
-    u32 control_at;                                                            \
-    u32 params_at;                                                             \
-    u32 ratio_at;                                                              \
-    u32 parts_at;                                                              \
-    u32 p_at;                                                                  \
-    u32 g_at;                                                                  \
-    u32 a_at;                                                                  \
-    u32 b_at;                                                                  \
-    u32 c_at;
-#define LAMB_NORM_PLACES                                                       \
-    u32 table_at;                                                              \
-    u32 control_at;                                                            \
-    u32 params_at;                                                             \
-    u32 parts_at;                                                              \
-    u32 p_at;                                                                  \
-    u32 g_at;                                                                  \
-    u32 a_at;                                                                  \
-    u32 b_at;
-#define TRUTH_PLACE u32 truth_at;
-#define STEP_WORDS                                                             \
-    ROW_FIELDS                                                                 \
-    u32 parts;                                                                 \
-    u32 there; /* operands, by bits */                                         \
-    u32 p_dtype;                                                               \
-    u32 g_dtype;                                                               \
-    u32 coupled; /* decay is part of the gradient */                           \
-    u32 adapted; /* there is a ratio */                                        \
+/* What the launches of a pass are told besides of their list. */
+struct step_words {
+    u32 parts;
+    u32 there; /* operands, by bits */
+    u32 p_dtype;
+    u32 g_dtype;
+    u32 coupled; /* decay is part of the gradient */
+    u32 adapted; /* there is a ratio */
     u32 counted; /* count what is rounded away */
+};
 
-#define STEP_END_FIELDS                                                        \
-    u32 parts_at;                                                              \
-    u32 tensors_at;                                                            \
-    u32 control_at;                                                            \
-    u32 stats_at;                                                              \
+/* The truth is the last operand, and FORM_SELF goes without it. The host has no
+ * FORM: it leaves the word out when it launches. */
+struct step_args {
+    u32 table_at;
+    u32 control_at;
+    u32 params_at;
+    u32 ratio_at;
+    u32 parts_at;
+    u32 p_at;
+    u32 g_at;
+    u32 a_at;
+    u32 b_at;
+    u32 c_at;
+#if !defined(FORM) || FORM != FORM_SELF
+    u32 truth_at;
+#endif
+    STRUCT(row_table) list;
+    STRUCT(step_words) step;
+};
+
+struct lamb_norm_args {
+    u32 table_at;
+    u32 control_at;
+    u32 params_at;
+    u32 parts_at;
+    u32 p_at;
+    u32 g_at;
+    u32 a_at;
+    u32 b_at;
+#if !defined(FORM) || FORM != FORM_SELF
+    u32 truth_at;
+#endif
+    STRUCT(row_table) list;
+    STRUCT(step_words) step;
+};
+
+struct step_end_args {
+    u32 parts_at;
+    u32 tensors_at;
+    u32 control_at;
+    u32 stats_at;
     u32 tensors; /* whose statistics are wanted */
+};
 
-#define LAMB_FOLD_FIELDS                                                       \
-    u32 parts_at;                                                              \
-    u32 tensors_at;                                                            \
-    u32 control_at;                                                            \
-    u32 params_at;                                                             \
-    u32 ratio_at;                                                              \
-    u32 parts;                                                                 \
+struct lamb_fold_args {
+    u32 parts_at;
+    u32 tensors_at;
+    u32 control_at;
+    u32 params_at;
+    u32 ratio_at;
+    u32 parts;
     u32 tensors;
+};
 
 #endif

@@ -6,8 +6,10 @@
  * conditions, u suffixes, no 64-bit integers, no hexadecimal floats, no name
  * that is reserved in any language (half, input, output, buffer, shared,
  * kernel, sample, ...), no identifier with two underscores, one kernel per
- * compile. WG is the size of a work-group; the C dialect runs one "thread",
- * so there it is 1 and barriers vanish.
+ * compile; doc/design/dialect.md teaches it. Parameters are a struct of words,
+ * PARAMS(name) makes it pc; inside of another struct it is STRUCT(name). WG is
+ * the size of a work-group; the C dialect runs one "thread", so there it is 1
+ * and barriers vanish.
  *
  * Exact by default: a product and a sum are rounded separately. The pragma
  * does it in OpenCL and in C with clang; GLSL needs `precise` on every float
@@ -43,15 +45,10 @@ typedef uint u32;
 typedef ushort u16;
 typedef uchar u8;
 #define FN static inline
-#define ARGS(T, F)                                                             \
-    typedef struct {                                                           \
-        F                                                                      \
-    } T;
 #define KERNEL(N) kernel __attribute__((reqd_work_group_size(WG, 1, 1))) void N(
 #define BUF_RO(B, T, N) global const T *restrict N
 #define BUF_RW(B, T, N) global T *restrict N
 #define SEP             ,
-#define PUSH(T)         T pc
 #define STRUCT(T)       struct T
 #define PARAMS(T)       struct T pc
 #define ENDARGS )                                                              \
@@ -117,14 +114,9 @@ FN_INLINE u32 native_f16_bits(float x)
 typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned char u8;
-#define ARGS(T, F)                                                             \
-    struct T {                                                                 \
-        F                                                                      \
-    };
 #define BUF_RO(B, T, N) const T *__restrict__ N
 #define BUF_RW(B, T, N) T *__restrict__ N
 #define SEP             ,
-#define PUSH(T)         const T pc
 #define STRUCT(T)       struct T
 #define PARAMS(T)       const struct T pc
 #define ENDARGS )                                                              \
@@ -185,9 +177,9 @@ FN float native_sqrt(float x)
 #elif defined(VULKAN)
 /* GLSL 4.50 for Vulkan: glslc -std=450core. Parameters are a uniform block
  * behind the last binding that an operand may have: there may be more of them
- * than push constants have room for. Their members are words of 4 bytes and
- * arrays of such, without gaps as in the host's struct: that is std430, which
- * Vulkan 1.1 has for uniform blocks as an extension
+ * than push constants have room for. Their members are words of 4 bytes, and
+ * arrays and structs of such, without gaps as in the host: that is std430,
+ * which Vulkan 1.1 has for uniform blocks as an extension
  * (VK_KHR_uniform_buffer_standard_layout) and 1.2 always. The host asks for
  * float controls where the device has them, in the module itself. */
 #extension GL_EXT_scalar_block_layout : require
@@ -205,12 +197,11 @@ layout(local_size_x_id = 0) in;
 #else
 layout(local_size_x = WG) in;
 #endif
-#define u32        uint
-#define u16        uint16_t
-#define u8         uint8_t
-#define EXACT      precise
-#define FN         precise
-#define ARGS(T, F) layout(std430, set = 0, binding = 16) uniform T{F} pc;
+#define u32   uint
+#define u16   uint16_t
+#define u8    uint8_t
+#define EXACT precise
+#define FN    precise
 #define KERNEL(N)
 #define BUF_RO(B, T, N)                                                        \
     layout(std430, set = 0, binding = B) readonly buffer Buf##B                \
@@ -223,7 +214,6 @@ layout(local_size_x = WG) in;
         T N[];                                                                 \
     };
 #define SEP
-#define PUSH(T)
 #define STRUCT(T) T
 #define PARAMS(T)                                                              \
     layout(std430, set = 0, binding = 16) uniform parameters                   \
@@ -277,15 +267,10 @@ typedef uint32_t u32;
 typedef uint16_t u16;
 typedef uint8_t u8;
 #define FN static inline
-#define ARGS(T, F)                                                             \
-    typedef struct {                                                           \
-        F                                                                      \
-    } T;
 #define KERNEL(N) void N(
 #define BUF_RO(B, T, N) const T *restrict N
 #define BUF_RW(B, T, N) T *restrict N
 #define SEP             ,
-#define PUSH(T)         T pc
 #define STRUCT(T)       struct T
 #define PARAMS(T)       struct T pc
 #define ENDARGS )                                                              \

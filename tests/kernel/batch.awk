@@ -10,7 +10,6 @@
 function collect(file,    line, name) {
     while ((getline line <(top "/" file)) > 0)
         if (match(line, /^KERNEL\([a-z0-9_]+\)/) ||
-            match(line, /^ARGS\([a-z0-9_]+/) ||
             match(line, /^struct [a-z0-9_]+ \{$/)) {
             name = substr(line, RSTART, RLENGTH)
             gsub(/^[A-Z]+\(|\)$|^struct | \{$/, "", name)

@@ -6,7 +6,7 @@
  *         return;
  *     for (size_t k = 0; k < r.n; k++) {
  *         const struct entry_launch *b = &r.launch[k];
- *         struct x_args a = {ROW_ARGS(&r, b), ..};
+ *         struct x_args a = {.list = entries_table(&r, b), ..};
  *         plan_kernel(p, KERNEL_x, KEYS(b->key));
  *         plan_bind(p, &b->table, ACCESS_READ);
  *         entries_bind(&r, b, 0, ACCESS_READ);
@@ -86,8 +86,13 @@ struct entries {
     uint32_t tensors;
 };
 
-#define ROW_ARGS(R, B)                                                         \
-    .rows = (B)->rows, .tasks = (B)->tasks, .chunk = (R)->chunk
+/** What a launch's kernel is told of it. */
+static inline struct row_table entries_table(const struct entries *r,
+                                             const struct entry_launch *b)
+{
+    return (struct row_table){
+        .rows = b->rows, .tasks = b->tasks, .chunk = r->chunk};
+}
 
 /** Divide a list and write the tables. false: the plan has failed. */
 bool entries_divide(struct entries *r, struct plan *plan, const void *op,

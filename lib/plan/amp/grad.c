@@ -6,14 +6,6 @@
 #include "kernels/reduce/norm.h"
 #include "lib/amp/check.h"
 
-struct check_args {
-    GRAD_CHECK_FIELDS
-};
-
-struct fold_args {
-    GRAD_FOLD_FIELDS
-};
-
 static void gradient(const void *op, size_t i, struct entry *row)
 {
     const struct view *g = &((const struct check_op *)op)->op.list->v[i];
@@ -26,12 +18,12 @@ static void look(struct plan *p, const struct check_op *op,
 {
     for (size_t k = 0; k < r->n; k++) {
         const struct entry_launch *b = &r->launch[k];
-        struct check_args a = {ROW_ARGS(r, b),
-                               .parts = r->parts,
-                               .dtype = b->key,
-                               .controlled = op->control.buffer != NULL,
-                               .scaled = op->block.buffer != NULL,
-                               .factor = op->factor};
+        struct grad_check_args a = {.list = entries_table(r, b),
+                                    .parts = r->parts,
+                                    .dtype = b->key,
+                                    .controlled = op->control.buffer != NULL,
+                                    .scaled = op->block.buffer != NULL,
+                                    .factor = op->factor};
         plan_kernel(p, KERNEL_grad_check, KEYS((uint8_t)b->at[0].unit));
         plan_bind(p, &b->table, ACCESS_READ);
         plan_bind(p, &op->control, ACCESS_READ);
@@ -46,9 +38,10 @@ static void look(struct plan *p, const struct check_op *op,
 static void fold(struct plan *p, const struct check_op *op,
                  const struct entries *r, const struct view *parts)
 {
-    struct fold_args a = {.parts = r->parts,
-                          .tensors = op->stats.buffer == NULL ? 0 : r->tensors,
-                          .controlled = op->control.buffer != NULL};
+    struct grad_fold_args a = {.parts = r->parts,
+                               .tensors =
+                                   op->stats.buffer == NULL ? 0 : r->tensors,
+                               .controlled = op->control.buffer != NULL};
     struct view tensors;
     entries_tensors(r, &tensors);
     plan_kernel(p, KERNEL_grad_fold, KEYS(0));

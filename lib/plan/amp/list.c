@@ -5,10 +5,6 @@
 #include "kernels/amp/list_args.h"
 #include "lib/amp/optimizer.h"
 
-struct list_args {
-    LIST_FIELDS
-};
-
 /* An entry's key is its dtypes. */
 #define KEY(X, Y)  ((uint32_t)(X) << 8 | (uint32_t)(Y))
 #define KEY_X(KEY) ((KEY) >> 8)
@@ -57,9 +53,7 @@ static void map(struct plan *p, const void *op, size_t n, entry_fn entry,
         return;
     for (size_t k = 0; k < r.n; k++) {
         const struct entry_launch *b = &r.launch[k];
-        a.rows = b->rows;
-        a.tasks = b->tasks;
-        a.chunk = r.chunk;
+        a.list = entries_table(&r, b);
         a.mode = mode_of(mode, b->key);
         a.x_dtype = KEY_X(b->key);
         a.y_dtype = KEY_Y(b->key);

@@ -6,26 +6,6 @@
 #include "kernels/reduce/norm.h"
 #include "lib/amp/optimizer.h"
 
-struct step_args {
-    STEP_PLACES
-    TRUTH_PLACE
-    STEP_WORDS
-};
-
-struct lamb_norm_args {
-    LAMB_NORM_PLACES
-    TRUTH_PLACE
-    STEP_WORDS
-};
-
-struct step_end_args {
-    STEP_END_FIELDS
-};
-
-struct lamb_fold_args {
-    LAMB_FOLD_FIELDS
-};
-
 /* An entry's key: its form, and the dtypes of parameter and gradient. */
 #define KEY(FORM, P, G)                                                        \
     ((uint32_t)(FORM) << 16 | (uint32_t)(P) << 8 | (uint32_t)(G))
@@ -105,14 +85,14 @@ static void pass(struct plan *p, const struct optimizer_op *op,
                  const struct entries *r, const struct entry_launch *b,
                  const struct view *parts)
 {
-    struct step_args a = {ROW_ARGS(r, b),
-                          .parts = r->parts,
-                          .there = b->present,
-                          .p_dtype = KEY_P(b->key),
-                          .g_dtype = KEY_G(b->key),
-                          .coupled = op->kind == OPT_ADAM,
-                          .adapted = op->ratio.buffer != NULL,
-                          .counted = op->stats.buffer != NULL};
+    struct step_args a = {.list = entries_table(r, b),
+                          .step = {.parts = r->parts,
+                                   .there = b->present,
+                                   .p_dtype = KEY_P(b->key),
+                                   .g_dtype = KEY_G(b->key),
+                                   .coupled = op->kind == OPT_ADAM,
+                                   .adapted = op->ratio.buffer != NULL,
+                                   .counted = op->stats.buffer != NULL}};
     uint8_t kind = (uint8_t)(op->kind == OPT_ADAMW ? OPT_ADAM : op->kind);
     uint8_t form = variant(kind, b->key);
     plan_kernel(p, KERNEL_param_step,
@@ -168,9 +148,11 @@ static void norms(struct plan *p, const struct lamb_op *op,
                   const struct entries *r, const struct entry_launch *b,
                   const struct view *parts)
 {
-    struct lamb_norm_args a = {ROW_ARGS(r, b), .parts = r->parts,
-                               .there = b->present, .p_dtype = KEY_P(b->key),
-                               .g_dtype = KEY_G(b->key)};
+    struct lamb_norm_args a = {.list = entries_table(r, b),
+                               .step = {.parts = r->parts,
+                                        .there = b->present,
+                                        .p_dtype = KEY_P(b->key),
+                                        .g_dtype = KEY_G(b->key)}};
     uint8_t form = KEY_FORM(b->key);
     plan_kernel(p, KERNEL_lamb_norm, KEYS(form, (uint8_t)b->at[STEP_G].unit));
     plan_bind(p, &b->table, ACCESS_READ);

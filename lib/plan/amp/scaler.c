@@ -5,21 +5,9 @@
 #include "kernels/amp/scaler_args.h"
 #include "lib/amp/optimizer.h"
 
-struct join_args {
-    SCALER_JOIN_FIELDS
-};
-
-struct update_args {
-    SCALER_UPDATE_FIELDS
-};
-
-struct tick_args {
-    TICK_FIELDS
-};
-
 static void build_join(struct plan *p, const struct scaler_join_op *op)
 {
-    struct join_args a = {0};
+    struct scaler_join_args a = {0};
     plan_kernel(p, KERNEL_scaler_join, KEYS(0));
     plan_bind(p, &op->record, ACCESS_READ);
     plan_bind(p, &op->block, ACCESS_UPDATE);
@@ -28,7 +16,7 @@ static void build_join(struct plan *p, const struct scaler_join_op *op)
 
 static void build_update(struct plan *p, const struct scaler_update_op *op)
 {
-    struct update_args a = {.set = op->set, .value = op->value};
+    struct scaler_update_args a = {.set = op->set, .value = op->value};
     plan_kernel(p, KERNEL_scaler_update, KEYS(0));
     plan_bind(p, &op->block, ACCESS_UPDATE);
     plan_items(p, &a, sizeof(a), 1, LOOPS_FEW);
