@@ -8,6 +8,7 @@ dist_doc_DATA += \
 	doc/experiments.md \
 	doc/numbers.md \
 	doc/scaler.md
+EXTRA_DIST += doc/design/dialect.md
 
 guidedir = $(docdir)/guide
 dist_guide_DATA = \
