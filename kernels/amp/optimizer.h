@@ -23,6 +23,7 @@
 #define OPT_RMSPROP 3u
 #define OPT_ADAGRAD 4u
 #define OPT_LAMB 5u
+#define OPT_KINDS 6u
 
 /* Control block of an optimizer. Words are u32; f: the bits of a float32. */
 #define CONTROL_T 0u      /* successful steps */

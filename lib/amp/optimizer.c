@@ -2,6 +2,7 @@
 /* optimizer.c - making optimizers, groups and parameters. */
 #include "lib/amp/optimizer.h"
 
+#include <stdio.h>
 #include <string.h>
 
 static void group_free(ssq_group *g)
@@ -32,15 +33,19 @@ static void optimizer_free(struct object *object)
 
 static ssq_status kind_from_name(const char *name, uint32_t *kind)
 {
-    for (uint32_t k = 0; optimizer_kinds[k] != NULL; k++)
-        if (strcmp(optimizer_kinds[k], name) == 0) {
+    char names[ERROR_TEXT / 2] = "";
+    size_t at = 0;
+    for (uint32_t k = 0; k < OPT_KINDS; k++) {
+        if (strcmp(optimizer_kinds[k].name, name) == 0) {
             *kind = k;
             return SSQ_OK;
         }
+        at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+                               k == 0 ? "" : ", ", optimizer_kinds[k].name);
+    }
     return error_set(SSQ_ERR_NOT_FOUND,
-                     "optimizer_create: no optimizer \"%.32s\": there are sgd, "
-                     "adam, adamw, rmsprop, adagrad, lamb",
-                     name);
+                     "optimizer_create: no optimizer \"%.32s\": there are %s",
+                     name, names);
 }
 
 static ssq_status check_options(const ssq_optimizer_options *options,

@@ -162,8 +162,38 @@ struct ssq_optimizer {
     struct optimizer_stages at;
 };
 
+/* optimizer_kinds.c */
+/** Options that only some kinds read. */
+#define OPTION_MOMENTUM  (1u << 0)
+#define OPTION_DAMPENING (1u << 1)
+#define OPTION_NESTEROV  (1u << 2)
+#define OPTION_BETAS     (1u << 3)
+#define OPTION_ALPHA     (1u << 4)
+#define OPTION_EPS       (1u << 5)
+#define OPTION_AMSGRAD   (1u << 6)
+#define OPTION_CENTERED  (1u << 7)
+#define OPTION_LR_DECAY  (1u << 8)
+#define OPTION_INITIAL   (1u << 9)
+#define OPTION_FORM      (1u << 10)
+#define OPTION_LAMB      (1u << 11) /* lamb's own, and a norm for each tensor */
+
+/** When a group has a slot. */
+enum slot_when { NEVER, ALWAYS, WITH_MOMENTUM, WITH_AMSGRAD, WITH_CENTERED };
+
+struct optimizer_kind {
+    const char *name;
+    double lr, eps, weight_decay; /* defaults */
+    struct {
+        const char *name; /* saved as */
+        enum slot_when when;
+    } slot[SLOTS - 1]; /* from SLOT_A on */
+    uint32_t reads;    /* OPTION_*; lr and weight_decay all kinds do */
+};
+extern const struct optimizer_kind optimizer_kinds[OPT_KINDS];
+/** Does a kind read one of these options? */
+bool optimizer_reads(uint32_t kind, uint32_t options);
+
 /* optimizer_options.c */
-extern const char *const optimizer_kinds[]; /* by OPT_*, ended by NULL */
 /** Replace -1 by defaults and refuse what is out of range. */
 ssq_status options_resolve(uint32_t kind, const char *what,
                            ssq_optimizer_options *options);
@@ -172,6 +202,8 @@ void group_words(uint32_t kind, const ssq_optimizer_options *options,
                  uint32_t *words);
 /** Does a slot exist for a group? Not for SLOT_MASTER. */
 bool slot_used(const ssq_group *group, int slot);
+/** Was the state made without the buffer that momentum needs? */
+bool momentum_missing(const ssq_group *group);
 
 /* schedule_words.c */
 /** 1 + total_steps words on the host, to be freed. */

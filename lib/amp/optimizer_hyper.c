@@ -5,8 +5,8 @@
 /* The field that a hyper names; NULL: the kind does not read it. */
 static double *field(uint32_t kind, ssq_optimizer_options *o, ssq_hyper hyper)
 {
-    bool plain = kind == OPT_SGD || kind == OPT_RMSPROP;
-    bool betas = kind == OPT_ADAM || kind == OPT_ADAMW || kind == OPT_LAMB;
+    bool plain = optimizer_reads(kind, OPTION_MOMENTUM);
+    bool betas = optimizer_reads(kind, OPTION_BETAS);
     switch (hyper) {
     case SSQ_HYPER_LR:
         return &o->lr;
@@ -17,7 +17,7 @@ static double *field(uint32_t kind, ssq_optimizer_options *o, ssq_hyper hyper)
     case SSQ_HYPER_BETA2:
         return betas ? &o->beta2 : NULL;
     case SSQ_HYPER_EPS:
-        return kind == OPT_SGD ? NULL : &o->eps;
+        return optimizer_reads(kind, OPTION_EPS) ? &o->eps : NULL;
     case SSQ_HYPER_WEIGHT_DECAY:
         return &o->weight_decay;
     case SSQ_HYPER_CLIP_NORM:
@@ -48,7 +48,7 @@ static ssq_status check_hyper(const ssq_optimizer *o, const ssq_group *group,
     ssq_optimizer_options options;
     if (field(o->kind, &options, hyper) == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s has no %s", what,
-                         optimizer_kinds[o->kind], hyper_names[hyper]);
+                         optimizer_kinds[o->kind].name, hyper_names[hyper]);
     return SSQ_OK;
 }
 
@@ -61,7 +61,8 @@ static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
     struct fpenv env = fpenv_enter();
     FPENV_KEEP(value);
     const uint32_t words[2] = {AS_U32((float)value),
-                               value > 0.0 || o->kind == OPT_LAMB};
+                               value > 0.0 ||
+                                   optimizer_reads(o->kind, OPTION_LAMB)};
     fpenv_leave(env);
     ssq_status st = SSQ_OK;
     if (o->state != NULL)
@@ -75,11 +76,7 @@ static ssq_status set_clip(ssq_queue *queue, ssq_optimizer *o, double value)
 static ssq_status check_momentum(const ssq_group *g,
                                  const ssq_optimizer_options *new_options)
 {
-    uint32_t kind = g->optimizer->kind;
-    int slot = kind == OPT_SGD ? SLOT_A : SLOT_B;
-    bool plain = kind == OPT_SGD || kind == OPT_RMSPROP;
-    if (!plain || new_options->momentum == 0.0 || g->optimizer->state == NULL ||
-        g->slot[slot])
+    if (new_options->momentum == 0.0 || !momentum_missing(g))
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID,
                      "optimizer_set: momentum %g, but the group began without "

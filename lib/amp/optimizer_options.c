@@ -5,26 +5,15 @@
 #include <float.h>
 #include <math.h>
 
-const char *const optimizer_kinds[] = {[OPT_SGD] = "sgd",
-                                       [OPT_ADAM] = "adam",
-                                       [OPT_ADAMW] = "adamw",
-                                       [OPT_RMSPROP] = "rmsprop",
-                                       [OPT_ADAGRAD] = "adagrad",
-                                       [OPT_LAMB] = "lamb",
-                                       NULL};
-
-#define BIT(KIND) (1u << (KIND))
-#define ADAMS     (BIT(OPT_ADAM) | BIT(OPT_ADAMW))
-
-/* torch's and, for lamb, apex's. */
 static void fill_defaults(uint32_t kind, ssq_optimizer_options *o)
 {
+    const struct optimizer_kind *k = &optimizer_kinds[kind];
     if (o->lr == -1.0)
-        o->lr = kind == OPT_RMSPROP || kind == OPT_ADAGRAD ? 1e-2 : 1e-3;
+        o->lr = k->lr;
     if (o->eps == -1.0)
-        o->eps = kind == OPT_ADAGRAD ? 1e-10 : kind == OPT_LAMB ? 1e-6 : 1e-8;
+        o->eps = k->eps;
     if (o->weight_decay == -1.0)
-        o->weight_decay = kind == OPT_ADAMW || kind == OPT_LAMB ? 1e-2 : 0.0;
+        o->weight_decay = k->weight_decay;
 }
 
 static ssq_status check_ranges(const char *what, const ssq_optimizer_options *o)
@@ -65,25 +54,24 @@ static ssq_status check_read(uint32_t kind, const char *what,
     const struct {
         const char *name;
         bool set;
-        unsigned kinds;
+        uint32_t option;
     } list[] = {
-        {"momentum", o->momentum != 0.0, BIT(OPT_SGD) | BIT(OPT_RMSPROP)},
-        {"dampening", o->dampening != 0.0, BIT(OPT_SGD)},
-        {"nesterov", o->nesterov, BIT(OPT_SGD)},
-        {"amsgrad", o->amsgrad, ADAMS},
-        {"centered", o->centered, BIT(OPT_RMSPROP)},
-        {"lr_decay", o->lr_decay != 0.0, BIT(OPT_ADAGRAD)},
-        {"initial_accumulator", o->initial_accumulator != 0.0,
-         BIT(OPT_ADAGRAD)},
-        {"use_nvlamb", o->use_nvlamb, BIT(OPT_LAMB)},
-        {"apex form", o->form == SSQ_ADAM_APEX, BIT(OPT_ADAMW)},
-        {"choice of bias_correction", !o->bias_correction, BIT(OPT_LAMB)},
-        {"choice of grad_averaging", !o->grad_averaging, BIT(OPT_LAMB)},
+        {"momentum", o->momentum != 0.0, OPTION_MOMENTUM},
+        {"dampening", o->dampening != 0.0, OPTION_DAMPENING},
+        {"nesterov", o->nesterov, OPTION_NESTEROV},
+        {"amsgrad", o->amsgrad, OPTION_AMSGRAD},
+        {"centered", o->centered, OPTION_CENTERED},
+        {"lr_decay", o->lr_decay != 0.0, OPTION_LR_DECAY},
+        {"initial_accumulator", o->initial_accumulator != 0.0, OPTION_INITIAL},
+        {"use_nvlamb", o->use_nvlamb, OPTION_LAMB},
+        {"apex form", o->form == SSQ_ADAM_APEX, OPTION_FORM},
+        {"choice of bias_correction", !o->bias_correction, OPTION_LAMB},
+        {"choice of grad_averaging", !o->grad_averaging, OPTION_LAMB},
     };
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++)
-        if (list[i].set && (list[i].kinds & BIT(kind)) == 0)
+        if (list[i].set && !optimizer_reads(kind, list[i].option))
             return error_set(SSQ_ERR_INVALID, "%s: %s has no %s", what,
-                             optimizer_kinds[kind], list[i].name);
+                             optimizer_kinds[kind].name, list[i].name);
     return SSQ_OK;
 }
 
@@ -134,13 +122,13 @@ static uint32_t flags_of(const ssq_optimizer_options *o)
 void group_words(uint32_t kind, const ssq_optimizer_options *o, uint32_t *w)
 {
     struct fpenv env = fpenv_enter();
-    bool plain = kind == OPT_SGD || kind == OPT_RMSPROP;
-    double square = kind == OPT_RMSPROP ? o->alpha : o->beta2;
+    bool betas = optimizer_reads(kind, OPTION_BETAS);
+    double square = optimizer_reads(kind, OPTION_ALPHA) ? o->alpha : o->beta2;
     for (uint32_t i = 0; i < GROUP_WORDS; i++)
         w[i] = 0;
     w[GROUP_FLAGS] = flags_of(o);
     w[GROUP_LR] = AS_U32((float)o->lr);
-    put_pair(&w[GROUP_MOMENTUM], plain ? o->momentum : o->beta1);
+    put_pair(&w[GROUP_MOMENTUM], betas ? o->beta1 : o->momentum);
     w[GROUP_MOMENTUM_C] =
         AS_U32(o->grad_averaging ? (float)(1.0 - o->beta1) : 1.0f);
     w[GROUP_DAMPING] = AS_U32((float)(1.0 - o->dampening));
@@ -155,18 +143,28 @@ void group_words(uint32_t kind, const ssq_optimizer_options *o, uint32_t *w)
 
 bool slot_used(const ssq_group *g, int slot)
 {
-    bool momentum =
-        g->options.momentum != 0.0 || g->schedule[SCHEDULE_MOMENTUM].on;
-    switch (g->optimizer->kind) {
-    case OPT_SGD:
-        return slot == SLOT_A && momentum;
-    case OPT_RMSPROP:
-        return slot == SLOT_A || (slot == SLOT_B && momentum) ||
-               (slot == SLOT_C && g->options.centered);
-    case OPT_ADAGRAD:
-        return slot == SLOT_A;
+    const ssq_optimizer_options *o = &g->options;
+    if (slot == SLOT_MASTER)
+        return false;
+    switch (optimizer_kinds[g->optimizer->kind].slot[slot - SLOT_A].when) {
+    case ALWAYS:
+        return true;
+    case WITH_MOMENTUM:
+        return o->momentum != 0.0 || g->schedule[SCHEDULE_MOMENTUM].on;
+    case WITH_AMSGRAD:
+        return o->amsgrad;
+    case WITH_CENTERED:
+        return o->centered;
     default:
-        return slot == SLOT_A || slot == SLOT_B ||
-               (slot == SLOT_C && g->options.amsgrad);
+        return false;
     }
+}
+
+bool momentum_missing(const ssq_group *g)
+{
+    const struct optimizer_kind *k = &optimizer_kinds[g->optimizer->kind];
+    for (int slot = SLOT_A; slot < SLOTS; slot++)
+        if (k->slot[slot - SLOT_A].when == WITH_MOMENTUM)
+            return g->optimizer->state != NULL && !g->slot[slot];
+    return false;
 }

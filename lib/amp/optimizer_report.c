@@ -10,22 +10,9 @@
 
 static const char *slot_name(uint32_t kind, uint32_t truth, size_t slot)
 {
-    static const char *const adam[] = {"exp_avg", "exp_avg_sq",
-                                       "max_exp_avg_sq"};
-    static const char *const rmsprop[] = {"square_avg", "momentum_buffer",
-                                          "grad_avg"};
     if (slot == SLOT_MASTER)
         return truth == TRUTH_SPLIT ? "remainder" : "master";
-    switch (kind) {
-    case OPT_SGD:
-        return "momentum_buffer";
-    case OPT_RMSPROP:
-        return rmsprop[slot - SLOT_A];
-    case OPT_ADAGRAD:
-        return "sum";
-    default:
-        return adam[slot - SLOT_A];
-    }
+    return optimizer_kinds[kind].slot[slot - SLOT_A].name;
 }
 
 static ssq_status visit_parameter(const ssq_optimizer *o, size_t i, char *name,
@@ -226,7 +213,8 @@ ssq_status ssq_optimizer_norm(ssq_queue *queue, ssq_optimizer *optimizer,
 {
     uint32_t r[RECORD_WORDS], now;
     ssq_status st = report_call(queue, optimizer, "optimizer_norm");
-    if (st == SSQ_OK && norm != NULL && optimizer->kind != OPT_LAMB &&
+    if (st == SSQ_OK && norm != NULL &&
+        !optimizer_reads(optimizer->kind, OPTION_LAMB) &&
         optimizer->options.clip_norm == 0.0)
         st = error_set(SSQ_ERR_INVALID,
                        "optimizer_norm: clip_norm is 0, so no norm is measured "

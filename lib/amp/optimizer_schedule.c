@@ -90,7 +90,7 @@ static ssq_status check_values(const ssq_group *g, int which,
 {
     uint32_t kind = g->optimizer->kind;
     bool beta =
-        which == SCHEDULE_MOMENTUM && kind != OPT_SGD && kind != OPT_RMSPROP;
+        which == SCHEDULE_MOMENTUM && optimizer_reads(kind, OPTION_BETAS);
     ssq_status st = SSQ_OK;
     for (uint32_t t = 0; st == SSQ_OK && (t == 0 || t < s->total_steps); t++) {
         double value;
@@ -153,13 +153,12 @@ static ssq_status check_which(const ssq_group *g, ssq_hyper hyper,
                          "optimizer_schedule: hyper is %d: lr and momentum "
                          "have schedules",
                          (int)hyper);
-    if (hyper == SSQ_HYPER_MOMENTUM && kind == OPT_ADAGRAD)
+    if (hyper == SSQ_HYPER_MOMENTUM &&
+        !optimizer_reads(kind, OPTION_MOMENTUM | OPTION_BETAS))
         return error_set(SSQ_ERR_INVALID,
-                         "optimizer_schedule: adagrad has no momentum");
-    int slot = kind == OPT_SGD ? SLOT_A : SLOT_B;
-    bool buffer = kind == OPT_SGD || kind == OPT_RMSPROP;
-    if (hyper == SSQ_HYPER_MOMENTUM && what != NULL && buffer &&
-        g->optimizer->state != NULL && !g->slot[slot])
+                         "optimizer_schedule: %s has no momentum",
+                         optimizer_kinds[kind].name);
+    if (hyper == SSQ_HYPER_MOMENTUM && what != NULL && momentum_missing(g))
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_schedule: the group began without momentum "
                          "and has no buffer for it");

@@ -109,9 +109,7 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
     if (slot == SLOT_MASTER)
         return SSQ_OK;
     struct fpenv env = fpenv_enter();
-    float value = g->optimizer->kind == OPT_ADAGRAD
-                      ? (float)g->options.initial_accumulator
-                      : 0.0f;
+    float value = (float)g->options.initial_accumulator; /* or 0 */
     FPENV_KEEP(value);
     fpenv_leave(env);
     return fill(queue, flat, value);
@@ -298,7 +296,7 @@ static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
     words[CONTROL_CLIP] = AS_U32((float)o->options.clip_norm);
     fpenv_leave(env);
     words[CONTROL_WANT_NORM] =
-        o->options.clip_norm > 0.0 || o->kind == OPT_LAMB;
+        o->options.clip_norm > 0.0 || optimizer_reads(o->kind, OPTION_LAMB);
     words[CONTROL_SEED_LO] = (uint32_t)o->options.seed;
     words[CONTROL_SEED_HI] = (uint32_t)(o->options.seed >> 32);
     words[CONTROL_MAGIC] = CONTROL_MAGIC_VALUE;
@@ -346,7 +344,7 @@ static ssq_status make_extras(ssq_queue *queue, const ssq_optimizer *o,
 {
     const int64_t n = (int64_t)o->n, stats[2] = {n, STAT_WORDS};
     ssq_status st = record_create(queue, &s->record);
-    if (st == SSQ_OK && o->kind == OPT_LAMB)
+    if (st == SSQ_OK && optimizer_reads(o->kind, OPTION_LAMB))
         st = tensor_create(o->device, SSQ_F32, 1, &n, &s->ratio);
     if (st != SSQ_OK || !o->options.statistics)
         return st;

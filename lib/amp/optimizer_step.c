@@ -208,7 +208,7 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
         st = check(queue, o, scaler, "optimizer_step");
     if (st == SSQ_OK)
         st = run_tick(queue, o, scaler);
-    if (st == SSQ_OK && o->kind == OPT_LAMB)
+    if (st == SSQ_OK && optimizer_reads(o->kind, OPTION_LAMB))
         st = run_lamb(queue, o);
     if (st == SSQ_OK)
         st = run_pass(queue, o);

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_kinds.c - the kinds of optimizers: what each keeps, reads and
+ * begins with. Defaults are torch's and, for lamb, apex's; so are the slots'
+ * names. */
+#include "lib/amp/optimizer.h"
+
+#define BETAS (OPTION_BETAS | OPTION_EPS)
+
+const struct optimizer_kind optimizer_kinds[OPT_KINDS] = {
+    [OPT_SGD] = {.name = "sgd",
+                 .lr = 1e-3,
+                 .slot = {{"momentum_buffer", WITH_MOMENTUM}},
+                 .reads = OPTION_MOMENTUM | OPTION_DAMPENING | OPTION_NESTEROV},
+    [OPT_ADAM] = {.name = "adam",
+                  .lr = 1e-3,
+                  .eps = 1e-8,
+                  .slot = {{"exp_avg", ALWAYS},
+                           {"exp_avg_sq", ALWAYS},
+                           {"max_exp_avg_sq", WITH_AMSGRAD}},
+                  .reads = BETAS | OPTION_AMSGRAD},
+    [OPT_ADAMW] = {.name = "adamw",
+                   .lr = 1e-3,
+                   .eps = 1e-8,
+                   .weight_decay = 1e-2,
+                   .slot = {{"exp_avg", ALWAYS},
+                            {"exp_avg_sq", ALWAYS},
+                            {"max_exp_avg_sq", WITH_AMSGRAD}},
+                   .reads = BETAS | OPTION_AMSGRAD | OPTION_FORM},
+    [OPT_RMSPROP] = {.name = "rmsprop",
+                     .lr = 1e-2,
+                     .eps = 1e-8,
+                     .slot = {{"square_avg", ALWAYS},
+                              {"momentum_buffer", WITH_MOMENTUM},
+                              {"grad_avg", WITH_CENTERED}},
+                     .reads = OPTION_ALPHA | OPTION_EPS | OPTION_MOMENTUM |
+                              OPTION_CENTERED},
+    [OPT_ADAGRAD] = {.name = "adagrad",
+                     .lr = 1e-2,
+                     .eps = 1e-10,
+                     .slot = {{"sum", ALWAYS}},
+                     .reads = OPTION_EPS | OPTION_LR_DECAY | OPTION_INITIAL},
+    [OPT_LAMB] = {.name = "lamb",
+                  .lr = 1e-3,
+                  .eps = 1e-6,
+                  .weight_decay = 1e-2,
+                  .slot = {{"exp_avg", ALWAYS}, {"exp_avg_sq", ALWAYS}},
+                  .reads = BETAS | OPTION_LAMB},
+};
+
+bool optimizer_reads(uint32_t kind, uint32_t options)
+{
+    return (optimizer_kinds[kind].reads & options) != 0;
+}
