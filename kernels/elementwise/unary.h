@@ -56,8 +56,9 @@
     TEST(29, isfinite, none, ANY, is_finite_bits(u))                           \
     BOTH(30, softsign, none, ANY, softsign_y(x), softsign_dx(x, dy))
 
-/* The kinds by name: UNARY_relu. GLSL has no enum. Pasted at once: in PoCL's
- * OpenCL C names such as tanh are macros. */
+/* The kinds by name: UNARY_relu. GLSL has no enum. A name is pasted by the
+ * macro that a line calls: one more on the way would expand it, and tanh is a
+ * macro in PoCL. */
 #ifdef VULKAN
 #define UNARY_NAME_BOTH(N, NAME, WITH, CLASS, Y, DX)                           \
     const u32 UNARY_##NAME = U32(N);
