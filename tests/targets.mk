@@ -129,14 +129,14 @@ check-valgrind: all
 # Kernels in the shape that GPUs run them in, on a processor: groups of 64.
 check-groups: all
 	@SSQ_OPENCL_GROUP=64; export SSQ_OPENCL_GROUP; \
-	$(AM_TESTS_ENVIRONMENT) ./sesqui$(EXEEXT) verify --device opencl:0
+	$(AM_TESTS_ENVIRONMENT) SSQ_CACHE=0 ./sesqui$(EXEEXT) verify --device opencl:0
 
 # All tables under the Khronos validation layer: no message, or it fails.
 check-validation: all
 	$(MAKE) tests/vulkan/validation$(EXEEXT)
 	$(MKDIR_P) variant-validation
-	@SSQ_VALIDATE=all SSQ_TEST_REQUIRE=vulkan; \
-	export SSQ_VALIDATE SSQ_TEST_REQUIRE; logs=; \
+	@SSQ_VALIDATE=all SSQ_TEST_REQUIRE=vulkan SSQ_CACHE=0; \
+	export SSQ_VALIDATE SSQ_TEST_REQUIRE SSQ_CACHE; logs=; \
 	$(call run_one,variant-validation,tests/vulkan/validation.sh,); \
 	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
 
@@ -245,7 +245,8 @@ clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
 		variant-validation variant-coverage variant-fuzz \
 		variant-distros \
-		reproducible consumer doc/reference tests/pocl tests/mesa
+		reproducible consumer doc/reference tests/pocl tests/mesa \
+		tests/cache
 
 # Before a release, or where a public function is renamed or goes.
 update-symbols: all

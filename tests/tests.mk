@@ -27,9 +27,12 @@ module_path = $(abs_top_builddir)/.libs
 # A test needs no home, no network and no device. ccache would need a home.
 # PoCL and Mesa keep what they compile for the tests that follow; ours would
 # too, but then PoCL compiles a general form of each kernel that nothing runs.
+# Certificates are kept: a driver's would take six seconds of every program.
 AM_TESTS_ENVIRONMENT = \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \
-	SSQ_CACHE=0; export SSQ_CACHE; \
+	SSQ_CACHE_PROGRAMS=0; export SSQ_CACHE_PROGRAMS; \
+	XDG_CACHE_HOME='$(abs_top_builddir)/tests/cache'; \
+	export XDG_CACHE_HOME; \
 	POCL_CACHE_DIR='$(abs_top_builddir)/tests/pocl'; \
 	export POCL_CACHE_DIR; \
 	MESA_SHADER_CACHE_DIR='$(abs_top_builddir)/tests/mesa'; \

@@ -99,6 +99,8 @@ static void identify(const struct backend_device *d,
 static cl_program load(struct backend_device *d, const struct identity *id)
 {
     size_t bytes;
+    if (!disk_cache_programs(d->core))
+        return NULL;
     unsigned char *binary = disk_cache_load(d->core, id->name, id->key, &bytes);
     if (binary == NULL)
         return NULL;
@@ -165,7 +167,7 @@ void opencl_program_store(const struct backend_device *d,
 {
     struct identity id;
     size_t bytes = 0;
-    if (!disk_cache_usable(d->core))
+    if (!disk_cache_programs(d->core))
         return; /* a driver may compile once more to give a binary */
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof(bytes),
                            &bytes, NULL) != CL_SUCCESS ||

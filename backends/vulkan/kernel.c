@@ -149,7 +149,9 @@ static VkResult load(struct backend_device *d, VkPipelineCache *cache,
     struct identity id;
     size_t bytes = 0;
     identify(&d->caps, &id);
-    unsigned char *data = disk_cache_load(d->core, id.name, id.key, &bytes);
+    unsigned char *data = NULL;
+    if (disk_cache_programs(d->core))
+        data = disk_cache_load(d->core, id.name, id.key, &bytes);
     if (data != NULL && !is_ours(&d->caps, data, bytes))
         bytes = 0;
     VkPipelineCacheCreateInfo info = {
@@ -226,7 +228,7 @@ void vulkan_kernels_close(struct backend_device *d)
         d->core->mem_free(k);
     }
     kernel_map_close(&d->kernels);
-    if (disk_cache_usable(d->core) && size_of(d) > d->cache_bytes)
+    if (disk_cache_programs(d->core) && size_of(d) > d->cache_bytes)
         store(d);
     VK(DestroyPipelineCache)(d->vk, d->cache, NULL);
     d->cache = VK_NULL_HANDLE;

@@ -49,15 +49,15 @@ struct glu_args {
     u32 a4_at;
     u32 b2_at;
     u32 b4_at;
-    u32 dy2_at;
-    u32 dy4_at;
     u32 y2_at;
     u32 y4_at;
+    u32 dy2_at; /* of the gradient */
+    u32 dy4_at;
     STRUCT(run_shape) run;
     u32 a_steps[RUN_RANK];
     u32 b_steps[RUN_RANK];
-    u32 dy_steps[RUN_RANK];
     u32 y_steps[RUN_RANK];
+    u32 dy_steps[RUN_RANK];
 };
 
 #endif

@@ -2,7 +2,7 @@
 /* disk_cache.c - compiled kernels on disk, from one run to the next.
  *
  * $XDG_CACHE_HOME/sesqui, else ~/.cache/sesqui; SSQ_CACHE=0 does without, and
- * so does a setuid process. A backend names a file by what it compiles, and
+ * so does a setuid process; SSQ_CACHE_PROGRAMS=0 keeps certificates alone. A backend names a file by what it compiles, and
  * by a hash of all but its source: a changed source writes its file anew.
  * Whatever is wrong with a file or the directory, it is compiled instead.
  *
@@ -74,6 +74,13 @@ bool disk_cache_usable(const struct services *core)
 {
     char path[PATH_BYTES];
     return directory(core, path, sizeof(path));
+}
+
+bool disk_cache_programs(const struct services *core)
+{
+    bool on = true;
+    return core->env_flag("SSQ_CACHE_PROGRAMS", &on) == SSQ_OK && on &&
+           disk_cache_usable(core);
 }
 
 /* A signal may interrupt any call on a disk of a network or of FUSE. */

@@ -83,6 +83,12 @@ static inline void cache_begin(const char *what, int (*open)(void *arg))
     cache_expect(CACHE_MADE, "SSQ_CACHE=0");
     tap_ok(cache_count() == 0, "and nothing is written");
     unsetenv("SSQ_CACHE");
+    setenv("SSQ_CACHE_PROGRAMS", "0", 1);
+    if (!cache_file.certificate) {
+        cache_expect(CACHE_MADE, "SSQ_CACHE_PROGRAMS=0");
+        tap_ok(cache_count() == 0, "and no program is written");
+    }
+    unsetenv("SSQ_CACHE_PROGRAMS");
     cache_expect(CACHE_MADE, "an empty cache");
     tap_ok(cache_count() == 1, "there is a file then");
     cache_expect(CACHE_USED, "with it");

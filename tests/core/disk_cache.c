@@ -235,6 +235,15 @@ static void test_garbage(void)
     tap_ok(core_has(ssq_last_error(), "SSQ_CACHE is \"off\""), "and is named");
     setenv("SSQ_CACHE", "1", 1);
     tap_ok(disk_cache_usable(&core), "SSQ_CACHE=1 is as none");
+    setenv("SSQ_CACHE_PROGRAMS", "0", 1);
+    tap_ok(disk_cache_usable(&core) && !disk_cache_programs(&core),
+           "SSQ_CACHE_PROGRAMS=0 keeps certificates");
+    setenv("SSQ_CACHE_PROGRAMS", "some", 1);
+    tap_ok(!disk_cache_programs(&core) &&
+               core_has(ssq_last_error(), "SSQ_CACHE_PROGRAMS is \"some\""),
+           "what it cannot be is named");
+    unsetenv("SSQ_CACHE_PROGRAMS");
+    tap_ok(disk_cache_programs(&core), "and programs without it");
     unsetenv("SSQ_CACHE");
 }
 

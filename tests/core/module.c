@@ -565,6 +565,7 @@ int main(void)
     const char *tmp = getenv("TMPDIR");
     char path[300];
 
+    setenv("SSQ_CACHE", "0", 1); /* fakes share a name */
     snprintf(dir, sizeof(dir), "%s/sesqui-module-XXXXXX",
              tmp == NULL ? "/tmp" : tmp);
     if (mkdtemp(dir) == NULL)

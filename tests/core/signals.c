@@ -346,6 +346,7 @@ int main(void)
     if (names == MAP_FAILED || mkdtemp(caches) == NULL)
         tap_bail("no memory or no directory");
     setenv("SSQ_CACHE", "1", 1);
+    unsetenv("SSQ_CACHE_PROGRAMS");
     NEED(tap_exited(tap_fork(list, names, HANGS), 0) ? SSQ_OK : SSQ_ERR_DEVICE);
     for (int i = 2; i < CORE_MOST && names[i * 32] != '\0'; i++)
         test(names + i * 32, true);

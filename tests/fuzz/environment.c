@@ -17,8 +17,10 @@
 #include "tests/fuzz/pair.h"
 
 static const char *const variables[] = {
-    "SSQ_DEVICE",           "SSQ_IMPL",  "SSQ_VERBOSE",     "SSQ_LIMIT_BINDING",
-    "SSQ_LIMIT_ITERATIONS", "SSQ_CACHE", "SSQ_UNCERTIFIED",
+    "SSQ_DEVICE",           "SSQ_IMPL",
+    "SSQ_VERBOSE",          "SSQ_LIMIT_BINDING",
+    "SSQ_LIMIT_ITERATIONS", "SSQ_CACHE",
+    "SSQ_CACHE_PROGRAMS",   "SSQ_UNCERTIFIED",
 };
 enum { VARIABLES = sizeof(variables) / sizeof(variables[0]), STORED = 64 };
 

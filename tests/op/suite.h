@@ -93,7 +93,10 @@ struct suite {
     bool bit_equal; /* class B: support prints it */
     /** Moves and conversions: float32 subnormals are kept on every device. */
     bool subnormals;
-    size_t large;   /* cases n.. that only bench runs: too large to compare */
+    /** For runs that are no test of drivers: those do every stride-th case; 0
+     *  and 1 are all of them. */
+    size_t stride;
+    size_t large; /* cases n.. that only bench runs: too large to compare */
 };
 
 /** Every suite that `sesqui verify` knows, ended by NULL: suites.c. */

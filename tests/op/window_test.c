@@ -49,8 +49,13 @@ static void report(void *user, const char *device, const char *impl,
 int main(void)
 {
     setenv("SSQ_LIMIT_BINDING", "1024", 1);
-    for (size_t i = 0; suites[i] != NULL; i++)
-        if (is_split(suites[i]->op))
-            suite_run(suites[i], NULL, report, NULL);
+    for (size_t i = 0; suites[i] != NULL; i++) {
+        struct suite suite = *suites[i];
+        /* the core splits, whatever runs the parts: fewer cases for drivers;
+         * 7 has no factor in common with any list that cases are made of */
+        suite.stride = tap_full() ? 1 : 7;
+        if (is_split(suite.op))
+            suite_run(&suite, NULL, report, NULL);
+    }
     return tap_done(10000);
 }

@@ -277,6 +277,7 @@ int main(void)
         tap_bail("no directory %s", dir);
     setenv("XDG_CACHE_HOME", dir, 1);
     unsetenv("SSQ_CACHE");
+    unsetenv("SSQ_CACHE_PROGRAMS");
     stand_between();
     faults_sweep(&calls, "open, first multiplication", NULL, 0,
                  stages_find("gemm: logits"));

@@ -403,6 +403,8 @@ static inline void fake_between(void)
 {
     struct vulkan_calls *table = driver_symbol("vulkan", "ssq_vulkan_calls");
 
+    /* a driver that is not the one of the cache: it has its own certificate */
+    setenv("SSQ_CACHE", "0", 1);
     vk.real = *table;
     *table = (struct vulkan_calls){
 #define X(NAME) .NAME = fake##NAME,
