@@ -129,7 +129,8 @@ check-valgrind: all
 # Kernels in the shape that GPUs run them in, on a processor: groups of 64.
 check-groups: all
 	@SSQ_OPENCL_GROUP=64; export SSQ_OPENCL_GROUP; \
-	$(AM_TESTS_ENVIRONMENT) SSQ_CACHE=0 ./sesqui$(EXEEXT) verify --device opencl:0
+	$(AM_TESTS_ENVIRONMENT) SSQ_CACHE=0 ./sesqui$(EXEEXT) verify \
+		--device opencl:0
 
 # All tables under the Khronos validation layer: no message, or it fails.
 check-validation: all

@@ -2,8 +2,9 @@
 /* disk_cache.c - compiled kernels on disk, from one run to the next.
  *
  * $XDG_CACHE_HOME/sesqui, else ~/.cache/sesqui; SSQ_CACHE=0 does without, and
- * so does a setuid process; SSQ_CACHE_PROGRAMS=0 keeps certificates alone. A backend names a file by what it compiles, and
- * by a hash of all but its source: a changed source writes its file anew.
+ * so does a setuid process; SSQ_CACHE_PROGRAMS=0 keeps certificates alone. A
+ * backend names a file by what it compiles, and by a hash of all but its
+ * source: a changed source writes its file anew.
  * Whatever is wrong with a file or the directory, it is compiled instead.
  *
  *     struct header | key | binary

@@ -20,6 +20,7 @@ ssq_device_verdict_get of kept files: tests/api/certify
 ssq_device_verdict_keep likewise
 ssq_dtype_from_name pure
 ssq_gemm_explain runs nothing: tests/op/gemm
+ssq_graph_begin_dry keeps nothing: every case of tests/api/support
 ssq_implementation_name pure
 ssq_implementation_pin not beside other work on the device
 ssq_log_set tests/core/log

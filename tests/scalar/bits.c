@@ -31,7 +31,7 @@ int main(void)
     for (u32 i = 0; i < INPUTS + ARGUMENTS; i++)
         x[i] = input(i);
     for (u32 k = 0; k < FUNCTIONS; k++) {
-        every_args args = {INPUTS, k};
+        struct every_args args = {INPUTS, k};
         uint64_t sum = 0xcbf29ce484222325u; /* FNV-1a, by words */
 
         every(x, y, args);

@@ -29,11 +29,11 @@ function call(kind, name, args, n, i, part, text, word)
 
 BEGIN {
     print "#include \"kernels/scalar/scalar.h\""
-    print "ARGS(every_args, u32 n; u32 which;)"
+    print "struct every_args { u32 n; u32 which; };"
     print "KERNEL(every)"
     print "    BUF_RO(0, u32, x) SEP"
     print "    BUF_RW(1, u32, y) SEP"
-    print "    PUSH(every_args)"
+    print "    PARAMS(every_args)"
     print "ENDARGS"
     print "    SHARED(u32, pad, WG)"
     print "BODY"
