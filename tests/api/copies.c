@@ -166,6 +166,7 @@ static int nothing(void *unused)
 
 int main(void)
 {
+    setenv("SSQ_CACHE", "0", 1); /* to certify is what each has to say */
     static const char *const devices[] = {"guard", "opencl:0", "vulkan:0"};
     static struct learnt want[3], end;
     const char *tmp = getenv("TMPDIR");
