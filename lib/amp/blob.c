@@ -6,9 +6,11 @@
 
 static const unsigned char magic[8] = {'s', 's', 'q', 's', 't', 'a', 't', 'e'};
 
+/* A word whose bytes tell the writer's order. */
 #define ORDER         UINT32_C(0x01020304)
 #define ORDER_SWAPPED UINT32_C(0x04030201)
 
+/* As blob.h draws it: 32 bytes without padding, copied as they lie. */
 struct header {
     unsigned char magic[8];
     uint32_t order, version, kind, zero;
@@ -69,6 +71,8 @@ void blob_seal(struct blob *b, uint32_t kind)
     memcpy(b->bytes + size - CHECKSUM, &sum, sizeof(sum));
 }
 
+/* The header first: it says that the checksum is where we look for it. The
+ * swapped order is told apart from damage, because a user can act on it. */
 static ssq_status check_header(const struct header *h, size_t n, uint32_t kind,
                                const char *what)
 {
@@ -123,7 +127,9 @@ ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
                          "%016llx",
                          what, (unsigned long long)sum,
                          (unsigned long long)found);
-    /* reading casts no const away: blob_bytes' callers only look */
+    /* A blob that is read has a pointer to const bytes in a field that is not
+     * const. move only reads them, and so do the callers of blob_bytes; the
+     * pointer is copied as bytes, as no cast may take const away. */
     *b = (struct blob){NULL, n - CHECKSUM, sizeof(h), true, false};
     memcpy(&b->bytes, &bytes, sizeof(b->bytes));
     return SSQ_OK;
@@ -141,7 +147,9 @@ ssq_status blob_done(const struct blob *b, const char *what)
     return SSQ_OK;
 }
 
-/* The next n bytes, anywhere. */
+/* The next n bytes, at whatever alignment; NULL if there are fewer or they are
+ * only counted. short_of is never taken back: what is read after it means
+ * nothing, and blob_done refuses it all. */
 static unsigned char *next(struct blob *b, size_t n)
 {
     if (b->reading && n > b->n - b->at) {
@@ -153,6 +161,8 @@ static unsigned char *next(struct blob *b, size_t n)
     return p;
 }
 
+/* n bytes between x and the blob, in its direction. A number that is not there
+ * is read as 0, so that callers need look only once, with blob_done. */
 static void move(struct blob *b, void *x, size_t n)
 {
     unsigned char *p = next(b, n);

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.c - what every call on a scaler or an optimizer checks. */
+/* calls.c - what every call on a scaler or an optimizer checks.
+ *
+ * queue_check comes first: on a queue that has failed every call answers that
+ * failure, whatever else is wrong with it. */
 #include "lib/amp/optimizer.h"
 #include "lib/amp/scaler_object.h"
 

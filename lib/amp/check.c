@@ -37,6 +37,7 @@ ssq_status record_create(ssq_queue *queue, ssq_tensor **record)
         tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &words, &t);
     if (st != SSQ_OK)
         return st;
+    /* The checks count up from what the record has: it begins as zeros. */
     struct fill_op op = {.op = OP_HEADER(fill, y),
                          .y = tensor_view(t, ACCESS_WRITE)};
     st = queue_enqueue(queue, &op.op);

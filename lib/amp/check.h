@@ -2,7 +2,9 @@
 /* check.h - one look at every gradient: verdict, norm, statistics; and true
  * gradients written out. For scalers and optimizers.
  *
- * A list op without views of its own begins with OP_LIST_HEADER. */
+ * A list op without views of its own (accumulate, master) begins with
+ * OP_LIST_HEADER, by which its views begin at the struct's end and there are
+ * none. */
 #ifndef LIB_AMP_CHECK_H
 #define LIB_AMP_CHECK_H
 
@@ -18,7 +20,8 @@
 /** Read every gradient once and fill a record. List: gradients, read, of any
  *  strides; some may be empty. Views that continue one are of its tensor: the
  *  record and stats count tensors, and elements in them. The verdict is over
- * raw bits, of the gradients as they are. */
+ *  the raw bits of the gradients as they are, still scaled: what a device does
+ *  to subnormals, or a factor to large numbers, cannot change it. */
 struct check_op {
     struct op op;
     float factor;        /* a true gradient is g * (1 / scale * factor) */
@@ -33,12 +36,14 @@ struct check_op {
  *  read, then n outs, written; outs[i] may be exactly grads[i]. */
 struct unscale_op {
     struct op op;
-    uint32_t n;
+    uint32_t n; /* gradients, or pieces of them */
     float factor;
-    struct view block; /* optional */
+    struct view block; /* optional: only its word SCALER_INVERSE is read */
 };
 
-/** Enqueue a check; block, control and stats may be NULL. The list is held. */
+/** Enqueue a check; block, control and stats may be NULL, and are then absent
+ *  from the op. The op takes a reference of the list; the caller keeps its
+ *  own. */
 ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
                          const ssq_tensor *record, const ssq_tensor *block,
                          const ssq_tensor *control, const ssq_tensor *stats);

@@ -14,12 +14,14 @@
 static const char *const what = "clip_grad_norm";
 
 #define WORDS (CONTROL_WORDS + GROUP_WORDS)
-/* Where a block begins whose SCALER_INVERSE is the coefficient. */
+/* Where in the words a block begins whose SCALER_INVERSE is the coefficient:
+ * unscale reads no other word of a block. */
 #define BLOCK_AT (CONTROL_COEF - SCALER_INVERSE)
 _Static_assert(CONTROL_COEF >= SCALER_INVERSE, "a block inside the words");
 _Static_assert(WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
                "the words are uploaded at the call");
 
+/* norm is written after the gradients are: it may not be a part of one. */
 static ssq_status check_norm(const ssq_queue *queue, const ssq_tensor *norm,
                              size_t n, const ssq_tensor *const *grads)
 {
@@ -39,6 +41,8 @@ static ssq_status check_norm(const ssq_queue *queue, const ssq_tensor *norm,
     return st;
 }
 
+/* Gradients are clipped in place, so that they are their own outs; any float
+ * dtype will do, as no scale is divided out. */
 static ssq_status check_call_of(const ssq_queue *queue, size_t n,
                                 const ssq_tensor *const *grads, double max_norm,
                                 const ssq_tensor *norm)
@@ -73,6 +77,8 @@ static ssq_status make_words(ssq_queue *queue, double max_norm,
     return st == SSQ_OK ? upload_words(queue, *control, 0, words, WORDS) : st;
 }
 
+/* The tick of a step with one group, without schedules and without a scaler:
+ * no verdict skips, and the coefficient is all that comes of it. */
 static ssq_status enqueue_tick(ssq_queue *queue, const ssq_tensor *record,
                                const ssq_tensor *control)
 {
@@ -92,6 +98,7 @@ static ssq_status enqueue_tick(ssq_queue *queue, const ssq_tensor *record,
     return st;
 }
 
+/* grads *= coefficient, by the op that otherwise multiplies by 1 / scale. */
 static ssq_status enqueue_coefficient(ssq_queue *queue, size_t n,
                                       const ssq_tensor *const *grads,
                                       const ssq_tensor *control)
@@ -124,6 +131,8 @@ static ssq_status enqueue_norm(ssq_queue *queue, const ssq_tensor *record,
     return enqueue_copy(queue, &from, &to);
 }
 
+/* Everything between a bundle's begin and end. The ops hold what they need: the
+ * record and the words may be dropped here while they still wait. */
 static ssq_status run(ssq_queue *queue, size_t n,
                       const ssq_tensor *const *grads, double max_norm,
                       const ssq_tensor *norm)

@@ -80,7 +80,8 @@ static struct cut cut_grad(const ssq_tensor *grad, const ssq_tensor *out)
     return cut;
 }
 
-/* outs: NULL, or of the gradients. */
+/* Views of a list over these gradients. outs: NULL, or each gradient's, which
+ * has a say in whether both are cut. */
 static size_t count_pieces(size_t n, const ssq_tensor *const *grads,
                            const ssq_tensor *const *outs)
 {
@@ -97,6 +98,7 @@ static void set_pieces(struct view_list *list, size_t at, size_t n,
 {
     for (size_t i = 0; i < n; i++) {
         const ssq_tensor *out = outs == NULL ? NULL : outs[i];
+        /* an out is cut as its gradient is, for the two to stay pairs */
         const ssq_tensor *t = access == ACCESS_WRITE ? out : grads[i];
         struct cut cut = cut_grad(grads[i], out);
         for (size_t k = 0; k < cut.pieces; k++) {

@@ -6,7 +6,8 @@
 #include "lib/core/pool.h"
 #include "lib/core/window.h"
 
-/* Bytes that a binding's start may have to be below the operand's. */
+/* Bytes that a binding's start may have to be below the operand's: no device
+ * asks for a coarser alignment. */
 #define ALIGNMENT 256u
 
 static void list_free(struct object *o)
@@ -48,6 +49,7 @@ struct cut cut_of(const ssq_device *device, const struct view *v)
 {
     uint64_t limit = pool_binding_bytes(device->pool);
     int64_t n = view_elements(v), most = WINDOW_ELEMENTS;
+    /* an element of any operand that is cut alike has at most 4 bytes */
     limit = limit < ALIGNMENT ? 0 : (limit - ALIGNMENT) / 4;
     if (limit < (uint64_t)most)
         most = (int64_t)limit;
@@ -63,6 +65,8 @@ struct view cut_piece(const struct cut *cut, const struct view *v, size_t i)
     struct view part = *v;
     if (cut->pieces == 1)
         return part;
+    /* each: elements of this operand for one of the cut tensor, 2 of a
+     * remainder (u8 [2 n]) */
     int64_t from = (int64_t)i * cut->k, each = view_elements(v) / cut->n;
     int64_t n = cut->n - from < cut->k ? cut->n - from : cut->k;
     part.offset += (uint64_t)(from * each) * dtype_bytes(v->dtype);

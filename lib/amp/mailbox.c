@@ -6,14 +6,15 @@
 
 #include <string.h>
 
-/* Letters that may be under way on one queue before the newest is written
- * again by later posts: the rest then arrives first, and there is always one
- * to read. */
+/* Letters that may be under way on one queue. Further posts go into the newest
+ * of them, whose arrival moves back with each; the other one is left alone and
+ * arrives, so that a reader sees news however often a program posts, and a
+ * mailbox has two letters for each queue at most. */
 #define UNDER_WAY 2
 
 struct letter {
     struct letter *next;
-    struct progress *progress; /* NULL: nothing is under way */
+    struct progress *progress; /* of its queue; NULL: nothing is under way */
     uint64_t position;         /* of the last copy into it, on its queue */
     uint64_t number;           /* of its last post; 0 holds nothing */
     uint32_t words[];
@@ -21,11 +22,11 @@ struct letter {
 
 struct mailbox {
     struct object object;
-    struct letter *letters;
-    uint32_t n, magic; /* words of a letter; which of them is never 0 */
-    uint64_t posted;
-    uint64_t number; /* of the letter that words are a copy of */
-    uint32_t words[];
+    struct letter *letters; /* none is freed before the mailbox is */
+    uint32_t n, magic;      /* words of a letter; which of them is never 0 */
+    uint64_t posted;        /* posts so far: the number of the last one */
+    uint64_t number;        /* of the letter that words are a copy of; 0 none */
+    uint32_t words[];       /* the newest that has arrived */
 };
 
 static size_t bytes_of(const struct mailbox *box)
@@ -83,7 +84,8 @@ static void collect(struct mailbox *box)
     }
 }
 
-/* A letter to copy into from this queue, and whether it is under way. */
+/* A letter to copy into from this queue: the newest that is under way on it if
+ * there are enough, else a spare one, else a new one. NULL: no memory. */
 static struct letter *choose(struct mailbox *box, struct progress *progress)
 {
     struct letter *spare = NULL, *newest = NULL;
@@ -111,6 +113,7 @@ static struct letter *choose(struct mailbox *box, struct progress *progress)
     return l;
 }
 
+/* The op, if there is one, and the copy behind it. */
 static ssq_status enqueue_both(ssq_queue *queue, struct op *op, struct op *copy)
 {
     if (op == NULL)
@@ -134,6 +137,8 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
         progress_put(progress);
         return SSQ_ERR_NOMEM;
     }
+    /* Until the copy has arrived the letter lacks the magic word. One that is
+     * under way is the device's to write, and lacks it already. */
     if (l->progress == NULL)
         l->words[box->magic] = 0;
     struct download_op copy = {.op = OP_HEADER(download, src),
@@ -141,7 +146,7 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                                .bytes = bytes_of(box),
                                .src = tensor_view(block, ACCESS_READ)};
     copy.src.shape[0] = box->n;
-    copy.op.keep = &box->object;
+    copy.op.keep = &box->object; /* the letter, until the copy is finished */
     ssq_status st = enqueue_both(queue, op, &copy.op);
     if (st != SSQ_OK) {
         progress_put(progress);

@@ -9,7 +9,8 @@
 #include <math.h>
 #include <string.h>
 
-/* The words of the public enums. */
+/* The kernels cannot include public headers: they have these values as macros,
+ * and options_words copies the enums as numbers. */
 _Static_assert(FLOOR_CLAMP == SSQ_FLOOR_CLAMP &&
                    FLOOR_ERROR_AT_MIN == SSQ_FLOOR_ERROR_AT_MIN &&
                    FLOOR_ERROR_RESTORE == SSQ_FLOOR_ERROR_RESTORE &&
@@ -43,11 +44,13 @@ static bool positive_f32(double value)
            isfinite((float)value);
 }
 
+/* Does the value survive being rounded to float32? */
 static bool is_f32(double value)
 {
     return (double)(float)value == value;
 }
 
+/* Of a value > 0. Exact: frexp's fraction is in [1/2, 1). */
 static bool power_of_two(double value)
 {
     int exponent;
@@ -68,6 +71,8 @@ static ssq_status bad_count(const char *what, const char *name, uint32_t value,
                      (unsigned)value, expected);
 }
 
+/* Counts that the machine's 32 bits can hold: interval and lag are added up,
+ * and the allowance is a signed number that falls below 0. */
 static ssq_status check_counts(const ssq_scaler_options *o, const char *what)
 {
     if (o->growth_interval == 0)
@@ -85,6 +90,7 @@ static ssq_status check_counts(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
+/* The comparisons are written so that a NaN fails them. */
 static ssq_status check_factors(const ssq_scaler_options *o, const char *what)
 {
     if (!(o->init_scale > 0.0) || !isfinite(o->init_scale) ||
@@ -109,6 +115,9 @@ static double as_begun(const ssq_scaler_options *o, double scale)
     return o->binary64 ? scale : (float)scale;
 }
 
+/* Floor and cap with their scales. A machine begins between the two that it
+ * clamps to; STOP may lie below, as it only ends growth, and may be infinite. A
+ * scale whose rule is not in use is not looked at. */
 static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
 {
     if ((unsigned)o->floor > SSQ_FLOOR_ERROR_SNAP)
@@ -135,7 +144,10 @@ static ssq_status check_limits(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
-/* What float32 words need to follow a binary64 machine bit for bit. */
+/* What float32 words need to follow a binary64 machine bit for bit: powers of
+ * two, by which float32 and double multiply alike without a rounding, and a
+ * float32 wherever a scale becomes the value. A limit that a scale is only
+ * compared with may be any double: see bits_down. */
 static ssq_status check_followed(const ssq_scaler_options *o, const char *what)
 {
     const char *factor = "a power of two, for a binary64 machine on a device";
@@ -154,6 +166,7 @@ static ssq_status check_followed(const ssq_scaler_options *o, const char *what)
     return SSQ_OK;
 }
 
+/* init_scale is rounded last: the checks speak of what the caller gave. */
 ssq_status options_check(ssq_scaler_options *o, bool on_device,
                          const char *what)
 {
@@ -176,6 +189,7 @@ ssq_status options_check(ssq_scaler_options *o, bool on_device,
     return st;
 }
 
+/* A double in two words, for devices that have no 64 bits. */
 static void put_double(uint32_t *high, uint32_t *low, double value)
 {
     uint64_t bits;
@@ -184,7 +198,8 @@ static void put_double(uint32_t *high, uint32_t *low, double value)
     *low = (uint32_t)bits;
 }
 
-/* tolerance as wide_below takes it. */
+/* tolerance as wide_below takes it: of m * 2^(exponent - 53), m of 53 bits, the
+ * midpoint below, (2 m - 1) * 2^(exponent - 54). Three zero words are 0. */
 static void put_tolerance(uint32_t words[SCALER_WORDS], double tolerance)
 {
     if (tolerance == 0.0)
@@ -198,7 +213,9 @@ static void put_tolerance(uint32_t words[SCALER_WORDS], double tolerance)
 }
 
 /* The bits of the float32 that a scale is compared with: scale <= down(value)
- * and scale >= up(value) are what they are with value itself. */
+ * and scale >= up(value) are what they are with value itself. The cast rounds
+ * to nearest, so it is one float off at most; bits of floats >= +0 are in the
+ * order of the floats, and one less is the float before. */
 static uint32_t bits_down(double value)
 {
     float f = (float)value;
@@ -222,7 +239,7 @@ void options_words(const ssq_scaler_options *o, uint32_t words[SCALER_WORDS])
     words[SCALER_FIRST_LAG] = o->first_lag;
     words[SCALER_REPEAT_LAG] = o->repeat_lag;
     words[SCALER_FLOOR] = (uint32_t)o->floor;
-    /* the scale becomes min_scale, or is only compared with it */
+    /* the scale is only compared with min_scale, or becomes it */
     if (o->floor == SSQ_FLOOR_ERROR_RESTORE || o->floor == SSQ_FLOOR_APPLY)
         words[SCALER_MIN] = bits_down(o->min_scale);
     else if (o->floor != SSQ_FLOOR_NONE)
@@ -253,8 +270,11 @@ void state_begin(const ssq_scaler_options *options, ssq_scaler_state *state)
 #define NEVER_GROWS     UINT32_MAX
 #define NEVER_BACKS_OFF ((uint32_t)INT32_MAX)
 
-/* Can backoffs make the scale 0? Only the least scale that may fall matters.
- * wide: the scale is a double. */
+/* Can backoffs make the scale 0? A product is monotonic in the scale, so only
+ * the least scale that may still fall matters: with no floor the least
+ * subnormal, else the first one above where the floor's rule takes over. The
+ * other floors never go below min_scale, which is not 0. wide: the scale is a
+ * double. */
 static bool reaches_zero(const ssq_scaler_options *o, bool wide)
 {
     uint32_t words[SCALER_WORDS], least = 1;
@@ -281,8 +301,8 @@ static bool reaches_zero(const ssq_scaler_options *o, bool wide)
     return wide_times(least, words[SCALER_DOWN_HI], words[SCALER_DOWN_LO]) == 0;
 }
 
-/* Can growths make it infinite? Only the largest scale that may grow matters.
- */
+/* Can growths make it infinite? Only the largest scale that may still grow
+ * matters: the largest finite one, or the last below where STOP ends growth. */
 static bool reaches_infinity(const ssq_scaler_options *o, bool wide)
 {
     uint32_t words[SCALER_WORDS], most = F32_INF - 1;
@@ -301,6 +321,9 @@ static bool reaches_infinity(const ssq_scaler_options *o, bool wide)
            F32_INF;
 }
 
+/* The scale of a state: positive and finite, or 0 or infinite where these
+ * options lead there by themselves (keras3 does), as a run that came to it is
+ * saved and restored like any other. */
 static ssq_status check_scale(const ssq_scaler_options *options, bool on_device,
                               double scale, const char *what)
 {
@@ -327,7 +350,8 @@ static ssq_status bad_pair(const char *what, const char *name, uint32_t value,
                      (unsigned)value, other, (unsigned)limit);
 }
 
-/* Counters that belong together. */
+/* Counters that belong together: what cannot be, whatever the options and
+ * overflows were. */
 static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
 {
     if (s->since > s->updates)
@@ -361,6 +385,7 @@ static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
     return SSQ_OK;
 }
 
+/* The last action says whether the last update skipped, and so do counters. */
 static ssq_status check_action(const ssq_scaler_state *s, const char *what)
 {
     if ((unsigned)s->action > SSQ_SCALE_POISON)
@@ -409,6 +434,7 @@ void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,
                  uint32_t words[SCALER_WORDS])
 {
     struct fpenv env = fpenv_enter();
+    /* the verdict belongs to a step under way, and is in no saved state */
     uint32_t scale = AS_U32((float)s->scale);
     words[SCALER_SCALE] = scale;
     words[SCALER_INVERSE] = wide_inverse(scale);
@@ -426,6 +452,7 @@ void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,
     words[SCALER_BACKOFFS] = s->backoffs;
     words[SCALER_EVENTS] = s->events;
     words[SCALER_ACTION] = (uint32_t)s->action;
+    /* what the update before would have left for the next step */
     words[SCALER_POISON] = options->floor == SSQ_FLOOR_APPLY &&
                            scale <= bits_down(options->min_scale);
     fpenv_leave(env);
@@ -433,7 +460,8 @@ void state_words(const ssq_scaler_options *options, const ssq_scaler_state *s,
 
 void words_state(const uint32_t words[SCALER_WORDS], ssq_scaler_state *s)
 {
-    struct fpenv env = fpenv_enter(); /* a subnormal may be widened */
+    /* widening a subnormal is arithmetic, which DAZ would make 0 */
+    struct fpenv env = fpenv_enter();
     s->scale = AS_F32(words[SCALER_SCALE]);
     fpenv_leave(env);
     s->good = words[SCALER_GOOD];

@@ -24,6 +24,7 @@
 
 #define UNARY_FUNCTIONS UNARY_KINDS(UNARY_BOTH, UNARY_SIGNED, UNARY, UNARY)
 
+/* The public functions with their classes, from the manifest's third column. */
 static const struct {
     const char *name;
     ssq_op_class op_class;
@@ -46,7 +47,9 @@ const char *ssq_op_class_name(ssq_op_class op_class)
     return (unsigned)op_class <= SSQ_CLASS_ANY ? names[op_class] : "invalid";
 }
 
-/* "gelu_backward" and "conv2d_backward_data" are in their forwards' lines. */
+/* How much of a name says which op it is: "gelu_backward" and
+ * "conv2d_backward_data" have the class of their forwards, whose dtypes they
+ * get, and no line of their own. */
 static size_t forward_length(const char *op)
 {
     const char *tail = strstr(op, "_backward");
@@ -70,6 +73,7 @@ ssq_status ssq_policy_op_class(const char *op, ssq_op_class *op_class)
 
 ssq_status ssq_policy_from_name(const char *name, ssq_policy *policy)
 {
+    /* Keras's names. bfloat16 has float32's exponents and needs no scaling. */
     static const struct {
         const char *name;
         ssq_dtype compute;

@@ -2,7 +2,9 @@
 /* presets.c - the loss scalers of other systems, as options of our machine.
  *
  * Each block has the defaults of its system's own source; doc/scaler.md cites
- * them, and tests/amp/rules.c has each system's rule, for trace.c. */
+ * them, and tests/amp/rules.c has each system's rule, for trace.c. A field that
+ * a block leaves out is 0: NONE of a floor or cap, NEVER of a refill, false.
+ * hysteresis 1 backs off at every overflow, and its refill does not matter. */
 #include "lib/amp/options.h"
 
 #include <stdio.h>
@@ -18,21 +20,27 @@
     FACTORS, .growth_interval = UINT32_MAX, .hysteresis = INT32_MAX,           \
              .refill = SSQ_REFILL_CLEAN, .reset_on_inf = true
 
+/* In the order in which ssq_scaler_preset_name lists them. */
 static const struct {
     const char *name;
     ssq_scaler_options options;
 } presets[] = {
+    /* ours: doc/scaler.md measures why H is 2 and any clean step refills it */
     {.name = "sesqui",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 2,
                  .refill = SSQ_REFILL_CLEAN, .reset_on_inf = true}},
+    /* the scale of init_scale for good; bad steps are skipped all the same */
     {.name = "fixed", .options = {STATIC, .init_scale = 0x1p16}},
+    /* no scaling at all: for bf16 and float32, which need none */
     {.name = "check", .options = {STATIC, .init_scale = 1.0}},
+    /* its kernel tests `growth_tracker == interval`, hence match_equal */
     {.name = "pytorch",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
                  .reset_on_inf = true, .match_equal = true}},
+    /* neither floor nor cap: the scale may reach 0 and infinity */
     {.name = "keras3",
      .options = {FACTORS, .init_scale = 0x1p15, .growth_interval = 2000,
                  .hysteresis = 1, .reset_on_inf = true, .match_equal = true}},
@@ -41,6 +49,7 @@ static const struct {
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
                  .reset_on_inf = true}},
+    /* Python's floats are doubles: this one and all others with binary64 */
     {.name = "fastai",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
                  .floor = SSQ_FLOOR_APPLY, .min_scale = 1.0,
@@ -55,6 +64,10 @@ static const struct {
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
                  .hysteresis = 2, .refill = SSQ_REFILL_GROWTH,
                  .reset_on_inf = true, .match_equal = true}},
+    /* DeepSpeed's ZeRO since June 2025, when a step more came before the first
+     * growth; _old is ZeRO before; _consecutive is ZeRO with the option
+     * consecutive_hysteresis; _fused is FP16_Optimizer, of stage 0, which has
+     * no allowance and clamps */
     {.name = "deepspeed",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
                  .first_lag = 1, .floor = SSQ_FLOOR_ERROR_AT_MIN,
@@ -74,6 +87,7 @@ static const struct {
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 1000,
                  .first_lag = 1, .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .hysteresis = 1, .reset_on_inf = true, .binary64 = true}},
+    /* one machine under two names */
     {.name = "apex_amp",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
@@ -82,6 +96,7 @@ static const struct {
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
                  .reset_on_inf = true, .binary64 = true}},
+    /* scale, interval and allowance are its callers': NeMo's configurations */
     {.name = "nemo",
      .options = {FACTORS, .init_scale = 0x1p32, .growth_interval = 1000,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 2,
@@ -91,12 +106,15 @@ static const struct {
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
                  .reset_on_inf = true}},
+    /* counts before it tests, so that every growth comes a step late; the
+     * limits are the least normal and the largest finite float32 */
     {.name = "flax",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .first_lag = 1, .repeat_lag = 1, .floor = SSQ_FLOOR_CLAMP,
                  .min_scale = 0x1p-126, .cap = SSQ_CEILING_CLAMP,
                  .max_scale = 0x1.fffffep127, .hysteresis = 1,
                  .reset_on_inf = true}},
+    /* its tolerance is 0 unless the caller asks for one */
     {.name = "fairseq",
      .options = {FACTORS, .init_scale = 0x1p15, .growth_interval = 2000,
                  .floor = SSQ_FLOOR_ERROR_RESTORE, .min_scale = 1e-4,
@@ -106,16 +124,19 @@ static const struct {
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_CLAMP, .max_scale = 0x1p24, .hysteresis = 1,
                  .reset_on_inf = true, .binary64 = true}},
+    /* counts overflows in a row, so a clean step and a backoff both refill */
     {.name = "paddle",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,
                  .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
                  .refill = SSQ_REFILL_CLEAN | SSQ_REFILL_BACKOFF,
                  .reset_on_inf = true}},
+    /* the only one whose streak an overflow does not restart */
     {.name = "nntrainer",
      .options = {FACTORS, .init_scale = 1.0, .growth_interval = 2000,
                  .first_lag = 1, .repeat_lag = 1, .floor = SSQ_FLOOR_ERROR_SNAP,
                  .min_scale = 1.0, .hysteresis = 1}},
+    /* these two never look for overflow: bad steps are skipped, no more */
     {.name = "tiny-cuda-nn", .options = {STATIC, .init_scale = 128.0}},
     {.name = "darknet", .options = {STATIC, .init_scale = 1.0}},
 };

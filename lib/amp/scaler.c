@@ -9,7 +9,8 @@ static void scaler_free(struct object *o)
 {
     ssq_scaler *s = (ssq_scaler *)o;
     if (s->block != NULL)
-        s->block->view.buffer->scaler = NULL; /* others may hold the buffer */
+        /* queues and graphs may hold the buffer for longer: it is nobody's */
+        s->block->view.buffer->scaler = NULL;
     unscaled_put(s->at.unscaled);
     ssq_tensor_destroy(&s->record);
     ssq_tensor_destroy(&s->scale);
@@ -30,7 +31,8 @@ void scaler_put(ssq_scaler *scaler)
         object_put(&scaler->object);
 }
 
-/* Write the words through a queue of its own: any queue may use them next. */
+/* Write the words through a queue of its own and wait: any queue may use them
+ * next, without an order between it and the caller's. */
 static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
 {
     static const uint32_t no_record[RECORD_WORDS];
@@ -49,6 +51,7 @@ static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
     return st;
 }
 
+/* Make what a scaler owns. On failure scaler_free drops what is there. */
 static ssq_status fill_scaler(ssq_scaler *s)
 {
     const int64_t n = SCALER_WORDS, record = RECORD_WORDS;
@@ -73,6 +76,7 @@ static ssq_status fill_scaler(ssq_scaler *s)
     return write_words(s, words);
 }
 
+/* The caller's options, or else the preset's; checked and as they are used. */
 static ssq_status choose_options(const char *preset,
                                  const ssq_scaler_options *options,
                                  ssq_scaler_options *result)
@@ -126,6 +130,8 @@ const ssq_tensor *scaler_block(const ssq_scaler *scaler)
     return scaler->block;
 }
 
+/* The verdict alone is lent to the hook, not the record: a MAX over ranks of
+ * the other words would mean nothing. */
 static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
                             const ssq_tensor *record)
 {
@@ -165,6 +171,7 @@ ssq_status scaler_publish(ssq_queue *queue, ssq_scaler *scaler, struct op *op)
 {
     if (!queue_capturing(queue))
         return mailbox_post(scaler->mailbox, queue, op, scaler->block);
+    /* a graph has the op alone: its launches post, in scaler_stages.c */
     ssq_status st = scaler_watch(queue, scaler);
     return st == SSQ_OK ? queue_enqueue(queue, op) : st;
 }
@@ -174,11 +181,14 @@ void scaler_known(ssq_scaler *scaler, ssq_scaler_state *state)
     uint32_t words[SCALER_WORDS];
     uint64_t number = mailbox_read(scaler->mailbox, words);
     words_state(words, state);
+    /* this copy was sent before the events were cleared */
     if (number <= scaler->cleared)
         state->events = 0;
 }
 
-/* Enqueue an update; then say what was known before it. */
+/* Enqueue an update; then say what was known before it. The answer of an event
+ * is no refusal: a caller who takes no notice of it trains on, and hears of it
+ * at every update until it is cleared. */
 static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
                          float value, const char *what)
 {
@@ -220,7 +230,7 @@ ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
     ssq_status st = scaler_call(queue, scaler, "scaler_update_to");
     if (st != SSQ_OK)
         return st;
-    struct fpenv env = fpenv_enter();
+    struct fpenv env = fpenv_enter(); /* a scale may be subnormal */
     FPENV_KEEP(scale);
     float value = (float)scale;
     bool ok = value > 0.0f && isfinite(value);

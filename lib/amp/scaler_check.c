@@ -3,7 +3,9 @@
 #include "lib/amp/check.h"
 #include "lib/amp/scaler_object.h"
 
-/* A true gradient is not divided again, nor half overwritten. */
+/* A true gradient is not divided again, nor half overwritten: its region in
+ * the set would then be true in one half only. To overwrite it whole is
+ * fine. */
 static ssq_status check_scaled(const ssq_scaler *scaler, size_t n,
                                const ssq_tensor *const *grads,
                                const ssq_tensor *const *outs)
@@ -24,6 +26,8 @@ static ssq_status check_scaled(const ssq_scaler *scaler, size_t n,
     return SSQ_OK;
 }
 
+/* Check into the scaler's own record. The factor is 1: it matters to the norm,
+ * which nobody asks for without an optimizer's control block. */
 static ssq_status enqueue_grads(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                                 const ssq_tensor *const *grads,
                                 const char *what)
@@ -71,9 +75,11 @@ ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
         st = scaler_unscale_begin(queue, scaler, n, "scaler_unscale");
     if (st != SSQ_OK)
         return st;
+    /* before the check is enqueued: without memory the call does nothing */
     struct view_list *list = grads_pairs(n, grads, outs, "scaler_unscale");
     if (list == NULL)
         return SSQ_ERR_NOMEM;
+    /* the check comes first: outs may be the gradients that it reads */
     st = look(queue, scaler, n, grads, "scaler_unscale");
     if (st == SSQ_OK && n > 0)
         st = enqueue_unscale(queue, list, 1.0f, scaler->block);

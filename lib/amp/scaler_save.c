@@ -3,7 +3,9 @@
 #include "lib/amp/blob.h"
 #include "lib/amp/scaler_object.h"
 
-/* Move all fields into a blob, or out of it. */
+/* Move all fields into a blob, or out of it. These lists are the format: one
+ * that changes needs another BLOB_VERSION. Enums go through u32, since a
+ * compiler chooses their size. */
 static void transfer(struct blob *b, ssq_scaler_options *o, ssq_scaler_state *s,
                      bool *wrong)
 {
@@ -45,6 +47,7 @@ static void transfer(struct blob *b, ssq_scaler_options *o, ssq_scaler_state *s,
     s->action = (ssq_scale_action)action;
 }
 
+/* The bytes that transfer writes; it has no member of variable length. */
 static size_t size_of(ssq_scaler_options o)
 {
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
@@ -55,7 +58,8 @@ static size_t size_of(ssq_scaler_options o)
     return blob_size(&b);
 }
 
-/* What save and load check first: gradients wait for no update. */
+/* What save and load check first. Not in the middle of a step: the verdict that
+ * waits for its update is no part of a state. */
 static ssq_status enter(const ssq_queue *queue, const ssq_scaler *scaler,
                         const char *what)
 {

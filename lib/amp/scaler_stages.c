@@ -30,14 +30,20 @@ static void restore(struct object *owner, const void *snapshot)
     drop(&old);
 }
 
-/* What is unscaled in a capture is to be forgotten by its update. */
+/* A capture must end with the number that it began with: what is checked or
+ * unscaled in it is to be followed by its update, which makes both 0. A launch
+ * could not say otherwise which memory has true gradients. */
 static int number(const void *snapshot)
 {
     const struct scaler_stages *s = snapshot;
     return s->stage + 2 * (int)unscaled_count(s->unscaled);
 }
 
-/* The launch has happened: without memory for the copy of the words, poll knows
+/* Move the stages as the graph's calls moved them between begin and end. One
+ * without an update can only have used the scale; one with an update leaves
+ * what came behind its last. The number of updates is added to what it is now,
+ * as it has grown since the capture.
+ * The launch has happened: without memory for the copy of the words, poll knows
  * less until the next one. */
 static void launched(ssq_queue *queue, struct object *owner, const void *begin,
                      const void *end)
@@ -95,6 +101,8 @@ static void use(ssq_scaler *scaler)
     scaler->at.uses++;
 }
 
+/* The only thing that may fail is the capture's snapshot, so it is taken before
+ * the op is enqueued. */
 ssq_status scale_bind(ssq_queue *queue, const ssq_tensor *dloss)
 {
     ssq_scaler *scaler = dloss == NULL ? NULL : dloss->view.buffer->scaler;
@@ -112,6 +120,8 @@ const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler)
     return scaler == NULL ? NULL : scaler->scale;
 }
 
+/* y = x * scale by the public op, whose checks of x and y are the ones that the
+ * contract of ssq_scaler_scale_grad names. */
 static ssq_status scale(ssq_queue *queue, const ssq_scaler *scaler,
                         const ssq_tensor *x, const ssq_tensor *y)
 {

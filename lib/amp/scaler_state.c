@@ -8,7 +8,8 @@
 _Static_assert(SCALER_WORDS * sizeof(uint32_t) <= UPLOAD_INLINE,
                "a block is uploaded at the call");
 
-/* Write words from word i on, as they are now. */
+/* Write words from word i on, as they are now, in order with the queue's work;
+ * the block is then sent to the mailbox. */
 static ssq_status write_words(ssq_queue *queue, ssq_scaler *scaler, uint32_t i,
                               const uint32_t *words, uint32_t n)
 {
@@ -46,7 +47,8 @@ ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
     return state_events(state, "scaler_poll");
 }
 
-/* A queue that was synchronised has delivered what was posted on it. */
+/* The post after everything else on the queue; once that has synchronised, the
+ * newest letter that has arrived is this one. */
 ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
                         ssq_scaler_state *state)
 {
@@ -130,6 +132,7 @@ ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
         scaler_call_now(queue, scaler, "scaler_set_growth_interval");
     if (st != SSQ_OK)
         return st;
+    /* the interval together with the lags has to fit: check them all */
     ssq_scaler_options options = scaler->options;
     options.growth_interval = interval;
     st = options_check(&options, true, "scaler_set_growth_interval");
@@ -152,7 +155,9 @@ static ssq_status check_torch_arg(const ssq_torch_scaler_state *state,
     return SSQ_OK;
 }
 
-/* Torch's fields over the scaler's options, and the state they begin. */
+/* Torch's fields over the scaler's options, and the state they begin. Torch has
+ * no other counters, so the rest of the state is a new machine's; its integers
+ * have 64 bits, ours 32. */
 static ssq_status from_torch(const ssq_scaler *scaler,
                              const ssq_torch_scaler_state *torch,
                              ssq_scaler_options *options,

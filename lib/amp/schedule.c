@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* schedule.c - the value of a schedule at a step, in double. */
+/* schedule.c - the value of a schedule at a step, in double.
+ *
+ * A formula that cites another system's source is that one's, so that a run
+ * that moves here keeps its learning rates. A value is rounded to float32 only
+ * when it goes to a device (schedule_words.c). */
 #include <sesqui/amp/schedule.h>
 
 #include "lib/core/error.h"
@@ -20,6 +24,9 @@ static double anneal_linear(double start, double end, double p)
     return (end - start) * p + start;
 }
 
+/* A linear warmup, then half a cosine from base to min_value. t is below
+ * total_steps, so where warmup is all there is the second half is not reached,
+ * and nothing is divided by 0. */
 static double value_cosine(const ssq_schedule *s, uint32_t t)
 {
     if (t < s->warmup_steps) {
@@ -47,7 +54,8 @@ static double value_one_cycle(const ssq_schedule *s, uint32_t t)
     return s->linear ? anneal_linear(from, to, p) : anneal_cosine(from, to, p);
 }
 
-/* fastai/callback/schedule.py, fit_one_cycle: position t / total. */
+/* fastai/callback/schedule.py, fit_one_cycle: position t / total. It is below
+ * 1, so neither phase is entered where its divisor is 0. */
 static double value_fastai(const ssq_schedule *s, uint32_t t)
 {
     double position = (double)t / s->total_steps;
@@ -109,6 +117,7 @@ static ssq_status check_table(const ssq_schedule *s)
     return SSQ_OK;
 }
 
+/* Check the fields that the kind reads; the others may be anything. */
 static ssq_status check_schedule(const ssq_schedule *s)
 {
     if (s->total_steps == 0)
@@ -134,10 +143,12 @@ static ssq_status check_schedule(const ssq_schedule *s)
     return bad("kind", (double)s->kind, "an SSQ_SCHEDULE_*");
 }
 
+/* Of a schedule that was checked, for t < total_steps. */
 static double value_at(const ssq_schedule *s, uint32_t t)
 {
     switch (s->kind) {
     case SSQ_SCHEDULE_STEP:
+        /* the integer quotient: how many whole steps of step_size are over */
         return s->base * pow(s->gamma, t / s->step_size);
     case SSQ_SCHEDULE_COSINE:
         return value_cosine(s, t);
@@ -166,6 +177,7 @@ ssq_status ssq_schedule_value(const ssq_schedule *schedule, uint32_t t,
     struct fpenv env = fpenv_enter();
     ssq_status st = check_schedule(schedule);
     FPENV_KEEP(st);
+    /* past the end a schedule keeps its last value */
     uint32_t last = schedule->total_steps - 1;
     if (st == SSQ_OK)
         *value = value_at(schedule, t < last ? t : last);

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* schedule_words.c - schedules as the device reads them: i32 [1 + n], how many
- * values, then their bits. */
+ * values, then their bits.
+ *
+ * All values are computed beforehand, since which step comes next is known to
+ * the device alone: a skipped step does not move t. */
 #include "lib/amp/optimizer.h"
 
 void schedule_free(struct schedule *s)
@@ -14,6 +17,8 @@ void schedule_free(struct schedule *s)
 ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
                         const uint32_t *words, uint64_t n)
 {
+    /* bytes up to UPLOAD_INLINE are copied at the call: the caller may free the
+     * words on return, at the price of an upload for each 128 of them */
     const uint64_t most = UPLOAD_INLINE / sizeof(*words);
     ssq_status st = SSQ_OK;
     for (uint64_t i = 0; i < n && st == SSQ_OK; i += most) {
@@ -78,6 +83,8 @@ ssq_status schedule_upload(ssq_queue *queue, const struct schedule *s,
     return st;
 }
 
+/* All groups' own schedules, but for group's schedule `which`, which is going
+ * to be words: it becomes the group's own only when this list is made. */
 struct view_list *schedules_list(const ssq_optimizer *o, const ssq_group *group,
                                  int which, const ssq_tensor *words)
 {

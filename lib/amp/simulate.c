@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* simulate.c - the scaler's machine as a pure function of an overflow bitmap.
  *
- * Two instances of kernels/amp/machine.h: the one of the devices, and one whose
- * scales are doubles, for systems that compute in binary64. */
+ * Two instances of kernels/amp/machine.h: the one of the devices (machine.c),
+ * and one whose scales are doubles, for systems that compute in binary64. The
+ * text asks for everything that has to do with a scale by a macro REAL_*, which
+ * are defined here as double arithmetic before it is included. */
 #include "lib/amp/machine.h"
 #include "lib/amp/options.h"
 
@@ -12,9 +14,9 @@
 
 /* The scales of a binary64 machine; the rest of it are words. */
 struct wide_machine {
-    uint32_t words[SCALER_WORDS];
-    double real[SCALER_WORDS];
-    double up, down, tolerance;
+    uint32_t words[SCALER_WORDS]; /* counters and enums; scales are not read */
+    double real[SCALER_WORDS];    /* SCALE, MIN, MAX and INVERSE, no others */
+    double up, down, tolerance;   /* growth and backoff factor */
 };
 
 #define REAL            double
@@ -48,6 +50,7 @@ static void wide_begin(const ssq_scaler_options *o, const ssq_scaler_state *s,
     m->up = o->growth_factor;
     m->down = o->backoff_factor;
     m->tolerance = o->tolerance;
+    /* again, in double: state_words asked the rounded scale */
     m->words[SCALER_POISON] =
         o->floor == SSQ_FLOOR_APPLY && s->scale <= o->min_scale;
 }
@@ -88,7 +91,8 @@ static void run_f32(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
     words_state(words, s);
 }
 
-/* Nothing but the size is set. */
+/* Is this SSQ_SCALER_STATE_INIT? No machine has a scale of 0 and no allowance
+ * before its first update, so it can only mean that the caller has no state. */
 static bool untouched(const ssq_scaler_state *s)
 {
     return s->scale == 0.0 && s->good == 0 && s->hyst == 0 && s->grown == 0 &&
@@ -97,7 +101,8 @@ static bool untouched(const ssq_scaler_state *s)
            s->backoffs == 0 && s->events == 0 && s->action == SSQ_SCALE_NONE;
 }
 
-/* Where the run begins. */
+/* Check what was given, and find where the run begins: at *state, or at the
+ * options' begin. */
 static ssq_status begin(ssq_scaler_options *o, const ssq_scaler_state *state,
                         ssq_scaler_state *s)
 {

@@ -9,14 +9,14 @@
 
 struct region {
     struct view v; /* holds the buffer */
-    uint64_t end;  /* v.offset + its span */
+    uint64_t end;  /* v.offset + its span: bytes in the buffer */
     bool contiguous;
 };
 
 struct unscaled {
     struct object object;
-    size_t n, room;
-    uint64_t longest; /* span of a region */
+    size_t n, room;   /* regions there are, and there is memory for */
+    uint64_t longest; /* bytes: no region's span is longer */
     struct region *region;
 };
 
@@ -46,6 +46,8 @@ size_t unscaled_count(const struct unscaled *set)
     return set == NULL ? 0 : set->n;
 }
 
+/* The order of regions. Buffers are ordered by address, which means nothing but
+ * is the same for the life of the set, as it holds them. */
 static bool before(const struct region *r, const ssq_buffer *buffer,
                    uint64_t offset)
 {
@@ -74,7 +76,10 @@ static uint64_t bytes_of(const struct view *v)
     return (uint64_t)view_elements(v) * dtype_bytes(v->dtype);
 }
 
-/* Bytes of v that are a region's; 0 also where they cannot be counted. */
+/* Bytes of v that are a region's, where the two overlap; 0 also where they
+ * cannot be counted. Of two views with gaps only the same is counted; of one
+ * with gaps and one without, all of the former if it lies within the latter.
+ * Regions are disjoint, so that these numbers may be added up. */
 static uint64_t common(const struct region *r, const struct view *v,
                        uint64_t end, bool contiguous)
 {
@@ -96,6 +101,7 @@ enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
     if (set == NULL || span == 0)
         return COVER_NONE;
     uint64_t end = v->offset + span, bytes = 0;
+    /* what begins earlier than this ends before v */
     uint64_t from = v->offset < set->longest ? 0 : v->offset - set->longest;
     bool contiguous = view_contiguous(v), touched = false;
     for (size_t i = find(set, v->buffer, from); i < set->n; i++) {
@@ -112,7 +118,8 @@ enum coverage unscaled_covers(const struct unscaled *set, const struct view *v)
     return bytes == bytes_of(v) ? COVER_ALL : COVER_PART;
 }
 
-/* A set with the same regions and room for so many. */
+/* A set with the same regions and room for so many; one reference. NULL: no
+ * memory. */
 static struct unscaled *copy(const struct unscaled *set, size_t room)
 {
     struct unscaled *s = mem_alloc(sizeof(*s));
@@ -138,6 +145,7 @@ static struct unscaled *copy(const struct unscaled *set, size_t room)
 ssq_status unscaled_reserve(struct unscaled **set, size_t n, const char *what)
 {
     const struct unscaled *old = *set;
+    /* a snapshot that is dropped meanwhile only makes the copy needless */
     bool alone = old != NULL && atomic_load(&old->object.refs) == 1;
     size_t have = old == NULL ? 0 : old->n, room = 2 * have;
     if (alone && n <= old->room - have)
