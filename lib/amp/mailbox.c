@@ -138,7 +138,7 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
         return SSQ_ERR_NOMEM;
     }
     /* Until the copy has arrived the letter lacks the magic word. One that is
-     * under way is the device's to write, and lacks it already. */
+     * under way is the device's to write, and not touched. */
     if (l->progress == NULL)
         l->words[box->magic] = 0;
     struct download_op copy = {.op = OP_HEADER(download, src),

@@ -15,10 +15,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Of so many kinds of device this process remembers what was found. */
+/** Of so many kinds of device this process remembers what was found. What is
+ *  beyond is tested, or read from disk, each time it is opened. */
 #define REMEMBERED 8
 
-/** What a file has. */
+/** What a file has; flags are 0 or 1. The disk cache guards the bytes with a
+ *  checksum, so that only a change of this layout needs another version. */
 struct kept {
     uint32_t version, subnormals, half_load, half_store, verdict_bad;
     char failed[sizeof(((struct certificate *)0)->failed)];
@@ -26,6 +28,7 @@ struct kept {
 };
 #define KEPT_VERSION 1u
 
+/* Guards all below, and is held while a device is tested. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct {
     char key[sizeof(((struct certificate_key *)0)->text)];
@@ -33,6 +36,8 @@ static struct {
 } memory[REMEMBERED];
 static unsigned remembered;
 
+/* The disk cache serves modules too, and asks for services; here it gets the
+ * library's own functions, as many as it calls. */
 static const struct services lent = {.error_set = error_set,
                                      .log_line = log_line,
                                      .mem_alloc = mem_alloc,
@@ -44,6 +49,8 @@ static const struct services lent = {.error_set = error_set,
 void certificate_key(const struct backend *b, const struct backend_device *d,
                      struct certificate_key *key)
 {
+    /* 128: room for what is appended below, so that identify cannot crowd out
+     * the version */
     int n = snprintf(key->text, sizeof(key->text), "sesqui certificate %u %s\n",
                      (unsigned)KEPT_VERSION, b->name);
     b->identify(d, key->text + n, sizeof(key->text) - (size_t)n - 128);
@@ -90,7 +97,6 @@ void certificate_forget(void)
 
 /* ---- the disk ---- */
 
-/* Does text end, and is all of it printable or the end of a line? */
 bool certificate_text(const char *text, size_t bytes)
 {
     for (size_t i = 0; i < bytes; i++) {
@@ -102,6 +108,7 @@ bool certificate_text(const char *text, size_t bytes)
     return false;
 }
 
+/* Could store have written this? A checksum only says that somebody did. */
 static bool plausible(const struct kept *k)
 {
     return k->version == KEPT_VERSION && k->subnormals <= 1 &&
@@ -150,6 +157,7 @@ static void store(const struct certificate_key *key,
 
 /* ---- both ---- */
 
+/* Run the self-test, and store what it says if it will say so again. */
 static ssq_status find(const struct backend *b, struct backend_device *d,
                        const struct certificate_key *key, struct certificate *c)
 {
@@ -199,6 +207,7 @@ bool certificate_keep(const struct backend *b, const struct backend_device *d,
     pthread_mutex_lock(&lock);
     remember(&key, c);
     store(&key, c);
+    /* read back: the disk cache does not say whether it could write */
     bool kept = load(&key, &again) && strcmp(again.verdict, c->verdict) == 0;
     pthread_mutex_unlock(&lock);
     return kept;

@@ -2,7 +2,10 @@
 /* certify.c - the self-test of a device: run, and compared with C.
  *
  * Three kernels, on one block of operands; the answers come into another, which
- * is full of a pattern before: what a device leaves out is wrong, too. */
+ * is full of a pattern before: what a device leaves out is wrong, too.
+ *
+ * The device is not open yet, so nothing of queues, pool or plans is used:
+ * memory, queue and launches are asked of the backend itself. */
 #include "lib/certify/certify.h"
 
 #include "kernel_table.h"
@@ -19,6 +22,7 @@
 /** Nobody answers so. */
 #define PATTERN 0xa5
 
+/* What a wrong word means: see kernels/certify/certify_args.h. */
 enum trait { MEASURES, FLOATS, BITS };
 
 struct primitive {
@@ -31,15 +35,17 @@ static const struct primitive of_floats[] = {CERTIFY_FLOAT_LIST(ROW)};
 static const struct primitive of_bits[] = {CERTIFY_BITS_LIST(ROW)};
 static const struct primitive of_groups[] = {CERTIFY_GROUP_LIST(ROW)};
 
+/* One self-test. Too large for a stack, so it is allocated. */
 struct run {
     const struct backend *backend;
     struct backend_device *device;
     struct backend_queue *queue;
-    struct backend_mem *x, *y;
+    struct backend_mem *x, *y; /* words and answers, on the device */
     struct certify_words words;
     struct certify_answers expected, got;
-    struct certificate *certificate;
-    bool missing[3]; /* kernels that the device does not compile */
+    struct certificate *certificate; /* the caller's, filled in here */
+    /* float, bits, group: kernels that the device does not compile */
+    bool missing[3];
 };
 
 /* ---- what is wrong ---- */
@@ -83,7 +89,10 @@ static bool wrong(const uint32_t *got, const uint32_t *expected,
     return false;
 }
 
-/* One list: what it measures if c is NULL, else what fails. */
+/* One list of n primitives. With c NULL it is measured whether the device
+ * flushes subnormals, and that is answered. With c what fails is named there:
+ * any word that is not tiny; a tiny one of a primitive that measures nothing,
+ * unless the device flushes, as was found before, and it is one of floats. */
 static bool judge(const struct primitive *p, uint32_t n, const uint32_t *got,
                   const uint32_t *expected, const uint32_t *x,
                   struct certificate *c)
@@ -101,6 +110,9 @@ static bool judge(const struct primitive *p, uint32_t n, const uint32_t *got,
     return flushes;
 }
 
+/* What plans and kernels ask of a device. A kernel that is missing finds
+ * nothing against subnormals, but native f16 is trusted only where all 65536
+ * values were right. */
 static void find(struct run *r)
 {
     const struct certify_answers *g = &r->got, *e = &r->expected;
@@ -120,6 +132,7 @@ static void find(struct run *r)
     }
 }
 
+/* find goes first: what is excused depends on it. */
 static void compare(struct run *r)
 {
     const struct certify_answers *g = &r->got, *e = &r->expected;
@@ -141,6 +154,8 @@ static void compare(struct run *r)
 
 /* ---- on the device ---- */
 
+/* All of a memory as bytes, for the backend's own uploads: *b stands for the
+ * buffer that there is not. */
 static struct view view_of(ssq_buffer *b, struct backend_mem *mem, size_t bytes)
 {
     *b = (ssq_buffer){.mem = mem, .bytes = bytes};
@@ -198,6 +213,7 @@ static ssq_status launch(struct run *r, unsigned k, uint32_t id,
     if (st != SSQ_OK)
         return st;
     l->groups = GROUPS;
+    /* the places of the operands, all 0, and then n */
     l->param[l->nbindings] = CERTIFY_N;
     l->nwords = l->nbindings + 1;
     return r->backend->launch(r->queue, l);
@@ -238,6 +254,7 @@ static ssq_status run(struct run *r)
     return st == SSQ_OK ? r->backend->queue_sync(r->queue) : st;
 }
 
+/* Memory and a queue, for as long as the test takes. */
 static ssq_status run_on_device(struct run *r)
 {
     const struct backend *b = r->backend;
@@ -269,6 +286,7 @@ ssq_status certify_run(const struct backend *b, struct backend_device *d,
     r->backend = b;
     r->device = d;
     r->certificate = c;
+    /* operands and what is expected are float arithmetic of the host */
     struct fpenv env = fpenv_enter();
     certify_words_fill(&r->words);
     certify_reference(&r->words, &r->expected);

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certify_reference.c - the texts of a certificate, compiled as C. */
+/* certify_reference.c - the texts of a certificate, compiled as C.
+ *
+ * The dialect makes a text a C function; here it becomes a static one, to be
+ * called below. The texts share names of macros, which are taken back in
+ * between. */
 #include "lib/certify/certify.h"
 
 #include "kernels/dialect/dialect.h"

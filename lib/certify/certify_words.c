@@ -36,6 +36,8 @@ static uint32_t spread(uint32_t s, uint32_t i, int least, int most)
     return (r & 0x807fffffu) | e << 23;
 }
 
+/* a and b. Most exponents are such that sums, products and conversions round;
+ * the first words pair special values with each other and with plain ones. */
 static void fill_floats(uint32_t *a, uint32_t *b)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {
@@ -69,6 +71,8 @@ static void fill_c(const float *a, const float *b, uint32_t *u, float *c)
     }
 }
 
+/* u: floats to be converted, at last any bits. v and w: any bits, of which some
+ * are small: indices that a guarded load admits, or small divisors. */
 static void fill_bits(uint32_t *u, uint32_t *v, uint32_t *w)
 {
     for (uint32_t i = 0; i < CERTIFY_N; i++) {

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verdict.c - what `sesqui certify` found, kept with the certificate. */
+/* verdict.c - what `sesqui certify` found, kept with the certificate.
+ *
+ * A device has a copy of its certificate: what is kept through one handle is
+ * seen by devices that are opened later, and not by others that are open. */
 #include "lib/core/core.h"
 
 #include <stdio.h>

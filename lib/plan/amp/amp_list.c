@@ -1,24 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* amp_list.c - lists of tensors divided into launches, and their tables. */
+/* amp_list.c - lists of tensors divided into launches, and their tables.
+ *
+ * Two passes over the list: the first settles which launch each entry is in and
+ * how large the tables become, the second writes them. Parts, which are tasks
+ * counted over all launches, are numbered in the order of the list: what is
+ * folded over them does not depend on how the list was divided. */
 #include "lib/plan/amp/amp_list.h"
 
 #include <string.h>
 
 /* Every device binds at such offsets. */
 #define ALIGNMENT 256u
-#define NOWHERE   UINT32_MAX
+/* The launch of an entry without elements. */
+#define NOWHERE UINT32_MAX
 
 static bool nowhere(const struct view *v)
 {
     return v == NULL || v->buffer == NULL || v->buffer->mem == NULL;
 }
 
+/* Bytes from the begin of the view's memory. */
 static uint64_t begin_of(const struct view *v)
 {
     return v->buffer->offset + v->offset;
 }
 
-/* The first view stays: it may be empty, but its shape counts. */
+/* Entry i, with absent views as NULL and every unit known. The first view
+ * stays: it may be empty and without memory, but its shape counts. */
 static void row_of(const struct entries *r, size_t i, struct entry *row)
 {
     *row = (struct entry){.key = 0};
@@ -30,6 +38,7 @@ static void row_of(const struct entries *r, size_t i, struct entry *row)
             row->unit[k] = (uint32_t)dtype_bytes(row->view[k]->dtype);
 }
 
+/* Does the entry do without words of strides in the table? */
 static bool is_dense(const struct entries *r, const struct entry *row)
 {
     for (uint32_t k = 0; k < r->views; k++)
@@ -43,6 +52,7 @@ static uint32_t words_of(const struct entries *r, const struct entry *row)
     return ROW_WORDS + (is_dense(r, row) ? 0 : ROW_WALKED(r->views));
 }
 
+/* Chunks of an entry, of which the last one may be short. */
 static uint32_t tasks_of(const struct entries *r, const struct entry *row)
 {
     uint64_t n = (uint64_t)view_elements(row->view[0]);
@@ -59,7 +69,9 @@ static uint32_t present(const struct entries *r, const struct entry *row)
     return bits;
 }
 
-/* Widen an operand's range by a view; false: a launch does not see as much. */
+/* Widen an operand's range by a view; false: a launch does not see as much, or
+ * a kernel cannot count as far, in elements of 31 bits. The begin is rounded
+ * down to what every device binds at, as a sub-buffer must begin there. */
 static bool widen(const struct entries *r, struct range *range,
                   const struct view *v)
 {
@@ -84,6 +96,8 @@ static struct entry_launch launch_for(const struct entries *r,
     return b;
 }
 
+/* May the entry be in this launch, but for room? A kernel variant has one key,
+ * one set of operands that are there, and one memory and unit for each. */
 static bool same_form(const struct entries *r, const struct entry_launch *b,
                       const struct entry *row)
 {
@@ -118,7 +132,8 @@ static bool join(const struct entries *r, struct entry_launch *launch,
     return fits || b.rows == 1;
 }
 
-/* Room for one more launch: there is room for powers of two. */
+/* Room for one more launch: memory is got for 1, 2, 4.. of them, so that it is
+ * full whenever their number is a power of two. */
 static bool grow(struct entries *r)
 {
     if ((r->n & (r->n - 1)) != 0)
@@ -134,7 +149,8 @@ static bool grow(struct entries *r)
     return true;
 }
 
-/* Which launch takes the entry: the latest are the likeliest. */
+/* Which launch takes the entry: the latest are the likeliest, as neighbours in
+ * a list were made one after the other. false: no memory. */
 static bool settle(struct entries *r, size_t i, const struct entry *row)
 {
     r->home[i] = NOWHERE;
@@ -171,6 +187,9 @@ struct place {
     uint64_t first, next;  /* elements of the tensor before this, after it */
 };
 
+/* The words of strides of an entry: rank, sizes, then each operand's steps, all
+ * of the views collapsed together to as few dimensions as they have in common.
+ * An absent operand's steps stay as they are, and nobody reads them. */
 static void put_walk(const struct entries *r, const struct entry *row,
                      uint32_t *w)
 {
@@ -193,6 +212,7 @@ static void put_walk(const struct entries *r, const struct entry *row,
             w[ROW_STEPS(at[k]) + (uint32_t)d] = (uint32_t)v[k]->stride[d];
 }
 
+/* The entry's row, and its words of strides behind all rows of the table. */
 static void put_row(const struct entries *r, const struct entry_launch *b,
                     const struct entry *row, struct pen *pen,
                     const struct place *place)
@@ -217,6 +237,7 @@ static void put_row(const struct entries *r, const struct entry_launch *b,
     pen->walk += ROW_WALKED(r->views);
 }
 
+/* Move to entry i: to its tensor, and to where in that it begins. */
 static void step(struct place *place, size_t i, const struct entry *row)
 {
     bool more = i > 0 && row->view[0]->continues;
@@ -225,6 +246,7 @@ static void step(struct place *place, size_t i, const struct entry *row)
     place->next = place->first + (uint64_t)view_elements(row->view[0]);
 }
 
+/* The list once more, each entry into its launch's table. */
 static void put_tables(const struct entries *r, struct pen *pens)
 {
     struct place place = {.part = 0};
@@ -239,6 +261,8 @@ static void put_tables(const struct entries *r, struct pen *pens)
     }
 }
 
+/* Words for the tables, and what is in them. false: no memory for the pens; a
+ * plan that fails says so itself. */
 static bool make_tables(struct entries *r)
 {
     struct pen *pens = mem_alloc_array(r->n, sizeof(*pens));
@@ -298,7 +322,7 @@ void entries_bind(const struct entries *r, const struct entry_launch *b,
 
 void entries_tensors(const struct entries *r, struct view *table)
 {
-    size_t n = r->tensors == 0 ? 1 : r->tensors;
+    size_t n = r->tensors == 0 ? 1 : r->tensors; /* a view may not be empty */
     uint32_t *w = plan_words(r->plan, 2 * n, table);
     struct place place = {.part = 0};
     for (size_t i = 0; i < r->entries && w != NULL; i++) {

@@ -14,7 +14,11 @@
  *     }
  *     entries_free(&r);
  *
- * Entries whose operands lie in the same memories share a launch. */
+ * Entries whose operands lie in the same memories share a launch: a launch has
+ * one binding for each operand of all its entries, and a table, made by the
+ * host when the plan is built, of where in it each entry's begins
+ * (kernels/amp/amp_list.h). A model's tensors mostly come from a few slabs of
+ * the pool, so that a hundred of them are a launch or two. */
 #ifndef LIB_PLAN_AMP_AMP_LIST_H
 #define LIB_PLAN_AMP_AMP_LIST_H
 
@@ -39,14 +43,18 @@ struct range {
 
 /** A launch. */
 struct entry_launch {
+    /* its entries' key; entries; tasks of all of them */
     uint32_t key, rows, tasks;
     uint32_t words;    /* of the table */
-    uint32_t present;  /* operands, by bits */
-    struct view table; /* i32 */
+    uint32_t present;  /* bit k: its entries have operand k */
+    struct view table; /* i32 [words], of the plan's own scratch */
     struct range at[ROW_VIEWS];
 };
 
-/** Loops of a task: to find its row, and over its elements. */
+/* Loops, as lib/plan/loops.h counts them. */
+
+/** Loops of a task: to find its row by halving (twice LOOPS_FEW covers that and
+ *  whatever is short), and over its elements. */
 static inline uint64_t entries_loops(const struct plan *p, uint32_t chunk,
                                      uint64_t body)
 {
@@ -71,19 +79,24 @@ static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
            loops_of((parts + FOLD_CHUNK - 1) / FOLD_CHUNK, chunk + 2 * lanes);
 }
 
+/** Says what entry i of an op's list is; *row begins as zeros. Called several
+ *  times for an entry, and answers the same each time. */
 typedef void (*entry_fn)(const void *op, size_t i, struct entry *row);
 
+/** A list that is divided. Lives while the plan is built, on the builder's
+ *  stack. */
 struct entries {
     struct plan *plan;
-    const void *op;
+    const void *op; /* handed to entry */
     entry_fn entry;
     size_t entries;
+    /* operands of an entry; elements of a task, but for an entry's last */
     uint32_t views, chunk;
     size_t n; /* launches */
     struct entry_launch *launch;
-    uint32_t *home; /* the launch of each entry */
-    uint32_t parts; /* tasks of all launches, in the order of the list */
-    uint32_t tensors;
+    uint32_t *home;   /* the launch of each entry; NOWHERE of an empty one */
+    uint32_t parts;   /* tasks of all launches, in the order of the list */
+    uint32_t tensors; /* pieces of one counted once, empty ones too */
 };
 
 /** What a launch's kernel is told of it. */
@@ -94,7 +107,8 @@ static inline struct row_table entries_table(const struct entries *r,
         .rows = b->rows, .tasks = b->tasks, .chunk = r->chunk};
 }
 
-/** Divide a list and write the tables. false: the plan has failed. */
+/** Divide a list and write the tables. false: the plan has failed, and there is
+ *  nothing to free. Empty entries have no task, and no row. */
 bool entries_divide(struct entries *r, struct plan *plan, const void *op,
                     size_t entries, uint32_t views, uint32_t chunk,
                     entry_fn entry);

@@ -13,6 +13,7 @@ static void gradient(const void *op, size_t i, struct entry *row)
     row->key = g->dtype;
 }
 
+/* The pass: each task leaves PART_WORDS of its chunk in parts. */
 static void look(struct plan *p, const struct check_op *op,
                  const struct entries *r, const struct view *parts)
 {
@@ -35,6 +36,9 @@ static void look(struct plan *p, const struct check_op *op,
     }
 }
 
+/* The fold: one group for the record, and one for each tensor's statistics,
+ * where they are wanted. It runs for an empty list, too: a check of nothing
+ * counts, and finds nothing. */
 static void fold(struct plan *p, const struct check_op *op,
                  const struct entries *r, const struct view *parts)
 {
@@ -62,6 +66,7 @@ static void build(struct plan *p, const struct check_op *op)
     struct view parts;
     if (!entries_divide(&r, p, op, op->op.list->n, 1, FOLD_CHUNK, gradient))
         return;
+    /* scratch may not be empty */
     plan_scratch(p, SSQ_I32,
                  PART_WORDS * (r.parts == 0 ? 1 : (uint64_t)r.parts), &parts);
     look(p, op, &r, &parts);

@@ -5,7 +5,8 @@
 #include "kernels/amp/list_args.h"
 #include "lib/amp/optimizer.h"
 
-/* An entry's key is its dtypes. */
+/* An entry's key is its dtypes: a launch's kernel is told of one for x and one
+ * for y. The variant depends on their sizes alone. */
 #define KEY(X, Y)  ((uint32_t)(X) << 8 | (uint32_t)(Y))
 #define KEY_X(KEY) ((KEY) >> 8)
 #define KEY_Y(KEY) ((KEY)&0xffu)
@@ -23,6 +24,8 @@ static void unscale_entry(const void *op, size_t i, struct entry *row)
     set(row, &u->op.list->v[i], &u->op.list->v[u->n + i]);
 }
 
+/* ACCUMULATE_ZERO has no sums in its list: y is the gradient, and x too, which
+ * the kernel then does not read. */
 static void accumulate_entry(const void *op, size_t i, struct entry *row)
 {
     const struct accumulate_op *a = op;
@@ -44,6 +47,9 @@ static uint32_t mode_of(uint32_t mode, uint32_t key)
     return KEY_Y(key) == SSQ_U8 ? LIST_ZERO : mode;
 }
 
+/* The launches of y = f(x) over n entries; a says which f, and the rest of it
+ * is filled in for each launch. block: optional, as in unscale_op. y is bound
+ * for update, since LIST_ADD reads it. */
 static void map(struct plan *p, const void *op, size_t n, entry_fn entry,
                 struct list_args a, const struct view *block)
 {

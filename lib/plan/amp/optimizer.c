@@ -13,6 +13,8 @@
 #define KEY_P(KEY)    ((KEY) >> 8 & 0xffu)
 #define KEY_G(KEY)    ((KEY)&0xffu)
 
+/* Where the truth of a parameter is. FORM_SHORT also has those of 16 bits
+ * without anything beside them, whose view of a master is absent. */
 static int form_of(const struct view *param, const struct view *master)
 {
     bool full = master->buffer != NULL && master->dtype == SSQ_F32;
@@ -21,6 +23,8 @@ static int form_of(const struct view *param, const struct view *master)
     return full ? FORM_MASTER : FORM_SHORT;
 }
 
+/* The views of an entry, v[PARAM_VIEWS], in the kernels' order: the truth goes
+ * last, since one form has none. A remainder (u8) is seen as 16-bit words. */
 static void entry(const struct view *v, struct entry *row)
 {
     const struct view *master = &v[2 + SLOT_MASTER];
@@ -54,7 +58,9 @@ static void lamb_entry(const void *op, size_t i, struct entry *row)
     row->key = KEY(FORM_SELF, SSQ_F32, KEY_G(row->key));
 }
 
-/* A launch whose form has no truth goes without its place, too. */
+/* A launch whose form has no truth goes without its place, too. Places come
+ * first in the parameters and are filled in when it is launched, so that one
+ * word less at the begin leaves the last of them out. */
 static void end_launch(struct plan *p, const struct entry_launch *b,
                        const void *args, size_t bytes, uint64_t loops)
 {
@@ -65,6 +71,7 @@ static void end_launch(struct plan *p, const struct entry_launch *b,
 /* Of an element: its quotients and roots. */
 #define ELEMENT_LOOPS (4 * LOOPS_DIVIDE)
 
+/* n words; scratch may not be empty. */
 static void scratch(struct plan *p, uint64_t n, struct view *parts)
 {
     plan_scratch(p, SSQ_I32, n == 0 ? 1 : n, parts);
@@ -81,6 +88,9 @@ static uint8_t variant(uint8_t kind, uint32_t key)
     return KEY_P(key) == SSQ_F16 ? FORM_F16 : FORM_BF16;
 }
 
+/* One launch of the update: whatever is skipped, clipped or scheduled is in the
+ * control block, so that the launch is the same in every step. AdamW is Adam
+ * with another decay: one kernel, and coupled says which. */
 static void pass(struct plan *p, const struct optimizer_op *op,
                  const struct entries *r, const struct entry_launch *b,
                  const struct view *parts)
@@ -112,6 +122,8 @@ static void pass(struct plan *p, const struct optimizer_op *op,
                entries_loops(p, STEP_CHUNK, ELEMENT_LOOPS));
 }
 
+/* What comes behind the pass: t and the random counter move, once all launches
+ * have read them; and the parts' counts become the tensors'. */
 static void end(struct plan *p, const struct optimizer_op *op,
                 const struct entries *r, const struct view *parts)
 {
@@ -144,6 +156,8 @@ static void build_optimizer(struct plan *p, const struct optimizer_op *op)
 
 /* ---- lamb ---- */
 
+/* LAMB's two norms, of the parameter and of its update, chunk by chunk: the
+ * three sums of each of kernels/reduce/norm.h, hence six words a part. */
 static void norms(struct plan *p, const struct lamb_op *op,
                   const struct entries *r, const struct entry_launch *b,
                   const struct view *parts)
@@ -166,6 +180,7 @@ static void norms(struct plan *p, const struct lamb_op *op,
     end_launch(p, b, &a, sizeof(a), entries_norm_loops(p, ELEMENT_LOOPS));
 }
 
+/* The chunks of each parameter folded, and its step length from both norms. */
 static void lengths(struct plan *p, const struct lamb_op *op,
                     const struct entries *r, const struct view *parts)
 {

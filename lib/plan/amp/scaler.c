@@ -22,12 +22,15 @@ static void build_update(struct plan *p, const struct scaler_update_op *op)
     plan_items(p, &a, sizeof(a), 1, LOOPS_FEW);
 }
 
-/* Of a group of parameters: its powers and quotients. */
+/* Of a group of parameters: its powers, which take a round for each of the 32
+ * bits of t, and its quotients. */
 #define TICK_LOOPS (4u * (32u + LOOPS_FEW))
 
 /* ---- tick: groups whose schedules lie in the same memories share a launch --
  */
 
+/* What a launch sees of its groups' schedules of one kind: all lr schedules in
+ * one span, all momentum schedules in another. */
 struct span {
     struct backend_mem *mem; /* NULL: no schedule yet */
     uint64_t from, to;       /* bytes */
@@ -46,7 +49,8 @@ static const struct view *schedule_of(const struct tick_op *op, size_t group,
     return v->buffer == NULL || v->buffer->mem == NULL ? NULL : v;
 }
 
-/* Widen a span by a schedule; false: it is elsewhere. */
+/* Widen a span by a schedule; false: it is in other memory, or so far away that
+ * a binding does not see both. */
 static bool widen(struct plan *p, struct span *span, const struct view *v)
 {
     if (v == NULL)
@@ -65,6 +69,8 @@ static bool widen(struct plan *p, struct span *span, const struct view *v)
     return true;
 }
 
+/* For each group of a launch where its schedules begin, in words of the spans;
+ * TICK_NONE for one that it has not. table is NULL after a failure. */
 static void put_table(const struct tick_op *op, const struct tick_args *a,
                       const struct span span[2], uint32_t *table)
 {
@@ -100,6 +106,9 @@ static uint32_t sharing(struct plan *p, const struct tick_op *op,
     return n;
 }
 
+/* Several launches are right in any order: each writes its own groups' words,
+ * the first one besides those of the whole step, which the others do not
+ * read. */
 static void build_tick(struct plan *p, const struct tick_op *op)
 {
     struct tick_args a = {.kind = op->kind,
