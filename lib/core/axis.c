@@ -2,6 +2,8 @@
 /* axis.c - an axis of an op, counted from either end. */
 #include "lib/core/core.h"
 
+/* *result is only written for an axis that exists: rank 0 has none, so every
+ * axis of a scalar is refused. */
 ssq_status check_axis(int axis, int rank, const char *op, int *result)
 {
     if (axis < -rank || axis >= rank)

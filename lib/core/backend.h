@@ -13,17 +13,21 @@
 #include "lib/op/ops.h"
 #include "lib/plan/launch.h"
 
-/** Raised when anything here changes; modules of another number are refused. */
+/** Raised when anything here changes, the structs of ops and launches included:
+ *  a module reads them at fixed offsets, so one of another number is
+ *  refused. */
 #define SSQ_BACKEND_ABI 8
 
-/** Opaque to the core; each backend embeds it as it likes. */
+/** Opaque to the core, which only hands pointers around: each backend defines
+ *  them for itself, and no two backends have to agree. */
 struct backend_instance;
 struct backend_device;
 struct backend_queue;
 struct backend_event;
 struct backend_graph;
 
-/** A piece of device memory, made by alloc. */
+/** A piece of device memory, made by alloc. A backend appends members of its
+ *  own by making this the first member of a larger struct. */
 struct backend_mem {
     uint64_t bytes;
     void *host; /* where the host's processor works on it, or NULL */
@@ -57,7 +61,8 @@ SSQ_OPS(X)
 
 struct gemm_explanation;
 
-/** The best-first lists of a backend; NULL: the op is absent. */
+/** The best-first lists of a backend. A list that is NULL means that the
+ *  backend has no implementation of its own; a plan may still do the op. */
 struct op_table {
 #define X(NAME, ...) const struct NAME##_impl *NAME;
     SSQ_OPS(X)
@@ -74,15 +79,16 @@ struct backend_limits {
     uint64_t slab_bytes;    /* of the pool; 0: one allocation per buffer */
     uint64_t binding_bytes; /* most bytes that one launch sees of a buffer */
     uint64_t memory_bytes;  /* of the device; 0 unknown */
-    /* of launches: 0 without them */
+    /* The rest describes launches, and is 0 in a backend without kernels. */
     uint32_t group;       /* work-items in each; 1: the device is a processor,
                              where an item is best a loop over neighbours */
     uint32_t units;       /* groups that run at a time */
     uint32_t local_bytes; /* of memory that a group shares */
     uint32_t width;       /* float32s of the best vector of one item: 1..16 */
-    /* of all its loops together, after which an item silently leaves them;
-     * 0: none, as on processors. Plans use more groups then, divide what they
-     * can, and the core refuses a plan that is still too long */
+    /* Rounds of all its loops together after which an item silently leaves
+     * them, as some drivers guard against endless loops; 0: there is no such
+     * limit, as on processors. Plans use more groups then and divide what they
+     * can, and the core refuses a plan that is still too long. */
     uint32_t iterations;
 };
 
@@ -102,8 +108,9 @@ struct segment;
 struct command {
     struct op *op;
     unsigned impl;     /* index in the backend's list for op->id */
-    struct plan *plan; /* or the launches to do instead; NULL: impl */
-    /* or a part of a graph that the backend has; op is then its first */
+    struct plan *plan; /* the launches to do instead; NULL: run impl */
+    /* A part of a graph that the backend has recorded, which stands for several
+     * commands: op is then the op of the first. NULL: this is one command. */
     const struct segment *segment;
 };
 
@@ -113,7 +120,7 @@ struct command {
  *  memory. So services belong to an instance, and through it to a device: a
  *  module has no variable that it writes. */
 struct services {
-    uint32_t abi;
+    uint32_t abi; /* SSQ_BACKEND_ABI of the library */
     ssq_status (*error_set)(ssq_status status, const char *format, ...);
     const char *(*error_text)(void);
     void (*log_line)(ssq_log_level level, const char *topic, const char *format,
@@ -127,9 +134,11 @@ struct services {
     ssq_status (*env_flag)(const char *name, bool *value);
 };
 
+/** A backend. All of it is constant, so that it may lie in a module that
+ *  several copies of the library share. */
 struct backend {
-    uint32_t abi;
-    const char *name;
+    uint32_t abi;     /* SSQ_BACKEND_ABI that it was compiled with */
+    const char *name; /* in device names, SSQ_IMPL, and of the module's file */
     int preference; /* "auto" takes the highest; <= 0 never */
     /* optional: of device i, where they differ; no more than preference */
     int (*preference_of)(const struct backend_instance *instance, unsigned i);
@@ -212,7 +221,10 @@ struct backend {
                                struct backend_graph *graph);
     void (*graph_free)(struct backend_graph *graph); /* not under way */
 
-    /* events */
+    /* Events: marks in a queue. query answers SSQ_ERR_NOT_READY without
+     * waiting, sync waits, and elapsed may answer SSQ_ERR_UNSUPPORTED where a
+     * queue takes no times. record, wait, query and sync are calls on the
+     * queue: the core holds its lock. */
     ssq_status (*event_open)(struct backend_device *device,
                              struct backend_event **event);
     void (*event_close)(struct backend_event *event);
@@ -254,7 +266,8 @@ struct ssq_buffer {
     struct ssq_scaler *scaler; /* whose words these are; NULL: nobody's */
 };
 
-/** Where a host backend finds an operand's first element. */
+/** Where a host backend finds an operand's first element; NULL for an absent
+ *  operand and for one without elements, whose buffer may have no memory. */
 static inline void *view_host(const struct view *v)
 {
     if (v->buffer == NULL || v->buffer->mem == NULL)

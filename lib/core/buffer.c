@@ -2,6 +2,9 @@
 /* buffer.c - reference-counted device memory. */
 #include "lib/core/pool.h"
 
+/* Called by the last object_put. The memory of a lost device is not given back:
+ * its driver may not be called in a child of fork, and the pool's lists may be
+ * half changed. The device goes last, since the pool is the device's. */
 static void buffer_free(struct object *o)
 {
     ssq_buffer *b = (ssq_buffer *)o;
@@ -11,6 +14,8 @@ static void buffer_free(struct object *o)
     mem_free(b);
 }
 
+/* Apart from buffer_place, so that a plan can note its scratch while it is
+ * built, and get memory only when it is known to be whole. */
 ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **out)
 {
     ssq_buffer *b = mem_alloc(sizeof(*b));
@@ -24,11 +29,14 @@ ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **out)
     return SSQ_OK;
 }
 
+/* A buffer of 0 bytes has no memory: backends need not know how to allocate
+ * nothing. */
 ssq_status buffer_place(ssq_buffer *b)
 {
     return b->bytes == 0 ? SSQ_OK : pool_get(b->device->pool, b);
 }
 
+/* object_put frees a buffer that has got no memory, too: mem is still NULL. */
 ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
 {
     ssq_buffer *b = NULL;
@@ -44,6 +52,8 @@ ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
     return st;
 }
 
+/* Unlike buffer_create this refuses captures: memory that a caller makes while
+ * recording would be no part of the graph, although its ops use it. */
 ssq_status ssq_buffer_create(ssq_device *device, uint64_t bytes,
                              ssq_buffer **buffer)
 {

@@ -4,6 +4,10 @@
 #include "lib/core/graph.h"
 #include "lib/core/queue.h"
 
+/* In a capture the bundle is the capture's own graph, and bundle_from remembers
+ * how long that was, so that a failure can take back what the bundle added.
+ * Else it is a graph of its own. Ops that call others nest; only the outermost
+ * pair does anything. */
 ssq_status queue_bundle_begin(ssq_queue *queue)
 {
     if (queue->bundle_depth++ > 0)
@@ -18,9 +22,11 @@ ssq_status queue_bundle_begin(ssq_queue *queue)
     return st;
 }
 
+/* The commands that are handed over hold the graph until the device has
+ * finished them, so this reference may be dropped at once. */
 ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
 {
-    /* an inner failure is passed on by the outer callers, to the last end */
+    /* An inner failure is passed on by the outer callers, to the last end. */
     if (--queue->bundle_depth > 0)
         return st;
     ssq_graph *g = queue->bundle;
@@ -36,6 +42,9 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
     return st;
 }
 
+/* The fresh graph is made before anything is submitted: then only the
+ * submission can fail, and the bundle is still whole if it does. Callers have
+ * refused captures before, so the bundle is a graph of its own here. */
 ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
 {
     ssq_graph *g = queue->bundle;

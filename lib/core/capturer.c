@@ -1,7 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* capturer.c - which thread captures on which queue. */
+/* capturer.c - which thread captures on which queue.
+ *
+ * A capture concerns the thread that began it: what other threads create on the
+ * same device meanwhile is not part of the graph, and is allowed. */
 #include "lib/core/queue.h"
 
+/* Under queues_lock, which capture_check holds while it looks at every queue of
+ * the device; captures is counted apart so that the usual case, none under way,
+ * takes no lock. */
 void capturer_set(ssq_queue *queue, bool on)
 {
     ssq_device *d = queue->device;
@@ -15,11 +21,15 @@ void capturer_set(ssq_queue *queue, bool on)
         atomic_fetch_sub(&d->captures, 1);
 }
 
+/* Does this thread capture on the queue? capturer is only valid while capturing
+ * is set: pthread_t has no value that means nobody. */
 static bool captures(const ssq_queue *queue)
 {
     return queue->capturing && pthread_equal(queue->capturer, pthread_self());
 }
 
+/* A dry capture does not count: it records nothing, so that no memory could be
+ * missing from its graph. */
 ssq_status capture_check(ssq_device *device, const char *what)
 {
     bool mine = false;

@@ -19,21 +19,21 @@ struct fallback_seen;
 /* Order of locks: queues_lock, then a queue's lock or the pool's; never two
  * queues at once, and nothing is released under a queue's lock. */
 struct ssq_device {
-    struct object object;
+    struct object object; /* queues, buffers and graphs hold a reference each */
     const struct backend *backend;
-    struct backend_device *impl;
-    ssq_device_props props;
-    ssq_device_options options;
-    struct certificate certificate;
-    struct pool *pool;
-    pthread_mutex_t queues_lock;
+    struct backend_device *impl;    /* what the backend has of it; owned */
+    ssq_device_props props;         /* constant once the device is open */
+    ssq_device_options options;     /* the caller's, copied */
+    struct certificate certificate; /* empty if the backend has no identify */
+    struct pool *pool;              /* owned; NULL until opening gets to it */
+    pthread_mutex_t queues_lock;    /* of queues, and of their capturers */
     ssq_queue *queues;        /* of this device, for the pool to retire */
     unsigned forks;           /* fork_count() when it was opened */
     ssq_device *next_watched; /* lib/core/fork.c */
-    atomic_uint captures;     /* under way on this device */
-    atomic_uint_fast64_t fallbacks;
+    atomic_uint captures;     /* under way on this device, by any thread */
+    atomic_uint_fast64_t fallbacks;      /* ops that ran on the host instead */
     struct fallback_seen *fallback_seen; /* reasons logged; queues_lock */
-    char pins[OP_COUNT][32];             /* implementation names; "" any */
+    char pins[OP_COUNT][32]; /* the implementation that an op takes; "" any */
 };
 
 struct ssq_tensor {
@@ -46,13 +46,15 @@ struct view tensor_view(const ssq_tensor *tensor, enum access access);
 
 /** Forks between the process that first used the library and this one. */
 unsigned fork_count(void);
-/** Is this a child of the process that opened the device, and the device one
- *  that is not in a child? Then nothing of it may be touched. */
+/** True in a child of the process that opened the device, unless the backend is
+ *  host code that goes on in children. Nothing of a lost device may be touched:
+ *  its driver's threads are not there, and its locks may be held for ever. */
 static inline bool device_lost(const ssq_device *device)
 {
     return device->forks != fork_count() && device->backend->fork_hold == NULL;
 }
-/** SSQ_OK, or SSQ_ERR_DEVICE for a lost one. what begins the text. */
+/** SSQ_OK, or SSQ_ERR_DEVICE for a lost device. The error's text begins with
+ *  what, the name of the public function that was called. */
 ssq_status device_check(const ssq_device *device, const char *what);
 
 /* ---- queue ---- */
@@ -70,6 +72,7 @@ ssq_status queue_bundle_begin(ssq_queue *queue);
 ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st);
 /** SSQ_OK, or the sticky error. op names the caller for NULL's text. */
 ssq_status queue_check(const ssq_queue *queue, const char *op);
+/** True while a graph, dry or not, is being captured on the queue. */
 bool queue_capturing(const ssq_queue *queue);
 
 /** What a queue has finished, for those who may outlive it: the queue is not
@@ -87,8 +90,10 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
                        const int64_t *shape, struct view *view);
 void scratch_put(struct view *view);
 
-/** Copy contiguous bytes between host memory and a view, asynchronously;
- *  small blocks up to UPLOAD_INLINE bytes are copied at the call. */
+/** Copy contiguous bytes between host memory and a view, asynchronously: host
+ *  must stay until the copy is done. queue_upload_now copies the bytes into the
+ *  op at the call, so that they may be on the caller's stack, and therefore
+ *  takes no more than UPLOAD_INLINE of them. */
 #define UPLOAD_INLINE 512
 ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
                         const void *host, uint64_t bytes);
@@ -120,7 +125,9 @@ struct stages {
     void (*save)(struct object *owner, void *snapshot);
     void (*restore)(struct object *owner, const void *snapshot);
     void (*drop)(void *snapshot);
-    int (*number)(const void *snapshot); /* a captured step brings it back */
+    /* the stage as a number: a capture whose end has another one than its begin
+     * holds half a step, which must not be launched again and again */
+    int (*number)(const void *snapshot);
     /* optional: enqueues what cannot be captured, behind each launch of a graph
      * whose capture went from begin to end */
     void (*launched)(ssq_queue *queue, struct object *owner, const void *begin,
@@ -157,6 +164,7 @@ ssq_status check_output(const ssq_queue *queue, const ssq_tensor *tensor,
 #define DTYPES_ALL (DTYPES_FLOAT | DTYPE_BIT(SSQ_I32) | DTYPE_BIT(SSQ_U8))
 ssq_status check_dtype(const ssq_tensor *tensor, unsigned dtypes,
                        const char *op, const char *what);
+/** Equal rank and sizes; strides, dtypes and places may differ. */
 ssq_status check_same_shape(const ssq_tensor *a, const char *a_what,
                             const ssq_tensor *b, const char *b_what,
                             const char *op);
@@ -164,7 +172,8 @@ ssq_status check_same_shape(const ssq_tensor *a, const char *a_what,
 ssq_status check_alias(const ssq_tensor *out, const char *out_what,
                        const ssq_tensor *in, const char *in_what, bool in_place,
                        const char *op);
-/** A negative axis counts from the end. */
+/** *result is axis counted from the front; a negative one counts from the
+ *  end. */
 ssq_status check_axis(int axis, int rank, const char *op, int *result);
 
 #endif

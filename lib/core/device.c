@@ -20,6 +20,8 @@ static void device_name(const struct backend *b, unsigned i, char *name,
         snprintf(name, bytes, "%s:%u", b->name, i);
 }
 
+/* Entries, not devices: a backend without any device has one entry, too, whose
+ * reason says why. */
 size_t ssq_device_count(void)
 {
     const struct registry_entry *e;
@@ -29,6 +31,9 @@ size_t ssq_device_count(void)
     return count;
 }
 
+/* at walks down the entries of one backend after the other, and is in the end
+ * the number of the device within its backend. *entry is only written when all
+ * of it is known. */
 ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
 {
     if (entry == NULL || entry->struct_size != sizeof(*entry))
@@ -107,6 +112,8 @@ static const struct registry_entry *find(const char *name, unsigned *index)
     return NULL;
 }
 
+/* Device i of a backend, as "auto" weighs it: greater is better, and what is
+ * not above 0 is never chosen. */
 static int preference(const struct registry_entry *e, unsigned i)
 {
     const struct backend *b = e->backend;
@@ -133,6 +140,7 @@ struct passed_over {
     char why[384]; /* "; not opencl:0: .." for each */
 };
 
+/* Has "auto" tried device index of this backend before, and not taken it? */
 static bool is_passed_over(const struct passed_over *p,
                            const struct registry_entry *e, unsigned index)
 {
@@ -142,7 +150,8 @@ static bool is_passed_over(const struct passed_over *p,
     return false;
 }
 
-/* False: there is no room for one more. */
+/* Remember that a device was tried and why it will not do, so that choose skips
+ * it. False: there is no room for one more, and the search has to end. */
 static bool pass_over(struct passed_over *p, const struct registry_entry *e,
                       unsigned index, const char *why)
 {
@@ -158,7 +167,8 @@ static bool pass_over(struct passed_over *p, const struct registry_entry *e,
     return true;
 }
 
-/* The best device for training that is not passed over, and why it is. */
+/* The best device for training that is not passed over, and in why the text of
+ * props.choice. A tie goes to the backend that stands first in the registry. */
 static const struct registry_entry *
 choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
 {
@@ -188,6 +198,9 @@ choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
     return best;
 }
 
+/* Called by the last object_put, also for a device whose opening failed half
+ * way: what it had not got yet is NULL. It leaves the list of watched devices
+ * first, so that a fork never meets one that is being taken apart. */
 static void device_free(struct object *o)
 {
     ssq_device *d = (ssq_device *)o;
@@ -204,7 +217,9 @@ static void device_free(struct object *o)
     mem_free(d);
 }
 
-/* One entry of SSQ_IMPL, n characters of it. */
+/* One entry of SSQ_IMPL, n characters of it: "op:impl" for every backend, or
+ * "backend/op:impl", which the devices of other backends skip. Without a colon
+ * both names stay empty, and pinning refuses that. */
 static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
 {
     char backend[32] = "", op[32] = "", impl[32] = "";
@@ -241,7 +256,10 @@ static ssq_status pin_from_environment(ssq_device *d)
     return st;
 }
 
-/* See what the device's arithmetic is, and whether that will do. */
+/* Get the device's certificate and decide whether its arithmetic will do. A
+ * failed self-test refuses it unless the caller insists; a bad verdict of
+ * `sesqui certify` only keeps "auto" away, since whoever names a device may
+ * know better. opening->refused tells open_best to try the next one. */
 static ssq_status certify(ssq_device *d, struct opening *opening)
 {
     struct certificate *c = &d->certificate;
@@ -275,6 +293,8 @@ static ssq_status certify(ssq_device *d, struct opening *opening)
                            d->props.name, c->failed);
 }
 
+/* All that a device has beyond its backend_device. certify comes before props:
+ * backends answer props by what the self-test has found. */
 static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
                           unsigned index, struct opening *opening)
 {
@@ -294,6 +314,8 @@ static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
     return st == SSQ_OK ? pin_from_environment(d) : st;
 }
 
+/* impl is owned from the first line on: closed here when there is no memory,
+ * and by device_free after that. */
 ssq_status device_create(const struct registry_entry *e, unsigned index,
                          struct backend_device *impl,
                          const ssq_device_options *options,
@@ -348,6 +370,7 @@ static const struct registry_entry *find_lost(const char *name,
     return NULL;
 }
 
+/* The error of a name that nothing has, with all names that there are. */
 static ssq_status not_found(const char *wanted)
 {
     char list[ERROR_TEXT - 128];
@@ -357,6 +380,7 @@ static ssq_status not_found(const char *wanted)
                      list);
 }
 
+/* Open device index of a backend, in default floating-point modes. */
 static ssq_status open_backend(const struct registry_entry *e, unsigned index,
                                const ssq_device_options *options,
                                struct opening *opening, ssq_device **out)
@@ -380,6 +404,9 @@ static ssq_status check_found(const char *wanted,
     return e == NULL ? not_found(wanted) : SSQ_OK;
 }
 
+/* "auto": try devices from the best on until one is not refused by its
+ * certificate. Other failures end the search, so that a machine whose GPU is
+ * broken does not quietly compute on a slower device. */
 static ssq_status open_best(const ssq_device_options *options,
                             ssq_device **device)
 {
@@ -411,6 +438,9 @@ static ssq_status open_named(const char *wanted, const char *why,
                         : st;
 }
 
+/* SSQ_DEVICE only stands in for "auto": a program that names a device gets that
+ * one. Through the variable a device is opened as if it had been named, without
+ * the stricter certificate of "auto". */
 ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
                            ssq_device **device)
 {
@@ -462,6 +492,7 @@ ssq_status ssq_device_memory(const ssq_device *device, ssq_memory_info *info)
     return SSQ_OK;
 }
 
+/* Finished work is let go of first: its scratch keeps slabs alive. */
 void ssq_device_trim(ssq_device *device)
 {
     if (device == NULL || device_lost(device))

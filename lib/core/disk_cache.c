@@ -12,7 +12,7 @@
  * A file appears whole, by rename, once the disk has it: two processes write
  * the same one in any order. What a killed process left is swept, and files go,
  * the oldest first, when all together are more than SSQ_CACHE_MB, 256 if that
- * does not say. Whoever stores looks after both now and then. */
+ * does not say. Whoever stores looks after both. */
 #include "lib/core/disk_cache.h"
 
 #include <dirent.h>
@@ -26,6 +26,7 @@
 #include <time.h>
 #include <unistd.h>
 
+/** The first bytes of each file; the digit changes with the layout. */
 #define MAGIC "ssqprog1"
 /** Nothing is larger: a length that says so is garbage. */
 #define MOST_BYTES (UINT64_C(256) << 20)
@@ -35,9 +36,11 @@
 /** A part that is older is nobody's, whoever has its writer's number now. */
 #define PART_SECONDS 3600
 
+/** In the byte order of the machine: a file of another order fails the check of
+ *  its lengths. */
 struct header {
     char magic[8];
-    uint64_t key_bytes, binary_bytes;
+    uint64_t key_bytes, binary_bytes; /* without an end of string */
     uint64_t checksum; /* of the key and the binary */
 };
 
@@ -49,12 +52,15 @@ uint64_t disk_cache_hash(uint64_t h, const void *bytes, size_t n)
     return h;
 }
 
+/* Guards against damage by disks and crashes, not by an attacker: the directory
+ * is the user's own. */
 static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
 {
     return disk_cache_hash(DISK_CACHE_HASH, key_and_binary, n);
 }
 
-/* The directory, or false: there is none to be used. */
+/* Write the directory above "/sesqui" to path; false: there is none to be used.
+ * A relative XDG_CACHE_HOME is ignored, as its specification demands. */
 static bool directory(const struct services *core, char *path, size_t bytes)
 {
     bool on = true; /* not if nobody can tell */
@@ -94,6 +100,8 @@ static int open_file(const char *path, int flags)
     return fd;
 }
 
+/* Have the disk take a file before it gets its name: else a crash may leave the
+ * name with nothing behind it. */
 static bool sync_file(int fd)
 {
     int e;
@@ -103,6 +111,7 @@ static bool sync_file(int fd)
     return e == 0;
 }
 
+/* Read exactly so many bytes; a file that ends early is false. */
 static bool read_all(int fd, unsigned char *to, size_t bytes)
 {
     while (bytes > 0) {
@@ -117,6 +126,7 @@ static bool read_all(int fd, unsigned char *to, size_t bytes)
     return true;
 }
 
+/* The same for writing: a write may take a part only, as on a full disk. */
 static bool write_all(int fd, const void *from, size_t bytes)
 {
     const unsigned char *b = from;
@@ -132,7 +142,9 @@ static bool write_all(int fd, const void *from, size_t bytes)
     return true;
 }
 
-/* The header of a file of ours, of the length that it says. */
+/* Read the header. False unless this is a plain file of the process's user with
+ * exactly the length that the header says; lengths are bounded before they are
+ * added, so that the sum cannot overflow. */
 static bool read_header(int fd, struct header *h)
 {
     struct stat s;
@@ -143,8 +155,9 @@ static bool read_header(int fd, struct header *h)
            (uint64_t)s.st_size == sizeof(*h) + h->key_bytes + h->binary_bytes;
 }
 
-/* Key and binary in one block, the binary first wanted: NULL if the file is
- * not the key's, or damaged. */
+/* Read key and binary into one block and move the binary to its front, where
+ * the caller wants it. NULL if the file is of another key, or damaged. One byte
+ * more is allocated, since both may be empty and no block has 0 bytes. */
 static unsigned char *read_body(const struct services *core, int fd,
                                 const char *key, size_t *bytes)
 {
@@ -165,6 +178,8 @@ static unsigned char *read_body(const struct services *core, int fd,
     return body;
 }
 
+/* O_NOFOLLOW and O_NONBLOCK: a link is not followed, and a FIFO under this name
+ * must not make the process wait; read_header then refuses it. */
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes)
 {
@@ -181,6 +196,8 @@ unsigned char *disk_cache_load(const struct services *core, const char *name,
     return binary;
 }
 
+/* Write a whole new file. O_EXCL: path is a part's name, which is unique, so
+ * whatever exists under it is not ours to write to. */
 static bool write_file(const char *path, const char *key,
                        const unsigned char *binary, size_t bytes)
 {
@@ -225,9 +242,10 @@ static bool abandoned(long pid, const struct stat *s)
            time(NULL) - s->st_mtime > PART_SECONDS;
 }
 
+/** What one look through the directory finds. */
 struct sweep {
     uint64_t bytes; /* of all files */
-    char oldest[256];
+    char oldest[256];      /* its name; "": there is no file */
     struct timespec since; /* of the oldest */
 };
 
@@ -237,7 +255,9 @@ static bool older(const struct timespec *a, const struct timespec *b)
                                   : a->tv_nsec < b->tv_nsec;
 }
 
-/* Look at one file of the directory. */
+/* Look at one file of the directory: remove a part that was abandoned, count
+ * any other. Files of other users and what is not a plain file are left
+ * alone. */
 static void sweep_file(int at, const char *name, struct sweep *w)
 {
     struct stat s;
@@ -272,6 +292,9 @@ static bool look(const char *directory, struct sweep *w)
     return true;
 }
 
+/* Remove the oldest file until all together are small enough. The directory is
+ * looked through again after each one, since other processes write and remove
+ * files at the same time. A failed unlink ends it, or it would never end. */
 static void sweep(const struct services *core, char *directory, size_t room)
 {
     uint64_t most = MOST_MIB;
@@ -288,6 +311,9 @@ static void sweep(const struct services *core, char *directory, size_t room)
     }
 }
 
+/* A part is named by process and a serial number, so that neither another
+ * process nor another thread of this one writes the same. Failures are silent:
+ * nothing depends on the cache but time. */
 void disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes)

@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Number i of all implementations on a device: the backend's, then the
- * plans. false past the end. */
+/* Number i of all implementations on a device: the backend's own, then the
+ * plans. False past the end. The order is the one that users see listed. */
 static bool nth(const ssq_device *d, enum op_id op, unsigned i,
                 struct choice *c)
 {
@@ -32,7 +32,10 @@ static bool is_last(const ssq_device *d, const struct op *op,
            implementation_last(d->backend->ops, c->index, d->impl, op);
 }
 
-/* SSQ_ERR_UNSUPPORTED with why, or SSQ_ERR_NOMEM. */
+/* SSQ_OK if c takes the op; SSQ_ERR_UNSUPPORTED with the reason in why. Where
+ * loops are limited a plan has to be built to know, which may end with
+ * SSQ_ERR_NOMEM: that is no refusal, and must not make a slower implementation
+ * run instead. */
 static ssq_status admit(ssq_device *d, const struct op *op,
                         const struct choice *c, struct why *why)
 {
@@ -48,6 +51,9 @@ static ssq_status admit(ssq_device *d, const struct op *op,
     return admitted ? SSQ_OK : SSQ_ERR_UNSUPPORTED;
 }
 
+/* Two passes over the same list: implementations that call themselves last are
+ * skipped in the first and are the only ones in the second. The refusals of
+ * both are collected for the error's text, as far as it has room. */
 ssq_status dispatch(ssq_device *d, const struct op *op, struct choice *c)
 {
     char refusals[ERROR_TEXT - 128] = "";
@@ -78,6 +84,8 @@ const char *ssq_implementation_name(const ssq_device *device, const char *op,
     return i <= UINT_MAX && nth(device, id, (unsigned)i, &c) ? c.name : NULL;
 }
 
+/* NULL takes the pin away. Not locked: a caller pins before other threads use
+ * the device. */
 ssq_status ssq_implementation_pin(ssq_device *device, const char *op,
                                   const char *impl)
 {

@@ -5,10 +5,12 @@
 
 #include <string.h>
 
+/** Every dtype that has a number, those that no device has among them: name is
+ *  the one that messages use, other and third are read as well. */
 static const struct {
     ssq_dtype dtype;
-    unsigned bits;
-    const char *name, *other, *third;
+    unsigned bits; /* of an element */
+    const char *name, *other, *third; /* NULL: there is none */
 } dtypes[] = {
     {SSQ_F32, 32, "f32", "float32", "float"},
     {SSQ_F16, 16, "f16", "float16", "half"},
@@ -72,6 +74,7 @@ size_t dtype_bytes(ssq_dtype dtype)
     return ssq_dtype_bits(dtype) / 8;
 }
 
+/* Of the dtypes that tensors have: f64 is a float of host memory alone. */
 bool dtype_is_float(ssq_dtype dtype)
 {
     return dtype == SSQ_F32 || dtype == SSQ_F16 || dtype == SSQ_BF16;

@@ -14,13 +14,16 @@ struct way {
     enqueue_fn otherwise;
 };
 
+/* For window_each: would a window run? Nothing is enqueued. */
 static ssq_status admit_one(void *way, struct op *op)
 {
     struct choice choice;
     return dispatch(((const struct way *)way)->queue->device, op, &choice);
 }
 
-/* Run a command, or record it with references of its own. */
+/* Run a command, or record it with references of its own: the op may be on the
+ * caller's stack, and the caller drops its plan. A dry capture has asked all it
+ * wanted to know by now, and keeps nothing. */
 static ssq_status hand_over(ssq_queue *queue, const struct command *c)
 {
     ssq_graph *record = queue->capture != NULL ? queue->capture : queue->bundle;
@@ -38,7 +41,8 @@ static ssq_status hand_over(ssq_queue *queue, const struct command *c)
     return capture_record(record, &copy);
 }
 
-/* Run or record an op that fits a launch. */
+/* Run or record an op that fits a launch. In a dry capture a plan is only
+ * tried, which takes no memory of the device. */
 static ssq_status enqueue_one(void *user, struct op *op)
 {
     const struct way *way = user;
@@ -85,6 +89,7 @@ ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
     return queue_bundle_end(queue, st);
 }
 
+/* The enqueue_fn of enqueue_only: the text of dispatch stands as it is. */
 static ssq_status refused(ssq_queue *queue, const struct op *op)
 {
     (void)queue;

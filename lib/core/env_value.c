@@ -10,7 +10,9 @@
 /** Variables that were complained of are remembered up to so many. */
 #define NAMED 16
 
-/* Is it the first time that this variable is wrong? */
+/* Is it the first time that this variable is wrong? When the list is full the
+ * answer is no: a line too few is better than one at every call. The lock is
+ * never held while something else locks. */
 static bool first_time(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
@@ -30,6 +32,8 @@ static bool first_time(const char *name)
     return first;
 }
 
+/* Log the error text that was just set, once per variable: callers such as the
+ * disk cache pass over the status. */
 static ssq_status complain(const char *name)
 {
     if (first_time(name))
@@ -37,7 +41,8 @@ static ssq_status complain(const char *name)
     return SSQ_ERR_INVALID;
 }
 
-/* All of text, digits without a sign; false: it is something else. */
+/* All of text has to be digits; a sign, a blank or a number of more than 64
+ * bits is false. strtoull would take "-1" for a large number. */
 static bool parse(const char *text, uint64_t *value)
 {
     uint64_t n = 0;

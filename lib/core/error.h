@@ -5,6 +5,7 @@
 
 #include <sesqui/status.h>
 
+/** Have the compiler compare arguments with the format; elsewhere nothing. */
 #if defined(__GNUC__) || defined(__clang__)
 #define PRINTF_LIKE(F, A) __attribute__((format(printf, F, A)))
 #else
@@ -20,8 +21,11 @@ ssq_status error_set(ssq_status status, const char *format, ...)
 /** error_set for host memory: "what: no host memory for N bytes". */
 ssq_status error_nomem(const char *what, size_t bytes);
 
-/** Is a log callback set, or the topic named by SSQ_VERBOSE? */
+/** Is a log callback set, or the topic named by SSQ_VERBOSE? Asked before a
+ *  line is made that would cost something, or comes with every op. */
 bool log_enabled(const char *topic);
+/** One line to the callback, or else to standard error where SSQ_VERBOSE names
+ *  the topic. The callback is called without a lock of the log's. */
 void log_line(ssq_log_level level, const char *topic, const char *format, ...)
     PRINTF_LIKE(3, 4);
 

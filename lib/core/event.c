@@ -9,6 +9,8 @@ struct ssq_event {
     ssq_queue *queue; /* of the last record, held; NULL: never recorded */
 };
 
+/* The backend's event goes before the queue that it was recorded on, and both
+ * before the device. */
 static void event_free(struct object *o)
 {
     ssq_event *e = (ssq_event *)o;
@@ -51,7 +53,8 @@ void ssq_event_destroy(ssq_event **event)
     *event = NULL;
 }
 
-/* A queue and an event of one device, outside of captures. */
+/* A queue and an event of one device, outside of captures: graphs have no
+ * events, their order is that of their ops. */
 static ssq_status check_pair(const ssq_queue *q, const ssq_event *e,
                              const char *what)
 {
@@ -70,7 +73,8 @@ static ssq_status check_pair(const ssq_queue *q, const ssq_event *e,
     return SSQ_OK;
 }
 
-/* Recorded on a queue that did not fail. */
+/* The event was recorded, and its queue has not failed since: the mark of a
+ * failed queue may never be reached. */
 static ssq_status check_recorded(const ssq_event *e, const char *what)
 {
     if (e == NULL)
@@ -98,6 +102,8 @@ static ssq_status check_reachable(const ssq_event *e, const char *what)
     return SSQ_OK;
 }
 
+/* The new queue is held before the old one is let go of: they may be the
+ * same. */
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
 {
     ssq_status st = check_pair(queue, event, "event_record");
@@ -115,6 +121,8 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
     return SSQ_OK;
 }
 
+/* Only the waiting queue is locked, never two at once: the backend's event says
+ * all that it has to know of the other one. */
 ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 {
     ssq_status st = check_pair(queue, event, "queue_wait");
@@ -128,6 +136,8 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
     return st;
 }
 
+/* What is reached lets the queue retire: what was read before it has landed for
+ * the caller. */
 ssq_status ssq_event_query(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_query");

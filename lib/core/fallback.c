@@ -21,12 +21,14 @@ struct fallback_seen {
 
 /* A buffer of the op as the reference sees it: host memory. */
 struct mirror {
-    ssq_buffer *real;
-    ssq_buffer copy;
-    struct backend_mem mem;
-    bool written;
+    ssq_buffer *real;       /* the device's; the op's views hold it */
+    ssq_buffer copy;        /* stands in for it, never counted or freed */
+    struct backend_mem mem; /* of copy; its host memory is owned */
+    bool written;           /* by some view: it has to be copied back */
 };
 
+/* One mirror per buffer, however many views are in it: so overlapping operands
+ * and updates in place stay what they are. n of them are in use. */
 struct mirrors {
     size_t n;
     struct mirror m[];
@@ -61,6 +63,7 @@ static bool is_new(ssq_device *device, const char *text)
     return !found;
 }
 
+/* The implementations of the reference backend, which has every op. */
 static const struct op_table *reference_table(void)
 {
     const struct registry_entry *e;
@@ -129,6 +132,7 @@ static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
     return SSQ_OK;
 }
 
+/* A buffer as bytes, from its first to its last. */
 static struct view whole(ssq_buffer *buffer)
 {
     return (struct view){.buffer = buffer,
@@ -138,7 +142,9 @@ static struct view whole(ssq_buffer *buffer)
                          .stride = {1}};
 }
 
-/* Copy to the host everything, or back what was written; and wait. */
+/* Copy everything to the host, or back what was written, and wait for it.
+ * Buffers that are only written come, too: a view need not cover all of its
+ * buffer, and what it leaves out is copied back with it. */
 static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
                            bool back)
 {
@@ -156,6 +162,7 @@ static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
     return st != SSQ_OK ? st : sync;
 }
 
+/* Have a view look at the mirror of its buffer; an absent one stays absent. */
 static void redirect(struct mirrors *all, struct view *v)
 {
     for (size_t i = 0; i < all->n; i++)
@@ -165,7 +172,9 @@ static void redirect(struct mirrors *all, struct view *v)
         }
 }
 
-/* Run a copy of the op whose views are of the mirrors. */
+/* Run a copy of the op whose views are of the mirrors. The list of views is
+ * shared and immutable, so it is copied as well. The reference needs no queue:
+ * it has done the op when it returns. */
 static ssq_status run_on_mirrors(const struct op *op, struct mirrors *all)
 {
     size_t n = list_views(op);
@@ -195,6 +204,7 @@ out_free:
     return st;
 }
 
+/* The whole way: to the host, the op, and back. */
 static ssq_status run(ssq_queue *queue, const struct op *op)
 {
     struct mirrors *all = NULL;
@@ -210,12 +220,14 @@ static ssq_status run(ssq_queue *queue, const struct op *op)
     return st;
 }
 
+/* The enqueue_fn of ordinary ops. SSQ_ERR_UNSUPPORTED leaves the text of
+ * dispatch, which this thread has just set, as the answer. */
 static ssq_status fallback(ssq_queue *queue, const struct op *op)
 {
     ssq_device *d = queue->device;
     char reason[ERROR_TEXT];
-    /* copies are what a fallback is made of; a pin is a wish for one
-     * implementation and for no other */
+    /* Uploads and downloads are what a fallback is made of, so they have none.
+     * A pin is a wish for one implementation and for no other. */
     if (!d->options.host_fallback || op->id == OP_upload ||
         op->id == OP_download || d->pins[op->id][0] != '\0')
         return SSQ_ERR_UNSUPPORTED;
@@ -227,8 +239,8 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
     if (is_new(d, reason))
         log_line(SSQ_LOG_WARNING, "dispatch", "%s; it runs on the host",
                  reason);
-    /* what was enqueued before must be done before: such a bundle is no more
-     * all or nothing */
+    /* What the bundle has kept must run before this op, which cannot wait: such
+     * a bundle is no longer all or nothing. */
     ssq_graph *bundle;
     ssq_status st = bundle_suspend(queue, &bundle);
     if (st != SSQ_OK)

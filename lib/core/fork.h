@@ -13,11 +13,14 @@ void fork_counted(void);
 /** A device whose backend lives on in a child: other threads are kept out of
  *  it while the process is copied. */
 void fork_watch(ssq_device *device);
+/** Before the device is taken apart; one that was never watched may come. */
 void fork_unwatch(ssq_device *device);
 
-/* What the handlers call, in this order, by the file that has the locks: hold
- * before the process is copied; let_go behind it, in both; forked in the child
- * before that, when there is one thread. */
+/* What the handlers call; the comment names the file that has the locks. The
+ * hold functions run in this order before the process is copied, those that let
+ * go in the reverse order behind it, in the parent and in the child.
+ * log_forked runs in the child before that, while it has one thread and all the
+ * locks. */
 void queues_hold(ssq_device *device); /* queue.c */
 void queues_let_go(ssq_device *device);
 void pool_hold(struct pool *pool); /* pool.c */

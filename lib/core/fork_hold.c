@@ -14,6 +14,9 @@ static void (*tell)(void); /* a child; set before once */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
 static ssq_device *watched;
 
+/* Runs in the thread that forks, before the process is copied: when it returns,
+ * no other thread has any of these locks, so that the child's copies of what
+ * they guard are whole. */
 static void hold(void)
 {
     pthread_mutex_lock(&lock);
@@ -26,6 +29,8 @@ static void hold(void)
     mem_hold();
 }
 
+/* Runs behind the copying in the parent, and from forked in the child, which
+ * has the one thread that took the locks and may therefore release them. */
 static void let_go(void)
 {
     mem_let_go();
@@ -38,6 +43,8 @@ static void let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
+/* Runs in the child, whose one thread has every lock: what is changed here
+ * needs no other. */
 static void forked(void)
 {
     fork_counted();
@@ -46,7 +53,8 @@ static void forked(void)
     let_go();
 }
 
-/* The handlers go with the shared object that they are in. */
+/* There is no way to take handlers out again, and none is needed: glibc drops
+ * those of a shared object that is unloaded. */
 static void install(void)
 {
     ready = pthread_atfork(hold, let_go, forked) == 0;

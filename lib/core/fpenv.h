@@ -16,8 +16,9 @@
 #error "libsesqui needs IEEE arithmetic: do not use -ffast-math"
 #endif
 
+/** The modes of the thread as the caller had them, to be given back. */
 struct fpenv {
-    uint64_t saved;
+    uint64_t saved; /* MXCSR, FPCR, or a rounding of <fenv.h> */
 };
 
 #if defined(__GNUC__) || defined(__clang__)
@@ -44,7 +45,7 @@ static inline void fpenv_leave(struct fpenv e)
     FPENV_BARRIER();
     _mm_setcsr((unsigned)e.saved);
 }
-#elif defined(__aarch64__)
+#elif defined(__aarch64__) /* FPCR 0: to nearest, no FZ, no FZ16, no traps */
 static inline struct fpenv fpenv_enter(void)
 {
     struct fpenv e;
@@ -56,7 +57,7 @@ static inline void fpenv_leave(struct fpenv e)
 {
     __asm__ volatile("msr fpcr, %0" : : "r"(e.saved) : "memory");
 }
-#else
+#else /* <fenv.h> knows roundings but no FTZ, which stays as it is */
 #include <fenv.h>
 static inline struct fpenv fpenv_enter(void)
 {

@@ -4,14 +4,16 @@
 #include "lib/core/queue.h"
 #include "lib/plan/plan.h"
 
-/* Somebody whose stages the capture has moved, and snapshots of them. */
+/* A scaler or an optimizer whose stages the capture has moved, and snapshots of
+ * them from before its first call in the capture and from the capture's end. */
 struct watch {
     struct watch *next;
-    struct object *owner;
-    const struct stages *stages;
-    void *begin, *end;
+    struct object *owner;        /* held */
+    const struct stages *stages; /* how its snapshots are made and dropped */
+    void *begin, *end;           /* owned, of stages->bytes each */
 };
 
+/* Also for a watch that is only half made: snapshots of zeros are empty. */
 static void watch_free(struct watch *w)
 {
     if (w->begin != NULL)
@@ -24,7 +26,8 @@ static void watch_free(struct watch *w)
     mem_free(w);
 }
 
-/* Watches hold their owners; those that launches tell stay with the graph. */
+/* Drop the watches, which hold their owners; without all, keep those whose
+ * owners want to hear of every launch: they stay as long as the graph. */
 static void watches_drop(ssq_graph *g, bool all)
 {
     struct watch **at = &g->watches;
@@ -45,6 +48,8 @@ void graph_drop(ssq_graph *g, size_t n)
         command_release(&g->commands[--g->n]);
 }
 
+/* Go back to commands alone: when the graph is freed, and when the backend
+ * could not record all of it. */
 static void segments_drop(ssq_graph *g)
 {
     while (g->n_segments > 0) {
@@ -59,6 +64,8 @@ static void segments_drop(ssq_graph *g)
     g->n_runs = 0;
 }
 
+/* Not before the device has finished every launch of it: pending commands hold
+ * the graph. Segments refer to commands, so they go first. */
 static void graph_free(struct object *o)
 {
     ssq_graph *g = (ssq_graph *)o;
@@ -82,6 +89,8 @@ ssq_status graph_create(ssq_device *device, const char *what, ssq_graph **out)
     return SSQ_OK;
 }
 
+/* Begin a capture, in the calling thread's name. capture is set under the
+ * queue's lock and the capturer under the device's: never both at once. */
 static ssq_status begin(ssq_queue *queue, bool dry, const char *name)
 {
     ssq_status st = queue_check(queue, name);
@@ -112,6 +121,8 @@ ssq_status ssq_graph_begin_dry(ssq_queue *queue)
     return begin(queue, true, "graph_begin_dry");
 }
 
+/* The array doubles when it is full. The command was taken over by the call, so
+ * it is released where there is no memory to keep it. */
 ssq_status capture_record(ssq_graph *g, const struct command *command)
 {
     if (g->n == g->room) {
@@ -131,6 +142,8 @@ ssq_status capture_record(ssq_graph *g, const struct command *command)
     return SSQ_OK;
 }
 
+/* Once per owner and capture: the first call sees the stages as they were at
+ * the begin, since every call that moves them comes here before it does. */
 ssq_status capture_watch(ssq_queue *queue, struct object *owner,
                          const struct stages *stages)
 {
@@ -170,6 +183,8 @@ static void capture_leave(ssq_queue *queue)
     capturer_set(queue, false);
 }
 
+/* The capture of a lost device is left alone, as all that such a device has:
+ * the fork may have met it in the middle of a change. */
 void capture_drop(ssq_queue *queue)
 {
     ssq_graph *g = queue->capture;
@@ -179,7 +194,9 @@ void capture_drop(ssq_queue *queue)
     object_put(&g->object);
 }
 
-/* Have the backend record the launches of commands from..to - 1. */
+/* Have the backend record the launches of commands from..to - 1. The list of
+ * launches is only for the call; the launches themselves are in the plans,
+ * which the graph's commands hold. */
 static ssq_status record(ssq_queue *queue, ssq_graph *g, size_t from, size_t to)
 {
     size_t n = 0, at = 0;
@@ -200,7 +217,10 @@ static ssq_status record(ssq_queue *queue, ssq_graph *g, size_t from, size_t to)
     return st;
 }
 
-/* Put the runs of plans into segments, of at least two commands each. */
+/* Put the runs of plans into segments, of at least two commands each; a single
+ * one is handed over as it is. Commands without a plan, transfers among them,
+ * stay what they are. runs and segments have room for as many entries as there
+ * are commands. */
 static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
 {
     ssq_status st = SSQ_OK;
@@ -221,7 +241,8 @@ static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
     return st;
 }
 
-/* Give the backend its own form of the graph, if it can have one. */
+/* Give the backend its own form of the graph, if it can have one. A failure
+ * costs speed and nothing else, so it is logged, and commands are replayed. */
 static void compile(ssq_queue *queue, ssq_graph *g)
 {
     if (g->device->backend->graph_create == NULL || g->n == 0)
@@ -240,7 +261,8 @@ static void compile(ssq_queue *queue, ssq_graph *g)
     segments_drop(g);
 }
 
-/* Every stage is to be what it was at the begin. */
+/* Refuse a capture with half a step in it: every stage has to be again what it
+ * was at the begin, or a second launch would find it elsewhere. */
 static ssq_status check_whole(const ssq_graph *g)
 {
     for (const struct watch *w = g->watches; w != NULL; w = w->next) {
@@ -256,6 +278,8 @@ static ssq_status check_whole(const ssq_graph *g)
     return SSQ_OK;
 }
 
+/* A sticky queue and half a step end the capture as well, and nothing of it is
+ * kept; a wrong argument or a wrong thread leaves it under way. */
 ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
 {
     ssq_status st = queue_check(queue, "graph_end");
@@ -289,6 +313,8 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
     return SSQ_OK;
 }
 
+/* launched is called without a test for NULL: only watches that have it outlive
+ * the capture. */
 ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
 {
     ssq_status st = queue_check(queue, "graph_launch");

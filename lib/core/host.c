@@ -13,12 +13,14 @@
 #include <stdio.h>
 #include <string.h>
 
+/* The value of an element: no dtype has one that neither member holds. */
 struct number {
     bool real;
-    double f; /* when real */
-    int64_t i;
+    double f;  /* when real */
+    int64_t i; /* else */
 };
 
+/* The least and the greatest value of an integer dtype. */
 struct range {
     int64_t min, max;
 };
@@ -28,6 +30,7 @@ bool dtype_on_device(ssq_dtype d)
     return d >= SSQ_F32 && d <= SSQ_U8;
 }
 
+/* The eight-bit floats have names and sizes, but nothing converts them yet. */
 bool dtype_on_host(ssq_dtype d)
 {
     return ssq_dtype_bits(d) != 0 && d != SSQ_F8E4M3 && d != SSQ_F8E5M2;
@@ -94,6 +97,7 @@ static uint64_t load(const void *p, size_t size, size_t i)
     }
 }
 
+/* The reverse of load: the lowest bytes of bits, whatever the byte order. */
 static void store(void *p, size_t size, size_t i, uint64_t bits)
 {
     unsigned char *at = (unsigned char *)p + size * i;
@@ -114,6 +118,7 @@ static void store(void *p, size_t size, size_t i, uint64_t bits)
     }
 }
 
+/* The exact value of an element's bits: float to double loses nothing. */
 static struct number number_of(uint64_t bits, ssq_dtype d)
 {
     struct number x = {.real = is_real(d)};
@@ -125,13 +130,15 @@ static struct number number_of(uint64_t bits, ssq_dtype d)
         memcpy(&x.i, &bits, sizeof(x.i));
     else
         x.i = (int64_t)bits;
-    /* the sign of what was zero-extended */
+    /* load zero-extended what may be negative: give it its sign. A bool is not
+     * signed, even where it is larger than 1. */
     if (!x.real && d != SSQ_I64 && x.i > range_of(d).max && d != SSQ_BOOL)
         x.i -= INT64_C(1) << ssq_dtype_bits(d);
     return x;
 }
 
-/* A float format: p bits of significand, exponents from emin, width bits. */
+/* A float format: p bits of significand with the leading one, which is not
+ * stored; emin, the least exponent of normal numbers; width bits in all. */
 struct format {
     int p, emin, width;
 };
@@ -150,12 +157,16 @@ static struct format format_of(ssq_dtype d)
     }
 }
 
+/* The bits of +infinity: an exponent of ones. One less is the largest
+ * number. */
 static uint64_t infinity_of(struct format f)
 {
     return ((UINT64_C(1) << (f.width - f.p)) - 1) << (f.p - 1);
 }
 
-/* m without its lowest bits. */
+/* m 2^-drop, rounded to an integer; a negative drop shifts to the left. C
+ * leaves shifts by 64 and more undefined, so those are told apart: beyond 64
+ * all of m is less than half of the last place. */
 static uint64_t round_off(uint64_t m, int drop, ssq_rounding rounding,
                           uint32_t random)
 {
@@ -175,7 +186,10 @@ static uint64_t round_off(uint64_t m, int drop, ssq_rounding rounding,
     return q + (rest > half || (rest == half && (q & 1) != 0));
 }
 
-/* The bits of m 2^x, without a sign. */
+/* The bits of m 2^x, without a sign, rounded once. What overflows is infinity
+ * to nearest and the largest number toward zero; stochastic rounding takes
+ * infinity only where nearest would, so that a value in range never becomes
+ * infinite by chance. */
 static uint64_t pack(uint64_t m, int x, struct format f, ssq_rounding rounding,
                      uint32_t random)
 {
@@ -198,6 +212,9 @@ static uint64_t pack(uint64_t m, int x, struct format f, ssq_rounding rounding,
     return infinity_of(f) - 1;
 }
 
+/* A double's bits in format f: its significand and exponent go through pack,
+ * infinities and NaN are translated. 1075 is the bias 1023 and the 52 bits by
+ * which the significand is an integer; subnormals have the exponent of 1. */
 static uint64_t real_bits(double value, struct format f, ssq_rounding rounding,
                           uint32_t random)
 {
@@ -240,10 +257,12 @@ static int64_t integer_of(struct number x, ssq_dtype to)
         return 0;
     if (x.f < (double)r.min)
         return r.min;
-    /* max + 1 is a power of two, max itself may be no double */
+    /* max + 1 is a power of two; max itself may be no double, as in i64. */
     return x.f >= (double)r.max + 1.0 ? r.max : (int64_t)x.f;
 }
 
+/* Does an integer dtype hold exactly this value? Floats take everything; NaN
+ * fails every comparison, and so fits no integer. */
 static bool fits(struct number x, ssq_dtype to)
 {
     if (is_real(to))
@@ -283,6 +302,8 @@ const char *host_value(const void *src, ssq_dtype d, size_t i, char *buf,
     return buf;
 }
 
+/* Pairs of tensor dtypes take the devices' own code, so that host and device
+ * agree to the bit. Equal dtypes copy bits, but a bool becomes 0 or 1. */
 static uint64_t convert_one(uint64_t bits, ssq_dtype from, ssq_dtype to,
                             ssq_rounding rounding, uint32_t random)
 {
@@ -297,6 +318,8 @@ static uint64_t convert_one(uint64_t bits, ssq_dtype from, ssq_dtype to,
                        : (uint64_t)integer_of(x, to);
 }
 
+/* Random bits depend on the seed and the element's index alone, not on what was
+ * converted before. */
 void host_convert(void *dst, ssq_dtype to, const void *src, ssq_dtype from,
                   size_t n, ssq_rounding rounding, uint64_t seed)
 {

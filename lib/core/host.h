@@ -9,8 +9,10 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** A dtype of tensors, too; the others are of host memory alone. */
+/** True for the dtypes that tensors have; all others are of host memory
+ *  alone. */
 bool dtype_on_device(ssq_dtype d);
+/** True for every dtype that host_convert takes, those of tensors included. */
 bool dtype_on_host(ssq_dtype d);
 
 /** May a value of one dtype be outside another's range, or between its

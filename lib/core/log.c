@@ -16,12 +16,12 @@ struct call {
     uint64_t setting; /* which ssq_log_set it is of */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;
-static ssq_log_fn callback;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;  /* a callback has */
+static ssq_log_fn callback;                              /* NULL: none */
 static void *callback_user;
 static uint64_t setting; /* counts ssq_log_set */
-static struct call *calls;
+static struct call *calls; /* under way, of all threads */
 static _Thread_local unsigned inside; /* callbacks of this thread */
 
 /* With the lock: does a callback run that was set before the last one? */
@@ -39,14 +39,16 @@ void ssq_log_set(ssq_log_fn fn, void *user)
     callback = fn;
     callback_user = user;
     uint64_t last = ++setting;
-    /* a callback that waits for itself, or for one that waits for it, would
-     * wait for ever */
+    /* The caller may free what the old callback used once this returns, so its
+     * calls are waited for. But within a callback nothing is: one that waited
+     * for itself, or for another that waits for it, would wait for ever. */
     while (inside == 0 && old_runs(last))
         pthread_cond_wait(&ended, &lock);
     pthread_mutex_unlock(&lock);
 }
 
-/* Hand a line to the callback; false: there is none. */
+/* Hand a line to the callback; false: there is none. The lock is not held while
+ * it runs, since a callback may call the library, and log again. */
 static bool call_back(ssq_log_level level, const char *text)
 {
     pthread_mutex_lock(&lock);
@@ -83,7 +85,9 @@ void log_let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* The callbacks of threads that are not here will not return. */
+/* In a child of fork: take the calls of threads that are not here off the list,
+ * since they will not return, and ssq_log_set would wait for them for ever. The
+ * memory of their stacks is still there to be read. */
 void log_forked(void)
 {
     struct call **at = &calls;

@@ -21,12 +21,15 @@
 
 /* ---- who may write there ---- */
 
+/* May nobody but its owner or group replace what is in dir? own: dir has the
+ * file itself, so that not even new files may come. */
 static bool dir_safe(const char *dir, bool own, struct why *why)
 {
     struct stat s;
     if (stat(dir, &s) != 0)
         return refuse(why, "%s: %s", dir, strerror(errno));
-    /* in a sticky one others' files stay theirs, but anybody adds files */
+    /* In a sticky directory, as /tmp is, others cannot rename or remove what is
+     * not theirs, but anybody adds files. */
     if ((s.st_mode & S_IWOTH) == 0 || (!own && (s.st_mode & S_ISVTX) != 0))
         return true;
     return refuse(why, "%s: everybody may write there: not used", dir);
@@ -46,6 +49,8 @@ static bool dirs_safe(char *path, struct why *why)
     return true;
 }
 
+/* The way as it was given is checked, and the way behind all links: whoever may
+ * write to either could put another file there. */
 bool module_file_safe(const char *path, struct why *why)
 {
     char given[PATH_MAX], real[PATH_MAX];
@@ -65,6 +70,7 @@ bool module_file_safe(const char *path, struct why *why)
 
 /* ---- all its bytes ---- */
 
+/* Exactly so many bytes from a place of the file; false where it ends early. */
 static bool read_at(int fd, uint64_t at, void *to, size_t bytes)
 {
     unsigned char *b = to;
@@ -88,6 +94,7 @@ static bool inside(uint64_t at, uint64_t n, uint64_t each, uint64_t size)
     return size_mul(n, each, &bytes) && at <= size && bytes <= size - at;
 }
 
+/* The refusal of a file that ends before what its headers speak of. */
 static bool cut(struct why *why, const char *path, uint64_t size,
                 const char *what)
 {
@@ -95,6 +102,7 @@ static bool cut(struct why *why, const char *path, uint64_t size,
                   (unsigned long long)size, what);
 }
 
+/* Are all segments, which the loader maps, within the file's size? */
 static bool segments_whole(int fd, const char *path, uint64_t size,
                            const ElfW(Ehdr) * h, struct why *why)
 {
@@ -111,6 +119,8 @@ static bool segments_whole(int fd, const char *path, uint64_t size,
     return true;
 }
 
+/* Are all sections? The loader needs none, but they lie behind the segments: a
+ * copy that was cut short misses them first. A stripped file may have none. */
 static bool sections_whole(int fd, const char *path, uint64_t size,
                            const ElfW(Ehdr) * h, struct why *why)
 {
@@ -129,6 +139,7 @@ static bool sections_whole(int fd, const char *path, uint64_t size,
     return true;
 }
 
+/* The checks of module_file_whole, with the file open. */
 static bool whole(int fd, const char *path, struct why *why)
 {
     struct stat s;
@@ -147,6 +158,8 @@ static bool whole(int fd, const char *path, struct why *why)
            sections_whole(fd, path, size, &h, why);
 }
 
+/* O_NONBLOCK: opening a FIFO must not wait; fstat and the ELF magic refuse
+ * it. */
 bool module_file_whole(const char *path, struct why *why)
 {
     int fd;
@@ -162,6 +175,7 @@ bool module_file_whole(const char *path, struct why *why)
 
 /* ---- the library itself ---- */
 
+/* dladdr finds the object that has the address of one of our own variables. */
 bool library_directory(char *path, size_t bytes)
 {
     static const char here = 0;

@@ -28,6 +28,7 @@ static ssq_status find(const char *name, const char *what,
     return SSQ_OK;
 }
 
+/* The opening is not automatic: the caller has chosen the device himself. */
 ssq_status native_device_open(const char *name, const void *const *handles,
                               const ssq_device_options *options,
                               const char *what, ssq_device **device)
@@ -48,6 +49,7 @@ ssq_status native_device_open(const char *name, const void *const *handles,
                : st;
 }
 
+/* A handle of one API means nothing to the devices of another: refuse them. */
 static ssq_status check_device(const ssq_device *device, const char *backend,
                                const char *what)
 {
@@ -59,6 +61,8 @@ static ssq_status check_device(const ssq_device *device, const char *backend,
     return device_check(device, what);
 }
 
+/* A device of this backend may have been opened by name, too: then the handle
+ * has to be of the context that the backend made, which queue_native checks. */
 ssq_status native_queue_create(const char *backend, ssq_device *device,
                                const void *handle, const char *what,
                                ssq_queue **queue)
@@ -72,6 +76,8 @@ ssq_status native_queue_create(const char *backend, ssq_device *device,
     return st == SSQ_OK ? queue_create(device, impl, queue) : st;
 }
 
+/* As buffer_free, but the memory is the backend's view of the caller's, and not
+ * the pool's: free lets go of it. */
 static void imported_free(struct object *o)
 {
     ssq_buffer *b = (ssq_buffer *)o;

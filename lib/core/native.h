@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* native.h - a caller's own objects of one backend's kind: what stands behind
- * include/sesqui/<backend>.h. what begins error texts. */
+ * include/sesqui/<backend>.h. Error texts begin with what, the name of the
+ * public function. */
 #ifndef LIB_CORE_NATIVE_H
 #define LIB_CORE_NATIVE_H
 
@@ -26,11 +27,11 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
 struct registry_entry;
 
 /* device.c */
-/** Why a device is opened. */
+/** Why a device is opened, and in refused an answer. */
 struct opening {
-    const char *why; /* props.choice */
+    const char *why; /* becomes props.choice */
     bool automatic;  /* nobody named it: it has to be without fault */
-    bool refused;    /* answer: for what the error text says, not for a call */
+    bool refused;    /* the certificate refuses it: "auto" tries the next one */
 };
 /** Make a device of an opened backend_device. It closes impl if it fails. */
 ssq_status device_create(const struct registry_entry *entry, unsigned index,

@@ -10,9 +10,9 @@
 #include <stdlib.h>
 #include <string.h>
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static ssq_allocator callbacks;
-static bool custom;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static ssq_allocator callbacks; /* the caller's, if custom */
+static bool custom;             /* else malloc and free */
 static size_t live; /* blocks not yet freed */
 
 void object_init(struct object *o, void (*free_fn)(struct object *))
@@ -21,11 +21,14 @@ void object_init(struct object *o, void (*free_fn)(struct object *))
     o->free = free_fn;
 }
 
+/* Relaxed: whoever takes a reference has one already, which keeps it alive. */
 void object_get(struct object *o)
 {
     atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
 }
 
+/* Release and acquire: what other threads did with the object before their puts
+ * has happened before it is freed. */
 void object_put(struct object *o)
 {
     if (o == NULL)
@@ -34,6 +37,8 @@ void object_put(struct object *o)
         o->free(o);
 }
 
+/* The callbacks are called under the lock, so they need not be thread-safe; one
+ * that called the library would wait for itself. */
 void *mem_alloc(size_t bytes)
 {
     pthread_mutex_lock(&lock);
@@ -90,6 +95,8 @@ char *mem_strdup(const char *s)
     return copy;
 }
 
+/* With the lock. Blocks of the old allocator must all be gone, since each one
+ * is freed by whatever callbacks are set at that time. */
 static ssq_status allocator_store(const ssq_allocator *a)
 {
     if (live != 0)

@@ -15,6 +15,7 @@ struct object {
 
 /** One reference, owned by the caller. */
 void object_init(struct object *o, void (*free)(struct object *));
+/** Take one more; the caller must have one, or a lock that keeps one alive. */
 void object_get(struct object *o);
 /** Drop a reference; NULL is allowed. */
 void object_put(struct object *o);
@@ -29,7 +30,7 @@ void mem_free(void *p);
 /** Zeroed memory that stays as long as the process: not from the callbacks,
  *  which may be replaced when all objects are gone. */
 void *mem_keep(size_t bytes);
-/** A copy of a string. */
+/** A copy of a string, to be freed with mem_free; NULL without memory. */
 char *mem_strdup(const char *s);
 
 #endif

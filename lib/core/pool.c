@@ -18,31 +18,38 @@
     256u /* bytes: the least alignment all GPUs accept for bindings            \
           */
 
+/* A free part of a slab, in multiples of STEP. */
 struct range {
     struct range *next;
     uint64_t offset, bytes;
 };
 
+/* A piece of backend memory, and what of it is free. */
 struct slab {
     struct slab *next;
-    struct backend_mem *mem;
+    struct backend_mem *mem; /* owned */
     uint64_t bytes;      /* handed out at most */
     uint64_t used;       /* bytes */
     struct range *free;  /* sorted by offset, none touch each other */
     struct range *spare; /* one per live buffer: giving back needs no memory */
-    bool dedicated;
+    bool dedicated;      /* of one buffer, and no other is put into it */
 };
 
 struct pool {
     ssq_device *device; /* not a reference: the device owns the pool */
-    void (*retire)(ssq_device *device, bool wait);
-    struct backend_limits limits;
-    pthread_mutex_t lock;
-    struct slab *slabs;
+    void (*retire)(ssq_device *device, bool wait); /* never with the lock */
+    struct backend_limits limits;                  /* constant */
+    pthread_mutex_t lock;                          /* of all that follows */
+    struct slab *slabs;                            /* the newest first */
+    /* bytes of live buffers, bytes of slabs, the most that in_use has been, and
+     * how many buffers live */
     uint64_t in_use, reserved, peak, buffers;
 };
 
-/* What the device has, and what tests make of it. */
+/* The device's limits, lowered by the environment: so tests see on any machine
+ * what a small device does. A variable never raises a limit, since the device
+ * could not keep what it promised. Groups of one item have no loop limit, as
+ * they are processors. */
 static ssq_status read_limits(const ssq_device *device,
                               struct backend_limits *l)
 {
@@ -99,6 +106,7 @@ static void ranges_free(struct range *r)
     }
 }
 
+/* Give a slab without live buffers back; the caller has unlinked it. */
 static void slab_free(struct pool *p, struct slab *s)
 {
     ranges_free(s->free);
@@ -108,6 +116,7 @@ static void slab_free(struct pool *p, struct slab *s)
     mem_free(s);
 }
 
+/* With the lock: give back every slab that no buffer uses. */
 static void trim_locked(struct pool *p)
 {
     for (struct slab **at = &p->slabs; *at != NULL;) {
@@ -128,6 +137,7 @@ void pool_trim(struct pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
+/* All buffers are gone: each of them held the device, which owns the pool. */
 void pool_destroy(struct pool *p)
 {
     if (p == NULL)
@@ -137,8 +147,8 @@ void pool_destroy(struct pool *p)
     mem_free(p);
 }
 
-/* A new slab with one free range of bytes, in mem_bytes of device memory;
- * linked into the pool. */
+/* Make a new slab with one free range of bytes, in mem_bytes of device memory,
+ * and link it into the pool. The limit counts bytes of slabs, used or not. */
 static ssq_status slab_create(struct pool *p, uint64_t bytes,
                               uint64_t mem_bytes, struct slab **out)
 {
@@ -168,8 +178,10 @@ static ssq_status slab_create(struct pool *p, uint64_t bytes,
     return SSQ_OK;
 }
 
-/* Cut bytes from the slab's first range that has them, and put a node by for
- * their way back. */
+/* Cut bytes from the slab's first range that has them; false: none has, or
+ * there is no host memory for a node. A node is put by for their way back, so
+ * that freeing a buffer cannot fail: it is the range's own where that is used
+ * up, else a new one. */
 static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
 {
     struct range **at = &s->free;
@@ -208,6 +220,8 @@ static void merge_next(struct range *r)
     mem_free(next);
 }
 
+/* Put a buffer's bytes back among the free ranges, where their offset belongs,
+ * and join them with the neighbours on both sides. */
 static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
 {
     struct range *r = s->spare, *before = NULL;
@@ -226,6 +240,7 @@ static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
         merge_next(before);
 }
 
+/* Place a buffer in a slab that there is; false: no shared slab has room. */
 static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     for (struct slab *s = p->slabs; s != NULL; s = s->next) {
@@ -237,9 +252,10 @@ static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
     return false;
 }
 
-/* A slab for this buffer: a shared one, or when that is too much one of its
- * own. A backend without slabs gets the exact size, so that it sees an op run
- * over the buffer's last byte. */
+/* Make a slab for this buffer: a shared one, or one of its own where the buffer
+ * is large or the device has no memory for a whole shared slab. A backend
+ * without slabs is asked for the exact size, so that it sees an op run over the
+ * buffer's last byte. */
 static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     uint64_t share = p->limits.slab_bytes;
@@ -263,6 +279,7 @@ static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
     return SSQ_OK;
 }
 
+/* One attempt of pool_get, with the lock; bytes are rounded up to STEP. */
 static ssq_status get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     bool share = bytes <= p->limits.slab_bytes / 2;
@@ -323,7 +340,9 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
     if (!size_align(b->bytes, STEP, &bytes))
         return error_set(SSQ_ERR_NOMEM, "buffer: no memory has %llu bytes",
                          (unsigned long long)b->bytes);
-    /* as it is; with finished work let go of; after waiting for all work */
+    /* First as it is, then with finished work let go of, and in the end after
+     * waiting for all work. retire takes queues_lock and releases buffers,
+     * which come back here: so the pool's lock is not held. */
     for (int attempt = 0; attempt < 3; attempt++) {
         if (attempt > 0) {
             p->retire(p->device, attempt == 2);
@@ -338,6 +357,8 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
     return exhausted(p, b->bytes);
 }
 
+/* A dedicated slab goes back to the device at once; shared ones stay for the
+ * next buffer, until somebody trims the pool. */
 void pool_put(struct pool *p, ssq_buffer *b)
 {
     uint64_t bytes = (b->bytes + STEP - 1) & ~(uint64_t)(STEP - 1);

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - the in-order stream of commands on a device. */
+/* queue.c - queues of a device: opened, closed, asked how far they have
+ * come. */
 #include "lib/core/queue.h"
 
 #include "lib/core/fork.h"
 #include "lib/core/native.h"
 
-/* Asked while the queue is closing, it knows nothing: impl is on its way. */
+/* What outlives a queue, for those who ask how far it has come: mailboxes and
+ * the like hold this and not the queue. While the queue is closing nothing is
+ * known: impl may not be asked any more, and its work is not finished yet. */
 struct progress {
     struct object object;
     pthread_mutex_t lock;
@@ -22,6 +25,7 @@ static void progress_free(struct object *o)
     mem_free(p);
 }
 
+/* One reference, for the queue; impl is not owned. NULL: no memory. */
 static struct progress *progress_create(const struct backend *backend,
                                         struct backend_queue *impl)
 {
@@ -36,6 +40,8 @@ static struct progress *progress_create(const struct backend *backend,
     return p;
 }
 
+/* From now on impl is not asked; closed: and everything is finished. Whoever is
+ * asking at this moment has the lock, so impl is not closed under his hands. */
 static void progress_close(struct progress *p, bool closed)
 {
     pthread_mutex_lock(&p->lock);
@@ -58,6 +64,8 @@ uint64_t queue_position(ssq_queue *queue)
     return position;
 }
 
+/* The lock is the progress's own, not the queue's: asking never waits for a
+ * thread that enqueues or syncs. */
 bool progress_reached(struct progress *p, uint64_t position)
 {
     if (p->backend->completed == NULL)
@@ -77,6 +85,9 @@ void progress_put(struct progress *p)
         object_put(&p->object);
 }
 
+/* Called by the last object_put. The queue leaves the device's list before it
+ * is closed, so that device_retire meets only queues that are whole; closing
+ * waits for the device, and only then are ops and buffers let go of. */
 static void queue_free(struct object *o)
 {
     ssq_queue *q = (ssq_queue *)o;
@@ -104,6 +115,7 @@ static void queue_free(struct object *o)
     object_put(&d->object);
 }
 
+/* Others see the queue once it is in the device's list, so that comes last. */
 ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
                         ssq_queue **queue)
 {
@@ -129,6 +141,8 @@ ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
     return SSQ_OK;
 }
 
+/* For fork only: nobody else locks two queues at once, so their order within
+ * the list does not matter as long as queues_lock is held. */
 void queues_hold(ssq_device *device)
 {
     pthread_mutex_lock(&device->queues_lock);
@@ -167,8 +181,8 @@ ssq_status ssq_queue_create(ssq_device *device,
     return st == SSQ_OK ? queue_create(device, impl, queue) : st;
 }
 
-/* An event may hold the queue still; the caller's host memory is free to go
- * all the same. */
+/* An event may still hold the queue, so that it lives on; waiting here makes
+ * sure that the caller's host memory is no longer in use all the same. */
 void ssq_queue_destroy(ssq_queue **queue)
 {
     if (queue == NULL || *queue == NULL)
@@ -203,6 +217,8 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
     return st == SSQ_OK ? SSQ_OK : queue_fail(queue, st);
 }
 
+/* completed is asked twice and may grow in between: the text can name fewer
+ * commands than the check saw. */
 ssq_status ssq_queue_status(const ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "queue_status");

@@ -9,9 +9,9 @@
 
 /** A command the backend has not finished: it holds its op and buffers. */
 struct pending {
-    struct pending *next;
-    uint64_t sequence; /* finished when completed() has reached it */
-    struct command command;
+    struct pending *next;   /* the one enqueued behind it */
+    uint64_t sequence;      /* finished when completed() has reached it */
+    struct command command; /* what start hands over; borrows op and plan */
     struct op *op;         /* its own copy; NULL when holder has it */
     struct plan *plan;     /* a reference; NULL none, or holder has it */
     struct object *holder; /* the graph, or NULL */
@@ -22,9 +22,9 @@ struct ssq_queue {
     ssq_device *device;
     struct backend_queue *impl;
     ssq_queue *next; /* in device->queues */
-    pthread_mutex_t lock;
-    struct pending *first, **end;
-    uint64_t submitted;
+    pthread_mutex_t lock;         /* of the backend's queue and what follows */
+    struct pending *first, **end; /* in the order of their sequence */
+    uint64_t submitted;           /* commands that the backend took, ever */
     atomic_int sticky;     /* ssq_status; text is written before it */
     char text[ERROR_TEXT]; /* of the sticky error */
     ssq_graph *capture;    /* NULL: none under way; changed under lock */
@@ -32,16 +32,16 @@ struct ssq_queue {
     bool dry;              /* the capture asks, and keeps no command */
     pthread_t capturer;    /* whose capture it is */
     ssq_graph *bundle;     /* capture, or of its own; NULL: none under way */
-    unsigned bundle_depth;
-    size_t bundle_from; /* ops of the capture before the bundle */
-    struct progress *progress;
+    unsigned bundle_depth;     /* begins without their end */
+    size_t bundle_from;        /* commands of the capture before the bundle */
+    struct progress *progress; /* what others may hold of this queue */
 };
 
 /** An implementation: number index of the backend's list, or of the plans. */
 struct choice {
-    bool plan;
+    bool plan;        /* index counts plans; else the backend's own list */
     unsigned index;
-    const char *name;
+    const char *name; /* of the list that it is in, which is constant */
 };
 
 /** Choose the implementation of an op: lib/core/dispatch.c.
@@ -71,12 +71,13 @@ ssq_status capture_record(ssq_graph *graph, const struct command *command);
 /** A run of commands of a graph that are all plans, which the backend has as
  *  one thing. */
 struct segment {
-    struct backend_graph *native;
-    const struct command *commands;
+    struct backend_graph *native;   /* owned by the graph that it is of */
+    const struct command *commands; /* n of the graph's, in order */
     size_t n;
 };
 /** Let go of a command's op and plan. */
 void command_release(const struct command *command);
+/** End the capture, if there is one, and drop all that it has recorded. */
 void capture_drop(ssq_queue *queue);
 /** This thread begins or ends a capture: its alone, so that others of the
  *  device go on. */
@@ -91,6 +92,7 @@ ssq_status capture_mine(const ssq_queue *queue, const char *what);
 /** Hand over what a bundle has kept so far, and leave it until resumed: for
  *  work that cannot be kept. *graph is for bundle_resume; NULL: no bundle. */
 ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph);
+/** Go on with a bundle that bundle_suspend has left. */
 void bundle_resume(ssq_queue *queue, ssq_graph *graph);
 
 /** The reasons of fallbacks that were logged: lib/core/fallback.c. */

@@ -32,17 +32,22 @@ static const struct registry_entry known[] = {
 
 #define ENTRIES (sizeof(known) / sizeof(known[0]))
 
+/* The backends as they were found, best first: written by load_all, under once,
+ * and in a child of fork. Nobody else can be reading at either time. */
 static struct registry_entry table[ENTRIES];
 
 /* How far load_all has come; INTERRUPTED: in a parent, when it was forked. */
 static enum { NOTHING, LOADING, LOADED, INTERRUPTED } stage;
 
+/* The reason of a backend that is lost to a child; shorter than a struct
+ * why. */
 static const char forked_text[] =
     "its driver was loaded before this process was forked: use it in the "
     "parent, or fork before the first call that looks for devices, or exec";
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
+/* What modules get of the core: they import no symbol, so this is all. */
 static const struct services services = {
     .abi = SSQ_BACKEND_ABI,
     .error_set = error_set,
@@ -64,7 +69,8 @@ static bool make_instance(struct registry_entry *e)
     return bytes == 0 || e->instance != NULL;
 }
 
-/* Ask a backend that is in memory for its devices. */
+/* Ask a backend that is in memory for its devices. Whatever goes wrong, the
+ * entry has a reason in the end, which is what a user sees of it. */
 static void probe(struct registry_entry *e)
 {
     if (!make_instance(e))
@@ -174,6 +180,9 @@ static bool try_beside(struct registry_entry *e)
     return try_dir(e, dir, n + sizeof(installed) - 1);
 }
 
+/* Find a backend: linked in, or as a module in the places that the head of this
+ * file lists, in that order. An empty SSQ_MODULE_PATH means no modules at all,
+ * an unset one the usual places. */
 static void load(struct registry_entry *e)
 {
     const char *wanted = env_text("SSQ_MODULE_PATH");
@@ -211,7 +220,8 @@ static void insert(size_t n, struct registry_entry e)
     table[n] = e;
 }
 
-/* A module that a fork took away. */
+/* Turn an entry into one that a fork took away. A module that was still to be
+ * loaded counts as one device: lost must not be 0. */
 static void lose(struct registry_entry *e)
 {
     e->lost = e->devices == 0 ? 1 : e->devices;
@@ -219,7 +229,9 @@ static void lose(struct registry_entry *e)
     memcpy(e->reason.text, forked_text, sizeof(forked_text));
 }
 
-/* In a child: modules are lost to it. */
+/* In a child of fork, which has one thread: modules with devices are lost to
+ * it, and the table is sorted again, since they are no longer better than
+ * others. */
 static void forked(void)
 {
     if (stage == LOADING)
@@ -232,11 +244,15 @@ static void forked(void)
     }
 }
 
-/* Load all, best first; equals stay in the order of the table. */
+/* Load all, best first; equals stay in the order of the table. Where a fork
+ * came in the middle of a parent's loading, modules are lost to the child:
+ * their libraries may be half initialised. Without fork handlers none is loaded
+ * at all, because a child could not be told. */
 static void load_all(void)
 {
     bool interrupted = stage == INTERRUPTED;
-    /* a driver's threads begin with the modes of who starts them */
+    /* A thread inherits floating-point modes from the one that starts it, and
+     * drivers start threads when they are loaded. */
     struct fpenv env = fpenv_enter();
     stage = LOADING;
     bool ready = fork_ready(forked);

@@ -7,7 +7,7 @@
 
 /** A backend that is here, or why it is not. */
 struct registry_entry {
-    const char *name;
+    const char *name;                  /* as in device names */
     const char *why_not;               /* of a module that was not built */
     const struct backend *backend;     /* NULL: reason says why */
     struct backend_instance *instance; /* of this copy of the library */

@@ -2,6 +2,8 @@
 /* scratch.c - temporaries of calls: held by the ops that use them. */
 #include "lib/core/queue.h"
 
+/* The tensor goes at once and the view keeps its buffer: one reference, which
+ * scratch_put drops. */
 ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
                        const int64_t *shape, struct view *view)
 {
@@ -15,6 +17,8 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
     return SSQ_OK;
 }
 
+/* A view without a buffer may come, as where scratch_get failed on one that the
+ * caller had set to be empty. */
 void scratch_put(struct view *view)
 {
     if (view->buffer != NULL)

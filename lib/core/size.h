@@ -44,7 +44,8 @@ static inline int64_t size_most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/** a / b rounded up; b > 0. */
+/** a / b rounded up; b > 0. Written so that no sum overflows, and right for a
+ *  negative a, which C divides toward zero. */
 static inline int64_t size_div_up(int64_t a, int64_t b)
 {
     return a <= 0 ? -(-a / b) : (a - 1) / b + 1;

@@ -4,6 +4,8 @@
 
 #include <stdio.h>
 
+/* A lost device comes before the sticky error: in a child the queue's own
+ * memory may be half changed. Neither takes a lock, as every op comes here. */
 ssq_status queue_check(const ssq_queue *queue, const char *op)
 {
     if (queue == NULL)
@@ -17,6 +19,9 @@ ssq_status queue_check(const ssq_queue *queue, const char *op)
     return SSQ_OK;
 }
 
+/* Only the first failure is kept: later ones are mostly its consequences. The
+ * text is written before the status, for queue_check reads both without the
+ * lock. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status)
 {
     pthread_mutex_lock(&queue->lock);

@@ -16,6 +16,8 @@ void command_release(const struct command *c)
         object_put(plan_object(c->plan));
 }
 
+/* Let go of what a command holds. Never under a queue's lock: what is freed by
+ * it may be anything, and takes locks of its own. */
 static void pending_free(struct pending *p)
 {
     if (p->op != NULL)
@@ -35,7 +37,8 @@ static void release_all(struct pending *p)
     }
 }
 
-/* What was read has arrived: hand it on. */
+/* A command is finished. If it was a download whose bytes are to be converted
+ * or looked at by somebody, tell him that they have arrived. */
 static void land(const struct op *op)
 {
     if (op->id != OP_download)
@@ -53,7 +56,9 @@ static void finish_all(struct pending *p, bool good)
     release_all(p);
 }
 
-/* Unlink what is finished; the caller finishes it outside the lock. */
+/* With the lock: unlink what is finished and return it. The caller hands it to
+ * finish_all outside of the lock. Commands finish in order, so that this is
+ * always the beginning of the list. A backend without completed has none. */
 static struct pending *detach_finished(ssq_queue *q)
 {
     if (q->first == NULL)
@@ -85,6 +90,8 @@ void queue_retire(ssq_queue *q, bool wait)
     finish_all(p, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
 }
 
+/* Unlike queue_retire this answers what the sync found, so that its caller can
+ * make the queue sticky. */
 ssq_status queue_finish(ssq_queue *q)
 {
     pthread_mutex_lock(&q->lock);
@@ -97,6 +104,7 @@ ssq_status queue_finish(ssq_queue *q)
     return st;
 }
 
+/* Nothing lands here: ssq_queue_destroy has waited for what was to be read. */
 void queue_forget(ssq_queue *q)
 {
     release_all(q->first);
@@ -104,6 +112,8 @@ void queue_forget(ssq_queue *q)
     q->end = &q->first;
 }
 
+/* queues_lock, then each queue's own: the order of ARCHITECTURE.md. The pool
+ * calls this without its lock. */
 void device_retire(ssq_device *device, bool wait)
 {
     pthread_mutex_lock(&device->queues_lock);
@@ -140,6 +150,8 @@ static struct pending *pending_create(const struct command *c,
     return p;
 }
 
+/* Launch what the backend has recorded of a graph. Host words of its plans are
+ * written first, since those are no part of the recording. */
 static ssq_status start_segment(ssq_queue *q, const struct segment *s)
 {
     const struct backend *b = q->device->backend;
@@ -153,7 +165,7 @@ static ssq_status start_segment(ssq_queue *q, const struct segment *s)
 static ssq_status start(ssq_queue *q, const struct command *c)
 {
     const struct backend *b = q->device->backend;
-    /* some drivers work in the thread that asks */
+    /* Default modes, because some drivers compute in the thread that asks. */
     struct fpenv env = fpenv_enter();
     ssq_status st = c->segment != NULL  ? start_segment(q, c->segment)
                     : c->plan != NULL   ? plan_run(c->plan, b, q->impl)
@@ -190,6 +202,8 @@ static ssq_status submit_chain(ssq_queue *q, struct pending *chain, size_t *n)
     return st;
 }
 
+/* For backends that finish later: make all that has to be held before the first
+ * command is handed over, so that lack of memory refuses all of them. */
 static ssq_status submit_held(ssq_queue *q, const struct command *commands,
                               size_t n, struct object *graph, size_t *taken)
 {
@@ -205,6 +219,8 @@ static ssq_status submit_held(ssq_queue *q, const struct command *commands,
     return submit_chain(q, chain, taken);
 }
 
+/* For backends that have finished a command when it returns: nothing is
+ * held. */
 static ssq_status run_now(ssq_queue *q, const struct command *commands,
                           size_t n, size_t *taken)
 {
@@ -226,8 +242,9 @@ ssq_status queue_submit_all(ssq_queue *q, const struct command *commands,
     ssq_status st = q->device->backend->completed != NULL
                         ? submit_held(q, commands, n, graph, &taken)
                         : run_now(q, commands, n, &taken);
-    /* the device failed, or half of a graph is under way: nothing later on
-     * this queue can be trusted */
+    /* Where the device failed, or half of a graph is under way, nothing later
+     * on this queue can be trusted. Else the call was refused as a whole, and
+     * has changed nothing. */
     bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken > 0);
     return torn ? queue_fail(q, st) : st;
 }

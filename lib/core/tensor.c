@@ -3,6 +3,7 @@
 #include "lib/core/core.h"
 #include "lib/core/host.h"
 
+/* Views hold the buffer, not the tensor that they were made of. */
 static void tensor_free(struct object *o)
 {
     ssq_tensor *t = (ssq_tensor *)o;
@@ -23,7 +24,9 @@ static ssq_status wrap(const struct view *view, ssq_tensor **out)
     return SSQ_OK;
 }
 
-/* Fill dtype, shape and contiguous strides; bytes of it all. */
+/* Fill dtype, shape and contiguous strides; *bytes is what they take. Refuses
+ * what 64 bits cannot count: the bound leaves room for an element of 8 bytes,
+ * so that no later product of a size and a stride overflows. */
 static ssq_status layout(ssq_dtype dtype, int rank, const int64_t *shape,
                          struct view *v, uint64_t *bytes)
 {
@@ -42,7 +45,8 @@ static ssq_status layout(ssq_dtype dtype, int rank, const int64_t *shape,
                          rank);
     v->dtype = dtype;
     v->rank = rank;
-    /* strides of an empty tensor count its empty dimensions as 1 */
+    /* The strides of an empty tensor count its empty dimensions as 1, as if it
+     * had an element, so that no stride is 0 and looks like a broadcast. */
     uint64_t n = 1, stride = 1;
     for (int i = rank - 1; i >= 0; i--) {
         if (shape[i] < 0)
@@ -91,7 +95,10 @@ ssq_status ssq_tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
                         : st;
 }
 
-/* Replace the strides and check that the view stays inside its buffer. */
+/* Replace the strides, unless they are NULL, and check that the view stays
+ * inside its buffer. A dimension of one element may have any stride: it is
+ * never multiplied. Nothing may overflow on the way to the check, or a huge
+ * stride would look small. */
 static ssq_status restride(struct view *v, const int64_t *strides)
 {
     uint64_t last = 0;
@@ -227,7 +234,9 @@ static ssq_status view_begin(const ssq_tensor *t, ssq_tensor **out,
     return SSQ_OK;
 }
 
-/* Copy a shape with at most one -1 worked out; its elements must be n. */
+/* Copy a shape with at most one -1 worked out; in all it has to have as many
+ * elements as from. The product is bounded before each multiplication. -1
+ * beside a dimension of 0 could be anything, and is refused. */
 static ssq_status resolve(const struct view *from, int rank,
                           const int64_t *shape, int64_t *out)
 {
@@ -262,8 +271,10 @@ static ssq_status resolve(const struct view *from, int rank,
     return SSQ_OK;
 }
 
-/* Strides of shape over the elements of v, where v allows it: every group of
- * old dimensions that a new one spans must be evenly strided. */
+/* Strides of r's shape over the elements of v; false: they need a copy. v is
+ * collapsed first, so that each of its dimensions is a longest evenly strided
+ * run. Then the new dimensions are laid into these runs from the last on: each
+ * has to divide what is left of its run, since none can span two. */
 static bool reshape_strides(const struct view *v, struct view *r)
 {
     struct view old = *v;
@@ -338,7 +349,8 @@ ssq_status ssq_tensor_slice(const ssq_tensor *tensor, int axis, int64_t start,
                          axis, (long long)v.shape[axis]);
     int64_t n = stop - start;
     n = n / step + (n % step != 0);
-    /* an empty view stays at the start: its offset is never used */
+    /* An empty view stays at the start, since the offset of one that begins
+     * behind the last element would be outside of the buffer. */
     if (n > 0)
         v.offset +=
             (uint64_t)start * (uint64_t)v.stride[axis] * dtype_bytes(v.dtype);
@@ -348,6 +360,8 @@ ssq_status ssq_tensor_slice(const ssq_tensor *tensor, int axis, int64_t start,
     return wrap(&v, view);
 }
 
+/* Without axes the order of the dimensions is reversed. seen has a bit for each
+ * axis that came, so that axes has to be a permutation. */
 ssq_status ssq_tensor_transpose(const ssq_tensor *tensor, const int *axes,
                                 ssq_tensor **view)
 {

@@ -49,25 +49,29 @@ static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
     return check_bytes(&tensor->view, bytes, dtype, what, need);
 }
 
+/* Are the host's bytes those of the tensor, so that one copy does it? */
 static bool plain(const struct view *v, ssq_dtype host_dtype)
 {
     return v->dtype == host_dtype && view_contiguous(v);
 }
 
-/* Can the device do it, without a look at the values? */
+/* Can the device do it, without a look at the values? Where a value may not fit
+ * the caller gets an error that names it, for which the host has to look. */
 static bool by_device(ssq_dtype from, ssq_dtype to)
 {
     return dtype_on_device(from) && dtype_on_device(to) &&
            !host_may_misfit(from, to);
 }
 
-/* Dense elements of a tensor's dtype, and where they go once they are there. */
+/* Dense elements of a tensor's dtype, and where they go once they are there.
+ * The op that copies from it or to it holds it until the device has
+ * finished. */
 struct block {
     struct object object;
-    void *host; /* elements of host_dtype */
+    void *host; /* the caller's, elements of host_dtype; only for reading */
     ssq_dtype dtype, host_dtype;
-    size_t n;
-    unsigned char *bytes;
+    size_t n;             /* elements */
+    unsigned char *bytes; /* n elements of dtype; owned */
 };
 
 static void block_free(struct object *o)
@@ -96,6 +100,7 @@ static ssq_status block_create(const struct view *v, const char *what,
     return SSQ_OK;
 }
 
+/* Refuse the first element that the dtype to does not hold, with its value. */
 static ssq_status check_values(const void *src, ssq_dtype from, ssq_dtype to,
                                size_t n, const char *what)
 {
@@ -109,7 +114,9 @@ static ssq_status check_values(const void *src, ssq_dtype from, ssq_dtype to,
                      ssq_dtype_name(from == SSQ_BOOL ? from : to));
 }
 
-/* Send elements of dtype; keep, if any, holds them until then. */
+/* Send dense elements of dtype to a view: at once if they are its bytes, else
+ * to scratch, from where a copy converts and scatters them. keep, if any, is
+ * held by the upload, and owns the elements. */
 static ssq_status send(ssq_queue *queue, const void *host, ssq_dtype dtype,
                        struct object *keep, const struct view *y)
 {
@@ -131,6 +138,8 @@ static ssq_status send(ssq_queue *queue, const void *host, ssq_dtype dtype,
     return st;
 }
 
+/* Convert on the host, then send. All values are checked before anything is
+ * enqueued, so that a refused write has changed nothing. */
 static ssq_status write_converted(ssq_queue *queue, const struct view *y,
                                   const void *host, ssq_dtype dtype)
 {
@@ -162,8 +171,9 @@ ssq_status ssq_tensor_write(ssq_queue *queue, const ssq_tensor *tensor,
                                       : write_converted(queue, y, host, dtype);
 }
 
-/* Fetch elements of dtype; landed, if any, is told with keep, which has them.
- */
+/* Fetch dense elements of dtype from a view, through scratch where its bytes
+ * are not they. When they have arrived landed, if any, is called with keep,
+ * which owns the memory at host. */
 static ssq_status fetch(ssq_queue *queue, const struct view *x, void *host,
                         ssq_dtype dtype, struct object *keep,
                         void (*landed)(struct object *keep))
@@ -187,7 +197,7 @@ static ssq_status fetch(ssq_queue *queue, const struct view *x, void *host,
     return st;
 }
 
-/* Values that all fit. */
+/* Convert what has arrived for the caller. For values that all fit. */
 static void block_landed(struct object *o)
 {
     const struct block *b = (const struct block *)o;
@@ -210,6 +220,7 @@ static ssq_status read_checked(ssq_queue *queue, const struct view *x,
     return st;
 }
 
+/* Read by way of a block, which the download holds beyond this call. */
 static ssq_status read_converted(ssq_queue *queue, const struct view *x,
                                  void *host, ssq_dtype dtype)
 {

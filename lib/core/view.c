@@ -4,6 +4,7 @@
 
 #include <stdio.h>
 
+/* 1 for a scalar, which has rank 0. */
 int64_t view_elements(const struct view *v)
 {
     int64_t n = 1;
@@ -12,6 +13,7 @@ int64_t view_elements(const struct view *v)
     return n;
 }
 
+/* An empty view is contiguous whatever its strides: no element is elsewhere. */
 bool view_contiguous(const struct view *v)
 {
     int64_t want = 1;
@@ -47,6 +49,8 @@ bool view_same_shape(const struct view *a, const struct view *b)
     return true;
 }
 
+/* Dtypes may differ where their sizes do not: element i of one is then exactly
+ * where element i of the other is. */
 bool view_same_place(const struct view *a, const struct view *b)
 {
     if (a->buffer != b->buffer || a->offset != b->offset ||
@@ -59,15 +63,17 @@ bool view_same_place(const struct view *a, const struct view *b)
     return true;
 }
 
-/* Do all the elements of a 2-D lattice, offsets i * s0 + j * s1, miss those of
- * another that differs by delta? Used for column slices of one matrix: equal
- * strides, so the rows interleave without touching. */
+/* Do a and b lie side by side in the rows of one matrix, as two column slices
+ * do, and so miss each other although their ranges overlap? They have to have
+ * the same strides. The widest is the pitch; seen modulo the pitch each of them
+ * is an interval, and the two must not touch. Where this cannot be told the
+ * answer is false. */
 static bool rows_interleave(const struct view *a, const struct view *b)
 {
     if (a->rank < 2 || a->rank != b->rank ||
         dtype_bytes(a->dtype) != dtype_bytes(b->dtype))
         return false;
-    /* equal strides but for sizes of 1; find the widest common stride */
+    /* Strides have to be equal, but a size of 1 has none; find the widest. */
     int64_t pitch = 0;
     for (int i = 0; i < a->rank; i++) {
         if (a->shape[i] > 1 && b->shape[i] > 1 && a->stride[i] != b->stride[i])
@@ -78,7 +84,8 @@ static bool rows_interleave(const struct view *a, const struct view *b)
     }
     if (pitch == 0)
         return false;
-    /* what one period of the pitch holds of each: an interval */
+    /* The elements that one period of the pitch holds of each, as an interval:
+     * dimensions that step by whole pitches do not widen it. */
     uint64_t width[2] = {1, 1};
     const struct view *v[2] = {a, b};
     for (int k = 0; k < 2; k++)
@@ -89,7 +96,7 @@ static bool rows_interleave(const struct view *a, const struct view *b)
                 width[k] +=
                     (uint64_t)(v[k]->shape[i] - 1) * (uint64_t)v[k]->stride[i];
         }
-    /* where b's interval begins in a period that begins with a's */
+    /* In bytes: where b's interval begins in a period that begins with a's. */
     uint64_t size = dtype_bytes(a->dtype), p = (uint64_t)pitch * size;
     uint64_t lo = b->offset >= a->offset
                       ? (b->offset - a->offset) % p
@@ -111,7 +118,9 @@ bool view_overlap(const struct view *a, const struct view *b)
 
 bool view_self_overlap(const struct view *v)
 {
-    /* sorted by stride, each dimension must step over all smaller ones */
+    /* Sorted by stride, each dimension must step over all that the smaller ones
+     * reach. That is sufficient, not necessary: odd strides that never meet are
+     * called overlapping, too. */
     int order[SSQ_MAX_RANK], n = 0;
     for (int i = 0; i < v->rank; i++) {
         if (v->shape[i] == 0)
@@ -172,7 +181,8 @@ struct view view_columns(const struct view *v, int64_t from, int64_t n)
     return part;
 }
 
-/* Can dimensions i and i + 1 be walked as one by every view? */
+/* Can dimensions i and i + 1 be walked as one by every view? A step of i has to
+ * be as long as all of i + 1; 0 and 0 of a broadcast will do. */
 static bool mergeable(struct view **v, int n, int i)
 {
     for (int k = 0; k < n; k++)
@@ -181,6 +191,7 @@ static bool mergeable(struct view **v, int n, int i)
     return true;
 }
 
+/* Take dimension i out; for one of size 1, or merged into the next. */
 static void drop_dimension(struct view *v, int i)
 {
     for (int j = i; j + 1 < v->rank; j++) {
@@ -209,7 +220,8 @@ void views_collapse(struct view **v, int n)
         }
     }
     for (int k = 0; k < n && v[0]->rank == 0; k++) {
-        /* the first view's rank is raised last, it ends the loop */
+        /* A view per round, from the last on: the first view's rank is raised
+         * last, because the loop looks at it. */
         struct view *w = v[n - 1 - k];
         w->rank = 1;
         w->shape[0] = 1;

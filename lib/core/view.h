@@ -7,7 +7,8 @@
 
 #include "lib/core/object.h"
 
-/** What an op does to a view; a launch nothing to an operand that is absent. */
+/** What an op does to a view, in bits. NONE is for an absent operand, in whose
+ *  place a launch binds another one without touching it. */
 enum access {
     ACCESS_NONE = 0,
     ACCESS_READ = 1,
@@ -17,7 +18,7 @@ enum access {
 
 /** One operand. buffer == NULL: the optional operand is absent. */
 struct view {
-    ssq_buffer *buffer;
+    ssq_buffer *buffer; /* borrowed, until op_hold takes a reference */
     uint64_t offset; /* bytes, in the buffer */
     ssq_dtype dtype;
     int rank;
@@ -57,13 +58,16 @@ int64_t view_elements(const struct view *v);
 bool view_contiguous(const struct view *v);
 /** Bytes from the first to the end of the last element; 0 when empty. */
 uint64_t view_span(const struct view *v);
+/** Bytes of an element; 0 for what is no dtype. */
 size_t dtype_bytes(ssq_dtype dtype);
+/** True for f32, f16 and bf16. */
 bool dtype_is_float(ssq_dtype dtype);
 bool view_same_shape(const struct view *a, const struct view *b);
 /** Same buffer, offset, shape, strides and element size: in-place is safe. */
 bool view_same_place(const struct view *a, const struct view *b);
-/** May the two touch a common byte? Exact for the bounding ranges only, so a
- *  yes may be wrong for interleaved strided views; a no never is. */
+/** May the two touch a common byte? Compares ranges of bytes, and knows column
+ *  slices of one matrix apart: a yes may be wrong for other strided views that
+ *  interleave, a no never is. */
 bool view_overlap(const struct view *a, const struct view *b);
 /** Does an element appear twice (a stride of 0, or overlapping strides)? */
 bool view_self_overlap(const struct view *v);

@@ -9,9 +9,12 @@
 
 #include <string.h>
 
-/* Bytes that a binding's start may have to be below the operand's. */
+/* Bytes. A binding may have to start at a multiple of it, which is below the
+ * operand's own start: those bytes count against the limit, too. */
 #define ALIGNMENT 256u
 
+/* Of each op, a bit for every operand that is sliced; 0: it cannot be split.
+ * Operands without a bit are seen whole by every window. */
 static const unsigned char walked[OP_COUNT] = {
 #define X(NAME, WALKED, ...) [OP_##NAME] = WALKED,
     SSQ_OPS(X)
@@ -24,6 +27,7 @@ static bool is_launch(const struct op *op)
     return op->id != OP_upload && op->id != OP_download;
 }
 
+/* Can one launch bind this operand? An absent one always. */
 static bool view_fits(const struct view *v, uint64_t limit)
 {
     uint64_t bytes = v->offset % ALIGNMENT;
@@ -46,6 +50,7 @@ bool window_fits(const struct op *op, uint64_t binding_bytes)
     return true;
 }
 
+/* The refusal of operand i, with its numbers and the limits. */
 static ssq_status too_large(const struct op *op, const struct view *v, size_t i,
                             uint64_t limit)
 {
@@ -61,7 +66,8 @@ static ssq_status too_large(const struct op *op, const struct view *v, size_t i,
                      (long long)WINDOW_ELEMENTS);
 }
 
-/* Name the operand that does not fit. */
+/* Name the first operand that does not fit; the caller knows that one does
+ * not, so the search in the list ends. */
 static ssq_status refuse_op(const struct op *op, uint64_t limit)
 {
     const struct view *v = op_views_const(op);
@@ -74,9 +80,10 @@ static ssq_status refuse_op(const struct op *op, uint64_t limit)
     return too_large(op, &op->list->v[i], op->nviews + i, limit);
 }
 
+/* What stays the same through the recursion of split. */
 struct split {
-    unsigned walked;
-    uint64_t limit;
+    unsigned walked; /* the op's bits of walked[] */
+    uint64_t limit;  /* bytes that a launch binds of an operand */
     window_fn each;
     void *user;
 };
@@ -98,7 +105,9 @@ static int shared_rank(const struct split *s, const struct op *op)
     return rank;
 }
 
-/* Elements of the smallest walked operand: of the result. */
+/* Elements of the result in one slice of its dimension from - 1: the product of
+ * the shared dimensions behind it, the same for every walked operand. It is
+ * what op->first counts in. */
 static int64_t result_elements(const struct split *s, const struct op *op,
                                int from)
 {
@@ -112,7 +121,9 @@ static int64_t result_elements(const struct split *s, const struct op *op,
     return n;
 }
 
-/* How many slices of dimension d one launch takes of operand v. */
+/* How many slices of dimension d one launch takes of operand v: limited by its
+ * elements, and by the bytes from the first slice to the end of the last. 0:
+ * not even one fits, and the next dimension has to be split as well. */
 static int64_t slices(const struct view *v, int d, uint64_t limit)
 {
     struct view one = *v;
@@ -155,8 +166,11 @@ static void slice(const struct split *s, struct op *op, int d, int64_t start,
     }
 }
 
-/* An odd start can move a window's offset against the alignment, so that it
- * takes one slice less than the first one did: ask for every window anew. */
+/* Walk dimension d in windows of as many slices as fit, and split a slice that
+ * does not along dimension d + 1. An odd start can move a window's offset
+ * against the alignment, so that it takes one slice less than the first one
+ * did: the number is asked for anew at every start. The views are put back
+ * after each window, so that the caller gets its op as it was. */
 static ssq_status split(const struct split *s, struct op *op, int d)
 {
     if (window_fits(op, s->limit))

@@ -8,6 +8,7 @@
 /** Most elements of an operand in one launch: kernels count in 31 bits. */
 #define WINDOW_ELEMENTS INT32_MAX
 
+/** What is done with a window: op is valid during the call only. */
 typedef ssq_status (*window_fn)(void *user, struct op *op);
 
 /** Does every operand fit a launch that binds at most so many bytes each? */

@@ -4,6 +4,7 @@
 
 #include "lib/core/native.h"
 
+/* The backend reads handles by their position: context, then device. */
 ssq_status ssq_opencl_device_open(struct _cl_context *context,
                                   struct _cl_device_id *id,
                                   const ssq_device_options *options,
@@ -34,6 +35,8 @@ ssq_status ssq_opencl_buffer_import(ssq_device *device, struct _cl_mem *native,
                                 "opencl_buffer_import", buffer);
 }
 
+/* The handle goes through a void pointer of our own: writing to *native as if
+ * it were one would break the rules of aliasing. */
 ssq_status ssq_opencl_buffer_mem(const ssq_buffer *buffer,
                                  struct _cl_mem **native, uint64_t *offset)
 {

@@ -6,7 +6,7 @@
 
 #include <string.h>
 
-/* What of native is missing; NULL: nothing. */
+/* The name of the first member of native that is missing; NULL: none is. */
 static const char *missing(const ssq_vulkan_native *n)
 {
     return n->instance == NULL   ? "instance"
@@ -16,6 +16,8 @@ static const char *missing(const ssq_vulkan_native *n)
                                  : NULL;
 }
 
+/* Checked here and not in the backend, because a struct of another size must
+ * not be read at all. The backend gets the one pointer. */
 ssq_status ssq_vulkan_device_open(const ssq_vulkan_native *native,
                                   const ssq_device_options *options,
                                   ssq_device **device)
@@ -39,6 +41,8 @@ ssq_status ssq_vulkan_device_open(const ssq_vulkan_native *native,
                               device);
 }
 
+/* A VkBuffer does not tell its size, so the caller does. Both words are read
+ * within the call. */
 ssq_status ssq_vulkan_buffer_import(ssq_device *device, uint64_t native,
                                     uint64_t bytes, ssq_buffer **buffer)
 {
@@ -53,7 +57,9 @@ ssq_status ssq_vulkan_buffer_import(ssq_device *device, uint64_t native,
 ssq_status ssq_vulkan_buffer_mem(const ssq_buffer *buffer, uint64_t *native,
                                  uint64_t *offset)
 {
-    void *handle = NULL; /* of where it is: it may be longer than a pointer */
+    /* The address of the VkBuffer, not the handle itself: that has 64 bits even
+     * where pointers have 32. */
+    void *handle = NULL;
     ssq_status st =
         native_buffer_handle("vulkan", buffer, "vulkan_buffer_mem",
                              native == NULL ? NULL : &handle, offset);
