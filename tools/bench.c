@@ -15,28 +15,32 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define RUNS 64 /* at most */
+/** Of a launch; a case has at most BENCH_RUNS of tests/op/suite.c, fewer. */
+#define RUNS 64
 /** Of a case: one that warms up, and one that is timed. */
 #define LEAST_RUNS 2.0
 
+/* A line of the report. */
 struct timing {
     const char *op, *impl;
-    char text[256];
+    char text[256];             /* the case */
     double median, least, most; /* seconds */
-    double flops, bytes;
+    double flops, bytes;        /* of one run, as the case says */
     double copy; /* a copy's time over the case's, the median; 0: none */
     size_t runs; /* 0: left out; median is what one would have taken */
 };
 
 struct timings {
-    struct timing *t;
+    struct timing *t; /* n of them, in memory for room */
     size_t n, room;
-    double gflops, gbytes; /* the peaks */
+    double gflops,
+        gbytes; /* the peaks: 1e9 a second; 0 before they are known */
 };
 
 /* The copy that b's cases are timed in turn with. */
 static struct copier rival;
 
+/* What a case is timed in turn with: struct bed's peer. */
 static double copy_as_much(struct bed *b)
 {
     return b->bytes > 0.0 ? copier_run(b->queue, &rival, b->bytes) : 0.0;
@@ -70,6 +74,9 @@ static struct timing *add_timing(struct timings *all, const char *op,
     return t;
 }
 
+/* Run a case and note its times; false: it failed, or no memory. A case that is
+ * skipped, or calls no op, leaves no line. The ratio to the copy is taken run
+ * by run, since the two of a pair met the same machine. */
 static bool time_case(struct bed *b, const struct suite *s, size_t i,
                       struct timings *all)
 {
@@ -132,6 +139,8 @@ struct ranked {
     double cost, seconds;
 };
 
+/* Ask a case what it costs, without computing. Rank is the sum of operations
+ * and bytes: only the order matters, and either may be 0. */
 static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
                           const struct timings *all)
 {
@@ -191,6 +200,7 @@ static bool time_table(struct bed *b, const struct suite *s, unsigned n,
     return ok;
 }
 
+/* The line of a case that there was no time for. */
 static void print_left_out(const struct bed *b, const struct timing *t,
                            bool json, bool *first)
 {
@@ -208,6 +218,8 @@ static void print_left_out(const struct bed *b, const struct timing *t,
     *first = false;
 }
 
+/* A case's line. Of the two peaks the one that it comes nearer to is taken to
+ * be what bounds it. */
 static void print_timing(const struct bed *b, const struct timing *t,
                          const struct timings *all, bool json, bool *first)
 {
@@ -251,6 +263,7 @@ static bool selected(const struct suite *s, const char *op)
     return named(op, s->op) || named(op, s->name);
 }
 
+/* Every selected table by every implementation, pinned for as long. */
 static bool bench_tables(struct bed *b, const struct options *o,
                          struct timings *all)
 {
@@ -270,6 +283,7 @@ static bool bench_tables(struct bed *b, const struct options *o,
     return true;
 }
 
+/* The two lines that are no table, the peaks, and the tables. */
 static bool bench_all(struct bed *b, const struct options *o, double start,
                       struct timings *all)
 {

@@ -4,7 +4,9 @@
  *
  * The child runs the tables one after the other and says on a pipe which one it
  * begins and what came of it. Where it dies or takes too long, that table is at
- * fault, and another child goes on behind it. */
+ * fault, and another child goes on behind it. A child is this program again,
+ * started anew and not forked: what drivers have loaded or broken in the parent
+ * is not in it. */
 #include "tests/op/suite.h"
 #include "tools/tool.h"
 
@@ -25,6 +27,7 @@ extern char **environ;
 
 /* ---- the child ---- */
 
+/* Of one table. */
 struct counts {
     unsigned long cases, failed, skipped;
 };
@@ -50,7 +53,9 @@ static bool selected(const struct suite *s, const char *op)
     return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0;
 }
 
-/* Tables from the given one on: "begin N" and "end CASES FAILED SKIPPED". */
+/* Tables from the given one on. What it says, a line each: "open" once the
+ * device was opened, "begin N" and "end CASES FAILED SKIPPED" of every table,
+ * and "done". Lines are flushed at once: the next thing may be the last. */
 static int child(const struct options *o)
 {
     ssq_device *d = NULL;
@@ -74,18 +79,19 @@ static int child(const struct options *o)
 
 /* ---- the parent ---- */
 
+/* A device under trial, as the parent sees it. */
 struct trial {
     const struct options *o;
     const char *device;
     double seconds; /* that a table may take */
-    size_t next;    /* table that a child begins with */
+    size_t next;    /* table that a child begins with, or is in */
     bool opened;    /* the device, by a child */
     bool begun;     /* a table is under way */
-    bool done;
-    bool passed;
+    bool done;      /* a child came to the end of the tables */
+    bool passed;    /* nothing has failed so far */
     unsigned long cases, failed;
-    char *text; /* of the verdict */
-    size_t room;
+    char *text;     /* of the verdict, a line for each table */
+    size_t room;    /* bytes of text */
     char line[128]; /* that a child has not ended yet */
     size_t length;
 };
@@ -99,6 +105,8 @@ static void tell(struct trial *t, size_t table, const char *what)
     fflush(stdout);
 }
 
+/* A line of a child. What is none of the four is some driver's, which writes
+ * to the same standard output, and is passed over. */
 static void take_line(struct trial *t)
 {
     struct counts c;
@@ -122,7 +130,8 @@ static void take_line(struct trial *t)
     }
 }
 
-/* What a child wrote; false at its end. */
+/* What a child wrote, up to the ends of lines; false at its end. A line that is
+ * longer than any of ours loses its rest. */
 static bool take(struct trial *t, int fd)
 {
     char block[256];
@@ -150,6 +159,8 @@ static bool start(const struct trial *t, pid_t *pid, int *fd)
         t->o->op,  NULL};
     if (pipe(pipes) != 0)
         return false;
+    /* the child keeps its end as standard output, and not ours: the pipe ends
+     * when the child does */
     posix_spawn_file_actions_t actions;
     int e = posix_spawn_file_actions_init(&actions);
     if (e == 0) {
@@ -171,7 +182,8 @@ static bool start(const struct trial *t, pid_t *pid, int *fd)
     return true;
 }
 
-/* Follow a child to its end; false: it was killed for its time. */
+/* Follow a child to its end; false: it was killed for its time, which begins
+ * anew with each table. */
 static bool follow(struct trial *t, pid_t pid, int fd, int *status)
 {
     bool in_time = true;
@@ -199,7 +211,8 @@ static bool follow(struct trial *t, pid_t pid, int fd, int *status)
     return in_time;
 }
 
-/* How a child ended that had not done all. */
+/* How a child ended that had not done all: the fault of the table under way,
+ * behind which the next child begins. */
 static void blame(struct trial *t, bool in_time, int status)
 {
     char what[128];
@@ -220,7 +233,8 @@ static void blame(struct trial *t, bool in_time, int status)
     t->begun = false;
 }
 
-/* Children, until all tables had their turn. */
+/* Children, until all tables had their turn. False if one cannot be started, or
+ * comes to no table: the next one would come no further, for ever. */
 static bool run_tables(struct trial *t)
 {
     while (!t->done) {
@@ -244,7 +258,8 @@ static bool run_tables(struct trial *t)
     return true;
 }
 
-/* Lines of old about tables that text does not speak of. */
+/* Append lines of old about tables that text does not speak of: with --op the
+ * rest of the verdict stands as it was. *bad is set if one of them failed. */
 static void keep_others(char *text, size_t room, const char *old, bool *bad)
 {
     while (*old != '\0') {
@@ -261,7 +276,8 @@ static void keep_others(char *text, size_t room, const char *old, bool *bad)
     }
 }
 
-/* Keep the verdict with the device's certificate. */
+/* Keep the verdict with the device's certificate. The device is opened in this
+ * process, where no op is run. */
 static int keep(struct trial *t, ssq_verdict *v)
 {
     ssq_device *d = NULL;
@@ -282,6 +298,8 @@ static int keep(struct trial *t, ssq_verdict *v)
     return st == SSQ_OK ? EXIT_FINE : complain("certify: the verdict");
 }
 
+/* One device from start to verdict; an exit_code. Without a single table's line
+ * there is no verdict to keep. */
 static int certify_device(const struct options *o, const char *device)
 {
     ssq_verdict v = SSQ_VERDICT_INIT;

@@ -30,6 +30,7 @@ static void caps_text(uint32_t caps, char *text, size_t bytes)
         snprintf(text, bytes, "none");
 }
 
+/* Open a device for a moment; false, with the library's text, if it fails. */
 static bool get_props(const char *name, ssq_device_props *props,
                       ssq_verdict *verdict)
 {
@@ -111,6 +112,8 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
     print_reason(p->refused);
 }
 
+/* p: NULL when the device did not open. why: why it was chosen or could not be
+ * opened; "" leaves the list's own reason. */
 static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
                        const ssq_verdict *v, const char *why, bool first)
 {

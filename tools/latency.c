@@ -17,6 +17,8 @@ static ssq_status make_one(ssq_queue *q, ssq_tensor **x)
     return ssq_tensor_create(ssq_queue_device(q), SSQ_F32, 1, &one, x);
 }
 
+/* One op, and its result on the host, which is looked at: a device that answers
+ * something else has not started. */
 static ssq_status first_result(ssq_queue *q)
 {
     ssq_fill_args fill = SSQ_FILL_INIT;

@@ -1,6 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* peak.c - what a device reaches at best, through the API: the fastest of a
- * few large square gemms, and of large copies. */
+ * few large square gemms, and of large copies. These are peaks of the library
+ * and not of the hardware's data sheet: what a case's share of them says is how
+ * good its shape is for this device. */
 #include "tools/tool.h"
 
 #include <math.h>
@@ -8,7 +10,7 @@
 #define RUNS       3
 #define COPY_BYTES (64 << 20) /* half read, half written */
 #define SECONDS    0.25       /* a larger gemm is tried while one is faster */
-#define LARGEST    8192
+#define LARGEST    8192       /* sides of a gemm: three matrices of 256 MiB */
 
 /* A tensor of ones: zeros would be kind to some hardware. */
 static bool ones(ssq_queue *q, ssq_dtype dtype, int rank, const int64_t *shape,
@@ -78,6 +80,7 @@ double copier_run(ssq_queue *q, struct copier *c, double bytes)
     return ok ? now() - began : 0.0;
 }
 
+/* Seconds of the fastest large copy; the first one warms up. */
 static double time_copy(ssq_queue *q)
 {
     struct copier c = {NULL, NULL};

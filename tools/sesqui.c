@@ -33,6 +33,8 @@ static const struct command commands[] = {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
+/* The environment is asked by the usual rules: https://no-color.org, and a
+ * terminal that says what it is. */
 static bool coloured(void)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -99,6 +101,8 @@ static int usage_error(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
+/* Is the option in the command's list? Both ends are blanks there, so that no
+ * option is found in the middle of another. */
 static bool accepted(const struct command *c, const char *option)
 {
     char word[40];
@@ -106,7 +110,7 @@ static bool accepted(const struct command *c, const char *option)
     return strstr(c->accepts, word) != NULL;
 }
 
-/* The value of an option, or NULL. */
+/* Where the value of an option goes if it is a text; NULL for numbers. */
 static const char **value_of(struct options *o, const char *option)
 {
     if (strcmp(option, "--device") == 0)
@@ -116,6 +120,7 @@ static const char **value_of(struct options *o, const char *option)
     return strcmp(option, "--report") == 0 ? &o->report : NULL;
 }
 
+/* The flag that an option sets; NULL if it wants a value. */
 static bool *flag_of(struct options *o, const char *option)
 {
     if (strcmp(option, "--json") == 0)
@@ -127,6 +132,7 @@ static bool *flag_of(struct options *o, const char *option)
     return strcmp(option, "--why") == 0 ? &o->why : NULL;
 }
 
+/* --seconds, else --cases, which are all that is neither flag nor text. */
 static bool read_number(struct options *o, const char *option,
                         const char *value)
 {
@@ -139,7 +145,9 @@ static bool read_number(struct options *o, const char *option,
     return *end == '\0' && o->cases > 0;
 }
 
-/* Options may be written --op O or --op=O. */
+/* Options may be written --op O or --op=O; certify also takes a device without
+ * one. The code is EXIT_FINE unless the usage is wrong, and then it has been
+ * said how. */
 static int parse(const struct command *c, int argc, char **argv,
                  struct options *o)
 {

@@ -13,23 +13,29 @@
 
 #define DTYPES 5 /* f32 f16 bf16 i32 u8: values 1..5 */
 
-/* How a case was answered. Of several implementations the best answer is the
- * device's: in this order. */
+/* How a case was answered: it was not asked anything (it has no ops for this
+ * device); it is left to others (UNSUPPORTED); it is refused as its contract
+ * says (INVALID); or it would run. Of several implementations the best answer
+ * is the device's, in this order. */
 enum answer { UNASKED, LACKS, REFUSES, RUNS, ANSWERS };
 
+/* What one implementation says of a table. asked[d] counts cases with an
+ * operand of dtype d, taken[d] those of them that it runs: a case of two dtypes
+ * is counted under both. */
 struct row {
     unsigned long asked[DTYPES + 1], taken[DTYPES + 1];
-    unsigned long answered[ANSWERS];
+    unsigned long answered[ANSWERS]; /* cases by answer */
 };
 
 /* One device under question. */
 struct inquiry {
     struct bed bed;
     const struct options *options;
-    bool *first; /* nothing was printed yet: JSON */
-    unsigned long answered[ANSWERS];
+    bool *first; /* nothing was printed yet: JSON needs no comma */
+    unsigned long answered[ANSWERS]; /* cases by the device's best answer */
 };
 
+/* A case that was run and refused in part counts as one that runs. */
 static enum answer answer_of(const struct bed *b)
 {
     if (b->failed || b->skipped)
@@ -94,6 +100,7 @@ static void print_row(const struct bed *b, const struct suite *s,
            r->answered[LACKS]);
 }
 
+/* --op names an op, and so all of its tables, or one table. */
 static bool selected(const struct suite *s, const char *op)
 {
     return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0;
@@ -139,6 +146,8 @@ static bool one_table(struct inquiry *q, const struct suite *s,
     return true;
 }
 
+/* Each table with its own memory of answers; false: no memory, or the device
+ * failed. */
 static bool all_tables(struct inquiry *q)
 {
     bool ok = true;
@@ -173,6 +182,7 @@ static void print_total(const struct inquiry *q)
     *q->first = false;
 }
 
+/* Open a device and ask it; false when it does not open, or fails. */
 static bool one_device(const char *name, const struct options *o,
                        struct bed_state *state, bool *first)
 {

@@ -15,7 +15,8 @@ enum exit_code {
     EXIT_USAGE = 2   /* the command line is wrong, or names no such thing */
 };
 
-/** The options of all subcommands; each accepts those in its list. */
+/** The options of all subcommands; each accepts those in its list. Strings are
+ *  the command line's. */
 struct options {
     const char *device; /* --device D; NULL: all */
     const char *op;     /* --op O; NULL: all */
@@ -29,6 +30,8 @@ struct options {
                        certify's, at most */
 };
 
+/** The subcommands: each writes to standard output and, of what went wrong, to
+ *  standard error. @return an exit_code */
 int command_devices(const struct options *o);
 int command_verify(const struct options *o);
 int command_support(const struct options *o);
@@ -36,7 +39,7 @@ int command_certify(const struct options *o);
 int command_bench(const struct options *o);
 
 /** The rates that queue's device reaches at best: 1e9 operations and 1e9 bytes
- *  a second, measured now. */
+ *  a second, measured now. False if a gemm or a copy cannot be timed at all. */
 bool peak_measure(ssq_queue *queue, double *gflops, double *gbytes);
 
 /** What a copy takes: see peak.c. */
@@ -44,12 +47,12 @@ struct copier {
     ssq_tensor *x, *y;
 };
 
-/** Seconds of a copy that moves this many bytes, half of them read; 0: it
- *  failed. The tensors are kept for the next one. */
+/** Seconds of a copy that moves this many bytes, half of them read and half
+ *  written; 0: it failed. The tensors are kept for the next one of as many. */
 double copier_run(ssq_queue *queue, struct copier *c, double bytes);
 void copier_drop(struct copier *c);
 
-/** Seconds since some moment. */
+/** Seconds since some moment; never goes back. */
 double now(void);
 
 /** Open a device, make a queue, wait for a first result; seconds of all that.
@@ -58,8 +61,9 @@ double now(void);
 ssq_status start_device(const char *name, ssq_device **device,
                         ssq_queue **queue, double *seconds);
 
-/** Seconds of runs calls of an op of one element: of the call alone, with the
- *  queue empty, and of the call and its end. */
+/** Seconds of each of `runs` calls of an op of one element: call[i] of the call
+ *  alone, with the queue empty, and both[i] of the call and its end. False if
+ *  one fails; the library's text says how. */
 bool launch_measure(ssq_queue *queue, int runs, double *call, double *both);
 
 /** s as a JSON string, quotes included. */
@@ -72,7 +76,8 @@ const char *colour_dim(void);
 const char *colour_red(void);
 const char *colour_off(void);
 
-/** Say on standard error what failed, with the library's text. */
+/** Say on standard error what failed, with the library's text.
+ *  @return EXIT_FAILED */
 int complain(const char *what);
 
 #endif

@@ -7,6 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* The report as it is written, and what it has come to so far. */
 struct tally {
     FILE *out;
     unsigned long cases, failed, skipped;
@@ -22,6 +23,7 @@ static void print_escaped(FILE *f, const char *s)
     }
 }
 
+/* A case as a line of TAP, as suite_report_fn. */
 static void report(void *user, const char *device, const char *impl,
                    const struct suite *suite, size_t i, const struct bed *b,
                    bool ok)
@@ -57,6 +59,7 @@ static void print_device(FILE *out, const char *name)
     ssq_device_close(&d);
 }
 
+/* The devices that will be asked, as comments before the first case. */
 static void print_devices(FILE *out, const char *only)
 {
     size_t n = ssq_device_count();
@@ -77,6 +80,7 @@ static bool selected(const struct suite *s, const char *op)
 int command_verify(const struct options *o)
 {
     char name[32] = "";
+    /* "auto" and "vulkan" are names too: the suites know "vulkan:0" alone */
     if (o->device != NULL) {
         ssq_device *d = NULL;
         ssq_device_props p = SSQ_DEVICE_PROPS_INIT;

@@ -13,8 +13,8 @@
 #include <stdlib.h>
 
 #define STAGES 2
-#define SIDE   8
-#define DROP   0.25
+#define SIDE   8    /* pixels */
+#define DROP   0.25 /* chance of an element to be dropped */
 
 static const int64_t channels[STAGES + 1] = {1, 32, 64};
 
@@ -52,6 +52,7 @@ static bool make4(ssq_queue *q, ssq_dtype dtype, int64_t a, int64_t b,
     return train_tensor(ssq_queue_device(q), dtype, 4, shape, t);
 }
 
+/* With b 0 a vector. */
 static bool make2(ssq_queue *q, ssq_dtype dtype, int64_t a, int64_t b,
                   ssq_tensor **t)
 {
@@ -72,6 +73,8 @@ static bool init(ssq_queue *q, ssq_tensor *w, uint64_t seed, uint32_t id)
                   "init");
 }
 
+/* What a stage learns or remembers; convolutions have no bias, since the norm
+ * behind them would take it away again. */
 static bool stage_parameters(ssq_queue *q, ssq_dtype compute, struct stage *s,
                              int64_t c, int64_t o, uint64_t seed, uint32_t id)
 {
@@ -84,6 +87,8 @@ static bool stage_parameters(ssq_queue *q, ssq_dtype compute, struct stage *s,
            fill(q, s->running_var, 1.0);
 }
 
+/* The same of another model, running statistics included: they are what the
+ * test set is normalised with. */
 static bool stage_share(const struct stage *from, struct stage *s)
 {
     return train_share(from->w, &s->w) && train_share(from->gamma, &s->gamma) &&
@@ -92,6 +97,7 @@ static bool stage_share(const struct stage *from, struct stage *s)
            train_share(from->running_var, &s->running_var);
 }
 
+/* What depends on the batch n, and the gradients. c channels become o. */
 static bool stage_activations(ssq_queue *q, ssq_dtype compute, struct stage *s,
                               int64_t n, int64_t c, int64_t o, int64_t side)
 {
@@ -225,6 +231,8 @@ static bool parameters(struct model *model, ssq_optimizer *opt)
                   "fc.bias");
 }
 
+/* The norm saves mean and rstd for its gradient only in training, when it also
+ * moves the running statistics; otherwise it reads these. */
 static ssq_status stage_forward(const struct stage *s, ssq_queue *q,
                                 const ssq_tensor *x, bool training)
 {
@@ -293,6 +301,8 @@ static ssq_status head_backward(const struct cnn *m, ssq_queue *q)
                : st;
 }
 
+/* From dy to the stage's gradients and, unless dx is NULL, that of its input.
+ * dz holds one gradient after the other: of h, of the norm's result, of z. */
 static ssq_status stage_backward(const struct stage *s, ssq_queue *q,
                                  const ssq_tensor *x, const ssq_tensor *dx)
 {

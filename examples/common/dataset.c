@@ -19,6 +19,8 @@ static bool next_number(char **at, long most, char end, long *value)
     return true;
 }
 
+/* 64 pixels and a label; pixels become 0..1, in exact sixteenths, which every
+ * dtype represents. */
 static bool parse_line(char *line, float *pixel, int32_t *label)
 {
     long value;

@@ -30,6 +30,7 @@ static void print_usage(FILE *f, const struct run_options *o)
             o->layers, o->activation, o->data);
 }
 
+/* Set an option whose value is a text; false: there is no such one. */
 static bool set_text(struct run_options *o, const char *name, const char *value)
 {
     const struct {
@@ -46,6 +47,7 @@ static bool set_text(struct run_options *o, const char *name, const char *value)
     return false;
 }
 
+/* The same for numbers; *bad when the value is none of the right size. */
 static bool set_number(struct run_options *o, const char *name,
                        const char *value, bool *bad)
 {
@@ -75,6 +77,7 @@ static bool set_number(struct run_options *o, const char *name,
     return true;
 }
 
+/* The same for options without a value. */
 static bool set_flag(struct run_options *o, const char *name)
 {
     if (strcmp(name, "--compare") == 0)

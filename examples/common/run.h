@@ -8,23 +8,24 @@
 
 #include <stdio.h>
 
+/** The options of an example. Strings are the command line's or literals. */
 struct run_options {
-    const char *program;
-    const char *policy; /* float32, mixed_float16, mixed_bfloat16 */
-    const char *scaler; /* a preset */
-    double loss_scale;  /* fixed, when > 0 */
-    double loss_weight; /* of the loss, as one term of several */
-    unsigned interval;  /* growth interval; 0: the preset's */
+    const char *program; /* its name, for messages */
+    const char *policy;  /* float32, mixed_float16, mixed_bfloat16 */
+    const char *scaler;  /* a preset */
+    double loss_scale;   /* fixed, when > 0 */
+    double loss_weight;  /* of the loss, as one term of several */
+    unsigned interval;   /* growth interval; 0: the preset's */
     const char *device;
     uint64_t seed;
-    unsigned epochs, batch, layers;
-    double lr;
-    const char *activation; /* relu or sigmoid */
-    const char *data;       /* path */
-    const char *log;        /* path of a TSV, or NULL */
-    bool compare;           /* train again in float32, for the last line */
-    bool graph;             /* capture one step and replay it */
-    bool statistics;        /* count lost gradients, show them at the end */
+    unsigned epochs, batch, layers; /* batch: rows; layers: an mlp's */
+    double lr;                      /* the largest of the schedule */
+    const char *activation;         /* relu or sigmoid */
+    const char *data;               /* path */
+    const char *log;                /* path of a TSV, or NULL */
+    bool compare;    /* train again in float32, for the last line */
+    bool graph;      /* capture one step and replay it */
+    bool statistics; /* count lost gradients, show them at the end */
     bool quiet;
 };
 
@@ -45,8 +46,8 @@ bool run_scaler_create(ssq_device *device, const struct run_options *o,
 struct run_epoch {
     unsigned epoch, epochs;
     unsigned long steps;
-    double loss, accuracy; /* of training; of the test set, 0..1 */
-    ssq_scaler_state scale;
+    double loss, accuracy;  /* of training, the mean; of the test set, 0..1 */
+    ssq_scaler_state scale; /* a scale of 1 where there is no scaler */
 };
 /** One line of the progress bar (redrawn on a terminal), and of the log. */
 void run_progress(const struct run_options *o, const struct run_epoch *e,

@@ -29,13 +29,16 @@ struct training {
     ssq_graph *graph;            /* one step, with --graph */
     struct model model, test;    /* the second shares the first's parameters */
     ssq_tensor *pixels, *labels; /* the training set, on the device */
-    ssq_tensor *order, *batch_index; /* a permutation; its part in use */
+    /* a permutation of the rows; its part in use, always in the same memory, as
+     * a captured step reads where it read when it was captured */
+    ssq_tensor *order, *batch_index;
     ssq_tensor *x, *target, *test_x; /* one batch; the test set */
     ssq_tensor *loss, *loss_sum;     /* float32 scalars */
     ssq_tensor *weight, *seed;       /* of the gradient: float32 scalars */
     unsigned long steps;
 };
 
+/* What the last line says of a run. */
 struct result {
     char device[32];
     double accuracy;
@@ -63,6 +66,8 @@ static bool make(struct training *t, ssq_dtype dtype, int rank, int64_t a,
     return train_tensor(t->device, dtype, rank, shape, out);
 }
 
+/* The data set on the device, once, and what one batch needs. Writes are
+ * asynchronous: data has to live until the first sync, and lives longer. */
 static bool make_data(struct training *t, const struct dataset *data)
 {
     ssq_fill_args weight = SSQ_FILL_INIT;
@@ -108,6 +113,8 @@ static bool make_models(struct training *t)
                            t->test_x, &t->model);
 }
 
+/* AdamW over all parameters, its learning rate by one cycle over the whole run:
+ * the schedule is on the device, so a replayed step has the right one. */
 static bool make_optimizer(struct training *t)
 {
     unsigned steps = t->o->epochs * (DIGITS_TRAIN / t->o->batch);
@@ -126,6 +133,7 @@ static bool make_optimizer(struct training *t)
                   "schedule");
 }
 
+/* Everything of a run; on failure training_destroy frees what there is. */
 static bool training_create(struct training *t, const struct model_kind *kind,
                             const struct run_options *o, const char *policy,
                             const struct dataset *data)
@@ -167,6 +175,7 @@ static ssq_status gather_batch(struct training *t)
                                                      .y = t->target));
 }
 
+/* The loss of the batch, added to the epoch's sum, and its gradient. */
 static ssq_status loss_and_gradient(struct training *t)
 {
     /* The gradient begins with the loss's weight times the loss scale, which
@@ -187,6 +196,8 @@ static ssq_status loss_and_gradient(struct training *t)
                    SSQ_ADD(.a = t->loss_sum, .b = t->loss, .y = t->loss_sum));
 }
 
+/* One training step, as at the head of this file. Enqueued, and not waited
+ * for. */
 static ssq_status step(struct training *t)
 {
     ssq_status st = gather_batch(t);
@@ -203,7 +214,9 @@ static ssq_status step(struct training *t)
     return st;
 }
 
-/* The first step runs as it is; the second is captured; all later replay. */
+/* The first step runs as it is, so that whatever is made at its first use is
+ * there; the second is captured, which runs nothing; it and all later ones are
+ * launches of the graph. */
 static ssq_status step_or_replay(struct training *t)
 {
     if (!t->o->graph || t->steps == 0)
@@ -229,6 +242,8 @@ static uint64_t next_random(uint64_t *state)
     return z ^ (z >> 31);
 }
 
+/* A fresh permutation, by Fisher and Yates; the bias of % over 1500 rows is one
+ * part in 2^53. */
 static void shuffle(int32_t *order, uint64_t *random)
 {
     for (int i = 0; i < DIGITS_TRAIN; i++)
@@ -241,7 +256,8 @@ static void shuffle(int32_t *order, uint64_t *random)
     }
 }
 
-/* All whole batches in a fresh order; the loss's mean is left in loss_sum. */
+/* All whole batches in a fresh order; the sum of their losses is left in
+ * loss_sum. */
 static bool train_epoch(struct training *t, uint64_t *random)
 {
     /* read late by the device: it lives until the sync at the epoch's end */
@@ -270,6 +286,7 @@ static bool train_epoch(struct training *t, uint64_t *random)
     return true;
 }
 
+/* How many of the test set's rows the model gets right. */
 static bool evaluate(struct training *t, const struct dataset *data,
                      double *accuracy)
 {
@@ -293,6 +310,7 @@ static bool evaluate(struct training *t, const struct dataset *data,
     return ok;
 }
 
+/* Wait for the epoch, and show it: the only time that the host reads. */
 static bool show_epoch(struct training *t, const struct dataset *data,
                        unsigned epoch, FILE *log, struct result *r)
 {
@@ -327,6 +345,8 @@ struct parameters {
     int n;
 };
 
+/* Called for each tensor of the state: of AdamW every parameter has one whose
+ * name is its own and ".exp_avg". */
 static ssq_status note_parameter(void *user, const char *name,
                                  const ssq_tensor *state)
 {
@@ -363,6 +383,7 @@ static bool show_statistics(struct training *t)
     return true;
 }
 
+/* A whole run under a policy; *r is what it came to. */
 static bool train(const struct model_kind *kind, const struct run_options *o,
                   const char *policy, const struct dataset *data,
                   struct result *r)

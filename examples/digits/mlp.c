@@ -6,7 +6,7 @@
 #include <string.h>
 
 #define LAYERS 12 /* at most */
-#define HIDDEN 64
+#define HIDDEN 64 /* units of every layer but the last */
 
 /* One layer: z = in w^T + b, h = activation(z). */
 struct layer {
@@ -69,6 +69,8 @@ static bool make_parameters(const struct mlp *m, ssq_queue *queue,
            fill_layer(m, queue, l, seed, id);
 }
 
+/* Every model has its own activations and gradients, for its own batch; the
+ * parameters are the other's where there is one. */
 static bool create(struct model *model, ssq_queue *queue, ssq_dtype compute,
                    const struct run_options *o, int64_t batch,
                    const ssq_tensor *x, const struct model *share)
@@ -115,6 +117,7 @@ static void destroy(struct model *model)
     model->state = NULL;
 }
 
+/* Named as PyTorch would, which is how the optimizer saves their state. */
 static bool parameters(struct model *model, ssq_optimizer *optimizer)
 {
     struct mlp *m = model->state;
@@ -190,6 +193,8 @@ static ssq_status input_gradient(const struct mlp *m, ssq_queue *queue,
         SSQ_RELU_BACKWARD(.x = below->h, .dy = below->dz, .dx = below->dz));
 }
 
+/* From the last layer to the first, each from its own dz, which the layer above
+ * has written, or the loss. */
 static ssq_status backward(struct model *model, ssq_queue *queue)
 {
     struct mlp *m = model->state;
