@@ -26,9 +26,10 @@ static inline double bound_attention_score(double d, double size, double scale,
     return bound_chain(d, size) + (d * fabs(scale) + 2.0) * eta;
 }
 
-/* cap tanh(s / cap) + mask, s off by error: tanh is 1-Lipschitz, u |x| of the
- * quotient moves it by at most max(x / cosh(x)^2) u < u / 2, its own 2u, u of
- * the product, and u of the sum; no two values are further apart than 2 cap. */
+/* cap tanh(s / cap) + mask, where s is off by error. tanh has no slope above 1.
+ * The quotient's rounding, u |x|, moves it by at most max(x / cosh(x)^2) u,
+ * which is less than u / 2; it adds 2u of its own, the product u, and the sum
+ * u. No two values are further apart than 2 cap. */
 static inline double bound_attention_capped(double error, double cap,
                                             double mask, double eta)
 {
@@ -36,9 +37,10 @@ static inline double bound_attention_capped(double error, double cap,
     return e + 2.0 * U_F32 * (cap + fabs(mask)) + (2.0 + cap) * eta;
 }
 
-/* dS times 1 - tanh(x)^2, x = s / cap, s off by error: that changes by at most
- * 0.77 error / cap, and by no more than 1; 0.5 u of x's rounding and 8u of its
- * own (at most 4 roundings of two sigmoids and of their product). */
+/* dS times 1 - tanh(x)^2, x = s / cap, where s is off by error. That factor
+ * changes by at most 0.77 error / cap, and never by more than 1. x's rounding
+ * adds 0.5 u, and its own arithmetic 8u (at most 4 roundings of two sigmoids
+ * and of their product). */
 static inline double bound_attention_capped_slope(double ds, double ds_error,
                                                   double slope, double error,
                                                   double cap, double eta)

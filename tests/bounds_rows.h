@@ -33,9 +33,11 @@ struct softmax_facts {
     double n, max, total, log_total, spread;
 };
 
-/* p exp-and-sum: t carries u |t|, its exp |t| u + 2u relative; the sum of
- * them spread u + 2u + k u; then the quotient: u, and the total's rounding. In
- * all (|t| + spread + k + 6) u p, k = bound_terms(n). */
+/* p = exp(t) / total. The difference t is off by u |t|, so that its exp has a
+ * relative error of |t| u, and 2u of its own. The total of n of them is off by
+ * spread u + 2u from these, and by k u from its additions, k = bound_terms(n).
+ * The quotient adds u, and so does the total's rounding. In all
+ * (|t| + spread + k + 6) u p. */
 static inline double bound_softmax(const struct softmax_facts *f, double p,
                                    double t)
 {
@@ -44,17 +46,17 @@ static inline double bound_softmax(const struct softmax_facts *f, double p,
                                   p * (1.0 + fabs(t) + f->spread));
 }
 
-/* t - log(total): u |t| from t; the total's relative error (spread + k + 3) u
- * is the log's absolute one, its own is 2u |log total|; the difference rounds
- * once more: u (|t| + |log total|). */
+/* t - log(total). t is off by u |t|. The relative error of the total,
+ * (spread + k + 3) u, is an absolute one of its log, which adds 2u |log total|
+ * of its own. The difference rounds once more: u (|t| + |log total|). */
 static inline double bound_log_softmax(const struct softmax_facts *f, double t)
 {
     return bound_chain(bound_terms(f->n),
                        1.0 + fabs(t) + fabs(f->log_total) + f->spread);
 }
 
-/* p (g - s), s = sum p g: k + 1 roundings in s, then two. abs_s = sum |p g|;
- * each of the n products may underflow. */
+/* p (g - s), s = sum p g. There are k + 1 roundings in s, and two behind it.
+ * abs_s is sum |p g|; each of the n products may underflow. */
 static inline double bound_softmax_backward(double n, double p, double g,
                                             double abs_s, double tiny)
 {
@@ -62,7 +64,8 @@ static inline double bound_softmax_backward(double n, double p, double g,
            tiny * (1.0 + n * fabs(p));
 }
 
-/* g - exp(y) s, s = sum g: k in s, 2 in exp, two after. abs_s = sum |g|. */
+/* g - exp(y) s, s = sum g. There are k roundings in s, 2u in the exp, and two
+ * roundings behind them. abs_s is sum |g|. */
 static inline double bound_log_softmax_backward(double n, double p, double g,
                                                 double abs_s, double tiny)
 {
@@ -70,9 +73,10 @@ static inline double bound_log_softmax_backward(double n, double p, double g,
            tiny * (1.0 + abs_s);
 }
 
-/* The loss of a row, -sum q log p. bound_log_softmax has k + 6; q three
- * products and a sum; their product, and k additions: 2 k + 12. m = sum |q|
- * (1 + |t| + |log total| + spread). For log-probabilities m = sum |q x|. */
+/* The loss of a row, -sum q log p. bound_log_softmax counts k + 6 for log p; q
+ * has three products and a sum; then there are their product and k additions:
+ * 2 k + 12. m is sum |q| (1 + |t| + |log total| + spread); where the op is
+ * given log-probabilities x it is sum |q x|. */
 static inline double bound_row_loss(double n, double m)
 {
     return bound_chain(2.0 * bound_terms(n) + 4.0, m);
@@ -86,8 +90,9 @@ static inline double bound_mean_loss(double n, double rows, double m)
     return bound_chain(2.0 * (bound_terms(n) + bound_terms(rows)) + 6.0, m);
 }
 
-/* (p sum(q) - q) seed / divisor: p k + 6 and its t and spread, sum(q) k + 5, q
- * 5, the divisor bound_terms(rows), four more. seed includes the divisor. */
+/* (p sum(q) - q) seed / divisor. p counts k + 6 besides its |t| and spread,
+ * sum(q) counts k + 5, q counts 5, the divisor bound_terms(rows), and four more
+ * operations join them. seed includes the divisor. */
 static inline double bound_row_gradient(const struct softmax_facts *f,
                                         double rows, double p, double t,
                                         double q, double sum_q, double seed,
@@ -163,9 +168,9 @@ struct norm_slope {
     double avg_g_error;   /* average of |g| z_error */
 };
 
-/* rstd (g - avg g - z avg(g z)): k + 1 in an average, 2 in z, 1 in g, 5 more.
- * Then what statistics computed again add: rstd_error to the whole, z_error
- * to z in both places. */
+/* rstd (g - avg g - z avg(g z)). An average has k + 1 roundings, z has 2, g has
+ * 1, and 5 join them. Statistics that are computed again add rstd_error to the
+ * whole, and z_error to z in both places. */
 static inline double bound_normalised_backward(const struct norm_facts *f,
                                                const struct norm_slope *e,
                                                bool recomputed, double tiny)

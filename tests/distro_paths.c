@@ -13,6 +13,7 @@
 
 #define CLC "/usr/lib/clc/"
 
+/* ROOT, the folder, is defined by the command line that compiles this. */
 typedef int (*open_fn)(const char *, int, ...);
 
 /* The folder's name of path, in room, or path itself. */
@@ -24,6 +25,8 @@ static const char *where(const char *path, char *room, size_t bytes)
     return n > 0 && (size_t)n < bytes ? room : path;
 }
 
+/* The C library's own function, by its name; a mode follows only where a file
+ * may be created. */
 static int open_by(const char *symbol, const char *path, int flags,
                    va_list more)
 {

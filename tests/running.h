@@ -15,6 +15,7 @@
 /* 2^-24, and room for the oracle's own 2^-53 per operation */
 #define RUNNING_U (U_F32 * (1.0 + 0x1p-20))
 
+/** A value, and the largest distance from it that float32 may come to. */
 struct num {
     double v, e;
 };
@@ -56,6 +57,7 @@ static inline struct num num_mul(struct num a, struct num b)
 
 static inline struct num num_div(struct num a, struct num b)
 {
+    /* a divisor that may be 0 bounds nothing */
     double q = a.v / b.v, least = fabs(b.v) - b.e;
     if (a.v == 0.0 && a.e == 0.0)
         return num_exact(0.0);
@@ -64,6 +66,7 @@ static inline struct num num_div(struct num a, struct num b)
     return num_round(q, (a.e + fabs(q) * b.e) / least);
 }
 
+/** The root is steepest downwards, so both ends of the interval are tried. */
 static inline struct num num_sqrt(struct num a)
 {
     double s = sqrt(a.v), low = sqrt(fmax(a.v - a.e, 0.0));

@@ -56,6 +56,7 @@ static inline double tap_seconds(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* Before the first line: the clock, and lines that leave as they end. */
 static inline void tap_begin(void)
 {
     if (tap.began > 0)

@@ -11,13 +11,15 @@
 /** The variables of all systems; each uses its own. */
 struct system {
     ssq_scaler_options o;
-    float scale;     /* of systems that keep a float32 */
-    double wide;     /* of those that keep a double */
-    int64_t counter; /* clean steps */
-    int64_t hysteresis, bad;
+    float scale;             /* of systems that keep a float32 */
+    double wide;             /* of those that keep a double */
+    int64_t counter;         /* clean steps */
+    int64_t hysteresis, bad; /* overflows left; overflows in a row */
+    /* numbers of steps, -1: never; overflows as the system counts them */
     int64_t iter, last_overflow, last_rescale, overflows;
 };
 
+/** A system's rule, and what may be compared with our machine's state. */
 struct rule {
     const char *preset;
     bool binary64;      /* the scale is .wide */

@@ -8,24 +8,26 @@
 
 #define TRAIN_PARAMS 3
 
-/** How parameters are kept. */
+/** How parameters are kept: their dtype, their gradients', and the master. */
 struct storage {
-    const char *name;
+    const char *name; /* for names of cases */
     ssq_dtype param, grad;
     ssq_master_kind master;
 };
 extern const struct storage storages[];
 #define STORAGES 6
 
+/** The names of the optimizers. */
 extern const char *const kinds[];
 #define KINDS 6
 
+/** An optimizer with its parameters, on a rig that outlives it. */
 struct train {
     const struct rig *r;
     const struct storage *s;
     ssq_optimizer *o;
     ssq_tensor *param[TRAIN_PARAMS], *grad[TRAIN_PARAMS];
-    int64_t n[TRAIN_PARAMS];
+    int64_t n[TRAIN_PARAMS]; /* elements */
 };
 
 /** "a" (130 elements), "empty" (0) and "b" (33, in a group of its own). */

@@ -37,6 +37,7 @@ static inline void cache_need_kernel(ssq_device *d)
     ssq_queue_destroy(&q);
 }
 
+/* One case: a child opens the device and ends with CACHE_USED or _MADE. */
 static inline void cache_expect(int how, const char *name)
 {
     int st = tap_fork(cache_file.open, NULL, 60);
@@ -110,6 +111,8 @@ static inline void cache_damage(const char *name, long at, int byte)
     cache_expect(CACHE_USED, "then");
 }
 
+/* What is no whole file of ours: too short, empty, foreign, a directory (which
+ * is left alone), a link to a device that never ends. */
 static inline void cache_lengths(void)
 {
     static const char garbage[] = "somebody else's file";
@@ -159,6 +162,7 @@ static inline void cache_no_directory(void)
     unlink(at);
 }
 
+/* Several processes find no file, and write the same one. */
 static inline void cache_processes(void)
 {
     pid_t pid[4];
@@ -181,6 +185,7 @@ static inline void cache_processes(void)
     cache_expect(CACHE_USED, "after them");
 }
 
+/* Remove what is left: certificates and programs, in two rounds. */
 static inline void cache_end(void)
 {
     tap_ok(cache_count() == 1, "no temporary file was left behind");

@@ -10,7 +10,7 @@
 
 /* The devices that every build has: one computes at once, one at sync. Then
  * the first of every other backend that is there. */
-#define CORE_MOST 8
+#define CORE_MOST 8 /* devices */
 static inline size_t core_devices(const char **names)
 {
     static char found[CORE_MOST][32];
@@ -34,6 +34,7 @@ static inline size_t core_devices(const char **names)
     return n;
 }
 
+/* The name of device i, NULL past the last; and how many there are. */
 static inline const char *core_device(size_t i)
 {
     const char *names[CORE_MOST];
@@ -48,6 +49,7 @@ static inline size_t core_device_count(void)
     return core_devices(names);
 }
 
+/* Does a text contain this one? */
 static inline bool core_has(const char *text, const char *part)
 {
     return strstr(text, part) != NULL;

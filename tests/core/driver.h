@@ -7,6 +7,7 @@
 
 #include "tests/core/core.h"
 
+/* In a child: does the device open? Its exit status, as tap_fork wants it. */
 static int driver_open(void *name)
 {
     ssq_device *dev = NULL;

@@ -8,10 +8,12 @@
 
 #include "tests/core/driver.h"
 
-#define QUEUES_N       100000
+#define QUEUES_N       100000 /* elements */
 #define QUEUES_THREADS 2
 
-/* What one queue fills another copies, in turn. Names begin with mode. */
+/* What one queue fills another copies, in turn: neither waits on the host, so
+ * that a missing dependency shows as a number of another turn. Now and then the
+ * host looks. Names of cases begin with mode. */
 static inline void queues_hand_over(ssq_device *dev, const char *mode,
                                     int fills)
 {
@@ -63,9 +65,10 @@ struct queues_worker {
     pthread_t thread;
     const char *name; /* of the device that it opens .. */
     ssq_device *dev;  /* .. unless there is one */
-    int seed, wrong;
+    int seed, wrong;  /* what it fills with; results that were something else */
 };
 
+/* A thread: fills of two dtypes, each read back and compared. */
 static inline void *queues_work(void *arg)
 {
     struct queues_worker *w = arg;

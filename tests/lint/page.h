@@ -18,7 +18,8 @@
             return st_;                                                        \
     } while (0)
 
-/* y = x w^T, two parameters of a kind, and what a step needs. */
+/* y = x w^T, two parameters of a kind, and what a step needs: the names that
+ * the pages use, some of which mean the same object. */
 ssq_device *dev, *device;
 ssq_queue *q, *queue;
 ssq_scaler *scaler;
@@ -73,6 +74,7 @@ ssq_status backward(ssq_scaler *with)
     return ssq_sum(q, &s);
 }
 
+/* A tensor [rows, 8] (or, by its rank, less of that) full of a value. */
 static ssq_status page_tensor(ssq_dtype dtype, int rank, int64_t rows,
                               double value, ssq_tensor **t)
 {

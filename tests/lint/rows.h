@@ -28,6 +28,8 @@ static float host[64];
 static unsigned char blob[1 << 14]; /* more than either takes */
 static size_t bytes;
 
+/* A row is an expression of whatever type the call has: a status, or a pointer
+ * that must not be NULL. ROW chooses by the type. */
 static inline ssq_status row_status(ssq_status st)
 {
     return st;
@@ -96,6 +98,7 @@ static ssq_status row_open(const char *name)
     return backward(scaler);
 }
 
+/* Everything that a row may have made, too; destroy takes NULL. */
 static void row_close(void)
 {
     ssq_tensor **all[] = {&x,   &y,  &dy,  &target, &w,     &dw,   &w2,

@@ -11,6 +11,7 @@
 
 #define COUNT(A) (sizeof(A) / sizeof((A)[0]))
 
+/** A shape in a table of cases: {2, {3, 5}}; {0} is a scalar's. */
 struct shape {
     int rank;
     int64_t d[SSQ_MAX_RANK];

@@ -12,10 +12,12 @@
 
 #define OPEN 255 /* a factor of a row that has no level yet */
 
+/* What is covered so far: covered[f][v][g][w] says whether some row has level v
+ * of factor f and level w of g, and is kept for both orders of f and g. */
 struct array {
-    const unsigned char *levels;
+    const unsigned char *levels; /* of each factor */
     int factors;
-    size_t left; /* pairs not covered */
+    size_t left; /* pairs not covered, each counted once */
     bool covered[PAIRWISE_FACTORS][PAIRWISE_LEVELS][PAIRWISE_FACTORS]
                 [PAIRWISE_LEVELS];
 };
@@ -45,6 +47,8 @@ static bool seed_row(const struct array *a, unsigned char *row)
     return false;
 }
 
+/* Levels for the factors that have none yet, the first factor another one in
+ * each row. */
 static void fill_row(const struct array *a, unsigned char *row, size_t r)
 {
     for (int i = 0; i < a->factors; i++) {
@@ -63,6 +67,7 @@ static void fill_row(const struct array *a, unsigned char *row, size_t r)
     }
 }
 
+/* Note the pairs of a row. */
 static void cover(struct array *a, const unsigned char *row)
 {
     for (int f = 0; f < a->factors; f++)
@@ -74,6 +79,8 @@ static void cover(struct array *a, const unsigned char *row)
         }
 }
 
+/* Rows that are left over, from a linear congruential generator whose low bits
+ * are too regular to be used. */
 static void random_row(const struct array *a, unsigned char *row, size_t r)
 {
     unsigned long x = 2463534242ul + (unsigned long)r;
@@ -86,7 +93,7 @@ static void random_row(const struct array *a, unsigned char *row, size_t r)
 size_t pairwise(const unsigned char *levels, int factors, unsigned char *row,
                 size_t rows)
 {
-    static struct array a;
+    static struct array a; /* half a megabyte */
     size_t took = rows + 1;
     memset(&a, 0, sizeof(a));
     a.levels = levels;

@@ -19,21 +19,23 @@
 
 /* Where the elements of an operand lie in its buffer. */
 struct plot {
-    struct plot *next;
+    struct plot *next; /* of all operands of the case */
     ssq_tensor *bytes; /* the whole buffer as u8 */
     ssq_tensor *tensor;
-    unsigned char *image; /* what the buffer should hold, host side */
-    uint64_t size, offset;
-    int64_t stride[SSQ_MAX_RANK];
+    unsigned char *image;  /* what the buffer should hold, host side */
+    uint64_t size, offset; /* bytes: of the buffer; of its first element */
+    int64_t stride[SSQ_MAX_RANK]; /* elements */
     double *value;
     uint32_t *bits;
 };
 
+/* Memory of bed_alloc. */
 struct block {
     struct block *next;
     max_align_t data[];
 };
 
+/* An oracle's numbers, of bed_keep; NULL: a free place. */
 struct keep {
     int key;
     double *value;
@@ -44,13 +46,14 @@ struct bed_state {
     struct block *blocks;
     struct keep keeps[KEEPS];
     uint32_t **first; /* outputs of the first device's run, for bed_same */
+    /* outputs in first, and room for them; outputs of this run so far */
     size_t firsts, first_room, compared;
-    uint64_t random;
-    bool flushed; /* this run of the case has no float32 subnormals */
-    int runs;
+    uint64_t random;     /* the case's stream */
+    bool flushed;        /* this run of the case has no float32 subnormals */
+    int runs;            /* of BED_OP so far, the first one included */
     double start, began; /* of BED_OP, and of its newest run */
     double seconds[BENCH_RUNS], peer[BENCH_RUNS];
-    bool required;
+    bool required; /* UNSUPPORTED is a failure */
 };
 
 static double now(void)
@@ -91,6 +94,7 @@ static bool flush_end(void)
 }
 #endif
 
+/* Is the case over? */
 static bool dead(const struct bed *b)
 {
     return b->failed || b->skipped;
@@ -114,6 +118,7 @@ static bool passes(const struct bed *b)
     return dead(b) || b->bench || b->admit;
 }
 
+/* True if the status is SSQ_OK; else the case fails with the library's text. */
 static bool good(struct bed *b, ssq_status st)
 {
     if (st == SSQ_OK || dead(b))
@@ -166,6 +171,8 @@ double bed_uniform(struct bed *b)
     return (double)(random_word(b) >> 11) * 0x1p-53;
 }
 
+/* By Box and Muller, of whose pair one is taken: each number is made of two
+ * words of the stream. */
 static double normal(struct bed *b)
 {
     double u = 1.0 - bed_uniform(b), v = bed_uniform(b);
@@ -292,6 +299,9 @@ static int64_t lay_out(struct operand *x, enum layout layout, int64_t *stride)
     return layout == LAYOUT_BROADCAST ? 1 : span;
 }
 
+/* An operand with a buffer full of sentinels, and two tensors over it: the
+ * operand's own, and all of the bytes. The values are there even after a
+ * failure, so that a case's oracle may write them. */
 static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
                  const int64_t *shape, enum layout layout)
 {
@@ -328,6 +338,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
     ssq_buffer_destroy(&buffer);
 }
 
+/* Raw element i into the image, and out of it, its low byte first. */
 static void put(struct operand *x, int64_t i, uint32_t bits)
 {
     size_t size = element_bytes(x->dtype);
@@ -566,7 +577,7 @@ bool bed_refused(struct bed *b, ssq_status want, ssq_status got)
     return !dead(b);
 }
 
-/* Text of element i's place, for messages. */
+/* Fail by element i. */
 static bool differ(struct bed *b, const struct operand *y, int64_t i,
                    double want, double allowed)
 {
@@ -583,6 +594,8 @@ double bed_flushed_error(const struct bed *b, double want)
     return b->state->flushed && fabs(want) < 0x1p-110 ? 0x1p-118 : 0.0;
 }
 
+/* Is got within doc/numbers.md's bound of want? An infinity is right where the
+ * exact result may be one after the error, and required where it must be. */
 static bool within(const struct bed *b, double got, double want, double error,
                    ssq_dtype d)
 {
@@ -682,6 +695,7 @@ bool bed_same(struct bed *b, const struct operand *y)
     return true;
 }
 
+/* Operands and memory of a run go; oracles stay until the next case. */
 static void end_run(struct bed *b)
 {
     struct bed_state *s = b->state;
@@ -751,6 +765,7 @@ bool bed_run(struct bed *b, const struct suite *suite, size_t i, bool required)
     b->digest = 0xcbf29ce484222325u;
     s->required = required;
     s->compared = 0;
+    /* by the case alone: every device and implementation has the same inputs */
     s->random = 0x5e591 + i * 0x10001u;
     run_case(b, suite, i);
     end_run(b);

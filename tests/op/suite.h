@@ -50,8 +50,10 @@ enum fill {
     FILL_ONES
 };
 
+/** An operand of a case, on the device and as the host knows it. Everything is
+ *  the bed's, and gone when run returns. */
 struct operand {
-    ssq_tensor *t;
+    ssq_tensor *t; /* NULL after a failure */
     ssq_dtype dtype;
     int rank;
     int64_t shape[SSQ_MAX_RANK];
@@ -61,18 +63,20 @@ struct operand {
     struct plot *plot; /* the bed's: how it lies in its buffer */
 };
 
+/** On what a case runs, and what came of it. The caller of bed_run fills in the
+ *  first half; the second begins anew with each case. */
 struct bed {
     ssq_device *device;
     ssq_queue *queue;
     ssq_device_props props;
-    const char *impl; /* pinned implementation */
+    const char *impl; /* pinned implementation of the suite's op */
     bool bench;       /* BED_OP repeats and is timed; comparisons pass */
     /** For support: BED_OP only asks whether it would run. Nothing is computed,
      *  so operands hold nothing and no comparison fails. */
     bool admit;
     unsigned taken, refused; /* ops so far that ran; rightly refused ones */
-    unsigned dtypes;  /* 1 << dtype of every operand so far */
-    double flops, bytes; /* of one run: set by the case, for bench */
+    unsigned dtypes;         /* 1 << dtype of every operand so far */
+    double flops, bytes;     /* of one run: set by the case, for bench */
     /** For bench: something to time in turn with BED_OP, its seconds; NULL. */
     double (*peer)(struct bed *b);
     double budget; /* for bench: seconds after which BED_OP runs no more */
@@ -120,8 +124,9 @@ ssq_tensor *bed_large(struct bed *b, ssq_dtype dtype, int rank,
 /** An output, filled with sentinels. */
 void bed_output(struct bed *b, struct operand *y, ssq_dtype dtype, int rank,
                 const int64_t *shape, enum layout layout);
-/** Sync and read value and bits; fails when a byte outside changed. Works on
- *  inputs too: proves that an op left them alone. */
+/** Sync and read value and bits; fails when a byte outside of the elements has
+ *  changed: a gap, an end. Of an input too it reads what is there now; that it
+ *  still is what it was, bed_unchanged of case.h asks. */
 void bed_read(struct bed *b, struct operand *y);
 
 /** n zeroed doubles that live as long as this case on all devices. key tells
@@ -138,8 +143,9 @@ void *bed_alloc(struct bed *b, size_t bytes);
 void bed_start(struct bed *b);
 bool bed_more(struct bed *b);
 void bed_status(struct bed *b, ssq_status status);
-/** Where ops are only asked about, a case lies in a dry capture. What its ops
- *  need to have been run stands between bed_leave and bed_enter. */
+/** Where ops are only asked about, a case lies in a dry capture, in which some
+ *  calls are refused: making a scaler, sealing an optimizer. A case that needs
+ *  them puts them between bed_leave and bed_enter. */
 void bed_leave(struct bed *b);
 void bed_enter(struct bed *b);
 /** An op that must be refused with this status. */

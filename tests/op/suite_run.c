@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#define DEVICES 16
-#define IMPLS   16
+#define DEVICES 16 /* at most; more are not run */
+#define IMPLS   16 /* of an op, likewise */
 
 /* reference first: it gives the bits that class B is compared with. */
 static size_t open_beds(const char *only, struct bed *beds,
@@ -45,10 +45,10 @@ struct run {
     const struct suite *suite;
     const char *only;
     suite_report_fn report;
-    void *user;
-    struct bed *beds;
-    size_t n;
-    bool flushed; /* of the case under way: see run_flushed() */
+    void *user;       /* the report's */
+    struct bed *beds; /* a device each, the reference first */
+    size_t n;         /* beds */
+    bool flushed;     /* of the case under way: see run_flushed() */
 };
 
 /* Does the suite's op lose float32 subnormals on this device? */
@@ -88,6 +88,8 @@ static size_t run_device(const struct run *r, size_t i, struct bed *b)
     return failed;
 }
 
+/* Is this a driver's device (its name has a number), in a run that does only
+ * some of the cases there? */
 static bool left_out(const struct run *r, size_t i, const struct bed *b)
 {
     return r->suite->stride > 1 && i % r->suite->stride != 0 &&

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* count.h - counts what the module asks of Vulkan, and asks it. */
+/* count.h - counts what the module asks of Vulkan, and asks it.
+ *
+ * The module calls Vulkan through a table that it exports to tests; here the
+ * entries of interest are replaced by functions that count and pass on. */
 #ifndef TESTS_VULKAN_COUNT_H
 #define TESTS_VULKAN_COUNT_H
 
@@ -7,8 +10,8 @@
 #include "tests/core/driver.h"
 
 static struct {
-    struct vulkan_calls real;
-    PFN_vkWaitSemaphores wait;
+    struct vulkan_calls real;  /* the table as it was */
+    PFN_vkWaitSemaphores wait; /* found by name, once there is a device */
     /* since they were set to 0 */
     long submits, waits, idles, copies, barriers, updates, dispatches;
 } vk;
@@ -81,6 +84,8 @@ static VKAPI_ATTR PFN_vkVoidFunction VKAPI_CALL count_by_name(VkDevice device,
     return (PFN_vkVoidFunction)count_wait;
 }
 
+/* Stand between the module and Vulkan; to be called before a device is
+ * opened. */
 static inline void count_between(void)
 {
     struct vulkan_calls *table = driver_symbol("vulkan", "ssq_vulkan_calls");
