@@ -2,8 +2,9 @@
 /* copy.c - copies between the host and the device.
  *
  * Where the host can reach the memory and the queue has nothing to do, they are
- * memcpys. Else they go through the staging memory of batches: what is uploaded
- * is read at the call, what is downloaded arrives when its batch is retired. */
+ * memcpys. Else they go through the staging memory of submissions: what is
+ * uploaded is read at the call, what is downloaded arrives when its submission
+ * is retired. */
 #include "backends/vulkan/coopmat.h"
 #include "backends/vulkan/queue.h"
 
@@ -32,26 +33,26 @@ static bool is_quiet(struct backend_queue *q)
     return quiet;
 }
 
-/* The batch to put a copy into, and how many bytes of its staging memory are
- * free: one that has some. */
+/* The submission to put a copy into, and how many bytes of its staging memory
+ * are free: one that has some. */
 static ssq_status stage(struct backend_queue *q, bool up,
-                        struct vulkan_batch **batch, uint64_t *room)
+                        struct vulkan_submission **submission, uint64_t *room)
 {
     for (;;) {
-        ssq_status st = vulkan_batch_get(q, batch);
+        ssq_status st = vulkan_submission_get(q, submission);
         if (st != SSQ_OK)
             return st;
-        struct vulkan_batch *b = *batch;
-        struct vulkan_mem **mem = up ? &b->up : &b->down;
+        struct vulkan_submission *s = *submission;
+        struct vulkan_mem **mem = up ? &s->up : &s->down;
         if (*mem == NULL)
-            st = vulkan_mem_create(q->device, BATCH_STAGING,
+            st = vulkan_mem_create(q->device, SUBMISSION_STAGING,
                                    up ? VULKAN_FROM_HOST : VULKAN_TO_HOST, mem);
         if (st != SSQ_OK)
             return st;
-        *room = BATCH_STAGING - (up ? b->up_used : b->down_used);
-        if (*room > 0 && (up || b->narrivals < BATCH_ARRIVALS))
+        *room = SUBMISSION_STAGING - (up ? s->up_used : s->down_used);
+        if (*room > 0 && (up || s->narrivals < SUBMISSION_ARRIVALS))
             return SSQ_OK;
-        st = vulkan_batch_submit(q);
+        st = vulkan_submission_send(q);
         if (st != SSQ_OK)
             return st;
     }
@@ -70,12 +71,13 @@ static struct binding piece(const struct view *v, uint64_t at, uint64_t bytes,
                             bytes, 1, access};
 }
 
-static void copy(struct backend_queue *q, struct vulkan_batch *b, VkBuffer from,
-                 VkBuffer to, VkBufferCopy part, const struct binding *device)
+static void copy(struct backend_queue *q, struct vulkan_submission *s,
+                 VkBuffer from, VkBuffer to, VkBufferCopy part,
+                 const struct binding *device)
 {
-    vulkan_record_barrier(&b->rec, &q->hazards, device, 1);
-    VK(CmdCopyBuffer)(b->rec.commands, from, to, 1, &part);
-    b->launches++;
+    vulkan_record_barrier(&s->rec, &q->hazards, device, 1);
+    VK(CmdCopyBuffer)(s->rec.commands, from, to, 1, &part);
+    s->launches++;
 }
 
 /* With the queue's lock. */
@@ -84,16 +86,16 @@ static ssq_status send(struct backend_queue *q, const struct upload_op *op,
 {
     const struct vulkan_mem *m = mem_of(&op->dst);
     for (uint64_t at = 0, n; at < op->bytes; at += n) {
-        struct vulkan_batch *b;
-        ssq_status st = stage(q, true, &b, &n);
+        struct vulkan_submission *s;
+        ssq_status st = stage(q, true, &s, &n);
         if (st != SSQ_OK) /* some of it may be on its way */
             return at == 0 ? st : vulkan_queue_broken(q, st);
         n = n < op->bytes - at ? n : op->bytes - at;
-        memcpy((char *)b->up->map + b->up_used, host + at, (size_t)n);
+        memcpy((char *)s->up->map + s->up_used, host + at, (size_t)n);
         struct binding to = piece(&op->dst, at, n, ACCESS_WRITE);
-        copy(q, b, b->up->buffer, m->buffer,
-             (VkBufferCopy){b->up_used, to.offset, n}, &to);
-        b->up_used += whole_pieces(n);
+        copy(q, s, s->up->buffer, m->buffer,
+             (VkBufferCopy){s->up_used, to.offset, n}, &to);
+        s->up_used += whole_pieces(n);
     }
     return SSQ_OK;
 }
@@ -118,17 +120,17 @@ static ssq_status fetch(struct backend_queue *q, const struct download_op *op)
 {
     const struct vulkan_mem *m = mem_of(&op->src);
     for (uint64_t at = 0, n; at < op->bytes; at += n) {
-        struct vulkan_batch *b;
-        ssq_status st = stage(q, false, &b, &n);
+        struct vulkan_submission *s;
+        ssq_status st = stage(q, false, &s, &n);
         if (st != SSQ_OK)
             return at == 0 ? st : vulkan_queue_broken(q, st);
         n = n < op->bytes - at ? n : op->bytes - at;
         struct binding from = piece(&op->src, at, n, ACCESS_READ);
-        copy(q, b, m->buffer, b->down->buffer,
-             (VkBufferCopy){from.offset, b->down_used, n}, &from);
-        b->arrivals[b->narrivals++] =
-            (struct vulkan_arrival){(char *)op->host + at, b->down_used, n};
-        b->down_used += whole_pieces(n);
+        copy(q, s, m->buffer, s->down->buffer,
+             (VkBufferCopy){from.offset, s->down_used, n}, &from);
+        s->arrivals[s->narrivals++] =
+            (struct vulkan_arrival){(char *)op->host + at, s->down_used, n};
+        s->down_used += whole_pieces(n);
     }
     return SSQ_OK;
 }

@@ -27,42 +27,42 @@ void vulkan_event_close(struct backend_event *event)
     event->device->core->mem_free(event);
 }
 
-/* Put a mark into the batch: it and the event hold it. */
+/* Put a mark into the submission: it and the event hold it. */
 static void set(struct backend_event *event, struct backend_queue *q,
-                struct vulkan_batch *b, struct vulkan_mark *m)
+                struct vulkan_submission *s, struct vulkan_mark *m)
 {
     m->refs = 2;
     m->device = q->device;
     m->queue = q;
     m->value = q->value + 1;
-    m->time = vulkan_batch_time(b);
+    m->time = vulkan_submission_time(s);
     pthread_mutex_lock(&q->device->lock);
     m->timeline = q->timeline;
     if (m->timeline != NULL)
         m->timeline->refs++;
-    m->next = b->marks;
-    b->marks = m;
+    m->next = s->marks;
+    s->marks = m;
     vulkan_mark_put(event->mark);
     event->mark = m;
     pthread_mutex_unlock(&q->device->lock);
 }
 
 /* A second record makes another mark: who waits for the first still does. The
- * batch is submitted, so that other queues can wait for it. */
+ * submission is sent, so that other queues can wait for it. */
 ssq_status vulkan_event_record(struct backend_event *event,
                                struct backend_queue *q)
 {
-    struct vulkan_batch *b;
+    struct vulkan_submission *s;
     struct vulkan_mark *m = q->device->core->mem_alloc(sizeof(*m));
     if (m == NULL)
         return vulkan_no_memory(q->device->core, sizeof(*m));
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     if (st == SSQ_OK)
-        st = vulkan_batch_get(q, &b);
+        st = vulkan_submission_get(q, &s);
     if (st == SSQ_OK) {
-        set(event, q, b, m);
-        st = vulkan_batch_submit(q);
+        set(event, q, s, m);
+        st = vulkan_submission_send(q);
     } else {
         q->device->core->mem_free(m);
     }
@@ -129,16 +129,17 @@ static void let_go(struct vulkan_mark *m)
 /* With the queue's lock: what comes next waits for the mark; taken over. */
 static ssq_status add_wait(struct backend_queue *q, struct vulkan_mark *m)
 {
-    struct vulkan_batch *b;
+    struct vulkan_submission *s;
     ssq_status st = vulkan_queue_check(q);
     /* what was recorded before need not wait */
     if (st == SSQ_OK && q->recording != NULL &&
-        (q->recording->launches > 0 || q->recording->nwaits == BATCH_WAITS))
-        st = vulkan_batch_submit(q);
+        (q->recording->launches > 0 ||
+         q->recording->nwaits == SUBMISSION_WAITS))
+        st = vulkan_submission_send(q);
     if (st == SSQ_OK)
-        st = vulkan_batch_get(q, &b);
+        st = vulkan_submission_get(q, &s);
     if (st == SSQ_OK)
-        b->waits[b->nwaits++] = m;
+        s->waits[s->nwaits++] = m;
     else
         let_go(m);
     return st;

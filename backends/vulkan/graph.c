@@ -105,33 +105,33 @@ static ssq_status run_anew(struct backend_queue *q, const struct part *part)
 {
     ssq_status st = SSQ_OK;
     for (uint32_t i = 0; i < part->rec.used && st == SSQ_OK; i++)
-        st = vulkan_batch_launch(q, part->launches[i]);
+        st = vulkan_submission_launch(q, part->launches[i]);
     return st;
 }
 
-/* At once, in a batch that has room for it. */
+/* At once, in a submission that has room for it. */
 static ssq_status run(struct backend_queue *q, const struct part *part)
 {
     const struct vulkan_recording *r = &part->rec;
-    struct vulkan_batch *b;
-    ssq_status st = vulkan_batch_get(q, &b);
-    if (st == SSQ_OK && b->launches > 0 && b->launches + r->used > b->limit) {
-        st = vulkan_batch_submit(q);
+    struct vulkan_submission *s;
+    ssq_status st = vulkan_submission_get(q, &s);
+    if (st == SSQ_OK && s->launches > 0 && s->launches + r->used > s->limit) {
+        st = vulkan_submission_send(q);
         if (st == SSQ_OK)
-            st = vulkan_batch_get(q, &b);
+            st = vulkan_submission_get(q, &s);
     }
     if (st != SSQ_OK)
         return st;
-    if (r->used > b->limit)
+    if (r->used > s->limit)
         return run_anew(q, part);
     q->hazards.all = q->hazards.all || q->hazards.count > 0;
-    vulkan_record_barrier(&b->rec, &q->hazards, NULL, 0);
-    VK(CmdExecuteCommands)(b->rec.commands, 1, &r->commands);
+    vulkan_record_barrier(&s->rec, &q->hazards, NULL, 0);
+    VK(CmdExecuteCommands)(s->rec.commands, 1, &r->commands);
     q->hazards.all = true;
-    b->launches += r->used;
+    s->launches += r->used;
     for (uint32_t i = VULKAN_LAST; i > 0; i--)
         if (i <= r->named)
-            vulkan_record_name(&b->rec, r->last[(r->named - i) % VULKAN_LAST]);
+            vulkan_record_name(&s->rec, r->last[(r->named - i) % VULKAN_LAST]);
     return SSQ_OK;
 }
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - a queue: launches into its batches, and how far it has come. */
+/* queue.c - a queue: launches into its submissions, and how far it has come. */
 #include "backends/vulkan/queue.h"
 
 static ssq_status make_timeline(struct backend_queue *q)
@@ -29,9 +29,9 @@ static void destroy(struct backend_queue *q)
 {
     struct backend_device *d = q->device;
     while (q->idle != NULL) {
-        struct vulkan_batch *b = q->idle;
-        q->idle = b->next;
-        vulkan_batch_destroy(q, b);
+        struct vulkan_submission *s = q->idle;
+        q->idle = s->next;
+        vulkan_submission_destroy(q, s);
     }
     pthread_mutex_lock(&d->lock);
     vulkan_timeline_put(d, q->timeline);
@@ -56,7 +56,7 @@ ssq_status vulkan_queue_open(struct backend_device *device,
     if (st == SSQ_OK)
         st = make_timeline(q);
     if (st == SSQ_OK)
-        st = vulkan_batch_create(q, &q->idle);
+        st = vulkan_submission_create(q, &q->idle);
     if (st != SSQ_OK) {
         destroy(q);
         return st;
@@ -80,7 +80,7 @@ ssq_status vulkan_queue_sync(struct backend_queue *q)
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     if (st == SSQ_OK)
-        st = vulkan_batch_submit(q);
+        st = vulkan_submission_send(q);
     uint64_t value = q->value;
     const char *call;
     pthread_mutex_unlock(&q->lock);
@@ -100,7 +100,7 @@ ssq_status vulkan_launch(struct backend_queue *q, const struct launch *launch)
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
     if (st == SSQ_OK)
-        st = vulkan_batch_launch(q, launch);
+        st = vulkan_submission_launch(q, launch);
     pthread_mutex_unlock(&q->lock);
     return st;
 }
@@ -112,7 +112,7 @@ void vulkan_command_end(struct backend_queue *q)
     q->submitted++;
     if (q->recording != NULL) { /* a failure shows at the next sync */
         if (q->recording->launches >= q->recording->limit)
-            (void)vulkan_batch_submit(q);
+            (void)vulkan_submission_send(q);
     } else { /* all of it is under way, or done already */
         pthread_mutex_lock(&d->lock);
         if (q->first != NULL)
@@ -142,7 +142,7 @@ uint64_t vulkan_completed(struct backend_queue *q)
             (void)vulkan_queue_broken(q, vulkan_device_check(d));
         finished = q->finished;
     } else if (finished < q->submitted && q->asked == q->submitted) {
-        (void)vulkan_batch_submit(q);
+        (void)vulkan_submission_send(q);
     }
     q->asked = q->submitted;
     pthread_mutex_unlock(&q->lock);

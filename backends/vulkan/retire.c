@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retire.c - batches that have run: what they bring home, and who waited. */
+/* retire.c - submissions that have run: what they bring home, and who waited.
+ */
 #include "backends/vulkan/queue.h"
 
 #include <string.h>
@@ -26,21 +27,22 @@ void vulkan_mark_put(struct vulkan_mark *m)
 }
 
 /* Has it run? */
-static VkResult is_done(struct backend_queue *q, const struct vulkan_batch *b,
-                        bool *done, const char **call)
+static VkResult is_done(struct backend_queue *q,
+                        const struct vulkan_submission *s, bool *done,
+                        const char **call)
 {
     struct backend_device *d = q->device;
     uint64_t value = 0;
     VkResult e;
     if (q->timeline == NULL) {
         *call = "vkGetFenceStatus";
-        e = VK(GetFenceStatus)(d->vk, b->fence);
+        e = VK(GetFenceStatus)(d->vk, s->fence);
         *done = e == VK_SUCCESS;
         return e == VK_NOT_READY ? VK_SUCCESS : e;
     }
     *call = "vkGetSemaphoreCounterValue";
     e = d->timeline.value(d->vk, q->timeline->semaphore, &value);
-    *done = e == VK_SUCCESS && value >= b->value;
+    *done = e == VK_SUCCESS && value >= s->value;
     return e;
 }
 
@@ -53,29 +55,29 @@ static uint64_t between(const struct backend_device *d, uint64_t a, uint64_t b)
 
 /* No submission should take much longer than the device's limit: what the last
  * one took says how many launches the next may have. */
-static void learn(struct backend_queue *q, const struct vulkan_batch *b,
+static void learn(struct backend_queue *q, const struct vulkan_submission *s,
                   const uint64_t *ticks)
 {
     const struct backend_device *d = q->device;
-    double ns = (double)between(d, ticks[0], ticks[b->ntimes - 1]) *
+    double ns = (double)between(d, ticks[0], ticks[s->ntimes - 1]) *
                 (double)d->caps.timestamp_period;
     double most = (double)d->submission_ns;
-    if (ns > most && b->launches > 0) {
-        double fit = (double)b->launches * most / ns;
+    if (ns > most && s->launches > 0) {
+        double fit = (double)s->launches * most / ns;
         q->limit = fit < 1.0 ? 1 : (uint32_t)fit;
-    } else if (ns < most / 4 && q->limit < BATCH_LAUNCHES) {
+    } else if (ns < most / 4 && q->limit < SUBMISSION_LAUNCHES) {
         q->limit *= 2;
     }
-    if (q->limit > BATCH_LAUNCHES)
-        q->limit = BATCH_LAUNCHES;
+    if (q->limit > SUBMISSION_LAUNCHES)
+        q->limit = SUBMISSION_LAUNCHES;
 }
 
-static void drop_marks(struct vulkan_batch *b, ssq_status status,
+static void drop_marks(struct vulkan_submission *s, ssq_status status,
                        const uint64_t *ticks)
 {
-    while (b->marks != NULL) {
-        struct vulkan_mark *m = b->marks;
-        b->marks = m->next;
+    while (s->marks != NULL) {
+        struct vulkan_mark *m = s->marks;
+        s->marks = m->next;
         m->next = NULL;
         m->queue = NULL;
         m->status = status;
@@ -84,42 +86,42 @@ static void drop_marks(struct vulkan_batch *b, ssq_status status,
         m->done = true;
         vulkan_mark_put(m);
     }
-    while (b->nwaits > 0)
-        vulkan_mark_put(b->waits[--b->nwaits]);
+    while (s->nwaits > 0)
+        vulkan_mark_put(s->waits[--s->nwaits]);
 }
 
-static void make_idle(struct backend_queue *q, struct vulkan_batch *b)
+static void make_idle(struct backend_queue *q, struct vulkan_submission *s)
 {
-    b->rec.used = 0;
-    b->rec.named = 0;
-    b->launches = 0;
-    b->ntimes = 0;
-    b->narrivals = 0;
-    b->up_used = 0;
-    b->down_used = 0;
-    b->next = q->idle;
-    q->idle = b;
+    s->rec.used = 0;
+    s->rec.named = 0;
+    s->launches = 0;
+    s->ntimes = 0;
+    s->narrivals = 0;
+    s->up_used = 0;
+    s->down_used = 0;
+    s->next = q->idle;
+    q->idle = s;
 }
 
-/* The first batch has run, and so have those that it waited for: what they
+/* The first submission has run, and so have those that it waited for: what they
  * bring home is there first. They are older than it, so this ends. */
 static void retire_first(struct backend_queue *q)
 {
-    struct vulkan_batch *b = q->first;
-    const uint64_t *ticks = b->ticks == NULL ? NULL : b->ticks->map;
-    for (uint32_t i = 0; i < b->nwaits; i++)
-        while (!b->waits[i]->done)
-            retire_first(b->waits[i]->queue);
+    struct vulkan_submission *s = q->first;
+    const uint64_t *ticks = s->ticks == NULL ? NULL : s->ticks->map;
+    for (uint32_t i = 0; i < s->nwaits; i++)
+        while (!s->waits[i]->done)
+            retire_first(s->waits[i]->queue);
     if (ticks != NULL)
-        learn(q, b, ticks);
-    for (size_t i = 0; i < b->narrivals; i++)
-        memcpy(b->arrivals[i].host,
-               (const char *)b->down->map + b->arrivals[i].from,
-               (size_t)b->arrivals[i].bytes);
-    q->first = b->next;
-    q->finished = b->sequence;
-    drop_marks(b, SSQ_OK, ticks);
-    make_idle(q, b);
+        learn(q, s, ticks);
+    for (size_t i = 0; i < s->narrivals; i++)
+        memcpy(s->arrivals[i].host,
+               (const char *)s->down->map + s->arrivals[i].from,
+               (size_t)s->arrivals[i].bytes);
+    q->first = s->next;
+    q->finished = s->sequence;
+    drop_marks(s, SSQ_OK, ticks);
+    make_idle(q, s);
 }
 
 VkResult vulkan_retire(struct backend_queue *q, const char **call)
@@ -137,10 +139,10 @@ VkResult vulkan_retire(struct backend_queue *q, const char **call)
 void vulkan_abandon(struct backend_queue *q, ssq_status status)
 {
     while (q->first != NULL) {
-        struct vulkan_batch *b = q->first;
-        q->first = b->next;
-        drop_marks(b, status, NULL);
-        make_idle(q, b);
+        struct vulkan_submission *s = q->first;
+        q->first = s->next;
+        drop_marks(s, status, NULL);
+        make_idle(q, s);
     }
     if (q->recording != NULL) {
         drop_marks(q->recording, status, NULL);

@@ -36,17 +36,18 @@ ssq_status vulkan_queue_broken(struct backend_queue *q, ssq_status status)
     return q->device->core->error_set(q->status, "%s", q->text);
 }
 
-/* The batch under way, or the one that could not be submitted. */
+/* The submission under way, or the one that could not be submitted. */
 void vulkan_queue_last(const struct backend_queue *q, char *text, size_t bytes)
 {
-    const struct vulkan_batch *b = q->first != NULL ? q->first : q->recording;
+    const struct vulkan_submission *s =
+        q->first != NULL ? q->first : q->recording;
     int n = 0;
     text[0] = '\0';
-    for (uint32_t i = 0; b != NULL && i < VULKAN_LAST && i < b->rec.named; i++)
+    for (uint32_t i = 0; s != NULL && i < VULKAN_LAST && i < s->rec.named; i++)
         if (n >= 0 && (size_t)n < bytes)
             n += snprintf(text + n, bytes - (size_t)n, "%s%s",
                           n == 0 ? "last submitted: " : ", ",
-                          b->rec.last[(b->rec.named - 1 - i) % VULKAN_LAST]);
+                          s->rec.last[(s->rec.named - 1 - i) % VULKAN_LAST]);
 }
 
 ssq_status vulkan_queue_fail(struct backend_queue *q, const char *call,

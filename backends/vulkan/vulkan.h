@@ -3,12 +3,12 @@
  * of its own.
  *
  * A device has a VkDevice and one VkQueue of it; a queue records dispatches
- * into batches, which are submitted at a sync, at an event, or when they are
- * full. Every kernel has the same layout of descriptors: an operand at each
+ * into submissions, which are submitted at a sync, at an event, or when they
+ * are full. Every kernel has the same layout of descriptors: an operand at each
  * binding, and its parameters as a uniform block behind the last. Order of
  * locks: the device's lock guards its VkQueue and all that threads other than
- * a queue's own may look at (batches under way, marks); the table of kernels
- * has a lock that stands alone. */
+ * a queue's own may look at (submissions under way, marks); the table of
+ * kernels has a lock that stands alone. */
 #ifndef BACKENDS_VULKAN_VULKAN_H
 #define BACKENDS_VULKAN_VULKAN_H
 

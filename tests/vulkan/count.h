@@ -47,7 +47,7 @@ static VKAPI_ATTR void VKAPI_CALL count_copy(VkCommandBuffer c, VkBuffer a,
     vk.real.CmdCopyBuffer(c, a, b, n, parts);
 }
 
-/* Those between commands: not the one for the host at a batch's end. */
+/* Those between commands: not the one for the host at a submission's end. */
 static VKAPI_ATTR void VKAPI_CALL count_barrier(
     VkCommandBuffer c, VkPipelineStageFlags from, VkPipelineStageFlags to,
     VkDependencyFlags f, uint32_t n, const VkMemoryBarrier *m, uint32_t nb,

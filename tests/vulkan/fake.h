@@ -4,8 +4,8 @@
  *
  * How far a queue has come does not depend on how busy the machine is. Who asks
  * finds all that was submitted done, but is told so late: every fourth answer
- * is one batch further, the others are not. So there are batches under way and
- * idle ones at the same time. */
+ * is one submission further, the others are not. So there are submissions under
+ * way and idle ones at the same time. */
 #ifndef TESTS_VULKAN_FAKE_H
 #define TESTS_VULKAN_FAKE_H
 

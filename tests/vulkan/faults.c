@@ -30,7 +30,7 @@ int main(void)
     if (driver_missing("vulkan"))
         return tap_done(0);
     fake_between();
-    /* a batch is as large on a busy machine as on an idle one */
+    /* a submission is as large on a busy machine as on an idle one */
     setenv("SSQ_VULKAN_SUBMIT_MS", "100000", 1);
     sweeps("no memory", VK_ERROR_OUT_OF_HOST_MEMORY);
     sweeps("failed", VK_ERROR_INITIALIZATION_FAILED);

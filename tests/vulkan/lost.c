@@ -64,7 +64,7 @@ static bool takes_part(const char *stage)
            !core_has(stage, "scaler_update");
 }
 
-/* Batch after batch, some under way while others are idle. */
+/* Submission after submission, some under way while others are idle. */
 static ssq_status go_on(struct training *p)
 {
     ssq_status st = SSQ_OK;

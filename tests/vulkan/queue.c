@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - tests of vulkan's batches, barriers and events: with timelines,
+/* queue.c - tests of vulkan's submissions, barriers and events: with timelines,
  * with fences, and with submissions as short as they get. */
 
 #include <sched.h>
@@ -15,10 +15,10 @@ static const char *mode;
 static bool brief; /* submissions are cut short */
 static float out[N];
 
-/* ---- batches ---- */
+/* ---- submissions ---- */
 
-/* More commands than a batch holds, and than all batches, none waited for; the
- * tensors are gone before their work is done. */
+/* More commands than a submission holds, and than all submissions, none waited
+ * for; the tensors are gone before their work is done. */
 static void test_many(void)
 {
     ssq_queue *q = core_queue(dev);
@@ -43,13 +43,13 @@ static void test_many(void)
            (double)out[0]);
     tap_diag("%ld dispatches, %ld submissions", vk.dispatches, vk.submits);
     tap_ok(vk.submits > 3001 / 256 && vk.dispatches == 3001,
-           "%s: in batches, %ld of them", mode, vk.submits);
+           "%s: in submissions, %ld of them", mode, vk.submits);
     ssq_tensor_destroy(&last);
     ssq_queue_destroy(&q);
 }
 
-/* Each event submits: more batches than a queue has. */
-static void test_batches(void)
+/* Each event submits: more submissions than a queue has. */
+static void test_submissions(void)
 {
     ssq_queue *q = core_queue(dev);
     ssq_tensor *x = core_vector(dev, SSQ_F32, N);
@@ -306,7 +306,7 @@ static void test_all(const char *name)
     mode = name;
     dev = core_open("vulkan:0");
     test_many();
-    test_batches();
+    test_submissions();
     test_barriers();
     queues_hand_over(dev, mode, 100);
     test_fan_in();

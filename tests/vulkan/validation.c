@@ -63,7 +63,7 @@ static void test_copies(ssq_device *dev)
     ssq_queue_destroy(&q);
 }
 
-/* More than a batch has room for, with halves of one tensor in turn. */
+/* More than a submission has room for, with halves of one tensor in turn. */
 static void test_many(ssq_device *dev)
 {
     const int64_t half = N / 2;
