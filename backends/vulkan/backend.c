@@ -3,6 +3,8 @@
 #include "backends/vulkan/coopmat.h"
 #include "backends/vulkan/vulkan.h"
 
+/* The core lends its services once for each copy of the library; devices get
+ * them from here. */
 static ssq_status init(struct backend_instance *instance,
                        const struct services *services)
 {
@@ -59,7 +61,8 @@ static const struct backend vulkan_backend = {
 
 static const struct backend *entry(uint32_t abi)
 {
-    (void)abi; /* the core compares */
+    /* the core compares the number with the table's */
+    (void)abi;
     return &vulkan_backend;
 }
 

@@ -7,26 +7,30 @@
 #include <string.h>
 #include <unistd.h>
 
-/** Bytes that a kernel's group shares at most: binary_sum's, and what Vulkan
- *  promises. */
+/** Bytes that a kernel's group shares at most: those of binary_sum, which is
+ * also what Vulkan promises. */
 #define LOCAL_BYTES 16384u
-/** Groups that run at a time, where a device does not say. */
+/** Groups that are taken to run at a time where a device does not say: a guess,
+ * on which speed depends and no result. */
 #define UNITS_DISCRETE 32u
 #define UNITS_OTHER    8u
-/** Iterations of all its loops together after which an invocation leaves them,
- *  in lavapipe before Mesa 26.1 (seen in 22.3, and not in 26.1); and the groups
- *  that keep those of long rows short. */
+/** Iterations of all its loops together after which an invocation leaves them
+ * silently, in lavapipe before Mesa 26.1 (seen in 22.3, and not in 26.1); and
+ * the groups that a launch is cut into there, to keep the loops over long rows
+ * short. */
 #define LAVAPIPE_ITERATIONS 65535u
 #define LAVAPIPE_ENDLESS    VK_MAKE_API_VERSION(0, 26, 1, 0)
 #define UNITS_LAVAPIPE      64u
 /** Families of queues that are looked at. */
 #define MOST_FAMILIES 32u
 
+/* All that a physical device was asked: features and properties. */
 struct answers {
     struct vulkan_features f;
     struct vulkan_properties p;
 };
 
+/* Refuse a device: its name and the reason. */
 static ssq_status no(struct why *why, const struct vulkan_caps *c,
                      const char *format, ...)
 {
@@ -53,6 +57,8 @@ static void driver_words(const struct answers *a, struct vulkan_caps *c)
                  VK_API_VERSION_PATCH(v));
 }
 
+/* Groups that run at a time: processors of a processor, else what one of the
+ * vendors' extensions says, else a guess. */
 static uint32_t units_of(const struct answers *a, VkPhysicalDeviceType type)
 {
     uint32_t n = 0;
@@ -74,12 +80,15 @@ static uint32_t units_of(const struct answers *a, VkPhysicalDeviceType type)
                                                         : UNITS_OTHER;
 }
 
+/* Does this driver's compiler end long loops? See LAVAPIPE_ITERATIONS. */
 static bool loops_end(const struct answers *a)
 {
     return a->p.driver.driverID == VK_DRIVER_ID_MESA_LLVMPIPE &&
            a->p.base.properties.driverVersion < LAVAPIPE_ENDLESS;
 }
 
+/* The lesser of a limit and another one, which is 0 where the device does not
+ * say it. */
 static uint64_t less(uint64_t a, uint64_t b)
 {
     return b != 0 && b < a ? b : a;
@@ -119,7 +128,8 @@ static void read_features(const struct answers *a, struct vulkan_caps *c)
 {
     const struct vulkan_features *f = &a->f;
     const VkPhysicalDeviceFloatControlsProperties *fc = &a->p.float_controls;
-    /* modes for 32 bits alone, whatever is done with the others */
+    /* A mode may be set for 32 bits alone where the others need not have the
+     * same: only then is it asked for. */
     bool denorm = fc->denormBehaviorIndependence !=
                   VK_SHADER_FLOAT_CONTROLS_INDEPENDENCE_NONE;
     bool rounding = fc->roundingModeIndependence !=
@@ -148,8 +158,9 @@ static void read_features(const struct answers *a, struct vulkan_caps *c)
     }
 }
 
-/* Queues that compute; best those that draw nothing: they run beside what a
- * desktop draws. */
+/* Choose a family of queues that compute: best one that does not draw, because
+ * it runs beside what a desktop draws, and that has a clock. False: there is
+ * none. */
 static bool find_family(VkPhysicalDevice physical, struct vulkan_caps *c)
 {
     VkQueueFamilyProperties2 family[MOST_FAMILIES];
@@ -176,7 +187,9 @@ static bool find_family(VkPhysicalDevice physical, struct vulkan_caps *c)
     return found;
 }
 
-/* The heaps; false: no memory that the host can read as it is. */
+/* Look at the heaps: the largest of the device's own is its memory. False:
+ * there is no coherent memory that the host can map, on which staging and
+ * parameters rely. */
 static bool read_memory(VkPhysicalDevice physical, struct vulkan_caps *c)
 {
     const VkMemoryPropertyFlags host = VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT |
@@ -201,7 +214,8 @@ static bool read_memory(VkPhysicalDevice physical, struct vulkan_caps *c)
     return coherent;
 }
 
-/* The least that the kernels need. */
+/* Refuse a device that lacks what every kernel needs, with what a user may do
+ * about it. */
 static ssq_status enough(const struct answers *a, const struct vulkan_caps *c,
                          struct why *why)
 {
@@ -245,6 +259,8 @@ ssq_status vulkan_caps_get(const struct services *core,
     if (c->api < VK_API_VERSION_1_1)
         return no(why, c, "its driver has Vulkan %u.%u, 1.1 is needed",
                   VK_API_VERSION_MAJOR(c->api), VK_API_VERSION_MINOR(c->api));
+    /* what the instance was not made for must not be used, even if the device
+     * has it */
     if (c->api > api)
         c->api = api;
     ssq_status st = vulkan_features_ask(core, physical, c->api, &a.f, &a.p);

@@ -1,29 +1,35 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* coopmat.c - find the matrices of a device, make their pipelines, try them.
  *
- * Shapes come from the device, best first: most products at a time up to
- * 16x16x16. It does not say for which size of subgroup they hold: its own is
- * tried first, then the others that it has. The first shape and size that pass
- * the self-test are taken; where none does, the first failure is the reason. */
+ * Shapes come from the device, best first: those that do most products at a
+ * time, where more than a 16x16x16 matrix's count as no better. The device does
+ * not say for which size of subgroup a shape holds: its own size is tried
+ * first, then the others that it has. The first shape and size that pass the
+ * self-test are taken; where none does, the first failure is the reason that
+ * users read, because it is the one of the best shape. */
 #include "backends/vulkan/coopmat.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/** Subgroups of a group, down and across. */
+/** Subgroups of a group, along the rows and along the columns of its tile. */
 #define DOWN   2u
 #define ACROSS 2u
 /** Work-items of a group that every device with matrices has. */
 #define MOST_ITEMS 512u
-/** Elements of k in a stage; less where shared memory is short. */
+/** Elements of k that a group puts into shared memory at a time; less where
+ * that is short. */
 #define DEPTH 32u
-/** Shapes that are looked at, and tried. */
+/** Shapes that are looked at; and those that are tried, since each try costs
+ * the compilation of two pipelines for each size of subgroup. */
 #define MOST_SHAPES 64u
 #define MOST_TRIES  4u
-/** Products in a matrix's that are as good as more. */
+/** Products of one multiplication of matrices that count as good as more:
+ * 16x16x16. */
 #define GOOD_PRODUCTS 4096u
 
-/** The constants of the shader by their ids. */
+/** The specialization constants of the shader: their values here are the
+ * constant_ids of kernels/gemm/coopmat.comp. */
 enum constant {
     ITEMS,
     SHAPE_M,
@@ -39,6 +45,7 @@ enum constant {
     CONSTANTS
 };
 
+/* It is in no table of kernels: its name is for texts of errors. */
 static const struct kernel kernel = {.name = "gemm_coopmat"};
 
 static void no(struct why *why, const char *text)
@@ -48,16 +55,19 @@ static void no(struct why *why, const char *text)
 
 /* ---- shapes ---- */
 
+/* A multiplication: m rows, n columns, k products for each sum. */
 struct shape {
     uint32_t m, n, k;
 };
 
+/* True for factors of this dtype, float32 sums, matrices that belong to a
+ * subgroup, and sides that the shader can stage. */
 static bool fits_kind(const VkCooperativeMatrixPropertiesKHR *p,
                       ssq_dtype dtype)
 {
     int64_t type = dtype == SSQ_F16 ? VK_COMPONENT_TYPE_FLOAT16_KHR
                                     : VK_COMPONENT_TYPE_BFLOAT16_KHR;
-    /* 8: what is staged at a time */
+    /* 8: the elements in 16 bytes, which is what the shader stages at a time */
     return (int64_t)p->AType == type && (int64_t)p->BType == type &&
            p->CType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
            p->ResultType == VK_COMPONENT_TYPE_FLOAT32_KHR &&
@@ -73,7 +83,8 @@ static uint32_t worth(const struct shape *s)
     return products > GOOD_PRODUCTS ? GOOD_PRODUCTS : products;
 }
 
-/* Best first, in the device's order else. @return how many */
+/* Put a shape into the list: the best first, those that are worth the same in
+ * the device's order. Returns how many there are then. */
 static uint32_t insert(struct shape *list, uint32_t n, struct shape s)
 {
     uint32_t at = n;
@@ -85,7 +96,9 @@ static uint32_t insert(struct shape *list, uint32_t n, struct shape s)
     return n + 1;
 }
 
-/* The shapes for a kind; *all: of any. */
+/* The shapes for a kind: *n of them; *all is how many the device reports for
+ * anything, for the text of a refusal. INCOMPLETE means that there are more
+ * than are looked at. */
 static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
                               struct shape *list, uint32_t *n, uint32_t *all)
 {
@@ -116,20 +129,26 @@ static ssq_status find_shapes(struct backend_device *d, ssq_dtype dtype,
 
 /* ---- pipelines ---- */
 
-/* Their names are longer than a line. */
+/* Vulkan's names for these are longer than a line. */
 #define REQUIRED(NAME)                                                         \
     VK_STRUCTURE_TYPE_PIPELINE_SHADER_STAGE_REQUIRED_##NAME##_CREATE_INFO
 #define REQUIRED_SUBGROUP_SIZE_INFO REQUIRED(SUBGROUP_SIZE)
 #define FULL_SUBGROUPS                                                         \
     VK_PIPELINE_SHADER_STAGE_CREATE_REQUIRE_FULL_SUBGROUPS_BIT
 
-/* 16-byte words of lines of some elements, and one more each. */
+/* The 16-byte words that a stage of so many lines takes. Each line is one word
+ * longer than its elements, so that neighbouring lines begin in different banks
+ * of shared memory. */
 static uint32_t room(uint32_t lines, uint32_t elements)
 {
     return lines * (elements / 8u + 1u);
 }
 
-/* The constants of a tile; false: it does not fit into shared memory. */
+/* The constants of a tile with side x side matrices for each subgroup; false:
+ * it does not fit into shared memory or into a group. Shared memory holds two
+ * stages of each factor, one that is filled while the other is used, in
+ * whichever order of lines takes more, and a matrix of sums for each subgroup.
+ * Where that is too much, stages become shallower, down to one matrix. */
 static bool choose_constants(const struct vulkan_caps *caps,
                              const struct coopmat_kind *kind, uint32_t side,
                              uint32_t c[CONSTANTS])
@@ -150,6 +169,7 @@ static bool choose_constants(const struct vulkan_caps *caps,
         c[STAGE_DEPTH] = depth;
         c[A_ROOM] = (uint32_t)size_most(room(m, depth), room(depth, m));
         c[B_ROOM] = (uint32_t)size_most(room(n, depth), room(depth, n));
+        /* two stages of 16-byte words */
         if ((c[A_ROOM] + c[B_ROOM]) * 2u * 16u + sums <= caps->local_bytes)
             return c[ITEMS] <= MOST_ITEMS;
         if (depth == kind->k)
@@ -158,6 +178,9 @@ static bool choose_constants(const struct vulkan_caps *caps,
     return false;
 }
 
+/* A pipeline for these constants. Where the device can be told, it has to take
+ * the size of subgroup that the shape is tried with, and full subgroups:
+ * matrices are undefined in others. */
 static ssq_status make_pipeline(struct backend_device *d, VkShaderModule module,
                                 const uint32_t c[CONSTANTS],
                                 VkPipeline *pipeline)
@@ -197,6 +220,7 @@ static void drop_tiles(struct backend_device *d, struct coopmat_kind *kind)
     memset(kind->tile, 0, sizeof(kind->tile));
 }
 
+/* The pipeline of a tile, or none where it does not fit: that is no error. */
 static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
                             const struct coopmat_kind *kind, uint32_t side,
                             struct coopmat_tile *tile)
@@ -213,7 +237,9 @@ static ssq_status make_tile(struct backend_device *d, VkShaderModule module,
 
 /* ---- trying ---- */
 
-/* A shape with a size of subgroup: make both tiles and test them. */
+/* Try a shape with a size of subgroup: make a small and a large tile, and test
+ * those that there are. A driver may well fail to compile this: that refuses
+ * the kind, and is an error only where the device is lost with it. */
 static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
                             struct coopmat_kind *kind)
 {
@@ -240,7 +266,8 @@ static ssq_status try_shape(struct backend_device *d, VkShaderModule module,
     return st;
 }
 
-/* Sizes of subgroups in the order in which they are tried; 0: no more. */
+/* The i-th size of subgroup in the order in which they are tried: the device's
+ * own, then the other powers of two that it has; 0: no more. */
 static uint32_t subgroup_size(const struct vulkan_caps *caps, uint32_t i)
 {
     if (i == 0)
@@ -251,6 +278,8 @@ static uint32_t subgroup_size(const struct vulkan_caps *caps, uint32_t i)
     return 0;
 }
 
+/* Try shapes until one is admitted. Where none is, the kind gets the reason of
+ * the first. */
 static ssq_status try_shapes(struct backend_device *d, VkShaderModule module,
                              struct coopmat_kind *kind,
                              const struct shape *shapes, uint32_t n)
@@ -273,6 +302,7 @@ static ssq_status try_shapes(struct backend_device *d, VkShaderModule module,
     return SSQ_OK;
 }
 
+/* The module for a dtype; VK_NULL_HANDLE: the library was built without it. */
 static ssq_status make_module(struct backend_device *d, ssq_dtype dtype,
                               VkShaderModule *module)
 {
@@ -297,6 +327,8 @@ static ssq_status make_module(struct backend_device *d, ssq_dtype dtype,
                : vulkan_error(d->core, "vkCreateShaderModule: gemm_coopmat", e);
 }
 
+/* Admit a kind or say why not. Errors are those that no other driver would
+ * spare the program: no host memory, a lost device. */
 static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
 {
     struct shape shapes[MOST_SHAPES];
@@ -323,6 +355,7 @@ static ssq_status open_kind(struct backend_device *d, struct coopmat_kind *kind)
         return SSQ_OK;
     }
     st = make_module(d, kind->dtype, &module);
+    /* a lack of host memory says nothing about the device */
     if (st == SSQ_ERR_NOMEM)
         return st;
     if (st != SSQ_OK) {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* coopmat.h - cooperative matrices: what a device has, found and tried when it
- * is opened.
+/* coopmat.h - cooperative matrices: matrix units as VK_KHR_cooperative_matrix
+ * shows them, which a device's opening finds and tests.
  *
- * There is a kind for f16 and one for bf16: a shape that the device reports for
- * them with float32 sums in a subgroup, and the pipelines of
- * kernels/gemm/coopmat.comp for it, for small tiles and for large ones. A kind
- * that is not admitted says why. */
+ * There is a kind for f16 and one for bf16: a shape of matrices that the device
+ * reports for such factors with float32 sums, held by a subgroup together, and
+ * the pipelines of kernels/gemm/coopmat.comp for it, one for small tiles and
+ * one for large ones. A kind that is not admitted says why. */
 #ifndef BACKENDS_VULKAN_COOPMAT_H
 #define BACKENDS_VULKAN_COOPMAT_H
 
@@ -38,18 +38,26 @@ typedef VkResult(
 #define VK_COMPONENT_TYPE_BFLOAT16_KHR 1000141000
 #endif
 
-/** Sums of a group: a pipeline with so many matrices for a subgroup. */
+/** The sums that a group computes at a time: m rows and n columns of d, with
+ * `depth` elements of k staged in shared memory; and the pipeline for them. */
 struct coopmat_tile {
-    struct backend_kernel code; /* pipeline VK_NULL_HANDLE: does not fit */
+    /* its pipeline is VK_NULL_HANDLE where the tile does not fit into a
+     * group */
+    struct backend_kernel code;
     uint32_t m, n, depth;
 };
 
+/** Matrices for factors of one dtype. */
 struct coopmat_kind {
     ssq_dtype dtype;
     bool admitted;
-    struct why why; /* it is not */
+    /* why it is not admitted, for users */
+    struct why why;
+    /* the shape of one multiplication, and the invocations that share it */
     uint32_t m, n, k, subgroup;
-    uint32_t block;              /* as in ssq_gemm_explanation */
+    /* how many products are added before a sum is cut off, as in
+     * ssq_gemm_explanation; 0: sums round to nearest */
+    uint32_t block;
     struct coopmat_tile tile[2]; /* small, large */
 };
 
@@ -57,19 +65,22 @@ struct vulkan_coopmat {
     struct coopmat_kind kind[2]; /* f16, bf16 */
 };
 
-/** coopmat_words.c: the module for a dtype, to be freed with mem_free; NULL
- *  words: the library was built without it. */
+/** The module for a dtype (coopmat_words.c), to be freed with mem_free. SSQ_OK
+ * with NULL words: the library was built without it. */
 ssq_status coopmat_words(const struct services *core, ssq_dtype dtype,
                          uint32_t **words, size_t *n);
 
-/** coopmat_test.c: multiply with a tile's pipeline what has known results.
- *  *passed, or the kind's why; block is measured. A failure is the device's. */
+/** Multiply with a tile's pipeline what has known results (coopmat_test.c):
+ * *passed, or the kind's why says what differs; its block is measured. An
+ * error is one of the device, and no verdict. */
 ssq_status coopmat_test(struct backend_device *device,
                         struct coopmat_kind *kind,
                         const struct coopmat_tile *tile, bool *passed);
 
-/** An operand of gemm_coopmat at binding l->nbindings and the next one: as
- *  16-bit elements and in the other unit. */
+/** Add an operand of gemm_coopmat to a launch. The shader has each at two
+ * bindings, l->nbindings and the next: as 16-bit elements, and in the other
+ * unit, by which it reads or writes more at a time. mem NULL: the operand is
+ * absent. */
 void coopmat_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
                   uint64_t bytes, uint32_t unit, enum access access);
 

@@ -2,23 +2,28 @@
 /* coopmat_test.c - are a device's cooperative matrices right?
  *
  * Products of integers, and of numbers that are subnormal in f16, whose sums
- * are exact in float32: more than a tile and more than a stage each way, in all
- * four orders of the operands. Any other bits refuse the driver. Then a look at
- * sums that are not exact: do they round to nearest, or are they cut off? */
+ * are exact in float32, so that any order of adding gives the same bits: more
+ * than a tile and more than a stage each way, in all four orders of the
+ * operands. Any other bits refuse the driver. Then a look at sums that are not
+ * exact: do they round to nearest, or are they cut off? Both are admitted, but
+ * an explanation of a gemm tells which. */
 #include "backends/vulkan/coopmat.h"
 
 #include <stdio.h>
 #include <string.h>
 
 /** What is known of units that cut off: they add at least so many products
- *  before they do. */
+ * exactly before they do. */
 #define LEAST_BLOCK 4u
-/** Groups of a launch: fewer than tiles. */
+/** Groups of a launch: fewer than tiles, so that a group has to go on to
+ * another tile. */
 #define GROUPS 3u
 /** Launches of exact sums: orders of the operands, and kinds of numbers. */
 #define ORDERS 4u
 #define SETS   2u
 
+/* A test of one tile of a kind: its queue, the factors and the product in
+ * memory that the host sees, and the sizes, which no tile divides. */
 struct test {
     struct backend_device *device;
     struct coopmat_kind *kind;
@@ -29,7 +34,8 @@ struct test {
     struct gemm_coopmat_args args;
 };
 
-/* A kind of numbers: factors are integers of at most `most`, scaled. */
+/* A set of numbers: factors are integers of at most `most`, scaled. With k
+ * products of them, sums stay below 2^24 times the scales' product. */
 struct set {
     const char *name;
     int a_most, b_most;
@@ -49,12 +55,13 @@ static bool is_bf16(const struct test *t)
     return t->kind->dtype == SSQ_BF16;
 }
 
+/* The bits of a factor; what is encoded here is exact in either type. */
 static uint16_t encode(const struct test *t, float x)
 {
     return (uint16_t)(is_bf16(t) ? bf16_store(x) : f16_store(x));
 }
 
-/* Integers from -most to most, the same ones each time. */
+/* The i-th of a row of integers from -most to most, the same ones each time. */
 static int draw(uint32_t i, int most)
 {
     uint32_t x = (i + 1u) * 2654435761u;
@@ -64,6 +71,8 @@ static int draw(uint32_t i, int most)
     return (int)(x % (uint32_t)(2 * most + 1)) - most;
 }
 
+/* The integer behind a[i, q]; behind b[q, j] below. Both are computed again for
+ * the comparison, whatever the order in memory. */
 static int a_value(const struct test *t, const struct set *s, uint32_t i,
                    uint32_t q)
 {
@@ -93,13 +102,16 @@ void coopmat_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
     }
 }
 
-/* Lines of so many elements: odd, or at multiples of 16 bytes. */
+/* Elements from a line to the next: odd, so that the shader loads one by one,
+ * or whole multiples of 16 bytes, so that it loads these. */
 static uint32_t line(uint32_t elements, bool whole)
 {
     return whole ? (elements + 7u) / 8u * 8u : elements | 1u;
 }
 
-/* Strides for an order: bit 0 a's columns are its lines, bit 1 b's. */
+/* Sizes and strides for an order of the operands. Bit 0: a's columns are its
+ * lines; bit 1: b's are. The orders 0 and 3 have whole lines, the others odd
+ * ones. */
 static void set_order(struct test *t, uint32_t order)
 {
     struct gemm_coopmat_args *x = &t->args;
@@ -123,6 +135,8 @@ static void set_order(struct test *t, uint32_t order)
     x->b_column = b_columns ? b_line : 1;
 }
 
+/* Multiply and wait. The product's memory is filled before, so that what is not
+ * written is no right sum. */
 static ssq_status launch(struct test *t)
 {
     struct launch l = {.code = &t->tile->code,
@@ -141,6 +155,7 @@ static ssq_status launch(struct test *t)
 
 /* ---- exact sums ---- */
 
+/* Write the numbers of a set into both factors, by the strides of the order. */
 static void fill(struct test *t, const struct set *s)
 {
     uint16_t *a = t->a->map, *b = t->b->map;
@@ -156,6 +171,8 @@ static void fill(struct test *t, const struct set *s)
                 encode(t, (float)b_value(t, s, q, j) * b_scale);
 }
 
+/* Compare all sums with those of integers; the first wrong one goes into the
+ * kind's why. */
 static bool compare(struct test *t, const struct set *s)
 {
     const float *d = t->d->map;
@@ -202,10 +219,12 @@ static ssq_status test_sums(struct test *t, bool *passed)
 
 /* ---- rounding ---- */
 
-/* 1 + x y, of which to nearest is not what is left when it is cut off. */
+/* A sum 1 + x y that is not exact: `nearest` is what rounding gives, and
+ * cutting off gives something else. */
 struct inexact {
     float x, y;
-    bool next; /* added by the next matrix's product */
+    /* x y is added by the next multiplication of matrices, not the same one */
+    bool next;
     float nearest;
 };
 
@@ -217,8 +236,9 @@ static const struct inexact inexacts[] = {
 };
 #define INEXACTS (sizeof(inexacts) / sizeof(inexacts[0]))
 
-/* Row i and column i are inexact sum i's; what is not on the diagonal is of no
- * interest. */
+/* Compute all inexact sums at once: sum i is d[i, i], of row i and column i.
+ * What is not on the diagonal is of no interest. One sum that is not to nearest
+ * tells that the units cut off. */
 static ssq_status test_rounding(struct test *t)
 {
     uint16_t *a = t->a->map, *b = t->b->map;
@@ -245,6 +265,8 @@ static ssq_status test_rounding(struct test *t)
 
 /* ---- all of it ---- */
 
+/* Memory for the factors and the product, with 8 elements more each way for the
+ * longest lines of line(). */
 static ssq_status open_memory(struct test *t)
 {
     uint64_t m = t->m + 8u, n = t->n + 8u, k = t->k + 8u;

@@ -9,14 +9,16 @@
 
 #include <string.h>
 
-/* {0} where no compiler knew the extension */
+/* The module as it was compiled; {0} where no compiler knew the extension at
+ * build time. */
 static const uint32_t words_f16[] =
 #include "kernels/coopmat_spv.h"
     ;
 
 #define COUNT(A) (sizeof(A) / sizeof((A)[0]))
 
-/* Of SPIR-V: the first word of an instruction is its words << 16 | its code. */
+/* Numbers of SPIR-V's specification. The first word of an instruction is its
+ * length in words << 16 | its code. */
 #define HEADER_WORDS    5u
 #define OP_EXTENSION    10u
 #define OP_CAPABILITY   17u
@@ -28,10 +30,13 @@ static const uint32_t words_f16[] =
 
 #define INSTRUCTION(WORDS, CODE) ((uint32_t)(WORDS) << 16 | (CODE))
 
-/* OpCapability and OpExtension "SPV_KHR_bfloat16", in the order of a module */
+/* What the module for bf16 asks for beyond the other one, in the order of a
+ * module: a capability here, an extension by put_extension(). */
 static const uint32_t more_capabilities[] = {INSTRUCTION(2, OP_CAPABILITY),
                                              BFLOAT16_MATRIX};
 
+/* OpExtension "SPV_KHR_bfloat16": letters in words, the first in the lowest
+ * byte whatever the host's order. Returns its words. */
 static size_t put_extension(uint32_t *to)
 {
     static const char name[20] = "SPV_KHR_bfloat16"; /* and zeros */
@@ -43,9 +48,13 @@ static size_t put_extension(uint32_t *to)
     return 1 + sizeof(name) / 4;
 }
 
-/* Most words that the module for bf16 has more. */
+/* Words that the module for bf16 may have more: 2 of a capability, 6 of an
+ * extension, 1 for each of the types of 16 bits. */
 #define MORE_WORDS 16u
 
+/* Copy the module and make it bf16's: another capability in the place of
+ * Float16, two instructions behind the capabilities, and the encoding as a
+ * further word of the type of 16-bit floats. Returns its words. */
 static size_t make_bf16(uint32_t *to)
 {
     const uint32_t *from = words_f16;
@@ -55,6 +64,8 @@ static size_t make_bf16(uint32_t *to)
     for (size_t i = HEADER_WORDS; i < COUNT(words_f16); i += step) {
         uint32_t code = from[i] & 0xffffu;
         step = from[i] >> 16;
+        /* the first that is no capability: the place for one more, and for the
+         * extension, which come in this order */
         if (!extended && code != OP_CAPABILITY) {
             memcpy(to + n, more_capabilities, sizeof(more_capabilities));
             n += COUNT(more_capabilities);

@@ -2,9 +2,9 @@
 /* copy.c - copies between the host and the device.
  *
  * Where the host can reach the memory and the queue has nothing to do, they are
- * memcpys. Else they go through the staging memory of submissions: what is
- * uploaded is read at the call, what is downloaded arrives when its submission
- * is retired. */
+ * memcpys. Otherwise they go through the staging memory of submissions, in
+ * order with the launches: what is uploaded is read at the call, what is
+ * downloaded arrives when its submission is retired. */
 #include "backends/vulkan/coopmat.h"
 #include "backends/vulkan/queue.h"
 
@@ -33,8 +33,9 @@ static bool is_quiet(struct backend_queue *q)
     return quiet;
 }
 
-/* The submission to put a copy into, and how many bytes of its staging memory
- * are free: one that has some. */
+/* Get the submission to put a copy into, one that has some room in its staging
+ * memory, and *room: the bytes that are free. The staging memory is made here,
+ * so that queues which copy nothing this way have none. */
 static ssq_status stage(struct backend_queue *q, bool up,
                         struct vulkan_submission **submission, uint64_t *room)
 {
@@ -63,7 +64,7 @@ static uint64_t whole_pieces(uint64_t bytes)
     return (bytes + PIECE_ALIGN - 1u) & ~(uint64_t)(PIECE_ALIGN - 1u);
 }
 
-/* A piece of a view, as the barriers want it. */
+/* Bytes of a view, from `at` on, as the barriers want them. */
 static struct binding piece(const struct view *v, uint64_t at, uint64_t bytes,
                             enum access access)
 {
@@ -71,6 +72,8 @@ static struct binding piece(const struct view *v, uint64_t at, uint64_t bytes,
                             bytes, 1, access};
 }
 
+/* Record a copy, behind a barrier if the device's side needs one. The staging
+ * memory needs none: each part of it is used once. */
 static void copy(struct backend_queue *q, struct vulkan_submission *s,
                  VkBuffer from, VkBuffer to, VkBufferCopy part,
                  const struct binding *device)
@@ -80,7 +83,8 @@ static void copy(struct backend_queue *q, struct vulkan_submission *s,
     s->launches++;
 }
 
-/* With the queue's lock. */
+/* Upload through staging memory, by as many copies as it takes. With the
+ * queue's lock. */
 static ssq_status send(struct backend_queue *q, const struct upload_op *op,
                        const unsigned char *host)
 {
@@ -88,7 +92,9 @@ static ssq_status send(struct backend_queue *q, const struct upload_op *op,
     for (uint64_t at = 0, n; at < op->bytes; at += n) {
         struct vulkan_submission *s;
         ssq_status st = stage(q, true, &s, &n);
-        if (st != SSQ_OK) /* some of it may be on its way */
+        /* Half an upload cannot be taken back: a queue that has begun one
+         * fails. */
+        if (st != SSQ_OK)
             return at == 0 ? st : vulkan_queue_broken(q, st);
         n = n < op->bytes - at ? n : op->bytes - at;
         memcpy((char *)s->up->map + s->up_used, host + at, (size_t)n);
@@ -115,7 +121,8 @@ static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
     return st;
 }
 
-/* With the queue's lock. */
+/* Download through staging memory; retire_first() brings it to the caller's.
+ * With the queue's lock. */
 static ssq_status fetch(struct backend_queue *q, const struct download_op *op)
 {
     const struct vulkan_mem *m = mem_of(&op->src);
@@ -141,6 +148,8 @@ static ssq_status download(struct backend_queue *q,
     const struct vulkan_mem *m = mem_of(&op->src);
     pthread_mutex_lock(&q->lock);
     ssq_status st = vulkan_queue_check(q);
+    /* Mapped memory that is not cached is read far slower by the host than
+     * copied by the device. */
     if (st == SSQ_OK && m->map != NULL && m->cached && is_quiet(q))
         memcpy(op->host,
                (const char *)m->map + op->src.buffer->offset + op->src.offset,

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - a Vulkan device, opened. */
+/* device.c - a Vulkan device: opened and closed, and what the core is told of
+ * it. */
 #include "backends/vulkan/features.h"
 
 #include "backends/common/room.h"
@@ -9,23 +10,24 @@
 
 /** One slab of the pool; less where one binding may not have as much. */
 #define SLAB_BYTES (UINT64_C(64) << 20)
-/* Measured under RLIMIT_AS with lavapipe of Mesa 22.3 on 2 processors, where
- * less ends the process: 537 MiB, 6 threads among them, of which two are the
- * processors', of which Mesa takes 32 at most. The rest is what malloc reserves
- * for threads. */
+/* What vkCreateDevice maps. Measured under RLIMIT_AS with lavapipe of Mesa 22.3
+ * on 2 processors, where less than 537 MiB ends the process. 6 threads take
+ * part of that, two of which are one for each processor, of which Mesa counts
+ * 32 at most; the rest is what malloc reserves for threads. */
 static const struct room_need to_open = {.call = "vkCreateDevice",
                                          .own_mib = 128,
                                          .threads = 4,
                                          .threads_per_cpu = 1,
                                          .cpus_most = 32};
-/* Mesa maps an index of 1310728 bytes with holes: where a full disk has no
- * block for one, the process ends with SIGBUS. */
+/* Mesa maps the index of its cache, 1310728 bytes, from a file with holes:
+ * where a full disk has no block for one, the process ends with SIGBUS. */
 static const struct room_cache mesa_cache = {.variable =
                                                  "MESA_SHADER_CACHE_DIR",
                                              .below = "mesa_shader_cache",
                                              .off = "MESA_SHADER_CACHE_DISABLE",
                                              .bytes = UINT64_C(4) << 20};
-/** How long a submission should take at most, if nobody says. */
+/** Milliseconds that a submission should take at most, if nobody says: a
+ * desktop that waits for its GPU still seems to move. */
 #define SUBMIT_MS 100u
 
 struct backend_device *vulkan_device_new(const struct services *core)
@@ -57,8 +59,9 @@ void vulkan_device_close(struct backend_device *d)
     d->core->mem_free(d);
 }
 
-/* SSQ_VULKAN_TIMELINE=0 does without timeline semaphores, as a device without
- * them; SSQ_VULKAN_SUBMIT_MS=N is how long a submission should take. */
+/* Read SSQ_VULKAN_TIMELINE, which as 0 does without timeline semaphores, as on
+ * a device that has none, and SSQ_VULKAN_SUBMIT_MS, how long a submission
+ * should take. */
 static ssq_status read_environment(struct backend_device *d)
 {
     bool timeline = true;
@@ -71,7 +74,8 @@ static ssq_status read_environment(struct backend_device *d)
     return st;
 }
 
-/* The calls for timeline semaphores, under the name that the device has. */
+/* Find the calls for timeline semaphores, under the name that the device
+ * has. */
 static void find_timeline(struct backend_device *d)
 {
     bool core = d->caps.api >= VK_API_VERSION_1_2;
@@ -85,6 +89,8 @@ static void find_timeline(struct backend_device *d)
     d->caps.timeline = d->timeline.wait != NULL && d->timeline.value != NULL;
 }
 
+/* The layout of every kernel's set: all bindings, used or not. The parameters'
+ * buffer is a dynamic one: its offset is given when the set is bound. */
 static ssq_status make_set_layout(struct backend_device *d)
 {
     VkDescriptorSetLayoutBinding b[LAUNCH_BINDINGS + 1];
@@ -133,7 +139,8 @@ ssq_status vulkan_device_begin(struct backend_device *d)
     return st;
 }
 
-/* A VkDevice with what the kernels need of it, and no more. */
+/* Make a VkDevice with the features and extensions that the kernels need, and
+ * no more, and with one queue. */
 static ssq_status make_device(struct backend_device *d)
 {
     static const float priority = 1.0f;
@@ -161,6 +168,7 @@ static ssq_status make_device(struct backend_device *d)
     return SSQ_OK;
 }
 
+/* Refuse where Mesa would find no room for its cache: see mesa_cache. */
 static ssq_status check_disk(const struct backend_device *d)
 {
     struct why why;
@@ -199,7 +207,8 @@ ssq_status vulkan_open(struct backend_instance *instance, unsigned i,
 }
 
 /* Bytes of a buffer that one launch sees: what a descriptor's range may have,
- * with room for the bytes from where an aligned one begins. */
+ * less the bytes that may lie before an operand, because a descriptor begins at
+ * a multiple of storage_align. */
 static uint64_t binding_bytes(const struct vulkan_caps *c)
 {
     uint64_t most =
@@ -207,7 +216,8 @@ static uint64_t binding_bytes(const struct vulkan_caps *c)
     return (most & ~(uint64_t)(VULKAN_ALIGN - 1)) - VULKAN_ALIGN;
 }
 
-/* Halves travel as 16-bit integers and are computed in float32. */
+/* What every device has of f16 and bf16: they travel as 16-bit integers and are
+ * computed in float32. */
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 

@@ -11,6 +11,7 @@ ssq_status vulkan_no_memory(const struct services *core, size_t bytes)
                            "vulkan: no host memory for %zu bytes", bytes);
 }
 
+/* Results after which a program may free something and try again. */
 static bool means_no_memory(VkResult e)
 {
     return e == VK_ERROR_OUT_OF_HOST_MEMORY ||
@@ -32,7 +33,7 @@ ssq_status vulkan_device_check(struct backend_device *d)
     pthread_mutex_lock(&d->lock);
     ssq_status st = d->status;
     pthread_mutex_unlock(&d->lock);
-    /* the text of a failure is never written again */
+    /* read without the lock: the text of a failure is never written again */
     return st == SSQ_OK ? SSQ_OK : d->core->error_set(st, "%s", d->text);
 }
 

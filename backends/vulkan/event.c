@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.c - events: marks in queues. */
+/* event.c - events: marks in queues.
+ *
+ * An event has the mark of its newest record. Another queue waits for a mark by
+ * a semaphore, on the device; where there are no timelines, the host waits
+ * before it gives that queue more. A mark whose queue failed is done, with the
+ * failure. */
 #include "backends/vulkan/queue.h"
 
 struct backend_event {
     struct backend_device *device;
-    struct vulkan_mark *mark; /* NULL: not recorded yet; the core asks then for
-                                 nothing but a record */
+    /* NULL: not recorded yet; until then the core calls this backend for
+     * nothing but a record */
+    struct vulkan_mark *mark;
 };
 
 ssq_status vulkan_event_open(struct backend_device *device,
@@ -27,7 +33,9 @@ void vulkan_event_close(struct backend_event *event)
     event->device->core->mem_free(event);
 }
 
-/* Put a mark into the submission: it and the event hold it. */
+/* Put a mark into the submission that is recorded: it and the event hold it,
+ * and the event lets go of its last one. Its value is the number that this
+ * submission is going to have. */
 static void set(struct backend_event *event, struct backend_queue *q,
                 struct vulkan_submission *s, struct vulkan_mark *m)
 {
@@ -48,7 +56,8 @@ static void set(struct backend_event *event, struct backend_queue *q,
 }
 
 /* A second record makes another mark: who waits for the first still does. The
- * submission is sent, so that other queues can wait for it. */
+ * submission is sent, because a mark that nobody sends would never be reached:
+ * another queue's semaphore would wait for ever. */
 ssq_status vulkan_event_record(struct backend_event *event,
                                struct backend_queue *q)
 {
@@ -70,6 +79,7 @@ ssq_status vulkan_event_record(struct backend_event *event,
     return st;
 }
 
+/* The error of an event whose queue failed; set as the thread's text. */
 static ssq_status failed_before(const struct vulkan_mark *m)
 {
     return m->device->core->error_set(m->status,
@@ -77,7 +87,8 @@ static ssq_status failed_before(const struct vulkan_mark *m)
                                       "before it was reached");
 }
 
-/* With the device's lock. */
+/* The kernels that the mark's queue sent last; "" once it is done. With the
+ * device's lock. */
 static void name_last(const struct vulkan_mark *m, char *text, size_t bytes)
 {
     text[0] = '\0';
@@ -85,7 +96,8 @@ static void name_last(const struct vulkan_mark *m, char *text, size_t bytes)
         vulkan_queue_last(m->queue, text, bytes);
 }
 
-/* Without a lock. */
+/* The error of a call about a mark: a lost device is remembered as lost.
+ * Without a lock. */
 static ssq_status call_failed(struct vulkan_mark *m, const char *call,
                               VkResult result)
 {
@@ -98,8 +110,8 @@ static ssq_status call_failed(struct vulkan_mark *m, const char *call,
     return vulkan_device_lost(m->device, call, result, last);
 }
 
-/* The event's mark, held, if it is still to be waited for; else NULL, with
- * what became of it. */
+/* The event's mark with a reference, if it is still to be waited for; else
+ * NULL, with what became of it in *status and its text. */
 static struct vulkan_mark *hold_pending(struct backend_event *event,
                                         ssq_status *status)
 {
@@ -118,6 +130,7 @@ static struct vulkan_mark *hold_pending(struct backend_event *event,
     return done || lost ? NULL : m;
 }
 
+/* Give a reference to a mark back, without a lock. */
 static void let_go(struct vulkan_mark *m)
 {
     struct backend_device *d = m->device;
@@ -126,12 +139,14 @@ static void let_go(struct vulkan_mark *m)
     pthread_mutex_unlock(&d->lock);
 }
 
-/* With the queue's lock: what comes next waits for the mark; taken over. */
+/* With the queue's lock: what is enqueued next waits for the mark, whose
+ * reference is the submission's then, or is given back where this fails. */
 static ssq_status add_wait(struct backend_queue *q, struct vulkan_mark *m)
 {
     struct vulkan_submission *s;
     ssq_status st = vulkan_queue_check(q);
-    /* what was recorded before need not wait */
+    /* What was recorded before need not wait: it is sent. So is one that has no
+     * room for a further wait. */
     if (st == SSQ_OK && q->recording != NULL &&
         (q->recording->launches > 0 ||
          q->recording->nwaits == SUBMISSION_WAITS))
@@ -165,12 +180,17 @@ ssq_status vulkan_event_wait(struct backend_queue *q,
     ssq_status st;
     struct vulkan_mark *m = hold_pending(event, &st);
     bool fence = m != NULL && m->timeline == NULL;
-    if (fence) /* fences are for the host alone */
+    /* A device cannot wait for a fence: the host waits here, without the
+     * queue's lock. */
+    if (fence)
         st = wait_for(m);
     pthread_mutex_lock(&q->lock);
     if (m != NULL && !fence)
         st = add_wait(q, m);
-    else /* what the other queue wrote is nowhere known as touched */
+    /* The semaphore makes the other queue's writes visible. Where there is
+     * none, nothing that this queue remembers tells of them: a barrier does
+     * it. */
+    else
         q->hazards.all = true;
     pthread_mutex_unlock(&q->lock);
     return st;
@@ -219,7 +239,9 @@ ssq_status vulkan_event_elapsed(struct backend_event *from,
     if (!from->mark->timed || !to->mark->timed)
         return from->device->core->error_set(
             SSQ_ERR_UNSUPPORTED, "vulkan: the device's queue has no clock");
-    /* the clock has timestamp_bits, and wraps */
+    /* The clock has timestamp_bits, and wraps. The difference is moved to the
+     * top of a word, where its highest bit is a sign, and divided back: `from`
+     * may be the later one. */
     uint32_t unused = c->timestamp_bits < 64 ? 64 - c->timestamp_bits : 0;
     int64_t ticks = (int64_t)((to->mark->ticks - from->mark->ticks) << unused) /
                     (INT64_C(1) << unused);

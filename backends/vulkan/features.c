@@ -1,17 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* features.c - chains of features and properties: asked for, and switched on.
  *
- * A structure may be in a chain only where the device knows it. */
+ * A structure may be in a chain only where the device knows it, by its version
+ * or by an extension: what is left out stays zero, and so says no. */
 #include "backends/vulkan/features.h"
 
 #include <stddef.h>
 #include <string.h>
 
-/* A structure of a chain: known since a version, or by an extension. */
+/* A structure of a chain, known since a version of Vulkan or by an
+ * extension. */
 struct part {
     size_t at; /* bytes, in the struct of all */
     VkStructureType type;
-    uint32_t core; /* 0: in no version */
+    /* version that has it without the extension; 0: none yet */
+    uint32_t core;
     const char *extension;
 };
 
@@ -77,7 +80,8 @@ static const struct part property_parts[] = {
 
 #define COUNT(A) (sizeof(A) / sizeof((A)[0]))
 
-/* Put a part of all, which begins with the chain's head, behind the head. */
+/* Put a part of `all`, whose first member is the chain's head, behind the head.
+ * All parts begin as VkBaseOutStructure does. */
 static void chain(void *all, const struct part *part)
 {
     VkBaseOutStructure *head = all;
@@ -87,6 +91,7 @@ static void chain(void *all, const struct part *part)
     head->pNext = s;
 }
 
+/* The extensions of a device. */
 struct extensions {
     VkExtensionProperties *list;
     uint32_t n;
@@ -107,6 +112,7 @@ static ssq_status list_extensions(const struct services *core,
     VkResult e =
         VK(EnumerateDeviceExtensionProperties)(physical, NULL, &x->n, NULL);
     if (e == VK_SUCCESS) {
+        /* + 1: a device without extensions wants no block of 0 bytes */
         size_t bytes = (x->n + 1) * sizeof(*x->list);
         x->list = core->mem_alloc(bytes);
         if (x->list == NULL)
@@ -119,6 +125,8 @@ static ssq_status list_extensions(const struct services *core,
                : vulkan_error(core, "vkEnumerateDeviceExtensionProperties", e);
 }
 
+/* Chain the parts that a device of this version, with these extensions,
+ * knows. */
 static void chain_known(void *all, const struct part *parts, size_t n,
                         uint32_t api, const struct extensions *x)
 {
@@ -150,7 +158,8 @@ ssq_status vulkan_features_ask(const struct services *core,
     return st;
 }
 
-/* Switch on what the caps have; is there anything of a part? */
+/* Switch on what the caps have, in all parts, those included that are not
+ * chained. */
 static void fill(const struct vulkan_caps *c, struct vulkan_features *f)
 {
     f->base.features.shaderInt16 = c->int16;
@@ -168,6 +177,8 @@ static void fill(const struct vulkan_caps *c, struct vulkan_features *f)
     f->bfloat16.shaderBFloat16CooperativeMatrix = c->shader_bfloat16;
 }
 
+/* Is anything of a part switched on? Parts of which nothing is are left out,
+ * with their extensions. */
 static bool part_wanted(const struct vulkan_caps *c, size_t at)
 {
     switch (at) {
@@ -208,7 +219,8 @@ uint32_t vulkan_features_wanted(const struct vulkan_caps *c,
         if (part->core == 0 || c->api < part->core)
             extensions[n++] = part->extension;
     }
-    /* execution modes of SPIR-V, without a feature */
+    /* The float controls are execution modes of SPIR-V: an extension without
+     * features, which has to be switched on all the same. */
     if (c->api < VK_API_VERSION_1_2 &&
         (c->denorm_preserve || c->nan_preserve || c->round_even)) {
         extensions[n++] = VK_KHR_SHADER_FLOAT_CONTROLS_EXTENSION_NAME;

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_coopmat.c - products of 16-bit floats on cooperative matrices.
  *
- * It does all that the op says, epilogue included, for one batch dimension. On
- * a processor, whose matrices are loops, and for a row or column alone, of
- * which a matrix would be mostly padding, the plan "tiled" is faster: there it
- * runs where it is pinned. */
+ * It does all that the op says, epilogue included, for ops of one batch
+ * dimension. On a processor, whose matrices are loops, and for a single row or
+ * column, where a matrix would be mostly padding, the plan "tiled" is faster:
+ * then this implementation is the last one asked, so that it runs where it is
+ * pinned. */
 #include "backends/vulkan/coopmat.h"
 #include "backends/vulkan/queue.h"
 
@@ -13,7 +14,8 @@
 
 /** Fewer rows or columns fill less than half of the smallest matrices. */
 #define LEAST_SIDE 5
-/** Elements that a kernel counts to. */
+/** Elements of an operand that the shader can count, in 32 bits and with room
+ * to round up. */
 #define MOST_ELEMENTS (INT64_C(1) << 31)
 
 static bool no(struct why *why, const char *text)
@@ -23,6 +25,8 @@ static bool no(struct why *why, const char *text)
     return false;
 }
 
+/* The kind for a dtype of factors; check() asks for f16 and bf16 only, so that
+ * there is one. */
 static const struct coopmat_kind *kind_of(const struct backend_device *d,
                                           ssq_dtype dtype)
 {
@@ -42,6 +46,8 @@ static int64_t span(const struct view *v)
     return n;
 }
 
+/* True if the shader can count to the operand's last element, or it is
+ * absent. */
 static bool reachable(const struct view *v)
 {
     return v->buffer == NULL || span(v) <= MOST_ELEMENTS;
@@ -68,7 +74,8 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
 
 /* ---- a launch ---- */
 
-/* d's columns are neighbours: d = a b, or d' = b' a'. */
+/* The product as the shader wants it, which writes d by rows: d's columns are
+ * neighbours. Where they are not, its transpose is computed: d' = b' a'. */
 struct product {
     int64_t m, n, batch;
     struct view a, b, c, bias, d;
@@ -83,6 +90,7 @@ static void transpose(struct view *v)
     v->stride[2] = step;
 }
 
+/* The op's product or its transpose, whichever has neighbours in a row of d. */
 static struct product product_of(const struct gemm_op *op)
 {
     struct product g = {op->m, op->n, op->batch, op->a,
@@ -101,6 +109,8 @@ static struct product product_of(const struct gemm_op *op)
     return g;
 }
 
+/* Elements to the next place along dimension i: 0 where there is no next one,
+ * or the operand is absent, so that any index reads the same element. */
 static uint32_t step(const struct view *v, int i)
 {
     return v->buffer == NULL || v->shape[i] == 1 ? 0 : (uint32_t)v->stride[i];
@@ -117,13 +127,16 @@ static void matrix_steps(const struct view *v, uint32_t *row, uint32_t *column)
     *column = columns ? step(v, 2) : 1;
 }
 
-/* Do all lines begin at multiples of 16 bytes? */
+/* Do all lines of a factor begin at multiples of 16 bytes, which are 8
+ * elements? Then the shader loads 16 bytes at a time. */
 static bool whole(const struct view *v, uint32_t row, uint32_t column)
 {
     return (v->buffer->offset + v->offset) % 16 == 0 &&
            (column == 1 ? row : column) % 8 == 0 && step(v, 0) % 8 == 0;
 }
 
+/* The shader's parameters, but for those of the epilogue, which run() has
+ * set. */
 static void fill(struct gemm_coopmat_args *x, const struct product *g)
 {
     x->g.m = (uint32_t)g->m;
@@ -151,6 +164,7 @@ static void fill(struct gemm_coopmat_args *x, const struct product *g)
     x->g.d_row = step(&g->d, 1);
 }
 
+/* Bind a view, or an absent operand, with the bytes that it spans. */
 static void bind(struct launch *l, const struct view *v, uint32_t unit,
                  enum access access)
 {
@@ -162,6 +176,7 @@ static void bind(struct launch *l, const struct view *v, uint32_t unit,
                      access);
 }
 
+/* Tiles of d, over all matrices of the batch: what groups have to do. */
 static uint64_t tiles(const struct product *g, const struct coopmat_tile *t)
 {
     return (uint64_t)g->batch * (((uint64_t)g->m + t->m - 1) / t->m) *
@@ -181,6 +196,7 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
     if (tile->code.pipeline == VK_NULL_HANDLE ||
         tiles(&g, tile) < d->caps.units)
         tile = &kind->tile[0];
+    /* where a launch cannot have as many groups, each does several tiles */
     uint64_t groups = tiles(&g, tile);
     struct launch l = {.code = &tile->code,
                        .groups = groups > LAUNCH_GROUPS ? LAUNCH_GROUPS
@@ -196,6 +212,7 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
     return vulkan_launch(queue, &l);
 }
 
+/* Is the plan better, so that this is asked only after it? */
 static bool last(const struct backend_device *d, const struct gemm_op *op)
 {
     return d->caps.type == VK_PHYSICAL_DEVICE_TYPE_CPU || op->m < LEAST_SIDE ||

@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - launches recorded once, in secondary command buffers.
+/* graph.c - launches recorded once, in secondary command buffers, and run again
+ * and again without new descriptors.
  *
- * A graph is cut into parts, so that a queue can submit between two of them. A
- * queue whose submissions may not be as long as a part records the launches of
- * that part anew. */
+ * A graph is cut into parts, so that a queue can send what it has between two
+ * of them. A queue whose submissions may not be as long as a part records the
+ * launches of that part anew: the device is too slow to be given so many at
+ * once. */
 #include "backends/vulkan/queue.h"
 
 /** Launches of one part. */
 #define PART 64u
 
+/* A run of launches with its secondary command buffer, descriptors,
+ * parameters. */
 struct part {
     struct vulkan_recording rec;
-    const struct launch **launches; /* rec.used of them, the core's */
+    /* rec.used of them, to be recorded anew; the core keeps them longer than
+     * the graph */
+    const struct launch **launches;
 };
 
 struct backend_graph {
@@ -21,6 +27,8 @@ struct backend_graph {
     struct part parts[];
 };
 
+/* Begin a command buffer that may run while an earlier run of it has not ended:
+ * a graph is launched again without waiting for it. */
 static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
 {
     const VkCommandBufferAllocateInfo one = {
@@ -43,7 +51,8 @@ static ssq_status begin(struct backend_graph *g, struct vulkan_recording *r)
                : vulkan_error(g->device->core, "vkBeginCommandBuffer", e);
 }
 
-/* What comes before a part in its queue is behind a barrier already. */
+/* Record a part. Its hazards begin with nothing: what comes before a part in
+ * its queue is behind a barrier already (run()). */
 static ssq_status record(struct backend_graph *g, struct part *part,
                          const struct launch *const *launches, uint32_t n)
 {
@@ -100,7 +109,8 @@ ssq_status vulkan_graph_create(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Launch by launch. With the queue's lock, as below. */
+/* Launch by launch, where a whole part is too long for a submission. With the
+ * queue's lock, as below. */
 static ssq_status run_anew(struct backend_queue *q, const struct part *part)
 {
     ssq_status st = SSQ_OK;
@@ -109,7 +119,9 @@ static ssq_status run_anew(struct backend_queue *q, const struct part *part)
     return st;
 }
 
-/* At once, in a submission that has room for it. */
+/* All of a part at once, in a submission that has room for it. What it touches
+ * is in its own command buffer and not remembered by the queue, so there is a
+ * barrier before it, and whatever comes next gets one. */
 static ssq_status run(struct backend_queue *q, const struct part *part)
 {
     const struct vulkan_recording *r = &part->rec;
@@ -129,6 +141,7 @@ static ssq_status run(struct backend_queue *q, const struct part *part)
     VK(CmdExecuteCommands)(s->rec.commands, 1, &r->commands);
     q->hazards.all = true;
     s->launches += r->used;
+    /* the newest names of the part, oldest first, become the submission's */
     for (uint32_t i = VULKAN_LAST; i > 0; i--)
         if (i <= r->named)
             vulkan_record_name(&s->rec, r->last[(r->named - i) % VULKAN_LAST]);

@@ -1,9 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* hazard.c - which operands need a barrier before them.
  *
- * What is remembered are the parts that descriptors show to a kernel, so their
- * first bytes may be some before the operand's own. A barrier is a global one:
- * behind it nothing needs to be remembered. */
+ * What is remembered are the parts that descriptors show to a kernel. A
+ * descriptor's offset is rounded down, so that its first bytes may be some
+ * before the operand's own: rounding to VULKAN_ALIGN is enough for every
+ * device. A barrier is a global one: behind it nothing needs to be
+ * remembered. */
 #include "backends/vulkan/vulkan.h"
 
 #include <string.h>
@@ -12,12 +14,15 @@
  *  longer than the barrier that they would save. */
 #define MOST_TOUCHES 256u
 
+/* Bytes from..to of mem were read, or also written, since the last barrier. */
 struct vulkan_touch {
     const struct backend_mem *mem;
     uint64_t from, to; /* bytes */
     bool written;
 };
 
+/* Do they overlap, and does one of them write? Buffers share slabs, so that mem
+ * alone says little. */
 static bool races(const struct vulkan_touch *t, const struct binding *b)
 {
     uint64_t from = b->offset - b->offset % VULKAN_ALIGN;
@@ -38,7 +43,8 @@ bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
     return false;
 }
 
-/* Room for n more? */
+/* True if n more touches can be remembered. All the room is made at once, and
+ * kept: there is little of it. */
 static bool grow(struct vulkan_hazards *h, uint32_t n)
 {
     if (h->count + n <= h->room)
@@ -57,6 +63,8 @@ static bool grow(struct vulkan_hazards *h, uint32_t n)
 void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
                        uint32_t n)
 {
+    /* Taking everything for touched costs a barrier too many, never one too
+     * few. */
     if (h->all || !grow(h, n)) {
         h->all = true;
         return;

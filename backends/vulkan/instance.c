@@ -2,8 +2,9 @@
 /* instance.c - which Vulkan devices there are, and an instance to open one.
  *
  * vulkan:N counts the devices of all drivers that can be used, the fastest kind
- * first and else in the loader's order. They are looked at once, with an
- * instance that is gone again; what is opened has an instance of its own. */
+ * first and otherwise in the loader's order. They are looked at once, with an
+ * instance that is gone again; each device that is opened has an instance of
+ * its own, so that it depends on no other. */
 #include "backends/vulkan/vulkan.h"
 
 #include "backends/common/room.h"
@@ -21,10 +22,12 @@ struct listing {
     VkPhysicalDevice physical[VULKAN_MOST_DEVICES];
     struct vulkan_caps *caps; /* VULKAN_MOST_DEVICES of them */
     unsigned n;
-    bool no_memory; /* to ask one of those that are passed over */
+    /* there was none to ask one of those that are passed over: then the list is
+     * not what it should be */
+    bool no_memory;
 };
 
-/* The latest version that the loader and we know. */
+/* The latest version of Vulkan that both the loader and this backend know. */
 static uint32_t instance_version(void)
 {
     uint32_t api = VK_API_VERSION_1_0;
@@ -33,6 +36,8 @@ static uint32_t instance_version(void)
     return api < VK_API_VERSION_1_3 ? api : VK_API_VERSION_1_3;
 }
 
+/* An instance without layers and extensions. *instance is VK_NULL_HANDLE where
+ * it fails. */
 static VkResult make_instance(VkInstance *instance)
 {
     const VkApplicationInfo app = {.sType = VK_STRUCTURE_TYPE_APPLICATION_INFO,
@@ -45,7 +50,8 @@ static VkResult make_instance(VkInstance *instance)
     return VK(CreateInstance)(&info, NULL, instance);
 }
 
-/* Kinds of devices, the best first. */
+/* How good a kind of device is: 0 for the best; what is in no kind comes
+ * last. */
 static int rank(VkPhysicalDeviceType type)
 {
     static const VkPhysicalDeviceType order[] = {
@@ -58,7 +64,7 @@ static int rank(VkPhysicalDeviceType type)
     return i;
 }
 
-/* Behind all that are as good. */
+/* Put a device into the list, behind all that are as good. */
 static void insert(struct listing *l, VkPhysicalDevice physical,
                    const struct vulkan_caps *caps)
 {
@@ -71,6 +77,7 @@ static void insert(struct listing *l, VkPhysicalDevice physical,
     l->physical[at] = physical;
 }
 
+/* Add to a reason, which is cut off where it gets too long. */
 static void append(struct why *reason, const char *text)
 {
     size_t at = strlen(reason->text);
@@ -78,7 +85,8 @@ static void append(struct why *reason, const char *text)
              at == 0 ? "" : "; ", text);
 }
 
-/* reason: of those that are passed over, one behind the other. */
+/* List the devices that can be used; reason says why others are passed over,
+ * one behind the other. */
 static VkResult list_devices(const struct services *core, VkInstance instance,
                              struct listing *l, struct why *reason)
 {
@@ -103,6 +111,7 @@ static VkResult list_devices(const struct services *core, VkInstance instance,
     return VK_SUCCESS;
 }
 
+/* What went wrong before any device was seen. */
 static const char *loader_says(VkResult e, struct why *reason)
 {
     snprintf(reason->text, sizeof(reason->text),
@@ -155,6 +164,8 @@ void vulkan_describe(const struct backend_instance *instance, unsigned i,
              VK_API_VERSION_MAJOR(c->api), VK_API_VERSION_MINOR(c->api));
 }
 
+/* Is it the same device, with the same driver? The order of a list may have
+ * changed since it was counted. */
 static bool same(const struct vulkan_caps *a, const struct vulkan_caps *b)
 {
     return a->vendor == b->vendor && a->id == b->id && a->type == b->type &&

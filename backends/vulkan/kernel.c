@@ -18,6 +18,8 @@ static ssq_status named_error(const struct services *core, const char *name,
                            vulkan_result_name(e), (int)e);
 }
 
+/* The kernel's SPIR-V as a shader module. A module that was given to the driver
+ * is copied there: the words are freed at once. */
 static ssq_status make_shader(struct backend_device *d,
                               const struct kernel_map_entry *e,
                               const char *name, VkShaderModule *shader)
@@ -42,6 +44,8 @@ static ssq_status make_shader(struct backend_device *d,
                : named_error(d->core, name, "vkCreateShaderModule", r);
 }
 
+/* Compile a kernel in a variant, if there is memory that a driver's compiler
+ * may need: some end the process where there is none. */
 static ssq_status make_pipeline(struct backend_device *d,
                                 const struct kernel_map_entry *e,
                                 VkPipeline *pipeline)
@@ -82,6 +86,7 @@ ssq_status vulkan_kernel_get(struct backend_device *d,
         &d->kernels, kernel, key, sizeof(*k), &mine);
     if (k == NULL)
         return vulkan_no_memory(d->core, sizeof(*k));
+    /* who is not first has waited in kernel_map_get() until it was made */
     ssq_status st = mine ? make_pipeline(d, &k->entry, &k->pipeline) : SSQ_OK;
     if (mine)
         kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
@@ -92,13 +97,15 @@ ssq_status vulkan_kernel_get(struct backend_device *d,
     return st;
 }
 
-/* Which file a cache is in, and all that it depends on. */
+/* Which file a pipeline cache is in, and the text of all that it depends on,
+ * which is kept in the file to be compared. */
 struct identity {
     char name[64];
     char key[1024];
 };
 
-/* The words of a driver; how many there are. */
+/* The words that tell a driver's compiled code and arithmetic from another's,
+ * float controls included; returns their length. */
 static int driver_words(const struct vulkan_caps *caps, char *text,
                         size_t bytes)
 {
@@ -117,6 +124,8 @@ void vulkan_identify(const struct backend_device *d, char *text, size_t bytes)
     (void)driver_words(&d->caps, text, bytes);
 }
 
+/* The file is named by the driver alone: what was compiled of other modules,
+ * those of another version, is written over. */
 static void identify(const struct vulkan_caps *caps, struct identity *id)
 {
     int n = driver_words(caps, id->key, sizeof(id->key));
@@ -127,8 +136,8 @@ static void identify(const struct vulkan_caps *caps, struct identity *id)
              vulkan_modules_sum);
 }
 
-/* Does data begin as this device's do? Drivers have to look themselves; not all
- * did so with care. */
+/* Does data begin with the header of this device's caches? A driver has to look
+ * itself, but not all did so with care. */
 static bool is_ours(const struct vulkan_caps *caps, const unsigned char *data,
                     size_t bytes)
 {
@@ -142,7 +151,8 @@ static bool is_ours(const struct vulkan_caps *caps, const unsigned char *data,
            memcmp(h.pipelineCacheUUID, caps->cache_uuid, VK_UUID_SIZE) == 0;
 }
 
-/* What the disk has, else an empty one. */
+/* A cache of what the disk has, else an empty one; *found: bytes that the disk
+ * had. A driver that refuses what is there gets nothing. */
 static VkResult load(struct backend_device *d, VkPipelineCache *cache,
                      size_t *found)
 {
@@ -169,6 +179,7 @@ static VkResult load(struct backend_device *d, VkPipelineCache *cache,
     return r;
 }
 
+/* Bytes of the cache's data; 0 where the driver does not tell. */
 static size_t size_of(struct backend_device *d)
 {
     size_t bytes = 0;
@@ -193,7 +204,8 @@ ssq_status vulkan_kernels_open(struct backend_device *d)
     return SSQ_OK;
 }
 
-/* Another process may have written the file since it was read. */
+/* Take up what another process has written to the file since it was read, or
+ * its pipelines would be lost with ours. */
 static void merge(struct backend_device *d)
 {
     VkPipelineCache theirs;
@@ -205,6 +217,8 @@ static void merge(struct backend_device *d)
     VK(DestroyPipelineCache)(d->vk, theirs, NULL);
 }
 
+/* Write the cache to the disk. Any failure only means that it is compiled
+ * again. */
 static void store(struct backend_device *d)
 {
     struct identity id;

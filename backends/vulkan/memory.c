@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - device memory: a VkBuffer each, on memory of its own.
  *
- * A kind of memory is a list of wishes, the best first: what a device has no
- * type for, or no room, is had from the next. */
+ * A kind of memory is a list of wishes, the best first: where a device has no
+ * type for a wish, or no room left, the next wish is tried. */
 #include "backends/vulkan/vulkan.h"
 
 #define OWN VK_MEMORY_PROPERTY_DEVICE_LOCAL_BIT
@@ -10,14 +10,15 @@
     (VK_MEMORY_PROPERTY_HOST_VISIBLE_BIT | VK_MEMORY_PROPERTY_HOST_COHERENT_BIT)
 #define CACHED VK_MEMORY_PROPERTY_HOST_CACHED_BIT
 
-/** Types that nothing of ours is to be on; AMD's want a feature switched on. */
+/** Properties of types that nothing of ours is to be on: they cannot be mapped
+ * or read, are slow, or (AMD's) need a feature that is not switched on. */
 #define STRANGE                                                                \
     (VK_MEMORY_PROPERTY_LAZILY_ALLOCATED_BIT |                                 \
      VK_MEMORY_PROPERTY_PROTECTED_BIT |                                        \
      VK_MEMORY_PROPERTY_DEVICE_COHERENT_BIT_AMD |                              \
      VK_MEMORY_PROPERTY_DEVICE_UNCACHED_BIT_AMD)
 
-/** Most of them; a shorter list ends with 0. */
+/** Wishes of a list; a shorter one ends with 0. */
 #define WISHES 4
 static const VkMemoryPropertyFlags own_wishes[WISHES] = {OWN};
 static const VkMemoryPropertyFlags unified_wishes[WISHES] = {
@@ -35,6 +36,7 @@ static const VkMemoryPropertyFlags *wishes(const struct vulkan_caps *c,
                                       : own_wishes;
 }
 
+/* The error of a heap that is full, with its size. */
 static ssq_status no_room(const struct backend_device *d, uint32_t type,
                           uint64_t bytes, VkResult e)
 {
@@ -47,7 +49,9 @@ static ssq_status no_room(const struct backend_device *d, uint32_t type,
             .size);
 }
 
-/* Memory of one type for m->buffer; *next: another type may do it. */
+/* Allocate memory of one type for m->buffer, bind it and map it. *next: there
+ * was no room, and another type may have some; other failures end the search.
+ * What was made is destroyed with m. */
 static ssq_status allocate(struct backend_device *d, struct vulkan_mem *m,
                            uint64_t bytes, uint32_t type, bool map, bool *next)
 {
@@ -72,7 +76,8 @@ static ssq_status allocate(struct backend_device *d, struct vulkan_mem *m,
     return e == VK_SUCCESS ? SSQ_OK : vulkan_error(d->core, "vkMapMemory", e);
 }
 
-/* The memory behind m->buffer, by the kind's wishes. */
+/* Find memory for m->buffer by the kind's wishes. Each type is tried once, at
+ * the first wish that it grants. */
 static ssq_status find_memory(struct backend_device *d, struct vulkan_mem *m,
                               enum vulkan_memory_kind kind)
 {
@@ -135,6 +140,7 @@ ssq_status vulkan_mem_create(struct backend_device *d, uint64_t bytes,
 
 void vulkan_mem_destroy(struct backend_device *d, struct vulkan_mem *m)
 {
+    /* a borrowed one has no memory of ours either */
     if (!m->borrowed)
         VK(DestroyBuffer)(d->vk, m->buffer, NULL);
     if (m->memory != VK_NULL_HANDLE)

@@ -13,8 +13,9 @@
 #include "kernel_table.h"
 
 struct spirv_module {
-    uint32_t at, bytes; /* of the member */
-    uint32_t words;     /* of the module */
+    /* bytes of the gzip member: where it begins in the pack, and how many */
+    uint32_t at, bytes;
+    uint32_t words; /* of the module */
 };
 
 #include "kernels/spirv_table.h"
@@ -34,6 +35,8 @@ extern const unsigned char ssq_spirv_pack[], ssq_spirv_end[];
 
 const char vulkan_modules_sum[] = SPIRV_SUM;
 
+/* zlib's allocations, from the core: a test of failing allocations reaches
+ * them, too. opaque is the services. */
 static voidpf lend(voidpf core, uInt n, uInt size)
 {
     return ((const struct services *)core)->mem_alloc((size_t)n * size);
@@ -50,7 +53,8 @@ static ssq_status broken(const struct services *core, const char *name)
         SSQ_ERR_DEVICE, "vulkan: kernel %s: its module does not unpack", name);
 }
 
-/* The whole member and no more. */
+/* Unpack a member into as many words as its module has: not one more or less,
+ * and nothing behind it. */
 static ssq_status unpack(const struct services *core,
                          const struct spirv_module *m, const char *name,
                          uint32_t *words)
@@ -80,7 +84,8 @@ static ssq_status unpack(const struct services *core,
                : broken(core, name);
 }
 
-/* Modules are words of the machine that made them. */
+/* Modules are words in the order of the machine that made them: swap them where
+ * this one's is the other. */
 static void to_host(uint32_t *words, uint32_t n)
 {
     if (n == 0 || words[0] != 0x03022307u)
@@ -92,8 +97,8 @@ static void to_host(uint32_t *words, uint32_t n)
     }
 }
 
-/* Of a kernel's variants; nvariants: it has no such. A kernel
- * without keys has one. */
+/* The number of a variant among the kernel's; nvariants: it has no such. A
+ * kernel without keys has one, number 0. */
 static uint32_t variant_of(const struct kernel *kernel,
                            const uint8_t key[LAUNCH_KEYS])
 {

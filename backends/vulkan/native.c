@@ -2,7 +2,7 @@
 /* native.c - the caller's own device and buffers.
  *
  * Vulkan counts no references: what is the caller's is used and never
- * destroyed. */
+ * destroyed, and he keeps it as long as the device lives. */
 #include "backends/vulkan/vulkan.h"
 
 #include <sesqui/vulkan.h>
@@ -12,7 +12,9 @@
 
 #define MOST_FAMILIES 32u
 
-/* Vulkan does not tell with what a device was made: the caller does. */
+/* Take away the caps that the caller's device was made without. Vulkan does not
+ * tell; he does, by the bits of `on`. Float controls have no feature, and are
+ * there from Vulkan 1.2 on without an extension. */
 static void keep_enabled(struct vulkan_caps *c, uint32_t on)
 {
     bool controls =
@@ -33,7 +35,8 @@ static void keep_enabled(struct vulkan_caps *c, uint32_t on)
     }
 }
 
-/* The caller's family of queues, if it computes. */
+/* Take the caller's family of queues, if it computes, with the clock that it
+ * has. */
 static ssq_status take_family(const struct services *core,
                               VkPhysicalDevice physical, uint32_t family,
                               struct vulkan_caps *c)
@@ -54,7 +57,8 @@ static ssq_status take_family(const struct services *core,
     return SSQ_OK;
 }
 
-/* What the physical device can do of what the caller has switched on. */
+/* The caps of the physical device, less what the caller has not switched on;
+ * *i: its number among the devices listed, under which the core knows it. */
 static ssq_status take_caps(const struct backend_instance *instance,
                             const ssq_vulkan_native *n, struct vulkan_caps *c,
                             unsigned *i)
@@ -113,6 +117,7 @@ ssq_status vulkan_import(struct backend_device *d, const void *handle,
     struct vulkan_mem *m = d->core->mem_alloc(sizeof(*m));
     if (m == NULL)
         return vulkan_no_memory(d->core, sizeof(*m));
+    /* a VkBuffer is a pointer on some machines and a number on others */
     memcpy(&m->buffer, &words[0], sizeof(m->buffer));
     m->borrowed = true;
     m->mem.bytes = words[1];

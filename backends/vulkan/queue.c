@@ -1,7 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - a queue: launches into its submissions, and how far it has come. */
+/* queue.c - a queue: launches go into its submissions, and somebody asks how
+ * far it has come. */
 #include "backends/vulkan/queue.h"
 
+/* The queue's timeline semaphore, which begins at 0; none where the device has
+ * no such: then each submission has a fence. */
 static ssq_status make_timeline(struct backend_queue *q)
 {
     const VkSemaphoreTypeCreateInfo type = {
@@ -24,7 +27,8 @@ static ssq_status make_timeline(struct backend_queue *q)
     return SSQ_OK;
 }
 
-/* Nothing of it is under way. */
+/* Nothing of it is under way: whoever calls this has synced or given up. Marks
+ * may still refer to its timeline. */
 static void destroy(struct backend_queue *q)
 {
     struct backend_device *d = q->device;
@@ -67,6 +71,7 @@ ssq_status vulkan_queue_open(struct backend_device *device,
 
 void vulkan_queue_close(struct backend_queue *q)
 {
+    /* what failed may have left submissions that still run */
     if (vulkan_queue_sync(q) != SSQ_OK) {
         pthread_mutex_lock(&q->lock);
         vulkan_queue_give_up(q, vulkan_queue_check(q));
@@ -86,6 +91,7 @@ ssq_status vulkan_queue_sync(struct backend_queue *q)
     pthread_mutex_unlock(&q->lock);
     if (st != SSQ_OK)
         return st;
+    /* without the queue's lock: other threads may ask or enqueue meanwhile */
     VkResult e = vulkan_wait(q, value, &call);
     if (e == VK_SUCCESS)
         return SSQ_OK;
@@ -110,10 +116,14 @@ void vulkan_command_end(struct backend_queue *q)
     struct backend_device *d = q->device;
     pthread_mutex_lock(&q->lock);
     q->submitted++;
-    if (q->recording != NULL) { /* a failure shows at the next sync */
+    /* The core asks for no status here: a failure is kept by the queue and
+     * shows at the next sync. */
+    if (q->recording != NULL) {
         if (q->recording->launches >= q->recording->limit)
             (void)vulkan_submission_send(q);
-    } else { /* all of it is under way, or done already */
+        /* Nothing of the command is recorded any more: it is done with the
+         * newest submission under way, or at once where there is none. */
+    } else {
         pthread_mutex_lock(&d->lock);
         if (q->first != NULL)
             q->last->sequence = q->submitted;
@@ -124,7 +134,9 @@ void vulkan_command_end(struct backend_queue *q)
     pthread_mutex_unlock(&q->lock);
 }
 
-/* Somebody who asks twice, with nothing given in between, waits. */
+/* Commands that have run. A device begins when a submission is full, so that
+ * somebody who only asks would ask for ever: who asks twice with nothing
+ * enqueued in between is taken to wait, and what is recorded is sent. */
 uint64_t vulkan_completed(struct backend_queue *q)
 {
     struct backend_device *d = q->device;
@@ -132,6 +144,7 @@ uint64_t vulkan_completed(struct backend_queue *q)
     pthread_mutex_lock(&d->lock);
     const char *call;
     VkResult e = vulkan_retire(q, &call);
+    /* another queue has found the device lost, and this one has not heard */
     bool lost = d->status != SSQ_OK && q->status == SSQ_OK;
     uint64_t finished = q->finished;
     pthread_mutex_unlock(&d->lock);

@@ -1,12 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* record.c - launches in a command buffer: descriptors, parameters, barriers.
  *
- * A recording has a descriptor set and a slot of parameters per launch, made
- * with it: a launch allocates nothing. */
+ * A recording has a descriptor set and a slot of parameters per launch,
+ * made with it: a launch allocates nothing, and so cannot fail for want of
+ * memory. */
 #include "backends/vulkan/vulkan.h"
 
 #include <string.h>
 
+/* Descriptors for as many sets as there are launches. Sets are never freed one
+ * by one: the pool goes with the recording. */
 static ssq_status make_pool(struct vulkan_recording *r)
 {
     const VkDescriptorPoolSize sizes[] = {
@@ -23,9 +26,11 @@ static ssq_status make_pool(struct vulkan_recording *r)
                : vulkan_error(r->device->core, "vkCreateDescriptorPool", e);
 }
 
-/** Sets that are asked for at a time. */
+/** Sets that are asked for at a time: an array of so many layouts is on the
+ * stack. */
 #define SETS 64u
 
+/* All sets have the device's one layout, which has to be repeated for each. */
 static ssq_status allocate_sets(struct vulkan_recording *r)
 {
     VkDescriptorSetLayout layouts[SETS];
@@ -101,13 +106,17 @@ void vulkan_recording_close(struct vulkan_recording *r)
     memset(r, 0, sizeof(*r));
 }
 
-/* Accesses of every kind that this backend makes. */
+/* Accesses of every kind that this backend makes, and the stages that make
+ * them: a barrier between all of them need not know what comes next. */
 #define ACCESSES                                                               \
     (VK_ACCESS_SHADER_READ_BIT | VK_ACCESS_SHADER_WRITE_BIT |                  \
      VK_ACCESS_TRANSFER_READ_BIT | VK_ACCESS_TRANSFER_WRITE_BIT)
 #define STAGES                                                                 \
     (VK_PIPELINE_STAGE_COMPUTE_SHADER_BIT | VK_PIPELINE_STAGE_TRANSFER_BIT)
 
+/* A barrier of all memory, behind which nothing has to be remembered. Its
+ * source is writes alone: that earlier reads are over before a later write
+ * begins follows from the order of the stages. */
 void vulkan_record_barrier(struct vulkan_recording *r, struct vulkan_hazards *h,
                            const struct binding *b, uint32_t n)
 {
@@ -129,9 +138,12 @@ void vulkan_record_name(struct vulkan_recording *r, const char *name)
     r->last[r->named++ % VULKAN_LAST] = name;
 }
 
-/* Bind an operand of a launch: *place is where it begins, in units. One that is
- * absent or has no bytes gets memory that is only this launch's: a range may
- * not be empty, and who knows the kernel alone sees it written there. */
+/* Describe an operand of a launch for its set; *place is where it begins within
+ * what the descriptor shows, in units, because a descriptor's offset must be a
+ * multiple of storage_align and an operand's need not be.
+ * An operand that is absent or has no bytes gets memory that is only this
+ * launch's: a range may not be empty, and what sees the command buffer and not
+ * the kernel has to take it for written. */
 static void describe(const struct vulkan_recording *r, uint32_t slot,
                      const struct binding *b, VkDescriptorBufferInfo *info,
                      uint32_t *place)
@@ -152,9 +164,10 @@ static void describe(const struct vulkan_recording *r, uint32_t slot,
     *place = (uint32_t)(rest / b->unit);
 }
 
-/* Operands that the set's last launch had and this one has not: no kernel looks
- * at them, but lavapipe 22.3 takes a reference to whatever was bound, which may
- * have been destroyed since. They get the parameters. Returns how many more. */
+/* Take from a set the operands that its last launch had and this one has not.
+ * No kernel looks at them, but lavapipe 22.3 takes a reference to whatever is
+ * bound, which may have been destroyed since: they get the parameters instead.
+ * Adds to write, behind its first `from`; returns how many it has then. */
 static uint32_t unbind(struct vulkan_recording *r, uint32_t slot, uint32_t from,
                        VkWriteDescriptorSet *write)
 {
@@ -182,6 +195,8 @@ void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
     uint32_t *param = (uint32_t *)((char *)r->params->map + offset);
     memcpy(param, l->param, l->nwords * sizeof(*param));
     for (uint32_t i = 0; i < l->nbindings; i++) {
+        /* The first words of the parameters are the operands' places: the core
+         * left them for the backend to fill. */
         describe(r, slot, &l->binding[i], &info[i], &param[i]);
         write[i] = (VkWriteDescriptorSet){
             .sType = VK_STRUCTURE_TYPE_WRITE_DESCRIPTOR_SET,

@@ -1,13 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* retire.c - submissions that have run: what they bring home, and who waited.
- */
+/* retire.c - submissions that have run: what they bring home, and who waited
+ * for them.
+ *
+ * Any thread may retire any queue's: it takes the device's lock alone. Waiting
+ * is done without that lock, so that other queues go on; whoever comes back
+ * first retires, and the others find it done. */
 #include "backends/vulkan/queue.h"
 
 #include <string.h>
 #include <time.h>
 
-/* A submission that waited for it has run; but Mesa 22.3, where it emulates
- * timelines, looks at them once more on a thread of its own, behind that. */
+/* Give a reference to a timeline back, and destroy it with the last. A
+ * submission of another queue that waited for it has run by then; but Mesa
+ * 22.3, where it emulates timelines, looks at them once more on a thread of its
+ * own, after that has run. */
 void vulkan_timeline_put(struct backend_device *d, struct vulkan_timeline *t)
 {
     if (t == NULL || --t->refs > 0)
@@ -26,7 +32,8 @@ void vulkan_mark_put(struct vulkan_mark *m)
     m->device->core->mem_free(m);
 }
 
-/* Has it run? */
+/* *done: has the device run the submission? With the device's lock, since
+ * another thread might retire it and reset its fence. */
 static VkResult is_done(struct backend_queue *q,
                         const struct vulkan_submission *s, bool *done,
                         const char **call)
@@ -46,15 +53,17 @@ static VkResult is_done(struct backend_queue *q,
     return e;
 }
 
-/* Ticks from a to b; the clock wraps. */
+/* Ticks from a to b, of a clock that has timestamp_bits and wraps. */
 static uint64_t between(const struct backend_device *d, uint64_t a, uint64_t b)
 {
     uint32_t bits = d->caps.timestamp_bits;
     return (b - a) & (bits >= 64 ? UINT64_MAX : (UINT64_C(1) << bits) - 1u);
 }
 
-/* No submission should take much longer than the device's limit: what the last
- * one took says how many launches the next may have. */
+/* No submission should take much longer than submission_ns: a GPU that also
+ * draws would make the desktop stand still, or be reset. What the last one took
+ * says how many launches the next may have: in proportion where it was too
+ * long, twice as many where it took less than a quarter. */
 static void learn(struct backend_queue *q, const struct vulkan_submission *s,
                   const uint64_t *ticks)
 {
@@ -72,6 +81,9 @@ static void learn(struct backend_queue *q, const struct vulkan_submission *s,
         q->limit = SUBMISSION_LAUNCHES;
 }
 
+/* The submission is over, with this status: its marks are reached, and its
+ * references to them and to those that it waited for are given back. ticks: the
+ * times of its moments, NULL where there are none. */
 static void drop_marks(struct vulkan_submission *s, ssq_status status,
                        const uint64_t *ticks)
 {
@@ -90,6 +102,8 @@ static void drop_marks(struct vulkan_submission *s, ssq_status status,
         vulkan_mark_put(s->waits[--s->nwaits]);
 }
 
+/* Ready to be used again; staging memory and descriptor sets stay. Its command
+ * buffer is reset when it is begun anew. */
 static void make_idle(struct backend_queue *q, struct vulkan_submission *s)
 {
     s->rec.used = 0;
@@ -103,8 +117,9 @@ static void make_idle(struct backend_queue *q, struct vulkan_submission *s)
     q->idle = s;
 }
 
-/* The first submission has run, and so have those that it waited for: what they
- * bring home is there first. They are older than it, so this ends. */
+/* The first submission has run, and so have those of other queues that it
+ * waited for: they are retired before it, so that what they bring home is there
+ * first. They are older than it, so this ends. */
 static void retire_first(struct backend_queue *q)
 {
     struct vulkan_submission *s = q->first;
@@ -115,6 +130,7 @@ static void retire_first(struct backend_queue *q)
     if (ticks != NULL)
         learn(q, s, ticks);
     for (size_t i = 0; i < s->narrivals; i++)
+        /* the caller keeps the memory until the queue has come this far */
         memcpy(s->arrivals[i].host,
                (const char *)s->down->map + s->arrivals[i].from,
                (size_t)s->arrivals[i].bytes);
@@ -152,14 +168,17 @@ void vulkan_abandon(struct backend_queue *q, ssq_status status)
     q->finished = q->submitted;
 }
 
-/* Without a timeline a fence is asked again and again: whoever sees it first
- * may reset it for its next use. */
+/* Without a timeline a fence is asked again and again, and not waited for: that
+ * would be without the lock, and whoever sees it signalled first may retire the
+ * submission and reset the fence for its next use. */
 static void pause_a_little(void)
 {
     const struct timespec pause = {0, 50000};
     nanosleep(&pause, NULL);
 }
 
+/* Retire until the submission with number value has been retired. Without the
+ * device's lock. */
 static VkResult wait_for_fence(struct backend_queue *q, uint64_t value,
                                const char **call)
 {
@@ -174,6 +193,8 @@ static VkResult wait_for_fence(struct backend_queue *q, uint64_t value,
     }
 }
 
+/* Sleep until the timeline has come to value; this retires nothing. The caller
+ * sees to it that the timeline is not destroyed meanwhile. */
 static VkResult wait_for_value(struct backend_device *d,
                                const struct vulkan_timeline *t, uint64_t value,
                                const char **call)
@@ -191,6 +212,7 @@ VkResult vulkan_wait(struct backend_queue *q, uint64_t value, const char **call)
 {
     struct backend_device *d = q->device;
     pthread_mutex_lock(&d->lock);
+    /* numbers begin with 1, so that 0 can stand for the oldest */
     if (value == 0 && q->first != NULL)
         value = q->first->value;
     bool wait = q->first != NULL && q->first->value <= value;

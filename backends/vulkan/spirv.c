@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* spirv.c - a SPIR-V module as a device wants it.
  *
- * One set of modules serves all devices. What a device has of the float
- * controls is asked for here, by instructions put where the order of a module
- * wants them: capabilities | extensions | imports, memory model, entry points |
- * execution modes | the rest. */
+ * One set of modules serves all devices. The float controls that a device has
+ * are asked for here, by instructions put where the order of a module wants
+ * them: capabilities | extensions | imports, memory model, entry points |
+ * execution modes | the rest. A module that asks for one that the device lacks
+ * would be invalid, so that they cannot be compiled in. */
 #include "backends/vulkan/vulkan.h"
 
 #include <string.h>
@@ -29,6 +30,8 @@ static const uint32_t float_controls[] = {7u << 16 | OP_EXTENSION,
                                           0x6f72746e,
                                           0x0000736c};
 
+/* A float control: its capability, its execution mode, and whether the device
+ * has it. */
 struct control {
     uint32_t capability, mode;
     bool wanted;
@@ -50,7 +53,9 @@ static ssq_status bad(const struct services *core, const char *name,
                            name, what);
 }
 
-/* What a module may ask for, and whether the device has it. */
+/* Refuse a capability that the device lacks, in words that a user can look up,
+ * or one that is not known here: a driver may crash on it instead. The numbers
+ * are SPIR-V's. */
 static ssq_status check_capability(const struct services *core,
                                    const struct vulkan_caps *caps,
                                    const char *name, uint32_t capability)
@@ -87,6 +92,8 @@ static ssq_status check_capability(const struct services *core,
         name, (unsigned)capability);
 }
 
+/* Look at an instruction: check a capability, and note the places behind the
+ * capabilities and behind the entry point. */
 static ssq_status see(const struct services *core,
                       const struct vulkan_caps *caps, const char *name,
                       const uint32_t *words, size_t at, uint32_t length,
@@ -109,7 +116,7 @@ static ssq_status see(const struct services *core,
     }
 }
 
-/* All instructions, each within the module. */
+/* See all instructions, each of which must end within the module. */
 static ssq_status walk(const struct services *core,
                        const struct vulkan_caps *caps, const char *name,
                        const uint32_t *words, size_t n, struct layout *l)
@@ -129,13 +136,15 @@ static ssq_status walk(const struct services *core,
     return SSQ_OK;
 }
 
+/* Append words; returns where the next ones go. */
 static uint32_t *put(uint32_t *to, const uint32_t *words, size_t n)
 {
     memcpy(to, words, n * sizeof(*words));
     return to + n;
 }
 
-/* words with the controls in their places; returns where it ends. */
+/* Copy the module with the controls in their places; returns where it ends. 32
+ * is the width of the floats that a mode is for. */
 static uint32_t *assemble(uint32_t *to, const uint32_t *words, size_t n,
                           const struct layout *l, const struct control *c,
                           size_t count, size_t wanted)
@@ -180,6 +189,7 @@ ssq_status vulkan_spirv(const struct services *core,
         return st;
     for (size_t i = 0; i < COUNT(controls); i++)
         wanted += controls[i].wanted;
+    /* 2 words of a capability and 4 of an execution mode for each control */
     size_t room = n + COUNT(float_controls) + wanted * (2u + 4u);
     uint32_t *made = core->mem_alloc(room * sizeof(*made));
     if (made == NULL)

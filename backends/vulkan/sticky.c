@@ -1,6 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* sticky.c - the error that a queue keeps, and the end of what it had under
- * way. */
+ * way.
+ *
+ * After a failure nobody knows what the device has done of what was enqueued,
+ * so the queue takes nothing any more: every later call answers the first
+ * error. */
 #include "backends/vulkan/queue.h"
 
 #include <stdio.h>
@@ -12,6 +16,8 @@ void vulkan_queue_give_up(struct backend_queue *q, ssq_status status)
     bool idle = vulkan_device_check(d) != SSQ_OK ||
                 vulkan_wait(q, q->value, &call) == VK_SUCCESS;
     pthread_mutex_lock(&d->lock);
+    /* memory is freed next: where the timeline or the fence cannot be asked,
+     * the whole VkQueue is waited for */
     if (!idle)
         vulkan_wait_idle(d);
     vulkan_abandon(q, status);
@@ -32,11 +38,13 @@ ssq_status vulkan_queue_broken(struct backend_queue *q, ssq_status status)
         q->status = status;
         snprintf(q->text, sizeof(q->text), "%s", q->device->core->error_text());
     }
+    /* the error text may be another one after this: it is set again */
     vulkan_queue_give_up(q, q->status);
     return q->device->core->error_set(q->status, "%s", q->text);
 }
 
-/* The submission under way, or the one that could not be submitted. */
+/* Of the oldest submission under way, where the device most likely is, or of
+ * the one that could not be sent. */
 void vulkan_queue_last(const struct backend_queue *q, char *text, size_t bytes)
 {
     const struct vulkan_submission *s =
@@ -58,6 +66,7 @@ ssq_status vulkan_queue_fail(struct backend_queue *q, const char *call,
     pthread_mutex_lock(&q->device->lock);
     vulkan_queue_last(q, last, sizeof(last));
     pthread_mutex_unlock(&q->device->lock);
+    /* a lost device fails all its queues, other errors only this one */
     if (result == VK_ERROR_DEVICE_LOST)
         st = vulkan_device_lost(q->device, call, result, last);
     else

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submission.c - command buffers of a queue: made, recorded, submitted.
+/* submission.c - command buffers of a queue with what they use: made, recorded,
+ * sent.
  *
  * A submission that was made is used again as long as the queue lives. A queue
  * has one from its beginning: where a second one finds no memory, the first is
- * waited for. */
+ * waited for, so that a queue that could be opened goes on. */
 #include "backends/vulkan/queue.h"
 
+/* A pool for the one command buffer: a pool is used by one thread at a time,
+ * and resetting it whole is cheaper than resetting buffers. */
 static ssq_status make_commands(struct backend_device *d,
                                 struct vulkan_submission *s)
 {
@@ -27,6 +30,8 @@ static ssq_status make_commands(struct backend_device *d,
                : vulkan_error(d->core, "vkAllocateCommandBuffers", e);
 }
 
+/* Queries for the moments of the submission, and host memory that the device
+ * writes their results to. A device without a clock has neither. */
 static ssq_status make_times(struct backend_device *d,
                              struct vulkan_submission *s)
 {
@@ -43,6 +48,7 @@ static ssq_status make_times(struct backend_device *d,
                              VULKAN_TO_HOST, &s->ticks);
 }
 
+/* A fence tells that the submission has run, where no timeline does. */
 static ssq_status make_fence(struct backend_queue *q,
                              struct vulkan_submission *s)
 {
@@ -101,8 +107,8 @@ void vulkan_submission_destroy(struct backend_queue *q,
     q->device->core->mem_free(s);
 }
 
-/* An idle submission; NULL: there is none, or *result says that the device
- * could not be asked. */
+/* Take an idle submission, after retiring what has run. NULL: there is none, or
+ * *result says that the device could not be asked. */
 static struct vulkan_submission *take_idle(struct backend_queue *q,
                                            VkResult *result, const char **call)
 {
@@ -117,7 +123,9 @@ static struct vulkan_submission *take_idle(struct backend_queue *q,
     return s;
 }
 
-/* A submission that nothing is in: idle, new, or the oldest one waited for. */
+/* A submission that nothing is in: an idle one, a new one, or the oldest under
+ * way, which is waited for. That one is there: nothing is recorded now, so
+ * those that are not idle are under way. */
 static ssq_status take(struct backend_queue *q,
                        struct vulkan_submission **submission)
 {
@@ -146,6 +154,7 @@ uint32_t vulkan_submission_time(struct vulkan_submission *s)
     return i;
 }
 
+/* Has the recording no slot left, or the device enough for one submission? */
 static bool is_full(const struct vulkan_submission *s)
 {
     return s->rec.used == s->rec.room || s->launches >= s->limit;
@@ -177,7 +186,8 @@ ssq_status vulkan_submission_get(struct backend_queue *q,
         return vulkan_queue_fail(q, "vkBeginCommandBuffer", e);
     if (s->times != VK_NULL_HANDLE)
         VK(CmdResetQueryPool)(s->rec.commands, s->times, 0, SUBMISSION_TIMES);
-    (void)vulkan_submission_time(s); /* when it began */
+    /* the first of its moments is when it began: learn() wants to know */
+    (void)vulkan_submission_time(s);
     return SSQ_OK;
 }
 
@@ -193,9 +203,10 @@ ssq_status vulkan_submission_launch(struct backend_queue *q,
     return SSQ_OK;
 }
 
-/* Note when the submission was over, and let the host see what it wrote. The
- * times are fetched by the device: llvmpipe cannot be asked for them from one
- * thread while it works in another. */
+/* Note when the submission was over, and let the host see what it wrote:
+ * coherent memory alone does not order a device's writes before a host's reads.
+ * The times are fetched by the device: llvmpipe cannot be asked for them from
+ * one thread while it works in another. */
 static VkResult end_commands(struct vulkan_submission *s)
 {
     (void)vulkan_submission_time(s);
@@ -215,7 +226,10 @@ static VkResult end_commands(struct vulkan_submission *s)
     return VK(EndCommandBuffer)(s->rec.commands);
 }
 
-/* With the device's lock, which the VkQueue needs. */
+/* Give a recorded submission to the VkQueue: it waits for its marks' timelines,
+ * then runs, then raises the queue's own to its number. Values are ignored
+ * where there is no timeline. With the device's lock, which guards the VkQueue
+ * and the timelines' flags. */
 static VkResult hand_over(struct backend_queue *q, struct vulkan_submission *s)
 {
     VkSemaphore wait[SUBMISSION_WAITS];
@@ -259,6 +273,7 @@ ssq_status vulkan_submission_send(struct backend_queue *q)
         e = VK(ResetFences)(q->device->vk, 1, &s->fence);
     if (e != VK_SUCCESS)
         return vulkan_queue_fail(q, "vkResetFences", e);
+    /* q->value follows only where the driver took it: numbers have no gaps */
     s->value = q->value + 1;
     s->sequence = q->submitted;
     pthread_mutex_lock(&q->device->lock);

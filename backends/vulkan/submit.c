@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* submit.c - the device's VkQueue, which all of its queues share, and perhaps
- * the caller. */
+ * the caller.
+ *
+ * The device's lock keeps our queues apart, the caller's lock, taken behind it,
+ * keeps the caller away: it must call nothing of ours. */
 #include "backends/vulkan/vulkan.h"
 
 VkResult vulkan_submit(struct backend_device *d, const VkSubmitInfo *info,

@@ -2,13 +2,18 @@
 /* vulkan.h - the Vulkan backend: any Vulkan 1.1 device that computes, a module
  * of its own.
  *
- * A device has a VkDevice and one VkQueue of it; a queue records dispatches
- * into submissions, which are submitted at a sync, at an event, or when they
- * are full. Every kernel has the same layout of descriptors: an operand at each
- * binding, and its parameters as a uniform block behind the last. Order of
- * locks: the device's lock guards its VkQueue and all that threads other than
- * a queue's own may look at (submissions under way, marks); the table of
- * kernels has a lock that stands alone. */
+ * A device has a VkDevice and one VkQueue of it, which all its queues share. A
+ * queue records dispatches and copies into submissions, which are sent at a
+ * sync, at an event, or when they are full.
+ *
+ * Every kernel has the same layout of descriptors, so that one pipeline layout
+ * serves all: an operand at each binding, and the parameters as a uniform block
+ * behind the last.
+ *
+ * Order of locks: a queue's lock, then the device's. The device's guards its
+ * VkQueue and all that threads other than a queue's own may look at: the
+ * submissions under way and the marks. The table of kernels has a lock that
+ * stands alone. */
 #ifndef BACKENDS_VULKAN_VULKAN_H
 #define BACKENDS_VULKAN_VULKAN_H
 
@@ -25,51 +30,65 @@
 #define VULKAN_GROUP 128u
 /** float32s of the best vector of one item. */
 #define VULKAN_WIDTH 4u
-/** The binding of the parameters' block, and the room for one. */
+/** The binding of a launch's parameters, behind those of the operands; and the
+ * bytes of one block: LAUNCH_WORDS words. 256 is also the greatest alignment
+ * that Vulkan lets a device ask of a uniform buffer's offset, so that blocks
+ * may follow each other. */
 #define VULKAN_PARAM_BINDING LAUNCH_BINDINGS
 #define VULKAN_PARAM_BYTES   256u
-/** Longest words of a device or driver that are kept. */
+/** Bytes that are kept of the name of a device or driver. */
 #define VULKAN_WORDS 256
 
-/** What a physical device says of itself. */
+/** What a physical device says of itself, less what a caller's VkDevice was
+ * made without (native.c) and what the environment switches off (device.c). */
 struct vulkan_caps {
     char name[VULKAN_WORDS];
     char driver[VULKAN_WORDS]; /* "radv Mesa 22.3.6" */
     VkPhysicalDeviceType type;
     uint32_t api; /* of the device; VK_API_VERSION_1_1 or later */
     uint32_t vendor, id;
+    /* another one where the driver cannot use pipelines that it compiled
+     * before */
     uint8_t cache_uuid[VK_UUID_SIZE];
-    uint32_t family;         /* of queues that compute */
-    uint32_t timestamp_bits; /* 0: no times */
+    uint32_t family;         /* of the queue that is used: an index */
+    uint32_t timestamp_bits; /* of its clock; 0: it has none */
     float timestamp_period;  /* ns per tick */
     bool timeline;           /* timeline semaphores */
+    /* arithmetic on integers of these sizes, and buffers of elements of them */
     bool int16, int8, storage16, storage8;
-    bool denorm_preserve, nan_preserve, round_even; /* for float32 */
+    /* controls of float32 that a module may ask for (spirv.c does); what a
+     * driver does unasked is unspecified */
+    bool denorm_preserve, nan_preserve, round_even;
     uint64_t memory_bytes;  /* of the device's own heap, or the largest */
     uint64_t binding_bytes; /* maxStorageBufferRange */
     uint64_t most_bytes;    /* of one allocation */
+    /* bytes that a group may share; groups that run at a time, or a guess */
     uint32_t local_bytes, units;
-    uint32_t iterations;    /* that an item may loop; 0: no end */
+    uint32_t iterations;    /* after which an item leaves its loops; 0: never */
     uint32_t bindings;      /* storage buffers that one kernel may have */
     uint32_t storage_align; /* of a storage buffer's offset; <= 256 */
-    uint32_t subgroup;      /* invocations */
+    uint32_t subgroup;      /* invocations, where a pipeline asks for no size */
     uint32_t subgroup_least, subgroup_most; /* that a pipeline may ask for */
-    bool subgroup_control;                  /* it may, and for full ones */
-    bool unified;                           /* its memory is the host's */
-    bool budget;                            /* VK_EXT_memory_budget */
+    bool subgroup_control;                  /* it may, and for full ones too */
+    /* the device's memory is the host's: kernels' buffers are mapped as well */
+    bool unified;
+    bool budget; /* VK_EXT_memory_budget */
     /* the extensions with their features; coopmat also with f16 arithmetic and
      * the memory model of Vulkan */
     bool coopmat, shader_bfloat16;
     VkPhysicalDeviceMemoryProperties memory;
 };
 
-/** Calls that a device may have under two names, or not at all. */
+/** Calls for timeline semaphores, which are Vulkan 1.2's or, with other names,
+ * an extension's: NULL where the device has neither. */
 struct vulkan_timeline_calls {
     PFN_vkWaitSemaphores wait;
     PFN_vkGetSemaphoreCounterValue value;
 };
 
-/** How a caller whose VkQueue it is keeps others from it; NULL: not. */
+/** Vulkan wants each use of a VkQueue kept apart from every other. Who lends
+ * his own may lend functions that lock it with it; NULL: we lock nothing of
+ * the caller's. */
 struct vulkan_queue_lock {
     void (*lock)(void *user);
     void (*unlock)(void *user);
@@ -85,34 +104,38 @@ struct backend_device {
     bool adopted;  /* instance and vk are the caller's */
     VkQueue queue; /* under lock, and the caller's */
     struct vulkan_queue_lock queue_lock;
-    VkDescriptorSetLayout set_layout;
-    VkPipelineLayout layout; /* of every kernel */
+    VkDescriptorSetLayout set_layout; /* of every kernel's only set */
+    VkPipelineLayout layout;          /* of every kernel */
     struct vulkan_timeline_calls timeline;
     ssq_subnormals subnormals; /* as certified */
     uint64_t submission_ns;    /* that one submission should take at most */
+    /* guards queue, status, text, and what other threads see of each queue */
     pthread_mutex_t lock;
     ssq_status status; /* SSQ_ERR_DEVICE when the device is lost; sticky */
-    char text[512];
+    char text[512];    /* of the loss; never written again once status is set */
     VkPipelineCache cache; /* synchronised by the driver */
-    size_t cache_bytes;    /* of its data, when it was loaded */
-    bool kernels_open;
+    size_t cache_bytes;    /* of its data as loaded; stored if it has grown */
+    bool kernels_open;     /* cache and kernels want closing */
     struct kernel_map kernels;
-    struct vulkan_coopmat *coopmat; /* coopmat.c */
+    /* kinds of cooperative matrices, tried at opening (coopmat.c); its kinds
+     * say why they are refused */
+    struct vulkan_coopmat *coopmat;
 };
 
-/** A kernel of a device: a pipeline. */
+/** A kernel of a device in one variant: a compute pipeline. */
 struct backend_kernel {
     struct kernel_map_entry entry; /* first */
     VkPipeline pipeline;
 };
 
+/** A VkBuffer with, unless it is borrowed, memory of its own. */
 struct vulkan_mem {
     struct backend_mem mem; /* first: the core's pointer is ours */
     VkBuffer buffer;
-    VkDeviceMemory memory;
-    bool borrowed; /* buffer is the caller's, and so is its memory */
-    void *map;     /* of host-visible and coherent memory, else NULL */
-    bool cached;   /* the host reads map fast */
+    VkDeviceMemory memory; /* VK_NULL_HANDLE: none of ours */
+    bool borrowed;         /* buffer is the caller's, and so is its memory */
+    void *map;             /* of host-visible and coherent memory, else NULL */
+    bool cached;           /* the host reads map fast */
 };
 
 /* error.c */
@@ -137,6 +160,7 @@ VkResult vulkan_submit(struct backend_device *device, const VkSubmitInfo *info,
                        VkFence fence);
 
 /* instance.c */
+/** Devices that are listed; more are not seen. */
 #define VULKAN_MOST_DEVICES 32u
 
 /** A copy of the library: what it lends, and the devices it was shown, in their
@@ -146,14 +170,18 @@ struct backend_instance {
     struct vulkan_caps found[VULKAN_MOST_DEVICES];
     unsigned found_count;
 };
+/** How many devices can be used, once they are in found; 0 with a reason. */
 unsigned vulkan_count(struct backend_instance *instance, struct why *reason);
+/** How much "auto" likes device i: a processor less than a GPU. */
 int vulkan_preference_of(const struct backend_instance *instance, unsigned i);
 void vulkan_describe(const struct backend_instance *instance, unsigned i,
                      char *text, size_t bytes);
-/** Which of the devices has these caps? */
+/** Which of the devices found is this one, by its names and ids? False:
+ * none. */
 bool vulkan_device_find(const struct backend_instance *instance,
                         const struct vulkan_caps *caps, unsigned *i);
-/** A VkInstance of the caller's, and device i of it. */
+/** Make a VkInstance, which the caller destroys, and look up device i in it; a
+ * device that is not there any more is an error. */
 ssq_status vulkan_instance_open(const struct backend_instance *instance,
                                 unsigned i, VkInstance *vk,
                                 VkPhysicalDevice *physical,
@@ -171,11 +199,14 @@ void vulkan_certified(struct backend_device *device,
                       const struct findings *findings);
 void vulkan_limits(const struct backend_device *device,
                    struct backend_limits *limits);
-/** A device with nothing but its lock; NULL with the error set. */
+/** A device with nothing but its lock and its services; NULL with the error
+ * set. */
 struct backend_device *vulkan_device_new(const struct services *core);
-/** What every device has, once there are caps, vk and queue. */
+/** Make what an own and a caller's device both have, once caps, vk and queue
+ * are set. Where it fails, vulkan_device_close() takes back what was made. */
 ssq_status vulkan_device_begin(struct backend_device *device);
-/** Also of a device that is not complete; waits for nothing. */
+/** Also closes a device that was not completed. It waits for nothing: the core
+ * has closed the queues before. */
 void vulkan_device_close(struct backend_device *device);
 
 /* caps.c */
@@ -189,11 +220,14 @@ ssq_status vulkan_caps_get(const struct services *core,
 void vulkan_caps_log(const struct backend_device *device);
 
 /* native.c */
+/** handles: a ssq_vulkan_native; *i: which of the devices listed it is. */
 ssq_status vulkan_open_native(struct backend_instance *instance,
                               const void *const *handles, unsigned *i,
                               struct backend_device **device);
+/** handle: a VkBuffer and its bytes, as two 64-bit words. */
 ssq_status vulkan_import(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
+/** Where the VkBuffer of mem is kept; to be read only. */
 void *vulkan_mem_handle(const struct backend_mem *mem);
 
 /* memory.c */
@@ -204,6 +238,7 @@ void vulkan_free(struct backend_device *device, struct backend_mem *mem);
 enum vulkan_memory_kind {
     VULKAN_DEVICE,  /* for kernels; mapped where memory is unified */
     VULKAN_TO_HOST, /* read by the host: cached where there is such */
+    /* written by the host, read once by the device */
     VULKAN_FROM_HOST
 };
 ssq_status vulkan_mem_create(struct backend_device *device, uint64_t bytes,
@@ -218,48 +253,53 @@ ssq_status vulkan_kernel_get(struct backend_device *device,
                              const struct kernel *kernel,
                              const uint8_t key[LAUNCH_KEYS],
                              const struct backend_kernel **code);
-/** Load the device's pipeline cache from the disk; without one, an empty. */
+/** Load the device's pipeline cache from the disk, or make an empty one. */
 ssq_status vulkan_kernels_open(struct backend_device *device);
 /** Destroy all pipelines; the cache goes to the disk if it has grown. */
 void vulkan_kernels_close(struct backend_device *device);
 
 /* modules.c */
-/** The SPIR-V of a kernel in a variant, called name in errors; to be freed with
- *  mem_free. */
+/** The SPIR-V of a kernel in a variant, to be freed with mem_free. Errors call
+ * the kernel name. */
 ssq_status vulkan_module(const struct services *core,
                          const struct kernel *kernel,
                          const uint8_t key[LAUNCH_KEYS], const char *name,
                          uint32_t **words, size_t *n);
-/** What tells one set of modules from another. */
+/** A checksum of all modules: what was compiled from others is of no use. */
 extern const char vulkan_modules_sum[];
 
 /* spirv.c */
-/** A module's words as this device wants them: float controls that it has are
- *  asked for. To be freed with mem_free. UNSUPPORTED with the text where it
- *  needs a capability that the device lacks. */
+/** A module's words as this device wants them: the float controls that it has
+ * are asked for. To be freed with mem_free. UNSUPPORTED with the text where
+ * the module needs a capability that the device lacks. */
 ssq_status vulkan_spirv(const struct services *core,
                         const struct vulkan_caps *caps, const char *name,
                         const uint32_t *words, size_t n, uint32_t **module,
                         size_t *bytes);
 
 /* coopmat.c */
-/** Find, make and try the device's cooperative matrices. That it has none is
- *  no failure. */
+/** Find the device's cooperative matrices, make their pipelines and test them.
+ * A device without any, or with wrong ones, is no failure. */
 ssq_status vulkan_coopmat_open(struct backend_device *device);
 void vulkan_coopmat_close(struct backend_device *device);
-/** Bits 1 << ssq_dtype of the factors that they take, and why not others. */
+/** Bits 1 << ssq_dtype of the types of factors that the matrices take, and why
+ * they do not take the others. */
 uint32_t vulkan_coopmat_dtypes(const struct backend_device *device,
                                struct why *why);
 
 /* hazard.c */
-/** Parts of memory that were touched since the last barrier. */
+/** Parts of memory that kernels and copies have touched since the last barrier:
+ * what the next one must not touch without a barrier. */
 struct vulkan_hazards {
     const struct services *core;
     struct vulkan_touch *touch;
-    size_t count, room;
-    bool all; /* of something that is not known in detail: all of it, written */
+    size_t count, room; /* touches that are remembered, and that fit */
+    /* something was touched that is not remembered in detail: whatever comes
+     * next wants a barrier */
+    bool all;
 };
-/** Would touching these operands race with what is remembered? */
+/** Would touching these operands race with what is remembered? A read races
+ * with a write, a write with both. */
 bool vulkan_hazard(const struct vulkan_hazards *h, const struct binding *b,
                    uint32_t n);
 /** Remember them; where there is no memory, everything counts as touched. */
@@ -269,31 +309,45 @@ void vulkan_hazard_clear(struct vulkan_hazards *h); /* behind a barrier */
 void vulkan_hazard_free(struct vulkan_hazards *h);
 
 /* record.c: launches into a command buffer, a queue's or a graph's */
-/** Names of kernels that are remembered for the text of a lost device. */
+/** Names of kernels that are remembered, for the error text of a lost
+ * device. */
 #define VULKAN_LAST 4u
+/** Launches in a command buffer, with the descriptor sets and the parameters
+ * that they use while it runs: it may be recorded anew only after that. */
 struct vulkan_recording {
     struct backend_device *device;
     VkCommandBuffer commands; /* being recorded; not the recording's own */
     VkDescriptorPool pool;
-    VkDescriptorSet *sets;          /* one per launch, made once */
-    VkDescriptorBufferInfo nothing; /* a slot of params */
-    uint8_t *bound;      /* of each set: operands that its last launch had */
+    VkDescriptorSet *sets; /* one per launch, made once */
+    /* the first slot of params, bound where the last launch of a set had an
+     * operand and this one has none; absent operands are shown other bytes of
+     * the same buffer */
+    VkDescriptorBufferInfo nothing;
+    /* of each set: how many operands its last launch had, which stay bound
+     * until they are written over (unbind() in record.c) */
+    uint8_t *bound;
     uint32_t room, used; /* launches */
-    struct vulkan_mem *params; /* a slot per launch, then one that is unused */
-    uint32_t named;            /* names so far */
-    const char *last[VULKAN_LAST]; /* the newest at (named - 1) % VULKAN_LAST */
+    /* VULKAN_PARAM_BYTES for each launch, and behind all of them as many again,
+     * which stand in for the launch's absent operands */
+    struct vulkan_mem *params;
+    uint32_t named; /* names so far */
+    /* a ring: the newest is at (named - 1) % VULKAN_LAST */
+    const char *last[VULKAN_LAST];
 };
-/** Room for so many launches. When they have run, used may be 0 again. */
+/** A recording with room for so many launches. When they have run, its used may
+ * be set to 0 and the sets and slots are used again. */
 ssq_status vulkan_recording_open(struct backend_device *device, uint32_t room,
                                  struct vulkan_recording *r);
-/** Also of one that failed to open, or is all zeros. */
+/** Also closes one that failed to open, or is all zeros. */
 void vulkan_recording_close(struct vulkan_recording *r);
-/** A barrier before operands are touched, if they need one; remembers them. */
+/** Record a barrier if touching these operands needs one; then remember
+ * them. */
 void vulkan_record_barrier(struct vulkan_recording *r, struct vulkan_hazards *h,
                            const struct binding *b, uint32_t n);
 /** Remember the name of a kernel that was recorded. */
 void vulkan_record_name(struct vulkan_recording *r, const char *name);
-/** There is room: used < room. */
+/** Record a launch with the barrier that it needs. The caller has seen that
+ * there is room: used < room. */
 void vulkan_record_launch(struct vulkan_recording *r, struct vulkan_hazards *h,
                           const struct launch *l);
 
