@@ -2,6 +2,8 @@
 /* backend.c - the table of the OpenCL backend, and what the module exports. */
 #include "backends/opencl/opencl.h"
 
+/* The core lends its services once for each copy of the library; devices get
+ * them from here. */
 static ssq_status init(struct backend_instance *instance,
                        const struct services *services)
 {

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* device.c - OpenCL devices: which there are, and what they can.
+/* device.c - OpenCL devices: which there are, and what they can do.
  *
  * opencl:N counts the devices of all platforms, in the loader's order, that are
- * available and can compile. A platform without devices, or that fails, is
- * passed over. */
+ * available and can compile. A platform without devices, or one that fails, is
+ * passed over: a broken driver must not hide the others. */
 #include "backends/opencl/opencl.h"
 
 #include "backends/common/room.h"
@@ -11,6 +11,7 @@
 #include <stdio.h>
 #include <string.h>
 
+/** Platforms that are looked at. */
 #define MOST_PLATFORMS 32
 /** One slab of the pool; less where one buffer may not have as much. */
 #define SLAB_BYTES (UINT64_C(64) << 20)
@@ -30,7 +31,9 @@ static const struct room_need to_open = {.call = "clCreateContext",
 static const struct room_cache pocl_cache = {
     .variable = "POCL_CACHE_DIR", .below = "pocl", .bytes = UINT64_C(4) << 20};
 
-/* A word of a device; 0 where it has none, which *error remembers. */
+/* A number that a device tells of itself, whichever of its three types it has;
+ * 0 where the device does not answer, which *error remembers over several
+ * questions. */
 static cl_ulong number(cl_device_id id, cl_device_info what, cl_int *error)
 {
     union {
@@ -48,6 +51,7 @@ static cl_ulong number(cl_device_id id, cl_device_info what, cl_int *error)
     return bytes == sizeof(v.u32) ? v.u32 : v.u64;
 }
 
+/* A text of a device; "unknown" with the error where it does not answer. */
 static cl_int device_text(cl_device_id id, cl_device_info what, char *text,
                           size_t bytes)
 {
@@ -65,7 +69,8 @@ static cl_int platform_text(cl_platform_id id, char *text, size_t bytes)
     return e;
 }
 
-/* The words that tell one driver's programs from another's. */
+/* Ask for the words that tell one driver's programs and arithmetic from
+ * another's. */
 static ssq_status measure_words(struct backend_device *d)
 {
     cl_int e =
@@ -79,7 +84,8 @@ static ssq_status measure_words(struct backend_device *d)
                            : opencl_error(d->core, "clGetDeviceInfo", e);
 }
 
-/* Add a platform's devices; unfit counts those that were passed over. */
+/* Add a platform's devices to the n that were found; unfit counts those that
+ * were passed over. Returns how many there are then. */
 static unsigned add_devices(struct backend_instance *instance,
                             cl_platform_id platform, unsigned n,
                             unsigned *unfit)
@@ -154,7 +160,8 @@ void opencl_describe(const struct backend_instance *instance, unsigned i,
     snprintf(text, bytes, "%.48s, driver %.24s, %.40s", name, driver, platform);
 }
 
-/* SSQ_OPENCL_GROUP=N, a power of two: a processor takes a GPU's shape. */
+/* Read SSQ_OPENCL_GROUP=N, a power of two: with it a processor takes the shape
+ * of a GPU, on which tests rely. */
 static ssq_status group_from_environment(const struct services *core,
                                          uint32_t most, uint32_t *group)
 {
@@ -168,7 +175,9 @@ static ssq_status group_from_environment(const struct services *core,
     return st;
 }
 
-/* Work-items in a group, and what each works on best. */
+/* Choose the work-items in a group, and how many floats each works on best. On
+ * a processor a group is one item, whose inner loop is vectorised; a GPU gets
+ * up to 256 items with vectors of 4. */
 static ssq_status choose_shape(struct backend_device *d, cl_int *e)
 {
     uint32_t most =
@@ -187,6 +196,7 @@ static ssq_status choose_shape(struct backend_device *d, cl_int *e)
     return st;
 }
 
+/* Ask for everything else that the device is. */
 static ssq_status measure(struct backend_device *d)
 {
     cl_int e = CL_SUCCESS;
@@ -198,6 +208,7 @@ static ssq_status measure(struct backend_device *d)
     d->most_bytes = number(d->id, CL_DEVICE_MAX_MEM_ALLOC_SIZE, &e);
     if (d->most_bytes > MOST_BYTES)
         d->most_bytes = MOST_BYTES;
+    /* the driver tells bits */
     d->sub_align =
         (uint32_t)number(d->id, CL_DEVICE_MEM_BASE_ADDR_ALIGN, &e) / 8u;
     if (d->sub_align < OPENCL_ALIGN)
@@ -214,6 +225,7 @@ static ssq_status measure(struct backend_device *d)
                            : opencl_error(d->core, "clGetDeviceInfo", e);
 }
 
+/* Also closes a device that was not completed. */
 void opencl_close(struct backend_device *d)
 {
     opencl_kernels_free(d);
@@ -223,7 +235,8 @@ void opencl_close(struct backend_device *d)
     d->core->mem_free(d);
 }
 
-/* One of our own, or the caller's once more. */
+/* Make a context, or retain the caller's, so that closing is the same for
+ * both. */
 static ssq_status take_context(struct backend_device *d, cl_context native)
 {
     const cl_context_properties wanted[] = {
@@ -316,7 +329,8 @@ void opencl_certified(struct backend_device *d, const struct findings *f)
     d->half_store = f->half_store;
 }
 
-/* Halves travel as 16-bit integers and are computed in float32. */
+/* What every device has of f16 and bf16: they travel as 16-bit integers and are
+ * computed in float32. */
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 

@@ -18,6 +18,7 @@ ssq_status opencl_error(const struct services *core, const char *call,
 ssq_status opencl_create_error(const struct services *core, const char *call,
                                cl_int error)
 {
+    /* of the device, or of the host: either may be freed by the program */
     bool memory = error == CL_MEM_OBJECT_ALLOCATION_FAILURE ||
                   error == CL_OUT_OF_HOST_MEMORY;
     (void)opencl_error(core, call, error);

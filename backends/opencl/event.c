@@ -4,8 +4,9 @@
 
 struct backend_event {
     const struct services *core;
-    cl_event mark; /* NULL: not recorded yet; the core asks then for nothing
-                      but a record */
+    /* NULL: not recorded yet; until then the core calls this backend for
+     * nothing but a record */
+    cl_event mark;
 };
 
 ssq_status opencl_event_open(struct backend_device *device,
@@ -26,8 +27,9 @@ void opencl_event_close(struct backend_event *event)
     event->core->mem_free(event);
 }
 
-/* A second record makes another marker: who waits for the first still does.
- * The flush lets other queues wait for it. */
+/* A second record makes another marker: who waits for the first still does. It
+ * is flushed, because a marker that the driver holds back is never reached, and
+ * another queue that waits for it would not go on. */
 ssq_status opencl_event_record(struct backend_event *event,
                                struct backend_queue *queue)
 {
@@ -45,6 +47,7 @@ ssq_status opencl_event_record(struct backend_event *event,
     return e == CL_SUCCESS ? SSQ_OK : opencl_queue_fail(queue, "clFlush", e);
 }
 
+/* A barrier, since nothing that is enqueued later may overtake the wait. */
 ssq_status opencl_event_wait(struct backend_queue *queue,
                              struct backend_event *event)
 {
@@ -79,7 +82,7 @@ ssq_status opencl_event_sync(struct backend_event *event)
                            : opencl_error(event->core, "clWaitForEvents", e);
 }
 
-/* When the event was reached, by the device's clock. */
+/* When the event was reached, by the device's clock: the end of its marker. */
 static ssq_status nanoseconds_of(struct backend_event *event, cl_ulong *ns)
 {
     ssq_status st = opencl_event_query(event);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_clblast.c - float32 products by CLBlast.
  *
- * Only what it does exactly as the op says: float32 operands, c in the place of
- * d or absent, nothing added or activated. Its GEMM of halves accumulates in
- * half and is never called. On processors the plan "tiled" is faster, by 4
- * to 13 times on PoCL (doc/performance/opencl.md): there it runs where it is
- * pinned. */
+ * It is given only what it does exactly as the op says: float32 operands, c in
+ * the place of d or absent, nothing added or activated. Its GEMM of halves
+ * accumulates in half and is never called. On processors the plan "tiled" is
+ * faster, by 4 to 13 times on PoCL (doc/performance/opencl.md): there this is
+ * the last one asked, so that it runs where it is pinned. */
 #include "backends/opencl/opencl.h"
 
 #include "lib/op/gemm/gemm.h"
@@ -20,6 +20,8 @@ static bool no(struct why *why, const char *text)
     return false;
 }
 
+/* Are x's elements those of y? Strides along dimensions of size 1 do not
+ * count. */
 static bool same_place(const struct view *x, const struct view *y)
 {
     bool same = x->buffer == y->buffer && x->offset == y->offset;
@@ -50,7 +52,9 @@ static bool check(const struct backend_device *device, const struct gemm_op *op,
     return true;
 }
 
-/* Where an operand begins, and its leading dimension. */
+/* A matrix as BLAS sees it: where it begins, its leading dimension, and from
+ * one matrix of the batch to the next, all in elements. columns: its columns
+ * are what lies together. */
 struct matrix {
     cl_mem mem;
     size_t at, leading, batch;
@@ -76,6 +80,8 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
     struct matrix d = matrix_of(&op->d);
     size_t m = (size_t)op->m, n = (size_t)op->n, k = (size_t)op->k;
     float beta = op->c.buffer == NULL ? 0.0f : op->beta;
+    /* d decides the layout; a factor that lies the other way is a transposed
+     * one */
     CLBlastLayout layout =
         d.columns ? CLBlastLayoutColMajor : CLBlastLayoutRowMajor;
     CLBlastTranspose turn_a =
@@ -99,6 +105,7 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
     return SSQ_OK;
 }
 
+/* On processors this is asked only after the plan. */
 static bool last(const struct backend_device *device, const struct gemm_op *op)
 {
     (void)op;

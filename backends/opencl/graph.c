@@ -8,6 +8,7 @@
 
 #include <string.h>
 
+/* A command buffer with a kernel object, and so arguments, for each launch. */
 struct backend_graph {
     const struct services *core;
     cl_command_buffer_khr buffer;
@@ -16,8 +17,9 @@ struct backend_graph {
     cl_kernel kernels[];
 };
 
-/* One call of the extension. ISO C has no conversion from an object pointer to
- * a function's, POSIX promises the same representation. */
+/* Look up a call of the extension. ISO C has no conversion from a pointer to an
+ * object to one to a function; POSIX promises the same representation, so its
+ * bytes are copied. */
 static bool find(const struct backend_device *d, const char *name, void *call)
 {
     void *p = CL(GetExtensionFunctionAddressForPlatform)(d->platform, name);
@@ -25,6 +27,8 @@ static bool find(const struct backend_device *d, const char *name, void *call)
     return p != NULL;
 }
 
+/* Does the device allow simultaneous use, and ask no more of a queue than ours
+ * have? A device without the extension does not know the questions. */
 static bool usable(const struct backend_device *d)
 {
     cl_bitfield able = 0, wanted = 0;
@@ -69,6 +73,7 @@ ssq_status opencl_graph_create(struct backend_queue *queue,
     g->core = d->core;
     g->release = r->release;
     g->buffer = r->create(1, &queue->cl, again, &e);
+    /* n counts the one that failed, too: it may have a kernel already */
     for (; g->n < n && e == CL_SUCCESS; g->n++)
         e = opencl_record(d, g->buffer, launches[g->n], &g->kernels[g->n],
                           &call);

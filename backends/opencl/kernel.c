@@ -1,18 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* kernel.c - kernels of a device, compiled once, and their launches.
  *
- * Arguments belong to the kernel object: a lock holds them from the first to
- * the launch. What was compiled goes to the disk when the device is closed:
- * some drivers finish a program at its first launch. */
+ * OpenCL keeps arguments in the kernel object, which all queues share: a lock
+ * holds them from the first one set to the launch. What was compiled goes to
+ * the disk when the device is closed, and not at once: some drivers finish a
+ * program at its first launch. */
 #include "backends/opencl/opencl.h"
 
 #include <string.h>
 
+/* A kernel in one variant. */
 struct backend_kernel {
     struct kernel_map_entry entry; /* first */
     bool fresh;                    /* compiled, and not on the disk yet */
     cl_program program;
     cl_kernel cl;
+    /* lock was made, and wants destroying */
     bool lockable;
     pthread_mutex_t lock; /* of the arguments */
 };
@@ -28,6 +31,9 @@ static void kernel_free(const struct services *core, struct backend_kernel *k)
     core->mem_free(k);
 }
 
+/* Compile a kernel in a variant and see that its groups may be as large as all
+ * launches take for granted: a kernel that needs many registers may allow less.
+ * What was made is freed with k where this fails. */
 static ssq_status build(struct backend_device *d, struct backend_kernel *k)
 {
     const struct kernel *kernel = k->entry.kernel;
@@ -88,8 +94,9 @@ void opencl_kernels_free(struct backend_device *d)
     }
 }
 
-/* An operand where a word of parameters cannot say where it begins: a buffer
- * of its own that begins there, nearly. */
+/* A sub-buffer for an operand that begins where a word of parameters cannot
+ * say: from the last place before it where the device lets one begin. *offset
+ * is then from there. */
 static cl_mem window(const struct backend_device *d, const struct binding *b,
                      uint64_t *offset, cl_int *error)
 {
@@ -102,7 +109,7 @@ static cl_mem window(const struct backend_device *d, const struct binding *b,
                                &region, error);
 }
 
-/* Bind operand i and say in *place where it begins. */
+/* Bind operand i, and say in *place where it begins, in its units. */
 static cl_int bind(const struct backend_device *d, cl_kernel kernel,
                    const struct binding *b, uint32_t i, uint32_t *place,
                    const char **call)
@@ -120,13 +127,16 @@ static cl_int bind(const struct backend_device *d, cl_kernel kernel,
     *place = (uint32_t)(offset / b->unit);
     *call = "clSetKernelArg";
     e = CL(SetKernelArg)(kernel, i, sizeof(mem), &mem);
-    /* the kernel's launch holds it, and its argument until the next one */
+    /* The launch holds a reference to it, and so does the argument until the
+     * next launch sets it. */
     if (part != NULL)
         (void)CL(ReleaseMemObject)(part);
     return e;
 }
 
-/* All arguments of a launch. */
+/* Set all arguments of a launch: the operands, then the parameters as one
+ * struct. Its first words are the operands' places, which the core left to be
+ * filled. */
 static cl_int set_arguments(const struct backend_device *d, cl_kernel kernel,
                             const struct launch *l, const char **call)
 {

@@ -11,7 +11,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The first word of a list between blanks that has part in it. */
+/* The first word of a list between blanks that contains part; NULL: none. The
+ * list is cut up. */
 static const char *word_with(char *list, const char *part)
 {
     char *rest = NULL;

@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - device memory, and copies between it and the host.
  *
- * The copies do not block: the core keeps the op, and with it the bytes that
- * it carries, until the queue has passed it. */
+ * The copies do not block: the core keeps the op, and with it the bytes that it
+ * carries, until the queue has passed it. The queue's order keeps them between
+ * the kernels before and after. */
 #include "backends/opencl/opencl.h"
 
 #include "backends/common/room.h"
 #include "lib/op/data/data.h"
 
-/* Takes over a reference to cl. */
+/* A memory over a buffer, whose reference is taken over, also on failure. */
 static ssq_status wrap(const struct services *core, cl_mem cl, uint64_t bytes,
                        struct backend_mem **mem)
 {
@@ -32,7 +33,8 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
             "opencl: %llu bytes are more than the %llu that one buffer of "
             "this device may have",
             (unsigned long long)bytes, (unsigned long long)device->most_bytes);
-    /* a processor's driver may map it at the first use, and end there */
+    /* A processor's driver may map the memory at its first use, and end the
+     * process where there is none. */
     struct why why;
     if (device->cpu && !room_for_bytes(bytes, "clCreateBuffer", &why))
         return device->core->error_set(SSQ_ERR_NOMEM, "opencl: %s", why.text);
@@ -68,6 +70,7 @@ static cl_mem mem_of(const struct view *v)
     return ((struct opencl_mem *)v->buffer->mem)->cl;
 }
 
+/* Bytes from the buffer's begin to the view's first element. */
 static size_t place_of(const struct view *v)
 {
     return (size_t)(v->buffer->offset + v->offset);

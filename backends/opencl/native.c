@@ -2,7 +2,8 @@
 /* native.c - the caller's own context, queues and buffers.
  *
  * Each handle is retained here and released where ours would be: what closes a
- * device, a queue or a memory need not know whose it is. */
+ * device, a queue or a memory need not know whose it is. What a handle is, is
+ * asked of the driver, which refuses most of what is none. */
 #include "backends/opencl/opencl.h"
 
 static ssq_status refuse_handle(const struct services *core, const char *what)
@@ -10,7 +11,7 @@ static ssq_status refuse_handle(const struct services *core, const char *what)
     return core->error_set(SSQ_ERR_INVALID, "opencl: %s", what);
 }
 
-/* Is id one of a context's devices? At most so many are looked at. */
+/* True if id is one of a context's devices, of which so many are looked at. */
 #define MOST_IN_CONTEXT 64
 static bool context_has(cl_context context, cl_device_id id)
 {
@@ -62,6 +63,7 @@ ssq_status opencl_queue_native(struct backend_device *d, const void *handle,
     if (context != d->context || id != d->id)
         return refuse_handle(d->core,
                              "the queue is of another context or device");
+    /* marks and copies rely on the order of commands */
     if ((how & CL_QUEUE_OUT_OF_ORDER_EXEC_MODE_ENABLE) != 0)
         return refuse_handle(d->core, "the queue is out of order");
     return opencl_queue_over(d, native, queue);

@@ -3,8 +3,10 @@
  *
  * A device has a context, a queue an in-order command queue. All ops but the
  * copies from and to the host are plans of kernels, compiled here at their
- * first use. Order of locks: a kernel's lock stands alone, and so does a
- * queue's and a device's. */
+ * first use.
+ *
+ * There is no order of locks: those of a kernel, of a queue and of the table of
+ * kernels are never held together. */
 #ifndef BACKENDS_OPENCL_OPENCL_H
 #define BACKENDS_OPENCL_OPENCL_H
 
@@ -17,12 +19,14 @@
 /** Bytes of every buffer's alignment within its slab. */
 #define OPENCL_ALIGN 256u
 
-/** Longest words of a device or driver that are kept. */
+/** Bytes that are kept of the name of a platform, device or driver. */
 #define OPENCL_WORDS 256
 
+/** Devices that are listed; more are not seen. */
 #define OPENCL_MOST_DEVICES 64
 
-/** A copy of the library: what it lends, and the devices it was shown. */
+/** A copy of the library: the services it lends, and the devices it was shown,
+ * in their places of the list; unused places are NULL. */
 struct backend_instance {
     const struct services *core;
     struct {
@@ -48,39 +52,58 @@ struct backend_device {
     char platform_name[OPENCL_WORDS];
     char name[OPENCL_WORDS];
     char driver[OPENCL_WORDS];
-    bool cpu;        /* the host's processor */
-    bool exact_div;  /* division and square root can be asked to be exact */
-    bool settled;    /* certified: kernels are worth keeping */
-    bool half_load;  /* vload_half gives f16_load's bits */
-    bool half_store; /* vstore_half_rte, f16_store's */
-    bool unfused;    /* fma() is no instruction: kernels do without */
+    /* a processor: groups of one item, and memory that the host maps as well */
+    bool cpu;
+    /* the compiler can be asked for division and square root that are rounded
+     * correctly; else kernels correct them */
+    bool exact_div;
+    /* certified: kernels are worth keeping on disk. Those of the self-test,
+     * compiled before, are not: what it finds changes their options */
+    bool settled;
+    /* the self-test found: vload_half gives the bits of f16_load,
+     * vstore_half_rte those of f16_store, so that kernels may use them */
+    bool half_load;
+    bool half_store;
+    bool unfused; /* fma() is no instruction: kernels do without */
     uint64_t memory_bytes;
     uint64_t most_bytes; /* of one buffer */
-    uint64_t reach;      /* first element that a launch's offset cannot name */
-    uint32_t sub_align;  /* bytes; of a sub-buffer's start */
+    /* the first place of an element that a launch's word cannot name: what
+     * begins there or later is bound as a sub-buffer (kernel.c) */
+    uint64_t reach;
+    uint32_t sub_align; /* bytes; of a sub-buffer's start */
+    /* as in struct backend_limits */
     uint32_t group, units, local_bytes, width;
-    struct opencl_recorder record;
-    ssq_subnormals subnormals; /* as certified */
+    struct opencl_recorder record; /* command buffers, if there are */
+    ssq_subnormals subnormals;     /* as certified */
     struct kernel_map kernels;
 };
 
+/** A buffer of the device's context, with a reference, ours or the caller's. */
 struct opencl_mem {
     struct backend_mem mem; /* first: the core's pointer is ours */
     cl_mem cl;
 };
 
+/** A command queue, and the marks by which the core learns how far it is. */
 struct backend_queue {
     struct backend_device *device;
     cl_command_queue cl;
-    cl_event last; /* of what was enqueued last; of the command under way */
-    pthread_mutex_t lock; /* of the rest: completed() comes from any thread */
-    struct opencl_mark *ring;
+    /* of the last thing enqueued for the command under way, or NULL: by
+     * command_end a mark takes its reference over */
+    cl_event last;
+    /* guards the rest: completed() comes from any thread, everything else from
+     * one at a time */
+    pthread_mutex_t lock;
+    struct opencl_mark *ring; /* of commands not seen complete, in order */
     size_t room, head, count; /* room: a power of two, or 0 */
+    /* commands that the core has ended, and those of them that are done */
     uint64_t submitted, finished;
-    uint64_t asked;     /* submitted, when completed() was last asked */
+    /* what submitted was when completed() was last asked: the same again, and
+     * nobody has enqueued anything since */
+    uint64_t asked;
     uint64_t unflushed; /* commands that the driver may still hold back */
     ssq_status status;  /* of the first failure; sticky */
-    char text[512];
+    char text[512];     /* of that failure; written once, with status */
 };
 
 /* error.c */
@@ -94,7 +117,9 @@ ssq_status opencl_create_error(const struct services *core, const char *call,
                                cl_int error);
 
 /* device.c */
+/** How many devices are available and compile; 0 with a reason. */
 unsigned opencl_count(struct backend_instance *instance, struct why *reason);
+/** How much "auto" likes device i: a processor less than a GPU. */
 int opencl_preference_of(const struct backend_instance *instance, unsigned i);
 void opencl_describe(const struct backend_instance *instance, unsigned i,
                      char *text, size_t bytes);
@@ -111,6 +136,7 @@ void opencl_limits(const struct backend_device *device,
 /** Open device i over a context of the caller's; NULL: over its own. */
 ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
                             cl_context native, struct backend_device **device);
+/** Which of the devices listed is the caller's? False: none. */
 bool opencl_device_find(const struct backend_instance *instance,
                         cl_device_id id, unsigned *i);
 
@@ -126,7 +152,7 @@ ssq_status opencl_import(struct backend_device *device, const void *handle,
 void *opencl_mem_handle(const struct backend_mem *mem);
 
 /* memory.c */
-/** The caller's buffer of so many bytes, retained. */
+/** A memory over the caller's buffer of so many bytes, which is retained. */
 ssq_status opencl_mem_over(struct backend_device *device, cl_mem cl,
                            uint64_t bytes, struct backend_mem **mem);
 ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
@@ -154,10 +180,12 @@ uint64_t opencl_completed(struct backend_queue *queue);
 void opencl_command_end(struct backend_queue *queue);
 /** SSQ_OK, or the sticky error with its text. */
 ssq_status opencl_queue_check(struct backend_queue *queue);
-/** Make the queue sticky, once what it works on is let go. */
+/** Make the failure sticky, unless there was one before, and wait until the
+ * device has let go of what it works on. Returns the sticky error. */
 ssq_status opencl_queue_fail(struct backend_queue *queue, const char *call,
                              cl_int error);
-/** The event of what was enqueued just now; taken over. */
+/** Note the event of what was enqueued just now, whose reference is taken
+ * over. */
 void opencl_queue_enqueued(struct backend_queue *queue, cl_event event);
 
 /* event.c */
@@ -194,8 +222,10 @@ void opencl_kernels_free(struct backend_device *device);
 ssq_status opencl_launch(struct backend_queue *queue,
                          const struct launch *launch);
 
-/** Append a launch to a command buffer that is being recorded. *own, to be
- *  released with it, has the arguments: PoCL 3.1 reads them at each run. */
+/** Append a launch to a command buffer that is being recorded. It gets a kernel
+ * object of its own for its arguments, because PoCL 3.1 reads them at each
+ * run: *own, which the caller releases after the buffer, also where this fails
+ * (NULL: there is none). */
 cl_int opencl_record(const struct backend_device *device,
                      cl_command_buffer_khr buffer, const struct launch *launch,
                      cl_kernel *own, const char **call);

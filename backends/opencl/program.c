@@ -2,7 +2,8 @@
 /* program.c - kernel texts made into programs of a device.
  *
  * Nothing that changes a number is asked of the compiler: no -cl-fast-*, no
- * -cl-mad-enable, no -cl-denorms-are-zero. */
+ * -cl-mad-enable, no -cl-denorms-are-zero. A program is kept on disk under all
+ * that its binary depends on. */
 #include "backends/opencl/opencl.h"
 
 #include <stdio.h>
@@ -13,13 +14,16 @@
 #include "kernel_table.h"
 #include "kernels/kernel_text.h"
 
-/* Append to options; they are far shorter than their room. */
+/* Append " -DNAME=VALUE" to the options, which are far shorter than their
+ * room. */
 static void add(char *text, size_t bytes, const char *name, unsigned value)
 {
     size_t at = strlen(text);
     snprintf(text + at, bytes - at, " -D%s=%u", name, value);
 }
 
+/* The compiler's options for a kernel in a variant: what the device can do, the
+ * shape of groups, and the variant's keys. */
 static void options_of(const struct backend_device *d,
                        const struct kernel *kernel,
                        const uint8_t key[LAUNCH_KEYS], char *text, size_t bytes)
@@ -65,13 +69,18 @@ static ssq_status build_error(struct backend_device *d, cl_program program,
     return st;
 }
 
-/* Which file a program is in, and all that it depends on. */
+/* Which file a program is in, the options that it is built with, and the
+ * text of all that its binary depends on, which is kept in the file to be
+ * compared. */
 struct identity {
     char options[384];
     char name[96];
     char key[2048];
 };
 
+/* The file's name has no hash of the kernel's text, so that a changed kernel
+ * writes over the old one. The key has two, with different beginnings: one of
+ * 64 bits might meet by chance. */
 static void identify(const struct backend_device *d,
                      const struct kernel *kernel,
                      const uint8_t key[LAUNCH_KEYS], struct identity *id)
@@ -95,7 +104,8 @@ static void identify(const struct backend_device *d,
              (unsigned long long)a, (unsigned long long)b);
 }
 
-/* From the disk; NULL: not there, or the driver will not have it. */
+/* A program from the disk; NULL: it is not there, or the driver does not take
+ * it. */
 static cl_program load(struct backend_device *d, const struct identity *id)
 {
     size_t bytes;
@@ -117,6 +127,7 @@ static cl_program load(struct backend_device *d, const struct identity *id)
     return p;
 }
 
+/* Compile a kernel's text, which is in pieces that several kernels share. */
 static ssq_status compile(struct backend_device *d, const struct kernel *kernel,
                           const struct identity *id, cl_program *program)
 {
@@ -168,7 +179,9 @@ void opencl_program_store(const struct backend_device *d,
     struct identity id;
     size_t bytes = 0;
     if (!disk_cache_programs(d->core))
-        return; /* a driver may compile once more to give a binary */
+        /* Asked for a binary, a driver may compile once more: only where it is
+         * kept. */
+        return;
     if (CL(GetProgramInfo)(program, CL_PROGRAM_BINARY_SIZES, sizeof(bytes),
                            &bytes, NULL) != CL_SUCCESS ||
         bytes == 0)

@@ -2,7 +2,8 @@
 /* queue.c - an in-order command queue, and how far it has come.
  *
  * The event of each command's last part stands in a ring until it is seen
- * complete. A driver may hold work back until it is flushed: the queue flushes
+ * complete: the queue is in order, so that the first ones are always the
+ * oldest. A driver may hold work back until it is flushed: the queue flushes
  * now and then, when an event is recorded, and when somebody asks for progress
  * a second time without having given it more to do. */
 #include "backends/opencl/opencl.h"
@@ -12,13 +13,15 @@
 /** Commands that may wait for a flush. */
 #define FLUSH_AFTER 16u
 
-/** Where a command ended. */
+/** Where a command ended: its last event, with a reference. */
 struct opencl_mark {
     cl_event event;
-    uint64_t sequence; /* commands up to here */
+    /* commands that are done when the event is */
+    uint64_t sequence;
 };
 
-/* Takes over a reference to cl. */
+/* A queue over a command queue, whose reference is taken over, also on
+ * failure. */
 static ssq_status open_over(struct backend_device *device, cl_command_queue cl,
                             struct backend_queue **queue)
 {
@@ -54,7 +57,8 @@ ssq_status opencl_queue_over(struct backend_device *device, cl_command_queue cl,
                : opencl_error(device->core, "clRetainCommandQueue", e);
 }
 
-/* With the lock: the first failure stays. */
+/* Keep a failure, unless there was one before: what follows the first one is
+ * its consequence. With the lock. */
 static void note_failure(struct backend_queue *q, const char *call,
                          cl_int error)
 {
@@ -75,7 +79,7 @@ ssq_status opencl_queue_check(struct backend_queue *q)
                         : q->device->core->error_set(st, "%s", q->text);
 }
 
-/* With the lock: let go of the ring's first mark. */
+/* Let go of the ring's first mark, whose command is finished. With the lock. */
 static void pop(struct backend_queue *q)
 {
     struct opencl_mark *m = &q->ring[q->head];
@@ -96,7 +100,8 @@ static bool is_done(cl_event event, cl_int *error)
     return status < 0 || status == CL_COMPLETE;
 }
 
-/* With the lock: pass all marks whose work is done. */
+/* Pass all marks whose work is done. The first that is not ends it. With the
+ * lock. */
 static void pass_done(struct backend_queue *q)
 {
     bool done = true;
@@ -110,12 +115,14 @@ static void pass_done(struct backend_queue *q)
     }
 }
 
-/* Wait for everything: with the lock only to write down what came of it. */
+/* Wait for everything. The lock is only taken to write down what came of it, so
+ * that other threads may ask meanwhile. */
 static void finish(struct backend_queue *q)
 {
     cl_int e = CL(Finish)(q->cl);
-    if (e != CL_SUCCESS) /* of a part perhaps: the rest still has the host's
-                            memory in its hands */
+    /* It may have waited for a part only, and the rest still has the host's
+     * memory in its hands: wait once more. */
+    if (e != CL_SUCCESS)
         (void)CL(Finish)(q->cl);
     pthread_mutex_lock(&q->lock);
     if (e != CL_SUCCESS)
@@ -134,7 +141,8 @@ ssq_status opencl_queue_fail(struct backend_queue *q, const char *call,
     pthread_mutex_lock(&q->lock);
     note_failure(q, call, error);
     pthread_mutex_unlock(&q->lock);
-    finish(q); /* the core lets go of the command's operands */
+    /* the core lets go of the command's operands after this */
+    finish(q);
     return opencl_queue_check(q);
 }
 
@@ -162,7 +170,7 @@ void opencl_queue_enqueued(struct backend_queue *q, cl_event event)
     q->last = event;
 }
 
-/* With the lock: room for one more mark? */
+/* Make room for one more mark; false: no memory. With the lock. */
 static bool grow(struct backend_queue *q)
 {
     if (q->count < q->room)
@@ -191,7 +199,8 @@ void opencl_command_end(struct backend_queue *q)
         if (marked)
             q->ring[(q->head + q->count++) & (q->room - 1)] =
                 (struct opencl_mark){q->last, q->submitted};
-    } else if (q->count > 0) { /* nothing was to do: done with the one before */
+        /* The command enqueued nothing: it is done with the one before. */
+    } else if (q->count > 0) {
         q->ring[(q->head + q->count - 1) & (q->room - 1)].sequence++;
     } else {
         q->finished = q->submitted;
@@ -200,7 +209,9 @@ void opencl_command_end(struct backend_queue *q)
     if (flush)
         q->unflushed = 0;
     pthread_mutex_unlock(&q->lock);
-    if (!marked) { /* no memory for the mark: wait instead */
+    /* Without memory for the mark nobody could tell when the command is done:
+     * wait for it instead. */
+    if (!marked) {
         finish(q);
         (void)CL(ReleaseEvent)(q->last);
     } else if (flush) {
@@ -209,6 +220,8 @@ void opencl_command_end(struct backend_queue *q)
     q->last = NULL;
 }
 
+/* Who asks a second time with nothing enqueued in between is taken to wait:
+ * what the driver may hold back is flushed. */
 uint64_t opencl_completed(struct backend_queue *q)
 {
     pthread_mutex_lock(&q->lock);
