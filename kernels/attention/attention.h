@@ -12,29 +12,32 @@
 #include "kernels/random/random.h"
 #include "kernels/gemm/tile.h"
 
+/* Rows and columns of a block of scores, and the depth of a piece. */
 #define ATTENTION_ROWS_OF(GROUP) ((GROUP) == 1 ? 32 : 16)
 #define ATTENTION_COLS           64
 #define ATTENTION_DEPTH          32
 
-/* _step: of batch, head and index, and for mask of key. A query i sees keys
- * before i + 1 + ahead - back. */
+/* Parameters that all kernels of attention share. The arrays _step are in
+ * elements, from batch to batch, head to head and index to index, and for the
+ * mask from key to key as well. A query i sees the keys before i + 1 + ahead -
+ * back: all of them without a causal mask, where ahead is large. */
 struct attention_shared {
     u32 tasks;
     u32 chunks; /* of a result's columns */
     u32 blocks; /* of rows */
     u32 heads;
     u32 group; /* heads that share a head of keys */
-    u32 tq;
-    u32 tk;
-    u32 d;
-    u32 dv;
+    u32 tq; /* queries */
+    u32 tk; /* keys */
+    u32 d;  /* elements of a query and a key */
+    u32 dv; /* elements of a value */
     u32 ahead;
     u32 back;
     float scale;
-    float softcap;
+    float softcap; /* 0: none */
     u32 dtype;      /* of q, k and v */
     u32 mask_dtype; /* 0: none */
-    u32 dropout;
+    u32 dropout;   /* weights are dropped, by random words: */
     u32 threshold;
     u32 seed_low;
     u32 seed_high;
@@ -50,7 +53,7 @@ struct attention_shared {
     u32 lse_step[3];
 };
 
-/* Where the keys that query i sees end. */
+/* One past the last key that query i sees. */
 FN u32 attention_end(u32 i, u32 ahead, u32 back, u32 tk)
 {
     u32 end = i + 1u + ahead;
@@ -65,7 +68,9 @@ FN u32 attention_begin(u32 j, u32 ahead, u32 back)
     return j + back > ahead ? j + back - ahead : 0u;
 }
 
-/* The low word of base + row tk + j, or with high the high one. */
+/* Which word of the random stream decides on the weight of query row `row`, of
+ * all, and key j: base + row tk + j in 64 bits, of which this is the low half
+ * or, with high, the high one. */
 FN u32 attention_word(u32 base_low, u32 base_high, u32 row, u32 tk, u32 j,
                       bool high)
 {
@@ -77,15 +82,18 @@ FN u32 attention_word(u32 base_low, u32 base_high, u32 row, u32 tk, u32 j,
     return high ? u32_mul_high(row, tk) + base_high + carry : c;
 }
 
-/* Rounded to the dtype of q, k and v. */
+/* x rounded to the dtype of q, k and v, and back: what a product with a weight
+ * of that dtype would see. */
 FN float attention_round(float x, u32 dtype)
 {
     return dtype == DT_F32 ? x : cell_2(to_cell_2(x, dtype), dtype);
 }
 
+/* The score of a key that is not seen: its weight is exactly 0. */
 #define ATTENTION_NONE AS_F32(F32_INF | F32_SIGN)
 
-/* What the mask adds: MASK = place of the head in it. */
+/* Declares what the mask adds to a score; MASK is where the head's part of it
+ * begins. A mask of bytes says which keys are seen, one of floats is added. */
 #define ATTENTION_MASK(VALUE, MASK, I, J)                                      \
     EXACT float VALUE = 0.0f;                                                  \
     if (pc.both.mask_dtype != 0u) {                                            \
@@ -97,8 +105,9 @@ FN float attention_round(float x, u32 dtype)
             VALUE = LOAD_EITHER(mask, am_at, pc.both.mask_dtype);              \
     }
 
-/* SCORE of query I and key J from their product. A key that is out of reach, or
- * not there, has none. */
+/* Declares the SCORE of query I and key J from their product. A key that is out
+ * of reach, or not there, has none. Where the mask has -inf the score is that,
+ * whatever the product is: inf - inf would be NaN. */
 #define ATTENTION_SCORE(SCORE, PRODUCT, MASK, I, J)                            \
     EXACT float SCORE = ATTENTION_NONE;                                        \
     if ((I) < pc.both.tq &&                                                    \

@@ -5,6 +5,8 @@
 
 #include "kernels/attention/attention.h"
 
+/* Operands of any float dtype are bound twice, as 16-bit and as 32-bit words
+ * (q2 and q4), and their dtype says which is read. */
 struct attention_forward_args {
     u32 lse_at;
     u32 q2_at;
@@ -24,7 +26,8 @@ struct attention_forward_args {
     u32 y_dtype;
 };
 
-/* delta and v are there for dq and dk */
+/* y is the gradient that is made. delta and v are there for dq and dk, which
+ * need the change of the weights. */
 struct attention_gradient_args {
     u32 lse_at;
     u32 q2_at;

@@ -6,7 +6,8 @@
 
 #include "kernels/scalar/scalar.h"
 
-/* position: as float32; freq: the pair's. */
+/* The angle of a pair: the position as float32 times the frequency of the
+ * pair. */
 FN float rotary_angle(float position, float freq)
 {
     EXACT float angle = position * freq;
@@ -32,6 +33,7 @@ FN float rotary_first(float a, float b, float c, float s)
     return s_canonical(y);
 }
 
+/* The second of the pair, likewise: products and sum are each rounded. */
 FN float rotary_second(float a, float b, float c, float s)
 {
     EXACT float u = b * c;

@@ -9,6 +9,8 @@
 /* Dimensions of x before a row; the last of them is t. */
 #define ROTARY_RANK 5
 
+/* Each of y, cos and sin is bound twice, for elements of 2 and of 4 bytes.
+ * Strides lead from element to element of a row, steps from row to row. */
 struct rotary_args {
     u32 x_at;
     u32 y2_at;

@@ -14,7 +14,7 @@
 #include "kernels/dialect/either.h"
 #include "kernels/gemm/epilogue.h"
 
-/* dtypes in a word */
+/* The dtypes of the operands in a word, and each of them taken out. */
 #define CONV_TYPES(MADE, LIES, FROM, BIAS)                                     \
     ((MADE) | (LIES) << 4 | (FROM) << 8 | (BIAS) << 12)
 #define CONV_MADE (pc.made.types & 15u)
@@ -22,14 +22,15 @@
 #define CONV_FROM ((pc.made.types >> 8u) & 15u)
 #define CONV_BIAS ((pc.made.types >> 12u) & 15u)
 
-/* Where results go. */
+/* Where results go: a result is of a row and a column, and the column's three
+ * digits each have a step; all steps are in elements. */
 struct conv_made {
     u32 rows;
     u32 columns;
     u32 groups;
-    u32 column_b;
+    u32 column_b; /* sizes of a column's second and third digit */
     u32 column_c;
-    u32 image;
+    u32 image; /* from image to image, and so on */
     u32 group;
     u32 row;
     u32 a;
@@ -38,6 +39,8 @@ struct conv_made {
     u32 types;
 };
 
+/* conv_tile.k: `made` is the result, `lies` the factor in memory, `from` the
+ * one that is gathered. */
 struct conv_args {
     u32 made2_at;
     u32 made4_at;
@@ -50,7 +53,7 @@ struct conv_args {
     u32 partial_at;
     STRUCT(conv_made) made;
     u32 tasks;
-    u32 row_blocks;
+    u32 row_blocks; /* tiles down and across */
     u32 column_blocks;
     u32 images;
     u32 depth;
@@ -86,6 +89,7 @@ struct conv_args {
     u32 activation;
 };
 
+/* conv_fold.k: n results of each of `splits` shares. */
 struct conv_fold_args {
     u32 made2_at;
     u32 made4_at;
@@ -95,6 +99,7 @@ struct conv_fold_args {
     u32 splits;
 };
 
+/* conv_gather.k; steps in elements, points as above. */
 struct conv_gather_args {
     u32 y_at;
     u32 x_at;
@@ -121,6 +126,7 @@ struct conv_gather_args {
     u32 width;
 };
 
+/* conv_pack.k: n elements, rows of depth of them. */
 struct conv_pack_args {
     u32 y_at;
     u32 x_at;

@@ -5,6 +5,7 @@
 
 #include "kernels/dialect/form.h"
 
+/* bits: the element as it lies in memory. */
 struct fill_args {
     u32 y_at;
     STRUCT(form_shape) form;

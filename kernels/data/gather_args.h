@@ -15,12 +15,13 @@ struct table_shape {
     u32 n;    /* positions */
     u32 cols; /* elements of a row */
     u32 rows; /* of the table */
-    u32 row_step;
+    u32 row_step; /* from a row of the table to the next, in elements */
     u32 outer;
     u32 inner;
     u32 size[WALK_RANK];
 };
 
+/* gather.k; x_dtype and y_dtype differ where elements are converted. */
 struct gather_args {
     u32 x_at;
     u32 idx_at;
@@ -32,6 +33,8 @@ struct gather_args {
     u32 x_steps[WALK_RANK]; /* the index's, then x's */
 };
 
+/* scatter_add.k: key and pos are sorted by the texts below; carry has room for
+ * two rows. */
 struct scatter_add_args {
     u32 dy_at;
     u32 key_at;
@@ -48,6 +51,7 @@ struct scatter_add_args {
     u32 dx_steps[WALK_RANK]; /* of a row; the outer ones are not used */
 };
 
+/* scatter_keys.k makes what is sorted. */
 struct scatter_keys_args {
     u32 idx_at;
     u32 key_at;
@@ -66,13 +70,17 @@ struct scatter_keys_args {
 #define EACH_TASK(T, N) EACH(T, N)
 #endif
 
-/* One pass of a radix sort: pieces of up to `piece` keys, each counted and
- * moved by one item, in order; table[digit][piece]. */
+/* A pass of a radix sort by one digit of the keys, from the lowest on:
+ * sort_count.k, sort_scan.k and sort_move.k. Each piece of up to `piece` keys
+ * is counted, and later moved, by one item, in order: so equal digits keep
+ * their order, which the next pass relies on. table[digit][piece] has the
+ * counts, and after the scan the place where the piece's first key of that
+ * digit goes. */
 struct sort_shape {
     u32 n;
-    u32 piece;
+    u32 piece; /* keys of one */
     u32 pieces;
-    u32 shift;
+    u32 shift; /* bits of a key below the digit */
     u32 bins; /* values of a digit: a power of two */
 };
 
@@ -82,6 +90,7 @@ struct sort_count_args {
     STRUCT(sort_shape) sort;
 };
 
+/* n: numbers of the table, bins times pieces. */
 struct sort_scan_args {
     u32 table_at;
     u32 n;
@@ -96,6 +105,7 @@ struct sort_move_args {
     STRUCT(sort_shape) sort;
 };
 
+/* on and off are bits of y's dtype. */
 struct one_hot_args {
     u32 idx_at;
     u32 y_at;

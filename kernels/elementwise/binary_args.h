@@ -21,6 +21,8 @@ struct binary_args {
     u32 y_steps[RUN_RANK];
 };
 
+/* Operands that may be of several widths are bound once for each: a1 as bytes,
+ * a2 as 16-bit and a4 as 32-bit words; run's dtypes say which is read. */
 struct binary_integer_args {
     u32 a1_at;
     u32 a4_at;
@@ -34,6 +36,7 @@ struct binary_integer_args {
     u32 y_steps[RUN_RANK];
 };
 
+/* y = 1 where the comparison holds, else 0; run's kind says which. */
 struct compare_args {
     u32 a1_at;
     u32 a2_at;
@@ -84,7 +87,9 @@ struct binary_backward_args {
     u32 dx_steps[RUN_RANK];
 };
 
-/* Its sums, see binary_sum.k. */
+/* Sums of it over what was broadcast: binary_sum.k and binary_columns.k. A
+ * sum's terms are cut into chunks, which have a result each where there are
+ * several. */
 #define BINARY_SUM_RANK 6
 struct binary_sum_args {
     u32 a2_at;
@@ -129,7 +134,8 @@ FN u32 least(u32 a, u32 b)
 #define SUM_ADD_ROW(N)  N##_row += sum_r * pc.N##_steps[sum_d - 1u];
 #define SUM_ADD_TERM(N) N##_off += sum_r * pc.N##_steps[sum_d - 1u];
 
-/* ADD for position I of dimensions FROM .. TO - 1. */
+/* Does ADD, with sum_r and sum_d, for the dimensions FROM .. TO - 1 at position
+ * I. The first one needs no division: what is left is its index. */
 #define SUM_WALK(I, FROM, TO, ADD)                                             \
     {                                                                          \
         u32 sum_rest = I;                                                      \

@@ -30,12 +30,14 @@
 
 /* ---- order ---- */
 
-/* Ascending with the numbers; -0 comes before +0. */
+/* A key that ascends, as an unsigned number, with the number whose bits u are;
+ * that of -0 comes before that of +0. */
 FN u32 f32_key(u32 u)
 {
     return (u & F32_SIGN) != 0u ? ~u : u | F32_SIGN;
 }
 
+/* x > 0, infinity included and NaN not: one comparison of bits. */
 FN bool f32_positive(float x)
 {
     return AS_U32(x) - 1u < F32_INF;
@@ -56,6 +58,7 @@ FN bool compare_keys(u32 kind, u32 a, u32 b)
     return a >= b;
 }
 
+/* As IEEE 754 compares: a NaN is unequal to all, and -0 equals +0. */
 FN bool compare_value(u32 kind, float a, float b)
 {
     u32 ua = AS_U32(a);
@@ -68,7 +71,8 @@ FN bool compare_value(u32 kind, float a, float b)
     return compare_keys(kind, f32_key(ua), f32_key(ub));
 }
 
-/* i32, and u8 extended with zeros. */
+/* i32, and u8 extended with zeros: turning the sign bit makes their order that
+ * of unsigned numbers. */
 FN bool compare_int(u32 kind, u32 a, u32 b)
 {
     return compare_keys(kind, a ^ F32_SIGN, b ^ F32_SIGN);
@@ -115,6 +119,7 @@ FN float s_round(float x)
     return AS_F32(a | (AS_U32(x) & F32_SIGN));
 }
 
+/* The nearest integer, less 1 where that is above x. */
 FN float s_floor(float x)
 {
     EXACT float r = s_round(x);
@@ -124,6 +129,8 @@ FN float s_floor(float x)
     return r;
 }
 
+/* Likewise; the sign is put back because of numbers such as -0.7, whose ceiling
+ * is -0. */
 FN float s_ceil(float x)
 {
     EXACT float r = s_round(x);
@@ -133,6 +140,7 @@ FN float s_ceil(float x)
     return s_copysign(r, x);
 }
 
+/* 1 or -1; a zero and a NaN stay what they are. */
 FN float s_sign(float x)
 {
     u32 u = AS_U32(x);
@@ -160,6 +168,8 @@ FN float s_tanh_grad(float x)
 
 /* ---- binary ---- */
 
+/* The value before it is made canonical. alpha and beta are those of
+ * BINARY_AXPBY, of which both products and the sum are rounded. */
 FN float binary_arithmetic(u32 kind, float a, float b, float alpha, float beta)
 {
     if (kind == BINARY_ADD)
@@ -210,6 +220,7 @@ FN float extremum_grad(u32 lost, float x, float other, float dy)
     return compare_value(lost, x, other) ? 0.0f : dy;
 }
 
+/* b a^(b - 1) dy; 0 where b is 0, whatever a is, since a^0 is 1 everywhere. */
 FN float pow_grad_a(float a, float b, float dy)
 {
     if ((AS_U32(b) & 0x7fffffffu) == 0u)
@@ -220,6 +231,8 @@ FN float pow_grad_a(float a, float b, float dy)
     return dy * d;
 }
 
+/* a^b log(a) dy; at a = 0 it is 0 for b >= 0, where 0^b does not move, and not
+ * 0 times -inf. */
 FN float pow_grad_b(float a, float b, float dy)
 {
     EXACT float d = 0.0f;

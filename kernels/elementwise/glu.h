@@ -17,6 +17,7 @@
 #define GLU_SIGMOID   5u
 #define GLU_TANH      6u
 
+/* The unary kind of a gate. */
 FN u32 glu_function(u32 gate)
 {
     if (gate == GLU_RELU)
@@ -44,6 +45,7 @@ FN float glu_gradient(u32 gate, float a, float b, float dy)
     return unary_grad(glu_function(gate), b, dy * a, 0.0f, 0.0f);
 }
 
+/* Operands are bound twice, as 16-bit and as 32-bit words. */
 struct glu_args {
     u32 a2_at;
     u32 a4_at;

@@ -78,6 +78,7 @@ enum unary_kind {
 
 /* ---- of one kind ---- */
 
+/* x above 0, 0 below, and NaN stays: max(x, 0) of some devices loses it. */
 FN float relu_y(float x)
 {
     return s_is_nan(x) || f32_positive(x) ? x : 0.0f;
@@ -89,6 +90,7 @@ FN float relu_dx(float x, float dy)
     return s_is_nan(x) || f32_positive(x) ? dy : 0.0f;
 }
 
+/* x above 0, else alpha x, by which NaN stays one. */
 FN float leaky_relu_y(float x, float alpha)
 {
     return f32_positive(x) ? x : alpha * x;

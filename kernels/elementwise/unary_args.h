@@ -6,6 +6,9 @@
 #include "kernels/elementwise/unary.h"
 #include "kernels/dialect/runs.h"
 
+/* Operands of any float dtype are bound twice, as 16-bit and as 32-bit words
+ * (x2 and x4); run's dtypes say which is read. alpha, beta: the parameters of
+ * the kind. */
 struct unary_args {
     u32 x2_at;
     u32 x4_at;

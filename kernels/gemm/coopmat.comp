@@ -27,8 +27,9 @@
  * This is no text of the dialect: Vulkan alone has these matrices. Their shape
  * and the subgroup's size are the device's and come as constants when a
  * pipeline is made. Nothing but the type of the matrices knows that elements
- * are f16, and float16 is named for nothing else: backends/vulkan/coopmat.c
- * makes the module for bf16 of this one's words. */
+ * are f16, and float16 is named for nothing else, because
+ * backends/vulkan/coopmat_words.c makes the module for bf16 of this one's
+ * words. */
 #extension GL_KHR_cooperative_matrix : require
 #extension GL_KHR_memory_scope_semantics : require
 #extension GL_KHR_shader_subgroup_basic : require
@@ -70,10 +71,12 @@ SHARED(float, sums, DOWN * ACROSS * M * N)
 #define LAYOUT_ROWS    gl_CooperativeMatrixLayoutRowMajor
 #define LAYOUT_COLUMNS gl_CooperativeMatrixLayoutColumnMajor
 
-/* Lines line_0 .. line_0 + lines - 1, PACKED words elements of each from first
- * on, into PART at to. base: element 0 of line 0; step: from line to line;
- * line_end and end: where the matrix ends. whole: lines begin at multiples of
- * 16 bytes. */
+/* Fill a stage: lines line_0 .. line_0 + lines - 1, `words` words of PACKED
+ * elements of each from the element `first` on, go into PART at `to`. Element 0
+ * of line 0 is at base, and `step` leads from line to line. Past line_end and
+ * end, where the matrix ends, are zeros. Where all lines begin at multiples of
+ * 16 bytes (whole), a full word is one load; else it is put together of
+ * elements. */
 #define STAGE(NAME, X16, X128, PART)                                           \
     void NAME(uint to, uint base, uint step, uint line_0, uint lines,          \
               uint line_end, uint first, uint words, uint end, bool whole)     \
@@ -102,7 +105,9 @@ STAGE(stage_b, b16, b128, b_part)
 #define WHOLE_A ((pc.g.types & GEMM_WHOLE_A) != 0u)
 #define WHOLE_B ((pc.g.types & GEMM_WHOLE_B) != 0u)
 
-/* DEPTH of k from `from` on, for the tile at (i_0, j_0) of matrix z. */
+/* Stage DEPTH of k from `from` on, for the tile at (i_0, j_0) of matrix z, into
+ * the half `turn` of shared memory. What is a line depends on which way the
+ * factor lies. */
 void stage(uint turn, uint z, uint i_0, uint j_0, uint from)
 {
     uint a_0 = z * pc.g.a_batch;
@@ -123,11 +128,14 @@ void stage(uint turn, uint z, uint i_0, uint j_0, uint from)
 
 #define EACH_SIDE(R) [[unroll]] for (uint R = 0u; R < SIDE; R++)
 
-/* X = the matrix at (LINE_0, WORD_0) of lines of WORDS words */
+/* X = the matrix at (LINE_0, WORD_0) of a stage whose lines have WORDS words,
+ * and one that pads them. */
 #define LOAD_MATRIX(X, PART, TO, LINE_0, WORD_0, WORDS, LAYOUT)                \
     coopMatLoad(X, PART, (TO) + (LINE_0) * ((WORDS) + 1u) + (WORD_0),          \
                 (WORDS) + 1u, LAYOUT)
 
+/* The matrices of a at row I and of b at column J, both at Q of the stage's
+ * depth. A factor that lies the other way is loaded as columns. */
 #define LOAD_A(X, I, Q)                                                        \
     if (pc.a_column == 1u)                                                     \
         LOAD_MATRIX(X, a_part, turn * A_ROOM, I, (Q) / PACKED,                 \
@@ -186,7 +194,9 @@ BODY
             turn = 1u - turn;
         }
         [[dont_unroll]] for (uint f = 0u; f < SIDE * SIDE; f++) {
-            /* a register has no index: so that the epilogue is here once */
+            /* Registers cannot be indexed by f: the loops pick the matrix,
+             * so that the epilogue's code is here once and not SIDE * SIDE
+             * times. */
             EACH_SIDE(r) EACH_SIDE(c) if (r * SIDE + c == f)
                 coopMatStore(sum[r * SIDE + c], sums, own, N, LAYOUT_ROWS);
             subgroupBarrier();

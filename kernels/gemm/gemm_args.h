@@ -41,8 +41,9 @@ struct gemm_shape {
     u32 d_row;
 };
 
-/* gemm_panel.k: tiles down and across of a task, depth of a block of k, and
- * whether the sums begin and end here. */
+/* gemm_panel.k: the tiles down and across of a task, the depth of a block of k,
+ * and whether the sums begin and end in this launch: in between they are in
+ * `partial`. */
 struct gemm_panel_args {
     u32 d16_at;
     u32 d32_at;
@@ -62,6 +63,7 @@ struct gemm_panel_args {
     u32 b_row; /* of a b that is not packed */
 };
 
+/* gemm_tiled.k: factors of any strides. */
 struct gemm_tiled_args {
     u32 d16_at;
     u32 d32_at;
@@ -102,6 +104,7 @@ struct gemm_coopmat_args {
     u32 b_column;
 };
 
+/* What gemm_pack.k does with one factor. */
 struct gemm_lines {
     u32 n;
     u32 batch;
@@ -134,10 +137,12 @@ struct gemm_pack_args {
  * read side by side, and converted at a time. */
 #define GEMM_PLAIN_DEPTH 32
 
-/* Rows of a tile of gemm_panel.k: with two WIDEs of sums in each they fill
- * 28 of 32 vector registers of 16 lanes, 12 of 16 of less. */
+/* Rows of a tile of gemm_panel.k: with two WIDEs of sums in each they fill 28
+ * of the 32 vector registers of machines with 16 lanes, and 12 of 16 on others;
+ * the rest is for factors. */
 #define GEMM_ROWS(LANES) ((LANES) >= 16 ? 14 : 6)
-/* And where b is not packed: for one or two rows of a, and for more. */
+/* Rows of a tile where b is not packed: for one or two rows of a, and for
+ * more. */
 #define GEMM_ROWS_FEW  2
 #define GEMM_ROWS_SOME 8
 

@@ -18,7 +18,9 @@
 
 #define GEMM_EACH(Q, N) for (u32 Q = 0u; Q < (N); Q++)
 
-/* LINE[q] += SCALE times element AT_0 + q STEP of X16 or X32 */
+/* LINE[q] += SCALE times element AT_0 + q STEP of X32 or, by dtype, of X16;
+ * nothing where the operand is absent. float32 neighbours have a loop of their
+ * own. */
 #define GEMM_ADD(LINE, N, DTYPE, X16, X32, AT_0, STEP, SCALE)                  \
     if (DTYPE == DT_F32) {                                                     \
         if (STEP == 1u) {                                                      \
@@ -43,6 +45,7 @@
         }                                                                      \
     }
 
+/* The activation of N sums. A NaN stays one: it is not less than 0. */
 #define GEMM_ACTIVATE(LINE, N)                                                 \
     if (pc.g.activation == ACT_RELU) {                                         \
         GEMM_EACH(q, N) LINE[q] = LINE[q] < 0.0f ? 0.0f : LINE[q];             \
@@ -50,6 +53,8 @@
         GEMM_EACH(q, N) LINE[q] = activate(LINE[q], pc.g.activation);          \
     }
 
+/* Rounds N results to d's dtype and stores them: here and nowhere else a gemm's
+ * result is rounded to 16 bits. */
 #define GEMM_PUT(LINE, N, AT_0)                                                \
     if (GEMM_D == DT_F32) {                                                    \
         GEMM_EACH(q, N) AT(d32, AT_0 + q) = LINE[q];                           \
@@ -59,7 +64,8 @@
         GEMM_EACH(q, N) AT(d16, AT_0 + q) = U16(bf16_store(LINE[q]));          \
     }
 
-/* Sums LINE[0 .. N - 1] of row I and columns from J on of matrix Z. */
+/* From sums LINE[0 .. N - 1], of row I and the columns from J on of matrix Z,
+ * to d. */
 #define GEMM_EPILOGUE(LINE, N, Z, I, J)                                        \
     {                                                                          \
         u32 c_0 = (Z)*pc.g.c_batch + (I)*pc.g.c_row + (J)*pc.g.c_column;       \

@@ -11,7 +11,9 @@
 #include "kernels/dialect/group.h"
 #include "kernels/scalar/exp_neg.h"
 
-/* An absent operand has dtype 0, and may stand for another one. */
+/* All steps are in elements. An absent operand has dtype 0, and may be bound to
+ * another one's memory, which is not touched. prob: the target as
+ * probabilities, in the place of an index. */
 struct cross_entropy_args {
     u32 x_at;
     u32 target_at;
@@ -24,7 +26,7 @@ struct cross_entropy_args {
     u32 table_at;
     u32 rows;
     u32 n;
-    u32 rank;
+    u32 rank; /* of the table; 0: rows are evenly apart, by: */
     u32 x_row;
     u32 target_row;
     u32 prob_row;
@@ -44,15 +46,16 @@ struct cross_entropy_args {
     u32 dx_dtype;
     u32 loss_dtype;
     u32 logits; /* else log-probabilities */
-    u32 smoothed;
-    u32 may_ignore;
+    u32 smoothed;     /* spread is not 0 */
+    u32 may_ignore;   /* rows whose target is ignore_index do not count */
     u32 ignore_index;
-    float keep;
-    float spread;
+    float keep;       /* of the target, 1 - the label smoothing */
+    float spread;     /* what the smoothing gives every class */
     float count; /* divides, as divisor[0] does */
     float scale; /* of the loss */
 };
 
+/* What becomes of a row: its loss counts, is 0, or is NaN. */
 #define ROW_COUNTS  0u
 #define ROW_IGNORED 1u
 #define ROW_WRONG   2u /* the target is no class */
@@ -64,6 +67,8 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
     return target < n ? ROW_COUNTS : ROW_WRONG;
 }
 
+/* The operand's share of a row's place, in the loop of ROW_BEGIN; the table has
+ * the sizes first, so operands are counted from 1. */
 #define ROW_STEP(OPERAND) AT(table, pc.rank *U32(OPERAND) + row_r - 1u) * row_j
 /* Declares where row ROW of each operand begins, its target and verdict. */
 #define ROW_BEGIN(ROW)                                                         \
@@ -92,6 +97,7 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
         verdict = row_verdict(mine, pc.n,                                      \
                               pc.may_ignore != 0u && mine == pc.ignore_index); \
     }
+/* x of class K. */
 #define ROW_X(K) GET(x, x_from + (K)*pc.x_step, D, pc.x_dtype)
 /* Is q[k] of other classes than the target's anything but 0? */
 #define ROW_SPREADS (pc.prob_dtype != 0u || pc.smoothed != 0u)
@@ -105,21 +111,25 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
     if (pc.weight_dtype != 0u)                                                 \
         Q = Q * GET(weight, (K)*pc.weight_step, D, pc.weight_dtype);
 
-/* What a row knows before its gradient. */
+/* Declares what a row knows before its gradient: the greatest x, the sum of
+ * exponentials relative to it and its logarithm, the loss, and the sum of q. */
 #define ROW_FACTS                                                              \
     EXACT float most = AS_F32(0xff800000u);                                    \
     EXACT float total = 0.0f; /* of exp(x - most) */                           \
     EXACT float log_total = 0.0f;                                              \
     EXACT float value = 0.0f;                                                  \
     EXACT float sum_q = 0.0f;
-/* log p of x. */
+/* Declares L, the log-probability of a class whose x is X. The two
+ * differences are rounded one after the other: most may be large, and
+ * log_total is small. */
 #define ROW_LOG(L, X)                                                          \
     EXACT float L = X;                                                         \
     if (pc.logits != 0u) {                                                     \
         L = L - most;                                                          \
         L = L - log_total;                                                     \
     }
-/* The loss of a row with one class, once x's facts are there. */
+/* The loss of a row whose q is 0 but for its target: no loop over the classes.
+ * x's facts are there. */
 #define ROW_OF_ONE                                                             \
     if (verdict == ROW_COUNTS && !ROW_SPREADS) {                               \
         ROW_Q(q, mine)                                                         \
@@ -127,11 +137,14 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
         sum_q = q;                                                             \
         value = 0.0f - q * l;                                                  \
     }
+/* A target that is no class makes the row NaN: a device cannot refuse it. */
 #define ROW_STORE_LOSS                                                         \
     if (verdict == ROW_WRONG)                                                  \
         value = AS_F32(F32_NAN);                                               \
     if (pc.loss_dtype != 0u)                                                   \
         AT(loss, loss_from) = value * pc.scale;
+/* Declares what the row's gradient is multiplied by: dloss, or 1, over the
+ * number that the mean divides by. */
 #define ROW_SEED                                                               \
     EXACT float seed = 1.0f;                                                   \
     EXACT float by = pc.count;                                                 \

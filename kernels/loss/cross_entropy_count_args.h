@@ -6,9 +6,11 @@
 #include "kernels/dialect/floats.h"
 #include "kernels/dialect/group.h"
 
+/* Rows of a task. */
 #define ROW_CHUNK 4096u
 
-/* As in cross_entropy_args.h. */
+/* The members of the same name in cross_entropy_args.h; y has a sum for each
+ * task. */
 struct cross_entropy_count_args {
     u32 target_at;
     u32 weight_at;

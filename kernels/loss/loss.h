@@ -57,6 +57,8 @@ FN float loss_value(u32 kind, float x, float t, float parameter, float p)
     return line;
 }
 
+/* The derivative by x. At d = 0 it is d itself: 0 is the subgradient that is
+ * chosen where there is a corner. */
 FN float loss_slope(u32 kind, float x, float t, float parameter, float p)
 {
     if (kind == LOSS_BCE)

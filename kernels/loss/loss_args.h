@@ -33,11 +33,11 @@ struct loss_args {
     u32 weight_dtype;
     u32 positive_dtype;
     u32 dx_dtype;
-    u32 dloss_given;
+    u32 dloss_given; /* else it is 1 */
     u32 dloss_each; /* else one for all */
     float scale;    /* of values in sums */
-    float parameter;
-    float count;
+    float parameter; /* beta or delta of the kind */
+    float count;     /* divides the gradient: a mean's */
 };
 
 #endif

@@ -11,13 +11,15 @@
 #define TOP_K_HIT     1u
 #define TOP_K_IGNORED 2u
 
+/* found: a word for each row, TOP_K_MISS or another. may_ignore: there is an
+ * index, ignore_index, whose rows do not count. */
 struct top_k_args {
     u32 x_at;
     u32 target_at;
     u32 found_at;
     u32 rows;
-    u32 n;
-    u32 k;
+    u32 n; /* classes */
+    u32 k; /* places that are a hit */
     u32 items; /* each row by an item, not by a group */
     u32 x_step;
     u32 x_dtype;
@@ -29,6 +31,7 @@ struct top_k_args {
     u32 target_steps[WALK_RANK];
 };
 
+/* Each of the two results may be absent. */
 struct top_k_total_args {
     u32 found_at;
     u32 accuracy_at;

@@ -14,32 +14,37 @@
 
 #define CHANNEL_OUTER 4 /* dimensions of a row but its last */
 
+/* How the work is divided. mean and rstd have a place for each example and set
+ * of channels: an example's step is 0 where the whole batch shares them. */
 struct channel_walk {
     u32 tasks;
     u32 channels;
     u32 per_group; /* channels that share statistics */
-    u32 across;
+    u32 across; /* lanes are channels, not neighbours of a line */
     u32 chunks;    /* of a row */
     u32 per_chunk; /* pieces */
     u32 pieces;    /* of a row */
     u32 per_line;  /* pieces */
     u32 longest;   /* of a piece, but of a line's last */
-    u32 line;
-    u32 rank;
+    u32 line; /* elements of a line */
+    u32 rank; /* of what counts a row's lines, with its sizes: */
     u32 size[CHANNEL_OUTER];
-    u32 mean_example;
-    u32 mean_group;
+    u32 mean_example; /* from example to example */
+    u32 mean_group;   /* and from set of channels to set */
     u32 rstd_example;
     u32 rstd_group;
 };
+/* An operand of such a walk: steps in elements. */
 struct channel_operand {
     u32 dtype;
-    u32 example;
-    u32 channel;
-    u32 step;
-    u32 steps[CHANNEL_OUTER];
+    u32 example; /* from example to example */
+    u32 channel; /* from channel to channel */
+    u32 step;    /* along a line */
+    u32 steps[CHANNEL_OUTER]; /* between lines */
 };
 
+/* channel_sum.k: sum has a place for each chunk of each row. Two launches make
+ * a variance: of x first, then of (x - mean)^2, which does not cancel. */
 struct channel_sum_args {
     u32 x_at;
     u32 mean_at;
@@ -49,6 +54,8 @@ struct channel_sum_args {
     u32 squares; /* of x - mean, and not x */
 };
 
+/* channel_sum_dy.k: of each chunk of each row, the sum of dy and that of dy
+ * z. */
 struct channel_sum_dy_args {
     u32 x_at;
     u32 dy_at;
@@ -61,6 +68,8 @@ struct channel_sum_dy_args {
     STRUCT(channel_operand) dy;
 };
 
+/* channel_apply.k: y = (x - mean) rstd gamma + beta, then the activation. gamma
+ * and beta are float32, one for each channel. */
 struct channel_apply_args {
     u32 x_at;
     u32 mean_at;
@@ -78,6 +87,7 @@ struct channel_apply_args {
     u32 activation;
 };
 
+/* channel_gradient.k: avg and avg_z are those of channel_fold.k. */
 struct channel_gradient_args {
     u32 x_at;
     u32 dy_at;
@@ -96,7 +106,9 @@ struct channel_gradient_args {
     u32 given; /* statistics: there are no averages */
 };
 
-/* The sums of chunks, in the order of rows, made into statistics. */
+/* channel_statistics.k: the sums of chunks, in the order of rows, made into
+ * what is said by `what`: the mean, the reciprocal deviation, or both from
+ * given running statistics. */
 #define CHANNEL_MEAN  0u
 #define CHANNEL_RSTD  1u
 #define CHANNEL_GIVEN 2u
@@ -107,23 +119,25 @@ struct channel_statistics_args {
     u32 running_mean_at;
     u32 running_var_at;
     u32 what;
-    u32 sets;
-    u32 groups;
-    u32 parts; /* sums of a set */
+    u32 sets;   /* that share statistics */
+    u32 groups; /* sets of an example */
+    u32 parts;  /* sums of a set */
     u32 mean_example;
     u32 mean_group;
     u32 rstd_example;
     u32 rstd_group;
-    u32 running;
+    u32 running; /* running statistics are updated */
     u32 running_mean_step;
     u32 running_var_step;
-    float count;
+    float count; /* elements of a set */
     float running_count; /* divides the squares for running_var */
     float eps;
-    float keep;
+    float keep; /* 1 - momentum */
     float momentum;
 };
 
+/* channel_fold.k: dgamma and dbeta of channels from the sums of their rows, and
+ * the averages of sets. A result that is not given is absent. */
 struct channel_fold_args {
     u32 sum_at;
     u32 sum_z_at;
@@ -167,6 +181,7 @@ struct channel_fold_args {
     (pc.walk.across == 0u ? channel                                            \
      : LANE(K) < lanes    ? channel + LANE(K)                                  \
                           : pc.walk.channels - 1u)
+/* The mean or rstd (N) of channel C of the task's example. */
 #define CHANNEL_STATISTIC(N, C)                                                \
     AT(N, example *pc.walk.N##_example +                                       \
               (C) / pc.walk.per_group * pc.walk.N##_group)
@@ -237,7 +252,9 @@ struct channel_fold_args {
         }                                                                      \
     }
 
-/* The sums of lanes, in memory of the group: of all together, or of each. */
+/* Where the task's sum of channel C goes; and the sums of lanes put there: each
+ * lane's where lanes are channels, else all together, by way of the shared
+ * array `lane`. */
 #define CHANNEL_PLACE(C)                                                       \
     ((example * pc.walk.channels + (C)) * pc.walk.chunks + chunk)
 #define CHANNEL_STORE(SUM, ACC)                                                \

@@ -9,6 +9,8 @@
 
 #include "kernels/dialect/tensor.h"
 
+/* rows rows of n elements. is_rms: no mean is subtracted, and the deviation is
+ * the root of the mean square. */
 struct layer_norm_args {
     u32 x_at;
     u32 gamma_at;
@@ -18,8 +20,8 @@ struct layer_norm_args {
     u32 rstd_at;
     u32 rows;
     u32 n;
-    u32 lined;
-    u32 x_step;
+    u32 lined;  /* rows of one dimension */
+    u32 x_step; /* and along it, in elements */
     u32 y_step;
     u32 has; /* a bit for each operand that is there */
     u32 is_rms;
@@ -34,6 +36,7 @@ struct layer_norm_args {
     u32 rstd_steps[WALK_RANK];
 };
 
+/* Bits of has, of both structs. */
 #define HAS_GAMMA  1u
 #define HAS_BETA   2u
 #define HAS_Y      4u
@@ -42,6 +45,8 @@ struct layer_norm_args {
 #define HAS_DGAMMA 32u
 #define HAS_DBETA  64u
 
+/* layer_norm_backward.k and layer_norm_sums.k; HAS_MEAN is not set where the
+ * forward pass had no mean. */
 struct layer_norm_backward_args {
     u32 x_at;
     u32 mean_at;

@@ -9,7 +9,8 @@
 #include "kernels/random/random.h"
 #include "kernels/dialect/tensor.h"
 
-/* step is an operand; step_given 0: the step is 0. */
+/* n elements. dense: all operands are contiguous, so that whole blocks of words
+ * can be used. step is an operand; step_given 0: the step is 0. */
 struct random_stream {
     u32 n;
     u32 dense;
@@ -28,6 +29,8 @@ FN u32 stream_head(u32 base, u32 n)
     return head < n ? head : n;
 }
 
+/* The word of element I alone, of whose block the other three are thrown
+ * away. */
 #define STREAM_WORD(I, STEP)                                                   \
     random_u32(pc.stream.seed_low, pc.stream.seed_high, STEP, pc.stream.id,    \
                pc.stream.base_low + (I),                                       \

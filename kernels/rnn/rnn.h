@@ -8,6 +8,8 @@
 
 #include "kernels/elementwise/elementwise.h"
 
+/* Each result is made canonical, because it is stored, or multiplied on, as
+ * bits that all devices have to agree in. */
 FN float rnn_sigmoid(float a)
 {
     return s_canonical(s_sigmoid(a));
@@ -49,6 +51,7 @@ FN float rnn_tanh_slope(float d, float t)
 
 /* ---- LSTM ---- */
 
+/* The new state: c' = f c + i g. */
 FN float lstm_state(float i, float f, float g, float c)
 {
     EXACT float kept = f * c;
@@ -57,6 +60,7 @@ FN float lstm_state(float i, float f, float g, float c)
     return s_canonical(kept + added);
 }
 
+/* The value: h = o tanh(c'). */
 FN float lstm_value(float o, float c)
 {
     return s_canonical(o * s_tanh(c));
@@ -71,7 +75,8 @@ FN float lstm_state_grad(float o, float c, float e, float dc)
     return s_canonical(dc + d);
 }
 
-/* d: the gradient of c. */
+/* The gradients of the gates' arguments, of which d is that of the new state
+ * and e that of the value. */
 FN float lstm_i_grad(float d, float i, float g)
 {
     return rnn_sigmoid_slope(d * g, i);
@@ -107,6 +112,7 @@ FN float gru_factor(u32 stage, float r)
     return stage == GRU_REST ? 1.0f : r;
 }
 
+/* n = tanh(u + r q). */
 FN float gru_candidate(float u, float r, float q)
 {
     EXACT float a = r * q;
@@ -115,6 +121,7 @@ FN float gru_candidate(float u, float r, float q)
     return rnn_tanh(a);
 }
 
+/* h' = (1 - z) n + z h. */
 FN float gru_value(float z, float n, float h)
 {
     EXACT float fresh = (1.0f - z) * n;
@@ -131,11 +138,14 @@ FN float gru_candidate_grad(float e, float z, float n)
     return rnn_tanh_slope(d, n);
 }
 
+/* The gradient of r's argument, where k is that of r q and q is what r
+ * multiplies. */
 FN float gru_r_grad(float k, float r, float q)
 {
     return rnn_sigmoid_slope(k * q, r);
 }
 
+/* The gradient of z's argument: e that of the value. */
 FN float gru_z_grad(float e, float z, float n, float h)
 {
     EXACT float d = h - n;

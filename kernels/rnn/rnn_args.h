@@ -9,6 +9,7 @@
 
 #include "kernels/dialect/floats.h"
 
+/* Columns of a task at most. */
 #define RNN_COLUMNS 1024u
 
 struct rnn_sizes {
@@ -16,7 +17,8 @@ struct rnn_sizes {
     u32 columns;
     u32 parts; /* tasks of a row */
 };
-/* An absent operand has dtype 0. */
+/* Steps, in elements, from row to row and from column to column. An absent
+ * operand has dtype 0. */
 struct rnn_matrix {
     u32 dtype;
     u32 row;
@@ -34,6 +36,8 @@ struct rnn_matrix {
                       : pc.size.columns;                                       \
     for (u32 J = J##_from + LOCAL_ID; J < J##_end; J += U32(WG))
 
+/* a: the sums of products that the four gates are functions of. c and gates may
+ * be absent: the state is 0 then, and nothing is saved. */
 struct lstm_args {
     u32 a_at;
     u32 c_at;
@@ -48,6 +52,8 @@ struct lstm_args {
     STRUCT(rnn_matrix) gates;
 };
 
+/* gates: what the forward pass saved; dy and dh: two gradients of the value,
+ * from above and from the next step, either of which may be absent. */
 struct lstm_backward_args {
     u32 gates_at;
     u32 c_out_at;
@@ -68,6 +74,9 @@ struct lstm_backward_args {
     STRUCT(rnn_matrix) dc_in;
 };
 
+/* u: the products of the input, v: those of the state, each with three gates.
+ * q: v's part of the candidate, saved for the gradient. y: the value, or with
+ * GRU_RESET the state that is reset. */
 struct gru_args {
     u32 u_at;
     u32 v_at;
@@ -85,6 +94,8 @@ struct gru_args {
     STRUCT(rnn_matrix) q;
 };
 
+/* As above; dh_in is what this kernel knows of h's gradient: the products add
+ * the rest. */
 struct gru_backward_args {
     u32 gates_at;
     u32 q_at;

@@ -39,6 +39,7 @@ FN u32 f16_dropped(u32 a)
     return 126u - (e == 0u ? 1u : e);
 }
 
+/* A NaN as f16: quiet, with its sign and the upper bits of its payload. */
 FN u32 f16_nan(u32 u)
 {
     return ((u >> 16u) & 0x8000u) | 0x7e00u | ((u >> 13u) & 0x3ffu);
@@ -110,6 +111,8 @@ FN u32 f16_tiny_sr(u32 a, u32 r)
     return m + r < m ? 1u : 0u; /* the carry out of 32 bits */
 }
 
+/* Stochastically: the random bits are added below the last one that stays. What
+ * would reach infinity only by that becomes the greatest finite number. */
 FN u32 f16_store_sr(float x, u32 r)
 {
     u32 u = AS_U32(x);
@@ -129,6 +132,7 @@ FN u32 f16_store_sr(float x, u32 r)
     return s | h;
 }
 
+/* The upper half of a float32; a signalling NaN becomes quiet. */
 FN float bf16_load(u32 h)
 {
     u32 u = (h & 0xffffu) << 16u;
@@ -154,6 +158,8 @@ FN u32 bf16_store_rtz(float x)
     return (u >> 16u) | (is_nan_bits(u) ? 0x40u : 0u);
 }
 
+/* Stochastically, likewise: bf16 has float32's exponents, so that the words are
+ * added as they are. */
 FN u32 bf16_store_sr(float x, u32 r)
 {
     u32 u = AS_U32(x);

@@ -82,6 +82,7 @@ FN float div_special(float a, float b)
     return AS_F32(q);
 }
 
+/* a / b by a seed and its remainder, where the native quotient is not exact. */
 FN float div_corrected(float a, float b)
 {
     u32 ua = AS_U32(a) & 0x7fffffffu;
@@ -105,6 +106,8 @@ FN float sqrt_special(float x)
     return AS_F32(F32_NAN);
 }
 
+/* The root by a seed and its remainder. A root is never half way between two
+ * floats: the remainder alone decides how it is rounded. */
 FN float sqrt_corrected(float x)
 {
     u32 u = AS_U32(x);
@@ -132,6 +135,8 @@ FN float sqrt_corrected(float x)
     return AS_F32(((k >> 1u) << 23u) + s - 0x800000u + (r > s ? 1u : 0u));
 }
 
+/* The native quotient where that is exact, but for NaNs, whose bits devices do
+ * not agree in. */
 FN float s_div(float a, float b)
 {
 #ifdef NATIVE_EXACT_DIV

@@ -67,6 +67,7 @@ FN float erf_excess(float z)
         PAIR_MUL(h, l, ec_h, ec_l, ec_w, ec_v)                                 \
     }
 
+/* A polynomial below 0.5; 1 - erfc in pairs above, and 1 beyond 4. */
 FN float s_erf(float x)
 {
     EXACT float h;
@@ -87,6 +88,8 @@ FN float s_erf(float x)
     return s_copysign(h + l, x);
 }
 
+/* 1 - erf below 0.5, 2 - erfc(-x) for negative x; the tail is scaled last, so
+ * that it keeps its accuracy down to the subnormals. */
 FN float s_erfc(float x)
 {
     EXACT float h;

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exp.h - exp, exp2, expm1. */
+/* exp.h - exp, exp2, expm1.
+ *
+ * Arguments are brought near 0 by a multiple of log(2), the rest is a
+ * polynomial, and the result is a pair until it is rounded once at the end.
+ * What overflows and underflows for certain is answered first, so that the
+ * arithmetic between stays in range. */
 
 #ifndef SSQ_KERNELS_SCALAR_EXP_H
 #define SSQ_KERNELS_SCALAR_EXP_H
@@ -41,6 +46,8 @@
         EXP_REDUCED(h, l, ep_r, ep_c)                                          \
     }
 
+/* exp(x): above 89 it is infinite, below -105 less than half the least
+ * subnormal. */
 FN float s_exp(float x)
 {
     EXACT float h;
@@ -57,6 +64,8 @@ FN float s_exp(float x)
     return s_scale(h + l, n);
 }
 
+/* 2^x: x less its nearest integer is exact, and is multiplied by log(2) as a
+ * pair. */
 FN float s_exp2(float x)
 {
     EXACT float h;
@@ -89,6 +98,7 @@ FN float s_exp2(float x)
         PAIR_ADD(h, l, -1.0f, em_h *em_2, em_l *em_2)                          \
     }
 
+/* exp(x) - 1, without cancelling near 0. */
 FN float s_expm1(float x)
 {
     EXACT float h;

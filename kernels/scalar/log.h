@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* log.h - log, log2, log1p, pow. */
+/* log.h - log, log2, log1p, pow.
+ *
+ * x = m 2^k with m near 1: the logarithm of m is a polynomial in m - 1, the
+ * rest k log(2), both as pairs until they are rounded once at the end. */
 
 #ifndef SSQ_KERNELS_SCALAR_LOG_H
 #define SSQ_KERNELS_SCALAR_LOG_H
@@ -63,6 +66,7 @@ FN float log_special(float x)
     return AS_F32((u & 0x7fffffffu) == 0u ? F32_SIGN | F32_INF : F32_NAN);
 }
 
+/* log(m) + k log(2), of which k LN2_H is exact. */
 FN float s_log(float x)
 {
     EXACT float h;
@@ -80,6 +84,7 @@ FN float s_log(float x)
     return h + l;
 }
 
+/* log(m) / log(2) + k, where k is exact. */
 FN float s_log2(float x)
 {
     EXACT float h;
@@ -97,6 +102,7 @@ FN float s_log2(float x)
     return h + l;
 }
 
+/* 1 + x as a pair, of which c is what the rounding of d lost. */
 FN float s_log1p(float x)
 {
     EXACT float h;
@@ -155,7 +161,9 @@ FN float s_log1p(float x)
         PAIR_ADD(h, l, lp_k *LN2_H, lp_sh, lp_zl)                              \
     }
 
-/* |a|^b for positive finite |a| given as bits and finite b. */
+/* |a|^b for positive finite |a| given as bits and finite b. What overflows,
+ * underflows or rounds to 1 is answered before the exponential, whose argument
+ * has to be in range. */
 FN float pow_magnitude(u32 u, float b)
 {
     EXACT float h;
@@ -178,7 +186,8 @@ FN float pow_magnitude(u32 u, float b)
     return s_scale(h + l, n);
 }
 
-/* 0: not an integer; 1: odd; 2: even. */
+/* What kind of a number b is: 0 is no integer, 1 an odd one, 2 an even one, as
+ * all are from 2^24 on. */
 FN u32 pow_parity(float b)
 {
     u32 u = AS_U32(b) & 0x7fffffffu;

@@ -27,6 +27,7 @@
         l = sp_l;                                                              \
     }
 
+/* 1 / (1 + exp(-x)); for negative x it is E / (1 + E), E scaled last. */
 FN float s_sigmoid(float x)
 {
     EXACT float h;
@@ -52,6 +53,8 @@ FN float s_softplus_grad(float x)
     return s_sigmoid(x);
 }
 
+/* An odd polynomial near 0, where the other form would cancel; above 10 it is 1
+ * to less than half an ulp. */
 FN float s_tanh(float x)
 {
     EXACT float h;
@@ -82,6 +85,7 @@ FN float s_tanh(float x)
     return s_copysign(h + l, x);
 }
 
+/* x sigmoid(x), in pairs, so that it is rounded once. */
 FN float s_silu(float x)
 {
     EXACT float h;

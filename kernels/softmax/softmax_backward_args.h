@@ -5,7 +5,8 @@
 
 #include "kernels/softmax/softmax_args.h"
 
-/* As softmax_args; known: the sum of each part, or row. */
+/* As softmax_args; known has one number for each part, or row: s, the sum that
+ * its elements are compared with. */
 struct softmax_backward_args {
     u32 y_at;
     u32 dy_at;
