@@ -31,6 +31,8 @@ const char *ssq_op_name(size_t i)
     return i < OP_COUNT ? names[i] : NULL;
 }
 
+/* The copy is what a queue or a graph keeps: the original may be on the stack
+ * of the public call. Each reference taken here is dropped in op_release. */
 struct op *op_hold(const struct op *op)
 {
     struct op *copy = mem_alloc(op->bytes);

@@ -4,8 +4,10 @@
 
 #include "lib/op/data/data.h"
 
+/** Most views that views_collapse_rows takes: layer norm's backward has 8. */
 #define VIEWS_MOST 8
 
+/* What a rule says of its operand alone, without the others. */
 static ssq_status check_one(const ssq_queue *queue, const char *op,
                             const struct operand_rule *r)
 {
@@ -17,6 +19,9 @@ static ssq_status check_one(const ssq_queue *queue, const char *op,
     return st == SSQ_OK ? check_dtype(r->tensor, r->dtypes, op, r->name) : st;
 }
 
+/* Operands are checked one by one first, so that those of pairs are known to be
+ * there, of this device and of a dtype that has a size. Each output is then
+ * compared with all others, the inputs and the outputs before it too. */
 ssq_status operands_check(const ssq_queue *queue, const char *op,
                           const struct operand_rule *rules, int n)
 {
@@ -61,6 +66,8 @@ void view_append_ones(struct view *v, int n)
     }
 }
 
+/* Give v the dimensions of outer followed by those of inner; its buffer, offset
+ * and dtype stay. */
 static void join(struct view *v, const struct view *outer,
                  const struct view *inner)
 {
@@ -73,6 +80,10 @@ static void join(struct view *v, const struct view *outer,
         }
 }
 
+/* Each view is taken apart at the border, either side is collapsed over all of
+ * them, and they are put together again. views_collapse leaves at least one
+ * dimension, as a row needs; where no dimension counts rows it is not asked,
+ * and there are none. */
 int views_collapse_rows(struct view **views, int n, int inner)
 {
     struct view row[VIEWS_MOST], rest[VIEWS_MOST];

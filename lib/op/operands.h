@@ -10,15 +10,16 @@
 
 #include "lib/core/core.h"
 
-#define OPERAND_OUT      1u
-#define OPERAND_OPTIONAL 2u
+/* flags of a rule, OR-ed */
+#define OPERAND_OUT      1u /* it is written */
+#define OPERAND_OPTIONAL 2u /* it may be NULL */
 
 /** What a tensor must be: one line per operand of an op. */
 struct operand_rule {
-    const ssq_tensor *tensor;
-    const char *name;
-    unsigned dtypes; /* DTYPE_BIT()s */
-    unsigned flags;
+    const ssq_tensor *tensor; /* the caller's, or NULL */
+    const char *name;         /* in error texts, as in the args struct */
+    unsigned dtypes;          /* DTYPE_BIT()s */
+    unsigned flags;           /* OPERAND_ bits */
     unsigned may_be; /* bit i: an output that may be exactly operand i */
 };
 

@@ -139,9 +139,9 @@ enum op_id {
  *  struct's end, from byte views_at on. */
 struct op {
     enum op_id id;
-    uint32_t bytes;
-    uint32_t views_at;
-    uint32_t nviews;
+    uint32_t bytes;    /* of the whole struct, so that it can be copied */
+    uint32_t views_at; /* bytes from its start to the first view */
+    uint32_t nviews;   /* views, the absent ones included */
     struct view_list *list; /* more operands, shared; or NULL */
     uint64_t first;      /* elements before this window: for random streams */
     struct object *keep; /* host memory that the op works on; or NULL */
@@ -178,6 +178,7 @@ const char *op_name(enum op_id id);
 enum op_id op_from_name(const char *name);
 /** A copy of an op that holds its buffers; NULL: no memory, text set. */
 struct op *op_hold(const struct op *op);
+/** Drop what op_hold has taken, and free the copy. */
 void op_release(struct op *op);
 
 #endif

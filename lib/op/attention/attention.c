@@ -19,6 +19,7 @@ struct shapes {
     char q[128], k[128], v[128];
 };
 
+/* The shapes of q, k and v as text, whatever their ranks. */
 static struct shapes shapes_text(const ssq_attention_args *a)
 {
     struct shapes s;
@@ -28,6 +29,7 @@ static struct shapes shapes_text(const ssq_attention_args *a)
     return s;
 }
 
+/* The error of two sizes that should be the same. */
 static ssq_status refuse_sizes(const ssq_attention_args *a, const char *name,
                                const char *what, int64_t x, int64_t y)
 {
@@ -37,7 +39,8 @@ static ssq_status refuse_sizes(const ssq_attention_args *a, const char *name,
                      name, s.q, s.k, s.v, what, (long long)x, (long long)y);
 }
 
-/* The sizes that q, k and v agree on. */
+/* Find the sizes in q, k and v, and whether they agree on them. Several heads
+ * of q may share one of k and v, so kv_heads has to divide heads. */
 static ssq_status check_sizes(const ssq_attention_args *a, const char *name,
                               struct attention_params *p)
 {
@@ -74,7 +77,8 @@ static ssq_status check_sizes(const ssq_attention_args *a, const char *name,
     return SSQ_OK;
 }
 
-/* An operand that is [batch, heads, tq, dv], or for rank 3 without dv. */
+/* Is an operand, unless it is NULL, [batch, heads, tq, dv], or for rank 3 the
+ * same without dv? */
 static ssq_status check_rows(const ssq_tensor *t, const char *what, int rank,
                              const struct attention_params *p, const char *name)
 {
@@ -90,6 +94,8 @@ static ssq_status check_rows(const ssq_tensor *t, const char *what, int rank,
                      view_text(&want, tw, sizeof(tw)));
 }
 
+/* Are the elements of a head next to each other, as kernels load them? NULL
+ * passes, and so does a dimension of one element. */
 static ssq_status check_unit(const ssq_tensor *t, const char *what,
                              const char *name)
 {
@@ -103,7 +109,9 @@ static ssq_status check_unit(const ssq_tensor *t, const char *what,
                      name, what, (long long)t->view.stride[last]);
 }
 
-/* Broadcast, but with sizes of 1 where it repeats. */
+/* The mask broadcast to the scores' shape, but with sizes of 1 where it
+ * repeats: a launch is measured by its operands' elements, and there may be
+ * more scores than one can count. */
 static ssq_status mask_view(const ssq_tensor *mask, const char *name,
                             const struct attention_params *p, struct view *v)
 {
@@ -127,6 +135,8 @@ static ssq_status mask_view(const ssq_tensor *mask, const char *name,
                      view_text(&scores, ts, sizeof(ts)));
 }
 
+/* Parameters have to be float32 values; the comparisons fail for NaN. A softcap
+ * is divided by, so that it may not be subnormal. */
 static ssq_status check_numbers(const ssq_attention_args *a, const char *name)
 {
     if (!(fabs(a->scale) <= (double)FLT_MAX))
@@ -144,7 +154,9 @@ static ssq_status check_numbers(const ssq_attention_args *a, const char *name)
     return SSQ_OK;
 }
 
-/* Parameters by value; the sizes are there. */
+/* Set the parameters; the sizes are there. A scale of 0 means 1 / sqrt(d). Each
+ * value is rounded to float32 once, from double, so that all devices have the
+ * same one. */
 static void set_params(const ssq_attention_args *a, struct attention_params *p)
 {
     double scale = a->scale;
@@ -160,7 +172,8 @@ static void set_params(const ssq_attention_args *a, struct attention_params *p)
     p->keep = p->drop.always ? 0.0f : (float)(1.0 / (1.0 - a->dropout));
 }
 
-/* What forward and backward check alike, behind the operands' rules. */
+/* What forward and backward check alike, behind the operands' rules. k and v
+ * have q's dtype. On success *p and *mask are filled. */
 static ssq_status check_shared(const ssq_queue *queue,
                                const ssq_attention_args *a, const char *name,
                                struct attention_params *p, struct view *mask)
@@ -193,7 +206,8 @@ static ssq_status check_shared(const ssq_queue *queue,
     return st;
 }
 
-/* n outputs that are sums over nothing, or means of nothing. */
+/* Fill n outputs that are sums over nothing, or logarithms of such, each with
+ * its value; absent ones are passed over. */
 static ssq_status fill_all(ssq_queue *queue, const ssq_tensor *const *out,
                            const double *value, int n)
 {
@@ -208,6 +222,9 @@ static ssq_status fill_all(ssq_queue *queue, const ssq_tensor *const *out,
     return queue_bundle_end(queue, st);
 }
 
+/* Empty cases are settled here, so that backends need not know them: without
+ * keys y is 0 and lse -infinity; with d or dv of 0 those operands that have no
+ * elements are absent. */
 static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)
 {
     const char *name = "attention";
@@ -253,7 +270,8 @@ ssq_status ssq_attention(ssq_queue *queue, const ssq_attention_args *args)
     return st;
 }
 
-/* What both directions have. */
+/* The arguments that both directions have, so that one function checks them. y
+ * and lse are outputs there and inputs here. */
 static ssq_attention_args shared_args(const ssq_attention_backward_args *b)
 {
     ssq_attention_args a = SSQ_ATTENTION_INIT;
@@ -275,6 +293,7 @@ static ssq_attention_args shared_args(const ssq_attention_backward_args *b)
     return a;
 }
 
+/* A gradient, if it is wanted, has the shape of what it is of. */
 static ssq_status check_gradient(const ssq_tensor *grad, const char *grad_what,
                                  const ssq_tensor *x, const char *what,
                                  const char *name)
@@ -285,6 +304,7 @@ static ssq_status check_gradient(const ssq_tensor *grad, const char *grad_what,
     return st == SSQ_OK ? check_unit(grad, grad_what, name) : st;
 }
 
+/* All checks of a backward call; fills the parameters and the mask of op. */
 static ssq_status check_backward(const ssq_queue *queue,
                                  const ssq_attention_backward_args *a,
                                  const char *name,
@@ -324,6 +344,8 @@ static ssq_status check_backward(const ssq_queue *queue,
     return st;
 }
 
+/* Empty cases as in forward: gradients over nothing are 0, those of d == 0 have
+ * no elements. */
 static ssq_status backward(ssq_queue *queue,
                            const ssq_attention_backward_args *a)
 {

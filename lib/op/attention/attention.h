@@ -16,9 +16,12 @@
 #include "lib/core/core.h"
 #include "lib/op/random/random.h"
 
+/** What both directions need by value. */
 struct attention_params {
+    /* kv_heads divides heads; tq queries, tk keys; a head has d elements in q
+     * and k, and dv in v */
     int64_t batch, heads, kv_heads, tq, tk, d, dv;
-    float scale;
+    float scale;   /* of the dot products */
     float softcap; /* 0: none */
     bool causal;
     int64_t causal_offset; /* key j is excluded for j > i + causal_offset */

@@ -9,13 +9,16 @@
 #include <float.h>
 #include <math.h>
 
-/* Names of x and y in the texts. */
+/* Names of the call and of x and y in error texts, which differ backwards. */
 struct names {
     const char *op, *x, *y;
 };
 
+/** Frequencies that one upload carries in itself. */
 #define TABLE_WORDS (UPLOAD_INLINE / sizeof(float))
 
+/* Presence, dtypes, overlaps and x's shape. y may be x: a pair is read before
+ * it is written. */
 static ssq_status check_operands(const ssq_queue *queue,
                                  const ssq_rotary_args *a,
                                  const struct names *n)
@@ -38,6 +41,9 @@ static ssq_status check_operands(const ssq_queue *queue,
     return st;
 }
 
+/* Parameters, and which of the optional operands go together: angles come from
+ * cos and sin, or from positions times frequencies. Positions are int32, the
+ * last one, offset + t - 1, included. */
 static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
                                 const char *name)
 {
@@ -80,7 +86,8 @@ static ssq_status check_numbers(const ssq_rotary_args *a, int64_t d, int64_t t,
     return SSQ_OK;
 }
 
-/* position in x's shape. */
+/* position as a view in x's shape, with a stride of 0 along a row: all of a row
+ * has one position. */
 static ssq_status position_view(const ssq_rotary_args *a, const char *name,
                                 struct view *v)
 {
@@ -101,6 +108,7 @@ static ssq_status position_view(const ssq_rotary_args *a, const char *name,
     return SSQ_OK;
 }
 
+/* freq, if it is there: one frequency for each pair of elements that turns. */
 static ssq_status check_freq(const ssq_tensor *freq, int64_t pairs,
                              const char *name)
 {
@@ -111,7 +119,8 @@ static ssq_status check_freq(const ssq_tensor *freq, int64_t pairs,
                      view_text(&freq->view, tf, sizeof(tf)), (long long)pairs);
 }
 
-/* cos or sin in x's shape, with a row of `pairs`. */
+/* cos or sin as a view in x's shape, but for rows of `pairs`: one value turns
+ * two elements. */
 static ssq_status cache_view(const ssq_tensor *t, const char *what,
                              const ssq_rotary_args *a, int64_t pairs,
                              const char *name, struct view *v)
@@ -128,7 +137,10 @@ static ssq_status cache_view(const ssq_tensor *t, const char *what,
                      view_text(&want, tw, sizeof(tw)));
 }
 
-/* Words i.. of base^(-2 i / dims) into the table, as many as fit a call. */
+/* Write words from number i on of base^(-2 i / dims) into the table, as many as
+ * fit a call. They are computed in double on the host, so that every device
+ * turns by the same frequencies, and travel within the op, so that no host
+ * memory has to stay. */
 static ssq_status upload_freq(ssq_queue *queue, const struct view *table,
                               double base, int64_t dims, int64_t i)
 {
@@ -144,7 +156,8 @@ static ssq_status upload_freq(ssq_queue *queue, const struct view *table,
     return queue_upload_now(queue, &part, word, (uint64_t)n * sizeof(float));
 }
 
-/* The op behind a table of our own. */
+/* Make a table of frequencies in scratch and enqueue the op with it, in one
+ * bundle: uploads and op are all or nothing. */
 static ssq_status enqueue_with_table(ssq_queue *queue, struct rotary_op *op,
                                      double base)
 {
@@ -168,6 +181,7 @@ out_table:
     return st;
 }
 
+/* Both directions: the gradient is turned back, by the negative angle. */
 static ssq_status rotary(ssq_queue *queue, const ssq_rotary_args *a,
                          const struct names *n, bool inverse)
 {

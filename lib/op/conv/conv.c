@@ -10,9 +10,9 @@
 /* What the public calls have in common. */
 struct call {
     const char *name;
-    enum conv_kind kind;
-    bool transposed;
-    const ssq_tensor *image, *filter, *map;
+    enum conv_kind kind; /* which of the three is written */
+    bool transposed;     /* of conv_transpose2d or its gradients */
+    const ssq_tensor *image, *filter, *map; /* or their gradients */
     const ssq_tensor *vector;                              /* bias or db */
     const char *image_is, *filter_is, *map_is, *vector_is; /* their names */
     const int64_t *stride, *padding, *dilation;
@@ -22,6 +22,8 @@ struct call {
     ssq_activation activation;
 };
 
+/* Presence, dtypes and overlaps; what is written overlaps nothing. A vector
+ * that goes with a filter's gradient is db, and an output. */
 static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
 {
     unsigned image = c->kind == CONV_DATA ? OPERAND_OUT : 0;
@@ -36,7 +38,8 @@ static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
     return OPERANDS_CHECK(queue, c->name, rules);
 }
 
-/* f16 does not multiply bf16. */
+/* Of the two operands that are multiplied one may not be f16 and the other
+ * bf16: neither holds the other's values. */
 static ssq_status check_mix(const struct call *c)
 {
     const ssq_tensor *a = c->kind == CONV_DATA ? c->map : c->image;
@@ -53,6 +56,7 @@ static ssq_status check_mix(const struct call *c)
                      ssq_dtype_name(db));
 }
 
+/* The arguments that are not tensors, and the ranks. */
 static ssq_status check_values(const struct call *c)
 {
     ssq_status st = layout_check(c->layout, c->name);
@@ -70,6 +74,7 @@ static ssq_status check_values(const struct call *c)
     return st == SSQ_OK ? images_check(c->map, c->name, c->map_is) : st;
 }
 
+/* Do the groups divide the channels of an operand? */
 static ssq_status check_groups(const struct call *c, int64_t channels,
                                const char *what)
 {
@@ -81,6 +86,7 @@ static ssq_status check_groups(const struct call *c, int64_t channels,
                      c->name, what, (long long)channels, (long long)c->groups);
 }
 
+/* Has the filter these first two sizes? Its window is its own business. */
 static ssq_status expect_filter(const struct call *c, const struct view *filter,
                                 int64_t first, int64_t second)
 {
@@ -88,8 +94,10 @@ static ssq_status expect_filter(const struct call *c, const struct view *filter,
     return images_expect(filter, shape, c->layout, c->name, c->filter_is);
 }
 
-/* Channels of a convolution: the image's are given, the map's are how many
- * filters there are. */
+/* Do image, filter and map agree on channels? In a convolution the image's are
+ * given, and there are as many of the map as filters. In a transposed one the
+ * map's are given; the image's follow from the filter, and expect_image
+ * compares them. */
 static ssq_status check_channels(const struct call *c, const struct view *image,
                                  const struct view *filter,
                                  const struct view *map)
@@ -107,6 +115,7 @@ static ssq_status check_channels(const struct call *c, const struct view *image,
     return st == SSQ_OK ? check_groups(c, filter->shape[0], c->filter_is) : st;
 }
 
+/* Has the map of a convolution the sizes that image and window make? */
 static ssq_status expect_map(const struct call *c, struct slide *s,
                              const struct view *image,
                              const struct view *filter, const struct view *map)
@@ -119,7 +128,9 @@ static ssq_status expect_map(const struct call *c, struct slide *s,
                : st;
 }
 
-/* Rows (or columns) of an image that a transposed convolution makes. */
+/* Rows (or columns) of an image that a transposed convolution makes. Several
+ * sizes of an image have the same map; output_padding chooses among them, and
+ * in a backward call, which has none, the image that is given does. */
 static ssq_status image_size(const struct call *c, const struct slide *s,
                              int axis, int64_t *size)
 {
@@ -147,6 +158,7 @@ static ssq_status image_size(const struct call *c, const struct slide *s,
                      axis == HEIGHT ? "rows" : "columns", SLIDE_MOST);
 }
 
+/* Has the image of a transposed convolution the sizes that its map makes? */
 static ssq_status expect_image(const struct call *c, struct slide *s,
                                const struct view *image,
                                const struct view *filter,
@@ -167,6 +179,7 @@ static ssq_status expect_image(const struct call *c, struct slide *s,
     return images_expect(image, shape, c->layout, c->name, c->image_is);
 }
 
+/* bias or db, if it is there: one number per channel. */
 static ssq_status check_vector(const struct call *c, int64_t channels)
 {
     if (c->vector == NULL)
@@ -187,7 +200,8 @@ static int64_t made_channels(const struct call *c, const struct view *image,
     return c->transposed ? image->shape[1] : map->shape[1];
 }
 
-/* Make two dimensions of one: groups, and what is in a group. */
+/* Make two dimensions of one: groups, and what is in a group. The caller has
+ * seen that the groups divide it. */
 static struct view split(const struct view *v, int axis, int64_t groups)
 {
     struct view r = *v;
@@ -202,6 +216,7 @@ static struct view split(const struct view *v, int axis, int64_t groups)
     return r;
 }
 
+/* The access of the operand that calls of kind written write. */
 static enum access access_of(const struct call *c, enum conv_kind written)
 {
     return c->kind == written ? ACCESS_WRITE : ACCESS_READ;
@@ -258,6 +273,7 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
     return SSQ_OK;
 }
 
+/* Check and enqueue, unless there is nothing to write. */
 static ssq_status run(ssq_queue *queue, const struct call *c)
 {
     struct conv_op op;
@@ -282,6 +298,7 @@ static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
     return ssq_sum(queue, &args);
 }
 
+/* dw and db, in one bundle. */
 static ssq_status run_weight(ssq_queue *queue, const struct call *c)
 {
     ssq_status st = queue_bundle_begin(queue);

@@ -6,7 +6,8 @@
 
 #include <stdio.h>
 
-/* axes as dimensions 0..rank-1; reversed for NULL. */
+/* Read axes as dimensions 0..rank-1, each once; without axes their order is
+ * reversed. */
 static ssq_status permutation(const int *axes, int rank, int *result)
 {
     bool seen[SSQ_MAX_RANK] = {false};
@@ -26,7 +27,8 @@ static ssq_status permutation(const int *axes, int rank, int *result)
     return SSQ_OK;
 }
 
-/* x's view with its dimensions permuted, checked against y. */
+/* x's view with its dimensions permuted, which must then have y's shape: the
+ * copy from it is the transpose. */
 static ssq_status permute(const ssq_transpose_args *args, struct view *view)
 {
     const struct view *x = &args->x->view, *y = &args->y->view;
@@ -65,7 +67,7 @@ ssq_status ssq_transpose(ssq_queue *queue, const ssq_transpose_args *args)
     return st == SSQ_OK ? enqueue_copy(queue, &x, &args->y->view) : st;
 }
 
-/* Is x[i] y's shape but for the axis? */
+/* Has x[i] y's shape but for the axis, along which it may have any size? */
 static ssq_status check_piece(const ssq_tensor *x, size_t i,
                               const ssq_tensor *y, int axis)
 {
@@ -82,7 +84,8 @@ static ssq_status check_piece(const ssq_tensor *x, size_t i,
                      view_text(&y->view, ty, sizeof(ty)), axis);
 }
 
-/* All of concat's inputs; their sizes along the axis add up to y's. */
+/* Check all of concat's inputs: their sizes along the axis have to add up to
+ * y's. What is left is counted down, so that no sum can overflow. */
 static ssq_status check_pieces(const ssq_queue *queue,
                                const ssq_concat_args *args, int axis)
 {
@@ -114,6 +117,8 @@ static ssq_status check_pieces(const ssq_queue *queue,
                      axis);
 }
 
+/* Each input is copied to its part of y, or cast where its dtype is another.
+ * Everything is checked before the first copy. */
 ssq_status ssq_concat(ssq_queue *queue, const ssq_concat_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "concat");
@@ -140,7 +145,10 @@ ssq_status ssq_concat(ssq_queue *queue, const ssq_concat_args *args)
     return st;
 }
 
-/* Dimension i of the part of y that x goes to. */
+/* Narrow dimension i of part, which begins as y, to where x goes. The last
+ * index is compared without being computed, since start + (n - 1) step may
+ * overflow. A dimension of one element keeps its stride, which is never
+ * used. */
 static ssq_status slice_dimension(const ssq_slice_assign_args *args, int i,
                                   struct view *part)
 {

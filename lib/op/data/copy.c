@@ -7,6 +7,9 @@
 
 #include <string.h>
 
+/* value toward zero within a range, as the bits of 32-bit two's complement; NaN
+ * is 0. Converting a double that an integer type does not hold is undefined in
+ * C, so it is clamped before. */
 static uint32_t saturate(double value, double low, double high)
 {
     if (value != value)
@@ -31,6 +34,7 @@ uint32_t value_bits(double value, ssq_dtype dtype)
     }
 }
 
+/* The value is converted once on the host: the op has only bits. */
 ssq_status enqueue_fill(ssq_queue *queue, const struct view *y, double value)
 {
     if (view_elements(y) == 0)
@@ -54,6 +58,8 @@ ssq_status ssq_fill(ssq_queue *queue, const ssq_fill_args *args)
     return st == SSQ_OK ? enqueue_fill(queue, &args->x->view, args->value) : st;
 }
 
+/* Views are collapsed together, so that a copy between contiguous tensors
+ * becomes one of a single dimension. A cast rounds to nearest: rounding 0. */
 ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,
                         const struct view *y)
 {
@@ -72,7 +78,7 @@ ssq_status enqueue_copy(ssq_queue *queue, const struct view *x,
     return queue_enqueue(queue, &op.op);
 }
 
-/* x broadcast to y's shape. */
+/* x as a view in y's shape, repeated by strides of 0. */
 static ssq_status broadcast_input(const ssq_tensor *x, const ssq_tensor *y,
                                   const char *op, struct view *v)
 {
@@ -103,6 +109,8 @@ ssq_status ssq_copy(ssq_queue *queue, const ssq_copy_args *args)
     return st == SSQ_OK ? enqueue_copy(queue, &x, &args->y->view) : st;
 }
 
+/* The rounding, and what stochastic rounding needs: it is for 16-bit floats
+ * alone, and draws words of a stream whose step may be on the device. */
 static ssq_status check_rounding(const ssq_cast_args *a)
 {
     if ((unsigned)a->rounding > SSQ_ROUND_STOCHASTIC)
@@ -120,6 +128,8 @@ static ssq_status check_rounding(const ssq_cast_args *a)
     return check_dtype(a->step, DTYPE_BIT(SSQ_I32), "cast", "step");
 }
 
+/* args may be NULL until CHECK_CALL has been looked at, hence the choice in
+ * op. */
 ssq_status ssq_cast(ssq_queue *queue, const ssq_cast_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "cast");

@@ -9,16 +9,16 @@
 struct upload_op {
     struct op op;
     const void *host; /* NULL: the bytes are in inlined */
-    uint64_t bytes;
-    unsigned char inlined[UPLOAD_INLINE];
+    uint64_t bytes;   /* of dst, all of it */
+    unsigned char inlined[UPLOAD_INLINE]; /* copied with the op */
     struct view dst;
 };
 
 /** A contiguous view into host bytes. */
 struct download_op {
     struct op op;
-    void *host;
-    uint64_t bytes;
+    void *host;     /* has to stay until the bytes are there */
+    uint64_t bytes; /* of src, all of it */
     void (*landed)(struct object *keep); /* optional: when the bytes are there,
                                             with op.keep; not if they failed */
     struct view src;
@@ -58,7 +58,7 @@ struct cast_op {
  *  has index_rank dimensions, y those and then x's but the first. */
 struct gather_op {
     struct op op;
-    int index_rank;
+    int index_rank; /* 0: index is one number, and y one row */
     struct view x, index, y;
 };
 

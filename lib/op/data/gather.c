@@ -4,7 +4,7 @@
 
 #include "lib/op/data/data.h"
 
-/* rows is [index's shape, a row of table]? */
+/* Has rows the shape of index followed by that of a row of table? */
 static ssq_status check_rows(const char *op, const ssq_tensor *table,
                              const char *table_what, const ssq_tensor *index,
                              const ssq_tensor *rows, const char *rows_what)
@@ -25,6 +25,8 @@ static ssq_status check_rows(const char *op, const ssq_tensor *table,
                      view_text(r, tr, sizeof(tr)));
 }
 
+/* y may have another dtype than x. What index says is only known on the device,
+ * where numbers outside x give zeros. */
 ssq_status ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args)
 {
     const char *name = "gather_rows";
@@ -53,6 +55,8 @@ ssq_status ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args)
     return queue_enqueue(queue, &op.op);
 }
 
+/* All checks of ssq_scatter_add_rows. dx is read and written: what it has stays
+ * in the sums. */
 static ssq_status check_scatter(const ssq_queue *queue,
                                 const ssq_scatter_add_rows_args *args)
 {
@@ -79,6 +83,9 @@ static ssq_status check_scatter(const ssq_queue *queue,
     return st;
 }
 
+/* The scratch finds the terms of each row, so that they are added in the order
+ * of index whatever the device does first: sums are the same bits every time.
+ * Its words are i32, hence the limits. */
 ssq_status ssq_scatter_add_rows(ssq_queue *queue,
                                 const ssq_scatter_add_rows_args *args)
 {
@@ -108,7 +115,8 @@ ssq_status ssq_scatter_add_rows(ssq_queue *queue,
     return st;
 }
 
-/* index in y's shape, repeated along the axis. */
+/* index as a view in y's shape: dimension axis, which index does not have, is
+ * put in with a stride of 0. */
 static ssq_status spread_index(const ssq_one_hot_args *args, int axis,
                                struct view *view)
 {

@@ -6,7 +6,10 @@
 #include "kernels/elementwise/elementwise.h"
 #include "lib/op/elementwise/elementwise.h"
 
-/* What ops with inputs a and b share: presence, aliases, shapes. */
+/* What ops with inputs a and b share: presence, aliases, shapes. Fills the
+ * views that in points to, broadcast to y's shape. y may be a or b only where
+ * that one is not broadcast: a repeated element would be overwritten before its
+ * last use, and check_alias does not take it for the same place. */
 static ssq_status check_pair(ssq_queue *queue, const struct broadcast_input *in,
                              const ssq_tensor *y, const char *name)
 {
@@ -20,6 +23,8 @@ static ssq_status check_pair(ssq_queue *queue, const struct broadcast_input *in,
     return st == SSQ_OK ? broadcast_inputs(in, 2, y, "y", name) : st;
 }
 
+/* Check and enqueue a binary op; op has everything but its views. Quotients,
+ * powers and axpby are not defined for integers. */
 static ssq_status binary(ssq_queue *queue, const ssq_tensor *a,
                          const ssq_tensor *b, const ssq_tensor *y,
                          struct binary_op *op, const char *name)
@@ -38,6 +43,7 @@ static ssq_status binary(ssq_queue *queue, const ssq_tensor *a,
     return queue_enqueue(queue, &op->op);
 }
 
+/* A kind without parameters. */
 static ssq_status plain(ssq_queue *queue, const ssq_binary_args *args,
                         uint32_t kind, const char *name)
 {
@@ -68,6 +74,8 @@ ssq_status ssq_axpby(ssq_queue *queue, const ssq_axpby_args *args)
     if (st != SSQ_OK)
         return st;
     struct binary_op op = {.op = OP_HEADER(binary, a), .kind = BINARY_AXPBY};
+    /* The one rounding of the parameters is the library's, not the caller's
+     * modes'. */
     struct fpenv env = fpenv_enter();
     op.alpha = (float)args->alpha;
     op.beta = (float)args->beta;
@@ -75,7 +83,8 @@ ssq_status ssq_axpby(ssq_queue *queue, const ssq_axpby_args *args)
     return binary(queue, args->a, args->b, args->y, &op, "axpby");
 }
 
-/* y = compare(a, b) */
+/* y = compare(a, b). The inputs may be of any dtypes that mix; y has its
+ * own. */
 static ssq_status compare(ssq_queue *queue, const ssq_compare_args *args,
                           uint32_t kind, const char *name)
 {
@@ -111,6 +120,8 @@ COMPARE(le, COMPARE_LE)
 COMPARE(gt, COMPARE_GT)
 COMPARE(ge, COMPARE_GE)
 
+/* cond is looked at first, from the last of in on, so that it is named first
+ * when several operands are missing. Only a and b have to mix with y. */
 ssq_status ssq_where(ssq_queue *queue, const ssq_where_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "where");
@@ -140,6 +151,8 @@ ssq_status ssq_where(ssq_queue *queue, const ssq_where_args *args)
     return queue_enqueue(queue, &op.op);
 }
 
+/* The factor on the device: one float32, which y may not overwrite while other
+ * elements are still to be multiplied by it. */
 static ssq_status check_scale(const ssq_queue *queue,
                               const ssq_scale_args *args)
 {
@@ -156,6 +169,8 @@ static ssq_status check_scale(const ssq_queue *queue,
     return st;
 }
 
+/* scale is not collapsed with x and y: it has one element, whatever their
+ * shape. */
 ssq_status ssq_scale(ssq_queue *queue, const ssq_scale_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "scale");

@@ -11,11 +11,12 @@
 
 #include <stdio.h>
 
-/* The operands that a gradient reads: A | B. */
+/* The operands that a gradient reads, as A | B: those that it does not read
+ * need not be kept by the caller, and may be NULL. */
 #define A 1u
 #define B 2u
 static const struct {
-    const char *name;
+    const char *name;  /* of the public function */
     unsigned reads[2]; /* of da, db */
 } kinds[] = {
     [BINARY_ADD] = {"add_backward", {0, 0}},
@@ -29,11 +30,12 @@ static const struct {
 
 /* One operand with its gradient. */
 struct side {
-    const ssq_tensor *x, *dx;
-    const char *what, *dwhat;
+    const ssq_tensor *x, *dx; /* either may be NULL */
+    const char *what, *dwhat; /* their names in error texts */
 };
 
-/* t must broadcast to dy. */
+/* t, if it is there, must broadcast to dy, which has the shape of the
+ * result. */
 static ssq_status check_broadcasts(const ssq_tensor *t, const char *what,
                                    const ssq_tensor *dy, const char *name)
 {
@@ -47,6 +49,8 @@ static ssq_status check_broadcasts(const ssq_tensor *t, const char *what,
                      view_text(&dy->view, ty, sizeof(ty)));
 }
 
+/* Everything about one operand and its gradient but what they overlap on the
+ * other side. needed: some gradient that is asked for reads the operand. */
 static ssq_status check_side(const ssq_queue *queue, const struct side *s,
                              bool needed, const ssq_tensor *dy,
                              const char *name)
@@ -81,6 +85,8 @@ static ssq_status check_aliases(const struct side s[2], const char *name)
     return st;
 }
 
+/* All checks of a call. Where both operands are there they must broadcast to
+ * exactly dy's shape, as they did forwards; one alone cannot tell. */
 static ssq_status check_all(const ssq_queue *queue,
                             const ssq_binary_backward_args *args,
                             const struct side s[2], uint32_t kind)
@@ -105,7 +111,7 @@ static ssq_status check_all(const ssq_queue *queue,
     return broadcast_inputs(in, 2, args->dy, "dy", name);
 }
 
-/* n dimensions of v. */
+/* v with n of its dimensions, those numbered in dims, in that order. */
 static struct view part(const struct view *v, const int *dims, int n)
 {
     struct view p = *v;
@@ -128,8 +134,10 @@ static void join(struct view *v, const struct view *kept,
     }
 }
 
-/* Kept dimensions first, those that dx repeats behind them; either collapsed.
- * A sum over one term is no sum. */
+/* Bring the views into the form of struct binary_backward_op: kept dimensions
+ * first, behind them those that dx would have to repeat to have dy's shape,
+ * over which terms are summed; either part collapsed. dx keeps the first part
+ * alone. A sum over one term is no sum, and has no second part. */
 static void arrange(struct binary_backward_op *op)
 {
     struct view *all[4] = {&op->a, &op->b, &op->dy, &op->dx};
@@ -152,7 +160,8 @@ static void arrange(struct binary_backward_op *op)
     if (terms > 1)
         views_collapse(s, 3);
     for (int i = 0; i < 4; i++) {
-        /* six summed dimensions leave no room for one of size 1 */
+        /* A collapsed part has at least one dimension, and as many summed ones
+         * as there may be leave no room for one of size 1. */
         if (terms > 1 && view_elements(&kept[i]) == 1)
             kept[i].rank = 0;
     }
@@ -163,7 +172,8 @@ static void arrange(struct binary_backward_op *op)
     op->dx = kept[3];
 }
 
-/* The sums of all chunks, [chunks, kept dimensions]. */
+/* Sum every chunk into work, [chunks, kept dimensions]: the full ones as one op
+ * with a dimension more, and the rest, which is shorter, as another. */
 static ssq_status enqueue_chunks(ssq_queue *queue,
                                  const struct binary_backward_op *op,
                                  const struct pieces *p,
@@ -187,8 +197,8 @@ static ssq_status enqueue_chunks(ssq_queue *queue,
     return queue_enqueue(queue, &part.op);
 }
 
-/* The sums of those, folded as kernels/reduce/norm.h says: add_backward once
- * more. */
+/* The op that sums the chunks' sums into dx, folded as kernels/reduce/norm.h
+ * says. That is add_backward once more: its term is dy itself. */
 static struct binary_backward_op sum_chunks(const struct view *work,
                                             const struct view *dx)
 {
@@ -235,6 +245,7 @@ static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
     return st;
 }
 
+/* Enqueue the gradient of one operand, the second one for b. */
 static ssq_status enqueue_side(ssq_queue *queue,
                                const ssq_binary_backward_args *args,
                                const struct side *s, uint32_t kind,
@@ -257,6 +268,7 @@ static ssq_status enqueue_side(ssq_queue *queue,
     return enqueue_sums(queue, &op);
 }
 
+/* Both gradients are in one bundle: a caller gets both or none. */
 static ssq_status backward(ssq_queue *queue,
                            const ssq_binary_backward_args *args, uint32_t kind)
 {

@@ -5,7 +5,9 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The shape that n views broadcast to, as a view without a buffer. */
+/* The shape that n inputs broadcast to, as a view without a buffer; false where
+ * they do not. Shapes are aligned at their last dimension, as in NumPy, and
+ * each size has to be the same or 1; so 1 and 0 give 0. */
 static bool broadcast_shape(const struct broadcast_input *in, int n,
                             struct view *to)
 {
@@ -64,6 +66,9 @@ ssq_status broadcast_inputs(const struct broadcast_input *in, int n,
     return SSQ_OK;
 }
 
+/* The first input decides whether floats or integers are expected of the
+ * others. floats of different dtypes mix freely, since every one is computed in
+ * float32. */
 ssq_status check_mix(const struct broadcast_input *in, int n,
                      const ssq_tensor *y, bool integers, const char *op)
 {
@@ -78,6 +83,6 @@ ssq_status check_mix(const struct broadcast_input *in, int n,
         bytes = bytes && in[k].tensor->view.dtype == SSQ_U8;
     }
     if (!floats && !bytes)
-        one &= ~DTYPE_BIT(SSQ_U8); /* no narrowing */
+        one &= ~DTYPE_BIT(SSQ_U8); /* y would lose what an i32 holds */
     return st == SSQ_OK ? check_dtype(y, one, op, "y") : st;
 }

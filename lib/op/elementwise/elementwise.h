@@ -42,7 +42,7 @@ struct binary_op {
 struct binary_backward_op {
     struct op op;
     uint32_t kind;
-    uint32_t second;
+    uint32_t second; /* 1: of b; 0: of a */
     struct view a, b, dy, dx;
 };
 

@@ -5,6 +5,8 @@
 
 #include "lib/core/core.h"
 
+/* Is the activation one that the kernel has as a gate? NONE is not: y = a b is
+ * ssq_mul. */
 static ssq_status check_gate(ssq_activation gate, const char *name)
 {
     if (gate >= SSQ_ACTIVATION_RELU && gate <= SSQ_ACTIVATION_TANH)
@@ -71,8 +73,9 @@ ssq_status ssq_glu(ssq_queue *queue, const ssq_glu_args *args)
     return enqueue(queue, args->activation, args->a, args->b, args->y);
 }
 
-/* db is written first, and da then: da may take the place of what db's launch
- * alone reads, db only that of a, unless there is no da. */
+/* The launch for db runs first and reads a, b and dy; the one for da then reads
+ * b and dy. So da may take the place of any of them, but db only that of a,
+ * which is not read again, unless there is no da. */
 static ssq_status check_gradients(const ssq_queue *queue,
                                   const ssq_glu_backward_args *args,
                                   const char *name)
@@ -97,6 +100,8 @@ static ssq_status check_gradients(const ssq_queue *queue,
     return st;
 }
 
+/* All checks of ssq_glu_backward. Shapes are compared with b, since a may be
+ * NULL: only db reads it. */
 static ssq_status check_backward(const ssq_queue *queue,
                                  const ssq_glu_backward_args *args,
                                  const char *name)
@@ -113,6 +118,7 @@ static ssq_status check_backward(const ssq_queue *queue,
     return st == SSQ_OK ? check_gate(args->activation, name) : st;
 }
 
+/* db = dy a f'(b) */
 static ssq_status enqueue_gate(ssq_queue *queue,
                                const ssq_glu_backward_args *args)
 {

@@ -5,11 +5,13 @@
 #include "kernels/elementwise/unary.h"
 #include "lib/op/elementwise/elementwise.h"
 
+/** The parameters of a kind, as the caller gave them; 0 where it has none. */
 struct params {
     double alpha, beta;
 };
 
-/* The dtypes that x and y of a kind may have. */
+/* The dtypes that x and y of a kind may have: tests answer with u8, and only
+ * kinds of signed integers, abs and neg, take integers. */
 static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
                                      uint32_t kind, const char *name)
 {
@@ -31,6 +33,8 @@ static ssq_status check_params(uint32_t kind, struct params params,
     return SSQ_OK;
 }
 
+/* Check and enqueue y = f(x). FPENV_KEEP: params is a parameter, which the
+ * compiler could otherwise round before the modes are set. */
 static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
                         const ssq_tensor *y, uint32_t kind,
                         struct params params, const char *name)
@@ -61,6 +65,8 @@ static ssq_status unary(ssq_queue *queue, const ssq_tensor *x,
     return queue_enqueue(queue, &op.op);
 }
 
+/* Check and enqueue dx = dy f'(x). dx may be x or dy: an element of dx needs
+ * those of its own place alone. */
 static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
                                  const ssq_tensor *dy, const ssq_tensor *dx,
                                  uint32_t kind, struct params params,
@@ -115,6 +121,8 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
 #define PARAMS_beta(A)          0.0, (A)->beta
 #define PARAMS_bounds(A)        (A)->min, (A)->max
 
+/* The public functions of a line of UNARY_KINDS: y alone, or y and dx. Kinds of
+ * signed integers differ in check_unary_dtypes only. */
 #define FORWARD(N, NAME, WITH, CLASS, Y)                                       \
     ssq_status ssq_##NAME(ssq_queue *queue,                                    \
                           const STRUCT_##WITH(NAME, ) * args)                  \

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+/* A window_fn for window_each, which refuses the op before it calls this. */
 static ssq_status never(void *user, struct op *window)
 {
     (void)user;
@@ -15,7 +16,8 @@ static ssq_status never(void *user, struct op *window)
     return SSQ_OK;
 }
 
-/* The choice of queue_enqueue, which does not split a gemm either. */
+/* What queue_enqueue would choose, without running it. An op that is too large
+ * for a launch is not split, so window_each refuses it with the numbers. */
 static ssq_status choose(const ssq_queue *queue, struct gemm_op *op,
                          struct choice *choice)
 {
@@ -26,7 +28,10 @@ static ssq_status choose(const ssq_queue *queue, struct gemm_op *op,
 }
 
 /* A plan uses no matrix units. The condition says so, then what the backend
- * knows of them, then why each of its own implementations did not run. */
+ * knows of them, then why each of its own implementations did not run: one
+ * whose check admits the op is slower than the plan, or it would have been
+ * chosen. Each part is cut to 160 characters, so that one long reason leaves
+ * room for the others. */
 static void explain_plan(const ssq_device *d, const struct gemm_op *op,
                          const char *name, struct gemm_explanation *e)
 {
@@ -49,7 +54,9 @@ static void explain_plan(const ssq_device *d, const struct gemm_op *op,
     }
 }
 
-/* Ask the device how an implementation would do op. */
+/* How would the chosen implementation do op? e begins as the answer of a device
+ * that has nothing to tell; an op that multiplies nothing has its own. The
+ * condition says why matrix units are not used, and is empty where they are. */
 static void explain(const ssq_device *d, const struct gemm_op *op,
                     const struct choice *choice, struct gemm_explanation *e)
 {
@@ -70,6 +77,8 @@ static void explain(const ssq_device *d, const struct gemm_op *op,
         e->condition[0] = '\0';
 }
 
+/* For SSQ_GEMM_REQUIRE_MATRIX_UNITS: refuse the op where they would not be
+ * used, with the reason. One that multiplies nothing passes. */
 static ssq_status require_matrix_units(const ssq_queue *queue,
                                        struct gemm_op *op, const char *name)
 {
@@ -88,6 +97,7 @@ static ssq_status require_matrix_units(const ssq_queue *queue,
                      e.condition);
 }
 
+/* Both public calls, which differ in the rank that they allow. */
 static ssq_status run(ssq_queue *queue, const ssq_gemm_args *args, bool batched,
                       const char *name)
 {
@@ -110,11 +120,14 @@ ssq_status ssq_gemm_batched(ssq_queue *queue, const ssq_gemm_args *args)
     return run(queue, args, true, "gemm_batched");
 }
 
+/* The next multiple of 8, in which many matrix units want sizes; a size so
+ * large that it would overflow stays. */
 static int64_t raise_to_8(int64_t size)
 {
     return size > INT64_MAX - 7 ? size : (size + 7) / 8 * 8;
 }
 
+/* Fill the public struct at once, so that *out is whole or as it was. */
 static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
                  const char *name, const struct gemm_explanation *e)
 {
@@ -134,6 +147,7 @@ static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
     *out = x;
 }
 
+/* args serve both calls; the rank of d tells which one is meant. */
 ssq_status ssq_gemm_explain(ssq_queue *queue, const ssq_gemm_args *args,
                             ssq_gemm_explanation *out)
 {

@@ -30,8 +30,8 @@ struct gemm_op {
 /** How one implementation would do an op: what a backend's gemm_explain
  *  changes. It begins as: no matrix units, float32 sums to nearest. */
 struct gemm_explanation {
-    ssq_dtype accumulator;
-    bool matrix_units;
+    ssq_dtype accumulator; /* in which products are summed */
+    bool matrix_units;     /* they are used for this op */
     uint32_t block;      /* as in ssq_gemm_explanation */
     char condition[256]; /* why matrix_units is false */
 };

@@ -24,6 +24,8 @@ struct sizes {
     int64_t m, n, k;
 };
 
+/* Presence, devices and dtypes. f16 and bf16 are not multiplied with each
+ * other: neither holds the other's values; f32 goes with both. */
 static ssq_status check_tensors(const ssq_queue *queue, const ssq_gemm_args *g,
                                 const char *name)
 {
@@ -51,6 +53,8 @@ static ssq_status check_tensors(const ssq_queue *queue, const ssq_gemm_args *g,
     return SSQ_OK;
 }
 
+/* The arguments that are not tensors. beta counts as it is rounded: one that is
+ * 0 in float32 needs no c. */
 static ssq_status check_values(const ssq_gemm_args *g, const char *name)
 {
     if ((size_t)g->activation >= ACTIVATIONS)
@@ -65,6 +69,7 @@ static ssq_status check_values(const ssq_gemm_args *g, const char *name)
     return SSQ_OK;
 }
 
+/* Is the rank from least to most? */
 static ssq_status check_rank(const struct view *v, int least, int most,
                              const char *name, const char *what)
 {
@@ -88,6 +93,8 @@ static void transpose(struct view *v)
     stride[1] = step;
 }
 
+/* The error of inner dimensions that differ, with the shapes as they were given
+ * and whether they are transposed. */
 static ssq_status wrong_inner(const ssq_gemm_args *g, int64_t ka, int64_t kb,
                               const char *name)
 {
@@ -101,7 +108,7 @@ static ssq_status wrong_inner(const ssq_gemm_args *g, int64_t ka, int64_t kb,
         g->trans_b ? " transposed" : "", (long long)ka, (long long)kb);
 }
 
-/* a, b and d agree on m, n and k. */
+/* Do a, b and d, transposed by now, agree on m, n and k? Fills *s. */
 static ssq_status check_sizes(const ssq_gemm_args *g, const struct gemm_op *op,
                               const char *name, struct sizes *s)
 {
@@ -126,7 +133,8 @@ static int64_t batch_size(const struct view *v, int rank, int i)
     return j < 0 ? 1 : v->shape[j];
 }
 
-/* Repeat a's and b's batches to d's, which must be what they broadcast to. */
+/* Repeat a's and b's batches to d's, which must be exactly what they broadcast
+ * to: d alone may not make a batch larger. The last two dimensions stay. */
 static ssq_status broadcast_batch(const ssq_gemm_args *g, struct gemm_op *op,
                                   const char *name)
 {
@@ -158,7 +166,8 @@ static ssq_status broadcast_batch(const ssq_gemm_args *g, struct gemm_op *op,
     return SSQ_OK;
 }
 
-/* c and bias repeated to d's shape. */
+/* Repeat c and bias to d's shape, by strides of 0. A bias is a row of d, and
+ * has to be [n]; c may have any shape that broadcasts. */
 static ssq_status broadcast_added(const ssq_gemm_args *g, struct gemm_op *op,
                                   const char *name)
 {
@@ -187,6 +196,7 @@ static bool unit_stride(const struct view *v, int64_t rows, int64_t row)
     return rows <= 1 || columns <= 1 || row == 1 || column == 1;
 }
 
+/* Refuse a matrix without a unit stride, which BLAS could not be told of. */
 static ssq_status check_unit_stride(const struct view *v, const char *name,
                                     const char *what)
 {
@@ -198,6 +208,8 @@ static ssq_status check_unit_stride(const struct view *v, const char *name,
                      what, (long long)row, (long long)column);
 }
 
+/* Ranks, transposition, sizes, batches and strides, in that order: each relies
+ * on the one before. Changes the op's views on the way. */
 static ssq_status check_shapes(const ssq_gemm_args *g, struct gemm_op *op,
                                bool batched, const char *name, struct sizes *s)
 {
@@ -225,6 +237,7 @@ static ssq_status check_shapes(const ssq_gemm_args *g, struct gemm_op *op,
     return st == SSQ_OK ? check_unit_stride(&op->d, name, "d") : st;
 }
 
+/* d may be c, each element of which is read where that of d is written. */
 static ssq_status check_aliases(const ssq_gemm_args *g, const char *name)
 {
     ssq_status st = check_alias(g->d, "d", g->a, "a", false, name);
@@ -235,8 +248,9 @@ static ssq_status check_aliases(const ssq_gemm_args *g, const char *name)
     return st == SSQ_OK ? check_alias(g->d, "d", g->c, "c", true, name) : st;
 }
 
-/* Can batch dimension i of v be counted on by its rows? *row is the stride
- * they have then. */
+/* Can batch dimension i of v be walked as more rows? Then a step of i is as
+ * long as m rows, and *row is the stride of all of them. One row has any
+ * stride, so that of the batch counts. Absent views do not hinder. */
 static bool folds(const struct view *v, int i, int64_t m, int64_t *row)
 {
     *row = 0;
@@ -246,8 +260,10 @@ static bool folds(const struct view *v, int i, int64_t m, int64_t *row)
     return v->stride[i] == m * *row;
 }
 
-/* A batch that shares b is one product with more rows: [8,128,k] times [k,n]
- * is [1024,k] times [k,n]. Innermost batch dimensions first. */
+/* A batch that shares b is one product with more rows: [8,128,k] times [k,n] is
+ * [1024,k] times [k,n], which uses a device better. Innermost batch dimensions
+ * come first; the first that cannot be folded ends it, since those further out
+ * are not next to the rows. */
 static void fold_batch(struct gemm_op *op)
 {
     struct view *v[] = {&op->a, &op->c, &op->bias, &op->d};
@@ -272,7 +288,8 @@ static void fold_batch(struct gemm_op *op)
     }
 }
 
-/* Leave as few batch dimensions as describe them all, but one. */
+/* Leave as few batch dimensions as describe them all, but one at least. Absent
+ * views take part with strides of 0, which do not keep any two apart. */
 static void collapse_batch(struct gemm_op *op)
 {
     struct view *full[] = {&op->a, &op->b, &op->c, &op->bias, &op->d};
@@ -314,6 +331,7 @@ static void settle_strides(struct view *v)
         *row = *column == 1 ? (columns > 1 ? columns : 1) : 1;
 }
 
+/* Make an operand absent, all but its dtype. */
 static void forget(struct view *v)
 {
     *v = (struct view){.dtype = v->dtype, .rank = 0};
@@ -349,6 +367,10 @@ static ssq_status prepare(const ssq_queue *queue, const ssq_gemm_args *g,
     return SSQ_OK;
 }
 
+/* Bring a checked op with elements into the form of gemm.h. An operand that is
+ * multiplied by 0 becomes absent, so that NaN and infinity in it do not matter,
+ * as in BLAS; c goes before the batch is folded, and a and b after their batch
+ * has been. */
 static void make_canonical(struct gemm_op *op)
 {
     if (op->beta == 0.0f)
@@ -366,6 +388,7 @@ static void make_canonical(struct gemm_op *op)
     }
 }
 
+/* Default modes, because alpha and beta are rounded to float32 within. */
 ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
                       bool batched, const char *name, struct gemm_op *op)
 {

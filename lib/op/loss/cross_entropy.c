@@ -6,7 +6,7 @@
 #include "lib/amp/scaler.h"
 #include "lib/op/operands.h"
 
-/* A view's sizes without dimension axis. */
+/* x without dimension axis: what there is once per row has these sizes. */
 static struct view rows_of(const ssq_tensor *x, int axis)
 {
     struct view v = tensor_view(x, ACCESS_READ);
@@ -15,6 +15,7 @@ static struct view rows_of(const ssq_tensor *x, int axis)
     return v;
 }
 
+/* Class numbers: one for each row. */
 static ssq_status check_target(const ssq_tensor *target,
                                const struct view *rows, const ssq_tensor *x,
                                const char *x_name, const char *name)
@@ -28,6 +29,7 @@ static ssq_status check_target(const ssq_tensor *target,
                      view_text(&x->view, tx, sizeof(tx)));
 }
 
+/* Weights: one for each class, which all rows share. */
 static ssq_status check_weight(const ssq_tensor *weight, int64_t classes,
                                const char *name)
 {
@@ -40,6 +42,8 @@ static ssq_status check_weight(const ssq_tensor *weight, int64_t classes,
                      (long long)classes);
 }
 
+/* Arguments that exclude each other, and ranges. Rows can only be ignored by
+ * their class number, which probabilities do not have. */
 static ssq_status check_choices(const ssq_cross_entropy_args *a,
                                 const char *name)
 {
@@ -60,6 +64,9 @@ static ssq_status check_choices(const ssq_cross_entropy_args *a,
     return SSQ_OK;
 }
 
+/* Presence, dtypes, overlaps, and the shapes that must be those of the logits,
+ * which nll_loss calls x. dlogits may be logits: a row is read as a whole
+ * before its gradient is written. */
 static ssq_status check_operands(const ssq_queue *queue,
                                  const ssq_cross_entropy_args *a,
                                  const char *name, const char *x_name,
@@ -100,6 +107,7 @@ static struct view row_view(const ssq_tensor *t, enum access access,
     return v;
 }
 
+/* A tensor in the logits' shape with the classes last; NULL stays absent. */
 static struct view class_view(const ssq_tensor *t, enum access access, int axis)
 {
     struct view v = tensor_view(t, access);
@@ -108,6 +116,8 @@ static struct view class_view(const ssq_tensor *t, enum access access, int axis)
     return v;
 }
 
+/* Fill the op and enqueue it. The loss takes part in collapsing only where it
+ * has an element per row; a mean or a sum is one element apart. */
 static ssq_status enqueue_rows(ssq_queue *queue,
                                const ssq_cross_entropy_args *a,
                                enum cross_entropy_kind kind,
@@ -142,6 +152,9 @@ static ssq_status enqueue_rows(ssq_queue *queue,
     return queue_enqueue(queue, &op.op);
 }
 
+/* Both public calls, by their kind and the names of their operands. Classes are
+ * dimension 1, as in torch, but 0 where x is a single row. The scaler that
+ * dloss is bound to is told at the end that its scale was used, if it was. */
 static ssq_status cross_entropy(ssq_queue *queue,
                                 const ssq_cross_entropy_args *a,
                                 enum cross_entropy_kind kind, const char *name,
@@ -182,6 +195,8 @@ ssq_status ssq_cross_entropy(ssq_queue *queue,
     return st;
 }
 
+/* x are log-probabilities, so that target is required and nothing is
+ * smoothed. */
 ssq_status ssq_nll_loss(ssq_queue *queue, const ssq_nll_loss_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "nll_loss");

@@ -10,6 +10,8 @@
 #include <float.h>
 #include <math.h>
 
+/* each has the shape of one value per loss: x's for elementwise losses, the
+ * rows for cross-entropy. dloss of one element scales all of them. */
 ssq_status loss_check(const char *name, ssq_reduction reduction,
                       const ssq_tensor *loss, const ssq_tensor *dloss,
                       const ssq_tensor *gradient, const char *gradient_name,
@@ -38,6 +40,8 @@ ssq_status loss_check(const char *name, ssq_reduction reduction,
     return SSQ_OK;
 }
 
+/* Only a gradient uses the scale: a call for the loss alone leaves the scaler's
+ * stage as it was. */
 ssq_status loss_bound(const ssq_tensor *dloss, const ssq_tensor *gradient,
                       ssq_status st)
 {
@@ -68,15 +72,18 @@ ssq_status loss_of_none(ssq_queue *queue, ssq_reduction reduction,
                         reduction == SSQ_REDUCTION_MEAN ? (double)NAN : 0.0);
 }
 
-/* What the elementwise losses have in common. */
+/* What the elementwise losses have in common; tensors that one of them does not
+ * have are NULL. */
 struct request {
     const char *name;
-    uint32_t kind;
-    double parameter;
+    uint32_t kind;    /* a LOSS_ value */
+    double parameter; /* beta or delta; 0 where there is none */
     ssq_reduction reduction;
     const ssq_tensor *x, *target, *weight, *pos_weight, *loss, *dx, *dloss;
 };
 
+/* Presence, dtypes, overlaps and shapes. dx may be x or target: an element of
+ * it needs those of its own place alone. */
 static ssq_status check_operands(const ssq_queue *queue,
                                  const struct request *r)
 {
@@ -101,6 +108,7 @@ static ssq_status check_operands(const ssq_queue *queue,
                         : st;
 }
 
+/* A weight in x's shape, repeated by strides of 0; NULL stays absent. */
 static ssq_status broadcast_weight(const struct request *r,
                                    const ssq_tensor *weight, const char *what,
                                    struct view *v)
@@ -115,7 +123,9 @@ static ssq_status broadcast_weight(const struct request *r,
                      view_text(&r->x->view, tx, sizeof(tx)));
 }
 
-/* The views in x's shape, collapsed; a single loss stands alone. */
+/* Set the op's views, in x's shape, and collapse those that are present: an
+ * absent one has no strides that could hinder. A mean or a sum is one element
+ * apart, and does not take part. */
 static void fill_views(const struct request *r, struct loss_op *op)
 {
     const struct view *x = &r->x->view;
@@ -139,6 +149,7 @@ static void fill_views(const struct request *r, struct loss_op *op)
         op->loss = loss_view(r->loss, ACCESS_WRITE, 1, &one);
 }
 
+/* All checks, then the op. Without elements there is a loss but no gradient. */
 static ssq_status enqueue(ssq_queue *queue, const struct request *r)
 {
     ssq_status st = check_operands(queue, r);
@@ -161,11 +172,13 @@ static ssq_status enqueue(ssq_queue *queue, const struct request *r)
     return queue_enqueue(queue, &op.op);
 }
 
+/* Enqueue, and tell the scaler if its scale went into a gradient. */
 static ssq_status run(ssq_queue *queue, const struct request *r)
 {
     return loss_bound(r->dloss, r->dx, enqueue(queue, r));
 }
 
+/* The losses without a parameter or weights, whose args have one form. */
 static ssq_status run_plain(ssq_queue *queue, const ssq_mse_args *args,
                             const char *name, uint32_t kind)
 {
@@ -193,7 +206,7 @@ ssq_status ssq_l1(ssq_queue *queue, const ssq_l1_args *args)
     return run_plain(queue, args, "l1", LOSS_L1);
 }
 
-/* least: the smallest parameter allowed. */
+/* Is a parameter a float32 from least on? want says so in words. */
 static ssq_status check_parameter(double value, double least, const char *name,
                                   const char *what, const char *want)
 {
@@ -211,7 +224,8 @@ ssq_status ssq_smooth_l1(ssq_queue *queue, const ssq_smooth_l1_args *args)
                              "finite and >= 0");
     if (st != SSQ_OK)
         return st;
-    /* below float32's normal range d / beta could overflow: that is l1 */
+    /* Below float32's normal range d / beta could overflow. The loss is that of
+     * l1 there, but for differences that small. */
     const struct request r = {
         .name = "smooth_l1",
         .kind = args->beta < (double)FLT_MIN ? LOSS_L1 : LOSS_SMOOTH_L1,

@@ -29,7 +29,7 @@ struct cross_entropy_op {
     struct view x;
     struct view target, prob; /* exactly one is present; target i32 */
     struct view weight;       /* optional: [classes] */
-    struct view dloss;        /* optional, f32, per row; strides may be 0 */
+    struct view dloss; /* optional, f32, per row; strides may be 0; absent: 1 */
     struct view loss, dx;     /* out; one of them may be absent; loss f32: per
                                  row, or [1] for mean and sum */
 };

@@ -14,6 +14,7 @@
 #define F32_BIT DTYPE_BIT(SSQ_F32)
 #define I32_BIT DTYPE_BIT(SSQ_I32)
 
+/* An output of one element, or NULL. */
 static ssq_status check_one(const ssq_tensor *t, const char *what)
 {
     if (t == NULL || view_elements(&t->view) == 1)
@@ -23,6 +24,8 @@ static ssq_status check_one(const ssq_tensor *t, const char *what)
                      (long long)view_elements(&t->view));
 }
 
+/* Everything but the shape of target, which depends on where the classes are. k
+ * may be more than there are classes. */
 static ssq_status check_top_k(const ssq_queue *queue,
                               const ssq_top_k_accuracy_args *a)
 {
@@ -52,7 +55,7 @@ static ssq_status check_top_k(const ssq_queue *queue,
     return SSQ_OK;
 }
 
-/* Nothing counts. */
+/* Over no rows: no hits, and an accuracy of 0 / 0. */
 static ssq_status no_rows(ssq_queue *queue, const ssq_top_k_accuracy_args *a)
 {
     struct view accuracy = tensor_view(a->accuracy, ACCESS_WRITE);
@@ -88,6 +91,8 @@ static ssq_status target_view(const ssq_top_k_accuracy_args *a,
     return SSQ_OK;
 }
 
+/* Classes are dimension 1, as in cross-entropy, but 0 where logits is a single
+ * row. hits counts in an i32, hence the limit. */
 ssq_status ssq_top_k_accuracy(ssq_queue *queue,
                               const ssq_top_k_accuracy_args *args)
 {
@@ -119,6 +124,8 @@ ssq_status ssq_top_k_accuracy(ssq_queue *queue,
     return queue_enqueue(queue, &op.op);
 }
 
+/* exp of the loss: the unary op does it, but the call has its own name in
+ * errors. */
 ssq_status ssq_perplexity(ssq_queue *queue, const ssq_perplexity_args *args)
 {
     const char *name = "perplexity";

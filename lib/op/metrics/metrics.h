@@ -9,6 +9,8 @@
  *  rows. */
 struct top_k_accuracy_op {
     struct op op;
+    /* how many of the best classes count as a hit, at least 1; rows with this
+     * target are not counted */
     int64_t k, ignore_index;
     struct view x;              /* float */
     struct view target;         /* i32, x's shape, last stride 0 */

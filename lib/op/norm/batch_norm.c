@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* batch_norm.c - the public calls of batch norm and group norm. */
+/* batch_norm.c - the public calls of batch norm and group norm.
+ *
+ * Both become the same call: what one of them does not have stays NULL, false
+ * or 0. Batch norm pools statistics over the batch, and without training it is
+ * given them; group norm computes them for each example. */
 #include <sesqui/ops/batch_norm.h>
 
 #include "lib/op/norm/channel_norm.h"

@@ -19,6 +19,8 @@ struct sizes {
     int64_t groups;
 };
 
+/* Rank and parameters. The comparisons are written so that NaN fails them; eps
+ * has to be a float32 that is not infinite. */
 static ssq_status check_numbers(const struct channel_norm_call *a)
 {
     if (a->x->view.rank < 2)
@@ -39,6 +41,9 @@ static ssq_status check_numbers(const struct channel_norm_call *a)
     return SSQ_OK;
 }
 
+/* Which dimension is what: axis has the channels, dimension 0 the batch, or
+ * dimension 1 where the channels come first. Group norm always has its batch in
+ * dimension 0. */
 static ssq_status find_sizes(const struct channel_norm_call *a, struct sizes *s)
 {
     const struct view *x = &a->x->view;
@@ -85,6 +90,8 @@ static ssq_status check_shape(const struct channel_norm_call *a,
                      view_text(&a->x->view, tx, sizeof(tx)));
 }
 
+/* The shapes of all tensors that are there: as x, [c], or one statistic a set,
+ * which is [groups] where it is pooled over the batch. */
 static ssq_status check_shapes(const struct channel_norm_call *a,
                                const struct sizes *s)
 {
@@ -109,7 +116,9 @@ static ssq_status check_shapes(const struct channel_norm_call *a,
     return st;
 }
 
-/* have: statistics are given apart from the running ones. */
+/* Are there the running statistics that the call needs? have: it has mean and
+ * rstd instead, as a backward call may. One value per channel is refused for
+ * training: its variance is 0, and the unbiased one 0 / 0. */
 static ssq_status check_running(const struct channel_norm_call *a,
                                 const struct sizes *s, bool have)
 {
@@ -145,7 +154,7 @@ static ssq_status check(const struct channel_norm_call *a, bool have,
     return st == SSQ_OK ? check_running(a, s, have) : st;
 }
 
-/* x's dimensions as [n, c, others..]. */
+/* A tensor of x's shape with its dimensions in the order [n, c, others..]. */
 static struct view channels_view(const ssq_tensor *t, enum access access,
                                  const struct sizes *s)
 {
@@ -188,7 +197,8 @@ static void merge_spatial(struct view **views, int n)
     }
 }
 
-/* mean or rstd as [n, groups], or [1, groups] of a pooled one. */
+/* mean or rstd as [n, groups]; a pooled one, which is [groups], as [1, groups],
+ * so that backends index both alike. */
 static struct view sets_view(const ssq_tensor *t, enum access access)
 {
     struct view v = tensor_view(t, access);
@@ -202,7 +212,7 @@ static struct view sets_view(const ssq_tensor *t, enum access access)
     return v;
 }
 
-/* Values for tensors that may be absent or empty. */
+/* Fill two tensors that may be absent or empty with a value; both or none. */
 static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
                            const ssq_tensor *b, double value)
 {
@@ -218,7 +228,8 @@ static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
     return queue_bundle_end(queue, st);
 }
 
-/* What tells the statistics of a call. */
+/* An op with all that tells the statistics of a call; what is normalised with
+ * them is added by forward, and left out by recompute. */
 static struct channel_norm_op forward_op(const struct channel_norm_call *a,
                                          const struct sizes *s)
 {
@@ -239,7 +250,8 @@ static struct channel_norm_op forward_op(const struct channel_norm_call *a,
     };
 }
 
-/* Statistics of no elements: those that were given, or NaN. */
+/* x has no elements. Statistics of nothing are NaN, but given ones can be told
+ * all the same, and the caller may have asked for them. */
 static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
                         const struct sizes *s)
 {
@@ -247,7 +259,9 @@ static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
         return fill_two(queue, a->mean, a->rstd, (double)NAN);
     if (a->mean == NULL && a->rstd == NULL)
         return SSQ_OK;
-    /* one element that is not there: x is not read for given statistics */
+    /* An x of one element per channel, which is really running_mean: an op
+     * needs elements, and x is not read where statistics are given and y is
+     * absent. */
     struct channel_norm_op op = forward_op(a, s);
     op.x = op.running_mean;
     op.x.rank = 3;
@@ -260,6 +274,8 @@ static ssq_status empty(ssq_queue *queue, const struct channel_norm_call *a,
     return queue_enqueue(queue, &op.op);
 }
 
+/* Running statistics are outputs when training updates them, so they may not
+ * overlap anything then. */
 static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
 {
     const unsigned optional = OPERAND_OPTIONAL, out = OPERAND_OUT;
@@ -293,6 +309,8 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
     return queue_enqueue(queue, &op.op);
 }
 
+/* Default modes, because eps, keep and momentum are rounded to float32
+ * within. */
 ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call)
 {
     struct fpenv env = fpenv_enter();
@@ -301,6 +319,7 @@ ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call)
     return st;
 }
 
+/* All checks of a backward call. dx may be x (rule 0) or dy (rule 6). */
 static ssq_status check_backward(const ssq_queue *queue,
                                  const struct channel_norm_call *a,
                                  struct sizes *s)
@@ -332,7 +351,9 @@ static ssq_status check_backward(const ssq_queue *queue,
     return st;
 }
 
-/* Compute the statistics into scratch first. */
+/* Compute the statistics into scratch first, by a forward op without y. Where
+ * they are not given it must not update the running ones a second time, so
+ * those are taken out of it. Both ops are in one bundle. */
 static ssq_status recompute(ssq_queue *queue, const struct channel_norm_call *a,
                             const struct sizes *s,
                             struct channel_norm_backward_op *op)
@@ -366,6 +387,7 @@ out_scratch:
     return st;
 }
 
+/* Sums over no elements are 0: that is all that an empty x leaves to do. */
 static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
 {
     struct sizes s;

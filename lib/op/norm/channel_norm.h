@@ -25,9 +25,11 @@
  *  unless it is the population's. */
 struct channel_norm_op {
     struct op op;
+    /* pooled: a set is a channel of the whole batch; given: statistics are not
+     * computed; population: the running variance is over n values, not n - 1 */
     bool pooled, given, population;
-    int64_t groups;
-    float eps, keep, momentum;
+    int64_t groups;            /* sets of the batch, or of an example */
+    float eps, keep, momentum; /* keep: 1 - momentum, rounded once */
     ssq_activation activation;
     struct view x;
     struct view gamma, beta;               /* optional */

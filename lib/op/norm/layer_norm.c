@@ -12,7 +12,7 @@
 
 #define F32_BIT DTYPE_BIT(SSQ_F32)
 
-/* 1 <= ndim <= rank and a usable eps. */
+/* A row has at least one dimension; eps is a finite float32, and NaN fails. */
 static ssq_status check_numbers(const ssq_tensor *x, int ndim, double eps,
                                 const char *name)
 {
@@ -36,7 +36,8 @@ static bool has_shape(const struct view *v, const int64_t *shape, int rank)
     return true;
 }
 
-/* A tensor of x's last ndim sizes, shared by all rows, in x's shape. */
+/* A tensor of x's last ndim sizes, shared by all rows, as a view in x's shape:
+ * strides of 0 repeat it. */
 static ssq_status shared_view(const ssq_tensor *t, enum access access,
                               const ssq_tensor *x, int ndim, const char *name,
                               const char *what, struct view *v)
@@ -55,7 +56,8 @@ static ssq_status shared_view(const ssq_tensor *t, enum access access,
                      view_text(xv, tx, sizeof(tx)));
 }
 
-/* A tensor with one element per row, in x's shape. */
+/* A tensor with one element per row, as a view in x's shape. It may have the
+ * sizes of x but for the last ndim, or 1 in place of those. */
 static ssq_status per_row_view(const ssq_tensor *t, enum access access,
                                const ssq_tensor *x, int ndim, const char *name,
                                const char *what, struct view *v)
@@ -88,7 +90,8 @@ static int64_t row_elements(const ssq_tensor *x, int ndim)
     return n;
 }
 
-/* Nothing to normalise: rows without elements still have statistics. */
+/* Nothing to normalise, but rows without elements still have statistics, which
+ * are NaN. */
 static ssq_status empty_rows(ssq_queue *queue, const ssq_tensor *mean,
                              const ssq_tensor *rstd)
 {
@@ -104,6 +107,7 @@ static ssq_status empty_rows(ssq_queue *queue, const ssq_tensor *mean,
     return queue_bundle_end(queue, st);
 }
 
+/* Collapse all views alike and enqueue; absent ones are passed over. */
 static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
                                int ndim)
 {
@@ -113,6 +117,7 @@ static ssq_status enqueue_norm(ssq_queue *queue, struct layer_norm_op *op,
     return queue_enqueue(queue, &op->op);
 }
 
+/* Layer norm, or RMS norm as a layer norm without beta and mean. */
 static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
                           const char *name, enum norm_kind kind)
 {
@@ -181,6 +186,8 @@ ssq_status ssq_rms_norm(ssq_queue *queue, const ssq_rms_norm_args *args)
     return st;
 }
 
+/* The checks of operands and their shapes, but for those that broadcast. dx may
+ * be x (rule 0) or dy (rule 4). */
 static ssq_status check_backward(const ssq_queue *queue, const char *name,
                                  const ssq_layer_norm_backward_args *a)
 {
@@ -249,6 +256,7 @@ static ssq_status no_rows(ssq_queue *queue,
     return queue_bundle_end(queue, st);
 }
 
+/* Collapse all views alike and enqueue. */
 static ssq_status enqueue_backward(ssq_queue *queue,
                                    struct layer_norm_backward_op *op, int ndim)
 {
@@ -271,7 +279,9 @@ static ssq_status get_statistic(ssq_queue *queue, const struct view *x,
     return SSQ_OK;
 }
 
-/* Compute the statistics into scratch first. */
+/* Compute the statistics into scratch first, by a forward op without y, and
+ * then the gradients from them, in one bundle. mem holds scratch as it was got,
+ * to be put back; op has views of it in x's shape. */
 static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
                             int ndim, float eps)
 {
@@ -305,6 +315,8 @@ out_rstd:
     return st;
 }
 
+/* Layer norm takes both statistics of the forward call or neither; RMS norm has
+ * only rstd. What is missing is computed again. */
 static ssq_status backward(ssq_queue *queue,
                            const ssq_layer_norm_backward_args *a,
                            const char *name, enum norm_kind kind)

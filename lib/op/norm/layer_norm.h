@@ -21,7 +21,7 @@ enum norm_kind {
 struct layer_norm_op {
     struct op op;
     enum norm_kind kind;
-    int inner;
+    int inner; /* dimensions of a row, the last ones */
     float eps;
     struct view x;
     struct view gamma, beta;   /* optional */

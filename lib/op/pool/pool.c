@@ -11,11 +11,11 @@
 struct call {
     const char *name;
     enum pool_kind kind;
-    const ssq_tensor *image, *map, *index;
-    const char *image_is, *map_is;
-    const int64_t *kernel, *stride, *padding, *dilation;
+    const ssq_tensor *image, *map, *index; /* gradients in a backward call */
+    const char *image_is, *map_is;         /* their names in error texts */
+    const int64_t *kernel, *stride, *padding, *dilation; /* the caller's */
     bool ceil_mode, count_padding;
-    int64_t divisor;
+    int64_t divisor; /* of averages; 0: as many as there are taps */
     ssq_layout layout;
 };
 
@@ -25,11 +25,15 @@ struct call {
     .dilation = (A)->dilation, .ceil_mode = (A)->ceil_mode,                    \
     .layout = (A)->layout
 
+/* Is the image what the call writes, and the map what it reads? */
 static bool is_backward(const struct call *c)
 {
     return c->kind == POOL_MAX_BACKWARD || c->kind == POOL_AVG_BACKWARD;
 }
 
+/* Presence, dtypes, ranks and overlaps. argmax is what backward reads and what
+ * max pooling writes on request. A maximum is an element of the image, so that
+ * the map has the image's dtype. */
 static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
 {
     unsigned index = c->kind == POOL_MAX_BACKWARD ? 0 : OPERAND_OPTIONAL;
@@ -56,6 +60,8 @@ static ssq_status check_tensors(const ssq_queue *queue, const struct call *c)
                : st;
 }
 
+/* argmax, if it is there: in the map's shape, and an i32 has to hold row *
+ * width + column of every element. */
 static ssq_status check_index(const struct call *c, struct pool_op *op)
 {
     const struct slide *s = op->slide;
@@ -73,7 +79,8 @@ static ssq_status check_index(const struct call *c, struct pool_op *op)
                          "argmax");
 }
 
-/* Check everything and fill the op; what it writes may be empty. */
+/* Check everything and fill the op; what it writes may be empty. A stride of 0
+ * means windows side by side. */
 static ssq_status prepare(const ssq_queue *queue, const struct call *c,
                           struct pool_op *op)
 {
@@ -110,6 +117,7 @@ static ssq_status prepare(const ssq_queue *queue, const struct call *c,
     return st == SSQ_OK ? check_index(c, op) : st;
 }
 
+/* Check and enqueue, unless there is nothing to write. */
 static ssq_status run(ssq_queue *queue, const struct call *c)
 {
     struct pool_op op;
@@ -188,14 +196,16 @@ ssq_status ssq_avg_pool2d_backward(ssq_queue *queue,
     return run(queue, &c);
 }
 
-/* Rows and columns, in both layouts. */
+/* Which dimensions have the rows and the columns: the axes of a mean. */
 static const int *image_axes(ssq_layout layout)
 {
     static const int nchw[] = {2, 3}, nhwc[] = {1, 2};
     return layout == SSQ_LAYOUT_NHWC ? nhwc : nchw;
 }
 
-/* big: the images; small: one number for each of their channels. */
+/* Check a global pooling, forwards or backwards: big are the images, small has
+ * one number for each of their channels, as [n,c] or with 1 for rows and
+ * columns. rules are those of both, in any order. */
 static ssq_status check_global(const ssq_queue *queue, const char *name,
                                const struct operand_rule *rules,
                                const ssq_tensor *big, const char *big_is,
@@ -225,6 +235,8 @@ static ssq_status check_global(const ssq_queue *queue, const char *name,
                      view_text(&want, tw, sizeof(tw)));
 }
 
+/* Global pooling is ssq_mean over rows and columns; what is checked here words
+ * errors in terms of images. */
 ssq_status ssq_global_avg_pool2d(ssq_queue *queue,
                                  const ssq_global_avg_pool2d_args *args)
 {

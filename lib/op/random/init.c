@@ -8,16 +8,18 @@
 #include <math.h>
 #include <string.h>
 
-/* fan_in and fan_out of [out, in, kernel...]. */
+/* How many inputs an output has, and how many outputs an input goes to. */
 struct fans {
     double in, out;
 };
 
+/* Does a kind's spread depend on the fans? The kinds are in that order. */
 static bool has_fan(ssq_init_kind kind)
 {
     return kind >= SSQ_INIT_XAVIER_UNIFORM;
 }
 
+/* The fans of weights [out, in, kernel...]: each tap of a kernel counts. */
 static struct fans count_fans(const struct view *x)
 {
     struct fans f = {(double)x->shape[1], (double)x->shape[0]};
@@ -28,7 +30,8 @@ static struct fans count_fans(const struct view *x)
     return f;
 }
 
-/* torch.nn.init.calculate_gain. */
+/* The factor by which a nonlinearity wants weights to be wider, as
+ * torch.nn.init.calculate_gain has it; a gain of the caller's goes before. */
 static ssq_status find_gain(const ssq_init_args *a, double *gain)
 {
     bool kaiming = a->kind == SSQ_INIT_KAIMING_UNIFORM ||
@@ -59,7 +62,8 @@ static ssq_status find_gain(const ssq_init_args *a, double *gain)
                      name);
 }
 
-/* The bound or deviation of a kind with a fan. */
+/* The bound of a uniform kind with a fan, or the deviation of a normal one: a
+ * uniform distribution needs sqrt(3) times as much for the same variance. */
 static double spread(const ssq_init_args *a, const struct fans *f, double gain)
 {
     double fan = a->fan == SSQ_FAN_IN ? f->in : f->out;
@@ -81,11 +85,13 @@ static double spread(const ssq_init_args *a, const struct fans *f, double gain)
     }
 }
 
+/* Is a parameter a number, and not negative unless a sign is allowed? */
 static bool number(double value, bool sign)
 {
     return isfinite(value) && (sign || value >= 0.0);
 }
 
+/* All checks but that of the step, which goes with those of random ops. */
 static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
 {
     ssq_status st = check_output(queue, a->x, "init", "x");
@@ -111,6 +117,7 @@ static ssq_status check_init(const ssq_queue *queue, const ssq_init_args *a)
     return SSQ_OK;
 }
 
+/* Each of these three is a public call with the stream of the init. */
 static ssq_status fill(ssq_queue *queue, const ssq_init_args *a, double value)
 {
     ssq_fill_args args = SSQ_FILL_INIT;
@@ -147,7 +154,8 @@ static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
                      : ssq_random_normal(queue, &args);
 }
 
-/* value: the constant, bound or deviation, whichever the kind has. */
+/* Enqueue what the kind is made of; value is the constant, the bound or the
+ * deviation, whichever it has. */
 static ssq_status start(ssq_queue *queue, const ssq_init_args *a, double value)
 {
     switch (a->kind) {
@@ -185,7 +193,8 @@ ssq_status ssq_init(ssq_queue *queue, const ssq_init_args *args)
         struct fpenv env = fpenv_enter();
         st = find_gain(args, &gain);
         struct fans fans = count_fans(&args->x->view);
-        /* no elements, no fan: nothing will be drawn */
+        /* Without elements a fan may be 0, by which spread would divide;
+         * nothing will be drawn. */
         value = 0.0;
         if (view_elements(&args->x->view) > 0)
             value = spread(args, &fans, gain);

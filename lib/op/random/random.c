@@ -27,6 +27,8 @@ struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset)
     return s;
 }
 
+/* 2^32 = 4294967296 is one more than a threshold can be, hence always. The
+ * product with it is exact, as with any power of two. */
 struct chance make_chance(double p)
 {
     double n = floor(p * 4294967296.0 + 0.5);
@@ -35,6 +37,7 @@ struct chance make_chance(double p)
     return c;
 }
 
+/* Written so that NaN fails. */
 static ssq_status check_probability(double p, const char *name)
 {
     if (p >= 0.0 && p <= 1.0)
@@ -42,7 +45,9 @@ static ssq_status check_probability(double p, const char *name)
     return error_set(SSQ_ERR_INVALID, "%s: p is %g, expected 0 to 1", name, p);
 }
 
-/* What all fills check; the op's numbers are set. */
+/* Check what all random fills check and enqueue; the op's numbers are set. The
+ * order of its elements is the row-major one, which collapsing keeps: a view
+ * draws the same words whatever its strides. */
 static ssq_status enqueue_random(ssq_queue *queue, struct random_op *op,
                                  const ssq_tensor *x, unsigned dtypes,
                                  const ssq_tensor *step, const char *name)
@@ -61,6 +66,8 @@ static ssq_status enqueue_random(ssq_queue *queue, struct random_op *op,
     return queue_enqueue(queue, &op->op);
 }
 
+/* low and high may each be a float32 while their difference is not, so the
+ * width is looked at as well. */
 ssq_status ssq_random_uniform(ssq_queue *queue,
                               const ssq_random_uniform_args *args)
 {
@@ -87,6 +94,7 @@ ssq_status ssq_random_uniform(ssq_queue *queue,
     return enqueue_random(queue, &op, args->x, DTYPES_FLOAT, args->step, name);
 }
 
+/* Both normal kinds, whose args have one form. */
 static ssq_status normal(ssq_queue *queue, const ssq_random_normal_args *args,
                          enum random_kind kind, const char *name)
 {
@@ -149,6 +157,8 @@ struct names {
     const char *op, *x, *y;
 };
 
+/* What dropout and its backward check alike. y may be x: an element needs that
+ * of its own place alone. */
 static ssq_status check_dropout(const ssq_queue *queue,
                                 const ssq_dropout_args *a,
                                 const struct names *n)
@@ -171,6 +181,7 @@ static ssq_status check_dropout(const ssq_queue *queue,
     return st;
 }
 
+/* The mask, which only the forward call has. */
 static ssq_status check_mask(const ssq_queue *queue, const ssq_dropout_args *a)
 {
     if (a->mask == NULL)
@@ -189,6 +200,8 @@ static ssq_status check_mask(const ssq_queue *queue, const ssq_dropout_args *a)
     return st;
 }
 
+/* What is kept is multiplied by 1 / (1 - p), so that the mean stays; for p = 1
+ * nothing is kept, and the factor would be infinite. */
 static ssq_status enqueue_dropout(ssq_queue *queue, const ssq_dropout_args *a)
 {
     if (view_elements(&a->x->view) == 0)
@@ -219,6 +232,8 @@ ssq_status ssq_dropout(ssq_queue *queue, const ssq_dropout_args *args)
     return st == SSQ_OK ? enqueue_dropout(queue, args) : st;
 }
 
+/* The gradient drops what the forward call dropped: the same op with the same
+ * words, over dy. No mask has to be kept for it. */
 ssq_status ssq_dropout_backward(ssq_queue *queue,
                                 const ssq_dropout_backward_args *args)
 {

@@ -9,14 +9,14 @@
  *  of (seed, step, id); step is an operand, absent: 0. */
 struct stream {
     uint32_t seed[2]; /* low, high */
-    uint32_t id;
-    uint64_t offset;
+    uint32_t id;      /* tells streams of one seed apart */
+    uint64_t offset;  /* words */
 };
 
 /** An event of probability threshold / 2^32, or 1. */
 struct chance {
-    uint32_t threshold;
-    bool always;
+    uint32_t threshold; /* a random word below it is the event */
+    bool always;        /* probability 1 */
 };
 
 /** Values as in kernels/random/random.h. */
@@ -32,8 +32,8 @@ struct random_op {
     struct op op;
     enum random_kind kind;
     struct stream stream;
-    struct chance one;
-    float a, b;
+    struct chance one; /* bernoulli only */
+    float a, b;        /* not of bernoulli: low and width, or mean and std */
     struct view y;
     struct view step; /* optional: i32, one element */
 };
@@ -43,12 +43,13 @@ struct dropout_op {
     struct op op;
     struct stream stream;
     struct chance drop;
-    float scale;
+    float scale; /* of what is kept */
     struct view x, y;
     struct view mask; /* optional: u8 */
     struct view step; /* optional: i32, one element */
 };
 
+/** A stream of the caller's numbers. */
 struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset);
 /** p to the nearest multiple of 2^-32. Between fpenv_enter and fpenv_leave. */
 struct chance make_chance(double p);

@@ -5,9 +5,10 @@
 #include "lib/core/pool.h"
 #include "lib/core/window.h"
 
-/* Below this a binding may have to begin before the view. */
+/* Bytes: a binding may have to begin at a multiple of it, before the view. */
 #define ALIGNMENT 256u
 
+/* The window_fn of op_splits, which only asks whether there are windows. */
 static ssq_status admit(void *user, struct op *op)
 {
     (void)user;
@@ -22,6 +23,8 @@ bool op_splits(ssq_queue *queue, struct op *op)
            window_each(op, limit, admit, NULL) == SSQ_OK;
 }
 
+/* Counts the bytes that a binding may begin before the view as if they were
+ * always as many as can be: pieces of one tensor begin anywhere. */
 bool piece_fits(ssq_queue *queue, const struct view *v)
 {
     uint64_t limit = pool_binding_bytes(ssq_queue_device(queue)->pool);
@@ -41,6 +44,9 @@ int64_t pieces_count(const struct pieces *p)
     return p->full + (p->rest > 0);
 }
 
+/* The new first dimension steps by whole pieces, and dimension dim, now one
+ * place further, walks within a piece. Nothing is copied: strides say it all.
+ * The caller makes sure that there is room for one more dimension. */
 struct view pieces_full(const struct view *v, const struct pieces *p)
 {
     struct view full = *v;

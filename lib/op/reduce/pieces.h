@@ -13,9 +13,10 @@ bool piece_fits(ssq_queue *queue, const struct view *v);
 /** A dimension of size n in pieces of k: full of them, and one of rest. */
 struct pieces {
     int dim;
-    int64_t k, full, rest;
+    int64_t k, full, rest; /* rest: elements of the last one; 0: none */
 };
 
+/** Dimension dim of v in pieces of k. */
 struct pieces pieces_of(const struct view *v, int dim, int64_t k);
 /** How many, with the rest. */
 int64_t pieces_count(const struct pieces *p);

@@ -7,12 +7,15 @@
 
 #include <math.h>
 
+/* Extremes choose an element: any dtype will do, nothing is rounded, and y has
+ * x's dtype. */
 static bool extreme(enum reduce_kind kind)
 {
     return kind == REDUCE_MAX || kind == REDUCE_MIN;
 }
 
-/* What a reduction of nothing gives; extremes have nothing to give. */
+/* Reduce over no elements: a sum is 0, a product 1, a mean 0 / 0. An extreme
+ * has nothing to choose from, and is refused. */
 static ssq_status reduce_nothing(ssq_queue *queue, enum reduce_kind kind,
                                  const char *name, const struct view *x,
                                  const struct view *y)
@@ -26,7 +29,8 @@ static ssq_status reduce_nothing(ssq_queue *queue, enum reduce_kind kind,
     return enqueue_fill(queue, y, kind == REDUCE_MEAN ? (double)NAN : value);
 }
 
-/* x reduced over a into y, both checked. */
+/* Reduce x over a into y, which have been checked for all but their shapes. The
+ * divisor is rounded to float32, in which the mean is divided. */
 static ssq_status enqueue_reduce(ssq_queue *queue, enum reduce_kind kind,
                                  const char *name, const struct axes *a,
                                  const struct view *x, const struct view *y)
@@ -49,6 +53,8 @@ static ssq_status enqueue_reduce(ssq_queue *queue, enum reduce_kind kind,
     return reduce_enqueue(queue, &op);
 }
 
+/* Presence of x and y. y never overlaps x: an element of y is written while
+ * others still read. */
 static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
                              const ssq_tensor *y, const char *name)
 {
@@ -60,6 +66,7 @@ static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
     return st;
 }
 
+/* The public calls that have args of this one form. */
 static ssq_status reduce(ssq_queue *queue, const ssq_reduce_args *args,
                          enum reduce_kind kind, const char *name)
 {
@@ -107,7 +114,8 @@ ssq_status ssq_min(ssq_queue *queue, const ssq_min_args *args)
     return reduce(queue, args, REDUCE_MIN, "min");
 }
 
-/* The dimensions along which y, broadcast, would be repeated. */
+/* The dimensions along which y would be repeated if it were broadcast to x's
+ * shape: the ones to sum over. */
 static ssq_status repeated(const struct view *x, const struct view *y,
                            struct axes *a)
 {
@@ -156,6 +164,8 @@ ssq_status ssq_sum_to(ssq_queue *queue, const ssq_sum_to_args *args)
     return enqueue_reduce(queue, REDUCE_SUM, "sum_to", &a, x, &left);
 }
 
+/* y holds positions as i32, so the axis may have no more elements than that
+ * counts. Along an empty axis there is no position. */
 static ssq_status argmax(ssq_queue *queue, const ssq_argmax_args *args,
                          bool minimum, const char *name)
 {
@@ -201,6 +211,8 @@ ssq_status ssq_argmin(ssq_queue *queue, const ssq_argmin_args *args)
     return argmax(queue, args, true, "argmin");
 }
 
+/* y is float32 whatever x is: the norm of 16-bit gradients easily leaves their
+ * range. */
 ssq_status ssq_norm(ssq_queue *queue, const ssq_norm_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "norm");

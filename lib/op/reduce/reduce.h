@@ -22,7 +22,7 @@ enum reduce_kind {
 struct reduce_op {
     struct op op;
     enum reduce_kind kind;
-    int kept;
+    int kept;      /* how many of x's dimensions y has */
     float divisor; /* REDUCE_MEAN: the elements of one sum */
     struct view x, y;
 };
@@ -40,9 +40,9 @@ struct argmax_op {
  *  y. dx and x have kept and reduced dimensions, dy and y the kept ones. */
 struct reduce_backward_op {
     struct op op;
-    enum reduce_kind kind;
+    enum reduce_kind kind; /* REDUCE_MAX does for min, too */
     int kept;
-    float divisor;
+    float divisor; /* REDUCE_MEAN only */
     struct view dy, dx;
     struct view x, y; /* REDUCE_MAX only */
 };

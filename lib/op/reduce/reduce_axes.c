@@ -2,6 +2,8 @@
 /* reduce_axes.c - sets of axes: read, split views by them, collapse. */
 #include "lib/op/reduce/reduce_axes.h"
 
+/* No axes at all mean all dimensions, so that a scalar can be asked for without
+ * a list. result->n is then the rank. */
 ssq_status axes_read(const int *axes, int n, int rank, const char *op,
                      struct axes *result)
 {
@@ -39,6 +41,8 @@ int64_t axes_count(const struct axes *a, const struct view *x)
     return n;
 }
 
+/* One pass: at has the next free place of either part, and each dimension goes
+ * to that of its own. */
 int axes_split(const struct axes *a, const struct view *x, struct view *split)
 {
     int kept = x->rank - a->n, at[2] = {0, kept};
@@ -51,6 +55,8 @@ int axes_split(const struct axes *a, const struct view *x, struct view *split)
     return kept;
 }
 
+/* y may have the reduced dimensions as 1, or may not have them: its rank tells
+ * which, and k counts its own dimensions meanwhile. */
 ssq_status axes_project(const struct axes *a, const struct view *x,
                         const char *x_what, const struct view *y,
                         const char *y_what, const char *op, struct view *kept)
@@ -78,7 +84,8 @@ ssq_status axes_project(const struct axes *a, const struct view *x,
                      view_text(y, ty, sizeof(ty)), a->n);
 }
 
-/* Collapse, but leave rank 0 as it is. */
+/* Collapse, but leave rank 0 as it is: here a part may have no dimension, of
+ * which views_collapse would make one. Returns the rank. */
 static int collapse(struct view **v, int n)
 {
     if (n > 0 && v[0]->rank > 0)

@@ -5,7 +5,8 @@
 #include "lib/op/reduce/pieces.h"
 #include "lib/op/reduce/reduce_axes.h"
 
-/* dy and dx, and dy as the kept dimensions of dx. */
+/* Check dy and dx; *kept becomes dy as the kept dimensions of dx. dx may not
+ * overlap dy, each element of which goes to many of dx. */
 static ssq_status check_gradients(const ssq_queue *queue, const ssq_tensor *dy,
                                   const ssq_tensor *dx, const int *axes,
                                   int n_axes, const char *name, struct axes *a,
@@ -27,6 +28,7 @@ static ssq_status check_gradients(const ssq_queue *queue, const ssq_tensor *dy,
     return st;
 }
 
+/* The gradient of a sum is dy, repeated: a copy from strides of 0. */
 ssq_status ssq_sum_backward(ssq_queue *queue, const ssq_sum_backward_args *args)
 {
     const char *name = "sum_backward";
@@ -97,7 +99,9 @@ ssq_status ssq_mean_backward(ssq_queue *queue,
     return enqueue_backward(queue, &a, &op);
 }
 
-/* What only max_backward has: x and y. */
+/* What only max_backward has: x and y, by which it finds out which elements
+ * were the extreme. y must have x's dtype, or rounding would make them
+ * differ. */
 static ssq_status check_max(const ssq_queue *queue,
                             const ssq_max_backward_args *args)
 {

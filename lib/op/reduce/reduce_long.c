@@ -71,7 +71,12 @@ static struct reduce_op second_stage(const struct reduce_op *op,
     return last;
 }
 
-/* The element count shrinks by half at least from one stage to the next. */
+/* Enqueue directly what a launch, or windows, can see, and what cannot be cut
+ * any more: the latter is refused there, with the numbers. Else reduce pieces
+ * to scratch, and that again. A piece has two elements at least, so that the
+ * count halves from one stage to the next and the recursion ends. Scratch is
+ * float32, to round sums once, but of x's dtype for extremes, which are
+ * exact. */
 ssq_status reduce_enqueue(ssq_queue *queue, struct reduce_op *op)
 {
     struct pieces p;
@@ -118,6 +123,9 @@ static int64_t slices(ssq_queue *queue, const struct view *x)
     return k;
 }
 
+/* Where x is too long, one op gets its pieces as a list: it binds each by
+ * itself and folds all of them as if they were one. The op that is queued holds
+ * the list, so this reference goes. */
 ssq_status norm_enqueue(ssq_queue *queue, struct norm_op *op)
 {
     int64_t k = op_splits(queue, &op->op) ? 0 : slices(queue, &op->x);

@@ -12,12 +12,13 @@
 #include "lib/op/data/data.h"
 #include "lib/op/rnn/rnn.h"
 
-/* reserve is [t, batch, 4h]: the gates, first as the products of x, then as the
- * cell saves them in their place; and q. */
+/* The two parts of reserve, [t, batch, 4h]. The gates are first the products of
+ * x, in whose place the cell saves what backward needs of them. */
 struct saved {
-    struct view gates, q;
+    struct view gates, q; /* [t, batch, 3h] and [t, batch, h] */
 };
 
+/* reserve, or scratch of its shape, as those parts. */
 static struct saved saved_of(const struct rnn *r, const struct view *reserve)
 {
     return (struct saved){view_columns(reserve, 0, 3 * r->h),
@@ -30,8 +31,10 @@ struct between {
     struct view p; /* [batch, h], y's dtype: r h'; may be absent */
 };
 
-/* n gates of v, from one on, from the state before, or what is left of it; of
- * none v is the bias, and y only has the state's shape. */
+/* Compute n gates of v, from gate number from on, as the product of the state
+ * before, or of what reset has left of it. Where there is no state before v is
+ * the bias alone; then y stands in for it, since a product needs an operand of
+ * the state's shape. */
 static ssq_status multiply_state(ssq_queue *queue, const struct rnn *r,
                                  const struct view *h, const struct view *y,
                                  const struct view *v, int64_t from, int64_t n)
@@ -49,7 +52,8 @@ static ssq_status multiply_state(ssq_queue *queue, const struct rnn *r,
     return rnn_multiply(queue, &p);
 }
 
-/* p = r h', and the last gate of v from that. */
+/* Compute p = r h' by the cell's first stage, and the last gate of v from
+ * it. */
 static ssq_status reset(ssq_queue *queue, const struct rnn *r,
                         const struct gru_cell_op *cell, const struct view *p)
 {
@@ -63,6 +67,8 @@ static ssq_status reset(ssq_queue *queue, const struct rnn *r,
     return multiply_state(queue, r, p, p, &cell->v, 2, 1);
 }
 
+/* Step s: the products of the state, then the cell. Without a state before
+ * there is nothing to reset, and one product does for all three gates. */
 static ssq_status step(ssq_queue *queue, const struct rnn *r,
                        const struct saved *saved, const struct between *k,
                        int64_t s)
@@ -88,6 +94,8 @@ static ssq_status step(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? queue_enqueue(queue, &op.op) : st;
 }
 
+/* All ops of a forward call, in one bundle. The products of x are those of all
+ * steps at once; those of the state follow each other. */
 static ssq_status steps(ssq_queue *queue, const struct rnn *r,
                         const struct saved *saved, const struct between *k)
 {
@@ -104,6 +112,8 @@ static ssq_status steps(ssq_queue *queue, const struct rnn *r,
     return queue_bundle_end(queue, st);
 }
 
+/* Check, get scratch, enqueue. Without a reserve of the caller's its place is
+ * scratch, too, since the cells need it meanwhile. The ops hold the scratch. */
 static ssq_status forward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
@@ -145,12 +155,14 @@ ssq_status ssq_gru(ssq_queue *queue, const ssq_gru_args *args)
 /* Gradients on their way back: of all u and v, and of the state. */
 struct scratch {
     struct view du, dv; /* [t, batch, 3h], y's dtype */
-    struct view dh;
-    struct view dp;    /* of p; this and the next may be absent */
+    struct view dh;    /* [batch, h], f32: of the state, from step to step */
+    struct view dp;    /* likewise of p; this and the next may be absent */
     struct view reset; /* [t, batch, h], y's dtype: all p */
-    struct view dw;    /* may be absent */
+    struct view dw;    /* of rnn_weight_scratch; may be absent */
 };
 
+/* Get what this call needs of it; what it does not is absent. put_scratch has
+ * to follow, after a failure as well. */
 static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
                               struct scratch *k)
 {
@@ -180,7 +192,8 @@ static void put_scratch(struct scratch *k)
     scratch_put(&k->dw);
 }
 
-/* p of n places from one on, as the forward call rounded it. */
+/* p = gates h for any number of places at once, by an op that rounds to y's
+ * dtype as the forward call did. */
 static ssq_status multiply_reset(ssq_queue *queue, const struct view *gates,
                                  const struct view *h, const struct view *p)
 {
@@ -192,7 +205,9 @@ static ssq_status multiply_reset(ssq_queue *queue, const struct view *gates,
     return ssq_mul(queue, &m);
 }
 
-/* All p again, from the saved r and the states: what is 0 without h0. */
+/* Compute all p again, from the saved r and the states before. Those of all
+ * steps but the first are in y, one place beside; the first one's is h0,
+ * without which p is 0. */
 static ssq_status reset_states(ssq_queue *queue, const struct rnn *r,
                                const struct saved *saved, const struct view *p)
 {
@@ -210,8 +225,9 @@ static ssq_status reset_states(ssq_queue *queue, const struct rnn *r,
     return multiply_reset(queue, &g, &h, &all);
 }
 
-/* What follows the cell's first stage: dp = dv_n w_hn, and from that the first
- * gate's gradients and p's part of the state's. */
+/* The second half of a step back, behind the cell's stage GRU_REST: dp = dv_n
+ * w_hn, and from that the first gate's gradients and p's part of the
+ * state's. */
 static ssq_status reset_back(ssq_queue *queue, const struct rnn *r,
                              const struct gru_cell_backward_op *cell,
                              const struct view *dp)
@@ -231,8 +247,9 @@ static ssq_status reset_back(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? queue_enqueue(queue, &op.op) : st;
 }
 
-/* dh, from the last step on, is what the cell passes on plus dv w_hh, of the
- * gates that multiplied the state as it was. */
+/* Step s backwards. dh, the gradient of the state before, is what the cell
+ * passes on plus dv w_hh of the gates that multiplied the state as it was.
+ * Before the first step nobody reads it unless the caller wants dh0. */
 static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
                             const struct saved *saved, const struct scratch *k,
                             int64_t s)
@@ -265,6 +282,7 @@ static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
     return rnn_multiply(queue, &p);
 }
 
+/* Steps from the last to the first, then the products of all steps at once. */
 static ssq_status backward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);

@@ -5,19 +5,21 @@
 #include "lib/op/data/data.h"
 #include "lib/op/rnn/rnn.h"
 
-/* reserve is [t, batch, 5h]: the gates, first as the products, then as the
- * cell saves them in their place; and c. */
+/* The two parts of reserve, [t, batch, 5h]. The gates are first the products,
+ * in whose place the cell saves what backward needs of them. */
 struct saved {
-    struct view gates, c;
+    struct view gates, c; /* [t, batch, 4h] and [t, batch, h] */
 };
 
+/* reserve, or scratch of its shape, as those parts. */
 static struct saved saved_of(const struct rnn *r, const struct view *reserve)
 {
     return (struct saved){view_columns(reserve, 0, 4 * r->h),
                           view_columns(reserve, 4 * r->h, r->h)};
 }
 
-/* c of the step before step s: 0 if absent. */
+/* The cell state that step s begins with: c0 for the first, else what the step
+ * before has saved. Absent, which means 0, without a c0. */
 static struct view state_before(const struct rnn *r, const struct saved *v,
                                 int64_t s)
 {
@@ -27,6 +29,9 @@ static struct view state_before(const struct rnn *r, const struct saved *v,
     return c;
 }
 
+/* Step s: add the product of the state to that of x, then the cell. Without a
+ * state before only the bias is added; then y stands in for the state, since a
+ * product needs an operand of its shape. */
 static ssq_status step(ssq_queue *queue, const struct rnn *r,
                        const struct saved *v, int64_t s)
 {
@@ -55,6 +60,7 @@ static ssq_status step(ssq_queue *queue, const struct rnn *r,
     return queue_enqueue(queue, &op.op);
 }
 
+/* Copy what the last step has left to hn and cn, if the caller wants them. */
 static ssq_status last_state(ssq_queue *queue, const struct rnn *r,
                              const struct saved *v)
 {
@@ -69,6 +75,8 @@ static ssq_status last_state(ssq_queue *queue, const struct rnn *r,
     return st;
 }
 
+/* Check, get scratch, enqueue all steps in one bundle. Without a reserve of the
+ * caller's its place is scratch: the cells need it meanwhile. */
 static ssq_status forward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);
@@ -113,10 +121,11 @@ ssq_status ssq_lstm(ssq_queue *queue, const ssq_lstm_args *args)
 /* Gradients on their way back: of all a, and of the state. */
 struct scratch {
     struct view da; /* [t, batch, 4h], y's dtype */
-    struct view dh, dc;
-    struct view dw; /* may be absent */
+    struct view dh, dc; /* [batch, h], f32: from step to step */
+    struct view dw;     /* of rnn_weight_scratch; may be absent */
 };
 
+/* put_scratch has to follow, after a failure as well. */
 static ssq_status get_scratch(ssq_queue *queue, const struct rnn *r,
                               struct scratch *k)
 {
@@ -139,6 +148,9 @@ static void put_scratch(struct scratch *k)
     scratch_put(&k->dw);
 }
 
+/* Step s backwards: the cell's gradients, then dh = da w_hh for the step
+ * before. The last step takes dh and dc of the caller, and the first one writes
+ * to his dh0 and dc0, if there are such. */
 static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
                             const struct saved *v, const struct scratch *k,
                             int64_t s)
@@ -166,6 +178,9 @@ static ssq_status step_back(ssq_queue *queue, const struct rnn *r,
     return rnn_multiply(queue, &p);
 }
 
+/* Steps from the last to the first, then the products of all steps at once. The
+ * gates' sum goes to x's and the state's product alike: du and dv are both
+ * da. */
 static ssq_status backward(ssq_queue *queue, struct rnn *r)
 {
     ssq_status st = rnn_check(queue, r);

@@ -15,6 +15,8 @@
 
 /* ---- checks ---- */
 
+/* Presence, dtypes and overlaps of both directions: what a kind of sequence or
+ * a direction does not have is NULL, and optional. hn may be h0 and cn c0. */
 static ssq_status check_operands(const ssq_queue *queue, const struct rnn *r)
 {
     const unsigned fl = DTYPES_FLOAT;
@@ -54,7 +56,9 @@ static ssq_status check_operands(const ssq_queue *queue, const struct rnn *r)
                        : OPERANDS_CHECK(queue, r->name, forward);
 }
 
-/* At most one 16-bit format among what is multiplied. */
+/* At most one 16-bit format among what is multiplied: f16 and bf16 have none in
+ * common that would hold both. h0 is the state before y's first, so it has y's
+ * dtype. */
 static ssq_status check_formats(const struct rnn *r)
 {
     const ssq_tensor *t[] = {r->x, r->w_ih, r->w_hh, r->y};
@@ -79,6 +83,8 @@ static ssq_status check_formats(const struct rnn *r)
     return check_dtype(r->h0, DTYPE_BIT(r->y->view.dtype), r->name, "h0");
 }
 
+/* Sizes as x and y say them; the other tensors are held against these. The
+ * bound of h keeps products with the number of gates from overflowing. */
 static ssq_status find_sizes(struct rnn *r)
 {
     const struct view *x = &r->x->view, *y = &r->y->view;
@@ -125,7 +131,8 @@ static ssq_status check_shape(const struct rnn *r, const ssq_tensor *t,
     return SSQ_OK;
 }
 
-/* NULL, or [t, batch, n] that can be read as [t * batch, n]. */
+/* NULL, or [t, batch, n] that can be read as [t * batch, n]: the products of
+ * all steps at once see it as one matrix. */
 static ssq_status check_rows(const struct rnn *r, const ssq_tensor *t,
                              const char *what, int64_t n)
 {
@@ -142,6 +149,7 @@ static ssq_status check_rows(const struct rnn *r, const ssq_tensor *t,
                      (long long)stride[1]);
 }
 
+/* The shapes of everything that does not have a dimension of t. */
 static ssq_status check_matrices(const struct rnn *r)
 {
     int64_t wide = r->parts * r->h;
@@ -200,7 +208,8 @@ bool rnn_empty(const struct rnn *r)
     return r->t == 0 || r->batch == 0 || r->h == 0;
 }
 
-/* to = from, or 0 where there is none. */
+/* to = from, or 0 where there is no from; nothing where there is no to, or
+ * where they are the same already. */
 static ssq_status pass(ssq_queue *queue, const ssq_tensor *from,
                        const ssq_tensor *to)
 {
@@ -212,6 +221,8 @@ static ssq_status pass(ssq_queue *queue, const ssq_tensor *from,
                         : enqueue_copy(queue, &x, &y);
 }
 
+/* Over no steps the state is what it was, and gradients pass as they are; sums
+ * over no elements are 0. */
 ssq_status rnn_run_empty(ssq_queue *queue, const struct rnn *r)
 {
     const ssq_tensor *const pairs[][2] = {
@@ -256,6 +267,8 @@ struct view rnn_before(const struct rnn *r, int64_t s)
                   : rnn_at(&y, rnn_place(r, s - 1));
 }
 
+/* check_rows has seen that the rows are evenly spaced. A batch of one has any
+ * stride, so t's counts then. */
 struct view rnn_rows(const struct view *v)
 {
     struct view rows = view_part(v, 1, 3);
@@ -267,12 +280,15 @@ struct view rnn_rows(const struct view *v)
 
 /* ---- products ---- */
 
-/* A tensor for an argument that is only looked at during the call. */
+/* A tensor around a view, for a public call: those look at their tensors during
+ * the call only, and ops hold buffers, so that it may be on the stack. Its
+ * reference count is never used. */
 static ssq_tensor tensor_of(const struct view *v)
 {
     return (ssq_tensor){.view = *v};
 }
 
+/* alpha 0 for none: a and b are then not read at all. */
 ssq_status rnn_multiply(ssq_queue *queue, const struct rnn_product *p)
 {
     const ssq_tensor a = tensor_of(&p->a), b = tensor_of(&p->b);
@@ -312,8 +328,9 @@ ssq_status rnn_weight_scratch(ssq_queue *queue, const struct rnn *r,
     return scratch_get(queue, SSQ_F32, 2, shape, work);
 }
 
-/* dw = dv^T h', over the steps whose h' is in y, and over the first one if
- * there is an h0. dw is dw_hh, or its part of some gates, dv those gates'. */
+/* dw = dv^T h': one product over all steps whose h' is in y, and one over the
+ * first step if there is an h0, which goes to work in float32 and is added. dw
+ * is dw_hh, or its part of some gates, and dv of the same gates. */
 static ssq_status recurrent_weight(ssq_queue *queue, const struct rnn *r,
                                    const struct view *dv, struct view dw,
                                    const struct view *work)
@@ -340,7 +357,8 @@ static ssq_status recurrent_weight(ssq_queue *queue, const struct rnn *r,
     return rnn_multiply(queue, &p);
 }
 
-/* The last gate's part of w_hh was not multiplied by h' but by reset. */
+/* dw_hh where the state is reset first: the last gate's part of w_hh was not
+ * multiplied by h' but by r h', which is in reset. */
 static ssq_status reset_weight(ssq_queue *queue, const struct rnn *r,
                                const struct view *dv, const struct view *work)
 {
@@ -359,6 +377,7 @@ static ssq_status reset_weight(ssq_queue *queue, const struct rnn *r,
     return st == SSQ_OK ? rnn_multiply(queue, &p) : st;
 }
 
+/* db: the sum over all steps and examples; nothing where it is not wanted. */
 static ssq_status bias_gradient(ssq_queue *queue, const struct view *d,
                                 const ssq_tensor *db)
 {

@@ -13,21 +13,21 @@
 /** gates may be a, c_out may be c. */
 struct lstm_cell_op {
     struct op op;
-    struct view a;
-    struct view c; /* optional: else 0; f32 */
-    struct view y, c_out;
-    struct view gates; /* optional */
+    struct view a;        /* the sums of the gates, [batch, 4h] */
+    struct view c;        /* optional: else 0; f32 */
+    struct view y, c_out; /* the new state and cell state; c_out f32 */
+    struct view gates;    /* optional: what backward needs of the gates */
 };
 
 /** da may be gates, dc_in may be dc. */
 struct lstm_cell_backward_op {
     struct op op;
-    struct view gates;
-    struct view c; /* optional: else 0 */
-    struct view c_out;
-    struct view dy, dh, dc; /* optional: else 0 */
-    struct view da;
-    struct view dc_in; /* optional */
+    struct view gates;      /* as the forward cell has saved them */
+    struct view c;          /* optional: else 0 */
+    struct view c_out;      /* of the forward cell */
+    struct view dy, dh, dc; /* optional: else 0; dy and dh are added */
+    struct view da;         /* the gradient of a */
+    struct view dc_in;      /* optional: the gradient of c */
 };
 
 /** gates may be u, y may be h. stage is one of kernels/rnn/rnn.h: GRU_RESET
@@ -35,10 +35,10 @@ struct lstm_cell_backward_op {
 struct gru_cell_op {
     struct op op;
     uint32_t stage;
-    struct view u, v;
-    struct view h; /* optional: else 0 */
-    struct view y;
-    struct view gates, q; /* optional */
+    struct view u, v;     /* products of x and of the state, [batch, 3h] */
+    struct view h;        /* the state before; optional: else 0 */
+    struct view y;        /* the new state */
+    struct view gates, q; /* optional: what backward needs */
 };
 
 /** du may be gates, dh_in may be dh. GRU_REST leaves the first gate of du and
@@ -84,9 +84,11 @@ struct rnn {
     .db_ih = (A)->db_ih, .db_hh = (A)->db_hh, .dh0 = (A)->dh0,                 \
     .reverse = (A)->reverse
 
+/** Check everything and find the sizes. */
 ssq_status rnn_check(const ssq_queue *queue, struct rnn *r);
-/** No step has an element: do what is left. */
+/** No step has an element. */
 bool rnn_empty(const struct rnn *r);
+/** What such a call still has to do. */
 ssq_status rnn_run_empty(ssq_queue *queue, const struct rnn *r);
 
 /** Which of the t places of x step s takes; and of y the step before. */

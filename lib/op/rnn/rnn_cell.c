@@ -15,10 +15,12 @@
 /* An operand, in the order of its op's views: [batch, parts h]. */
 struct cell_operand {
     struct operand_rule rule;
-    int parts;
+    int parts; /* its columns are so many times h: 1 for a state */
 };
+/** Of any cell: GRU backward and LSTM backward have 8. */
 #define MOST_OPERANDS 8
 
+/* The error of an operand that has not the shape that another one demands. */
 static ssq_status shape_error(const struct cell_operand *o,
                               const struct view *want,
                               const struct cell_operand *of, const char *name)
@@ -31,8 +33,8 @@ static ssq_status shape_error(const struct cell_operand *o,
                      view_text(&of->rule.tensor->view, ty, sizeof(ty)));
 }
 
-/* All are matrices of the batch of one of them, which is present, and of its h
- * columns a part. */
+/* Are all of them matrices, with the batch of operand of and its h columns a
+ * part? That one is present; absent ones pass. */
 static ssq_status check_shapes(const struct cell_operand *o, int n,
                                const struct cell_operand *of, const char *name)
 {
@@ -73,7 +75,8 @@ static ssq_status check_cell(const ssq_queue *queue, const char *name,
     return st;
 }
 
-/* Check, and enqueue the op with the operands as its first views. */
+/* Check, and enqueue the op with the operands as its first views: they are
+ * listed in the order of the op's struct. */
 static ssq_status run_cell(ssq_queue *queue, const char *name,
                            const struct cell_operand *o, int n, int of,
                            struct op *op)
@@ -146,6 +149,7 @@ ssq_status ssq_gru_cell(ssq_queue *queue, const ssq_gru_cell_args *a)
     return run_cell(queue, "gru_cell", o, COUNT(o), 3, &op.op);
 }
 
+/* With reset_first q is not needed, and sizes are then told by gates. */
 ssq_status ssq_gru_cell_backward(ssq_queue *queue,
                                  const ssq_gru_cell_backward_args *a)
 {
@@ -187,6 +191,8 @@ ssq_status ssq_gru_reset(ssq_queue *queue, const ssq_gru_reset_args *a)
     return run_cell(queue, "gru_reset", o, COUNT(o), 3, &op.op);
 }
 
+/* Its operands are not in the order of the op's views, so that they are set
+ * here. */
 ssq_status ssq_gru_reset_backward(ssq_queue *queue,
                                   const ssq_gru_reset_backward_args *a)
 {
