@@ -48,6 +48,8 @@ static cl_ulong number(cl_device_id id, cl_device_info what, cl_int *error)
         *error = e;
         return 0;
     }
+    /* cl_uint, cl_ulong and size_t are told apart by their size alone, and
+     * zeros fill what a shorter one leaves */
     return bytes == sizeof(v.u32) ? v.u32 : v.u64;
 }
 
@@ -61,6 +63,7 @@ static cl_int device_text(cl_device_id id, cl_device_info what, char *text,
     return e;
 }
 
+/* The name of a platform, likewise. */
 static cl_int platform_text(cl_platform_id id, char *text, size_t bytes)
 {
     cl_int e = CL(GetPlatformInfo)(id, CL_PLATFORM_NAME, bytes, text, NULL);
@@ -218,6 +221,7 @@ static ssq_status measure(struct backend_device *d)
     /* an offset and an index below 2^31 make less than 2^32 */
     d->reach = UINT64_C(1) << 31;
     ssq_status st = choose_shape(d, &e);
+    /* graphs are optional: without their calls the core hands over launches */
     opencl_recorder_find(d);
     if (st != SSQ_OK)
         return st;
@@ -265,6 +269,8 @@ static ssq_status check_room(const struct backend_device *d)
     return d->core->error_set(SSQ_ERR_NOMEM, "opencl: %s", why.text);
 }
 
+/* The kernels' table comes first, because opencl_close() closes it in any
+ * case. */
 ssq_status opencl_open_over(const struct backend_instance *instance, unsigned i,
                             cl_context native, struct backend_device **device)
 {
@@ -312,6 +318,8 @@ bool opencl_device_find(const struct backend_instance *instance,
     return false;
 }
 
+/* All that a kernel's bits may depend on: who compiles, for which shape of
+ * groups, and how division and fma are done. */
 void opencl_identify(const struct backend_device *d, char *text, size_t bytes)
 {
     snprintf(text, bytes, "%s\n%s\n%s\ngroup %u width %u division %s%s",
@@ -324,6 +332,7 @@ void opencl_certified(struct backend_device *d, const struct findings *f)
 {
     d->subnormals =
         f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
+    /* before this, kernels were compiled for the self-test alone */
     d->settled = true;
     d->half_load = f->half_load;
     d->half_store = f->half_store;

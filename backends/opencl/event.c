@@ -60,6 +60,8 @@ ssq_status opencl_event_wait(struct backend_queue *queue,
                : opencl_queue_fail(queue, "clEnqueueBarrierWithWaitList", e);
 }
 
+/* Is the event reached? A negative status is the error of a command before
+ * it. */
 ssq_status opencl_event_query(struct backend_event *event)
 {
     cl_int status;

@@ -30,6 +30,7 @@ static bool same_place(const struct view *x, const struct view *y)
     return same;
 }
 
+/* CLBlast's refusals, in words that say what it would take. */
 static bool check(const struct backend_device *device, const struct gemm_op *op,
                   struct why *why)
 {
@@ -61,6 +62,7 @@ struct matrix {
     bool columns;
 };
 
+/* A factor or d of an op that check() has admitted: one of its strides is 1. */
 static struct matrix matrix_of(const struct view *v)
 {
     struct matrix x;

@@ -52,6 +52,8 @@ void opencl_recorder_find(struct backend_device *d)
         d->record = r;
 }
 
+/* Record launches, each with its arguments, into a command buffer for queues of
+ * the device. UNSUPPORTED makes the core hand over launches instead. */
 ssq_status opencl_graph_create(struct backend_queue *queue,
                                const struct launch *const *launches, size_t n,
                                struct backend_graph **graph)

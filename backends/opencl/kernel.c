@@ -20,6 +20,7 @@ struct backend_kernel {
     pthread_mutex_t lock; /* of the arguments */
 };
 
+/* Also of one of which only a part was made. */
 static void kernel_free(const struct services *core, struct backend_kernel *k)
 {
     if (k->cl != NULL)
@@ -44,6 +45,7 @@ static ssq_status build(struct backend_device *d, struct backend_kernel *k)
         opencl_program_create(d, kernel, k->entry.key, &k->program, &k->fresh);
     if (st != SSQ_OK)
         return st;
+    /* what the self-test compiles has other options afterwards */
     k->fresh = k->fresh && d->settled;
     cl_int e;
     k->cl = CL(CreateKernel)(k->program, kernel->name, &e);
@@ -117,6 +119,7 @@ static cl_int bind(const struct backend_device *d, cl_kernel kernel,
     cl_mem mem = ((const struct opencl_mem *)b->mem)->cl, part = NULL;
     uint64_t offset = b->offset;
     cl_int e = CL_SUCCESS;
+    /* the kernel adds a place and an index in 32 bits: both below 2^31 */
     if (offset / b->unit >= d->reach) {
         *call = "clCreateSubBuffer";
         part = window(d, b, &offset, &e);
@@ -170,6 +173,8 @@ cl_int opencl_record(const struct backend_device *d,
                             0, NULL, NULL, NULL);
 }
 
+/* Enqueue a launch, on as many groups as it says. Other queues' launches of the
+ * same kernel wait only until its arguments are set and it is enqueued. */
 ssq_status opencl_launch(struct backend_queue *queue,
                          const struct launch *launch)
 {

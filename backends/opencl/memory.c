@@ -76,6 +76,8 @@ static size_t place_of(const struct view *v)
     return (size_t)(v->buffer->offset + v->offset);
 }
 
+/* Enqueue a copy of the host's bytes, or of the few that the op carries
+ * itself. */
 static ssq_status upload(struct backend_queue *queue,
                          const struct upload_op *op)
 {
@@ -93,6 +95,8 @@ static ssq_status upload(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* Enqueue a copy to the host, whose memory the caller keeps until the queue has
+ * passed it. */
 static ssq_status download(struct backend_queue *queue,
                            const struct download_op *op)
 {

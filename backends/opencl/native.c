@@ -43,6 +43,8 @@ ssq_status opencl_open_native(struct backend_instance *instance,
     return opencl_open_over(instance, *i, context, device);
 }
 
+/* A queue of the caller's, if it is of this context and device, and in
+ * order. */
 ssq_status opencl_queue_native(struct backend_device *d, const void *handle,
                                struct backend_queue **queue)
 {
@@ -69,6 +71,7 @@ ssq_status opencl_queue_native(struct backend_device *d, const void *handle,
     return opencl_queue_over(d, native, queue);
 }
 
+/* A buffer of the caller's, if kernels of this device may read and write it. */
 ssq_status opencl_import(struct backend_device *d, const void *handle,
                          struct backend_mem **mem)
 {

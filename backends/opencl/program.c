@@ -46,7 +46,9 @@ static void options_of(const struct backend_device *d,
         add(text, bytes, kernel->keys[i], key[i]);
 }
 
-/* What the compiler says, as far as it fits into an error text. */
+/* The error of a failed compilation: kernel and options, so that it can be
+ * repeated, and what the compiler says, as far as it fits into an error
+ * text. */
 static ssq_status build_error(struct backend_device *d, cl_program program,
                               const struct kernel *kernel, const char *options,
                               cl_int error)
@@ -162,6 +164,7 @@ ssq_status opencl_program_create(struct backend_device *d,
                                   kernel->name, why.text);
     identify(d, kernel, key, &id);
     cl_program p = load(d, &id);
+    /* whoever takes it from the disk need not store it again */
     *fresh = p == NULL;
     d->core->log_line(SSQ_LOG_DEBUG, "opencl", "kernel %s: %s: %s",
                       kernel->name, *fresh ? "compiled" : "from the disk",
