@@ -186,11 +186,13 @@ typedef struct ssq_memory_info {
 } ssq_memory_info;
 #define SSQ_MEMORY_INFO_INIT {sizeof(ssq_memory_info), 0, 0, 0, 0, 0}
 
-/** @return SSQ_ERR_INVALID a NULL or wrong struct_size. Since 0.1. */
+/** How much of a device's memory the library holds now.
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_memory(const ssq_device *device, ssq_memory_info *info);
 
-/** Give slabs without a live buffer back to the device's driver. */
+/** Give slabs without a live buffer back to the device's driver. NULL is
+ *  allowed. */
 SSQ_API void ssq_device_trim(ssq_device *device);
 
 /** Options of a queue; none yet. */
@@ -199,8 +201,10 @@ typedef struct ssq_queue_options {
 } ssq_queue_options;
 #define SSQ_QUEUE_OPTIONS_INIT {sizeof(ssq_queue_options)}
 
-/** Make a queue on a device. @return SSQ_ERR_INVALID, SSQ_ERR_NOMEM,
- *  SSQ_ERR_DEVICE. Since 0.1. */
+/** Make a queue on a device, which it holds.
+ *  @param options  NULL for the defaults
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size; SSQ_ERR_NOMEM;
+ *          SSQ_ERR_DEVICE the driver failed. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_queue_create(ssq_device *device, const ssq_queue_options *options,
                  ssq_queue **queue);
@@ -222,15 +226,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_status(const ssq_queue *queue);
 /** The device a queue belongs to; NULL for NULL. Not a new reference. */
 SSQ_API ssq_device *ssq_queue_device(const ssq_queue *queue);
 
-/** Make an event on a device. @return SSQ_ERR_INVALID, SSQ_ERR_NOMEM,
- *  SSQ_ERR_DEVICE. Since 0.1. */
+/** Make an event on a device, which it holds. It marks nothing before
+ *  ssq_event_record.
+ *  @return SSQ_ERR_INVALID a NULL; SSQ_ERR_NOMEM; SSQ_ERR_DEVICE the driver
+ *          failed. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_create(ssq_device *device,
                                                    ssq_event **event);
 
 /** Free an event; work that waits for it is not disturbed. */
 SSQ_API void ssq_event_destroy(ssq_event **event);
 
-/** Mark this point of the queue; a second record moves the mark.
+/** Mark this point of the queue: what was enqueued on it so far. A second
+ *  record moves the mark. Asynchronous.
  *  @return SSQ_ERR_INVALID another device's event, or in a capture. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_record(ssq_event *event,
                                                    ssq_queue *queue);
@@ -249,9 +256,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_query(ssq_event *event);
  *  @return SSQ_ERR_INVALID never recorded; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_sync(ssq_event *event);
 
-/** Seconds between two finished marks of one device.
- *  @return SSQ_ERR_INVALID never recorded, or different devices;
- *          SSQ_ERR_NOT_READY one of them is not done. */
+/** Seconds between two finished marks of one device, as its clock has them;
+ *  negative if `to` was reached first. Never waits.
+ *  @return SSQ_ERR_INVALID a NULL, never recorded, or different devices;
+ *          SSQ_ERR_NOT_READY one of them is not done; SSQ_ERR_UNSUPPORTED the
+ *          device's queue has no clock. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_elapsed(ssq_event *from,
                                                     ssq_event *to,
                                                     double *seconds);

@@ -40,9 +40,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
                                                 ssq_graph **graph);
 
 /** Run the captured ops in order on a queue of the same device. A graph holds
- *  its buffers. A scaler takes a launch as the calls that were captured: its
- *  scale was used, or moved by an update. Asynchronous.
- *  @return SSQ_ERR_INVALID another device, or a capture; the queue's error. */
+ *  its buffers, so that a launch reads and writes the memory of the tensors
+ *  that were captured, with what is in it then. A scaler takes a launch as the
+ *  calls that were captured: its scale was used, or moved by an update.
+ *  Asynchronous.
+ *  @return SSQ_ERR_INVALID a NULL, another device, or a capture; the queue's
+ *          error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,
                                                    ssq_graph *graph);
 

@@ -40,8 +40,9 @@ SSQ_API uint64_t ssq_buffer_bytes(const ssq_buffer *buffer);
 /** Make a contiguous tensor with a buffer of its own, not initialised.
  *  @param rank   0..SSQ_MAX_RANK
  *  @param shape  rank values >= 0; NULL allowed for rank 0
- *  @return SSQ_ERR_INVALID with the values; SSQ_ERR_UNSUPPORTED a reserved
- *          dtype; SSQ_ERR_NOMEM. Since 0.1. */
+ *  @return SSQ_ERR_INVALID with the values, or this thread captures a graph on
+ *          the device; SSQ_ERR_UNSUPPORTED a reserved dtype; SSQ_ERR_NOMEM,
+ *          SSQ_ERR_DEVICE as ssq_buffer_create. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_create(ssq_device *device,
                                                     ssq_dtype dtype, int rank,
                                                     const int64_t *shape,
@@ -76,7 +77,8 @@ typedef struct ssq_tensor_desc {
         sizeof(ssq_tensor_desc), SSQ_F32, 0, {0}, {0}, 0, 0, false             \
     }
 
-/** @return SSQ_ERR_INVALID a NULL or wrong struct_size. */
+/** Everything that a tensor describes, at once.
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_desc_get(const ssq_tensor *tensor,
                                                       ssq_tensor_desc *desc);
 

@@ -91,7 +91,9 @@ typedef struct ssq_optimizer_options {
     }
 
 /** Make an optimizer: "sgd", "adam", "adamw", "rmsprop", "adagrad", "lamb".
- *  @param options  of the default group; NULL all defaults
+ *  @param options  of the default group; NULL all defaults; copied
+ *  @param optimizer  the caller's; it holds the device. Used by one thread at
+ *                  a time
  *  @return SSQ_ERR_NOT_FOUND another kind, listing these; SSQ_ERR_INVALID a
  *          value out of range, named (lr < 0, beta not in [0, 1), nesterov
  *          without momentum or with dampening, eps < 0, split masters for
@@ -104,7 +106,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_create(
 SSQ_API void ssq_optimizer_destroy(ssq_optimizer **optimizer);
 
 /** A group with other hyper-parameters. options as at create, whole; its
- *  whole-optimizer fields are ignored. Freed with the optimizer.
+ *  whole-optimizer fields are ignored. Freed with the optimizer, and never by
+ *  the caller.
  *  @return SSQ_ERR_INVALID also: after the first check, step or visit */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_group(ssq_optimizer *optimizer,
@@ -117,8 +120,8 @@ ssq_optimizer_group(ssq_optimizer *optimizer,
  *  master_to_model, save or load, whichever comes first; then masters are made
  *  from the model, moments are zeroed, and nothing is allocated on the device
  *  later but the sums of the first ssq_optimizer_accumulate. The first use
- * cannot be in a capture (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master
- * before it. If it fails it has changed nothing.
+ *  cannot be in a capture (SSQ_ERR_INVALID): call ssq_optimizer_model_to_master
+ *  before it. If it fails it has changed nothing.
  *
  *  @param name   unique in the optimizer; its 32-bit FNV-1a hash is the random
  *                stream's tensor id
@@ -222,7 +225,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_clip_grad_norm(ssq_queue *queue, size_t n, const ssq_tensor *const *grads,
                    double max_norm, const ssq_tensor *norm);
 
-/** Gradients := 0, asynchronously. */
+/** Write zeros into all gradients. Legal at every stage, and no first use.
+ *  @return SSQ_ERR_INVALID a NULL or another device; SSQ_ERR_NOMEM; the queue's
+ *          error. Asynchronous, may be captured. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer);
 
@@ -252,7 +257,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_set(ssq_queue *queue,
 /** Read the value in use. Under a schedule that is the value which the step
  *  after the last finished one takes, as far as the host knows: like
  *  ssq_scaler_poll it waits for nothing, and is exact after a sync. Skipped
- *  steps do not advance it, launches of a captured step do. */
+ *  steps do not advance it, launches of a captured step do.
+ *  @param group  NULL: the default group
+ *  @return SSQ_ERR_INVALID a NULL, another optimizer's group, or the optimizer
+ *          has no such hyper-parameter. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_get(const ssq_optimizer *optimizer, const ssq_group *group,
                   ssq_hyper hyper, double *value);
@@ -272,7 +280,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_schedule(
 
 /** Masters from the model (after the caller wrote the parameters; remainders
  *  become 0), or the model from the masters (with remainders the model is part
- *  of the master and stays). Asynchronous. */
+ *  of the master and stays). After the first use moments, t and the random
+ *  counter keep their bits.
+ *  @return SSQ_ERR_INVALID no parameters, or a first use in a capture;
+ *          SSQ_ERR_NOMEM; the queue's error. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_model_to_master(ssq_queue *queue, ssq_optimizer *optimizer);
 SSQ_API SSQ_MUST_CHECK ssq_status
@@ -344,7 +355,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_load(ssq_queue *queue,
 /** Which gradient overflowed in the last check that found one. */
 typedef struct ssq_overflow_report {
     size_t struct_size;
-    char name[64];       /**< the first such parameter; "" none ever */
+    char name[64];       /**< the first such parameter, cut to 63 bytes; ""
+                              none ever */
     uint64_t index;      /**< first non-finite element, flat */
     bool nan;            /**< that element is NaN, not Inf */
     uint32_t infs, nans; /**< in all gradients of that check */
@@ -356,8 +368,10 @@ typedef struct ssq_overflow_report {
         sizeof(ssq_overflow_report), "", 0, false, 0, 0, 0, 0                  \
     }
 
-/** Synchronises the queue and tells.
- *  @return SSQ_ERR_INVALID nothing was checked yet, or in a capture. */
+/** Report the last overflow, after everything on the queue: synchronises it.
+ *  When none was ever found the report says so, by check 0.
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, before the first use,
+ *          or in a capture; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_overflow(
     ssq_queue *queue, ssq_optimizer *optimizer, ssq_overflow_report *report);
 
@@ -379,8 +393,11 @@ typedef struct ssq_statistics {
         sizeof(ssq_statistics), 0, 0, 0, 0, 0                                  \
     }
 
-/** @param name  a parameter, or NULL for all together. Synchronises.
- *  @return SSQ_ERR_INVALID statistics are off; SSQ_ERR_NOT_FOUND. */
+/** Read the counts, after everything on the queue: synchronises it.
+ *  @param name  a parameter, or NULL for all together
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, statistics are off,
+ *          before the first use, or in a capture; SSQ_ERR_NOT_FOUND no such
+ *          parameter; SSQ_ERR_NOMEM; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
                          const char *name, ssq_statistics *statistics);
@@ -388,7 +405,8 @@ ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
 /** The global norm of the last check's unscaled gradients, before clipping,
  *  and t, the number of successful steps. Either may be NULL. Synchronises.
  *  @return SSQ_ERR_INVALID norm is asked for and clip_norm is 0 (and this is
- *          not lamb), nothing was checked yet, or in a capture. */
+ *          not lamb), before the first use, or in a capture; the queue's
+ *          error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_norm(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,
                                                      float *norm, uint32_t *t);

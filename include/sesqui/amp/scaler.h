@@ -94,9 +94,9 @@ typedef enum ssq_scale_cap {
 /** When the overflow allowance H is refilled; OR-ed. */
 typedef enum ssq_scale_refill {
     SSQ_REFILL_NEVER = 0,
-    SSQ_REFILL_CLEAN = 1,
-    SSQ_REFILL_BACKOFF = 2,
-    SSQ_REFILL_GROWTH = 4
+    SSQ_REFILL_CLEAN = 1,   /**< by every clean step */
+    SSQ_REFILL_BACKOFF = 2, /**< when the scale falls */
+    SSQ_REFILL_GROWTH = 4   /**< when it grows */
 } ssq_scale_refill;
 
 /** Every knob of the machine. Take a preset's with
@@ -111,10 +111,10 @@ typedef struct ssq_scaler_options {
                                    interval and a lag together below 2^32 */
     uint32_t first_lag;       /**< added before the first growth of a streak */
     uint32_t repeat_lag;      /**< added before later ones */
-    ssq_scale_floor floor;
-    double min_scale; /**< in (0, init_scale]; not for SSQ_FLOOR_NONE */
-    ssq_scale_cap cap;
-    double max_scale;    /**< for CLAMP >= init_scale, for STOP > 0 */
+    ssq_scale_floor floor;    /**< the rule at min_scale */
+    double min_scale;  /**< in (0, init_scale]; not read with SSQ_FLOOR_NONE */
+    ssq_scale_cap cap; /**< the rule at max_scale */
+    double max_scale;  /**< for CLAMP >= init_scale, for STOP > 0 */
     uint32_t hysteresis; /**< H, in [1, 2^31): overflows before a backoff */
     uint32_t refill;     /**< SSQ_REFILL_* */
     double tolerance;    /**< in [0, 1]: fairseq's share of overflows */
@@ -155,7 +155,8 @@ SSQ_API const char *ssq_scaler_preset_name(size_t i);
 /** Make a scaler on a device. Waits until its words are there. Not while
  *  this thread captures a graph on the device.
  *  @param preset   name, or NULL for "sesqui"; ignored when options is given
- *  @param options  the whole machine, or NULL for the preset's
+ *  @param options  the whole machine, or NULL for the preset's; copied
+ *  @param scaler   the caller's; it holds the device
  *  @return SSQ_ERR_INVALID an option that the machine cannot have, with its
  *          value (also: binary64 with factors that are not powers of two,
  *          which float32 device state would not follow); SSQ_ERR_NOT_FOUND,
@@ -178,8 +179,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_scale_grad(ssq_queue *queue,
                                                         const ssq_tensor *x,
                                                         const ssq_tensor *y);
 
-/** Scale a value for show, a loss to be printed say: the same arithmetic, but
- *  the scale does not count as used, since no gradient was scaled. */
+/** Scale a value for show, a loss to be printed say: the same arithmetic and
+ *  errors, but the scale does not count as used, since no gradient was scaled,
+ *  and y may be in memory that was unscaled. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_scale_value(ssq_queue *queue, const ssq_scaler *scaler,
                        const ssq_tensor *x, const ssq_tensor *y);
@@ -228,7 +230,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
  *  torch it needs no check before it, nor a use of the scale.
  *  @param scale  rounded to float32
  *  @return SSQ_ERR_INVALID not finite or <= 0 as a float32; SSQ_ERR_SCALE as
- * ssq_scaler_update. Asynchronous. */
+ *          ssq_scaler_update. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update_to(ssq_queue *queue,
                                                        ssq_scaler *scaler,
                                                        double scale);
@@ -259,7 +261,7 @@ typedef enum ssq_scale_action {
 /** Every field of the machine. */
 typedef struct ssq_scaler_state {
     size_t struct_size;
-    double scale;
+    double scale;         /**< in use by the next step */
     uint32_t good;        /**< clean steps since the last overflow or growth */
     int32_t hyst;         /**< overflows left; may be below 0 */
     uint32_t grown;       /**< a growth since the last overflow: 0 or 1 */
@@ -285,7 +287,7 @@ typedef struct ssq_scaler_state {
  *  state after some finished one of them, and after a sync the state after the
  *  last. Never waits, never enqueues. Of several queues, that of the last call.
  *  @return SSQ_ERR_SCALE when events is not 0 (state is written all the
- *          same); SSQ_ERR_INVALID. */
+ *          same); SSQ_ERR_INVALID a NULL or wrong struct_size. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_poll(ssq_scaler *scaler,
                                                   ssq_scaler_state *state);
 
@@ -341,11 +343,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_event_clear(ssq_queue *queue,
 /** The five fields of torch.amp.GradScaler.state_dict(). */
 typedef struct ssq_torch_scaler_state {
     size_t struct_size;
-    double scale;
-    double growth_factor;
+    double scale;         /**< "scale" */
+    double growth_factor; /**< of options, as the next two */
     double backoff_factor;
     int64_t growth_interval;
-    int64_t _growth_tracker; /**< good */
+    int64_t _growth_tracker; /**< the state's good */
 } ssq_torch_scaler_state;
 #define SSQ_TORCH_SCALER_STATE_INIT                                            \
     {                                                                          \
@@ -358,7 +360,9 @@ typedef struct ssq_torch_scaler_state {
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_load(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_torch_scaler_state *state);
 
-/** The same five fields out; synchronises the queue. */
+/** The same five fields out; synchronises the queue. Events are no error here.
+ *  @return SSQ_ERR_INVALID a NULL, a wrong struct_size, or a capture; the
+ *          queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
     ssq_queue *queue, ssq_scaler *scaler, ssq_torch_scaler_state *state);
 
@@ -367,13 +371,18 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
  *  verdict over ranks, so that all ranks skip or none.
  *  @param verdict  device tensor, i32, one element: 0 all finite, 1 not; the
  *                  hook enqueues a MAX over ranks on the queue and writes it
- *                  back. It never sees a host value and must not sync. */
+ *                  back. It never sees a host value and must not sync. Lent for
+ *                  the call
+ *  @param user     what ssq_scaler_rank_hook_set was given
+ *  @return SSQ_OK, or what the check is to return
+ *  @note In a capture it is called once, and what it enqueues is captured. */
 typedef ssq_status (*ssq_scaler_rank_hook)(ssq_queue *queue,
                                            const ssq_tensor *verdict,
                                            void *user);
 
 /** Set the rank hook; NULL removes it. An error that it returns is returned by
- *  the check, which then does not count: the next check may repeat it.
+ *  the check, which then does not count: the next check may repeat it. user is
+ *  the caller's, and lives as long as the hook is set.
  *  @return SSQ_ERR_INVALID scaler is NULL. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_rank_hook_set(
     ssq_scaler *scaler, ssq_scaler_rank_hook hook, void *user);

@@ -64,6 +64,7 @@ typedef struct ssq_axpby_args {
     const ssq_tensor *a; /**< in, float */
     const ssq_tensor *b; /**< in, float */
     const ssq_tensor *y; /**< out, float; as in ssq_binary_args */
+    /** factors of a and b; used as float32 */
     double alpha SSQ_DEFAULT(1.0), beta SSQ_DEFAULT(1.0);
 } ssq_axpby_args;
 #define SSQ_AXPBY_DEFAULTS sizeof(ssq_axpby_args), NULL, NULL, NULL, 1.0, 1.0
@@ -136,8 +137,9 @@ ssq_maximum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_minimum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
-/** Gradient of ssq_pow: da = dy (b a^(b - 1)), 0 for b = 0; db = dy (a^b
- *  log(a)), dy 0 for a = 0 and b >= 0. Needs both. Since 0.1. */
+/** Gradient of ssq_pow: da = dy (b a^(b - 1)), which is 0 for b = 0; db = dy
+ *  (a^b log(a)), which is dy times 0 for a = 0 and b >= 0. Needs both. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_pow_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
@@ -158,27 +160,28 @@ typedef struct ssq_compare_args {
 /* As IEEE 754: NaN equals nothing and is ordered with nothing, -0 equals +0.
  * Exact: mixed dtypes are compared as numbers. */
 
-/** y = a = b. Since 0.1. */
+/** Equal: y is 1 where a equals b, else 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_eq(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** y = not a = b: also where one is NaN. Since 0.1. */
+/** Not equal: y is 0 where a equals b, else 1, so also where one is NaN. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_ne(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** y = a < b. Since 0.1. */
+/** Less: y is 1 where a < b, else 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_lt(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** y = a <= b. Since 0.1. */
+/** Less or equal: y is 1 where a <= b, else 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_le(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** y = a > b. Since 0.1. */
+/** Greater: y is 1 where a > b, else 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gt(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** y = a >= b. Since 0.1. */
+/** Greater or equal: y is 1 where a >= b, else 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_ge(ssq_queue *queue,
                                          const ssq_compare_args *args);
 

@@ -54,11 +54,11 @@ typedef struct ssq_conv2d_args {
     const ssq_tensor *y;    /**< out, float: images of o channels; no overlap
                                  with the others */
     int64_t stride[2] SSQ_DEFAULT({1, 1});
-    int64_t padding[4];
+    int64_t padding[4]; /**< {top, left, bottom, right} */
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
     int64_t groups SSQ_DEFAULT(1); /**< divides c and o */
     ssq_layout layout;
-    ssq_activation activation;
+    ssq_activation activation; /**< applied to each result, see gemm.h */
 } ssq_conv2d_args;
 #define SSQ_CONV2D_DEFAULTS                                                    \
     sizeof(ssq_conv2d_args), NULL, NULL, NULL, NULL, {1, 1}, {0, 0, 0, 0},     \

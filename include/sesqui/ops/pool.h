@@ -35,10 +35,10 @@ typedef struct ssq_max_pool2d_args {
                                    channel the maximum is, row times w plus
                                    column, as torch's; no overlap */
     int64_t kernel[2];        /**< must be set */
-    int64_t stride[2];
-    int64_t padding[4];
+    int64_t stride[2];        /**< 0: the kernel's size */
+    int64_t padding[4];       /**< {top, left, bottom, right} */
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
-    bool ceil_mode;
+    bool ceil_mode; /**< round the size of y up, as above */
     ssq_layout layout;
 } ssq_max_pool2d_args;
 #define SSQ_MAX_POOL2D_DEFAULTS                                                \
@@ -99,10 +99,10 @@ typedef struct ssq_avg_pool2d_args {
     const ssq_tensor *x; /**< in, float */
     const ssq_tensor *y; /**< out, float; no overlap with x */
     int64_t kernel[2];   /**< must be set */
-    int64_t stride[2];
-    int64_t padding[4];
+    int64_t stride[2];   /**< 0: the kernel's size */
+    int64_t padding[4];  /**< {top, left, bottom, right} */
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
-    bool ceil_mode;
+    bool ceil_mode; /**< round the size of y up, as above */
     bool count_include_pad
         SSQ_DEFAULT(true); /**< default true, as torch; ONNX's is false */
     int64_t divisor;       /**< 0: the number of elements; else used instead,
