@@ -64,8 +64,7 @@ typedef struct ssq_axpby_args {
     const ssq_tensor *a; /**< in, float */
     const ssq_tensor *b; /**< in, float */
     const ssq_tensor *y; /**< out, float; as in ssq_binary_args */
-    /** factors of a and b; used as float32 */
-    double alpha SSQ_DEFAULT(1.0), beta SSQ_DEFAULT(1.0);
+    double alpha SSQ_DEFAULT(1.0), beta SSQ_DEFAULT(1.0); /**< as float32 */
 } ssq_axpby_args;
 #define SSQ_AXPBY_DEFAULTS sizeof(ssq_axpby_args), NULL, NULL, NULL, 1.0, 1.0
 #define SSQ_AXPBY_INIT                                                         \
