@@ -168,6 +168,7 @@ static void set_params(const ssq_attention_args *a, struct attention_params *p)
     p->causal_offset = a->causal_offset;
     p->stream = make_stream(a->seed, a->id, a->offset);
     p->drop = make_chance(a->dropout);
+    /* A dropout that rounds to no word at all drops nothing. */
     p->dropout = p->drop.always || p->drop.threshold != 0;
     p->keep = p->drop.always ? 0.0f : (float)(1.0 / (1.0 - a->dropout));
 }
@@ -246,6 +247,7 @@ static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)
     if (op.p.batch == 0 || op.p.heads == 0 || op.p.tq == 0 ||
         (op.p.dv == 0 && a->lse == NULL))
         return SSQ_OK;
+    /* The logarithm of a sum over no keys is that of 0. */
     const ssq_tensor *out[] = {a->y, a->lse};
     const double none[] = {0.0, -(double)INFINITY};
     if (op.p.tk == 0)
@@ -259,6 +261,7 @@ static ssq_status forward(ssq_queue *queue, const ssq_attention_args *a)
     return queue_enqueue(queue, &op.op);
 }
 
+/* Default modes: scale, softcap and dropout are rounded within. */
 ssq_status ssq_attention(ssq_queue *queue, const ssq_attention_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "attention");

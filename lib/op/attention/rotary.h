@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rotary.h - what backends get for rotary positions. */
+/* rotary.h - what backends get for rotary positions.
+ *
+ * A pair of elements of a row turns by its position times the pair's frequency,
+ * or by an angle whose cosine and sine are given. */
 #ifndef LIB_OP_ATTENTION_ROTARY_H
 #define LIB_OP_ATTENTION_ROTARY_H
 
@@ -10,8 +13,8 @@ struct rotary_op {
     struct op op;
     int64_t dims;   /* even, <= d; the rest is copied */
     int64_t offset; /* of positions, when position is absent */
-    bool interleaved;
-    bool inverse; /* by the negative angle */
+    bool interleaved; /* pairs are neighbours, else dims / 2 apart */
+    bool inverse;     /* by the negative angle: backward */
     struct view x;
     struct view position; /* optional: i32, x's shape, last stride 0 */
     struct view freq;     /* f32 [dims / 2]; absent when dims is 0 */

@@ -34,8 +34,8 @@ enum conv_kind { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
 struct conv_op {
     struct op op;
     enum conv_kind kind;
-    int64_t n, groups;
-    int64_t c, o; /* channels of image and map in a group */
+    int64_t n, groups; /* examples; groups of channels */
+    int64_t c, o;      /* channels of image and map in a group */
     struct slide slide[AXES];
     ssq_activation activation;
     struct view image, filter, map;

@@ -51,6 +51,8 @@ ssq_status slides_check(const struct slide *s, const char *op)
  * ceil mode must begin in the image or above it. */
 static int64_t positions(const struct slide *s, bool ceil)
 {
+    /* How far the first tap can move; ceil mode lets the last step go
+     * beyond. */
     int64_t room = s->image + s->before + s->after - slide_extent(s);
     if (ceil)
         room += s->stride - 1;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* arrange.c - transpose, concat and slice-assign: copies between views. */
+/* arrange.c - transpose, concat and slice-assign: copies between views.
+ *
+ * None of them has an op of its own: strides say where elements come from or go
+ * to, and enqueue_copy does the rest. */
 #include <sesqui/ops/data.h>
 
 #include "lib/op/data/data.h"
@@ -49,6 +52,7 @@ static ssq_status permute(const ssq_transpose_args *args, struct view *view)
                      view_text(y, ty, sizeof(ty)));
 }
 
+/* y may not overlap x, not even exactly: elements change places. */
 ssq_status ssq_transpose(ssq_queue *queue, const ssq_transpose_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "transpose");
@@ -177,6 +181,7 @@ static ssq_status slice_dimension(const ssq_slice_assign_args *args, int i,
     return SSQ_OK;
 }
 
+/* x may have another dtype than y: enqueue_copy casts then. */
 ssq_status ssq_slice_assign(ssq_queue *queue, const ssq_slice_assign_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "slice_assign");

@@ -18,6 +18,8 @@ static uint32_t saturate(double value, double low, double high)
     return (uint32_t)(int64_t)clamped;
 }
 
+/* A float is rounded twice on its way to 16 bits, by way of float32, as an
+ * element that a kernel computes is. */
 uint32_t value_bits(double value, ssq_dtype dtype)
 {
     switch (dtype) {
@@ -92,6 +94,8 @@ static ssq_status broadcast_input(const ssq_tensor *x, const ssq_tensor *y,
     return SSQ_OK;
 }
 
+/* A copy does not convert, so that a wrong dtype is an error here and not a
+ * loss of bits; ssq_cast is for that. */
 ssq_status ssq_copy(ssq_queue *queue, const ssq_copy_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "copy");

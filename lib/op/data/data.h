@@ -30,7 +30,8 @@ struct upload_op upload_of(const struct view *dst, const void *host,
 struct download_op download_of(const struct view *src, void *host,
                                uint64_t bytes);
 
-/** Every element of y gets the low dtype_bytes(y.dtype) bytes of bits. */
+/** Every element of y gets the low dtype_bytes(y.dtype) bytes of bits: backends
+ *  fill without knowing dtypes. */
 struct fill_op {
     struct op op;
     uint32_t bits;
@@ -48,8 +49,8 @@ struct copy_op {
 struct cast_op {
     struct op op;
     ssq_rounding rounding;
-    uint32_t seed[2]; /* low, high */
-    uint32_t id;
+    uint32_t seed[2]; /* low, high; words are drawn to round stochastically */
+    uint32_t id;      /* of the stream of words */
     struct view x, y;
     struct view step; /* optional: one u32 word, else 0 */
 };
@@ -76,8 +77,8 @@ struct scatter_add_op {
  *  y's shape, with stride 0 along axis. */
 struct one_hot_op {
     struct op op;
-    int axis;
-    uint32_t on, off;
+    int axis;         /* of y: its position is compared */
+    uint32_t on, off; /* bits, as in fill_op */
     struct view index, y;
 };
 

@@ -143,6 +143,8 @@ static ssq_status spread_index(const ssq_one_hot_args *args, int axis,
                      axis);
 }
 
+/* on and off are converted once, here, so that backends store bits. An index
+ * outside the classes gives a row of off. */
 ssq_status ssq_one_hot(ssq_queue *queue, const ssq_one_hot_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "one_hot");

@@ -38,6 +38,8 @@ static ssq_status binary(ssq_queue *queue, const ssq_tensor *a,
     if (st != SSQ_OK || view_elements(&y->view) == 0)
         return st;
     op->y = tensor_view(y, ACCESS_WRITE);
+    /* Together: a dimension may only be merged where every operand walks it
+     * evenly, and one that is repeated by a stride of 0 does not. */
     struct view *v[] = {&op->a, &op->b, &op->y};
     views_collapse(v, 3);
     return queue_enqueue(queue, &op->op);
@@ -54,6 +56,8 @@ static ssq_status plain(ssq_queue *queue, const ssq_binary_args *args,
     return binary(queue, args->a, args->b, args->y, &op, name);
 }
 
+/* The public functions of the kinds without parameters, whose args are all of
+ * one form under different names. */
 #define BINARY(NAME, KIND)                                                     \
     ssq_status ssq_##NAME(ssq_queue *queue, const ssq_binary_args *args)       \
     {                                                                          \
@@ -107,6 +111,7 @@ static ssq_status compare(ssq_queue *queue, const ssq_compare_args *args,
     return queue_enqueue(queue, &op.op);
 }
 
+/* The public comparisons, likewise. */
 #define COMPARE(NAME, KIND)                                                    \
     ssq_status ssq_##NAME(ssq_queue *queue, const ssq_compare_args *args)      \
     {                                                                          \

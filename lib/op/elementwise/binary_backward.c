@@ -233,6 +233,8 @@ static ssq_status enqueue_sums(ssq_queue *queue, struct binary_backward_op *op)
     ssq_status st = scratch_get(queue, SSQ_F32, kept + 1, shape, &work);
     if (st != SSQ_OK)
         return st;
+    /* The chunks' sums may be too many for a launch as well: then this calls
+     * itself, with fewer terms by a factor of FOLD_CHUNK. */
     st = queue_bundle_begin(queue);
     if (st == SSQ_OK) {
         struct binary_backward_op sum = sum_chunks(&work, &op->dx);
@@ -254,6 +256,8 @@ static ssq_status enqueue_side(ssq_queue *queue,
     const struct view *dy = &args->dy->view;
     if (view_elements(dy) == 0) /* sums of no terms, if any */
         return enqueue_fill(queue, &s->dx->view, 0.0);
+    /* An operand that is not read is dy once more: backends need no case for
+     * it, and it never keeps two dimensions from being merged. */
     unsigned reads = kinds[kind].reads[second];
     struct binary_backward_op op = {
         .op = OP_HEADER(binary_backward, a), .kind = kind, .second = second};
@@ -261,6 +265,7 @@ static ssq_status enqueue_side(ssq_queue *queue,
     op.a = (reads & A) != 0 ? tensor_view(args->a, ACCESS_READ) : op.dy;
     op.b = (reads & B) != 0 ? tensor_view(args->b, ACCESS_READ) : op.dy;
     op.dx = tensor_view(s->dx, ACCESS_WRITE);
+    /* check_side has seen that all of them broadcast. */
     (void)view_broadcast(&op.a, dy->rank, dy->shape);
     (void)view_broadcast(&op.b, dy->rank, dy->shape);
     (void)view_broadcast(&op.dx, dy->rank, dy->shape);
@@ -288,6 +293,7 @@ static ssq_status backward(ssq_queue *queue,
     return queue_bundle_end(queue, st);
 }
 
+/* The public functions, whose args are all of one form. */
 #define BACKWARD(NAME, KIND)                                                   \
     ssq_status ssq_##NAME##_backward(ssq_queue *queue,                         \
                                      const ssq_binary_backward_args *args)     \

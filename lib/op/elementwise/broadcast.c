@@ -31,7 +31,8 @@ static bool broadcast_shape(const struct broadcast_input *in, int n,
     return true;
 }
 
-/* "a is [2,3], b is [3]" */
+/* The inputs' names and shapes for an error, "a is [2,3], b is [3]", cut where
+ * buf ends. */
 static char *inputs_text(const struct broadcast_input *in, int n, char *buf,
                          size_t bytes)
 {
@@ -59,6 +60,7 @@ ssq_status broadcast_inputs(const struct broadcast_input *in, int n,
                          inputs_text(in, n, ti, sizeof(ti)), what,
                          view_text(&y->view, ty, sizeof(ty)),
                          view_text(&shape, ts, sizeof(ts)));
+    /* The views are only written now that nothing can fail any more. */
     for (int k = 0; k < n; k++) {
         *in[k].view = tensor_view(in[k].tensor, ACCESS_READ);
         (void)view_broadcast(in[k].view, shape.rank, shape.shape);

@@ -18,7 +18,7 @@ struct unary_op {
     struct view x, y;
 };
 
-/** dx = dy f'(x). */
+/** dx = dy f'(x), all of floats; dx may be x or dy exactly. */
 struct unary_backward_op {
     struct op op;
     uint32_t kind;
@@ -59,7 +59,8 @@ struct where_op {
     struct view cond, a, b, y;
 };
 
-/** y = x (alpha scale). */
+/** y = x (alpha scale), of floats; y may be x exactly. alpha alone where scale
+ *  is absent. */
 struct scale_op {
     struct op op;
     float alpha;

@@ -140,6 +140,7 @@ ssq_status ssq_glu_backward(ssq_queue *queue, const ssq_glu_backward_args *args)
         st = check_backward(queue, args, "glu_backward");
     if (st != SSQ_OK || view_elements(&args->b->view) == 0)
         return st;
+    /* In this order: see check_gradients. */
     st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;

@@ -111,7 +111,8 @@ static ssq_status unary_backward(ssq_queue *queue, const ssq_tensor *x,
 }
 
 /* What a kind is called WITH: its argument struct (OF is empty or _backward),
- * and its fields as parameters. */
+ * and its fields as parameters. Kinds without parameters share one struct;
+ * bounds go into alpha and beta. */
 #define STRUCT_none(NAME, OF)   ssq_unary##OF##_args
 #define STRUCT_alpha(NAME, OF)  ssq_##NAME##OF##_args
 #define STRUCT_beta(NAME, OF)   ssq_##NAME##OF##_args

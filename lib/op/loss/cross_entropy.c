@@ -94,7 +94,8 @@ static ssq_status check_operands(const ssq_queue *queue,
     return st;
 }
 
-/* Put what there is once per row into the shape of x, classes last. */
+/* What there is once per row as a view in the shape of x, classes last: a
+ * stride of 0 lets every class of a row see it. */
 static struct view row_view(const ssq_tensor *t, enum access access,
                             const struct view *rows, int64_t classes)
 {
@@ -131,6 +132,7 @@ static ssq_status enqueue_rows(ssq_queue *queue,
         .reduction = a->reduction,
         .smooth = e > 0.0,
         .keep = (float)(1.0 - e),
+        /* without classes there is nothing to spread over, nor to divide by */
         .spread = classes == 0 ? 0.0f : (float)(e / (double)classes),
         .ignore_index = a->ignore_index,
         .x = class_view(a->logits, ACCESS_READ, axis),
@@ -188,6 +190,7 @@ ssq_status ssq_cross_entropy(ssq_queue *queue,
     ssq_status st = CHECK_CALL(queue, args, "cross_entropy");
     if (st != SSQ_OK)
         return st;
+    /* Default modes: label smoothing is rounded to float32 within. */
     struct fpenv env = fpenv_enter();
     st = cross_entropy(queue, args, CROSS_ENTROPY_LOGITS, "cross_entropy",
                        "logits", "dlogits");

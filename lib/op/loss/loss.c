@@ -62,6 +62,8 @@ struct view loss_view(const ssq_tensor *tensor, enum access access, int rank,
     return v;
 }
 
+/* A mean over nothing is 0 / 0; without reduction the loss is empty, and the
+ * fill does nothing. */
 ssq_status loss_of_none(ssq_queue *queue, ssq_reduction reduction,
                         const ssq_tensor *loss)
 {
@@ -239,6 +241,8 @@ ssq_status ssq_smooth_l1(ssq_queue *queue, const ssq_smooth_l1_args *args)
     return run(queue, &r);
 }
 
+/* delta may not be 0, with which the loss would be, nor subnormal, which
+ * devices may flush. */
 ssq_status ssq_huber(ssq_queue *queue, const ssq_huber_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "huber");

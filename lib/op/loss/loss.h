@@ -41,7 +41,7 @@ struct loss_op {
     struct op op;
     uint32_t kind;
     ssq_reduction reduction;
-    float parameter; /* beta, delta */
+    float parameter; /* beta or delta; 0 where the kind has none */
     struct view x, target;
     struct view weight, pos_weight; /* optional */
     struct view dloss;              /* optional, f32; strides may be 0 */

@@ -108,6 +108,8 @@ ssq_status ssq_top_k_accuracy(ssq_queue *queue,
         .x = tensor_view(args->logits, ACCESS_READ),
         .accuracy = tensor_view(args->accuracy, ACCESS_WRITE),
         .hits = tensor_view(args->hits, ACCESS_WRITE)};
+    /* Once the classes are last, the dimensions before them are the shape that
+     * target has to have. */
     view_axis_last(&op.x, op.x.rank == 1 ? 0 : 1);
     st = target_view(args, &op.x, &op.target);
     if (st != SSQ_OK)

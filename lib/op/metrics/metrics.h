@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* metrics.h - what backends get for top-k accuracy. */
+/* metrics.h - what backends get for top-k accuracy. Perplexity is an exp, and
+ * has no op of its own. */
 #ifndef LIB_OP_METRICS_METRICS_H
 #define LIB_OP_METRICS_METRICS_H
 

@@ -101,6 +101,7 @@ static ssq_status check_shapes(const struct channel_norm_call *a,
                                    a->running_var, a->dgamma, a->dbeta};
     static const char *const channel_is[] = {
         "gamma", "beta", "running_mean", "running_var", "dgamma", "dbeta"};
+    /* The shape of a statistic, from which a pooled one skips n. */
     const int64_t sets[] = {s->n, s->groups};
     ssq_status st = SSQ_OK;
     for (int i = 0; i < 3 && st == SSQ_OK; i++)
@@ -174,8 +175,9 @@ static struct view channels_view(const ssq_tensor *t, enum access access,
     return r;
 }
 
-/* Merge the spatial dimensions of all of them, and have at least one. The
- * first is present. */
+/* Merge the spatial dimensions of views [n, c, spatial..], as far as all of
+ * them allow it, and leave at least one: a matrix [n, c] gets one of size 1.
+ * Absent views are passed over; the first is present, and tells the rank. */
 static void merge_spatial(struct view **views, int n)
 {
     struct view part[4], *parts[4], *whole[4];
@@ -233,6 +235,7 @@ static ssq_status fill_two(ssq_queue *queue, const ssq_tensor *a,
 static struct channel_norm_op forward_op(const struct channel_norm_call *a,
                                          const struct sizes *s)
 {
+    /* Training reads the running statistics, too: part of them is kept. */
     enum access running = a->given ? ACCESS_READ : ACCESS_UPDATE;
     return (struct channel_norm_op){
         .op = OP_HEADER(channel_norm, x),
@@ -358,6 +361,7 @@ static ssq_status recompute(ssq_queue *queue, const struct channel_norm_call *a,
                             const struct sizes *s,
                             struct channel_norm_backward_op *op)
 {
+    /* In the form that sets_view gives to the caller's own. */
     const int64_t shape[] = {a->pooled ? 1 : s->n, s->groups};
     struct channel_norm_op stats = forward_op(a, s);
     struct view mean = {.buffer = NULL}, rstd = {.buffer = NULL};

@@ -41,23 +41,23 @@ struct channel_norm_op {
  *  written. given: statistics do not depend on x. */
 struct channel_norm_backward_op {
     struct op op;
-    bool pooled, given;
+    bool pooled, given; /* as in channel_norm_op */
     int64_t groups;
     struct view x;
-    struct view gamma; /* optional */
-    struct view mean, rstd;
+    struct view gamma;      /* optional */
+    struct view mean, rstd; /* f32, saved or computed again: present */
     struct view dy;
     struct view dx, dgamma, dbeta; /* out, optional */
 };
 
 /** What batch norm and group norm have in common; absent tensors are NULL. */
 struct channel_norm_call {
-    const char *name;
-    bool pooled, given, population;
+    const char *name; /* of the public function, for error texts */
+    bool pooled, given, population; /* as in channel_norm_op */
     const ssq_tensor *x, *gamma, *beta, *running_mean, *running_var;
     const ssq_tensor *y, *mean, *rstd;          /* backward: y is NULL */
     const ssq_tensor *dy, *dx, *dgamma, *dbeta; /* of backward */
-    int axis;
+    int axis;       /* of the channels; negative ones count from the end */
     int64_t groups; /* pooled: unused */
     double momentum, eps;
     ssq_activation activation;

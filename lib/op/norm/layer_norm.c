@@ -70,6 +70,7 @@ static ssq_status per_row_view(const ssq_tensor *t, enum access access,
         return SSQ_OK;
     if (v->rank == lead)
         view_append_ones(v, ndim);
+    /* Both forms that the caller may give it are now this one. */
     int64_t shape[SSQ_MAX_RANK];
     for (int i = 0; i < xv->rank; i++)
         shape[i] = i < lead ? xv->shape[i] : 1;
@@ -157,6 +158,7 @@ static ssq_status forward(ssq_queue *queue, const ssq_layer_norm_args *a,
     return enqueue_norm(queue, &op, a->ndim);
 }
 
+/* Default modes, because eps is rounded to float32 within; likewise below. */
 ssq_status ssq_layer_norm(ssq_queue *queue, const ssq_layer_norm_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "layer_norm");
@@ -168,6 +170,7 @@ ssq_status ssq_layer_norm(ssq_queue *queue, const ssq_layer_norm_args *args)
     return st;
 }
 
+/* RMS norm's own args are a part of layer norm's; what they lack stays NULL. */
 ssq_status ssq_rms_norm(ssq_queue *queue, const ssq_rms_norm_args *args)
 {
     ssq_status st = CHECK_CALL(queue, args, "rms_norm");
@@ -215,7 +218,8 @@ static ssq_status check_backward(const ssq_queue *queue, const char *name,
     return st;
 }
 
-/* The views of a backward op but for statistics that are computed again. */
+/* Set the views of a backward op, and check the shapes of those that broadcast.
+ * Statistics that the caller has not kept stay absent, for recompute. */
 static ssq_status backward_views(const ssq_layer_norm_backward_args *a,
                                  const char *name,
                                  struct layer_norm_backward_op *op)
@@ -266,7 +270,8 @@ static ssq_status enqueue_backward(ssq_queue *queue,
     return queue_enqueue(queue, &op->op);
 }
 
-/* Scratch with one float32 per row, seen in x's shape. */
+/* Get scratch with one float32 per row: mem is what scratch_put needs, and *v
+ * the same in x's shape, by strides of 0 along the row. */
 static ssq_status get_statistic(ssq_queue *queue, const struct view *x,
                                 int ndim, struct view *mem, struct view *v)
 {
@@ -299,6 +304,7 @@ static ssq_status recompute(ssq_queue *queue, struct layer_norm_backward_op *op,
                                   .x = op->x,
                                   .mean = op->mean,
                                   .rstd = op->rstd};
+    /* The same views, written by the first op and read by the second. */
     stats.mean.access = stats.rstd.access = ACCESS_WRITE;
     op->mean.access = op->rstd.access = ACCESS_READ;
     st = queue_bundle_begin(queue);

@@ -33,10 +33,10 @@ struct layer_norm_op {
 struct layer_norm_backward_op {
     struct op op;
     enum norm_kind kind;
-    int inner;
+    int inner; /* dimensions of a row, the last ones */
     struct view x;
     struct view gamma;      /* optional */
-    struct view mean, rstd; /* f32 */
+    struct view mean, rstd; /* f32; mean absent for RMS norm, rstd there */
     struct view dy;
     struct view dx, dgamma, dbeta; /* out, optional */
 };

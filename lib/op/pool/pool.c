@@ -19,7 +19,8 @@ struct call {
     ssq_layout layout;
 };
 
-/* Of any of their args A, how windows lie in the image. */
+/* Initialisers for a call of any of their args A: how windows lie in the image,
+ * which all four say alike. */
 #define WINDOWS(A)                                                             \
     .kernel = (A)->kernel, .stride = (A)->stride, .padding = (A)->padding,     \
     .dilation = (A)->dilation, .ceil_mode = (A)->ceil_mode,                    \
@@ -261,6 +262,7 @@ ssq_status ssq_global_avg_pool2d(ssq_queue *queue,
 }
 
 ssq_status
+/* Likewise the backward of that mean. */
 ssq_global_avg_pool2d_backward(ssq_queue *queue,
                                const ssq_global_avg_pool2d_backward_args *args)
 {

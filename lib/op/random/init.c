@@ -126,6 +126,7 @@ static ssq_status fill(ssq_queue *queue, const ssq_init_args *a, double value)
     return ssq_fill(queue, &args);
 }
 
+/* From -bound to bound. */
 static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
                           double bound)
 {
@@ -140,6 +141,8 @@ static ssq_status uniform(ssq_queue *queue, const ssq_init_args *a,
     return ssq_random_uniform(queue, &args);
 }
 
+/* truncated: cut at two deviations, so that the deviation of what is left is
+ * less than std. */
 static ssq_status normal(ssq_queue *queue, const ssq_init_args *a, double std,
                          bool truncated)
 {
@@ -198,6 +201,7 @@ ssq_status ssq_init(ssq_queue *queue, const ssq_init_args *args)
         value = 0.0;
         if (view_elements(&args->x->view) > 0)
             value = spread(args, &fans, gain);
+        /* Else the compiler might compute value behind fpenv_leave. */
         FPENV_KEEP(st);
         FPENV_KEEP(value);
         fpenv_leave(env);

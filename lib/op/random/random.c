@@ -6,6 +6,8 @@
 
 #include <math.h>
 
+/* The step is read on the device, so that a captured graph can draw other words
+ * at each launch. Random ops, init, dropout and attention share this. */
 ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
                       const ssq_tensor *out, const char *what, const char *name)
 {
@@ -133,6 +135,7 @@ ssq_random_truncated_normal(ssq_queue *queue,
                   "random_truncated_normal");
 }
 
+/* Any dtype will do: every one has a 0 and a 1. */
 ssq_status ssq_random_bernoulli(ssq_queue *queue,
                                 const ssq_random_bernoulli_args *args)
 {
@@ -217,6 +220,7 @@ static ssq_status enqueue_dropout(ssq_queue *queue, const ssq_dropout_args *a)
     op.scale = op.drop.always ? 0.0f : (float)(1.0 / (1.0 - a->p));
     fpenv_leave(env);
     struct view *v[] = {&op.x, &op.y, &op.mask};
+    /* An absent mask has no strides to be looked at. */
     views_collapse(v, a->mask == NULL ? 2 : 3);
     return queue_enqueue(queue, &op.op);
 }

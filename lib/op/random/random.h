@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* random.h - ops that draw random words. */
+/* random.h - ops that draw random words.
+ *
+ * Words are a function of numbers that the caller names, not of what was drawn
+ * before: the same call gives the same bits on every device, however it is
+ * divided into windows and groups. */
 #ifndef LIB_OP_RANDOM_RANDOM_H
 #define LIB_OP_RANDOM_RANDOM_H
 
@@ -19,7 +23,7 @@ struct chance {
     bool always;        /* probability 1 */
 };
 
-/** Values as in kernels/random/random.h. */
+/** Numbers as in kernels/random/random.h, where kernels compare with them. */
 enum random_kind {
     RANDOM_KIND_UNIFORM = 0,
     RANDOM_KIND_NORMAL = 1,

@@ -152,7 +152,9 @@ ssq_status ssq_sum_to(ssq_queue *queue, const ssq_sum_to_args *args)
     const struct view *x = &args->x->view, *y = &args->y->view;
     if (a.n == 0)
         return enqueue_copy(queue, x, y);
-    /* y without its leading or repeated dimensions, whichever it has */
+    /* y without the dimensions that are summed over, of which it has those that
+     * are 1 and may lack the leading ones: axes_project knows only views that
+     * have all of them or none. */
     struct view left = *y;
     left.rank = 0;
     for (int i = 0; i < y->rank; i++) {

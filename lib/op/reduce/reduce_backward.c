@@ -60,7 +60,9 @@ static void repeat(struct reduce_backward_op *op)
     op->dy.rank = op->kept;
 }
 
-/* Collapse and enqueue; op's views are set, dx and x not yet split. */
+/* Collapse and enqueue; op's views are set, dx and x not yet split into kept
+ * and reduced dimensions, dy and y projected to the kept ones. A mean has no x
+ * and y, so those are left out. */
 static ssq_status enqueue_backward(ssq_queue *queue, const struct axes *a,
                                    struct reduce_backward_op *op)
 {

@@ -13,8 +13,9 @@
 #include "lib/op/reduce/pieces.h"
 #include "lib/op/reduce/reduce_axes.h"
 
-/* Which reduced dimension is cut, and how: the outermost where a piece of two
- * elements or more fits. */
+/* Which reduced dimension is cut, and into pieces of how many: the outermost
+ * where a piece of two elements or more fits, which is a chunk, halved until it
+ * does. False: none fits, and a launch cannot even see two elements. */
 static bool choose(ssq_queue *queue, const struct reduce_op *op,
                    struct pieces *p)
 {

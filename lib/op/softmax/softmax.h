@@ -11,6 +11,7 @@
 
 #include "lib/core/core.h"
 
+/** LOG: y = log softmax(x), and its gradient from y as well. */
 enum softmax_kind { SOFTMAX_PLAIN = 0, SOFTMAX_LOG = 1 };
 
 /** y may be x exactly. */
