@@ -5,11 +5,14 @@ dist_man_MANS += doc/sesqui.1
 dist_doc_DATA += \
 	doc/coming-from.md \
 	doc/dependencies.md \
-	doc/experiments.md \
-	doc/numbers.md \
-	doc/scaler.md
-EXTRA_DIST += doc/design/dialect.md
+	doc/experiments.md
 
+designdir = $(docdir)/design
+dist_design_DATA = \
+	doc/design/dialect.md \
+	doc/design/numbers.md \
+	doc/design/scaler.md \
+	doc/design/semantics.md
 guidedir = $(docdir)/guide
 dist_guide_DATA = \
 	doc/guide/README.md \

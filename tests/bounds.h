@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds.h - every error bound the tests use, derived from doc/numbers.md.
+/* bounds.h - every error bound the tests use, as doc/design/numbers.md derives
+ * it.
  *
  * All in float64, from the unit roundoffs and the length of the longest chain
  * of dependent roundings; never measured, never tuned. Sources: Higham,
@@ -89,9 +90,9 @@ static inline double bound_eta_product(ssq_dtype a, ssq_dtype b, bool flushed)
     return flushed ? 0x1p-126 : 0x1p-150;
 }
 
-/** GEMM before bias and activation, doc/numbers.md. k products are summed in
- *  float32, in any order: k roundings (float32 products round too), then
- *  alpha's and the addition of beta c: n = k + 2. block != 0: matrix units
+/** GEMM before bias and activation, doc/design/numbers.md. k products are
+ *  summed in float32, in any order: k roundings (float32 products round too),
+ *  then alpha's and the addition of beta c: n = k + 2. block != 0: matrix units
  *  add that many products at a time and truncate, which is twice the unit
  *  roundoff and one more rounding per block (Fasi et al. 2021).
  *  product: |alpha| sum|a||b|; added: |beta c|, rounded twice. The last term:

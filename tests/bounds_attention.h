@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* bounds_attention.h - bounds of attention and rotary positions:
- * doc/numbers.md.
+ * doc/design/numbers.md.
  *
  * u = 2^-24, c the dtype of q. An exp, sin or cos of kernels/scalar/scalar.h is
  * within one unit in the last place: a relative error of 2u. */

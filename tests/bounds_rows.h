@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bounds_rows.h - bounds of softmax, losses and norms: doc/numbers.md, class R.
+/* bounds_rows.h - bounds of softmax, losses and norms: class R of
+ * doc/design/numbers.md.
  *
  * u = 2^-24. An exp, log, softplus, sigmoid or rsqrt of kernels/scalar/scalar.h
  * is within one unit in the last place: a relative error of 2u. First-order

@@ -45,7 +45,7 @@ static void report(void *user, const char *device, const char *impl,
     t->skipped += b->skipped;
 }
 
-/* What the bits were certified for: doc/numbers.md, class B. */
+/* What the bits were certified for: doc/design/numbers.md, class B. */
 static void print_device(FILE *out, const char *name)
 {
     ssq_device *d = NULL;

@@ -23,7 +23,7 @@
  *   repeat and missing leading dimensions are 1, as in NumPy. Sizes of 0 are
  *   legal everywhere.
  * - class B: the same bits on every device and backend. class R: within the
- *   bound that the comment or doc/numbers.md gives, and deterministic.
+ *   bound that the comment or doc/design/numbers.md gives, and deterministic.
  * - A random number is drawn from Philox4x32-10 keyed by (seed, step, id,
  *   element): step is a device word, so that a replayed graph moves on. */
 #ifndef SESQUI_OPS_H

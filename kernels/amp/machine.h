@@ -8,7 +8,7 @@
  * and no device can flush them. The dry run of systems that compute in binary64
  * defines REAL and its operations as double.
  *
- * The rules, with every system's own, are in doc/scaler.md. */
+ * The rules, with every system's own, are in doc/design/scaler.md. */
 #ifndef KERNELS_AMP_MACHINE_H
 #define KERNELS_AMP_MACHINE_H
 

@@ -339,7 +339,7 @@ FN float AS_F32(u32 u)
 #ifndef NATIVE_DIV
 #define NATIVE_DIV(a, b) ((a) / (b))
 #endif
-/* Rounded twice; say FMA only where doc/numbers.md allows fewer equal bits. */
+/* Rounded twice; FMA is for ops that doc/design/numbers.md puts in class R. */
 #define MAD(a, b, c) ((a) * (b) + (c))
 
 /* Element I of operand N, which begins where the host says: AT(N, I). The

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* presets.c - the loss scalers of other systems, as options of our machine.
  *
- * Each block has the defaults of its system's own source; doc/scaler.md cites
- * them, and tests/amp/rules.c has each system's rule, for trace.c. A field that
- * a block leaves out is 0: NONE of a floor or cap, NEVER of a refill, false.
+ * Each block has the defaults of its system's own source. doc/design/scaler.md
+ * has them as a table, doc/design/semantics.md what each system does around its
+ * scale, and tests/amp/rules.c each system's rule, for trace.c. A field that a
+ * block leaves out is 0: NONE of a floor or cap, NEVER of a refill, false.
  * hysteresis 1 backs off at every overflow, and its refill does not matter. */
 #include "lib/amp/options.h"
 
@@ -25,7 +26,8 @@ static const struct {
     const char *name;
     ssq_scaler_options options;
 } presets[] = {
-    /* ours: doc/scaler.md measures why H is 2 and any clean step refills it */
+    /* ours: doc/design/scaler.md measures why H is 2 and why any clean step
+     * refills it */
     {.name = "sesqui",
      .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0,

@@ -33,7 +33,7 @@ static inline double activation_oracle(double x, ssq_activation activation)
     }
 }
 
-/** The largest slope: doc/numbers.md. */
+/** The largest slope: doc/design/numbers.md. */
 static inline double activation_lipschitz(ssq_activation activation)
 {
     switch (activation) {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* suite.c - the bed: operands with sentinels, oracles shared between devices,
- * comparisons under the bounds of doc/numbers.md, timing for bench. */
+ * comparisons under the bounds of doc/design/numbers.md, timing for bench. */
 #include "tests/op/suite_run.h"
 
 #include "tests/bounds.h"
@@ -360,8 +360,8 @@ static uint32_t get(const struct operand *x, int64_t i)
 }
 
 /* An element of an input. Nothing is promised of float32 subnormals where a
- * device flushes them (doc/numbers.md 4): there they are zeros from the start,
- * for the reference too. */
+ * device flushes them (doc/design/numbers.md 4): there they are zeros from the
+ * start, for the reference too. */
 static void put_input(struct bed *b, struct operand *x, int64_t i,
                       uint32_t bits)
 {
@@ -594,8 +594,9 @@ double bed_flushed_error(const struct bed *b, double want)
     return b->state->flushed && fabs(want) < 0x1p-110 ? 0x1p-118 : 0.0;
 }
 
-/* Is got within doc/numbers.md's bound of want? An infinity is right where the
- * exact result may be one after the error, and required where it must be. */
+/* Is got as near to want as doc/design/numbers.md promises? An infinity is
+ * right where the exact result may be one after the error, and required where
+ * it must be. */
 static bool within(const struct bed *b, double got, double want, double error,
                    ssq_dtype d)
 {

@@ -155,10 +155,10 @@ bool bed_fail(struct bed *b, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
 
 /** |y - want| <= error + u_out (|want| + error) + eta_out for every element:
- *  doc/numbers.md. want is the float64 truth, never a rounded one; error the
- *  bound before the output is rounded. Non-finite wants compare by class (NaN,
- *  +Inf, -Inf); overflow of a 16-bit or 32-bit output as doc/numbers.md says.
- */
+ *  doc/design/numbers.md. want is the float64 truth, never a rounded one; error
+ *  the bound before the output is rounded. Non-finite wants compare by class
+ *  (NaN, +Inf, -Inf); overflow of a 16-bit or 32-bit output as
+ *  doc/design/numbers.md says. */
 bool bed_bound(struct bed *b, const struct operand *y, const double *want,
                const double *error);
 /** The same with one error for all. */
@@ -169,7 +169,7 @@ bool bed_bits(struct bed *b, const struct operand *y, const uint32_t *want);
 /** Class B: the same raw elements as the first device's run of this case. */
 bool bed_same(struct bed *b, const struct operand *y);
 /** What a flushed subnormal may have cost an element of this value, for exact
- *  comparisons: 0 but on devices that flush them. See doc/numbers.md 4. */
+ *  comparisons: 0 but on devices that flush them (doc/design/numbers.md 4). */
 double bed_flushed_error(const struct bed *b, double want);
 /** got is within ulps units in the last place of y's dtype of want. */
 bool bed_ulps(struct bed *b, const struct operand *y, const double *want,

@@ -55,7 +55,7 @@
  * that keep the scale in double (binary64) are followed on the device with
  * factors that are powers of two, while the scale is in [2^-126, 2^127]; the
  * dry run follows them always. Every system's own rules, and the tests that
- * compare each preset with them step by step, are in doc/scaler.md.
+ * compare each preset with them step by step, are in doc/design/scaler.md.
  *
  * A scaler is used by one thread at a time. */
 #ifndef SESQUI_AMP_SCALER_H
@@ -142,8 +142,8 @@ typedef struct ssq_scaler_options {
  *  hysteresis 2 refilled by any clean step, clamped at 1, kept finite); fixed
  *  (65536 until you change init_scale); check (scale 1: still skips and
  *  counts). Where a system leaves a value to its caller, the preset has the
- *  one of its examples: doc/scaler.md. The presets that never move have an
- *  interval and an allowance that no run uses up.
+ *  one of its examples: doc/design/scaler.md. The presets that never move have
+ *  an interval and an allowance that no run uses up.
  *  @return SSQ_ERR_NOT_FOUND another name, listing all; SSQ_ERR_INVALID a NULL
  *          or wrong struct_size. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status

@@ -87,7 +87,7 @@ typedef struct ssq_gemm_args {
  *        |op(a)| |op(b)| overflows, an element may be infinite or NaN even if
  *        the exact result is not.
  *        Class R: |d - exact| <= E + u |exact| with E about
- *        (k + 2) 2^-24 |alpha| (|op(a)| |op(b)|), see doc/numbers.md;
+ *        (k + 2) 2^-24 |alpha| (|op(a)| |op(b)|), see doc/design/numbers.md;
  *        integers whose sums stay below 2^24 are exact. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm(ssq_queue *queue,
                                            const ssq_gemm_args *args);
