@@ -9,8 +9,8 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/style.sh tests/lint/dist.sh tests/lint/consumer.sh \
 	tests/lint/tally.sh tests/lint/sizes.sh tests/lint/guide.sh \
 	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh \
-	tests/lint/whole.sh tests/lint/layers.sh tests/lint/dialect.sh \
-	tests/lint/circles.sh
+	tests/lint/whole.sh tests/lint/layers.sh tests/lint/rooms.sh \
+	tests/lint/dialect.sh tests/lint/circles.sh
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/circles.awk \
