@@ -267,7 +267,7 @@ struct ssq_buffer {
 };
 
 /** Where a host backend finds an operand's first element; NULL for an absent
- *  operand and for one without elements, whose buffer may have no memory. */
+ *  operand, and in a buffer of 0 bytes, which has no memory. */
 static inline void *view_host(const struct view *v)
 {
     if (v->buffer == NULL || v->buffer->mem == NULL)

@@ -19,7 +19,7 @@ struct fallback_seen;
 /* Order of locks: queues_lock, then a queue's lock or the pool's; never two
  * queues at once, and nothing is released under a queue's lock. */
 struct ssq_device {
-    struct object object; /* queues, buffers and graphs hold a reference each */
+    struct object object; /* queues, buffers, events and graphs hold it */
     const struct backend *backend;
     struct backend_device *impl;    /* what the backend has of it; owned */
     ssq_device_props props;         /* constant once the device is open */

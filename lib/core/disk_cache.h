@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disk_cache.h - compiled kernels on disk, from one run to the next.
  *
- * name is the file's, key all that its contents depend on. */
+ * name is the file's. key is all that its contents depend on, and is stored
+ * with them: a file of another key counts as none. */
 #ifndef LIB_CORE_DISK_CACHE_H
 #define LIB_CORE_DISK_CACHE_H
 
@@ -15,11 +16,14 @@ bool disk_cache_programs(const struct services *core);
 /** What was stored, to be freed with mem_free; NULL: there is nothing. */
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes);
-/** Store it, if that can be done; and sweep what others left. */
+/** Store a binary under name and key, if that can be done, and sweep what
+ *  others left. A failure is silent: the cache is only asked whether it has
+ *  something. */
 void disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes);
-/** n more bytes of a hash that begins with DISK_CACHE_HASH. */
+/** The hash of what hash is of, followed by n more bytes; DISK_CACHE_HASH is
+ *  that of no bytes. */
 uint64_t disk_cache_hash(uint64_t hash, const void *bytes, size_t n);
 #define DISK_CACHE_HASH UINT64_C(0xcbf29ce484222325)
 

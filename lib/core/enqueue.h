@@ -5,7 +5,8 @@
 
 #include "lib/core/core.h"
 
-/** What is done about an op that is refused; why is this thread's last text. */
+/** What is done about an op that is refused; the reason is this thread's last
+ *  error text. */
 typedef ssq_status (*enqueue_fn)(ssq_queue *queue, const struct op *op);
 
 /** queue_enqueue, but what the device refuses goes to otherwise. */

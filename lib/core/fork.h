@@ -5,8 +5,8 @@
 
 #include "lib/core/core.h"
 
-/** Have forks noticed from now on, and a child tell forked of it; false: no
- *  memory for that. Called by the registry, once at a time. */
+/** Have forks noticed from now on, and forked called in each child; false:
+ *  there is no memory for that. Called by the registry, once at a time. */
 bool fork_ready(void (*forked)(void));
 /** There is a child, this one: fork_count() is one more. */
 void fork_counted(void);

@@ -23,7 +23,8 @@ void object_put(struct object *o);
 /** Zeroed memory from the allocation callbacks; NULL when there is none. The
  *  caller says so with error_nomem(). Never called with 0 bytes. */
 void *mem_alloc(size_t bytes);
-/** n * size, or NULL when that overflows. */
+/** Zeroed memory for n elements of size bytes; NULL as above, and where the
+ *  product overflows. A product of 0 gets a block of 1 byte. */
 void *mem_alloc_array(size_t n, size_t size);
 /** p may be NULL. */
 void mem_free(void *p);

@@ -22,7 +22,7 @@ struct ssq_queue {
     ssq_device *device;
     struct backend_queue *impl;
     ssq_queue *next; /* in device->queues */
-    pthread_mutex_t lock;         /* of the backend's queue and what follows */
+    pthread_mutex_t lock;         /* of impl and of what is enqueued */
     struct pending *first, **end; /* in the order of their sequence */
     uint64_t submitted;           /* commands that the backend took, ever */
     atomic_int sticky;     /* ssq_status; text is written before it */

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* size.h - size arithmetic: what says when it overflows, and what cannot. */
+/* size.h - arithmetic on sizes that answers false where it would overflow, and
+ * some that cannot. */
 #ifndef LIB_CORE_SIZE_H
 #define LIB_CORE_SIZE_H
 

@@ -14,9 +14,9 @@ typedef ssq_status (*window_fn)(void *user, struct op *op);
 /** Does every operand fit a launch that binds at most so many bytes each? */
 bool window_fits(const struct op *op, uint64_t binding_bytes);
 
-/** Call each for the windows of an op in row-major order; op->first of a
- *  window counts the elements before it. Stops at the first failure. The op is
- *  changed for each window, and in the end what it was.
+/** Call each for the windows of an op in row-major order; op->first of a window
+ *  counts the elements before it. Stops at the first failure. The op is changed
+ *  for each window, and put back in the end.
  *  @return what each returned; SSQ_ERR_UNSUPPORTED the op cannot be split,
  *          with the numbers */
 ssq_status window_each(struct op *op, uint64_t binding_bytes, window_fn each,
