@@ -32,6 +32,8 @@ struct counts {
     unsigned long cases, failed, skipped;
 };
 
+/* Count a case, as suite_report_fn; what fails is told at once, on standard
+ * error, which is nobody's protocol. */
 static void count(void *user, const char *device, const char *impl,
                   const struct suite *suite, size_t i, const struct bed *b,
                   bool ok)

@@ -83,6 +83,7 @@ int complain(const char *what)
     return EXIT_FAILED;
 }
 
+/* Of all commands; --child and certify's --cases are for itself alone. */
 static void print_help(FILE *f)
 {
     fprintf(f, "usage: sesqui COMMAND [OPTIONS]\n\ncommands:\n");

@@ -140,6 +140,7 @@ static bool make_head(struct cnn *m, ssq_queue *q, ssq_dtype compute, int64_t n,
            make2(q, SSQ_I32, 1, 0, &m->one) && fill(q, m->one, 1.0);
 }
 
+/* A network for n images; the parameters are those of share, if it is given. */
 static bool create(struct model *model, ssq_queue *q, ssq_dtype compute,
                    const struct run_options *o, int64_t n, const ssq_tensor *x,
                    const struct model *share)
@@ -206,6 +207,7 @@ static void destroy(struct model *model)
     model->state = NULL;
 }
 
+/* Running statistics are no parameters: no gradient moves them. */
 static bool parameters(struct model *model, ssq_optimizer *opt)
 {
     struct cnn *m = model->state;
@@ -263,6 +265,8 @@ static ssq_status drop(const struct cnn *m, ssq_queue *q)
                                       .seed = m->seed, .step = m->step));
 }
 
+/* Logits of the whole batch. Dropout is for training alone: otherwise the
+ * linear layer reads what the last stage left. */
 static ssq_status forward(struct model *model, ssq_queue *q, bool training)
 {
     struct cnn *m = model->state;
@@ -330,6 +334,8 @@ static ssq_status stage_backward(const struct stage *s, ssq_queue *q,
                                     .padding = {1, 1, 1, 1}));
 }
 
+/* Head first, then the stages from the last to the first, which needs no
+ * gradient of the images. */
 static ssq_status backward(struct model *model, ssq_queue *q)
 {
     struct cnn *m = model->state;

@@ -146,6 +146,7 @@ static bool training_create(struct training *t, const struct model_kind *kind,
            make_data(t, data) && make_models(t) && make_optimizer(t);
 }
 
+/* Also after a creation that failed half-way: destroy takes NULL. */
 static void training_destroy(struct training *t)
 {
     ssq_graph_destroy(&t->graph);

@@ -32,6 +32,7 @@ static bool make(ssq_device *device, ssq_dtype dtype, int rank, int64_t a,
     return train_tensor(device, dtype, rank, shape, t);
 }
 
+/* Gradients and activations of a layer, for a batch. */
 static bool make_layer(ssq_device *d, struct layer *l, ssq_dtype compute,
                        int64_t batch, bool last)
 {
@@ -148,6 +149,7 @@ static ssq_status forward_layer(const struct mlp *m, ssq_queue *queue,
     return ssq_sigmoid(queue, SSQ_SIGMOID(.x = l->z, .y = l->h));
 }
 
+/* From x through all layers; each reads what the one below has left in h. */
 static ssq_status forward(struct model *model, ssq_queue *queue, bool training)
 {
     (void)training; /* nothing here behaves differently */

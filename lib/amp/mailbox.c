@@ -34,6 +34,7 @@ static size_t bytes_of(const struct mailbox *box)
     return box->n * sizeof(box->words[0]);
 }
 
+/* No letter is under way any more: each copy has held the mailbox. */
 static void mailbox_free(struct object *o)
 {
     struct mailbox *box = (struct mailbox *)o;

@@ -150,6 +150,7 @@ const char *ssq_scaler_preset_name(size_t i)
     return i < PRESETS ? presets[i].name : NULL;
 }
 
+/* Refuse a name, and list those that there are, in half of an error's text. */
 static ssq_status unknown(const char *preset)
 {
     char names[ERROR_TEXT / 2] = "";

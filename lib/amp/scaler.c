@@ -5,6 +5,7 @@
 
 #include <math.h>
 
+/* Also of a scaler that was not made to its end: fields may be NULL. */
 static void scaler_free(struct object *o)
 {
     ssq_scaler *s = (ssq_scaler *)o;

@@ -22,6 +22,7 @@ static ssq_status write_words(ssq_queue *queue, ssq_scaler *scaler, uint32_t i,
     return scaler_publish(queue, scaler, &op.op);
 }
 
+/* What every call with a state checks of it and its scaler. */
 static ssq_status check_state_arg(const ssq_scaler *scaler,
                                   const ssq_scaler_state *state,
                                   const char *what)
@@ -143,6 +144,7 @@ ssq_status ssq_scaler_set_growth_interval(ssq_queue *queue, ssq_scaler *scaler,
     return st;
 }
 
+/* The same of torch's struct. */
 static ssq_status check_torch_arg(const ssq_torch_scaler_state *state,
                                   const char *what)
 {

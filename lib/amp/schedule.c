@@ -83,6 +83,7 @@ static bool above_0(double value)
     return value > 0.0 && isfinite(value);
 }
 
+/* Both kinds of one-cycle: fields that are divided by are above 0. */
 static ssq_status check_one_cycle(const ssq_schedule *s)
 {
     if (!(s->pct_start >= 0.0 && s->pct_start <= 1.0))
@@ -94,6 +95,7 @@ static ssq_status check_one_cycle(const ssq_schedule *s)
     return SSQ_OK;
 }
 
+/* warmup_steps may be all there is: then only the warmup is read. */
 static ssq_status check_cosine(const ssq_schedule *s)
 {
     if (s->warmup_steps > s->total_steps)
@@ -105,6 +107,7 @@ static ssq_status check_cosine(const ssq_schedule *s)
     return SSQ_OK;
 }
 
+/* The caller's values, which are read here and never kept. */
 static ssq_status check_table(const ssq_schedule *s)
 {
     if (s->table == NULL)

@@ -39,6 +39,7 @@ static void update_wide(struct wide_machine *m)
     MACHINE_UPDATE(false, 0.0)
 }
 
+/* The words of the float32 machine, and beside them the scales as they are. */
 static void wide_begin(const ssq_scaler_options *o, const ssq_scaler_state *s,
                        struct wide_machine *m)
 {
@@ -55,6 +56,8 @@ static void wide_begin(const ssq_scaler_options *o, const ssq_scaler_state *s,
         o->floor == SSQ_FLOOR_APPLY && s->scale <= o->min_scale;
 }
 
+/* n updates of a binary64 machine. The scale of step i is the one in use before
+ * its update, the action what that update did. */
 static void run_wide(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
                      const uint8_t *overflow, double *scales,
                      ssq_scale_action *actions)
@@ -70,9 +73,10 @@ static void run_wide(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
             actions[i] = (ssq_scale_action)m.words[SCALER_ACTION];
     }
     words_state(m.words, s);
-    s->scale = m.real[SCALER_SCALE];
+    s->scale = m.real[SCALER_SCALE]; /* the word is where it began */
 }
 
+/* The same of a float32 machine, which is the devices' own. */
 static void run_f32(const ssq_scaler_options *o, ssq_scaler_state *s, size_t n,
                     const uint8_t *overflow, double *scales,
                     ssq_scale_action *actions)

@@ -64,6 +64,7 @@ void certificate_key(const struct backend *b, const struct backend_device *d,
 
 /* ---- this process ---- */
 
+/* What was found about the same driver earlier, with the lock. */
 static bool recall(const struct certificate_key *key, struct certificate *c)
 {
     for (unsigned i = 0; i < remembered; i++)
@@ -74,6 +75,7 @@ static bool recall(const struct certificate_key *key, struct certificate *c)
     return false;
 }
 
+/* Replace what is remembered, or add it where there is room; with the lock. */
 static void remember(const struct certificate_key *key,
                      const struct certificate *c)
 {
@@ -117,6 +119,8 @@ static bool plausible(const struct kept *k)
            certificate_text(k->verdict, sizeof(k->verdict));
 }
 
+/* What a file says; false, with *c as it was, if there is none that may be
+ * believed. */
 static bool load(const struct certificate_key *key, struct certificate *c)
 {
     struct kept k;
@@ -139,6 +143,7 @@ static bool load(const struct certificate_key *key, struct certificate *c)
     return true;
 }
 
+/* Zeros first: unused bytes of the texts are part of the file's checksum. */
 static void store(const struct certificate_key *key,
                   const struct certificate *c)
 {

@@ -219,6 +219,8 @@ static ssq_status launch(struct run *r, unsigned k, uint32_t id,
     return r->backend->launch(r->queue, l);
 }
 
+/* The three kernels with their operands, in the order of their parameters. One
+ * that does not compile leaves the others to be tried. */
 static ssq_status launch_all(struct run *r)
 {
     struct launch floats = {

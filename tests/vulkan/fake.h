@@ -13,8 +13,8 @@
 #include "tests/api/faults.h"
 #include "tests/core/driver.h"
 
-#define FAKE_TIMELINES 8
-#define FAKE_LATE      4
+#define FAKE_TIMELINES 8 /* at most, at the same time */
+#define FAKE_LATE      4 /* every so many answers tell of a submission more */
 
 static struct {
     struct vulkan_calls real;
@@ -29,6 +29,7 @@ static struct {
     bool refused; /* they had no memory */
     long foreign; /* calls that came with callbacks already */
     long asked;   /* how far a queue has come */
+    /* the timelines, and how far the module was told that they are */
     struct {
         VkSemaphore semaphore;
         uint64_t value;
@@ -38,6 +39,8 @@ static struct {
 /* This thread's calls find memory: see SPARED, and what is called from here. */
 static _Thread_local bool fake_spared;
 
+/* Let the device finish, so that what is told next depends on nothing but how
+ * often was asked. */
 static inline void fake_settle(VkDevice device)
 {
     fake_spared = true;
@@ -55,6 +58,8 @@ static inline VkResult fake_tell(const char *name, VkResult e)
     return e;
 }
 
+/* Does an error's text name the call that failed and its result, or say that
+ * the device is gone? */
 static inline bool fake_told(const char *text)
 {
     char number[16];
@@ -71,6 +76,7 @@ static inline void fake_begin(void)
     vk.refused = false;
 }
 
+/* The callbacks of this test, in place of the module's: it should have none. */
 static inline const VkAllocationCallbacks *
 fake_lend(const VkAllocationCallbacks *a)
 {

@@ -281,6 +281,8 @@ static bool make_tables(struct entries *r)
 
 /* ---- for plans ---- */
 
+/* Both passes; false: no memory. Where there are no launches, since all entries
+ * are empty, there are no tables. */
 static bool divide(struct entries *r)
 {
     r->home = mem_alloc_array(r->entries, sizeof(*r->home));

@@ -141,6 +141,8 @@ static void end(struct plan *p, const struct optimizer_op *op,
                     loops_of(plan_limits(p)->group, 0));
 }
 
+/* Parts are needed for statistics alone: each launch's tasks count into them
+ * what is rounded away. */
 static void build_optimizer(struct plan *p, const struct optimizer_op *op)
 {
     struct entries r;
@@ -197,6 +199,7 @@ static void lengths(struct plan *p, const struct lamb_op *op,
                 LOOPS_FEW + 2 * rows_fold_loops(p, r->parts));
 }
 
+/* By chunks of a norm, not of a step: the norms are in the fixed order. */
 static void build_lamb(struct plan *p, const struct lamb_op *op)
 {
     struct entries r;
