@@ -8,11 +8,14 @@
 
 #include "tests/fuzz/pair.h"
 
+/* At most: objects of a kind, tensors of a choice, numbers that an action gets,
+ * parameters of an optimizer, bytes of a state. */
 enum { SLOTS = 2, CHOSEN = 4, NUMBERS = 24, PARAMS = 4, LOOKED = 16384 };
 
-/** What an action chose. */
+/** What an action chose, before either side acts; what is in kind, value, word
+ *  and count each action says for itself. */
 struct choice {
-    unsigned slot, kind;
+    unsigned slot, kind; /* slot: which of the objects */
     double value;
     uint64_t word;
     unsigned count;
@@ -22,12 +25,12 @@ struct choice {
     int64_t shape[SSQ_MAX_RANK];
 };
 
-/** What an action got on one side. */
+/** What an action got on one side; both sides must have got the same. */
 struct got {
-    double numbers[NUMBERS];
+    double numbers[NUMBERS]; /* n of them */
     unsigned n;
     char text[64];
-    unsigned bytes;
+    unsigned bytes;         /* in looked */
     uint8_t looked[LOOKED]; /* of state */
 };
 
@@ -44,8 +47,9 @@ struct objects {
     bool tainted; /* a state of side 1 may differ in bits from here on */
 };
 
+/** One kind of call. */
 struct action {
-    const char *name;
+    const char *name; /* for traces and failures */
     void (*choose)(struct objects *o, struct choice *k); /* optional */
     ssq_status (*act)(struct objects *o, unsigned side, const struct choice *k,
                       struct got *g);
@@ -64,13 +68,17 @@ void objects_destroy(struct objects *o);
 
 /* For actions. */
 
+/** Note a number that both sides must get alike. */
 void got_number(struct got *g, double value);
 /** A float tensor somewhere in the buffers, of the shape in k; dense if asked.
  *  @return as ssq_tensor_from_buffer on both sides */
 void choose_tensor(struct objects *o, struct choice *k, unsigned i,
                    ssq_dtype dtype, bool dense);
+/** A shape of up to 7^3 elements, into k. */
 void choose_shape(struct objects *o, struct choice *k);
+/** One of the three float dtypes. */
 ssq_dtype choose_float(struct objects *o);
+/** One of n values. */
 double choose_double(struct objects *o, const double *list, size_t n);
 
 #endif

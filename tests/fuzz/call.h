@@ -10,25 +10,30 @@
 #include "tests/fuzz/ops.h"
 #include "tests/fuzz/pair.h"
 
+/* At most: tensors of a call, names of sizes, tensors of a list, bytes of
+ * arguments. */
 enum { OPERANDS = 24, SYMBOLS = 16, LISTED = 4, ARGS_BYTES = 512 };
 
+/** A tensor of a call. */
 struct operand {
-    const struct field *field;
-    bool used; /* not NULL */
-    bool shaped;
+    const struct field *field; /* the member that it goes into */
+    bool used;                 /* not NULL */
+    bool shaped;               /* its shape has been chosen */
     ssq_dtype dtype;
     int rank;
     int64_t shape[SSQ_MAX_RANK], strides[SSQ_MAX_RANK];
-    unsigned buffer;
+    unsigned buffer;   /* which of the pair's */
     size_t at, extent; /* bytes, in the buffer */
     ssq_tensor *tensor[SIDES];
 };
 
+/** What a name in a contract's shapes, the m of [m,k], stands for. */
 struct symbol {
     char name[12];
     int64_t size;
 };
 
+/** A call as it is put together. */
 struct call {
     struct pair *pair;
     struct input *in;
@@ -42,13 +47,13 @@ struct call {
     unsigned listed; /* the last so many operands are FIELD_TENSORS' */
     struct symbol symbols[SYMBOLS];
     unsigned nsymbols;
-    bool small;    /* sizes so far made too large a tensor */
-    bool integers; /* where either will do */
-    bool dense;    /* no strides but the plain ones */
-    ssq_dtype half;
-    int axes[SSQ_MAX_RANK];
-    int64_t sizes[2][SSQ_MAX_RANK];
-    int base_rank; /* of operands of which nothing is said */
+    bool small;     /* sizes so far made too large a tensor */
+    bool integers;  /* where either will do */
+    bool dense;     /* no strides but the plain ones */
+    ssq_dtype half; /* the 16-bit float of most operands: two do not mix */
+    int axes[SSQ_MAX_RANK];         /* what FIELD_INTS points to */
+    int64_t sizes[2][SSQ_MAX_RANK]; /* what FIELD_SIZES point to */
+    int base_rank;                  /* of operands of which nothing is said */
     int64_t base[SSQ_MAX_RANK];
 };
 
@@ -60,7 +65,9 @@ void call_perform(struct call *c);
 
 /** The integer of so many bytes at a place. */
 int64_t call_load(const void *at, size_t bytes);
+/** The product of its sizes. */
 int64_t operand_elements(const struct operand *x);
+/** Bytes of an element. */
 unsigned cell_bytes(ssq_dtype dtype);
 
 /* For shape.c. */

@@ -36,6 +36,7 @@ static inline bool input_once(struct input *in, unsigned n)
     return !input_done(in) && input_byte(in) % n == n - 1;
 }
 
+/** Eight bytes, the first one the highest. */
 static inline uint64_t input_u64(struct input *in)
 {
     uint64_t v = 0;

@@ -47,13 +47,14 @@ struct field {
     const char *shape; /* "[m,k]", "=x", "1", "~": see table.awk */
 };
 
+/** An op, as the headers declare it. */
 struct fuzz_op {
     const char *name; /* "gemm" */
     const char *type; /* "ssq_gemm_args" */
     ssq_status (*call)(ssq_queue *queue, const void *args);
-    size_t bytes;
-    const void *init;
-    const struct field *fields;
+    size_t bytes;               /* of its arguments */
+    const void *init;           /* SSQ_<OP>_INIT */
+    const struct field *fields; /* of its arguments, in their order */
     enum op_class class_of;
     bool integers; /* the comment of the call: floats or integers */
     bool to_bytes; /* the comment of the call: y is u8 */

@@ -15,6 +15,7 @@
 
 enum { SIDES = 2, QUEUES = 2, BUFFERS = 4, BUFFER_BYTES = 8192 };
 
+/** Both devices, and what a program has on them. */
 struct pair {
     ssq_device *device[SIDES];
     ssq_queue *queues[QUEUES][SIDES];
@@ -27,7 +28,7 @@ struct pair {
     uint8_t loose[BUFFERS][BUFFER_BYTES];
     bool same_bits; /* side 1 computes as the reference does, class R too */
     bool every;     /* compare after every call */
-    bool capturing;
+    bool capturing; /* a graph, on both sides: nothing runs until its launch */
 };
 
 /** Counts of the process, printed at its end where SSQ_FUZZ_COUNTS is set. */
@@ -45,7 +46,9 @@ __attribute__((format(printf, 1, 2), noreturn)) void fuzz_fail(const char *fmt,
 /** The device under test: SSQ_FUZZ_DEVICE, or guard. */
 const char *fuzz_device(void);
 
+/** Open both sides, with the same bytes in their buffers. */
 void pair_open(struct pair *p, struct input *in);
+/** Destroy it all; a byte of device memory that is left fails. */
 void pair_close(struct pair *p);
 /** Both answers of a call; they must be the same. */
 ssq_status pair_same(const char *what, ssq_status a, ssq_status b);

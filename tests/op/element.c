@@ -15,6 +15,7 @@ double bed_round(double x, ssq_dtype d)
         return x;
     if (x == 0.0 || isnan(x) || isinf(x))
         return x;
+    /* significant bits, and the exponent of the least subnormal */
     int digits = d == SSQ_F16 ? 11 : 8, least = d == SSQ_F16 ? -24 : -133;
     int e;
     (void)frexp(x, &e);
