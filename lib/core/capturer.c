@@ -21,8 +21,8 @@ void capturer_set(ssq_queue *queue, bool on)
         atomic_fetch_sub(&d->captures, 1);
 }
 
-/* Does this thread capture on the queue? capturer is only valid while capturing
- * is set: pthread_t has no value that means nobody. */
+/* True if this thread captures on the queue. capturer is only valid while
+ * capturing is set: pthread_t has no value that means nobody. */
 static bool captures(const ssq_queue *queue)
 {
     return queue->capturing && pthread_equal(queue->capturer, pthread_self());

@@ -81,7 +81,7 @@ struct progress *queue_progress(ssq_queue *queue);
 void progress_put(struct progress *progress);
 /** Commands enqueued so far, captures aside. */
 uint64_t queue_position(ssq_queue *queue);
-/** Are the first position commands finished? Never waits. */
+/** True if the first position commands are finished. Never waits. */
 bool progress_reached(struct progress *progress, uint64_t position);
 
 /** A contiguous temporary; release with scratch_put once the ops that use it

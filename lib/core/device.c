@@ -140,7 +140,8 @@ struct passed_over {
     char why[384]; /* "; not opencl:0: .." for each */
 };
 
-/* Has "auto" tried device index of this backend before, and not taken it? */
+/* True if "auto" has tried device index of this backend, and did not take
+ * it. */
 static bool is_passed_over(const struct passed_over *p,
                            const struct registry_entry *e, unsigned index)
 {

@@ -234,8 +234,9 @@ static long writer_of(const char *name)
     return sscanf(name + at, "%ld.", &pid) == 1 && pid > 0 ? pid : 1;
 }
 
-/* Has a part's writer ended? In another namespace it may not have: then its
- * rename fails, and it compiles once more the next time. */
+/* True if a part's writer has ended, or seems to. One in another process
+ * namespace may still be writing: then its rename fails, and it compiles once
+ * more the next time. */
 static bool abandoned(long pid, const struct stat *s)
 {
     return (kill((pid_t)pid, 0) != 0 && errno == ESRCH) ||

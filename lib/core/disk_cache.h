@@ -8,10 +8,11 @@
 
 #include "lib/core/backend.h"
 
-/** Is there a directory that files may be kept in? */
+/** True if there is a directory that files may be kept in. */
 bool disk_cache_usable(const struct services *core);
-/** And are compiled programs to be kept there? Not with SSQ_CACHE_PROGRAMS=0:
- *  where a driver keeps its own, a second copy only takes time and room. */
+/** True if compiled programs are to be kept there, too. Not with
+ *  SSQ_CACHE_PROGRAMS=0: where a driver keeps its own, a second copy only takes
+ *  time and room. */
 bool disk_cache_programs(const struct services *core);
 /** What was stored, to be freed with mem_free; NULL: there is nothing. */
 unsigned char *disk_cache_load(const struct services *core, const char *name,

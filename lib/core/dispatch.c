@@ -24,7 +24,8 @@ static bool nth(const ssq_device *d, enum op_id op, unsigned i,
     return c->name != NULL;
 }
 
-/* Would the backend rather have the plan do it? A pin settles that. */
+/* True if the backend would rather have a plan do the op. Where a pin has
+ * chosen, nobody is asked. */
 static bool is_last(const ssq_device *d, const struct op *op,
                     const struct choice *c)
 {

@@ -14,7 +14,7 @@ struct way {
     enqueue_fn otherwise;
 };
 
-/* For window_each: would a window run? Nothing is enqueued. */
+/* For window_each: SSQ_OK if a window would run. Nothing is enqueued. */
 static ssq_status admit_one(void *way, struct op *op)
 {
     struct choice choice;

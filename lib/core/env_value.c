@@ -10,9 +10,9 @@
 /** Variables that were complained of are remembered up to so many. */
 #define NAMED 16
 
-/* Is it the first time that this variable is wrong? When the list is full the
- * answer is no: a line too few is better than one at every call. The lock is
- * never held while something else locks. */
+/* True the first time that a variable is wrong. When the list is full it is
+ * false: a line too few is better than one at every call. The lock is never
+ * held while something else locks. */
 static bool first_time(const char *name)
 {
     static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;

@@ -21,8 +21,8 @@ ssq_status error_set(ssq_status status, const char *format, ...)
 /** error_set for host memory: "what: no host memory for N bytes". */
 ssq_status error_nomem(const char *what, size_t bytes);
 
-/** Is a log callback set, or the topic named by SSQ_VERBOSE? Asked before a
- *  line is made that would cost something, or comes with every op. */
+/** True if a log callback is set, or SSQ_VERBOSE names the topic. Asked before
+ *  a line is made that would cost something, or comes with every op. */
 bool log_enabled(const char *topic);
 /** One line to the callback, or else to standard error where SSQ_VERBOSE names
  *  the topic. The callback is called without a lock of the log's. */

@@ -43,8 +43,8 @@ void fallback_forget(ssq_device *device)
     }
 }
 
-/* Is this text new? It is remembered; without memory for that it stays new,
- * and is logged again rather than lost. */
+/* True if this text is new. It is remembered; without memory for that it stays
+ * new, and is logged again rather than lost. */
 static bool is_new(ssq_device *device, const char *text)
 {
     size_t bytes = strlen(text) + 1;

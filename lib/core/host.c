@@ -261,8 +261,8 @@ static int64_t integer_of(struct number x, ssq_dtype to)
     return x.f >= (double)r.max + 1.0 ? r.max : (int64_t)x.f;
 }
 
-/* Does an integer dtype hold exactly this value? Floats take everything; NaN
- * fails every comparison, and so fits no integer. */
+/* True if the dtype holds this value: an integer dtype exactly. Floats take
+ * everything; NaN fails every comparison, and so fits no integer. */
 static bool fits(struct number x, ssq_dtype to)
 {
     if (is_real(to))

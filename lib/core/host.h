@@ -15,8 +15,8 @@ bool dtype_on_device(ssq_dtype d);
 /** True for every dtype that host_convert takes, those of tensors included. */
 bool dtype_on_host(ssq_dtype d);
 
-/** May a value of one dtype be outside another's range, or between its
- *  integers? Floats hold all numbers: rounded, or as infinity. */
+/** True if a value of one dtype may be outside another's range, or between its
+ *  integers. Floats hold all numbers: rounded, or as infinity. */
 bool host_may_misfit(ssq_dtype from, ssq_dtype to);
 /** The first of n elements that the dtype to does not hold; n if there is
  *  none. A bool that is neither 0 nor 1 fits nothing. */

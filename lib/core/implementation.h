@@ -12,7 +12,7 @@ const char *implementation_name(const struct op_table *table, enum op_id op,
 bool implementation_admits(const struct op_table *table, unsigned i,
                            const struct backend_device *device,
                            const struct op *op, struct why *why);
-/** Would it rather have the op's plan do this? */
+/** True if it would rather have the op's plan do this: its `last`. */
 bool implementation_last(const struct op_table *table, unsigned i,
                          const struct backend_device *device,
                          const struct op *op);

@@ -24,7 +24,7 @@ static uint64_t setting; /* counts ssq_log_set */
 static struct call *calls; /* under way, of all threads */
 static _Thread_local unsigned inside; /* callbacks of this thread */
 
-/* With the lock: does a callback run that was set before the last one? */
+/* With the lock: true if a callback runs that was set before the last one. */
 static bool old_runs(uint64_t last)
 {
     for (const struct call *c = calls; c != NULL; c = c->next)
@@ -102,7 +102,7 @@ void log_forked(void)
     }
 }
 
-/* Is topic one of the words of the comma list? */
+/* True if topic, or "all", is one of the words of the comma list. */
 static bool listed(const char *list, const char *topic)
 {
     size_t n = strlen(topic);

@@ -21,8 +21,8 @@
 
 /* ---- who may write there ---- */
 
-/* May nobody but its owner or group replace what is in dir? own: dir has the
- * file itself, so that not even new files may come. */
+/* True if nobody but its owner or group may replace what is in dir. own: dir
+ * has the file itself, so that not even new files may come. */
 static bool dir_safe(const char *dir, bool own, struct why *why)
 {
     struct stat s;
@@ -87,7 +87,7 @@ static bool read_at(int fd, uint64_t at, void *to, size_t bytes)
     return true;
 }
 
-/* Do n times each bytes from at end within size? */
+/* True if n times each bytes, from at on, end within size. */
 static bool inside(uint64_t at, uint64_t n, uint64_t each, uint64_t size)
 {
     uint64_t bytes;
@@ -102,7 +102,7 @@ static bool cut(struct why *why, const char *path, uint64_t size,
                   (unsigned long long)size, what);
 }
 
-/* Are all segments, which the loader maps, within the file's size? */
+/* True if all segments, which the loader maps, are within the file's size. */
 static bool segments_whole(int fd, const char *path, uint64_t size,
                            const ElfW(Ehdr) * h, struct why *why)
 {
@@ -119,8 +119,9 @@ static bool segments_whole(int fd, const char *path, uint64_t size,
     return true;
 }
 
-/* Are all sections? The loader needs none, but they lie behind the segments: a
- * copy that was cut short misses them first. A stripped file may have none. */
+/* The same of all sections. The loader needs none, but they lie behind the
+ * segments: a copy that was cut short misses them first. A stripped file may
+ * have none. */
 static bool sections_whole(int fd, const char *path, uint64_t size,
                            const ElfW(Ehdr) * h, struct why *why)
 {

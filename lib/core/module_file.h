@@ -6,14 +6,15 @@
 
 #include "lib/core/backend.h"
 
-/** Can nobody but its owner, or a group, put another file there? Neither the
- *  file nor its directory may be writable by everybody, nor a directory above
- *  them unless it is sticky; links are followed. False: why has the reason. */
+/** True if nobody but its owner, or a group, can put another file there:
+ *  neither the file nor its directory may be writable by everybody, nor a
+ *  directory above them unless it is sticky; links are followed. False: why has
+ *  the reason. */
 bool module_file_safe(const char *path, struct why *why);
 
-/** Is it an ELF file of this machine's kind that has all the bytes that its
- *  headers speak of? The loader maps what they say: to touch what is missing is
- *  a SIGBUS. False: why has the reason. */
+/** True if it is an ELF file of this machine's kind that has all the bytes that
+ *  its headers speak of. The loader maps what they say: to touch what is
+ *  missing is a SIGBUS. False: why has the reason. */
 bool module_file_whole(const char *path, struct why *why);
 
 /** The directory of the shared object that this library is in, absolute; false:

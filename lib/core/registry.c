@@ -203,7 +203,8 @@ static void load(struct registry_entry *e)
         log_line(SSQ_LOG_INFO, "device", "%s: %s", e->name, e->reason.text);
 }
 
-/* Is a better than b: there at all, and then preferred? */
+/* True if a comes before b: it has devices and b has none, or its backend is
+ * preferred. */
 static bool better(const struct registry_entry *a,
                    const struct registry_entry *b)
 {

@@ -49,14 +49,16 @@ static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
     return check_bytes(&tensor->view, bytes, dtype, what, need);
 }
 
-/* Are the host's bytes those of the tensor, so that one copy does it? */
+/* True if the host's bytes are those of the tensor, so that one copy does
+ * it. */
 static bool plain(const struct view *v, ssq_dtype host_dtype)
 {
     return v->dtype == host_dtype && view_contiguous(v);
 }
 
-/* Can the device do it, without a look at the values? Where a value may not fit
- * the caller gets an error that names it, for which the host has to look. */
+/* True if the device can convert, without a look at the values. Where a value
+ * may not fit the caller gets an error that names it, for which the host has to
+ * look. */
 static bool by_device(ssq_dtype from, ssq_dtype to)
 {
     return dtype_on_device(from) && dtype_on_device(to) &&

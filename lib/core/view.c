@@ -63,11 +63,11 @@ bool view_same_place(const struct view *a, const struct view *b)
     return true;
 }
 
-/* Do a and b lie side by side in the rows of one matrix, as two column slices
- * do, and so miss each other although their ranges overlap? They have to have
- * the same strides. The widest is the pitch; seen modulo the pitch each of them
- * is an interval, and the two must not touch. Where this cannot be told the
- * answer is false. */
+/* True if a and b lie side by side in the rows of one matrix, as two column
+ * slices do, and so miss each other although their ranges overlap. They have to
+ * have the same strides. The widest is the pitch; seen modulo the pitch each of
+ * them is an interval, and the two must not touch. Where this cannot be told
+ * the answer is false. */
 static bool rows_interleave(const struct view *a, const struct view *b)
 {
     if (a->rank < 2 || a->rank != b->rank ||
@@ -181,7 +181,7 @@ struct view view_columns(const struct view *v, int64_t from, int64_t n)
     return part;
 }
 
-/* Can dimensions i and i + 1 be walked as one by every view? A step of i has to
+/* True if every view can walk dimensions i and i + 1 as one. A step of i has to
  * be as long as all of i + 1; 0 and 0 of a broadcast will do. */
 static bool mergeable(struct view **v, int n, int i)
 {

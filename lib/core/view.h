@@ -65,11 +65,12 @@ bool dtype_is_float(ssq_dtype dtype);
 bool view_same_shape(const struct view *a, const struct view *b);
 /** Same buffer, offset, shape, strides and element size: in-place is safe. */
 bool view_same_place(const struct view *a, const struct view *b);
-/** May the two touch a common byte? Compares ranges of bytes, and knows column
- *  slices of one matrix apart: a yes may be wrong for other strided views that
- *  interleave, a no never is. */
+/** True if the two may touch a common byte. Compares ranges of bytes, and knows
+ *  column slices of one matrix apart: a yes may be wrong for other strided
+ *  views that interleave, a no never is. */
 bool view_overlap(const struct view *a, const struct view *b);
-/** Does an element appear twice (a stride of 0, or overlapping strides)? */
+/** True if an element may appear twice, by a stride of 0 or by strides that
+ *  overlap. */
 bool view_self_overlap(const struct view *v);
 /** Broadcast v in place to a shape. @return false when it does not match. */
 bool view_broadcast(struct view *v, int rank, const int64_t *shape);

@@ -27,7 +27,7 @@ static bool is_launch(const struct op *op)
     return op->id != OP_upload && op->id != OP_download;
 }
 
-/* Can one launch bind this operand? An absent one always. */
+/* True if one launch can bind this operand; an absent one always fits. */
 static bool view_fits(const struct view *v, uint64_t limit)
 {
     uint64_t bytes = v->offset % ALIGNMENT;

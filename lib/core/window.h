@@ -11,7 +11,8 @@
 /** What is done with a window: op is valid during the call only. */
 typedef ssq_status (*window_fn)(void *user, struct op *op);
 
-/** Does every operand fit a launch that binds at most so many bytes each? */
+/** True if every operand fits a launch that binds at most so many bytes of
+ *  each. */
 bool window_fits(const struct op *op, uint64_t binding_bytes);
 
 /** Call each for the windows of an op in row-major order; op->first of a window

@@ -77,8 +77,8 @@ static ssq_status check_sizes(const ssq_attention_args *a, const char *name,
     return SSQ_OK;
 }
 
-/* Is an operand, unless it is NULL, [batch, heads, tq, dv], or for rank 3 the
- * same without dv? */
+/* Refuse an operand that is not [batch, heads, tq, dv], or for rank 3 the same
+ * without dv; NULL passes. */
 static ssq_status check_rows(const ssq_tensor *t, const char *what, int rank,
                              const struct attention_params *p, const char *name)
 {
@@ -94,8 +94,8 @@ static ssq_status check_rows(const ssq_tensor *t, const char *what, int rank,
                      view_text(&want, tw, sizeof(tw)));
 }
 
-/* Are the elements of a head next to each other, as kernels load them? NULL
- * passes, and so does a dimension of one element. */
+/* Refuse a tensor in which the elements of a head are not next to each other,
+ * as kernels load them. NULL passes, and so does a dimension of one element. */
 static ssq_status check_unit(const ssq_tensor *t, const char *what,
                              const char *name)
 {

@@ -74,7 +74,7 @@ static ssq_status check_values(const struct call *c)
     return st == SSQ_OK ? images_check(c->map, c->name, c->map_is) : st;
 }
 
-/* Do the groups divide the channels of an operand? */
+/* Refuse channels that the groups do not divide. */
 static ssq_status check_groups(const struct call *c, int64_t channels,
                                const char *what)
 {
@@ -86,7 +86,7 @@ static ssq_status check_groups(const struct call *c, int64_t channels,
                      c->name, what, (long long)channels, (long long)c->groups);
 }
 
-/* Has the filter these first two sizes? Its window is its own business. */
+/* Refuse a filter that has not these first two sizes; any window will do. */
 static ssq_status expect_filter(const struct call *c, const struct view *filter,
                                 int64_t first, int64_t second)
 {
@@ -94,10 +94,10 @@ static ssq_status expect_filter(const struct call *c, const struct view *filter,
     return images_expect(filter, shape, c->layout, c->name, c->filter_is);
 }
 
-/* Do image, filter and map agree on channels? In a convolution the image's are
- * given, and there are as many of the map as filters. In a transposed one the
- * map's are given; the image's follow from the filter, and expect_image
- * compares them. */
+/* Refuse an image, filter and map that do not agree on channels. In a
+ * convolution the image's are given, and there are as many of the map as
+ * filters. In a transposed one the map's are given; the image's follow from the
+ * filter, and expect_image compares them. */
 static ssq_status check_channels(const struct call *c, const struct view *image,
                                  const struct view *filter,
                                  const struct view *map)
@@ -115,7 +115,7 @@ static ssq_status check_channels(const struct call *c, const struct view *image,
     return st == SSQ_OK ? check_groups(c, filter->shape[0], c->filter_is) : st;
 }
 
-/* Has the map of a convolution the sizes that image and window make? */
+/* Refuse a map that has not the sizes that image and window make. */
 static ssq_status expect_map(const struct call *c, struct slide *s,
                              const struct view *image,
                              const struct view *filter, const struct view *map)
@@ -158,7 +158,8 @@ static ssq_status image_size(const struct call *c, const struct slide *s,
                      axis == HEIGHT ? "rows" : "columns", SLIDE_MOST);
 }
 
-/* Has the image of a transposed convolution the sizes that its map makes? */
+/* Refuse an image that has not the sizes that a transposed convolution makes of
+ * the map. */
 static ssq_status expect_image(const struct call *c, struct slide *s,
                                const struct view *image,
                                const struct view *filter,

@@ -17,7 +17,7 @@ void slides_set(struct slide *s, const int64_t *stride, const int64_t *padding,
     }
 }
 
-/* Is a number of an axis from least to SLIDE_MOST? */
+/* Refuse a number of an axis that is not from least to SLIDE_MOST. */
 static ssq_status check_range(int64_t value, int64_t least, const char *what,
                               int axis, const char *op)
 {

@@ -42,7 +42,8 @@ static inline int64_t slide_at(const struct slide *s, int64_t p, int64_t r)
 /** Copy the public fields; sizes are not known yet. */
 void slides_set(struct slide *s, const int64_t *stride, const int64_t *padding,
                 const int64_t *dilation);
-/** Are window, stride, dilation, padding and image in their ranges? */
+/** SSQ_OK if window, stride, dilation, padding and image are in their
+ *  ranges. */
 ssq_status slides_check(const struct slide *s, const char *op);
 /** s[..].map from the rest. ceil: pooling's ceil_mode. @return INVALID the
  *  window is larger than an image that has elements */

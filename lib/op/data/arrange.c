@@ -71,7 +71,8 @@ ssq_status ssq_transpose(ssq_queue *queue, const ssq_transpose_args *args)
     return st == SSQ_OK ? enqueue_copy(queue, &x, &args->y->view) : st;
 }
 
-/* Has x[i] y's shape but for the axis, along which it may have any size? */
+/* Refuse an x[i] that has not y's shape but for the axis, along which it may
+ * have any size. */
 static ssq_status check_piece(const ssq_tensor *x, size_t i,
                               const ssq_tensor *y, int axis)
 {

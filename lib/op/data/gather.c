@@ -4,7 +4,8 @@
 
 #include "lib/op/data/data.h"
 
-/* Has rows the shape of index followed by that of a row of table? */
+/* Refuse rows unless its shape is that of index followed by that of a row of
+ * table. */
 static ssq_status check_rows(const char *op, const ssq_tensor *table,
                              const char *table_what, const ssq_tensor *index,
                              const ssq_tensor *rows, const char *rows_what)

@@ -5,8 +5,8 @@
 
 #include "lib/core/core.h"
 
-/* Is the activation one that the kernel has as a gate? NONE is not: y = a b is
- * ssq_mul. */
+/* Refuse an activation that the kernel does not have as a gate. NONE is none of
+ * them: y = a b is ssq_mul. */
 static ssq_status check_gate(ssq_activation gate, const char *name)
 {
     if (gate >= SSQ_ACTIVATION_RELU && gate <= SSQ_ACTIVATION_TANH)

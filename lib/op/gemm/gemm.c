@@ -54,9 +54,10 @@ static void explain_plan(const ssq_device *d, const struct gemm_op *op,
     }
 }
 
-/* How would the chosen implementation do op? e begins as the answer of a device
- * that has nothing to tell; an op that multiplies nothing has its own. The
- * condition says why matrix units are not used, and is empty where they are. */
+/* Tell in *e how the chosen implementation would do op. It begins as the answer
+ * of a device that has nothing to tell; an op that multiplies nothing has its
+ * own. The condition says why matrix units are not used, and is empty where
+ * they are. */
 static void explain(const ssq_device *d, const struct gemm_op *op,
                     const struct choice *choice, struct gemm_explanation *e)
 {

@@ -69,7 +69,7 @@ static ssq_status check_values(const ssq_gemm_args *g, const char *name)
     return SSQ_OK;
 }
 
-/* Is the rank from least to most? */
+/* Refuse a rank that is not from least to most. */
 static ssq_status check_rank(const struct view *v, int least, int most,
                              const char *name, const char *what)
 {
@@ -108,7 +108,8 @@ static ssq_status wrong_inner(const ssq_gemm_args *g, int64_t ka, int64_t kb,
         g->trans_b ? " transposed" : "", (long long)ka, (long long)kb);
 }
 
-/* Do a, b and d, transposed by now, agree on m, n and k? Fills *s. */
+/* Find m, n and k in a, b and d, which are transposed by now, and refuse them
+ * where they do not agree. */
 static ssq_status check_sizes(const ssq_gemm_args *g, const struct gemm_op *op,
                               const char *name, struct sizes *s)
 {
@@ -188,8 +189,8 @@ static ssq_status broadcast_added(const ssq_gemm_args *g, struct gemm_op *op,
     return SSQ_OK;
 }
 
-/* Does v keep a unit stride in its last two dimensions if the rows had this
- * stride? Sizes below 2 may have any. */
+/* True if v would keep a unit stride in its last two dimensions with so many
+ * rows of this stride. Sizes below 2 may have any. */
 static bool unit_stride(const struct view *v, int64_t rows, int64_t row)
 {
     int64_t columns = v->shape[v->rank - 1], column = v->stride[v->rank - 1];
@@ -248,8 +249,8 @@ static ssq_status check_aliases(const ssq_gemm_args *g, const char *name)
     return st == SSQ_OK ? check_alias(g->d, "d", g->c, "c", true, name) : st;
 }
 
-/* Can batch dimension i of v be walked as more rows? Then a step of i is as
- * long as m rows, and *row is the stride of all of them. One row has any
+/* True if batch dimension i of v can be walked as more rows. Then a step of i
+ * is as long as m rows, and *row is the stride of all of them. One row has any
  * stride, so that of the batch counts. Absent views do not hinder. */
 static bool folds(const struct view *v, int i, int64_t m, int64_t *row)
 {

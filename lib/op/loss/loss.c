@@ -208,7 +208,8 @@ ssq_status ssq_l1(ssq_queue *queue, const ssq_l1_args *args)
     return run_plain(queue, args, "l1", LOSS_L1);
 }
 
-/* Is a parameter a float32 from least on? want says so in words. */
+/* Refuse a parameter that is not a finite float32 from least on; want says that
+ * in words. */
 static ssq_status check_parameter(double value, double least, const char *name,
                                   const char *what, const char *want)
 {

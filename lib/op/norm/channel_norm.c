@@ -117,9 +117,9 @@ static ssq_status check_shapes(const struct channel_norm_call *a,
     return st;
 }
 
-/* Are there the running statistics that the call needs? have: it has mean and
- * rstd instead, as a backward call may. One value per channel is refused for
- * training: its variance is 0, and the unbiased one 0 / 0. */
+/* Refuse a call without the running statistics that it needs. have: it has mean
+ * and rstd instead, as a backward call may. One value per channel is refused
+ * for training: its variance is 0, and the unbiased one 0 / 0. */
 static ssq_status check_running(const struct channel_norm_call *a,
                                 const struct sizes *s, bool have)
 {

@@ -25,7 +25,7 @@ static ssq_status check_numbers(const ssq_tensor *x, int ndim, double eps,
     return SSQ_OK;
 }
 
-/* Does v have exactly these sizes? */
+/* True if v has exactly these sizes. */
 static bool has_shape(const struct view *v, const int64_t *shape, int rank)
 {
     if (v->rank != rank)

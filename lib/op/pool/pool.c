@@ -26,7 +26,7 @@ struct call {
     .dilation = (A)->dilation, .ceil_mode = (A)->ceil_mode,                    \
     .layout = (A)->layout
 
-/* Is the image what the call writes, and the map what it reads? */
+/* True if the image is what the call writes, and the map what it reads. */
 static bool is_backward(const struct call *c)
 {
     return c->kind == POOL_MAX_BACKWARD || c->kind == POOL_AVG_BACKWARD;

@@ -13,7 +13,7 @@ struct fans {
     double in, out;
 };
 
-/* Does a kind's spread depend on the fans? The kinds are in that order. */
+/* True if a kind's spread depends on the fans; such kinds are the last ones. */
 static bool has_fan(ssq_init_kind kind)
 {
     return kind >= SSQ_INIT_XAVIER_UNIFORM;
@@ -85,7 +85,7 @@ static double spread(const ssq_init_args *a, const struct fans *f, double gain)
     }
 }
 
-/* Is a parameter a number, and not negative unless a sign is allowed? */
+/* True if a parameter is finite, and not negative unless a sign is allowed. */
 static bool number(double value, bool sign)
 {
     return isfinite(value) && (sign || value >= 0.0);

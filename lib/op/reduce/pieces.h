@@ -5,9 +5,9 @@
 
 #include "lib/core/core.h"
 
-/** Will queue_enqueue find windows in which all of the op fits? */
+/** True if queue_enqueue will find windows in which all of the op fits. */
 bool op_splits(ssq_queue *queue, struct op *op);
-/** May a launch see a view, wherever in a buffer it begins? */
+/** True if a launch may see a view, wherever in a buffer it begins. */
 bool piece_fits(ssq_queue *queue, const struct view *v);
 
 /** A dimension of size n in pieces of k: full of them, and one of rest. */

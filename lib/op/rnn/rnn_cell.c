@@ -33,8 +33,8 @@ static ssq_status shape_error(const struct cell_operand *o,
                      view_text(&of->rule.tensor->view, ty, sizeof(ty)));
 }
 
-/* Are all of them matrices, with the batch of operand of and its h columns a
- * part? That one is present; absent ones pass. */
+/* Refuse operands that are not matrices with the batch of one of them, which is
+ * present, and its h columns a part; absent ones pass. */
 static ssq_status check_shapes(const struct cell_operand *o, int n,
                                const struct cell_operand *of, const char *name)
 {
