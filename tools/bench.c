@@ -37,7 +37,8 @@ struct timings {
         gbytes; /* the peaks: 1e9 a second; 0 before they are known */
 };
 
-/* The copy that b's cases are timed in turn with. */
+/* The copy that cases are timed in turn with: it needs to outlive a case, and a
+ * bed's peer is given nothing but the bed. */
 static struct copier rival;
 
 /* What a case is timed in turn with: struct bed's peer. */
@@ -122,6 +123,7 @@ static bool time_launch(struct bed *b, struct timings *all)
     return true;
 }
 
+/* The one line that cannot be repeated in a process. */
 static bool time_start(double seconds, struct timings *all)
 {
     struct timing *t = add_timing(all, "open", "-", &seconds, 1);
@@ -155,6 +157,8 @@ static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
     return r;
 }
 
+/* The most expensive first; of equal ones the first, so that the choice is the
+ * same in every run. */
 static int by_cost(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -296,6 +300,7 @@ static bool bench_all(struct bed *b, const struct options *o, double start,
            bench_tables(b, o, all);
 }
 
+/* What the columns are, as lines that a reader of numbers skips. */
 static void print_peaks(const struct bed *b, const struct timings *all)
 {
     printf("# %s: peaks measured here: %.3f GFLOP/s (square gemm), "
@@ -322,6 +327,7 @@ int command_bench(const struct options *o)
         ssq_device_close(&b.device);
         return st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
     }
+    /* everything is measured before anything is printed */
     struct timings all = {0};
     bool first = true;
     b.state = bed_state_create();

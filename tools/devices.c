@@ -48,6 +48,7 @@ static const char *subnormals(const ssq_device_props *p)
                                                          : "flushed";
 }
 
+/* A line of a reason; none for "". */
 static void print_reason(const char *text)
 {
     if (text[0] != '\0')
@@ -148,6 +149,8 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
     printf("}");
 }
 
+/* Each device is opened for a moment, as its properties are known only then.
+ * One that is listed as available and does not open is a failure. */
 int command_devices(const struct options *o)
 {
     ssq_device_props chosen = SSQ_DEVICE_PROPS_INIT;

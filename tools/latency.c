@@ -57,6 +57,7 @@ bool launch_measure(ssq_queue *queue, int runs, double *call, double *both)
     bool ok = make_one(queue, &x) == SSQ_OK;
     fill.x = x;
     for (int i = -1; ok && i < runs; i++) { /* the first one warms up */
+        /* an empty queue: the call does not wait for a place in it */
         ok = ssq_queue_sync(queue) == SSQ_OK;
         double began = now();
         ok = ok && ssq_fill(queue, &fill) == SSQ_OK;

@@ -37,6 +37,7 @@ static double time_gemm(ssq_queue *q, ssq_dtype dtype, int64_t n)
     g.b = b;
     g.d = d;
     for (int i = 0; ok && i <= RUNS; i++) {
+        /* ones() only enqueued its fills: they are done before the clock */
         ok = ssq_queue_sync(q) == SSQ_OK;
         double began = now();
         ok = ok && ssq_gemm(q, &g) == SSQ_OK && ssq_queue_sync(q) == SSQ_OK;

@@ -62,6 +62,7 @@ const char *colour_off(void)
     return coloured() ? "\033[0m" : "";
 }
 
+/* Bytes from 0x80 on are handed through as they are. */
 void json_string(FILE *f, const char *s)
 {
     fputc('"', f);
@@ -175,6 +176,7 @@ static int parse(const struct command *c, int argc, char **argv,
             *flag = true;
             continue;
         }
+        /* argv ends with a NULL, which is a value that is missing */
         const char *value = equals != NULL ? equals + 1 : argv[++i];
         if (value == NULL || *value == '\0')
             return usage_error("a value is missing after", option);

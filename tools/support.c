@@ -166,6 +166,7 @@ static bool all_tables(struct inquiry *q)
     return ok;
 }
 
+/* The last line of a device: cases that were asked nothing are not counted. */
 static void print_total(const struct inquiry *q)
 {
     const unsigned long *n = q->answered;
@@ -191,6 +192,7 @@ static bool one_device(const char *name, const struct options *o,
         .options = o,
         .first = first};
     struct bed *b = &q.bed;
+    /* admit: the bed asks about every op, and runs none */
     bool ok = ssq_device_open(name, NULL, &b->device) == SSQ_OK &&
               ssq_device_props_get(b->device, &b->props) == SSQ_OK &&
               ssq_queue_create(b->device, NULL, &b->queue) == SSQ_OK &&
