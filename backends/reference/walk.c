@@ -4,6 +4,7 @@
 
 #include "kernels/dialect/convert.h"
 
+/* The first view gives the shape, and all begin at their first element. */
 void walk_begin(struct walk *w, const struct view *const *views, int n)
 {
     *w = (struct walk){.rank = views[0]->rank, .n = n};
@@ -14,6 +15,8 @@ void walk_begin(struct walk *w, const struct view *const *views, int n)
             w->stride[k][i] = views[k]->stride[i];
 }
 
+/* Counts up like an odometer: the last dimension that is not at its end takes a
+ * step, and those behind it go back to 0. */
 bool walk_next(struct walk *w)
 {
     for (int i = w->rank - 1; i >= 0; i--) {
@@ -28,6 +31,7 @@ bool walk_next(struct walk *w)
     return false;
 }
 
+/* By the size of an element alone: what its bits mean is up to the caller. */
 uint32_t load_bits(const void *base, ssq_dtype dtype, int64_t i)
 {
     switch (dtype_bytes(dtype)) {

@@ -10,6 +10,9 @@
 
 #include <string.h>
 
+/* Blocks are remembered in order to be released together. A failure is noted,
+ * not returned, so that callers may ask for all their blocks in one initialiser
+ * and look at failed once. */
 static void *work_block(struct work *w, int64_t n, size_t size)
 {
     void *p = mem_alloc_array((size_t)n, size);
@@ -68,6 +71,8 @@ void store_row(const struct view *v, const struct query *at, const double *sum,
         line_store(&row, c, factor * (float)sum[c]);
 }
 
+/* The softmax's weights are rounded to a stored dtype before they meet v, as
+ * include/sesqui/ops/attention.h promises. */
 float round_to(ssq_dtype dtype, float x)
 {
     return bits_to_f32(f32_to_bits(x, dtype, ROUND_NEAREST, 0u), dtype);
@@ -118,6 +123,8 @@ bool is_dropped(const struct attention_params *p, uint32_t step,
                          p->drop.always);
 }
 
+/* What one call of attention works in; all of it is host memory of struct work.
+ */
 struct forward {
     const struct attention_op *op;
     uint32_t step;
@@ -166,6 +173,9 @@ static void weigh(struct forward *f, const struct query *at, float total)
     store_row(&op->y, at, f->y, 1.0f, p->dv);
 }
 
+/* One query: scores, their maximum, the exponentials and what they weigh. lse,
+ * which the backward pass needs, is the logarithm of the sum of exponentials.
+ */
 static void attend(struct forward *f, const struct query *at)
 {
     const struct attention_op *op = f->op;
@@ -181,6 +191,8 @@ static void attend(struct forward *f, const struct query *at)
         weigh(f, at, total);
 }
 
+/* Groups of query heads share one head of keys and values, which is unpacked
+ * when the first of them begins. */
 static ssq_status attention(struct backend_queue *queue,
                             const struct attention_op *op)
 {

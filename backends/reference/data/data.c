@@ -7,6 +7,8 @@
 
 #include <string.h>
 
+/* Few bytes travel in the op itself, and host is NULL; others are read where
+ * host points. */
 static ssq_status upload(struct backend_queue *queue,
                          const struct upload_op *op)
 {
@@ -24,6 +26,7 @@ static ssq_status download(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* Every element gets the same bits, whatever they mean in its dtype. */
 static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
 {
     (void)queue;
@@ -37,6 +40,8 @@ static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
     return SSQ_OK;
 }
 
+/* x and y have one dtype, so that bits are moved and NaNs keep theirs. Where
+ * both are contiguous it is one memcpy. */
 static ssq_status copy(struct backend_queue *queue, const struct copy_op *op)
 {
     (void)queue;
@@ -56,6 +61,9 @@ static ssq_status copy(struct backend_queue *queue, const struct copy_op *op)
     return SSQ_OK;
 }
 
+/* y = x in another dtype. Stochastic rounding takes the random word that is
+ * numbered like the element, counted over the whole call: op.first is how many
+ * elements came before this op. */
 static ssq_status cast(struct backend_queue *queue, const struct cast_op *op)
 {
     (void)queue;

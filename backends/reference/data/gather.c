@@ -30,6 +30,8 @@ static void copy_row(const struct view *x, bool zeros, const struct view *y)
     } while (walk_next(&w));
 }
 
+/* y's row at each position is the row of x that index names there. An index
+ * outside of x gives zeros, and reads nothing. */
 static ssq_status gather(struct backend_queue *queue,
                          const struct gather_op *op)
 {
@@ -86,6 +88,9 @@ static int64_t position_at(const struct scatter_add_op *op, int64_t p)
     return at;
 }
 
+/* dx's row += the rows of dy at the positions of the list, in ascending order,
+ * in float32. The sum is rounded to the dtype of dx once, after the last of
+ * them. */
 static void add_row(const struct scatter_add_op *op, int64_t row, int32_t first,
                     const int32_t *next)
 {
@@ -104,6 +109,8 @@ static void add_row(const struct scatter_add_op *op, int64_t row, int32_t first,
     } while (walk_next(&w));
 }
 
+/* The lists are in work, which the caller of the op has made long enough: a
+ * word for each row of dx, and behind these one for each position. */
 static ssq_status scatter_add(struct backend_queue *queue,
                               const struct scatter_add_op *op)
 {
@@ -117,6 +124,8 @@ static ssq_status scatter_add(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* y = on where the coordinate along the axis is the index, off elsewhere. The
+ * view of index has the shape of y: its stride along the axis is 0. */
 static ssq_status one_hot(struct backend_queue *queue,
                           const struct one_hot_op *op)
 {

@@ -6,6 +6,8 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
+/* y = f(a, b). Integers are computed as bits: a float32 does not hold all
+ * values of an i32. */
 static ssq_status binary(struct backend_queue *queue,
                          const struct binary_op *op)
 {
@@ -31,6 +33,8 @@ static ssq_status binary(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* y = 1 where the comparison holds, else 0. Integers are compared as integers,
+ * for two of them may be one float32. */
 static ssq_status compare(struct backend_queue *queue,
                           const struct compare_op *op)
 {
@@ -53,6 +57,8 @@ static ssq_status compare(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* y = cond != 0 ? a : b. Each of the three may have a dtype of its own: the
+ * element that is chosen is converted from its dtype to that of y. */
 static ssq_status where(struct backend_queue *queue, const struct where_op *op)
 {
     (void)queue;

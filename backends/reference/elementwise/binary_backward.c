@@ -9,6 +9,7 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
+/* Where the inputs begin in host memory. */
 struct bases {
     const void *a, *b, *dy;
 };
@@ -24,6 +25,10 @@ static float term(const struct binary_backward_op *op, const struct bases *base,
                            : binary_grad_a(op->kind, ai, bi, dyi);
 }
 
+/* For each element of dx, the sum of its terms. The first dimensions of a, b
+ * and dy are those of dx; along the others dx was broadcast, and its gradient
+ * is a sum. struct fold adds the terms in the order that the kernels keep, too,
+ * so that all devices give the same bits. */
 static ssq_status run(struct backend_queue *queue,
                       const struct binary_backward_op *op)
 {

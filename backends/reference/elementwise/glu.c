@@ -4,6 +4,7 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/glu.h"
 
+/* y = a f(b), where the gate says which f. */
 static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
 {
     (void)queue;
@@ -20,6 +21,8 @@ static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
     return SSQ_OK;
 }
 
+/* db = dy a f'(b). The gradient of a is glu itself, of dy and b, and has no
+ * code here. */
 static ssq_status glu_backward(struct backend_queue *queue,
                                const struct glu_backward_op *op)
 {

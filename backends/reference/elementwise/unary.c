@@ -6,6 +6,9 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/unary.h"
 
+/* y = f(x). Integers are computed as bits. Of a float, a test looks at the bits
+ * too, which no comparison of NaNs or subnormals can mislead, and answers 0 or
+ * 1; every other function takes the value. */
 static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
 {
     (void)queue;
@@ -30,6 +33,7 @@ static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
     return SSQ_OK;
 }
 
+/* dx = dy f'(x). */
 static ssq_status unary_backward(struct backend_queue *queue,
                                  const struct unary_backward_op *op)
 {
@@ -48,6 +52,8 @@ static ssq_status unary_backward(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* y = x (alpha scale). The product in brackets is rounded first, as in
+ * kernels/elementwise/scale.k: (x alpha) scale has other bits. */
 static ssq_status scale(struct backend_queue *queue, const struct scale_op *op)
 {
     (void)queue;

@@ -8,6 +8,7 @@
 /* Order of the views in a walk. */
 enum { X, TARGET, PROB, DLOSS, DX, LOSS, WALKED };
 
+/* The views, in that order. loss is last, so that a walk may leave it out. */
 static const struct view *const *walked(const struct cross_entropy_op *op,
                                         const struct view **v)
 {
@@ -20,6 +21,8 @@ static const struct view *const *walked(const struct cross_entropy_op *op,
     return v;
 }
 
+/* What a row does for the loss: an ignored one gives 0, a wrong one NaN, since
+ * a device has no other way to report a target from its data. */
 enum verdict {
     ROW_COUNTS,
     ROW_IGNORED,
@@ -36,6 +39,8 @@ struct row {
     float sum_q;
 };
 
+/* The row whose operands begin at these elements, and whether it counts. With
+ * probabilities (prob) there is no target, and every row counts. */
 static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
 {
     struct row r = {.op = op,
@@ -55,6 +60,7 @@ static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
     return r;
 }
 
+/* The weight of class k; 1 where there are no weights. */
 static float weight_at(const struct row *r, int64_t k)
 {
     return r->weight.base == NULL ? 1.0f : line_load(&r->weight, k);
@@ -76,6 +82,9 @@ static bool q_absent(const struct row *r, int64_t k)
     return r->prob.base == NULL && !r->op->smooth && k != r->target;
 }
 
+/* What the log-softmax of logits needs: the maximum, which keeps exp from
+ * overflowing, and the sum of exp(x - max), in float64 and rounded once.
+ * Log-probabilities are used as they come. */
 static void row_softmax(struct row *r)
 {
     if (r->op->kind == CROSS_ENTROPY_LOG_PROBS || r->verdict != ROW_COUNTS)
@@ -111,6 +120,8 @@ static float row_loss(struct row *r)
     return (float)sum;
 }
 
+/* The derivative of the row's loss by x[k]: p sum(q) - q for logits, where p is
+ * the softmax; -q for log-probabilities. */
 static float row_slope(const struct row *r, int64_t k)
 {
     float q = q_absent(r, k) ? 0.0f : q_at(r, k);
@@ -120,6 +131,7 @@ static float row_slope(const struct row *r, int64_t k)
     return p * r->sum_q - q;
 }
 
+/* dx = slope times seed, where seed is dloss over what the mean divides by. */
 static void row_gradient(const struct row *r, float seed)
 {
     for (int64_t k = 0; k < r->n; k++) {
@@ -152,6 +164,8 @@ static double divisor(const struct cross_entropy_op *op)
     return sum;
 }
 
+/* Row by row: statistics, loss, gradient. The sum over rows is kept in float64
+ * and rounded where it is stored. */
 static ssq_status cross_entropy(struct backend_queue *queue,
                                 const struct cross_entropy_op *op)
 {

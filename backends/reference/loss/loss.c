@@ -11,6 +11,10 @@ static float load_or_one(const struct view *v, int64_t i)
     return v->buffer == NULL ? 1.0f : load_f32(view_host(v), v->dtype, i);
 }
 
+/* The value and, where dx is wanted, the gradient of each element. The sum of a
+ * mean or a total is kept in float64 and rounded once. What is not reduced has
+ * a loss for each element, which is walked with the others; a reduced one is a
+ * single element, and is left out of the walk. */
 static ssq_status loss(struct backend_queue *queue, const struct loss_op *op)
 {
     (void)queue;

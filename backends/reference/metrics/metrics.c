@@ -5,6 +5,8 @@
 #include "backends/reference/rows.h"
 #include "kernels/reduce/reduce.h"
 
+/* A number that orders values as argmax does, so that accuracy with k = 1
+ * agrees with it. */
 static uint32_t class_rank(const struct line *x, int64_t i)
 {
     uint32_t bits = load_bits(x->base, x->dtype, x->at + i * x->stride);
@@ -24,6 +26,9 @@ static int64_t classes_before(const struct line *x, int64_t n, int64_t target)
     return before;
 }
 
+/* A row is a hit where fewer than k classes come before its target. A target
+ * that is no class counts as a row and is never a hit; ignored rows do not
+ * count. Without rows the accuracy is NaN. */
 static ssq_status top_k_accuracy(struct backend_queue *queue,
                                  const struct top_k_accuracy_op *op)
 {

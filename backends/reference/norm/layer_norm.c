@@ -15,6 +15,7 @@ static void store_at(const struct view *v, int64_t i, float value)
     store_f32(view_host(v), v->dtype, i, value);
 }
 
+/* A row is the last `inner` dimensions. */
 static int64_t row_elements(const struct view *v, int inner)
 {
     int64_t n = 1;
@@ -23,6 +24,8 @@ static int64_t row_elements(const struct view *v, int inner)
     return n;
 }
 
+/* Of a row, as the forward pass saves them: rstd = 1 / sqrt(var + eps). Of RMS
+ * norm the mean is 0, and var the mean of the squares. */
 struct statistics {
     float mean, rstd;
 };
@@ -69,6 +72,8 @@ static void normalise_row(const struct layer_norm_op *op, struct statistics s,
     } while (walk_next(&w));
 }
 
+/* Each of the three results is optional: a call may ask for the statistics
+ * alone. */
 static ssq_status layer_norm(struct backend_queue *queue,
                              const struct layer_norm_op *op)
 {
@@ -91,6 +96,8 @@ static ssq_status layer_norm(struct backend_queue *queue,
 /* Where an element, or a row, of each operand is. */
 enum { X, GAMMA, MEAN, RSTD, DY, DX, DGAMMA, DBETA, WALKED };
 
+/* The views, in that order; absent ones are walked too, with offsets that
+ * nobody uses. */
 static const struct view *const *walked(const struct layer_norm_backward_op *op,
                                         const struct view **v)
 {
@@ -112,6 +119,8 @@ struct element {
     float rstd;
 };
 
+/* Recomputes the normalised x from x and the saved statistics, so that y need
+ * not be kept for the backward pass. */
 static struct element element_at(const struct layer_norm_backward_op *op,
                                  const int64_t *row, const int64_t *in)
 {

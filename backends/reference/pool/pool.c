@@ -66,6 +66,8 @@ static int64_t counted(const struct pool_op *op, int axis, int64_t p)
     return last < first ? 0 : last - first + 1;
 }
 
+/* What an average of window (p, q) divides by: the caller's number, or its taps
+ * that count. */
 static float divisor_of(const struct pool_op *op, int64_t p, int64_t q)
 {
     if (op->divisor != 0)
@@ -78,11 +80,16 @@ struct channel {
     int64_t image, map, index;
 };
 
+/* Offset in elements of a place in a channel: dimensions 2 and 3 are the height
+ * and width. */
 static int64_t offset(const struct view *v, int64_t h, int64_t w)
 {
     return h * v->stride[2] + w * v->stride[3];
 }
 
+/* The maximum of a window and its index, row-major in the channel of the image.
+ * The first tap is taken whatever it is, so that a window of -Inf or NaN has an
+ * index too; pool_takes decides from then on. */
 static void max_at(const struct pool_op *op, struct channel c, int64_t p,
                    int64_t q)
 {
@@ -108,6 +115,7 @@ static void max_at(const struct pool_op *op, struct channel c, int64_t p,
                    c.index + offset(&op->index, p, q), (uint32_t)where);
 }
 
+/* The sum is made in float64 and rounded to float32 before the division. */
 static void average_at(const struct pool_op *op, struct channel c, int64_t p,
                        int64_t q)
 {
@@ -144,6 +152,8 @@ static double given(const struct pool_op *op, struct channel c, int64_t p,
     return (double)dy;
 }
 
+/* Collects what the windows give, instead of scattering what each window has:
+ * an element is written once, and its sum has one order. */
 static void gradient_at(const struct pool_op *op, struct channel c, int64_t h,
                         int64_t w)
 {

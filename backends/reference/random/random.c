@@ -5,6 +5,9 @@
 #include "backends/reference/random/stream.h"
 #include "kernels/dialect/convert.h"
 
+/* Element i of the whole call takes word offset + i of the stream, on every
+ * device and however the call is divided: op.first is how many elements came
+ * before this op. */
 static ssq_status random_fill(struct backend_queue *queue,
                               const struct random_op *op)
 {
@@ -28,6 +31,9 @@ static ssq_status random_fill(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* y = dropped ? 0 : x scale, and mask = 1 where x was kept. Without a mask y
+ * takes its place in the walk, which needs a view there but does not store
+ * through it. */
 static ssq_status dropout(struct backend_queue *queue,
                           const struct dropout_op *op)
 {

@@ -22,6 +22,9 @@ static void put(const struct view *v, int64_t b, int64_t column, float value)
                   b * v->stride[0] + column * v->stride[1], value);
 }
 
+/* Column j of the state of row b, from column j of the four gates i, f, g, o,
+ * which lie beside each other, h columns each. Everything is read before
+ * anything is written, because gates may be a and c_out may be c. */
 static void lstm_element(const struct lstm_cell_op *op, int64_t b, int64_t j)
 {
     int64_t h = op->y.shape[1];
@@ -48,6 +51,9 @@ static ssq_status lstm_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* The same element of the gradients: e is that of y, d that of the new cell
+ * state. Everything is read before anything is written, because da may be gates
+ * and dc_in may be dc. */
 static void lstm_backward_element(const struct lstm_cell_backward_op *op,
                                   int64_t b, int64_t j)
 {
@@ -74,6 +80,9 @@ static ssq_status lstm_backward_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* Column j of the state of row b, from the gates r, z, n. In the stage
+ * GRU_RESET, y = r h and nothing more; the stage GRU_REST takes a q that r has
+ * been applied to before the product, and gru_factor is 1. */
 static void gru_element(const struct gru_cell_op *op, int64_t b, int64_t j)
 {
     int64_t h = op->y.shape[1];
@@ -118,6 +127,9 @@ static void gru_reset_backward_element(const struct gru_cell_backward_op *op,
     put(&op->dh_in, b, j, rnn_add(e, rnn_mul(d, r)));
 }
 
+/* The gradients of all gates, and the cell's part of the gradient of h; k is
+ * that of the argument of the candidate's tanh. The stage GRU_REST leaves those
+ * of r alone: GRU_RESET, which runs after it here, writes them. */
 static void gru_backward_element(const struct gru_cell_backward_op *op,
                                  int64_t b, int64_t j)
 {
@@ -138,6 +150,7 @@ static void gru_backward_element(const struct gru_cell_backward_op *op,
     put(&op->dh_in, b, j, rnn_mul(e, z));
 }
 
+/* du has three gates, each as wide as the state. */
 static ssq_status gru_backward_run(struct backend_queue *queue,
                                    const struct gru_cell_backward_op *op)
 {

@@ -16,6 +16,9 @@ static float line_max(const struct line *x, int64_t n)
     return m;
 }
 
+/* exp(x - m) / sum, or x - m - log(sum). Subtracting the maximum keeps exp from
+ * overflowing. The sum is made in float64 and rounded to float32 once, so that
+ * no order of summation has to be agreed on. */
 static void softmax_row(const struct line *x, const struct line *y, int64_t n,
                         enum softmax_kind kind)
 {
@@ -31,6 +34,7 @@ static void softmax_row(const struct line *x, const struct line *y, int64_t n,
     }
 }
 
+/* A row is the last dimension, whichever axis the caller named. */
 static ssq_status softmax(struct backend_queue *queue,
                           const struct softmax_op *op)
 {
