@@ -23,6 +23,8 @@ static inline uint8_t floats_key(const struct view *const *v, int n)
                (int)(sizeof((const struct view *const[]){__VA_ARGS__}) /       \
                      sizeof(const struct view *)))
 
+/* Bind v as a kernel with the key sees it: in 2-byte words where dtypes differ,
+ * each float32 as two of them; else in elements. */
 static inline void floats_bind(struct plan *p, const struct view *v,
                                uint8_t key, enum access access)
 {

@@ -13,7 +13,8 @@
 /* A processor's task below which dividing costs more than it gains. */
 #define LEAST_ITEMS 1024u
 
-/* Scratch, in the order of its making. */
+/* One piece of scratch; the plan's list has the last one made first. The plan
+ * holds a reference to each buffer. */
 struct scratch {
     struct scratch *next;
     ssq_buffer *buffer;
@@ -38,10 +39,10 @@ struct step {
 struct plan {
     struct object object;
     ssq_device *device;
-    const char *what; /* the op's name */
-    ssq_status status;
-    struct step *first, **end;
-    struct step *open; /* the launch under construction */
+    const char *what;  /* the op's name */
+    ssq_status status; /* of the first failure; nothing is noted after it */
+    struct step *first, **end; /* a list; *end is where the next one goes */
+    struct step *open;         /* the launch under construction */
     struct scratch *scratch;
     uint64_t loops;               /* most iterations of an item */
     const struct kernel *longest; /* of this kernel */
@@ -109,12 +110,14 @@ void plan_fail(struct plan *p, ssq_status st)
         p->status = st;
 }
 
+/* Steps run in the order in which they were appended. */
 static void append(struct plan *p, struct step *s)
 {
     *p->end = s;
     p->end = &s->next;
 }
 
+/* A zeroed step, or NULL after a failure that the plan has noted. */
 static struct step *step_create(struct plan *p)
 {
     struct step *s = mem_alloc(sizeof(*s));
@@ -173,6 +176,8 @@ void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
                           .access = access};
 }
 
+/* Whether b belongs to this plan: such a buffer has no memory before
+ * plan_place. */
 static bool is_scratch(const struct plan *p, const ssq_buffer *b)
 {
     for (const struct scratch *s = p->scratch; s != NULL; s = s->next)
@@ -317,6 +322,8 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
     return s->words;
 }
 
+/* Scratch was bound by its buffer, before that had memory: what is missing is
+ * added here. The operand's offset was noted relative to the buffer. */
 static ssq_status place_launch(const struct plan *p, struct step *s)
 {
     for (uint32_t i = 0; i < s->launch.nbindings; i++) {
@@ -330,6 +337,8 @@ static ssq_status place_launch(const struct plan *p, struct step *s)
                                           &s->launch.code);
 }
 
+/* All scratch gets its memory before the first launch is placed, since any
+ * launch may bind any of it. */
 ssq_status plan_place(const struct plan *p)
 {
     ssq_status st = SSQ_OK;
@@ -353,6 +362,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
     return st;
 }
 
+/* launches may be NULL, for a caller that asks how much room they take. */
 size_t plan_launches(const struct plan *p, const struct launch **launches)
 {
     size_t n = 0;
@@ -366,6 +376,7 @@ size_t plan_launches(const struct plan *p, const struct launch **launches)
     return n;
 }
 
+/* Words are written first: a launch may read any of them. */
 ssq_status plan_run(const struct plan *p, const struct backend *backend,
                     struct backend_queue *queue)
 {

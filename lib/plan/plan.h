@@ -43,6 +43,8 @@ SSQ_OPS(X)
 /** What builders may read: group, units, local_bytes, width, binding_bytes,
  *  iterations. */
 const struct backend_limits *plan_limits(const struct plan *plan);
+/** True once something has failed. Builders need not ask, but where they would
+ *  loop over launches for nothing. */
 bool plan_failed(const struct plan *plan);
 /** Give up: st with the text that error_set has just made. */
 void plan_fail(struct plan *plan, ssq_status st);
@@ -52,13 +54,19 @@ void plan_fail(struct plan *plan, ssq_status st);
 void plan_kernel(struct plan *plan, enum kernel_id kernel, const uint8_t *key);
 #define KEYS(...) ((const uint8_t[LAUNCH_KEYS]){__VA_ARGS__})
 
-/** The next operand. An absent view becomes the launch's first operand once
- *  more, to be left alone by the kernel; it cannot be the first itself. */
+/** Bind v as the next operand of the launch that was begun, in the order of the
+ *  kernel's BUF_ lines. Devices want memory for every operand that a text
+ *  declares: an absent view, one without a buffer, has its place filled by the
+ *  launch's first operand, bound once more with ACCESS_NONE. The kernel learns
+ *  from its parameters that the operand is absent, and must not touch it. So
+ *  the first operand itself has to be present. */
 void plan_bind(struct plan *plan, const struct view *v, enum access access);
-/** The same, seen by the kernel as elements of so many bytes. */
+/** The same, but the kernel sees elements of `unit` bytes, whatever v's dtype:
+ *  as words, or once for each width that the elements may have. */
 void plan_bind_as(struct plan *plan, const struct view *v, uint32_t unit,
                   enum access access);
-/** A part of a piece of memory that several views lie in; NULL: absent. */
+/** The same of `bytes` bytes of mem, from byte `offset` on, for memory that
+ *  several views lie in. mem NULL: the operand is absent. */
 void plan_bind_range(struct plan *plan, struct backend_mem *mem,
                      uint64_t offset, uint64_t bytes, uint32_t unit,
                      enum access access);
@@ -91,9 +99,11 @@ ssq_status plan_try(ssq_device *device, const struct op *op, unsigned i);
 ssq_status plan_create(ssq_device *device, const struct op *op, unsigned i,
                        struct plan **plan);
 struct object *plan_object(struct plan *plan);
-/** The parts of that: a plan with nothing in it, what its builder came to, the
- *  most iterations of an item and in which kernel, and scratch and kernels for
- *  what was noted. */
+/** The parts of plan_create, in the order of their calls. plan_begin makes a
+ *  plan with nothing in it, for errors that begin with `what`. When the builder
+ *  is through, plan_status is what it came to, and plan_loops the most
+ *  iterations that an item loops, with the name of the kernel that does; then
+ *  plan_place gets memory for the scratch, and the kernels. */
 ssq_status plan_begin(ssq_device *device, const char *what, struct plan **plan);
 ssq_status plan_status(const struct plan *plan);
 uint64_t plan_loops(const struct plan *plan, const char **kernel);

@@ -21,6 +21,7 @@
 SSQ_OPS(X)
 #undef X
 
+/* By the op's number: the typed lists behind functions of one type. */
 static const struct {
     const char *(*name)(unsigned);
     bool (*admit)(unsigned, const struct backend_limits *, const struct op *,

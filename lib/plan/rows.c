@@ -14,6 +14,8 @@
 /* Neighbours that a processor's item takes at a time: TILE in the kernels. */
 #define TILE 64u
 
+/* Of the dimensions before the last, that with the smallest stride, and more
+ * than one element; -1 where there is none. */
 static int nearest(const struct view *v)
 {
     int best = -1;
@@ -23,6 +25,8 @@ static int nearest(const struct view *v)
     return best;
 }
 
+/* Tasks along c of one walked place: an item of a GPU takes one row, a
+ * processor's thread a tile of neighbours, which become vector instructions. */
 static uint32_t tiles(const struct rows *r, const struct backend_limits *l)
 {
     return l->group > 1 ? r->cols : (r->cols + TILE - 1) / TILE;

@@ -9,13 +9,13 @@
  *  is not walked: an item takes neighbours along it. */
 struct rows {
     uint32_t n;      /* elements of a row */
-    uint32_t walked; /* places */
+    uint32_t walked; /* places: rows, or in columns all but those along c */
     uint32_t splits; /* parts of a row; 1 in columns */
     uint32_t part;   /* elements of each but the last */
-    bool columns;
-    int c;         /* the dimension that is not walked; -1: none */
-    uint32_t cols; /* its size, or 1 */
-    int rank;      /* of the view */
+    bool columns;    /* items take rows along c; else groups share a row */
+    int c;           /* the dimension that is not walked; -1: none */
+    uint32_t cols;   /* its size, or 1 */
+    int rank;        /* of the view */
 };
 
 /** What a plan has kernels for. */

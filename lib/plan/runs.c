@@ -9,6 +9,7 @@ static void swap(int64_t *a, int64_t *b)
     *b = t;
 }
 
+/* In all operands at once: they keep one shape. */
 static void swap_dimensions(struct runs *r, int i, int j)
 {
     for (int k = 0; k < r->n; k++) {

@@ -6,6 +6,7 @@
 #include "lib/op/attention/rotary.h"
 #include "lib/plan/walk.h"
 
+/* In elements; 0 for an absent operand. */
 static uint32_t last_stride(const struct view *v)
 {
     return v->buffer == NULL ? 0 : (uint32_t)v->stride[v->rank - 1];
@@ -20,6 +21,8 @@ static void bind_both(struct plan *p, const struct view *v, enum access access)
     plan_bind(p, wide ? v : &absent, access);
 }
 
+/* The last dimension is the head's elements, in strides of their own; those
+ * before it are walked. */
 static void set_walk(struct rotary_args *a, const struct rotary_op *op)
 {
     const struct view *x = &op->x;

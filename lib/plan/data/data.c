@@ -6,6 +6,7 @@
 #include "kernels/data/data_args.h"
 #include "lib/plan/form.h"
 
+/* By the size of an element alone: the kernel stores bits. */
 static void fill(struct plan *p, const struct fill_op *op)
 {
     const struct view *y = &op->y;
@@ -35,6 +36,8 @@ static bool copy_args(const struct plan *p, const struct view *x,
     return dense;
 }
 
+/* Dense views of 1- or 2-byte elements that begin and end on a word are copied
+ * as words, of which there are fewer. */
 static void copy_bits(struct plan *p, const struct view *x,
                       const struct view *y)
 {
@@ -64,6 +67,7 @@ static bool may_truncate(const struct cast_op *op)
     return dtype_is_float(x) && (y == SSQ_F16 || y == SSQ_BF16);
 }
 
+/* A variant for each pair of dtypes, and for each rounding that differs. */
 static void cast_plain(struct plan *p, const struct cast_op *op)
 {
     struct copy_args a = {0};
@@ -77,6 +81,8 @@ static void cast_plain(struct plan *p, const struct cast_op *op)
     form_launch(p, &a.form, &a, sizeof(a));
 }
 
+/* By items, not rows: each element needs the number that it has in the whole
+ * call, for its random word. */
 static void cast_stochastic(struct plan *p, const struct cast_op *op)
 {
     const struct view *x = &op->x, *y = &op->y;
@@ -100,6 +106,8 @@ static void cast_stochastic(struct plan *p, const struct cast_op *op)
     plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
+/* Between equal dtypes a cast is a copy. Stochastic rounding is asked for only
+ * where bits of a float may be dropped. */
 static void cast(struct plan *p, const struct cast_op *op)
 {
     if (op->x.dtype == op->y.dtype)

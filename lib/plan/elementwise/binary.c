@@ -4,6 +4,8 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
+/* Operands a and b may be of any float dtype and are bound as cells of 2 and of
+ * 4 bytes; the size of y is a key of the kernel. */
 static void build_floats(struct plan *p, const struct binary_op *op,
                          const struct runs *r)
 {
@@ -20,6 +22,7 @@ static void build_floats(struct plan *p, const struct binary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* u8 and i32: cells of 1 and of 4 bytes. */
 static void build_integers(struct plan *p, const struct binary_op *op,
                            const struct runs *r)
 {
@@ -44,6 +47,8 @@ static void binary_build(struct plan *p, const struct binary_op *op)
         build_integers(p, op, &r);
 }
 
+/* As cells of 1, 2 and 4 bytes: the operands of comparisons and choices may
+ * have any dtype. */
 static void bind_any(struct plan *p, const struct view *v, enum access access)
 {
     plan_bind_as(p, v, 1, access);

@@ -50,6 +50,7 @@ static struct gradient gradient_of(const struct binary_backward_op *op)
     return g;
 }
 
+/* In the order that all three kernels list: inputs, then dx. */
 static void bind_all(struct plan *p, const struct gradient *g)
 {
     runs_bind(p, &g->a, ACCESS_READ, 2, 4);
@@ -58,6 +59,7 @@ static void bind_all(struct plan *p, const struct gradient *g)
     runs_bind(p, &g->dx, ACCESS_WRITE, 2, 4);
 }
 
+/* Nothing was broadcast: one term for each element of dx. */
 static void build_plain(struct plan *p, const struct gradient *g)
 {
     struct runs r;
@@ -91,6 +93,7 @@ static bool sums_lie_along(const struct gradient *g)
            g->dy.stride[kept - 1] <= g->dy.stride[g->dy.rank - 1];
 }
 
+/* The terms that an item adds up for one sum. */
 static uint32_t chunk_of(const struct binary_sum_args *a)
 {
     return a->terms < FOLD_CHUNK ? a->terms : FOLD_CHUNK;
@@ -189,6 +192,9 @@ static struct view chunk_sums(struct plan *p, const struct view *dx,
     return v;
 }
 
+/* Level by level, until a sum has one chunk. From the second level on the terms
+ * are the sums of chunks, which are added as they are: the gradient of an
+ * addition, whose a and b are not looked at. */
 static void build_sums(struct plan *p, struct gradient g)
 {
     struct view dx = g.dx, summed = view_part(&g.dy, dx.rank, g.dy.rank);

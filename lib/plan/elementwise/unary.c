@@ -4,6 +4,9 @@
 #include "lib/op/elementwise/elementwise.h"
 #include "lib/plan/runs.h"
 
+/* A function of floats; each operand is bound as 2-byte and as 4-byte cells,
+ * and its dtype in run says which of the two the kernel reads. So one variant
+ * serves all mixes of dtypes. */
 static void build_function(struct plan *p, const struct unary_op *op,
                            const struct runs *r)
 {
@@ -17,6 +20,7 @@ static void build_function(struct plan *p, const struct unary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* Tests such as isnan, whose result is u8 and has one binding. */
 static void build_class(struct plan *p, const struct unary_op *op,
                         const struct runs *r)
 {
@@ -29,6 +33,7 @@ static void build_class(struct plan *p, const struct unary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* u8 and i32: cells of 1 and of 4 bytes. */
 static void build_integer(struct plan *p, const struct unary_op *op,
                           const struct runs *r)
 {
@@ -53,6 +58,7 @@ static void unary_build(struct plan *p, const struct unary_op *op)
         build_function(p, op, &r);
 }
 
+/* The size of an element of dx is a key, so that dx has one binding only. */
 static void unary_backward_build(struct plan *p,
                                  const struct unary_backward_op *op)
 {
@@ -71,6 +77,8 @@ static void unary_backward_build(struct plan *p,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* The device's factor is optional, and read by the kernel when it runs: the
+ * host need not wait for it. */
 static void scale_build(struct plan *p, const struct scale_op *op)
 {
     struct runs r;

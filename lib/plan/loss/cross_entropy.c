@@ -29,6 +29,7 @@ static uint32_t row_step(const struct rows *r, const struct view *v)
     return (uint32_t)v->stride[v->rank - 2];
 }
 
+/* From class to class, in elements. */
 static uint32_t class_step(const struct view *v)
 {
     return view_step(v, v->rank - 1);
@@ -43,6 +44,9 @@ static struct view of_rows(const struct rows *r, const struct view *v)
     return seen;
 }
 
+/* Where rows have several dimensions, the parameters have no room for the
+ * strides of six operands: sizes and steps go into a table, rank words for the
+ * sizes and rank words for each operand. */
 static void tabulate(struct plan *p, struct rows *r)
 {
     uint32_t *w = plan_words(p, (uint64_t)r->rank * (OPERANDS + 1), &r->table);
@@ -73,6 +77,7 @@ static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
     return r;
 }
 
+/* Targets are i32: an ignore_index beyond them matches none. */
 static bool may_ignore(const struct cross_entropy_op *op)
 {
     return op->ignore_index >= INT32_MIN && op->ignore_index <= INT32_MAX;
@@ -108,6 +113,7 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
     plan_total(p, &part, a.tasks, 1.0f, &none, divisor);
 }
 
+/* What does not depend on the reduction; build sets the rest. */
 static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
                                          const struct rows *r)
 {
@@ -145,6 +151,9 @@ static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
 /* Of a class: four loops over them, and a quotient. */
 #define ROW_LOOPS (4 + LOOPS_DIVIDE)
 
+/* Losses and gradients of all rows. An item takes a whole row where rows are
+ * short, or where neighbouring rows are neighbours in memory, so that the items
+ * of a group read side by side; else a group shares each row. */
 static void launch(struct plan *p, const struct cross_entropy_op *op,
                    const struct rows *r, const struct cross_entropy_args *a,
                    const struct view *divisor)
@@ -194,6 +203,10 @@ static struct view losses(struct plan *p, const struct cross_entropy_op *op)
     return v;
 }
 
+/* With targets a mean divides by the sum of weights of the rows that count,
+ * which only the device knows; with probabilities by the number of rows. Losses
+ * that are to be averaged are made smaller first by a power of two, so that
+ * their sum overflows only where the mean does. */
 static void build(struct plan *p, const struct cross_entropy_op *op)
 {
     bool mean = op->reduction == SSQ_REDUCTION_MEAN;

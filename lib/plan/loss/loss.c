@@ -36,6 +36,9 @@ static bool even(const struct operands *o, const struct loss_args *a)
     return true;
 }
 
+/* A table of sizes and steps, for operands that are not all dense: the
+ * parameters have no room for seven. Absent operands have steps of 0, and so
+ * has the loss that is a single sum. */
 static void steps(struct plan *p, const struct operands *o,
                   const struct loss_args *a, struct view *table)
 {

@@ -9,6 +9,8 @@
 /* Rows up to here are an item's work, longer ones a group's. */
 #define SHORT 64
 
+/* A row is the last dimension, the classes; it may be empty, so that rows are
+ * counted by the others. */
 static uint32_t rows_of(const struct view *x)
 {
     uint32_t rows = 1;
@@ -17,6 +19,9 @@ static uint32_t rows_of(const struct view *x)
     return rows;
 }
 
+/* For each row a word that says whether it counts and whether it is a hit. An
+ * ignore_index that no i32 holds matches no target, and a k beyond 32 bits is
+ * as good as all classes. */
 static void rows(struct plan *p, const struct top_k_accuracy_op *op,
                  const struct view *found)
 {

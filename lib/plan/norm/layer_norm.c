@@ -27,6 +27,7 @@ static struct view row_of(const struct view *v, int inner)
     return row;
 }
 
+/* A row is the last `inner` dimensions. */
 static uint32_t row_elements(const struct view *x, int inner)
 {
     struct view row = row_of(x, inner);
@@ -61,6 +62,7 @@ static uint64_t row_loops(const struct plan *p, uint32_t n, bool lined)
 /* Of a row in the sums over rows: two walks. */
 #define SUMS_LOOPS (2 * LOOPS_WALK)
 
+/* A flag for the kernel, where the operand is present. */
 static uint32_t bit(const struct view *v, uint32_t has)
 {
     return v->buffer != NULL ? has : 0;
@@ -72,6 +74,8 @@ static void steps(const struct view *v, uint32_t *to)
         walk_steps(v, 0, v->rank, to);
 }
 
+/* A group for each row. gamma and beta become contiguous float32s first, where
+ * they are not: they are read again for every row. */
 static void forward(struct plan *p, const struct layer_norm_op *op)
 {
     const struct view *x = &op->x, *y = &op->y;

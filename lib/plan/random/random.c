@@ -6,6 +6,9 @@
 #include "lib/plan/plan.h"
 #include "lib/plan/walk.h"
 
+/* What tells a kernel which random words are its own. first is how many
+ * elements of the call came before this op: word base + i belongs to element i
+ * of y, however the call is divided. */
 static struct random_stream stream_of(const struct stream *s, uint64_t first,
                                       const struct view *step,
                                       const struct view *y, bool dense)
@@ -21,6 +24,8 @@ static struct random_stream stream_of(const struct stream *s, uint64_t first,
                                   .step_given = step->buffer != NULL};
 }
 
+/* An item makes each element from a word of its own number, so that neither the
+ * device nor the shape of its groups changes the values. */
 static void random_fill(struct plan *p, const struct random_op *op)
 {
     const struct view *y = &op->y;
@@ -41,6 +46,8 @@ static void random_fill(struct plan *p, const struct random_op *op)
     plan_items(p, &a, sizeof(a), a.stream.n, LOOPS_FEW);
 }
 
+/* mask is optional; its steps stay 0 where it is absent, and the kernel does
+ * not store there. */
 static void dropout(struct plan *p, const struct dropout_op *op)
 {
     const struct view *x = &op->x, *y = &op->y, *mask = &op->mask;

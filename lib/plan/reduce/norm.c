@@ -22,6 +22,9 @@ static uint32_t chunks_of_view(const struct view *x)
     return chunks_of((uint64_t)view_elements(x));
 }
 
+/* The partials of x, or of a piece of it, from number first on. A partial is
+ * three sums, one for each class of magnitudes of kernels/reduce/norm.h; all of
+ * a class lie together, total of them. */
 static void chunks(struct plan *p, const struct view *x, const struct view *out,
                    uint32_t first, uint32_t total)
 {
@@ -38,6 +41,10 @@ static void chunks(struct plan *p, const struct view *x, const struct view *out,
     plan_groups(p, &a, sizeof(a), chunks_of(a.n), FOLD_LOOPS);
 }
 
+/* Every level makes at most one partial of FOLD_CHUNK; the last one is the
+ * norm. A list has the pieces of an x that is too long for one launch, whole
+ * chunks but for the last piece: so the partials, and the bits, are those of an
+ * x that was never divided. */
 static void build(struct plan *p, const struct norm_op *op)
 {
     const struct view_list *list = op->op.list;

@@ -43,11 +43,16 @@ static int nearest(const struct view *v, int from, int to, int but)
     return best;
 }
 
+/* Of the dimension that the stage reduces. */
 static uint32_t elements(const struct stage *s)
 {
     return s->d < 0 ? 1 : (uint32_t)s->x.shape[s->d];
 }
 
+/* The reduced dimension whose elements are nearest to each other comes first.
+ * Its elements are a row, shared by a group, if it is long and no other
+ * dimension lies closer; else columns: each item takes one, and neighbouring
+ * items read neighbours along c. */
 static void choose(struct stage *s, uint32_t group)
 {
     const struct view *x = &s->x;
@@ -149,6 +154,9 @@ static uint64_t pairs(uint32_t steps, uint32_t links)
            2 * loops_of(PAIR_LEVELS, 0) + LOOPS_FEW;
 }
 
+/* One stage. Sums of a first stage are made in blocks of 64 links before they
+ * are paired, later ones are pairs at once: their elements are sums already.
+ * That bounds the rounding error and fixes the order. */
 static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
 {
     static const uint8_t text[] = {
@@ -202,6 +210,7 @@ void plan_reduce(struct plan *p, const struct reduce_op *op)
     }
 }
 
+/* x is seen as [its size / n, n], and the second dimension is reduced. */
 void plan_reduce_sums(struct plan *p, const struct view *x, uint32_t n,
                       const struct view *sums)
 {

@@ -6,6 +6,7 @@
 #include "lib/op/reduce/reduce.h"
 #include "lib/plan/walk.h"
 
+/* An element's size, as a key. */
 static uint8_t bytes(const struct view *v)
 {
     return (uint8_t)dtype_bytes(v->dtype);
@@ -47,6 +48,9 @@ static void ties(struct plan *p, const struct reduce_backward_op *op,
                 LOOPS_FEW + loops_shared(plan_limits(p), n, LOOPS_WALK));
 }
 
+/* dy is shared evenly by all elements that equal the maximum, so that these are
+ * counted first; the three words for each result are explained in
+ * kernels/reduce/reduce_backward_args.h. */
 static void max_backward(struct plan *p, const struct reduce_backward_op *op)
 {
     const struct view *x = &op->x, *dx = &op->dx;

@@ -7,6 +7,8 @@
 /* What one group sums; more is divided into so many. */
 #define CHUNK 4096u
 
+/* Sums of chunks, or with one chunk the sum of all, divided where a divisor is
+ * given. */
 static void sums(struct plan *p, const struct view *x, uint32_t n,
                  uint32_t chunk, float count, const struct view *divisor,
                  const struct view *y)
@@ -39,6 +41,7 @@ void plan_total(struct plan *p, const struct view *x, uint64_t n, float count,
     sums(p, &part, parts, parts, count, divisor, y);
 }
 
+/* A product with a power of two rounds nothing but what becomes subnormal. */
 float plan_scale(uint64_t n)
 {
     float scale = 1.0f;

@@ -5,6 +5,8 @@
 #include "kernels/rnn/rnn_args.h"
 #include "lib/op/rnn/rnn.h"
 
+/* Where a matrix has its elements, in steps of elements. An absent one gets the
+ * dtype 0, by which the kernel knows that it is absent. */
 static struct rnn_matrix matrix(const struct view *v)
 {
     struct rnn_matrix m = {.row = (uint32_t)v->stride[0],
@@ -13,6 +15,8 @@ static struct rnn_matrix matrix(const struct view *v)
     return m;
 }
 
+/* A task is a part of a row, of RNN_COLUMNS columns: so a small batch is many
+ * tasks, too. */
 static struct rnn_sizes sizes(const struct view *v)
 {
     struct rnn_sizes s = {.rows = (uint32_t)v->shape[0],
@@ -32,6 +36,9 @@ static uint64_t cell_loops(const struct plan *p)
     return loops_shared(plan_limits(p), RNN_COLUMNS, 8 * LOOPS_DIVIDE);
 }
 
+/* The operands whose dtype may be f16, bf16 or f32 share the key d and are
+ * bound as floats; the cell states are float32 always. Bindings are in the
+ * order of the kernel's text, here and below. */
 static void lstm(struct plan *p, const struct lstm_cell_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->a, &op->y, &op->gates);
@@ -103,6 +110,8 @@ static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
     uint8_t d = FLOATS_KEY(&op->gates, &op->q, &op->h, &op->dy, &op->dh,
                            &op->du, &op->dv, &op->dh_in);
     struct gru_backward_args a = {.stage = op->stage};
+    /* No operand has the shape of the state for certain: du has it three times,
+     * side by side. */
     const struct view state = view_columns(&op->du, 0, op->du.shape[1] / 3);
     a.size = sizes(&state);
     a.gates = matrix(&op->gates);

@@ -32,6 +32,9 @@ static struct softmax_args args_of(const struct softmax_op *op,
     return a;
 }
 
+/* One pass over x. known is what the parts have been found to be: written by
+ * the phase SOFTMAX_PARTS, read by SOFTMAX_APPLY, absent where a row is whole.
+ */
 static void launch(struct plan *p, const struct softmax_op *op,
                    const struct rows *r, const struct softmax_args *a,
                    const struct view *known, enum access access)
@@ -45,6 +48,9 @@ static void launch(struct plan *p, const struct softmax_op *op,
     rows_launch(p, r, a, sizeof(*a), r->columns ? COLUMN_LOOPS : ROW_LOOPS);
 }
 
+/* Few, long rows are cut into parts, so that the device has enough to do at
+ * once: maxima and sums of the parts, one maximum and sum of each row from
+ * those, then the results. */
 static void build(struct plan *p, const struct softmax_op *op)
 {
     struct rows r = rows_of(p, &op->x, ROWS_COLUMNS_TOO);

@@ -25,6 +25,7 @@ args_of(const struct softmax_backward_op *op, const struct rows *r)
                                       .y_dtype = op->y.dtype,
                                       .dy_dtype = op->dy.dtype,
                                       .dx_dtype = op->dx.dtype};
+    /* Not used: only rows are asked of rows_of here, no columns. */
     uint32_t col;
     rows_shape(r, &op->y, &a.rank, a.size);
     rows_steps(r, &op->y, a.y_steps, &col);
@@ -33,6 +34,7 @@ args_of(const struct softmax_backward_op *op, const struct rows *r)
     return a;
 }
 
+/* One pass over y and dy; known as in softmax.c. */
 static void launch(struct plan *p, const struct softmax_backward_op *op,
                    const struct rows *r, const struct softmax_backward_args *a,
                    const struct view *known, enum access access)
@@ -48,6 +50,7 @@ static void launch(struct plan *p, const struct softmax_backward_op *op,
     rows_launch(p, r, a, sizeof(*a), ROW_LOOPS);
 }
 
+/* In parts, as softmax.c, but of sums alone: a plain reduction adds them up. */
 static void build(struct plan *p, const struct softmax_backward_op *op)
 {
     struct rows r = rows_of(p, &op->y, ROWS_GROUPS);
