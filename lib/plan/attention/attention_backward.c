@@ -9,6 +9,8 @@ _Static_assert(sizeof(struct attention_gradient_args) <= LAUNCH_WORDS * 4,
 /* MODE of attention_gradient.k */
 enum mode { MODE_DQ, MODE_DK, MODE_DV };
 
+/* delta of each query, the sum of dy y over its elements: what all slopes of a
+ * row have subtracted. A group adds up one query's. */
 static void make_delta(struct plan *p, const struct attention_backward_op *op,
                        struct view *delta)
 {
@@ -31,6 +33,10 @@ static void make_delta(struct plan *p, const struct attention_backward_op *op,
                 LOOPS_FEW + loops_shared(plan_limits(p), a.dv, 0));
 }
 
+/* One gradient, of which the rows are its own: queries for dq, keys for dk and
+ * dv. A head of keys may serve a group of query heads; its task goes through
+ * all of them, so that nothing has to be added afterwards. dv needs neither
+ * delta nor v. */
 static void make_gradient(struct plan *p,
                           const struct attention_backward_op *op,
                           enum mode mode, const struct view *y,
@@ -69,6 +75,8 @@ static void make_gradient(struct plan *p,
                 mode == MODE_DQ ? head : loops_of(a.both.group, head));
 }
 
+/* The scores are computed again in each launch: the matrix of all of them would
+ * have tq by tk elements for every head. */
 static void build(struct plan *p, const struct attention_backward_op *op)
 {
     struct view delta = {.buffer = NULL};

@@ -40,6 +40,9 @@ static void set_walk(struct rotary_args *a, const struct rotary_op *op)
     a->sin_stride = last_stride(&op->sine);
 }
 
+/* An item turns one pair, or copies one of the elements behind the last pair:
+ * these are the slots of a row. Angles come from positions and frequencies, or
+ * from cosines and sines that are given. */
 static void build(struct plan *p, const struct rotary_op *op)
 {
     const struct view *x = &op->x;

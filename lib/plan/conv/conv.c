@@ -13,6 +13,7 @@
 
 #include "kernels/conv/conv_args.h"
 
+/* COLS of conv_tile.k. */
 #define TILE_COLUMNS 64
 /* Depth of a step, and what its loops come to: four that stage so much of both
  * operands and one that multiplies; and those of a tile, outside of it. */
@@ -26,7 +27,8 @@
 /* Most elements of the splits' sums. */
 #define MOST_PARTIAL (INT64_C(4) << 20)
 
-/* The three operands of a product. */
+/* The three operands of a product: the result, the factor that lies in memory
+ * as a matrix, and the images that the other factor is gathered from. */
 struct roles {
     const struct view *made, *lies, *from;
 };
@@ -187,12 +189,15 @@ static uint32_t divide(struct conv_args *a, const struct backend_limits *l,
     return (uint32_t)splits;
 }
 
+/* As elements of 2 and of 4 bytes, both over the same memory: the kernel reads
+ * what the dtype says, and no variant is needed for each mix of them. */
 static void bind_both(struct plan *p, const struct view *v, enum access access)
 {
     plan_bind_as(p, v, 2, access);
     plan_bind_as(p, v, 4, access);
 }
 
+/* Adds the shares' sums up, and rounds them to the dtype of what is made. */
 static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
                  const struct view *made, const struct view *partial)
 {
@@ -206,6 +211,9 @@ static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
     plan_items(p, &f, sizeof(f), f.n, loops_of(f.splits, 0));
 }
 
+/* Tiles of 16 rows where there are no more: of 64, most would be empty. With
+ * splits the sums go to partial, and what is made is not written until they are
+ * folded; it is bound all the same, for its place in the text. */
 static void build(struct plan *p, const struct conv_op *op)
 {
     static const struct view absent;

@@ -17,11 +17,13 @@
 
 /* Most bytes of what is gathered at a time, and of partial sums. */
 #define MOST_BYTES (INT64_C(64) << 20)
-/* Below this many products it is not worth the launches. */
+/* Below this many products, or with matrices that are narrower, the launches
+ * and the copy cost more than the gemm gains. */
 #define LEAST_PRODUCTS (INT64_C(1) << 13)
 #define LEAST_ROWS     3
 #define LEAST_DEPTH    8
-/* Coordinates stay far from where they would wrap. */
+/* Coordinates, which are sums of a few numbers of at most this, stay far from
+ * where they would wrap. */
 #define MOST_EXTENT (INT64_C(1) << 24)
 
 /* A convolution as it is gathered. */
@@ -45,6 +47,8 @@ static int64_t images_in(const struct backend_limits *l, int64_t bytes)
     return bytes == 0 ? 0 : (int64_t)most / bytes;
 }
 
+/* How op is gathered, on a device of these limits. A window so large that the
+ * depth would overflow leaves images 0, and is refused. */
 static struct shape shape_of(const struct conv_op *op,
                              const struct backend_limits *l)
 {
@@ -80,6 +84,7 @@ static int64_t position_step(const struct view *v)
     return even ? v->stride[4] : 0;
 }
 
+/* True if all that coordinates are made of is within MOST_EXTENT. */
 static bool extents_fit(const struct conv_op *op)
 {
     for (int i = 0; i < AXES; i++) {
@@ -92,6 +97,10 @@ static bool extents_fit(const struct conv_op *op)
     return true;
 }
 
+/* False, with why, where the product is not one plain matrix for each image.
+ * Groups would be a gemm each. The gradient of an image is gathered from the
+ * map only without strides, which leave gaps. The other images must be matrices
+ * as they lie. */
 static bool check_form(const struct conv_op *op, const struct shape *c,
                        struct why *why)
 {
@@ -113,6 +122,8 @@ static bool check_form(const struct conv_op *op, const struct shape *c,
     return true;
 }
 
+/* Whether the gemm is possible, and worth it; else "direct" takes the op. 4
+ * bytes are the most that an element of the filter has, or of its sums. */
 bool conv_gemm_check(const struct backend_limits *l, const struct conv_op *op,
                      struct why *why)
 {
@@ -135,7 +146,9 @@ bool conv_gemm_check(const struct backend_limits *l, const struct conv_op *op,
     return true;
 }
 
-/* Images from .. of from, gathered into y. */
+/* Images from .. of from, gathered into y: a line is a position where channels
+ * are last, else a tap of a channel, and a group copies one line. For data taps
+ * go backward: the sign is -1, modulo 2^32, as all coordinates are. */
 static void gather(struct plan *p, const struct conv_op *op,
                    const struct shape *c, int64_t from, int64_t images,
                    const struct view *y)
@@ -200,6 +213,8 @@ struct order {
     uint32_t a, b, c, size_b, size_c;
 };
 
+/* A depth is three digits, channel, row and column of the window, in the order
+ * in which they are gathered: the channel last where channels are. */
 static struct order order_of(const struct conv_op *op, const struct shape *c)
 {
     const struct view *f = &op->filter;
@@ -212,6 +227,7 @@ static struct order order_of(const struct conv_op *op, const struct shape *c)
     return (struct order){channel, h, w, high, wide};
 }
 
+/* The filter as a contiguous matrix of rows by depth, in the gathered order. */
 static void pack_filter(struct plan *p, const struct conv_op *op,
                         const struct shape *c, struct view *y)
 {
@@ -233,7 +249,9 @@ static void pack_filter(struct plan *p, const struct conv_op *op,
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
-/* Matrices of m by n in v, from byte offset on. */
+/* `images` matrices of m by n in v, from number `from` on, `step` elements from
+ * one to the next; row and column are the steps between their rows and columns.
+ * A step of 0 is one matrix for all images. */
 static struct view matrices(const struct view *v, int64_t from, int64_t images,
                             int64_t step, int64_t m, int64_t row, int64_t n,
                             int64_t column)
@@ -249,6 +267,7 @@ static struct view matrices(const struct view *v, int64_t from, int64_t images,
     return r;
 }
 
+/* d = a b, for as many matrices as d has. */
 static struct gemm_op product(const struct view *a, const struct view *b,
                               const struct view *d)
 {
@@ -263,7 +282,8 @@ static struct gemm_op product(const struct view *a, const struct view *b,
     return g;
 }
 
-/* Images from .. of what forward and data make. */
+/* Images from .. of what forward and data make, in a product for each with the
+ * packed filter. Bias and activation are the gemm's: no further launch. */
 static void make_images(struct plan *p, const struct conv_op *op,
                         const struct shape *c, int64_t from, int64_t images,
                         const struct view *gathered, const struct view *filter)
@@ -283,8 +303,8 @@ static void make_images(struct plan *p, const struct conv_op *op,
     plan_gemm(p, &g);
 }
 
-/* Partial sums of a filter's gradient, one matrix for each image of a piece:
- * from the second piece on they are added to. */
+/* Partial sums of a filter's gradient, one matrix for each image that is taken
+ * at a time: from the second time on they are added to. */
 static void add_filters(struct plan *p, const struct shape *c, int64_t from,
                         int64_t images, const struct view *gathered,
                         const struct view *partial)
@@ -304,6 +324,8 @@ static void add_filters(struct plan *p, const struct shape *c, int64_t from,
     plan_gemm(p, &g);
 }
 
+/* The filter's gradient is the sum of the partial ones, put where the caller's
+ * layout has it, and rounded once. */
 static void fold(struct plan *p, const struct conv_op *op,
                  const struct shape *c, const struct view *partial)
 {
@@ -329,6 +351,7 @@ static void fold(struct plan *p, const struct conv_op *op,
     plan_items(p, &a, sizeof(a), a.n, loops_of(a.splits, 0));
 }
 
+/* The scratch is reused by all rounds: launches of a plan run in order. */
 void conv_gemm_build(struct plan *p, const struct conv_op *op)
 {
     struct shape c = shape_of(op, plan_limits(p));

@@ -55,6 +55,7 @@ static void copy_bits(struct plan *p, const struct view *x,
     form_launch(p, &a.form, &a, sizeof(a));
 }
 
+/* The op has checked that x and y have one dtype. */
 static void copy(struct plan *p, const struct copy_op *op)
 {
     copy_bits(p, &op->x, &op->y);

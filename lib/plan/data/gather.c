@@ -48,6 +48,8 @@ static struct table_shape table_set(const struct plan *p,
     return a;
 }
 
+/* A group copies a row where rows are long enough and have one dimension; else
+ * an item has one element. */
 static void gather(struct plan *p, const struct gather_op *op)
 {
     struct gather_args a = {.x_dtype = op->x.dtype, .y_dtype = op->y.dtype};
@@ -67,7 +69,8 @@ static void gather(struct plan *p, const struct gather_op *op)
                    LOOPS_FEW);
 }
 
-/* Keys, each with its position. */
+/* Keys, the rows that positions name, each with its position: both are moved
+ * together while they are sorted. */
 struct pairs {
     struct view key, pos;
 };
@@ -78,6 +81,8 @@ static void pairs_create(struct plan *p, uint64_t n, struct pairs *pairs)
     plan_scratch(p, SSQ_I32, n, &pairs->pos);
 }
 
+/* Writes the positions, in ascending order, with their keys; one that names no
+ * row gets the key `rows`, behind all others. */
 static void list_keys(struct plan *p, const struct scatter_add_op *op,
                       const struct pairs *to)
 {
@@ -94,7 +99,9 @@ static void list_keys(struct plan *p, const struct scatter_add_op *op,
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
 }
 
-/* End a launch whose items take a piece each. */
+/* End a launch whose items take a piece each. A processor gets a piece as a
+ * group's work, for its item is a thread; on a GPU the items of a group have a
+ * piece each. */
 static void launch_pieces(struct plan *p, const void *args, size_t bytes,
                           const struct sort_shape *sort)
 {
@@ -105,6 +112,11 @@ static void launch_pieces(struct plan *p, const void *args, size_t bytes,
         plan_items(p, args, bytes, sort->pieces, loops);
 }
 
+/* Sort by one digit: count how often each piece has each value, add up the
+ * counts to where each piece's keys of that value go, and move them there. Keys
+ * of equal digits keep their order, without which the passes before would have
+ * been for nothing. One group scans, so that no sums have to be handed from
+ * group to group. */
 static void sort_pass(struct plan *p, const struct pairs *from,
                       const struct pairs *to, const struct view *table,
                       const struct sort_shape *sort)
@@ -134,7 +146,8 @@ static void sort_pass(struct plan *p, const struct pairs *from,
 }
 
 /* A processor has few pieces, so that its digits may be large; a GPU needs
- * many, and small digits keep the table no larger than the keys. */
+ * many, and small digits keep the table no larger than the keys. 64 bins are
+ * digits of 6 bits, 256 of 8. */
 static struct sort_shape sort_shape(const struct plan *p, uint32_t n)
 {
     const struct backend_limits *l = plan_limits(p);
@@ -148,7 +161,9 @@ static struct sort_shape sort_shape(const struct plan *p, uint32_t n)
     return s;
 }
 
-/* Sort by keys 0..most; the result is in *from. */
+/* Sort by keys 0..most, from the lowest digit up; the result is in *from, which
+ * has changed places with the scratch as often as there were passes. Digits in
+ * which no key can differ are left out. */
 static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
                        uint32_t most)
 {
@@ -166,8 +181,10 @@ static void sort_pairs(struct plan *p, struct pairs *from, uint32_t n,
     }
 }
 
-/* Positions of one launch: as many as an item may go through, if they have all
- * the same key; and, where that has an end, as have a group each. */
+/* Positions of one launch: as many as an item may go through if all of them
+ * have the same key, half of the rounds that the device allows. Where that is a
+ * hard end a position's groups, one for each block of columns, must also fit
+ * into a launch. */
 static uint32_t positions_of(const struct plan *p, const struct table_shape *t)
 {
     const struct backend_limits *l = plan_limits(p);
@@ -181,6 +198,9 @@ static uint32_t positions_of(const struct plan *p, const struct table_shape *t)
     return most < 1 ? 1 : (uint32_t)most;
 }
 
+/* One launch: the rows of dy at the sorted positions a->from to a->to - 1. The
+ * first of equal keys does the work of all, and the items of the others end at
+ * once. */
 static void add_positions(struct plan *p, const struct scatter_add_op *op,
                           const struct scatter_add_args *a,
                           const struct pairs *pairs, const struct view *carry)
@@ -205,6 +225,9 @@ static void add_positions(struct plan *p, const struct scatter_add_op *op,
         plan_items(p, a, sizeof(*a), count * t->cols, LOOPS_FEW + loops);
 }
 
+/* Sort once, then add in as many launches as it takes. carry hands over the
+ * sums of a row that goes on in the next launch; its two halves, which `turn`
+ * tells apart, are read and written in turns. */
 static void scatter_add(struct plan *p, const struct scatter_add_op *op)
 {
     struct scatter_add_args a = {.dy_dtype = op->dy.dtype,
@@ -226,6 +249,9 @@ static void scatter_add(struct plan *p, const struct scatter_add_op *op)
     }
 }
 
+/* Along a row each element is a class of its own, or, where the axis is another
+ * one, all elements of a row are of the same class. index has the shape of y,
+ * with a stride of 0 along the axis. */
 static void one_hot(struct plan *p, const struct one_hot_op *op)
 {
     const struct view *y = &op->y;

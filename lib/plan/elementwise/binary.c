@@ -37,6 +37,8 @@ static void build_integers(struct plan *p, const struct binary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* The op has checked that no float meets an integer. Integers have a kernel of
+ * their own because float32 does not hold every i32. */
 static void binary_build(struct plan *p, const struct binary_op *op)
 {
     struct runs r;
@@ -55,6 +57,8 @@ static void bind_any(struct plan *p, const struct view *v, enum access access)
     runs_bind(p, v, access, 2, 4);
 }
 
+/* One variant for all: run tells the kernel the comparison and the dtypes. y is
+ * u8. */
 static void compare_build(struct plan *p, const struct compare_op *op)
 {
     struct runs r;
@@ -70,6 +74,7 @@ static void compare_build(struct plan *p, const struct compare_op *op)
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* The result may have any dtype, too: what is chosen is converted to it. */
 static void where_build(struct plan *p, const struct where_op *op)
 {
     struct runs r;

@@ -17,8 +17,9 @@
 /* A row that is shorter is not worth it. */
 #define LEAST_ROW 4
 
-/* One gradient: the first kept dimensions are those of the sums. dx may have
- * one more, for the sums of chunks. */
+/* One gradient: the first kept dimensions are those of the sums, the others are
+ * summed. second: it is that of b. dx may have one more dimension, for the sums
+ * of chunks. */
 struct gradient {
     uint8_t kind, second;
     int kept;
@@ -26,7 +27,8 @@ struct gradient {
 };
 
 /* A product and an extremum have one gradient: that of b is that of a when the
- * two change places. A sum does not look at its operands. */
+ * two change places. A sum does not look at its operands. So there are fewer
+ * variants of the kernels. */
 static struct gradient gradient_of(const struct binary_backward_op *op)
 {
     struct gradient g = {.kind = (uint8_t)op->kind,
@@ -85,7 +87,8 @@ static void sum_steps(const struct view *v, int kept, uint32_t *col,
     walk_steps(v, kept, v->rank, steps + outer);
 }
 
-/* Where a row of sums lies along a row of memory. */
+/* Where a row of sums lies along a row of memory, and is long enough: then
+ * items that have neighbouring sums read neighbouring terms. */
 static bool sums_lie_along(const struct gradient *g)
 {
     int kept = g->kept;
@@ -107,7 +110,8 @@ static uint64_t column_loops(const struct binary_sum_args *a)
            loops_of(FOLD_LANES, 4);
 }
 
-/* Of a group, whose items share the terms of each column. */
+/* Of a group, whose items share the terms of each column; the halving tree has
+ * eight levels, for FOLD_LANES is 2^8. */
 static uint64_t group_loops(const struct backend_limits *l,
                             const struct binary_sum_args *a)
 {
@@ -118,7 +122,10 @@ static uint64_t group_loops(const struct backend_limits *l,
            8 * loops_shared(l, FOLD_LANES / 2 * (uint64_t)a->cols, 0);
 }
 
-/* End the launch by the kernel that suits the sums. */
+/* End the launch by the kernel that suits the sums: binary_columns.k where
+ * there are enough of them to give an item a sum of its own, and the item may
+ * go through a whole chunk; else binary_sum.k, where items share a sum. Both
+ * add in the same order. */
 static void launch_sums(struct plan *p, const struct gradient *g,
                         uint32_t chunks, struct binary_sum_args *a)
 {
@@ -148,7 +155,9 @@ static void launch_sums(struct plan *p, const struct gradient *g,
     plan_groups(p, a, sizeof(*a), a->tasks, group_loops(l, a));
 }
 
-/* One level: the sums of all chunks, dx_chunk apart. */
+/* One level: the sums of all chunks, dx_chunk apart, or the result itself where
+ * there is one chunk. The dtypes of the operands are packed into run.form, 3
+ * bits each. */
 static void build_level(struct plan *p, const struct gradient *g,
                         uint32_t terms, uint32_t dx_chunk)
 {
@@ -211,6 +220,7 @@ static void build_sums(struct plan *p, struct gradient g)
     build_level(p, &g, terms, 0);
 }
 
+/* dx of the rank of dy is one that nothing was broadcast to. */
 static void build(struct plan *p, const struct binary_backward_op *op)
 {
     struct gradient g = gradient_of(op);

@@ -3,7 +3,8 @@
 #include "kernels/elementwise/glu.h"
 #include "lib/plan/runs.h"
 
-/* Operands a, b, the result and, for the gradient, dy. */
+/* Operands a, b, the result and, for the gradient, dy, which stands last so
+ * that both have the first three in common. n: how many there are. */
 static void build(struct plan *p, uint32_t gate, const struct view *const v[4],
                   int n)
 {

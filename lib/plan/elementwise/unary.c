@@ -46,6 +46,7 @@ static void build_integer(struct plan *p, const struct unary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* Which of the three kernels: the dtype of x and the kind decide. */
 static void unary_build(struct plan *p, const struct unary_op *op)
 {
     struct runs r;

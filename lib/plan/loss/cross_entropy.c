@@ -11,6 +11,7 @@
 /* Rows up to here are an item's work, longer ones a group's. */
 #define SHORT 64
 
+/* The operands that are walked by rows: in the table each has its steps. */
 #define OPERANDS 6
 
 /* What is known of the rows, before any launch. */
@@ -58,7 +59,8 @@ static void tabulate(struct plan *p, struct rows *r)
     }
 }
 
-/* loss: one for each row. */
+/* What is known of the rows; loss has one element for each. Up to two
+ * dimensions fit into the kernel's parameters, more take the table. */
 static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
                            const struct view *loss)
 {
@@ -83,7 +85,8 @@ static bool may_ignore(const struct cross_entropy_op *op)
     return op->ignore_index >= INT32_MIN && op->ignore_index <= INT32_MAX;
 }
 
-/* The sum of the weights of the rows that count. */
+/* The sum of the weights of the rows that count, which the mean divides by:
+ * sums of chunks of rows first, and then their total. */
 static void count(struct plan *p, const struct cross_entropy_op *op,
                   const struct rows *r, struct view *divisor)
 {

@@ -8,6 +8,8 @@
 #include "kernels/loss/loss_args.h"
 #include "lib/op/loss/loss.h"
 
+/* The operands of the kernel but its table; in their order dloss is number 4
+ * and loss number 6. */
 #define OPERANDS 7
 
 /* The operands that walk x's shape, in the order of the kernel. */
@@ -15,7 +17,7 @@ struct operands {
     const struct view *v[OPERANDS];
 };
 
-/* One value for all elements. */
+/* One value for all elements: no dimension of more than one moves. */
 static bool constant(const struct view *v)
 {
     for (int i = 0; i < v->rank; i++)
@@ -24,7 +26,9 @@ static bool constant(const struct view *v)
     return true;
 }
 
-/* dloss, and what is not of x's shape, may be a constant. */
+/* True where every operand that is walked is contiguous, and an element's
+ * number is its place in all of them. A constant dloss is not walked, and
+ * neither is a loss that is not kept for each element. */
 static bool even(const struct operands *o, const struct loss_args *a)
 {
     for (int i = 0; i < OPERANDS; i++) {
@@ -57,6 +61,8 @@ static void steps(struct plan *p, const struct operands *o,
     }
 }
 
+/* Values and gradients of all elements. A task is a chunk, whose values one
+ * group adds up where a sum is wanted: loss is then the partial sums. */
 static void launch(struct plan *p, const struct loss_op *op,
                    const struct view *loss, struct loss_args *a)
 {
@@ -81,6 +87,9 @@ static void launch(struct plan *p, const struct loss_op *op,
                                          a->rank + 4 * LOOPS_DIVIDE));
 }
 
+/* Losses that are to be averaged are made smaller first by a power of two, so
+ * that their sum overflows only where the mean does; plan_total divides by it
+ * again. */
 static void build(struct plan *p, const struct loss_op *op)
 {
     uint32_t n = (uint32_t)view_elements(&op->x);

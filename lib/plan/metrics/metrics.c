@@ -53,6 +53,8 @@ static void rows(struct plan *p, const struct top_k_accuracy_op *op,
                     LOOPS_FEW + loops_shared(plan_limits(p), a.n, 0));
 }
 
+/* One group adds the rows' words up, since the accuracy is a quotient of two
+ * totals. accuracy and hits are each optional. */
 static void build(struct plan *p, const struct top_k_accuracy_op *op)
 {
     struct view found;

@@ -10,21 +10,30 @@
 #include "kernels/norm/channel_args.h"
 #include "lib/op/norm/channel_norm.h"
 
-/* A chunk: of elements that lanes share, and of dependent additions. */
+/* Short chains of dependent additions are for precision: the error of a sum
+ * grows with the links of its chain. Where lanes share a piece each adds every
+ * LANES-th element of at most CHUNK, and in all pieces of its chunk at most
+ * CHAIN. */
 #define CHUNK 4096u
 #define CHAIN 64u
-/* Fewer channels side by side are not worth a lane each. */
+/* Fewer channels side by side are not worth a lane each: the other lanes of the
+ * group would have nothing to do. */
 #define ACROSS_LEAST 16
 
 /* How the operands of a launch are walked. */
 #define OPERANDS 3
+/* How the operands of a launch are walked. What is summed at first is a row: a
+ * channel of the whole batch where statistics are pooled, or of one example. */
 struct geometry {
     struct channel_walk a;
     struct channel_operand operand[OPERANDS];
+    /* examples: 1 where the batch is pooled, since it is then a part of the
+     * row; rows: examples times channels; groups: sets of an example */
     uint32_t examples, rows, groups;
 };
 
-/* The dimensions of a row. */
+/* The dimensions of a row: the spatial ones and, where statistics are pooled,
+ * the batch in front of them. Channels (dimension 1) never belong to it. */
 static struct view row_of(const struct view *v, bool pooled)
 {
     struct view r = *v;
@@ -39,6 +48,8 @@ static struct view row_of(const struct view *v, bool pooled)
     return r;
 }
 
+/* Where an operand's elements lie. Its row has been merged with those of the
+ * others, and its last dimension is the line. */
 static void operand(struct channel_operand *o, const struct view *v,
                     const struct view *row, bool pooled)
 {
@@ -51,7 +62,10 @@ static void operand(struct channel_operand *o, const struct view *v,
         o->steps[i] = (uint32_t)row->stride[i];
 }
 
-/* Chunks that keep every chain of additions within 64 + n / 64 links. */
+/* Chunks that keep every chain of additions within 64 + n / 64 links. n is the
+ * number of elements of a row. A lane that has a channel to itself adds all of
+ * its chunk in one chain, so that there a chunk has n / CHAIN elements, and
+ * CHAIN at least. */
 static void divide(struct channel_walk *a, uint32_t lines)
 {
     uint32_t n = lines * a->line;
@@ -68,7 +82,10 @@ static void divide(struct channel_walk *a, uint32_t lines)
     a->chunks = size_div_up(a->pieces, a->per_chunk);
 }
 
-/* n present views of x's shape, x first. */
+/* The walk of n present views of x's shape, x first. Dimensions that lie alike
+ * in all of them are merged, for a line should be as long as it can be. Lanes
+ * go across channels where these are neighbours in memory and the elements of a
+ * line are not, so that a group reads side by side. */
 static struct geometry geometry_of(const struct plan *p, bool pooled,
                                    int64_t groups, const struct view *const *v,
                                    int n)
@@ -102,6 +119,8 @@ static struct geometry geometry_of(const struct plan *p, bool pooled,
                (a->across ? size_div_up(a->channels, lanes) : a->channels);
     return g;
 }
+/* geometry_of by a list of views: of x, and of what else the launch reads or
+ * writes. */
 #define GEOMETRY(P, OP, ...)                                                   \
     geometry_of(P, (OP)->pooled, (OP)->groups,                                 \
                 (const struct view *const[]){__VA_ARGS__},                     \
@@ -120,19 +139,23 @@ static uint64_t task_loops(const struct plan *p, const struct geometry *g,
            loops_of(a->per_chunk, steps + (uint64_t)OPERANDS * LOOPS_WALK);
 }
 
-/* Of n sums that are added in blocks. */
+/* The same where n sums are added in up to CHAIN blocks, and then the
+ * blocks. */
 static uint64_t fold_loops(uint64_t n)
 {
     return LOOPS_FEW + n + 2 * CHAIN;
 }
 
+/* Elements of a set, of which all have the same number: what its sums are
+ * divided by. */
 static float set_elements(const struct geometry *g, const struct view *x)
 {
     double sets = (double)g->examples * (double)g->groups;
     return (float)((double)view_elements(x) / sets);
 }
 
-/* [n, groups] of statistics: the op's own, or scratch. */
+/* A statistic, [n, groups]: the op's own, or scratch where the caller does not
+ * ask for it, since the launches that follow read it from memory. */
 static struct view statistic(struct plan *p, const struct view *v,
                              const struct geometry *g)
 {
@@ -147,6 +170,7 @@ static struct view statistic(struct plan *p, const struct view *v,
     return s;
 }
 
+/* mean and rstd may be tensors of the caller, each with its own strides. */
 static void set_strides(struct geometry *g, const struct view *mean,
                         const struct view *rstd)
 {
@@ -156,6 +180,9 @@ static void set_strides(struct geometry *g, const struct view *mean,
     g->a.rstd_group = (uint32_t)rstd->stride[1];
 }
 
+/* Sums over chunks of x or, with squares, of (x - mean)^2. Going over x twice
+ * is dearer than E[x^2] - E[x]^2, which cancels where the mean is large. mean
+ * is bound each time and read for squares only. */
 static void sum(struct plan *p, const struct channel_norm_op *op,
                 const struct geometry *g, bool squares, const struct view *mean,
                 const struct view *part)
@@ -170,6 +197,9 @@ static void sum(struct plan *p, const struct channel_norm_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
+/* What the sums make of every set, as `what` says: see channel_args.h.
+ * running_count is one less than the count where the running variance is to be
+ * unbiased. Given statistics are read and not updated. */
 static void statistics(struct plan *p, const struct channel_norm_op *op,
                        const struct geometry *g, uint32_t what,
                        const struct view *part, const struct view *mean,
@@ -202,6 +232,9 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
     plan_items(p, &a, sizeof(a), a.sets, fold_loops(a.parts));
 }
 
+/* y, once the statistics are known. Activations other than ReLU are a variant
+ * of their own, so that the usual ones are not burdened with the code of
+ * all. */
 static void apply(struct plan *p, const struct channel_norm_op *op,
                   const struct geometry *g, const struct view *mean,
                   const struct view *rstd)
@@ -228,6 +261,8 @@ static void apply(struct plan *p, const struct channel_norm_op *op,
                 task_loops(p, g, other ? LOOPS_DIVIDE : 0));
 }
 
+/* Sum, mean, sum of squares, rstd, then y. Without y, which is optional, only
+ * the statistics are made: x stands in for its walk. */
 static void build(struct plan *p, const struct channel_norm_op *op)
 {
     const struct view *y = view_absent(&op->y) ? &op->x : &op->y;
@@ -249,7 +284,8 @@ static void build(struct plan *p, const struct channel_norm_op *op)
         apply(p, op, &g, &mean, &rstd);
 }
 
-/* Sums of dy and of dy z. */
+/* Over chunks: sums of dy, in part[0], and of dy z, in part[1], where z is x
+ * normalised again from the saved statistics. */
 static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
                    const struct geometry *g, const struct view part[2])
 {
@@ -268,7 +304,10 @@ static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
-/* avg is absent where there are no averages. */
+/* dgamma and dbeta of each channel and the averages of each set, all from the
+ * same sums. avg is absent where there are no averages. There are as many items
+ * as rows, which are never fewer than the channels or the sets that the kernel
+ * goes through. */
 static void fold(struct plan *p, const struct channel_norm_backward_op *op,
                  const struct geometry *g, const struct view part[2],
                  const struct view avg[2])
@@ -299,6 +338,8 @@ static void fold(struct plan *p, const struct channel_norm_backward_op *op,
                    fold_loops((uint64_t)a.per_group * a.chunks));
 }
 
+/* dx, from the averages of each set; given statistics do not depend on x, and
+ * then nothing is subtracted. */
 static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
                      const struct geometry *g, const struct view avg[2])
 {
@@ -322,6 +363,8 @@ static void gradient(struct plan *p, const struct channel_norm_backward_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
+/* The sums are left out where nobody needs them: dx by given statistics has no
+ * averages. dx is written last, for it may lie in x or dy. */
 static void build_backward(struct plan *p,
                            const struct channel_norm_backward_op *op)
 {

@@ -10,8 +10,11 @@
 #include "lib/plan/reduce/reduce.h"
 #include "lib/plan/walk.h"
 
+/* Rows that are added in one chain before the sums of blocks are added: short
+ * chains lose less. See block_of. */
 #define BLOCK 64u
-/* TILE of layer_norm_sums.k where an item is a processor's thread. */
+/* TILE of layer_norm_sums.k where an item is a processor's thread. The two have
+ * to agree, since the kernel counts the same tasks. */
 #define TILE 256u
 
 /* The dimensions of a row alone. */
@@ -34,12 +37,14 @@ static uint32_t row_elements(const struct view *x, int inner)
     return (uint32_t)view_elements(&row);
 }
 
+/* The step along the last dimension, which is all of a row that is lined. */
 static uint32_t last_step(const struct view *v)
 {
     return view_step(v, v->rank - 1);
 }
 
-/* gamma or beta as a contiguous row of float32; absent stays absent. */
+/* gamma or beta as a contiguous row of float32, which costs a launch where it
+ * is not that already; absent stays absent. */
 static struct view row_of_floats(struct plan *p, const struct view *v,
                                  int inner)
 {
@@ -59,7 +64,8 @@ static uint64_t row_loops(const struct plan *p, uint32_t n, bool lined)
            loops_shared(plan_limits(p), n, lined ? 16 : 16 + 4 * LOOPS_WALK);
 }
 
-/* Of a row in the sums over rows: two walks. */
+/* Of a row in the sums over rows: two walks, to where it begins and to its
+ * element. */
 #define SUMS_LOOPS (2 * LOOPS_WALK)
 
 /* A flag for the kernel, where the operand is present. */
@@ -68,6 +74,7 @@ static uint32_t bit(const struct view *v, uint32_t has)
     return v->buffer != NULL ? has : 0;
 }
 
+/* The steps through all dimensions of a view; an absent one's stay 0. */
 static void steps(const struct view *v, uint32_t *to)
 {
     if (v->buffer != NULL)
@@ -75,7 +82,8 @@ static void steps(const struct view *v, uint32_t *to)
 }
 
 /* A group for each row. gamma and beta become contiguous float32s first, where
- * they are not: they are read again for every row. */
+ * they are not: they are read again for every row. y is optional: 4 stands for
+ * its size then, to name a variant that exists. */
 static void forward(struct plan *p, const struct layer_norm_op *op)
 {
     const struct view *x = &op->x, *y = &op->y;
@@ -110,7 +118,9 @@ static void forward(struct plan *p, const struct layer_norm_op *op)
     plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
 }
 
-/* Rows whose sums an item makes: blocks of blocks, if the device lets it. */
+/* Rows whose sums an item makes: 64, or a 64th of the rows where that is more,
+ * so that neither the chain in a block nor that over the blocks gets long;
+ * fewer where the device would end the item's loops. */
 static uint32_t block_of(const struct plan *p, uint32_t rows)
 {
     uint32_t most = plan_limits(p)->iterations / (2 * (SUMS_LOOPS + 1));
@@ -118,6 +128,8 @@ static uint32_t block_of(const struct plan *p, uint32_t rows)
     return most == 0 || block < most ? block : most;
 }
 
+/* What the two kernels of the gradients, that of sums and that of dx, are told
+ * alike. */
 static struct layer_norm_backward_args
 args_of(const struct plan *p, const struct layer_norm_backward_op *op)
 {
@@ -144,6 +156,7 @@ args_of(const struct plan *p, const struct layer_norm_backward_op *op)
     return a;
 }
 
+/* The first four operands of both kernels. */
 static void bind_inputs(struct plan *p, const struct layer_norm_backward_op *op)
 {
     plan_bind(p, &op->x, ACCESS_READ);
@@ -152,7 +165,9 @@ static void bind_inputs(struct plan *p, const struct layer_norm_backward_op *op)
     plan_bind(p, &op->dy, ACCESS_READ);
 }
 
-/* out = the sum over blocks of one of the two in sums[blocks][2][n]. */
+/* out = the sum over blocks of one of the two, dgamma (0) or dbeta (1), in
+ * sums[blocks][2][n]. The reduction's kept dimensions are a row's, so that out
+ * may have any strides; blocks are what it sums, and lie 2 n apart. */
 static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
                  uint32_t n, uint32_t which, const struct view *out, int inner)
 {
@@ -172,6 +187,9 @@ static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
     plan_reduce(p, &op);
 }
 
+/* dgamma and dbeta, without atomics: each task has a block of rows and a tile
+ * of their elements. A processor's tasks are tiles that its vectors go through;
+ * on a GPU an item has one element, and neighbours read neighbours. */
 static void sums(struct plan *p, const struct layer_norm_backward_op *op,
                  const struct layer_norm_backward_args *a)
 {
@@ -194,6 +212,7 @@ static void sums(struct plan *p, const struct layer_norm_backward_op *op,
     fold(p, &part, blocks, a->n, 1, &op->dbeta, op->inner);
 }
 
+/* dgamma and dbeta first: dx may lie in x or dy, which their sums read. */
 static void backward(struct plan *p, const struct layer_norm_backward_op *op)
 {
     struct layer_norm_backward_args a = args_of(p, op);

@@ -6,11 +6,12 @@
 #include "kernels/pool/pool_args.h"
 #include "lib/op/pool/pool.h"
 
-/* first..end - 1, from a to b - 1 of some coordinate. */
+/* The numbers first to end - 1; none where the two are equal. */
 struct span {
     int64_t first, end;
 };
 
+/* What there is of first to end - 1 within 0 to most - 1. */
 static struct span span_of(int64_t first, int64_t end, int64_t most)
 {
     if (first < 0)
@@ -37,7 +38,9 @@ static struct span windows(const struct slide *s, int64_t x)
                    at / s->stride + 1, s->map);
 }
 
-/* Taps that count for an average. */
+/* Taps of position p that count for an average: those within the image, or
+ * within its padding as well. Taps that stick out behind the padding, as those
+ * of a last window may, never count. */
 static uint32_t counted(const struct pool_op *op, int axis, int64_t p)
 {
     const struct slide *s = &op->slide[axis];
@@ -47,11 +50,15 @@ static uint32_t counted(const struct pool_op *op, int axis, int64_t p)
     return (uint32_t)(t.end - t.first);
 }
 
+/* Backward the image is made and the map is read; forward the other way. */
 static bool is_backward(const struct pool_op *op)
 {
     return op->kind == POOL_MAX_BACKWARD || op->kind == POOL_AVG_BACKWARD;
 }
 
+/* The words of every row or column of what is made, from *word on; @return what
+ * follows them. A place may be negative: words are modulo 2^32, and so are the
+ * kernel's sums. */
 static uint32_t *fill_axis(uint32_t *word, const struct pool_op *op, int axis)
 {
     const struct slide *s = &op->slide[axis];
@@ -68,6 +75,9 @@ static uint32_t *fill_axis(uint32_t *word, const struct pool_op *op, int axis)
     return word;
 }
 
+/* The table that pool_args.h describes. An average's gradient divides by the
+ * counts of the map's positions, not of what it makes, so that these go behind
+ * the rest. */
 static void make_table(struct plan *p, const struct pool_op *op,
                        struct view *table)
 {
@@ -86,7 +96,8 @@ static void make_table(struct plan *p, const struct pool_op *op,
             *word++ = counted(op, axis, i);
 }
 
-/* Taps or positions of an axis that one element looks at. */
+/* Taps or positions of an axis that one element looks at, at most: what its
+ * loops come to. */
 static uint64_t looks(const struct pool_op *op, int axis)
 {
     const struct slide *s = &op->slide[axis];
@@ -98,6 +109,10 @@ static uint64_t looks(const struct pool_op *op, int axis)
     return (uint64_t)(n < most ? n : most);
 }
 
+/* One item for each element of what is made. That is bound as elements of 2 and
+ * of 4 bytes, of which one is absent, so that its dtype multiplies no variants.
+ * An index that is not asked for is bound as absent: only averages have no
+ * place for it. */
 static void build(struct plan *p, const struct pool_op *op)
 {
     const struct view *y = is_backward(op) ? &op->image : &op->map;

@@ -25,12 +25,14 @@ static struct rnn_sizes sizes(const struct view *v)
     return s;
 }
 
+/* One group for each part of each row. */
 static uint64_t tasks_of(const struct rnn_sizes *s)
 {
     return (uint64_t)s->rows * s->parts;
 }
 
-/* Of a task: the quotients of its columns' gates. */
+/* Of a task: its columns are shared by the group, and eight quotients are
+ * counted for each. */
 static uint64_t cell_loops(const struct plan *p)
 {
     return loops_shared(plan_limits(p), RNN_COLUMNS, 8 * LOOPS_DIVIDE);
@@ -58,6 +60,9 @@ static void lstm(struct plan *p, const struct lstm_cell_op *op)
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
+/* dy and dh are two gradients of the same state, from the layer above and from
+ * the next step; the kernel adds them. Absent ones count as 0, and dc_in is not
+ * stored where it is absent. */
 static void lstm_backward(struct plan *p,
                           const struct lstm_cell_backward_op *op)
 {
@@ -84,6 +89,8 @@ static void lstm_backward(struct plan *p,
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
+/* A GRU whose reset is applied before the product takes two stages, with a
+ * product between them; the kernel is told which it is. */
 static void gru(struct plan *p, const struct gru_cell_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->u, &op->v, &op->h, &op->y, &op->gates, &op->q);

@@ -13,6 +13,7 @@
 #define COLUMN_LOOPS 3
 #define ROW_LOOPS    12
 
+/* Every phase has these parameters but for the phase itself. */
 static struct softmax_args args_of(const struct softmax_op *op,
                                    const struct rows *r)
 {

@@ -10,6 +10,7 @@
 /* Of an element: seven loops over a block and their ends, as in softmax.c. */
 #define ROW_LOOPS 12
 
+/* Every phase has these parameters but for the phase itself. */
 static struct softmax_backward_args
 args_of(const struct softmax_backward_op *op, const struct rows *r)
 {
