@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.h - the device words of an optimizer, and the arithmetic of one
- * element of each kind.
+/* optimizer.h - the device words of an optimizer, and the arithmetic that its
+ * kinds have in common.
  *
  * Only float32 + - *, s_div and s_sqrt, or s_quotient and s_root where what
  * is kept of a NaN is that it is one: class B. Formulas: PyTorch 2.x
@@ -15,15 +15,6 @@
 #define KERNELS_AMP_OPTIMIZER_H
 
 #include "kernels/amp/amp.h"
-
-/* Kinds. */
-#define OPT_SGD 0u
-#define OPT_ADAM 1u
-#define OPT_ADAMW 2u
-#define OPT_RMSPROP 3u
-#define OPT_ADAGRAD 4u
-#define OPT_LAMB 5u
-#define OPT_KINDS 6u
 
 /* Control block of an optimizer. Words are u32; f: the bits of a float32. */
 #define CONTROL_T 0u      /* successful steps */
@@ -99,43 +90,6 @@
 #define STAT_ROUNDED_HI 6u
 #define STAT_WORDS 8u
 
-/* ---- tick ---- */
-
-/* What the gradients are multiplied by; the norm is never negative. */
-FN float clip_coefficient(float norm, float clip)
-{
-    if (clip == 0.0f || s_is_nan(norm))
-        return 1.0f;
-    EXACT float coef = s_div(clip, norm + 1e-6f);
-
-    return coef < 1.0f ? coef : 1.0f;
-}
-
-/* gn is the global norm after clipping. */
-FN float lamb_divisor(float gn, float limit)
-{
-    if (limit == 0.0f || s_is_nan(gn))
-        return 1.0f;
-    return gn > limit ? s_div(gn, limit) : 1.0f;
-}
-
-/* Adagrad's lr of step t >= 1. */
-FN float adagrad_lr(float lr, float lr_decay, u32 t)
-{
-    EXACT float steps = u32_to_float(t - 1u);
-    EXACT float slow = 1.0f + steps * lr_decay;
-
-    return s_div(lr, slow);
-}
-
-/* 1 - b for a beta1 that a schedule gave: exact from 1/2 up. */
-FN float one_minus(float b)
-{
-    EXACT float c = 1.0f - b;
-
-    return c;
-}
-
 /* ---- gradients ---- */
 
 /* g * factor, as unscale writes it: a NaN stays itself. */
@@ -203,109 +157,6 @@ FN float moment_max(float x, float v)
     if (s_is_nan(x) || s_is_nan(v))
         return AS_F32(F32_NAN);
     return v > x ? v : x;
-}
-
-/* Adam's first moment in either form. */
-FN float adam_m(float m, float g, float b, float c, u32 flags)
-{
-    return (flags & FLAG_APEX) != 0u ? moment_mix(m, g, b, c)
-                                     : moment_lerp(m, g, c);
-}
-
-/* SGD's buffer; the first step begins it with the gradient itself. */
-FN float sgd_buffer(float x, float g, float momentum, float damping, u32 t)
-{
-    return t == 1u ? s_canonical(g) : moment_mix(x, g, momentum, damping);
-}
-
-FN float adagrad_sum(float sum, float g)
-{
-    EXACT float y = sum + g * g;
-
-    return s_canonical(y);
-}
-
-/* ---- what is subtracted from p ---- */
-
-FN float sgd_delta(float g, float x, float momentum, float lr, u32 flags)
-{
-    EXACT float d = momentum == 0.0f                ? g
-                    : (flags & FLAG_NESTEROV) != 0u ? g + momentum * x
-                                                    : x;
-
-    d = lr * d;
-    return d;
-}
-
-/* torch: step_size m / (sqrt(v) / sqrt(bc2) + eps) */
-FN_INLINE float adam_delta(float m, float v, float step_size, float root2,
-                           float eps)
-{
-    EXACT float denom = s_quotient(s_root(v), root2) + eps;
-    EXACT float n = step_size * m;
-
-    return s_quotient(n, denom);
-}
-
-/* apex: (m / bc1) / (sqrt(v / bc2) + eps) + decay p; also lamb's u. */
-FN_INLINE float adam_apex(float m, float v, float p, float bc1, float bc2,
-                          float eps, float decay)
-{
-    EXACT float denom = s_root(s_quotient(v, bc2)) + eps;
-    EXACT float u = s_quotient(s_quotient(m, bc1), denom);
-
-    u = decay == 0.0f ? u : u + decay * p;
-    return u;
-}
-
-/* RMSprop's denominator. A rounded variance can fall below 0, where torch
- * gets NaN: it counts as 0 here. */
-FN float rmsprop_denom(float square, float mean, float eps, u32 flags)
-{
-    EXACT float v = square;
-
-    if ((flags & FLAG_CENTERED) != 0u) {
-        v = square - mean * mean;
-        v = v < 0.0f ? 0.0f : v;
-    }
-    v = s_root(v) + eps;
-    return v;
-}
-
-/* RMSprop's buffer: momentum x + g / denom. */
-FN float rmsprop_buffer(float x, float g, float denom, float momentum)
-{
-    EXACT float y = momentum * x + s_quotient(g, denom);
-
-    return s_canonical(y);
-}
-
-FN float rmsprop_delta(float g, float denom, float lr)
-{
-    EXACT float n = lr * g;
-
-    return s_quotient(n, denom);
-}
-
-FN float adagrad_delta(float g, float sum, float lr, float eps)
-{
-    EXACT float denom = s_root(sum) + eps;
-    EXACT float n = lr * g;
-
-    return s_quotient(n, denom);
-}
-
-/* LAMB's step length for one tensor. */
-FN float lamb_ratio(float p_norm, float u_norm, float lr, float decay,
-                    u32 flags)
-{
-    bool adapt = decay != 0.0f || (flags & FLAG_NVLAMB) != 0u;
-
-    if (!adapt || p_norm == 0.0f || u_norm == 0.0f)
-        return lr;
-    EXACT float ratio = lr * s_div(p_norm, u_norm);
-
-    return ratio;
 }
 
 /* p * keep, and what is left after the step. */

@@ -8,7 +8,7 @@
 #ifndef KERNELS_AMP_STEP_H
 #define KERNELS_AMP_STEP_H
 
-#include "kernels/amp/optimizer.h"
+#include "kernels/amp/kinds.h"
 #include "kernels/amp/step_args.h"
 #include "kernels/dialect/tensor.h"
 
@@ -68,17 +68,21 @@
     u32 b_from = AT(table, ROW + ROW_AT + STEP_B) + FROM;                      \
     FIND_TRUTH(ROW, FROM)
 
-/* The words that hold for the whole task. */
-#define STEP_WORD(W) AS_F32(AT(control, words + W))
-#define STEP_GROUP(ROW)                                                        \
+/* The words that hold for the whole task, into the struct step_group GROUP. */
+#define STEP_WORD(W) AT(control, words + W)
+#define STEP_GROUP(GROUP, ROW)                                                 \
     u32 entry = AT(table, ROW + ROW_TENSOR) * TABLE_WORDS;                     \
     u32 words = AT(params, entry + TABLE_GROUP) * GROUP_WORDS + CONTROL_WORDS; \
-    u32 flags = AT(control, words + GROUP_FLAGS);                              \
+    u32 flags = STEP_WORD(GROUP_FLAGS);                                        \
     EXACT float factor = AS_F32(AT(control, CONTROL_FACTOR));                  \
     EXACT float coef = AS_F32(AT(control, CONTROL_COEF));                      \
-    EXACT float decay = STEP_WORD(GROUP_DECAY);
+    EXACT STRUCT(step_group) GROUP;                                            \
+    STEP_GROUP_LOAD(GROUP, STEP_WORD)                                          \
+    GROUP.flags = flags;                                                       \
+    GROUP.t = AT(control, CONTROL_NEXT_T);                                     \
+    GROUP.coupled = pc.step.coupled != 0u ? GROUP.decay : 0.0f;
 
-/* The truth of element J, whose form TRUE says. */
+/* The truth of element J, whose form TRUE says, and the element E. */
 #define READ_SELF(J)   AS_F32(AT(p, p_from + (J)))
 #define READ_MASTER(J) AT(truth, truth_from + (J))
 #define READ_COPY(J)   READ_MASTER(J)
@@ -86,30 +90,18 @@
 #define READ_SPLIT(J)                                                          \
     AS_F32(split_join(U32(AT(p, p_from + (J))),                                \
                       U32(AT(truth, truth_from + (J)))))
-#define STEP_LOAD(TRUE, HAS, J)                                                \
-    EXACT float value = READ_##TRUE(J);                                        \
-    EXACT float grad = gradient_true(                                          \
-        LOAD_CELL(g, g_from + (J), GRAD, G_DTYPE), factor, coef, flags);       \
-    EXACT float va = 0.0f;                                                     \
-    EXACT float vb = 0.0f;                                                     \
+#define STEP_LOAD(E, TRUE, HAS, J)                                             \
+    EXACT STRUCT(element) E;                                                   \
+    E.value = READ_##TRUE(J);                                                  \
+    E.grad = gradient_true(LOAD_CELL(g, g_from + (J), GRAD, G_DTYPE), factor,  \
+                           coef, flags);                                       \
+    E.a = 0.0f;                                                                \
+    E.b = 0.0f;                                                                \
+    E.c = 0.0f;                                                                \
+    E.delta = 0.0f;                                                            \
     if (((HAS)&HAS_A) != 0u)                                                   \
-        va = AT(a, a_from + (J));                                              \
+        E.a = AT(a, a_from + (J));                                             \
     if (((HAS)&HAS_B) != 0u)                                                   \
-        vb = AT(b, b_from + (J));
-
-/* Both of Adam's moments, or LAMB's. */
-#define STEP_MOMENTS_WORDS                                                     \
-    EXACT float b1 = STEP_WORD(GROUP_STEP_MOMENTUM);                           \
-    EXACT float c1 = STEP_WORD(GROUP_STEP_C);                                  \
-    EXACT float b2 = STEP_WORD(GROUP_BETA2);                                   \
-    EXACT float c2 = STEP_WORD(GROUP_BETA2_C);                                 \
-    EXACT float bc1 = STEP_WORD(GROUP_STEP_BC1);                               \
-    EXACT float bc2 = STEP_WORD(GROUP_STEP_BC2);                               \
-    EXACT float eps = STEP_WORD(GROUP_EPS);
-#define STEP_LAMB_U                                                            \
-    grad = s_quotient(grad, divisor);                                          \
-    va = moment_mix(va, grad, b1, c1);                                         \
-    vb = moment_square(vb, grad, b2, c2);                                      \
-    EXACT float u = adam_apex(va, vb, value, bc1, bc2, eps, decay);
+        E.b = AT(b, b_from + (J));
 
 #endif

@@ -86,7 +86,7 @@ static ssq_status enqueue_tick(ssq_queue *queue, const ssq_tensor *record,
     if (schedules == NULL)
         return SSQ_ERR_NOMEM;
     struct tick_op op = {.op = OP_HEADER(tick, record),
-                         .kind = OPT_SGD,
+                         .kind = OPT_sgd,
                          .groups = 1,
                          .factor = 1.0f,
                          .unscaled = 1,

@@ -5,6 +5,7 @@
 
 #include <sesqui/amp/optimizer.h>
 
+#include "kernels/amp/kinds.h"
 #include "lib/amp/check.h"
 #include "lib/amp/mailbox.h"
 #include "lib/amp/scaler.h"
@@ -182,7 +183,7 @@ enum slot_when { NEVER, ALWAYS, WITH_MOMENTUM, WITH_AMSGRAD, WITH_CENTERED };
 
 struct optimizer_kind {
     const char *name;
-    double lr, eps, weight_decay; /* defaults */
+    double lr, alpha, eps, weight_decay; /* defaults */
     struct {
         const char *name; /* saved as */
         enum slot_when when;

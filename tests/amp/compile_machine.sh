@@ -18,7 +18,7 @@ EOF
 
 # Every function once.
 cat >"$tmp/optimizers.k" <<'EOF'
-#include "kernels/amp/optimizer.h"
+#include "kernels/amp/tick.h"
 #define F(i) AS_F32(x[i])
 KERNEL(update) BUF_RW(0, u32, x) ENDARGS
 BODY

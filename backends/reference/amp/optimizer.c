@@ -9,25 +9,29 @@
 
 /* A parameter, or a piece of it, and the words that hold for it. */
 struct job {
-    uint32_t kind, flags, truth, t;
-    const uint32_t *control, *group, *table;
-    float factor, coef; /* of the gradient */
-    float ratio;        /* lamb */
+    uint32_t kind, truth;
+    const uint32_t *control, *table;
+    struct step_group group;
+    float factor, coef; /* what its gradients are multiplied by */
     const struct view *param, *grad;
     const struct view *slot; /* SLOTS of them */
     int64_t n;
     uint64_t first; /* elements of the parameter before a piece */
 };
 
-/* One element on its way through a step. */
-struct element {
-    float p, g;
-    float a, b, c; /* slots */
-};
-
-static float word(const struct job *j, uint32_t i)
+/* The group whose first word is g. Decay is part of the gradient, unless the
+ * kind multiplies the parameter by it. */
+static struct step_group group_of(uint32_t kind, const uint32_t *control,
+                                  const uint32_t *g)
 {
-    return AS_F32(j->group[i]);
+#define GROUP_WORD(W) g[W]
+    struct step_group group;
+    STEP_GROUP_LOAD(group, GROUP_WORD)
+#undef GROUP_WORD
+    group.flags = g[GROUP_FLAGS];
+    group.t = control[CONTROL_NEXT_T];
+    group.coupled = (kind_needs(kind) & NEEDS_KEEP) != 0 ? 0.0f : group.decay;
+    return group;
 }
 
 /* Entry i of the list, which is of parameter `tensor`. */
@@ -36,20 +40,20 @@ static struct job job_of(uint32_t kind, const uint32_t *control,
                          size_t i, size_t tensor)
 {
     const struct view *v = &list->v[i * PARAM_VIEWS];
-    struct job j = {.kind = kind,
-                    .control = control,
-                    .table = table + tensor * TABLE_WORDS,
-                    .t = control[CONTROL_NEXT_T],
-                    .factor = AS_F32(control[CONTROL_FACTOR]),
-                    .coef = AS_F32(control[CONTROL_COEF]),
-                    .param = &v[0],
-                    .grad = &v[1],
-                    .slot = &v[2],
-                    .n = view_elements(&v[0])};
-    j.group = control + CONTROL_WORDS + j.table[TABLE_GROUP] * GROUP_WORDS;
-    j.flags = j.group[GROUP_FLAGS];
-    j.truth = j.table[TABLE_TRUTH];
-    return j;
+    const uint32_t *entry = table + tensor * TABLE_WORDS;
+    const uint32_t *g =
+        control + CONTROL_WORDS + entry[TABLE_GROUP] * GROUP_WORDS;
+    return (struct job){.kind = kind,
+                        .truth = entry[TABLE_TRUTH],
+                        .control = control,
+                        .table = entry,
+                        .group = group_of(kind, control, g),
+                        .factor = AS_F32(control[CONTROL_FACTOR]),
+                        .coef = AS_F32(control[CONTROL_COEF]),
+                        .param = &v[0],
+                        .grad = &v[1],
+                        .slot = &v[2],
+                        .n = view_elements(&v[0])};
 }
 
 /* Does entry i of n continue the one before? */
@@ -129,115 +133,29 @@ static bool store_truth(const struct job *j, int64_t i, float value)
     return bits == old;
 }
 
-/* ---- one element of each kind: what is subtracted from p ---- */
-
-static float delta_sgd(const struct job *j, struct element *e)
-{
-    float momentum = word(j, GROUP_STEP_MOMENTUM);
-    e->g = gradient_decay(e->g, e->p, word(j, GROUP_DECAY));
-    if (momentum != 0.0f)
-        e->a = sgd_buffer(e->a, e->g, momentum, word(j, GROUP_DAMPING), j->t);
-    return sgd_delta(e->g, e->a, momentum, word(j, GROUP_STEP_LR), j->flags);
-}
-
-static void move_moments(const struct job *j, struct element *e)
-{
-    e->a = adam_m(e->a, e->g, word(j, GROUP_STEP_MOMENTUM),
-                  word(j, GROUP_STEP_C), j->flags);
-    e->b =
-        moment_square(e->b, e->g, word(j, GROUP_BETA2), word(j, GROUP_BETA2_C));
-}
-
-static float delta_adam(const struct job *j, struct element *e)
-{
-    float decay = word(j, GROUP_DECAY), eps = word(j, GROUP_EPS);
-    if (j->kind == OPT_ADAM)
-        e->g = gradient_decay(e->g, e->p, decay);
-    move_moments(j, e);
-    if ((j->flags & FLAG_APEX) != 0)
-        return p_keep(word(j, GROUP_STEP_LR),
-                      adam_apex(e->a, e->b, e->p, word(j, GROUP_STEP_BC1),
-                                word(j, GROUP_STEP_BC2), eps, decay));
-    float v = e->b;
-    if ((j->flags & FLAG_AMSGRAD) != 0)
-        v = e->c = moment_max(e->c, v);
-    return adam_delta(e->a, v, word(j, GROUP_STEP_SIZE),
-                      word(j, GROUP_STEP_ROOT2), eps);
-}
-
-static float delta_rmsprop(const struct job *j, struct element *e)
-{
-    float momentum = word(j, GROUP_STEP_MOMENTUM), lr = word(j, GROUP_STEP_LR);
-    e->g = gradient_decay(e->g, e->p, word(j, GROUP_DECAY));
-    e->a =
-        moment_square(e->a, e->g, word(j, GROUP_BETA2), word(j, GROUP_BETA2_C));
-    if ((j->flags & FLAG_CENTERED) != 0)
-        e->c = moment_lerp(e->c, e->g, word(j, GROUP_BETA2_C));
-    float denom = rmsprop_denom(e->a, e->c, word(j, GROUP_EPS), j->flags);
-    if (momentum == 0.0f)
-        return rmsprop_delta(e->g, denom, lr);
-    e->b = rmsprop_buffer(e->b, e->g, denom, momentum);
-    return p_keep(lr, e->b);
-}
-
-static float delta_adagrad(const struct job *j, struct element *e)
-{
-    e->g = gradient_decay(e->g, e->p, word(j, GROUP_DECAY));
-    e->a = adagrad_sum(e->a, e->g);
-    return adagrad_delta(e->g, e->a, word(j, GROUP_STEP_LR),
-                         word(j, GROUP_EPS));
-}
-
-/* LAMB's u, before the tensor's norms give it a length. */
-static float lamb_u(const struct job *j, struct element *e)
-{
-    e->g = s_div(e->g, word(j, GROUP_STEP_DIVISOR));
-    e->a = moment_mix(e->a, e->g, word(j, GROUP_STEP_MOMENTUM),
-                      word(j, GROUP_STEP_C));
-    e->b =
-        moment_square(e->b, e->g, word(j, GROUP_BETA2), word(j, GROUP_BETA2_C));
-    return adam_apex(e->a, e->b, e->p, word(j, GROUP_STEP_BC1),
-                     word(j, GROUP_STEP_BC2), word(j, GROUP_EPS),
-                     word(j, GROUP_DECAY));
-}
-
-static float delta_of(const struct job *j, struct element *e)
-{
-    switch (j->kind) {
-    case OPT_SGD:
-        return delta_sgd(j, e);
-    case OPT_RMSPROP:
-        return delta_rmsprop(j, e);
-    case OPT_ADAGRAD:
-        return delta_adagrad(j, e);
-    case OPT_LAMB:
-        return p_keep(j->ratio, lamb_u(j, e));
-    default:
-        return delta_adam(j, e);
-    }
-}
+/* ---- one element: kernels/amp/kinds.h has the arithmetic ---- */
 
 static struct element load_element(const struct job *j, int64_t i)
 {
     float g = load_f32(view_host(j->grad), j->grad->dtype, i);
-    return (struct element){.p = load_truth(j, i),
-                            .g = gradient_true(g, j->factor, j->coef, j->flags),
-                            .a = load_slot(j, SLOT_A, i),
-                            .b = load_slot(j, SLOT_B, i),
-                            .c = load_slot(j, SLOT_C, i)};
+    return (struct element){
+        .value = load_truth(j, i),
+        .grad = gradient_true(g, j->factor, j->coef, j->group.flags),
+        .a = load_slot(j, SLOT_A, i),
+        .b = load_slot(j, SLOT_B, i),
+        .c = load_slot(j, SLOT_C, i)};
 }
 
 /* One element; was an update that is not 0 lost in 16 bits? */
 static bool step_element(const struct job *j, int64_t i)
 {
-    struct element e = load_element(j, i);
-    float delta = delta_of(j, &e);
-    float kept = p_keep(e.p, word(j, GROUP_STEP_KEEP));
-    bool moved = delta != 0.0f || kept != e.p;
+    struct element e = kind_step(j->kind, load_element(j, i), j->group);
+    float kept = p_keep(e.value, j->group.keep);
+    bool moved = e.delta != 0.0f || kept != e.value;
     store_slot(j, SLOT_A, i, e.a);
     store_slot(j, SLOT_B, i, e.b);
     store_slot(j, SLOT_C, i, e.c);
-    return store_truth(j, i, p_step(kept, delta)) && moved;
+    return store_truth(j, i, p_step(kept, e.delta)) && moved;
 }
 
 static void put_rounded(uint32_t *stats, size_t i, uint64_t rounded)
@@ -260,7 +178,8 @@ static ssq_status optimizer(struct backend_queue *queue,
             struct job j = job_of(op->kind, control, view_host(&op->table),
                                   op->op.list, i++, tensor);
             j.first = first;
-            j.ratio = ratio == NULL ? 1.0f : ratio[tensor];
+            if (ratio != NULL)
+                j.group.lr = ratio[tensor];
             for (int64_t k = 0; k < j.n && !skip; k++)
                 rounded += step_element(&j, k);
             first += (uint64_t)j.n;
@@ -280,9 +199,9 @@ static void lamb_norms(const struct job *j, struct norm_fold *p,
                        struct norm_fold *u)
 {
     for (int64_t k = 0; k < j->n; k++) {
-        struct element e = load_element(j, k);
-        norm_fold_add(p, e.p);
-        norm_fold_add(u, lamb_u(j, &e));
+        struct element e = lamb_direction(load_element(j, k), j->group);
+        norm_fold_add(p, e.value);
+        norm_fold_add(u, e.delta);
     }
 }
 
@@ -306,13 +225,12 @@ static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
         norm_fold_begin(&p);
         norm_fold_begin(&u);
         do {
-            j = job_of(OPT_LAMB, control, view_host(&op->table), op->op.list,
+            j = job_of(OPT_lamb, control, view_host(&op->table), op->op.list,
                        i++, tensor);
             lamb_norms(&j, &p, &u);
         } while (continues(op->op.list, i, op->n));
-        ratio[tensor] =
-            lamb_ratio(norm_of(&p), norm_of(&u), word(&j, GROUP_STEP_LR),
-                       word(&j, GROUP_DECAY), j.flags);
+        ratio[tensor] = lamb_ratio(norm_of(&p), norm_of(&u), j.group.lr,
+                                   j.group.decay, j.group.flags);
     }
     return SSQ_OK;
 }

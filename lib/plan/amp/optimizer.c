@@ -83,7 +83,7 @@ static void scratch(struct plan *p, uint64_t n, struct view *parts)
 static uint8_t variant(uint8_t kind, uint32_t key)
 {
     bool same = KEY_G(key) == KEY_P(key) || KEY_G(key) == SSQ_F32;
-    if (kind != OPT_ADAM || KEY_FORM(key) != FORM_MASTER || !same)
+    if (kind != OPT_adam || KEY_FORM(key) != FORM_MASTER || !same)
         return KEY_FORM(key);
     return KEY_P(key) == SSQ_F16 ? FORM_F16 : FORM_BF16;
 }
@@ -95,15 +95,16 @@ static void pass(struct plan *p, const struct optimizer_op *op,
                  const struct entries *r, const struct entry_launch *b,
                  const struct view *parts)
 {
+    bool keeps = (kind_needs(op->kind) & NEEDS_KEEP) != 0;
     struct step_args a = {.list = entries_table(r, b),
                           .step = {.parts = r->parts,
                                    .there = b->present,
                                    .p_dtype = KEY_P(b->key),
                                    .g_dtype = KEY_G(b->key),
-                                   .coupled = op->kind == OPT_ADAM,
+                                   .coupled = !keeps,
                                    .adapted = op->ratio.buffer != NULL,
                                    .counted = op->stats.buffer != NULL}};
-    uint8_t kind = (uint8_t)(op->kind == OPT_ADAMW ? OPT_ADAM : op->kind);
+    uint8_t kind = (uint8_t)kind_program(op->kind);
     uint8_t form = variant(kind, b->key);
     plan_kernel(p, KERNEL_param_step,
                 KEYS(kind, form, (uint8_t)b->at[STEP_G].unit));
