@@ -4,8 +4,8 @@
 
 /* ---- one bad element among 1000 tensors ---- */
 
-#define MANY 1000
-#define EACH 5
+#define MANY       1000
+#define COUNT_EACH 5
 
 struct many {
     ssq_optimizer *o;
@@ -15,15 +15,15 @@ struct many {
 
 static void many_open(struct many *m, const struct rig *r, ssq_dtype d)
 {
-    static const float zeros[EACH];
+    static const float zeros[COUNT_EACH];
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
     char name[32];
 
     NEED(ssq_optimizer_create(r->device, "sgd", &o, &m->o));
     for (int i = 0; i < MANY; i++) {
-        ssq_tensor *p = core_vector(r->device, d, EACH);
+        ssq_tensor *p = core_vector(r->device, d, COUNT_EACH);
 
-        m->grad[i] = core_vector(r->device, d, EACH);
+        m->grad[i] = core_vector(r->device, d, COUNT_EACH);
         NEED(ssq_tensor_write(r->queue, p, zeros, sizeof(zeros), SSQ_F32));
         NEED(ssq_tensor_write(r->queue, m->grad[i], zeros, sizeof(zeros),
                               SSQ_F32));
@@ -54,7 +54,7 @@ static ssq_overflow_report report(const struct rig *r, ssq_optimizer *o)
 static void test_one_bad(const struct rig *r, struct many *m, ssq_dtype d,
                          int tensor, int element, float bad)
 {
-    float g[EACH] = {0};
+    float g[COUNT_EACH] = {0};
     char name[32];
     ssq_overflow_report it;
     uint32_t t0 = 0, t1 = 0;
@@ -85,7 +85,7 @@ static void test_one_bad(const struct rig *r, struct many *m, ssq_dtype d,
 static void test_many(const struct rig *r, ssq_dtype d)
 {
     static const int tensors[] = {0, 499, MANY - 1};
-    static const int elements[] = {0, 2, EACH - 1};
+    static const int elements[] = {0, 2, COUNT_EACH - 1};
     static const float bads[] = {(float)INFINITY, -(float)INFINITY, (float)NAN};
     struct many m;
     ssq_overflow_report last, clean;

@@ -11,8 +11,9 @@ const struct storage storages[STORAGES] = {
     {"bf16 alone, f32 gradients", SSQ_BF16, SSQ_F32, SSQ_MASTER_NONE},
 };
 
-const char *const kinds[KINDS] = {"sgd",     "adam",    "adamw",
-                                  "rmsprop", "adagrad", "lamb"};
+#define NAME_OWN(N, NAME, NEEDS)        #NAME,
+#define NAME_LIKE(N, NAME, NEEDS, WHOM) #NAME,
+const char *const kinds[KINDS] = {OPTIMIZER_KINDS(NAME_OWN, NAME_LIKE)};
 
 static const char *const names[TRAIN_PARAMS] = {"a", "empty", "b"};
 

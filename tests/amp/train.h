@@ -4,6 +4,7 @@
 #ifndef TESTS_AMP_TRAIN_H
 #define TESTS_AMP_TRAIN_H
 
+#include "kernels/amp/kinds.h"
 #include "tests/amp/amp.h"
 
 #define TRAIN_PARAMS 3
@@ -17,9 +18,9 @@ struct storage {
 extern const struct storage storages[];
 #define STORAGES 6
 
-/** The names of the optimizers. */
+/** All kinds of optimizers by name: what the library has is tested. */
 extern const char *const kinds[];
-#define KINDS 6
+#define KINDS OPT_KINDS
 
 /** An optimizer with its parameters, on a rig that outlives it. */
 struct train {

@@ -16,12 +16,30 @@
 struct config {
     const char *name, *kind;
     double lr, momentum, dampening, decay, clip, lr_decay, initial, max_norm;
+    double alpha, eps; /* 0 the kind's own */
     bool nesterov, amsgrad, centered, maximize, nvlamb, no_bias, no_average;
     ssq_adam_form form;
 };
 
+struct oracle;
+
+/** What is known of a kind beside its cases. */
+struct oracle_kind {
+    const char *name;
+    double eps, alpha;   /* defaults */
+    const char *slot[3]; /* what is saved, in the oracle's order; or NULL */
+    /** p after a step on the true gradient g, and new slots. NULL is lamb,
+     *  whose steps need the whole tensor. */
+    struct num (*step)(struct oracle *o, int k, int64_t i, struct num g,
+                       struct num lr);
+};
+
+/** All kinds, ended by one without a name: optimizer.c. */
+extern const struct oracle_kind oracle_kinds[];
+
 struct oracle {
     const struct config *c;
+    const struct oracle_kind *kind;
     int64_t n[TENSORS]; /* elements */
     double lr[TENSORS], betas[2], alpha, eps;
     struct num p[TENSORS][MOST], s[3][TENSORS][MOST];
@@ -35,5 +53,24 @@ void oracle_begin(struct oracle *o, const struct config *c, ssq_dtype param,
                   bool stochastic);
 /** One step on exact gradients. */
 void oracle_step(struct oracle *o, const double (*g)[MOST]);
+
+/* What steps are made of. */
+
+/** 1 - b formed in double, rounded once. */
+struct num oracle_complement(double b);
+/** 1 - b^t, by float32 pairs. */
+struct num oracle_correction(double b, unsigned t);
+/** g + decay p */
+struct num oracle_decayed(const struct oracle *o, struct num g, struct num p);
+/** b x + c g */
+struct num oracle_mix(struct num x, struct num g, struct num b, struct num c);
+/** torch.lerp(x, g, c) for c < 1/2 */
+struct num oracle_lerp(struct num x, struct num g, struct num c);
+/** b x + c g^2 */
+struct num oracle_squares(struct num x, struct num g, struct num b,
+                          struct num c);
+/** m_hat / (sqrt(v_hat) + eps) + decay p */
+struct num oracle_apex(const struct oracle *o, struct num m, struct num v,
+                       struct num p);
 
 #endif

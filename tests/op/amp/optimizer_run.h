@@ -1,0 +1,26 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* optimizer_run.h - forty steps of one optimizer against the oracle. */
+#ifndef TESTS_OP_AMP_OPTIMIZER_RUN_H
+#define TESTS_OP_AMP_OPTIMIZER_RUN_H
+
+#include "tests/op/amp/optimizer_oracle.h"
+
+#define STEPS 40
+
+/** How parameters, gradients and masters are kept. */
+struct storage {
+    const char *name;
+    ssq_dtype param, grad;
+    ssq_master_kind master;
+};
+#define STORAGES 7
+extern const struct storage optimizer_storages[STORAGES];
+
+/** A case: all parameters, masters and slots end inside of their bounds. */
+bool optimizer_run(struct bed *b, const struct config *c,
+                   const struct storage *s);
+
+/** For bench: a step of one long parameter. */
+bool optimizer_run_large(struct bed *b, const struct storage *s);
+
+#endif
