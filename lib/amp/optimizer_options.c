@@ -10,6 +10,8 @@ static void fill_defaults(uint32_t kind, ssq_optimizer_options *o)
     const struct optimizer_kind *k = &optimizer_kinds[kind];
     if (o->lr == -1.0)
         o->lr = k->lr;
+    if (o->alpha == -1.0)
+        o->alpha = k->alpha;
     if (o->eps == -1.0)
         o->eps = k->eps;
     if (o->weight_decay == -1.0)

@@ -50,15 +50,15 @@ typedef enum ssq_adam_form {
  *
  *  The formulas are torch.optim's (single tensor) and, for lamb, apex's, in
  *  their order of operations, each rounded to float32; they are written out
- *  in kernels/amp/optimizer.h. Two differences, both deliberate: the variance
+ *  in kernels/amp/kinds.h. Two differences, both deliberate: the variance
  *  of a centered rmsprop that rounds below 0 counts as 0 (torch: NaN), and
  *  sgd's buffer begins with the gradient at t = 1 only. Momentum, dampening,
  *  flags and forms that a kind does not read are refused, not ignored.
  *
  *  eps 0 in SSQ_OPTIMIZER_INIT is not the default: the default is -1, which
  *  means the optimizer's own (1e-8; adagrad 1e-10; lamb 1e-6); likewise lr
- *  -1 (1e-3; sgd 1e-3; rmsprop and adagrad 1e-2) and weight_decay -1 (0;
- *  adamw 1e-2; lamb 1e-2). */
+ *  -1 (1e-3; sgd 1e-3; rmsprop and adagrad 1e-2), alpha -1 (0.99) and
+ *  weight_decay -1 (0; adamw 1e-2; lamb 1e-2). */
 typedef struct ssq_optimizer_options {
     size_t struct_size;
     double lr, momentum, dampening, beta1, beta2, alpha, eps, weight_decay;
@@ -85,7 +85,7 @@ typedef struct ssq_optimizer_options {
 } ssq_optimizer_options;
 #define SSQ_OPTIMIZER_INIT                                                     \
     {                                                                          \
-        sizeof(ssq_optimizer_options), -1.0, 0.0, 0.0, 0.9, 0.999, 0.99, -1.0, \
+        sizeof(ssq_optimizer_options), -1.0, 0.0, 0.0, 0.9, 0.999, -1.0, -1.0, \
             -1.0, 0.0, 0.0, 1.0, false, false, false, false, false, true,      \
             true, SSQ_ADAM_TORCH, 0.0, SSQ_MASTER_F32, false, 0, false         \
     }
