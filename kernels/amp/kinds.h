@@ -31,7 +31,8 @@
     LIKE(2, adamw, NEEDS_BIAS | NEEDS_KEEP, adam)                              \
     OWN(3, rmsprop, 0u)                                                        \
     OWN(4, adagrad, NEEDS_SLOWING)                                             \
-    OWN(5, lamb, NEEDS_BIAS | NEEDS_DIVISOR)
+    OWN(5, lamb, NEEDS_BIAS | NEEDS_DIVISOR)                                   \
+    OWN(6, adadelta, 0u)
 
 /* The kinds by name: OPT_sgd. GLSL has no enum. */
 #ifdef VULKAN
@@ -302,6 +303,31 @@ FN float lamb_ratio(float p_norm, float u_norm, float lr, float decay,
     EXACT float ratio = lr * s_div(p_norm, u_norm);
 
     return ratio;
+}
+
+/* ---- adadelta ---- */
+
+/* The gradient in units of the moves so far: sqrt(moved + eps) / sqrt(square +
+ * eps) g, in torch's order. */
+FN_INLINE float adadelta_move(float g, float square, float moved, float eps)
+{
+    EXACT float denom = s_root(square + eps);
+    EXACT float d = s_quotient(s_root(moved + eps), denom);
+
+    d = d * g;
+    return d;
+}
+
+/* Slot a is the mean square of gradients, b that of moves; beta2 is rho. */
+FN_INLINE STRUCT(element) adadelta_step(STRUCT(element) e, STRUCT(step_group) w)
+{
+    e.grad = gradient_decay(e.grad, e.value, w.decay);
+    e.a = moment_square(e.a, e.grad, w.beta2, w.c2);
+    EXACT float move = adadelta_move(e.grad, e.a, e.b, w.eps);
+
+    e.b = moment_square(e.b, move, w.beta2, w.c2);
+    e.delta = p_keep(w.lr, move);
+    return e;
 }
 
 /* ---- of any kind ---- */

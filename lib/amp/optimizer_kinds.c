@@ -46,6 +46,12 @@ const struct optimizer_kind optimizer_kinds[OPT_KINDS] = {
                   .weight_decay = 1e-2,
                   .slot = {{"exp_avg", ALWAYS}, {"exp_avg_sq", ALWAYS}},
                   .reads = BETAS | OPTION_LAMB},
+    [OPT_adadelta] = {.name = "adadelta",
+                      .lr = 1.0,
+                      .alpha = 0.9,
+                      .eps = 1e-6,
+                      .slot = {{"square_avg", ALWAYS}, {"acc_delta", ALWAYS}},
+                      .reads = OPTION_ALPHA | OPTION_EPS},
 };
 
 bool optimizer_reads(uint32_t kind, uint32_t options)

@@ -47,6 +47,7 @@ typedef enum ssq_adam_form {
  *  adagrad   lr, lr_decay, eps, initial_accumulator, weight_decay (L2)
  *  lamb      lr, beta1, beta2, eps, weight_decay, max_grad_norm,
  *            use_nvlamb, bias_correction, grad_averaging (apex FusedLAMB)
+ *  adadelta  lr, alpha (rho), eps, weight_decay (L2)
  *
  *  The formulas are torch.optim's (single tensor) and, for lamb, apex's, in
  *  their order of operations, each rounded to float32; they are written out
@@ -56,9 +57,10 @@ typedef enum ssq_adam_form {
  *  flags and forms that a kind does not read are refused, not ignored.
  *
  *  eps 0 in SSQ_OPTIMIZER_INIT is not the default: the default is -1, which
- *  means the optimizer's own (1e-8; adagrad 1e-10; lamb 1e-6); likewise lr
- *  -1 (1e-3; sgd 1e-3; rmsprop and adagrad 1e-2), alpha -1 (0.99) and
- *  weight_decay -1 (0; adamw 1e-2; lamb 1e-2). */
+ *  means the optimizer's own (1e-8; adagrad 1e-10; lamb and adadelta
+ *  1e-6); likewise lr -1 (1e-3; sgd 1e-3; rmsprop and adagrad 1e-2; adadelta
+ *  1), alpha -1 (0.99; adadelta 0.9) and weight_decay -1 (0; adamw 1e-2; lamb
+ *  1e-2). */
 typedef struct ssq_optimizer_options {
     size_t struct_size;
     double lr, momentum, dampening, beta1, beta2, alpha, eps, weight_decay;
@@ -90,7 +92,8 @@ typedef struct ssq_optimizer_options {
             true, SSQ_ADAM_TORCH, 0.0, SSQ_MASTER_F32, false, 0, false         \
     }
 
-/** Make an optimizer: "sgd", "adam", "adamw", "rmsprop", "adagrad", "lamb".
+/** Make an optimizer: "sgd", "adam", "adamw", "rmsprop", "adagrad", "lamb",
+ *  "adadelta".
  *  @param options  of the default group; NULL all defaults; copied
  *  @param optimizer  the caller's; it holds the device. Used by one thread at
  *                  a time

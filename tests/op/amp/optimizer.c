@@ -82,6 +82,21 @@ static struct num step_adagrad(struct oracle *o, int k, int64_t i, struct num g,
     return num_sub(o->p[k][i], num_div(num_mul(num_div(lr, slow), g), denom));
 }
 
+static struct num step_adadelta(struct oracle *o, int k, int64_t i,
+                                struct num g, struct num lr)
+{
+    struct num *square = &o->s[0][k][i], *moved = &o->s[1][k][i];
+    struct num rho = num_const(o->alpha), c = oracle_complement(o->alpha);
+    struct num eps = num_const(o->eps);
+    g = oracle_decayed(o, g, o->p[k][i]);
+    *square = oracle_squares(*square, g, rho, c);
+    struct num delta = num_mul(num_div(num_sqrt(num_add(*moved, eps)),
+                                       num_sqrt(num_add(*square, eps))),
+                               g);
+    *moved = oracle_squares(*moved, delta, rho, c);
+    return num_sub(o->p[k][i], num_mul(lr, delta));
+}
+
 const struct oracle_kind oracle_kinds[] = {
     {"sgd", .slot = {".momentum_buffer"}, .step = step_sgd},
     {"adam", .eps = 1e-8,
@@ -93,6 +108,8 @@ const struct oracle_kind oracle_kinds[] = {
      .step = step_rmsprop},
     {"adagrad", .eps = 1e-10, .slot = {".sum"}, .step = step_adagrad},
     {"lamb", .eps = 1e-6, .slot = {".exp_avg", ".exp_avg_sq"}},
+    {"adadelta", .eps = 1e-6, .alpha = 0.9,
+     .slot = {".square_avg", ".acc_delta"}, .step = step_adadelta},
     {NULL},
 };
 
@@ -174,6 +191,18 @@ static const struct config configs[] = {
      .clip = 0.7,
      .no_bias = true,
      .no_average = true},
+    {.name = "plain", .kind = "adadelta", .lr = 1.0},
+    {.name = "rho 0.8, eps 0.001, decay 0.01",
+     .kind = "adadelta",
+     .lr = 0.5,
+     .decay = 0.01,
+     .alpha = 0.8,
+     .eps = 1e-3},
+    {.name = "maximize, clip 0.5",
+     .kind = "adadelta",
+     .lr = 1.0,
+     .clip = 0.5,
+     .maximize = true},
 };
 
 /* Cases that only bench runs: a long parameter in the first storages. */
