@@ -5,8 +5,9 @@
 # usage: sh build-aux/count-op.sh OP, in the top folder of a git checkout
 #
 # The commit is the first one that has the op's entry in the list of ops, as
-# lib/op/ops.h has it now or as a file of that name had it. What is listed
-# beside the files of code is for readers.
+# lib/op/ops.h has it now or as a file of that name had it. A kind of an op, a
+# unary function or an optimizer, has its line in the list of its kinds. What is
+# listed beside the files of code is for readers.
 set -eu
 op=${1-}
 [ -n "$op" ] || {
@@ -17,10 +18,11 @@ git rev-parse --git-dir >/dev/null 2>&1 || {
     echo 'count-op: this is no git checkout' >&2
     exit 1
 }
-commit=$(git log --reverse --format=%H --pickaxe-regex -S"X[(]$op[,)]" \
-    -- '*ops.h' | head -n 1)
+commit=$(git log --reverse --format=%H --pickaxe-regex \
+    -S"X[(]$op[,)]|[A-Z]+[(][0-9]+, $op," -- '*ops.h' \
+    kernels/elementwise/unary.h kernels/amp/kinds.h | head -n 1)
 [ -n "$commit" ] || {
-    echo "count-op: no commit has an entry X($op, in a list of ops" >&2
+    echo "count-op: no commit has $op in a list of ops or kinds" >&2
     exit 1
 }
 git log -1 --format='%s' "$commit"
