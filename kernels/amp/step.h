@@ -3,8 +3,9 @@
  *
  * The text of param_step.k and lamb_norm.k: they declare operands table,
  * control, params, p, g, a, b, TRUTH(number), and say at the top of a task
- * STEP_FIND(row, from) and STEP_GROUP(row). What is not there is not asked for:
- * HAS is a literal, the bits of operands that a loop has. */
+ * STEP_FIND(row, from) and STEP_GROUP(w, row), for the struct step_group w.
+ * What is not there is not asked for: HAS is a literal, the bits of operands
+ * that a loop has. */
 #ifndef KERNELS_AMP_STEP_H
 #define KERNELS_AMP_STEP_H
 
