@@ -11,6 +11,8 @@
 
 #include "backends/reference/reference.h"
 
+/* The core's services, where all files of this backend find them. A module
+ * could have no such variable; guard is linked into the library. */
 static ssq_status init(struct backend_instance *instance,
                        const struct services *services)
 {
@@ -19,6 +21,7 @@ static ssq_status init(struct backend_instance *instance,
     return SSQ_OK;
 }
 
+/* There is always one device: the host. */
 static unsigned count(struct backend_instance *instance, struct why *reason)
 {
     (void)instance;
@@ -47,6 +50,8 @@ static ssq_subnormals measure_subnormals(void)
     return kept ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
 }
 
+/* Everything that a device needs but the list of open memory, which
+ * guard_reserve makes when the first command says how long it has to be. */
 static ssq_status open_device(struct backend_instance *instance, unsigned i,
                               struct backend_device **device)
 {
@@ -69,6 +74,7 @@ static ssq_status open_device(struct backend_instance *instance, unsigned i,
     return SSQ_OK;
 }
 
+/* Nothing is open between two runs: only the list itself is freed. */
 static void close_device(struct backend_device *device)
 {
     pthread_mutex_destroy(&device->lock);
@@ -76,6 +82,8 @@ static void close_device(struct backend_device *device)
     guard_core->mem_free(device);
 }
 
+/* Whoever forks waits for the lock, so that no other thread holds it, or is
+ * half through a run, in the process that is copied. */
 static void fork_hold(struct backend_device *device)
 {
     pthread_mutex_lock(&device->lock);
@@ -90,6 +98,8 @@ static void fork_let_go(struct backend_device *device)
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
+/* asynchronous, as a GPU is: callers must sync before they look. What computes
+ * is the host's processor all the same. */
 static void props(const struct backend_device *device,
                   ssq_device_props *properties)
 {

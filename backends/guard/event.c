@@ -9,6 +9,7 @@ struct backend_event {
                                 for nothing but a record */
 };
 
+/* Sets the text for memory of our own; buffers have another one. */
 static ssq_status no_host_memory(size_t bytes)
 {
     return guard_core->error_set(SSQ_ERR_NOMEM,
@@ -26,6 +27,8 @@ ssq_status guard_event_open(struct backend_device *device,
     return SSQ_OK;
 }
 
+/* Queues that wait for the event's last mark hold references of their own, so
+ * that the mark may outlive the event. */
 void guard_event_close(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
@@ -64,6 +67,7 @@ ssq_status guard_event_wait(struct backend_queue *queue,
     return st;
 }
 
+/* Never runs anything: to ask is not to wait. */
 ssq_status guard_event_query(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
@@ -76,6 +80,8 @@ ssq_status guard_event_query(struct backend_event *event)
     return st;
 }
 
+/* Runs the mark's queue as far as the mark and no further: what comes behind it
+ * stays undone, as it may on a GPU. */
 ssq_status guard_event_sync(struct backend_event *event)
 {
     pthread_mutex_lock(&event->device->lock);
@@ -97,6 +103,8 @@ static ssq_status seconds_of(struct backend_event *event, double *seconds)
     return SSQ_OK;
 }
 
+/* Both marks must have been reached, and their queues not have failed by then;
+ * the error is that of the first that is not so. */
 ssq_status guard_event_elapsed(struct backend_event *from,
                                struct backend_event *to, double *seconds)
 {

@@ -15,6 +15,8 @@
 #include <string.h>
 #include <sys/mman.h>
 
+/* The pattern from its first byte on; the last of it is cut where bytes are not
+ * a multiple of 4. */
 static void fill(unsigned char *p, uint64_t bytes, uint32_t pattern)
 {
     uint64_t i = 0;
@@ -23,7 +25,8 @@ static void fill(unsigned char *p, uint64_t bytes, uint32_t pattern)
     memcpy(p + i, &pattern, bytes - i);
 }
 
-/* How many bytes to map: 0 when that overflows. */
+/* How many bytes the body gets, whole pages with both canaries in them: 0 when
+ * that or the two pages around it overflow. */
 static uint64_t body_bytes(const struct backend_device *device, uint64_t bytes)
 {
     uint64_t body;
@@ -34,6 +37,7 @@ static uint64_t body_bytes(const struct backend_device *device, uint64_t bytes)
     return body;
 }
 
+/* Sets the text for a buffer; why is the system's reason or ours. */
 static ssq_status no_memory(uint64_t bytes, const char *why)
 {
     return guard_core->error_set(SSQ_ERR_NOMEM,
@@ -70,6 +74,8 @@ static ssq_status map(struct guard_mem *m, uint64_t bytes)
     return SSQ_OK;
 }
 
+/* The body is open only while it is filled. Data begins GUARD_ALIGN bytes
+ * behind the start of a page: it has that alignment and no greater one. */
 ssq_status guard_alloc(struct backend_device *device, uint64_t bytes,
                        struct backend_mem **mem)
 {
@@ -96,6 +102,7 @@ out_free:
     return st;
 }
 
+/* All memory of this backend's devices was made by guard_alloc. */
 static struct guard_mem *mem_of(struct backend_mem *mem)
 {
     return (struct guard_mem *)mem; /* its first member */
@@ -109,6 +116,8 @@ void guard_free(struct backend_device *device, struct backend_mem *mem)
     guard_core->mem_free(m);
 }
 
+/* Costs a system call only where the protection changes: the same buffers are
+ * often those of the next command. */
 static ssq_status protect(struct guard_mem *m, int prot)
 {
     if (m->prot == prot)
@@ -152,13 +161,15 @@ static const struct view *op_operand(const struct op *op, size_t i)
     return &op->list->v[i - op->nviews];
 }
 
+/* An op may have a list of tensors in addition to its views: an optimizer's. */
 static size_t op_operands(const struct op *op)
 {
     return op->nviews + (op->list != NULL ? op->list->n : 0);
 }
 
 /* The open list holds one command's buffers at a time. It grows when the
- * command is enqueued: running needs no memory. */
+ * command is enqueued: running needs no memory. Twice what is needed, so that
+ * it seldom grows again. */
 ssq_status guard_reserve(struct backend_device *device, const struct op *op)
 {
     size_t n = op_operands(op);
@@ -199,6 +210,9 @@ static ssq_status close_others(struct backend_device *device)
     return SSQ_OK;
 }
 
+/* Accesses are collected over all operands before the first page is opened,
+ * because one memory may hold several of them: it is writable if one of them is
+ * written. */
 ssq_status guard_unlock(struct backend_device *device, const struct op *op)
 {
     size_t n = op_operands(op);
@@ -241,6 +255,8 @@ static uint64_t first_damage(const unsigned char *p, uint64_t bytes)
     return bytes;
 }
 
+/* An error if an op wrote outside of a buffer. In front the first damaged byte
+ * is the farthest from the data; behind, it is the nearest. */
 static ssq_status check_ends(const struct guard_mem *m, const char *op)
 {
     const unsigned char *back = m->body + GUARD_ALIGN + m->mem.bytes;
@@ -262,6 +278,8 @@ static ssq_status check_ends(const struct guard_mem *m, const char *op)
     return SSQ_OK;
 }
 
+/* Only memory that the command could write to: the rest is read-only or closed,
+ * where a write faults. */
 ssq_status guard_canaries(struct backend_device *device, const struct op *op)
 {
     ssq_status st = SSQ_OK;

@@ -23,12 +23,16 @@ enum what {
     WAIT  /* until a mark of another queue is reached */
 };
 
+/* One place in the ring. command: of RUN; mark: of the other two, with a
+ * reference that the entry holds. */
 struct entry {
     enum what what;
     struct command command;
     struct guard_mark *mark;
 };
 
+/* The device's lock guards all of it but `completed`, which the core reads
+ * without it. */
 struct backend_queue {
     struct backend_device *device;
     struct entry *ring;
@@ -39,6 +43,7 @@ struct backend_queue {
     char text[TEXT_BYTES];
 };
 
+/* The ring is made by the first entry. */
 ssq_status guard_queue_open(struct backend_device *device,
                             struct backend_queue **queue)
 {
@@ -52,6 +57,7 @@ ssq_status guard_queue_open(struct backend_device *device,
     return SSQ_OK;
 }
 
+/* The queue's first error as the status of this call, with its text. */
 static ssq_status sticky(const struct backend_queue *q)
 {
     if (q->status == SSQ_OK)
@@ -79,6 +85,7 @@ static ssq_status grow(struct backend_queue *q)
     return SSQ_OK;
 }
 
+/* A queue that has failed takes nothing more, and says why. */
 static ssq_status push(struct backend_queue *q, const struct entry *e)
 {
     ssq_status st = sticky(q);
@@ -89,6 +96,8 @@ static ssq_status push(struct backend_queue *q, const struct entry *e)
     return st;
 }
 
+/* Room in the list of open memory is made here, where the caller can be told
+ * that there is none. */
 ssq_status guard_submit(struct backend_queue *queue, const struct command *c)
 {
     const struct entry e = {.what = RUN, .command = *c};
@@ -100,6 +109,8 @@ ssq_status guard_submit(struct backend_queue *queue, const struct command *c)
     return st;
 }
 
+/* The entry has a reference to the mark from here on, unless it was not
+ * made. */
 static ssq_status push_mark(struct backend_queue *q, enum what what,
                             struct guard_mark *mark)
 {
@@ -147,6 +158,9 @@ static void fail(struct backend_queue *q, ssq_status status)
     snprintf(q->text, sizeof(q->text), "%s", guard_core->error_text());
 }
 
+/* The op's memory is opened, the reference computes, and the ends of what was
+ * written are looked at. The memory stays open for the next command; who runs
+ * the queue calls guard_lock at last. */
 static ssq_status run_command(struct backend_queue *q, const struct command *c)
 {
     ssq_status st = guard_unlock(q->device, c->op);
@@ -157,6 +171,8 @@ static ssq_status run_command(struct backend_queue *q, const struct command *c)
     return st;
 }
 
+/* What the mark knows of its queue from here on: the queue may be closed before
+ * the mark is asked. */
 static void reach(const struct backend_queue *q, struct guard_mark *mark)
 {
     struct timespec t;
@@ -219,6 +235,8 @@ ssq_status guard_queue_sync(struct backend_queue *queue)
     return st;
 }
 
+/* A queue that is closed finishes its work, marks above all: others may wait
+ * for them. A failure has nobody left to be told to. */
 void guard_queue_close(struct backend_queue *queue)
 {
     pthread_mutex_lock(&queue->device->lock);

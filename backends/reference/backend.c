@@ -20,6 +20,7 @@ struct backend_queue {
     struct backend_device *device;
 };
 
+/* When it was recorded; work was finished then. */
 struct backend_event {
     double seconds;
 };
@@ -75,12 +76,16 @@ static void fork_nothing(struct backend_device *device)
     (void)device;
 }
 
+/* Bytes of physical memory, 0 where the system does not tell: an allocation may
+ * succeed or fail whatever this says. */
 static uint64_t host_memory(void)
 {
     long pages = sysconf(_SC_PHYS_PAGES), size = sysconf(_SC_PAGESIZE);
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
 
+/* Halves travel as 16-bit integers and are computed in float32. Calls are not
+ * asynchronous: they return with their work done. */
 static void props(const struct backend_device *device, ssq_device_props *p)
 {
     p->memory_bytes = host_memory();
@@ -93,6 +98,8 @@ static void props(const struct backend_device *device, ssq_device_props *p)
     p->host_memory = true;
 }
 
+/* The fields of launches stay 0: nothing is compiled here. Small buffers share
+ * slabs of 16 MiB. */
 static void limits(const struct backend_device *device,
                    struct backend_limits *l)
 {
@@ -150,6 +157,8 @@ static ssq_status record_event(struct backend_event *event,
     return SSQ_OK;
 }
 
+/* What the event stands for is done already: a wait, a query or a sync has
+ * nothing to do. */
 static ssq_status wait_event(struct backend_queue *queue,
                              struct backend_event *event)
 {
@@ -171,6 +180,8 @@ static ssq_status elapsed(struct backend_event *from, struct backend_event *to,
     return SSQ_OK;
 }
 
+/* Every op of the library has its list here, by the same name: an op without a
+ * reference does not link. */
 const struct op_table reference_ops = {
 #define X(NAME, ...) .NAME = reference_##NAME,
     SSQ_OPS(X)

@@ -15,6 +15,7 @@ struct block {
     void *start;
 };
 
+/* What fresh memory holds is undefined, as on other devices. */
 ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
                            struct backend_mem **mem)
 {

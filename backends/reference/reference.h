@@ -35,6 +35,8 @@ void reference_free(struct backend_device *device, struct backend_mem *mem);
  *  at[k] is the element offset of view k. Start with walk_begin, then
  *  `do { .. } while (walk_next(&w));` on a shape with elements. */
 #define WALK_VIEWS 8
+/* rank, n: dimensions and views; shape: of all of them; index: where the walk
+ * is; stride: of each view, in elements */
 struct walk {
     int rank, n;
     int64_t shape[SSQ_MAX_RANK];

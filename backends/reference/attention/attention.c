@@ -23,6 +23,7 @@ static void *work_block(struct work *w, int64_t n, size_t size)
     return p;
 }
 
+/* Callers store through what they get only after they have looked at failed. */
 float *work_floats(struct work *w, int64_t n)
 {
     return work_block(w, n, sizeof(float));
@@ -39,6 +40,8 @@ void work_free(struct work *w)
         mem_free(w->block[--w->n]);
 }
 
+/* Absent operands, of heads without elements, unpack to nothing: no element of
+ * them is read. */
 void unpack_head(float *to, const struct view *v, int64_t b, int64_t h,
                  bool transposed)
 {
@@ -90,6 +93,9 @@ static float mask_at(const struct view *mask, const struct query *at, int64_t j)
     return m;
 }
 
+/* The sums are float64 and rounded once, then come scale, softcap and mask in
+ * float32. -Inf from the mask stays -Inf whatever the score: inf - inf would be
+ * NaN. */
 void score_row(const struct attention_params *p, const struct view *mask,
                const struct query *at, const float *q, const float *kt,
                double *sum, float *s, float *slope)
@@ -112,6 +118,8 @@ void score_row(const struct attention_params *p, const struct view *mask,
     }
 }
 
+/* The word's number is that of the element in P, [batch, heads, tq, tk], so
+ * that every device and the backward pass drop the same ones. */
 bool is_dropped(const struct attention_params *p, uint32_t step,
                 const struct query *at, int64_t j)
 {
@@ -155,7 +163,8 @@ static float row_exp(float *e, const float *s, int64_t n, float m)
     return (float)total;
 }
 
-/* y of one query. */
+/* y of one query: the mean of the values under its weights. Keys that are
+ * excluded are left out, so that a NaN in their values does no harm. */
 static void weigh(struct forward *f, const struct query *at, float total)
 {
     const struct attention_op *op = f->op;

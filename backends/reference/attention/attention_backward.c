@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+/* What one call works in; f P are the weights after dropout, dS the gradient of
+ * the scores. */
 struct backward {
     const struct attention_backward_op *op;
     uint32_t step;
@@ -20,6 +22,7 @@ struct backward {
     double *dk, *dv;       /* of the head */
 };
 
+/* In float64, rounded once. */
 static float dot(const float *a, const float *b, int64_t n)
 {
     double sum = 0.0;
@@ -28,7 +31,7 @@ static float dot(const float *a, const float *b, int64_t n)
     return (float)sum;
 }
 
-/* dy v^T for all keys. */
+/* dP = dy v^T for all keys of a query. */
 static void slopes(struct backward *w, const struct attention_params *p)
 {
     memset(w->dp, 0, (size_t)p->tk * sizeof(*w->dp));
@@ -36,7 +39,10 @@ static void slopes(struct backward *w, const struct attention_params *p)
         add_scaled(w->dp, (double)w->dy[c], w->vt + c * p->tk, p->tk);
 }
 
-/* f P and dS of a row. */
+/* f P and dS of a row: dS = P (dP - delta), where delta = dy y stands for the
+ * sum of P dP over all keys. P is computed again from the scores and lse. Both
+ * results are rounded to the dtype of v, as the forward pass rounds its
+ * weights. */
 static void row_slopes(struct backward *w, const struct query *at, float lse)
 {
     const struct attention_params *p = &w->op->p;
@@ -79,6 +85,8 @@ static void add_query(struct backward *w, const struct query *at, float lse)
     }
 }
 
+/* One query: it has a gradient of its own, and adds to those of its keys and
+ * values. */
 static void query_gradient(struct backward *w, const struct query *at)
 {
     const struct attention_backward_op *op = w->op;
@@ -114,6 +122,8 @@ static void head_gradient(struct backward *w, int64_t b, int64_t kv_head)
     }
 }
 
+/* Query heads that share keys are taken together, since their gradients of
+ * these are one sum. */
 static ssq_status attention_backward(struct backend_queue *queue,
                                      const struct attention_backward_op *op)
 {

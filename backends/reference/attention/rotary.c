@@ -21,6 +21,8 @@ struct angles {
     struct line freq, cosine, sine;
 };
 
+/* The cosine of pair i, given or computed. It does not depend on the
+ * direction. */
 static float cos_of(const struct angles *n, int64_t i)
 {
     if (n->cosine.base != NULL)
@@ -28,6 +30,7 @@ static float cos_of(const struct angles *n, int64_t i)
     return s_cos(rotary_angle(n->position, line_load(&n->freq, i)));
 }
 
+/* The sine of pair i; the inverse turns by the negative angle. */
 static float sin_of(const struct angles *n, int64_t i, bool inverse)
 {
     if (n->sine.base == NULL)
@@ -52,7 +55,7 @@ static void turn_row(const struct rotary_op *op, const struct line *x,
     }
 }
 
-/* As ssq_cast does. */
+/* The elements behind the last pair, converted as ssq_cast does. */
 static void copy_rest(const struct rotary_op *op, const struct line *x,
                       const struct line *y, int64_t d)
 {
@@ -63,6 +66,8 @@ static void copy_rest(const struct rotary_op *op, const struct line *x,
     }
 }
 
+/* Row by row. Unless positions are given, a row's is its number along the last
+ * dimension but one, plus an offset. */
 static ssq_status rotary(struct backend_queue *queue,
                          const struct rotary_op *op)
 {

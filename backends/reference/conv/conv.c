@@ -37,7 +37,8 @@ struct product {
     struct tile tile;
 };
 
-/* An index of three digits, the last two of sizes b and c. */
+/* An index of three digits, a b c, the last two of sizes that digits_of is
+ * told. */
 struct digits {
     int64_t a, b, c;
 };
@@ -53,6 +54,7 @@ static struct digits in_window(const struct conv_op *op, int64_t i)
     return digits_of(i, op->slide[HEIGHT].window, op->slide[WIDTH].window);
 }
 
+/* i as image of the batch and place in the map. */
 static struct digits in_map(const struct conv_op *op, int64_t i)
 {
     return digits_of(i, op->slide[HEIGHT].map, op->slide[WIDTH].map);
@@ -75,6 +77,7 @@ static struct part tap_part(const struct conv_op *op, struct digits d, int sign)
         0, {sign * d.b * s[HEIGHT].dilation, sign * d.c * s[WIDTH].dilation}};
 }
 
+/* What column j of the gathered matrix contributes, of the kind's digits. */
 static struct part column_part(const struct product *p, int64_t j)
 {
     const struct conv_op *op = p->op;
@@ -95,6 +98,7 @@ static struct part column_part(const struct product *p, int64_t j)
     }
 }
 
+/* The same for depth k. */
 static struct part depth_part(const struct product *p, int64_t k)
 {
     const struct conv_op *op = p->op;
@@ -135,6 +139,7 @@ static int64_t lies_row(const struct product *p)
     return p->lies->stride[channel[p->op->kind]];
 }
 
+/* The offset of row i and column j of what is made. */
 static int64_t made_at(const struct product *p, int64_t i, int64_t j)
 {
     const struct conv_op *op = p->op;
@@ -200,6 +205,7 @@ static void sum_tile(struct product *p, int64_t i, int64_t rows, int64_t cols)
     }
 }
 
+/* One for each row, which is a channel of what is made. */
 static float bias_of(const struct product *p, int64_t i)
 {
     const struct view *b = &p->op->bias;
@@ -207,6 +213,8 @@ static float bias_of(const struct product *p, int64_t i)
                     p->g * b->stride[0] + i * b->stride[1]);
 }
 
+/* The sums of a tile, rounded to float32, with bias and activation; storing
+ * rounds to the dtype. */
 static void store_tile(const struct product *p, int64_t i0, int64_t rows,
                        int64_t j0, int64_t cols)
 {
@@ -222,6 +230,8 @@ static void store_tile(const struct product *p, int64_t i0, int64_t rows,
         }
 }
 
+/* One product, tile by tile. Columns are prepared once for all tiles below each
+ * other. */
 static void multiply(struct product *p)
 {
     for (int64_t j = 0; j < p->columns; j += TILE_COLS) {
@@ -244,6 +254,7 @@ static int64_t begin(const struct product *p, const struct view *v)
     return p->n * v->stride[0] + p->g * v->stride[1];
 }
 
+/* Sizes and operands of the kind, as the table at the top has them. */
 static void set_up(struct product *p, const struct conv_op *op)
 {
     const struct slide *h = &op->slide[HEIGHT], *w = &op->slide[WIDTH];
@@ -277,6 +288,8 @@ static void set_up(struct product *p, const struct conv_op *op)
     }
 }
 
+/* For weights the batch is a part of the depth, so that there is one product
+ * for each group. */
 static ssq_status conv(struct backend_queue *queue, const struct conv_op *op)
 {
     (void)queue;

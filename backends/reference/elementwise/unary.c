@@ -33,7 +33,7 @@ static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
     return SSQ_OK;
 }
 
-/* dx = dy f'(x). */
+/* dx = dy f'(x), in float32, rounded where it is stored. */
 static ssq_status unary_backward(struct backend_queue *queue,
                                  const struct unary_backward_op *op)
 {

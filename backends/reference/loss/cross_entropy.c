@@ -29,6 +29,7 @@ enum verdict {
     ROW_WRONG /* the target is no class */
 };
 
+/* One row of classes and what is found out about it on the way. */
 struct row {
     const struct cross_entropy_op *op;
     int64_t n; /* classes */
@@ -40,7 +41,8 @@ struct row {
 };
 
 /* The row whose operands begin at these elements, and whether it counts. With
- * probabilities (prob) there is no target, and every row counts. */
+ * probabilities (prob) there is no target, and every row counts. ignore_index
+ * is looked at first: it may be a class or none. */
 static struct row row_at(const struct cross_entropy_op *op, const int64_t *at)
 {
     struct row r = {.op = op,
@@ -145,7 +147,8 @@ static void row_gradient(const struct row *r, float seed)
     }
 }
 
-/* What a mean divides by. */
+/* What a mean divides by: the number of rows for probabilities, else the sum of
+ * the weights of the targets that count; neither ignored nor wrong ones do. */
 static double divisor(const struct cross_entropy_op *op)
 {
     if (op->reduction != SSQ_REDUCTION_MEAN)

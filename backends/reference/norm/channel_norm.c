@@ -10,6 +10,8 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/gemm/epilogue.h"
 
+/* Elements that are loaded as float32 at a time, so that the dtype is asked
+ * once for a piece and not for each element. */
 #define PIECE 128
 
 /* Elements n0.. and channels c0.. of a view; absent ones stay so. */
@@ -51,6 +53,8 @@ struct pieces {
     bool done;
 };
 
+/* Views may be given twice where there are fewer than three. The walk is over
+ * lines: the last dimension is taken out of it. */
 static struct pieces pieces_begin(const struct view *a, const struct view *b,
                                   const struct view *c)
 {
@@ -60,17 +64,20 @@ static struct pieces pieces_begin(const struct view *a, const struct view *b,
     return p;
 }
 
+/* The last piece of a line is what is left of it. */
 static int64_t piece_size(const struct pieces *p)
 {
     return p->length - p->i < PIECE ? p->length - p->i : PIECE;
 }
 
+/* The elements of view k that belong to this piece. */
 static void piece_load(const struct pieces *p, int k, float *t)
 {
     struct line l = line_of(p->v[k], p->w.at[k]);
     unpack(t, &l, p->i, piece_size(p));
 }
 
+/* The same back, rounded to the dtype of view k. */
 static void piece_store(const struct pieces *p, int k, const float *t)
 {
     struct line l = line_of(p->v[k], p->w.at[k]);
@@ -78,6 +85,7 @@ static void piece_store(const struct pieces *p, int k, const float *t)
         line_store(&l, p->i + i, t[i]);
 }
 
+/* The next piece of the line, or the first of the next line. */
 static void pieces_next(struct pieces *p)
 {
     p->i += PIECE;
@@ -87,11 +95,15 @@ static void pieces_next(struct pieces *p)
     p->done = !walk_next(&p->w);
 }
 
+/* Element (i, j) of a statistic: of example i, or 0 for the whole batch, and
+ * set j. */
 static float scalar_at(const struct view *v, int64_t i, int64_t j)
 {
     return ((const float *)view_host(v))[i * v->stride[0] + j * v->stride[1]];
 }
 
+/* Of a parameter of channels, which is float32; `absent` where there is
+ * none. */
 static float channel_at(const struct view *v, int64_t c, float absent)
 {
     if (v->buffer == NULL)
@@ -116,6 +128,7 @@ struct statistics {
     float running; /* the variance that the running one moves to */
 };
 
+/* In float64, so that no order of summation has to be agreed on. */
 static double sum_of(const struct view *x)
 {
     double sum = 0.0;
@@ -128,6 +141,9 @@ static double sum_of(const struct view *x)
     return sum;
 }
 
+/* Differences are rounded to float32, as on all devices, and their squares are
+ * exact in float64. The mean is taken off first: E[x^2] - E[x]^2 would
+ * cancel. */
 static double sum_of_squares(const struct view *x, float mean)
 {
     double sum = 0.0;
@@ -142,7 +158,9 @@ static double sum_of_squares(const struct view *x, float mean)
     return sum;
 }
 
-/* less: how many elements fewer divide the running variance. */
+/* less: how many elements fewer divide the running variance, 1 where it is to
+ * be unbiased. All are rounded to float32 before they are used, so that
+ * backward finds the same bits in what was saved. */
 static struct statistics statistics_of(const struct view *x, float eps,
                                        double less)
 {
@@ -154,6 +172,7 @@ static struct statistics statistics_of(const struct view *x, float eps,
     return s;
 }
 
+/* A running statistic moves towards that of this batch. */
 static void update(const struct channel_norm_op *op, const struct view *running,
                    int64_t c, float x)
 {
@@ -162,7 +181,8 @@ static void update(const struct channel_norm_op *op, const struct view *running,
                     op->keep * channel_at(running, c, 0.0f) + op->momentum * x);
 }
 
-/* y of one channel of a set. */
+/* y of one channel of a set. gamma and beta are left out where they are absent,
+ * rather than taken as 1 and 0: adding 0 would make 0 of -0. */
 static void normalise(const struct channel_norm_op *op, int64_t c,
                       struct statistics s, const struct view *x,
                       const struct view *y)
@@ -187,6 +207,8 @@ struct extent {
     int64_t n0, n, c0, c;
 };
 
+/* Pooled, a set is one channel of all examples, since there are as many groups
+ * as channels, and i is 0. */
 static struct extent extent_of(bool pooled, const struct view *x,
                                int64_t groups, int64_t i, int64_t g)
 {
@@ -197,6 +219,8 @@ static struct extent extent_of(bool pooled, const struct view *x,
     return e;
 }
 
+/* One set: statistics, given or computed, are stored where the caller asks for
+ * them, and its channels are normalised. */
 static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
 {
     struct extent e = extent_of(op->pooled, &op->x, op->groups, i, g);
@@ -236,6 +260,7 @@ struct sums {
     double dy, dy_z;
 };
 
+/* gamma is 1 for gradients of parameters; for dx each dy counts gamma times. */
 static struct sums sums_of(const struct view *x, const struct view *dy,
                            struct statistics s, float gamma)
 {
@@ -253,6 +278,7 @@ static struct sums sums_of(const struct view *x, const struct view *dy,
     return sum;
 }
 
+/* What the forward pass has saved, or the op's caller computed again. */
 static struct statistics saved(const struct channel_norm_backward_op *op,
                                int64_t i, int64_t g)
 {
@@ -260,7 +286,8 @@ static struct statistics saved(const struct channel_norm_backward_op *op,
                                .rstd = scalar_at(&op->rstd, i, g)};
 }
 
-/* dgamma and dbeta of channel c. */
+/* dgamma and dbeta of channel c, over all examples, each by its own statistics
+ * unless these are pooled. */
 static void sum_channel(const struct channel_norm_backward_op *op, int64_t c)
 {
     int64_t n = op->x.shape[0], g = c / (op->x.shape[1] / op->groups);
@@ -276,6 +303,9 @@ static void sum_channel(const struct channel_norm_backward_op *op, int64_t c)
     set_channel(&op->dbeta, c, (float)total.dy);
 }
 
+/* dx of channel c of a set: rstd (g - avg - z avg_z), where g = dy gamma and
+ * the averages are those over the set. Given statistics do not depend on x, and
+ * then it is rstd g. */
 static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
                      const struct extent *e, struct statistics s, float avg,
                      float avg_z)
@@ -297,6 +327,8 @@ static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
     }
 }
 
+/* The averages over all channels of the set, then dx of each channel. Sets are
+ * disjoint, so that dx may be x or dy. */
 static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
                          int64_t g)
 {
@@ -318,6 +350,7 @@ static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
 }
 
 static ssq_status
+/* dgamma and dbeta before dx, which may lie in x or dy. */
 channel_norm_backward_run(struct backend_queue *queue,
                           const struct channel_norm_backward_op *op)
 {

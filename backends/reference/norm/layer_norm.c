@@ -5,6 +5,7 @@
 #include "backends/reference/rows.h"
 #include "kernels/scalar/scalar.h"
 
+/* Element i of a view, an offset in elements as walks give it. */
 static float load_at(const struct view *v, int64_t i)
 {
     return load_f32(view_host(v), v->dtype, i);
@@ -120,7 +121,7 @@ struct element {
 };
 
 /* Recomputes the normalised x from x and the saved statistics, so that y need
- * not be kept for the backward pass. */
+ * not be kept for the backward pass. An absent mean, of RMS norm, is 0. */
 static struct element element_at(const struct layer_norm_backward_op *op,
                                  const int64_t *row, const int64_t *in)
 {
@@ -176,6 +177,7 @@ static void backward_row(const struct layer_norm_backward_op *op,
     } while (walk_next(&in));
 }
 
+/* dgamma and dbeta before dx, which may lie in x or dy. */
 static ssq_status layer_norm_backward(struct backend_queue *queue,
                                       const struct layer_norm_backward_op *op)
 {

@@ -166,6 +166,7 @@ static void gradient_at(const struct pool_op *op, struct channel c, int64_t h,
               c.image + offset(&op->image, h, w), (float)sum);
 }
 
+/* Every element of what is made, on its own. */
 static void pool_channel(const struct pool_op *op, struct channel c)
 {
     bool backward =
@@ -182,6 +183,7 @@ static void pool_channel(const struct pool_op *op, struct channel c)
         }
 }
 
+/* Channel by channel; the offset of an absent index is not used. */
 static ssq_status pool(struct backend_queue *queue, const struct pool_op *op)
 {
     (void)queue;

@@ -33,7 +33,7 @@ static ssq_status random_fill(struct backend_queue *queue,
 
 /* y = dropped ? 0 : x scale, and mask = 1 where x was kept. Without a mask y
  * takes its place in the walk, which needs a view there but does not store
- * through it. */
+ * through it. Element i takes the word that random_fill would give it. */
 static ssq_status dropout(struct backend_queue *queue,
                           const struct dropout_op *op)
 {

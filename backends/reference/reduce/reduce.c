@@ -14,6 +14,8 @@ static struct view rest_of(const struct view *x, int kept, int64_t at)
     return v;
 }
 
+/* A sum or product of all elements of x, in the order of
+ * kernels/reduce/norm.h. */
 static float fold(const struct view *x, bool product)
 {
     struct walk w;
@@ -27,6 +29,8 @@ static float fold(const struct view *x, bool product)
     return fold_end(&f);
 }
 
+/* The greatest or least element as bits, by ranks that order NaNs as well; the
+ * first of equals stays. */
 static uint32_t extreme(const struct view *x, bool minimum)
 {
     struct walk w;
@@ -45,6 +49,8 @@ static uint32_t extreme(const struct view *x, bool minimum)
     return extreme_bits(best, x->dtype);
 }
 
+/* The bits of one result, in y's dtype. An extreme needs no rounding; a mean is
+ * a sum that is divided once. */
 static uint32_t reduce_one(const struct reduce_op *op, const struct view *x)
 {
     switch (op->kind) {
@@ -61,6 +67,8 @@ static uint32_t reduce_one(const struct reduce_op *op, const struct view *x)
     return f32_to_bits(y, op->y.dtype, ROUND_NEAREST, 0);
 }
 
+/* x's first dimensions are kept, those of y; the others are reduced for each of
+ * its elements. */
 static ssq_status reduce(struct backend_queue *queue,
                          const struct reduce_op *op)
 {
@@ -77,6 +85,8 @@ static ssq_status reduce(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* Where the extreme is, as its number in row-major order: the first of equals,
+ * or the last of them. */
 static uint32_t argmax_one(const struct argmax_op *op, const struct view *x)
 {
     struct walk w;
@@ -111,6 +121,7 @@ static ssq_status argmax(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* Adds all elements of one tensor. */
 static void norm_add_view(struct norm_fold *f, const struct view *x)
 {
     struct walk w;
@@ -121,6 +132,9 @@ static void norm_add_view(struct norm_fold *f, const struct view *x)
     } while (walk_next(&w));
 }
 
+/* The norm of one tensor, or of all tensors of a list as if they were one.
+ * Three sums, of small, usual and big elements, keep squares from overflowing
+ * and from vanishing. */
 static ssq_status norm(struct backend_queue *queue, const struct norm_op *op)
 {
     (void)queue;
@@ -137,6 +151,7 @@ static ssq_status norm(struct backend_queue *queue, const struct norm_op *op)
     return SSQ_OK;
 }
 
+/* How many elements equal the extreme y: they share its gradient. */
 static uint32_t count_ties(const struct view *x, float y)
 {
     struct walk w;
@@ -166,6 +181,7 @@ static void spread_ties(const struct view *x, float y, float dy,
     } while (walk_next(&w));
 }
 
+/* The same gradient for every element that was summed. */
 static void spread(float value, const struct view *dx)
 {
     struct walk w;
@@ -176,6 +192,9 @@ static void spread(float value, const struct view *dx)
     } while (walk_next(&w));
 }
 
+/* Of a maximum dy goes to the elements that are it, in equal parts; of a sum or
+ * mean to all of them, over the divisor. x and y are there for a maximum only:
+ * other views stand in for them in the walk. */
 static ssq_status reduce_backward(struct backend_queue *queue,
                                   const struct reduce_backward_op *op)
 {

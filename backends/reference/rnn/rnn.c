@@ -41,6 +41,7 @@ static void lstm_element(const struct lstm_cell_op *op, int64_t b, int64_t j)
     put(&op->y, b, j, lstm_value(o, c));
 }
 
+/* The state's elements do not depend on each other. */
 static ssq_status lstm_run(struct backend_queue *queue,
                            const struct lstm_cell_op *op)
 {
@@ -114,7 +115,8 @@ static ssq_status gru_run(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* From the gradient of r h. */
+/* From the gradient d of r h, which stands in q: those of r's argument and of
+ * h, to which dy and dh are added. */
 static void gru_reset_backward_element(const struct gru_cell_backward_op *op,
                                        int64_t b, int64_t j)
 {
