@@ -250,7 +250,11 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
     bool is_step = calls[c].run == step;
     struct trial x;
     struct image want, before;
-    long n = 0, wrong = 0;
+    /* a driver takes its time: one allocation in 5 fails there, not the same
+     * ones in each call, and all with SSQ_TEST_FULL=1 */
+    bool all = strchr(r->name, ':') == NULL || tap_full();
+    long step = all ? 1 : 5, n = all ? 0 : ((long)c + for_ever) % step;
+    long wrong = 0, tried = 0;
 
     trial_open(&x, r, kind, s, calls[c].used);
     before = image_take(&x.t);
@@ -259,7 +263,7 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
     NEED(calls[c].run(&x));
     want = finish(&x, is_step);
     trial_close(&x);
-    for (bool failed = true; failed; n++) {
+    for (bool failed = true; failed; n += step) {
         struct image now;
         ssq_status st;
 
@@ -267,6 +271,7 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
         arm(n + 1, for_ever);
         st = calls[c].run(&x);
         failed = heap.refused > 0;
+        tried += failed;
         arm(0, false);
         NEED(ssq_queue_sync(r->queue));
         if (failed && st != SSQ_OK) {
@@ -285,9 +290,10 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
         image_free(&now);
         trial_close(&x);
     }
-    tap_ok(wrong == 0 && n > 0,
-           "%s: %s, %s: %s: each of %ld allocations failed%s", r->name, kind,
-           s->name, calls[c].name, n - 1, for_ever ? ", and all after it" : "");
+    tap_ok(wrong == 0,
+           "%s: %s, %s: %s: %ld allocations, each %s, failed%s", r->name, kind,
+           s->name, calls[c].name, tried, all ? "of them" : "5th",
+           for_ever ? ", and all after it" : "");
     image_free(&want);
     image_free(&before);
 }

@@ -402,7 +402,8 @@ int main(void)
         test_steps(&r);
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STORAGES; s++)
-                test_eps(&r, kinds[k], &storages[s]);
+                if (train_tries(&r, k, s))
+                    test_eps(&r, kinds[k], &storages[s]);
         test_variance(&r);
         for (int s = 0; s < 3; s++)
             test_flat(&r, &storages[s]);

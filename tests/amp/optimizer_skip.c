@@ -275,7 +275,8 @@ int main(void)
 
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STORAGES; s++)
-                test_skip(&r, kinds[k], &storages[s]);
+                if (train_tries(&r, k, s))
+                    test_skip(&r, kinds[k], &storages[s]);
         for (int s = 0; s < STORAGES; s++)
             test_accumulate(&r, &storages[s]);
         test_dropped(&r);

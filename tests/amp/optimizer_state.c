@@ -412,6 +412,8 @@ int main(void)
 
         for (int k = 0; k < KINDS; k++)
             for (int s = 0; s < STORAGES; s++) {
+                if (!train_tries(&r, k, s))
+                    continue;
                 test_restore(&r, kinds[k], &storages[s]);
                 test_graph(&r, kinds[k], &storages[s]);
             }

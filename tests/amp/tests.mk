@@ -25,7 +25,7 @@ scaler_tests = \
 check_PROGRAMS += $(scaler_tests)
 TESTS += $(scaler_tests) tests/amp/compile_machine.sh
 slow_tests += tests/amp/compile_machine.sh
-full_tests += tests/amp/drift tests/amp/wide
+full_tests += tests/amp/drift tests/amp/trace tests/amp/wide
 EXTRA_DIST += tests/amp/amp.h tests/amp/compile_machine.sh
 
 tests_amp_alloc_SOURCES = tests/amp/alloc.c
@@ -65,7 +65,8 @@ optimizer_tests = \
 	tests/amp/optimizer_state
 check_PROGRAMS += $(optimizer_tests)
 TESTS += $(optimizer_tests)
-full_tests += tests/amp/optimizer_master
+full_tests += tests/amp/optimizer_alloc tests/amp/optimizer_master \
+	tests/amp/optimizer_skip tests/amp/optimizer_state tests/amp/save
 train_sources = tests/amp/train.c tests/amp/train.h
 EXTRA_DIST += tests/running.h
 

@@ -111,6 +111,16 @@ static size_t compare_device(const struct plan *plan, const struct rig *r,
 
 static struct rig rigs[CORE_MOST];
 
+/* A driver follows one plan in 5, others for each preset, and all with
+ * SSQ_TEST_FULL=1: its machine is the hosts' own text. */
+static bool follows(size_t device)
+{
+    static size_t asked[CORE_MOST];
+    size_t turn = asked[device]++;
+    return strchr(core_device(device), ':') == NULL || tap_full() ||
+           turn % 5 == 0;
+}
+
 /* on_devices: how many steps to run there too. */
 static void follow(struct plan *plan, size_t on_devices, const char *what)
 {
@@ -123,9 +133,10 @@ static void follow(struct plan *plan, size_t on_devices, const char *what)
         tap_diag("at step %zu", at);
     size_t n = plan->steps < on_devices ? plan->steps : on_devices;
     for (size_t d = 0; d < core_device_count() && on_devices > 0; d++)
-        tap_ok(compare_device(plan, &rigs[d], n) == n,
-               "%s: %s %s: %zu steps as the simulator, every field",
-               core_device(d), name, what, n);
+        if (follows(d))
+            tap_ok(compare_device(plan, &rigs[d], n) == n,
+                   "%s: %s %s: %zu steps as the simulator, every field",
+                   core_device(d), name, what, n);
 }
 
 /* The presets as they come, with overflows of several densities. */

@@ -32,6 +32,12 @@ ssq_optimizer_options train_options(const char *kind, const struct storage *s)
     return o;
 }
 
+bool train_tries(const struct rig *r, int kind, int storage)
+{
+    return strchr(r->name, ':') == NULL || tap_full() ||
+           (kind + storage) % STORAGES == 0;
+}
+
 /* Parameter k in a tensor of 2 dimensions. */
 static void add(struct train *t, int k, ssq_group *group)
 {

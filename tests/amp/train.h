@@ -31,6 +31,12 @@ struct train {
     int64_t n[TRAIN_PARAMS]; /* elements */
 };
 
+/** Whether a test tries this pair on the device. The hosts try every pair. A
+ *  driver compiles programs for each, some for seconds: it has every kind and
+ *  every storage once, and all pairs only with SSQ_TEST_FULL=1. That all pairs
+ *  give the reference's bits on all devices is for tests/amp/replay. */
+bool train_tries(const struct rig *r, int kind, int storage);
+
 /** "a" (130 elements), "empty" (0) and "b" (33, in a group of its own). */
 void train_open(struct train *t, const struct rig *r, const char *kind,
                 const struct storage *s, const ssq_optimizer_options *options);
