@@ -62,6 +62,7 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 example_tests = tests/api/digits.sh tests/api/cnn.sh
 if HAVE_ZLIB
 TESTS += $(example_tests)
+full_tests += $(example_tests)
 endif
 EXTRA_DIST += $(example_tests)
 slow_tests += $(example_tests)

@@ -303,12 +303,20 @@ static void test_refused(const char *name)
  * at 2^24: the launches are shares of it, which a watchdog lets finish. */
 #define DEEP (INT64_C(17) << 20)
 
+/* With a first product of 2^30 fewer ones will do: its share loses all of its
+ * own, which are a third, and a chain would lose those of the others too. */
+#define FEW (INT64_C(1) << 20)
+
 static void test_deep(const char *name)
 {
-    const int64_t row[] = {1, DEEP}, column[] = {DEEP, 1}, one[] = {1, 1};
+    int64_t depth = tap_full() ? DEEP : FEW;
+    const int64_t row[] = {1, depth}, column[] = {depth, 1}, one[] = {1, 1};
+    const float first = tap_full() ? 1.0f : 0x1p15f;
+    const float least = tap_full() ? (float)DEEP : 0x1p30f + (float)FEW / 2;
+    const float most = tap_full() ? least : 0x1p30f + (float)FEW;
     ssq_device *dev = core_open(name);
     ssq_queue *q = core_queue(dev);
-    ssq_tensor *x = NULL, *a = NULL, *b = NULL, *d = NULL;
+    ssq_tensor *x = NULL, *a = NULL, *b = NULL, *d = NULL, *front = NULL;
     ssq_fill_args fill = SSQ_FILL_INIT;
     ssq_gemm_args args = SSQ_GEMM_INIT;
     float sum = 0.0f;
@@ -316,19 +324,23 @@ static void test_deep(const char *name)
     NEED(ssq_tensor_create(dev, SSQ_F16, 2, row, &x));
     NEED(ssq_tensor_reshape(x, 2, row, &a));
     NEED(ssq_tensor_reshape(x, 2, column, &b));
+    NEED(ssq_tensor_slice(x, 1, 0, 1, 1, &front));
     NEED(ssq_tensor_create(dev, SSQ_F32, 2, one, &d));
     fill.x = x;
     fill.value = 1.0;
     NEED(ssq_fill(q, &fill));
+    NEED(ssq_tensor_write(q, front, &first, sizeof(first), SSQ_F32));
     args.a = a;
     args.b = b;
     args.d = d;
     NEED(ssq_gemm(q, &args));
     NEED(ssq_tensor_read(q, d, &sum, sizeof(sum), SSQ_F32));
     NEED(ssq_queue_sync(q));
-    if (!tap_ok(sum == (float)DEEP, "%s: a 1x1 product of %lld ones is divided",
-                name, (long long)DEEP))
-        tap_diag("it is %.9g", (double)sum);
+    if (!tap_ok(sum >= least && sum <= most,
+                "%s: a 1x1 product of %lld ones is divided", name,
+                (long long)depth))
+        tap_diag("it is %.9g, at least %.9g", (double)sum, (double)least);
+    ssq_tensor_destroy(&front);
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&a);
     ssq_tensor_destroy(&b);
@@ -340,7 +352,9 @@ static void test_deep(const char *name)
 int main(void)
 {
     for (size_t d = 0; d < core_device_count(); d++) {
-        for (size_t i = 0; i < CASES; i++)
+        /* drivers have every second case, and so every kind of work */
+        bool all = strchr(core_device(d), ':') == NULL || tap_full();
+        for (size_t i = 0; i < CASES; i += all ? 1 : 2)
             test_case(core_device(d), i);
         test_helped(core_device(d));
         test_refused(core_device(d));

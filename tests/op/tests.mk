@@ -58,7 +58,8 @@ check_PROGRAMS += tests/op/loops_test
 TESTS += tests/op/loops_test
 tests_op_loops_test_SOURCES = tests/op/loops_test.c
 tests_op_loops_test_LDADD = libsesqui.la -lm
-full_tests += tests/op/window_test tests/op/loops_test tests/op/again.sh
+full_tests += tests/op/window_test tests/op/long_test tests/op/loops_test \
+	tests/op/again.sh
 TESTS += tests/op/again.sh
 EXTRA_DIST += tests/op/again.sh
 slow_tests += tests/op/window_test tests/op/long_test tests/op/loops_test \
