@@ -38,7 +38,8 @@ static void describe(const struct backend_instance *instance, unsigned i,
 }
 
 /* Measured, as on any device: does 2^-126 halve to a subnormal? Ops run in
- * default modes, so the answer is the processor's and not the caller's. */
+ * default modes, so the answer is the processor's and not the caller's.
+ * volatile keeps the compiler from computing it beforehand. */
 static ssq_subnormals measure_subnormals(void)
 {
     struct fpenv env = fpenv_enter();

@@ -41,7 +41,8 @@ static void describe(const struct backend_instance *instance, unsigned i,
     snprintf(text, bytes, "plain C: defines what is correct");
 }
 
-/* Does this host's float32 arithmetic keep subnormals under our modes? */
+/* Does this host's float32 arithmetic keep subnormals under our modes? volatile
+ * keeps the compiler from computing it beforehand. */
 static ssq_subnormals measure_subnormals(void)
 {
     struct fpenv env = fpenv_enter();
@@ -147,6 +148,7 @@ static void close_event(struct backend_event *event)
     mem_free(event);
 }
 
+/* By a clock that nobody sets: differences are what is asked for. */
 static ssq_status record_event(struct backend_event *event,
                                struct backend_queue *queue)
 {

@@ -4,7 +4,8 @@
 
 #include "kernels/dialect/convert.h"
 
-/* The first view gives the shape, and all begin at their first element. */
+/* The first view gives the shape, and all begin at their first element. The
+ * strides of an absent view are 0, so that it stays where it is. */
 void walk_begin(struct walk *w, const struct view *const *views, int n)
 {
     *w = (struct walk){.rank = views[0]->rank, .n = n};
@@ -58,6 +59,7 @@ void store_bits(void *base, ssq_dtype dtype, int64_t i, uint32_t bits)
     }
 }
 
+/* The conversions are those of the kernels: one text for all devices. */
 float load_f32(const void *base, ssq_dtype dtype, int64_t i)
 {
     return bits_to_f32(load_bits(base, dtype, i), dtype);

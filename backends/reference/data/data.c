@@ -18,7 +18,7 @@ static ssq_status upload(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* The core has seen to it that src is contiguous: bytes are bytes. */
+/* src is contiguous: its bytes are copied as they lie. */
 static ssq_status download(struct backend_queue *queue,
                            const struct download_op *op)
 {

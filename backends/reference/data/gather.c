@@ -13,7 +13,7 @@ static struct view row_of(const struct view *table, int64_t row)
     return v;
 }
 
-/* y's row = x's row, or zeros. */
+/* y's row = x's row, or zeros. Converting rounds to nearest, as a cast does. */
 static void copy_row(const struct view *x, bool zeros, const struct view *y)
 {
     struct walk w;
@@ -31,7 +31,8 @@ static void copy_row(const struct view *x, bool zeros, const struct view *y)
 }
 
 /* y's row at each position is the row of x that index names there. An index
- * outside of x gives zeros, and reads nothing. */
+ * outside of x gives zeros, and reads nothing. Row 0 stands in for it, so that
+ * no address outside is computed. */
 static ssq_status gather(struct backend_queue *queue,
                          const struct gather_op *op)
 {

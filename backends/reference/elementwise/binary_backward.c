@@ -9,7 +9,8 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/elementwise.h"
 
-/* Where the inputs begin in host memory. */
+/* Where the inputs begin in host memory. They are found once for an op, not for
+ * each term. */
 struct bases {
     const void *a, *b, *dy;
 };

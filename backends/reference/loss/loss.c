@@ -5,7 +5,8 @@
 #include "backends/reference/reference.h"
 #include "kernels/loss/loss.h"
 
-/* Element i of an optional operand. */
+/* Element i of an optional operand. A weight or a gradient that is absent
+ * counts as 1. */
 static float load_or_one(const struct view *v, int64_t i)
 {
     return v->buffer == NULL ? 1.0f : load_f32(view_host(v), v->dtype, i);

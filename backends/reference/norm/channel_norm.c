@@ -111,6 +111,8 @@ static float channel_at(const struct view *v, int64_t c, float absent)
     return ((const float *)view_host(v))[c * v->stride[0]];
 }
 
+/* Nothing happens to a parameter or a statistic that is absent, here and
+ * below. */
 static void set_channel(const struct view *v, int64_t c, float x)
 {
     if (v->buffer != NULL)
@@ -245,6 +247,8 @@ static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
     }
 }
 
+/* Set by set; pooled ones hold all examples, so that there is one round of
+ * them. */
 static ssq_status channel_norm_run(struct backend_queue *queue,
                                    const struct channel_norm_op *op)
 {

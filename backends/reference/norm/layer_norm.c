@@ -31,7 +31,9 @@ struct statistics {
     float mean, rstd;
 };
 
-/* Of the row of x that begins at `at`: the mean, then the centred squares. */
+/* Of the row of x that begins at `at`: the mean, then the centred squares. Sums
+ * are float64 and rounded once; the mean is rounded before it is subtracted,
+ * because backward has no better one. */
 static struct statistics row_statistics(const struct layer_norm_op *op,
                                         int64_t at)
 {

@@ -13,7 +13,8 @@ struct range {
     int64_t first[AXES], last[AXES];
 };
 
-/* The taps of position p that meet [from, to) of the image's coordinates. */
+/* The taps of position p that meet [from, to) of the image's coordinates. Where
+ * none does, last is less than first. */
 static void taps_in(const struct slide *s, int64_t p, int64_t from, int64_t to,
                     int64_t *first, int64_t *last)
 {
@@ -48,7 +49,9 @@ static struct range windows_at(const struct pool_op *op, int64_t h, int64_t w)
     return r;
 }
 
-/* Is row or column x a tap of position p, which may hold it? */
+/* Is row or column x a tap of position p, which may hold it? windows_at has
+ * seen to it that x is not outside of the window, so that it can only lie
+ * between two taps. */
 static bool holds(const struct slide *s, int64_t p, int64_t x)
 {
     return (x - slide_at(s, p, 0)) % s->dilation == 0;

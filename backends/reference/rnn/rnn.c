@@ -5,7 +5,8 @@
 #include "backends/reference/reference.h"
 #include "kernels/rnn/rnn.h"
 
-/* Element (b, column) of a matrix; 0 of an absent one. */
+/* Element (b, column) of a matrix. An absent one is 0 everywhere: a first
+ * state, or a gradient that nobody has. */
 static float get(const struct view *v, int64_t b, int64_t column)
 {
     if (v->buffer == NULL)
@@ -152,7 +153,8 @@ static void gru_backward_element(const struct gru_cell_backward_op *op,
     put(&op->dh_in, b, j, rnn_mul(e, z));
 }
 
-/* du has three gates, each as wide as the state. */
+/* du has three gates, each as wide as the state. GRU_RESET has a function of
+ * its own. */
 static ssq_status gru_backward_run(struct backend_queue *queue,
                                    const struct gru_cell_backward_op *op)
 {

@@ -50,7 +50,9 @@ static ssq_status softmax(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* y (dy - s), s = sum(y dy); or dy - exp(y) s, s = sum(dy). */
+/* y (dy - s), s = sum(y dy); or dy - exp(y) s, s = sum(dy). dx may be y or dy:
+ * the sum is made before anything is written, and an element is read before its
+ * place is written. */
 static void backward_row(const struct line *y, const struct line *dy,
                          const struct line *dx, int64_t n,
                          enum softmax_kind kind)

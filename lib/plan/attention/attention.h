@@ -26,7 +26,8 @@ void attention_bind_mask(struct plan *p, const struct view *mask);
 /** A float operand as elements of 2 and 4 bytes. */
 void attention_bind_both(struct plan *p, const struct view *v,
                          enum access access);
-/** Steps of batch, head and index. */
+/** Steps of batch, head and index, in elements. What lies behind an index, its
+ *  elements, lies side by side and needs no step. */
 void attention_steps(const struct view *v, uint32_t *step);
 
 #endif

@@ -8,7 +8,8 @@
 
 /* What tells a kernel which random words are its own. first is how many
  * elements of the call came before this op: word base + i belongs to element i
- * of y, however the call is divided. */
+ * of y, however the call is divided. dense: element i lies at place i of every
+ * operand, so that nothing has to be walked. */
 static struct random_stream stream_of(const struct stream *s, uint64_t first,
                                       const struct view *step,
                                       const struct view *y, bool dense)

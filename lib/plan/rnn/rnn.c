@@ -112,6 +112,8 @@ static void gru(struct plan *p, const struct gru_cell_op *op)
     plan_groups(p, &a, sizeof(a), tasks_of(&a.size), cell_loops(p));
 }
 
+/* A reset before the product takes two stages backward as well, in the other
+ * order. */
 static void gru_backward(struct plan *p, const struct gru_cell_backward_op *op)
 {
     uint8_t d = FLOATS_KEY(&op->gates, &op->q, &op->h, &op->dy, &op->dh,

@@ -51,7 +51,8 @@ static void launch(struct plan *p, const struct softmax_backward_op *op,
     rows_launch(p, r, a, sizeof(*a), ROW_LOOPS);
 }
 
-/* In parts, as softmax.c, but of sums alone: a plain reduction adds them up. */
+/* In parts, as softmax.c, but of sums alone: a plain reduction adds them up. A
+ * second pass over y and dy then makes dx. */
 static void build(struct plan *p, const struct softmax_backward_op *op)
 {
     struct rows r = rows_of(p, &op->y, ROWS_GROUPS);
