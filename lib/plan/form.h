@@ -39,7 +39,7 @@ static inline void form_set(const struct plan *p, const struct view *y,
     f->cols = (uint32_t)cols;
     f->piece =
         plan_limits(p)->group == 1 ? FORM_PIECE_PROCESSOR : FORM_PIECE_GPU;
-    f->pieces = (f->cols + f->piece - 1) / f->piece;
+    f->pieces = (uint32_t)size_div_up(f->cols, f->piece);
     walk_shape(y, 0, last, rank, size);
 }
 

@@ -43,7 +43,7 @@ static inline uint64_t loops_of(uint64_t n, uint64_t body)
 static inline uint64_t loops_shared(const struct backend_limits *l, uint64_t n,
                                     uint64_t body)
 {
-    return loops_of((n + l->group - 1) / l->group, body);
+    return loops_of((uint64_t)size_div_up((int64_t)n, l->group), body);
 }
 
 #endif

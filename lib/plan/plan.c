@@ -239,7 +239,7 @@ static void finish(struct plan *p, const void *args, size_t bytes,
     memcpy(l->param, args, bytes);
     l->nwords = (uint32_t)(bytes / sizeof(uint32_t));
     l->groups = (uint32_t)groups;
-    loops = loops_of((wanted + groups - 1) / groups, loops);
+    loops = loops_of((uint64_t)size_div_up(wanted, groups), loops);
     if (loops > p->loops) {
         p->loops = loops;
         p->longest = p->open->kernel;
@@ -255,7 +255,7 @@ void plan_items(struct plan *p, const void *args, size_t bytes, uint64_t n,
         return;
     const struct backend_limits *l = plan_limits(p);
     uint64_t items = l->group == 1 ? LEAST_ITEMS : l->group;
-    finish(p, args, bytes, (n + items - 1) / items, loops);
+    finish(p, args, bytes, (uint64_t)size_div_up(n, items), loops);
 }
 
 void plan_groups(struct plan *p, const void *args, size_t bytes, uint64_t n,

@@ -29,7 +29,7 @@ static int nearest(const struct view *v)
  * processor's thread a tile of neighbours, which become vector instructions. */
 static uint32_t tiles(const struct rows *r, const struct backend_limits *l)
 {
-    return l->group > 1 ? r->cols : (r->cols + TILE - 1) / TILE;
+    return l->group > 1 ? r->cols : (uint32_t)size_div_up(r->cols, TILE);
 }
 
 /* Along c, if that is better than rows. */
@@ -66,8 +66,8 @@ struct rows rows_of(const struct plan *p, const struct view *x,
     uint32_t most = r.n / PART;
     r.splits = want < most ? want : most;
     r.splits = r.splits < 1 ? 1 : r.splits;
-    r.part = (r.n + r.splits - 1) / r.splits;
-    r.splits = (r.n + r.part - 1) / r.part;
+    r.part = (uint32_t)size_div_up(r.n, r.splits);
+    r.splits = (uint32_t)size_div_up(r.n, r.part);
     return r;
 }
 

@@ -67,8 +67,8 @@ uint8_t attention_divide(struct attention_shared *a, uint32_t group,
                          uint64_t heads, int64_t rows, int64_t columns)
 {
     int64_t block = ATTENTION_ROWS_OF(group), chunk = columns <= 64 ? 64 : 128;
-    a->blocks = (uint32_t)((rows + block - 1) / block);
-    a->chunks = columns == 0 ? 1 : (uint32_t)((columns + chunk - 1) / chunk);
+    a->blocks = (uint32_t)size_div_up(rows, block);
+    a->chunks = columns == 0 ? 1 : (uint32_t)size_div_up(columns, chunk);
     a->tasks = (uint32_t)(heads * a->blocks * a->chunks);
     return (uint8_t)chunk;
 }
@@ -79,7 +79,7 @@ uint8_t attention_divide(struct attention_shared *a, uint32_t group,
 static uint64_t product_loops(const struct backend_limits *l, uint64_t length)
 {
     uint64_t rows = ATTENTION_ROWS_OF(l->group);
-    return loops_of((length + ATTENTION_DEPTH - 1) / ATTENTION_DEPTH,
+    return loops_of(size_div_up(length, ATTENTION_DEPTH),
                     loops_shared(l, rows * ATTENTION_DEPTH, 0) +
                         loops_shared(l, ATTENTION_COLS * ATTENTION_DEPTH, 0) +
                         loops_of(ATTENTION_DEPTH, 0));
@@ -102,7 +102,7 @@ uint64_t attention_loops(const struct backend_limits *l,
                  loops_shared(l, staged, 0) + loops_of(staged / chunk, 0)) +
         loops_shared(l, results, 1) + 2 * LOOPS_FEW;
     return 2 * LOOPS_FEW + loops_shared(l, results, 1) +
-           loops_of((n + ATTENTION_COLS - 1) / ATTENTION_COLS, block);
+           loops_of(size_div_up(n, ATTENTION_COLS), block);
 }
 
 void attention_bind_both(struct plan *p, const struct view *v,

@@ -154,10 +154,10 @@ static struct sort_shape sort_shape(const struct plan *p, uint32_t n)
     struct sort_shape s = {.n = n, .piece = 64, .bins = 64};
     if (l->group == 1) {
         uint32_t pieces = l->units * 4;
-        s.piece = n / pieces < 4096 ? 4096 : (n + pieces - 1) / pieces;
+        s.piece = (uint32_t)size_most(4096, size_div_up(n, pieces));
         s.bins = 256;
     }
-    s.pieces = (n + s.piece - 1) / s.piece;
+    s.pieces = (uint32_t)size_div_up(n, s.piece);
     return s;
 }
 
@@ -190,7 +190,7 @@ static uint32_t positions_of(const struct plan *p, const struct table_shape *t)
     const struct backend_limits *l = plan_limits(p);
     uint32_t rounds = l->iterations != 0 ? l->iterations : LOOPS_WATCHED;
     uint64_t most = rounds / 2 / (t->outer + 2);
-    uint64_t blocks = (t->cols + (uint64_t)l->group - 1) / l->group;
+    uint64_t blocks = (uint64_t)size_div_up(t->cols, l->group);
     if (l->iterations != 0 && most > LAUNCH_GROUPS / blocks)
         most = LAUNCH_GROUPS / blocks;
     if (most > t->n)
@@ -219,7 +219,7 @@ static void add_positions(struct plan *p, const struct scatter_add_op *op,
     plan_bind(p, carry, ACCESS_UPDATE);
     if (t->form == FORM_ROWS)
         plan_groups(p, a, sizeof(*a),
-                    count * ((t->cols + (uint64_t)lanes - 1) / lanes),
+                    count * (uint64_t)size_div_up(t->cols, lanes),
                     LOOPS_FEW + loops);
     else
         plan_items(p, a, sizeof(*a), count * t->cols, LOOPS_FEW + loops);

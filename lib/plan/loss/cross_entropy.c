@@ -92,7 +92,7 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
 {
     struct view part;
     struct cross_entropy_count_args a = {
-        .tasks = (r->rows + ROW_CHUNK - 1) / ROW_CHUNK,
+        .tasks = (uint32_t)size_div_up(r->rows, ROW_CHUNK),
         .rows = r->rows,
         .n = r->n,
         .rank = r->rank,

@@ -96,7 +96,7 @@ static void build(struct plan *p, const struct loss_op *op)
     float count = op->reduction == SSQ_REDUCTION_MEAN ? (float)n : 1.0f;
     bool given = op->dloss.buffer != NULL;
     struct loss_args a = {.n = n,
-                          .tasks = (n + LOSS_CHUNK - 1) / LOSS_CHUNK,
+                          .tasks = (uint32_t)size_div_up(n, LOSS_CHUNK),
                           .kind = op->kind,
                           .x_dtype = view_dtype(&op->x),
                           .target_dtype = view_dtype(&op->target),

@@ -124,7 +124,8 @@ static void forward(struct plan *p, const struct layer_norm_op *op)
 static uint32_t block_of(const struct plan *p, uint32_t rows)
 {
     uint32_t most = plan_limits(p)->iterations / (2 * (SUMS_LOOPS + 1));
-    uint32_t block = rows / BLOCK > BLOCK ? (rows + BLOCK - 1) / BLOCK : BLOCK;
+    uint32_t block =
+        rows / BLOCK > BLOCK ? (uint32_t)size_div_up(rows, BLOCK) : BLOCK;
     return most == 0 || block < most ? block : most;
 }
 
@@ -194,9 +195,9 @@ static void sums(struct plan *p, const struct layer_norm_backward_op *op,
                  const struct layer_norm_backward_args *a)
 {
     struct view part;
-    uint32_t blocks = (a->rows + a->block - 1) / a->block;
+    uint32_t blocks = (uint32_t)size_div_up(a->rows, a->block);
     bool processor = plan_limits(p)->group == 1;
-    uint32_t tiles = processor ? (a->n + TILE - 1) / TILE : a->n;
+    uint32_t tiles = processor ? (uint32_t)size_div_up(a->n, TILE) : a->n;
     plan_scratch(p, SSQ_F32, 2 * (uint64_t)blocks * a->n, &part);
     plan_kernel(p, KERNEL_layer_norm_sums,
                 KEYS((uint8_t)dtype_bytes(op->x.dtype),

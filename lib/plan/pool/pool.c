@@ -103,7 +103,7 @@ static uint64_t looks(const struct pool_op *op, int axis)
     const struct slide *s = &op->slide[axis];
     int64_t n = s->window, most = s->image;
     if (is_backward(op)) {
-        n = (slide_extent(s) - 1) / s->stride + 1;
+        n = size_div_up(slide_extent(s), s->stride);
         most = s->map;
     }
     return (uint64_t)(n < most ? n : most);

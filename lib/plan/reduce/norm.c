@@ -14,7 +14,7 @@
 
 static uint32_t chunks_of(uint64_t n)
 {
-    return (uint32_t)((n + FOLD_CHUNK - 1) / FOLD_CHUNK);
+    return (uint32_t)size_div_up(n, FOLD_CHUNK);
 }
 
 static uint32_t chunks_of_view(const struct view *x)

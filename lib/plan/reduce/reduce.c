@@ -73,7 +73,7 @@ static uint64_t tasks(const struct stage *s, uint32_t group)
     if (s->rows || group > 1 || s->c < 0)
         return n;
     uint64_t cols = (uint64_t)s->x.shape[s->c];
-    return n / cols * ((cols + PROCESSOR_TILE - 1) / PROCESSOR_TILE);
+    return n / cols * (uint64_t)size_div_up(cols, PROCESSOR_TILE);
 }
 
 /* Divide d where there is too little to do at once otherwise. */
@@ -90,9 +90,9 @@ static void divide(struct stage *s, const struct backend_limits *l)
     if (splits < 1)
         splits = 1;
     s->a.n = n;
-    s->a.part = (uint32_t)((n + splits - 1) / splits);
-    s->a.part += least - 1 - (s->a.part - 1) % least;
-    s->a.splits = (n + s->a.part - 1) / s->a.part;
+    int64_t part = size_div_up(n, splits);
+    s->a.part = (uint32_t)(size_div_up(part, least) * least);
+    s->a.splits = (uint32_t)size_div_up(n, s->a.part);
 }
 
 /* The result: y, or scratch of [parts, x's shape without d], a view of the
@@ -180,7 +180,7 @@ static void launch(struct plan *p, struct stage *s, enum reduce_kind kind)
     uint64_t n = tasks(s, l->group) * a->splits;
     if (s->rows || l->group == 1)
         plan_groups(p, a, sizeof(*a), n,
-                    pairs((a->part + l->group - 1) / l->group, a->links));
+                    pairs((uint32_t)size_div_up(a->part, l->group), a->links));
     else
         plan_items(p, a, sizeof(*a), n, pairs(a->part, a->links));
 }

@@ -15,7 +15,7 @@ static void sums(struct plan *p, const struct view *x, uint32_t n,
 {
     struct total_args a = {.n = n,
                            .chunk = chunk,
-                           .tasks = (n + chunk - 1) / chunk,
+                           .tasks = (uint32_t)size_div_up(n, chunk),
                            .divide = divisor->buffer != NULL,
                            .count = count};
     plan_kernel(p, KERNEL_total, KEYS(0));
@@ -35,7 +35,7 @@ void plan_total(struct plan *p, const struct view *x, uint64_t n, float count,
         sums(p, x, (uint32_t)n, (uint32_t)n, count, divisor, y);
         return;
     }
-    uint32_t parts = (uint32_t)((n + CHUNK - 1) / CHUNK);
+    uint32_t parts = (uint32_t)size_div_up(n, CHUNK);
     plan_scratch(p, SSQ_F32, parts, &part);
     sums(p, x, (uint32_t)n, CHUNK, 1.0f, &none, &part);
     sums(p, &part, parts, parts, count, divisor, y);

@@ -21,7 +21,7 @@ static struct rnn_sizes sizes(const struct view *v)
 {
     struct rnn_sizes s = {.rows = (uint32_t)v->shape[0],
                           .columns = (uint32_t)v->shape[1]};
-    s.parts = (s.columns + RNN_COLUMNS - 1) / RNN_COLUMNS;
+    s.parts = (uint32_t)size_div_up(s.columns, RNN_COLUMNS);
     return s;
 }
 
