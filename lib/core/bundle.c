@@ -16,7 +16,7 @@ ssq_status queue_bundle_begin(ssq_queue *queue)
     queue->bundle_from = queue->capture == NULL ? 0 : queue->capture->n;
     if (queue->bundle != NULL)
         return SSQ_OK;
-    ssq_status st = graph_create(queue->device, "batch", &queue->bundle);
+    ssq_status st = graph_create(queue->device, "bundle", &queue->bundle);
     if (st != SSQ_OK)
         queue->bundle_depth = 0;
     return st;
@@ -52,7 +52,7 @@ ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
     if (g == NULL)
         return SSQ_OK;
     ssq_graph *fresh = NULL;
-    ssq_status st = graph_create(queue->device, "batch", &fresh);
+    ssq_status st = graph_create(queue->device, "bundle", &fresh);
     if (st == SSQ_OK)
         st = queue_submit_all(queue, g->commands, g->n, &g->object);
     if (st != SSQ_OK)

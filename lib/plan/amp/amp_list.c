@@ -55,8 +55,7 @@ static uint32_t words_of(const struct entries *r, const struct entry *row)
 /* Chunks of an entry, of which the last one may be short. */
 static uint32_t tasks_of(const struct entries *r, const struct entry *row)
 {
-    uint64_t n = (uint64_t)view_elements(row->view[0]);
-    return (uint32_t)((n + r->chunk - 1) / r->chunk);
+    return (uint32_t)size_div_up(view_elements(row->view[0]), r->chunk);
 }
 
 /* ---- who shares a launch ---- */

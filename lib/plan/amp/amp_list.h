@@ -75,8 +75,8 @@ static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
     const struct backend_limits *l = plan_limits(p);
     uint64_t chunk = loops_shared(l, FOLD_LANES, FOLD_CHUNK / FOLD_LANES + 1);
     uint64_t lanes = loops_shared(l, 3 * FOLD_LANES, 0) + 2 * LOOPS_TREE;
-    return lanes +
-           loops_of((parts + FOLD_CHUNK - 1) / FOLD_CHUNK, chunk + 2 * lanes);
+    uint64_t chunks = (uint64_t)size_div_up((int64_t)parts, FOLD_CHUNK);
+    return lanes + loops_of(chunks, chunk + 2 * lanes);
 }
 
 /** Says what entry i of an op's list is; *row begins as zeros. Called several
