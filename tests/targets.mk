@@ -247,7 +247,7 @@ clean-local:
 		variant-validation variant-coverage variant-fuzz \
 		variant-distros \
 		reproducible consumer doc/reference tests/pocl tests/mesa \
-		tests/cache
+		tests/cache tests/cache-cl-opt-disable
 
 # Before a release, or where a public function is renamed or goes.
 update-symbols: all

@@ -108,10 +108,23 @@ static struct guard_mem *mem_of(struct backend_mem *mem)
     return (struct guard_mem *)mem; /* its first member */
 }
 
+/* A command counts as done before what it used is closed: one thread may free
+ * it while another still runs the queue, with this memory in its list. */
+static void forget(struct backend_device *device, const struct guard_mem *m)
+{
+    size_t kept = 0;
+    for (size_t i = 0; i < device->open_count; i++)
+        if (device->open[i] != m)
+            device->open[kept++] = device->open[i];
+    device->open_count = kept;
+}
+
 void guard_free(struct backend_device *device, struct backend_mem *mem)
 {
     struct guard_mem *m = mem_of(mem);
-    (void)device;
+    pthread_mutex_lock(&device->lock);
+    forget(device, m);
+    pthread_mutex_unlock(&device->lock);
     munmap(m->map, m->map_bytes);
     guard_core->mem_free(m);
 }

@@ -195,6 +195,62 @@ static void test_events(const char *name)
     ssq_device_close(&p.dev);
 }
 
+/* Its own thread lets go of what a queue used while another thread, which waits
+ * for its event, runs that queue. */
+static void *let_go(void *arg)
+{
+    struct pair *p = arg;
+    ssq_queue *q = NULL;
+    static const int32_t value = 7;
+    int wrong = ssq_queue_create(p->dev, NULL, &q) != SSQ_OK;
+
+    for (int i = 0; i < ROUNDS && wrong == 0; i++) {
+        ssq_tensor *x = core_vector(p->dev, SSQ_I32, 1);
+        wrong +=
+            ssq_tensor_write(q, x, &value, sizeof(value), SSQ_I32) != SSQ_OK;
+        wrong += ssq_event_record(p->ready, q) != SSQ_OK;
+        ssq_tensor_destroy(&x);
+        advance(p, &p->produced);
+        /* each call asks how far the queue has come, and frees what it can */
+        for (int k = 0; k < 50 && wrong == 0; k++)
+            wrong += ssq_queue_wait(q, p->ready) != SSQ_OK;
+        wait_for(p, &p->consumed, i + 1);
+    }
+    ssq_queue_destroy(&q);
+    pthread_mutex_lock(&p->lock);
+    p->wrong += wrong;
+    pthread_mutex_unlock(&p->lock);
+    return NULL;
+}
+
+static void test_let_go(const char *name)
+{
+    struct pair p = {.lock = PTHREAD_MUTEX_INITIALIZER,
+                     .changed = PTHREAD_COND_INITIALIZER};
+    ssq_queue *q;
+    pthread_t other;
+    int wrong = 0;
+
+    p.dev = core_open(name);
+    NEED(ssq_queue_create(p.dev, NULL, &q));
+    NEED(ssq_event_create(p.dev, &p.ready));
+    if (pthread_create(&other, NULL, let_go, &p) != 0)
+        tap_bail("no thread");
+    for (int i = 0; i < ROUNDS; i++) {
+        wait_for(&p, &p.produced, i + 1);
+        wrong += ssq_queue_wait(q, p.ready) != SSQ_OK;
+        wrong += ssq_queue_sync(q) != SSQ_OK;
+        advance(&p, &p.consumed);
+    }
+    pthread_join(other, NULL);
+    tap_ok(p.wrong + wrong == 0,
+           "%s: memory is let go while another thread runs its queue: %d wrong",
+           name, p.wrong + wrong);
+    ssq_event_destroy(&p.ready);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&p.dev);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < core_device_count(); i++) {
@@ -211,6 +267,7 @@ int main(void)
                name, wrong);
         ssq_device_close(&dev);
         test_events(name);
+        test_let_go(name);
     }
-    return tap_done(6);
+    return tap_done(8);
 }
