@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests.mk - a stand-in for libcuda that interprets PTX, and tests of it.
+#
+# The library is built for the checks and never installed. libtool makes it
+# under the name that its version says; the backend opens it by its path.
+
+check_LTLIBRARIES += tests/fakecuda/libcuda.la tests/fakecuda/libptx.la
+tests_fakecuda_libptx_la_SOURCES = \
+	tests/fakecuda/ptx_access.c \
+	tests/fakecuda/ptx_decode.c \
+	tests/fakecuda/ptx_emit.c \
+	tests/fakecuda/ptx_memory.c \
+	tests/fakecuda/ptx_module.c \
+	tests/fakecuda/ptx_read.c \
+	tests/fakecuda/ptx_run.c \
+	tests/fakecuda/ptx.h \
+	tests/fakecuda/ptx_bits.h \
+	tests/fakecuda/ptx_code.h \
+	tests/fakecuda/ptx_emit.h \
+	tests/fakecuda/ptx_memory.h \
+	tests/fakecuda/ptx_ops.h \
+	tests/fakecuda/ptx_read.h
+tests_fakecuda_libcuda_la_SOURCES = \
+	tests/fakecuda/cuda.h \
+	tests/fakecuda/cuda_call.c \
+	tests/fakecuda/cuda_copy.c \
+	tests/fakecuda/cuda_device.c \
+	tests/fakecuda/cuda_event.c \
+	tests/fakecuda/cuda_graph.c \
+	tests/fakecuda/cuda_memory.c \
+	tests/fakecuda/cuda_module.c \
+	tests/fakecuda/cuda_run.c \
+	tests/fakecuda/cuda_state.h \
+	tests/fakecuda/cuda_stream.c \
+	tests/fakecuda/fakecuda.h
+tests_fakecuda_libcuda_la_LDFLAGS = -version-info 1:0:0 -no-undefined \
+	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
+tests_fakecuda_libcuda_la_LIBADD = tests/fakecuda/libptx.la -lm -lpthread
+
+check_DATA = tests/fakecuda/libcuda.so.1
+tests/fakecuda/libcuda.so.1: tests/fakecuda/libcuda.la
+	cp tests/fakecuda/.libs/libcuda.so.1 $@
+CLEANFILES += tests/fakecuda/libcuda.so.1
+
+check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
+	tests/fakecuda/ptx_decode_all
+TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
+	tests/fakecuda/ptx.sh
+thread_tests += tests/fakecuda/cuda_test
+slow_tests += tests/fakecuda/ptx.sh
+EXTRA_DIST += tests/fakecuda/ptx.sh
+tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
+
+tests_fakecuda_cuda_test_SOURCES = tests/fakecuda/cuda_test.c
+tests_fakecuda_cuda_test_LDADD = tests/fakecuda/libcuda.la -lpthread
+tests_fakecuda_ptx_test_SOURCES = tests/fakecuda/ptx_test.c \
+	tests/fakecuda/ptx_cases.h
+tests_fakecuda_ptx_test_LDADD = tests/fakecuda/libptx.la -lm -lpthread
+tests_fakecuda_ptx_decode_all_SOURCES = tests/fakecuda/ptx_decode_all.c
+tests_fakecuda_ptx_decode_all_LDADD = tests/fakecuda/libptx.la -lm -lpthread
