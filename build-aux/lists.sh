@@ -36,6 +36,8 @@ write() {
         backends/reference/[a-z]*.[ch] backends/reference/*/[a-z]*.[ch] \
         backends/guard/[a-z]*.[ch]
     files common_sources backends/common/[a-z]*.[ch]
+    files pack_sources backends/pack/[a-z]*.[ch]
+    files cuda_sources backends/cuda/[a-z]*.[ch]
     files opencl_sources backends/opencl/[a-z]*.[ch]
     files vulkan_sources backends/vulkan/[a-z]*.[ch]
     files kernel_texts kernels/*/[a-z]*.k

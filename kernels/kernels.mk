@@ -54,40 +54,73 @@ kernels/kernel_text.h.stamp: $(kernel_inputs)
 kernels/kernel_text.c: $(kernel_inputs) kernels/kernel_text.h
 	$(embed) text.c $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
 
-# SPIR-V, for the vulkan module: 16 MB of modules as one file of 5 MB. A text is
-# compiled again when it or a header of it has changed. The tarball has the file
-# as kernels/prebuilt.*, for who has no glslc.
-EXTRA_DIST += kernels/spirv.sh
+# Compiled kernels: SPIR-V for the vulkan module, PTX for the cuda module, each
+# as one file of some MB. A text is compiled again when it or a header of it has
+# changed. The tarball has the files as kernels/prebuilt_*, for who has no
+# compiler.
+EXTRA_DIST += kernels/pack.sh
+pack_sh = GLSLC='$(GLSLC)' PTXCC='$(PTXCC)' AWK='$(AWK)' \
+	$(SHELL) $(srcdir)/kernels/pack.sh
+pack_summed = '$(sort $(kernel_texts) $(kernel_headers)) kernels/pack.sh'
+pack_prebuilt = $(MKDIR_P) kernels && $(pack_sh)
+
 CLEANFILES += kernels/spirv.pack kernels/spirv_table.h
-spirv_sh = $(MKDIR_P) kernels/spirv && \
-	GLSLC='$(GLSLC)' AWK='$(AWK)' $(SHELL) $(srcdir)/kernels/spirv.sh
-spirv_summed = '$(sort $(kernel_texts) $(kernel_headers)) kernels/spirv.sh'
 if MAKE_SPIRV
 spirv_packs = $(kernel_texts:kernels/%.k=kernels/spirv/%.pack)
 CLEANFILES += $(spirv_packs) $(spirv_packs:.pack=.table) \
 	$(spirv_packs:.pack=.d)
-kernels/spirv/%.pack: kernels/%.k kernels/spirv.sh kernels/embed.sh
-	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(spirv_sh) text $(srcdir) $@ \
+kernels/spirv/%.pack: kernels/%.k kernels/pack.sh kernels/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(pack_sh) spirv text $(srcdir) $@ \
 		kernels/$*.k
 kernels/spirv.pack: $(spirv_packs) lists.mk
 	$(AM_V_GEN)cat $(spirv_packs) >$@.new && mv $@.new $@
 kernels/spirv_table.h: kernels/spirv.pack
-	$(AM_V_GEN)$(spirv_sh) table $(srcdir) $(spirv_summed) $(spirv_packs) \
-		>$@.new && mv $@.new $@
+	$(AM_V_GEN)$(pack_sh) spirv table $(srcdir) $(pack_summed) \
+		$(spirv_packs) >$@.new && mv $@.new $@
 -include $(spirv_packs:.pack=.d)
 else
-kernels/spirv_table.h: kernels/prebuilt.h $(kernel_inputs) kernels/spirv.sh
-	$(AM_V_GEN)$(spirv_sh) same $(srcdir) $(spirv_summed) \
-		$(srcdir)/kernels/prebuilt.h && \
-		cp $(srcdir)/kernels/prebuilt.h $@.new && mv $@.new $@
-kernels/spirv.pack: kernels/prebuilt.pack kernels/spirv_table.h
-	$(AM_V_GEN)cp $(srcdir)/kernels/prebuilt.pack $@.new && mv $@.new $@
-kernels/prebuilt.h kernels/prebuilt.pack:
+kernels/spirv_table.h: kernels/prebuilt_spirv.h $(kernel_inputs) kernels/pack.sh
+	$(AM_V_GEN)$(pack_prebuilt) spirv same $(srcdir) $(pack_summed) \
+		$(srcdir)/kernels/prebuilt_spirv.h && \
+		cp $(srcdir)/kernels/prebuilt_spirv.h $@.new && mv $@.new $@
+kernels/spirv.pack: kernels/prebuilt_spirv.pack kernels/spirv_table.h
+	$(AM_V_GEN)cp $(srcdir)/kernels/prebuilt_spirv.pack $@.new && \
+		mv $@.new $@
+kernels/prebuilt_spirv.h kernels/prebuilt_spirv.pack:
 	@echo 'SPIR-V is made by glslc, which configure did not find' >&2; \
 		exit 1
 endif
-dist-hook: dist-spirv
-dist-spirv: kernels/spirv.pack kernels/spirv_table.h
-	cp kernels/spirv.pack $(distdir)/kernels/prebuilt.pack
-	cp kernels/spirv_table.h $(distdir)/kernels/prebuilt.h
-.PHONY: dist-spirv
+
+CLEANFILES += kernels/ptx.pack kernels/ptx_table.h
+if MAKE_PTX
+ptx_packs = $(kernel_texts:kernels/%.k=kernels/ptx/%.pack)
+CLEANFILES += $(ptx_packs) $(ptx_packs:.pack=.table) $(ptx_packs:.pack=.d)
+kernels/ptx/%.pack: kernels/%.k kernels/pack.sh kernels/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(pack_sh) ptx text $(srcdir) $@ \
+		kernels/$*.k
+kernels/ptx.pack: $(ptx_packs) lists.mk
+	$(AM_V_GEN)cat $(ptx_packs) >$@.new && mv $@.new $@
+kernels/ptx_table.h: kernels/ptx.pack
+	$(AM_V_GEN)$(pack_sh) ptx table $(srcdir) $(pack_summed) $(ptx_packs) \
+		>$@.new && mv $@.new $@
+-include $(ptx_packs:.pack=.d)
+else
+kernels/ptx_table.h: kernels/prebuilt_ptx.h $(kernel_inputs) kernels/pack.sh
+	$(AM_V_GEN)$(pack_prebuilt) ptx same $(srcdir) $(pack_summed) \
+		$(srcdir)/kernels/prebuilt_ptx.h && \
+		cp $(srcdir)/kernels/prebuilt_ptx.h $@.new && mv $@.new $@
+kernels/ptx.pack: kernels/prebuilt_ptx.pack kernels/ptx_table.h
+	$(AM_V_GEN)cp $(srcdir)/kernels/prebuilt_ptx.pack $@.new && mv $@.new $@
+kernels/prebuilt_ptx.h kernels/prebuilt_ptx.pack:
+	@echo 'PTX is made by clang, which configure did not find' >&2; \
+		exit 1
+endif
+
+dist-hook: dist-packs
+dist-packs: kernels/spirv.pack kernels/spirv_table.h \
+		kernels/ptx.pack kernels/ptx_table.h
+	cp kernels/spirv.pack $(distdir)/kernels/prebuilt_spirv.pack
+	cp kernels/spirv_table.h $(distdir)/kernels/prebuilt_spirv.h
+	cp kernels/ptx.pack $(distdir)/kernels/prebuilt_ptx.pack
+	cp kernels/ptx_table.h $(distdir)/kernels/prebuilt_ptx.h
+.PHONY: dist-packs

@@ -19,11 +19,11 @@ AC_DEFUN([SSQ_SPIRV], [
             AS_IF([test -z "$GLSLC"],
                 [AC_MSG_ERROR([--with-prebuilt=no: no glslc (Debian: glslc)])])],
         [yes], [
-            AS_IF([test ! -f "$srcdir/kernels/prebuilt.pack"],
+            AS_IF([test ! -f "$srcdir/kernels/prebuilt_spirv.pack"],
                 [AC_MSG_ERROR([--with-prebuilt: only a released tarball has
-                               kernels/prebuilt.pack])])],
+                               kernels/prebuilt_spirv.pack])])],
         [auto], [
-            AS_IF([test -f "$srcdir/kernels/prebuilt.pack"], [],
+            AS_IF([test -f "$srcdir/kernels/prebuilt_spirv.pack"], [],
                 [test -n "$GLSLC"], [ssq_make_spirv=yes], [
                     ssq_have_spirv=no
                     ssq_why_spirv="no glslc to compile the kernels (Debian: glslc)"])],

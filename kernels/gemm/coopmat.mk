@@ -6,18 +6,18 @@
 EXTRA_DIST += kernels/gemm/coopmat.comp
 CLEANFILES += kernels/coopmat_spv.h
 coopmat_summed = '$(sort $(kernel_headers)) kernels/gemm/coopmat.comp'
-coopmat_inputs = kernels/gemm/coopmat.comp kernels/spirv.sh $(kernel_headers)
+coopmat_inputs = kernels/gemm/coopmat.comp kernels/pack.sh $(kernel_headers)
 if MAKE_COOPMAT
 kernels/coopmat_spv.h: $(coopmat_inputs)
 	$(AM_V_GEN)$(MKDIR_P) kernels && GLSLC='$(GLSLC_COOPMAT)' \
-		$(SHELL) $(srcdir)/kernels/spirv.sh words $(srcdir) \
+		$(SHELL) $(srcdir)/kernels/pack.sh spirv words $(srcdir) \
 		$(coopmat_summed) kernels/gemm/coopmat.comp >$@.new && \
 		mv $@.new $@
 else
 if PREBUILT_COOPMAT
 kernels/coopmat_spv.h: kernels/prebuilt_coopmat.h $(coopmat_inputs)
-	$(AM_V_GEN)$(MKDIR_P) kernels && $(SHELL) $(srcdir)/kernels/spirv.sh \
-		same $(srcdir) $(coopmat_summed) \
+	$(AM_V_GEN)$(MKDIR_P) kernels && $(SHELL) $(srcdir)/kernels/pack.sh \
+		spirv same $(srcdir) $(coopmat_summed) \
 		$(srcdir)/kernels/prebuilt_coopmat.h && \
 		cp $(srcdir)/kernels/prebuilt_coopmat.h $@.new && mv $@.new $@
 else

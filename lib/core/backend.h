@@ -26,6 +26,11 @@ struct backend_queue;
 struct backend_event;
 struct backend_graph;
 
+/** Memory of a caller's that is named by its address. */
+struct native_span {
+    uint64_t address, bytes;
+};
+
 /** A piece of device memory, made by alloc. A backend appends members of its
  *  own by making this the first member of a larger struct. */
 struct backend_mem {
@@ -245,6 +250,8 @@ struct backend {
     ssq_status (*queue_native)(struct backend_device *device,
                                const void *handle,
                                struct backend_queue **queue);
+    /* handle of a caller's memory that is no object but an address: a struct
+     * native_span */
     ssq_status (*import)(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
     void *(*mem_handle)(const struct backend_mem *mem);

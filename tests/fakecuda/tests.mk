@@ -39,16 +39,24 @@ tests_fakecuda_libcuda_la_LIBADD = tests/fakecuda/libptx.la -lm -lpthread
 
 check_DATA = tests/fakecuda/libcuda.so.1
 tests/fakecuda/libcuda.so.1: tests/fakecuda/libcuda.la
-	cp tests/fakecuda/.libs/libcuda.so.1 $@
+	$(AM_V_GEN)cp tests/fakecuda/.libs/libcuda.so.1 $@.new && mv $@.new $@
 CLEANFILES += tests/fakecuda/libcuda.so.1
 
+if BUILD_CUDA
+check_PROGRAMS += tests/fakecuda/native
+TESTS += tests/fakecuda/native
+endif
+tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
+tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
 	tests/fakecuda/ptx_decode_all
 TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
-	tests/fakecuda/ptx.sh
+	tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
 thread_tests += tests/fakecuda/cuda_test
-slow_tests += tests/fakecuda/ptx.sh
-EXTRA_DIST += tests/fakecuda/ptx.sh
+slow_tests += tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+full_tests += tests/fakecuda/tables.sh
+EXTRA_DIST += tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+tests/fakecuda/tables.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
 
 tests_fakecuda_cuda_test_SOURCES = tests/fakecuda/cuda_test.c

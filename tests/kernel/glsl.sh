@@ -72,12 +72,12 @@ look() {
     }'
 }
 
-# one AT BYTES WORDS TEXT KEY=VALUE...
+# one AT BYTES SIZE TEXT KEY=VALUE...
 one() {
-    at=$1 bytes=$2 words=$3
+    at=$1 bytes=$2 size=$3
     shift 3
     module "$at" "$bytes" >"$tmp/spv"
-    [ "$(wc -c <"$tmp/spv")" -eq $((4 * words)) ] || echo "$*: not $words words"
+    [ "$(wc -c <"$tmp/spv")" -eq "$size" ] || echo "$*: not $size bytes"
     spirv-val --uniform-buffer-standard-layout --target-env vulkan1.1 \
         "$tmp/spv" 2>&1 || echo "$*: not valid"
     spirv-dis --no-indent --raw-id "$tmp/spv" 2>&1 | look "$*"

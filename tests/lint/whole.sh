@@ -18,7 +18,7 @@ tap_empty "no recipe writes where make looks: to \$@.new, then mv"
 tap_run "make removes the target of a recipe that fails" \
     grep -q '^\.DELETE_ON_ERROR:' "$srcdir/Makefile.am"
 
-# ---- kernels/spirv.sh ----
+# ---- kernels/pack.sh ----
 
 # A compiler that ends as $tmp/end says at its second text.
 cat >"$tmp/glslc" <<'END'
@@ -40,7 +40,7 @@ pack() {
         echo old >"$tmp/made/cast.$part"
     done
     echo "$1" >"$tmp/end"
-    GLSLC=$tmp/glslc sh "$srcdir/kernels/spirv.sh" text "$srcdir" \
+    GLSLC=$tmp/glslc sh "$srcdir/kernels/pack.sh" spirv text "$srcdir" \
         "$tmp/made/cast.pack" kernels/data/cast.k >"$tmp/out" 2>&1
 }
 
@@ -53,7 +53,7 @@ untouched() {
 
 interrupted() {
     ! pack "$2" && untouched
-    tap_ok $? "spirv.sh: $1: the old pack stays, and so does its table"
+    tap_ok $? "pack.sh: $1: the old pack stays, and so does its table"
 }
 
 # The script's variables, and its parent's number, are for later.
@@ -61,24 +61,24 @@ interrupted() {
 {
     interrupted 'the compiler fails' 'exit 1'
     [ "$(find "$tmp/made" -type f | grep -c .)" -eq 3 ]
-    tap_ok $? 'spirv.sh: the compiler fails: nothing else is left'
+    tap_ok $? 'pack.sh: the compiler fails: nothing else is left'
     interrupted 'SIGTERM' 'kill -TERM $PPID'
     [ "$(find "$tmp/made" -type f | grep -c .)" -eq 3 ]
-    tap_ok $? 'spirv.sh: SIGTERM: nothing else is left'
+    tap_ok $? 'pack.sh: SIGTERM: nothing else is left'
     interrupted 'SIGKILL' 'kill -KILL $PPID'
 }
 
 # table: the table of the pack as it is now.
 table() {
-    sh "$srcdir/kernels/spirv.sh" table "$srcdir" kernels/data/cast.k \
+    sh "$srcdir/kernels/pack.sh" spirv table "$srcdir" kernels/data/cast.k \
         "$tmp/made/cast.pack" >"$tmp/header" 2>"$tmp/out"
 }
 
 pack 'exit 0' && ! untouched && table
-tap_ok $? 'spirv.sh: what nothing interrupts is made'
+tap_ok $? 'pack.sh: what nothing interrupts is made'
 sed '$d' "$tmp/made/cast.table" >"$tmp/cut"
 cp "$tmp/cut" "$tmp/made/cast.table"
 ! table && ! [ -e "$tmp/made/cast.pack" ] && grep -q 'make it' "$tmp/out"
-tap_ok $? 'spirv.sh: a pack whose table is cut is named, and made again'
+tap_ok $? 'pack.sh: a pack whose table is cut is named, and made again'
 
 tap_done 10

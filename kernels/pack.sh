@@ -1,26 +1,27 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# spirv.sh - kernel texts as SPIR-V modules, packed for the Vulkan backend.
+# pack.sh - kernel texts as modules of a driver's language, packed for a backend.
 #
-# usage: spirv.sh text SRCDIR PACK KERNEL        one text, in all its variants
-#        spirv.sh table SRCDIR SUMMED PACK...    the table of PACKs in a row
-#        spirv.sh words SRCDIR SUMMED KERNEL    one module as a C array
-#        spirv.sh same SRCDIR SUMMED TABLE       was it made from these files?
+# usage: pack.sh LANGUAGE text SRCDIR PACK KERNEL      one text, in all variants
+#        pack.sh LANGUAGE table SRCDIR SUMMED PACK...  the table of PACKs in a row
+#        pack.sh LANGUAGE words SRCDIR SUMMED KERNEL   one module as a C array
+#        pack.sh LANGUAGE same SRCDIR SUMMED TABLE     was it made from these files?
 #
-# A pack is gzip members, one per variant in the order of embed.sh's list;
-# beside x.pack, x.table has a line for each, and x.d what make must know. Each
-# appears whole, by mv, and the pack last, whose age make goes by:
+# LANGUAGE is spirv, for Vulkan, or ptx, for CUDA. A pack is gzip members, one
+# per variant in the order of embed.sh's list; beside x.pack, x.table has a line
+# for each, and x.d what make must know. Each appears whole, by mv, and the pack
+# last, whose age make goes by:
 #
-#     OFFSET BYTES WORDS kernels/elementwise/unary.k KIND=0 X=1
+#     OFFSET BYTES SIZE kernels/elementwise/unary.k KIND=0 X=1
 #
-# BYTES are the member's, WORDS the module's. SUMMED are texts and headers, by
-# their names below SRCDIR: the table keeps a sum of them. GLSLC and AWK are
-# the tools. 128 items are what every device can have in a group.
+# BYTES are the member's, SIZE the module's. SUMMED are texts and headers, by
+# their names below SRCDIR: the table keeps a sum of them. GLSLC, PTXCC and AWK
+# are the tools.
 set -eu
 LC_ALL=C
 export LC_ALL
-what=$1 top=$2
-shift 2
+language=$1 what=$2 top=$3
+shift 3
 
 embed() {
     ${SHELL:-sh} "$top/kernels/embed.sh" "$1" "$top" "$2"
@@ -30,7 +31,23 @@ size() {
     wc -c <"$1" | tr -d ' '
 }
 
-# compile TEXT KEY=VALUE...: to $pack.spv; any message is a failure.
+# What each language is compiled with: KEYs as -D, the text, and -o FILE follow.
+# Vulkan: 128 items are what every device can have in a group.
+spirv() {
+    ${GLSLC:-glslc} -O -std=450core -fshader-stage=compute \
+        --target-env=vulkan1.1 -Werror -DWG=128 -DWIDTH=4 "-I$top" "$@"
+}
+
+# CUDA: PTX of the lowest level that has the instructions, so that every driver
+# takes it, whichever toolkit is installed; no contraction and no toolkit.
+ptx() {
+    ${PTXCC:-clang} -x cuda -nocudainc -nocudalib --cuda-device-only \
+        --cuda-gpu-arch=sm_70 -Xclang -target-feature -Xclang +ptx60 \
+        -Wno-unknown-cuda-version -O3 -ffp-contract=off -Wall -Wextra \
+        -Wno-unused-function -Werror -S -DWG=256 -DWIDTH=4 "-I$top" "$@"
+}
+
+# compile TEXT KEY=VALUE...: to $pack.out; any message is a failure.
 compile() {
     variant=$*
     file=$1
@@ -39,9 +56,7 @@ compile() {
         shift
         set -- "$@" "-D$pair"
     done
-    ${GLSLC:-glslc} -O -std=450core -fshader-stage=compute \
-        --target-env=vulkan1.1 -Werror -DWG=128 -DWIDTH=4 "$@" "-I$top" \
-        -o "$pack.spv" "$top/$file" >"$pack.said" 2>&1 &&
+    "$language" "$@" -o "$pack.out" "$top/$file" >"$pack.said" 2>&1 &&
         ! [ -s "$pack.said" ] || {
         echo "$variant" | cat - "$pack.said" >&2
         return 1
@@ -50,15 +65,15 @@ compile() {
 
 text() {
     pack=$1 base=${1%.pack} at=0
-    trap 'rm -f "$pack".spv "$pack".said "$pack".gz "$pack".list \
+    trap 'rm -f "$pack".out "$pack".said "$pack".gz "$pack".list \
         "$pack".new "$base".table.new "$base".d.new' EXIT
     trap 'exit 1' HUP INT TERM # a shell that a signal ends skips EXIT
     embed list "$2" >"$pack.list"
     while read -r variant; do
         compile $variant
-        gzip -9 -n -c "$pack.spv" >"$pack.gz"
+        gzip -9 -n -c "$pack.out" >"$pack.gz"
         bytes=$(size "$pack.gz")
-        echo "$at $bytes $(($(size "$pack.spv") / 4)) $variant" >&3
+        echo "$at $bytes $(size "$pack.out") $variant" >&3
         at=$((at + bytes))
         cat "$pack.gz"
     done <"$pack.list" >"$pack.new" 3>"$base.table.new"
@@ -87,9 +102,9 @@ table() {
     for pack; do
         matches "$pack"
     done
-    echo '/* spirv_table.h - made by spirv.sh: do not edit. */'
+    echo "/* ${language}_table.h - made by pack.sh: do not edit. */"
     echo "/* sum: $(sum) */"
-    echo "#define SPIRV_SUM \"$(cat "$@" | cksum)\""
+    echo "#define MODULES_SUM \"$(cat "$@" | cksum)\""
     for pack; do echo "${pack%.pack}.table"; done | xargs ${AWK:-awk} '
         FNR == 1 {
             name = $4
@@ -105,25 +120,23 @@ table() {
         }
         END {
             print "static const uint32_t first_module[] = {\n" first "};\n"
-            print "static const struct spirv_module modules[] = {\n" lines "};"
+            print "static const struct packed_module modules[] = {\n" lines "};"
         }'
 }
 
 same() {
     grep -qxF "/* sum: $(sum) */" "$1" || {
         echo "$1: made from other kernels than those in $top/kernels;" \
-            'with glslc, configure --with-prebuilt=no makes it again' >&2
+            'with the compiler, configure --with-prebuilt=no makes it again' >&2
         exit 1
     }
 }
 
 # A module as the initialiser of a C array.
 words() {
-    echo "/* coopmat_spv.h - made by spirv.sh: do not edit. */"
+    echo "/* coopmat_spv.h - made by pack.sh: do not edit. */"
     echo "/* sum: $(sum) */"
-    ${GLSLC:-glslc} -O -std=450core -fshader-stage=compute -mfmt=c \
-        --target-env=vulkan1.1 -Werror -DWG=128 -DWIDTH=4 "-I$top" -o - \
-        "$top/$1"
+    "$language" -mfmt=c -o - "$top/$1"
 }
 
 case $what in
@@ -143,5 +156,5 @@ words)
     shift
     words "$@"
     ;;
-*) echo "spirv.sh: what is $what?" >&2; exit 2 ;;
+*) echo "pack.sh: what is $what?" >&2; exit 2 ;;
 esac

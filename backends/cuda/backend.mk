@@ -1,0 +1,16 @@
+# SPDX-License-Identifier: Apache-2.0
+# backend.mk - the cuda module: it opens the driver itself, and links nothing of
+# CUDA and nothing of ours.
+
+if BUILD_CUDA
+module_LTLIBRARIES += cuda.la
+endif
+cuda_la_SOURCES = $(common_sources) $(pack_sources) $(cuda_sources)
+cuda_la_CPPFLAGS = $(AM_CPPFLAGS)
+cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
+	-Wl,-z,defs
+cuda_la_LIBADD = $(ZLIB_LIBS)
+# through a variable: else automake takes it for the whole rule
+ptx_user = backends/cuda/cuda_la-ptx.lo
+$(ptx_user): kernels/ptx.pack kernels/ptx_table.h
+$(cuda_la_OBJECTS): | kernel_table.h

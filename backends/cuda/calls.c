@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls.c - finding the driver's library and its symbols. */
+#define _GNU_SOURCE /* dladdr */
+#include "backends/cuda/calls.h"
+
+#include <dlfcn.h>
+#include <stdio.h>
+#include <string.h>
+
+#include "backends/cuda/cuda.h"
+
+/** The library's name since CUDA 1; libcuda.so is for linkers, and may be a
+ *  toolkit's stub, which answers every call with an error. */
+#define LIBRARY "libcuda.so.1"
+
+struct symbol {
+    const char *name;
+    size_t at; /* in struct cuda_calls */
+};
+
+#define X(NAME, SYMBOL, ARGS) {#SYMBOL, offsetof(struct cuda_calls, NAME)},
+static const struct symbol base[] = {CUDA_BASE_CALLS(X){NULL, 0}};
+static const struct symbol pools[] = {CUDA_POOL_CALLS(X){NULL, 0}};
+static const struct symbol graphs[] = {CUDA_GRAPH_CALLS(X){NULL, 0}};
+static const struct symbol native[] = {CUDA_NATIVE_CALLS(X){NULL, 0}};
+#undef X
+
+static const struct {
+    const struct symbol *symbols;
+    const char *since; /* the first CUDA that has them all */
+} groups[CUDA_GROUPS] = {
+    [CUDA_BASE] = {base, "11.8"},
+    [CUDA_POOLS] = {pools, "11.2"},
+    [CUDA_GRAPHS] = {graphs, "11.4"},
+    [CUDA_NATIVE] = {native, "11.2"},
+};
+
+/* ISO C has no conversion from an object pointer to a function's; POSIX
+ * promises the same representation. */
+static bool find(struct cuda_calls *c, const char *name, size_t at)
+{
+    void *p = dlsym(c->library, name);
+    memcpy((char *)c + at, &p, sizeof(p));
+    return p != NULL;
+}
+
+/* With the lock. */
+static void look_up(struct cuda_calls *c, enum cuda_group group)
+{
+    const struct symbol *s = groups[group].symbols;
+    while (s->name != NULL && find(c, s->name, s->at))
+        s++;
+    c->missing[group] = s->name;
+    c->state[group] = s->name == NULL ? 1 : 2;
+}
+
+bool cuda_calls_have(struct cuda_calls *c, enum cuda_group group,
+                     struct why *why)
+{
+    pthread_mutex_lock(&c->lock);
+    if (c->state[group] == 0)
+        look_up(c, group);
+    bool there = c->state[group] == 1;
+    pthread_mutex_unlock(&c->lock);
+    return there
+               ? true
+               : cuda_refuse(
+                     why, "%.160s has no %s: a driver of CUDA %s or later has",
+                     c->path, c->missing[group], groups[group].since);
+}
+
+/* Where the loader found the library: `sesqui devices --why` shows it, because
+ * a process may meet a driver that nobody expected. */
+static void note_path(struct cuda_calls *c)
+{
+    Dl_info info;
+    union {
+        CUresult (*call)(unsigned);
+        void *address;
+    } init = {c->Init};
+    bool known = dladdr(init.address, &info) != 0 && info.dli_fname != NULL;
+    snprintf(c->path, sizeof(c->path), "%s", known ? info.dli_fname : LIBRARY);
+}
+
+bool cuda_calls_open(struct cuda_calls *c, struct why *why)
+{
+    if (pthread_mutex_init(&c->lock, NULL) != 0)
+        return cuda_refuse(why, "no memory for a lock");
+    /* It stays: a driver that is unloaded takes its threads' code away. */
+    c->library = dlopen(LIBRARY, RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE);
+    if (c->library == NULL)
+        return cuda_refuse(why, "no NVIDIA driver: %.200s", dlerror());
+    snprintf(c->path, sizeof(c->path), "%s", LIBRARY);
+    if (!cuda_calls_have(c, CUDA_BASE, why))
+        return false;
+    note_path(c);
+    (void)find(c, "ssq_standin_bindings",
+               offsetof(struct cuda_calls, standin_bindings));
+    return true;
+}

@@ -1,0 +1,275 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* device.c - NVIDIA's GPUs: which there are, and what they can.
+ *
+ * cuda:N is the driver's device N, as in every other program on the machine. A
+ * device that is not fit keeps its number, is never chosen by `auto`, and says
+ * why when it is opened. */
+#include "backends/cuda/cuda.h"
+
+#include <stdio.h>
+
+/** One slab of the pool. */
+#define SLAB_BYTES (UINT64_C(64) << 20)
+/** Bytes of one buffer that a u32 index can walk, whatever its elements. */
+#define MOST_BYTES ((UINT64_C(1) << 32) - CUDA_ALIGN)
+
+/* A number of a device that has not been opened; 0 where it does not say. */
+static int ask(const struct cuda_calls *c, CUdevice id, CUdevice_attribute what)
+{
+    int v = 0;
+    return c->DeviceGetAttribute(&v, what, id) == CUDA_SUCCESS ? v : 0;
+}
+
+static void look_at(struct backend_instance *instance, int i)
+{
+    const struct cuda_calls *c = &instance->calls;
+    struct cuda_found *f = &instance->found[i];
+    if (c->DeviceGet(&f->id, i) != CUDA_SUCCESS)
+        return; /* with a capability of 0 */
+    if (c->DeviceGetName(f->name, sizeof(f->name), f->id) != CUDA_SUCCESS)
+        snprintf(f->name, sizeof(f->name), "unknown");
+    f->capability =
+        10 * ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR) +
+        ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR);
+    f->prohibited = ask(c, f->id, CU_DEVICE_ATTRIBUTE_COMPUTE_MODE) ==
+                    CU_COMPUTEMODE_PROHIBITED;
+}
+
+/* The driver is there: does it run, and is it new enough? */
+static bool start(struct backend_instance *instance, int *n, struct why *reason)
+{
+    const struct cuda_calls *c = &instance->calls;
+    CUresult e = c->DriverGetVersion(&instance->driver);
+    if (e == CUDA_SUCCESS && instance->driver < CUDA_DRIVER_LEAST)
+        return cuda_refuse(
+            reason, "%.160s is of CUDA %d.%d: %d.%d or later is needed",
+            c->path, instance->driver / 1000, instance->driver % 1000 / 10,
+            CUDA_DRIVER_LEAST / 1000, CUDA_DRIVER_LEAST % 1000 / 10);
+    const char *call = "cuDriverGetVersion";
+    if (e == CUDA_SUCCESS) {
+        call = "cuInit";
+        e = c->Init(0);
+    }
+    if (e == CUDA_SUCCESS) {
+        call = "cuDeviceGetCount";
+        e = c->DeviceGetCount(n);
+    }
+    if (e != CUDA_SUCCESS)
+        return cuda_refuse(reason, "%.120s: %s: %s (%d)", c->path, call,
+                           cuda_error_name(c, e), (int)e);
+    return *n > 0 ? true : cuda_refuse(reason, "%.160s has no device", c->path);
+}
+
+unsigned cuda_count(struct backend_instance *instance, struct why *reason)
+{
+    int n = 0;
+    if (!cuda_calls_open(&instance->calls, reason) ||
+        !start(instance, &n, reason))
+        return 0;
+    if (n > CUDA_MOST_DEVICES)
+        n = CUDA_MOST_DEVICES;
+    for (int i = 0; i < n; i++)
+        look_at(instance, i);
+    instance->core->log_line(SSQ_LOG_INFO, "cuda", "%s, CUDA %d.%d, %d devices",
+                             instance->calls.path, instance->driver / 1000,
+                             instance->driver % 1000 / 10, n);
+    instance->n = (unsigned)n;
+    return instance->n;
+}
+
+/* Why device i cannot be opened, or true. */
+static bool is_fit(const struct backend_instance *instance, unsigned i,
+                   struct why *why)
+{
+    const struct cuda_found *f = &instance->found[i];
+    if (f->capability == 0)
+        return cuda_refuse(why, "cuda:%u: the driver does not say what it is",
+                           i);
+    if (f->capability < CUDA_CAPABILITY_LEAST)
+        return cuda_refuse(
+            why,
+            "cuda:%u (%s) has compute capability %d.%d: %d.%d or later "
+            "is needed",
+            i, f->name, f->capability / 10, f->capability % 10,
+            CUDA_CAPABILITY_LEAST / 10, CUDA_CAPABILITY_LEAST % 10);
+    if (f->prohibited)
+        return cuda_refuse(
+            why, "cuda:%u (%s) is in compute mode \"prohibited\"", i, f->name);
+    return true;
+}
+
+/** Of a GPU, for `auto`: below Vulkan's and OpenCL's, as long as there are no
+ *  products on tensor cores here, and no GPU has run them. */
+#define PREFERENCE 10
+
+/* A stand-in is for those who name it: it computes, and proves no more. */
+int cuda_preference_of(const struct backend_instance *instance, unsigned i)
+{
+    return instance->calls.standin_bindings == NULL && is_fit(instance, i, NULL)
+               ? PREFERENCE
+               : 0;
+}
+
+void cuda_describe(const struct backend_instance *instance, unsigned i,
+                   char *text, size_t bytes)
+{
+    const struct cuda_found *f = &instance->found[i];
+    struct why why;
+    if (is_fit(instance, i, &why))
+        snprintf(text, bytes, "%.80s, compute capability %d.%d, CUDA %d.%d, %s",
+                 f->name, f->capability / 10, f->capability % 10,
+                 instance->driver / 1000, instance->driver % 1000 / 10,
+                 instance->calls.path);
+    else
+        snprintf(text, bytes, "%s", why.text);
+}
+
+/* Memory that comes without waiting, if the driver and the device have it; a
+ * failure only means that it does not. With the context. */
+static void find_pools(struct backend_device *d)
+{
+    CUmemoryPool pool;
+    /* keep all that is freed: the pool of the core gives back what it wants
+     * to be gone */
+    unsigned long long keep = UINT64_MAX;
+    if (ask(d->calls, d->found->id,
+            CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) == 0 ||
+        !cuda_calls_have(d->calls, CUDA_POOLS, NULL))
+        return;
+    if (CU(d, StreamCreate)(&d->memory_order, CU_STREAM_NON_BLOCKING) !=
+        CUDA_SUCCESS) {
+        d->memory_order = NULL;
+        return;
+    }
+    d->pools = true;
+    if (CU(d, DeviceGetDefaultMemPool)(&pool, d->found->id) == CUDA_SUCCESS)
+        (void)CU(d, MemPoolSetAttribute)(
+            pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+}
+
+/* With the context. */
+static ssq_status measure(struct backend_device *d)
+{
+    const struct cuda_calls *c = d->calls;
+    CUdevice id = d->found->id;
+    size_t memory = 0;
+    CUresult e = c->DeviceTotalMem(&memory, id);
+    if (e != CUDA_SUCCESS)
+        return cuda_error(d, "cuDeviceTotalMem", e);
+    d->memory_bytes = memory;
+    int resident =
+        ask(c, id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
+        (int)CUDA_GROUP;
+    int processors = ask(c, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
+    d->units = (uint32_t)(processors > 0 ? processors : 1) *
+               (uint32_t)(resident > 0 ? resident : 1);
+    d->local_bytes =
+        (uint32_t)ask(c, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
+    d->integrated = ask(c, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
+    find_pools(d);
+    return SSQ_OK;
+}
+
+/* The primary context, or the caller's own. */
+static ssq_status take_context(struct backend_device *d, CUcontext native)
+{
+    d->context = native;
+    if (native != NULL)
+        return SSQ_OK;
+    CUresult e = CU(d, PrimaryCtxRetain)(&d->context, d->found->id);
+    d->retained = e == CUDA_SUCCESS;
+    return d->retained ? SSQ_OK : cuda_error(d, "cuDevicePrimaryCtxRetain", e);
+}
+
+void cuda_close(struct backend_device *d)
+{
+    if (d->context != NULL && cuda_enter(d) == SSQ_OK) {
+        cuda_kernels_free(d);
+        if (d->memory_order != NULL) {
+            (void)CU(d, StreamSynchronize)(d->memory_order);
+            (void)CU(d, StreamDestroy)(d->memory_order);
+        }
+        cuda_leave(d);
+    }
+    if (d->retained)
+        (void)CU(d, PrimaryCtxRelease)(d->found->id);
+    kernel_map_close(&d->kernels);
+    d->core->mem_free(d);
+}
+
+ssq_status cuda_open_over(struct backend_instance *instance, unsigned i,
+                          CUcontext native, struct backend_device **device)
+{
+    const struct services *core = instance->core;
+    struct why why;
+    if (!is_fit(instance, i, &why))
+        return core->error_set(SSQ_ERR_UNSUPPORTED, "%s", why.text);
+    struct backend_device *d = core->mem_alloc(sizeof(*d));
+    if (d == NULL)
+        return cuda_no_memory(core, sizeof(*d));
+    d->core = core;
+    d->calls = &instance->calls;
+    d->found = &instance->found[i];
+    d->driver = instance->driver;
+    if (kernel_map_open(&d->kernels, core) != SSQ_OK) {
+        core->mem_free(d);
+        return cuda_no_memory(core, sizeof(d->kernels));
+    }
+    ssq_status st = take_context(d, native);
+    if (st == SSQ_OK)
+        st = cuda_enter(d);
+    if (st == SSQ_OK) {
+        st = measure(d);
+        cuda_leave(d);
+    }
+    if (st != SSQ_OK)
+        cuda_close(d);
+    else
+        *device = d;
+    return st;
+}
+
+ssq_status cuda_open(struct backend_instance *instance, unsigned i,
+                     struct backend_device **device)
+{
+    return cuda_open_over(instance, i, NULL, device);
+}
+
+void cuda_identify(const struct backend_device *d, char *text, size_t bytes)
+{
+    snprintf(text, bytes, "%s\ncompute capability %d\ndriver %d\nPTX %s",
+             d->found->name, d->found->capability, d->driver, cuda_ptx_sum);
+}
+
+void cuda_certified(struct backend_device *d, const struct findings *f)
+{
+    d->subnormals =
+        f->subnormals ? SSQ_SUBNORMALS_PRESERVED : SSQ_SUBNORMALS_FLUSHED;
+}
+
+/* Halves travel as 16-bit integers and are computed in float32. */
+#define HALF_CAPS                                                              \
+    (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
+
+void cuda_props(const struct backend_device *d, ssq_device_props *p)
+{
+    p->memory_bytes = d->memory_bytes;
+    p->binding_bytes = MOST_BYTES;
+    p->alignment = CUDA_ALIGN;
+    p->f16 = HALF_CAPS;
+    p->bf16 = HALF_CAPS;
+    p->f32_subnormals = d->subnormals;
+    p->host_memory = d->integrated;
+    p->asynchronous = true;
+}
+
+void cuda_limits(const struct backend_device *d, struct backend_limits *l)
+{
+    l->slab_bytes = SLAB_BYTES;
+    l->binding_bytes = MOST_BYTES;
+    l->memory_bytes = d->memory_bytes;
+    l->group = CUDA_GROUP;
+    l->units = d->units;
+    l->local_bytes = d->local_bytes;
+    l->width = CUDA_WIDTH;
+}

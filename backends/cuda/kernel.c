@@ -1,0 +1,144 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kernel.c - kernels of a device, each loaded at its first use, and their
+ * launches.
+ *
+ * The driver compiles PTX for its device and keeps what it made on disk
+ * (CUDA_CACHE_PATH), so nothing is kept here. An operand is a pointer to its
+ * first element: a launch reaches all of the device's memory. */
+#include "backends/cuda/cuda.h"
+
+#include <string.h>
+
+struct backend_kernel {
+    struct kernel_map_entry entry; /* first */
+    CUmodule module;
+    CUfunction function;
+};
+
+/* With the context; a module that does not unload goes with the context. */
+static void kernel_free(const struct backend_device *d,
+                        struct backend_kernel *k)
+{
+    if (k->module != NULL)
+        (void)CU(d, ModuleUnload)(k->module);
+    d->core->mem_free(k);
+}
+
+/* With the context: let the driver compile it. */
+static ssq_status load(struct backend_device *d, struct backend_kernel *k,
+                       const char *name, const char *ptx)
+{
+    char said[512] = "";
+    CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER,
+                             CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
+    void *value[] = {said, (void *)(uintptr_t)(sizeof(said) - 1)};
+    CUresult e = CU(d, ModuleLoadDataEx)(&k->module, ptx, 2, option, value);
+    if (e == CUDA_SUCCESS)
+        return SSQ_OK;
+    k->module = NULL;
+    return d->core->error_set(
+        e == CUDA_ERROR_OUT_OF_MEMORY ? SSQ_ERR_NOMEM : SSQ_ERR_DEVICE,
+        "cuda: kernel %s: cuModuleLoadDataEx: %s (%d)%s%s", name,
+        cuda_error_name(d->calls, e), (int)e, said[0] == '\0' ? "" : ": ",
+        said);
+}
+
+/* With the context. */
+static ssq_status build(struct backend_device *d, struct backend_kernel *k)
+{
+    const struct kernel *kernel = k->entry.kernel;
+    char name[128], *ptx;
+    kernel_map_name(kernel, k->entry.key, name, sizeof(name));
+    ssq_status st = cuda_ptx(d->core, kernel, k->entry.key, name, &ptx);
+    if (st != SSQ_OK)
+        return st;
+    st = load(d, k, name, ptx);
+    d->core->mem_free(ptx);
+    if (st != SSQ_OK)
+        return st;
+    CUresult e =
+        CU(d, ModuleGetFunction)(&k->function, k->module, kernel->name);
+    if (e != CUDA_SUCCESS)
+        return cuda_error(d, "cuModuleGetFunction", e);
+    int most = 0;
+    e = CU(d, FuncGetAttribute)(&most, CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK,
+                                k->function);
+    if (e != CUDA_SUCCESS)
+        return cuda_error(d, "cuFuncGetAttribute", e);
+    if (most < (int)CUDA_GROUP)
+        return d->core->error_set(
+            SSQ_ERR_DEVICE,
+            "cuda: kernel %s runs in groups of at most %d work-items here, of "
+            "%u expected",
+            name, most, CUDA_GROUP);
+    return SSQ_OK;
+}
+
+ssq_status cuda_kernel_get(struct backend_device *d,
+                           const struct kernel *kernel,
+                           const uint8_t key[LAUNCH_KEYS],
+                           const struct backend_kernel **code)
+{
+    bool mine;
+    struct backend_kernel *k = (struct backend_kernel *)kernel_map_get(
+        &d->kernels, kernel, key, sizeof(*k), &mine);
+    if (k == NULL)
+        return cuda_no_memory(d->core, sizeof(*k));
+    if (!mine) {
+        *code = k;
+        return SSQ_OK;
+    }
+    ssq_status st = cuda_enter(d);
+    bool entered = st == SSQ_OK;
+    if (entered)
+        st = build(d, k);
+    kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
+    if (st == SSQ_OK)
+        *code = k;
+    else
+        kernel_free(d, k);
+    if (entered)
+        cuda_leave(d);
+    return st;
+}
+
+void cuda_kernels_free(struct backend_device *d)
+{
+    struct backend_kernel *k;
+    while ((k = (struct backend_kernel *)kernel_map_take(&d->kernels)) != NULL)
+        kernel_free(d, k);
+}
+
+/* Tell a stand-in what the launch may touch, operand by operand. */
+static void tell_bindings(const struct backend_device *d,
+                          const struct launch *l)
+{
+    struct ssq_standin_range range[LAUNCH_BINDINGS];
+    for (uint32_t i = 0; i < l->nbindings; i++) {
+        const struct binding *b = &l->binding[i];
+        range[i] = (struct ssq_standin_range){
+            ((const struct cuda_mem *)b->mem)->address + b->offset, b->bytes,
+            (b->access & ACCESS_WRITE) != 0};
+    }
+    d->calls->standin_bindings(range, l->nbindings);
+}
+
+CUresult cuda_launch_on(const struct backend_device *d, CUstream stream,
+                        const struct launch *l)
+{
+    CUdeviceptr address[LAUNCH_BINDINGS];
+    uint32_t param[LAUNCH_WORDS];
+    void *arguments[LAUNCH_BINDINGS + 1];
+    memcpy(param, l->param, l->nwords * sizeof(*param));
+    for (uint32_t i = 0; i < l->nbindings; i++) {
+        const struct binding *b = &l->binding[i];
+        address[i] = ((const struct cuda_mem *)b->mem)->address + b->offset;
+        param[i] = 0; /* it begins where the pointer points */
+        arguments[i] = &address[i];
+    }
+    arguments[l->nbindings] = param;
+    if (d->calls->standin_bindings != NULL)
+        tell_bindings(d, l);
+    return CU(d, LaunchKernel)(l->code->function, l->groups, 1, 1, CUDA_GROUP,
+                               1, 1, 0, stream, arguments, NULL);
+}

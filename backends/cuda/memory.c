@@ -1,0 +1,92 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - device memory: what the pool of the core makes its slabs of.
+ *
+ * Where the device has pools, memory is allocated in the order of a stream of
+ * its own, and the driver keeps what is freed for the next slab: neither waits
+ * for the device. What is allocated is waited for (there is nothing before it
+ * on that stream), so that every queue may use it at once. */
+#include "backends/cuda/cuda.h"
+
+static ssq_status wrap(const struct services *core, CUdeviceptr address,
+                       uint64_t bytes, enum cuda_origin origin,
+                       struct backend_mem **mem)
+{
+    struct cuda_mem *m = core->mem_alloc(sizeof(*m));
+    if (m == NULL)
+        return cuda_no_memory(core, sizeof(*m));
+    m->address = address;
+    m->origin = origin;
+    m->mem.bytes = bytes;
+    *mem = &m->mem;
+    return SSQ_OK;
+}
+
+/* With the context. */
+static CUresult allocate(const struct backend_device *d, uint64_t bytes,
+                         CUdeviceptr *address, const char **call)
+{
+    if (!d->pools) {
+        *call = "cuMemAlloc";
+        return CU(d, MemAlloc)(address, (size_t)bytes);
+    }
+    *call = "cuMemAllocAsync";
+    CUresult e = CU(d, MemAllocAsync)(address, (size_t)bytes, d->memory_order);
+    if (e == CUDA_SUCCESS) {
+        *call = "cuStreamSynchronize";
+        e = CU(d, StreamSynchronize)(d->memory_order);
+        if (e != CUDA_SUCCESS)
+            (void)CU(d, MemFreeAsync)(*address, d->memory_order);
+    }
+    return e;
+}
+
+/* With the context. */
+static void release(const struct backend_device *d, CUdeviceptr address,
+                    enum cuda_origin origin)
+{
+    if (origin == CUDA_POOLED)
+        (void)CU(d, MemFreeAsync)(address, d->memory_order);
+    else if (origin == CUDA_PLAIN)
+        (void)CU(d, MemFree)(address);
+}
+
+ssq_status cuda_alloc(struct backend_device *d, uint64_t bytes,
+                      struct backend_mem **mem)
+{
+    enum cuda_origin origin = d->pools ? CUDA_POOLED : CUDA_PLAIN;
+    const char *call;
+    CUdeviceptr address = 0;
+    ssq_status st = cuda_enter(d);
+    if (st != SSQ_OK)
+        return st;
+    CUresult e = allocate(d, bytes, &address, &call);
+    if (e == CUDA_SUCCESS) {
+        st = wrap(d->core, address, bytes, origin, mem);
+        if (st != SSQ_OK)
+            release(d, address, origin);
+    } else {
+        (void)cuda_error(d, call, e);
+        st = d->core->error_set(e == CUDA_ERROR_OUT_OF_MEMORY ? SSQ_ERR_NOMEM
+                                                              : SSQ_ERR_DEVICE,
+                                "%s, for %llu bytes", d->core->error_text(),
+                                (unsigned long long)bytes);
+    }
+    cuda_leave(d);
+    return st;
+}
+
+void cuda_free(struct backend_device *d, struct backend_mem *mem)
+{
+    struct cuda_mem *m = (struct cuda_mem *)mem;
+    if (m->origin != CUDA_IMPORTED && cuda_enter(d) == SSQ_OK) {
+        release(d, m->address, m->origin);
+        cuda_leave(d);
+    }
+    d->core->mem_free(m);
+}
+
+ssq_status cuda_mem_over(struct backend_device *d, CUdeviceptr address,
+                         uint64_t bytes, struct backend_mem **mem)
+{
+    return wrap(d->core, address, bytes, CUDA_IMPORTED, mem);
+}

@@ -1,0 +1,65 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* staging.c - pinned memory between the host and a stream.
+ *
+ * A copy to memory that is not pinned waits until it is done, whatever the
+ * call's name says. Small copies, such as a step's verdict on its way to the
+ * host, therefore go through memory that is, and arrive when the queue learns
+ * that their command is done. */
+#include "backends/cuda/queue.h"
+
+#include <string.h>
+
+/** Pieces begin at multiples of so many bytes. */
+#define PIECE_ALIGN 16u
+
+/* With the context. One try: a queue without staging memory copies directly. */
+static bool is_there(struct backend_queue *q)
+{
+    struct cuda_staging *s = &q->staging;
+    void *base = NULL;
+    if (s->base != NULL || s->failed)
+        return s->base != NULL;
+    s->failed =
+        CU(q->device, MemHostAlloc)(&base, STAGING_BYTES, 0) != CUDA_SUCCESS;
+    s->base = s->failed ? NULL : base;
+    return !s->failed;
+}
+
+struct cuda_piece *cuda_stage(struct backend_queue *q, uint64_t bytes)
+{
+    struct cuda_staging *s = &q->staging;
+    if (bytes > STAGING_BYTES / 4 || s->count == STAGING_PIECES || !is_there(q))
+        return NULL;
+    uint32_t whole =
+        ((uint32_t)bytes + PIECE_ALIGN - 1u) & ~(uint32_t)(PIECE_ALIGN - 1u);
+    uint32_t at = s->next, skipped = 0;
+    if (at + whole > STAGING_BYTES) { /* begin again at the bottom */
+        skipped = STAGING_BYTES - at;
+        at = 0;
+    }
+    if (s->used + skipped + whole > STAGING_BYTES)
+        return NULL;
+    struct cuda_piece *p = &s->piece[(s->first + s->count) % STAGING_PIECES];
+    *p = (struct cuda_piece){.at = at,
+                             .bytes = (uint32_t)bytes,
+                             .span = skipped + whole,
+                             .sequence = q->submitted + 1};
+    s->count++;
+    s->used += p->span;
+    s->next = at + whole;
+    return p;
+}
+
+void cuda_unstage(struct backend_queue *q, uint64_t sequence)
+{
+    struct cuda_staging *s = &q->staging;
+    for (; s->count > 0; s->count--) {
+        const struct cuda_piece *p = &s->piece[s->first];
+        if (p->sequence > sequence)
+            return;
+        if (p->host != NULL && q->status == SSQ_OK)
+            memcpy(p->host, s->base + p->at, p->bytes);
+        s->used -= p->span;
+        s->first = (s->first + 1) % STAGING_PIECES;
+    }
+}

@@ -1,0 +1,52 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cuda.c - <sesqui/cuda.h>: the names of CUDA's handles, and no more. */
+#include <sesqui/cuda.h>
+
+#include "lib/core/native.h"
+
+/** CU_STREAM_LEGACY, a handle of the stream that NULL stands for. */
+#define DEFAULT_STREAM ((const void *)(uintptr_t)1)
+
+ssq_status ssq_cuda_device_open(struct CUctx_st *context,
+                                const ssq_device_options *options,
+                                ssq_device **device)
+{
+    const void *const handles[] = {context};
+    if (context == NULL || device == NULL)
+        return error_set(SSQ_ERR_INVALID, "cuda_device_open: %s is NULL",
+                         context == NULL ? "context" : "device");
+    return native_device_open("cuda", handles, options, "cuda_device_open",
+                              device);
+}
+
+ssq_status ssq_cuda_queue_create(ssq_device *device, struct CUstream_st *native,
+                                 ssq_queue **queue)
+{
+    const void *handle = native == NULL ? DEFAULT_STREAM : native;
+    return native_queue_create("cuda", device, handle, "cuda_queue_create",
+                               queue);
+}
+
+ssq_status ssq_cuda_buffer_import(ssq_device *device, uint64_t address,
+                                  uint64_t bytes, ssq_buffer **buffer)
+{
+    const struct native_span span = {address, bytes};
+    if (address == 0 || bytes == 0)
+        return error_set(
+            SSQ_ERR_INVALID, "cuda_buffer_import: %llu bytes at %#llx",
+            (unsigned long long)bytes, (unsigned long long)address);
+    return native_buffer_import("cuda", device, &span, "cuda_buffer_import",
+                                buffer);
+}
+
+ssq_status ssq_cuda_buffer_address(const ssq_buffer *buffer, uint64_t *address)
+{
+    void *handle = NULL;
+    uint64_t offset = 0;
+    ssq_status st =
+        native_buffer_handle("cuda", buffer, "cuda_buffer_address",
+                             address == NULL ? NULL : &handle, &offset);
+    if (st == SSQ_OK)
+        *address = (uint64_t)(uintptr_t)handle + offset;
+    return st;
+}

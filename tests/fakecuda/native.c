@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* native.c - tests of <sesqui/cuda.h>, by a plain program of the driver's API:
+ * its context, stream and memory, its copies before and after ours, no copy
+ * between the two. The driver is the stand-in, which this program links: the
+ * module then finds it under libcuda's name.
+ *
+ * n values: the program writes x, ours y = relu(x), the program reads y. */
+
+#include <sesqui/cuda.h>
+
+#include "tests/core/driver.h"
+#include "tests/fakecuda/fakecuda.h"
+
+#define N 1003
+
+static struct {
+    CUcontext context, other;
+    CUstream stream;
+    CUdeviceptr x, y;
+} own;
+
+static void own_need(CUresult e, const char *what)
+{
+    if (e != 0)
+        tap_bail("%s: %d", what, (int)e);
+}
+
+static void own_open(void)
+{
+    CUdevice device;
+    own_need(cuInit(0), "cuInit");
+    own_need(cuDeviceGet(&device, 0), "cuDeviceGet");
+    own_need(cuDevicePrimaryCtxRetain(&own.context, device),
+             "cuDevicePrimaryCtxRetain");
+    own_need(cuCtxPushCurrent_v2(own.context), "cuCtxPushCurrent");
+    own_need(cuStreamCreate(&own.stream, 1), "cuStreamCreate");
+    own_need(cuMemAlloc_v2(&own.x, 4 * N), "cuMemAlloc");
+    own_need(cuMemAlloc_v2(&own.y, 4 * N), "cuMemAlloc");
+}
+
+static void own_close(void)
+{
+    CUcontext popped;
+    own_need(cuMemFree_v2(own.x), "cuMemFree");
+    own_need(cuMemFree_v2(own.y), "cuMemFree");
+    own_need(cuStreamDestroy_v2(own.stream), "cuStreamDestroy");
+    own_need(cuCtxPopCurrent_v2(&popped), "cuCtxPopCurrent");
+    own_need(cuDevicePrimaryCtxRelease_v2(0), "cuDevicePrimaryCtxRelease");
+}
+
+/* Tensors over the program's memory, and relu between them on its stream. */
+static void between(ssq_device *dev)
+{
+    static float x[N], y[N];
+    const int64_t n = N;
+    ssq_buffer *bx, *by;
+    ssq_tensor *tx, *ty;
+    ssq_queue *q;
+    int wrong = 0;
+
+    for (int i = 0; i < N; i++)
+        x[i] = (float)i - 500.0f;
+    NEED(ssq_cuda_queue_create(dev, own.stream, &q));
+    NEED(ssq_cuda_buffer_import(dev, own.x, sizeof(x), &bx));
+    NEED(ssq_cuda_buffer_import(dev, own.y, sizeof(y), &by));
+    NEED(ssq_tensor_from_buffer(bx, SSQ_F32, 1, &n, NULL, 0, &tx));
+    NEED(ssq_tensor_from_buffer(by, SSQ_F32, 1, &n, NULL, 0, &ty));
+    own_need(cuMemcpyHtoDAsync_v2(own.x, x, sizeof(x), own.stream), "write");
+    NEED(ssq_relu(q, SSQ_RELU(.x = tx, .y = ty)));
+    own_need(cuMemcpyDtoHAsync_v2(y, own.y, sizeof(y), own.stream), "read");
+    own_need(cuStreamSynchronize(own.stream), "cuStreamSynchronize");
+    for (int i = 0; i < N; i++)
+        wrong += y[i] != (x[i] > 0.0f ? x[i] : 0.0f);
+    tap_ok(wrong == 0, "relu between the program's copies: %d wrong", wrong);
+    ssq_tensor_destroy(&tx);
+    ssq_tensor_destroy(&ty);
+    ssq_buffer_destroy(&bx);
+    ssq_buffer_destroy(&by);
+    ssq_queue_destroy(&q);
+}
+
+/* The address of a buffer of ours is memory that the program may use. */
+static void address(ssq_device *dev)
+{
+    const float three = 3.0f;
+    float got = 0.0f;
+    ssq_buffer *b;
+    uint64_t at = 0;
+
+    NEED(ssq_buffer_create(dev, 4, &b));
+    NEED(ssq_cuda_buffer_address(b, &at));
+    own_need(cuMemcpyHtoDAsync_v2(at, &three, 4, own.stream), "write");
+    own_need(cuMemcpyDtoHAsync_v2(&got, at, 4, own.stream), "read");
+    own_need(cuStreamSynchronize(own.stream), "cuStreamSynchronize");
+    tap_ok(got == 3.0f, "a buffer's address holds what is written: %g",
+           (double)got);
+    ssq_buffer_destroy(&b);
+}
+
+static void refusals(ssq_device *dev)
+{
+    ssq_buffer *b = NULL;
+    ssq_device *none = NULL;
+    ssq_queue *q;
+    static float host[4];
+
+    core_status(ssq_cuda_device_open(NULL, NULL, &none), SSQ_ERR_INVALID,
+                "context", "no context");
+    core_status(ssq_cuda_buffer_import(dev, own.x, 4 * N + 4, &b),
+                SSQ_ERR_INVALID, "ends", "more bytes than there are");
+    core_status(ssq_cuda_buffer_import(dev, own.x + 4, 4, &b), SSQ_ERR_INVALID,
+                "16", "an address that is not aligned");
+    core_status(ssq_cuda_buffer_import(dev, (uint64_t)(uintptr_t)host, 16, &b),
+                SSQ_ERR_INVALID, "address", "the host's memory");
+    core_status(ssq_cuda_buffer_import(dev, 0, 16, &b), SSQ_ERR_INVALID, "0",
+                "address 0");
+    NEED(ssq_cuda_queue_create(dev, NULL, &q));
+    NEED(ssq_queue_sync(q));
+    ssq_queue_destroy(&q);
+    tap_ok(b == NULL && none == NULL, "NULL is the default stream");
+}
+
+int main(void)
+{
+    ssq_device *dev = NULL;
+    CUcontext now = NULL;
+
+    own_open();
+    NEED(ssq_cuda_device_open(own.context, NULL, &dev));
+    between(dev);
+    address(dev);
+    refusals(dev);
+    ssq_device_close(&dev);
+    own_need(cuCtxGetCurrent(&now), "cuCtxGetCurrent");
+    tap_ok(now == own.context, "the program's context is current as before");
+    own_close();
+    return tap_done(9);
+}
