@@ -1,17 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - reference: check, unscale, accumulate, master. */
+/* check.c - reference: check, unscale, accumulate, master. What a check counts
+ * is independent of any order; the norm and the first bad element are not, so
+ * the list is walked from its begin to its end, each view in row-major order,
+ * as the kernels number elements. */
 #include "lib/amp/optimizer.h"
 
 #include "backends/reference/reduce/fold.h"
 #include "backends/reference/reference.h"
 #include "kernels/dialect/convert.h"
 
-/* Word i of an i32 view. */
+/* The words of an i32 view as the kernels see them, unsigned; NULL where the
+ * view is absent. */
 static uint32_t *words_of(const struct view *v)
 {
     return view_host(v);
 }
 
+/* By the bits as they are stored: nothing is computed from a number that is
+ * looked at, and so no mode of the processor decides about it. */
 static bool bits_finite(uint32_t bits, ssq_dtype dtype)
 {
     switch (dtype) {
@@ -24,7 +30,8 @@ static bool bits_finite(uint32_t bits, ssq_dtype dtype)
     }
 }
 
-/* The least positive normal number of a dtype, as float32. */
+/* The least positive normal number of a dtype, as float32: 2^-14 of f16, 2^-126
+ * of bf16 and float32, which have the same exponents. */
 static uint32_t least_normal(ssq_dtype dtype)
 {
     return dtype == SSQ_F16 ? 0x38800000u : 0x00800000u;
@@ -41,11 +48,17 @@ struct finding {
     struct norm_fold fold;
 };
 
+/* The statistics of one tensor, over all its views. Non-finite elements are
+ * counted in none of them. */
 struct counts {
     uint64_t zeros, subnormals;
     uint32_t exponent; /* 0x80000000: none yet */
 };
 
+/* magnitude is the element as float32 without its sign: a 16-bit float is exact
+ * there, but it has to be called subnormal by its own dtype's least normal
+ * number. Exponents are compared as signed numbers, as those below 2^0 are
+ * negative. */
 static void count(struct counts *c, uint32_t magnitude, ssq_dtype dtype)
 {
     if (magnitude == 0) {
@@ -59,6 +72,8 @@ static void count(struct counts *c, uint32_t magnitude, ssq_dtype dtype)
         c->exponent = e;
 }
 
+/* What was rounded away is counted by the step that follows the check: until
+ * then it is 0. */
 static void put_counts(uint32_t *w, const struct counts *c)
 {
     w[STAT_ZEROS_LO] = (uint32_t)c->zeros;
@@ -69,6 +84,9 @@ static void put_counts(uint32_t *w, const struct counts *c)
     w[STAT_ROUNDED_LO] = w[STAT_ROUNDED_HI] = 0;
 }
 
+/* Of the first bad element the place is kept, of all of them the number. The
+ * counts stop at the largest u32 and do not begin anew, so that a sum above 0
+ * still says that there was one. */
 static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
 {
     if (f->infs + f->nans == 0) {
@@ -82,7 +100,10 @@ static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
         f->infs += f->infs < UINT32_MAX;
 }
 
-/* A gradient, or a piece of it that begins at element *index: is it bad? */
+/* A gradient, or a piece of it that begins at element *index: is it bad? The
+ * bits are judged as they were loaded, still scaled. The norm is that of true
+ * gradients, so each element is multiplied by the factor before it is squared:
+ * a norm of the scaled ones, divided afterwards, would have other roundings. */
 static bool look(struct finding *f, const struct view *v, size_t tensor,
                  struct counts *c, uint64_t *index)
 {
@@ -109,7 +130,11 @@ static bool look(struct finding *f, const struct view *v, size_t tensor,
     return bad;
 }
 
-/* All views of the gradient that begins with view i; returns the next one. */
+/* All views of the gradient that begins with view i; returns the next one. Its
+ * pieces are one tensor to the caller: elements are numbered through, and it
+ * counts once among the bad. The fold goes on over them, as they are whole
+ * chunks, and is broken between tensors, each of which begins a new chunk
+ * (kernels/reduce/norm.h). */
 static size_t look_whole(struct finding *f, const struct view_list *list,
                          size_t i, size_t tensor, struct counts *c)
 {
@@ -124,6 +149,8 @@ static size_t look_whole(struct finding *f, const struct view_list *list,
     return i;
 }
 
+/* A clean check leaves the words of the last bad one, so that a caller may ask
+ * later what went wrong. RECORD_BAD_CHECK tells which check these belong to. */
 static void put_record(uint32_t *r, const struct finding *f)
 {
     r[RECORD_CHECKS]++;
@@ -140,13 +167,18 @@ static void put_record(uint32_t *r, const struct finding *f)
     r[RECORD_TENSORS] = f->tensors;
 }
 
-/* 1 / scale, times the factor of accumulation. */
+/* 1 / scale, times the factor of accumulation: the product is rounded before
+ * any gradient sees it, as the kernels do. Without a block, that is without a
+ * scaler, the scale is 1. */
 static float true_factor(const struct view *block, float factor)
 {
     const uint32_t *b = words_of(block);
     return b == NULL ? factor : AS_F32(b[SCALER_INVERSE]) * factor;
 }
 
+/* control belongs to an optimizer, and says whether a norm is wanted; a
+ * scaler's own check has none and measures none. stats has a row of words for
+ * each tensor, not for each view. */
 static ssq_status check(struct backend_queue *queue, const struct check_op *op)
 {
     (void)queue;
@@ -171,6 +203,9 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
     return SSQ_OK;
 }
 
+/* The list has n gradients, then n outs. An out may be its own gradient: both
+ * are walked at once, and an element is loaded before its place is stored
+ * to. */
 static ssq_status unscale(struct backend_queue *queue,
                           const struct unscale_op *op)
 {
@@ -193,6 +228,10 @@ static ssq_status unscale(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* Sums are float32 whatever the gradients are, as a sum of many small terms
+ * would lose them in 16 bits. The first gradient overwrites its sum, which
+ * saves a launch of zeros. To zero gradients the list has no sums. All are
+ * contiguous, so that element k is at place k. */
 static ssq_status accumulate(struct backend_queue *queue,
                              const struct accumulate_op *op)
 {
@@ -215,6 +254,9 @@ static ssq_status accumulate(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* The list has pairs, from and to. Both directions are one op: from the model
+ * to a master the conversion is exact, and back to the model it rounds to
+ * nearest. */
 static ssq_status master(struct backend_queue *queue,
                          const struct master_op *op)
 {

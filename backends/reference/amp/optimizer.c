@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c - reference: the fused step, and LAMB's norms before it. */
+/* optimizer.c - reference: the fused step, and LAMB's norms before it. Elements
+ * do not depend on each other, so their order is free; that of the norms' sums
+ * is the fixed one of kernels/reduce/norm.h. */
 #include "lib/amp/optimizer.h"
 
 #include "backends/reference/reduce/fold.h"
@@ -19,8 +21,9 @@ struct job {
     uint64_t first; /* elements of the parameter before a piece */
 };
 
-/* The group whose first word is g. Decay is part of the gradient, unless the
- * kind multiplies the parameter by it. */
+/* The group whose first word is g, as STEP_GROUP of kernels/amp/step.h makes
+ * it. Decay is part of the gradient, unless the kind multiplies the parameter
+ * by it: `coupled` is 0 then. */
 static struct step_group group_of(uint32_t kind, const uint32_t *control,
                                   const uint32_t *g)
 {
@@ -34,7 +37,9 @@ static struct step_group group_of(uint32_t kind, const uint32_t *control,
     return group;
 }
 
-/* Entry i of the list, which is of parameter `tensor`. */
+/* Entry i of the list, which is of parameter `tensor`. The list has an entry
+ * for each piece, the table one for each parameter: a caller counts both. Slots
+ * that the group does not have are absent views. */
 static struct job job_of(uint32_t kind, const uint32_t *control,
                          const uint32_t *table, const struct view_list *list,
                          size_t i, size_t tensor)
@@ -56,7 +61,8 @@ static struct job job_of(uint32_t kind, const uint32_t *control,
                         .n = view_elements(&v[0])};
 }
 
-/* Does entry i of n continue the one before? */
+/* Does entry i of n continue the one before? All views of an entry are cut
+ * alike, so its first, the parameter, speaks for them. */
 static bool continues(const struct view_list *list, size_t i, size_t n)
 {
     return i < n && list->v[i * PARAM_VIEWS].continues;
@@ -78,6 +84,9 @@ static void store_slot(const struct job *j, int slot, int64_t i, float value)
         x[i] = value;
 }
 
+/* The exact value of a parameter, from where its truth is: a float32 master; or
+ * the bf16 parameter and the lower half of a word, which make a float32 again;
+ * or the parameter itself, of however many bits. */
 static float load_truth(const struct job *j, int64_t i)
 {
     const void *p = view_host(j->param);
@@ -89,6 +98,10 @@ static float load_truth(const struct job *j, int64_t i)
     return AS_F32(split_join(load_bits(p, SSQ_BF16, i), rest[i]));
 }
 
+/* The random word that rounds element i. It depends on names and numbers alone:
+ * the seed, the random counter, the parameter's id, and the element's number in
+ * the whole parameter, to which the first elements of its shard and of its
+ * piece are added. So neither pieces nor ranks change what is drawn. */
 static uint32_t random_of(const struct job *j, int64_t i)
 {
     uint64_t first =
@@ -114,7 +127,8 @@ static uint32_t model_bits(const struct job *j, int64_t i, float value)
     }
 }
 
-/* Store the new truth; was the update lost in 16 bits? */
+/* Store the new truth; was the update lost in 16 bits? A float32 parameter is
+ * stored as it was computed, and counts as none. */
 static bool store_truth(const struct job *j, int64_t i, float value)
 {
     void *p = view_host(j->param);
@@ -135,6 +149,8 @@ static bool store_truth(const struct job *j, int64_t i, float value)
 
 /* ---- one element: kernels/amp/kinds.h has the arithmetic ---- */
 
+/* The gradient is multiplied by factor and then by coef, each product rounded:
+ * what unscaling in place and clipping afterwards would give. */
 static struct element load_element(const struct job *j, int64_t i)
 {
     float g = load_f32(view_host(j->grad), j->grad->dtype, i);
@@ -146,7 +162,9 @@ static struct element load_element(const struct job *j, int64_t i)
         .c = load_slot(j, SLOT_C, i)};
 }
 
-/* One element; was an update that is not 0 lost in 16 bits? */
+/* One element; was an update that is not 0 lost in 16 bits? The decay of AdamW
+ * multiplies the value before the step is subtracted, as in torch, and is a
+ * reason to move by itself. */
 static bool step_element(const struct job *j, int64_t i)
 {
     struct element e = kind_step(j->kind, load_element(j, i), j->group);
@@ -164,6 +182,10 @@ static void put_rounded(uint32_t *stats, size_t i, uint64_t rounded)
     stats[i * STAT_WORDS + STAT_ROUNDED_HI] = (uint32_t)(rounded >> 32);
 }
 
+/* A skipped step walks the list as any other, but touches no element: its
+ * statistics become 0, as nothing was rounded away. The counters move last and
+ * only where the step was done. With LAMB, ratio has the step length of each
+ * parameter in the place of the group's lr. */
 static ssq_status optimizer(struct backend_queue *queue,
                             const struct optimizer_op *op)
 {
@@ -194,7 +216,9 @@ static ssq_status optimizer(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Add a piece to the norms of p and u. */
+/* Add a piece to the norms of p and u. The moments that lamb_direction makes
+ * are thrown away here, and made once more by the step that stores them: this
+ * pass has to change nothing. */
 static void lamb_norms(const struct job *j, struct norm_fold *p,
                        struct norm_fold *u)
 {
@@ -212,6 +236,10 @@ static float norm_of(struct norm_fold *f)
     return norm_root(total[0], total[1], total[2]);
 }
 
+/* The pieces of a parameter are one fold, since each but its last has whole
+ * chunks. The last piece's group is as good as any: all pieces have the
+ * parameter's. Nothing is worked out for a step that is skipped, as nobody
+ * reads it. */
 static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
 {
     (void)queue;

@@ -5,8 +5,11 @@
 #include "backends/reference/reference.h"
 #include "kernels/amp/machine.h"
 
+/* How MACHINE_UPDATE, whose text is the kernel's too, finds word i. */
 #define WORD(i) block[i]
 
+/* A clean check does not take back what an earlier one found: only an update
+ * makes the verdict 0 again. */
 static ssq_status join(struct backend_queue *queue,
                        const struct scaler_join_op *op)
 {
@@ -18,6 +21,7 @@ static ssq_status join(struct backend_queue *queue,
     return SSQ_OK;
 }
 
+/* With set, ssq_scaler_update_to: the scale becomes the caller's value. */
 static ssq_status update(struct backend_queue *queue,
                          const struct scaler_update_op *op)
 {

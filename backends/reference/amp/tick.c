@@ -8,7 +8,8 @@
 #include "backends/reference/reference.h"
 #include "lib/amp/optimizer.h"
 
-/* The schedule's value for step t; false if the group has no schedule. */
+/* The schedule's value for step t; false if the group has no schedule. One that
+ * was taken away has left its table, whose first word is then 0. */
 static bool scheduled(const struct view *table, uint32_t t, float *value)
 {
     const uint32_t *w = view_host(table);
@@ -56,6 +57,9 @@ static struct tick_given given_of(const struct tick_op *op, const uint32_t *c)
     return given;
 }
 
+/* All that depends on the verdict is decided here, once, and later ops of the
+ * step obey CONTROL_SKIP. The norm that LAMB divides by is that after
+ * clipping. */
 static ssq_status tick(struct backend_queue *queue, const struct tick_op *op)
 {
     (void)queue;

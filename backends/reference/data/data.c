@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* data.c - reference: upload, download, fill, copy, cast. */
+/* data.c - reference: upload, download, fill, copy, cast. Only a cast looks at
+ * what elements mean; the others move or repeat their bits. */
 #include "lib/op/data/data.h"
 
 #include "backends/reference/reference.h"
@@ -27,7 +28,8 @@ static ssq_status download(struct backend_queue *queue,
     return SSQ_OK;
 }
 
-/* Every element gets the same bits, whatever they mean in its dtype. */
+/* Every element gets the same bits, whatever they mean in its dtype: the call
+ * has converted the value, once for all elements. */
 static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
 {
     (void)queue;
@@ -64,7 +66,8 @@ static ssq_status copy(struct backend_queue *queue, const struct copy_op *op)
 
 /* y = x in another dtype. Stochastic rounding takes the random word that is
  * numbered like the element, counted over the whole call: op.first is how many
- * elements came before this op. */
+ * elements came before this op. The step word is on the device, so that each
+ * launch of a graph may draw others; where it is absent it is 0. */
 static ssq_status cast(struct backend_queue *queue, const struct cast_op *op)
 {
     (void)queue;

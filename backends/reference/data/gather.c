@@ -5,7 +5,9 @@
 #include "backends/reference/reference.h"
 #include "kernels/dialect/convert.h"
 
-/* Row `row` of a table as a view of its own. */
+/* Row `row` of a table as a view of its own: without the first dimension, and
+ * moved by so many of its strides. Offsets are in bytes, strides in
+ * elements. */
 static struct view row_of(const struct view *table, int64_t row)
 {
     struct view v = view_part(table, 1, table->rank);
@@ -13,7 +15,9 @@ static struct view row_of(const struct view *table, int64_t row)
     return v;
 }
 
-/* y's row = x's row, or zeros. Converting rounds to nearest, as a cast does. */
+/* y's row = x's row, or zeros. Converting rounds to nearest, as a cast does;
+ * where the dtypes are the same it changes no bit. Zero has the same bits in
+ * all dtypes. */
 static void copy_row(const struct view *x, bool zeros, const struct view *y)
 {
     struct walk w;
@@ -78,7 +82,9 @@ static void list_positions(const struct scatter_add_op *op, int32_t *first,
     }
 }
 
-/* Offset in elements of position p, in dy's first dimensions. */
+/* Offset in elements of position p, in dy's first dimensions: p counts them in
+ * row-major order, the last one fastest, and so it is taken apart from the last
+ * one on. */
 static int64_t position_at(const struct scatter_add_op *op, int64_t p)
 {
     int64_t at = 0;

@@ -1,5 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* binary.c - reference: y = f(a, b), comparisons, and where. */
+/* binary.c - reference: y = f(a, b), comparisons, and where. Views have the
+ * shape of y: along what is broadcast their stride is 0. y may be an operand
+ * that lies just as it does, as an element is loaded before its place is stored
+ * to. */
 #include "lib/op/elementwise/elementwise.h"
 
 #include "backends/reference/reference.h"
@@ -34,7 +37,8 @@ static ssq_status binary(struct backend_queue *queue,
 }
 
 /* y = 1 where the comparison holds, else 0. Integers are compared as integers,
- * for two of them may be one float32. */
+ * for two of them may be one float32. Floats of 16 bits are compared as
+ * float32, which is exact. */
 static ssq_status compare(struct backend_queue *queue,
                           const struct compare_op *op)
 {
@@ -58,7 +62,8 @@ static ssq_status compare(struct backend_queue *queue,
 }
 
 /* y = cond != 0 ? a : b. Each of the three may have a dtype of its own: the
- * element that is chosen is converted from its dtype to that of y. */
+ * element that is chosen is converted from its dtype to that of y, on its bits.
+ * The other one is not loaded, and a NaN in it does no harm. */
 static ssq_status where(struct backend_queue *queue, const struct where_op *op)
 {
     (void)queue;

@@ -4,7 +4,9 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/elementwise/glu.h"
 
-/* y = a f(b), where the gate says which f. */
+/* y = a f(b), where the gate says which f. f(b) and the product are rounded in
+ * float32, by the text that the kernel includes, and the product once more
+ * where y has 16 bits. */
 static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
 {
     (void)queue;

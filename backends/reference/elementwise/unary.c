@@ -33,7 +33,9 @@ static ssq_status unary(struct backend_queue *queue, const struct unary_op *op)
     return SSQ_OK;
 }
 
-/* dx = dy f'(x), in float32, rounded where it is stored. */
+/* dx = dy f'(x), in float32, rounded where it is stored. The slope is worked
+ * out anew from x and not from y, whose rounding to 16 bits would be in it. dx
+ * may be x or dy. */
 static ssq_status unary_backward(struct backend_queue *queue,
                                  const struct unary_backward_op *op)
 {
@@ -53,7 +55,9 @@ static ssq_status unary_backward(struct backend_queue *queue,
 }
 
 /* y = x (alpha scale). The product in brackets is rounded first, as in
- * kernels/elementwise/scale.k: (x alpha) scale has other bits. */
+ * kernels/elementwise/scale.k: (x alpha) scale has other bits. The scale is a
+ * number in device memory, such as a loss scale, which nobody has to wait for;
+ * where it is absent the factor is alpha alone. */
 static ssq_status scale(struct backend_queue *queue, const struct scale_op *op)
 {
     (void)queue;

@@ -7,7 +7,8 @@
 
 /* Element i of the whole call takes word offset + i of the stream, on every
  * device and however the call is divided: op.first is how many elements came
- * before this op. */
+ * before this op. A word is drawn for an element, not for a place in memory, so
+ * that strides do not change the numbers either. */
 static ssq_status random_fill(struct backend_queue *queue,
                               const struct random_op *op)
 {

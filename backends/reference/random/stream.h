@@ -7,7 +7,8 @@
 #include "kernels/random/random.h"
 #include "lib/op/random/random.h"
 
-/** Word i of a stream. */
+/** Word i of a stream: a function of these numbers alone, so nothing has to be
+ *  carried from one word to the next. */
 static inline uint32_t stream_word(const struct stream *s, uint32_t step,
                                    uint64_t i)
 {

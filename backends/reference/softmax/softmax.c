@@ -34,7 +34,9 @@ static void softmax_row(const struct line *x, const struct line *y, int64_t n,
     }
 }
 
-/* A row is the last dimension, whichever axis the caller named. */
+/* A row is the last dimension, whichever axis the caller named: the views were
+ * turned for that. y may be x, since a row's maximum and sum are made before
+ * any of it is written. */
 static ssq_status softmax(struct backend_queue *queue,
                           const struct softmax_op *op)
 {
@@ -69,6 +71,8 @@ static void backward_row(const struct line *y, const struct line *dy,
     }
 }
 
+/* y is what softmax gave, not its argument: the gradient needs nothing else of
+ * the forward pass, so x need not be kept. */
 static ssq_status softmax_backward(struct backend_queue *queue,
                                    const struct softmax_backward_op *op)
 {

@@ -26,7 +26,9 @@ static struct random_stream stream_of(const struct stream *s, uint64_t first,
 }
 
 /* An item makes each element from a word of its own number, so that neither the
- * device nor the shape of its groups changes the values. */
+ * device nor the shape of its groups changes the values. All kinds have one
+ * struct of parameters, of which a kernel reads those of its kind, which is a
+ * key. */
 static void random_fill(struct plan *p, const struct random_op *op)
 {
     const struct view *y = &op->y;
@@ -48,7 +50,8 @@ static void random_fill(struct plan *p, const struct random_op *op)
 }
 
 /* mask is optional; its steps stay 0 where it is absent, and the kernel does
- * not store there. */
+ * not store there. It is bound in any case, since a kernel has the same
+ * operands in every launch; so is the step. */
 static void dropout(struct plan *p, const struct dropout_op *op)
 {
     const struct view *x = &op->x, *y = &op->y, *mask = &op->mask;
