@@ -1,10 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c - making optimizers, groups and parameters. */
+/* optimizer.c - making optimizers, groups and parameters.
+ *
+ * Nothing of an optimizer is on its device before its first use: the sizes of
+ * its buffers are known only when all groups and parameters are. Until then
+ * these can be added, and afterwards no more. */
 #include "lib/amp/optimizer.h"
 
 #include <stdio.h>
 #include <string.h>
 
+/* A group counts no references. Callers have a plain pointer, which is good for
+ * as long as the optimizer lives. */
 static void group_free(ssq_group *g)
 {
     schedule_free(&g->schedule[SCHEDULE_LR]);
@@ -12,6 +18,9 @@ static void group_free(ssq_group *g)
     mem_free(g);
 }
 
+/* Waits for nothing: what is enqueued holds the buffers and lists that it uses.
+ * It may be that the optimizer was not made to its end, and has neither groups
+ * nor state. */
 static void optimizer_free(struct object *object)
 {
     ssq_optimizer *o = (ssq_optimizer *)object;
@@ -31,6 +40,9 @@ static void optimizer_free(struct object *object)
     mem_free(o);
 }
 
+/* The text of the error lists the kinds that there are, from the same table, so
+ * that it cannot miss one; half an error's text is enough for all of their
+ * names. */
 static ssq_status kind_from_name(const char *name, uint32_t *kind)
 {
     char names[ERROR_TEXT / 2] = "";
@@ -48,6 +60,8 @@ static ssq_status kind_from_name(const char *name, uint32_t *kind)
                      name, names);
 }
 
+/* A struct of another size was compiled with another header: nothing in it is
+ * to be believed. */
 static ssq_status check_options(const ssq_optimizer_options *options,
                                 const char *what)
 {
@@ -58,7 +72,10 @@ static ssq_status check_options(const ssq_optimizer_options *options,
     return SSQ_OK;
 }
 
-/* What only the whole optimizer has. */
+/* What only the whole optimizer has; of a group's options these fields are
+ * ignored. The comparison is one that a NaN fails, and INFINITY passes: it asks
+ * for a norm and never clips. A flat master is one float32 buffer, so every
+ * parameter must have its place in it. */
 static ssq_status check_whole(const ssq_optimizer_options *o)
 {
     if (!(o->clip_norm >= 0.0))
@@ -75,6 +92,10 @@ static ssq_status check_whole(const ssq_optimizer_options *o)
     return SSQ_OK;
 }
 
+/* The options are kept as they are used, with a default in the place of every
+ * -1. A group's index is its place in the control block, hence the list in the
+ * order of the calls, the default group first; groups are too few for its end
+ * to be kept. */
 static ssq_status add_group(ssq_optimizer *o,
                             const ssq_optimizer_options *options,
                             const char *what, ssq_group **group)
@@ -100,6 +121,8 @@ static ssq_status add_group(ssq_optimizer *o,
     return SSQ_OK;
 }
 
+/* The options are looked at twice: here for the fields of the whole, and by
+ * add_group for those of the default group, which takes the same struct. */
 ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
                                 const ssq_optimizer_options *options,
                                 ssq_optimizer **optimizer)
@@ -137,6 +160,8 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
     return st;
 }
 
+/* Graphs may hold the optimizer, whose stages their launches move: then it is
+ * freed with the last of them. */
 void ssq_optimizer_destroy(ssq_optimizer **optimizer)
 {
     if (optimizer == NULL || *optimizer == NULL)
@@ -145,6 +170,8 @@ void ssq_optimizer_destroy(ssq_optimizer **optimizer)
     *optimizer = NULL;
 }
 
+/* Memory is laid out, and words are written, for the groups and parameters that
+ * there are at the first use. */
 static ssq_status check_open(const ssq_optimizer *o, const char *what)
 {
     if (o == NULL)
@@ -171,7 +198,9 @@ ssq_status ssq_optimizer_group(ssq_optimizer *optimizer,
                : st;
 }
 
-/* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/ */
+/* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/. It numbers the
+ * parameter's stream of random words, so that a parameter draws the same
+ * whatever others there are, and in whichever order they were added. */
 static uint32_t name_hash(const char *name)
 {
     uint32_t h = 0x811c9dc5u;
@@ -180,6 +209,8 @@ static uint32_t name_hash(const char *name)
     return h;
 }
 
+/* The hash spares nearly all comparisons of names. The pointer is good until
+ * the next parameter is added, which may move the array. */
 struct parameter *optimizer_find(const ssq_optimizer *o, const char *name)
 {
     uint32_t id = name_hash(name);
@@ -189,6 +220,8 @@ struct parameter *optimizer_find(const ssq_optimizer *o, const char *name)
     return NULL;
 }
 
+/* Contiguous, since a step numbers the elements of a parameter, its gradient
+ * and its slots alike, and cuts them into pieces at the same numbers. */
 static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
                                const ssq_tensor *t, const char *what)
 {
@@ -213,7 +246,8 @@ static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
     return SSQ_OK;
 }
 
-/* No byte of a parameter or gradient may belong to another one. */
+/* No byte of a parameter or gradient may belong to another one: a step goes
+ * through all of them in no order. */
 static ssq_status check_apart(const ssq_optimizer *o, const char *name,
                               const ssq_tensor *t, const char *what)
 {
@@ -230,6 +264,9 @@ static ssq_status check_apart(const ssq_optimizer *o, const char *name,
     return SSQ_OK;
 }
 
+/* A split master makes a float32 of a bf16 parameter and 16 more bits, which
+ * are its lower half; no such half goes with an f16 value. A float32 parameter
+ * is its own truth in any case. */
 static ssq_status check_pair(const ssq_optimizer *o, const char *name,
                              const ssq_tensor *param, const ssq_tensor *grad)
 {
@@ -254,6 +291,7 @@ static ssq_status check_pair(const ssq_optimizer *o, const char *name,
     return st;
 }
 
+/* Doubled, so that adding n parameters copies no more than 2 n of them. */
 static ssq_status make_room(ssq_optimizer *o)
 {
     if (o->n < o->room)
@@ -270,6 +308,8 @@ static ssq_status make_room(ssq_optimizer *o)
     return SSQ_OK;
 }
 
+/* A float32 parameter needs a master only where the group's masters are to be
+ * one buffer without a gap. */
 static uint32_t truth_of(const ssq_optimizer *o, ssq_dtype dtype)
 {
     if (dtype == SSQ_F32)
@@ -284,7 +324,8 @@ static uint32_t truth_of(const ssq_optimizer *o, ssq_dtype dtype)
     }
 }
 
-/* Tensors of our own on the caller's buffers, and the name. */
+/* The name, and tensors of our own on the caller's buffers: the caller may drop
+ * its tensors, and the memory stays. On failure nothing is held. */
 static ssq_status hold(const char *name, const ssq_tensor *param,
                        const ssq_tensor *grad, struct parameter *p)
 {
@@ -304,6 +345,10 @@ static ssq_status hold(const char *name, const ssq_tensor *param,
     return st;
 }
 
+/* Whatever may fail comes before the parameter is counted: one that was refused
+ * was never there. The bound keeps the views of all parameters, and the words
+ * of the table, countable in 31 bits. The gradient is held in the parameter's
+ * shape, which is its own. */
 ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
                              const ssq_tensor *param, const ssq_tensor *grad,
                              ssq_group *group)
@@ -340,6 +385,8 @@ ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
     return st;
 }
 
+/* Only the random words of stochastic rounding are numbered by it: nothing else
+ * asks where an element is in the whole. */
 ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer, const char *name,
                                uint64_t first)
 {

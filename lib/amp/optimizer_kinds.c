@@ -1,9 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_kinds.c - the kinds of optimizers: what each keeps, reads and
  * begins with. Defaults are torch's and, for lamb, apex's; so are the slots'
- * names. */
+ * names.
+ *
+ * A number is what an option of -1 becomes, and one that is not here is 0.
+ * Slots are in the order a, b, c: the steps of kernels/amp/kinds.h know them by
+ * these letters. Their names are those of the tensors in a visit, which are
+ * found by them in a checkpoint of torch. */
 #include "lib/amp/optimizer.h"
 
+/* The denominator of every kind with betas has an eps. */
 #define BETAS (OPTION_BETAS | OPTION_EPS)
 
 const struct optimizer_kind optimizer_kinds[OPT_KINDS] = {

@@ -5,6 +5,8 @@
 #include <float.h>
 #include <math.h>
 
+/* Exactly -1, which no option may be otherwise, asks for the kind's default.
+ * The betas have the same one in all kinds, and it is in SSQ_OPTIMIZER_INIT. */
 static void fill_defaults(uint32_t kind, ssq_optimizer_options *o)
 {
     const struct optimizer_kind *k = &optimizer_kinds[kind];
@@ -18,6 +20,11 @@ static void fill_defaults(uint32_t kind, ssq_optimizer_options *o)
         o->weight_decay = k->weight_decay;
 }
 
+/* One list for all kinds, whether they read an option or not: out of range it
+ * is a mistake in any case. The comparisons are ones that a NaN fails. All
+ * become float32, which ends at FLT_MAX. A mean that decays by 1 takes nothing
+ * in, and 1 - beta^t is divided by. Dampening has no range of its own in torch,
+ * and none here. */
 static ssq_status check_ranges(const char *what, const ssq_optimizer_options *o)
 {
     const struct {
@@ -49,7 +56,10 @@ static ssq_status check_ranges(const char *what, const ssq_optimizer_options *o)
     return SSQ_OK;
 }
 
-/* An option that the kind does not read is refused where that can be seen. */
+/* An option that the kind does not read is refused where that can be seen: one
+ * whose default is not 0 (betas, alpha, eps, max_grad_norm) is in the options
+ * of a caller who has left it alone, too. The last two are on by default, and
+ * to be seen where they are off. */
 static ssq_status check_read(uint32_t kind, const char *what,
                              const ssq_optimizer_options *o)
 {
@@ -77,6 +87,9 @@ static ssq_status check_read(uint32_t kind, const char *what,
     return SSQ_OK;
 }
 
+/* The defaults come first, so that the ranges hold for them as well, and what
+ * depends on two options comes last, where each is good by itself. The
+ * conditions on nesterov are torch's. */
 ssq_status options_resolve(uint32_t kind, const char *what,
                            ssq_optimizer_options *o)
 {
@@ -99,7 +112,9 @@ ssq_status options_resolve(uint32_t kind, const char *what,
     return SSQ_OK;
 }
 
-/* A double as the sum of two float32. */
+/* A double as the sum of two float32, to about 2^-49 of it. What b is wrong by,
+ * b^t is wrong by t times: with one float32, of 2^-25, that would be 3 % after
+ * a million steps. */
 static void put_pair(uint32_t *words, double value)
 {
     float hi = (float)value;
@@ -107,6 +122,8 @@ static void put_pair(uint32_t *words, double value)
     words[1] = AS_U32((float)(value - (double)hi));
 }
 
+/* No flag is set for what is usual, so two of them say that something is not
+ * done. */
 static uint32_t flags_of(const ssq_optimizer_options *o)
 {
     uint32_t flags = 0;
@@ -121,6 +138,13 @@ static uint32_t flags_of(const ssq_optimizer_options *o)
     return flags;
 }
 
+/* A number is rounded to float32 once, in default modes, whatever the caller's
+ * are. 1 - b is formed in double before: from a float32 0.999 it would be wrong
+ * by a part in 10^5.
+ *
+ * Kinds with one rate of decay for squares (alpha) have it in the words of
+ * beta2. The words of the step, from GROUP_STEP_LR on, are tick's, which writes
+ * them before anybody reads them. */
 void group_words(uint32_t kind, const ssq_optimizer_options *o, uint32_t *w)
 {
     struct fpenv env = fpenv_enter();
@@ -143,6 +167,10 @@ void group_words(uint32_t kind, const ssq_optimizer_options *o, uint32_t *w)
     fpenv_leave(env);
 }
 
+/* As the options are when the state is made: from then on the state says which
+ * slots there are. A schedule of momentum counts as momentum even if it begins
+ * with 0. What SLOT_MASTER has depends on the parameter and not on its
+ * group. */
 bool slot_used(const ssq_group *g, int slot)
 {
     const ssq_optimizer_options *o = &g->options;
@@ -162,6 +190,9 @@ bool slot_used(const ssq_group *g, int slot)
     }
 }
 
+/* No kind has more than one slot that comes with momentum. Before the state is
+ * made none is missing: the slot will be there if the options want it by
+ * then. */
 bool momentum_missing(const ssq_group *g)
 {
     const struct optimizer_kind *k = &optimizer_kinds[g->optimizer->kind];

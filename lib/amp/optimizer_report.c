@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_report.c - reading an optimizer: state by name, masters, which
- * gradient overflowed, counts. */
+ * gradient overflowed, counts.
+ *
+ * Everything here waits for the queue, but for masters, which are lent as they
+ * are. So none of it may be in a capture. */
 #include "lib/amp/optimizer.h"
 
 #include <stdio.h>
@@ -8,6 +11,7 @@
 
 /* ---- state by name ---- */
 
+/* The second half of a state tensor's name. */
 static const char *slot_name(uint32_t kind, uint32_t truth, size_t slot)
 {
     if (slot == SLOT_MASTER)
@@ -15,6 +19,9 @@ static const char *slot_name(uint32_t kind, uint32_t truth, size_t slot)
     return optimizer_kinds[kind].slot[slot - SLOT_A].name;
 }
 
+/* Slots that the parameter does not have are left out, and do not have a name
+ * either. The name's memory is one for all tensors, hence valid during a call
+ * only. */
 static ssq_status visit_parameter(const ssq_optimizer *o, size_t i, char *name,
                                   size_t bytes, ssq_optimizer_visit_fn fn,
                                   void *user)
@@ -32,7 +39,8 @@ static ssq_status visit_parameter(const ssq_optimizer *o, size_t i, char *name,
     return st;
 }
 
-/* "control", and then the parameters'. */
+/* "control", and then the parameters'. One buffer is as long as the longest
+ * parameter's name with the longest slot's. */
 static ssq_status visit_all(const ssq_optimizer *o, ssq_optimizer_visit_fn fn,
                             void *user)
 {
@@ -52,6 +60,8 @@ static ssq_status visit_all(const ssq_optimizer *o, ssq_optimizer_visit_fn fn,
     return st;
 }
 
+/* t and the random counter, as they are when everything on the queue is
+ * done. */
 static ssq_status read_counters(ssq_queue *queue, const ssq_optimizer *o,
                                 uint32_t words[2])
 {
@@ -80,6 +90,9 @@ static ssq_status check_counters(ssq_queue *queue, const ssq_optimizer *o,
                      (unsigned)before[CONTROL_T]);
 }
 
+/* t is looked at after the visit, however fn has answered: what it wrote is
+ * written. If both went wrong the caller hears of its own status. A schedule
+ * that follows t is told of the new one. */
 ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
                                ssq_optimizer_visit_fn fn, void *user)
 {
@@ -103,6 +116,7 @@ ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
     return visited != SSQ_OK ? visited : st;
 }
 
+/* No group stands for the default one, as everywhere. */
 static ssq_status flat_master(const ssq_optimizer *o, const ssq_group *group,
                               const ssq_tensor **master)
 {
@@ -114,6 +128,10 @@ static ssq_status flat_master(const ssq_optimizer *o, const ssq_group *group,
     return SSQ_OK;
 }
 
+/* Lent, not held: the state lives as long as the optimizer. The master is the
+ * truth as a tensor, so that of a float32 parameter without one is the
+ * parameter; split ones have no such tensor, and where there is none the truth
+ * is 16 bits. */
 ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
                                 const ssq_group *group, const char *name,
                                 const ssq_tensor **master)
@@ -149,7 +167,8 @@ ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
 
 /* ---- words read back ---- */
 
-/* What the reports check before they read. */
+/* What the reports check before they read: without a state there are no words
+ * to read, and a queue that captures does not run what it is given. */
 static ssq_status report_call(ssq_queue *queue, const ssq_optimizer *o,
                               const char *what)
 {
@@ -181,6 +200,9 @@ static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
     return SSQ_OK;
 }
 
+/* The record keeps the last bad check while later ones are clean, and check
+ * says which that was. Its tensor's number is one of a device's words: a number
+ * that no parameter has names none, and reads nothing. */
 ssq_status ssq_optimizer_overflow(ssq_queue *queue, ssq_optimizer *optimizer,
                                   ssq_overflow_report *report)
 {
@@ -208,6 +230,8 @@ ssq_status ssq_optimizer_overflow(ssq_queue *queue, ssq_optimizer *optimizer,
     return SSQ_OK;
 }
 
+/* Refused where no norm is measured: the record would have 0, or a norm from
+ * before clipping was switched off, and a caller would take it for one. */
 ssq_status ssq_optimizer_norm(ssq_queue *queue, ssq_optimizer *optimizer,
                               float *norm, uint32_t *t)
 {
@@ -232,11 +256,15 @@ ssq_status ssq_optimizer_norm(ssq_queue *queue, ssq_optimizer *optimizer,
 
 /* ---- statistics ---- */
 
+/* A count in two words, the lower one first. */
 static uint64_t word_pair(const uint32_t *w)
 {
     return (uint64_t)w[1] << 32 | w[0];
 }
 
+/* The exponent is a signed number in an unsigned word, and a cast from what is
+ * above INT32_MAX need not give that number in C: its bytes are copied. Sums of
+ * counts, and the largest exponent, are those of one tensor out of all. */
 static void add_statistics(ssq_statistics *s, const struct parameter *p,
                            const uint32_t *w)
 {
@@ -265,6 +293,9 @@ static ssq_status check_statistics(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
+/* All words are read even for one parameter: there are eight of each. They are
+ * the host's until the sync, and freed after it. The caller's struct is written
+ * as a whole, or not at all. */
 ssq_status ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
                                     const char *name,
                                     ssq_statistics *statistics)

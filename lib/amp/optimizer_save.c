@@ -2,14 +2,18 @@
 /* optimizer_save.c - a whole optimizer as a blob: parameters, masters, moments,
  * t and the random counter.
  *
- * The blob's tensors are copied to and from where they lie in it, so a mapped
- * file needs no second copy in memory. */
+ * One walk goes through all of it in one order, for whatever purpose, so that
+ * measuring, writing and reading cannot disagree. The blob's tensors are copied
+ * to and from where they lie in it, so a mapped file needs no second copy in
+ * memory. */
 #include "lib/amp/blob.h"
 #include "lib/amp/optimizer.h"
 
 #include <string.h>
 
-/* What a walk over the blob does at each tensor. */
+/* What a walk over the blob does at each tensor. COUNT has no blob, and adds up
+ * its bytes. CHECK reads a whole blob and changes nothing; only when it has
+ * found all in order LOAD reads it again, and believes what it reads. */
 enum walk { WALK_COUNT, WALK_SAVE, WALK_CHECK, WALK_LOAD };
 
 struct saving {
@@ -17,7 +21,7 @@ struct saving {
     const ssq_optimizer *o;
     enum walk walk;
     struct blob b;
-    const char *what;
+    const char *what;     /* begins an error's text */
     uint32_t counters[2]; /* t and the random counter */
 };
 
@@ -30,7 +34,9 @@ static ssq_status differs(const struct saving *s, const char *name,
                      field, name, got, want);
 }
 
-/* A number that has to be the same here. */
+/* A number that has to be the same here. It is written as it is here, and read
+ * into x, which is thrown away: a difference is an error and nothing is taken
+ * over from the blob. */
 static ssq_status same(struct saving *s, const char *name, const char *field,
                        uint64_t want)
 {
@@ -40,7 +46,9 @@ static ssq_status same(struct saving *s, const char *name, const char *field,
                                               : SSQ_OK;
 }
 
-/* The bytes of a tensor. */
+/* The bytes of a tensor. Their place is taken even if there are none, as it may
+ * begin with a gap. In a blob that ends too early there is no place, and a
+ * check does not need it: blob_done will say what is wrong. */
 static ssq_status tensor(struct saving *s, const ssq_tensor *t)
 {
     uint64_t bytes =
@@ -54,6 +62,9 @@ static ssq_status tensor(struct saving *s, const ssq_tensor *t)
                                 : SSQ_OK;
 }
 
+/* A name is its length and its bytes, without the 0 at the end. An error shows
+ * both names, of which the blob's is cut: it may be anything, but no longer
+ * than the one here. */
 static ssq_status name_of(struct saving *s, const char *name)
 {
     size_t n = strlen(name);
@@ -71,6 +82,8 @@ static ssq_status name_of(struct saving *s, const char *name)
     return SSQ_OK;
 }
 
+/* Which slots a parameter has, a bit for each: their tensors follow in the
+ * blob. */
 static uint64_t slots_of(const ssq_optimizer *o, size_t i)
 {
     uint64_t bits = 0;
@@ -79,6 +92,9 @@ static uint64_t slots_of(const ssq_optimizer *o, size_t i)
     return bits;
 }
 
+/* Everything that says how many bytes follow is compared before the bytes are
+ * come to. Masters and moments are saved with the model: from the model alone
+ * the lower bits of a master could not be made again. */
 static ssq_status parameter(struct saving *s, size_t i)
 {
     const struct parameter *p = &s->o->params[i];
@@ -102,6 +118,8 @@ static ssq_status parameter(struct saving *s, size_t i)
     return st;
 }
 
+/* t is counted in an unsigned word and given to callers as an i32: what is
+ * negative there no run has reached. */
 static ssq_status check_counters(const struct saving *s)
 {
     if (s->walk != WALK_CHECK || s->counters[CONTROL_T] <= INT32_MAX)
@@ -110,7 +128,10 @@ static ssq_status check_counters(const struct saving *s)
                      (int)(int32_t)s->counters[CONTROL_T], INT32_MAX);
 }
 
-/* Everything, in order. */
+/* Everything, in order. The counters are copied straight to their place as
+ * tensors are, since in a save the host does not know them. The two numbers
+ * before them are u64, so blob_bytes leaves no gap there, and blob_u32 reads
+ * the words where they were written. */
 static ssq_status walk(struct saving *s, enum walk how)
 {
     const ssq_optimizer *o = s->o;
@@ -154,6 +175,9 @@ static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
     return st == SSQ_OK ? optimizer_seal(queue, o, what) : st;
 }
 
+/* A caller without a blob learns the size alone, and nothing is copied. The
+ * blob is sealed after the sync: its checksum is over bytes that have to have
+ * arrived. */
 ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
                               void *blob, size_t bytes, size_t *needed)
 {
@@ -180,6 +204,9 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
     return st;
 }
 
+/* The copies are a bundle, as an optimizer of which half is another's would be
+ * no optimizer. t may be another one now, which a schedule on the host wants to
+ * know. */
 ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
                               const void *blob, size_t bytes)
 {

@@ -1,5 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer_schedule.c - a group's schedules and their device tables. */
+/* optimizer_schedule.c - a group's schedules and their device tables.
+ *
+ * A captured step reads the table that its list named at the capture. So a new
+ * schedule goes into the old one's table where it fits, and captured steps
+ * follow it; a longer one gets a table of its own, which only later steps and
+ * captures see. */
 #include "lib/amp/optimizer.h"
 
 #include "lib/op/data/data.h"
@@ -8,6 +13,8 @@
 
 void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
 {
+    /* Only ssq_optimizer_get asks the host for t, and only under a schedule. In
+     * a capture nothing has moved t; its launches call this themselves. */
     bool follows = false;
     for (const ssq_group *g = o->groups; g != NULL; g = g->next)
         follows = follows || g->schedule[SCHEDULE_LR].on ||
@@ -16,6 +23,8 @@ void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
         (void)mailbox_post(o->state->mailbox, queue, NULL, o->state->control);
 }
 
+/* Without a state no step was ever made. A read of the mailbox finds the newest
+ * words that have arrived, or those of the beginning. */
 uint32_t optimizer_known_t(const ssq_optimizer *o)
 {
     uint32_t words[CONTROL_WORDS] = {0};
@@ -24,7 +33,10 @@ uint32_t optimizer_known_t(const ssq_optimizer *o)
     return words[CONTROL_T];
 }
 
-/* Into the table that is there, as one command: a captured step reads it. */
+/* Into the table that is there, as one command: a captured step reads it. The
+ * words are uploaded to a table aside first, which takes several commands: if
+ * one of them fails the old schedule is whole. What is behind the new one's end
+ * stays, and is not read: the first word says how many values count. */
 static ssq_status rewrite(ssq_queue *queue, const ssq_tensor *table,
                           const uint32_t *words)
 {
@@ -39,7 +51,9 @@ static ssq_status rewrite(ssq_queue *queue, const ssq_tensor *table,
     return st;
 }
 
-/* A table of its own, and the list that names it. */
+/* A table of its own, and the list that names it. A list is never changed,
+ * since queues and graphs hold it: the state gets another one, made before the
+ * old one is let go of. */
 static ssq_status replace(ssq_queue *queue, ssq_group *g, int which,
                           const uint32_t *words, ssq_tensor **table)
 {
@@ -58,7 +72,10 @@ static ssq_status replace(ssq_queue *queue, ssq_group *g, int which,
     return SSQ_OK;
 }
 
-/* Bring the device to the schedule; *table becomes the one to keep. */
+/* Bring the device to the schedule; *table becomes the one to keep. A table has
+ * a word more than values, so it is long enough if it has more words than there
+ * are values. The old one, if it is replaced, is let go of only when nothing
+ * can fail any more. */
 static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
                                 const ssq_schedule *what, ssq_tensor **table)
 {
@@ -84,7 +101,10 @@ static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
     return st;
 }
 
-/* A scheduled beta1 must stay below 1: 1 - beta1^t is divided by. */
+/* A scheduled beta1 must stay below 1: 1 - beta1^t is divided by. It is float32
+ * on the device, and above 1 - 2^-25 the nearest one is 1. Asking for every
+ * value also finds what is wrong with the schedule itself; the value at 0 is
+ * asked for even if there are no steps, for its error. */
 static ssq_status check_values(const ssq_group *g, int which,
                                const ssq_schedule *s)
 {
@@ -104,6 +124,8 @@ static ssq_status check_values(const ssq_group *g, int which,
     return st;
 }
 
+/* The caller's table may be gone after the call: it is copied, and the schedule
+ * kept points to the copy. The group changes when everything else is done. */
 static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
                                const ssq_schedule *what)
 {
@@ -129,6 +151,9 @@ static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
     return SSQ_OK;
 }
 
+/* The table stays, and says that it has no values: tick then takes the group's
+ * own word. Thus a captured step notices as well, and a later schedule may find
+ * room there. */
 static ssq_status remove_schedule(ssq_queue *queue, struct schedule *s)
 {
     const uint32_t none = 0;
@@ -143,7 +168,9 @@ static ssq_status remove_schedule(ssq_queue *queue, struct schedule *s)
     return st;
 }
 
-/* Where a schedule of this hyper-parameter goes. */
+/* Where a schedule of this hyper-parameter goes. One of momentum may be removed
+ * whether or not the group has the slot; to be followed it needs one, which is
+ * there if the state is yet to be made. */
 static ssq_status check_which(const ssq_group *g, ssq_hyper hyper,
                               const ssq_schedule *what, int *which)
 {
@@ -166,6 +193,8 @@ static ssq_status check_which(const ssq_group *g, ssq_hyper hyper,
     return SSQ_OK;
 }
 
+/* Behind the change t is sent to the host, which has not been told of it while
+ * no schedule was there. */
 ssq_status ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
                                   ssq_group *group, ssq_hyper hyper,
                                   const ssq_schedule *schedule)

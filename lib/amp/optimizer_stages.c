@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_stages.c - where an optimizer's step is, and which gradients it is
- * about to read: scaled ones, true ones, or sums of scaled ones. */
+ * about to read: scaled ones, true ones, or sums of scaled ones.
+ *
+ * The stages are torch's. They move as calls are made, whatever the device
+ * finds later, and are there to refuse calls in an order that would train on
+ * wrong numbers in silence. */
 #include "lib/amp/optimizer.h"
 
-/* A scaler's update has made the optimizer READY again. */
+/* A scaler's update has made the optimizer READY again. A scaler does not know
+ * its optimizers, so it tells none; each looks at the number of updates when it
+ * is called next. Sums that were checked before the update were of the old
+ * scale, and are given up with it. */
 static void refresh(ssq_optimizer *o)
 {
     struct optimizer_stages *at = &o->at;
@@ -14,6 +21,8 @@ static void refresh(ssq_optimizer *o)
     at->accumulating = false;
 }
 
+/* The new scaler is taken before the old one is let go of, as they may be the
+ * same. */
 void optimizer_stage_set(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
 {
     if (scaler != NULL)
@@ -24,6 +33,8 @@ void optimizer_stage_set(ssq_optimizer *o, enum stage stage, ssq_scaler *scaler)
     o->at.stage = stage;
 }
 
+/* An update that came before the snapshot belongs to it, hence the refresh. A
+ * snapshot holds its scaler: a graph may outlive every other owner. */
 static void save(struct object *owner, void *snapshot)
 {
     ssq_optimizer *o = (ssq_optimizer *)owner;
@@ -50,7 +61,8 @@ static void restore(struct object *owner, const void *snapshot)
     drop(&old);
 }
 
-/* With a scaler, its own number shows a check without an update. */
+/* Half a step is a check without its step, or sums that no step has used. With
+ * a scaler, its own number shows a check without an update. */
 static int number(const void *snapshot)
 {
     const struct optimizer_stages *s = snapshot;
@@ -58,6 +70,7 @@ static int number(const void *snapshot)
            (s->scaler == NULL && s->stage == STAGE_CHECKED ? 2 : 0);
 }
 
+/* A launch has made steps that no call made, and t may have moved. */
 static void launched(ssq_queue *queue, struct object *owner, const void *begin,
                      const void *end)
 {
@@ -89,6 +102,7 @@ struct found {
     const char *is, *not, *part;
 };
 
+/* A gradient without elements is neither, and has no say. */
 static struct found look(const ssq_optimizer *o, const ssq_scaler *scaler)
 {
     struct found f = {NULL, NULL, NULL};
@@ -106,6 +120,7 @@ static struct found look(const ssq_optimizer *o, const ssq_scaler *scaler)
     return f;
 }
 
+/* `when` ends the text and says what is wrong with it. */
 ssq_status optimizer_gradients_scaled(const ssq_optimizer *o,
                                       const ssq_scaler *scaler,
                                       const char *what, const char *when)
@@ -120,6 +135,10 @@ ssq_status optimizer_gradients_scaled(const ssq_optimizer *o,
                      f.is == NULL ? f.part : f.is, when);
 }
 
+/* A step has one factor for all gradients (CONTROL_FACTOR), so they have to be
+ * of one kind. Without a scaler they are taken as they are. Sums were made of
+ * scaled gradients: if these were unscaled since, what the caller looked at is
+ * not what the step would use. */
 ssq_status optimizer_gradients(const ssq_optimizer *o, const ssq_scaler *scaler,
                                const char *what, bool *unscaled)
 {

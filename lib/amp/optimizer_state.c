@@ -3,7 +3,10 @@
  *
  * All memory of an optimizer is taken here, at once: either the whole state
  * exists or none of it. Each slot of each group is one flat buffer, gapless in
- * the order of ssq_optimizer_add (several where a device binds less). */
+ * the order of ssq_optimizer_add (several where a device binds less).
+ *
+ * The lists of views are made here as well, once, and are the same in every
+ * step: a step costs the host a few ops, however many parameters there are. */
 #include "lib/amp/optimizer.h"
 
 #include "lib/op/data/data.h"
@@ -16,6 +19,8 @@ static void put_tensor(ssq_tensor *t)
         object_put(&t->object);
 }
 
+/* An array that has not been filled to its end, or was never made, does no
+ * harm: what is missing is NULL. */
 static void put_tensors(ssq_tensor **t, size_t n)
 {
     for (size_t i = 0; t != NULL && i < n; i++)
@@ -37,6 +42,8 @@ static void put_lists(struct lists *l)
     *l = (struct lists){NULL, NULL, NULL};
 }
 
+/* Also of a state that was made in part. Commands and graphs that are to run
+ * yet hold its buffers and lists. */
 void state_free(struct state *s)
 {
     if (s == NULL)
@@ -62,6 +69,8 @@ void state_free(struct state *s)
 
 /* ---- slots ---- */
 
+/* A master depends on the parameter's own dtype, and other slots on its group's
+ * options. */
 static bool has_slot(const struct parameter *p, int slot)
 {
     if (slot == SLOT_MASTER)
@@ -69,7 +78,8 @@ static bool has_slot(const struct parameter *p, int slot)
     return p->group->slot[slot];
 }
 
-/* Bytes of a parameter in a slot. */
+/* Bytes of a parameter in a slot: float32, whatever the parameter is, but for
+ * the 16 bits of a remainder. */
 static uint64_t slot_bytes(const struct parameter *p, int slot)
 {
     uint64_t n = (uint64_t)view_elements(&p->param->view);
@@ -77,7 +87,8 @@ static uint64_t slot_bytes(const struct parameter *p, int slot)
 }
 
 /* Elements from..from + n of a flat tensor, in the shape of the parameter (a
- * remainder stays flat). */
+ * remainder stays flat, as it has two bytes for an element). The slice holds
+ * the buffer, and the flat tensor itself need not stay. */
 static ssq_status cut(const ssq_tensor *flat, uint64_t from, uint64_t n,
                       const struct view *shape, ssq_tensor **part)
 {
@@ -94,6 +105,8 @@ static ssq_status cut(const ssq_tensor *flat, uint64_t from, uint64_t n,
     return st;
 }
 
+/* A fill of no elements would be a command that does nothing, and is left
+ * out. */
 static ssq_status fill(ssq_queue *queue, const ssq_tensor *t, float value)
 {
     struct fill_op op = {.op = OP_HEADER(fill, y),
@@ -102,7 +115,9 @@ static ssq_status fill(ssq_queue *queue, const ssq_tensor *t, float value)
     return view_elements(&op.y) == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
 
-/* What a fresh slot holds; a master is written from the model later. */
+/* What a fresh slot holds: only Adagrad's sum may begin with another value than
+ * 0, and has no other slot beside it. A master is written from the model
+ * later. */
 static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
                             const ssq_tensor *flat)
 {
@@ -115,7 +130,10 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
     return fill(queue, flat, value);
 }
 
-/* The end of the parameters from i on whose slot fits one buffer. */
+/* The end of the parameters from i on whose slot fits one buffer. A parameter
+ * is never divided between two: one that is too long by itself has its place in
+ * one as well, and lists have it in pieces. A flat master is one buffer however
+ * long it is, for that is what was asked for. */
 static size_t flat_end(const ssq_group *g, int slot, size_t i, uint64_t *bytes)
 {
     const ssq_optimizer *o = g->optimizer;
@@ -134,7 +152,9 @@ static size_t flat_end(const ssq_group *g, int slot, size_t i, uint64_t *bytes)
 }
 
 /* One flat buffer for parameters from .. end. Split masters never share a
- * group's buffer with float32 ones: an optimizer has one kind. */
+ * group's buffer with float32 ones: an optimizer has one kind. Where no
+ * parameter has the slot the buffer is empty, and gone when this returns,
+ * unless it is a flat master that a caller may ask for. */
 static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
                             int slot, size_t from, size_t end, uint64_t bytes)
 {
@@ -165,6 +185,9 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
     return st;
 }
 
+/* Group by group and slot by slot. Arrays of the state are filled as tensors
+ * are made, so that state_free finds all that was there when something
+ * failed. */
 static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
                              struct state *s)
 {
@@ -185,12 +208,16 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
 
 /* ---- lists ---- */
 
+/* What a check or step reads of parameter i: its gradient, or the float32 sum
+ * of several. */
 static const struct view *gradient(const ssq_optimizer *o,
                                    const struct state *s, bool sums, size_t i)
 {
     return sums ? &s->sum[i]->view : &o->params[i].grad->view;
 }
 
+/* One cut for all operands of a parameter: piece k of each has the same
+ * elements. */
 static struct cut cut_param(const ssq_optimizer *o, size_t i)
 {
     return cut_of(o->device, &o->params[i].param->view);
@@ -208,6 +235,8 @@ static void set_pieces(struct view_list *l, size_t at, size_t step,
     }
 }
 
+/* An entry for each piece, PARAM_VIEWS of them side by side. The views of slots
+ * that are not there stay absent. */
 static struct view_list *step_list(const ssq_optimizer *o,
                                    const struct state *s, bool sums)
 {
@@ -229,7 +258,9 @@ static struct view_list *step_list(const ssq_optimizer *o,
     return l;
 }
 
-/* Lists over gradients, or over their sums. unscale writes gradients. */
+/* Lists over gradients, or over their sums. What unscale writes are the
+ * gradients in both cases, since the caller looks at those. Either all three
+ * lists are made or none. */
 static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
                              bool sums, struct lists *l)
 {
@@ -253,7 +284,8 @@ static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
 }
 
 /* Pairs from the model to masters and remainders, or back to the model, which
- * remainders leave alone. */
+ * remainders leave alone: the model is a half of their truth. A list cannot
+ * grow, so the first pass counts the views and the second sets them. */
 static struct view_list *master_list(const ssq_optimizer *o,
                                      const struct state *s, bool to_model)
 {
@@ -285,6 +317,10 @@ static struct view_list *master_list(const ssq_optimizer *o,
 
 /* ---- words ---- */
 
+/* All words of the block from the host's side; those of tick, and the counters,
+ * begin as 0. The mailbox has the same words in it, so that a read before the
+ * first step finds what is on the device. The counters are a tensor of their
+ * own over the first two words, for visits and copies. */
 static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
                                struct state *s)
 {
@@ -316,6 +352,7 @@ static ssq_status make_control(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
+/* What kernels have to know of a parameter and what no step changes. */
 static ssq_status make_table(ssq_queue *queue, const ssq_optimizer *o,
                              struct state *s)
 {
@@ -339,6 +376,8 @@ static ssq_status make_table(ssq_queue *queue, const ssq_optimizer *o,
     return st;
 }
 
+/* Statistics are summed over nothing before the first check, so they begin as
+ * 0; LAMB's ratios are written by each step before they are read. */
 static ssq_status make_extras(ssq_queue *queue, const ssq_optimizer *o,
                               struct state *s)
 {
@@ -354,6 +393,9 @@ static ssq_status make_extras(ssq_queue *queue, const ssq_optimizer *o,
 
 /* ---- the whole ---- */
 
+/* A schedule that was set before the first use has no table yet. Tables belong
+ * to the groups and not to the state: if something fails later they stay there,
+ * and are not made again. */
 static ssq_status make_schedules(ssq_queue *queue, ssq_optimizer *o)
 {
     ssq_status st = SSQ_OK;
@@ -366,6 +408,10 @@ static ssq_status make_schedules(ssq_queue *queue, ssq_optimizer *o)
     return st;
 }
 
+/* Slots before lists, which name them, and tables of schedules before the list
+ * of these. Masters are made from the model last: nothing else here reads what
+ * belongs to the caller. Commands that were enqueued for a state that is then
+ * given up write into memory that they hold, and that nobody reads. */
 static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
 {
     ssq_status st = make_control(queue, o, s);
@@ -391,6 +437,9 @@ static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
     return op.n == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
 }
 
+/* Not in a capture: what initialises the state would be in the graph, and each
+ * launch would begin the training anew. Which slots a group has is decided now;
+ * its options may change later, the slots may not. */
 ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
 {
     if (o->state != NULL)
@@ -422,6 +471,8 @@ ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
     return st;
 }
 
+/* The sums are tensors of their own, in the gradients' shapes but float32, and
+ * in lists they are cut as the parameters are. */
 static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
 {
     s->sum = mem_alloc_array(o->n, sizeof(ssq_tensor *));
@@ -450,6 +501,9 @@ static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
     return SSQ_OK;
 }
 
+/* `accumulate`, the last thing that is made, tells whether the sums are there.
+ * What was made before a failure is let go of, and the next call tries
+ * again. */
 ssq_status optimizer_sums(ssq_optimizer *o)
 {
     struct state *s = o->state;

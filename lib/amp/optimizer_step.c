@@ -1,13 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* optimizer_step.c - check, unscale, accumulate, step: stages and ops.
  *
- * The host knows only at which stage a step is. Whether it will change
- * anything is decided on the device, so all of this may be captured. */
+ * The host knows only at which stage a step is. Whether it will change anything
+ * is decided on the device, so all of this may be captured.
+ *
+ * A stage is moved behind the ops that it stands for. A step is several ops
+ * without a bundle, and may fail between two of them: all but the last write
+ * only words of the check and of the step under way, so the call may be
+ * repeated. */
 #include "lib/amp/optimizer.h"
 
 #include <math.h>
 
-/* What the calls of a step check first. */
+/* What the calls of a step check first. The capture is told last, when nothing
+ * of the arguments can be wrong any more; stages may be moved only after
+ * that. */
 static ssq_status enter(ssq_queue *queue, ssq_optimizer *o,
                         const ssq_scaler *scaler, const char *what)
 {
@@ -25,6 +32,9 @@ static const ssq_tensor *block_of(const ssq_scaler *scaler)
     return scaler == NULL ? NULL : scaler_block(scaler);
 }
 
+/* What a step multiplies by beside 1 / scale: the caller's factor, for sums
+ * alone. It is rounded in default modes, since it may become a subnormal
+ * float32. */
 static float factor_of(const ssq_optimizer *o)
 {
     struct fpenv env = fpenv_enter();
@@ -34,13 +44,16 @@ static float factor_of(const ssq_optimizer *o)
     return factor;
 }
 
+/* What a step reads: the sums, as long as there are some that no step has
+ * used. */
 static const struct lists *source(const ssq_optimizer *o)
 {
     return o->at.accumulating ? &o->state->sums : &o->state->grads;
 }
 
 /* Enqueue the check and let the scaler know its verdict. The norm of true
- * gradients is theirs. */
+ * gradients is theirs: where they were unscaled the check is given no block,
+ * and divides by no scale. */
 static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
                             ssq_scaler *scaler, bool unscaled)
 {
@@ -53,6 +66,7 @@ static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
                : st;
 }
 
+/* In torch's words, which users know, and look for. */
 static ssq_status stage_error(const ssq_optimizer *o, const char *what)
 {
     if (o->at.stage == STAGE_STEPPED)
@@ -66,7 +80,8 @@ static ssq_status stage_error(const ssq_optimizer *o, const char *what)
                      what, o->at.unscaled ? "unscale" : "check");
 }
 
-/* From READY to CHECKED. */
+/* From READY to CHECKED. This may be the first use: the state is made only
+ * after the refusals, which leave an optimizer as it was. */
 static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
                         const char *what)
 {
@@ -93,6 +108,8 @@ ssq_status ssq_optimizer_check(ssq_queue *queue, ssq_optimizer *optimizer,
     return st == SSQ_OK ? check(queue, o, scaler, "optimizer_check") : st;
 }
 
+/* Also after accumulating: the sums are float32, but it is the gradients that
+ * are written. */
 static ssq_status refuse_f16(const ssq_optimizer *o)
 {
     for (size_t i = 0; i < o->n; i++)
@@ -104,6 +121,13 @@ static ssq_status refuse_f16(const ssq_optimizer *o)
     return SSQ_OK;
 }
 
+/* The scaler's room for notes is made before anything is enqueued, so that
+ * nothing fails behind the unscale. The check comes before it and reads the
+ * gradients that it overwrites; if the unscale cannot be enqueued the stage
+ * stays READY, and the next call checks again, which changes no verdict.
+ *
+ * From here on the step takes true gradients and no factor: the sums, if there
+ * were some, have been written over the gradients, factor and all. */
 ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
                                  ssq_scaler *scaler)
 {
@@ -136,6 +160,9 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     return SSQ_OK;
 }
 
+/* The words of the step: skip or not, factors, learning rates. factor and
+ * unscaled are what the host's stages say, at its capture for all launches of a
+ * graph. */
 static ssq_status run_tick(ssq_queue *queue, const ssq_optimizer *o,
                            const ssq_scaler *scaler)
 {
@@ -152,6 +179,8 @@ static ssq_status run_tick(ssq_queue *queue, const ssq_optimizer *o,
     return queue_enqueue(queue, &op.op);
 }
 
+/* A launch before the pass: a parameter's step length depends on norms over all
+ * of it. */
 static ssq_status run_lamb(ssq_queue *queue, const ssq_optimizer *o)
 {
     const struct state *s = o->state;
@@ -164,6 +193,7 @@ static ssq_status run_lamb(ssq_queue *queue, const ssq_optimizer *o)
     return queue_enqueue(queue, &op.op);
 }
 
+/* ratio and stats are absent where there are none. */
 static ssq_status run_pass(ssq_queue *queue, const ssq_optimizer *o)
 {
     const struct state *s = o->state;
@@ -178,6 +208,9 @@ static ssq_status run_pass(ssq_queue *queue, const ssq_optimizer *o)
     return queue_enqueue(queue, &op.op);
 }
 
+/* A step that was checked has to go on as it began: with the scaler that has
+ * its verdict, and over gradients that are still what the check saw. True ones
+ * that were scaled when they were checked would be divided twice. */
 static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
 {
     if (o->at.stage == STAGE_STEPPED)
@@ -197,6 +230,9 @@ static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
     return SSQ_OK;
 }
 
+/* The pass is last, and the only op that changes what is kept: if anything
+ * before it fails, no state has changed and the call may be repeated. Without a
+ * scaler nobody calls an update, so the step itself goes back to READY. */
 ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
                               ssq_scaler *scaler)
 {
@@ -221,6 +257,7 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     return SSQ_OK;
 }
 
+/* One op for all of a list, of n gradients or pieces of them. */
 static ssq_status run_accumulate(ssq_queue *queue, struct view_list *list,
                                  size_t n, enum accumulate_mode mode)
 {
@@ -229,6 +266,9 @@ static ssq_status run_accumulate(ssq_queue *queue, struct view_list *list,
     return queue_enqueue(queue, &op.op);
 }
 
+/* No scaler is asked for: sums are of scaled gradients and do not care of what
+ * scale, as long as it stays. The first call of a window overwrites what the
+ * sums had. */
 ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
                                     double factor)
 {
@@ -254,6 +294,8 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
     return SSQ_OK;
 }
 
+/* The list is made for this call: it has to work before the first use, which it
+ * is not, and so cannot be part of the state. The op holds it. */
 ssq_status ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer)
 {
     ssq_optimizer *o = optimizer;
@@ -279,6 +321,8 @@ ssq_status ssq_optimizer_zero_grad(ssq_queue *queue, ssq_optimizer *optimizer)
     return st;
 }
 
+/* No parameter may have a master, or none that is written back: nothing is
+ * enqueued then. */
 static ssq_status run_master(ssq_queue *queue, struct view_list *list)
 {
     struct master_op op = {.op = OP_LIST_HEADER(master, list),
