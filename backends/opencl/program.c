@@ -129,7 +129,8 @@ static cl_program load(struct backend_device *d, const struct identity *id)
     return p;
 }
 
-/* Compile a kernel's text, which is in pieces that several kernels share. */
+/* Compile a kernel's text, which is put together from texts that several
+ * kernels share. */
 static ssq_status compile(struct backend_device *d, const struct kernel *kernel,
                           const struct identity *id, cl_program *program)
 {

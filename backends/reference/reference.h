@@ -20,7 +20,7 @@ void reference_gemm_explain(const struct backend_device *device,
                             const struct gemm_op *op, unsigned impl,
                             struct gemm_explanation *e);
 
-/** Bytes; of every piece of device memory. */
+/** Bytes; of all memory that reference_alloc gives. */
 #define REFERENCE_ALIGNMENT 256u
 ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
                            struct backend_mem **mem);

@@ -72,7 +72,7 @@ ssq_status coopmat_words(const struct services *core, ssq_dtype dtype,
 
 /** Multiply with a tile's pipeline what has known results (coopmat_test.c):
  * *passed, or the kind's why says what differs; its block is measured. An
- * error is one of the device, and no verdict. */
+ * error is one of the device, and says nothing of the results. */
 ssq_status coopmat_test(struct backend_device *device,
                         struct coopmat_kind *kind,
                         const struct coopmat_tile *tile, bool *passed);

@@ -11,8 +11,8 @@
 /** Launches of one part. */
 #define PART 64u
 
-/* A run of launches with its secondary command buffer, descriptors,
- * parameters. */
+/* Launches that follow each other, with their secondary command buffer,
+ * descriptors, parameters. */
 struct part {
     struct vulkan_recording rec;
     /* rec.used of them, to be recorded anew; the core keeps them longer than

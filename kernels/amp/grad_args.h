@@ -5,7 +5,8 @@
 
 #include "kernels/amp/amp_list.h"
 
-/* What a task found, in scratch: word F of part I is word F * parts + I. */
+/* A partial is what a task found of its chunk, and lies in scratch: word F of
+ * partial I is word F * parts + I, where parts is how many there are. */
 #define PART_INFS       0u
 #define PART_NANS       1u
 #define PART_FIRST      2u /* 2 * the first bad element + is it NaN */

@@ -67,10 +67,11 @@ FN u32 row_verdict(u32 target, u32 n, bool ignored)
     return target < n ? ROW_COUNTS : ROW_WRONG;
 }
 
-/* The operand's share of a row's place, in the loop of ROW_BEGIN; the table has
- * the sizes first, so operands are counted from 1. */
+/* What one dimension adds to where an operand's row begins, in the loop of
+ * ROW_BEGIN; the table has the sizes first, so operands are counted from 1. */
 #define ROW_STEP(OPERAND) AT(table, pc.rank *U32(OPERAND) + row_r - 1u) * row_j
-/* Declares where row ROW of each operand begins, its target and verdict. */
+/* Declares where row ROW of each operand begins, its target, and the verdict on
+ * that. */
 #define ROW_BEGIN(ROW)                                                         \
     u32 x_from = ROW * pc.x_row;                                               \
     u32 target_from = ROW * pc.target_row;                                     \

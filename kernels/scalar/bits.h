@@ -142,7 +142,7 @@ FN u32 u32_leading_zeros(u32 u)
     return n;
 }
 
-/* The high word of a * b: native, or from 16-bit pieces. */
+/* The high word of a * b: native, or from 16-bit halves. */
 FN u32 u32_mul_high(u32 a, u32 b)
 {
 #ifdef MUL_HIGH

@@ -267,8 +267,8 @@ static ssq_status run_accumulate(ssq_queue *queue, struct view_list *list,
 }
 
 /* No scaler is asked for: sums are of scaled gradients and do not care of what
- * scale, as long as it stays. The first call of a window overwrites what the
- * sums had. */
+ * scale, as long as it stays. The first call after a step or an update
+ * overwrites what the sums had. */
 ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
                                     double factor)
 {

@@ -31,7 +31,7 @@ struct native_span {
     uint64_t address, bytes;
 };
 
-/** A piece of device memory, made by alloc. A backend appends members of its
+/** Device memory as alloc gave it, at once. A backend appends members of its
  *  own by making this the first member of a larger struct. */
 struct backend_mem {
     uint64_t bytes;
@@ -114,8 +114,9 @@ struct command {
     struct op *op;
     unsigned impl;     /* index in the backend's list for op->id */
     struct plan *plan; /* the launches to do instead; NULL: run impl */
-    /* A part of a graph that the backend has recorded, which stands for several
-     * commands: op is then the op of the first. NULL: this is one command. */
+    /* A segment of a graph that the backend has recorded, which stands for
+     * several commands: op is then the op of the first. NULL: this is one
+     * command. */
     const struct segment *segment;
 };
 
@@ -262,7 +263,7 @@ struct backend {
 /** What a module exports, as `ssq_backend_module`. */
 typedef const struct backend *(*backend_module_fn)(uint32_t abi);
 
-/** A buffer: part of a piece of device memory. */
+/** A buffer: a range of device memory. */
 struct ssq_buffer {
     struct object object;
     ssq_device *device;

@@ -33,7 +33,8 @@
 #define PATH_BYTES 4096
 /** Of all files together, in MiB. */
 #define MOST_MIB 256u
-/** A part that is older is nobody's, whoever has its writer's number now. */
+/** In seconds. A .part file is still being written; one that is older is
+ *  nobody's, whoever has its writer's number now. */
 #define PART_SECONDS 3600
 
 /** In the byte order of the machine: a file of another order fails the check of
@@ -196,8 +197,8 @@ unsigned char *disk_cache_load(const struct services *core, const char *name,
     return binary;
 }
 
-/* Write a whole new file. O_EXCL: path is a part's name, which is unique, so
- * whatever exists under it is not ours to write to. */
+/* Write a whole new file. O_EXCL: path is that of a .part file, which is
+ * unique, so whatever exists under it is not ours to write to. */
 static bool write_file(const char *path, const char *key,
                        const unsigned char *binary, size_t bytes)
 {
@@ -217,7 +218,7 @@ static bool write_file(const char *path, const char *key,
 /* ---- sweeping ---- */
 
 /* The number of the process that writes name, which ends in ".PID.N.part"; 0:
- * it is no part. */
+ * it ends otherwise. */
 static long writer_of(const char *name)
 {
     size_t n = strlen(name);
@@ -234,7 +235,7 @@ static long writer_of(const char *name)
     return sscanf(name + at, "%ld.", &pid) == 1 && pid > 0 ? pid : 1;
 }
 
-/* True if a part's writer has ended, or seems to. One in another process
+/* True if a .part file's writer has ended, or seems to. One in another process
  * namespace may still be writing: then its rename fails, and it compiles once
  * more the next time. */
 static bool abandoned(long pid, const struct stat *s)
@@ -256,8 +257,8 @@ static bool older(const struct timespec *a, const struct timespec *b)
                                   : a->tv_nsec < b->tv_nsec;
 }
 
-/* Look at one file of the directory: remove a part that was abandoned, count
- * any other. Files of other users and what is not a plain file are left
+/* Look at one file of the directory: remove a .part file that was abandoned,
+ * count any other. Files of other users and what is not a plain file are left
  * alone. */
 static void sweep_file(int at, const char *name, struct sweep *w)
 {
@@ -279,7 +280,7 @@ static void sweep_file(int at, const char *name, struct sweep *w)
     }
 }
 
-/* Sweep parts; the bytes of what is left, and its oldest file. */
+/* Sweep .part files; the bytes of what is left, and its oldest file. */
 static bool look(const char *directory, struct sweep *w)
 {
     *w = (struct sweep){0};
@@ -312,7 +313,7 @@ static void sweep(const struct services *core, char *directory, size_t room)
     }
 }
 
-/* A part is named by process and a serial number, so that neither another
+/* A .part file is named by process and a serial number, so that neither another
  * process nor another thread of this one writes the same. Failures are silent:
  * nothing depends on the cache but time. */
 void disk_cache_store(const struct services *core, const char *name,

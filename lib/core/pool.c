@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - device memory in slabs, handed out in 256-byte steps.
+/* pool.c - device memory in slabs, handed out in multiples of 256 bytes.
  *
- * A slab is one piece of backend memory with a sorted list of free ranges;
- * first fit, neighbours are merged when a range comes back. A buffer larger
- * than half a slab gets a slab of its own, given back at once when it is
+ * A slab is memory that the backend gave at once, with a sorted list of free
+ * ranges; first fit, neighbours are merged when a range comes back. A buffer
+ * larger than half a slab gets a slab of its own, given back at once when it is
  * freed: training asks for the same large sizes again and again, and one
  * dedicated slab cannot fragment. Backends with slab_bytes 0 (guard) get one
  * allocation per buffer. */
@@ -18,13 +18,13 @@
     256u /* bytes: the least alignment all GPUs accept for bindings            \
           */
 
-/* A free part of a slab, in multiples of STEP. */
+/* A range of a slab that is free, in multiples of STEP. */
 struct range {
     struct range *next;
     uint64_t offset, bytes;
 };
 
-/* A piece of backend memory, and what of it is free. */
+/* Memory of the backend, and which ranges of it are free. */
 struct slab {
     struct slab *next;
     struct backend_mem *mem; /* owned */

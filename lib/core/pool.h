@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.h - device memory in slabs, handed out in 256-byte steps. */
+/* pool.h - device memory in slabs, handed out in multiples of 256 bytes. */
 #ifndef LIB_CORE_POOL_H
 #define LIB_CORE_POOL_H
 

@@ -3,7 +3,7 @@
  *
  * A kernel sees at most binding_bytes of an operand, from a start that is
  * aligned to ALIGNMENT, and fewer than 2^31 elements. An op whose operands are
- * walked together may be run in pieces: slices of the outermost dimension, and
+ * walked together may be run in windows: slices of the outermost dimension, and
  * where one slice is still too large, slices of that. */
 #include "lib/core/window.h"
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window.h - ops larger than a launch may be, in pieces that are not. */
+/* window.h - ops larger than a launch may be, in windows that are not. */
 #ifndef LIB_CORE_WINDOW_H
 #define LIB_CORE_WINDOW_H
 

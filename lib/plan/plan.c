@@ -13,16 +13,17 @@
 /* A processor's task below which dividing costs more than it gains. */
 #define LEAST_ITEMS 1024u
 
-/* One piece of scratch; the plan's list has the last one made first. The plan
+/* One buffer of scratch; the plan's list has the last one made first. The plan
  * holds a reference to each buffer. */
 struct scratch {
     struct scratch *next;
     ssq_buffer *buffer;
 };
 
-/* A step is a launch, or host words on their way to the device. */
-struct step {
-    struct step *next;
+/* A note of the builder's: a launch, or host words on their way to the
+ * device. */
+struct note {
+    struct note *next;
     uint32_t *words; /* owned; NULL: a launch */
     union {
         struct upload_op upload;
@@ -41,8 +42,8 @@ struct plan {
     ssq_device *device;
     const char *what;  /* the op's name */
     ssq_status status; /* of the first failure; nothing is noted after it */
-    struct step *first, **end; /* a list; *end is where the next one goes */
-    struct step *open;         /* the launch under construction */
+    struct note *first, **end; /* a list; *end is where the next one goes */
+    struct note *open;         /* the launch under construction */
     struct scratch *scratch;
     uint64_t loops;               /* most iterations of an item */
     const struct kernel *longest; /* of this kernel */
@@ -51,7 +52,7 @@ struct plan {
 static void plan_free(struct object *o)
 {
     struct plan *p = (struct plan *)o;
-    for (struct step *s = p->first, *next; s != NULL; s = next) {
+    for (struct note *s = p->first, *next; s != NULL; s = next) {
         next = s->next;
         mem_free(s->words);
         mem_free(s);
@@ -111,16 +112,16 @@ void plan_fail(struct plan *p, ssq_status st)
 }
 
 /* Steps run in the order in which they were appended. */
-static void append(struct plan *p, struct step *s)
+static void append(struct plan *p, struct note *s)
 {
     *p->end = s;
     p->end = &s->next;
 }
 
-/* A zeroed step, or NULL after a failure that the plan has noted. */
-static struct step *step_create(struct plan *p)
+/* A zeroed note, or NULL after a failure that the plan has noted. */
+static struct note *note_create(struct plan *p)
 {
-    struct step *s = mem_alloc(sizeof(*s));
+    struct note *s = mem_alloc(sizeof(*s));
     if (s == NULL)
         plan_fail(p, error_nomem(p->what, sizeof(*s)));
     return s;
@@ -149,7 +150,7 @@ void plan_kernel(struct plan *p, enum kernel_id id, const uint8_t *key)
                                key[4], key[5]));
         return;
     }
-    p->open = step_create(p);
+    p->open = note_create(p);
     if (p->open == NULL)
         return;
     p->open->kernel = k;
@@ -304,7 +305,7 @@ void plan_scratch(struct plan *p, ssq_dtype dtype, uint64_t n,
 uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
 {
     plan_scratch(p, SSQ_I32, n, view);
-    struct step *s = plan_failed(p) ? NULL : step_create(p);
+    struct note *s = plan_failed(p) ? NULL : note_create(p);
     if (s == NULL)
         return NULL;
     s->words = mem_alloc_array(n, sizeof(uint32_t));
@@ -324,7 +325,7 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
 
 /* Scratch was bound by its buffer, before that had memory: what is missing is
  * added here. The operand's offset was noted relative to the buffer. */
-static ssq_status place_launch(const struct plan *p, struct step *s)
+static ssq_status place_launch(const struct plan *p, struct note *s)
 {
     for (uint32_t i = 0; i < s->launch.nbindings; i++) {
         const ssq_buffer *b = s->scratch[i];
@@ -345,7 +346,7 @@ ssq_status plan_place(const struct plan *p)
     for (const struct scratch *s = p->scratch; s != NULL && st == SSQ_OK;
          s = s->next)
         st = buffer_place(s->buffer);
-    for (struct step *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
+    for (struct note *s = p->first; s != NULL && st == SSQ_OK; s = s->next)
         if (s->words == NULL)
             st = place_launch(p, s);
     return st;
@@ -355,7 +356,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
                       struct backend_queue *queue)
 {
     ssq_status st = SSQ_OK;
-    for (const struct step *s = p->first; s != NULL && st == SSQ_OK;
+    for (const struct note *s = p->first; s != NULL && st == SSQ_OK;
          s = s->next)
         if (s->words != NULL)
             st = backend->ops->upload[0].run(queue, &s->upload);
@@ -366,7 +367,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
 size_t plan_launches(const struct plan *p, const struct launch **launches)
 {
     size_t n = 0;
-    for (const struct step *s = p->first; s != NULL; s = s->next) {
+    for (const struct note *s = p->first; s != NULL; s = s->next) {
         if (s->words != NULL)
             continue;
         if (launches != NULL)
@@ -381,7 +382,7 @@ ssq_status plan_run(const struct plan *p, const struct backend *backend,
                     struct backend_queue *queue)
 {
     ssq_status st = plan_write(p, backend, queue);
-    for (const struct step *s = p->first; s != NULL && st == SSQ_OK;
+    for (const struct note *s = p->first; s != NULL && st == SSQ_OK;
          s = s->next)
         if (s->words == NULL)
             st = backend->launch(queue, &s->launch);

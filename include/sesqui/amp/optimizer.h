@@ -201,8 +201,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
  *  its parameter (made at the first call) and leaves grad to be overwritten by
  *  the next backward. After it, check, unscale and step read the accumulators,
  *  times factor: one verdict for all micro-batches. The step, skipped or not,
- *  ends the window, as does the update after a check: the next call begins
- *  anew. Keep the scale constant within a window: call update after the step.
+ *  ends the accumulation, as does the update after a check: the next call
+ *  begins anew. Keep the scale constant within one: call update after the step.
  *  @param factor  on the sum at the step: 1/k for a mean; the last call's;
  *                 finite
  *  @return SSQ_ERR_INVALID checked or stepped since the last update. */

@@ -56,8 +56,8 @@ static ssq_status plain(ssq_queue *queue, const ssq_binary_args *args,
     return binary(queue, args->a, args->b, args->y, &op, name);
 }
 
-/* The public functions of the kinds without parameters, whose args are all of
- * one form under different names. */
+/* The public functions of the kinds without parameters, whose args all have the
+ * same fields, under different names. */
 #define BINARY(NAME, KIND)                                                     \
     ssq_status ssq_##NAME(ssq_queue *queue, const ssq_binary_args *args)       \
     {                                                                          \

@@ -293,7 +293,7 @@ static ssq_status backward(ssq_queue *queue,
     return queue_bundle_end(queue, st);
 }
 
-/* The public functions, whose args are all of one form. */
+/* The public functions, whose args all have the same fields. */
 #define BACKWARD(NAME, KIND)                                                   \
     ssq_status ssq_##NAME##_backward(ssq_queue *queue,                         \
                                      const ssq_binary_backward_args *args)     \

@@ -180,7 +180,8 @@ static ssq_status run(ssq_queue *queue, const struct request *r)
     return loss_bound(r->dloss, r->dx, enqueue(queue, r));
 }
 
-/* The losses without a parameter or weights, whose args have one form. */
+/* The losses without a parameter or weights, whose args have the same
+ * fields. */
 static ssq_status run_plain(ssq_queue *queue, const ssq_mse_args *args,
                             const char *name, uint32_t kind)
 {

@@ -96,7 +96,7 @@ ssq_status ssq_random_uniform(ssq_queue *queue,
     return enqueue_random(queue, &op, args->x, DTYPES_FLOAT, args->step, name);
 }
 
-/* Both normal kinds, whose args have one form. */
+/* Both normal kinds, whose args have the same fields. */
 static ssq_status normal(ssq_queue *queue, const ssq_random_normal_args *args,
                          enum random_kind kind, const char *name)
 {

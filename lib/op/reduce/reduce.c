@@ -66,7 +66,7 @@ static ssq_status check_pair(const ssq_queue *queue, const ssq_tensor *x,
     return st;
 }
 
-/* The public calls that have args of this one form. */
+/* The public calls whose args have these fields. */
 static ssq_status reduce(ssq_queue *queue, const ssq_reduce_args *args,
                          enum reduce_kind kind, const char *name)
 {

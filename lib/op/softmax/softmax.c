@@ -19,8 +19,8 @@ static ssq_status enqueue_rows(ssq_queue *queue, struct op *op,
     return queue_enqueue(queue, op);
 }
 
-/* Both kinds, whose args have one form. y may be x: a row is read as a whole
- * before it is written. */
+/* Both kinds, whose args have the same fields. y may be x: a row is read as a
+ * whole before it is written. */
 static ssq_status forward(ssq_queue *queue, const ssq_softmax_args *args,
                           const char *name, enum softmax_kind kind)
 {

@@ -69,7 +69,7 @@ static inline uint64_t entries_norm_loops(const struct plan *p, uint64_t body)
            loops_of(FOLD_CHUNK / FOLD_LANES, lanes);
 }
 
-/** Loops of NORM_PARTIALS over so many parts. */
+/** Loops of NORM_PARTIALS over so many partials. */
 static inline uint64_t rows_fold_loops(const struct plan *p, uint64_t parts)
 {
     const struct backend_limits *l = plan_limits(p);
@@ -115,8 +115,8 @@ bool entries_divide(struct entries *r, struct plan *plan, const void *op,
 /** The next operand of a launch: view k of its entries. */
 void entries_bind(const struct entries *r, const struct entry_launch *launch,
                   uint32_t k, enum access access);
-/** A table for what is folded by tensors: i32 [tensors, 2], the first part of
- *  each and how many it has. With no tensors an empty row. */
+/** A table for what is folded by tensors: i32 [tensors, 2], the first partial
+ *  of each and how many it has. With no tensors an empty row. */
 void entries_tensors(const struct entries *r, struct view *table);
 void entries_free(struct entries *r);
 

@@ -13,7 +13,7 @@ static void gradient(const void *op, size_t i, struct entry *row)
     row->key = g->dtype;
 }
 
-/* The pass: each task leaves PART_WORDS of its chunk in parts. */
+/* The pass: each task leaves the PART_WORDS words of its partial in parts. */
 static void look(struct plan *p, const struct check_op *op,
                  const struct entries *r, const struct view *parts)
 {

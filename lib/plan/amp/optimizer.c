@@ -124,7 +124,8 @@ static void pass(struct plan *p, const struct optimizer_op *op,
 }
 
 /* What comes behind the pass: t and the random counter move, once all launches
- * have read them; and the parts' counts become the tensors'. */
+ * have read them; and what the tasks counted, a partial each, becomes the
+ * tensors' counts. */
 static void end(struct plan *p, const struct optimizer_op *op,
                 const struct entries *r, const struct view *parts)
 {
@@ -160,7 +161,7 @@ static void build_optimizer(struct plan *p, const struct optimizer_op *op)
 /* ---- lamb ---- */
 
 /* LAMB's two norms, of the parameter and of its update, chunk by chunk: the
- * three sums of each of kernels/reduce/norm.h, hence six words a part. */
+ * three sums of each of kernels/reduce/norm.h, hence six words a partial. */
 static void norms(struct plan *p, const struct lamb_op *op,
                   const struct entries *r, const struct entry_launch *b,
                   const struct view *parts)

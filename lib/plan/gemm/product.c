@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.c - parts of a matrix product, and what its kernels bind. */
+/* product.c - pieces of a matrix product, and what its kernels bind. */
 #include "lib/plan/gemm/product.h"
 
 void product_cut(struct view *v, int i, int64_t from, int64_t n)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.h - a matrix product that is a launch or three: a part of a gemm. */
+/* product.h - a matrix product that is a launch or three: a gemm, or a piece of
+ * one. */
 #ifndef LIB_PLAN_GEMM_PRODUCT_H
 #define LIB_PLAN_GEMM_PRODUCT_H
 
@@ -16,8 +17,8 @@ struct product {
 
 /** Elements from .. from + n - 1 of dimension i; absent views stay so. */
 void product_cut(struct view *v, int i, int64_t from, int64_t n);
-/** All of k for `part`'s batch, m and n, from z, i and j on, or what is left.
- */
+/** A piece: all of k for `part`'s batch, m and n, from z, i and j on, or what
+ *  is left. */
 struct product product_part(const struct product *g, const struct product *part,
                             int64_t z, int64_t i, int64_t j);
 /** The last two dimensions of a view change places. */
