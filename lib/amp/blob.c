@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blob.c - saved state as bytes: header, body, checksum. */
+/* blob.c - saved state as bytes: header, body, checksum. Nothing here
+ * allocates: the bytes are the caller's, of any alignment, and are moved by
+ * memcpy. */
 #include "lib/amp/blob.h"
 
 #include <string.h>
@@ -36,16 +38,22 @@ static uint64_t checksum(const unsigned char *p, size_t n)
     return ~crc;
 }
 
+/* To write and to count begin alike, behind the header, which blob_seal fills
+ * in when the size is known. */
 void blob_write(struct blob *b, void *bytes, size_t n)
 {
     *b = (struct blob){bytes, n, sizeof(struct header), false, false};
 }
 
+/* The body is filled up to a multiple of 8, so that the checksum is at one,
+ * counted from the blob's begin. */
 size_t blob_size(const struct blob *b)
 {
     return (b->at + 7) / 8 * 8 + CHECKSUM;
 }
 
+/* A NULL with bytes is a mistake of the caller's, and told as a blob of 0
+ * bytes. */
 ssq_status blob_room(const void *blob, size_t bytes, size_t size,
                      size_t *needed, const char *what)
 {
@@ -59,6 +67,8 @@ ssq_status blob_room(const void *blob, size_t bytes, size_t size,
                      what, blob == NULL ? 0 : bytes, size);
 }
 
+/* The padding is part of what the checksum is over: it is written as zeros, so
+ * that equal states are equal bytes. */
 void blob_seal(struct blob *b, uint32_t kind)
 {
     size_t size = blob_size(b);
@@ -135,6 +145,8 @@ ssq_status blob_read(struct blob *b, const void *bytes, size_t n, uint32_t kind,
     return SSQ_OK;
 }
 
+/* A body that was read short or not to its end is of another layout than its
+ * reader takes it for, although the checksum is right. */
 ssq_status blob_done(const struct blob *b, const char *what)
 {
     size_t end = (b->at + 7) / 8 * 8;
@@ -174,6 +186,9 @@ static void move(struct blob *b, void *x, size_t n)
         memcpy(p, x, n);
 }
 
+/* The gap before them is counted from the blob's begin and not from its
+ * address, so that it is the same wherever the blob lies. It is written as
+ * zeros. */
 void *blob_bytes(struct blob *b, size_t n)
 {
     unsigned char *gap = next(b, (8 - b->at % 8) % 8);
@@ -202,6 +217,8 @@ void blob_f64(struct blob *b, double *x)
     move(b, x, sizeof(*x));
 }
 
+/* The size of a bool, and what its bytes mean, are a compiler's business: it
+ * goes through a word. */
 void blob_bool(struct blob *b, bool *x, bool *wrong)
 {
     uint32_t word = *x;

@@ -32,6 +32,8 @@ ssq_status scaler_call_now(const ssq_queue *queue, const ssq_scaler *scaler,
     return st;
 }
 
+/* Parameters and gradients need no check here: they were found to be on the
+ * optimizer's device when they were added. */
 ssq_status optimizer_call(const ssq_queue *queue, const ssq_optimizer *o,
                           const char *what)
 {

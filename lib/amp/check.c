@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* check.c - enqueue checks and unscales of lists of gradients. */
+/* check.c - enqueue checks and unscales of lists of gradients. tensor_view of
+ * no tensor is an absent view, so that optional operands need no case of their
+ * own. */
 #include "lib/amp/check.h"
 
 #include "lib/op/data/data.h"
@@ -18,6 +20,7 @@ ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
     return queue_enqueue(queue, &op.op);
 }
 
+/* The list has pairs, all gradients before all outs: n is half of it. */
 ssq_status enqueue_unscale(ssq_queue *queue, struct view_list *list,
                            float factor, const ssq_tensor *block)
 {
@@ -29,6 +32,8 @@ ssq_status enqueue_unscale(ssq_queue *queue, struct view_list *list,
     return queue_enqueue(queue, &op.op);
 }
 
+/* On failure nothing is kept, and what was enqueued holds the memory that it
+ * writes to. */
 ssq_status record_create(ssq_queue *queue, ssq_tensor **record)
 {
     const int64_t words = RECORD_WORDS;

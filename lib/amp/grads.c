@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* grads.c - lists of gradients that callers give: checked, and as operands. */
+/* grads.c - lists of gradients that callers give: checked, and as operands. A
+ * text names a gradient by its place in the caller's array. */
 #include "lib/amp/list.h"
 
 #include <stdio.h>
@@ -11,6 +12,7 @@ static const char *item(char *text, size_t bytes, const char *list, size_t i)
     return text;
 }
 
+/* No gradients at all are fine, and then there need be no array. */
 ssq_status grads_check(const ssq_queue *queue, size_t n,
                        const ssq_tensor *const *grads, const char *what)
 {
@@ -29,7 +31,9 @@ ssq_status grads_check(const ssq_queue *queue, size_t n,
     return SSQ_OK;
 }
 
-/* One out against the gradients: it may be its own gradient, no other. */
+/* One out against the gradients: it may be its own gradient, no other. Outs
+ * that were checked before it may not overlap it either, as all are written in
+ * no order. */
 static ssq_status check_out(const ssq_queue *queue, size_t n,
                             const ssq_tensor *const *grads,
                             const ssq_tensor *const *outs, size_t i,
@@ -55,6 +59,9 @@ static ssq_status check_out(const ssq_queue *queue, size_t n,
     return st;
 }
 
+/* Each out is compared with all gradients: as many comparisons as n^2, of a few
+ * numbers each. The gradients were checked before, so that they may be looked
+ * into. */
 ssq_status grads_check_outs(const ssq_queue *queue, size_t n,
                             const ssq_tensor *const *grads,
                             const ssq_tensor *const *outs, unsigned dtypes,
@@ -108,6 +115,8 @@ static void set_pieces(struct view_list *list, size_t at, size_t n,
     }
 }
 
+/* No outs have a say here: a contiguous gradient is cut wherever it is too long
+ * for a launch. */
 struct view_list *grads_list(size_t n, const ssq_tensor *const *grads,
                              const char *what)
 {
@@ -117,6 +126,8 @@ struct view_list *grads_list(size_t n, const ssq_tensor *const *grads,
     return list;
 }
 
+/* All gradients, then all outs, each cut as its gradient is: view i and view i
+ * + pieces are a pair. */
 struct view_list *grads_pairs(size_t n, const ssq_tensor *const *grads,
                               const ssq_tensor *const *outs, const char *what)
 {

@@ -10,6 +10,7 @@
  * asks for a coarser alignment. */
 #define ALIGNMENT 256u
 
+/* Views that were never set, or set as absent, hold no buffer. */
 static void list_free(struct object *o)
 {
     struct view_list *l = (struct view_list *)o;
@@ -19,6 +20,8 @@ static void list_free(struct object *o)
     mem_free(l);
 }
 
+/* One block of memory, whose size is checked: n may be a caller's number of
+ * tensors times the pieces of each. */
 struct view_list *list_create(size_t n, const char *what)
 {
     size_t bytes = sizeof(struct view_list);
@@ -60,6 +63,8 @@ struct cut cut_of(const ssq_device *device, const struct view *v)
     return (struct cut){n, most, (size_t)((n - 1) / most + 1)};
 }
 
+/* Flat, as pieces are of contiguous operands and need not respect rows. All but
+ * the first say that they continue a tensor. */
 struct view cut_piece(const struct cut *cut, const struct view *v, size_t i)
 {
     struct view part = *v;

@@ -1,6 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaler.c - a scaler's life, and the calls of a training step. Stages are in
- * scaler_stages.c. */
+ * scaler_stages.c.
+ *
+ * A call that enqueues something moves the stages behind it, when nothing can
+ * fail any more. None waits for the device, but for the making of a scaler. */
 #include "lib/amp/scaler_object.h"
 
 #include <math.h>
@@ -52,7 +55,10 @@ static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
     return st;
 }
 
-/* Make what a scaler owns. On failure scaler_free drops what is there. */
+/* Make what a scaler owns. On failure scaler_free drops what is there. The
+ * tensor that callers give to a loss is a view of one word of the block, and
+ * through their common buffer the loss finds the scaler (scale_bind). The
+ * buffer does not hold the scaler: scaler_free takes the pointer back. */
 static ssq_status fill_scaler(ssq_scaler *s)
 {
     const int64_t n = SCALER_WORDS, record = RECORD_WORDS;
@@ -92,6 +98,8 @@ static ssq_status choose_options(const char *preset,
     return st == SSQ_OK ? options_check(result, true, "scaler_create") : st;
 }
 
+/* The caller's options go before a preset's name. They are copied, and need not
+ * stay. */
 ssq_status ssq_scaler_create(ssq_device *device, const char *preset,
                              const ssq_scaler_options *options,
                              ssq_scaler **scaler)
@@ -118,6 +126,8 @@ ssq_status ssq_scaler_create(ssq_device *device, const char *preset,
     return st;
 }
 
+/* Optimizers and graphs may hold the scaler for longer: it is freed with the
+ * last of them. */
 void ssq_scaler_destroy(ssq_scaler **scaler)
 {
     if (scaler == NULL)
@@ -126,6 +136,7 @@ void ssq_scaler_destroy(ssq_scaler **scaler)
     *scaler = NULL;
 }
 
+/* Lent: ops take references of their own to its buffer. */
 const ssq_tensor *scaler_block(const ssq_scaler *scaler)
 {
     return scaler->block;
@@ -150,6 +161,8 @@ static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
                                     ssq_status_name(st));
 }
 
+/* The hook comes first: what it does to the verdict on the queue, a maximum
+ * over ranks, has to be there when the join reads it. */
 ssq_status scaler_checked(ssq_queue *queue, ssq_scaler *scaler,
                           const ssq_tensor *record)
 {
@@ -212,6 +225,8 @@ static ssq_status update(ssq_queue *queue, ssq_scaler *scaler, bool set,
     return state_events(&known, what);
 }
 
+/* Without a check the machine would count a clean step that nobody looked
+ * at. */
 ssq_status ssq_scaler_update(ssq_queue *queue, ssq_scaler *scaler)
 {
     ssq_status st = scaler_call(queue, scaler, "scaler_update");
@@ -225,6 +240,8 @@ ssq_status ssq_scaler_update(ssq_queue *queue, ssq_scaler *scaler)
     return update(queue, scaler, false, 0.0f, "scaler_update");
 }
 
+/* Allowed at any stage, as in torch: the scale becomes the caller's, and the
+ * step ends as by an update. */
 ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
                                 double scale)
 {
@@ -246,6 +263,8 @@ ssq_status ssq_scaler_update_to(ssq_queue *queue, ssq_scaler *scaler,
     return update(queue, scaler, true, value, "scaler_update_to");
 }
 
+/* The hook is the caller's, and so is what user points to: both have to be good
+ * for as long as checks are made. */
 ssq_status ssq_scaler_rank_hook_set(ssq_scaler *scaler,
                                     ssq_scaler_rank_hook hook, void *user)
 {

@@ -47,7 +47,9 @@ static void transfer(struct blob *b, ssq_scaler_options *o, ssq_scaler_state *s,
     s->action = (ssq_scale_action)action;
 }
 
-/* The bytes that transfer writes; it has no member of variable length. */
+/* The bytes that transfer writes; it has no member of variable length, so any
+ * state does to count them. The options are a copy, since transfer may write
+ * where it reads. */
 static size_t size_of(ssq_scaler_options o)
 {
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
@@ -67,6 +69,9 @@ static ssq_status enter(const ssq_queue *queue, const ssq_scaler *scaler,
     return st == SSQ_OK ? scaler_check_stage(scaler, what) : st;
 }
 
+/* The size is known without the state, so a caller that only asks for it waits
+ * for nothing. Events are part of the state and no error here: a restored
+ * scaler will tell of them. */
 ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
                            size_t bytes, size_t *needed)
 {
@@ -91,6 +96,9 @@ ssq_status ssq_scaler_save(ssq_queue *queue, ssq_scaler *scaler, void *blob,
     return SSQ_OK;
 }
 
+/* Read as a whole and checked before anything is written: the scaler is what it
+ * was if the blob is refused. The numbers are checked like a caller's, because
+ * a checksum says that a blob is whole and not that it makes sense. */
 ssq_status ssq_scaler_load(ssq_queue *queue, ssq_scaler *scaler,
                            const void *blob, size_t bytes)
 {

@@ -1,5 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scaler_state.c - a scaler's state: ask, save, restore, change. */
+/* scaler_state.c - a scaler's state: ask, save, restore, change.
+ *
+ * The state is the device's. A poll answers what has arrived of it; other calls
+ * wait for the queue, or write words in order with its work. Options and state
+ * are checked on the host before a word of them is written. */
 #include "lib/amp/scaler_object.h"
 #include "lib/op/data/data.h"
 
@@ -37,6 +41,9 @@ static ssq_status check_state_arg(const ssq_scaler *scaler,
     return SSQ_OK;
 }
 
+/* No queue is asked for, as nothing is enqueued; so it is the device that is
+ * asked whether it is lost. An event is answered with the state, which is
+ * filled in all cases. */
 ssq_status ssq_scaler_poll(ssq_scaler *scaler, ssq_scaler_state *state)
 {
     ssq_status st = check_state_arg(scaler, state, "scaler_poll");
@@ -61,6 +68,7 @@ ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
     return st;
 }
 
+/* Not in a capture, which could not be waited for. */
 ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
                                 ssq_scaler_state *state)
 {
@@ -72,6 +80,8 @@ ssq_status ssq_scaler_state_get(ssq_queue *queue, ssq_scaler *scaler,
     return st == SSQ_OK ? state_events(state, "scaler_state_get") : st;
 }
 
+/* The verdict that waits for its update would join a state that it has nothing
+ * to do with. */
 ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what)
 {
     if (scaler->at.stage == 0)
@@ -82,6 +92,8 @@ ssq_status scaler_check_stage(const ssq_scaler *scaler, const char *what)
                      what);
 }
 
+/* Options and state are one upload: no step sees the words of one with those of
+ * the other. The struct's options change only when the upload is enqueued. */
 ssq_status scaler_replace(ssq_queue *queue, ssq_scaler *scaler,
                           const ssq_scaler_options *options,
                           const ssq_scaler_state *state)
@@ -113,6 +125,8 @@ ssq_status ssq_scaler_state_set(ssq_queue *queue, ssq_scaler *scaler,
                         : st;
 }
 
+/* The word on the device becomes 0, but copies that were sent before it still
+ * have the event: those up to this post are looked at without it. */
 ssq_status ssq_scaler_event_clear(ssq_queue *queue, ssq_scaler *scaler)
 {
     const uint32_t none = 0;
@@ -187,6 +201,8 @@ static ssq_status from_torch(const ssq_scaler *scaler,
     return state_check(options, true, state, what);
 }
 
+/* Replaced as a whole, as by ssq_scaler_state_set, but with torch's factors and
+ * interval in the options as well. */
 ssq_status ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
                                  const ssq_torch_scaler_state *state)
 {
@@ -202,6 +218,8 @@ ssq_status ssq_scaler_torch_load(ssq_queue *queue, ssq_scaler *scaler,
     return st == SSQ_OK ? scaler_replace(queue, scaler, &options, &begun) : st;
 }
 
+/* What torch has no field for (lags, floors, statistics) is not saved by this
+ * call. */
 ssq_status ssq_scaler_torch_save(ssq_queue *queue, ssq_scaler *scaler,
                                  ssq_torch_scaler_state *state)
 {

@@ -6,6 +6,7 @@
  * the device alone: a skipped step does not move t. */
 #include "lib/amp/optimizer.h"
 
+/* The struct is the group's, and is left as one without a schedule. */
 void schedule_free(struct schedule *s)
 {
     mem_free(s->table);
@@ -33,6 +34,8 @@ ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
     return st;
 }
 
+/* Each value is rounded to float32 once, in default modes: a small lr of the
+ * end may be subnormal there. */
 ssq_status schedule_words(const ssq_schedule *s, uint32_t **words)
 {
     uint32_t *w = mem_alloc_array((size_t)s->total_steps + 1, sizeof(*w));
@@ -56,6 +59,8 @@ ssq_status schedule_words(const ssq_schedule *s, uint32_t **words)
     return st;
 }
 
+/* The tensor is of the queue's device, and allowed in a capture; *table changes
+ * only if all words are on their way. */
 ssq_status schedule_table(ssq_queue *queue, const uint32_t *words,
                           ssq_tensor **table)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.c - <sesqui/cuda.h>: the names of CUDA's handles, and no more. */
+/* cuda.c - <sesqui/cuda.h>: the names of CUDA's handles, and no more. The core
+ * takes them as pointers, and only the backend knows what they are: this file
+ * includes no header of CUDA's. */
 #include <sesqui/cuda.h>
 
 #include "lib/core/native.h"
@@ -19,6 +21,8 @@ ssq_status ssq_cuda_device_open(struct CUctx_st *context,
                               device);
 }
 
+/* NULL is a stream to CUDA and no stream to the core, which refuses it: so the
+ * default stream goes there by its other name. */
 ssq_status ssq_cuda_queue_create(ssq_device *device, struct CUstream_st *native,
                                  ssq_queue **queue)
 {
@@ -27,6 +31,8 @@ ssq_status ssq_cuda_queue_create(ssq_device *device, struct CUstream_st *native,
                                queue);
 }
 
+/* Device memory is an address and does not tell its size here, so the caller
+ * does. The span is read within the call. */
 ssq_status ssq_cuda_buffer_import(ssq_device *device, uint64_t address,
                                   uint64_t bytes, ssq_buffer **buffer)
 {
@@ -39,6 +45,8 @@ ssq_status ssq_cuda_buffer_import(ssq_device *device, uint64_t address,
                                 buffer);
 }
 
+/* The handle of CUDA's memory is its address: unlike those of other APIs it can
+ * be added to, and the caller needs no offset. */
 ssq_status ssq_cuda_buffer_address(const ssq_buffer *buffer, uint64_t *address)
 {
     void *handle = NULL;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl.c - <sesqui/opencl.h>: the names of OpenCL's handles, and no more. */
+/* opencl.c - <sesqui/opencl.h>: the names of OpenCL's handles, and no more. The
+ * core takes them as pointers, and this file includes no header of OpenCL's. */
 #include <sesqui/opencl.h>
 
 #include "lib/core/native.h"
@@ -20,6 +21,7 @@ ssq_status ssq_opencl_device_open(struct _cl_context *context,
                               device);
 }
 
+/* A NULL is refused by the core, which checks the device first. */
 ssq_status ssq_opencl_queue_create(ssq_device *device,
                                    struct _cl_command_queue *native,
                                    ssq_queue **queue)
@@ -28,6 +30,8 @@ ssq_status ssq_opencl_queue_create(ssq_device *device,
                                queue);
 }
 
+/* A cl_mem tells its own size, and its context: both are asked of it by the
+ * backend. */
 ssq_status ssq_opencl_buffer_import(ssq_device *device, struct _cl_mem *native,
                                     ssq_buffer **buffer)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vulkan.c - <sesqui/vulkan.h>: the names of Vulkan's handles, and no more. */
+/* vulkan.c - <sesqui/vulkan.h>: the names of Vulkan's handles, and no more.
+ * There is no queue over a caller's own: the device's VkQueue, with its lock,
+ * is lent when the device is opened. */
 #include <sesqui/vulkan.h>
 
 #include "lib/core/native.h"

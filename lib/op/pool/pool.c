@@ -261,8 +261,8 @@ ssq_status ssq_global_avg_pool2d(ssq_queue *queue,
     return ssq_mean(queue, &mean);
 }
 
-ssq_status
 /* Likewise the backward of that mean. */
+ssq_status
 ssq_global_avg_pool2d_backward(ssq_queue *queue,
                                const ssq_global_avg_pool2d_backward_args *args)
 {

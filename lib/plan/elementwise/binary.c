@@ -5,7 +5,8 @@
 #include "lib/plan/runs.h"
 
 /* Operands a and b may be of any float dtype and are bound as cells of 2 and of
- * 4 bytes; the size of y is a key of the kernel. */
+ * 4 bytes; the size of y is a key of the kernel. The order of runs_init, a, b,
+ * y, is that of the steps. */
 static void build_floats(struct plan *p, const struct binary_op *op,
                          const struct runs *r)
 {
@@ -74,7 +75,8 @@ static void compare_build(struct plan *p, const struct compare_op *op)
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* The result may have any dtype, too: what is chosen is converted to it. */
+/* The result may have any dtype, too: what is chosen is converted to it. cond
+ * is u8, and has one binding. */
 static void where_build(struct plan *p, const struct where_op *op)
 {
     struct runs r;

@@ -22,12 +22,15 @@ static void build(struct plan *p, uint32_t gate, const struct view *const v[4],
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
+/* Forwards there is no dy, and no operand in its place. */
 static void glu_build(struct plan *p, const struct glu_op *op)
 {
     build(p, op->gate, (const struct view *[]){&op->a, &op->b, &op->y, NULL},
           3);
 }
 
+/* The gradient of a has no launch here: it is glu itself, of dy and b, and the
+ * public call enqueues that. */
 static void glu_backward_build(struct plan *p, const struct glu_backward_op *op)
 {
     build(p, op->gate,

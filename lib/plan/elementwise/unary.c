@@ -33,7 +33,8 @@ static void build_class(struct plan *p, const struct unary_op *op,
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
 }
 
-/* u8 and i32: cells of 1 and of 4 bytes. */
+/* u8 and i32: cells of 1 and of 4 bytes. They are computed as words: few
+ * functions are defined for integers, and all of those are in one variant. */
 static void build_integer(struct plan *p, const struct unary_op *op,
                           const struct runs *r)
 {

@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* product.c - pieces of a matrix product, and what its kernels bind. */
+/* product.c - pieces of a matrix product, and what its kernels bind. A product
+ * is views and numbers: to cut, turn or transpose it moves nothing in
+ * memory. */
 #include "lib/plan/gemm/product.h"
 
 void product_cut(struct view *v, int i, int64_t from, int64_t n)
@@ -10,6 +12,9 @@ void product_cut(struct view *v, int i, int64_t from, int64_t n)
     v->shape[i] = n;
 }
 
+/* a has no columns of n, and b no rows of m, so neither is cut there; k is left
+ * whole. What is broadcast has a stride of 0 and stays where it is, with fewer
+ * sizes to go through. */
 struct product product_part(const struct product *g, const struct product *size,
                             int64_t z, int64_t i, int64_t j)
 {
@@ -37,6 +42,8 @@ void product_turn(struct view *v)
     v->stride[2] = step;
 }
 
+/* d' = b' a': the factors change places and all views are turned. So a d whose
+ * rows are neighbours becomes one whose columns are. */
 void product_transpose(struct product *g)
 {
     struct view a = g->a;
@@ -52,6 +59,9 @@ void product_transpose(struct product *g)
     product_turn(&g->d);
 }
 
+/* With k = 0 the sums are 0, and alpha times them would be a NaN for an
+ * infinite alpha: it becomes 0 as well. Absent operands have steps of 0 and a
+ * dtype that says so, by which kernels know them. */
 struct gemm_shape product_shape(const struct product *g)
 {
     struct gemm_shape s = {.m = (uint32_t)g->m,
@@ -77,12 +87,17 @@ struct gemm_shape product_shape(const struct product *g)
     return s;
 }
 
+/* The variants would be too many with a key for each operand's dtype: so each
+ * is bound twice, and `types` says which binding is read. */
 void product_bind(struct plan *p, const struct view *v, enum access access)
 {
     plan_bind_as(p, v, 2, access);
     plan_bind_as(p, v, 4, access);
 }
 
+/* In the order of GEMM_EPILOGUE_BUFFERS, which is that of every kernel of a
+ * gemm. d is first, since absent operands are bound to the first one's
+ * memory. */
 void product_bind_epilogue(struct plan *p, const struct product *g)
 {
     product_bind(p, &g->d, ACCESS_WRITE);

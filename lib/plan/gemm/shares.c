@@ -4,10 +4,12 @@
  * and their sums in a second launch. */
 #include "lib/plan/gemm/product.h"
 
-/* Most float32s of sums that wait, where no device asks for shares. */
+/* Most float32s of sums that wait, where no device asks for shares: 64 MiB. */
 #define MOST_WAITING (INT64_C(16) << 20)
 
-/* Sums of so many shares of k, from k on, into part. */
+/* Sums of so many shares of k, from k on, into part: a batch of products, each
+ * as deep as a share. The sums are plain ones. alpha, beta, c and the bias
+ * belong to the whole, and come with the join. */
 static void add_up(struct plan *p, const struct product *g, int64_t k,
                    int64_t splits, int64_t share, const struct view *part)
 {
@@ -27,6 +29,8 @@ static void add_up(struct plan *p, const struct product *g, int64_t k,
     plan_tiled(p, &s);
 }
 
+/* A matrix as a batch of matrices of one row each; an absent one stays
+ * absent. */
 static struct view rows_as_matrices(struct view v)
 {
     v.shape[0] = v.shape[1];
@@ -35,7 +39,9 @@ static struct view rows_as_matrices(struct view v)
     return v;
 }
 
-/* d from the sums of g's shares: each row is a product of ones and of them. */
+/* d from the sums of g's shares: each row is a product of ones and of them, so
+ * that one kernel does all, and its epilogue is the one that rounds. The ones
+ * are one word, with strides of 0. */
 static void join(struct plan *p, const struct product *g,
                  const struct view *ones, const struct view *part)
 {
@@ -59,7 +65,8 @@ static void join(struct plan *p, const struct product *g,
     plan_tiled(p, &s);
 }
 
-/* A matrix, of some rows, by shares of k that wait in part. */
+/* A matrix, of some rows, by shares of k that wait in part. The last share may
+ * be shorter, and is a launch of its own then. */
 static void split(struct plan *p, const struct product *g, int64_t share,
                   const struct view *ones, struct view *part)
 {
@@ -80,7 +87,8 @@ static void split(struct plan *p, const struct product *g, int64_t share,
     join(p, g, ones, part);
 }
 
-/* As many rows of a matrix at a time as one scratch has sums for. */
+/* As many rows of a matrix at a time as one scratch has sums for. Launches of a
+ * plan follow each other, so each can have the same scratch. */
 void plan_shares(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);

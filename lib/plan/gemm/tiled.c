@@ -21,6 +21,9 @@ static int64_t tiles(const struct backend_limits *l, const struct product *g,
            size_div_up(g->n, side / 4 * l->width * across);
 }
 
+/* The iterations that a device allows a group are divided among the tiles that
+ * it may get, as a launch has LAUNCH_GROUPS at most; what a tile costs beside
+ * its depth is taken off. */
 int64_t product_depth(const struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);
@@ -31,6 +34,8 @@ int64_t product_depth(const struct plan *p, const struct product *g)
     return size_most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
 }
 
+/* Larger tiles read less memory for each result; on a GPU they are worth it
+ * only if there are enough of them for all its units. */
 void plan_tiled(struct plan *p, const struct product *g)
 {
     const struct backend_limits *l = plan_limits(p);

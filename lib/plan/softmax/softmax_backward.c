@@ -52,7 +52,8 @@ static void launch(struct plan *p, const struct softmax_backward_op *op,
 }
 
 /* In parts, as softmax.c, but of sums alone: a plain reduction adds them up. A
- * second pass over y and dy then makes dx. */
+ * second pass over y and dy then makes dx. Where one group has a whole row, one
+ * pass does both, and `part` is absent. */
 static void build(struct plan *p, const struct softmax_backward_op *op)
 {
     struct rows r = rows_of(p, &op->y, ROWS_GROUPS);
