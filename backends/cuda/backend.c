@@ -6,12 +6,17 @@ static ssq_status init(struct backend_instance *instance,
                        const struct services *services)
 {
     instance->core = services;
-    return SSQ_OK;
+    instance->blas = &instance->blas_room;
+    return pthread_mutex_init(&instance->blas->lock, NULL) == 0
+               ? SSQ_OK
+               : cuda_no_memory(services, sizeof(instance->blas->lock));
 }
 
 static const struct op_table ops = {
     .upload = cuda_uploads,
     .download = cuda_downloads,
+    .gemm = cuda_gemms,
+    .gemm_explain = cuda_gemm_explain,
 };
 
 static const struct backend cuda_backend = {

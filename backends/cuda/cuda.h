@@ -16,6 +16,7 @@
 #include <pthread.h>
 
 #include "backends/common/kernel_map.h"
+#include "backends/cuda/blas.h"
 #include "backends/cuda/calls.h"
 #include "lib/core/backend.h"
 
@@ -44,6 +45,7 @@ struct cuda_found {
 struct backend_instance {
     const struct services *core;
     struct cuda_calls calls;
+    struct cuda_blas blas_room, *blas; /* what describe() may look for, too */
     int driver; /* 12040 is CUDA 12.4 */
     unsigned n;
     struct cuda_found found[CUDA_MOST_DEVICES];
@@ -52,6 +54,7 @@ struct backend_instance {
 struct backend_device {
     const struct services *core; /* of the copy that opened it */
     struct cuda_calls *calls;
+    struct cuda_blas *blas;
     const struct cuda_found *found;
     int driver;
     CUcontext context;
@@ -63,6 +66,8 @@ struct backend_device {
     uint32_t units, local_bytes;
     ssq_subnormals subnormals; /* as certified */
     struct kernel_map kernels;
+    struct cuda_lt *lt; /* of lt.h; NULL: lt_why says why not */
+    struct why lt_why;
 };
 
 enum cuda_origin { CUDA_POOLED, CUDA_PLAIN, CUDA_IMPORTED };

@@ -4,9 +4,10 @@
  * cuda:N is the driver's device N, as in every other program on the machine. A
  * device that is not fit keeps its number, is never chosen by `auto`, and says
  * why when it is opened. */
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/lt.h"
 
 #include <stdio.h>
+#include <string.h>
 
 /** One slab of the pool. */
 #define SLAB_BYTES (UINT64_C(64) << 20)
@@ -98,8 +99,8 @@ static bool is_fit(const struct backend_instance *instance, unsigned i,
     return true;
 }
 
-/** Of a GPU, for `auto`: below Vulkan's and OpenCL's, as long as there are no
- *  products on tensor cores here, and no GPU has run them. */
+/** Of a GPU, for `auto`: below Vulkan's and OpenCL's, as long as no GPU has run
+ *  the backend. */
 #define PREFERENCE 10
 
 /* A stand-in is for those who name it: it computes, and proves no more. */
@@ -110,18 +111,33 @@ int cuda_preference_of(const struct backend_instance *instance, unsigned i)
                : 0;
 }
 
+/* As much of a path as fits so many bytes: its end tells more. */
+static const char *end_of(const char *path, size_t bytes)
+{
+    size_t n = strlen(path);
+    return n < bytes ? path : path + (n - bytes + 1);
+}
+
 void cuda_describe(const struct backend_instance *instance, unsigned i,
                    char *text, size_t bytes)
 {
     const struct cuda_found *f = &instance->found[i];
     struct why why;
-    if (is_fit(instance, i, &why))
-        snprintf(text, bytes, "%.80s, compute capability %d.%d, CUDA %d.%d, %s",
-                 f->name, f->capability / 10, f->capability % 10,
-                 instance->driver / 1000, instance->driver % 1000 / 10,
-                 instance->calls.path);
-    else
+    if (!is_fit(instance, i, &why)) {
         snprintf(text, bytes, "%s", why.text);
+        return;
+    }
+    bool blas = cuda_blas_have(instance->blas, instance->core, &instance->calls,
+                               instance->driver);
+    int n = snprintf(text, bytes, "%.44s, sm_%d, CUDA %d.%d, ", f->name,
+                     f->capability, instance->driver / 1000,
+                     instance->driver % 1000 / 10);
+    size_t left = bytes - (size_t)n;
+    n += snprintf(text + n, left, "%s, ",
+                  end_of(instance->calls.path, left / 2 - 2));
+    left = bytes - (size_t)n;
+    snprintf(text + n, left, "%s",
+             blas ? end_of(instance->blas->path, left) : "no libcublasLt");
 }
 
 /* Memory that comes without waiting, if the driver and the device have it; a
@@ -184,6 +200,7 @@ static ssq_status take_context(struct backend_device *d, CUcontext native)
 void cuda_close(struct backend_device *d)
 {
     if (d->context != NULL && cuda_enter(d) == SSQ_OK) {
+        cuda_lt_close(d);
         cuda_kernels_free(d);
         if (d->memory_order != NULL) {
             (void)CU(d, StreamSynchronize)(d->memory_order);
@@ -209,6 +226,7 @@ ssq_status cuda_open_over(struct backend_instance *instance, unsigned i,
         return cuda_no_memory(core, sizeof(*d));
     d->core = core;
     d->calls = &instance->calls;
+    d->blas = instance->blas;
     d->found = &instance->found[i];
     d->driver = instance->driver;
     if (kernel_map_open(&d->kernels, core) != SSQ_OK) {
@@ -220,6 +238,8 @@ ssq_status cuda_open_over(struct backend_instance *instance, unsigned i,
         st = cuda_enter(d);
     if (st == SSQ_OK) {
         st = measure(d);
+        if (st == SSQ_OK)
+            st = cuda_lt_open(d);
         cuda_leave(d);
     }
     if (st != SSQ_OK)
@@ -251,13 +271,21 @@ void cuda_certified(struct backend_device *d, const struct findings *f)
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
+/* Are products of this dtype on tensor cores? */
+static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
+{
+    return d->lt != NULL && cuda_lt_kind(d->lt, dtype)->admitted
+               ? SSQ_CAP_MATRIX
+               : 0;
+}
+
 void cuda_props(const struct backend_device *d, ssq_device_props *p)
 {
     p->memory_bytes = d->memory_bytes;
     p->binding_bytes = MOST_BYTES;
     p->alignment = CUDA_ALIGN;
-    p->f16 = HALF_CAPS;
-    p->bf16 = HALF_CAPS;
+    p->f16 = HALF_CAPS | matrix_caps(d, SSQ_F16);
+    p->bf16 = HALF_CAPS | matrix_caps(d, SSQ_BF16);
     p->f32_subnormals = d->subnormals;
     p->host_memory = d->integrated;
     p->asynchronous = true;

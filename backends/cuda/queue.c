@@ -45,7 +45,13 @@ ssq_status cuda_queue_open(struct backend_device *d,
 ssq_status cuda_queue_over(struct backend_device *d, CUstream stream,
                            struct backend_queue **queue)
 {
-    return open_over(d, stream, false, queue);
+    ssq_status st = open_over(d, stream, false, queue);
+    if (st != SSQ_OK)
+        return st;
+    st = cuda_gemm_room(*queue);
+    if (st != SSQ_OK)
+        cuda_queue_close(*queue);
+    return st;
 }
 
 /* With the lock: the first failure stays. */
@@ -173,6 +179,10 @@ void cuda_queue_close(struct backend_queue *q)
                 (void)CU(d, EventDestroy)(q->mark[i].event);
         if (q->staging.base != NULL)
             (void)CU(d, MemFreeHost)(q->staging.base);
+        if (q->lt_workspace != NULL)
+            cuda_free(d, q->lt_workspace);
+        if (q->lt_sums != NULL)
+            cuda_free(d, q->lt_sums);
         if (q->own)
             (void)CU(d, StreamDestroy)(q->stream);
         cuda_leave(d);

@@ -49,6 +49,8 @@ struct backend_queue {
     uint32_t first, count;                /* of the marks under way */
     uint64_t submitted, marked, finished; /* commands */
     struct cuda_staging staging;
+    /* cuBLASLt's, and float32 sums on their way to d; NULL: not used yet */
+    struct backend_mem *lt_workspace, *lt_sums;
     ssq_status status; /* of the first failure; sticky */
     char text[512];
 };
@@ -84,6 +86,15 @@ void cuda_unstage(struct backend_queue *queue, uint64_t sequence);
 /* copy.c */
 extern const struct upload_impl cuda_uploads[];
 extern const struct download_impl cuda_downloads[];
+
+/* gemm_cublaslt.c */
+extern const struct gemm_impl cuda_gemms[];
+void cuda_gemm_explain(const struct backend_device *device,
+                       const struct gemm_op *op, unsigned impl,
+                       struct gemm_explanation *explanation);
+/** With the context: memory for products, which a queue over a stream of the
+ *  caller's has from the beginning, as that may be captured. */
+ssq_status cuda_gemm_room(struct backend_queue *queue);
 
 /* event.c */
 ssq_status cuda_event_open(struct backend_device *device,

@@ -82,6 +82,18 @@ struct gemm_tiled_args {
     u32 b_column;
 };
 
+/* gemm_finish.k: sums of m rows of n, one behind the other. */
+struct gemm_finish_args {
+    u32 d16_at;
+    u32 d32_at;
+    u32 c16_at;
+    u32 c32_at;
+    u32 bias16_at;
+    u32 bias32_at;
+    u32 sums_at;
+    STRUCT(gemm_shape) g;
+};
+
 /* gemm/coopmat.comp: a and b as u16 and as 16 bytes at a time; bits of types
  * say that all their lines begin at multiples of 16 bytes. */
 #define GEMM_WHOLE_A (1u << 20)

@@ -16,7 +16,7 @@
 /** Raised when anything here changes, the structs of ops and launches included:
  *  a module reads them at fixed offsets, so one of another number is
  *  refused. */
-#define SSQ_BACKEND_ABI 8
+#define SSQ_BACKEND_ABI 9
 
 /** Opaque to the core, which only hands pointers around: each backend defines
  *  them for itself, and no two backends have to agree. */
@@ -138,6 +138,8 @@ struct services {
     ssq_status (*env_number)(const char *name, uint64_t least, uint64_t most,
                              uint64_t *value);
     ssq_status (*env_flag)(const char *name, bool *value);
+    /* may code be loaded from this file? see lib/core/module_file.h */
+    bool (*file_safe)(const char *path, struct why *why);
 };
 
 /** A backend. All of it is constant, so that it may lie in a module that

@@ -58,6 +58,7 @@ static const struct services services = {
     .env_text = env_text,
     .env_number = env_number,
     .env_flag = env_flag,
+    .file_safe = module_file_safe,
 };
 
 /* An instance stays as long as the module does, so it is no block of the

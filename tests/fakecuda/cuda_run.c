@@ -22,7 +22,8 @@ static CUresult hold(struct work *w, uint64_t p, uint64_t bytes)
 /* Memory that is named cannot be freed until the work is done. */
 CUresult fake_hold(struct work *w, CUstream s)
 {
-    size_t n = w->kind == KERNEL ? w->nbindings : 2;
+    bool bound = w->kind == KERNEL || w->kind == COMPUTE;
+    size_t n = bound ? w->nbindings : 2;
     CUresult e = CUDA_SUCCESS;
 
     (void)s;
@@ -36,7 +37,7 @@ CUresult fake_hold(struct work *w, CUstream s)
         if (e == CUDA_SUCCESS && w->from != 0)
             e = hold(w, w->from, w->bytes);
     }
-    if (w->kind == KERNEL)
+    if (bound)
         for (size_t i = 0; i < n && e == CUDA_SUCCESS; i++)
             if (w->binding[i].bytes > 0)
                 e = hold(w, w->binding[i].base, w->binding[i].bytes);
@@ -147,6 +148,26 @@ static void move(const struct work *w, const struct memory *to,
     pthread_mutex_lock(&fake.lock);
 }
 
+static void compute(const struct work *w)
+{
+    bool alone = fake.race_mode;
+
+    pthread_mutex_unlock(&fake.lock);
+    if (alone)
+        pthread_mutex_lock(&fake.race);
+    w->fn(w->param);
+    if (alone)
+        pthread_mutex_unlock(&fake.race);
+    pthread_mutex_lock(&fake.lock);
+    for (size_t i = 0; i < w->nbindings; i++) {
+        const struct ssq_standin_range *r = &w->binding[i];
+        const struct memory *m = fake_memory(r->base, r->bytes);
+
+        if (r->write != 0 && m != NULL)
+            ptx_shadow_wrote(m->shadow, r->base, r->bytes);
+    }
+}
+
 static void call_back(const struct work *w)
 {
     pthread_mutex_unlock(&fake.lock);
@@ -164,6 +185,9 @@ CUresult fake_run(CUcontext ctx, struct work *w, char *why, size_t bytes)
     switch (w->kind) {
     case KERNEL:
         return run_kernel(w, why, bytes);
+    case COMPUTE:
+        compute(w);
+        return CUDA_SUCCESS;
     case COPY:
     case FILL:
         move(w, fake_memory(w->to, w->bytes),

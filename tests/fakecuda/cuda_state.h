@@ -64,7 +64,7 @@ struct CUctx_st {
     struct CUstream_st *legacy;
 };
 
-enum work_kind { KERNEL, COPY, FILL, CALLBACK, RECORD, WAIT, FREE };
+enum work_kind { KERNEL, COMPUTE, COPY, FILL, CALLBACK, RECORD, WAIT, FREE };
 
 /* What a stream does, and what a graph's node is. */
 struct work {
@@ -86,7 +86,7 @@ struct work {
     uint64_t to, from, bytes;
     unsigned char *staged;
     unsigned char value;
-    /* CALLBACK */
+    /* CALLBACK, COMPUTE: with param */
     CUhostFn fn;
     void *data;
     CUevent event;         /* RECORD */

@@ -322,3 +322,32 @@ CUresult cuLaunchHostFunc(CUstream s, CUhostFn fn, void *data)
     w->data = data;
     return fake_leave(fake_submit(s, w));
 }
+
+CUresult fakecuda_compute(CUstream s, const struct ssq_standin_range *r,
+                          size_t n, CUhostFn fn, const void *data, size_t bytes)
+{
+    CUresult e = fake_enter("fakecuda_compute", CURRENT);
+    struct work *w;
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    e = fake_stream(s, &s);
+    if (e != CUDA_SUCCESS)
+        return fake_leave(e);
+    w = fake_work(COMPUTE);
+    if (w == NULL)
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    w->fn = fn;
+    w->param = malloc(bytes);
+    w->param_bytes = bytes;
+    w->binding = malloc((n + 1) * sizeof(*r));
+    w->nbindings = n;
+    w->bound = true;
+    if (w->param == NULL || w->binding == NULL) {
+        fake_work_free(w);
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    }
+    memcpy(w->param, data, bytes);
+    memcpy(w->binding, r, n * sizeof(*r));
+    return fake_leave(fake_submit(s, w));
+}

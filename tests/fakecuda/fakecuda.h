@@ -43,6 +43,12 @@ FAKE_EXPORT unsigned long fakecuda_refused(char *text, size_t bytes);
 FAKE_EXPORT void fakecuda_break(CUdevice device, CUresult result);
 /* Contexts, streams, events, modules, graphs and allocations that live. */
 FAKE_EXPORT unsigned long fakecuda_live(void);
+/* Work for a stream that is no PTX, as of a library: fn with a copy of these
+ * bytes, where its turn has come. It may touch what the ranges say. */
+FAKE_EXPORT CUresult fakecuda_compute(CUstream s,
+                                      const struct ssq_standin_range *r,
+                                      size_t n, CUhostFn fn, const void *data,
+                                      size_t bytes);
 FAKE_EXPORT void fakecuda_counts(uint64_t *launches, uint64_t *retired);
 
 #endif

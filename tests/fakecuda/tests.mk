@@ -37,15 +37,33 @@ tests_fakecuda_libcuda_la_LDFLAGS = -version-info 1:0:0 -no-undefined \
 	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
 tests_fakecuda_libcuda_la_LIBADD = tests/fakecuda/libptx.la -lm -lpthread
 
-check_DATA = tests/fakecuda/libcuda.so.1
+check_LTLIBRARIES += tests/fakecuda/libcublasLt.la
+tests_fakecuda_libcublasLt_la_SOURCES = \
+	tests/fakecuda/blas.c \
+	tests/fakecuda/blas_check.c \
+	tests/fakecuda/blas_product.c \
+	tests/fakecuda/blas_state.h \
+	tests/fakecuda/fakeblas.h
+tests_fakecuda_libcublasLt_la_LDFLAGS = -version-info 13:0:0 -no-undefined \
+	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
+tests_fakecuda_libcublasLt_la_LIBADD = tests/fakecuda/libcuda.la -lm -lpthread
+
+check_DATA = tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
+tests/fakecuda/libcublasLt.so.13: tests/fakecuda/libcublasLt.la
+	$(AM_V_GEN)cp tests/fakecuda/.libs/libcublasLt.so.13 $@.new && \
+		mv $@.new $@
 tests/fakecuda/libcuda.so.1: tests/fakecuda/libcuda.la
 	$(AM_V_GEN)cp tests/fakecuda/.libs/libcuda.so.1 $@.new && mv $@.new $@
-CLEANFILES += tests/fakecuda/libcuda.so.1
+CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 
 if BUILD_CUDA
-check_PROGRAMS += tests/fakecuda/native
-TESTS += tests/fakecuda/native
+check_PROGRAMS += tests/fakecuda/blas_test tests/fakecuda/native
+TESTS += tests/fakecuda/blas_test tests/fakecuda/native
 endif
+tests_fakecuda_blas_test_SOURCES = tests/fakecuda/blas_test.c \
+	tests/core/driver.h tests/fakecuda/fakeblas.h
+tests_fakecuda_blas_test_LDADD = tests/fakecuda/libcublasLt.la \
+	tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
 tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \

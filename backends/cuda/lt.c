@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lt.c - a device's cuBLASLt from open to close.
+ *
+ * Whatever is wrong with it is no reason to refuse the device: its products are
+ * then those of the plan "tiled". */
+#include "backends/cuda/lt.h"
+
+#include <string.h>
+
+const struct lt_kind *cuda_lt_kind(const struct cuda_lt *lt, ssq_dtype dtype)
+{
+    for (int i = 0; i < LT_KINDS; i++)
+        if (lt->kind[i].dtype == dtype)
+            return &lt->kind[i];
+    return NULL;
+}
+
+cudaDataType cuda_lt_type(ssq_dtype dtype)
+{
+    return dtype == SSQ_F16    ? CUDA_R_16F
+           : dtype == SSQ_BF16 ? CUDA_R_16BF
+                               : CUDA_R_32F;
+}
+
+uint32_t cuda_lt_align(CUdeviceptr address)
+{
+    uint32_t align = LT_ALIGN_MOST;
+    while (address % align != 0)
+        align /= 2;
+    return align;
+}
+
+/* Before compute capability 8.0 there are no instructions for bfloat16. */
+static bool has_kind(const struct backend_device *d, ssq_dtype dtype,
+                     struct why *why)
+{
+    return dtype != SSQ_BF16 || d->found->capability >= 80
+               ? true
+               : cuda_refuse(why,
+                             "products of bf16 want compute capability 8.0 or "
+                             "later, this is %d.%d",
+                             d->found->capability / 10,
+                             d->found->capability % 10);
+}
+
+/* With the context: try the kinds; what fails is told once. */
+static void try_kinds(struct backend_device *d)
+{
+    static const ssq_dtype dtypes[LT_KINDS] = {SSQ_F16, SSQ_BF16, SSQ_F32};
+    for (int i = 0; i < LT_KINDS; i++) {
+        struct lt_kind *kind = &d->lt->kind[i];
+        kind->dtype = dtypes[i];
+        if (!has_kind(d, dtypes[i], &kind->why))
+            continue;
+        kind->admitted = cuda_lt_test(d, kind);
+        if (!kind->admitted)
+            d->core->log_line(SSQ_LOG_WARNING, "cuda", "%s: cublaslt: %s",
+                              d->found->name, kind->why.text);
+    }
+}
+
+ssq_status cuda_lt_open(struct backend_device *d)
+{
+    if (!cuda_blas_have(d->blas, d->core, d->calls, d->driver)) {
+        d->lt_why = d->blas->why;
+        return SSQ_OK;
+    }
+    struct cuda_lt *lt = d->core->mem_alloc(sizeof(*lt));
+    if (lt == NULL || pthread_mutex_init(&lt->lock, NULL) != 0) {
+        d->core->mem_free(lt);
+        return cuda_no_memory(d->core, sizeof(*lt));
+    }
+    lt->blas = d->blas;
+    lt->workspace_bytes =
+        d->found->capability >= 90 ? LT_WORKSPACE_LARGE : LT_WORKSPACE;
+    cublasStatus_t e = lt->blas->Create(&lt->handle);
+    if (e != CUBLAS_STATUS_SUCCESS) {
+        pthread_mutex_destroy(&lt->lock);
+        d->core->mem_free(lt);
+        (void)cuda_refuse(&d->lt_why, "%.120s: cublasLtCreate: %s",
+                          d->blas->path, cuda_blas_status(e));
+        d->core->log_line(SSQ_LOG_WARNING, "cuda", "%s", d->lt_why.text);
+        return SSQ_OK;
+    }
+    d->lt = lt;
+    try_kinds(d);
+    return SSQ_OK;
+}
+
+void cuda_lt_close(struct backend_device *d)
+{
+    struct cuda_lt *lt = d->lt;
+    if (lt == NULL)
+        return;
+    cuda_lt_plans_free(lt);
+    (void)lt->blas->Destroy(lt->handle);
+    pthread_mutex_destroy(&lt->lock);
+    d->core->mem_free(lt);
+    d->lt = NULL;
+}

@@ -1,0 +1,252 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* lt_plan.c - descriptors and algorithms of a shape, and its products.
+ *
+ * Asking the heuristics costs more than a small product, so a shape is asked
+ * about once. Reductions of split sums are allowed in float32 alone: in the
+ * result's type a partial sum would be rounded to 16 bits. */
+#include "backends/cuda/lt.h"
+
+#include <string.h>
+
+#define LT(NAME) (lt->blas->NAME)
+
+/* ---- descriptors ---- */
+
+static void plan_free(const struct cuda_lt *lt, struct lt_plan *p)
+{
+    const cublasLtMatrixLayout_t layout[] = {p->a, p->b, p->c, p->d};
+    for (size_t i = 0; i < sizeof(layout) / sizeof(layout[0]); i++)
+        if (layout[i] != NULL)
+            (void)LT(LayoutDestroy)(layout[i]);
+    if (p->desc != NULL)
+        (void)LT(DescDestroy)(p->desc);
+    memset(p, 0, sizeof(*p));
+}
+
+void cuda_lt_plans_free(struct cuda_lt *lt)
+{
+    for (uint32_t i = 0; i < LT_PLANS; i++)
+        plan_free(lt, &lt->plan[i]);
+}
+
+/* A matrix of so many rows and columns where it is not turned. */
+static cublasStatus_t make_layout(const struct cuda_lt *lt, uint32_t type,
+                                  const struct lt_shape *s,
+                                  const struct lt_matrix *x, int64_t rows,
+                                  int64_t columns,
+                                  cublasLtMatrixLayout_t *layout)
+{
+    bool turned = x->turned != 0;
+    int32_t batch = (int32_t)s->batch;
+    int64_t step = x->batch;
+    cublasStatus_t e = LT(LayoutCreate)(
+        layout, (cudaDataType)type, (uint64_t)(turned ? columns : rows),
+        (uint64_t)(turned ? rows : columns), x->leading);
+    if (e != CUBLAS_STATUS_SUCCESS)
+        *layout = NULL;
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = LT(LayoutSet)(*layout, CUBLASLT_MATRIX_LAYOUT_BATCH_COUNT, &batch,
+                          sizeof(batch));
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = LT(LayoutSet)(*layout, CUBLASLT_MATRIX_LAYOUT_STRIDED_BATCH_OFFSET,
+                          &step, sizeof(step));
+    return e;
+}
+
+static cublasStatus_t set_turned(const struct cuda_lt *lt,
+                                 const struct lt_plan *p,
+                                 cublasLtMatmulDescAttributes_t which,
+                                 const struct lt_matrix *x)
+{
+    int32_t op = x->turned != 0 ? CUBLAS_OP_T : CUBLAS_OP_N;
+    return LT(DescSet)(p->desc, which, &op, sizeof(op));
+}
+
+static cublasStatus_t set_bias(const struct cuda_lt *lt,
+                               const struct lt_plan *p, CUdeviceptr bias)
+{
+    void *pointer = (void *)(uintptr_t)bias;
+    return LT(DescSet)(p->desc, CUBLASLT_MATMUL_DESC_BIAS_POINTER, &pointer,
+                       sizeof(pointer));
+}
+
+/* What is multiplied, and how. The bias's address is part of it, because the
+ * heuristics look at its alignment. */
+static cublasStatus_t make_desc(const struct cuda_lt *lt, struct lt_plan *p,
+                                CUdeviceptr bias)
+{
+    uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
+    cublasStatus_t e = LT(DescCreate)(&p->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    if (e != CUBLAS_STATUS_SUCCESS) {
+        p->desc = NULL;
+        return e;
+    }
+    e = set_turned(lt, p, CUBLASLT_MATMUL_DESC_TRANSA, &p->shape.a);
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = set_turned(lt, p, CUBLASLT_MATMUL_DESC_TRANSB, &p->shape.b);
+    if (e == CUBLAS_STATUS_SUCCESS && p->shape.bias != 0)
+        e = LT(DescSet)(p->desc, CUBLASLT_MATMUL_DESC_EPILOGUE, &epilogue,
+                        sizeof(epilogue));
+    if (e == CUBLAS_STATUS_SUCCESS && p->shape.bias != 0)
+        e = set_bias(lt, p, bias);
+    return e;
+}
+
+static cublasStatus_t make_layouts(const struct cuda_lt *lt, struct lt_plan *p)
+{
+    const struct lt_shape *s = &p->shape;
+    cublasStatus_t e = make_layout(lt, s->factors, s, &s->a, s->m, s->k, &p->a);
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = make_layout(lt, s->factors, s, &s->b, s->k, s->n, &p->b);
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = make_layout(lt, s->result, s, &s->c, s->m, s->n, &p->c);
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = make_layout(lt, s->result, s, &s->d, s->m, s->n, &p->d);
+    return e;
+}
+
+/* ---- algorithms ---- */
+
+static cublasStatus_t prefer(const struct cuda_lt *lt, const struct lt_shape *s,
+                             cublasLtMatmulPreference_t preference)
+{
+    size_t workspace = (size_t)lt->workspace_bytes;
+    uint32_t schemes = CUBLASLT_REDUCTION_SCHEME_COMPUTE_TYPE; /* or none */
+    const struct {
+        cublasLtMatmulPreferenceAttributes_t what;
+        const void *value;
+        size_t bytes;
+    } set[] = {
+        {CUBLASLT_MATMUL_PREF_MAX_WORKSPACE_BYTES, &workspace,
+         sizeof(workspace)},
+        {CUBLASLT_MATMUL_PREF_REDUCTION_SCHEME_MASK, &schemes, sizeof(schemes)},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_A_BYTES, &s->a.align, 4},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_B_BYTES, &s->b.align, 4},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_C_BYTES, &s->c.align, 4},
+        {CUBLASLT_MATMUL_PREF_MIN_ALIGNMENT_D_BYTES, &s->d.align, 4},
+    };
+    cublasStatus_t e = CUBLAS_STATUS_SUCCESS;
+    for (size_t i = 0; i < sizeof(set) / sizeof(set[0]); i++)
+        if (e == CUBLAS_STATUS_SUCCESS)
+            e = LT(PreferenceSet)(preference, set[i].what, set[i].value,
+                                  set[i].bytes);
+    return e;
+}
+
+static cublasStatus_t ask(const struct cuda_lt *lt, struct lt_plan *p)
+{
+    cublasLtMatmulPreference_t preference;
+    cublasStatus_t e = LT(PreferenceCreate)(&preference);
+    if (e != CUBLAS_STATUS_SUCCESS)
+        return e;
+    e = prefer(lt, &p->shape, preference);
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = LT(Heuristic)(lt->handle, p->desc, p->a, p->b, p->c, p->d,
+                          preference, LT_ALGORITHMS, p->found, &p->n);
+    if (e != CUBLAS_STATUS_SUCCESS)
+        p->n = 0;
+    (void)LT(PreferenceDestroy)(preference);
+    return e;
+}
+
+/* The place of a shape's plan, or the one that was not used for longest. */
+static struct lt_plan *place_of(struct cuda_lt *lt, const struct lt_shape *s)
+{
+    struct lt_plan *oldest = &lt->plan[0];
+    for (uint32_t i = 0; i < LT_PLANS; i++) {
+        struct lt_plan *p = &lt->plan[i];
+        if (p->used != 0 && memcmp(&p->shape, s, sizeof(*s)) == 0)
+            return p;
+        if (p->used < oldest->used)
+            oldest = p;
+    }
+    plan_free(lt, oldest);
+    oldest->shape = *s;
+    return oldest;
+}
+
+/* With the lock. A shape without algorithms is kept, too: the heuristics would
+ * say the same again. */
+static struct lt_plan *plan_of(struct cuda_lt *lt, const struct lt_product *x,
+                               struct why *why)
+{
+    struct lt_plan *p = place_of(lt, &x->shape);
+    cublasStatus_t e = CUBLAS_STATUS_SUCCESS;
+    if (p->used == 0) {
+        e = make_desc(lt, p, x->bias);
+        if (e == CUBLAS_STATUS_SUCCESS)
+            e = make_layouts(lt, p);
+        if (e == CUBLAS_STATUS_SUCCESS)
+            e = ask(lt, p);
+    }
+    if (e != CUBLAS_STATUS_SUCCESS && e != CUBLAS_STATUS_NOT_SUPPORTED) {
+        plan_free(lt, p);
+        (void)cuda_refuse(why, "its heuristics: %s", cuda_blas_status(e));
+        return NULL;
+    }
+    p->used = ++lt->clock;
+    if (p->first < p->n)
+        return p;
+    (void)cuda_refuse(why, "it has no algorithm for this product%s",
+                      p->n > 0 ? ": each that it named has refused" : "");
+    return NULL;
+}
+
+bool cuda_lt_can(struct cuda_lt *lt, const struct lt_product *x,
+                 struct why *why)
+{
+    pthread_mutex_lock(&lt->lock);
+    bool can = plan_of(lt, x, why) != NULL;
+    pthread_mutex_unlock(&lt->lock);
+    return can;
+}
+
+/* ---- products ---- */
+
+static cublasStatus_t enqueue(const struct cuda_lt *lt, const struct lt_plan *p,
+                              const struct lt_product *x, CUdeviceptr workspace,
+                              CUstream stream)
+{
+    return LT(Matmul)(
+        lt->handle, p->desc, &x->alpha, (const void *)(uintptr_t)x->a, p->a,
+        (const void *)(uintptr_t)x->b, p->b, &x->beta,
+        (const void *)(uintptr_t)x->c, p->c, (void *)(uintptr_t)x->d, p->d,
+        &p->found[p->first].algo, (void *)(uintptr_t)workspace,
+        (size_t)lt->workspace_bytes, stream);
+}
+
+/* A refusal before anything was enqueued; what else goes wrong would do so with
+ * the next algorithm, too. */
+static bool refused(cublasStatus_t e)
+{
+    return e == CUBLAS_STATUS_NOT_SUPPORTED ||
+           e == CUBLAS_STATUS_INVALID_VALUE || e == CUBLAS_STATUS_ARCH_MISMATCH;
+}
+
+/* Algorithms that the heuristics name may refuse all the same: the next one is
+ * taken then, for good. */
+bool cuda_lt_multiply(struct cuda_lt *lt, const struct lt_product *x,
+                      CUdeviceptr workspace, CUstream stream, struct why *why)
+{
+    cublasStatus_t e = CUBLAS_STATUS_SUCCESS;
+    pthread_mutex_lock(&lt->lock);
+    struct lt_plan *p = plan_of(lt, x, why);
+    if (p == NULL) {
+        pthread_mutex_unlock(&lt->lock);
+        return false;
+    }
+    if (x->shape.bias != 0)
+        e = set_bias(lt, p, x->bias);
+    if (e == CUBLAS_STATUS_SUCCESS)
+        e = enqueue(lt, p, x, workspace, stream);
+    while (refused(e) && p->first + 1 < p->n) {
+        p->first++;
+        e = enqueue(lt, p, x, workspace, stream);
+    }
+    if (refused(e))
+        p->first = p->n;
+    pthread_mutex_unlock(&lt->lock);
+    return e == CUBLAS_STATUS_SUCCESS
+               ? true
+               : cuda_refuse(why, "cublasLtMatmul: %s", cuda_blas_status(e));
+}
