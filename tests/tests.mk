@@ -56,6 +56,7 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX; \
 	AWK='$(AWK)'; export AWK; NM='$(NM)'; export NM; \
 	CFLAGS='$(CFLAGS)'; export CFLAGS; \
+	CUDA_DIR='$(CUDA_DIR)'; export CUDA_DIR; \
 	MAKE='$(MAKE)'; export MAKE; libdir='$(libdir)'; export libdir; \
 	bindir='$(bindir)'; export bindir; PKG_CONFIG='$(PKG_CONFIG)'; \
 	export PKG_CONFIG;

@@ -69,11 +69,12 @@ tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
 	tests/fakecuda/ptx_decode_all
 TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
-	tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+	tests/fakecuda/api.sh tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
 thread_tests += tests/fakecuda/cuda_test
 slow_tests += tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
 full_tests += tests/fakecuda/tables.sh
-EXTRA_DIST += tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
+	tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
 tests/fakecuda/tables.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
 
