@@ -71,7 +71,7 @@ static int child(const struct options *o)
         struct counts c = {0};
         printf("begin %zu\n", i);
         fflush(stdout);
-        suite_run(suites[i], o->device, count, &c);
+        suite_run(suites[i], o->device, false, count, &c);
         printf("end %lu %lu %lu\n", c.cases, c.failed, c.skipped);
         fflush(stdout);
     }

@@ -107,7 +107,7 @@ int command_verify(const struct options *o)
         if (!selected(suites[i], o->op))
             continue;
         tables++;
-        suite_run(suites[i], only, report, &t);
+        suite_run(suites[i], only, false, report, &t);
         if (o->report != NULL)
             printf("%-24s %lu cases so far, %lu failed\n", suites[i]->name,
                    t.cases, t.failed);

@@ -102,7 +102,7 @@ static ssq_status put_on_device(ssq_queue *queue, ssq_group *g, int which,
 }
 
 /* A scheduled beta1 must stay below 1: 1 - beta1^t is divided by. It is float32
- * on the device, and above 1 - 2^-25 the nearest one is 1. Asking for every
+ * on the device, and from 1 - 2^-25 on the nearest one is 1. Asking for every
  * value also finds what is wrong with the schedule itself; the value at 0 is
  * asked for even if there are no steps, for its error. */
 static ssq_status check_values(const ssq_group *g, int which,
@@ -115,7 +115,7 @@ static ssq_status check_values(const ssq_group *g, int which,
     for (uint32_t t = 0; st == SSQ_OK && (t == 0 || t < s->total_steps); t++) {
         double value;
         st = ssq_schedule_value(s, t, &value);
-        if (st == SSQ_OK && beta && value > 1.0 - 0x1p-25)
+        if (st == SSQ_OK && beta && value >= 1.0 - 0x1p-25)
             st = error_set(SSQ_ERR_INVALID,
                            "optimizer_schedule: beta1 is %.9g at step %u, "
                            "expected < 1",

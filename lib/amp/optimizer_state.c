@@ -144,7 +144,8 @@ static size_t flat_end(const ssq_group *g, int slot, size_t i, uint64_t *bytes)
         if (p->group != g || !has_slot(p, slot))
             continue;
         uint64_t b = slot_bytes(p, slot);
-        if (*bytes > 0 && b > limit - *bytes && !o->options.flat_master)
+        bool full = *bytes >= limit || b > limit - *bytes;
+        if (*bytes > 0 && full && !o->options.flat_master)
             break;
         *bytes += b;
     }

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* window.c - split ops along their leading dimensions.
+/* window.c - split ops along the dimensions that their operands share.
  *
  * A kernel sees at most binding_bytes of an operand, from a start that is
  * aligned to ALIGNMENT, and fewer than 2^31 elements. An op whose operands are
  * walked together may be run in windows: slices of the outermost dimension, and
- * where one slice is still too large, slices of that. */
+ * where one slice is still too large, slices of that. Where elements need not
+ * come in order, the dimensions are sliced in the order that makes the fewest
+ * windows: the rows of a transposed matrix each span nearly all of it, and its
+ * columns do not. */
 #include "lib/core/window.h"
 
 #include <string.h>
@@ -20,6 +23,13 @@ static const unsigned char walked[OP_COUNT] = {
     SSQ_OPS(X)
 #undef X
 };
+
+/* Ops whose elements have random numbers of their own, counted over the whole
+ * call by op->first: their windows stay in row-major order. */
+static bool is_numbered(enum op_id id)
+{
+    return id == OP_random || id == OP_dropout || id == OP_cast;
+}
 
 /* Transfers are not launches: no kernel binds their operand. */
 static bool is_launch(const struct op *op)
@@ -86,6 +96,7 @@ struct split {
     uint64_t limit;  /* bytes that a launch binds of an operand */
     window_fn each;
     void *user;
+    int order[SSQ_MAX_RANK]; /* the shared dimensions, as they are sliced */
 };
 
 static bool is_walked(const struct split *s, const struct op *op, uint32_t i)
@@ -166,17 +177,66 @@ static void slice(const struct split *s, struct op *op, int d, int64_t start,
     }
 }
 
-/* Walk dimension d in windows of as many slices as fit, and split a slice that
- * does not along dimension d + 1. An odd start can move a window's offset
- * against the alignment, so that it takes one slice less than the first one
- * did: the number is asked for anew at every start. The views are put back
+static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
+                       int *order);
+
+/* The number of windows if dimension d is sliced first, and in rest the order
+ * of those that are left then. */
+static uint64_t windows_of(const struct split *s, struct op *op, int d,
+                           unsigned left, int *rest)
+{
+    uint32_t k = 0;
+    while (!is_walked(s, op, k))
+        k++;
+    int64_t size = op_views(op)[k].shape[d], n = slices_of_all(s, op, d);
+    slice(s, op, d, 0, 1);
+    uint64_t each = fewest(s, op, left, rest), count;
+    slice(s, op, d, 0, size);
+    if (n > 0)
+        return size_div_up((uint64_t)size, (uint64_t)n);
+    return size_mul((uint64_t)size, each, &count) ? count : UINT64_MAX;
+}
+
+/* Of the dimensions left (a bit for each), the order to slice in that makes the
+ * fewest windows, and how many they are; UINT64_MAX: too many, or an element
+ * does not fit. Rows of a transposed matrix each span nearly all of it: there
+ * the columns come first. */
+static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
+                       int *order)
+{
+    uint64_t best = UINT64_MAX;
+    int rank = shared_rank(s, op), n = 0;
+    for (int d = 0; d < rank; d++)
+        if ((left >> d & 1u) != 0)
+            order[n++] = d;
+    if (is_numbered(op->id))
+        return best;
+    for (int d = 0; d < rank; d++) {
+        int rest[SSQ_MAX_RANK];
+        if ((left >> d & 1u) == 0)
+            continue;
+        uint64_t count = windows_of(s, op, d, left & ~(1u << d), rest);
+        if (count >= best)
+            continue;
+        best = count;
+        order[0] = d;
+        memcpy(order + 1, rest, (size_t)(n - 1) * sizeof(*rest));
+    }
+    return best;
+}
+
+/* Walk the next dimension of the order, the first behind `done` of them, in
+ * windows of as many slices as fit; one that does not is split further. An odd start can move a window's
+ * offset against the alignment, so that it takes one slice less than the first
+ * one did: the number is asked for anew at every start. The views are put back
  * after each window, so that the caller gets its op as it was. */
-static ssq_status split(const struct split *s, struct op *op, int d)
+static ssq_status split(const struct split *s, struct op *op, int done)
 {
     if (window_fits(op, s->limit))
         return s->each(s->user, op);
-    if (d == shared_rank(s, op))
+    if (done == shared_rank(s, op))
         return refuse_op(op, s->limit);
+    int d = s->order[done];
     struct view saved[8], *v = op_views(op);
     uint64_t first = op->first;
     memcpy(saved, v, op->nviews * sizeof(*v));
@@ -191,7 +251,7 @@ static ssq_status split(const struct split *s, struct op *op, int d)
         n = n < 1 ? 1 : n > size - start ? size - start : n;
         slice(s, op, d, 0, n);
         op->first = first + (uint64_t)start * (uint64_t)row;
-        st = split(s, op, d + 1);
+        st = split(s, op, done + 1);
         memcpy(v, saved, op->nviews * sizeof(*v));
     }
     op->first = first;
@@ -205,6 +265,7 @@ ssq_status window_each(struct op *op, uint64_t binding_bytes, window_fn each,
         return each(user, op);
     if (walked[op->id] == 0)
         return refuse_op(op, binding_bytes);
-    const struct split s = {walked[op->id], binding_bytes, each, user};
+    struct split s = {walked[op->id], binding_bytes, each, user, {0}};
+    (void)fewest(&s, op, ~0u, s.order);
     return split(&s, op, 0);
 }

@@ -80,7 +80,9 @@ int main(void)
 
                 play(&rigs[0], kinds[k], &storages[s], scales[i], &want);
                 for (size_t d = 1; d < devices; d++)
-                    compare(&rigs[d], kinds[k], &storages[s], scales[i], &want);
+                    if (train_tries(&rigs[d], (int)k, (int)s))
+                        compare(&rigs[d], kinds[k], &storages[s], scales[i],
+                                &want);
                 image_free(&want.image);
             }
     for (size_t d = 0; d < devices; d++)

@@ -122,10 +122,10 @@ static void test(const char *name, bool for_ever)
     struct training want = {.name = name}, p;
     static struct learnt end, now;
     struct faults f = {0, 0, 0, 0, 0, 0};
-    /* a driver takes its time to open: one allocation in 37, unless all the
+    /* a driver takes its time to open: one allocation in 149, unless all the
      * time in the world is given */
     bool all = strchr(name, ':') == NULL || tap_full();
-    long n = 1, step = all ? 1 : 37;
+    long n = 1, step = all ? 1 : 149;
 
     memset(&heap, 0, sizeof(heap));
     bool learnt = run(&want, &f) && want.state.updates == 4 &&

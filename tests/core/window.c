@@ -93,30 +93,59 @@ static struct view scatter(ssq_dtype dtype, int rank, const int64_t *shape,
     return view(dtype, below(100) * 4, rank, shape, stride);
 }
 
-/* Does a random op come out whole, in order, in windows that fit? */
-static bool splits(uint64_t limit, int rank, struct trace *t)
+/* An element's places, as a key of a sort. */
+static int by_place(const void *a, const void *b)
+{
+    const uint64_t *x = a, *y = b;
+    for (int k = 0; k < 3; k++)
+        if (x[k] != y[k])
+            return x[k] < y[k] ? -1 : 1;
+    return 0;
+}
+
+/* Does an op come out whole, in windows that fit; its elements in order, or
+ * each of them once? op is put back, as copy says it was. */
+static bool comes_out(struct op *op, const void *copy, size_t bytes,
+                      uint64_t limit, bool in_order, struct trace *t)
 {
     static struct trace whole;
+    unsigned walked = in_order ? 3 : 7;
+    *t = (struct trace){limit, walked, 0, 0, {{0}}, true, true};
+    whole = (struct trace){UINT64_MAX, walked, 0, 0, {{0}}, true, true};
+    (void)record(&whole, op);
+    if (window_each(op, limit, record, t) != SSQ_OK || t->n != whole.n)
+        return false;
+    if (!in_order) {
+        qsort(t->at, t->n, sizeof(t->at[0]), by_place);
+        qsort(whole.at, t->n, sizeof(t->at[0]), by_place);
+    }
+    return t->fits && (t->counted || !in_order) &&
+           memcmp(t->at, whole.at, t->n * sizeof(t->at[0])) == 0 &&
+           memcmp(op, copy, bytes) == 0;
+}
+
+/* A random op: a cast, whose elements are numbered, or a sum of two. */
+static bool splits(uint64_t limit, int rank, bool in_order, struct trace *t)
+{
     static const uint64_t most[] = {0, 4000, 60, 16, 8}; /* per dimension */
+    const ssq_dtype types[] = {SSQ_F32, SSQ_F16, SSQ_U8};
     int64_t shape[SSQ_MAX_RANK];
     for (int i = 0; i < rank; i++)
         shape[i] = 1 + (int64_t)below(most[rank]);
-    const ssq_dtype types[] = {SSQ_F32, SSQ_F16, SSQ_U8};
-    struct binary_op op = {.op = OP_HEADER(binary, a)};
-    op.a = scatter(types[below(3)], rank, shape, true);
+    struct view x = scatter(types[below(3)], rank, shape, true);
+    struct view y = scatter(types[below(3)], rank, shape, false);
+    if (in_order) {
+        struct cast_op op = {.op = OP_HEADER(cast, x), .x = x, .y = y};
+        struct cast_op before = op;
+        return comes_out(&op.op, &before, sizeof(op), limit, true, t);
+    }
+    struct binary_op op = {.op = OP_HEADER(binary, a), .a = x, .y = y};
     op.b = scatter(types[below(3)], rank, shape, true);
-    op.y = scatter(types[below(3)], rank, shape, false);
     struct binary_op before = op;
-    *t = (struct trace){limit, 7, 0, 0, {{0}}, true, true};
-    whole = (struct trace){UINT64_MAX, 7, 0, 0, {{0}}, true, true};
-    (void)record(&whole, &op.op);
-    return window_each(&op.op, limit, record, t) == SSQ_OK && t->fits &&
-           t->counted && t->n == whole.n &&
-           memcmp(t->at, whole.at, t->n * sizeof(t->at[0])) == 0 &&
-           memcmp(&op, &before, sizeof(op)) == 0;
+    return comes_out(&op.op, &before, sizeof(op), limit, false, t);
 }
 
-static void test_order(void)
+static void test_order(bool in_order)
 {
     static struct trace t;
     static const uint64_t limits[] = {512, 700, 1024, 4096};
@@ -124,14 +153,34 @@ static void test_order(void)
         for (size_t k = 0; k < 4; k++) {
             size_t good = 0, windows = 0;
             for (int i = 0; i < 50; i++) {
-                good += splits(limits[k], rank, &t);
+                good += splits(limits[k], rank, in_order, &t);
                 windows += t.windows;
             }
             tap_ok(good == 50 && windows > 50,
                    "50 ops of rank %d in %zu windows of at most %llu bytes are "
-                   "whole and in order: %zu",
-                   rank, windows, (unsigned long long)limits[k], good);
+                   "whole%s: %zu",
+                   rank, windows, (unsigned long long)limits[k],
+                   in_order ? " and in order" : "", good);
         }
+}
+
+/* A row of the transposed operand spans all of it: columns are cut, or there
+ * would be a window for every row. */
+static void test_widest(void)
+{
+    static struct trace t;
+    const int64_t shape[] = {1000, 3}, dense[] = {3, 1}, turned[] = {1, 1000};
+    struct copy_op op = {.op = OP_HEADER(copy, x),
+                         .x = view(SSQ_F32, 0, 2, shape, dense),
+                         .y = view(SSQ_F32, 0, 2, shape, turned)};
+    struct copy_op before = op;
+    t = (struct trace){1024, 3, 0, 0, {{0}}, true, true};
+    /* 1024 bytes are 85 rows of x, and a column of y is 4000 bytes */
+    ssq_status st = window_each(&op.op, 1024, record, &t);
+    tap_ok(st == SSQ_OK && t.fits && t.n == 3000 && t.windows == 36 &&
+               memcmp(&op, &before, sizeof(op)) == 0,
+           "a transpose of 1000 x 3 within 1024 bytes is %zu windows, not 1000",
+           t.windows);
 }
 
 struct count {
@@ -262,12 +311,14 @@ static void test_device(const char *name)
 
 int main(void)
 {
-    test_order();
+    test_order(true);
+    test_order(false);
+    test_widest();
     test_huge();
     test_scalars();
     test_sums();
     test_refusals();
     for (size_t i = 0; i < core_device_count(); i++)
         test_device(core_device(i));
-    return tap_done(28);
+    return tap_done(45);
 }

@@ -59,6 +59,8 @@ CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 if BUILD_CUDA
 check_PROGRAMS += tests/fakecuda/blas_test tests/fakecuda/native
 TESTS += tests/fakecuda/blas_test tests/fakecuda/native
+# valgrind has no modules
+slow_tests += tests/fakecuda/blas_test tests/fakecuda/native
 endif
 tests_fakecuda_blas_test_SOURCES = tests/fakecuda/blas_test.c \
 	tests/core/driver.h tests/fakecuda/fakeblas.h

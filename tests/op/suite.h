@@ -100,8 +100,23 @@ struct suite {
     /** For runs that are no test of drivers: those do every stride-th case; 0
      *  and 1 are all of them. */
     size_t stride;
+    /** In make check drivers take turns, where kernels differ by a function or
+     *  a dtype alone: case i is done by those whose number among the drivers is
+     *  turn(i) or more by a multiple of 2, SUITE_ALL: by all of them. NULL: all
+     *  cases are. SSQ_TEST_FULL=1 and sesqui verify leave none out. */
+    int (*turn)(size_t i);
     size_t large; /* cases n.. that only bench runs: too large to compare */
 };
+
+#define SUITE_ALL (-1)
+/** A turn for what is called so: the same in every table. */
+static inline int suite_turn(const char *kind)
+{
+    int sum = 0;
+    while (*kind != '\0')
+        sum += *kind++;
+    return sum;
+}
 
 /** Every suite that `sesqui verify` knows, ended by NULL: suites.c. */
 extern const struct suite *const suites[];
@@ -186,9 +201,10 @@ typedef void (*suite_report_fn)(void *user, const char *device,
                                 size_t i, const struct bed *b, bool ok);
 /** Run one suite on every device that is here (or only on `only`), every
  *  implementation: cases outermost, so that oracles are shared. Devices named
- *  in SSQ_TEST_REQUIRE that are missing count as failures.
+ *  in SSQ_TEST_REQUIRE that are missing count as failures. turns: drivers take
+ *  them.
  *  @return the number of failed cases */
-size_t suite_run(const struct suite *suite, const char *only,
+size_t suite_run(const struct suite *suite, const char *only, bool turns,
                  suite_report_fn report, void *user);
 
 /** A suite as a test: TAP on all devices. Returns the exit status. */

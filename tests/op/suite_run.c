@@ -48,6 +48,7 @@ struct run {
     void *user;       /* the report's */
     struct bed *beds; /* a device each, the reference first */
     size_t n;         /* beds */
+    bool turns;       /* drivers take turns */
     bool flushed;     /* of the case under way: see run_flushed() */
 };
 
@@ -88,12 +89,31 @@ static size_t run_device(const struct run *r, size_t i, struct bed *b)
     return failed;
 }
 
-/* Is this a driver's device (its name has a number), in a run that does only
- * some of the cases there? */
-static bool left_out(const struct run *r, size_t i, const struct bed *b)
+/* Is this a driver's device? Its name has a number. */
+static bool is_driver(const struct bed *b)
 {
-    return r->suite->stride > 1 && i % r->suite->stride != 0 &&
-           strchr(b->props.name, ':') != NULL;
+    return strchr(b->props.name, ':') != NULL;
+}
+
+/* Is it another driver's turn? */
+static bool is_others(const struct run *r, size_t i, size_t d)
+{
+    int turn = r->turns && r->suite->turn != NULL ? r->suite->turn(i)
+                                                  : SUITE_ALL;
+    size_t before = 0, drivers = 0;
+    for (size_t k = 0; k < r->n; k++) {
+        before += k < d && is_driver(&r->beds[k]);
+        drivers += is_driver(&r->beds[k]);
+    }
+    return turn != SUITE_ALL && drivers > 1 && (size_t)turn % 2 != before % 2;
+}
+
+/* Does this run leave case i out on driver d? */
+static bool left_out(const struct run *r, size_t i, size_t d)
+{
+    size_t stride = r->suite->stride;
+    return is_driver(&r->beds[d]) &&
+           ((stride > 1 && i % stride != 0) || is_others(r, i, d));
 }
 
 /* Devices that keep float32 subnormals, and then, on data without them, those
@@ -105,7 +125,7 @@ static size_t run_flushed(struct run *r, size_t i, bool flushed)
     bed_case_begin(r->beds[0].state, flushed);
     for (size_t d = 0; d < r->n; d++)
         if ((d == 0 || flushes(r->suite, &r->beds[d]) == flushed) &&
-            !left_out(r, i, &r->beds[d]))
+            !left_out(r, i, d))
             failed += run_device(r, i, &r->beds[d]);
     return failed;
 }
@@ -118,13 +138,13 @@ static size_t case_stride(void)
     return n > 1 ? (size_t)n : 1;
 }
 
-size_t suite_run(const struct suite *suite, const char *only,
+size_t suite_run(const struct suite *suite, const char *only, bool turns,
                  suite_report_fn report, void *user)
 {
     struct bed beds[DEVICES];
     struct bed_state *state = bed_state_create();
     size_t n = open_beds(only, beds, state), failed = 0, flushing = 0;
-    struct run r = {suite, only, report, user, beds, n, false};
+    struct run r = {suite, only, report, user, beds, n, turns, false};
     for (size_t d = 0; d < n; d++)
         flushing += flushes(suite, &beds[d]);
     for (size_t i = 0; i < suite->n && n > 0; i += case_stride()) {
@@ -171,7 +191,7 @@ int suite_main(const struct suite *suite)
         ssq_device_close(&d);
         list += word + (list[word] == ',');
     }
-    suite_run(suite, NULL, report_tap, NULL);
+    suite_run(suite, NULL, !tap_full(), report_tap, NULL);
     /* a small binding range leaves out what cannot be split */
     bool all = getenv("SSQ_LIMIT_BINDING") == NULL && case_stride() == 1;
     return tap_done(all ? (long)suite->floor : 0);

@@ -58,6 +58,11 @@ check_PROGRAMS += tests/op/loops_test
 TESTS += tests/op/loops_test
 tests_op_loops_test_SOURCES = tests/op/loops_test.c
 tests_op_loops_test_LDADD = libsesqui.la -lm
+# those whose drivers take turns: see struct suite
+full_tests += tests/op/binary.table tests/op/binary_backward.table \
+	tests/op/cast.table tests/op/gemm_shapes.table \
+	tests/op/optimizer.table tests/op/unary.table \
+	tests/op/unary_backward.table tests/amp/replay
 full_tests += tests/op/window_test tests/op/long_test tests/op/loops_test \
 	tests/op/again.sh
 TESTS += tests/op/again.sh

@@ -217,6 +217,13 @@ static bool run(struct bed *b, size_t i)
     return optimizer_run(b, c, &optimizer_storages[i]);
 }
 
+/* A kernel for each kind and storage. */
+static int turn(size_t i)
+{
+    const struct config *c = &configs[pick(&i, COUNT(configs))];
+    return suite_turn(c->kind) + (int)i;
+}
+
 static void describe(size_t i, char *text, size_t bytes)
 {
     if (i >= COUNT(configs) * STORAGES) {
@@ -236,6 +243,7 @@ const struct suite optimizer_suite = {.op = "optimizer",
                                       .n = COUNT(configs) * STORAGES,
                                       .describe = describe,
                                       .run = run,
+                                      .turn = turn,
                                       .bit_equal = true,
                                       .large = LARGE,
                                       .floor = 2 * COUNT(configs) * STORAGES};

@@ -402,6 +402,16 @@ static bool run_large(struct bed *b, ssq_dtype from, ssq_dtype to)
 #define AT_STREAMS (AT_TIES + 3)
 #define AT_LARGE   (AT_STREAMS + 2)
 
+/* A kernel for each pair of dtypes. */
+static int turn(size_t i)
+{
+    if (i >= PAIRS)
+        return SUITE_ALL;
+    (void)pick(&i, 2); /* the mode */
+    size_t from = pick(&i, COUNT(dtypes));
+    return (int)(from + i);
+}
+
 static void describe(size_t i, char *text, size_t bytes)
 {
     static const char *const modes[] = {"to nearest", "toward zero",
@@ -466,6 +476,7 @@ const struct suite cast_suite = {.op = "cast",
                                  .n = AT_LARGE,
                                  .describe = describe,
                                  .run = run,
+                                 .turn = turn,
                                  .bit_equal = true,
                                  .subnormals = true,
                                  .large = COUNT(large),

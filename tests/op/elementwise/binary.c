@@ -539,6 +539,16 @@ static void describe(size_t i, char *text, size_t bytes)
     }
 }
 
+static int turn(size_t i)
+{
+    if (i >= AT_MISUSE)
+        return SUITE_ALL;
+    size_t kind = i >= AT_EXACT      ? exact[i - AT_EXACT].kind
+                  : i >= AT_INTEGERS ? whole[(i - AT_INTEGERS) / MIXES]
+                                     : i / VARIANTS;
+    return suite_turn(ops[kind].name);
+}
+
 static bool run(struct bed *b, size_t i)
 {
     if (i >= AT_LARGE)
@@ -559,5 +569,6 @@ const struct suite binary_suite = {.op = "binary",
                                    .large = 1,
                                    .describe = describe,
                                    .run = run,
+                                   .turn = turn,
                                    .bit_equal = true,
                                    .floor = 444};

@@ -637,6 +637,13 @@ static void describe(size_t i, char *text, size_t bytes)
                  variants[i % VARIANTS].text);
 }
 
+static int turn(size_t i)
+{
+    return i < AT_SLOPES  ? suite_turn(ops[i / VARIANTS].name)
+           : i < AT_ORDER ? suite_turn(ops[i - AT_SLOPES].name)
+                          : SUITE_ALL;
+}
+
 static bool run(struct bed *b, size_t i)
 {
     if (i >= AT_MISUSE)
@@ -655,5 +662,6 @@ const struct suite binary_backward_suite = {.op = "binary_backward",
                                             .n = AT_MISUSE + MISUSES,
                                             .describe = describe,
                                             .run = run,
+                                            .turn = turn,
                                             .bit_equal = true,
                                             .floor = 282};

@@ -454,6 +454,13 @@ static void describe(size_t i, char *text, size_t bytes)
                  functions[i / OF_EACH].beta);
 }
 
+static int turn(size_t i)
+{
+    return i < AT_EXACT      ? suite_turn(functions[i / OF_EACH].name)
+           : i < AT_INTEGERS ? suite_turn(exact[i - AT_EXACT].name)
+                             : SUITE_ALL;
+}
+
 static bool run(struct bed *b, size_t i)
 {
     if (i >= AT_LARGE)
@@ -479,5 +486,6 @@ const struct suite unary_suite = {.op = "unary",
                                   .large = LARGE,
                                   .describe = describe,
                                   .run = run,
+                                  .turn = turn,
                                   .bit_equal = true,
                                   .floor = 1348};

@@ -474,6 +474,13 @@ static void describe(size_t i, char *text, size_t bytes)
                  f->name, f->beta);
 }
 
+static int turn(size_t i)
+{
+    return i < AT_EXACT    ? suite_turn(functions[i / OF_EACH].name)
+           : i < AT_MISUSE ? suite_turn(exact[i - AT_EXACT].name)
+                           : SUITE_ALL;
+}
+
 static bool run(struct bed *b, size_t i)
 {
     const struct function *f = &functions[i / OF_EACH];
@@ -494,5 +501,6 @@ const struct suite unary_backward_suite = {.op = "unary_backward",
                                            .n = AT_MISUSE + MISUSES,
                                            .describe = describe,
                                            .run = run,
+                                           .turn = turn,
                                            .bit_equal = true,
                                            .floor = 962};

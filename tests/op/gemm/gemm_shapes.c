@@ -370,6 +370,13 @@ static void describe(size_t i, char *text, size_t bytes)
                                 : "3 interleaved heads of 19x19x8");
 }
 
+/* A chain of half a million products takes lavapipe, the first of drivers, ten
+ * seconds; a deep product is divided on it by tests/op/long_test. */
+static int turn(size_t i)
+{
+    return i < CASES && cases[i].k >= 1 << 19 ? 1 : SUITE_ALL;
+}
+
 static bool run(struct bed *b, size_t i)
 {
     if (i < CASES)
@@ -388,4 +395,5 @@ const struct suite gemm_shapes_suite = {.op = "gemm",
                                         .large = TIMED_CASES,
                                         .describe = describe,
                                         .run = run,
+                                        .turn = turn,
                                         .floor = 2 * 81};
