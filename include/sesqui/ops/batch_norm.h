@@ -33,7 +33,8 @@ typedef struct ssq_batch_norm_args {
     const ssq_tensor *beta;         /**< in, optional, f32: [c] */
     const ssq_tensor *running_mean; /**< f32: [c]. training: optional, updated;
                                          else in */
-    const ssq_tensor *running_var;  /**< f32: [c], likewise; both or none */
+    const ssq_tensor *running_var;  /**< f32: [c], updated likewise; both or
+                                         none */
     const ssq_tensor *y;            /**< out, float, x's shape; may be x */
     const ssq_tensor *mean;         /**< out, optional, f32: [c] */
     const ssq_tensor *rstd;         /**< out, optional, f32: [c] */
