@@ -226,10 +226,11 @@ static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
 }
 
 /* Walk the next dimension of the order, the first behind `done` of them, in
- * windows of as many slices as fit; one that does not is split further. An odd start can move a window's
- * offset against the alignment, so that it takes one slice less than the first
- * one did: the number is asked for anew at every start. The views are put back
- * after each window, so that the caller gets its op as it was. */
+ * windows of as many slices as fit; one that does not is split further. An odd
+ * start can move a window's offset against the alignment, so that it takes one
+ * slice less than the first one did: the number is asked for anew at every
+ * start. The views are put back after each window, so that the caller gets its
+ * op as it was. */
 static ssq_status split(const struct split *s, struct op *op, int done)
 {
     if (window_fits(op, s->limit))

@@ -15,10 +15,10 @@ typedef ssq_status (*window_fn)(void *user, struct op *op);
  *  each. */
 bool window_fits(const struct op *op, uint64_t binding_bytes);
 
-/** Call each for the windows of an op. Where its elements are numbered (random
- *  numbers) they come in row-major order, and op->first of a window counts those
- *  before it. Stops at the first failure. The op is changed
- *  for each window, and put back in the end.
+/** Call each for the windows of an op, as few as there can be. Where elements
+ *  have random numbers they come in row-major order, and op->first of a window
+ *  counts those before it. Stops at the first failure. The op is changed for
+ *  each window, and put back in the end.
  *  @return what each returned; SSQ_ERR_UNSUPPORTED the op cannot be split,
  *          with the numbers */
 ssq_status window_each(struct op *op, uint64_t binding_bytes, window_fn each,
