@@ -83,6 +83,24 @@ static void copy(struct backend_queue *q, struct vulkan_submission *s,
     s->launches++;
 }
 
+/* The first command may be refused with nothing under way; those behind it must
+ * find the staging memory that they copy through. */
+ssq_status vulkan_reserve(struct backend_queue *q,
+                          const struct command *commands, size_t n)
+{
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = vulkan_queue_check(q);
+    for (size_t i = 1; i < n && st == SSQ_OK; i++) {
+        enum op_id id = commands[i].op->id;
+        struct vulkan_submission *s;
+        uint64_t room;
+        if (id == OP_upload || id == OP_download)
+            st = stage(q, id == OP_upload, &s, &room);
+    }
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
 /* Upload through staging memory, by as many copies as it takes. With the
  * queue's lock. */
 static ssq_status send(struct backend_queue *q, const struct upload_op *op,

@@ -188,6 +188,8 @@ ssq_status vulkan_instance_open(const struct backend_instance *instance,
                                 struct vulkan_caps *caps);
 
 /* copy.c */
+ssq_status vulkan_reserve(struct backend_queue *queue,
+                          const struct command *commands, size_t n);
 extern const struct upload_impl vulkan_uploads[];
 extern const struct download_impl vulkan_downloads[];
 

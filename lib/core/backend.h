@@ -195,6 +195,11 @@ struct backend {
      * NULL: a command is finished when run or submit returned. Unlike the
      * rest, it may be asked from any thread at any time */
     uint64_t (*completed)(struct backend_queue *queue);
+    /* optional: make what the transfers among n commands take of the host's
+     * memory, before the first is handed over: a failure here refuses them all,
+     * a later one loses the queue */
+    ssq_status (*reserve)(struct backend_queue *queue,
+                          const struct command *commands, size_t n);
     /* optional, without submit: behind the launches and impls of a command,
      * so that completed counts commands. Failures show at the next sync */
     void (*command_end)(struct backend_queue *queue);

@@ -177,13 +177,28 @@ static ssq_status start(ssq_queue *q, const struct command *c)
     return st;
 }
 
-/* Enqueue a chain in order; *n counts what the backend took. What it did not
- * take, and what is finished, is released. */
-static ssq_status submit_chain(ssq_queue *q, struct pending *chain, size_t *n)
+/* Where one command is refused for lack of memory when others are under way,
+ * the queue is lost: the memory of several is asked for before the first. */
+static ssq_status reserve(ssq_queue *q, const struct command *commands,
+                          size_t n)
 {
-    ssq_status st = SSQ_OK;
+    const struct backend *b = q->device->backend;
+    if (n < 2 || b->reserve == NULL)
+        return SSQ_OK;
+    struct fpenv env = fpenv_enter();
+    ssq_status st = b->reserve(q->impl, commands, n);
+    fpenv_leave(env);
+    return st;
+}
+
+/* Enqueue n commands, kept by a chain, in order; *taken counts what the backend
+ * took. What it did not take, and what is finished, is released. */
+static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
+                               size_t n, struct pending *chain, size_t *taken)
+{
     pthread_mutex_lock(&q->lock);
-    while (chain != NULL) {
+    ssq_status st = reserve(q, commands, n);
+    while (st == SSQ_OK && chain != NULL) {
         struct pending *p = chain;
         st = start(q, &p->command);
         if (st != SSQ_OK)
@@ -193,7 +208,7 @@ static ssq_status submit_chain(ssq_queue *q, struct pending *chain, size_t *n)
         p->sequence = ++q->submitted;
         *q->end = p;
         q->end = &p->next;
-        ++*n;
+        ++*taken;
     }
     struct pending *done = detach_finished(q);
     pthread_mutex_unlock(&q->lock);
@@ -216,7 +231,7 @@ static ssq_status submit_held(ssq_queue *q, const struct command *commands,
         }
         end = &(*end)->next;
     }
-    return submit_chain(q, chain, taken);
+    return submit_chain(q, commands, n, chain, taken);
 }
 
 /* For backends that have finished a command when it returns: nothing is

@@ -130,11 +130,13 @@ static ssq_status (*const calls[])(struct trial *) = {
 
 static bool broken; /* a call could not be repeated */
 
-/* All calls, the heap armed before one of them. False: fail_at is more than
- * that call allocates, or broken. */
-static bool run(const struct rig *r, size_t armed, long fail_at, bool for_ever,
-                ssq_scaler_state *state)
+/* All calls, the heap armed before one of them, on a queue that has not yet
+ * made anything. False: fail_at is more than that call allocates, or broken. */
+static bool run(const struct rig *rig, size_t armed, long fail_at,
+                bool for_ever, ssq_scaler_state *state)
 {
+    struct rig fresh = *rig, *r = &fresh;
+    r->queue = core_queue(r->device);
     struct trial t = {r, NULL, core_vector(r->device, SSQ_F32, 3), NULL};
     bool ok = true, refused = false;
     for (size_t i = 0; i < CALLS && ok; i++) {
@@ -157,8 +159,10 @@ static bool run(const struct rig *r, size_t armed, long fail_at, bool for_ever,
     ssq_graph_destroy(&t.graph);
     ssq_scaler_destroy(&t.scaler);
     ssq_tensor_destroy(&t.out);
-    NEED(ssq_queue_sync(r->queue));
-    return ok && (refused || fail_at == 0);
+    /* one that is lost cannot be synced */
+    ssq_status st = ssq_queue_sync(r->queue);
+    ssq_queue_destroy(&r->queue);
+    return ok && st == SSQ_OK && (refused || fail_at == 0);
 }
 
 static void every(const char *name, bool for_ever)
