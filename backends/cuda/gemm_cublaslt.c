@@ -15,8 +15,7 @@
 #include <string.h>
 
 #include "kernel_table.h"
-#include "kernels/gemm/gemm_args.h"
-#include "lib/op/gemm/gemm.h"
+#include "lib/op/gemm/product.h"
 
 /** Float32 sums that a queue has room for, and rows of a piece, which begin at
  *  multiples of 16 bytes whatever the order. */
@@ -25,38 +24,14 @@
 /** Elements that the finishing kernel can count to, in 32 bits. */
 #define MOST_ELEMENTS (INT64_C(1) << 31)
 
-/** The op's product with d's columns as neighbours, or a piece of its rows and
- *  matrices. Where the op's are not, its transpose is computed: d' = b' a'. */
-struct product {
-    int64_t m, n, k, batch;
-    struct view a, b, c, bias, d;
-};
-
-static void turn(struct view *v)
+/* The op with d's columns as neighbours, or with the one column that it has as
+ * its row. */
+static struct product rows_first(const struct gemm_op *op)
 {
-    int64_t size = v->shape[1], step = v->stride[1];
-    v->shape[1] = v->shape[2];
-    v->stride[1] = v->stride[2];
-    v->shape[2] = size;
-    v->stride[2] = step;
-}
-
-static struct product product_of(const struct gemm_op *op)
-{
-    struct product g = {op->m, op->n, op->k,    op->batch, op->a,
-                        op->b, op->c, op->bias, op->d};
+    struct product g = product_of(op);
     bool rows = g.n == 1 ? g.m == 1 || g.d.stride[1] != 1 : g.d.stride[2] == 1;
-    if (rows)
-        return g;
-    g.m = op->n;
-    g.n = op->m;
-    g.a = op->b;
-    g.b = op->a;
-    turn(&g.a);
-    turn(&g.b);
-    turn(&g.c);
-    turn(&g.bias);
-    turn(&g.d);
+    if (!rows)
+        product_transpose(&g);
     return g;
 }
 
@@ -192,14 +167,6 @@ static struct lt_product sums_of(const struct product *g, CUdeviceptr sums)
 
 /* ---- pieces ---- */
 
-static void cut(struct view *v, int i, int64_t from, int64_t n)
-{
-    if (v->buffer == NULL)
-        return;
-    v->offset += (uint64_t)(from * v->stride[i]) * size_of(v->dtype);
-    v->shape[i] = n;
-}
-
 /* Rows of a piece of a matrix, or all of it; and matrices of a piece. */
 static int64_t rows_of(const struct product *g)
 {
@@ -216,16 +183,9 @@ static int64_t matrices_of(const struct product *g)
 /* The piece that begins with row i of matrix z. */
 static struct product piece_of(const struct product *g, int64_t z, int64_t i)
 {
-    struct product p = *g;
-    struct view *v[] = {&p.a, &p.b, &p.c, &p.bias, &p.d};
-    p.batch = size_least(matrices_of(g), g->batch - z);
-    p.m = size_least(rows_of(g), g->m - i);
-    for (int q = 0; q < 5; q++) {
-        cut(v[q], 0, z, p.batch);
-        if (v[q] != &p.b)
-            cut(v[q], 1, i, p.m);
-    }
-    return p;
+    const struct product size = {
+        .batch = matrices_of(g), .m = rows_of(g), .n = g->n};
+    return product_part(g, &size, z, i, 0);
 }
 
 /* ---- admission ---- */
@@ -311,7 +271,7 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
         return false;
     if (cuda_enter(d) != SSQ_OK)
         return cuda_refuse(why, "%s", d->core->error_text());
-    struct product g = product_of(op);
+    struct product g = rows_first(op);
     struct lt_product p;
     bool can;
     if (is_whole(op, &g)) {
@@ -333,11 +293,6 @@ static const struct kernel finish = {.name = "gemm_finish",
                                      .nvariants = 1,
                                      .variants = no_keys};
 
-static uint32_t type(const struct view *v)
-{
-    return v->buffer == NULL ? 0 : (uint32_t)v->dtype;
-}
-
 /* Bind an operand as u16 and as float32; where it is absent, d. */
 static void bind(struct launch *l, const struct view *v, enum access access)
 {
@@ -358,26 +313,12 @@ static void bind(struct launch *l, const struct view *v, enum access access)
 }
 
 /* The launch that makes d of a piece's sums. */
-static void fill(struct launch *l, const struct gemm_op *op,
-                 const struct product *g, struct backend_mem *sums)
+static void fill(struct launch *l, const struct product *g,
+                 struct backend_mem *sums)
 {
     struct gemm_finish_args x;
     memset(&x, 0, sizeof(x));
-    x.g.m = (uint32_t)g->m;
-    x.g.n = (uint32_t)g->n;
-    x.g.batch = (uint32_t)g->batch;
-    x.g.types = GEMM_TYPES(0u, 0u, type(&g->c), type(&g->bias), type(&g->d));
-    x.g.activation = (uint32_t)op->activation;
-    x.g.alpha = op->alpha;
-    x.g.beta = op->beta;
-    x.g.c_batch = (uint32_t)step(&g->c, 0);
-    x.g.c_row = (uint32_t)step(&g->c, 1);
-    x.g.c_column = (uint32_t)step(&g->c, 2);
-    x.g.bias_batch = (uint32_t)step(&g->bias, 0);
-    x.g.bias_row = (uint32_t)step(&g->bias, 1);
-    x.g.bias_column = (uint32_t)step(&g->bias, 2);
-    x.g.d_batch = (uint32_t)step(&g->d, 0);
-    x.g.d_row = (uint32_t)step(&g->d, 1);
+    x.g = product_shape(g);
     memcpy(l->param, &x, sizeof(x));
     l->nwords = sizeof(x) / sizeof(uint32_t);
     bind(l, &g->d, ACCESS_WRITE);
@@ -399,13 +340,11 @@ static ssq_status multiply(struct backend_queue *q, const struct lt_product *p)
     struct backend_device *d = q->device;
     struct why why;
     CUdeviceptr workspace = ((const struct cuda_mem *)q->lt_workspace)->address;
-    return cuda_lt_multiply(d->lt, p, workspace, q->stream, &why)
-               ? SSQ_OK
-               : d->core->error_set(SSQ_ERR_DEVICE, "cuda: %s", why.text);
+    ssq_status st = cuda_lt_multiply(d->lt, p, workspace, q->stream, &why);
+    return st == SSQ_OK ? st : d->core->error_set(st, "cuda: %s", why.text);
 }
 
-static ssq_status run_piece(struct backend_queue *q, const struct gemm_op *op,
-                            const struct product *g,
+static ssq_status run_piece(struct backend_queue *q, const struct product *g,
                             const struct backend_kernel *code)
 {
     struct lt_product p =
@@ -418,7 +357,7 @@ static ssq_status run_piece(struct backend_queue *q, const struct gemm_op *op,
     cuda_leave(q->device);
     if (st != SSQ_OK)
         return st;
-    fill(&l, op, g, q->lt_sums);
+    fill(&l, g, q->lt_sums);
     return cuda_launch(q, &l);
 }
 
@@ -438,27 +377,30 @@ ssq_status cuda_gemm_room(struct backend_queue *q)
                         : st;
 }
 
-static ssq_status run_pieces(struct backend_queue *q, const struct gemm_op *op,
-                             const struct product *g)
+static ssq_status run_pieces(struct backend_queue *q, const struct product *g)
 {
     const uint8_t key[LAUNCH_KEYS] = {0};
     const struct backend_kernel *code;
+    bool begun = false;
     ssq_status st = cuda_kernel_get(q->device, &finish, key, &code);
     if (st == SSQ_OK)
         st = cuda_gemm_room(q);
     for (int64_t z = 0; st == SSQ_OK && z < g->batch; z += matrices_of(g))
         for (int64_t i = 0; st == SSQ_OK && i < g->m; i += rows_of(g)) {
             struct product piece = piece_of(g, z, i);
-            st = run_piece(q, op, &piece, code);
+            st = run_piece(q, &piece, code);
+            if (st != SSQ_OK && begun)
+                return SSQ_ERR_DEVICE; /* d is half done */
+            begun = true;
         }
     return st;
 }
 
 static ssq_status run(struct backend_queue *q, const struct gemm_op *op)
 {
-    struct product g = product_of(op);
+    struct product g = rows_first(op);
     if (!is_whole(op, &g))
-        return run_pieces(q, op, &g);
+        return run_pieces(q, &g);
     ssq_status st = room(q, q->device->lt->workspace_bytes, &q->lt_workspace);
     if (st != SSQ_OK)
         return st;

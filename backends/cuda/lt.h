@@ -88,10 +88,12 @@ uint32_t cuda_lt_align(CUdeviceptr address);
 bool cuda_lt_can(struct cuda_lt *lt, const struct lt_product *p,
                  struct why *why);
 /** With the context: enqueue it, without waiting for anything. The workspace
- *  has lt->workspace_bytes, which are the stream's alone. False: why says what
- *  no algorithm could. */
-bool cuda_lt_multiply(struct cuda_lt *lt, const struct lt_product *p,
-                      CUdeviceptr workspace, CUstream stream, struct why *why);
+ *  has lt->workspace_bytes, which are the stream's alone. SSQ_ERR_UNSUPPORTED:
+ *  nothing was enqueued, because no algorithm takes it; cuda_lt_can is false
+ *  from then on. SSQ_ERR_DEVICE: anything may have happened. why says what. */
+ssq_status cuda_lt_multiply(struct cuda_lt *lt, const struct lt_product *p,
+                            CUdeviceptr workspace, CUstream stream,
+                            struct why *why);
 void cuda_lt_plans_free(struct cuda_lt *lt);
 
 /* lt_test.c */

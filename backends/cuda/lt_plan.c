@@ -133,6 +133,17 @@ static cublasStatus_t prefer(const struct cuda_lt *lt, const struct lt_shape *s,
     return e;
 }
 
+/* What may be used of an answer: only where its state is a success do the other
+ * fields say anything. */
+static void keep_valid(struct lt_plan *p)
+{
+    int n = 0;
+    for (int i = 0; i < p->n; i++)
+        if (p->found[i].state == CUBLAS_STATUS_SUCCESS)
+            p->found[n++] = p->found[i];
+    p->n = n;
+}
+
 static cublasStatus_t ask(const struct cuda_lt *lt, struct lt_plan *p)
 {
     cublasLtMatmulPreference_t preference;
@@ -145,6 +156,7 @@ static cublasStatus_t ask(const struct cuda_lt *lt, struct lt_plan *p)
                           preference, LT_ALGORITHMS, p->found, &p->n);
     if (e != CUBLAS_STATUS_SUCCESS)
         p->n = 0;
+    keep_valid(p);
     (void)LT(PreferenceDestroy)(preference);
     return e;
 }
@@ -223,30 +235,34 @@ static bool refused(cublasStatus_t e)
            e == CUBLAS_STATUS_INVALID_VALUE || e == CUBLAS_STATUS_ARCH_MISMATCH;
 }
 
-/* Algorithms that the heuristics name may refuse all the same: the next one is
- * taken then, for good. */
-bool cuda_lt_multiply(struct cuda_lt *lt, const struct lt_product *x,
-                      CUdeviceptr workspace, CUstream stream, struct why *why)
+/* With the lock. Algorithms that the heuristics name may refuse all the same:
+ * the next one is taken then, for good. */
+static cublasStatus_t try_each(const struct cuda_lt *lt, struct lt_plan *p,
+                               const struct lt_product *x,
+                               CUdeviceptr workspace, CUstream stream)
+{
+    cublasStatus_t e = enqueue(lt, p, x, workspace, stream);
+    while (refused(e) && ++p->first < p->n)
+        e = enqueue(lt, p, x, workspace, stream);
+    return e;
+}
+
+ssq_status cuda_lt_multiply(struct cuda_lt *lt, const struct lt_product *x,
+                            CUdeviceptr workspace, CUstream stream,
+                            struct why *why)
 {
     cublasStatus_t e = CUBLAS_STATUS_SUCCESS;
     pthread_mutex_lock(&lt->lock);
     struct lt_plan *p = plan_of(lt, x, why);
-    if (p == NULL) {
-        pthread_mutex_unlock(&lt->lock);
-        return false;
-    }
-    if (x->shape.bias != 0)
+    if (p != NULL && x->shape.bias != 0)
         e = set_bias(lt, p, x->bias);
-    if (e == CUBLAS_STATUS_SUCCESS)
-        e = enqueue(lt, p, x, workspace, stream);
-    while (refused(e) && p->first + 1 < p->n) {
-        p->first++;
-        e = enqueue(lt, p, x, workspace, stream);
-    }
-    if (refused(e))
-        p->first = p->n;
+    if (p != NULL && e == CUBLAS_STATUS_SUCCESS)
+        e = try_each(lt, p, x, workspace, stream);
     pthread_mutex_unlock(&lt->lock);
-    return e == CUBLAS_STATUS_SUCCESS
-               ? true
-               : cuda_refuse(why, "cublasLtMatmul: %s", cuda_blas_status(e));
+    if (p == NULL)
+        return SSQ_ERR_UNSUPPORTED;
+    if (e == CUBLAS_STATUS_SUCCESS)
+        return SSQ_OK;
+    (void)cuda_refuse(why, "cublasLtMatmul: %s", cuda_blas_status(e));
+    return refused(e) ? SSQ_ERR_UNSUPPORTED : SSQ_ERR_DEVICE;
 }

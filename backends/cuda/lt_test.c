@@ -266,8 +266,8 @@ static bool multiply(struct test *t)
     CUresult e = send_all(t);
     if (e != CUDA_SUCCESS)
         return failed(t, e);
-    if (!cuda_lt_multiply(t->device->lt, &p, address(t, WORKSPACE), t->stream,
-                          &t->kind->why))
+    if (cuda_lt_multiply(t->device->lt, &p, address(t, WORKSPACE), t->stream,
+                         &t->kind->why) != SSQ_OK)
         return false;
     e = receive(t);
     return e == CUDA_SUCCESS ? compare(t) : failed(t, e);

@@ -12,6 +12,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "lib/op/gemm/product.h"
+
 /** Fewer rows or columns fill less than half of the smallest matrices. */
 #define LEAST_SIDE 5
 /** Elements of an operand that the shader can count, in 32 bits and with room
@@ -74,38 +76,12 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
 
 /* ---- a launch ---- */
 
-/* The product as the shader wants it, which writes d by rows: d's columns are
- * neighbours. Where they are not, its transpose is computed: d' = b' a'. */
-struct product {
-    int64_t m, n, batch;
-    struct view a, b, c, bias, d;
-};
-
-static void transpose(struct view *v)
+/* The product as the shader wants it, which writes d by rows. */
+static struct product rows_first(const struct gemm_op *op)
 {
-    int64_t size = v->shape[1], step = v->stride[1];
-    v->shape[1] = v->shape[2];
-    v->stride[1] = v->stride[2];
-    v->shape[2] = size;
-    v->stride[2] = step;
-}
-
-/* The op's product or its transpose, whichever has neighbours in a row of d. */
-static struct product product_of(const struct gemm_op *op)
-{
-    struct product g = {op->m, op->n, op->batch, op->a,
-                        op->b, op->c, op->bias,  op->d};
-    if (g.n == 1 || g.d.stride[2] == 1)
-        return g;
-    g.m = op->n;
-    g.n = op->m;
-    g.a = op->b;
-    g.b = op->a;
-    transpose(&g.a);
-    transpose(&g.b);
-    transpose(&g.c);
-    transpose(&g.bias);
-    transpose(&g.d);
+    struct product g = product_of(op);
+    if (g.n != 1 && g.d.stride[2] != 1)
+        product_transpose(&g);
     return g;
 }
 
@@ -139,29 +115,13 @@ static bool whole(const struct view *v, uint32_t row, uint32_t column)
  * set. */
 static void fill(struct gemm_coopmat_args *x, const struct product *g)
 {
-    x->g.m = (uint32_t)g->m;
-    x->g.n = (uint32_t)g->n;
-    x->g.k = (uint32_t)g->a.shape[2];
-    x->g.batch = (uint32_t)g->batch;
-    x->g.types =
-        GEMM_TYPES(view_dtype(&g->a), view_dtype(&g->b), view_dtype(&g->c),
-                   view_dtype(&g->bias), view_dtype(&g->d));
+    x->g = product_shape(g);
     matrix_steps(&g->a, &x->a_row, &x->a_column);
     matrix_steps(&g->b, &x->b_row, &x->b_column);
     if (whole(&g->a, x->a_row, x->a_column))
         x->g.types |= GEMM_WHOLE_A;
     if (whole(&g->b, x->b_row, x->b_column))
         x->g.types |= GEMM_WHOLE_B;
-    x->g.a_batch = step(&g->a, 0);
-    x->g.b_batch = step(&g->b, 0);
-    x->g.c_batch = step(&g->c, 0);
-    x->g.d_batch = step(&g->d, 0);
-    x->g.c_row = step(&g->c, 1);
-    x->g.c_column = step(&g->c, 2);
-    x->g.bias_batch = step(&g->bias, 0);
-    x->g.bias_row = step(&g->bias, 1);
-    x->g.bias_column = step(&g->bias, 2);
-    x->g.d_row = step(&g->d, 1);
 }
 
 /* Bind a view, or an absent operand, with the bytes that it spans. */
@@ -187,10 +147,8 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
 {
     const struct backend_device *d = queue->device;
     const struct coopmat_kind *kind = kind_of(d, op->a.dtype);
-    struct product g = product_of(op);
-    struct gemm_coopmat_args x = {.g = {.activation = (uint32_t)op->activation,
-                                        .alpha = op->alpha,
-                                        .beta = op->beta}};
+    const struct product g = rows_first(op);
+    struct gemm_coopmat_args x = {0};
     /* large tiles where there are enough for all of the device */
     const struct coopmat_tile *tile = &kind->tile[1];
     if (tile->code.pipeline == VK_NULL_HANDLE ||

@@ -50,9 +50,11 @@ bool refuse(struct why *why, const char *format, ...)
     ;
 
 /* One typed implementation list per op: a wrong signature does not compile.
- * check is pure; NULL admits everything. last is pure and optional: true where
- * the op's plan is better, so that this one is only asked for after it, or by a
- * pin. A list ends with a NULL name. */
+ * check is pure; NULL admits everything. run answers SSQ_ERR_UNSUPPORTED where
+ * it finds out only then that it cannot: nothing is enqueued, and check refuses
+ * the op from then on. last is pure and optional: true where the op's plan is
+ * better, so that this one is only asked for after it, or by a pin. A list ends
+ * with a NULL name. */
 #define X(NAME, ...)                                                           \
     struct NAME##_impl {                                                       \
         const char *name;                                                      \

@@ -41,34 +41,47 @@ static ssq_status hand_over(ssq_queue *queue, const struct command *c)
     return capture_record(record, &copy);
 }
 
-/* Run or record an op that fits a launch. In a dry capture a plan is only
- * tried, which takes no memory of the device. */
-static ssq_status enqueue_one(void *user, struct op *op)
+/* Run or record an op by an implementation or a plan. In a dry capture a plan
+ * is only tried, which takes no memory of the device. */
+static ssq_status enqueue_by(ssq_queue *queue, struct op *op,
+                             const struct choice *choice)
 {
-    const struct way *way = user;
-    ssq_queue *queue = way->queue;
-    struct choice choice;
-    ssq_status st = dispatch(queue->device, op, &choice);
-    if (st == SSQ_ERR_UNSUPPORTED)
-        return way->otherwise(queue, op);
-    if (st != SSQ_OK)
-        return st;
+    ssq_status st = SSQ_OK;
     if (log_enabled("dispatch"))
         log_line(SSQ_LOG_DEBUG, "dispatch", "%s on %s: %s", op_name(op->id),
-                 queue->device->props.name, choice.name);
-    struct command c = {op, choice.index, NULL};
-    if (choice.plan && capture_dry(queue))
-        st = plan_try(queue->device, op, choice.index);
-    else if (choice.plan)
-        st = plan_create(queue->device, op, choice.index, &c.plan);
-    if (st == SSQ_ERR_UNSUPPORTED) /* scratch beyond a launch's limit */
-        return way->otherwise(queue, op);
-    if (st != SSQ_OK)
+                 queue->device->props.name, choice->name);
+    struct command c = {op, choice->index, NULL};
+    if (choice->plan && capture_dry(queue))
+        st = plan_try(queue->device, op, choice->index);
+    else if (choice->plan)
+        st = plan_create(queue->device, op, choice->index, &c.plan);
+    if (st != SSQ_OK) /* unsupported: scratch beyond a launch's limit */
         return st;
     st = hand_over(queue, &c);
     if (c.plan != NULL)
         object_put(plan_object(c.plan));
     return st;
+}
+
+/* Of an op that fits a launch. An implementation that finds out only as it runs
+ * that it cannot (a vendor's library may) refuses the op from then on: so the
+ * next one in line is asked for. */
+static ssq_status enqueue_one(void *user, struct op *op)
+{
+    const struct way *way = user;
+    struct choice choice;
+    ssq_status st = dispatch(way->queue->device, op, &choice);
+    while (st == SSQ_OK) {
+        struct choice before = choice;
+        st = enqueue_by(way->queue, op, &choice);
+        if (st != SSQ_ERR_UNSUPPORTED)
+            return st;
+        st = dispatch(way->queue->device, op, &choice);
+        if (st == SSQ_OK && choice.plan == before.plan &&
+            choice.index == before.index)
+            st = SSQ_ERR_UNSUPPORTED; /* it would say so again */
+    }
+    return st == SSQ_ERR_UNSUPPORTED ? way->otherwise(way->queue, op) : st;
 }
 
 /* All windows are admitted before the first one runs, and run all or none. */

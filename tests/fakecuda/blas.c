@@ -11,6 +11,7 @@
 
 /** Algorithms of a shape, and the memory that each of them wants. */
 #define ALGORITHMS 3
+#define INVALID    1 /* the one whose state is no success */
 #define WORKSPACE  UINT64_C(65536)
 #define ALGORITHM  UINT64_C(0x46414b45414c474f)
 
@@ -331,6 +332,10 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
                   (uint64_t)p->align[2] << 32 | (uint64_t)p->align[3] << 48;
         r->workspaceSize = WORKSPACE;
         r->wavesCount = 1.0f;
+        if (*n == INVALID) { /* and its other fields say nothing */
+            memset(r, 0xff, sizeof(*r));
+            r->state = BLAS_NOT_SUPPORTED;
+        }
     }
     return BLAS_SUCCESS;
 }
@@ -369,7 +374,8 @@ static cublasStatus_t check_algorithm(struct fake_handle *h,
     if (algo == NULL || algo->data[0] != ALGORITHM || algo->data[2] != sum)
         return blas_refuse(BLAS_INVALID_VALUE,
                            "the algorithm was found for something else");
-    if (h->fail == FAIL_ALL || (h->fail == FAIL_FIRST && algo->data[1] == 0)) {
+    if (h->fail == FAIL_ALL || getenv("FAKEBLAS_REFUSE") != NULL ||
+        (h->fail == FAIL_FIRST && algo->data[1] == 0)) {
         count(&state.refused, 1);
         return BLAS_NOT_SUPPORTED;
     }

@@ -281,6 +281,29 @@ static void test_failing(void)
     set("FAKEBLAS_FAIL", NULL);
 }
 
+/* All algorithms refuse, but only after open: the op is done all the same, by
+ * the plan, as are later ones, and the queue goes on. */
+static void test_late(const struct form *f, const char *what)
+{
+    static float want[MOST];
+    struct work w;
+
+    expect(f, want);
+    forget();
+    begin(&w, "cuda:0", f);
+    setenv("FAKEBLAS_REFUSE", "1", 1);
+    unsigned long before = products();
+    ssq_status st = ssq_gemm_batched(w.q, &w.args);
+    bool right = st == SSQ_OK && same(&w, want);
+    unsetenv("FAKEBLAS_REFUSE");
+    right = right && ssq_gemm_batched(w.q, &w.args) == SSQ_OK && same(&w, want);
+    tap_ok(right && products() == before,
+           "%s that each algorithm refuses as it runs: %s", what,
+           st == SSQ_OK ? "ok" : ssq_last_error());
+    end(&w);
+    forget();
+}
+
 /* A capture of ours, replayed on new values of c. */
 static void test_graph(void)
 {
@@ -368,6 +391,10 @@ int main(void)
     test_wrong("bias", "the bias is missing");
     test_wrong("beta", "beta c is missing");
     test_failing();
+    test_late(&(struct form){.factor = 2, .d = 2, .batch = 1}, "a product");
+    test_late(&(struct form){.factor = 3, .d = 3, .bias = 1, .batch = 2,
+                             .activation = SSQ_ACTIVATION_RELU},
+              "sums");
     test_graph();
     test_capture();
     forget();
@@ -375,5 +402,5 @@ int main(void)
     faults = fakeblas_faults(text, sizeof(text));
     tap_ok(faults == 0, "nothing was against the documentation: %s", text);
     tap_ok(live == 0, "nothing is left: %lu", live);
-    return tap_done(25);
+    return tap_done(27);
 }

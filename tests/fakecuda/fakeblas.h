@@ -10,6 +10,7 @@
  *                 heuristic      no shape has an algorithm,
  *                 first, all     the first algorithm of a shape, or each, is
  *                                not supported after all
+ *   FAKEBLAS_REFUSE=1            each is not, from now on
  *   FAKECUDA_QUIET=1             refusals are not printed */
 #ifndef TESTS_FAKECUDA_FAKEBLAS_H
 #define TESTS_FAKECUDA_FAKEBLAS_H

@@ -100,10 +100,11 @@ struct suite {
     /** For runs that are no test of drivers: those do every stride-th case; 0
      *  and 1 are all of them. */
     size_t stride;
-    /** In make check drivers take turns, where kernels differ by a function or
-     *  a dtype alone: case i is done by those whose number among the drivers is
-     *  turn(i) or more by a multiple of 2, SUITE_ALL: by all of them. NULL: all
-     *  cases are. SSQ_TEST_FULL=1 and sesqui verify leave none out. */
+    /** In make check two drivers take turns, where kernels differ by a function
+     *  or a dtype alone: case i is for the drivers whose number, counted from
+     *  0, is even where turn(i) is even and odd where it is odd; SUITE_ALL: it
+     *  is for all of them, and so are all cases where turn is NULL.
+     *  SSQ_TEST_FULL=1 and sesqui verify leave none out. */
     int (*turn)(size_t i);
     size_t large; /* cases n.. that only bench runs: too large to compare */
 };
