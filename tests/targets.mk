@@ -84,6 +84,7 @@ asan_options = detect_stack_use_after_return=1:allocator_may_return_null=1
 asan_driver_options = $(asan_options):use_sigaltstack=0:detect_leaks=0
 asan_only_drivers = tests/opencl/% tests/vulkan/% tests/api/certify.sh \
 	tests/api/support.sh tests/fakecuda/blas_test \
+	tests/fakecuda/devices.sh tests/fakecuda/faults \
 	tests/fakecuda/native tests/fakecuda/tables.sh
 asan_driver_tests = $(filter tests/core/% tests/amp/% $(asan_only_drivers), \
 	$(run_tests))

@@ -7,8 +7,8 @@
  * that is active, which no loader knows of. No release is taken that is newer
  * than the driver.
  *
- * A driver that is a stand-in has its own library beside it: NVIDIA's would
- * find no GPU behind it. */
+ * A driver that is a stand-in has its own library beside it instead of the
+ * loader's: NVIDIA's would find no GPU behind it. */
 #define _GNU_SOURCE /* dladdr */
 #include "backends/cuda/blas.h"
 
@@ -152,15 +152,14 @@ static bool look_up(struct cuda_blas *b)
 static void find(const struct search *s, const struct cuda_calls *driver)
 {
     struct cuda_blas *b = s->blas;
-    if (driver->standin_bindings != NULL) {
+    if (driver->standin_bindings != NULL)
         b->library = beside(driver->path);
-    } else {
+    else
         b->library = by_name(s, MODE | RTLD_NOLOAD);
-        if (b->library == NULL)
-            b->library = by_name(s, MODE);
-        if (b->library == NULL)
-            b->library = in_wheels(s);
-    }
+    if (b->library == NULL && driver->standin_bindings == NULL)
+        b->library = by_name(s, MODE);
+    if (b->library == NULL)
+        b->library = in_wheels(s);
     if (b->library == NULL)
         (void)cuda_refuse(&b->why,
                           "no libcublasLt.so of CUDA %d or before was found",

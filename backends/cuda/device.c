@@ -199,8 +199,9 @@ static ssq_status take_context(struct backend_device *d, CUcontext native)
 
 void cuda_close(struct backend_device *d)
 {
-    if (d->context != NULL && cuda_enter(d) == SSQ_OK) {
-        cuda_lt_close(d);
+    bool entered = d->context != NULL && cuda_enter(d) == SSQ_OK;
+    cuda_lt_close(d, entered);
+    if (entered) {
         cuda_kernels_free(d);
         if (d->memory_order != NULL) {
             (void)CU(d, StreamSynchronize)(d->memory_order);

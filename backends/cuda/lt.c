@@ -87,13 +87,14 @@ ssq_status cuda_lt_open(struct backend_device *d)
     return SSQ_OK;
 }
 
-void cuda_lt_close(struct backend_device *d)
+void cuda_lt_close(struct backend_device *d, bool entered)
 {
     struct cuda_lt *lt = d->lt;
     if (lt == NULL)
         return;
     cuda_lt_plans_free(lt);
-    (void)lt->blas->Destroy(lt->handle);
+    if (entered)
+        (void)lt->blas->Destroy(lt->handle);
     pthread_mutex_destroy(&lt->lock);
     d->core->mem_free(lt);
     d->lt = NULL;

@@ -76,7 +76,8 @@ struct cuda_lt {
 /** With the context: make the device's cuBLASLt and try it. Without one the
  *  device goes on, and d->lt_why says why; fails without host memory. */
 ssq_status cuda_lt_open(struct backend_device *device);
-void cuda_lt_close(struct backend_device *device);
+/** Where the context could not be entered, only what is the host's goes. */
+void cuda_lt_close(struct backend_device *device, bool entered);
 /** What was found of factors of a dtype; NULL: no such kind. */
 const struct lt_kind *cuda_lt_kind(const struct cuda_lt *lt, ssq_dtype dtype);
 cudaDataType cuda_lt_type(ssq_dtype dtype);

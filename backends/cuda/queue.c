@@ -91,7 +91,7 @@ static void pass_reached(struct backend_queue *q)
         if (e == CUDA_ERROR_NOT_READY)
             return;
         if (e != CUDA_SUCCESS)
-            note_failure(q, "a command", e);
+            note_failure(q, "a command (cuEventQuery)", e);
         advance(q, m->sequence);
         q->first = (q->first + 1) % QUEUE_MARKS;
         q->count--;

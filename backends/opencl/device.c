@@ -9,6 +9,7 @@
 #include "backends/common/room.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /** Platforms that are looked at. */
@@ -63,23 +64,38 @@ static cl_int device_text(cl_device_id id, cl_device_info what, char *text,
     return e;
 }
 
-/* The name of a platform, likewise. */
-static cl_int platform_text(cl_platform_id id, char *text, size_t bytes)
+/* A text of a platform, likewise. */
+static cl_int platform_text(cl_platform_id id, cl_platform_info what,
+                            char *text, size_t bytes)
 {
-    cl_int e = CL(GetPlatformInfo)(id, CL_PLATFORM_NAME, bytes, text, NULL);
+    cl_int e = CL(GetPlatformInfo)(id, what, bytes, text, NULL);
     if (e != CL_SUCCESS)
         snprintf(text, bytes, "unknown");
     return e;
+}
+
+/* PoCL, asked for a binary, compiles the kernel once more, for groups of any
+ * size. From LLVM 18 on that has ended the process: "Instruction Combining did
+ * not reach a fixpoint" (PoCL 6.0, attention_gradient). PoCL keeps programs on
+ * disk itself: a warm start costs 45 ms more for each then. */
+static bool pocl_binaries(const struct backend_device *d)
+{
+    char text[OPENCL_WORDS];
+    (void)platform_text(d->platform, CL_PLATFORM_VERSION, text, sizeof(text));
+    const char *llvm = strstr(text, "LLVM ");
+    return llvm != NULL && strtol(llvm + 5, NULL, 10) < 18;
 }
 
 /* Ask for the words that tell one driver's programs and arithmetic from
  * another's. */
 static ssq_status measure_words(struct backend_device *d)
 {
-    cl_int e =
-        platform_text(d->platform, d->platform_name, sizeof(d->platform_name));
+    cl_int e = platform_text(d->platform, CL_PLATFORM_NAME, d->platform_name,
+                             sizeof(d->platform_name));
     if (e != CL_SUCCESS)
         return opencl_error(d->core, "clGetPlatformInfo", e);
+    d->pocl = strcmp(d->platform_name, "Portable Computing Language") == 0;
+    d->binaries = !d->pocl || pocl_binaries(d);
     e = device_text(d->id, CL_DEVICE_NAME, d->name, sizeof(d->name));
     if (e == CL_SUCCESS)
         e = device_text(d->id, CL_DRIVER_VERSION, d->driver, sizeof(d->driver));
@@ -158,7 +174,7 @@ void opencl_describe(const struct backend_instance *instance, unsigned i,
     char name[OPENCL_WORDS], driver[OPENCL_WORDS], platform[OPENCL_WORDS];
     (void)device_text(id, CL_DEVICE_NAME, name, sizeof(name));
     (void)device_text(id, CL_DRIVER_VERSION, driver, sizeof(driver));
-    (void)platform_text(instance->found[i].platform, platform,
+    (void)platform_text(instance->found[i].platform, CL_PLATFORM_NAME, platform,
                         sizeof(platform));
     snprintf(text, bytes, "%.48s, driver %.24s, %.40s", name, driver, platform);
 }
@@ -262,9 +278,8 @@ static ssq_status take_context(struct backend_device *d, cl_context native)
 static ssq_status check_room(const struct backend_device *d)
 {
     struct why why;
-    bool pocl = strcmp(d->platform_name, "Portable Computing Language") == 0;
     if (room_for_driver(&to_open, &why) &&
-        (!pocl || room_for_cache(d->core, &pocl_cache, &why)))
+        (!d->pocl || room_for_cache(d->core, &pocl_cache, &why)))
         return SSQ_OK;
     return d->core->error_set(SSQ_ERR_NOMEM, "opencl: %s", why.text);
 }

@@ -52,6 +52,8 @@ struct backend_device {
     char platform_name[OPENCL_WORDS];
     char name[OPENCL_WORDS];
     char driver[OPENCL_WORDS];
+    bool pocl;
+    bool binaries; /* programs may be asked for theirs, to be kept on disk */
     /* a processor: groups of one item, and memory that the host maps as well */
     bool cpu;
     /* the compiler can be asked for division and square root that are rounded

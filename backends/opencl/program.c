@@ -182,7 +182,7 @@ void opencl_program_store(const struct backend_device *d,
 {
     struct identity id;
     size_t bytes = 0;
-    if (!disk_cache_programs(d->core))
+    if (!d->binaries || !disk_cache_programs(d->core))
         /* Asked for a binary, a driver may compile once more: only where it is
          * kept. */
         return;

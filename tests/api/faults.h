@@ -31,6 +31,7 @@ struct faults_of {
     /** Does the text tell of fault.failed? */
     bool (*told)(const char *text);
     void (*begin)(void); /* before each trial; optional */
+    long (*live)(void);  /* fault.live, where it is counted there; optional */
     /** Each fails up to here, then one in stride of them. */
     long dense, stride;
     long told_share; /* at least one in so many is told of */
@@ -101,13 +102,16 @@ static inline bool faults_run(const struct faults_of *of, struct training *p,
 }
 
 /* With everything new: from the device on, or on a device that is there. */
-static inline void faults_close(struct training *p, ssq_device *shared)
+static inline void faults_close(const struct faults_of *of, struct training *p,
+                                ssq_device *shared)
 {
     if (shared != NULL)
         p->dev = NULL;
     training_close(p);
     if (shared != NULL)
         ssq_device_trim(shared);
+    if (of->live != NULL)
+        fault.live = of->live();
 }
 
 /* A driver's own thread may still be about to give back what it worked with:
@@ -163,7 +167,7 @@ static inline void faults_sweep(const struct faults_of *of, const char *how,
     if (!faults_run(of, &p, first, end, &f))
         tap_bail("%s: %s", how, ssq_last_error());
     const float loss = p.loss;
-    faults_close(&p, shared);
+    faults_close(of, &p, shared);
     const long live = fault.live;
     long blocks = fault.blocks;
     for (;;) {
@@ -182,7 +186,7 @@ static inline void faults_sweep(const struct faults_of *of, const char *how,
                      fault.failed == NULL ? "no call" : fault.failed,
                      (double)p.loss, (double)loss);
         }
-        faults_close(&p, shared);
+        faults_close(of, &p, shared);
         if (!faults_all_back(&blocks) || fault.live != live) {
             f.leak++;
             tap_diag("%ld (%s): %ld objects and %ld blocks are left", n,

@@ -136,8 +136,13 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     CUdevice device;
     int major = 0, minor = 0;
 
-    if (handle == NULL || cuCtxGetDevice(&device) != CUDA_SUCCESS)
+    CUcontext ctx = NULL;
+    if (handle == NULL || cuCtxGetCurrent(&ctx) != CUDA_SUCCESS)
+        return BLAS_NOT_INITIALIZED;
+    if (ctx == NULL)
         return blas_refuse(BLAS_NOT_INITIALIZED, "no context is current");
+    if (cuCtxGetDevice(&device) != CUDA_SUCCESS)
+        return BLAS_NOT_INITIALIZED;
     if (word("FAKEBLAS_FAIL", fail) == FAIL_CREATE)
         return BLAS_NOT_INITIALIZED;
     h = make(BLAS_HANDLE, sizeof(*h));
@@ -147,7 +152,7 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
                          device);
     cuDeviceGetAttribute(&minor, CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR,
                          device);
-    cuCtxGetCurrent(&h->ctx);
+    h->ctx = ctx;
     h->block = major >= 9 ? 16 : 10 * major + minor >= 75 ? 8 : 4;
     h->wrong = (enum blas_wrong)word("FAKEBLAS_WRONG", wrong);
     h->fail = (enum blas_fail)word("FAKEBLAS_FAIL", fail);

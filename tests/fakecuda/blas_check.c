@@ -113,7 +113,9 @@ blas_check(struct fake_handle *handle, const struct fake_desc *desc,
             *(const enum blas_kind *)object[i].p != object[i].kind)
             return blas_refuse(BLAS_INVALID_VALUE, "argument %u is no object",
                                i + 1);
-    if (cuCtxGetCurrent(&now) != CUDA_SUCCESS || now != handle->ctx)
+    if (cuCtxGetCurrent(&now) != CUDA_SUCCESS)
+        return BLAS_EXECUTION;
+    if (now != handle->ctx)
         return blas_refuse(BLAS_INVALID_VALUE,
                            "another context is current than the handle's");
     e = check_layout(a, "A");

@@ -31,6 +31,12 @@ static struct {
     CUresult result;
 } counted[CALLS + 1];
 
+/* Who is asked at each call. */
+static struct {
+    CUresult (*fn)(const char *call);
+    bool breaks;
+} watch;
+
 static _Thread_local bool in_callback;
 static _Thread_local const char *current_call = "";
 
@@ -83,6 +89,17 @@ static CUresult ordered(unsigned i)
     if (counted[i].fails > 0 && --counted[i].fails == 0)
         return counted[i].result;
     return CUDA_SUCCESS;
+}
+
+/* The fault that whoever watches wants of it. */
+static CUresult watched(const char *call)
+{
+    CUresult e = watch.fn == NULL ? CUDA_SUCCESS : watch.fn(call);
+    if (e != CUDA_SUCCESS && watch.breaks)
+        for (int i = 0; i < FAKE_DEVICES; i++)
+            if (fake.primary[i] != NULL)
+                fake_error(fake.primary[i], e, "the device was broken");
+    return e;
 }
 
 CUresult fake_refuse(CUresult result, const char *format, ...)
@@ -138,6 +155,8 @@ CUresult fake_enter(const char *call, enum need need)
     if (one == CUDA_SUCCESS)
         one = any;
     if (one == CUDA_SUCCESS)
+        one = watched(call);
+    if (one == CUDA_SUCCESS)
         one = ready(need);
     if (one != CUDA_SUCCESS)
         pthread_mutex_unlock(&fake.lock);
@@ -157,6 +176,14 @@ void fakecuda_fail(const char *call, unsigned long nth, CUresult result)
     pthread_mutex_lock(&fake.lock);
     counted[i].fails = nth;
     counted[i].result = result;
+    pthread_mutex_unlock(&fake.lock);
+}
+
+void fakecuda_watch(CUresult (*fn)(const char *call), bool breaks)
+{
+    pthread_mutex_lock(&fake.lock);
+    watch.fn = fn;
+    watch.breaks = breaks;
     pthread_mutex_unlock(&fake.lock);
 }
 

@@ -118,13 +118,29 @@ static bool release(const struct CUgraph_st *g)
     return joined;
 }
 
+/* A stream leaves its mode, whatever else fails. */
+static void abandon(CUstream s)
+{
+    pthread_mutex_lock(&fake.lock);
+    if (fake_stream(s, &s) == CUDA_SUCCESS && s->capture != NULL && s->origin) {
+        struct CUgraph_st *g = s->capture;
+
+        release(g);
+        g->capturing = false;
+        graph_end(g);
+    }
+    pthread_mutex_unlock(&fake.lock);
+}
+
 CUresult cuStreamEndCapture(CUstream s, CUgraph *graph)
 {
     CUresult e = fake_enter("cuStreamEndCapture", CURRENT);
     struct CUgraph_st *g;
 
-    if (e != CUDA_SUCCESS)
+    if (e != CUDA_SUCCESS) {
+        abandon(s);
         return e;
+    }
     e = graph == NULL ? CUDA_ERROR_INVALID_VALUE : fake_stream(s, &s);
     if (e == CUDA_SUCCESS && s->capture == NULL)
         e = fake_refuse(CUDA_ERROR_INVALID_VALUE, "the stream is not captured");

@@ -18,6 +18,8 @@
 #ifndef TESTS_FAKECUDA_FAKECUDA_H
 #define TESTS_FAKECUDA_FAKECUDA_H
 
+#include <stdbool.h>
+
 #include "tests/fakecuda/cuda.h"
 
 /* The operand of a launch: as in the backend that hands it over. */
@@ -34,6 +36,10 @@ FAKE_EXPORT void ssq_standin_bindings(const struct ssq_standin_range *r,
  * with this result and does nothing. nth 0: none does. */
 FAKE_EXPORT void fakecuda_fail(const char *call, unsigned long nth,
                                CUresult result);
+/* Ask at the beginning of each call, by its name, how it is to fail; the call
+ * then does nothing. breaks: its device fails, too. NULL: none is asked. fn
+ * must not call the driver. */
+FAKE_EXPORT void fakecuda_watch(CUresult (*fn)(const char *call), bool breaks);
 /* Calls of this name so far, or of all ("*"). */
 FAKE_EXPORT unsigned long fakecuda_calls(const char *call);
 /* What was refused as nothing that the API documents, so far; the text of the

@@ -13,27 +13,8 @@ if ! [ -f "$builddir/cuda.la" ]; then
     exit 0
 fi
 
-# Without a driver the backend is not there, and says what is missing.
-"$tool" devices --why >"$tmp/out" 2>&1
-grep -q '^cuda.*no NVIDIA driver' "$tmp/out"
-tap_ok $? 'without a driver: the reason is told'
-
 LD_LIBRARY_PATH=$builddir/tests/fakecuda${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH}
 export LD_LIBRARY_PATH
-"$tool" devices --why >"$tmp/out" 2>&1
-grep -q '^cuda:0' "$tmp/out"
-tap_ok $? 'the stand-in is found'
-
-grep -q '^cuda:0.*libcublasLt.so.13' "$tmp/out"
-tap_ok $? 'and its cuBLASLt, by its path'
-
-# A driver without it is a device all the same.
-mkdir "$tmp/alone"
-cp "$builddir/tests/fakecuda/libcuda.so.1" "$tmp/alone/"
-LD_LIBRARY_PATH=$tmp/alone "$tool" devices --why >"$tmp/out" 2>&1
-grep -q '^cuda:0.*no libcublasLt' "$tmp/out"
-tap_ok $? 'without cuBLASLt: the device is there and says so'
-
 # Each kind of kernel once: by elements, by rows and columns, in groups with
 # barriers, lists of tensors, random words.
 tables='binary cast fill gather optimizer random reduce softmax'
@@ -45,4 +26,4 @@ for table in ${tables:-all}; do
     "$tool" verify --device cuda:0 $op >"$tmp/out" 2>&1
     tap_ok $? "$table: $(sed -n 's/^# \([0-9]* passed.*\)/\1/p' "$tmp/out")"
 done
-tap_done 12
+tap_done 8

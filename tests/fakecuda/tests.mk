@@ -33,8 +33,9 @@ tests_fakecuda_libcuda_la_SOURCES = \
 	tests/fakecuda/cuda_state.h \
 	tests/fakecuda/cuda_stream.c \
 	tests/fakecuda/fakecuda.h
+# symbolic: it needs none of its names itself, so that a copy may lack some
 tests_fakecuda_libcuda_la_LDFLAGS = -version-info 1:0:0 -no-undefined \
-	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
+	-Wl,-Bsymbolic -Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
 tests_fakecuda_libcuda_la_LIBADD = tests/fakecuda/libptx.la -lm -lpthread
 
 check_LTLIBRARIES += tests/fakecuda/libcublasLt.la
@@ -57,26 +58,38 @@ tests/fakecuda/libcuda.so.1: tests/fakecuda/libcuda.la
 CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 
 if BUILD_CUDA
-check_PROGRAMS += tests/fakecuda/blas_test tests/fakecuda/native
-TESTS += tests/fakecuda/blas_test tests/fakecuda/native
+cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/faults \
+	tests/fakecuda/native
+check_PROGRAMS += $(cuda_module_tests)
+TESTS += $(cuda_module_tests)
 # valgrind has no modules
-slow_tests += tests/fakecuda/blas_test tests/fakecuda/native
+slow_tests += $(cuda_module_tests)
 endif
 tests_fakecuda_blas_test_SOURCES = tests/fakecuda/blas_test.c \
 	tests/core/driver.h tests/fakecuda/fakeblas.h
 tests_fakecuda_blas_test_LDADD = tests/fakecuda/libcublasLt.la \
 	tests/fakecuda/libcuda.la libsesqui.la
+tests_fakecuda_faults_SOURCES = tests/fakecuda/faults.c tests/core/driver.h \
+	tests/api/faults.h tests/fakecuda/fakecuda.h
+tests_fakecuda_faults_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
 tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
 	tests/fakecuda/ptx_decode_all
 TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
-	tests/fakecuda/api.sh tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+	tests/fakecuda/api.sh tests/fakecuda/devices.sh \
+	tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
 thread_tests += tests/fakecuda/cuda_test
-slow_tests += tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+slow_tests += tests/fakecuda/devices.sh tests/fakecuda/ptx.sh \
+	tests/fakecuda/tables.sh
 full_tests += tests/fakecuda/tables.sh
 EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
-	tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+	tests/fakecuda/devices.sh tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+check_PROGRAMS += tests/fakecuda/step
+tests_fakecuda_step_SOURCES = tests/fakecuda/step.c tests/api/training.h
+tests_fakecuda_step_LDADD = libsesqui.la
+tests/fakecuda/devices.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
+	tests/fakecuda/step$(EXEEXT)
 tests/fakecuda/tables.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
 
