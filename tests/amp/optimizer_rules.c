@@ -16,6 +16,9 @@ static const struct {
     {"adam", "beta2", "beta2 is -0.5|[0, 1)", -0.5},
     {"adam", "eps", "eps is -0.25", -0.25},
     {"rmsprop", "alpha", "alpha is 1|[0, 1)", 1.0},
+    {"adadelta", "alpha", "alpha is -0.1|[0, 1)", -0.1},
+    {"adadelta", "eps", "eps is -1e-06", -1e-6},
+    {"adadelta", "momentum", "adadelta has no momentum", 0.9},
     {"adagrad", "lr_decay", "lr_decay is -1", -1.0},
     {"adagrad", "initial", "initial_accumulator is -1", -1.0},
     {"lamb", "max_norm", "max_grad_norm is -1", -1.0},
@@ -97,7 +100,7 @@ static void test_create(const struct rig *r)
     }
     core_status(ssq_optimizer_create(r->device, "adamax", NULL, &o),
                 SSQ_ERR_NOT_FOUND,
-                "adamax|sgd, adam, adamw, rmsprop, adagrad, lamb",
+                "adamax|sgd, adam, adamw, rmsprop, adagrad, lamb, adadelta",
                 "%s: an unknown kind lists the known ones", r->name);
     core_status(ssq_optimizer_create(NULL, "sgd", NULL, &o), SSQ_ERR_INVALID,
                 "device is NULL", "%s: no device", r->name);
@@ -123,6 +126,7 @@ static void test_defaults(const struct rig *r)
         {"sgd", 1e-3, -1.0, 0.0},      {"adam", 1e-3, 1e-8, 0.0},
         {"adamw", 1e-3, 1e-8, 1e-2},   {"rmsprop", 1e-2, 1e-8, 0.0},
         {"adagrad", 1e-2, 1e-10, 0.0}, {"lamb", 1e-3, 1e-6, 1e-2},
+        {"adadelta", 1.0, 1e-6, 0.0},
     };
 
     for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {

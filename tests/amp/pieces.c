@@ -19,7 +19,7 @@ static const struct {
     {"adamw", SSQ_BF16, SSQ_MASTER_SPLIT, false, false, false},
     {"adam", SSQ_BF16, SSQ_MASTER_NONE, false, false, false},
     {"lamb", SSQ_F16, SSQ_MASTER_F32, false, true, false},
-    {"sgd", SSQ_F32, SSQ_MASTER_F32, false, false, true},
+    {"adadelta", SSQ_F32, SSQ_MASTER_F32, false, false, true},
     {"rmsprop", SSQ_BF16, SSQ_MASTER_F32, true, true, true},
     {"adagrad", SSQ_F32, SSQ_MASTER_F32, true, true, false},
 };

@@ -36,7 +36,7 @@ static void choose_options(struct objects *o, struct choice *k)
 }
 
 static const char *const kinds[] = {"sgd",     "adam", "adamw", "rmsprop",
-                                    "adagrad", "lamb", "sgd",   "other"};
+                                    "adagrad", "lamb", "adadelta", "other"};
 
 static ssq_optimizer_options options_of(const struct choice *k)
 {
