@@ -392,7 +392,10 @@ int main(void)
     test_wrong("beta", "beta c is missing");
     test_failing();
     test_late(&(struct form){.factor = 2, .d = 2, .batch = 1}, "a product");
-    test_late(&(struct form){.factor = 3, .d = 3, .bias = 1, .batch = 2,
+    test_late(&(struct form){.factor = 3,
+                             .d = 3,
+                             .bias = 1,
+                             .batch = 2,
                              .activation = SSQ_ACTIVATION_RELU},
               "sums");
     test_graph();

@@ -35,7 +35,7 @@ static void choose_options(struct objects *o, struct choice *k)
     k->value = choose_double(o, hypers, HYPERS);
 }
 
-static const char *const kinds[] = {"sgd",     "adam", "adamw", "rmsprop",
+static const char *const kinds[] = {"sgd",     "adam", "adamw",    "rmsprop",
                                     "adagrad", "lamb", "adadelta", "other"};
 
 static ssq_optimizer_options options_of(const struct choice *k)

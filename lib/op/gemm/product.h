@@ -23,10 +23,9 @@ struct product {
  *  no neighbours it is still to be transposed. */
 static inline struct product product_of(const struct gemm_op *op)
 {
-    return (struct product){op->batch,      op->m, op->n, op->k,
-                            op->alpha,      op->beta,
-                            op->activation, op->a, op->b, op->c,
-                            op->bias,       op->d};
+    return (struct product){op->batch, op->m,    op->n,          op->k,
+                            op->alpha, op->beta, op->activation, op->a,
+                            op->b,     op->c,    op->bias,       op->d};
 }
 
 /** The last two dimensions of a view change places. */
@@ -71,8 +70,8 @@ static inline void product_cut(struct view *v, int i, int64_t from, int64_t n)
  *  What is broadcast has a stride of 0 and stays where it is, with fewer sizes
  *  to go through. */
 static inline struct product product_part(const struct product *g,
-                                          const struct product *size,
-                                          int64_t z, int64_t i, int64_t j)
+                                          const struct product *size, int64_t z,
+                                          int64_t i, int64_t j)
 {
     struct product part = *g;
     struct view *v[] = {&part.a, &part.b, &part.c, &part.bias, &part.d};
