@@ -15,6 +15,13 @@ static int driver_open(void *name)
     return ssq_device_open(name, NULL, &dev) == SSQ_OK ? 0 : 1;
 }
 
+/* What SSQ_TEST_REQUIRE calls a backend's device: CUDA's is the stand-in here,
+ * in tests of its driver; "cuda" itself would want a GPU of all tables. */
+static inline bool driver_required(const char *backend)
+{
+    return tap_required(strcmp(backend, "cuda") == 0 ? "fakecuda" : backend);
+}
+
 /* Whether the backend has no device; if so, that is a failure where one is
  * required. Asked in a child: a driver's threads would not survive a fork. */
 static inline bool driver_missing(const char *backend)
@@ -25,7 +32,7 @@ static inline bool driver_missing(const char *backend)
     int st = tap_fork(driver_open, name, 60);
     if (tap_exited(st, 0))
         return false;
-    if (tap_required(backend))
+    if (driver_required(backend))
         tap_ok(false, "%s is required, and not there: %s", name,
                tap_status(st));
     else

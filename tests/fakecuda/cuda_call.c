@@ -59,6 +59,7 @@ static void read_environment(void)
     fake.memory_bytes = setting("FAKECUDA_MEMORY", 1ul << 31);
     fake.race_mode = setting("FAKECUDA_RACE", 0) != 0;
     fake.no_pools = setting("FAKECUDA_POOLS", 1) == 0;
+    fake.ptx = (int)setting("FAKECUDA_PTX", 0);
     fake.quiet = setting("FAKECUDA_QUIET", 0) != 0;
     fake.most_groups = (unsigned)setting("FAKECUDA_GROUPS", 0);
     for (int i = 0; i < FAKE_DEVICES; i++) {

@@ -50,7 +50,7 @@ static int newest(int driver)
 static CUresult acceptable(const char *text)
 {
     int version, target, have = fake.capability[fake_current()->device];
-    int most = newest(fake.driver);
+    int most = fake.ptx > 0 ? fake.ptx : newest(fake.driver);
 
     if (strncmp(text, "//", 2) != 0 && strncmp(text, ".version", 8) != 0)
         return fake_refuse(CUDA_ERROR_INVALID_IMAGE, "the image is no PTX");

@@ -167,6 +167,7 @@ struct fake {
     int devices, driver, capability[FAKE_DEVICES];
     size_t memory_bytes;
     bool race_mode, no_pools, quiet;
+    int ptx; /* newest version, 60 is 6.0; 0: as of the driver */
     unsigned most_groups;
     CUcontext primary[FAKE_DEVICES];
     unsigned refs[FAKE_DEVICES];

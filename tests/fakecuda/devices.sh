@@ -11,7 +11,7 @@
 tool=$builddir/sesqui
 real=$builddir/tests/fakecuda
 if ! [ -f "$builddir/cuda.la" ]; then
-    tap_skip 'no cuda module was built' 'devices of drivers'
+    tap_missing fakecuda 'no cuda module was built' 'devices of drivers'
     tap_done 0
     exit 0
 fi

@@ -9,6 +9,7 @@
  *   FAKECUDA_MEMORY=1048576      bytes of each device; 2 GiB
  *   FAKECUDA_HIDE=cuA,cuB        what cuGetProcAddress does not find
  *   FAKECUDA_POOLS=0             devices have no memory pools
+ *   FAKECUDA_PTX=60              newest PTX that it takes; as of the driver
  *   FAKECUDA_RACE=1              shadows of global memory: races, uninitialised
  *   FAKECUDA_GROUPS=1            no launch has more groups than this
  *   FAKECUDA_STATS=FILE          a line per entry when its module is unloaded:

@@ -40,6 +40,6 @@ if [ -f "$builddir/cuda.la" ]; then
     grep -q 'cublaslt' "$tmp/cuda:0/cuda-0.tsv"
     tap_ok $? 'products by cublaslt and by the plan'
 else
-    tap_skip 'no cuda module was built' 'on the stand-in of CUDA'
+    tap_missing fakecuda 'no cuda module was built' 'on the stand-in of CUDA'
 fi
 tap_done 6

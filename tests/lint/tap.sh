@@ -56,6 +56,15 @@ tap_skip() {
     echo "ok $cases - $(tap_name "$@") # SKIP $reason"
 }
 
+# tap_missing WHAT REASON NAME: skipped, but a failure where SSQ_TEST_REQUIRE
+# names what is missing.
+tap_missing() {
+    case ,${SSQ_TEST_REQUIRE-}, in
+    *,"$1",*) tap_ok 1 "$1 is required: $3: $2" ;;
+    *) tap_skip "$2" "$3" ;;
+    esac
+}
+
 # tap_done FLOOR: the plan; at least FLOOR cases.
 tap_done() {
     [ "$cases" -ge "$1" ] || tap_ok 1 "at least $1 cases ran, $cases did"
