@@ -57,6 +57,7 @@ AM_TESTS_ENVIRONMENT = \
 	AWK='$(AWK)'; export AWK; NM='$(NM)'; export NM; \
 	CFLAGS='$(CFLAGS)'; export CFLAGS; \
 	CUDA_DIR='$(CUDA_DIR)'; export CUDA_DIR; \
+	SSQ_TEST_TABLES='$(notdir $(op_tables))'; export SSQ_TEST_TABLES; \
 	MAKE='$(MAKE)'; export MAKE; libdir='$(libdir)'; export libdir; \
 	bindir='$(bindir)'; export bindir; PKG_CONFIG='$(PKG_CONFIG)'; \
 	export PKG_CONFIG;

@@ -43,8 +43,7 @@ on_cuda() {
         grep -A 3 '^not ok\|fakecuda:\|fakeblas:' "$tmp/out" | sed 's/^/#   /'
 }
 
-for path in $SSQ_TEST_TABLES; do
-    table=${path##*/}
+for table in $SSQ_TEST_TABLES; do
     on_cuda "$table" "$(stride "$table")" --op "$table"
 done
 export FAKECUDA_RACE=1

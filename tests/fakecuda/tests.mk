@@ -90,7 +90,6 @@ tests_fakecuda_step_SOURCES = tests/fakecuda/step.c tests/api/training.h
 tests_fakecuda_step_LDADD = libsesqui.la
 tests/fakecuda/devices.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
 	tests/fakecuda/step$(EXEEXT)
-tests/fakecuda/tables.log: export SSQ_TEST_TABLES = $(op_tables)
 tests/fakecuda/tables.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
 
