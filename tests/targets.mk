@@ -135,6 +135,12 @@ check-groups: all
 	$(AM_TESTS_ENVIRONMENT) SSQ_CACHE=0 ./sesqui$(EXEEXT) verify \
 		--device opencl:0
 
+# The kernels by NVIDIA's assembler, which tells registers and spills.
+check-ptxas:
+	$(MKDIR_P) variant-ptxas
+	@logs=; $(call run_one,variant-ptxas,tests/kernel/ptxas.sh,); \
+	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
+
 # All tables under the Khronos validation layer: no message, or it fails.
 check-validation: all
 	$(MAKE) tests/vulkan/validation$(EXEEXT)
@@ -274,8 +280,8 @@ print-distfiles:
 	done
 
 .PHONY: count-op check-compilers check-coopmat check-distros check-groups \
-	circles \
-	check-validation tally times update-symbols update-sizes digests \
+	check-ptxas check-validation circles digests tally times \
+	update-symbols update-sizes \
 	check-sanitize check-asan check-asan-host check-asan-drivers \
 	check-tsan check-valgrind check-full \
 	check-coverage check-reproducible print-logs print-distfiles

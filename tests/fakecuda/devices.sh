@@ -38,8 +38,13 @@ lacks() {
     drivers=$tmp/$2
 }
 
-drivers=$tmp
-says '^cuda.*no NVIDIA driver' 'without a driver: the reason is told'
+# The loader finds a driver of NVIDIA's where no other comes before it.
+if "$tool" devices 2>&1 | grep -q '^cuda:0'; then
+    tap_skip 'this machine has a driver' 'without a driver'
+else
+    drivers=$tmp
+    says '^cuda.*no NVIDIA driver' 'without a driver: the reason is told'
+fi
 drivers=$real
 says '^cuda:0 ' 'the stand-in is found'
 says '^cuda:0.*libcublasLt.so.13' 'and its cuBLASLt, by its path'

@@ -6,7 +6,8 @@ kernel_scripts = tests/kernel/c.sh tests/kernel/cuda.sh \
 TESTS += $(kernel_scripts)
 slow_tests += $(kernel_scripts)
 full_tests += tests/kernel/cuda.sh
-EXTRA_DIST += $(kernel_scripts) tests/kernel/kernel.sh tests/kernel/batch.awk
+EXTRA_DIST += $(kernel_scripts) tests/kernel/kernel.sh tests/kernel/batch.awk \
+	tests/kernel/ptxas.sh
 if MAKE_SPIRV
 tests/kernel/glsl.log: kernels/spirv.pack kernels/spirv_table.h
 endif
