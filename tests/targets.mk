@@ -83,7 +83,7 @@ asan_options = detect_stack_use_after_return=1:allocator_may_return_null=1
 # and it keeps memory to the end; what we make there tests/opencl/faults counts.
 asan_driver_options = $(asan_options):use_sigaltstack=0:detect_leaks=0
 asan_only_drivers = tests/opencl/% tests/vulkan/% tests/api/certify.sh \
-	tests/api/support.sh tests/fakecuda/blas_test \
+	tests/api/support.sh tests/fakecuda/blas_test tests/fakecuda/capture \
 	tests/fakecuda/devices.sh tests/fakecuda/faults \
 	tests/fakecuda/native tests/fakecuda/tables.sh tests/gpu/brief.sh
 asan_driver_tests = $(filter tests/core/% tests/amp/% $(asan_only_drivers), \

@@ -30,10 +30,30 @@ typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef int CUdevice_attribute;
 typedef int CUfunction_attribute;
 typedef int CUjit_option;
+typedef int CUmemAllocationHandleType;
+typedef int CUmemAllocationType;
+typedef int CUmemLocationType;
 typedef int CUmemPool_attribute;
 typedef int CUpointer_attribute;
 typedef int CUstreamCaptureMode;
 typedef int CUstreamCaptureStatus;
+
+typedef struct {
+    CUmemLocationType type;
+    int id;
+} CUmemLocation;
+
+/** Of the same size in every CUDA that has it; what a release does not know
+ *  yet is reserved in it, and 0. */
+typedef struct {
+    CUmemAllocationType allocType;
+    CUmemAllocationHandleType handleTypes;
+    CUmemLocation location;
+    void *win32SecurityAttributes;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
 #endif
 
 /** Numbers, by their names in cuda.h. */
@@ -44,6 +64,8 @@ typedef int CUstreamCaptureStatus;
     X(CUDA_ERROR_OUT_OF_MEMORY, 2) \
     X(CUDA_ERROR_NO_DEVICE, 100) \
     X(CUDA_ERROR_NOT_READY, 600) \
+    X(CUDA_ERROR_STREAM_CAPTURE_IMPLICIT, 906) \
+    X(CUDA_ERROR_CAPTURED_EVENT, 907) \
     X(CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK, 8) \
     X(CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT, 16) \
     X(CU_DEVICE_ATTRIBUTE_INTEGRATED, 18) \
@@ -60,6 +82,9 @@ typedef int CUstreamCaptureStatus;
     X(CU_EVENT_DEFAULT, 0) \
     X(CU_EVENT_DISABLE_TIMING, 2) \
     X(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, 4) \
+    X(CU_MEM_ALLOCATION_TYPE_PINNED, 1) \
+    X(CU_MEM_HANDLE_TYPE_NONE, 0) \
+    X(CU_MEM_LOCATION_TYPE_DEVICE, 1) \
     X(CU_POINTER_ATTRIBUTE_CONTEXT, 1) \
     X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
     X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9) \
@@ -67,6 +92,7 @@ typedef int CUstreamCaptureStatus;
     X(CU_POINTER_ATTRIBUTE_RANGE_SIZE, 12) \
     X(CU_MEMORYTYPE_DEVICE, 2) \
     X(CU_STREAM_CAPTURE_MODE_THREAD_LOCAL, 1) \
+    X(CU_STREAM_CAPTURE_MODE_RELAXED, 2) \
     X(CU_STREAM_CAPTURE_STATUS_NONE, 0)
 
 /** What every device needs: X(name, symbol, arguments). `name` is how the
@@ -105,6 +131,8 @@ typedef int CUstreamCaptureStatus;
     X(StreamDestroy, cuStreamDestroy_v2, (CUstream)) \
     X(StreamSynchronize, cuStreamSynchronize, (CUstream)) \
     X(StreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned)) \
+    X(ThreadExchangeCaptureMode, cuThreadExchangeStreamCaptureMode, \
+        (CUstreamCaptureMode *)) \
     X(EventCreate, cuEventCreate, (CUevent *, unsigned)) \
     X(EventDestroy, cuEventDestroy_v2, (CUevent)) \
     X(EventRecord, cuEventRecord, (CUevent, CUstream)) \
@@ -118,12 +146,15 @@ typedef int CUstreamCaptureStatus;
 /** Memory in the order of a stream: without them, or on a device that has no
  *  pools, allocations wait for the device (CUDA 11.2). */
 #define CUDA_POOL_CALLS(X) \
-    X(MemAllocAsync, cuMemAllocAsync, (CUdeviceptr *, size_t, CUstream)) \
+    X(MemAllocFromPoolAsync, cuMemAllocFromPoolAsync, (CUdeviceptr *, \
+        size_t, CUmemoryPool, CUstream)) \
     X(MemFreeAsync, cuMemFreeAsync, (CUdeviceptr, CUstream)) \
-    X(DeviceGetDefaultMemPool, cuDeviceGetDefaultMemPool, (CUmemoryPool *, \
-        CUdevice)) \
+    X(MemPoolCreate, cuMemPoolCreate, (CUmemoryPool *, \
+        const CUmemPoolProps *)) \
+    X(MemPoolDestroy, cuMemPoolDestroy, (CUmemoryPool)) \
     X(MemPoolSetAttribute, cuMemPoolSetAttribute, (CUmemoryPool, \
-        CUmemPool_attribute, void *))
+        CUmemPool_attribute, void *)) \
+    X(MemPoolTrimTo, cuMemPoolTrimTo, (CUmemoryPool, size_t))
 
 /** Graphs: without them launches are handed over one by one (CUDA 11.4). */
 #define CUDA_GRAPH_CALLS(X) \

@@ -3,7 +3,11 @@
  *
  * Small ones go through the queue's staging memory and do not wait. Of larger
  * ones the driver keeps the order itself: an upload returns when its bytes may
- * be overwritten, a download when they are there. */
+ * be overwritten, a download when they are there.
+ *
+ * A stream that the caller captures takes none: a copy in a graph would read or
+ * write host memory at every launch of it, long after ours is gone. What goes
+ * to scratch that is made for it is written at once, beside the stream. */
 #include "backends/cuda/queue.h"
 
 #include <string.h>
@@ -16,10 +20,33 @@ static CUdeviceptr address_of(const struct view *v)
            v->buffer->offset + v->offset;
 }
 
+/* Nothing that is under way touches the bytes' place. */
+static ssq_status write_now(struct backend_queue *q, const struct upload_op *op,
+                            const void *host)
+{
+    const struct backend_device *d = q->device;
+    ssq_status st = cuda_queue_enter(q);
+    if (st != SSQ_OK)
+        return st;
+    CUstreamCaptureMode mode = cuda_relax(d);
+    CUresult e = CU(d, MemcpyHtoDAsync)(address_of(&op->dst), host,
+                                        (size_t)op->bytes, d->memory_order);
+    if (e == CUDA_SUCCESS)
+        e = CU(d, StreamSynchronize)(d->memory_order);
+    cuda_relaxed(d, mode);
+    return cuda_queue_leave(q, "cuMemcpyHtoDAsync", e);
+}
+
 static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
 {
     const void *host = op->host == NULL ? op->inlined : op->host;
-    ssq_status st = cuda_queue_enter(q);
+    bool captured;
+    ssq_status st = cuda_captured(q, &captured);
+    if (st == SSQ_OK && captured)
+        return op->scratch ? write_now(q, op, host)
+                           : cuda_refuse_captured(q, "a write");
+    if (st == SSQ_OK)
+        st = cuda_queue_enter(q);
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&q->lock);
@@ -37,7 +64,12 @@ static ssq_status download(struct backend_queue *q,
                            const struct download_op *op)
 {
     void *host = op->host;
-    ssq_status st = cuda_queue_enter(q);
+    bool captured;
+    ssq_status st = cuda_captured(q, &captured);
+    if (st == SSQ_OK && captured)
+        return cuda_refuse_captured(q, "a read");
+    if (st == SSQ_OK)
+        st = cuda_queue_enter(q);
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&q->lock);

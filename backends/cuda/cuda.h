@@ -59,8 +59,9 @@ struct backend_device {
     int driver;
     CUcontext context;
     bool retained;   /* the primary context: to be released */
-    bool pools;      /* memory comes in the order of `memory_order` */
     bool integrated; /* its memory is the host's */
+    CUmemoryPool pool; /* of memory; NULL: it comes from cuMemAlloc */
+    /* what pools do comes in this order, and what has to be done at once */
     CUstream memory_order;
     uint64_t memory_bytes;
     uint32_t units, local_bytes;
@@ -95,6 +96,12 @@ ssq_status cuda_error(const struct backend_device *device, const char *call,
 /** Make the device's context the calling thread's, until cuda_leave(). */
 ssq_status cuda_enter(const struct backend_device *device);
 void cuda_leave(const struct backend_device *device);
+/** Between these two, with the context, the thread may make calls that would
+ *  spoil a capture, be it its own or one that forbids them to all threads: they
+ *  are for streams and memory that no capture sees. */
+CUstreamCaptureMode cuda_relax(const struct backend_device *device);
+void cuda_relaxed(const struct backend_device *device,
+                  CUstreamCaptureMode before);
 
 /* device.c */
 unsigned cuda_count(struct backend_instance *instance, struct why *reason);
@@ -119,6 +126,8 @@ void cuda_limits(const struct backend_device *device,
 ssq_status cuda_alloc(struct backend_device *device, uint64_t bytes,
                       struct backend_mem **mem);
 void cuda_free(struct backend_device *device, struct backend_mem *mem);
+/** Give back to the driver what is kept for later allocations. */
+void cuda_trim(struct backend_device *device);
 /** The caller's memory from address on; it stays his. */
 ssq_status cuda_mem_over(struct backend_device *device, CUdeviceptr address,
                          uint64_t bytes, struct backend_mem **mem);

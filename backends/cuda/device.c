@@ -140,27 +140,31 @@ void cuda_describe(const struct backend_instance *instance, unsigned i,
              blas ? end_of(instance->blas->path, left) : "no libcublasLt");
 }
 
-/* Memory that comes without waiting, if the driver and the device have it; a
- * failure only means that it does not. With the context. */
-static void find_pools(struct backend_device *d)
+/* A pool of our own for memory that comes without waiting, if the driver and
+ * the device have such; a failure only means that they do not. The device's
+ * default pool is the process's: what it keeps is for its owner to say. With
+ * the context. */
+static void make_pool(struct backend_device *d)
 {
-    CUmemoryPool pool;
-    /* keep all that is freed: the pool of the core gives back what it wants
-     * to be gone */
+    const CUmemPoolProps props = {
+        .allocType = CU_MEM_ALLOCATION_TYPE_PINNED,
+        .handleTypes = CU_MEM_HANDLE_TYPE_NONE,
+        .location = {.type = CU_MEM_LOCATION_TYPE_DEVICE, .id = d->found->id},
+    };
+    /* keep all that is freed until somebody trims: a step asks for the same
+     * sizes as the one before */
     unsigned long long keep = UINT64_MAX;
     if (ask(d->calls, d->found->id,
             CU_DEVICE_ATTRIBUTE_MEMORY_POOLS_SUPPORTED) == 0 ||
         !cuda_calls_have(d->calls, CUDA_POOLS, NULL))
         return;
-    if (CU(d, StreamCreate)(&d->memory_order, CU_STREAM_NON_BLOCKING) !=
-        CUDA_SUCCESS) {
-        d->memory_order = NULL;
+    if (CU(d, MemPoolCreate)(&d->pool, &props) != CUDA_SUCCESS) {
+        d->pool = NULL;
         return;
     }
-    d->pools = true;
-    if (CU(d, DeviceGetDefaultMemPool)(&pool, d->found->id) == CUDA_SUCCESS)
-        (void)CU(d, MemPoolSetAttribute)(
-            pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, &keep);
+    /* a failure costs time: the pool gives back at every synchronisation */
+    (void)CU(d, MemPoolSetAttribute)(d->pool, CU_MEMPOOL_ATTR_RELEASE_THRESHOLD,
+                                     &keep);
 }
 
 /* With the context. */
@@ -182,7 +186,12 @@ static ssq_status measure(struct backend_device *d)
     d->local_bytes =
         (uint32_t)ask(c, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     d->integrated = ask(c, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
-    find_pools(d);
+    e = CU(d, StreamCreate)(&d->memory_order, CU_STREAM_NON_BLOCKING);
+    if (e != CUDA_SUCCESS) {
+        d->memory_order = NULL;
+        return cuda_error(d, "cuStreamCreate", e);
+    }
+    make_pool(d);
     return SSQ_OK;
 }
 
@@ -205,6 +214,8 @@ void cuda_close(struct backend_device *d)
         cuda_kernels_free(d);
         if (d->memory_order != NULL) {
             (void)CU(d, StreamSynchronize)(d->memory_order);
+            if (d->pool != NULL)
+                (void)CU(d, MemPoolDestroy)(d->pool);
             (void)CU(d, StreamDestroy)(d->memory_order);
         }
         cuda_leave(d);

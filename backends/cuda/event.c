@@ -37,9 +37,20 @@ void cuda_event_close(struct backend_event *ev)
     d->core->mem_free(ev);
 }
 
+/* Begin a call about an event and a stream that is not captured: in the graph
+ * of a caller's an event of ours would be none that we could ask. */
+static ssq_status enter(struct backend_queue *q, const char *what)
+{
+    bool captured;
+    ssq_status st = cuda_captured(q, &captured);
+    if (st == SSQ_OK && captured)
+        st = cuda_refuse_captured(q, what);
+    return st == SSQ_OK ? cuda_queue_enter(q) : st;
+}
+
 ssq_status cuda_event_record(struct backend_event *ev, struct backend_queue *q)
 {
-    ssq_status st = cuda_queue_enter(q);
+    ssq_status st = enter(q, "event_record");
     if (st != SSQ_OK)
         return st;
     return cuda_queue_leave(q, "cuEventRecord",
@@ -48,7 +59,7 @@ ssq_status cuda_event_record(struct backend_event *ev, struct backend_queue *q)
 
 ssq_status cuda_event_wait(struct backend_queue *q, struct backend_event *ev)
 {
-    ssq_status st = cuda_queue_enter(q);
+    ssq_status st = enter(q, "queue_wait");
     if (st != SSQ_OK)
         return st;
     return cuda_queue_leave(
@@ -62,7 +73,9 @@ ssq_status cuda_event_query(struct backend_event *ev)
     ssq_status st = cuda_enter(d);
     if (st != SSQ_OK)
         return st;
+    CUstreamCaptureMode mode = cuda_relax(d);
     CUresult e = CU(d, EventQuery)(ev->event);
+    cuda_relaxed(d, mode);
     cuda_leave(d);
     if (e == CUDA_ERROR_NOT_READY)
         return d->core->error_set(SSQ_ERR_NOT_READY,
@@ -76,7 +89,9 @@ ssq_status cuda_event_sync(struct backend_event *ev)
     ssq_status st = cuda_enter(d);
     if (st != SSQ_OK)
         return st;
+    CUstreamCaptureMode mode = cuda_relax(d);
     CUresult e = CU(d, EventSynchronize)(ev->event);
+    cuda_relaxed(d, mode);
     cuda_leave(d);
     return e == CUDA_SUCCESS ? SSQ_OK : cuda_error(d, "cuEventSynchronize", e);
 }
@@ -89,7 +104,9 @@ ssq_status cuda_event_elapsed(struct backend_event *from,
     ssq_status st = cuda_enter(d);
     if (st != SSQ_OK)
         return st;
+    CUstreamCaptureMode mode = cuda_relax(d);
     CUresult e = CU(d, EventElapsedTime)(&ms, from->event, to->event);
+    cuda_relaxed(d, mode);
     cuda_leave(d);
     if (e == CUDA_ERROR_NOT_READY)
         return d->core->error_set(SSQ_ERR_NOT_READY,

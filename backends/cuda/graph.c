@@ -71,7 +71,9 @@ ssq_status cuda_graph_create(struct backend_queue *queue,
     const char *call = "";
     ssq_status st = cuda_queue_enter(queue);
     if (st == SSQ_OK) {
+        CUstreamCaptureMode mode = cuda_relax(d);
         CUresult e = make(d, launches, n, &g->exec, &call);
+        cuda_relaxed(d, mode);
         cuda_leave(d);
         st = e == CUDA_SUCCESS ? SSQ_OK : cuda_error(d, call, e);
     }

@@ -90,8 +90,11 @@ ssq_status cuda_kernel_get(struct backend_device *d,
     }
     ssq_status st = cuda_enter(d);
     bool entered = st == SSQ_OK;
-    if (entered)
+    if (entered) {
+        CUstreamCaptureMode mode = cuda_relax(d);
         st = build(d, k);
+        cuda_relaxed(d, mode);
+    }
     kernel_map_built(&d->kernels, &k->entry, st == SSQ_OK);
     if (st == SSQ_OK)
         *code = k;

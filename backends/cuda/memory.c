@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* memory.c - device memory: what the pool of the core makes its slabs of.
  *
- * Where the device has pools, memory is allocated in the order of a stream of
- * its own, and the driver keeps what is freed for the next slab: neither waits
- * for the device. What is allocated is waited for (there is nothing before it
- * on that stream), so that every queue may use it at once. */
+ * Where the device has pools, memory is allocated from one of our own in the
+ * order of a stream of its own, and the driver keeps what is freed for the next
+ * slab: neither waits for the device. What is allocated is waited for (there is
+ * nothing before it on that stream), so that every queue may use it at once.
+ * A capture that is under way elsewhere is not disturbed by any of it. */
 #include "backends/cuda/cuda.h"
 
 static ssq_status wrap(const struct services *core, CUdeviceptr address,
@@ -25,12 +26,13 @@ static ssq_status wrap(const struct services *core, CUdeviceptr address,
 static CUresult allocate(const struct backend_device *d, uint64_t bytes,
                          CUdeviceptr *address, const char **call)
 {
-    if (!d->pools) {
+    if (d->pool == NULL) {
         *call = "cuMemAlloc";
         return CU(d, MemAlloc)(address, (size_t)bytes);
     }
-    *call = "cuMemAllocAsync";
-    CUresult e = CU(d, MemAllocAsync)(address, (size_t)bytes, d->memory_order);
+    *call = "cuMemAllocFromPoolAsync";
+    CUresult e = CU(d, MemAllocFromPoolAsync)(address, (size_t)bytes, d->pool,
+                                              d->memory_order);
     if (e == CUDA_SUCCESS) {
         *call = "cuStreamSynchronize";
         e = CU(d, StreamSynchronize)(d->memory_order);
@@ -44,22 +46,26 @@ static CUresult allocate(const struct backend_device *d, uint64_t bytes,
 static void release(const struct backend_device *d, CUdeviceptr address,
                     enum cuda_origin origin)
 {
+    CUstreamCaptureMode mode = cuda_relax(d);
     if (origin == CUDA_POOLED)
         (void)CU(d, MemFreeAsync)(address, d->memory_order);
     else if (origin == CUDA_PLAIN)
         (void)CU(d, MemFree)(address);
+    cuda_relaxed(d, mode);
 }
 
 ssq_status cuda_alloc(struct backend_device *d, uint64_t bytes,
                       struct backend_mem **mem)
 {
-    enum cuda_origin origin = d->pools ? CUDA_POOLED : CUDA_PLAIN;
+    enum cuda_origin origin = d->pool != NULL ? CUDA_POOLED : CUDA_PLAIN;
     const char *call;
     CUdeviceptr address = 0;
     ssq_status st = cuda_enter(d);
     if (st != SSQ_OK)
         return st;
+    CUstreamCaptureMode mode = cuda_relax(d);
     CUresult e = allocate(d, bytes, &address, &call);
+    cuda_relaxed(d, mode);
     if (e == CUDA_SUCCESS) {
         st = wrap(d->core, address, bytes, origin, mem);
         if (st != SSQ_OK)
@@ -83,6 +89,18 @@ void cuda_free(struct backend_device *d, struct backend_mem *mem)
         cuda_leave(d);
     }
     d->core->mem_free(m);
+}
+
+/* Frees that are under way come back to the pool before it is trimmed. */
+void cuda_trim(struct backend_device *d)
+{
+    if (d->pool == NULL || cuda_enter(d) != SSQ_OK)
+        return;
+    CUstreamCaptureMode mode = cuda_relax(d);
+    (void)CU(d, StreamSynchronize)(d->memory_order);
+    (void)CU(d, MemPoolTrimTo)(d->pool, 0);
+    cuda_relaxed(d, mode);
+    cuda_leave(d);
 }
 
 ssq_status cuda_mem_over(struct backend_device *d, CUdeviceptr address,

@@ -4,7 +4,10 @@
  * Behind every few commands the stream has a mark, an event; all that came
  * before one that was reached is done. A mark for each command would cost as
  * much as a small launch. Who asks for progress gets a mark behind all that
- * there is, so that asking again and again ends. */
+ * there is, so that asking again and again ends.
+ *
+ * A stream of the caller's may be captured, into a graph of his. Then it takes
+ * launches and nothing else: marks and waiting would spoil the capture. */
 #include "backends/cuda/queue.h"
 
 #include <stdio.h>
@@ -75,6 +78,54 @@ static ssq_status check(struct backend_queue *q)
                         : q->device->core->error_set(st, "%s", q->text);
 }
 
+/* With the context: is the caller recording the stream? The default stream does
+ * not say while a stream is recorded that waits for it: whatever is done to it
+ * then would spoil that capture. */
+static CUresult ask_captured(const struct backend_queue *q, bool *captured)
+{
+    CUstreamCaptureStatus status = CU_STREAM_CAPTURE_STATUS_NONE;
+    CUresult e = CUDA_SUCCESS;
+    if (!q->own)
+        e = CU(q->device, StreamIsCapturing)(q->stream, &status);
+    *captured = status != CU_STREAM_CAPTURE_STATUS_NONE ||
+                e == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    return e;
+}
+
+/* The same; another failure is the context's, which later calls show. */
+static bool is_captured(const struct backend_queue *q)
+{
+    bool captured;
+    (void)ask_captured(q, &captured);
+    return captured;
+}
+
+ssq_status cuda_captured(struct backend_queue *q, bool *captured)
+{
+    *captured = false;
+    if (q->own)
+        return SSQ_OK;
+    ssq_status st = cuda_enter(q->device);
+    if (st != SSQ_OK)
+        return st;
+    CUresult e = ask_captured(q, captured);
+    cuda_leave(q->device);
+    if (e == CUDA_ERROR_STREAM_CAPTURE_IMPLICIT)
+        return q->device->core->error_set(
+            SSQ_ERR_INVALID, "cuda: a stream that waits for the default stream "
+                             "is being captured: the default stream rests");
+    return e == CUDA_SUCCESS ? SSQ_OK
+                             : cuda_error(q->device, "cuStreamIsCapturing", e);
+}
+
+ssq_status cuda_refuse_captured(const struct backend_queue *q, const char *what)
+{
+    return q->device->core->error_set(
+        SSQ_ERR_INVALID,
+        "cuda: %s: the queue's stream is being captured, by a call of CUDA",
+        what);
+}
+
 /* With the lock: commands up to here are done. */
 static void advance(struct backend_queue *q, uint64_t sequence)
 {
@@ -90,11 +141,16 @@ static void pass_reached(struct backend_queue *q)
         CUresult e = CU(q->device, EventQuery)(m->event);
         if (e == CUDA_ERROR_NOT_READY)
             return;
+        q->first = (q->first + 1) % QUEUE_MARKS;
+        q->count--;
+        if (e == CUDA_ERROR_CAPTURED_EVENT) {
+            /* a capture began as it was recorded: another mark has to say */
+            q->marked = q->finished;
+            continue;
+        }
         if (e != CUDA_SUCCESS)
             note_failure(q, "a command (cuEventQuery)", e);
         advance(q, m->sequence);
-        q->first = (q->first + 1) % QUEUE_MARKS;
-        q->count--;
     }
 }
 
@@ -102,7 +158,7 @@ static void pass_reached(struct backend_queue *q)
  * one (no memory for an event) progress shows at the next sync. */
 static void put_mark(struct backend_queue *q)
 {
-    if (q->count == QUEUE_MARKS || q->marked == q->submitted)
+    if (q->count == QUEUE_MARKS || q->marked == q->submitted || is_captured(q))
         return;
     struct cuda_mark *m = &q->mark[(q->first + q->count) % QUEUE_MARKS];
     CUresult e = CUDA_SUCCESS;
@@ -122,10 +178,12 @@ static void put_mark(struct backend_queue *q)
 }
 
 /* Wait for everything, without the lock, and write down what came of it. With
- * the context. */
+ * the context, and not where the stream is captured. */
 static void finish(struct backend_queue *q)
 {
+    CUstreamCaptureMode mode = cuda_relax(q->device);
     CUresult e = CU(q->device, StreamSynchronize)(q->stream);
+    cuda_relaxed(q->device, mode);
     pthread_mutex_lock(&q->lock);
     if (e != CUDA_SUCCESS)
         note_failure(q, "cuStreamSynchronize", e);
@@ -154,7 +212,8 @@ ssq_status cuda_queue_leave(struct backend_queue *q, const char *call,
     pthread_mutex_lock(&q->lock);
     note_failure(q, call, error);
     pthread_mutex_unlock(&q->lock);
-    finish(q); /* the core lets go of the command's operands */
+    if (!is_captured(q))
+        finish(q); /* the core lets go of the command's operands */
     cuda_leave(q->device);
     return check(q);
 }
@@ -164,16 +223,20 @@ ssq_status cuda_queue_sync(struct backend_queue *q)
     ssq_status st = cuda_enter(q->device);
     if (st != SSQ_OK)
         return st;
-    finish(q);
+    bool captured = is_captured(q);
+    if (!captured)
+        finish(q);
     cuda_leave(q->device);
-    return check(q);
+    return captured ? cuda_refuse_captured(q, "sync") : check(q);
 }
 
 void cuda_queue_close(struct backend_queue *q)
 {
     struct backend_device *d = q->device;
     if (cuda_enter(d) == SSQ_OK) {
-        finish(q);
+        CUstreamCaptureMode mode = cuda_relax(d);
+        if (!is_captured(q))
+            finish(q);
         for (uint32_t i = 0; i < QUEUE_MARKS; i++)
             if (q->mark[i].event != NULL)
                 (void)CU(d, EventDestroy)(q->mark[i].event);
@@ -185,6 +248,7 @@ void cuda_queue_close(struct backend_queue *q)
             cuda_free(d, q->lt_sums);
         if (q->own)
             (void)CU(d, StreamDestroy)(q->stream);
+        cuda_relaxed(d, mode);
         cuda_leave(d);
     }
     pthread_mutex_destroy(&q->lock);
@@ -197,7 +261,9 @@ void cuda_command_end(struct backend_queue *q)
     q->submitted++;
     if (q->submitted - q->marked >= COMMANDS_A_MARK &&
         cuda_enter(q->device) == SSQ_OK) {
+        CUstreamCaptureMode mode = cuda_relax(q->device);
         put_mark(q);
+        cuda_relaxed(q->device, mode);
         cuda_leave(q->device);
     }
     pthread_mutex_unlock(&q->lock);
@@ -207,8 +273,10 @@ uint64_t cuda_completed(struct backend_queue *q)
 {
     pthread_mutex_lock(&q->lock);
     if (q->finished < q->submitted && cuda_enter(q->device) == SSQ_OK) {
+        CUstreamCaptureMode mode = cuda_relax(q->device);
         pass_reached(q);
         put_mark(q);
+        cuda_relaxed(q->device, mode);
         cuda_leave(q->device);
     }
     uint64_t finished = q->finished;

@@ -74,6 +74,11 @@ ssq_status cuda_queue_leave(struct backend_queue *queue, const char *call,
                             CUresult error);
 ssq_status cuda_launch(struct backend_queue *queue,
                        const struct launch *launch);
+/** Is the queue's stream one of the caller's that he is recording? */
+ssq_status cuda_captured(struct backend_queue *queue, bool *captured);
+/** SSQ_ERR_INVALID: what is nothing that such a stream takes. */
+ssq_status cuda_refuse_captured(const struct backend_queue *queue,
+                                const char *what);
 
 /* staging.c */
 /** Room for a piece of the command that is being enqueued, with the lock and

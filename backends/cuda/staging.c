@@ -19,8 +19,10 @@ static bool is_there(struct backend_queue *q)
     void *base = NULL;
     if (s->base != NULL || s->failed)
         return s->base != NULL;
+    CUstreamCaptureMode mode = cuda_relax(q->device);
     s->failed =
         CU(q->device, MemHostAlloc)(&base, STAGING_BYTES, 0) != CUDA_SUCCESS;
+    cuda_relaxed(q->device, mode);
     s->base = s->failed ? NULL : base;
     return !s->failed;
 }

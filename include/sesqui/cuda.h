@@ -38,7 +38,17 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_device_open(
  *          SSQ_ERR_UNSUPPORTED the driver is too old to tell; SSQ_ERR_DEVICE,
  *          SSQ_ERR_NOMEM. Since 0.1.
  *  @note Destroying the queue waits for what was enqueued, and leaves native as
- *        it is. */
+ *        it is.
+ *  @note native may be captured (cudaStreamBeginCapture, torch.cuda.graph), in
+ *        any mode: ops, steps of optimizers and scalers, and ssq_graph_launch
+ *        become nodes of the caller's graph. Their operands and the queue have
+ *        to live as long as the graph may run: what the calls take of memory
+ *        stays with the queue. Refused in a capture (SSQ_ERR_INVALID, which
+ *        leaves it whole): to read or write tensors, events, ssq_queue_sync,
+ *        and the default stream. Stages of scalers and optimizers move as if
+ *        the calls had run, so capture whole steps; ssq_optimizer_set and
+ *        schedules reach the launches. ssq_scaler_state_get tells what these
+ *        have done, ssq_scaler_poll does not hear of them. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_create(
     ssq_device *device, struct CUstream_st *native, ssq_queue **queue);
 

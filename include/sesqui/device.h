@@ -191,8 +191,8 @@ typedef struct ssq_memory_info {
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_memory(const ssq_device *device, ssq_memory_info *info);
 
-/** Give slabs without a live buffer back to the device's driver. NULL is
- *  allowed. */
+/** Give slabs without a live buffer back to the device's driver, and have it
+ *  keep nothing of them for later. NULL is allowed. */
 SSQ_API void ssq_device_trim(ssq_device *device);
 
 /** Options of a queue; none yet. */

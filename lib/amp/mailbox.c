@@ -131,6 +131,12 @@ static ssq_status enqueue_both(ssq_queue *queue, struct op *op, struct op *copy)
 ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                         const ssq_tensor *block)
 {
+    bool recorded;
+    ssq_status st = queue_recorded(queue, &recorded);
+    if (st != SSQ_OK)
+        return st;
+    if (recorded) /* nobody could tell of which launch the letter is */
+        return op == NULL ? SSQ_OK : queue_enqueue(queue, op);
     collect(box);
     struct progress *progress = queue_progress(queue);
     struct letter *l = choose(box, progress);
@@ -148,7 +154,7 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                                .src = tensor_view(block, ACCESS_READ)};
     copy.src.shape[0] = box->n;
     copy.op.keep = &box->object; /* the letter, until the copy is finished */
-    ssq_status st = enqueue_both(queue, op, &copy.op);
+    st = enqueue_both(queue, op, &copy.op);
     if (st != SSQ_OK) {
         progress_put(progress);
         return st;

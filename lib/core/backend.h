@@ -16,7 +16,7 @@
 /** Raised when anything here changes, the structs of ops and launches included:
  *  a module reads them at fixed offsets, so one of another number is
  *  refused. */
-#define SSQ_BACKEND_ABI 9
+#define SSQ_BACKEND_ABI 10
 
 /** Opaque to the core, which only hands pointers around: each backend defines
  *  them for itself, and no two backends have to agree. */
@@ -185,6 +185,8 @@ struct backend {
     ssq_status (*alloc)(struct backend_device *device, uint64_t bytes,
                         struct backend_mem **mem);
     void (*free)(struct backend_device *device, struct backend_mem *mem);
+    /* optional: give back what the driver keeps for later allocations */
+    void (*trim)(struct backend_device *device);
 
     /* queue */
     ssq_status (*queue_open)(struct backend_device *device,
@@ -205,6 +207,11 @@ struct backend {
     /* optional, without submit: behind the launches and impls of a command,
      * so that completed counts commands. Failures show at the next sync */
     void (*command_end)(struct backend_queue *queue);
+    /* optional: is a program recording what this queue over a stream of its own
+     * is given, to run it later and perhaps again? completed passes commands
+     * that are recorded; the core keeps them as long as the queue. Calls that a
+     * recording cannot have answer SSQ_ERR_INVALID, and leave it whole */
+    ssq_status (*captured)(struct backend_queue *queue, bool *captured);
 
     /* optional; there if kernels are: the words that tell one driver's
      * arithmetic from another's: model, driver, its version, and what kernels

@@ -74,6 +74,9 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st);
 ssq_status queue_check(const ssq_queue *queue, const char *op);
 /** True while a graph, dry or not, is being captured on the queue. */
 bool queue_capturing(const ssq_queue *queue);
+/** Is the caller recording the queue by means of its driver's, to run it later?
+ *  Not to be asked with the queue's lock. */
+ssq_status queue_recorded(ssq_queue *queue, bool *recorded);
 
 /** What a queue has finished, for those who may outlive it: the queue is not
  *  held, only told of. One reference; progress_put(NULL) is allowed. */
@@ -99,6 +102,10 @@ ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
                         const void *host, uint64_t bytes);
 ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
                             const void *bytes_at_call, uint64_t bytes);
+/** The same, into scratch that was made for this and is written once, so that
+ *  its bytes may be there before what was enqueued earlier has run. */
+ssq_status queue_upload_scratch(ssq_queue *queue, const struct view *dst,
+                                const void *bytes_at_call, uint64_t bytes);
 ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,
                           uint64_t bytes);
 

@@ -327,10 +327,14 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
     if (queue->capture != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "graph_launch: a graph is being captured");
-    st = graph->runs != NULL ? queue_submit_all(queue, graph->runs,
-                                                graph->n_runs, &graph->object)
-                             : queue_submit_all(queue, graph->commands,
-                                                graph->n, &graph->object);
+    bool recorded;
+    st = queue_recorded(queue, &recorded);
+    if (st != SSQ_OK)
+        return st;
+    /* a recording of the caller's has launches and no graphs of the driver */
+    bool runs = graph->runs != NULL && !recorded;
+    st = queue_submit_all(queue, runs ? graph->runs : graph->commands,
+                          runs ? graph->n_runs : graph->n, &graph->object);
     for (struct watch *w = graph->watches; st == SSQ_OK && w != NULL;
          w = w->next)
         w->stages->launched(queue, w->owner, w->begin, w->end);

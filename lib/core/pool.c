@@ -134,6 +134,8 @@ void pool_trim(struct pool *p)
 {
     pthread_mutex_lock(&p->lock);
     trim_locked(p);
+    if (p->device->backend->trim != NULL)
+        p->device->backend->trim(p->device->impl);
     pthread_mutex_unlock(&p->lock);
 }
 

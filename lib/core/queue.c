@@ -214,7 +214,8 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
         return error_set(SSQ_ERR_INVALID,
                          "queue_sync: a graph is being captured");
     st = queue_finish(queue);
-    return st == SSQ_OK ? SSQ_OK : queue_fail(queue, st);
+    /* invalid: it was not waited, and nothing has failed */
+    return st == SSQ_OK || st == SSQ_ERR_INVALID ? st : queue_fail(queue, st);
 }
 
 /* completed is asked twice and may grow in between: the text can name fewer

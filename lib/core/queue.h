@@ -24,6 +24,7 @@ struct ssq_queue {
     ssq_queue *next; /* in device->queues */
     pthread_mutex_t lock;         /* of impl and of what is enqueued */
     struct pending *first, **end; /* in the order of their sequence */
+    struct pending *kept;         /* in recordings of the caller's */
     uint64_t submitted;           /* commands that the backend took, ever */
     atomic_int sticky;     /* ssq_status; text is written before it */
     char text[ERROR_TEXT]; /* of the sticky error */

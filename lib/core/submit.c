@@ -108,7 +108,8 @@ ssq_status queue_finish(ssq_queue *q)
 void queue_forget(ssq_queue *q)
 {
     release_all(q->first);
-    q->first = NULL;
+    release_all(q->kept);
+    q->first = q->kept = NULL;
     q->end = &q->first;
 }
 
@@ -191,23 +192,54 @@ static ssq_status reserve(ssq_queue *q, const struct command *commands,
     return st;
 }
 
+/* With the lock. */
+static ssq_status ask_recorded(ssq_queue *q, bool *recorded)
+{
+    const struct backend *b = q->device->backend;
+    *recorded = false;
+    return b->captured == NULL ? SSQ_OK : b->captured(q->impl, recorded);
+}
+
+ssq_status queue_recorded(ssq_queue *q, bool *recorded)
+{
+    pthread_mutex_lock(&q->lock);
+    ssq_status st = ask_recorded(q, recorded);
+    pthread_mutex_unlock(&q->lock);
+    return st;
+}
+
+/* With the lock: keep a command that the backend has taken until it is
+ * finished; one in a recording may run again at any time, so it stays. */
+static void keep(ssq_queue *q, struct pending *p, bool recorded)
+{
+    p->sequence = ++q->submitted;
+    if (recorded) {
+        p->next = q->kept;
+        q->kept = p;
+        return;
+    }
+    p->next = NULL;
+    *q->end = p;
+    q->end = &p->next;
+}
+
 /* Enqueue n commands, kept by a chain, in order; *taken counts what the backend
  * took. What it did not take, and what is finished, is released. */
 static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
                                size_t n, struct pending *chain, size_t *taken)
 {
+    bool recorded = false;
     pthread_mutex_lock(&q->lock);
     ssq_status st = reserve(q, commands, n);
+    if (st == SSQ_OK)
+        st = ask_recorded(q, &recorded);
     while (st == SSQ_OK && chain != NULL) {
         struct pending *p = chain;
         st = start(q, &p->command);
         if (st != SSQ_OK)
             break;
         chain = p->next;
-        p->next = NULL;
-        p->sequence = ++q->submitted;
-        *q->end = p;
-        q->end = &p->next;
+        keep(q, p, recorded);
         ++*taken;
     }
     struct pending *done = detach_finished(q);

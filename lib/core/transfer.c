@@ -38,11 +38,14 @@ ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
 
 /* host stays NULL: that tells a backend to take the bytes from inlined, which
  * the op carries with it. */
-ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
-                            const void *bytes_at_call, uint64_t bytes)
+static ssq_status upload_inlined(ssq_queue *queue, const struct view *dst,
+                                 const void *bytes_at_call, uint64_t bytes,
+                                 bool scratch)
 {
-    struct upload_op op = {
-        .op = OP_HEADER(upload, dst), .bytes = bytes, .dst = *dst};
+    struct upload_op op = {.op = OP_HEADER(upload, dst),
+                           .bytes = bytes,
+                           .scratch = scratch,
+                           .dst = *dst};
     if (bytes > UPLOAD_INLINE)
         return error_set(SSQ_ERR_INVALID, "upload: %llu bytes at once",
                          (unsigned long long)bytes);
@@ -51,6 +54,18 @@ ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
     memcpy(op.inlined, bytes_at_call, bytes);
     op.dst.access = ACCESS_WRITE;
     return enqueue_only(queue, &op.op);
+}
+
+ssq_status queue_upload_now(ssq_queue *queue, const struct view *dst,
+                            const void *bytes_at_call, uint64_t bytes)
+{
+    return upload_inlined(queue, dst, bytes_at_call, bytes, false);
+}
+
+ssq_status queue_upload_scratch(ssq_queue *queue, const struct view *dst,
+                                const void *bytes_at_call, uint64_t bytes)
+{
+    return upload_inlined(queue, dst, bytes_at_call, bytes, true);
 }
 
 ssq_status queue_download(ssq_queue *queue, const struct view *src, void *host,

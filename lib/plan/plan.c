@@ -317,6 +317,7 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
     struct upload_op op = {.op = OP_HEADER(upload, dst),
                            .host = s->words,
                            .bytes = n * sizeof(uint32_t),
+                           .scratch = true,
                            .dst = *view};
     s->upload = op;
     append(p, s);

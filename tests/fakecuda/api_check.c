@@ -20,6 +20,8 @@
     X(CUmodule, 8) X(CUfunction, 8) X(CUstream, 8) X(CUevent, 8) \
     X(CUgraph, 8) X(CUgraphExec, 8) X(CUmemoryPool, 8) \
     X(CUdevice_attribute, 4) X(CUfunction_attribute, 4) X(CUjit_option, 4) \
+    X(CUmemAllocationHandleType, 4) X(CUmemAllocationType, 4) \
+    X(CUmemLocation, 8) X(CUmemLocationType, 4) X(CUmemPoolProps, 88) \
     X(CUmemPool_attribute, 4) X(CUpointer_attribute, 4) \
     X(CUstreamCaptureMode, 4) X(CUstreamCaptureStatus, 4) \
     X(cublasLtHandle_t, 8) X(cublasLtMatmulDesc_t, 8) \
@@ -43,6 +45,9 @@ AT(algo, 0)
 AT(workspaceSize, 64)
 AT(state, 72)
 AT(wavesCount, 76)
+
+_Static_assert(offsetof(CUmemPoolProps, location) == 8, "location");
+_Static_assert(offsetof(CUmemPoolProps, maxSize) == 24, "maxSize");
 
 #ifdef REAL
 #define X(NAME, VALUE) _Static_assert((long long)(NAME) == (VALUE), #NAME);

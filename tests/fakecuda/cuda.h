@@ -22,6 +22,19 @@ typedef struct CUmemPoolHandle_st *CUmemoryPool;
 typedef void (*CUhostFn)(void *data);
 
 typedef struct {
+    int type, id;
+} CUmemLocation;
+
+typedef struct {
+    int allocType, handleTypes;
+    CUmemLocation location;
+    void *security;
+    size_t maxSize;
+    unsigned short usage;
+    unsigned char reserved[54];
+} CUmemPoolProps;
+
+typedef struct {
     char bytes[16];
 } CUuuid;
 
@@ -94,6 +107,7 @@ typedef struct {
     X(CU_EVENT_BLOCKING_SYNC, 1) \
     X(CU_EVENT_DISABLE_TIMING, 2) \
     X(CU_MEMPOOL_ATTR_RELEASE_THRESHOLD, 4) \
+    X(CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT, 5) \
     X(CU_POINTER_ATTRIBUTE_CONTEXT, 1) \
     X(CU_POINTER_ATTRIBUTE_MEMORY_TYPE, 2) \
     X(CU_POINTER_ATTRIBUTE_DEVICE_ORDINAL, 9) \
@@ -140,8 +154,14 @@ typedef struct {
     X(cuMemAllocAsync, (CUdeviceptr *p, size_t bytes, CUstream s)) \
     X(cuMemFreeAsync, (CUdeviceptr p, CUstream s)) \
     X(cuDeviceGetDefaultMemPool, (CUmemoryPool *pool, CUdevice device)) \
+    X(cuMemPoolCreate, (CUmemoryPool *pool, const CUmemPoolProps *props)) \
+    X(cuMemPoolDestroy, (CUmemoryPool pool)) \
+    X(cuMemPoolGetAttribute, (CUmemoryPool pool, int attribute, \
+        void *value)) \
     X(cuMemPoolSetAttribute, (CUmemoryPool pool, int attribute, \
         void *value)) \
+    X(cuMemAllocFromPoolAsync, (CUdeviceptr *p, size_t bytes, \
+        CUmemoryPool pool, CUstream s)) \
     X(cuMemPoolTrimTo, (CUmemoryPool pool, size_t keep)) \
     X(cuMemHostAlloc, (void **p, size_t bytes, unsigned flags)) \
     X(cuMemFreeHost, (void *p)) \
@@ -160,6 +180,7 @@ typedef struct {
     X(cuStreamWaitEvent, (CUstream s, CUevent event, unsigned flags)) \
     X(cuStreamGetCtx, (CUstream s, CUcontext *ctx)) \
     X(cuStreamIsCapturing, (CUstream s, int *status)) \
+    X(cuThreadExchangeStreamCaptureMode, (int *mode)) \
     X(cuStreamBeginCapture_v2, (CUstream s, int mode)) \
     X(cuStreamEndCapture, (CUstream s, CUgraph *graph)) \
     X(cuEventCreate, (CUevent *event, unsigned flags)) \

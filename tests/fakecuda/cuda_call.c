@@ -70,6 +70,7 @@ static void read_environment(void)
             cc = *end == ',' ? end + 1 : end;
         }
         fake.capability[i] = last;
+        fake.pool[i].object.kind = POOL;
         fake.pool[i].device = i;
     }
 }

@@ -145,6 +145,8 @@ CUresult cuEventQuery(CUevent event)
     if (e != CUDA_SUCCESS)
         return e;
     e = usable(event);
+    if (e == CUDA_SUCCESS)
+        e = fake_unsafe("cuEventQuery");
     if (e == CUDA_SUCCESS && !fake_done(&event->at))
         e = CUDA_ERROR_NOT_READY;
     return fake_leave(e);
@@ -157,6 +159,8 @@ CUresult cuEventSynchronize(CUevent event)
     if (e != CUDA_SUCCESS)
         return e;
     e = usable(event);
+    if (e == CUDA_SUCCESS)
+        e = fake_unsafe("cuEventSynchronize");
     if (e == CUDA_SUCCESS)
         e = fake_wait(event->object.ctx, event->at);
     return fake_leave(e);

@@ -8,15 +8,21 @@
 
 #include <stdlib.h>
 
+/* How this thread looks at captures: cuThreadExchangeStreamCaptureMode. */
+static _Thread_local int thread_mode = CU_STREAM_CAPTURE_MODE_GLOBAL;
+
 CUresult fake_unsafe(const char *call)
 {
+    if (thread_mode == CU_STREAM_CAPTURE_MODE_RELAXED)
+        return CUDA_SUCCESS;
     for (struct object *o = fake.objects; o != NULL; o = o->next) {
         struct CUgraph_st *g = (struct CUgraph_st *)o;
 
         if (o->kind != GRAPH || !g->capturing ||
             g->mode == CU_STREAM_CAPTURE_MODE_RELAXED)
             continue;
-        if (g->mode == CU_STREAM_CAPTURE_MODE_GLOBAL ||
+        if ((g->mode == CU_STREAM_CAPTURE_MODE_GLOBAL &&
+             thread_mode == CU_STREAM_CAPTURE_MODE_GLOBAL) ||
             pthread_equal(g->owner, pthread_self())) {
             g->invalid = true;
             return fake_refuse(CUDA_ERROR_STREAM_CAPTURE_UNSUPPORTED,
@@ -48,6 +54,33 @@ CUresult fake_capture(CUstream s, struct work *w)
     return CUDA_SUCCESS;
 }
 
+CUresult cuThreadExchangeStreamCaptureMode(int *mode)
+{
+    CUresult e = fake_enter("cuThreadExchangeStreamCaptureMode", INITIALIZED);
+    int before = thread_mode;
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    if (mode == NULL || *mode < 0 || *mode > CU_STREAM_CAPTURE_MODE_RELAXED)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
+    thread_mode = *mode;
+    *mode = before;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult fake_implicit(CUstream s)
+{
+    for (struct object *o = fake.objects; o != NULL; o = o->next) {
+        CUstream t = (CUstream)o;
+
+        if (o->kind == STREAM && s == s->object.ctx->legacy &&
+            o->ctx == s->object.ctx && t->capture != NULL &&
+            (t->flags & CU_STREAM_NON_BLOCKING) == 0)
+            return CUDA_ERROR_STREAM_CAPTURE_IMPLICIT;
+    }
+    return CUDA_SUCCESS;
+}
+
 CUresult cuStreamIsCapturing(CUstream s, int *status)
 {
     CUresult e = fake_enter("cuStreamIsCapturing", CURRENT);
@@ -55,6 +88,8 @@ CUresult cuStreamIsCapturing(CUstream s, int *status)
     if (e != CUDA_SUCCESS)
         return e;
     e = status == NULL ? CUDA_ERROR_INVALID_VALUE : fake_stream(s, &s);
+    if (e == CUDA_SUCCESS)
+        e = fake_implicit(s);
     if (e == CUDA_SUCCESS)
         *status = s->capture == NULL    ? CU_STREAM_CAPTURE_STATUS_NONE
                   : s->capture->invalid ? CU_STREAM_CAPTURE_STATUS_INVALIDATED

@@ -19,6 +19,21 @@ struct memory *fake_memory(uint64_t p, uint64_t bytes)
     return NULL;
 }
 
+static void pool_trim(CUmemoryPool pool, uint64_t keep)
+{
+    if (pool->kept <= keep)
+        return;
+    fake.used[pool->device] -= pool->kept - keep;
+    pool->kept = keep;
+}
+
+static void pool_give(CUmemoryPool pool, uint64_t bytes)
+{
+    pool->live -= bytes;
+    pool->kept += bytes;
+    pool_trim(pool, pool->object.dead ? 0 : pool->threshold);
+}
+
 void fake_memory_end(struct memory *m)
 {
     struct memory **at = &fake.memory;
@@ -27,7 +42,9 @@ void fake_memory_end(struct memory *m)
     while (*at != m)
         at = &(*at)->next;
     *at = m->next;
-    if (!m->host)
+    if (m->pool != NULL)
+        pool_give(m->pool, m->bytes);
+    else if (!m->host)
         fake.used[m->ctx->device] -= m->bytes;
     ptx_shadow_destroy(m->shadow);
     free(p);
@@ -96,27 +113,54 @@ CUresult cuMemHostAlloc(void **p, size_t bytes, unsigned flags)
     return fake_leave(e);
 }
 
-CUresult cuMemAllocAsync(CUdeviceptr *p, size_t bytes, CUstream s)
+/* In a stream's order, with the lock and the call entered. */
+static CUresult from_pool(CUdeviceptr *p, size_t bytes, CUmemoryPool pool,
+                          CUstream s)
 {
-    CUresult e = fake_enter("cuMemAllocAsync", CURRENT);
     struct memory *m;
+    CUresult e = p == NULL ? CUDA_ERROR_INVALID_VALUE : fake_stream(s, &s);
 
-    if (e != CUDA_SUCCESS)
-        return e;
-    e = p == NULL ? CUDA_ERROR_INVALID_VALUE : fake_stream(s, &s);
     if (e == CUDA_SUCCESS && fake.no_pools)
         e = CUDA_ERROR_NOT_SUPPORTED;
     if (e == CUDA_SUCCESS && s->capture != NULL)
         e = fake_refuse(CUDA_ERROR_NOT_SUPPORTED,
                         "the stand-in has no nodes that allocate");
     if (e == CUDA_SUCCESS)
-        e = allocate(bytes, false, &m);
-    if (e == CUDA_SUCCESS) {
-        m->pooled = true;
-        m->ready = (struct point){s, s->submitted};
-        *p = m->base;
-    }
-    return fake_leave(e);
+        e = fake_check(pool, POOL, "memory pool");
+    if (e == CUDA_SUCCESS && pool->device != s->object.ctx->device)
+        e = fake_refuse(CUDA_ERROR_INVALID_VALUE,
+                        "the pool is of another device than the stream");
+    if (e != CUDA_SUCCESS)
+        return e;
+    pool_trim(pool, pool->kept > bytes ? pool->kept - bytes : 0);
+    e = allocate(bytes, false, &m);
+    if (e != CUDA_SUCCESS)
+        return e;
+    pool->live += bytes;
+    m->pool = pool;
+    m->ready = (struct point){s, s->submitted};
+    *p = m->base;
+    return CUDA_SUCCESS;
+}
+
+CUresult cuMemAllocAsync(CUdeviceptr *p, size_t bytes, CUstream s)
+{
+    CUresult e = fake_enter("cuMemAllocAsync", CURRENT);
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    return fake_leave(
+        from_pool(p, bytes, &fake.pool[fake_current()->device], s));
+}
+
+CUresult cuMemAllocFromPoolAsync(CUdeviceptr *p, size_t bytes,
+                                 CUmemoryPool pool, CUstream s)
+{
+    CUresult e = fake_enter("cuMemAllocFromPoolAsync", CURRENT);
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    return fake_leave(from_pool(p, bytes, pool, s));
 }
 
 /* What begins there and is no host memory (or is), and no work names it. */
@@ -179,7 +223,7 @@ CUresult cuMemFreeAsync(CUdeviceptr p, CUstream s)
         return e;
     e = fake_stream(s, &s);
     m = fake_memory(p, 1);
-    if (e == CUDA_SUCCESS && (m == NULL || m->base != p || !m->pooled))
+    if (e == CUDA_SUCCESS && (m == NULL || m->base != p || m->pool == NULL))
         e = fake_refuse(CUDA_ERROR_INVALID_VALUE,
                         "%#llx: no allocation of a pool begins there", p);
     if (e == CUDA_SUCCESS && m->freeing)
@@ -212,28 +256,110 @@ CUresult cuDeviceGetDefaultMemPool(CUmemoryPool *pool, CUdevice device)
     return fake_leave(e);
 }
 
-CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
+CUresult cuMemPoolCreate(CUmemoryPool *pool, const CUmemPoolProps *props)
 {
-    CUresult e = fake_enter("cuMemPoolSetAttribute", INITIALIZED);
+    CUresult e = fake_enter("cuMemPoolCreate", INITIALIZED);
+    CUmemPoolProps rest;
+    static const CUmemPoolProps zeros;
+    CUmemoryPool made;
 
     if (e != CUDA_SUCCESS)
         return e;
-    if (pool == NULL || value == NULL ||
-        attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+    if (pool == NULL || props == NULL || props->allocType != 1 ||
+        props->location.type != 1 || props->location.id < 0 ||
+        props->location.id >= fake.devices)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
+    rest = *props;
+    rest.allocType = rest.location.type = rest.location.id = 0;
+    if (memcmp(&rest, &zeros, sizeof(rest)) != 0)
         return fake_leave(fake_refuse(CUDA_ERROR_INVALID_VALUE,
-                                      "attribute %d of a pool", attribute));
-    memcpy(&pool->threshold, value, sizeof(pool->threshold));
+                                      "more than a pool of a device's"));
+    if (fake.no_pools)
+        return fake_leave(CUDA_ERROR_NOT_SUPPORTED);
+    made = fake_object(POOL, sizeof(*made));
+    if (made == NULL)
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    made->object.ctx = NULL; /* it is the device's */
+    made->device = props->location.id;
+    *pool = made;
     return fake_leave(CUDA_SUCCESS);
+}
+
+CUresult cuMemPoolDestroy(CUmemoryPool pool)
+{
+    CUresult e = fake_enter("cuMemPoolDestroy", INITIALIZED);
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    e = fake_check(pool, POOL, "memory pool");
+    for (int i = 0; i < FAKE_DEVICES && e == CUDA_SUCCESS; i++)
+        if (pool == &fake.pool[i])
+            e = fake_refuse(CUDA_ERROR_INVALID_VALUE, "a default pool stays");
+    if (e != CUDA_SUCCESS)
+        return fake_leave(e);
+    pool->object.dead = true;
+    pool_trim(pool, 0);
+    return fake_leave(CUDA_SUCCESS);
+}
+
+/* The attributes that there are, or what is wrong. */
+static CUresult attribute_of(CUmemoryPool pool, int attribute,
+                             const void *value, uint64_t *is)
+{
+    CUresult e = fake_check(pool, POOL, "memory pool");
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    if (value == NULL)
+        return CUDA_ERROR_INVALID_VALUE;
+    *is = attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD
+              ? pool->threshold
+              : pool->live + pool->kept;
+    return attribute == CU_MEMPOOL_ATTR_RELEASE_THRESHOLD ||
+                   attribute == CU_MEMPOOL_ATTR_RESERVED_MEM_CURRENT
+               ? CUDA_SUCCESS
+               : fake_refuse(CUDA_ERROR_INVALID_VALUE, "attribute %d of a pool",
+                             attribute);
+}
+
+CUresult cuMemPoolGetAttribute(CUmemoryPool pool, int attribute, void *value)
+{
+    CUresult e = fake_enter("cuMemPoolGetAttribute", INITIALIZED);
+    uint64_t is;
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    e = attribute_of(pool, attribute, value, &is);
+    if (e == CUDA_SUCCESS)
+        memcpy(value, &is, sizeof(is));
+    return fake_leave(e);
+}
+
+CUresult cuMemPoolSetAttribute(CUmemoryPool pool, int attribute, void *value)
+{
+    CUresult e = fake_enter("cuMemPoolSetAttribute", INITIALIZED);
+    uint64_t is;
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    e = attribute_of(pool, attribute, value, &is);
+    if (e == CUDA_SUCCESS && attribute != CU_MEMPOOL_ATTR_RELEASE_THRESHOLD)
+        e = fake_refuse(CUDA_ERROR_INVALID_VALUE, "reserved memory is a count");
+    if (e == CUDA_SUCCESS)
+        memcpy(&pool->threshold, value, sizeof(pool->threshold));
+    return fake_leave(e);
 }
 
 CUresult cuMemPoolTrimTo(CUmemoryPool pool, size_t keep)
 {
     CUresult e = fake_enter("cuMemPoolTrimTo", INITIALIZED);
 
-    (void)keep; /* what is freed is given back at once */
     if (e != CUDA_SUCCESS)
         return e;
-    return fake_leave(pool == NULL ? CUDA_ERROR_INVALID_VALUE : CUDA_SUCCESS);
+    e = fake_check(pool, POOL, "memory pool");
+    if (e == CUDA_SUCCESS)
+        pool_trim(pool, keep > pool->live ? keep - pool->live : 0);
+    return fake_leave(e);
 }
 
 CUresult cuPointerGetAttribute(void *value, int attribute, CUdeviceptr p)

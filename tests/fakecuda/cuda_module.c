@@ -143,7 +143,9 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
     if (module == NULL || image == NULL ||
         (n > 0 && (options == NULL || values == NULL)))
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    e = acceptable(image);
+    e = fake_unsafe("cuModuleLoadDataEx");
+    if (e == CUDA_SUCCESS)
+        e = acceptable(image);
     if (e != CUDA_SUCCESS) {
         log_error(n, options, values, fake.text);
         return fake_leave(e);

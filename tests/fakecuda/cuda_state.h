@@ -28,7 +28,8 @@ enum kind {
     FUNCTION,
     GRAPH,
     NODE,
-    EXEC
+    EXEC,
+    POOL
 };
 
 /* What every handle points to first. */
@@ -49,7 +50,7 @@ struct memory {
     struct memory *next;
     uint64_t base, bytes;
     bool host; /* pinned: the host may touch it, and so may a device */
-    bool pooled;
+    struct CUmemPoolHandle_st *pool; /* NULL: of no pool */
     CUcontext ctx;
     struct point ready; /* of cuMemAllocAsync */
     bool freeing;       /* cuMemFreeAsync was called */
@@ -154,9 +155,11 @@ struct CUgraphExec_st {
     struct work *first;
 };
 
+/* What is freed of a pool stays with it, up to the threshold. */
 struct CUmemPoolHandle_st {
+    struct object object;
     CUdevice device;
-    uint64_t threshold;
+    uint64_t threshold, live, kept; /* bytes */
 };
 
 struct fake {
@@ -238,5 +241,7 @@ CUresult fake_kernel(struct work **w, const CUDA_KERNEL_NODE_PARAMS *p);
 /* No capture forbids calls that could disturb it. */
 CUresult fake_unsafe(const char *call);
 CUresult fake_capture(CUstream s, struct work *w);
+/* May work go to this stream, if it is a context's own? */
+CUresult fake_implicit(CUstream s);
 
 #endif

@@ -202,7 +202,11 @@ CUresult fake_submit(CUstream s, struct work *w)
 
     if (s->capture != NULL)
         return fake_capture(s, w);
-    e = implicit(s, w) ? fake_hold(w, s) : CUDA_ERROR_OUT_OF_MEMORY;
+    e = fake_implicit(s);
+    if (e != CUDA_SUCCESS)
+        fake_refuse(e, "the default stream while another is captured");
+    else
+        e = implicit(s, w) ? fake_hold(w, s) : CUDA_ERROR_OUT_OF_MEMORY;
     if (e != CUDA_SUCCESS) {
         fake_work_free(w);
         return e;
@@ -268,6 +272,8 @@ CUresult cuStreamSynchronize(CUstream s)
     if (e == CUDA_SUCCESS)
         e = not_captured(s);
     if (e == CUDA_SUCCESS)
+        e = fake_unsafe("cuStreamSynchronize");
+    if (e == CUDA_SUCCESS)
         e = fake_wait(s->object.ctx, (struct point){s, s->submitted});
     return fake_leave(e);
 }
@@ -281,6 +287,8 @@ CUresult cuStreamQuery(CUstream s)
     e = fake_stream(s, &s);
     if (e == CUDA_SUCCESS)
         e = not_captured(s);
+    if (e == CUDA_SUCCESS)
+        e = fake_unsafe("cuStreamQuery");
     if (e == CUDA_SUCCESS && s->done < s->submitted)
         e = CUDA_ERROR_NOT_READY;
     return fake_leave(e);

@@ -74,7 +74,7 @@ drivers=$real
 env LD_LIBRARY_PATH="$drivers" "$real/step" >"$tmp/loss" 2>&1
 tap_ok $? "a training program: $(head -n 1 "$tmp/loss")"
 step 'a device without memory pools' FAKECUDA_POOLS=0
-lacks cuMemAllocAsync pools
+lacks cuMemAllocFromPoolAsync pools
 step 'a driver without them'
 lacks cuGraphLaunch graphs
 step 'a driver without graphs'

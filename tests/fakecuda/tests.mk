@@ -58,8 +58,8 @@ tests/fakecuda/libcuda.so.1: tests/fakecuda/libcuda.la
 CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 
 if BUILD_CUDA
-cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/faults \
-	tests/fakecuda/native
+cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/capture \
+	tests/fakecuda/faults tests/fakecuda/native
 check_PROGRAMS += $(cuda_module_tests)
 TESTS += $(cuda_module_tests)
 # valgrind has no modules
@@ -69,6 +69,10 @@ tests_fakecuda_blas_test_SOURCES = tests/fakecuda/blas_test.c \
 	tests/core/driver.h tests/fakecuda/fakeblas.h
 tests_fakecuda_blas_test_LDADD = tests/fakecuda/libcublasLt.la \
 	tests/fakecuda/libcuda.la libsesqui.la
+tests_fakecuda_capture_SOURCES = tests/fakecuda/capture.c \
+	tests/core/driver.h tests/fakecuda/fakecuda.h
+tests_fakecuda_capture_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
+	-lpthread
 tests_fakecuda_faults_SOURCES = tests/fakecuda/faults.c tests/core/driver.h \
 	tests/api/faults.h tests/fakecuda/fakecuda.h
 tests_fakecuda_faults_LDADD = tests/fakecuda/libcuda.la libsesqui.la

@@ -153,7 +153,8 @@ static ssq_status upload_freq(ssq_queue *queue, const struct view *table,
     struct view part = *table;
     part.offset += (uint64_t)i * sizeof(float);
     part.shape[0] = n;
-    return queue_upload_now(queue, &part, word, (uint64_t)n * sizeof(float));
+    return queue_upload_scratch(queue, &part, word,
+                                (uint64_t)n * sizeof(float));
 }
 
 /* Make a table of frequencies in scratch and enqueue the op with it, in one

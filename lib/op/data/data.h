@@ -11,6 +11,7 @@ struct upload_op {
     const void *host; /* NULL: the bytes are in inlined */
     uint64_t bytes;   /* of dst, all of it */
     unsigned char inlined[UPLOAD_INLINE]; /* copied with the op */
+    bool scratch; /* dst is new, for these bytes and nothing before them */
     struct view dst;
 };
 
