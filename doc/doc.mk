@@ -16,6 +16,7 @@ dist_design_DATA = \
 guidedir = $(docdir)/guide
 dist_guide_DATA = \
 	doc/guide/README.md \
+	doc/guide/autograd.md \
 	doc/guide/devices.md \
 	doc/guide/drivers.md \
 	doc/guide/graphs.md \

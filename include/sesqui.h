@@ -17,5 +17,7 @@
 #include <sesqui/graph.h>
 #include <sesqui/ops.h>
 #include <sesqui/amp.h>
+#include <sesqui/trainer.h>
+#include <sesqui/gradcheck.h>
 
 #endif

@@ -201,7 +201,7 @@ ssq_status ssq_optimizer_group(ssq_optimizer *optimizer,
 /* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/. It numbers the
  * parameter's stream of random words, so that a parameter draws the same
  * whatever others there are, and in whichever order they were added. */
-static uint32_t name_hash(const char *name)
+uint32_t name_hash(const char *name)
 {
     uint32_t h = 0x811c9dc5u;
     for (const unsigned char *c = (const unsigned char *)name; *c != 0; c++)

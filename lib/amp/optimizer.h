@@ -261,6 +261,8 @@ ssq_status optimizer_call(const ssq_queue *queue,
                           const ssq_optimizer *optimizer, const char *what);
 
 /* optimizer.c */
+/** The number of a name: its stream of random words. */
+uint32_t name_hash(const char *name);
 /** The parameter of a name; NULL none. */
 struct parameter *optimizer_find(const ssq_optimizer *optimizer,
                                  const char *name);

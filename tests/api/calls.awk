@@ -14,9 +14,10 @@ $1 == "struct" && $2 ~ /_args$/ {
 $1 == "alias" { real[$2] = $3 }
 $1 == "function" {
     name = substr($2, 5)
-    zeros = $3 > 0 ? "0" : ""
-    for (i = 1; i < $3; i++)
-        zeros = zeros ", 0"
+    zeros = ""
+    for (i = 1; i <= $3; i++)
+        zeros = zeros (i > 1 ? ", " : "") \
+            ($(4 + i) == "ssq_var" ? "SSQ_VAR_NONE" : "0")
     print "static ssq_status zeros_" name "(void)\n{"
     if ($4 == "ssq_status")
         print "    return " $2 "(" zeros ");"

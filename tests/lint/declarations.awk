@@ -5,7 +5,7 @@
 #   struct NAME MEMBER[:tensor] ...    tensor: a const ssq_tensor *
 #   enum CONSTANT VALUE
 #   alias NAME STRUCT
-#   function NAME PARAMETERS RESULT FIRST-PARAMETER SECOND-PARAMETER
+#   function NAME PARAMETERS RESULT TYPE...    of the parameters
 
 /^# [0-9]+ "/ { ours = $3 ~ /sesqui/; next }
 ours { text = text " " $0 }
@@ -52,7 +52,7 @@ function type(s) {
     return s == "" ? "-" : s
 }
 
-function declared(d,    name, result, list, n, part) {
+function declared(d,    name, result, list, n, part, k) {
     if (d ~ /^typedef struct .*\{/) {
         name = d
         sub(/.* /, "", name)
@@ -70,8 +70,10 @@ function declared(d,    name, result, list, n, part) {
         gsub(/ /, "", result)
         sub(/\)[^)]*$/, "", list)
         n = list == "void" ? 0 : split(list, part, / ?, ?/)
-        print "function " name " " n " " result " " \
-            (n > 0 ? type(part[1]) : "-") " " (n > 1 ? type(part[2]) : "-")
+        name = name " " n " " result
+        for (k = 1; k <= n; k++)
+            name = name " " type(part[k])
+        print "function " name
     }
 }
 

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* nn.h - layers: ops over vars together with their parameters.
+ *
+ * A layer is a call. Its parameters are made, named and initialised where it is
+ * called first, and found again by their names later: "fc1.weight", with the
+ * tape's scopes before them ("block3.fc1.weight"). A name that is used twice is
+ * shared; a shape that differs then is an error. Weights have torch's shapes
+ * and torch's initial values, unless a layer's options say otherwise; their
+ * dtype is the policy's compute dtype, but for those of norms, which are
+ * float32.
+ *
+ * As everything on a tape they are asynchronous, latch errors in the tape, and
+ * come as functions that end in _at, which are told the place in the program,
+ * and macros that tell it. options may be NULL: all defaults. */
+#ifndef SESQUI_NN_H
+#define SESQUI_NN_H
+
+#include <sesqui/vars.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+/** The kind of an initial value that is the layer's own. */
+#define SSQ_INIT_LAYER ((ssq_init_kind)-1)
+
+/** How a parameter of a layer begins: of ssq_init_args, under the same names.
+ * By default a layer's parameters begin as its comment says. */
+typedef struct ssq_begin {
+    ssq_init_kind kind;
+    ssq_fan fan;
+    double value, gain;
+    const char *nonlinearity;
+    double slope;
+} ssq_begin;
+#define SSQ_BEGIN_LAYER                                                        \
+    {                                                                          \
+        SSQ_INIT_LAYER, SSQ_FAN_IN, 0.0, 0.0, NULL, 0.0                        \
+    }
+
+/* ---- linear ---- */
+
+typedef struct ssq_nn_linear_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_linear_args));
+    bool bias SSQ_DEFAULT(true);
+    ssq_begin weight_init
+        SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< torch's: uniform in +-1 / sqrt(in) */
+    ssq_begin bias_init SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< torch's: likewise */
+} ssq_nn_linear_args;
+#define SSQ_NN_LINEAR_DEFAULTS                                                 \
+    sizeof(ssq_nn_linear_args), true, SSQ_BEGIN_LAYER, SSQ_BEGIN_LAYER
+#define SSQ_NN_LINEAR_INIT                                                     \
+    {                                                                          \
+        SSQ_NN_LINEAR_DEFAULTS                                                 \
+    }
+#define SSQ_NN_LINEAR(...)                                                     \
+    SSQ_ARGS(ssq_nn_linear_args, SSQ_NN_LINEAR_DEFAULTS, __VA_ARGS__)
+
+/** y = x w^T + bias over the last dimension of x, of any rank from 1 on.
+ *  Parameters: name.weight [out, in], name.bias [out]. */
+SSQ_API ssq_var ssq_nn_linear_at(const char *where, ssq_tape *tape,
+                                 const char *name, ssq_var x, int64_t out,
+                                 const ssq_nn_linear_args *options);
+#define ssq_nn_linear(...) ssq_nn_linear_at(SSQ_AT, __VA_ARGS__)
+
+/* ---- embedding ---- */
+
+typedef struct ssq_nn_embedding_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_embedding_args));
+    ssq_begin weight_init
+        SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< torch's: normal, deviation 1 */
+} ssq_nn_embedding_args;
+#define SSQ_NN_EMBEDDING_DEFAULTS sizeof(ssq_nn_embedding_args), SSQ_BEGIN_LAYER
+#define SSQ_NN_EMBEDDING_INIT                                                  \
+    {                                                                          \
+        SSQ_NN_EMBEDDING_DEFAULTS                                              \
+    }
+#define SSQ_NN_EMBEDDING(...)                                                  \
+    SSQ_ARGS(ssq_nn_embedding_args, SSQ_NN_EMBEDDING_DEFAULTS, __VA_ARGS__)
+
+/** Rows of a table: ssq_gather_rows. Parameter: name.weight [rows, width]. A
+ *  linear layer of the same name without bias is tied to it.
+ *  @param index  i32, any shape; held until the pass ends */
+SSQ_API ssq_var ssq_nn_embedding_at(const char *where, ssq_tape *tape,
+                                    const char *name, const ssq_tensor *index,
+                                    int64_t rows, int64_t width,
+                                    const ssq_nn_embedding_args *options);
+#define ssq_nn_embedding(...) ssq_nn_embedding_at(SSQ_AT, __VA_ARGS__)
+
+/* ---- convolution ---- */
+
+typedef struct ssq_nn_conv2d_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_conv2d_args));
+    int64_t stride[2] SSQ_DEFAULT({1, 1});
+    int64_t padding[4]; /**< {top, left, bottom, right} */
+    int64_t dilation[2] SSQ_DEFAULT({1, 1});
+    int64_t groups SSQ_DEFAULT(1);
+    int64_t output_padding[2]; /**< of the transposed one alone */
+    ssq_layout layout;
+    bool bias SSQ_DEFAULT(true);
+    ssq_begin weight_init SSQ_DEFAULT(
+        SSQ_BEGIN_LAYER); /**< torch's: uniform in +-1 / sqrt(fan_in) */
+    ssq_begin bias_init SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< torch's: likewise */
+} ssq_nn_conv2d_args;
+#define SSQ_NN_CONV2D_DEFAULTS                                                 \
+    sizeof(ssq_nn_conv2d_args), {1, 1}, {0, 0, 0, 0}, {1, 1}, 1, {0, 0},       \
+        SSQ_LAYOUT_NCHW, true, SSQ_BEGIN_LAYER, SSQ_BEGIN_LAYER
+#define SSQ_NN_CONV2D_INIT                                                     \
+    {                                                                          \
+        SSQ_NN_CONV2D_DEFAULTS                                                 \
+    }
+#define SSQ_NN_CONV2D(...)                                                     \
+    SSQ_ARGS(ssq_nn_conv2d_args, SSQ_NN_CONV2D_DEFAULTS, __VA_ARGS__)
+
+/** ssq_conv2d with filters of height by width. Parameters: name.weight in the
+ *  layout of conv.h, name.bias [out]. */
+SSQ_API ssq_var ssq_nn_conv2d_at(const char *where, ssq_tape *tape,
+                                 const char *name, ssq_var x, int64_t out,
+                                 int64_t height, int64_t width,
+                                 const ssq_nn_conv2d_args *options);
+#define ssq_nn_conv2d(...) ssq_nn_conv2d_at(SSQ_AT, __VA_ARGS__)
+
+/** ssq_conv_transpose2d, likewise. */
+SSQ_API ssq_var ssq_nn_conv_transpose2d_at(const char *where, ssq_tape *tape,
+                                           const char *name, ssq_var x,
+                                           int64_t out, int64_t height,
+                                           int64_t width,
+                                           const ssq_nn_conv2d_args *options);
+#define ssq_nn_conv_transpose2d(...)                                           \
+    ssq_nn_conv_transpose2d_at(SSQ_AT, __VA_ARGS__)
+
+/* ---- norms: parameters are float32 under every policy ---- */
+
+/** ssq_batch_norm over the channels; with the batch's statistics in a pass for
+ *  training, with the running ones else. Parameters: name.weight and name.bias
+ *  [c], which begin as 1 and 0, and the states name.running_mean and
+ *  name.running_var.
+ *  @param options  axis, momentum, eps, population_variance count; NULL their
+ *                  defaults. training is the tape's: where it is false here,
+ *                  the running statistics are used in every pass */
+SSQ_API ssq_var ssq_nn_batch_norm_at(const char *where, ssq_tape *tape,
+                                     const char *name, ssq_var x,
+                                     const ssq_batch_norm_args *options);
+#define ssq_nn_batch_norm(...) ssq_nn_batch_norm_at(SSQ_AT, __VA_ARGS__)
+
+/** ssq_layer_norm over the last ndim dimensions. Parameters: name.weight,
+ *  name.bias of their sizes. @param options  ndim, eps count; NULL defaults */
+SSQ_API ssq_var ssq_nn_layer_norm_at(const char *where, ssq_tape *tape,
+                                     const char *name, ssq_var x,
+                                     const ssq_layer_norm_args *options);
+#define ssq_nn_layer_norm(...) ssq_nn_layer_norm_at(SSQ_AT, __VA_ARGS__)
+
+/** ssq_rms_norm, likewise, without a bias. */
+SSQ_API ssq_var ssq_nn_rms_norm_at(const char *where, ssq_tape *tape,
+                                   const char *name, ssq_var x,
+                                   const ssq_rms_norm_args *options);
+#define ssq_nn_rms_norm(...) ssq_nn_rms_norm_at(SSQ_AT, __VA_ARGS__)
+
+/** ssq_group_norm. Parameters: name.weight, name.bias [c].
+ *  @param options  axis, groups, eps count; NULL their defaults */
+SSQ_API ssq_var ssq_nn_group_norm_at(const char *where, ssq_tape *tape,
+                                     const char *name, ssq_var x,
+                                     const ssq_group_norm_args *options);
+#define ssq_nn_group_norm(...) ssq_nn_group_norm_at(SSQ_AT, __VA_ARGS__)
+
+/* ---- dropout ---- */
+
+/** ssq_dropout in a pass for training, x itself else. Each call draws numbers
+ * of its own, and other ones in each pass: of the parameters' seed, the number
+ * of the pass among all training passes of these parameters, and the number of
+ * the call in it.
+ *  @param p  chance of dropping an element, in [0, 1] */
+SSQ_API ssq_var ssq_nn_dropout_at(const char *where, ssq_tape *tape, ssq_var x,
+                                  double p);
+#define ssq_nn_dropout(...) ssq_nn_dropout_at(SSQ_AT, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

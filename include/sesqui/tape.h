@@ -1,0 +1,270 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tape.h - gradients by themselves: a tape, its vars, and parameters by name.
+ *
+ * A tape notes the ops that are done on vars and walks them backwards. Between
+ * two ssq_tape_begin() lies a pass: a forward part, then at most one
+ * ssq_tape_backward(). A var is of the pass that made it; one of an earlier
+ * pass is refused. All memory of a pass but parameters and their gradients is
+ * the tape's and used again by the next: passes of shapes that were seen before
+ * allocate nothing on the device (ssq_tape_stats_get tells).
+ *
+ *     ssq_tape_begin(tape);
+ *     ssq_var h = ssq_relu_var(ssq_nn_linear(tape, "fc1", x, 512, NULL));
+ *     ssq_var loss = ssq_cross_entropy_var(ssq_nn_linear(tape, "fc2", h, 10,
+ *                                          NULL), SSQ_CROSS_ENTROPY(
+ *                                          .target = labels));
+ *     st = ssq_tape_backward(tape, loss, scaler);
+ *
+ * Errors are latched: the first call that fails is kept with its op, its scope
+ * and the line of the program; later ones do nothing, and their vars are inert.
+ * ssq_tape_backward and ssq_tape_status return it, so that a program asks once.
+ *
+ * Only what leads to a parameter is noted. Ops, casts and gradients are those
+ * of sesqui/ops.h, in order on the tape's queue; nothing waits. There is no
+ * global state; a tape is used by one thread at a time, and so are the
+ * parameters that several tapes may share. */
+#ifndef SESQUI_TAPE_H
+#define SESQUI_TAPE_H
+
+#include <sesqui/amp/optimizer.h>
+#include <sesqui/amp/policy.h>
+#include <sesqui/amp/scaler.h>
+#include <sesqui/ops/random.h>
+#include <sesqui/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ssq_tape ssq_tape;
+typedef struct ssq_params ssq_params;
+
+/** A value of a pass; copied freely. */
+typedef struct ssq_var {
+    ssq_tape *tape;    /**< NULL: no var */
+    uint32_t id, pass; /**< the tape's business */
+} ssq_var;
+
+/** For an optional operand that is not there. */
+#ifdef __cplusplus
+#define SSQ_VAR_NONE (ssq_var{nullptr, 0, 0})
+#else
+#define SSQ_VAR_NONE ((ssq_var){NULL, 0, 0})
+#endif
+
+/** The place in the program, for texts: "net.c:12". */
+#define SSQ_AT_TEXT(LINE) #LINE
+#define SSQ_AT_LINE(LINE) SSQ_AT_TEXT(LINE)
+#define SSQ_AT            __FILE__ ":" SSQ_AT_LINE(__LINE__)
+
+/* ---- parameters ---- */
+
+/** Longest name of a parameter, scopes and the end included. */
+#define SSQ_PARAM_NAME 128
+
+/** How a set keeps its parameters. */
+typedef struct ssq_params_options {
+    size_t struct_size;
+    uint64_t seed; /**< of initial values: each parameter's are a function of
+                        this and its name, whatever else there is */
+    bool float32_gradients; /**< also of 16-bit parameters: twice the memory,
+                                 and sums over micro-batches that lose less */
+} ssq_params_options;
+#define SSQ_PARAMS_OPTIONS_INIT                                                \
+    {                                                                          \
+        sizeof(ssq_params_options), 0, false                                   \
+    }
+
+/** Make an empty set of parameters. Layers add to it as they are first used.
+ *  @param policy  "float32", "mixed_float16", "mixed_bfloat16"; NULL the first:
+ *                 its compute dtype is that of the parameters, but of those
+ *                 that are made full (norms). The optimizer keeps float32
+ *                 masters
+ *  @param options  NULL all defaults; copied
+ *  @param params  the caller's; it holds the device
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size; SSQ_ERR_NOT_FOUND no
+ *          such policy; SSQ_ERR_NOMEM. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_params_create(ssq_device *device, const char *policy,
+                  const ssq_params_options *options, ssq_params **params);
+
+/** Drop a set; tapes and optimizers that use it hold what they need. */
+SSQ_API void ssq_params_destroy(ssq_params **params);
+
+/** Parameters so far; 0 for NULL. */
+SSQ_API size_t ssq_params_count(const ssq_params *params);
+
+/** What is known of a parameter; filled by ssq_params_get. */
+typedef struct ssq_param_info {
+    size_t struct_size;
+    const char *name;         /**< valid as long as the set */
+    const ssq_tensor *tensor; /**< its value; the set's */
+    const ssq_tensor *grad;   /**< its gradient; NULL: it has none (it is a
+                                   state, as running statistics are) */
+} ssq_param_info;
+#define SSQ_PARAM_INFO_INIT                                                    \
+    {                                                                          \
+        sizeof(ssq_param_info), NULL, NULL, NULL                               \
+    }
+
+/** Parameter i, in the order in which they were made.
+ *  @return SSQ_ERR_INVALID a NULL, a wrong struct_size, or i past the end. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_get(const ssq_params *params,
+                                                 size_t i,
+                                                 ssq_param_info *info);
+
+/** The parameter of a name. @return SSQ_ERR_NOT_FOUND there is none. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_find(const ssq_params *params,
+                                                  const char *name,
+                                                  ssq_param_info *info);
+
+/** Give an optimizer all parameters with a gradient that it has not been given
+ *  yet and whose names match.
+ *  @param pattern  as of a shell: * stands for any characters, ? for one; NULL
+ *                  all
+ *  @param group    NULL the default group
+ *  @return as ssq_optimizer_add; SSQ_ERR_NOT_FOUND nothing matches. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
+                                                      ssq_optimizer *optimizer,
+                                                      const char *pattern,
+                                                      ssq_group *group);
+
+/* ---- tapes ---- */
+
+/** Make a tape on a queue.
+ *  @param params  held; several tapes may share one
+ *  @param tape    the caller's; it holds the queue
+ *  @return SSQ_ERR_INVALID a NULL, or of different devices; SSQ_ERR_NOMEM. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_create(ssq_queue *queue,
+                                                  ssq_params *params,
+                                                  ssq_tape **tape);
+
+/** Drop a tape; enqueued work is not disturbed. Its vars are gone. */
+SSQ_API void ssq_tape_destroy(ssq_tape **tape);
+
+/** Begin a pass: vars of the one before are gone, a latched error too.
+ *  @param training  true: ops that lead to a parameter are noted, dropout
+ * drops, batch norm uses the batch; false: for evaluation */
+SSQ_API void ssq_tape_begin(ssq_tape *tape, bool training);
+
+/** SSQ_OK, or the error that was latched first in this pass; its text becomes
+ *  the thread's last error. @return SSQ_ERR_INVALID NULL. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_status(const ssq_tape *tape);
+
+/** Names of parameters between push and pop begin with name and a dot. Scopes
+ *  nest. A name that is too long is latched. */
+SSQ_API void ssq_tape_push(ssq_tape *tape, const char *name);
+SSQ_API void ssq_tape_pop(ssq_tape *tape);
+
+/** What is done between pause and resume is not noted: no gradient goes through
+ *  it. Pauses nest. */
+SSQ_API void ssq_tape_pause(ssq_tape *tape);
+SSQ_API void ssq_tape_resume(ssq_tape *tape);
+
+/** Walk the pass backwards: the gradient of loss for each parameter that it
+ *  depends on is added to the parameter's, or written where that is clean:
+ * after ssq_params_clean, or a trainer's step.
+ *  @param loss    one element
+ *  @param scaler  its scale on the device is the gradient of loss; NULL: 1
+ *  @return what was latched; SSQ_ERR_INVALID a loss that is no var of this
+ * pass, has several elements, or leads to no parameter; a second backward; an
+ * op without a derivative, by name; the queue's error. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
+                                                    ssq_var loss,
+                                                    ssq_scaler *scaler);
+
+/** The next backward writes gradients, and does not add to them: torch's
+ *  zero_grad, without writing zeros. Gradients that the next backward does not
+ *  reach are zeroed there. */
+SSQ_API void ssq_params_clean(ssq_params *params);
+
+/** How much a tape uses; filled by ssq_tape_stats_get. */
+typedef struct ssq_tape_stats {
+    size_t struct_size;
+    uint32_t vars, nodes;       /**< of this pass */
+    uint64_t bytes, peak_bytes; /**< of device memory in this pass: now, most */
+    uint64_t device_bytes;      /**< that the tape has taken from the device */
+    uint64_t passes;            /**< begun */
+    uint64_t device_allocations; /**< since the tape was made */
+    uint64_t host_allocations;   /**< of the tape's own, likewise */
+} ssq_tape_stats;
+#define SSQ_TAPE_STATS_INIT                                                    \
+    {                                                                          \
+        sizeof(ssq_tape_stats), 0, 0, 0, 0, 0, 0, 0, 0                         \
+    }
+
+/** @return SSQ_ERR_INVALID a NULL or wrong struct_size. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_stats_get(const ssq_tape *tape,
+                                                     ssq_tape_stats *stats);
+
+/* ---- vars ---- */
+
+/** A tensor of the caller's as a var. It is held until the pass ends, and must
+ *  not be written before the backward. No gradient goes to it. */
+SSQ_API ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
+                                 const ssq_tensor *tensor);
+#define ssq_var_input(...) ssq_var_input_at(SSQ_AT, __VA_ARGS__)
+
+/** How a parameter is made where there is none of its name. */
+typedef struct ssq_param_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_param_args));
+    int rank;
+    int64_t shape[SSQ_MAX_RANK];
+    ssq_init_kind init; /**< and the rest as ssq_init_args has it */
+    ssq_fan fan;
+    double value, gain;
+    const char *nonlinearity;
+    double slope;
+    bool full;  /**< float32 under every policy */
+    bool state; /**< no gradient: running statistics, tables */
+} ssq_param_args;
+#define SSQ_PARAM_DEFAULTS                                                     \
+    sizeof(ssq_param_args), 0, {0}, SSQ_INIT_ZEROS, SSQ_FAN_IN, 0.0, 0.0,      \
+        NULL, 0.0, false, false
+#define SSQ_PARAM_INIT                                                         \
+    {                                                                          \
+        SSQ_PARAM_DEFAULTS                                                     \
+    }
+#define SSQ_PARAM(...) SSQ_ARGS(ssq_param_args, SSQ_PARAM_DEFAULTS, __VA_ARGS__)
+
+/** The parameter of a name, scopes before it: made and initialised at the first
+ *  use, looked up later, which checks the shape. */
+SSQ_API ssq_var ssq_var_param_at(const char *where, ssq_tape *tape,
+                                 const char *name, const ssq_param_args *args);
+#define ssq_var_param(...) ssq_var_param_at(SSQ_AT, __VA_ARGS__)
+
+/** The tensor of a var, valid until the next begin; NULL for one that is inert,
+ *  of another pass, or released by a backward. Asked for before the backward,
+ *  it stays. Owned by the tape: not to be destroyed or written. */
+SSQ_API const ssq_tensor *ssq_var_tensor(ssq_var var);
+
+/** Dimensions of a var; 0 for one that is inert or of another pass. */
+SSQ_API int ssq_var_rank(ssq_var var);
+
+/** Size of dimension i, as ssq_tensor_size; 0 likewise. */
+SSQ_API int64_t ssq_var_size(ssq_var var, int i);
+
+/** The same value, through which no gradient goes: torch's detach. */
+SSQ_API ssq_var ssq_var_detach_at(const char *where, ssq_var x);
+#define ssq_var_detach(...) ssq_var_detach_at(SSQ_AT, __VA_ARGS__)
+
+/** The same elements in another dtype: ssq_cast, to nearest even. */
+SSQ_API ssq_var ssq_var_cast_at(const char *where, ssq_var x, ssq_dtype dtype);
+#define ssq_var_cast(...) ssq_var_cast_at(SSQ_AT, __VA_ARGS__)
+
+/** The same elements in another shape, as ssq_tensor_reshape: one size may be
+ *  -1. Without a copy. */
+SSQ_API ssq_var ssq_var_reshape_at(const char *where, ssq_var x, int rank,
+                                   const int64_t *shape);
+#define ssq_var_reshape(...) ssq_var_reshape_at(SSQ_AT, __VA_ARGS__)
+
+/** Dimension i is dimension axes[i] of x; NULL reverses all. Without a copy. */
+SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
+                                     const int *axes);
+#define ssq_var_transpose(...) ssq_var_transpose_at(SSQ_AT, __VA_ARGS__)
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

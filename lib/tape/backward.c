@@ -1,0 +1,323 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backward.c - the nodes of a pass from the last to the first. */
+#include <sesqui/ops/data.h>
+#include <sesqui/ops/elementwise.h>
+
+#include "lib/amp/scaler.h"
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+
+#include <string.h>
+
+/* ---- where gradients go ---- */
+
+/* A parameter's gradient is a tensor of its own, which lasts. */
+static ssq_status into_param(ssq_tape *t, struct into *to,
+                             const struct view *like)
+{
+    struct param *p = param_of(t->params, value_of(t, to->id)->param);
+    ssq_status st = param_grad(t->params, p);
+    if (st != SSQ_OK)
+        return st;
+    if (p->grad_state != GRAD_FULL) {
+        p->grad_state = GRAD_FULL; /* an op may have the parameter twice */
+        to->tensor = p->grad;
+        return SSQ_OK;
+    }
+    st = held_make(t, p->grad->view.dtype, like->rank, like->shape, &to->made);
+    to->tensor = &to->made.tensor;
+    return st;
+}
+
+ssq_status into_begin(ssq_tape *t, uint32_t id, struct into *to)
+{
+    memset(to, 0, sizeof(*to));
+    to->id = id;
+    if (id == NONE || !value_of(t, id)->wanted)
+        return SSQ_OK;
+    struct value *v = value_of(t, id);
+    struct view like = v->is.tensor.view;
+    if (v->param != NONE)
+        return into_param(t, to, &like);
+    struct held *h = is_there(&v->grad) ? &to->made : &v->grad;
+    ssq_status st = held_make(t, like.dtype, like.rank, like.shape, h);
+    to->tensor = &h->tensor;
+    return st;
+}
+
+ssq_status into_end(ssq_tape *t, struct into *to)
+{
+    if (to->tensor == NULL)
+        return SSQ_OK;
+    struct value *v = value_of(t, to->id);
+    const ssq_tensor *sum = &v->grad.tensor;
+    if (v->param != NONE)
+        sum = param_of(t->params, v->param)->grad;
+    if (!is_there(&to->made))
+        return SSQ_OK;
+    ssq_status st =
+        ssq_add(t->queue, SSQ_ADD(.a = sum, .b = &to->made.tensor, .y = sum));
+    held_put(t, &to->made);
+    return st;
+}
+
+/* ---- one node ---- */
+
+/* The arguments of a call, and the gradients that it writes. */
+struct work {
+    ssq_tape *t;
+    const struct node *n;
+    const struct back *back;
+    union {
+        char bytes[TAPE_ARGS];
+        max_align_t align;
+    } args;
+    struct into into[TAPE_VARS];
+    unsigned wanted; /* gradients that somebody wants */
+};
+
+static void put(struct work *w, const struct slot *s, const ssq_tensor *x)
+{
+    memcpy(w->args.bytes + s->at, &x, sizeof(x));
+}
+
+static const char *kept_args(const ssq_tape *t, const struct node *n)
+{
+    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
+}
+
+static const ssq_tensor *tensor_at(ssq_tape *t, uint32_t id)
+{
+    return id == NONE ? NULL : &value_of(t, id)->is.tensor;
+}
+
+/* The gradient of a result. One that nothing came to is absent where it may be,
+ * else zeros. */
+static ssq_status put_grad(struct work *w, const struct slot *s)
+{
+    uint32_t id = w->n->out[s->index];
+    struct value *v = value_of(w->t, id);
+    if (!is_there(&v->grad)) {
+        if (s->optional)
+            return SSQ_OK;
+        const struct view *like = &v->is.tensor.view;
+        ssq_status st =
+            held_make(w->t, like->dtype, like->rank, like->shape, &v->grad);
+        if (st == SSQ_OK)
+            st = ssq_fill(w->t->queue, SSQ_FILL(.x = &v->grad.tensor));
+        if (st != SSQ_OK)
+            return st;
+    }
+    put(w, s, &v->grad.tensor);
+    return SSQ_OK;
+}
+
+/* A gradient that nobody wants is written all the same where the op has no
+ * choice, and let go of. */
+static ssq_status put_into(struct work *w, const struct slot *s)
+{
+    struct into *to = &w->into[s->index];
+    uint32_t id = w->n->var[s->index];
+    if (id == NONE)
+        return SSQ_OK;
+    ssq_status st = into_begin(w->t, id, to);
+    if (st == SSQ_OK && to->tensor == NULL && !s->optional) {
+        const struct view *like = &value_of(w->t, id)->is.tensor.view;
+        st = held_make(w->t, like->dtype, like->rank, like->shape, &to->made);
+        put(w, s, &to->made.tensor);
+        return st;
+    }
+    put(w, s, to->tensor);
+    return st;
+}
+
+static ssq_status put_slot(struct work *w, const struct slot *s)
+{
+    const struct node *n = w->n;
+    switch (s->role) {
+    case BACK_VAR:
+        put(w, s, tensor_at(w->t, n->var[s->index]));
+        return SSQ_OK;
+    case BACK_OUT:
+        put(w, s, tensor_at(w->t, n->out[s->index]));
+        return SSQ_OK;
+    case BACK_GRAD:
+        return put_grad(w, s);
+    case BACK_COPY:
+        memcpy(w->args.bytes + s->at, kept_args(w->t, n) + s->from, s->bytes);
+        return SSQ_OK;
+    default:
+        return SSQ_OK; /* BACK_INTO comes last */
+    }
+}
+
+static bool is_wanted(const struct work *w)
+{
+    for (size_t i = 0; i < w->back->nslots; i++) {
+        const struct slot *s = &w->back->slots[i];
+        uint32_t id = s->role == BACK_INTO ? w->n->var[s->index] : NONE;
+        if (id != NONE && value_of(w->t, id)->wanted)
+            return true;
+    }
+    return false;
+}
+
+/* The axes that arguments point to stand in the node. */
+static void put_axes(struct work *w)
+{
+    for (size_t i = 0; i < w->back->nslots; i++) {
+        const struct slot *s = &w->back->slots[i];
+        const int *axes;
+        if (s->role != BACK_COPY || w->n->op->axes == 0 ||
+            s->from != w->n->op->axes)
+            continue;
+        memcpy(&axes, w->args.bytes + s->at, sizeof(axes));
+        if (axes != NULL) {
+            axes = w->n->axes;
+            memcpy(w->args.bytes + s->at, &axes, sizeof(axes));
+        }
+    }
+}
+
+static ssq_status call_back(ssq_tape *t, const struct node *n,
+                            const struct back *back)
+{
+    struct work w = {.t = t, .n = n, .back = back};
+    if (!is_wanted(&w))
+        return SSQ_OK;
+    memcpy(w.args.bytes, back->init, back->bytes);
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
+        st = put_slot(&w, &back->slots[i]);
+    for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
+        if (back->slots[i].role == BACK_INTO)
+            st = put_into(&w, &back->slots[i]);
+    put_axes(&w);
+    if (st == SSQ_OK)
+        st = back->call(t->queue, w.args.bytes);
+    for (unsigned i = 0; i < TAPE_VARS && st == SSQ_OK; i++)
+        if (w.into[i].tensor != NULL)
+            st = into_end(t, &w.into[i]);
+        else
+            held_put(t, &w.into[i].made);
+    return st;
+}
+
+static bool has_grad(const ssq_tape *t, const struct node *n)
+{
+    for (unsigned i = 0; i < n->op->nouts; i++)
+        if (n->out[i] != NONE && is_there(&value_of(t, n->out[i])->grad))
+            return true;
+    return false;
+}
+
+/* What a node made is not needed by any node before it. */
+static void release(ssq_tape *t, const struct node *n)
+{
+    for (unsigned i = 0; i < n->op->nouts; i++) {
+        if (n->out[i] == NONE)
+            continue;
+        struct value *v = value_of(t, n->out[i]);
+        held_put(t, &v->grad);
+        if (v->kept)
+            continue;
+        held_put(t, &v->is);
+        v->state = VALUE_RELEASED;
+    }
+}
+
+static ssq_status walk(ssq_tape *t, const struct node *n)
+{
+    if (!has_grad(t, n))
+        return SSQ_OK;
+    if (n->op->own != NULL)
+        return n->op->own(t, n);
+    if (n->op->nbacks == 0)
+        return error_set(SSQ_ERR_UNSUPPORTED, "it has no derivative");
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < n->op->nbacks && st == SSQ_OK; i++)
+        st = call_back(t, n, &n->op->backs[i]);
+    return st;
+}
+
+/* ---- the whole ---- */
+
+/* The gradient of the loss: the scale, or 1, in the loss's shape. It is bound
+ * and not written: a gradient without memory of its own never is. */
+static ssq_status seed(ssq_tape *t, struct value *loss, const ssq_tensor *scale)
+{
+    struct view *v = &loss->grad.tensor.view;
+    loss->grad = loss->is;
+    loss->grad.memory = (struct extent){NULL, 0, 0};
+    for (int i = 0; i < v->rank; i++)
+        v->stride[i] = 1;
+    v->dtype = SSQ_F32;
+    v->buffer = scale->view.buffer;
+    v->offset = scale->view.offset;
+    loss->kept = true;
+    return scale_bind(t->queue, scale);
+}
+
+static ssq_status check_loss(ssq_tape *t, ssq_var loss)
+{
+    static const char op[] = "tape_backward";
+    if (t->walked)
+        return error_set(SSQ_ERR_INVALID,
+                         "a second backward of the pass: its values are gone");
+    if (!t->training)
+        return error_set(SSQ_ERR_INVALID,
+                         "the pass was begun for evaluation: nothing is noted");
+    struct value *v = var_value(t, loss, "loss", op, "loss");
+    if (v == NULL)
+        return t->status;
+    char text[128];
+    if (view_elements(&v->is.tensor.view) != 1)
+        return error_set(SSQ_ERR_INVALID, "loss is %s, expected one element",
+                         view_text(&v->is.tensor.view, text, sizeof(text)));
+    if (!v->wanted || v->node == NONE)
+        return error_set(SSQ_ERR_INVALID, "loss leads to no parameter");
+    return SSQ_OK;
+}
+
+static ssq_status walk_all(ssq_tape *t)
+{
+    for (size_t i = t->nodes.n; i-- > 0;) {
+        struct node n = *node_of(t, (uint32_t)i);
+        ssq_status st = walk(t, &n);
+        if (st != SSQ_OK) {
+            latch(t, st, n.where, n.op->name);
+            return t->status;
+        }
+        release(t, &n);
+    }
+    return SSQ_OK;
+}
+
+ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
+{
+    static const char op[] = "tape_backward";
+    if (tape == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: tape is NULL", op);
+    if (tape->status != SSQ_OK)
+        return ssq_tape_status(tape);
+    ssq_status st = check_loss(tape, loss);
+    const ssq_tensor *scale =
+        scaler == NULL ? tape->one : ssq_scaler_scale_tensor(scaler);
+    if (st == SSQ_OK)
+        st = check_operand(tape->queue, scale, op, "scaler");
+    if (st == SSQ_OK)
+        st = seed(tape, value_of(tape, loss.id), scale);
+    if (st != SSQ_OK) {
+        latch(tape, st, "backward", op);
+        return tape->status;
+    }
+    tape->walked = true;
+    st = walk_all(tape);
+    if (st == SSQ_OK)
+        st = params_settle(tape->params, tape->queue);
+    if (st == SSQ_OK)
+        scale_bound(scale);
+    else
+        latch(tape, st, "backward", op);
+    return st;
+}

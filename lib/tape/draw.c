@@ -1,0 +1,29 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* draw.c - random words for the calls of a pass.
+ *
+ * The stream is the parameters' seed, the number of the call in its pass, and a
+ * word on the device that says which of all training passes of the parameters
+ * this is: it is written in order before the first call of a pass that draws,
+ * and stays until the backward has read it. Passes count from 1; parameters
+ * draw their initial values at 0. */
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+
+#include <sesqui/ops/data.h>
+
+ssq_status tape_draw(ssq_tape *t, struct drawing *d)
+{
+    ssq_status st = SSQ_OK;
+    if (t->step == NULL)
+        st = tensor_create(t->queue->device, SSQ_I32, 0, NULL, &t->step);
+    if (st == SSQ_OK && t->draws == 0) {
+        uint32_t pass = t->params->draws % INT32_MAX + 1;
+        st = ssq_fill(t->queue, SSQ_FILL(.x = t->step, .value = pass));
+        if (st == SSQ_OK)
+            t->params->draws = pass;
+    }
+    if (st != SSQ_OK)
+        return st;
+    *d = (struct drawing){t->params->options.seed, t->draws++, t->step};
+    return SSQ_OK;
+}

@@ -1,0 +1,245 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* forward.c - any op of the table over vars: operands, casts, results, the
+ * call, and the note for the backward. */
+#include <sesqui/ops/gemm.h>
+
+#include "lib/tape/tape.h"
+
+#include <string.h>
+
+/* A call under way. */
+struct call {
+    ssq_tape *tape;
+    const struct tape_op *op;
+    const char *where;
+    union {
+        char bytes[TAPE_ARGS];
+        max_align_t align;
+    } args;
+    struct node node;
+    struct view view[TAPE_VARS]; /* of the vars; absent where there is none */
+    bool wanted;
+    ssq_activation activation; /* that comes behind it, as an op of its own */
+};
+
+static void *field(struct call *c, size_t at)
+{
+    return c->args.bytes + at;
+}
+
+static ssq_op_class class_of(const struct call *c)
+{
+    return c->tape->classes[c->op->number];
+}
+
+/* In the options every operand that the tape provides is NULL. */
+static ssq_status take_options(struct call *c, const void *options)
+{
+    const struct tape_op *op = c->op;
+    memcpy(c->args.bytes, options == NULL ? op->init : options, op->bytes);
+    size_t size;
+    memcpy(&size, c->args.bytes, sizeof(size)); /* struct_size comes first */
+    if (size != op->bytes)
+        return error_set(
+            SSQ_ERR_INVALID,
+            "struct_size is %zu, expected %zu: begin with the op's "
+            "macro or SSQ_.._INIT",
+            size, op->bytes);
+    for (size_t i = 0; i < op->nslots; i++) {
+        const struct slot *s = &op->slots[i];
+        const ssq_tensor *given;
+        memcpy(&given, field(c, s->at), sizeof(given));
+        if (given == NULL)
+            continue;
+        if (s->role != SLOT_TENSOR)
+            return error_set(SSQ_ERR_INVALID,
+                             "%s is set in the options: it is the tape's",
+                             s->name);
+        uint32_t id;
+        ssq_status st = value_hold(c->tape, given, &id);
+        if (st != SSQ_OK)
+            return st;
+        given = &value_of(c->tape, id)->is.tensor;
+        memcpy(field(c, s->at), &given, sizeof(given));
+    }
+    return SSQ_OK;
+}
+
+/* The axes that the options point to are kept in the node. */
+static ssq_status take_axes(struct call *c)
+{
+    if (c->op->axes == 0)
+        return SSQ_OK;
+    const int *axes;
+    int n;
+    memcpy(&axes, field(c, c->op->axes), sizeof(axes));
+    memcpy(&n, field(c, c->op->axes + sizeof(axes)), sizeof(n));
+    if (axes == NULL)
+        return SSQ_OK;
+    if (n < 0 || n > SSQ_MAX_RANK)
+        return error_set(SSQ_ERR_INVALID, "n_axes is %d, expected 0..%d", n,
+                         SSQ_MAX_RANK);
+    memcpy(c->node.axes, axes, (size_t)n * sizeof(int));
+    return SSQ_OK;
+}
+
+static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
+{
+    ssq_tape *t = c->tape;
+    c->node.var[s->index] = NONE;
+    if (v.tape == NULL && s->optional)
+        return SSQ_OK;
+    if (var_value(t, v, c->where, c->op->name, s->name) == NULL)
+        return t->status;
+    uint32_t id = v.id;
+    const struct view *view = &value_of(t, id)->is.tensor.view;
+    if (!dtype_is_float(view->dtype))
+        return error_set(SSQ_ERR_INVALID, "%s is %s, expected a float", s->name,
+                         ssq_dtype_name(view->dtype));
+    if (class_of(c) == SSQ_CLASS_HALF && !s->as_is) {
+        ssq_status st = value_cast(t, c->where, id, t->policy.compute, &id);
+        if (st != SSQ_OK)
+            return st;
+    }
+    const struct value *x = value_of(t, id);
+    c->node.var[s->index] = id;
+    c->view[s->index] = x->is.tensor.view;
+    c->wanted = c->wanted || x->wanted;
+    return SSQ_OK;
+}
+
+/* f32 where one of the vars is, or where 16-bit dtypes meet; else theirs. */
+static ssq_dtype promoted(const struct call *c)
+{
+    bool any = false;
+    ssq_dtype dtype = SSQ_F32;
+    for (unsigned i = 0; i < c->op->nvars; i++) {
+        if (view_absent(&c->view[i]))
+            continue;
+        if (any && c->view[i].dtype != dtype)
+            return SSQ_F32;
+        dtype = c->view[i].dtype;
+        any = true;
+    }
+    return dtype;
+}
+
+/* The table of doc/design/semantics.md: one for every device. */
+static ssq_dtype result_dtype(const struct call *c)
+{
+    switch (class_of(c)) {
+    case SSQ_CLASS_HALF:
+        return c->view[0].dtype;
+    case SSQ_CLASS_FLOAT32:
+        return SSQ_F32;
+    case SSQ_CLASS_ANY:
+        return c->view[0].dtype;
+    default:
+        return promoted(c);
+    }
+}
+
+/* Results, with what their rules say; what only a backward wants is made where
+ * there will be one. */
+static ssq_status make_result(struct call *c, const struct slot *s)
+{
+    ssq_tape *t = c->tape;
+    const struct rule_in in = {c->op, c->view, c->args.bytes, result_dtype(c)};
+    struct view out = {.dtype = in.dtype};
+    c->node.out[s->index] = NONE;
+    if (s->role == SLOT_KEPT && !c->wanted)
+        return SSQ_OK;
+    ssq_status st = c->op->rule[s->index](&in, &out);
+    if (st == SSQ_OK)
+        st = value_make(t, out.dtype, out.rank, out.shape,
+                        &c->node.out[s->index]);
+    return st;
+}
+
+/* Values may move while others are made: their tensors are put in last. */
+static void put_tensors(struct call *c)
+{
+    for (size_t i = 0; i < c->op->nslots; i++) {
+        const struct slot *s = &c->op->slots[i];
+        uint32_t id = s->role == SLOT_VAR ? c->node.var[s->index]
+                      : s->role == SLOT_RESULT || s->role == SLOT_KEPT
+                          ? c->node.out[s->index]
+                          : NONE;
+        if (id == NONE)
+            continue;
+        const ssq_tensor *x = &value_of(c->tape, id)->is.tensor;
+        memcpy(field(c, s->at), &x, sizeof(x));
+    }
+}
+
+/* The backward of an op does not undo an activation that is fused into it, so
+ * that on a tape it is an op of its own. */
+static ssq_status take_activation(struct call *c)
+{
+    const ssq_activation none = SSQ_ACTIVATION_NONE;
+    if (c->op->activation == 0)
+        return SSQ_OK;
+    memcpy(&c->activation, field(c, c->op->activation), sizeof(none));
+    memcpy(field(c, c->op->activation), &none, sizeof(none));
+    return (unsigned)c->activation <= SSQ_ACTIVATION_TANH
+               ? SSQ_OK
+               : error_set(SSQ_ERR_INVALID, "%d is no activation",
+                           (int)c->activation);
+}
+
+static ssq_status perform(struct call *c, const ssq_var *vars,
+                          const void *options)
+{
+    ssq_tape *t = c->tape;
+    const struct tape_op *op = c->op;
+    ssq_status st = take_options(c, options);
+    if (st == SSQ_OK)
+        st = take_axes(c);
+    if (st == SSQ_OK)
+        st = take_activation(c);
+    for (size_t i = 0; i < op->nslots && st == SSQ_OK; i++)
+        if (op->slots[i].role == SLOT_VAR)
+            st = take_var(c, &op->slots[i], vars[op->slots[i].index]);
+    c->wanted = c->wanted && t->training && t->quiet == 0;
+    for (size_t i = 0; i < op->nslots && st == SSQ_OK; i++)
+        if (op->slots[i].role == SLOT_RESULT || op->slots[i].role == SLOT_KEPT)
+            st = make_result(c, &op->slots[i]);
+    if (st != SSQ_OK)
+        return st;
+    put_tensors(c);
+    args_axes(op, &c->node, c->args.bytes);
+    st = op->call(t->queue, c->args.bytes);
+    return st == SSQ_OK && c->wanted
+               ? tape_note(t, &c->node, c->args.bytes, op->bytes)
+               : st;
+}
+
+ssq_var tape_call(const char *where, const struct tape_op *op,
+                  const ssq_var *vars, const void *options,
+                  ssq_var *const *outs)
+{
+    ssq_tape *t = NULL;
+    for (unsigned i = 0; i < op->nvars && t == NULL; i++)
+        t = vars[i].tape;
+    for (unsigned i = 1; outs != NULL && i < op->nouts; i++)
+        if (outs[i] != NULL)
+            *outs[i] = var_inert(t);
+    if (t == NULL || t->status != SSQ_OK)
+        return var_inert(t);
+    struct call c = {.tape = t, .op = op, .where = where};
+    c.node.op = op;
+    c.node.where = where;
+    ssq_status st = perform(&c, vars, options);
+    if (st != SSQ_OK) {
+        latch(t, st, where, op->name);
+        return var_inert(t);
+    }
+    for (unsigned i = 1; outs != NULL && i < op->nouts; i++)
+        if (outs[i] != NULL)
+            *outs[i] = var_of(t, c.node.out[i]);
+    ssq_var y = var_of(t, c.node.out[0]);
+    return c.activation == SSQ_ACTIVATION_NONE
+               ? y
+               : tape_call(where, op->activations[c.activation], &y, NULL,
+                           NULL);
+}

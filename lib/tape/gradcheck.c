@@ -1,0 +1,327 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gradcheck.c - gradients against difference quotients. */
+#include <sesqui/gradcheck.h>
+#include <sesqui/vars.h>
+
+#include "lib/core/size.h"
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Steps that are tried, each twice the one before. */
+#define STEPS 4
+
+/* A check under way. */
+struct check {
+    ssq_tape *tape;
+    ssq_gradcheck_fn fn;
+    void *user;
+    ssq_gradcheck_args args;
+    ssq_gradcheck_report worst;
+    bool wrong;     /* worst is out of its tolerance */
+    uint32_t draws; /* of the parameters, the same for every pass */
+    float *y;       /* the function's result, n elements */
+    double *w;      /* their weights */
+    size_t n;
+    double rounding; /* B */
+};
+
+/* Between 1/2 and 3/2, of either sign, and nothing that a sum of a softmax's
+ * row, say, would make 0. */
+static double weight(size_t i)
+{
+    uint32_t h = (uint32_t)i * 2654435761u ^ 0x9e3779b9u;
+    h ^= h >> 15;
+    h *= 2246822519u;
+    h ^= h >> 13;
+    double u = 0.5 + (double)(h >> 8) * 0x1p-24;
+    return (h & 1u) != 0 ? u : -u;
+}
+
+/* A pass: the var that fn makes. */
+static ssq_status pass(struct check *c, ssq_var *y)
+{
+    c->tape->params->draws = c->draws;
+    ssq_tape_begin(c->tape, true);
+    *y = c->fn(c->tape, c->user);
+    if (c->tape->status != SSQ_OK)
+        return ssq_tape_status(c->tape);
+    return var_value(c->tape, *y, "gradcheck", "gradcheck",
+                     "the function's "
+                     "result") == NULL
+               ? c->tape->status
+               : SSQ_OK;
+}
+
+/* f, where the parameters are. */
+static ssq_status value(struct check *c, double *f)
+{
+    ssq_var y = SSQ_VAR_NONE;
+    ssq_status st = pass(c, &y);
+    const ssq_tensor *t = st == SSQ_OK ? ssq_var_tensor(y) : NULL;
+    if (st == SSQ_OK && (size_t)ssq_tensor_elements(t) != c->n)
+        st = error_set(SSQ_ERR_INVALID,
+                       "gradcheck: the function made %zu elements, and now "
+                       "makes %lld",
+                       c->n, (long long)ssq_tensor_elements(t));
+    if (st == SSQ_OK)
+        st = ssq_tensor_read(c->tape->queue, t, c->y, c->n * sizeof(*c->y),
+                             SSQ_F32);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(c->tape->queue);
+    *f = 0.0;
+    for (size_t i = 0; i < c->n && st == SSQ_OK; i++)
+        *f += c->w[i] * (double)c->y[i];
+    return st;
+}
+
+/* Room for results as large as this one, and the rounding of f. */
+static ssq_status measure(struct check *c)
+{
+    ssq_var y = SSQ_VAR_NONE;
+    ssq_status st = pass(c, &y);
+    if (st != SSQ_OK)
+        return st;
+    double f, most = 0.0, sum = 0.0;
+    c->n = (size_t)ssq_tensor_elements(ssq_var_tensor(y));
+    c->y = mem_alloc_array(c->n, sizeof(*c->y));
+    c->w = mem_alloc_array(c->n, sizeof(*c->w));
+    if (c->y == NULL || c->w == NULL)
+        return error_nomem("gradcheck", c->n * sizeof(*c->w));
+    for (size_t i = 0; i < c->n; i++)
+        c->w[i] = (double)(float)weight(i);
+    st = value(c, &f);
+    for (size_t i = 0; i < c->n; i++) {
+        most = fmax(most, fabs((double)c->y[i]));
+        sum += fabs(c->w[i]);
+    }
+    c->rounding = c->args.ulps * 0x1p-23 * most * sum;
+    return st;
+}
+
+/* f on the tape, and backward from it. */
+static ssq_status backward(struct check *c)
+{
+    ssq_var y = SSQ_VAR_NONE;
+    ssq_tensor *w = NULL;
+    ssq_status st = pass(c, &y);
+    if (st != SSQ_OK)
+        return st;
+    const struct view v = ssq_var_tensor(y)->view;
+    st = tensor_create(c->tape->queue->device, SSQ_F32, v.rank, v.shape, &w);
+    if (st == SSQ_OK)
+        st = ssq_tensor_write(c->tape->queue, w, c->w, c->n * sizeof(*c->w),
+                              SSQ_F64);
+    if (st == SSQ_OK) {
+        ssq_var f =
+            ssq_sum_var(ssq_mul_var(y, ssq_var_input(c->tape, w)), NULL);
+        ssq_params_clean(c->tape->params);
+        st = ssq_tape_backward(c->tape, f, NULL);
+    }
+    ssq_tensor_destroy(&w);
+    return st;
+}
+
+/* ---- one element ---- */
+
+struct element {
+    const struct param *param;
+    size_t i, n;
+    float *at;        /* the parameter's elements on the host */
+    double differ;    /* D(h) */
+    double tolerance; /* how far that may be from the derivative */
+};
+
+/* f with the element at x. */
+static ssq_status value_at(struct check *c, struct element *e, float x,
+                           double *f)
+{
+    float was = e->at[e->i];
+    e->at[e->i] = x;
+    ssq_status st = ssq_tensor_write(c->tape->queue, e->param->tensor, e->at,
+                                     e->n * sizeof(*e->at), SSQ_F32);
+    ssq_status then = st == SSQ_OK ? value(c, f) : st;
+    if (then != SSQ_OK) { /* nobody waited for what was written */
+        ssq_status waited = ssq_queue_sync(c->tape->queue);
+        (void)waited;
+    }
+    e->at[e->i] = was;
+    return then;
+}
+
+/* The steps are what float32 makes of them. */
+static ssq_status quotient(struct check *c, struct element *e, double h,
+                           double *d)
+{
+    float p = e->at[e->i];
+    float up = (float)((double)p + h), down = (float)((double)p - h);
+    double high = 0.0, low = 0.0;
+    ssq_status st = value_at(c, e, up, &high);
+    if (st == SSQ_OK)
+        st = value_at(c, e, down, &low);
+    *d = (high - low) / ((double)up - (double)down);
+    return st;
+}
+
+/* Large steps are better for what is nearly linear, small ones for what bends:
+ * of all pairs h and 2h that is taken which knows the most. */
+static ssq_status differ(struct check *c, struct element *e)
+{
+    double h = c->args.step * fmax(1.0, fabs((double)e->at[e->i])), one, two;
+    ssq_status st = quotient(c, e, h, &one);
+    for (int i = 0; i < STEPS && st == SSQ_OK; i++, h *= 2.0, one = two) {
+        st = quotient(c, e, 2.0 * h, &two);
+        double tolerance = fabs(two - one) + c->rounding / h;
+        if (i > 0 && !(tolerance < e->tolerance))
+            continue;
+        e->differ = one;
+        e->tolerance = tolerance;
+    }
+    return st;
+}
+
+/* NaN is no agreement. */
+static void judge(struct check *c, const struct element *e, double g)
+{
+    double tolerance = e->tolerance + c->args.ulps * 0x1p-23 * fabs(g);
+    double error = fabs(g - e->differ);
+    bool wrong = !(error <= tolerance);
+    double had = fabs(c->worst.gradient - c->worst.difference);
+    bool worse =
+        c->worst.tried == 0 || error * c->worst.tolerance > had * tolerance;
+    if (!c->wrong && (wrong || worse)) {
+        (void)snprintf(c->worst.name, sizeof(c->worst.name), "%s",
+                       e->param->name);
+        c->worst.index = e->i;
+        c->worst.gradient = g;
+        c->worst.difference = e->differ;
+        c->worst.tolerance = tolerance;
+        c->wrong = wrong;
+    }
+    c->worst.tried++;
+}
+
+/* ---- parameters ---- */
+
+static ssq_status try_all(struct check *c, struct element *e,
+                          const float *grads)
+{
+    size_t step = 1;
+    if (c->args.samples > 0 && e->n > c->args.samples)
+        step = (e->n + c->args.samples - 1) / c->args.samples;
+    ssq_status st = SSQ_OK;
+    for (e->i = 0; e->i < e->n && st == SSQ_OK; e->i += step) {
+        st = differ(c, e);
+        if (st == SSQ_OK)
+            judge(c, e, (double)grads[e->i]);
+    }
+    /* as it was, whatever has failed */
+    ssq_status back = ssq_tensor_write(c->tape->queue, e->param->tensor, e->at,
+                                       e->n * sizeof(*e->at), SSQ_F32);
+    if (back == SSQ_OK)
+        back = ssq_queue_sync(c->tape->queue);
+    return st == SSQ_OK ? back : st;
+}
+
+static ssq_status check_param(struct check *c, const struct param *p)
+{
+    struct element e = {.param = p};
+    e.n = (size_t)view_elements(&p->tensor->view);
+    if (p->state || e.n == 0)
+        return SSQ_OK;
+    size_t bytes = e.n * sizeof(float);
+    float *grads = mem_alloc_array(e.n, sizeof(*grads));
+    e.at = mem_alloc_array(e.n, sizeof(*e.at));
+    ssq_status st =
+        grads == NULL || e.at == NULL
+            ? error_nomem("gradcheck", bytes)
+            : ssq_tensor_read(c->tape->queue, p->grad, grads, bytes, SSQ_F32);
+    if (st == SSQ_OK)
+        st = ssq_tensor_read(c->tape->queue, p->tensor, e.at, bytes, SSQ_F32);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(c->tape->queue);
+    if (st == SSQ_OK)
+        st = try_all(c, &e, grads);
+    mem_free(grads);
+    mem_free(e.at);
+    return st;
+}
+
+/* Gradients that nothing came to are zeros, which is checked as well. */
+static ssq_status check_params(struct check *c)
+{
+    ssq_params *params = c->tape->params;
+    ssq_status st = SSQ_OK;
+    size_t n = params->n, with = 0;
+    for (size_t i = 0; i < n && st == SSQ_OK; i++) {
+        struct param *p = &params->at[i];
+        if (p->state)
+            continue;
+        with++;
+        if (p->tensor->view.dtype != SSQ_F32)
+            return error_set(SSQ_ERR_INVALID,
+                             "gradcheck: \"%s\" is %s: differences need "
+                             "float32",
+                             p->name, ssq_dtype_name(p->tensor->view.dtype));
+        st = param_grad(params, p);
+    }
+    if (st == SSQ_OK && with == 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "gradcheck: there is no parameter with a gradient");
+    if (st == SSQ_OK)
+        st = backward(c);
+    for (size_t i = 0; i < n && st == SSQ_OK; i++)
+        st = check_param(c, &params->at[i]);
+    return st;
+}
+
+static ssq_status check_arguments(const ssq_tape *tape, ssq_gradcheck_fn fn,
+                                  const ssq_gradcheck_args *args,
+                                  const ssq_gradcheck_report *report)
+{
+    static const char op[] = "gradcheck";
+    if (tape == NULL || fn == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", op,
+                         tape == NULL ? "tape" : "fn");
+    if (args->struct_size != sizeof(*args) ||
+        (report != NULL && report->struct_size != sizeof(*report)))
+        return error_set(SSQ_ERR_INVALID, "%s: struct_size of %s is wrong", op,
+                         args->struct_size != sizeof(*args) ? "args"
+                                                            : "report");
+    if (!(args->step > 0.0 && args->step < INFINITY) || !(args->ulps > 0.0))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: step is %g, ulps %g: expected above 0", op,
+                         args->step, args->ulps);
+    return SSQ_OK;
+}
+
+ssq_status ssq_gradcheck(ssq_tape *tape, ssq_gradcheck_fn fn, void *user,
+                         const ssq_gradcheck_args *args,
+                         ssq_gradcheck_report *report)
+{
+    struct check c = {.tape = tape, .fn = fn, .user = user};
+    c.args = args == NULL ? (ssq_gradcheck_args)SSQ_GRADCHECK_INIT : *args;
+    c.worst = (ssq_gradcheck_report)SSQ_GRADCHECK_REPORT_INIT;
+    ssq_status st = check_arguments(tape, fn, &c.args, report);
+    if (st != SSQ_OK)
+        return st;
+    c.draws = tape->params->draws;
+    st = measure(&c);
+    if (st == SSQ_OK)
+        st = check_params(&c);
+    ssq_params_clean(tape->params);
+    mem_free(c.y);
+    mem_free(c.w);
+    if (report != NULL && st == SSQ_OK)
+        *report = c.worst;
+    if (st != SSQ_OK || !c.wrong)
+        return st;
+    return error_set(SSQ_ERR_INVALID,
+                     "gradcheck: the gradient of \"%s\"[%llu] is %.9g, the "
+                     "difference quotient %.9g, tolerance %.3g",
+                     c.worst.name, (unsigned long long)c.worst.index,
+                     c.worst.gradient, c.worst.difference, c.worst.tolerance);
+}

@@ -1,0 +1,36 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* latch.c - the first thing that goes wrong in a pass, which ends it. */
+#include "lib/tape/tape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+ssq_var var_inert(ssq_tape *t)
+{
+    return (ssq_var){t, NONE, t == NULL ? 0 : t->pass};
+}
+
+/* "net.c:12: block3: gemm: ..". The thread's text may be the one that is made
+ * here, so it is copied first. */
+void latch(ssq_tape *t, ssq_status status, const char *where, const char *op)
+{
+    if (t->status != SSQ_OK)
+        return;
+    char text[ERROR_TEXT];
+    (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
+    size_t n = strlen(op);
+    bool named = strncmp(text, op, n) == 0 && text[n] == ':';
+    bool scoped = t->scope[0] != '\0';
+    t->status =
+        error_set(status, "%s: %s%s%s%s%s", where, t->scope, scoped ? ": " : "",
+                  named ? "" : op, named ? "" : ": ", text);
+    (void)snprintf(t->text, sizeof(t->text), "%s", ssq_last_error());
+}
+
+ssq_status ssq_tape_status(const ssq_tape *tape)
+{
+    if (tape == NULL)
+        return error_set(SSQ_ERR_INVALID, "tape_status: tape is NULL");
+    return tape->status == SSQ_OK ? SSQ_OK
+                                  : error_set(tape->status, "%s", tape->text);
+}

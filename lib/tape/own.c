@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* own.c - backwards that are no single call. */
+#include "lib/tape/own.h"
+
+#include <sesqui/ops.h>
+
+/* The arguments of the forward call. */
+static const void *args_of(const ssq_tape *t, const struct node *n)
+{
+    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
+}
+
+static const ssq_tensor *grad_of(ssq_tape *t, const struct node *n)
+{
+    return &value_of(t, n->out[0])->grad.tensor;
+}
+
+/* dx = dy times the same factor. */
+ssq_status own_scale(ssq_tape *t, const struct node *n)
+{
+    ssq_scale_args args = *(const ssq_scale_args *)args_of(t, n);
+    struct into to;
+    ssq_status st = into_begin(t, n->var[0], &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    args.x = grad_of(t, n);
+    args.y = to.tensor;
+    st = ssq_scale(t->queue, &args);
+    return st == SSQ_OK ? into_end(t, &to) : st;
+}
+
+/* Rows of dy are added to those that they came from: in zeros, or in what is
+ * there already. */
+ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
+{
+    const ssq_gather_rows_args *args = args_of(t, n);
+    struct into to;
+    ssq_status st = into_begin(t, n->var[0], &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    st = ssq_fill(t->queue, SSQ_FILL(.x = to.tensor));
+    if (st == SSQ_OK)
+        st = ssq_scatter_add_rows(t->queue,
+                                  SSQ_SCATTER_ADD_ROWS(.dy = grad_of(t, n),
+                                                       .index = args->index,
+                                                       .dx = to.tensor));
+    return st == SSQ_OK ? into_end(t, &to) : st;
+}
+
+/* ---- products ---- */
+
+/* d = alpha op(a) op(b) + bias: what its three gradients have in common. */
+struct product {
+    ssq_tape *t;
+    const ssq_tensor *a, *b, *dd;
+    bool trans_a, trans_b;
+    double alpha;
+    bool batched;
+};
+
+/* One gradient as a product; where a batch of d repeats the operand, the sum
+ * over it. */
+static ssq_status multiply(const struct product *p, uint32_t id,
+                           const ssq_gemm_args *args)
+{
+    struct into to;
+    struct held all = {0};
+    ssq_gemm_args x = *args;
+    ssq_status st = into_begin(p->t, id, &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    const struct view *v = &to.tensor->view, *d = &p->dd->view;
+    int64_t shape[SSQ_MAX_RANK];
+    bool repeated = v->rank != d->rank;
+    for (int i = 0; i < d->rank; i++) {
+        bool matrix = i >= d->rank - 2;
+        shape[i] = matrix ? v->shape[i - d->rank + v->rank] : d->shape[i];
+        repeated = repeated || shape[i] != v->shape[i];
+    }
+    x.d = to.tensor;
+    x.alpha = p->alpha;
+    if (repeated) {
+        st = held_make(p->t, SSQ_F32, d->rank, shape, &all);
+        x.d = &all.tensor;
+    }
+    if (st == SSQ_OK)
+        st = p->batched ? ssq_gemm_batched(p->t->queue, &x)
+                        : ssq_gemm(p->t->queue, &x);
+    if (st == SSQ_OK && repeated)
+        st = ssq_sum_to(p->t->queue,
+                        SSQ_SUM_TO(.x = &all.tensor, .y = to.tensor));
+    held_put(p->t, &all);
+    return st == SSQ_OK ? into_end(p->t, &to) : st;
+}
+
+/* da = alpha dd op(b)^T, or its transpose. */
+static ssq_status first_factor(const struct product *p, uint32_t id)
+{
+    ssq_gemm_args x = SSQ_GEMM_INIT;
+    x.a = p->trans_a ? p->b : p->dd;
+    x.b = p->trans_a ? p->dd : p->b;
+    x.trans_a = p->trans_a && p->trans_b;
+    x.trans_b = p->trans_a || !p->trans_b;
+    return multiply(p, id, &x);
+}
+
+/* db = alpha op(a)^T dd, or its transpose. */
+static ssq_status second_factor(const struct product *p, uint32_t id)
+{
+    ssq_gemm_args x = SSQ_GEMM_INIT;
+    x.a = p->trans_b ? p->dd : p->a;
+    x.b = p->trans_b ? p->a : p->dd;
+    x.trans_a = p->trans_b || !p->trans_a;
+    x.trans_b = p->trans_b && p->trans_a;
+    return multiply(p, id, &x);
+}
+
+static ssq_status bias_gradient(const struct product *p, uint32_t id)
+{
+    struct into to;
+    ssq_status st = into_begin(p->t, id, &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    st = ssq_sum_to(p->t->queue, SSQ_SUM_TO(.x = p->dd, .y = to.tensor));
+    return st == SSQ_OK ? into_end(p->t, &to) : st;
+}
+
+static ssq_status products(ssq_tape *t, const struct node *n, bool batched)
+{
+    const ssq_gemm_args *args = args_of(t, n);
+    const struct product p = {.t = t,
+                              .a = &value_of(t, n->var[0])->is.tensor,
+                              .b = &value_of(t, n->var[1])->is.tensor,
+                              .dd = grad_of(t, n),
+                              .trans_a = args->trans_a,
+                              .trans_b = args->trans_b,
+                              .alpha = args->alpha,
+                              .batched = batched};
+    ssq_status st = first_factor(&p, n->var[0]);
+    if (st == SSQ_OK)
+        st = second_factor(&p, n->var[1]);
+    return st == SSQ_OK ? bias_gradient(&p, n->var[2]) : st;
+}
+
+ssq_status own_gemm(ssq_tape *t, const struct node *n)
+{
+    return products(t, n, false);
+}
+
+ssq_status own_gemm_batched(ssq_tape *t, const struct node *n)
+{
+    return products(t, n, true);
+}

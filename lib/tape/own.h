@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* own.h - backwards that are no single call: what vars.list marks as OWN, and
+ * those of the views. */
+#ifndef LIB_TAPE_OWN_H
+#define LIB_TAPE_OWN_H
+
+#include "lib/tape/tape.h"
+
+own_fn own_scale, own_gemm, own_gemm_batched, own_gather_rows;
+
+#endif

@@ -1,0 +1,130 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* param_var.c - a parameter as a var of a pass. */
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+
+#include <string.h>
+
+/* Names are parts of names of others, and of files: dots and slashes may be
+ * in them, but no wild cards, which are for patterns. */
+static ssq_status check_name(const char *name, const char *what)
+{
+    if (name == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: name is NULL", what);
+    if (*name == '\0')
+        return error_set(SSQ_ERR_INVALID, "%s: name is empty", what);
+    for (const char *c = name; *c != '\0'; c++)
+        if (*c == '*' || *c == '?' || (unsigned char)*c <= ' ' || *c == 127)
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: character %d of \"%.80s\" is none of a name",
+                             what, (int)(c - name), name);
+    return SSQ_OK;
+}
+
+ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
+                      char *whole)
+{
+    ssq_status st = check_name(name, what);
+    if (st != SSQ_OK)
+        return st;
+    size_t had = strlen(t->scope), n = strlen(name), dot = had > 0;
+    if (had + dot + n >= SSQ_PARAM_NAME)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: \"%.80s\" in \"%.80s\" is longer than %d", what,
+                         name, t->scope, SSQ_PARAM_NAME - 1);
+    memcpy(whole, t->scope, had);
+    whole[had] = '.';
+    memcpy(whole + had + dot, name, n + 1);
+    return SSQ_OK;
+}
+
+static ssq_status check_args(const ssq_param_args *args)
+{
+    if (args == NULL)
+        return error_set(SSQ_ERR_INVALID, "args is NULL");
+    if (args->struct_size != sizeof(*args))
+        return error_set(SSQ_ERR_INVALID,
+                         "struct_size is %zu, expected %zu: begin with "
+                         "SSQ_PARAM(..)",
+                         args->struct_size, sizeof(*args));
+    if (args->rank < 0 || args->rank > SSQ_MAX_RANK)
+        return error_set(SSQ_ERR_INVALID, "rank is %d, expected 0..%d",
+                         args->rank, SSQ_MAX_RANK);
+    return SSQ_OK;
+}
+
+/* What is there already has the shape that is asked for. */
+static ssq_status check_again(const struct param *p, const ssq_param_args *args)
+{
+    const struct view *v = &p->tensor->view;
+    bool same = v->rank == args->rank;
+    for (int i = 0; i < v->rank && same; i++)
+        same = v->shape[i] == args->shape[i];
+    char have[128], want[128];
+    struct view asked = *v;
+    if (!same) {
+        asked.rank = args->rank;
+        memcpy(asked.shape, args->shape, sizeof(asked.shape));
+        return error_set(SSQ_ERR_INVALID, "\"%s\" is %s, expected %s", p->name,
+                         view_text(v, have, sizeof(have)),
+                         view_text(&asked, want, sizeof(want)));
+    }
+    if (p->state != args->state)
+        return error_set(SSQ_ERR_INVALID, "\"%s\" %s", p->name,
+                         p->state ? "is a state, which has no gradient"
+                                  : "has a gradient: it is no state");
+    return SSQ_OK;
+}
+
+/* The value of parameter i in this pass, made once. */
+static ssq_status value_of_param(ssq_tape *t, size_t i, uint32_t *id)
+{
+    const struct param *p = param_of(t->params, (uint32_t)i);
+    if (i >= t->used.n) {
+        size_t more = i + 1 - t->used.n;
+        uint32_t *ids = list_add(&t->used, more, sizeof(*ids));
+        if (ids == NULL)
+            return SSQ_ERR_NOMEM;
+        memset(ids, 0xff, more * sizeof(*ids)); /* NONE */
+    }
+    uint32_t *at = (uint32_t *)t->used.at + i;
+    if (*at == NONE) {
+        ssq_status st = value_view(t, &p->tensor->view, NONE, at);
+        if (st != SSQ_OK) {
+            *at = NONE;
+            return st;
+        }
+        value_of(t, *at)->param = (uint32_t)i;
+        value_of(t, *at)->wanted = !p->state;
+    }
+    *id = *at;
+    return SSQ_OK;
+}
+
+static ssq_status find_or_make(ssq_tape *t, const char *name,
+                               const ssq_param_args *args, uint32_t *id)
+{
+    char whole[SSQ_PARAM_NAME];
+    ssq_status st = check_args(args);
+    if (st == SSQ_OK)
+        st = scope_join(t, name, "var_param", whole);
+    if (st != SSQ_OK)
+        return st;
+    size_t i = param_find(t->params, whole);
+    st = i < t->params->n ? check_again(param_of(t->params, (uint32_t)i), args)
+                          : param_make(t->params, t->queue, whole, args, &i);
+    return st == SSQ_OK ? value_of_param(t, i, id) : st;
+}
+
+ssq_var ssq_var_param_at(const char *where, ssq_tape *tape, const char *name,
+                         const ssq_param_args *args)
+{
+    uint32_t id = NONE;
+    if (tape == NULL || tape->status != SSQ_OK)
+        return var_inert(tape);
+    ssq_status st = find_or_make(tape, name, args, &id);
+    if (st == SSQ_OK)
+        return var_of(tape, id);
+    latch(tape, st, where, "var_param");
+    return var_inert(tape);
+}

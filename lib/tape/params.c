@@ -1,0 +1,315 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* params.c - the set of parameters: made, found, and let go of. */
+#include "lib/tape/params.h"
+
+#include <sesqui/ops/data.h>
+#include <sesqui/ops/random.h>
+
+#include "lib/amp/optimizer.h"
+
+#include <string.h>
+
+static void params_free(struct object *o)
+{
+    ssq_params *p = (ssq_params *)o;
+    for (size_t i = 0; i < p->n; i++) {
+        ssq_tensor_destroy(&p->at[i].tensor);
+        ssq_tensor_destroy(&p->at[i].grad);
+        mem_free(p->at[i].name);
+    }
+    mem_free(p->at);
+    mem_free(p->table);
+    object_put(&p->device->object);
+    mem_free(p);
+}
+
+static ssq_status resolve(const char *what, const ssq_params_options *options,
+                          ssq_params_options *out)
+{
+    *out = (ssq_params_options)SSQ_PARAMS_OPTIONS_INIT;
+    if (options == NULL)
+        return SSQ_OK;
+    if (options->struct_size != sizeof(*options))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         options->struct_size, sizeof(*options));
+    *out = *options;
+    return SSQ_OK;
+}
+
+ssq_status ssq_params_create(ssq_device *device, const char *policy,
+                             const ssq_params_options *options,
+                             ssq_params **params)
+{
+    static const char what[] = "params_create";
+    if (device == NULL || params == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         device == NULL ? "device" : "params");
+    ssq_policy p = SSQ_POLICY_INIT;
+    ssq_params_options o;
+    ssq_status st = resolve(what, options, &o);
+    if (st == SSQ_OK)
+        st = ssq_policy_from_name(policy == NULL ? "float32" : policy, &p);
+    if (st == SSQ_OK)
+        st = device_check(device, what);
+    if (st != SSQ_OK)
+        return st;
+    ssq_params *made = mem_alloc(sizeof(*made));
+    if (made == NULL)
+        return error_nomem(what, sizeof(*made));
+    object_init(&made->object, params_free);
+    object_get(&device->object);
+    made->device = device;
+    made->policy = p;
+    made->options = o;
+    *params = made;
+    return SSQ_OK;
+}
+
+void ssq_params_destroy(ssq_params **params)
+{
+    if (params == NULL || *params == NULL)
+        return;
+    object_put(&(*params)->object);
+    *params = NULL;
+}
+
+size_t ssq_params_count(const ssq_params *params)
+{
+    return params == NULL ? 0 : params->n;
+}
+
+struct param *param_of(ssq_params *params, uint32_t i)
+{
+    return &params->at[i];
+}
+
+/* ---- names ---- */
+
+/* Where a name stands in the table, or would. The table is never full. */
+static uint32_t *place(const ssq_params *p, const char *name, uint32_t hash)
+{
+    size_t i = hash & (p->table_room - 1);
+    while (p->table[i] != 0 && strcmp(p->at[p->table[i] - 1].name, name) != 0)
+        i = (i + 1) & (p->table_room - 1);
+    return &p->table[i];
+}
+
+size_t param_find(const ssq_params *p, const char *name)
+{
+    if (p->table_room == 0)
+        return p->n;
+    uint32_t at = *place(p, name, name_hash(name));
+    return at == 0 ? p->n : at - 1;
+}
+
+/* Room for one more. */
+static ssq_status grow(ssq_params *p)
+{
+    if (p->n < p->room)
+        return SSQ_OK;
+    size_t room = p->room == 0 ? 32 : 2 * p->room;
+    struct param *at = mem_alloc_array(room, sizeof(*at));
+    uint32_t *table = mem_alloc_array(2 * room, sizeof(*table));
+    if (at == NULL || table == NULL) {
+        mem_free(at);
+        mem_free(table);
+        return error_nomem("params", room * sizeof(*at));
+    }
+    if (p->n > 0)
+        memcpy(at, p->at, p->n * sizeof(*at));
+    mem_free(p->at);
+    mem_free(p->table);
+    p->at = at;
+    p->table = table;
+    p->room = room;
+    p->table_room = 2 * room;
+    for (size_t i = 0; i < p->n; i++)
+        *place(p, at[i].name, at[i].hash) = (uint32_t)i + 1;
+    return SSQ_OK;
+}
+
+/* ---- values ---- */
+
+static ssq_status initialise(const ssq_params *p, ssq_queue *queue,
+                             const struct param *made,
+                             const ssq_param_args *args)
+{
+    return ssq_init(queue, SSQ_INIT(.x = made->tensor, .seed = p->options.seed,
+                                    .id = made->hash, .kind = args->init,
+                                    .fan = args->fan, .value = args->value,
+                                    .gain = args->gain,
+                                    .nonlinearity = args->nonlinearity,
+                                    .slope = args->slope));
+}
+
+ssq_status param_make(ssq_params *p, ssq_queue *queue, const char *name,
+                      const ssq_param_args *args, size_t *i)
+{
+    ssq_status st = grow(p);
+    if (st != SSQ_OK)
+        return st;
+    struct param made = {.hash = name_hash(name), .state = args->state};
+    st = tensor_create(p->device, args->full ? SSQ_F32 : p->policy.compute,
+                       args->rank, args->shape, &made.tensor);
+    if (st == SSQ_OK)
+        st = initialise(p, queue, &made, args);
+    if (st == SSQ_OK && (made.name = mem_strdup(name)) == NULL)
+        st = error_nomem("params", strlen(name) + 1);
+    if (st != SSQ_OK) {
+        ssq_tensor_destroy(&made.tensor);
+        return st;
+    }
+    *i = p->n;
+    uint32_t *at = place(p, name, made.hash);
+    p->at[p->n++] = made;
+    *at = (uint32_t)p->n;
+    return SSQ_OK;
+}
+
+/* ---- gradients ---- */
+
+ssq_status param_grad(ssq_params *p, struct param *of)
+{
+    const struct view *v = &of->tensor->view;
+    if (of->grad != NULL)
+        return SSQ_OK;
+    return tensor_create(p->device,
+                         p->options.float32_gradients ? SSQ_F32 : v->dtype,
+                         v->rank, v->shape, &of->grad);
+}
+
+ssq_status params_settle(ssq_params *p, ssq_queue *queue)
+{
+    for (size_t i = 0; i < p->n; i++) {
+        struct param *x = &p->at[i];
+        if (x->grad == NULL || x->grad_state != GRAD_CLEAN)
+            continue;
+        ssq_status st = ssq_fill(queue, SSQ_FILL(.x = x->grad));
+        if (st != SSQ_OK)
+            return st;
+        x->grad_state = GRAD_ZERO;
+    }
+    return SSQ_OK;
+}
+
+void ssq_params_clean(ssq_params *params)
+{
+    for (size_t i = 0; params != NULL && i < params->n; i++)
+        if (params->at[i].grad_state == GRAD_FULL)
+            params->at[i].grad_state = GRAD_CLEAN;
+}
+
+/* ---- what there is ---- */
+
+static ssq_status check_info(const char *what, const ssq_params *params,
+                             const ssq_param_info *info)
+{
+    if (params == NULL || info == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         params == NULL ? "params" : "info");
+    if (info->struct_size != sizeof(*info))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         info->struct_size, sizeof(*info));
+    return SSQ_OK;
+}
+
+static void tell(const struct param *p, ssq_param_info *info)
+{
+    info->name = p->name;
+    info->tensor = p->tensor;
+    info->grad = p->grad;
+}
+
+ssq_status ssq_params_get(const ssq_params *params, size_t i,
+                          ssq_param_info *info)
+{
+    static const char what[] = "params_get";
+    ssq_status st = check_info(what, params, info);
+    if (st != SSQ_OK)
+        return st;
+    if (i >= params->n)
+        return error_set(SSQ_ERR_INVALID, "%s: %zu of %zu parameters", what, i,
+                         params->n);
+    tell(&params->at[i], info);
+    return SSQ_OK;
+}
+
+ssq_status ssq_params_find(const ssq_params *params, const char *name,
+                           ssq_param_info *info)
+{
+    static const char what[] = "params_find";
+    ssq_status st = check_info(what, params, info);
+    if (st != SSQ_OK)
+        return st;
+    if (name == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: name is NULL", what);
+    size_t i = param_find(params, name);
+    if (i == params->n)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "%s: there is no \"%.100s\" among %zu parameters",
+                         what, name, params->n);
+    tell(&params->at[i], info);
+    return SSQ_OK;
+}
+
+/* ---- for an optimizer ---- */
+
+/* * stands for any characters, ? for one. */
+static bool matches(const char *pattern, const char *name)
+{
+    const char *star = NULL, *from = NULL;
+    while (*name != '\0') {
+        if (*pattern == '*') {
+            star = pattern++;
+            from = name;
+        } else if (*pattern == '?' || *pattern == *name) {
+            pattern++;
+            name++;
+        } else if (star != NULL) {
+            pattern = star + 1;
+            name = ++from;
+        } else
+            return false;
+    }
+    while (*pattern == '*')
+        pattern++;
+    return *pattern == '\0';
+}
+
+/* Another parameter of that name is for ssq_optimizer_add to refuse. */
+static bool is_added(const ssq_optimizer *optimizer, const struct param *p)
+{
+    const struct parameter *there = optimizer_find(optimizer, p->name);
+    return there != NULL && there->param->view.buffer == p->tensor->view.buffer;
+}
+
+ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
+                               const char *pattern, ssq_group *group)
+{
+    static const char what[] = "params_optimize";
+    if (params == NULL || optimizer == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         params == NULL ? "params" : "optimizer");
+    size_t found = 0;
+    for (size_t i = 0; i < params->n; i++) {
+        struct param *p = &params->at[i];
+        if (p->state || (pattern != NULL && !matches(pattern, p->name)))
+            continue;
+        found++;
+        if (is_added(optimizer, p))
+            continue;
+        ssq_status st = param_grad(params, p);
+        if (st == SSQ_OK)
+            st = ssq_optimizer_add(optimizer, p->name, p->tensor, p->grad,
+                                   group);
+        if (st != SSQ_OK)
+            return st;
+    }
+    if (found == 0)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "%s: none of %zu parameters is called \"%.100s\"",
+                         what, params->n, pattern == NULL ? "*" : pattern);
+    return SSQ_OK;
+}

@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* params.h - parameters by name, and their gradients. */
+#ifndef LIB_TAPE_PARAMS_H
+#define LIB_TAPE_PARAMS_H
+
+#include <sesqui/tape.h>
+
+#include "lib/core/core.h"
+
+enum grad_state {
+    GRAD_CLEAN = 0, /* what it holds is of no use: the next is written over */
+    GRAD_ZERO = 1,  /* zeros, likewise */
+    GRAD_FULL = 2   /* the next is added */
+};
+
+struct param {
+    char *name;
+    uint32_t hash;      /* of the name */
+    ssq_tensor *tensor; /* owned */
+    ssq_tensor *grad;   /* owned; NULL: nobody has asked for it yet */
+    enum grad_state grad_state;
+    bool state; /* it has no gradient */
+};
+
+struct ssq_params {
+    struct object object;
+    ssq_device *device;
+    ssq_policy policy;
+    ssq_params_options options;
+    struct param *at;
+    size_t n, room;
+    uint32_t *table; /* by hash: 1 + a place in `at`, 0 empty */
+    size_t table_room;
+    uint32_t draws; /* passes that have drawn random words: draw.c */
+};
+
+struct param *param_of(ssq_params *params, uint32_t i);
+/** The parameter of a whole name; params->n: there is none. */
+size_t param_find(const ssq_params *params, const char *name);
+/** A new one, initialised in order on the queue; names are the caller's to
+ *  compare. *i: its number. */
+ssq_status param_make(ssq_params *params, ssq_queue *queue, const char *name,
+                      const ssq_param_args *args, size_t *i);
+/** See to it that p has the tensor of its gradient. */
+ssq_status param_grad(ssq_params *params, struct param *p);
+/** Gradients that a backward did not reach become zeros. */
+ssq_status params_settle(ssq_params *params, ssq_queue *queue);
+
+#endif

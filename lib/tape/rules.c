@@ -1,0 +1,241 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rules.c - shapes of results, but of images (rules_images.c).
+ *
+ * A rule says what the op would accept as its result. Where operands do not
+ * agree it answers any shape: the op itself looks at them, and says what is
+ * wrong. */
+#include "lib/tape/rules.h"
+
+#include <sesqui/ops.h>
+
+#include <string.h>
+
+/* A dimension that is not there counts as 1. */
+static int64_t size_at(const struct view *v, int i)
+{
+    return i >= 0 && i < v->rank ? v->shape[i] : 1;
+}
+
+static void set(struct view *out, int rank, const int64_t *shape)
+{
+    out->rank = rank;
+    if (rank > 0)
+        memcpy(out->shape, shape, (size_t)rank * sizeof(*shape));
+}
+
+ssq_status rule_like(const struct rule_in *in, struct view *out)
+{
+    set(out, in->var[0].rank, in->var[0].shape);
+    return SSQ_OK;
+}
+
+/* Both from their last dimensions on, where a size of 1 repeats. */
+static void broadcast(const struct view *a, const struct view *b, int less,
+                      struct view *out)
+{
+    int rank = a->rank > b->rank ? a->rank : b->rank;
+    out->rank = rank;
+    for (int i = 0; i < rank - less; i++) {
+        int64_t x = size_at(a, i - (rank - a->rank));
+        int64_t y = size_at(b, i - (rank - b->rank));
+        out->shape[i] = x == 1 ? y : x;
+    }
+}
+
+ssq_status rule_broadcast(const struct rule_in *in, struct view *out)
+{
+    broadcast(&in->var[0], &in->var[1], 0, out);
+    return SSQ_OK;
+}
+
+/* Without the dimensions that are reduced. */
+ssq_status rule_reduce(const struct rule_in *in, struct view *out)
+{
+    const ssq_reduce_args *args = in->args;
+    const struct view *x = &in->var[0];
+    unsigned gone = args->axes == NULL ? ~0u : 0;
+    for (int i = 0; args->axes != NULL && i < args->n_axes; i++) {
+        int axis = args->axes[i];
+        if (axis < -x->rank || axis >= x->rank)
+            return error_set(SSQ_ERR_INVALID, "axis %d of rank %d", axis,
+                             x->rank);
+        gone |= 1u << (axis < 0 ? axis + x->rank : axis);
+    }
+    for (int i = 0; i < x->rank; i++)
+        if ((gone >> i & 1u) == 0)
+            out->shape[out->rank++] = x->shape[i];
+    return SSQ_OK;
+}
+
+/* The last two dimensions: rows of op(a), columns of op(b). */
+static ssq_status product(const struct rule_in *in, struct view *out)
+{
+    const ssq_gemm_args *args = in->args;
+    const struct view *a = &in->var[0], *b = &in->var[1];
+    if (a->rank < 2 || b->rank < 2)
+        return error_set(SSQ_ERR_INVALID, "a has rank %d, b %d: at least 2",
+                         a->rank, b->rank);
+    out->shape[out->rank - 2] = a->shape[a->rank - (args->trans_a ? 1 : 2)];
+    out->shape[out->rank - 1] = b->shape[b->rank - (args->trans_b ? 2 : 1)];
+    return SSQ_OK;
+}
+
+ssq_status rule_gemm(const struct rule_in *in, struct view *out)
+{
+    out->rank = 2;
+    return product(in, out);
+}
+
+ssq_status rule_gemm_batched(const struct rule_in *in, struct view *out)
+{
+    broadcast(&in->var[0], &in->var[1], 2, out);
+    if (out->rank < 3)
+        return error_set(SSQ_ERR_INVALID, "rank %d: gemm is for one matrix",
+                         out->rank);
+    return product(in, out);
+}
+
+static ssq_reduction reduction_of(const struct rule_in *in)
+{
+    ssq_reduction r;
+    memcpy(&r, (const char *)in->args + in->op->reduction, sizeof(r));
+    return r;
+}
+
+ssq_status rule_loss(const struct rule_in *in, struct view *out)
+{
+    out->dtype = SSQ_F32;
+    return reduction_of(in) == SSQ_REDUCTION_NONE ? rule_like(in, out) : SSQ_OK;
+}
+
+/* One loss for each target: the shape without the classes. */
+ssq_status rule_class_loss(const struct rule_in *in, struct view *out)
+{
+    const struct view *x = &in->var[0];
+    out->dtype = SSQ_F32;
+    if (reduction_of(in) != SSQ_REDUCTION_NONE)
+        return SSQ_OK;
+    for (int i = 0; i < x->rank; i++)
+        if (i != (x->rank == 1 ? 0 : 1))
+            out->shape[out->rank++] = x->shape[i];
+    return SSQ_OK;
+}
+
+/* A value for each row of a norm over the last dimensions. */
+ssq_status rule_rows(const struct rule_in *in, struct view *out)
+{
+    int ndim;
+    memcpy(&ndim, (const char *)in->args + in->op->ndim, sizeof(ndim));
+    const struct view *x = &in->var[0];
+    out->dtype = SSQ_F32;
+    if (ndim < 1 || ndim > x->rank)
+        return error_set(SSQ_ERR_INVALID, "ndim is %d, expected 1..%d", ndim,
+                         x->rank);
+    set(out, x->rank - ndim, x->shape);
+    return SSQ_OK;
+}
+
+static ssq_status axis_of(const struct view *x, int axis, int *found)
+{
+    if (axis < -x->rank || axis >= x->rank)
+        return error_set(SSQ_ERR_INVALID, "axis %d of rank %d", axis, x->rank);
+    *found = axis < 0 ? axis + x->rank : axis;
+    return SSQ_OK;
+}
+
+ssq_status rule_channels(const struct rule_in *in, struct view *out)
+{
+    const ssq_batch_norm_args *args = in->args;
+    int axis = 0;
+    ssq_status st = axis_of(&in->var[0], args->axis, &axis);
+    out->dtype = SSQ_F32;
+    set(out, 1, &in->var[0].shape[axis]);
+    return st;
+}
+
+ssq_status rule_groups(const struct rule_in *in, struct view *out)
+{
+    const ssq_group_norm_args *args = in->args;
+    const int64_t shape[] = {size_at(&in->var[0], 0), args->groups};
+    out->dtype = SSQ_F32;
+    if (args->groups < 1)
+        return error_set(SSQ_ERR_INVALID, "groups is %lld, expected 1 or more",
+                         (long long)args->groups);
+    set(out, 2, shape);
+    return SSQ_OK;
+}
+
+/* The shape of index, then that of a row. */
+ssq_status rule_gather(const struct rule_in *in, struct view *out)
+{
+    const ssq_gather_rows_args *args = in->args;
+    const struct view *x = &in->var[0];
+    if (args->index == NULL)
+        return error_set(SSQ_ERR_INVALID, "index is NULL");
+    const struct view *index = &args->index->view;
+    if (x->rank < 1 || index->rank + x->rank - 1 > SSQ_MAX_RANK)
+        return error_set(SSQ_ERR_INVALID, "x has rank %d, index %d", x->rank,
+                         index->rank);
+    set(out, index->rank, index->shape);
+    for (int i = 1; i < x->rank; i++)
+        out->shape[out->rank++] = x->shape[i];
+    return SSQ_OK;
+}
+
+/* q's rows with v's columns. */
+ssq_status rule_attention(const struct rule_in *in, struct view *out)
+{
+    set(out, in->var[0].rank, in->var[0].shape);
+    if (out->rank > 0)
+        out->shape[out->rank - 1] = size_at(&in->var[2], in->var[2].rank - 1);
+    return SSQ_OK;
+}
+
+ssq_status rule_lse(const struct rule_in *in, struct view *out)
+{
+    int rank = in->var[0].rank;
+    out->dtype = SSQ_F32;
+    set(out, rank > 0 ? rank - 1 : 0, in->var[0].shape);
+    return SSQ_OK;
+}
+
+/* [t, batch, times h] of a recurrent layer: h by its w_hh, [.., h]. */
+static void steps(const struct rule_in *in, int64_t times, struct view *out)
+{
+    const int64_t shape[] = {size_at(&in->var[0], 0), size_at(&in->var[0], 1),
+                             times * size_at(&in->var[2], 1)};
+    set(out, 3, shape);
+}
+
+ssq_status rule_steps(const struct rule_in *in, struct view *out)
+{
+    steps(in, 1, out);
+    return SSQ_OK;
+}
+
+ssq_status rule_state(const struct rule_in *in, struct view *out)
+{
+    steps(in, 1, out);
+    set(out, 2, (const int64_t[]){out->shape[1], out->shape[2]});
+    return SSQ_OK;
+}
+
+ssq_status rule_cell(const struct rule_in *in, struct view *out)
+{
+    out->dtype = SSQ_F32;
+    return rule_state(in, out);
+}
+
+ssq_status rule_lstm_reserve(const struct rule_in *in, struct view *out)
+{
+    out->dtype = SSQ_F32;
+    steps(in, 5, out);
+    return SSQ_OK;
+}
+
+ssq_status rule_gru_reserve(const struct rule_in *in, struct view *out)
+{
+    out->dtype = SSQ_F32;
+    steps(in, 4, out);
+    return SSQ_OK;
+}

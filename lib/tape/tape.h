@@ -1,0 +1,192 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tape.h - what a tape is made of.
+ *
+ * A pass is what happens between two ssq_tape_begin(). Its values (struct
+ * value, one for each var) and nodes (struct node, one for each op that leads
+ * to a parameter) stand in lists that only grow, and its memory comes from an
+ * arena that is empty again at the next begin: a pass like one before makes
+ * nothing new, on the host or on the device. */
+#ifndef LIB_TAPE_TAPE_H
+#define LIB_TAPE_TAPE_H
+
+#include <sesqui/tape.h>
+
+#include "lib/core/core.h"
+#include "lib/core/queue.h"
+#include "lib/tape/arena.h"
+#include "lib/tape/ops.h"
+
+/** No value, node, parameter. */
+#define NONE UINT32_MAX
+
+/** A gradient, or a value: a tensor, and the arena's memory where it is there;
+ *  a view of another value has none. */
+struct held {
+    ssq_tensor tensor; /* buffer NULL: not there */
+    struct extent memory;
+};
+
+enum value_state {
+    VALUE_LIVE = 0,
+    VALUE_RELEASED = 1 /* its memory went on to other values in backward */
+};
+
+struct value {
+    struct held is, grad;
+    uint32_t node;  /* that made it; NONE: input or parameter */
+    uint32_t param; /* whose value this is; or NONE */
+    uint32_t base;  /* it is a view of this value's memory; or NONE */
+    enum value_state state;
+    bool wanted;   /* a gradient goes to it: it leads to a parameter */
+    bool kept;     /* the caller has its tensor: never released */
+    uint32_t cast; /* this value in the compute dtype; or NONE */
+};
+
+struct node {
+    const struct tape_op *op;
+    const char *where; /* the caller's line */
+    const char *scope; /* as it was; in the tape's texts */
+    uint32_t var[TAPE_VARS], out[TAPE_OUTS];
+    uint32_t args;          /* where in the tape's bytes they are */
+    int axes[SSQ_MAX_RANK]; /* what args points to */
+};
+
+/** An array that grows and is emptied. */
+struct list {
+    void *at;
+    size_t n, room;
+    uint64_t grown; /* how often */
+};
+
+struct ssq_tape {
+    struct object object;
+    ssq_queue *queue;
+    ssq_params *params;
+    ssq_policy policy;
+    struct arena arena;
+    struct list blocks, nodes, bytes;
+    uint32_t nvalues;
+    struct list buffers; /* of the caller's tensors, held until the pass ends */
+    struct list scopes;  /* lengths of scope before each push */
+    struct list used;    /* by parameter: its value in this pass, or NONE */
+    uint32_t pass;
+    bool training, recording, walked; /* walked: backward has been */
+    uint8_t *classes;                 /* of tape_ops: enum ssq_op_class */
+    unsigned quiet; /* how deep in regions that are not recorded */
+    ssq_status status;
+    char text[ERROR_TEXT];
+    char scope[SSQ_PARAM_NAME];
+    ssq_tensor *one;  /* f32, the seed of a backward without a scaler */
+    ssq_tensor *step; /* i32: which pass draws; NULL: none has yet */
+    uint32_t draws;   /* calls that have drawn in this pass */
+    ssq_tape_stats stats;
+};
+
+/* Values stand in blocks that stay where they are: callers have the tensors. */
+#define VALUE_BITS  8
+#define VALUE_BLOCK (1u << VALUE_BITS)
+
+static inline struct value *value_of(const ssq_tape *t, uint32_t id)
+{
+    struct value *const *blocks = t->blocks.at;
+    return &blocks[id >> VALUE_BITS][id % VALUE_BLOCK];
+}
+
+static inline struct node *node_of(const ssq_tape *t, uint32_t id)
+{
+    return (struct node *)t->nodes.at + id;
+}
+
+static inline bool is_there(const struct held *h)
+{
+    return h->tensor.view.buffer != NULL;
+}
+
+/* ---- list.c ---- */
+
+/** Room for n more elements of size bytes, zeroed; NULL: no memory, text set.
+ *  What pointed into the list before does so no longer. */
+void *list_add(struct list *l, size_t n, size_t size);
+void list_free(struct list *l);
+
+/* ---- latch.c: the first thing that goes wrong ---- */
+
+/** The tape has failed: where and scope go before the thread's error text.
+ *  Later calls change nothing. */
+void latch(ssq_tape *t, ssq_status status, const char *where, const char *op);
+/** The var that stands for what could not be made. */
+ssq_var var_inert(ssq_tape *t);
+
+/* ---- value.c ---- */
+
+/** The value of a var, or NULL after latching why it has none. */
+struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
+                        const char *op, const char *what);
+/** A value with memory of its own, contiguous. NONE: latched by the caller. */
+ssq_status value_make(ssq_tape *t, ssq_dtype dtype, int rank,
+                      const int64_t *shape, uint32_t *id);
+/** A value whose tensor is a view; base is the value whose memory it is. */
+ssq_status value_view(ssq_tape *t, const struct view *view, uint32_t base,
+                      uint32_t *id);
+/** Memory for a gradient, or anything else that is let go of by held_put. */
+ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
+                     const int64_t *shape, struct held *h);
+void held_put(ssq_tape *t, struct held *h);
+ssq_var var_of(ssq_tape *t, uint32_t id);
+
+/** A value that is a tensor of the caller's, whose memory is held until the
+ *  pass ends. */
+ssq_status value_hold(ssq_tape *t, const ssq_tensor *tensor, uint32_t *id);
+
+/* ---- draw.c ---- */
+
+/** A stream of random words that no other call of any pass has. */
+struct drawing {
+    uint64_t seed;
+    uint32_t id;
+    const ssq_tensor *step;
+};
+ssq_status tape_draw(ssq_tape *t, struct drawing *d);
+
+/* ---- param_var.c ---- */
+
+/** A name behind the scope and a dot, into SSQ_PARAM_NAME bytes. INVALID for
+ *  what is no name of a parameter or a scope. what begins texts. */
+ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
+                      char *whole);
+
+/* ---- note.c ---- */
+
+/** Note a node whose values are there. */
+ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
+                     size_t bytes);
+/** Arguments that were kept: what they point to is the node's. */
+void args_axes(const struct tape_op *op, const struct node *n, void *args);
+
+/* ---- forward.c ---- */
+
+/** Any op of the table over vars, options NULL for its defaults. outs: the vars
+ *  of further results, or NULL. */
+ssq_var tape_call(const char *where, const struct tape_op *op,
+                  const ssq_var *vars, const void *options,
+                  ssq_var *const *outs);
+/* ---- cast.c ---- */
+
+/** The value in a dtype: itself, or a cast that is noted, made once in a pass
+ *  for each value and the compute dtype. */
+ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
+                      ssq_dtype dtype, uint32_t *cast);
+
+/* ---- backward.c ---- */
+
+/** Where an op writes the gradient of a value: begin gives the tensor, end adds
+ *  it to what is there already. begin leaves *to NULL where none is wanted. */
+struct into {
+    uint32_t id;
+    struct held made; /* memory of its own, to be added */
+    const ssq_tensor *tensor;
+};
+ssq_status into_begin(ssq_tape *t, uint32_t id, struct into *to);
+ssq_status into_end(ssq_tape *t, struct into *to);
+
+#endif

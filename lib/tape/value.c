@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* value.c - what vars stand for. */
+#include "lib/tape/tape.h"
+
+#include <string.h>
+
+ssq_var var_of(ssq_tape *t, uint32_t id)
+{
+    return (ssq_var){t, id, t->pass};
+}
+
+struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
+                        const char *op, const char *what)
+{
+    ssq_status st = SSQ_OK;
+    if (v.tape == NULL)
+        st = error_set(SSQ_ERR_INVALID, "%s is no var", what);
+    else if (v.tape != t)
+        st = error_set(SSQ_ERR_INVALID, "%s is a var of another tape", what);
+    else if (v.pass != t->pass)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s is a var of pass %u, this is pass %u: vars end with "
+                       "ssq_tape_begin",
+                       what, v.pass, t->pass);
+    else if (v.id >= t->nvalues)
+        st = error_set(SSQ_ERR_INVALID, "%s is no var", what);
+    else if (value_of(t, v.id)->state == VALUE_RELEASED)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s was released by the backward of this pass", what);
+    if (st == SSQ_OK)
+        return value_of(t, v.id);
+    latch(t, st, where, op);
+    return NULL;
+}
+
+/* A tensor inside of the tape: nobody's references end it. */
+static void never_freed(struct object *o)
+{
+    (void)o;
+}
+
+/* Row-major without gaps. */
+static void lay_out(struct view *v, ssq_dtype dtype, int rank,
+                    const int64_t *shape)
+{
+    memset(v, 0, sizeof(*v));
+    v->dtype = dtype;
+    v->rank = rank;
+    int64_t stride = 1;
+    for (int i = rank - 1; i >= 0; i--) {
+        v->shape[i] = shape[i];
+        v->stride[i] = stride;
+        stride *= shape[i] == 0 ? 1 : shape[i];
+    }
+}
+
+ssq_status held_make(ssq_tape *t, ssq_dtype dtype, int rank,
+                     const int64_t *shape, struct held *h)
+{
+    memset(h, 0, sizeof(*h));
+    object_init(&h->tensor.object, never_freed);
+    struct view *v = &h->tensor.view;
+    lay_out(v, dtype, rank, shape);
+    uint64_t bytes = (uint64_t)view_elements(v) * dtype_bytes(dtype);
+    ssq_status st = arena_take(&t->arena, t->queue->device, bytes, &h->memory);
+    if (st != SSQ_OK)
+        return st;
+    v->buffer = h->memory.buffer;
+    v->offset = h->memory.offset;
+    return SSQ_OK;
+}
+
+void held_put(ssq_tape *t, struct held *h)
+{
+    arena_give(&t->arena, &h->memory);
+    h->tensor.view.buffer = NULL;
+}
+
+static bool add_block(ssq_tape *t)
+{
+    struct value **at = list_add(&t->blocks, 1, sizeof(*at));
+    if (at == NULL)
+        return false;
+    *at = mem_alloc_array(VALUE_BLOCK, sizeof(**at));
+    if (*at != NULL)
+        return true;
+    t->blocks.n--;
+    (void)error_nomem("tape", VALUE_BLOCK * sizeof(**at));
+    return false;
+}
+
+/* A new value; its number is its id. */
+static ssq_status add(ssq_tape *t, const struct held *is, uint32_t base,
+                      uint32_t *id)
+{
+    uint32_t n = t->nvalues;
+    if (n >> VALUE_BITS == t->blocks.n && !add_block(t))
+        return SSQ_ERR_NOMEM;
+    t->nvalues++;
+    struct value *v = value_of(t, n);
+    memset(v, 0, sizeof(*v));
+    v->is = *is;
+    v->node = v->param = v->cast = NONE;
+    v->base = base;
+    *id = n;
+    return SSQ_OK;
+}
+
+ssq_status value_make(ssq_tape *t, ssq_dtype dtype, int rank,
+                      const int64_t *shape, uint32_t *id)
+{
+    struct held h;
+    ssq_status st = held_make(t, dtype, rank, shape, &h);
+    if (st != SSQ_OK)
+        return st;
+    st = add(t, &h, NONE, id);
+    if (st != SSQ_OK)
+        held_put(t, &h);
+    return st;
+}
+
+ssq_status value_view(ssq_tape *t, const struct view *view, uint32_t base,
+                      uint32_t *id)
+{
+    struct held h;
+    memset(&h, 0, sizeof(h));
+    object_init(&h.tensor.object, never_freed);
+    h.tensor.view = *view;
+    return add(t, &h, base, id);
+}
+
+/* The caller may destroy his tensor; what it is of stays. */
+ssq_status value_hold(ssq_tape *t, const ssq_tensor *tensor, uint32_t *id)
+{
+    ssq_buffer **held = list_add(&t->buffers, 1, sizeof(*held));
+    if (held == NULL)
+        return SSQ_ERR_NOMEM;
+    *held = tensor->view.buffer;
+    object_get(&(*held)->object);
+    return value_view(t, &tensor->view, NONE, id);
+}
+
+ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
+                         const ssq_tensor *tensor)
+{
+    static const char op[] = "var_input";
+    if (tape == NULL || tape->status != SSQ_OK)
+        return var_inert(tape);
+    ssq_status st = check_operand(tape->queue, tensor, op, "tensor");
+    uint32_t id = NONE;
+    if (st == SSQ_OK)
+        st = value_hold(tape, tensor, &id);
+    if (st != SSQ_OK) {
+        latch(tape, st, where, op);
+        return var_inert(tape);
+    }
+    return var_of(tape, id);
+}
+
+/* Without a text: for questions that may be asked of anything. */
+static struct value *var_there(ssq_var v)
+{
+    return v.tape == NULL || v.pass != v.tape->pass || v.id >= v.tape->nvalues
+               ? NULL
+               : value_of(v.tape, v.id);
+}
+
+int ssq_var_rank(ssq_var var)
+{
+    const struct value *v = var_there(var);
+    return v == NULL ? 0 : v->is.tensor.view.rank;
+}
+
+int64_t ssq_var_size(ssq_var var, int i)
+{
+    const struct value *v = var_there(var);
+    return v == NULL ? 0 : ssq_tensor_size(&v->is.tensor, i);
+}
+
+/* Kept from now on, and so is the value whose memory it is. */
+const ssq_tensor *ssq_var_tensor(ssq_var var)
+{
+    struct value *v = var_there(var);
+    if (v == NULL || v->state == VALUE_RELEASED)
+        return NULL;
+    for (uint32_t i = var.id; i != NONE; i = value_of(var.tape, i)->base)
+        value_of(var.tape, i)->kept = true;
+    return &v->is.tensor;
+}

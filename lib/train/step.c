@@ -1,0 +1,128 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* step.c - passes, and the step behind them. */
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+#include "lib/train/trainer.h"
+
+#include <sesqui/ops/data.h>
+
+#include <math.h>
+
+ssq_tape *ssq_trainer_begin(ssq_trainer *trainer)
+{
+    if (trainer == NULL)
+        return NULL;
+    ssq_tape_begin(trainer->tape, true);
+    return trainer->tape;
+}
+
+ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer)
+{
+    if (trainer == NULL)
+        return NULL;
+    ssq_tape_begin(trainer->tape, false);
+    return trainer->tape;
+}
+
+/* ---- parameters ---- */
+
+/* The first step: groups in the order of their wishes, then the rest. */
+static ssq_status give_all(ssq_trainer *t)
+{
+    ssq_status st = SSQ_OK;
+    for (struct wish *w = t->wishes; w != NULL && st == SSQ_OK; w = w->next)
+        st = ssq_params_optimize(t->params, t->optimizer, w->pattern, w->group);
+    if (st == SSQ_OK)
+        st = ssq_params_optimize(t->params, t->optimizer, NULL, NULL);
+    if (st == SSQ_OK)
+        t->given = t->params->n;
+    return st;
+}
+
+/* Those that came later than the optimizer's memory have no moments. */
+static ssq_status check_new(ssq_trainer *t)
+{
+    for (; t->given < t->params->n; t->given++) {
+        const struct param *p = param_of(t->params, (uint32_t)t->given);
+        if (!p->state)
+            return error_set(SSQ_ERR_INVALID,
+                             "trainer_step: parameter \"%s\" was made after "
+                             "the first step: run a pass with all layers "
+                             "before it",
+                             p->name);
+    }
+    return SSQ_OK;
+}
+
+/* ---- the loss, for show ---- */
+
+static ssq_status add_loss(ssq_trainer *t, ssq_var loss)
+{
+    ssq_tensor x = value_of(t->tape, loss.id)->is.tensor;
+    ssq_status st = SSQ_OK;
+    x.view.rank = 0;
+    if (t->sum == NULL)
+        st = tensor_create(t->queue->device, SSQ_F32, 0, NULL, &t->sum);
+    if (st == SSQ_OK && t->losses == 0)
+        st = ssq_cast(t->queue, SSQ_CAST(.x = &x, .y = t->sum));
+    else if (st == SSQ_OK)
+        st = ssq_add(t->queue, SSQ_ADD(.a = t->sum, .b = &x, .y = t->sum));
+    if (st == SSQ_OK)
+        t->losses++;
+    return st;
+}
+
+ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
+{
+    static const char what[] = "trainer_loss";
+    if (trainer == NULL || mean == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         trainer == NULL ? "trainer" : "mean");
+    float sum = NAN;
+    ssq_status st = SSQ_OK;
+    if (trainer->losses > 0)
+        st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
+                             SSQ_F32);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(trainer->queue);
+    if (st != SSQ_OK)
+        return st;
+    *mean = trainer->losses > 0 ? (double)sum / trainer->losses : (double)NAN;
+    trainer->losses = 0;
+    return SSQ_OK;
+}
+
+/* ---- steps ---- */
+
+/* Behind a backward: what the optimizer does with its gradients. */
+static ssq_status apply(ssq_trainer *t)
+{
+    ssq_status st = t->given == 0 ? give_all(t) : check_new(t);
+    if (st != SSQ_OK)
+        return st;
+    if (t->accumulate > 1)
+        st = ssq_optimizer_accumulate(t->queue, t->optimizer,
+                                      1.0 / t->accumulate);
+    if (st != SSQ_OK || ++t->taken < t->accumulate)
+        return st;
+    st = ssq_optimizer_step(t->queue, t->optimizer, t->scaler);
+    if (st != SSQ_OK) {
+        t->taken--;
+        return st;
+    }
+    t->taken = 0;
+    return t->scaler == NULL ? SSQ_OK : ssq_scaler_update(t->queue, t->scaler);
+}
+
+ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
+{
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
+    ssq_status st = ssq_tape_backward(trainer->tape, loss, trainer->scaler);
+    if (st == SSQ_OK)
+        st = apply(trainer);
+    if (st == SSQ_OK)
+        st = add_loss(trainer, loss);
+    ssq_params_clean(trainer->params);
+    return st;
+}

@@ -1,0 +1,160 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* trainer.c - what a trainer is made of. */
+#include "lib/train/trainer.h"
+
+#include "lib/amp/scaler.h"
+#include "lib/core/queue.h"
+
+#include <string.h>
+
+void ssq_trainer_destroy(ssq_trainer **trainer)
+{
+    if (trainer == NULL || *trainer == NULL)
+        return;
+    ssq_trainer *t = *trainer;
+    for (struct wish *w = t->wishes, *next; w != NULL; w = next) {
+        next = w->next;
+        mem_free(w->pattern);
+        mem_free(w);
+    }
+    ssq_tensor_destroy(&t->sum);
+    ssq_tape_destroy(&t->tape);
+    ssq_optimizer_destroy(&t->optimizer);
+    ssq_scaler_destroy(&t->scaler);
+    ssq_params_destroy(&t->params);
+    object_put(&t->queue->object);
+    mem_free(t);
+    *trainer = NULL;
+}
+
+/* Where nobody names one, the policy says whether gradients need a scale. */
+static ssq_status make_scaler(ssq_device *device, const ssq_trainer_args *args,
+                              const char *policy, ssq_scaler **scaler)
+{
+    ssq_policy p = SSQ_POLICY_INIT;
+    ssq_status st = ssq_policy_from_name(policy, &p);
+    if (st != SSQ_OK)
+        return st;
+    if (args->scaler == NULL ? !p.scaling : strcmp(args->scaler, "none") == 0)
+        return SSQ_OK;
+    return ssq_scaler_create(device, args->scaler, NULL, scaler);
+}
+
+static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
+{
+    ssq_device *device = t->queue->device;
+    const char *policy = args->policy == NULL ? "float32" : args->policy;
+    ssq_status st =
+        ssq_params_create(device, policy, &args->params, &t->params);
+    if (st == SSQ_OK)
+        st = ssq_optimizer_create(
+            device, args->optimizer == NULL ? "adamw" : args->optimizer,
+            &args->options, &t->optimizer);
+    if (st == SSQ_OK)
+        st = make_scaler(device, args, policy, &t->scaler);
+    return st == SSQ_OK ? ssq_tape_create(t->queue, t->params, &t->tape) : st;
+}
+
+ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
+                              ssq_trainer **trainer)
+{
+    static const char what[] = "trainer_create";
+    const ssq_trainer_args defaults = SSQ_TRAINER_INIT;
+    ssq_status st = queue_check(queue, what);
+    if (st != SSQ_OK)
+        return st;
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    if (args == NULL)
+        args = &defaults;
+    if (args->struct_size != sizeof(*args))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         args->struct_size, sizeof(*args));
+    if (args->accumulate < 1)
+        return error_set(SSQ_ERR_INVALID, "%s: accumulate is 0", what);
+    ssq_trainer *t = mem_alloc(sizeof(*t));
+    if (t == NULL)
+        return error_nomem(what, sizeof(*t));
+    t->accumulate = args->accumulate;
+    t->wishes_end = &t->wishes;
+    object_get(&queue->object);
+    t->queue = queue;
+    st = make(args, t);
+    if (st == SSQ_OK)
+        *trainer = t;
+    else
+        ssq_trainer_destroy(&t);
+    return st;
+}
+
+ssq_queue *ssq_trainer_queue(const ssq_trainer *trainer)
+{
+    return trainer == NULL ? NULL : trainer->queue;
+}
+
+ssq_params *ssq_trainer_params(const ssq_trainer *trainer)
+{
+    return trainer == NULL ? NULL : trainer->params;
+}
+
+ssq_optimizer *ssq_trainer_optimizer(const ssq_trainer *trainer)
+{
+    return trainer == NULL ? NULL : trainer->optimizer;
+}
+
+ssq_scaler *ssq_trainer_scaler(const ssq_trainer *trainer)
+{
+    return trainer == NULL ? NULL : trainer->scaler;
+}
+
+ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer, ssq_scaler *scaler)
+{
+    static const char what[] = "trainer_set_scaler";
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    if (trainer->taken > 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %u of %u passes of a step have been", what,
+                         trainer->taken, trainer->accumulate);
+    if (scaler != NULL &&
+        scaler_block(scaler)->view.buffer->device != trainer->queue->device)
+        return error_set(SSQ_ERR_INVALID, "%s: the scaler is of another device",
+                         what);
+    if (scaler != NULL)
+        scaler_get(scaler);
+    scaler_put(trainer->scaler);
+    trainer->scaler = scaler;
+    return SSQ_OK;
+}
+
+ssq_status ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
+                             const ssq_optimizer_options *options,
+                             ssq_group **group)
+{
+    static const char what[] = "trainer_group";
+    if (trainer == NULL || pattern == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         trainer == NULL ? "trainer" : "pattern");
+    if (trainer->given > 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the first step has been: its parameters are "
+                         "where they are",
+                         what);
+    struct wish *w = mem_alloc(sizeof(*w));
+    if (w == NULL || (w->pattern = mem_strdup(pattern)) == NULL) {
+        mem_free(w);
+        return error_nomem(what, sizeof(*w));
+    }
+    ssq_status st = ssq_optimizer_group(trainer->optimizer, options, &w->group);
+    if (st != SSQ_OK) {
+        mem_free(w->pattern);
+        mem_free(w);
+        return st;
+    }
+    *trainer->wishes_end = w;
+    trainer->wishes_end = &w->next;
+    if (group != NULL)
+        *group = w->group;
+    return SSQ_OK;
+}

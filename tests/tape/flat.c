@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* flat.c - a tape takes nothing new, on the device or on the host, for shapes
+ * that it has seen: thousands of passes, for training and for evaluation, of
+ * three shapes in turns. */
+#include "tests/tape/tape.h"
+
+#define SHAPES 3
+#define ROUNDS 700
+
+static ssq_var net(ssq_tape *t, ssq_var x)
+{
+    x = ssq_relu_var(ssq_nn_linear(t, "fc1", x, 24, NULL));
+    x = ssq_nn_layer_norm(t, "norm", ssq_nn_dropout(t, x, 0.1), NULL);
+    ssq_tape_push(t, "head");
+    x = ssq_nn_linear(t, "fc2", x, 5, NULL);
+    ssq_tape_pop(t);
+    return x;
+}
+
+struct use {
+    uint64_t device, host, bytes;
+};
+
+static struct use use_of(const ssq_tape *t)
+{
+    ssq_tape_stats s = SSQ_TAPE_STATS_INIT;
+    NEED(ssq_tape_stats_get(t, &s));
+    return (struct use){s.device_allocations, s.host_allocations,
+                        s.device_bytes};
+}
+
+static void train(ssq_trainer *trainer, const ssq_tensor *x,
+                  const ssq_tensor *y, bool training)
+{
+    ssq_tape *t =
+        training ? ssq_trainer_begin(trainer) : ssq_trainer_evaluate(trainer);
+    ssq_var loss = ssq_cross_entropy_var(net(t, ssq_var_input(t, x)),
+                                         SSQ_CROSS_ENTROPY(.target = y));
+    NEED(training ? ssq_trainer_step(trainer, loss) : ssq_tape_status(t));
+}
+
+static void flat(const char *device, const char *policy, uint32_t accumulate)
+{
+    static const int64_t rows[SHAPES] = {16, 7, 64};
+    ssq_device *d = core_open(device);
+    ssq_queue *q = core_queue(d);
+    ssq_trainer *trainer = NULL;
+    ssq_tensor *x[SHAPES], *y[SHAPES];
+    NEED(ssq_trainer_create(
+        q, SSQ_TRAINER(.policy = policy, .accumulate = accumulate), &trainer));
+    for (int i = 0; i < SHAPES; i++) {
+        const int64_t shape[] = {rows[i], 9};
+        NEED(ssq_tensor_create(d, SSQ_F32, 2, shape, &x[i]));
+        NEED(ssq_tensor_create(d, SSQ_I32, 1, rows + i, &y[i]));
+        NEED(ssq_fill(q, SSQ_FILL(.x = x[i], .value = 0.5)));
+        NEED(ssq_fill(q, SSQ_FILL(.x = y[i], .value = i)));
+    }
+    for (int i = 0; i < SHAPES; i++)
+        for (int k = 0; k < 2; k++)
+            train(trainer, x[i], y[i], k == 0);
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    const struct use before = use_of(t);
+    for (int i = 0; i < ROUNDS; i++) {
+        train(trainer, x[i % SHAPES], y[i % SHAPES], true);
+        if (i % 5 == 0)
+            train(trainer, x[i % SHAPES], y[i % SHAPES], false);
+    }
+    NEED(ssq_queue_sync(q));
+    const struct use after = use_of(t);
+    tap_ok(before.device == after.device && before.host == after.host &&
+               before.bytes == after.bytes && after.bytes > 0,
+           "%s: %s, %u passes to a step: %d passes of %d shapes: %llu, then "
+           "%llu allocations of the device, %llu and %llu of the host",
+           device, policy, accumulate, ROUNDS, SHAPES,
+           (unsigned long long)before.device, (unsigned long long)after.device,
+           (unsigned long long)before.host, (unsigned long long)after.host);
+    for (int i = 0; i < SHAPES; i++) {
+        ssq_tensor_destroy(&x[i]);
+        ssq_tensor_destroy(&y[i]);
+    }
+    ssq_trainer_destroy(&trainer);
+    ssq_queue_destroy(&q);
+    ssq_device_close(&d);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < 2; i++) {
+        flat(core_device(i), "mixed_float16", 1);
+        flat(core_device(i), "mixed_bfloat16", 3);
+    }
+    return tap_done(4);
+}

@@ -1,0 +1,237 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* misuse.c - whatever goes wrong is latched with its op, its scope and its
+ * line, changes nothing, and is gone with the next pass. */
+#include "tests/tape/tape.h"
+
+#define P(T, NAME, RANK, ...)                                                  \
+    ssq_var_param(T, NAME,                                                     \
+                  SSQ_PARAM(.rank = (RANK), .shape = {__VA_ARGS__},            \
+                            .init = SSQ_INIT_NORMAL, .value = 1.0))
+
+/* The tape has latched this; and is well again. */
+static void latched(const struct rig *r, ssq_status want, const char *text,
+                    const char *what)
+{
+    core_status(ssq_tape_status(r->tape), want, text, "%s: %s", r->name, what);
+    ssq_tape_begin(r->tape, true);
+    if (ssq_tape_status(r->tape) != SSQ_OK)
+        tap_ok(false, "%s: begin forgets what was latched", what);
+}
+
+/* ---- vars ---- */
+
+static void vars(const struct rig *r)
+{
+    ssq_tape *t = r->tape;
+    ssq_var x, y, z;
+
+    ssq_tape_begin(t, true);
+    x = P(t, "x", 2, 3, 4);
+    ssq_tape_push(t, "block");
+    ssq_tape_push(t, "head");
+    y = ssq_gemm_var(x, x, SSQ_VAR_NONE, NULL);
+    z = ssq_relu_var(ssq_mul_var(y, x));
+    tap_ok(ssq_var_tensor(y) == NULL && ssq_var_tensor(z) == NULL &&
+               ssq_var_rank(z) == 0,
+           "%s: a failed op gives an inert var, and so do its users", r->name);
+    latched(r, SSQ_ERR_INVALID, "misuse.c:|block.head: gemm:|4|3",
+            "shapes that do not fit are told with line, scope and op");
+
+    x = P(t, "x", 2, 3, 4);
+    ssq_tape_begin(t, true);
+    y = ssq_relu_var(x);
+    latched(r, SSQ_ERR_INVALID, "var of pass", "a var of an earlier pass");
+
+    y = ssq_add_var(P(t, "x", 2, 3, 4), SSQ_VAR_NONE);
+    latched(r, SSQ_ERR_INVALID, "add: b is no var", "an operand that is none");
+
+    struct rig other = rig_open(r->name, NULL);
+    ssq_tape_begin(other.tape, true);
+    y = ssq_add_var(P(t, "x", 2, 3, 4), P(other.tape, "x", 2, 3, 4));
+    latched(r, SSQ_ERR_INVALID, "another tape", "a var of another tape");
+    core_status(ssq_tape_status(other.tape), SSQ_OK, "",
+                "%s: of which that one knows nothing", r->name);
+    y = ssq_nn_linear(t, "fc", P(other.tape, "x", 2, 3, 4), 2, NULL);
+    latched(r, SSQ_ERR_INVALID, "nn_linear: x is a var of another tape",
+            "a layer on another tape");
+    rig_close(&other);
+
+    x = P(t, "x", 2, 3, 4);
+    y = ssq_sum_var(x, SSQ_SUM(.x = ssq_var_tensor(x)));
+    latched(r, SSQ_ERR_INVALID, "x is set in the options",
+            "an operand in the options");
+    y = ssq_softmax_var(P(t, "x", 2, 3, 4), &(ssq_softmax_args){.axis = 1});
+    latched(r, SSQ_ERR_INVALID, "struct_size is 0", "options without defaults");
+
+    y = ssq_var_input(t, NULL);
+    latched(r, SSQ_ERR_INVALID, "tensor is NULL", "an input that is none");
+    x = ssq_var_reshape(P(t, "x", 2, 3, 4), 1, (int64_t[]){13});
+    latched(r, SSQ_ERR_INVALID, "13", "a shape of other elements");
+    x = ssq_var_transpose(P(t, "x", 2, 3, 4), (int[]){0, 0});
+    latched(r, SSQ_ERR_INVALID, "var_transpose", "an axis twice");
+    x = ssq_var_cast(P(t, "x", 2, 3, 4), SSQ_I32);
+    latched(r, SSQ_ERR_INVALID, "no float", "a cast to integers");
+    tap_ok(ssq_relu_var(SSQ_VAR_NONE).tape == NULL &&
+               ssq_var_tensor(SSQ_VAR_NONE) == NULL &&
+               ssq_var_size(SSQ_VAR_NONE, 0) == 0,
+           "%s: no var makes no var", r->name);
+}
+
+/* ---- parameters ---- */
+
+static void params(const struct rig *r)
+{
+    ssq_tape *t = r->tape;
+    char longest[SSQ_PARAM_NAME];
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    size_t n;
+
+    ssq_tape_begin(t, true);
+    P(t, "again", 2, 3, 4);
+    n = ssq_params_count(r->params);
+    P(t, "again", 2, 4, 3);
+    latched(r, SSQ_ERR_INVALID, "\"again\"|3,4|4,3", "a name in another shape");
+    ssq_var_param(t, "again",
+                  SSQ_PARAM(.rank = 2, .shape = {3, 4}, .state = true));
+    latched(r, SSQ_ERR_INVALID, "it is no state", "a name as a state");
+    P(t, "", 1, 2);
+    latched(r, SSQ_ERR_INVALID, "name is empty", "no name");
+    P(t, "a b", 1, 2);
+    latched(r, SSQ_ERR_INVALID, "character 1 of \"a b\"", "a blank in a name");
+    P(t, "a*", 1, 2);
+    latched(r, SSQ_ERR_INVALID, "character 1 of \"a*\"", "a wild card");
+    memset(longest, 'n', sizeof(longest));
+    longest[sizeof(longest) - 1] = '\0';
+    ssq_tape_push(t, "s");
+    P(t, longest, 1, 2);
+    latched(r, SSQ_ERR_INVALID, "is longer than 127", "a name and its scope");
+    ssq_tape_push(t, NULL);
+    latched(r, SSQ_ERR_INVALID, "name is NULL", "a scope without a name");
+    ssq_tape_pop(t);
+    latched(r, SSQ_ERR_INVALID, "nothing was pushed", "a pop too many");
+    ssq_tape_resume(t);
+    latched(r, SSQ_ERR_INVALID, "nothing was paused", "a resume too many");
+    P(t, "rank", 9, 1);
+    latched(r, SSQ_ERR_INVALID, "rank is 9", "too many dimensions");
+    P(t, "negative", 1, -4);
+    latched(r, SSQ_ERR_INVALID, "-4", "a negative size");
+    ssq_var_param(t, "bare", &(ssq_param_args){.rank = 1, .shape = {2}});
+    latched(r, SSQ_ERR_INVALID, "struct_size is 0", "without the macro");
+    tap_ok(ssq_params_count(r->params) == n,
+           "%s: nothing of that has made a parameter", r->name);
+    core_status(ssq_params_find(r->params, "nobody", &info), SSQ_ERR_NOT_FOUND,
+                "\"nobody\"", "%s: a name that nobody has", r->name);
+    core_status(ssq_params_get(r->params, n, &info), SSQ_ERR_INVALID,
+                "params_get", "%s: a number past the end", r->name);
+}
+
+/* ---- backward ---- */
+
+static void backward(const struct rig *r)
+{
+    ssq_tape *t = r->tape;
+    ssq_var x, y;
+
+    ssq_tape_begin(t, true);
+    x = P(t, "x", 2, 3, 4);
+    core_status(ssq_tape_backward(t, ssq_relu_var(x), NULL), SSQ_ERR_INVALID,
+                "expected one element", "%s: a loss of 12 elements", r->name);
+    ssq_tape_begin(t, true);
+    x = ssq_sum_var(ssq_var_detach(P(t, "x", 2, 3, 4)), NULL);
+    core_status(ssq_tape_backward(t, x, NULL), SSQ_ERR_INVALID,
+                "leads to no parameter", "%s: a loss behind a detach", r->name);
+    ssq_tape_begin(t, false);
+    x = ssq_sum_var(P(t, "x", 2, 3, 4), NULL);
+    core_status(ssq_tape_backward(t, x, NULL), SSQ_ERR_INVALID,
+                "for evaluation", "%s: in a pass for evaluation", r->name);
+    ssq_tape_begin(t, true);
+    y = ssq_tanh_var(P(t, "x", 2, 3, 4));
+    x = ssq_sum_var(y, NULL);
+    core_status(ssq_tape_backward(t, x, NULL), SSQ_OK, "",
+                "%s: as it should be", r->name);
+    core_status(ssq_tape_backward(t, x, NULL), SSQ_ERR_INVALID,
+                "a second backward", "%s: twice", r->name);
+    ssq_tape_begin(t, true);
+    y = ssq_tanh_var(P(t, "x", 2, 3, 4));
+    core_status(ssq_tape_backward(t, ssq_sum_var(y, NULL), NULL), SSQ_OK, "",
+                "%s: again", r->name);
+    tap_ok(ssq_var_tensor(y) == NULL, "%s: what nobody asked for is released",
+           r->name);
+    ssq_relu_var(y);
+    latched(r, SSQ_ERR_INVALID, "x was released by the backward",
+            "a released var");
+    x = ssq_prod_var(P(t, "x", 2, 3, 4), NULL);
+    core_status(ssq_tape_backward(t, x, NULL), SSQ_ERR_UNSUPPORTED,
+                "misuse.c:|prod: it has no derivative",
+                "%s: an op without a derivative, by name and line", r->name);
+    core_status(ssq_tape_backward(NULL, x, NULL), SSQ_ERR_INVALID,
+                "tape is NULL", "%s: without a tape", r->name);
+}
+
+/* ---- trainers ---- */
+
+static void trainers(const struct rig *r)
+{
+    ssq_trainer *trainer = NULL;
+    ssq_params_options odd = SSQ_PARAMS_OPTIONS_INIT;
+    ssq_params *set = NULL;
+    double mean = 0.0;
+    ssq_tape *t;
+    ssq_var x;
+
+    odd.struct_size = 3;
+    core_status(ssq_params_create(r->device, NULL, &odd, &set), SSQ_ERR_INVALID,
+                "struct_size is 3", "%s: options of another size", r->name);
+    core_status(ssq_params_create(r->device, "float8", NULL, &set),
+                SSQ_ERR_NOT_FOUND, "float8", "%s: no such policy", r->name);
+    core_status(
+        ssq_trainer_create(r->queue, SSQ_TRAINER(.accumulate = 0), &trainer),
+        SSQ_ERR_INVALID, "accumulate is 0", "%s: no pass to a step", r->name);
+    core_status(ssq_trainer_create(r->queue, SSQ_TRAINER(.optimizer = "newton"),
+                                   &trainer),
+                SSQ_ERR_NOT_FOUND, "newton", "%s: no such optimizer", r->name);
+    core_status(
+        ssq_trainer_create(r->queue, SSQ_TRAINER(.scaler = "what"), &trainer),
+        SSQ_ERR_NOT_FOUND, "what", "%s: no such scaler", r->name);
+    tap_ok(trainer == NULL && set == NULL, "%s: nothing was made", r->name);
+    NEED(ssq_trainer_create(r->queue, SSQ_TRAINER(.policy = "mixed_float16"),
+                            &trainer));
+    NEED(ssq_trainer_group(trainer, "*.bias", NULL, NULL));
+    t = ssq_trainer_begin(trainer);
+    x = ssq_sum_var(P(t, "w", 2, 3, 4), NULL);
+    core_status(ssq_trainer_step(trainer, x), SSQ_ERR_NOT_FOUND, "\"*.bias\"",
+                "%s: a pattern that matches nothing", r->name);
+    ssq_trainer_destroy(&trainer);
+    NEED(ssq_trainer_create(r->queue, NULL, &trainer));
+    core_status(ssq_trainer_loss(trainer, &mean), SSQ_OK, "",
+                "%s: a mean of nothing", r->name);
+    tap_ok(mean != mean, "%s: which is NaN", r->name);
+    t = ssq_trainer_begin(trainer);
+    core_status(
+        ssq_trainer_step(trainer, ssq_sum_var(P(t, "w", 2, 3, 4), NULL)),
+        SSQ_OK, "", "%s: a step", r->name);
+    core_status(ssq_trainer_group(trainer, "w", NULL, NULL), SSQ_ERR_INVALID,
+                "the first step has been", "%s: a group after it", r->name);
+    t = ssq_trainer_begin(trainer);
+    x = ssq_sum_var(ssq_mul_var(P(t, "w", 2, 3, 4), P(t, "late", 1, 4)), NULL);
+    core_status(ssq_trainer_step(trainer, x), SSQ_ERR_INVALID,
+                "\"late\" was made after the first step",
+                "%s: a parameter after it", r->name);
+    ssq_trainer_destroy(&trainer);
+    ssq_trainer_destroy(&trainer);
+    tap_ok(ssq_trainer_begin(NULL) == NULL && ssq_trainer_queue(NULL) == NULL,
+           "%s: no trainer has no tape", r->name);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < 2; i++) {
+        struct rig r = rig_open(core_device(i), NULL);
+        vars(&r);
+        params(&r);
+        backward(&r);
+        trainers(&r);
+        rig_close(&r);
+    }
+    return tap_done(2 * 52);
+}
