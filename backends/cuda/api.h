@@ -187,6 +187,8 @@ enum { CUDA_NUMBERS(X) };
 
 /** The default stream of a context, as a handle that is not NULL. */
 #define CU_STREAM_LEGACY ((CUstream)0x1)
+/** The default stream that each thread has of its own. */
+#define CU_STREAM_PER_THREAD ((CUstream)0x2)
 #endif
 
 #endif

@@ -59,6 +59,7 @@ static const struct backend cuda_backend = {
     .queue_native = cuda_queue_native,
     .import = cuda_import,
     .mem_handle = cuda_mem_handle,
+    .mem_addressed = true,
     .ops = &ops,
 };
 

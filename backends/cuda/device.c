@@ -214,12 +214,13 @@ void cuda_close(struct backend_device *d)
         cuda_kernels_free(d);
         if (d->memory_order != NULL) {
             (void)CU(d, StreamSynchronize)(d->memory_order);
-            if (d->pool != NULL)
-                (void)CU(d, MemPoolDestroy)(d->pool);
             (void)CU(d, StreamDestroy)(d->memory_order);
         }
         cuda_leave(d);
     }
+    /* it is the GPU's, and there also where the context is not any more */
+    if (d->pool != NULL)
+        (void)CU(d, MemPoolDestroy)(d->pool);
     if (d->retained)
         (void)CU(d, PrimaryCtxRelease)(d->found->id);
     kernel_map_close(&d->kernels);

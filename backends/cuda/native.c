@@ -53,6 +53,10 @@ ssq_status cuda_queue_native(struct backend_device *d, const void *handle,
 {
     CUstream stream = (CUstream)(uintptr_t)handle;
     CUcontext context = NULL;
+    if (stream == CU_STREAM_PER_THREAD)
+        return refuse_handle(d->core,
+                             "the per-thread default stream is another in each "
+                             "thread: a queue needs a stream of its own");
     ssq_status st = need_calls(d->core, d->calls);
     if (st == SSQ_OK)
         st = cuda_enter(d);

@@ -33,7 +33,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_device_open(
 /** A queue over the caller's stream: what either enqueues runs in the order of
  *  the calls.
  *  @param device  of cuda, over the context that native is of
- *  @param native  a CUstream; NULL is the context's default stream
+ *  @param native  a CUstream; NULL is the context's default stream. Not
+ *                 CU_STREAM_PER_THREAD, which is another in each thread
  *  @return SSQ_ERR_INVALID another backend's device, another context's stream;
  *          SSQ_ERR_UNSUPPORTED the driver is too old to tell; SSQ_ERR_DEVICE,
  *          SSQ_ERR_NOMEM. Since 0.1.
@@ -61,7 +62,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_create(
  *          the host or of another device, more bytes than the allocation has;
  *          SSQ_ERR_UNSUPPORTED the driver is too old to tell. Since 0.1.
  *  @note The order between the caller's streams and our queues is the caller's
- *        business: ssq_queue_sync, or one stream for both. */
+ *        business: ssq_queue_sync, or one stream for both. Several buffers may
+ *        lie over the same bytes: ops know that they do, and refuse operands
+ *        that overlap as they do within one buffer. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cuda_buffer_import(ssq_device *device, uint64_t address, uint64_t bytes,
                        ssq_buffer **buffer);

@@ -272,6 +272,7 @@ struct backend {
     ssq_status (*import)(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
     void *(*mem_handle)(const struct backend_mem *mem);
+    bool mem_addressed; /* that is an address, which can be added to */
 
     const struct op_table *ops;
 };
@@ -287,6 +288,7 @@ struct ssq_buffer {
     uint64_t offset;           /* bytes, in mem */
     uint64_t bytes;            /* as asked for */
     struct slab *slab;         /* NULL: mem is the buffer's own */
+    bool lent; /* mem is a caller's, who may have lent it more than once */
     struct ssq_scaler *scaler; /* whose words these are; NULL: nobody's */
 };
 

@@ -108,6 +108,7 @@ ssq_status native_buffer_import(const char *backend, ssq_device *device,
     object_get(&device->object);
     b->device = device;
     b->bytes = b->mem->bytes;
+    b->lent = true;
     *buffer = b;
     return SSQ_OK;
 }

@@ -2,6 +2,8 @@
 /* view.c - geometry of operands: extents, overlap, broadcast, collapse. */
 #include "lib/core/view.h"
 
+#include "lib/core/core.h"
+
 #include <stdio.h>
 
 /* 1 for a scalar, which has rank 0. */
@@ -49,11 +51,38 @@ bool view_same_shape(const struct view *a, const struct view *b)
     return true;
 }
 
+/* Where two views begin, in bytes from one point; false: they are in memories
+ * that have nothing to do with each other. Memory that a caller has lent may
+ * have several buffers, and so may what he got the address of. */
+static bool places(const struct view *a, const struct view *b, uint64_t *at_a,
+                   uint64_t *at_b)
+{
+    const ssq_buffer *x = a->buffer, *y = b->buffer;
+    *at_a = a->offset;
+    *at_b = b->offset;
+    if (x == y)
+        return true;
+    if (x == NULL || y == NULL || x->mem == NULL || y->mem == NULL ||
+        x->device != y->device || (!x->lent && !y->lent))
+        return false;
+    const struct backend *backend = x->device->backend;
+    const void *in_x = backend->mem_handle(x->mem);
+    const void *in_y = backend->mem_handle(y->mem);
+    *at_a += x->offset;
+    *at_b += y->offset;
+    if (!backend->mem_addressed)
+        return in_x == in_y;
+    *at_a += (uintptr_t)in_x;
+    *at_b += (uintptr_t)in_y;
+    return true;
+}
+
 /* Dtypes may differ where their sizes do not: element i of one is then exactly
  * where element i of the other is. */
 bool view_same_place(const struct view *a, const struct view *b)
 {
-    if (a->buffer != b->buffer || a->offset != b->offset ||
+    uint64_t at_a, at_b;
+    if (!places(a, b, &at_a, &at_b) || at_a != at_b ||
         dtype_bytes(a->dtype) != dtype_bytes(b->dtype) ||
         !view_same_shape(a, b))
         return false;
@@ -104,9 +133,11 @@ static bool rows_interleave(const struct view *a, const struct view *b)
     return lo >= width[0] * size && lo + width[1] * size <= p;
 }
 
-bool view_overlap(const struct view *a, const struct view *b)
+bool view_overlap(const struct view *in_a, const struct view *in_b)
 {
-    if (a->buffer == NULL || a->buffer != b->buffer)
+    struct view va = *in_a, vb = *in_b;
+    const struct view *a = &va, *b = &vb;
+    if (in_a->buffer == NULL || !places(in_a, in_b, &va.offset, &vb.offset))
         return false;
     uint64_t sa = view_span(a), sb = view_span(b);
     if (sa == 0 || sb == 0)

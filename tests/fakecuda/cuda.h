@@ -138,6 +138,8 @@ typedef struct {
     X(cuDeviceTotalMem_v2, (size_t *bytes, CUdevice device)) \
     X(cuDevicePrimaryCtxRetain, (CUcontext *ctx, CUdevice device)) \
     X(cuDevicePrimaryCtxRelease_v2, (CUdevice device)) \
+    X(cuCtxCreate_v2, (CUcontext *ctx, unsigned flags, CUdevice device)) \
+    X(cuCtxDestroy_v2, (CUcontext ctx)) \
     X(cuCtxPushCurrent_v2, (CUcontext ctx)) \
     X(cuCtxPopCurrent_v2, (CUcontext *ctx)) \
     X(cuCtxGetCurrent, (CUcontext *ctx)) \
@@ -213,6 +215,7 @@ enum { FAKE_NUMBERS(X) };
 #undef X
 
 #define CU_STREAM_LEGACY               ((CUstream)0x1)
+#define CU_STREAM_PER_THREAD           ((CUstream)0x2)
 #define CU_LAUNCH_PARAM_END            ((void *)0x0)
 #define CU_LAUNCH_PARAM_BUFFER_POINTER ((void *)0x1)
 #define CU_LAUNCH_PARAM_BUFFER_SIZE    ((void *)0x2)

@@ -248,6 +248,51 @@ void fakecuda_break(CUdevice device, CUresult result)
     pthread_mutex_unlock(&fake.lock);
 }
 
+void fakecuda_break_context(CUcontext ctx, CUresult result)
+{
+    pthread_mutex_lock(&fake.lock);
+    fake_error(ctx, result, "the context was broken");
+    pthread_mutex_unlock(&fake.lock);
+}
+
+CUresult cuCtxCreate_v2(CUcontext *ctx, unsigned flags, CUdevice device)
+{
+    CUresult e = enter("cuCtxCreate_v2", device, ctx);
+    CUcontext c;
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    if (flags != 0 || current.n == FAKE_CURRENT)
+        return fake_leave(CUDA_ERROR_INVALID_VALUE);
+    c = fake_object(CONTEXT, sizeof(*c));
+    if (c == NULL)
+        return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    c->device = device;
+    current.ctx[current.n++] = c;
+    *ctx = c;
+    return fake_leave(CUDA_SUCCESS);
+}
+
+/* With all that was made in it; it is current in this thread no more. */
+CUresult cuCtxDestroy_v2(CUcontext ctx)
+{
+    CUresult e = fake_enter("cuCtxDestroy_v2", INITIALIZED);
+
+    if (e != CUDA_SUCCESS)
+        return e;
+    e = fake_check(ctx, CONTEXT, "context");
+    for (int i = 0; i < FAKE_DEVICES && e == CUDA_SUCCESS; i++)
+        if (ctx == fake.primary[i])
+            e = fake_refuse(CUDA_ERROR_INVALID_CONTEXT,
+                            "a primary context is released");
+    if (e != CUDA_SUCCESS)
+        return fake_leave(e);
+    fake_context_end(ctx);
+    if (fake_current() == ctx)
+        current.n--;
+    return fake_leave(CUDA_SUCCESS);
+}
+
 CUresult cuCtxPushCurrent_v2(CUcontext ctx)
 {
     CUresult e = fake_enter("cuCtxPushCurrent_v2", INITIALIZED);

@@ -141,6 +141,9 @@ CUresult fake_stream(CUstream handle, CUstream *s)
         *s = ctx->legacy;
         return e;
     }
+    if (handle == CU_STREAM_PER_THREAD)
+        return fake_refuse(CUDA_ERROR_NOT_SUPPORTED,
+                           "the stand-in has no streams of threads");
     e = fake_check(handle, STREAM, "stream");
     if (e == CUDA_SUCCESS && handle->object.ctx != ctx)
         e = fake_refuse(CUDA_ERROR_INVALID_HANDLE,
@@ -302,7 +305,7 @@ CUresult cuStreamGetCtx(CUstream s, CUcontext *ctx)
         return e;
     if (ctx == NULL)
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
-    if (s == NULL || s == CU_STREAM_LEGACY) {
+    if (s == NULL || s == CU_STREAM_LEGACY || s == CU_STREAM_PER_THREAD) {
         *ctx = fake_current();
         return fake_leave(*ctx == NULL ? CUDA_ERROR_INVALID_CONTEXT
                                        : CUDA_SUCCESS);

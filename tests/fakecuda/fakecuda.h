@@ -48,6 +48,7 @@ FAKE_EXPORT unsigned long fakecuda_calls(const char *call);
 FAKE_EXPORT unsigned long fakecuda_refused(char *text, size_t bytes);
 /* The device fails now: a sticky error of its context, such as ECC's. */
 FAKE_EXPORT void fakecuda_break(CUdevice device, CUresult result);
+FAKE_EXPORT void fakecuda_break_context(CUcontext ctx, CUresult result);
 /* Contexts, streams, events, modules, graphs and allocations that live. */
 FAKE_EXPORT unsigned long fakecuda_live(void);
 /* Work for a stream that is no PTX, as of a library: fn with a copy of these

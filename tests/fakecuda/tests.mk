@@ -59,7 +59,7 @@ CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 
 if BUILD_CUDA
 cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/capture \
-	tests/fakecuda/faults tests/fakecuda/native
+	tests/fakecuda/faults tests/fakecuda/misuse tests/fakecuda/native
 check_PROGRAMS += $(cuda_module_tests)
 TESTS += $(cuda_module_tests)
 # valgrind has no modules
@@ -76,6 +76,10 @@ tests_fakecuda_capture_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
 tests_fakecuda_faults_SOURCES = tests/fakecuda/faults.c tests/core/driver.h \
 	tests/api/faults.h tests/fakecuda/fakecuda.h
 tests_fakecuda_faults_LDADD = tests/fakecuda/libcuda.la libsesqui.la
+tests_fakecuda_misuse_SOURCES = tests/fakecuda/misuse.c tests/core/driver.h \
+	tests/fakecuda/fakecuda.h
+tests_fakecuda_misuse_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
+	-lpthread
 tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
 tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
