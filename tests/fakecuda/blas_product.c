@@ -1,10 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* blas_product.c - products as tensor cores make them.
- *
- * Of 16-bit factors a block of products and the sum before it are put under the
- * greatest exponent, cut off below 25 bits, added exactly, and cut off to
- * float32. Of float32 factors they are plain float32 sums. */
+/* blas_product.c - products: of 16-bit factors as tensor cores make them, of
+ * float32 factors plain float32 sums. */
 #include "tests/fakecuda/blas_state.h"
+#include "tests/fakecuda/tensor_core.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -74,41 +72,6 @@ static void store(int type, void *p, uint64_t i, float x)
         ((uint16_t *)p)[i] = encode(type, x);
 }
 
-/* Toward 0, but for what is too large. */
-static float cut(double x)
-{
-    float f = (float)x;
-
-    if (fabs(x) >= 0x1p128)
-        return x < 0 ? -INFINITY : INFINITY;
-    return fabs((double)f) > fabs(x) ? nextafterf(f, 0.0f) : f;
-}
-
-/* The sum and n products, as the units add them at once. */
-static float add_block(float sum, const float *a, const float *b, uint64_t n)
-{
-    double term[17], most = fabs((double)sum), unit;
-    int64_t total = 0;
-
-    term[0] = (double)sum;
-    for (uint64_t i = 0; i < n; i++) {
-        term[i + 1] = (double)a[i] * (double)b[i];
-        if (!(fabs(term[i + 1]) <= most))
-            most = fabs(term[i + 1]);
-    }
-    if (!isfinite(most)) {
-        for (uint64_t i = 0; i < n; i++)
-            sum += a[i] * b[i];
-        return sum;
-    }
-    if (most == 0.0)
-        return sum;
-    unit = ldexp(1.0, 24 - ilogb(most));
-    for (uint64_t i = 0; i <= n; i++)
-        total += (int64_t)(term[i] * unit);
-    return cut((double)total / unit);
-}
-
 static float round_half(float x)
 {
     return decode(R_16F, encode(R_16F, x));
@@ -130,7 +93,7 @@ static float sum_of(const struct blas_product *p, const float *a,
         for (uint64_t q = 0; q < p->k; q += p->block) {
             uint64_t n = p->k - q < p->block ? p->k - q : p->block;
 
-            sum = add_block(sum, a + q, b + q, n);
+            sum = tensor_add(sum, a + q, b + q, (unsigned)n);
         }
     }
     return sum;

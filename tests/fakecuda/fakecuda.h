@@ -11,6 +11,9 @@
  *   FAKECUDA_POOLS=0             devices have no memory pools
  *   FAKECUDA_PTX=60              newest PTX that it takes; as of the driver
  *   FAKECUDA_RACE=1              shadows of global memory: races, uninitialised
+ *   FAKECUDA_MMA=half            mma.sync at fault: sums rounded to 11 bits,
+ *                turned, tail    rows in another order, the last of k missing;
+ *                                read when a module is loaded
  *   FAKECUDA_GROUPS=1            no launch has more groups than this
  *   FAKECUDA_STATS=FILE          a line per entry when its module is unloaded:
  *                                name, launches, instructions retired, then

@@ -63,6 +63,24 @@ struct ptx_shape {
 
 const struct ptx_shape *ptx_entry_shape(const struct ptx_entry *e);
 
+/* What a launch did, summed over all warps; conflicts: how often a bank of
+ * shared memory had to be asked again. global_bytes are those of cp.async and
+ * of loads. */
+struct ptx_counts {
+    uint64_t mma, ldmatrix, copies, flops, global_bytes, conflicts;
+};
+
+/* A tensor core at fault: one whose sums are rounded to 11 bits, whose rows
+ * have changed places by eights, or that forgets the last of k. Of all launches
+ * from now on; not while one runs. */
+enum ptx_mma_wrong {
+    PTX_MMA_RIGHT,
+    PTX_MMA_HALF,
+    PTX_MMA_TURNED,
+    PTX_MMA_TAIL
+};
+extern enum ptx_mma_wrong ptx_mma_wrong;
+
 struct ptx_launch {
     uint32_t groups, items;
     const void *param; /* laid out as the shape says */
@@ -70,6 +88,7 @@ struct ptx_launch {
     const struct ptx_range *range;
     size_t nrange;
     uint64_t retired; /* result: instructions that ran */
+    struct ptx_counts *counts; /* result; NULL: nothing is counted */
 };
 
 /* False: why says what went wrong; what was written until then stays. */

@@ -20,6 +20,14 @@ struct insn {
     uint32_t line;
 };
 
+/* What an instruction of a warp has beyond an insn's slots, at imm of the
+ * entry's list. Of mma: registers of d, a, b and c; of ldmatrix: d. */
+enum { LIST_D = 0, LIST_A = 4, LIST_B = 8, LIST_C = 10, LIST_N = 14 };
+
+/* insn.b of an mma: what the factors are, and c: their k. Of ldmatrix: b
+ * matrices, and whether they are turned in c. */
+enum { FACTORS_F16, FACTORS_BF16 };
+
 /* Slots that are the same in every entry. */
 enum { ZERO, TID, CTAID, NTID, NCTAID, SPECIALS };
 
@@ -33,6 +41,10 @@ struct ptx_entry {
     bool *is_const;
     uint32_t nslots, slot_room;
     uint32_t grain; /* shared memory is shadowed in pieces of 1 << grain */
+    uint16_t *list; /* of LIST_N for each instruction of a warp */
+    uint32_t nlist, list_room;
+    bool warps;  /* there are such, so that items go side by side */
+    bool copies; /* there is cp.async, so that memory may be in flight */
     struct ptx_shape shape;
     pthread_mutex_t lock; /* of seen */
     uint8_t *seen;        /* an instruction of any launch */

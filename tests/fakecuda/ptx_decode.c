@@ -215,7 +215,7 @@ static void unguarded(struct reader *r, const char *name)
         ptx_jump(r, OP_BRA, 0, "ret");
     else if (strcmp(name, "bar.sync") == 0 || strcmp(name, "barrier.sync") == 0)
         barrier(r, name);
-    else if (!move_halves(r, name))
+    else if (!ptx_warp_op(r, name) && !move_halves(r, name))
         operation(r, name);
 }
 

@@ -63,6 +63,8 @@ struct insn *ptx_emit(struct reader *r, unsigned op, uint16_t d, uint16_t a,
     *i = (struct insn){
         .op = (uint16_t)op, .d = d, .a = a, .b = b, .c = c, .line = r->line};
     e->shape.barriers += op == OP_BAR;
+    e->warps = e->warps || (op >= OP_MMA && op <= OP_CP_ASYNC);
+    e->copies = e->copies || op == OP_CP_ASYNC;
     return i;
 }
 

@@ -23,6 +23,8 @@ uint16_t ptx_target(struct reader *r);
 /* "[base+offset]": the slot of the base, or of a call's parameter. */
 uint16_t ptx_address(struct reader *r, int32_t *offset, bool *is_slot);
 
+/* mma.sync, ldmatrix and cp.async; false: it is another instruction. */
+bool ptx_warp_op(struct reader *r, const char *name);
 /* ld and st in all spaces, of vectors too; name is the instruction's. */
 void ptx_load_store(struct reader *r, const char *name);
 

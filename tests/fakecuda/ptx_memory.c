@@ -7,7 +7,7 @@
  * the group (20), the epoch in the group (13) and the item (11); 0 says that
  * nobody wrote. Numbers that wrap around can hide a race, never invent one that
  * repeats. */
-#include "tests/fakecuda/ptx_memory.h"
+#include "tests/fakecuda/ptx_warp.h"
 
 #include <stdarg.h>
 #include <stdio.h>
@@ -122,6 +122,12 @@ void ptx_note_shared(struct run *r, const struct insn *i, uint64_t a,
     for (uint64_t k = a >> grain; k <= (a + n - 1) >> grain; k++) {
         uint64_t *s = r->stamps + 2 * k;
 
+        if (s[0] == PTX_IN_FLIGHT)
+            ptx_fault(r, i,
+                      "race: shared byte %llu is %s while a copy to it is in "
+                      "flight",
+                      (unsigned long long)(k << grain),
+                      write ? "written" : "read");
         if (s[0] >> PTX_ITEM_BITS == r->epoch && s[0] != me)
             ptx_fault(r, i,
                       "race: shared byte %llu was written by item %u and is "

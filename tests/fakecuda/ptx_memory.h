@@ -21,6 +21,9 @@ struct run {
     uint64_t epoch, first; /* barriers so far, and at the group's begin */
     uint64_t launch;       /* its number, for the shadows */
     uint64_t retired;
+    struct ptx_flights *flights; /* of ptx_warp.h; NULL: there are none */
+    struct ptx_banks *banks;     /* NULL: conflicts are not counted */
+    struct ptx_counts *counts;
     char *why;
     size_t why_bytes;
     /* Accesses are deep in the items' loop and each can be the end of it. */
@@ -47,6 +50,7 @@ void *ptx_shared(struct run *r, struct insn *i, uint64_t a, unsigned n,
 void ptx_note_global(struct run *r, const struct insn *i,
                      const struct ptx_range *g, uint64_t a, unsigned n,
                      int how);
+void ptx_bank_note(struct run *r, const struct insn *i, uint64_t a, unsigned n);
 void ptx_note_shared(struct run *r, const struct insn *i, uint64_t a,
                      unsigned n, bool write);
 
@@ -66,6 +70,8 @@ static inline void *at_global(struct run *r, struct insn *i, uint64_t a,
 {
     const struct ptx_range *g = &r->range[i->hint];
 
+    if (r->counts != NULL && how != PTX_WRITE && i->op < OP_ALIGN)
+        r->counts->global_bytes += n;
     if (!within(a - g->base, g->bytes, n) || unaligned(a, n) ||
         g->shadow != NULL || (how == PTX_WRITE && !g->write))
         return ptx_global(r, i, a, n, how);
@@ -80,7 +86,7 @@ static inline void note_shared(struct run *r, const struct insn *i, uint64_t a,
     uint64_t me = r->epoch << PTX_ITEM_BITS | r->item;
     uint64_t *s = r->stamps + 2 * (a >> 2);
 
-    if (n != 4 || r->entry->grain != 2)
+    if (n != 4 || r->entry->grain != 2 || r->entry->copies)
         ptx_note_shared(r, i, a, n, write);
     else if (write && (s[0] == me || s[0] >> PTX_ITEM_BITS != r->epoch) &&
              (s[1] == me || s[1] >> PTX_ITEM_BITS != r->epoch))
@@ -101,6 +107,8 @@ static inline void *at_shared(struct run *r, struct insn *i, uint64_t a,
                   (unsigned long long)a, n,
                   unaligned(a, n) ? "not aligned" : "out of range");
     note_shared(r, i, a, n, write);
+    if (r->banks != NULL && i->op < OP_ALIGN)
+        ptx_bank_note(r, i, a, n);
     return r->shared + a;
 }
 

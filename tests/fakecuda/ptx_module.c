@@ -41,8 +41,11 @@ int ptx_op_find(const char *name)
 void ptx_opcodes(const struct ptx_entry *e,
                  void (*see)(const char *name, void *arg), void *arg)
 {
-    static const char *const others[] = {"vector", "bra",      "@bra",
-                                         "@!bra",  "bar.sync", "exit"};
+    static const char *const others[] = {
+        "vector",   "mma.sync",        "ldmatrix.sync",
+        "cp.async", "cp.async.commit", "cp.async.wait",
+        "bra",      "@bra",            "@!bra",
+        "bar.sync", "exit"};
     char text[64];
 
     for (uint32_t k = 0; k < e->n; k++) {
@@ -224,6 +227,7 @@ static void entry_free(struct ptx_entry *e)
     free(e->code);
     free(e->slot);
     free(e->is_const);
+    free(e->list);
     free(e->seen);
     free(e);
 }

@@ -184,10 +184,15 @@ enum ptx_op {
 #undef X
         PTX_SPACES(PTX_LD) PTX_SPACES(PTX_ST)
             OP_ALIGN, /* a vector's address has to be a multiple of b */
-    OP_BRA,           /* to imm */
-    OP_BRT,           /* to imm if a */
-    OP_BRF,           /* to imm unless a */
-    OP_BAR,           /* of the whole group */
+    OP_MMA,           /* of a warp, as the next two */
+    OP_LDMATRIX,
+    OP_CP_ASYNC,
+    OP_CP_COMMIT, /* the item's copies so far become a group of copies */
+    OP_CP_WAIT,   /* until no more than imm groups are in flight */
+    OP_BRA,       /* to imm */
+    OP_BRT,       /* to imm if a */
+    OP_BRF,       /* to imm unless a */
+    OP_BAR,       /* of the whole group */
     OP_EXIT,
     PTX_OP_COUNT
 };

@@ -2,17 +2,17 @@
 /* ptx_run.c - runs an entry: groups one after the other, and in a group each
  * item to its next stop.
  *
- * An item stops at a barrier of its group or at its end. Instructions of a
- * whole warp (mma.sync, ldmatrix, shfl, vote) will be a third stop: where all
- * 32 items of a warp have come to one, it is run for them at once, and they go
- * on before any other warp does. */
-#include "tests/fakecuda/ptx_memory.h"
+ * An item stops at a barrier of its group, at its end, or at an instruction of
+ * its warp (mma.sync, ldmatrix, cp.async): where all 32 items of a warp have
+ * come to that one, it is run for them at once, and they go on before any other
+ * warp does. */
+#include "tests/fakecuda/ptx_warp.h"
 
 #include <stdatomic.h>
 #include <stdio.h>
 #include <stdlib.h>
 
-enum stop { AT_BARRIER, AT_END };
+enum stop { AT_BARRIER, AT_END, AT_WARP };
 
 #define MOST_ITEMS 1024
 #define ENDED      UINT32_MAX /* as an item's place */
@@ -111,6 +111,20 @@ static enum stop interpret(struct run *r, uint64_t *slot, uint32_t *pc)
             check_vector(r, i, slot[i->a]);
             i++;
             continue;
+        case OP_MMA:
+        case OP_LDMATRIX:
+        case OP_CP_ASYNC:
+            *pc = (uint32_t)(i - r->code);
+            r->retired += n - 1;
+            return AT_WARP;
+        case OP_CP_COMMIT:
+            ptx_cp_commit(r);
+            i++;
+            continue;
+        case OP_CP_WAIT:
+            ptx_cp_wait(r, i->imm);
+            i++;
+            continue;
         case OP_BRT:
         case OP_BRF:
             if ((slot[i->a] & 1) != (i->op == OP_BRT)) {
@@ -130,6 +144,7 @@ static enum stop interpret(struct run *r, uint64_t *slot, uint32_t *pc)
             return AT_BARRIER;
         case OP_EXIT:
         default: /* nothing else is decoded */
+            ptx_cp_end(r, i);
             *pc = ENDED;
             r->retired += n;
             return AT_END;
@@ -142,6 +157,7 @@ struct group {
     uint64_t *slots;
     uint8_t *local;
     uint32_t *pc;
+    uint8_t *stop; /* enum stop */
     bool together;
 };
 
@@ -160,14 +176,43 @@ static void begin(const struct run *r, const struct group *g, uint64_t *slot,
     memset(r->local, 0xff, e->shape.local_bytes);
 }
 
-/* All that have not ended go to the next barrier; how many wait there. */
-static uint32_t advance(struct run *r, const struct group *g, bool first,
-                        uint32_t *left)
+/* All items of a warp have come to one of its instructions, or it diverges. */
+static void run_together(struct run *r, const struct group *g, uint32_t from)
+{
+    size_t nslots = r->entry->nslots;
+    const struct warp w = {g->slots + from * nslots, (uint32_t)nslots, from};
+    uint32_t at = ENDED;
+    struct insn *i;
+
+    for (uint32_t t = from; t < from + PTX_WARP && at == ENDED; t++)
+        if (t < r->items && g->stop[t] == AT_WARP)
+            at = g->pc[t];
+    i = &r->code[at];
+    for (uint32_t t = from; t < from + PTX_WARP; t++) {
+        r->item = t;
+        if (t >= r->items || g->stop[t] != AT_WARP || g->pc[t] != at)
+            ptx_fault(r, i, "not all items of the warp have come here");
+    }
+    r->retired++;
+    if (i->op == OP_MMA)
+        ptx_mma(r, i, &w);
+    else if (i->op == OP_LDMATRIX)
+        ptx_ldmatrix(r, i, &w);
+    else
+        ptx_cp_async(r, i, &w);
+    for (uint32_t t = from; t < from + PTX_WARP; t++)
+        g->pc[t] = at + 1;
+}
+
+/* The items of a warp that have not ended go to their next stop; is one of
+ * their own instructions among these? */
+static bool advance_warp(struct run *r, const struct group *g, bool first,
+                         uint32_t from)
 {
     const struct ptx_entry *e = r->entry;
-    uint32_t waiting = 0, where = 0;
+    bool together = false;
 
-    for (uint32_t t = 0; t < r->items; t++) {
+    for (uint32_t t = from; t < from + PTX_WARP && t < r->items; t++) {
         size_t copy = g->together ? t : 0;
         uint64_t *slot = g->slots + copy * e->nslots;
 
@@ -177,12 +222,31 @@ static uint32_t advance(struct run *r, const struct group *g, bool first,
         r->local = g->local + copy * e->shape.local_bytes;
         if (first)
             begin(r, g, slot, t);
-        if (interpret(r, slot, &g->pc[t]) == AT_END) {
-            (*left)--;
+        g->stop[t] = (uint8_t)interpret(r, slot, &g->pc[t]);
+        together = together || g->stop[t] == AT_WARP;
+    }
+    if (r->banks != NULL)
+        r->counts->conflicts += ptx_bank_conflicts(r->banks);
+    return together;
+}
+
+/* All that have not ended go to the next barrier; how many wait there. */
+static uint32_t advance(struct run *r, const struct group *g, bool first,
+                        uint32_t *left)
+{
+    uint32_t waiting = 0, where = 0;
+
+    for (uint32_t from = 0; from < r->items; from += PTX_WARP)
+        for (bool fresh = first; advance_warp(r, g, fresh, from); fresh = false)
+            run_together(r, g, from);
+    *left = 0;
+    for (uint32_t t = 0; t < r->items; t++) {
+        if (g->pc[t] == ENDED)
             continue;
-        }
+        ++*left;
         if (waiting++ == 0)
             where = g->pc[t];
+        r->item = t;
         if (where != g->pc[t])
             ptx_fault(r, &r->code[g->pc[t] - 1],
                       "divergent barriers: another item waits at line %u",
@@ -199,6 +263,7 @@ static void run_group(struct run *r, const struct group *g)
     r->first = ++r->epoch;
     memset(g->pc, 0, r->items * sizeof(*g->pc));
     memset(r->shared, 0xff, e->shape.shared_bytes);
+    ptx_flights_begin(r->flights);
     for (bool first = true; left > 0; first = false, r->epoch++) {
         uint32_t waiting = advance(r, g, first, &left);
 
@@ -257,57 +322,86 @@ static bool run_groups(struct run *r, const struct group *g)
     return true;
 }
 
-bool ptx_run(struct ptx_entry *e, struct ptx_launch *l, char *why, size_t bytes)
+/* What a launch has beside its groups' items. */
+static struct run *run_create(struct ptx_entry *e, const struct ptx_launch *l,
+                              char *why, size_t bytes)
 {
     static const struct ptx_range nothing;
     const struct ptx_shape *s = &e->shape;
-    size_t copies = s->barriers > 0 ? l->items : 1;
     struct run *r = calloc(1, sizeof(*r));
-    struct group g = {.together = s->barriers > 0};
+
+    if (r == NULL)
+        return NULL;
+    r->entry = e;
+    r->code = malloc(e->n * sizeof(*r->code));
+    r->shared = malloc(s->shared_bytes + 1);
+    r->stamps = calloc(((size_t)s->shared_bytes >> e->grain) + 1,
+                       2 * sizeof(*r->stamps));
+    r->flights = e->copies ? ptx_flights_create(l->items) : NULL;
+    r->banks = l->counts != NULL ? ptx_banks_create() : NULL;
+    r->counts = l->counts;
+    r->range = l->nrange > 0 ? l->range : &nothing;
+    r->nrange = (uint32_t)l->nrange;
+    r->param = l->param;
+    r->param_bytes = s->param_bytes;
+    r->items = l->items;
+    r->groups = l->groups;
+    r->launch = atomic_fetch_add(&launches, 1) % 0xffffe + 1;
+    r->why = why;
+    r->why_bytes = bytes;
+    return r;
+}
+
+static bool is_whole(const struct run *r, const struct group *g)
+{
+    return r != NULL && r->code != NULL && r->shared != NULL &&
+           r->stamps != NULL && (r->flights != NULL || !r->entry->copies) &&
+           (r->banks != NULL || r->counts == NULL) && g->slots != NULL &&
+           g->local != NULL && g->pc != NULL && g->stop != NULL;
+}
+
+static void run_destroy(struct run *r)
+{
+    if (r == NULL)
+        return;
+    free(r->code);
+    free(r->shared);
+    free(r->stamps);
+    ptx_flights_destroy(r->flights);
+    ptx_banks_destroy(r->banks);
+    free(r);
+}
+
+bool ptx_run(struct ptx_entry *e, struct ptx_launch *l, char *why, size_t bytes)
+{
+    const struct ptx_shape *s = &e->shape;
+    struct group g = {.together = s->barriers > 0 || e->warps};
+    size_t copies = g.together ? l->items : 1;
+    struct run *r;
     bool ok = false;
 
     l->retired = 0;
-    if (refused(e, l, why, bytes)) {
-        free(r);
+    if (l->counts != NULL)
+        *l->counts = (struct ptx_counts){0};
+    if (refused(e, l, why, bytes))
         return false;
-    }
     g.slots = malloc(copies * e->nslots * sizeof(*g.slots));
     g.local = malloc(copies * s->local_bytes + 1);
     g.pc = malloc(l->items * sizeof(*g.pc));
+    g.stop = malloc(l->items);
+    r = run_create(e, l, why, bytes);
     snprintf(why, bytes, "ptx: no memory");
-    if (r != NULL) {
-        r->entry = e;
-        r->code = malloc(e->n * sizeof(*r->code));
-        r->shared = malloc(s->shared_bytes + 1);
-        r->stamps = calloc(((size_t)s->shared_bytes >> e->grain) + 1,
-                           2 * sizeof(*r->stamps));
-        r->range = l->nrange > 0 ? l->range : &nothing;
-        r->nrange = (uint32_t)l->nrange;
-        r->param = l->param;
-        r->param_bytes = s->param_bytes;
-        r->items = l->items;
-        r->groups = l->groups;
-        r->launch = atomic_fetch_add(&launches, 1) % 0xffffe + 1;
-        r->why = why;
-        r->why_bytes = bytes;
-    }
-    if (r != NULL && r->code != NULL && r->shared != NULL &&
-        r->stamps != NULL && g.slots != NULL && g.local != NULL &&
-        g.pc != NULL) {
+    if (is_whole(r, &g)) {
         memcpy(r->code, e->code, e->n * sizeof(*r->code));
         ok = run_groups(r, &g);
         cover(e, r->code);
         l->retired = r->retired;
     }
-    if (r != NULL) {
-        free(r->code);
-        free(r->shared);
-        free(r->stamps);
-    }
-    free(r);
+    run_destroy(r);
     free(g.slots);
     free(g.local);
     free(g.pc);
+    free(g.stop);
     return ok;
 }
 

@@ -24,7 +24,7 @@ static bool run(const char *text, void *data, size_t bytes, uint32_t groups,
     uint64_t param = (uintptr_t)data;
     struct ptx_range all = {param, bytes, true, NULL};
     struct ptx_launch l = {
-        groups, items, &param, 8, range == NULL ? &all : range, 1, 0};
+        groups, items, &param, 8, range == NULL ? &all : range, 1, 0, NULL};
     struct ptx_module *m = ptx_load(text, why, room);
     struct ptx_entry *e = m == NULL ? NULL : ptx_find(m, "t", why, room);
     bool ok = e != NULL && ptx_run(e, &l, why, room);

@@ -7,19 +7,25 @@
 check_LTLIBRARIES += tests/fakecuda/libcuda.la tests/fakecuda/libptx.la
 tests_fakecuda_libptx_la_SOURCES = \
 	tests/fakecuda/ptx_access.c \
+	tests/fakecuda/ptx_banks.c \
 	tests/fakecuda/ptx_decode.c \
 	tests/fakecuda/ptx_emit.c \
+	tests/fakecuda/ptx_flight.c \
+	tests/fakecuda/ptx_matrix.c \
 	tests/fakecuda/ptx_memory.c \
 	tests/fakecuda/ptx_module.c \
 	tests/fakecuda/ptx_read.c \
 	tests/fakecuda/ptx_run.c \
+	tests/fakecuda/ptx_warp.c \
 	tests/fakecuda/ptx.h \
 	tests/fakecuda/ptx_bits.h \
 	tests/fakecuda/ptx_code.h \
 	tests/fakecuda/ptx_emit.h \
 	tests/fakecuda/ptx_memory.h \
 	tests/fakecuda/ptx_ops.h \
-	tests/fakecuda/ptx_read.h
+	tests/fakecuda/ptx_read.h \
+	tests/fakecuda/ptx_warp.h \
+	tests/fakecuda/tensor_core.h
 tests_fakecuda_libcuda_la_SOURCES = \
 	tests/fakecuda/cuda.h \
 	tests/fakecuda/cuda_call.c \
@@ -44,7 +50,8 @@ tests_fakecuda_libcublasLt_la_SOURCES = \
 	tests/fakecuda/blas_check.c \
 	tests/fakecuda/blas_product.c \
 	tests/fakecuda/blas_state.h \
-	tests/fakecuda/fakeblas.h
+	tests/fakecuda/fakeblas.h \
+	tests/fakecuda/tensor_core.h
 tests_fakecuda_libcublasLt_la_LDFLAGS = -version-info 13:0:0 -no-undefined \
 	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
 tests_fakecuda_libcublasLt_la_LIBADD = tests/fakecuda/libcuda.la -lm -lpthread
@@ -83,8 +90,9 @@ tests_fakecuda_misuse_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
 tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
 tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
-	tests/fakecuda/ptx_decode_all
+	tests/fakecuda/ptx_warp_test tests/fakecuda/ptx_decode_all
 TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
+	tests/fakecuda/ptx_warp_test \
 	tests/fakecuda/api.sh tests/fakecuda/devices.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
 thread_tests += tests/fakecuda/cuda_test
@@ -106,5 +114,7 @@ tests_fakecuda_cuda_test_LDADD = tests/fakecuda/libcuda.la -lpthread
 tests_fakecuda_ptx_test_SOURCES = tests/fakecuda/ptx_test.c \
 	tests/fakecuda/ptx_cases.h
 tests_fakecuda_ptx_test_LDADD = tests/fakecuda/libptx.la -lm -lpthread
+tests_fakecuda_ptx_warp_test_SOURCES = tests/fakecuda/ptx_warp_test.c
+tests_fakecuda_ptx_warp_test_LDADD = tests/fakecuda/libptx.la -lm -lpthread
 tests_fakecuda_ptx_decode_all_SOURCES = tests/fakecuda/ptx_decode_all.c
 tests_fakecuda_ptx_decode_all_LDADD = tests/fakecuda/libptx.la -lm -lpthread
