@@ -44,8 +44,8 @@ def timed(name, impl, make, flops, nbytes):
         n = 1 if BRIEF else max(1, int(SECONDS / (runs(fn, 1) + 1e-6)))
         seconds = statistics.median(runs(fn, n) / n for _ in range(BATCHES))
         print(f"{name}\t{impl}\t{seconds:.6g}\t{flops:.6g}\t{nbytes:.6g}")
-    except RuntimeError as error:  # among them: out of memory
-        reason = str(error).splitlines()[0]
+    except Exception as error:  # out of memory, a torch that lacks it, ...
+        reason = " ".join(f"{type(error).__name__}: {error}".split())[:300]
         print(f"{name}\t{impl}\t-\t{flops:.6g}\t{nbytes:.6g}\t{reason}")
     sys.stdout.flush()
     if not CPU:
@@ -54,6 +54,12 @@ def timed(name, impl, make, flops, nbytes):
 
 def normal(*shape, dtype=torch.float16, std=1.0):
     return torch.randn(*shape, device=DEVICE, dtype=torch.float32).mul_(std).to(dtype)
+
+
+def new_scaler():
+    if hasattr(torch.amp, "GradScaler"):  # PyTorch 2.3
+        return torch.amp.GradScaler(DEVICE)
+    return torch.cuda.amp.GradScaler(enabled=not CPU)
 
 
 def copy():
@@ -163,7 +169,7 @@ def optimizer():
             params = [torch.nn.Parameter(normal(size, dtype=torch.float32,
                                                 std=0.02)) for _ in range(n)]
             adamw = torch.optim.AdamW(params, lr=1e-4, fused=True)
-            scaler = torch.amp.GradScaler(DEVICE)
+            scaler = new_scaler()
             loss = torch.ones(1, device=DEVICE)
             for p in params:
                 p.grad = normal(size, dtype=torch.float32, std=0.01)
@@ -193,7 +199,7 @@ def step():
             torch.nn.Linear(size[1], size[2]), torch.nn.ReLU(),
             torch.nn.Linear(size[2], size[3])).to(DEVICE)
         adamw = torch.optim.AdamW(net.parameters(), lr=1e-3, fused=True)
-        scaler = torch.amp.GradScaler(DEVICE)
+        scaler = new_scaler()
         x = normal(batch, size[0], dtype=torch.float32)
         target = torch.arange(batch, device=DEVICE) * 7919 % size[3]
         dtype = torch.bfloat16 if CPU else torch.float16

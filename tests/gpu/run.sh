@@ -185,6 +185,13 @@ stage_report() {
                 "$(tail -n 1 "$out/$file" | cut -c 1-100 | tr '|' '/') |"
         done <"$out/status"
         echo
+        echo '## Targets'
+        echo
+        echo 'A share, or how many times as fast; each against what was' \
+            'measured in this run.'
+        echo
+        awk -v files="$files" -v part=targets -f "$here/tests/gpu/report.awk"
+        echo
         echo '## Workloads'
         echo
         echo 'Seconds are the median of five batches. Of what is bound by' \
@@ -192,7 +199,8 @@ stage_report() {
         echo "device's copy of 512 MiB in this run; then how many times as" \
             'fast as PyTorch.'
         echo
-        awk -v files="$files" -f "$here/tests/gpu/report.awk"
+        awk -v files="$files" -v part=workloads \
+            -f "$here/tests/gpu/report.awk"
     } >"$out/report.md"
     say "$out/report.md"
 }

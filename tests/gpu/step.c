@@ -154,6 +154,48 @@ static ssq_status capture(struct gpu *g, struct net *n)
     return st == SSQ_OK ? ended : st;
 }
 
+/* Does the host wait in a step? Behind so many that they keep the device busy
+ * for a good while comes an event, and one more step: a host that has waited
+ * comes to the end of it after the event. */
+static ssq_status wait_in(struct gpu *g, gpu_fn fn, struct net *n,
+                          ssq_event *event, bool *waited)
+{
+    int before = g->brief ? 6 : 60;
+    ssq_status st = fn(g, n);
+
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(g->queue);
+    for (int i = 0; i < before && st == SSQ_OK; i++)
+        st = fn(g, n);
+    if (st == SSQ_OK)
+        st = ssq_event_record(event, g->queue);
+    if (st == SSQ_OK)
+        st = fn(g, n);
+    if (st != SSQ_OK)
+        return st;
+    st = ssq_event_query(event);
+    *waited = st != SSQ_ERR_NOT_READY;
+    return *waited ? st : ssq_queue_sync(g->queue);
+}
+
+static void waits(struct gpu *g, const char *impl, ssq_status st, gpu_fn fn,
+                  struct net *n)
+{
+    ssq_event *event = NULL;
+    bool waited = false;
+
+    if (st == SSQ_OK)
+        st = ssq_event_create(g->device, &event);
+    if (st == SSQ_OK)
+        st = wait_in(g, fn, n, event, &waited);
+    if (st == SSQ_OK)
+        printf("host waits\t%s\t%d\t0\t0\n", impl, waited ? 1 : 0);
+    else
+        printf("host waits\t%s\t-\t0\t0\t%s\n", impl, ssq_last_error());
+    g->failed = g->failed || st != SSQ_OK;
+    ssq_event_destroy(&event);
+}
+
 void gpu_step(struct gpu *g)
 {
     struct net n = {.batch = 8192, .size = {784, 4096, 4096, 10}};
@@ -169,8 +211,10 @@ void gpu_step(struct gpu *g)
              (long long)n.batch);
     ssq_status st = make(g, &n);
     gpu_time(g, name, "eager", st, step, &n, flops, 0.0);
+    waits(g, "eager", st, step, &n);
     if (st == SSQ_OK)
         st = capture(g, &n);
     gpu_time(g, name, "captured", st, launch, &n, flops, 0.0);
+    waits(g, "captured", st, launch, &n);
     drop(g, &n);
 }
