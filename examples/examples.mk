@@ -13,7 +13,8 @@ example_common = \
 	examples/common/train.h
 
 if HAVE_ZLIB
-noinst_PROGRAMS += examples/digits/digits examples/cnn-explicit/cnn-explicit
+noinst_PROGRAMS += examples/digits/digits \
+	examples/cnn-explicit/cnn-explicit examples/mlp/mlp
 endif
 
 examples_digits_digits_SOURCES = $(example_common) \
@@ -29,6 +30,16 @@ examples_cnn_explicit_cnn_explicit_SOURCES = $(example_common) \
 	examples/cnn-explicit/cnn_explicit.c
 examples_cnn_explicit_cnn_explicit_CPPFLAGS = $(example_cppflags)
 examples_cnn_explicit_cnn_explicit_LDADD = libsesqui.la $(ZLIB_LIBS)
+
+# Over a tape: the model is a function of a few lines.
+examples_mlp_mlp_SOURCES = \
+	examples/common/idx.c \
+	examples/common/idx.h \
+	examples/common/run.c \
+	examples/common/run.h \
+	examples/mlp/mlp.c
+examples_mlp_mlp_CPPFLAGS = $(example_cppflags)
+examples_mlp_mlp_LDADD = libsesqui.la $(ZLIB_LIBS)
 
 EXTRA_DIST += examples/data/digits.csv.gz
 

@@ -18,16 +18,25 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --growth-interval N  clean steps before the scale grows (%u)\n"
             "  --device D        as `sesqui devices` lists them (%s)\n"
             "  --seed N (%llu)  --epochs N (%u)  --batch N (%u)\n"
-            "  --lr X (%g)  --layers N (%u)  --activation relu|sigmoid (%s)\n"
-            "  --data FILE       the digits (%s)\n"
+            "  --lr X (%g)\n"
+            "  --data FILE       what to train on (%s)\n"
             "  --log FILE.tsv    one line per epoch\n"
             "  --compare         train in float32 too and show both\n"
-            "  --graph           capture one step, then replay it\n"
-            "  --statistics      show what became of the last gradients\n"
             "  --quiet           only the last line\n",
             o->program, o->policy, o->scaler, o->loss_weight, o->interval,
             o->device, (unsigned long long)o->seed, o->epochs, o->batch, o->lr,
-            o->layers, o->activation, o->data);
+            o->data);
+    if (o->layers > 0)
+        fprintf(f,
+                "  --layers N (%u)  --activation relu|sigmoid (%s)\n"
+                "  --graph           capture one step, then replay it\n"
+                "  --statistics      show what became of the last gradients\n",
+                o->layers, o->activation);
+    if (o->units > 0)
+        fprintf(f,
+                "  --units N (%u)    of each hidden layer\n"
+                "  --custom          a loop of one's own, not the trainer's\n",
+                o->units);
 }
 
 /* Set an option whose value is a text; false: there is no such one. */
@@ -70,8 +79,10 @@ static bool set_number(struct run_options *o, const char *name,
         o->epochs = n;
     else if (strcmp(name, "--batch") == 0)
         o->batch = n;
-    else if (strcmp(name, "--layers") == 0)
+    else if (o->layers > 0 && strcmp(name, "--layers") == 0)
         o->layers = n;
+    else if (o->units > 0 && strcmp(name, "--units") == 0)
+        o->units = n;
     else
         return false;
     return true;
@@ -82,9 +93,11 @@ static bool set_flag(struct run_options *o, const char *name)
 {
     if (strcmp(name, "--compare") == 0)
         return o->compare = true;
-    if (strcmp(name, "--graph") == 0)
+    if (o->units > 0 && strcmp(name, "--custom") == 0)
+        return o->custom = true;
+    if (o->layers > 0 && strcmp(name, "--graph") == 0)
         return o->graph = true;
-    if (strcmp(name, "--statistics") == 0)
+    if (o->layers > 0 && strcmp(name, "--statistics") == 0)
         return o->statistics = true;
     if (strcmp(name, "--quiet") == 0)
         return o->quiet = true;

@@ -18,14 +18,16 @@ struct run_options {
     unsigned interval;   /* growth interval; 0: the preset's */
     const char *device;
     uint64_t seed;
-    unsigned epochs, batch, layers; /* batch: rows; layers: an mlp's */
-    double lr;                      /* the largest of the schedule */
-    const char *activation;         /* relu or sigmoid */
-    const char *data;               /* path */
-    const char *log;                /* path of a TSV, or NULL */
-    bool compare;    /* train again in float32, for the last line */
-    bool graph;      /* capture one step and replay it */
-    bool statistics; /* count lost gradients, show them at the end */
+    unsigned epochs, batch; /* batch: rows */
+    unsigned layers, units; /* of the model; 0: it has no such number */
+    double lr;              /* the largest of the schedule */
+    const char *activation; /* relu or sigmoid */
+    const char *data;       /* path */
+    const char *log;        /* path of a TSV, or NULL */
+    bool compare;           /* train again in float32, for the last line */
+    bool graph;             /* capture one step and replay it */
+    bool custom;            /* a loop of one's own in place of the trainer's */
+    bool statistics;        /* count lost gradients, show them at the end */
     bool quiet;
 };
 

@@ -22,7 +22,9 @@
  * Only what leads to a parameter is noted. Ops, casts and gradients are those
  * of sesqui/ops.h, in order on the tape's queue; nothing waits. There is no
  * global state; a tape is used by one thread at a time, and so are the
- * parameters that several tapes may share. */
+ * parameters that several tapes may share: on one queue, or with a sync between
+ * what one queue and the other do with them. An input, and what a parameter
+ * holds, must not be written between a forward part and its backward. */
 #ifndef SESQUI_TAPE_H
 #define SESQUI_TAPE_H
 
@@ -167,8 +169,10 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *  @param loss    one element
  *  @param scaler  its scale on the device is the gradient of loss; NULL: 1
  *  @return what was latched; SSQ_ERR_INVALID a loss that is no var of this
- * pass, has several elements, or leads to no parameter; a second backward; an
- * op without a derivative, by name; the queue's error. */
+ *          pass, has several elements, or leads to no parameter; a second
+ *          backward; SSQ_ERR_UNSUPPORTED an op without a derivative, by name;
+ *          the queue's error. Where the walk had begun the parameters are clean
+ *          then: sums of earlier passes are gone. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
                                                     ssq_var loss,
                                                     ssq_scaler *scaler);

@@ -317,7 +317,9 @@ ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
         st = params_settle(tape->params, tape->queue);
     if (st == SSQ_OK)
         scale_bound(scale);
-    else
+    else {
         latch(tape, st, "backward", op);
+        ssq_params_clean(tape->params); /* half of a pass is in them */
+    }
     return st;
 }

@@ -59,7 +59,7 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 	rm -f $@.i $@.d && mv $@.tmp $@
 
 # The examples are built where there is zlib.
-example_tests = tests/api/digits.sh tests/api/cnn.sh
+example_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh
 if HAVE_ZLIB
 TESTS += $(example_tests)
 full_tests += $(example_tests)
