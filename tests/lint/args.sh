@@ -102,7 +102,8 @@ for c in $cxxs; do
     unset IFS
     command -v "${c%% *}" >/dev/null || continue
     try 'defaults' "$c" c++17 "$tmp/defaults.cc"
-    try 'calls' "$c" c++20 "$tmp/use.cc"
+    try 'calls' "$c" c++20 "$tmp/use.cc" -O2
+    try 'calls' "$c" gnu++20 "$tmp/use.cc" -O0
     IFS=:
 done
 unset IFS
