@@ -289,10 +289,9 @@ static ssq_status head_backward(const struct cnn *m, ssq_queue *q)
 {
     ssq_status st = ssq_gemm(q, SSQ_GEMM(.a = m->dlogits, .trans_a = true,
                                          .b = m->dropped, .d = m->dw));
-    int batch_axis = 0;
     if (st == SSQ_OK)
-        st = ssq_sum(q, SSQ_SUM(.x = m->dlogits, .y = m->db,
-                                .axes = &batch_axis, .n_axes = 1));
+        st = ssq_sum(
+            q, SSQ_SUM(.x = m->dlogits, .y = m->db, .axes = {0}, .n_axes = 1));
     if (st == SSQ_OK)
         st = ssq_gemm(q, SSQ_GEMM(.a = m->dlogits, .b = m->w, .d = m->dflat));
     if (st == SSQ_OK)

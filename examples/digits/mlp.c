@@ -171,9 +171,8 @@ static ssq_status parameter_gradients(ssq_queue *queue, const struct layer *l,
         queue, SSQ_GEMM(.a = l->dz, .trans_a = true, .b = in, .d = l->dw));
     if (st != SSQ_OK)
         return st;
-    int batch_axis = 0;
-    return ssq_sum(queue, SSQ_SUM(.x = l->dz, .y = l->db, .axes = &batch_axis,
-                                  .n_axes = 1));
+    return ssq_sum(queue,
+                   SSQ_SUM(.x = l->dz, .y = l->db, .axes = {0}, .n_axes = 1));
 }
 
 /* dz of the layer below: dh = dz w, then through its activation. */

@@ -16,10 +16,11 @@
  * the end of the full expression: for the call that they stand in. The headers
  * themselves are C11 and C++17.
  *
- * What a field points to may be written between the parentheses as well: in C
- * a compound literal there, such as a list of tensors, lives until the end of
- * the enclosing block, in C++ a temporary until the end of the full expression;
- * either as long as the arguments themselves. */
+ * Small lists, such as axes and steps, are arrays in the struct: .axes = {0,
+ * 2}. What a field points to may be written between the parentheses as well:
+ * in C a compound literal there, such as a list of tensors, lives until the end
+ * of the enclosing block, in C++ a temporary until the end of the full
+ * expression; either as long as the arguments themselves. */
 #ifndef SESQUI_ARGS_H
 #define SESQUI_ARGS_H
 

@@ -162,23 +162,6 @@ static bool is_wanted(const struct work *w)
     return false;
 }
 
-/* The axes that arguments point to stand in the node. */
-static void put_axes(struct work *w)
-{
-    for (size_t i = 0; i < w->back->nslots; i++) {
-        const struct slot *s = &w->back->slots[i];
-        const int *axes;
-        if (s->role != BACK_COPY || w->n->op->axes == 0 ||
-            s->from != w->n->op->axes)
-            continue;
-        memcpy(&axes, w->args.bytes + s->at, sizeof(axes));
-        if (axes != NULL) {
-            axes = w->n->axes;
-            memcpy(w->args.bytes + s->at, &axes, sizeof(axes));
-        }
-    }
-}
-
 static ssq_status call_back(ssq_tape *t, const struct node *n,
                             const struct back *back)
 {
@@ -192,7 +175,6 @@ static ssq_status call_back(ssq_tape *t, const struct node *n,
     for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
         if (back->slots[i].role == BACK_INTO)
             st = put_into(&w, &back->slots[i]);
-    put_axes(&w);
     if (st == SSQ_OK)
         st = back->call(t->queue, w.args.bytes);
     for (unsigned i = 0; i < TAPE_VARS && st == SSQ_OK; i++)

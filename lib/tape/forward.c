@@ -65,24 +65,6 @@ static ssq_status take_options(struct call *c, const void *options)
     return SSQ_OK;
 }
 
-/* The axes that the options point to are kept in the node. */
-static ssq_status take_axes(struct call *c)
-{
-    if (c->op->axes == 0)
-        return SSQ_OK;
-    const int *axes;
-    int n;
-    memcpy(&axes, field(c, c->op->axes), sizeof(axes));
-    memcpy(&n, field(c, c->op->axes + sizeof(axes)), sizeof(n));
-    if (axes == NULL)
-        return SSQ_OK;
-    if (n < 0 || n > SSQ_MAX_RANK)
-        return error_set(SSQ_ERR_INVALID, "n_axes is %d, expected 0..%d", n,
-                         SSQ_MAX_RANK);
-    memcpy(c->node.axes, axes, (size_t)n * sizeof(int));
-    return SSQ_OK;
-}
-
 static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
 {
     ssq_tape *t = c->tape;
@@ -194,8 +176,6 @@ static ssq_status perform(struct call *c, const ssq_var *vars,
     const struct tape_op *op = c->op;
     ssq_status st = take_options(c, options);
     if (st == SSQ_OK)
-        st = take_axes(c);
-    if (st == SSQ_OK)
         st = take_activation(c);
     for (size_t i = 0; i < op->nslots && st == SSQ_OK; i++)
         if (op->slots[i].role == SLOT_VAR)
@@ -207,7 +187,6 @@ static ssq_status perform(struct call *c, const ssq_var *vars,
     if (st != SSQ_OK)
         return st;
     put_tensors(c);
-    args_axes(op, &c->node, c->args.bytes);
     st = op->call(t->queue, c->args.bytes);
     return st == SSQ_OK && c->wanted
                ? tape_note(t, &c->node, c->args.bytes, op->bytes)

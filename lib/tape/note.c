@@ -31,17 +31,3 @@ ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
         }
     return SSQ_OK;
 }
-
-/* Arguments point to axes that move with their node: it is set for each call.
- */
-void args_axes(const struct tape_op *op, const struct node *n, void *args)
-{
-    if (op->axes == 0)
-        return;
-    const int *axes;
-    memcpy(&axes, (char *)args + op->axes, sizeof(axes));
-    if (axes == NULL)
-        return;
-    axes = n->axes;
-    memcpy((char *)args + op->axes, &axes, sizeof(axes));
-}

@@ -83,7 +83,7 @@ struct tape_op {
     size_t nbacks;
     own_fn *own;
     /* where in the arguments, if it has them; 0: none */
-    size_t activation, axes, reduction, ndim;
+    size_t activation, reduction, ndim;
     const struct tape_op *const *activations; /* by ssq_activation */
 };
 

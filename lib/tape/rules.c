@@ -53,8 +53,8 @@ ssq_status rule_reduce(const struct rule_in *in, struct view *out)
 {
     const ssq_reduce_args *args = in->args;
     const struct view *x = &in->var[0];
-    unsigned gone = args->axes == NULL ? ~0u : 0;
-    for (int i = 0; args->axes != NULL && i < args->n_axes; i++) {
+    unsigned gone = args->n_axes == 0 ? ~0u : 0;
+    for (int i = 0; i < args->n_axes && i < SSQ_MAX_RANK; i++) {
         int axis = args->axes[i];
         if (axis < -x->rank || axis >= x->rank)
             return error_set(SSQ_ERR_INVALID, "axis %d of rank %d", axis,

@@ -48,7 +48,7 @@ struct node {
     const char *scope; /* as it was; in the tape's texts */
     uint32_t var[TAPE_VARS], out[TAPE_OUTS];
     uint32_t args;          /* where in the tape's bytes they are */
-    int axes[SSQ_MAX_RANK]; /* what args points to */
+    int axes[SSQ_MAX_RANK]; /* of a transposed view */
 };
 
 /** An array that grows and is emptied. */
@@ -160,8 +160,6 @@ ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
 /** Note a node whose values are there. */
 ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
                      size_t bytes);
-/** Arguments that were kept: what they point to is the node's. */
-void args_axes(const struct tape_op *op, const struct node *n, void *args);
 
 /* ---- forward.c ---- */
 

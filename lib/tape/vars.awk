@@ -264,10 +264,10 @@ function table_op(name,    i, n, k, part) {
         type
     printf "static const struct tape_op op_%s = {\n    \"%s\", %d, call_%s, " \
         "&init_%s, sizeof(%s), slots_%s, ITEMS(slots_%s),\n    %d, %d, {%s}," \
-        " %s, %d, %s, %s, %s, %s, %s, %s};\n", \
+        " %s, %d, %s, %s, %s, %s, %s};\n", \
         name, name, nops, name, type, type, name, name, \
         nvars, nouts, rules(), (nbacks ? "backs_" name : "NULL"), nbacks, \
-        (own ? "own_" name : "NULL"), at("activation"), at("axes"), \
+        (own ? "own_" name : "NULL"), at("activation"), \
         at("reduction"), at("ndim"), \
         (at("activation") == "0" ? "NULL" : "activations")
     table_function(name)

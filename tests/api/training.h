@@ -199,11 +199,10 @@ static inline ssq_status training_dw1(struct training *p)
 
 static inline ssq_status training_db1(struct training *p)
 {
-    static const int rows = 0;
     ssq_sum_args args = SSQ_SUM_INIT;
     args.x = p->t[T_DPRE];
     args.y = p->t[T_DB1];
-    args.axes = &rows;
+    args.axes[0] = 0; /* the rows */
     args.n_axes = 1;
     return ssq_sum(p->q, &args);
 }

@@ -270,7 +270,7 @@ static const char *pick_text(struct input *in)
     return list[input_below(in, sizeof(list) / sizeof(list[0]))];
 }
 
-/* Members that are no tensors and no lists. */
+/* Members that are no tensors. */
 static void pick_scalar(struct call *c, const struct field *f)
 {
     for (unsigned i = 0; i < f->count; i++) {
@@ -287,6 +287,8 @@ static void pick_scalar(struct call *c, const struct field *f)
             if (input_byte(c->in) % 4 >= 3)
                 *(bool *)(void *)at = !*(bool *)(void *)at;
             break;
+        case FIELD_AXES:
+        case FIELD_SIZES:
         case FIELD_SIGNED:
             store(c, f, i, pick_signed(c, f, i));
             break;
@@ -316,6 +318,8 @@ static void pick_scalars(struct call *c)
     for (const struct field *f = c->op->fields; f->name[0] != '\0'; f++) {
         if (strcmp(f->name, "flags") == 0 && input_byte(c->in) < 240)
             continue;
+        if (f->kind == FIELD_AXES || f->kind == FIELD_SIZES)
+            continue; /* they depend on the shapes */
         if (!plain || strcmp(f->name, "kernel") == 0)
             pick_scalar(c, f);
     }
@@ -324,35 +328,33 @@ static void pick_scalars(struct call *c)
 /* Axes in any order; their number may be the next member. */
 static void pick_axes(struct call *c, const struct field *f)
 {
-    const int *axes = c->axes;
-    int rank = c->base_rank;
+    int axes[SSQ_MAX_RANK], rank = c->base_rank;
     unsigned b = input_byte(c->in);
     for (int i = 0; i < SSQ_MAX_RANK; i++)
-        c->axes[i] = i;
+        axes[i] = i;
     for (int i = 0; i < rank; i++) {
-        int j = (int)input_byte(c->in) % (i + 1), t = c->axes[i];
-        c->axes[i] = c->axes[j];
-        c->axes[j] = t;
+        int j = (int)input_byte(c->in) % (i + 1), t = axes[i];
+        axes[i] = axes[j];
+        axes[j] = t;
     }
     for (int i = 0; i < rank; i++)
         if (b & 8)
-            c->axes[i] -= rank;
+            axes[i] -= rank;
     call_set(c, "n_axes", 0);
     if (b % 8 < 3)
-        axes = NULL;
-    else if (find_field(c, "n_axes") != NULL)
-        call_set(c, "n_axes", rank > 0 ? 1 + b / 16 % rank : 0);
-    memcpy(c->args.bytes + f->at, &axes, sizeof(axes));
+        return; /* all of them, or reversed */
+    call_set(c, "n_axes",
+             rank > 0 && b / 16 < 15 ? 1 + (int)b / 16 % rank : SSQ_AXES_NONE);
+    memcpy(c->args.bytes + f->at, axes, sizeof(axes));
 }
 
 static void pick_sizes(struct call *c, const struct field *f, unsigned which)
 {
-    const int64_t *list = c->sizes[which % 2];
+    int64_t list[SSQ_MAX_RANK];
     for (int i = 0; i < SSQ_MAX_RANK; i++)
-        c->sizes[which % 2][i] = (which % 2) + input_byte(c->in) % 3;
-    if (input_byte(c->in) % 4 == 0)
-        list = NULL;
-    memcpy(c->args.bytes + f->at, &list, sizeof(list));
+        list[i] = (which % 2) + input_byte(c->in) % 3;
+    if (input_byte(c->in) % 4 != 0)
+        memcpy(c->args.bytes + f->at, list, sizeof(list));
 }
 
 static void add_operand(struct call *c, const struct field *f)
@@ -389,7 +391,7 @@ static void add_operands(struct call *c)
     for (const struct field *f = c->op->fields; f->name[0] != '\0'; f++) {
         if (f->kind == FIELD_TENSOR)
             add_operand(c, f);
-        else if (f->kind == FIELD_INTS)
+        else if (f->kind == FIELD_AXES)
             pick_axes(c, f);
         else if (f->kind == FIELD_SIZES)
             pick_sizes(c, f, lists++);

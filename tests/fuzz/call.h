@@ -51,9 +51,7 @@ struct call {
     bool integers;  /* where either will do */
     bool dense;     /* no strides but the plain ones */
     ssq_dtype half; /* the 16-bit float of most operands: two do not mix */
-    int axes[SSQ_MAX_RANK];         /* what FIELD_INTS points to */
-    int64_t sizes[2][SSQ_MAX_RANK]; /* what FIELD_SIZES point to */
-    int base_rank;                  /* of operands of which nothing is said */
+    int base_rank;  /* of operands of which nothing is said */
     int64_t base[SSQ_MAX_RANK];
 };
 

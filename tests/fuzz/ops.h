@@ -8,9 +8,9 @@
 enum field_kind {
     FIELD_TENSOR,  /* const ssq_tensor * */
     FIELD_TENSORS, /* a list of them; the next member is its length */
-    FIELD_INTS,    /* const int *: axes; perhaps n_axes follows */
-    FIELD_SIZES,   /* const int64_t *: a value for each dimension */
     FIELD_TEXT,    /* const char * */
+    FIELD_AXES,    /* int[SSQ_MAX_RANK]; perhaps n_axes follows */
+    FIELD_SIZES,   /* int64_t[SSQ_MAX_RANK]: a value for each dimension */
     FIELD_DOUBLE,
     FIELD_BOOL,
     FIELD_SIGNED, /* one or, in an array, several */

@@ -91,7 +91,7 @@ static void describe(const struct call *c)
         double d = 0;
         if (f->kind == FIELD_DOUBLE)
             memcpy(&d, at, sizeof(d));
-        for (unsigned i = 0; i < f->count && f->kind >= FIELD_DOUBLE; i++)
+        for (unsigned i = 0; i < f->count && f->kind >= FIELD_AXES; i++)
             fuzz_trace("    %s %.17g", f->name,
                        f->kind == FIELD_DOUBLE
                            ? d

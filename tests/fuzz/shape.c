@@ -85,6 +85,14 @@ static int64_t entry(const struct call *c, const char *name, unsigned i)
     return 0;
 }
 
+/* All values of an array member. */
+static void values(const struct call *c, const char *name, void *to)
+{
+    for (const struct field *f = c->op->fields; f->name[0] != '\0'; f++)
+        if (strcmp(f->name, name) == 0)
+            memcpy(to, c->args.bytes + f->at, f->bytes);
+}
+
 static void image(struct call *c, const char *name, int64_t n, int64_t ch,
                   int64_t h, int64_t w)
 {
@@ -167,20 +175,13 @@ static void without(struct call *c, const char *name, unsigned mask, bool keep)
 
 static void reduce(struct call *c)
 {
-    bool all = true, keep = input_byte(c->in) % 2 == 1;
-    unsigned mask = 0;
-    for (const struct field *f = c->op->fields; f->name[0] != '\0'; f++) {
-        const int *axes;
-        if (f->kind != FIELD_INTS)
-            continue;
-        memcpy(&axes, c->args.bytes + f->at, sizeof(axes));
-        all = axes == NULL;
-    }
-    for (int i = 0; !all && i < call_scalar(c, "n_axes") && i < SSQ_MAX_RANK;
-         i++)
-        mask |= 1u << (c->axes[i] < 0 ? c->axes[i] + c->base_rank : c->axes[i]);
-    if (all)
-        mask = 63;
+    bool keep = input_byte(c->in) % 2 == 1;
+    int64_t n = call_scalar(c, "n_axes");
+    unsigned mask = n == 0 ? 63 : 0;
+    int axes[SSQ_MAX_RANK];
+    values(c, "axes", axes);
+    for (int i = 0; i < n; i++)
+        mask |= 1u << (axes[i] < 0 ? axes[i] + c->base_rank : axes[i]);
     give_base(c, "x");
     give_base(c, "dx");
     if (strstr(c->op->name, "backward") != NULL)
@@ -249,10 +250,13 @@ static void concat(struct call *c)
 static void transpose(struct call *c)
 {
     int64_t shape[SSQ_MAX_RANK];
-    const int *axes;
-    memcpy(&axes, c->args.bytes + c->op->fields[2].at, sizeof(axes));
+    int axes[SSQ_MAX_RANK];
+    bool named = false;
+    values(c, "axes", axes);
+    for (int i = 0; i < c->base_rank; i++)
+        named = named || axes[i] != 0;
     for (int i = 0; i < c->base_rank; i++) {
-        int k = axes == NULL ? c->base_rank - 1 - i : axes[i];
+        int k = named ? axes[i] : c->base_rank - 1 - i;
         shape[i] = c->base[k < 0 ? k + c->base_rank : k];
     }
     give_base(c, "x");
@@ -261,14 +265,12 @@ static void transpose(struct call *c)
 
 static void slice_assign(struct call *c)
 {
-    int64_t shape[SSQ_MAX_RANK];
-    const int64_t *start, *step;
-    memcpy(&start, c->args.bytes + c->op->fields[2].at, sizeof(start));
-    memcpy(&step, c->args.bytes + c->op->fields[3].at, sizeof(step));
+    int64_t shape[SSQ_MAX_RANK], start[SSQ_MAX_RANK], step[SSQ_MAX_RANK];
+    values(c, "start", start);
+    values(c, "step", step);
     for (int i = 0; i < c->base_rank; i++) {
-        int64_t room = c->base[i] - (start != NULL ? start[i] : 0);
-        int64_t each = step != NULL ? step[i] : 1;
-        shape[i] = room <= 0 ? 0 : (room + each - 1) / each;
+        int64_t room = c->base[i] - start[i];
+        shape[i] = room <= 0 ? 0 : (room + step[i] - 1) / step[i];
         if (shape[i] > 1)
             shape[i] -= input_byte(c->in) % 2;
     }

@@ -100,7 +100,7 @@ function members(type, d,    words, base, n, part, i, name, count, note) {
     for (i = 1; i <= n; i++) {
         name = part[i]
         count = 1
-        if (match(name, /\[[0-9]+\]/)) {
+        if (match(name, /\[([0-9]+|SSQ_MAX_RANK)\]/)) {
             count = substr(name, RSTART + 1, RLENGTH - 2)
             sub(/\[.*/, "", name)
         }
@@ -114,7 +114,7 @@ function members(type, d,    words, base, n, part, i, name, count, note) {
         names[type] = names[type] " " name
         fields[type, name] = "    {\"" name "\", offsetof(" type ", " name \
             "), sizeof(((" type " *)0)->" name "), " count ", " \
-            kind(base, type "." name) ", " values_of(base) ", "
+            kind(base, count, type "." name) ", " values_of(base) ", "
         if (base ~ /^constssq_tensor/)
             tensor(type, name, note)
     }
@@ -128,12 +128,12 @@ function values_of(base) {
     return "values_" base
 }
 
-function kind(base, where) {
+function kind(base, count, where) {
     if (base == "constssq_tensor*") return "FIELD_TENSOR"
     if (base == "constssq_tensor*const*") return "FIELD_TENSORS"
-    if (base == "constint*") return "FIELD_INTS"
-    if (base == "constint64_t*") return "FIELD_SIZES"
     if (base == "constchar*") return "FIELD_TEXT"
+    if (count == "SSQ_MAX_RANK" && base == "int") return "FIELD_AXES"
+    if (count == "SSQ_MAX_RANK" && base == "int64_t") return "FIELD_SIZES"
     if (base == "double") return "FIELD_DOUBLE"
     if (base == "bool") return "FIELD_BOOL"
     if (base ~ /^(int|int64_t)$/) return "FIELD_SIGNED"

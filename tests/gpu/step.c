@@ -102,14 +102,13 @@ static ssq_status forward(struct gpu *g, const struct net *n)
 /* The gradients of layer i from that of its result. */
 static ssq_status backward(struct gpu *g, const struct net *n, int i)
 {
-    static const int rows = 0;
     ssq_status st =
         ssq_gemm(g->queue, SSQ_GEMM(.a = n->x[i], .b = n->dx[i + 1],
                                     .d = n->dw[i], .trans_a = true));
 
     if (st == SSQ_OK)
         st = ssq_sum(g->queue, SSQ_SUM(.x = n->dx[i + 1], .y = n->db[i],
-                                       .axes = &rows, .n_axes = 1));
+                                       .axes = {0}, .n_axes = 1));
     if (st == SSQ_OK && i > 0)
         st = ssq_gemm(g->queue, SSQ_GEMM(.a = n->dx[i + 1], .b = n->w[i],
                                          .d = n->dx[i], .trans_b = true));

@@ -42,6 +42,25 @@ static ssq_status window(const ssq_conv2d_args *c, int64_t stride, int64_t left)
                : SSQ_ERR_INVALID;
 }
 
+static ssq_status over(const ssq_sum_args *s, int n, int first, int second)
+{
+    return s->n_axes == n && s->axes[0] == first && s->axes[1] == second &&
+                   s->axes[SSQ_MAX_RANK - 1] == 0
+               ? SSQ_OK
+               : SSQ_ERR_INVALID;
+}
+
+/* A slice from start in dimension 1 whose steps are first, and then these. */
+static ssq_status slice(const ssq_slice_assign_args *s, int64_t start,
+                        int64_t first, int64_t others)
+{
+    bool good = s->start[0] == 0 && s->start[1] == start;
+
+    for (int i = 0; i < SSQ_MAX_RANK; i++)
+        good = good && s->step[i] == (i == 0 ? first : others);
+    return good ? SSQ_OK : SSQ_ERR_INVALID;
+}
+
 /* Use the stack where a list might be that has ended. */
 static int scribble(int n)
 {
@@ -80,7 +99,13 @@ static inline int use_lists(void)
     for (int i = 0; i < 2; i++)
         TRY(joined(SSQ_CONCAT(.x = LIST(t[0], t[1], t[2]), .n = 3, .axis = i),
                    place));
-    return 0;
+    TRY(over(SSQ_SUM(.x = t[0]), 0, 0, 0));
+    TRY(over(SSQ_SUM(.x = t[0], .axes = {0, -1}, .n_axes = 2), 2, 0, -1));
+    TRY(over(SSQ_SUM(.n_axes = SSQ_AXES_NONE), -1, 0, 0));
+    TRY(slice(SSQ_SLICE_ASSIGN(.x = t[0]), 0, 1, 1));
+    TRY(slice(SSQ_SLICE_ASSIGN(.x = t[0], .start = {0, 3}), 3, 1, 1));
+    TRY(slice(SSQ_SLICE_ASSIGN(.step = {5}), 0, 5, 0));
+    return SSQ_TRANSPOSE(.axes = {2, 0, 1})->axes[2] != 1;
 }
 
 static inline int use(const ssq_tensor *x)

@@ -65,11 +65,10 @@ ssq_status backward(ssq_scaler *with)
     TRY(ssq_gemm(q, &g));
     g.d = dw3;
     TRY(ssq_gemm(q, &g));
-    int rows = 0;
     ssq_sum_args s = SSQ_SUM_INIT;
     s.x = dy;
     s.y = dbias;
-    s.axes = &rows;
+    s.axes[0] = 0; /* the rows */
     s.n_axes = 1;
     return ssq_sum(q, &s);
 }

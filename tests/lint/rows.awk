@@ -4,8 +4,8 @@
 # The code of a row is what stands between backquotes in its last column:
 #
 #   a == b, a < b, ...   must be true
-#   a = b                a statement
 #   f(...)               must be SSQ_OK, or a pointer that is not NULL
+#   a = b                a statement
 #   else                 an expression, which has to compile
 #
 # A row has a call, an assignment or a comparison, or it begins with "nothing:"
@@ -15,10 +15,10 @@
 function emit(code) {
     if (code ~ / (==|!=|<|>|<=|>=) /)
         printf " ROW_TRUE(%s);", code
-    else if (code ~ / = /)
-        printf " %s;", code
     else if (code ~ /^[a-z_0-9]+\(.*\)$/)
         printf " ROW(%s);", code
+    else if (code ~ / = /)
+        printf " %s;", code
     else {
         printf " (void)(%s);", code
         return 0

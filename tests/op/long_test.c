@@ -85,12 +85,11 @@ static ssq_tensor *make(ssq_device *dev, size_t i)
 static ssq_status reduce(ssq_queue *q, size_t i, const ssq_tensor *x,
                          const ssq_tensor *y)
 {
-    static const int axis = 0;
     ssq_reduce_args args = SSQ_REDUCE_INIT;
 
     args.x = x;
     args.y = y;
-    args.axes = &axis;
+    args.axes[0] = 0;
     args.n_axes = 1;
     switch (cases[i].work) {
     case SUM:
@@ -110,7 +109,6 @@ static ssq_status reduce(ssq_queue *q, size_t i, const ssq_tensor *x,
 static ssq_status run(ssq_queue *q, size_t i, const ssq_tensor *x,
                       const ssq_tensor *y)
 {
-    static const int axis = 0;
     ssq_norm_args norm = SSQ_NORM_INIT;
     ssq_binary_backward_args add = SSQ_BINARY_BACKWARD_INIT;
     ssq_mean_backward_args mean = SSQ_MEAN_BACKWARD_INIT;
@@ -127,7 +125,7 @@ static ssq_status run(ssq_queue *q, size_t i, const ssq_tensor *x,
     case MEAN_BACKWARD:
         mean.dy = y;
         mean.dx = x;
-        mean.axes = &axis;
+        mean.axes[0] = 0;
         mean.n_axes = 1;
         return ssq_mean_backward(q, &mean);
     default:

@@ -140,7 +140,7 @@ static ssq_status sum(struct made *m, int64_t n, int64_t cols, int axis)
 
     a.x = axis == 0 ? IN(n, cols) : IN(cols, n);
     a.y = OUT(cols);
-    a.axes = &axis;
+    a.axes[0] = axis;
     a.n_axes = 1;
     return ssq_sum(m->q, &a);
 }

@@ -28,8 +28,6 @@ struct data {
     ssq_tensor *mean, *var; /* f32 [3] */
 };
 
-static const int axis_1[] = {1}, axis_0[] = {-2};
-
 #define CASES(C)                                                               \
     C(relu, ssq_relu_var(X))                                                   \
     C(leaky_relu, ssq_leaky_relu_var(X, SSQ_LEAKY_RELU(.alpha = 0.2)))         \
@@ -70,10 +68,11 @@ static const int axis_1[] = {1}, axis_0[] = {-2};
     C(dropout, ssq_dropout_var(X, SSQ_DROPOUT(.p = 0.3, .seed = 5)))           \
     C(nn_dropout, ssq_nn_dropout(t, X, 0.4))                                   \
     C(sum, ssq_sum_var(X, NULL))                                               \
-    C(sum_axis, ssq_sum_var(X, SSQ_SUM(.axes = axis_1, .n_axes = 1)))          \
+    C(sum_axis, ssq_sum_var(X, SSQ_SUM(.axes = {1}, .n_axes = 1)))             \
+    C(sum_none, ssq_sum_var(X, SSQ_SUM(.n_axes = SSQ_AXES_NONE)))              \
     C(mean, ssq_mean_var(X, NULL))                                             \
-    C(mean_axis, ssq_mean_var(X, SSQ_MEAN(.axes = axis_0, .n_axes = 1)))       \
-    C(max_axis, ssq_max_var(X, SSQ_MAX(.axes = axis_1, .n_axes = 1)))          \
+    C(mean_axis, ssq_mean_var(X, SSQ_MEAN(.axes = {-2}, .n_axes = 1)))         \
+    C(max_axis, ssq_max_var(X, SSQ_MAX(.axes = {1}, .n_axes = 1)))             \
     C(min, ssq_min_var(X, NULL))                                               \
     C(gemm, ssq_gemm_var(P("a", 2, 4, 3), P("b", 2, 3, 5), SSQ_VAR_NONE,       \
                          SSQ_GEMM(.alpha = 0.5)))                              \

@@ -72,11 +72,15 @@ typedef struct ssq_transpose_args {
     const ssq_tensor *x; /**< in, any dtype */
     const ssq_tensor *y; /**< out, the dtype of x, the permuted shape of x; no
                               overlap with x */
-    const int *axes;     /**< rank values, read at the call: dimension i of y
-                              is dimension axes[i] of x; negative ones count
-                              from the end; NULL reverses them all */
+    int axes[SSQ_MAX_RANK]; /**< dimension i of y is dimension axes[i] of x;
+                                 negative ones count from the end; where all
+                                 are 0, x's dimensions are reversed */
 } ssq_transpose_args;
-#define SSQ_TRANSPOSE_DEFAULTS sizeof(ssq_transpose_args), NULL, NULL, NULL
+#define SSQ_TRANSPOSE_DEFAULTS                                                 \
+    sizeof(ssq_transpose_args), NULL, NULL,                                    \
+    {                                                                          \
+        0                                                                      \
+    }
 #define SSQ_TRANSPOSE_INIT                                                     \
     {                                                                          \
         SSQ_TRANSPOSE_DEFAULTS                                                 \
@@ -117,15 +121,20 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_concat(ssq_queue *queue,
 
 typedef struct ssq_slice_assign_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_slice_assign_args));
-    const ssq_tensor *x;  /**< in, any dtype, converted as ssq_cast does to
-                               nearest; the rank of y */
-    const ssq_tensor *y;  /**< updated: other elements keep their bits; no
-                               overlap with x */
-    const int64_t *start; /**< rank values >= 0, read at the call; NULL: 0 */
-    const int64_t *step;  /**< rank values >= 1, read at the call; NULL: 1 */
+    const ssq_tensor *x; /**< in, any dtype, converted as ssq_cast does to
+                              nearest; the rank of y */
+    const ssq_tensor *y; /**< updated: other elements keep their bits; no
+                              overlap with x */
+    int64_t start[SSQ_MAX_RANK]; /**< >= 0, in each dimension of y */
+    int64_t step[SSQ_MAX_RANK] SSQ_DEFAULT(
+        {1, 1, 1, 1, 1, 1}); /**< >= 1 in each dimension, also where
+                                  only those of others are named */
 } ssq_slice_assign_args;
 #define SSQ_SLICE_ASSIGN_DEFAULTS                                              \
-    sizeof(ssq_slice_assign_args), NULL, NULL, NULL, NULL
+    sizeof(ssq_slice_assign_args), NULL, NULL, {0},                            \
+    {                                                                          \
+        1, 1, 1, 1, 1, 1                                                       \
+    }
 #define SSQ_SLICE_ASSIGN_INIT                                                  \
     {                                                                          \
         SSQ_SLICE_ASSIGN_DEFAULTS                                              \

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - sums, means, extremes and the L2 norm over axes, and backward.
  *
- * Reductions take any set of axes. The output has the input's shape with each
- * reduced dimension either left out or of size 1: whichever its rank says, so
- * there is no keepdim flag.
+ * Reductions take any set of axes: SSQ_SUM(.x = x, .y = y, .axes = {0, -1},
+ * .n_axes = 2). The output has the input's shape with each reduced dimension
+ * either left out or of size 1: whichever its rank says, so there is no keepdim
+ * flag.
  *
  * Order of a sum over n elements (class R, the same bits each time): no chain
  * of dependent float32 additions is longer than
@@ -23,18 +24,21 @@
 extern "C" {
 #endif
 
+/** In the place of a number of axes: reduce over none of them. */
+#define SSQ_AXES_NONE (-1)
+
 typedef struct ssq_reduce_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_reduce_args));
-    const ssq_tensor *x; /**< in */
-    const ssq_tensor *y; /**< out: the shape of x without the reduced
-                              dimensions, or with 1 in their place; no overlap
-                              with x */
-    const int *axes;     /**< n_axes distinct dimensions of x, negative ones
-                              from the end; read at the call. NULL with n_axes
-                              0: all of them. Not NULL with n_axes 0: none */
-    int n_axes;
+    const ssq_tensor *x;    /**< in */
+    const ssq_tensor *y;    /**< out: the shape of x without the reduced
+                                 dimensions, or with 1 in their place; no
+                                 overlap with x */
+    int axes[SSQ_MAX_RANK]; /**< the first n_axes: distinct dimensions of x,
+                                 negative ones from the end */
+    int n_axes;             /**< 0: all dimensions, and axes has only 0;
+                                 SSQ_AXES_NONE: none */
 } ssq_reduce_args;
-#define SSQ_REDUCE_DEFAULTS sizeof(ssq_reduce_args), NULL, NULL, NULL, 0
+#define SSQ_REDUCE_DEFAULTS sizeof(ssq_reduce_args), NULL, NULL, {0}, 0
 #define SSQ_REDUCE_INIT                                                        \
     {                                                                          \
         SSQ_REDUCE_DEFAULTS                                                    \
@@ -151,11 +155,11 @@ typedef struct ssq_reduce_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_reduce_backward_args));
     const ssq_tensor *dy; /**< in, float: y's shape in the forward call */
     const ssq_tensor *dx; /**< out, float: x's shape; no overlap with others */
-    const int *axes;      /**< those of the forward call */
+    int axes[SSQ_MAX_RANK]; /**< with n_axes those of the forward call */
     int n_axes;
 } ssq_reduce_backward_args;
 #define SSQ_REDUCE_BACKWARD_DEFAULTS                                           \
-    sizeof(ssq_reduce_backward_args), NULL, NULL, NULL, 0
+    sizeof(ssq_reduce_backward_args), NULL, NULL, {0}, 0
 #define SSQ_REDUCE_BACKWARD_INIT                                               \
     {                                                                          \
         SSQ_REDUCE_BACKWARD_DEFAULTS                                           \
@@ -183,16 +187,16 @@ ssq_mean_backward(ssq_queue *queue, const ssq_mean_backward_args *args);
 
 typedef struct ssq_max_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_max_backward_args));
-    const ssq_tensor *dy; /**< in, float: y's shape */
-    const ssq_tensor *x;  /**< in, float: as in the forward call */
-    const ssq_tensor *y;  /**< in: the forward result, the dtype of x */
-    const ssq_tensor *dx; /**< out, float: x's shape; may be x, overlaps no
-                               other */
-    const int *axes;      /**< those of the forward call */
+    const ssq_tensor *dy;   /**< in, float: y's shape */
+    const ssq_tensor *x;    /**< in, float: as in the forward call */
+    const ssq_tensor *y;    /**< in: the forward result, the dtype of x */
+    const ssq_tensor *dx;   /**< out, float: x's shape; may be x, overlaps no
+                                 other */
+    int axes[SSQ_MAX_RANK]; /**< with n_axes those of the forward call */
     int n_axes;
 } ssq_max_backward_args;
 #define SSQ_MAX_BACKWARD_DEFAULTS                                              \
-    sizeof(ssq_max_backward_args), NULL, NULL, NULL, NULL, NULL, 0
+    sizeof(ssq_max_backward_args), NULL, NULL, NULL, NULL, {0}, 0
 #define SSQ_MAX_BACKWARD_INIT                                                  \
     {                                                                          \
         SSQ_MAX_BACKWARD_DEFAULTS                                              \

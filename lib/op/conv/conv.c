@@ -7,6 +7,8 @@
 
 #include "lib/op/operands.h"
 
+#include <string.h>
+
 /* What the public calls have in common. */
 struct call {
     const char *name;
@@ -294,7 +296,7 @@ static ssq_status sum_channels(ssq_queue *queue, const struct call *c)
     ssq_sum_args args = SSQ_SUM_INIT;
     args.x = c->transposed ? c->image : c->map;
     args.y = c->vector;
-    args.axes = c->layout == SSQ_LAYOUT_NHWC ? nhwc : nchw;
+    memcpy(args.axes, c->layout == SSQ_LAYOUT_NHWC ? nhwc : nchw, sizeof(nchw));
     args.n_axes = 3;
     return ssq_sum(queue, &args);
 }

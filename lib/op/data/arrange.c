@@ -9,16 +9,18 @@
 
 #include <stdio.h>
 
-/* Read axes as dimensions 0..rank-1, each once; without axes their order is
+/* Read axes as dimensions 0..rank-1, each once. Zeros, which are no permutation
+ * of two dimensions or more, stand for axes that were not named: the order is
  * reversed. */
 static ssq_status permutation(const int *axes, int rank, int *result)
 {
-    bool seen[SSQ_MAX_RANK] = {false};
+    bool named = false, seen[SSQ_MAX_RANK] = {false};
+    for (int i = 0; i < rank; i++)
+        named = named || axes[i] != 0;
     for (int i = 0; i < rank; i++) {
         result[i] = rank - 1 - i;
         ssq_status st =
-            axes == NULL ? SSQ_OK
-                         : check_axis(axes[i], rank, "transpose", &result[i]);
+            named ? check_axis(axes[i], rank, "transpose", &result[i]) : SSQ_OK;
         if (st != SSQ_OK)
             return st;
         if (seen[result[i]])
@@ -157,8 +159,7 @@ ssq_status ssq_concat(ssq_queue *queue, const ssq_concat_args *args)
 static ssq_status slice_dimension(const ssq_slice_assign_args *args, int i,
                                   struct view *part)
 {
-    int64_t start = args->start == NULL ? 0 : args->start[i];
-    int64_t step = args->step == NULL ? 1 : args->step[i];
+    int64_t start = args->start[i], step = args->step[i];
     int64_t n = args->x->view.shape[i], size = part->shape[i];
     if (start < 0 || step < 1)
         return error_set(SSQ_ERR_INVALID,

@@ -256,8 +256,9 @@ ssq_status ssq_global_avg_pool2d(ssq_queue *queue,
     ssq_mean_args mean = SSQ_MEAN_INIT;
     mean.x = args->x;
     mean.y = args->y;
-    mean.axes = image_axes(args->layout);
     mean.n_axes = 2;
+    for (int i = 0; i < mean.n_axes; i++)
+        mean.axes[i] = image_axes(args->layout)[i];
     return ssq_mean(queue, &mean);
 }
 
@@ -281,7 +282,8 @@ ssq_global_avg_pool2d_backward(ssq_queue *queue,
     ssq_mean_backward_args mean = SSQ_MEAN_BACKWARD_INIT;
     mean.dy = args->dy;
     mean.dx = args->dx;
-    mean.axes = image_axes(args->layout);
     mean.n_axes = 2;
+    for (int i = 0; i < mean.n_axes; i++)
+        mean.axes[i] = image_axes(args->layout)[i];
     return ssq_mean_backward(queue, &mean);
 }

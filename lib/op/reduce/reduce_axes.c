@@ -2,21 +2,37 @@
 /* reduce_axes.c - sets of axes: read, split views by them, collapse. */
 #include "lib/op/reduce/reduce_axes.h"
 
+#include <sesqui/ops/reduce.h>
+
+/* Whoever names axes and forgets their number would get all dimensions. Only an
+ * axis 0 looks like none; the shape of the result tells those apart. */
+static ssq_status check_none(const int *axes, const char *op)
+{
+    for (int i = 0; i < SSQ_MAX_RANK; i++)
+        if (axes[i] != 0)
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: axes[%d] is %d, but n_axes is 0", op, i,
+                             axes[i]);
+    return SSQ_OK;
+}
+
 /* No axes at all mean all dimensions, so that a scalar can be asked for without
  * a list. result->n is then the rank. */
 ssq_status axes_read(const int *axes, int n, int rank, const char *op,
                      struct axes *result)
 {
     *result = (struct axes){.n = n};
-    if (axes == NULL && n == 0) {
+    if (n == 0) {
         result->n = rank;
         for (int i = 0; i < rank; i++)
             result->reduced[i] = true;
-        return SSQ_OK;
+        return check_none(axes, op);
     }
-    if (axes == NULL || n < 0 || n > rank)
-        return error_set(SSQ_ERR_INVALID, "%s: n_axes is %d%s for rank %d", op,
-                         n, axes == NULL ? " and axes NULL" : "", rank);
+    if (n == SSQ_AXES_NONE)
+        n = result->n = 0;
+    if (n < 0 || n > rank)
+        return error_set(SSQ_ERR_INVALID, "%s: n_axes is %d for rank %d", op, n,
+                         rank);
     for (int i = 0; i < n; i++) {
         int axis;
         ssq_status st = check_axis(axes[i], rank, op, &axis);
@@ -24,9 +40,7 @@ ssq_status axes_read(const int *axes, int n, int rank, const char *op,
             return st;
         if (result->reduced[axis])
             return error_set(SSQ_ERR_INVALID,
-                             "%s: axes name dimension %d "
-                             "twice",
-                             op, axis);
+                             "%s: axes name dimension %d twice", op, axis);
         result->reduced[axis] = true;
     }
     return SSQ_OK;

@@ -11,7 +11,8 @@ struct axes {
     int n;
 };
 
-/** Read the caller's list, as ssq_reduce_args describes it. */
+/** Read the caller's list, as ssq_reduce_args describes it: axes has n values,
+ *  with n 0 SSQ_MAX_RANK. */
 ssq_status axes_read(const int *axes, int n, int rank, const char *op,
                      struct axes *result);
 /** Elements of the reduced dimensions of a view. */

@@ -383,11 +383,10 @@ static ssq_status bias_gradient(ssq_queue *queue, const struct view *d,
 {
     const struct view rows = rnn_rows(d);
     const ssq_tensor x = tensor_of(&rows);
-    const int axis = 0;
     ssq_sum_args sum = SSQ_SUM_INIT;
     sum.x = &x;
     sum.y = db;
-    sum.axes = &axis;
+    sum.axes[0] = 0; /* rows */
     sum.n_axes = 1;
     return db == NULL ? SSQ_OK : ssq_sum(queue, &sum);
 }

@@ -102,7 +102,7 @@ static bool run_concat_refused(struct bed *b)
 static const struct {
     struct shape x, y;
     int64_t start[3], step[3];
-    bool null; /* start and step are NULL */
+    bool none; /* start and step are not named */
     ssq_dtype from, to;
     enum layout layout;
 } slices[] = {
@@ -165,9 +165,9 @@ static bool run_slice(struct bed *b, size_t i)
         for (int d = sx->rank - 1; d >= 0; d--) {
             int64_t k = rest % sx->d[d];
             rest /= sx->d[d];
-            if (!slices[i].null && k > 0)
+            if (!slices[i].none && k > 0)
                 k *= slices[i].step[d];
-            if (!slices[i].null)
+            if (!slices[i].none)
                 k += slices[i].start[d];
             at += k * pitch;
             pitch *= sy->d[d];
@@ -177,9 +177,9 @@ static bool run_slice(struct bed *b, size_t i)
     ssq_slice_assign_args args = SSQ_SLICE_ASSIGN_INIT;
     args.x = x.t;
     args.y = y.t;
-    if (!slices[i].null) {
-        args.start = slices[i].start;
-        args.step = slices[i].step;
+    if (!slices[i].none) {
+        memcpy(args.start, slices[i].start, sizeof(slices[i].start));
+        memcpy(args.step, slices[i].step, sizeof(slices[i].step));
     }
     BED_OP(b, ssq_slice_assign(b->queue, &args));
     bed_read(b, &y);
@@ -188,8 +188,6 @@ static bool run_slice(struct bed *b, size_t i)
 
 static bool run_slice_refused(struct bed *b)
 {
-    const int64_t negative[] = {0, -1}, far[] = {0, 3}, zero[] = {1, 0};
-    const int64_t two[] = {2, 2}, huge[] = {1, INT64_MAX}, last[] = {0, 4};
     struct operand x, y, v;
     bed_input(b, &x, SSQ_F32, 2, (const int64_t[]){2, 3}, LAYOUT_DENSE,
               FILL_NORMAL);
@@ -201,21 +199,21 @@ static bool run_slice_refused(struct bed *b)
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
                    "y is NULL");
     a.y = y.t;
-    a.start = negative;
+    a.start[1] = -1;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
                    "start -1");
-    a.start = far;
+    a.start[1] = 3;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
                    "3 elements from 3 in steps of 1 are outside dimension 1");
-    a.start = last;
-    a.step = huge;
+    a.start[1] = 4;
+    a.step[1] = INT64_MAX;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
                    "outside dimension 1 of y, 5");
-    a.start = NULL;
-    a.step = zero;
+    a.start[1] = 0;
+    a.step[1] = 0;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
                    "step 0");
-    a.step = two;
+    a.step[1] = 2;
     a.x = v.t;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_slice_assign(b->queue, &a),
                    "x has rank 1, y has rank 2");

@@ -29,7 +29,7 @@ static ssq_status call(struct bed *b, enum kind kind,
 static const struct geometry {
     struct shape x;
     unsigned axes;
-    bool keepdim, all; /* all: axes is NULL */
+    bool keepdim, all; /* all: no axes are named */
 } geometries[] = {
     {{1, {1}}, 1, false, false},
     {{1, {7}}, 1, false, true},
@@ -201,8 +201,10 @@ static bool run_table(struct bed *b, size_t i)
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = y.t;
-    args.axes = c.g->all ? NULL : axes;
-    args.n_axes = c.g->all ? 0 : n;
+    if (!c.g->all) {
+        memcpy(args.axes, axes, (size_t)n * sizeof(*axes));
+        args.n_axes = n > 0 ? n : SSQ_AXES_NONE;
+    }
     b->bytes = (double)x.n * ssq_dtype_bits(c.x) / 8.0;
     BED_OP(b, call(b, c.kind, &args));
     bed_read(b, &y);
@@ -273,11 +275,10 @@ static bool run_nonfinite(struct bed *b, enum kind kind)
     struct operand x, y;
     bed_values(b, &x, SSQ_F32, 2, shape, LAYOUT_PADDED, value);
     bed_output(b, &y, SSQ_F32, 1, &rows, LAYOUT_DENSE);
-    const int axis = 1;
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = y.t;
-    args.axes = &axis;
+    args.axes[0] = 1;
     args.n_axes = 1;
     BED_OP(b, call(b, kind, &args));
     bed_read(b, &y);
@@ -291,7 +292,6 @@ static bool run_nonfinite(struct bed *b, enum kind kind)
 static bool run_empty(struct bed *b, enum kind kind)
 {
     const int64_t sx[] = {3, 0}, sy = 3;
-    const int axis = 1, other = 0;
     struct operand x, y, none;
     bed_input(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
     bed_output(b, &y, SSQ_F16, 1, &sy, LAYOUT_PADDED);
@@ -299,11 +299,11 @@ static bool run_empty(struct bed *b, enum kind kind)
     ssq_reduce_args args = SSQ_REDUCE_INIT;
     args.x = x.t;
     args.y = none.t;
-    args.axes = &other;
+    args.axes[0] = 0;
     args.n_axes = 1;
     BED_OP(b, call(b, kind, &args)); /* no outputs: nothing to do */
     args.y = y.t;
-    args.axes = &axis;
+    args.axes[0] = 1;
     if (kind == MAX || kind == MIN)
         return bed_refused_as(b, SSQ_ERR_INVALID, call(b, kind, &args),
                               "x is [3,0]: no elements to choose from") &&
@@ -323,16 +323,11 @@ static bool run_rounding(struct bed *b)
     static const double want[] = {65504, (double)INFINITY, 65504, 2048, 2052,
                                   0,     (double)INFINITY, 1};
     const int64_t sx[] = {8, 2}, sy = 8;
-    const int axis = -1;
     struct operand x, y;
     bed_values(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, value);
     bed_output(b, &y, SSQ_F16, 1, &sy, LAYOUT_DENSE);
-    ssq_sum_args args = SSQ_SUM_INIT;
-    args.x = x.t;
-    args.y = y.t;
-    args.axes = &axis;
-    args.n_axes = 1;
-    BED_OP(b, ssq_sum(b->queue, &args));
+    BED_OP(b, ssq_sum(b->queue,
+                      SSQ_SUM(.x = x.t, .y = y.t, .axes = {-1}, .n_axes = 1)));
     bed_read(b, &y);
     return bed_exact(b, &y, want);
 }
@@ -373,7 +368,6 @@ static bool run_sum_to(struct bed *b, size_t i)
 static bool run_refused(struct bed *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3;
-    const int one[] = {1}, twice[] = {1, -1}, far[] = {2};
     struct operand x, y, z, i;
     bed_input(b, &x, SSQ_F32, 2, sx, LAYOUT_DENSE, FILL_NORMAL);
     bed_output(b, &y, SSQ_F32, 1, &two, LAYOUT_DENSE);
@@ -383,24 +377,34 @@ static bool run_refused(struct bed *b)
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "x is NULL");
     a.x = x.t;
     a.y = z.t;
-    a.axes = one;
+    a.axes[0] = 1;
     a.n_axes = 1;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_mean(b->queue, &a),
                    "mean: x is [2,3], y is [3]");
     a.y = y.t;
-    a.axes = NULL;
-    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "axes NULL");
-    a.axes = twice;
+    a.n_axes = 0;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                   "sum: axes[0] is 1, but n_axes is 0");
+    a.axes[0] = 0; /* forgotten n_axes: y would have to be a scalar */
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                   "without the 2 reduced dimensions");
+    a.n_axes = SSQ_AXES_NONE;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
+                   "without the 0 reduced dimensions");
+    a.n_axes = -2;
+    bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "n_axes is -2");
+    a.axes[0] = 1;
+    a.axes[1] = -1;
     a.n_axes = 2;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
                    "dimension 1 twice");
-    a.axes = far;
+    a.axes[0] = 2;
     a.n_axes = 1;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a),
                    "axis 2 of rank 2");
     a.n_axes = 3;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "n_axes is 3");
-    a.axes = one;
+    a.axes[0] = 1;
     a.n_axes = 1;
     a.y = i.t;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_sum(b->queue, &a), "y is i32");

@@ -95,7 +95,7 @@ static void forward(const struct choice *c, const double *x, int64_t nx,
 static ssq_status call(struct bed *b, const struct choice *c,
                        const struct operand *dy, const struct operand *x,
                        const struct operand *y, const struct operand *dx,
-                       const int *axes, int n)
+                       const int axes[SSQ_MAX_RANK], int n)
 {
     if (c->kind >= MAX) {
         ssq_max_backward_args a = SSQ_MAX_BACKWARD_INIT;
@@ -103,14 +103,14 @@ static ssq_status call(struct bed *b, const struct choice *c,
         a.x = x->t;
         a.y = y->t;
         a.dx = dx->t;
-        a.axes = axes;
+        memcpy(a.axes, axes, sizeof(a.axes));
         a.n_axes = n;
         return ssq_max_backward(b->queue, &a);
     }
     ssq_reduce_backward_args a = SSQ_REDUCE_BACKWARD_INIT;
     a.dy = dy->t;
     a.dx = dx->t;
-    a.axes = axes;
+    memcpy(a.axes, axes, sizeof(a.axes));
     a.n_axes = n;
     return c->kind == SUM ? ssq_sum_backward(b->queue, &a)
                           : ssq_mean_backward(b->queue, &a);
@@ -140,18 +140,21 @@ static void oracle(const struct choice *c, const struct operand *dy,
     }
 }
 
-static int make_axes(const struct geometry *g, int *axes, struct shape *y)
+/* axes and the result as arguments have them; *y is the shape of y. */
+static int make_axes(const struct geometry *g, int axes[SSQ_MAX_RANK],
+                     struct shape *y)
 {
     int n = 0;
+    memset(axes, 0, SSQ_MAX_RANK * sizeof(*axes));
     *y = (struct shape){0, {0}};
     for (int i = 0; i < g->x.rank; i++) {
         bool gone = (g->axes >> i & 1) != 0;
-        if (gone)
+        if (gone && !g->all)
             axes[n++] = i % 2 == 0 ? i : i - g->x.rank;
         if (!gone || g->keepdim)
             y->d[y->rank++] = gone ? 1 : g->x.d[i];
     }
-    return n;
+    return g->all || n > 0 ? n : SSQ_AXES_NONE;
 }
 
 static bool run_table(struct bed *b, size_t i)
@@ -171,9 +174,7 @@ static bool run_table(struct bed *b, size_t i)
     bed_output(b, &dx, c.dx, c.g->x.rank, c.g->x.d, c.layout);
     double *want = bed_alloc(b, (size_t)x.n * sizeof(double));
     oracle(&c, &dy, x.value, value, x.n, dy.n, want);
-    const int *list = c.g->all ? NULL : axes;
-    BED_OP(b, call(b, &c, &dy, &x, &y, c.in_place ? &x : &dx, list,
-                   c.g->all ? 0 : n));
+    BED_OP(b, call(b, &c, &dy, &x, &y, c.in_place ? &x : &dx, axes, n));
     if (c.in_place) {
         bed_read(b, &x);
         return bed_exact(b, &x, want) && bed_unchanged(b, &dy);
@@ -235,14 +236,14 @@ static bool run_nan(struct bed *b)
     static const double want[] = {(double)NAN, (double)NAN, (double)NAN,
                                   0,           1.5,         1.5};
     const int64_t sx[] = {2, 3}, sy = 2;
-    const int axis = 1;
+    const int axes[SSQ_MAX_RANK] = {1};
     struct operand dy, x, y, dx;
     bed_values(b, &x, SSQ_F16, 2, sx, LAYOUT_DENSE, value);
     bed_values(b, &y, SSQ_F16, 1, &sy, LAYOUT_DENSE, maxima);
     bed_values(b, &dy, SSQ_F32, 1, &sy, LAYOUT_DENSE, seed);
     bed_output(b, &dx, SSQ_F32, 2, sx, LAYOUT_DENSE);
     struct choice c = {.kind = MAX};
-    BED_OP(b, call(b, &c, &dy, &x, &y, &dx, &axis, 1));
+    BED_OP(b, call(b, &c, &dy, &x, &y, &dx, axes, 1));
     bed_read(b, &dx);
     return bed_exact(b, &dx, want);
 }
@@ -250,7 +251,6 @@ static bool run_nan(struct bed *b)
 static bool run_refused(struct bed *b)
 {
     const int64_t sx[] = {2, 3}, two = 2, three = 3;
-    const int axis = 1;
     struct operand dy, bad, x, dx, h;
     bed_input(b, &dy, SSQ_F32, 1, &two, LAYOUT_DENSE, FILL_NORMAL);
     bed_input(b, &bad, SSQ_F32, 1, &three, LAYOUT_DENSE, FILL_NORMAL);
@@ -258,7 +258,7 @@ static bool run_refused(struct bed *b)
     bed_input(b, &h, SSQ_F16, 1, &two, LAYOUT_DENSE, FILL_NORMAL);
     bed_output(b, &dx, SSQ_F32, 2, sx, LAYOUT_DENSE);
     ssq_mean_backward_args m = SSQ_MEAN_BACKWARD_INIT;
-    m.axes = &axis;
+    m.axes[0] = 1;
     m.n_axes = 1;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_mean_backward(b->queue, &m),
                    "dy is NULL");
@@ -271,7 +271,7 @@ static bool run_refused(struct bed *b)
     a.x = x.t;
     a.y = h.t;
     a.dx = dx.t;
-    a.axes = &axis;
+    a.axes[0] = 1;
     a.n_axes = 1;
     bed_refused_as(b, SSQ_ERR_INVALID, ssq_max_backward(b->queue, &a),
                    "y is f16, expected f32");
