@@ -101,8 +101,10 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *  @return what the tape has latched; as ssq_tape_backward and
  *          ssq_optimizer_step; SSQ_ERR_INVALID also: a parameter that was made
  *          after the first step, by name; SSQ_ERR_SCALE as ssq_scaler_update.
- *          After an error before the update no parameter and no moment has
- *          changed, and the pass does not count */
+ *          After an error no parameter and no moment has
+ *          changed, and the pass does not count. But where all gradients were
+ *          there and the step or the update failed, the next begin does that
+ *          first, and latches its error */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
                                                    ssq_var loss);
 

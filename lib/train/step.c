@@ -8,20 +8,55 @@
 
 #include <math.h>
 
+/* ---- what is due ---- */
+
+/* The step, and the update behind it: what has failed is done by the next
+ * begin, with the gradients that are there, and before a forward part could see
+ * parameters that change. An event of the scaler's is told, and is no failure.
+ */
+static ssq_status finish(ssq_trainer *t)
+{
+    ssq_status st = SSQ_OK;
+    if (t->due == DUE_STEP) {
+        st = ssq_optimizer_step(t->queue, t->optimizer, t->scaler);
+        if (st != SSQ_OK)
+            return st;
+        t->taken = 0;
+        t->due = t->scaler == NULL ? DUE_NOTHING : DUE_UPDATE;
+    }
+    if (t->due == DUE_UPDATE) {
+        st = ssq_scaler_update(t->queue, t->scaler);
+        if (st == SSQ_OK || st == SSQ_ERR_SCALE)
+            t->due = DUE_NOTHING;
+    }
+    return st;
+}
+
+/* ---- passes ---- */
+
+static ssq_tape *begin(ssq_trainer *t, bool training)
+{
+    if (t == NULL)
+        return NULL;
+    ssq_tape_begin(t->tape, training);
+    if (t->due == DUE_NOTHING)
+        return t->tape;
+    ssq_status st = finish(t);
+    if (t->due == DUE_NOTHING)
+        ssq_params_clean(t->params);
+    else
+        latch(t->tape, st, "begin", "trainer_begin");
+    return t->tape;
+}
+
 ssq_tape *ssq_trainer_begin(ssq_trainer *trainer)
 {
-    if (trainer == NULL)
-        return NULL;
-    ssq_tape_begin(trainer->tape, true);
-    return trainer->tape;
+    return begin(trainer, true);
 }
 
 ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer)
 {
-    if (trainer == NULL)
-        return NULL;
-    ssq_tape_begin(trainer->tape, false);
-    return trainer->tape;
+    return begin(trainer, false);
 }
 
 /* ---- parameters ---- */
@@ -92,26 +127,17 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
     return SSQ_OK;
 }
 
-/* ---- steps ---- */
-
 /* Behind a backward: what the optimizer does with its gradients. */
 static ssq_status apply(ssq_trainer *t)
 {
     ssq_status st = t->given == 0 ? give_all(t) : check_new(t);
-    if (st != SSQ_OK)
-        return st;
-    if (t->accumulate > 1)
+    if (st == SSQ_OK && t->accumulate > 1)
         st = ssq_optimizer_accumulate(t->queue, t->optimizer,
                                       1.0 / t->accumulate);
     if (st != SSQ_OK || ++t->taken < t->accumulate)
         return st;
-    st = ssq_optimizer_step(t->queue, t->optimizer, t->scaler);
-    if (st != SSQ_OK) {
-        t->taken--;
-        return st;
-    }
-    t->taken = 0;
-    return t->scaler == NULL ? SSQ_OK : ssq_scaler_update(t->queue, t->scaler);
+    t->due = DUE_STEP;
+    return finish(t);
 }
 
 ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
@@ -120,9 +146,10 @@ ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
         return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
     ssq_status st = ssq_tape_backward(trainer->tape, loss, trainer->scaler);
     if (st == SSQ_OK)
-        st = apply(trainer);
-    if (st == SSQ_OK)
         st = add_loss(trainer, loss);
-    ssq_params_clean(trainer->params);
+    if (st == SSQ_OK)
+        st = apply(trainer);
+    if (trainer->due == DUE_NOTHING)
+        ssq_params_clean(trainer->params);
     return st;
 }

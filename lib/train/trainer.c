@@ -113,7 +113,7 @@ ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer, ssq_scaler *scaler)
     static const char what[] = "trainer_set_scaler";
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
-    if (trainer->taken > 0)
+    if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %u of %u passes of a step have been", what,
                          trainer->taken, trainer->accumulate);

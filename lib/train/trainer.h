@@ -14,6 +14,8 @@ struct wish {
     ssq_group *group; /* the optimizer's */
 };
 
+enum due { DUE_NOTHING = 0, DUE_STEP, DUE_UPDATE };
+
 struct ssq_trainer {
     ssq_queue *queue;
     ssq_params *params;
@@ -23,6 +25,7 @@ struct ssq_trainer {
     struct wish *wishes, **wishes_end;
     uint32_t accumulate; /* passes to a step */
     uint32_t taken;      /* of them, so far */
+    enum due due;        /* what has failed, and is still to be done */
     size_t given;        /* parameters that the optimizer has been offered */
     ssq_tensor *sum;     /* of losses, f32; NULL: none yet */
     uint32_t losses;     /* in it */

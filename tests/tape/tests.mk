@@ -2,6 +2,7 @@
 # tests.mk - tests of tapes, layers and trainers.
 
 tape_tests = \
+	tests/tape/alloc \
 	tests/tape/by_hand \
 	tests/tape/flat \
 	tests/tape/gradients \
@@ -19,3 +20,5 @@ tests_tape_flat_SOURCES = tests/tape/flat.c
 tests_tape_flat_LDADD = libcore.la -lm
 tests_tape_misuse_SOURCES = tests/tape/misuse.c
 tests_tape_misuse_LDADD = libcore.la -lm
+tests_tape_alloc_SOURCES = tests/tape/alloc.c
+tests_tape_alloc_LDADD = libcore.la -lm
