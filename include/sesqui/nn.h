@@ -163,6 +163,73 @@ SSQ_API ssq_var ssq_nn_group_norm_at(const char *where, ssq_tape *tape,
                                      const ssq_group_norm_args *options);
 #define ssq_nn_group_norm(...) ssq_nn_group_norm_at(SSQ_AT, __VA_ARGS__)
 
+/* ---- attention ---- */
+
+typedef struct ssq_nn_attention_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_attention_args));
+    int64_t kv_heads; /**< of keys and values, divides heads; 0: heads */
+    bool causal;      /**< nothing is seen of what comes later */
+    double dropout;   /**< of the weights, in a pass for training */
+    bool rotary;      /**< queries and keys turn by their place: ssq_rotary */
+    double base SSQ_DEFAULT(10000.0); /**< of rotary */
+    bool bias SSQ_DEFAULT(true);      /**< of the four linear layers */
+} ssq_nn_attention_args;
+#define SSQ_NN_ATTENTION_DEFAULTS                                              \
+    sizeof(ssq_nn_attention_args), 0, false, 0.0, false, 10000.0, true
+#define SSQ_NN_ATTENTION_INIT                                                  \
+    {                                                                          \
+        SSQ_NN_ATTENTION_DEFAULTS                                              \
+    }
+#define SSQ_NN_ATTENTION(...)                                                  \
+    SSQ_ARGS(ssq_nn_attention_args, SSQ_NN_ATTENTION_DEFAULTS, __VA_ARGS__)
+
+/** Self-attention: linear layers name.query, name.key and name.value, heads of
+ *  width / heads each, ssq_attention, and the linear layer name.out.
+ *  @param x      [batch, t, width]
+ *  @param heads  divides width */
+SSQ_API ssq_var ssq_nn_attention_at(const char *where, ssq_tape *tape,
+                                    const char *name, ssq_var x, int64_t heads,
+                                    const ssq_nn_attention_args *options);
+#define ssq_nn_attention(...) ssq_nn_attention_at(SSQ_AT, __VA_ARGS__)
+
+/* ---- recurrent layers ---- */
+
+typedef struct ssq_nn_rnn_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_rnn_args));
+    bool reverse;     /**< from the last step of x to the first */
+    bool reset_first; /**< of gru alone: rnn.h */
+    bool bias SSQ_DEFAULT(true);
+} ssq_nn_rnn_args;
+#define SSQ_NN_RNN_DEFAULTS sizeof(ssq_nn_rnn_args), false, false, true
+#define SSQ_NN_RNN_INIT                                                        \
+    {                                                                          \
+        SSQ_NN_RNN_DEFAULTS                                                    \
+    }
+#define SSQ_NN_RNN(...)                                                        \
+    SSQ_ARGS(ssq_nn_rnn_args, SSQ_NN_RNN_DEFAULTS, __VA_ARGS__)
+
+/** ssq_lstm: one layer, one direction; the products of all steps with the
+ *  inputs' weights are one gemm. Parameters, which begin uniform in
+ *  +-1 / sqrt(hidden) as torch's: name.weight_ih [4 hidden, in], name.weight_hh
+ *  [4 hidden, hidden], name.bias_ih and name.bias_hh [4 hidden].
+ *  @param x       [t, batch, in]
+ *  @param h0, c0  [batch, hidden], the state before, c0 float32; SSQ_VAR_NONE:
+ * 0
+ *  @param hn, cn  out, optional: the state after
+ *  @return [t, batch, hidden]: h of all steps */
+SSQ_API ssq_var ssq_nn_lstm_at(const char *where, ssq_tape *tape,
+                               const char *name, ssq_var x, int64_t hidden,
+                               ssq_var h0, ssq_var c0, ssq_var *hn, ssq_var *cn,
+                               const ssq_nn_rnn_args *options);
+#define ssq_nn_lstm(...) ssq_nn_lstm_at(SSQ_AT, __VA_ARGS__)
+
+/** ssq_gru, likewise, with 3 hidden for 4, and without c. */
+SSQ_API ssq_var ssq_nn_gru_at(const char *where, ssq_tape *tape,
+                              const char *name, ssq_var x, int64_t hidden,
+                              ssq_var h0, ssq_var *hn,
+                              const ssq_nn_rnn_args *options);
+#define ssq_nn_gru(...) ssq_nn_gru_at(SSQ_AT, __VA_ARGS__)
+
 /* ---- dropout ---- */
 
 /** ssq_dropout in a pass for training, x itself else. Each call draws numbers

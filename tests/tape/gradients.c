@@ -182,6 +182,15 @@ struct data {
     C(nn_conv_transpose2d,                                                     \
       ssq_nn_conv_transpose2d(t, "up", P("i", 4, 2, 3, 4, 4), 2, 2, 2, NULL))  \
     C(nn_norms, norms(t))                                                      \
+    C(nn_attention, ssq_nn_attention(t, "at", P("z8", 3, 2, 5, 8), 2,          \
+                                     SSQ_NN_ATTENTION(.causal = true)))        \
+    C(nn_attention_grouped,                                                    \
+      ssq_nn_attention(t, "at", P("z8", 3, 2, 5, 8), 4,                        \
+                       SSQ_NN_ATTENTION(.kv_heads = 2, .rotary = true,         \
+                                        .dropout = 0.2, .bias = false)))       \
+    C(nn_lstm, nn_lstm(t))                                                     \
+    C(nn_gru, ssq_nn_gru(t, "g", P("s", 3, 3, 2, 4), 3, SSQ_VAR_NONE, NULL,    \
+                         SSQ_NN_RNN(.reset_first = true)))                     \
     C(diamond, diamond(t))
 
 /* All results of a recurrent layer matter. */
@@ -192,6 +201,15 @@ static ssq_var lstm(ssq_tape *t)
         ssq_lstm_var(P("s", 3, 3, 2, 4), P("ih", 2, 12, 4), P("hh", 2, 12, 3),
                      P("b1", 1, 12), P("b2", 1, 12), P("h0", 2, 2, 3),
                      P("c0", 2, 2, 3), &hn, &cn, NULL);
+    return ssq_add_var(y, ssq_mul_var(hn, cn));
+}
+
+static ssq_var nn_lstm(ssq_tape *t)
+{
+    ssq_var hn, cn;
+    ssq_var y =
+        ssq_nn_lstm(t, "l", P("s", 3, 3, 2, 4), 3, SSQ_VAR_NONE, SSQ_VAR_NONE,
+                    &hn, &cn, SSQ_NN_RNN(.reverse = true));
     return ssq_add_var(y, ssq_mul_var(hn, cn));
 }
 

@@ -4,6 +4,7 @@
 tape_tests = \
 	tests/tape/alloc \
 	tests/tape/by_hand \
+	tests/tape/dtypes \
 	tests/tape/flat \
 	tests/tape/gradients \
 	tests/tape/misuse
@@ -22,3 +23,5 @@ tests_tape_misuse_SOURCES = tests/tape/misuse.c
 tests_tape_misuse_LDADD = libcore.la -lm
 tests_tape_alloc_SOURCES = tests/tape/alloc.c
 tests_tape_alloc_LDADD = libcore.la -lm
+tests_tape_dtypes_SOURCES = tests/tape/dtypes.c
+tests_tape_dtypes_LDADD = libcore.la -lm
