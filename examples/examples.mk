@@ -41,6 +41,22 @@ examples_mlp_mlp_SOURCES = \
 examples_mlp_mlp_CPPFLAGS = $(example_cppflags)
 examples_mlp_mlp_LDADD = libsesqui.la $(ZLIB_LIBS)
 
+# In C++, which nothing else here is: one compiler's call.
+torch_interop = examples/torch-interop/torch-interop$(EXEEXT)
+torch_interop_sources = examples/torch-interop/torch_interop.cc \
+	examples/torch-interop/lend.h
+EXTRA_DIST += $(torch_interop_sources)
+if HAVE_TORCH
+all-local: $(torch_interop)
+endif
+$(torch_interop): $(torch_interop_sources) libsesqui.la
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(LIBTOOL) $(AM_V_lt) --tag=CC \
+		--mode=link $(CXX) -std=c++17 -O2 -Wall -Wextra \
+		-I$(top_srcdir)/include $(TORCH_CXXFLAGS) -o $@ \
+		$(srcdir)/examples/torch-interop/torch_interop.cc \
+		libsesqui.la $(TORCH_LIBS)
+CLEANFILES += $(torch_interop)
+
 EXTRA_DIST += examples/data/digits.csv.gz
 
 .PHONY: demo

@@ -95,8 +95,12 @@ SHAPES_BRIEF = [("cube", 64, 64, 64), ("unaligned", 23, 17, 9)]
 
 def gemm():
     # as the library promises: no partial sum in 16 bits
-    torch.backends.cuda.matmul.allow_fp16_reduced_precision_reduction = False
-    torch.backends.cuda.matmul.allow_bf16_reduced_precision_reduction = False
+    for word in ("fp16", "bf16"):
+        name = f"allow_{word}_reduced_precision_reduction"
+        try:
+            setattr(torch.backends.cuda.matmul, name, False)
+        except AssertionError:  # of bf16 since PyTorch 2.0
+            print(f"peer: this PyTorch has no {name}", file=sys.stderr)
     for dtype, word in ((torch.float16, "f16"), (torch.bfloat16, "bf16")):
         for what, m, n, k in SHAPES_BRIEF if BRIEF else SHAPES:
 
