@@ -137,7 +137,7 @@ check-groups: all
 		--device opencl:0
 
 # The kernels by NVIDIA's assembler, which tells registers and spills.
-check-ptxas:
+check-ptxas: kernels/ptx.pack kernels/ptx_table.h
 	$(MKDIR_P) variant-ptxas
 	@logs=; $(call run_one,variant-ptxas,tests/kernel/ptxas.sh,); \
 	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs

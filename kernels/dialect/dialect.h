@@ -25,6 +25,11 @@
  * (always in C and CUDA; OpenCL hosts that pass
  * -cl-fp32-correctly-rounded-divide-sqrt may pass -DNATIVE_EXACT_DIV).
  *
+ * RESIDENT, defined before the first header, is how many items a CUDA
+ * multiprocessor shall hold at a time: its 65536 registers are divided by them.
+ * Without it the compiler chooses, now and then fewer registers than the text
+ * needs, and spills. tests/kernel/ptxas.sh finds those texts.
+ *
  * WIDE_LOOP before a for asks a processor for its widest vectors. UNROLL before
  * one of constantly many rounds asks for none: what is private to an item stays
  * in registers, and no driver counts its rounds. FLAT is that for GPUs alone: a
@@ -118,16 +123,21 @@ typedef unsigned char u8;
 #define BUF_RW(B, T, N) T *__restrict__ N
 #define SEP             ,
 #define STRUCT(T)       struct T
-#define PARAMS(T)       const struct T pc
 #define ENDARGS )                                                              \
     {
 #define BODY
 #define END }
+#ifdef RESIDENT
+#define RESIDENT_GROUPS (RESIDENT / WG)
+#else
+#define RESIDENT_GROUPS 0 /* the compiler's choice */
+#endif
 #if defined(__clang__) && !defined(__CUDACC__)
 #define FN static __attribute__((device)) inline
 #define KERNEL(N)                                                              \
-    extern "C" __attribute__((global)) __attribute__((launch_bounds(WG))) void \
-    N(
+    extern "C" __attribute__((global))                                         \
+    __attribute__((launch_bounds(WG, RESIDENT_GROUPS))) void N(
+#define PARAMS(T)       const struct T pc
 #define SHARED(T, N, C) static __attribute__((shared)) T N[C];
 #define BARRIER()       __syncthreads()
 #define LOCAL_ID        U32(__nvvm_read_ptx_sreg_tid_x())
@@ -139,7 +149,13 @@ typedef unsigned char u8;
 #define MUL_HIGH(a, b)  __nvvm_mulhi_ui(a, b)
 #else
 #define FN static __device__ inline
-#define KERNEL(N) extern "C" __global__ void __launch_bounds__(WG) N(
+#define KERNEL(N)                                                              \
+    extern "C" __global__ void __launch_bounds__(WG, RESIDENT_GROUPS) N(
+#ifdef __clang__ /* it copies nothing, and may lack the word */
+#define PARAMS(T) const struct T pc
+#else
+#define PARAMS(T) const __grid_constant__ struct T pc
+#endif
 #define SHARED(T, N, C) __shared__ T N[C];
 #define BARRIER()       __syncthreads()
 #define LOCAL_ID        U32(threadIdx.x)

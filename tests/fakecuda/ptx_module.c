@@ -6,6 +6,9 @@
 #include <stdio.h>
 #include <stdlib.h>
 
+/* What runs on one multiprocessor at a time: the least of all generations. */
+#define MULTIPROCESSOR_ITEMS 1024u
+
 /* How the list spells what it computes. */
 static const char *const names[] = {
 #define X(NAME, VALUE) #NAME,
@@ -108,12 +111,34 @@ static uint32_t maxntid(struct reader *r)
     return n;
 }
 
+/* .minnctapersm 4: as many groups on a multiprocessor, for which registers are
+ * kept low. An assembler drops what it cannot do with a warning; here it is an
+ * error, since it would be a promise that nobody keeps. */
+static void minnctapersm(struct reader *r, const struct function *f)
+{
+    uint32_t groups;
+
+    ptx_next(r);
+    groups = (uint32_t)ptx_number(r);
+    if (f->items == 0)
+        ptx_refuse(r, ".minnctapersm: there is no .maxntid before it");
+    if (groups == 0 || groups > MULTIPROCESSOR_ITEMS / f->items)
+        ptx_refuse(r,
+                   ".minnctapersm: %u groups of %u items, a multiprocessor "
+                   "of sm_75 has %u",
+                   groups, f->items, MULTIPROCESSOR_ITEMS);
+}
+
 /* Behind the parameters: directives, then a body or a semicolon. */
 static void definition(struct reader *r, struct function *f)
 {
     while (!ptx_is(r, "{") && !ptx_is(r, ";") && r->token[0] != '\0') {
         if (ptx_is(r, ".maxntid"))
             f->items = maxntid(r);
+        else if (ptx_is(r, ".minnctapersm"))
+            minnctapersm(r, f);
+        else if (r->token[0] == '.' && !ptx_is(r, ".noreturn"))
+            ptx_refuse(r, "%s of a function is not supported", r->token);
         else
             ptx_next(r);
     }

@@ -278,6 +278,33 @@ static void test_calls(void)
            "a call is expanded: %u", data[0]);
 }
 
+/* What stands between an entry's parameters and its body. */
+static void test_directives(const char *directives, const char *what)
+{
+    char text[512], why[512] = "";
+    uint32_t data[2] = {0};
+    bool ok;
+
+    snprintf(text, sizeof(text),
+             HEAD ".visible .entry t(.param .u64 p)\n%s\n{\nret;\n}\n",
+             directives);
+    ok = run(text, data, sizeof(data), 1, 64, NULL, why, sizeof(why));
+    tap_ok(what == NULL ? ok : !ok && strstr(why, what) != NULL, "%s: %s",
+           directives, ok ? "no fault" : why);
+}
+
+static void test_heads(void)
+{
+    test_directives(".maxntid 64, 1, 1 .minnctapersm 16", NULL);
+    test_directives(".maxntid 256, 1, 1 .minnctapersm 5",
+                    "5 groups of 256 items, a multiprocessor of sm_75 has "
+                    "1024");
+    test_directives(".maxntid 64, 1, 1 .minnctapersm 0", "0 groups");
+    test_directives(".minnctapersm 4", "no .maxntid before it");
+    test_directives(".maxntid 64, 2, 1", "one dimension");
+    test_directives(".maxnreg 32", ".maxnreg of a function is not supported");
+}
+
 int main(void)
 {
     for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++)
@@ -287,5 +314,6 @@ int main(void)
         test_body(i);
     test_shadows();
     test_calls();
+    test_heads();
     return tap_done(400);
 }

@@ -1,12 +1,17 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# ptxas.sh - every kernel text, as PTX for the lowest level that ships, assembles
-# for NVIDIA's GPUs (make check-ptxas): no register is spilled, and only texts
-# that ask for fused multiplications have any. It needs clang and ptxas of a
-# toolkit, and no GPU. PTXAS_ARCHS="80 90" are some of the generations.
+# ptxas.sh - the very PTX that ships assembles for NVIDIA's GPUs, all variants of
+# all texts (make check-ptxas): no register is spilled, and only texts that ask
+# for fused multiplications have any. It needs ptxas of a toolkit, and no GPU.
+# PTXAS_ARCHS="80 90" are some of the generations, PTXAS_TEXTS some of the texts.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
+. "$srcdir/tests/kernel/shipped.sh"
 
+if ! command -v ptxas >/dev/null 2>&1 &&
+    [ -x "${CUDA_DIR:-/usr/local/cuda}/bin/ptxas" ]; then
+    PATH=$PATH:${CUDA_DIR:-/usr/local/cuda}/bin
+fi
 for tool in clang ptxas; do
     if ! command -v "$tool" >/dev/null 2>&1; then
         tap_missing "$tool" "no $tool" 'every variant assembles'
@@ -15,13 +20,13 @@ for tool in clang ptxas; do
     fi
 done
 archs=${PTXAS_ARCHS:-75 80 86 89 90 100 120}
-
-# with_clang ARGUMENT...: $tmp/all.c as CUDA.
-with_clang() {
-    clang -x cuda -nocudainc -nocudalib --cuda-device-only \
-        --cuda-gpu-arch=sm_70 -Wno-unknown-cuda-version -O2 \
-        -ffp-contract=off -DWG=64 -DWIDTH=4 "-I$srcdir" "$@" "$tmp/all.c" \
-        2>"$tmp/err"
+# asks TEXT: for fused multiplications, in any variant.
+asks() {
+    kernel_list "$1" | ${AWK:-awk} -v text="$1" -v top="$srcdir" \
+        -f "$srcdir/tests/kernel/batch.awk" >"$tmp/all.c"
+    clang -x cuda -nocudainc -nocudalib --cuda-device-only -E -DWG=256 \
+        -DWIDTH=4 "-I$srcdir" "$tmp/all.c" 2>/dev/null |
+        grep -q '__builtin_fmaf('
 }
 
 # registers: the most that an entry takes, of ptxas's report on standard input.
@@ -30,13 +35,12 @@ registers() {
 }
 
 for text in ${PTXAS_TEXTS:-$texts}; do
-    kernel_list "$text" | ${AWK:-awk} -v text="$text" -v top="$srcdir" \
-        -f "$srcdir/tests/kernel/batch.awk" >"$tmp/all.c"
-    with_clang -S -o "$tmp/all.ptx"
-    tap_ok $? "$text: PTX" || sed 's/^/#   /' "$tmp/err"
+    shipped "$text" >"$tmp/all.ptx"
+    entries=$(grep -c '^\.visible \.entry' "$tmp/all.ptx")
+    [ "$entries" -eq "$(kernel_list "$text" | grep -c '')" ]
+    tap_ok $? "$text: $entries variants ship"
     fused=$(grep -c 'fma\.rn' "$tmp/all.ptx")
-    with_clang -E -o "$tmp/all.i"
-    [ "$fused" -eq 0 ] || grep -q '__builtin_fmaf(' "$tmp/all.i"
+    [ "$fused" -eq 0 ] || asks "$text"
     tap_ok $? "$text: $fused fused multiplications"
     for arch in $archs; do
         ptxas -arch="sm_$arch" -v -o "$tmp/all.cubin" "$tmp/all.ptx" \
