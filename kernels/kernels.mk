@@ -59,7 +59,7 @@ kernels/kernel_text.c: $(kernel_inputs) kernels/kernel_text.h
 # changed. The tarball has the files as kernels/prebuilt_*, for who has no
 # compiler.
 EXTRA_DIST += kernels/pack.sh
-pack_sh = GLSLC='$(GLSLC)' PTXCC='$(PTXCC)' AWK='$(AWK)' \
+pack_sh = GLSLC='$(GLSLC)' PTXCC='$(PTXCC)' NVCC='$(NVCC)' AWK='$(AWK)' \
 	$(SHELL) $(srcdir)/kernels/pack.sh
 pack_summed = '$(sort $(kernel_texts) $(kernel_headers)) kernels/pack.sh'
 pack_prebuilt = $(MKDIR_P) kernels && $(pack_sh)
@@ -115,6 +115,20 @@ kernels/prebuilt_ptx.h kernels/prebuilt_ptx.pack:
 	@echo 'PTX is made by clang, which configure did not find' >&2; \
 		exit 1
 endif
+
+# Machine code of the GPUs that --with-cuda-arch names, made of the same PTX: a
+# pack for each, one after the other; without them an empty one.
+sass_packs = $(CUDA_ARCHS:%=kernels/sass/%.pack)
+CLEANFILES += kernels/sass.pack kernels/sass_table.h $(sass_packs) \
+	$(sass_packs:.pack=.table)
+$(sass_packs): kernels/ptx.pack kernels/ptx_table.h kernels/pack.sh
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(pack_sh) sass device $(srcdir) \
+		kernels/ptx $(@:kernels/sass/%.pack=%) $@
+kernels/sass.pack: $(sass_packs) config.status
+	$(AM_V_GEN)cat $(sass_packs) /dev/null >$@.new && mv $@.new $@
+kernels/sass_table.h: kernels/sass.pack kernels/pack.sh
+	$(AM_V_GEN)$(pack_sh) sass devices $(srcdir) $(sass_packs) >$@.new && \
+		mv $@.new $@
 
 dist-hook: dist-packs
 dist-packs: kernels/spirv.pack kernels/spirv_table.h \

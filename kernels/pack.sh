@@ -6,6 +6,8 @@
 #        pack.sh LANGUAGE table SRCDIR SUMMED PACK...  the table of PACKs in a row
 #        pack.sh LANGUAGE words SRCDIR SUMMED KERNEL   one module as a C array
 #        pack.sh LANGUAGE same SRCDIR SUMMED TABLE     was it made from these files?
+#        pack.sh sass device SRCDIR PTX ARCH PACK      PTX.pack as code of a GPU
+#        pack.sh sass devices SRCDIR PACK...           the table of such PACKs
 #
 # LANGUAGE is spirv, for Vulkan, or ptx, for CUDA. A pack is gzip members, one
 # per variant in the order of embed.sh's list; beside x.pack, x.table has a line
@@ -15,8 +17,8 @@
 #     OFFSET BYTES SIZE kernels/elementwise/unary.k KIND=0 X=1
 #
 # BYTES are the member's, SIZE the module's. SUMMED are texts and headers, by
-# their names below SRCDIR: the table keeps a sum of them. GLSLC, PTXCC and AWK
-# are the tools.
+# their names below SRCDIR: the table keeps a sum of them. GLSLC, PTXCC, NVCC and
+# AWK are the tools.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -45,6 +47,12 @@ ptx() {
         --cuda-gpu-arch=sm_70 -Xclang -target-feature -Xclang +ptx60 \
         -Wno-unknown-cuda-version -O3 -ffp-contract=off -Wall -Wextra \
         -Wno-unused-function -Werror -S -DWG=256 -DWIDTH=4 "-I$top" "$@"
+}
+
+# Machine code of a GPU: of the PTX that ships, by the toolkit's assembler, so
+# that what was proved of the one holds of the other.
+sass() {
+    ${NVCC:-nvcc} -cubin "-arch=sm_$arch" "$@"
 }
 
 # compile TEXT KEY=VALUE...: to $pack.out; any message is a failure.
@@ -82,6 +90,52 @@ text() {
     mv "$base.table.new" "$base.table"
     mv "$base.d.new" "$base.d"
     mv "$pack.new" "$pack"
+}
+
+# listed TABLE: of each module of a table, where it is, its bytes and its name.
+listed() {
+    sed -n 's|^ *{\([0-9]*\), \([0-9]*\), [0-9]*}, /\* \(.*\) \*/$|\1 \2 \3|p' "$1"
+}
+
+device() {
+    ptx=$1 arch=$2 pack=$3 base=${3%.pack} at=0
+    trap 'rm -f "$pack".ptx "$pack".out "$pack".said "$pack".gz "$pack".list \
+        "$pack".new "$base".table.new' EXIT
+    trap 'exit 1' HUP INT TERM
+    listed "${ptx}_table.h" >"$pack.list"
+    while read -r from bytes variant; do
+        tail -c "+$((from + 1))" "$ptx.pack" | head -c "$bytes" |
+            gzip -dc >"$pack.ptx"
+        sass -o "$pack.out" "$pack.ptx" >"$pack.said" 2>&1 || {
+            echo "sm_$arch: $variant" | cat - "$pack.said" >&2
+            exit 1
+        }
+        gzip -9 -n -c "$pack.out" >"$pack.gz"
+        bytes=$(size "$pack.gz")
+        echo "$at $bytes $(size "$pack.out") $variant" >&3
+        at=$((at + bytes))
+        cat "$pack.gz"
+    done <"$pack.list" >"$pack.new" 3>"$base.table.new"
+    mv "$base.table.new" "$base.table"
+    mv "$pack.new" "$pack"
+}
+
+# Which GPUs, and the modules of one after those of the other; a 0 ends either.
+devices() {
+    for pack; do
+        matches "$pack"
+    done
+    echo '/* sass_table.h - made by pack.sh: do not edit. */'
+    echo "#define SASS_SUM \"$(cat "$@" /dev/null | cksum)\""
+    echo 'static const uint32_t sass_archs[] = {'
+    for pack; do echo "    $(basename "$pack" .pack),"; done
+    echo '    0};'
+    echo 'static const struct packed_module sass_modules[] = {'
+    for pack; do cat "${pack%.pack}.table"; done | ${AWK:-awk} '{
+        print "    {" at + 0 ", " $2 ", " $3 "},"
+        at += $2
+    }'
+    echo '    {0, 0, 0}};'
 }
 
 sum() {
@@ -141,6 +195,8 @@ words() {
 
 case $what in
 text) text "$@" ;;
+device) device "$@" ;;
+devices) devices "$@" ;;
 table)
     summed=$1
     shift

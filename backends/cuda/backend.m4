@@ -30,8 +30,48 @@ AC_DEFUN([SSQ_FIND_TOOLKIT], [
     AC_SUBST([CUDA_DIR])
 ])
 
+# --with-cuda-arch=80,90: machine code of these compute capabilities beside the
+# PTX, made of that PTX by nvcc, which nothing else is asked of. Behind
+# SSQ_FIND_TOOLKIT and the check of the backend; sets NVCC and CUDA_ARCHS.
+AC_DEFUN([SSQ_CUDA_ARCH], [
+    AC_ARG_VAR([NVCC], [nvcc of a CUDA toolkit, only for --with-cuda-arch])
+    AC_ARG_WITH([cuda-arch],
+        [AS_HELP_STRING([--with-cuda-arch=LIST],
+            [machine code for these compute capabilities, 80,90 say, beside
+             the PTX; by nvcc @<:@no@:>@])],
+        [], [with_cuda_arch=no])
+    CUDA_ARCHS=
+    AS_IF([test "$with_cuda_arch" != no], [
+        AS_IF([test "$ssq_have_cuda" = no], [AC_MSG_ERROR(
+            [--with-cuda-arch: there is no cuda module: $ssq_why_cuda])])
+        AS_IF([test -z "$NVCC"], [AC_PATH_PROGS([NVCC], [nvcc], [],
+            [$CUDA_DIR/bin$PATH_SEPARATOR$PATH])])
+        AS_IF([test -z "$NVCC"], [AC_MSG_ERROR([--with-cuda-arch needs nvcc,]
+            [which is neither in PATH nor in a toolkit: --with-cuda=DIR or]
+            [NVCC=FILE say where it is])])
+        CUDA_ARCHS=`echo "$with_cuda_arch" | tr ', ' '\n\n' | grep . |
+            sort -n -u | tr '\n' ' ' | sed 's/ $//'`
+        AS_ECHO(['.version 6.0 .target sm_70 .address_size 64
+.visible .entry f() { ret; }']) >conftest.ptx
+        for ssq_arch in $CUDA_ARCHS; do
+            AC_MSG_CHECKING([whether $NVCC makes code for sm_$ssq_arch])
+            AS_CASE([$ssq_arch], [*[[!0-9]]*|?], [AC_MSG_ERROR(
+                [--with-cuda-arch=$with_cuda_arch: numbers like 80,90])])
+            AS_IF([$NVCC -cubin "-arch=sm_$ssq_arch" -o conftest.cubin \
+                   conftest.ptx >&AS_MESSAGE_LOG_FD 2>&1],
+                [AC_MSG_RESULT([yes])],
+                [AC_MSG_RESULT([no])
+                 AC_MSG_ERROR([--with-cuda-arch=$with_cuda_arch: $NVCC makes]
+                     [no code for sm_$ssq_arch: see config.log])])
+        done
+        rm -f conftest.ptx conftest.cubin
+    ])
+    AC_SUBST([CUDA_ARCHS])
+])
+
 AC_DEFUN([SSQ_BACKEND_CUDA], [
     SSQ_FIND_TOOLKIT
     SSQ_BACKEND_MODULE([cuda], [NVIDIA GPUs of compute capability 7.0 or later],
         [SSQ_CHECK_CUDA])
+    SSQ_CUDA_ARCH
 ])

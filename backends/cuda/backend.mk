@@ -12,5 +12,6 @@ cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 cuda_la_LIBADD = $(ZLIB_LIBS)
 # through a variable: else automake takes it for the whole rule
 ptx_user = backends/cuda/cuda_la-ptx.lo
-$(ptx_user): kernels/ptx.pack kernels/ptx_table.h
+$(ptx_user): kernels/ptx.pack kernels/ptx_table.h kernels/sass.pack \
+	kernels/sass_table.h
 $(cuda_la_OBJECTS): | kernel_table.h

@@ -138,6 +138,14 @@ extern const char cuda_ptx_sum[]; /* of all PTX */
 ssq_status cuda_ptx(const struct services *core, const struct kernel *kernel,
                     const uint8_t key[LAUNCH_KEYS], const char *name,
                     char **text);
+/** Machine code for a GPU of this compute capability, likewise; NULL: the
+ *  module has none (configure --with-cuda-arch). */
+ssq_status cuda_sass(const struct services *core, int capability,
+                     const struct kernel *kernel,
+                     const uint8_t key[LAUNCH_KEYS], const char *name,
+                     void **code);
+/** The sum of all that a GPU is offered; "none". */
+const char *cuda_sass_sum(int capability);
 
 /* kernel.c */
 ssq_status cuda_kernel_get(struct backend_device *device,

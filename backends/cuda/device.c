@@ -270,8 +270,10 @@ ssq_status cuda_open(struct backend_instance *instance, unsigned i,
 
 void cuda_identify(const struct backend_device *d, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s\ncompute capability %d\ndriver %d\nPTX %s",
-             d->found->name, d->found->capability, d->driver, cuda_ptx_sum);
+    snprintf(text, bytes,
+             "%s\ncompute capability %d\ndriver %d\nPTX %s\ncode %s",
+             d->found->name, d->found->capability, d->driver, cuda_ptx_sum,
+             cuda_sass_sum(d->found->capability));
 }
 
 void cuda_certified(struct backend_device *d, const struct findings *f)

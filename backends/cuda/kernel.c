@@ -24,15 +24,46 @@ static void kernel_free(const struct backend_device *d,
     d->core->mem_free(k);
 }
 
-/* With the context: let the driver compile it. */
-static ssq_status load(struct backend_device *d, struct backend_kernel *k,
-                       const char *name, const char *ptx)
+/* With the context: k->module of the machine code for this device, if there is
+ * some. A driver that refuses it (it may be older than the toolkit that made
+ * the code) gets the PTX: k->module is NULL. */
+static ssq_status load_code(struct backend_device *d, struct backend_kernel *k,
+                            const char *name)
 {
+    void *code;
+    ssq_status st = cuda_sass(d->core, d->found->capability, k->entry.kernel,
+                              k->entry.key, name, &code);
+    if (st != SSQ_OK || code == NULL)
+        return st;
+    CUresult e = CU(d, ModuleLoadDataEx)(&k->module, code, 0, NULL, NULL);
+    d->core->mem_free(code);
+    if (e == CUDA_SUCCESS)
+        return SSQ_OK;
+    k->module = NULL;
+    if (e == CUDA_ERROR_OUT_OF_MEMORY)
+        return cuda_error(d, "cuModuleLoadDataEx", e);
+    d->core->log_line(SSQ_LOG_INFO, "cuda",
+                      "kernel %s: the driver refuses its machine code (%s) and "
+                      "gets the PTX",
+                      name, cuda_error_name(d->calls, e));
+    return SSQ_OK;
+}
+
+/* With the context: let the driver compile it. */
+static ssq_status load_text(struct backend_device *d, struct backend_kernel *k,
+                            const char *name)
+{
+    char *ptx;
+    ssq_status st =
+        cuda_ptx(d->core, k->entry.kernel, k->entry.key, name, &ptx);
+    if (st != SSQ_OK)
+        return st;
     char said[512] = "";
     CUjit_option option[] = {CU_JIT_ERROR_LOG_BUFFER,
                              CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES};
     void *value[] = {said, (void *)(uintptr_t)(sizeof(said) - 1)};
     CUresult e = CU(d, ModuleLoadDataEx)(&k->module, ptx, 2, option, value);
+    d->core->mem_free(ptx);
     if (e == CUDA_SUCCESS)
         return SSQ_OK;
     k->module = NULL;
@@ -47,13 +78,11 @@ static ssq_status load(struct backend_device *d, struct backend_kernel *k,
 static ssq_status build(struct backend_device *d, struct backend_kernel *k)
 {
     const struct kernel *kernel = k->entry.kernel;
-    char name[128], *ptx;
+    char name[128];
     kernel_map_name(kernel, k->entry.key, name, sizeof(name));
-    ssq_status st = cuda_ptx(d->core, kernel, k->entry.key, name, &ptx);
-    if (st != SSQ_OK)
-        return st;
-    st = load(d, k, name, ptx);
-    d->core->mem_free(ptx);
+    ssq_status st = load_code(d, k, name);
+    if (st == SSQ_OK && k->module == NULL)
+        st = load_text(d, k, name);
     if (st != SSQ_OK)
         return st;
     CUresult e =

@@ -1,17 +1,31 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* ptx.c - the PTX of all kernels, which is part of this file: one module for
- * each variant, so that the driver compiles what is used and no more. */
+ * each variant, so that the driver compiles what is used and no more; and
+ * machine code made of it, where configure was asked for some. */
 #include "backends/cuda/cuda.h"
 
+#include "backends/cuda/sass.h"
 #include "backends/pack/pack.h"
 #include "kernel_table.h"
 #include "kernels/ptx_table.h"
+#include "kernels/sass_table.h"
 
 PACK_INCLUDE("ssq_ptx_pack", "kernels/ptx.pack");
 
+PACK_INCLUDE("ssq_sass_pack", "kernels/sass.pack");
+
 extern const unsigned char ssq_ptx_pack[], ssq_ptx_pack_end[];
+extern const unsigned char ssq_sass_pack[], ssq_sass_pack_end[];
+
+/** How many modules each language and GPU has. */
+#define MODULES (sizeof(modules) / sizeof(modules[0]))
 
 const char cuda_ptx_sum[] = MODULES_SUM;
+
+const char *cuda_sass_sum(int capability)
+{
+    return sass_for(sass_archs, capability) < 0 ? "none" : SASS_SUM;
+}
 
 ssq_status cuda_ptx(const struct services *core, const struct kernel *kernel,
                     const uint8_t key[LAUNCH_KEYS], const char *name,
@@ -28,4 +42,23 @@ ssq_status cuda_ptx(const struct services *core, const struct kernel *kernel,
     if (st == SSQ_OK)
         *text = module;
     return st;
+}
+
+ssq_status cuda_sass(const struct services *core, int capability,
+                     const struct kernel *kernel,
+                     const uint8_t key[LAUNCH_KEYS], const char *name,
+                     void **code)
+{
+    int i = sass_for(sass_archs, capability);
+    const struct pack pack = {.backend = "cuda",
+                              .begin = ssq_sass_pack,
+                              .end = ssq_sass_pack_end,
+                              .modules =
+                                  sass_modules + (i < 0 ? 0 : i) * MODULES,
+                              .first = first_module};
+    size_t size;
+    *code = NULL;
+    if (i < 0)
+        return SSQ_OK;
+    return pack_module(core, &pack, kernel, key, name, code, &size);
 }

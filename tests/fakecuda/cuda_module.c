@@ -157,6 +157,8 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
         (n > 0 && (options == NULL || values == NULL)))
         return fake_leave(CUDA_ERROR_INVALID_VALUE);
     e = fake_unsafe("cuModuleLoadDataEx");
+    if (e == CUDA_SUCCESS && memcmp(image, "\177ELF", 4) == 0)
+        return fake_leave(CUDA_ERROR_NO_BINARY_FOR_GPU); /* no GPU to run it */
     if (e == CUDA_SUCCESS)
         e = acceptable(image);
     if (e != CUDA_SUCCESS) {
