@@ -83,26 +83,27 @@
     GROUP.t = AT(control, CONTROL_NEXT_T);                                     \
     GROUP.coupled = pc.step.coupled != 0u ? GROUP.decay : 0.0f;
 
-/* The truth of element J, whose form TRUE says, and the element E. */
-#define READ_SELF(J)   AS_F32(AT(p, p_from + (J)))
-#define READ_MASTER(J) AT(truth, truth_from + (J))
-#define READ_COPY(J)   READ_MASTER(J)
-#define READ_NONE(J)   cell_2(U32(AT(p, p_from + (J))), P_DTYPE)
-#define READ_SPLIT(J)                                                          \
-    AS_F32(split_join(U32(AT(p, p_from + (J))),                                \
-                      U32(AT(truth, truth_from + (J)))))
-#define STEP_LOAD(E, TRUE, HAS, J)                                             \
+/* An element's operand N is AS(N): AT_J where j says which it is, or one of a
+ * quad (kernels/dialect/quads.h). Its truth, whose form TRUE says, and the
+ * element E. */
+#define AT_J(N)         AT(N, N##_from + j)
+#define READ_SELF(AS)   AS_F32(AS(p))
+#define READ_MASTER(AS) AS(truth)
+#define READ_COPY(AS)   READ_MASTER(AS)
+#define READ_NONE(AS)   cell_2(U32(AS(p)), P_DTYPE)
+#define READ_SPLIT(AS)  AS_F32(split_join(U32(AS(p)), U32(AS(truth))))
+#define STEP_LOAD(E, TRUE, HAS, AS)                                            \
     EXACT STRUCT(element) E;                                                   \
-    E.value = READ_##TRUE(J);                                                  \
-    E.grad = gradient_true(LOAD_CELL(g, g_from + (J), GRAD, G_DTYPE), factor,  \
-                           coef, flags);                                       \
+    E.value = READ_##TRUE(AS);                                                 \
+    E.grad = gradient_true(TENSOR_NAME(cell_, GRAD)(U32(AS(g)), G_DTYPE),      \
+                           factor, coef, flags);                               \
     E.a = 0.0f;                                                                \
     E.b = 0.0f;                                                                \
     E.c = 0.0f;                                                                \
     E.delta = 0.0f;                                                            \
     if (((HAS)&HAS_A) != 0u)                                                   \
-        E.a = AT(a, a_from + (J));                                             \
+        E.a = AS(a);                                                           \
     if (((HAS)&HAS_B) != 0u)                                                   \
-        E.b = AT(b, b_from + (J));
+        E.b = AS(b);
 
 #endif

@@ -66,7 +66,8 @@ CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 
 if BUILD_CUDA
 cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/capture \
-	tests/fakecuda/faults tests/fakecuda/misuse tests/fakecuda/native
+	tests/fakecuda/faults tests/fakecuda/launches \
+	tests/fakecuda/misuse tests/fakecuda/native
 check_PROGRAMS += $(cuda_module_tests)
 TESTS += $(cuda_module_tests)
 # valgrind has no modules
@@ -87,20 +88,28 @@ tests_fakecuda_misuse_SOURCES = tests/fakecuda/misuse.c tests/core/driver.h \
 	tests/fakecuda/fakecuda.h
 tests_fakecuda_misuse_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
 	-lpthread
+tests_fakecuda_launches_SOURCES = tests/fakecuda/launches.c \
+	tests/core/driver.h tests/fakecuda/fakecuda.h
+tests_fakecuda_launches_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
 tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
-	tests/fakecuda/ptx_warp_test tests/fakecuda/ptx_decode_all
+	tests/fakecuda/ptx_warp_test tests/fakecuda/ptx_decode_all \
+	tests/fakecuda/sass_test
 TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
-	tests/fakecuda/ptx_warp_test \
+	tests/fakecuda/ptx_warp_test tests/fakecuda/sass_test \
 	tests/fakecuda/api.sh tests/fakecuda/devices.sh \
-	tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+	tests/fakecuda/ptx.sh tests/fakecuda/sass.sh tests/fakecuda/tables.sh
 thread_tests += tests/fakecuda/cuda_test
 slow_tests += tests/fakecuda/devices.sh tests/fakecuda/ptx.sh \
-	tests/fakecuda/tables.sh
-full_tests += tests/fakecuda/tables.sh
+	tests/fakecuda/sass.sh tests/fakecuda/tables.sh
+full_tests += tests/fakecuda/sass.sh tests/fakecuda/tables.sh
 EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
-	tests/fakecuda/devices.sh tests/fakecuda/ptx.sh tests/fakecuda/tables.sh
+	tests/fakecuda/devices.sh tests/fakecuda/ptx.sh tests/fakecuda/sass.sh \
+	tests/fakecuda/tables.sh
+tests_fakecuda_sass_test_SOURCES = tests/fakecuda/sass_test.c
+tests_fakecuda_sass_test_LDADD = tests/fakecuda/libptx.la
+tests/fakecuda/sass.log: $(module_LTLIBRARIES)
 check_PROGRAMS += tests/fakecuda/step
 tests_fakecuda_step_SOURCES = tests/fakecuda/step.c tests/api/training.h
 tests_fakecuda_step_LDADD = libsesqui.la
