@@ -46,9 +46,8 @@ AC_DEFUN([SSQ_CUDA_ARCH], [
             [--with-cuda-arch: there is no cuda module: $ssq_why_cuda])])
         AS_IF([test -z "$NVCC"], [AC_PATH_PROGS([NVCC], [nvcc], [],
             [$CUDA_DIR/bin$PATH_SEPARATOR$PATH])])
-        AS_IF([test -z "$NVCC"], [AC_MSG_ERROR([--with-cuda-arch needs nvcc,]
-            [which is neither in PATH nor in a toolkit: --with-cuda=DIR or]
-            [NVCC=FILE say where it is])])
+        AS_IF([test -z "$NVCC"], [AC_MSG_ERROR(
+            [--with-cuda-arch needs nvcc: --with-cuda=DIR or NVCC=FILE])])
         CUDA_ARCHS=`echo "$with_cuda_arch" | tr ', ' '\n\n' | grep . |
             sort -n -u | tr '\n' ' ' | sed 's/ $//'`
         AS_ECHO(['.version 6.0 .target sm_70 .address_size 64
@@ -61,8 +60,8 @@ AC_DEFUN([SSQ_CUDA_ARCH], [
                    conftest.ptx >&AS_MESSAGE_LOG_FD 2>&1],
                 [AC_MSG_RESULT([yes])],
                 [AC_MSG_RESULT([no])
-                 AC_MSG_ERROR([--with-cuda-arch=$with_cuda_arch: $NVCC makes]
-                     [no code for sm_$ssq_arch: see config.log])])
+                 AC_MSG_ERROR(
+                     [--with-cuda-arch: $NVCC makes none for sm_$ssq_arch])])
         done
         rm -f conftest.ptx conftest.cubin
     ])
