@@ -44,7 +44,7 @@ examples_mlp_mlp_LDADD = libsesqui.la $(ZLIB_LIBS)
 # In C++, which nothing else here is: one compiler's call.
 torch_interop = examples/torch-interop/torch-interop$(EXEEXT)
 torch_interop_sources = examples/torch-interop/torch_interop.cc \
-	examples/torch-interop/lend.h
+	examples/torch-interop/lend.hpp
 EXTRA_DIST += $(torch_interop_sources)
 if HAVE_TORCH
 all-local: $(torch_interop)

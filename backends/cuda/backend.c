@@ -60,6 +60,7 @@ static const struct backend cuda_backend = {
     .import = cuda_import,
     .mem_handle = cuda_mem_handle,
     .mem_addressed = true,
+    .allocator_set = cuda_allocator_set,
     .ops = &ops,
 };
 

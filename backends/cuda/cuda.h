@@ -14,6 +14,7 @@
 #define BACKENDS_CUDA_CUDA_H
 
 #include <pthread.h>
+#include <sesqui/cuda.h>
 
 #include "backends/common/kernel_map.h"
 #include "backends/cuda/blas.h"
@@ -60,6 +61,7 @@ struct backend_device {
     CUcontext context;
     bool retained;   /* the primary context: to be released */
     bool integrated; /* its memory is the host's */
+    ssq_cuda_allocator callers; /* where memory comes from; alloc NULL: below */
     CUmemoryPool pool; /* of memory; NULL: it comes from cuMemAlloc */
     /* what pools do comes in this order, and what has to be done at once */
     CUstream memory_order;
@@ -71,12 +73,13 @@ struct backend_device {
     struct why lt_why;
 };
 
-enum cuda_origin { CUDA_POOLED, CUDA_PLAIN, CUDA_IMPORTED };
+enum cuda_origin { CUDA_POOLED, CUDA_PLAIN, CUDA_IMPORTED, CUDA_CALLERS };
 
 struct cuda_mem {
     struct backend_mem mem; /* first: the core's pointer is ours */
     CUdeviceptr address;
     enum cuda_origin origin; /* how it is freed */
+    ssq_cuda_allocator from; /* of CUDA_CALLERS */
 };
 
 /* error.c */
@@ -126,6 +129,7 @@ void cuda_limits(const struct backend_device *device,
 ssq_status cuda_alloc(struct backend_device *device, uint64_t bytes,
                       struct backend_mem **mem);
 void cuda_free(struct backend_device *device, struct backend_mem *mem);
+void cuda_allocator_set(struct backend_device *device, const void *allocator);
 /** Give back to the driver what is kept for later allocations. */
 void cuda_trim(struct backend_device *device);
 /** The caller's memory from address on; it stays his. */

@@ -54,6 +54,30 @@ static void release(const struct backend_device *d, CUdeviceptr address,
     cuda_relaxed(d, mode);
 }
 
+/* With the context: from the caller's allocator. */
+static ssq_status ask_caller(const struct backend_device *d, uint64_t bytes,
+                             struct backend_mem **mem)
+{
+    const ssq_cuda_allocator *c = &d->callers;
+    CUdeviceptr address = c->alloc(c->user, bytes);
+    if (address == 0)
+        return d->core->error_set(
+            SSQ_ERR_NOMEM, "cuda: the caller's allocator has no %llu bytes",
+            (unsigned long long)bytes);
+    ssq_status st =
+        address % CUDA_ALIGN == 0
+            ? wrap(d->core, address, bytes, CUDA_CALLERS, mem)
+            : d->core->error_set(SSQ_ERR_INVALID,
+                                 "cuda: the caller's allocator gave %#llx, "
+                                 "which is no multiple of %u",
+                                 (unsigned long long)address, CUDA_ALIGN);
+    if (st != SSQ_OK)
+        c->free(c->user, address, bytes);
+    else
+        ((struct cuda_mem *)*mem)->from = *c;
+    return st;
+}
+
 ssq_status cuda_alloc(struct backend_device *d, uint64_t bytes,
                       struct backend_mem **mem)
 {
@@ -63,6 +87,11 @@ ssq_status cuda_alloc(struct backend_device *d, uint64_t bytes,
     ssq_status st = cuda_enter(d);
     if (st != SSQ_OK)
         return st;
+    if (d->callers.alloc != NULL) {
+        st = ask_caller(d, bytes, mem);
+        cuda_leave(d);
+        return st;
+    }
     CUstreamCaptureMode mode = cuda_relax(d);
     CUresult e = allocate(d, bytes, &address, &call);
     cuda_relaxed(d, mode);
@@ -85,10 +114,20 @@ void cuda_free(struct backend_device *d, struct backend_mem *mem)
 {
     struct cuda_mem *m = (struct cuda_mem *)mem;
     if (m->origin != CUDA_IMPORTED && cuda_enter(d) == SSQ_OK) {
-        release(d, m->address, m->origin);
+        if (m->origin == CUDA_CALLERS)
+            m->from.free(m->from.user, m->address, m->mem.bytes);
+        else
+            release(d, m->address, m->origin);
         cuda_leave(d);
     }
     d->core->mem_free(m);
+}
+
+void cuda_allocator_set(struct backend_device *d, const void *allocator)
+{
+    d->callers = (ssq_cuda_allocator){.alloc = NULL};
+    if (allocator != NULL)
+        d->callers = *(const ssq_cuda_allocator *)allocator;
 }
 
 /* Frees that are under way come back to the pool before it is trimmed. */

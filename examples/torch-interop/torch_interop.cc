@@ -12,7 +12,7 @@
 #include <cstdio>
 #include <vector>
 
-#include "lend.h"
+#include "lend.hpp"
 
 namespace
 {

@@ -69,6 +69,31 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cuda_buffer_import(ssq_device *device, uint64_t address, uint64_t bytes,
                        ssq_buffer **buffer);
 
+/** Where a device's memory comes from: the caller's own allocator, PyTorch's
+ *  for one, so that two pools do not hold the same GPU's memory. The functions
+ *  are called with the device's context current, from any thread but one at a
+ *  time, and must not call the library. */
+typedef struct ssq_cuda_allocator {
+    size_t struct_size; /**< sizeof(ssq_cuda_allocator) */
+    void *user;         /**< given to both */
+    /** So many bytes of the device's memory, at a multiple of 256, that no work
+     *  under way uses, on whichever stream; 0 where there are none. */
+    uint64_t (*alloc)(void *user, uint64_t bytes);
+    /** Take back what alloc gave; no work of ours uses it any more. */
+    void (*free)(void *user, uint64_t address, uint64_t bytes);
+} ssq_cuda_allocator;
+
+/** Take device memory from here on from the caller's allocator. It is asked for
+ *  slabs of 64 MiB and for what is larger than half of one. What the device
+ *  holds unused goes back to where it came from, as by ssq_device_trim; the
+ *  rest goes there later.
+ *  @param allocator  copied; NULL: from the driver again. Its functions have to
+ *                    work until the device's last buffer is gone
+ *  @return SSQ_ERR_INVALID another backend's device, a NULL function,
+ *          struct_size. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_allocator_set(
+    ssq_device *device, const ssq_cuda_allocator *allocator);
+
 /** Where a buffer begins, as a CUdeviceptr. Valid as long as the buffer.
  *  @return SSQ_ERR_INVALID a NULL, a buffer of another backend or of 0 bytes.
  *          Since 0.1. */

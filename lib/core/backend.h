@@ -273,6 +273,9 @@ struct backend {
                          struct backend_mem **mem);
     void *(*mem_handle)(const struct backend_mem *mem);
     bool mem_addressed; /* that is an address, which can be added to */
+    /* optional: take memory from a caller's allocator, as the backend's public
+     * header has it, from now on; NULL: no more */
+    void (*allocator_set)(struct backend_device *device, const void *allocator);
 
     const struct op_table *ops;
 };

@@ -2,6 +2,7 @@
 /* native.c - devices, queues and buffers over a caller's own objects. */
 #include "lib/core/native.h"
 
+#include "lib/core/fork.h"
 #include "lib/core/registry.h"
 
 #include <string.h>
@@ -126,5 +127,19 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
         return error_set(SSQ_ERR_INVALID, "%s: the buffer has 0 bytes", what);
     *handle = buffer->device->backend->mem_handle(buffer->mem);
     *offset = buffer->offset;
+    return SSQ_OK;
+}
+
+/* The pool's lock keeps allocations out while the allocator changes. */
+ssq_status native_allocator_set(const char *backend, ssq_device *device,
+                                const void *allocator, const char *what)
+{
+    ssq_status st = check_device(device, backend, what);
+    if (st != SSQ_OK)
+        return st;
+    ssq_device_trim(device);
+    pool_hold(device->pool);
+    device->backend->allocator_set(device->impl, allocator);
+    pool_let_go(device->pool);
     return SSQ_OK;
 }

@@ -58,3 +58,18 @@ ssq_status ssq_cuda_buffer_address(const ssq_buffer *buffer, uint64_t *address)
         *address = (uint64_t)(uintptr_t)handle + offset;
     return st;
 }
+
+ssq_status ssq_cuda_allocator_set(ssq_device *device,
+                                  const ssq_cuda_allocator *allocator)
+{
+    if (allocator != NULL && allocator->struct_size != sizeof(*allocator))
+        return error_set(SSQ_ERR_INVALID,
+                         "cuda_allocator_set: struct_size is %zu, expected %zu",
+                         allocator->struct_size, sizeof(*allocator));
+    if (allocator != NULL &&
+        (allocator->alloc == NULL || allocator->free == NULL))
+        return error_set(SSQ_ERR_INVALID, "cuda_allocator_set: %s is NULL",
+                         allocator->alloc == NULL ? "alloc" : "free");
+    return native_allocator_set("cuda", device, allocator,
+                                "cuda_allocator_set");
+}

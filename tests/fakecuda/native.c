@@ -97,6 +97,65 @@ static void address(ssq_device *dev)
     ssq_buffer_destroy(&b);
 }
 
+/* ---- the program's allocator ---- */
+
+static struct {
+    int live, calls;
+    bool empty;
+} counts;
+
+static uint64_t own_alloc(void *user, uint64_t bytes)
+{
+    CUdeviceptr at = 0;
+
+    (void)user;
+    counts.calls++;
+    if (counts.empty || cuMemAlloc_v2(&at, (size_t)bytes) != 0)
+        return 0;
+    counts.live++;
+    return at;
+}
+
+static void own_free(void *user, uint64_t address, uint64_t bytes)
+{
+    (void)user;
+    (void)bytes;
+    own_need(cuMemFree_v2(address), "cuMemFree");
+    counts.live--;
+}
+
+static void allocator(ssq_device *dev)
+{
+    ssq_cuda_allocator a = {sizeof(a), NULL, own_alloc, own_free};
+    const int64_t n = 20 << 20;
+    ssq_tensor *small, *large = NULL;
+
+    NEED(ssq_cuda_allocator_set(dev, &a));
+    small = core_vector(dev, SSQ_F32, 100);
+    large = core_vector(dev, SSQ_F32, n);
+    tap_ok(counts.live == 2, "memory is the program's: %d", counts.live);
+    ssq_tensor_destroy(&large);
+    tap_ok(counts.live == 1, "large memory is given back at once");
+    counts.empty = true;
+    core_status(ssq_tensor_create(dev, SSQ_F32, 1, &n, &large), SSQ_ERR_NOMEM,
+                "the caller's allocator", "where it has none");
+    counts.calls = 0;
+    NEED(ssq_cuda_allocator_set(dev, NULL));
+    large = core_vector(dev, SSQ_F32, n);
+    tap_ok(counts.calls == 0 && large != NULL, "the driver's again");
+    ssq_tensor_destroy(&small);
+    ssq_tensor_destroy(&large);
+    ssq_device_trim(dev);
+    tap_ok(counts.live == 0, "what was the program's went back there: %d",
+           counts.live);
+    a.free = NULL;
+    core_status(ssq_cuda_allocator_set(dev, &a), SSQ_ERR_INVALID, "free",
+                "an allocator without a free");
+    a.struct_size = 0;
+    core_status(ssq_cuda_allocator_set(dev, &a), SSQ_ERR_INVALID, "struct_size",
+                "of another size");
+}
+
 static void refusals(ssq_device *dev)
 {
     ssq_buffer *b = NULL;
@@ -129,10 +188,11 @@ int main(void)
     NEED(ssq_cuda_device_open(own.context, NULL, &dev));
     between(dev);
     address(dev);
+    allocator(dev);
     refusals(dev);
     ssq_device_close(&dev);
     own_need(cuCtxGetCurrent(&now), "cuCtxGetCurrent");
     tap_ok(now == own.context, "the program's context is current as before");
     own_close();
-    return tap_done(9);
+    return tap_done(16);
 }

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* lend.h - tensors of PyTorch as tensors of sesqui: the same memory, no copy.
+/* lend.hpp - tensors of PyTorch as tensors of sesqui: the same memory, no copy.
  *
  * To be taken over into other programs; it needs libtorch with CUDA. */
-#ifndef EXAMPLES_TORCH_INTEROP_LEND_H
-#define EXAMPLES_TORCH_INTEROP_LEND_H
+#ifndef EXAMPLES_TORCH_INTEROP_LEND_HPP
+#define EXAMPLES_TORCH_INTEROP_LEND_HPP
 
 #include <ATen/ATen.h>
 #include <c10/cuda/CUDAStream.h>
