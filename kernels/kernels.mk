@@ -3,6 +3,9 @@
 
 # Texts and headers are in lists.mk; the order of the texts is the enum's.
 EXTRA_DIST += kernels/embed.sh $(kernel_texts) $(kernel_headers)
+# A text for NVIDIA's compilers alone: no variant of it is among the others'.
+nvidia_texts = kernels/gemm/gemm_mma.nv
+EXTRA_DIST += $(nvidia_texts)
 
 kernel_inputs = kernels/embed.sh lists.mk $(kernel_texts) \
 	$(kernel_headers)
@@ -61,7 +64,8 @@ kernels/kernel_text.c: $(kernel_inputs) kernels/kernel_text.h
 EXTRA_DIST += kernels/pack.sh
 pack_sh = GLSLC='$(GLSLC)' PTXCC='$(PTXCC)' NVCC='$(NVCC)' AWK='$(AWK)' \
 	$(SHELL) $(srcdir)/kernels/pack.sh
-pack_summed = '$(sort $(kernel_texts) $(kernel_headers)) kernels/pack.sh'
+pack_summed = '$(sort $(kernel_texts) $(kernel_headers)) $(nvidia_texts) \
+	kernels/pack.sh'
 pack_prebuilt = $(MKDIR_P) kernels && $(pack_sh)
 
 CLEANFILES += kernels/spirv.pack kernels/spirv_table.h
@@ -93,11 +97,15 @@ endif
 
 CLEANFILES += kernels/ptx.pack kernels/ptx_table.h
 if MAKE_PTX
-ptx_packs = $(kernel_texts:kernels/%.k=kernels/ptx/%.pack)
+ptx_packs = $(kernel_texts:kernels/%.k=kernels/ptx/%.pack) \
+	$(nvidia_texts:kernels/%.nv=kernels/ptx/%.pack)
 CLEANFILES += $(ptx_packs) $(ptx_packs:.pack=.table) $(ptx_packs:.pack=.d)
 kernels/ptx/%.pack: kernels/%.k kernels/pack.sh kernels/embed.sh
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(pack_sh) ptx text $(srcdir) $@ \
 		kernels/$*.k
+kernels/ptx/%.pack: kernels/%.nv kernels/pack.sh kernels/embed.sh
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(pack_sh) ptx text $(srcdir) $@ \
+		kernels/$*.nv
 kernels/ptx.pack: $(ptx_packs) lists.mk
 	$(AM_V_GEN)cat $(ptx_packs) >$@.new && mv $@.new $@
 kernels/ptx_table.h: kernels/ptx.pack
@@ -105,7 +113,8 @@ kernels/ptx_table.h: kernels/ptx.pack
 		>$@.new && mv $@.new $@
 -include $(ptx_packs:.pack=.d)
 else
-kernels/ptx_table.h: kernels/prebuilt_ptx.h $(kernel_inputs) kernels/pack.sh
+kernels/ptx_table.h: kernels/prebuilt_ptx.h $(kernel_inputs) \
+		$(nvidia_texts) kernels/pack.sh
 	$(AM_V_GEN)$(pack_prebuilt) ptx same $(srcdir) $(pack_summed) \
 		$(srcdir)/kernels/prebuilt_ptx.h && \
 		cp $(srcdir)/kernels/prebuilt_ptx.h $@.new && mv $@.new $@

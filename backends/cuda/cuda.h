@@ -71,6 +71,8 @@ struct backend_device {
     struct kernel_map kernels;
     struct cuda_lt *lt; /* of lt.h; NULL: lt_why says why not */
     struct why lt_why;
+    struct cuda_mma *mma; /* of mma.h */
+    uint32_t processors;
 };
 
 enum cuda_origin { CUDA_POOLED, CUDA_PLAIN, CUDA_IMPORTED, CUDA_CALLERS };

@@ -5,6 +5,7 @@
  * device that is not fit keeps its number, is never chosen by `auto`, and says
  * why when it is opened. */
 #include "backends/cuda/lt.h"
+#include "backends/cuda/mma.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -181,8 +182,8 @@ static ssq_status measure(struct backend_device *d)
         ask(c, id, CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR) /
         (int)CUDA_GROUP;
     int processors = ask(c, id, CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT);
-    d->units = (uint32_t)(processors > 0 ? processors : 1) *
-               (uint32_t)(resident > 0 ? resident : 1);
+    d->processors = processors > 0 ? (uint32_t)processors : 1;
+    d->units = d->processors * (uint32_t)(resident > 0 ? resident : 1);
     d->local_bytes =
         (uint32_t)ask(c, id, CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK);
     d->integrated = ask(c, id, CU_DEVICE_ATTRIBUTE_INTEGRATED) != 0;
@@ -210,6 +211,7 @@ void cuda_close(struct backend_device *d)
 {
     bool entered = d->context != NULL && cuda_enter(d) == SSQ_OK;
     cuda_lt_close(d, entered);
+    cuda_mma_close(d);
     if (entered) {
         cuda_kernels_free(d);
         if (d->memory_order != NULL) {
@@ -253,6 +255,8 @@ ssq_status cuda_open_over(struct backend_instance *instance, unsigned i,
         st = measure(d);
         if (st == SSQ_OK)
             st = cuda_lt_open(d);
+        if (st == SSQ_OK)
+            st = cuda_mma_open(d);
         cuda_leave(d);
     }
     if (st != SSQ_OK)
@@ -289,9 +293,8 @@ void cuda_certified(struct backend_device *d, const struct findings *f)
 /* Are products of this dtype on tensor cores? */
 static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
 {
-    return d->lt != NULL && cuda_lt_kind(d->lt, dtype)->admitted
-               ? SSQ_CAP_MATRIX
-               : 0;
+    bool lt = d->lt != NULL && cuda_lt_kind(d->lt, dtype)->admitted;
+    return lt || cuda_mma_kind(d->mma, dtype)->admitted ? SSQ_CAP_MATRIX : 0;
 }
 
 void cuda_props(const struct backend_device *d, ssq_device_props *p)

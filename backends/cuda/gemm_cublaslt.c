@@ -8,6 +8,7 @@
  * many rows at a time as have room there. Its own relu and gelu are never used:
  * nothing says what they make of a NaN, or how exact they are. */
 #include "backends/cuda/lt.h"
+#include "backends/cuda/mma.h"
 #include "backends/cuda/queue.h"
 
 #include <limits.h>
@@ -414,7 +415,12 @@ static ssq_status run(struct backend_queue *q, const struct gemm_op *op)
 }
 
 const struct gemm_impl cuda_gemms[] = {
-    {.name = "cublaslt", .check = check, .run = run}, {.name = NULL}};
+    {.name = "cublaslt", .check = check, .run = run},
+    {.name = "mma",
+     .check = cuda_mma_check,
+     .run = cuda_mma_run,
+     .last = cuda_mma_last},
+    {.name = NULL}};
 
 /* Products that tensor cores add before they cut off: what is known of them,
  * by the generation. */

@@ -2,11 +2,10 @@
 /* ptx.c - the PTX of all kernels, which is part of this file: one module for
  * each variant, so that the driver compiles what is used and no more; and
  * machine code made of it, where configure was asked for some. */
-#include "backends/cuda/cuda.h"
+#include "backends/cuda/mma.h"
 
 #include "backends/cuda/sass.h"
 #include "backends/pack/pack.h"
-#include "kernel_table.h"
 #include "kernels/ptx_table.h"
 #include "kernels/sass_table.h"
 

@@ -38,21 +38,11 @@ static const struct coopmat_kind *kind_of(const struct backend_device *d,
     return NULL;
 }
 
-/* Elements from the first to the last; a view lies in a buffer, so that this
- * cannot overflow. */
-static int64_t span(const struct view *v)
-{
-    int64_t n = 1;
-    for (int i = 0; i < v->rank; i++)
-        n += (v->shape[i] - 1) * v->stride[i];
-    return n;
-}
-
 /* True if the shader can count to the operand's last element, or it is
  * absent. */
 static bool reachable(const struct view *v)
 {
-    return v->buffer == NULL || span(v) <= MOST_ELEMENTS;
+    return v->buffer == NULL || product_span(v) <= MOST_ELEMENTS;
 }
 
 static bool check(const struct backend_device *d, const struct gemm_op *op,
@@ -76,39 +66,12 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
 
 /* ---- a launch ---- */
 
-/* The product as the shader wants it, which writes d by rows. */
-static struct product rows_first(const struct gemm_op *op)
-{
-    struct product g = product_of(op);
-    if (g.n != 1 && g.d.stride[2] != 1)
-        product_transpose(&g);
-    return g;
-}
-
-/* Elements to the next place along dimension i: 0 where there is no next one,
- * or the operand is absent, so that any index reads the same element. */
-static uint32_t step(const struct view *v, int i)
-{
-    return v->buffer == NULL || v->shape[i] == 1 ? 0 : (uint32_t)v->stride[i];
-}
-
-/* The steps of a and b to the next row and column, one of which is 1. A size of
- * 1 may have any stride: then the other dimension is the line. */
-static void matrix_steps(const struct view *v, uint32_t *row, uint32_t *column)
-{
-    bool columns = v->stride[2] != 1;
-    if (v->shape[2] == 1)
-        columns = v->stride[1] == 1;
-    *row = columns ? 1 : step(v, 1);
-    *column = columns ? step(v, 2) : 1;
-}
-
 /* Do all lines of a factor begin at multiples of 16 bytes, which are 8
  * elements? Then the shader loads 16 bytes at a time. */
 static bool whole(const struct view *v, uint32_t row, uint32_t column)
 {
     return (v->buffer->offset + v->offset) % 16 == 0 &&
-           (column == 1 ? row : column) % 8 == 0 && step(v, 0) % 8 == 0;
+           (column == 1 ? row : column) % 8 == 0 && product_step(v, 0) % 8 == 0;
 }
 
 /* The shader's parameters, but for those of the epilogue, which run() has
@@ -116,8 +79,8 @@ static bool whole(const struct view *v, uint32_t row, uint32_t column)
 static void fill(struct gemm_coopmat_args *x, const struct product *g)
 {
     x->g = product_shape(g);
-    matrix_steps(&g->a, &x->a_row, &x->a_column);
-    matrix_steps(&g->b, &x->b_row, &x->b_column);
+    product_steps(&g->a, &x->a_row, &x->a_column);
+    product_steps(&g->b, &x->b_row, &x->b_column);
     if (whole(&g->a, x->a_row, x->a_column))
         x->g.types |= GEMM_WHOLE_A;
     if (whole(&g->b, x->b_row, x->b_column))
@@ -132,8 +95,9 @@ static void bind(struct launch *l, const struct view *v, uint32_t unit,
         coopmat_bind(l, NULL, 0, 0, unit, access);
     else
         coopmat_bind(l, v->buffer->mem, v->buffer->offset + v->offset,
-                     (uint64_t)span(v) * (v->dtype == SSQ_F32 ? 4u : 2u), unit,
-                     access);
+                     (uint64_t)product_span(v) *
+                         (v->dtype == SSQ_F32 ? 4u : 2u),
+                     unit, access);
 }
 
 /* Tiles of d, over all matrices of the batch: what groups have to do. */
@@ -147,7 +111,7 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
 {
     const struct backend_device *d = queue->device;
     const struct coopmat_kind *kind = kind_of(d, op->a.dtype);
-    const struct product g = rows_first(op);
+    const struct product g = product_rows(op);
     struct gemm_coopmat_args x = {0};
     /* large tiles where there are enough for all of the device */
     const struct coopmat_tile *tile = &kind->tile[1];

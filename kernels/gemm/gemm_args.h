@@ -116,6 +116,23 @@ struct gemm_coopmat_args {
     u32 b_column;
 };
 
+/* gemm_mma.nv: factors whose lines all begin at multiples of 16 bytes. */
+struct gemm_mma_args {
+    u32 d16_at;
+    u32 d32_at;
+    u32 c16_at;
+    u32 c32_at;
+    u32 bias16_at;
+    u32 bias32_at;
+    u32 a_at;
+    u32 b_at;
+    STRUCT(gemm_shape) g;
+    u32 a_row;
+    u32 a_column;
+    u32 b_row;
+    u32 b_column;
+};
+
 /* What gemm_pack.k does with one factor. */
 struct gemm_lines {
     u32 n;

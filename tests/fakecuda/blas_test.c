@@ -216,20 +216,24 @@ static void explain(const struct form *f, ssq_gemm_explanation *x)
     end(&w);
 }
 
-/* A product that goes to the plan, for a reason; and is right there. */
+/* A product that goes to our own kernels, for a reason; and is right there. */
 static void test_refused(const struct form *f, const char *reason)
 {
     static float want[MOST];
     ssq_gemm_explanation x;
     struct work w;
+    bool told;
 
     explain(f, &x);
     expect(f, want);
     begin(&w, "cuda:0", f);
+    NEED(ssq_implementation_pin(w.dev, "gemm", "cublaslt"));
+    told = ssq_gemm_batched(w.q, &w.args) == SSQ_ERR_UNSUPPORTED &&
+           core_has(ssq_last_error(), reason);
+    NEED(ssq_implementation_pin(w.dev, "gemm", NULL));
     NEED(ssq_gemm_batched(w.q, &w.args));
-    tap_ok(strcmp(x.implementation, "tiled") == 0 &&
-               core_has(x.condition, reason) && same(&w, want),
-           "%s: %s", x.implementation, x.condition);
+    tap_ok(told && strcmp(x.implementation, "mma") == 0 && same(&w, want),
+           "%s: by %s", reason, x.implementation);
     end(&w);
 }
 

@@ -181,6 +181,10 @@
     X("max.f32", "f:ff", MINUS, 0, 0, 0) \
     X("max.f32", "f:ff", F1, F2, 0, F2) \
     X("max.f32", "f:ff", FNAN, F1, 0, F1) \
+    X("max.NaN.f32", "f:ff", FNAN, F1, 0, NAN_OUT) \
+    X("max.NaN.f32", "f:ff", F1, FNAN, 0, NAN_OUT) \
+    X("max.NaN.f32", "f:ff", F1, F2, 0, F2) \
+    X("max.NaN.f32", "f:ff", MINUS, 0, 0, 0) \
     CMP_CASES(X, "eq", 0, 1, 0, 0) CMP_CASES(X, "ne", 1, 0, 1, 0) \
     CMP_CASES(X, "lt", 1, 0, 0, 0) CMP_CASES(X, "le", 1, 1, 0, 0) \
     CMP_CASES(X, "gt", 0, 0, 1, 0) CMP_CASES(X, "ge", 0, 1, 1, 0) \

@@ -126,6 +126,8 @@
     X(abs_f32, a & 0x7fffffffu)                                                \
     X(min_f32, bits(least(f32(a), f32(b))))                                    \
     X(max_f32, bits(most(f32(a), f32(b))))                                     \
+    X(max_NaN_f32,                                                             \
+      bits(isunordered(f32(a), f32(b)) ? NAN : most(f32(a), f32(b))))          \
     X(setp_eq_f32, f32(a) == f32(b))                                           \
     X(setp_ne_f32, f32(a) < f32(b) || f32(a) > f32(b))                         \
     X(setp_lt_f32, f32(a) < f32(b))                                            \

@@ -200,6 +200,10 @@ static void test_rounding(void)
     tap_ok(x.d[0] == 1.0f, "a sum is cut off: %a", (double)x.d[0]);
     tap_ok(isinf(x.d[8 * N]) && isnan(x.d[9 * N]), "infinities: %g %g",
            (double)x.d[8 * N], (double)x.d[9 * N]);
+    x.a[8 * K] = 0x7e00; /* a NaN that other products follow */
+    x.a[8 * K + 1] = x.b[1] = 0x3c00;
+    (void)run(products[0].text, &x, NULL, why, sizeof(why));
+    tap_ok(isnan(x.d[8 * N]), "a NaN: %g", (double)x.d[8 * N]);
 }
 
 static void test_counts(void)
@@ -309,5 +313,5 @@ int main(void)
     test_rounding();
     test_counts();
     test_faults();
-    return tap_done(30);
+    return tap_done(31);
 }

@@ -28,17 +28,18 @@ static inline float tensor_cut(double x)
 static inline float tensor_add(float sum, const float *a, const float *b,
                                unsigned n)
 {
-    double term[TENSOR_BLOCK + 1], most = fabs((double)sum), unit;
+    double term[TENSOR_BLOCK + 1], most = fabs((double)sum), all = most, unit;
     int64_t total = 0;
     uint64_t bits;
 
     term[0] = (double)sum;
     for (unsigned i = 0; i < n; i++) {
         term[i + 1] = (double)a[i] * (double)b[i];
-        if (!(fabs(term[i + 1]) <= most))
+        if (fabs(term[i + 1]) > most)
             most = fabs(term[i + 1]);
+        all += fabs(term[i + 1]);
     }
-    if (!isfinite(most)) {
+    if (!isfinite(all)) {
         for (unsigned i = 0; i < n; i++)
             sum += a[i] * b[i];
         return sum;

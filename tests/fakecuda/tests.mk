@@ -95,17 +95,20 @@ tests_fakecuda_native_SOURCES = tests/fakecuda/native.c tests/core/driver.h
 tests_fakecuda_native_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 check_PROGRAMS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
 	tests/fakecuda/ptx_warp_test tests/fakecuda/ptx_decode_all \
-	tests/fakecuda/sass_test
+	tests/fakecuda/sass_test tests/fakecuda/mma_count
 TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
 	tests/fakecuda/ptx_warp_test tests/fakecuda/sass_test \
 	tests/fakecuda/api.sh tests/fakecuda/devices.sh \
-	tests/fakecuda/ptx.sh tests/fakecuda/sass.sh tests/fakecuda/tables.sh
+	tests/fakecuda/mma.sh tests/fakecuda/ptx.sh \
+	tests/fakecuda/sass.sh tests/fakecuda/tables.sh
 thread_tests += tests/fakecuda/cuda_test
-slow_tests += tests/fakecuda/devices.sh tests/fakecuda/ptx.sh \
+slow_tests += tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
+	tests/fakecuda/ptx.sh \
 	tests/fakecuda/sass.sh tests/fakecuda/tables.sh
 full_tests += tests/fakecuda/sass.sh tests/fakecuda/tables.sh
 EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
-	tests/fakecuda/devices.sh tests/fakecuda/ptx.sh tests/fakecuda/sass.sh \
+	tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
+	tests/fakecuda/ptx.sh tests/fakecuda/sass.sh \
 	tests/fakecuda/tables.sh
 tests_fakecuda_sass_test_SOURCES = tests/fakecuda/sass_test.c
 tests_fakecuda_sass_test_LDADD = tests/fakecuda/libptx.la
@@ -115,6 +118,8 @@ tests_fakecuda_step_SOURCES = tests/fakecuda/step.c tests/api/training.h
 tests_fakecuda_step_LDADD = libsesqui.la
 tests/fakecuda/devices.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
 	tests/fakecuda/step$(EXEEXT)
+tests/fakecuda/mma.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
+	tests/fakecuda/mma_count$(EXEEXT)
 tests/fakecuda/tables.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
 
@@ -125,5 +130,7 @@ tests_fakecuda_ptx_test_SOURCES = tests/fakecuda/ptx_test.c \
 tests_fakecuda_ptx_test_LDADD = tests/fakecuda/libptx.la -lm -lpthread
 tests_fakecuda_ptx_warp_test_SOURCES = tests/fakecuda/ptx_warp_test.c
 tests_fakecuda_ptx_warp_test_LDADD = tests/fakecuda/libptx.la -lm -lpthread
+tests_fakecuda_mma_count_SOURCES = tests/fakecuda/mma_count.c
+tests_fakecuda_mma_count_LDADD = tests/fakecuda/libptx.la -lm -lpthread
 tests_fakecuda_ptx_decode_all_SOURCES = tests/fakecuda/ptx_decode_all.c
 tests_fakecuda_ptx_decode_all_LDADD = tests/fakecuda/libptx.la -lm -lpthread

@@ -28,6 +28,35 @@ static inline struct product product_of(const struct gemm_op *op)
                             op->b,     op->c,    op->bias,       op->d};
 }
 
+/** Elements from the first to the last of a view; it lies in a buffer, so that
+ *  this cannot overflow. */
+static inline int64_t product_span(const struct view *v)
+{
+    int64_t n = 1;
+    for (int i = 0; i < v->rank; i++)
+        n += (v->shape[i] - 1) * v->stride[i];
+    return n;
+}
+
+/** Elements to the next place along dimension i: 0 where there is no next one,
+ *  or the operand is absent, so that any index reads the same element. */
+static inline uint32_t product_step(const struct view *v, int i)
+{
+    return v->buffer == NULL || v->shape[i] == 1 ? 0 : (uint32_t)v->stride[i];
+}
+
+/** The steps of a factor to the next row and column, one of which is 1. A size
+ *  of 1 may have any stride: then the other dimension is the line. */
+static inline void product_steps(const struct view *v, uint32_t *row,
+                                 uint32_t *column)
+{
+    bool columns = v->stride[2] != 1;
+    if (v->shape[2] == 1)
+        columns = v->stride[1] == 1;
+    *row = columns ? 1 : product_step(v, 1);
+    *column = columns ? product_step(v, 2) : 1;
+}
+
 /** The last two dimensions of a view change places. */
 static inline void product_turn(struct view *v)
 {
@@ -53,6 +82,15 @@ static inline void product_transpose(struct product *g)
     product_turn(&g->c);
     product_turn(&g->bias);
     product_turn(&g->d);
+}
+
+/** A whole op as kernels want it that write d by rows. */
+static inline struct product product_rows(const struct gemm_op *op)
+{
+    struct product g = product_of(op);
+    if (g.n != 1 && g.d.stride[2] != 1)
+        product_transpose(&g);
+    return g;
 }
 
 /** Elements from .. from + n - 1 of dimension i; absent views stay so. */
