@@ -52,9 +52,9 @@ endif
 $(torch_interop): $(torch_interop_sources) libsesqui.la
 	$(AM_V_GEN)$(MKDIR_P) $(@D) && $(LIBTOOL) $(AM_V_lt) --tag=CC \
 		--mode=link $(CXX) -std=c++17 -O2 -Wall -Wextra \
-		-I$(top_srcdir)/include $(TORCH_CXXFLAGS) -o $@ \
-		$(srcdir)/examples/torch-interop/torch_interop.cc \
-		libsesqui.la $(TORCH_LIBS)
+		-I$(top_srcdir)/include $(TORCH_CXXFLAGS) -no-install \
+		-o $@.new $(srcdir)/examples/torch-interop/torch_interop.cc \
+		libsesqui.la $(TORCH_LIBS) && mv $@.new $@
 CLEANFILES += $(torch_interop)
 
 EXTRA_DIST += examples/data/digits.csv.gz

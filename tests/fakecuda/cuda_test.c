@@ -107,7 +107,7 @@ static void test_modules(void)
                 CUDA_ERROR_UNSUPPORTED_PTX_VERSION, "PTX of a newer driver"},
                {".version 6.0\n.target sm_90\n", CUDA_ERROR_NO_BINARY_FOR_GPU,
                 "PTX of a newer device"},
-               {"\177ELF", CUDA_ERROR_INVALID_IMAGE, "a cubin"},
+               {"\177ELF", CUDA_ERROR_NO_BINARY_FOR_GPU, "a cubin"},
                {".version 6.0\n.target sm_70\n.address_size 64\n"
                 ".visible .entry e()\n{\n.reg .f32 %f<4>;\n"
                 "add.f32 %f1, %f2, %f3;\nret;\n}\n",
