@@ -427,7 +427,7 @@ const struct gemm_impl cuda_gemms[] = {
 static uint32_t block_of(const struct backend_device *d)
 {
     int capability = d->found->capability;
-    return capability < 75 ? 4 : capability < 90 ? 8 : 16;
+    return capability < 80 ? 4 : capability < 90 ? 8 : 16;
 }
 
 void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,

@@ -67,7 +67,7 @@ CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 if BUILD_CUDA
 cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/capture \
 	tests/fakecuda/faults tests/fakecuda/launches \
-	tests/fakecuda/misuse tests/fakecuda/native
+	tests/fakecuda/misuse tests/fakecuda/mma_refused tests/fakecuda/native
 check_PROGRAMS += $(cuda_module_tests)
 TESTS += $(cuda_module_tests)
 # valgrind has no modules
@@ -88,6 +88,9 @@ tests_fakecuda_misuse_SOURCES = tests/fakecuda/misuse.c tests/core/driver.h \
 	tests/fakecuda/fakecuda.h
 tests_fakecuda_misuse_LDADD = tests/fakecuda/libcuda.la libsesqui.la \
 	-lpthread
+tests_fakecuda_mma_refused_SOURCES = tests/fakecuda/mma_refused.c \
+	tests/core/driver.h
+tests_fakecuda_mma_refused_LDADD = tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_launches_SOURCES = tests/fakecuda/launches.c \
 	tests/core/driver.h tests/fakecuda/fakecuda.h
 tests_fakecuda_launches_LDADD = tests/fakecuda/libcuda.la libsesqui.la

@@ -2,7 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # ptxas.sh - the very PTX that ships assembles for NVIDIA's GPUs, all variants of
 # all texts (make check-ptxas): no register is spilled, and only texts that ask
-# for fused multiplications have any. It needs ptxas of a toolkit, and no GPU.
+# for fused multiplications have any. Of gemm_mma a multiprocessor holds as many
+# groups as the text asks for. It needs ptxas of a toolkit, and no GPU.
 # PTXAS_ARCHS="80 90" are some of the generations, PTXAS_TEXTS some of the texts.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
@@ -34,7 +35,67 @@ registers() {
     sed -n 's/.*Used \([0-9]*\) registers.*/\1/p' | sort -n | tail -n 1
 }
 
-for text in ${PTXAS_TEXTS:-$texts}; do
+# Groups of a multiprocessor by its registers, of which a warp takes 8 for each
+# item at a time, and by its shared memory, of which a group costs 1 KiB more.
+# It reads lines of `ENTRY ARCH ASKED REGISTERS SHARED SPILLED`.
+occupancy='
+    function less(x, y) { return x < y ? x : y }
+    BEGIN {
+        shared[75] = 64; shared[80] = 164; shared[90] = shared[100] = 228
+        least = 999
+    }
+    {
+        kib = $2 in shared ? shared[$2] : 100 # 8.6, 8.9, 12.0
+        groups = less(int(65536 / (256 * int(($4 + 7) / 8) * 8)),
+                      int(kib * 1024 / ($5 + 1024)))
+        n++
+        most = $4 > most ? $4 : most
+        least = less(least, groups)
+        if ($3 == 0 || groups < $3 || $6 != 0)
+            print "# " $0 ": " groups " groups" >"/dev/stderr"
+        else
+            good++
+    }
+    END {
+        printf "%d variants, at most %d registers, at least %d groups\n", n,
+            most, least
+        exit n == 0 || good != n
+    }'
+
+# mma TEXT: each entry by itself, since they are of two levels.
+mma() {
+    mkdir "$tmp/mma"
+    sed -n "s|^ *{\([0-9]*\), \([0-9]*\), .*/\* $1 .*|\1 \2|p" \
+        "$packs/ptx_table.h" >"$tmp/list"
+    while read -r at bytes; do
+        tail -c "+$((at + 1))" "$packs/ptx.pack" | head -c "$bytes" |
+            gzip -dc >"$tmp/mma/$at.ptx"
+    done <"$tmp/list"
+    for arch in $archs; do
+        for entry in "$tmp"/mma/*.ptx; do
+            level=$(sed -n 's/^\.target sm_\([0-9]*\).*/\1/p' "$entry")
+            [ "$level" -le "$arch" ] || continue
+            ptxas -arch="sm_$arch" -v -o "$tmp/all.cubin" "$entry" \
+                >"$tmp/out" 2>&1 || echo 'Used 999 registers' >>"$tmp/out"
+            echo "$(basename "$entry" .ptx)" "$arch" \
+                "$(sed -n 's/^\.minnctapersm //p' "$entry" | grep . ||
+                    echo 0)" "$(registers <"$tmp/out")" \
+                "$(sed -n 's/.* \([0-9]*\) bytes smem.*/\1/p' "$tmp/out" |
+                    grep . || echo 0)" \
+                "$(grep -c '[1-9][0-9]* bytes spill' "$tmp/out")"
+        done >"$tmp/used"
+        ${AWK:-awk} "$occupancy" "$tmp/used" >"$tmp/groups" 2>"$tmp/said"
+        tap_ok $? "$1: sm_$arch: $(cat "$tmp/groups")" || cat "$tmp/said"
+    done
+}
+
+for text in ${PTXAS_TEXTS:-$texts kernels/gemm/gemm_mma.nv}; do
+    case $text in
+    *.nv)
+        mma "$text"
+        continue
+        ;;
+    esac
     shipped "$text" >"$tmp/all.ptx"
     entries=$(grep -c '^\.visible \.entry' "$tmp/all.ptx")
     [ "$entries" -eq "$(kernel_list "$text" | grep -c '')" ]
