@@ -100,9 +100,9 @@ static bool is_fit(const struct backend_instance *instance, unsigned i,
     return true;
 }
 
-/** Of a GPU, for `auto`: below Vulkan's and OpenCL's, as long as no GPU has run
- *  the backend. */
-#define PREFERENCE 10
+/** Of a GPU, for `auto`: above Vulkan's and OpenCL's, which see the same GPU
+ *  without cuBLASLt. Certificate and self-tests decide whether it is taken. */
+#define PREFERENCE 50
 
 /* A stand-in is for those who name it: it computes, and proves no more. */
 int cuda_preference_of(const struct backend_instance *instance, unsigned i)

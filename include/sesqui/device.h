@@ -136,7 +136,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
  *        version or the library is new; what it found is kept for the process
  *        and in the cache (SSQ_CACHE). "auto" passes over devices that fail
  *        it, or that `sesqui certify` has found at fault, and says so in
- *        choice. "auto" never chooses guard. Synchronous. Since 0.1. */
+ *        choice. "auto" asks GPUs before processors, and of GPUs those of
+ *        cuda first, then vulkan's, then opencl's; never guard. Synchronous.
+ *        Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_open(const char *name, const ssq_device_options *options,
                 ssq_device **device);

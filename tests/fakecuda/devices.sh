@@ -48,6 +48,10 @@ fi
 drivers=$real
 says '^cuda:0 ' 'the stand-in is found'
 says '^cuda:0.*libcublasLt.so.13' 'and its cuBLASLt, by its path'
+says '^auto is [^c]' 'which auto does not take'
+lacks ssq_standin_bindings nvidia
+says '^auto is cuda:0' 'where it does not say that it is one, auto does'
+drivers=$real
 says '^cuda.*is of CUDA 11.7: 11.8 or later is needed' 'a driver too old' \
     FAKECUDA_DRIVER=11070
 says '^cuda:1.*compute capability 6.1: 7.0 or later is needed' \
@@ -107,4 +111,4 @@ chmod o-w "$tmp/env/$wheel/libcublasLt.so.13"
 cp "$real/libcublasLt.so.13" "$tmp/alone/"
 says "^cuda:0.*alone/libcublasLt.so.13" 'one beside the driver comes first' \
     VIRTUAL_ENV="$tmp/env"
-tap_done 21
+tap_done 23
