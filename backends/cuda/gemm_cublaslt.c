@@ -5,8 +5,18 @@
  * at all, and adds a c and a bias of the result's type: where that is all that
  * the op asks for it writes d itself. Otherwise it writes float32 sums into
  * memory of the queue, and a kernel of ours makes d of them (gemm_finish.k), as
- * many rows at a time as have room there. Its own relu and gelu are never used:
- * nothing says what they make of a NaN, or how exact they are. */
+ * many rows at a time as have room there.
+ *
+ * Its epilogues beside the bias are never used. NVIDIA's documentation says of
+ * RELU only that it is a "point-wise max(x, 0)", and nothing of a NaN, which
+ * has to stay one here; of GELU only that it is applied, and not by which
+ * formula or how exactly; and it has none for silu, sigmoid and tanh. What is
+ * fused is therefore the kernel behind the product: one pass over the sums.
+ *
+ * Factors of 16 bits whose lines do not begin at multiples of 16 bytes, or
+ * whose sizes are no multiples of 8 along them, are no food for tensor cores.
+ * They are copied into memory of the queue first, with zeros behind each line
+ * (gemm_pad.k). That is worth it from a size on: `last` has the rule. */
 #include "backends/cuda/lt.h"
 #include "backends/cuda/mma.h"
 #include "backends/cuda/queue.h"
@@ -22,6 +32,11 @@
  *  multiples of 16 bytes whatever the order. */
 #define SUMS      (INT64_C(16) << 20)
 #define PIECE_ROW 8
+/** Elements that it has room for of a copy of each factor, and the fewest lines
+ *  that a piece may have of them, where there are more: less reads the other
+ *  factor too often. */
+#define COPY       (INT64_C(16) << 20)
+#define COPY_LINES 256
 /** Elements that the finishing kernel can count to, in 32 bits. */
 #define MOST_ELEMENTS (INT64_C(1) << 31)
 
@@ -112,29 +127,100 @@ static bool is_whole(const struct gemm_op *op, const struct product *g)
            (!bias || is_bias(g));
 }
 
+/* ---- routes ---- */
+
+/** How a product goes: what is copied first, and who writes d. */
+struct route {
+    bool copy_a, copy_b;
+    bool whole;             /* the library writes d itself */
+    int64_t m, n, k;        /* as it sees them */
+    CUdeviceptr a, b, sums; /* the queue's memory */
+};
+
+static int64_t round_8(int64_t size)
+{
+    return (size + 7) / 8 * 8;
+}
+
+/* By addresses and steps alone: the queue's memory is filled in later, and
+ * aligned. NVIDIA wants multiples of 8 of sizes along lines; of m only where
+ * a's lines lie along it. */
+static struct route route_of(const struct gemm_op *op, const struct product *g)
+{
+    struct route r = {.m = g->m, .n = g->n, .k = g->k};
+    r.whole = is_whole(op, g);
+    r.a = r.b = r.sums = LT_ALIGN_MOST;
+    if (g->a.dtype == SSQ_F32)
+        return r;
+    struct lt_matrix a = matrix_of(&g->a), b = matrix_of(&g->b);
+    r.k = round_8(g->k);
+    r.n = round_8(g->n);
+    r.m = a.turned != 0 ? round_8(g->m) : g->m;
+    r.copy_a = r.k != g->k || r.m != g->m || !is_aligned(g->a.dtype, &a);
+    r.copy_b = r.k != g->k || r.n != g->n || !is_aligned(g->b.dtype, &b);
+    r.whole = r.whole && r.m == g->m && r.n == g->n;
+    return r;
+}
+
+static bool is_copied(const struct route *r)
+{
+    return r->copy_a || r->copy_b;
+}
+
+/* A piece's own sizes: of its lines those are raised that the route raises. */
+static struct route route_piece(const struct route *r,
+                                const struct product *all,
+                                const struct product *piece)
+{
+    struct route p = *r;
+    p.m = r->m == all->m ? piece->m : round_8(piece->m);
+    p.n = r->n == all->n ? piece->n : round_8(piece->n);
+    return p;
+}
+
+/* A factor's copy, of so many rows and columns; lines lie as in x. */
+static struct lt_matrix copy_of(const struct view *v, const struct lt_matrix *x,
+                                int64_t rows, int64_t columns)
+{
+    return (struct lt_matrix){.leading = x->turned != 0 ? rows : columns,
+                              .batch = step(v, 0) == 0 ? 0 : rows * columns,
+                              .align = LT_ALIGN_MOST,
+                              .turned = x->turned};
+}
+
 /* ---- what cuBLASLt is told ---- */
 
 /* Its a is our b, and its m our n. */
-static void set_factors(struct lt_product *p, const struct product *g)
+static void set_factors(struct lt_product *p, const struct product *g,
+                        const struct route *r)
 {
     memset(p, 0, sizeof(*p));
-    p->shape.m = g->n;
-    p->shape.n = g->m;
-    p->shape.k = g->k;
+    p->shape.m = r->n;
+    p->shape.n = r->m;
+    p->shape.k = r->k;
     p->shape.batch = g->batch;
     p->shape.a = matrix_of(&g->b);
     p->shape.b = matrix_of(&g->a);
     p->shape.factors = (uint32_t)cuda_lt_type(g->a.dtype);
     p->a = address(&g->b);
     p->b = address(&g->a);
+    if (r->copy_b) {
+        p->shape.a = copy_of(&g->b, &p->shape.a, r->k, r->n);
+        p->a = r->b;
+    }
+    if (r->copy_a) {
+        p->shape.b = copy_of(&g->a, &p->shape.b, r->m, r->k);
+        p->b = r->a;
+    }
 }
 
-/* All of the op. */
+/* All of a piece. */
 static struct lt_product whole_of(const struct gemm_op *op,
-                                  const struct product *g)
+                                  const struct product *g,
+                                  const struct route *r)
 {
     struct lt_product p;
-    set_factors(&p, g);
+    set_factors(&p, g, r);
     p.shape.result = (uint32_t)cuda_lt_type(g->d.dtype);
     p.shape.c = p.shape.d = matrix_of(&g->d);
     p.c = p.d = address(&g->d);
@@ -152,41 +238,58 @@ static struct lt_product whole_of(const struct gemm_op *op,
     return p;
 }
 
-/* Sums alone, of a piece, one row of them behind the other. */
-static struct lt_product sums_of(const struct product *g, CUdeviceptr sums)
+/* Its sums alone, one row of them behind the other. */
+static struct lt_product sums_of(const struct product *g, const struct route *r)
 {
     struct lt_product p;
-    set_factors(&p, g);
+    set_factors(&p, g, r);
     p.shape.result = CUDA_R_32F;
     p.shape.d = (struct lt_matrix){
-        .leading = g->n, .batch = g->m * g->n, .align = LT_ALIGN_MOST};
+        .leading = r->n, .batch = r->m * r->n, .align = LT_ALIGN_MOST};
     p.shape.c = p.shape.d;
-    p.c = p.d = sums;
+    p.c = p.d = r->sums;
     p.alpha = 1.0f;
     return p;
 }
 
+static struct lt_product told(const struct gemm_op *op, const struct product *g,
+                              const struct route *r)
+{
+    return r->whole ? whole_of(op, g, r) : sums_of(g, r);
+}
+
 /* ---- pieces ---- */
 
-/* Rows of a piece of a matrix, or all of it; and matrices of a piece. */
-static int64_t rows_of(const struct product *g)
+/* Lines of a copy that there is room for, or fewer. */
+static int64_t lines_of(bool copied, const struct route *r, int64_t lines)
 {
-    int64_t rows = SUMS / g->n / PIECE_ROW * PIECE_ROW;
-    return rows < g->m ? rows : g->m;
+    return copied ? size_least(lines, COPY / r->k / PIECE_ROW * PIECE_ROW)
+                  : lines;
 }
 
-static int64_t matrices_of(const struct product *g)
+/* Matrices that there is room for, of so many elements, or fewer. */
+static int64_t matrices_of(int64_t n, bool limited, int64_t room, int64_t each)
 {
-    int64_t n = rows_of(g) < g->m ? 1 : SUMS / (g->m * g->n);
-    return n < g->batch ? n : g->batch;
+    return limited ? size_least(n, size_most(1, room / each)) : n;
 }
 
-/* The piece that begins with row i of matrix z. */
-static struct product piece_of(const struct product *g, int64_t z, int64_t i)
+/* Sizes of a piece: what the queue's memory has room for. */
+static struct product size_of_pieces(const struct product *g,
+                                     const struct route *r)
 {
-    const struct product size = {
-        .batch = matrices_of(g), .m = rows_of(g), .n = g->n};
-    return product_part(g, &size, z, i, 0);
+    struct product s = {.batch = 1,
+                        .m = lines_of(r->copy_a, r, g->m),
+                        .n = lines_of(r->copy_b, r, g->n)};
+    if (!r->whole && s.n > 0)
+        s.m = size_least(s.m, SUMS / round_8(s.n) / PIECE_ROW * PIECE_ROW);
+    if (s.m < g->m || s.n < g->n)
+        return s;
+    s.batch = matrices_of(g->batch, !r->whole, SUMS, r->m * r->n);
+    s.batch = matrices_of(s.batch, r->copy_a && step(&g->a, 0) != 0, COPY,
+                          r->m * r->k);
+    s.batch = matrices_of(s.batch, r->copy_b && step(&g->b, 0) != 0, COPY,
+                          r->n * r->k);
+    return s;
 }
 
 /* ---- admission ---- */
@@ -205,55 +308,72 @@ static bool is_kind(const struct cuda_lt *lt, const struct gemm_op *op,
 static bool is_factor(const struct view *v, const char *name, struct why *why)
 {
     struct lt_matrix x = matrix_of(v);
-    if (!is_plain(v, &x))
-        return cuda_refuse(why, "%s's lines overlap or lie backwards", name);
-    if (v->dtype == SSQ_F32 || is_aligned(v->dtype, &x))
-        return true;
-    return cuda_refuse(why,
-                       "%s's address and steps must be multiples of 16 bytes: "
-                       "address of %u, leading dimension %lld, batch %lld",
-                       name, x.align, (long long)x.leading, (long long)x.batch);
+    return is_plain(v, &x)
+               ? true
+               : cuda_refuse(why, "%s's lines overlap or lie backwards", name);
 }
 
 static bool are_sizes(const struct gemm_op *op, struct why *why)
 {
-    if (op->m > INT_MAX || op->n > INT_MAX || op->k > INT_MAX ||
-        op->batch > INT_MAX)
-        return cuda_refuse(why, "a size is over 2^31");
-    if (op->a.dtype == SSQ_F32 ||
-        (op->m % 8 == 0 && op->n % 8 == 0 && op->k % 8 == 0))
-        return true;
-    return cuda_refuse(why,
-                       "m, n and k must be multiples of 8: %lld, %lld, %lld",
-                       (long long)op->m, (long long)op->n, (long long)op->k);
+    const int64_t most = INT_MAX - 7;
+    return op->m <= most && op->n <= most && op->k <= most && op->batch <= most
+               ? true
+               : cuda_refuse(why, "a size is over 2^31");
 }
 
-/* Can the kernel that finishes count to the end of this? */
+/* Can a kernel of ours count to the end of this? */
 static bool is_counted(const struct view *v)
 {
-    int64_t n = 1;
-    if (v->buffer == NULL)
-        return true;
-    for (int i = 0; i < v->rank; i++)
-        n += (v->shape[i] - 1) * v->stride[i];
-    return n <= MOST_ELEMENTS;
+    return v->buffer == NULL || product_span(v) <= MOST_ELEMENTS;
 }
 
-/* Can it be done piece by piece? The first and the last say it for all. */
-static bool can_finish(struct cuda_lt *lt, const struct product *g,
+/* Can pieces of these sizes be made, and joined? */
+static bool are_pieces(const struct product *g, const struct route *r,
+                       const struct product *size, struct why *why)
+{
+    if (!r->whole &&
+        (!is_counted(&g->c) || !is_counted(&g->bias) || !is_counted(&g->d)))
+        return cuda_refuse(why, "an operand reaches over 2^31 elements");
+    if ((r->copy_a && !is_counted(&g->a)) || (r->copy_b && !is_counted(&g->b)))
+        return cuda_refuse(why, "a factor to be copied reaches over 2^31 "
+                                "elements");
+    if ((size->m < g->m && size->m < COPY_LINES && r->copy_a) ||
+        (size->n < g->n && size->n < COPY_LINES))
+        return cuda_refuse(why, "k is %lld: a copy of %d lines has no room",
+                           (long long)g->k, COPY_LINES);
+    return size->m > 0 ? true
+                       : cuda_refuse(why, "a row of d has over 2^21 elements");
+}
+
+/* Has the library an algorithm for every piece? The first and the last along
+ * each dimension say it for all. */
+static bool can_pieces(struct cuda_lt *lt, const struct gemm_op *op,
+                       const struct product *g, const struct route *r,
                        struct why *why)
 {
-    const CUdeviceptr aligned = LT_ALIGN_MOST;
-    if (!is_counted(&g->c) || !is_counted(&g->bias) || !is_counted(&g->d))
-        return cuda_refuse(why, "an operand reaches over 2^31 elements");
-    if (g->n > SUMS / PIECE_ROW)
-        return cuda_refuse(why, "a row of d has over 2^21 elements");
-    struct product first = piece_of(g, 0, 0);
-    struct product last =
-        piece_of(g, (g->batch - 1) / first.batch * first.batch,
-                 (g->m - 1) / first.m * first.m);
-    struct lt_product p = sums_of(&first, aligned), q = sums_of(&last, aligned);
-    return cuda_lt_can(lt, &p, why) && cuda_lt_can(lt, &q, why);
+    const struct product size = size_of_pieces(g, r);
+    if (!are_pieces(g, r, &size, why))
+        return false;
+    const int64_t last[] = {(g->batch - 1) / size.batch * size.batch,
+                            (g->m - 1) / size.m * size.m,
+                            (g->n - 1) / size.n * size.n};
+    for (unsigned q = 0; q < 8; q++) {
+        int64_t at[3] = {0, 0, 0};
+        bool again = false; /* the last is the first */
+        for (unsigned i = 0; i < 3; i++)
+            if ((q >> i & 1u) != 0) {
+                at[i] = last[i];
+                again = again || last[i] == 0;
+            }
+        if (again)
+            continue;
+        struct product piece = product_part(g, &size, at[0], at[1], at[2]);
+        struct route here = route_piece(r, g, &piece);
+        struct lt_product p = told(op, &piece, &here);
+        if (!cuda_lt_can(lt, &p, why))
+            return false;
+    }
+    return true;
 }
 
 static bool check(const struct backend_device *d, const struct gemm_op *op,
@@ -273,26 +393,63 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
     if (cuda_enter(d) != SSQ_OK)
         return cuda_refuse(why, "%s", d->core->error_text());
     struct product g = rows_first(op);
-    struct lt_product p;
-    bool can;
-    if (is_whole(op, &g)) {
-        p = whole_of(op, &g);
-        can = cuda_lt_can(d->lt, &p, say);
-    } else {
-        can = can_finish(d->lt, &g, say);
-    }
+    struct route r = route_of(op, &g);
+    bool can = can_pieces(d->lt, op, &g, &r, say);
     cuda_leave(d);
     return can;
 }
 
+/** Where copies of the factors, and sums, are worth their time: they are two or
+ *  three launches and 4 bytes for each element of a and b, 8 for each of d,
+ *  where the plan's multiplications are without tensor cores, at a tenth or
+ *  less of their rate. From sides of 64 on those bytes are fewer than a tenth
+ *  of what the plan reads, and 2^26 products are longer than launches. Both are
+ *  estimates: `sesqui tune` finds out. */
+#define COPY_SIDE     64
+#define COPY_PRODUCTS 0x1p26
+
+static double products_of(const struct gemm_op *op)
+{
+    return (double)op->batch * (double)op->m * (double)op->n * (double)op->k;
+}
+
+/* Is a copy made that costs more than the plan? Pure: sizes, steps and
+ * addresses decide. */
+static bool last(const struct backend_device *d, const struct gemm_op *op)
+{
+    if (d->lt == NULL || op->k == 0 || op->d.rank != 3 ||
+        op->a.dtype != op->b.dtype)
+        return false;
+    struct product g = rows_first(op);
+    struct route r = route_of(op, &g);
+    int64_t side = size_least(op->m, size_least(op->n, op->k));
+    return is_copied(&r) &&
+           (side < COPY_SIDE || products_of(op) < COPY_PRODUCTS);
+}
+
 /* ---- the op ---- */
 
-/** gemm_finish.k, which has no keys. */
+/** gemm_finish.k and gemm_pad.k, which have no keys. */
 static const uint8_t no_keys[1][LAUNCH_KEYS];
 static const struct kernel finish = {.name = "gemm_finish",
                                      .id = KERNEL_gemm_finish,
                                      .nvariants = 1,
                                      .variants = no_keys};
+static const struct kernel pad = {.name = "gemm_pad",
+                                  .id = KERNEL_gemm_pad,
+                                  .nvariants = 1,
+                                  .variants = no_keys};
+
+/* What an op needs beside its operands: kernels, where they are called for. */
+struct codes {
+    const struct backend_kernel *pad, *finish;
+};
+
+/* Bytes of an operand, from its first element to its last. */
+static uint64_t reach(const struct view *v)
+{
+    return (uint64_t)product_span(v) * size_of(v->dtype);
+}
 
 /* Bind an operand as u16 and as float32; where it is absent, d. */
 static void bind(struct launch *l, const struct view *v, enum access access)
@@ -304,35 +461,67 @@ static void bind(struct launch *l, const struct view *v, enum access access)
             b->access = ACCESS_NONE;
             continue;
         }
-        int64_t n = 1;
-        for (int q = 0; q < 3; q++)
-            n += (v->shape[q] - 1) * step(v, q);
         *b = (struct binding){v->buffer->mem, v->buffer->offset + v->offset,
-                              (uint64_t)n * size_of(v->dtype), i == 0 ? 2 : 4,
-                              access};
+                              reach(v), i == 0 ? 2 : 4, access};
     }
 }
 
-/* The launch that makes d of a piece's sums. */
-static void fill(struct launch *l, const struct product *g,
-                 struct backend_mem *sums)
+static uint32_t groups_of(uint64_t items)
 {
-    struct gemm_finish_args x;
-    memset(&x, 0, sizeof(x));
-    x.g = product_shape(g);
-    memcpy(l->param, &x, sizeof(x));
-    l->nwords = sizeof(x) / sizeof(uint32_t);
-    bind(l, &g->d, ACCESS_WRITE);
-    bind(l, &g->c, ACCESS_READ);
-    bind(l, &g->bias, ACCESS_READ);
-    l->binding[l->nbindings++] = (struct binding){
-        sums, 0, (uint64_t)(g->batch * g->m * g->n) * sizeof(float), 4,
+    return (uint32_t)size_least(
+        (int64_t)((items + CUDA_GROUP - 1) / CUDA_GROUP), LAUNCH_GROUPS);
+}
+
+/* The launch that makes d of a piece's sums. */
+static ssq_status launch_finish(struct backend_queue *q,
+                                const struct product *g, const struct route *r,
+                                const struct backend_kernel *code)
+{
+    struct launch l = {.code = code};
+    struct gemm_finish_args x = {.g = product_shape(g),
+                                 .sums_row = (uint32_t)r->n,
+                                 .sums_matrix = (uint32_t)(r->m * r->n)};
+    memcpy(l.param, &x, sizeof(x));
+    l.nwords = sizeof(x) / sizeof(uint32_t);
+    bind(&l, &g->d, ACCESS_WRITE);
+    bind(&l, &g->c, ACCESS_READ);
+    bind(&l, &g->bias, ACCESS_READ);
+    l.binding[l.nbindings++] = (struct binding){
+        q->lt_sums, 0, (uint64_t)(g->batch * r->m * r->n) * sizeof(float), 4,
         ACCESS_READ};
-    uint64_t groups = ((uint64_t)(g->batch * g->m) *
-                           (uint64_t)((g->n + CUDA_WIDTH - 1) / CUDA_WIDTH) +
-                       CUDA_GROUP - 1) /
-                      CUDA_GROUP;
-    l->groups = groups > LAUNCH_GROUPS ? LAUNCH_GROUPS : (uint32_t)groups;
+    l.groups = groups_of((uint64_t)(g->batch * g->m) *
+                         (uint64_t)((g->n + CUDA_WIDTH - 1) / CUDA_WIDTH));
+    return cuda_launch(q, &l);
+}
+
+/* The launch that copies a factor, of so many rows and columns as it becomes
+ * with its zeros. */
+static ssq_status launch_pad(struct backend_queue *q, const struct view *v,
+                             int64_t rows, int64_t columns,
+                             struct backend_mem *to,
+                             const struct backend_kernel *code)
+{
+    struct launch l = {.code = code};
+    struct lt_matrix from = matrix_of(v);
+    bool turned = from.turned != 0;
+    struct gemm_pad_args x = {
+        .batch = from.batch == 0 ? 1 : (uint32_t)v->shape[0],
+        .lines = (uint32_t)v->shape[turned ? 2 : 1],
+        .columns = (uint32_t)v->shape[turned ? 1 : 2],
+        .line = (uint32_t)from.leading,
+        .matrix = (uint32_t)from.batch,
+        .to_lines = (uint32_t)(turned ? columns : rows),
+        .to_words = (uint32_t)((turned ? rows : columns) / 2)};
+    uint64_t words = (uint64_t)x.batch * x.to_lines * x.to_words;
+    memcpy(l.param, &x, sizeof(x));
+    l.nwords = sizeof(x) / sizeof(uint32_t);
+    l.binding[0] =
+        (struct binding){v->buffer->mem, v->buffer->offset + v->offset,
+                         reach(v), 2, ACCESS_READ};
+    l.binding[1] = (struct binding){to, 0, words * 4, 4, ACCESS_WRITE};
+    l.nbindings = 2;
+    l.groups = groups_of(words);
+    return cuda_launch(q, &l);
 }
 
 /* With the context: the product, or the first thing that went wrong. */
@@ -345,21 +534,18 @@ static ssq_status multiply(struct backend_queue *q, const struct lt_product *p)
     return st == SSQ_OK ? st : d->core->error_set(st, "cuda: %s", why.text);
 }
 
-static ssq_status run_piece(struct backend_queue *q, const struct product *g,
-                            const struct backend_kernel *code)
+static ssq_status run_piece(struct backend_queue *q, const struct gemm_op *op,
+                            const struct product *g, const struct route *r,
+                            const struct codes *code)
 {
-    struct lt_product p =
-        sums_of(g, ((const struct cuda_mem *)q->lt_sums)->address);
-    struct launch l = {.code = code};
+    const struct lt_product p = told(op, g, r);
     ssq_status st = cuda_queue_enter(q);
     if (st != SSQ_OK)
         return st;
     st = multiply(q, &p);
     cuda_leave(q->device);
-    if (st != SSQ_OK)
-        return st;
-    fill(&l, g, q->lt_sums);
-    return cuda_launch(q, &l);
+    return st == SSQ_OK && !r->whole ? launch_finish(q, g, r, code->finish)
+                                     : st;
 }
 
 static ssq_status room(struct backend_queue *q, uint64_t bytes,
@@ -368,59 +554,91 @@ static ssq_status room(struct backend_queue *q, uint64_t bytes,
     return *mem != NULL ? SSQ_OK : cuda_alloc(q->device, bytes, mem);
 }
 
-ssq_status cuda_gemm_room(struct backend_queue *q)
+/* The memory that a route takes of a queue, made where it is not there yet. */
+static ssq_status route_room(struct backend_queue *q, bool copies, bool sums)
 {
-    const struct cuda_lt *lt = q->device->lt;
-    if (lt == NULL)
-        return SSQ_OK;
-    ssq_status st = room(q, lt->workspace_bytes, &q->lt_workspace);
-    return st == SSQ_OK ? room(q, (uint64_t)SUMS * sizeof(float), &q->lt_sums)
-                        : st;
+    ssq_status st = room(q, q->device->lt->workspace_bytes, &q->lt_workspace);
+    if (st == SSQ_OK && sums)
+        st = room(q, (uint64_t)SUMS * sizeof(float), &q->lt_sums);
+    for (int i = 0; i < 2 && copies && st == SSQ_OK; i++)
+        st = room(q, (uint64_t)COPY * 2, &q->lt_copy[i]);
+    return st;
 }
 
-static ssq_status run_pieces(struct backend_queue *q, const struct product *g)
+ssq_status cuda_gemm_room(struct backend_queue *q)
+{
+    return q->device->lt == NULL ? SSQ_OK : route_room(q, true, true);
+}
+
+/* Kernels and memory, before anything is enqueued; and where that memory is. */
+static ssq_status prepare(struct backend_queue *q, struct route *r,
+                          struct codes *code)
 {
     const uint8_t key[LAUNCH_KEYS] = {0};
-    const struct backend_kernel *code;
-    bool begun = false;
-    ssq_status st = cuda_kernel_get(q->device, &finish, key, &code);
+    ssq_status st = SSQ_OK;
+    if (is_copied(r))
+        st = cuda_kernel_get(q->device, &pad, key, &code->pad);
+    if (st == SSQ_OK && !r->whole)
+        st = cuda_kernel_get(q->device, &finish, key, &code->finish);
     if (st == SSQ_OK)
-        st = cuda_gemm_room(q);
-    for (int64_t z = 0; st == SSQ_OK && z < g->batch; z += matrices_of(g))
-        for (int64_t i = 0; st == SSQ_OK && i < g->m; i += rows_of(g)) {
-            struct product piece = piece_of(g, z, i);
-            st = run_piece(q, &piece, code);
-            if (st != SSQ_OK && begun)
-                return SSQ_ERR_DEVICE; /* d is half done */
-            begun = true;
-        }
+        st = route_room(q, is_copied(r), !r->whole);
+    if (st != SSQ_OK)
+        return st;
+    if (is_copied(r)) {
+        r->a = ((const struct cuda_mem *)q->lt_copy[0])->address;
+        r->b = ((const struct cuda_mem *)q->lt_copy[1])->address;
+    }
+    if (!r->whole)
+        r->sums = ((const struct cuda_mem *)q->lt_sums)->address;
+    return SSQ_OK;
+}
+
+/* What is copied before the piece at row i and column j of its matrices: b once
+ * for all rows; a once, where there is one piece of them. */
+static ssq_status copy_factors(struct backend_queue *q, const struct product *g,
+                               const struct product *all, const struct route *r,
+                               int64_t i, int64_t j, const struct codes *code)
+{
+    ssq_status st = SSQ_OK;
+    if (r->copy_b && i == 0)
+        st = launch_pad(q, &g->b, r->k, r->n, q->lt_copy[1], code->pad);
+    if (st == SSQ_OK && r->copy_a && (j == 0 || g->m < all->m))
+        st = launch_pad(q, &g->a, r->m, r->k, q->lt_copy[0], code->pad);
     return st;
 }
 
 static ssq_status run(struct backend_queue *q, const struct gemm_op *op)
 {
-    struct product g = rows_first(op);
-    if (!is_whole(op, &g))
-        return run_pieces(q, &g);
-    ssq_status st = room(q, q->device->lt->workspace_bytes, &q->lt_workspace);
-    if (st != SSQ_OK)
-        return st;
-    const struct lt_product p = whole_of(op, &g);
-    st = cuda_queue_enter(q);
-    if (st != SSQ_OK)
-        return st;
-    st = multiply(q, &p);
-    cuda_leave(q->device);
+    const struct product g = rows_first(op);
+    struct route r = route_of(op, &g);
+    const struct product size = size_of_pieces(&g, &r);
+    struct codes code = {NULL, NULL};
+    bool begun = false;
+    ssq_status st = prepare(q, &r, &code);
+    for (int64_t z = 0; st == SSQ_OK && z < g.batch; z += size.batch)
+        for (int64_t j = 0; st == SSQ_OK && j < g.n; j += size.n)
+            for (int64_t i = 0; st == SSQ_OK && i < g.m; i += size.m) {
+                struct product piece = product_part(&g, &size, z, i, j);
+                struct route here = route_piece(&r, &g, &piece);
+                st = copy_factors(q, &piece, &g, &here, i, j, &code);
+                if (st == SSQ_OK)
+                    st = run_piece(q, op, &piece, &here, &code);
+                if (st != SSQ_OK && begun)
+                    return SSQ_ERR_DEVICE; /* d is half done */
+                begun = true;
+            }
     return st;
 }
 
 const struct gemm_impl cuda_gemms[] = {
-    {.name = "cublaslt", .check = check, .run = run},
+    {.name = "cublaslt", .check = check, .run = run, .last = last},
     {.name = "mma",
      .check = cuda_mma_check,
      .run = cuda_mma_run,
      .last = cuda_mma_last},
     {.name = NULL}};
+
+/* ---- what is told of it ---- */
 
 /* Products that tensor cores add before they cut off: what is known of them,
  * by the generation. */
@@ -430,12 +648,34 @@ static uint32_t block_of(const struct backend_device *d)
     return capability < 80 ? 4 : capability < 90 ? 8 : 16;
 }
 
+/* Why the library is not asked first, though it could: the rule of `last` in
+ * numbers. */
+static void explain_last(const struct backend_device *d,
+                         const struct gemm_op *op, struct gemm_explanation *e)
+{
+    if (last(d, op) && check(d, op, NULL))
+        (void)snprintf(e->condition, sizeof(e->condition),
+                       "factors off 16 bytes are copied from sides of %d and "
+                       "2^26 products on, here are %.0f",
+                       COPY_SIDE, products_of(op));
+}
+
 void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,
                        unsigned impl, struct gemm_explanation *e)
 {
-    if (impl == GEMM_BY_PLAN)
-        return; /* check() tells why it was not this one */
+    if (impl == GEMM_BY_PLAN) {
+        explain_last(d, op, e);
+        return; /* check() tells why else it was not this one */
+    }
+    if (cuda_gemms[impl].run != run) { /* mma takes no f32 */
+        e->matrix_units = true;
+        e->block = block_of(d);
+        return;
+    }
+    struct product g = rows_first(op);
+    struct route r = route_of(op, &g);
     e->matrix_units = op->a.dtype != SSQ_F32;
+    e->copied = is_copied(&r);
     if (e->matrix_units)
         e->block = block_of(d);
     else

@@ -246,6 +246,9 @@ void cuda_queue_close(struct backend_queue *q)
             cuda_free(d, q->lt_workspace);
         if (q->lt_sums != NULL)
             cuda_free(d, q->lt_sums);
+        for (int i = 0; i < 2; i++)
+            if (q->lt_copy[i] != NULL)
+                cuda_free(d, q->lt_copy[i]);
         if (q->own)
             (void)CU(d, StreamDestroy)(q->stream);
         cuda_relaxed(d, mode);

@@ -49,8 +49,9 @@ struct backend_queue {
     uint32_t first, count;                /* of the marks under way */
     uint64_t submitted, marked, finished; /* commands */
     struct cuda_staging staging;
-    /* cuBLASLt's, and float32 sums on their way to d; NULL: not used yet */
-    struct backend_mem *lt_workspace, *lt_sums;
+    /* cuBLASLt's, float32 sums on their way to d, and copies of a and b; NULL:
+     * not used yet */
+    struct backend_mem *lt_workspace, *lt_sums, *lt_copy[2];
     ssq_status status; /* of the first failure; sticky */
     char text[512];
 };

@@ -82,7 +82,8 @@ struct gemm_tiled_args {
     u32 b_column;
 };
 
-/* gemm_finish.k: sums of m rows of n, one behind the other. */
+/* gemm_finish.k: sums in rows and matrices of so many; the first m and n of
+ * them are d's. */
 struct gemm_finish_args {
     u32 d16_at;
     u32 d32_at;
@@ -92,6 +93,23 @@ struct gemm_finish_args {
     u32 bias32_at;
     u32 sums_at;
     STRUCT(gemm_shape) g;
+    u32 sums_row;
+    u32 sums_matrix;
+};
+
+/* gemm_pad.k: `batch` matrices of so many lines of so many columns, from line
+ * to line and from matrix to matrix in elements; then those that are made of
+ * them, one behind the other, in words of two elements. */
+struct gemm_pad_args {
+    u32 from_at;
+    u32 to_at;
+    u32 batch;
+    u32 lines;
+    u32 columns;
+    u32 line;
+    u32 matrix;
+    u32 to_lines;
+    u32 to_words;
 };
 
 /* gemm/coopmat.comp: a and b as u16 and as 16 bytes at a time; bits of types

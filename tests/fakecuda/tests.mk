@@ -109,6 +109,9 @@ slow_tests += tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/ptx.sh \
 	tests/fakecuda/sass.sh tests/fakecuda/tables.sh
 full_tests += tests/fakecuda/sass.sh tests/fakecuda/tables.sh
+if BUILD_CUDA
+full_tests += tests/fakecuda/blas_test
+endif
 EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
 	tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/sass.sh \

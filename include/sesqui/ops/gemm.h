@@ -118,11 +118,13 @@ typedef struct ssq_gemm_explanation {
                                  folded into m */
     int64_t padded_m, padded_n, padded_k; /**< sizes that matrix units take:
                                  m, n, k raised to multiples of 8 */
+    bool copied; /**< factors whose lines do not begin at multiples of 16 bytes
+                      are first copied to where they do */
 } ssq_gemm_explanation;
 #define SSQ_GEMM_EXPLANATION_INIT                                              \
     {                                                                          \
         sizeof(ssq_gemm_explanation), "", SSQ_F32, false, 0, "", 0, 0, 0, 0,   \
-            0, 0, 0                                                            \
+            0, 0, 0, false                                                     \
     }
 
 /** Explain: which implementation would run these arguments and how, by the

@@ -33,6 +33,7 @@ struct gemm_explanation {
     ssq_dtype accumulator; /* in which products are summed */
     bool matrix_units;     /* they are used for this op */
     uint32_t block;      /* as in ssq_gemm_explanation */
+    bool copied;         /* the same */
     char condition[256]; /* why matrix_units is false */
 };
 
