@@ -52,6 +52,7 @@ typedef struct {
     X(CUBLAS_OP_N, 0) \
     X(CUBLAS_OP_T, 1) \
     X(CUBLAS_COMPUTE_32F, 68) \
+    X(CUBLAS_COMPUTE_32F_FAST_TF32, 77) \
     X(CUDA_R_32F, 0) \
     X(CUDA_R_16F, 2) \
     X(CUDA_R_16BF, 14) \

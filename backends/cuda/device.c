@@ -293,7 +293,7 @@ void cuda_certified(struct backend_device *d, const struct findings *f)
 /* Are products of this dtype on tensor cores? */
 static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
 {
-    bool lt = d->lt != NULL && cuda_lt_kind(d->lt, dtype)->admitted;
+    bool lt = d->lt != NULL && cuda_lt_kind(d->lt, dtype, false)->admitted;
     return lt || cuda_mma_kind(d->mma, dtype)->admitted ? SSQ_CAP_MATRIX : 0;
 }
 

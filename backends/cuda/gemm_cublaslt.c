@@ -133,6 +133,7 @@ static bool is_whole(const struct gemm_op *op, const struct product *g)
 struct route {
     bool copy_a, copy_b;
     bool whole;             /* the library writes d itself */
+    bool tf32;              /* it may cut float32 factors */
     int64_t m, n, k;        /* as it sees them */
     CUdeviceptr a, b, sums; /* the queue's memory */
 };
@@ -144,11 +145,14 @@ static int64_t round_8(int64_t size)
 
 /* By addresses and steps alone: the queue's memory is filled in later, and
  * aligned. NVIDIA wants multiples of 8 of sizes along lines; of m only where
- * a's lines lie along it. */
-static struct route route_of(const struct gemm_op *op, const struct product *g)
+ * a's lines lie along it. Where TF32 is not right, or not there, float32 keeps
+ * its bits. */
+static struct route route_of(const struct backend_device *d,
+                             const struct gemm_op *op, const struct product *g)
 {
     struct route r = {.m = g->m, .n = g->n, .k = g->k};
     r.whole = is_whole(op, g);
+    r.tf32 = op->tf32 && cuda_lt_kind(d->lt, SSQ_F32, true)->admitted;
     r.a = r.b = r.sums = LT_ALIGN_MOST;
     if (g->a.dtype == SSQ_F32)
         return r;
@@ -202,6 +206,7 @@ static void set_factors(struct lt_product *p, const struct product *g,
     p->shape.a = matrix_of(&g->b);
     p->shape.b = matrix_of(&g->a);
     p->shape.factors = (uint32_t)cuda_lt_type(g->a.dtype);
+    p->shape.tf32 = r->tf32;
     p->a = address(&g->b);
     p->b = address(&g->a);
     if (r->copy_b) {
@@ -299,7 +304,7 @@ static bool is_kind(const struct cuda_lt *lt, const struct gemm_op *op,
 {
     if (op->a.dtype != op->b.dtype)
         return cuda_refuse(why, "a and b must have the same dtype");
-    const struct lt_kind *kind = cuda_lt_kind(lt, op->a.dtype);
+    const struct lt_kind *kind = cuda_lt_kind(lt, op->a.dtype, false);
     if (kind == NULL)
         return cuda_refuse(why, "a and b must be f16, bf16 or f32");
     return kind->admitted ? true : cuda_refuse(why, "%s", kind->why.text);
@@ -393,7 +398,7 @@ static bool check(const struct backend_device *d, const struct gemm_op *op,
     if (cuda_enter(d) != SSQ_OK)
         return cuda_refuse(why, "%s", d->core->error_text());
     struct product g = rows_first(op);
-    struct route r = route_of(op, &g);
+    struct route r = route_of(d, op, &g);
     bool can = can_pieces(d->lt, op, &g, &r, say);
     cuda_leave(d);
     return can;
@@ -421,7 +426,7 @@ static bool last(const struct backend_device *d, const struct gemm_op *op)
         op->a.dtype != op->b.dtype)
         return false;
     struct product g = rows_first(op);
-    struct route r = route_of(op, &g);
+    struct route r = route_of(d, op, &g);
     int64_t side = size_least(op->m, size_least(op->n, op->k));
     return is_copied(&r) &&
            (side < COPY_SIDE || products_of(op) < COPY_PRODUCTS);
@@ -610,7 +615,7 @@ static ssq_status copy_factors(struct backend_queue *q, const struct product *g,
 static ssq_status run(struct backend_queue *q, const struct gemm_op *op)
 {
     const struct product g = rows_first(op);
-    struct route r = route_of(op, &g);
+    struct route r = route_of(q->device, op, &g);
     const struct product size = size_of_pieces(&g, &r);
     struct codes code = {NULL, NULL};
     bool begun = false;
@@ -641,11 +646,12 @@ const struct gemm_impl cuda_gemms[] = {
 /* ---- what is told of it ---- */
 
 /* Products that tensor cores add before they cut off: what is known of them,
- * by the generation. */
-static uint32_t block_of(const struct backend_device *d)
+ * by the generation; half as many of TF32. */
+static uint32_t block_of(const struct backend_device *d, bool tf32)
 {
     int capability = d->found->capability;
-    return capability < 80 ? 4 : capability < 90 ? 8 : 16;
+    uint32_t block = capability < 80 ? 4 : capability < 90 ? 8 : 16;
+    return tf32 ? block / 2 : block;
 }
 
 /* Why the library is not asked first, though it could: the rule of `last` in
@@ -660,6 +666,27 @@ static void explain_last(const struct backend_device *d,
                        COPY_SIDE, products_of(op));
 }
 
+/* TF32's matrix units take lines of 16 bytes, as others do. */
+static void explain_f32(const struct backend_device *d,
+                        const struct gemm_op *op, const struct route *r,
+                        struct gemm_explanation *e)
+{
+    const struct lt_kind *kind = cuda_lt_kind(d->lt, SSQ_F32, true);
+    struct lt_matrix a = matrix_of(&op->a), b = matrix_of(&op->b);
+    e->tf32 = r->tf32;
+    e->matrix_units =
+        r->tf32 && is_aligned(SSQ_F32, &a) && is_aligned(SSQ_F32, &b);
+    if (!e->matrix_units)
+        (void)snprintf(
+            e->condition, sizeof(e->condition),
+            "cublaslt multiplies f32 %s%.160s",
+            !op->tf32  ? "without them, but where TF32 is allowed"
+            : !r->tf32 ? "without them: "
+                       : "as TF32 on them where lines begin at multiples of 16 "
+                         "bytes",
+            op->tf32 && !r->tf32 ? kind->why.text : "");
+}
+
 void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,
                        unsigned impl, struct gemm_explanation *e)
 {
@@ -669,16 +696,15 @@ void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,
     }
     if (cuda_gemms[impl].run != run) { /* mma takes no f32 */
         e->matrix_units = true;
-        e->block = block_of(d);
+        e->block = block_of(d, false);
         return;
     }
     struct product g = rows_first(op);
-    struct route r = route_of(op, &g);
+    struct route r = route_of(d, op, &g);
     e->matrix_units = op->a.dtype != SSQ_F32;
     e->copied = is_copied(&r);
+    if (!e->matrix_units)
+        explain_f32(d, op, &r, e);
     if (e->matrix_units)
-        e->block = block_of(d);
-    else
-        (void)snprintf(e->condition, sizeof(e->condition),
-                       "cublaslt multiplies f32 without them");
+        e->block = block_of(d, op->a.dtype == SSQ_F32);
 }

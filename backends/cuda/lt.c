@@ -7,10 +7,11 @@
 
 #include <string.h>
 
-const struct lt_kind *cuda_lt_kind(const struct cuda_lt *lt, ssq_dtype dtype)
+const struct lt_kind *cuda_lt_kind(const struct cuda_lt *lt, ssq_dtype dtype,
+                                   bool tf32)
 {
     for (int i = 0; i < LT_KINDS; i++)
-        if (lt->kind[i].dtype == dtype)
+        if (lt->kind[i].dtype == dtype && lt->kind[i].tf32 == tf32)
             return &lt->kind[i];
     return NULL;
 }
@@ -30,27 +31,32 @@ uint32_t cuda_lt_align(CUdeviceptr address)
     return align;
 }
 
-/* Before compute capability 8.0 there are no instructions for bfloat16. */
-static bool has_kind(const struct backend_device *d, ssq_dtype dtype,
-                     struct why *why)
+/* Before compute capability 8.0 there are no instructions for bfloat16, nor for
+ * TF32. */
+static bool has_kind(const struct backend_device *d, struct lt_kind *kind)
 {
-    return dtype != SSQ_BF16 || d->found->capability >= 80
-               ? true
-               : cuda_refuse(why,
-                             "products of bf16 want compute capability 8.0 or "
-                             "later, this is %d.%d",
-                             d->found->capability / 10,
-                             d->found->capability % 10);
+    int capability = d->found->capability;
+    if ((kind->dtype != SSQ_BF16 && !kind->tf32) || capability >= 80)
+        return true;
+    return cuda_refuse(&kind->why,
+                       "products of %s want compute capability 8.0 or later, "
+                       "this is %d.%d",
+                       kind->tf32 ? "TF32" : "bf16", capability / 10,
+                       capability % 10);
 }
 
 /* With the context: try the kinds; what fails is told once. */
 static void try_kinds(struct backend_device *d)
 {
-    static const ssq_dtype dtypes[LT_KINDS] = {SSQ_F16, SSQ_BF16, SSQ_F32};
+    static const struct lt_kind kinds[LT_KINDS] = {
+        {.dtype = SSQ_F16},
+        {.dtype = SSQ_BF16},
+        {.dtype = SSQ_F32},
+        {.dtype = SSQ_F32, .tf32 = true}};
     for (int i = 0; i < LT_KINDS; i++) {
         struct lt_kind *kind = &d->lt->kind[i];
-        kind->dtype = dtypes[i];
-        if (!has_kind(d, dtypes[i], &kind->why))
+        *kind = kinds[i];
+        if (!has_kind(d, kind))
             continue;
         kind->admitted = cuda_lt_test(d, kind);
         if (!kind->admitted)

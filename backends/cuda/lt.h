@@ -22,10 +22,11 @@
 #define LT_ALIGN_MOST  256u
 #define LT_ALIGN_LEAST 16u
 
-/** The dtypes of factors. */
-#define LT_KINDS 3
+/** Kinds of factors: f16, bf16, f32, and f32 that may be cut to TF32. */
+#define LT_KINDS 4
 struct lt_kind {
     ssq_dtype dtype;
+    bool tf32;
     bool admitted;
     struct why why; /* why it is not */
 };
@@ -43,6 +44,7 @@ struct lt_shape {
     struct lt_matrix a, b, c, d;
     uint32_t factors, result;  /* cudaDataType; c is as d */
     uint32_t bias, bias_align; /* is there one, of d's type? */
+    uint32_t tf32; /* float32 factors may be cut to TF32 */
 };
 
 /** d = alpha a b + beta c, then + bias along d's columns; beta 0: c is d. */
@@ -78,8 +80,10 @@ struct cuda_lt {
 ssq_status cuda_lt_open(struct backend_device *device);
 /** Where the context could not be entered, only what is the host's goes. */
 void cuda_lt_close(struct backend_device *device, bool entered);
-/** What was found of factors of a dtype; NULL: no such kind. */
-const struct lt_kind *cuda_lt_kind(const struct cuda_lt *lt, ssq_dtype dtype);
+/** What was found of factors of a dtype, cut to TF32 or not; NULL: no such
+ *  kind. */
+const struct lt_kind *cuda_lt_kind(const struct cuda_lt *lt, ssq_dtype dtype,
+                                   bool tf32);
 cudaDataType cuda_lt_type(ssq_dtype dtype);
 /** The greatest power of two that divides an address, up to LT_ALIGN_MOST. */
 uint32_t cuda_lt_align(CUdeviceptr address);

@@ -76,7 +76,9 @@ static cublasStatus_t make_desc(const struct cuda_lt *lt, struct lt_plan *p,
                                 CUdeviceptr bias)
 {
     uint32_t epilogue = CUBLASLT_EPILOGUE_BIAS;
-    cublasStatus_t e = LT(DescCreate)(&p->desc, CUBLAS_COMPUTE_32F, CUDA_R_32F);
+    cublasComputeType_t sums =
+        p->shape.tf32 != 0 ? CUBLAS_COMPUTE_32F_FAST_TF32 : CUBLAS_COMPUTE_32F;
+    cublasStatus_t e = LT(DescCreate)(&p->desc, sums, CUDA_R_32F);
     if (e != CUBLAS_STATUS_SUCCESS) {
         p->desc = NULL;
         return e;

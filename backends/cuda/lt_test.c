@@ -3,8 +3,9 @@
  *
  * Small integers, whose sums are exact in float32 in any order, in all four
  * orders of the factors, with two matrices of three different sizes: a product
- * that is transposed, or summed in 16 bits, is another one. Then a result of
- * the factors' own type, with alpha, beta and a bias. Any other bits refuse the
+ * that is transposed, or summed in 16 bits, is another one. They have few
+ * enough bits for TF32, which is a kind by itself. Then a result of the
+ * factors' own type, with alpha, beta and a bias. Any other bits refuse the
  * library for this kind of factors, by what they look like. */
 #include "backends/cuda/lt.h"
 
@@ -156,6 +157,7 @@ static struct lt_product product_of(const struct test *t)
     p.shape.c = p.shape.d = matrix(M, N, false);
     p.shape.factors = (uint32_t)cuda_lt_type(t->kind->dtype);
     p.shape.result = (uint32_t)cuda_lt_type(result_type(t));
+    p.shape.tf32 = t->kind->tf32;
     p.shape.bias = t->bits16;
     p.shape.bias_align = t->bits16 ? LT_ALIGN_MOST : 0;
     p.a = address(t, A);
@@ -233,10 +235,17 @@ static const char *fault(const struct test *t)
                          : "wrong sums";
 }
 
+static const char *name_of(const struct lt_kind *kind)
+{
+    if (kind->tf32)
+        return "f32 as TF32";
+    return kind->dtype == SSQ_F32   ? "f32"
+           : kind->dtype == SSQ_F16 ? "f16"
+                                    : "bf16";
+}
+
 static bool compare(struct test *t)
 {
-    static const char *const names[] = {"f32", "f16", "bf16"};
-    ssq_dtype dtype = t->kind->dtype;
     size_t first = 0, n = wrong(t, ALL, &first);
     if (n == 0)
         return true;
@@ -244,10 +253,7 @@ static bool compare(struct test *t)
         &t->kind->why,
         "it fails the self-test of %s in order %u: %s: %zu of %zu wrong, the "
         "first is %g and not %g",
-        names[dtype == SSQ_F32   ? 0
-              : dtype == SSQ_F16 ? 1
-                                 : 2],
-        t->order, fault(t), n, D_SIZE,
+        name_of(t->kind), t->order, fault(t), n, D_SIZE,
         (double)get(result_type(t), t->host, first),
         (double)result(t, first, ALL));
 }

@@ -106,7 +106,8 @@ static bool has_kind(int capability, ssq_dtype dtype, struct why *why)
  * device's properties say what it is worth. */
 static ssq_status open_kind(struct backend_device *d, struct mma_kind *kind)
 {
-    bool lt = d->lt != NULL && cuda_lt_kind(d->lt, kind->dtype)->admitted;
+    bool lt =
+        d->lt != NULL && cuda_lt_kind(d->lt, kind->dtype, false)->admitted;
     if (!has_kind(d->found->capability, kind->dtype, &kind->why))
         return SSQ_OK;
     kind->admitted = true;

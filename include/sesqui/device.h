@@ -89,8 +89,15 @@ typedef struct ssq_device_options {
     /** Open the device even if its self-test fails: results may be wrong.
      *  SSQ_UNCERTIFIED=1 in the environment says so for all. */
     bool uncertified;
+    /** All products of f32 on this device may be cut to TF32, as if each call
+     *  said SSQ_GEMM_ALLOW_TF32; those that ops make for themselves (LSTM,
+     *  GRU), too. Off by default. */
+    bool allow_tf32;
 } ssq_device_options;
-#define SSQ_DEVICE_OPTIONS_INIT {sizeof(ssq_device_options), 0, false, false}
+#define SSQ_DEVICE_OPTIONS_INIT                                                \
+    {                                                                          \
+        sizeof(ssq_device_options), 0, false, false, false                     \
+    }
 
 /** One line of the list of devices: also of those that cannot be opened. */
 typedef struct ssq_device_entry {

@@ -85,7 +85,8 @@ static void test_unknown(void)
                 "a name of NULL");
     core_status(ssq_device_open("reference", NULL, NULL), SSQ_ERR_INVALID,
                 "NULL", "a device into NULL");
-    ssq_device_options options = {3, 0, false, false};
+    ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
+    options.struct_size = 3;
     core_status(ssq_device_open("reference", &options, &dev), SSQ_ERR_INVALID,
                 "struct_size|3", "options with struct_size 3");
     tap_ok(dev == NULL, "no failed call wrote its result");

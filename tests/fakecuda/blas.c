@@ -24,7 +24,8 @@ struct made {
 static struct {
     pthread_mutex_t lock;
     struct made *all;
-    unsigned long products, refused, heuristics, faults, live;
+    unsigned long products, refused, heuristics, faults, live, tf32;
+    unsigned algorithm; /* of the last product: its place in the list */
     char text[512];
 } state = {.lock = PTHREAD_MUTEX_INITIALIZER};
 
@@ -58,6 +59,14 @@ void fakeblas_counts(unsigned long *products, unsigned long *refused,
     *products = state.products;
     *refused = state.refused;
     *heuristics = state.heuristics;
+    pthread_mutex_unlock(&state.lock);
+}
+
+void fakeblas_last(unsigned long *tf32, unsigned *algorithm)
+{
+    pthread_mutex_lock(&state.lock);
+    *tf32 = state.tf32;
+    *algorithm = state.algorithm;
     pthread_mutex_unlock(&state.lock);
 }
 
@@ -129,7 +138,7 @@ static int word(const char *variable, const char *const *words)
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
     static const char *const wrong[] = {"right", "transposed", "half",
-                                        "bias",  "beta",       NULL};
+                                        "bias",  "beta",       "tf32", NULL};
     static const char *const fail[] = {"none",  "create", "heuristic",
                                        "first", "all",    NULL};
     struct fake_handle *h;
@@ -168,7 +177,7 @@ cublasStatus_t cublasLtDestroy(cublasLtHandle_t handle)
 cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, int compute,
                                         int scale)
 {
-    if (compute != 68 || scale != R_32F)
+    if ((compute != 68 && compute != 77) || scale != R_32F)
         return blas_refuse(BLAS_NOT_SUPPORTED,
                            "sums of type %d, scaled in %d: not float32",
                            compute, scale);
@@ -176,6 +185,7 @@ cublasStatus_t cublasLtMatmulDescCreate(cublasLtMatmulDesc_t *desc, int compute,
     if (*desc == NULL)
         return BLAS_ALLOC_FAILED;
     (*desc)->epilogue = 1;
+    (*desc)->tf32 = compute == 77;
     return BLAS_SUCCESS;
 }
 
@@ -407,6 +417,15 @@ static cublasStatus_t enqueue(struct blas_product *p, CUstream stream)
     return BLAS_SUCCESS;
 }
 
+/* What a test asks about a product that was enqueued. */
+static void note(const struct blas_product *p, const cublasLtMatmulAlgo_t *algo)
+{
+    pthread_mutex_lock(&state.lock);
+    state.tf32 += p->tf32;
+    state.algorithm = (unsigned)algo->data[1];
+    pthread_mutex_unlock(&state.lock);
+}
+
 cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
                               cublasLtMatmulDesc_t desc, const void *alpha,
                               const void *a, cublasLtMatrixLayout_t a_layout,
@@ -451,6 +470,11 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
     p.beta = *(const float *)beta;
     p.block = handle->block;
     p.wrong = handle->wrong;
+    p.tf32 = desc->tf32 && a_layout->type == R_32F;
     e = check_addresses(&p, algo);
-    return e == BLAS_SUCCESS ? enqueue(&p, stream) : e;
+    if (e == BLAS_SUCCESS)
+        e = enqueue(&p, stream);
+    if (e == BLAS_SUCCESS)
+        note(&p, algo);
+    return e;
 }

@@ -145,6 +145,7 @@ uint64_t blas_sum_of(const struct fake_desc *desc, const struct fake_layout *a,
     uint64_t h = mix(desc->turn_a, desc->turn_b);
 
     h = mix(h, desc->epilogue);
+    h = mix(h, desc->tf32);
     for (int i = 0; i < 4; i++) {
         h = mix(h, (uint64_t)x[i]->type);
         h = mix(h, x[i]->rows);

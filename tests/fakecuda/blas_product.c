@@ -83,20 +83,33 @@ static float sum_of(const struct blas_product *p, const float *a,
 {
     float sum = 0.0f;
 
-    if (p->wrong == HALF_SUMS) {
+    if (p->wrong == HALF_SUMS || (p->wrong == TF32_SUMS && p->tf32)) {
         for (uint64_t q = 0; q < p->k; q++)
             sum = round_half(sum + a[q] * b[q]);
-    } else if (p->a_is.type == R_32F) {
+    } else if (p->a_is.type == R_32F && !p->tf32) {
         for (uint64_t q = 0; q < p->k; q++)
             sum += a[q] * b[q];
     } else {
-        for (uint64_t q = 0; q < p->k; q += p->block) {
-            uint64_t n = p->k - q < p->block ? p->k - q : p->block;
+        uint64_t block = p->tf32 ? p->block / 2 : p->block;
+
+        for (uint64_t q = 0; q < p->k; q += block) {
+            uint64_t n = p->k - q < block ? p->k - q : block;
 
             sum = tensor_add(sum, a + q, b + q, (unsigned)n);
         }
     }
     return sum;
+}
+
+/* Toward 0, to TF32's 11 bits, as tensor cores read a float32. */
+static float cut_tf32(float x)
+{
+    uint32_t bits;
+
+    memcpy(&bits, &x, sizeof(bits));
+    bits &= 0xffffe000u;
+    memcpy(&x, &bits, sizeof(x));
+    return x;
 }
 
 /* A factor as lines of k neighbours, in float32. */
@@ -142,6 +155,10 @@ static void multiply(const struct blas_product *p, uint64_t z)
     float *b = lines(&p->b_is, p->b, z * (uint64_t)p->b_is.step, p->n, p->k,
                      !p->turn_b);
 
+    for (uint64_t i = 0; p->tf32 && a != NULL && i < p->m * p->k; i++)
+        a[i] = cut_tf32(a[i]);
+    for (uint64_t i = 0; p->tf32 && b != NULL && i < p->n * p->k; i++)
+        b[i] = cut_tf32(b[i]);
     for (uint64_t j = 0; a != NULL && b != NULL && j < p->n; j++)
         for (uint64_t i = 0; i < p->m; i++)
             put(p, z, i, j, sum_of(p, a + i * p->k, b + j * p->k));

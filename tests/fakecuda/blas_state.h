@@ -8,7 +8,7 @@
 #include "tests/fakecuda/fakeblas.h"
 
 enum blas_type { R_32F = 0, R_16F = 2, R_16BF = 14 };
-enum blas_wrong { RIGHT, TRANSPOSED, HALF_SUMS, NO_BIAS, NO_BETA };
+enum blas_wrong { RIGHT, TRANSPOSED, HALF_SUMS, NO_BIAS, NO_BETA, TF32_SUMS };
 enum blas_fail { NO_FAIL, FAIL_CREATE, FAIL_HEURISTIC, FAIL_FIRST, FAIL_ALL };
 
 enum blas_kind {
@@ -29,7 +29,7 @@ struct fake_handle {
 
 struct fake_desc {
     enum blas_kind kind;
-    bool turn_a, turn_b;
+    bool turn_a, turn_b, tf32;
     uint32_t epilogue;
     uint64_t bias;
 };
@@ -53,7 +53,7 @@ struct fake_preference {
 struct blas_product {
     uint64_t m, n, k;
     int32_t batch;
-    bool turn_a, turn_b;
+    bool turn_a, turn_b, tf32;
     struct fake_layout a_is, b_is, c_is, d_is;
     const void *a, *b, *c, *bias;
     void *d, *workspace;

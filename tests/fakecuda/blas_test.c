@@ -263,7 +263,7 @@ static void test_refused(const struct form *f, const char *reason)
 /* Products that are added at a time, as they are on NVIDIA's generations. */
 static uint32_t block(void)
 {
-    return capability >= 90 ? 16 : capability >= 75 ? 8 : 4;
+    return capability >= 90 ? 16 : capability >= 80 ? 8 : 4;
 }
 
 static void test_explain(void)
@@ -278,7 +278,7 @@ static void test_explain(void)
     f.factor = f.d = 1;
     explain(&f, &x);
     tap_ok(strcmp(x.implementation, "cublaslt") == 0 && !x.matrix_units &&
-               core_has(x.condition, "f32"),
+               !x.tf32 && core_has(x.condition, "f32"),
            "f32: %s, %s", x.implementation, x.condition);
     f = (struct form){.factor = 2, .d = 2, .batch = 1, .m = 23};
     explain(&f, &x);
@@ -413,6 +413,78 @@ static void test_large(void)
     if (getenv("SSQ_TEST_FULL") != NULL) /* some seconds each */
         test_pieces(3, 258);
     pin = NULL;
+}
+
+/* ---- TF32 ---- */
+
+/* A product of factors with more bits than TF32; was it cut? What is left of
+ * them then are integers, whose product is known to the bit. */
+static bool is_cut(const struct form *f, uint32_t flags, bool device)
+{
+    static float want[MOST], got[MOST], left[MOST];
+    struct form integers = *f;
+    ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
+    unsigned long before, after;
+    unsigned algorithm;
+    struct work w;
+
+    integers.bits = false;
+    expect(f, want);
+    expect(&integers, left);
+    options.allow_tf32 = device;
+    forget();
+    NEED(ssq_device_open("cuda:0", &options, &kept.dev));
+    NEED(ssq_queue_create(kept.dev, NULL, &kept.q));
+    begin(&w, "cuda:0", f);
+    w.args.flags = flags;
+    fakeblas_last(&before, &algorithm);
+    NEED(ssq_gemm_batched(w.q, &w.args));
+    read_d(&w, got);
+    fakeblas_last(&after, &algorithm);
+    bool cut = memcmp(want, got, w.elements * sizeof(*got)) != 0;
+    end(&w);
+    forget();
+    if (cut != (after != before))
+        tap_ok(false, "what was asked of the library is what was done");
+    if (cut && memcmp(left, got, w.elements * sizeof(*got)) != 0)
+        tap_ok(false, "what is cut is the low bits of the factors alone");
+    return cut;
+}
+
+static void test_tf32(void)
+{
+    const struct form f = {.factor = 1, .d = 1, .batch = 1, .bits = true};
+    const struct form half = {.factor = 2, .d = 1, .batch = 1};
+    bool has = capability >= 80;
+    ssq_gemm_explanation x = SSQ_GEMM_EXPLANATION_INIT;
+    struct work w;
+
+    tap_ok(!is_cut(&f, 0, false), "float32 keeps all its bits by default");
+    tap_ok(is_cut(&f, SSQ_GEMM_ALLOW_TF32, false) == has,
+           "with SSQ_GEMM_ALLOW_TF32 it is cut");
+    tap_ok(is_cut(&f, 0, true) == has, "and on a device that allows it");
+    tap_ok(!is_cut(&half, SSQ_GEMM_ALLOW_TF32, true), "f16 has nothing to cut");
+    begin(&w, "cuda:0", &f);
+    w.args.flags = SSQ_GEMM_ALLOW_TF32 | SSQ_GEMM_REQUIRE_MATRIX_UNITS;
+    NEED(ssq_gemm_explain(w.q, &w.args, &x));
+    tap_ok(x.tf32 == has && x.matrix_units == has &&
+               x.block == (has ? block() / 2 : 0) &&
+               (has || core_has(x.condition, "8.0")),
+           "explained: tf32 %d, blocks of %u, %s", x.tf32, x.block,
+           x.condition);
+    tap_ok((ssq_gemm_batched(w.q, &w.args) == SSQ_OK) == has,
+           "and they are matrix units, where these are required");
+    end(&w);
+    set("FAKEBLAS_WRONG", "tf32");
+    begin(&w, "cuda:0", &f);
+    w.args.flags = SSQ_GEMM_ALLOW_TF32;
+    NEED(ssq_gemm_explain(w.q, &w.args, &x));
+    tap_ok(strcmp(x.implementation, "cublaslt") == 0 && !x.tf32 &&
+               core_has(x.condition, has ? "less than float32" : "8.0"),
+           "where its self-test fails, float32 keeps its bits: %s",
+           x.condition);
+    end(&w);
+    set("FAKEBLAS_WRONG", NULL);
 }
 
 /* A library that is wrong: refused at open, and the device goes on. */
@@ -557,6 +629,7 @@ int main(void)
     test_explain();
     test_copies();
     test_large();
+    test_tf32();
     test_wrong("transposed", "transposed");
     test_wrong("half", "less than float32");
     test_wrong("bias", "the bias is missing");
@@ -576,5 +649,5 @@ int main(void)
     faults = fakeblas_faults(text, sizeof(text));
     tap_ok(faults == 0, "nothing was against the documentation: %s", text);
     tap_ok(live == 0, "nothing is left: %lu", live);
-    return tap_done(32);
+    return tap_done(39);
 }

@@ -5,7 +5,8 @@
  * The environment, read by each cublasLtCreate for its handle:
  *   FAKEBLAS_WRONG=transposed    results that are not right: "transposed",
  *                  half          summed in float16, without the
- *                  bias, beta    bias, without what beta adds
+ *                  bias, beta    bias, without what beta adds;
+ *                  tf32          float16 sums of TF32 alone
  *   FAKEBLAS_FAIL=create         cublasLtCreate fails,
  *                 heuristic      no shape has an algorithm,
  *                 first, all     the first algorithm of a shape, or each, is
@@ -83,6 +84,9 @@ FAKEBLAS_CALLS(X)
 FAKE_EXPORT void fakeblas_counts(unsigned long *products,
                                  unsigned long *refused,
                                  unsigned long *heuristics);
+/* Products of float32 that were allowed to be cut to TF32, and were; and the
+ * last product's algorithm, by its place in the list of the heuristics. */
+FAKE_EXPORT void fakeblas_last(unsigned long *tf32, unsigned *algorithm);
 /* What was refused as against the documentation; the last text is copied. */
 FAKE_EXPORT unsigned long fakeblas_faults(char *text, size_t bytes);
 /* Handles, descriptors, layouts and preferences that live. */

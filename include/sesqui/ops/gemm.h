@@ -40,7 +40,15 @@ typedef enum ssq_gemm_flags {
      *  that was not computed on matrix units (tensor cores, cooperative
      *  matrices). A call without a product (a size of 0, alpha = 0) never
      *  misses them. */
-    SSQ_GEMM_REQUIRE_MATRIX_UNITS = 1
+    SSQ_GEMM_REQUIRE_MATRIX_UNITS = 1,
+    /** Factors that are both f32 may be cut to TF32 (float32's range with 11
+     *  significant bits) where the device has matrix units for that: what
+     *  torch.backends.cuda.matmul.allow_tf32 allows. Never without this flag,
+     *  or ssq_device_options.allow_tf32. Legal on every device and for every
+     *  dtype; where it changes nothing it is ignored. doc/design/numbers.md,
+     *  section 5, has the bound, and ssq_gemm_explain says whether it is
+     *  done. */
+    SSQ_GEMM_ALLOW_TF32 = 2
 } ssq_gemm_flags;
 
 /** Operands of ssq_gemm and ssq_gemm_batched. */
@@ -88,7 +96,9 @@ typedef struct ssq_gemm_args {
  *        the exact result is not.
  *        Class R: |d - exact| <= E + u |exact| with E about
  *        (k + 2) 2^-24 |alpha| (|op(a)| |op(b)|), see doc/design/numbers.md;
- *        integers whose sums stay below 2^24 are exact. Since 0.1. */
+ *        integers whose sums stay below 2^24 are exact. Of f32 factors that
+ *        may be cut to TF32 (flags), 2^-9 |alpha| (|op(a)| |op(b)|) more.
+ *        Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm(ssq_queue *queue,
                                            const ssq_gemm_args *args);
 
@@ -118,18 +128,19 @@ typedef struct ssq_gemm_explanation {
                                  folded into m */
     int64_t padded_m, padded_n, padded_k; /**< sizes that matrix units take:
                                  m, n, k raised to multiples of 8 */
+    bool tf32;   /**< f32 factors are cut to TF32: see SSQ_GEMM_ALLOW_TF32 */
     bool copied; /**< factors whose lines do not begin at multiples of 16 bytes
                       are first copied to where they do */
 } ssq_gemm_explanation;
 #define SSQ_GEMM_EXPLANATION_INIT                                              \
     {                                                                          \
         sizeof(ssq_gemm_explanation), "", SSQ_F32, false, 0, "", 0, 0, 0, 0,   \
-            0, 0, 0, false                                                     \
+            0, 0, 0, false, false                                              \
     }
 
 /** Explain: which implementation would run these arguments and how, by the
  *  same choice as ssq_gemm (rank 2) or ssq_gemm_batched (rank 3 to 6), without
- *  running it. Flags are checked and otherwise ignored.
+ *  running it. SSQ_GEMM_REQUIRE_MATRIX_UNITS is ignored.
  *  @param out  written only on success
  *  @return as those two; SSQ_ERR_INVALID also for out NULL or its struct_size;
  *          SSQ_ERR_UNSUPPORTED no implementation, with every refusal (the

@@ -138,6 +138,7 @@ static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
     x.accumulator = e->accumulator;
     x.matrix_units = e->matrix_units;
     x.block = e->block;
+    x.tf32 = e->tf32;
     x.copied = e->copied;
     x.batch = op->batch;
     x.m = op->m;

@@ -22,6 +22,7 @@ struct gemm_op {
     int64_t m, n, k, batch; /* batch: the product of the leading sizes */
     float alpha, beta;
     ssq_activation activation;
+    bool tf32;           /* a and b are f32, and may be cut to TF32 */
     struct view a, b;    /* absent when k == 0 */
     struct view c, bias; /* optional */
     struct view d;
@@ -33,7 +34,7 @@ struct gemm_explanation {
     ssq_dtype accumulator; /* in which products are summed */
     bool matrix_units;     /* they are used for this op */
     uint32_t block;      /* as in ssq_gemm_explanation */
-    bool copied;         /* the same */
+    bool tf32, copied;   /* the same */
     char condition[256]; /* why matrix_units is false */
 };
 

@@ -3,6 +3,8 @@
  * broadcast, fold and collapse the batch. */
 #include "lib/op/gemm/gemm.h"
 
+#include "lib/core/queue.h"
+
 #include <string.h>
 
 static const char *const activations[] = {
@@ -60,7 +62,8 @@ static ssq_status check_values(const ssq_gemm_args *g, const char *name)
     if ((size_t)g->activation >= ACTIVATIONS)
         return error_set(SSQ_ERR_INVALID, "%s: %d is no activation", name,
                          (int)g->activation);
-    if ((g->flags & ~(uint32_t)SSQ_GEMM_REQUIRE_MATRIX_UNITS) != 0)
+    const uint32_t known = SSQ_GEMM_REQUIRE_MATRIX_UNITS | SSQ_GEMM_ALLOW_TF32;
+    if ((g->flags & ~known) != 0)
         return error_set(SSQ_ERR_INVALID, "%s: 0x%x has unknown flags", name,
                          (unsigned)g->flags);
     if ((float)g->beta != 0.0f && g->c == NULL)
@@ -365,6 +368,9 @@ static ssq_status prepare(const ssq_queue *queue, const ssq_gemm_args *g,
     op->alpha = (float)g->alpha;
     op->beta = (float)g->beta;
     op->activation = g->activation;
+    op->tf32 = ((g->flags & SSQ_GEMM_ALLOW_TF32) != 0 ||
+                queue->device->options.allow_tf32) &&
+               op->a.dtype == SSQ_F32 && op->b.dtype == SSQ_F32;
     return SSQ_OK;
 }
 
