@@ -11,7 +11,7 @@
 
 #include "kernels/amp/kinds.h"
 #include "kernels/amp/step_args.h"
-#include "kernels/dialect/tensor.h"
+#include "kernels/dialect/quads.h"
 
 #define HAS_A (1u << STEP_A)
 #define HAS_B (1u << STEP_B)
@@ -83,10 +83,8 @@
     GROUP.t = AT(control, CONTROL_NEXT_T);                                     \
     GROUP.coupled = pc.step.coupled != 0u ? GROUP.decay : 0.0f;
 
-/* An element's operand N is AS(N): AT_J where j says which it is, or one of a
- * quad (kernels/dialect/quads.h). Its truth, whose form TRUE says, and the
- * element E. */
-#define AT_J(N)         AT(N, N##_from + j)
+/* An element's operand N is AS(N), as quads.h has it. Its truth, whose form
+ * TRUE says, and the element E. */
 #define READ_SELF(AS)   AS_F32(AS(p))
 #define READ_MASTER(AS) AS(truth)
 #define READ_COPY(AS)   READ_MASTER(AS)

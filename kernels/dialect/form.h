@@ -9,7 +9,7 @@
 #ifndef KERNELS_DIALECT_FORM_H
 #define KERNELS_DIALECT_FORM_H
 
-#include "kernels/dialect/tensor.h"
+#include "kernels/dialect/quads.h"
 
 #define FORM_ELEMENTS 0u
 #define FORM_ROWS     1u

@@ -5,12 +5,17 @@
  * 16-bit elements), which is what NVIDIA's memory wants to be asked for. QUADS
  * is 1 where the dialect has them: in CUDA. It is 0 in GLSL, whose buffers have
  * elements of one type; in OpenCL, where a second loop would cost each driver's
- * compiler more than it is known to win; and in C. So a text has both loops, of
- * one macro for an element that is told by another where its operands are:
+ * compiler more than it is known to win; and in C. So there are both loops, of
+ * one macro for an element that is told by another where its operands are. For
+ * y = f(x) of n neighbours each,
  *
  *     #define DOUBLE(AS) AS(y) = 2.0f * AS(x);
- *     #define ONE(N)     AT(N, N##_from + j)
  *     ...
+ *     DENSE_MAP(float, x, float, y, QUAD_NEW, n, DOUBLE)
+ *
+ * is both; where QUAD_LOAD stands for QUAD_NEW, what y was is seen. A text with
+ * more operands writes
+ *
  *     u32 rest = 0u;                                 the first of the others
  *     #if QUADS
  *     if (QUAD_ALIGNED(float, x) && QUAD_ALIGNED(float, y)) {
@@ -24,10 +29,10 @@
  *     }
  *     #endif
  *     for (u32 j = rest + LOCAL_ID; j < n; j += U32(WG))
- *         DOUBLE(ONE)
+ *         DOUBLE(AT_J)
  *
- * T is u16, u32, float, or a CELL of 2 or 4 bytes; x_from is where element 0 of
- * the loop is in x. What each element becomes is the same either way. */
+ * T is u8, u16, u32, float, or a CELL; x_from is where element 0 of the loop is
+ * in x. What each element becomes is the same either way. */
 #ifndef KERNELS_DIALECT_QUADS_H
 #define KERNELS_DIALECT_QUADS_H
 
@@ -35,12 +40,14 @@
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
 #define QUADS      1
+#define QUAD_u8    uchar4
 #define QUAD_u16   ushort4
 #define QUAD_u32   uint4
 #define QUAD_float float4
 #define QUAD_PLACE size_t
 #elif defined(__CUDA__)
 #define QUADS      1
+typedef u8 QUAD_u8 __attribute__((ext_vector_type(4)));
 typedef u16 QUAD_u16 __attribute__((ext_vector_type(4)));
 typedef u32 QUAD_u32 __attribute__((ext_vector_type(4)));
 typedef float QUAD_float __attribute__((ext_vector_type(4)));
@@ -71,6 +78,65 @@ typedef float QUAD_float __attribute__((ext_vector_type(4)));
 #define QUAD_Z(N)     N##_quad.z
 #define QUAD_W(N)     N##_quad.w
 #define QUAD_EACH(DO) DO(QUAD_X) DO(QUAD_Y) DO(QUAD_Z) DO(QUAD_W)
+/* For runs.h, which has cells of several sizes: the quad that begins at p. */
+#define QUAD_OF(T)                                                             \
+    FN bool quad_aligned(const T *p)                                           \
+    {                                                                          \
+        return ((QUAD_PLACE)p & (sizeof(QUAD(T)) - 1u)) == 0u;                 \
+    }                                                                          \
+    FN QUAD(T) quad_load(const T *p)                                           \
+    {                                                                          \
+        return *(const QUAD(T) *)p;                                            \
+    }                                                                          \
+    FN void quad_store(T *p, T x, T y, T z, T w)                               \
+    {                                                                          \
+        QUAD(T) q = {x, y, z, w};                                              \
+        *(QUAD(T) *)p = q;                                                     \
+    }
+QUAD_OF(u8)
+QUAD_OF(u16)
+QUAD_OF(u32)
+QUAD_OF(float)
+#endif
+
+/* Element j by itself. */
+#define AT_J(N) AT(N, N##_from + j)
+/* DO(AS) for LEN elements of Y, from Y_from on; of X and Y. */
+#define DENSE_ONES(BEGIN, LEN, DO)                                             \
+    for (u32 j = (BEGIN) + LOCAL_ID; j < (LEN); j += U32(WG)) {                \
+        DO(AT_J)                                                               \
+    }
+#if QUADS
+#define DENSE_FILL(TY, Y, LEN, DO)                                             \
+    {                                                                          \
+        u32 rest = 0u;                                                         \
+        if (QUAD_ALIGNED(TY, Y)) {                                             \
+            rest = (LEN) & ~3u;                                                \
+            EACH_QUAD(j, rest) {                                               \
+                QUAD_NEW(TY, Y)                                                \
+                QUAD_EACH(DO)                                                  \
+                QUAD_STORE(TY, Y)                                              \
+            }                                                                  \
+        }                                                                      \
+        DENSE_ONES(rest, LEN, DO)                                              \
+    }
+#define DENSE_MAP(TX, X, TY, Y, GET_Y, LEN, DO)                                \
+    {                                                                          \
+        u32 rest = 0u;                                                         \
+        if (QUAD_ALIGNED(TX, X) && QUAD_ALIGNED(TY, Y)) {                      \
+            rest = (LEN) & ~3u;                                                \
+            EACH_QUAD(j, rest) {                                               \
+                QUAD_LOAD(TX, X)                                               \
+                GET_Y(TY, Y)                                                   \
+                QUAD_EACH(DO)                                                  \
+                QUAD_STORE(TY, Y)                                              \
+            }                                                                  \
+        }                                                                      \
+        DENSE_ONES(rest, LEN, DO)                                              \
+    }
+#else
+#define DENSE_FILL(TY, Y, LEN, DO)              DENSE_ONES(0u, LEN, DO)
+#define DENSE_MAP(TX, X, TY, Y, GET_Y, LEN, DO) DENSE_ONES(0u, LEN, DO)
 #endif
 
 #endif

@@ -5,7 +5,10 @@
  * dimension. A run goes through arrays of its own, one step at a time: fetch
  * every operand, compute, put. So the loop that computes is there once, for
  * whatever dtypes and strides, and it and those of dense operands become
- * vector instructions of a processor. An item of a GPU has runs of one:
+ * vector instructions of a processor. An item of a GPU has runs of one, and
+ * where the dialect has quads (quads.h) of four, which it asks memory for at
+ * once where they lie side by side. A text with few runs, and much to do for
+ * each, defines RUN_ALONE before its headers: then a GPU's are of one.
  *
  *     EACH_RUN(i, run)
  *     {
@@ -23,10 +26,13 @@
 #ifndef KERNELS_DIALECT_RUNS_H
 #define KERNELS_DIALECT_RUNS_H
 
-#include "kernels/dialect/tensor.h"
+#include "kernels/dialect/quads.h"
 
 #if WG == 1
 #define RUN_MOST 256
+#elif QUADS && !defined(RUN_ALONE)
+#define RUN_QUADS
+#define RUN_MOST 4
 #else
 #define RUN_MOST 1
 #endif
@@ -47,7 +53,15 @@ struct run_dtypes {
 #define RUN_DIMS     (pc.run.form & 7u)
 #define RUN_DTYPE(K) ((pc.run.form >> (4u + 3u * (K))) & 7u)
 #define RUN_KIND     (pc.run.form >> 16u)
-#define RUN_INNER    (RUN_DIMS > 1u ? pc.run.size[RUN_DIMS - 2u] : pc.run.n)
+/* Both sizes are loaded: of two places to load from, clang's CUDA would copy
+ * all parameters to memory of each item. */
+#define RUN_INNER                                                              \
+    run_inner(RUN_DIMS, pc.run.size[RUN_DIMS > 1u ? RUN_DIMS - 2u : 0u],       \
+              pc.run.n)
+FN u32 run_inner(u32 dims, u32 last, u32 n)
+{
+    return dims > 1u ? last : n;
+}
 
 /* From i to the end of a row, of the chunk, or RUN_MOST. */
 FN u32 run_length(u32 i, u32 end, u32 inner)
@@ -68,6 +82,32 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
              RUN = run_length(I, I##_e, INNER);                                \
          I < I##_e; I += RUN, RUN = run_length(I, I##_e, INNER))
 #define IN_RUN(J, RUN) for (u32 J = 0u; J < RUN; J++)
+#elif defined(RUN_QUADS)
+/* Runs are numbered, so many of each row: which one an item has says where it
+ * begins. */
+FN u32 run_begin(u32 r, u32 runs, u32 inner)
+{
+    u32 row = r / runs;
+
+    return row * inner + (r - row * runs) * U32(RUN_MOST);
+}
+FN u32 run_size(u32 r, u32 runs, u32 inner)
+{
+    u32 left = inner - r % runs * U32(RUN_MOST);
+
+    return left > U32(RUN_MOST) ? U32(RUN_MOST) : left;
+}
+#define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
+    u32 I##_inner = INNER;                                                     \
+    u32 I##_runs = (I##_inner + U32(RUN_MOST) - 1u) / U32(RUN_MOST);           \
+    u32 I##_all = (N) / I##_inner * I##_runs;                                  \
+    for (u32 I##_r = GLOBAL_ID, I = run_begin(I##_r, I##_runs, I##_inner),     \
+             RUN = run_size(I##_r, I##_runs, I##_inner);                       \
+         I##_r < I##_all;                                                      \
+         I##_r += GLOBAL_SIZE, I = run_begin(I##_r, I##_runs, I##_inner),      \
+             RUN = run_size(I##_r, I##_runs, I##_inner))
+#define IN_RUN(J, RUN)                                                         \
+    UNROLL for (u32 J = 0u; J < U32(RUN_MOST); J++) if (J < RUN)
 #else
 #define EACH_RUN_OF(I, RUN, N, INNER, STEP)                                    \
     for (u32 I = GLOBAL_ID; I < (N); I += GLOBAL_SIZE)
@@ -116,6 +156,26 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
     }
 
 /* Elements of N, from cells called C: V = F(C), and C = F(V). */
+#ifdef RUN_QUADS
+#define RUN_IS_QUAD(N, C, RUN)                                                 \
+    (RUN == 4u && N##_step == 1u && quad_aligned(&AT(C, N##_off)))
+#define FETCH_CELLS(V, N, C, RUN, F)                                           \
+    if (RUN_IS_QUAD(N, C, RUN)) {                                              \
+        auto N##_quad = quad_load(&AT(C, N##_off));                            \
+        V[0] = F(N##_quad.x);                                                  \
+        V[1] = F(N##_quad.y);                                                  \
+        V[2] = F(N##_quad.z);                                                  \
+        V[3] = F(N##_quad.w);                                                  \
+    } else {                                                                   \
+        IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j * N##_step));    \
+    }
+#define PUT_CELLS(N, C, RUN, V, F)                                             \
+    if (RUN_IS_QUAD(N, C, RUN)) {                                              \
+        quad_store(&AT(C, N##_off), F(V[0]), F(V[1]), F(V[2]), F(V[3]));       \
+    } else {                                                                   \
+        IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j * N##_step) = F(V[N##_j]);    \
+    }
+#else
 #define FETCH_CELLS(V, N, C, RUN, F)                                           \
     if (N##_step == 1u) {                                                      \
         IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j));               \
@@ -128,6 +188,7 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
     } else {                                                                   \
         IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j * N##_step) = F(V[N##_j]);    \
     }
+#endif
 
 #define RUN_AS_F32(E)    AS_F32(E)
 #define RUN_FROM_F16(E)  f16_load(U32(E))

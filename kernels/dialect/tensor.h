@@ -49,7 +49,8 @@
 #define CELL_4  u32
 
 /* Raw bits in and out. */
-#define PUT_CELL(N, I, W, B) AT(N, I) = TENSOR_NAME(BITS_, W)(B)
+#define PUT_CELL(N, I, W, B) AT(N, I) = AS_CELL(W, B)
+#define AS_CELL(W, B)        TENSOR_NAME(BITS_, W)(B)
 #define BITS_1(B)            U8(B)
 #define BITS_2(B)            U16(B)
 #define BITS_4(B)            (B)

@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# quads.sh - texts that promise accesses of 16 bytes (kernels/dialect/quads.h)
-# have them in the PTX that ships, in every variant.
+# quads.sh - texts that take four neighbours at a time (kernels/dialect/quads.h,
+# runs.h) have accesses of that width in the PTX that ships, in every variant.
 
 . "${srcdir:-.}/tests/kernel/kernel.sh"
 . "$srcdir/tests/kernel/shipped.sh"
@@ -22,16 +22,24 @@ without() {
         END { if (!found) print name }' "$tmp/all.ptx"
 }
 
-for text in $(cd "$srcdir" && grep -l 'dialect/quads\.h' $texts); do
+wide='v4\.[bfsu](8|16|32)'
+for text in $(cd "$srcdir" && grep -lE 'QUAD_|DENSE_|EACH_RUN' $texts); do
+    ! grep -q 'define RUN_ALONE' "$srcdir/$text" || continue
     shipped "$text" >"$tmp/all.ptx"
     entries=$(grep -c '^\.visible \.entry' "$tmp/all.ptx")
-    without 'ld\.global[.a-z]*\.v4\.[fu]32' >"$tmp/out"
-    tap_empty "$text: all of $entries variants load 16 bytes at a time"
     case $text in
-    *param_step.k)
-        without 'st\.global\.v4\.[fu]32' >"$tmp/out"
-        tap_empty "$text: and store them"
+    */fill.k) ;; # of one operand, which it writes
+    *)
+        without "ld\\.global[.a-z]*\\.$wide" >"$tmp/out"
+        tap_empty "$text: all of $entries variants load four at a time"
+        ;;
+    esac
+    case $text in
+    */grad_check.k) ;; # reads
+    *)
+        without "st\\.global\\.$wide" >"$tmp/out"
+        tap_empty "$text: all of $entries variants store four at a time"
         ;;
     esac
 done
-tap_done 3
+tap_done 30
