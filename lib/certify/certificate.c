@@ -8,8 +8,8 @@
 
 #include "lib/core/disk_cache.h"
 #include "kernels_sum.h"
-#include "lib/core/env.h"
 #include "lib/core/error.h"
+#include "lib/core/services.h"
 
 #include <pthread.h>
 #include <stdio.h>
@@ -36,30 +36,28 @@ static struct {
 } memory[REMEMBERED];
 static unsigned remembered;
 
-/* The disk cache serves modules too, and asks for services; here it gets the
- * library's own functions, as many as it calls. */
-static const struct services lent = {.error_set = error_set,
-                                     .log_line = log_line,
-                                     .mem_alloc = mem_alloc,
-                                     .mem_free = mem_free,
-                                     .env_text = env_text,
-                                     .env_flag = env_flag,
-                                     .env_number = env_number};
-
-void certificate_key(const struct backend *b, const struct backend_device *d,
-                     struct certificate_key *key)
+void certificate_key_for(const char *kind, unsigned version,
+                         const struct backend *b,
+                         const struct backend_device *d,
+                         struct certificate_key *key)
 {
     /* 128: room for what is appended below, so that identify cannot crowd out
      * the version */
-    int n = snprintf(key->text, sizeof(key->text), "sesqui certificate %u %s\n",
-                     (unsigned)KEPT_VERSION, b->name);
+    int n = snprintf(key->text, sizeof(key->text), "sesqui %s %u %s\n", kind,
+                     version, b->name);
     b->identify(d, key->text + n, sizeof(key->text) - (size_t)n - 128);
-    snprintf(key->name, sizeof(key->name), "certificate-%s-%016llx", b->name,
+    snprintf(key->name, sizeof(key->name), "%s-%s-%016llx", kind, b->name,
              (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, key->text,
                                                  strlen(key->text)));
     size_t at = strlen(key->text);
     snprintf(key->text + at, sizeof(key->text) - at, "\nsesqui %s\n%s\n",
              ssq_version(), KERNELS_SUM);
+}
+
+void certificate_key(const struct backend *b, const struct backend_device *d,
+                     struct certificate_key *key)
+{
+    certificate_key_for("certificate", KEPT_VERSION, b, d, key);
 }
 
 /* ---- this process ---- */
@@ -125,7 +123,8 @@ static bool load(const struct certificate_key *key, struct certificate *c)
 {
     struct kept k;
     size_t bytes;
-    unsigned char *file = disk_cache_load(&lent, key->name, key->text, &bytes);
+    unsigned char *file =
+        disk_cache_load(&core_services, key->name, key->text, &bytes);
     if (file == NULL)
         return false;
     bool whole = bytes == sizeof(k);
@@ -156,8 +155,8 @@ static void store(const struct certificate_key *key,
     k.verdict_bad = c->verdict_bad;
     snprintf(k.failed, sizeof(k.failed), "%s", c->failed);
     snprintf(k.verdict, sizeof(k.verdict), "%s", c->verdict);
-    disk_cache_store(&lent, key->name, key->text, (const unsigned char *)&k,
-                     sizeof(k));
+    disk_cache_store(&core_services, key->name, key->text,
+                     (const unsigned char *)&k, sizeof(k));
 }
 
 /* ---- both ---- */

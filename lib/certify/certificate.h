@@ -32,6 +32,12 @@ struct certificate_key {
 /** b->identify is there. */
 void certificate_key(const struct backend *b, const struct backend_device *d,
                      struct certificate_key *key);
+/** The same for another kind of file about a device, whose layout has this
+ *  version; kind is a short word. */
+void certificate_key_for(const char *kind, unsigned version,
+                         const struct backend *b,
+                         const struct backend_device *d,
+                         struct certificate_key *key);
 
 /** A device's certificate: as this process remembers it, as the disk has it,
  *  or found now. Thread-safe: of two threads that open the same device one runs

@@ -45,14 +45,6 @@ struct header {
     uint64_t checksum; /* of the key and the binary */
 };
 
-uint64_t disk_cache_hash(uint64_t h, const void *bytes, size_t n)
-{
-    const unsigned char *b = bytes; /* FNV-1a */
-    for (size_t i = 0; i < n; i++)
-        h = (h ^ b[i]) * UINT64_C(0x100000001b3);
-    return h;
-}
-
 /* Guards against damage by disks and crashes, not by an attacker: the directory
  * is the user's own. */
 static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
@@ -160,17 +152,19 @@ static bool read_header(int fd, struct header *h)
  * the caller wants it. NULL if the file is of another key, or damaged. One byte
  * more is allocated, since both may be empty and no block has 0 bytes. */
 static unsigned char *read_body(const struct services *core, int fd,
-                                const char *key, size_t *bytes)
+                                const char *key, size_t *bytes, bool *damaged)
 {
     struct header h;
-    if (!read_header(fd, &h) || h.key_bytes != strlen(key))
+    *damaged = !read_header(fd, &h);
+    if (*damaged)
         return NULL;
     size_t n = (size_t)(h.key_bytes + h.binary_bytes);
     unsigned char *body = core->mem_alloc(n + 1);
     if (body == NULL)
         return NULL;
-    if (!read_all(fd, body, n) || memcmp(body, key, h.key_bytes) != 0 ||
-        checksum(body, n) != h.checksum) {
+    *damaged = !read_all(fd, body, n) || checksum(body, n) != h.checksum;
+    if (*damaged || h.key_bytes != strlen(key) ||
+        memcmp(body, key, h.key_bytes) != 0) {
         core->mem_free(body);
         return NULL;
     }
@@ -179,22 +173,46 @@ static unsigned char *read_body(const struct services *core, int fd,
     return body;
 }
 
+bool disk_cache_path(const struct services *core, const char *name, char *path,
+                     size_t bytes)
+{
+    if (!directory(core, path, bytes))
+        return false;
+    size_t at = strlen(path);
+    snprintf(path + at, bytes - at, "/sesqui/%s", name);
+    return true;
+}
+
 /* O_NOFOLLOW and O_NONBLOCK: a link is not followed, and a FIFO under this name
  * must not make the process wait; read_header then refuses it. */
+unsigned char *disk_cache_read(const struct services *core, const char *name,
+                               const char *key, size_t *bytes, bool *damaged)
+{
+    char path[PATH_BYTES];
+    *damaged = false;
+    if (!disk_cache_path(core, name, path, sizeof(path)))
+        return NULL;
+    int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
+    *damaged = fd < 0 && errno != ENOENT && errno != ENOTDIR;
+    if (fd < 0)
+        return NULL;
+    unsigned char *binary = read_body(core, fd, key, bytes, damaged);
+    close(fd);
+    return binary;
+}
+
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes)
 {
+    bool damaged;
+    return disk_cache_read(core, name, key, bytes, &damaged);
+}
+
+bool disk_cache_remove(const struct services *core, const char *name)
+{
     char path[PATH_BYTES];
-    if (!directory(core, path, sizeof(path)))
-        return NULL;
-    size_t at = strlen(path);
-    snprintf(path + at, sizeof(path) - at, "/sesqui/%s", name);
-    int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    if (fd < 0)
-        return NULL;
-    unsigned char *binary = read_body(core, fd, key, bytes);
-    close(fd);
-    return binary;
+    return !disk_cache_path(core, name, path, sizeof(path)) ||
+           unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR;
 }
 
 /* Write a whole new file. O_EXCL: path is that of a .part file, which is
@@ -313,6 +331,45 @@ static void sweep(const struct services *core, char *directory, size_t room)
     }
 }
 
+/* Make the directory, where it is not there yet; path has it then. False: there
+ * is none to be used. */
+static bool make_directory(const struct services *core, char *path,
+                           size_t bytes)
+{
+    if (!directory(core, path, bytes))
+        return false;
+    (void)mkdir(path, 0700); /* there already, or the file will not open */
+    size_t at = strlen(path);
+    snprintf(path + at, bytes - at, "/sesqui");
+    (void)mkdir(path, 0700);
+    return true;
+}
+
+/* A lock of POSIX, on a file that a sweep leaves alone because of its name: it
+ * goes with the process, however that ends. */
+int disk_cache_lock(const struct services *core)
+{
+    char path[PATH_BYTES];
+    if (!make_directory(core, path, sizeof(path)))
+        return -1;
+    size_t at = strlen(path);
+    snprintf(path + at, sizeof(path) - at, "/.lock");
+    int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    while (fd >= 0 && fcntl(fd, F_SETLKW, &whole) != 0)
+        if (errno != EINTR) {
+            close(fd);
+            return -1;
+        }
+    return fd;
+}
+
+void disk_cache_unlock(int lock)
+{
+    if (lock >= 0)
+        close(lock);
+}
+
 /* A .part file is named by process and a serial number, so that neither another
  * process nor another thread of this one writes the same. Failures are silent:
  * nothing depends on the cache but time. */
@@ -322,12 +379,9 @@ void disk_cache_store(const struct services *core, const char *name,
 {
     static atomic_uint serial;
     char path[PATH_BYTES], part[PATH_BYTES + 64];
-    if (bytes >= MOST_BYTES || !directory(core, path, sizeof(path)))
+    if (bytes >= MOST_BYTES || !make_directory(core, path, sizeof(path)))
         return;
-    (void)mkdir(path, 0700); /* there already, or the file will not open */
     size_t at = strlen(path);
-    at += (size_t)snprintf(path + at, sizeof(path) - at, "/sesqui");
-    (void)mkdir(path, 0700);
     sweep(core, path, sizeof(path));
     snprintf(path + at, sizeof(path) - at, "/%s", name);
     snprintf(part, sizeof(part), "%s.%ld.%u.part", path, (long)getpid(),

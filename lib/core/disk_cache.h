@@ -17,15 +17,37 @@ bool disk_cache_programs(const struct services *core);
 /** What was stored, to be freed with mem_free; NULL: there is nothing. */
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes);
+/** The same; *damaged: a file of this name is there and cannot be read, or is
+ *  not whole. One that is whole and of another key is not damaged. */
+unsigned char *disk_cache_read(const struct services *core, const char *name,
+                               const char *key, size_t *bytes, bool *damaged);
 /** Store a binary under name and key, if that can be done, and sweep what
  *  others left. A failure is silent: the cache is only asked whether it has
  *  something. */
 void disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes);
+/** The path of a file, there or not; false: there is no directory for it. */
+bool disk_cache_path(const struct services *core, const char *name, char *path,
+                     size_t bytes);
+/** Remove a file. False: it is still there. */
+bool disk_cache_remove(const struct services *core, const char *name);
+/** Wait until no other process holds the directory, and hold it: for who
+ *  changes a file by what is in it. It is advice to those who ask as well, and
+ *  none between threads. The result is for disk_cache_unlock; less than 0 where
+ *  nothing can be held, as in a directory that is read-only. */
+int disk_cache_lock(const struct services *core);
+void disk_cache_unlock(int lock);
 /** The hash of what hash is of, followed by n more bytes; DISK_CACHE_HASH is
  *  that of no bytes. */
-uint64_t disk_cache_hash(uint64_t hash, const void *bytes, size_t n);
+static inline uint64_t disk_cache_hash(uint64_t hash, const void *bytes,
+                                       size_t n)
+{
+    const unsigned char *b = bytes; /* FNV-1a */
+    for (size_t i = 0; i < n; i++)
+        hash = (hash ^ b[i]) * UINT64_C(0x100000001b3);
+    return hash;
+}
 #define DISK_CACHE_HASH UINT64_C(0xcbf29ce484222325)
 
 #endif

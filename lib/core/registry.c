@@ -12,6 +12,7 @@
 #include "lib/core/fork.h"
 #include "lib/core/fpenv.h"
 #include "lib/core/module_file.h"
+#include "lib/core/services.h"
 
 #include <dlfcn.h>
 #include <limits.h>
@@ -47,20 +48,6 @@ static const char forked_text[] =
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* What modules get of the core: they import no symbol, so this is all. */
-static const struct services services = {
-    .abi = SSQ_BACKEND_ABI,
-    .error_set = error_set,
-    .error_text = ssq_last_error,
-    .log_line = log_line,
-    .mem_alloc = mem_alloc,
-    .mem_free = mem_free,
-    .env_text = env_text,
-    .env_number = env_number,
-    .env_flag = env_flag,
-    .file_safe = module_file_safe,
-};
-
 /* An instance stays as long as the module does, so it is no block of the
  * caller's allocator, which may change when everything is closed. */
 static bool make_instance(struct registry_entry *e)
@@ -78,7 +65,7 @@ static void probe(struct registry_entry *e)
         refuse(&e->reason, "no host memory for %zu bytes",
                e->backend->instance_bytes);
     else if (e->backend->init != NULL &&
-             e->backend->init(e->instance, &services) != SSQ_OK)
+             e->backend->init(e->instance, &core_services) != SSQ_OK)
         refuse(&e->reason, "%s", ssq_last_error());
     else
         e->devices = e->backend->count(e->instance, &e->reason);
