@@ -17,6 +17,7 @@ static const struct op_table ops = {
     .download = cuda_downloads,
     .gemm = cuda_gemms,
     .gemm_explain = cuda_gemm_explain,
+    .gemm_algorithms = cuda_gemm_algorithms,
 };
 
 static const struct backend cuda_backend = {

@@ -23,6 +23,7 @@ typedef CUstream cudaStream_t;
 typedef int cublasStatus_t;
 typedef int cublasComputeType_t;
 typedef int cudaDataType;
+typedef int libraryPropertyType;
 typedef int cublasLtMatmulDescAttributes_t;
 typedef int cublasLtMatrixLayoutAttribute_t;
 typedef int cublasLtMatmulPreferenceAttributes_t;
@@ -53,6 +54,9 @@ typedef struct {
     X(CUBLAS_OP_T, 1) \
     X(CUBLAS_COMPUTE_32F, 68) \
     X(CUBLAS_COMPUTE_32F_FAST_TF32, 77) \
+    X(MAJOR_VERSION, 0) \
+    X(MINOR_VERSION, 1) \
+    X(PATCH_LEVEL, 2) \
     X(CUDA_R_32F, 0) \
     X(CUDA_R_16F, 2) \
     X(CUDA_R_16BF, 14) \
@@ -75,6 +79,7 @@ typedef struct {
 #define BLAS_CALLS(X) \
     X(Create, cublasLtCreate, (cublasLtHandle_t *)) \
     X(Destroy, cublasLtDestroy, (cublasLtHandle_t)) \
+    X(GetProperty, cublasLtGetProperty, (libraryPropertyType, int *)) \
     X(DescCreate, cublasLtMatmulDescCreate, (cublasLtMatmulDesc_t *, \
         cublasComputeType_t, cudaDataType)) \
     X(DescDestroy, cublasLtMatmulDescDestroy, (cublasLtMatmulDesc_t)) \

@@ -272,12 +272,31 @@ ssq_status cuda_open(struct backend_instance *instance, unsigned i,
     return cuda_open_over(instance, i, NULL, device);
 }
 
+/* "13.0.2", or "none". What does not answer is 0. */
+static void blas_version(const struct backend_device *d, char *text,
+                         size_t bytes)
+{
+    int n[3] = {0, 0, 0};
+    snprintf(text, bytes, "none");
+    if (d->lt == NULL)
+        return;
+    (void)d->lt->blas->GetProperty(MAJOR_VERSION, &n[0]);
+    (void)d->lt->blas->GetProperty(MINOR_VERSION, &n[1]);
+    (void)d->lt->blas->GetProperty(PATCH_LEVEL, &n[2]);
+    snprintf(text, bytes, "%d.%d.%d", n[0], n[1], n[2]);
+}
+
+/* cuBLASLt, too: a verdict on products is one on it, and what was timed of them
+ * is of its algorithms. */
 void cuda_identify(const struct backend_device *d, char *text, size_t bytes)
 {
+    char blas[40];
+    blas_version(d, blas, sizeof(blas));
     snprintf(text, bytes,
-             "%s\ncompute capability %d\ndriver %d\nPTX %s\ncode %s",
+             "%s\ncompute capability %d\ndriver %d\nPTX %s\ncode %s\n"
+             "cuBLASLt %s",
              d->found->name, d->found->capability, d->driver, cuda_ptx_sum,
-             cuda_sass_sum(d->found->capability));
+             cuda_sass_sum(d->found->capability), blas);
 }
 
 void cuda_certified(struct backend_device *d, const struct findings *f)

@@ -543,7 +543,8 @@ static ssq_status run_piece(struct backend_queue *q, const struct gemm_op *op,
                             const struct product *g, const struct route *r,
                             const struct codes *code)
 {
-    const struct lt_product p = told(op, g, r);
+    struct lt_product p = told(op, g, r);
+    p.algorithm = op->algorithm;
     ssq_status st = cuda_queue_enter(q);
     if (st != SSQ_OK)
         return st;
@@ -645,6 +646,36 @@ const struct gemm_impl cuda_gemms[] = {
 
 /* ---- what is told of it ---- */
 
+/* Those of the first piece, which is the whole where there is room for it. */
+unsigned cuda_gemm_algorithms(const struct backend_device *d,
+                              const struct gemm_op *op, unsigned impl,
+                              uint64_t *names)
+{
+    if (cuda_gemms[impl].run != run || cuda_enter(d) != SSQ_OK)
+        return 0;
+    const struct product g = rows_first(op);
+    const struct route r = route_of(d, op, &g);
+    const struct product size = size_of_pieces(&g, &r);
+    const struct product piece = product_part(&g, &size, 0, 0, 0);
+    const struct route here = route_piece(&r, &g, &piece);
+    const struct lt_product p = told(op, &piece, &here);
+    unsigned n = cuda_lt_algorithms(d->lt, &p, names);
+    cuda_leave(d);
+    return n;
+}
+
+/* Has the library the algorithm that was kept? */
+static bool has_algorithm(const struct backend_device *d,
+                          const struct gemm_op *op, unsigned impl)
+{
+    uint64_t names[GEMM_ALGORITHMS];
+    unsigned n = cuda_gemm_algorithms(d, op, impl, names);
+    for (unsigned i = 0; i < n; i++)
+        if (names[i] == op->algorithm)
+            return true;
+    return op->algorithm == 0;
+}
+
 /* Products that tensor cores add before they cut off: what is known of them,
  * by the generation; half as many of TF32. */
 static uint32_t block_of(const struct backend_device *d, bool tf32)
@@ -703,6 +734,7 @@ void cuda_gemm_explain(const struct backend_device *d, const struct gemm_op *op,
     struct route r = route_of(d, op, &g);
     e->matrix_units = op->a.dtype != SSQ_F32;
     e->copied = is_copied(&r);
+    e->tuned = e->tuned && has_algorithm(d, op, impl);
     if (!e->matrix_units)
         explain_f32(d, op, &r, e);
     if (e->matrix_units)

@@ -52,6 +52,7 @@ struct lt_product {
     struct lt_shape shape;
     CUdeviceptr a, b, c, d, bias;
     float alpha, beta;
+    uint64_t algorithm; /* which is asked first; 0: the first of the list */
 };
 
 /** A shape's descriptors, and its algorithms, best first. */
@@ -62,6 +63,7 @@ struct lt_plan {
     cublasLtMatrixLayout_t a, b, c, d;
     int n, first; /* algorithms; those before the first have refused */
     cublasLtMatmulHeuristicResult_t found[LT_ALGORITHMS];
+    uint64_t name[LT_ALGORITHMS]; /* of each; 0: asked by name, it refused */
 };
 
 struct cuda_lt {
@@ -92,6 +94,10 @@ uint32_t cuda_lt_align(CUdeviceptr address);
 /** With the context: is there an algorithm for this? */
 bool cuda_lt_can(struct cuda_lt *lt, const struct lt_product *p,
                  struct why *why);
+/** With the context: the names of a product's algorithms, as gemm_op has them,
+ *  and how many. */
+unsigned cuda_lt_algorithms(struct cuda_lt *lt, const struct lt_product *p,
+                            uint64_t *names);
 /** With the context: enqueue it, without waiting for anything. The workspace
  *  has lt->workspace_bytes, which are the stream's alone. SSQ_ERR_UNSUPPORTED:
  *  nothing was enqueued, because no algorithm takes it; cuda_lt_can is false

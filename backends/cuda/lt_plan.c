@@ -8,6 +8,8 @@
 
 #include <string.h>
 
+#include "lib/core/disk_cache.h"
+
 #define LT(NAME) (lt->blas->NAME)
 
 /* ---- descriptors ---- */
@@ -135,14 +137,25 @@ static cublasStatus_t prefer(const struct cuda_lt *lt, const struct lt_shape *s,
     return e;
 }
 
+/* An algorithm's bytes are its configuration: NVIDIA says of the struct that it
+ * may be kept and used again with the same version of the library. So their
+ * hash is a name that another process knows it by. */
+static uint64_t name_of(const cublasLtMatmulAlgo_t *algo)
+{
+    uint64_t name = disk_cache_hash(DISK_CACHE_HASH, algo, sizeof(*algo));
+    return name == 0 ? 1 : name;
+}
+
 /* What may be used of an answer: only where its state is a success do the other
  * fields say anything. */
 static void keep_valid(struct lt_plan *p)
 {
     int n = 0;
     for (int i = 0; i < p->n; i++)
-        if (p->found[i].state == CUBLAS_STATUS_SUCCESS)
-            p->found[n++] = p->found[i];
+        if (p->found[i].state == CUBLAS_STATUS_SUCCESS) {
+            p->found[n] = p->found[i];
+            p->name[n++] = name_of(&p->found[i].algo);
+        }
     p->n = n;
 }
 
@@ -215,17 +228,40 @@ bool cuda_lt_can(struct cuda_lt *lt, const struct lt_product *x,
     return can;
 }
 
+/* The place of an algorithm that an op names; -1: it is not in the list, or has
+ * refused. */
+static int place_by_name(const struct lt_plan *p, uint64_t name)
+{
+    for (int i = p->first; name != 0 && i < p->n; i++)
+        if (p->name[i] == name)
+            return i;
+    return -1;
+}
+
+unsigned cuda_lt_algorithms(struct cuda_lt *lt, const struct lt_product *x,
+                            uint64_t *names)
+{
+    unsigned n = 0;
+    pthread_mutex_lock(&lt->lock);
+    const struct lt_plan *p = plan_of(lt, x, NULL);
+    for (int i = p == NULL ? 0 : p->first; p != NULL && i < p->n; i++)
+        if (p->name[i] != 0)
+            names[n++] = p->name[i];
+    pthread_mutex_unlock(&lt->lock);
+    return n;
+}
+
 /* ---- products ---- */
 
 static cublasStatus_t enqueue(const struct cuda_lt *lt, const struct lt_plan *p,
-                              const struct lt_product *x, CUdeviceptr workspace,
-                              CUstream stream)
+                              int i, const struct lt_product *x,
+                              CUdeviceptr workspace, CUstream stream)
 {
     return LT(Matmul)(
         lt->handle, p->desc, &x->alpha, (const void *)(uintptr_t)x->a, p->a,
         (const void *)(uintptr_t)x->b, p->b, &x->beta,
         (const void *)(uintptr_t)x->c, p->c, (void *)(uintptr_t)x->d, p->d,
-        &p->found[p->first].algo, (void *)(uintptr_t)workspace,
+        &p->found[i].algo, (void *)(uintptr_t)workspace,
         (size_t)lt->workspace_bytes, stream);
 }
 
@@ -238,14 +274,22 @@ static bool refused(cublasStatus_t e)
 }
 
 /* With the lock. Algorithms that the heuristics name may refuse all the same:
- * the next one is taken then, for good. */
+ * the next one is taken then, for good. One that the op names comes first. */
 static cublasStatus_t try_each(const struct cuda_lt *lt, struct lt_plan *p,
                                const struct lt_product *x,
                                CUdeviceptr workspace, CUstream stream)
 {
-    cublasStatus_t e = enqueue(lt, p, x, workspace, stream);
+    int named = place_by_name(p, x->algorithm);
+    cublasStatus_t e = CUBLAS_STATUS_NOT_SUPPORTED;
+    if (named >= 0)
+        e = enqueue(lt, p, named, x, workspace, stream);
+    if (!refused(e))
+        return e;
+    if (named >= 0)
+        p->name[named] = 0;
+    e = enqueue(lt, p, p->first, x, workspace, stream);
     while (refused(e) && ++p->first < p->n)
-        e = enqueue(lt, p, x, workspace, stream);
+        e = enqueue(lt, p, p->first, x, workspace, stream);
     return e;
 }
 

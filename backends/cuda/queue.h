@@ -98,6 +98,9 @@ extern const struct gemm_impl cuda_gemms[];
 void cuda_gemm_explain(const struct backend_device *device,
                        const struct gemm_op *op, unsigned impl,
                        struct gemm_explanation *explanation);
+unsigned cuda_gemm_algorithms(const struct backend_device *device,
+                              const struct gemm_op *op, unsigned impl,
+                              uint64_t *names);
 /** With the context: memory for products, which a queue over a stream of the
  *  caller's has from the beginning, as that may be captured. */
 ssq_status cuda_gemm_room(struct backend_queue *queue);

@@ -16,7 +16,7 @@
 /** Raised when anything here changes, the structs of ops and launches included:
  *  a module reads them at fixed offsets, so one of another number is
  *  refused. */
-#define SSQ_BACKEND_ABI 11
+#define SSQ_BACKEND_ABI 12
 
 /** Opaque to the core, which only hands pointers around: each backend defines
  *  them for itself, and no two backends have to agree. */
@@ -79,6 +79,12 @@ struct op_table {
      * without them, in float32 (lib/op/gemm/gemm.h) */
     void (*gemm_explain)(const struct backend_device *, const struct gemm_op *,
                          unsigned impl, struct gemm_explanation *);
+    /* optional: the algorithms that implementation impl of gemm has for an op
+     * that it admits, best first, at most GEMM_ALGORITHMS, and how many: as
+     * gemm_op.algorithm names them */
+    unsigned (*gemm_algorithms)(const struct backend_device *,
+                                const struct gemm_op *, unsigned impl,
+                                uint64_t *names);
 };
 
 /** Limits the core must respect. */

@@ -15,6 +15,7 @@
 struct pool;
 struct progress;
 struct fallback_seen;
+struct tunings;
 
 /* Order of locks: queues_lock, then a queue's lock or the pool's; never two
  * queues at once, and nothing is released under a queue's lock. */
@@ -25,6 +26,7 @@ struct ssq_device {
     ssq_device_props props;         /* constant once the device is open */
     ssq_device_options options;     /* the caller's, copied */
     struct certificate certificate; /* empty if the backend has no identify */
+    struct tunings *tunings; /* lib/op/gemm/tuning.h; NULL: none can be kept */
     struct pool *pool;              /* owned; NULL until opening gets to it */
     pthread_mutex_t queues_lock;    /* of queues, and of their capturers */
     ssq_queue *queues;        /* of this device, for the pool to retire */

@@ -6,6 +6,7 @@
 #include "lib/core/queue.h"
 #include "lib/core/registry.h"
 #include "lib/core/native.h"
+#include "lib/op/gemm/tuning.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -213,6 +214,7 @@ static void device_free(struct object *o)
         fork_unwatch(d);
     pool_destroy(d->pool);
     fallback_forget(d);
+    tunings_close(d);
     d->backend->close(d->impl);
     pthread_mutex_destroy(&d->queues_lock);
     mem_free(d);
@@ -312,6 +314,8 @@ static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
     st = pool_create(d, device_retire, &d->pool);
     if (st == SSQ_OK)
         d->props.binding_bytes = pool_binding_bytes(d->pool);
+    if (st == SSQ_OK)
+        st = tunings_open(d);
     return st == SSQ_OK ? pin_from_environment(d) : st;
 }
 

@@ -8,9 +8,7 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Number i of all implementations on a device: the backend's own, then the
- * plans. False past the end. The order is the one that users see listed. */
-static bool nth(const ssq_device *d, enum op_id op, unsigned i,
+bool choice_nth(const ssq_device *d, enum op_id op, unsigned i,
                 struct choice *c)
 {
     const struct op_table *t = d->backend->ops;
@@ -33,12 +31,11 @@ static bool is_last(const ssq_device *d, const struct op *op,
            implementation_last(d->backend->ops, c->index, d->impl, op);
 }
 
-/* SSQ_OK if c takes the op; SSQ_ERR_UNSUPPORTED with the reason in why. Where
- * loops are limited a plan has to be built to know, which may end with
+/* Where loops are limited a plan has to be built to know, which may end with
  * SSQ_ERR_NOMEM: that is no refusal, and must not make a slower implementation
  * run instead. */
-static ssq_status admit(ssq_device *d, const struct op *op,
-                        const struct choice *c, struct why *why)
+ssq_status choice_admits(ssq_device *d, const struct op *op,
+                         const struct choice *c, struct why *why)
 {
     const char *pin = d->pins[op->id];
     bool admitted;
@@ -52,19 +49,25 @@ static ssq_status admit(ssq_device *d, const struct op *op,
     return admitted ? SSQ_OK : SSQ_ERR_UNSUPPORTED;
 }
 
-/* Two passes over the same list: implementations that call themselves last are
+/* What an op prefers, if that takes it, whatever it calls itself. Else two
+ * passes over the same list: implementations that call themselves last are
  * skipped in the first and are the only ones in the second. The refusals of
  * both are collected for the error's text, as far as it has room. */
 ssq_status dispatch(ssq_device *d, const struct op *op, struct choice *c)
 {
     char refusals[ERROR_TEXT - 128] = "";
     size_t at = 0;
+    if (op->prefer != 0 && choice_nth(d, op->id, op->prefer - 1u, c)) {
+        ssq_status st = choice_admits(d, op, c, NULL);
+        if (st != SSQ_ERR_UNSUPPORTED)
+            return st;
+    }
     for (int late = 0; late < 2; late++)
-        for (unsigned i = 0; nth(d, op->id, i, c); i++) {
+        for (unsigned i = 0; choice_nth(d, op->id, i, c); i++) {
             struct why why = {""};
             if (is_last(d, op, c) != (late == 1))
                 continue;
-            ssq_status st = admit(d, op, c, &why);
+            ssq_status st = choice_admits(d, op, c, &why);
             if (st != SSQ_ERR_UNSUPPORTED)
                 return st;
             if (at < sizeof(refusals))
@@ -82,7 +85,8 @@ const char *ssq_implementation_name(const ssq_device *device, const char *op,
     if (device == NULL || id == OP_COUNT)
         return NULL;
     struct choice c;
-    return i <= UINT_MAX && nth(device, id, (unsigned)i, &c) ? c.name : NULL;
+    return i <= UINT_MAX && choice_nth(device, id, (unsigned)i, &c) ? c.name
+                                                                    : NULL;
 }
 
 /* NULL takes the pin away. Not locked: a caller pins before other threads use

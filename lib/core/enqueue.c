@@ -76,8 +76,10 @@ static ssq_status enqueue_one(void *user, struct op *op)
         st = enqueue_by(way->queue, op, &choice);
         if (st != SSQ_ERR_UNSUPPORTED)
             return st;
+        bool preferred = op->prefer != 0;
+        op->prefer = 0; /* it may have been that: now by the rules */
         st = dispatch(way->queue->device, op, &choice);
-        if (st == SSQ_OK && choice.plan == before.plan &&
+        if (st == SSQ_OK && !preferred && choice.plan == before.plan &&
             choice.index == before.index)
             st = SSQ_ERR_UNSUPPORTED; /* it would say so again */
     }

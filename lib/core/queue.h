@@ -45,6 +45,14 @@ struct choice {
     const char *name; /* of the list that it is in, which is constant */
 };
 
+/** Number i of all implementations on a device: the backend's own, then the
+ *  plans. False past the end. The order is the one that users see listed. */
+bool choice_nth(const ssq_device *device, enum op_id op, unsigned i,
+                struct choice *choice);
+/** SSQ_OK if a choice takes the op; SSQ_ERR_UNSUPPORTED with the reason in
+ *  why. */
+ssq_status choice_admits(ssq_device *device, const struct op *op,
+                         const struct choice *choice, struct why *why);
 /** Choose the implementation of an op: lib/core/dispatch.c.
  *  @return SSQ_ERR_UNSUPPORTED with every refusal in the text */
 ssq_status dispatch(ssq_device *device, const struct op *op,

@@ -145,6 +145,7 @@ struct op {
     struct view_list *list; /* more operands, shared; or NULL */
     uint64_t first;      /* elements before this window: for random streams */
     struct object *keep; /* host memory that the op works on; or NULL */
+    uint16_t prefer;     /* ask this implementation first, from 1; 0: none */
 };
 
 /** Start of the views of an op. */
@@ -165,7 +166,7 @@ static inline const struct view *op_views_const(const struct op *op)
             offsetof(struct NAME##_op, FIRST),                                 \
             (sizeof(struct NAME##_op) - offsetof(struct NAME##_op, FIRST)) /   \
                 sizeof(struct view),                                           \
-            NULL, 0, NULL                                                      \
+            NULL, 0, NULL, 0                                                   \
     }
 
 #define X(NAME, WALKED, FUNCTIONS, TABLES, STRUCT) struct NAME##_op STRUCT;

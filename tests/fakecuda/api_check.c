@@ -27,7 +27,8 @@
     X(cublasLtHandle_t, 8) X(cublasLtMatmulDesc_t, 8) \
     X(cublasLtMatrixLayout_t, 8) X(cublasLtMatmulPreference_t, 8) \
     X(cudaStream_t, 8) X(cublasStatus_t, 4) X(cublasComputeType_t, 4) \
-    X(cudaDataType, 4) X(cublasLtMatmulDescAttributes_t, 4) \
+    X(cudaDataType, 4) X(libraryPropertyType, 4) \
+    X(cublasLtMatmulDescAttributes_t, 4) \
     X(cublasLtMatrixLayoutAttribute_t, 4) \
     X(cublasLtMatmulPreferenceAttributes_t, 4) X(cublasLtMatmulAlgo_t, 64) \
     X(cublasLtMatmulHeuristicResult_t, 96)

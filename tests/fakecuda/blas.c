@@ -135,6 +135,13 @@ static int word(const char *variable, const char *const *words)
     return text == NULL || words[i] == NULL ? 0 : i;
 }
 
+static int number(const char *variable)
+{
+    const char *text = getenv(variable);
+
+    return text == NULL ? 0 : atoi(text);
+}
+
 cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
 {
     static const char *const wrong[] = {"right", "transposed", "half",
@@ -165,7 +172,18 @@ cublasStatus_t cublasLtCreate(cublasLtHandle_t *handle)
     h->block = major >= 9 ? 16 : 10 * major + minor >= 75 ? 8 : 4;
     h->wrong = (enum blas_wrong)word("FAKEBLAS_WRONG", wrong);
     h->fail = (enum blas_fail)word("FAKEBLAS_FAIL", fail);
+    h->slow = (unsigned)number("FAKEBLAS_SLOW");
+    h->list = (uint64_t)number("FAKEBLAS_LIST");
     *handle = h;
+    return BLAS_SUCCESS;
+}
+
+/* Of 13.0.N, with the N of the environment. */
+cublasStatus_t cublasLtGetProperty(int property, int *value)
+{
+    if (value == NULL || property < 0 || property > 2)
+        return BLAS_INVALID_VALUE;
+    *value = property == 0 ? 13 : property == 1 ? 0 : number("FAKEBLAS_PATCH");
     return BLAS_SUCCESS;
 }
 
@@ -345,6 +363,7 @@ cublasStatus_t cublasLtMatmulAlgoGetHeuristic(
         word[2] = blas_sum_of(desc, a, b, c, d);
         word[3] = (uint64_t)p->align[0] | (uint64_t)p->align[1] << 16 |
                   (uint64_t)p->align[2] << 32 | (uint64_t)p->align[3] << 48;
+        word[4] = handle->list;
         r->workspaceSize = WORKSPACE;
         r->wavesCount = 1.0f;
         if (*n == INVALID) { /* and its other fields say nothing */
@@ -470,6 +489,7 @@ cublasStatus_t cublasLtMatmul(cublasLtHandle_t handle,
     p.beta = *(const float *)beta;
     p.block = handle->block;
     p.wrong = handle->wrong;
+    p.slow = algo->data[1] < handle->slow;
     p.tf32 = desc->tf32 && a_layout->type == R_32F;
     e = check_addresses(&p, algo);
     if (e == BLAS_SUCCESS)

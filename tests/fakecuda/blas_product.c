@@ -1,12 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* blas_product.c - products: of 16-bit factors as tensor cores make them, of
  * float32 factors plain float32 sums. */
+#define _POSIX_C_SOURCE 200809L /* nanosleep */
 #include "tests/fakecuda/blas_state.h"
 #include "tests/fakecuda/tensor_core.h"
 
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 
 /* Bits of a fraction, and the exponents of normal numbers. */
 struct format {
@@ -169,7 +171,10 @@ static void multiply(const struct blas_product *p, uint64_t z)
 void blas_multiply(void *product)
 {
     const struct blas_product *p = product;
+    const struct timespec slow = {.tv_nsec = 20 * 1000 * 1000};
 
+    if (p->slow)
+        (void)nanosleep(&slow, NULL);
     /* what was there is lost: it is the algorithm's while it runs */
     memset(p->workspace, 0xa5, (size_t)p->workspace_bytes);
     for (int32_t z = 0; z < p->batch; z++)

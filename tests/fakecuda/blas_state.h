@@ -25,6 +25,8 @@ struct fake_handle {
     unsigned block; /* products that the device's tensor cores add at a time */
     enum blas_wrong wrong;
     enum blas_fail fail;
+    unsigned slow; /* so many algorithms of a shape */
+    uint64_t list; /* which algorithms there are */
 };
 
 struct fake_desc {
@@ -61,6 +63,7 @@ struct blas_product {
     float alpha, beta;
     unsigned block;
     enum blas_wrong wrong;
+    bool slow;
 };
 
 /* blas_check.c: what the documentation demands of a product. */

@@ -67,7 +67,8 @@ CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
 if BUILD_CUDA
 cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/capture \
 	tests/fakecuda/faults tests/fakecuda/launches \
-	tests/fakecuda/misuse tests/fakecuda/mma_refused tests/fakecuda/native
+	tests/fakecuda/misuse tests/fakecuda/mma_refused tests/fakecuda/native \
+	tests/fakecuda/tuning
 check_PROGRAMS += $(cuda_module_tests)
 TESTS += $(cuda_module_tests)
 # valgrind has no modules
@@ -76,6 +77,10 @@ endif
 tests_fakecuda_blas_test_SOURCES = tests/fakecuda/blas_test.c \
 	tests/core/driver.h tests/fakecuda/fakeblas.h
 tests_fakecuda_blas_test_LDADD = tests/fakecuda/libcublasLt.la \
+	tests/fakecuda/libcuda.la libsesqui.la
+tests_fakecuda_tuning_SOURCES = tests/fakecuda/tuning.c \
+	tests/core/driver.h tests/fakecuda/fakeblas.h
+tests_fakecuda_tuning_LDADD = tests/fakecuda/libcublasLt.la \
 	tests/fakecuda/libcuda.la libsesqui.la
 tests_fakecuda_capture_SOURCES = tests/fakecuda/capture.c \
 	tests/core/driver.h tests/fakecuda/fakecuda.h

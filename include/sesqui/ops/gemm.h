@@ -131,11 +131,13 @@ typedef struct ssq_gemm_explanation {
     bool tf32;   /**< f32 factors are cut to TF32: see SSQ_GEMM_ALLOW_TF32 */
     bool copied; /**< factors whose lines do not begin at multiples of 16 bytes
                       are first copied to where they do */
+    bool tuned;  /**< implementation, and algorithm where it has several, are
+                      what ssq_gemm_tune kept (tune.h), and not the rules' */
 } ssq_gemm_explanation;
 #define SSQ_GEMM_EXPLANATION_INIT                                              \
     {                                                                          \
         sizeof(ssq_gemm_explanation), "", SSQ_F32, false, 0, "", 0, 0, 0, 0,   \
-            0, 0, 0, false, false                                              \
+            0, 0, 0, false, false, false                                       \
     }
 
 /** Explain: which implementation would run these arguments and how, by the

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - ssq_gemm, ssq_gemm_batched and ssq_gemm_explain: dispatch. */
-#include "lib/op/gemm/gemm.h"
+#include "lib/op/gemm/tuning.h"
 
 #include "lib/core/pool.h"
 #include "lib/core/queue.h"
@@ -62,7 +62,12 @@ static void explain(const ssq_device *d, const struct gemm_op *op,
                     const struct choice *choice, struct gemm_explanation *e)
 {
     const struct op_table *t = d->backend->ops;
+    struct choice preferred;
     *e = (struct gemm_explanation){.accumulator = SSQ_F32};
+    e->tuned = op->op.prefer != 0 &&
+               choice_nth(d, OP_gemm, op->op.prefer - 1u, &preferred) &&
+               preferred.plan == choice->plan &&
+               preferred.index == choice->index;
     snprintf(e->condition, sizeof(e->condition), "%s has no matrix units",
              d->props.name);
     if (choice->plan)
@@ -79,7 +84,8 @@ static void explain(const ssq_device *d, const struct gemm_op *op,
 }
 
 /* For SSQ_GEMM_REQUIRE_MATRIX_UNITS: refuse the op where they would not be
- * used, with the reason. One that multiplies nothing passes. */
+ * used, with the reason. One that multiplies nothing passes. A choice that was
+ * kept is passed over where it does without them: the rules may not. */
 static ssq_status require_matrix_units(const ssq_queue *queue,
                                        struct gemm_op *op, const char *name)
 {
@@ -93,6 +99,10 @@ static ssq_status require_matrix_units(const ssq_queue *queue,
     explain(queue->device, op, &c, &e);
     if (e.matrix_units)
         return SSQ_OK;
+    if (op->op.prefer != 0) {
+        tuning_forget(op);
+        return require_matrix_units(queue, op, name);
+    }
     return error_set(SSQ_ERR_UNSUPPORTED,
                      "%s: matrix units were required: %s: %s", name, c.name,
                      e.condition);
@@ -140,6 +150,7 @@ static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
     x.block = e->block;
     x.tf32 = e->tf32;
     x.copied = e->copied;
+    x.tuned = e->tuned;
     x.batch = op->batch;
     x.m = op->m;
     x.n = op->n;

@@ -16,6 +16,11 @@
 
 #include "lib/core/core.h"
 
+/** Algorithms of a vendor's library for one product. Each has a name that is
+ *  not 0, and the same in every process; 0 leaves the choice to the
+ *  implementation, and so does a name that it does not have any more. */
+#define GEMM_ALGORITHMS 16
+
 /** d = activation(alpha a b + beta c + bias), d is not empty. */
 struct gemm_op {
     struct op op;
@@ -23,6 +28,7 @@ struct gemm_op {
     float alpha, beta;
     ssq_activation activation;
     bool tf32;           /* a and b are f32, and may be cut to TF32 */
+    uint64_t algorithm;  /* of the implementation that op.prefer names */
     struct view a, b;    /* absent when k == 0 */
     struct view c, bias; /* optional */
     struct view d;
@@ -35,6 +41,7 @@ struct gemm_explanation {
     bool matrix_units;     /* they are used for this op */
     uint32_t block;      /* as in ssq_gemm_explanation */
     bool tf32, copied;   /* the same */
+    bool tuned;          /* the same; begins true where op.prefer was taken */
     char condition[256]; /* why matrix_units is false */
 };
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_build.c - from the arguments of a gemm to its canonical op: check,
  * broadcast, fold and collapse the batch. */
-#include "lib/op/gemm/gemm.h"
+#include "lib/op/gemm/tuning.h"
 
 #include "lib/core/queue.h"
 
@@ -406,6 +406,8 @@ ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
     st = prepare(queue, args, batched, name, op);
     if (st == SSQ_OK && view_elements(&op->d) > 0)
         make_canonical(op);
+    if (st == SSQ_OK && view_elements(&op->d) > 0)
+        tuning_prefer(queue->device, op);
     fpenv_leave(env);
     return st;
 }

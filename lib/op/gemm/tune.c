@@ -1,0 +1,250 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tune.c - ssq_gemm_tune: all that would do a gemm, timed.
+ *
+ * A candidate is an implementation, or one algorithm of it. It runs as any op
+ * does, but that the op names it. What is kept is the least time of several
+ * rounds: whatever else the machine does only makes a round longer. */
+#include "lib/op/gemm/tuning.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#include "lib/core/pool.h"
+#include "lib/core/queue.h"
+#include "lib/core/window.h"
+
+/** Rounds, and how long each should take: long beside a launch. */
+#define ROUNDS        3
+#define ROUND_SECONDS 0.02
+#define MOST_RUNS     1000.0
+/** Who takes so many times as long as the best so far has no second round. */
+#define HOPELESS 4.0
+/** A choice against the rules has to be faster than theirs by this. */
+#define WORTH 0.98
+
+/** What is being found out. */
+struct search {
+    ssq_queue *queue;
+    struct gemm_op *op;
+    struct choice rule; /* what the rules choose */
+    bool ruled;         /* it has been timed; its first algorithm comes first */
+    uint32_t tried;
+    struct tuning best, by_rule;
+};
+
+static double now(void)
+{
+    struct timespec t;
+    (void)clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* n products, one behind the other: seconds of each. */
+static ssq_status run(const struct search *s, int n, double *seconds)
+{
+    double began = now();
+    ssq_status st = SSQ_OK;
+    for (int i = 0; st == SSQ_OK && i < n; i++)
+        st = queue_enqueue(s->queue, &s->op->op);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(s->queue);
+    *seconds = (now() - began) / n;
+    return st;
+}
+
+static bool is_same(const struct choice *a, const struct choice *b)
+{
+    return a->plan == b->plan && a->index == b->index;
+}
+
+/* The algorithms that an implementation offers, or 0 for its only one. */
+static unsigned algorithms(const struct search *s, const struct choice *c,
+                           uint64_t *names)
+{
+    const ssq_device *d = s->queue->device;
+    unsigned n = 0;
+    if (!c->plan && d->backend->ops->gemm_algorithms != NULL)
+        n = d->backend->ops->gemm_algorithms(d->impl, s->op, c->index, names);
+    if (n == 0)
+        names[n++] = 0;
+    return n;
+}
+
+/* Is it still what would do the op? Some find out only as they run that they
+ * cannot, and another has run then. */
+static bool is_there(const struct search *s, const struct choice *c)
+{
+    uint64_t names[GEMM_ALGORITHMS];
+    struct choice found;
+    if (dispatch(s->queue->device, &s->op->op, &found) != SSQ_OK ||
+        !is_same(&found, c))
+        return false;
+    unsigned n = algorithms(s, c, names);
+    for (unsigned i = 0; i < n; i++)
+        if (names[i] == s->op->algorithm)
+            return true;
+    return false;
+}
+
+/* The op, as it now names its candidate: 0 seconds where that has not run. */
+static ssq_status measure(const struct search *s, const struct choice *c,
+                          double *least)
+{
+    double one = 0.0, round;
+    *least = 0.0;
+    ssq_status st = run(s, 1, &one); /* kernels are loaded, memory is made */
+    if (st == SSQ_OK && is_there(s, c))
+        st = run(s, 1, &one);
+    else
+        return st == SSQ_ERR_UNSUPPORTED ? SSQ_OK : st;
+    if (st != SSQ_OK)
+        return st;
+    *least = one;
+    if (s->tried > 0 && one > HOPELESS * s->best.seconds)
+        return SSQ_OK;
+    double runs = one > 0.0 ? ROUND_SECONDS / one : MOST_RUNS;
+    int n = runs < 1.0 ? 1 : runs > MOST_RUNS ? (int)MOST_RUNS : (int)runs;
+    for (int i = 0; st == SSQ_OK && i < ROUNDS; i++) {
+        st = run(s, n, &round);
+        if (st == SSQ_OK && round < *least)
+            *least = round;
+    }
+    return st;
+}
+
+static ssq_status try_one(struct search *s, const struct choice *c)
+{
+    struct tuning t;
+    memset(&t, 0, sizeof(t)); /* a file has all its bytes */
+    t.key = tuning_key_of(s->op);
+    snprintf(t.implementation, sizeof(t.implementation), "%s", c->name);
+    t.algorithm = s->op->algorithm;
+    ssq_status st = measure(s, c, &t.seconds);
+    if (st != SSQ_OK || t.seconds <= 0.0)
+        return st;
+    if (log_enabled("tune"))
+        log_line(SSQ_LOG_DEBUG, "tune", "%s %016llx: %.3g s", c->name,
+                 (unsigned long long)t.algorithm, t.seconds);
+    if (s->tried++ == 0 || t.seconds < s->best.seconds)
+        s->best = t;
+    if (!s->ruled && is_same(c, &s->rule)) {
+        s->by_rule = t;
+        s->ruled = true;
+    }
+    return SSQ_OK;
+}
+
+static ssq_status try_implementation(struct search *s, unsigned number,
+                                     const struct choice *c)
+{
+    uint64_t names[GEMM_ALGORITHMS];
+    unsigned n = algorithms(s, c, names);
+    ssq_status st = SSQ_OK;
+    for (unsigned i = 0; st == SSQ_OK && i < n; i++) {
+        s->op->op.prefer = (uint16_t)(number + 1);
+        s->op->algorithm = names[i];
+        st = try_one(s, c);
+    }
+    tuning_forget(s->op);
+    return st;
+}
+
+static ssq_status try_all(struct search *s)
+{
+    ssq_device *d = s->queue->device;
+    struct choice c;
+    ssq_status st = dispatch(d, &s->op->op, &s->rule);
+    for (unsigned i = 0; st == SSQ_OK && choice_nth(d, OP_gemm, i, &c); i++) {
+        struct why why;
+        st = choice_admits(d, &s->op->op, &c, &why);
+        if (st == SSQ_OK)
+            st = try_implementation(s, i, &c);
+        else if (st == SSQ_ERR_UNSUPPORTED)
+            st = SSQ_OK;
+    }
+    if (st != SSQ_OK || s->tried > 0)
+        return st;
+    return error_set(SSQ_ERR_UNSUPPORTED,
+                     "gemm_tune: nothing that %s admits has run",
+                     d->props.name);
+}
+
+/* Where nothing can be chosen, or waited for. */
+static ssq_status check_queue(ssq_queue *q, const char *name)
+{
+    const ssq_device *d = q->device;
+    bool recorded = false;
+    ssq_status st = queue_recorded(q, &recorded);
+    if (st != SSQ_OK)
+        return st;
+    if (recorded || queue_capturing(q))
+        return error_set(SSQ_ERR_INVALID, "%s: the queue is being captured",
+                         name);
+    return d->pins[OP_gemm][0] == '\0'
+               ? SSQ_OK
+               : error_set(SSQ_ERR_INVALID,
+                           "%s: gemm is pinned to %s: there is no choice", name,
+                           d->pins[OP_gemm]);
+}
+
+static ssq_status check_op(const ssq_queue *q, const struct gemm_op *op,
+                           const char *name)
+{
+    if (view_elements(&op->d) == 0 || op->k == 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: nothing is multiplied: d has %lld elements, k or "
+                         "alpha may be 0",
+                         name, (long long)view_elements(&op->d));
+    uint64_t bytes = pool_binding_bytes(q->device->pool);
+    return window_fits(&op->op, bytes)
+               ? SSQ_OK
+               : error_set(SSQ_ERR_UNSUPPORTED,
+                           "%s: an operand is larger than a launch may bind, "
+                           "%llu bytes",
+                           name, (unsigned long long)bytes);
+}
+
+/* What stays: the rules' own choice, unless another one is worth it. */
+static struct tuning decide(const struct search *s)
+{
+    struct tuning t = s->best;
+    if (s->ruled && s->best.seconds > WORTH * s->by_rule.seconds)
+        t = s->by_rule;
+    t.rule_seconds = s->ruled ? s->by_rule.seconds : t.seconds;
+    return t;
+}
+
+ssq_status ssq_gemm_tune(ssq_queue *queue, const ssq_gemm_args *args,
+                         ssq_gemm_tuning *out)
+{
+    const char *name = "gemm_tune";
+    struct gemm_op op;
+    if (out == NULL || out->struct_size != sizeof(*out))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: out is NULL or has another struct_size than %zu",
+                         name, sizeof(*out));
+    ssq_status st = CHECK_CALL(queue, args, name);
+    if (st == SSQ_OK)
+        st = check_queue(queue, name);
+    if (st != SSQ_OK)
+        return st;
+    bool batched = args->d != NULL && args->d->view.rank > 2;
+    st = gemm_build(queue, args, batched, name, &op);
+    if (st == SSQ_OK)
+        st = check_op(queue, &op, name);
+    if (st != SSQ_OK)
+        return st;
+    tuning_forget(&op);
+    struct search s = {.queue = queue, .op = &op};
+    st = ssq_queue_sync(queue); /* what is there already is not timed */
+    if (st == SSQ_OK)
+        st = try_all(&s);
+    if (st != SSQ_OK)
+        return st;
+    struct tuning t = decide(&s);
+    *out = tuning_tell(&t);
+    out->tried = s.tried;
+    out->kept = tuning_keep(queue->device, &t);
+    return SSQ_OK;
+}

@@ -1,0 +1,279 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tuning.c - the fastest implementations of gemms, in a file of the disk cache.
+ *
+ * A file is replaced whole, by rename; who changes it holds the cache's lock
+ * from reading to writing, so that of two processes that tune at once neither
+ * loses what the other found. */
+#include "lib/op/gemm/tuning.h"
+
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "lib/core/disk_cache.h"
+#include "lib/core/queue.h"
+#include "lib/core/services.h"
+
+/** Raised when struct tuning changes: older files count as none then. */
+#define LAYOUT 1u
+
+/** A choice that this device has read. */
+struct tuned {
+    struct tuning kept;
+    uint16_t prefer; /* for struct op; 0: no implementation of this name */
+};
+
+struct tunings {
+    struct certificate_key key; /* the file's name, and what it depends on */
+    char path[4096];            /* "": nothing can be kept */
+    size_t n;
+    struct tuned *of; /* n of them in ascending order of their keys */
+};
+
+/* Between threads, for whom a lock on a file is none. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+static uint8_t turned(const struct view *v, unsigned bit)
+{
+    bool columns;
+    (void)gemm_leading(v, &columns);
+    return columns ? (uint8_t)bit : 0;
+}
+
+struct tuning_key tuning_key_of(const struct gemm_op *op)
+{
+    struct tuning_key key;
+    memset(&key, 0, sizeof(key));
+    key.batch = op->batch;
+    key.m = op->m;
+    key.n = op->n;
+    key.k = op->k;
+    key.a = (uint8_t)op->a.dtype;
+    key.b = (uint8_t)op->b.dtype;
+    key.d = (uint8_t)op->d.dtype;
+    key.turned = (uint8_t)(turned(&op->a, TURNED_A) | turned(&op->b, TURNED_B) |
+                           turned(&op->d, TURNED_D));
+    key.tf32 = op->tf32;
+    return key;
+}
+
+static int by_key(const void *a, const void *b)
+{
+    return memcmp(a, b, sizeof(struct tuning_key));
+}
+
+/* ---- the file ---- */
+
+/* Could tuning_keep have written this? A checksum only says that somebody
+ * did. */
+static bool plausible(const struct tuning *t, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        if (!certificate_text(t[i].implementation,
+                              sizeof(t[i].implementation)) ||
+            !(t[i].seconds > 0.0) || !(t[i].rule_seconds > 0.0) ||
+            (i > 0 && by_key(&t[i - 1], &t[i]) >= 0))
+            return false;
+    return true;
+}
+
+/* What a file has, to be freed; NULL: nothing. */
+static struct tuning *load(const struct tunings *file, size_t *n)
+{
+    bool damaged;
+    size_t bytes = 0;
+    unsigned char *body = disk_cache_read(&core_services, file->key.name,
+                                          file->key.text, &bytes, &damaged);
+    *n = bytes / sizeof(struct tuning);
+    damaged = damaged ||
+              (body != NULL &&
+               (bytes % sizeof(struct tuning) != 0 || *n > TUNINGS ||
+                !plausible((const struct tuning *)(const void *)body, *n)));
+    if (!damaged)
+        return (struct tuning *)(void *)body;
+    log_line(SSQ_LOG_WARNING, "tune", "%s is damaged, and not used",
+             file->path);
+    mem_free(body);
+    *n = 0;
+    return NULL;
+}
+
+/* Of old, in ascending order, and one more in its place, or instead of what is
+ * there: how many. */
+static size_t merge(const struct tuning *old, size_t n,
+                    const struct tuning *one, struct tuning *to)
+{
+    size_t i = 0, at;
+    while (i < n && by_key(&old[i], one) < 0)
+        i++;
+    memcpy(to, old, i * sizeof(*to));
+    to[i] = *one;
+    at = i + 1;
+    i += i < n && by_key(&old[i], one) == 0;
+    memcpy(to + at, old + i, (n - i) * sizeof(*to));
+    return at + n - i;
+}
+
+/* With both locks. */
+static bool keep(const struct tunings *file, const struct tuning *one)
+{
+    size_t n;
+    struct tuning none, *old = load(file, &n), *again;
+    struct tuning *all = mem_alloc_array(n + 1, sizeof(*all));
+    bool kept = all != NULL;
+    if (kept)
+        n = merge(old == NULL ? &none : old, n, one, all);
+    if (kept && n <= TUNINGS)
+        disk_cache_store(&core_services, file->key.name, file->key.text,
+                         (const unsigned char *)all, n * sizeof(*all));
+    mem_free(all);
+    mem_free(old);
+    /* read back: the disk cache does not say whether it could write */
+    again = kept ? load(file, &n) : NULL;
+    const struct tuning *found =
+        again == NULL ? NULL : bsearch(one, again, n, sizeof(*again), by_key);
+    kept = found != NULL && memcmp(found, one, sizeof(*one)) == 0;
+    mem_free(again);
+    return kept;
+}
+
+bool tuning_keep(const ssq_device *d, const struct tuning *one)
+{
+    const struct tunings *file = d->tunings;
+    if (file == NULL || file->path[0] == '\0')
+        return false;
+    pthread_mutex_lock(&lock);
+    int held = disk_cache_lock(&core_services);
+    bool kept = keep(file, one);
+    disk_cache_unlock(held);
+    pthread_mutex_unlock(&lock);
+    return kept;
+}
+
+/* ---- a device's ---- */
+
+/* The number of an implementation, from 1; 0: there is none of this name. */
+static uint16_t number_of(const ssq_device *d, const char *name)
+{
+    struct choice c;
+    for (unsigned i = 0; choice_nth(d, OP_gemm, i, &c); i++)
+        if (strcmp(c.name, name) == 0)
+            return (uint16_t)(i + 1);
+    return 0;
+}
+
+ssq_status tunings_open(ssq_device *d)
+{
+    if (d->backend->identify == NULL)
+        return SSQ_OK; /* host code: there is nothing to choose */
+    struct tunings *t = mem_alloc(sizeof(*t));
+    if (t == NULL)
+        return error_nomem("device_open", sizeof(*t));
+    d->tunings = t;
+    certificate_key_for("gemm", LAYOUT, d->backend, d->impl, &t->key);
+    if (!disk_cache_path(&core_services, t->key.name, t->path,
+                         sizeof(t->path))) {
+        t->path[0] = '\0';
+        return SSQ_OK;
+    }
+    size_t n;
+    struct tuning *file = load(t, &n);
+    if (file == NULL)
+        return SSQ_OK;
+    t->of = mem_alloc_array(n, sizeof(*t->of));
+    if (t->of != NULL)
+        t->n = n;
+    for (size_t i = 0; i < t->n; i++)
+        t->of[i] =
+            (struct tuned){file[i], number_of(d, file[i].implementation)};
+    mem_free(file);
+    return t->of != NULL ? SSQ_OK
+                         : error_nomem("device_open", n * sizeof(*t->of));
+}
+
+void tunings_close(ssq_device *d)
+{
+    if (d->tunings == NULL)
+        return;
+    mem_free(d->tunings->of);
+    mem_free(d->tunings);
+    d->tunings = NULL;
+}
+
+void tuning_prefer(const ssq_device *d, struct gemm_op *op)
+{
+    const struct tunings *t = d->tunings;
+    tuning_forget(op);
+    if (t == NULL || t->n == 0 || op->k == 0 || d->pins[OP_gemm][0] != '\0')
+        return;
+    const struct tuning_key key = tuning_key_of(op);
+    const struct tuned *found =
+        bsearch(&key, t->of, t->n, sizeof(*t->of), by_key);
+    if (found == NULL || found->prefer == 0)
+        return;
+    op->op.prefer = found->prefer;
+    op->algorithm = found->kept.algorithm;
+}
+
+/* ---- public ---- */
+
+ssq_gemm_tuning tuning_tell(const struct tuning *t)
+{
+    ssq_gemm_tuning x = SSQ_GEMM_TUNING_INIT;
+    x.batch = t->key.batch;
+    x.m = t->key.m;
+    x.n = t->key.n;
+    x.k = t->key.k;
+    x.a = (ssq_dtype)t->key.a;
+    x.b = (ssq_dtype)t->key.b;
+    x.d = (ssq_dtype)t->key.d;
+    x.trans_a = (t->key.turned & TURNED_A) != 0;
+    x.trans_b = (t->key.turned & TURNED_B) != 0;
+    x.trans_d = (t->key.turned & TURNED_D) != 0;
+    x.tf32 = t->key.tf32 != 0;
+    snprintf(x.implementation, sizeof(x.implementation), "%s",
+             t->implementation);
+    x.algorithm = t->algorithm;
+    x.seconds = t->seconds;
+    x.rule_seconds = t->rule_seconds;
+    x.kept = true;
+    return x;
+}
+
+ssq_status ssq_gemm_tuning_get(const ssq_device *d, size_t i,
+                               ssq_gemm_tuning *out)
+{
+    if (d == NULL || out == NULL || out->struct_size != sizeof(*out))
+        return error_set(SSQ_ERR_INVALID,
+                         "gemm_tuning_get: a NULL or a wrong struct_size");
+    size_t n = d->tunings == NULL ? 0 : d->tunings->n;
+    if (i >= n)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "gemm_tuning_get: no shape %zu of %zu on %s", i, n,
+                         d->props.name);
+    *out = tuning_tell(&d->tunings->of[i].kept);
+    return SSQ_OK;
+}
+
+const char *ssq_gemm_tuning_path(const ssq_device *d)
+{
+    return d == NULL || d->tunings == NULL ? "" : d->tunings->path;
+}
+
+ssq_status ssq_gemm_tuning_clear(ssq_device *d)
+{
+    if (d == NULL)
+        return error_set(SSQ_ERR_INVALID, "gemm_tuning_clear: device is NULL");
+    if (d->tunings == NULL || d->tunings->path[0] == '\0')
+        return SSQ_OK;
+    pthread_mutex_lock(&lock);
+    int held = disk_cache_lock(&core_services);
+    bool gone = disk_cache_remove(&core_services, d->tunings->key.name);
+    disk_cache_unlock(held);
+    pthread_mutex_unlock(&lock);
+    return gone ? SSQ_OK
+                : error_set(SSQ_ERR_DEVICE,
+                            "gemm_tuning_clear: %s cannot be removed",
+                            d->tunings->path);
+}
