@@ -88,7 +88,7 @@ asan_only_drivers = tests/opencl/% tests/vulkan/% tests/api/certify.sh \
 	tests/fakecuda/misuse tests/fakecuda/mma.sh tests/fakecuda/mma_refused \
 	tests/fakecuda/native \
 	tests/fakecuda/tables.sh tests/fakecuda/tuning \
-	tests/gpu/brief.sh
+	tests/fakecuda/tune.sh tests/gpu/brief.sh
 asan_driver_tests = $(filter tests/core/% tests/amp/% $(asan_only_drivers), \
 	$(run_tests))
 asan_host_tests = $(filter-out $(asan_only_drivers),$(run_tests))

@@ -30,14 +30,25 @@ static void caps_text(uint32_t caps, char *text, size_t bytes)
         snprintf(text, bytes, "none");
 }
 
+/* What has been tuned of a device: how many shapes, and the file. */
+struct tuned {
+    size_t n;
+    char path[4096];
+};
+
 /* Open a device for a moment; false, with the library's text, if it fails. */
 static bool get_props(const char *name, ssq_device_props *props,
-                      ssq_verdict *verdict)
+                      ssq_verdict *verdict, struct tuned *tuned)
 {
     ssq_device *d = NULL;
     bool ok = ssq_device_open(name, NULL, &d) == SSQ_OK &&
               ssq_device_props_get(d, props) == SSQ_OK &&
               ssq_device_verdict_get(d, verdict) == SSQ_OK;
+    ssq_gemm_tuning t = SSQ_GEMM_TUNING_INIT;
+    tuned->n = 0;
+    while (ok && ssq_gemm_tuning_get(d, tuned->n, &t) == SSQ_OK)
+        tuned->n++;
+    snprintf(tuned->path, sizeof(tuned->path), "%s", ssq_gemm_tuning_path(d));
     ssq_device_close(&d);
     return ok;
 }
@@ -93,7 +104,8 @@ static void print_verdict(const ssq_device_props *p, const ssq_verdict *v,
 
 /* why: why it was chosen, or ""; NULL: without reasons. */
 static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
-                       const ssq_verdict *v, const char *why)
+                       const ssq_verdict *v, const struct tuned *t,
+                       const char *why)
 {
     char f16[96], bf16[96];
     caps_text(p->f16, f16, sizeof(f16));
@@ -106,6 +118,9 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
            subnormals(p), p->asynchronous ? ", asynchronous" : "");
     printf("    f16: %s\n    bf16: %s\n", f16, bf16);
     print_verdict(p, v, why != NULL);
+    if (t->n > 0)
+        printf("    tuned: %zu shape%s of gemm in %s\n", t->n,
+               t->n == 1 ? "" : "s", t->path);
     if (why == NULL)
         return;
     print_reason(why);
@@ -116,7 +131,8 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
 /* p: NULL when the device did not open. why: why it was chosen or could not be
  * opened; "" leaves the list's own reason. */
 static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
-                       const ssq_verdict *v, const char *why, bool first)
+                       const ssq_verdict *v, const struct tuned *t,
+                       const char *why, bool first)
 {
     char f16[96], bf16[96];
     printf("%s\n  {\"name\": ", first ? "" : ",");
@@ -143,6 +159,8 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
         json_string(stdout, p->failed);
         printf(", \"certify\": ");
         json_string(stdout, v->text);
+        printf(", \"tuned\": %zu, \"tuning_file\": ", t->n);
+        json_string(stdout, t->path);
     }
     printf(", \"reason\": ");
     json_string(stdout, why[0] == '\0' ? e->reason : why);
@@ -155,7 +173,8 @@ int command_devices(const struct options *o)
 {
     ssq_device_props chosen = SSQ_DEVICE_PROPS_INIT;
     ssq_verdict v = SSQ_VERDICT_INIT;
-    bool automatic = get_props("auto", &chosen, &v);
+    struct tuned t;
+    bool automatic = get_props("auto", &chosen, &v, &t);
     size_t n = ssq_device_count();
     int code = EXIT_FINE;
     bool first = true;
@@ -167,7 +186,7 @@ int command_devices(const struct options *o)
             return complain("devices");
         ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
         v = (ssq_verdict)SSQ_VERDICT_INIT;
-        bool opened = e.available && get_props(e.name, &p, &v);
+        bool opened = e.available && get_props(e.name, &p, &v, &t);
         const char *why = e.available ? "" : e.reason;
         if (e.available && !opened) {
             why = ssq_last_error();
@@ -176,9 +195,9 @@ int command_devices(const struct options *o)
             why = chosen.choice;
         }
         if (o->json)
-            print_json(&e, opened ? &p : NULL, &v, why, first);
+            print_json(&e, opened ? &p : NULL, &v, &t, why, first);
         else if (opened)
-            print_text(&e, &p, &v, o->why ? why : NULL);
+            print_text(&e, &p, &v, &t, o->why ? why : NULL);
         else if (o->why || e.available)
             printf("%s%s%s  not available: %s\n", colour_dim(), e.name,
                    colour_off(), why);

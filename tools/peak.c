@@ -12,9 +12,8 @@
 #define SECONDS    0.25       /* a larger gemm is tried while one is faster */
 #define LARGEST    8192       /* sides of a gemm: three matrices of 256 MiB */
 
-/* A tensor of ones: zeros would be kind to some hardware. */
-static bool ones(ssq_queue *q, ssq_dtype dtype, int rank, const int64_t *shape,
-                 ssq_tensor **t)
+bool ones(ssq_queue *q, ssq_dtype dtype, int rank, const int64_t *shape,
+          ssq_tensor **t)
 {
     if (ssq_tensor_create(ssq_queue_device(q), dtype, rank, shape, t) != SSQ_OK)
         return false;

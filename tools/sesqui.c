@@ -29,6 +29,10 @@ static const struct command commands[] = {
     {"bench", command_bench, " --device --op --json --cases --seconds ",
      "[--device D] [--op O] [--cases N] [--seconds S] [--json]",
      "time the case tables' largest shapes"},
+    {"tune", command_tune, " --device --types --trans --tf32 --clear --json ",
+     "[M,N,K[,BATCH]].. [--device D] [--types T[,T]]\n"
+     "           [--trans nn|nt|tn|tt] [--tf32] [--json] | --clear",
+     "find the fastest implementation of products, and keep it"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -119,6 +123,10 @@ static const char **value_of(struct options *o, const char *option)
         return &o->device;
     if (strcmp(option, "--op") == 0)
         return &o->op;
+    if (strcmp(option, "--types") == 0)
+        return &o->types;
+    if (strcmp(option, "--trans") == 0)
+        return &o->orders;
     return strcmp(option, "--report") == 0 ? &o->report : NULL;
 }
 
@@ -131,6 +139,10 @@ static bool *flag_of(struct options *o, const char *option)
         return &o->once;
     if (strcmp(option, "--child") == 0)
         return &o->child;
+    if (strcmp(option, "--tf32") == 0)
+        return &o->tf32;
+    if (strcmp(option, "--clear") == 0)
+        return &o->clear;
     return strcmp(option, "--why") == 0 ? &o->why : NULL;
 }
 
@@ -147,18 +159,30 @@ static bool read_number(struct options *o, const char *option,
     return *end == '\0' && o->cases > 0;
 }
 
-/* Options may be written --op O or --op=O; certify also takes a device without
- * one. The code is EXIT_FINE unless the usage is wrong, and then it has been
- * said how. */
+/* A word that is no option: certify's device, or one of tune's shapes, which
+ * are put in front of what has been read. */
+static bool take_word(const struct command *c, char **argv, int i,
+                      struct options *o)
+{
+    if (argv[i][0] == '-')
+        return false;
+    if (c->run == command_certify)
+        o->device = argv[i];
+    else if (c->run == command_tune)
+        argv[o->words++] = argv[i];
+    return c->run == command_certify || c->run == command_tune;
+}
+
+/* Options may be written --op O or --op=O. The code is EXIT_FINE unless the
+ * usage is wrong, and then it has been said how. */
 static int parse(const struct command *c, int argc, char **argv,
                  struct options *o)
 {
+    o->word = argv;
     for (int i = 0; i < argc; i++) {
         char option[32];
-        if (argv[i][0] != '-' && c->run == command_certify) {
-            o->device = argv[i];
+        if (take_word(c, argv, i, o))
             continue;
-        }
         const char *equals = strchr(argv[i], '=');
         size_t n =
             equals == NULL ? strlen(argv[i]) : (size_t)(equals - argv[i]);

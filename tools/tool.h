@@ -18,9 +18,13 @@ enum exit_code {
 /** The options of all subcommands; each accepts those in its list. Strings are
  *  the command line's. */
 struct options {
-    const char *device; /* --device D; NULL: all */
-    const char *op;     /* --op O; NULL: all */
-    const char *report; /* --report FILE; NULL: standard output */
+    const char *device;         /* --device D; NULL: all */
+    const char *op;             /* --op O; NULL: all */
+    const char *report;         /* --report FILE; NULL: standard output */
+    const char *types, *orders; /* --types T,T and --trans TT of tune */
+    bool tf32, clear;           /* --tf32, --clear: tune's */
+    char **word;                /* words of no option: tune's shapes */
+    unsigned words;
     bool json, why, help;
     bool once;      /* --once: certify's, where no verdict is kept */
     bool child;     /* --child: of certify, for itself */
@@ -37,6 +41,12 @@ int command_verify(const struct options *o);
 int command_support(const struct options *o);
 int command_certify(const struct options *o);
 int command_bench(const struct options *o);
+int command_tune(const struct options *o);
+
+/** A tensor of ones on the queue's device: zeros would be kind to some
+ *  hardware. */
+bool ones(ssq_queue *queue, ssq_dtype dtype, int rank, const int64_t *shape,
+          ssq_tensor **tensor);
 
 /** The rates that queue's device reaches at best: 1e9 operations and 1e9 bytes
  *  a second, measured now. False if a gemm or a copy cannot be timed at all. */

@@ -11,6 +11,7 @@ sesqui_SOURCES = \
 	tools/sesqui.c \
 	tools/support.c \
 	tools/tool.h \
+	tools/tune.c \
 	tools/verify.c
 sesqui_LDADD = libsuite.la libsesqui.la
 sesqui_LDFLAGS = $(AM_LDFLAGS) $(MOVED_LDFLAGS)

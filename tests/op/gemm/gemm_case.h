@@ -46,6 +46,10 @@ struct gemm_work {
     double *c0; /* c's values before the op */
 };
 
+/** The products that are for timing alone: what `sesqui bench` times of gemm,
+ *  and `sesqui tune` tunes. NULL past the last. */
+const struct gemm_case *gemm_timed(size_t i);
+
 /** "f16 x f16 -> f32 33x17x65 ..." */
 void gemm_describe(const struct gemm_case *g, char *text, size_t bytes);
 

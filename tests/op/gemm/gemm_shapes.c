@@ -265,6 +265,11 @@ static const struct gemm_case timed[] = {
 };
 #define TIMED_CASES (sizeof(timed) / sizeof(timed[0]))
 
+const struct gemm_case *gemm_timed(size_t i)
+{
+    return i < TIMED_CASES ? &timed[i] : NULL;
+}
+
 /* Numbers that can be checked by hand: [[1,2,3],[4,5,6]] and
  * [[7,8],[9,10],[11,12]], transposed in every way. */
 static bool by_hand(struct bed *b, bool trans_a, bool trans_b)
