@@ -36,6 +36,7 @@ write() {
         backends/reference/[a-z]*.[ch] backends/reference/*/[a-z]*.[ch] \
         backends/guard/[a-z]*.[ch]
     files common_sources backends/common/[a-z]*.[ch]
+    files mma_sources backends/mma/[a-z]*.[ch]
     files pack_sources backends/pack/[a-z]*.[ch]
     files cuda_sources backends/cuda/[a-z]*.[ch]
     files opencl_sources backends/opencl/[a-z]*.[ch]

@@ -54,8 +54,12 @@ kernels/kernel_text.h.stamp: $(kernel_inputs)
 	$(embed) text.h $(srcdir) $(kernel_texts) \
 		>kernels/kernel_text.h.new && \
 		$(differing)
-kernels/kernel_text.c: $(kernel_inputs) kernels/kernel_text.h
-	$(embed) text.c $(srcdir) $(kernel_texts) >$@.new && mv $@.new $@
+# With the texts for NVIDIA's compilers alone behind those of the enum; what is
+# named after a text has no suffix.
+kernels/kernel_text.c: $(kernel_inputs) $(nvidia_texts) kernels/kernel_text.h
+	$(embed) text.c $(srcdir) $(kernel_texts) $(nvidia_texts) >$@.all && \
+		sed '/pieces_/s/\.nv//g' $@.all >$@.new && rm -f $@.all && \
+		mv $@.new $@
 
 # Compiled kernels: SPIR-V for the vulkan module, PTX for the cuda module, each
 # as one file of some MB. A text is compiled again when it or a header of it has

@@ -5,7 +5,8 @@
 if BUILD_CUDA
 module_LTLIBRARIES += cuda.la
 endif
-cuda_la_SOURCES = $(common_sources) $(pack_sources) $(cuda_sources)
+cuda_la_SOURCES = $(common_sources) $(mma_sources) $(pack_sources) \
+	$(cuda_sources)
 cuda_la_CPPFLAGS = $(AM_CPPFLAGS)
 cuda_la_LDFLAGS = $(AM_LDFLAGS) -module -avoid-version -no-undefined \
 	-Wl,-z,defs

@@ -71,7 +71,7 @@ struct backend_device {
     struct kernel_map kernels;
     struct cuda_lt *lt; /* of lt.h; NULL: lt_why says why not */
     struct why lt_why;
-    struct cuda_mma *mma; /* of mma.h */
+    struct mma *mma; /* of backends/mma/mma.h */
     uint32_t processors;
 };
 

@@ -313,7 +313,7 @@ void cuda_certified(struct backend_device *d, const struct findings *f)
 static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
 {
     bool lt = d->lt != NULL && cuda_lt_kind(d->lt, dtype, false)->admitted;
-    return lt || cuda_mma_kind(d->mma, dtype)->admitted ? SSQ_CAP_MATRIX : 0;
+    return lt || mma_kind(d->mma, dtype)->admitted ? SSQ_CAP_MATRIX : 0;
 }
 
 void cuda_props(const struct backend_device *d, ssq_device_props *p)

@@ -680,8 +680,7 @@ static bool has_algorithm(const struct backend_device *d,
  * by the generation; half as many of TF32. */
 static uint32_t block_of(const struct backend_device *d, bool tf32)
 {
-    int capability = d->found->capability;
-    uint32_t block = capability < 80 ? 4 : capability < 90 ? 8 : 16;
+    uint32_t block = mma_block(d->found->capability);
     return tf32 ? block / 2 : block;
 }
 

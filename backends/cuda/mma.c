@@ -1,140 +1,132 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* mma.c - which variants of gemm_mma.nv a device has, and whether they are
- * right. */
+/* mma.c - what the cuda module does for backends/mma: streams and memory
+ * of the self-test's own, and the entry in the list of implementations. */
 #include "backends/cuda/mma.h"
 
 #include "backends/cuda/lt.h"
+#include "backends/cuda/queue.h"
 
-/* As the text lists them: LEVEL X A_TURNED B_TURNED LARGE. */
-#define TURNED(LEVEL, X)                                                       \
-    {LEVEL, X, 0, 0, 0}, {LEVEL, X, 0, 0, 1}, {LEVEL, X, 0, 1, 0},             \
-        {LEVEL, X, 0, 1, 1}, {LEVEL, X, 1, 0, 0}, {LEVEL, X, 1, 0, 1},         \
-        {LEVEL, X, 1, 1, 0},                                                   \
-    {                                                                          \
-        LEVEL, X, 1, 1, 1                                                      \
-    }
-static const uint8_t variants[][LAUNCH_KEYS] = {TURNED(MMA_LEAST, DT_F16),
-                                                TURNED(MMA_ASYNC, DT_F16),
-                                                TURNED(MMA_ASYNC, DT_BF16)};
-
-static const struct kernel kernel = {
-    .name = "gemm_mma",
-    .id = KERNEL_gemm_mma,
-    .nkeys = 5,
-    .keys = {"LEVEL", "X", "A_TURNED", "B_TURNED", "LARGE"},
-    .nvariants = sizeof(variants) / sizeof(variants[0]),
-    .variants = variants};
-
-static struct mma_kind *kind_of(struct cuda_mma *mma, ssq_dtype dtype)
+static uint32_t off(const struct view *v)
 {
-    return &mma->kind[dtype == SSQ_BF16];
+    return (uint32_t)((((const struct cuda_mem *)v->buffer->mem)->address +
+                       v->buffer->offset + v->offset) %
+                      MMA_ALIGN);
 }
 
-const struct mma_kind *cuda_mma_kind(const struct cuda_mma *mma,
-                                     ssq_dtype dtype)
+_Static_assert(CUDA_GROUP == MMA_GROUP, "groups of gemm_mma.nv");
+
+/* A bench's order of work. */
+struct order {
+    CUstream stream;
+    CUstreamCaptureMode mode; /* the thread's, from before */
+};
+
+static ssq_status fail(const struct backend_device *d, CUresult e)
 {
-    return &mma->kind[dtype == SSQ_BF16];
+    return e == CUDA_SUCCESS ? SSQ_OK
+                             : cuda_error(d, "the self-test of mma", e);
 }
 
-uint32_t cuda_mma_tile(unsigned variant)
+static void bench_close(struct backend_device *d, struct mma_bench *b)
 {
-    return (variant & MMA_LARGE) != 0 ? 128 : 64;
+    struct order *o = b->order;
+    if (o->stream != NULL)
+        (void)CU(d, StreamSynchronize)(o->stream);
+    if (b->mem != NULL)
+        cuda_free(d, b->mem);
+    if (o->stream != NULL)
+        (void)CU(d, StreamDestroy)(o->stream);
+    cuda_relaxed(d, o->mode);
+    cuda_leave(d);
+    d->core->mem_free(o);
 }
 
-ssq_status cuda_mma_code(struct backend_device *d, ssq_dtype dtype,
-                         unsigned variant, const struct backend_kernel **code)
+/* The context is the thread's, and no capture is, until the bench is closed. */
+static ssq_status bench_open(struct backend_device *d, uint64_t bytes,
+                             struct mma_bench *b)
 {
-    const uint8_t key[LAUNCH_KEYS] = {
-        d->mma->level, dtype == SSQ_F16 ? DT_F16 : DT_BF16,
-        (variant & MMA_A_TURNED) != 0, (variant & MMA_B_TURNED) != 0,
-        (variant & MMA_LARGE) != 0};
-    return cuda_kernel_get(d, &kernel, key, code);
-}
-
-/* With the context and the lock: what a variant's products are, once. */
-static ssq_status try_variant(struct backend_device *d, struct mma_kind *kind,
-                              unsigned variant)
-{
-    struct mma_variant *v = &kind->variant[variant];
-    bool right;
-    if (v->state != MMA_UNTRIED)
-        return SSQ_OK;
-    ssq_status st = cuda_mma_test(d, kind->dtype, variant, &right, &v->why);
-    if (st != SSQ_OK)
+    struct order *o = d->core->mem_alloc(sizeof(*o));
+    if (o == NULL)
+        return cuda_no_memory(d->core, sizeof(*o));
+    ssq_status st = cuda_enter(d);
+    if (st != SSQ_OK) {
+        d->core->mem_free(o);
         return st;
-    v->state = right ? MMA_RIGHT : MMA_WRONG;
-    if (!right)
-        d->core->log_line(SSQ_LOG_WARNING, "cuda", "%s: mma: %s",
-                          d->found->name, v->why.text);
-    return SSQ_OK;
-}
-
-bool cuda_mma_try(struct backend_device *d, ssq_dtype dtype, unsigned variant,
-                  struct why *why)
-{
-    struct mma_kind *kind = kind_of(d->mma, dtype);
-    struct mma_variant *v = &kind->variant[variant];
-    pthread_mutex_lock(&d->mma->lock);
-    ssq_status st = v->state == MMA_UNTRIED ? cuda_enter(d) : SSQ_OK;
-    if (st == SSQ_OK && v->state == MMA_UNTRIED) {
-        CUstreamCaptureMode mode = cuda_relax(d);
-        st = try_variant(d, kind, variant);
-        cuda_relaxed(d, mode);
-        cuda_leave(d);
     }
-    enum mma_state state = v->state;
-    pthread_mutex_unlock(&d->mma->lock);
+    b->order = o;
+    o->mode = cuda_relax(d);
+    CUresult e = CU(d, StreamCreate)(&o->stream, CU_STREAM_NON_BLOCKING);
+    st = e == CUDA_SUCCESS ? cuda_alloc(d, bytes, &b->mem)
+                           : cuda_error(d, "cuStreamCreate", e);
     if (st != SSQ_OK)
-        return cuda_refuse(why, "its self-test: %s", d->core->error_text());
-    return state == MMA_RIGHT ? true : cuda_refuse(why, "%s", v->why.text);
-}
-
-/* Does this capability have the instructions? */
-static bool has_kind(int capability, ssq_dtype dtype, struct why *why)
-{
-    int least = dtype == SSQ_F16 ? MMA_LEAST : MMA_ASYNC;
-    return capability >= least
-               ? true
-               : cuda_refuse(why,
-                             "mma of %s wants compute capability %d.%d or "
-                             "later, this is %d.%d",
-                             dtype == SSQ_F16 ? "f16" : "bf16", least / 10,
-                             least % 10, capability / 10, capability % 10);
-}
-
-/* A kind that cuBLASLt does not take from it is tried at once, so that the
- * device's properties say what it is worth. */
-static ssq_status open_kind(struct backend_device *d, struct mma_kind *kind)
-{
-    bool lt =
-        d->lt != NULL && cuda_lt_kind(d->lt, kind->dtype, false)->admitted;
-    if (!has_kind(d->found->capability, kind->dtype, &kind->why))
-        return SSQ_OK;
-    kind->admitted = true;
-    if (lt)
-        return SSQ_OK;
-    ssq_status st = try_variant(d, kind, 0);
-    if (st == SSQ_OK && kind->variant[0].state == MMA_WRONG) {
-        kind->admitted = false;
-        kind->why = kind->variant[0].why;
-    }
+        bench_close(d, b);
     return st;
 }
 
+static CUdeviceptr place(const struct mma_bench *b, uint64_t at)
+{
+    return ((const struct cuda_mem *)b->mem)->address + at;
+}
+
+static ssq_status bench_write(struct backend_device *d,
+                              const struct mma_bench *b, uint64_t at,
+                              const void *host, size_t bytes)
+{
+    const struct order *o = b->order;
+    CUresult e = CU(d, MemcpyHtoDAsync)(place(b, at), host, bytes, o->stream);
+    return fail(d, e == CUDA_SUCCESS ? CU(d, StreamSynchronize)(o->stream) : e);
+}
+
+static ssq_status bench_read(struct backend_device *d,
+                             const struct mma_bench *b, uint64_t at, void *host,
+                             size_t bytes)
+{
+    const struct order *o = b->order;
+    CUresult e = CU(d, MemcpyDtoHAsync)(host, place(b, at), bytes, o->stream);
+    return fail(d, e == CUDA_SUCCESS ? CU(d, StreamSynchronize)(o->stream) : e);
+}
+
+static ssq_status bench_launch(struct backend_device *d,
+                               const struct mma_bench *b,
+                               const struct launch *l)
+{
+    const struct order *o = b->order;
+    return fail(d, cuda_launch_on(d, o->stream, l));
+}
+
+static const struct mma_calls calls = {.kernel_get = cuda_kernel_get,
+                                       .off = off,
+                                       .launch = cuda_launch,
+                                       .bench_open = bench_open,
+                                       .bench_close = bench_close,
+                                       .bench_write = bench_write,
+                                       .bench_read = bench_read,
+                                       .bench_launch = bench_launch};
+
+/* A kind that cuBLASLt does not take from it is tried at once. */
 ssq_status cuda_mma_open(struct backend_device *d)
 {
-    struct cuda_mma *mma = d->core->mem_alloc(sizeof(*mma));
-    if (mma == NULL || pthread_mutex_init(&mma->lock, NULL) != 0) {
-        d->core->mem_free(mma);
+    static const ssq_dtype dtypes[] = {SSQ_F16, SSQ_BF16};
+    struct mma *mma = d->core->mem_alloc(sizeof(*mma));
+    if (mma == NULL)
         return cuda_no_memory(d->core, sizeof(*mma));
+    *mma = (struct mma){.calls = &calls,
+                        .core = d->core,
+                        .backend = "cuda",
+                        .name = d->found->name,
+                        .capability = d->found->capability,
+                        .processors = d->processors,
+                        .local_bytes = d->local_bytes};
+    if (!mma_open(mma)) {
+        d->core->mem_free(mma);
+        return cuda_no_memory(d->core, sizeof(mma->lock));
     }
-    mma->level = d->found->capability >= MMA_ASYNC ? MMA_ASYNC : MMA_LEAST;
-    mma->kind[0].dtype = SSQ_F16;
-    mma->kind[1].dtype = SSQ_BF16;
     d->mma = mma;
     ssq_status st = SSQ_OK;
     for (int i = 0; st == SSQ_OK && i < MMA_KINDS; i++)
-        st = open_kind(d, &mma->kind[i]);
+        st = mma_kind_open(
+            mma, d, dtypes[i],
+            d->lt == NULL || !cuda_lt_kind(d->lt, dtypes[i], false)->admitted);
     return st;
 }
 
@@ -142,7 +134,25 @@ void cuda_mma_close(struct backend_device *d)
 {
     if (d->mma == NULL)
         return;
-    pthread_mutex_destroy(&d->mma->lock);
+    mma_close(d->mma);
     d->core->mem_free(d->mma);
     d->mma = NULL;
+}
+
+bool cuda_mma_check(const struct backend_device *d, const struct gemm_op *op,
+                    struct why *why)
+{
+    /* the state of a variant is the device's, and has a lock of its own */
+    return mma_check(d->mma, (struct backend_device *)(uintptr_t)d, op, why);
+}
+
+ssq_status cuda_mma_run(struct backend_queue *q, const struct gemm_op *op)
+{
+    return mma_run(q->device->mma, q->device, q, op);
+}
+
+bool cuda_mma_last(const struct backend_device *d, const struct gemm_op *op)
+{
+    (void)d;
+    return mma_last(op);
 }

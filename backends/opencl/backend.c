@@ -14,9 +14,7 @@ static ssq_status init(struct backend_instance *instance,
 static const struct op_table ops = {
     .upload = opencl_uploads,
     .download = opencl_downloads,
-#ifdef HAVE_CLBLAST
     .gemm = opencl_gemms,
-#endif
     .gemm_explain = opencl_gemm_explain,
 };
 

@@ -5,7 +5,7 @@ if BUILD_OPENCL
 module_LTLIBRARIES += opencl.la
 endif
 opencl_la_SOURCES = lib/core/disk_cache.c lib/core/disk_cache.h \
-	$(common_sources) $(opencl_sources)
+	$(common_sources) $(mma_sources) $(opencl_sources)
 if HAVE_CLBLAST
 opencl_la_SOURCES += backends/opencl/gemm_clblast.c
 endif

@@ -239,6 +239,7 @@ static ssq_status measure(struct backend_device *d)
     ssq_status st = choose_shape(d, &e);
     /* graphs are optional: without their calls the core hands over launches */
     opencl_recorder_find(d);
+    opencl_mma_find(d);
     if (st != SSQ_OK)
         return st;
     return e == CL_SUCCESS ? SSQ_OK
@@ -248,6 +249,7 @@ static ssq_status measure(struct backend_device *d)
 /* Also closes a device that was not completed. */
 void opencl_close(struct backend_device *d)
 {
+    opencl_mma_close(d);
     opencl_kernels_free(d);
     if (d->context != NULL)
         (void)CL(ReleaseContext)(d->context);
@@ -351,6 +353,7 @@ void opencl_certified(struct backend_device *d, const struct findings *f)
     d->settled = true;
     d->half_load = f->half_load;
     d->half_store = f->half_store;
+    opencl_mma_open(d);
 }
 
 /* What every device has of f16 and bf16: they travel as 16-bit integers and are
@@ -358,13 +361,20 @@ void opencl_certified(struct backend_device *d, const struct findings *f)
 #define HALF_CAPS                                                              \
     (SSQ_CAP_STORAGE | SSQ_CAP_STORAGE_EMULATED | SSQ_CAP_ARITHMETIC_EMULATED)
 
+/* Are products of this dtype on tensor cores? */
+static uint32_t matrix_caps(const struct backend_device *d, ssq_dtype dtype)
+{
+    return d->mma != NULL && mma_kind(d->mma, dtype)->admitted ? SSQ_CAP_MATRIX
+                                                               : 0;
+}
+
 void opencl_props(const struct backend_device *d, ssq_device_props *p)
 {
     p->memory_bytes = d->memory_bytes;
     p->binding_bytes = d->most_bytes;
     p->alignment = OPENCL_ALIGN;
-    p->f16 = HALF_CAPS;
-    p->bf16 = HALF_CAPS;
+    p->f16 = HALF_CAPS | matrix_caps(d, SSQ_F16);
+    p->bf16 = HALF_CAPS | matrix_caps(d, SSQ_BF16);
     p->f32_subnormals = d->subnormals;
     p->host_memory = d->cpu;
     p->asynchronous = true;

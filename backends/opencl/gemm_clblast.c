@@ -31,8 +31,8 @@ static bool same_place(const struct view *x, const struct view *y)
 }
 
 /* CLBlast's refusals, in words that say what it would take. */
-static bool check(const struct backend_device *device, const struct gemm_op *op,
-                  struct why *why)
+bool opencl_clblast_check(const struct backend_device *device,
+                          const struct gemm_op *op, struct why *why)
 {
     (void)device;
     if (op->k == 0)
@@ -73,7 +73,8 @@ static struct matrix matrix_of(const struct view *v)
     return x;
 }
 
-static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
+ssq_status opencl_clblast_run(struct backend_queue *queue,
+                              const struct gemm_op *op)
 {
     ssq_status st = opencl_queue_check(queue);
     if (st != SSQ_OK)
@@ -108,12 +109,9 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op)
 }
 
 /* On processors this is asked only after the plan. */
-static bool last(const struct backend_device *device, const struct gemm_op *op)
+bool opencl_clblast_last(const struct backend_device *device,
+                         const struct gemm_op *op)
 {
     (void)op;
     return device->cpu;
 }
-
-const struct gemm_impl opencl_gemms[] = {
-    {.name = "clblast", .check = check, .run = run, .last = last},
-    {.name = NULL}};

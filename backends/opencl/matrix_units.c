@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matrix_units.c - why no gemm on OpenCL runs on matrix units.
+/* matrix_units.c - whether a gemm on OpenCL runs on matrix units.
  *
- * OpenCL has no ratified way to them. Some drivers bring one of their own,
- * which no kernel here uses: what a caller can act on is whether his device
- * has one, and so whether Vulkan on the same device is worth a look. */
+ * OpenCL has no ratified way to them. NVIDIA's compiler takes the instructions
+ * themselves, which mma uses. Some drivers bring a way of their own, which no
+ * kernel here uses: what a caller can act on is whether his device has one, and
+ * so whether Vulkan on the same device is worth a look. */
 #include "backends/opencl/opencl.h"
 
 #include "lib/op/gemm/gemm.h"
@@ -28,7 +29,14 @@ void opencl_gemm_explain(const struct backend_device *d,
                          struct gemm_explanation *e)
 {
     (void)op;
-    (void)impl; /* the plan's and CLBlast's kernels are alike in this */
+    if (impl != GEMM_BY_PLAN && opencl_is_mma(impl)) {
+        e->matrix_units = true;
+        e->block = mma_block(d->mma->capability);
+        return;
+    }
+    if (d->mma != NULL)
+        return; /* its check() tells why it was not this one */
+    /* the plan's and CLBlast's kernels are alike in this */
     size_t bytes = 0;
     char *list = NULL;
     if (CL(GetDeviceInfo)(d->id, CL_DEVICE_EXTENSIONS, 0, NULL, &bytes) ==

@@ -13,6 +13,7 @@
 #include <pthread.h>
 
 #include "backends/common/kernel_map.h"
+#include "backends/mma/mma.h"
 #include "backends/opencl/calls.h"
 #include "lib/core/backend.h"
 
@@ -76,7 +77,10 @@ struct backend_device {
     /* as in struct backend_limits */
     uint32_t group, units, local_bytes, width;
     struct opencl_recorder record; /* command buffers, if there are */
-    ssq_subnormals subnormals;     /* as certified */
+    struct mma *mma;               /* NULL: mma_why says why not */
+    struct why mma_why;
+    bool registers; /* the compiler can be told how many a kernel may have */
+    ssq_subnormals subnormals; /* as certified */
     struct kernel_map kernels;
 };
 
@@ -162,8 +166,38 @@ ssq_status opencl_alloc(struct backend_device *device, uint64_t bytes,
 void opencl_free(struct backend_device *device, struct backend_mem *mem);
 extern const struct upload_impl opencl_uploads[];
 extern const struct download_impl opencl_downloads[];
+
 /* gemm_clblast.c, where configure found CLBlast */
+bool opencl_clblast_check(const struct backend_device *device,
+                          const struct gemm_op *op, struct why *why);
+ssq_status opencl_clblast_run(struct backend_queue *queue,
+                              const struct gemm_op *op);
+bool opencl_clblast_last(const struct backend_device *device,
+                         const struct gemm_op *op);
+
+/* mma.c */
+/** What NVIDIA's driver says that it can; no kernel is tried yet. */
+void opencl_mma_find(struct backend_device *device);
+/** Try it, once kernels may be compiled. */
+void opencl_mma_open(struct backend_device *device);
+void opencl_mma_close(struct backend_device *device);
+bool opencl_mma_check(const struct backend_device *device,
+                      const struct gemm_op *op, struct why *why);
+ssq_status opencl_mma_run(struct backend_queue *queue,
+                          const struct gemm_op *op);
+bool opencl_mma_last(const struct backend_device *device,
+                     const struct gemm_op *op);
+
+/** Registers of an item that a kernel may have, so that a multiprocessor holds
+ *  as many groups as the text wants; 0: the compiler's choice. */
+uint32_t opencl_mma_registers(const struct backend_device *device,
+                              const struct kernel *kernel,
+                              const uint8_t key[LAUNCH_KEYS]);
+
+/* gemm.c */
 extern const struct gemm_impl opencl_gemms[];
+/** True if implementation impl of gemm is mma. */
+bool opencl_is_mma(unsigned impl);
 
 /* matrix_units.c */
 void opencl_gemm_explain(const struct backend_device *device,

@@ -44,6 +44,11 @@ static void options_of(const struct backend_device *d,
     add(text, bytes, "WIDTH", d->width);
     for (uint32_t i = 0; i < kernel->nkeys; i++)
         add(text, bytes, kernel->keys[i], key[i]);
+    uint32_t registers = opencl_mma_registers(d, kernel, key);
+    if (registers != 0) {
+        size_t at = strlen(text);
+        snprintf(text + at, bytes - at, " -cl-nv-maxrregcount=%u", registers);
+    }
 }
 
 /* The error of a failed compilation: kernel and options, so that it can be

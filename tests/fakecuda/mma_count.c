@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mma_count.c - the structure of gemm_mma.nv, by its PTX: what a step of k
- * does, counted by the interpreter.
+ * does, counted by the interpreter, and a sum of the bits that it makes.
  *
- * The arguments are the PTX of the variants, in their order. A tile is
+ * The arguments are the PTX of variants, in files that have their numbers for
+ * names, from 01 on. A tile is
  * multiplied with 4 and with 8 steps of k; what the second does more is that of
  * 4 steps, and the loop of k alone. Bank conflicts are counted over all of it,
  * the epilogue included. */
@@ -10,6 +11,7 @@
 #include "tests/fakecuda/ptx.h"
 #include "tests/tap.h"
 
+#include <stdlib.h>
 #include <string.h>
 
 #define DEPTH 32
@@ -31,6 +33,34 @@ static struct variant variant_of(uint32_t i)
                             .a_turned = (i & 4) != 0,
                             .b_turned = (i & 2) != 0,
                             .tile = (i & 1) != 0 ? 128 : 64};
+}
+
+/* Factors between 1/2 and 1, of either sign. */
+static void fill(bool bf16)
+{
+    uint32_t x = 1;
+
+    for (uint32_t i = 0; i < 2 * 128 * MOST; i++) {
+        x = x * 1664525u + 1013904223u;
+        uint16_t bits = (uint16_t)(bf16 ? 0x3f00u | (x >> 16 & 0x807fu)
+                                        : 0x3800u | (x >> 16 & 0x83ffu));
+        if (i < 128 * MOST)
+            a[i] = bits;
+        else
+            b[i - 128 * MOST] = bits;
+    }
+}
+
+/* Of all bits of d. */
+static uint32_t sum_of_d(void)
+{
+    uint32_t sum = 2166136261u, bits;
+
+    for (uint32_t i = 0; i < 128 * 128; i++) {
+        memcpy(&bits, &d[i], sizeof(bits));
+        sum = (sum ^ bits) * 16777619u;
+    }
+    return sum;
 }
 
 static bool run(struct ptx_entry *e, const struct variant *v, uint32_t k,
@@ -89,6 +119,8 @@ static void count(const char *name, struct ptx_entry *e, uint32_t i)
     struct variant v = variant_of(i);
     struct ptx_counts few = {0}, many = {0}, step;
     char why[512] = "";
+    fill(v.bf16);
+    memset(d, 0, sizeof(d));
     bool ok = run(e, &v, 4 * DEPTH, &few, why, sizeof(why)) &&
               run(e, &v, 8 * DEPTH, &many, why, sizeof(why));
 
@@ -100,14 +132,14 @@ static void count(const char *name, struct ptx_entry *e, uint32_t i)
                                    (many.global_bytes - few.global_bytes) / 4};
     tap_ok(ok && is_step(&v, &step),
            "%s: a step of a tile of %u: %llu mma, %llu ldmatrix, %llu "
-           "cp.async, %llu bytes: one for %.0f operations%s",
+           "cp.async, %llu bytes: one for %.0f operations; bits %08x%s",
            name, v.tile, (unsigned long long)step.mma,
            (unsigned long long)step.ldmatrix, (unsigned long long)step.copies,
            (unsigned long long)step.global_bytes,
            step.global_bytes == 0
                ? 0.0
                : (double)step.flops / (double)step.global_bytes,
-           ok ? "" : why);
+           sum_of_d(), ok ? "" : why);
     tap_ok(ok && many.conflicts == 0, "%s: %llu bank conflicts", name,
            (unsigned long long)many.conflicts);
     /* what every device has without being asked; and the epilogue's line */
@@ -121,6 +153,7 @@ int main(int argc, char **argv)
 {
     for (int i = 1; i < argc; i++) {
         static char text[1 << 20];
+        const char *name = strrchr(argv[i], '/') + 1;
         char why[512] = "";
         FILE *f = fopen(argv[i], "rb");
         size_t n = f == NULL ? 0 : fread(text, 1, sizeof(text) - 1, f);
@@ -135,8 +168,8 @@ int main(int argc, char **argv)
         if (e == NULL)
             tap_ok(false, "%s: %s", argv[i], why);
         else
-            count(strrchr(argv[i], '/') + 1, e, (uint32_t)i - 1);
+            count(name, e, (uint32_t)strtoul(name, NULL, 10) - 1);
         ptx_unload(m);
     }
-    return tap_done(3 * 24);
+    return tap_done(3 * (argc - 1));
 }

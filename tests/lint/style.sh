@@ -128,16 +128,16 @@ grep -E '^backends/' "$tmp/includes" |
         split($1, mine, "/")
         if (match($3, /backends\/[a-z]+/)) {
             theirs = substr($3, RSTART + 9, RLENGTH - 9)
-            # common and pack are what modules share, guard the reference
+            # common, mma and pack are what modules share, guard the reference
             # with other manners.
-            if (theirs != mine[2] && theirs != "common" && theirs != "pack" &&
+            if (theirs != mine[2] && theirs !~ /^(common|mma|pack)$/ &&
                 !(mine[2] == "guard" && theirs == "reference"))
                 print
         }
         if ($3 ~ /["<](tools|tests|examples)\//)
             print
     }' >"$tmp/out"
-tap_empty 'no backend includes another, but common and pack; guard the reference'
+tap_empty 'no backend includes another, but common, mma, pack; guard the reference'
 grep -E '^examples/' "$tmp/includes" | grep -E '["<](lib|backends|kernels|tests)/' \
     >"$tmp/out"
 tap_empty 'the examples use the public API only'

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* matrix_units.c - ssq_gemm_explain says why no gemm on OpenCL runs on matrix
- * units: what the driver has for them, and what keeps CLBlast away. */
+/* matrix_units.c - ssq_gemm_explain says why no gemm on PoCL runs on matrix
+ * units: what the driver has for them, and what keeps mma and CLBlast away. */
 
 #include "backends/opencl/calls.h"
 #include "tests/core/driver.h"
@@ -71,7 +71,9 @@ int main(void)
     tap_ok(says(dev, "the driver does not name its extensions"),
            "and that the driver did not say");
     ssq_gemm_explanation x = explain(dev, SSQ_F16);
-    const char *own = ssq_implementation_name(dev, "gemm", 0);
+    tap_ok(core_has(x.condition, "; mma: it is for NVIDIA's GPUs"),
+           "what keeps mma away");
+    const char *own = ssq_implementation_name(dev, "gemm", 1);
     if (own == NULL || strcmp(own, "clblast") != 0)
         tap_skip("configured without CLBlast", "what keeps CLBlast away");
     else
@@ -80,5 +82,5 @@ int main(void)
                "what keeps CLBlast away");
     table->GetDeviceInfo = cl.real.GetDeviceInfo;
     ssq_device_close(&dev);
-    return tap_done(11);
+    return tap_done(12);
 }

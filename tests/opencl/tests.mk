@@ -17,6 +17,23 @@ TESTS += tests/opencl/races.sh
 slow_tests += $(opencl_tests) tests/opencl/races.sh
 EXTRA_DIST += tests/opencl/races.sh
 
+# A driver that says it is NVIDIA's, for LD_PRELOAD.
+if BUILD_OPENCL
+check_LTLIBRARIES += tests/opencl/nvidia.la
+TESTS += tests/opencl/nvidia.sh
+slow_tests += tests/opencl/nvidia.sh
+full_tests += tests/opencl/nvidia.sh
+endif
+tests_opencl_nvidia_la_SOURCES = tests/opencl/nvidia.c tests/fakecuda/ptx.h
+tests_opencl_nvidia_la_LDFLAGS = -module -avoid-version -no-undefined \
+	-rpath $(abs_builddir)/tests/opencl
+tests_opencl_nvidia_la_LIBADD = tests/fakecuda/libptx.la $(OPENCL_LIBS) -lm \
+	-lpthread -ldl
+tests/opencl/nvidia.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
+	tests/opencl/nvidia.la tests/fakecuda/mma_count$(EXEEXT) \
+	tests/fakecuda/mma_refused$(EXEEXT)
+EXTRA_DIST += tests/opencl/nvidia.sh tests/opencl/nvidia.h
+
 tests_opencl_cache_SOURCES = tests/opencl/cache.c
 tests_opencl_cache_LDADD = libsesqui.la
 tests_opencl_certificate_SOURCES = tests/opencl/certificate.c

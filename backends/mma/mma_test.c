@@ -5,7 +5,7 @@
  * exact in float32 in any order: more than a tile each way and more stages than
  * there is room for, none of them full at the end. Any other bits refuse the
  * variant, by what they look like. */
-#include "backends/cuda/mma.h"
+#include "backends/mma/mma.h"
 
 #include <math.h>
 #include <string.h>
@@ -46,13 +46,13 @@ struct host {
 };
 
 struct test {
+    const struct mma *mma;
     struct backend_device *device;
     ssq_dtype dtype;
     unsigned variant;
     const struct set *set;
     uint32_t m, n;
-    CUstream stream;
-    struct backend_mem *mem;
+    struct mma_bench bench;
     struct host *host;
     struct gemm_mma_args args;
 };
@@ -65,12 +65,6 @@ static int draw(uint32_t i, int most)
     x *= 2246822519u;
     x ^= x >> 13;
     return (int)(x % (uint32_t)(2 * most + 1)) - most;
-}
-
-static CUdeviceptr address(const struct test *t, int what)
-{
-    return ((const struct cuda_mem *)t->mem)->address +
-           (CUdeviceptr)what * ROOM;
 }
 
 /* Elements from a line to the next. */
@@ -108,8 +102,8 @@ static uint16_t encode(const struct test *t, float x)
 
 /* Draw a factor of `lines` lines of K, write it with the steps of its order,
  * and send it. What lies between lines is no number: nobody may add it. */
-static CUresult send(struct test *t, int what, uint32_t lines, uint32_t step,
-                     uint32_t along)
+static ssq_status send(struct test *t, int what, uint32_t lines, uint32_t step,
+                       uint32_t along)
 {
     bool is_a = what == A, bf16 = t->dtype == SSQ_BF16;
     int most = is_a ? t->set->a_most : t->set->b_most;
@@ -121,39 +115,40 @@ static CUresult send(struct test *t, int what, uint32_t lines, uint32_t step,
         t->host->bits[i / K * step + i % K * along] =
             encode(t, (float)value[i] * scale);
     }
-    CUresult e = CU(t->device, MemcpyHtoDAsync)(
-        address(t, what), t->host->bits, sizeof(t->host->bits), t->stream);
-    return e == CUDA_SUCCESS ? CU(t->device, StreamSynchronize)(t->stream) : e;
+    return t->mma->calls->bench_write(t->device, &t->bench,
+                                      (uint64_t)what * ROOM, t->host->bits,
+                                      sizeof(t->host->bits));
 }
 
-static CUresult send_all(struct test *t)
+static ssq_status send_all(struct test *t)
 {
     const struct gemm_mma_args *x = &t->args;
-    CUresult e = send(t, A, t->m, x->a_row, x->a_column);
-    if (e == CUDA_SUCCESS)
-        e = send(t, B, t->n, x->b_column, x->b_row);
+    ssq_status st = send(t, A, t->m, x->a_row, x->a_column);
+    if (st == SSQ_OK)
+        st = send(t, B, t->n, x->b_column, x->b_row);
     memset(t->host->bits, 0xff, sizeof(t->host->bits));
-    if (e == CUDA_SUCCESS)
-        e = CU(t->device, MemcpyHtoDAsync)(address(t, D), t->host->bits,
-                                           sizeof(t->host->bits), t->stream);
-    return e;
+    return st != SSQ_OK ? st
+                        : t->mma->calls->bench_write(t->device, &t->bench,
+                                                     D * ROOM, t->host->bits,
+                                                     sizeof(t->host->bits));
 }
 
-static CUresult multiply(struct test *t, const struct backend_kernel *code)
+static ssq_status multiply(struct test *t, const struct backend_kernel *code)
 {
+    const struct mma_calls *calls = t->mma->calls;
     struct launch l = {.code = code,
                        .groups = GROUPS,
                        .nwords = sizeof(t->args) / sizeof(uint32_t)};
     memcpy(l.param, &t->args, sizeof(t->args));
-    cuda_mma_bind(&l, t->mem, D * ROOM, ROOM, 2, ACCESS_WRITE);
-    cuda_mma_bind(&l, NULL, 0, 0, 4, ACCESS_READ);
-    cuda_mma_bind(&l, t->mem, A * ROOM, ROOM, 1, ACCESS_READ);
-    cuda_mma_bind(&l, t->mem, B * ROOM, ROOM, 1, ACCESS_READ);
-    CUresult e = cuda_launch_on(t->device, t->stream, &l);
-    if (e == CUDA_SUCCESS)
-        e = CU(t->device, MemcpyDtoHAsync)(t->host->bits, address(t, D),
-                                           sizeof(t->host->bits), t->stream);
-    return e == CUDA_SUCCESS ? CU(t->device, StreamSynchronize)(t->stream) : e;
+    mma_bind(&l, t->bench.mem, D * ROOM, ROOM, 2, ACCESS_WRITE);
+    mma_bind(&l, NULL, 0, 0, 4, ACCESS_READ);
+    mma_bind(&l, t->bench.mem, A * ROOM, ROOM, 1, ACCESS_READ);
+    mma_bind(&l, t->bench.mem, B * ROOM, ROOM, 1, ACCESS_READ);
+    ssq_status st = calls->bench_launch(t->device, &t->bench, &l);
+    return st != SSQ_OK
+               ? st
+               : calls->bench_read(t->device, &t->bench, D * ROOM,
+                                   t->host->bits, sizeof(t->host->bits));
 }
 
 /* ---- what is right, and what is wrong ---- */
@@ -200,14 +195,14 @@ static bool compare(struct test *t, struct why *why)
             first = i;
     if (n == 0)
         return true;
-    return cuda_refuse(
+    return mma_refuse(
         why,
         "it fails the self-test of %s%s%s, tiles of %u: %s: %s: %u of %u "
         "wrong, [%u,%u] is %g and not %g",
         t->dtype == SSQ_F16 ? "f16" : "bf16",
         (t->variant & MMA_A_TURNED) != 0 ? ", a turned" : "",
         (t->variant & MMA_B_TURNED) != 0 ? ", b turned" : "",
-        cuda_mma_tile(t->variant), t->set->name,
+        mma_tile(t->variant), t->set->name,
         are_moved(t)    ? "rows have changed places"
         : is_rounded(t) ? "sums are rounded to less than float32"
                         : "wrong sums",
@@ -217,46 +212,48 @@ static bool compare(struct test *t, struct why *why)
 
 /* ---- the test ---- */
 
-static ssq_status test_all(struct test *t, bool *right, struct why *why)
+static ssq_status test_all(struct test *t, const struct backend_kernel *code,
+                           bool *right, struct why *why)
 {
-    const struct backend_kernel *code;
-    ssq_status st = cuda_mma_code(t->device, t->dtype, t->variant, &code);
+    ssq_status st = SSQ_OK;
     *right = true;
     for (size_t i = 0; st == SSQ_OK && *right && i < SETS; i++) {
         t->set = &sets[i];
-        CUresult e = send_all(t);
-        if (e == CUDA_SUCCESS)
-            e = multiply(t, code);
-        if (e != CUDA_SUCCESS)
-            st = cuda_error(t->device, "the self-test of mma", e);
-        else
+        st = send_all(t);
+        if (st == SSQ_OK)
+            st = multiply(t, code);
+        if (st == SSQ_OK)
             *right = compare(t, why);
     }
     return st;
 }
 
-ssq_status cuda_mma_test(struct backend_device *d, ssq_dtype dtype,
-                         unsigned variant, bool *right, struct why *why)
+ssq_status mma_test(const struct mma *mma, struct backend_device *d,
+                    ssq_dtype dtype, unsigned variant, bool *right,
+                    struct why *why)
 {
-    struct test t = {.device = d,
+    const struct backend_kernel *code;
+    struct test t = {.mma = mma,
+                     .device = d,
                      .dtype = dtype,
                      .variant = variant,
-                     .m = cuda_mma_tile(variant) + MORE_M,
-                     .n = cuda_mma_tile(variant) + MORE_N};
+                     .m = mma_tile(variant) + MORE_M,
+                     .n = mma_tile(variant) + MORE_N};
     *right = false;
+    ssq_status st = mma_code(mma, d, dtype, variant, &code);
+    if (st != SSQ_OK)
+        return st;
     set_args(&t);
-    CUresult e = CU(d, StreamCreate)(&t.stream, CU_STREAM_NON_BLOCKING);
-    if (e != CUDA_SUCCESS)
-        return cuda_error(d, "cuStreamCreate", e);
-    t.host = d->core->mem_alloc(sizeof(*t.host));
-    ssq_status st = t.host == NULL ? cuda_no_memory(d->core, sizeof(*t.host))
-                                   : cuda_alloc(d, OPERANDS * ROOM, &t.mem);
+    t.host = mma->core->mem_alloc(sizeof(*t.host));
+    if (t.host == NULL)
+        return mma->core->error_set(SSQ_ERR_NOMEM,
+                                    "%s: the self-test of mma: %zu bytes",
+                                    mma->backend, sizeof(*t.host));
+    st = mma->calls->bench_open(d, OPERANDS * ROOM, &t.bench);
     if (st == SSQ_OK) {
-        st = test_all(&t, right, why);
-        (void)CU(d, StreamSynchronize)(t.stream);
-        cuda_free(d, t.mem);
+        st = test_all(&t, code, right, why);
+        mma->calls->bench_close(d, &t.bench);
     }
-    d->core->mem_free(t.host);
-    (void)CU(d, StreamDestroy)(t.stream);
+    mma->core->mem_free(t.host);
     return st;
 }

@@ -5,8 +5,7 @@
  * Sizes may be any; lines of a and b have to begin at multiples of 16 bytes.
  * For a single row or column, where a matrix would be mostly padding, the plan
  * is asked first. */
-#include "backends/cuda/mma.h"
-#include "backends/cuda/queue.h"
+#include "backends/mma/mma.h"
 
 #include <string.h>
 
@@ -23,45 +22,40 @@ static uint32_t size_of(ssq_dtype dtype)
     return dtype == SSQ_F32 ? 4 : 2;
 }
 
-static CUdeviceptr address(const struct view *v)
-{
-    return ((const struct cuda_mem *)v->buffer->mem)->address +
-           v->buffer->offset + v->offset;
-}
-
 /* ---- admission ---- */
 
-static bool are_types(const struct backend_device *d, const struct gemm_op *op,
+static bool are_types(const struct mma *mma, const struct gemm_op *op,
                       struct why *why)
 {
     if (op->a.dtype != op->b.dtype ||
         (op->a.dtype != SSQ_F16 && op->a.dtype != SSQ_BF16))
-        return cuda_refuse(why, "a and b must both be f16 or both bf16");
-    const struct mma_kind *kind = cuda_mma_kind(d->mma, op->a.dtype);
-    return kind->admitted ? true : cuda_refuse(why, "%s", kind->why.text);
+        return mma_refuse(why, "a and b must both be f16 or both bf16");
+    const struct mma_kind *kind = mma_kind(mma, op->a.dtype);
+    return kind->admitted ? true : mma_refuse(why, "%s", kind->why.text);
 }
 
 static bool is_counted(const struct view *v, const char *name, struct why *why)
 {
     if (v->buffer == NULL || product_span(v) <= MOST_ELEMENTS)
         return true;
-    return cuda_refuse(why, "%s reaches over 2^31 elements: %lld", name,
-                       (long long)product_span(v));
+    return mma_refuse(why, "%s reaches over 2^31 elements: %lld", name,
+                      (long long)product_span(v));
 }
 
 /* Do all lines of a factor begin at multiples of 16 bytes? */
-static bool is_aligned(const struct view *v, const char *name, struct why *why)
+static bool is_aligned(const struct mma *mma, const struct view *v,
+                       const char *name, struct why *why)
 {
     uint32_t row, column, each = MMA_ALIGN / size_of(v->dtype);
     product_steps(v, &row, &column);
     uint32_t leading = column == 1 ? row : column, batch = product_step(v, 0);
-    uint32_t off = (uint32_t)(address(v) % MMA_ALIGN);
+    uint32_t off = mma->calls->off(v);
     if (off == 0 && leading % each == 0 && batch % each == 0)
         return true;
-    return cuda_refuse(why,
-                       "%s's lines must begin at multiples of 16 bytes: its "
-                       "address is %u over one, leading dimension %u, batch %u",
-                       name, off, leading, batch);
+    return mma_refuse(why,
+                      "%s's lines must begin at multiples of 16 bytes: its "
+                      "address is %u over one, leading dimension %u, batch %u",
+                      name, off, leading, batch);
 }
 
 /* ---- the variant ---- */
@@ -76,49 +70,48 @@ static bool is_turned(const struct view *v, bool along_rows)
 /* Tiles of d, over all matrices of the batch: what groups have to do. */
 static uint64_t tiles(const struct product *g, unsigned variant)
 {
-    uint64_t side = cuda_mma_tile(variant);
+    uint64_t side = mma_tile(variant);
     return (uint64_t)g->batch * (((uint64_t)g->m + side - 1) / side) *
            (((uint64_t)g->n + side - 1) / side);
 }
 
 /* A line of either factor goes along k, or it is turned. Tiles are large where
- * there are enough of them for every multiprocessor. */
-static unsigned variant_of(const struct backend_device *d,
-                           const struct product *g)
+ * there are enough of them for every multiprocessor, and memory. */
+static unsigned variant_of(const struct mma *mma, const struct product *g)
 {
     unsigned v = (is_turned(&g->a, true) ? MMA_A_TURNED : 0) |
                  (is_turned(&g->b, false) ? MMA_B_TURNED : 0);
-    return v | (tiles(g, v | MMA_LARGE) >= d->processors ? MMA_LARGE : 0);
+    bool large = tiles(g, v | MMA_LARGE) >= mma->processors &&
+                 mma->local_bytes >= mma_local_bytes(mma, v | MMA_LARGE);
+    return v | (large ? MMA_LARGE : 0);
 }
 
-bool cuda_mma_check(const struct backend_device *d, const struct gemm_op *op,
-                    struct why *why)
+bool mma_check(struct mma *mma, struct backend_device *d,
+               const struct gemm_op *op, struct why *why)
 {
     if (op->k == 0)
-        return cuda_refuse(why, "k or alpha is 0: nothing is multiplied");
+        return mma_refuse(why, "k or alpha is 0: nothing is multiplied");
     if (op->d.rank != 3)
-        return cuda_refuse(why, "it has one batch dimension");
-    if (!are_types(d, op, why) || !is_counted(&op->a, "a", why) ||
+        return mma_refuse(why, "it has one batch dimension");
+    if (!are_types(mma, op, why) || !is_counted(&op->a, "a", why) ||
         !is_counted(&op->b, "b", why) || !is_counted(&op->c, "c", why) ||
         !is_counted(&op->bias, "bias", why) || !is_counted(&op->d, "d", why) ||
-        !is_aligned(&op->a, "a", why) || !is_aligned(&op->b, "b", why))
+        !is_aligned(mma, &op->a, "a", why) ||
+        !is_aligned(mma, &op->b, "b", why))
         return false;
     const struct product g = product_rows(op);
-    /* the state of a variant is the device's, and has a lock of its own */
-    return cuda_mma_try((struct backend_device *)(uintptr_t)d, op->a.dtype,
-                        variant_of(d, &g), why);
+    return mma_try(mma, d, op->a.dtype, variant_of(mma, &g), why);
 }
 
-bool cuda_mma_last(const struct backend_device *d, const struct gemm_op *op)
+bool mma_last(const struct gemm_op *op)
 {
-    (void)d;
     return op->m < LEAST_SIDE || op->n < LEAST_SIDE;
 }
 
 /* ---- a launch ---- */
 
-void cuda_mma_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
-                   uint64_t bytes, unsigned forms, enum access access)
+void mma_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
+              uint64_t bytes, unsigned forms, enum access access)
 {
     for (unsigned i = 0; i < forms; i++) {
         struct binding *b = &l->binding[l->nbindings++];
@@ -135,20 +128,20 @@ static void bind(struct launch *l, const struct view *v, unsigned forms,
                  enum access access)
 {
     if (v->buffer == NULL)
-        cuda_mma_bind(l, NULL, 0, 0, forms, access);
+        mma_bind(l, NULL, 0, 0, forms, access);
     else
-        cuda_mma_bind(l, v->buffer->mem, v->buffer->offset + v->offset,
-                      (uint64_t)product_span(v) * size_of(v->dtype), forms,
-                      access);
+        mma_bind(l, v->buffer->mem, v->buffer->offset + v->offset,
+                 (uint64_t)product_span(v) * size_of(v->dtype), forms, access);
 }
 
-ssq_status cuda_mma_run(struct backend_queue *q, const struct gemm_op *op)
+ssq_status mma_run(const struct mma *mma, struct backend_device *d,
+                   struct backend_queue *q, const struct gemm_op *op)
 {
     const struct product g = product_rows(op);
-    unsigned variant = variant_of(q->device, &g);
+    unsigned variant = variant_of(mma, &g);
     struct gemm_mma_args x;
     struct launch l = {.nwords = sizeof(x) / sizeof(uint32_t)};
-    ssq_status st = cuda_mma_code(q->device, op->a.dtype, variant, &l.code);
+    ssq_status st = mma_code(mma, d, op->a.dtype, variant, &l.code);
     if (st != SSQ_OK)
         return st;
     memset(&x, 0, sizeof(x));
@@ -164,5 +157,5 @@ ssq_status cuda_mma_run(struct backend_queue *q, const struct gemm_op *op)
     bind(&l, &g.bias, 2, ACCESS_READ);
     bind(&l, &g.a, 1, ACCESS_READ);
     bind(&l, &g.b, 1, ACCESS_READ);
-    return cuda_launch(q, &l);
+    return mma->calls->launch(q, &l);
 }
