@@ -56,22 +56,18 @@ static void steps(struct training *p, int n)
         NEED(step(p));
 }
 
-/* What training has made: a parameter's bits, and the loss. */
+/* What training has made: a parameter's values, and the loss. */
 struct learned {
-    uint16_t w1[9 * 16];
+    float w1[9 * 16];
     float loss;
 };
 
 static void read_back(struct training *p, struct learned *l)
 {
-    static float wide[9 * 16];
-
-    NEED(ssq_tensor_read(p->q, p->t[T_W1], wide, sizeof(wide), SSQ_F32));
+    NEED(ssq_tensor_read(p->q, p->t[T_W1], l->w1, sizeof(l->w1), SSQ_F32));
     NEED(ssq_tensor_read(p->q, p->t[T_LOSS], &l->loss, sizeof(l->loss),
                          SSQ_F32));
     NEED(ssq_queue_sync(p->q));
-    for (int i = 0; i < 9 * 16; i++)
-        l->w1[i] = (uint16_t)(wide[i] * 16384.0f);
 }
 
 static bool same(const struct learned *a, const struct learned *b)
