@@ -26,6 +26,7 @@ typedef struct CUevent_st *CUevent;
 typedef struct CUgraph_st *CUgraph;
 typedef struct CUgraphExec_st *CUgraphExec;
 typedef struct CUmemPoolHandle_st *CUmemoryPool;
+typedef void (*CUhostFn)(void *data);
 /* enums of the real header: their ABI is that of an int */
 typedef int CUdevice_attribute;
 typedef int CUfunction_attribute;
@@ -131,6 +132,7 @@ typedef struct {
     X(StreamDestroy, cuStreamDestroy_v2, (CUstream)) \
     X(StreamSynchronize, cuStreamSynchronize, (CUstream)) \
     X(StreamWaitEvent, cuStreamWaitEvent, (CUstream, CUevent, unsigned)) \
+    X(LaunchHostFunc, cuLaunchHostFunc, (CUstream, CUhostFn, void *)) \
     X(ThreadExchangeCaptureMode, cuThreadExchangeStreamCaptureMode, \
         (CUstreamCaptureMode *)) \
     X(EventCreate, cuEventCreate, (CUevent *, unsigned)) \

@@ -52,12 +52,21 @@ static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
     pthread_mutex_lock(&q->lock);
     const struct cuda_piece *p = cuda_stage(q, op->bytes);
     if (p != NULL)
-        host = memcpy(q->staging.base + p->at, host, p->bytes);
+        host = memcpy(p->memory, host, p->bytes);
     pthread_mutex_unlock(&q->lock);
     return cuda_queue_leave(
         q, "cuMemcpyHtoDAsync",
         CU(q->device, MemcpyHtoDAsync)(address_of(&op->dst), host,
                                        (size_t)op->bytes, q->stream));
+}
+
+/* What a read fetched arrives in the stream's own order: whoever waits for an
+ * event behind it, or for another queue that did, finds it. A thread of the
+ * driver's runs this; the piece is the command's until that is done. */
+static void arrive(void *data)
+{
+    const struct cuda_piece *p = data;
+    memcpy(p->host, p->memory, p->bytes);
 }
 
 static ssq_status download(struct backend_queue *q,
@@ -74,14 +83,17 @@ static ssq_status download(struct backend_queue *q,
         return st;
     pthread_mutex_lock(&q->lock);
     struct cuda_piece *p = cuda_stage(q, op->bytes);
-    if (p != NULL) {
+    if (p != NULL)
         p->host = host;
-        host = q->staging.base + p->at;
-    }
     pthread_mutex_unlock(&q->lock);
-    CUresult e = CU(q->device, MemcpyDtoHAsync)(host, address_of(&op->src),
+    CUresult e = CU(q->device, MemcpyDtoHAsync)(p == NULL ? host : p->memory,
+                                                address_of(&op->src),
                                                 (size_t)op->bytes, q->stream);
-    return cuda_queue_leave(q, "cuMemcpyDtoHAsync", e);
+    if (e != CUDA_SUCCESS || p == NULL)
+        return cuda_queue_leave(q, "cuMemcpyDtoHAsync", e);
+    return cuda_queue_leave(
+        q, "cuLaunchHostFunc",
+        CU(q->device, LaunchHostFunc)(q->stream, arrive, p));
 }
 
 const struct upload_impl cuda_uploads[] = {{.name = "write", .run = upload},

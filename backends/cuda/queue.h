@@ -24,10 +24,11 @@ struct cuda_mark {
 
 /** A copy's part of the staging memory. */
 struct cuda_piece {
-    uint32_t at, bytes; /* in the staging memory */
-    uint32_t span;      /* bytes that it occupies, with what was skipped */
-    void *host;         /* where it arrives; NULL: it was uploaded from here */
-    uint64_t sequence;  /* of the command */
+    unsigned char *memory; /* of it */
+    uint32_t bytes;
+    uint32_t span;     /* bytes that it occupies, with what was skipped */
+    void *host;        /* where a read arrives */
+    uint64_t sequence; /* of the command */
 };
 
 /** Pinned memory that is used round and round: pieces leave it in the order in
@@ -86,7 +87,7 @@ ssq_status cuda_refuse_captured(const struct backend_queue *queue,
  *  the context; NULL: there is none just now. */
 struct cuda_piece *cuda_stage(struct backend_queue *queue, uint64_t bytes);
 /** With the lock: let go of the pieces of commands up to `sequence`, which are
- *  done; those that were fetched arrive first, unless the queue failed. */
+ *  done. */
 void cuda_unstage(struct backend_queue *queue, uint64_t sequence);
 
 /* copy.c */

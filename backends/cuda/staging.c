@@ -3,11 +3,8 @@
  *
  * A copy to memory that is not pinned waits until it is done, whatever the
  * call's name says. Small copies, such as a step's verdict on its way to the
- * host, therefore go through memory that is, and arrive when the queue learns
- * that their command is done. */
+ * host, therefore go through memory that is. */
 #include "backends/cuda/queue.h"
-
-#include <string.h>
 
 /** Pieces begin at multiples of so many bytes. */
 #define PIECE_ALIGN 16u
@@ -42,7 +39,7 @@ struct cuda_piece *cuda_stage(struct backend_queue *q, uint64_t bytes)
     if (s->used + skipped + whole > STAGING_BYTES)
         return NULL;
     struct cuda_piece *p = &s->piece[(s->first + s->count) % STAGING_PIECES];
-    *p = (struct cuda_piece){.at = at,
+    *p = (struct cuda_piece){.memory = s->base + at,
                              .bytes = (uint32_t)bytes,
                              .span = skipped + whole,
                              .sequence = q->submitted + 1};
@@ -59,8 +56,6 @@ void cuda_unstage(struct backend_queue *q, uint64_t sequence)
         const struct cuda_piece *p = &s->piece[s->first];
         if (p->sequence > sequence)
             return;
-        if (p->host != NULL && q->status == SSQ_OK)
-            memcpy(p->host, s->base + p->at, p->bytes);
         s->used -= p->span;
         s->first = (s->first + 1) % STAGING_PIECES;
     }

@@ -108,25 +108,28 @@ TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
 	tests/fakecuda/ptx_warp_test tests/fakecuda/sass_test \
 	tests/fakecuda/api.sh tests/fakecuda/devices.sh \
 	tests/fakecuda/mma.sh tests/fakecuda/ptx.sh \
-	tests/fakecuda/sass.sh tests/fakecuda/tables.sh \
-	tests/fakecuda/tune.sh
+	tests/fakecuda/sass.sh tests/fakecuda/shared.sh \
+	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
 thread_tests += tests/fakecuda/cuda_test
 slow_tests += tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/ptx.sh \
-	tests/fakecuda/sass.sh tests/fakecuda/tables.sh \
-	tests/fakecuda/tune.sh
-full_tests += tests/fakecuda/sass.sh tests/fakecuda/tables.sh
+	tests/fakecuda/sass.sh tests/fakecuda/shared.sh \
+	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
+full_tests += tests/fakecuda/sass.sh tests/fakecuda/shared.sh \
+	tests/fakecuda/tables.sh
 if BUILD_CUDA
 full_tests += tests/fakecuda/blas_test
 endif
 EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
 	tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/sass.sh \
-	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
+	tests/fakecuda/shared.sh tests/fakecuda/tables.sh \
+	tests/fakecuda/tune.sh
 tests_fakecuda_sass_test_SOURCES = tests/fakecuda/sass_test.c
 tests_fakecuda_sass_test_LDADD = tests/fakecuda/libptx.la
 tests/fakecuda/tune.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/sass.log: $(module_LTLIBRARIES)
+tests/fakecuda/shared.log: $(module_LTLIBRARIES)
 check_PROGRAMS += tests/fakecuda/step
 tests_fakecuda_step_SOURCES = tests/fakecuda/step.c tests/api/training.h
 tests_fakecuda_step_LDADD = libsesqui.la
