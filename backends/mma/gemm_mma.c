@@ -110,20 +110,6 @@ bool mma_last(const struct gemm_op *op)
 
 /* ---- a launch ---- */
 
-void mma_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,
-              uint64_t bytes, unsigned forms, enum access access)
-{
-    for (unsigned i = 0; i < forms; i++) {
-        struct binding *b = &l->binding[l->nbindings++];
-        if (mem == NULL) {
-            *b = l->binding[0];
-            b->access = ACCESS_NONE;
-        } else {
-            *b = (struct binding){mem, offset, bytes, i == 0 ? 2 : 4, access};
-        }
-    }
-}
-
 static void bind(struct launch *l, const struct view *v, unsigned forms,
                  enum access access)
 {

@@ -96,20 +96,10 @@ struct mma {
     struct mma_kind kind[MMA_KINDS]; /* f16, bf16 */
 };
 
-/* mma.c */
+/* variant.c */
 /** Fill why (may be NULL) and answer false. */
 bool mma_refuse(struct why *why, const char *format, ...)
     __attribute__((format(printf, 2, 3)));
-/** Begin with what the device is: calls to local_bytes are filled. False: the
- *  system has no lock to give. */
-bool mma_open(struct mma *mma);
-void mma_close(struct mma *mma);
-/** What the device can of a dtype, f16 or bf16; tried: a small variant is
- *  tested at once, so that the device's properties say what it is worth. Fails
- *  for what is wrong with the device, not with its products. */
-ssq_status mma_kind_open(struct mma *mma, struct backend_device *device,
-                         ssq_dtype dtype, bool tried);
-const struct mma_kind *mma_kind(const struct mma *mma, ssq_dtype dtype);
 /** Rows and columns of a variant's tiles. */
 uint32_t mma_tile(unsigned variant);
 /** Bytes of memory that a group shares. */
@@ -121,6 +111,18 @@ uint32_t mma_block(int capability);
 ssq_status mma_code(const struct mma *mma, struct backend_device *device,
                     ssq_dtype dtype, unsigned variant,
                     const struct backend_kernel **code);
+
+/* mma.c */
+/** Begin with what the device is: calls to local_bytes are filled. False: the
+ *  system has no lock to give. */
+bool mma_open(struct mma *mma);
+void mma_close(struct mma *mma);
+/** What the device can of a dtype, f16 or bf16; tried: a small variant is
+ *  tested at once, so that the device's properties say what it is worth. Fails
+ *  for what is wrong with the device, not with its products. */
+ssq_status mma_kind_open(struct mma *mma, struct backend_device *device,
+                         ssq_dtype dtype, bool tried);
+const struct mma_kind *mma_kind(const struct mma *mma, ssq_dtype dtype);
 /** Has a variant shown that its products are right? It is asked for that the
  *  first time. False: why says what is wrong. */
 bool mma_try(struct mma *mma, struct backend_device *device, ssq_dtype dtype,
@@ -138,6 +140,8 @@ bool mma_check(struct mma *mma, struct backend_device *device,
 ssq_status mma_run(const struct mma *mma, struct backend_device *device,
                    struct backend_queue *queue, const struct gemm_op *op);
 bool mma_last(const struct gemm_op *op);
+
+/* bind.c */
 /** Bind an operand's two forms, or one; mem NULL: it is absent, and the first
  *  operand stands for it. */
 void mma_bind(struct launch *l, struct backend_mem *mem, uint64_t offset,

@@ -12,9 +12,6 @@
 #include <string.h>
 
 #define NVIDIA 0x10deu
-/** Of a multiprocessor, whatever the generation; an item has 255 at most, and
- *  a multiple of 8 is taken. */
-#define REGISTERS 65536u
 
 /* ---- what the driver says ---- */
 
@@ -75,19 +72,6 @@ static int capability_of(struct backend_device *d)
     }
     return (int)(number(d, CL_DEVICE_COMPUTE_CAPABILITY_MAJOR_NV) * 10 +
                  number(d, CL_DEVICE_COMPUTE_CAPABILITY_MINOR_NV));
-}
-
-uint32_t opencl_mma_registers(const struct backend_device *d,
-                              const struct kernel *kernel,
-                              const uint8_t key[LAUNCH_KEYS])
-{
-    bool async = key[0] >= MMA_ASYNC, large = key[4] != 0;
-    /* groups of a multiprocessor, as the text asks CUDA's compilers for */
-    uint32_t groups = async ? (large ? 2 : 3) : (large ? 1 : 2);
-    uint32_t registers = REGISTERS / MMA_GROUP / groups / 8 * 8;
-    if (kernel->id != KERNEL_gemm_mma || !d->registers)
-        return 0;
-    return registers > 255 ? 255 : registers;
 }
 
 /* ---- a test's bench: a queue of its own ---- */

@@ -188,12 +188,6 @@ ssq_status opencl_mma_run(struct backend_queue *queue,
 bool opencl_mma_last(const struct backend_device *device,
                      const struct gemm_op *op);
 
-/** Registers of an item that a kernel may have, so that a multiprocessor holds
- *  as many groups as the text wants; 0: the compiler's choice. */
-uint32_t opencl_mma_registers(const struct backend_device *device,
-                              const struct kernel *kernel,
-                              const uint8_t key[LAUNCH_KEYS]);
-
 /* gemm.c */
 extern const struct gemm_impl opencl_gemms[];
 /** True if implementation impl of gemm is mma. */

@@ -22,6 +22,22 @@ static void add(char *text, size_t bytes, const char *name, unsigned value)
     snprintf(text + at, bytes - at, " -D%s=%u", name, value);
 }
 
+/* Registers of an item that gemm_mma may have, so that a multiprocessor holds
+ * as many groups as the text asks CUDA's compilers for; 0: the compiler's
+ * choice. An item has 255 at most, and a multiple of 8 is taken. */
+static uint32_t registers_of(const struct backend_device *d,
+                             const struct kernel *kernel,
+                             const uint8_t key[LAUNCH_KEYS])
+{
+    const uint32_t all = 65536; /* of a multiprocessor, whatever generation */
+    bool async = key[0] >= MMA_ASYNC, large = key[4] != 0;
+    uint32_t groups = async ? (large ? 2 : 3) : (large ? 1 : 2);
+    uint32_t registers = all / MMA_GROUP / groups / 8 * 8;
+    if (kernel->id != KERNEL_gemm_mma || !d->registers)
+        return 0;
+    return registers > 255 ? 255 : registers;
+}
+
 /* The compiler's options for a kernel in a variant: what the device can do, the
  * shape of groups, and the variant's keys. */
 static void options_of(const struct backend_device *d,
@@ -44,7 +60,7 @@ static void options_of(const struct backend_device *d,
     add(text, bytes, "WIDTH", d->width);
     for (uint32_t i = 0; i < kernel->nkeys; i++)
         add(text, bytes, kernel->keys[i], key[i]);
-    uint32_t registers = opencl_mma_registers(d, kernel, key);
+    uint32_t registers = registers_of(d, kernel, key);
     if (registers != 0) {
         size_t at = strlen(text);
         snprintf(text + at, bytes - at, " -cl-nv-maxrregcount=%u", registers);

@@ -129,6 +129,22 @@ static void expect(const struct form *f, float *x)
     end(&w);
 }
 
+/* Does explain's text have the reason? Where there is no room for all reasons,
+ * because cublaslt's has a long path in it, the last is cut. */
+static bool tells(const ssq_gemm_explanation *x, const char *reason)
+{
+    size_t there = strlen(x->condition), n = strlen(reason);
+
+    if (core_has(x->condition, reason))
+        return true;
+    if (there + 1 < sizeof(x->condition))
+        return false;
+    for (; n >= 16; n--)
+        if (memcmp(x->condition + there - n, reason, n) == 0)
+            return true;
+    return false;
+}
+
 /* By mma where reason is NULL; else by another one, and pinned to mma refused
  * for this reason, which explain has as well. */
 static void compare(const char *what, const struct form *f, const char *reason)
@@ -166,7 +182,7 @@ static void compare(const char *what, const struct form *f, const char *reason)
                "%s: by %s, blocks of %u", what, x.implementation, x.block);
     else
         tap_ok(strcmp(x.implementation, "mma") != 0 && !x.matrix_units &&
-                   (f->alpha == 0.0 || core_has(x.condition, reason)),
+                   (f->alpha == 0.0 || tells(&x, reason)),
                "%s: by %s: %s", what, x.implementation, x.condition);
     end(&w);
 }

@@ -239,7 +239,7 @@ static void options_of(const char *options, char *text, size_t bytes)
             n += (size_t)snprintf(text + n, bytes - n, " %s", w);
 }
 
-/* What tests/opencl/nvidia.h says NVIDIA's compiler has, and clang has not. */
+/* What tests/opencl/nvidia.cl says NVIDIA's compiler has, and clang has not. */
 static bool compile(struct program *p, const char *options)
 {
     char dir[] = "/tmp/nvidia-XXXXXX", command[2048], known[1024], path[64];

@@ -26,10 +26,11 @@ if ldd "$driver" | grep -q 'libasan'; then
     tap_done 0
     exit 0
 fi
-NVIDIA_H=$(cd "$srcdir" && pwd)/tests/opencl/nvidia.h
+NVIDIA_H=$(cd "$srcdir" && pwd)/tests/opencl/nvidia.cl
 XDG_CACHE_HOME=$tmp/cache
 mkdir "$tmp/cache"
 export NVIDIA_CLANG NVIDIA_H XDG_CACHE_HOME
+unset SSQ_CACHE_PROGRAMS # make check has set it to 0
 
 # to_ptx FILE LEVEL=80 X=2...: a variant of the text as OpenCL C, compiled.
 to_ptx() {

@@ -32,7 +32,7 @@ tests_opencl_nvidia_la_LIBADD = tests/fakecuda/libptx.la $(OPENCL_LIBS) -lm \
 tests/opencl/nvidia.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
 	tests/opencl/nvidia.la tests/fakecuda/mma_count$(EXEEXT) \
 	tests/fakecuda/mma_refused$(EXEEXT)
-EXTRA_DIST += tests/opencl/nvidia.sh tests/opencl/nvidia.h
+EXTRA_DIST += tests/opencl/nvidia.sh tests/opencl/nvidia.cl
 
 tests_opencl_cache_SOURCES = tests/opencl/cache.c
 tests_opencl_cache_LDADD = libsesqui.la

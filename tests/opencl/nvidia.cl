@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nvidia.h - what NVIDIA's compiler of OpenCL C has built in and clang, for
+/* nvidia.cl - what NVIDIA's compiler of OpenCL C has built in and clang, for
  * nvptx64, has under other names. tests/opencl/nvidia.c puts it before the text
  * of gemm_mma, which uses no more than this. */
 #define asm __asm__
