@@ -13,10 +13,11 @@
  * What a device has read holds until it is closed, so that the same file gives
  * the same choices, in every call and on every run. Without a file, or without
  * the shape in it, the rules choose, as they do for what is kept of another
- * driver, GPU, vendor's library or version of this one. Every choice is one of
- * those that ssq_gemm has anyway, within the same bounds; which of them, and so
- * the last bits of a result, may be another than by the rules. To forget:
- * ssq_gemm_tuning_clear, or `sesqui tune --clear`.
+ * driver, GPU, vendor's library or version of this one. The cache drops its
+ * oldest files when it is full (SSQ_CACHE_MB), this one among them. Every
+ * choice is one of those that ssq_gemm has anyway, within the same bounds;
+ * which of them, and so the last bits of a result, may be another than by the
+ * rules. To forget: ssq_gemm_tuning_clear, or `sesqui tune --clear`.
  *
  * What forces an implementation is asked first: SSQ_IMPL,
  * ssq_implementation_pin and SSQ_GEMM_REQUIRE_MATRIX_UNITS are obeyed as if

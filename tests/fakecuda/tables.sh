@@ -6,8 +6,9 @@
 #
 # Then once more where the interpreter looks for races and reads of what nobody
 # wrote, and on the least GPU, whose driver takes PTX 6.0 for sm_70 and no newer,
-# with one group a launch, which does all the work: every 17th case. Of the tables that take minutes (long sums, each product an
-# instruction) every so many cases one runs; SSQ_TEST_FULL=1 runs all.
+# with one group a launch, which does all the work: every 17th case. Of the
+# tables that take minutes (long sums, each product an instruction) every so many
+# cases one runs; SSQ_TEST_FULL=1 runs all.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
