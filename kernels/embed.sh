@@ -9,10 +9,12 @@
 #
 # A text's first comment names its keys and lists its variants, each line a
 # product of one list per key: numbers, ranges (0-9), names of dtypes, and what
-# a header beside the text lists by lines of NAME(NUMBER, ...
+# a header beside the text lists by lines of NAME(NUMBER, ... What is not made is
+# named before them, by numbers.
 #
 #     keys: KIND X
 #     kinds: unary.h
+#     without: 7 3
 #     variants: BOTH,FORWARD,99 f16,bf16
 set -eu
 what=$1 top=$2
@@ -68,7 +70,8 @@ variants() {
     }
     function expand(at, row,    n, list, i, r, m, v, of) {
         if (at > keys) {
-            print "    {" row "},"
+            if (!(row in without))
+                print "    {" row "},"
             return
         }
         n = split(field[at], list, ",")
@@ -96,6 +99,12 @@ variants() {
         dir = FILENAME
         sub(/[^\/]*$/, "", dir)
         read_kinds(dir $2)
+    }
+    $1 == "without:" {
+        gsub(/^ *without: */, "")
+        gsub(/ +$/, "")
+        gsub(/ +/, ", ")
+        without[$0] = 1
     }
     $1 == "variants:" {
         if (NF - 1 != keys) {

@@ -101,7 +101,10 @@ endif
 
 CLEANFILES += kernels/ptx.pack kernels/ptx_table.h
 if MAKE_PTX
-ptx_packs = $(kernel_texts:kernels/%.k=kernels/ptx/%.pack) \
+# Products of panels are for processors, whose groups are items.
+processor_texts = kernels/gemm/gemm_pack.k kernels/gemm/gemm_panel.k
+gpu_texts = $(filter-out $(processor_texts),$(kernel_texts))
+ptx_packs = $(gpu_texts:kernels/%.k=kernels/ptx/%.pack) \
 	$(nvidia_texts:kernels/%.nv=kernels/ptx/%.pack)
 CLEANFILES += $(ptx_packs) $(ptx_packs:.pack=.table) $(ptx_packs:.pack=.d)
 kernels/ptx/%.pack: kernels/%.k kernels/pack.sh kernels/embed.sh

@@ -174,7 +174,7 @@ table() {
         FNR == 1 {
             name = $4
             gsub(/.*\/|\.[a-z]+$/, "", name)
-            first = first "    [KERNEL_" name "] = " NR - 1 ",\n"
+            first = first "    [KERNEL_" name "] = " NR ",\n"
         }
         {
             what = $4

@@ -76,11 +76,12 @@ ssq_status pack_module(const struct services *core, const struct pack *pack,
                        void **module, size_t *size)
 {
     uint32_t variant = variant_of(kernel, key);
-    if (kernel->nkeys > 0 && variant == kernel->nvariants)
+    uint32_t first = pack->first[kernel->id];
+    if (first == 0 || (kernel->nkeys > 0 && variant == kernel->nvariants))
         return core->error_set(SSQ_ERR_UNSUPPORTED, "%s: there is no kernel %s",
                                pack->backend, name);
     const struct packed_module *m =
-        &pack->modules[pack->first[kernel->id] + variant];
+        &pack->modules[first - 1 + variant];
     size_t bytes = (size_t)m->size + 1;
     unsigned char *made = core->mem_alloc(bytes);
     if (made == NULL)

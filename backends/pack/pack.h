@@ -19,7 +19,8 @@ struct pack {
     const char *backend; /* begins error texts */
     const unsigned char *begin, *end;
     const struct packed_module *modules;
-    const uint32_t *first; /* of a kernel's variants, by enum kernel_id */
+    const uint32_t *first; /* of a kernel's variants, by enum kernel_id, counted
+                              from 1; 0: it is not for this backend */
 };
 
 /** The bytes of file FILE, made by the build, as two hidden symbols: NAME and

@@ -14,20 +14,26 @@
  *  longer than the barrier that they would save. */
 #define MOST_TOUCHES 256u
 
-/* Bytes from..to of mem were read, or also written, since the last barrier. */
+/* Bytes from..to were read, or also written, since the last barrier. The buffer
+ * is Vulkan's own: a caller may have imported one twice. */
 struct vulkan_touch {
-    const struct backend_mem *mem;
+    VkBuffer buffer;
     uint64_t from, to; /* bytes */
     bool written;
 };
 
-/* Do they overlap, and does one of them write? Buffers share slabs, so that mem
- * alone says little. */
+static VkBuffer buffer_of(const struct binding *b)
+{
+    return ((const struct vulkan_mem *)b->mem)->buffer;
+}
+
+/* Do they overlap, and does one of them write? Tensors share slabs, so that the
+ * buffer alone says little. */
 static bool races(const struct vulkan_touch *t, const struct binding *b)
 {
     uint64_t from = b->offset - b->offset % VULKAN_ALIGN;
-    return b->access != ACCESS_NONE && t->mem == b->mem && from < t->to &&
-           t->from < b->offset + b->bytes &&
+    return b->access != ACCESS_NONE && t->buffer == buffer_of(b) &&
+           from < t->to && t->from < b->offset + b->bytes &&
            (t->written || b->access != ACCESS_READ);
 }
 
@@ -72,7 +78,7 @@ void vulkan_hazard_add(struct vulkan_hazards *h, const struct binding *b,
     for (uint32_t i = 0; i < n; i++)
         if (b[i].access != ACCESS_NONE)
             h->touch[h->count++] = (struct vulkan_touch){
-                b[i].mem, b[i].offset - b[i].offset % VULKAN_ALIGN,
+                buffer_of(&b[i]), b[i].offset - b[i].offset % VULKAN_ALIGN,
                 b[i].offset + b[i].bytes, b[i].access != ACCESS_READ};
 }
 

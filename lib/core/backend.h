@@ -155,7 +155,7 @@ struct services {
 struct backend {
     uint32_t abi;     /* SSQ_BACKEND_ABI that it was compiled with */
     const char *name; /* in device names, SSQ_IMPL, and of the module's file */
-    int preference; /* "auto" takes the highest; <= 0 never */
+    int preference;   /* "auto" takes the highest; <= 0 never */
     /* optional: of device i, where they differ; no more than preference */
     int (*preference_of)(const struct backend_instance *instance, unsigned i);
     bool single; /* one device, opened as "name" and not "name:0" */
@@ -293,12 +293,13 @@ typedef const struct backend *(*backend_module_fn)(uint32_t abi);
 struct ssq_buffer {
     struct object object;
     ssq_device *device;
-    struct backend_mem *mem;   /* NULL when bytes is 0 */
-    uint64_t offset;           /* bytes, in mem */
-    uint64_t bytes;            /* as asked for */
-    struct slab *slab;         /* NULL: mem is the buffer's own */
+    struct backend_mem *mem; /* NULL when bytes is 0 */
+    uint64_t offset;         /* bytes, in mem */
+    uint64_t bytes;          /* as asked for */
+    struct slab *slab;       /* NULL: mem is the buffer's own */
     bool lent; /* mem is a caller's, who may have lent it more than once */
     struct ssq_scaler *scaler; /* whose words these are; NULL: nobody's */
+    _Atomic(struct witness *) witnesses; /* of writes: lib/core/witness.h */
 };
 
 /** Where a host backend finds an operand's first element; NULL for an absent

@@ -78,6 +78,26 @@ static void spoil(void)
             ptx_mma_wrong = (enum ptx_mma_wrong)i;
 }
 
+/* POSIX's cksum, which tells a test which of the shipped texts this was. */
+static uint32_t crc_byte(uint32_t crc, unsigned byte)
+{
+    crc ^= (uint32_t)byte << 24;
+    for (int i = 0; i < 8; i++)
+        crc = crc << 1 ^ ((crc & 0x80000000u) != 0 ? 0x04c11db7u : 0);
+    return crc;
+}
+
+static uint32_t text_sum(const char *text, size_t bytes)
+{
+    uint32_t crc = 0;
+
+    for (size_t i = 0; i < bytes; i++)
+        crc = crc_byte(crc, (unsigned char)text[i]);
+    for (size_t n = bytes; n != 0; n >>= 8)
+        crc = crc_byte(crc, n & 0xff);
+    return ~crc;
+}
+
 /* The driver's compiler looks at all entries, not at those that are used. */
 static bool decode(CUmodule m, const char *text, char *why, size_t bytes)
 {
@@ -113,7 +133,7 @@ static void statistics(CUmodule m)
 
     for (CUfunction f = m->functions; f != NULL && file != NULL; f = f->next) {
         ptx_coverage(f->entry, &seen, &all);
-        fprintf(file, "%s %llu %llu %u %u\n", f->name,
+        fprintf(file, "%u %zu %s %llu %llu %u %u\n", m->sum, m->bytes, f->name,
                 (unsigned long long)f->launches, (unsigned long long)f->retired,
                 seen, all);
     }
@@ -168,6 +188,10 @@ CUresult cuModuleLoadDataEx(CUmodule *module, const void *image, unsigned n,
     m = fake_object(MODULE, sizeof(*m));
     if (m == NULL)
         return fake_leave(CUDA_ERROR_OUT_OF_MEMORY);
+    if (getenv("FAKECUDA_STATS") != NULL) {
+        m->bytes = strlen(image);
+        m->sum = text_sum(image, m->bytes);
+    }
     if (!decode(m, image, why, sizeof(why))) {
         log_error(n, options, values, why);
         fake_module_end(m);

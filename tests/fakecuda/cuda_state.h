@@ -125,6 +125,8 @@ struct CUmod_st {
     struct object object;
     struct ptx_module *ptx;
     unsigned users; /* launches under way */
+    uint32_t sum;   /* of the text, as cksum has it */
+    size_t bytes;
     struct CUfunc_st *functions;
 };
 

@@ -19,6 +19,7 @@
  *                                read when a module is loaded
  *   FAKECUDA_GROUPS=1            no launch has more groups than this
  *   FAKECUDA_STATS=FILE          a line per entry when its module is unloaded:
+ *                                sum and bytes of the text, as cksum has them,
  *                                name, launches, instructions retired, then
  *                                instructions reached and all of them
  *   FAKECUDA_QUIET=1             refusals are not printed */

@@ -1,6 +1,6 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# shared.sh - the tests of core and amp, which try each device that is there,
+# shared.sh - the tests of core, amp and tape that try each device that is there,
 # with the stand-in as the only driver. The tables know one op at a time; these
 # have queues, events and whole trainings in them. SSQ_TEST_FULL=1 runs all that
 # end within seconds to a few minutes.
@@ -26,7 +26,7 @@ on_cuda() {
     "$builddir/tests/$1" >"$tmp/out" 2>&1
     status=$?
     passed=$(grep -c '^ok' "$tmp/out")
-    launches=$(${AWK:-awk} '{ n += $2 } END { print n + 0 }' "$tmp/stats")
+    launches=$(${AWK:-awk} '{ n += $4 } END { print n + 0 }' "$tmp/stats")
     [ $status -eq 0 ] && ! grep -q '^not ok' "$tmp/out" &&
         grep -q "^1\\.\\.$passed\$" "$tmp/out" && [ "$launches" -gt 0 ]
     tap_ok $? "$1: $passed passed, $launches launches" ||
@@ -34,12 +34,13 @@ on_cuda() {
 }
 
 programs='amp/clip amp/modes amp/optimizer_master amp/optimizer_norm amp/poll
-    amp/replay amp/stages amp/together amp/unscale core/event core/graph'
+    amp/replay amp/stages amp/together amp/unscale core/event core/graph
+    tape/by_hand'
 [ -z "${SSQ_TEST_FULL-}" ] || programs="$programs amp/many amp/misuse
     amp/optimizer_alloc amp/optimizer_check amp/optimizer_schedule
     amp/optimizer_skip amp/optimizer_state amp/pieces amp/save amp/state
-    amp/trace core/bundle core/threads"
+    amp/trace core/bundle core/threads tape/by_hand_cnn tape/by_hand_gpt"
 for program in $programs; do
     on_cuda "$program"
 done
-tap_done 11
+tap_done 12

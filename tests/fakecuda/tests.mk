@@ -108,19 +108,22 @@ TESTS += tests/fakecuda/cuda_test tests/fakecuda/ptx_test \
 	tests/fakecuda/ptx_warp_test tests/fakecuda/sass_test \
 	tests/fakecuda/api.sh tests/fakecuda/devices.sh \
 	tests/fakecuda/mma.sh tests/fakecuda/ptx.sh \
-	tests/fakecuda/sass.sh tests/fakecuda/shared.sh \
-	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
+	tests/fakecuda/races.sh tests/fakecuda/sass.sh \
+	tests/fakecuda/shared.sh tests/fakecuda/tables.sh \
+	tests/fakecuda/tune.sh
 thread_tests += tests/fakecuda/cuda_test
 slow_tests += tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
-	tests/fakecuda/ptx.sh \
+	tests/fakecuda/ptx.sh tests/fakecuda/races.sh \
 	tests/fakecuda/sass.sh tests/fakecuda/shared.sh \
 	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
-full_tests += tests/fakecuda/sass.sh tests/fakecuda/shared.sh \
-	tests/fakecuda/tables.sh
+full_tests += tests/fakecuda/races.sh tests/fakecuda/sass.sh \
+	tests/fakecuda/shared.sh tests/fakecuda/tables.sh
 if BUILD_CUDA
 full_tests += tests/fakecuda/blas_test
 endif
 EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
+	tests/fakecuda/by_mma.sh tests/fakecuda/on_cuda.sh \
+	tests/fakecuda/races.sh tests/fakecuda/variants.sh \
 	tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/sass.sh \
 	tests/fakecuda/shared.sh tests/fakecuda/tables.sh \
@@ -137,6 +140,7 @@ tests/fakecuda/devices.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
 	tests/fakecuda/step$(EXEEXT)
 tests/fakecuda/mma.log: sesqui$(EXEEXT) $(module_LTLIBRARIES) \
 	tests/fakecuda/mma_count$(EXEEXT)
+tests/fakecuda/races.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/tables.log: sesqui$(EXEEXT) $(module_LTLIBRARIES)
 tests/fakecuda/ptx.log: tests/fakecuda/ptx_decode_all$(EXEEXT)
 

@@ -89,7 +89,10 @@ mma() {
     done
 }
 
+# What is for processors does not ship as PTX.
+processors=$(sed -n 's/^processor_texts = //p' "$srcdir/kernels/kernels.mk")
 for text in ${PTXAS_TEXTS:-$texts kernels/gemm/gemm_mma.nv}; do
+    case " $processors " in *" $text "*) continue ;; esac
     case $text in
     *.nv)
         mma "$text"

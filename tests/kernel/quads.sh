@@ -23,7 +23,7 @@ without() {
 }
 
 wide='v4\.[bfsu](8|16|32)'
-for text in $(cd "$srcdir" && grep -lE 'QUAD_|DENSE_|EACH_RUN' $texts); do
+for text in $(cd "$srcdir" && grep -lE 'QUAD_|DENSE_|EACH_RUN|KEPT_PUT' $texts); do
     ! grep -q 'define RUN_ALONE' "$srcdir/$text" || continue
     shipped "$text" >"$tmp/all.ptx"
     entries=$(grep -c '^\.visible \.entry' "$tmp/all.ptx")

@@ -4,6 +4,8 @@
 
 #include <sched.h>
 
+#include <sesqui/vulkan.h>
+
 #include "tests/api/stages.h"
 #include "tests/core/queues.h"
 #include "tests/vulkan/count.h"
@@ -80,6 +82,39 @@ static void test_submissions(void)
     for (int i = 0; i < 40; i++)
         ssq_event_destroy(&e[i]);
     ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&q);
+}
+
+/* Two buffers of the library over one of Vulkan's are one to the device. */
+static void test_imported_twice(void)
+{
+    const int64_t n = N;
+    ssq_queue *q = core_queue(dev);
+    ssq_buffer *own = NULL, *twin[2];
+    ssq_tensor *x[2];
+    uint64_t native = 0, offset = 0;
+
+    NEED(ssq_buffer_create(dev, N * sizeof(float), &own));
+    NEED(ssq_vulkan_buffer_mem(own, &native, &offset));
+    for (int i = 0; i < 2; i++) {
+        NEED(ssq_vulkan_buffer_import(dev, native, offset + N * sizeof(float),
+                                      &twin[i]));
+        NEED(ssq_tensor_from_buffer(twin[i], SSQ_F32, 1, &n, NULL, offset,
+                                    &x[i]));
+    }
+    count_begin();
+    driver_fill(q, x[0], 1);
+    driver_fill(q, x[1], 2);
+    tap_ok(vk.barriers == 1,
+           "%s: one between fills of what is imported twice: "
+           "%ld",
+           mode, vk.barriers);
+    NEED(ssq_queue_sync(q));
+    for (int i = 0; i < 2; i++) {
+        ssq_tensor_destroy(&x[i]);
+        ssq_buffer_destroy(&twin[i]);
+    }
+    ssq_buffer_destroy(&own);
     ssq_queue_destroy(&q);
 }
 
@@ -308,6 +343,7 @@ static void test_all(const char *name)
     test_many();
     test_submissions();
     test_barriers();
+    test_imported_twice();
     queues_hand_over(dev, mode, 100);
     test_fan_in();
     test_release();
@@ -336,5 +372,5 @@ int main(void)
     test_slow_graph();
     ssq_device_close(&dev);
     test_all("1 ms");
-    return tap_done(66);
+    return tap_done(69);
 }

@@ -207,43 +207,64 @@ static const struct config configs[] = {
 
 /* Cases that only bench runs: a long parameter in the first storages. */
 #define LARGE 3
+#define KINDS (COUNT(oracle_kinds) - 1)
+#define CASES (COUNT(configs) * STORAGES + KINDS * RARE)
+
+/* Of a case: all configurations with each storage, then the first one of each
+ * kind with the rare ones. */
+static const struct config *case_of(size_t i, const struct storage **storage)
+{
+    if (i < COUNT(configs) * STORAGES) {
+        const struct config *c = &configs[pick(&i, COUNT(configs))];
+        *storage = &optimizer_storages[i];
+        return c;
+    }
+    i -= COUNT(configs) * STORAGES;
+    const char *kind = oracle_kinds[pick(&i, KINDS)].name;
+    const struct config *c = configs;
+    while (strcmp(c->kind, kind) != 0)
+        c++;
+    *storage = &optimizer_storages[STORAGES + i];
+    return c;
+}
 
 static bool run(struct bed *b, size_t i)
 {
-    if (i >= COUNT(configs) * STORAGES)
-        return optimizer_run_large(
-            b, &optimizer_storages[i - COUNT(configs) * STORAGES]);
-    const struct config *c = &configs[pick(&i, COUNT(configs))];
-    return optimizer_run(b, c, &optimizer_storages[i]);
+    const struct storage *storage;
+    if (i >= CASES)
+        return optimizer_run_large(b, &optimizer_storages[i - CASES]);
+    const struct config *c = case_of(i, &storage);
+    return optimizer_run(b, c, storage);
 }
 
 /* A kernel for each kind and storage. */
 static int turn(size_t i)
 {
-    const struct config *c = &configs[pick(&i, COUNT(configs))];
-    return suite_turn(c->kind) + (int)i;
+    const struct storage *storage;
+    const struct config *c = case_of(i, &storage);
+    return suite_turn(c->kind) + (int)(storage - optimizer_storages);
 }
 
 static void describe(size_t i, char *text, size_t bytes)
 {
-    if (i >= COUNT(configs) * STORAGES) {
-        i -= COUNT(configs) * STORAGES;
+    const struct storage *storage;
+    if (i >= CASES) {
         snprintf(text, bytes, "adamw: a step of 16 M of %s",
-                 optimizer_storages[i].name);
+                 optimizer_storages[i - CASES].name);
         return;
     }
-    const struct config *c = &configs[pick(&i, COUNT(configs))];
+    const struct config *c = case_of(i, &storage);
     snprintf(text, bytes, "%s, %s: %d steps of %s", c->kind, c->name, STEPS,
-             optimizer_storages[i].name);
+             storage->name);
 }
 
 extern const struct suite optimizer_suite;
 const struct suite optimizer_suite = {.op = "optimizer",
                                       .name = "optimizer",
-                                      .n = COUNT(configs) * STORAGES,
+                                      .n = CASES,
                                       .describe = describe,
                                       .run = run,
                                       .turn = turn,
                                       .bit_equal = true,
                                       .large = LARGE,
-                                      .floor = 2 * COUNT(configs) * STORAGES};
+                                      .floor = 2 * CASES};

@@ -6,14 +6,24 @@
  */
 #include "tests/op/amp/optimizer_run.h"
 
-const struct storage optimizer_storages[STORAGES] = {
-    {"f32", SSQ_F32, SSQ_F32, SSQ_MASTER_F32},
-    {"f16, f32 master", SSQ_F16, SSQ_F16, SSQ_MASTER_F32},
-    {"bf16, f32 master", SSQ_BF16, SSQ_BF16, SSQ_MASTER_F32},
-    {"f16, f32 gradients and master", SSQ_F16, SSQ_F32, SSQ_MASTER_F32},
-    {"bf16, split master", SSQ_BF16, SSQ_BF16, SSQ_MASTER_SPLIT},
-    {"f16, no master", SSQ_F16, SSQ_F16, SSQ_MASTER_NONE},
-    {"bf16, no master", SSQ_BF16, SSQ_BF16, SSQ_MASTER_NONE},
+const struct storage optimizer_storages[STORAGES + RARE] = {
+    {"f32", SSQ_F32, SSQ_F32, SSQ_MASTER_F32, false},
+    {"f16, f32 master", SSQ_F16, SSQ_F16, SSQ_MASTER_F32, false},
+    {"bf16, f32 master", SSQ_BF16, SSQ_BF16, SSQ_MASTER_F32, false},
+    {"f16, f32 gradients and master", SSQ_F16, SSQ_F32, SSQ_MASTER_F32, false},
+    {"bf16, split master", SSQ_BF16, SSQ_BF16, SSQ_MASTER_SPLIT, false},
+    {"f16, no master", SSQ_F16, SSQ_F16, SSQ_MASTER_NONE, false},
+    {"bf16, no master", SSQ_BF16, SSQ_BF16, SSQ_MASTER_NONE, false},
+    {"f32, f16 gradients", SSQ_F32, SSQ_F16, SSQ_MASTER_F32, false},
+    {"f32, flat master", SSQ_F32, SSQ_F32, SSQ_MASTER_F32, true},
+    {"f32, bf16 gradients, flat master", SSQ_F32, SSQ_BF16, SSQ_MASTER_F32,
+     true},
+    {"f16, bf16 gradients, f32 master", SSQ_F16, SSQ_BF16, SSQ_MASTER_F32,
+     false},
+    {"bf16, f32 gradients and master", SSQ_BF16, SSQ_F32, SSQ_MASTER_F32,
+     false},
+    {"bf16, f32 gradients, split master", SSQ_BF16, SSQ_F32, SSQ_MASTER_SPLIT,
+     false},
 };
 
 /* One dimension, two, none of whose elements exist, and three; the
@@ -58,6 +68,7 @@ static ssq_optimizer_options options_of(const struct trial *t, double lr)
     o.grad_averaging = !c->no_average;
     o.form = c->form;
     o.master = t->s->master;
+    o.flat_master = t->s->flat;
     o.seed = 7;
     return o;
 }
@@ -245,7 +256,8 @@ static bool compare_all(struct bed *b, struct trial *t)
         if (t->s->master == SSQ_MASTER_SPLIT && t->s->param == SSQ_BF16 &&
             !compare_split(b, t, k))
             return false;
-        if (t->s->master == SSQ_MASTER_F32 && t->s->param != SSQ_F32 &&
+        if (t->s->master == SSQ_MASTER_F32 &&
+            (t->s->param != SSQ_F32 || t->s->flat) &&
             (!fetch(b, t, k, ".master", &y) || !compare(b, t, &y, t->o.p[k])))
             return false;
         for (int s = 0; s < 3; s++) {

@@ -12,9 +12,11 @@ struct storage {
     const char *name;
     ssq_dtype param, grad;
     ssq_master_kind master;
+    bool flat; /* one master for all of a group */
 };
-#define STORAGES 7
-extern const struct storage optimizer_storages[STORAGES];
+#define STORAGES 7 /* with which all configurations run */
+#define RARE     6 /* with which each kind runs once */
+extern const struct storage optimizer_storages[STORAGES + RARE];
 
 /** A case: all parameters, masters and slots end inside of their bounds. */
 bool optimizer_run(struct bed *b, const struct config *c,

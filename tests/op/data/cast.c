@@ -218,6 +218,7 @@ static bool chances(struct bed *b, const struct operand *y, double low,
 static const struct {
     ssq_dtype to;
     double low, high, p;
+    ssq_dtype from; /* 0: float32 */
 } coins[] = {
     {SSQ_F16, 1.0, 1.0009765625, 0.25},
     {SSQ_F16, 1.0, 1.0009765625, 0.0001220703125},
@@ -230,6 +231,8 @@ static const struct {
     {SSQ_BF16, -256.0, -258.0, 0.9375},
     {SSQ_BF16, 3.0, 3.015625, 0.0000152587890625},
     {SSQ_BF16, 0.0, 0x1p-133, 0.25},
+    {SSQ_BF16, 1.0, 1.0078125, 0.25, SSQ_F16},
+    {SSQ_F16, 0.0, 0x1p-24, 0.25, SSQ_BF16},
 };
 
 static bool run_coin(struct bed *b, size_t i)
@@ -239,7 +242,8 @@ static bool run_coin(struct bed *b, size_t i)
     for (int k = 0; k < DRAWS; k++)
         value[k] = coins[i].low + coins[i].p * (coins[i].high - coins[i].low);
     struct operand x, y;
-    bed_values(b, &x, SSQ_F32, 1, &n, LAYOUT_DENSE, value);
+    bed_values(b, &x, coins[i].from == 0 ? SSQ_F32 : coins[i].from, 1, &n,
+               LAYOUT_DENSE, value);
     bed_output(b, &y, coins[i].to, 1, &n, LAYOUT_DENSE);
     ssq_cast_args args = SSQ_CAST_INIT;
     args.x = x.t;

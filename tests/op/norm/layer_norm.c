@@ -63,6 +63,7 @@ struct norm_entry norm_entry_of(size_t i)
     e.stats = (int)choose(&s, 3);
     e.place = (int)choose(&s, 6);
     e.place = e.place > 2 ? 0 : e.place;
+    e.grad = e.place == 0 && i % 5 == 4 ? dtypes[i / 5 % 3] : e.in;
     e.outputs = 1 + choose(&s, 7);
     if (e.rms && (e.outputs & 3) == 0)
         e.outputs |= 1;
@@ -93,8 +94,9 @@ void norm_entry_text(const struct norm_entry *e, bool backward, char *text,
              e->beta ? " beta" : "", e->eps, stats[e->stats],
              backward || e->place == 1 ? places[e->place] : "");
     if (backward)
-        snprintf(text + strlen(text), bytes - strlen(text), ":%s%s%s",
-                 (e->outputs & 1) != 0 ? " dx" : "",
+        snprintf(text + strlen(text), bytes - strlen(text), ":%s%s%s%s",
+                 (e->outputs & 1) != 0 ? " dx " : "",
+                 (e->outputs & 1) != 0 ? ssq_dtype_name(e->grad) : "",
                  (e->outputs & 2) != 0 ? " dgamma" : "",
                  (e->outputs & 4) != 0 && !e->rms ? " dbeta" : "");
 }

@@ -12,7 +12,7 @@ struct norm_entry {
     bool rms;
     int rank, ndim;
     int64_t shape[4];
-    ssq_dtype in, out, param;
+    ssq_dtype in, out, param, grad; /* of x, y or dy, gamma and beta, dx */
     enum layout layout_in, layout_out, layout_param;
     unsigned data;
     double eps;

@@ -64,7 +64,7 @@ static void make_operands(struct bed *b, const struct norm_entry *e,
     if (e->place != 0)
         o->dx = e->place == 1 ? o->x : o->dy;
     else
-        bed_output(b, &o->dx, e->in, e->rank, e->shape, e->layout_in);
+        bed_output(b, &o->dx, e->grad, e->rank, e->shape, e->layout_in);
 }
 
 static ssq_status call(struct bed *b, const struct norm_entry *e,

@@ -1,0 +1,86 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* kept.h - a block of a row in shared memory, each item with places of its own.
+ *
+ * An item of a group fetches elements of a block, looks at them in one pass or
+ * several, and writes what has become of them. Its own places are LOCAL_ID,
+ * LOCAL_ID + WG, and on; no other item touches them, so that no barrier is
+ * needed between. Place i holds element KEPT_ELEMENT(i, wide) of the block: i
+ * itself, but where QUADS (quads.h) let the item fetch four neighbours at a
+ * time. Then the first wide elements, whole turns of four for each item, are
+ * dealt out so that
+ *
+ *     place turn + c WG + LOCAL_ID  holds  element turn + 4 LOCAL_ID + c
+ *
+ * Items that are neighbours touch neighbouring places, which are in different
+ * banks, and neighbouring quads. A pass that only sums, or takes the largest,
+ * does not ask which element it has. A text has
+ *
+ *     bool quads = pc.x_step == 1u && QUADS_FROM(float, x, from) && ...
+ *     u32 wide = KEPT_WIDE(size, quads);
+ *     KEPT_FETCH(kept, x, float, from, wide, VALUE)   kept[i] = VALUE(x[..])
+ *     EACH_REST(i, wide, size) kept[i] = VALUE(AT(x, from + i));
+ *     ...
+ *     KEPT_PUT(y, float, to, wide, BITS)              y[..] = BITS, of i
+ *     EACH_REST(i, wide, size) AT(y, to + i) = BITS;
+ *
+ * wide is 0 without QUADS, or where an operand is not aligned. */
+#ifndef KERNELS_DIALECT_KEPT_H
+#define KERNELS_DIALECT_KEPT_H
+
+#include "kernels/dialect/quads.h"
+
+#define EACH_KEPT(I, SIZE) for (u32 I = LOCAL_ID; I < (SIZE); I += U32(WG))
+#define EACH_REST(I, WIDE, SIZE)                                               \
+    for (u32 I = (WIDE) + LOCAL_ID; I < (SIZE); I += U32(WG))
+
+#if QUADS
+/* A turn: four elements for each item. */
+#define KEPT_TURN (4u * U32(WG))
+#define KEPT_WIDE(SIZE, ALIGNED)                                               \
+    ((ALIGNED) ? (SIZE) / KEPT_TURN * KEPT_TURN : 0u)
+#define KEPT_ELEMENT(I, WIDE)                                                  \
+    ((I) < (WIDE)                                                              \
+         ? (I) - (I) % KEPT_TURN + 4u * LOCAL_ID + (I) % KEPT_TURN / U32(WG)   \
+         : (I))
+/* May N be asked for quads from its element FROM on? */
+#define QUADS_FROM(T, N, FROM)                                                 \
+    (((QUAD_PLACE)&AT(N, FROM) & (sizeof(QUAD(T)) - 1u)) == 0u)
+/* The own quad of the turn whose first own place is J. */
+#define KEPT_QUAD(T, N, FROM, J) (&AT(N, (FROM) + (J) + 3u * LOCAL_ID))
+
+#define EACH_TURN(J, WIDE)                                                     \
+    for (u32 J = LOCAL_ID; J < (WIDE); J += KEPT_TURN)
+#define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE)                           \
+    EACH_TURN(j, WIDE)                                                         \
+    {                                                                          \
+        QUAD(T) quad = *(const QUAD(T) *)KEPT_QUAD(T, N, FROM, j);             \
+        KEPT_IN[j] = VALUE(quad.x);                                            \
+        KEPT_IN[j + U32(WG)] = VALUE(quad.y);                                  \
+        KEPT_IN[j + 2u * U32(WG)] = VALUE(quad.z);                             \
+        KEPT_IN[j + 3u * U32(WG)] = VALUE(quad.w);                             \
+    }
+/* BITS says i. */
+#define KEPT_PUT_ONE(MEMBER, I, BITS)                                          \
+    {                                                                          \
+        u32 i = (I);                                                           \
+        quad.MEMBER = BITS;                                                    \
+    }
+#define KEPT_PUT(N, T, FROM, WIDE, BITS)                                       \
+    EACH_TURN(j, WIDE)                                                         \
+    {                                                                          \
+        QUAD(T) quad = {0, 0, 0, 0};                                           \
+        KEPT_PUT_ONE(x, j, BITS)                                               \
+        KEPT_PUT_ONE(y, j + U32(WG), BITS)                                     \
+        KEPT_PUT_ONE(z, j + 2u * U32(WG), BITS)                                \
+        KEPT_PUT_ONE(w, j + 3u * U32(WG), BITS)                                \
+        *(QUAD(T) *)KEPT_QUAD(T, N, FROM, j) = quad;                           \
+    }
+#else
+#define KEPT_WIDE(SIZE, ALIGNED) ((ALIGNED) ? 0u : 0u)
+#define KEPT_ELEMENT(I, WIDE)    (I)
+#define QUADS_FROM(T, N, FROM)   false
+#define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE)
+#define KEPT_PUT(N, T, FROM, WIDE, BITS)
+#endif
+
+#endif
