@@ -46,8 +46,9 @@ typedef enum ssq_status {
                                   in this child of fork (device.h) */
     SSQ_ERR_NOT_FOUND = 5,   /**< no such device, preset, name or index */
     SSQ_ERR_NOT_READY = 6,   /**< not finished yet: only from queries */
-    SSQ_ERR_SCALE = 7        /**< the loss scale hit its floor, or too many
+    SSQ_ERR_SCALE = 7,       /**< the loss scale hit its floor, or too many
                                   steps in a row were skipped */
+    SSQ_ERR_IO = 8           /**< a file could not be read or written */
 } ssq_status;
 
 /** The name of a status, "SSQ_ERR_INVALID"; never NULL. Since 0.1. */
@@ -77,7 +78,7 @@ typedef void (*ssq_log_fn)(void *user, ssq_log_level level, const char *text);
 /** Set the process-wide log callback.
  *  @param fn    NULL restores the default: silence, or standard error for
  *               the topics in SSQ_VERBOSE (a comma list: dispatch, device,
- *               pool, all)
+ *               pool, autocast, autograd, all)
  *  @param user  handed to fn; must live until this call has replaced it
  *  @note Waits until the callback that it replaces has returned in all
  *        threads: then it and its user data are free to go. Called in a

@@ -4,6 +4,8 @@
  * memcpy. */
 #include "lib/amp/blob.h"
 
+#include "lib/core/crc64.h"
+
 #include <string.h>
 
 static const unsigned char magic[8] = {'s', 's', 'q', 's', 't', 'a', 't', 'e'};
@@ -21,21 +23,11 @@ struct header {
 
 #define CHECKSUM sizeof(uint64_t)
 
-/* CRC-64 of ECMA-182, bits reflected, as xz has it: any change within 64 bits
- * in a row is seen, and others but for one in 2^64. */
 static uint64_t checksum(const unsigned char *p, size_t n)
 {
-    const uint64_t polynomial = UINT64_C(0xc96c5795d7870f42);
-    uint64_t table[256], crc = ~UINT64_C(0);
-    for (unsigned i = 0; i < 256; i++) {
-        uint64_t x = i;
-        for (int bit = 0; bit < 8; bit++)
-            x = x >> 1 ^ (polynomial & (0 - (x & 1)));
-        table[i] = x;
-    }
-    for (size_t i = 0; i < n; i++)
-        crc = table[(crc ^ p[i]) & 0xff] ^ crc >> 8;
-    return ~crc;
+    struct crc64 c;
+    crc64_begin(&c);
+    return crc64_add(&c, 0, p, n);
 }
 
 /* To write and to count begin alike, behind the header, which blob_seal fills

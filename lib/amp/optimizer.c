@@ -18,18 +18,25 @@ static void group_free(ssq_group *g)
     mem_free(g);
 }
 
+void optimizer_cut(ssq_optimizer *o, size_t n)
+{
+    state_free(o->state);
+    o->state = NULL;
+    while (o->n > n) {
+        const struct parameter *p = &o->params[--o->n];
+        object_put(&p->param->object);
+        object_put(&p->grad->object);
+        mem_free(p->name);
+    }
+}
+
 /* Waits for nothing: what is enqueued holds the buffers and lists that it uses.
  * It may be that the optimizer was not made to its end, and has neither groups
  * nor state. */
 static void optimizer_free(struct object *object)
 {
     ssq_optimizer *o = (ssq_optimizer *)object;
-    state_free(o->state);
-    for (size_t i = 0; i < o->n; i++) {
-        object_put(&o->params[i].param->object);
-        object_put(&o->params[i].grad->object);
-        mem_free(o->params[i].name);
-    }
+    optimizer_cut(o, 0);
     mem_free(o->params);
     for (ssq_group *g = o->groups, *next; g != NULL; g = next) {
         next = g->next;

@@ -266,5 +266,8 @@ uint32_t name_hash(const char *name);
 /** The parameter of a name; NULL none. */
 struct parameter *optimizer_find(const ssq_optimizer *optimizer,
                                  const char *name);
+/** Forget a first use, and parameters from number n on: for a caller that made
+ *  them a moment ago, and whose next step failed. */
+void optimizer_cut(ssq_optimizer *optimizer, size_t n);
 
 #endif

@@ -5,6 +5,7 @@
 
 #include "lib/core/pool.h"
 #include "lib/core/queue.h"
+#include "lib/core/witness.h"
 #include "lib/core/window.h"
 #include "lib/plan/plan.h"
 
@@ -38,7 +39,10 @@ static ssq_status hand_over(ssq_queue *queue, const struct command *c)
         return SSQ_ERR_NOMEM;
     if (c->plan != NULL)
         object_get(plan_object(c->plan));
-    return capture_record(record, &copy);
+    st = capture_record(record, &copy);
+    if (st == SSQ_OK && queue->capture != NULL)
+        witness_tell(queue, c->op);
+    return st;
 }
 
 /* Run or record an op by an implementation or a plan. In a dry capture a plan

@@ -53,6 +53,8 @@ const char *ssq_status_name(ssq_status status)
         return "SSQ_ERR_NOT_READY";
     case SSQ_ERR_SCALE:
         return "SSQ_ERR_SCALE";
+    case SSQ_ERR_IO:
+        return "SSQ_ERR_IO";
     }
     return "unknown status";
 }

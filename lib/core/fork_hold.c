@@ -5,6 +5,7 @@
  * Order of locks, everybody's: watched devices, then for each its queues, its
  * pool and what its backend has; the log; host memory. */
 #include "lib/core/fork.h"
+#include "lib/core/witness.h"
 
 #include <pthread.h>
 
@@ -25,6 +26,7 @@ static void hold(void)
         pool_hold(d->pool);
         d->backend->fork_hold(d->impl);
     }
+    witness_hold();
     log_hold();
     mem_hold();
 }
@@ -35,6 +37,7 @@ static void let_go(void)
 {
     mem_let_go();
     log_let_go();
+    witness_let_go();
     for (ssq_device *d = watched; d != NULL; d = d->next_watched) {
         d->backend->fork_let_go(d->impl);
         pool_let_go(d->pool);

@@ -5,6 +5,7 @@
  * A backend that finishes a command before run returns keeps nothing here. For
  * the others the queue holds each op until completed() has passed it. */
 #include "lib/core/queue.h"
+#include "lib/core/witness.h"
 
 #include "lib/op/data/data.h"
 #include "lib/plan/plan.h"
@@ -175,6 +176,11 @@ static ssq_status start(ssq_queue *q, const struct command *c)
     if (st == SSQ_OK && b->command_end != NULL)
         b->command_end(q->impl);
     fpenv_leave(env);
+    if (st == SSQ_OK && c->segment == NULL)
+        witness_tell(q, c->op);
+    for (size_t i = 0; st == SSQ_OK && c->segment != NULL && i < c->segment->n;
+         i++)
+        witness_tell(q, c->segment->commands[i].op);
     return st;
 }
 

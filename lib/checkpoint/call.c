@@ -1,0 +1,49 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* call.c - what saving and loading check of their arguments. */
+#include "lib/amp/optimizer.h"
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/core/queue.h"
+#include "lib/tape/params.h"
+
+ssq_status checkpoint_parts(struct checkpoint *c, const char *what,
+                            ssq_queue *queue, const ssq_checkpoint_args *args)
+{
+    *c = (struct checkpoint){.what = what, .queue = queue};
+    if (queue == NULL || args == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         queue == NULL ? "queue" : "args");
+    if (args->struct_size != sizeof(*args))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         args->struct_size, sizeof(*args));
+    if (args->params == NULL && args->optimizer == NULL && args->scaler == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: params, optimizer and scaler are all NULL", what);
+    c->params = args->params;
+    c->optimizer = args->optimizer;
+    c->scaler = args->scaler;
+    return SSQ_OK;
+}
+
+ssq_status checkpoint_call(const struct checkpoint *c, const char *path)
+{
+    ssq_status st = queue_check(c->queue, c->what);
+    if (st != SSQ_OK)
+        return st;
+    if (path == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: path is NULL", c->what);
+    if (queue_capturing(c->queue))
+        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
+                         c->what);
+    if (c->params != NULL && c->params->device != c->queue->device)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: params and queue are of different devices",
+                         c->what);
+    /* asked for their sizes, they say whether a step is under way */
+    size_t bytes;
+    if (c->optimizer != NULL && (!c->whole || c->optimizer->n > 0))
+        st = ssq_optimizer_save(c->queue, c->optimizer, NULL, 0, &bytes);
+    if (st == SSQ_OK && c->scaler != NULL)
+        st = ssq_scaler_save(c->queue, c->scaler, NULL, 0, &bytes);
+    return st;
+}

@@ -1,0 +1,268 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* disk.c - reads and writes that go on where a signal or a full disk has made
+ * them short, and files that are replaced by a rename. */
+#include "lib/checkpoint/disk.h"
+
+#include "lib/core/object.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <time.h>
+#include <unistd.h>
+
+static ssq_status fail(const char *what, const char *path, const char *did,
+                       int e)
+{
+    char text[128] = "";
+    if (strerror_r(e, text, sizeof(text)) != 0)
+        snprintf(text, sizeof(text), "error %d", e);
+    return error_set(e == ENOENT || e == ENOTDIR ? SSQ_ERR_NOT_FOUND
+                                                 : SSQ_ERR_IO,
+                     "%s: %.300s: %s: %s", what, path, did, text);
+}
+
+static int open_file(const char *path, int flags)
+{
+    int fd;
+    do
+        fd = open(path, flags | O_CLOEXEC, 0666);
+    while (fd < 0 && errno == EINTR);
+    return fd;
+}
+
+/* ---- to read ---- */
+
+/* O_NONBLOCK: a pipe of that name would wait for a writer. */
+ssq_status disk_open(const char *what, const char *path, int *fd,
+                     uint64_t *bytes)
+{
+    struct stat s;
+    int f = open_file(path, O_RDONLY | O_NONBLOCK | O_NOCTTY);
+    if (f < 0)
+        return fail(what, path, "open", errno);
+    if (fstat(f, &s) != 0) {
+        ssq_status st = fail(what, path, "fstat", errno);
+        disk_close(f);
+        return st;
+    }
+    if (!S_ISREG(s.st_mode)) {
+        disk_close(f);
+        return error_set(SSQ_ERR_INVALID, "%s: %.300s is no plain file", what,
+                         path);
+    }
+    *fd = f;
+    *bytes = (uint64_t)s.st_size;
+    return SSQ_OK;
+}
+
+ssq_status disk_read(const char *what, const char *path, int fd, uint64_t at,
+                     void *to, size_t n)
+{
+    unsigned char *p = to;
+    while (n > 0) {
+        ssize_t k = pread(fd, p, n < INT_MAX ? n : INT_MAX, (off_t)at);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k < 0)
+            return fail(what, path, "read", errno);
+        if (k == 0)
+            return error_set(SSQ_ERR_IO,
+                             "%s: %.300s: it ends at byte %llu, and was longer "
+                             "when it was opened",
+                             what, path, (unsigned long long)at);
+        p += k;
+        at += (uint64_t)k;
+        n -= (size_t)k;
+    }
+    return SSQ_OK;
+}
+
+/* Where a signal interrupts it, it is closed all the same. */
+void disk_close(int fd)
+{
+    (void)close(fd);
+}
+
+/* ---- to write ---- */
+
+/* The folder of a path, with room for a name of n bytes behind it. */
+static char *folder_of(const char *path, size_t n, size_t *bytes)
+{
+    const char *slash = strrchr(path, '/');
+    *bytes = slash == NULL ? 0 : (size_t)(slash - path) + 1;
+    char *at = mem_alloc(*bytes + n + 1);
+    if (at != NULL && *bytes > 0)
+        memcpy(at, path, *bytes);
+    return at;
+}
+
+/* Where a link leads. */
+static ssq_status follow(struct replacement *r, mode_t *mode)
+{
+    struct stat s;
+    r->target = mem_alloc(PATH_MAX);
+    if (r->target == NULL)
+        return error_nomem(r->what, PATH_MAX);
+    if (realpath(r->path, r->target) == NULL || stat(r->target, &s) != 0)
+        return fail(r->what, r->path, "the end of this link", errno);
+    *mode = s.st_mode;
+    return SSQ_OK;
+}
+
+/* A link stays, and what it leads to is replaced. What is there and is no plain
+ * file is left alone. */
+static ssq_status find_target(struct replacement *r, mode_t *mode)
+{
+    struct stat s = {.st_mode = 0};
+    ssq_status st = SSQ_OK;
+    if (lstat(r->path, &s) != 0 && errno != ENOENT)
+        return fail(r->what, r->path, "lstat", errno);
+    *mode = s.st_mode;
+    if (S_ISLNK(s.st_mode))
+        st = follow(r, mode);
+    else if ((r->target = mem_strdup(r->path)) == NULL)
+        st = error_nomem(r->what, strlen(r->path));
+    if (st == SSQ_OK && *mode != 0 && !S_ISREG(*mode))
+        st = error_set(SSQ_ERR_INVALID, "%s: %.300s is no plain file", r->what,
+                       r->path);
+    return st;
+}
+
+ssq_status replacement_begin(struct replacement *r, const char *what,
+                             const char *path)
+{
+    static atomic_uint number;
+    mode_t mode = 0;
+    size_t folder;
+    *r = (struct replacement){.what = what, .path = path, .fd = -1};
+    ssq_status st = find_target(r, &mode);
+    if (st != SSQ_OK)
+        return st;
+    char *name = folder_of(r->target, 64, &folder);
+    if (name == NULL)
+        return error_nomem(what, strlen(path) + 64);
+    for (int tries = 0; tries < 100 && r->fd < 0; tries++) {
+        struct timespec now = {0, 0};
+        (void)clock_gettime(CLOCK_REALTIME, &now);
+        snprintf(name + folder, 64, ".sesqui-%ld-%lx-%u.part", (long)getpid(),
+                 (unsigned long)now.tv_nsec, atomic_fetch_add(&number, 1u));
+        r->fd = open_file(name, O_RDWR | O_CREAT | O_EXCL);
+        if (r->fd < 0 && errno != EEXIST)
+            break;
+    }
+    if (r->fd < 0) {
+        st = fail(what, path, "no new file beside it", errno);
+        mem_free(name);
+        return st;
+    }
+    r->temporary = name;
+    if (mode != 0 && fchmod(r->fd, mode & 0777) != 0)
+        return fail(what, path, "fchmod", errno);
+    return SSQ_OK;
+}
+
+/* A limit on the size of files sends SIGXFSZ, which ends a process that does
+ * not expect it: here it is an error like a full disk. One that was sent while
+ * it was blocked is taken, unless it was pending before. */
+static ssize_t write_quietly(int fd, const void *from, size_t n, uint64_t at)
+{
+    sigset_t limit, pending, before;
+    const struct timespec now = {0, 0};
+    sigemptyset(&limit);
+    sigaddset(&limit, SIGXFSZ);
+    sigemptyset(&pending);
+    (void)sigpending(&pending);
+    if (pthread_sigmask(SIG_BLOCK, &limit, &before) != 0)
+        return pwrite(fd, from, n, (off_t)at);
+    ssize_t k = pwrite(fd, from, n, (off_t)at);
+    int e = errno;
+    if (k < 0 && e == EFBIG && sigismember(&pending, SIGXFSZ) != 1)
+        while (sigtimedwait(&limit, NULL, &now) < 0 && errno == EINTR)
+            continue;
+    (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+    errno = e;
+    return k;
+}
+
+ssq_status replacement_write(struct replacement *r, uint64_t at,
+                             const void *from, size_t n)
+{
+    const unsigned char *p = from;
+    while (n > 0) {
+        ssize_t k = write_quietly(r->fd, p, n < INT_MAX ? n : INT_MAX, at);
+        if (k < 0 && errno == EINTR)
+            continue;
+        if (k <= 0)
+            return fail(r->what, r->path, "write", k < 0 ? errno : ENOSPC);
+        p += k;
+        at += (uint64_t)k;
+        n -= (size_t)k;
+    }
+    return SSQ_OK;
+}
+
+static int sync_file(int fd)
+{
+    int e;
+    do
+        e = fsync(fd);
+    while (e != 0 && errno == EINTR);
+    return e;
+}
+
+/* A file system that cannot sync a folder says EINVAL, and has nothing to be
+ * done about it. */
+static ssq_status sync_folder(const struct replacement *r)
+{
+    size_t n;
+    char *folder = folder_of(r->target, 1, &n);
+    if (folder == NULL)
+        return error_nomem(r->what, n + 2);
+    if (n == 0)
+        folder[n++] = '.';
+    folder[n] = '\0';
+    int fd = open_file(folder, O_RDONLY | O_DIRECTORY);
+    ssq_status st = SSQ_OK;
+    if (fd < 0 && errno != EACCES)
+        st = fail(r->what, r->path, "open its folder", errno);
+    if (fd >= 0 && sync_file(fd) != 0 && errno != EINVAL)
+        st = fail(r->what, r->path, "fsync of its folder", errno);
+    if (fd >= 0)
+        disk_close(fd);
+    mem_free(folder);
+    return st;
+}
+
+ssq_status replacement_commit(struct replacement *r)
+{
+    if (sync_file(r->fd) != 0)
+        return fail(r->what, r->path, "fsync", errno);
+    int fd = r->fd;
+    r->fd = -1;
+    if (close(fd) != 0 && errno != EINTR)
+        return fail(r->what, r->path, "close", errno);
+    if (rename(r->temporary, r->target) != 0)
+        return fail(r->what, r->path, "rename", errno);
+    mem_free(r->temporary);
+    r->temporary = NULL;
+    return sync_folder(r);
+}
+
+void replacement_end(struct replacement *r)
+{
+    if (r->fd >= 0)
+        disk_close(r->fd);
+    if (r->temporary != NULL)
+        (void)unlink(r->temporary);
+    mem_free(r->temporary);
+    mem_free(r->target);
+    *r = (struct replacement){.fd = -1};
+}

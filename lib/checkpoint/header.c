@@ -1,0 +1,284 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* header.c - what a safetensors file says of its tensors. */
+#include "lib/checkpoint/json.h"
+#include "lib/checkpoint/safetensors.h"
+#include "lib/core/object.h"
+#include "lib/core/size.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static const struct spelling spellings[] = {
+    {"F32", SSQ_F32, 4},      {"F16", SSQ_F16, 2},
+    {"BF16", SSQ_BF16, 2},    {"I32", SSQ_I32, 4},
+    {"U8", SSQ_U8, 1},        {"BOOL", SSQ_BOOL, 1},
+    {"I8", SSQ_I8, 1},        {"I64", SSQ_I64, 8},
+    {"U32", SSQ_U32, 4},      {"F64", SSQ_F64, 8},
+    {"I16", SSQ_I16, 2},      {"U16", SSQ_U16, 2},
+    {"U64", NO_DTYPE, 8},     {"F8_E4M3", NO_DTYPE, 1},
+    {"F8_E5M2", NO_DTYPE, 1}, {"F8_E8M0", NO_DTYPE, 1},
+    {"C64", NO_DTYPE, 8}};
+#define SPELLINGS (sizeof(spellings) / sizeof(spellings[0]))
+
+const struct spelling *spelling_of(const char *text)
+{
+    for (size_t i = 0; i < SPELLINGS; i++)
+        if (strcmp(spellings[i].text, text) == 0)
+            return &spellings[i];
+    return NULL;
+}
+
+const struct spelling *spelling_of_dtype(ssq_dtype dtype)
+{
+    for (size_t i = 0; i < SPELLINGS; i++)
+        if (dtype != NO_DTYPE && spellings[i].dtype == dtype)
+            return &spellings[i];
+    return NULL;
+}
+
+const char *shape_text(int rank, const int64_t *shape, char *buf, size_t bytes)
+{
+    size_t at = (size_t)snprintf(buf, bytes, "[");
+    for (int i = 0; i < rank && at + 24 < bytes; i++)
+        at += (size_t)snprintf(buf + at, bytes - at, i > 0 ? ",%lld" : "%lld",
+                               (long long)shape[i]);
+    snprintf(buf + at, bytes - at, "]");
+    return buf;
+}
+
+/* ---- lists that grow ---- */
+
+/* Room for one more of n elements. What is in the list was in the file: its
+ * memory is a few times that of the header. */
+static ssq_status grow(const char *what, void **list, size_t n, size_t *room,
+                       size_t size)
+{
+    if (n < *room)
+        return SSQ_OK;
+    size_t more = *room == 0 ? 16 : 2 * *room;
+    void *at = mem_alloc_array(more, size);
+    if (at == NULL)
+        return error_nomem(what, more * size);
+    if (n > 0)
+        memcpy(at, *list, n * size);
+    mem_free(*list);
+    *list = at;
+    *room = more;
+    return SSQ_OK;
+}
+
+/* ---- a tensor ---- */
+
+struct description {
+    char *dtype;
+    uint64_t from, to;
+    bool has_shape, has_range;
+};
+
+static ssq_status bad(const ssq_safetensors *f, const struct entry *e,
+                      const char *says, unsigned long long a,
+                      unsigned long long b)
+{
+    char text[200];
+    snprintf(text, sizeof(text), says, a, b);
+    return error_set(SSQ_ERR_INVALID, "%s: %.300s: tensor \"%.100s\" %s",
+                     f->what, f->path, e->name, text);
+}
+
+static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e)
+{
+    ssq_status st = json_take(j, '[');
+    bool more = !json_is(j, ']');
+    if (st == SSQ_OK && !more)
+        return json_take(j, ']');
+    while (st == SSQ_OK && more) {
+        uint64_t size = 0;
+        st = json_number(j, &size);
+        if (st == SSQ_OK && e->rank == SSQ_MAX_RANK)
+            return bad(f, e, "has more than %llu dimensions", SSQ_MAX_RANK, 0);
+        if (st == SSQ_OK && size > INT64_MAX)
+            return bad(f, e, "has a dimension of %llu", size, 0);
+        if (st == SSQ_OK) {
+            e->shape[e->rank++] = (int64_t)size;
+            st = json_more(j, ']', &more);
+        }
+    }
+    return st;
+}
+
+static ssq_status range(struct json *j, struct description *d)
+{
+    ssq_status st = json_take(j, '[');
+    if (st == SSQ_OK)
+        st = json_number(j, &d->from);
+    if (st == SSQ_OK)
+        st = json_take(j, ',');
+    if (st == SSQ_OK)
+        st = json_number(j, &d->to);
+    return st == SSQ_OK ? json_take(j, ']') : st;
+}
+
+/* One member of a description; each may be there once. */
+static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
+                         struct description *d)
+{
+    char *key;
+    ssq_status st = json_string(j, &key);
+    if (st == SSQ_OK)
+        st = json_take(j, ':');
+    if (st != SSQ_OK)
+        return st;
+    bool twice = false;
+    if (strcmp(key, "dtype") == 0) {
+        twice = d->dtype != NULL;
+        st = json_string(j, &d->dtype);
+    } else if (strcmp(key, "shape") == 0) {
+        twice = d->has_shape;
+        d->has_shape = true;
+        st = twice ? st : shape(f, j, e);
+    } else if (strcmp(key, "data_offsets") == 0) {
+        twice = d->has_range;
+        d->has_range = true;
+        st = range(j, d);
+    } else
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: tensor \"%.100s\" has a \"%.40s\", "
+                         "expected dtype, shape and data_offsets",
+                         f->what, f->path, e->name, key);
+    if (st == SSQ_OK && twice)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: tensor \"%.100s\" has two \"%.40s\"",
+                         f->what, f->path, e->name, key);
+    return st;
+}
+
+/* The product is checked in the order of the dimensions, as others do: one of 0
+ * behind an overflow does not mend it. */
+static ssq_status check(ssq_safetensors *f, struct entry *e,
+                        const struct description *d, uint64_t data)
+{
+    char text[200];
+    uint64_t bytes;
+    if (d->dtype == NULL || !d->has_shape || !d->has_range)
+        return bad(f, e,
+                   d->dtype == NULL ? "has no dtype"
+                   : d->has_shape   ? "has no data_offsets"
+                                    : "has no shape",
+                   0, 0);
+    e->spelling = spelling_of(d->dtype);
+    if (e->spelling == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: tensor \"%.100s\" is of \"%.40s\", which "
+                         "is no dtype",
+                         f->what, f->path, e->name, d->dtype);
+    if (d->from > d->to || d->to > data)
+        return bad(f, e,
+                   d->from > d->to ? "has bytes %llu to %llu"
+                                   : "ends at byte %llu of %llu",
+                   d->from > d->to ? d->from : d->to,
+                   d->from > d->to ? d->to : data);
+    shape_text(e->rank, e->shape, text, sizeof(text));
+    bytes = e->spelling->bytes;
+    for (int i = 0; i < e->rank; i++)
+        if (!size_mul(bytes, (uint64_t)e->shape[i], &bytes) ||
+            bytes > INT64_MAX)
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: %.300s: tensor \"%.100s\" of %s overflows",
+                             f->what, f->path, e->name, text);
+    if (bytes != d->to - d->from)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: tensor \"%.100s\" of %s %s needs %llu "
+                         "bytes, and has %llu",
+                         f->what, f->path, e->name, e->spelling->text, text,
+                         (unsigned long long)bytes,
+                         (unsigned long long)(d->to - d->from));
+    e->begin = d->from;
+    e->bytes = bytes;
+    return SSQ_OK;
+}
+
+static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
+                         uint64_t data)
+{
+    struct description d = {NULL, 0, 0, false, false};
+    void *list = f->entry;
+    ssq_status st = grow(f->what, &list, f->n, &f->room, sizeof(*f->entry));
+    f->entry = list;
+    if (st != SSQ_OK)
+        return st;
+    struct entry *e = &f->entry[f->n];
+    *e = (struct entry){.name = name};
+    st = json_take(j, '{');
+    bool more = st == SSQ_OK && !json_is(j, '}');
+    if (st == SSQ_OK && !more)
+        st = json_take(j, '}');
+    while (st == SSQ_OK && more) {
+        st = member(f, j, e, &d);
+        if (st == SSQ_OK)
+            st = json_more(j, '}', &more);
+    }
+    if (st == SSQ_OK)
+        st = check(f, e, &d, data);
+    if (st == SSQ_OK)
+        f->n++;
+    return st;
+}
+
+/* ---- the whole ---- */
+
+static ssq_status metadata(ssq_safetensors *f, struct json *j)
+{
+    ssq_status st = json_take(j, '{');
+    bool more = st == SSQ_OK && !json_is(j, '}');
+    if (st == SSQ_OK && !more)
+        st = json_take(j, '}');
+    while (st == SSQ_OK && more) {
+        char *key = NULL, *text = NULL;
+        st = json_string(j, &key);
+        if (st == SSQ_OK)
+            st = json_take(j, ':');
+        if (st == SSQ_OK)
+            st = json_string(j, &text);
+        if (st == SSQ_OK)
+            st = json_more(j, '}', &more);
+        void *list = f->meta;
+        if (st == SSQ_OK)
+            st = grow(f->what, &list, f->metas, &f->metas_room,
+                      sizeof(*f->meta));
+        f->meta = list;
+        if (st == SSQ_OK)
+            f->meta[f->metas++] = (struct metadata){key, text};
+    }
+    return st;
+}
+
+ssq_status header_parse(ssq_safetensors *f, size_t bytes, uint64_t data)
+{
+    unsigned char *text = (unsigned char *)f->header;
+    struct json j = {text, text, text + bytes, f->what, f->path};
+    bool has_metadata = false;
+    ssq_status st = json_take(&j, '{');
+    bool more = st == SSQ_OK && !json_is(&j, '}');
+    if (st == SSQ_OK && !more)
+        st = json_take(&j, '}');
+    while (st == SSQ_OK && more) {
+        char *name = NULL;
+        st = json_string(&j, &name);
+        if (st == SSQ_OK)
+            st = json_take(&j, ':');
+        if (st != SSQ_OK)
+            return st;
+        if (strcmp(name, "__metadata__") != 0)
+            st = tensor(f, &j, name, data);
+        else if (!has_metadata)
+            st = metadata(f, &j);
+        else
+            st = error_set(SSQ_ERR_INVALID,
+                           "%s: %.300s: there are two \"__metadata__\"",
+                           f->what, f->path);
+        has_metadata = has_metadata || strcmp(name, "__metadata__") == 0;
+        if (st == SSQ_OK)
+            st = json_more(&j, '}', &more);
+    }
+    return st == SSQ_OK ? json_done(&j) : st;
+}

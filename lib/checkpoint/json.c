@@ -1,0 +1,222 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* json.c - a reader of strict JSON that allocates nothing. */
+#include "lib/checkpoint/json.h"
+
+#include <stdio.h>
+#include <string.h>
+
+static ssq_status fail(const struct json *j, const char *expected)
+{
+    char got[16] = "the end";
+    if (j->at<j->end && * j->at> ' ' && *j->at < 0x7f)
+        snprintf(got, sizeof(got), "'%c'", *j->at);
+    else if (j->at < j->end)
+        snprintf(got, sizeof(got), "byte 0x%02x", *j->at);
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %.300s: byte %llu of the header is %s, expected %s",
+                     j->what, j->path, (unsigned long long)(j->at - j->begin),
+                     got, expected);
+}
+
+static void skip_space(struct json *j)
+{
+    while (j->at < j->end && (*j->at == ' ' || *j->at == '\t' ||
+                              *j->at == '\n' || *j->at == '\r'))
+        j->at++;
+}
+
+bool json_is(struct json *j, char c)
+{
+    skip_space(j);
+    return j->at < j->end && *j->at == (unsigned char)c;
+}
+
+ssq_status json_take(struct json *j, char c)
+{
+    const char text[] = {'\'', c, '\'', '\0'};
+    if (!json_is(j, c))
+        return fail(j, text);
+    j->at++;
+    return SSQ_OK;
+}
+
+ssq_status json_more(struct json *j, char close, bool *more)
+{
+    const char text[] = {'\'', ',',  '\'',  ' ',  'o', 'r',
+                         ' ',  '\'', close, '\'', '\0'};
+    *more = json_is(j, ',');
+    if (!*more && !json_is(j, close))
+        return fail(j, text);
+    j->at++;
+    return SSQ_OK;
+}
+
+ssq_status json_done(struct json *j)
+{
+    skip_space(j);
+    return j->at == j->end ? SSQ_OK : fail(j, "spaces to its end");
+}
+
+ssq_status json_number(struct json *j, uint64_t *x)
+{
+    uint64_t sum = 0;
+    skip_space(j);
+    const unsigned char *from = j->at;
+    while (j->at < j->end && *j->at >= '0' && *j->at <= '9') {
+        unsigned digit = *j->at - '0';
+        if (sum > (UINT64_MAX - digit) / 10)
+            return fail(j, "a number below 2^64");
+        sum = sum * 10 + digit;
+        j->at++;
+    }
+    if (j->at == from)
+        return fail(j, "a whole number");
+    if (*from == '0' && j->at > from + 1) {
+        j->at = j->begin + (from - j->begin);
+        return fail(j, "a number without leading zeros");
+    }
+    if (j->at < j->end && (*j->at == '.' || *j->at == 'e' || *j->at == 'E'))
+        return fail(j, "the end of a whole number");
+    *x = sum;
+    return SSQ_OK;
+}
+
+/* ---- strings ---- */
+
+/* By the table of well-formed sequences: no surrogates, nothing longer than it
+ * has to be, nothing above U+10FFFF. */
+size_t utf8_length(const unsigned char *p, size_t n)
+{
+    unsigned char least = 0x80, most = 0xbf;
+    size_t length;
+    if (n == 0 || p[0] < 0x80)
+        return n == 0 ? 0 : 1;
+    if (p[0] < 0xc2 || p[0] > 0xf4)
+        return 0;
+    length = p[0] < 0xe0 ? 2 : p[0] < 0xf0 ? 3 : 4;
+    if (p[0] == 0xe0)
+        least = 0xa0;
+    if (p[0] == 0xed)
+        most = 0x9f;
+    if (p[0] == 0xf0)
+        least = 0x90;
+    if (p[0] == 0xf4)
+        most = 0x8f;
+    if (n < length || p[1] < least || p[1] > most)
+        return 0;
+    for (size_t i = 2; i < length; i++)
+        if (p[i] < 0x80 || p[i] > 0xbf)
+            return 0;
+    return length;
+}
+
+/* Four digits of base 16. */
+static ssq_status hex(struct json *j, unsigned *x)
+{
+    *x = 0;
+    for (int i = 0; i < 4; i++, j->at++) {
+        unsigned c = j->at < j->end ? *j->at : 0, digit;
+        if (c >= '0' && c <= '9')
+            digit = c - '0';
+        else if ((c | 0x20) >= 'a' && (c | 0x20) <= 'f')
+            digit = (c | 0x20) - 'a' + 10;
+        else
+            return fail(j, "a digit of \\u");
+        *x = *x << 4 | digit;
+    }
+    return SSQ_OK;
+}
+
+static unsigned char *put_utf8(unsigned char *to, unsigned c)
+{
+    if (c < 0x80) {
+        *to++ = (unsigned char)c;
+        return to;
+    }
+    if (c < 0x800) {
+        *to++ = (unsigned char)(0xc0 | c >> 6);
+    } else {
+        if (c < 0x10000) {
+            *to++ = (unsigned char)(0xe0 | c >> 12);
+        } else {
+            *to++ = (unsigned char)(0xf0 | c >> 18);
+            *to++ = (unsigned char)(0x80 | (c >> 12 & 0x3f));
+        }
+        *to++ = (unsigned char)(0x80 | (c >> 6 & 0x3f));
+    }
+    *to++ = (unsigned char)(0x80 | (c & 0x3f));
+    return to;
+}
+
+/* Behind \u: a character, of two escapes where it is a surrogate. */
+static ssq_status escaped(struct json *j, unsigned char **to)
+{
+    unsigned c, low;
+    ssq_status st = hex(j, &c);
+    if (st != SSQ_OK)
+        return st;
+    if (c == 0 || (c >= 0xdc00 && c <= 0xdfff))
+        return fail(j, c == 0 ? "no \\u0000 before it"
+                              : "the first half of a pair before it");
+    if (c >= 0xd800 && c <= 0xdbff) {
+        if (j->end - j->at < 2 || j->at[0] != '\\' || j->at[1] != 'u')
+            return fail(j, "the second half of a pair");
+        j->at += 2;
+        st = hex(j, &low);
+        if (st != SSQ_OK)
+            return st;
+        if (low < 0xdc00 || low > 0xdfff)
+            return fail(j, "the second half of a pair before it");
+        c = 0x10000 + ((c - 0xd800) << 10) + (low - 0xdc00);
+    }
+    *to = put_utf8(*to, c);
+    return SSQ_OK;
+}
+
+static ssq_status escape(struct json *j, unsigned char **to)
+{
+    static const char from[] = "\"\\/bfnrt", into[] = "\"\\/\b\f\n\r\t";
+    const char *which;
+    j->at++;
+    if (j->at < j->end && *j->at == 'u') {
+        j->at++;
+        return escaped(j, to);
+    }
+    which = j->at < j->end && *j->at != 0 ? strchr(from, *j->at) : NULL;
+    if (which == NULL)
+        return fail(j, "an escape of JSON");
+    *(*to)++ = (unsigned char)into[which - from];
+    j->at++;
+    return SSQ_OK;
+}
+
+/* No escape is shorter than what it stands for, so what is written never
+ * overtakes what is read, and the end has the place of the quote. */
+ssq_status json_string(struct json *j, char **s)
+{
+    ssq_status st = json_is(j, '"') ? SSQ_OK : fail(j, "a string");
+    if (st != SSQ_OK)
+        return st;
+    unsigned char *to = ++j->at;
+    *s = (char *)to;
+    while (j->at < j->end && *j->at != '"') {
+        if (*j->at == '\\') {
+            st = escape(j, &to);
+            if (st != SSQ_OK)
+                return st;
+            continue;
+        }
+        size_t n = utf8_length(j->at, (size_t)(j->end - j->at));
+        if (n == 0 || *j->at < 0x20)
+            return fail(j, n == 0 ? "a character of UTF-8"
+                                  : "no control character in a string");
+        memmove(to, j->at, n);
+        to += n;
+        j->at += n;
+    }
+    if (j->at >= j->end)
+        return fail(j, "the end of a string");
+    j->at++;
+    *to = '\0';
+    return SSQ_OK;
+}

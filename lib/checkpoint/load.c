@@ -1,0 +1,416 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* load.c - a training goes on from a file.
+ *
+ * First everything is compared, and digests are: parameters of an empty set,
+ * and the optimizer's memory, are made for that, and let go of where anything
+ * differs. Then everything is written. */
+#include "lib/amp/optimizer.h"
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/digest.h"
+#include "lib/checkpoint/disk.h"
+#include "lib/checkpoint/values.h"
+#include "lib/core/queue.h"
+#include "lib/tape/params.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct loading {
+    struct checkpoint *c;
+    ssq_safetensors *f;
+    const struct entry **param; /* by number; owned */
+    bool *state;                /* likewise */
+    size_t n;                   /* parameters in the file */
+    bool *seen;                 /* entries that the optimizer has; owned */
+    /* as it was */
+    size_t had_params, had_given;
+    bool had_state;
+};
+
+static bool begins(const char *name, const char *with)
+{
+    return strncmp(name, with, strlen(with)) == 0;
+}
+
+static ssq_status differs(const struct loading *l, const char *thing,
+                          const char *theirs, const char *ours)
+{
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %.300s: %s is %.100s in the file, and %.100s here",
+                     l->c->what, l->f->path, thing, theirs, ours);
+}
+
+/* ---- parameters ---- */
+
+static ssq_status no_param(const struct loading *l, const char *name,
+                           const char *text)
+{
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %.300s: \"" PARAM_KEY "%.100s\" of %zu parameters is "
+                     "\"%.40s\"",
+                     l->c->what, l->f->path, name, l->n, text);
+}
+
+/* Its number, and whether it is a state. */
+static ssq_status place_param(struct loading *l, const struct entry *e)
+{
+    char key[sizeof(PARAM_KEY) + SSQ_PARAM_NAME];
+    size_t number = 0, digits = 0;
+    if (strlen(e->name) >= SSQ_PARAM_NAME)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: the name \"%.40s..\" has %zu bytes, "
+                         "expected less than %d",
+                         l->c->what, l->f->path, e->name, strlen(e->name),
+                         SSQ_PARAM_NAME);
+    snprintf(key, sizeof(key), PARAM_KEY "%s", e->name);
+    const char *text = ssq_safetensors_metadata(l->f, key);
+    if (text == NULL)
+        return no_param(l, e->name, "not there");
+    for (; text[digits] >= '0' && text[digits] <= '9' && digits < 9; digits++)
+        number = number * 10 + (size_t)(text[digits] - '0');
+    bool state = strcmp(text + digits, PARAM_STATE) == 0;
+    if (digits == 0 || number >= l->n || l->param[number] != NULL ||
+        (text[digits] != '\0' && !state))
+        return no_param(l, e->name, text);
+    l->param[number] = e;
+    l->state[number] = state;
+    return SSQ_OK;
+}
+
+static ssq_status list_params(struct loading *l)
+{
+    const ssq_safetensors *f = l->f;
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < f->n; i++)
+        l->n += !begins(f->entry[i].name, OWN);
+    l->param = mem_alloc_array(l->n, sizeof(const struct entry *));
+    l->state = mem_alloc_array(l->n, sizeof(bool));
+    if (l->param == NULL || l->state == NULL)
+        return error_nomem(l->c->what, l->n * sizeof(const struct entry *));
+    for (size_t i = 0; i < f->n && st == SSQ_OK; i++)
+        if (!begins(f->entry[i].name, OWN))
+            st = place_param(l, &f->entry[i]);
+    return st;
+}
+
+static ssq_status compare_param(const struct loading *l, size_t i)
+{
+    const struct param *p = &l->c->params->at[i];
+    const struct entry *e = l->param[i];
+    struct view place;
+    char thing[SSQ_PARAM_NAME + 40];
+    snprintf(thing, sizeof(thing), "parameter %zu", i);
+    if (strcmp(p->name, e->name) != 0)
+        return differs(l, thing, e->name, p->name);
+    snprintf(thing, sizeof(thing), "\"%s\"", p->name);
+    if (e->spelling->dtype != p->tensor->view.dtype)
+        return differs(l, thing, e->spelling->text,
+                       spelling_of_dtype(p->tensor->view.dtype)->text);
+    if (l->state[i] != p->state)
+        return differs(l, thing, l->state[i] ? "a state" : "no state",
+                       p->state ? "a state" : "no state");
+    return values_fit(l->f, e, NULL, p->tensor, &place);
+}
+
+static ssq_status make_param(const struct loading *l, size_t i)
+{
+    ssq_params *p = l->c->params;
+    const struct entry *e = l->param[i];
+    ssq_tensor *t = NULL;
+    ssq_dtype dtype = e->spelling->dtype;
+    if (dtype != SSQ_F32 && dtype != p->policy.compute)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: \"%.100s\" is %s in the file, and %s is "
+                         "the policy",
+                         l->c->what, l->f->path, e->name, e->spelling->text,
+                         p->policy_name);
+    ssq_status st = tensor_create(p->device, dtype, e->rank, e->shape, &t);
+    if (st == SSQ_OK)
+        st = param_put(p, e->name, t, l->state[i]);
+    if (st != SSQ_OK)
+        ssq_tensor_destroy(&t);
+    return st;
+}
+
+static ssq_status compare_params(struct loading *l)
+{
+    ssq_params *p = l->c->params;
+    char theirs[24], ours[24];
+    const char *policy = ssq_safetensors_metadata(l->f, "sesqui.policy");
+    if (policy == NULL || entry_find(l->f, OWN_PARAMS) == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s is a checkpoint without parameters",
+                         l->c->what, l->f->path);
+    if (strcmp(policy, p->policy_name) != 0)
+        return differs(l, "the policy", policy, p->policy_name);
+    ssq_status st = list_params(l);
+    for (size_t i = 0; i < p->n && i < l->n && st == SSQ_OK; i++)
+        st = compare_param(l, i);
+    if (st == SSQ_OK && p->n > 0 && p->n != l->n) {
+        snprintf(theirs, sizeof(theirs), "%zu", l->n);
+        snprintf(ours, sizeof(ours), "%zu", p->n);
+        st = differs(l, "the number of parameters", theirs, ours);
+    }
+    for (size_t i = p->n; i < l->n && st == SSQ_OK; i++)
+        st = make_param(l, i);
+    return st;
+}
+
+/* ---- the optimizer ---- */
+
+/* t is checked here as ssq_optimizer_visit would, when it is too late. */
+static ssq_status compare_control(const struct loading *l,
+                                  const struct entry *e)
+{
+    unsigned char t[4] = {0};
+    ssq_status st =
+        disk_read(l->c->what, l->f->path, l->f->fd, e->begin, t, sizeof(t));
+    if (st == SSQ_OK && t[3] > 0x7f)
+        return error_set(SSQ_ERR_INVALID, "%s: %.300s: t is negative",
+                         l->c->what, l->f->path);
+    return st;
+}
+
+static const struct entry *state_find(const struct loading *l, const char *name,
+                                      ssq_status *st)
+{
+    size_t n = sizeof(OWN_OPTIMIZER) + strlen(name);
+    char *key = mem_alloc(n);
+    if (key == NULL) {
+        *st = error_nomem(l->c->what, n);
+        return NULL;
+    }
+    snprintf(key, n, OWN_OPTIMIZER "%s", name);
+    const struct entry *e = entry_find(l->f, key);
+    mem_free(key);
+    *st = e != NULL ? SSQ_OK
+                    : error_set(SSQ_ERR_INVALID,
+                                "%s: %.300s: the optimizer has a \"%.100s\", "
+                                "and the file has none",
+                                l->c->what, l->f->path, name);
+    return e;
+}
+
+static ssq_status compare_state(void *user, const char *name,
+                                const ssq_tensor *tensor)
+{
+    struct loading *l = user;
+    struct view place;
+    ssq_status st;
+    const struct entry *e = state_find(l, name, &st);
+    if (st != SSQ_OK)
+        return st;
+    if (e->spelling->dtype != tensor->view.dtype)
+        return differs(l, e->name, e->spelling->text,
+                       spelling_of_dtype(tensor->view.dtype)->text);
+    l->seen[e - l->f->entry] = true;
+    st = values_fit(l->f, e, NULL, tensor, &place);
+    return st == SSQ_OK && strcmp(name, "control") == 0 ? compare_control(l, e)
+                                                        : st;
+}
+
+static ssq_status compare_optimizer(struct loading *l)
+{
+    struct checkpoint *c = l->c;
+    const char *ours = optimizer_kinds[c->optimizer->kind].name;
+    const char *theirs = ssq_safetensors_metadata(l->f, "sesqui.optimizer");
+    if (theirs == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s is a checkpoint without an optimizer",
+                         c->what, l->f->path);
+    if (strcmp(ours, theirs) != 0)
+        return differs(l, "the optimizer", theirs, ours);
+    l->seen = mem_alloc_array(l->f->n, sizeof(bool));
+    if (l->seen == NULL)
+        return error_nomem(c->what, l->f->n);
+    ssq_status st = c->give != NULL ? c->give(c->user) : SSQ_OK;
+    if (st == SSQ_OK)
+        st = ssq_optimizer_visit(c->queue, c->optimizer, compare_state, l);
+    for (size_t i = 0; i < l->f->n && st == SSQ_OK; i++)
+        if (begins(l->f->entry[i].name, OWN_OPTIMIZER) && !l->seen[i])
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: %.300s has a \"%.100s\", and the optimizer "
+                             "has none",
+                             c->what, l->f->path, l->f->entry[i].name);
+    return st;
+}
+
+static ssq_status write_state(void *user, const char *name,
+                              const ssq_tensor *tensor)
+{
+    struct loading *l = user;
+    struct view place;
+    ssq_status st;
+    const struct entry *e = state_find(l, name, &st);
+    if (st == SSQ_OK)
+        st = values_fit(l->f, e, NULL, tensor, &place);
+    return st == SSQ_OK ? values_read(l->c->queue, l->f, e, &place) : st;
+}
+
+/* ---- host words ---- */
+
+/* n elements of a tensor, which has to be there with just as many. */
+static ssq_status read_host(const struct loading *l, const char *name,
+                            ssq_dtype dtype, size_t n, void *to)
+{
+    const struct entry *e = entry_find(l->f, name);
+    if (e == NULL || e->spelling->dtype != dtype || e->rank != 1 ||
+        (uint64_t)e->shape[0] != n)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: \"%s\" is not there, or is not %s [%zu]",
+                         l->c->what, l->f->path, name,
+                         spelling_of_dtype(dtype)->text, n);
+    ssq_status st = disk_read(l->c->what, l->f->path, l->f->fd, e->begin, to,
+                              (size_t)e->bytes);
+    values_little(to, (size_t)e->bytes, e->spelling->bytes);
+    return st;
+}
+
+/* It checks all before it writes. */
+static ssq_status load_scaler(const struct loading *l)
+{
+    const struct entry *e = entry_find(l->f, OWN_SCALER);
+    size_t bytes = 0;
+    ssq_status st = ssq_scaler_save(l->c->queue, l->c->scaler, NULL, 0, &bytes);
+    if (st != SSQ_OK)
+        return st;
+    if (e == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s is a checkpoint without a scaler",
+                         l->c->what, l->f->path);
+    unsigned char *blob = mem_alloc_array(bytes, 1);
+    if (blob == NULL)
+        return error_nomem(l->c->what, bytes);
+    st = read_host(l, OWN_SCALER, SSQ_U8, bytes, blob);
+    if (st == SSQ_OK)
+        st = ssq_scaler_load(l->c->queue, l->c->scaler, blob, bytes);
+    mem_free(blob);
+    return st;
+}
+
+/* ---- the whole ---- */
+
+static ssq_status compare_parts(const struct loading *l)
+{
+    const struct checkpoint *c = l->c;
+    const char *version = ssq_safetensors_metadata(l->f, "sesqui.version");
+    if (version == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %.300s is no checkpoint",
+                         c->what, l->f->path);
+    if (strcmp(version, CHECKPOINT_VERSION) != 0)
+        return differs(l, "the version", version, CHECKPOINT_VERSION);
+    return SSQ_OK;
+}
+
+static ssq_status compare_digests(const struct loading *l)
+{
+    struct crc64 crc;
+    crc64_begin(&crc);
+    ssq_status st = header_check(l->f, &crc);
+    for (size_t i = 0; i < l->f->n && st == SSQ_OK; i++) {
+        const struct entry *e = &l->f->entry[i];
+        if (digest_of(l->f, e) == NULL)
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: %.300s: tensor \"%.100s\" has no digest",
+                             l->c->what, l->f->path, e->name);
+        st = digest_check(l->f, &crc, e);
+    }
+    return st;
+}
+
+static ssq_status write_params(struct loading *l)
+{
+    ssq_params *p = l->c->params;
+    uint32_t words[PARAMS_WORDS] = {0};
+    ssq_status st = read_host(l, OWN_PARAMS, SSQ_U32, PARAMS_WORDS, words);
+    for (size_t i = 0; i < p->n && st == SSQ_OK; i++) {
+        struct view place;
+        l->c->written = true;
+        st = values_fit(l->f, l->param[i], NULL, p->at[i].tensor, &place);
+        if (st == SSQ_OK)
+            st = values_read(l->c->queue, l->f, l->param[i], &place);
+    }
+    if (st == SSQ_OK) {
+        p->draws = words[0];
+        p->options.seed = (uint64_t)words[2] << 32 | words[1];
+    }
+    return st;
+}
+
+static ssq_status load_all(struct loading *l)
+{
+    struct checkpoint *c = l->c;
+    ssq_status st = compare_parts(l);
+    if (st == SSQ_OK && c->params != NULL)
+        st = compare_params(l);
+    bool has_optimizer =
+        c->optimizer != NULL &&
+        (!c->whole || entry_find(l->f, OWN_OPTIMIZER "control") != NULL);
+    if (st == SSQ_OK && has_optimizer)
+        st = compare_optimizer(l);
+    else if (st == SSQ_OK && c->optimizer != NULL &&
+             c->optimizer->state != NULL)
+        st = differs(l, "the optimizer", "of before the first step",
+                     "of a later one");
+    if (st == SSQ_OK && c->whole && c->scaler == NULL &&
+        entry_find(l->f, OWN_SCALER) != NULL)
+        st = differs(l, "the scaler", "there", "none");
+    if (st == SSQ_OK)
+        st = compare_digests(l);
+    if (st == SSQ_OK && c->words != NULL)
+        st = read_host(l, OWN_TRAINER, SSQ_U32, c->n_words, c->words);
+    if (st == SSQ_OK && c->scaler != NULL)
+        st = load_scaler(l);
+    if (st == SSQ_OK && c->params != NULL)
+        st = write_params(l);
+    if (st == SSQ_OK && has_optimizer) {
+        c->written = true;
+        st = ssq_optimizer_visit(c->queue, c->optimizer, write_state, l);
+    }
+    ssq_status synced = ssq_queue_sync(c->queue);
+    return st == SSQ_OK ? synced : st;
+}
+
+static void undo(const struct loading *l)
+{
+    const struct checkpoint *c = l->c;
+    if (c->optimizer != NULL && !l->had_state)
+        optimizer_cut(c->optimizer, l->had_given);
+    if (c->params != NULL)
+        params_cut(c->params, l->had_params);
+}
+
+ssq_status checkpoint_load(struct checkpoint *c, const char *path)
+{
+    struct loading l = {.c = c};
+    if (c->optimizer != NULL) {
+        l.had_state = c->optimizer->state != NULL;
+        l.had_given = c->optimizer->n;
+    }
+    l.had_params = c->params == NULL ? 0 : c->params->n;
+    c->written = false;
+    ssq_status st = checkpoint_call(c, path);
+    if (st == SSQ_OK)
+        st = ssq_safetensors_open(path, &l.f);
+    if (st == SSQ_OK) {
+        l.f->what = c->what;
+        st = load_all(&l);
+    }
+    if (st != SSQ_OK)
+        undo(&l);
+    ssq_safetensors_close(&l.f);
+    mem_free(l.param);
+    mem_free(l.state);
+    mem_free(l.seen);
+    return st;
+}
+
+/* ---- the public call ---- */
+
+ssq_status ssq_checkpoint_load(ssq_queue *queue, const char *path,
+                               const ssq_checkpoint_args *args)
+{
+    struct checkpoint c;
+    ssq_status st = checkpoint_parts(&c, "checkpoint_load", queue, args);
+    return st == SSQ_OK ? checkpoint_load(&c, path) : st;
+}

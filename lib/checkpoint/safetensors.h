@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* safetensors.h - a file of tensors, open to be read.
+ *
+ *     u64      bytes of the header, at most 100,000,000
+ *     header   JSON: {"NAME": {"dtype": "F32", "shape": [2,3],
+ *              "data_offsets": [0,24]}, .., "__metadata__": {"KEY": "TEXT"}}
+ *     data     where the ranges of all tensors lie, without gaps
+ *
+ * Numbers are little-endian. All of the header is checked when the file is
+ * opened: memory is taken for what is there, not for what it says. */
+#ifndef LIB_CHECKPOINT_SAFETENSORS_H
+#define LIB_CHECKPOINT_SAFETENSORS_H
+
+#include <sesqui/checkpoint.h>
+
+#include <stdint.h>
+
+/** The longest header. */
+#define HEADER_MOST 100000000u
+/** Names of tensors that are no parameters begin with it. */
+#define OWN "sesqui/"
+
+/** What no tensor is of. */
+#define NO_DTYPE ((ssq_dtype)0)
+
+/** How a dtype is spelled in files. */
+struct spelling {
+    const char *text;
+    ssq_dtype dtype; /* NO_DTYPE: tensors cannot have its values */
+    unsigned bytes;
+};
+
+/** NULL: there is none of this name. */
+const struct spelling *spelling_of(const char *text);
+/** NULL: files have none. */
+const struct spelling *spelling_of_dtype(ssq_dtype dtype);
+
+struct entry {
+    const char *name; /* in the header */
+    const struct spelling *spelling;
+    int rank;
+    int64_t shape[SSQ_MAX_RANK];
+    uint64_t begin, bytes; /* begin counts from the file's begin */
+};
+
+struct metadata {
+    const char *key, *text;
+};
+
+struct ssq_safetensors {
+    int fd;
+    const char *what; /* begins texts: the call under way */
+    char *path;
+    char *header; /* of so many bytes */
+    size_t header_bytes;
+    struct entry *entry; /* in the order of their bytes */
+    size_t n, room;
+    struct entry **by_name; /* sorted */
+    struct metadata *meta;  /* sorted by key */
+    size_t metas, metas_room;
+};
+
+/** The tensor of a name, or NULL. */
+const struct entry *entry_find(const ssq_safetensors *file, const char *name);
+/** SSQ_OK where the header is as it has to be; data: bytes behind it. */
+ssq_status header_parse(ssq_safetensors *file, size_t bytes, uint64_t data);
+/** INVALID unless no two names are the same, and ranges follow each other. */
+ssq_status header_order(ssq_safetensors *file, uint64_t data);
+/** "[2,3]" in buf, for texts; returns buf. */
+const char *shape_text(int rank, const int64_t *shape, char *buf, size_t bytes);
+
+#endif

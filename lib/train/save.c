@@ -1,0 +1,108 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* save.c - a trainer in a file, and out of it. */
+#include <sesqui/checkpoint.h>
+
+#include "lib/checkpoint/checkpoint.h"
+#include "lib/core/queue.h"
+#include "lib/tape/params.h"
+#include "lib/train/trainer.h"
+
+#include <string.h>
+
+/* The losses since they were last asked for: how many, and their sum. */
+#define WORDS 2
+
+static ssq_status check(const ssq_trainer *t, const char *what)
+{
+    if (t == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    if (t->ended)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the training has ended: ssq_checkpoint_save "
+                         "takes the parameters",
+                         what);
+    if (t->taken > 0 || t->due != DUE_NOTHING)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %u of %u passes of a step have been", what,
+                         t->taken, t->accumulate);
+    return SSQ_OK;
+}
+
+static struct checkpoint parts_of(ssq_trainer *t, const char *what,
+                                  uint32_t words[WORDS])
+{
+    return (struct checkpoint){.what = what,
+                               .queue = t->queue,
+                               .params = t->params,
+                               .optimizer = t->optimizer,
+                               .scaler = t->scaler,
+                               .words = words,
+                               .n_words = WORDS,
+                               .whole = true,
+                               .user = t};
+}
+
+ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
+{
+    static const char what[] = "trainer_save";
+    uint32_t words[WORDS] = {0};
+    ssq_status st = check(trainer, what);
+    if (st != SSQ_OK)
+        return st;
+    if (trainer->torn)
+        return trainer_torn(what);
+    float sum = 0.0f;
+    if (trainer->losses > 0)
+        st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
+                             SSQ_F32);
+    ssq_status synced = ssq_queue_sync(trainer->queue);
+    if (st != SSQ_OK || synced != SSQ_OK)
+        return st != SSQ_OK ? st : synced;
+    words[0] = trainer->losses;
+    memcpy(&words[1], &sum, sizeof(sum));
+    struct checkpoint c = parts_of(trainer, what, words);
+    if (trainer->given == 0) /* the first step decides what it has */
+        c.optimizer = NULL;
+    return checkpoint_save(&c, path);
+}
+
+static ssq_status give(void *user)
+{
+    ssq_trainer *t = user;
+    return t->given == 0 ? trainer_give(t) : SSQ_OK;
+}
+
+ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
+{
+    static const char what[] = "trainer_load";
+    uint32_t words[WORDS] = {0};
+    float sum;
+    ssq_status st = check(trainer, what);
+    if (st == SSQ_OK && trainer->sum == NULL)
+        st = tensor_create(trainer->queue->device, SSQ_F32, 0, NULL,
+                           &trainer->sum);
+    if (st != SSQ_OK)
+        return st;
+    struct checkpoint c = parts_of(trainer, what, words);
+    size_t given = trainer->given;
+    c.give = give;
+    ssq_tape_begin(trainer->tape, false);
+    st = checkpoint_load(&c, path);
+    if (st == SSQ_OK) {
+        memcpy(&sum, &words[1], sizeof(sum));
+        st = ssq_tensor_write(trainer->queue, trainer->sum, &sum, sizeof(sum),
+                              SSQ_F32);
+        ssq_status synced = ssq_queue_sync(trainer->queue);
+        st = st == SSQ_OK ? synced : st;
+        c.written = true;
+    }
+    if (st != SSQ_OK)
+        trainer->given = given;
+    if (c.written)
+        trainer->torn = st != SSQ_OK;
+    if (st != SSQ_OK)
+        return st;
+    trainer->losses = words[0];
+    ssq_params_clean(trainer->params);
+    return SSQ_OK;
+}

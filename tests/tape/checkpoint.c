@@ -1,0 +1,445 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* checkpoint.c - a training that is cut in two by a file goes on with the same
+ * bits, on the device that saved it and on every other; a file of something
+ * else, a damaged one, a full disk change nothing. */
+#include "tests/tape/tape.h"
+
+#include <dirent.h>
+#include <fcntl.h>
+#include <sys/resource.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#define IN   6
+#define OUT  3
+#define ROWS 8
+
+struct bed {
+    const char *name;
+    ssq_device *device;
+    ssq_queue *queue;
+    ssq_tensor *x, *target;
+};
+
+static char folder[64];
+
+static const char *file_of(const char *name)
+{
+    static char path[4][128];
+    static int next;
+    next = (next + 1) % 4;
+    snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
+    return path[next];
+}
+
+static struct bed bed_open(const char *name)
+{
+    static const int64_t xs[] = {ROWS, IN}, ts[] = {ROWS, OUT};
+    float x[ROWS * IN], y[ROWS * OUT];
+    struct bed b = {.name = name};
+    for (int i = 0; i < ROWS * IN; i++)
+        x[i] = (float)(i % 7) / 4 - 0.5f;
+    for (int i = 0; i < ROWS * OUT; i++)
+        y[i] = (float)(i % 5) - 1;
+    b.device = core_open(name);
+    b.queue = core_queue(b.device);
+    const struct rig r = {.device = b.device, .queue = b.queue};
+    b.x = rig_floats(&r, 2, xs, x);
+    b.target = rig_floats(&r, 2, ts, y);
+    return b;
+}
+
+static void bed_close(struct bed *b)
+{
+    ssq_tensor_destroy(&b->x);
+    ssq_tensor_destroy(&b->target);
+    ssq_queue_destroy(&b->queue);
+    ssq_device_close(&b->device);
+}
+
+/* An mlp with states and dropout. */
+static ssq_status step(const struct bed *b, ssq_trainer *trainer)
+{
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 16, NULL);
+    y = ssq_nn_batch_norm(t, "bn", y, NULL);
+    y = ssq_nn_dropout(t, ssq_relu_var(y), 0.25);
+    y = ssq_nn_linear(t, "fc2", y, OUT, NULL);
+    return ssq_trainer_step(trainer,
+                            ssq_mse_var(y, SSQ_MSE(.target = b->target)));
+}
+
+struct setup {
+    const char *policy, *optimizer;
+    ssq_master_kind master;
+    bool flat;
+};
+
+static ssq_trainer *trainer_of(const struct bed *b, const struct setup *s,
+                               uint32_t accumulate, uint64_t seed)
+{
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_params_options p = SSQ_PARAMS_OPTIONS_INIT;
+    ssq_trainer *t = NULL;
+    ssq_group *g = NULL;
+    o.lr = 0.01;
+    o.master = s->master;
+    o.flat_master = s->flat;
+    o.clip_norm = 1.0;
+    p.seed = seed;
+    NEED(ssq_trainer_create(b->queue,
+                            SSQ_TRAINER(.policy = s->policy, .params = p,
+                                        .optimizer = s->optimizer, .options = o,
+                                        .accumulate = accumulate),
+                            &t));
+    o.weight_decay = 0.0;
+    NEED(ssq_trainer_group(t, "*.bias", &o, &g));
+    return t;
+}
+
+static void steps(const struct bed *b, ssq_trainer *t, int n)
+{
+    for (int i = 0; i < n; i++)
+        NEED(step(b, t));
+}
+
+static size_t bytes_of(const char *path, unsigned char **bytes)
+{
+    FILE *f = fopen(path, "rb");
+    long n = 0;
+    *bytes = NULL;
+    if (f == NULL)
+        return 0;
+    fseek(f, 0, SEEK_END);
+    n = ftell(f);
+    rewind(f);
+    *bytes = malloc((size_t)n + 1);
+    n = (long)fread(*bytes, 1, (size_t)n, f);
+    fclose(f);
+    return (size_t)n;
+}
+
+static bool same_files(const char *a, const char *b)
+{
+    unsigned char *x, *y;
+    size_t n = bytes_of(a, &x), m = bytes_of(b, &y);
+    bool same = n > 0 && n == m && memcmp(x, y, n) == 0;
+    free(x);
+    free(y);
+    return same;
+}
+
+/* Files in the folder: what a save leaves beside its file would count. */
+static int files(void)
+{
+    DIR *d = opendir(folder);
+    int n = 0;
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        n += strcmp(e->d_name, ".") != 0 && strcmp(e->d_name, "..") != 0;
+    if (d != NULL)
+        closedir(d);
+    return n;
+}
+
+/* ---- go on ---- */
+
+/* 20 steps against 10, a file and 10: the files behind both are the same bytes,
+ * and hold everything that a training has, the loss that is shown too. */
+static void resume(const struct bed *b, const struct setup *s, const char *half)
+{
+    ssq_trainer *whole = trainer_of(b, s, 1, 3);
+    ssq_trainer *second = trainer_of(b, s, 1, 4);
+    double loss[2] = {0, 1};
+    steps(b, whole, 10);
+    NEED(ssq_trainer_save(whole, half));
+    steps(b, whole, 10);
+    NEED(ssq_trainer_save(whole, file_of("whole")));
+    NEED(ssq_trainer_load(second, half));
+    NEED(ssq_trainer_save(second, file_of("again")));
+    bool same = same_files(half, file_of("again"));
+    steps(b, second, 10);
+    NEED(ssq_trainer_save(second, file_of("second")));
+    NEED(ssq_trainer_loss(whole, &loss[0]));
+    NEED(ssq_trainer_loss(second, &loss[1]));
+    tap_ok(same && same_files(file_of("whole"), file_of("second")) &&
+               loss[0] == loss[1],
+           "%s: %s, %s: 20 steps are 10, a file, and 10 in a new trainer",
+           b->name, s->policy, s->optimizer);
+    /* one that has trained goes back in time */
+    NEED(ssq_trainer_load(whole, half));
+    steps(b, whole, 10);
+    NEED(ssq_trainer_save(whole, file_of("whole")));
+    tap_ok(same_files(file_of("whole"), file_of("second")),
+           "%s: %s: a trainer that has trained goes back", b->name, s->policy);
+    ssq_trainer_destroy(&whole);
+    ssq_trainer_destroy(&second);
+}
+
+/* What another device has saved. */
+static void taken_over(const struct bed *b, const struct setup *s,
+                       const char *half)
+{
+    ssq_trainer *t = trainer_of(b, s, 1, 5);
+    NEED(ssq_trainer_load(t, half));
+    NEED(ssq_trainer_save(t, file_of("over")));
+    tap_ok(same_files(half, file_of("over")),
+           "%s: %s: what another device has saved is loaded, bit by bit",
+           b->name, s->policy);
+    steps(b, t, 1);
+    ssq_trainer_destroy(&t);
+}
+
+/* ---- refused ---- */
+
+/* A load that is refused leaves a trainer with the same bytes. */
+static void refused(const struct bed *b, ssq_trainer *t, const char *path,
+                    ssq_status want, const char *text, const char *name)
+{
+    NEED(ssq_trainer_save(t, file_of("before")));
+    ssq_status st = ssq_trainer_load(t, path);
+    bool has = core_has(ssq_last_error(), text);
+    if (st != want || !has)
+        tap_diag("%s: %s", ssq_status_name(st), ssq_last_error());
+    NEED(ssq_trainer_save(t, file_of("after")));
+    bool same = same_files(file_of("before"), file_of("after"));
+    steps(b, t, 1);
+    tap_ok(st == want && has && same, "refused, nothing changed: %s", name);
+}
+
+static void other_trainers(const struct bed *b, const char *half)
+{
+    const struct {
+        struct setup s;
+        int steps;
+        const char *text, *name;
+    } list[] = {
+        {{"mixed_bfloat16", "adamw", SSQ_MASTER_F32, false},
+         1,
+         "the policy is mixed_float16 in the file, and mixed_bfloat16 here",
+         "another policy"},
+        {{"mixed_float16", "sgd", SSQ_MASTER_F32, false},
+         1,
+         "the optimizer is adamw in the file, and sgd here",
+         "another optimizer"},
+        {{"mixed_float16", "sgd", SSQ_MASTER_F32, false},
+         0,
+         "the optimizer is adamw in the file, and sgd here",
+         "another optimizer, new"},
+        {{"mixed_float16", "adamw", SSQ_MASTER_NONE, false},
+         0,
+         "has a \"sesqui/optimizer/",
+         "no masters, new"},
+        {{"mixed_float16", "adamw", SSQ_MASTER_F32, true},
+         0,
+         "the optimizer has a \"bn.bias.master\"",
+         "flat masters, new"},
+    };
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        ssq_trainer *t = trainer_of(b, &list[i].s, 1, 1);
+        steps(b, t, list[i].steps);
+        refused(b, t, half, SSQ_ERR_INVALID, list[i].text, list[i].name);
+        ssq_trainer_destroy(&t);
+    }
+}
+
+static ssq_status other_step(const struct bed *b, ssq_trainer *trainer,
+                             const char *name, int64_t width)
+{
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    ssq_var y = ssq_nn_linear(t, name, ssq_var_input(t, b->x), width, NULL);
+    return ssq_trainer_step(trainer, ssq_mean_var(ssq_square_var(y), NULL));
+}
+
+static void other_models(const struct bed *b, const struct setup *s,
+                         const char *half)
+{
+    static const struct {
+        const char *name, *text;
+        int64_t width;
+    } list[] = {
+        {"fc1", "\"fc1.weight\" is [16,6], expected [5,6]", 5},
+        {"fc9", "parameter 0 is fc1.weight in the file, and fc9.weight here",
+         16},
+        {"fc1", "the number of parameters is 8 in the file, and 2 here", 16},
+    };
+    for (size_t i = 0; i < sizeof(list) / sizeof(list[0]); i++) {
+        ssq_trainer *t = trainer_of(b, s, 1, 1);
+        NEED(other_step(b, t, list[i].name, list[i].width));
+        ssq_status st = ssq_trainer_load(t, half);
+        bool has = core_has(ssq_last_error(), list[i].text);
+        if (!has)
+            tap_diag("%s", ssq_last_error());
+        tap_ok(st == SSQ_ERR_INVALID && has &&
+                   other_step(b, t, list[i].name, list[i].width) == SSQ_OK,
+               "refused: %s", list[i].text);
+        ssq_trainer_destroy(&t);
+    }
+}
+
+static void write_file(const char *path, const unsigned char *bytes, size_t n)
+{
+    FILE *f = fopen(path, "wb");
+    if (f == NULL || fwrite(bytes, 1, n, f) != n || fclose(f) != 0)
+        tap_bail("cannot write %s", path);
+}
+
+/* Each byte changed, every so many: all of the file's are looked at before any
+ * is believed. Spaces of the header may become other white space. */
+static void damaged(const struct bed *b, const struct setup *s,
+                    const char *half)
+{
+    unsigned char *bytes;
+    size_t n = bytes_of(half, &bytes), taken = 0, tried = 0, changed = 0;
+    ssq_trainer *t = trainer_of(b, s, 1, 1);
+    steps(b, t, 2);
+    NEED(ssq_trainer_save(t, file_of("before")));
+    for (size_t at = 0; at < n; at += 1 + n / 397, tried++) {
+        bytes[at] ^= 0x15;
+        write_file(file_of("damaged"), bytes, n);
+        bytes[at] ^= 0x15;
+        if (ssq_trainer_load(t, file_of("damaged")) == SSQ_OK) {
+            taken++;
+            tap_diag("byte %zu, '%c'", at, bytes[at]);
+        } else if (tried % 50 == 0) {
+            NEED(ssq_trainer_save(t, file_of("after")));
+            changed += !same_files(file_of("before"), file_of("after"));
+        }
+    }
+    for (size_t cut = 0; cut < n; cut += 1 + n / 101, tried++) {
+        write_file(file_of("damaged"), bytes, cut);
+        taken += ssq_trainer_load(t, file_of("damaged")) == SSQ_OK;
+    }
+    NEED(ssq_trainer_save(t, file_of("after")));
+    changed += !same_files(file_of("before"), file_of("after"));
+    tap_ok(tried > 400 && taken == 0 && changed == 0,
+           "%zu damaged files: %zu were taken, %zu changed the trainer", tried,
+           taken, changed);
+    free(bytes);
+    ssq_trainer_destroy(&t);
+}
+
+static void wrong_order(const struct bed *b, const struct setup *s,
+                        const char *half)
+{
+    ssq_trainer *t = trainer_of(b, s, 2, 3);
+    steps(b, t, 3);
+    (void)core_status(ssq_trainer_save(t, file_of("no")), SSQ_ERR_INVALID,
+                      "trainer_save|1 of 2 passes",
+                      "save within an accumulation");
+    (void)core_status(ssq_trainer_load(t, half), SSQ_ERR_INVALID,
+                      "trainer_load|1 of 2 passes",
+                      "load within an accumulation");
+    steps(b, t, 1);
+    (void)core_status(ssq_trainer_load(t, file_of("missing")),
+                      SSQ_ERR_NOT_FOUND, "missing", "no such file");
+    (void)core_status(ssq_trainer_load(t, folder), SSQ_ERR_INVALID,
+                      "no plain file", "a folder");
+    (void)core_status(ssq_trainer_save(t, NULL), SSQ_ERR_INVALID, "path",
+                      "no path");
+    NEED(ssq_trainer_end(t));
+    (void)core_status(ssq_trainer_save(t, file_of("no")), SSQ_ERR_INVALID,
+                      "has ended", "save after the end");
+    NEED(ssq_checkpoint_save(b->queue, file_of("end"),
+                             SSQ_CHECKPOINT(.params = ssq_trainer_params(t))));
+    (void)core_status(
+        ssq_checkpoint_save(b->queue, file_of("no"), SSQ_CHECKPOINT()),
+        SSQ_ERR_INVALID, "all NULL", "a checkpoint of nothing");
+    ssq_trainer_destroy(&t);
+    t = trainer_of(b, s, 1, 3);
+    NEED(ssq_trainer_save(t, file_of("early")));
+    steps(b, t, 1);
+    refused(b, t, file_of("early"), SSQ_ERR_INVALID,
+            "the number of parameters is 0", "of before the first pass");
+    ssq_trainer_destroy(&t);
+}
+
+/* ---- the disk ---- */
+
+static void full_disk(const struct bed *b, const struct setup *s)
+{
+    ssq_trainer *t = trainer_of(b, s, 1, 3);
+    struct rlimit was, less;
+    steps(b, t, 1);
+    NEED(ssq_trainer_save(t, file_of("disk")));
+    NEED(ssq_trainer_save(t, file_of("copy")));
+    steps(b, t, 1);
+    int n = files(), bad = 0;
+    getrlimit(RLIMIT_FSIZE, &was);
+    for (rlim_t most = 0; most < 6000; most += 500) {
+        less = was;
+        less.rlim_cur = most;
+        setrlimit(RLIMIT_FSIZE, &less);
+        ssq_status st = ssq_trainer_save(t, file_of("disk"));
+        setrlimit(RLIMIT_FSIZE, &was);
+        bad += st != SSQ_ERR_IO || !core_has(ssq_last_error(), "write");
+    }
+    tap_ok(bad == 0 && files() == n &&
+               same_files(file_of("disk"), file_of("copy")),
+           "a file that may not grow: the old one stays, nothing beside it");
+    (void)core_status(ssq_trainer_save(t, "/dev/full"), SSQ_ERR_INVALID,
+                      "no plain file", "a device for a file");
+    (void)core_status(ssq_trainer_save(t, file_of("none/x")), SSQ_ERR_NOT_FOUND,
+                      "none/x", "a folder that is not there");
+    /* root writes everywhere, and is somebody else for this */
+    chmod(folder, 0555);
+    uid_t root = geteuid();
+    if (root == 0 && seteuid(65534) != 0)
+        tap_skip("root cannot be somebody else", "a read-only folder");
+    else
+        (void)core_status(ssq_trainer_save(t, file_of("disk")), SSQ_ERR_IO,
+                          "disk", "a read-only folder");
+    if (root == 0 && seteuid(0) != 0)
+        tap_bail("root is lost");
+    chmod(folder, 0700);
+    NEED(symlink("disk", file_of("link")) == 0 ? SSQ_OK : SSQ_ERR_IO);
+    chmod(file_of("disk"), 0640);
+    NEED(ssq_trainer_save(t, file_of("link")));
+    struct stat link, there;
+    lstat(file_of("link"), &link);
+    stat(file_of("disk"), &there);
+    tap_ok(S_ISLNK(link.st_mode) && (there.st_mode & 0777) == 0640 &&
+               !same_files(file_of("disk"), file_of("copy")),
+           "a link stays, what it leads to is replaced, with its mode");
+    ssq_trainer_destroy(&t);
+}
+
+int main(void)
+{
+    static const struct setup list[] = {
+        {"mixed_float16", "adamw", SSQ_MASTER_F32, false},
+        {"float32", "rmsprop", SSQ_MASTER_F32, false},
+        {"mixed_bfloat16", "lamb", SSQ_MASTER_SPLIT, false},
+        {"mixed_bfloat16", "sgd", SSQ_MASTER_NONE, false},
+        {"mixed_float16", "adagrad", SSQ_MASTER_F32, true},
+    };
+    const size_t n = sizeof(list) / sizeof(list[0]);
+    char path[2][5][128];
+    snprintf(folder, sizeof(folder), "checkpoint-%ld", (long)getpid());
+    mkdir(folder, 0700);
+    for (size_t i = 0; core_device(i) != NULL; i++) {
+        struct bed b = bed_open(core_device(i));
+        for (size_t k = 0; k < n && (i < 2 || k == 0); k++) {
+            snprintf(path[i > 0][k], sizeof(path[0][0]), "%s/%zu-%zu", folder,
+                     i, k);
+            resume(&b, &list[k], path[i > 0][k]);
+            if (i > 0)
+                taken_over(&b, &list[k], path[0][k]);
+        }
+        bed_close(&b);
+    }
+    struct bed b = bed_open("reference");
+    taken_over(&b, &list[0], path[1][0]);
+    other_trainers(&b, path[0][0]);
+    other_models(&b, &list[0], path[0][0]);
+    damaged(&b, &list[0], path[0][0]);
+    wrong_order(&b, &list[0], path[0][0]);
+    full_disk(&b, &list[0]);
+    bed_close(&b);
+    DIR *d = opendir(folder);
+    for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
+        if (e->d_name[0] != '.')
+            (void)unlink(file_of(e->d_name));
+    closedir(d);
+    tap_ok(rmdir(folder) == 0, "nothing is left in the folder");
+    return tap_done(40);
+}
