@@ -3,10 +3,19 @@
 
 dist_man_MANS += doc/sesqui.1
 dist_doc_DATA += \
-	doc/coming-from.md \
 	doc/dependencies.md \
-	doc/experiments.md
+	doc/experiments.md \
+	doc/lines.md
 
+comingdir = $(docdir)/coming-from
+dist_coming_DATA = \
+	doc/coming-from/README.md \
+	doc/coming-from/apex-megatron-deepspeed.md \
+	doc/coming-from/fastai.md \
+	doc/coming-from/jax.md \
+	doc/coming-from/keras.md \
+	doc/coming-from/others.md \
+	doc/coming-from/torch-amp.md
 designdir = $(docdir)/design
 dist_design_DATA = \
 	doc/design/dialect.md \
@@ -16,6 +25,7 @@ dist_design_DATA = \
 guidedir = $(docdir)/guide
 dist_guide_DATA = \
 	doc/guide/README.md \
+	doc/guide/amp-loop.md \
 	doc/guide/autograd.md \
 	doc/guide/devices.md \
 	doc/guide/drivers.md \

@@ -56,7 +56,8 @@ printf "%s\n" README.md $pages | LC_ALL=C sort >"$tmp/listed"
 (cd "$guide" && ls) | LC_ALL=C sort | diff "$tmp/listed" - >"$tmp/out" 2>&1
 tap_empty 'the guide lists its pages'
 # The dialect's page is of kernels: tests/lint/dialect.sh compiles its text.
-for page in "$tmp/guide.md" "$srcdir"/doc/*.md "$srcdir"/doc/performance/*.md \
+for page in "$tmp/guide.md" "$srcdir"/doc/*.md "$srcdir"/doc/coming-from/*.md \
+    "$srcdir"/doc/performance/*.md \
     "$srcdir"/doc/design/[!d]*.md; do
     title=doc/${page##*/}
     blocks "$page"

@@ -7,6 +7,7 @@
 #include <sesqui.h>
 
 #include <inttypes.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -29,7 +30,7 @@ ssq_tensor *x, *y, *dy, *target;       /* [32,8]: f16, f32, f16, f32 */
 ssq_tensor *w, *dw, *w2, *dw2;         /* [8,8] f16 */
 ssq_tensor *w3, *dw3;                  /* [8,8] f16, with its gradient in f32 */
 ssq_tensor *bias, *dbias;              /* [8] f32 */
-ssq_tensor *loss;                      /* f32 scalar */
+ssq_tensor *scalar;                    /* f32 scalar */
 int steps = 3;
 
 ssq_status forward(void);
@@ -51,7 +52,7 @@ ssq_status backward(ssq_scaler *with)
     ssq_mse_args m = SSQ_MSE_INIT;
     m.x = y;
     m.target = target;
-    m.loss = loss;
+    m.loss = scalar;
     m.dx = dy;
     m.dloss = ssq_scaler_scale_tensor(with);
     TRY(ssq_mse(q, &m));
@@ -101,7 +102,7 @@ static ssq_status page_open(const char *name)
     TRY(page_tensor(SSQ_F32, 2, 8, 0.0, &dw3));
     TRY(page_tensor(SSQ_F32, 1, 8, 0.0, &bias));
     TRY(page_tensor(SSQ_F32, 1, 8, 0.0, &dbias));
-    TRY(page_tensor(SSQ_F32, 0, 0, 0.0, &loss));
+    TRY(page_tensor(SSQ_F32, 0, 0, 0.0, &scalar));
     TRY(ssq_scaler_create(dev, "pytorch", NULL, &scaler));
     TRY(ssq_optimizer_create(dev, "adamw", NULL, &opt));
     TRY(ssq_optimizer_add(opt, "w", w, dw, NULL));

@@ -1,20 +1,45 @@
 # SPDX-License-Identifier: Apache-2.0
-# rows.awk - the tables of doc/coming-from.md as C: a function for each row.
+# rows.awk - the tables of a page of doc/coming-from/ as C: a function for each
+# row.
 #
 # The code of a row is what stands between backquotes in its last column:
 #
 #   a == b, a < b, ...   must be true
-#   f(...)               must be SSQ_OK, or a pointer that is not NULL
+#   f(...)               must be SSQ_OK, or a pointer that is not NULL, or a var
+#                        of a tape without an error; f in VOIDS is just called
 #   a = b                a statement
+#   ...; or ...}         statements, as they are
 #   else                 an expression, which has to compile
 #
+# What a reader need not see stands in comments of HTML, in the same column:
+#
+#   <!-- with NAME -->   before the row: with_NAME() of rows.h must be SSQ_OK
+#   <!-- then EXPR -->   after it: must be true
+#
 # A row has a call, an assignment or a comparison, or it begins with "nothing:"
-# (there is nothing to do here) or "not yet:". Wrong rows go to the file ERRORS
-# and counts to COUNTS.
+# (there is nothing to do here). Wrong rows go to the file ERRORS, counts to
+# COUNTS, and the cells of the first column to CELLS.
 
-function emit(code) {
-    if (code ~ / (==|!=|<|>|<=|>=) /)
+BEGIN {
+    while ((getline line <VOIDS) > 0)
+        void[line]
+}
+
+# The text with what C has to escape in a string.
+function quoted(text) {
+    gsub(/["\\]/, "\\\\&", text)
+    return text
+}
+
+function emit(code,    name) {
+    name = code
+    sub(/\(.*/, "", name)
+    if (code ~ /[;}]$/)
+        printf " %s;", code
+    else if (code ~ / (==|!=|<|>|<=|>=) /)
         printf " ROW_TRUE(%s);", code
+    else if (code ~ /^[a-z_0-9]+\(.*\)$/ && name in void)
+        printf " %s;", code
     else if (code ~ /^[a-z_0-9]+\(.*\)$/)
         printf " ROW(%s);", code
     else if (code ~ / = /)
@@ -26,36 +51,52 @@ function emit(code) {
     return 1
 }
 
-!/^\|/ { body = 0; next }
-/^\|---/ { body = 1; next }
-!body { next }
-{
-    n = split($0, cell, "|")
-    ours = cell[n - 1]
-    sub(/^ */, "", ours)
+# What comments of kind "with" or "then" say.
+function hidden(cell, kind,    what) {
+    while (match(cell, "<!-- " kind " [^>]*([^-]>[^>]*)*-->")) {
+        what = substr(cell, RSTART + 10, RLENGTH - 14)
+        cell = substr(cell, RSTART + RLENGTH)
+        if (kind == "with")
+            printf " ROW(with_%s());", what
+        else
+            printf " ROW_TRUE(%s);", what
+        checks += kind == "then"
+    }
+}
+
+function row(cell, ours,    does, n, piece, i, shown) {
     rows++
-    what = cell[2]
-    gsub(/["\\]/, "\\\\&", what)
-    gsub(/^ *| *$/, "", what)
-    names[rows] = "line " NR ": " what
-    printf "#line %d \"doc/coming-from.md\"\n", NR
+    gsub(/^ *| *$/, "", cell)
+    print cell >CELLS
+    names[rows] = "line " NR ": " quoted(cell)
+    shown = ours
+    gsub(/<!--[^`]*-->/, "", shown)
+    printf "#line %d \"%s\"\n", NR, PAGE
     printf "static ssq_status row_%d(void) {\n", rows
-    does = 0
-    pieces = split(ours, piece, "`")
-    for (i = 2; i <= pieces; i += 2)
+    hidden(ours, "with")
+    n = split(shown, piece, "`")
+    for (i = 2; i <= n; i += 2)
         does += emit(piece[i])
-    print " return SSQ_OK; }"
-    if (ours ~ /^not yet:/)
-        not_yet++
-    else if (ours ~ /^nothing:/)
+    hidden(ours, "then")
+    print shown ~ /SSQ_ERR_/ ? " return SSQ_OK; }" : " return row_use(); }"
+    if (shown ~ /not yet/)
+        print NR ": waits for something: " cell >ERRORS
+    if (shown ~ /^ *nothing:/)
         nothing++
     else if (!does)
         print NR ": no call, assignment or comparison:" $0 >ERRORS
+}
+
+!/^\|/ { body = 0; next }
+/^\|---/ { body = 1; next }
+body {
+    n = split($0, cell, "|")
+    row(cell[2], cell[n - 1])
 }
 END {
     print "static const struct row rows[] = {"
     for (i = 1; i <= rows; i++)
         printf "    {row_%d, \"%s\"},\n", i, names[i]
     print "};"
-    print rows + 0, nothing + 0, not_yet + 0 >COUNTS
+    print rows + 0, nothing + 0, checks + 0 >COUNTS
 }

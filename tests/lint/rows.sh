@@ -1,39 +1,66 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# rows.sh - every row of the tables of doc/coming-from.md is compiled and run.
+# rows.sh - every row of the tables of doc/coming-from/ is compiled and run, and
+# what the other systems document has a row.
 #
-# The rows that wait for autograd begin with "not yet:" and may only become
-# fewer: whoever makes one true lowers the number below.
+# Each page is a program of its own: rows.awk makes a function of each row,
+# rows.h is what surrounds them. rows.txt lists what the systems document.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
-
-not_yet_at_most=10
 
 LD_LIBRARY_PATH=$builddir/.libs
 export LD_LIBRARY_PATH
 
-page=$srcdir/doc/coming-from.md
-: >"$tmp/out"
-{
-    echo '#include "tests/lint/rows.h"'
-    $AWK -v ERRORS="$tmp/out" -v COUNTS="$tmp/counts" \
-        -f "$srcdir/tests/lint/rows.awk" "$page"
-    echo 'int main(int argc, char **argv) {'
-    echo 'return argc != 2 || rows_main(argv[1], rows, sizeof(rows) / sizeof(rows[0])); }'
-} >"$tmp/rows.c"
-tap_empty 'every row has code, or says "nothing:" or "not yet:"'
-read -r rows nothing not_yet <"$tmp/counts"
-tap_ok "$((rows < 90))" "the page has $rows rows"
-tap_ok "$((nothing > 10))" "$nothing rows need nothing"
-tap_ok "$((not_yet != not_yet_at_most))" \
-    "$not_yet rows wait for autograd: $not_yet_at_most, and only ever fewer"
-if tap_run "the rows compile" $CC -std=c11 -Wall -Wextra -Wpedantic -Werror \
-    -Wno-missing-field-initializers -Wno-unused-function $CFLAGS \
-    -I"$srcdir/include" -I"$srcdir" -o "$tmp/rows" "$tmp/rows.c" \
-    -L"$builddir/.libs" -lsesqui -lm; then
+# Functions that return nothing, macros of the same without their _at.
+grep -rhoE '^SSQ_API void ssq_[a-z0-9_]+' "$srcdir/include" |
+    sed 's/.* //; p; s/_at$//' | sort -u >"$tmp/voids"
+
+# page FILE: its program, and its rows, one case each and device.
+page() {
+    title=doc/coming-from/${1##*/}
+    : >"$tmp/out"
+    : >"$tmp/cells"
+    {
+        echo '#include "tests/lint/rows.h"'
+        $AWK -v PAGE="$title" -v VOIDS="$tmp/voids" -v CELLS="$tmp/cells" \
+            -v ERRORS="$tmp/out" -v COUNTS="$tmp/counts" \
+            -f "$srcdir/tests/lint/rows.awk" "$1"
+        echo 'int main(int argc, char **argv) {'
+        echo 'return argc != 2 || rows_main(argv[1], rows,'
+        echo 'sizeof(rows) / sizeof(rows[0])); }'
+    } >"$tmp/rows.c"
+    read -r rows nothing checks <"$tmp/counts"
+    [ "$rows" -gt 0 ] || return
+    sed "s|^|${1##*/} |" "$tmp/cells" >>"$tmp/all"
+    tap_empty "$title: $rows rows have code, $checks effects are looked at, $nothing say \"nothing:\""
+    tap_run "$title: the rows compile" $CC -std=c11 -Wall -Wextra -Wpedantic \
+        -Werror -Wno-missing-field-initializers -Wno-unused-function $CFLAGS \
+        -I"$srcdir/include" -I"$srcdir" -o "$tmp/rows" "$tmp/rows.c" \
+        -L"$builddir/.libs" -lsesqui -lm || return
     for d in reference guard; do
-        "$tmp/rows" "$d" >"$tmp/out" 2>&1
-        tap_empty "$rows rows run on $d"
+        "$tmp/rows" $d >"$tmp/results" 2>"$tmp/err"
+        while read -r status name; do
+            tap_ok "$status" "$title, $name, on $d"
+        done <"$tmp/results"
+        sed 's/^/#   /' "$tmp/err"
+        tap_ok "$(($(grep -c '' "$tmp/results") != rows))" \
+            "$title: $rows rows ran on $d"
     done
-fi
-tap_done 5
+}
+
+: >"$tmp/all"
+for f in "$srcdir"/doc/coming-from/*.md; do
+    page "$f"
+done
+
+# A row stands once, on whatever page.
+sed 's/^[^ ]* //' "$tmp/all" | LC_ALL=C sort | LC_ALL=C uniq -d >"$tmp/out"
+tap_empty 'no row stands twice'
+
+# What the systems document: lines "PAGE TEXT", the text being in the first
+# column of a row of the page.
+grep -v '^#' "$srcdir/tests/lint/rows.txt" | while read -r f text; do
+    grep "^$f " "$tmp/all" | grep -qF -e "$text" || echo "$f: no row for $text"
+done >"$tmp/out"
+tap_empty "$(grep -vc '^#' "$srcdir/tests/lint/rows.txt") documented names have a row"
+tap_done 400

@@ -10,7 +10,8 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/tally.sh tests/lint/sizes.sh tests/lint/guide.sh \
 	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh \
 	tests/lint/whole.sh tests/lint/layers.sh tests/lint/rooms.sh \
-	tests/lint/dialect.sh tests/lint/circles.sh tests/lint/vars.sh
+	tests/lint/dialect.sh tests/lint/circles.sh tests/lint/lines.sh \
+	tests/lint/vars.sh
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/circles.awk \
@@ -18,4 +19,4 @@ EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc \
 	tests/lint/args_use.h \
 	tests/lint/page.h tests/lint/guide.h tests/lint/rows.awk \
-	tests/lint/rows.h
+	tests/lint/rows.h tests/lint/rows.txt
