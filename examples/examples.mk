@@ -14,7 +14,8 @@ example_common = \
 
 if HAVE_ZLIB
 noinst_PROGRAMS += examples/digits/digits \
-	examples/cnn-explicit/cnn-explicit examples/mlp/mlp
+	examples/amp-loop/amp-loop examples/cnn-explicit/cnn-explicit \
+	examples/cnn/cnn examples/gpt/gpt examples/mlp/mlp
 endif
 
 examples_digits_digits_SOURCES = $(example_common) \
@@ -32,14 +33,51 @@ examples_cnn_explicit_cnn_explicit_CPPFLAGS = $(example_cppflags)
 examples_cnn_explicit_cnn_explicit_LDADD = libsesqui.la $(ZLIB_LIBS)
 
 # Over a tape: the model is a function of a few lines.
-examples_mlp_mlp_SOURCES = \
+example_fit = \
+	examples/common/batches.c \
+	examples/common/batches.h \
+	examples/common/curve.c \
+	examples/common/curve.h \
+	examples/common/fit.c \
+	examples/common/fit.h \
 	examples/common/idx.c \
 	examples/common/idx.h \
 	examples/common/run.c \
-	examples/common/run.h \
-	examples/mlp/mlp.c
+	examples/common/run.h
+
+examples_mlp_mlp_SOURCES = $(example_fit) examples/mlp/mlp.c
 examples_mlp_mlp_CPPFLAGS = $(example_cppflags)
-examples_mlp_mlp_LDADD = libsesqui.la $(ZLIB_LIBS)
+examples_mlp_mlp_LDADD = libsesqui.la $(ZLIB_LIBS) -lm
+
+examples_cnn_cnn_SOURCES = $(example_fit) examples/cnn/cnn.c
+examples_cnn_cnn_CPPFLAGS = $(example_cppflags)
+examples_cnn_cnn_LDADD = libsesqui.la $(ZLIB_LIBS) -lm
+
+examples_amp_loop_amp_loop_SOURCES = \
+	examples/amp-loop/amp_loop.c \
+	examples/common/curve.c \
+	examples/common/curve.h \
+	examples/common/run.c \
+	examples/common/run.h
+examples_amp_loop_amp_loop_CPPFLAGS = $(example_cppflags)
+examples_amp_loop_amp_loop_LDADD = libsesqui.la -lm
+
+examples_gpt_gpt_SOURCES = \
+	examples/common/curve.c \
+	examples/common/curve.h \
+	examples/common/run.c \
+	examples/common/run.h \
+	examples/gpt/gpt.c \
+	examples/gpt/model.c \
+	examples/gpt/model.h \
+	examples/gpt/sample.c \
+	examples/gpt/sample.h \
+	examples/gpt/text.c \
+	examples/gpt/text.h \
+	examples/gpt/windows.c \
+	examples/gpt/windows.h
+examples_gpt_gpt_CPPFLAGS = $(example_cppflags)
+examples_gpt_gpt_LDADD = libsesqui.la -lm
 
 # In C++, which nothing else here is: one compiler's call.
 torch_interop = examples/torch-interop/torch-interop$(EXEEXT)

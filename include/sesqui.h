@@ -19,6 +19,7 @@
 #include <sesqui/tune.h>
 #include <sesqui/amp.h>
 #include <sesqui/trainer.h>
+#include <sesqui/checkpoint.h>
 #include <sesqui/gradcheck.h>
 
 #endif

@@ -6,6 +6,19 @@
 #include <string.h>
 #include <unistd.h>
 
+/* An option of the program's own, with its default. */
+static void print_more(FILE *f, const struct run_option *m)
+{
+    static const char *const value[] = {"", " N", " X", " TEXT", " N"};
+    int n = fprintf(f, "  %s%s", m->name, value[m->kind]);
+    fprintf(f, "%*s %s", n < 19 ? 19 - n : 0, "", m->help);
+    if (m->kind == RUN_COUNT || m->kind == RUN_SIZE)
+        fprintf(f, " (%u)", *(unsigned *)m->place);
+    if (m->kind == RUN_NUMBER)
+        fprintf(f, " (%g)", *(double *)m->place);
+    fprintf(f, "\n");
+}
+
 static void print_usage(FILE *f, const struct run_options *o)
 {
     fprintf(f,
@@ -21,6 +34,7 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --lr X (%g)\n"
             "  --data FILE       what to train on (%s)\n"
             "  --log FILE.tsv    one line per epoch\n"
+            "  --plot FILE.svg   loss, accuracy and loss scale over the steps\n"
             "  --compare         train in float32 too and show both\n"
             "  --quiet           only the last line\n",
             o->program, o->policy, o->scaler, o->loss_weight, o->interval,
@@ -32,11 +46,9 @@ static void print_usage(FILE *f, const struct run_options *o)
                 "  --graph           capture one step, then replay it\n"
                 "  --statistics      show what became of the last gradients\n",
                 o->layers, o->activation);
-    if (o->units > 0)
-        fprintf(f,
-                "  --units N (%u)    of each hidden layer\n"
-                "  --custom          a loop of one's own, not the trainer's\n",
-                o->units);
+    for (const struct run_option *m = o->more; m != NULL && m->name != NULL;
+         m++)
+        print_more(f, m);
 }
 
 /* Set an option whose value is a text; false: there is no such one. */
@@ -47,7 +59,8 @@ static bool set_text(struct run_options *o, const char *name, const char *value)
         const char **place;
     } texts[] = {{"--policy", &o->policy}, {"--scaler", &o->scaler},
                  {"--device", &o->device}, {"--activation", &o->activation},
-                 {"--data", &o->data},     {"--log", &o->log}};
+                 {"--data", &o->data},     {"--log", &o->log},
+                 {"--plot", &o->plot}};
     for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
         if (strcmp(name, texts[i].name) == 0) {
             *texts[i].place = value;
@@ -81,8 +94,6 @@ static bool set_number(struct run_options *o, const char *name,
         o->batch = n;
     else if (o->layers > 0 && strcmp(name, "--layers") == 0)
         o->layers = n;
-    else if (o->units > 0 && strcmp(name, "--units") == 0)
-        o->units = n;
     else
         return false;
     return true;
@@ -93,8 +104,6 @@ static bool set_flag(struct run_options *o, const char *name)
 {
     if (strcmp(name, "--compare") == 0)
         return o->compare = true;
-    if (o->units > 0 && strcmp(name, "--custom") == 0)
-        return o->custom = true;
     if (o->layers > 0 && strcmp(name, "--graph") == 0)
         return o->graph = true;
     if (o->layers > 0 && strcmp(name, "--statistics") == 0)
@@ -104,6 +113,34 @@ static bool set_flag(struct run_options *o, const char *name)
     return false;
 }
 
+/* The same for the program's own, flag or not. */
+static bool set_more(const struct run_options *o, const char *name,
+                     const char *value, bool flag, bool *bad)
+{
+    const struct run_option *m = o->more;
+    while (m != NULL && m->name != NULL && strcmp(m->name, name) != 0)
+        m++;
+    if (m == NULL || m->name == NULL || (m->kind == RUN_FLAG) != flag)
+        return false;
+    char *end = NULL;
+    double x = 0.0;
+    if (m->kind != RUN_FLAG && m->kind != RUN_TEXT) {
+        x = strtod(value, &end);
+        const double least = m->kind == RUN_SIZE ? 1.0 : 0.0;
+        *bad =
+            *value == '\0' || *end != '\0' || !(x >= least) || x > 4294967295.0;
+    }
+    if (m->kind == RUN_FLAG)
+        *(bool *)m->place = true;
+    else if (m->kind == RUN_TEXT)
+        *(const char **)m->place = value;
+    else if (m->kind == RUN_NUMBER)
+        *(double *)m->place = *bad ? 0.0 : x;
+    else
+        *(unsigned *)m->place = *bad ? 0 : (unsigned)x;
+    return true;
+}
+
 int run_options_parse(int argc, char **argv, struct run_options *o)
 {
     for (int i = 1; i < argc; i++) {
@@ -111,12 +148,13 @@ int run_options_parse(int argc, char **argv, struct run_options *o)
             print_usage(stdout, o);
             return 1;
         }
-        if (set_flag(o, argv[i]))
+        bool bad = false;
+        if (set_flag(o, argv[i]) || set_more(o, argv[i], NULL, true, &bad))
             continue;
         const char *value = argv[i + 1];
-        bool bad = false;
         if (value == NULL ||
             (!set_text(o, argv[i], value) &&
+             !set_more(o, argv[i], value, false, &bad) &&
              !set_number(o, argv[i], value, &bad)) ||
             bad) {
             fprintf(stderr, "%s: bad option %s %s\n", o->program, argv[i],
@@ -137,6 +175,12 @@ bool run_ok(ssq_status status, const char *what)
     return status == SSQ_OK;
 }
 
+bool run_scales(const char *policy)
+{
+    ssq_policy p = SSQ_POLICY_INIT;
+    return ssq_policy_from_name(policy, &p) == SSQ_OK && p.scaling;
+}
+
 bool run_scaler_create(ssq_device *device, const struct run_options *o,
                        const ssq_policy *policy, ssq_scaler **scaler)
 {
@@ -153,6 +197,31 @@ bool run_scaler_create(ssq_device *device, const struct run_options *o,
     return run_ok(ssq_scaler_create(device, NULL, &s, scaler), "scaler");
 }
 
+#define BAR 24
+
+static void bar(char *text, unsigned long done, unsigned long all)
+{
+    unsigned long full = all == 0 ? 0 : BAR * done / all;
+    for (unsigned long i = 0; i < BAR; i++)
+        text[i] = i < full ? '#' : '.';
+    text[BAR] = '\0';
+}
+
+void run_bar(const struct run_options *o, unsigned epoch, unsigned long done,
+             unsigned long all)
+{
+    char text[BAR + 1];
+    if (o->quiet || !isatty(STDERR_FILENO))
+        return;
+    bar(text, done, all);
+    if (done == all)
+        fprintf(stderr, "\r\033[K");
+    else
+        fprintf(stderr, "\r[%s] epoch %u/%u  step %lu/%lu", text, epoch,
+                o->epochs, done, all);
+    fflush(stderr);
+}
+
 void run_progress(const struct run_options *o, const struct run_epoch *e,
                   FILE *log)
 {
@@ -161,17 +230,12 @@ void run_progress(const struct run_options *o, const struct run_epoch *e,
                 e->loss, e->accuracy, e->scale.scale, e->scale.skipped);
     if (o->quiet)
         return;
-    bool terminal = isatty(STDOUT_FILENO);
-    char bar[25];
-    unsigned full = 24 * e->epoch / e->epochs;
-    for (unsigned i = 0; i < 24; i++)
-        bar[i] = i < full ? '#' : '.';
-    bar[24] = '\0';
-    printf("%s[%s] epoch %u/%u  loss %.4f  accuracy %.2f%%  scale %g  "
-           "skipped %u%s",
-           terminal ? "\r" : "", bar, e->epoch, e->epochs, e->loss,
-           100.0 * e->accuracy, e->scale.scale, e->scale.skipped,
-           terminal && e->epoch < e->epochs ? "\033[K" : "\n");
+    char text[BAR + 1];
+    bar(text, e->epoch, e->epochs);
+    printf("[%s] epoch %u/%u  loss %.4f  accuracy %.2f%%  scale %g  skipped "
+           "%u\n",
+           text, e->epoch, e->epochs, e->loss, 100.0 * e->accuracy,
+           e->scale.scale, e->scale.skipped);
     fflush(stdout);
 }
 

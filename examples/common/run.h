@@ -8,6 +8,22 @@
 
 #include <stdio.h>
 
+enum run_value {
+    RUN_FLAG = 0,   /* bool: no value, true where it is given */
+    RUN_COUNT = 1,  /* unsigned */
+    RUN_NUMBER = 2, /* double */
+    RUN_TEXT = 3,   /* const char * */
+    RUN_SIZE = 4    /* unsigned, at least 1 */
+};
+
+/** An option that one program has and others have not. */
+struct run_option {
+    const char *name; /* "--clip"; NULL behind the last */
+    enum run_value kind;
+    void *place;      /* where it is put; what is there is the default */
+    const char *help; /* what it is */
+};
+
 /** The options of an example. Strings are the command line's or literals. */
 struct run_options {
     const char *program; /* its name, for messages */
@@ -19,15 +35,16 @@ struct run_options {
     const char *device;
     uint64_t seed;
     unsigned epochs, batch; /* batch: rows */
-    unsigned layers, units; /* of the model; 0: it has no such number */
-    double lr;              /* the largest of the schedule */
-    const char *activation; /* relu or sigmoid */
-    const char *data;       /* path */
-    const char *log;        /* path of a TSV, or NULL */
-    bool compare;           /* train again in float32, for the last line */
-    bool graph;             /* capture one step and replay it */
-    bool custom;            /* a loop of one's own in place of the trainer's */
-    bool statistics;        /* count lost gradients, show them at the end */
+    unsigned layers; /* of a model without a tape; 0: it has no such number */
+    const struct run_option *more; /* of this program alone; or NULL */
+    double lr;                     /* the largest of the schedule */
+    const char *activation;        /* relu or sigmoid */
+    const char *data;              /* path */
+    const char *log;               /* path of a TSV, or NULL */
+    const char *plot;              /* path of an SVG, or NULL */
+    bool compare;    /* train again in float32, for the last line */
+    bool graph;      /* capture one step and replay it */
+    bool statistics; /* count lost gradients, show them at the end */
     bool quiet;
 };
 
@@ -38,6 +55,10 @@ int run_options_parse(int argc, char **argv, struct run_options *o);
 /** Print the library's text when status is not SSQ_OK.
  *  @return whether it is SSQ_OK */
 bool run_ok(ssq_status status, const char *what);
+
+/** True if gradients under a policy want a loss scale; false also for what is
+ * no policy. */
+bool run_scales(const char *policy);
 
 /** The scaler that the options ask for; NULL in *scaler when the policy needs
  *  none and none was asked for. */
@@ -51,7 +72,11 @@ struct run_epoch {
     double loss, accuracy;  /* of training, the mean; of the test set, 0..1 */
     ssq_scaler_state scale; /* a scale of 1 where there is no scaler */
 };
-/** One line of the progress bar (redrawn on a terminal), and of the log. */
+/** How far an epoch is, redrawn on standard error where that is a terminal and
+ *  the run is not quiet. done == all wipes it. */
+void run_bar(const struct run_options *o, unsigned epoch, unsigned long done,
+             unsigned long all);
+/** A line of an epoch, and one of the log. */
 void run_progress(const struct run_options *o, const struct run_epoch *e,
                   FILE *log);
 /** Open the log and write its header; NULL without one. false: no file. */

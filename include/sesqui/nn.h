@@ -129,6 +129,93 @@ SSQ_API ssq_var ssq_nn_conv_transpose2d_at(const char *where, ssq_tape *tape,
 #define ssq_nn_conv_transpose2d(...)                                           \
     ssq_nn_conv_transpose2d_at(SSQ_AT, __VA_ARGS__)
 
+typedef struct ssq_nn_conv1d_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_conv1d_args));
+    int64_t stride SSQ_DEFAULT(1);
+    int64_t padding[2]; /**< {before, after} */
+    int64_t dilation SSQ_DEFAULT(1);
+    int64_t groups SSQ_DEFAULT(1);
+    int64_t output_padding; /**< of the transposed one alone */
+    ssq_layout layout;      /**< NCHW: x is [n, c, l], NHWC: [n, l, c] */
+    bool bias SSQ_DEFAULT(true);
+    ssq_begin weight_init SSQ_DEFAULT(SSQ_BEGIN_LAYER); /**< as of conv2d */
+    ssq_begin bias_init SSQ_DEFAULT(SSQ_BEGIN_LAYER);   /**< likewise */
+} ssq_nn_conv1d_args;
+#define SSQ_NN_CONV1D_DEFAULTS                                                 \
+    sizeof(ssq_nn_conv1d_args), 1, {0, 0}, 1, 1, 0, SSQ_LAYOUT_NCHW, true,     \
+        SSQ_BEGIN_LAYER, SSQ_BEGIN_LAYER
+#define SSQ_NN_CONV1D_INIT                                                     \
+    {                                                                          \
+        SSQ_NN_CONV1D_DEFAULTS                                                 \
+    }
+#define SSQ_NN_CONV1D(...)                                                     \
+    SSQ_ARGS(ssq_nn_conv1d_args, SSQ_NN_CONV1D_DEFAULTS, __VA_ARGS__)
+
+/** ssq_conv2d of images that are one row high. Parameters: name.weight [out,
+ *  c / groups, length] (NHWC: [out, length, c / groups]), name.bias [out].
+ *  @param x       of rank 3, as the layout says
+ *  @param length  of a filter, at least 1 */
+SSQ_API ssq_var ssq_nn_conv1d_at(const char *where, ssq_tape *tape,
+                                 const char *name, ssq_var x, int64_t out,
+                                 int64_t length,
+                                 const ssq_nn_conv1d_args *options);
+#define ssq_nn_conv1d(...) ssq_nn_conv1d_at(SSQ_AT, __VA_ARGS__)
+
+/** ssq_conv_transpose2d, likewise: name.weight is [c, out / groups, length]
+ *  (NHWC: [c, length, out / groups]). */
+SSQ_API ssq_var ssq_nn_conv_transpose1d_at(const char *where, ssq_tape *tape,
+                                           const char *name, ssq_var x,
+                                           int64_t out, int64_t length,
+                                           const ssq_nn_conv1d_args *options);
+#define ssq_nn_conv_transpose1d(...)                                           \
+    ssq_nn_conv_transpose1d_at(SSQ_AT, __VA_ARGS__)
+
+/* ---- pooling: without parameters; of images also ssq_max_pool2d_var,
+ * ssq_avg_pool2d_var and ssq_global_avg_pool2d_var ---- */
+
+typedef struct ssq_nn_pool1d_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_nn_pool1d_args));
+    int64_t stride;     /**< 0: the window's length */
+    int64_t padding[2]; /**< {before, after} */
+    int64_t dilation SSQ_DEFAULT(1);
+    bool ceil_mode;
+    bool count_include_pad SSQ_DEFAULT(true); /**< of averages alone */
+    ssq_layout layout; /**< NCHW: x is [n, c, l], NHWC: [n, l, c] */
+} ssq_nn_pool1d_args;
+#define SSQ_NN_POOL1D_DEFAULTS                                                 \
+    sizeof(ssq_nn_pool1d_args), 0, {0, 0}, 1, false, true, SSQ_LAYOUT_NCHW
+#define SSQ_NN_POOL1D_INIT                                                     \
+    {                                                                          \
+        SSQ_NN_POOL1D_DEFAULTS                                                 \
+    }
+#define SSQ_NN_POOL1D(...)                                                     \
+    SSQ_ARGS(ssq_nn_pool1d_args, SSQ_NN_POOL1D_DEFAULTS, __VA_ARGS__)
+
+/** Maxima over windows of so many elements, as ssq_max_pool2d has them. */
+SSQ_API ssq_var ssq_nn_max_pool1d_at(const char *where, ssq_tape *tape,
+                                     ssq_var x, int64_t length,
+                                     const ssq_nn_pool1d_args *options);
+#define ssq_nn_max_pool1d(...) ssq_nn_max_pool1d_at(SSQ_AT, __VA_ARGS__)
+
+/** Averages, as ssq_avg_pool2d. */
+SSQ_API ssq_var ssq_nn_avg_pool1d_at(const char *where, ssq_tape *tape,
+                                     ssq_var x, int64_t length,
+                                     const ssq_nn_pool1d_args *options);
+#define ssq_nn_avg_pool1d(...) ssq_nn_avg_pool1d_at(SSQ_AT, __VA_ARGS__)
+
+/** An image of height by width from one of any size: element i of a dimension
+ *  is the average of floor(i size / new) .. ceil((i + 1) size / new), as
+ *  torch's adaptive_avg_pool2d. One op where the new sizes divide the old ones,
+ *  else several: means of rows, then of columns, in float32, rounded to the
+ *  dtype of x at the end.
+ *  @param x              of rank 4, as the layout says, with rows and columns
+ *  @param height, width  at least 1 */
+SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
+                                              ssq_var x, int64_t height,
+                                              int64_t width, ssq_layout layout);
+#define ssq_nn_adaptive_avg_pool2d(...)                                        \
+    ssq_nn_adaptive_avg_pool2d_at(SSQ_AT, __VA_ARGS__)
+
 /* ---- norms: parameters are float32 under every policy ---- */
 
 /** ssq_batch_norm over the channels; with the batch's statistics in a pass for

@@ -23,8 +23,9 @@
  * of sesqui/ops.h, in order on the tape's queue; nothing waits. There is no
  * global state; a tape is used by one thread at a time, and so are the
  * parameters that several tapes may share: on one queue, or with a sync between
- * what one queue and the other do with them. An input, and what a parameter
- * holds, must not be written between a forward part and its backward. */
+ * what one queue and the other do with them. An input or a parameter that is
+ * written between a forward part and a backward that reads it is an error,
+ * which names both places; only writes by means of a driver are not seen. */
 #ifndef SESQUI_TAPE_H
 #define SESQUI_TAPE_H
 
@@ -101,8 +102,10 @@ typedef struct ssq_param_info {
     size_t struct_size;
     const char *name;         /**< valid as long as the set */
     const ssq_tensor *tensor; /**< its value; the set's */
-    const ssq_tensor *grad;   /**< its gradient; NULL: it has none (it is a
-                                   state, as running statistics are) */
+    const ssq_tensor *grad;   /**< its gradient; NULL: it has none: it is a
+                                   state, as running statistics are, or there
+                                   was neither a backward nor an optimizer
+                                   that it was given to */
 } ssq_param_info;
 #define SSQ_PARAM_INFO_INIT                                                    \
     {                                                                          \
@@ -130,6 +133,17 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
                                                       ssq_optimizer *optimizer,
                                                       const char *pattern,
                                                       ssq_group *group);
+
+/** Training is over: every parameter of 16 bits becomes float32, with the value
+ *  of its master, or its own where it has none. Tensors and gradients of
+ *  ssq_params_get from before are gone; the optimizer goes on with the old ones
+ *  and is of no use for these.
+ *  @param optimizer  whose masters are taken; NULL: none are
+ *  @return SSQ_ERR_INVALID a NULL, of another device, or a capture;
+ *          SSQ_ERR_UNSUPPORTED a split master; SSQ_ERR_NOMEM: then all are as
+ *          before. Asynchronous. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_to_float32(
+    ssq_params *params, ssq_queue *queue, ssq_optimizer *optimizer);
 
 /* ---- tapes ---- */
 
@@ -163,6 +177,37 @@ SSQ_API void ssq_tape_pop(ssq_tape *tape);
 SSQ_API void ssq_tape_pause(ssq_tape *tape);
 SSQ_API void ssq_tape_resume(ssq_tape *tape);
 
+/** Ops between push and pop are cast as another policy says, as torch's
+ *  autocast(dtype=..) does. Regions nest; a pass begins outside of all, where
+ *  the policy of the parameters counts. Values are cast where an op wants it,
+ *  never where a region begins or ends. Parameters that are made in a region of
+ *  "float32", or where nothing is cast, are float32; others as the set's policy
+ *  says: float32 ones of a set of "float32" are cast for an op of 16 bits once,
+ *  and their cast is kept until something writes the parameter.
+ *  @param policy  as ssq_policy_from_name, with classes of ops behind it.
+ *                 "float32" casts all operands to that, and results are, as
+ *                 under Keras's dtype="float32". NULL casts nothing, as torch's
+ *                 enabled=False: results have the dtype of the operands, or
+ *                 float32 where several differ; those of losses are float32 all
+ *                 the same
+ *  @note latches: SSQ_ERR_NOT_FOUND as ssq_policy_from_name; SSQ_ERR_INVALID a
+ *        pop without a push. Since 0.1. */
+SSQ_API void ssq_tape_autocast_push_at(const char *where, ssq_tape *tape,
+                                       const char *policy);
+#define ssq_tape_autocast_push(...)                                            \
+    ssq_tape_autocast_push_at(SSQ_AT, __VA_ARGS__)
+SSQ_API void ssq_tape_autocast_pop_at(const char *where, ssq_tape *tape);
+#define ssq_tape_autocast_pop(...) ssq_tape_autocast_pop_at(SSQ_AT, __VA_ARGS__)
+
+/** The var that an expression makes in a region of its own, for one op or one
+ *  layer: ssq_var_autocast(t, "float32", ssq_nn_linear(t, "fc3", x, 10, NULL)).
+ *  The tape is evaluated twice. */
+#define ssq_var_autocast(TAPE, POLICY, VAR)                                    \
+    (ssq_tape_autocast_push(TAPE, POLICY),                                     \
+     ssq_var_autocast_at(SSQ_AT, TAPE, VAR))
+SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
+                                    ssq_var made);
+
 /** Walk the pass backwards: the gradient of loss for each parameter that it
  *  depends on is added to the parameter's, or written where that is clean:
  * after ssq_params_clean, or a trainer's step.
@@ -171,11 +216,26 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *  @return what was latched; SSQ_ERR_INVALID a loss that is no var of this
  *          pass, has several elements, or leads to no parameter; a second
  *          backward; SSQ_ERR_UNSUPPORTED an op without a derivative, by name;
- *          the queue's error. Where the walk had begun the parameters are clean
+ *          SSQ_ERR_INVALID an input, a tensor in an op's options, or a
+ *          parameter that was written since an op read whose gradient needs it:
+ *          by an op, a host's write, an optimizer or a graph; the queue's
+ *          error. Where the walk had begun the parameters are clean
  *          then: sums of earlier passes are gone. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
                                                     ssq_var loss,
                                                     ssq_scaler *scaler);
+
+/** Would ssq_tape_backward(tape, loss, ..) run? Walks the pass in a dry
+ * capture, which runs nothing and compiles nothing: finds an op without a
+ * derivative, or whose derivative this device refuses for its dtypes or shapes,
+ * and what was written since it was read. The pass is as before, and may go on.
+ * Gradients of parameters are made, without contents.
+ *  @return SSQ_OK; what was latched; as ssq_tape_backward, with the line,
+ * scope, op and shapes of the last such op of the pass and how many more there
+ *          are: each is a warning for the log (SSQ_VERBOSE=autograd). An op
+ *          that would run on the host (host_fallback) counts as refused. Since
+ *          0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_check(ssq_tape *tape, ssq_var loss);
 
 /** The next backward writes gradients, and does not add to them: torch's
  *  zero_grad, without writing zeros. Gradients that the next backward does not
@@ -203,8 +263,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_stats_get(const ssq_tape *tape,
 
 /* ---- vars ---- */
 
-/** A tensor of the caller's as a var. It is held until the pass ends, and must
- *  not be written before the backward. No gradient goes to it. */
+/** A tensor of the caller's as a var. It is held until the pass ends. Where it
+ *  is written before a backward that reads it, that is refused; other parts of
+ *  its buffer may be. No gradient goes to it. */
 SSQ_API ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
                                  const ssq_tensor *tensor);
 #define ssq_var_input(...) ssq_var_input_at(SSQ_AT, __VA_ARGS__)
@@ -266,6 +327,30 @@ SSQ_API ssq_var ssq_var_reshape_at(const char *where, ssq_var x, int rank,
 SSQ_API ssq_var ssq_var_transpose_at(const char *where, ssq_var x,
                                      const int *axes);
 #define ssq_var_transpose(...) ssq_var_transpose_at(SSQ_AT, __VA_ARGS__)
+
+/** Elements start, start + step, ... < stop of a dimension, as
+ *  ssq_tensor_slice: a negative axis counts from the end, and 0 <= start <=
+ *  stop <= its size. Without a copy. What is not in the slice gets a gradient
+ *  of 0. */
+SSQ_API ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis,
+                                 int64_t start, int64_t stop, int64_t step);
+#define ssq_var_slice(...) ssq_var_slice_at(SSQ_AT, __VA_ARGS__)
+
+/** Dimensions of size 1 repeated, and leading ones added, as
+ *  ssq_tensor_broadcast. Without a copy; the gradient is the sum over what was
+ *  repeated. */
+SSQ_API ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
+                                     const int64_t *shape);
+#define ssq_var_broadcast(...) ssq_var_broadcast_at(SSQ_AT, __VA_ARGS__)
+
+/** Vars one after the other along an axis: ssq_concat.
+ *  @param x     n of them, at least 1, the same in all sizes but that of axis,
+ *               of one tape; one may stand there several times. Read at the
+ *               call. The result is float32 where their dtypes differ
+ *  @param axis  negative: from the end */
+SSQ_API ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,
+                                  int axis);
+#define ssq_var_concat(...) ssq_var_concat_at(SSQ_AT, __VA_ARGS__)
 
 #ifdef __cplusplus
 }

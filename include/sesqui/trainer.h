@@ -39,10 +39,15 @@ typedef struct ssq_trainer_args {
     uint32_t accumulate SSQ_DEFAULT(1); /**< passes to a step of the optimizer,
                            whose gradients are summed in float32 if there are
                            several, and divided by their number; at least 1 */
+    double clip_value; /**< true gradients are held within +- this before each
+                           step, element by element, as torch's
+                           clip_grad_value_; 0: they are not. Gradients are
+                           float32 then. The norm that options.clip_norm looks
+                           at is that of before */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -53,7 +58,8 @@ typedef struct ssq_trainer_args {
 /** Make a trainer on a queue.
  *  @param args     NULL all defaults
  *  @param trainer  the caller's; it holds the queue
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, accumulate 0; else as
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, accumulate 0, a
+ *          clip_value below 0 or NaN; else as
  *          the objects that it is made of. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
     ssq_queue *queue, const ssq_trainer_args *args, ssq_trainer **trainer);
@@ -86,6 +92,67 @@ SSQ_API ssq_scaler *ssq_trainer_scaler(const ssq_trainer *trainer);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
                   const ssq_optimizer_options *options, ssq_group **group);
+
+/** Where hooks are called: the six places of fastai's MixedPrecision. */
+typedef enum ssq_trainer_place {
+    SSQ_PLACE_TRAIN_BEGIN = 0,    /**< by the first ssq_trainer_begin */
+    SSQ_PLACE_LOSS_BEGIN = 1,     /**< by ssq_trainer_output, with the model's
+                                       output, in float32 */
+    SSQ_PLACE_BACKWARD_BEGIN = 2, /**< by ssq_trainer_step, with the loss */
+    SSQ_PLACE_BACKWARD_END = 3,   /**< the pass's gradients are there, and in
+                                       the sums; the optimizer has not stepped;
+                                       ssq_trainer_unscale is for here */
+    SSQ_PLACE_STEP_END = 4,       /**< behind the step and the scaler's update,
+                                       skipped or not */
+    SSQ_PLACE_TRAIN_END = 5       /**< by ssq_trainer_end: the parameters are
+                                       float32 */
+} ssq_trainer_place;
+
+/** Called at each place.
+ *  @param var  the output or the loss, which it may replace by a var of this
+ *              pass; NULL at the other places
+ *  @return another status than SSQ_OK, with ssq_last_error as it is, to stop:
+ *          the call that came to the place returns it */
+typedef ssq_status ssq_trainer_hook(void *user, ssq_trainer *trainer,
+                                    ssq_trainer_place place, ssq_var *var);
+
+/** Have a function called at all places, behind those that were added before.
+ *  user must live as long as the trainer.
+ *  @return SSQ_ERR_INVALID a NULL trainer or hook; SSQ_ERR_NOMEM. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_hook_add(ssq_trainer *trainer,
+                                                       ssq_trainer_hook *hook,
+                                                       void *user);
+
+/** The model's output on its way to the loss: in float32, and as hooks at
+ *  SSQ_PLACE_LOSS_BEGIN leave it. A program without such hooks need not call
+ *  it. Errors are latched in the tape. */
+SSQ_API ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output);
+
+/** For a hook at SSQ_PLACE_BACKWARD_END: ssq_optimizer_unscale, so that the
+ *  gradients that ssq_params_get has are true ones, sums of an accumulation
+ *  included, and may be read and written. The step takes them as they are then.
+ *  @return SSQ_ERR_INVALID no step is due: within an accumulation, or outside
+ *          of a hook; else as ssq_optimizer_unscale, which refuses gradients
+ *          of f16: set params.float32_gradients. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_unscale(ssq_trainer *trainer);
+
+/** End the training: the pass is over, parameters become float32 with their
+ *  masters' values (ssq_params_to_float32), then hooks are called. Passes for
+ *  evaluation may follow; one for training latches SSQ_ERR_INVALID.
+ *  @return SSQ_ERR_INVALID NULL, ended already, or within an accumulation; else
+ *          as ssq_params_to_float32, and what a hook returned. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_end(ssq_trainer *trainer);
+
+/** Drive a hyper-parameter of all groups that there are by one schedule, from
+ *  the step that comes next on: ssq_optimizer_schedule for the default group
+ * and for each that ssq_trainer_group has made. Call it behind those; a group
+ * that is made later keeps its options' value.
+ *  @param hyper     SSQ_HYPER_LR or SSQ_HYPER_MOMENTUM
+ *  @param schedule  NULL removes it; copied
+ *  @return SSQ_ERR_INVALID trainer is NULL; as ssq_optimizer_schedule, which
+ *          refuses what it refuses before any group has it. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
+    ssq_trainer *trainer, ssq_hyper hyper, const ssq_schedule *schedule);
 
 /** Begin a pass for training: ssq_tape_begin. The tape is the trainer's; NULL
  *  for NULL. */

@@ -120,6 +120,10 @@ SSQ_API ssq_var ssq_minimum_var_at(const char *where, ssq_var a, ssq_var b);
 SSQ_API ssq_var ssq_pow_var_at(const char *where, ssq_var a, ssq_var b);
 #define ssq_pow_var(...) \
     ssq_pow_var_at(SSQ_AT, __VA_ARGS__)
+SSQ_API ssq_var ssq_where_var_at(const char *where, ssq_var a, ssq_var b,
+    const ssq_where_args *options);
+#define ssq_where_var(...) \
+    ssq_where_var_at(SSQ_AT, __VA_ARGS__)
 SSQ_API ssq_var ssq_glu_var_at(const char *where, ssq_var a, ssq_var b,
     const ssq_glu_args *options);
 #define ssq_glu_var(...) \

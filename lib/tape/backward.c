@@ -7,6 +7,7 @@
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
+#include <stdio.h>
 #include <string.h>
 
 /* ---- where gradients go ---- */
@@ -137,7 +138,7 @@ static ssq_status put_slot(struct work *w, const struct slot *s)
     switch (s->role) {
     case BACK_VAR:
         put(w, s, tensor_at(w->t, n->var[s->index]));
-        return SSQ_OK;
+        return written_check(w->t, n, s->index);
     case BACK_OUT:
         put(w, s, tensor_at(w->t, n->out[s->index]));
         return SSQ_OK;
@@ -145,7 +146,7 @@ static ssq_status put_slot(struct work *w, const struct slot *s)
         return put_grad(w, s);
     case BACK_COPY:
         memcpy(w->args.bytes + s->at, kept_args(w->t, n) + s->from, s->bytes);
-        return SSQ_OK;
+        return written_check_option(w->t, n, s->from);
     default:
         return SSQ_OK; /* BACK_INTO comes last */
     }
@@ -208,7 +209,7 @@ static void release(ssq_tape *t, const struct node *n)
     }
 }
 
-static ssq_status walk(ssq_tape *t, const struct node *n)
+ssq_status node_walk(ssq_tape *t, const struct node *n)
 {
     if (!has_grad(t, n))
         return SSQ_OK;
@@ -226,7 +227,7 @@ static ssq_status walk(ssq_tape *t, const struct node *n)
 
 /* The gradient of the loss: the scale, or 1, in the loss's shape. It is bound
  * and not written: a gradient without memory of its own never is. */
-static ssq_status seed(ssq_tape *t, struct value *loss, const ssq_tensor *scale)
+void backward_seed(struct value *loss, const ssq_tensor *scale)
 {
     struct view *v = &loss->grad.tensor.view;
     loss->grad = loss->is;
@@ -237,12 +238,12 @@ static ssq_status seed(ssq_tape *t, struct value *loss, const ssq_tensor *scale)
     v->buffer = scale->view.buffer;
     v->offset = scale->view.offset;
     loss->kept = true;
-    return scale_bind(t->queue, scale);
 }
 
-static ssq_status check_loss(ssq_tape *t, ssq_var loss)
+ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op)
 {
-    static const char op[] = "tape_backward";
+    if (t->status != SSQ_OK)
+        return ssq_tape_status(t);
     if (t->walked)
         return error_set(SSQ_ERR_INVALID,
                          "a second backward of the pass: its values are gone");
@@ -265,8 +266,9 @@ static ssq_status walk_all(ssq_tape *t)
 {
     for (size_t i = t->nodes.n; i-- > 0;) {
         struct node n = *node_of(t, (uint32_t)i);
-        ssq_status st = walk(t, &n);
+        ssq_status st = node_walk(t, &n);
         if (st != SSQ_OK) {
+            (void)snprintf(t->scope, sizeof(t->scope), "%s", node_scope(t, &n));
             latch(t, st, n.where, n.op->name);
             return t->status;
         }
@@ -282,13 +284,15 @@ ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
         return error_set(SSQ_ERR_INVALID, "%s: tape is NULL", op);
     if (tape->status != SSQ_OK)
         return ssq_tape_status(tape);
-    ssq_status st = check_loss(tape, loss);
+    ssq_status st = backward_check(tape, loss, op);
     const ssq_tensor *scale =
         scaler == NULL ? tape->one : ssq_scaler_scale_tensor(scaler);
     if (st == SSQ_OK)
         st = check_operand(tape->queue, scale, op, "scaler");
     if (st == SSQ_OK)
-        st = seed(tape, value_of(tape, loss.id), scale);
+        st = scale_bind(tape->queue, scale);
+    if (st == SSQ_OK)
+        backward_seed(value_of(tape, loss.id), scale);
     if (st != SSQ_OK) {
         latch(tape, st, "backward", op);
         return tape->status;

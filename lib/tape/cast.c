@@ -2,6 +2,7 @@
 /* cast.c - vars in another dtype, and what autocast makes of an operand. */
 #include <sesqui/ops/data.h>
 
+#include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
 /* The gradient comes back in the dtype of x. */
@@ -19,14 +20,65 @@ static ssq_status own_cast(ssq_tape *t, const struct node *n)
 static const struct tape_op cast = {
     .name = "cast", .nvars = 1, .nouts = 1, .own = own_cast};
 
+/* ---- parameters ---- */
+
+/* What is captured casts for itself: a launch finds other parameters. */
+static ssq_status may_share(ssq_tape *t, const struct param *p, ssq_dtype dtype,
+                            bool *may)
+{
+    const struct param_copy *c = p->copy;
+    *may = false;
+    if (queue_capturing(t->queue) ||
+        (c != NULL &&
+         (c->tensor->view.dtype != dtype || (c->made && c->queue != t->queue))))
+        return SSQ_OK;
+    ssq_status st = queue_recorded(t->queue, may);
+    *may = !*may;
+    return st;
+}
+
+static ssq_status share(ssq_tape *t, struct param *p, ssq_dtype dtype,
+                        uint32_t *made)
+{
+    ssq_status st = p->copy == NULL ? param_copy_make(p, dtype) : SSQ_OK;
+    struct param_copy *c = p->copy;
+    if (st != SSQ_OK)
+        return st;
+    if (!param_copy_fresh(c)) {
+        c->made = false;
+        uint32_t writes = atomic_load(&c->source.writes);
+        st = ssq_cast(t->queue, SSQ_CAST(.x = p->tensor, .y = c->tensor));
+        if (st != SSQ_OK)
+            return st;
+        t->casts++;
+        c->made = true;
+        c->queue = t->queue;
+        c->source_writes = writes;
+        c->self_writes = atomic_load(&c->self.writes);
+    }
+    return value_view(t, &c->tensor->view, NONE, made);
+}
+
+/* ---- any value ---- */
+
 static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
                        ssq_dtype dtype, uint32_t *made)
 {
-    const struct view *x = &value_of(t, id)->is.tensor.view;
-    ssq_status st = value_make(t, dtype, x->rank, x->shape, made);
-    if (st == SSQ_OK)
-        st = ssq_cast(t->queue, SSQ_CAST(.x = &value_of(t, id)->is.tensor,
-                                         .y = &value_of(t, *made)->is.tensor));
+    const struct value *v = value_of(t, id);
+    const struct view *x = &v->is.tensor.view;
+    struct param *p = v->param == NONE ? NULL : param_of(t->params, v->param);
+    bool shared = false;
+    ssq_status st = p == NULL ? SSQ_OK : may_share(t, p, dtype, &shared);
+    if (st == SSQ_OK && shared) {
+        st = share(t, p, dtype, made);
+    } else if (st == SSQ_OK) {
+        st = value_make(t, dtype, x->rank, x->shape, made);
+        if (st == SSQ_OK)
+            st = ssq_cast(t->queue,
+                          SSQ_CAST(.x = &value_of(t, id)->is.tensor,
+                                   .y = &value_of(t, *made)->is.tensor));
+        t->casts++;
+    }
     if (st != SSQ_OK || !value_of(t, id)->wanted || !t->training ||
         t->quiet > 0)
         return st;
@@ -36,7 +88,7 @@ static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
 }
 
 /* A cast that was made while nothing was noted leads nowhere: it is not used
- * where something is. */
+ * where something is. One of memory that was written since is of no use. */
 ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
                       ssq_dtype dtype, uint32_t *made)
 {
@@ -45,15 +97,20 @@ ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
     *made = id;
     if (v->is.tensor.view.dtype == dtype)
         return SSQ_OK;
-    bool shared = dtype == t->policy.compute;
-    if (shared && v->cast != NONE && (!notes || value_of(t, v->cast)->wanted)) {
-        *made = v->cast;
+    uint32_t writes = value_writes(t, id);
+    if (writes != v->writes)
+        v->cast[0] = v->cast[1] = v->cast[2] = NONE;
+    uint32_t *before = &v->cast[dtype - SSQ_F32];
+    if (*before != NONE && (!notes || value_of(t, *before)->wanted)) {
+        *made = *before;
         return SSQ_OK;
     }
     ssq_status st = make(t, where, id, dtype, made);
-    if (st == SSQ_OK && shared)
-        v->cast = *made;
-    return st;
+    if (st != SSQ_OK)
+        return st;
+    *before = *made;
+    v->writes = writes;
+    return SSQ_OK;
 }
 
 ssq_var ssq_var_cast_at(const char *where, ssq_var x, ssq_dtype dtype)

@@ -18,6 +18,7 @@ struct call {
     } args;
     struct node node;
     struct view view[TAPE_VARS]; /* of the vars; absent where there is none */
+    struct casting casting;
     bool wanted;
     ssq_activation activation; /* that comes behind it, as an op of its own */
 };
@@ -25,11 +26,6 @@ struct call {
 static void *field(struct call *c, size_t at)
 {
     return c->args.bytes + at;
-}
-
-static ssq_op_class class_of(const struct call *c)
-{
-    return c->tape->classes[c->op->number];
 }
 
 /* In the options every operand that the tape provides is NULL. */
@@ -56,7 +52,7 @@ static ssq_status take_options(struct call *c, const void *options)
                              "%s is set in the options: it is the tape's",
                              s->name);
         uint32_t id;
-        ssq_status st = value_hold(c->tape, given, &id);
+        ssq_status st = value_hold(c->tape, c->where, given, &id);
         if (st != SSQ_OK)
             return st;
         given = &value_of(c->tape, id)->is.tensor;
@@ -65,6 +61,7 @@ static ssq_status take_options(struct call *c, const void *options)
     return SSQ_OK;
 }
 
+/* A var as it is given. */
 static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
 {
     ssq_tape *t = c->tape;
@@ -73,52 +70,54 @@ static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
         return SSQ_OK;
     if (var_value(t, v, c->where, c->op->name, s->name) == NULL)
         return t->status;
-    uint32_t id = v.id;
-    const struct view *view = &value_of(t, id)->is.tensor.view;
-    if (!dtype_is_float(view->dtype))
+    ssq_dtype dtype = value_of(t, v.id)->is.tensor.view.dtype;
+    if (!dtype_is_float(dtype))
         return error_set(SSQ_ERR_INVALID, "%s is %s, expected a float", s->name,
-                         ssq_dtype_name(view->dtype));
-    if (class_of(c) == SSQ_CLASS_HALF && !s->as_is) {
-        ssq_status st = value_cast(t, c->where, id, t->policy.compute, &id);
+                         ssq_dtype_name(dtype));
+    c->node.var[s->index] = v.id;
+    c->casting.present |= 1u << s->index;
+    c->casting.from[s->index] = dtype;
+    return SSQ_OK;
+}
+
+/* And as the call gets it: in the dtype that autocast wants, if any. */
+static ssq_status cast_var(struct call *c, const struct slot *s,
+                           ssq_dtype dtype)
+{
+    ssq_tape *t = c->tape;
+    uint32_t id = c->node.var[s->index];
+    const uint64_t casts = t->casts;
+    if (id == NONE)
+        return SSQ_OK;
+    if (dtype != 0 && !s->as_is) {
+        ssq_status st = value_cast(t, c->where, id, dtype, &id);
         if (st != SSQ_OK)
             return st;
     }
     const struct value *x = value_of(t, id);
+    if (t->casts == casts)
+        c->casting.again |= 1u << s->index;
+    c->casting.to[s->index] = x->is.tensor.view.dtype;
     c->node.var[s->index] = id;
     c->view[s->index] = x->is.tensor.view;
     c->wanted = c->wanted || x->wanted;
     return SSQ_OK;
 }
 
-/* f32 where one of the vars is, or where 16-bit dtypes meet; else theirs. */
-static ssq_dtype promoted(const struct call *c)
+static ssq_status take_vars(struct call *c, const ssq_var *vars)
 {
-    bool any = false;
-    ssq_dtype dtype = SSQ_F32;
-    for (unsigned i = 0; i < c->op->nvars; i++) {
-        if (view_absent(&c->view[i]))
-            continue;
-        if (any && c->view[i].dtype != dtype)
-            return SSQ_F32;
-        dtype = c->view[i].dtype;
-        any = true;
-    }
-    return dtype;
-}
-
-/* The table of doc/design/semantics.md: one for every device. */
-static ssq_dtype result_dtype(const struct call *c)
-{
-    switch (class_of(c)) {
-    case SSQ_CLASS_HALF:
-        return c->view[0].dtype;
-    case SSQ_CLASS_FLOAT32:
-        return SSQ_F32;
-    case SSQ_CLASS_ANY:
-        return c->view[0].dtype;
-    default:
-        return promoted(c);
-    }
+    const struct tape_op *op = c->op;
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < op->nslots && st == SSQ_OK; i++)
+        if (op->slots[i].role == SLOT_VAR)
+            st = take_var(c, &op->slots[i], vars[op->slots[i].index]);
+    if (st != SSQ_OK)
+        return st;
+    ssq_dtype dtype = autocast_operands(c->tape, &c->casting);
+    for (size_t i = 0; i < op->nslots && st == SSQ_OK; i++)
+        if (op->slots[i].role == SLOT_VAR)
+            st = cast_var(c, &op->slots[i], dtype);
+    return st;
 }
 
 /* Results, with what their rules say; what only a backward wants is made where
@@ -126,7 +125,8 @@ static ssq_dtype result_dtype(const struct call *c)
 static ssq_status make_result(struct call *c, const struct slot *s)
 {
     ssq_tape *t = c->tape;
-    const struct rule_in in = {c->op, c->view, c->args.bytes, result_dtype(c)};
+    const struct rule_in in = {c->op, c->view, c->args.bytes,
+                               autocast_result(t, &c->casting)};
     struct view out = {.dtype = in.dtype};
     c->node.out[s->index] = NONE;
     if (s->role == SLOT_KEPT && !c->wanted)
@@ -177,20 +177,23 @@ static ssq_status perform(struct call *c, const ssq_var *vars,
     ssq_status st = take_options(c, options);
     if (st == SSQ_OK)
         st = take_activation(c);
-    for (size_t i = 0; i < op->nslots && st == SSQ_OK; i++)
-        if (op->slots[i].role == SLOT_VAR)
-            st = take_var(c, &op->slots[i], vars[op->slots[i].index]);
+    if (st == SSQ_OK)
+        st = take_vars(c, vars);
     c->wanted = c->wanted && t->training && t->quiet == 0;
     for (size_t i = 0; i < op->nslots && st == SSQ_OK; i++)
         if (op->slots[i].role == SLOT_RESULT || op->slots[i].role == SLOT_KEPT)
             st = make_result(c, &op->slots[i]);
     if (st != SSQ_OK)
         return st;
+    if (t->telling)
+        autocast_tell(t, c->where, &c->casting,
+                      value_of(t, c->node.out[0])->is.tensor.view.dtype);
     put_tensors(c);
     st = op->call(t->queue, c->args.bytes);
-    return st == SSQ_OK && c->wanted
-               ? tape_note(t, &c->node, c->args.bytes, op->bytes)
-               : st;
+    if (st != SSQ_OK || !c->wanted)
+        return st;
+    written_note(t, &c->node, c->args.bytes);
+    return tape_note(t, &c->node, c->args.bytes, op->bytes);
 }
 
 ssq_var tape_call(const char *where, const struct tape_op *op,
@@ -206,7 +209,7 @@ ssq_var tape_call(const char *where, const struct tape_op *op,
     if (t == NULL || t->status != SSQ_OK)
         return var_inert(t);
     struct call c = {.tape = t, .op = op, .where = where};
-    c.node.op = op;
+    c.node.op = c.casting.op = op;
     c.node.where = where;
     ssq_status st = perform(&c, vars, options);
     if (st != SSQ_OK) {

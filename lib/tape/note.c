@@ -4,6 +4,27 @@
 
 #include <string.h>
 
+const char *node_scope(const ssq_tape *t, const struct node *n)
+{
+    return (const char *)t->texts.at + n->scope;
+}
+
+/* Nodes that follow each other in a scope share its text. */
+static ssq_status note_scope(ssq_tape *t, uint32_t *at)
+{
+    const char *last = (const char *)t->texts.at + t->noted;
+    if (t->texts.n == 0 || strcmp(last, t->scope) != 0) {
+        size_t n = strlen(t->scope) + 1, from = t->texts.n;
+        char *text = list_add(&t->texts, n, 1);
+        if (text == NULL)
+            return SSQ_ERR_NOMEM;
+        memcpy(text, t->scope, n);
+        t->noted = (uint32_t)from;
+    }
+    *at = t->noted;
+    return SSQ_OK;
+}
+
 /* What the caller holds in his options is in the note; the values' tensors are
  * put in anew when the backward is called. */
 ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
@@ -18,11 +39,16 @@ ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
             return SSQ_ERR_NOMEM;
         memcpy(kept, args, bytes);
     }
+    uint32_t scope = 0;
+    ssq_status st = note_scope(t, &scope);
+    if (st != SSQ_OK)
+        return st;
     struct node *note = list_add(&t->nodes, 1, sizeof(*note));
     if (note == NULL)
         return SSQ_ERR_NOMEM;
     *note = *n;
     note->args = (uint32_t)at;
+    note->scope = scope;
     for (unsigned i = 0; i < TAPE_OUTS; i++)
         if (i < n->op->nouts && n->out[i] != NONE) {
             struct value *v = value_of(t, n->out[i]);

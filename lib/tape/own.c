@@ -35,7 +35,10 @@ ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
 {
     const ssq_gather_rows_args *args = args_of(t, n);
     struct into to;
-    ssq_status st = into_begin(t, n->var[0], &to);
+    ssq_status st =
+        written_check_option(t, n, offsetof(ssq_gather_rows_args, index));
+    if (st == SSQ_OK)
+        st = into_begin(t, n->var[0], &to);
     if (st != SSQ_OK || to.tensor == NULL)
         return st;
     st = ssq_fill(t->queue, SSQ_FILL(.x = to.tensor));
@@ -45,6 +48,54 @@ ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
                                                        .index = args->index,
                                                        .dx = to.tensor));
     return st == SSQ_OK ? into_end(t, &to) : st;
+}
+
+/* ---- choices ---- */
+
+/* One operand's: dy where it was chosen, else 0; summed where it was repeated.
+ */
+static ssq_status chosen(ssq_tape *t, const struct node *n, unsigned i,
+                         const ssq_tensor *zero)
+{
+    const ssq_where_args *args = args_of(t, n);
+    const ssq_tensor *dy = grad_of(t, n);
+    struct into to;
+    struct held all = {0};
+    ssq_status st = into_begin(t, n->var[i], &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    bool repeated = !view_same_shape(&to.tensor->view, &dy->view);
+    ssq_where_args w = SSQ_WHERE_INIT;
+    w.cond = args->cond;
+    w.a = i == 0 ? dy : zero;
+    w.b = i == 0 ? zero : dy;
+    w.y = to.tensor;
+    if (repeated) {
+        st = held_make(t, dy->view.dtype, dy->view.rank, dy->view.shape, &all);
+        w.y = &all.tensor;
+    }
+    if (st == SSQ_OK)
+        st = ssq_where(t->queue, &w);
+    if (st == SSQ_OK && repeated)
+        st = ssq_sum_to(t->queue, SSQ_SUM_TO(.x = &all.tensor, .y = to.tensor));
+    held_put(t, &all);
+    return st == SSQ_OK ? into_end(t, &to) : st;
+}
+
+ssq_status own_where(ssq_tape *t, const struct node *n)
+{
+    struct held zero;
+    ssq_status st = written_check_option(t, n, offsetof(ssq_where_args, cond));
+    if (st != SSQ_OK)
+        return st;
+    st = held_make(t, grad_of(t, n)->view.dtype, 0, NULL, &zero);
+    if (st != SSQ_OK)
+        return st;
+    st = ssq_fill(t->queue, SSQ_FILL(.x = &zero.tensor));
+    for (unsigned i = 0; i < 2 && st == SSQ_OK; i++)
+        st = chosen(t, n, i, &zero.tensor);
+    held_put(t, &zero);
+    return st;
 }
 
 /* ---- products ---- */
@@ -125,6 +176,17 @@ static ssq_status bias_gradient(const struct product *p, uint32_t id)
     return st == SSQ_OK ? into_end(p->t, &to) : st;
 }
 
+/* The gradient of a factor is a product with the other one. */
+static ssq_status check_factors(ssq_tape *t, const struct node *n)
+{
+    ssq_status st = SSQ_OK;
+    if (value_of(t, n->var[0])->wanted)
+        st = written_check(t, n, 1);
+    if (st == SSQ_OK && value_of(t, n->var[1])->wanted)
+        st = written_check(t, n, 0);
+    return st;
+}
+
 static ssq_status products(ssq_tape *t, const struct node *n, bool batched)
 {
     const ssq_gemm_args *args = args_of(t, n);
@@ -136,7 +198,9 @@ static ssq_status products(ssq_tape *t, const struct node *n, bool batched)
                               .trans_b = args->trans_b,
                               .alpha = args->alpha,
                               .batched = batched};
-    ssq_status st = first_factor(&p, n->var[0]);
+    ssq_status st = check_factors(t, n);
+    if (st == SSQ_OK)
+        st = first_factor(&p, n->var[0]);
     if (st == SSQ_OK)
         st = second_factor(&p, n->var[1]);
     return st == SSQ_OK ? bias_gradient(&p, n->var[2]) : st;

@@ -6,6 +6,6 @@
 
 #include "lib/tape/tape.h"
 
-own_fn own_scale, own_gemm, own_gemm_batched, own_gather_rows;
+own_fn own_scale, own_gemm, own_gemm_batched, own_gather_rows, own_where;
 
 #endif

@@ -89,11 +89,11 @@ static ssq_status value_of_param(ssq_tape *t, size_t i, uint32_t *id)
     }
     uint32_t *at = (uint32_t *)t->used.at + i;
     if (*at == NONE) {
-        ssq_status st = value_view(t, &p->tensor->view, NONE, at);
-        if (st != SSQ_OK) {
-            *at = NONE;
+        uint32_t held = NONE;
+        ssq_status st = value_hold(t, NULL, p->tensor, &held);
+        if (st != SSQ_OK)
             return st;
-        }
+        *at = held;
         value_of(t, *at)->param = (uint32_t)i;
         value_of(t, *at)->wanted = !p->state;
     }
@@ -111,8 +111,13 @@ static ssq_status find_or_make(ssq_tape *t, const char *name,
     if (st != SSQ_OK)
         return st;
     size_t i = param_find(t->params, whole);
-    st = i < t->params->n ? check_again(param_of(t->params, (uint32_t)i), args)
-                          : param_make(t->params, t->queue, whole, args, &i);
+    if (i < t->params->n) {
+        st = check_again(param_of(t->params, (uint32_t)i), args);
+    } else {
+        ssq_param_args made = *args;
+        made.full = made.full || autocast_wide(t);
+        st = param_make(t->params, t->queue, whole, &made, &i);
+    }
     return st == SSQ_OK ? value_of_param(t, i, id) : st;
 }
 

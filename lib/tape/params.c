@@ -9,16 +9,22 @@
 
 #include <string.h>
 
+static void param_free(struct param *p)
+{
+    param_copy_free(p->copy);
+    ssq_tensor_destroy(&p->tensor);
+    ssq_tensor_destroy(&p->grad);
+    mem_free(p->name);
+}
+
 static void params_free(struct object *o)
 {
     ssq_params *p = (ssq_params *)o;
-    for (size_t i = 0; i < p->n; i++) {
-        ssq_tensor_destroy(&p->at[i].tensor);
-        ssq_tensor_destroy(&p->at[i].grad);
-        mem_free(p->at[i].name);
-    }
+    for (size_t i = 0; i < p->n; i++)
+        param_free(&p->at[i]);
     mem_free(p->at);
     mem_free(p->table);
+    mem_free(p->policy_name);
     object_put(&p->device->object);
     mem_free(p);
 }
@@ -47,16 +53,20 @@ ssq_status ssq_params_create(ssq_device *device, const char *policy,
                          device == NULL ? "device" : "params");
     ssq_policy p = SSQ_POLICY_INIT;
     ssq_params_options o;
+    if (policy == NULL)
+        policy = "float32";
     ssq_status st = resolve(what, options, &o);
     if (st == SSQ_OK)
-        st = ssq_policy_from_name(policy == NULL ? "float32" : policy, &p);
+        st = ssq_policy_from_name(policy, &p);
     if (st == SSQ_OK)
         st = device_check(device, what);
     if (st != SSQ_OK)
         return st;
     ssq_params *made = mem_alloc(sizeof(*made));
-    if (made == NULL)
+    if (made == NULL || (made->policy_name = mem_strdup(policy)) == NULL) {
+        mem_free(made);
         return error_nomem(what, sizeof(*made));
+    }
     object_init(&made->object, params_free);
     object_get(&device->object);
     made->device = device;
@@ -129,6 +139,16 @@ static ssq_status grow(ssq_params *p)
     return SSQ_OK;
 }
 
+void params_cut(ssq_params *p, size_t n)
+{
+    while (p->n > n)
+        param_free(&p->at[--p->n]);
+    if (p->table_room > 0)
+        memset(p->table, 0, p->table_room * sizeof(*p->table));
+    for (size_t i = 0; i < p->n; i++)
+        *place(p, p->at[i].name, p->at[i].hash) = (uint32_t)i + 1;
+}
+
 /* ---- values ---- */
 
 static ssq_status initialise(const ssq_params *p, ssq_queue *queue,
@@ -143,28 +163,38 @@ static ssq_status initialise(const ssq_params *p, ssq_queue *queue,
                                     .slope = args->slope));
 }
 
-ssq_status param_make(ssq_params *p, ssq_queue *queue, const char *name,
-                      const ssq_param_args *args, size_t *i)
+ssq_status param_put(ssq_params *p, const char *name, ssq_tensor *tensor,
+                     bool state)
 {
+    struct param made = {
+        .hash = name_hash(name), .tensor = tensor, .state = state};
     ssq_status st = grow(p);
-    if (st != SSQ_OK)
-        return st;
-    struct param made = {.hash = name_hash(name), .state = args->state};
-    st = tensor_create(p->device, args->full ? SSQ_F32 : p->policy.compute,
-                       args->rank, args->shape, &made.tensor);
-    if (st == SSQ_OK)
-        st = initialise(p, queue, &made, args);
     if (st == SSQ_OK && (made.name = mem_strdup(name)) == NULL)
         st = error_nomem("params", strlen(name) + 1);
-    if (st != SSQ_OK) {
-        ssq_tensor_destroy(&made.tensor);
+    if (st != SSQ_OK)
         return st;
-    }
-    *i = p->n;
     uint32_t *at = place(p, name, made.hash);
     p->at[p->n++] = made;
     *at = (uint32_t)p->n;
     return SSQ_OK;
+}
+
+ssq_status param_make(ssq_params *p, ssq_queue *queue, const char *name,
+                      const ssq_param_args *args, size_t *i)
+{
+    struct param made = {.hash = name_hash(name)};
+    ssq_status st =
+        tensor_create(p->device, args->full ? SSQ_F32 : p->policy.compute,
+                      args->rank, args->shape, &made.tensor);
+    if (st == SSQ_OK)
+        st = initialise(p, queue, &made, args);
+    if (st == SSQ_OK)
+        st = param_put(p, name, made.tensor, args->state);
+    if (st == SSQ_OK)
+        *i = p->n - 1;
+    else
+        ssq_tensor_destroy(&made.tensor);
+    return st;
 }
 
 /* ---- gradients ---- */

@@ -6,11 +6,21 @@
 #include <sesqui/tape.h>
 
 #include "lib/core/core.h"
+#include "lib/core/witness.h"
 
 enum grad_state {
     GRAD_CLEAN = 0, /* what it holds is of no use: the next is written over */
     GRAD_ZERO = 1,  /* zeros, likewise */
     GRAD_FULL = 2   /* the next is added */
+};
+
+/** A parameter in another dtype. */
+struct param_copy {
+    ssq_tensor *tensor;                  /* owned */
+    struct witness source, self;         /* of the parameter; of the tensor */
+    uint32_t source_writes, self_writes; /* when it was made */
+    const ssq_queue *queue;              /* that made it */
+    bool made;
 };
 
 struct param {
@@ -19,13 +29,15 @@ struct param {
     ssq_tensor *tensor; /* owned */
     ssq_tensor *grad;   /* owned; NULL: nobody has asked for it yet */
     enum grad_state grad_state;
-    bool state; /* it has no gradient */
+    bool state;              /* it has no gradient */
+    struct param_copy *copy; /* owned; NULL: nobody has wanted another dtype */
 };
 
 struct ssq_params {
     struct object object;
     ssq_device *device;
     ssq_policy policy;
+    char *policy_name; /* as given: ops that change their class are in it */
     ssq_params_options options;
     struct param *at;
     size_t n, room;
@@ -41,6 +53,23 @@ size_t param_find(const ssq_params *params, const char *name);
  *  compare. *i: its number. */
 ssq_status param_make(ssq_params *params, ssq_queue *queue, const char *name,
                       const ssq_param_args *args, size_t *i);
+/** One that has its values already: the tensor is taken over where it works. */
+ssq_status param_put(ssq_params *params, const char *name, ssq_tensor *tensor,
+                     bool state);
+/** Forget all parameters from number n on. */
+void params_cut(ssq_params *params, size_t n);
+
+/* ---- param_copy.c ---- */
+
+/** A copy without values yet. */
+ssq_status param_copy_make(struct param *p, ssq_dtype dtype);
+/** False where it has none, or those of a parameter that has changed. */
+bool param_copy_fresh(const struct param_copy *copy);
+/** NULL is allowed. */
+void param_copy_free(struct param_copy *copy);
+
+/* ---- params.c ---- */
+
 /** See to it that p has the tensor of its gradient. */
 ssq_status param_grad(ssq_params *params, struct param *p);
 /** Gradients that a backward did not reach become zeros. */

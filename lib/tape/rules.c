@@ -48,6 +48,18 @@ ssq_status rule_broadcast(const struct rule_in *in, struct view *out)
     return SSQ_OK;
 }
 
+/* Of the condition as well, which is no var. */
+ssq_status rule_where(const struct rule_in *in, struct view *out)
+{
+    const ssq_where_args *args = in->args;
+    if (args->cond == NULL)
+        return error_set(SSQ_ERR_INVALID, "cond is NULL");
+    struct view both = {.rank = 0};
+    broadcast(&in->var[0], &in->var[1], 0, &both);
+    broadcast(&both, &args->cond->view, 0, out);
+    return SSQ_OK;
+}
+
 /* Without the dimensions that are reduced. */
 ssq_status rule_reduce(const struct rule_in *in, struct view *out)
 {

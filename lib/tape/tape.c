@@ -12,6 +12,7 @@
 
 static void let_go(ssq_tape *t)
 {
+    written_reset(t);
     ssq_buffer *const *held = t->buffers.at;
     for (size_t i = 0; i < t->buffers.n; i++)
         object_put(&held[i]->object);
@@ -29,35 +30,18 @@ static void tape_free(struct object *o)
     list_free(&t->nodes);
     list_free(&t->bytes);
     list_free(&t->scopes);
+    list_free(&t->texts);
     list_free(&t->used);
+    list_free(&t->scratch);
     list_free(&t->buffers);
     arena_free(&t->arena);
-    mem_free(t->classes);
+    autocast_free(t);
     ssq_tensor_destroy(&t->one);
     ssq_tensor_destroy(&t->step);
     if (t->params != NULL)
         object_put(&t->params->object);
     object_put(&t->queue->object);
     mem_free(t);
-}
-
-/* What autocast does to each op of the table. */
-static ssq_status find_classes(ssq_tape *t)
-{
-    size_t n = 0;
-    while (tape_ops[n] != NULL)
-        n++;
-    t->classes = mem_alloc_array(n, sizeof(*t->classes));
-    if (t->classes == NULL)
-        return error_nomem("tape_create", n);
-    for (size_t i = 0; i < n; i++) {
-        ssq_op_class found = SSQ_CLASS_ANY;
-        ssq_status st = ssq_policy_op_class(tape_ops[i]->name, &found);
-        if (st != SSQ_OK)
-            return st;
-        t->classes[i] = (uint8_t)found;
-    }
-    return SSQ_OK;
 }
 
 /* The gradient of a loss that nobody scales. */
@@ -92,8 +76,7 @@ ssq_status ssq_tape_create(ssq_queue *queue, ssq_params *params,
     t->queue = queue;
     object_get(&params->object);
     t->params = params;
-    t->policy = params->policy;
-    st = find_classes(t);
+    st = autocast_begin(t, tape_ops, params->policy_name);
     if (st == SSQ_OK)
         st = make_one(t);
     if (st != SSQ_OK) {
@@ -121,11 +104,14 @@ void ssq_tape_begin(ssq_tape *tape, bool training)
     let_go(tape);
     arena_reset(&tape->arena);
     tape->nvalues = 0;
-    tape->nodes.n = tape->bytes.n = tape->scopes.n = tape->used.n = 0;
+    tape->texts.n = tape->nodes.n = tape->bytes.n = tape->scopes.n =
+        tape->used.n = 0;
     tape->pass++;
     tape->training = training;
     tape->walked = false;
     tape->quiet = tape->draws = 0;
+    tape->telling = log_enabled("autocast");
+    autocast_reset(tape);
     tape->status = SSQ_OK;
     tape->text[0] = tape->scope[0] = '\0';
 }
@@ -202,9 +188,11 @@ ssq_status ssq_tape_stats_get(const ssq_tape *tape, ssq_tape_stats *stats)
     stats->device_bytes = a->taken;
     stats->passes = tape->pass;
     stats->device_allocations = a->allocations;
-    stats->host_allocations = a->host_allocations + tape->blocks.n +
-                              tape->blocks.grown + tape->nodes.grown +
-                              tape->bytes.grown + tape->scopes.grown +
-                              tape->used.grown + tape->buffers.grown;
+    stats->host_allocations =
+        a->host_allocations + tape->blocks.n + tape->blocks.grown +
+        tape->nodes.grown + tape->bytes.grown + tape->scopes.grown +
+        tape->used.grown + tape->buffers.grown + tape->scratch.grown +
+        tape->regions.grown + tape->texts.grown + tape->policies.grown +
+        2 * tape->policies.n;
     return SSQ_OK;
 }

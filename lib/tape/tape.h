@@ -13,7 +13,9 @@
 
 #include "lib/core/core.h"
 #include "lib/core/queue.h"
+#include "lib/core/witness.h"
 #include "lib/tape/arena.h"
+#include "lib/tape/autocast.h"
 #include "lib/tape/ops.h"
 
 /** No value, node, parameter. */
@@ -37,18 +39,23 @@ struct value {
     uint32_t param; /* whose value this is; or NONE */
     uint32_t base;  /* it is a view of this value's memory; or NONE */
     enum value_state state;
-    bool wanted;   /* a gradient goes to it: it leads to a parameter */
-    bool kept;     /* the caller has its tensor: never released */
-    uint32_t cast; /* this value in the compute dtype; or NONE */
+    const char *where; /* an input's line; NULL: a parameter, or made here */
+    struct witness witness; /* of memory that is not the tape's */
+    struct value *watched;  /* the value that got one before it */
+    uint32_t writes;        /* when its casts were made */
+    bool wanted;            /* a gradient goes to it: it leads to a parameter */
+    bool kept;              /* the caller has its tensor: never released */
+    uint32_t cast[3];       /* this value in f32, f16, bf16; or NONE */
 };
 
 struct node {
     const struct tape_op *op;
     const char *where; /* the caller's line */
-    const char *scope; /* as it was; in the tape's texts */
+    uint32_t scope;    /* as it was: a place in the tape's texts */
     uint32_t var[TAPE_VARS], out[TAPE_OUTS];
-    uint32_t args;          /* where in the tape's bytes they are */
-    int axes[SSQ_MAX_RANK]; /* of a transposed view */
+    uint32_t writes[TAPE_VARS]; /* to the vars' memory, before the call */
+    uint32_t args;              /* where in the tape's bytes they are */
+    int axes[SSQ_MAX_RANK];     /* of a transposed view */
 };
 
 /** An array that grows and is emptied. */
@@ -62,16 +69,25 @@ struct ssq_tape {
     struct object object;
     ssq_queue *queue;
     ssq_params *params;
-    ssq_policy policy;
+    const struct tape_op *const *ops; /* tape_ops */
+    size_t nops;
+    struct list policies; /* struct autocast *, the first outside of regions */
+    struct list regions;  /* open ones: which of the policies */
+    const struct autocast *autocast; /* of the innermost */
+    bool telling;                    /* SSQ_VERBOSE=autocast, in this pass */
     struct arena arena;
     struct list blocks, nodes, bytes;
     uint32_t nvalues;
+    struct value *watched; /* the last value that got a witness */
+    uint64_t casts;        /* that autocast has made, ever */
     struct list buffers; /* of the caller's tensors, held until the pass ends */
+    struct list texts;   /* scopes of nodes, each with its end */
+    uint32_t noted;      /* the last of them */
     struct list scopes;  /* lengths of scope before each push */
     struct list used;    /* by parameter: its value in this pass, or NONE */
+    struct list scratch; /* of one call */
     uint32_t pass;
     bool training, recording, walked; /* walked: backward has been */
-    uint8_t *classes;                 /* of tape_ops: enum ssq_op_class */
     unsigned quiet; /* how deep in regions that are not recorded */
     ssq_status status;
     char text[ERROR_TEXT];
@@ -136,7 +152,23 @@ ssq_var var_of(ssq_tape *t, uint32_t id);
 
 /** A value that is a tensor of the caller's, whose memory is held until the
  *  pass ends. */
-ssq_status value_hold(ssq_tape *t, const ssq_tensor *tensor, uint32_t *id);
+ssq_status value_hold(ssq_tape *t, const char *where, const ssq_tensor *tensor,
+                      uint32_t *id);
+
+/* ---- written.c: memory of others that is written under way ---- */
+
+/** How often the memory of a value was written since the tape knows it; 0 where
+ *  it is the tape's own. From the first question on writes are counted. */
+uint32_t value_writes(ssq_tape *t, uint32_t id);
+/** For a call that was done: its vars' writes into the note, those of the
+ *  tensors in its options into their values. */
+void written_note(ssq_tape *t, struct node *n, const void *args);
+/** SSQ_ERR_INVALID if what a backward reads is no longer what the call has
+ *  read: var i of a node, or the tensor at this place in its arguments. */
+ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i);
+ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at);
+/** The pass is over: nothing is counted any more. */
+void written_reset(ssq_tape *t);
 
 /* ---- draw.c ---- */
 
@@ -157,6 +189,9 @@ ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
 
 /* ---- note.c ---- */
 
+/** The scope that a node was made in; "" outside of all. */
+const char *node_scope(const ssq_tape *t, const struct node *n);
+
 /** Note a node whose values are there. */
 ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
                      size_t bytes);
@@ -175,7 +210,22 @@ ssq_var tape_call(const char *where, const struct tape_op *op,
 ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
                       ssq_dtype dtype, uint32_t *cast);
 
+/* ---- views.c ---- */
+
+/** A value that is a view of n->var[0], noted with its arguments where a
+ *  gradient goes through it. */
+ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
+                     const void *args, size_t bytes, uint32_t *id);
+
 /* ---- backward.c ---- */
+
+/** SSQ_OK if a backward could begin at loss; latches what is no var of the
+ *  pass. op is for texts. */
+ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op);
+/** The gradient of a loss: one element that is bound and never written. */
+void backward_seed(struct value *loss, const ssq_tensor *scale);
+/** The gradients of a node's vars, if its results have any. */
+ssq_status node_walk(ssq_tape *t, const struct node *n);
 
 /** Where an op writes the gradient of a value: begin gives the tensor, end adds
  *  it to what is there already. begin leaves *to NULL where none is wanted. */

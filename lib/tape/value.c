@@ -100,7 +100,9 @@ static ssq_status add(ssq_tape *t, const struct held *is, uint32_t base,
     struct value *v = value_of(t, n);
     memset(v, 0, sizeof(*v));
     v->is = *is;
-    v->node = v->param = v->cast = NONE;
+    v->node = v->param = NONE;
+    for (int i = 0; i < 3; i++)
+        v->cast[i] = NONE;
     v->base = base;
     *id = n;
     return SSQ_OK;
@@ -130,14 +132,18 @@ ssq_status value_view(ssq_tape *t, const struct view *view, uint32_t base,
 }
 
 /* The caller may destroy his tensor; what it is of stays. */
-ssq_status value_hold(ssq_tape *t, const ssq_tensor *tensor, uint32_t *id)
+ssq_status value_hold(ssq_tape *t, const char *where, const ssq_tensor *tensor,
+                      uint32_t *id)
 {
     ssq_buffer **held = list_add(&t->buffers, 1, sizeof(*held));
     if (held == NULL)
         return SSQ_ERR_NOMEM;
     *held = tensor->view.buffer;
     object_get(&(*held)->object);
-    return value_view(t, &tensor->view, NONE, id);
+    ssq_status st = value_view(t, &tensor->view, NONE, id);
+    if (st == SSQ_OK)
+        value_of(t, *id)->where = where;
+    return st;
 }
 
 ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
@@ -149,7 +155,7 @@ ssq_var ssq_var_input_at(const char *where, ssq_tape *tape,
     ssq_status st = check_operand(tape->queue, tensor, op, "tensor");
     uint32_t id = NONE;
     if (st == SSQ_OK)
-        st = value_hold(tape, tensor, &id);
+        st = value_hold(tape, where, tensor, &id);
     if (st != SSQ_OK) {
         latch(tape, st, where, op);
         return var_inert(tape);

@@ -80,9 +80,8 @@ static const struct tape_op transpose = {
 
 /* ---- forward ---- */
 
-/* A var for a view of x, noted where a gradient goes through it. */
-static ssq_status make_view(ssq_tape *t, const struct node *n,
-                            const ssq_tensor *view, uint32_t *id)
+ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
+                     const void *args, size_t bytes, uint32_t *id)
 {
     ssq_status st = value_view(t, &view->view, n->var[0], id);
     if (st != SSQ_OK || !value_of(t, n->var[0])->wanted || !t->training ||
@@ -90,7 +89,7 @@ static ssq_status make_view(ssq_tape *t, const struct node *n,
         return st;
     struct node note = *n;
     note.out[0] = *id;
-    return tape_note(t, &note, NULL, 0);
+    return tape_note(t, &note, args, bytes);
 }
 
 /* x itself if it has no gaps, else a copy without them; noted as a transpose
@@ -131,7 +130,7 @@ ssq_var ssq_var_reshape_at(const char *where, ssq_var x, int rank,
             ssq_tensor_reshape(&value_of(t, id)->is.tensor, rank, shape, &view);
     if (st == SSQ_OK) {
         const struct node n = {.op = &reshape, .where = where, .var = {id}};
-        st = make_view(t, &n, view, &made);
+        st = value_see(t, &n, view, NULL, 0, &made);
     }
     ssq_tensor_destroy(&view);
     if (st == SSQ_OK)
@@ -158,7 +157,7 @@ ssq_var ssq_var_transpose_at(const char *where, ssq_var x, const int *axes)
         n.axes[i] = axis < 0 ? axis + rank : axis;
     }
     if (st == SSQ_OK)
-        st = make_view(t, &n, view, &made);
+        st = value_see(t, &n, view, NULL, 0, &made);
     ssq_tensor_destroy(&view);
     if (st == SSQ_OK)
         return var_of(t, made);

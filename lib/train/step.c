@@ -18,10 +18,13 @@ static ssq_status finish(ssq_trainer *t)
 {
     ssq_status st = SSQ_OK;
     if (t->due == DUE_STEP) {
-        st = ssq_optimizer_step(t->queue, t->optimizer, t->scaler);
+        st = trainer_clip(t);
+        if (st == SSQ_OK)
+            st = ssq_optimizer_step(t->queue, t->optimizer, t->scaler);
         if (st != SSQ_OK)
             return st;
         t->taken = 0;
+        t->unscaled = t->clipped = false;
         t->due = t->scaler == NULL ? DUE_NOTHING : DUE_UPDATE;
     }
     if (t->due == DUE_UPDATE) {
@@ -34,18 +37,38 @@ static ssq_status finish(ssq_trainer *t)
 
 /* ---- passes ---- */
 
+ssq_status trainer_torn(const char *what)
+{
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: a load has failed while it wrote: load again", what);
+}
+
 static ssq_tape *begin(ssq_trainer *t, bool training)
 {
     if (t == NULL)
         return NULL;
+    static const char what[] = "trainer_begin";
     ssq_tape_begin(t->tape, training);
-    if (t->due == DUE_NOTHING)
-        return t->tape;
-    ssq_status st = finish(t);
-    if (t->due == DUE_NOTHING)
-        ssq_params_clean(t->params);
-    else
-        latch(t->tape, st, "begin", "trainer_begin");
+    ssq_status st = SSQ_OK;
+    if (t->due != DUE_NOTHING) {
+        st = finish(t);
+        if (t->due == DUE_NOTHING) {
+            ssq_params_clean(t->params);
+            st = trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL);
+        }
+    }
+    if (st == SSQ_OK && t->torn)
+        st = trainer_torn(what);
+    if (st == SSQ_OK && training && t->ended)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: the training has ended: the parameters are float32",
+                       what);
+    if (st == SSQ_OK && training && !t->begun) {
+        st = trainer_call_hooks(t, SSQ_PLACE_TRAIN_BEGIN, NULL);
+        t->begun = st == SSQ_OK;
+    }
+    if (st != SSQ_OK)
+        latch(t->tape, st, "begin", what);
     return t->tape;
 }
 
@@ -62,7 +85,7 @@ ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer)
 /* ---- parameters ---- */
 
 /* The first step: groups in the order of their wishes, then the rest. */
-static ssq_status give_all(ssq_trainer *t)
+ssq_status trainer_give(ssq_trainer *t)
 {
     ssq_status st = SSQ_OK;
     for (struct wish *w = t->wishes; w != NULL && st == SSQ_OK; w = w->next)
@@ -130,26 +153,53 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
 /* Behind a backward: what the optimizer does with its gradients. */
 static ssq_status apply(ssq_trainer *t)
 {
-    ssq_status st = t->given == 0 ? give_all(t) : check_new(t);
+    ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
     if (st == SSQ_OK && t->accumulate > 1)
         st = ssq_optimizer_accumulate(t->queue, t->optimizer,
                                       1.0 / t->accumulate);
-    if (st != SSQ_OK || ++t->taken < t->accumulate)
+    if (st != SSQ_OK)
         return st;
-    t->due = DUE_STEP;
-    return finish(t);
+    if (++t->taken >= t->accumulate)
+        t->due = DUE_STEP;
+    st = trainer_call_hooks(t, SSQ_PLACE_BACKWARD_END, NULL);
+    return st == SSQ_OK && t->due == DUE_STEP ? finish(t) : st;
+}
+
+/* The loss that is shown is the program's, whatever a hook makes of it: its
+ * value is kept beyond the backward. */
+static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
+{
+    if (t->hooks == NULL || t->tape->status != SSQ_OK)
+        return SSQ_OK;
+    (void)ssq_var_tensor(*loss);
+    ssq_status st = trainer_call_hooks(t, SSQ_PLACE_BACKWARD_BEGIN, loss);
+    if (st != SSQ_OK)
+        latch(t->tape, st, "step", "trainer_step");
+    return st;
 }
 
 ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
-    ssq_status st = ssq_tape_backward(trainer->tape, loss, trainer->scaler);
+    ssq_var from = loss;
+    ssq_status st = begin_backward(trainer, &from);
+    if (st == SSQ_OK)
+        st = ssq_tape_backward(trainer->tape, from, trainer->scaler);
     if (st == SSQ_OK)
         st = add_loss(trainer, loss);
+    bool counted = st == SSQ_OK;
+    uint32_t taken = trainer->taken;
     if (st == SSQ_OK)
         st = apply(trainer);
-    if (trainer->due == DUE_NOTHING)
-        ssq_params_clean(trainer->params);
-    return st;
+    if (trainer->due != DUE_NOTHING)
+        return st;
+    ssq_params_clean(trainer->params);
+    bool stepped = counted && trainer->taken == 0 &&
+                   taken + 1 == trainer->accumulate &&
+                   (st == SSQ_OK || st == SSQ_ERR_SCALE);
+    ssq_status end = stepped
+                         ? trainer_call_hooks(trainer, SSQ_PLACE_STEP_END, NULL)
+                         : SSQ_OK;
+    return st == SSQ_OK ? end : st;
 }

@@ -17,6 +17,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
         mem_free(w->pattern);
         mem_free(w);
     }
+    trainer_free_hooks(t);
     ssq_tensor_destroy(&t->sum);
     ssq_tape_destroy(&t->tape);
     ssq_optimizer_destroy(&t->optimizer);
@@ -44,8 +45,10 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
 {
     ssq_device *device = t->queue->device;
     const char *policy = args->policy == NULL ? "float32" : args->policy;
-    ssq_status st =
-        ssq_params_create(device, policy, &args->params, &t->params);
+    ssq_params_options options = args->params;
+    if (args->clip_value > 0.0) /* f16 cannot hold true gradients */
+        options.float32_gradients = true;
+    ssq_status st = ssq_params_create(device, policy, &options, &t->params);
     if (st == SSQ_OK)
         st = ssq_optimizer_create(
             device, args->optimizer == NULL ? "adamw" : args->optimizer,
@@ -73,11 +76,16 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
                          args->struct_size, sizeof(*args));
     if (args->accumulate < 1)
         return error_set(SSQ_ERR_INVALID, "%s: accumulate is 0", what);
+    if (!(args->clip_value >= 0.0))
+        return error_set(SSQ_ERR_INVALID, "%s: clip_value is %g, expected >= 0",
+                         what, args->clip_value);
     ssq_trainer *t = mem_alloc(sizeof(*t));
     if (t == NULL)
         return error_nomem(what, sizeof(*t));
     t->accumulate = args->accumulate;
+    t->clip_value = args->clip_value;
     t->wishes_end = &t->wishes;
+    t->hooks_end = &t->hooks;
     object_get(&queue->object);
     t->queue = queue;
     st = make(args, t);
@@ -157,4 +165,18 @@ ssq_status ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
     if (group != NULL)
         *group = w->group;
     return SSQ_OK;
+}
+
+ssq_status ssq_trainer_schedule(ssq_trainer *trainer, ssq_hyper hyper,
+                                const ssq_schedule *schedule)
+{
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "trainer_schedule: trainer is NULL");
+    ssq_status st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer,
+                                           NULL, hyper, schedule);
+    for (struct wish *w = trainer->wishes; w != NULL && st == SSQ_OK;
+         w = w->next)
+        st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer,
+                                    w->group, hyper, schedule);
+    return st;
 }

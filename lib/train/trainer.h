@@ -14,6 +14,13 @@ struct wish {
     ssq_group *group; /* the optimizer's */
 };
 
+/** Somebody who is called at the places of a training. */
+struct hook {
+    struct hook *next;
+    ssq_trainer_hook *fn;
+    void *user;
+};
+
 enum due { DUE_NOTHING = 0, DUE_STEP, DUE_UPDATE };
 
 struct ssq_trainer {
@@ -29,6 +36,28 @@ struct ssq_trainer {
     size_t given;        /* parameters that the optimizer has been offered */
     ssq_tensor *sum;     /* of losses, f32; NULL: none yet */
     uint32_t losses;     /* in it */
+    struct hook *hooks, **hooks_end;
+    double clip_value; /* of elements of true gradients; 0: none */
+    bool unscaled;     /* the gradients of the step that is due are true */
+    bool clipped;      /* and within clip_value */
+    bool begun, ended; /* the training */
+    bool torn; /* a load has failed while it wrote: nothing to go on from */
 };
+
+/* ---- step.c ---- */
+
+/** Give the optimizer all parameters that there are, each in its group. */
+ssq_status trainer_give(ssq_trainer *t);
+/** The error of a trainer that is torn. */
+ssq_status trainer_torn(const char *what);
+
+/* ---- hooks.c ---- */
+
+/** Call all hooks, in the order in which they came, until one fails. */
+ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
+                              ssq_var *var);
+/** What the step does before the optimizer's: clip by value. */
+ssq_status trainer_clip(ssq_trainer *t);
+void trainer_free_hooks(ssq_trainer *t);
 
 #endif

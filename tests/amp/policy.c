@@ -78,6 +78,45 @@ static void torch_lists(void)
            "4 is no class");
 }
 
+/* Ops that a policy's text moves; what is wrong in one is named. */
+static void texts(void)
+{
+    static const char text[] = "mixed_bfloat16,gelu=float32,conv2d=any,"
+                               "gelu=half";
+    static const struct {
+        const char *policy, *op, *text;
+        ssq_status status;
+    } wrong[] = {
+        {NULL, "add", "policy is NULL", SSQ_ERR_INVALID},
+        {"float32", NULL, "op is NULL", SSQ_ERR_INVALID},
+        {"float32", "matmul", "no op \"matmul\"", SSQ_ERR_NOT_FOUND},
+        {"float31", "add", "no policy \"float31\"", SSQ_ERR_NOT_FOUND},
+        {"float32,ad=half", "add", "no op \"ad\"", SSQ_ERR_NOT_FOUND},
+        {"float32,add=", "add", "no class \"\"", SSQ_ERR_NOT_FOUND},
+        {"float32,=half", "add", "no op \"\"", SSQ_ERR_NOT_FOUND},
+        {"float32,,add=half", "add", "has no class", SSQ_ERR_INVALID},
+        {"float32,add", "add", "\"add\" has no class", SSQ_ERR_INVALID},
+    };
+    ssq_policy p = SSQ_POLICY_INIT;
+    NEED(ssq_policy_from_name(text, &p));
+    ssq_op_class gelu, back, add;
+    NEED(ssq_policy_class(text, "gelu", &gelu));
+    NEED(ssq_policy_class(text, "conv2d_backward_data", &back));
+    NEED(ssq_policy_class(text, "add", &add));
+    tap_ok(p.compute == SSQ_BF16 && gelu == SSQ_CLASS_HALF &&
+               back == SSQ_CLASS_ANY && add == SSQ_CLASS_PROMOTE,
+           "\"%s\": gelu %s, conv2d_backward_data %s, add %s", text,
+           ssq_op_class_name(gelu), ssq_op_class_name(back),
+           ssq_op_class_name(add));
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+        core_status(ssq_policy_class(wrong[i].policy, wrong[i].op, &add),
+                    wrong[i].status, wrong[i].text, "a class is refused: %s",
+                    wrong[i].text);
+    core_status(ssq_policy_class("float32", "add", NULL), SSQ_ERR_INVALID,
+                "op_class is NULL", "nowhere to put the class of a policy");
+    tap_ok(add == SSQ_CLASS_PROMOTE, "and nothing was written");
+}
+
 /* Every line once, with a class that has a name. */
 static void printable(void)
 {
@@ -172,6 +211,7 @@ int main(void)
 {
     policies();
     torch_lists();
+    texts();
     printable();
     headers();
     return tap_done(31);

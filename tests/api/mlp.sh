@@ -10,36 +10,7 @@
 mlp=$builddir/examples/mlp/mlp
 unset SSQ_DEVICE SSQ_IMPL SSQ_VERBOSE
 
-# idx FIRST LAST PART: these lines of the digits. A pixel of 0..16 becomes one of
-# 0..255.
-idx() {
-    for what in images labels; do
-        [ $what = images ] && name=images-idx3-ubyte || name=labels-idx1-ubyte
-        gzip -dc "$srcdir/examples/data/digits.csv.gz" | LC_ALL=C $AWK -F , \
-            -v first="$1" -v last="$2" -v what=$what '
-            function word(n) {
-                printf "%c%c%c%c", int(n / 16777216) % 256, \
-                    int(n / 65536) % 256, int(n / 256) % 256, n % 256
-            }
-            BEGIN {
-                printf "%c%c%c%c", 0, 0, 8, what == "images" ? 3 : 1
-                word(last - first + 1)
-                if (what == "images") {
-                    word(8)
-                    word(8)
-                }
-            }
-            NR < first || NR > last { next }
-            what == "labels" { printf "%c", $65 + 0 }
-            what == "images" {
-                for (i = 1; i <= 64; i++)
-                    printf "%c", $i == 16 ? 255 : $i * 16
-            }' | gzip -n >"$tmp/data/$3-$name.gz"
-    done
-}
-mkdir "$tmp/data"
-idx 1 1500 train
-idx 1501 1797 t10k
+. "${srcdir:-.}/tests/api/idx.sh"
 bytes=$(gzip -dc "$tmp/data/train-images-idx3-ubyte.gz" | wc -c)
 [ "$bytes" -eq $((16 + 1500 * 64)) ]
 tap_ok $? "the digits as an IDX file: $bytes bytes"
@@ -50,17 +21,18 @@ run() {
         "$@" >"$tmp/out" 2>"$tmp/err" || sed 's/^/# /' "$tmp/err"
     line=$(tail -n 1 "$tmp/out")
 }
-# accuracy, and float32's behind it
-numbers() {
-    echo "$line" | sed -n 's/.*accuracy \([0-9.]*\)% (float32 \([0-9.]*\)%).*/\1 \2/p'
-}
 
 for policy in mixed_float16 mixed_bfloat16; do
-    run --device reference --policy $policy --compare --log "$tmp/$policy"
-    set -- $(numbers) 0 0
-    awk "BEGIN { exit !($1 >= 88 && $2 >= 88 && $1 - $2 < 2 && $2 - $1 < 2) }"
-    tap_ok $? "$policy: $1 %, float32 $2 %: at least 88, at most 2 apart"
+    run --device reference --policy $policy --compare --plot "$tmp/$policy"
+    within 2 88
+    tap_ok $? "$policy: at least 88 %, at most 2 points from float32: $line"
+    [ $policy != mixed_float16 ] || drawn=$line
 done
+no_fast 'on a fast device' || {
+    run --device "$fast" --compare
+    within 2 88
+    tap_ok $? "at least 88 %, at most 2 points from float32: $line"
+}
 run --device reference --log "$tmp/plain"
 plain=$line
 run --device reference --custom --log "$tmp/custom"
@@ -71,6 +43,29 @@ run --device guard --log "$tmp/guard"
 [ "$(echo "$line" | sed 's/ on guard:/ on reference:/')" = "$plain" ] &&
     cmp "$tmp/plain" "$tmp/guard" >"$tmp/out" 2>&1
 tap_ok $? 'guard: the same line and log' || printf '# %s\n# %s\n' "$plain" "$line"
+
+# What was drawn: three panels, two runs; the picture changes nothing.
+[ "$(echo "$drawn" | sed 's/ (float32 [0-9.]*%)//')" = "$plain" ] &&
+    [ "$(grep -c 'class="title"' "$tmp/mixed_float16")" -eq 3 ] &&
+    [ "$(grep -c 'class="run"' "$tmp/mixed_float16")" -eq 5 ] &&
+    [ "$(grep -c 'class="x".*steps' "$tmp/mixed_float16")" -eq 3 ] &&
+    [ "$(grep 'class="run"' "$tmp/mixed_float16" | head -n 1 | tr -cd L | wc -c)" -gt 90 ] &&
+    grep -q '>float32</text>' "$tmp/mixed_float16" &&
+    [ "$(tail -n 1 "$tmp/mixed_float16")" = '</svg>' ] &&
+    ! grep -q 'nan\|inf' "$tmp/mixed_float16"
+tap_ok $? "--plot draws loss, accuracy and loss scale of both runs"
+# The bar is for terminals.
+"$mlp" --data "$tmp/data" --epochs 1 --device reference >"$tmp/out" 2>"$tmp/err"
+[ ! -s "$tmp/err" ] && grep -q '^\[#*\] epoch 1/1' "$tmp/out"
+tap_ok $? 'without a terminal a line for each epoch, and no bar'
+if command -v script >"$tmp/out"; then
+    script -qec "\"$mlp\" --data \"$tmp/data\" --epochs 1 --device reference" \
+        /dev/null >"$tmp/out" 2>&1 </dev/null
+    grep -q 'step 2/3' "$tmp/out"
+    tap_ok $? 'on a terminal a bar of the steps'
+else
+    tap_skip 'no script(1)' 'on a terminal a bar of the steps'
+fi
 
 # Small batches: 1500 = 11 * 133 + 37, and one of 1.
 run --device reference --batch 133 --epochs 1
@@ -85,9 +80,11 @@ refused() {
     [ $? -eq "$wanted" ] && grep -q "$text" "$tmp/err"
     tap_ok $? "$* ends in $wanted and says $text" || sed 's/^/# /' "$tmp/err"
 }
-refused 2 '0 units' --units 0
+refused 2 'bad option --units 0' --units 0
 refused 2 'bad option --layers' --layers 2
 refused 1 'no-such-folder' --data "$tmp/no-such-folder"
+refused 1 'no-such-dir' --data "$tmp/data" --plot "$tmp/no-such-dir/plot.svg"
+refused 2 'bad option --units -1' --units -1
 
 # broken TEXT COMMAND: the training images, as COMMAND makes them of the good
 # ones.
@@ -122,4 +119,4 @@ else
     tap_skip 'needs SSQ_TEST_FULL=1 and dataset-fashion-mnist' \
         'Fashion-MNIST: at least 83 %, at most 1 from float32'
 fi
-tap_done 15
+tap_done 21

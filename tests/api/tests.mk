@@ -59,12 +59,14 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 	rm -f $@.i $@.d && mv $@.tmp $@
 
 # The examples are built where there is zlib.
-example_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh
+example_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh \
+	tests/api/amp_loop.sh \
+	tests/api/gpt.sh tests/api/simple_cnn.sh
 if HAVE_ZLIB
 TESTS += $(example_tests)
 full_tests += $(example_tests)
 endif
-EXTRA_DIST += $(example_tests)
+EXTRA_DIST += $(example_tests) tests/api/idx.sh
 slow_tests += $(example_tests)
 
 TESTS += tests/api/certify.sh

@@ -77,6 +77,37 @@ static void vars(const struct rig *r)
            "%s: no var makes no var", r->name);
 }
 
+/* Parts, repeats, joins and choices. */
+static void parts(const struct rig *r)
+{
+    ssq_tape *t = r->tape;
+    ssq_var x;
+
+    ssq_tape_begin(t, true);
+    x = ssq_var_slice(P(t, "x", 2, 3, 4), 1, 2, 5, 1);
+    latched(r, SSQ_ERR_INVALID, "misuse.c:|var_slice|5", "a slice too long");
+    x = ssq_var_slice(P(t, "x", 2, 3, 4), 2, 0, 1, 1);
+    latched(r, SSQ_ERR_INVALID, "var_slice|axis 2", "a slice of no axis");
+    x = ssq_var_slice(P(t, "x", 2, 3, 4), 1, 0, 1, 0);
+    latched(r, SSQ_ERR_INVALID, "var_slice|0:1:0", "a slice without steps");
+    x = ssq_var_broadcast(P(t, "x", 2, 3, 4), 2, (int64_t[]){6, 4});
+    latched(r, SSQ_ERR_INVALID, "var_broadcast|6,4", "rows repeated in part");
+    x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4), P(t, "z", 2, 4, 3)}, 2,
+                       0);
+    latched(r, SSQ_ERR_INVALID, "var_concat|4,3", "columns that do not fit");
+    x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4), P(t, "y", 1, 4)}, 2, 0);
+    latched(r, SSQ_ERR_INVALID, "x[1] has rank 1", "a matrix and a row");
+    x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4)}, 1, -3);
+    latched(r, SSQ_ERR_INVALID, "axis -3 of rank 2", "along no axis");
+    x = ssq_var_concat((ssq_var[]){P(t, "x", 2, 3, 4), SSQ_VAR_NONE}, 2, 0);
+    latched(r, SSQ_ERR_INVALID, "var_concat: x is no var", "a var and none");
+    tap_ok(ssq_var_concat(NULL, 1, 0).tape == NULL &&
+               ssq_var_concat(&x, 0, 0).tape == NULL,
+           "%s: nothing joined is no var", r->name);
+    x = ssq_where_var(P(t, "x", 2, 3, 4), P(t, "x", 2, 3, 4), NULL);
+    latched(r, SSQ_ERR_INVALID, "where: cond is NULL", "a choice by nothing");
+}
+
 /* ---- layers ---- */
 
 static void layers(const struct rig *r)
@@ -93,6 +124,28 @@ static void layers(const struct rig *r)
     ssq_nn_attention(t, "at", x, 4, SSQ_NN_ATTENTION(.kv_heads = 3));
     latched(r, SSQ_ERR_INVALID, "3 kv_heads do not divide 4 heads",
             "heads of keys that do not divide");
+    ssq_nn_conv1d(t, "c", P(t, "x", 2, 3, 4), 5, 3, NULL);
+    latched(r, SSQ_ERR_INVALID, "nn_conv1d: x has rank 2, expected 3",
+            "a convolution of a matrix");
+    ssq_nn_conv1d(t, "c", P(t, "cube", 3, 2, 3, 4), 5, 0, NULL);
+    latched(r, SSQ_ERR_INVALID, "5 filters of length 0", "filters of nothing");
+    ssq_nn_conv_transpose1d(t, "c", P(t, "cube", 3, 2, 3, 4), 5, 3,
+                            SSQ_NN_CONV1D(.groups = 0));
+    latched(r, SSQ_ERR_INVALID, "nn_conv_transpose1d: groups is 0", "no group");
+    ssq_nn_max_pool1d(t, P(t, "cube", 3, 2, 3, 4), 3,
+                      SSQ_NN_POOL1D(.layout = (ssq_layout)7));
+    latched(r, SSQ_ERR_INVALID, "nn_max_pool1d|layout", "no such layout");
+    ssq_nn_avg_pool1d(t, P(t, "cube", 3, 2, 3, 4), 0, NULL);
+    latched(r, SSQ_ERR_INVALID, "avg_pool2d", "windows of nothing");
+    ssq_nn_avg_pool1d(t, P(t, "cube", 3, 2, 3, 4), 2, &(ssq_nn_pool1d_args){0});
+    latched(r, SSQ_ERR_INVALID, "struct_size is 0", "pooling without a macro");
+    ssq_nn_adaptive_avg_pool2d(t, P(t, "cube", 3, 2, 3, 4), 1, 1,
+                               SSQ_LAYOUT_NCHW);
+    latched(r, SSQ_ERR_INVALID, "nn_adaptive_avg_pool2d: x has rank 3",
+            "an image of three dimensions");
+    ssq_nn_adaptive_avg_pool2d(t, P(t, "image", 4, 2, 3, 4, 5), 0, 1,
+                               SSQ_LAYOUT_NCHW);
+    latched(r, SSQ_ERR_INVALID, "0x1 from 4x5", "an image without rows");
     ssq_nn_lstm(t, "l", P(t, "x", 2, 3, 4), 5, SSQ_VAR_NONE, SSQ_VAR_NONE, &z,
                 NULL, NULL);
     latched(r, SSQ_ERR_INVALID, "nn_lstm: x has rank 2, expected 3",
@@ -246,16 +299,57 @@ static void trainers(const struct rig *r)
            "%s: no trainer has no tape", r->name);
 }
 
+/* One schedule for all groups, and for none that comes later. */
+static void schedules(const struct rig *r)
+{
+    ssq_trainer *trainer = NULL;
+    ssq_group *group[3] = {NULL, NULL, NULL};
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    double lr[3] = {0.0, 0.0, 0.0}, want = 0.0;
+
+    o.lr = 0.25;
+    s.kind = SSQ_SCHEDULE_STEP;
+    s.base = 0.5;
+    s.total_steps = 8;
+    NEED(ssq_trainer_create(r->queue, NULL, &trainer));
+    core_status(ssq_trainer_schedule(NULL, SSQ_HYPER_LR, &s), SSQ_ERR_INVALID,
+                "trainer_schedule: trainer is NULL", "%s: no trainer", r->name);
+    core_status(ssq_trainer_schedule(trainer, SSQ_HYPER_EPS, &s),
+                SSQ_ERR_INVALID, "", "%s: eps has no schedule", r->name);
+    NEED(ssq_trainer_group(trainer, "*.bias", &o, &group[1]));
+    NEED(ssq_trainer_schedule(trainer, SSQ_HYPER_LR, &s));
+    NEED(ssq_trainer_group(trainer, "late.*", &o, &group[2]));
+    for (int i = 0; i < 3; i++) {
+        ssq_tape *t = ssq_trainer_begin(trainer);
+        ssq_var x = ssq_nn_linear(t, "fc", P(t, "x", 2, 3, 4), 2, NULL);
+        x = ssq_mul_var(x, P(t, "late.w", 1, 2));
+        NEED(ssq_trainer_step(trainer, ssq_mean_var(x, NULL)));
+    }
+    NEED(ssq_queue_sync(r->queue));
+    for (int i = 0; i < 3; i++)
+        NEED(ssq_optimizer_get(ssq_trainer_optimizer(trainer), group[i],
+                               SSQ_HYPER_LR, &lr[i]));
+    NEED(ssq_schedule_value(&s, 3, &want));
+    tap_ok((float)lr[0] == (float)want && lr[1] == lr[0] && lr[2] == 0.25,
+           "%s: rates of %g and %g by the schedule, %g by its own", r->name,
+           lr[0], lr[1], lr[2]);
+    NEED(ssq_trainer_schedule(trainer, SSQ_HYPER_LR, NULL));
+    ssq_trainer_destroy(&trainer);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < 2; i++) {
         struct rig r = rig_open(core_device(i), NULL);
         vars(&r);
+        parts(&r);
         layers(&r);
         params(&r);
         backward(&r);
         trainers(&r);
+        schedules(&r);
         rig_close(&r);
     }
-    return tap_done(2 * 56);
+    return tap_done(2 * 77);
 }

@@ -3,18 +3,31 @@
 
 tape_tests = \
 	tests/tape/alloc \
+	tests/tape/autocast \
 	tests/tape/by_hand \
+	tests/tape/by_hand_cnn \
+	tests/tape/by_hand_gpt \
+	tests/tape/check \
+	tests/tape/checkpoint \
 	tests/tape/dtypes \
 	tests/tape/flat \
+	tests/tape/golden \
 	tests/tape/gradients \
-	tests/tape/misuse
+	tests/tape/hooks \
+	tests/tape/misuse \
+	tests/tape/safetensors \
+	tests/tape/torch_lists \
+	tests/tape/written
 check_PROGRAMS += $(tape_tests)
 TESTS += $(tape_tests)
-full_tests += tests/tape/by_hand
-EXTRA_DIST += tests/tape/tape.h
+full_tests += tests/tape/by_hand tests/tape/by_hand_cnn tests/tape/by_hand_gpt
+EXTRA_DIST += tests/tape/tape.h tests/tape/hand.h tests/tape/cases.h
+EXTRA_DIST += tests/tape/golden.py tests/tape/golden.txt
 
 tests_tape_by_hand_SOURCES = tests/tape/by_hand.c
 tests_tape_by_hand_LDADD = libcore.la -lm
+tests_tape_golden_SOURCES = tests/tape/golden.c
+tests_tape_golden_LDADD = libcore.la -lm
 tests_tape_gradients_SOURCES = tests/tape/gradients.c
 tests_tape_gradients_LDADD = libcore.la -lm
 tests_tape_flat_SOURCES = tests/tape/flat.c
@@ -25,3 +38,21 @@ tests_tape_alloc_SOURCES = tests/tape/alloc.c
 tests_tape_alloc_LDADD = libcore.la -lm
 tests_tape_dtypes_SOURCES = tests/tape/dtypes.c
 tests_tape_dtypes_LDADD = libcore.la -lm
+tests_tape_autocast_SOURCES = tests/tape/autocast.c
+tests_tape_autocast_LDADD = libcore.la -lm
+tests_tape_torch_lists_SOURCES = tests/tape/torch_lists.c
+tests_tape_torch_lists_LDADD = libcore.la -lm
+tests_tape_by_hand_cnn_SOURCES = tests/tape/by_hand_cnn.c tests/tape/hand.c
+tests_tape_by_hand_cnn_LDADD = libcore.la -lm
+tests_tape_by_hand_gpt_SOURCES = tests/tape/by_hand_gpt.c tests/tape/hand.c
+tests_tape_by_hand_gpt_LDADD = libcore.la -lm
+tests_tape_written_SOURCES = tests/tape/written.c
+tests_tape_written_LDADD = libcore.la -lm
+tests_tape_hooks_SOURCES = tests/tape/hooks.c
+tests_tape_hooks_LDADD = libcore.la -lm
+tests_tape_check_SOURCES = tests/tape/check.c
+tests_tape_check_LDADD = libcore.la -lm
+tests_tape_checkpoint_SOURCES = tests/tape/checkpoint.c
+tests_tape_checkpoint_LDADD = libcore.la -lm
+tests_tape_safetensors_SOURCES = tests/tape/safetensors.c
+tests_tape_safetensors_LDADD = libcore.la -lm

@@ -23,13 +23,17 @@ typedef struct ssq_policy {
         sizeof(ssq_policy), SSQ_F32, SSQ_F32, false                            \
     }
 
-/** "float32", "mixed_float16" or "mixed_bfloat16".
- *  @return SSQ_ERR_NOT_FOUND another name, with the three; SSQ_ERR_INVALID a
- *          NULL or wrong struct_size. Since 0.1. */
+/** "float32", "mixed_float16" or "mixed_bfloat16"; behind it may stand ops that
+ *  are to have another class than the table's, for autocast on a tape:
+ *  "mixed_float16,gelu=float32,sum=any". Of two for one op the last counts.
+ *  @return SSQ_ERR_NOT_FOUND another name, with the three, or no such op or
+ *          class, by name; SSQ_ERR_INVALID a NULL or wrong struct_size, or an
+ *          op without a class. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_from_name(const char *name,
                                                        ssq_policy *policy);
 
-/** How autocast treats an op; one table on every device. */
+/** How autocast treats an op; one table on every device, which a policy's text
+ *  may change. */
 typedef enum ssq_op_class {
     SSQ_CLASS_HALF = 0,    /**< computes in the policy's compute dtype: gemm,
                                 conv, linear, attention's products */
@@ -49,6 +53,14 @@ typedef enum ssq_op_class {
  *  @return SSQ_ERR_NOT_FOUND no such op; SSQ_ERR_INVALID NULL. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_op_class(const char *op,
                                                       ssq_op_class *op_class);
+
+/** The class of an op under a policy: as ssq_policy_op_class, but for what the
+ *  policy's text says of the op itself.
+ *  @param policy  as ssq_policy_from_name
+ *  @return as both of them. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_class(const char *policy,
+                                                   const char *op,
+                                                   ssq_op_class *op_class);
 
 /** The name in line i of the table, for printing it; NULL past the end. */
 SSQ_API const char *ssq_policy_op_name(size_t i);

@@ -1,0 +1,165 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* cnn.c - fastai's simple_cnn and one cycle: sneakers and ankle boots, classes
+ * 7 and 9 of Fashion-MNIST, in one epoch.
+ *
+ *     learn = Learner(data, simple_cnn((3,16,16,2), bn=True),
+ *                     metrics=[accuracy]).to_fp16()
+ *     learn.fit_one_cycle(1, 3e-3)
+ *
+ * Three convolutions of 3x3 with a stride of 2, each with relu, the first two
+ * with batch norm behind it, and the average of what is left of the image. The
+ * options are to_fp16's: flat_master, max_noskip, max_scale, clip; loss_fp32 is
+ * what it does anyway. */
+#include "examples/common/fit.h"
+
+#include <math.h>
+#include <string.h>
+
+#define SNEAKER 7
+#define BOOT    9
+
+static bool flat_master, loss_fp16;
+static unsigned max_noskip = 1000;
+static double max_scale = 0x1p24, clip;
+
+/* ---- the model ---- */
+
+/* fastai's conv_layer: a convolution, relu, and batch norm behind it. Without a
+ * bias where there is a norm. */
+static ssq_var conv_layer(ssq_tape *t, const char *name, ssq_var x, int64_t out,
+                          bool norm)
+{
+    ssq_tape_push(t, name);
+    x = ssq_nn_conv2d(t, "conv", x, out, 3, 3,
+                      SSQ_NN_CONV2D(.stride = {2, 2}, .padding = {1, 1, 1, 1},
+                                    .bias = !norm,
+                                    .weight_init.kind = SSQ_INIT_KAIMING_NORMAL,
+                                    .bias_init.kind = SSQ_INIT_ZEROS));
+    x = ssq_relu_var(x);
+    if (norm)
+        x = ssq_nn_batch_norm(t, "bn", x, NULL);
+    ssq_tape_pop(t);
+    return x;
+}
+
+/* Grey images are repeated to 3 channels. */
+static ssq_var net(ssq_tape *t, ssq_var x)
+{
+    const int64_t n = ssq_var_size(x, 0);
+    const int64_t side = (int64_t)lround(sqrt((double)ssq_var_size(x, 1)));
+    x = ssq_var_reshape(x, 4, (int64_t[]){n, 1, side, side});
+    x = ssq_var_broadcast(x, 4, (int64_t[]){n, 3, side, side});
+    x = conv_layer(t, "0", x, 16, true);
+    x = conv_layer(t, "1", x, 16, true);
+    x = conv_layer(t, "2", x, 2, false);
+    x = ssq_var_reshape(ssq_global_avg_pool2d_var(x, NULL), 2,
+                        (int64_t[]){n, 2});
+    return loss_fp16 ? x : ssq_var_cast(x, SSQ_F32);
+}
+
+/* ---- training ---- */
+
+/* fit_one_cycle: the rate rises for a quarter of the run and falls for the
+ * rest, the momentum does the opposite. */
+static bool one_cycle(struct fit *f)
+{
+    ssq_schedule rate = SSQ_SCHEDULE_INIT;
+    rate.kind = SSQ_SCHEDULE_ONE_CYCLE_FASTAI;
+    rate.base = f->o->lr;
+    rate.total_steps = (uint32_t)f->steps;
+    rate.pct_start = 0.25;
+    rate.final_div_factor = 1e5;
+    ssq_schedule momentum = rate;
+    momentum.base = 0.85;
+    momentum.div_factor = 0.85 / 0.95;
+    momentum.final_div_factor = 0.85 / 0.95;
+    return run_ok(ssq_trainer_schedule(f->trainer, SSQ_HYPER_LR, &rate),
+                  "rate") &&
+           run_ok(
+               ssq_trainer_schedule(f->trainer, SSQ_HYPER_MOMENTUM, &momentum),
+               "momentum");
+}
+
+/* The scale of to_fp16(dynamic=True), with what the options change. */
+static bool make_scaler(struct fit *f)
+{
+    ssq_scaler_options o = SSQ_SCALER_OPTIONS_INIT;
+    ssq_scaler *scaler = NULL;
+    bool good = run_ok(ssq_scaler_options_preset(f->o->scaler, &o), "scaler");
+    if (good && strcmp(f->o->scaler, "fastai") == 0) {
+        o.growth_interval = max_noskip;
+        o.max_scale = max_scale;
+        if (o.init_scale > max_scale)
+            o.init_scale = max_scale;
+    }
+    good = good &&
+           run_ok(ssq_scaler_create(f->device, NULL, &o, &scaler), "scaler") &&
+           run_ok(ssq_trainer_set_scaler(f->trainer, scaler), "scaler");
+    ssq_scaler_destroy(&scaler);
+    return good;
+}
+
+/* fastai's Adam: decoupled decay of 0.01, betas (0.9, 0.99). */
+static bool make_trainer(struct fit *f)
+{
+    const bool f16 = run_scales(f->policy);
+    return run_ok(
+               ssq_trainer_create(
+                   f->queue,
+                   SSQ_TRAINER(.policy = f->policy, .params.seed = f->o->seed,
+                               .optimizer = "adamw", .options.lr = f->o->lr,
+                               .options.beta2 = 0.99, .options.eps = 1e-5,
+                               .options.weight_decay = 0.01,
+                               .options.clip_norm = clip,
+                               .options.flat_master = flat_master,
+                               .scaler = "none"),
+                   &f->trainer),
+               "trainer") &&
+           (!f16 || make_scaler(f)) && one_cycle(f);
+}
+
+/* ---- data ---- */
+
+/* The images of two classes alone, which become 0 and 1. */
+static bool two_classes(struct images *images)
+{
+    int64_t n = 0;
+    for (int64_t i = 0; i < images->n; i++) {
+        const uint8_t label = images->label[i];
+        if (label != SNEAKER && label != BOOT)
+            continue;
+        memmove(images->pixel + n * images->pixels,
+                images->pixel + i * images->pixels, (size_t)images->pixels);
+        images->label[n++] = label == BOOT;
+    }
+    images->n = n;
+    if (n == 0)
+        fprintf(stderr, "cnn: no image of class %d or %d\n", SNEAKER, BOOT);
+    return n > 0;
+}
+
+int main(int argc, char **argv)
+{
+    const struct run_option more[] = {
+        {"--flat-master", RUN_FLAG, &flat_master, "one master for all weights"},
+        {"--max-noskip", RUN_SIZE, &max_noskip,
+         "clean steps before the scale grows"},
+        {"--max-scale", RUN_NUMBER, &max_scale, "where the scale stops"},
+        {"--loss-fp16", RUN_FLAG, &loss_fp16,
+         "the loss from float16 logits: loss_fp32=False"},
+        {"--clip", RUN_NUMBER, &clip, "norm of all gradients; 0 none"},
+        {NULL, RUN_FLAG, NULL, NULL}};
+    const struct run_options o = {.program = "cnn",
+                                  .policy = "mixed_float16",
+                                  .scaler = "fastai",
+                                  .device = "auto",
+                                  .seed = 1,
+                                  .epochs = 1,
+                                  .batch = 64,
+                                  .lr = 3e-3,
+                                  .more = more,
+                                  .data = "/usr/share/datasets/fashion-mnist"};
+    const struct fit_kind kind = {
+        .net = net, .trainer = make_trainer, .prepare = two_classes};
+    return fit_main(argc, argv, o, &kind);
+}

@@ -1,0 +1,229 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fit.c - training of a classifier of images over a tape. */
+#include "examples/common/fit.h"
+
+#include <string.h>
+
+/* Points of a curve in a whole run, and of them with an accuracy. */
+#define POINTS 120
+#define LOOKS  12
+
+/* What the last line says of a run. */
+struct result {
+    char device[64];
+    struct run_epoch last;
+};
+
+/* ---- evaluation ---- */
+
+/* The test set's accuracy and mean loss, batch by batch. */
+static bool evaluate(struct fit *f, double *accuracy, double *loss)
+{
+    const ssq_tensor *x, *y;
+    *accuracy = *loss = 0.0;
+    ssq_status st;
+    batches_rewind(&f->test);
+    while ((st = batches_walk(&f->test, &x, &y)) == SSQ_OK) {
+        int32_t hits = 0;
+        float mean = 0.0f;
+        ssq_tape *t = ssq_trainer_evaluate(f->trainer);
+        ssq_var logits = f->kind->net(t, ssq_var_input(t, x));
+        ssq_var l =
+            ssq_cross_entropy_var(logits, SSQ_CROSS_ENTROPY(.target = y));
+        st = ssq_tape_status(t);
+        if (st == SSQ_OK)
+            st = ssq_top_k_accuracy(
+                f->queue, SSQ_TOP_K_ACCURACY(.logits = ssq_var_tensor(logits),
+                                             .target = y, .hits = f->hits));
+        if (st == SSQ_OK)
+            st = ssq_tensor_read(f->queue, ssq_var_tensor(l), &mean,
+                                 sizeof(mean), SSQ_F32);
+        if (st == SSQ_OK)
+            st = ssq_tensor_read(f->queue, f->hits, &hits, sizeof(hits),
+                                 SSQ_I32);
+        if (st == SSQ_OK)
+            st = ssq_queue_sync(f->queue);
+        if (st != SSQ_OK)
+            break;
+        *accuracy += (double)hits / (double)f->test.n;
+        *loss +=
+            (double)mean * (double)ssq_tensor_size(x, 0) / (double)f->test.n;
+    }
+    return st == SSQ_ERR_NOT_FOUND || run_ok(st, "evaluation");
+}
+
+/* The scaler's state; a scale of 1 where there is none. */
+static bool scale_of(struct fit *f, ssq_scaler_state *state)
+{
+    ssq_scaler *scaler = ssq_trainer_scaler(f->trainer);
+    state->scale = 1.0;
+    if (scaler == NULL)
+        return true;
+    ssq_status st = ssq_scaler_state_get(f->queue, scaler, state);
+    return st == SSQ_ERR_SCALE || run_ok(st, "scaler");
+}
+
+/* ---- what is drawn ---- */
+
+/* True once in each of so many parts of the run. */
+static bool due(const struct fit *f, unsigned long done, unsigned long parts)
+{
+    unsigned long now = done * parts / f->steps;
+    return now != (done - 1) * parts / f->steps;
+}
+
+/* Points of the curves behind a step, where a picture is wanted. */
+static bool look(struct fit *f, unsigned long done)
+{
+    ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
+    double loss = 0.0, accuracy = 0.0;
+    const double at = (double)done;
+    if (f->o->plot == NULL)
+        return true;
+    if (due(f, done, POINTS) &&
+        !(run_ok(ssq_trainer_loss(f->trainer, &loss), "loss") &&
+          curve_add(&f->seen.loss, at, loss) && scale_of(f, &state) &&
+          (ssq_trainer_scaler(f->trainer) == NULL ||
+           curve_add(&f->seen.scale, at, state.scale))))
+        return false;
+    return !due(f, done, LOOKS) || (evaluate(f, &accuracy, &loss) &&
+                                    curve_add(&f->seen.accuracy, at, accuracy));
+}
+
+/* ---- training ---- */
+
+static bool epoch(struct fit *f, unsigned number, unsigned long *done)
+{
+    const ssq_tensor *x, *y;
+    ssq_status st;
+    if (!batches_shuffle(&f->train))
+        return false;
+    for (unsigned long i = 0;
+         (st = batches_next(&f->train, &x, &y)) == SSQ_OK;) {
+        ssq_tape *t = ssq_trainer_begin(f->trainer);
+        ssq_var loss =
+            ssq_cross_entropy_var(f->kind->net(t, ssq_var_input(t, x)),
+                                  SSQ_CROSS_ENTROPY(.target = y));
+        st = f->kind->step != NULL ? f->kind->step(f, t, loss)
+                                   : ssq_trainer_step(f->trainer, loss);
+        if (!run_ok(st, "step") || !look(f, ++*done))
+            return false;
+        run_bar(f->o, number, ++i, batches_count(&f->train));
+    }
+    return st == SSQ_ERR_NOT_FOUND || run_ok(st, "batch");
+}
+
+static bool epochs(struct fit *f, FILE *log, struct run_epoch *e)
+{
+    unsigned long done = 0;
+    for (e->epoch = 1; e->epoch <= f->o->epochs; e->epoch++) {
+        if (!epoch(f, e->epoch, &done) ||
+            !evaluate(f, &e->accuracy, &e->loss) || !scale_of(f, &e->scale))
+            return false;
+        e->steps = done;
+        run_progress(f->o, e, log);
+    }
+    return true;
+}
+
+/* ---- runs ---- */
+
+/* The set "train" or "t10k" on the device, in the compute dtype. */
+static bool load(struct fit *f, const char *part, int64_t batch,
+                 struct batches *b)
+{
+    ssq_policy policy = SSQ_POLICY_INIT;
+    struct images images;
+    if (!run_ok(ssq_policy_from_name(f->policy, &policy), "policy") ||
+        !images_read(f->o->data, part, &images))
+        return false;
+    bool good =
+        (f->kind->prepare == NULL || f->kind->prepare(&images)) &&
+        batches_open(b, f->queue, &images, policy.compute, batch, f->o->seed);
+    images_free(&images);
+    return good;
+}
+
+static bool begin(struct fit *f, struct result *r)
+{
+    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
+    if (!(run_ok(ssq_device_open(f->o->device, NULL, &f->device), "device") &&
+          run_ok(ssq_device_props_get(f->device, &props), "device") &&
+          run_ok(ssq_queue_create(f->device, NULL, &f->queue), "queue") &&
+          load(f, "train", f->o->batch, &f->train) &&
+          load(f, "t10k", 2000, &f->test) &&
+          run_ok(ssq_tensor_create(f->device, SSQ_I32, 0, NULL, &f->hits),
+                 "hits")))
+        return false;
+    f->steps = batches_count(&f->train) * f->o->epochs;
+    snprintf(r->device, sizeof(r->device), "%s", props.name);
+    if (!f->o->quiet)
+        printf("%s on %s (%s)\n", f->policy, props.name, props.choice);
+    return f->kind->trainer(f);
+}
+
+/* One run; what was seen of it is the caller's. */
+static bool run(const struct run_options *o, const struct fit_kind *kind,
+                const char *policy, struct result *r, struct history *seen)
+{
+    struct fit f = {.o = o, .kind = kind, .policy = policy};
+    FILE *log = NULL;
+    r->last =
+        (struct run_epoch){.epochs = o->epochs, .scale = SSQ_SCALER_STATE_INIT};
+    bool good =
+        begin(&f, r) && run_log_open(o, &log) && epochs(&f, log, &r->last);
+    if (log != NULL && fclose(log) != 0) {
+        perror(o->log);
+        good = false;
+    }
+    *seen = f.seen;
+    seen->label = policy;
+    batches_close(&f.train);
+    batches_close(&f.test);
+    ssq_tensor_destroy(&f.hits);
+    ssq_trainer_destroy(&f.trainer);
+    ssq_queue_destroy(&f.queue);
+    ssq_device_close(&f.device);
+    return good;
+}
+
+/* The log is of the first run. */
+static bool runs(const struct run_options *o, const struct fit_kind *kind,
+                 struct result *r, struct history *seen)
+{
+    struct run_options again = *o;
+    again.log = NULL;
+    if (!plot_begin(o->plot) || !run(o, kind, o->policy, &r[0], &seen[0]) ||
+        (o->compare && !run(&again, kind, "float32", &r[1], &seen[1])))
+        return false;
+    return o->plot == NULL ||
+           plot_write(o->plot, o->program, seen, o->compare ? 2 : 1);
+}
+
+int fit_main(int argc, char **argv, struct run_options o,
+             const struct fit_kind *kind)
+{
+    struct result r[2];
+    struct history seen[2] = {{0}};
+    int stop = run_options_parse(argc, argv, &o);
+    if (stop != 0)
+        return stop == 1 ? 0 : stop;
+    if (o.batch == 0 || o.epochs == 0) {
+        fprintf(stderr, "%s: %u rows a batch, %u epochs\n", o.program, o.batch,
+                o.epochs);
+        return 2;
+    }
+    bool good = runs(&o, kind, r, seen);
+    if (good) {
+        const struct run_epoch *e = &r[0].last;
+        printf("%s %s on %s: test accuracy %.2f%%", o.program, o.policy,
+               r[0].device, 100.0 * e->accuracy);
+        if (o.compare)
+            printf(" (float32 %.2f%%)", 100.0 * r[1].last.accuracy);
+        printf(", %lu steps, %u skipped, loss scale %g\n", e->steps,
+               e->scale.skipped, e->scale.scale);
+    }
+    history_free(&seen[0]);
+    history_free(&seen[1]);
+    return good ? 0 : 1;
+}

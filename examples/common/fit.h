@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* fit.h - training of a classifier of images over a tape: the loop, evaluation,
+ * log and picture. A program brings the model and the trainer. */
+#ifndef EXAMPLES_COMMON_FIT_H
+#define EXAMPLES_COMMON_FIT_H
+
+#include "examples/common/batches.h"
+#include "examples/common/curve.h"
+#include "examples/common/run.h"
+
+/** A run. */
+struct fit {
+    const struct run_options *o;
+    const struct fit_kind *kind;
+    const char *policy; /* of this run */
+    ssq_device *device;
+    ssq_queue *queue;
+    ssq_trainer *trainer;
+    struct batches train, test;
+    ssq_tensor *hits;    /* i32: how many of a batch are right */
+    unsigned long steps; /* of the whole run */
+    struct history seen;
+};
+
+/** What a program has of its own. Functions that return bool have said what
+ *  failed. */
+struct fit_kind {
+    /* The model: logits [n, classes] of images x [n, pixels]. */
+    ssq_var (*net)(ssq_tape *t, ssq_var x);
+    /* Makes f->trainer, for f->steps steps under f->policy. */
+    bool (*trainer)(struct fit *f);
+    /* Backward and step; NULL: ssq_trainer_step. */
+    ssq_status (*step)(struct fit *f, ssq_tape *t, ssq_var loss);
+    /* Changes a set of images before it is used; NULL: as it is. */
+    bool (*prepare)(struct images *images);
+};
+
+/** main of a program: options over the defaults in o, training, and again in
+ *  float32 with --compare, one line at the end. */
+int fit_main(int argc, char **argv, struct run_options o,
+             const struct fit_kind *kind);
+
+#endif

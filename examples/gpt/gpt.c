@@ -1,0 +1,344 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gpt.c - a GPT-2 of any size learns a text byte by byte, and writes some of
+ * its own.
+ *
+ * AdamW with weight decay for matrices and tables alone, a rate that warms up
+ * and falls along a cosine to a tenth, gradients clipped to a norm of 1 and
+ * summed over micro-batches. The last tenth of the text is for validation. */
+#include "examples/common/curve.h"
+#include "examples/common/run.h"
+#include "examples/gpt/model.h"
+#include "examples/gpt/sample.h"
+#include "examples/gpt/text.h"
+#include "examples/gpt/windows.h"
+
+#include <stdlib.h>
+
+/* Points of a curve in a whole run, and of them with a validation; batches that
+ * one of those takes. */
+#define POINTS 120
+#define LOOKS  12
+#define CHECKS 8
+
+static unsigned layers = 4, heads = 4, width = 128, block = 64;
+static unsigned accumulate = 2, warmup = 20, sample = 300, steps;
+static double dropout, clip = 1.0, decay = 0.1, temperature = 0.8;
+
+/* A run. */
+struct run {
+    const struct run_options *o;
+    const char *policy;
+    const struct text *text;
+    struct gpt gpt;
+    ssq_device *device;
+    ssq_queue *queue;
+    ssq_trainer *trainer;
+    struct windows train, test;
+    ssq_tensor *place, *hits;
+    unsigned long steps; /* of the whole run */
+    struct history seen;
+};
+
+/* What the last line says. */
+struct result {
+    char device[64];
+    struct run_epoch last;
+};
+
+/* ---- training ---- */
+
+/* Backward and, with the last of the micro-batches, the step. */
+static ssq_status micro_batch(struct run *r)
+{
+    const ssq_tensor *x, *y;
+    ssq_tape *t = ssq_trainer_begin(r->trainer);
+    ssq_status st = windows_next(&r->train, &x, &y);
+    if (st != SSQ_OK)
+        return st;
+    ssq_var loss = ssq_cross_entropy_var(gpt_logits(t, &r->gpt, x, r->place),
+                                         SSQ_CROSS_ENTROPY(.target = y));
+    return ssq_trainer_step(r->trainer, loss);
+}
+
+/* Loss and accuracy of the next token on some of the text that is not trained
+ * on. */
+static ssq_status validate(struct run *r, double *loss, double *accuracy)
+{
+    const ssq_tensor *x, *y;
+    const double tokens = (double)(r->test.batch * r->test.block);
+    ssq_status st = SSQ_OK;
+    *loss = *accuracy = 0.0;
+    windows_rewind(&r->test);
+    for (int i = 0; i < CHECKS && st == SSQ_OK; i++) {
+        float mean = 0.0f;
+        int32_t hits = 0;
+        ssq_tape *t = ssq_trainer_evaluate(r->trainer);
+        st = windows_next(&r->test, &x, &y);
+        if (st != SSQ_OK)
+            break;
+        ssq_var logits = gpt_logits(t, &r->gpt, x, r->place);
+        ssq_var l =
+            ssq_cross_entropy_var(logits, SSQ_CROSS_ENTROPY(.target = y));
+        st = ssq_tape_status(t);
+        if (st == SSQ_OK)
+            st = ssq_top_k_accuracy(
+                r->queue, SSQ_TOP_K_ACCURACY(.logits = ssq_var_tensor(logits),
+                                             .target = y, .hits = r->hits));
+        if (st == SSQ_OK)
+            st = ssq_tensor_read(r->queue, ssq_var_tensor(l), &mean,
+                                 sizeof(mean), SSQ_F32);
+        if (st == SSQ_OK)
+            st = ssq_tensor_read(r->queue, r->hits, &hits, sizeof(hits),
+                                 SSQ_I32);
+        if (st == SSQ_OK)
+            st = ssq_queue_sync(r->queue);
+        *loss += (double)mean / CHECKS;
+        *accuracy += (double)hits / tokens / CHECKS;
+    }
+    return st;
+}
+
+static bool scale_of(struct run *r, ssq_scaler_state *state)
+{
+    ssq_scaler *scaler = ssq_trainer_scaler(r->trainer);
+    state->scale = 1.0;
+    if (scaler == NULL)
+        return true;
+    ssq_status st = ssq_scaler_state_get(r->queue, scaler, state);
+    return st == SSQ_ERR_SCALE || run_ok(st, "scaler");
+}
+
+static bool due(const struct run *r, unsigned long done, unsigned long parts)
+{
+    return done * parts / r->steps != (done - 1) * parts / r->steps;
+}
+
+static bool look(struct run *r, unsigned long done)
+{
+    ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
+    double loss = 0.0, accuracy = 0.0;
+    const double at = (double)done;
+    if (r->o->plot == NULL)
+        return true;
+    if (due(r, done, POINTS) &&
+        !(run_ok(ssq_trainer_loss(r->trainer, &loss), "loss") &&
+          curve_add(&r->seen.loss, at, loss) && scale_of(r, &state) &&
+          (ssq_trainer_scaler(r->trainer) == NULL ||
+           curve_add(&r->seen.scale, at, state.scale))))
+        return false;
+    return !due(r, done, LOOKS) ||
+           (run_ok(validate(r, &loss, &accuracy), "validation") &&
+            curve_add(&r->seen.accuracy, at, accuracy));
+}
+
+static bool epochs(struct run *r, FILE *log, struct run_epoch *e)
+{
+    const unsigned long each = r->steps / r->o->epochs;
+    for (e->epoch = 1; e->epoch <= r->o->epochs; e->epoch++) {
+        for (unsigned long i = 0; i < each; i++) {
+            for (unsigned k = 0; k < accumulate; k++)
+                if (!run_ok(micro_batch(r), "step"))
+                    return false;
+            if (!look(r, ++e->steps))
+                return false;
+            run_bar(r->o, e->epoch, i + 1, each);
+        }
+        if (!run_ok(validate(r, &e->loss, &e->accuracy), "validation") ||
+            !scale_of(r, &e->scale))
+            return false;
+        run_progress(r->o, e, log);
+    }
+    return true;
+}
+
+/* ---- the trainer ---- */
+
+/* The rate: up for some steps, then down to a tenth. */
+static ssq_status schedule(struct run *r)
+{
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    s.kind = SSQ_SCHEDULE_COSINE;
+    s.base = r->o->lr;
+    s.min_value = 0.1 * r->o->lr;
+    s.total_steps = (uint32_t)r->steps;
+    s.warmup_steps = warmup < s.total_steps ? warmup : s.total_steps;
+    s.warmup_start = 1.0 / (1.0 + warmup);
+    return ssq_trainer_schedule(r->trainer, SSQ_HYPER_LR, &s);
+}
+
+/* Biases and norms are in groups without decay. */
+static bool make_trainer(struct run *r)
+{
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+    args.policy = r->policy;
+    args.params.seed = r->o->seed;
+    args.optimizer = "adamw";
+    args.options.lr = r->o->lr;
+    args.options.beta2 = 0.95;
+    args.options.weight_decay = decay;
+    args.options.clip_norm = clip;
+    args.accumulate = accumulate;
+    if (run_scales(r->policy))
+        args.scaler = r->o->scaler;
+    if (!run_ok(ssq_trainer_create(r->queue, &args, &r->trainer), "trainer"))
+        return false;
+    args.options.weight_decay = 0.0;
+    return run_ok(ssq_trainer_group(r->trainer, "*.bias", &args.options, NULL),
+                  "biases") &&
+           run_ok(ssq_trainer_group(r->trainer, "*ln_*", &args.options, NULL),
+                  "norms") &&
+           run_ok(schedule(r), "rate");
+}
+
+/* ---- runs ---- */
+
+/* Nine tenths of the text are trained on. */
+static bool data(struct run *r)
+{
+    const struct text *x = r->text;
+    const size_t n = x->n - x->n / 10;
+    const int64_t b = r->o->batch, l = r->gpt.block;
+    int32_t *place = NULL;
+    if (!windows_open(&r->train, r->queue, x->token, n, b, l, false,
+                      r->o->seed) ||
+        !windows_open(&r->test, r->queue, x->token + n, x->n - n, b, l, true,
+                      0) ||
+        (place = malloc((size_t)l * sizeof(*place))) == NULL)
+        return false;
+    for (int64_t i = 0; i < l; i++)
+        place[i] = (int32_t)i;
+    bool good = run_ok(ssq_tensor_create(r->device, SSQ_I32, 1, &l, &r->place),
+                       "places") &&
+                run_ok(ssq_tensor_create(r->device, SSQ_I32, 0, NULL, &r->hits),
+                       "hits") &&
+                run_ok(ssq_tensor_write(r->queue, r->place, place,
+                                        (size_t)l * sizeof(*place), SSQ_I32),
+                       "places") &&
+                run_ok(ssq_queue_sync(r->queue), "places");
+    free(place);
+    const size_t each = (size_t)(b * l) * accumulate;
+    r->steps = n / each > 0 ? n / each : 1;
+    r->steps = (steps > 0 ? steps : r->steps) * r->o->epochs;
+    return good;
+}
+
+static bool begin(struct run *r, struct result *result)
+{
+    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
+    if (!(run_ok(ssq_device_open(r->o->device, NULL, &r->device), "device") &&
+          run_ok(ssq_device_props_get(r->device, &props), "device") &&
+          run_ok(ssq_queue_create(r->device, NULL, &r->queue), "queue") &&
+          data(r) && make_trainer(r)))
+        return false;
+    snprintf(result->device, sizeof(result->device), "%s", props.name);
+    if (!r->o->quiet)
+        printf("%s on %s (%s): %zu tokens of %d kinds\n", r->policy, props.name,
+               props.choice, r->text->n, r->text->kinds);
+    return true;
+}
+
+static bool write_some(struct run *r)
+{
+    const struct sampling s = {.trainer = r->trainer,
+                               .gpt = &r->gpt,
+                               .text = r->text,
+                               .place = r->place,
+                               .temperature = temperature,
+                               .seed = r->o->seed};
+    return r->o->quiet || sample == 0 || sample_print(&s, sample);
+}
+
+static bool train(const struct run_options *o, const struct text *text,
+                  const char *policy, struct result *result,
+                  struct history *seen)
+{
+    struct run r = {.o = o, .policy = policy, .text = text};
+    FILE *log = NULL;
+    r.gpt = (struct gpt){.vocabulary = text->kinds,
+                         .block = block,
+                         .layers = layers,
+                         .heads = heads,
+                         .width = width,
+                         .dropout = dropout};
+    result->last =
+        (struct run_epoch){.epochs = o->epochs, .scale = SSQ_SCALER_STATE_INIT};
+    bool good = begin(&r, result) && run_log_open(o, &log) &&
+                epochs(&r, log, &result->last) && write_some(&r);
+    if (log != NULL && fclose(log) != 0) {
+        perror(o->log);
+        good = false;
+    }
+    *seen = r.seen;
+    seen->label = policy;
+    windows_close(&r.train);
+    windows_close(&r.test);
+    ssq_tensor_destroy(&r.place);
+    ssq_tensor_destroy(&r.hits);
+    ssq_trainer_destroy(&r.trainer);
+    ssq_queue_destroy(&r.queue);
+    ssq_device_close(&r.device);
+    return good;
+}
+
+static bool trains(const struct run_options *o, const struct text *text,
+                   struct result *r, struct history *seen)
+{
+    struct run_options again = *o;
+    again.log = NULL;
+    if (!plot_begin(o->plot) || !train(o, text, o->policy, &r[0], &seen[0]) ||
+        (o->compare && !train(&again, text, "float32", &r[1], &seen[1])))
+        return false;
+    const struct run_epoch *e = &r[0].last;
+    printf("gpt %s on %s: validation loss %.4f", o->policy, r[0].device,
+           e->loss);
+    if (o->compare)
+        printf(" (float32 %.4f)", r[1].last.loss);
+    printf(", accuracy %.2f%%, %lu steps, %u skipped, loss scale %g\n",
+           100.0 * e->accuracy, e->steps, e->scale.skipped, e->scale.scale);
+    return o->plot == NULL ||
+           plot_write(o->plot, o->program, seen, o->compare ? 2 : 1);
+}
+
+int main(int argc, char **argv)
+{
+    const struct run_option more[] = {
+        {"--layers", RUN_SIZE, &layers, "blocks"},
+        {"--heads", RUN_SIZE, &heads, "of attention; divides the width"},
+        {"--width", RUN_SIZE, &width, "of the sum that goes through them"},
+        {"--block", RUN_SIZE, &block, "tokens that are seen at once"},
+        {"--accumulate", RUN_SIZE, &accumulate, "micro-batches to a step"},
+        {"--steps", RUN_COUNT, &steps, "in an epoch; 0: as the text has"},
+        {"--warmup", RUN_COUNT, &warmup, "steps of a rising rate"},
+        {"--dropout", RUN_NUMBER, &dropout, "of tables and blocks"},
+        {"--clip", RUN_NUMBER, &clip, "norm of all gradients; 0 none"},
+        {"--decay", RUN_NUMBER, &decay, "of weights, not of biases and norms"},
+        {"--sample", RUN_COUNT, &sample, "bytes written at the end"},
+        {"--temperature", RUN_NUMBER, &temperature, "of what is written"},
+        {NULL, RUN_FLAG, NULL, NULL}};
+    struct run_options o = {.program = "gpt",
+                            .policy = "mixed_float16",
+                            .scaler = "sesqui",
+                            .device = "auto",
+                            .seed = 1,
+                            .epochs = 5,
+                            .batch = 16,
+                            .lr = 2e-3,
+                            .more = more,
+                            .data = "/usr/share/common-licenses"};
+    struct text text;
+    struct result r[2];
+    struct history seen[2] = {{0}};
+    int stop = run_options_parse(argc, argv, &o);
+    if (stop != 0)
+        return stop == 1 ? 0 : stop;
+    if (o.batch == 0 || o.epochs == 0 || width % heads != 0) {
+        fprintf(stderr, "gpt: %u rows a batch, %u epochs, width %u, %u heads\n",
+                o.batch, o.epochs, width, heads);
+        return 2;
+    }
+    bool good = text_read(o.data, &text) && trains(&o, &text, r, seen);
+    text_free(&text);
+    history_free(&seen[0]);
+    history_free(&seen[1]);
+    return good ? 0 : 1;
+}

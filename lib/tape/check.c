@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* check.c - would the backward of this pass run? The walk itself, in a dry
+ * capture: every call is checked and finds its implementation, and nothing of
+ * it is done. Values stay; gradients have memory and no contents, and give it
+ * back. */
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+
+#include <stdio.h>
+#include <string.h>
+
+struct survey {
+    ssq_tape *t;
+    char text[ERROR_TEXT]; /* of the first that is wrong */
+    ssq_status status;
+    size_t more; /* others */
+};
+
+/* "net.c:3: block1: prod: x f32[4,4]: it has no derivative" */
+static void note(struct survey *s, const struct node *n, ssq_status st)
+{
+    char why[ERROR_TEXT], operands[512] = "", one[128];
+    (void)snprintf(why, sizeof(why), "%s", ssq_last_error());
+    for (unsigned i = 0; i < n->op->nvars; i++) {
+        if (n->var[i] == NONE)
+            continue;
+        size_t at = strlen(operands);
+        const struct view *v = &value_of(s->t, n->var[i])->is.tensor.view;
+        (void)snprintf(operands + at, sizeof(operands) - at, "%s%s",
+                       at == 0 ? "" : ", ", view_text(v, one, sizeof(one)));
+    }
+    const char *scope = node_scope(s->t, n);
+    char text[ERROR_TEXT];
+    (void)snprintf(text, sizeof(text), "%.200s: %.128s%s%s of %s: %.400s",
+                   n->where, scope, *scope == '\0' ? "" : ": ", n->op->name,
+                   operands, why);
+    log_line(SSQ_LOG_WARNING, "autograd", "%s", text);
+    if (s->status != SSQ_OK) {
+        s->more++;
+        return;
+    }
+    s->status = st;
+    memcpy(s->text, text, sizeof(text));
+}
+
+/* What stands before a call that fails is looked at as if it had not. */
+static ssq_status pretend(ssq_tape *t, const struct node *n)
+{
+    ssq_status st = SSQ_OK;
+    for (unsigned i = 0; i < n->op->nvars && st == SSQ_OK; i++) {
+        struct value *v = n->var[i] == NONE ? NULL : value_of(t, n->var[i]);
+        if (v == NULL || !v->wanted || v->param != NONE ||
+            v->grad.tensor.view.buffer != NULL)
+            continue;
+        const struct view like = v->is.tensor.view;
+        st = held_make(t, like.dtype, like.rank, like.shape, &v->grad);
+    }
+    return st;
+}
+
+static ssq_status walk_dry(struct survey *s)
+{
+    ssq_tape *t = s->t;
+    for (size_t i = t->nodes.n; i-- > 0;) {
+        const struct node n = *node_of(t, (uint32_t)i);
+        ssq_status st = node_walk(t, &n);
+        if (st != SSQ_OK) {
+            if (st == SSQ_ERR_NOMEM)
+                return st;
+            note(s, &n, st);
+            st = pretend(t, &n);
+        }
+        if (st != SSQ_OK)
+            return st;
+        for (unsigned k = 0; k < n.op->nouts; k++)
+            if (n.out[k] != NONE)
+                held_put(t, &value_of(t, n.out[k])->grad);
+    }
+    return SSQ_OK;
+}
+
+/* The states of all parameters' gradients before, in the tape's scratch. */
+static uint8_t *save_states(ssq_tape *t)
+{
+    t->scratch.n = 0;
+    uint8_t *was = list_add(&t->scratch, t->params->n + 1, sizeof(*was));
+    for (size_t i = 0; i < t->params->n && was != NULL; i++)
+        was[i] = (uint8_t)param_of(t->params, (uint32_t)i)->grad_state;
+    return was;
+}
+
+static ssq_status survey(struct survey *s, struct value *loss)
+{
+    ssq_tape *t = s->t;
+    ssq_graph *none = NULL;
+    const uint64_t peak = t->arena.peak;
+    const uint8_t *was = save_states(t);
+    if (was == NULL)
+        return SSQ_ERR_NOMEM;
+    ssq_status st = ssq_graph_begin_dry(t->queue);
+    if (st != SSQ_OK)
+        return st;
+    const bool kept = loss->kept;
+    backward_seed(loss, t->one);
+    st = walk_dry(s);
+    loss->kept = kept;
+    char text[ERROR_TEXT];
+    (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
+    ssq_status end = ssq_graph_end(t->queue, &none);
+    for (uint32_t i = 0; i < t->nvalues; i++)
+        held_put(t, &value_of(t, i)->grad);
+    for (size_t i = 0; i < t->params->n; i++)
+        param_of(t->params, (uint32_t)i)->grad_state =
+            (enum grad_state)((const uint8_t *)t->scratch.at)[i];
+    t->arena.peak = t->arena.used > peak ? t->arena.used : peak;
+    return st != SSQ_OK ? error_set(st, "%s", text) : end;
+}
+
+ssq_status ssq_tape_check(ssq_tape *tape, ssq_var loss)
+{
+    static const char what[] = "tape_check";
+    if (tape == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: tape is NULL", what);
+    ssq_status st = backward_check(tape, loss, what);
+    struct survey s = {.t = tape, .status = SSQ_OK};
+    if (st == SSQ_OK)
+        st = survey(&s, value_of(tape, loss.id));
+    if (st != SSQ_OK || s.status == SSQ_OK)
+        return st;
+    char more[64] = "";
+    if (s.more > 0)
+        (void)snprintf(more, sizeof(more), "; and %zu more", s.more);
+    return error_set(s.status, "%s: %s%s", what, s.text, more);
+}

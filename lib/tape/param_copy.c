@@ -1,0 +1,39 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* param_copy.c - a parameter in another dtype, which lasts until the parameter
+ * is written: so the passes of an accumulation, and an evaluation between
+ * steps, share it. */
+#include "lib/tape/params.h"
+
+ssq_status param_copy_make(struct param *p, ssq_dtype dtype)
+{
+    struct param_copy *c = mem_alloc(sizeof(*c));
+    if (c == NULL)
+        return error_nomem("cast", sizeof(*c));
+    const struct view *v = &p->tensor->view;
+    ssq_status st =
+        tensor_create(v->buffer->device, dtype, v->rank, v->shape, &c->tensor);
+    if (st != SSQ_OK) {
+        mem_free(c);
+        return st;
+    }
+    witness_begin(&c->source, v);
+    witness_begin(&c->self, &c->tensor->view);
+    p->copy = c;
+    return SSQ_OK;
+}
+
+bool param_copy_fresh(const struct param_copy *c)
+{
+    return c->made && atomic_load(&c->source.writes) == c->source_writes &&
+           atomic_load(&c->self.writes) == c->self_writes;
+}
+
+void param_copy_free(struct param_copy *c)
+{
+    if (c == NULL)
+        return;
+    witness_end(&c->source);
+    witness_end(&c->self);
+    ssq_tensor_destroy(&c->tensor);
+    mem_free(c);
+}

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parts.c - vars that are parts of others, repeat them, or join them. */
+#include <sesqui/ops/data.h>
+#include <sesqui/ops/elementwise.h>
+#include <sesqui/ops/reduce.h>
+
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+
+#include <string.h>
+
+static const void *args_of(const ssq_tape *t, const struct node *n)
+{
+    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
+}
+
+/* The var behind a status: id, or an inert one after latching. */
+static ssq_var answer(ssq_tape *t, ssq_status st, const char *where,
+                      const char *op, uint32_t id)
+{
+    if (st == SSQ_OK)
+        return var_of(t, id);
+    latch(t, st, where, op);
+    return var_inert(t);
+}
+
+/* As ssq_tensor_slice has it, of what is known to be there. */
+static struct view part_of(const struct view *v, int axis, int64_t start,
+                           int64_t stop, int64_t step)
+{
+    struct view part = *v;
+    part.shape[axis] = (stop - start - 1 + step) / step;
+    part.stride[axis] *= step;
+    if (view_elements(&part) > 0)
+        part.offset +=
+            (uint64_t)(start * v->stride[axis]) * dtype_bytes(v->dtype);
+    return part;
+}
+
+/* ---- slices ---- */
+
+struct slice {
+    int axis;
+    int64_t start, stop, step;
+};
+
+/* The whole gradient of a value, for what is added to a part of it. *fresh:
+ * nothing but zeros is there. NULL in *sum: none is wanted. */
+static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
+                        bool *fresh)
+{
+    struct value *v = value_of(t, id);
+    ssq_status st = SSQ_OK;
+    bool zeros = false;
+    *sum = NULL;
+    if (!v->wanted)
+        return SSQ_OK;
+    if (v->param != NONE) {
+        struct param *p = param_of(t->params, v->param);
+        st = param_grad(t->params, p);
+        *fresh = p->grad_state != GRAD_FULL;
+        zeros = p->grad_state == GRAD_ZERO;
+        p->grad_state = GRAD_FULL;
+        *sum = p->grad;
+    } else {
+        const struct view like = v->is.tensor.view;
+        *fresh = !is_there(&v->grad);
+        if (*fresh)
+            st = held_make(t, like.dtype, like.rank, like.shape, &v->grad);
+        *sum = &v->grad.tensor;
+    }
+    if (st == SSQ_OK && *fresh && !zeros)
+        st = ssq_fill(t->queue, SSQ_FILL(.x = *sum));
+    return st;
+}
+
+static ssq_status own_slice(ssq_tape *t, const struct node *n)
+{
+    const struct slice s = *(const struct slice *)args_of(t, n);
+    const ssq_tensor *dy = &value_of(t, n->out[0])->grad.tensor, *sum;
+    bool fresh = false;
+    ssq_status st = whole(t, n->var[0], &sum, &fresh);
+    if (st != SSQ_OK || sum == NULL)
+        return st;
+    ssq_tensor part = *sum;
+    part.view = part_of(&sum->view, s.axis, s.start, s.stop, s.step);
+    return fresh ? ssq_cast(t->queue, SSQ_CAST(.x = dy, .y = &part))
+                 : ssq_add(t->queue, SSQ_ADD(.a = &part, .b = dy, .y = &part));
+}
+
+static const struct tape_op slice = {
+    .name = "slice", .nvars = 1, .nouts = 1, .own = own_slice};
+
+ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis, int64_t start,
+                         int64_t stop, int64_t step)
+{
+    static const char op[] = "var_slice";
+    ssq_tape *t = x.tape;
+    if (t == NULL || t->status != SSQ_OK ||
+        var_value(t, x, where, op, "x") == NULL)
+        return var_inert(t);
+    const ssq_tensor *from = &value_of(t, x.id)->is.tensor;
+    const struct node n = {.op = &slice, .where = where, .var = {x.id}};
+    ssq_tensor *view = NULL;
+    uint32_t made = NONE;
+    ssq_status st = ssq_tensor_slice(from, axis, start, stop, step, &view);
+    if (st == SSQ_OK) {
+        const struct slice s = {axis < 0 ? axis + from->view.rank : axis, start,
+                                stop, step};
+        st = value_see(t, &n, view, &s, sizeof(s), &made);
+    }
+    ssq_tensor_destroy(&view);
+    return answer(t, st, where, op, made);
+}
+
+/* ---- repeats ---- */
+
+static ssq_status own_broadcast(ssq_tape *t, const struct node *n)
+{
+    struct into to;
+    ssq_status st = into_begin(t, n->var[0], &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    st = ssq_sum_to(
+        t->queue,
+        SSQ_SUM_TO(.x = &value_of(t, n->out[0])->grad.tensor, .y = to.tensor));
+    return st == SSQ_OK ? into_end(t, &to) : st;
+}
+
+static const struct tape_op broadcast = {
+    .name = "broadcast", .nvars = 1, .nouts = 1, .own = own_broadcast};
+
+ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
+                             const int64_t *shape)
+{
+    static const char op[] = "var_broadcast";
+    ssq_tape *t = x.tape;
+    if (t == NULL || t->status != SSQ_OK ||
+        var_value(t, x, where, op, "x") == NULL)
+        return var_inert(t);
+    const struct node n = {.op = &broadcast, .where = where, .var = {x.id}};
+    ssq_tensor *view = NULL;
+    uint32_t made = NONE;
+    ssq_status st =
+        ssq_tensor_broadcast(&value_of(t, x.id)->is.tensor, rank, shape, &view);
+    if (st == SSQ_OK)
+        st = value_see(t, &n, view, NULL, 0, &made);
+    ssq_tensor_destroy(&view);
+    return answer(t, st, where, op, made);
+}
+
+/* ---- joins ---- */
+
+/* What a backward has to know: n values, any number of them. */
+struct join {
+    size_t n;
+    int axis;
+    uint32_t id[];
+};
+
+static ssq_status own_concat(ssq_tape *t, const struct node *n)
+{
+    const size_t count = ((const struct join *)args_of(t, n))->n;
+    int64_t at = 0;
+    for (size_t i = 0; i < count; i++) {
+        const struct join *j = args_of(t, n);
+        const uint32_t id = j->id[i];
+        const int axis = j->axis;
+        const struct value *y = value_of(t, n->out[0]);
+        int64_t end = at + value_of(t, id)->is.tensor.view.shape[axis];
+        struct into to;
+        ssq_status st = into_begin(t, id, &to);
+        if (st == SSQ_OK && to.tensor != NULL) {
+            ssq_tensor part = y->grad.tensor;
+            part.view = part_of(&y->grad.tensor.view, axis, at, end, 1);
+            st = ssq_cast(t->queue, SSQ_CAST(.x = &part, .y = to.tensor));
+            if (st == SSQ_OK)
+                st = into_end(t, &to);
+        }
+        if (st != SSQ_OK)
+            return st;
+        at = end;
+    }
+    return SSQ_OK;
+}
+
+static const struct tape_op concat = {
+    .name = "concat", .nvars = 0, .nouts = 1, .own = own_concat};
+
+/* The result's shape: that of the first, with all sizes of the axis. Others
+ * that do not agree are found by the op. f32 where dtypes differ. */
+static ssq_status joined(ssq_tape *t, const struct join *j, struct view *out)
+{
+    const struct view *first = &value_of(t, j->id[0])->is.tensor.view;
+    out->dtype = first->dtype;
+    out->rank = first->rank;
+    memcpy(out->shape, first->shape, sizeof(out->shape));
+    out->shape[j->axis] = 0;
+    for (size_t i = 0; i < j->n; i++) {
+        const struct view *v = &value_of(t, j->id[i])->is.tensor.view;
+        if (!dtype_is_float(v->dtype))
+            return error_set(SSQ_ERR_INVALID, "x[%zu] is %s, expected a float",
+                             i, ssq_dtype_name(v->dtype));
+        if (v->rank != out->rank)
+            return error_set(SSQ_ERR_INVALID, "x[%zu] has rank %d, x[0] %d", i,
+                             v->rank, out->rank);
+        if (v->shape[j->axis] > INT64_MAX - out->shape[j->axis])
+            return error_set(SSQ_ERR_INVALID, "axis %d is too long", j->axis);
+        out->shape[j->axis] += v->shape[j->axis];
+        if (v->dtype != out->dtype)
+            out->dtype = SSQ_F32;
+    }
+    out->dtype = autocast_joined(t, out->dtype);
+    return SSQ_OK;
+}
+
+/* Ids and tensors of all stand in the tape's scratch. */
+static ssq_status join_all(ssq_tape *t, const char *where, struct join *j,
+                           const ssq_tensor **tensors, size_t bytes,
+                           uint32_t *id)
+{
+    struct view out = {.rank = 0};
+    bool wanted = false;
+    ssq_status st = joined(t, j, &out);
+    if (st == SSQ_OK)
+        st = value_make(t, out.dtype, out.rank, out.shape, id);
+    if (st != SSQ_OK)
+        return st;
+    for (size_t i = 0; i < j->n; i++) {
+        tensors[i] = &value_of(t, j->id[i])->is.tensor;
+        wanted = wanted || value_of(t, j->id[i])->wanted;
+    }
+    st = ssq_concat(t->queue, SSQ_CONCAT(.x = tensors, .n = j->n,
+                                         .y = &value_of(t, *id)->is.tensor,
+                                         .axis = j->axis));
+    if (st != SSQ_OK || !wanted || !t->training || t->quiet > 0)
+        return st;
+    struct node n = {.op = &concat, .where = where, .out = {*id}};
+    for (unsigned i = 0; i < TAPE_VARS; i++)
+        n.var[i] = NONE;
+    return tape_note(t, &n, j, bytes);
+}
+
+ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,
+                          int axis)
+{
+    static const char op[] = "var_concat";
+    ssq_tape *t = x == NULL || n == 0 ? NULL : x[0].tape;
+    if (t == NULL || t->status != SSQ_OK)
+        return var_inert(t);
+    for (size_t i = 0; i < n; i++)
+        if (var_value(t, x[i], where, op, "x") == NULL)
+            return var_inert(t);
+    const int rank = value_of(t, x[0].id)->is.tensor.view.rank;
+    uint32_t made = NONE;
+    ssq_status st = SSQ_OK;
+    if (axis < -rank || axis >= rank)
+        st = error_set(SSQ_ERR_INVALID, "%s: axis %d of rank %d", op, axis,
+                       rank);
+    size_t ids = sizeof(struct join) + n * sizeof(uint32_t);
+    size_t units = (ids + sizeof(max_align_t) - 1) / sizeof(max_align_t);
+    size_t more = n / (sizeof(max_align_t) / sizeof(ssq_tensor *)) + 1;
+    struct join *j = NULL;
+    if (st == SSQ_OK) {
+        t->scratch.n = 0;
+        j = list_add(&t->scratch, units + more, sizeof(max_align_t));
+        st = j == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+    }
+    if (st == SSQ_OK) {
+        j->n = n;
+        j->axis = axis < 0 ? axis + rank : axis;
+        for (size_t i = 0; i < n; i++)
+            j->id[i] = x[i].id;
+        void *tensors = (max_align_t *)(void *)j + units;
+        st = join_all(t, where, j, tensors, ids, &made);
+    }
+    return answer(t, st, where, op, made);
+}

@@ -1,0 +1,141 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* written.c - inputs and parameters that somebody writes between a forward part
+ * and its backward.
+ *
+ * Memory of the tape's own is written by its ops alone. Other memory has a
+ * witness from its first use in a pass on; a node keeps how often it had been
+ * written when the op read it, and its backward finds out whether that is still
+ * so. Only what the backward reads is looked at. */
+#include <sesqui/ops/batch_norm.h>
+
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+
+#include <string.h>
+
+/* The value whose memory a view shows. */
+static uint32_t root_of(const ssq_tape *t, uint32_t id)
+{
+    while (value_of(t, id)->base != NONE)
+        id = value_of(t, id)->base;
+    return id;
+}
+
+static void watch(ssq_tape *t, struct value *v)
+{
+    if (v->witness.buffer != NULL)
+        return;
+    witness_begin(&v->witness, &v->is.tensor.view);
+    v->watched = t->watched;
+    t->watched = v;
+}
+
+uint32_t value_writes(ssq_tape *t, uint32_t id)
+{
+    id = root_of(t, id);
+    struct value *v = value_of(t, id);
+    if (v->is.memory.buffer != NULL || v->state == VALUE_RELEASED)
+        return 0;
+    watch(t, v);
+    return atomic_load(&v->witness.writes);
+}
+
+void written_reset(ssq_tape *t)
+{
+    for (struct value *v = t->watched; v != NULL; v = v->watched)
+        witness_end(&v->witness);
+    t->watched = NULL;
+}
+
+/* The value that a tensor in the options was held by. */
+static struct value *held_by(const ssq_tensor *tensor)
+{
+    char *at = (char *)(uintptr_t)tensor;
+    return (struct value *)(void *)(at - offsetof(struct value, is.tensor));
+}
+
+/* A slot of the forward call with a tensor at this place; NULL: none. */
+static const struct slot *option_at(const struct tape_op *op, size_t at)
+{
+    for (size_t i = 0; i < op->nslots; i++)
+        if (op->slots[i].role == SLOT_TENSOR && op->slots[i].at == at)
+            return &op->slots[i];
+    return NULL;
+}
+
+void written_note(ssq_tape *t, struct node *n, const void *args)
+{
+    for (unsigned i = 0; i < n->op->nvars; i++)
+        n->writes[i] = n->var[i] == NONE ? 0 : value_writes(t, n->var[i]);
+    for (size_t i = 0; i < n->op->nslots; i++) {
+        const struct slot *s = &n->op->slots[i];
+        const ssq_tensor *given = NULL;
+        if (s->role == SLOT_TENSOR)
+            memcpy(&given, (const char *)args + s->at, sizeof(given));
+        if (given == NULL)
+            continue;
+        struct value *v = held_by(given);
+        watch(t, v);
+        v->writes = atomic_load(&v->witness.writes);
+    }
+}
+
+/* Both places: where it was put on the tape, and what has written it. */
+static ssq_status tell(ssq_tape *t, const struct value *v, const char *what)
+{
+    struct witness w;
+    witness_ask(&v->witness, &w);
+    bool is_param = v->param != NONE;
+    if (!is_param && v->where == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s, a parameter's cast, was made anew between "
+                         "forward and backward: the parameter was written",
+                         what);
+    return error_set(
+        SSQ_ERR_INVALID,
+        "%s, %s%s%s, was written between forward and backward: by the op \"%s\""
+        "%s",
+        what, is_param ? "the parameter \"" : "of ",
+        is_param ? param_of(t->params, v->param)->name : v->where,
+        is_param ? "\"" : "", op_name(w.by),
+        w.queue == t->queue ? "" : " on another queue");
+}
+
+static const char *name_of(const struct tape_op *op, unsigned i)
+{
+    for (size_t k = 0; k < op->nslots; k++)
+        if (op->slots[k].role == SLOT_VAR && op->slots[k].index == i)
+            return op->slots[k].name;
+    return "x";
+}
+
+ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i)
+{
+    if (n->var[i] == NONE || value_writes(t, n->var[i]) == n->writes[i])
+        return SSQ_OK;
+    return tell(t, value_of(t, root_of(t, n->var[i])), name_of(n->op, i));
+}
+
+/* Running statistics are for the ops that normalise by them: others update
+ * them, each call of a layer anew. */
+static bool is_read(const struct slot *s, const void *args)
+{
+    return strncmp(s->name, "running_", 8) != 0 ||
+           !((const ssq_batch_norm_args *)args)->training;
+}
+
+ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
+{
+    const char *args =
+        (const char *)t->bytes.at + n->args * sizeof(max_align_t);
+    const struct slot *s = option_at(n->op, at);
+    const ssq_tensor *given = NULL;
+    if (s == NULL || !is_read(s, args))
+        return SSQ_OK;
+    memcpy(&given, args + at, sizeof(given));
+    if (given == NULL)
+        return SSQ_OK;
+    const struct value *v = held_by(given);
+    return atomic_load(&v->witness.writes) == v->writes ? SSQ_OK
+                                                        : tell(t, v, s->name);
+}

@@ -1,0 +1,115 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks.c - what others do at the places of a training, and its end. */
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+#include "lib/train/trainer.h"
+
+#include <sesqui/ops/elementwise.h>
+
+ssq_status ssq_trainer_hook_add(ssq_trainer *trainer, ssq_trainer_hook *hook,
+                                void *user)
+{
+    static const char what[] = "trainer_hook_add";
+    if (trainer == NULL || hook == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         trainer == NULL ? "trainer" : "hook");
+    struct hook *h = mem_alloc(sizeof(*h));
+    if (h == NULL)
+        return error_nomem(what, sizeof(*h));
+    *h = (struct hook){NULL, hook, user};
+    *trainer->hooks_end = h;
+    trainer->hooks_end = &h->next;
+    return SSQ_OK;
+}
+
+void trainer_free_hooks(ssq_trainer *t)
+{
+    for (struct hook *h = t->hooks, *next; h != NULL; h = next) {
+        next = h->next;
+        mem_free(h);
+    }
+}
+
+ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
+                              ssq_var *var)
+{
+    ssq_status st = SSQ_OK;
+    for (struct hook *h = t->hooks; h != NULL && st == SSQ_OK; h = h->next)
+        st = h->fn(h->user, t, place, var);
+    return st;
+}
+
+ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output)
+{
+    static const char what[] = "trainer_output";
+    if (trainer == NULL)
+        return var_inert(NULL);
+    ssq_tape *t = trainer->tape;
+    if (t->status != SSQ_OK ||
+        var_value(t, output, what, what, "output") == NULL)
+        return var_inert(t);
+    ssq_var y = ssq_var_cast_at(what, output, SSQ_F32);
+    ssq_status st = trainer_call_hooks(trainer, SSQ_PLACE_LOSS_BEGIN, &y);
+    if (st == SSQ_OK)
+        return y;
+    latch(t, st, what, what);
+    return var_inert(t);
+}
+
+/* ---- gradients ---- */
+
+ssq_status ssq_trainer_unscale(ssq_trainer *trainer)
+{
+    static const char what[] = "trainer_unscale";
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    if (trainer->due != DUE_STEP)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: no step is due: %u of %u passes have been", what,
+                         trainer->taken, trainer->accumulate);
+    if (trainer->unscaled)
+        return SSQ_OK;
+    ssq_status st = ssq_optimizer_unscale(trainer->queue, trainer->optimizer,
+                                          trainer->scaler);
+    trainer->unscaled = st == SSQ_OK;
+    return st;
+}
+
+/* May be repeated where the step behind it has failed. */
+ssq_status trainer_clip(ssq_trainer *t)
+{
+    if (t->clip_value == 0.0 || t->clipped)
+        return SSQ_OK;
+    ssq_status st = ssq_trainer_unscale(t);
+    for (size_t i = 0; i < t->params->n && st == SSQ_OK; i++) {
+        const ssq_tensor *g = param_of(t->params, (uint32_t)i)->grad;
+        if (g != NULL && view_elements(&g->view) > 0)
+            st = ssq_clamp(t->queue,
+                           SSQ_CLAMP(.x = g, .y = g, .min = -t->clip_value,
+                                     .max = t->clip_value));
+    }
+    t->clipped = st == SSQ_OK;
+    return st;
+}
+
+/* ---- the end ---- */
+
+ssq_status ssq_trainer_end(ssq_trainer *trainer)
+{
+    static const char what[] = "trainer_end";
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    if (trainer->ended)
+        return error_set(SSQ_ERR_INVALID, "%s: the training has ended", what);
+    if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %u of %u passes of a step have been", what,
+                         trainer->taken, trainer->accumulate);
+    ssq_tape_begin(trainer->tape, false);
+    ssq_status st = ssq_params_to_float32(trainer->params, trainer->queue,
+                                          trainer->optimizer);
+    if (st != SSQ_OK)
+        return st;
+    trainer->ended = true;
+    return trainer_call_hooks(trainer, SSQ_PLACE_TRAIN_END, NULL);
+}

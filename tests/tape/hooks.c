@@ -1,0 +1,455 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* hooks.c - what others do at the six places of a training; gradients that are
+ * read and clipped without their scale; parameters at the end; two models and
+ * two losses on one scaler. */
+#include "tests/tape/tape.h"
+
+#include <math.h>
+
+#define IN   4
+#define OUT  3
+#define ROWS 5
+
+struct bed {
+    const char *name;
+    ssq_device *device;
+    ssq_queue *queue;
+    ssq_tensor *x, *target;
+};
+
+static struct bed bed_open(const char *name)
+{
+    static const int64_t xs[] = {ROWS, IN}, ts[] = {ROWS, OUT};
+    float x[ROWS * IN], y[ROWS * OUT];
+    struct bed b = {.name = name};
+    for (int i = 0; i < ROWS * IN; i++)
+        x[i] = (float)(i % 7) / 4 - 0.5f;
+    for (int i = 0; i < ROWS * OUT; i++)
+        y[i] = (float)(i % 5) - 1;
+    b.device = core_open(name);
+    b.queue = core_queue(b.device);
+    const struct rig r = {.device = b.device, .queue = b.queue};
+    b.x = rig_floats(&r, 2, xs, x);
+    b.target = rig_floats(&r, 2, ts, y);
+    return b;
+}
+
+static void bed_close(struct bed *b)
+{
+    ssq_tensor_destroy(&b->x);
+    ssq_tensor_destroy(&b->target);
+    ssq_queue_destroy(&b->queue);
+    ssq_device_close(&b->device);
+}
+
+static ssq_trainer *trainer_of(const struct bed *b,
+                               const ssq_trainer_args *args)
+{
+    ssq_trainer *t = NULL;
+    NEED(ssq_trainer_create(b->queue, args, &t));
+    return t;
+}
+
+static ssq_status step(const struct bed *b, ssq_trainer *trainer)
+{
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    ssq_var y = ssq_nn_linear(t, "fc1", ssq_var_input(t, b->x), 6, NULL);
+    y = ssq_nn_linear(t, "fc2", ssq_tanh_var(y), OUT, NULL);
+    y = ssq_trainer_output(trainer, y);
+    return ssq_trainer_step(trainer,
+                            ssq_mse_var(y, SSQ_MSE(.target = b->target)));
+}
+
+/* All parameters, or all gradients, as float32; returns how many. */
+static size_t values(const struct bed *b, ssq_params *params, bool grads,
+                     float *to)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < ssq_params_count(params); i++) {
+        ssq_param_info p = SSQ_PARAM_INFO_INIT;
+        NEED(ssq_params_get(params, i, &p));
+        const ssq_tensor *x = grads ? p.grad : p.tensor;
+        size_t k = (size_t)ssq_tensor_elements(x);
+        NEED(ssq_tensor_read(b->queue, x, to + n, k * sizeof(*to), SSQ_F32));
+        n += k;
+    }
+    NEED(ssq_queue_sync(b->queue));
+    return n;
+}
+
+/* ---- places ---- */
+
+struct diary {
+    char text[64];
+    ssq_trainer_place fail_at; /* once, if failing */
+    bool failing, wide, has_var;
+    double factor; /* of the loss; 0: as it is */
+};
+
+static ssq_status write_diary(void *user, ssq_trainer *trainer,
+                              ssq_trainer_place place, ssq_var *var)
+{
+    struct diary *d = user;
+    size_t n = strlen(d->text);
+    bool wants =
+        place == SSQ_PLACE_LOSS_BEGIN || place == SSQ_PLACE_BACKWARD_BEGIN;
+    if (n < sizeof(d->text) - 1)
+        d->text[n] = "TLBGSE"[place];
+    d->has_var = d->has_var && (var != NULL) == wants;
+    if (place == SSQ_PLACE_LOSS_BEGIN)
+        d->wide = d->wide && ssq_tensor_dtype(ssq_var_tensor(*var)) == SSQ_F32;
+    if (place == SSQ_PLACE_BACKWARD_BEGIN && d->factor != 0)
+        *var = ssq_scale_var(*var, SSQ_SCALE(.alpha = d->factor));
+    if (d->failing && place == d->fail_at) {
+        d->failing = false;
+        ssq_group *none = NULL;
+        /* a text of the library's, as hooks have it */
+        return ssq_trainer_group(trainer, NULL, NULL, &none);
+    }
+    return SSQ_OK;
+}
+
+static void places(const struct bed *b)
+{
+    struct diary d = {.wide = true, .has_var = true};
+    ssq_trainer *t =
+        trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16", .accumulate = 2));
+    NEED(ssq_trainer_hook_add(t, write_diary, &d));
+    for (int i = 0; i < 4; i++)
+        NEED(step(b, t));
+    (void)ssq_trainer_evaluate(t);
+    NEED(ssq_trainer_end(t));
+    tap_ok(strcmp(d.text, "TLBGLBGSLBGLBGSE") == 0 && d.wide && d.has_var,
+           "%s: four passes, two steps: %s", b->name, d.text);
+    (void)ssq_trainer_begin(t);
+    core_status(step(b, t), SSQ_ERR_INVALID,
+                "trainer_begin: the training has ended",
+                "%s: no training behind the end", b->name);
+    core_status(ssq_trainer_end(t), SSQ_ERR_INVALID, "has ended",
+                "%s: and no second end", b->name);
+    ssq_trainer_destroy(&t);
+}
+
+/* A hook that fails stops the call; the training goes on as if the hook had
+ * not. */
+static void failures(const struct bed *b)
+{
+    static const char *const names[] = {"train begin",    "loss begin",
+                                        "backward begin", "backward end",
+                                        "step end",       "train end"};
+    float want[128], got[128];
+    for (int place = 0; place < 5; place++) {
+        struct diary d = {.fail_at = (ssq_trainer_place)place};
+        size_t n = 0;
+        bool ok = true;
+        for (int k = 0; k < 2; k++) {
+            ssq_trainer *t = trainer_of(b, NULL);
+            d.failing = k == 1;
+            NEED(ssq_trainer_hook_add(t, write_diary, &d));
+            ssq_status st = step(b, t);
+            ok = ok && st == (k == 1 ? SSQ_ERR_INVALID : SSQ_OK);
+            ok =
+                ok && (k == 0 || core_has(ssq_last_error(), "pattern is NULL"));
+            /* behind the backward a pass counts: the next begin steps */
+            if (k == 1 && place < SSQ_PLACE_BACKWARD_END)
+                ok = ok && step(b, t) == SSQ_OK;
+            ok = ok && step(b, t) == SSQ_OK;
+            n = values(b, ssq_trainer_params(t), false, k == 0 ? want : got);
+            ssq_trainer_destroy(&t);
+        }
+        tap_ok(ok && memcmp(want, got, n * sizeof(*want)) == 0,
+               "%s: a hook that fails at %s: the training is the same", b->name,
+               names[place]);
+    }
+}
+
+static void replaced(const struct bed *b)
+{
+    float one[128], twice[128];
+    double shown[2] = {0, 0};
+    size_t n = 0;
+    for (int k = 0; k < 2; k++) {
+        struct diary d = {.factor = k == 0 ? 0.0 : 2.0};
+        ssq_trainer *t =
+            trainer_of(b, SSQ_TRAINER(.optimizer = "sgd", .options.lr = 0.125));
+        NEED(ssq_trainer_hook_add(t, write_diary, &d));
+        NEED(step(b, t));
+        n = values(b, ssq_trainer_params(t), true, k == 0 ? one : twice);
+        NEED(ssq_trainer_loss(t, &shown[k]));
+        ssq_trainer_destroy(&t);
+    }
+    bool doubled = n > 0;
+    for (size_t i = 0; i < n; i++)
+        doubled = doubled && twice[i] == 2 * one[i];
+    tap_ok(doubled && shown[0] == shown[1] && shown[0] > 0,
+           "%s: a hook doubles the loss, and the gradients; %g is shown as %g",
+           b->name, shown[0], shown[1]);
+}
+
+/* ---- true gradients ---- */
+
+struct look {
+    const struct bed *b;
+    float grads[128];
+    size_t n;
+    ssq_status early;
+};
+
+static ssq_status look(void *user, ssq_trainer *trainer,
+                       ssq_trainer_place place, ssq_var *var)
+{
+    struct look *l = user;
+    (void)var;
+    if (place == SSQ_PLACE_BACKWARD_BEGIN)
+        l->early = ssq_trainer_unscale(trainer);
+    if (place != SSQ_PLACE_BACKWARD_END)
+        return SSQ_OK;
+    ssq_status st = ssq_trainer_unscale(trainer);
+    if (st == SSQ_OK)
+        l->n = values(l->b, ssq_trainer_params(trainer), true, l->grads);
+    return st == SSQ_ERR_INVALID && l->n == 0 ? SSQ_OK : st;
+}
+
+/* A scale of 2^16 changes no bit of float32 gradients: unscaled they are those
+ * of a training without a scaler. */
+static void unscaled(const struct bed *b)
+{
+    for (uint32_t accumulate = 1; accumulate < 3; accumulate++) {
+        struct look l[2] = {{.b = b}, {.b = b}};
+        float after[2][128];
+        size_t n = 0;
+        for (int k = 0; k < 2; k++) {
+            ssq_trainer *t =
+                trainer_of(b, SSQ_TRAINER(.scaler = k == 0 ? "none" : "pytorch",
+                                          .accumulate = accumulate));
+            NEED(ssq_trainer_hook_add(t, look, &l[k]));
+            for (uint32_t i = 0; i < accumulate; i++)
+                NEED(step(b, t));
+            n = values(b, ssq_trainer_params(t), false, after[k]);
+            ssq_trainer_destroy(&t);
+        }
+        tap_ok(l[0].n == n && l[1].n == n && n > 30 &&
+                   memcmp(l[0].grads, l[1].grads, n * sizeof(float)) == 0 &&
+                   memcmp(after[0], after[1], n * sizeof(float)) == 0 &&
+                   l[0].early == SSQ_ERR_INVALID,
+               "%s: %u passes: %zu gradients without their scale are true, and "
+               "so is the step",
+               b->name, accumulate, n);
+    }
+}
+
+/* sgd moves a parameter by lr times what is left of its gradient. */
+static void clipped(const struct bed *b)
+{
+    static const char *const policies[] = {"float32", "mixed_float16"};
+    for (int k = 0; k < 2; k++)
+        for (uint32_t accumulate = 1; accumulate < 3; accumulate++) {
+            struct look l = {.b = b};
+            float before[128], after[128];
+            size_t n = 0, cut = 0, wrong = 0;
+            ssq_trainer *t = trainer_of(
+                b, SSQ_TRAINER(.policy = policies[k], .optimizer = "sgd",
+                               .options.lr = 1.0, .clip_value = 0.0625,
+                               .accumulate = accumulate));
+            NEED(ssq_trainer_hook_add(t, look, &l));
+            ssq_tape *tape = ssq_trainer_begin(t);
+            ssq_var y =
+                ssq_nn_linear(tape, "fc1", ssq_var_input(tape, b->x), 6, NULL);
+            (void)ssq_nn_linear(tape, "fc2", y, OUT, NULL);
+            NEED(ssq_tape_status(tape));
+            n = values(b, ssq_trainer_params(t), false, before);
+            for (uint32_t i = 0; i < accumulate; i++)
+                NEED(step(b, t));
+            n = values(b, ssq_trainer_params(t), false, after);
+            for (size_t i = 0; i < n; i++) {
+                double g = l.grads[i], c = fmax(-0.0625, fmin(0.0625, g));
+                double slack = k == 0 ? 1e-6 : 1e-3;
+                cut += c != g;
+                wrong += fabs(before[i] - c - after[i]) > slack;
+            }
+            tap_ok(wrong == 0 && cut > 0 && cut < n && l.n == n,
+                   "%s: %s, %u passes: %zu of %zu gradients are cut to 1/16",
+                   b->name, policies[k], accumulate, cut, n);
+            ssq_trainer_destroy(&t);
+        }
+}
+
+/* ---- the end ---- */
+
+struct masters {
+    float at[128];
+    size_t n;
+    const struct bed *b;
+};
+
+static ssq_status keep(void *user, const char *name, const ssq_tensor *x)
+{
+    struct masters *m = user;
+    size_t k = (size_t)ssq_tensor_elements(x);
+    if (strstr(name, ".master") == NULL)
+        return SSQ_OK;
+    NEED(ssq_tensor_read(m->b->queue, x, m->at + m->n, k * sizeof(float),
+                         SSQ_F32));
+    m->n += k;
+    return ssq_queue_sync(m->b->queue);
+}
+
+static void end(const struct bed *b)
+{
+    struct masters m = {.b = b};
+    float now[128];
+    ssq_trainer *t = trainer_of(b, SSQ_TRAINER(.policy = "mixed_bfloat16"));
+    for (int i = 0; i < 3; i++)
+        NEED(step(b, t));
+    NEED(ssq_optimizer_visit(b->queue, ssq_trainer_optimizer(t), keep, &m));
+    double loss[2];
+    const ssq_tensor *y[2];
+    for (int k = 0; k < 2; k++) {
+        float got = 0;
+        ssq_tape *tape = ssq_trainer_evaluate(t);
+        ssq_var x = ssq_var_input(tape, b->x);
+        x = ssq_tanh_var(ssq_nn_linear(tape, "fc1", x, 6, NULL));
+        x = ssq_nn_linear(tape, "fc2", x, OUT, NULL);
+        y[k] = ssq_var_tensor(ssq_mse_var(x, SSQ_MSE(.target = b->target)));
+        NEED(ssq_tape_status(tape));
+        NEED(ssq_tensor_read(b->queue, y[k], &got, sizeof(got), SSQ_F32));
+        NEED(ssq_queue_sync(b->queue));
+        loss[k] = got;
+        if (k == 0)
+            NEED(ssq_trainer_end(t));
+    }
+    ssq_param_info p = SSQ_PARAM_INFO_INIT;
+    NEED(ssq_params_get(ssq_trainer_params(t), 0, &p));
+    size_t n = values(b, ssq_trainer_params(t), false, now);
+    tap_ok(ssq_tensor_dtype(p.tensor) == SSQ_F32 && n == m.n && n > 30 &&
+               memcmp(now, m.at, n * sizeof(float)) == 0,
+           "%s: at the end %zu parameters are float32, as their masters",
+           b->name, n);
+    /* biases are no longer rounded: products take them as they are */
+    tap_ok(fabs(loss[0] - loss[1]) < 0.01 * loss[0],
+           "%s: and an evaluation is nearly as before: %g, %g", b->name,
+           loss[0], loss[1]);
+    ssq_trainer_destroy(&t);
+
+    t = trainer_of(b, SSQ_TRAINER(.policy = "mixed_bfloat16",
+                                  .options.master = SSQ_MASTER_SPLIT));
+    NEED(step(b, t));
+    core_status(ssq_trainer_end(t), SSQ_ERR_UNSUPPORTED,
+                "fc1.weight has a split master", "%s: split masters", b->name);
+    core_status(step(b, t), SSQ_OK, "", "%s: with which training goes on",
+                b->name);
+    ssq_trainer_destroy(&t);
+    core_status(ssq_params_to_float32(NULL, b->queue, NULL), SSQ_ERR_INVALID,
+                "params is NULL", "%s: no parameters", b->name);
+}
+
+static void misuse(const struct bed *b)
+{
+    ssq_trainer *t = trainer_of(b, SSQ_TRAINER(.accumulate = 2));
+    core_status(ssq_trainer_hook_add(t, NULL, NULL), SSQ_ERR_INVALID,
+                "hook is NULL", "%s: no hook", b->name);
+    core_status(ssq_trainer_hook_add(NULL, look, NULL), SSQ_ERR_INVALID,
+                "trainer is NULL", "%s: a hook for nobody", b->name);
+    core_status(ssq_trainer_unscale(NULL), SSQ_ERR_INVALID, "NULL",
+                "%s: unscale nothing", b->name);
+    core_status(ssq_trainer_unscale(t), SSQ_ERR_INVALID, "no step is due",
+                "%s: unscale before a step", b->name);
+    core_status(ssq_trainer_end(NULL), SSQ_ERR_INVALID, "NULL",
+                "%s: end nothing", b->name);
+    NEED(step(b, t));
+    core_status(ssq_trainer_end(t), SSQ_ERR_INVALID, "1 of 2 passes",
+                "%s: end within an accumulation", b->name);
+    tap_ok(ssq_trainer_output(NULL, SSQ_VAR_NONE).tape == NULL,
+           "%s: no trainer has no output", b->name);
+    ssq_trainer_destroy(&t);
+    core_status(
+        ssq_trainer_create(b->queue, SSQ_TRAINER(.clip_value = -1.0), &t),
+        SSQ_ERR_INVALID, "clip_value is -1", "%s: a bound below 0", b->name);
+    core_status(
+        ssq_trainer_create(b->queue, SSQ_TRAINER(.clip_value = NAN), &t),
+        SSQ_ERR_INVALID, "clip_value is nan", "%s: a bound of NaN", b->name);
+}
+
+/* ---- several models, losses and optimizers: torch's recipe ---- */
+
+/* https://pytorch.org/docs/stable/notes/amp_examples.html, "Working with
+ * Multiple Models, Losses, and Optimizers": both models are in both losses, one
+ * optimizer's gradients are unscaled to be looked at, one update at the end.
+ * The two losses are added: one backward does for both. */
+static void recipe(const struct bed *b, bool scaled, float *after, size_t *n)
+{
+    ssq_params *params = NULL;
+    ssq_tape *t = NULL;
+    ssq_scaler *scaler = NULL;
+    ssq_optimizer *o[2] = {NULL, NULL};
+    NEED(ssq_params_create(b->device, "float32", NULL, &params));
+    NEED(ssq_tape_create(b->queue, params, &t));
+    if (scaled)
+        NEED(ssq_scaler_create(b->device, "pytorch", NULL, &scaler));
+    for (int i = 0; i < 2; i++)
+        NEED(ssq_optimizer_create(b->device, "adam", NULL, &o[i]));
+    for (int i = 0; i < 3; i++) {
+        ssq_tape_begin(t, true);
+        ssq_params_clean(params);
+        ssq_var x = ssq_var_input(t, b->x);
+        ssq_var y0 = ssq_nn_linear(t, "model0", x, OUT, NULL);
+        ssq_var y1 = ssq_nn_linear(t, "model1", x, OUT, NULL);
+        const ssq_scale_args *two = SSQ_SCALE(.alpha = 2),
+                             *three = SSQ_SCALE(.alpha = 3),
+                             *five = SSQ_SCALE(.alpha = -5);
+        ssq_var a =
+            ssq_add_var(ssq_scale_var(y0, two), ssq_scale_var(y1, three));
+        ssq_var c =
+            ssq_add_var(ssq_scale_var(y0, three), ssq_scale_var(y1, five));
+        ssq_var loss0 = ssq_mse_var(a, SSQ_MSE(.target = b->target));
+        ssq_var loss1 = ssq_mse_var(c, SSQ_MSE(.target = b->target));
+        NEED(ssq_tape_backward(t, ssq_add_var(loss0, loss1), scaler));
+        if (i == 0) {
+            NEED(ssq_params_optimize(params, o[0], "model0.*", NULL));
+            NEED(ssq_params_optimize(params, o[1], "model1.*", NULL));
+        }
+        if (scaled)
+            NEED(ssq_optimizer_unscale(b->queue, o[0], scaler));
+        NEED(ssq_optimizer_step(b->queue, o[0], scaler));
+        NEED(ssq_optimizer_step(b->queue, o[1], scaler));
+        if (scaled)
+            NEED(ssq_scaler_update(b->queue, scaler));
+    }
+    *n = values(b, params, false, after);
+    for (int i = 0; i < 2; i++)
+        ssq_optimizer_destroy(&o[i]);
+    ssq_scaler_destroy(&scaler);
+    ssq_tape_destroy(&t);
+    ssq_params_destroy(&params);
+}
+
+static void two_models(const struct bed *b)
+{
+    float with[128], without[128];
+    size_t n = 0, m = 0;
+    recipe(b, true, with, &n);
+    recipe(b, false, without, &m);
+    tap_ok(n == m && n == 30 && memcmp(with, without, n * sizeof(float)) == 0,
+           "%s: two models, losses and optimizers on one scaler: %zu "
+           "parameters as without it",
+           b->name, n);
+}
+
+int main(void)
+{
+    for (size_t i = 0; core_device(i) != NULL; i++) {
+        struct bed b = bed_open(core_device(i));
+        places(&b);
+        replaced(&b);
+        unscaled(&b);
+        clipped(&b);
+        end(&b);
+        two_models(&b);
+        if (i < 2) {
+            failures(&b);
+            misuse(&b);
+        }
+        bed_close(&b);
+    }
+    return tap_done(2 * 30);
+}
