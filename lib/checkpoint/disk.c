@@ -219,17 +219,14 @@ static int sync_file(int fd)
 }
 
 /* A file system that cannot sync a folder says EINVAL, and has nothing to be
- * done about it. */
-static ssq_status sync_folder(const struct replacement *r)
+ * done about it. name: of a file in it, which is cut: nothing that may fail for
+ * want of memory comes behind the rename. */
+static ssq_status sync_folder(const struct replacement *r, char *name)
 {
-    size_t n;
-    char *folder = folder_of(r->target, 1, &n);
-    if (folder == NULL)
-        return error_nomem(r->what, n + 2);
-    if (n == 0)
-        folder[n++] = '.';
-    folder[n] = '\0';
-    int fd = open_file(folder, O_RDONLY | O_DIRECTORY);
+    char *slash = strrchr(name, '/');
+    if (slash != NULL)
+        slash[1] = '\0';
+    int fd = open_file(slash != NULL ? name : ".", O_RDONLY | O_DIRECTORY);
     ssq_status st = SSQ_OK;
     if (fd < 0 && errno != EACCES)
         st = fail(r->what, r->path, "open its folder", errno);
@@ -237,7 +234,6 @@ static ssq_status sync_folder(const struct replacement *r)
         st = fail(r->what, r->path, "fsync of its folder", errno);
     if (fd >= 0)
         disk_close(fd);
-    mem_free(folder);
     return st;
 }
 
@@ -251,9 +247,11 @@ ssq_status replacement_commit(struct replacement *r)
         return fail(r->what, r->path, "close", errno);
     if (rename(r->temporary, r->target) != 0)
         return fail(r->what, r->path, "rename", errno);
-    mem_free(r->temporary);
+    char *name = r->temporary;
     r->temporary = NULL;
-    return sync_folder(r);
+    ssq_status st = sync_folder(r, name);
+    mem_free(name);
+    return st;
 }
 
 void replacement_end(struct replacement *r)

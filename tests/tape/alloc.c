@@ -1,16 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* alloc.c - training while the Nth allocation of host memory fails: the call
- * that needs it says so, the next pass is as good as ever, nothing is lost. */
+/* alloc.c - training, and its files, while the Nth allocation of host memory
+ * fails: the call that needs it says so, the next is as good as ever, nothing
+ * is lost. */
 #include "tests/tape/tape.h"
 
+#include <unistd.h>
+
 static struct {
+    bool armed; /* calls are counted */
     long calls, fail_at, refused, live;
 } heap;
 
 static void *heap_alloc(void *user, size_t bytes)
 {
     (void)user;
-    if (++heap.calls == heap.fail_at) {
+    if (heap.armed && ++heap.calls == heap.fail_at) {
         heap.refused++;
         return NULL;
     }
@@ -28,7 +32,8 @@ static void heap_free(void *user, void *p)
 
 /* What went wrong in all trials. */
 static struct {
-    long trials, refused, status, text, stuck, learnt, leak;
+    long trials, refused, status, text, stuck, learnt;
+    long kept, torn; /* loads that failed: nothing changed; the rest */
 } seen;
 
 static ssq_status answered(ssq_status st)
@@ -60,6 +65,7 @@ static void train(ssq_queue *q, const ssq_tensor *x, const char *policy)
 {
     ssq_trainer *trainer = NULL;
     double loss = 0.0;
+    heap.armed = true;
     for (int i = 0; i < 2 && trainer == NULL; i++)
         seen.stuck += answered(ssq_trainer_create(
                           q, SSQ_TRAINER(.policy = policy, .accumulate = 2),
@@ -76,7 +82,83 @@ static void train(ssq_queue *q, const ssq_tensor *x, const char *policy)
     ssq_trainer_destroy(&trainer);
 }
 
-static bool trial(ssq_device *d, const char *policy, long fail_at)
+/* ---- files ---- */
+
+enum { SAVED, BEFORE, AFTER, PATHS };
+static char path[PATHS][64];
+
+static bool same_files(int a, int b)
+{
+    static char x[2][1 << 16];
+    size_t n[2];
+    for (int i = 0; i < 2; i++) {
+        FILE *f = fopen(path[i == 0 ? a : b], "rb");
+        n[i] = f == NULL ? 0 : fread(x[i], 1, sizeof(x[i]), f);
+        if (f != NULL)
+            fclose(f);
+    }
+    return n[0] > 0 && n[0] < sizeof(x[0]) && n[0] == n[1] &&
+           memcmp(x[0], x[1], n[0]) == 0;
+}
+
+static void save(ssq_trainer *t)
+{
+    heap.armed = true;
+    bool good = answered(ssq_trainer_save(t, path[SAVED])) == SSQ_OK;
+    heap.armed = false;
+    if (!good)
+        seen.stuck += !same_files(SAVED, BEFORE) ||
+                      ssq_trainer_save(t, path[SAVED]) != SSQ_OK;
+}
+
+/* A load that has failed has changed nothing, or the trainer says that it has
+ * to be done again. */
+static void load(ssq_trainer *t)
+{
+    NEED(ssq_trainer_save(t, path[BEFORE]));
+    heap.armed = true;
+    bool good = answered(ssq_trainer_load(t, path[SAVED])) == SSQ_OK;
+    heap.armed = false;
+    if (good)
+        return;
+    ssq_status st = ssq_trainer_save(t, path[AFTER]);
+    bool torn =
+        st == SSQ_ERR_INVALID && core_has(ssq_last_error(), "load again");
+    seen.torn += torn;
+    seen.kept += st == SSQ_OK && same_files(BEFORE, AFTER);
+    seen.stuck +=
+        (st != SSQ_OK && !torn) || ssq_trainer_load(t, path[SAVED]) != SSQ_OK;
+}
+
+/* A trainer is saved, goes on, goes back, and another begins where it was. */
+static void go_on(ssq_queue *q, const ssq_tensor *x, const char *policy)
+{
+    ssq_trainer *t[2] = {NULL, NULL};
+    bool same = true;
+    for (int i = 0; i < 2; i++)
+        NEED(ssq_trainer_create(q, SSQ_TRAINER(.policy = policy), &t[i]));
+    NEED(step(t[0], x, true));
+    NEED(ssq_trainer_save(t[0], path[SAVED]));
+    NEED(ssq_trainer_save(t[0], path[BEFORE]));
+    NEED(step(t[0], x, true));
+    save(t[0]);
+    NEED(step(t[0], x, true));
+    for (int i = 0; i < 2; i++) {
+        load(t[i]);
+        NEED(ssq_trainer_save(t[i], path[AFTER]));
+        same = same && same_files(SAVED, AFTER);
+        NEED(step(t[i], x, true));
+    }
+    seen.learnt += same;
+    ssq_trainer_destroy(&t[0]);
+    ssq_trainer_destroy(&t[1]);
+}
+
+/* ---- trials ---- */
+
+typedef void program(ssq_queue *q, const ssq_tensor *x, const char *policy);
+
+static bool trial(ssq_device *d, program *run, const char *policy, long fail_at)
 {
     const int64_t shape[] = {5, 4};
     ssq_queue *q = core_queue(d);
@@ -85,40 +167,49 @@ static bool trial(ssq_device *d, const char *policy, long fail_at)
     NEED(ssq_fill(q, SSQ_FILL(.x = x, .value = 0.5)));
     heap.calls = heap.refused = 0;
     heap.fail_at = fail_at;
-    train(q, x, policy);
-    heap.fail_at = 0;
+    run(q, x, policy);
+    heap.armed = false;
     ssq_tensor_destroy(&x);
     ssq_queue_destroy(&q);
     seen.trials++;
     return heap.refused > 0;
 }
 
-static void sweep(const char *device, const char *policy)
+static void sweep(const char *device, program *run, const char *policy)
 {
+    const bool files = run == go_on;
     ssq_allocator a = {sizeof(a), heap_alloc, heap_free, NULL};
     NEED(ssq_allocator_set(&a));
     memset(&seen, 0, sizeof(seen));
     ssq_device *d = core_open(device);
-    trial(d, policy, 0); /* what a device makes once */
-    long live = heap.live, trials = 1;
-    for (long i = 1; trial(d, policy, i); i++)
-        trials++;
-    seen.leak = heap.live - live;
+    trial(d, run, policy, 0); /* what a device makes once */
+    for (long i = 1; trial(d, run, policy, i); i++)
+        ;
     ssq_device_close(&d);
     tap_ok(seen.status == 0 && seen.text == 0 && seen.stuck == 0 &&
                seen.learnt == seen.trials && seen.trials > 100 &&
-               heap.live == 0,
-           "%s: %s: each of %ld allocations fails once: %ld calls refused, %ld "
-           "with another status, %ld without a text, %ld not repeated, %ld "
-           "without a loss, %ld blocks lost",
-           device, policy, trials, seen.refused, seen.status, seen.text,
-           seen.stuck, seen.trials - seen.learnt, heap.live);
+               heap.live == 0 && (!files || (seen.torn > 0 && seen.kept > 0)),
+           "%s: %s, %s: each of %ld allocations fails once: %ld calls refused, "
+           "%ld with another status, %ld without a text, %ld not repeated, "
+           "%ld of another end, %ld blocks lost",
+           device, policy, files ? "files" : "steps", seen.trials, seen.refused,
+           seen.status, seen.text, seen.stuck, seen.trials - seen.learnt,
+           heap.live);
+    if (files)
+        tap_diag("%ld loads changed nothing, %ld have to be repeated",
+                 seen.kept, seen.torn);
     NEED(ssq_allocator_set(NULL));
 }
 
 int main(void)
 {
-    sweep("reference", "mixed_float16");
-    sweep("guard", "mixed_bfloat16");
-    return tap_done(2);
+    for (int i = 0; i < PATHS; i++)
+        snprintf(path[i], sizeof(path[i]), "alloc-%ld.%d", (long)getpid(), i);
+    sweep("reference", train, "mixed_float16");
+    sweep("guard", train, "mixed_bfloat16");
+    sweep("reference", go_on, "mixed_bfloat16");
+    sweep("guard", go_on, "mixed_float16");
+    for (int i = 0; i < PATHS; i++)
+        unlink(path[i]);
+    return tap_done(4);
 }
