@@ -43,6 +43,25 @@ static inline ssq_optimizer_options hand_options(void)
     return o;
 }
 
+/** A batch of a net on a device. */
+struct hand_data {
+    const struct hand_net *net;
+    ssq_queue *queue;
+    ssq_tensor *tensor[2];
+    void *host[2];
+};
+
+struct hand_data hand_data_open(const struct hand_net *net, ssq_queue *queue);
+void hand_data_close(struct hand_data *d);
+/** The batch of a step, waited for. */
+const ssq_tensor *const *hand_batch(struct hand_data *d, int step);
+
+/** A trainer with hand_options and torch's scaler where one is needed. */
+ssq_trainer *hand_trainer(ssq_queue *queue, const char *policy);
+/** Optimizer and scaler as bytes, to be freed. */
+char *hand_saved(ssq_queue *q, ssq_optimizer *o, ssq_scaler *s, size_t *n);
+bool hand_same(ssq_queue *q, const ssq_tensor *a, const ssq_tensor *b);
+
 /** The place of a parameter. */
 static inline size_t hand_at(const struct hand *h, const char *name)
 {
@@ -125,6 +144,11 @@ static inline const ssq_tensor *hand_scale(const struct hand *h)
  *  optimizer, scaler and parameters: one case. */
 void hand_compare(const struct hand_net *net, const char *device,
                   const char *policy, ssq_dtype dtype);
+/** One case; the count of them is in hand.c alone. */
+TAP_PRINTF(2, 3)
+void hand_case(bool good, const char *name, ...);
+/** Steps that a file cuts in two, on each device: resume.c. */
+void hand_resume(const struct hand_net *net, const char *policy);
 /** The cases of a program: every device by mixed_float16, the first two by the
  *  other policies too. */
 int hand_main(const struct hand_net *net);
