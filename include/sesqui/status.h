@@ -99,7 +99,9 @@ typedef struct ssq_allocator {
 /** Use the caller's allocator for every host allocation of the library. Its
  *  callbacks are called from any thread that calls the library, one at a time,
  *  and must not call the library themselves. Drivers allocate by their own.
- *  @param allocator  copied; NULL restores malloc and free
+ *  @param allocator  copied; NULL restores malloc and free, of whose blocks
+ *                    the library keeps up to 8 MiB for its next calls, until
+ *                    its last object is gone
  *  @return SSQ_ERR_INVALID a callback is NULL, struct_size is wrong, or
  *          objects of the library are alive. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status

@@ -28,7 +28,7 @@ void pool_let_go(struct pool *pool);
 void log_hold(void); /* log.c */
 void log_let_go(void);
 void log_forked(void);
-void mem_hold(void); /* object.c */
+void mem_hold(void); /* mem.c */
 void mem_let_go(void);
 
 #endif

@@ -28,6 +28,10 @@ void *mem_alloc(size_t bytes);
 void *mem_alloc_array(size_t n, size_t size);
 /** p may be NULL. */
 void mem_free(void *p);
+/** How often the library has asked malloc, or the callbacks, for memory, and
+ *  how many blocks it has not freed. False where no block is kept for the next
+ *  who asks: under a sanitizer. */
+bool mem_count(size_t *taken, size_t *live);
 /** Zeroed memory that stays as long as the process: not from the callbacks,
  *  which may be replaced when all objects are gone. */
 void *mem_keep(size_t bytes);

@@ -20,6 +20,7 @@ core_tests = \
 	tests/core/life \
 	tests/core/log \
 	tests/core/module \
+	tests/core/mem \
 	tests/core/pool \
 	tests/core/room \
 	tests/core/signals \
@@ -63,6 +64,8 @@ tests_core_log_LDADD = libcore.la
 tests_core_module_SOURCES = tests/core/module.c
 tests_core_module_LDADD = libcore.la
 EXTRA_tests_core_module_DEPENDENCIES = $(fake_modules)
+tests_core_mem_SOURCES = tests/core/mem.c
+tests_core_mem_LDADD = libcore.la
 tests_core_pool_SOURCES = tests/core/pool.c
 tests_core_pool_LDADD = libcore.la
 tests_core_room_SOURCES = tests/core/room.c

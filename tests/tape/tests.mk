@@ -16,17 +16,21 @@ tape_tests = \
 	tests/tape/hooks \
 	tests/tape/misuse \
 	tests/tape/safetensors \
+	tests/tape/settled \
 	tests/tape/torch_lists \
 	tests/tape/written
 check_PROGRAMS += $(tape_tests)
 TESTS += $(tape_tests)
 full_tests += tests/tape/by_hand tests/tape/by_hand_cnn tests/tape/by_hand_gpt
+full_tests += tests/tape/settled
 EXTRA_DIST += tests/tape/tape.h tests/tape/hand.h tests/tape/cases.h
 EXTRA_DIST += tests/tape/golden.py tests/tape/golden.txt
 
 hand = tests/tape/hand.c tests/tape/resume.c
 tests_tape_by_hand_SOURCES = tests/tape/by_hand.c $(hand)
 tests_tape_by_hand_LDADD = libcore.la -lm
+tests_tape_settled_SOURCES = tests/tape/settled.c
+tests_tape_settled_LDADD = libcore.la -lm
 tests_tape_golden_SOURCES = tests/tape/golden.c
 tests_tape_golden_LDADD = libcore.la -lm
 tests_tape_gradients_SOURCES = tests/tape/gradients.c
