@@ -432,11 +432,6 @@ static void shape_all(struct call *c)
     }
 }
 
-unsigned cell_bytes(ssq_dtype dtype)
-{
-    return ssq_dtype_bits(dtype) / 8;
-}
-
 static ssq_dtype pick_dtype(struct call *c, const struct operand *x)
 {
     static const ssq_dtype all[] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_I32,
@@ -633,17 +628,13 @@ static void spoil(struct call *c)
         x->at = 0;
 }
 
-void call_run(struct pair *p, struct input *in)
+void call_compose(struct call *c, struct pair *p, struct input *in,
+                  const struct fuzz_op *op)
 {
-    static struct call call;
-    struct call *c = &call;
     memset(c, 0, sizeof(*c));
     c->pair = p;
     c->in = in;
-    c->op = &fuzz_ops[(input_byte(in) * fuzz_ops_count + input_byte(in)) / 256 %
-                      fuzz_ops_count];
-    if (c->op->class_of == CLASS_R && !p->same_bits && p->capturing)
-        return;
+    c->op = op;
     pick_base(c);
     pick_scalars(c);
     add_operands(c);
@@ -653,8 +644,18 @@ void call_run(struct pair *p, struct input *in)
     unsigned b = input_byte(in);
     if (b >= 160 && b < 224)
         share(c);
-    bool spoiled = b >= 232;
-    if (spoiled)
+    if (b >= 232)
         spoil(c);
-    call_perform(c);
+}
+
+void call_run(struct pair *p, struct input *in)
+{
+    static struct call call;
+    const struct fuzz_op *op =
+        &fuzz_ops[(input_byte(in) * fuzz_ops_count + input_byte(in)) / 256 %
+                  fuzz_ops_count];
+    if (op->class_of == CLASS_R && !p->same_bits && p->capturing)
+        return;
+    call_compose(&call, p, in, op);
+    call_perform(&call);
 }

@@ -55,18 +55,29 @@ struct call {
     int64_t base[SSQ_MAX_RANK];
 };
 
+/** Put a call of an op together. */
+void call_compose(struct call *c, struct pair *p, struct input *in,
+                  const struct fuzz_op *op);
 /** Make a call and run it. */
 void call_run(struct pair *p, struct input *in);
 
 /** Its tensors are made, and the call on both sides; then compared. */
 void call_perform(struct call *c);
+/** Its tensors are made; those that it writes have no contents yet. */
+void call_tensors(struct call *c);
+/** Give an operand values, now and then. */
+void call_prepare(struct call *c, struct operand *x);
+/** The arguments of one side, with their tensors: *list is for FIELD_TENSORS,
+ *  of LISTED. */
+void call_bind(const struct call *c, unsigned side, uint8_t *args,
+               const ssq_tensor **list);
+/** Its tensors are gone. */
+void call_end(struct call *c);
 
 /** The integer of so many bytes at a place. */
 int64_t call_load(const void *at, size_t bytes);
 /** The product of its sizes. */
 int64_t operand_elements(const struct operand *x);
-/** Bytes of an element. */
-unsigned cell_bytes(ssq_dtype dtype);
 
 /* For shape.c. */
 

@@ -20,17 +20,24 @@ ssq_device_verdict_get of kept files: tests/api/certify
 ssq_device_verdict_keep likewise
 ssq_dtype_from_name pure
 ssq_gemm_explain runs nothing: tests/op/gemm
+ssq_gemm_tune measures: tests/op/gemm_tune
+ssq_gemm_tuning_clear likewise
+ssq_gemm_tuning_get likewise
+ssq_gemm_tuning_path likewise
+ssq_gradcheck a callback, which programs have not: tests/tape/gradients
 ssq_graph_begin_dry keeps nothing: every case of tests/api/support
 ssq_implementation_name pure
 ssq_implementation_pin not beside other work on the device
 ssq_log_set tests/core/log
 ssq_op_class_name pure
 ssq_op_name pure
+ssq_policy_class pure
 ssq_policy_from_name pure
 ssq_policy_op_class pure
 ssq_policy_op_name pure
 ssq_queue_device pure
 ssq_schedule_value pure: tests/amp/schedule
+ssq_safetensors_write files of the program's: tests/tape/safetensors
 ssq_scaler_simulate pure: tests/amp/trace
 ssq_scaler_rank_hook_set a callback: tests/amp/rules
 ssq_tensor_create buffers of a program are made at its begin
@@ -43,7 +50,8 @@ END
 
 # Every public function is an op of the table, or called by name, or excused.
 covered() {
-    cat "$srcdir"/tests/fuzz/*.c "$srcdir"/tests/fuzz/*.h |
+    cat "$srcdir"/tests/fuzz/*.c "$srcdir"/tests/fuzz/*.h \
+        "$tmp/fuzz/vars_table.h" |
         tr -c 'a-z0-9_' '\n' | grep '^ssq_' | sort -u >"$tmp/named"
     sed -n 's/.*return \(ssq_[a-z0-9_]*\)(q, a);.*/\1/p' \
         "$tmp/fuzz/table.h" >"$tmp/ops"

@@ -27,6 +27,8 @@ fi
 
 $AWK -f "$srcdir/tests/fuzz/table.awk" "$srcdir/include/sesqui/dtype.h" \
     "$srcdir"/include/sesqui/ops/*.h >"$dir/table.h"
+$AWK -f "$srcdir/tests/fuzz/vars.awk" "$srcdir/include/sesqui/vars.h" \
+    >"$dir/vars_table.h"
 if [ -f "$build/.libs/libsesqui.so" ]; then
     library="-L$build/.libs -lsesqui -Wl,-rpath,$build/.libs"
 else
@@ -36,6 +38,7 @@ at=$srcdir/tests/fuzz
 for target; do
     case $target in
     calls) sources="calls call perform shape action queues scalers optimizers" ;;
+    tapes) sources="tapes tape_vars tape_layers tape_train call perform shape" ;;
     *) sources=$target ;;
     esac
     files=

@@ -81,6 +81,7 @@ static void tensors(ssq_device *device, ssq_queue *q, ssq_safetensors *f,
                     "safetensors_read");
         ssq_tensor_destroy(&t);
     }
+    (void)ssq_safetensors_metadata(f, "format");
     if (sum > bytes)
         fuzz_fail("tensors have more bytes than the file");
 }

@@ -58,6 +58,11 @@ const char *fuzz_device(void)
     return name != NULL ? name : "guard";
 }
 
+unsigned cell_bytes(ssq_dtype dtype)
+{
+    return ssq_dtype_bits(dtype) / 8;
+}
+
 static void must(ssq_status st, const char *what)
 {
     if (st != SSQ_OK)

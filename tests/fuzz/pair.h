@@ -38,6 +38,8 @@ extern struct fuzz_counts {
 
 void fuzz_counts_print(void);
 
+/** Bytes of an element. */
+unsigned cell_bytes(ssq_dtype dtype);
 /** Say what is done, where SSQ_FUZZ_TRACE is set. */
 __attribute__((format(printf, 1, 2))) void fuzz_trace(const char *fmt, ...);
 /** Say what is wrong and abort: libFuzzer keeps the input. */

@@ -8,7 +8,7 @@
 #include "tests/fuzz/call.h"
 #include "tests/fuzz/values.h"
 
-static void make_tensors(struct call *c)
+void call_tensors(struct call *c)
 {
     for (unsigned i = 0; i < c->n; i++) {
         struct operand *x = &c->x[i];
@@ -25,7 +25,7 @@ static void make_tensors(struct call *c)
 }
 
 /* Indices and steps that mean something; floats now and then. */
-static void prepare(struct call *c, struct operand *x)
+void call_prepare(struct call *c, struct operand *x)
 {
     static uint8_t all[OPERANDS][BUFFER_BYTES];
     uint8_t *bytes = all[x - c->x]; /* untouched until the next comparison */
@@ -50,13 +50,13 @@ static void prepare(struct call *c, struct operand *x)
 }
 
 /* The arguments of one side. */
-static void bind(struct call *c, unsigned side, uint8_t *args,
-                 const ssq_tensor **list)
+void call_bind(const struct call *c, unsigned side, uint8_t *args,
+               const ssq_tensor **list)
 {
     unsigned wrong = c->base_rank < 0 && c->pair->device[0] != NULL;
     memcpy(args, c->args.bytes, c->op->bytes);
     for (unsigned i = 0; i < c->n; i++) {
-        struct operand *x = &c->x[i];
+        const struct operand *x = &c->x[i];
         const ssq_tensor *t =
             !x->used ? NULL : x->tensor[wrong && i == 0 ? !side : side];
         if (i >= c->n - c->listed)
@@ -66,6 +66,13 @@ static void bind(struct call *c, unsigned side, uint8_t *args,
     }
     if (c->listed > 0)
         memcpy(args + c->x[c->n - 1].field->at, &list, sizeof(list));
+}
+
+void call_end(struct call *c)
+{
+    for (unsigned i = 0; i < c->n; i++)
+        for (unsigned s = 0; s < SIDES; s++)
+            ssq_tensor_destroy(&c->x[i].tensor[s]);
 }
 
 static void describe(const struct call *c)
@@ -157,7 +164,7 @@ static void run(struct call *c)
     ssq_status st[SIDES];
     describe(c);
     for (unsigned s = 0; s < SIDES; s++) {
-        bind(c, s, args.bytes, list);
+        call_bind(c, s, args.bytes, list);
         st[s] = c->op->call(p->queue[s], args.bytes);
         if (st[s] != SSQ_OK)
             check_text(c, st[s]);
@@ -177,14 +184,12 @@ static void run(struct call *c)
 void call_perform(struct call *c)
 {
     struct pair *p = c->pair;
-    make_tensors(c);
+    call_tensors(c);
     for (unsigned i = 0; i < c->n; i++)
         if (c->x[i].field->role == ROLE_IN)
-            prepare(c, &c->x[i]);
+            call_prepare(c, &c->x[i]);
     if (!p->capturing)
         pair_settle(p);
     run(c);
-    for (unsigned i = 0; i < c->n; i++)
-        for (unsigned s = 0; s < SIDES; s++)
-            ssq_tensor_destroy(&c->x[i].tensor[s]);
+    call_end(c);
 }

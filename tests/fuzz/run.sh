@@ -58,7 +58,10 @@ one() {
 
 for target in $targets; do
     for device in $devices; do
-        [ "$target" = calls ] || [ "$device" = "${devices%% *}" ] || continue
+        case $target in
+        calls | tapes) ;;
+        *) [ "$device" = "${devices%% *}" ] || continue ;;
+        esac
         one "$target" "$device"
     done
 done

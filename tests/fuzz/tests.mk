@@ -3,7 +3,7 @@
 # make fuzz FUZZ_SECONDS=600 is random and as long as that for each target.
 
 fuzz_tests = tests/fuzz/calls.sh tests/fuzz/environment.sh \
-	tests/fuzz/files.sh tests/fuzz/state.sh
+	tests/fuzz/files.sh tests/fuzz/state.sh tests/fuzz/tapes.sh
 TESTS += $(fuzz_tests)
 EXTRA_DIST += $(fuzz_tests) tests/fuzz/README tests/fuzz/compile.sh \
 	tests/fuzz/run.sh \
@@ -15,11 +15,14 @@ EXTRA_DIST += $(fuzz_tests) tests/fuzz/README tests/fuzz/compile.sh \
 	tests/fuzz/ops.h tests/fuzz/optimizers.c tests/fuzz/perform.c \
 	tests/fuzz/pair.c \
 	tests/fuzz/pair.h tests/fuzz/queues.c tests/fuzz/scalers.c \
-	tests/fuzz/shape.c tests/fuzz/values.c tests/fuzz/values.h \
+	tests/fuzz/shape.c tests/fuzz/tape_layers.c \
+	tests/fuzz/tape_train.c tests/fuzz/tape_vars.c tests/fuzz/tapes.c \
+	tests/fuzz/tapes.h tests/fuzz/values.c tests/fuzz/values.h \
+	tests/fuzz/vars.awk \
 	tests/fuzz/corpus
 
 FUZZ_SECONDS = 60
-FUZZ_TARGETS = calls state files environment
+FUZZ_TARGETS = calls tapes state files environment
 FUZZ_DEVICES = guard
 FUZZ_CC = clang
 fuzz_flags = -fsanitize=fuzzer-no-link,address,undefined,float-cast-overflow \

@@ -1,0 +1,300 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tape_train.c - steps of a program over tapes: backward, parameters, and what
+ * a trainer does. */
+
+#include <stdio.h>
+#include <string.h>
+
+#include "tests/fuzz/tapes.h"
+
+static void begin_step(struct program *t)
+{
+    program_begin(t);
+}
+
+/* A loss of any var; rarely the var itself. */
+static void some_loss(struct program *t, ssq_var loss[SIDES])
+{
+    program_pick(t, -1, loss);
+    const char *where = program_where(t);
+    unsigned b = input_byte(t->in);
+    if (b >= 248 || (ssq_var_rank(loss[0]) == 0 && b >= 128))
+        return;
+    for (unsigned s = 0; s < SIDES; s++)
+        loss[s] = b % 2 == 0 ? ssq_mean_var_at(where, loss[s], NULL)
+                             : ssq_sum_var_at(where, loss[s], NULL);
+    (void)program_latched(t, "loss");
+}
+
+static void check_step(struct program *t)
+{
+    ssq_var loss[SIDES];
+    ssq_status st[SIDES];
+    some_loss(t, loss);
+    for (unsigned s = 0; s < SIDES && !t->apart; s++)
+        st[s] = ssq_tape_check(t->tape[s], loss[s]);
+    if (!t->apart)
+        (void)program_same(t, "tape_check", st);
+}
+
+static void backward_step(struct program *t)
+{
+    ssq_var loss[SIDES];
+    ssq_status st[SIDES];
+    some_loss(t, loss);
+    bool scaled = input_byte(t->in) % 4 != 3;
+    if (t->apart)
+        return;
+    program_sync(t);
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = t->trainer[s] != NULL
+                    ? ssq_trainer_step(t->trainer[s], loss[s])
+                    : ssq_tape_backward(t->tape[s], loss[s],
+                                        scaled ? t->scaler[s] : NULL);
+    if (program_same(t, t->trainer[0] != NULL ? "trainer_step" : "backward",
+                     st) == SSQ_OK)
+        program_params(t, t->trainer[0] == NULL);
+    if (!t->apart && input_byte(t->in) % 8 != 7)
+        program_begin(t); /* the values of this pass are gone */
+}
+
+static void optimize(struct program *t, const char *pattern)
+{
+    ssq_status st[SIDES];
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] =
+            ssq_params_optimize(t->params[s], t->optimizer[s], pattern, NULL);
+    (void)program_same(t, "params_optimize", st);
+}
+
+static void optimize_step(struct program *t)
+{
+    static const char *const patterns[] = {"*", NULL, "*weight", "w.?", "none"};
+    const char *pattern = patterns[input_byte(t->in) % 16 % 5];
+    if (t->trainer[0] == NULL && t->optimizer[0] != NULL)
+        optimize(t, pattern);
+}
+
+static void update_step(struct program *t)
+{
+    ssq_status st[SIDES];
+    bool scaled = t->scaler[0] != NULL && input_byte(t->in) % 4 != 3;
+    if (t->trainer[0] != NULL || t->optimizer[0] == NULL)
+        return;
+    if (input_byte(t->in) % 2 == 0)
+        optimize(t, NULL);
+    program_sync(t);
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = ssq_optimizer_step(t->pair->queue[s], t->optimizer[s],
+                                   scaled ? t->scaler[s] : NULL);
+    if (program_same(t, "optimizer_step", st) != SSQ_OK)
+        return;
+    for (unsigned s = 0; s < SIDES && scaled; s++)
+        st[s] = ssq_scaler_update(t->pair->queue[s], t->scaler[s]);
+    if (scaled)
+        (void)program_same(t, "scaler_update", st);
+    if (!t->apart)
+        program_params(t, false);
+}
+
+static void clean_step(struct program *t)
+{
+    for (unsigned s = 0; s < SIDES; s++)
+        ssq_params_clean(t->params[s]);
+}
+
+static void wide_step(struct program *t)
+{
+    ssq_status st[SIDES];
+    if (t->trainer[0] != NULL || input_byte(t->in) % 4 != 3)
+        return;
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = ssq_params_to_float32(t->params[s], t->pair->queue[s],
+                                      t->optimizer[s]);
+    (void)program_same(t, "params_to_float32", st);
+}
+
+static void stats_step(struct program *t)
+{
+    ssq_tape_stats stats[SIDES];
+    ssq_status st[SIDES];
+    size_t wrong = input_byte(t->in) == 255;
+    for (unsigned s = 0; s < SIDES; s++) {
+        stats[s] = (ssq_tape_stats)SSQ_TAPE_STATS_INIT;
+        stats[s].struct_size += wrong;
+        st[s] = ssq_tape_stats_get(t->tape[s], &stats[s]);
+    }
+    if (program_same(t, "tape_stats_get", st) == SSQ_OK &&
+        (stats[0].vars != stats[1].vars || stats[0].nodes != stats[1].nodes ||
+         stats[0].passes != stats[1].passes))
+        fuzz_fail("stats: %u vars, %u nodes, %llu passes; on %s %u, %u, %llu",
+                  stats[0].vars, stats[0].nodes,
+                  (unsigned long long)stats[0].passes, fuzz_device(),
+                  stats[1].vars, stats[1].nodes,
+                  (unsigned long long)stats[1].passes);
+}
+
+/* ---- files ---- */
+
+static void file_step(struct program *t)
+{
+    static const char *const paths[] = {"tapes-0.safetensors",
+                                        "tapes-1.safetensors"};
+    ssq_status st[SIDES];
+    unsigned b = input_byte(t->in);
+    bool save = b % 2 == 0;
+    for (unsigned s = 0; s < SIDES; s++) {
+        ssq_checkpoint_args args = SSQ_CHECKPOINT_INIT;
+        args.params = b / 2 % 8 == 7 ? NULL : t->params[s];
+        args.optimizer = b / 16 % 4 == 3 ? t->optimizer[s] : NULL;
+        args.scaler = b / 64 % 4 == 3 ? t->scaler[s] : NULL;
+        if (t->trainer[s] != NULL)
+            st[s] = save ? ssq_trainer_save(t->trainer[s], paths[s])
+                         : ssq_trainer_load(t->trainer[s], paths[s]);
+        else
+            st[s] =
+                save ? ssq_checkpoint_save(t->pair->queue[s], paths[s], &args)
+                     : ssq_checkpoint_load(t->pair->queue[s], paths[s], &args);
+    }
+    (void)program_same(t, save ? "save" : "load", st);
+    if (!t->apart)
+        program_params(t, false);
+}
+
+/* ---- of a trainer ---- */
+
+/* A program without a trainer asks for one rarely. */
+static bool wrong_kind(const struct program *t)
+{
+    return t->trainer[0] == NULL && t->calls % 8 != 7;
+}
+
+static void group_step(struct program *t)
+{
+    static const char *const patterns[] = {"*bias", "w*", "nothing", "*", NULL};
+    ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
+    ssq_group *group[SIDES];
+    ssq_status st[SIDES];
+    if (t->trainer[0] == NULL)
+        return;
+    unsigned b = input_byte(t->in);
+    const char *pattern = patterns[b < 240 ? b % 2 : b % 5];
+    options.lr = b % 4 == 3 ? -1.0 : 0.25;
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = ssq_trainer_group(t->trainer[s], pattern, &options, &group[s]);
+    (void)program_same(t, "trainer_group", st);
+}
+
+static void schedule_step(struct program *t)
+{
+    if (wrong_kind(t))
+        return;
+    ssq_schedule schedule = SSQ_SCHEDULE_INIT;
+    ssq_status st[SIDES];
+    unsigned b = input_byte(t->in);
+    schedule.kind = (ssq_schedule_kind)(b % 8);
+    schedule.total_steps = 8;
+    schedule.warmup_steps = b / 8 % 4;
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = ssq_trainer_schedule(t->trainer[s], SSQ_HYPER_LR,
+                                     b >= 240 ? NULL : &schedule);
+    (void)program_same(t, "trainer_schedule", st);
+}
+
+/* Unscales where that is due, and halves the output and the loss. */
+static ssq_status hook(void *user, ssq_trainer *trainer,
+                       ssq_trainer_place place, ssq_var *var)
+{
+    (void)user;
+    if (place == SSQ_PLACE_BACKWARD_END)
+        (void)!ssq_trainer_unscale(trainer);
+    if (var != NULL)
+        *var = ssq_neg_var_at("hook:1", *var);
+    return SSQ_OK;
+}
+
+static void hook_step(struct program *t)
+{
+    if (wrong_kind(t))
+        return;
+    ssq_status st[SIDES];
+    unsigned b = input_byte(t->in);
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = b % 2 == 0 ? ssq_trainer_unscale(t->trainer[s])
+                           : ssq_trainer_hook_add(t->trainer[s],
+                                                  b == 255 ? NULL : hook, NULL);
+    (void)program_same(t, b % 2 == 0 ? "trainer_unscale" : "trainer_hook_add",
+                       st);
+}
+
+static void output_step(struct program *t)
+{
+    ssq_var x[SIDES], y[SIDES];
+    if (t->trainer[0] == NULL)
+        return;
+    program_pick(t, -1, x);
+    for (unsigned s = 0; s < SIDES; s++)
+        y[s] = ssq_trainer_output(t->trainer[s], x[s]);
+    program_made(t, "trainer_output", y);
+}
+
+static void loss_step(struct program *t)
+{
+    if (wrong_kind(t))
+        return;
+    double mean[SIDES] = {0.0, 0.0};
+    ssq_status st[SIDES];
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = ssq_trainer_loss(t->trainer[s], &mean[s]);
+    if (program_same(t, "trainer_loss", st) == SSQ_OK && t->pair->same_bits &&
+        memcmp(&mean[0], &mean[1], sizeof(mean[0])) != 0)
+        fuzz_fail("the loss is %.17g on the reference, %.17g on %s", mean[0],
+                  mean[1], fuzz_device());
+}
+
+static void scaler_step(struct program *t)
+{
+    if (wrong_kind(t))
+        return;
+    ssq_status st[SIDES];
+    unsigned b = input_byte(t->in);
+    ssq_scaler *scaler[SIDES] = {NULL, NULL};
+    for (unsigned s = 0; s < SIDES && b % 4 != 0; s++)
+        if (ssq_scaler_create(t->pair->device[s], "pytorch", NULL,
+                              &scaler[s]) != SSQ_OK)
+            fuzz_fail("scaler_create");
+    for (unsigned s = 0; s < SIDES; s++) {
+        st[s] = ssq_trainer_set_scaler(t->trainer[s], scaler[s]);
+        if (t->trainer[s] != NULL)
+            t->scaler[s] = ssq_trainer_scaler(t->trainer[s]);
+        ssq_scaler_destroy(&scaler[s]);
+    }
+    (void)program_same(t, "trainer_set_scaler", st);
+}
+
+static void end_step(struct program *t)
+{
+    if (wrong_kind(t))
+        return;
+    ssq_status st[SIDES];
+    if (input_byte(t->in) % 4 != 3)
+        return;
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = ssq_trainer_end(t->trainer[s]);
+    (void)program_same(t, "trainer_end", st);
+    t->fresh = 0;
+    if (!t->apart)
+        program_params(t, false);
+}
+
+const struct step train_steps[] = {
+    {"backward", backward_step, 16}, {"begin", begin_step, 8},
+    {"check", check_step, 3},        {"optimize", optimize_step, 5},
+    {"update", update_step, 6},      {"clean", clean_step, 2},
+    {"to_float32", wide_step, 1},    {"stats", stats_step, 1},
+    {"file", file_step, 3},          {"group", group_step, 2},
+    {"schedule", schedule_step, 2},  {"hook", hook_step, 2},
+    {"output", output_step, 3},      {"loss", loss_step, 2},
+    {"scaler", scaler_step, 1},      {"end", end_step, 1},
+};
+const size_t train_steps_count = sizeof(train_steps) / sizeof(train_steps[0]);
