@@ -124,7 +124,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_find(const ssq_params *params,
                                                   ssq_param_info *info);
 
 /** Give an optimizer all parameters with a gradient that it has not been given
- *  yet and whose names match.
+ *  yet and whose names match. Where no backward has reached one its gradient is
+ *  zeros, which this call waits for.
  *  @param pattern  as of a shell: * stands for any characters, ? for one; NULL
  *                  all
  *  @param group    NULL the default group

@@ -82,8 +82,7 @@ static ssq_status walk_dry(struct survey *s)
 /* The states of all parameters' gradients before, in the tape's scratch. */
 static uint8_t *save_states(ssq_tape *t)
 {
-    t->scratch.n = 0;
-    uint8_t *was = list_add(&t->scratch, t->params->n + 1, sizeof(*was));
+    uint8_t *was = scratch(t, t->params->n);
     for (size_t i = 0; i < t->params->n && was != NULL; i++)
         was[i] = (uint8_t)param_of(t->params, (uint32_t)i)->grad_state;
     return was;

@@ -28,6 +28,13 @@ void *list_add(struct list *l, size_t n, size_t size)
     return first;
 }
 
+void *scratch(ssq_tape *t, size_t bytes)
+{
+    t->scratch.n = 0;
+    return list_add(&t->scratch, bytes / sizeof(max_align_t) + 1,
+                    sizeof(max_align_t));
+}
+
 void list_free(struct list *l)
 {
     mem_free(l->at);

@@ -213,7 +213,7 @@ ssq_status params_settle(ssq_params *p, ssq_queue *queue)
 {
     for (size_t i = 0; i < p->n; i++) {
         struct param *x = &p->at[i];
-        if (x->grad == NULL || x->grad_state != GRAD_CLEAN)
+        if (x->grad == NULL || x->grad_state > GRAD_CLEAN)
             continue;
         ssq_status st = ssq_fill(queue, SSQ_FILL(.x = x->grad));
         if (st != SSQ_OK)
@@ -221,6 +221,30 @@ ssq_status params_settle(ssq_params *p, ssq_queue *queue)
         x->grad_state = GRAD_ZERO;
     }
     return SSQ_OK;
+}
+
+/* Likewise, through a queue of its own, and waits: any queue may have them
+ * next. */
+static ssq_status settle_now(ssq_params *p)
+{
+    ssq_queue *queue;
+    ssq_status st = ssq_queue_create(p->device, NULL, &queue);
+    if (st != SSQ_OK)
+        return st;
+    for (size_t i = 0; i < p->n && st == SSQ_OK; i++) {
+        struct param *x = &p->at[i];
+        if (x->grad == NULL || x->grad_state != GRAD_NONE)
+            continue;
+        st = ssq_fill(queue, SSQ_FILL(.x = x->grad));
+    }
+    ssq_status sync = ssq_queue_sync(queue);
+    if (st == SSQ_OK)
+        st = sync;
+    for (size_t i = 0; i < p->n && st == SSQ_OK; i++)
+        if (p->at[i].grad != NULL && p->at[i].grad_state == GRAD_NONE)
+            p->at[i].grad_state = GRAD_ZERO;
+    ssq_queue_destroy(&queue);
+    return st;
 }
 
 void ssq_params_clean(ssq_params *params)
@@ -249,7 +273,7 @@ static void tell(const struct param *p, ssq_param_info *info)
 {
     info->name = p->name;
     info->tensor = p->tensor;
-    info->grad = p->grad;
+    info->grad = p->grad_state == GRAD_NONE ? NULL : p->grad;
 }
 
 ssq_status ssq_params_get(const ssq_params *params, size_t i,
@@ -308,6 +332,29 @@ static bool matches(const char *pattern, const char *name)
     return *pattern == '\0';
 }
 
+static bool is_wanted(const struct param *p, const char *pattern)
+{
+    return !p->state && (pattern == NULL || matches(pattern, p->name));
+}
+
+/* See to it that those whose names match have a gradient; *found: how many. */
+static ssq_status make_grads(ssq_params *params, const char *pattern,
+                             size_t *found)
+{
+    ssq_status st = SSQ_OK;
+    bool raw = false;
+    *found = 0;
+    for (size_t i = 0; i < params->n && st == SSQ_OK; i++) {
+        struct param *p = &params->at[i];
+        if (!is_wanted(p, pattern))
+            continue;
+        ++*found;
+        st = param_grad(params, p);
+        raw = raw || p->grad_state == GRAD_NONE;
+    }
+    return st == SSQ_OK && raw ? settle_now(params) : st;
+}
+
 /* Another parameter of that name is for ssq_optimizer_add to refuse. */
 static bool is_added(const ssq_optimizer *optimizer, const struct param *p)
 {
@@ -322,21 +369,16 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
     if (params == NULL || optimizer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          params == NULL ? "params" : "optimizer");
-    size_t found = 0;
-    for (size_t i = 0; i < params->n; i++) {
-        struct param *p = &params->at[i];
-        if (p->state || (pattern != NULL && !matches(pattern, p->name)))
-            continue;
-        found++;
-        if (is_added(optimizer, p))
-            continue;
-        ssq_status st = param_grad(params, p);
-        if (st == SSQ_OK)
+    size_t found;
+    ssq_status st = make_grads(params, pattern, &found);
+    for (size_t i = 0; i < params->n && st == SSQ_OK; i++) {
+        const struct param *p = &params->at[i];
+        if (is_wanted(p, pattern) && !is_added(optimizer, p))
             st = ssq_optimizer_add(optimizer, p->name, p->tensor, p->grad,
                                    group);
-        if (st != SSQ_OK)
-            return st;
     }
+    if (st != SSQ_OK)
+        return st;
     if (found == 0)
         return error_set(SSQ_ERR_NOT_FOUND,
                          "%s: none of %zu parameters is called \"%.100s\"",

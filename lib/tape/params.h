@@ -9,9 +9,10 @@
 #include "lib/core/witness.h"
 
 enum grad_state {
-    GRAD_CLEAN = 0, /* what it holds is of no use: the next is written over */
-    GRAD_ZERO = 1,  /* zeros, likewise */
-    GRAD_FULL = 2   /* the next is added */
+    GRAD_NONE = 0,  /* nothing has been written: memory as it was found */
+    GRAD_CLEAN = 1, /* what it holds is of no use: the next is written over */
+    GRAD_ZERO = 2,  /* zeros, likewise */
+    GRAD_FULL = 3   /* the next is added */
 };
 
 /** A parameter in another dtype. */

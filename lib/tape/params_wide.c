@@ -77,7 +77,7 @@ ssq_status ssq_params_to_float32(ssq_params *params, ssq_queue *queue,
             p->tensor = wide[i];
             wide[i] = was;
             ssq_tensor_destroy(&p->grad);
-            p->grad_state = GRAD_CLEAN;
+            p->grad_state = GRAD_NONE;
         }
         ssq_tensor_destroy(&wide[i]);
     }

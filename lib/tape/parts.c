@@ -259,11 +259,9 @@ ssq_var ssq_var_concat_at(const char *where, const ssq_var *x, size_t n,
                        rank);
     size_t ids = sizeof(struct join) + n * sizeof(uint32_t);
     size_t units = (ids + sizeof(max_align_t) - 1) / sizeof(max_align_t);
-    size_t more = n / (sizeof(max_align_t) / sizeof(ssq_tensor *)) + 1;
     struct join *j = NULL;
     if (st == SSQ_OK) {
-        t->scratch.n = 0;
-        j = list_add(&t->scratch, units + more, sizeof(max_align_t));
+        j = scratch(t, units * sizeof(max_align_t) + n * sizeof(ssq_tensor *));
         st = j == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
     }
     if (st == SSQ_OK) {

@@ -120,9 +120,13 @@ static inline bool is_there(const struct held *h)
 
 /* ---- list.c ---- */
 
-/** Room for n more elements of size bytes, zeroed; NULL: no memory, text set.
- *  What pointed into the list before does so no longer. */
+/** Room for n more elements of size bytes, zeroed, of a list where all have
+ *  that size; NULL: no memory, text set. What pointed into the list before does
+ *  so no longer. */
 void *list_add(struct list *l, size_t n, size_t size);
+/** So many bytes of the tape's scratch, zeroed, for one call: whoever asks next
+ *  gets them. NULL: no memory, text set. */
+void *scratch(ssq_tape *t, size_t bytes);
 void list_free(struct list *l);
 
 /* ---- latch.c: the first thing that goes wrong ---- */

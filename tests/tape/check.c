@@ -170,6 +170,70 @@ static void flat(const struct rig *r)
     ssq_tensor_destroy(&x);
 }
 
+/* The check's scratch is the join's next. */
+static void joined(const struct rig *r)
+{
+    enum { PARTS = 40 };
+    static const int64_t shape[] = {4, 4};
+    static const float xs[16] = {1, 2, 3, 4};
+    ssq_tensor *x = rig_floats(r, 2, shape, xs);
+    ssq_var parts[PARTS];
+    float dm[4] = {0};
+    ssq_param_info p = SSQ_PARAM_INFO_INIT;
+    ssq_params_clean(r->params);
+    ssq_tape_begin(r->tape, true);
+    NEED(ssq_tape_check(r->tape, net(r, x)));
+    ssq_var m =
+        ssq_var_param(r->tape, "join", SSQ_PARAM(.rank = 1, .shape = {4}));
+    for (int i = 0; i < PARTS; i++)
+        parts[i] = m;
+    ssq_var loss = ssq_sum_var(ssq_var_concat(parts, PARTS, 0), NULL);
+    NEED(ssq_tape_check(r->tape, loss));
+    NEED(ssq_params_find(r->params, "join", &p));
+    bool none = p.grad == NULL;
+    NEED(ssq_tape_backward(r->tape, loss, NULL));
+    NEED(ssq_params_find(r->params, "join", &p));
+    NEED(ssq_tensor_read(r->queue, p.grad, dm, sizeof(dm), SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+    tap_ok(dm[0] == PARTS && dm[3] == PARTS, "%s: a join behind a check: %g",
+           r->name, (double)dm[0]);
+    tap_ok(none, "%s: a gradient that a check has made is none yet", r->name);
+    ssq_tape_begin(r->tape, true);
+    ssq_tensor_destroy(&x);
+}
+
+/* An optimizer's step before any backward is one with gradients of 0. */
+static void untouched(const char *name)
+{
+    struct rig r = rig_open(name, "float32");
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_optimizer *sgd = NULL;
+    ssq_param_info p = SSQ_PARAM_INFO_INIT;
+    float was[16], is[16], grad[16];
+    o.lr = 1.0;
+    NEED(ssq_optimizer_create(r.device, "sgd", &o, &sgd));
+    ssq_tape *t = r.tape;
+    ssq_tape_begin(t, true);
+    (void)P("w", 4, 4);
+    NEED(ssq_tape_status(t));
+    NEED(ssq_params_optimize(r.params, sgd, NULL, NULL));
+    NEED(ssq_params_find(r.params, "w", &p));
+    NEED(ssq_tensor_read(r.queue, p.tensor, was, sizeof(was), SSQ_F32));
+    NEED(ssq_optimizer_step(r.queue, sgd, NULL));
+    NEED(ssq_tensor_read(r.queue, p.tensor, is, sizeof(is), SSQ_F32));
+    NEED(ssq_tensor_read(r.queue, p.grad, grad, sizeof(grad), SSQ_F32));
+    NEED(ssq_queue_sync(r.queue));
+    bool zero = memcmp(was, is, sizeof(is)) == 0;
+    for (int i = 0; i < 16; i++)
+        zero = zero && grad[i] == 0.0f;
+    tap_ok(zero && was[0] != 0.0f,
+           "%s: a step without a backward: gradients "
+           "are zeros, and %g is still %g",
+           name, (double)was[0], (double)is[0]);
+    ssq_optimizer_destroy(&sgd);
+    rig_close(&r);
+}
+
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
@@ -179,7 +243,9 @@ int main(void)
         found(&r);
         misuse(&r);
         flat(&r);
+        joined(&r);
         rig_close(&r);
+        untouched(core_device(i));
     }
-    return tap_done(2 * 13);
+    return tap_done(2 * 16);
 }
