@@ -123,6 +123,31 @@ static bool time_launch(struct bed *b, struct timings *all)
     return true;
 }
 
+static bool add_overhead(double *seconds, const char *op, const char *how,
+                         struct timings *all)
+{
+    struct timing *t = add_timing(all, "tape", "-", seconds, OVERHEAD_RUNS);
+    if (t != NULL)
+        snprintf(t->text, sizeof(t->text), "%s of one element: %s", op, how);
+    return t != NULL;
+}
+
+/* What a tape adds to a call: see overhead.c. */
+static bool time_tape(struct bed *b, struct timings *all)
+{
+    static const char *const op[2] = {"relu", "mul by a parameter"};
+    bool ok = true;
+    for (int mul = 0; mul < 2 && ok; mul++) {
+        static struct overhead o;
+        ok = overhead_measure(b->queue, mul == 1, &o) &&
+             add_overhead(o.hand_forward, op[mul], "by hand", all) &&
+             add_overhead(o.tape_forward, op[mul], "on a tape", all) &&
+             add_overhead(o.hand_backward, op[mul], "gradient, by hand", all) &&
+             add_overhead(o.tape_backward, op[mul], "gradient, on a tape", all);
+    }
+    return ok;
+}
+
 /* The one line that cannot be repeated in a process. */
 static bool time_start(double seconds, struct timings *all)
 {
@@ -238,7 +263,7 @@ static void print_timing(const struct bed *b, const struct timing *t,
     double of_peak = of_compute > of_memory ? of_compute : of_memory;
     double spread = (t->most - t->least) / t->median;
     if (!json) {
-        printf("%-10s %-10s %2zu x %9.3f ms %5.0f %% %9.3f GFLOP/s %8.3f GB/s "
+        printf("%-10s %-10s %2zu x %9.5f ms %5.0f %% %9.3f GFLOP/s %8.3f GB/s "
                "%5.0f %% %5.0f %%  %s\n",
                b->props.name, t->impl, t->runs, 1e3 * t->median, 100.0 * spread,
                gflops, gbytes, 100.0 * of_peak, 100.0 * t->copy, t->text);
@@ -287,14 +312,16 @@ static bool bench_tables(struct bed *b, const struct options *o,
     return true;
 }
 
-/* The two lines that are no table, the peaks, and the tables. */
+/* What is no table, the peaks, and the tables. */
 static bool bench_all(struct bed *b, const struct options *o, double start,
                       struct timings *all)
 {
     bool open = named(o->op, "open"), launch = named(o->op, "launch");
-    if ((open && !time_start(start, all)) || (launch && !time_launch(b, all)))
+    bool tape = named(o->op, "tape");
+    if ((open && !time_start(start, all)) || (launch && !time_launch(b, all)) ||
+        (tape && !time_tape(b, all)))
         return false;
-    if (o->op != NULL && (open || launch))
+    if (o->op != NULL && (open || launch || tape))
         return true; /* no table */
     return peak_measure(b->queue, &all->gflops, &all->gbytes) &&
            bench_tables(b, o, all);

@@ -76,6 +76,19 @@ ssq_status start_device(const char *name, ssq_device **device,
  *  one fails; the library's text says how. */
 bool launch_measure(ssq_queue *queue, int runs, double *call, double *both);
 
+#define OVERHEAD_RUNS 64
+
+/** Seconds of a call of one element, in each run: by hand and on a tape, of the
+ *  op and of its gradient. */
+struct overhead {
+    double hand_forward[OVERHEAD_RUNS], tape_forward[OVERHEAD_RUNS];
+    double hand_backward[OVERHEAD_RUNS], tape_backward[OVERHEAD_RUNS];
+};
+
+/** Of relu, or of mul with a parameter. False if a call fails; the library's
+ *  text says how. */
+bool overhead_measure(ssq_queue *queue, bool mul, struct overhead *o);
+
 /** s as a JSON string, quotes included. */
 void json_string(FILE *f, const char *s);
 

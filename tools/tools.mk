@@ -7,6 +7,7 @@ sesqui_SOURCES = \
 	tools/certify.c \
 	tools/devices.c \
 	tools/latency.c \
+	tools/overhead.c \
 	tools/peak.c \
 	tools/sesqui.c \
 	tools/support.c \

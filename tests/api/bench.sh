@@ -37,4 +37,8 @@ tap_run 'when nothing can be timed that is a failure' \
 grep -q 'nothing was timed' "$tmp/said"
 tap_ok $? 'and said'
 
-tap_done 10
+tap_run '--op tape is timed' bench 0 --op tape
+awk '/ of one element: / { n++ } END { exit n != 8 }' "$tmp/rows"
+tap_ok $? 'two calls and their gradients, by hand and on a tape'
+
+tap_done 12
