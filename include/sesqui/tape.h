@@ -209,6 +209,35 @@ SSQ_API void ssq_tape_autocast_pop_at(const char *where, ssq_tape *tape);
 SSQ_API ssq_var ssq_var_autocast_at(const char *where, ssq_tape *tape,
                                     ssq_var made);
 
+/** What is made between push and pop is made twice: its memory is free for
+ *  others when the pop comes, and the backward does the ops again before it
+ *  walks them (Chen et al., 2016, arXiv:1604.06174; torch's checkpoint). The
+ *  same bits, since dropout draws the same words and running statistics are
+ *  updated once. A pass holds the regions' results, and one region's inside at
+ *  a time. Regions nest: the outermost counts. What is not noted stays: in a
+ *  pass for evaluation, between pause and resume, and what leads to no
+ *  parameter.
+ *  @param result  stays, as do vars whose tensor was asked for and the casts
+ *                 that autocast has made of vars from outside; SSQ_VAR_NONE:
+ *                 none. Others of the region are gone
+ *  @return result
+ *  @note latches SSQ_ERR_INVALID: a pop without a push, a result that is no var
+ *        of this pass; where the backward or ssq_tape_check comes before the
+ *        pop. A backward does so also where anything outside of the tape that a
+ *        region has read was written since. Since 0.1. */
+SSQ_API void ssq_tape_recompute_push(ssq_tape *tape);
+SSQ_API ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
+                                          ssq_var result);
+#define ssq_tape_recompute_pop(...)                                            \
+    ssq_tape_recompute_pop_at(SSQ_AT, __VA_ARGS__)
+
+/** The var that an expression makes in a region of its own, for one layer or
+ *  one block: ssq_var_recompute(t, block(t, x)). The tape is evaluated twice.
+ */
+#define ssq_var_recompute(TAPE, VAR)                                           \
+    (ssq_tape_recompute_push(TAPE),                                            \
+     ssq_tape_recompute_pop_at(SSQ_AT, TAPE, VAR))
+
 /** Walk the pass backwards: the gradient of loss for each parameter that it
  *  depends on is added to the parameter's, or written where that is clean:
  * after ssq_params_clean, or a trainer's step.

@@ -186,14 +186,6 @@ static ssq_status call_back(ssq_tape *t, const struct node *n,
     return st;
 }
 
-static bool has_grad(const ssq_tape *t, const struct node *n)
-{
-    for (unsigned i = 0; i < n->op->nouts; i++)
-        if (n->out[i] != NONE && is_there(&value_of(t, n->out[i])->grad))
-            return true;
-    return false;
-}
-
 /* What a node made is not needed by any node before it. */
 static void release(ssq_tape *t, const struct node *n)
 {
@@ -211,7 +203,7 @@ static void release(ssq_tape *t, const struct node *n)
 
 ssq_status node_walk(ssq_tape *t, const struct node *n)
 {
-    if (!has_grad(t, n))
+    if (!node_has_grad(t, n))
         return SSQ_OK;
     if (n->op->own != NULL)
         return n->op->own(t, n);
@@ -247,6 +239,9 @@ ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op)
     if (t->walked)
         return error_set(SSQ_ERR_INVALID,
                          "a second backward of the pass: its values are gone");
+    if (t->recomputing > 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "a region to be recomputed has no pop yet");
     if (!t->training)
         return error_set(SSQ_ERR_INVALID,
                          "the pass was begun for evaluation: nothing is noted");
@@ -264,9 +259,13 @@ ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op)
 
 static ssq_status walk_all(ssq_tape *t)
 {
+    size_t spans = t->spans.n;
     for (size_t i = t->nodes.n; i-- > 0;) {
         struct node n = *node_of(t, (uint32_t)i);
-        ssq_status st = node_walk(t, &n);
+        const struct span *s = span_at(t, (uint32_t)i, &spans);
+        ssq_status st = s == NULL ? SSQ_OK : span_remake(t, s, &n);
+        if (st == SSQ_OK)
+            st = node_walk(t, &n);
         if (st != SSQ_OK) {
             (void)snprintf(t->scope, sizeof(t->scope), "%s", node_scope(t, &n));
             latch(t, st, n.where, n.op->name);

@@ -17,8 +17,18 @@ static ssq_status own_cast(ssq_tape *t, const struct node *n)
     return st == SSQ_OK ? into_end(t, &to) : st;
 }
 
-static const struct tape_op cast = {
-    .name = "cast", .nvars = 1, .nouts = 1, .own = own_cast};
+static ssq_status cast_again(ssq_tape *t, const struct node *n)
+{
+    return ssq_cast(t->queue,
+                    SSQ_CAST(.x = &value_of(t, n->var[0])->is.tensor,
+                             .y = &value_of(t, n->out[0])->is.tensor));
+}
+
+static const struct tape_op cast = {.name = "cast",
+                                    .nvars = 1,
+                                    .nouts = 1,
+                                    .own = own_cast,
+                                    .again = cast_again};
 
 /* ---- parameters ---- */
 
@@ -73,10 +83,9 @@ static ssq_status make(ssq_tape *t, const char *where, uint32_t id,
         st = share(t, p, dtype, made);
     } else if (st == SSQ_OK) {
         st = value_make(t, dtype, x->rank, x->shape, made);
+        const struct node n = {.var = {id}, .out = {*made}};
         if (st == SSQ_OK)
-            st = ssq_cast(t->queue,
-                          SSQ_CAST(.x = &value_of(t, id)->is.tensor,
-                                   .y = &value_of(t, *made)->is.tensor));
+            st = cast_again(t, &n);
         t->casts++;
     }
     if (st != SSQ_OK || !value_of(t, id)->wanted || !t->training ||

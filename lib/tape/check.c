@@ -61,9 +61,13 @@ static ssq_status pretend(ssq_tape *t, const struct node *n)
 static ssq_status walk_dry(struct survey *s)
 {
     ssq_tape *t = s->t;
+    size_t spans = t->spans.n;
     for (size_t i = t->nodes.n; i-- > 0;) {
-        const struct node n = *node_of(t, (uint32_t)i);
-        ssq_status st = node_walk(t, &n);
+        struct node n = *node_of(t, (uint32_t)i);
+        const struct span *again = span_at(t, (uint32_t)i, &spans);
+        ssq_status st = again == NULL ? SSQ_OK : span_remake(t, again, &n);
+        if (st == SSQ_OK)
+            st = node_walk(t, &n);
         if (st != SSQ_OK) {
             if (st == SSQ_ERR_NOMEM)
                 return st;
@@ -79,13 +83,16 @@ static ssq_status walk_dry(struct survey *s)
     return SSQ_OK;
 }
 
-/* The states of all parameters' gradients before, in the tape's scratch. */
-static uint8_t *save_states(ssq_tape *t)
+static void save_states(ssq_params *p)
 {
-    uint8_t *was = scratch(t, t->params->n);
-    for (size_t i = 0; i < t->params->n && was != NULL; i++)
-        was[i] = (uint8_t)param_of(t->params, (uint32_t)i)->grad_state;
-    return was;
+    for (size_t i = 0; i < p->n; i++)
+        p->at[i].checked = p->at[i].grad_state;
+}
+
+static void restore_states(ssq_params *p)
+{
+    for (size_t i = 0; i < p->n; i++)
+        p->at[i].grad_state = p->at[i].checked;
 }
 
 static ssq_status survey(struct survey *s, struct value *loss)
@@ -93,12 +100,10 @@ static ssq_status survey(struct survey *s, struct value *loss)
     ssq_tape *t = s->t;
     ssq_graph *none = NULL;
     const uint64_t peak = t->arena.peak;
-    const uint8_t *was = save_states(t);
-    if (was == NULL)
-        return SSQ_ERR_NOMEM;
     ssq_status st = ssq_graph_begin_dry(t->queue);
     if (st != SSQ_OK)
         return st;
+    save_states(t->params);
     const bool kept = loss->kept;
     backward_seed(loss, t->one);
     st = walk_dry(s);
@@ -108,9 +113,9 @@ static ssq_status survey(struct survey *s, struct value *loss)
     ssq_status end = ssq_graph_end(t->queue, &none);
     for (uint32_t i = 0; i < t->nvalues; i++)
         held_put(t, &value_of(t, i)->grad);
-    for (size_t i = 0; i < t->params->n; i++)
-        param_of(t->params, (uint32_t)i)->grad_state =
-            (enum grad_state)((const uint8_t *)t->scratch.at)[i];
+    for (size_t i = 0; i < t->spans.n; i++)
+        span_aside(t, (const struct span *)t->spans.at + i);
+    restore_states(t->params);
     t->arena.peak = t->arena.used > peak ? t->arena.used : peak;
     return st != SSQ_OK ? error_set(st, "%s", text) : end;
 }

@@ -9,11 +9,19 @@ const char *node_scope(const ssq_tape *t, const struct node *n)
     return (const char *)t->texts.at + n->scope;
 }
 
+bool node_has_grad(const ssq_tape *t, const struct node *n)
+{
+    for (unsigned i = 0; i < n->op->nouts; i++)
+        if (n->out[i] != NONE && is_there(&value_of(t, n->out[i])->grad))
+            return true;
+    return false;
+}
+
 /* Nodes that follow each other in a scope share its text. */
 static ssq_status note_scope(ssq_tape *t, uint32_t *at)
 {
-    const char *last = (const char *)t->texts.at + t->noted;
-    if (t->texts.n == 0 || strcmp(last, t->scope) != 0) {
+    const char *texts = t->texts.at;
+    if (t->texts.n == 0 || strcmp(texts + t->noted, t->scope) != 0) {
         size_t n = strlen(t->scope) + 1, from = t->texts.n;
         char *text = list_add(&t->texts, n, 1);
         if (text == NULL)

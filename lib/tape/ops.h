@@ -66,7 +66,7 @@ struct rule_in {
 };
 typedef ssq_status rule_fn(const struct rule_in *in, struct view *out);
 
-/** A backward that is no single call. */
+/** A backward, or a forward done again, that is no single call. */
 typedef ssq_status own_fn(ssq_tape *t, const struct node *n);
 
 struct tape_op {
@@ -82,6 +82,7 @@ struct tape_op {
     const struct back *backs;
     size_t nbacks;
     own_fn *own;
+    own_fn *again; /* of one without call that has memory of its own */
     /* where in the arguments, if it has them; 0: none */
     size_t activation, reduction, ndim;
     const struct tape_op *const *activations; /* by ssq_activation */

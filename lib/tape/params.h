@@ -29,8 +29,8 @@ struct param {
     uint32_t hash;      /* of the name */
     ssq_tensor *tensor; /* owned */
     ssq_tensor *grad;   /* owned; NULL: nobody has asked for it yet */
-    enum grad_state grad_state;
-    bool state;              /* it has no gradient */
+    enum grad_state grad_state, checked; /* checked: before ssq_tape_check */
+    bool state;                          /* it has no gradient */
     struct param_copy *copy; /* owned; NULL: nobody has wanted another dtype */
 };
 

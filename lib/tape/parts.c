@@ -184,8 +184,29 @@ static ssq_status own_concat(ssq_tape *t, const struct node *n)
     return SSQ_OK;
 }
 
-static const struct tape_op concat = {
-    .name = "concat", .nvars = 0, .nouts = 1, .own = own_concat};
+/* The tensors of all stand in the tape's scratch. */
+static ssq_status join(ssq_tape *t, const struct join *j,
+                       const ssq_tensor **tensors, uint32_t id)
+{
+    for (size_t i = 0; i < j->n; i++)
+        tensors[i] = &value_of(t, j->id[i])->is.tensor;
+    return ssq_concat(t->queue, SSQ_CONCAT(.x = tensors, .n = j->n,
+                                           .y = &value_of(t, id)->is.tensor,
+                                           .axis = j->axis));
+}
+
+static ssq_status join_again(ssq_tape *t, const struct node *n)
+{
+    const struct join *j = args_of(t, n);
+    const ssq_tensor **tensors = scratch(t, j->n * sizeof(ssq_tensor *));
+    return tensors == NULL ? SSQ_ERR_NOMEM : join(t, j, tensors, n->out[0]);
+}
+
+static const struct tape_op concat = {.name = "concat",
+                                      .nvars = 0,
+                                      .nouts = 1,
+                                      .own = own_concat,
+                                      .again = join_again};
 
 /* The result's shape: that of the first, with all sizes of the axis. Others
  * that do not agree are found by the op. f32 where dtypes differ. */
@@ -226,13 +247,9 @@ static ssq_status join_all(ssq_tape *t, const char *where, struct join *j,
         st = value_make(t, out.dtype, out.rank, out.shape, id);
     if (st != SSQ_OK)
         return st;
-    for (size_t i = 0; i < j->n; i++) {
-        tensors[i] = &value_of(t, j->id[i])->is.tensor;
+    for (size_t i = 0; i < j->n; i++)
         wanted = wanted || value_of(t, j->id[i])->wanted;
-    }
-    st = ssq_concat(t->queue, SSQ_CONCAT(.x = tensors, .n = j->n,
-                                         .y = &value_of(t, *id)->is.tensor,
-                                         .axis = j->axis));
+    st = join(t, j, tensors, *id);
     if (st != SSQ_OK || !wanted || !t->training || t->quiet > 0)
         return st;
     struct node n = {.op = &concat, .where = where, .out = {*id}};

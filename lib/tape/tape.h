@@ -30,7 +30,8 @@ struct held {
 
 enum value_state {
     VALUE_LIVE = 0,
-    VALUE_RELEASED = 1 /* its memory went on to other values in backward */
+    VALUE_RELEASED = 1, /* its memory went on to other values in backward */
+    VALUE_ASIDE = 2     /* likewise, but the backward makes it again */
 };
 
 struct value {
@@ -65,6 +66,13 @@ struct list {
     uint64_t grown; /* how often */
 };
 
+/** What the backward makes again. */
+struct span {
+    uint32_t node, nodes_end;   /* from the first to behind the last */
+    uint32_t value, values_end; /* likewise */
+    uint32_t result;            /* that stays; or NONE */
+};
+
 struct ssq_tape {
     struct object object;
     ssq_queue *queue;
@@ -88,7 +96,10 @@ struct ssq_tape {
     struct list scratch; /* of one call */
     uint32_t pass;
     bool training, recording, walked; /* walked: backward has been */
-    unsigned quiet; /* how deep in regions that are not recorded */
+    unsigned quiet;       /* how deep in regions that are not recorded */
+    unsigned recomputing; /* how deep in regions that are made again */
+    struct span open;     /* the outermost of them */
+    struct list spans;    /* struct span: those that are done */
     ssq_status status;
     char text[ERROR_TEXT];
     char scope[SSQ_PARAM_NAME];
@@ -171,6 +182,9 @@ void written_note(ssq_tape *t, struct node *n, const void *args);
  *  read: var i of a node, or the tensor at this place in its arguments. */
 ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i);
 ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at);
+/** Running statistics are for the ops that normalise by them: others update
+ *  them, each call of a layer anew. */
+bool slot_is_updated(const struct slot *s, const void *args);
 /** The pass is over: nothing is counted any more. */
 void written_reset(ssq_tape *t);
 
@@ -196,6 +210,8 @@ ssq_status scope_join(const ssq_tape *t, const char *name, const char *what,
 /** The scope that a node was made in; "" outside of all. */
 const char *node_scope(const ssq_tape *t, const struct node *n);
 
+/** Is a gradient of one of its results there? */
+bool node_has_grad(const ssq_tape *t, const struct node *n);
 /** Note a node whose values are there. */
 ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
                      size_t bytes);
@@ -220,6 +236,17 @@ ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
  *  gradient goes through it. */
 ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
                      const void *args, size_t bytes, uint32_t *id);
+
+/* ---- recompute.c ---- */
+
+/** The span that ends with node i, from number *left of the spans downwards;
+ *  NULL: none does. */
+const struct span *span_at(const ssq_tape *t, uint32_t i, size_t *left);
+/** Make its values again, if a gradient has come to any. *at: the node that
+ *  failed. */
+ssq_status span_remake(ssq_tape *t, const struct span *s, struct node *at);
+/** Its memory is free. */
+void span_aside(ssq_tape *t, const struct span *s);
 
 /* ---- backward.c ---- */
 

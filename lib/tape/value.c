@@ -24,6 +24,11 @@ struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
                        what, v.pass, t->pass);
     else if (v.id >= t->nvalues)
         st = error_set(SSQ_ERR_INVALID, "%s is no var", what);
+    else if (value_of(t, v.id)->state == VALUE_ASIDE)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s is of a region to be recomputed, and not what its "
+                       "pop has left",
+                       what);
     else if (value_of(t, v.id)->state == VALUE_RELEASED)
         st = error_set(SSQ_ERR_INVALID,
                        "%s was released by the backward of this pass", what);
@@ -187,7 +192,7 @@ int64_t ssq_var_size(ssq_var var, int i)
 const ssq_tensor *ssq_var_tensor(ssq_var var)
 {
     struct value *v = var_there(var);
-    if (v == NULL || v->state == VALUE_RELEASED)
+    if (v == NULL || v->state != VALUE_LIVE)
         return NULL;
     for (uint32_t i = var.id; i != NONE; i = value_of(var.tape, i)->base)
         value_of(var.tape, i)->kept = true;

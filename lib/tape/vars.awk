@@ -267,7 +267,7 @@ function table_op(name,    i, n, k, part) {
         " %s, %d, %s, %s, %s, %s, %s};\n", \
         name, name, nops, name, type, type, name, name, \
         nvars, nouts, rules(), (nbacks ? "backs_" name : "NULL"), nbacks, \
-        (own ? "own_" name : "NULL"), at("activation"), \
+        (own ? "own_" name : "NULL") ", NULL", at("activation"), \
         at("reduction"), at("ndim"), \
         (at("activation") == "0" ? "NULL" : "activations")
     table_function(name)

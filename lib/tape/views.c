@@ -73,10 +73,21 @@ static ssq_status own_transpose(ssq_tape *t, const struct node *n)
     return pass_on(t, n, &shaped);
 }
 
+/* One that is no view: make_dense. */
+static ssq_status copy_again(ssq_tape *t, const struct node *n)
+{
+    return ssq_copy(t->queue,
+                    SSQ_COPY(.x = &value_of(t, n->var[0])->is.tensor,
+                             .y = &value_of(t, n->out[0])->is.tensor));
+}
+
 static const struct tape_op reshape = {
     .name = "reshape", .nvars = 1, .nouts = 1, .own = own_reshape};
-static const struct tape_op transpose = {
-    .name = "transpose", .nvars = 1, .nouts = 1, .own = own_transpose};
+static const struct tape_op transpose = {.name = "transpose",
+                                         .nvars = 1,
+                                         .nouts = 1,
+                                         .own = own_transpose,
+                                         .again = copy_again};
 
 /* ---- forward ---- */
 
@@ -104,9 +115,7 @@ static ssq_status make_dense(ssq_tape *t, const char *where, uint32_t *id)
         n.axes[i] = i;
     ssq_status st = value_make(t, v.dtype, v.rank, v.shape, &n.out[0]);
     if (st == SSQ_OK)
-        st = ssq_copy(t->queue,
-                      SSQ_COPY(.x = &value_of(t, *id)->is.tensor,
-                               .y = &value_of(t, n.out[0])->is.tensor));
+        st = copy_again(t, &n);
     if (st == SSQ_OK && value_of(t, *id)->wanted && t->training &&
         t->quiet == 0)
         st = tape_note(t, &n, NULL, 0);

@@ -34,7 +34,7 @@ uint32_t value_writes(ssq_tape *t, uint32_t id)
 {
     id = root_of(t, id);
     struct value *v = value_of(t, id);
-    if (v->is.memory.buffer != NULL || v->state == VALUE_RELEASED)
+    if (v->is.memory.buffer != NULL || v->state != VALUE_LIVE)
         return 0;
     watch(t, v);
     return atomic_load(&v->witness.writes);
@@ -116,12 +116,10 @@ ssq_status written_check(ssq_tape *t, const struct node *n, unsigned i)
     return tell(t, value_of(t, root_of(t, n->var[i])), name_of(n->op, i));
 }
 
-/* Running statistics are for the ops that normalise by them: others update
- * them, each call of a layer anew. */
-static bool is_read(const struct slot *s, const void *args)
+bool slot_is_updated(const struct slot *s, const void *args)
 {
-    return strncmp(s->name, "running_", 8) != 0 ||
-           !((const ssq_batch_norm_args *)args)->training;
+    return strncmp(s->name, "running_", 8) == 0 &&
+           ((const ssq_batch_norm_args *)args)->training;
 }
 
 ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
@@ -130,7 +128,7 @@ ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
         (const char *)t->bytes.at + n->args * sizeof(max_align_t);
     const struct slot *s = option_at(n->op, at);
     const ssq_tensor *given = NULL;
-    if (s == NULL || !is_read(s, args))
+    if (s == NULL || slot_is_updated(s, args))
         return SSQ_OK;
     memcpy(&given, args + at, sizeof(given));
     if (given == NULL)

@@ -329,6 +329,24 @@ static void autocast_var_step(struct program *t)
     program_made(t, "var_autocast", y);
 }
 
+/* Made twice: a block, or whatever comes until the next of these. */
+static void recompute_step(struct program *t)
+{
+    ssq_var x[SIDES], y[SIDES];
+    program_pick(t, -1, x);
+    unsigned b = input_byte(t->in);
+    const char *where = program_where(t);
+    for (unsigned s = 0; s < SIDES; s++) {
+        if (b % 4 != 1)
+            ssq_tape_recompute_push(t->tape[s]);
+        y[s] = ssq_square_var_at(where, ssq_gelu_var_at(where, x[s]));
+        if (b % 4 != 2)
+            y[s] = ssq_tape_recompute_pop_at(where, t->tape[s],
+                                             b >= 240 ? SSQ_VAR_NONE : y[s]);
+    }
+    program_made(t, "recompute", y);
+}
+
 const struct step var_steps[] = {
     {"op", op_step, 24},
     {"reshape", reshape_step, 3},
@@ -344,5 +362,6 @@ const struct step var_steps[] = {
     {"pause", pause_step, 2},
     {"autocast", autocast_step, 2},
     {"var_autocast", autocast_var_step, 1},
+    {"recompute", recompute_step, 3},
 };
 const size_t var_steps_count = sizeof(var_steps) / sizeof(var_steps[0]);

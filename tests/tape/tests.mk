@@ -15,6 +15,7 @@ tape_tests = \
 	tests/tape/gradients \
 	tests/tape/hooks \
 	tests/tape/misuse \
+	tests/tape/recompute \
 	tests/tape/safetensors \
 	tests/tape/settled \
 	tests/tape/torch_lists \
@@ -61,3 +62,5 @@ tests_tape_checkpoint_SOURCES = tests/tape/checkpoint.c
 tests_tape_checkpoint_LDADD = libcore.la -lm
 tests_tape_safetensors_SOURCES = tests/tape/safetensors.c
 tests_tape_safetensors_LDADD = libcore.la -lm
+tests_tape_recompute_SOURCES = tests/tape/recompute.c
+tests_tape_recompute_LDADD = libcore.la -lm
