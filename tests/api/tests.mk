@@ -60,13 +60,13 @@ tests/api/calls.inc: $(include_HEADERS) $(sesqui_HEADERS) \
 
 # The examples are built where there is zlib.
 example_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh \
-	tests/api/amp_loop.sh \
+	tests/api/amp_loop.sh tests/api/dtypes.sh \
 	tests/api/gpt.sh tests/api/simple_cnn.sh
 if HAVE_ZLIB
 TESTS += $(example_tests)
 full_tests += $(example_tests)
 endif
-EXTRA_DIST += $(example_tests) tests/api/idx.sh
+EXTRA_DIST += $(example_tests) tests/api/idx.sh tests/api/dtypes.txt
 slow_tests += $(example_tests)
 
 TESTS += tests/api/certify.sh
