@@ -141,10 +141,58 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_optimize(ssq_params *params,
  *  and is of no use for these.
  *  @param optimizer  whose masters are taken; NULL: none are
  *  @return SSQ_ERR_INVALID a NULL, of another device, or a capture;
- *          SSQ_ERR_UNSUPPORTED a split master; SSQ_ERR_NOMEM: then all are as
- *          before. Asynchronous. Since 0.1. */
+ *          SSQ_ERR_NOMEM; the queue's error: then all are as before.
+ *          Asynchronous, but for split masters, which wait. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_to_float32(
     ssq_params *params, ssq_queue *queue, ssq_optimizer *optimizer);
+
+/** How much a set has; filled by ssq_params_stats_get. */
+typedef struct ssq_params_stats {
+    size_t struct_size;
+    size_t params, states;   /**< with a gradient, without */
+    uint64_t elements;       /**< of both */
+    uint64_t trainable;      /**< of those with a gradient */
+    uint64_t bytes;          /**< of the values of both */
+    uint64_t gradient_bytes; /**< of the gradients that there are */
+} ssq_params_stats;
+#define SSQ_PARAMS_STATS_INIT                                                  \
+    {                                                                          \
+        sizeof(ssq_params_stats), 0, 0, 0, 0, 0, 0                             \
+    }
+
+/** @return SSQ_ERR_INVALID a NULL or wrong struct_size. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_stats_get(const ssq_params *params,
+                                                       ssq_params_stats *stats);
+
+/** The float32 values of a parameter: those of its master where it has one, or
+ *  those that ssq_params_write has rounded it from, or its own. Waits.
+ *  @param optimizer  whose masters are read; NULL: none are
+ *  @param name       NULL: all of the set, one after the other in the order in
+ *                    which they were made: torch's parameters_to_vector
+ *  @param host       n elements, row by row
+ *  @param n          as many as there are
+ *  @return SSQ_ERR_NOT_FOUND no such name; SSQ_ERR_INVALID another NULL, n is
+ *          another number, of different devices, a capture; SSQ_ERR_NOMEM; the
+ *          queue's error. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_read(
+    const ssq_params *params, ssq_queue *queue, const ssq_optimizer *optimizer,
+    const char *name, float *host, size_t n);
+
+/** Give a parameter other values: its master is these, and the parameter is
+ *  rounded from it (to nearest even; half away from zero under a split master).
+ *  Moments stay. Of an optimizer without memory yet, or of none, masters begin
+ *  with these values, unless something else is written to the parameter before.
+ *  Waits.
+ *  @param optimizer  that has the parameters; NULL: none has, or masters are to
+ *                    stay as they are
+ *  @param name, host, n  as ssq_params_read
+ *  @return as ssq_params_read. After SSQ_ERR_NOMEM or an error of the queue
+ *          some may have the new values. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_write(ssq_params *params,
+                                                   ssq_queue *queue,
+                                                   ssq_optimizer *optimizer,
+                                                   const char *name,
+                                                   const float *host, size_t n);
 
 /* ---- tapes ---- */
 

@@ -44,10 +44,17 @@ typedef struct ssq_trainer_args {
                            clip_grad_value_; 0: they are not. Gradients are
                            float32 then. The norm that options.clip_norm looks
                            at is that of before */
+    const ssq_params *from; /**< parameters to begin with, of this device:
+                           fastai's to_fp16. The trainer's are copies, by name
+                           and in that order, in the dtypes of its own policy:
+                           norms and others that were made full stay float32,
+                           and masters begin with the values that they have
+                           here, not with rounded ones. NULL: none. More may be
+                           made before the first step */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -59,8 +66,9 @@ typedef struct ssq_trainer_args {
  *  @param args     NULL all defaults
  *  @param trainer  the caller's; it holds the queue
  *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, accumulate 0, a
- *          clip_value below 0 or NaN; else as
- *          the objects that it is made of. Since 0.1. */
+ *          clip_value below 0 or NaN, from without parameters or of another
+ *          device, or in a capture; else as the objects that it is made of.
+ *          Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
     ssq_queue *queue, const ssq_trainer_args *args, ssq_trainer **trainer);
 

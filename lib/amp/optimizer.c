@@ -26,8 +26,27 @@ void optimizer_cut(ssq_optimizer *o, size_t n)
         const struct parameter *p = &o->params[--o->n];
         object_put(&p->param->object);
         object_put(&p->grad->object);
+        origin_put(p->origin);
         mem_free(p->name);
     }
+}
+
+void optimizer_begin_with(ssq_optimizer *o, struct parameter *p,
+                          struct origin *origin)
+{
+    object_get(&origin->object);
+    origin_put(p->origin);
+    p->origin = origin;
+    o->origins = true;
+}
+
+void optimizer_drop_origins(ssq_optimizer *o)
+{
+    for (size_t i = 0; i < o->n && o->origins; i++) {
+        origin_put(o->params[i].origin);
+        o->params[i].origin = NULL;
+    }
+    o->origins = false;
 }
 
 /* Waits for nothing: what is enqueued holds the buffers and lists that it uses.

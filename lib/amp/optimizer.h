@@ -8,6 +8,7 @@
 #include "kernels/amp/kinds.h"
 #include "lib/amp/check.h"
 #include "lib/amp/mailbox.h"
+#include "lib/amp/origin.h"
 #include "lib/amp/scaler.h"
 
 /* A word of the control block that no kernel looks at: copies that have
@@ -111,7 +112,8 @@ struct parameter {
     ssq_tensor *param, *grad;
     ssq_group *group;
     uint32_t truth;
-    uint64_t first; /* of a shard */
+    uint64_t first;        /* of a shard */
+    struct origin *origin; /* what its master begins with; NULL: the model */
 };
 
 /** The lists of a step, over gradients or over their sums. */
@@ -159,6 +161,7 @@ struct ssq_optimizer {
     unsigned n_groups;
     struct parameter *params;
     size_t n, room;
+    bool origins;        /* some of them may have one */
     struct state *state; /* NULL before the first use */
     struct optimizer_stages at;
 };
@@ -266,6 +269,12 @@ uint32_t name_hash(const char *name);
 /** The parameter of a name; NULL none. */
 struct parameter *optimizer_find(const ssq_optimizer *optimizer,
                                  const char *name);
+/** What a parameter's master begins with, if it is fresh at the first use;
+ *  takes a reference. A parameter of 16 bits. */
+void optimizer_begin_with(ssq_optimizer *optimizer, struct parameter *p,
+                          struct origin *origin);
+/** Origins are of no more use: a step has written the parameters. */
+void optimizer_drop_origins(ssq_optimizer *optimizer);
 /** Forget a first use, and parameters from number n on: for a caller that made
  *  them a moment ago, and whose next step failed. */
 void optimizer_cut(ssq_optimizer *optimizer, size_t n);

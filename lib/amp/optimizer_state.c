@@ -9,6 +9,9 @@
  * step: a step costs the host a few ops, however many parameters there are. */
 #include "lib/amp/optimizer.h"
 
+#include <sesqui/ops/data.h>
+
+#include "lib/amp/split.h"
 #include "lib/op/data/data.h"
 
 #include <stdio.h>
@@ -409,6 +412,31 @@ static ssq_status make_schedules(ssq_queue *queue, ssq_optimizer *o)
     return st;
 }
 
+/* Masters from the model; then, where it is known what the model was rounded
+ * from, from that. The halves of a split master are both written, the model
+ * rounded as such masters want it. */
+static ssq_status begin_masters(ssq_queue *queue, const ssq_optimizer *o,
+                                const struct state *s)
+{
+    struct master_op op = {.op = OP_LIST_HEADER(master, s->to_master),
+                           .n = (uint32_t)(s->to_master->n / 2)};
+    ssq_status st = op.n == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
+    for (size_t i = 0; i < o->n && st == SSQ_OK; i++) {
+        const struct parameter *p = &o->params[i];
+        const ssq_tensor *master = s->slot[i * SLOTS + SLOT_MASTER];
+        if (master == NULL || !origin_fresh(p->origin) ||
+            view_elements(&p->param->view) == 0)
+            continue;
+        if (p->truth == TRUTH_F32)
+            st = ssq_copy(queue, SSQ_COPY(.x = p->origin->tensor, .y = master));
+        else {
+            st = split_write(queue, p->origin->tensor, p->param, master);
+            origin_settle(p->origin);
+        }
+    }
+    return st;
+}
+
 /* Slots before lists, which name them, and tables of schedules before the list
  * of these. Masters are made from the model last: nothing else here reads what
  * belongs to the caller. Commands that were enqueued for a state that is then
@@ -433,9 +461,7 @@ static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
     s->schedules = schedules_list(o, NULL, 0, NULL);
     if (s->to_master == NULL || s->to_model == NULL || s->schedules == NULL)
         return SSQ_ERR_NOMEM;
-    struct master_op op = {.op = OP_LIST_HEADER(master, s->to_master),
-                           .n = (uint32_t)(s->to_master->n / 2)};
-    return op.n == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
+    return begin_masters(queue, o, s);
 }
 
 /* Not in a capture: what initialises the state would be in the graph, and each

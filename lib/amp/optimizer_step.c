@@ -251,6 +251,7 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st != SSQ_OK)
         return st;
     o->at.accumulating = false;
+    optimizer_drop_origins(o);
     optimizer_stage_set(o, scaler == NULL ? STAGE_READY : STAGE_STEPPED,
                         scaler);
     optimizer_tell(queue, o);

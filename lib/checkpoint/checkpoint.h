@@ -2,7 +2,8 @@
 /* checkpoint.h - the parts of a checkpoint, for those who save and load.
  *
  *     NAME                    a parameter or a state; "param/NAME" in the
- *                             metadata is its number, " state" behind it
+ *                             metadata is its number, " state" and " full"
+ *                             behind it where it is that
  *     sesqui/params           u32 [3]: passes that drew words, the seed
  *     sesqui/optimizer/STATE  as ssq_optimizer_visit names it
  *     sesqui/scaler           u8: the blob of ssq_scaler_save
@@ -24,6 +25,7 @@
 #define PARAMS_WORDS       3
 #define PARAM_KEY          "param/"
 #define PARAM_STATE        " state"
+#define PARAM_FULL         " full"
 
 struct checkpoint {
     const char *what; /* begins texts */

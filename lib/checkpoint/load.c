@@ -19,7 +19,7 @@ struct loading {
     struct checkpoint *c;
     ssq_safetensors *f;
     const struct entry **param; /* by number; owned */
-    bool *state;                /* likewise */
+    bool *state, *full;         /* likewise */
     size_t n;                   /* parameters in the file */
     bool *seen;                 /* entries that the optimizer has; owned */
     /* as it was */
@@ -51,7 +51,15 @@ static ssq_status no_param(const struct loading *l, const char *name,
                      l->c->what, l->f->path, name, l->n, text);
 }
 
-/* Its number, and whether it is a state. */
+/* True for a text that begins so, which is left behind it. */
+static bool taken(const char **text, const char *word)
+{
+    bool there = begins(*text, word);
+    *text += there ? strlen(word) : 0;
+    return there;
+}
+
+/* Its number, and whether it is a state, and full. */
 static ssq_status place_param(struct loading *l, const struct entry *e)
 {
     char key[sizeof(PARAM_KEY) + SSQ_PARAM_NAME];
@@ -68,12 +76,14 @@ static ssq_status place_param(struct loading *l, const struct entry *e)
         return no_param(l, e->name, "not there");
     for (; text[digits] >= '0' && text[digits] <= '9' && digits < 9; digits++)
         number = number * 10 + (size_t)(text[digits] - '0');
-    bool state = strcmp(text + digits, PARAM_STATE) == 0;
+    const char *end = text + digits;
+    const bool state = taken(&end, PARAM_STATE), full = taken(&end, PARAM_FULL);
     if (digits == 0 || number >= l->n || l->param[number] != NULL ||
-        (text[digits] != '\0' && !state))
+        *end != '\0')
         return no_param(l, e->name, text);
     l->param[number] = e;
     l->state[number] = state;
+    l->full[number] = full;
     return SSQ_OK;
 }
 
@@ -85,7 +95,8 @@ static ssq_status list_params(struct loading *l)
         l->n += !begins(f->entry[i].name, OWN);
     l->param = mem_alloc_array(l->n, sizeof(const struct entry *));
     l->state = mem_alloc_array(l->n, sizeof(bool));
-    if (l->param == NULL || l->state == NULL)
+    l->full = mem_alloc_array(l->n, sizeof(bool));
+    if (l->param == NULL || l->state == NULL || l->full == NULL)
         return error_nomem(l->c->what, l->n * sizeof(const struct entry *));
     for (size_t i = 0; i < f->n && st == SSQ_OK; i++)
         if (!begins(f->entry[i].name, OWN))
@@ -126,7 +137,7 @@ static ssq_status make_param(const struct loading *l, size_t i)
                          p->policy_name);
     ssq_status st = tensor_create(p->device, dtype, e->rank, e->shape, &t);
     if (st == SSQ_OK)
-        st = param_put(p, e->name, t, l->state[i]);
+        st = param_put(p, e->name, t, l->state[i], l->full[i]);
     if (st != SSQ_OK)
         ssq_tensor_destroy(&t);
     return st;
@@ -401,6 +412,7 @@ ssq_status checkpoint_load(struct checkpoint *c, const char *path)
     ssq_safetensors_close(&l.f);
     mem_free(l.param);
     mem_free(l.state);
+    mem_free(l.full);
     mem_free(l.seen);
     return st;
 }

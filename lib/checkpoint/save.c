@@ -25,8 +25,8 @@ static ssq_status add_params(const struct checkpoint *c, struct writing *w)
                              "%s: the name of parameter \"%.100s\" begins with "
                              "\"" OWN "\"",
                              c->what, x->name);
-        snprintf(number, sizeof(number), "%zu%s", i,
-                 x->state ? PARAM_STATE : "");
+        snprintf(number, sizeof(number), "%zu%s%s", i,
+                 x->state ? PARAM_STATE : "", x->full ? PARAM_FULL : "");
         st = writing_tensor(w, "", x->name, x->tensor);
         if (st == SSQ_OK)
             st = writing_note(w, PARAM_KEY, x->name, number);

@@ -12,6 +12,7 @@
 static void param_free(struct param *p)
 {
     param_copy_free(p->copy);
+    origin_put(p->origin);
     ssq_tensor_destroy(&p->tensor);
     ssq_tensor_destroy(&p->grad);
     mem_free(p->name);
@@ -141,8 +142,10 @@ static ssq_status grow(ssq_params *p)
 
 void params_cut(ssq_params *p, size_t n)
 {
-    while (p->n > n)
-        param_free(&p->at[--p->n]);
+    while (p->n > n) {
+        p->origins -= p->at[--p->n].origin != NULL;
+        param_free(&p->at[p->n]);
+    }
     if (p->table_room > 0)
         memset(p->table, 0, p->table_room * sizeof(*p->table));
     for (size_t i = 0; i < p->n; i++)
@@ -164,10 +167,12 @@ static ssq_status initialise(const ssq_params *p, ssq_queue *queue,
 }
 
 ssq_status param_put(ssq_params *p, const char *name, ssq_tensor *tensor,
-                     bool state)
+                     bool state, bool full)
 {
-    struct param made = {
-        .hash = name_hash(name), .tensor = tensor, .state = state};
+    struct param made = {.hash = name_hash(name),
+                         .tensor = tensor,
+                         .state = state,
+                         .full = full};
     ssq_status st = grow(p);
     if (st == SSQ_OK && (made.name = mem_strdup(name)) == NULL)
         st = error_nomem("params", strlen(name) + 1);
@@ -189,7 +194,7 @@ ssq_status param_make(ssq_params *p, ssq_queue *queue, const char *name,
     if (st == SSQ_OK)
         st = initialise(p, queue, &made, args);
     if (st == SSQ_OK)
-        st = param_put(p, name, made.tensor, args->state);
+        st = param_put(p, name, made.tensor, args->state, args->full);
     if (st == SSQ_OK)
         *i = p->n - 1;
     else
@@ -373,9 +378,14 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
     ssq_status st = make_grads(params, pattern, &found);
     for (size_t i = 0; i < params->n && st == SSQ_OK; i++) {
         const struct param *p = &params->at[i];
-        if (is_wanted(p, pattern) && !is_added(optimizer, p))
+        if (!is_wanted(p, pattern))
+            continue;
+        if (!is_added(optimizer, p))
             st = ssq_optimizer_add(optimizer, p->name, p->tensor, p->grad,
                                    group);
+        if (st == SSQ_OK && p->origin != NULL && optimizer->state == NULL)
+            optimizer_begin_with(optimizer, optimizer_find(optimizer, p->name),
+                                 p->origin);
     }
     if (st != SSQ_OK)
         return st;

@@ -5,6 +5,7 @@
 
 #include <sesqui/tape.h>
 
+#include "lib/amp/origin.h"
 #include "lib/core/core.h"
 #include "lib/core/witness.h"
 
@@ -31,6 +32,8 @@ struct param {
     ssq_tensor *grad;   /* owned; NULL: nobody has asked for it yet */
     enum grad_state grad_state, checked; /* checked: before ssq_tape_check */
     bool state;                          /* it has no gradient */
+    bool full;                           /* float32 under every policy */
+    struct origin *origin;               /* what it was rounded from; or NULL */
     struct param_copy *copy; /* owned; NULL: nobody has wanted another dtype */
 };
 
@@ -45,6 +48,7 @@ struct ssq_params {
     uint32_t *table; /* by hash: 1 + a place in `at`, 0 empty */
     size_t table_room;
     uint32_t draws; /* passes that have drawn random words: draw.c */
+    size_t origins; /* parameters that have one */
 };
 
 struct param *param_of(ssq_params *params, uint32_t i);
@@ -56,7 +60,7 @@ ssq_status param_make(ssq_params *params, ssq_queue *queue, const char *name,
                       const ssq_param_args *args, size_t *i);
 /** One that has its values already: the tensor is taken over where it works. */
 ssq_status param_put(ssq_params *params, const char *name, ssq_tensor *tensor,
-                     bool state);
+                     bool state, bool full);
 /** Forget all parameters from number n on. */
 void params_cut(ssq_params *params, size_t n);
 
@@ -68,6 +72,46 @@ ssq_status param_copy_make(struct param *p, ssq_dtype dtype);
 bool param_copy_fresh(const struct param_copy *copy);
 /** NULL is allowed. */
 void param_copy_free(struct param_copy *copy);
+
+/* ---- params_values.c ---- */
+
+/** What calls on a set and a queue check; optimizer may be NULL. INVALID in a
+ *  capture. */
+ssq_status params_call(const char *what, const ssq_params *params,
+                       const ssq_queue *queue, const ssq_optimizer *optimizer);
+
+/* ---- param_exact.c: float32 values behind a parameter ---- */
+
+/** The most exact value that there is, of any float dtype: the master, what the
+ *  parameter was rounded from, or the parameter itself. optimizer may be NULL.
+ *  *made: a tensor that was made for it, the caller's; or NULL. */
+ssq_status param_exact(const struct param *p, ssq_queue *queue,
+                       const ssq_optimizer *optimizer, const ssq_tensor **value,
+                       ssq_tensor **made);
+
+/** A parameter while it gets other values. */
+struct param_writing {
+    ssq_params *params;
+    struct param *param;
+    ssq_optimizer *optimizer; /* or NULL */
+    const ssq_tensor *to;     /* where they go: f32, contiguous */
+    ssq_tensor *made;         /* owned, or NULL; likewise */
+    struct origin *origin;
+};
+
+/** A place for float32 values, which are the parameter's, and its master's,
+ *  once param_write_end has rounded them. optimizer may be NULL. */
+ssq_status param_write_begin(struct param_writing *w, ssq_params *params,
+                             struct param *p, ssq_optimizer *optimizer);
+/** st: of the writing; what it answers is what failed first. */
+ssq_status param_write_end(struct param_writing *w, ssq_queue *queue,
+                           ssq_status st);
+/** Origins of parameters that were written since are let go of. */
+void params_drop_origins(ssq_params *params);
+/** Copies of all parameters of another set of the device, into an empty one, in
+ *  the dtypes of its policy. */
+ssq_status params_take(ssq_params *params, ssq_queue *queue,
+                       const ssq_params *from);
 
 /* ---- params.c ---- */
 

@@ -103,6 +103,7 @@ void ssq_tape_begin(ssq_tape *tape, bool training)
     if (tape == NULL)
         return;
     let_go(tape);
+    params_drop_origins(tape->params);
     arena_reset(&tape->arena);
     tape->nvalues = 0;
     tape->texts.n = tape->nodes.n = tape->bytes.n = tape->scopes.n =

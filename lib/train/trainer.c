@@ -4,6 +4,7 @@
 
 #include "lib/amp/scaler.h"
 #include "lib/core/queue.h"
+#include "lib/tape/params.h"
 
 #include <string.h>
 
@@ -55,7 +56,18 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
             &args->options, &t->optimizer);
     if (st == SSQ_OK)
         st = make_scaler(device, args, policy, &t->scaler);
+    if (st == SSQ_OK && args->from != NULL)
+        st = params_take(t->params, t->queue, args->from);
     return st == SSQ_OK ? ssq_tape_create(t->queue, t->params, &t->tape) : st;
+}
+
+static ssq_status check_from(const char *what, const ssq_queue *queue,
+                             const ssq_params *from)
+{
+    ssq_status st = params_call(what, from, queue, NULL);
+    return st == SSQ_OK && from->n == 0
+               ? error_set(SSQ_ERR_INVALID, "%s: from has no parameters", what)
+               : st;
 }
 
 ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
@@ -79,6 +91,10 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     if (!(args->clip_value >= 0.0))
         return error_set(SSQ_ERR_INVALID, "%s: clip_value is %g, expected >= 0",
                          what, args->clip_value);
+    if (args->from != NULL)
+        st = check_from(what, queue, args->from);
+    if (st != SSQ_OK)
+        return st;
     ssq_trainer *t = mem_alloc(sizeof(*t));
     if (t == NULL)
         return error_nomem(what, sizeof(*t));

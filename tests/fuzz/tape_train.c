@@ -114,6 +114,48 @@ static void wide_step(struct program *t)
     (void)program_same(t, "params_to_float32", st);
 }
 
+/* The values of a parameter, or of all: others are written on both sides, and
+ * are there to the last bit. */
+static void values_step(struct program *t)
+{
+    static float x[SIDES][ELEMENTS];
+    ssq_params_stats all = SSQ_PARAMS_STATS_INIT;
+    ssq_status st[SIDES];
+    const char *name = NULL;
+    const unsigned which = input_byte(t->in), b = input_byte(t->in);
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    if (ssq_params_stats_get(t->params[0], &all) != SSQ_OK)
+        fuzz_fail("params_stats_get");
+    size_t n = (size_t)all.elements;
+    if (ssq_params_get(t->params[0], which, &info) == SSQ_OK) {
+        name = info.name;
+        n = (size_t)ssq_tensor_elements(info.tensor);
+    }
+    n += b == 255;
+    if (n > ELEMENTS)
+        return;
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] =
+            ssq_params_read(t->params[s], t->pair->queue[s],
+                            b % 4 == 0 ? NULL : t->optimizer[s], name, x[s], n);
+    if (program_same(t, "params_read", st) != SSQ_OK || b % 2 == 0)
+        return;
+    for (size_t i = 0; i < n; i++)
+        x[0][i] = 1.0f / (float)(i + b);
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = ssq_params_write(t->params[s], t->pair->queue[s],
+                                 b % 8 == 1 ? NULL : t->optimizer[s], name,
+                                 x[0], n);
+    if (program_same(t, "params_write", st) != SSQ_OK)
+        return;
+    for (unsigned s = 0; s < SIDES; s++)
+        if (ssq_params_read(t->params[s], t->pair->queue[s], NULL, name, x[s],
+                            n) != SSQ_OK)
+            fuzz_fail("params_read: %s", ssq_last_error());
+    if (memcmp(x[0], x[1], n * sizeof(x[0][0])) != 0)
+        fuzz_fail("parameters that were written differ");
+}
+
 static void stats_step(struct program *t)
 {
     ssq_tape_stats stats[SIDES];
@@ -296,5 +338,6 @@ const struct step train_steps[] = {
     {"schedule", schedule_step, 2},  {"hook", hook_step, 2},
     {"output", output_step, 3},      {"loss", loss_step, 2},
     {"scaler", scaler_step, 1},      {"end", end_step, 1},
+    {"values", values_step, 2},
 };
 const size_t train_steps_count = sizeof(train_steps) / sizeof(train_steps[0]);

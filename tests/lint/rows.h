@@ -36,6 +36,7 @@ size_t bytes;
 /* By a tape, after one whole step, with the next pass recorded up to its loss:
  */
 ssq_trainer *trainer, *fresh; /* fresh: for a row to make */
+ssq_trainer *wide;            /* of float32, before its first step */
 ssq_device *dev2;             /* likewise */
 ssq_tape *plain;              /* of float32 parameters */
 ssq_params *params;
@@ -43,6 +44,7 @@ ssq_tape *t;
 ssq_var v, out, loss; /* x, net(t, v), a mean of squares */
 ssq_param_info info;
 ssq_tape_stats stats;
+ssq_params_stats total;
 
 /* Two layers and a norm between them. */
 static ssq_var net(ssq_tape *tape, ssq_var in)
@@ -182,6 +184,17 @@ static const ssq_tensor *grad_of(const ssq_trainer *of, const char *name)
     return st == SSQ_OK ? i.grad : NULL;
 }
 
+/* The first float32 value of a parameter of at most 64. */
+static double exact_of(const ssq_trainer *of, const char *name)
+{
+    static float all[64];
+    int64_t n = ssq_tensor_elements(param_of(of, name));
+    ssq_status st = ssq_params_read(ssq_trainer_params(of), q,
+                                    ssq_trainer_optimizer(of), name, all,
+                                    n > 64 ? 0 : (size_t)n);
+    return st == SSQ_OK ? (double)all[0] : (double)NAN;
+}
+
 /* How often an optimizer has stepped. */
 static uint32_t steps_of(ssq_optimizer *of)
 {
@@ -281,6 +294,15 @@ static ssq_status with_trained(void)
     return step_of(fresh);
 }
 
+/* One of float32, whose parameters are there. */
+static ssq_status with_wide(void)
+{
+    TRY(ssq_trainer_create(q, NULL, &wide));
+    ssq_tape *tape = ssq_trainer_evaluate(wide);
+    (void)net(tape, ssq_var_input(tape, x));
+    return ssq_tape_status(tape);
+}
+
 /* A new optimizer of w. */
 static ssq_status with_made(void)
 {
@@ -312,10 +334,11 @@ static void row_clear(void)
     schedule = (ssq_schedule)SSQ_SCHEDULE_INIT;
     info = (ssq_param_info)SSQ_PARAM_INFO_INIT;
     stats = (ssq_tape_stats)SSQ_TAPE_STATS_INIT;
+    total = (ssq_params_stats)SSQ_PARAMS_STATS_INIT;
     mse = (ssq_mse_args)SSQ_MSE_INIT;
     mse.x = y, mse.target = target, mse.loss = scalar, mse.dx = dy;
     mine = NULL, made = NULL, group = NULL, master = NULL, view = NULL;
-    fresh = NULL, graph = NULL, dev2 = NULL, plain = NULL;
+    fresh = wide = NULL, graph = NULL, dev2 = NULL, plain = NULL;
     calls = 0;
     memset(places, 0, sizeof(places));
     memset(host, 0, sizeof(host));
@@ -372,6 +395,7 @@ static void row_close(void)
     ssq_tape_destroy(&plain);
     ssq_trainer_destroy(&trainer);
     ssq_trainer_destroy(&fresh);
+    ssq_trainer_destroy(&wide);
     ssq_optimizer_destroy(&opt);
     ssq_optimizer_destroy(&opt2);
     ssq_optimizer_destroy(&opt3);

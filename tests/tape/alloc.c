@@ -154,6 +154,52 @@ static void go_on(ssq_queue *q, const ssq_tensor *x, const char *policy)
     ssq_trainer_destroy(&t[1]);
 }
 
+/* ---- values ---- */
+
+#define VALUES (6 * 4 + 6 + 6 + 6) /* of step's layers */
+
+/* A trainer begins with a float32 set, is given other values, makes masters of
+ * them, and gives them back at the end. */
+static void values(ssq_queue *q, const ssq_tensor *x, const char *policy)
+{
+    const bool split = strcmp(policy, "mixed_bfloat16") == 0;
+    ssq_trainer *wide = NULL, *t = NULL;
+    float want[VALUES], got[VALUES];
+    NEED(ssq_trainer_create(q, NULL, &wide));
+    NEED(step(wide, x, false));
+    ssq_params *from = ssq_trainer_params(wide);
+    NEED(ssq_params_read(from, q, NULL, NULL, want, VALUES));
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+    args.policy = policy;
+    args.options.master = split ? SSQ_MASTER_SPLIT : SSQ_MASTER_F32;
+    args.from = from;
+    heap.armed = true;
+    for (int i = 0; i < 2 && t == NULL; i++)
+        seen.stuck +=
+            answered(ssq_trainer_create(q, &args, &t)) != SSQ_OK && i == 1;
+    ssq_params *p = ssq_trainer_params(t);
+    ssq_optimizer *o = ssq_trainer_optimizer(t);
+#define TWICE(CALL)                                                            \
+    do {                                                                       \
+        if (answered(CALL) != SSQ_OK)                                          \
+            seen.stuck += (CALL) != SSQ_OK;                                    \
+    } while (0)
+    TWICE(ssq_params_read(p, q, o, NULL, got, VALUES));
+    bool same = memcmp(want, got, sizeof(got)) == 0;
+    want[1] = 0x1.23456p-3f;
+    TWICE(ssq_params_write(p, q, o, NULL, want, VALUES));
+    TWICE(ssq_params_optimize(p, o, NULL, NULL));
+    TWICE(ssq_optimizer_model_to_master(q, o));
+    want[2] = 0x1.23456p-4f;
+    TWICE(ssq_params_write(p, q, o, NULL, want, VALUES));
+    TWICE(ssq_trainer_end(t));
+    heap.armed = false;
+    NEED(ssq_params_read(p, q, NULL, NULL, got, VALUES));
+    seen.learnt += same && memcmp(want, got, sizeof(got)) == 0;
+    ssq_trainer_destroy(&t);
+    ssq_trainer_destroy(&wide);
+}
+
 /* ---- trials ---- */
 
 typedef void program(ssq_queue *q, const ssq_tensor *x, const char *policy);
@@ -178,6 +224,7 @@ static bool trial(ssq_device *d, program *run, const char *policy, long fail_at)
 static void sweep(const char *device, program *run, const char *policy)
 {
     const bool files = run == go_on;
+    const char *name = files ? "files" : run == train ? "steps" : "values";
     ssq_allocator a = {sizeof(a), heap_alloc, heap_free, NULL};
     NEED(ssq_allocator_set(&a));
     memset(&seen, 0, sizeof(seen));
@@ -187,14 +234,13 @@ static void sweep(const char *device, program *run, const char *policy)
         ;
     ssq_device_close(&d);
     tap_ok(seen.status == 0 && seen.text == 0 && seen.stuck == 0 &&
-               seen.learnt == seen.trials && seen.trials > 100 &&
+               seen.learnt == seen.trials && seen.trials > 60 &&
                heap.live == 0 && (!files || (seen.torn > 0 && seen.kept > 0)),
            "%s: %s, %s: each of %ld allocations fails once: %ld calls refused, "
            "%ld with another status, %ld without a text, %ld not repeated, "
            "%ld of another end, %ld blocks lost",
-           device, policy, files ? "files" : "steps", seen.trials, seen.refused,
-           seen.status, seen.text, seen.stuck, seen.trials - seen.learnt,
-           heap.live);
+           device, policy, name, seen.trials, seen.refused, seen.status,
+           seen.text, seen.stuck, seen.trials - seen.learnt, heap.live);
     if (files)
         tap_diag("%ld loads changed nothing, %ld have to be repeated",
                  seen.kept, seen.torn);
@@ -209,7 +255,9 @@ int main(void)
     sweep("guard", train, "mixed_bfloat16");
     sweep("reference", go_on, "mixed_bfloat16");
     sweep("guard", go_on, "mixed_float16");
+    sweep("reference", values, "mixed_bfloat16");
+    sweep("guard", values, "mixed_float16");
     for (int i = 0; i < PATHS; i++)
         unlink(path[i]);
-    return tap_done(4);
+    return tap_done(6);
 }

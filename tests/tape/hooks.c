@@ -330,15 +330,6 @@ static void end(const struct bed *b)
            "%s: and an evaluation is nearly as before: %g, %g", b->name,
            loss[0], loss[1]);
     ssq_trainer_destroy(&t);
-
-    t = trainer_of(b, SSQ_TRAINER(.policy = "mixed_bfloat16",
-                                  .options.master = SSQ_MASTER_SPLIT));
-    NEED(step(b, t));
-    core_status(ssq_trainer_end(t), SSQ_ERR_UNSUPPORTED,
-                "fc1.weight has a split master", "%s: split masters", b->name);
-    core_status(step(b, t), SSQ_OK, "", "%s: with which training goes on",
-                b->name);
-    ssq_trainer_destroy(&t);
     core_status(ssq_params_to_float32(NULL, b->queue, NULL), SSQ_ERR_INVALID,
                 "params is NULL", "%s: no parameters", b->name);
 }

@@ -19,6 +19,7 @@ tape_tests = \
 	tests/tape/safetensors \
 	tests/tape/settled \
 	tests/tape/torch_lists \
+	tests/tape/weights \
 	tests/tape/written
 check_PROGRAMS += $(tape_tests)
 TESTS += $(tape_tests)
@@ -64,3 +65,5 @@ tests_tape_safetensors_SOURCES = tests/tape/safetensors.c
 tests_tape_safetensors_LDADD = libcore.la -lm
 tests_tape_recompute_SOURCES = tests/tape/recompute.c
 tests_tape_recompute_LDADD = libcore.la -lm
+tests_tape_weights_SOURCES = tests/tape/weights.c
+tests_tape_weights_LDADD = libcore.la -lm

@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* split.c - split masters as float32 and back, by way of the host, a megabyte
+ * at a time: for what happens once in a training. */
+#include "lib/amp/split.h"
+
+#include "kernels/amp/optimizer.h"
+#include "lib/core/queue.h"
+
+/* Elements that go through the host at once. */
+#define PIECE ((int64_t)1 << 18)
+
+struct piece {
+    ssq_queue *queue;
+    uint32_t word[PIECE];
+    uint16_t model[PIECE], rest[PIECE];
+};
+
+/* Elements at.. of a contiguous view, n bytes of it for each element. */
+static struct view part(const ssq_tensor *t, int64_t at, int64_t n,
+                        unsigned bytes, enum access access)
+{
+    struct view v = tensor_view(t, access);
+    v.offset += (uint64_t)at * bytes;
+    v.rank = 1;
+    v.shape[0] = n * bytes / dtype_bytes(v.dtype);
+    v.stride[0] = 1;
+    return v;
+}
+
+static ssq_status join(struct piece *p, const ssq_tensor *model,
+                       const ssq_tensor *rest, const ssq_tensor *whole,
+                       int64_t at, int64_t n)
+{
+    const struct view m = part(model, at, n, 2, ACCESS_READ),
+                      r = part(rest, at, n, 2, ACCESS_READ),
+                      w = part(whole, at, n, 4, ACCESS_WRITE);
+    ssq_status st = queue_download(p->queue, &m, p->model, 2 * (uint64_t)n);
+    if (st == SSQ_OK)
+        st = queue_download(p->queue, &r, p->rest, 2 * (uint64_t)n);
+    ssq_status synced = ssq_queue_sync(p->queue); /* always: memory is ours */
+    if (st != SSQ_OK || synced != SSQ_OK)
+        return st != SSQ_OK ? st : synced;
+    for (int64_t i = 0; i < n; i++)
+        p->word[i] = split_join(p->model[i], p->rest[i]);
+    st = queue_upload(p->queue, &w, p->word, 4 * (uint64_t)n);
+    synced = ssq_queue_sync(p->queue);
+    return st != SSQ_OK ? st : synced;
+}
+
+static ssq_status divide(struct piece *p, const ssq_tensor *model,
+                         const ssq_tensor *rest, const ssq_tensor *whole,
+                         int64_t at, int64_t n)
+{
+    const struct view m = part(model, at, n, 2, ACCESS_WRITE),
+                      r = part(rest, at, n, 2, ACCESS_WRITE),
+                      w = part(whole, at, n, 4, ACCESS_READ);
+    ssq_status st = queue_download(p->queue, &w, p->word, 4 * (uint64_t)n);
+    ssq_status synced = ssq_queue_sync(p->queue);
+    if (st != SSQ_OK || synced != SSQ_OK)
+        return st != SSQ_OK ? st : synced;
+    for (int64_t i = 0; i < n; i++) {
+        p->model[i] = (uint16_t)split_model(p->word[i]);
+        p->rest[i] = (uint16_t)split_rest(p->word[i]);
+    }
+    st = queue_upload(p->queue, &m, p->model, 2 * (uint64_t)n);
+    if (st == SSQ_OK)
+        st = queue_upload(p->queue, &r, p->rest, 2 * (uint64_t)n);
+    synced = ssq_queue_sync(p->queue);
+    return st != SSQ_OK ? st : synced;
+}
+
+typedef ssq_status way(struct piece *p, const ssq_tensor *model,
+                       const ssq_tensor *rest, const ssq_tensor *whole,
+                       int64_t at, int64_t n);
+
+static ssq_status all(ssq_queue *queue, way *go, const ssq_tensor *model,
+                      const ssq_tensor *rest, const ssq_tensor *whole)
+{
+    const int64_t n = view_elements(&model->view);
+    if (n == 0)
+        return SSQ_OK;
+    struct piece *p = mem_alloc(sizeof(*p));
+    if (p == NULL)
+        return error_nomem("split master", sizeof(*p));
+    p->queue = queue;
+    ssq_status st = SSQ_OK;
+    for (int64_t at = 0; at < n && st == SSQ_OK; at += PIECE)
+        st = go(p, model, rest, whole, at, n - at < PIECE ? n - at : PIECE);
+    mem_free(p);
+    return st;
+}
+
+ssq_status split_read(ssq_queue *queue, const ssq_tensor *model,
+                      const ssq_tensor *rest, const ssq_tensor *to)
+{
+    return all(queue, join, model, rest, to);
+}
+
+ssq_status split_write(ssq_queue *queue, const ssq_tensor *from,
+                       const ssq_tensor *model, const ssq_tensor *rest)
+{
+    return all(queue, divide, model, rest, from);
+}
