@@ -111,6 +111,76 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_safetensors_write(
     ssq_queue *queue, const char *path, size_t n, const char *const *names,
     const ssq_tensor *const *tensors);
 
+/* ---- weights ---- */
+
+/** What parameters are called in a file, and how they lie there. */
+typedef struct ssq_params_rule {
+    const char *param; /**< a pattern, as ssq_params_optimize has it; at most 8
+                            wild cards */
+    const char *file;  /**< the name there, with as many: each * and ? is what
+                            that of its place in param stands for. NULL: not
+                            there: it keeps its value, and is not saved */
+    const int *axes; /**< dimension i of the file's tensor is dimension axes[i]
+                          of the parameter; NULL: the same. {1, 0} for kernels
+                          that are [in, out] there and [out, in] here */
+} ssq_params_rule;
+
+typedef struct ssq_params_file_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_params_file_args));
+    ssq_optimizer *optimizer; /**< that has the parameters, and their masters;
+                                   NULL: none has */
+    const ssq_params_rule *rules; /**< the first counts whose pattern matches;
+                                       other parameters have their own names */
+    size_t count;                 /**< of rules */
+    bool missing; /**< to load: parameters may be missing in the file, and keep
+                       their values; but not all of them */
+    bool unused;  /**< likewise: the file may have tensors that are nobody's;
+                       names that begin with "sesqui/" always may */
+} ssq_params_file_args;
+#define SSQ_PARAMS_FILE_DEFAULTS                                               \
+    sizeof(ssq_params_file_args), NULL, NULL, 0, false, false
+#define SSQ_PARAMS_FILE_INIT                                                   \
+    {                                                                          \
+        SSQ_PARAMS_FILE_DEFAULTS                                               \
+    }
+#define SSQ_PARAMS_FILE(...)                                                   \
+    SSQ_ARGS(ssq_params_file_args, SSQ_PARAMS_FILE_DEFAULTS, __VA_ARGS__)
+
+/** Take parameters, and states, out of anybody's file. Masters have the float32
+ *  values that are there, as behind ssq_params_write, and parameters are
+ * rounded from them; floats of 16 and 64 bits are made float32. Parameters have
+ * to be there: a pass for evaluation makes them. All is compared before
+ * anything is written: names, shapes, dtypes, and digests where the file has
+ * some.
+ *
+ *      static const int swapped[] = {1, 0};
+ *      static const ssq_params_rule keras[] = {
+ *          {"*.weight", "model.*.kernel", swapped},
+ *          {"*.bias", "model.*.bias", NULL}};
+ *
+ *  @param args  NULL: all under their own names
+ *  @return SSQ_ERR_NOT_FOUND there is no such file; SSQ_ERR_INVALID a NULL, a
+ *          wrong struct_size, a set without parameters, a rule without a
+ *          pattern or with other wild cards in file, axes that are no
+ *          permutation, a capture, of different devices; a parameter that the
+ *          file has not, a tensor that is nobody's, another shape, integers,
+ *          a digest that differs: the first, by name; SSQ_ERR_UNSUPPORTED
+ *          a dtype, as ssq_safetensors_read. Nothing has changed then.
+ *          SSQ_ERR_NOMEM, SSQ_ERR_IO or the queue's error while values are
+ *          written: then they are partly those of the file. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_params_load(ssq_params *params, ssq_queue *queue, const char *path,
+                const ssq_params_file_args *args);
+
+/** Save parameters and states in float32, as ssq_params_read has them, and
+ *  nothing else: for those who load weights.
+ *  @return as ssq_params_load, of the arguments; SSQ_ERR_INVALID also: nothing
+ *          to save, two of the same name; else as ssq_safetensors_write.
+ *          Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_params_save(const ssq_params *params, ssq_queue *queue, const char *path,
+                const ssq_params_file_args *args);
+
 /* ---- checkpoints ---- */
 
 /** What a checkpoint is made of; NULL: that part is left out. */

@@ -113,6 +113,25 @@ ssq_status writing_tensor(struct writing *w, const char *prefix,
     return SSQ_OK;
 }
 
+ssq_status writing_values(struct writing *w, const char *name, int rank,
+                          const int64_t *shape, item_values *values,
+                          const void *user)
+{
+    struct item *i;
+    ssq_status st = item_of(w, "", name, SSQ_F32, &i);
+    if (st != SSQ_OK)
+        return st;
+    i->values = values;
+    i->user = user;
+    i->e.rank = rank;
+    i->e.bytes = sizeof(float);
+    for (int k = 0; k < rank; k++) {
+        i->e.shape[k] = shape[k];
+        i->e.bytes *= (uint64_t)shape[k];
+    }
+    return SSQ_OK;
+}
+
 ssq_status writing_bytes(struct writing *w, const char *name, ssq_dtype dtype,
                          size_t n, const void *host)
 {
@@ -251,14 +270,18 @@ static ssq_status write_item(struct writing *w, struct replacement *r,
                              unsigned char *chunk)
 {
     size_t element = i->e.spelling->bytes;
+    const ssq_tensor *tensor = i->tensor;
+    ssq_tensor *made = NULL;
     ssq_status st = SSQ_OK;
+    if (i->values != NULL && i->e.bytes > 0)
+        st = i->values(i->user, w->queue, &tensor, &made);
     i->sum = digest_begin(&w->crc, &i->e);
     for (uint64_t at = 0; at < i->e.bytes && st == SSQ_OK; at += CHUNK) {
         uint64_t left = i->e.bytes - at;
         size_t n = left < CHUNK ? (size_t)left : CHUNK;
         const unsigned char *from = chunk;
-        if (i->tensor != NULL) {
-            ssq_tensor part = {.view = i->tensor->view};
+        if (tensor != NULL) {
+            ssq_tensor part = {.view = tensor->view};
             part.view.rank = 1;
             part.view.shape[0] = (int64_t)(n / element);
             part.view.stride[0] = 1;
@@ -273,6 +296,7 @@ static ssq_status write_item(struct writing *w, struct replacement *r,
             st = replacement_write(r, data + i->e.begin + at, from, n);
         i->sum = crc64_add(&w->crc, i->sum, from, n);
     }
+    ssq_tensor_destroy(&made);
     return st;
 }
 

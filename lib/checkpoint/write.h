@@ -6,11 +6,18 @@
 #include "lib/checkpoint/digest.h"
 #include "lib/core/core.h"
 
+/** The values of an item when they are wanted: a contiguous tensor of its dtype
+ *  and shape, and *made, if it was made for that: then it is destroyed. */
+typedef ssq_status item_values(const void *user, ssq_queue *queue,
+                               const ssq_tensor **values, ssq_tensor **made);
+
 struct item {
     struct item *next;
     char *name; /* owned */
     struct entry e;
-    const ssq_tensor *tensor; /* borrowed; NULL: bytes */
+    const ssq_tensor *tensor; /* borrowed; NULL: values, or bytes */
+    item_values *values;      /* or NULL */
+    const void *user;         /* of these */
     unsigned char *bytes;     /* owned; little-endian */
     uint64_t sum;
     size_t digits; /* where in the header its digest is */
@@ -34,6 +41,11 @@ void writing_begin(struct writing *w, const char *what, ssq_queue *queue);
  *  until the file is written. */
 ssq_status writing_tensor(struct writing *w, const char *prefix,
                           const char *name, const ssq_tensor *tensor);
+/** A float32 tensor of a shape whose values are asked for when they are
+ * written; user has to stay until then. */
+ssq_status writing_values(struct writing *w, const char *name, int rank,
+                          const int64_t *shape, item_values *values,
+                          const void *user);
 /** n elements of host memory, which are copied. */
 ssq_status writing_bytes(struct writing *w, const char *name, ssq_dtype dtype,
                          size_t n, const void *host);

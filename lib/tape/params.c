@@ -6,6 +6,7 @@
 #include <sesqui/ops/random.h>
 
 #include "lib/amp/optimizer.h"
+#include "lib/tape/pattern.h"
 
 #include <string.h>
 
@@ -315,31 +316,10 @@ ssq_status ssq_params_find(const ssq_params *params, const char *name,
 
 /* ---- for an optimizer ---- */
 
-/* * stands for any characters, ? for one. */
-static bool matches(const char *pattern, const char *name)
-{
-    const char *star = NULL, *from = NULL;
-    while (*name != '\0') {
-        if (*pattern == '*') {
-            star = pattern++;
-            from = name;
-        } else if (*pattern == '?' || *pattern == *name) {
-            pattern++;
-            name++;
-        } else if (star != NULL) {
-            pattern = star + 1;
-            name = ++from;
-        } else
-            return false;
-    }
-    while (*pattern == '*')
-        pattern++;
-    return *pattern == '\0';
-}
-
 static bool is_wanted(const struct param *p, const char *pattern)
 {
-    return !p->state && (pattern == NULL || matches(pattern, p->name));
+    return !p->state &&
+           (pattern == NULL || pattern_matches(pattern, p->name, NULL));
 }
 
 /* See to it that those whose names match have a gradient; *found: how many. */

@@ -86,6 +86,23 @@ static void tensors(ssq_device *device, ssq_queue *q, ssq_safetensors *f,
         fuzz_fail("tensors have more bytes than the file");
 }
 
+/* The file's weights for a set that is there: refused, or read. */
+static void weights(ssq_queue *q, ssq_params *p, const char *path)
+{
+    ssq_tape *t = NULL;
+    must(ssq_tape_create(q, p, &t), "tape");
+    ssq_tape_begin(t, false);
+    (void)ssq_var_param(t, "a", SSQ_PARAM(.rank = 1, .shape = {1}));
+    (void)ssq_var_param(t, "b", SSQ_PARAM(.rank = 2, .shape = {2, 3}));
+    ssq_status st = ssq_tape_status(t);
+    ssq_tape_destroy(&t);
+    if (st == SSQ_OK) /* the file's checkpoint may have had an "a" */
+        (void)taken(
+            ssq_params_load(p, q, path,
+                            SSQ_PARAMS_FILE(.missing = true, .unused = true)),
+            path);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes);
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
 {
@@ -113,6 +130,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t bytes)
     fuzz_counts.done += st == SSQ_OK;
     if (st != SSQ_OK && ssq_params_count(p) != 0)
         fuzz_fail("a refused checkpoint has left parameters");
+    weights(q, p, path);
     ssq_params_destroy(&p);
     ssq_queue_destroy(&q);
     close(fd);

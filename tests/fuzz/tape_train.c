@@ -203,6 +203,34 @@ static void file_step(struct program *t)
         program_params(t, false);
 }
 
+/* Parameters alone, matrices the other way round or not; now and then the file
+ * is another one. */
+static void weights_step(struct program *t)
+{
+    static const char *const paths[] = {"tapes-0.weights", "tapes-1.weights"};
+    static const int swapped[] = {1, 0};
+    const ssq_params_rule rules[] = {{"w*", "their.w*", swapped},
+                                     {"*", "x*", NULL}};
+    ssq_status st[SIDES];
+    unsigned b = input_byte(t->in);
+    bool save = b % 2 == 0;
+    for (unsigned s = 0; s < SIDES; s++) {
+        ssq_params_file_args args = SSQ_PARAMS_FILE_INIT;
+        args.optimizer = b / 2 % 4 == 3 ? NULL : t->optimizer[s];
+        args.rules = rules + b / 8 % 2;
+        args.count = b / 16 % 2 == 0 ? 1 : 0;
+        args.missing = b / 32 % 2 == 0;
+        args.unused = b / 64 % 2 == 0;
+        st[s] = save ? ssq_params_save(t->params[s], t->pair->queue[s],
+                                       paths[s], &args)
+                     : ssq_params_load(t->params[s], t->pair->queue[s],
+                                       paths[s], &args);
+    }
+    (void)program_same(t, save ? "params_save" : "params_load", st);
+    if (!t->apart)
+        program_params(t, false);
+}
+
 /* ---- of a trainer ---- */
 
 /* A program without a trainer asks for one rarely. */
@@ -338,6 +366,6 @@ const struct step train_steps[] = {
     {"schedule", schedule_step, 2},  {"hook", hook_step, 2},
     {"output", output_step, 3},      {"loss", loss_step, 2},
     {"scaler", scaler_step, 1},      {"end", end_step, 1},
-    {"values", values_step, 2},
+    {"values", values_step, 2},      {"weights", weights_step, 2},
 };
 const size_t train_steps_count = sizeof(train_steps) / sizeof(train_steps[0]);

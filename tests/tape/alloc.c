@@ -163,6 +163,9 @@ static void go_on(ssq_queue *q, const ssq_tensor *x, const char *policy)
 static void values(ssq_queue *q, const ssq_tensor *x, const char *policy)
 {
     const bool split = strcmp(policy, "mixed_bfloat16") == 0;
+    const ssq_params_rule rules[] = {
+        {"*.fc1.weight", "*.kernel", (int[]){1, 0}}, {"*", "x.*", NULL}};
+    ssq_params_file_args there = SSQ_PARAMS_FILE_INIT;
     ssq_trainer *wide = NULL, *t = NULL;
     float want[VALUES], got[VALUES];
     NEED(ssq_trainer_create(q, NULL, &wide));
@@ -179,6 +182,9 @@ static void values(ssq_queue *q, const ssq_tensor *x, const char *policy)
             answered(ssq_trainer_create(q, &args, &t)) != SSQ_OK && i == 1;
     ssq_params *p = ssq_trainer_params(t);
     ssq_optimizer *o = ssq_trainer_optimizer(t);
+    there.optimizer = o;
+    there.rules = rules;
+    there.count = 2;
 #define TWICE(CALL)                                                            \
     do {                                                                       \
         if (answered(CALL) != SSQ_OK)                                          \
@@ -190,6 +196,11 @@ static void values(ssq_queue *q, const ssq_tensor *x, const char *policy)
     TWICE(ssq_params_write(p, q, o, NULL, want, VALUES));
     TWICE(ssq_params_optimize(p, o, NULL, NULL));
     TWICE(ssq_optimizer_model_to_master(q, o));
+    TWICE(ssq_params_save(p, q, path[SAVED], &there));
+    want[1] = 0.0f;
+    TWICE(ssq_params_write(p, q, o, NULL, want, VALUES));
+    TWICE(ssq_params_load(p, q, path[SAVED], &there));
+    want[1] = 0x1.23456p-3f;
     want[2] = 0x1.23456p-4f;
     TWICE(ssq_params_write(p, q, o, NULL, want, VALUES));
     TWICE(ssq_trainer_end(t));

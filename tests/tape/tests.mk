@@ -11,6 +11,7 @@ tape_tests = \
 	tests/tape/checkpoint \
 	tests/tape/dtypes \
 	tests/tape/flat \
+	tests/tape/foreign \
 	tests/tape/golden \
 	tests/tape/gradients \
 	tests/tape/hooks \
@@ -65,5 +66,7 @@ tests_tape_safetensors_SOURCES = tests/tape/safetensors.c
 tests_tape_safetensors_LDADD = libcore.la -lm
 tests_tape_recompute_SOURCES = tests/tape/recompute.c
 tests_tape_recompute_LDADD = libcore.la -lm
+tests_tape_foreign_SOURCES = tests/tape/foreign.c
+tests_tape_foreign_LDADD = libcore.la -lm
 tests_tape_weights_SOURCES = tests/tape/weights.c
 tests_tape_weights_LDADD = libcore.la -lm
