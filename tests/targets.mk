@@ -86,7 +86,8 @@ asan_only_drivers = tests/opencl/% tests/vulkan/% tests/api/certify.sh \
 	tests/api/support.sh tests/fakecuda/blas_test tests/fakecuda/capture \
 	tests/fakecuda/devices.sh tests/fakecuda/faults \
 	tests/fakecuda/misuse tests/fakecuda/mma.sh tests/fakecuda/mma_refused \
-	tests/fakecuda/native tests/fakecuda/races.sh \
+	tests/fakecuda/native tests/fakecuda/programs.sh \
+	tests/fakecuda/races.sh \
 	tests/fakecuda/shared.sh tests/fakecuda/tables.sh \
 	tests/fakecuda/tune.sh tests/fakecuda/tuning tests/gpu/brief.sh
 asan_driver_tests = $(filter tests/core/% tests/amp/% $(asan_only_drivers), \

@@ -118,6 +118,11 @@ slow_tests += tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
 	tests/fakecuda/tables.sh tests/fakecuda/tune.sh
 full_tests += tests/fakecuda/races.sh tests/fakecuda/sass.sh \
 	tests/fakecuda/shared.sh tests/fakecuda/tables.sh
+if HAVE_ZLIB
+TESTS += tests/fakecuda/programs.sh
+endif
+slow_tests += tests/fakecuda/programs.sh
+tests/fakecuda/programs.log: $(module_LTLIBRARIES)
 if BUILD_CUDA
 full_tests += tests/fakecuda/blas_test
 endif
@@ -125,7 +130,8 @@ EXTRA_DIST += tests/fakecuda/api.sh tests/fakecuda/api_check.c \
 	tests/fakecuda/by_mma.sh tests/fakecuda/on_cuda.sh \
 	tests/fakecuda/races.sh tests/fakecuda/variants.sh \
 	tests/fakecuda/devices.sh tests/fakecuda/mma.sh \
-	tests/fakecuda/ptx.sh tests/fakecuda/sass.sh \
+	tests/fakecuda/programs.sh tests/fakecuda/ptx.sh \
+	tests/fakecuda/sass.sh \
 	tests/fakecuda/shared.sh tests/fakecuda/tables.sh \
 	tests/fakecuda/tune.sh
 tests_fakecuda_sass_test_SOURCES = tests/fakecuda/sass_test.c
