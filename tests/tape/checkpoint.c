@@ -2,7 +2,7 @@
 /* checkpoint.c - a training that is cut in two by a file goes on with the same
  * bits, on the device that saved it and on every other; a file of something
  * else, a damaged one, a full disk change nothing. */
-#include "tests/tape/tape.h"
+#include "tests/tape/bed.h"
 
 #include <dirent.h>
 #include <fcntl.h>
@@ -14,13 +14,6 @@
 #define OUT  3
 #define ROWS 8
 
-struct bed {
-    const char *name;
-    ssq_device *device;
-    ssq_queue *queue;
-    ssq_tensor *x, *target;
-};
-
 static char folder[64];
 
 static const char *file_of(const char *name)
@@ -30,31 +23,6 @@ static const char *file_of(const char *name)
     next = (next + 1) % 4;
     snprintf(path[next], sizeof(path[next]), "%s/%s", folder, name);
     return path[next];
-}
-
-static struct bed bed_open(const char *name)
-{
-    static const int64_t xs[] = {ROWS, IN}, ts[] = {ROWS, OUT};
-    float x[ROWS * IN], y[ROWS * OUT];
-    struct bed b = {.name = name};
-    for (int i = 0; i < ROWS * IN; i++)
-        x[i] = (float)(i % 7) / 4 - 0.5f;
-    for (int i = 0; i < ROWS * OUT; i++)
-        y[i] = (float)(i % 5) - 1;
-    b.device = core_open(name);
-    b.queue = core_queue(b.device);
-    const struct rig r = {.device = b.device, .queue = b.queue};
-    b.x = rig_floats(&r, 2, xs, x);
-    b.target = rig_floats(&r, 2, ts, y);
-    return b;
-}
-
-static void bed_close(struct bed *b)
-{
-    ssq_tensor_destroy(&b->x);
-    ssq_tensor_destroy(&b->target);
-    ssq_queue_destroy(&b->queue);
-    ssq_device_close(&b->device);
 }
 
 /* An mlp with states and dropout. */
@@ -417,7 +385,7 @@ int main(void)
     snprintf(folder, sizeof(folder), "checkpoint-%ld", (long)getpid());
     mkdir(folder, 0700);
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i));
+        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < n && (i < 2 || k == 0); k++) {
             snprintf(path[i > 0][k], sizeof(path[0][0]), "%s/%zu-%zu", folder,
                      i, k);
@@ -427,7 +395,7 @@ int main(void)
         }
         bed_close(&b);
     }
-    struct bed b = bed_open("reference");
+    struct bed b = bed_open("reference", ROWS, IN, OUT);
     taken_over(&b, &list[0], path[1][0]);
     other_trainers(&b, path[0][0]);
     other_models(&b, &list[0], path[0][0]);

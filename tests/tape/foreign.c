@@ -2,7 +2,7 @@
 /* foreign.c - parameters alone in files, under other names and the other way
  * round: what one set writes another reads, to the last bit; what does not fit
  * is refused with the parameter's name, and changes nothing. */
-#include "tests/tape/tape.h"
+#include "tests/tape/bed.h"
 
 #include <unistd.h>
 
@@ -11,39 +11,7 @@
 #define ROWS 3
 #define MOST 256 /* elements of the set */
 
-struct bed {
-    const char *name;
-    ssq_device *device;
-    ssq_queue *queue;
-    ssq_tensor *x, *target;
-};
-
 static char path[64];
-
-static struct bed bed_open(const char *name)
-{
-    static const int64_t xs[] = {ROWS, IN}, ts[] = {ROWS, OUT};
-    float x[ROWS * IN], y[ROWS * OUT];
-    struct bed b = {.name = name};
-    for (int i = 0; i < ROWS * IN; i++)
-        x[i] = (float)(i % 7) / 4 - 0.5f;
-    for (int i = 0; i < ROWS * OUT; i++)
-        y[i] = (float)(i % 5) - 1;
-    b.device = core_open(name);
-    b.queue = core_queue(b.device);
-    const struct rig r = {.device = b.device, .queue = b.queue};
-    b.x = rig_floats(&r, 2, xs, x);
-    b.target = rig_floats(&r, 2, ts, y);
-    return b;
-}
-
-static void bed_close(struct bed *b)
-{
-    ssq_tensor_destroy(&b->x);
-    ssq_tensor_destroy(&b->target);
-    ssq_queue_destroy(&b->queue);
-    ssq_device_close(&b->device);
-}
 
 /* Two blocks, a norm with states, a cube that is added to all. */
 static ssq_var net(const struct bed *b, ssq_tape *t)
@@ -508,14 +476,14 @@ int main(void)
 {
     snprintf(path, sizeof(path), "foreign-%ld", (long)getpid());
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i));
+        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
         round_trip(&b, "float32", SSQ_MASTER_F32);
         round_trip(&b, "mixed_float16", SSQ_MASTER_F32);
         round_trip(&b, "mixed_bfloat16", SSQ_MASTER_SPLIT);
         parts(&b);
         bed_close(&b);
     }
-    struct bed b = bed_open("reference");
+    struct bed b = bed_open("reference", ROWS, IN, OUT);
     rules(&b);
     wrong_rules(&b);
     to_save(&b);

@@ -2,45 +2,13 @@
 /* hooks.c - what others do at the six places of a training; gradients that are
  * read and clipped without their scale; parameters at the end; two models and
  * two losses on one scaler. */
-#include "tests/tape/tape.h"
+#include "tests/tape/bed.h"
 
 #include <math.h>
 
 #define IN   4
 #define OUT  3
 #define ROWS 5
-
-struct bed {
-    const char *name;
-    ssq_device *device;
-    ssq_queue *queue;
-    ssq_tensor *x, *target;
-};
-
-static struct bed bed_open(const char *name)
-{
-    static const int64_t xs[] = {ROWS, IN}, ts[] = {ROWS, OUT};
-    float x[ROWS * IN], y[ROWS * OUT];
-    struct bed b = {.name = name};
-    for (int i = 0; i < ROWS * IN; i++)
-        x[i] = (float)(i % 7) / 4 - 0.5f;
-    for (int i = 0; i < ROWS * OUT; i++)
-        y[i] = (float)(i % 5) - 1;
-    b.device = core_open(name);
-    b.queue = core_queue(b.device);
-    const struct rig r = {.device = b.device, .queue = b.queue};
-    b.x = rig_floats(&r, 2, xs, x);
-    b.target = rig_floats(&r, 2, ts, y);
-    return b;
-}
-
-static void bed_close(struct bed *b)
-{
-    ssq_tensor_destroy(&b->x);
-    ssq_tensor_destroy(&b->target);
-    ssq_queue_destroy(&b->queue);
-    ssq_device_close(&b->device);
-}
 
 static ssq_trainer *trainer_of(const struct bed *b,
                                const ssq_trainer_args *args)
@@ -429,7 +397,7 @@ static void two_models(const struct bed *b)
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i));
+        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
         places(&b);
         replaced(&b);
         unscaled(&b);

@@ -2,7 +2,7 @@
 /* weights.c - float32 values come into parameters of 16 bits and out of them
  * without losing a bit: a trainer that begins with a float32 set, values that
  * the host writes and reads, masters of every kind, the end of a training. */
-#include "tests/tape/tape.h"
+#include "tests/tape/bed.h"
 
 #include <math.h>
 
@@ -10,38 +10,6 @@
 #define OUT  5
 #define ROWS 4
 #define MOST 256 /* elements of the set */
-
-struct bed {
-    const char *name;
-    ssq_device *device;
-    ssq_queue *queue;
-    ssq_tensor *x, *target;
-};
-
-static struct bed bed_open(const char *name)
-{
-    static const int64_t xs[] = {ROWS, IN}, ts[] = {ROWS, OUT};
-    float x[ROWS * IN], y[ROWS * OUT];
-    struct bed b = {.name = name};
-    for (int i = 0; i < ROWS * IN; i++)
-        x[i] = (float)(i % 7) / 4 - 0.5f;
-    for (int i = 0; i < ROWS * OUT; i++)
-        y[i] = (float)(i % 5) - 1;
-    b.device = core_open(name);
-    b.queue = core_queue(b.device);
-    const struct rig r = {.device = b.device, .queue = b.queue};
-    b.x = rig_floats(&r, 2, xs, x);
-    b.target = rig_floats(&r, 2, ts, y);
-    return b;
-}
-
-static void bed_close(struct bed *b)
-{
-    ssq_tensor_destroy(&b->x);
-    ssq_tensor_destroy(&b->target);
-    ssq_queue_destroy(&b->queue);
-    ssq_device_close(&b->device);
-}
 
 /* Matrices, both norms, a state, a parameter without elements. */
 static ssq_var net(const struct bed *b, ssq_tape *t)
@@ -512,7 +480,7 @@ int main(void)
         {"float32", SSQ_F32, SSQ_MASTER_F32, true},
     };
     for (size_t i = 0; core_device(i) != NULL; i++) {
-        struct bed b = bed_open(core_device(i));
+        struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
         for (size_t k = 0; k < sizeof(list) / sizeof(list[0]); k++) {
             begin_with(&b, &list[k]);
             write_all(&b, &list[k]);
@@ -523,7 +491,8 @@ int main(void)
         amounts(&b);
         bed_close(&b);
     }
-    struct bed b = bed_open("reference"), other = bed_open("guard");
+    struct bed b = bed_open("reference", ROWS, IN, OUT),
+               other = bed_open("guard", ROWS, IN, OUT);
     misuse(&b, &other);
     out_of_place(&b);
     bed_close(&b);
