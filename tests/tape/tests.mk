@@ -26,7 +26,8 @@ check_PROGRAMS += $(tape_tests)
 TESTS += $(tape_tests)
 full_tests += tests/tape/by_hand tests/tape/by_hand_cnn tests/tape/by_hand_gpt
 full_tests += tests/tape/settled
-EXTRA_DIST += tests/tape/bed.h tests/tape/tape.h tests/tape/hand.h tests/tape/cases.h
+EXTRA_DIST += tests/tape/bed.h tests/tape/cases.h tests/tape/hand.h
+EXTRA_DIST += tests/tape/tape.h
 EXTRA_DIST += tests/tape/golden.py tests/tape/golden.txt
 
 hand = tests/tape/hand.c tests/tape/resume.c
