@@ -115,13 +115,16 @@ static bool epoch(struct fit *f, unsigned number, unsigned long *done)
 
 static bool epochs(struct fit *f, FILE *log, struct run_epoch *e)
 {
-    unsigned long done = 0;
-    for (e->epoch = 1; e->epoch <= f->o->epochs; e->epoch++) {
+    unsigned long done = f->behind * batches_count(&f->train);
+    for (e->epoch = f->behind + 1; run_goes_on(f->o, e->epoch, f->behind);
+         e->epoch++) {
         if (!epoch(f, e->epoch, &done) ||
             !evaluate(f, &e->accuracy, &e->loss) || !scale_of(f, &e->scale))
             return false;
         e->steps = done;
         run_progress(f->o, e, log);
+        if (!run_save(f->o, f->trainer))
+            return false;
     }
     return true;
 }
@@ -144,6 +147,16 @@ static bool load(struct fit *f, const char *part, int64_t batch,
     return good;
 }
 
+/* The orders of the epochs behind it are not to come again. */
+static bool resume(struct fit *f)
+{
+    bool good =
+        run_resume(f->o, f->trainer, batches_count(&f->train), &f->behind);
+    for (unsigned i = 0; i < f->behind && good; i++)
+        good = batches_shuffle(&f->train);
+    return good;
+}
+
 static bool begin(struct fit *f, struct result *r)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
@@ -159,7 +172,7 @@ static bool begin(struct fit *f, struct result *r)
     snprintf(r->device, sizeof(r->device), "%s", props.name);
     if (!f->o->quiet)
         printf("%s on %s (%s)\n", f->policy, props.name, props.choice);
-    return f->kind->trainer(f);
+    return f->kind->trainer(f) && resume(f);
 }
 
 /* One run; what was seen of it is the caller's. */
@@ -192,7 +205,7 @@ static bool runs(const struct run_options *o, const struct fit_kind *kind,
                  struct result *r, struct history *seen)
 {
     struct run_options again = *o;
-    again.log = NULL;
+    again.log = again.save = again.resume = NULL;
     if (!plot_begin(o->plot) || !run(o, kind, o->policy, &r[0], &seen[0]) ||
         (o->compare && !run(&again, kind, "float32", &r[1], &seen[1])))
         return false;
@@ -205,6 +218,7 @@ int fit_main(int argc, char **argv, struct run_options o,
 {
     struct result r[2];
     struct history seen[2] = {{0}};
+    o.saves = true;
     int stop = run_options_parse(argc, argv, &o);
     if (stop != 0)
         return stop == 1 ? 0 : stop;

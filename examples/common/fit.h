@@ -19,6 +19,7 @@ struct fit {
     struct batches train, test;
     ssq_tensor *hits;    /* i32: how many of a batch are right */
     unsigned long steps; /* of the whole run */
+    unsigned behind;     /* epochs that a checkpoint has */
     struct history seen;
 };
 

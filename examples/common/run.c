@@ -40,6 +40,10 @@ static void print_usage(FILE *f, const struct run_options *o)
             o->program, o->policy, o->scaler, o->loss_weight, o->interval,
             o->device, (unsigned long long)o->seed, o->epochs, o->batch, o->lr,
             o->data);
+    if (o->saves)
+        fprintf(f, "  --save FILE       a checkpoint behind each epoch\n"
+                   "  --resume FILE     go on from one, with the same options\n"
+                   "  --stop N          end N epochs later, of all --epochs\n");
     if (o->layers > 0)
         fprintf(f,
                 "  --layers N (%u)  --activation relu|sigmoid (%s)\n"
@@ -60,8 +64,10 @@ static bool set_text(struct run_options *o, const char *name, const char *value)
     } texts[] = {{"--policy", &o->policy}, {"--scaler", &o->scaler},
                  {"--device", &o->device}, {"--activation", &o->activation},
                  {"--data", &o->data},     {"--log", &o->log},
-                 {"--plot", &o->plot}};
-    for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++)
+                 {"--plot", &o->plot},     {"--save", &o->save},
+                 {"--resume", &o->resume}};
+    const size_t n = sizeof(texts) / sizeof(texts[0]) - (o->saves ? 0 : 2);
+    for (size_t i = 0; i < n; i++)
         if (strcmp(name, texts[i].name) == 0) {
             *texts[i].place = value;
             return true;
@@ -92,6 +98,8 @@ static bool set_number(struct run_options *o, const char *name,
         o->epochs = n;
     else if (strcmp(name, "--batch") == 0)
         o->batch = n;
+    else if (o->saves && strcmp(name, "--stop") == 0)
+        o->stop = n;
     else if (o->layers > 0 && strcmp(name, "--layers") == 0)
         o->layers = n;
     else
@@ -195,6 +203,49 @@ bool run_scaler_create(ssq_device *device, const struct run_options *o,
     else if (o->interval > 0)
         s.growth_interval = o->interval;
     return run_ok(ssq_scaler_create(device, NULL, &s, scaler), "scaler");
+}
+
+bool run_save(const struct run_options *o, ssq_trainer *trainer)
+{
+    return o->save == NULL ||
+           run_ok(ssq_trainer_save(trainer, o->save), "save");
+}
+
+/* Steps that were taken, and those that were skipped, say where the run was. */
+bool run_resume(const struct run_options *o, ssq_trainer *trainer,
+                unsigned long each, unsigned *epochs)
+{
+    ssq_queue *queue = ssq_trainer_queue(trainer);
+    ssq_scaler *scaler = ssq_trainer_scaler(trainer);
+    ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
+    uint32_t taken = 0;
+    *epochs = 0;
+    if (o->resume == NULL)
+        return true;
+    if (!run_ok(ssq_trainer_load(trainer, o->resume), "resume") ||
+        !run_ok(ssq_optimizer_norm(queue, ssq_trainer_optimizer(trainer), NULL,
+                                   &taken),
+                "resume"))
+        return false;
+    if (scaler != NULL) {
+        ssq_status st = ssq_scaler_state_get(queue, scaler, &state);
+        if (st != SSQ_ERR_SCALE && !run_ok(st, "scaler"))
+            return false;
+    }
+    const unsigned long steps = taken + (unsigned long)state.skipped;
+    *epochs = (unsigned)(steps / each);
+    if (steps % each == 0 && *epochs < o->epochs)
+        return true;
+    fprintf(stderr,
+            "%s: %s has %lu steps, expected whole epochs of %lu, and less "
+            "than %u\n",
+            o->program, o->resume, steps, each, o->epochs);
+    return false;
+}
+
+bool run_goes_on(const struct run_options *o, unsigned epoch, unsigned behind)
+{
+    return epoch <= o->epochs && (o->stop == 0 || epoch <= behind + o->stop);
 }
 
 #define BAR 24

@@ -42,6 +42,9 @@ struct run_options {
     const char *data;              /* path */
     const char *log;               /* path of a TSV, or NULL */
     const char *plot;              /* path of an SVG, or NULL */
+    bool saves;                    /* the program has the next three */
+    const char *save, *resume;     /* checkpoints; or NULL */
+    unsigned stop;                 /* epochs of this call; 0: all */
     bool compare;    /* train again in float32, for the last line */
     bool graph;      /* capture one step and replay it */
     bool statistics; /* count lost gradients, show them at the end */
@@ -64,6 +67,15 @@ bool run_scales(const char *policy);
  *  none and none was asked for. */
 bool run_scaler_create(ssq_device *device, const struct run_options *o,
                        const ssq_policy *policy, ssq_scaler **scaler);
+
+/** Save the trainer, where the options want it. */
+bool run_save(const struct run_options *o, ssq_trainer *trainer);
+/** Go on from a checkpoint, where the options have one: the number of epochs
+ *  that were behind it, of so many steps each. The trainer is new. */
+bool run_resume(const struct run_options *o, ssq_trainer *trainer,
+                unsigned long each, unsigned *epochs);
+/** True if an epoch is to be trained, of a call that began behind others. */
+bool run_goes_on(const struct run_options *o, unsigned epoch, unsigned behind);
 
 /** What is shown of an epoch. */
 struct run_epoch {

@@ -13,6 +13,7 @@
 #include "examples/gpt/windows.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 /* Points of a curve in a whole run, and of them with a validation; batches that
  * one of those takes. */
@@ -22,6 +23,7 @@
 
 static unsigned layers = 4, heads = 4, width = 128, block = 64;
 static unsigned accumulate = 2, warmup = 20, sample = 300, steps;
+static const char *weights, *exported; /* files; or NULL */
 static double dropout, clip = 1.0, decay = 0.1, temperature = 0.8;
 
 /* A run. */
@@ -36,6 +38,7 @@ struct run {
     struct windows train, test;
     ssq_tensor *place, *hits;
     unsigned long steps; /* of the whole run */
+    unsigned behind;     /* epochs that a checkpoint has */
     struct history seen;
 };
 
@@ -134,7 +137,9 @@ static bool look(struct run *r, unsigned long done)
 static bool epochs(struct run *r, FILE *log, struct run_epoch *e)
 {
     const unsigned long each = r->steps / r->o->epochs;
-    for (e->epoch = 1; e->epoch <= r->o->epochs; e->epoch++) {
+    e->steps = r->behind * each;
+    for (e->epoch = r->behind + 1; run_goes_on(r->o, e->epoch, r->behind);
+         e->epoch++) {
         for (unsigned long i = 0; i < each; i++) {
             for (unsigned k = 0; k < accumulate; k++)
                 if (!run_ok(micro_batch(r), "step"))
@@ -147,6 +152,8 @@ static bool epochs(struct run *r, FILE *log, struct run_epoch *e)
             !scale_of(r, &e->scale))
             return false;
         run_progress(r->o, e, log);
+        if (!run_save(r->o, r->trainer))
+            return false;
     }
     return true;
 }
@@ -222,13 +229,70 @@ static bool data(struct run *r)
     return good;
 }
 
+/* The batches of the epochs behind it are not to come again. */
+static bool resume(struct run *r)
+{
+    const unsigned long each = r->steps / r->o->epochs;
+    return run_resume(r->o, r->trainer, each, &r->behind) &&
+           run_ok(windows_skip(&r->train, r->behind * each * accumulate),
+                  "resume");
+}
+
+/* Weights of GPT-2, whose parameters have the names that they have here, behind
+ * "transformer." where the file is of the whole model. Its tokens are not
+ * bytes: the table stays as it is, unless it is of so many. A pass makes the
+ * parameters. */
+static bool load(struct run *r)
+{
+    static const char prefix[] = "transformer.wte.weight";
+    ssq_params_rule rules[] = {{"wte.weight", NULL, NULL},
+                               {"*", "transformer.*", NULL}};
+    ssq_params_file_args args = SSQ_PARAMS_FILE_INIT;
+    ssq_safetensors_info info = SSQ_SAFETENSORS_INFO_INIT;
+    ssq_safetensors *f = NULL;
+    const ssq_tensor *x, *y;
+    if (weights == NULL)
+        return true;
+    if (!run_ok(ssq_safetensors_open(weights, &f), weights))
+        return false;
+    const bool whole = ssq_safetensors_find(f, prefix, &info) == SSQ_OK;
+    const bool table = whole || ssq_safetensors_find(f, strchr(prefix, '.') + 1,
+                                                     &info) == SSQ_OK;
+    const bool ours = table && info.shape[0] == r->gpt.vocabulary;
+    ssq_safetensors_close(&f);
+    args.optimizer = ssq_trainer_optimizer(r->trainer);
+    args.rules = ours ? rules + 1 : rules;
+    args.count = (whole ? 2 : 1) - (ours ? 1 : 0);
+    args.unused = true; /* masks of attention, the head */
+    ssq_tape *t = ssq_trainer_evaluate(r->trainer);
+    ssq_status st = windows_next(&r->test, &x, &y);
+    if (st == SSQ_OK)
+        (void)gpt_logits(t, &r->gpt, x, r->place);
+    windows_rewind(&r->test);
+    return run_ok(st, "load") && run_ok(ssq_tape_status(t), "load") &&
+           run_ok(ssq_params_load(ssq_trainer_params(r->trainer), r->queue,
+                                  weights, &args),
+                  weights);
+}
+
+/* In float32, by those names, for others. */
+static bool export_weights(struct run *r)
+{
+    ssq_params_file_args args = SSQ_PARAMS_FILE_INIT;
+    args.optimizer = ssq_trainer_optimizer(r->trainer);
+    return exported == NULL ||
+           run_ok(ssq_params_save(ssq_trainer_params(r->trainer), r->queue,
+                                  exported, &args),
+                  exported);
+}
+
 static bool begin(struct run *r, struct result *result)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     if (!(run_ok(ssq_device_open(r->o->device, NULL, &r->device), "device") &&
           run_ok(ssq_device_props_get(r->device, &props), "device") &&
           run_ok(ssq_queue_create(r->device, NULL, &r->queue), "queue") &&
-          data(r) && make_trainer(r)))
+          data(r) && make_trainer(r) && load(r) && resume(r)))
         return false;
     snprintf(result->device, sizeof(result->device), "%s", props.name);
     if (!r->o->quiet)
@@ -263,7 +327,8 @@ static bool train(const struct run_options *o, const struct text *text,
     result->last =
         (struct run_epoch){.epochs = o->epochs, .scale = SSQ_SCALER_STATE_INIT};
     bool good = begin(&r, result) && run_log_open(o, &log) &&
-                epochs(&r, log, &result->last) && write_some(&r);
+                epochs(&r, log, &result->last) && export_weights(&r) &&
+                write_some(&r);
     if (log != NULL && fclose(log) != 0) {
         perror(o->log);
         good = false;
@@ -284,7 +349,7 @@ static bool trains(const struct run_options *o, const struct text *text,
                    struct result *r, struct history *seen)
 {
     struct run_options again = *o;
-    again.log = NULL;
+    again.log = again.save = again.resume = NULL;
     if (!plot_begin(o->plot) || !train(o, text, o->policy, &r[0], &seen[0]) ||
         (o->compare && !train(&again, text, "float32", &r[1], &seen[1])))
         return false;
@@ -314,6 +379,8 @@ int main(int argc, char **argv)
         {"--decay", RUN_NUMBER, &decay, "of weights, not of biases and norms"},
         {"--sample", RUN_COUNT, &sample, "bytes written at the end"},
         {"--temperature", RUN_NUMBER, &temperature, "of what is written"},
+        {"--load", RUN_TEXT, &weights, "weights of GPT-2, a safetensors file"},
+        {"--export", RUN_TEXT, &exported, "weights, at the end, as such"},
         {NULL, RUN_FLAG, NULL, NULL}};
     struct run_options o = {.program = "gpt",
                             .policy = "mixed_float16",
@@ -323,6 +390,7 @@ int main(int argc, char **argv)
                             .epochs = 5,
                             .batch = 16,
                             .lr = 2e-3,
+                            .saves = true,
                             .more = more,
                             .data = "/usr/share/common-licenses"};
     struct text text;

@@ -55,6 +55,9 @@ void windows_rewind(struct windows *w)
     w->at = CHUNK;
 }
 
+/* Of splitmix64. */
+#define GOLDEN 0x9e3779b97f4a7c15u
+
 /* Where a window begins: splitmix64. */
 static size_t begin(struct windows *w)
 {
@@ -64,7 +67,7 @@ static size_t begin(struct windows *w)
         w->place = at + (size_t)w->block;
         return at;
     }
-    uint64_t z = w->random += 0x9e3779b97f4a7c15u;
+    uint64_t z = w->random += GOLDEN;
     z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9u;
     z = (z ^ (z >> 27)) * 0x94d049bb133111ebu;
     return (size_t)((z ^ (z >> 31)) % places);
@@ -114,5 +117,16 @@ ssq_status windows_next(struct windows *w, const ssq_tensor **x,
     w->at++;
     *x = w->part_x;
     *y = w->part_y;
+    return st;
+}
+
+/* Draws of whole chunks are only counted. */
+ssq_status windows_skip(struct windows *w, unsigned long n)
+{
+    const ssq_tensor *x, *y;
+    ssq_status st = SSQ_OK;
+    w->random += n / CHUNK * CHUNK * (uint64_t)w->batch * GOLDEN;
+    for (n %= CHUNK; n > 0 && st == SSQ_OK; n--)
+        st = windows_next(w, &x, &y);
     return st;
 }

@@ -32,6 +32,8 @@ void windows_close(struct windows *w);
  *  of x. Views that the next call ends; waits for the device now and then. */
 ssq_status windows_next(struct windows *w, const ssq_tensor **x,
                         const ssq_tensor **y);
+/** As if n batches had been asked for, drawn from the beginning. */
+ssq_status windows_skip(struct windows *w, unsigned long n);
 /** Walk from the beginning again. */
 void windows_rewind(struct windows *w);
 

@@ -45,6 +45,16 @@ static ssq_status step(struct fit *f, ssq_tape *t, ssq_var loss)
     return st;
 }
 
+/* What is saved is the trainer, and a loop of one's own steps without it. */
+static bool savable(const struct fit *f)
+{
+    bool good = !custom || (f->o->save == NULL && f->o->resume == NULL);
+    if (!good)
+        fprintf(stderr, "mlp: --custom steps without the trainer, which is "
+                        "what is saved\n");
+    return good;
+}
+
 /* RMSprop as Keras has it, its rate falling to 0 along half a cosine. */
 static bool make_trainer(struct fit *f)
 {
@@ -53,7 +63,8 @@ static bool make_trainer(struct fit *f)
     fall.kind = SSQ_SCHEDULE_COSINE;
     fall.base = f->o->lr;
     fall.total_steps = (uint32_t)f->steps;
-    return run_ok(
+    return savable(f) &&
+           run_ok(
                ssq_trainer_create(
                    f->queue,
                    SSQ_TRAINER(.policy = f->policy, .params.seed = f->o->seed,

@@ -77,6 +77,87 @@ ln -s a "$tmp/folder/c"
 grep -q ': 804 tokens of ' "$tmp/out"
 tap_ok $? 'a folder is its regular files'
 
+# --stop in the middle, and --resume: the same end.
+run --device reference $tiny --dropout 0.1 --epochs 3 --log "$tmp/whole"
+whole=$line
+run --device reference $tiny --dropout 0.1 --epochs 3 --stop 2 --save "$tmp/run" \
+    --log "$tmp/first"
+run --device guard $tiny --dropout 0.1 --epochs 3 --resume "$tmp/run" \
+    --log "$tmp/second"
+[ "$(echo "$line" | sed 's/ on guard:/ on reference:/')" = "$whole" ] &&
+    { cat "$tmp/first" && sed 1d "$tmp/second"; } | cmp - "$tmp/whole" \
+        >"$tmp/out" 2>&1
+tap_ok $? '--save, and --resume elsewhere: the same log and line' ||
+    printf '# %s\n# %s\n' "$whole" "$line"
+
+# still ARGUMENTS...: nothing is learnt, in float32.
+still() {
+    run --device reference $tiny --policy float32 --lr 0 --steps 1 "$@"
+}
+
+# --export and --load: another seed's weights, from a file.
+run --device reference $tiny --policy float32 --export "$tmp/weights"
+learnt=$(echo "$line" | sed 's/, [0-9]* steps.*//')
+still --seed 2 --load "$tmp/weights"
+[ "$(echo "$line" | sed 's/, [0-9]* steps.*//')" = "$learnt" ]
+tap_ok $? '--export, and --load into another model: the same loss' ||
+    printf '# %s\n# %s\n' "$learnt" "$line"
+
+# gpt2 PREFIX VOCABULARY: the header of a file as GPT-2's are, of all zeros, with
+# masks that are no parameters; then as many bytes.
+gpt2() {
+    ${AWK:-awk} -v p="$1" -v kinds="$2" '
+        function add(name, shape, n) {
+            printf "%s\"%s%s\":{\"dtype\":\"F32\",\"shape\":[%s],\"data_offsets\":[%d,%d]}",
+                sep, p, name, shape, at, at + 4 * n
+            at += 4 * n
+            sep = ","
+        }
+        BEGIN {
+            printf "{"
+            add("wte.weight", kinds ",16", kinds * 16)
+            add("wpe.weight", "16,16", 256)
+            add("h.0.ln_1.weight", "16", 16)
+            add("h.0.ln_1.bias", "16", 16)
+            add("h.0.attn.bias", "1,1,16,16", 256)
+            add("h.0.attn.c_attn.weight", "16,48", 768)
+            add("h.0.attn.c_attn.bias", "48", 48)
+            add("h.0.attn.c_proj.weight", "16,16", 256)
+            add("h.0.attn.c_proj.bias", "16", 16)
+            add("h.0.ln_2.weight", "16", 16)
+            add("h.0.ln_2.bias", "16", 16)
+            add("h.0.mlp.c_fc.weight", "16,64", 1024)
+            add("h.0.mlp.c_fc.bias", "64", 64)
+            add("h.0.mlp.c_proj.weight", "64,16", 1024)
+            add("h.0.mlp.c_proj.bias", "16", 16)
+            add("ln_f.weight", "16", 16)
+            if (kinds > 0)
+                add("ln_f.bias", "16", 16)
+            printf "}"
+            print at >"/dev/stderr"
+        }' >"$tmp/header" 2>"$tmp/bytes"
+    n=$(wc -c <"$tmp/header")
+    printf "\\$(printf %03o $((n % 256)))\\$(printf %03o $((n / 256)))"
+    printf '\0\0\0\0\0\0'
+    cat "$tmp/header"
+    head -c "$(cat "$tmp/bytes")" /dev/zero
+}
+kinds=$("$gpt" --data "$tmp/text" --epochs 1 --device reference $tiny --sample 0 |
+    sed -n 's/.*tokens of \([0-9]*\) kinds.*/\1/p')
+# Of zeros all tokens are as likely: the loss is the logarithm of their number.
+even=$(${AWK:-awk} "BEGIN { printf \"%.4f\", log($kinds) }")
+for prefix in '' transformer.; do
+    gpt2 "$prefix" "$kinds" >"$tmp/gpt2"
+    still --load "$tmp/gpt2"
+    case $line in *"loss $even, "*) true ;; *) false ;; esac
+    tap_ok $? "--load of ${prefix:-GPT-2}'s names: the loss is ln $kinds: $line"
+done
+gpt2 '' 50 >"$tmp/gpt2"
+still --load "$tmp/gpt2"
+case $line in *"loss $even, "*) true ;; *) false ;; esac
+tap_ok $? "--load with another vocabulary leaves the table: $line"
+gpt2 '' 0 >"$tmp/less"
+
 # refused STATUS TEXT ARGUMENTS...
 refused() {
     wanted=$1 text=$2
@@ -92,5 +173,12 @@ refused 2 'width 16, 3 heads' --heads 3
 refused 1 'a window has 16 and one more' --data "$tmp/short"
 refused 1 'there is no text' --data "$tmp/nothing"
 refused 1 'no-such-file' --data "$tmp/no-such-file"
+refused 1 'no "ln_f.bias", for parameter "ln_f.bias"' --data "$tmp/text" \
+    --load "$tmp/less"
+refused 1 '"wpe.weight" is \[16,16\], expected \[8,16\]' --data "$tmp/text" \
+    --load "$tmp/gpt2" --block 8
+refused 1 'no-such-file' --data "$tmp/text" --load "$tmp/no-such-file"
+refused 1 'has no.*"h.1.ln_1.weight"' --data "$tmp/text" --load "$tmp/gpt2" \
+    --layers 2
 refused 1 'float17' --data "$tmp/text" --policy float17
-tap_done 13
+tap_done 22

@@ -72,6 +72,17 @@ run --device reference --batch 133 --epochs 1
 echo "$line" | grep -q ', 12 steps,'
 tap_ok $? 'the last batch of an epoch may be smaller'
 
+# --stop in the middle, and --resume: the lines of one run, and the same end.
+run --device reference --log "$tmp/whole" --epochs 4 --policy mixed_float16
+whole=$line
+run --device reference --log "$tmp/first" --epochs 4 --stop 1 --save "$tmp/run"
+run --device guard --log "$tmp/second" --epochs 4 --resume "$tmp/run"
+[ "$(echo "$line" | sed 's/ on guard:/ on reference:/')" = "$whole" ] &&
+    { cat "$tmp/first" && sed 1d "$tmp/second"; } | cmp - "$tmp/whole" \
+        >"$tmp/out" 2>&1
+tap_ok $? '--save, and --resume elsewhere: the same log and line' ||
+    printf '# %s\n# %s\n' "$whole" "$line"
+
 # refused STATUS TEXT ARGUMENTS...
 refused() {
     wanted=$1 text=$2
@@ -85,6 +96,14 @@ refused 2 'bad option --layers' --layers 2
 refused 1 'no-such-folder' --data "$tmp/no-such-folder"
 refused 1 'no-such-dir' --data "$tmp/data" --plot "$tmp/no-such-dir/plot.svg"
 refused 2 'bad option --units -1' --units -1
+refused 1 'steps without the trainer' --data "$tmp/data" --custom --save "$tmp/no"
+refused 1 'no-such-file' --data "$tmp/data" --resume "$tmp/no-such-file"
+refused 1 'the policy is mixed_float16 in the file' --data "$tmp/data" \
+    --resume "$tmp/run" --policy float32
+refused 1 'whole epochs of 3, and less than 1' --data "$tmp/data" --units 48 \
+    --resume "$tmp/run"
+refused 1 '"dense_1.weight" is .*48,64.*expected .*47,64' --data "$tmp/data" \
+    --resume "$tmp/run" --units 47 --epochs 4 --batch 64
 
 # broken TEXT COMMAND: the training images, as COMMAND makes them of the good
 # ones.
@@ -119,4 +138,4 @@ else
     tap_skip 'needs SSQ_TEST_FULL=1 and dataset-fashion-mnist' \
         'Fashion-MNIST: at least 83 %, at most 1 from float32'
 fi
-tap_done 21
+tap_done 27
