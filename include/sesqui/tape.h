@@ -32,6 +32,7 @@
 #include <sesqui/amp/optimizer.h>
 #include <sesqui/amp/policy.h>
 #include <sesqui/amp/scaler.h>
+#include <sesqui/args.h>
 #include <sesqui/ops/random.h>
 #include <sesqui/tensor.h>
 
@@ -303,6 +304,57 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
                                                     ssq_var loss,
                                                     ssq_scaler *scaler);
 
+/** How ssq_tape_grad goes about it. */
+typedef struct ssq_tape_grad_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_tape_grad_args));
+    bool create_graph; /**< the gradients have gradients: what they are made by
+                            is noted */
+    bool allow_unused; /**< the gradient of a var that loss does not depend on
+                            is SSQ_VAR_NONE, and no error */
+    ssq_scaler *scaler; /**< optional: the way back is that of loss times its
+                             scale, and the gradients are divided by it at the
+                             end, in float32 */
+} ssq_tape_grad_args;
+#define SSQ_TAPE_GRAD_DEFAULTS sizeof(ssq_tape_grad_args), false, false, NULL
+#define SSQ_TAPE_GRAD_INIT                                                     \
+    {                                                                          \
+        SSQ_TAPE_GRAD_DEFAULTS                                                 \
+    }
+#define SSQ_TAPE_GRAD(...)                                                     \
+    SSQ_ARGS(ssq_tape_grad_args, SSQ_TAPE_GRAD_DEFAULTS, __VA_ARGS__)
+
+/** The gradients of loss as vars: torch's autograd.grad. Parameters' own
+ *  gradients are left alone, and the pass goes on. A penalty of gradients (or
+ *  any loss that is made of them) is then
+ *
+ *      ssq_tape_grad(t, loss, &w, 1, SSQ_TAPE_GRAD(.create_graph = true), &g);
+ *      loss = ssq_add_var(loss, ssq_sum_var(ssq_square_var(g), NULL));
+ *      st = ssq_tape_backward(t, loss, scaler);
+ *
+ *  Without create_graph nothing is noted: the gradients are those that
+ *  ssq_tape_backward makes, bit for bit. With it they are made of ops over
+ *  vars, in float32 where a formula wants it, and may be asked for their
+ *  gradients in turn; scope, line and name in texts are those of the op that is
+ *  gone back through.
+ *  @param loss   one element
+ *  @param vars   count of them, that loss depends on: parameters
+ *                (ssq_var_param, ssq_var_named), ssq_var_watch's, or what was
+ *                made of those
+ *  @param args   NULL all defaults
+ *  @param grads  out, count of them; may be vars. Each of its var's shape and
+ *                dtype; float32 with a scaler, or where the set's gradients
+ *                are. Inert where something goes wrong
+ *  @note latches: as ssq_tape_backward; SSQ_ERR_INVALID a NULL, a wrong
+ *        struct_size, a var that gradients do not go to (an input, what is
+ *        detached or was made in a pause), or one that loss does not depend on;
+ *        SSQ_ERR_UNSUPPORTED with create_graph an op between loss and the vars
+ *        that has no second derivative, by name. The scale does not count as
+ *        used. Since 0.1. */
+SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
+                              const ssq_var *vars, size_t count,
+                              const ssq_tape_grad_args *args, ssq_var *grads);
+#define ssq_tape_grad(...) ssq_tape_grad_at(SSQ_AT, __VA_ARGS__)
+
 /** Would ssq_tape_backward(tape, loss, ..) run? Walks the pass in a dry
  * capture, which runs nothing and compiles nothing: finds an op without a
  * derivative, or whose derivative this device refuses for its dtypes or shapes,
@@ -376,6 +428,12 @@ SSQ_API ssq_var ssq_var_param_at(const char *where, ssq_tape *tape,
                                  const char *name, const ssq_param_args *args);
 #define ssq_var_param(...) ssq_var_param_at(SSQ_AT, __VA_ARGS__)
 
+/** The parameter of a whole name, whatever the scope, that is there already: as
+ *  layers have made them. Latches SSQ_ERR_NOT_FOUND. Since 0.1. */
+SSQ_API ssq_var ssq_var_named_at(const char *where, ssq_tape *tape,
+                                 const char *name);
+#define ssq_var_named(...) ssq_var_named_at(SSQ_AT, __VA_ARGS__)
+
 /** The tensor of a var, valid until the next begin; NULL for one that is inert,
  *  of another pass, or released by a backward. Asked for before the backward,
  *  it stays. Owned by the tape: not to be destroyed or written. */
@@ -390,6 +448,13 @@ SSQ_API int64_t ssq_var_size(ssq_var var, int i);
 /** The same value, through which no gradient goes: torch's detach. */
 SSQ_API ssq_var ssq_var_detach_at(const char *where, ssq_var x);
 #define ssq_var_detach(...) ssq_var_detach_at(SSQ_AT, __VA_ARGS__)
+
+/** The same value as a beginning, to which ssq_tape_grad makes gradients: what
+ *  is done with it is noted, and nothing before it is: torch's
+ *  detach().requires_grad_(). ssq_tape_backward makes none for it.
+ *  @param x  a var of floats, an input mostly. Since 0.1. */
+SSQ_API ssq_var ssq_var_watch_at(const char *where, ssq_var x);
+#define ssq_var_watch(...) ssq_var_watch_at(SSQ_AT, __VA_ARGS__)
 
 /** The same elements in another dtype: ssq_cast, to nearest even. */
 SSQ_API ssq_var ssq_var_cast_at(const char *where, ssq_var x, ssq_dtype dtype);

@@ -7,10 +7,55 @@
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
-#include <stdio.h>
 #include <string.h>
 
+/* ---- which gradients are made ---- */
+
+bool node_sought(const ssq_tape *t, const struct node *n)
+{
+    size_t count;
+    const uint32_t *from = node_operands(t, n, &count);
+    for (size_t i = 0; i < count; i++)
+        if (from[i] != NONE && value_of(t, from[i])->sought)
+            return true;
+    return false;
+}
+
+void sought_spread(ssq_tape *t)
+{
+    for (size_t i = 0; i < t->nodes.n; i++) {
+        const struct node *n = node_of(t, (uint32_t)i);
+        const bool sought = node_sought(t, n);
+        for (unsigned k = 0; k < n->op->nouts; k++)
+            if (sought && n->out[k] != NONE)
+                value_of(t, n->out[k])->sought = true;
+    }
+}
+
+/* What leads to a parameter; what only leads to a var that is watched does
+ * not. */
+static void seek_params(ssq_tape *t)
+{
+    for (uint32_t i = 0; i < t->nvalues; i++) {
+        struct value *v = value_of(t, i);
+        v->sought = v->wanted && v->param != NONE;
+    }
+    sought_spread(t);
+}
+
 /* ---- where gradients go ---- */
+
+bool grad_lasts(const ssq_tape *t, const struct value *v)
+{
+    return v->param != NONE && !t->asking;
+}
+
+ssq_dtype grad_dtype(const ssq_tape *t, const struct value *v)
+{
+    return v->param != NONE && t->params->options.float32_gradients
+               ? SSQ_F32
+               : v->is.tensor.view.dtype;
+}
 
 /* A parameter's gradient is a tensor of its own, which lasts. */
 static ssq_status into_param(ssq_tape *t, struct into *to,
@@ -34,14 +79,14 @@ ssq_status into_begin(ssq_tape *t, uint32_t id, struct into *to)
 {
     memset(to, 0, sizeof(*to));
     to->id = id;
-    if (id == NONE || !value_of(t, id)->wanted)
+    if (id == NONE || !value_of(t, id)->sought)
         return SSQ_OK;
     struct value *v = value_of(t, id);
     struct view like = v->is.tensor.view;
-    if (v->param != NONE)
+    if (grad_lasts(t, v))
         return into_param(t, to, &like);
     struct held *h = is_there(&v->grad) ? &to->made : &v->grad;
-    ssq_status st = held_make(t, like.dtype, like.rank, like.shape, h);
+    ssq_status st = held_make(t, grad_dtype(t, v), like.rank, like.shape, h);
     to->tensor = &h->tensor;
     return st;
 }
@@ -52,7 +97,7 @@ ssq_status into_end(ssq_tape *t, struct into *to)
         return SSQ_OK;
     struct value *v = value_of(t, to->id);
     const ssq_tensor *sum = &v->grad.tensor;
-    if (v->param != NONE)
+    if (grad_lasts(t, v))
         sum = param_of(t->params, v->param)->grad;
     if (!is_there(&to->made))
         return SSQ_OK;
@@ -80,11 +125,6 @@ struct work {
 static void put(struct work *w, const struct slot *s, const ssq_tensor *x)
 {
     memcpy(w->args.bytes + s->at, &x, sizeof(x));
-}
-
-static const char *kept_args(const ssq_tape *t, const struct node *n)
-{
-    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
 }
 
 static const ssq_tensor *tensor_at(ssq_tape *t, uint32_t id)
@@ -145,7 +185,8 @@ static ssq_status put_slot(struct work *w, const struct slot *s)
     case BACK_GRAD:
         return put_grad(w, s);
     case BACK_COPY:
-        memcpy(w->args.bytes + s->at, kept_args(w->t, n) + s->from, s->bytes);
+        memcpy(w->args.bytes + s->at,
+               (const char *)node_args(w->t, n) + s->from, s->bytes);
         return written_check_option(w->t, n, s->from);
     default:
         return SSQ_OK; /* BACK_INTO comes last */
@@ -157,7 +198,7 @@ static bool is_wanted(const struct work *w)
     for (size_t i = 0; i < w->back->nslots; i++) {
         const struct slot *s = &w->back->slots[i];
         uint32_t id = s->role == BACK_INTO ? w->n->var[s->index] : NONE;
-        if (id != NONE && value_of(w->t, id)->wanted)
+        if (id != NONE && value_of(w->t, id)->sought)
             return true;
     }
     return false;
@@ -207,7 +248,7 @@ ssq_status node_walk(ssq_tape *t, const struct node *n)
         return SSQ_OK;
     if (n->op->own != NULL)
         return n->op->own(t, n);
-    if (n->op->nbacks == 0)
+    if (n->op->nbacks == 0 && node_sought(t, n))
         return error_set(SSQ_ERR_UNSUPPORTED, "it has no derivative");
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < n->op->nbacks && st == SSQ_OK; i++)
@@ -232,7 +273,7 @@ void backward_seed(struct value *loss, const ssq_tensor *scale)
     loss->kept = true;
 }
 
-ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op)
+ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op)
 {
     if (t->status != SSQ_OK)
         return ssq_tape_status(t);
@@ -252,7 +293,17 @@ ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op)
     if (view_elements(&v->is.tensor.view) != 1)
         return error_set(SSQ_ERR_INVALID, "loss is %s, expected one element",
                          view_text(&v->is.tensor.view, text, sizeof(text)));
-    if (!v->wanted || v->node == NONE)
+    return SSQ_OK;
+}
+
+ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op)
+{
+    ssq_status st = scalar_check(t, loss, op);
+    if (st != SSQ_OK)
+        return st;
+    seek_params(t);
+    const struct value *v = value_of(t, loss.id);
+    if (!v->sought || v->node == NONE)
         return error_set(SSQ_ERR_INVALID, "loss leads to no parameter");
     return SSQ_OK;
 }
@@ -267,8 +318,7 @@ static ssq_status walk_all(ssq_tape *t)
         if (st == SSQ_OK)
             st = node_walk(t, &n);
         if (st != SSQ_OK) {
-            (void)snprintf(t->scope, sizeof(t->scope), "%s", node_scope(t, &n));
-            latch(t, st, n.where, n.op->name);
+            latch_node(t, st, &n);
             return t->status;
         }
         release(t, &n);

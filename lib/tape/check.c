@@ -49,7 +49,7 @@ static ssq_status pretend(ssq_tape *t, const struct node *n)
     ssq_status st = SSQ_OK;
     for (unsigned i = 0; i < n->op->nvars && st == SSQ_OK; i++) {
         struct value *v = n->var[i] == NONE ? NULL : value_of(t, n->var[i]);
-        if (v == NULL || !v->wanted || v->param != NONE ||
+        if (v == NULL || !v->sought || v->param != NONE ||
             v->grad.tensor.view.buffer != NULL)
             continue;
         const struct view like = v->is.tensor.view;

@@ -27,6 +27,13 @@ void latch(ssq_tape *t, ssq_status status, const char *where, const char *op)
     (void)snprintf(t->text, sizeof(t->text), "%s", ssq_last_error());
 }
 
+void latch_node(ssq_tape *t, ssq_status status, const struct node *n)
+{
+    if (t->status == SSQ_OK)
+        (void)snprintf(t->scope, sizeof(t->scope), "%s", node_scope(t, n));
+    latch(t, status, n->where, n->op->name);
+}
+
 ssq_status ssq_tape_status(const ssq_tape *tape)
 {
     if (tape == NULL)

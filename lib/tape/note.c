@@ -17,6 +17,15 @@ bool node_has_grad(const ssq_tape *t, const struct node *n)
     return false;
 }
 
+const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
+                              size_t *count)
+{
+    const struct join *j = node_args(t, n);
+    const bool joins = n->op->nvars == 0;
+    *count = joins ? j->n : n->op->nvars;
+    return joins ? j->id : n->var;
+}
+
 /* Nodes that follow each other in a scope share its text. */
 static ssq_status note_scope(ssq_tape *t, uint32_t *at)
 {

@@ -4,12 +4,6 @@
 
 #include <sesqui/ops.h>
 
-/* The arguments of the forward call. */
-static const void *args_of(const ssq_tape *t, const struct node *n)
-{
-    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
-}
-
 static const ssq_tensor *grad_of(ssq_tape *t, const struct node *n)
 {
     return &value_of(t, n->out[0])->grad.tensor;
@@ -18,9 +12,11 @@ static const ssq_tensor *grad_of(ssq_tape *t, const struct node *n)
 /* dx = dy times the same factor. */
 ssq_status own_scale(ssq_tape *t, const struct node *n)
 {
-    ssq_scale_args args = *(const ssq_scale_args *)args_of(t, n);
+    ssq_scale_args args = *(const ssq_scale_args *)node_args(t, n);
     struct into to;
-    ssq_status st = into_begin(t, n->var[0], &to);
+    ssq_status st = written_check_option(t, n, offsetof(ssq_scale_args, scale));
+    if (st == SSQ_OK)
+        st = into_begin(t, n->var[0], &to);
     if (st != SSQ_OK || to.tensor == NULL)
         return st;
     args.x = grad_of(t, n);
@@ -33,7 +29,7 @@ ssq_status own_scale(ssq_tape *t, const struct node *n)
  * there already. */
 ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
 {
-    const ssq_gather_rows_args *args = args_of(t, n);
+    const ssq_gather_rows_args *args = node_args(t, n);
     struct into to;
     ssq_status st =
         written_check_option(t, n, offsetof(ssq_gather_rows_args, index));
@@ -57,7 +53,7 @@ ssq_status own_gather_rows(ssq_tape *t, const struct node *n)
 static ssq_status chosen(ssq_tape *t, const struct node *n, unsigned i,
                          const ssq_tensor *zero)
 {
-    const ssq_where_args *args = args_of(t, n);
+    const ssq_where_args *args = node_args(t, n);
     const ssq_tensor *dy = grad_of(t, n);
     struct into to;
     struct held all = {0};
@@ -180,16 +176,16 @@ static ssq_status bias_gradient(const struct product *p, uint32_t id)
 static ssq_status check_factors(ssq_tape *t, const struct node *n)
 {
     ssq_status st = SSQ_OK;
-    if (value_of(t, n->var[0])->wanted)
+    if (value_of(t, n->var[0])->sought)
         st = written_check(t, n, 1);
-    if (st == SSQ_OK && value_of(t, n->var[1])->wanted)
+    if (st == SSQ_OK && value_of(t, n->var[1])->sought)
         st = written_check(t, n, 0);
     return st;
 }
 
 static ssq_status products(ssq_tape *t, const struct node *n, bool batched)
 {
-    const ssq_gemm_args *args = args_of(t, n);
+    const ssq_gemm_args *args = node_args(t, n);
     const struct product p = {.t = t,
                               .a = &value_of(t, n->var[0])->is.tensor,
                               .b = &value_of(t, n->var[1])->is.tensor,

@@ -121,6 +121,26 @@ static ssq_status find_or_make(ssq_tape *t, const char *name,
     return st == SSQ_OK ? value_of_param(t, i, id) : st;
 }
 
+ssq_var ssq_var_named_at(const char *where, ssq_tape *tape, const char *name)
+{
+    static const char op[] = "var_named";
+    uint32_t id = NONE;
+    if (tape == NULL || tape->status != SSQ_OK)
+        return var_inert(tape);
+    ssq_status st = check_name(name, op);
+    size_t i = st == SSQ_OK ? param_find(tape->params, name) : 0;
+    if (st == SSQ_OK)
+        st = i < tape->params->n
+                 ? value_of_param(tape, i, &id)
+                 : error_set(SSQ_ERR_NOT_FOUND,
+                             "%s: there is no \"%.100s\" among %zu parameters",
+                             op, name, tape->params->n);
+    if (st == SSQ_OK)
+        return var_of(tape, id);
+    latch(tape, st, where, op);
+    return var_inert(tape);
+}
+
 ssq_var ssq_var_param_at(const char *where, ssq_tape *tape, const char *name,
                          const ssq_param_args *args)
 {

@@ -9,11 +9,6 @@
 
 #include <string.h>
 
-static const void *args_of(const ssq_tape *t, const struct node *n)
-{
-    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
-}
-
 /* The var behind a status: id, or an inert one after latching. */
 static ssq_var answer(ssq_tape *t, ssq_status st, const char *where,
                       const char *op, uint32_t id)
@@ -53,9 +48,9 @@ static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
     ssq_status st = SSQ_OK;
     bool zeros = false;
     *sum = NULL;
-    if (!v->wanted)
+    if (!v->sought)
         return SSQ_OK;
-    if (v->param != NONE) {
+    if (grad_lasts(t, v)) {
         struct param *p = param_of(t->params, v->param);
         st = param_grad(t->params, p);
         *fresh = p->grad_state != GRAD_FULL;
@@ -66,7 +61,8 @@ static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
         const struct view like = v->is.tensor.view;
         *fresh = !is_there(&v->grad);
         if (*fresh)
-            st = held_make(t, like.dtype, like.rank, like.shape, &v->grad);
+            st =
+                held_make(t, grad_dtype(t, v), like.rank, like.shape, &v->grad);
         *sum = &v->grad.tensor;
     }
     if (st == SSQ_OK && *fresh && !zeros)
@@ -76,7 +72,7 @@ static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
 
 static ssq_status own_slice(ssq_tape *t, const struct node *n)
 {
-    const struct slice s = *(const struct slice *)args_of(t, n);
+    const struct slice s = *(const struct slice *)node_args(t, n);
     const ssq_tensor *dy = &value_of(t, n->out[0])->grad.tensor, *sum;
     bool fresh = false;
     ssq_status st = whole(t, n->var[0], &sum, &fresh);
@@ -151,19 +147,12 @@ ssq_var ssq_var_broadcast_at(const char *where, ssq_var x, int rank,
 
 /* ---- joins ---- */
 
-/* What a backward has to know: n values, any number of them. */
-struct join {
-    size_t n;
-    int axis;
-    uint32_t id[];
-};
-
 static ssq_status own_concat(ssq_tape *t, const struct node *n)
 {
-    const size_t count = ((const struct join *)args_of(t, n))->n;
+    const size_t count = ((const struct join *)node_args(t, n))->n;
     int64_t at = 0;
     for (size_t i = 0; i < count; i++) {
-        const struct join *j = args_of(t, n);
+        const struct join *j = node_args(t, n);
         const uint32_t id = j->id[i];
         const int axis = j->axis;
         const struct value *y = value_of(t, n->out[0]);
@@ -197,11 +186,12 @@ static ssq_status join(ssq_tape *t, const struct join *j,
 
 static ssq_status join_again(ssq_tape *t, const struct node *n)
 {
-    const struct join *j = args_of(t, n);
+    const struct join *j = node_args(t, n);
     const ssq_tensor **tensors = scratch(t, j->n * sizeof(ssq_tensor *));
     return tensors == NULL ? SSQ_ERR_NOMEM : join(t, j, tensors, n->out[0]);
 }
 
+/* No vars: their ids are its arguments. */
 static const struct tape_op concat = {.name = "concat",
                                       .nvars = 0,
                                       .nouts = 1,

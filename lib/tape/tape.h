@@ -44,7 +44,11 @@ struct value {
     struct witness witness; /* of memory that is not the tape's */
     struct value *watched;  /* the value that got one before it */
     uint32_t writes;        /* when its casts were made */
-    bool wanted;            /* a gradient goes to it: it leads to a parameter */
+    uint32_t slope;         /* its gradient, while vars are made of those */
+    bool wanted;            /* it leads to a parameter, or to a var that is
+                               watched: what is done with it is noted */
+    bool sought;            /* the walk under way leads a gradient to it */
+    bool asked;             /* and hands it to the caller */
     bool kept;              /* the caller has its tensor: never released */
     uint32_t cast[3];       /* this value in f32, f16, bf16; or NONE */
 };
@@ -57,6 +61,13 @@ struct node {
     uint32_t writes[TAPE_VARS]; /* to the vars' memory, before the call */
     uint32_t args;              /* where in the tape's bytes they are */
     int axes[SSQ_MAX_RANK];     /* of a transposed view */
+};
+
+/** The arguments of a node that joins values, any number of them. */
+struct join {
+    size_t n;
+    int axis;
+    uint32_t id[];
 };
 
 /** An array that grows and is emptied. */
@@ -96,7 +107,8 @@ struct ssq_tape {
     struct list scratch; /* of one call */
     uint32_t pass;
     bool training, recording, walked; /* walked: backward has been */
-    unsigned quiet;       /* how deep in regions that are not recorded */
+    bool asking;    /* gradients of parameters do not go to the parameters */
+    unsigned quiet; /* how deep in regions that are not recorded */
     unsigned recomputing; /* how deep in regions that are made again */
     struct span open;     /* the outermost of them */
     struct list spans;    /* struct span: those that are done */
@@ -124,6 +136,12 @@ static inline struct node *node_of(const ssq_tape *t, uint32_t id)
     return (struct node *)t->nodes.at + id;
 }
 
+/** The arguments of the call that made a node. */
+static inline const void *node_args(const ssq_tape *t, const struct node *n)
+{
+    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
+}
+
 static inline bool is_there(const struct held *h)
 {
     return h->tensor.view.buffer != NULL;
@@ -145,6 +163,8 @@ void list_free(struct list *l);
 /** The tape has failed: where and scope go before the thread's error text.
  *  Later calls change nothing. */
 void latch(ssq_tape *t, ssq_status status, const char *where, const char *op);
+/** Likewise at a node of the walk back, with its line, scope and op. */
+void latch_node(ssq_tape *t, ssq_status status, const struct node *n);
 /** The var that stands for what could not be made. */
 ssq_var var_inert(ssq_tape *t);
 
@@ -156,6 +176,8 @@ struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
 /** A value with memory of its own, contiguous. NONE: latched by the caller. */
 ssq_status value_make(ssq_tape *t, ssq_dtype dtype, int rank,
                       const int64_t *shape, uint32_t *id);
+/** A value that takes memory over, which becomes nothing where it works. */
+ssq_status value_take(ssq_tape *t, struct held *h, uint32_t *id);
 /** A value whose tensor is a view; base is the value whose memory it is. */
 ssq_status value_view(ssq_tape *t, const struct view *view, uint32_t base,
                       uint32_t *id);
@@ -216,6 +238,10 @@ bool node_has_grad(const ssq_tape *t, const struct node *n);
 ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
                      size_t bytes);
 
+/** The values that a node was made of, NONE among them, and how many. */
+const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
+                              size_t *count);
+
 /* ---- forward.c ---- */
 
 /** Any op of the table over vars, options NULL for its defaults. outs: the vars
@@ -250,8 +276,20 @@ void span_aside(ssq_tape *t, const struct span *s);
 
 /* ---- backward.c ---- */
 
-/** SSQ_OK if a backward could begin at loss; latches what is no var of the
- *  pass. op is for texts. */
+/** True if a gradient goes to what a node was made of. */
+bool node_sought(const ssq_tape *t, const struct node *n);
+/** Values behind those that are sought are sought as well, along the nodes. */
+void sought_spread(ssq_tape *t);
+/** The gradient of this value is a parameter's, and stays there. */
+bool grad_lasts(const ssq_tape *t, const struct value *v);
+/** The dtype of its gradient. */
+ssq_dtype grad_dtype(const ssq_tape *t, const struct value *v);
+
+/** SSQ_OK if loss is one of which gradients are made; latches what is no var of
+ *  the pass. op is for texts. */
+ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op);
+/** Likewise, if a backward could begin at it: what leads to parameters is
+ *  sought then. */
 ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op);
 /** The gradient of a loss: one element that is bound and never written. */
 void backward_seed(struct value *loss, const ssq_tensor *scale);

@@ -105,7 +105,7 @@ static ssq_status add(ssq_tape *t, const struct held *is, uint32_t base,
     struct value *v = value_of(t, n);
     memset(v, 0, sizeof(*v));
     v->is = *is;
-    v->node = v->param = NONE;
+    v->node = v->param = v->slope = NONE;
     for (int i = 0; i < 3; i++)
         v->cast[i] = NONE;
     v->base = base;
@@ -123,6 +123,14 @@ ssq_status value_make(ssq_tape *t, ssq_dtype dtype, int rank,
     st = add(t, &h, NONE, id);
     if (st != SSQ_OK)
         held_put(t, &h);
+    return st;
+}
+
+ssq_status value_take(ssq_tape *t, struct held *h, uint32_t *id)
+{
+    ssq_status st = add(t, h, NONE, id);
+    if (st == SSQ_OK)
+        memset(h, 0, sizeof(*h));
     return st;
 }
 

@@ -15,7 +15,8 @@ static ssq_status pass_on(ssq_tape *t, const struct node *n,
                           const struct view *shaped)
 {
     struct value *y = value_of(t, n->out[0]), *x = value_of(t, n->var[0]);
-    if (x->wanted && x->param == NONE && !is_there(&x->grad) &&
+    if (x->sought && !grad_lasts(t, x) && !is_there(&x->grad) &&
+        y->grad.tensor.view.dtype == grad_dtype(t, x) &&
         y->grad.memory.buffer != NULL) {
         x->grad = y->grad;
         x->grad.tensor.view = *shaped;
@@ -174,19 +175,35 @@ ssq_var ssq_var_transpose_at(const char *where, ssq_var x, const int *axes)
     return var_inert(t);
 }
 
-/* A view to which no gradient goes, since nothing is noted. */
-ssq_var ssq_var_detach_at(const char *where, ssq_var x)
+/* A view from which no way leads back, since nothing is noted. */
+static ssq_var cut(const char *where, ssq_var x, const char *op, bool watched)
 {
-    static const char op[] = "var_detach";
     ssq_tape *t = x.tape;
     uint32_t made = NONE;
     if (t == NULL || t->status != SSQ_OK ||
         var_value(t, x, where, op, "x") == NULL)
         return var_inert(t);
     const struct view view = value_of(t, x.id)->is.tensor.view;
-    ssq_status st = value_view(t, &view, x.id, &made);
+    ssq_status st = SSQ_OK;
+    if (watched && !dtype_is_float(view.dtype))
+        st = error_set(SSQ_ERR_INVALID, "%s: x is %s, expected a float", op,
+                       ssq_dtype_name(view.dtype));
     if (st == SSQ_OK)
-        return var_of(t, made);
-    latch(t, st, where, op);
-    return var_inert(t);
+        st = value_view(t, &view, x.id, &made);
+    if (st != SSQ_OK) {
+        latch(t, st, where, op);
+        return var_inert(t);
+    }
+    value_of(t, made)->wanted = watched;
+    return var_of(t, made);
+}
+
+ssq_var ssq_var_detach_at(const char *where, ssq_var x)
+{
+    return cut(where, x, "var_detach", false);
+}
+
+ssq_var ssq_var_watch_at(const char *where, ssq_var x)
+{
+    return cut(where, x, "var_watch", true);
 }

@@ -124,8 +124,7 @@ bool slot_is_updated(const struct slot *s, const void *args)
 
 ssq_status written_check_option(ssq_tape *t, const struct node *n, size_t at)
 {
-    const char *args =
-        (const char *)t->bytes.at + n->args * sizeof(max_align_t);
+    const char *args = node_args(t, n);
     const struct slot *s = option_at(n->op, at);
     const ssq_tensor *given = NULL;
     if (s == NULL || slot_is_updated(s, args))

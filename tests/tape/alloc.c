@@ -53,10 +53,19 @@ static ssq_status step(ssq_trainer *trainer, const ssq_tensor *x, bool training)
     ssq_tape_push(t, "net");
     ssq_var y =
         ssq_relu_var(ssq_nn_linear(t, "fc1", ssq_var_input(t, x), 6, NULL));
+    ssq_var more = ssq_mean_var(ssq_square_var(y), NULL);
+    ssq_var w = ssq_var_named(t, "net.fc1.weight");
+    if (training) { /* by both walks */
+        ssq_tape_grad(t, more, &w, 1, NULL, &more);
+        more = ssq_mean_var(ssq_mul_var(more, ssq_var_watch(w)), NULL);
+        ssq_tape_grad(t, ssq_mean_var(ssq_square_var(y), NULL), &w, 1,
+                      SSQ_TAPE_GRAD(.create_graph = true), &w);
+        more = ssq_add_var(more, ssq_mean_var(ssq_square_var(w), NULL));
+    }
     y = ssq_nn_layer_norm(t, "norm", ssq_nn_dropout(t, y, 0.1), NULL);
     y = ssq_var_reshape(ssq_var_transpose(y, NULL), 1, (int64_t[]){-1});
     ssq_tape_pop(t);
-    ssq_var loss = ssq_mean_var(ssq_square_var(y), NULL);
+    ssq_var loss = ssq_add_var(ssq_mean_var(ssq_square_var(y), NULL), more);
     return training ? ssq_trainer_step(trainer, loss) : ssq_tape_status(t);
 }
 

@@ -15,6 +15,13 @@ where TERMS are the elements of y, and LARGEST is that of
 sum_j |w[j] dy[j]/dp[i]| over all elements i of all the case's parameters: what
 rounding errors of the terms are relative to. (Of one parameter it may be 0:
 what a key's bias adds to all scores of a row, softmax takes away.)
+
+Lines whose CASE begins with second_ are gradients of gradients: of sum(g^2) +
+sum(g), where g are the gradients of sum(w y^2) for all parameters. With H the
+second derivatives that is H (2 g + 1); H and g are sums over the elements of y
+of terms whose magnitudes are |H| and |g|. LARGEST is that of |H| (2 |g| + 1),
+and TERMS the additions behind one another: twice the elements of y, one for
+each element of the parameters, and another 16 for the second formula.
 """
 import torch
 import torch.nn.functional as F
@@ -357,5 +364,54 @@ def show(name):
               *('%.12g' % v for v in g.sum(0).flatten().tolist()))
 
 
+# Of these some op has no second derivative: penalty.h has the list. torch's pow
+# forgets that b a^(b - 1) has a slope along b at b = 0.
+once = set('''
+    pow
+    glu swiglu max_axis min softmax softmax_axis log_softmax cross_entropy
+    cross_entropy_smooth cross_entropy_each cross_entropy_pixels
+    cross_entropy_soft nll_loss l1 smooth_l1 huber bce_with_logits layer_norm
+    layer_norm_plain rms_norm batch_norm batch_norm_running group_norm conv2d
+    conv2d_strided conv2d_last conv_transpose2d max_pool2d avg_pool2d
+    global_avg_pool2d gather_rows attention attention_causal rotary lstm gru
+    slice slice_steps slice_parts concat concat_many nn_tied nn_conv2d
+    nn_conv_transpose2d nn_conv1d nn_conv1d_last nn_conv_transpose1d
+    nn_max_pool1d nn_avg_pool1d nn_adaptive_even nn_adaptive nn_norms
+    nn_attention nn_lstm nn_gru
+'''.split())
+
+
+def show_second(name):
+    made.clear()
+    y = cases[name]().flatten()
+    params = list(made.items())
+    ps = [p for _, p in params]
+    n = sum(p.numel() for p in ps)
+
+    def grad(f):
+        if not f.requires_grad:
+            return torch.zeros(n)
+        return torch.cat([torch.zeros(p.numel()) if g is None else g.flatten()
+                          for p, g in zip(ps, torch.autograd.grad(
+                              f, ps, create_graph=True, allow_unused=True))])
+
+    g, h = torch.zeros(2, n), torch.zeros(2, n, n)
+    for j in range(len(y)):
+        gj = grad(((j * 7 + 5) % 23 - 11) / 16 * y[j] ** 2)
+        hj = torch.stack([grad(gj[i]).detach() for i in range(n)])
+        gj = gj.detach()
+        g += torch.stack([gj, gj.abs()])
+        h += torch.stack([hj, hj.abs()])
+    got = h[0].T @ (2 * g[0] + 1)
+    largest = (h[1].T @ (2 * g[1] + 1)).max().item()
+    for at, p in params:
+        mine, got = got[:p.numel()], got[p.numel():]
+        print('second_' + name, at, 16 + 2 * len(y) + n, '%.6g' % largest,
+              *('%.12g' % v for v in mine.tolist()))
+
+
 for name in cases:
     show(name)
+for name in cases:
+    if name not in once:
+        show_second(name)

@@ -13,11 +13,13 @@ tape_tests = \
 	tests/tape/flat \
 	tests/tape/foreign \
 	tests/tape/golden \
+	tests/tape/grad \
 	tests/tape/gradients \
 	tests/tape/hooks \
 	tests/tape/misuse \
 	tests/tape/recompute \
 	tests/tape/safetensors \
+	tests/tape/second \
 	tests/tape/settled \
 	tests/tape/torch_lists \
 	tests/tape/weights \
@@ -29,6 +31,7 @@ full_tests += tests/tape/settled
 EXTRA_DIST += tests/tape/bed.h tests/tape/cases.h tests/tape/hand.h
 EXTRA_DIST += tests/tape/tape.h
 EXTRA_DIST += tests/tape/golden.py tests/tape/golden.txt
+EXTRA_DIST += tests/tape/penalty.h
 
 hand = tests/tape/hand.c tests/tape/resume.c
 tests_tape_by_hand_SOURCES = tests/tape/by_hand.c $(hand)
@@ -37,6 +40,10 @@ tests_tape_settled_SOURCES = tests/tape/settled.c
 tests_tape_settled_LDADD = libcore.la -lm
 tests_tape_golden_SOURCES = tests/tape/golden.c
 tests_tape_golden_LDADD = libcore.la -lm
+tests_tape_second_SOURCES = tests/tape/second.c
+tests_tape_second_LDADD = libcore.la -lm
+tests_tape_grad_SOURCES = tests/tape/grad.c
+tests_tape_grad_LDADD = libcore.la -lm
 tests_tape_gradients_SOURCES = tests/tape/gradients.c
 tests_tape_gradients_LDADD = libcore.la -lm
 tests_tape_flat_SOURCES = tests/tape/flat.c

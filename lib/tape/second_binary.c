@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* second_binary.c - rules of the ops on two operands. What broadcasting
+ * repeats is summed where a gradient is given (chain_give). */
+#include "lib/tape/second.h"
+
+static ssq_var over(const struct chain *c, ssq_var a, ssq_var b)
+{
+    return ssq_div_var_at(c->n.where, a, b);
+}
+
+static ssq_var negative(const struct chain *c, ssq_var x)
+{
+    return ssq_neg_var_at(c->n.where, x);
+}
+
+void second_add(struct chain *c)
+{
+    chain_give(c, 0, c->dy);
+    chain_give(c, 1, c->dy);
+}
+
+void second_sub(struct chain *c)
+{
+    chain_give(c, 0, c->dy);
+    if (chain_wants(c, 1))
+        chain_give(c, 1, negative(c, c->dy));
+}
+
+void second_mul(struct chain *c)
+{
+    ssq_var dy = chain_slope(c);
+    if (chain_wants(c, 0))
+        chain_give(c, 0, chain_mul(c, dy, chain_wide(c, 1)));
+    if (chain_wants(c, 1))
+        chain_give(c, 1, chain_mul(c, dy, chain_wide(c, 0)));
+}
+
+/* da = dy / b, db = -dy (a / b) / b */
+void second_div(struct chain *c)
+{
+    ssq_var b = chain_wide(c, 1), dy = chain_slope(c);
+    chain_give(c, 0, over(c, dy, b));
+    if (!chain_wants(c, 1))
+        return;
+    ssq_var share = over(c, over(c, chain_wide(c, 0), b), b);
+    chain_give(c, 1, negative(c, chain_mul(c, dy, share)));
+}
+
+/* ---- choices ---- */
+
+/* An operand in the shape of the result. */
+static ssq_var spread(struct chain *c, unsigned i)
+{
+    ssq_var x = chain_var(c, i);
+    if (c->t->status != SSQ_OK)
+        return x;
+    const struct view y = value_of(c->t, c->n.out[0])->is.tensor.view;
+    return ssq_var_broadcast_at(c->n.where, x, y.rank, y.shape);
+}
+
+/* dy to the winner, half of it to each of a tie, all of it to both where one is
+ * NaN. loses: how a compares with b where it has lost. */
+static void contest(struct chain *c, chain_compare *loses, chain_compare *wins)
+{
+    ssq_var a = spread(c, 0), b = spread(c, 1), none = chain_zero(c);
+    ssq_var dy = chain_choose(c, chain_where(c, ssq_eq, a, b),
+                              chain_times(c, c->dy, 0.5), c->dy);
+    chain_give(c, 0, chain_choose(c, chain_where(c, loses, a, b), none, dy));
+    chain_give(c, 1, chain_choose(c, chain_where(c, wins, a, b), none, dy));
+}
+
+void second_maximum(struct chain *c)
+{
+    contest(c, ssq_lt, ssq_gt);
+}
+
+void second_minimum(struct chain *c)
+{
+    contest(c, ssq_gt, ssq_lt);
+}
+
+void second_where(struct chain *c)
+{
+    const ssq_where_args *args = c->args;
+    ssq_status st =
+        written_check_option(c->t, &c->n, offsetof(ssq_where_args, cond));
+    if (st != SSQ_OK) {
+        latch(c->t, st, c->n.where, c->n.op->name);
+        return;
+    }
+    ssq_var none = chain_zero(c);
+    if (chain_wants(c, 0))
+        chain_give(c, 0, chain_choose(c, args->cond, c->dy, none));
+    if (chain_wants(c, 1))
+        chain_give(c, 1, chain_choose(c, args->cond, none, c->dy));
+}
+
+/* ---- powers ---- */
+
+/* da = dy b a^(b - 1), db = dy a^b log(a). Where a is 0 its logarithm counts as
+ * 0, and where both are a^(b - 1) as 1: both gradients are 0 then. */
+void second_pow(struct chain *c)
+{
+    ssq_var a = chain_wide(c, 0), b = chain_wide(c, 1), dy = chain_slope(c);
+    ssq_var none = chain_number(c, 0.0, SSQ_F32);
+    ssq_var safe = chain_choose(c, chain_where(c, ssq_eq, a, none),
+                                chain_number(c, 1.0, SSQ_F32), a);
+    if (chain_wants(c, 0)) {
+        const ssq_tensor *flat = chain_where(c, ssq_eq, b, none);
+        ssq_var slope = ssq_pow_var_at(
+            c->n.where, chain_choose(c, flat, safe, a), chain_plus(c, b, -1.0));
+        chain_give(c, 0, chain_mul(c, dy, chain_mul(c, b, slope)));
+    }
+    if (chain_wants(c, 1)) {
+        ssq_var log = ssq_log_var_at(c->n.where, safe);
+        ssq_var slope = chain_mul(c, ssq_pow_var_at(c->n.where, a, b), log);
+        chain_give(c, 1, chain_mul(c, dy, slope));
+    }
+}

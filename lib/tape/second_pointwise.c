@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* second_pointwise.c - rules of the functions of one number: dx = dy f'(x),
+ * with an f' that keeps its relative accuracy and overflows nowhere before f'
+ * does, as far as other ops have it. In float32, whatever the operands are. */
+#include "lib/tape/second.h"
+
+#define SQRT_1_2    0.70710678118654752440
+#define SQRT_2_PI   0.79788456080286535588 /* sqrt(2 / pi) */
+#define SQRT_1_2PI  0.39894228040143267794 /* 1 / sqrt(2 pi) */
+#define GELU_CUBE   0.044715
+#define TWO_SQRT_PI 1.12837916709551257390 /* 2 / sqrt(pi) */
+
+/* ---- functions of x ---- */
+
+static ssq_var sigmoid(const struct chain *c, ssq_var x)
+{
+    return ssq_sigmoid_var_at(c->n.where, x);
+}
+
+static ssq_var exponential(const struct chain *c, ssq_var x)
+{
+    return ssq_exp_var_at(c->n.where, x);
+}
+
+static ssq_var square(const struct chain *c, ssq_var x)
+{
+    return ssq_square_var_at(c->n.where, x);
+}
+
+static ssq_var negative(const struct chain *c, ssq_var x)
+{
+    return ssq_neg_var_at(c->n.where, x);
+}
+
+static ssq_var reciprocal(const struct chain *c, ssq_var x)
+{
+    return ssq_reciprocal_var_at(c->n.where, x);
+}
+
+/* s(x) s(-x): the sigmoid's derivative, without the difference 1 - s. */
+static ssq_var bell(const struct chain *c, ssq_var x)
+{
+    return chain_mul(c, sigmoid(c, x), sigmoid(c, negative(c, x)));
+}
+
+/* dx = dy times the slope. */
+static void along(struct chain *c, ssq_var slope)
+{
+    chain_give(c, 0, chain_mul(c, chain_slope(c), slope));
+}
+
+/* ---- straight pieces: dy is chosen, and an infinite one not multiplied by 0.
+ */
+
+void second_relu(struct chain *c)
+{
+    ssq_var none = chain_zero(c);
+    const ssq_tensor *off = chain_where(c, ssq_le, chain_var(c, 0), none);
+    chain_give(c, 0, chain_choose(c, off, none, c->dy));
+}
+
+void second_leaky_relu(struct chain *c)
+{
+    const ssq_leaky_relu_args *args = c->args;
+    ssq_var below = chain_times(c, c->dy, args->alpha);
+    const ssq_tensor *on =
+        chain_where(c, ssq_gt, chain_var(c, 0), chain_zero(c));
+    chain_give(c, 0, chain_choose(c, on, c->dy, below));
+}
+
+void second_abs(struct chain *c)
+{
+    ssq_var x = chain_var(c, 0), dy = c->dy, none = chain_zero(c);
+    const ssq_tensor *up = chain_where(c, ssq_gt, x, none);
+    const ssq_tensor *down = chain_where(c, ssq_lt, x, none);
+    ssq_var dx = chain_choose(c, down, negative(c, dy), chain_times(c, dy, 0));
+    chain_give(c, 0, chain_choose(c, up, dy, dx));
+}
+
+void second_neg(struct chain *c)
+{
+    chain_give(c, 0, negative(c, c->dy));
+}
+
+void second_clamp(struct chain *c)
+{
+    const ssq_clamp_args *args = c->args;
+    ssq_var x = chain_var(c, 0), none = chain_zero(c);
+    const ssq_tensor *above =
+        chain_where(c, ssq_ge, x, chain_number(c, args->min, SSQ_F32));
+    const ssq_tensor *below =
+        chain_where(c, ssq_le, x, chain_number(c, args->max, SSQ_F32));
+    ssq_var dx = chain_choose(c, below, c->dy, none);
+    chain_give(c, 0, chain_choose(c, above, dx, none));
+}
+
+void second_scale(struct chain *c)
+{
+    const ssq_scale_args *args = c->args;
+    ssq_status st =
+        written_check_option(c->t, &c->n, offsetof(ssq_scale_args, scale));
+    if (st != SSQ_OK) {
+        latch(c->t, st, c->n.where, c->n.op->name);
+        return;
+    }
+    chain_give(c, 0,
+               ssq_scale_var_at(
+                   c->n.where, c->dy,
+                   SSQ_SCALE(.alpha = args->alpha, .scale = args->scale)));
+}
+
+/* The same numbers are drawn again. */
+void second_dropout(struct chain *c)
+{
+    ssq_dropout_args args = *(const ssq_dropout_args *)c->args;
+    ssq_status st =
+        written_check_option(c->t, &c->n, offsetof(ssq_dropout_args, step));
+    if (st != SSQ_OK) {
+        latch(c->t, st, c->n.where, c->n.op->name);
+        return;
+    }
+    args.x = args.y = args.mask = NULL;
+    chain_give(c, 0, ssq_dropout_var_at(c->n.where, c->dy, &args));
+}
+
+/* ---- curves ---- */
+
+void second_sigmoid(struct chain *c)
+{
+    along(c, bell(c, chain_wide(c, 0)));
+}
+
+/* 1 / cosh(x)^2 = 4 s(2x) s(-2x) */
+void second_tanh(struct chain *c)
+{
+    ssq_var x = chain_times(c, chain_wide(c, 0), 2.0);
+    along(c, chain_times(c, bell(c, x), 4.0));
+}
+
+/* s + x s(x) s(-x) */
+void second_silu(struct chain *c)
+{
+    ssq_var x = chain_wide(c, 0);
+    along(c, chain_add(c, sigmoid(c, x), chain_mul(c, x, bell(c, x))));
+}
+
+/* P(x) + x p(x), of the normal distribution */
+void second_gelu(struct chain *c)
+{
+    ssq_var x = chain_wide(c, 0);
+    ssq_var erf = ssq_erf_var_at(c->n.where, chain_times(c, x, SQRT_1_2));
+    ssq_var whole = chain_times(c, chain_plus(c, erf, 1.0), 0.5);
+    ssq_var part = exponential(c, chain_times(c, square(c, x), -0.5));
+    part = chain_mul(c, x, chain_times(c, part, SQRT_1_2PI));
+    along(c, chain_add(c, whole, part));
+}
+
+/* y = x s(u) with u = 2 sqrt(2 / pi) (x + 0.044715 x^3): s(u) + x s(u) s(-u) u'
+ */
+void second_gelu_tanh(struct chain *c)
+{
+    ssq_var x = chain_wide(c, 0), xx = square(c, x);
+    ssq_var u = chain_plus(c, chain_times(c, xx, GELU_CUBE), 1.0);
+    ssq_var du = chain_plus(c, chain_times(c, xx, 3 * GELU_CUBE), 1.0);
+    u = chain_times(c, chain_mul(c, x, u), 2 * SQRT_2_PI);
+    du = chain_times(c, chain_mul(c, x, du), 2 * SQRT_2_PI);
+    along(c, chain_add(c, sigmoid(c, u), chain_mul(c, bell(c, u), du)));
+}
+
+/* 1 / (1 + |x|)^2 */
+void second_softsign(struct chain *c)
+{
+    ssq_var x = ssq_abs_var_at(c->n.where, chain_wide(c, 0));
+    along(c, square(c, reciprocal(c, chain_plus(c, x, 1.0))));
+}
+
+void second_softplus(struct chain *c)
+{
+    const ssq_softplus_args *args = c->args;
+    along(c, sigmoid(c, chain_times(c, chain_wide(c, 0), args->beta)));
+}
+
+/* alpha e^x below 0, where alone it is taken. */
+void second_elu(struct chain *c)
+{
+    const ssq_elu_args *args = c->args;
+    ssq_var x = chain_wide(c, 0), dy = chain_slope(c);
+    const ssq_tensor *on = chain_where(c, ssq_gt, x, chain_zero(c));
+    ssq_var below = ssq_clamp_var_at(c->n.where, x, SSQ_CLAMP(.max = 0.0));
+    below = chain_times(c, exponential(c, below), args->alpha);
+    chain_give(c, 0, chain_choose(c, on, dy, chain_mul(c, dy, below)));
+}
+
+void second_exp(struct chain *c)
+{
+    along(c, exponential(c, chain_wide(c, 0)));
+}
+
+void second_expm1(struct chain *c)
+{
+    second_exp(c);
+}
+
+static ssq_var over(const struct chain *c, ssq_var a, ssq_var b)
+{
+    return ssq_div_var_at(c->n.where, a, b);
+}
+
+void second_log(struct chain *c)
+{
+    chain_give(c, 0, over(c, chain_slope(c), chain_wide(c, 0)));
+}
+
+void second_log1p(struct chain *c)
+{
+    ssq_var x = chain_plus(c, chain_wide(c, 0), 1.0);
+    chain_give(c, 0, over(c, chain_slope(c), x));
+}
+
+void second_sqrt(struct chain *c)
+{
+    ssq_var y = ssq_sqrt_var_at(c->n.where, chain_wide(c, 0));
+    chain_give(c, 0, over(c, chain_slope(c), chain_times(c, y, 2.0)));
+}
+
+void second_rsqrt(struct chain *c)
+{
+    ssq_var y = ssq_rsqrt_var_at(c->n.where, chain_wide(c, 0));
+    along(c, chain_times(c, chain_mul(c, y, square(c, y)), -0.5));
+}
+
+void second_reciprocal(struct chain *c)
+{
+    along(c, negative(c, square(c, reciprocal(c, chain_wide(c, 0)))));
+}
+
+void second_square(struct chain *c)
+{
+    along(c, chain_times(c, chain_wide(c, 0), 2.0));
+}
+
+void second_sin(struct chain *c)
+{
+    along(c, ssq_cos_var_at(c->n.where, chain_wide(c, 0)));
+}
+
+void second_cos(struct chain *c)
+{
+    along(c, negative(c, ssq_sin_var_at(c->n.where, chain_wide(c, 0))));
+}
+
+void second_erf(struct chain *c)
+{
+    ssq_var e = exponential(c, negative(c, square(c, chain_wide(c, 0))));
+    along(c, chain_times(c, e, TWO_SQRT_PI));
+}

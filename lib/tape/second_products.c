@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* second_products.c - rules of matrix products: each gradient is a product. */
+#include "lib/tape/second.h"
+
+/* Rows or columns without gaps, as products want them. */
+static ssq_var dense(const struct chain *c, ssq_var x)
+{
+    if (c->t->status != SSQ_OK)
+        return x;
+    const struct view v = value_of(c->t, x.id)->is.tensor.view;
+    return ssq_var_reshape_at(c->n.where, x, v.rank, v.shape);
+}
+
+static ssq_var product(const struct chain *c, ssq_var a, bool trans_a,
+                       ssq_var b, bool trans_b)
+{
+    const ssq_gemm_args *args = c->args;
+    const ssq_gemm_args *as =
+        SSQ_GEMM(.trans_a = trans_a, .trans_b = trans_b, .alpha = args->alpha);
+    return c->n.op->nvars > 0 &&
+                   value_of(c->t, c->n.out[0])->is.tensor.view.rank == 2
+               ? ssq_gemm_var_at(c->n.where, a, b, SSQ_VAR_NONE, as)
+               : ssq_gemm_batched_var_at(c->n.where, a, b, SSQ_VAR_NONE, as);
+}
+
+/* Of d = alpha op(a) op(b) + bias: da = alpha dd op(b)^T, db = alpha op(a)^T
+ * dd, or their transposes. Products of a batch have all of it; chain_give sums
+ * where it repeats an operand. */
+static void factors(struct chain *c)
+{
+    const ssq_gemm_args *args = c->args;
+    const bool ta = args->trans_a, tb = args->trans_b;
+    ssq_var dd = c->dy;
+    chain_give(c, 2, dd);
+    if (chain_wants(c, 0) || chain_wants(c, 1))
+        dd = dense(c, dd);
+    if (chain_wants(c, 0)) {
+        ssq_var b = chain_var(c, 1);
+        chain_give(c, 0,
+                   ta ? product(c, b, tb, dd, true)
+                      : product(c, dd, false, b, !tb));
+    }
+    if (chain_wants(c, 1)) {
+        ssq_var a = chain_var(c, 0);
+        chain_give(c, 1,
+                   tb ? product(c, dd, true, a, ta)
+                      : product(c, a, !ta, dd, false));
+    }
+}
+
+void second_gemm(struct chain *c)
+{
+    factors(c);
+}
+
+void second_gemm_batched(struct chain *c)
+{
+    factors(c);
+}

@@ -1,0 +1,93 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* penalty.h - values that are made of the gradients of a case (cases.h), whose
+ * gradients are second derivatives: what second.c and golden.c look at. */
+#ifndef TESTS_TAPE_PENALTY_H
+#define TESTS_TAPE_PENALTY_H
+
+#include "tests/tape/cases.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/* Cases of which some op has no second derivative. */
+static inline bool only_once(const char *name)
+{
+    static const char *const all =
+        " glu swiglu max_axis min softmax softmax_axis log_softmax"
+        " cross_entropy cross_entropy_smooth cross_entropy_each"
+        " cross_entropy_pixels cross_entropy_soft nll_loss l1 smooth_l1 huber"
+        " bce_with_logits layer_norm layer_norm_plain rms_norm batch_norm"
+        " batch_norm_running group_norm conv2d conv2d_strided conv2d_last"
+        " conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d gather_rows"
+        " attention attention_causal rotary lstm gru slice slice_steps"
+        " slice_parts concat concat_many nn_tied nn_conv2d nn_conv_transpose2d"
+        " nn_conv1d nn_conv1d_last nn_conv_transpose1d nn_max_pool1d"
+        " nn_avg_pool1d nn_adaptive_even nn_adaptive nn_norms nn_attention"
+        " nn_attention_grouped nn_lstm nn_gru ";
+    char word[64];
+    snprintf(word, sizeof(word), " %s ", name);
+    return strstr(all, word) != NULL;
+}
+
+/* A case, and weights of its result. */
+struct penalty {
+    const struct rig *rig;
+    struct data *data;
+    size_t i;      /* which case */
+    ssq_tensor *w; /* of the case's result; NULL: nobody has seen it yet */
+};
+
+/* w[j] as golden.py has it. */
+static inline ssq_tensor *penalty_weights(const struct rig *r,
+                                          const ssq_tensor *like)
+{
+    ssq_tensor *w = NULL;
+    int64_t shape[SSQ_MAX_RANK], n = ssq_tensor_elements(like);
+    float *x = malloc(((size_t)n + 1) * sizeof(*x));
+    if (x == NULL)
+        tap_bail("no memory");
+    for (int i = 0; i < ssq_tensor_rank(like); i++)
+        shape[i] = ssq_tensor_size(like, i);
+    for (int64_t j = 0; j < n; j++)
+        x[j] = (float)((j * 7 + 5) % 23 - 11) / 16.0f;
+    w = rig_floats(r, ssq_tensor_rank(like), shape, x);
+    free(x);
+    return w;
+}
+
+/* The loss sum(w y^2), of a case's result y. */
+static inline ssq_var penalty_loss(ssq_tape *t, struct penalty *p)
+{
+    ssq_var y = cases[p->i].fn(t, p->data);
+    const ssq_tensor *like = ssq_var_tensor(y);
+    if (like == NULL)
+        return y;
+    if (p->w == NULL)
+        p->w = penalty_weights(p->rig, like);
+    return ssq_sum_var(ssq_mul_var(ssq_square_var(y), ssq_var_input(t, p->w)),
+                       NULL);
+}
+
+/* sum(g^2) + sum(g) over the gradients g of the loss for all parameters. */
+static inline ssq_var penalty_fn(ssq_tape *t, void *user)
+{
+    struct penalty *p = user;
+    ssq_var loss = penalty_loss(t, p), vars[16], sum = SSQ_VAR_NONE;
+    size_t n = 0;
+    for (size_t i = 0; i < ssq_params_count(p->rig->params); i++) {
+        ssq_param_info info = SSQ_PARAM_INFO_INIT;
+        NEED(ssq_params_get(p->rig->params, i, &info));
+        if (strstr(info.name, "running_") != NULL)
+            continue; /* states */
+        vars[n++] = ssq_var_named(t, info.name);
+    }
+    ssq_tape_grad(t, loss, vars, n, SSQ_TAPE_GRAD(.create_graph = true), vars);
+    for (size_t i = 0; i < n; i++) {
+        ssq_var g = ssq_add_var(ssq_square_var(vars[i]), vars[i]);
+        g = ssq_sum_var(g, NULL);
+        sum = i == 0 ? g : ssq_add_var(sum, g);
+    }
+    return sum;
+}
+
+#endif
