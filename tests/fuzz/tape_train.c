@@ -37,6 +37,50 @@ static void check_step(struct program *t)
         (void)program_same(t, "tape_check", st);
 }
 
+/* A parameter that there is, or any var. */
+static void some_leaf(struct program *t, ssq_var x[SIDES])
+{
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    unsigned b = input_byte(t->in);
+    size_t n = ssq_params_count(t->params[0]);
+    if (b >= 240 || n == 0 ||
+        ssq_params_get(t->params[0], b % n, &info) != SSQ_OK) {
+        program_pick(t, -1, x);
+        return;
+    }
+    const char *where = program_where(t);
+    for (unsigned s = 0; s < SIDES; s++)
+        x[s] = ssq_var_named_at(where, t->tape[s], info.name);
+}
+
+/* Gradients of up to three vars, as vars that the program goes on with. */
+static void grad_step(struct program *t)
+{
+    ssq_var loss[SIDES], x[3][SIDES], vars[3], grads[SIDES][3];
+    ssq_tape_grad_args args = SSQ_TAPE_GRAD_INIT;
+    some_loss(t, loss);
+    unsigned b = input_byte(t->in), n = 1 + b % 3;
+    args.create_graph = b % 8 != 7;
+    args.allow_unused = b / 8 % 8 != 7;
+    bool scaled = b / 64 == 0;
+    for (unsigned i = 0; i < n; i++)
+        some_leaf(t, x[i]);
+    const char *where = program_where(t);
+    for (unsigned s = 0; s < SIDES && !t->apart; s++) {
+        for (unsigned i = 0; i < n; i++)
+            vars[i] = x[i][s];
+        args.scaler = scaled ? t->scaler[s] : NULL;
+        ssq_tape_grad_at(where, t->tape[s], loss[s], vars, n, &args, grads[s]);
+    }
+    for (unsigned i = 0; i < n && !t->apart; i++) {
+        const ssq_var y[SIDES] = {grads[0][i], grads[1][i]};
+        if ((y[0].tape == NULL) != (y[1].tape == NULL))
+            fuzz_fail("one side has a gradient, the other has none");
+        if (y[0].tape != NULL)
+            program_made(t, "grad", y);
+    }
+}
+
 static void backward_step(struct program *t)
 {
     ssq_var loss[SIDES];
@@ -367,5 +411,6 @@ const struct step train_steps[] = {
     {"output", output_step, 3},      {"loss", loss_step, 2},
     {"scaler", scaler_step, 1},      {"end", end_step, 1},
     {"values", values_step, 2},      {"weights", weights_step, 2},
+    {"grad", grad_step, 6},
 };
 const size_t train_steps_count = sizeof(train_steps) / sizeof(train_steps[0]);

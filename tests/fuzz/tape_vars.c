@@ -245,9 +245,27 @@ static void detach_step(struct program *t)
     ssq_var x[SIDES], y[SIDES];
     program_pick(t, -1, x);
     const char *where = program_where(t);
+    bool watch = input_byte(t->in) % 4 != 0;
     for (unsigned s = 0; s < SIDES; s++)
-        y[s] = ssq_var_detach_at(where, x[s]);
-    program_made(t, "detach", y);
+        y[s] = watch ? ssq_var_watch_at(where, x[s])
+                     : ssq_var_detach_at(where, x[s]);
+    program_made(t, watch ? "watch" : "detach", y);
+}
+
+static void named_step(struct program *t)
+{
+    ssq_var y[SIDES];
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    const char *name = "none";
+    unsigned b = input_byte(t->in);
+    const ssq_params *all = t->params[0];
+    if (b < 248 && ssq_params_count(all) > 0 &&
+        ssq_params_get(all, b % ssq_params_count(all), &info) == SSQ_OK)
+        name = info.name;
+    const char *where = program_where(t);
+    for (unsigned s = 0; s < SIDES; s++)
+        y[s] = ssq_var_named_at(where, t->tape[s], b == 255 ? NULL : name);
+    program_made(t, "named", y);
 }
 
 static void param_step(struct program *t)
@@ -355,7 +373,8 @@ const struct step var_steps[] = {
     {"broadcast", broadcast_step, 3},
     {"concat", concat_step, 3},
     {"cast", cast_step, 2},
-    {"detach", detach_step, 1},
+    {"detach", detach_step, 2},
+    {"named", named_step, 2},
     {"param", param_step, 4},
     {"push", push_step, 2},
     {"pop", pop_step, 1},
