@@ -12,8 +12,7 @@ bool chain_wants(const struct chain *c, unsigned i)
     return c->n.var[i] != NONE && value_of(c->t, c->n.var[i])->sought;
 }
 
-/* The operand, or an inert var if the question about it was answered badly. */
-static ssq_var checked(const struct chain *c, ssq_status st, uint32_t id)
+ssq_var chain_value(const struct chain *c, ssq_status st, uint32_t id)
 {
     if (st == SSQ_OK && c->t->status == SSQ_OK)
         return var_of(c->t, id);
@@ -24,7 +23,7 @@ static ssq_var checked(const struct chain *c, ssq_status st, uint32_t id)
 
 ssq_var chain_var(struct chain *c, unsigned i)
 {
-    return checked(c, written_check(c->t, &c->n, i), c->n.var[i]);
+    return chain_value(c, written_check(c->t, &c->n, i), c->n.var[i]);
 }
 
 ssq_var chain_wide(struct chain *c, unsigned i)
@@ -42,15 +41,22 @@ ssq_var chain_slope(struct chain *c)
     return ssq_var_cast_at(c->n.where, c->dy, SSQ_F32);
 }
 
+bool chain_unwritten(struct chain *c, size_t at)
+{
+    return chain_value(c, written_check_option(c->t, &c->n, at), 0).id != NONE;
+}
+
 ssq_var chain_option(struct chain *c, size_t at)
 {
     const ssq_tensor *given;
     uint32_t id = NONE;
     memcpy(&given, (const char *)c->args + at, sizeof(given));
+    if (given == NULL)
+        return SSQ_VAR_NONE;
     ssq_status st = written_check_option(c->t, &c->n, at);
     if (st == SSQ_OK)
         st = value_hold(c->t, c->n.where, given, &id);
-    return checked(c, st, id);
+    return chain_value(c, st, id);
 }
 
 /* ---- arithmetic ---- */
@@ -90,7 +96,7 @@ ssq_var chain_number(const struct chain *c, double number, ssq_dtype dtype)
     if (st == SSQ_OK)
         st = ssq_fill(t->queue, SSQ_FILL(.x = &value_of(t, id)->is.tensor,
                                          .value = number));
-    return checked(c, st, id);
+    return chain_value(c, st, id);
 }
 
 ssq_var chain_zero(const struct chain *c)
@@ -110,6 +116,14 @@ ssq_var chain_sum(const struct chain *c, ssq_var x, int axis)
     return ssq_var_reshape_at(c->n.where, x, v.rank, shape);
 }
 
+ssq_var chain_dense(const struct chain *c, ssq_var x)
+{
+    if (c->t->status != SSQ_OK)
+        return x;
+    const struct view v = value_of(c->t, x.id)->is.tensor.view;
+    return ssq_var_reshape_at(c->n.where, x, v.rank, v.shape);
+}
+
 /* ---- choices ---- */
 
 const ssq_tensor *chain_where(const struct chain *c, chain_compare *compare,
@@ -126,7 +140,8 @@ const ssq_tensor *chain_where(const struct chain *c, chain_compare *compare,
     if (st == SSQ_OK)
         st = compare(t->queue, SSQ_COMPARE(.a = x, .b = y,
                                            .y = &value_of(t, id)->is.tensor));
-    return checked(c, st, id).id == NONE ? NULL : &value_of(t, id)->is.tensor;
+    return chain_value(c, st, id).id == NONE ? NULL
+                                             : &value_of(t, id)->is.tensor;
 }
 
 ssq_var chain_choose(const struct chain *c, const ssq_tensor *where, ssq_var a,

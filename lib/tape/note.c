@@ -74,3 +74,15 @@ ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
         }
     return SSQ_OK;
 }
+
+ssq_status tape_note_wanted(ssq_tape *t, const struct node *n, const void *args,
+                            size_t bytes)
+{
+    bool wanted = false;
+    for (unsigned i = 0; i < n->op->nvars; i++)
+        wanted =
+            wanted || (n->var[i] != NONE && value_of(t, n->var[i])->wanted);
+    if (!wanted || !t->training || t->quiet > 0)
+        return SSQ_OK;
+    return tape_note(t, n, args, bytes);
+}

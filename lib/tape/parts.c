@@ -34,11 +34,6 @@ static struct view part_of(const struct view *v, int axis, int64_t start,
 
 /* ---- slices ---- */
 
-struct slice {
-    int axis;
-    int64_t start, stop, step;
-};
-
 /* The whole gradient of a value, for what is added to a part of it. *fresh:
  * nothing but zeros is there. NULL in *sum: none is wanted. */
 static ssq_status whole(ssq_tape *t, uint32_t id, const ssq_tensor **sum,
@@ -107,6 +102,52 @@ ssq_var ssq_var_slice_at(const char *where, ssq_var x, int axis, int64_t start,
     }
     ssq_tensor_destroy(&view);
     return answer(t, st, where, op, made);
+}
+
+/* ---- the other way round: a part in zeros ---- */
+
+static struct view hole_of(const ssq_tape *t, const struct node *n,
+                           const struct view *whole)
+{
+    const struct slice *s = node_args(t, n);
+    return part_of(whole, s->axis, s->start, s->stop, s->step);
+}
+
+static ssq_status own_embed(ssq_tape *t, const struct node *n)
+{
+    ssq_tensor part = value_of(t, n->out[0])->grad.tensor;
+    struct into to;
+    ssq_status st = into_begin(t, n->var[0], &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    part.view = hole_of(t, n, &part.view);
+    st = ssq_cast(t->queue, SSQ_CAST(.x = &part, .y = to.tensor));
+    return st == SSQ_OK ? into_end(t, &to) : st;
+}
+
+static const struct tape_op embed = {
+    .name = "embed", .nvars = 1, .nouts = 1, .own = own_embed};
+
+ssq_var var_embed(const char *where, ssq_var x, const struct slice *s, int rank,
+                  const int64_t *shape)
+{
+    ssq_tape *t = x.tape;
+    if (t == NULL || t->status != SSQ_OK)
+        return var_inert(t);
+    struct node n = {.op = &embed, .where = where, .var = {x.id}};
+    const ssq_tensor *from = &value_of(t, x.id)->is.tensor;
+    ssq_status st = value_make(t, from->view.dtype, rank, shape, &n.out[0]);
+    if (st == SSQ_OK) {
+        const ssq_tensor *whole = &value_of(t, n.out[0])->is.tensor;
+        ssq_tensor part = *whole;
+        part.view = part_of(&whole->view, s->axis, s->start, s->stop, s->step);
+        st = ssq_fill(t->queue, SSQ_FILL(.x = whole));
+        if (st == SSQ_OK)
+            st = ssq_cast(t->queue, SSQ_CAST(.x = from, .y = &part));
+    }
+    if (st == SSQ_OK)
+        st = tape_note_wanted(t, &n, s, sizeof(*s));
+    return answer(t, st, where, "embed", n.out[0]);
 }
 
 /* ---- repeats ---- */

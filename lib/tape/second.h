@@ -38,11 +38,17 @@ ssq_var chain_wide(struct chain *c, unsigned i);
 ssq_var chain_result(struct chain *c);
 /** The gradient of the result in float32. */
 ssq_var chain_slope(struct chain *c);
-/** A tensor of the options as a var that nothing leads to, which nobody has
- *  written since. at: its place in the arguments. */
+/** True if nobody has written a tensor of the options since; latches. at: its
+ *  place in the arguments. */
+bool chain_unwritten(struct chain *c, size_t at);
+/** The same tensor as a var that nothing leads to; SSQ_VAR_NONE: there is none.
+ */
 ssq_var chain_option(struct chain *c, size_t at);
 
 /* ---- what it makes of that ---- */
+
+/** The var of a value, or an inert one after latching what went wrong. */
+ssq_var chain_value(const struct chain *c, ssq_status st, uint32_t id);
 
 ssq_var chain_mul(const struct chain *c, ssq_var a, ssq_var b);
 ssq_var chain_add(const struct chain *c, ssq_var a, ssq_var b);
@@ -53,6 +59,8 @@ ssq_var chain_plus(const struct chain *c, ssq_var x, double number);
 ssq_var chain_number(const struct chain *c, double number, ssq_dtype dtype);
 /** 0 in the dtype of the result's gradient. */
 ssq_var chain_zero(const struct chain *c);
+/** x, or a copy without gaps, as products and convolutions want it. */
+ssq_var chain_dense(const struct chain *c, ssq_var x);
 /** The sum over a dimension, which stays with size 1. */
 ssq_var chain_sum(const struct chain *c, ssq_var x, int axis);
 
@@ -118,7 +126,18 @@ void chain_give_to(struct chain *c, uint32_t id, ssq_var g);
     X(cast)                                                                    \
     X(reshape)                                                                 \
     X(transpose)                                                               \
-    X(broadcast)
+    X(broadcast)                                                               \
+    X(l1)                                                                      \
+    X(smooth_l1)                                                               \
+    X(huber)                                                                   \
+    X(bce_with_logits)                                                         \
+    X(nll_loss)                                                                \
+    X(cross_entropy)                                                           \
+    X(softmax)                                                                 \
+    X(log_softmax)                                                             \
+    X(slice)                                                                   \
+    X(embed)                                                                   \
+    X(concat)
 
 typedef void second_fn(struct chain *c);
 #define RULE(OP) second_fn second_##OP;

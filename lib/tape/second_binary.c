@@ -82,12 +82,8 @@ void second_minimum(struct chain *c)
 void second_where(struct chain *c)
 {
     const ssq_where_args *args = c->args;
-    ssq_status st =
-        written_check_option(c->t, &c->n, offsetof(ssq_where_args, cond));
-    if (st != SSQ_OK) {
-        latch(c->t, st, c->n.where, c->n.op->name);
+    if (!chain_unwritten(c, offsetof(ssq_where_args, cond)))
         return;
-    }
     ssq_var none = chain_zero(c);
     if (chain_wants(c, 0))
         chain_give(c, 0, chain_choose(c, args->cond, c->dy, none));

@@ -97,12 +97,8 @@ void second_clamp(struct chain *c)
 void second_scale(struct chain *c)
 {
     const ssq_scale_args *args = c->args;
-    ssq_status st =
-        written_check_option(c->t, &c->n, offsetof(ssq_scale_args, scale));
-    if (st != SSQ_OK) {
-        latch(c->t, st, c->n.where, c->n.op->name);
+    if (!chain_unwritten(c, offsetof(ssq_scale_args, scale)))
         return;
-    }
     chain_give(c, 0,
                ssq_scale_var_at(
                    c->n.where, c->dy,
@@ -113,12 +109,8 @@ void second_scale(struct chain *c)
 void second_dropout(struct chain *c)
 {
     ssq_dropout_args args = *(const ssq_dropout_args *)c->args;
-    ssq_status st =
-        written_check_option(c->t, &c->n, offsetof(ssq_dropout_args, step));
-    if (st != SSQ_OK) {
-        latch(c->t, st, c->n.where, c->n.op->name);
+    if (!chain_unwritten(c, offsetof(ssq_dropout_args, step)))
         return;
-    }
     args.x = args.y = args.mask = NULL;
     chain_give(c, 0, ssq_dropout_var_at(c->n.where, c->dy, &args));
 }

@@ -2,15 +2,6 @@
 /* second_products.c - rules of matrix products: each gradient is a product. */
 #include "lib/tape/second.h"
 
-/* Rows or columns without gaps, as products want them. */
-static ssq_var dense(const struct chain *c, ssq_var x)
-{
-    if (c->t->status != SSQ_OK)
-        return x;
-    const struct view v = value_of(c->t, x.id)->is.tensor.view;
-    return ssq_var_reshape_at(c->n.where, x, v.rank, v.shape);
-}
-
 static ssq_var product(const struct chain *c, ssq_var a, bool trans_a,
                        ssq_var b, bool trans_b)
 {
@@ -33,7 +24,7 @@ static void factors(struct chain *c)
     ssq_var dd = c->dy;
     chain_give(c, 2, dd);
     if (chain_wants(c, 0) || chain_wants(c, 1))
-        dd = dense(c, dd);
+        dd = chain_dense(c, dd);
     if (chain_wants(c, 0)) {
         ssq_var b = chain_var(c, 1);
         chain_give(c, 0,

@@ -65,3 +65,38 @@ void second_transpose(struct chain *c)
         back[c->n.axes[i]] = i;
     chain_give(c, 0, ssq_var_transpose_at(c->n.where, c->dy, back));
 }
+
+/* ---- parts ---- */
+
+void second_slice(struct chain *c)
+{
+    const struct slice s = *(const struct slice *)node_args(c->t, &c->n);
+    const struct view x = value_of(c->t, c->n.var[0])->is.tensor.view;
+    chain_give(c, 0, var_embed(c->n.where, c->dy, &s, x.rank, x.shape));
+}
+
+void second_embed(struct chain *c)
+{
+    const struct slice s = *(const struct slice *)node_args(c->t, &c->n);
+    chain_give(
+        c, 0,
+        ssq_var_slice_at(c->n.where, c->dy, s.axis, s.start, s.stop, s.step));
+}
+
+/* Each its part of dy. */
+void second_concat(struct chain *c)
+{
+    const int axis = ((const struct join *)node_args(c->t, &c->n))->axis;
+    size_t n;
+    int64_t at = 0;
+    (void)node_operands(c->t, &c->n, &n);
+    for (size_t i = 0; i < n; i++) {
+        const uint32_t id = node_operands(c->t, &c->n, &n)[i];
+        const struct value *x = value_of(c->t, id);
+        int64_t end = at + x->is.tensor.view.shape[axis];
+        if (x->sought)
+            chain_give_to(
+                c, id, ssq_var_slice_at(c->n.where, c->dy, axis, at, end, 1));
+        at = end;
+    }
+}

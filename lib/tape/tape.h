@@ -63,6 +63,12 @@ struct node {
     int axes[SSQ_MAX_RANK];     /* of a transposed view */
 };
 
+/** The arguments of a node that is a part of a value. */
+struct slice {
+    int axis;
+    int64_t start, stop, step;
+};
+
 /** The arguments of a node that joins values, any number of them. */
 struct join {
     size_t n;
@@ -238,6 +244,9 @@ bool node_has_grad(const ssq_tape *t, const struct node *n);
 ssq_status tape_note(ssq_tape *t, const struct node *n, const void *args,
                      size_t bytes);
 
+/** Likewise, where the pass is noted and one of its vars leads somewhere. */
+ssq_status tape_note_wanted(ssq_tape *t, const struct node *n, const void *args,
+                            size_t bytes);
 /** The values that a node was made of, NONE among them, and how many. */
 const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
                               size_t *count);
@@ -262,6 +271,12 @@ ssq_status value_cast(ssq_tape *t, const char *where, uint32_t id,
  *  gradient goes through it. */
 ssq_status value_see(ssq_tape *t, const struct node *n, const ssq_tensor *view,
                      const void *args, size_t bytes, uint32_t *id);
+
+/* ---- parts.c ---- */
+
+/** Zeros of a shape with x in a part of it: the gradient of a slice. */
+ssq_var var_embed(const char *where, ssq_var x, const struct slice *s, int rank,
+                  const int64_t *shape);
 
 /* ---- recompute.c ---- */
 

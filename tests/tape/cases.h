@@ -124,6 +124,18 @@ struct data {
                                         .reduction = SSQ_REDUCTION_SUM)))      \
     C(bce_with_logits,                                                         \
       ssq_bce_with_logits_var(X, SSQ_BCE_WITH_LOGITS(.target = d->share)))     \
+    C(bce_weighted,                                                            \
+      ssq_bce_with_logits_var(                                                 \
+          X, SSQ_BCE_WITH_LOGITS(.target = d->share, .weight = d->weight,      \
+                                 .pos_weight = d->target,                      \
+                                 .reduction = SSQ_REDUCTION_NONE)))            \
+    C(cross_entropy_soft_smooth,                                               \
+      ssq_cross_entropy_var(                                                   \
+          X, SSQ_CROSS_ENTROPY(.target_prob = d->share, .weight = d->weight,   \
+                               .label_smoothing = 0.2,                         \
+                               .reduction = SSQ_REDUCTION_SUM)))               \
+    C(smooth_l1_narrow,                                                        \
+      ssq_smooth_l1_var(X, SSQ_SMOOTH_L1(.target = d->target, .beta = 0.25)))  \
     C(layer_norm, ssq_layer_norm_var(X, ROW, P("beta", 1, 7), NULL))           \
     C(layer_norm_plain,                                                        \
       ssq_layer_norm_var(P("z", 3, 2, 5, 3), SSQ_VAR_NONE, SSQ_VAR_NONE,       \

@@ -206,8 +206,8 @@ def J(): return P('j', 2, 4, 3, 3)
 def C4(): return P('c', 4)
 
 
-def softmax_loss(**kind):
-    return F.cross_entropy(X(), classes, **kind)
+def softmax_loss(target=classes, **kind):
+    return F.cross_entropy(X(), target, **kind)
 
 
 cases = {
@@ -277,6 +277,12 @@ cases = {
     'smooth_l1': lambda: F.smooth_l1_loss(X(), target),
     'huber': lambda: F.huber_loss(X(), target, reduction='sum', delta=0.5),
     'bce_with_logits': lambda: F.binary_cross_entropy_with_logits(X(), share),
+    'bce_weighted': lambda: F.binary_cross_entropy_with_logits(
+        X(), share, share.flatten()[:7], reduction='none', pos_weight=target),
+    'cross_entropy_soft_smooth': lambda: softmax_loss(
+        target=share, weight=share.flatten()[:7], label_smoothing=0.2,
+        reduction='sum'),
+    'smooth_l1_narrow': lambda: F.smooth_l1_loss(X(), target, beta=0.25),
     'layer_norm': lambda: F.layer_norm(X(), (7,), ROW(), P('beta', 7)),
     'layer_norm_plain': lambda: F.layer_norm(P('z', 2, 5, 3), (5, 3)),
     'rms_norm': lambda: rms(X(), ROW()),
@@ -367,17 +373,13 @@ def show(name):
 # Of these some op has no second derivative: penalty.h has the list. torch's pow
 # forgets that b a^(b - 1) has a slope along b at b = 0.
 once = set('''
-    pow
-    glu swiglu max_axis min softmax softmax_axis log_softmax cross_entropy
-    cross_entropy_smooth cross_entropy_each cross_entropy_pixels
-    cross_entropy_soft nll_loss l1 smooth_l1 huber bce_with_logits layer_norm
-    layer_norm_plain rms_norm batch_norm batch_norm_running group_norm conv2d
-    conv2d_strided conv2d_last conv_transpose2d max_pool2d avg_pool2d
-    global_avg_pool2d gather_rows attention attention_causal rotary lstm gru
-    slice slice_steps slice_parts concat concat_many nn_tied nn_conv2d
+    pow glu swiglu max_axis min layer_norm layer_norm_plain rms_norm
+    batch_norm batch_norm_running group_norm conv2d conv2d_strided conv2d_last
+    conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d gather_rows
+    attention attention_causal rotary lstm gru nn_tied nn_conv2d
     nn_conv_transpose2d nn_conv1d nn_conv1d_last nn_conv_transpose1d
-    nn_max_pool1d nn_avg_pool1d nn_adaptive_even nn_adaptive nn_norms
-    nn_attention nn_lstm nn_gru
+    nn_max_pool1d nn_avg_pool1d nn_adaptive_even nn_norms nn_attention nn_lstm
+    nn_gru
 '''.split())
 
 
