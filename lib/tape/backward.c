@@ -5,6 +5,7 @@
 
 #include "lib/amp/scaler.h"
 #include "lib/tape/params.h"
+#include "lib/tape/rules.h"
 #include "lib/tape/tape.h"
 
 #include <string.h>
@@ -104,6 +105,20 @@ ssq_status into_end(ssq_tape *t, struct into *to)
     ssq_status st =
         ssq_add(t->queue, SSQ_ADD(.a = sum, .b = &to->made.tensor, .y = sum));
     held_put(t, &to->made);
+    return st;
+}
+
+ssq_status grad_dense(ssq_tape *t, uint32_t id)
+{
+    struct held *g = &value_of(t, id)->grad, dense;
+    const struct view *v = &g->tensor.view;
+    if (view_contiguous(v))
+        return SSQ_OK;
+    ssq_status st = held_make(t, v->dtype, v->rank, v->shape, &dense);
+    if (st == SSQ_OK)
+        st = ssq_copy(t->queue, SSQ_COPY(.x = &g->tensor, .y = &dense.tensor));
+    held_put(t, g);
+    *g = dense;
     return st;
 }
 
@@ -212,6 +227,8 @@ static ssq_status call_back(ssq_tape *t, const struct node *n,
         return SSQ_OK;
     memcpy(w.args.bytes, back->init, back->bytes);
     ssq_status st = SSQ_OK;
+    if (n->op->rule[0] == rule_conv || n->op->rule[0] == rule_conv_transpose)
+        st = grad_dense(t, n->out[0]); /* images have no gaps */
     for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)
         st = put_slot(&w, &back->slots[i]);
     for (size_t i = 0; i < back->nslots && st == SSQ_OK; i++)

@@ -122,6 +122,9 @@ void chain_give_to(struct chain *c, uint32_t id, ssq_var g);
     X(mean)                                                                    \
     X(gemm)                                                                    \
     X(gemm_batched)                                                            \
+    X(conv2d)                                                                  \
+    X(conv2d_filters)                                                          \
+    X(conv_transpose2d)                                                        \
     X(mse)                                                                     \
     X(cast)                                                                    \
     X(reshape)                                                                 \

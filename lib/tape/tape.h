@@ -300,6 +300,10 @@ bool grad_lasts(const ssq_tape *t, const struct value *v);
 /** The dtype of its gradient. */
 ssq_dtype grad_dtype(const ssq_tape *t, const struct value *v);
 
+/** A gradient is contiguous, or a transpose of one that is: that is copied into
+ *  the order of its shape. */
+ssq_status grad_dense(ssq_tape *t, uint32_t id);
+
 /** SSQ_OK if loss is one of which gradients are made; latches what is no var of
  *  the pass. op is for texts. */
 ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op);

@@ -33,24 +33,13 @@ static ssq_status pass_on(ssq_tape *t, const struct node *n,
     return st == SSQ_OK ? into_end(t, &to) : st;
 }
 
-/* A gradient is contiguous, or a transpose of one that is: that is copied into
- * the order of its shape first. */
 static ssq_status own_reshape(ssq_tape *t, const struct node *n)
 {
     struct held *g = &value_of(t, n->out[0])->grad;
     const struct view *like = &value_of(t, n->var[0])->is.tensor.view;
-    if (!view_contiguous(&g->tensor.view)) {
-        struct held dense;
-        const struct view *v = &g->tensor.view;
-        ssq_status st = held_make(t, v->dtype, v->rank, v->shape, &dense);
-        if (st == SSQ_OK)
-            st = ssq_copy(t->queue,
-                          SSQ_COPY(.x = &g->tensor, .y = &dense.tensor));
-        held_put(t, g);
-        *g = dense;
-        if (st != SSQ_OK)
-            return st;
-    }
+    ssq_status st = grad_dense(t, n->out[0]);
+    if (st != SSQ_OK)
+        return st;
     struct view shaped = g->tensor.view;
     shaped.rank = like->rank;
     int64_t stride = 1;

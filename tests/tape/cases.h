@@ -161,6 +161,17 @@ struct data {
     C(conv2d_last,                                                             \
       ssq_conv2d_var(P("k", 4, 2, 4, 4, 3), P("w", 4, 4, 3, 3, 3),             \
                      P("c", 1, 4), SSQ_CONV2D(.layout = SSQ_LAYOUT_NHWC)))     \
+    C(conv2d_moved,                                                            \
+      ssq_mul_var(ssq_var_transpose(ssq_conv2d_var(P("i", 4, 2, 3, 4, 4),      \
+                                                   P("w", 4, 4, 3, 3, 3),      \
+                                                   SSQ_VAR_NONE, NULL),        \
+                                    (int[]){0, 2, 3, 1}),                      \
+                  P("w16", 4, 2, 2, 2, 4)))                                    \
+    C(conv2d_left,                                                             \
+      ssq_conv2d_var(P("j", 4, 2, 4, 3, 3), P("wg", 4, 6, 2, 2, 1),            \
+                     SSQ_VAR_NONE,                                             \
+                     SSQ_CONV2D(.stride = {2, 3}, .dilation = {1, 2},          \
+                                .groups = 2, .padding = {1, 0, 1, 1})))        \
     C(conv_transpose2d,                                                        \
       ssq_conv_transpose2d_var(                                                \
           P("i", 4, 2, 3, 4, 4), P("w", 4, 3, 2, 3, 3), P("c", 1, 2),          \

@@ -296,6 +296,11 @@ cases = {
         pads(J(), 0, 1, 1, 0), P('w', 2, 2, 2, 2), stride=(2, 1), groups=2),
     'conv2d_last': lambda: last(F.conv2d(
         first(P('k', 2, 4, 4, 3)), first(P('w', 4, 3, 3, 3)), C4())),
+    'conv2d_moved': lambda: last(F.conv2d(I(), P('w', 4, 3, 3, 3))) *
+    P('w16', 2, 2, 2, 4),
+    'conv2d_left': lambda: F.conv2d(
+        pads(J(), 1, 0, 1, 1), P('wg', 6, 2, 2, 1), stride=(2, 3),
+        dilation=(1, 2), groups=2),
     'conv_transpose2d': lambda: F.conv_transpose2d(
         I(), P('w', 3, 2, 3, 3), P('c', 2), stride=2, output_padding=(1, 0)),
     'max_pool2d': lambda: F.max_pool2d(I(), 2),
@@ -374,12 +379,10 @@ def show(name):
 # forgets that b a^(b - 1) has a slope along b at b = 0.
 once = set('''
     pow glu swiglu max_axis min layer_norm layer_norm_plain rms_norm
-    batch_norm batch_norm_running group_norm conv2d conv2d_strided conv2d_last
-    conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d gather_rows
-    attention attention_causal rotary lstm gru nn_tied nn_conv2d
-    nn_conv_transpose2d nn_conv1d nn_conv1d_last nn_conv_transpose1d
-    nn_max_pool1d nn_avg_pool1d nn_adaptive_even nn_norms nn_attention nn_lstm
-    nn_gru
+    batch_norm batch_norm_running group_norm max_pool2d avg_pool2d
+    global_avg_pool2d gather_rows attention attention_causal rotary lstm gru
+    nn_tied nn_max_pool1d nn_avg_pool1d nn_adaptive_even nn_norms nn_attention
+    nn_lstm nn_gru
 '''.split())
 
 

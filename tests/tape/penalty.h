@@ -15,11 +15,10 @@ static inline bool only_once(const char *name)
     static const char *const all =
         " glu swiglu max_axis min layer_norm layer_norm_plain rms_norm "
         "batch_norm"
-        " batch_norm_running group_norm conv2d conv2d_strided conv2d_last"
-        " conv_transpose2d max_pool2d avg_pool2d global_avg_pool2d gather_rows"
+        " batch_norm_running group_norm"
+        " max_pool2d avg_pool2d global_avg_pool2d gather_rows"
         " attention attention_causal rotary lstm gru"
-        " nn_tied nn_conv2d nn_conv_transpose2d"
-        " nn_conv1d nn_conv1d_last nn_conv_transpose1d nn_max_pool1d"
+        " nn_tied nn_max_pool1d"
         " nn_avg_pool1d nn_adaptive_even nn_norms nn_attention"
         " nn_attention_grouped nn_lstm nn_gru ";
     char word[64];
