@@ -335,7 +335,7 @@ typedef struct ssq_tape_grad_args {
  *  ssq_tape_backward makes, bit for bit. With it they are made of ops over
  *  vars, in float32 where a formula wants it, and may be asked for their
  *  gradients in turn; scope, line and name in texts are those of the op that is
- *  gone back through.
+ *  gone back through. Regions to be recomputed that it goes through stay.
  *  @param loss   one element
  *  @param vars   count of them, that loss depends on: parameters
  *                (ssq_var_param, ssq_var_named), ssq_var_watch's, or what was

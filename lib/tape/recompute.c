@@ -144,17 +144,13 @@ static ssq_status call_again(ssq_tape *t, const struct node *n)
         return value_of(t, n->out[0])->is.memory.buffer == NULL
                    ? SSQ_OK
                    : n->op->again(t, n);
-    memcpy(args.bytes,
-           (const char *)t->bytes.at + n->args * sizeof(max_align_t),
-           n->op->bytes);
+    memcpy(args.bytes, node_args(t, n), n->op->bytes);
     leave_running(n->op, args.bytes);
     return n->op->call(t->queue, args.bytes);
 }
 
-ssq_status span_remake(ssq_tape *t, const struct span *s, struct node *at)
+static ssq_status remake(ssq_tape *t, const struct span *s, struct node *at)
 {
-    if (!is_reached(t, s))
-        return SSQ_OK;
     const struct node last = *at;
     ssq_status st = take_memory(t, s);
     for (uint32_t i = s->node; i < s->nodes_end && st == SSQ_OK; i++) {
@@ -163,6 +159,25 @@ ssq_status span_remake(ssq_tape *t, const struct span *s, struct node *at)
     }
     if (st == SSQ_OK)
         *at = last;
+    return st;
+}
+
+ssq_status span_remake(ssq_tape *t, const struct span *s, struct node *at)
+{
+    return is_reached(t, s) ? remake(t, s, at) : SSQ_OK;
+}
+
+ssq_status span_keep(ssq_tape *t, size_t i, struct node *at)
+{
+    struct span *s = (struct span *)t->spans.at + i;
+    bool reached = false;
+    for (uint32_t k = s->value; k < s->values_end && !reached; k++)
+        reached = value_of(t, k)->slope != NONE;
+    ssq_status st = reached ? remake(t, s, at) : SSQ_OK;
+    if (reached && st == SSQ_OK) { /* nothing is left of it */
+        s->node = s->nodes_end;
+        s->value = s->values_end;
+    }
     return st;
 }
 

@@ -286,6 +286,9 @@ const struct span *span_at(const ssq_tape *t, uint32_t i, size_t *left);
 /** Make its values again, if a gradient has come to any. *at: the node that
  *  failed. */
 ssq_status span_remake(ssq_tape *t, const struct span *s, struct node *at);
+/** The same of number i for good, if gradients as vars have come to any of its
+ *  values: they and those to come need them. */
+ssq_status span_keep(ssq_tape *t, size_t i, struct node *at);
 /** Its memory is free. */
 void span_aside(ssq_tape *t, const struct span *s);
 

@@ -333,6 +333,62 @@ static void exact(const char *device)
            (double)dw[0][3]);
 }
 
+/* ---- regions that are recomputed ---- */
+
+static ssq_var block(ssq_tape *t, ssq_var x)
+{
+    x = ssq_silu_var(ssq_nn_linear(t, "a", x, 6, NULL));
+    x = ssq_nn_dropout(t, ssq_var_transpose(x, NULL), 0.25);
+    return ssq_nn_linear(t, "b", ssq_var_transpose(x, NULL), 4, NULL);
+}
+
+/* Gradients of a's weights by ssq_tape_grad, and by the backward of a penalty
+ * of them: 24 and 24 numbers. */
+static void made_again(const char *device, bool region, bool graph, float *got)
+{
+    struct rig r = rig_open(device, NULL);
+    ssq_tape *t = r.tape;
+    static const int64_t shape[] = {3, 4};
+    static const float x[] = {1, -1, 2, 0.5f, -3, 1, 0.25f, 1, 2, 2, -1, 0};
+    ssq_tensor *in = rig_floats(&r, 2, shape, x);
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    ssq_tape_begin(t, true);
+    ssq_var y = ssq_var_input(t, in);
+    y = region ? ssq_var_recompute(t, block(t, y)) : block(t, y);
+    ssq_var loss = ssq_mean_var(ssq_square_var(y), NULL);
+    ssq_var w = ssq_var_named(t, "a.weight"), g;
+    ssq_tape_grad(t, loss, &w, 1, SSQ_TAPE_GRAD(.create_graph = graph), &g);
+    loss = ssq_add_var(loss, ssq_sum_var(ssq_mul_var(g, g), NULL));
+    memset(got, 0, 48 * sizeof(*got));
+    if (ssq_var_tensor(g) != NULL)
+        NEED(ssq_tensor_read(r.queue, ssq_var_tensor(g), got, 24 * sizeof(*got),
+                             SSQ_F32));
+    if (ssq_tape_backward(t, loss, NULL) != SSQ_OK)
+        tap_diag("%s", ssq_last_error());
+    NEED(ssq_params_find(r.params, "a.weight", &info));
+    if (info.grad != NULL)
+        NEED(ssq_tensor_read(r.queue, info.grad, got + 24, 24 * sizeof(*got),
+                             SSQ_F32));
+    NEED(ssq_queue_sync(r.queue));
+    ssq_tensor_destroy(&in);
+    rig_close(&r);
+}
+
+static void regions(const char *device)
+{
+    for (int graph = 0; graph < 2; graph++) {
+        float plain[48], again[48];
+        made_again(device, false, graph, plain);
+        made_again(device, true, graph, again);
+        tap_ok(memcmp(plain, again, sizeof(plain)) == 0 && plain[0] != 0.0f &&
+                   (memcmp(plain, plain + 24, 24 * sizeof(*plain)) == 0) ==
+                       (graph == 0),
+               "%s: %s: through a region that is recomputed the same: %g %g",
+               device, graph ? "create_graph" : "values", (double)plain[0],
+               (double)plain[24]);
+    }
+}
+
 /* ---- misuse ---- */
 
 static void latched(const struct rig *r, ssq_var g, ssq_status want,
@@ -395,6 +451,10 @@ static void misuse(const struct rig *r)
     NEED(ssq_tape_backward(t, y, NULL));
     ssq_tape_grad(t, y, &x, 1, NULL, &g);
     latched(r, g, SSQ_ERR_INVALID, "values are gone", "behind a backward");
+    x = scalar(t, "s", 2.0);
+    ssq_tape_recompute_push(t);
+    ssq_tape_grad(t, ssq_square_var(x), &x, 1, NULL, &g);
+    latched(r, g, SSQ_ERR_INVALID, "has no pop yet", "in an open region");
     g = ssq_var_named(t, "t");
     latched(r, g, SSQ_ERR_NOT_FOUND, "var_named: there is no \"t\"",
             "a name that nobody has");
@@ -485,6 +545,7 @@ int main(void)
         scales(core_device(k));
         recipe(core_device(k));
         exact(core_device(k));
+        regions(core_device(k));
     }
-    return tap_done(n + (long)core_device_count() * 39);
+    return tap_done(n + (long)core_device_count() * 42);
 }
