@@ -24,7 +24,8 @@
  *  to subnormals, or a factor to large numbers, cannot change it. */
 struct check_op {
     struct op op;
-    float factor;        /* a true gradient is g * (1 / scale * factor) */
+    float factor; /* a true gradient is g * (1 / scale * factor) */
+    uint32_t gap;
     struct view record;  /* i32 [RECORD_WORDS], updated */
     struct view block;   /* optional: a scaler's words; else scale 1 */
     struct view control; /* optional: an optimizer's words, which say whether

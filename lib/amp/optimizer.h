@@ -36,6 +36,7 @@ struct accumulate_op {
 struct master_op {
     struct op op;
     uint32_t n; /* pairs */
+    uint32_t gap;
 };
 
 /** One thread: the words of the step under way. List: for each group its lr
@@ -68,7 +69,8 @@ struct tick_op {
  *  update and leaves it alone. */
 struct lamb_op {
     struct op op;
-    uint32_t n;          /* entries */
+    uint32_t n; /* entries */
+    uint32_t gap;
     struct view control; /* read */
     struct view table;   /* i32 [parameters, TABLE_WORDS], read */
     struct view ratio;   /* f32 [parameters], written */

@@ -78,9 +78,9 @@
     X(where, 15, PROMOTE(where), TABLE(where), IN_HEADER) \
     X(scale, 3, ANY(scale), TABLE(scale), IN_HEADER) \
     X(glu, 7, PROMOTE(glu), TABLE(glu), \
-      MADE_OF(uint32_t gate; struct view a, b, y;)) \
+      MADE_OF(uint32_t gate, gap; struct view a, b, y;)) \
     X(glu_backward, 15, NO_FUNCTION, TABLE(glu_backward), \
-      MADE_OF(uint32_t gate; struct view a, b, dy, db;)) \
+      MADE_OF(uint32_t gate, gap; struct view a, b, dy, db;)) \
     X(softmax, 0, FLOAT32(softmax) FLOAT32(log_softmax), TABLE(softmax), \
       IN_HEADER) \
     X(softmax_backward, 0, NO_FUNCTION, TABLE(softmax_backward), IN_HEADER) \
@@ -136,12 +136,14 @@ enum op_id {
 };
 
 /** The first member of every op struct. The views stand together at the
- *  struct's end, from byte views_at on. */
+ *  struct's end, from byte views_at on. Between the two nothing is padding: it
+ *  would be what it was on the stack, and ops are compared by their bytes. It
+ * is a member, gap, which initialisers clear. */
 struct op {
     enum op_id id;
-    uint32_t bytes;    /* of the whole struct, so that it can be copied */
-    uint32_t views_at; /* bytes from its start to the first view */
-    uint32_t nviews;   /* views, the absent ones included */
+    uint32_t bytes;         /* of the whole struct, so that it can be copied */
+    uint32_t views_at;      /* bytes from its start to the first view */
+    uint32_t nviews;        /* views, the absent ones included */
     struct view_list *list; /* more operands, shared; or NULL */
     uint64_t first;      /* elements before this window: for random streams */
     struct object *keep; /* host memory that the op works on; or NULL */

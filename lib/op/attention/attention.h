@@ -24,11 +24,14 @@ struct attention_params {
     float scale;   /* of the dot products */
     float softcap; /* 0: none */
     bool causal;
+    uint8_t gap[7];
     int64_t causal_offset; /* key j is excluded for j > i + causal_offset */
     bool dropout;          /* else the next three are not read */
+    uint8_t gap2[7];
     struct stream stream;
     struct chance drop;
     float keep; /* factor of what is not dropped */
+    uint32_t gap3;
 };
 
 struct attention_op {

@@ -11,10 +11,11 @@
 /** Turn rows of x [..., t, d], not empty; y may be x exactly. */
 struct rotary_op {
     struct op op;
-    int64_t dims;   /* even, <= d; the rest is copied */
-    int64_t offset; /* of positions, when position is absent */
+    int64_t dims;     /* even, <= d; the rest is copied */
+    int64_t offset;   /* of positions, when position is absent */
     bool interleaved; /* pairs are neighbours, else dims / 2 apart */
     bool inverse;     /* by the negative angle: backward */
+    uint8_t gap[6];
     struct view x;
     struct view position; /* optional: i32, x's shape, last stride 0 */
     struct view freq;     /* f32 [dims / 2]; absent when dims is 0 */

@@ -34,10 +34,12 @@ enum conv_kind { CONV_FORWARD, CONV_DATA, CONV_WEIGHT };
 struct conv_op {
     struct op op;
     enum conv_kind kind;
+    uint32_t gap;
     int64_t n, groups; /* examples; groups of channels */
     int64_t c, o;      /* channels of image and map in a group */
     struct slide slide[AXES];
     ssq_activation activation;
+    uint32_t gap2;
     struct view image, filter, map;
     struct view bias; /* optional */
 };

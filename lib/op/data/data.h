@@ -8,10 +8,11 @@
 /** Host bytes into a contiguous view. */
 struct upload_op {
     struct op op;
-    const void *host; /* NULL: the bytes are in inlined */
-    uint64_t bytes;   /* of dst, all of it */
+    const void *host;                     /* NULL: the bytes are in inlined */
+    uint64_t bytes;                       /* of dst, all of it */
     unsigned char inlined[UPLOAD_INLINE]; /* copied with the op */
     bool scratch; /* dst is new, for these bytes and nothing before them */
+    uint8_t gap[7];
     struct view dst;
 };
 
@@ -36,6 +37,7 @@ struct download_op download_of(const struct view *src, void *host,
 struct fill_op {
     struct op op;
     uint32_t bits;
+    uint32_t gap;
     struct view y;
 };
 
@@ -61,6 +63,7 @@ struct cast_op {
 struct gather_op {
     struct op op;
     int index_rank; /* 0: index is one number, and y one row */
+    uint32_t gap;
     struct view x, index, y;
 };
 
@@ -70,6 +73,7 @@ struct gather_op {
 struct scatter_add_op {
     struct op op;
     int index_rank;
+    uint32_t gap;
     struct view dy, index, dx;
     struct view work; /* i32, rows + positions words, contiguous: scratch */
 };
@@ -80,6 +84,7 @@ struct one_hot_op {
     struct op op;
     int axis;         /* of y: its position is compared */
     uint32_t on, off; /* bits, as in fill_op */
+    uint32_t gap;
     struct view index, y;
 };
 

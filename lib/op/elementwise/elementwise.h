@@ -15,6 +15,7 @@ struct unary_op {
     struct op op;
     uint32_t kind;
     float alpha, beta; /* see UNARY_KINDS */
+    uint32_t gap;
     struct view x, y;
 };
 
@@ -23,6 +24,7 @@ struct unary_backward_op {
     struct op op;
     uint32_t kind;
     float alpha, beta;
+    uint32_t gap;
     struct view x, dy, dx;
 };
 
@@ -31,6 +33,7 @@ struct binary_op {
     struct op op;
     uint32_t kind;
     float alpha, beta; /* of axpby */
+    uint32_t gap;
     struct view a, b, y;
 };
 
@@ -50,6 +53,7 @@ struct binary_backward_op {
 struct compare_op {
     struct op op;
     uint32_t kind;
+    uint32_t gap;
     struct view a, b, y;
 };
 
@@ -64,6 +68,7 @@ struct where_op {
 struct scale_op {
     struct op op;
     float alpha;
+    uint32_t gap;
     struct view x, y;
     struct view scale; /* optional: one f32 */
 };

@@ -27,7 +27,8 @@ struct gemm_op {
     int64_t m, n, k, batch; /* batch: the product of the leading sizes */
     float alpha, beta;
     ssq_activation activation;
-    bool tf32;           /* a and b are f32, and may be cut to TF32 */
+    bool tf32; /* a and b are f32, and may be cut to TF32 */
+    uint8_t gap[3];
     uint64_t algorithm;  /* of the implementation that op.prefer names */
     struct view a, b;    /* absent when k == 0 */
     struct view c, bias; /* optional */
@@ -39,10 +40,10 @@ struct gemm_op {
 struct gemm_explanation {
     ssq_dtype accumulator; /* in which products are summed */
     bool matrix_units;     /* they are used for this op */
-    uint32_t block;      /* as in ssq_gemm_explanation */
-    bool tf32, copied;   /* the same */
-    bool tuned;          /* the same; begins true where op.prefer was taken */
-    char condition[256]; /* why matrix_units is false */
+    uint32_t block;        /* as in ssq_gemm_explanation */
+    bool tf32, copied;     /* the same */
+    bool tuned;            /* the same; begins true where op.prefer was taken */
+    char condition[256];   /* why matrix_units is false */
 };
 
 /** What gemm_explain is asked with where a plan does the op. The backend may

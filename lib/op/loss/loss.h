@@ -22,16 +22,18 @@ struct cross_entropy_op {
     struct op op;
     enum cross_entropy_kind kind;
     ssq_reduction reduction;
-    bool smooth;  /* label smoothing is not 0 */
+    bool smooth; /* label smoothing is not 0 */
+    uint8_t gap[3];
     float keep;   /* 1 - e: q[k] = w[k] (keep y[k] + spread) */
     float spread; /* e / classes */
+    uint32_t gap2;
     int64_t ignore_index;
     struct view x;
     struct view target, prob; /* exactly one is present; target i32 */
     struct view weight;       /* optional: [classes] */
     struct view dloss; /* optional, f32, per row; strides may be 0; absent: 1 */
-    struct view loss, dx;     /* out; one of them may be absent; loss f32: per
-                                 row, or [1] for mean and sum */
+    struct view loss, dx; /* out; one of them may be absent; loss f32: per
+                             row, or [1] for mean and sum */
 };
 
 /** Elementwise losses, by the LOSS_ kinds of kernels/loss/loss.h. Views but
@@ -42,6 +44,7 @@ struct loss_op {
     uint32_t kind;
     ssq_reduction reduction;
     float parameter; /* beta or delta; 0 where the kind has none */
+    uint32_t gap;
     struct view x, target;
     struct view weight, pos_weight; /* optional */
     struct view dloss;              /* optional, f32; strides may be 0 */

@@ -28,6 +28,7 @@ struct channel_norm_op {
     /* pooled: a set is a channel of the whole batch; given: statistics are not
      * computed; population: the running variance is over n values, not n - 1 */
     bool pooled, given, population;
+    uint8_t gap[5];
     int64_t groups;            /* sets of the batch, or of an example */
     float eps, keep, momentum; /* keep: 1 - momentum, rounded once */
     ssq_activation activation;
@@ -42,6 +43,7 @@ struct channel_norm_op {
 struct channel_norm_backward_op {
     struct op op;
     bool pooled, given; /* as in channel_norm_op */
+    uint8_t gap[6];
     int64_t groups;
     struct view x;
     struct view gamma;      /* optional */

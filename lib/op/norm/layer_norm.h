@@ -23,6 +23,7 @@ struct layer_norm_op {
     enum norm_kind kind;
     int inner; /* dimensions of a row, the last ones */
     float eps;
+    uint32_t gap;
     struct view x;
     struct view gamma, beta;   /* optional */
     struct view y, mean, rstd; /* out, optional; mean and rstd f32 */

@@ -23,7 +23,8 @@ struct pool_op {
     struct op op;
     enum pool_kind kind;
     bool count_padding; /* averages: taps in the padding count as well */
-    int64_t divisor;    /* averages: instead of a count, unless it is 0 */
+    uint8_t gap[3];
+    int64_t divisor; /* averages: instead of a count, unless it is 0 */
     struct slide slide[AXES];
     struct view image, map;
     struct view index; /* i32: row * width + column, -1 none; optional for

@@ -25,7 +25,9 @@ ssq_status check_step(const ssq_queue *queue, const ssq_tensor *step,
 
 struct stream make_stream(uint64_t seed, uint32_t id, uint64_t offset)
 {
-    struct stream s = {{(uint32_t)seed, (uint32_t)(seed >> 32)}, id, offset};
+    struct stream s = {.seed = {(uint32_t)seed, (uint32_t)(seed >> 32)},
+                       .id = id,
+                       .offset = offset};
     return s;
 }
 

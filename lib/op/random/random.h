@@ -14,13 +14,15 @@
 struct stream {
     uint32_t seed[2]; /* low, high */
     uint32_t id;      /* tells streams of one seed apart */
-    uint64_t offset;  /* words */
+    uint32_t gap;
+    uint64_t offset; /* words */
 };
 
 /** An event of probability threshold / 2^32, or 1. */
 struct chance {
     uint32_t threshold; /* a random word below it is the event */
     bool always;        /* probability 1 */
+    uint8_t gap[3];
 };
 
 /** Numbers as in kernels/random/random.h, where kernels compare with them. */
@@ -35,6 +37,7 @@ enum random_kind {
 struct random_op {
     struct op op;
     enum random_kind kind;
+    uint32_t gap;
     struct stream stream;
     struct chance one; /* bernoulli only */
     float a, b;        /* not of bernoulli: low and width, or mean and std */
@@ -48,6 +51,7 @@ struct dropout_op {
     struct stream stream;
     struct chance drop;
     float scale; /* of what is kept */
+    uint32_t gap;
     struct view x, y;
     struct view mask; /* optional: u8 */
     struct view step; /* optional: i32, one element */

@@ -24,6 +24,7 @@ struct reduce_op {
     enum reduce_kind kind;
     int kept;      /* how many of x's dimensions y has */
     float divisor; /* REDUCE_MEAN: the elements of one sum */
+    uint32_t gap;
     struct view x, y;
 };
 
@@ -32,6 +33,7 @@ struct reduce_op {
 struct argmax_op {
     struct op op;
     bool minimum, last;
+    uint8_t gap[2];
     int kept; /* x.rank - 1 */
     struct view x, y;
 };
@@ -43,6 +45,7 @@ struct reduce_backward_op {
     enum reduce_kind kind; /* REDUCE_MAX does for min, too */
     int kept;
     float divisor; /* REDUCE_MEAN only */
+    uint32_t gap;
     struct view dy, dx;
     struct view x, y; /* REDUCE_MAX only */
 };

@@ -35,6 +35,7 @@ struct lstm_cell_backward_op {
 struct gru_cell_op {
     struct op op;
     uint32_t stage;
+    uint32_t gap;
     struct view u, v;     /* products of x and of the state, [batch, 3h] */
     struct view h;        /* the state before; optional: else 0 */
     struct view y;        /* the new state */
@@ -47,6 +48,7 @@ struct gru_cell_op {
 struct gru_cell_backward_op {
     struct op op;
     uint32_t stage;
+    uint32_t gap;
     struct view gates;
     struct view q, h, dy, dh; /* optional: else 0 */
     struct view du, dv;

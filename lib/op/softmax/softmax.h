@@ -18,6 +18,7 @@ enum softmax_kind { SOFTMAX_PLAIN = 0, SOFTMAX_LOG = 1 };
 struct softmax_op {
     struct op op;
     enum softmax_kind kind;
+    uint32_t gap;
     struct view x, y;
 };
 
@@ -25,6 +26,7 @@ struct softmax_op {
 struct softmax_backward_op {
     struct op op;
     enum softmax_kind kind;
+    uint32_t gap;
     struct view y, dy, dx;
 };
 
