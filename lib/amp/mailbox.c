@@ -2,6 +2,8 @@
 /* mailbox.c - copies of a device block that arrive on the host when they do. */
 #include "lib/amp/mailbox.h"
 
+#include "lib/core/repeat.h"
+
 #include "lib/op/data/data.h"
 
 #include <string.h>
@@ -154,7 +156,11 @@ ssq_status mailbox_post(struct mailbox *box, ssq_queue *queue, struct op *op,
                                .src = tensor_view(block, ACCESS_READ)};
     copy.src.shape[0] = box->n;
     copy.op.keep = &box->object; /* the letter, until the copy is finished */
-    st = enqueue_both(queue, op, &copy.op);
+    st = repeat_pause(queue);    /* the letter is another one each time */
+    if (st == SSQ_OK) {
+        st = enqueue_both(queue, op, &copy.op);
+        repeat_resume(queue);
+    }
     if (st != SSQ_OK) {
         progress_put(progress);
         return st;

@@ -3,6 +3,7 @@
  * in a graph that nobody sees, or in the one that is being captured. */
 #include "lib/core/graph.h"
 #include "lib/core/queue.h"
+#include "lib/core/repeat.h"
 
 /* In a capture the bundle is the capture's own graph, and bundle_from remembers
  * how long that was, so that a failure can take back what the bundle added.
@@ -14,7 +15,7 @@ ssq_status queue_bundle_begin(ssq_queue *queue)
         return SSQ_OK;
     queue->bundle = queue->capture;
     queue->bundle_from = queue->capture == NULL ? 0 : queue->capture->n;
-    if (queue->bundle != NULL)
+    if (queue->bundle != NULL || repeat_bundle_begin(queue))
         return SSQ_OK;
     ssq_status st = graph_create(queue->device, "bundle", &queue->bundle);
     if (st != SSQ_OK)
@@ -31,6 +32,8 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
         return st;
     ssq_graph *g = queue->bundle;
     queue->bundle = NULL;
+    if (g == NULL) /* all of it waits */
+        return repeat_bundle_end(queue, st);
     if (g == queue->capture) {
         if (st != SSQ_OK)
             graph_drop(g, queue->bundle_from);
@@ -39,7 +42,7 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
     if (st == SSQ_OK)
         st = queue_submit_all(queue, g->commands, g->n, &g->object);
     object_put(&g->object);
-    return st;
+    return repeat_bundle_end(queue, st);
 }
 
 /* The fresh graph is made before anything is submitted: then only the

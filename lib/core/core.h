@@ -36,6 +36,7 @@ struct ssq_device {
     atomic_uint_fast64_t fallbacks;      /* ops that ran on the host instead */
     struct fallback_seen *fallback_seen; /* reasons logged; queues_lock */
     char pins[OP_COUNT][32]; /* the implementation that an op takes; "" any */
+    unsigned pinned;         /* how often one of them was changed */
 };
 
 struct ssq_tensor {

@@ -113,5 +113,6 @@ ssq_status ssq_implementation_pin(ssq_device *device, const char *op,
             name = known;
     }
     snprintf(device->pins[id], sizeof(device->pins[id]), "%s", name);
+    device->pinned++;
     return SSQ_OK;
 }

@@ -5,8 +5,11 @@
 
 #include "lib/core/pool.h"
 #include "lib/core/queue.h"
+#include "lib/core/repeat.h"
 #include "lib/core/witness.h"
 #include "lib/core/window.h"
+#include "lib/core/sequence.h"
+#include "lib/op/data/data.h"
 #include "lib/plan/plan.h"
 
 /* Where an op goes, and who runs it where it is refused. */
@@ -28,20 +31,19 @@ static ssq_status admit_one(void *way, struct op *op)
 static ssq_status hand_over(ssq_queue *queue, const struct command *c)
 {
     ssq_graph *record = queue->capture != NULL ? queue->capture : queue->bundle;
-    if (record == NULL)
-        return queue_submit(queue, c);
-    ssq_status st = capture_mine(queue, op_name(c->op->id));
-    if (st != SSQ_OK || capture_dry(queue))
-        return st;
-    struct command copy = *c;
-    copy.op = op_hold(c->op);
-    if (copy.op == NULL)
-        return SSQ_ERR_NOMEM;
-    if (c->plan != NULL)
-        object_get(plan_object(c->plan));
-    st = capture_record(record, &copy);
-    if (st == SSQ_OK && queue->capture != NULL)
-        witness_tell(queue, c->op);
+    ssq_status st;
+    if (record == NULL) {
+        st = queue_submit(queue, c);
+    } else {
+        st = capture_mine(queue, op_name(c->op->id));
+        if (st != SSQ_OK || capture_dry(queue))
+            return st;
+        st = command_copy(record, c);
+        if (st == SSQ_OK && queue->capture != NULL)
+            witness_tell(queue, c->op);
+    }
+    if (st == SSQ_OK)
+        repeat_learn(queue, c);
     return st;
 }
 
@@ -91,7 +93,7 @@ static ssq_status enqueue_one(void *user, struct op *op)
 }
 
 /* All windows are admitted before the first one runs, and run all or none. */
-ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
+static ssq_status enqueue(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
 {
     struct way way = {queue, otherwise};
     uint64_t bytes = pool_binding_bytes(queue->device->pool);
@@ -106,6 +108,33 @@ ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
         return st;
     st = window_each(op, bytes, enqueue_one, &way);
     return queue_bundle_end(queue, st);
+}
+
+/* Bytes on their way from or to memory of the host's, which may be other bytes
+ * the next time. */
+static bool is_transfer(const struct op *op)
+{
+    return op->id == OP_download ||
+           (op->id == OP_upload &&
+            ((const struct upload_op *)op)->host != NULL);
+}
+
+ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
+{
+    ssq_status st;
+    if (is_transfer(op)) {
+        st = repeat_pause(queue);
+        if (st != SSQ_OK)
+            return st;
+        st = enqueue(queue, op, otherwise);
+        repeat_resume(queue);
+        return st;
+    }
+    if (repeat_takes(queue, op, &st))
+        return st;
+    st = enqueue(queue, op, otherwise);
+    repeat_enqueued(queue, st);
+    return st;
 }
 
 /* The enqueue_fn of enqueue_only: the text of dispatch stands as it is. */

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event.c - marks in queues. */
 #include "lib/core/queue.h"
+#include "lib/core/repeat.h"
 
 struct ssq_event {
     struct object object;
@@ -107,6 +108,8 @@ static ssq_status check_reachable(const ssq_event *e, const char *what)
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
 {
     ssq_status st = check_pair(queue, event, "event_record");
+    if (st == SSQ_OK)
+        st = repeat_flush(queue);
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&queue->lock);
@@ -126,6 +129,8 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
 ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 {
     ssq_status st = check_pair(queue, event, "queue_wait");
+    if (st == SSQ_OK)
+        st = repeat_flush(queue);
     if (st == SSQ_OK)
         st = check_recorded(event, "queue_wait");
     if (st != SSQ_OK)

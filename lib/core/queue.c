@@ -5,6 +5,7 @@
 
 #include "lib/core/fork.h"
 #include "lib/core/native.h"
+#include "lib/core/repeat.h"
 
 /* What outlives a queue, for those who ask how far it has come: mailboxes and
  * the like hold this and not the queue. While the queue is closing nothing is
@@ -110,6 +111,7 @@ static void queue_free(struct object *o)
     progress_close(q->progress, true);
     progress_put(q->progress);
     queue_forget(q);
+    repeat_free(atomic_load(&q->repeat));
     pthread_mutex_destroy(&q->lock);
     mem_free(q);
     object_put(&d->object);
@@ -147,6 +149,7 @@ void queues_hold(ssq_device *device)
 {
     pthread_mutex_lock(&device->queues_lock);
     for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
+        repeat_hold(atomic_load(&q->repeat));
         pthread_mutex_lock(&q->lock);
         pthread_mutex_lock(&q->progress->lock);
     }
@@ -157,6 +160,7 @@ void queues_let_go(ssq_device *device)
     for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
         pthread_mutex_unlock(&q->progress->lock);
         pthread_mutex_unlock(&q->lock);
+        repeat_let_go(atomic_load(&q->repeat));
     }
     pthread_mutex_unlock(&device->queues_lock);
 }
@@ -189,6 +193,7 @@ void ssq_queue_destroy(ssq_queue **queue)
         return;
     if (!device_lost((*queue)->device)) {
         capture_drop(*queue);
+        (void)repeat_flush(*queue);
         queue_retire(*queue, true);
     }
     object_put(&(*queue)->object);
@@ -213,16 +218,22 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
     if (queue->capture != NULL)
         return error_set(SSQ_ERR_INVALID,
                          "queue_sync: a graph is being captured");
+    st = repeat_flush(queue);
+    if (st != SSQ_OK)
+        return st;
     st = queue_finish(queue);
     /* invalid: it was not waited, and nothing has failed */
     return st == SSQ_OK || st == SSQ_ERR_INVALID ? st : queue_fail(queue, st);
 }
 
-/* completed is asked twice and may grow in between: the text can name fewer
- * commands than the check saw. */
+/* What waits is handed over: nothing would ever finish it else, for a caller
+ * who asks again and again. completed is asked twice and may grow in between:
+ * the text can name fewer commands than the check saw. */
 ssq_status ssq_queue_status(const ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "queue_status");
+    if (st == SSQ_OK)
+        st = repeat_flush((ssq_queue *)(uintptr_t)queue);
     const struct backend *b = queue == NULL ? NULL : queue->device->backend;
     if (st == SSQ_OK && b->completed != NULL &&
         b->completed(queue->impl) < queue->submitted)

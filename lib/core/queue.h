@@ -36,6 +36,7 @@ struct ssq_queue {
     unsigned bundle_depth;     /* begins without their end */
     size_t bundle_from;        /* commands of the capture before the bundle */
     struct progress *progress; /* what others may hold of this queue */
+    _Atomic(struct repeat *) repeat; /* owned; NULL: it has no spans */
 };
 
 /** An implementation: number index of the backend's list, or of the plans. */
@@ -64,6 +65,9 @@ ssq_status queue_submit(ssq_queue *queue, const struct command *command);
  *  of them or none, as far as the host's memory decides that. */
 ssq_status queue_submit_all(ssq_queue *queue, const struct command *commands,
                             size_t n, struct object *graph);
+/** The same for commands whose writes witnesses have been told of. */
+ssq_status queue_submit_told(ssq_queue *queue, const struct command *commands,
+                             size_t n, struct object *graph);
 /** Let go of what the backend has finished, all of it when asked to wait: what
  *  was read has landed then. A failure is sticky: it is seen later. */
 void queue_retire(ssq_queue *queue, bool wait);

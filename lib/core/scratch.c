@@ -1,6 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scratch.c - temporaries of calls: held by the ops that use them. */
 #include "lib/core/queue.h"
+#include "lib/core/repeat.h"
+
+/* Bytes of a tensor; 0 also for one that cannot be, which is refused later. */
+static uint64_t bytes_of(ssq_dtype dtype, int rank, const int64_t *shape)
+{
+    uint64_t bytes = dtype_bytes(dtype);
+    for (int i = 0; i < rank; i++)
+        if (shape[i] < 0 || !size_mul(bytes, (uint64_t)shape[i], &bytes))
+            return 0;
+    return bytes;
+}
 
 /* The tensor goes at once and the view keeps its buffer: one reference, which
  * scratch_put drops. */
@@ -8,9 +19,16 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
                        const int64_t *shape, struct view *view)
 {
     ssq_tensor *t;
-    ssq_status st = tensor_create(queue->device, dtype, rank, shape, &t);
+    ssq_buffer *b = repeat_scratch(queue, bytes_of(dtype, rank, shape));
+    ssq_status st =
+        b == NULL ? tensor_create(queue->device, dtype, rank, shape, &t)
+                  : ssq_tensor_from_buffer(b, dtype, rank, shape, NULL, 0, &t);
+    if (b != NULL)
+        object_put(&b->object);
     if (st != SSQ_OK)
         return st;
+    if (b == NULL)
+        repeat_scratch_learn(queue, t->view.buffer);
     *view = tensor_view(t, ACCESS_WRITE);
     object_get(&view->buffer->object);
     object_put(&t->object);

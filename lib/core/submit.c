@@ -163,8 +163,8 @@ static ssq_status start_segment(ssq_queue *q, const struct segment *s)
     return st == SSQ_OK ? b->graph_launch(q->impl, s->native) : st;
 }
 
-/* Hand one command to the backend. */
-static ssq_status start(ssq_queue *q, const struct command *c)
+/* Hand one command to the backend; told: witnesses know. */
+static ssq_status start(ssq_queue *q, const struct command *c, bool told)
 {
     const struct backend *b = q->device->backend;
     /* Default modes, because some drivers compute in the thread that asks. */
@@ -176,6 +176,8 @@ static ssq_status start(ssq_queue *q, const struct command *c)
     if (st == SSQ_OK && b->command_end != NULL)
         b->command_end(q->impl);
     fpenv_leave(env);
+    if (told)
+        return st;
     if (st == SSQ_OK && c->segment == NULL)
         witness_tell(q, c->op);
     for (size_t i = 0; st == SSQ_OK && c->segment != NULL && i < c->segment->n;
@@ -232,7 +234,8 @@ static void keep(ssq_queue *q, struct pending *p, bool recorded)
 /* Enqueue n commands, kept by a chain, in order; *taken counts what the backend
  * took. What it did not take, and what is finished, is released. */
 static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
-                               size_t n, struct pending *chain, size_t *taken)
+                               size_t n, struct pending *chain, bool told,
+                               size_t *taken)
 {
     bool recorded = false;
     pthread_mutex_lock(&q->lock);
@@ -241,7 +244,7 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
         st = ask_recorded(q, &recorded);
     while (st == SSQ_OK && chain != NULL) {
         struct pending *p = chain;
-        st = start(q, &p->command);
+        st = start(q, &p->command, told);
         if (st != SSQ_OK)
             break;
         chain = p->next;
@@ -258,7 +261,8 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
 /* For backends that finish later: make all that has to be held before the first
  * command is handed over, so that lack of memory refuses all of them. */
 static ssq_status submit_held(ssq_queue *q, const struct command *commands,
-                              size_t n, struct object *graph, size_t *taken)
+                              size_t n, struct object *graph, bool told,
+                              size_t *taken)
 {
     struct pending *chain = NULL, **end = &chain;
     for (size_t i = 0; i < n; i++) {
@@ -269,18 +273,18 @@ static ssq_status submit_held(ssq_queue *q, const struct command *commands,
         }
         end = &(*end)->next;
     }
-    return submit_chain(q, commands, n, chain, taken);
+    return submit_chain(q, commands, n, chain, told, taken);
 }
 
 /* For backends that have finished a command when it returns: nothing is
  * held. */
 static ssq_status run_now(ssq_queue *q, const struct command *commands,
-                          size_t n, size_t *taken)
+                          size_t n, bool told, size_t *taken)
 {
     ssq_status st = SSQ_OK;
     pthread_mutex_lock(&q->lock);
     while (*taken < n && st == SSQ_OK) {
-        st = start(q, &commands[*taken]);
+        st = start(q, &commands[*taken], told);
         if (st == SSQ_OK)
             land(commands[(*taken)++].op);
     }
@@ -288,18 +292,30 @@ static ssq_status run_now(ssq_queue *q, const struct command *commands,
     return st;
 }
 
-ssq_status queue_submit_all(ssq_queue *q, const struct command *commands,
-                            size_t n, struct object *graph)
+static ssq_status submit_all(ssq_queue *q, const struct command *commands,
+                             size_t n, struct object *graph, bool told)
 {
     size_t taken = 0;
     ssq_status st = q->device->backend->completed != NULL
-                        ? submit_held(q, commands, n, graph, &taken)
-                        : run_now(q, commands, n, &taken);
+                        ? submit_held(q, commands, n, graph, told, &taken)
+                        : run_now(q, commands, n, told, &taken);
     /* Where the device failed, or half of a graph is under way, nothing later
      * on this queue can be trusted. Else the call was refused as a whole, and
      * has changed nothing. */
     bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken > 0);
     return torn ? queue_fail(q, st) : st;
+}
+
+ssq_status queue_submit_all(ssq_queue *q, const struct command *commands,
+                            size_t n, struct object *graph)
+{
+    return submit_all(q, commands, n, graph, false);
+}
+
+ssq_status queue_submit_told(ssq_queue *q, const struct command *commands,
+                             size_t n, struct object *graph)
+{
+    return submit_all(q, commands, n, graph, true);
 }
 
 ssq_status queue_submit(ssq_queue *q, const struct command *c)

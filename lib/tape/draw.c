@@ -6,6 +6,7 @@
  * this is: it is written in order before the first call of a pass that draws,
  * and stays until the backward has read it. Passes count from 1; parameters
  * draw their initial values at 0. */
+#include "lib/core/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
@@ -18,7 +19,11 @@ ssq_status tape_draw(ssq_tape *t, struct drawing *d)
         st = tensor_create(t->queue->device, SSQ_I32, 0, NULL, &t->step);
     if (st == SSQ_OK && t->draws == 0) {
         uint32_t pass = t->params->draws % INT32_MAX + 1;
-        st = ssq_fill(t->queue, SSQ_FILL(.x = t->step, .value = pass));
+        st = repeat_pause(t->queue); /* another value each time */
+        if (st == SSQ_OK) {
+            st = ssq_fill(t->queue, SSQ_FILL(.x = t->step, .value = pass));
+            repeat_resume(t->queue);
+        }
         if (st == SSQ_OK)
             t->params->draws = pass;
     }
