@@ -145,6 +145,13 @@ static bool time_tape(struct bed *b, struct timings *all)
              add_overhead(o.hand_backward, op[mul], "gradient, by hand", all) &&
              add_overhead(o.tape_backward, op[mul], "gradient, on a tape", all);
     }
+    for (int replay = 0; replay < 2 && ok; replay++) {
+        static double seconds[OVERHEAD_RUNS];
+        ok = step_measure(b->queue, replay == 1, seconds) &&
+             add_overhead(seconds, "relu or its gradient",
+                          replay == 1 ? "in a step, replayed" : "in a step",
+                          all);
+    }
     return ok;
 }
 

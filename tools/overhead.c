@@ -146,6 +146,35 @@ static void drop(struct chain *c)
     }
 }
 
+/* ---- steps ---- */
+
+static ssq_status one_step(ssq_trainer *trainer)
+{
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    ssq_var x = ssq_var_param(t, "p", &one);
+    for (int i = 0; i < CALLS; i++)
+        x = ssq_relu_var(x);
+    return ssq_trainer_step(trainer, x);
+}
+
+bool step_measure(ssq_queue *queue, bool replay, double *seconds)
+{
+    ssq_trainer *trainer = NULL;
+    ssq_status st =
+        ssq_trainer_create(queue, SSQ_TRAINER(.replay = replay), &trainer);
+    for (int i = -4; i < OVERHEAD_RUNS && st == SSQ_OK;
+         i++) { /* < 0: warms up */
+        double began = now();
+        st = one_step(trainer);
+        if (i >= 0)
+            seconds[i] = (now() - began) / (2 * CALLS);
+        if (st == SSQ_OK)
+            st = ssq_queue_sync(queue);
+    }
+    ssq_trainer_destroy(&trainer);
+    return st == SSQ_OK;
+}
+
 bool overhead_measure(ssq_queue *queue, bool mul, struct overhead *o)
 {
     struct chain c = {.queue = queue, .mul = mul};

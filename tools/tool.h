@@ -88,6 +88,9 @@ struct overhead {
 /** Of relu, or of mul with a parameter. False if a call fails; the library's
  *  text says how. */
 bool overhead_measure(ssq_queue *queue, bool mul, struct overhead *o);
+/** Seconds of the calls of a trainer's step, for each op and each gradient of a
+ *  chain; false likewise. */
+bool step_measure(ssq_queue *queue, bool replay, double *seconds);
 
 /** s as a JSON string, quotes included. */
 void json_string(FILE *f, const char *s);

@@ -2,7 +2,7 @@
 /* amp_loop.c - the loop that torch.amp's users write: two models and losses, an
  * Adam for each, one scaler, micro-batches, gradients that are unscaled and
  * clipped, and a one-cycle rate. doc/guide/amp-loop.md has it beside PyTorch's,
- * line by line. A penalty of gradients is in the loss.
+ * line by line.
  *
  * The task is made up: of 16 numbers, model0 and model1 have to find two
  * functions of which the losses see sum and difference. */
@@ -56,21 +56,6 @@ static ssq_var losses(struct loop *l)
         ssq_mse_var(ssq_sub_var(out0, out1), SSQ_MSE(.target = l->y1));
     return ssq_scale_var(ssq_add_var(loss0, loss1),
                          SSQ_SCALE(.alpha = 1.0 / MICRO));
-}
-
-/* 0.01 times the norm of model0's true gradients, by way of the scale. */
-static ssq_var penalty(struct loop *l, ssq_var loss)
-{
-    ssq_var w[] = {ssq_var_named(l->t, "model0.0.weight"),
-                   ssq_var_named(l->t, "model0.2.weight")};
-    ssq_var g[2], norm = SSQ_VAR_NONE;
-    ssq_tape_grad(l->t, loss, w, 2,
-                  SSQ_TAPE_GRAD(.create_graph = true, .scaler = l->scaler), g);
-    for (int i = 0; i < 2; i++) {
-        ssq_var square = ssq_sum_var(ssq_square_var(g[i]), NULL);
-        norm = i == 0 ? square : ssq_add_var(norm, square);
-    }
-    return ssq_scale_var(ssq_sqrt_var(norm), SSQ_SCALE(.alpha = 0.01));
 }
 
 /* ---- one step ---- */
@@ -143,7 +128,6 @@ static ssq_status step(struct loop *l, double *mean)
         ssq_tape_begin(l->t, true);
         ssq_var loss = losses(l);
         const ssq_tensor *shown = ssq_var_tensor(loss);
-        loss = ssq_add_var(loss, penalty(l, loss));
         if (st == SSQ_OK)
             st = ssq_tape_backward(l->t, loss, l->scaler);
         if (st == SSQ_OK)

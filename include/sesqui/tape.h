@@ -6,7 +6,7 @@
  * ssq_tape_backward(). A var is of the pass that made it; one of an earlier
  * pass is refused. All memory of a pass but parameters and their gradients is
  * the tape's and used again by the next: passes of shapes that were seen before
- * allocate nothing on the device (ssq_tape_stats_get tells).
+ * allocate nothing, of the device (ssq_tape_stats_get tells) or of the host.
  *
  *     ssq_tape_begin(tape);
  *     ssq_var h = ssq_relu_var(ssq_nn_linear(tape, "fc1", x, 512, NULL));
@@ -381,10 +381,11 @@ typedef struct ssq_tape_stats {
     uint64_t passes;            /**< begun */
     uint64_t device_allocations; /**< since the tape was made */
     uint64_t host_allocations;   /**< of the tape's own, likewise */
+    uint64_t replayed; /**< passes of a trainer that were launched as graphs */
 } ssq_tape_stats;
 #define SSQ_TAPE_STATS_INIT                                                    \
     {                                                                          \
-        sizeof(ssq_tape_stats), 0, 0, 0, 0, 0, 0, 0, 0                         \
+        sizeof(ssq_tape_stats), 0, 0, 0, 0, 0, 0, 0, 0, 0                      \
     }
 
 /** @return SSQ_ERR_INVALID a NULL or wrong struct_size. */

@@ -51,10 +51,12 @@ typedef struct ssq_trainer_args {
                            and masters begin with the values that they have
                            here, not with rounded ones. NULL: none. More may be
                            made before the first step */
+    bool replay; /**< passes that do what one before did are launched as
+                    graphs: see ssq_trainer_step. The same bits */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -172,6 +174,23 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
 /** Backward from loss, and with the last pass of an accumulation the step:
  *  check, unscale, clip, update, or skip, then the scaler's update. The first
  *  step gives the optimizer all parameters that there are.
+ *
+ *  With replay each pass is compared, op by op, with those before. Ops that are
+ *  the same on the same memory wait, and are launched as one graph, with the
+ *  driver's own form of it where it has one: no kernel is looked for and
+ *  nothing is enqueued one by one. The first op that differs (another shape or
+ *  tensor, an option) has what waits enqueued, and the rest of the pass goes
+ * the ordinary way; the next time that is known, too. Up to 16 different passes
+ *  are, which hold what they use: their scratch, and the inputs, so that
+ *  batches are best written into the same tensors. What differs each time (the
+ *  number of a pass that draws, reads and writes of the host, a scaler's
+ *  update) is enqueued between two graphs. Results, errors and what hooks find
+ *  are the same; ssq_tape_stats counts the passes. What waits is handed over by
+ *  this call, and before it by whatever waits for the queue or looks at it:
+ *  ssq_queue_sync, ssq_queue_status, events, reads, graphs. A program that
+ * gives the queue's stream work of its own, by the driver, within a pass calls
+ * one of them first. Where memory is short only when a graph is launched, that
+ * is the error of this call, and the next begin launches it.
  *  @param loss  one element, as ssq_tape_backward
  *  @return what the tape has latched; as ssq_tape_backward and
  *          ssq_optimizer_step; SSQ_ERR_INVALID also: a parameter that was made

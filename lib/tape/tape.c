@@ -190,6 +190,7 @@ ssq_status ssq_tape_stats_get(const ssq_tape *tape, ssq_tape_stats *stats)
     stats->peak_bytes = a->peak;
     stats->device_bytes = a->taken;
     stats->passes = tape->pass;
+    stats->replayed = tape->replayed;
     stats->device_allocations = a->allocations;
     stats->host_allocations =
         a->host_allocations + tape->blocks.n + tape->blocks.grown +

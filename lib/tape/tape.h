@@ -124,6 +124,7 @@ struct ssq_tape {
     ssq_tensor *one;  /* f32, the seed of a backward without a scaler */
     ssq_tensor *step; /* i32: which pass draws; NULL: none has yet */
     uint32_t draws;   /* calls that have drawn in this pass */
+    uint64_t replayed; /* passes, as its trainer has counted */
     ssq_tape_stats stats;
 };
 

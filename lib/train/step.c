@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - passes, and the step behind them. */
+#include "lib/core/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"
@@ -7,6 +8,7 @@
 #include <sesqui/ops/data.h>
 
 #include <math.h>
+#include <stdio.h>
 
 /* ---- what is due ---- */
 
@@ -48,9 +50,10 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     if (t == NULL)
         return NULL;
     static const char what[] = "trainer_begin";
+    bool whole;
     ssq_tape_begin(t->tape, training);
-    ssq_status st = SSQ_OK;
-    if (t->due != DUE_NOTHING) {
+    ssq_status st = repeat_end(t->queue, t, &whole);
+    if (st == SSQ_OK && t->due != DUE_NOTHING) {
         st = finish(t);
         if (t->due == DUE_NOTHING) {
             ssq_params_clean(t->params);
@@ -67,6 +70,8 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         st = trainer_call_hooks(t, SSQ_PLACE_TRAIN_BEGIN, NULL);
         t->begun = st == SSQ_OK;
     }
+    if (st == SSQ_OK && training && t->replay)
+        st = repeat_begin(t->queue, t);
     if (st != SSQ_OK)
         latch(t->tape, st, "begin", what);
     return t->tape;
@@ -178,10 +183,8 @@ static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
     return st;
 }
 
-ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
+static ssq_status step(ssq_trainer *trainer, ssq_var loss)
 {
-    if (trainer == NULL)
-        return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
     ssq_var from = loss;
     ssq_status st = begin_backward(trainer, &from);
     if (st == SSQ_OK)
@@ -202,4 +205,21 @@ ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
                          ? trainer_call_hooks(trainer, SSQ_PLACE_STEP_END, NULL)
                          : SSQ_OK;
     return st == SSQ_OK ? end : st;
+}
+
+/* What waits is handed over whatever the step has come to. */
+ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
+{
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
+    ssq_status st = step(trainer, loss);
+    if (!trainer->replay)
+        return st;
+    char text[ERROR_TEXT];
+    if (st != SSQ_OK)
+        (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
+    bool whole;
+    ssq_status ended = repeat_end(trainer->queue, trainer, &whole);
+    trainer->tape->replayed += whole;
+    return st == SSQ_OK ? ended : error_set(st, "%s", text);
 }

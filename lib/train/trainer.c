@@ -5,6 +5,7 @@
 #include "lib/amp/scaler.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
+#include "lib/core/repeat.h"
 
 #include <string.h>
 
@@ -19,6 +20,8 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
         mem_free(w);
     }
     trainer_free_hooks(t);
+    if (t->replay)
+        repeat_forget(t->queue);
     ssq_tensor_destroy(&t->sum);
     ssq_tape_destroy(&t->tape);
     ssq_optimizer_destroy(&t->optimizer);
@@ -58,6 +61,8 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
         st = make_scaler(device, args, policy, &t->scaler);
     if (st == SSQ_OK && args->from != NULL)
         st = params_take(t->params, t->queue, args->from);
+    if (st == SSQ_OK && args->replay)
+        st = repeat_create(t->queue);
     return st == SSQ_OK ? ssq_tape_create(t->queue, t->params, &t->tape) : st;
 }
 
@@ -100,6 +105,7 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
         return error_nomem(what, sizeof(*t));
     t->accumulate = args->accumulate;
     t->clip_value = args->clip_value;
+    t->replay = args->replay;
     t->wishes_end = &t->wishes;
     t->hooks_end = &t->hooks;
     object_get(&queue->object);

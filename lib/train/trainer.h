@@ -40,6 +40,7 @@ struct ssq_trainer {
     double clip_value; /* of elements of true gradients; 0: none */
     bool unscaled;     /* the gradients of the step that is due are true */
     bool clipped;      /* and within clip_value */
+    bool replay;       /* passes are spans of lib/core/repeat.h */
     bool begun, ended; /* the training */
     bool torn; /* a load has failed while it wrote: nothing to go on from */
 };

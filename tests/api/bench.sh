@@ -38,7 +38,7 @@ grep -q 'nothing was timed' "$tmp/said"
 tap_ok $? 'and said'
 
 tap_run '--op tape is timed' bench 0 --op tape
-awk '/ of one element: / { n++ } END { exit n != 8 }' "$tmp/rows"
+awk '/ of one element: / { n++ } END { exit n != 10 }' "$tmp/rows"
 tap_ok $? 'two calls and their gradients, by hand and on a tape'
 
 tap_done 12

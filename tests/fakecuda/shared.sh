@@ -35,7 +35,7 @@ on_cuda() {
 
 programs='amp/clip amp/modes amp/optimizer_master amp/optimizer_norm amp/poll
     amp/replay amp/stages amp/together amp/unscale core/event core/graph
-    tape/by_hand tape/weights tape/foreign'
+    tape/by_hand tape/replay tape/weights tape/foreign'
 [ -z "${SSQ_TEST_FULL-}" ] || programs="$programs amp/many amp/misuse
     amp/optimizer_alloc amp/optimizer_check amp/optimizer_schedule
     amp/optimizer_skip amp/optimizer_state amp/pieces amp/save amp/state
@@ -43,4 +43,4 @@ programs='amp/clip amp/modes amp/optimizer_master amp/optimizer_norm amp/poll
 for program in $programs; do
     on_cuda "$program"
 done
-tap_done 14
+tap_done 15

@@ -70,25 +70,38 @@ static ssq_status step(ssq_trainer *trainer, const ssq_tensor *x, bool training)
 }
 
 /* The program: what fails is tried once more, which must do. */
-static void train(ssq_queue *q, const ssq_tensor *x, const char *policy)
+static void steps(ssq_queue *q, const ssq_tensor *x, const char *policy,
+                  bool replay)
 {
     ssq_trainer *trainer = NULL;
     double loss = 0.0;
     heap.armed = true;
     for (int i = 0; i < 2 && trainer == NULL; i++)
-        seen.stuck += answered(ssq_trainer_create(
-                          q, SSQ_TRAINER(.policy = policy, .accumulate = 2),
-                          &trainer)) != SSQ_OK &&
+        seen.stuck += answered(ssq_trainer_create(q,
+                                                  SSQ_TRAINER(.policy = policy,
+                                                              .accumulate = 2,
+                                                              .replay = replay),
+                                                  &trainer)) != SSQ_OK &&
                       i == 1;
     if (trainer == NULL)
         return;
-    for (int i = 0; i < 6; i++)
+    for (int i = 0; i < (replay ? 18 : 6); i++)
         if (answered(step(trainer, x, i % 3 != 2)) != SSQ_OK)
             seen.stuck += step(trainer, x, i % 3 != 2) != SSQ_OK;
     if (answered(ssq_trainer_loss(trainer, &loss)) != SSQ_OK)
         seen.stuck += ssq_trainer_loss(trainer, &loss) != SSQ_OK;
     seen.learnt += loss > 0.0 && loss < 10.0;
     ssq_trainer_destroy(&trainer);
+}
+
+static void train(ssq_queue *q, const ssq_tensor *x, const char *policy)
+{
+    steps(q, x, policy, false);
+}
+
+static void replay(ssq_queue *q, const ssq_tensor *x, const char *policy)
+{
+    steps(q, x, policy, true);
 }
 
 /* ---- files ---- */
@@ -244,7 +257,10 @@ static bool trial(ssq_device *d, program *run, const char *policy, long fail_at)
 static void sweep(const char *device, program *run, const char *policy)
 {
     const bool files = run == go_on;
-    const char *name = files ? "files" : run == train ? "steps" : "values";
+    const char *name = files           ? "files"
+                       : run == train  ? "steps"
+                       : run == replay ? "steps that are replayed"
+                                       : "values";
     ssq_allocator a = {sizeof(a), heap_alloc, heap_free, NULL};
     NEED(ssq_allocator_set(&a));
     memset(&seen, 0, sizeof(seen));
@@ -277,7 +293,9 @@ int main(void)
     sweep("guard", go_on, "mixed_float16");
     sweep("reference", values, "mixed_bfloat16");
     sweep("guard", values, "mixed_float16");
+    sweep("reference", replay, "mixed_bfloat16");
+    sweep("guard", replay, "mixed_float16");
     for (int i = 0; i < PATHS; i++)
         unlink(path[i]);
-    return tap_done(6);
+    return tap_done(8);
 }

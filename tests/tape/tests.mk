@@ -18,6 +18,7 @@ tape_tests = \
 	tests/tape/hooks \
 	tests/tape/misuse \
 	tests/tape/recompute \
+	tests/tape/replay \
 	tests/tape/safetensors \
 	tests/tape/second \
 	tests/tape/settled \
@@ -36,6 +37,8 @@ EXTRA_DIST += tests/tape/penalty.h
 hand = tests/tape/hand.c tests/tape/resume.c
 tests_tape_by_hand_SOURCES = tests/tape/by_hand.c $(hand)
 tests_tape_by_hand_LDADD = libcore.la -lm
+tests_tape_replay_SOURCES = tests/tape/replay.c
+tests_tape_replay_LDADD = libcore.la -lm
 tests_tape_settled_SOURCES = tests/tape/settled.c
 tests_tape_settled_LDADD = libcore.la -lm
 tests_tape_golden_SOURCES = tests/tape/golden.c
