@@ -140,7 +140,14 @@ void chain_give_to(struct chain *c, uint32_t id, ssq_var g);
     X(log_softmax)                                                             \
     X(slice)                                                                   \
     X(embed)                                                                   \
-    X(concat)
+    X(concat)                                                                  \
+    X(glu)                                                                     \
+    X(layer_norm)                                                              \
+    X(rms_norm)                                                                \
+    X(batch_norm)                                                              \
+    X(group_norm)                                                              \
+    X(gather_rows)                                                             \
+    X(scatter_rows)
 
 typedef void second_fn(struct chain *c);
 #define RULE(OP) second_fn second_##OP;

@@ -246,3 +246,36 @@ void second_erf(struct chain *c)
     ssq_var e = exponential(c, negative(c, square(c, chain_wide(c, 0))));
     along(c, chain_times(c, e, TWO_SQRT_PI));
 }
+
+/* ---- gates ---- */
+
+/* The function of a gate, and its rule. */
+static const struct {
+    ssq_var (*var)(const char *where, ssq_var x);
+    second_fn *rule;
+} gates[] = {
+    [SSQ_ACTIVATION_RELU] = {ssq_relu_var_at, second_relu},
+    [SSQ_ACTIVATION_GELU] = {ssq_gelu_var_at, second_gelu},
+    [SSQ_ACTIVATION_GELU_TANH] = {ssq_gelu_tanh_var_at, second_gelu_tanh},
+    [SSQ_ACTIVATION_SILU] = {ssq_silu_var_at, second_silu},
+    [SSQ_ACTIVATION_SIGMOID] = {ssq_sigmoid_var_at, second_sigmoid},
+    [SSQ_ACTIVATION_TANH] = {ssq_tanh_var_at, second_tanh},
+};
+
+/* y = a f(b): da = dy f(b), and db as f's rule says of dy a. */
+void second_glu(struct chain *c)
+{
+    const ssq_glu_args *args = c->args;
+    ssq_var dy = chain_slope(c);
+    if (chain_wants(c, 0)) {
+        ssq_var f = gates[args->activation].var(c->n.where, chain_wide(c, 1));
+        chain_give(c, 0, chain_mul(c, dy, f));
+    }
+    if (!chain_wants(c, 1))
+        return;
+    struct chain gate = *c;
+    gate.n.var[0] = c->n.var[1];
+    gate.n.writes[0] = c->n.writes[1];
+    gate.dy = chain_mul(c, dy, chain_wide(c, 0));
+    gates[args->activation].rule(&gate);
+}

@@ -378,11 +378,9 @@ def show(name):
 # Of these some op has no second derivative: penalty.h has the list. torch's pow
 # forgets that b a^(b - 1) has a slope along b at b = 0.
 once = set('''
-    pow glu swiglu max_axis min layer_norm layer_norm_plain rms_norm
-    batch_norm batch_norm_running group_norm max_pool2d avg_pool2d
-    global_avg_pool2d gather_rows attention attention_causal rotary lstm gru
-    nn_tied nn_max_pool1d nn_avg_pool1d nn_adaptive_even nn_norms nn_attention
-    nn_lstm nn_gru
+    pow max_axis min max_pool2d avg_pool2d global_avg_pool2d
+    attention attention_causal rotary lstm gru nn_max_pool1d nn_avg_pool1d
+    nn_adaptive_even nn_attention nn_lstm nn_gru
 '''.split())
 
 

@@ -13,13 +13,9 @@
 static inline bool only_once(const char *name)
 {
     static const char *const all =
-        " glu swiglu max_axis min layer_norm layer_norm_plain rms_norm "
-        "batch_norm"
-        " batch_norm_running group_norm"
-        " max_pool2d avg_pool2d global_avg_pool2d gather_rows"
-        " attention attention_causal rotary lstm gru"
-        " nn_tied nn_max_pool1d"
-        " nn_avg_pool1d nn_adaptive_even nn_norms nn_attention"
+        " max_axis min max_pool2d avg_pool2d global_avg_pool2d"
+        " attention attention_causal rotary lstm gru nn_max_pool1d"
+        " nn_avg_pool1d nn_adaptive_even nn_attention"
         " nn_attention_grouped nn_lstm nn_gru ";
     char word[64];
     snprintf(word, sizeof(word), " %s ", name);
