@@ -310,8 +310,10 @@ static void open_trainer(struct program *t)
     args.scaler = PROGRAM_TEXT(t, scalers);
     args.accumulate = (b & 32) != 0 ? b % 4 : 1;
     args.clip_value = (b & 192) == 192 ? 0.5 : 0.0;
-    for (unsigned s = 0; s < SIDES; s++)
+    for (unsigned s = 0; s < SIDES; s++) {
+        args.replay = s != 0 && (b & 1) != 0; /* the same, whoever replays */
         st[s] = ssq_trainer_create(t->pair->queue[s], &args, &t->trainer[s]);
+    }
     if (program_same(t, "trainer_create", st) != SSQ_OK)
         return;
     for (unsigned s = 0; s < SIDES; s++) {
