@@ -142,6 +142,7 @@ const struct backend guard_backend = {
     .queue_close = guard_queue_close,
     .queue_sync = guard_queue_sync,
     .submit = guard_submit,
+    .reserve = guard_queue_reserve,
     .completed = guard_completed,
     .event_open = guard_event_open,
     .event_close = guard_event_close,

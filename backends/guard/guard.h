@@ -81,6 +81,8 @@ ssq_status guard_queue_open(struct backend_device *device,
 void guard_queue_close(struct backend_queue *queue);
 ssq_status guard_queue_sync(struct backend_queue *queue);
 ssq_status guard_submit(struct backend_queue *queue, const struct command *c);
+ssq_status guard_queue_reserve(struct backend_queue *queue,
+                               const struct command *commands, size_t n);
 uint64_t guard_completed(struct backend_queue *queue);
 
 /* With the device's lock held: */

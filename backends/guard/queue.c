@@ -65,12 +65,14 @@ static ssq_status sticky(const struct backend_queue *q)
     return guard_core->error_set(q->status, "%s", q->text);
 }
 
-/* Make room for one more entry. */
-static ssq_status grow(struct backend_queue *q)
+/* Make room for n more entries. */
+static ssq_status grow(struct backend_queue *q, size_t n)
 {
-    if (q->count < q->room)
+    if (q->room - q->count >= n)
         return SSQ_OK;
     size_t room = q->room == 0 ? 64 : 2 * q->room;
+    while (room - q->count < n)
+        room *= 2;
     struct entry *ring = guard_core->mem_alloc(room * sizeof(*ring));
     if (ring == NULL)
         return guard_core->error_set(
@@ -90,7 +92,7 @@ static ssq_status push(struct backend_queue *q, const struct entry *e)
 {
     ssq_status st = sticky(q);
     if (st == SSQ_OK)
-        st = grow(q);
+        st = grow(q, 1);
     if (st == SSQ_OK)
         q->ring[(q->head + q->count++) & (q->room - 1)] = *e;
     return st;
@@ -105,6 +107,18 @@ ssq_status guard_submit(struct backend_queue *queue, const struct command *c)
     ssq_status st = guard_reserve(queue->device, c->op);
     if (st == SSQ_OK)
         st = push(queue, &e);
+    pthread_mutex_unlock(&queue->device->lock);
+    return st;
+}
+
+/* All that the commands take of the host's memory. */
+ssq_status guard_queue_reserve(struct backend_queue *queue,
+                               const struct command *commands, size_t n)
+{
+    pthread_mutex_lock(&queue->device->lock);
+    ssq_status st = grow(queue, n);
+    for (size_t i = 0; i < n && st == SSQ_OK; i++)
+        st = guard_reserve(queue->device, commands[i].op);
     pthread_mutex_unlock(&queue->device->lock);
     return st;
 }

@@ -205,8 +205,8 @@ struct backend {
      * NULL: a command is finished when run or submit returned. Unlike the
      * rest, it may be asked from any thread at any time */
     uint64_t (*completed)(struct backend_queue *queue);
-    /* optional: make what the transfers among n commands take of the host's
-     * memory, before the first is handed over: a failure here refuses them all,
+    /* optional: make what n commands take of the host's memory, transfers above
+     * all, before the first is handed over: a failure here refuses them all,
      * a later one loses the queue */
     ssq_status (*reserve)(struct backend_queue *queue,
                           const struct command *commands, size_t n);
