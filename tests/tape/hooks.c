@@ -410,5 +410,5 @@ int main(void)
         }
         bed_close(&b);
     }
-    return tap_done(2 * 30);
+    return tap_done(2 * 28);
 }
