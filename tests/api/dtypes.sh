@@ -8,7 +8,7 @@
 
 unset SSQ_DEVICE SSQ_IMPL
 . "${srcdir:-.}/tests/api/idx.sh"
-cat "$srcdir"/include/sesqui/*.h >"$tmp/text"
+cat "$srcdir/COPYING" >"$tmp/text"
 table=$srcdir/tests/api/dtypes.txt
 
 # decisions PROGRAM DEVICE: each once, as dtypes.txt spells them.

@@ -11,8 +11,8 @@ gpt=$builddir/examples/gpt/gpt
 unset SSQ_DEVICE SSQ_IMPL SSQ_VERBOSE
 . "${srcdir:-.}/tests/api/idx.sh"
 
-# A text that is the same everywhere: the comments of the headers.
-cat "$srcdir"/include/sesqui/*.h "$srcdir"/include/sesqui/*/*.h >"$tmp/text"
+# A text that nobody changes.
+cat "$srcdir/COPYING" >"$tmp/text"
 
 # run ARGUMENTS...: the last line is in $line.
 run() {

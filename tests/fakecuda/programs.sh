@@ -15,7 +15,7 @@ fi
 unset SSQ_DEVICE SSQ_IMPL SSQ_VERBOSE
 idx 1 256 train
 idx 257 320 t10k
-cat "$srcdir"/include/sesqui/*.h >"$tmp/text"
+cat "$srcdir/COPYING" >"$tmp/text"
 mkdir "$tmp/modules"
 ln -s "$(cd "$builddir" && pwd)/.libs/cuda.so" "$tmp/modules/cuda.so"
 
