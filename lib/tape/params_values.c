@@ -50,11 +50,14 @@ ssq_status params_call(const char *what, const ssq_params *params,
     return st;
 }
 
-/* Which parameters a name stands for: from..end, with n elements. */
+/* Which parameters a name stands for: from..end, with n elements at host. */
 static ssq_status range(const char *what, const ssq_params *params,
-                        const char *name, size_t n, size_t *from, size_t *end)
+                        const char *name, const float *host, size_t n,
+                        size_t *from, size_t *end)
 {
     uint64_t have = 0;
+    if (host == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: host is NULL", what);
     *from = name == NULL ? 0 : param_find(params, name);
     *end = name == NULL ? params->n : *from + 1;
     if (name != NULL && *from == params->n)
@@ -90,10 +93,8 @@ ssq_status ssq_params_read(const ssq_params *params, ssq_queue *queue,
     static const char what[] = "params_read";
     size_t from = 0, end = 0;
     ssq_status st = params_call(what, params, queue, optimizer);
-    if (st == SSQ_OK && host == NULL)
-        st = error_set(SSQ_ERR_INVALID, "%s: host is NULL", what);
     if (st == SSQ_OK)
-        st = range(what, params, name, n, &from, &end);
+        st = range(what, params, name, host, n, &from, &end);
     if (st != SSQ_OK)
         return st;
     for (size_t i = from; i < end && st == SSQ_OK; i++) {
@@ -112,10 +113,8 @@ ssq_status ssq_params_write(ssq_params *params, ssq_queue *queue,
     static const char what[] = "params_write";
     size_t from = 0, end = 0;
     ssq_status st = params_call(what, params, queue, optimizer);
-    if (st == SSQ_OK && host == NULL)
-        st = error_set(SSQ_ERR_INVALID, "%s: host is NULL", what);
     if (st == SSQ_OK)
-        st = range(what, params, name, n, &from, &end);
+        st = range(what, params, name, host, n, &from, &end);
     if (st != SSQ_OK)
         return st;
     for (size_t i = from; i < end && st == SSQ_OK; i++) {
