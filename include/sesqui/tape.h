@@ -6,7 +6,9 @@
  * ssq_tape_backward(). A var is of the pass that made it; one of an earlier
  * pass is refused. All memory of a pass but parameters and their gradients is
  * the tape's and used again by the next: passes of shapes that were seen before
- * allocate nothing, of the device (ssq_tape_stats_get tells) or of the host.
+ * allocate nothing of the device (ssq_tape_stats_get tells), and take host
+ * memory that the passes before gave back; only what a driver's queue holds at
+ * a time may be a block more.
  *
  *     ssq_tape_begin(tape);
  *     ssq_var h = ssq_relu_var(ssq_nn_linear(tape, "fc1", x, 512, NULL));
@@ -307,10 +309,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tape_backward(ssq_tape *tape,
 /** How ssq_tape_grad goes about it. */
 typedef struct ssq_tape_grad_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_tape_grad_args));
-    bool create_graph; /**< the gradients have gradients: what they are made by
-                            is noted */
-    bool allow_unused; /**< the gradient of a var that loss does not depend on
-                            is SSQ_VAR_NONE, and no error */
+    bool create_graph;  /**< the gradients have gradients: what they are made by
+                             is noted */
+    bool allow_unused;  /**< the gradient of a var that loss does not depend on
+                             is SSQ_VAR_NONE, and no error */
     ssq_scaler *scaler; /**< optional: the way back is that of loss times its
                              scale, and the gradients are divided by it at the
                              end, in float32 */

@@ -327,11 +327,11 @@ ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op)
 
 static ssq_status walk_all(ssq_tape *t)
 {
-    size_t spans = t->spans.n;
+    size_t stretches = t->stretches.n;
     for (size_t i = t->nodes.n; i-- > 0;) {
         struct node n = *node_of(t, (uint32_t)i);
-        const struct span *s = span_at(t, (uint32_t)i, &spans);
-        ssq_status st = s == NULL ? SSQ_OK : span_remake(t, s, &n);
+        const struct stretch *s = stretch_at(t, (uint32_t)i, &stretches);
+        ssq_status st = s == NULL ? SSQ_OK : stretch_remake(t, s, &n);
         if (st == SSQ_OK)
             st = node_walk(t, &n);
         if (st != SSQ_OK) {

@@ -61,11 +61,11 @@ static ssq_status pretend(ssq_tape *t, const struct node *n)
 static ssq_status walk_dry(struct survey *s)
 {
     ssq_tape *t = s->t;
-    size_t spans = t->spans.n;
+    size_t stretches = t->stretches.n;
     for (size_t i = t->nodes.n; i-- > 0;) {
         struct node n = *node_of(t, (uint32_t)i);
-        const struct span *again = span_at(t, (uint32_t)i, &spans);
-        ssq_status st = again == NULL ? SSQ_OK : span_remake(t, again, &n);
+        const struct stretch *again = stretch_at(t, (uint32_t)i, &stretches);
+        ssq_status st = again == NULL ? SSQ_OK : stretch_remake(t, again, &n);
         if (st == SSQ_OK)
             st = node_walk(t, &n);
         if (st != SSQ_OK) {
@@ -113,8 +113,8 @@ static ssq_status survey(struct survey *s, struct value *loss)
     ssq_status end = ssq_graph_end(t->queue, &none);
     for (uint32_t i = 0; i < t->nvalues; i++)
         held_put(t, &value_of(t, i)->grad);
-    for (size_t i = 0; i < t->spans.n; i++)
-        span_aside(t, (const struct span *)t->spans.at + i);
+    for (size_t i = 0; i < t->stretches.n; i++)
+        stretch_aside(t, (const struct stretch *)t->stretches.at + i);
     restore_states(t->params);
     t->arena.peak = t->arena.used > peak ? t->arena.used : peak;
     return st != SSQ_OK ? error_set(st, "%s", text) : end;

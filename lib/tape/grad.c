@@ -73,12 +73,12 @@ static ssq_status walk_values(ssq_tape *t, uint32_t loss, uint32_t from)
 {
     value_of(t, loss)->grad = value_of(t, from)->is;
     value_of(t, loss)->grad.memory = (struct extent){NULL, 0, 0};
-    size_t spans = t->spans.n;
+    size_t stretches = t->stretches.n;
     t->asking = true;
     for (size_t i = t->nodes.n; i-- > 0 && t->status == SSQ_OK;) {
         struct node n = *node_of(t, (uint32_t)i);
-        const struct span *s = span_at(t, (uint32_t)i, &spans);
-        ssq_status st = s == NULL ? SSQ_OK : span_remake(t, s, &n);
+        const struct stretch *s = stretch_at(t, (uint32_t)i, &stretches);
+        ssq_status st = s == NULL ? SSQ_OK : stretch_remake(t, s, &n);
         if (st == SSQ_OK)
             st = collect(t, &n);
         if (st == SSQ_OK)
@@ -88,8 +88,8 @@ static ssq_status walk_values(ssq_tape *t, uint32_t loss, uint32_t from)
         drop(t, &n);
     }
     t->asking = false;
-    for (size_t i = 0; i < t->spans.n; i++)
-        span_aside(t, (const struct span *)t->spans.at + i);
+    for (size_t i = 0; i < t->stretches.n; i++)
+        stretch_aside(t, (const struct stretch *)t->stretches.at + i);
     return t->status;
 }
 

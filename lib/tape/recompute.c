@@ -2,9 +2,9 @@
 /* recompute.c - parts of a pass that are made twice, so that their memory is
  * free in between.
  *
- * A span is a run of nodes and values. When its region ends, what its nodes
+ * A stretch is a run of nodes and values. When its region ends, what its nodes
  * have made is set aside: shapes stay, memory goes. Before the backward walks
- * the span's last node, memory is taken anew and the calls are made again in
+ * its last node, memory is taken anew and the calls are made again in
  * their order, with the arguments that the notes have. Views have no memory of
  * their own: set aside they keep how far into their root's they begin. */
 #include "lib/tape/tape.h"
@@ -34,14 +34,14 @@ static bool is_shared(const ssq_tape *t, const struct node *n)
     return false;
 }
 
-static bool stays(const ssq_tape *t, const struct span *s, uint32_t id)
+static bool stays(const ssq_tape *t, const struct stretch *s, uint32_t id)
 {
     const struct value *v = id == NONE ? NULL : value_of(t, id);
     return v == NULL || v->is.memory.buffer == NULL || v->kept ||
            (s->result != NONE && id == root_of(t, s->result));
 }
 
-static void views_aside(ssq_tape *t, const struct span *s)
+static void views_aside(ssq_tape *t, const struct stretch *s)
 {
     for (uint32_t id = s->value; id < s->values_end; id++) {
         struct value *v = value_of(t, id);
@@ -54,7 +54,7 @@ static void views_aside(ssq_tape *t, const struct span *s)
     }
 }
 
-void span_aside(ssq_tape *t, const struct span *s)
+void stretch_aside(ssq_tape *t, const struct stretch *s)
 {
     for (uint32_t i = s->node; i < s->nodes_end; i++) {
         const struct node *n = node_of(t, i);
@@ -69,15 +69,15 @@ void span_aside(ssq_tape *t, const struct span *s)
 
 /* ---- made again ---- */
 
-const struct span *span_at(const ssq_tape *t, uint32_t i, size_t *left)
+const struct stretch *stretch_at(const ssq_tape *t, uint32_t i, size_t *left)
 {
-    const struct span *s = t->spans.at;
+    const struct stretch *s = t->stretches.at;
     if (*left == 0 || s[*left - 1].nodes_end != i + 1)
         return NULL;
     return &s[--*left];
 }
 
-static bool is_reached(const ssq_tape *t, const struct span *s)
+static bool is_reached(const ssq_tape *t, const struct stretch *s)
 {
     for (uint32_t i = s->node; i < s->nodes_end; i++)
         if (node_has_grad(t, node_of(t, i)))
@@ -86,7 +86,7 @@ static bool is_reached(const ssq_tape *t, const struct span *s)
 }
 
 /* Memory for all that was set aside; roots come before their views. */
-static ssq_status take_memory(ssq_tape *t, const struct span *s)
+static ssq_status take_memory(ssq_tape *t, const struct stretch *s)
 {
     for (uint32_t id = s->value; id < s->values_end; id++) {
         struct value *v = value_of(t, id);
@@ -149,7 +149,7 @@ static ssq_status call_again(ssq_tape *t, const struct node *n)
     return n->op->call(t->queue, args.bytes);
 }
 
-static ssq_status remake(ssq_tape *t, const struct span *s, struct node *at)
+static ssq_status remake(ssq_tape *t, const struct stretch *s, struct node *at)
 {
     const struct node last = *at;
     ssq_status st = take_memory(t, s);
@@ -162,14 +162,14 @@ static ssq_status remake(ssq_tape *t, const struct span *s, struct node *at)
     return st;
 }
 
-ssq_status span_remake(ssq_tape *t, const struct span *s, struct node *at)
+ssq_status stretch_remake(ssq_tape *t, const struct stretch *s, struct node *at)
 {
     return is_reached(t, s) ? remake(t, s, at) : SSQ_OK;
 }
 
-ssq_status span_keep(ssq_tape *t, size_t i, struct node *at)
+ssq_status stretch_keep(ssq_tape *t, size_t i, struct node *at)
 {
-    struct span *s = (struct span *)t->spans.at + i;
+    struct stretch *s = (struct stretch *)t->stretches.at + i;
     bool reached = false;
     for (uint32_t k = s->value; k < s->values_end && !reached; k++)
         reached = value_of(t, k)->slope != NONE;
@@ -187,22 +187,22 @@ void ssq_tape_recompute_push(ssq_tape *tape)
 {
     if (tape == NULL || tape->status != SSQ_OK || tape->recomputing++ > 0)
         return;
-    tape->open =
-        (struct span){.node = (uint32_t)tape->nodes.n, .value = tape->nvalues};
+    tape->open = (struct stretch){.node = (uint32_t)tape->nodes.n,
+                                  .value = tape->nvalues};
 }
 
-static ssq_status close_span(ssq_tape *t, uint32_t result)
+static ssq_status close_stretch(ssq_tape *t, uint32_t result)
 {
     t->open.nodes_end = (uint32_t)t->nodes.n;
     t->open.values_end = t->nvalues;
     t->open.result = result;
     if (t->open.node == t->open.nodes_end)
         return SSQ_OK;
-    struct span *s = list_add(&t->spans, 1, sizeof(*s));
+    struct stretch *s = list_add(&t->stretches, 1, sizeof(*s));
     if (s == NULL)
         return SSQ_ERR_NOMEM;
     *s = t->open;
-    span_aside(t, s);
+    stretch_aside(t, s);
     return SSQ_OK;
 }
 
@@ -219,7 +219,7 @@ ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
     if (tape->recomputing == 0)
         st = error_set(SSQ_ERR_INVALID, "%s: nothing was pushed", op);
     else if (--tape->recomputing == 0)
-        st = close_span(tape, result.tape == NULL ? NONE : result.id);
+        st = close_stretch(tape, result.tape == NULL ? NONE : result.id);
     if (st == SSQ_OK)
         return result;
     latch(tape, st, where, op);

@@ -61,12 +61,12 @@ ssq_status second_walk(ssq_tape *t, const char *where, uint32_t loss,
 {
     value_of(t, loss)->slope = seed;
     ssq_tape_autocast_push_at(where, t, NULL);
-    size_t spans = t->spans.n;
+    size_t stretches = t->stretches.n;
     for (size_t i = t->nodes.n; i-- > 0 && t->status == SSQ_OK;) {
         struct node n = *node_of(t, (uint32_t)i);
         ssq_status st = SSQ_OK;
-        if (span_at(t, (uint32_t)i, &spans) != NULL)
-            st = span_keep(t, spans, &n);
+        if (stretch_at(t, (uint32_t)i, &stretches) != NULL)
+            st = stretch_keep(t, stretches, &n);
         if (st == SSQ_OK)
             step(t, &n);
         else

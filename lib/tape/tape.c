@@ -33,7 +33,7 @@ static void tape_free(struct object *o)
     list_free(&t->texts);
     list_free(&t->used);
     list_free(&t->scratch);
-    list_free(&t->spans);
+    list_free(&t->stretches);
     list_free(&t->buffers);
     arena_free(&t->arena);
     autocast_free(t);
@@ -112,7 +112,7 @@ void ssq_tape_begin(ssq_tape *tape, bool training)
     tape->training = training;
     tape->walked = false;
     tape->quiet = tape->draws = tape->recomputing = 0;
-    tape->spans.n = 0;
+    tape->stretches.n = 0;
     tape->telling = log_enabled("autocast");
     autocast_reset(tape);
     tape->status = SSQ_OK;
@@ -196,7 +196,7 @@ ssq_status ssq_tape_stats_get(const ssq_tape *tape, ssq_tape_stats *stats)
         a->host_allocations + tape->blocks.n + tape->blocks.grown +
         tape->nodes.grown + tape->bytes.grown + tape->scopes.grown +
         tape->used.grown + tape->buffers.grown + tape->scratch.grown +
-        tape->spans.grown + tape->regions.grown + tape->texts.grown +
+        tape->stretches.grown + tape->regions.grown + tape->texts.grown +
         tape->policies.grown + 2 * tape->policies.n;
     return SSQ_OK;
 }

@@ -84,7 +84,7 @@ struct list {
 };
 
 /** What the backward makes again. */
-struct span {
+struct stretch {
     uint32_t node, nodes_end;   /* from the first to behind the last */
     uint32_t value, values_end; /* likewise */
     uint32_t result;            /* that stays; or NONE */
@@ -115,15 +115,15 @@ struct ssq_tape {
     bool training, recording, walked; /* walked: backward has been */
     bool asking;    /* gradients of parameters do not go to the parameters */
     unsigned quiet; /* how deep in regions that are not recorded */
-    unsigned recomputing; /* how deep in regions that are made again */
-    struct span open;     /* the outermost of them */
-    struct list spans;    /* struct span: those that are done */
+    unsigned recomputing;  /* how deep in regions that are made again */
+    struct stretch open;   /* the outermost of them */
+    struct list stretches; /* struct stretch: those that are done */
     ssq_status status;
     char text[ERROR_TEXT];
     char scope[SSQ_PARAM_NAME];
-    ssq_tensor *one;  /* f32, the seed of a backward without a scaler */
-    ssq_tensor *step; /* i32: which pass draws; NULL: none has yet */
-    uint32_t draws;   /* calls that have drawn in this pass */
+    ssq_tensor *one;   /* f32, the seed of a backward without a scaler */
+    ssq_tensor *step;  /* i32: which pass draws; NULL: none has yet */
+    uint32_t draws;    /* calls that have drawn in this pass */
     uint64_t replayed; /* passes, as its trainer has counted */
     ssq_tape_stats stats;
 };
@@ -281,17 +281,18 @@ ssq_var var_embed(const char *where, ssq_var x, const struct slice *s, int rank,
 
 /* ---- recompute.c ---- */
 
-/** The span that ends with node i, from number *left of the spans downwards;
+/** The stretch that ends with node i, from number *left of them downwards;
  *  NULL: none does. */
-const struct span *span_at(const ssq_tape *t, uint32_t i, size_t *left);
+const struct stretch *stretch_at(const ssq_tape *t, uint32_t i, size_t *left);
 /** Make its values again, if a gradient has come to any. *at: the node that
  *  failed. */
-ssq_status span_remake(ssq_tape *t, const struct span *s, struct node *at);
+ssq_status stretch_remake(ssq_tape *t, const struct stretch *s,
+                          struct node *at);
 /** The same of number i for good, if gradients as vars have come to any of its
  *  values: they and those to come need them. */
-ssq_status span_keep(ssq_tape *t, size_t i, struct node *at);
+ssq_status stretch_keep(ssq_tape *t, size_t i, struct node *at);
 /** Its memory is free. */
-void span_aside(ssq_tape *t, const struct span *s);
+void stretch_aside(ssq_tape *t, const struct stretch *s);
 
 /* ---- backward.c ---- */
 
