@@ -12,6 +12,7 @@ sesquiopsdir = $(sesquidir)/ops
 
 noinst_LTLIBRARIES += libcore.la
 libcore_la_SOURCES = $(core_sources)
+libcore_la_LIBADD =
 libcore_la_CPPFLAGS = $(AM_CPPFLAGS) \
 	-DSSQ_MODULE_DIR='"$(libdir)/sesqui/0"'
 

@@ -1,15 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* backend.c - reference: the device, its queues and events.
+/* backend.c - reference: the device and its queues.
  *
- * Work is done when the call returns, so a queue holds nothing and an event
- * is a time. */
+ * Work is done when the call returns, so a queue holds nothing. */
 #include "backends/reference/reference.h"
 
 #include "lib/core/error.h"
 #include "lib/core/fpenv.h"
 
 #include <stdio.h>
-#include <time.h>
 #include <unistd.h>
 
 struct backend_device {
@@ -18,11 +16,6 @@ struct backend_device {
 
 struct backend_queue {
     struct backend_device *device;
-};
-
-/* When it was recorded; work was finished then. */
-struct backend_event {
-    double seconds;
 };
 
 static unsigned count_devices(struct backend_instance *instance,
@@ -132,56 +125,6 @@ static ssq_status sync_queue(struct backend_queue *queue)
     return SSQ_OK;
 }
 
-static ssq_status open_event(struct backend_device *device,
-                             struct backend_event **event)
-{
-    (void)device;
-    struct backend_event *e = mem_alloc(sizeof(*e));
-    if (e == NULL)
-        return error_nomem("reference", sizeof(*e));
-    *event = e;
-    return SSQ_OK;
-}
-
-static void close_event(struct backend_event *event)
-{
-    mem_free(event);
-}
-
-/* By a clock that nobody sets: differences are what is asked for. */
-static ssq_status record_event(struct backend_event *event,
-                               struct backend_queue *queue)
-{
-    (void)queue;
-    struct timespec t;
-    clock_gettime(CLOCK_MONOTONIC, &t);
-    event->seconds = (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
-    return SSQ_OK;
-}
-
-/* What the event stands for is done already: a wait, a query or a sync has
- * nothing to do. */
-static ssq_status wait_event(struct backend_queue *queue,
-                             struct backend_event *event)
-{
-    (void)queue;
-    (void)event;
-    return SSQ_OK;
-}
-
-static ssq_status finished(struct backend_event *event)
-{
-    (void)event;
-    return SSQ_OK;
-}
-
-static ssq_status elapsed(struct backend_event *from, struct backend_event *to,
-                          double *seconds)
-{
-    *seconds = to->seconds - from->seconds;
-    return SSQ_OK;
-}
-
 /* Every op of the library has its list here, by the same name: an op without a
  * reference does not link. */
 const struct op_table reference_ops = {
@@ -210,12 +153,12 @@ const struct backend reference_backend = {
     .queue_open = open_queue,
     .queue_close = close_queue,
     .queue_sync = sync_queue,
-    .event_open = open_event,
-    .event_close = close_event,
-    .event_record = record_event,
-    .event_wait = wait_event,
-    .event_query = finished,
-    .event_sync = finished,
-    .event_elapsed = elapsed,
+    .event_open = reference_event_open,
+    .event_close = reference_event_close,
+    .event_record = reference_event_record,
+    .event_wait = reference_event_wait,
+    .event_query = reference_event_finished,
+    .event_sync = reference_event_finished,
+    .event_elapsed = reference_event_elapsed,
     .ops = &reference_ops,
 };

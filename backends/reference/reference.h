@@ -26,6 +26,18 @@ ssq_status reference_alloc(struct backend_device *device, uint64_t bytes,
                            struct backend_mem **mem);
 void reference_free(struct backend_device *device, struct backend_mem *mem);
 
+/** Events of any device whose work is done when the call returns. */
+ssq_status reference_event_open(struct backend_device *device,
+                                struct backend_event **event);
+void reference_event_close(struct backend_event *event);
+ssq_status reference_event_record(struct backend_event *event,
+                                  struct backend_queue *queue);
+ssq_status reference_event_wait(struct backend_queue *queue,
+                                struct backend_event *event);
+ssq_status reference_event_finished(struct backend_event *event);
+ssq_status reference_event_elapsed(struct backend_event *from,
+                                   struct backend_event *to, double *seconds);
+
 /** The one list of an op with a single implementation, `reference`. */
 #define REFERENCE_IMPL(NAME, RUN)                                              \
     const struct NAME##_impl reference_##NAME[] = {                            \

@@ -283,23 +283,25 @@ typedef uint32_t u32;
 typedef uint16_t u16;
 typedef uint8_t u8;
 #define FN static inline
-#define KERNEL(N) void N(
+#define KERNEL(N) static void N(
 #define BUF_RO(B, T, N) const T *restrict N
 #define BUF_RW(B, T, N) T *restrict N
 #define SEP             ,
 #define STRUCT(T)       struct T
-#define PARAMS(T)       struct T pc
+#define PARAMS(T)       struct T pc, u32 group_id, u32 group_count
 #define ENDARGS )                                                              \
-    {
+    {                                                                          \
+        (void)group_id;                                                        \
+        (void)group_count;
 #define SHARED(T, N, C) T N[C];
 #define BODY
 #define END          }
 #define BARRIER()    ((void)0)
 #define LOCAL_ID     0u
-#define GROUP_ID     0u
-#define GLOBAL_ID    0u
-#define GLOBAL_SIZE  1u
-#define GROUP_COUNT  1u
+#define GROUP_ID     group_id
+#define GLOBAL_ID    group_id
+#define GLOBAL_SIZE  group_count
+#define GROUP_COUNT  group_count
 #define AT(N, I)     (N + pc.N##_at)[I]
 #define F32(x)       ((float)(x))
 #define U32(x)       ((u32)(x))

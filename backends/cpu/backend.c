@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* backend.c - cpu: its slots, and the ops that it does better than their
+ * plans. */
+#include "backends/cpu/cpu.h"
+#include "backends/reference/reference.h"
+
+/* Copies from and to host memory are the reference's. */
+static const struct op_table ops = {
+    .upload = reference_upload,
+    .download = reference_download,
+};
+
+extern const struct backend cpu_backend;
+const struct backend cpu_backend = {
+    .abi = SSQ_BACKEND_ABI,
+    .name = "cpu",
+    .preference = 20,
+    .single = true,
+    .count = cpu_count,
+    .describe = cpu_describe,
+    .open = cpu_open,
+    .close = cpu_close,
+    .fork_hold = cpu_fork_hold,
+    .fork_let_go = cpu_fork_let_go,
+    .props = cpu_props,
+    .limits = cpu_limits,
+    .alloc = cpu_alloc,
+    .free = cpu_free,
+    .queue_open = cpu_queue_open,
+    .queue_close = cpu_queue_close,
+    .queue_sync = cpu_queue_sync,
+    .identify = cpu_identify,
+    .certified = cpu_certified,
+    .kernel_get = cpu_kernel_get,
+    .launch = cpu_launch,
+    .event_open = reference_event_open,
+    .event_close = reference_event_close,
+    .event_record = reference_event_record,
+    .event_wait = reference_event_wait,
+    .event_query = reference_event_finished,
+    .event_sync = reference_event_finished,
+    .event_elapsed = reference_event_elapsed,
+    .ops = &ops,
+};

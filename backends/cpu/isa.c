@@ -1,0 +1,41 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isa.c - the sets of instructions that the library was compiled for. */
+#include "backends/cpu/isa.h"
+
+#include <stddef.h>
+#include <string.h>
+
+#define KERNELS(OF)                                                            \
+    extern const struct backend_kernel *const native_kernels_##OF[];
+KERNELS(plain)
+#ifdef __x86_64__
+KERNELS(avx2)
+KERNELS(avx512)
+#endif
+
+/* Best first. */
+static const struct isa isas[] = {
+#ifdef __x86_64__
+    {.name = "avx512", .width = 16, .kernels = native_kernels_avx512},
+    {.name = "avx2", .width = 8, .kernels = native_kernels_avx2},
+#endif
+    {.name = "plain", .width = 4, .kernels = native_kernels_plain},
+};
+#define ISAS (sizeof(isas) / sizeof(isas[0]))
+
+static bool has(const struct cpu_features *f, const struct isa *isa)
+{
+    if (strcmp(isa->name, "avx512") == 0)
+        return f->avx512;
+    return strcmp(isa->name, "avx2") != 0 || f->avx2;
+}
+
+const struct isa *isa_choose(const struct cpu_features *f, const char *name)
+{
+    size_t i = 0;
+    while (i < ISAS && name[0] != '\0' && strcmp(isas[i].name, name) != 0)
+        i++;
+    while (i < ISAS && !has(f, &isas[i]))
+        i++;
+    return i < ISAS ? &isas[i] : NULL;
+}

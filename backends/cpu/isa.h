@@ -1,0 +1,37 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* isa.h - code for one set of instructions.
+ *
+ * What is hot is compiled several times from the same text: the kernels
+ * (native.sh) and the files of isa/, whose external names all go through
+ * ISA_NAME. Which of them a device uses is chosen when it opens. Bits of class
+ * B do not depend on it. */
+#ifndef BACKENDS_CPU_ISA_H
+#define BACKENDS_CPU_ISA_H
+
+#include "backends/cpu/features.h"
+
+/* ISA is plain, avx2 or avx512 in what is compiled for one. */
+#define ISA_PASTE(NAME, OF) NAME##_##OF
+#define ISA_JOIN(NAME, OF)  ISA_PASTE(NAME, OF)
+#define ISA_NAME(NAME)      ISA_JOIN(NAME, ISA)
+
+/** A kernel's text in one variant, as the core hands it to launches: group
+ *  `group` of so many. operand[i] is where binding i begins, words are the
+ *  parameters. */
+struct backend_kernel {
+    void (*run)(void *const *operand, const void *words, uint32_t group,
+                uint32_t groups);
+};
+
+struct isa {
+    const char *name;
+    uint32_t width; /* float32s of a vector */
+    /* of each text, by enum kernel_id, all variants in their order */
+    const struct backend_kernel *const *kernels;
+};
+
+/** The best set of instructions that the processor has, and no better than the
+ *  one of that name; "" names none. NULL: there is no such name. */
+const struct isa *isa_choose(const struct cpu_features *f, const char *name);
+
+#endif

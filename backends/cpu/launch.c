@@ -1,0 +1,59 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* launch.c - kernels, which are there already, and their groups as a loop. */
+#include "backends/cpu/cpu.h"
+
+#include "lib/core/error.h"
+
+#include <string.h>
+
+/* Waking a thread costs as much as this many bytes of operands. */
+#define BYTES_WORTH_A_THREAD 16384
+
+/* A launch as its groups see it: every operand begins where its pointer says.
+ */
+struct loop {
+    const struct backend_kernel *code;
+    uint32_t groups;
+    void *operand[LAUNCH_BINDINGS];
+    uint32_t words[LAUNCH_WORDS];
+};
+
+ssq_status cpu_kernel_get(struct backend_device *device,
+                          const struct kernel *kernel,
+                          const uint8_t key[LAUNCH_KEYS],
+                          const struct backend_kernel **code)
+{
+    for (uint32_t i = 0; i < kernel->nvariants; i++)
+        if (memcmp(kernel->variants[i], key, kernel->nkeys) == 0) {
+            *code = &device->isa->kernels[kernel->id][i];
+            return SSQ_OK;
+        }
+    return error_set(SSQ_ERR_DEVICE, "cpu: kernel %s has no such variant",
+                     kernel->name);
+}
+
+static void run_group(void *context, uint32_t i, uint32_t worker)
+{
+    const struct loop *l = context;
+    (void)worker;
+    l->code->run(l->operand, l->words, i, l->groups);
+}
+
+ssq_status cpu_launch(struct backend_queue *queue, const struct launch *launch)
+{
+    struct loop l = {launch->code, launch->groups, {NULL}, {0}};
+    uint64_t bytes = 0;
+    memcpy(l.words, launch->param, launch->nwords * sizeof(uint32_t));
+    for (uint32_t i = 0; i < launch->nbindings; i++) {
+        const struct binding *b = &launch->binding[i];
+        l.operand[i] = b->mem == NULL ? NULL : (char *)b->mem->host + b->offset;
+        l.words[i] = 0;
+        bytes += b->bytes;
+    }
+    if (bytes < BYTES_WORTH_A_THREAD)
+        for (uint32_t i = 0; i < l.groups; i++)
+            run_group(&l, i, 0);
+    else
+        parallel_for(queue->device->team, l.groups, run_group, &l);
+    return SSQ_OK;
+}

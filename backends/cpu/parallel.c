@@ -1,0 +1,244 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parallel.c - a small pool of threads for loops.
+ *
+ * What is to be done is one word: the loop's number and how many of its tasks
+ * nobody has taken yet. A thread takes one by counting the word down, which
+ * fails as soon as the number is another: a thread that was asleep while a loop
+ * came and went has nothing to undo, and nobody waits for it. A task that is
+ * taken and not finished keeps its loop from ending, and so the loop's other
+ * words from changing while it reads them.
+ *
+ *     todo      [ number of the loop | tasks left ]
+ *     finished  tasks that are done: the caller sleeps on it
+ *     called    counts loops: threads sleep on it */
+#define _GNU_SOURCE
+#include "backends/cpu/parallel.h"
+
+#include "lib/core/error.h"
+#include "lib/core/fork.h"
+#include "lib/core/fpenv.h"
+
+#include <linux/futex.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdatomic.h>
+#include <sys/syscall.h>
+#include <time.h>
+#include <unistd.h>
+#if defined(__x86_64__) || defined(__i386__)
+#include <xmmintrin.h>
+#endif
+
+/* How long a thread looks for work before it sleeps: longer than the host needs
+ * from one op of a training step to the next. */
+#define LOOK_NS 20000
+
+struct worker {
+    struct team *team;
+    pthread_t thread;
+    uint32_t number;
+};
+
+struct team {
+    uint32_t size,
+        started;          /* threads, and those that run, without the caller */
+    unsigned forks;       /* fork_count() of the process that started them */
+    pthread_mutex_t lock; /* a loop's; guards all that is not atomic */
+    _Atomic uint64_t todo;
+    _Atomic uint32_t finished, called, asleep, waiting;
+    atomic_bool over;
+    /* of the loop */
+    uint32_t n;
+    team_task task;
+    void *context;
+    struct worker worker[]; /* worker[0] is the caller */
+};
+
+static void futex_wait(_Atomic uint32_t *word, uint32_t value)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, value, NULL, NULL, 0);
+}
+
+static void futex_wake(_Atomic uint32_t *word, int threads)
+{
+    (void)syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, threads, NULL, NULL, 0);
+}
+
+static int64_t now_ns(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return t.tv_sec * INT64_C(1000000000) + t.tv_nsec;
+}
+
+/* Let the other thread of this core go first. */
+static void relax(void)
+{
+#if defined(__x86_64__) || defined(__i386__)
+    _mm_pause();
+#elif defined(__aarch64__)
+    __asm__ volatile("yield");
+#endif
+}
+
+/* Look at *word for a while; true as soon as it is no longer value. */
+static bool changes(_Atomic uint32_t *word, uint32_t value)
+{
+    int64_t end = now_ns() + LOOK_NS;
+    do {
+        for (int i = 0; i < 64; i++) {
+            if (atomic_load(word) != value)
+                return true;
+            relax();
+        }
+    } while (now_ns() < end);
+    return false;
+}
+
+/* Take tasks of loop `number` until there are none left. */
+static void work(struct team *t, uint32_t number, uint32_t worker)
+{
+    uint64_t todo = atomic_load(&t->todo);
+    while ((uint32_t)(todo >> 32) == number && (uint32_t)todo != 0) {
+        if (!atomic_compare_exchange_weak(&t->todo, &todo, todo - 1))
+            continue;
+        uint32_t n = t->n;
+        t->task(t->context, n - (uint32_t)todo, worker);
+        if (atomic_fetch_add(&t->finished, 1) + 1 == n &&
+            atomic_load(&t->waiting) != 0)
+            futex_wake(&t->finished, 1);
+        todo = atomic_load(&t->todo);
+    }
+}
+
+static void *thread_main(void *of)
+{
+    struct worker *w = of;
+    struct team *t = w->team;
+    struct fpenv env = fpenv_enter();
+    uint32_t called = 0;
+    while (!atomic_load(&t->over)) {
+        uint32_t number = atomic_load(&t->called);
+        if (number != called) {
+            called = number;
+            work(t, number, w->number);
+        } else if (!changes(&t->called, called)) {
+            atomic_fetch_add(&t->asleep, 1);
+            if (!atomic_load(&t->over))
+                futex_wait(&t->called, called);
+            atomic_fetch_sub(&t->asleep, 1);
+        }
+    }
+    fpenv_leave(env);
+    return NULL;
+}
+
+/* Threads have no business with the program's signals. With the lock; what
+ * the system does not give is done without. */
+static void start(struct team *t)
+{
+    sigset_t all, old;
+    if (t->forks != fork_count()) { /* this is a child, and they are not here */
+        t->forks = fork_count();
+        t->started = 0;
+        atomic_store(&t->asleep, 0);
+    }
+    if (t->started + 1 >= t->size)
+        return;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &old);
+    while (t->started + 1 < t->size) {
+        struct worker *w = &t->worker[t->started + 1];
+        *w = (struct worker){.team = t, .number = t->started + 1};
+        if (pthread_create(&w->thread, NULL, thread_main, w) != 0)
+            break;
+        t->started++;
+    }
+    pthread_sigmask(SIG_SETMASK, &old, NULL);
+}
+
+/* All tasks are taken: wait for those of other threads. */
+static void wait_for_all(struct team *t)
+{
+    for (uint32_t done = atomic_load(&t->finished); done != t->n;
+         done = atomic_load(&t->finished)) {
+        if (changes(&t->finished, done))
+            continue;
+        atomic_store(&t->waiting, 1);
+        done = atomic_load(&t->finished);
+        if (done != t->n)
+            futex_wait(&t->finished, done);
+        atomic_store(&t->waiting, 0);
+    }
+}
+
+void parallel_for(struct team *team, uint32_t n, team_task task, void *context)
+{
+    if (n == 0)
+        return;
+    pthread_mutex_lock(&team->lock);
+    if (n == 1 || team->size == 1) {
+        for (uint32_t i = 0; i < n; i++)
+            task(context, i, 0);
+        pthread_mutex_unlock(&team->lock);
+        return;
+    }
+    start(team);
+    team->n = n;
+    team->task = task;
+    team->context = context;
+    atomic_store(&team->finished, 0);
+    uint32_t number = atomic_load(&team->called) + 1;
+    atomic_store(&team->todo, (uint64_t)number << 32 | n);
+    atomic_store(&team->called, number);
+    if (atomic_load(&team->asleep) != 0)
+        futex_wake(&team->called, (int)n - 1);
+    work(team, number, 0);
+    wait_for_all(team);
+    pthread_mutex_unlock(&team->lock);
+}
+
+uint32_t team_size(const struct team *team)
+{
+    return team->size;
+}
+
+ssq_status team_create(uint32_t size, struct team **team)
+{
+    size_t bytes = sizeof(struct team) + size * sizeof(struct worker);
+    struct team *t = mem_alloc(bytes);
+    if (t == NULL)
+        return error_nomem("cpu", bytes);
+    t->size = size;
+    t->forks = fork_count();
+    pthread_mutex_init(&t->lock, NULL);
+    *team = t;
+    return SSQ_OK;
+}
+
+void team_destroy(struct team **team)
+{
+    struct team *t = *team;
+    if (t == NULL)
+        return;
+    if (t->forks == fork_count()) {
+        atomic_store(&t->over, true);
+        atomic_fetch_add(&t->called, 1);
+        futex_wake(&t->called, (int)t->size);
+        for (uint32_t i = 1; i <= t->started; i++)
+            pthread_join(t->worker[i].thread, NULL);
+    }
+    pthread_mutex_destroy(&t->lock);
+    mem_free(t);
+    *team = NULL;
+}
+
+void team_hold(struct team *team)
+{
+    pthread_mutex_lock(&team->lock);
+}
+
+void team_let_go(struct team *team)
+{
+    pthread_mutex_unlock(&team->lock);
+}

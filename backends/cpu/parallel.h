@@ -1,0 +1,44 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parallel.h - the threads of a cpu device, and the one loop that they run.
+ *
+ * No thread is there before the first loop that has work for it. Between loops
+ * threads look for the next one for a few microseconds and then sleep. A team
+ * has one loop at a time; whoever comes with another waits for its turn. */
+#ifndef BACKENDS_CPU_PARALLEL_H
+#define BACKENDS_CPU_PARALLEL_H
+
+#include <sesqui/status.h>
+
+#include <stdint.h>
+
+struct team;
+
+/** Most threads of a team. */
+#define TEAM_MOST 1024u
+
+/** One task of a loop: worker is below team_size(), and no two tasks run with
+ *  the same worker at a time. */
+typedef void (*team_task)(void *context, uint32_t i, uint32_t worker);
+
+/** Of so many threads, the caller's among them: 1..TEAM_MOST.
+ *  @return SSQ_ERR_NOMEM, text set */
+ssq_status team_create(uint32_t size, struct team **team);
+/** Not while a loop runs. */
+void team_destroy(struct team **team);
+uint32_t team_size(const struct team *team);
+
+/** task(context, i, ..) for i = 0 .. n - 1. Returns when all are done, with
+ *  all that they wrote seen by the caller. Which thread gets which i is not
+ *  determined; a task must not start a loop of the same team. Where the system
+ *  gives no more threads there are fewer: results never depend on how many. */
+void parallel_for(struct team *team, uint32_t n, team_task task, void *context);
+
+/** Keep loops out while the process is copied, and let them in again, in the
+ *  parent and in the child, which starts threads of its own. */
+void team_hold(struct team *team);
+void team_let_go(struct team *team);
+
+/** threads.c: how many threads a device has unless it is told, 1..TEAM_MOST. */
+uint32_t team_default_size(void);
+
+#endif
