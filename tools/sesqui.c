@@ -26,9 +26,14 @@ static const struct command commands[] = {
     {"support", command_support, " --device --op --json ",
      "[--device D] [--op O] [--json]",
      "op x dtype x implementation, from the admission tests"},
-    {"bench", command_bench, " --device --op --json --cases --seconds ",
-     "[--device D] [--op O] [--cases N] [--seconds S] [--json]",
-     "time the case tables' largest shapes"},
+    {"bench", command_bench,
+     " --device --vs --op --json --csv --cases --seconds --threads --plot "
+     "--list ",
+     "[SUITE|-] [--device D] [--vs D] [--op O] [--threads N]\n"
+     "           [--cases N] [--seconds S] [--json|--csv] [--plot FILE] "
+     "[--list]",
+     "time a suite (gemm, memory, optimizer, ops, train, latency), the\n"
+     "           cases of standard input, or the tables' largest"},
     {"tune", command_tune, " --device --types --trans --tf32 --clear --json ",
      "[M,N,K[,BATCH]].. [--device D] [--types T[,T]]\n"
      "           [--trans nn|nt|tn|tt] [--tf32] [--json] | --clear",
@@ -127,6 +132,10 @@ static const char **value_of(struct options *o, const char *option)
         return &o->types;
     if (strcmp(option, "--trans") == 0)
         return &o->orders;
+    if (strcmp(option, "--vs") == 0)
+        return &o->vs;
+    if (strcmp(option, "--plot") == 0)
+        return &o->plot;
     return strcmp(option, "--report") == 0 ? &o->report : NULL;
 }
 
@@ -135,6 +144,10 @@ static bool *flag_of(struct options *o, const char *option)
 {
     if (strcmp(option, "--json") == 0)
         return &o->json;
+    if (strcmp(option, "--csv") == 0)
+        return &o->csv;
+    if (strcmp(option, "--list") == 0)
+        return &o->list;
     if (strcmp(option, "--once") == 0)
         return &o->once;
     if (strcmp(option, "--child") == 0)
@@ -146,7 +159,8 @@ static bool *flag_of(struct options *o, const char *option)
     return strcmp(option, "--why") == 0 ? &o->why : NULL;
 }
 
-/* --seconds, else --cases, which are all that is neither flag nor text. */
+/* --seconds, --threads, else --cases, which are all that is neither flag nor
+ * text. */
 static bool read_number(struct options *o, const char *option,
                         const char *value)
 {
@@ -155,22 +169,24 @@ static bool read_number(struct options *o, const char *option,
         o->seconds = strtod(value, &end);
         return *end == '\0' && o->seconds > 0.0;
     }
-    o->cases = (unsigned)strtoul(value, &end, 10);
-    return *end == '\0' && o->cases > 0;
+    unsigned *n = strcmp(option, "--threads") == 0 ? &o->threads : &o->cases;
+    *n = (unsigned)strtoul(value, &end, 10);
+    return *end == '\0' && *n > 0;
 }
 
-/* A word that is no option: certify's device, or one of tune's shapes, which
- * are put in front of what has been read. */
+/* A word that is no option: certify's device, bench's suite or one of tune's
+ * shapes, which are put in front of what has been read. */
 static bool take_word(const struct command *c, char **argv, int i,
                       struct options *o)
 {
-    if (argv[i][0] == '-')
+    const bool many = c->run == command_tune || c->run == command_bench;
+    if (argv[i][0] == '-' && (argv[i][1] != '\0' || c->run != command_bench))
         return false;
     if (c->run == command_certify)
         o->device = argv[i];
-    else if (c->run == command_tune)
+    else if (many)
         argv[o->words++] = argv[i];
-    return c->run == command_certify || c->run == command_tune;
+    return c->run == command_certify || many;
 }
 
 /* Options may be written --op O or --op=O. The code is EXIT_FINE unless the

@@ -21,17 +21,20 @@ struct options {
     const char *device;         /* --device D; NULL: all */
     const char *op;             /* --op O; NULL: all */
     const char *report;         /* --report FILE; NULL: standard output */
+    const char *vs;             /* --vs D: bench's other device; NULL: none */
+    const char *plot;           /* --plot FILE: bench's roofline; NULL: none */
     const char *types, *orders; /* --types T,T and --trans TT of tune */
     bool tf32, clear;           /* --tf32, --clear: tune's */
-    char **word;                /* words of no option: tune's shapes */
+    char **word; /* words of no option: tune's shapes, bench's suite */
     unsigned words;
-    bool json, why, help;
-    bool once;      /* --once: certify's, where no verdict is kept */
-    bool child;     /* --child: of certify, for itself */
-    unsigned cases; /* --cases N: bench's largest per table; a child's first
-                       table, from 1 */
-    double seconds; /* --seconds S: of a line of bench's, about; of a table of
-                       certify's, at most */
+    bool json, csv, why, list, help; /* list: bench's cases */
+    bool once;        /* --once: certify's, where no verdict is kept */
+    bool child;       /* --child: of certify, for itself */
+    unsigned cases;   /* --cases N: bench's largest per table; a child's first
+                         table, from 1 */
+    unsigned threads; /* --threads N: bench's; 0: as the device is */
+    double seconds;   /* --seconds S: of a line of bench's, about; of a table of
+                         certify's, at most */
 };
 
 /** The subcommands: each writes to standard output and, of what went wrong, to

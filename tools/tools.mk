@@ -3,7 +3,26 @@
 
 bin_PROGRAMS += sesqui
 sesqui_SOURCES = \
-	tools/bench.c \
+	examples/gpt/model.c \
+	examples/gpt/model.h \
+	tools/bench/bench.c \
+	tools/bench/bench.h \
+	tools/bench/calls.c \
+	tools/bench/case.c \
+	tools/bench/gemm.c \
+	tools/bench/loops.c \
+	tools/bench/memory.c \
+	tools/bench/ops.c \
+	tools/bench/optimizer.c \
+	tools/bench/report.c \
+	tools/bench/ring.c \
+	tools/bench/ring.h \
+	tools/bench/roofline.c \
+	tools/bench/roofs.c \
+	tools/bench/rows.c \
+	tools/bench/tables.c \
+	tools/bench/train.c \
+	tools/bench/workload.c \
 	tools/certify.c \
 	tools/devices.c \
 	tools/latency.c \

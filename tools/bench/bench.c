@@ -1,0 +1,302 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* bench.c - `sesqui bench`: which cases, on which devices.
+ *
+ * A word is a suite: a family's cases, `latency` for what comes before an op's
+ * own work, or `-` for the cases that standard input has, a line each, which
+ * are answered as they come: peers of bench/peers/ do the same, so that several
+ * can be asked in turn. Without a word it is latency and the largest cases of
+ * the tests' tables. */
+#include "tools/bench/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+struct bench {
+    const struct options *o;
+    const struct bench_family *family; /* NULL: no suite, or latency */
+    bool latency, answer;
+    ssq_device *device[2]; /* the second is that of --vs, or NULL */
+    ssq_queue *queue[2];
+    ssq_device_props props[2];
+    double start;
+    struct roofs roofs;
+    struct bench_rows rows;
+    struct report report;
+};
+
+/* ---- cases ---- */
+
+/* The highest roof over a dtype. */
+static double roof_of(const struct roofs *r, ssq_dtype dtype)
+{
+    return dtype == SSQ_BF16 && r->dot > r->fma ? r->dot : r->fma;
+}
+
+/* Is there time for it, at the roofs' rates? If not, a row says so. */
+static bool affordable(struct bench *b, const struct workload *w,
+                       const struct bench_family *f, bool *ok)
+{
+    if (b->roofs.fma <= 0.0)
+        return true;
+    double seconds =
+        1e-9 * (w->flops / b->roofs.fma + w->bytes / b->roofs.bytes);
+    if (2.0 * seconds <= b->o->seconds)
+        return true;
+    struct bench_row *row =
+        rows_add(&b->rows, f->suite, w->c.op, w->impl, &seconds, 1);
+    *ok = row != NULL;
+    if (*ok) {
+        row->runs = 0;
+        snprintf(row->text, sizeof(row->text), "%s", w->c.text);
+    }
+    return false;
+}
+
+/* Time a case on the devices. What a device does not do is no failure: it is
+ * named on standard error. */
+static ssq_status run_case(struct bench *b, const struct bench_case *c)
+{
+    struct workload w[2] = {{.c = *c}, {.c = *c}};
+    const struct bench_family *f = NULL;
+    const int devices = b->device[1] != NULL ? 2 : 1;
+    ssq_status st = SSQ_OK;
+    for (int i = 0; i < devices && st == SSQ_OK; i++) {
+        w[i].device = b->device[i];
+        w[i].queue = b->queue[i];
+        st = workload_make(&w[i], &f);
+    }
+    bool ok = true;
+    if (st == SSQ_OK && affordable(b, &w[0], f, &ok)) {
+        ok = workload_time(&w[0], devices == 2 ? &w[1] : NULL, f, b->o->seconds,
+                           &b->rows);
+        if (ok)
+            b->rows.row[b->rows.n - 1].peak = roof_of(&b->roofs, c->dtype);
+    }
+    for (int i = 0; i < devices; i++)
+        workload_drop(&w[i]);
+    return st != SSQ_OK ? st : ok ? SSQ_OK : SSQ_ERR_DEVICE;
+}
+
+static bool wanted(const struct options *o, const struct bench_case *c)
+{
+    return o->op == NULL || strcmp(o->op, c->op) == 0;
+}
+
+static void list(const struct options *o, const struct bench_family *f)
+{
+    struct bench_case c;
+    for (size_t i = 0; family_case(f, i, &c); i++)
+        if (wanted(o, &c))
+            printf("%s\n", c.text);
+}
+
+static bool run_suite(struct bench *b)
+{
+    struct bench_case c;
+    for (size_t i = 0; family_case(b->family, i, &c); i++)
+        if (wanted(b->o, &c) && run_case(b, &c) != SSQ_OK)
+            fprintf(stderr, "sesqui: bench: %s: %s\n", c.text,
+                    ssq_last_error());
+    return true;
+}
+
+/* ---- answers ---- */
+
+static void answer_skipped(const struct bench *b, const char *text,
+                           const char *why)
+{
+    printf("{\"device\": \"%s\", \"case\": ", b->props[0].name);
+    json_string(stdout, text);
+    printf(", \"skipped\": ");
+    json_string(stdout, why);
+    printf("}\n");
+}
+
+static void answer_roofs(struct bench *b)
+{
+    const struct workload w = {.device = b->device[0], .queue = b->queue[0]};
+    if (roofs_measure(&w, &b->roofs))
+        printf(
+            "{\"device\": \"%s\", \"case\": \"roofs\", \"fma_gflops\": %.6g, "
+            "\"dot_gflops\": %.6g, \"copy_gbytes_s\": %.6g}\n",
+            b->props[0].name, b->roofs.fma, b->roofs.dot, b->roofs.bytes);
+    else
+        answer_skipped(b, "roofs", ssq_last_error());
+    b->rows.gbytes = b->roofs.bytes;
+}
+
+/* A line of standard input; every one has an answer. */
+static void answer(struct bench *b, const char *line)
+{
+    struct bench_case c;
+    if (strcmp(line, "roofs") == 0) {
+        answer_roofs(b);
+    } else if (!case_read(line, &c)) {
+        answer_skipped(b, line, "no case, as gemm f32 64x64x64");
+    } else {
+        const size_t before = b->rows.n;
+        ssq_status st = run_case(b, &c);
+        if (b->rows.n > before)
+            report_row(&b->report, &b->rows, &b->rows.row[before], true);
+        else
+            answer_skipped(b, line,
+                           st == SSQ_ERR_NOT_FOUND ? "no such case"
+                                                   : ssq_last_error());
+    }
+    fflush(stdout);
+}
+
+static bool answer_all(struct bench *b)
+{
+    char line[256];
+    b->report.form = REPORT_LINES;
+    while (fgets(line, sizeof(line), stdin) != NULL) {
+        line[strcspn(line, "\n")] = '\0';
+        answer(b, line);
+    }
+    return true;
+}
+
+/* ---- runs ---- */
+
+/* What is no table, and the tables. */
+static bool run_tables(struct bench *b)
+{
+    const bool call = b->o->op != NULL && calls_known(b->o->op);
+    if (!calls_time(b->queue[0], b->o, b->start, &b->rows))
+        return false;
+    return call || b->latency ||
+           tables_time(b->device[0], b->queue[0], b->o, &b->rows);
+}
+
+static bool run(struct bench *b)
+{
+    const struct workload w = {.device = b->device[0], .queue = b->queue[0]};
+    if (b->answer)
+        return answer_all(b);
+    if (b->family == NULL)
+        return run_tables(b);
+    if (!roofs_measure(&w, &b->roofs))
+        return false;
+    b->rows.gbytes = b->roofs.bytes;
+    return run_suite(b);
+}
+
+/* What the columns are, as lines that a reader of numbers skips. */
+static void print_peaks(const struct bench *b)
+{
+    if (b->family != NULL)
+        printf("# %s: measured here: %.3f GFLOP/s of multiply-adds, %.3f of "
+               "bf16 dot products, %.3f GB/s (copy of 256 MiB)\n",
+               b->props[0].name, b->roofs.fma, b->roofs.dot, b->roofs.bytes);
+    else if (b->rows.gbytes > 0.0)
+        printf("# %s: peaks measured here: %.3f GFLOP/s (square gemm), "
+               "%.3f GB/s (copy of 32 MiB)\n",
+               b->props[0].name, b->rows.gflops, b->rows.gbytes);
+    if (b->rows.gbytes > 0.0)
+        printf("# runs x their median, spread (max - min) / median, rates, of "
+               "the nearer peak, of the rate of a copy of as many bytes\n");
+}
+
+/* Everything is measured before anything is printed. @return an exit_code */
+static int report_all(struct bench *b, bool ok)
+{
+    size_t timed = 0;
+    if (b->report.form == REPORT_TEXT)
+        print_peaks(b);
+    report_begin(&b->report);
+    for (size_t i = 0; i < b->rows.n; i++) {
+        report_row(&b->report, &b->rows, &b->rows.row[i], i == 0);
+        timed += b->rows.row[i].runs > 0;
+    }
+    report_end(&b->report);
+    if (b->o->plot != NULL && ok)
+        ok = roofline_write(b->o->plot, b->props[0].name, &b->roofs, &b->rows);
+    if (ok && timed == 0)
+        fprintf(stderr, "sesqui: bench: nothing was timed\n");
+    return ok && timed > 0 ? EXIT_FINE : EXIT_FAILED;
+}
+
+/* ---- devices and options ---- */
+
+static ssq_status open_devices(struct bench *b)
+{
+    const char *name = b->o->device == NULL ? "auto" : b->o->device;
+    double ignored;
+    ssq_status st = start_device(name, &b->device[0], &b->queue[0], &b->start);
+    if (st == SSQ_OK && b->o->vs != NULL)
+        st = start_device(b->o->vs, &b->device[1], &b->queue[1], &ignored);
+    for (int i = 0; i < 2 && st == SSQ_OK && b->device[i] != NULL; i++) {
+        b->props[i] = (ssq_device_props)SSQ_DEVICE_PROPS_INIT;
+        st = ssq_device_props_get(b->device[i], &b->props[i]);
+    }
+    return st;
+}
+
+static int usage(const char *what, const char *word)
+{
+    fprintf(stderr, "sesqui: bench: %s%s; see sesqui --help\n", what, word);
+    return EXIT_USAGE;
+}
+
+/* The suite that the command line names. */
+static int choose(struct bench *b)
+{
+    const struct options *o = b->o;
+    const char *word = o->words > 0 ? o->word[0] : "";
+    if (o->words > 1)
+        return usage("one suite at a time, not also ", o->word[1]);
+    b->latency = strcmp(word, "latency") == 0;
+    b->answer = strcmp(word, "-") == 0;
+    for (size_t i = 0; bench_families[i] != NULL; i++)
+        if (strcmp(bench_families[i]->suite, word) == 0)
+            b->family = bench_families[i];
+    if (o->words > 0 && b->family == NULL && !b->latency && !b->answer)
+        return usage("no such suite: ", word);
+    if (b->family == NULL && (o->list || o->plot != NULL))
+        return usage("a suite of cases has --list and --plot", "");
+    if (b->family == NULL && !b->answer && o->vs != NULL)
+        return usage("a suite of cases has --vs", "");
+    return EXIT_FINE;
+}
+
+int command_bench(const struct options *options)
+{
+    struct options o = *options;
+    struct bench b = {.o = &o};
+    char number[16];
+    if (o.seconds <= 0.0)
+        o.seconds = 10.0;
+    int code = choose(&b);
+    if (code != EXIT_FINE)
+        return code;
+    if (o.list) {
+        list(&o, b.family);
+        return EXIT_FINE;
+    }
+    snprintf(number, sizeof(number), "%u", o.threads);
+    if (o.threads > 0 && setenv("SSQ_NUM_THREADS", number, 1) != 0)
+        return EXIT_FAILED;
+    ssq_status st = open_devices(&b);
+    if (st == SSQ_OK) {
+        b.report = (struct report){.device = b.props[0].name,
+                                   .vs = o.vs,
+                                   .budget = o.seconds,
+                                   .form = o.csv    ? REPORT_CSV
+                                           : o.json ? REPORT_JSON
+                                                    : REPORT_TEXT};
+        bool ok = run(&b);
+        if (!ok)
+            complain("bench");
+        code = b.answer ? ok ? EXIT_FINE : EXIT_FAILED : report_all(&b, ok);
+    } else {
+        complain("bench");
+        code = st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
+    }
+    free(b.rows.row);
+    for (int i = 0; i < 2; i++) {
+        ssq_queue_destroy(&b.queue[i]);
+        ssq_device_close(&b.device[i]);
+    }
+    return code;
+}

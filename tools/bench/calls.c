@@ -1,0 +1,89 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* calls.c - the lines of what comes before an op's own work: a device's start,
+ * a launch, what a tape adds. */
+#include "tools/bench/bench.h"
+
+#include <string.h>
+
+#define RUNS 64
+
+/* What comes before an op's own work: see latency.c. */
+static bool time_launch(ssq_queue *queue, struct bench_rows *all)
+{
+    double call[RUNS], both[RUNS];
+    if (!launch_measure(queue, RUNS, call, both))
+        return false;
+    struct bench_row *t = rows_add(all, "latency", "launch", "-", call, RUNS);
+    if (t == NULL)
+        return false;
+    snprintf(t->text, sizeof(t->text), "fill of one element: the call");
+    t = rows_add(all, "latency", "launch", "-", both, RUNS);
+    if (t == NULL)
+        return false;
+    snprintf(t->text, sizeof(t->text),
+             "fill of one element: the call and its end");
+    return true;
+}
+
+static bool add_overhead(double *seconds, const char *op, const char *how,
+                         struct bench_rows *all)
+{
+    struct bench_row *t =
+        rows_add(all, "latency", "tape", "-", seconds, OVERHEAD_RUNS);
+    if (t != NULL)
+        snprintf(t->text, sizeof(t->text), "%s of one element: %s", op, how);
+    return t != NULL;
+}
+
+/* What a tape adds to a call: see overhead.c. */
+static bool time_tape(ssq_queue *queue, struct bench_rows *all)
+{
+    static const char *const op[2] = {"relu", "mul by a parameter"};
+    bool ok = true;
+    for (int mul = 0; mul < 2 && ok; mul++) {
+        static struct overhead o;
+        ok = overhead_measure(queue, mul == 1, &o) &&
+             add_overhead(o.hand_forward, op[mul], "by hand", all) &&
+             add_overhead(o.tape_forward, op[mul], "on a tape", all) &&
+             add_overhead(o.hand_backward, op[mul], "gradient, by hand", all) &&
+             add_overhead(o.tape_backward, op[mul], "gradient, on a tape", all);
+    }
+    for (int replay = 0; replay < 2 && ok; replay++) {
+        static double seconds[OVERHEAD_RUNS];
+        ok = step_measure(queue, replay == 1, seconds) &&
+             add_overhead(seconds, "relu or its gradient",
+                          replay == 1 ? "in a step, replayed" : "in a step",
+                          all);
+    }
+    return ok;
+}
+
+/* The one line that cannot be repeated in a process. */
+static bool time_start(double seconds, struct bench_rows *all)
+{
+    struct bench_row *t = rows_add(all, "latency", "open", "-", &seconds, 1);
+    if (t == NULL)
+        return false;
+    snprintf(t->text, sizeof(t->text),
+             "this process' first device, queue and result");
+    return true;
+}
+
+static bool wanted(const struct options *o, const char *op)
+{
+    return o->op == NULL || strcmp(op, o->op) == 0;
+}
+
+bool calls_time(ssq_queue *queue, const struct options *o, double start,
+                struct bench_rows *all)
+{
+    return (!wanted(o, "open") || time_start(start, all)) &&
+           (!wanted(o, "launch") || time_launch(queue, all)) &&
+           (!wanted(o, "tape") || time_tape(queue, all));
+}
+
+bool calls_known(const char *op)
+{
+    return strcmp(op, "open") == 0 || strcmp(op, "launch") == 0 ||
+           strcmp(op, "tape") == 0;
+}

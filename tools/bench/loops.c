@@ -1,0 +1,133 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* loops.c - what the processor's units reach where nothing is loaded or
+ * stored: independent multiply-adds, and dot products of pairs of bf16, on so
+ * many threads at once. Only for x86-64; elsewhere nobody knows. */
+#include "tools/bench/bench.h"
+
+#include <pthread.h>
+
+/** Independent chains: a multiply-add takes 4 cycles, and two begin in each. */
+#define CHAINS 12
+/** Rounds of a loop; some milliseconds. */
+#define ROUNDS 2000000L
+#define RUNS   5
+#define MOST   256
+
+#if defined(__x86_64__) && defined(__GNUC__)
+
+/* Twelve of an instruction whose operands are registers 2 and 3, filled with
+ * 0.5: sums go to 1 and stay there. */
+#define TWELVE(OP, R)                                                          \
+    OP " %%" R "2, %%" R "3, %%" R "4\n\t" OP " %%" R "2, %%" R "3, %%" R      \
+       "5\n\t" OP " %%" R "2, %%" R "3, %%" R "6\n\t" OP " %%" R "2, %%" R     \
+       "3, %%" R "7\n\t" OP " %%" R "2, %%" R "3, %%" R "8\n\t" OP " %%" R     \
+       "2, %%" R "3, %%" R "9\n\t" OP " %%" R "2, %%" R "3, %%" R "10\n\t" OP  \
+       " %%" R "2, %%" R "3, %%" R "11\n\t" OP " %%" R "2, %%" R "3, %%" R     \
+       "12\n\t" OP " %%" R "2, %%" R "3, %%" R "13\n\t" OP " %%" R "2, %%" R   \
+       "3, %%" R "14\n\t" OP " %%" R "2, %%" R "3, %%" R "15\n\t"
+#define LOOP(OP, R)                                                            \
+    __asm__ volatile("vpbroadcastd %1, %%" R "2\n\t"                           \
+                     "vpbroadcastd %1, %%" R "3\n\t"                           \
+                     "1:\n\t" TWELVE(OP, R) "dec %0\n\t"                       \
+                                            "jnz 1b\n\t"                       \
+                                            "vzeroupper"                       \
+                     : "+r"(n)                                                 \
+                     : "m"(*half)                                              \
+                     : "cc", "xmm2", "xmm3", "xmm4", "xmm5", "xmm6", "xmm7",   \
+                       "xmm8", "xmm9", "xmm10", "xmm11", "xmm12", "xmm13",     \
+                       "xmm14", "xmm15")
+
+static void fma_512(long n, const unsigned *half)
+{
+    LOOP("vfmadd213ps", "zmm");
+}
+
+static void fma_256(long n, const unsigned *half)
+{
+    LOOP("vfmadd213ps", "ymm");
+}
+
+static void dot_512(long n, const unsigned *half)
+{
+    LOOP("vdpbf16ps", "zmm");
+}
+
+typedef void (*loop_fn)(long n, const unsigned *half);
+
+/* The widest loops that the processor has, and what a round does. */
+static loop_fn fma_loop(double *flops)
+{
+    __builtin_cpu_init();
+    const bool wide = __builtin_cpu_supports("avx512f");
+    *flops = 2.0 * CHAINS * (wide ? 16.0 : 8.0);
+    return wide ? fma_512
+           : __builtin_cpu_supports("fma") && __builtin_cpu_supports("avx2")
+               ? fma_256
+               : NULL;
+}
+
+static loop_fn dot_loop(double *flops)
+{
+    *flops = 4.0 * CHAINS * 16.0;
+    return __builtin_cpu_supports("avx512bf16") ? dot_512 : NULL;
+}
+
+struct share {
+    loop_fn loop;
+    unsigned half;
+};
+
+static void *run_share(void *user)
+{
+    const struct share *s = user;
+    s->loop(ROUNDS, &s->half);
+    return NULL;
+}
+
+/* Seconds of a loop on all threads; 0: there are no such threads. */
+static double time_loop(struct share *s, int threads)
+{
+    pthread_t thread[MOST];
+    int n = 0;
+    double began = now();
+    while (n < threads - 1 && n < MOST &&
+           pthread_create(&thread[n], NULL, run_share, s) == 0)
+        n++;
+    run_share(s);
+    for (int i = 0; i < n; i++)
+        pthread_join(thread[i], NULL);
+    return n == threads - 1 ? now() - began : 0.0;
+}
+
+static double rate(loop_fn loop, unsigned half, int threads, double flops)
+{
+    struct share s = {loop, half};
+    double best = 0.0;
+    for (int i = 0; i < RUNS && loop != NULL; i++) {
+        double seconds = time_loop(&s, threads);
+        double reached = seconds > 0.0
+                             ? 1e-9 * flops * (double)ROUNDS * threads / seconds
+                             : 0.0;
+        best = reached > best ? reached : best;
+    }
+    return best;
+}
+
+void loops_measure(int threads, double *fma, double *dot)
+{
+    double flops;
+    loop_fn loop = fma_loop(&flops);
+    *fma = rate(loop, 0x3f000000u, threads, flops); /* 0.5f */
+    loop = dot_loop(&flops);
+    *dot = rate(loop, 0x3f003f00u, threads, flops); /* two of 0.5 */
+}
+
+#else
+
+void loops_measure(int threads, double *fma, double *dot)
+{
+    (void)threads;
+    *fma = *dot = 0.0;
+}
+
+#endif

@@ -1,0 +1,189 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* memory.c - what memory bounds: copies, casts, elementwise ops, softmax, layer
+ * norm, and gradients. Sizes are N, or ROWSxCOLUMNS. */
+#include "tools/bench/ring.h"
+
+#include <string.h>
+
+/* ---- calls ---- */
+
+static ssq_status copy(ssq_queue *q, ssq_tensor *const *t,
+                       const struct bench_case *c)
+{
+    (void)c;
+    return ssq_copy(q, SSQ_COPY(.x = t[0], .y = t[1]));
+}
+
+static ssq_status cast(ssq_queue *q, ssq_tensor *const *t,
+                       const struct bench_case *c)
+{
+    (void)c;
+    return ssq_cast(q, SSQ_CAST(.x = t[0], .y = t[1]));
+}
+
+/* Functions of one operand that have the same arguments. */
+static ssq_status unary(ssq_queue *q, ssq_tensor *const *t,
+                        const struct bench_case *c)
+{
+    static const struct {
+        const char *name;
+        ssq_status (*run)(ssq_queue *q, const ssq_unary_args *args);
+    } functions[] = {{"relu", ssq_relu},       {"gelu", ssq_gelu},
+                     {"silu", ssq_silu},       {"tanh", ssq_tanh},
+                     {"sigmoid", ssq_sigmoid}, {"exp", ssq_exp}};
+    for (size_t i = 0; i < sizeof(functions) / sizeof(functions[0]); i++)
+        if (strcmp(functions[i].name, c->op) == 0)
+            return functions[i].run(q, SSQ_UNARY(.x = t[0], .y = t[1]));
+    return SSQ_ERR_NOT_FOUND;
+}
+
+static ssq_status add(ssq_queue *q, ssq_tensor *const *t,
+                      const struct bench_case *c)
+{
+    (void)c;
+    return ssq_add(q, SSQ_BINARY(.a = t[0], .b = t[1], .y = t[2]));
+}
+
+static ssq_status mul(ssq_queue *q, ssq_tensor *const *t,
+                      const struct bench_case *c)
+{
+    (void)c;
+    return ssq_mul(q, SSQ_BINARY(.a = t[0], .b = t[1], .y = t[2]));
+}
+
+static ssq_status gelu_backward(ssq_queue *q, ssq_tensor *const *t,
+                                const struct bench_case *c)
+{
+    (void)c;
+    return ssq_gelu_backward(
+        q, SSQ_UNARY_BACKWARD(.x = t[0], .dy = t[1], .dx = t[2]));
+}
+
+static ssq_status softmax(ssq_queue *q, ssq_tensor *const *t,
+                          const struct bench_case *c)
+{
+    (void)c;
+    return ssq_softmax(q, SSQ_SOFTMAX(.x = t[0], .y = t[1]));
+}
+
+static ssq_status softmax_backward(ssq_queue *q, ssq_tensor *const *t,
+                                   const struct bench_case *c)
+{
+    (void)c;
+    return ssq_softmax_backward(
+        q, SSQ_SOFTMAX_BACKWARD(.y = t[0], .dy = t[1], .dx = t[2]));
+}
+
+static ssq_status layer_norm(ssq_queue *q, ssq_tensor *const *t,
+                             const struct bench_case *c)
+{
+    (void)c;
+    return ssq_layer_norm(q, SSQ_LAYER_NORM(.x = t[0], .gamma = t[1],
+                                            .beta = t[2], .y = t[3],
+                                            .mean = t[4], .rstd = t[5]));
+}
+
+static ssq_status layer_norm_backward(ssq_queue *q, ssq_tensor *const *t,
+                                      const struct bench_case *c)
+{
+    (void)c;
+    return ssq_layer_norm_backward(
+        q, SSQ_LAYER_NORM_BACKWARD(.x = t[0], .gamma = t[1], .mean = t[2],
+                                   .rstd = t[3], .dy = t[4], .dx = t[5],
+                                   .dgamma = t[6], .dbeta = t[7]));
+}
+
+/* ---- operands ---- */
+
+/* Whole tensors of the case's shape: so many in, and one out. */
+static bool whole(const struct bench_case *c, struct ring_operand *o, int in)
+{
+    if (c->sizes > 2)
+        return false;
+    for (int i = 0; i <= in; i++)
+        o[i] = (struct ring_operand){i < in ? RING_NORMAL : RING_OUT,
+                                     i < in ? c->dtype : c->result,
+                                     c->sizes,
+                                     {c->size[0], c->size[1]}};
+    return true;
+}
+
+static bool one(const struct bench_case *c, struct ring_operand *o)
+{
+    return whole(c, o, 1);
+}
+
+static bool two(const struct bench_case *c, struct ring_operand *o)
+{
+    return whole(c, o, 2);
+}
+
+/* x, gamma, beta to y, mean, rstd. */
+static bool norm(const struct bench_case *c, struct ring_operand *o)
+{
+    const struct ring_operand x = {
+        RING_NORMAL, c->dtype, 2, {c->size[0], c->size[1]}};
+    const struct ring_operand v = {RING_NORMAL, c->dtype, 1, {c->size[1]}};
+    const struct ring_operand s = {RING_OUT, SSQ_F32, 1, {c->size[0]}};
+    o[0] = o[3] = x;
+    o[1] = o[2] = v;
+    o[4] = o[5] = s;
+    return c->sizes == 2;
+}
+
+/* x, gamma, mean, rstd, dy to dx, dgamma, dbeta. */
+static bool norm_backward(const struct bench_case *c, struct ring_operand *o)
+{
+    struct ring_operand forward[RING_OPERANDS];
+    if (!norm(c, forward))
+        return false;
+    o[0] = o[4] = o[5] = forward[0];
+    o[1] = o[6] = o[7] = forward[1];
+    o[2] = o[3] = forward[4];
+    return true;
+}
+
+/* ---- the list ---- */
+
+static double each(const struct bench_case *c)
+{
+    double n = 1.0;
+    for (int i = 0; i < c->sizes; i++)
+        n *= (double)c->size[i];
+    return n;
+}
+
+static const struct ring_op ops[] = {
+    {"copy", copy, one, NULL},
+    {"cast", cast, one, NULL},
+    {"add", add, two, each},
+    {"mul", mul, two, each},
+    {"relu", unary, one, each},
+    {"gelu", unary, one, each},
+    {"silu", unary, one, each},
+    {"tanh", unary, one, each},
+    {"sigmoid", unary, one, each},
+    {"exp", unary, one, each},
+    {"gelu_backward", gelu_backward, two, each},
+    {"softmax", softmax, one, each},
+    {"softmax_backward", softmax_backward, two, each},
+    {"layer_norm", layer_norm, norm, each},
+    {"layer_norm_backward", layer_norm_backward, norm_backward, each},
+    {NULL, NULL, NULL, NULL}};
+
+static ssq_status make(struct workload *w)
+{
+    return ring_make(w, ops);
+}
+
+static const struct bench_grid grids[] = {
+    {"copy", "f32 f16", "33554432"},
+    {"cast", "f32:f16 f32:bf16 f16:f32 bf16:f32 f16:bf16 bf16:f16", "33554432"},
+    {"add mul relu gelu silu tanh sigmoid exp gelu_backward", "f32 f16 bf16",
+     "33554432"},
+    {"softmax softmax_backward layer_norm layer_norm_backward", "f32 f16 bf16",
+     "8192x4096"},
+    {NULL, NULL, NULL}};
+
+const struct bench_family memory_family = {
+    .suite = "memory", .grids = grids, .memory = true, .make = make};

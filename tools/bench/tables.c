@@ -1,0 +1,182 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* tables.c - the largest cases of the tables of tests/op.
+ *
+ * Cases are ranked by what they say they cost, found in admission mode without
+ * computing. The peaks are measured in the same run, on the same device and
+ * through the same API: see peak.c. After each run of a case a plain copy of as
+ * many bytes is timed, so that whatever else the machine does meets both.
+ *
+ * A line has its seconds. What would take longer at the peaks' rates is left
+ * out, and named; the next cheaper case takes its place. What takes longer than
+ * they say has one run. */
+#include "tests/op/suite_run.h"
+#include "tools/bench/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** More than BENCH_RUNS of tests/op/suite.c. */
+#define RUNS 64
+/** Of a case: one that warms up, and one that is timed. */
+#define LEAST_RUNS 2.0
+
+/* The copy that cases are timed in turn with: it needs to outlive a case, and a
+ * bed's peer is given nothing but the bed. */
+static struct copier rival;
+
+/* What a case is timed in turn with: struct bed's peer. */
+static double copy_as_much(struct bed *b)
+{
+    return b->bytes > 0.0 ? copier_run(b->queue, &rival, b->bytes) : 0.0;
+}
+
+/* Run a case and note its times; false: it failed, or no memory. A case that is
+ * skipped, or calls no op, leaves no line. The ratio to the copy is taken run
+ * by run, since the two of a pair met the same machine. */
+static bool time_case(struct bed *b, const struct suite *s, size_t i,
+                      struct bench_rows *all)
+{
+    b->bench = true;
+    b->admit = false;
+    bed_case_begin(b->state, false);
+    bool ok = bed_run(b, s, i, false);
+    const double *seconds, *peer;
+    int n = bed_times(b, &seconds, &peer);
+    if (!ok || b->skipped || n == 0)
+        return ok;
+    double sorted[RUNS], ratio[RUNS];
+    for (int k = 0; k < n; k++) {
+        sorted[k] = seconds[k];
+        ratio[k] = peer[k] / seconds[k];
+    }
+    struct bench_row *t =
+        rows_add(all, "tables", s->op, b->impl, sorted, (size_t)n);
+    if (t == NULL)
+        return false;
+    s->describe(i, t->text, sizeof(t->text));
+    t->flops = b->flops;
+    t->bytes = b->bytes;
+    t->peak = all->gflops;
+    t->copy = rows_median(ratio, (size_t)n);
+    return true;
+}
+
+/* A case and what it costs: its rank, 0 where it does not run, and the seconds
+ * that it takes at the peaks. */
+struct ranked {
+    size_t i;
+    double cost, seconds;
+};
+
+/* Ask a case what it costs, without computing. Rank is the sum of operations
+ * and bytes: only the order matters, and either may be 0. */
+static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
+                          const struct bench_rows *all)
+{
+    struct ranked r = {.i = i};
+    b->bench = false;
+    b->admit = true;
+    bed_case_begin(b->state, false);
+    if (!bed_run(b, s, i, false) || b->skipped)
+        return r;
+    r.cost = b->flops + b->bytes;
+    r.seconds = 1e-9 * (b->flops / all->gflops + b->bytes / all->gbytes);
+    return r;
+}
+
+/* The most expensive first; of equal ones the first, so that the choice is the
+ * same in every run. */
+static int by_cost(const void *a, const void *b)
+{
+    const struct ranked *x = a, *y = b;
+    if (x->cost != y->cost)
+        return x->cost < y->cost ? 1 : -1;
+    return (x->i > y->i) - (x->i < y->i);
+}
+
+/* Is there time for a case that takes so long? If not, a row says so. */
+static bool affordable(const struct bed *b, const struct suite *s,
+                       const struct ranked *r, struct bench_rows *all, bool *ok)
+{
+    double seconds = r->seconds;
+    if (LEAST_RUNS * seconds <= b->budget)
+        return true;
+    struct bench_row *t = rows_add(all, "tables", s->op, b->impl, &seconds, 1);
+    *ok = t != NULL;
+    if (*ok) {
+        t->runs = 0;
+        s->describe(r->i, t->text, sizeof(t->text));
+    }
+    return false;
+}
+
+/* The n most expensive cases of a table that there is time for. */
+static bool time_table(struct bed *b, const struct suite *s, unsigned n,
+                       struct bench_rows *all)
+{
+    size_t cases = s->n + s->large;
+    struct ranked *r = calloc(cases + 1, sizeof(*r));
+    bool ok = r != NULL;
+    for (size_t i = 0; ok && i < cases; i++)
+        r[i] = rank(b, s, i, all);
+    if (ok)
+        qsort(r, cases, sizeof(*r), by_cost);
+    for (size_t i = 0; ok && i < cases && r[i].cost > 0.0 && n > 0; i++) {
+        if (!affordable(b, s, &r[i], all, &ok))
+            continue;
+        ok = time_case(b, s, r[i].i, all);
+        n--;
+    }
+    free(r);
+    return ok;
+}
+
+static bool named(const char *op, const char *name)
+{
+    return op == NULL || strcmp(op, name) == 0;
+}
+
+static bool selected(const struct suite *s, const char *op)
+{
+    return named(op, s->op) || named(op, s->name);
+}
+
+/* Every selected table by every implementation, pinned for as long. */
+static bool time_tables(struct bed *b, const struct options *o,
+                        struct bench_rows *all)
+{
+    for (size_t i = 0; suites[i] != NULL; i++) {
+        const struct suite *s = suites[i];
+        for (size_t k = 0; selected(s, o->op); k++) {
+            b->impl = ssq_implementation_name(b->device, s->op, k);
+            if (b->impl == NULL)
+                break;
+            bool ok =
+                ssq_implementation_pin(b->device, s->op, b->impl) == SSQ_OK &&
+                time_table(b, s, o->cases, all);
+            if (ssq_implementation_pin(b->device, s->op, NULL) != SSQ_OK || !ok)
+                return false;
+        }
+    }
+    return true;
+}
+
+bool tables_time(ssq_device *device, ssq_queue *queue, const struct options *o,
+                 struct bench_rows *all)
+{
+    struct bed b = {.device = device,
+                    .queue = queue,
+                    .props = SSQ_DEVICE_PROPS_INIT,
+                    .peer = copy_as_much,
+                    .budget = o->seconds};
+    if (ssq_device_props_get(device, &b.props) != SSQ_OK ||
+        !peak_measure(queue, &all->gflops, &all->gbytes))
+        return false;
+    b.state = bed_state_create();
+    bool ok = time_tables(&b, o, all);
+    if (!ok)
+        fprintf(stderr, "sesqui: bench: %s\n", b.text);
+    copier_drop(&rival);
+    bed_state_destroy(b.state);
+    return ok;
+}
