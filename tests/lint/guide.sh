@@ -90,7 +90,8 @@ grep -oE '\bssq_[a-z0-9_]*[a-z0-9]\b' "$tmp/text" | sort -u |
     grep -vxE 'ssq_(x|x_create|x_destroy)' >"$tmp/used"
 comm -23 "$tmp/used" "$tmp/known" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/used") functions and types of the text exist"
-grep -rhoE 'SSQ_[A-Z0-9_]+' include lib tests kernels m4 configure.ac |
+grep -rhoE 'SSQ_[A-Z0-9_]+' include lib backends tests kernels \
+    m4 configure.ac |
     sort -u >"$tmp/known"
 grep -oE '\bSSQ_[A-Z0-9_]*[A-Z0-9]\b' "$tmp/text" | sort -u >"$tmp/used"
 comm -23 "$tmp/used" "$tmp/known" >"$tmp/out"
