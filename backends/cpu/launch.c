@@ -5,6 +5,9 @@
 #include "lib/core/error.h"
 
 #include <string.h>
+#ifdef __SSE2__
+#include <emmintrin.h>
+#endif
 
 /* Waking a thread costs as much as this many bytes of operands. */
 #define BYTES_WORTH_A_THREAD 16384
@@ -32,11 +35,20 @@ ssq_status cpu_kernel_get(struct backend_device *device,
                      kernel->name);
 }
 
+/* What a kernel wrote past the caches (kernels/dialect/stream.h) is there. */
+static void fence(void)
+{
+#ifdef __SSE2__
+    _mm_sfence();
+#endif
+}
+
 static void run_group(void *context, uint32_t i, uint32_t worker)
 {
     const struct loop *l = context;
     (void)worker;
     l->code->run(l->operand, l->words, i, l->groups);
+    fence();
 }
 
 ssq_status cpu_launch(struct backend_queue *queue, const struct launch *launch)

@@ -113,7 +113,8 @@ case " $* " in
         -funswitch-loops
     ;;
 esac
-set -- "$@" -ffp-contract=off -fno-math-errno -fno-trapping-math
+set -- "$@" -DNATIVE -fopenmp-simd -ffp-contract=off -fno-math-errno \
+    -fno-trapping-math
 ${SHELL:-sh} "$top/kernels/embed.sh" list "$top" "${text#"$top/"}" \
     >"$work/list"
 variant=0

@@ -30,7 +30,11 @@
  * Without it the compiler chooses, now and then fewer registers than the text
  * needs, and spills. tests/kernel/ptxas.sh finds those texts.
  *
- * WIDE_LOOP before a for asks a processor for its widest vectors. UNROLL before
+ * WIDE_LOOP before a for asks a processor for its widest vectors. LANES_LOOP
+ * says that no round of a loop depends on another, whatever the compiler makes
+ * of its body; it counts in INDEX, which is u32, but where an offset and a
+ * count that wrap around together would keep a compiler from loading
+ * neighbours. UNROLL before
  * one of constantly many rounds asks for none: what is private to an item stays
  * in registers, and no driver counts its rounds. FLAT is that for GPUs alone: a
  * processor's loops become vector instructions.
@@ -326,6 +330,11 @@ FN float AS_F32(u32 u)
 #define NATIVE_EXACT_DIV 1
 #endif
 #define NATIVE_SQRT(x) sqrtf(x)
+#ifdef NATIVE /* for a processor, rounding to nearest, with -fopenmp-simd */
+#define SUM_TO_NEAREST 1
+#define INDEX          size_t
+#define LANES_LOOP     _Pragma("omp simd")
+#endif
 #endif
 
 #ifndef WG
@@ -333,6 +342,12 @@ FN float AS_F32(u32 u)
 #endif
 #ifndef WIDE_LOOP
 #define WIDE_LOOP
+#endif
+#ifndef LANES_LOOP
+#define LANES_LOOP
+#endif
+#ifndef INDEX
+#define INDEX u32
 #endif
 #ifndef UNROLL
 #if defined(__clang__) || defined(__OPENCL_VERSION__) ||                       \

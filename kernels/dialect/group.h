@@ -31,7 +31,7 @@
 #define LANES WG /* a power of two, at least 64 */
 #endif
 #define OWN         (LANES / WG)
-#define EACH_OWN(K) FLAT for (u32 K = 0u; K < U32(OWN); K++)
+#define EACH_OWN(K) LANES_LOOP FLAT for (INDEX K = 0u; K < U32(OWN); K++)
 #define LANE(K)     (LOCAL_ID + (K)*U32(WG))
 
 /* N[0] = F(...F(N[0], N[LANES / 2])...): a halving tree over N[LANES]. An item

@@ -17,21 +17,26 @@
  *
  *     bool quads = pc.x_step == 1u && QUADS_FROM(float, x, from) && ...
  *     u32 wide = KEPT_WIDE(size, quads);
- *     KEPT_FETCH(kept, x, float, from, wide, VALUE)   kept[i] = VALUE(x[..])
+ *     KEPT_FETCH(kept, x, float, from, wide, VALUE, DT_F32)
+ *                                                     kept[i] = VALUE(x[..])
  *     EACH_REST(i, wide, size) kept[i] = VALUE(AT(x, from + i));
  *     ...
- *     KEPT_PUT(y, float, to, wide, BITS)              y[..] = BITS, of i
- *     EACH_REST(i, wide, size) AT(y, to + i) = BITS;
+ *     KEPT_PUT(y, float, to, wide, BITS, V, DT_F32)   y[..] = BITS(V), V of i
+ *     EACH_REST(i, wide, size) AT(y, to + i) = BITS(V);
  *
- * wide is 0 without QUADS, or where an operand is not aligned. */
+ *     KEPT_PUT(y, float, to, wide, BITS, V, DT_F32)   y[..] = BITS(V), by i
+ * all elements that way where it has instructions for f16s, or where the result
+ * should go past its caches (stream.h): it puts a block together first. */
 #ifndef KERNELS_DIALECT_KEPT_H
 #define KERNELS_DIALECT_KEPT_H
 
+#include "kernels/dialect/f16_blocks.h"
 #include "kernels/dialect/quads.h"
 
-#define EACH_KEPT(I, SIZE) for (u32 I = LOCAL_ID; I < (SIZE); I += U32(WG))
+#define EACH_KEPT(I, SIZE)                                                     \
+    LANES_LOOP for (INDEX I = LOCAL_ID; I < (SIZE); I += U32(WG))
 #define EACH_REST(I, WIDE, SIZE)                                               \
-    for (u32 I = (WIDE) + LOCAL_ID; I < (SIZE); I += U32(WG))
+    LANES_LOOP for (INDEX I = (WIDE) + LOCAL_ID; I < (SIZE); I += U32(WG))
 
 #if QUADS
 /* A turn: four elements for each item. */
@@ -50,7 +55,7 @@
 
 #define EACH_TURN(J, WIDE)                                                     \
     for (u32 J = LOCAL_ID; J < (WIDE); J += KEPT_TURN)
-#define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE)                           \
+#define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE, DTYPE)                    \
     EACH_TURN(j, WIDE)                                                         \
     {                                                                          \
         QUAD(T) quad = *(const QUAD(T) *)KEPT_QUAD(T, N, FROM, j);             \
@@ -65,22 +70,44 @@
         u32 i = (I);                                                           \
         quad.MEMBER = BITS;                                                    \
     }
-#define KEPT_PUT(N, T, FROM, WIDE, BITS)                                       \
+#define KEPT_PUT(N, T, FROM, WIDE, BITS, VALUE, DTYPE)                         \
     EACH_TURN(j, WIDE)                                                         \
     {                                                                          \
         QUAD(T) quad = {0, 0, 0, 0};                                           \
-        KEPT_PUT_ONE(x, j, BITS)                                               \
-        KEPT_PUT_ONE(y, j + U32(WG), BITS)                                     \
-        KEPT_PUT_ONE(z, j + 2u * U32(WG), BITS)                                \
-        KEPT_PUT_ONE(w, j + 3u * U32(WG), BITS)                                \
+        KEPT_PUT_ONE(x, j, BITS(VALUE))                                        \
+        KEPT_PUT_ONE(y, j + U32(WG), BITS(VALUE))                              \
+        KEPT_PUT_ONE(z, j + 2u * U32(WG), BITS(VALUE))                         \
+        KEPT_PUT_ONE(w, j + 3u * U32(WG), BITS(VALUE))                         \
         *(QUAD(T) *)KEPT_QUAD(T, N, FROM, j) = quad;                           \
+    }
+#elif F16_BLOCKS
+#define KEPT_WIDE(SIZE, DENSE) ((DENSE) ? (SIZE) : 0u)
+#define KEPT_ELEMENT(I, WIDE)  (I)
+#define QUADS_FROM(T, N, FROM) true
+#define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE, DTYPE)                    \
+    if ((DTYPE) == DT_F16)                                                     \
+        f16_block_load(KEPT_IN, (const void *)&AT(N, FROM), WIDE);             \
+    else                                                                       \
+        EACH_KEPT(j, WIDE) KEPT_IN[j] = VALUE(AT(N, (FROM) + j));
+#define KEPT_PUT(N, T, FROM, WIDE, BITS, VALUE, DTYPE)                         \
+    {                                                                          \
+        T line[KEPT];                                                          \
+        if ((DTYPE) == DT_F16) {                                               \
+            float f[KEPT];                                                     \
+            EACH_KEPT(i, WIDE) f[i] = VALUE;                                   \
+            f16_block_store((void *)line, f, WIDE);                            \
+        } else {                                                               \
+            EACH_KEPT(i, WIDE) line[i] = BITS(VALUE);                          \
+        }                                                                      \
+        put_out(&AT(N, FROM), line, (WIDE) * sizeof(T),                        \
+                STREAMS((size_t)pc.rows * pc.n, T));                           \
     }
 #else
 #define KEPT_WIDE(SIZE, ALIGNED) ((ALIGNED) ? 0u : 0u)
 #define KEPT_ELEMENT(I, WIDE)    (I)
 #define QUADS_FROM(T, N, FROM)   false
-#define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE)
-#define KEPT_PUT(N, T, FROM, WIDE, BITS)
+#define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE, DTYPE)
+#define KEPT_PUT(N, T, FROM, WIDE, BITS, VALUE, DTYPE)
 #endif
 
 #endif

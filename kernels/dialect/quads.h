@@ -36,6 +36,7 @@
 #ifndef KERNELS_DIALECT_QUADS_H
 #define KERNELS_DIALECT_QUADS_H
 
+#include "kernels/dialect/stream.h"
 #include "kernels/dialect/tensor.h"
 
 #if defined(__CUDACC__) || defined(__CUDACC_RTC__)
@@ -103,7 +104,8 @@ QUAD_OF(float)
 #define AT_J(N) AT(N, N##_from + j)
 /* DO(AS) for LEN elements of Y, from Y_from on; of X and Y. */
 #define DENSE_ONES(BEGIN, LEN, DO)                                             \
-    for (u32 j = (BEGIN) + LOCAL_ID; j < (LEN); j += U32(WG)) {                \
+    LANES_LOOP for (INDEX j = (BEGIN) + LOCAL_ID; j < (LEN); j += U32(WG))     \
+    {                                                                          \
         DO(AT_J)                                                               \
     }
 #if QUADS
@@ -134,6 +136,32 @@ QUAD_OF(float)
         }                                                                      \
         DENSE_ONES(rest, LEN, DO)                                              \
     }
+#elif STREAMED
+/* A text whose result may be large defines DENSE_LARGE(T), true where it should
+ * go past a processor's caches; its operands are called x and y. */
+#ifndef DENSE_LARGE
+#define DENSE_LARGE(T) false
+#endif
+#define DENSE_LINE     512u
+#define IN_LINE(N)     IN_LINE_##N
+#define IN_LINE_x      AT(x, x_from + j)
+#define IN_LINE_y      line[j - begin]
+#define DENSE_FILL(TY, Y, LEN, DO) DENSE_MAP(TY, Y, TY, Y, QUAD_NEW, LEN, DO)
+#define DENSE_MAP(TX, X, TY, Y, GET_Y, LEN, DO)                                \
+    if (DENSE_LARGE(TY)) {                                                     \
+        for (INDEX begin = 0u; begin < (LEN); begin += DENSE_LINE) {           \
+            TY line[DENSE_LINE];                                               \
+            INDEX end =                                                        \
+                (LEN)-begin < DENSE_LINE ? (LEN) : begin + DENSE_LINE;         \
+            LANES_LOOP for (INDEX j = begin; j < end; j++)                     \
+            {                                                                  \
+                DO(IN_LINE)                                                    \
+            }                                                                  \
+            stream_out(&AT(Y, Y##_from + begin), line,                         \
+                       (end - begin) * sizeof(TY));                            \
+        }                                                                      \
+    } else                                                                     \
+        DENSE_ONES(0u, LEN, DO)
 #else
 #define DENSE_FILL(TY, Y, LEN, DO)              DENSE_ONES(0u, LEN, DO)
 #define DENSE_MAP(TX, X, TY, Y, GET_Y, LEN, DO) DENSE_ONES(0u, LEN, DO)

@@ -26,7 +26,9 @@
 #ifndef KERNELS_DIALECT_RUNS_H
 #define KERNELS_DIALECT_RUNS_H
 
+#include "kernels/dialect/f16_blocks.h"
 #include "kernels/dialect/quads.h"
+#include "kernels/dialect/stream.h"
 
 #if WG == 1
 #define RUN_MOST 256
@@ -81,7 +83,7 @@ FN u32 run_length(u32 i, u32 end, u32 inner)
              I##_e = each_begin(N, STEP, GROUP_COUNT, GROUP_ID + 1u),          \
              RUN = run_length(I, I##_e, INNER);                                \
          I < I##_e; I += RUN, RUN = run_length(I, I##_e, INNER))
-#define IN_RUN(J, RUN) for (u32 J = 0u; J < RUN; J++)
+#define IN_RUN(J, RUN) LANES_LOOP for (INDEX J = 0u; J < RUN; J++)
 #elif defined(RUN_QUADS)
 /* Runs are numbered, so many of each row: which one an item has says where it
  * begins. */
@@ -176,6 +178,17 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
         IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j * N##_step) = F(V[N##_j]);    \
     }
 #else
+/* A large result goes past a processor's caches: stream.h. */
+#if STREAMED
+#define PUT_STREAM(N, C, RUN, V, F)                                            \
+    if (N##_step == 1u && STREAMS(pc.run.n, *C)) {                             \
+        __typeof__(*C) line[RUN_MOST];                                         \
+        IN_RUN(N##_j, RUN) line[N##_j] = F(V[N##_j]);                          \
+        stream_out(&AT(C, N##_off), line, (RUN) * sizeof(*C));                 \
+    } else
+#else
+#define PUT_STREAM(N, C, RUN, V, F)
+#endif
 #define FETCH_CELLS(V, N, C, RUN, F)                                           \
     if (N##_step == 1u) {                                                      \
         IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j));               \
@@ -183,6 +196,7 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
         IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j * N##_step));    \
     }
 #define PUT_CELLS(N, C, RUN, V, F)                                             \
+    PUT_STREAM(N, C, RUN, V, F)                                                \
     if (N##_step == 1u) {                                                      \
         IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j) = F(V[N##_j]);               \
     } else {                                                                   \
@@ -200,12 +214,34 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
 #define RUN_U16(V)       U16(V)
 #define RUN_U8(V)        U8(V)
 
+/* f16s side by side, where there are instructions for that. */
+#if F16_BLOCKS
+#define FETCH_F16(V, N, C, RUN)                                                \
+    if (N##_step == 1u)                                                        \
+        f16_block_load(V, &AT(C, N##_off), RUN);                               \
+    else {                                                                     \
+        FETCH_CELLS(V, N, C, RUN, RUN_FROM_F16)                                \
+    }
+#define PUT_F16(N, C, RUN, V)                                                  \
+    if (N##_step == 1u && STREAMS(pc.run.n, u16)) {                            \
+        u16 line[RUN_MOST];                                                    \
+        f16_block_store(line, V, RUN);                                         \
+        stream_out(&AT(C, N##_off), line, (RUN) * sizeof(u16));                \
+    } else if (N##_step == 1u)                                                 \
+        f16_block_store(&AT(C, N##_off), V, RUN);                              \
+    else {                                                                     \
+        PUT_CELLS(N, C, RUN, V, RUN_TO_F16)                                    \
+    }
+#else
+#define FETCH_F16(V, N, C, RUN) FETCH_CELLS(V, N, C, RUN, RUN_FROM_F16)
+#define PUT_F16(N, C, RUN, V)   PUT_CELLS(N, C, RUN, V, RUN_TO_F16)
+#endif
 /* Floats of operand N, number K, as float32. */
 #define FETCH(V, N, RUN, K)                                                    \
     if (RUN_DTYPE(K) == DT_F32) {                                              \
         FETCH_CELLS(V, N, N##4, RUN, RUN_AS_F32)                               \
     } else if (RUN_DTYPE(K) == DT_F16) {                                       \
-        FETCH_CELLS(V, N, N##2, RUN, RUN_FROM_F16)                             \
+        FETCH_F16(V, N, N##2, RUN)                                             \
     } else {                                                                   \
         FETCH_CELLS(V, N, N##2, RUN, RUN_FROM_BF16)                            \
     }
@@ -242,7 +278,7 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
     }
 #define PUT_HALVES(N, C, RUN, V, K)                                            \
     if (RUN_DTYPE(K) == DT_F16) {                                              \
-        PUT_CELLS(N, C, RUN, V, RUN_TO_F16)                                    \
+        PUT_F16(N, C, RUN, V)                                                  \
     } else {                                                                   \
         PUT_CELLS(N, C, RUN, V, RUN_TO_BF16)                                   \
     }
