@@ -2,12 +2,15 @@
 /* backend.c - cpu: its slots, and the ops that it does better than their
  * plans. */
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/gemm.h"
 #include "backends/reference/reference.h"
 
 /* Copies from and to host memory are the reference's. */
 static const struct op_table ops = {
     .upload = reference_upload,
     .download = reference_download,
+    .gemm = cpu_gemm,
+    .gemm_explain = cpu_gemm_explain,
 };
 
 extern const struct backend cpu_backend;

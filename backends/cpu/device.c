@@ -65,28 +65,38 @@ ssq_status cpu_open(struct backend_instance *instance, unsigned i,
     if (st == SSQ_OK)
         st = env_number("SSQ_NUM_THREADS", 1, TEAM_MOST, &threads);
     if (st == SSQ_OK)
-        st = team_create((uint32_t)threads, &d->team);
-    if (st == SSQ_OK)
-        *device = d;
-    else
-        mem_free(d);
+        st = scratch_init(&d->scratch);
+    if (st != SSQ_OK)
+        goto out_free;
+    st = team_create((uint32_t)threads, &d->team);
+    if (st != SSQ_OK)
+        goto out_scratch;
+    *device = d;
+    return SSQ_OK;
+out_scratch:
+    scratch_destroy(&d->scratch);
+out_free:
+    mem_free(d);
     return st;
 }
 
 void cpu_close(struct backend_device *d)
 {
     team_destroy(&d->team);
+    scratch_destroy(&d->scratch);
     mem_free(d);
 }
 
 void cpu_fork_hold(struct backend_device *d)
 {
+    scratch_hold(&d->scratch);
     team_hold(d->team);
 }
 
 void cpu_fork_let_go(struct backend_device *d)
 {
     team_let_go(d->team);
+    scratch_let_go(&d->scratch);
 }
 
 static uint64_t host_memory(void)

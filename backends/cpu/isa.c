@@ -6,20 +6,32 @@
 #include <string.h>
 
 #define KERNELS(OF)                                                            \
-    extern const struct backend_kernel *const native_kernels_##OF[];
+    extern const struct backend_kernel *const native_kernels_##OF[];           \
+    extern const struct gemm_kernels gemm_fma_##OF;
 KERNELS(plain)
 #ifdef __x86_64__
 KERNELS(avx2)
 KERNELS(avx512)
+extern const struct gemm_kernels gemm_dot_avx512;
 #endif
 
 /* Best first. */
 static const struct isa isas[] = {
 #ifdef __x86_64__
-    {.name = "avx512", .width = 16, .kernels = native_kernels_avx512},
-    {.name = "avx2", .width = 8, .kernels = native_kernels_avx2},
+    {.name = "avx512",
+     .width = 16,
+     .kernels = native_kernels_avx512,
+     .gemm = &gemm_fma_avx512,
+     .dot = &gemm_dot_avx512},
+    {.name = "avx2",
+     .width = 8,
+     .kernels = native_kernels_avx2,
+     .gemm = &gemm_fma_avx2},
 #endif
-    {.name = "plain", .width = 4, .kernels = native_kernels_plain},
+    {.name = "plain",
+     .width = 4,
+     .kernels = native_kernels_plain,
+     .gemm = &gemm_fma_plain},
 };
 #define ISAS (sizeof(isas) / sizeof(isas[0]))
 

@@ -23,11 +23,15 @@ struct backend_kernel {
                 uint32_t groups);
 };
 
+struct gemm_kernels;
+
 struct isa {
     const char *name;
     uint32_t width; /* float32s of a vector */
     /* of each text, by enum kernel_id, all variants in their order */
     const struct backend_kernel *const *kernels;
+    const struct gemm_kernels *gemm; /* of float32 words */
+    const struct gemm_kernels *dot;  /* of pairs of bf16; NULL: none */
 };
 
 /** The best set of instructions that the processor has, and no better than the

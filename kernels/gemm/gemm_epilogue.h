@@ -54,7 +54,9 @@
     }
 
 /* Rounds N results to d's dtype and stores them: here and nowhere else a gemm's
- * result is rounded to 16 bits. */
+ * result is rounded to 16 bits. A host may define it before, as vector
+ * instructions of the same bits. */
+#ifndef GEMM_PUT
 #define GEMM_PUT(LINE, N, AT_0)                                                \
     if (GEMM_D == DT_F32) {                                                    \
         GEMM_EACH(q, N) AT(d32, AT_0 + q) = LINE[q];                           \
@@ -63,6 +65,7 @@
     } else {                                                                   \
         GEMM_EACH(q, N) AT(d16, AT_0 + q) = U16(bf16_store(LINE[q]));          \
     }
+#endif
 
 /* From sums LINE[0 .. N - 1], of row I and the columns from J on of matrix Z,
  * to d. */

@@ -128,16 +128,18 @@ typedef struct ssq_gemm_explanation {
                                  folded into m */
     int64_t padded_m, padded_n, padded_k; /**< sizes that matrix units take:
                                  m, n, k raised to multiples of 8 */
-    bool tf32;   /**< f32 factors are cut to TF32: see SSQ_GEMM_ALLOW_TF32 */
-    bool copied; /**< factors whose lines do not begin at multiples of 16 bytes
-                      are first copied to where they do */
-    bool tuned;  /**< implementation, and algorithm where it has several, are
-                      what ssq_gemm_tune kept (tune.h), and not the rules' */
+    bool tf32;    /**< f32 factors are cut to TF32: see SSQ_GEMM_ALLOW_TF32 */
+    bool copied;  /**< factors whose lines do not begin at multiples of 16 bytes
+                       are first copied to where they do */
+    bool tuned;   /**< implementation, and algorithm where it has several, are
+                       what ssq_gemm_tune kept (tune.h), and not the rules' */
+    bool flushed; /**< subnormal factors, and sums of products that would be
+                       subnormal, count as 0, whatever f32_subnormals says */
 } ssq_gemm_explanation;
 #define SSQ_GEMM_EXPLANATION_INIT                                              \
     {                                                                          \
         sizeof(ssq_gemm_explanation), "", SSQ_F32, false, 0, "", 0, 0, 0, 0,   \
-            0, 0, 0, false, false, false                                       \
+            0, 0, 0, false, false, false, false                                \
     }
 
 /** Explain: which implementation would run these arguments and how, by the

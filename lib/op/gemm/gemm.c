@@ -40,9 +40,9 @@ static void explain_plan(const ssq_device *d, const struct gemm_op *op,
     size_t room = sizeof(e->condition);
     if (t->gemm_explain != NULL)
         t->gemm_explain(d->impl, op, GEMM_BY_PLAN, &all);
-    size_t n = (size_t)snprintf(e->condition, room, "%s uses none%s%.160s",
-                                name, all.condition[0] == '\0' ? "" : ": ",
-                                all.condition);
+    size_t n =
+        (size_t)snprintf(e->condition, room, "%s uses none%s%.160s", name,
+                         all.condition[0] == '\0' ? "" : ": ", all.condition);
     if (t->gemm == NULL || t->gemm_explain == NULL)
         return;
     for (unsigned i = 0; t->gemm[i].name != NULL && n < room; i++) {
@@ -150,6 +150,7 @@ static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
     x.block = e->block;
     x.tf32 = e->tf32;
     x.copied = e->copied;
+    x.flushed = e->flushed;
     x.tuned = e->tuned;
     x.batch = op->batch;
     x.m = op->m;

@@ -42,6 +42,7 @@ struct gemm_explanation {
     bool matrix_units;     /* they are used for this op */
     uint32_t block;        /* as in ssq_gemm_explanation */
     bool tf32, copied;     /* the same */
+    bool flushed;          /* the same */
     bool tuned;            /* the same; begins true where op.prefer was taken */
     char condition[256];   /* why matrix_units is false */
 };

@@ -308,10 +308,13 @@ static bool is_unit(double x)
 }
 
 static struct target aim(const struct bed *b, const struct gemm_work *w,
-                         const struct sum *s, int64_t i, double block)
+                         const struct sum *s, int64_t i,
+                         const ssq_gemm_explanation *how)
 {
     const struct gemm_case *g = w->g;
-    bool flushed = b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
+    bool flushed =
+        how->flushed || b->props.f32_subnormals == SSQ_SUBNORMALS_FLUSHED;
+    double block = (double)how->block;
     double product, added, x0;
     double x = before(w, s, i, &product, &added, &x0);
     double bias = g->bias == 0 ? 0.0 : fabs(w->bias.value[i % g->n]);
@@ -375,7 +378,8 @@ static bool averages_out(const struct gemm_case *g)
            g->fill_a <= FILL_UNIFORM && g->fill_b <= FILL_UNIFORM;
 }
 
-static bool compare(struct bed *b, struct gemm_work *w, double block)
+static bool compare(struct bed *b, struct gemm_work *w,
+                    const ssq_gemm_explanation *how)
 {
     const struct sum *s = sums(b, w);
     size_t bytes = (size_t)w->d.n * sizeof(double);
@@ -384,7 +388,7 @@ static bool compare(struct bed *b, struct gemm_work *w, double block)
     bool exact = w->d.n > 0;
     int64_t open = 0;
     for (int64_t i = 0; i < w->d.n; i++) {
-        struct target t = aim(b, w, &s[i], i, block);
+        struct target t = aim(b, w, &s[i], i, how);
         exact = exact && t.exact;
         open += t.open;
         want[i] = t.open ? w->d.value[i] : t.want;
@@ -442,7 +446,7 @@ bool gemm_finish(struct bed *b, struct gemm_work *w)
     bed_read(b, &w->d);
     if (g->twice)
         run_again(b, w, &args);
-    return !b->failed && compare(b, w, (double)how.block);
+    return !b->failed && compare(b, w, &how);
 }
 
 bool gemm_run(struct bed *b, const struct gemm_case *g)

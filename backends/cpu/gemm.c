@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.c - matrix products: panels that are packed, on all threads.
+ *
+ *     dot     bf16 times bf16 by vdpbf16ps, two products in the time of one
+ *     packed  all the rest: factors become float32 while they are packed
+ *
+ * A d by columns is made as its transpose, whose factors change places: what is
+ * packed may lie either way. */
+#include "backends/cpu/gemm.h"
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/gemm_run.h"
+#include "lib/op/gemm/product.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* ---- from an op to a job ---- */
+
+/* The last two dimensions, as the matrices of a product that has one. */
+static struct view matrix_of(const struct view *v)
+{
+    struct view x = *v;
+    if (v->buffer == NULL)
+        return x;
+    x.rank = 3;
+    x.shape[0] = 1;
+    x.stride[0] = 0;
+    for (int i = 1; i < 3; i++) {
+        x.shape[i] = v->shape[v->rank - 3 + i];
+        x.stride[i] = v->stride[v->rank - 3 + i];
+    }
+    return x;
+}
+
+static void copy_steps(int64_t *to, const struct view *v, int n)
+{
+    for (int i = 0; i < n; i++)
+        to[i] = v->buffer == NULL ? 0 : v->stride[i];
+}
+
+static void fill_batch(struct gemm_batch *to, const struct gemm_op *op,
+                       bool turned)
+{
+    to->rank = op->d.rank - 2;
+    for (int i = 0; i < to->rank; i++)
+        to->shape[i] = op->d.shape[i];
+    copy_steps(turned ? to->b : to->a, &op->a, to->rank);
+    copy_steps(turned ? to->a : to->b, &op->b, to->rank);
+    copy_steps(to->c, &op->c, to->rank);
+    copy_steps(to->bias, &op->bias, to->rank);
+    copy_steps(to->d, &op->d, to->rank);
+}
+
+/* Lines along dimension i, k along j. */
+static struct gemm_source source_of(const struct view *v, int i, int j)
+{
+    if (v->buffer == NULL)
+        return (struct gemm_source){.dtype = v->dtype};
+    return (struct gemm_source){view_host(v), v->dtype, v->stride[i],
+                                v->stride[j]};
+}
+
+static void fill_result(struct gemm_result *r, const struct product *g)
+{
+    *r = (struct gemm_result){.c = view_host(&g->c),
+                              .bias = view_host(&g->bias),
+                              .d = view_host(&g->d),
+                              .d_row = g->d.stride[1]};
+    if (r->c != NULL) {
+        r->c_row = g->c.stride[1];
+        r->c_column = g->c.stride[2];
+    }
+    if (r->bias != NULL) {
+        r->bias_row = g->bias.stride[1];
+        r->bias_column = g->bias.stride[2];
+    }
+    r->args.g = product_shape(g);
+    r->plain = g->k > 0 && g->alpha == 1.0f && r->c == NULL &&
+               r->bias == NULL && g->activation == SSQ_ACTIVATION_NONE;
+}
+
+static void fill_job(struct gemm_job *job, const struct gemm_op *op,
+                     const struct gemm_kernels *kernels)
+{
+    struct product g = {1,
+                        op->m,
+                        op->n,
+                        op->k,
+                        op->alpha,
+                        op->beta,
+                        op->activation,
+                        matrix_of(&op->a),
+                        matrix_of(&op->b),
+                        matrix_of(&op->c),
+                        matrix_of(&op->bias),
+                        matrix_of(&op->d)};
+    bool turned = g.n != 1 && g.d.stride[2] != 1;
+    if (turned)
+        product_transpose(&g);
+    *job = (struct gemm_job){.kernels = kernels,
+                             .batch = op->batch,
+                             .m = g.m,
+                             .n = g.n,
+                             .k = g.k,
+                             .a = source_of(&g.a, 1, 2),
+                             .b = source_of(&g.b, 2, 1)};
+    fill_result(&job->result, &g);
+    fill_batch(&job->to, op, turned);
+}
+
+/* ---- implementations ---- */
+
+static ssq_status run(struct backend_queue *queue, const struct gemm_op *op,
+                      const struct gemm_kernels *kernels)
+{
+    struct backend_device *d = queue->device;
+    struct gemm_job job;
+    fill_job(&job, op, kernels);
+    return gemm_run(&job, &d->features, d->team, &d->scratch);
+}
+
+/* A pure function of the processor and of dtypes. Intel's cores take twice as
+ * long for a dot product as for an FMA, so that it does no more products. */
+static bool check_dot(const struct backend_device *d, const struct gemm_op *op,
+                      struct why *why)
+{
+    if (op->k == 0)
+        return refuse(why, "nothing is multiplied");
+    if (op->a.dtype != SSQ_BF16 || op->b.dtype != SSQ_BF16)
+        return refuse(why, "a is %s, b is %s: vdpbf16ps multiplies bf16",
+                      ssq_dtype_name(op->a.dtype), ssq_dtype_name(op->b.dtype));
+    if (d->isa->dot == NULL)
+        return refuse(why, "it is code for avx512, this is %s", d->isa->name);
+    if (!d->features.avx512_bf16)
+        return refuse(why, "the processor has no avx512_bf16");
+    if (!d->features.amd)
+        return refuse(why, "no faster than FMA on processors but AMD's");
+    return true;
+}
+
+static ssq_status run_dot(struct backend_queue *queue, const struct gemm_op *op)
+{
+    return run(queue, op, queue->device->isa->dot);
+}
+
+static ssq_status run_packed(struct backend_queue *queue,
+                             const struct gemm_op *op)
+{
+    return run(queue, op, queue->device->isa->gemm);
+}
+
+const struct gemm_impl cpu_gemm[] = {
+    {.name = "dot", .check = check_dot, .run = run_dot},
+    {.name = "packed", .run = run_packed},
+    {.name = NULL},
+};
+
+void cpu_gemm_explain(const struct backend_device *device,
+                      const struct gemm_op *op, unsigned impl,
+                      struct gemm_explanation *e)
+{
+    (void)op;
+    e->flushed = impl == 0;
+    if (impl >= sizeof(cpu_gemm) / sizeof(cpu_gemm[0]) - 1)
+        snprintf(e->condition, sizeof(e->condition),
+                 "processors have none that sesqui uses");
+    else if (e->flushed)
+        snprintf(e->condition, sizeof(e->condition),
+                 "vdpbf16ps is no matrix unit");
+    else
+        snprintf(e->condition, sizeof(e->condition),
+                 "float32 vectors of %u are no matrix units",
+                 (unsigned)device->isa->width);
+}

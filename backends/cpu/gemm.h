@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm.h - the cpu backend's own products. */
+#ifndef BACKENDS_CPU_GEMM_H
+#define BACKENDS_CPU_GEMM_H
+
+#include "lib/core/backend.h"
+
+extern const struct gemm_impl cpu_gemm[];
+
+/** op_table.gemm_explain */
+void cpu_gemm_explain(const struct backend_device *device,
+                      const struct gemm_op *op, unsigned impl,
+                      struct gemm_explanation *e);
+
+#endif

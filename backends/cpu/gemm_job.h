@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_job.h - a product as the loops know it: addresses and steps. */
+#ifndef BACKENDS_CPU_GEMM_JOB_H
+#define BACKENDS_CPU_GEMM_JOB_H
+
+#include <sesqui/tensor.h>
+
+#include "backends/cpu/gemm_kernels.h"
+
+/** Where the matrices of a batch are: elements from one to the next, along each
+ *  dimension of the batch. */
+struct gemm_batch {
+    int rank;
+    int64_t shape[SSQ_MAX_RANK];
+    int64_t a[SSQ_MAX_RANK], b[SSQ_MAX_RANK], c[SSQ_MAX_RANK];
+    int64_t bias[SSQ_MAX_RANK], d[SSQ_MAX_RANK];
+};
+
+/** A whole product: a, b and result are of the first matrix. */
+struct gemm_job {
+    const struct gemm_kernels *kernels;
+    int64_t batch, m, n, k;
+    struct gemm_source a, b; /* k is 0: not read */
+    struct gemm_result result;
+    struct gemm_batch to;
+};
+
+#endif

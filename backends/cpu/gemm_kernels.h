@@ -1,0 +1,103 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_kernels.h - what the loops of a gemm call of an instruction set.
+ *
+ * A factor is lines along k: rows of a, columns of b. Packed, it is panels of
+ * so many lines, in words of 4 bytes: the first words of all lines of a panel,
+ * then the second ones. A word is a float32, or for dot products two bf16s that
+ * are neighbours in k. A tile of sums is a panel of a times one of b:
+ *
+ *                  columns: 2 vectors
+ *                    +-------+
+ *              words | panel |
+ *                    +-------+
+ *         +--------+ +-------+
+ *   rows  | panel  | | tile  |
+ *         +--------+ +-------+
+ *
+ * Each sum is one chain along k, from the first product to the last, whatever
+ * the blocks are that it is made in: neither they nor the number of threads can
+ * change a bit. */
+#ifndef BACKENDS_CPU_GEMM_KERNELS_H
+#define BACKENDS_CPU_GEMM_KERNELS_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include <sesqui/dtype.h>
+
+#include "kernels/gemm/gemm_args.h"
+
+/** Lines of one matrix. */
+struct gemm_source {
+    const void *data;
+    ssq_dtype dtype;
+    int64_t line, step; /* elements to the next line, and along k: one is 1 */
+};
+
+/** Where packed lines go: `height` lines are a panel. A panel's end may be
+ *  written over by up to GEMM_SLACK words, which the next one overwrites. */
+struct gemm_panels {
+    float *to;
+    uint32_t height;
+    size_t apart; /* words from panel to panel */
+};
+#define GEMM_SLACK 16u
+
+/** Lines line .. line + lines - 1 of k .. k + depth - 1 into panels, with zeros
+ *  in the place of lines that a panel lacks, and behind an odd depth. */
+typedef void gemm_pack_fn(const struct gemm_source *from, int64_t line,
+                          int64_t lines, int64_t k, uint32_t depth,
+                          const struct gemm_panels *panels);
+
+/** What b is: panels, or rows of itself, that are read as they lie. */
+enum gemm_rows { GEMM_F32, GEMM_F16, GEMM_BF16 };
+
+/** rows x columns sums: those in `from`, or 0, and the products of depth words
+ *  more of a panel of a and of one of b, to `to`. */
+struct gemm_tile {
+    uint32_t rows, height; /* of a's panel: the first rows of height */
+    uint32_t columns;      /* at most a vector's: only the first are made */
+    uint32_t depth;        /* words */
+    const float *a;
+    const void *b;
+    int64_t b_row;         /* bytes from row to row */
+    int64_t ahead;         /* bytes to what will be read next of b */
+    enum gemm_rows b_rows; /* GEMM_F32: panels, too */
+    bool odd;              /* the last word of a pair of rows is one row */
+    const float *from;     /* NULL: 0 */
+    float *to;
+    int64_t from_row, to_row; /* floats from row to row */
+};
+
+/** What becomes of the sums of one matrix: args.g is as product_shape() has it,
+ *  args' offsets are 0, and the pointers are of first elements, NULL of what is
+ *  absent. */
+struct gemm_result {
+    const void *c, *bias;
+    void *d;
+    int64_t c_row, c_column; /* elements */
+    int64_t bias_row, bias_column, d_row;
+    bool plain; /* d is the sums, rounded */
+    struct gemm_finish_args args;
+};
+
+#define GEMM_TYPE_C(R)    ((R)->args.g.types >> 8 & 15u)
+#define GEMM_TYPE_BIAS(R) ((R)->args.g.types >> 12 & 15u)
+#define GEMM_TYPE_D(R)    ((R)->args.g.types >> 16 & 15u)
+
+/** Sums of rows x columns, columns at most GEMM_LINES, to d from (i, j) on. */
+typedef void gemm_finish_fn(const struct gemm_result *r, const float *sums,
+                            int64_t sums_row, uint32_t rows, uint32_t columns,
+                            int64_t i, int64_t j);
+
+/** What an instruction set has for words of one kind. */
+struct gemm_kernels {
+    uint32_t rows, columns; /* of a tile, at most */
+    uint32_t pair;          /* elements of k in a word */
+    gemm_pack_fn *pack;
+    void (*multiply)(const struct gemm_tile *tile);
+    gemm_finish_fn *finish;
+};
+
+#endif

@@ -1,0 +1,278 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_run.c - the loops of a product.
+ *
+ *     panels that are shared are packed                     (all threads)
+ *     for each task                                         (all threads)
+ *         for each block of k
+ *             pack what this task alone reads
+ *             for each panel of b, for each panel of a
+ *                 a tile: from sums that wait, to them or to d */
+#include "backends/cpu/gemm_run.h"
+
+#include "backends/cpu/gemm_blocks.h"
+#include "lib/core/size.h"
+
+/* Panels that are packed by one task. */
+#define PACK_PANELS 8
+/* Of one loop. */
+#define MOST_TASKS (INT64_C(1) << 30)
+
+struct run {
+    const struct gemm_job *job;
+    struct gemm_blocks t;
+    float *a, *b, *sums; /* scratch: of all threads, or the first one's */
+    int64_t first;       /* task of a loop */
+};
+
+/* One task, on one thread. */
+struct part {
+    const struct run *run;
+    struct gemm_source a, b;
+    struct gemm_result result;
+    int64_t i, j; /* the first panels */
+    uint32_t down, across;
+    const float *a_panels, *b_panels; /* of the block of k; if b is read where
+                                         it is, the last panel of b alone */
+    float *sums;
+};
+
+/* ---- packing ---- */
+
+static int64_t lines_of(const struct gemm_side *s, int64_t lines, int64_t panel,
+                        int64_t panels)
+{
+    int64_t from = panel * s->height;
+    return size_least(lines - from, panels * s->height);
+}
+
+/* Panels of block r of k. */
+static void pack(const struct run *run, const struct gemm_side *s,
+                 const struct gemm_source *from, int64_t lines, int64_t panel,
+                 int64_t panels, int64_t r, float *to)
+{
+    const struct gemm_job *job = run->job;
+    struct gemm_panels where = {to, s->height, s->apart};
+    int64_t k = r * run->t.depth, depth = size_least(run->t.depth, job->k - k);
+    job->kernels->pack(from, panel * s->height,
+                       lines_of(s, lines, panel, panels), k, (uint32_t)depth,
+                       &where);
+}
+
+static void pack_shared(const struct run *run, const struct gemm_side *s,
+                        const struct gemm_source *from, int64_t lines,
+                        int64_t task, float *to)
+{
+    int64_t groups = size_div_up(s->panels, PACK_PANELS);
+    int64_t r = task / groups, panel = task % groups * PACK_PANELS;
+    int64_t panels = size_least(PACK_PANELS, s->panels - panel);
+    to += (size_t)r * s->block + (size_t)panel * s->apart;
+    pack(run, s, from, lines, panel, panels, r, to);
+}
+
+static uint32_t pack_tasks(const struct run *run, const struct gemm_side *s)
+{
+    if (!s->shared)
+        return 0;
+    return (uint32_t)(run->t.rounds * size_div_up(s->panels, PACK_PANELS));
+}
+
+static void pack_task(void *context, uint32_t i, uint32_t worker)
+{
+    const struct run *run = context;
+    const struct gemm_job *job = run->job;
+    uint32_t of_a = pack_tasks(run, &run->t.a);
+    (void)worker;
+    if (i < of_a)
+        pack_shared(run, &run->t.a, &job->a, job->m, i, run->a);
+    else
+        pack_shared(run, &run->t.b, &job->b, job->n, i - of_a, run->b);
+}
+
+/* ---- tiles ---- */
+
+/* Panel j of a part's b, of block r of k, for x->columns columns. */
+static void find_b(const struct part *p, uint32_t j, int64_t r,
+                   struct gemm_tile *x)
+{
+    const struct gemm_blocks *t = &p->run->t;
+    const struct gemm_source *b = &p->b;
+    x->b = p->b_panels + (t->direct ? 0 : j * t->b.apart);
+    x->b_row = 4 * (int64_t)t->b.height;
+    if (!t->direct || x->columns < t->b.height)
+        return;
+    int64_t bytes = b->dtype == SSQ_F32 ? 4 : 2;
+    int64_t column = (p->j + j) * t->b.height;
+    x->b = (const char *)b->data + (r * t->depth * b->step + column) * bytes;
+    x->b_row = b->step * bytes;
+    x->ahead = x->b_row * t->depth;
+    x->b_rows = b->dtype == SSQ_F32   ? GEMM_F32
+                : b->dtype == SSQ_F16 ? GEMM_F16
+                                      : GEMM_BF16;
+}
+
+/* Where the sums of a tile come from and go to. Those that are d as they are
+ * need not pass through `sums`. True if they have to be finished there. */
+static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
+                      float *sums, struct gemm_tile *x)
+{
+    const struct gemm_blocks *t = &p->run->t;
+    const struct gemm_result *d = &p->result;
+    size_t floats = (size_t)t->a.height * t->b.height;
+    float *waiting = p->sums + ((size_t)j * p->down + i) * floats;
+    x->from_row = x->to_row = t->b.height;
+    if (r > 0)
+        x->from = waiting;
+    x->to = waiting;
+    if (r + 1 < t->rounds)
+        return false;
+    x->to = sums;
+    if (!d->plain || GEMM_TYPE_D(d) != SSQ_F32 ||
+        x->columns % (t->b.height / 2) != 0)
+        return true;
+    x->to_row = d->d_row;
+    x->to = (float *)d->d + (p->i + i) * t->a.height * d->d_row +
+            (p->j + j) * t->b.height;
+    return false;
+}
+
+/* The tile of panels i and j of a part, of block r of k. */
+static void tile(const struct part *p, uint32_t i, uint32_t j, int64_t r)
+{
+    const struct gemm_blocks *t = &p->run->t;
+    const struct gemm_job *job = p->run->job;
+    const struct gemm_kernels *kernels = job->kernels;
+    _Alignas(64) float sums[GEMM_LINES * GEMM_LINES];
+    int64_t row = (p->i + i) * t->a.height, column = (p->j + j) * t->b.height;
+    int64_t depth = size_least(t->depth, job->k - r * t->depth);
+    struct gemm_tile x = {
+        .rows = (uint32_t)size_least(t->a.height, job->m - row),
+        .height = t->a.height,
+        .columns = (uint32_t)size_least(t->b.height, job->n - column),
+        .depth = (uint32_t)size_div_up(depth, kernels->pair),
+        .odd = depth % kernels->pair != 0,
+        .a = p->a_panels + i * t->a.apart};
+    find_b(p, j, r, &x);
+    bool finish = find_sums(p, i, j, r, sums, &x);
+    kernels->multiply(&x);
+    if (finish)
+        kernels->finish(&p->result, sums, x.to_row, x.rows, x.columns, row,
+                        column);
+}
+
+/* ---- tasks ---- */
+
+static int64_t offset(const struct gemm_batch *to, const int64_t *step,
+                      int64_t z)
+{
+    int64_t at = 0;
+    for (int i = to->rank - 1; i >= 0; i--) {
+        at += z % to->shape[i] * step[i];
+        z /= to->shape[i];
+    }
+    return at;
+}
+
+static const void *moved(const void *base, uint32_t dtype, int64_t n)
+{
+    if (base == NULL)
+        return NULL;
+    return (const char *)base + n * (dtype == SSQ_F32 ? 4 : 2);
+}
+
+/* The operands of matrix z. */
+static void find_matrix(struct part *p, const struct gemm_job *job, int64_t z)
+{
+    const struct gemm_batch *to = &job->to;
+    p->a = job->a;
+    p->b = job->b;
+    p->result = job->result;
+    p->a.data = moved(p->a.data, p->a.dtype, offset(to, to->a, z));
+    p->b.data = moved(p->b.data, p->b.dtype, offset(to, to->b, z));
+    struct gemm_result *r = &p->result;
+    r->c = moved(r->c, GEMM_TYPE_C(r), offset(to, to->c, z));
+    r->bias = moved(r->bias, GEMM_TYPE_BIAS(r), offset(to, to->bias, z));
+    r->d = (char *)r->d +
+           offset(to, to->d, z) * (GEMM_TYPE_D(r) == SSQ_F32 ? 4 : 2);
+}
+
+/* The panels of block r: those that all share, or the part's own. */
+static const float *find_panels(const struct part *p, const struct gemm_side *s,
+                                const struct gemm_source *from, int64_t lines,
+                                int64_t first, int64_t n, int64_t r,
+                                float *memory, uint32_t worker)
+{
+    if (s->shared)
+        return memory + (size_t)r * s->block + (size_t)first * s->apart;
+    memory += (size_t)worker * s->words;
+    if (n > 0)
+        pack(p->run, s, from, lines, first, n, r, memory);
+    return memory;
+}
+
+/* Of b, of which only a last panel with fewer columns is packed where it is
+ * read as it is. */
+static const float *find_b_panels(const struct part *p, int64_t r,
+                                  uint32_t worker)
+{
+    const struct run *run = p->run;
+    const struct gemm_side *s = &run->t.b;
+    int64_t first = p->j, n = p->across;
+    if (run->t.direct) {
+        bool part = first + n == s->panels && run->job->n % s->height != 0;
+        first += n - 1;
+        n = part ? 1 : 0;
+    }
+    return find_panels(p, s, &p->b, run->job->n, first, n, r, run->b, worker);
+}
+
+static void task(void *context, uint32_t index, uint32_t worker)
+{
+    const struct run *run = context;
+    const struct gemm_blocks *t = &run->t;
+    const struct gemm_job *job = run->job;
+    int64_t of_matrix = t->a.tasks * t->b.tasks, at = run->first + index;
+    struct part p = {.run = run, .sums = run->sums + worker * t->sums};
+    find_matrix(&p, job, at / of_matrix);
+    p.i = at % of_matrix / t->b.tasks * t->a.task;
+    p.j = at % of_matrix % t->b.tasks * t->b.task;
+    p.down = (uint32_t)size_least(t->a.task, t->a.panels - p.i);
+    p.across = (uint32_t)size_least(t->b.task, t->b.panels - p.j);
+    for (int64_t r = 0; r < t->rounds; r++) {
+        if (job->k > 0) {
+            p.b_panels = find_b_panels(&p, r, worker);
+            p.a_panels = find_panels(&p, &t->a, &p.a, job->m, p.i, p.down, r,
+                                     run->a, worker);
+        }
+        for (uint32_t j = 0; j < p.across; j++)
+            for (uint32_t i = 0; i < p.down; i++)
+                tile(&p, i, j, r);
+    }
+}
+
+ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
+                    struct team *team, struct scratch *scratch)
+{
+    struct run run = {.job = job};
+    struct gemm_blocks *t = &run.t;
+    size_t threads = team_size(team);
+    gemm_blocks_choose(job, f, (uint32_t)threads, t);
+    size_t a = t->a.words * (t->a.shared ? 1 : threads);
+    size_t b = t->b.words * (t->b.shared ? 1 : threads);
+    size_t bytes = (a + b + t->sums * threads) * sizeof(float);
+    void *memory;
+    ssq_status st = scratch_take(scratch, bytes, &memory);
+    if (st != SSQ_OK)
+        return st;
+    run.a = memory;
+    run.b = run.a + a;
+    run.sums = run.b + b;
+    uint32_t packing = pack_tasks(&run, &t->a) + pack_tasks(&run, &t->b);
+    if (job->k > 0 && packing > 0)
+        parallel_for(team, packing, pack_task, &run);
+    int64_t tasks = job->batch * t->a.tasks * t->b.tasks;
+    for (; run.first < tasks; run.first += MOST_TASKS)
+        parallel_for(team, (uint32_t)size_least(tasks - run.first, MOST_TASKS),
+                     task, &run);
+    scratch_return(scratch);
+    return SSQ_OK;
+}

@@ -1,0 +1,23 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemm_fma.c - tiles whose words are float32. */
+#include "backends/cpu/isa/gemm_tile.h"
+
+static void multiply(const struct gemm_tile *tile)
+{
+    if (tile->b_rows == GEMM_F16)
+        tile_choose(1, GEMM_F16, tile);
+    else if (tile->b_rows == GEMM_BF16)
+        tile_choose(1, GEMM_BF16, tile);
+    else if (tile->columns > LANES)
+        tile_choose(1, GEMM_F32, tile);
+    else
+        tile_choose(0, GEMM_F32, tile);
+}
+
+const struct gemm_kernels ISA_NAME(gemm_fma) = {
+    .rows = TILE_ROWS,
+    .columns = 2 * LANES,
+    .pair = 1,
+    .pack = ISA_NAME(gemm_pack),
+    .multiply = multiply,
+    .finish = ISA_NAME(gemm_finish)};
