@@ -16,7 +16,7 @@
 #if WG == 1
 #define NORM_OWN     256
 #define NORM_LANE(K) (K)
-#define NORM_EACH(K) for (u32 K = 0u; K < FOLD_LANES; K++)
+#define NORM_EACH(K) for (INDEX K = 0u; K < FOLD_LANES; K++)
 #else
 #if WG < 256
 #define NORM_OWN (256 / WG)
@@ -25,7 +25,7 @@
 #endif
 #define NORM_LANE(K) (LOCAL_ID + (K)*U32(WG))
 #define NORM_EACH(K)                                                           \
-    for (u32 K = 0u; K < U32(NORM_OWN) && NORM_LANE(K) < FOLD_LANES; K++)
+    for (INDEX K = 0u; K < U32(NORM_OWN) && NORM_LANE(K) < FOLD_LANES; K++)
 #endif
 #define NORM_MID_AT    256u
 #define NORM_BIG_AT    512u

@@ -32,7 +32,8 @@
  *
  * WIDE_LOOP before a for asks a processor for its widest vectors. LANES_LOOP
  * says that no round of a loop depends on another, whatever the compiler makes
- * of its body; it counts in INDEX, which is u32, but where an offset and a
+ * of its body, and LANES_FOLD(reduction(+ : n)) that none does but by n; it
+ * counts in INDEX, which is u32, but where an offset and a
  * count that wrap around together would keep a compiler from loading
  * neighbours. UNROLL before
  * one of constantly many rounds asks for none: what is private to an item stays
@@ -334,6 +335,8 @@ FN float AS_F32(u32 u)
 #define SUM_TO_NEAREST 1
 #define INDEX          size_t
 #define LANES_LOOP     _Pragma("omp simd")
+#define LANES_TEXT(X)  _Pragma(#X)
+#define LANES_FOLD(C)  LANES_TEXT(omp simd C)
 #endif
 #endif
 
@@ -345,6 +348,9 @@ FN float AS_F32(u32 u)
 #endif
 #ifndef LANES_LOOP
 #define LANES_LOOP
+#endif
+#ifndef LANES_FOLD
+#define LANES_FOLD(C)
 #endif
 #ifndef INDEX
 #define INDEX u32
