@@ -77,6 +77,9 @@ TESTS += tests/api/support.sh
 EXTRA_DIST += tests/api/support.sh
 slow_tests += tests/api/support.sh
 
-TESTS += tests/api/bench.sh tests/api/bench_suites.sh
-EXTRA_DIST += tests/api/bench.sh tests/api/bench_suites.sh
-slow_tests += tests/api/bench.sh tests/api/bench_suites.sh
+TESTS += tests/api/bench.sh tests/api/bench_peers.sh \
+	tests/api/bench_suites.sh
+EXTRA_DIST += tests/api/bench.sh tests/api/bench_peers.sh \
+	tests/api/bench_suites.sh
+slow_tests += tests/api/bench.sh tests/api/bench_peers.sh \
+	tests/api/bench_suites.sh

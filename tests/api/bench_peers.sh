@@ -1,0 +1,117 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# bench_peers.sh - the programs of bench/: peers compile and answer, and compare
+# makes tables of what they say. The libraries are stand-ins.
+
+. "${srcdir:-.}/tests/lint/tap.sh"
+
+top=$(cd "$srcdir" && pwd)
+folder=$tmp/peers
+
+# A library of products, which are right; and one that has none.
+cat >"$tmp/blas.c" <<'END'
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha,
+                 const float *a, int lda, const float *b, int ldb, float beta,
+                 float *d, int ldd);
+void cblas_sgemm(int order, int ta, int tb, int m, int n, int k, float alpha,
+                 const float *a, int lda, const float *b, int ldb, float beta,
+                 float *d, int ldd)
+{
+    for (int i = 0; order == 101 && ta == 111 && tb == 111 && i < m; i++)
+        for (int j = 0; j < n; j++) {
+            float sum = 0.0f;
+            for (int l = 0; l < k; l++)
+                sum += a[i * lda + l] * b[l * ldb + j];
+            d[i * ldd + j] = alpha * sum + beta;
+        }
+}
+END
+echo 'int nothing;' >"$tmp/none.c"
+for library in blas none; do
+    $CC -std=c11 -fPIC -shared -o "$tmp/$library.so" "$tmp/$library.c" || exit 1
+done
+
+PEER_OPENBLAS=$tmp/blas.so PEER_ONEDNN=$tmp/none.so PEER_PYTHON=false \
+    CC="$CC -Wall -Wextra -Werror" sh "$top/bench/fetch-peers" "$folder" \
+    pytorch onednn openblas clblast >"$tmp/out" 2>&1
+tap_ok $? 'peers compile without a warning' || sed 's/^/# /' "$tmp/out"
+for peer in pytorch onednn openblas clblast; do
+    [ -x "$folder/$peer" ] || echo "$peer"
+done >"$tmp/out"
+tap_empty 'each has a program'
+
+printf '%s\n' 'gemm f32 4x5x6' 'gemm f32 3x3x3x2' 'gemm bf16 4x5x6' \
+    'add f32 7' >"$tmp/cases"
+"$folder/openblas" --seconds 0.001 --threads 1 <"$tmp/cases" >"$tmp/rows"
+[ "$(grep -c '"device": "openblas", "case": "gemm f32 .*"median_s": [0-9]' \
+    "$tmp/rows")" -eq 2 ] && [ "$(grep -c '"skipped": ' "$tmp/rows")" -eq 2 ]
+tap_ok $? 'products are timed, others are skipped' ||
+    sed 's/^/# /' "$tmp/rows"
+"$folder/onednn" <"$tmp/cases" >"$tmp/rows"
+[ "$(grep -c '"skipped": "a libdnnl without' "$tmp/rows")" -eq 4 ]
+tap_ok $? 'a library without its functions is no peer' ||
+    sed 's/^/# /' "$tmp/rows"
+tap_run 'no such peer' sh -c "! sh '$top/bench/fetch-peers' '$tmp/x' nothing"
+
+if ! python3 -c 'import argparse' 2>/dev/null; then
+    tap_skip 'compare' 'no python3'
+    tap_done 6
+    exit
+fi
+
+# Peers whose times are known: one that is hopeless, one that cannot be beaten,
+# one that ends.
+peer() {
+    cat >"$folder/$1"
+    chmod +x "$folder/$1"
+}
+rm -f "$folder"/pytorch "$folder"/onednn "$folder"/openblas "$folder"/clblast
+peer onednn <<'END'
+#!/bin/sh
+echo 'a line that is none'
+while read -r case; do
+    echo "{\"device\": \"onednn\", \"case\": \"$case\", \"median_s\": 1000}"
+done
+END
+peer pytorch <<'END'
+#!/bin/sh
+while read -r case; do
+    case $case in
+    cast*) echo "{\"case\": \"$case\", \"median_s\": 1e-12}" ;;
+    *) echo "{\"case\": \"$case\", \"skipped\": \"no\"}" ;;
+    esac
+done
+END
+peer gone <<'END'
+#!/bin/sh
+exit 1
+END
+printf '%s\n' 'gemm f32 8x8x8' 'gemm f16 8x8x8' 'gemm bf16 8x8x8' \
+    'cast f16:f32 100' 'mlp f32 4x3x2' >"$tmp/cases"
+python3 "$top/bench/compare" --sesqui "$builddir/sesqui" --device reference \
+    --peers "$folder" --cases "$tmp/cases" --rounds 2 --seconds 0.001 \
+    --threads 1 --out "$tmp/table.md" --json "$tmp/all.json" \
+    --growth "$tmp/growth" --brief >"$tmp/out" 2>&1
+tap_ok $? 'compare has tables' || sed 's/^/# /' "$tmp/out"
+has() {
+    grep -qE "$2" "$tmp/table.md"
+    tap_ok $? "$1" || sed 's/^/# /' "$tmp/table.md"
+}
+has 'a target that is reached' \
+    '^\| f32 products \| 0.97 \| [0-9.]+ \| [0-9.]+: gemm f32 8x8x8 \| reached'
+has 'one that is missed' \
+    '^\| widening casts, to PyTorch \| 1.7 \| 0.00 \| .* \| missed'
+has 'one that nobody measured' "^\\| AdamW.* \\|  \\|  \\| not measured"
+has 'a row of times, the bound and peers' \
+    '^\| gemm f16 8x8x8 \| .*ms \| .*GFLOP/s \| .*of its bound \| - \| .*e?.* \(1e\+06 ms\) \| - \|$'
+grep -q '"roofs"' "$tmp/all.json" && grep -q '"of_bound"' "$tmp/all.json"
+tap_ok $? 'all answers as JSON'
+for size in m n k parameters tensors threads; do
+    file=$tmp/growth/$size.svg
+    [ "$(sed -n '1s/^<svg .*/svg/p;$s/^<.svg>$/end/p' "$file" |
+        tr -d '\n')" = svgend ] && grep -q '<circle' "$file"
+    tap_ok $? "time against $size is drawn"
+done
+tap_run 'no such suite' sh -c \
+    "python3 '$top/bench/compare' nosuite 2>'$tmp/err'; [ \$? -eq 2 ]"
+tap_done 18
