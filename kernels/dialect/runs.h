@@ -178,15 +178,18 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
         IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j * N##_step) = F(V[N##_j]);    \
     }
 #else
-/* A large result goes past a processor's caches: stream.h. */
-#if STREAMED
+/* A large result goes past a processor's caches: stream.h. Not of kernels whose
+ * results are few, which do not say how many. */
+#if STREAMED && !defined(RUN_ALONE)
+#define RUN_STREAMS(T) STREAMS(pc.run.n, T)
 #define PUT_STREAM(N, C, RUN, V, F)                                            \
-    if (N##_step == 1u && STREAMS(pc.run.n, *C)) {                             \
+    if (N##_step == 1u && RUN_STREAMS(*C)) {                                   \
         __typeof__(*C) line[RUN_MOST];                                         \
         IN_RUN(N##_j, RUN) line[N##_j] = F(V[N##_j]);                          \
         stream_out(&AT(C, N##_off), line, (RUN) * sizeof(*C));                 \
     } else
 #else
+#define RUN_STREAMS(T) false
 #define PUT_STREAM(N, C, RUN, V, F)
 #endif
 #define FETCH_CELLS(V, N, C, RUN, F)                                           \
@@ -223,7 +226,7 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
         FETCH_CELLS(V, N, C, RUN, RUN_FROM_F16)                                \
     }
 #define PUT_F16(N, C, RUN, V)                                                  \
-    if (N##_step == 1u && STREAMS(pc.run.n, u16)) {                            \
+    if (N##_step == 1u && RUN_STREAMS(u16)) {                                  \
         u16 line[RUN_MOST];                                                    \
         f16_block_store(line, V, RUN);                                         \
         stream_out(&AT(C, N##_off), line, (RUN) * sizeof(u16));                \
