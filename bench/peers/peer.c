@@ -3,7 +3,7 @@
 #include "bench/peers/peer.h"
 
 #include <dlfcn.h>
-#include <math.h>
+#include <sched.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -158,6 +158,21 @@ static const char *answer(const struct peer *p, double budget, const char *line)
     return why;
 }
 
+/* So many processors: whatever a library makes its threads by, it counts those
+ * that it may use. */
+static void keep_to(int threads)
+{
+    cpu_set_t all, some;
+    CPU_ZERO(&some);
+    if (threads < 1 || sched_getaffinity(0, sizeof(all), &all) != 0)
+        return;
+    for (int i = 0; i < CPU_SETSIZE && CPU_COUNT(&some) < threads; i++)
+        if (CPU_ISSET(i, &all))
+            CPU_SET(i, &some);
+    if (sched_setaffinity(0, sizeof(some), &some) != 0)
+        perror("sched_setaffinity");
+}
+
 int peer_main(int argc, char **argv, const struct peer *p)
 {
     double budget = 1.0;
@@ -169,6 +184,7 @@ int peer_main(int argc, char **argv, const struct peer *p)
         else if (strcmp(argv[i], "--seconds") == 0)
             budget = atof(argv[i + 1]);
     }
+    keep_to(threads);
     const char *missing = p->open(threads);
     while (fgets(line, sizeof(line), stdin) != NULL) {
         line[strcspn(line, "\r\n\"\\")] = '\0';
