@@ -94,7 +94,7 @@ tap_ok $? 'what is no case is skipped' || sed 's/^/# /' "$tmp/rows"
 
 echo roofs | "$builddir/sesqui" bench - --device reference --threads 1 \
     >"$tmp/rows" 2>&1
-grep -qE '"fma_gflops": [0-9.e+]+, "dot_gflops": [0-9.e+]+, "copy_gbytes_s": [0-9.]+}' \
+grep -qE '"fma_gflops": [0-9.e+]+, "dot_gflops": [0-9.e+]+, "tile_gflops": [0-9.e+]+, "copy_gbytes_s": [0-9.]+}' \
     "$tmp/rows"
 tap_ok $? 'roofs are a case' || sed 's/^/# /' "$tmp/rows"
 
@@ -103,6 +103,12 @@ echo 'gemm f32 8x8x8' | "$builddir/sesqui" bench - --device reference \
     --vs guard >"$tmp/rows" 2>&1
 grep -q '"vs": "guard", "vs_median_s": [0-9].*"ratio": [0-9]' "$tmp/rows"
 tap_ok $? '--vs has the other one and the ratio' || sed 's/^/# /' "$tmp/rows"
+
+# Where work goes on after a call, steps are looked at for waits.
+echo 'mlp f16 4x3x2x2' | "$builddir/sesqui" bench - --device guard \
+    >"$tmp/rows" 2>&1
+grep -q '"host_waits": 0}' "$tmp/rows"
+tap_ok $? 'the host waits in no step' || sed 's/^/# /' "$tmp/rows"
 
 # A suite, whose forms all have its cases. So little time that most of them are
 # left out.
@@ -131,4 +137,4 @@ done
 tap_run 'a plot that cannot be written is a failure' \
     bench 1 $forms --plot "$tmp/no/such/folder.svg"
 tap_run 'no such device' bench 2 gemm --device nothing
-tap_done 34
+tap_done 35

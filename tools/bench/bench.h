@@ -46,6 +46,7 @@ struct bench_grid {
 struct bench_family {
     const char *suite;
     const struct bench_grid *grids; /* what is timed; ended by a NULL in ops */
+    bool step;   /* a run is a training step, in which no host should wait */
     bool memory; /* what bounds it: runs are timed in turn with copies */
     /** Make w's operands; SSQ_ERR_NOT_FOUND: the op is another family's. drop
      *  is called also after a failure. */
@@ -76,11 +77,12 @@ ssq_status workload_classes(const struct workload *w, int64_t n,
 struct roofs {
     double fma;   /* float32 multiply-adds; a large gemm on other devices */
     double dot;   /* the processor's dot products of bf16 */
+    double tile;  /* the same by tiles */
     double bytes; /* a copy of the device's, beyond the caches */
 };
 bool roofs_measure(const struct workload *w, struct roofs *r);
 /** Of the processor alone: see loops.c. */
-void loops_measure(int threads, double *fma, double *dot);
+void loops_measure(int threads, double *fma, double *dot, double *tile);
 
 /** A line of the report. */
 struct bench_row {
@@ -93,7 +95,9 @@ struct bench_row {
     double copy;     /* a copy's time over the case's, the median; 0: none */
     double of_bound; /* as a workload's; negative: not looked at */
     double rival;    /* the median on the device of --vs; 0: none */
-    size_t runs;     /* 0: left out; median is what one would have taken */
+    int waits; /* 1: the host has waited in a run, 0: it has not; negative: not
+                  looked at */
+    size_t runs; /* 0: left out; median is what one would have taken */
 };
 
 struct bench_rows {

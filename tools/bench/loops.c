@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* loops.c - what the processor's units reach where nothing is loaded or
- * stored: independent multiply-adds, and dot products of pairs of bf16, on so
- * many threads at once. Only for x86-64; elsewhere nobody knows. */
+ * stored: independent multiply-adds, dot products of pairs of bf16, by vectors
+ * and by tiles, on so many threads at once. Only for x86-64; elsewhere nobody
+ * knows. */
 #include "tools/bench/bench.h"
 
 #include <pthread.h>
@@ -14,6 +15,10 @@
 #define MOST   256
 
 #if defined(__x86_64__) && defined(__GNUC__)
+
+#include <cpuid.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 /* Twelve of an instruction whose operands are registers 2 and 3, filled with
  * 0.5: sums go to 1 and stay there. */
@@ -52,7 +57,59 @@ static void dot_512(long n, const unsigned *half)
     LOOP("vdpbf16ps", "zmm");
 }
 
+/* What ldtilecfg reads: here 8 tiles of 16 rows of 64 bytes. */
+struct tile_config {
+    uint8_t palette, start, reserved[14];
+    uint16_t bytes[16];
+    uint8_t rows[16];
+};
+
+/* Four sums, two factors of each side. */
+static void tiles(long n, const unsigned *half)
+{
+    struct tile_config c = {.palette = 1};
+    unsigned x[256];
+    const long step = 64;
+    for (int i = 0; i < 8; i++) {
+        c.bytes[i] = 64;
+        c.rows[i] = 16;
+    }
+    for (int i = 0; i < 256; i++)
+        x[i] = *half;
+    __asm__ volatile("ldtilecfg %1\n\t"
+                     "tilezero %%tmm0\n\t"
+                     "tilezero %%tmm1\n\t"
+                     "tilezero %%tmm2\n\t"
+                     "tilezero %%tmm3\n\t"
+                     "tileloadd (%2,%3,1), %%tmm4\n\t"
+                     "tileloadd (%2,%3,1), %%tmm5\n\t"
+                     "tileloadd (%2,%3,1), %%tmm6\n\t"
+                     "tileloadd (%2,%3,1), %%tmm7\n\t"
+                     "1:\n\t"
+                     "tdpbf16ps %%tmm6, %%tmm4, %%tmm0\n\t"
+                     "tdpbf16ps %%tmm7, %%tmm4, %%tmm1\n\t"
+                     "tdpbf16ps %%tmm6, %%tmm5, %%tmm2\n\t"
+                     "tdpbf16ps %%tmm7, %%tmm5, %%tmm3\n\t"
+                     "dec %0\n\t"
+                     "jnz 1b\n\t"
+                     "tilerelease"
+                     : "+r"(n)
+                     : "m"(c), "r"(x), "r"(step)
+                     : "cc", "memory");
+}
+
 typedef void (*loop_fn)(long n, const unsigned *half);
+
+/* Tiles are a state that Linux has to be asked for, once in a process. */
+static loop_fn tile_loop(double *flops)
+{
+    unsigned a, b, c, d = 0;
+    const bool there = __get_cpuid_count(7, 0, &a, &b, &c, &d) != 0 &&
+                       (d >> 22 & 1u) == 1u && (d >> 24 & 1u) == 1u;
+    *flops = 4.0 * 2.0 * 16.0 * 16.0 * 32.0;
+    /* ARCH_REQ_XCOMP_PERM, XFEATURE_XTILEDATA */
+    return there && syscall(SYS_arch_prctl, 0x1023, 18) == 0 ? tiles : NULL;
+}
 
 /* The widest loops that the processor has, and what a round does. */
 static loop_fn fma_loop(double *flops)
@@ -113,21 +170,23 @@ static double rate(loop_fn loop, unsigned half, int threads, double flops)
     return best;
 }
 
-void loops_measure(int threads, double *fma, double *dot)
+void loops_measure(int threads, double *fma, double *dot, double *tile)
 {
     double flops;
     loop_fn loop = fma_loop(&flops);
     *fma = rate(loop, 0x3f000000u, threads, flops); /* 0.5f */
     loop = dot_loop(&flops);
     *dot = rate(loop, 0x3f003f00u, threads, flops); /* two of 0.5 */
+    loop = tile_loop(&flops);
+    *tile = rate(loop, 0x3f003f00u, threads, flops);
 }
 
 #else
 
-void loops_measure(int threads, double *fma, double *dot)
+void loops_measure(int threads, double *fma, double *dot, double *tile)
 {
     (void)threads;
-    *fma = *dot = 0.0;
+    *fma = *dot = *tile = 0.0;
 }
 
 #endif

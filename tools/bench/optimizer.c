@@ -101,5 +101,8 @@ static ssq_status make(struct workload *w)
 static const struct bench_grid grids[] = {
     {"adamw", "f16 bf16", "4194304x24 104858x960"}, {NULL, NULL, NULL}};
 
-const struct bench_family optimizer_family = {
-    .suite = "optimizer", .grids = grids, .memory = true, .make = make};
+const struct bench_family optimizer_family = {.suite = "optimizer",
+                                              .grids = grids,
+                                              .step = true,
+                                              .memory = true,
+                                              .make = make};

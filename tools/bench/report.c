@@ -41,6 +41,8 @@ static void text_row(const struct report *r, const struct bench_row *row,
            row->text);
     if (row->of_bound >= 0.0)
         printf(", error %.2g of its bound", row->of_bound);
+    if (row->waits >= 0)
+        printf(row->waits > 0 ? ", the host waits" : ", no wait of the host");
     if (row->rival > 0.0)
         printf(", %.2f x %s", row->rival / row->median, r->vs);
     printf("\n");
@@ -73,6 +75,8 @@ static void json_row(const struct report *r, const struct bench_row *row,
            f->intensity, f->of_peak, row->copy);
     if (row->of_bound >= 0.0)
         printf(", \"of_bound\": %.4g", row->of_bound);
+    if (row->waits >= 0)
+        printf(", \"host_waits\": %d", row->waits);
     if (row->rival > 0.0) {
         printf(", ");
         json_key("vs", r->vs);

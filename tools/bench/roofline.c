@@ -40,7 +40,7 @@ static bool drawn(const struct bench_row *row)
 static struct frame frame_of(const struct roofs *r,
                              const struct bench_rows *all)
 {
-    double top = r->dot > r->fma ? r->dot : r->fma;
+    double top = fmax(fmax(r->dot, r->tile), r->fma);
     struct frame f = {-1.0, 2.0, 0.0, ceil(log10(top * 1.1))};
     for (size_t i = 0; i < all->n; i++) {
         const struct bench_row *row = &all->row[i];
@@ -155,6 +155,7 @@ static void draw(FILE *out, const char *device, const struct roofs *r,
     draw_axes(out, &f);
     draw_roof(out, &f, "multiply-adds", r->fma, r->bytes);
     draw_roof(out, &f, "bf16 dot products", r->dot, r->bytes);
+    draw_roof(out, &f, "bf16 tiles", r->tile, r->bytes);
     draw_rows(out, &f, all);
     for (int i = 0; i < 3; i++) {
         const double y = 60.0 + 20.0 * i;

@@ -23,11 +23,11 @@ bool roofs_measure(const struct workload *w, struct roofs *r)
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     struct copier c = {NULL, NULL};
     double gbytes;
-    *r = (struct roofs){0.0, 0.0, 0.0};
+    *r = (struct roofs){0.0, 0.0, 0.0, 0.0};
     if (ssq_device_props_get(w->device, &props) != SSQ_OK)
         return false;
     if (props.host_memory)
-        loops_measure(threads(), &r->fma, &r->dot);
+        loops_measure(threads(), &r->fma, &r->dot, &r->tile);
     if (r->fma <= 0.0 && !peak_measure(w->queue, &r->fma, &gbytes))
         return false;
     for (int i = 0; i <= RUNS; i++) { /* the first one makes the memory */

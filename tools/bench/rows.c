@@ -31,6 +31,7 @@ struct bench_row *rows_add(struct bench_rows *all, const char *suite,
     *row = (struct bench_row){.suite = suite,
                               .runs = n,
                               .of_bound = -1.0,
+                              .waits = -1,
                               .median = rows_median(seconds, n),
                               .least = seconds[0],
                               .most = seconds[n - 1]};

@@ -174,4 +174,4 @@ static const struct bench_grid grids[] = {
     {NULL, NULL, NULL}};
 
 const struct bench_family train_family = {
-    .suite = "train", .grids = grids, .make = make};
+    .suite = "train", .grids = grids, .step = true, .make = make};

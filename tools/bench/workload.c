@@ -7,6 +7,8 @@
 /** A timed run repeats what is shorter, so that the clock's and the end's share
  *  is small. */
 #define SHORTEST 0.002
+/** Runs that a device is busy with while the host is looked at. */
+#define BEFORE 6
 /** Bytes of a copy that runs are timed in turn with, at most: what moves more
  *  is compared with its rate. */
 #define COPY_MOST (256.0 * 1024.0 * 1024.0)
@@ -127,6 +129,40 @@ static bool take(struct workload *w, struct workload *rival, bool memory,
     return true;
 }
 
+/* Does the host wait in a run? Behind so many that they keep the device busy
+ * for a good while comes an event, and one more run: a host that has waited
+ * comes to the end of it after the event. */
+static ssq_status wait_in(struct workload *w, ssq_event *event, int *waits)
+{
+    ssq_status st = ssq_queue_sync(w->queue);
+    for (int i = 0; i < BEFORE && st == SSQ_OK; i++)
+        st = w->run(w);
+    if (st == SSQ_OK)
+        st = ssq_event_record(event, w->queue);
+    if (st == SSQ_OK)
+        st = w->run(w);
+    if (st != SSQ_OK)
+        return st;
+    st = ssq_event_query(event);
+    *waits = st == SSQ_ERR_NOT_READY ? 0 : 1;
+    return ssq_queue_sync(w->queue);
+}
+
+/* Where calls return when all is done there is nothing to look at. */
+static bool look_for_waits(struct workload *w, int *waits)
+{
+    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
+    ssq_event *event = NULL;
+    ssq_status st = ssq_device_props_get(w->device, &props);
+    if (st != SSQ_OK || !props.asynchronous)
+        return st == SSQ_OK;
+    st = ssq_event_create(w->device, &event);
+    if (st == SSQ_OK)
+        st = wait_in(w, event, waits);
+    ssq_event_destroy(&event);
+    return st == SSQ_OK;
+}
+
 bool workload_time(struct workload *w, struct workload *rival,
                    const struct bench_family *f, double budget,
                    struct bench_rows *all)
@@ -144,5 +180,5 @@ bool workload_time(struct workload *w, struct workload *rival,
     row->copy = f->memory ? rows_median(t.copy, t.n) : 0.0;
     row->rival = rival != NULL ? rows_median(t.rival, t.n) : 0.0;
     row->of_bound = w->of_bound != NULL ? w->of_bound(w) : -1.0;
-    return true;
+    return !f->step || look_for_waits(w, &row->waits);
 }
