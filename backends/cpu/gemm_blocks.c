@@ -10,15 +10,24 @@
 #define DEEP 512
 /* Of rows of b that are read where they are: while a block is multiplied, the
  * next one's rows are fetched. */
-#define DEEP_DIRECT 32
-/* Most panels of a for which b is read where it is. */
-#define FEW_PANELS 1
-/* Most panels of a for which each task packs the panels of b that it reads. */
-#define MOST_ALONE 4
+#define DEEP_ROWS 32
+/* The same for so few rows of a that their sums are near in any case: few rows
+ * of b, all of their columns. */
+#define FEW_ROWS      2
+#define DEEP_FEW_ROWS 8
+/* The same of a b that is near anyway. */
+#define DEEP_NEAR 256
+/* Most panels of a for which tasks that read the same of b each pack it. */
+#define MOST_ALONE 40
 /* Products that are not worth another thread: its waking takes longer. */
 #define FEW (INT64_C(1) << 20)
-/* Most panels of b in a task: what bounds the sums that wait. */
-#define MOST_ACROSS 128
+/* Most panels of b in a task: its sums wait in the second cache, and rows of a
+ * b that is read where it is are read 4 KiB at a time. */
+#define MOST_ACROSS 32
+/* Tasks of a thread, if there are many matrices for each: neighbours are made
+ * by one thread, and by the same one when they come again. */
+#define TASKS_OF_THREAD 2
+#define MANY_MATRICES   8
 /* Most words of b that are packed before all tasks. */
 #define MOST_SHARED (INT64_C(32) << 20)
 /* What packing a panel costs, where multiplying two of them costs COST_TILE. */
@@ -34,11 +43,35 @@ static int64_t round_up(int64_t a, int64_t b)
 static void choose_depth(struct gemm_blocks *t, const struct gemm_job *job)
 {
     int64_t words = size_div_up(job->k, job->kernels->pair);
-    int64_t most = t->direct ? DEEP_DIRECT : DEEP;
+    int64_t most = DEEP;
+    if (t->direct && t->a.panels > 1)
+        most = DEEP_NEAR;
+    else if (t->direct)
+        most = job->m > FEW_ROWS ? DEEP_ROWS : DEEP_FEW_ROWS;
     t->rounds = size_most(1, size_div_up(words, most));
     t->deep = (uint32_t)round_up(size_div_up(words, t->rounds), 8);
     t->rounds = size_most(1, size_div_up(words, size_most(1, t->deep)));
     t->depth = t->deep * job->kernels->pair;
+}
+
+/* Try tasks of so many panels. */
+static void try_grid(struct gemm_blocks *t, int64_t batch, uint32_t threads,
+                     int64_t down, int64_t across, int64_t *best)
+{
+    struct gemm_side *a = &t->a, *b = &t->b;
+    int64_t high = size_div_up(a->panels, down);
+    int64_t wide = size_div_up(b->panels, across);
+    int64_t each = down * across * COST_TILE + down * COST_A;
+    if (!t->shared && !t->direct)
+        each += across * COST_B;
+    int64_t cost = size_div_up(batch * high * wide, threads) * each;
+    if (cost >= *best)
+        return;
+    *best = cost;
+    a->task = (uint32_t)down;
+    b->task = (uint32_t)across;
+    a->tasks = high;
+    b->tasks = wide;
 }
 
 /* Choose the tasks along both sides: threads shall end together, and little be
@@ -46,27 +79,15 @@ static void choose_depth(struct gemm_blocks *t, const struct gemm_job *job)
 static void choose_grid(struct gemm_blocks *t, int64_t batch, uint32_t threads,
                         int64_t most_a, int64_t most_b)
 {
-    struct gemm_side *a = &t->a, *b = &t->b;
-    int64_t least_a = size_div_up(a->panels, most_a);
-    int64_t least_b = size_div_up(b->panels, most_b);
+    int64_t least_a = size_div_up(t->a.panels, most_a);
+    int64_t least_b = size_div_up(t->b.panels, most_b);
     int64_t best = INT64_MAX;
     for (int64_t i = least_a; i <= least_a + 2 * threads; i++)
-        for (int64_t j = least_b; j <= least_b + 2 * threads; j++) {
-            int64_t down = size_div_up(a->panels, i);
-            int64_t across = size_div_up(b->panels, j);
-            int64_t high = size_div_up(a->panels, down);
-            int64_t wide = size_div_up(b->panels, across);
-            int64_t each = down * across * COST_TILE +
-                           (a->shared ? 0 : down * COST_A) +
-                           (b->shared || t->direct ? 0 : across * COST_B);
-            int64_t cost = size_div_up(batch * high * wide, threads) * each;
-            if (cost >= best)
-                continue;
-            best = cost;
-            a->task = (uint32_t)down;
-            b->task = (uint32_t)across;
-            a->tasks = high;
-            b->tasks = wide;
+        for (int64_t times = 0; times < 4; times++) {
+            int64_t j = size_div_up(times * threads, i * batch);
+            j = size_most(j, least_b);
+            try_grid(t, batch, threads, size_div_up(t->a.panels, i),
+                     size_div_up(t->b.panels, j), &best);
         }
 }
 
@@ -77,10 +98,7 @@ static void choose_words(const struct gemm_blocks *t, struct gemm_side *s,
     /* 64 bytes more than a power of two, so that neighbouring panels do not
      * share their places in caches; they hold what is written over an end */
     s->apart = (size_t)t->deep * s->height + GEMM_SLACK;
-    s->block = (size_t)s->panels * s->apart;
-    s->words = s->shared ? (size_t)t->rounds * s->block + GEMM_SLACK
-                         : (size_t)own * s->apart + GEMM_SLACK;
-    s->words = (size_t)round_up((int64_t)s->words, 1024);
+    s->words = (size_t)round_up((int64_t)(own * s->apart + GEMM_SLACK), 1024);
 }
 
 static void choose_panels(struct gemm_side *s, int64_t lines, uint32_t most,
@@ -98,24 +116,31 @@ void gemm_blocks_choose(const struct gemm_job *job,
     *t = (struct gemm_blocks){.rounds = 1};
     choose_panels(&t->a, job->m, x->rows, true);
     choose_panels(&t->b, job->n, x->columns, false);
-    t->direct = job->b.line == 1 && t->a.panels <= FEW_PANELS;
+    int64_t words = size_div_up(job->k, x->pair);
+    int64_t near = f->l2 / 2 / sizeof(float);
+    bool small = job->b.dtype == SSQ_F32 && job->n * words <= near / 2;
+    t->direct = job->b.line == 1 && (t->a.panels == 1 || small);
+    t->shared = !t->direct && job->batch == 1 && t->a.panels > MOST_ALONE &&
+                job->n * words <= MOST_SHARED;
     choose_depth(t, job);
-    int64_t words = t->rounds * t->deep, near = f->l2 / 2 / sizeof(float);
     int64_t a_panel = size_most(1, (int64_t)t->deep * t->a.height);
     int64_t b_panel = size_most(1, (int64_t)t->deep * t->b.height);
-    if (job->batch == 1) {
-        t->a.shared = job->m * words <= near;
-        t->b.shared = !t->direct && job->n * words <= MOST_SHARED &&
-                      t->a.panels > MOST_ALONE;
-    }
-    bool packs = !t->b.shared && !t->direct;
-    int64_t most_b = packs ? size_most(1, near / 2 / b_panel) : MOST_ACROSS;
+    int64_t most_b = MOST_ACROSS;
+    if (t->direct && job->m <= FEW_ROWS)
+        most_b *= 4;
+    if (!t->shared && !t->direct)
+        most_b = size_most(1, near / b_panel);
     if ((double)job->batch * (double)job->m * (double)job->n * (double)job->k <
         (double)FEW)
         threads = 1;
     choose_grid(t, job->batch, threads, size_most(1, near / a_panel), most_b);
     choose_words(t, &t->a, t->a.task);
-    choose_words(t, &t->b, t->direct ? 1 : t->b.task);
+    choose_words(t, &t->b, t->shared ? 0 : t->direct ? 1 : t->b.task);
+    t->block = (size_t)t->b.panels * t->b.apart;
+    t->each = 1;
+    if (job->batch >= (int64_t)threads * MANY_MATRICES)
+        t->each = size_div_up(job->batch * t->a.tasks * t->b.tasks,
+                              (int64_t)threads * TASKS_OF_THREAD);
     if (t->rounds > 1)
         t->sums = (size_t)t->a.task * t->b.task * t->a.height * t->b.height;
 }

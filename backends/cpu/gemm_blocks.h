@@ -2,9 +2,10 @@
 /* gemm_blocks.h - how a product is cut into tasks and blocks.
  *
  * A task is some panels of a times some of b, for all of k. It goes through
- * blocks of k, between which its sums wait in memory of its thread. What
- * several tasks read is packed once, before all of them; what one task alone
- * reads is packed by it, just before it is multiplied. */
+ * blocks of k, between which its sums wait in memory of its thread, and packs a
+ * just before it multiplies. A large b, which many tasks read, is packed once
+ * before all of them; of a small one each task packs its own part, even if
+ * another does the same: what another core has written is slower to read. */
 #ifndef BACKENDS_CPU_GEMM_BLOCKS_H
 #define BACKENDS_CPU_GEMM_BLOCKS_H
 
@@ -17,10 +18,8 @@ struct gemm_side {
     int64_t panels;  /* of a matrix */
     uint32_t task;   /* panels of a task, at most */
     int64_t tasks;   /* of a matrix, along this side */
-    bool shared;     /* packed once, all of k */
     size_t apart;    /* words from panel to panel */
-    size_t block;    /* words from one block of k to the next, if shared */
-    size_t words;    /* of scratch: of all threads if shared, else of each */
+    size_t words;    /* of a thread's scratch, for what its task packs */
 };
 
 struct gemm_blocks {
@@ -28,8 +27,11 @@ struct gemm_blocks {
     uint32_t deep;  /* words of a block */
     int64_t rounds; /* blocks of k: at least one */
     struct gemm_side a, b;
+    int64_t each; /* parts, each of one matrix, that a task does in turn */
+    bool shared;  /* b is packed once, all of k */
     bool direct; /* whole panels of b are not packed, but read where they are */
-    size_t sums; /* words of scratch for sums that wait, per thread */
+    size_t block; /* words of all of b's panels of a block of k */
+    size_t sums;  /* words of a thread's scratch, for sums that wait */
 };
 
 /** Choose them for so many threads. */

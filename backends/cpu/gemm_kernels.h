@@ -66,8 +66,12 @@ struct gemm_tile {
     enum gemm_rows b_rows; /* GEMM_F32: panels, too */
     bool odd;              /* the last word of a pair of rows is one row */
     const float *from;     /* NULL: 0 */
-    float *to;
-    int64_t from_row, to_row; /* floats from row to row */
+    int64_t from_row;      /* floats from row to row */
+    void *to;
+    int64_t to_row;       /* bytes from row to row */
+    enum gemm_rows to_is; /* GEMM_F32, but where all columns are made */
+    const void *d;        /* the rows that are written next; NULL: none */
+    int64_t d_row;        /* bytes from row to row */
 };
 
 /** What becomes of the sums of one matrix: args.g is as product_shape() has it,

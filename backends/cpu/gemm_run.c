@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_run.c - the loops of a product.
  *
- *     panels that are shared are packed                     (all threads)
+ *     if all tasks share b, its panels are packed           (all threads)
  *     for each task                                         (all threads)
  *         for each block of k
  *             pack what this task alone reads
@@ -14,14 +14,12 @@
 
 /* Panels that are packed by one task. */
 #define PACK_PANELS 8
-/* Of one loop. */
-#define MOST_TASKS (INT64_C(1) << 30)
 
 struct run {
     const struct gemm_job *job;
     struct gemm_blocks t;
-    float *a, *b, *sums; /* scratch: of all threads, or the first one's */
-    int64_t first;       /* task of a loop */
+    float *a, *b, *sums; /* scratch: of all threads, or of the first */
+    int64_t parts;
 };
 
 /* One task, on one thread. */
@@ -58,37 +56,27 @@ static void pack(const struct run *run, const struct gemm_side *s,
                        &where);
 }
 
-static void pack_shared(const struct run *run, const struct gemm_side *s,
-                        const struct gemm_source *from, int64_t lines,
-                        int64_t task, float *to)
-{
-    int64_t groups = size_div_up(s->panels, PACK_PANELS);
-    int64_t r = task / groups, panel = task % groups * PACK_PANELS;
-    int64_t panels = size_least(PACK_PANELS, s->panels - panel);
-    to += (size_t)r * s->block + (size_t)panel * s->apart;
-    pack(run, s, from, lines, panel, panels, r, to);
-}
-
-static uint32_t pack_tasks(const struct run *run, const struct gemm_side *s)
-{
-    if (!s->shared)
-        return 0;
-    return (uint32_t)(run->t.rounds * size_div_up(s->panels, PACK_PANELS));
-}
-
+/* A group of panels of a b that all share, of a block of k. */
 static void pack_task(void *context, uint32_t i, uint32_t worker)
 {
     const struct run *run = context;
-    const struct gemm_job *job = run->job;
-    uint32_t of_a = pack_tasks(run, &run->t.a);
+    const struct gemm_side *s = &run->t.b;
+    int64_t groups = size_div_up(s->panels, PACK_PANELS);
+    int64_t r = i / groups, panel = i % groups * PACK_PANELS;
+    int64_t panels = size_least(PACK_PANELS, s->panels - panel);
     (void)worker;
-    if (i < of_a)
-        pack_shared(run, &run->t.a, &job->a, job->m, i, run->a);
-    else
-        pack_shared(run, &run->t.b, &job->b, job->n, i - of_a, run->b);
+    pack(run, s, &run->job->b, run->job->n, panel, panels, r,
+         run->b + (size_t)r * run->t.block + (size_t)panel * s->apart);
 }
 
 /* ---- tiles ---- */
+
+static enum gemm_rows rows_of(uint32_t dtype)
+{
+    return dtype == SSQ_F32   ? GEMM_F32
+           : dtype == SSQ_F16 ? GEMM_F16
+                              : GEMM_BF16;
+}
 
 /* Panel j of a part's b, of block r of k, for x->columns columns. */
 static void find_b(const struct part *p, uint32_t j, int64_t r,
@@ -105,33 +93,37 @@ static void find_b(const struct part *p, uint32_t j, int64_t r,
     x->b = (const char *)b->data + (r * t->depth * b->step + column) * bytes;
     x->b_row = b->step * bytes;
     x->ahead = x->b_row * t->depth;
-    x->b_rows = b->dtype == SSQ_F32   ? GEMM_F32
-                : b->dtype == SSQ_F16 ? GEMM_F16
-                                      : GEMM_BF16;
+    x->b_rows = rows_of(b->dtype);
 }
 
-/* Where the sums of a tile come from and go to. Those that are d as they are
- * need not pass through `sums`. True if they have to be finished there. */
+/* Where the sums of a tile come from and go to. Those that only have to be
+ * rounded become d at once. True if they have to be finished in `sums`. */
 static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
                       float *sums, struct gemm_tile *x)
 {
     const struct gemm_blocks *t = &p->run->t;
     const struct gemm_result *d = &p->result;
-    size_t floats = (size_t)t->a.height * t->b.height;
-    float *waiting = p->sums + ((size_t)j * p->down + i) * floats;
-    x->from_row = x->to_row = t->b.height;
+    const uint32_t columns = t->b.height;
+    float *waiting =
+        p->sums + ((size_t)j * p->down + i) * t->a.height * columns;
+    x->from_row = columns;
+    x->to_row = columns * (int64_t)sizeof(float);
     if (r > 0)
         x->from = waiting;
     x->to = waiting;
     if (r + 1 < t->rounds)
         return false;
+    int64_t at = (p->i + i) * t->a.height * d->d_row + (p->j + j) * columns;
+    int64_t bytes = GEMM_TYPE_D(d) == SSQ_F32 ? 4 : 2;
+    char *to = (char *)d->d + at * bytes;
+    x->d = to;
+    x->d_row = d->d_row * bytes;
     x->to = sums;
-    if (!d->plain || GEMM_TYPE_D(d) != SSQ_F32 ||
-        x->columns % (t->b.height / 2) != 0)
+    if (!d->plain || x->columns < columns)
         return true;
-    x->to_row = d->d_row;
-    x->to = (float *)d->d + (p->i + i) * t->a.height * d->d_row +
-            (p->j + j) * t->b.height;
+    x->to = to;
+    x->to_row = x->d_row;
+    x->to_is = rows_of(GEMM_TYPE_D(d));
     return false;
 }
 
@@ -155,7 +147,7 @@ static void tile(const struct part *p, uint32_t i, uint32_t j, int64_t r)
     bool finish = find_sums(p, i, j, r, sums, &x);
     kernels->multiply(&x);
     if (finish)
-        kernels->finish(&p->result, sums, x.to_row, x.rows, x.columns, row,
+        kernels->finish(&p->result, sums, t->b.height, x.rows, x.columns, row,
                         column);
 }
 
@@ -195,58 +187,66 @@ static void find_matrix(struct part *p, const struct gemm_job *job, int64_t z)
            offset(to, to->d, z) * (GEMM_TYPE_D(r) == SSQ_F32 ? 4 : 2);
 }
 
-/* The panels of block r: those that all share, or the part's own. */
-static const float *find_panels(const struct part *p, const struct gemm_side *s,
-                                const struct gemm_source *from, int64_t lines,
-                                int64_t first, int64_t n, int64_t r,
-                                float *memory, uint32_t worker)
+/* Pack the panels of a for block r. */
+static const float *find_a_panels(const struct part *p, int64_t r,
+                                  uint32_t worker)
 {
-    if (s->shared)
-        return memory + (size_t)r * s->block + (size_t)first * s->apart;
-    memory += (size_t)worker * s->words;
-    if (n > 0)
-        pack(p->run, s, from, lines, first, n, r, memory);
+    const struct run *run = p->run;
+    float *memory = run->a + worker * run->t.a.words;
+    pack(run, &run->t.a, &p->a, run->job->m, p->i, p->down, r, memory);
     return memory;
 }
 
-/* Of b, of which only a last panel with fewer columns is packed where it is
- * read as it is. */
+/* The panels of b: those that all share, or the part's own, of which only a
+ * last one with fewer columns is packed where b is read as it is. */
 static const float *find_b_panels(const struct part *p, int64_t r,
                                   uint32_t worker)
 {
     const struct run *run = p->run;
     const struct gemm_side *s = &run->t.b;
-    int64_t first = p->j, n = p->across;
+    int64_t first = p->j, n = p->across, all = run->job->n;
+    if (run->t.shared)
+        return run->b + (size_t)r * run->t.block + (size_t)first * s->apart;
     if (run->t.direct) {
-        bool part = first + n == s->panels && run->job->n % s->height != 0;
+        bool part = first + n == s->panels && all % s->height != 0;
         first += n - 1;
         n = part ? 1 : 0;
     }
-    return find_panels(p, s, &p->b, run->job->n, first, n, r, run->b, worker);
+    float *memory = run->b + worker * s->words;
+    if (n > 0)
+        pack(run, s, &p->b, all, first, n, r, memory);
+    return memory;
 }
 
-static void task(void *context, uint32_t index, uint32_t worker)
+/* Part `index` of all matrices' parts. */
+static void make_part(const struct run *run, int64_t index, uint32_t worker)
 {
-    const struct run *run = context;
     const struct gemm_blocks *t = &run->t;
-    const struct gemm_job *job = run->job;
-    int64_t of_matrix = t->a.tasks * t->b.tasks, at = run->first + index;
+    int64_t of_matrix = t->a.tasks * t->b.tasks;
     struct part p = {.run = run, .sums = run->sums + worker * t->sums};
-    find_matrix(&p, job, at / of_matrix);
-    p.i = at % of_matrix / t->b.tasks * t->a.task;
-    p.j = at % of_matrix % t->b.tasks * t->b.task;
+    find_matrix(&p, run->job, index / of_matrix);
+    p.i = index % of_matrix / t->b.tasks * t->a.task;
+    p.j = index % of_matrix % t->b.tasks * t->b.task;
     p.down = (uint32_t)size_least(t->a.task, t->a.panels - p.i);
     p.across = (uint32_t)size_least(t->b.task, t->b.panels - p.j);
     for (int64_t r = 0; r < t->rounds; r++) {
-        if (job->k > 0) {
+        if (run->job->k > 0) {
             p.b_panels = find_b_panels(&p, r, worker);
-            p.a_panels = find_panels(&p, &t->a, &p.a, job->m, p.i, p.down, r,
-                                     run->a, worker);
+            p.a_panels = find_a_panels(&p, r, worker);
         }
         for (uint32_t j = 0; j < p.across; j++)
             for (uint32_t i = 0; i < p.down; i++)
                 tile(&p, i, j, r);
     }
+}
+
+static void task(void *context, uint32_t index, uint32_t worker)
+{
+    const struct run *run = context;
+    int64_t from = index * run->t.each;
+    int64_t end = size_least(run->parts, from + run->t.each);
+    for (; from < end; from++)
+        make_part(run, from, worker);
 }
 
 ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
@@ -256,8 +256,9 @@ ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
     struct gemm_blocks *t = &run.t;
     size_t threads = team_size(team);
     gemm_blocks_choose(job, f, (uint32_t)threads, t);
-    size_t a = t->a.words * (t->a.shared ? 1 : threads);
-    size_t b = t->b.words * (t->b.shared ? 1 : threads);
+    size_t a = t->a.words * threads, b = t->b.words * threads;
+    if (t->shared)
+        b = (size_t)t->rounds * t->block;
     size_t bytes = (a + b + t->sums * threads) * sizeof(float);
     void *memory;
     ssq_status st = scratch_take(scratch, bytes, &memory);
@@ -266,13 +267,11 @@ ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
     run.a = memory;
     run.b = run.a + a;
     run.sums = run.b + b;
-    uint32_t packing = pack_tasks(&run, &t->a) + pack_tasks(&run, &t->b);
-    if (job->k > 0 && packing > 0)
-        parallel_for(team, packing, pack_task, &run);
-    int64_t tasks = job->batch * t->a.tasks * t->b.tasks;
-    for (; run.first < tasks; run.first += MOST_TASKS)
-        parallel_for(team, (uint32_t)size_least(tasks - run.first, MOST_TASKS),
-                     task, &run);
+    int64_t groups = size_div_up(t->b.panels, PACK_PANELS);
+    if (t->shared && job->k > 0)
+        parallel_for(team, (uint32_t)(t->rounds * groups), pack_task, &run);
+    run.parts = job->batch * t->a.tasks * t->b.tasks;
+    parallel_for(team, (uint32_t)size_div_up(run.parts, t->each), task, &run);
     scratch_return(scratch);
     return SSQ_OK;
 }

@@ -16,8 +16,6 @@
 #pragma GCC target("avx512bf16")
 #endif
 
-typedef uint16_t pairs __attribute__((vector_size(4 * LANES)));
-
 INLINE pairs pairs_load(const void *p)
 {
     return (pairs)words_load(p);
@@ -38,6 +36,9 @@ INLINE void tile_pairs(const char *b, int64_t row, floats *x, floats *y)
                          28, 60, 29, 61, 30, 62, 31, 63);
 }
 
+/* It would take subnormals for 0: there are none among these sums. */
+#define TILE_BF16(P, X, Y)                                                     \
+    words_store(P, (words)_mm512_cvtne2ps_pbh((__m512)(Y), (__m512)(X)))
 #define TILE_ADD(X, Y, SUM)                                                    \
     (floats) _mm512_dpbf16_ps((__m512)(SUM), (__m512bh)(X), (__m512bh)(Y))
 #include "backends/cpu/isa/gemm_tile.h"

@@ -13,10 +13,12 @@ INLINE void put(char *d, uint32_t dtype, const float *line, uint32_t n)
         memcpy(d, line, n * sizeof(*line));
         return;
     }
-    for (; q + LANES <= n; q += LANES) {
-        floats x = floats_load(line + q);
-        halves h = dtype == SSQ_F16 ? f16_of_floats(x) : bf16_of_floats(x);
-        memcpy(d + 2 * q, &h, sizeof(h));
+    for (; q + 2 * LANES <= n; q += 2 * LANES) {
+        floats x = floats_load(line + q), y = floats_load(line + q + LANES);
+        if (dtype == SSQ_F16)
+            f16_store_two(d + 2 * q, x, y);
+        else
+            bf16_store_two(d + 2 * q, x, y);
     }
     for (; q < n; q++) {
         uint32_t h =

@@ -88,6 +88,43 @@ INLINE void tile_add(const int rows, const int wide, const float *a, floats x,
     }
 }
 
+#ifndef TILE_BF16
+#define TILE_BF16(P, X, Y) bf16_store_two(P, X, Y)
+#endif
+
+/* Only what is wide is rounded here. */
+INLINE void tile_end(const int rows, const int wide, floats left[TILE_ROWS],
+                     floats right[TILE_ROWS], const struct gemm_tile *t)
+{
+    char *to = t->to;
+    if (t->to_is == GEMM_F32) {
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++) {
+            floats_store(to + i * t->to_row, left[i]);
+            if (wide)
+                floats_store(to + i * t->to_row + 4 * LANES, right[i]);
+        }
+    } else if (t->to_is == GEMM_F16) {
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+            f16_store_two(to + i * t->to_row, left[i], right[i]);
+    } else {
+#pragma GCC unroll 14
+        for (int i = 0; i < rows; i++)
+            TILE_BF16(to + i * t->to_row, left[i], right[i]);
+    }
+}
+
+/* Begin to bring the lines of d to which the tile's sums will go. */
+INLINE void tile_fetch_d(const int rows, const struct gemm_tile *t)
+{
+    const char *d = t->d;
+    if (d == NULL)
+        return;
+    for (int i = 0; i < rows; i++, d += t->d_row)
+        fetch_to_write(d);
+}
+
 /* rows, wide and is are constants. Rows of b itself are not near: those that
  * the next block of k has are fetched. */
 INLINE void tile_multiply(const int rows, const int wide,
@@ -101,6 +138,7 @@ INLINE void tile_multiply(const int rows, const int wide,
     const int64_t step = TILE_PAIRS && is == GEMM_BF16 ? 2 * row : row;
     const int64_t ahead = t->ahead;
     const uint32_t odd = TILE_PAIRS && is == GEMM_BF16 && t->odd;
+    tile_fetch_d(rows, t);
     tile_begin(rows, wide, left, right, t);
     for (uint32_t k = odd; k < t->depth; k++, a += height, b += step) {
         tile_next(wide, is, b, row, false, &x, &y);
@@ -111,13 +149,7 @@ INLINE void tile_multiply(const int rows, const int wide,
         tile_next(wide, is, b, row, true, &x, &y);
         tile_add(rows, wide, a, x, y, left, right);
     }
-    float *to = t->to;
-#pragma GCC unroll 14
-    for (int i = 0; i < rows; i++) {
-        floats_store(to + i * t->to_row, left[i]);
-        if (wide)
-            floats_store(to + i * t->to_row + LANES, right[i]);
-    }
+    tile_end(rows, wide, left, right, t);
 }
 
 #define TILE_CASE(ROWS)                                                        \

@@ -26,15 +26,6 @@ INLINE floats floats_of_bf16(halves h)
     return (floats)(words_of_halves(h) << 16);
 }
 
-INLINE halves halves_of_words(words x)
-{
-#if LANES == 16
-    return (halves)_mm512_cvtepi32_epi16((__m512i)x);
-#else
-    return __builtin_convertvector(x, halves);
-#endif
-}
-
 /* To nearest even, a NaN quiet with its sign and the upper bits of its payload,
  * whatever MXCSR says. */
 INLINE halves f16_of_floats(floats x)
@@ -51,12 +42,27 @@ INLINE halves f16_of_floats(floats x)
 #endif
 }
 
-INLINE halves bf16_of_floats(floats x)
+/* Two vectors become 2 LANES of f16 at p. */
+INLINE void f16_store_two(void *p, floats x, floats y)
+{
+    halves h[2] = {f16_of_floats(x), f16_of_floats(y)};
+    memcpy(p, h, sizeof(h));
+}
+
+/* As f16_of_floats; bf16 is the upper half of each word. */
+INLINE words bf16_above(floats x)
 {
     words u = (words)x;
     words nan = (words)((u & 0x7fffffffu) > 0x7f800000u);
-    words rounded = (u + 0x7fffu + (u >> 16 & 1u)) >> 16;
-    return halves_of_words((nan & (u >> 16 | 0x40u)) | (~nan & rounded));
+    words rounded = u + 0x7fffu + (u >> 16 & 1u);
+    return (nan & (u | 0x400000u)) | (~nan & rounded);
+}
+
+/* Two vectors become 2 LANES of bf16 at p. */
+INLINE void bf16_store_two(void *p, floats x, floats y)
+{
+    pairs a = (pairs)bf16_above(x), b = (pairs)bf16_above(y);
+    words_store(p, (words)SHUFFLE(a, b, UPPER_HALVES));
 }
 
 #endif

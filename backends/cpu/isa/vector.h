@@ -27,16 +27,34 @@
 #define SHUFFLE(A, B, ...) __builtin_shuffle(A, B, (__typeof__(A)){__VA_ARGS__})
 #endif
 
+/* Of two vectors of pairs: the upper halves, in order. */
+#if LANES == 16
+#define UPPER_HALVES                                                           \
+    1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31, 33, 35, 37, 39, \
+        41, 43, 45, 47, 49, 51, 53, 55, 57, 59, 61, 63
+#elif LANES == 8
+#define UPPER_HALVES 1, 3, 5, 7, 9, 11, 13, 15, 17, 19, 21, 23, 25, 27, 29, 31
+#else
+#define UPPER_HALVES 1, 3, 5, 7, 9, 11, 13, 15
+#endif
+
 #define INLINE static inline __attribute__((always_inline))
 
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
 typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
+typedef uint16_t pairs __attribute__((vector_size(4 * LANES))); /* of halves */
 
 /* Begin to bring the line at p into the second cache. */
 INLINE void fetch(const void *p)
 {
     __builtin_prefetch(p, 0, 2);
+}
+
+/* And into the first one, because it will be written. */
+INLINE void fetch_to_write(const void *p)
+{
+    __builtin_prefetch(p, 1, 3);
 }
 
 INLINE words words_load(const void *p)
@@ -121,7 +139,13 @@ INLINE halves halves_part(const void *p, uint32_t n)
 
 INLINE words words_of_halves(halves x)
 {
+#if LANES == 16
+    return (words)_mm512_cvtepu16_epi32((__m256i)x);
+#elif LANES == 8
+    return (words)_mm256_cvtepu16_epi32((__m128i)x);
+#else
     return __builtin_convertvector(x, words);
+#endif
 }
 
 #endif
