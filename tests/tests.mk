@@ -78,6 +78,7 @@ include $(top_srcdir)/tests/vulkan/tests.mk
 include $(top_srcdir)/tests/fakecuda/tests.mk
 include $(top_srcdir)/tests/tape/tests.mk
 include $(top_srcdir)/tests/core/tests.mk
+include $(top_srcdir)/tests/cpu/tests.mk
 include $(top_srcdir)/tests/gpu/tests.mk
 include $(top_srcdir)/tests/kernel/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk

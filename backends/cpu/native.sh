@@ -21,11 +21,12 @@ shift 2
 # of sums do not matter. Nobody reads errno or the flags of exceptions.
 isa_flags() {
     case $1 in
-    plain) echo '-DWIDTH=4' ;;
-    avx2) echo '-DWIDTH=8 -mavx2 -mfma -mf16c' ;;
+    plain) echo "-DWIDTH=4 $quick" ;;
+    avx2) echo "-DWIDTH=8 -mavx2 -mfma -mf16c $vectors" ;;
     avx512)
         echo '-DWIDTH=16 -mavx2 -mfma -mf16c -mavx512f -mavx512bw' \
-            '-mavx512cd -mavx512dq -mavx512vl -mprefer-vector-width=512'
+            '-mavx512cd -mavx512dq -mavx512vl' \
+            "-mprefer-vector-width=512 $vectors"
         ;;
     esac
 }
@@ -104,15 +105,23 @@ trap 'rm -rf "$work"' EXIT
 
 # The level of optimisation that autoconf chooses asks for few vectors; any
 # other is the user's wish. Over a thousand programs take minutes already:
-# without -g a third less, and -O3 would double what is left.
+# without -g a third less, and without smaller vectors for what is left over
+# behind the large ones a quarter less again. Plain C that is not the only one
+# is for processors that hardly anybody has, and is compiled quickly.
+quick=-O1
+vectors='-ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops'
+large=--param=vect-epilogues-nomask=0
+if $CC -Werror $large -E -x c /dev/null >/dev/null 2>&1; then
+    vectors="$vectors $large"
+fi
 set -- "$@" -Wno-unused-function -Wno-shadow
 case " $* " in
-*' -O0 '* | *' -O1 '* | *' -Og '* | *' -Os '* | *' -O3 '*) ;;
-*)
-    set -- "$@" -g0 -ftree-vectorize -fvect-cost-model=dynamic \
-        -funswitch-loops
+*' -O0 '* | *' -O1 '* | *' -Og '* | *' -Os '* | *' -O3 '*)
+    quick='' vectors=''
     ;;
+*) set -- "$@" -g0 ;;
 esac
+[ "$ISAS" != plain ] || quick=$vectors
 set -- "$@" -DNATIVE -fopenmp-simd -ffp-contract=off -fno-math-errno \
     -fno-trapping-math
 ${SHELL:-sh} "$top/kernels/embed.sh" list "$top" "${text#"$top/"}" \

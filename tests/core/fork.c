@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fork.c - tests of what a child of fork may do with its parent's objects: on
- * reference and guard all, on devices with a driver nothing, said at once. */
+ * reference, guard and cpu all, with a driver nothing, said at once. */
 #include <pthread.h>
 #include <stdatomic.h>
 
@@ -126,7 +126,7 @@ static int live(void *arg)
     int bad = f->driver ? refused(f) : go_on(f);
 
     let_go(f);
-    bad += train("reference");
+    bad += train("reference") + train("cpu");
     return bad + train("guard");
 }
 
@@ -141,7 +141,7 @@ static void family_open(struct family *f, const char *name)
 {
     memset(f, 0, sizeof(*f));
     f->p.name = name;
-    f->driver = strcmp(name, "reference") != 0 && strcmp(name, "guard") != 0;
+    f->driver = strchr(name, ':') != NULL;
     if (!run_stages(&f->p, 0, stage_of("graph_launch")))
         tap_bail("no program on %s", name);
     NEED(ssq_buffer_create(f->p.dev, 1000, &f->buffer));
@@ -184,22 +184,22 @@ static void *busy(void *name)
 static int train_host(void *unused)
 {
     (void)unused;
-    return train("reference") + train("guard");
+    return train("reference") + train("guard") + train("cpu");
 }
 
 static void test_busy(void)
 {
-    static char names[2][16] = {"reference", "guard"};
-    pthread_t thread[2];
+    static char names[3][16] = {"reference", "guard", "cpu"};
+    pthread_t thread[3];
     int bad = 0;
 
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         if (pthread_create(&thread[i], NULL, busy, names[i]) != 0)
             tap_bail("no thread %d", i);
-    for (int i = 0; i < 20; i++)
+    for (int i = 0; i < 30; i++)
         bad += !tap_exited(tap_fork(train_host, NULL, HANGS), 0);
     atomic_store(&stop, true);
-    for (int i = 0; i < 2; i++)
+    for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
     tap_ok(bad == 0 && atomic_load(&failed) == 0,
            "of 20 children forked while two threads train %d fail, of the "

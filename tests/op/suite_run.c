@@ -68,18 +68,22 @@ static bool reported(const struct run *r, const struct bed *b, bool ok)
     return flushes(r->suite, b) == r->flushed || !ok;
 }
 
-/* Case i on a device, by each of its implementations. */
+/* Case i on a device, by each of its implementations. On a required device one
+ * of them has to take it. */
 static size_t run_device(const struct run *r, size_t i, struct bed *b)
 {
     const char *op = r->suite->op;
     size_t failed = 0;
+    bool taken = false;
     for (size_t k = 0; k < IMPLS; k++) {
         b->impl = ssq_implementation_name(b->device, op, k);
         if (b->impl == NULL ||
             ssq_implementation_pin(b->device, op, b->impl) != SSQ_OK)
             break;
-        bool required = k == 0 && tap_required(b->props.name);
+        bool last = ssq_implementation_name(b->device, op, k + 1) == NULL;
+        bool required = last && !taken && tap_required(b->props.name);
         bool ok = bed_run(b, r->suite, i, required);
+        taken = taken || !b->skipped;
         if (reported(r, b, ok))
             r->report(r->user, b->props.name, b->impl, r->suite, i, b, ok);
         failed += !ok;
