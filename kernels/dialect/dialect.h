@@ -326,7 +326,11 @@ FN float AS_F32(u32 u)
     memcpy(&x, &u, sizeof(x));
     return x;
 }
+#if defined(NATIVE) && defined(__x86_64__) && !defined(__FMA__)
+#define FMA(a, b, c) MAD(a, b, c) /* fmaf would be a library's code */
+#else
 #define FMA(a, b, c) fmaf(a, b, c)
+#endif
 #ifndef SOFT_DIV /* a test wants the code of OpenCL and Vulkan */
 #define NATIVE_EXACT_DIV 1
 #endif
@@ -336,6 +340,9 @@ FN float AS_F32(u32 u)
 #define INDEX          size_t
 #define LANES_LOOP     _Pragma("omp simd")
 #define LANES_TEXT(X)  _Pragma(#X)
+#ifndef __clang__
+#define UNROLL _Pragma("GCC unroll 64")
+#endif
 #define LANES_FOLD(C)  LANES_TEXT(omp simd C)
 #endif
 #endif

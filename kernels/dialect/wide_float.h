@@ -59,6 +59,26 @@
 #define WIDE_AT(N, I)     WIDE_LOAD(N, pc.N##_at + (I))
 #define WIDE_PUT(N, I, X) WIDE_STORE(N, pc.N##_at + (I), X)
 
+#elif defined(NATIVE) && (WIDTH == 16 && defined(__AVX512F__) ||               \
+                          WIDTH == 8 && defined(__FMA__))
+/* A processor's own: of an array no compiler makes a register. */
+#include <immintrin.h>
+#if WIDTH == 16
+#define WIDE                __m512
+#define WIDE_SPLAT(F)       _mm512_set1_ps(F)
+#define WIDE_FMA(A, B, C)   _mm512_fmadd_ps(A, B, C)
+#define WIDE_LOAD(N, I)     _mm512_loadu_ps(N + (I))
+#define WIDE_STORE(N, I, X) _mm512_storeu_ps(N + (I), X)
+#else
+#define WIDE                __m256
+#define WIDE_SPLAT(F)       _mm256_set1_ps(F)
+#define WIDE_FMA(A, B, C)   _mm256_fmadd_ps(A, B, C)
+#define WIDE_LOAD(N, I)     _mm256_loadu_ps(N + (I))
+#define WIDE_STORE(N, I, X) _mm256_storeu_ps(N + (I), X)
+#endif
+#define WIDE_AT(N, I)     WIDE_LOAD(N + pc.N##_at, I)
+#define WIDE_PUT(N, I, X) WIDE_STORE(N + pc.N##_at, I, X)
+
 #else /* C and CUDA */
 
 typedef struct {

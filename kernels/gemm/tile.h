@@ -31,13 +31,13 @@
     for (u32 R = 0u; R < U32(TILE_OWN_ROWS(ROWS)); R++)                        \
         for (u32 I = 0u; I < U32(TILE_OWN_COLS(COLS)); I++)
 #define EACH_OWN_SUM(E, ROWS, COLS)                                            \
-    FLAT for (u32 E = 0u; E < U32(TILE_OWN(ROWS, COLS)); E++)
+    LANES_LOOP FLAT for (INDEX E = 0u; E < U32(TILE_OWN(ROWS, COLS)); E++)
 
 /* Each cell of a tile, by whichever item; neighbours are in one row. */
 #if WG == 1
 #define EACH_CELL(R, C, ROWS, COLS)                                            \
     for (u32 R = 0u; R < U32(ROWS); R++)                                       \
-        for (u32 C = 0u; C < U32(COLS); C++)
+        LANES_LOOP for (INDEX C = 0u; C < U32(COLS); C++)
 #else
 #define EACH_CELL(R, C, ROWS, COLS)                                            \
     for (u32 R##_e = LOCAL_ID; R##_e < U32((ROWS) * (COLS)); R##_e += U32(WG)) \
@@ -68,8 +68,9 @@
                       tm_k)                                                    \
         }
 #define TILE_ADD4(ACC, R, COLS, A0, A1, A2, A3, B, B_STEP, K)                  \
-    for (u32 ta_i = 0u; ta_i < U32(COLS); ta_i++) {                            \
-        u32 ta_b = (K)*U32(B_STEP) + ta_i;                                     \
+    LANES_LOOP for (INDEX ta_i = 0u; ta_i < U32(COLS); ta_i++)                 \
+    {                                                                          \
+        INDEX ta_b = (K)*U32(B_STEP) + ta_i;                                   \
         EXACT float ta_sum = ACC[(R)*U32(COLS) + ta_i];                        \
         ta_sum = FMA(A0, B[ta_b], ta_sum);                                     \
         ta_sum = FMA(A1, B[ta_b + U32(B_STEP)], ta_sum);                       \
@@ -114,7 +115,7 @@
                     continue;                                                  \
                 EXACT float tm_x = AS_F32(A[tm_a + tm_j]);                     \
                 u32 tm_b = (tm_k + tm_j) * U32(B_STEP);                        \
-                for (u32 tm_i = 0u; tm_i < U32(COLS); tm_i++)                  \
+                LANES_LOOP for (INDEX tm_i = 0u; tm_i < U32(COLS); tm_i++)     \
                     ACC[tm_r * U32(COLS) + tm_i] = FMA(                        \
                         tm_x, B[tm_b + tm_i], ACC[tm_r * U32(COLS) + tm_i]);   \
             }                                                                  \
