@@ -288,25 +288,34 @@ typedef uint32_t u32;
 typedef uint16_t u16;
 typedef uint8_t u8;
 #define FN static inline
-#define KERNEL(N) static void N(
 #define BUF_RO(B, T, N) const T *restrict N
 #define BUF_RW(B, T, N) T *restrict N
 #define SEP             ,
 #define STRUCT(T)       struct T
-#define PARAMS(T)       struct T pc, u32 group_id, u32 group_count
+#ifdef NATIVE /* one group of several: backends/cpu/native.sh */
+#define KERNEL(N) static void N(
+#define PARAMS(T) struct T pc, u32 group_id, u32 group_count
 #define ENDARGS )                                                              \
     {                                                                          \
         (void)group_id;                                                        \
         (void)group_count;
+#define GROUP_ID    group_id
+#define GROUP_COUNT group_count
+#else
+#define KERNEL(N) void N(
+#define PARAMS(T) struct T pc
+#define ENDARGS )                                                              \
+    {
+#define GROUP_ID    0u
+#define GROUP_COUNT 1u
+#endif
 #define SHARED(T, N, C) T N[C];
 #define BODY
 #define END          }
 #define BARRIER()    ((void)0)
 #define LOCAL_ID     0u
-#define GROUP_ID     group_id
-#define GLOBAL_ID    group_id
-#define GLOBAL_SIZE  group_count
-#define GROUP_COUNT  group_count
+#define GLOBAL_ID    GROUP_ID
+#define GLOBAL_SIZE  GROUP_COUNT
 #define AT(N, I)     (N + pc.N##_at)[I]
 #define F32(x)       ((float)(x))
 #define U32(x)       ((u32)(x))

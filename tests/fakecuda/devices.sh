@@ -48,7 +48,7 @@ fi
 drivers=$real
 says '^cuda:0 ' 'the stand-in is found'
 says '^cuda:0.*libcublasLt.so.13' 'and its cuBLASLt, by its path'
-says '^auto is [^c]' 'which auto does not take'
+says '^auto is \(cpu\|[^c]\)' 'which auto does not take'
 lacks ssq_standin_bindings nvidia
 says '^auto is cuda:0' 'where it does not say that it is one, auto does'
 drivers=$real
