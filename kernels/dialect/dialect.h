@@ -31,12 +31,11 @@
  * needs, and spills. tests/kernel/ptxas.sh finds those texts.
  *
  * WIDE_LOOP before a for asks a processor for its widest vectors. LANES_LOOP
- * says that no round of a loop depends on another, whatever the compiler makes
- * of its body, and LANES_FOLD(reduction(+ : n)) that none does but by n; it
- * counts in INDEX, which is u32, but where an offset and a
- * count that wrap around together would keep a compiler from loading
- * neighbours. UNROLL before
- * one of constantly many rounds asks for none: what is private to an item stays
+ * says that no round of a loop depends on another, and
+ * LANES_FOLD(reduction(+ : n)) that none does but by the sum n. Such a loop
+ * counts in INDEX: u32, but in NATIVE C size_t, since gcc loads no neighbours
+ * where an offset and a count may wrap around together. UNROLL before a for of
+ * constantly many rounds asks for no loop: what is private to an item stays
  * in registers, and no driver counts its rounds. FLAT is that for GPUs alone: a
  * processor's loops become vector instructions.
  *
