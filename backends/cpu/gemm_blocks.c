@@ -5,8 +5,8 @@
 
 #include "lib/core/size.h"
 
-/* Words of a block of k: panels of it, 64 KiB of b and 28 KiB of a, are read
- * from the second cache at a third of what it gives. */
+/* Words of a block of k, up to half more or less: panels of it, 64 KiB of b and
+ * 28 KiB of a, are read from the second cache at a third of what it gives. */
 #define DEEP 512
 /* Of rows of b that are read where they are: while a block is multiplied, the
  * next one's rows are fetched. */
@@ -18,7 +18,7 @@
 /* The same of a b that is near anyway. */
 #define DEEP_NEAR 256
 /* Most panels of a for which tasks that read the same of b each pack it. */
-#define MOST_ALONE 40
+#define MOST_ALONE 20
 /* Products that are not worth another thread: its waking takes longer. */
 #define FEW (INT64_C(1) << 20)
 /* Most panels of b in a task: its sums wait in the second cache, and rows of a
@@ -49,6 +49,8 @@ static void choose_depth(struct gemm_blocks *t, const struct gemm_job *job)
     else if (t->direct)
         most = job->m > FEW_ROWS ? DEEP_ROWS : DEEP_FEW_ROWS;
     t->rounds = size_most(1, size_div_up(words, most));
+    if (!t->direct)
+        t->rounds = size_most(1, (words + DEEP / 2) / DEEP);
     t->deep = (uint32_t)round_up(size_div_up(words, t->rounds), 8);
     t->rounds = size_most(1, size_div_up(words, size_most(1, t->deep)));
     t->depth = t->deep * job->kernels->pair;

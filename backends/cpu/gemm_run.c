@@ -29,6 +29,8 @@ struct part {
     struct gemm_result result;
     int64_t i, j; /* the first panels */
     uint32_t down, across;
+    uint32_t words;                   /* of the block of k */
+    bool odd;                         /* the last of them is half a pair */
     const float *a_panels, *b_panels; /* of the block of k; if b is read where
                                          it is, the last panel of b alone */
     float *sums;
@@ -78,7 +80,9 @@ static enum gemm_rows rows_of(uint32_t dtype)
                               : GEMM_BF16;
 }
 
-/* Panel j of a part's b, of block r of k, for x->columns columns. */
+/* Panel j of a part's b, of block r of k, for x->columns columns. What is
+ * fetched ahead is the next panel, or of rows that are read where they are the
+ * next block of k. */
 static void find_b(const struct part *p, uint32_t j, int64_t r,
                    struct gemm_tile *x)
 {
@@ -86,13 +90,14 @@ static void find_b(const struct part *p, uint32_t j, int64_t r,
     const struct gemm_source *b = &p->b;
     x->b = p->b_panels + (t->direct ? 0 : j * t->b.apart);
     x->b_row = 4 * (int64_t)t->b.height;
+    x->ahead = (int64_t)(t->b.apart * sizeof(float));
     if (!t->direct || x->columns < t->b.height)
         return;
     int64_t bytes = b->dtype == SSQ_F32 ? 4 : 2;
     int64_t column = (p->j + j) * t->b.height;
     x->b = (const char *)b->data + (r * t->depth * b->step + column) * bytes;
     x->b_row = b->step * bytes;
-    x->ahead = x->b_row * t->depth;
+    x->ahead = r + 1 < t->rounds ? x->b_row * t->depth : bytes * t->b.height;
     x->b_rows = rows_of(b->dtype);
 }
 
@@ -135,13 +140,12 @@ static void tile(const struct part *p, uint32_t i, uint32_t j, int64_t r)
     const struct gemm_kernels *kernels = job->kernels;
     _Alignas(64) float sums[GEMM_LINES * GEMM_LINES];
     int64_t row = (p->i + i) * t->a.height, column = (p->j + j) * t->b.height;
-    int64_t depth = size_least(t->depth, job->k - r * t->depth);
     struct gemm_tile x = {
         .rows = (uint32_t)size_least(t->a.height, job->m - row),
         .height = t->a.height,
         .columns = (uint32_t)size_least(t->b.height, job->n - column),
-        .depth = (uint32_t)size_div_up(depth, kernels->pair),
-        .odd = depth % kernels->pair != 0,
+        .depth = p->words,
+        .odd = p->odd,
         .a = p->a_panels + i * t->a.apart};
     find_b(p, j, r, &x);
     bool finish = find_sums(p, i, j, r, sums, &x);
@@ -218,6 +222,20 @@ static const float *find_b_panels(const struct part *p, int64_t r,
     return memory;
 }
 
+/* Make block r of k ready. */
+static void begin_block(struct part *p, int64_t r, uint32_t worker)
+{
+    const struct gemm_job *job = p->run->job;
+    const uint32_t pair = job->kernels->pair, depth = p->run->t.depth;
+    uint32_t n = (uint32_t)size_least(depth, job->k - r * depth);
+    p->words = n / pair + n % pair;
+    p->odd = n % pair != 0;
+    if (job->k > 0) {
+        p->b_panels = find_b_panels(p, r, worker);
+        p->a_panels = find_a_panels(p, r, worker);
+    }
+}
+
 /* Part `index` of all matrices' parts. */
 static void make_part(const struct run *run, int64_t index, uint32_t worker)
 {
@@ -230,10 +248,7 @@ static void make_part(const struct run *run, int64_t index, uint32_t worker)
     p.down = (uint32_t)size_least(t->a.task, t->a.panels - p.i);
     p.across = (uint32_t)size_least(t->b.task, t->b.panels - p.j);
     for (int64_t r = 0; r < t->rounds; r++) {
-        if (run->job->k > 0) {
-            p.b_panels = find_b_panels(&p, r, worker);
-            p.a_panels = find_a_panels(&p, r, worker);
-        }
+        begin_block(&p, r, worker);
         for (uint32_t j = 0; j < p.across; j++)
             for (uint32_t i = 0; i < p.down; i++)
                 tile(&p, i, j, r);
