@@ -34,6 +34,10 @@ void cpu_describe(const struct backend_instance *instance, unsigned i,
                   char *text, size_t bytes);
 ssq_status cpu_open(struct backend_instance *instance, unsigned i,
                     struct backend_device **device);
+ssq_status cpu_open_native(struct backend_instance *instance,
+                           const void *const *handles, unsigned *i,
+                           struct backend_device **device);
+void cpu_info(const struct backend_device *device, void *info);
 void cpu_close(struct backend_device *device);
 void cpu_fork_hold(struct backend_device *device);
 void cpu_fork_let_go(struct backend_device *device);

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - cpu: the processor as a device.
  *
- * Two variables change it, for tests above all: SSQ_NUM_THREADS, and
- * SSQ_CPU_ISA with the name of a set of instructions that is not to be
- * exceeded. */
+ * Two variables change it where the program has not decided (sesqui/cpu.h):
+ * SSQ_NUM_THREADS, and SSQ_CPU_ISA with the name of a set of instructions that
+ * is not to be exceeded. */
 #include "backends/cpu/cpu.h"
 
 #include "lib/core/env.h"
@@ -40,35 +40,44 @@ void cpu_describe(const struct backend_instance *instance, unsigned i,
              isa_choose(&f, "")->name);
 }
 
-static ssq_status choose_isa(struct backend_device *d)
+static ssq_status choose_isa(struct backend_device *d, const char *name)
 {
-    const char *name = env_text("SSQ_CPU_ISA");
+    const char *whose = name == NULL ? "SSQ_CPU_ISA" : "cpu: instructions";
+    if (name == NULL)
+        name = env_text("SSQ_CPU_ISA");
     cpu_features_find(&d->features);
     d->isa = isa_choose(&d->features, name == NULL ? "" : name);
     if (d->isa != NULL)
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID,
-                     "SSQ_CPU_ISA is \"%.32s\": not one of avx512, avx2, plain",
+                     "%s is \"%.32s\": not one of avx512, avx2, plain", whose,
                      name);
 }
 
-ssq_status cpu_open(struct backend_instance *instance, unsigned i,
-                    struct backend_device **device)
+static ssq_status choose_threads(const ssq_cpu_options *o, uint64_t *threads)
 {
-    (void)instance;
-    (void)i;
+    *threads = o->threads;
+    if (o->threads > 0)
+        return SSQ_OK;
+    *threads = team_default_size();
+    return env_number("SSQ_NUM_THREADS", 1, TEAM_MOST, threads);
+}
+
+static ssq_status open_with(const ssq_cpu_options *o,
+                            struct backend_device **device)
+{
     struct backend_device *d = mem_alloc(sizeof(*d));
     if (d == NULL)
         return error_nomem("cpu", sizeof(*d));
-    uint64_t threads = team_default_size();
-    ssq_status st = choose_isa(d);
+    uint64_t threads = 1;
+    ssq_status st = choose_isa(d, o->instructions);
     if (st == SSQ_OK)
-        st = env_number("SSQ_NUM_THREADS", 1, TEAM_MOST, &threads);
+        st = choose_threads(o, &threads);
     if (st == SSQ_OK)
         st = scratch_init(&d->scratch);
     if (st != SSQ_OK)
         goto out_free;
-    st = team_create((uint32_t)threads, &d->team);
+    st = team_create((uint32_t)threads, o, &d->team);
     if (st != SSQ_OK)
         goto out_scratch;
     *device = d;
@@ -78,6 +87,34 @@ out_scratch:
 out_free:
     mem_free(d);
     return st;
+}
+
+ssq_status cpu_open(struct backend_instance *instance, unsigned i,
+                    struct backend_device **device)
+{
+    static const ssq_cpu_options none = SSQ_CPU_OPTIONS_INIT;
+    (void)instance;
+    (void)i;
+    return open_with(&none, device);
+}
+
+/* The one handle is a program's options, which have been checked, or NULL. */
+ssq_status cpu_open_native(struct backend_instance *instance,
+                           const void *const *handles, unsigned *i,
+                           struct backend_device **device)
+{
+    *i = 0;
+    return handles[0] == NULL ? cpu_open(instance, 0, device)
+                              : open_with(handles[0], device);
+}
+
+void cpu_info(const struct backend_device *d, void *info)
+{
+    ssq_cpu_info x = SSQ_CPU_INFO_INIT;
+    x.threads = team_size(d->team);
+    x.lent = team_lent(d->team);
+    snprintf(x.instructions, sizeof(x.instructions), "%s", d->isa->name);
+    *(ssq_cpu_info *)info = x;
 }
 
 void cpu_close(struct backend_device *d)
@@ -136,9 +173,13 @@ void cpu_limits(const struct backend_device *d, struct backend_limits *l)
     l->width = d->isa->width;
 }
 
+/* A system may keep instructions from its processes that the processor has. */
 void cpu_identify(const struct backend_device *d, char *text, size_t bytes)
 {
-    snprintf(text, bytes, "%s\n%s", d->features.model, d->isa->name);
+    const struct cpu_features *f = &d->features;
+    snprintf(text, bytes, "%s\n%s%s%s%s", f->model, d->isa->name,
+             f->avx512_bf16 ? " avx512_bf16" : "",
+             f->amx_bf16 ? " amx_bf16" : "", f->amx_fp16 ? " amx_fp16" : "");
 }
 
 void cpu_certified(struct backend_device *d, const struct findings *f)

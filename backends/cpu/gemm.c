@@ -120,8 +120,7 @@ static ssq_status run(struct backend_queue *queue, const struct gemm_op *op,
     return gemm_run(&job, &d->features, d->team, &d->scratch);
 }
 
-/* A pure function of the processor and of dtypes. Intel's cores take twice as
- * long for a dot product as for an FMA, so that it does no more products. */
+/* A pure function of the processor and of dtypes. */
 static bool check_dot(const struct backend_device *d, const struct gemm_op *op,
                       struct why *why)
 {
@@ -134,9 +133,17 @@ static bool check_dot(const struct backend_device *d, const struct gemm_op *op,
         return refuse(why, "it is code for avx512, this is %s", d->isa->name);
     if (!d->features.avx512_bf16)
         return refuse(why, "the processor has no avx512_bf16");
-    if (!d->features.amd)
-        return refuse(why, "no faster than FMA on processors but AMD's");
     return true;
+}
+
+/* Intel's cores take twice as long for a dot product as for an FMA, so that it
+ * does no more products, and rounds more. Where it is faster all the same,
+ * ssq_gemm_tune finds out. */
+static bool is_dot_last(const struct backend_device *d,
+                        const struct gemm_op *op)
+{
+    (void)op;
+    return !d->features.amd;
 }
 
 static ssq_status run_dot(struct backend_queue *queue, const struct gemm_op *op)
@@ -151,7 +158,7 @@ static ssq_status run_packed(struct backend_queue *queue,
 }
 
 const struct gemm_impl cpu_gemm[] = {
-    {.name = "dot", .check = check_dot, .run = run_dot},
+    {.name = "dot", .check = check_dot, .run = run_dot, .last = is_dot_last},
     {.name = "packed", .run = run_packed},
     {.name = NULL},
 };

@@ -10,7 +10,7 @@
 #include "backends/cpu/gemm_run.h"
 
 #include "backends/cpu/gemm_blocks.h"
-#include "lib/core/size.h"
+#include "lib/core/backend.h"
 
 /* Panels that are packed by one task. */
 #define PACK_PANELS 8
@@ -275,11 +275,11 @@ ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
     if (t->shared)
         b = (size_t)t->rounds * t->block;
     size_t bytes = (a + b + t->sums * threads) * sizeof(float);
-    void *memory;
+    struct backend_mem *memory;
     ssq_status st = scratch_take(scratch, bytes, &memory);
     if (st != SSQ_OK)
         return st;
-    run.a = memory;
+    run.a = memory->host;
     run.b = run.a + a;
     run.sums = run.b + b;
     int64_t groups = size_div_up(t->b.panels, PACK_PANELS);
@@ -287,6 +287,6 @@ ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,
         parallel_for(team, (uint32_t)(t->rounds * groups), pack_task, &run);
     run.parts = job->batch * t->a.tasks * t->b.tasks;
     parallel_for(team, (uint32_t)size_div_up(run.parts, t->each), task, &run);
-    scratch_return(scratch);
+    scratch_return(scratch, memory);
     return SSQ_OK;
 }

@@ -14,12 +14,14 @@
 #define _GNU_SOURCE
 #include "backends/cpu/parallel.h"
 
+#include "backends/cpu/lent.h"
 #include "lib/core/error.h"
 #include "lib/core/fork.h"
 #include "lib/core/fpenv.h"
 
 #include <linux/futex.h>
 #include <pthread.h>
+#include <sched.h>
 #include <signal.h>
 #include <stdatomic.h>
 #include <sys/syscall.h>
@@ -29,9 +31,16 @@
 #include <xmmintrin.h>
 #endif
 
+/* Bytes of stack that a thread has at least, whatever the program's limit is:
+ * what kernels have on it, and room for a sanitizer. */
+#define STACK (2u << 20)
+
 /* How long a thread looks for work before it sleeps: longer than the host needs
  * from one op of a training step to the next. */
 #define LOOK_NS 20000
+
+/* At most 15 characters. */
+#define THREAD_NAME "sesqui-cpu"
 
 struct worker {
     struct team *team;
@@ -43,6 +52,9 @@ struct team {
     uint32_t size,
         started;          /* threads, and those that run, without the caller */
     unsigned forks;       /* fork_count() of the process that started them */
+    ssq_cpu_options lent; /* with a parallel_for: its threads are used */
+    cpu_set_t where;      /* processors that they may run on */
+    bool placed;          /* where is known */
     pthread_mutex_t lock; /* a loop's; guards all that is not atomic */
     _Atomic uint64_t todo;
     _Atomic uint32_t finished, called, asleep, waiting;
@@ -117,6 +129,7 @@ static void *thread_main(void *of)
     struct team *t = w->team;
     struct fpenv env = fpenv_enter();
     uint32_t called = 0;
+    (void)pthread_setname_np(pthread_self(), THREAD_NAME);
     while (!atomic_load(&t->over)) {
         uint32_t number = atomic_load(&t->called);
         if (number != called) {
@@ -133,11 +146,44 @@ static void *thread_main(void *of)
     return NULL;
 }
 
-/* Threads have no business with the program's signals. With the lock; what
- * the system does not give is done without. */
+/* A thread that runs where the team's creator might, and not only where the
+ * caller of the first loop may: who calls is often bound to one processor. */
+static bool start_one(struct team *t, struct worker *w)
+{
+    pthread_attr_t attr;
+    size_t stack = 0;
+    if (pthread_attr_init(&attr) != 0)
+        return false;
+    if (pthread_attr_getstacksize(&attr, &stack) == 0 && stack < STACK)
+        (void)pthread_attr_setstacksize(&attr, STACK);
+    bool placed = t->placed && pthread_attr_setaffinity_np(
+                                   &attr, sizeof(t->where), &t->where) == 0;
+    bool there = pthread_create(&w->thread, &attr, thread_main, w) == 0;
+    pthread_attr_destroy(&attr);
+    if (!there && placed) { /* it may not run there any more */
+        t->placed = false;
+        return start_one(t, w);
+    }
+    return there;
+}
+
+/* Signals that a thread raises itself go to the program's handlers, from
+ * whichever thread; a blocked one would end the process without. */
+static void block_signals(sigset_t *old)
+{
+    static const int own[] = {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS};
+    sigset_t set;
+    sigfillset(&set);
+    for (size_t i = 0; i < sizeof(own) / sizeof(own[0]); i++)
+        sigdelset(&set, own[i]);
+    pthread_sigmask(SIG_SETMASK, &set, old);
+}
+
+/* Threads have no business with the program's other signals. With the lock;
+ * what the system does not give is done without. */
 static void start(struct team *t)
 {
-    sigset_t all, old;
+    sigset_t old;
     if (t->forks != fork_count()) { /* this is a child, and they are not here */
         t->forks = fork_count();
         t->started = 0;
@@ -145,12 +191,11 @@ static void start(struct team *t)
     }
     if (t->started + 1 >= t->size)
         return;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &old);
+    block_signals(&old);
     while (t->started + 1 < t->size) {
         struct worker *w = &t->worker[t->started + 1];
         *w = (struct worker){.team = t, .number = t->started + 1};
-        if (pthread_create(&w->thread, NULL, thread_main, w) != 0)
+        if (!start_one(t, w))
             break;
         t->started++;
     }
@@ -172,17 +217,9 @@ static void wait_for_all(struct team *t)
     }
 }
 
-void parallel_for(struct team *team, uint32_t n, team_task task, void *context)
+/* On threads of the team's own. With the lock. */
+static void run(struct team *team, uint32_t n, team_task task, void *context)
 {
-    if (n == 0)
-        return;
-    pthread_mutex_lock(&team->lock);
-    if (n == 1 || team->size == 1) {
-        for (uint32_t i = 0; i < n; i++)
-            task(context, i, 0);
-        pthread_mutex_unlock(&team->lock);
-        return;
-    }
     start(team);
     team->n = n;
     team->task = task;
@@ -192,10 +229,32 @@ void parallel_for(struct team *team, uint32_t n, team_task task, void *context)
     atomic_store(&team->todo, (uint64_t)number << 32 | n);
     atomic_store(&team->called, number);
     if (atomic_load(&team->asleep) != 0)
-        futex_wake(&team->called, (int)n - 1);
+        futex_wake(&team->called, (int)(n < team->size ? n : team->size) - 1);
     work(team, number, 0);
     wait_for_all(team);
-    pthread_mutex_unlock(&team->lock);
+}
+
+/* In a child of fork the program's threads are not there, unless it says that
+ * its function knows. */
+static bool lends(const struct team *team)
+{
+    return team_lent(team) &&
+           (team->lent.survives_fork || team->forks == fork_count());
+}
+
+void parallel_for(struct team *team, uint32_t n, team_task task, void *context)
+{
+    bool alone = n <= 1 || team->size == 1;
+    if (alone || (team_lent(team) && !lends(team))) {
+        for (uint32_t i = 0; i < n; i++)
+            task(context, i, 0);
+    } else if (team_lent(team)) {
+        lent_for(&team->lent, team->size, n, task, context);
+    } else {
+        pthread_mutex_lock(&team->lock);
+        run(team, n, task, context);
+        pthread_mutex_unlock(&team->lock);
+    }
 }
 
 uint32_t team_size(const struct team *team)
@@ -203,7 +262,13 @@ uint32_t team_size(const struct team *team)
     return team->size;
 }
 
-ssq_status team_create(uint32_t size, struct team **team)
+bool team_lent(const struct team *team)
+{
+    return team->lent.parallel_for != NULL;
+}
+
+ssq_status team_create(uint32_t size, const ssq_cpu_options *lent,
+                       struct team **team)
 {
     size_t bytes = sizeof(struct team) + size * sizeof(struct worker);
     struct team *t = mem_alloc(bytes);
@@ -211,6 +276,9 @@ ssq_status team_create(uint32_t size, struct team **team)
         return error_nomem("cpu", bytes);
     t->size = size;
     t->forks = fork_count();
+    if (lent != NULL)
+        t->lent = *lent;
+    t->placed = sched_getaffinity(0, sizeof(t->where), &t->where) == 0;
     pthread_mutex_init(&t->lock, NULL);
     *team = t;
     return SSQ_OK;

@@ -7,7 +7,7 @@
 
 ssq_status scratch_init(struct scratch *s)
 {
-    s->mem = NULL;
+    *s = (struct scratch){.idle = {NULL}};
     if (pthread_mutex_init(&s->lock, NULL) != 0)
         return error_nomem("cpu", sizeof(s->lock));
     return SSQ_OK;
@@ -15,32 +15,61 @@ ssq_status scratch_init(struct scratch *s)
 
 void scratch_destroy(struct scratch *s)
 {
-    if (s->mem != NULL)
-        cpu_free(NULL, s->mem);
+    for (int i = 0; i < SCRATCH_KEPT; i++)
+        if (s->idle[i] != NULL)
+            cpu_free(NULL, s->idle[i]);
     pthread_mutex_destroy(&s->lock);
 }
 
-ssq_status scratch_take(struct scratch *s, size_t bytes, void **memory)
+static uint64_t bytes_of(const struct backend_mem *block)
 {
-    pthread_mutex_lock(&s->lock);
-    if (s->mem == NULL || s->mem->bytes < bytes) {
-        if (s->mem != NULL)
-            cpu_free(NULL, s->mem);
-        s->mem = NULL;
-        ssq_status st = cpu_alloc(NULL, bytes, &s->mem);
-        if (st != SSQ_OK) {
-            s->mem = NULL;
-            pthread_mutex_unlock(&s->lock);
-            return st;
-        }
-    }
-    *memory = s->mem->host;
-    return SSQ_OK;
+    return block == NULL ? 0 : block->bytes;
 }
 
-void scratch_return(struct scratch *s)
+/* The largest block is what most ops fit into, and is in the caches if one op
+ * follows the other. */
+static struct backend_mem *take_largest(struct scratch *s)
 {
+    int most = 0;
+    pthread_mutex_lock(&s->lock);
+    for (int i = 1; i < SCRATCH_KEPT; i++)
+        if (bytes_of(s->idle[i]) > bytes_of(s->idle[most]))
+            most = i;
+    struct backend_mem *block = s->idle[most];
+    s->idle[most] = NULL;
     pthread_mutex_unlock(&s->lock);
+    return block;
+}
+
+ssq_status scratch_take(struct scratch *s, size_t bytes,
+                        struct backend_mem **block)
+{
+    struct backend_mem *b = take_largest(s);
+    if (b != NULL && b->bytes >= bytes) {
+        *block = b;
+        return SSQ_OK;
+    }
+    if (b != NULL)
+        cpu_free(NULL, b);
+    return cpu_alloc(NULL, bytes, block);
+}
+
+/* In the place of the smallest, if that is smaller. */
+void scratch_return(struct scratch *s, struct backend_mem *block)
+{
+    int least = 0;
+    pthread_mutex_lock(&s->lock);
+    for (int i = 1; i < SCRATCH_KEPT; i++)
+        if (bytes_of(s->idle[i]) < bytes_of(s->idle[least]))
+            least = i;
+    if (bytes_of(s->idle[least]) < block->bytes) {
+        struct backend_mem *smaller = s->idle[least];
+        s->idle[least] = block;
+        block = smaller;
+    }
+    pthread_mutex_unlock(&s->lock);
+    if (block != NULL)
+        cpu_free(NULL, block);
 }
 
 void scratch_hold(struct scratch *s)

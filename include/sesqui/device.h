@@ -16,11 +16,11 @@
  * scalers, answers SSQ_ERR_DEVICE at once, and so does opening a device of a
  * driver that the parent had loaded, also "auto" where it would have chosen
  * that; destroying what was inherited frees what it can and touches no driver.
- * reference and guard go on in a child as they were at the fork, which waits
- * for what other threads have under way on them; do not fork in a callback of
- * the library. Drivers are loaded by the first call that lists or opens
- * devices: processes that shall each use them fork before that. Noticed are
- * fork() and what calls it; vfork, posix_spawn and exec need no care. */
+ * cpu, reference and guard go on in a child as they were at the fork, which
+ * waits for what other threads have under way on them; do not fork in a
+ * callback of the library. Drivers are loaded by the first call that lists or
+ * opens devices: processes that shall each use them fork before that. Noticed
+ * are fork() and what calls it; vfork, posix_spawn and exec need no care. */
 #ifndef SESQUI_DEVICE_H
 #define SESQUI_DEVICE_H
 

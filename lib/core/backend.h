@@ -16,7 +16,7 @@
 /** Raised when anything here changes, the structs of ops and launches included:
  *  a module reads them at fixed offsets, so one of another number is
  *  refused. */
-#define SSQ_BACKEND_ABI 12
+#define SSQ_BACKEND_ABI 13
 
 /** Opaque to the core, which only hands pointers around: each backend defines
  *  them for itself, and no two backends have to agree. */
@@ -265,8 +265,9 @@ struct backend {
     ssq_status (*event_elapsed)(struct backend_event *from,
                                 struct backend_event *to, double *seconds);
 
-    /* a caller's own objects; optional, all or none. handles are what
-     * include/sesqui/<name>.h says; each is retained while it is in use */
+    /* a caller's own objects; optional: all, none, or open_native alone.
+     * handles are what include/sesqui/<name>.h says; each is retained while it
+     * is in use */
     ssq_status (*open_native)(struct backend_instance *instance,
                               const void *const *handles, unsigned *i,
                               struct backend_device **device);
@@ -278,6 +279,9 @@ struct backend {
     ssq_status (*import)(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
     void *(*mem_handle)(const struct backend_mem *mem);
+    /* optional: fill what include/sesqui/<name>.h tells of a device, whose size
+     * has been checked */
+    void (*info)(const struct backend_device *device, void *info);
     bool mem_addressed; /* that is an address, which can be added to */
     /* optional: take memory from a caller's allocator, as the backend's public
      * header has it, from now on; NULL: no more */

@@ -130,6 +130,15 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
     return SSQ_OK;
 }
 
+ssq_status native_device_info(const char *backend, const ssq_device *device,
+                              void *info, const char *what)
+{
+    ssq_status st = check_device(device, backend, what);
+    if (st == SSQ_OK)
+        device->backend->info(device->impl, info);
+    return st;
+}
+
 /* The pool's lock keeps allocations out while the allocator changes. */
 ssq_status native_allocator_set(const char *backend, ssq_device *device,
                                 const void *allocator, const char *what)

@@ -24,6 +24,10 @@ ssq_status native_buffer_handle(const char *backend, const ssq_buffer *buffer,
                                 const char *what, void **handle,
                                 uint64_t *offset);
 
+/** What the backend's public header tells of a device. */
+ssq_status native_device_info(const char *backend, const ssq_device *device,
+                              void *info, const char *what);
+
 /** Have the device's memory come from a caller's allocator. */
 ssq_status native_allocator_set(const char *backend, ssq_device *device,
                                 const void *allocator, const char *what);

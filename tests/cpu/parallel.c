@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parallel.c - the team of threads: every task once, no two with one worker at
- * a time, no thread before there is work; children of fork, several callers,
- * a system that gives no threads. */
+ * a time, no thread before there is work; children of fork, several callers. */
 #define _GNU_SOURCE
 #include "backends/cpu/parallel.h"
 #include "tests/core/core.h"
@@ -11,7 +10,6 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,7 +73,8 @@ static void test_sizes(uint32_t size)
     unsigned others = threads(); /* those of drivers */
     static const uint32_t n[] = {0, 1, 2, 3, 7, 64, 1000, MOST};
     struct team *team = NULL;
-    if (!tap_ok(team_create(size, &team) == SSQ_OK && team_size(team) == size,
+    if (!tap_ok(team_create(size, NULL, &team) == SSQ_OK &&
+                    team_size(team) == size,
                 "a team of %u", (unsigned)size))
         return;
     tap_ok(threads() == others, "no thread before there is a loop");
@@ -101,7 +100,7 @@ static void test_sizes(uint32_t size)
 static void test_fork(void)
 {
     struct team *team = NULL;
-    if (!tap_ok(team_create(3, &team) == SSQ_OK && once(team, 100),
+    if (!tap_ok(team_create(3, NULL, &team) == SSQ_OK && once(team, 100),
                 "a team that has worked"))
         return;
     team_hold(team);
@@ -138,7 +137,8 @@ static void test_callers(void)
     static struct loop two[2];
     struct team *team = NULL;
     pthread_t other;
-    if (!tap_ok(team_create(2, &team) == SSQ_OK, "a team for two callers"))
+    if (!tap_ok(team_create(2, NULL, &team) == SSQ_OK,
+                "a team for two callers"))
         return;
     two[0].size = two[1].size = 2;
     struct caller c[2] = {{team, &two[0]}, {team, &two[1]}};
@@ -151,27 +151,6 @@ static void test_callers(void)
     team_destroy(&team);
 }
 
-/* A system that gives no threads: root may have them all the same. */
-static void test_no_threads(void)
-{
-    struct rlimit none = {0, 0};
-    fflush(stdout);
-    pid_t child = fork();
-    if (child == 0) {
-        struct team *team = NULL;
-        if (setrlimit(RLIMIT_NPROC, &none) != 0 ||
-            team_create(4, &team) != SSQ_OK)
-            _exit(2);
-        bool good = once(team, 1000);
-        team_destroy(&team);
-        _exit(good ? 0 : 1);
-    }
-    int status = -1;
-    waitpid(child, &status, 0);
-    tap_ok(WIFEXITED(status) && WEXITSTATUS(status) == 0,
-           "without threads the caller does it all");
-}
-
 int main(void)
 {
     (void)ssq_device_count(); /* whoever has a device has heard of forks */
@@ -179,7 +158,6 @@ int main(void)
         test_sizes(size);
     test_fork();
     test_callers();
-    test_no_threads();
     uint32_t n = team_default_size();
     tap_ok(n >= 1 && n <= TEAM_MOST, "%u threads unless told", (unsigned)n);
     return tap_done(60);

@@ -1,13 +1,23 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests.mk - tests of the cpu backend: its threads, and that neither they nor
-# the set of instructions change what they must not.
+# tests.mk - tests of the cpu backend: its threads and the program's, what it is
+# opened with, and that neither threads nor the set of instructions change what
+# they must not.
 
 cpu_tests = \
+	tests/cpu/lent \
+	tests/cpu/options \
 	tests/cpu/parallel \
-	tests/cpu/same
+	tests/cpu/same \
+	tests/cpu/workers
 check_PROGRAMS += $(cpu_tests)
 TESTS += $(cpu_tests)
+tests_cpu_lent_SOURCES = tests/cpu/lent.c
+tests_cpu_lent_LDADD = libcore.la
+tests_cpu_options_SOURCES = tests/cpu/options.c
+tests_cpu_options_LDADD = libcore.la
 tests_cpu_parallel_SOURCES = tests/cpu/parallel.c
 tests_cpu_parallel_LDADD = libcore.la
 tests_cpu_same_SOURCES = tests/cpu/same.c
 tests_cpu_same_LDADD = $(suite_ldadd)
+tests_cpu_workers_SOURCES = tests/cpu/workers.c
+tests_cpu_workers_LDADD = libcore.la

@@ -48,6 +48,7 @@ done
     >"$tmp/inits"
 {
     echo '#include <sesqui.h>'
+    echo '#include <sesqui/cpu.h>'
     echo '#include <sesqui/vulkan.h>'
     sed 's/.*/INIT "&" &/' "$tmp/inits"
 } >"$tmp/inits.c"
@@ -59,6 +60,7 @@ tap_ok "$((n != $(grep -c '' "$tmp/types")))" \
 # -Wextra would ask for every field; that they may be left out is the point.
 {
     echo '#include <sesqui.h>'
+    echo '#include <sesqui/cpu.h>'
     echo '#include <sesqui/vulkan.h>'
     while read -r init type; do
         echo "size_t probe_$init(void);"
