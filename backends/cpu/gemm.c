@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - matrix products: panels that are packed, on all threads.
  *
+ *     gemv    with a vector or a few: lines along k, read where they are
  *     dot     bf16 times bf16 by vdpbf16ps, two products in the time of one
  *     packed  all the rest: factors become float32 while they are packed
  *
@@ -10,6 +11,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/gemm_run.h"
+#include "backends/cpu/gemv.h"
 #include "lib/op/gemm/product.h"
 
 #include <stdio.h>
@@ -146,6 +148,39 @@ static bool is_dot_last(const struct backend_device *d,
     return !d->features.amd;
 }
 
+/* Of the instructions that other products of these factors are made with. */
+static const struct gemm_kernels *gemv_kernels(const struct backend_device *d,
+                                               const struct gemm_op *op)
+{
+    bool dot = check_dot(d, op, NULL) && !is_dot_last(d, op);
+    return dot ? d->isa->dot : d->isa->gemm;
+}
+
+static bool check_gemv(const struct backend_device *d, const struct gemm_op *op,
+                       struct why *why)
+{
+    struct gemm_job job;
+    bool down;
+    if (op->k == 0)
+        return refuse(why, "nothing is multiplied");
+    fill_job(&job, op, gemv_kernels(d, op));
+    if (gemv_takes(&job, &down))
+        return true;
+    return refuse(why,
+                  "m %lld n %lld k %lld: not a vector, or a few, and lines "
+                  "that are contiguous along k",
+                  (long long)op->m, (long long)op->n, (long long)op->k);
+}
+
+static ssq_status run_gemv(struct backend_queue *queue,
+                           const struct gemm_op *op)
+{
+    struct backend_device *d = queue->device;
+    struct gemm_job job;
+    fill_job(&job, op, gemv_kernels(d, op));
+    return gemv_run(&job, d->team, &d->scratch);
+}
+
 static ssq_status run_dot(struct backend_queue *queue, const struct gemm_op *op)
 {
     return run(queue, op, queue->device->isa->dot);
@@ -158,6 +193,7 @@ static ssq_status run_packed(struct backend_queue *queue,
 }
 
 const struct gemm_impl cpu_gemm[] = {
+    {.name = "gemv", .check = check_gemv, .run = run_gemv},
     {.name = "dot", .check = check_dot, .run = run_dot, .last = is_dot_last},
     {.name = "packed", .run = run_packed},
     {.name = NULL},
@@ -167,8 +203,8 @@ void cpu_gemm_explain(const struct backend_device *device,
                       const struct gemm_op *op, unsigned impl,
                       struct gemm_explanation *e)
 {
-    (void)op;
-    e->flushed = impl == 0;
+    e->flushed =
+        impl == 1 || (impl == 0 && gemv_kernels(device, op)->pair == 2);
     if (impl >= sizeof(cpu_gemm) / sizeof(cpu_gemm[0]) - 1)
         snprintf(e->condition, sizeof(e->condition),
                  "processors have none that sesqui uses");

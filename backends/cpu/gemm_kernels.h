@@ -95,6 +95,28 @@ typedef void gemm_finish_fn(const struct gemm_result *r, const float *sums,
                             int64_t sums_row, uint32_t rows, uint32_t columns,
                             int64_t i, int64_t j);
 
+/** Most lines of a tile's short side, and of its long one. */
+#define GEMV_SHORT 4u
+#define GEMV_LONG  8u
+
+/** Products of lines that lie side by side along k: each of `rows` with each of
+ *  `few`, which are words. Sums go to sums[row * row_step + one * few_step].
+ *
+ *  A sum has 16 lanes: word k is added to lane k mod 16, with k ascending. Lane
+ *  l then takes lane l + 8, and so on by halves, whatever vectors there are. */
+struct gemv_tile {
+    const char *row; /* the first; bytes to the next */
+    int64_t row_step;
+    enum gemm_rows rows_are; /* what they are made of */
+    uint32_t rows;           /* 1..GEMV_LONG */
+    const char *one;         /* of the few, likewise */
+    int64_t one_step;
+    uint32_t few; /* 1..GEMV_SHORT */
+    int64_t k;    /* elements */
+    float *sums;
+    uint32_t sums_row, sums_one; /* floats from one to the next */
+};
+
 /** What an instruction set has for words of one kind. */
 struct gemm_kernels {
     uint32_t rows, columns; /* of a tile, at most */
@@ -102,6 +124,8 @@ struct gemm_kernels {
     gemm_pack_fn *pack;
     void (*multiply)(const struct gemm_tile *tile);
     gemm_finish_fn *finish;
+    void (*gemv)(const struct gemv_tile *tile);
+    uint32_t gemv_rows[GEMV_SHORT + 1]; /* of a tile with so many others */
 };
 
 #endif

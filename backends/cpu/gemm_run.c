@@ -9,6 +9,7 @@
  *                 a tile: from sums that wait, to them or to d */
 #include "backends/cpu/gemm_run.h"
 
+#include "backends/cpu/gemm_batch.h"
 #include "backends/cpu/gemm_blocks.h"
 #include "lib/core/backend.h"
 
@@ -73,13 +74,6 @@ static void pack_task(void *context, uint32_t i, uint32_t worker)
 
 /* ---- tiles ---- */
 
-static enum gemm_rows rows_of(uint32_t dtype)
-{
-    return dtype == SSQ_F32   ? GEMM_F32
-           : dtype == SSQ_F16 ? GEMM_F16
-                              : GEMM_BF16;
-}
-
 /* Panel j of a part's b, of block r of k, for x->columns columns. What is
  * fetched ahead is the next panel, or of rows that are read where they are the
  * next block of k. */
@@ -98,7 +92,7 @@ static void find_b(const struct part *p, uint32_t j, int64_t r,
     x->b = (const char *)b->data + (r * t->depth * b->step + column) * bytes;
     x->b_row = b->step * bytes;
     x->ahead = r + 1 < t->rounds ? x->b_row * t->depth : bytes * t->b.height;
-    x->b_rows = rows_of(b->dtype);
+    x->b_rows = gemm_rows_of(b->dtype);
 }
 
 /* Where the sums of a tile come from and go to. Those that only have to be
@@ -128,7 +122,7 @@ static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
         return true;
     x->to = to;
     x->to_row = x->d_row;
-    x->to_is = rows_of(GEMM_TYPE_D(d));
+    x->to_is = gemm_rows_of(GEMM_TYPE_D(d));
     return false;
 }
 
@@ -156,40 +150,6 @@ static void tile(const struct part *p, uint32_t i, uint32_t j, int64_t r)
 }
 
 /* ---- tasks ---- */
-
-static int64_t offset(const struct gemm_batch *to, const int64_t *step,
-                      int64_t z)
-{
-    int64_t at = 0;
-    for (int i = to->rank - 1; i >= 0; i--) {
-        at += z % to->shape[i] * step[i];
-        z /= to->shape[i];
-    }
-    return at;
-}
-
-static const void *moved(const void *base, uint32_t dtype, int64_t n)
-{
-    if (base == NULL)
-        return NULL;
-    return (const char *)base + n * (dtype == SSQ_F32 ? 4 : 2);
-}
-
-/* The operands of matrix z. */
-static void find_matrix(struct part *p, const struct gemm_job *job, int64_t z)
-{
-    const struct gemm_batch *to = &job->to;
-    p->a = job->a;
-    p->b = job->b;
-    p->result = job->result;
-    p->a.data = moved(p->a.data, p->a.dtype, offset(to, to->a, z));
-    p->b.data = moved(p->b.data, p->b.dtype, offset(to, to->b, z));
-    struct gemm_result *r = &p->result;
-    r->c = moved(r->c, GEMM_TYPE_C(r), offset(to, to->c, z));
-    r->bias = moved(r->bias, GEMM_TYPE_BIAS(r), offset(to, to->bias, z));
-    r->d = (char *)r->d +
-           offset(to, to->d, z) * (GEMM_TYPE_D(r) == SSQ_F32 ? 4 : 2);
-}
 
 /* Pack the panels of a for block r. */
 static const float *find_a_panels(const struct part *p, int64_t r,
@@ -242,7 +202,7 @@ static void make_part(const struct run *run, int64_t index, uint32_t worker)
     const struct gemm_blocks *t = &run->t;
     int64_t of_matrix = t->a.tasks * t->b.tasks;
     struct part p = {.run = run, .sums = run->sums + worker * t->sums};
-    find_matrix(&p, run->job, index / of_matrix);
+    gemm_matrix(run->job, index / of_matrix, &p.a, &p.b, &p.result);
     p.i = index % of_matrix / t->b.tasks * t->a.task;
     p.j = index % of_matrix % t->b.tasks * t->b.task;
     p.down = (uint32_t)size_least(t->a.task, t->a.panels - p.i);

@@ -42,6 +42,7 @@ INLINE void tile_pairs(const char *b, int64_t row, floats *x, floats *y)
 #define TILE_ADD(X, Y, SUM)                                                    \
     (floats) _mm512_dpbf16_ps((__m512)(SUM), (__m512bh)(X), (__m512bh)(Y))
 #include "backends/cpu/isa/gemm_tile.h"
+#include "backends/cpu/isa/gemv_tile.h"
 
 static void multiply(const struct gemm_tile *tile)
 {
@@ -53,13 +54,20 @@ static void multiply(const struct gemm_tile *tile)
         tile_choose(0, GEMM_F32, tile);
 }
 
+static void gemv(const struct gemv_tile *tile)
+{
+    gemv_choose(BF16_PAIRS, BF16_PAIRS, tile);
+}
+
 const struct gemm_kernels ISA_NAME(gemm_dot) = {
     .rows = TILE_ROWS,
     .columns = 2 * LANES,
     .pair = 2,
     .pack = ISA_NAME(gemm_pack_pairs),
     .multiply = multiply,
-    .finish = ISA_NAME(gemm_finish)};
+    .finish = ISA_NAME(gemm_finish),
+    .gemv = gemv,
+    .gemv_rows = GEMV_ROWS_OF_FEW};
 
 #ifdef __clang__
 #pragma clang attribute pop

@@ -5,6 +5,16 @@
 
 #include "backends/cpu/isa/half.h"
 
+/* 2 LANES of a line, in 16 bits. */
+INLINE void put_two(char *d, uint32_t dtype, const float *line)
+{
+    floats x = floats_load(line), y = floats_load(line + LANES);
+    if (dtype == SSQ_F16)
+        f16_store_two(d, x, y);
+    else
+        bf16_store_two(d, x, y);
+}
+
 /* The first n of a line to d. */
 INLINE void put(char *d, uint32_t dtype, const float *line, uint32_t n)
 {
@@ -13,18 +23,14 @@ INLINE void put(char *d, uint32_t dtype, const float *line, uint32_t n)
         memcpy(d, line, n * sizeof(*line));
         return;
     }
-    for (; q + 2 * LANES <= n; q += 2 * LANES) {
-        floats x = floats_load(line + q), y = floats_load(line + q + LANES);
-        if (dtype == SSQ_F16)
-            f16_store_two(d + 2 * q, x, y);
-        else
-            bf16_store_two(d + 2 * q, x, y);
-    }
-    for (; q < n; q++) {
-        uint32_t h =
-            dtype == SSQ_F16 ? f16_store(line[q]) : bf16_store(line[q]);
-        uint16_t bits = (uint16_t)h;
-        memcpy(d + 2 * q, &bits, sizeof(bits));
+    for (; q + 2 * LANES <= n; q += 2 * LANES)
+        put_two(d + 2 * q, dtype, line + q);
+    if (q < n) {
+        float rest[2 * LANES] = {0};
+        uint16_t bits[2 * LANES];
+        memcpy(rest, line + q, (n - q) * sizeof(*line));
+        put_two((char *)bits, dtype, rest);
+        memcpy(d + 2 * q, bits, (n - q) * sizeof(*bits));
     }
 }
 

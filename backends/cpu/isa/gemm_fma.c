@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_fma.c - tiles whose words are float32. */
 #include "backends/cpu/isa/gemm_tile.h"
+#include "backends/cpu/isa/gemv_tile.h"
 
 static void multiply(const struct gemm_tile *tile)
 {
@@ -14,10 +15,22 @@ static void multiply(const struct gemm_tile *tile)
         tile_choose(0, GEMM_F32, tile);
 }
 
+static void gemv(const struct gemv_tile *tile)
+{
+    if (tile->rows_are == GEMM_F16)
+        gemv_choose(F16, F32, tile);
+    else if (tile->rows_are == GEMM_BF16)
+        gemv_choose(BF16, F32, tile);
+    else
+        gemv_choose(F32, F32, tile);
+}
+
 const struct gemm_kernels ISA_NAME(gemm_fma) = {
     .rows = TILE_ROWS,
     .columns = 2 * LANES,
     .pair = 1,
     .pack = ISA_NAME(gemm_pack),
     .multiply = multiply,
-    .finish = ISA_NAME(gemm_finish)};
+    .finish = ISA_NAME(gemm_finish),
+    .gemv = gemv,
+    .gemv_rows = GEMV_ROWS_OF_FEW};

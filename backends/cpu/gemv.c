@@ -1,0 +1,180 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemv.c - products with a vector, or a few.
+ *
+ * One factor has many lines, which lie along k and are read once, from memory:
+ * packing them would cost more than multiplying. The other has few, which stay
+ * near; they are packed as one line behind the other unless they lie so.
+ *
+ *     for each strip of 32 of the many                      (all threads)
+ *         for each tile: some of the many, up to four of the few
+ *             their sums, from the first k to the last
+ *         the strip's sums to d */
+#include "backends/cpu/gemv.h"
+
+#include "backends/cpu/gemm_batch.h"
+#include "lib/core/size.h"
+
+/* Most of the few: a fifth of a vector's sums is spent on putting lanes
+ * together for so many, where k is as short as SHORT_K. */
+#define MOST    16
+#define SHORT_K 256
+/* For fewer of them k may be shorter, in proportion, down to: */
+#define LEAST_K 32
+/* Packing one of the few costs as much as multiplying so many lines by it:
+ * there shall be at least as many. */
+#define LEAST_MANY 64
+/* Lines of a strip. */
+#define STRIP GEMM_LINES
+/* Bytes of the many that are worth a thread. */
+#define BYTES_WORTH_A_THREAD (INT64_C(64) << 10)
+/* Tasks of a thread. */
+#define TASKS_OF_THREAD 4
+
+struct run {
+    const struct gemm_job *job;
+    bool down; /* the many are rows of a, else columns of b */
+    int64_t many, few;
+    int64_t strips, each; /* of a matrix; of a task */
+    int64_t tasks;        /* of a matrix */
+    bool packed;          /* the few are, by each task */
+    size_t apart, words;  /* from one packed line to the next; of a thread */
+    float *memory;
+};
+
+/* Of a task: the factors of its matrix. */
+struct part {
+    const struct run *run;
+    struct gemm_source many, few;
+    struct gemm_result result;
+    const char *one;
+    int64_t one_step;
+};
+
+static bool is_word(const struct gemm_job *job, ssq_dtype dtype)
+{
+    return dtype == (job->kernels->pair == 2 ? SSQ_BF16 : SSQ_F32);
+}
+
+/* Do the factors lie right, lines of one being many? */
+static bool lies(const struct gemm_job *job, const struct gemm_source *many,
+                 const struct gemm_source *few, int64_t n)
+{
+    bool packed = !is_word(job, few->dtype) || few->step != 1;
+    return many->step == 1 && (!packed || n >= LEAST_MANY);
+}
+
+bool gemv_takes(const struct gemm_job *job, bool *down)
+{
+    *down = job->n <= job->m && lies(job, &job->a, &job->b, job->m);
+    bool across = job->m <= job->n && lies(job, &job->b, &job->a, job->n);
+    int64_t few = *down ? job->n : job->m;
+    return (*down || across) && few <= MOST && job->k >= LEAST_K &&
+           job->k * MOST >= few * SHORT_K;
+}
+
+static int64_t bytes_of(ssq_dtype dtype)
+{
+    return dtype == SSQ_F32 ? 4 : 2;
+}
+
+/* Pack the few for one task, if they have to be. */
+static void find_few(struct part *p, uint32_t worker)
+{
+    const struct run *run = p->run;
+    const struct gemm_job *job = run->job;
+    p->one = p->few.data;
+    p->one_step = p->few.line * bytes_of(p->few.dtype);
+    if (!run->packed)
+        return;
+    float *to = run->memory + worker * run->words;
+    struct gemm_panels panels = {to, 1, run->apart};
+    job->kernels->pack(&p->few, 0, run->few, 0, (uint32_t)job->k, &panels);
+    p->one = (const char *)to;
+    p->one_step = (int64_t)(run->apart * sizeof(float));
+}
+
+/* Strip s: sums as they lie in d, then d. */
+static void strip(const struct part *p, int64_t s)
+{
+    const struct run *run = p->run;
+    const struct gemm_kernels *kernels = run->job->kernels;
+    _Alignas(64) float sums[STRIP * STRIP];
+    int64_t from = s * STRIP;
+    uint32_t lines = (uint32_t)size_least(STRIP, run->many - from);
+    uint32_t few = (uint32_t)run->few;
+    struct gemv_tile t = {.row_step = p->many.line * bytes_of(p->many.dtype),
+                          .rows_are = gemm_rows_of(p->many.dtype),
+                          .one_step = p->one_step,
+                          .k = run->job->k,
+                          .sums_row = run->down ? few : 1,
+                          .sums_one = run->down ? 1 : STRIP};
+    const char *row = (const char *)p->many.data + from * t.row_step;
+    uint32_t most;
+    for (uint32_t j = 0; j < few; j += t.few) {
+        t.few = few - j < GEMV_SHORT ? few - j : GEMV_SHORT;
+        t.one = p->one + j * t.one_step;
+        most = kernels->gemv_rows[t.few];
+        for (uint32_t i = 0; i < lines; i += t.rows) {
+            t.rows = lines - i < most ? lines - i : most;
+            t.row = row + i * t.row_step;
+            t.sums = sums + i * t.sums_row + j * t.sums_one;
+            kernels->gemv(&t);
+        }
+    }
+    if (run->down)
+        kernels->finish(&p->result, sums, few, lines, few, from, 0);
+    else
+        kernels->finish(&p->result, sums, STRIP, few, lines, 0, from);
+}
+
+static void task(void *context, uint32_t index, uint32_t worker)
+{
+    const struct run *run = context;
+    struct gemm_source a, b;
+    struct part p = {.run = run};
+    gemm_matrix(run->job, index / run->tasks, &a, &b, &p.result);
+    p.many = run->down ? a : b;
+    p.few = run->down ? b : a;
+    find_few(&p, worker);
+    int64_t s = index % run->tasks * run->each;
+    int64_t end = size_least(run->strips, s + run->each);
+    for (; s < end; s++)
+        strip(&p, s);
+}
+
+/* Tasks of neighbouring strips: some for each thread, none of them tiny. */
+static void choose_tasks(struct run *run, uint32_t threads)
+{
+    const struct gemm_job *job = run->job;
+    const struct gemm_source *many = run->down ? &job->a : &job->b;
+    int64_t bytes = STRIP * job->k * bytes_of(many->dtype);
+    int64_t least = size_div_up(BYTES_WORTH_A_THREAD, bytes);
+    int64_t wanted =
+        size_div_up((int64_t)threads * TASKS_OF_THREAD, job->batch);
+    run->strips = size_div_up(run->many, STRIP);
+    run->each = size_most(least, size_div_up(run->strips, wanted));
+    run->tasks = size_div_up(run->strips, run->each);
+}
+
+ssq_status gemv_run(const struct gemm_job *job, struct team *team,
+                    struct scratch *scratch)
+{
+    struct run run = {.job = job};
+    gemv_takes(job, &run.down);
+    run.many = run.down ? job->m : job->n;
+    run.few = run.down ? job->n : job->m;
+    const struct gemm_source *few = run.down ? &job->b : &job->a;
+    run.packed = !is_word(job, few->dtype) || few->step != 1;
+    choose_tasks(&run, team_size(team));
+    run.apart = (size_t)job->k + GEMM_SLACK;
+    run.words = run.packed ? run.apart * (size_t)run.few + GEMM_SLACK : 0;
+    void *memory;
+    ssq_status st = scratch_take(
+        scratch, run.words * team_size(team) * sizeof(float), &memory);
+    if (st != SSQ_OK)
+        return st;
+    run.memory = memory;
+    parallel_for(team, (uint32_t)(job->batch * run.tasks), task, &run);
+    scratch_return(scratch);
+    return SSQ_OK;
+}

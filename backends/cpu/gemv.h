@@ -1,0 +1,19 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gemv.h - products with a vector, or a few: lines that lie along k are read
+ * where they are. */
+#ifndef BACKENDS_CPU_GEMV_H
+#define BACKENDS_CPU_GEMV_H
+
+#include "backends/cpu/gemm_job.h"
+#include "backends/cpu/parallel.h"
+#include "backends/cpu/scratch.h"
+
+/** True if the job is such a product; *down: the many lines are rows of a, else
+ *  columns of b. */
+bool gemv_takes(const struct gemm_job *job, bool *down);
+
+/** Make it. @return SSQ_ERR_NOMEM, with nothing written */
+ssq_status gemv_run(const struct gemm_job *job, struct team *team,
+                    struct scratch *scratch);
+
+#endif
