@@ -12,6 +12,7 @@
 #include "backends/cpu/gemv.h"
 
 #include "backends/cpu/gemm_batch.h"
+#include "lib/core/backend.h"
 #include "lib/core/size.h"
 
 /* Most of the few: a fifth of a vector's sums is spent on putting lanes
@@ -168,13 +169,13 @@ ssq_status gemv_run(const struct gemm_job *job, struct team *team,
     choose_tasks(&run, team_size(team));
     run.apart = (size_t)job->k + GEMM_SLACK;
     run.words = run.packed ? run.apart * (size_t)run.few + GEMM_SLACK : 0;
-    void *memory;
+    struct backend_mem *memory;
     ssq_status st = scratch_take(
         scratch, run.words * team_size(team) * sizeof(float), &memory);
     if (st != SSQ_OK)
         return st;
-    run.memory = memory;
+    run.memory = memory->host;
     parallel_for(team, (uint32_t)(job->batch * run.tasks), task, &run);
-    scratch_return(scratch);
+    scratch_return(scratch, memory);
     return SSQ_OK;
 }
