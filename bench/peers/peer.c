@@ -95,7 +95,7 @@ static bool measure(const struct peer *p, struct peer_gemm *g, double budget,
                     const char *line)
 {
     double seconds[MOST], one = seconds_of(p, g, 1);
-    if (one >= 0.0 && one < 1.0)
+    if (one >= 0.0 && one < LONGEST)
         one = seconds_of(p, g, 1);
     if (one < 0.0)
         return false;

@@ -15,7 +15,7 @@ import torch
 import torch.nn.functional as F
 
 DTYPES = {"f32": torch.float32, "f16": torch.float16, "bf16": torch.bfloat16}
-MOST, SHORTEST = 9, 0.002  # as in tools/bench/workload.c
+MOST, SHORTEST, LONGEST = 9, 0.002, 10  # as in tools/bench/workload.c
 # What is bound by memory walks through so many bytes of operands, so that none
 # is in a cache when its turn comes.
 BEYOND = 512 << 20
@@ -310,9 +310,9 @@ def measure(run, budget):
     """The first run warms up, the second says how many are timed; of what
     takes much longer than there is time, the first counts."""
     one = seconds_of(run)
-    if one > 5 * budget and one > 5:
+    if one > 5 * budget and one > LONGEST:
         return [one]
-    if one < 1:
+    if one < LONGEST:
         one = seconds_of(run)
     most = budget / (one + 1e-9)
     times = int(SHORTEST / (one + 1e-7)) + 1 if one < SHORTEST else 1

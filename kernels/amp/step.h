@@ -84,17 +84,19 @@
     GROUP.coupled = pc.step.coupled != 0u ? GROUP.decay : 0.0f;
 
 /* An element's operand N is AS(N), as quads.h has it. Its truth, whose form
- * TRUE says, and the element E. */
+ * TRUE says; its gradient; the element E of both and of slots a and b. */
 #define READ_SELF(AS)   AS_F32(AS(p))
 #define READ_MASTER(AS) AS(truth)
 #define READ_COPY(AS)   READ_MASTER(AS)
 #define READ_NONE(AS)   cell_2(U32(AS(p)), P_DTYPE)
 #define READ_SPLIT(AS)  AS_F32(split_join(U32(AS(p)), U32(AS(truth))))
+#define READ_GRAD(AS)   TENSOR_NAME(cell_, GRAD)(U32(AS(g)), G_DTYPE)
 #define STEP_LOAD(E, TRUE, HAS, AS)                                            \
+    STEP_ELEMENT(E, READ_##TRUE(AS), READ_GRAD(AS), HAS, AS)
+#define STEP_ELEMENT(E, VALUE, GRADIENT, HAS, AS)                              \
     EXACT STRUCT(element) E;                                                   \
-    E.value = READ_##TRUE(AS);                                                 \
-    E.grad = gradient_true(TENSOR_NAME(cell_, GRAD)(U32(AS(g)), G_DTYPE),      \
-                           factor, coef, flags);                               \
+    E.value = VALUE;                                                           \
+    E.grad = gradient_true(GRADIENT, factor, coef, flags);                     \
     E.a = 0.0f;                                                                \
     E.b = 0.0f;                                                                \
     E.c = 0.0f;                                                                \

@@ -83,6 +83,71 @@ static void test_norm_op(const struct rig *r)
     ssq_tensor_destroy(&y);
 }
 
+/* ---- gradients of all magnitudes ---- */
+
+#define MIXED 40007 /* two chunks of a norm, and an odd part of a third */
+
+/* Element i, and what it is counted as. Neighbours are alike for thousands of
+ * elements: of one size; zeros; of one size but for a few; of one size up to
+ * the end. small and large are the ends of a dtype. */
+static float mixed(int i, float small, float large)
+{
+    if (i >= 3000 && i < 9000)
+        return i % 2 == 0 ? 0.0f : -0.0f;
+    if (i == 9500 || i == 16385 || i == 24000)
+        return small;
+    if (i == 12345 || i == 24001)
+        return -large;
+    return (float)(1 + i % 7) * (i % 3 == 0 ? -0.25f : 0.5f);
+}
+
+/* A gradient of dtype, which sgd checks with the loss scale 2^30: its norm is
+ * ssq_norm's of the same values in float32, and its statistics are counts. */
+static void test_mixed(const struct rig *r, ssq_dtype dtype, float small,
+                       float large)
+{
+    static float g[MIXED], x[MIXED];
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_statistics count = SSQ_STATISTICS_INIT;
+    ssq_scaler *scaler = train_fixed(r, 0x1p30);
+    ssq_optimizer *opt = NULL;
+    ssq_tensor *p = core_vector(r->device, dtype, MIXED),
+               *grad = core_vector(r->device, dtype, MIXED),
+               *wide = core_vector(r->device, SSQ_F32, MIXED),
+               *y = core_vector(r->device, SSQ_F32, 1);
+    float want = 0.0f, got;
+
+    for (int i = 0; i < MIXED; i++) {
+        g[i] = mixed(i, small, large);
+        x[i] = g[i] * 0x1p-30f;
+    }
+    o.clip_norm = (double)INFINITY;
+    o.statistics = true;
+    NEED(ssq_optimizer_create(r->device, "sgd", &o, &opt));
+    NEED(ssq_tensor_write(r->queue, grad, g, sizeof(g), SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, wide, x, sizeof(x), SSQ_F32));
+    NEED(ssq_optimizer_add(opt, "p", p, grad, NULL));
+    NEED(ssq_optimizer_check(r->queue, opt, scaler));
+    NEED(ssq_norm(r->queue, SSQ_NORM(.x = wide, .y = y)));
+    NEED(ssq_tensor_read(r->queue, y, &want, sizeof(want), SSQ_F32));
+    NEED(ssq_optimizer_statistics(r->queue, opt, "p", &count));
+    got = norm_of(r, opt);
+    tap_ok(got == want && got > 0.0f,
+           "%s: %s: the norm of all magnitudes is ssq_norm's: %a and %a",
+           r->name, ssq_dtype_name(dtype), (double)got, (double)want);
+    tap_ok(count.zeros == 6000 && count.subnormals == 3 &&
+               count.max_exponent == ilogbf(large),
+           "%s: %s: %llu are 0, %llu subnormal, the largest has exponent %d",
+           r->name, ssq_dtype_name(dtype), (unsigned long long)count.zeros,
+           (unsigned long long)count.subnormals, count.max_exponent);
+    ssq_optimizer_destroy(&opt);
+    ssq_scaler_destroy(&scaler);
+    ssq_tensor_destroy(&p);
+    ssq_tensor_destroy(&grad);
+    ssq_tensor_destroy(&wide);
+    ssq_tensor_destroy(&y);
+}
+
 /* The fixed order of kernels/reduce/norm.h, said again: chunks of 16384, 256
  * lanes ascending, a halving tree. Returns how many partials n terms became. */
 static size_t fold(float *x, size_t n)
@@ -251,6 +316,9 @@ int main(void)
         test_norm(&r, 40000, 1e-30, 65536.0);
         test_norm_op(&r);
         test_norm_order(&r);
+        test_mixed(&r, SSQ_F32, 0x1p-130f, 0x1p120f);
+        test_mixed(&r, SSQ_F16, 0x1p-24f, 0x1p15f);
+        test_mixed(&r, SSQ_BF16, 0x1p-130f, 0x1p120f);
         test_clip(&r, "sgd", 1.0, 1024.0);
         test_clip(&r, "sgd", 1.0, 1000.0);
         test_clip(&r, "adamw", 0.25, 3e5);
@@ -258,5 +326,5 @@ int main(void)
         test_lamb(&r);
         rig_close(&r);
     }
-    return tap_done(2 * (4 + 2 + 4 + 1));
+    return tap_done(2 * (4 + 2 + 6 + 4 + 1));
 }

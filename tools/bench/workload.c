@@ -7,6 +7,8 @@
 /** A timed run repeats what is shorter, so that the clock's and the end's share
  *  is small. */
 #define SHORTEST 0.002
+/** A first run that took longer has no second one. */
+#define LONGEST 10.0
 /** Runs that a device is busy with while the host is looked at. */
 #define BEFORE 6
 /** Bytes of a copy that runs are timed in turn with, at most: what moves more
@@ -96,12 +98,12 @@ struct times {
     double ours[CASE_RUNS], rival[CASE_RUNS], copy[CASE_RUNS];
 };
 
-/* The first run makes memory and compiles; the second tells how many are
- * timed. */
+/* The first run makes memory and compiles, which may take many times as long
+ * as a run; the second tells how many are timed. */
 static bool warm_up(struct workload *w, double *seconds)
 {
     *seconds = seconds_of(w, 1);
-    if (*seconds >= 0.0 && *seconds < 1.0)
+    if (*seconds >= 0.0 && *seconds < LONGEST)
         *seconds = seconds_of(w, 1);
     return *seconds >= 0.0;
 }
