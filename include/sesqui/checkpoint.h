@@ -28,6 +28,16 @@
  * says which, and memory is taken for what is in the file, never for what it
  * claims. Tensors go through a few megabytes of host memory.
  *
+ * A checkpoint names what decides the bits of a device's results, in its
+ * metadata: "sesqui.choice.library" (the version), "sesqui.choice.device" (the
+ * name it has here), "sesqui.choice.driver" (or the processor and its
+ * instructions), "sesqui.choice.gemm" (the implementations of products, how
+ * many shapes ssq_gemm_tune has chosen for, with a digest of the choices, and
+ * "TF32") and "sesqui.choice.pins" (SSQ_IMPL, ssq_implementation_pin). A load
+ * that finds others here goes on, and says so: a line SSQ_LOG_WARNING for each
+ * that differs, with both texts. What the bits do not depend on, as the number
+ * of threads, is not there.
+ *
  * All of these calls wait for the queue, and none may be in a capture. */
 #ifndef SESQUI_CHECKPOINT_H
 #define SESQUI_CHECKPOINT_H

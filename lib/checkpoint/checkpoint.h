@@ -10,7 +10,8 @@
  *     sesqui/trainer          u32: the trainer's own words
  *
  * and in the metadata "sesqui.version", "sesqui.policy", "sesqui.optimizer",
- * and digests of each tensor and of the header. */
+ * "sesqui.choice." and each of choice_names, and digests of each tensor and of
+ * the header. */
 #ifndef LIB_CHECKPOINT_CHECKPOINT_H
 #define LIB_CHECKPOINT_CHECKPOINT_H
 
@@ -18,6 +19,7 @@
 #include "lib/core/core.h"
 
 #define CHECKPOINT_VERSION "1"
+#define CHOICE_KEY         "sesqui.choice."
 #define OWN_PARAMS         OWN "params"
 #define OWN_OPTIMIZER      OWN "optimizer/"
 #define OWN_SCALER         OWN "scaler"

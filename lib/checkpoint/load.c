@@ -9,6 +9,7 @@
 #include "lib/checkpoint/digest.h"
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/values.h"
+#include "lib/core/choices.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
 
@@ -382,6 +383,25 @@ static ssq_status load_all(struct loading *l)
     return st == SSQ_OK ? synced : st;
 }
 
+/* Another device, processor, driver or choice rounds elsewhere: that is
+ * allowed, and said. A file without choices tells nothing. */
+static void compare_choices(const struct loading *l)
+{
+    const ssq_device *d = ssq_queue_device(l->c->queue);
+    struct choices here;
+    char key[64];
+    for (size_t i = 0; i < CHOICES; i++) {
+        snprintf(key, sizeof(key), CHOICE_KEY "%s", choice_names[i]);
+        const char *there = ssq_safetensors_metadata(l->f, key);
+        choices_of(d, i, &here);
+        if (there != NULL && strcmp(there, here.text) != 0)
+            log_line(SSQ_LOG_WARNING, "checkpoint",
+                     "%s: %.300s: %s was \"%.300s\" when it was saved, and is "
+                     "\"%.300s\" here: what follows may have other bits",
+                     l->c->what, l->f->path, here.name, there, here.text);
+    }
+}
+
 static void undo(const struct loading *l)
 {
     const struct checkpoint *c = l->c;
@@ -407,7 +427,9 @@ ssq_status checkpoint_load(struct checkpoint *c, const char *path)
         l.f->what = c->what;
         st = load_all(&l);
     }
-    if (st != SSQ_OK)
+    if (st == SSQ_OK)
+        compare_choices(&l);
+    else
         undo(&l);
     ssq_safetensors_close(&l.f);
     mem_free(l.param);

@@ -3,6 +3,7 @@
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/write.h"
+#include "lib/core/choices.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
 
@@ -56,9 +57,23 @@ static ssq_status add_scaler(const struct checkpoint *c, struct writing *w)
     return st;
 }
 
+/* What decides the bits of the training that goes on from here. */
+static ssq_status add_choices(const struct checkpoint *c, struct writing *w)
+{
+    struct choices choice;
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < CHOICES && st == SSQ_OK; i++) {
+        choices_of(ssq_queue_device(c->queue), i, &choice);
+        st = writing_note(w, CHOICE_KEY, choice.name, choice.text);
+    }
+    return st;
+}
+
 static ssq_status add_all(const struct checkpoint *c, struct writing *w)
 {
     ssq_status st = writing_note(w, "", "sesqui.version", CHECKPOINT_VERSION);
+    if (st == SSQ_OK)
+        st = add_choices(c, w);
     if (st == SSQ_OK && c->params != NULL)
         st = add_params(c, w);
     if (st == SSQ_OK && c->optimizer != NULL) {

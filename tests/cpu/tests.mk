@@ -5,19 +5,25 @@
 
 cpu_tests = \
 	tests/cpu/lent \
+	tests/cpu/nomem \
 	tests/cpu/options \
 	tests/cpu/parallel \
 	tests/cpu/same \
+	tests/cpu/tuning \
 	tests/cpu/workers
 check_PROGRAMS += $(cpu_tests)
 TESTS += $(cpu_tests)
 tests_cpu_lent_SOURCES = tests/cpu/lent.c
 tests_cpu_lent_LDADD = libcore.la
+tests_cpu_nomem_SOURCES = tests/cpu/nomem.c
+tests_cpu_nomem_LDADD = libcore.la
 tests_cpu_options_SOURCES = tests/cpu/options.c
 tests_cpu_options_LDADD = libcore.la
 tests_cpu_parallel_SOURCES = tests/cpu/parallel.c
 tests_cpu_parallel_LDADD = libcore.la
 tests_cpu_same_SOURCES = tests/cpu/same.c
 tests_cpu_same_LDADD = $(suite_ldadd)
+tests_cpu_tuning_SOURCES = tests/cpu/tuning.c
+tests_cpu_tuning_LDADD = libcore.la
 tests_cpu_workers_SOURCES = tests/cpu/workers.c
 tests_cpu_workers_LDADD = libcore.la

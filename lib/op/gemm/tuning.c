@@ -11,6 +11,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "lib/core/crc64.h"
 #include "lib/core/disk_cache.h"
 #include "lib/core/queue.h"
 #include "lib/core/services.h"
@@ -214,6 +215,23 @@ void tuning_prefer(const ssq_device *d, struct gemm_op *op)
         return;
     op->op.prefer = found->prefer;
     op->algorithm = found->kept.algorithm;
+}
+
+/* Times are no choice. */
+uint64_t tunings_digest(const ssq_device *d, size_t *n)
+{
+    struct crc64 c;
+    uint64_t sum = 0;
+    *n = d->tunings == NULL ? 0 : d->tunings->n;
+    if (*n > 0)
+        crc64_begin(&c);
+    for (size_t i = 0; i < *n; i++) {
+        const struct tuning *t = &d->tunings->of[i].kept;
+        sum = crc64_add(&c, sum, &t->key, sizeof(t->key));
+        sum = crc64_add(&c, sum, t->implementation, sizeof(t->implementation));
+        sum = crc64_add(&c, sum, &t->algorithm, sizeof(t->algorithm));
+    }
+    return sum;
 }
 
 /* ---- public ---- */

@@ -56,6 +56,9 @@ static inline void tuning_forget(struct gemm_op *op)
 /** Keep a choice, in place of another of its shape. False: it is not in the
  *  file afterwards. Thread-safe, and safe against other processes. */
 bool tuning_keep(const ssq_device *device, const struct tuning *tuning);
+/** Of all that a device has read, and how many shapes that are: another digest
+ *  where any product may run otherwise. 0 for none. */
+uint64_t tunings_digest(const ssq_device *device, size_t *n);
 /** As the public struct has it, kept. */
 ssq_gemm_tuning tuning_tell(const struct tuning *tuning);
 
