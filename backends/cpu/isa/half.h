@@ -58,6 +58,11 @@ INLINE words bf16_above(floats x)
     return (nan & (u | 0x400000u)) | (~nan & rounded);
 }
 
+INLINE halves bf16_of_floats(floats x)
+{
+    return __builtin_convertvector(bf16_above(x) >> 16, halves);
+}
+
 /* Two vectors become 2 LANES of bf16 at p. */
 INLINE void bf16_store_two(void *p, floats x, floats y)
 {

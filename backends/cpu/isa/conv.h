@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* conv.h - the parts of struct conv_kernels, of one instruction set. */
+#ifndef BACKENDS_CPU_ISA_CONV_H
+#define BACKENDS_CPU_ISA_CONV_H
+
+#include "backends/cpu/conv_kernels.h"
+#include "backends/cpu/isa.h"
+
+conv_fill_fn ISA_NAME(conv_fill);
+conv_put_fn ISA_NAME(conv_put);
+extern const struct conv_kernels ISA_NAME(conv_kernels);
+
+#endif
