@@ -2,6 +2,7 @@
 /* backend.c - cpu: its slots, and the ops that it does better than their
  * plans. */
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/conv.h"
 #include "backends/cpu/gemm.h"
 #include "backends/reference/reference.h"
 
@@ -9,6 +10,7 @@
 static const struct op_table ops = {
     .upload = reference_upload,
     .download = reference_download,
+    .conv = cpu_conv,
     .gemm = cpu_gemm,
     .gemm_explain = cpu_gemm_explain,
 };
