@@ -4,12 +4,15 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/norm.h"
 #include "backends/reference/reference.h"
 
 /* Copies from and to host memory are the reference's. */
 static const struct op_table ops = {
     .upload = reference_upload,
     .download = reference_download,
+    .channel_norm = cpu_channel_norm,
+    .channel_norm_backward = cpu_channel_norm_backward,
     .conv = cpu_conv,
     .gemm = cpu_gemm,
     .gemm_explain = cpu_gemm_explain,
