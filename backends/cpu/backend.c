@@ -5,6 +5,7 @@
 #include "backends/cpu/conv.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/norm.h"
+#include "backends/cpu/pool.h"
 #include "backends/reference/reference.h"
 
 /* Copies from and to host memory are the reference's. */
@@ -16,6 +17,7 @@ static const struct op_table ops = {
     .conv = cpu_conv,
     .gemm = cpu_gemm,
     .gemm_explain = cpu_gemm_explain,
+    .pool = cpu_pool,
 };
 
 extern const struct backend cpu_backend;
