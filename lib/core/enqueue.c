@@ -119,6 +119,16 @@ static bool is_transfer(const struct op *op)
             ((const struct upload_op *)op)->host != NULL);
 }
 
+ssq_status enqueue_told(ssq_queue *queue, struct op *op)
+{
+    struct choice choice;
+    ssq_status st = dispatch(queue->device, op, &choice);
+    if (st != SSQ_OK)
+        return st;
+    const struct command c = {.op = op, .impl = choice.index};
+    return queue_submit_told(queue, &c, 1, NULL);
+}
+
 ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
 {
     ssq_status st;

@@ -13,5 +13,8 @@ typedef ssq_status (*enqueue_fn)(ssq_queue *queue, const struct op *op);
 ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise);
 /** The same for what every device must do itself: it stays refused. */
 ssq_status enqueue_only(ssq_queue *queue, struct op *op);
+/** A transfer whose write witnesses have been told of: as enqueue_only, on a
+ *  queue without spans, captures and bundles. */
+ssq_status enqueue_told(ssq_queue *queue, struct op *op);
 
 #endif

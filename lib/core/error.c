@@ -55,6 +55,8 @@ const char *ssq_status_name(ssq_status status)
         return "SSQ_ERR_SCALE";
     case SSQ_ERR_IO:
         return "SSQ_ERR_IO";
+    case SSQ_ERR_COMM:
+        return "SSQ_ERR_COMM";
     }
     return "unknown status";
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event.c - marks in queues. */
-#include "lib/core/queue.h"
+#include "lib/core/held.h"
 #include "lib/core/repeat.h"
 
 struct ssq_event {
@@ -8,7 +8,19 @@ struct ssq_event {
     ssq_device *device;
     struct backend_event *impl;
     ssq_queue *queue; /* of the last record, held; NULL: never recorded */
+    uint64_t mark;    /* of that record, if it was held; 0: it was not */
 };
+
+struct object *event_object(ssq_event *event)
+{
+    return &event->object;
+}
+
+/* The record may still be held behind a gate. */
+static bool made(const ssq_event *e)
+{
+    return atomic_load(&e->queue->marked) >= e->mark;
+}
 
 /* The backend's event goes before the queue that it was recorded on, and both
  * before the device. */
@@ -103,6 +115,13 @@ static ssq_status check_reachable(const ssq_event *e, const char *what)
     return SSQ_OK;
 }
 
+static ssq_status check_made(const ssq_event *e, const char *what)
+{
+    return made(e) ? SSQ_OK
+                   : error_set(SSQ_ERR_NOT_READY,
+                               "%s: a collective is before the event", what);
+}
+
 /* The new queue is held before the old one is let go of: they may be the
  * same. */
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
@@ -112,8 +131,10 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
         st = repeat_flush(queue);
     if (st != SSQ_OK)
         return st;
+    uint64_t mark = 0;
     pthread_mutex_lock(&queue->lock);
-    st = queue->device->backend->event_record(event->impl, queue->impl);
+    st = queue->held == NULL ? event_record_now(event, queue)
+                             : held_record(queue, event, &mark);
     pthread_mutex_unlock(&queue->lock);
     if (st != SSQ_OK)
         return st;
@@ -121,7 +142,18 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
     if (event->queue != NULL)
         object_put(&event->queue->object);
     event->queue = queue;
+    event->mark = mark;
     return SSQ_OK;
+}
+
+ssq_status event_record_now(ssq_event *event, ssq_queue *queue)
+{
+    return queue->device->backend->event_record(event->impl, queue->impl);
+}
+
+ssq_status event_wait_now(ssq_event *event, ssq_queue *queue)
+{
+    return queue->device->backend->event_wait(queue->impl, event->impl);
 }
 
 /* Only the waiting queue is locked, never two at once: the backend's event says
@@ -135,10 +167,15 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
         st = check_recorded(event, "queue_wait");
     if (st != SSQ_OK)
         return st;
+    bool waits = !made(event);
     pthread_mutex_lock(&queue->lock);
-    st = queue->device->backend->event_wait(queue->impl, event->impl);
+    bool holds = waits || queue->held != NULL;
+    if (!holds)
+        st = event_wait_now(event, queue);
     pthread_mutex_unlock(&queue->lock);
-    return st;
+    return holds ? held_event_wait(queue, event, waits ? event->queue : NULL,
+                                   event->mark)
+                 : st;
 }
 
 /* What is reached lets the queue retire: what was read before it has landed for
@@ -146,6 +183,8 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 ssq_status ssq_event_query(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_query");
+    if (st == SSQ_OK)
+        st = check_made(event, "event_query");
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&event->queue->lock);
@@ -159,6 +198,8 @@ ssq_status ssq_event_query(ssq_event *event)
 ssq_status ssq_event_sync(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_sync");
+    if (st == SSQ_OK && !made(event))
+        st = held_wait(event->queue, event->mark);
     if (st != SSQ_OK)
         return st;
     pthread_mutex_lock(&event->queue->lock);
@@ -175,6 +216,10 @@ ssq_status ssq_event_elapsed(ssq_event *from, ssq_event *to, double *seconds)
     ssq_status st = check_reachable(from, "event_elapsed");
     if (st == SSQ_OK)
         st = check_reachable(to, "event_elapsed");
+    if (st == SSQ_OK)
+        st = check_made(from, "event_elapsed");
+    if (st == SSQ_OK)
+        st = check_made(to, "event_elapsed");
     if (st != SSQ_OK)
         return st;
     if (seconds == NULL || from->device != to->device)

@@ -4,6 +4,7 @@
 #include "lib/core/queue.h"
 
 #include "lib/core/fork.h"
+#include "lib/core/held.h"
 #include "lib/core/native.h"
 #include "lib/core/repeat.h"
 
@@ -14,9 +15,10 @@ struct progress {
     struct object object;
     pthread_mutex_t lock;
     const struct backend *backend;
-    unsigned forks;             /* fork_count() when it was made */
-    struct backend_queue *impl; /* NULL: closing, or closed */
-    bool closed;                /* everything is finished */
+    unsigned forks;              /* fork_count() when it was made */
+    struct backend_queue *impl;  /* NULL: closing, or closed */
+    bool closed;                 /* everything is finished */
+    atomic_uint_fast64_t handed; /* commands, where they are finished then */
 };
 
 static void progress_free(struct object *o)
@@ -60,7 +62,7 @@ struct progress *queue_progress(ssq_queue *queue)
 uint64_t queue_position(ssq_queue *queue)
 {
     pthread_mutex_lock(&queue->lock);
-    uint64_t position = queue->submitted;
+    uint64_t position = queue->submitted + queue->held_commands;
     pthread_mutex_unlock(&queue->lock);
     return position;
 }
@@ -70,7 +72,7 @@ uint64_t queue_position(ssq_queue *queue)
 bool progress_reached(struct progress *p, uint64_t position)
 {
     if (p->backend->completed == NULL)
-        return true;
+        return atomic_load(&p->handed) >= position;
     if (p->backend->fork_hold == NULL && p->forks != fork_count())
         return false; /* as a device that is lost */
     pthread_mutex_lock(&p->lock);
@@ -78,6 +80,11 @@ bool progress_reached(struct progress *p, uint64_t position)
                                  p->backend->completed(p->impl) >= position);
     pthread_mutex_unlock(&p->lock);
     return reached;
+}
+
+void progress_count(struct progress *p, uint64_t handed)
+{
+    atomic_store(&p->handed, handed);
 }
 
 void progress_put(struct progress *p)
@@ -112,6 +119,7 @@ static void queue_free(struct object *o)
     progress_put(q->progress);
     queue_forget(q);
     repeat_free(atomic_load(&q->repeat));
+    pthread_cond_destroy(&q->moved);
     pthread_mutex_destroy(&q->lock);
     mem_free(q);
     object_put(&d->object);
@@ -132,6 +140,8 @@ ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
     q->progress = progress;
     object_init(&q->object, queue_free);
     pthread_mutex_init(&q->lock, NULL);
+    pthread_cond_init(&q->moved, NULL);
+    q->held_end = &q->held;
     q->end = &q->first;
     q->device = device;
     object_get(&device->object);
@@ -194,6 +204,7 @@ void ssq_queue_destroy(ssq_queue **queue)
     if (!device_lost((*queue)->device)) {
         capture_drop(*queue);
         (void)repeat_flush(*queue);
+        (void)held_wait(*queue, HELD_ALL);
         queue_retire(*queue, true);
     }
     object_put(&(*queue)->object);
@@ -219,6 +230,8 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
         return error_set(SSQ_ERR_INVALID,
                          "queue_sync: a graph is being captured");
     st = repeat_flush(queue);
+    if (st == SSQ_OK)
+        st = held_wait(queue, HELD_ALL);
     if (st != SSQ_OK)
         return st;
     st = queue_finish(queue);
@@ -234,6 +247,9 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
     ssq_status st = queue_check(queue, "queue_status");
     if (st == SSQ_OK)
         st = repeat_flush((ssq_queue *)(uintptr_t)queue);
+    if (st == SSQ_OK && held_any(queue))
+        return error_set(SSQ_ERR_NOT_READY,
+                         "queue_status: a collective is under way");
     const struct backend *b = queue == NULL ? NULL : queue->device->backend;
     if (st == SSQ_OK && b->completed != NULL &&
         b->completed(queue->impl) < queue->submitted)

@@ -36,6 +36,12 @@ struct ssq_queue {
     unsigned bundle_depth;     /* begins without their end */
     size_t bundle_from;        /* commands of the capture before the bundle */
     struct progress *progress; /* what others may hold of this queue */
+    struct held *held, **held_end; /* behind a gate: lib/core/held.h */
+    uint64_t held_commands;        /* of them */
+    uint64_t marks;                /* records of events that were held, ever */
+    atomic_uint_fast64_t marked;   /* of them, those that were made */
+    struct waiter *waiters;        /* queues that wait for one */
+    pthread_cond_t moved;          /* held has become shorter */
     _Atomic(struct repeat *) repeat; /* owned; NULL: it has no spans */
 };
 
@@ -77,6 +83,26 @@ ssq_status queue_finish(ssq_queue *queue);
 void queue_forget(ssq_queue *queue);
 /** Make the queue sticky with this thread's last text; returns status. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
+/** The same, with the lock. */
+ssq_status queue_fail_locked(ssq_queue *queue, ssq_status status);
+
+/* ---- what is held behind a gate: with the queue's lock ---- */
+
+/** Hand over commands, from the first of *chain on, which is moved behind what
+ *  the backend took. What has been finished at once is put before *done. */
+ssq_status chain_hand_over(ssq_queue *queue, struct pending **chain, bool told,
+                           struct pending **done);
+/** Unlink what is finished and return it, for chain_finish. */
+struct pending *chain_finished(ssq_queue *queue);
+/** Tell witnesses of what the commands of a chain write. */
+void chain_tell(const ssq_queue *queue, const struct pending *chain);
+/** Without the lock: let go of finished commands; good: none has failed. */
+void chain_finish(struct pending *chain, bool good);
+/** Without the lock: let go of commands that were not handed over. */
+void chain_release(struct pending *chain);
+/** So many commands were handed over to a backend that has finished them: for
+ *  those who ask the progress. */
+void progress_count(struct progress *progress, uint64_t handed);
 
 /** Append to the graph under construction; takes the command's op over, and
  *  its plan. */

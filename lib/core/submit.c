@@ -4,6 +4,7 @@
  *
  * A backend that finishes a command before run returns keeps nothing here. For
  * the others the queue holds each op until completed() has passed it. */
+#include "lib/core/held.h"
 #include "lib/core/queue.h"
 #include "lib/core/witness.h"
 
@@ -29,7 +30,7 @@ static void pending_free(struct pending *p)
     mem_free(p);
 }
 
-static void release_all(struct pending *p)
+void chain_release(struct pending *p)
 {
     while (p != NULL) {
         struct pending *next = p->next;
@@ -50,17 +51,17 @@ static void land(const struct op *op)
 }
 
 /* Of finished commands; good: none of them failed. */
-static void finish_all(struct pending *p, bool good)
+void chain_finish(struct pending *p, bool good)
 {
     for (const struct pending *at = p; at != NULL && good; at = at->next)
         land(at->command.op);
-    release_all(p);
+    chain_release(p);
 }
 
 /* With the lock: unlink what is finished and return it. The caller hands it to
  * finish_all outside of the lock. Commands finish in order, so that this is
  * always the beginning of the list. A backend without completed has none. */
-static struct pending *detach_finished(ssq_queue *q)
+struct pending *chain_finished(ssq_queue *q)
 {
     if (q->first == NULL)
         return NULL;
@@ -85,10 +86,10 @@ void queue_retire(ssq_queue *q, bool wait)
     ssq_status st = SSQ_OK; /* a failure is sticky: seen later */
     if (wait)
         st = q->device->backend->queue_sync(q->impl);
-    struct pending *p = detach_finished(q);
+    struct pending *p = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
     fpenv_leave(env);
-    finish_all(p, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
+    chain_finish(p, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
 }
 
 /* Unlike queue_retire this answers what the sync found, so that its caller can
@@ -99,17 +100,17 @@ ssq_status queue_finish(ssq_queue *q)
     struct fpenv env = fpenv_enter();
     ssq_status st = q->device->backend->queue_sync(q->impl);
     fpenv_leave(env);
-    struct pending *done = detach_finished(q);
+    struct pending *done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
-    finish_all(done, st == SSQ_OK);
+    chain_finish(done, st == SSQ_OK);
     return st;
 }
 
 /* Nothing lands here: ssq_queue_destroy has waited for what was to be read. */
 void queue_forget(ssq_queue *q)
 {
-    release_all(q->first);
-    release_all(q->kept);
+    chain_release(q->first);
+    chain_release(q->kept);
     q->first = q->kept = NULL;
     q->end = &q->first;
 }
@@ -163,6 +164,21 @@ static ssq_status start_segment(ssq_queue *q, const struct segment *s)
     return st == SSQ_OK ? b->graph_launch(q->impl, s->native) : st;
 }
 
+/* Tell witnesses of what a command writes. */
+static void tell(const ssq_queue *q, const struct command *c)
+{
+    if (c->segment == NULL)
+        witness_tell(q, c->op);
+    for (size_t i = 0; c->segment != NULL && i < c->segment->n; i++)
+        witness_tell(q, c->segment->commands[i].op);
+}
+
+void chain_tell(const ssq_queue *q, const struct pending *chain)
+{
+    for (; chain != NULL; chain = chain->next)
+        tell(q, &chain->command);
+}
+
 /* Hand one command to the backend; told: witnesses know. */
 static ssq_status start(ssq_queue *q, const struct command *c, bool told)
 {
@@ -176,13 +192,8 @@ static ssq_status start(ssq_queue *q, const struct command *c, bool told)
     if (st == SSQ_OK && b->command_end != NULL)
         b->command_end(q->impl);
     fpenv_leave(env);
-    if (told)
-        return st;
-    if (st == SSQ_OK && c->segment == NULL)
-        witness_tell(q, c->op);
-    for (size_t i = 0; st == SSQ_OK && c->segment != NULL && i < c->segment->n;
-         i++)
-        witness_tell(q, c->segment->commands[i].op);
+    if (st == SSQ_OK && !told)
+        tell(q, c);
     return st;
 }
 
@@ -231,44 +242,88 @@ static void keep(ssq_queue *q, struct pending *p, bool recorded)
     q->end = &p->next;
 }
 
-/* Enqueue n commands, kept by a chain, in order; *taken counts what the backend
- * took. What it did not take, and what is finished, is released. */
+/* With the lock. A backend without completed has finished what it took: that is
+ * put before *done, in the reverse order, and its bytes have landed. */
+static ssq_status hand_over(ssq_queue *q, struct pending **chain, bool told,
+                            bool recorded, struct pending **done)
+{
+    bool later = q->device->backend->completed != NULL;
+    while (*chain != NULL) {
+        struct pending *p = *chain;
+        ssq_status st = start(q, &p->command, told);
+        if (st != SSQ_OK)
+            return st;
+        *chain = p->next;
+        if (later) {
+            keep(q, p, recorded);
+            continue;
+        }
+        land(p->command.op);
+        progress_count(q->progress, ++q->submitted);
+        p->next = *done;
+        *done = p;
+    }
+    return SSQ_OK;
+}
+
+ssq_status chain_hand_over(ssq_queue *q, struct pending **chain, bool told,
+                           struct pending **done)
+{
+    return hand_over(q, chain, told, false, done);
+}
+
+/* With the lock: a collective may have failed since the call was checked, and
+ * what comes behind it would work on what it did not write. */
+static ssq_status still_good(const ssq_queue *q)
+{
+    ssq_status st = (ssq_status)atomic_load(&q->sticky);
+    return st == SSQ_OK ? SSQ_OK : error_set(st, "%s", q->text);
+}
+
+/* Enqueue commands, kept by a chain, in order; *taken: the backend took one.
+ * What it did not take, and what is finished, is released. */
 static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
                                size_t n, struct pending *chain, bool told,
-                               size_t *taken)
+                               bool *taken)
 {
     bool recorded = false;
+    struct pending *first = chain, *now = NULL, *done = NULL;
     pthread_mutex_lock(&q->lock);
-    ssq_status st = reserve(q, commands, n);
+    if (q->held != NULL) {
+        ssq_status st = held_commands(q, chain, n, told);
+        pthread_mutex_unlock(&q->lock);
+        if (st != SSQ_OK)
+            chain_release(chain);
+        return st;
+    }
+    ssq_status st = still_good(q);
+    if (st == SSQ_OK)
+        st = reserve(q, commands, n);
     if (st == SSQ_OK)
         st = ask_recorded(q, &recorded);
-    while (st == SSQ_OK && chain != NULL) {
-        struct pending *p = chain;
-        st = start(q, &p->command, told);
-        if (st != SSQ_OK)
-            break;
-        chain = p->next;
-        keep(q, p, recorded);
-        ++*taken;
-    }
-    struct pending *done = detach_finished(q);
+    if (st == SSQ_OK)
+        st = hand_over(q, &chain, told, recorded, &now);
+    *taken = chain != first;
+    done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
-    finish_all(done, st == SSQ_OK);
-    release_all(chain);
+    chain_finish(done, st == SSQ_OK);
+    chain_release(now);
+    chain_release(chain);
     return st;
 }
 
-/* For backends that finish later: make all that has to be held before the first
- * command is handed over, so that lack of memory refuses all of them. */
+/* For backends that finish later, and behind a gate: make all that has to be
+ * held before the first command is handed over, so that lack of memory refuses
+ * all of them. */
 static ssq_status submit_held(ssq_queue *q, const struct command *commands,
                               size_t n, struct object *graph, bool told,
-                              size_t *taken)
+                              bool *taken)
 {
     struct pending *chain = NULL, **end = &chain;
     for (size_t i = 0; i < n; i++) {
         *end = pending_create(&commands[i], graph);
         if (*end == NULL) {
-            release_all(chain);
+            chain_release(chain);
             return SSQ_ERR_NOMEM;
         }
         end = &(*end)->next;
@@ -276,33 +331,38 @@ static ssq_status submit_held(ssq_queue *q, const struct command *commands,
     return submit_chain(q, commands, n, chain, told, taken);
 }
 
-/* For backends that have finished a command when it returns: nothing is
- * held. */
-static ssq_status run_now(ssq_queue *q, const struct command *commands,
-                          size_t n, bool told, size_t *taken)
+/* For backends that have finished a command when it returns: nothing is held.
+ * False where the queue stands at a gate, and nothing was done. */
+static bool run_now(ssq_queue *q, const struct command *commands, size_t n,
+                    bool told, bool *taken, ssq_status *st)
 {
-    ssq_status st = SSQ_OK;
     pthread_mutex_lock(&q->lock);
-    while (*taken < n && st == SSQ_OK) {
-        st = start(q, &commands[*taken], told);
-        if (st == SSQ_OK)
-            land(commands[(*taken)++].op);
+    bool open = q->held == NULL;
+    *st = still_good(q);
+    for (size_t i = 0; i < n && open && *st == SSQ_OK; i++) {
+        *st = start(q, &commands[i], told);
+        if (*st != SSQ_OK)
+            break;
+        *taken = true;
+        progress_count(q->progress, ++q->submitted);
+        land(commands[i].op);
     }
     pthread_mutex_unlock(&q->lock);
-    return st;
+    return open;
 }
 
 static ssq_status submit_all(ssq_queue *q, const struct command *commands,
                              size_t n, struct object *graph, bool told)
 {
-    size_t taken = 0;
-    ssq_status st = q->device->backend->completed != NULL
-                        ? submit_held(q, commands, n, graph, told, &taken)
-                        : run_now(q, commands, n, told, &taken);
+    bool taken = false;
+    ssq_status st;
+    if (q->device->backend->completed != NULL ||
+        !run_now(q, commands, n, told, &taken, &st))
+        st = submit_held(q, commands, n, graph, told, &taken);
     /* Where the device failed, or half of a graph is under way, nothing later
      * on this queue can be trusted. Else the call was refused as a whole, and
      * has changed nothing. */
-    bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken > 0);
+    bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken);
     return torn ? queue_fail(q, st) : st;
 }
 
