@@ -34,7 +34,8 @@ write() {
     files sesquiops_HEADERS include/sesqui/ops/[a-z]*.h
     files core_sources lib/*/[a-z]*.[ch] lib/*/*/[a-z]*.[ch] \
         backends/reference/[a-z]*.[ch] backends/reference/*/[a-z]*.[ch] \
-        backends/guard/[a-z]*.[ch] backends/cpu/[a-z]*.[ch]
+        backends/guard/[a-z]*.[ch] backends/cpu/[a-z]*.[ch] \
+        comms/local/[a-z]*.[ch]
     files cpu_isa_sources backends/cpu/isa/[a-z]*.[ch]
     files common_sources backends/common/[a-z]*.[ch]
     files mma_sources backends/mma/[a-z]*.[ch]

@@ -18,6 +18,7 @@
 #include <sesqui/ops.h>
 #include <sesqui/tune.h>
 #include <sesqui/amp.h>
+#include <sesqui/comm.h>
 #include <sesqui/trainer.h>
 #include <sesqui/checkpoint.h>
 #include <sesqui/gradcheck.h>

@@ -48,7 +48,9 @@ typedef enum ssq_status {
     SSQ_ERR_NOT_READY = 6,   /**< not finished yet: only from queries */
     SSQ_ERR_SCALE = 7,       /**< the loss scale hit its floor, or too many
                                   steps in a row were skipped */
-    SSQ_ERR_IO = 8           /**< a file could not be read or written */
+    SSQ_ERR_IO = 8,          /**< a file could not be read or written */
+    SSQ_ERR_COMM = 9         /**< another rank is gone, has not come in time,
+                                  or has called something else (comm.h) */
 } ssq_status;
 
 /** The name of a status, "SSQ_ERR_INVALID"; never NULL. Since 0.1. */

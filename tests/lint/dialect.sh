@@ -44,7 +44,7 @@ programs() {
 
 cd "$srcdir" || exit 1
 srcdir=.
-code=$(find kernels lib backends -name '*.[chk]' -o -name '*.comp')
+code=$(find kernels lib backends comms -name '*.[chk]' -o -name '*.comp')
 long_parts $(echo "$code" | grep '^kernels/') >"$tmp/out"
 tap_empty 'no body, function or macro of a kernel is longer than 60 lines'
 field_lists $code >"$tmp/out"

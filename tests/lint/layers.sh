@@ -14,9 +14,9 @@ tap_ok "$(($(grep -c '' "$tmp/table") < 15))" \
     "$plan has $(grep -c '' "$tmp/table") rows of who may include whom"
 
 # What is included, as "FILE HEADER", headers by their path from the top.
-find kernels lib backends include tools examples -type f \
+find kernels lib backends comms include tools examples -type f \
     \( -name '*.[chk]' -o -name '*.comp' \) ! -name 'prebuilt*' \
-    -exec grep -HoE '^#include ["<](sesqui|kernels|lib|backends|tests|tools|examples)[/.][^">]*' {} + |
+    -exec grep -HoE '^#include ["<](sesqui|kernels|lib|backends|comms|tests|tools|examples)[/.][^">]*' {} + |
     sed 's/:#include ["<]/ /; s/ sesqui/ include\/sesqui/' >"$tmp/includes"
 tap_ok "$(($(grep -c '' "$tmp/includes") < 900))" \
     "$(grep -c '' "$tmp/includes") lines include our headers"
@@ -65,7 +65,7 @@ tap_empty "$(grep -c '' "$tmp/files") files of $plan exist"
 grep -oE '`([a-z_0-9]+\(\)|[A-Z_]{4,})`' "$plan" | tr -d '`()' | sort -u \
     >"$tmp/names"
 while read -r name; do
-    grep -rqw -- "$name" lib kernels backends include || echo "$name"
+    grep -rqw -- "$name" lib kernels backends comms include || echo "$name"
 done <"$tmp/names" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/names") functions and macros of $plan exist"
 tap_done 5

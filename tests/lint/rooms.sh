@@ -10,7 +10,7 @@
 . "${srcdir:-.}/tests/lint/tap.sh"
 
 cd "$srcdir" || exit 1
-floors='.ci backends bench build-aux doc examples include kernels lib m4 tests tools'
+floors='.ci backends bench build-aux comms doc examples include kernels lib m4 tests tools'
 
 # What a build or a run of tests has left in a source tree is no room.
 find $floors \( -name '.[ld]*' -o -path tests/cache -o -path tests/pocl \

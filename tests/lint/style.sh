@@ -5,7 +5,7 @@
 . "${srcdir:-.}/tests/lint/tap.sh"
 
 cd "$srcdir" || exit 1
-dirs='include lib kernels backends tools examples tests doc'
+dirs='include lib kernels backends comms tools examples tests doc'
 find $dirs -type f \( -name '*.[chk]' -o -name '*.comp' -o -name '*.cc' \) \
     ! -path '*/.*' ! -path 'kernels/prebuilt_*.h' | LC_ALL=C sort >"$tmp/code"
 find $dirs m4 configure.ac Makefile.am build-aux/tally quickstart .ci/run \

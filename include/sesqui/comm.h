@@ -1,0 +1,228 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm.h - communicators: collectives between ranks, in the order of queues.
+ *
+ * A group is `size` ranks, from 0 on, each with a device of its own; a
+ * communicator is one rank's place in it. Collectives are enqueued like ops:
+ * what was enqueued before is in their operands, and what is enqueued behind
+ * them on the same queue sees their results. No call here waits for the device
+ * or for another rank, but for the making and the end of a communicator: what
+ * comes behind a collective is kept, with all that it uses, until the
+ * collective is done, by a thread that each communicator has of its own. So one
+ * thread may drive several ranks, one after the other.
+ *
+ *     for (unsigned r = 0; r < n; r++)
+ *         ssq_comm_all_reduce(queue[r], comm[r],
+ *             SSQ_COMM_ALL_REDUCE(.tensors = grads[r], .n = 8,
+ *                                 .reduction = SSQ_COMM_MEAN));
+ *
+ * Ranks call the same collectives in the same order; queues may differ. Each
+ * collective has a number, and may have a tag. Before a byte moves all ranks
+ * compare number, tag, what is called, dtypes and sizes; where they differ,
+ * every rank has an error that names both.
+ *
+ * Bits. Sums are float32 over the ranks' indices in one order, element by
+ * element, whatever the sizes and the pieces of the transfer: rank 0's and 1's
+ * values are added, 2's and 3's, and so on, then the sums of pairs, until there
+ * is one (doc/design/numbers.md, "Sums over ranks"). One rounding follows where
+ * the tensors have 16 bits. A mean is that sum, divided by the number of ranks
+ * before the rounding. So results are the same on every rank, in every run,
+ * with every transport and on every device: class B.
+ *
+ * Errors. What is wrong with the arguments is answered at the call. A rank that
+ * was destroyed or died, that does not come within options.timeout of the
+ * others, or that calls something else, ends the group: the collective under
+ * way on every other rank, and all that wait behind it, fail with SSQ_ERR_COMM,
+ * as a device's failure does: the queue is sticky, and its text names the rank.
+ * Later calls on the communicator answer the same. Nobody waits for ever.
+ *
+ * Tensors are contiguous and on the communicator's device. Collectives cannot
+ * be captured in a graph. A communicator is used by one thread at a time; in a
+ * child of fork there is none. */
+#ifndef SESQUI_COMM_H
+#define SESQUI_COMM_H
+
+#include <sesqui/args.h>
+#include <sesqui/tensor.h>
+
+#ifdef __cplusplus
+extern "C" {
+#endif
+
+typedef struct ssq_comm ssq_comm;
+
+/** Most ranks of a group. */
+#define SSQ_COMM_MAX_SIZE 1024
+
+/** What a reduction makes of the ranks' values. */
+typedef enum ssq_comm_reduction {
+    SSQ_COMM_SUM = 0,  /**< float32 sums: f32, f16, bf16 */
+    SSQ_COMM_MEAN = 1, /**< the sum divided by the number of ranks: the same */
+    SSQ_COMM_MAX = 2   /**< IEEE 754-2019's maximum: NaN wins, -0 is below +0;
+                            f32, f16, bf16, i32 */
+} ssq_comm_reduction;
+
+/** How a group works: the same on all ranks. */
+typedef struct ssq_comm_options {
+    size_t struct_size;
+    double timeout;       /**< seconds that a rank waits for others, once its
+                               own part is due; > 0 */
+    uint64_t piece_bytes; /**< of a tensor that travel at a time: at least 256;
+                               twice that is taken of the host's memory, and
+                               twice again; changes no bit of a result */
+} ssq_comm_options;
+#define SSQ_COMM_OPTIONS_INIT                                                  \
+    {                                                                          \
+        sizeof(ssq_comm_options), 300.0, (uint64_t)4 << 20                     \
+    }
+
+/** Make a group of devices of this process: rank i is on devices[i]. Devices
+ *  may be of any kind and occur more than once.
+ *  @param devices  n, each held by its communicator
+ *  @param n        1..SSQ_COMM_MAX_SIZE
+ *  @param options  NULL for the defaults
+ *  @param comms    out: n, the caller's
+ *  @return SSQ_ERR_INVALID a NULL, n, a wrong struct_size, a timeout or
+ *          piece_bytes out of range; SSQ_ERR_NOMEM, also where no thread can be
+ *          started; SSQ_ERR_DEVICE. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_comm_local_create(ssq_device *const *devices, unsigned n,
+                      const ssq_comm_options *options, ssq_comm **comms);
+
+/** Leave the group: collectives under way are ended, on the other ranks, too,
+ *  where they need this one. Waits for what this rank is doing at this moment.
+ *  NULL and a pointer to NULL are fine. */
+SSQ_API void ssq_comm_destroy(ssq_comm **comm);
+
+/** This rank's index, and how many there are; 0 for NULL. */
+SSQ_API unsigned ssq_comm_rank(const ssq_comm *comm);
+SSQ_API unsigned ssq_comm_size(const ssq_comm *comm);
+/** The device that it is on; NULL for NULL. Not a new reference. */
+SSQ_API ssq_device *ssq_comm_device(const ssq_comm *comm);
+/** What carries its messages: "local", "mpi"; "" for NULL. */
+SSQ_API const char *ssq_comm_transport(const ssq_comm *comm);
+/** SSQ_OK, or the error that has ended the group, as far as this rank knows.
+ *  Never waits. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_status(const ssq_comm *comm);
+
+/* Common to all collectives:
+ *  @param tag  words for texts, at most 31 characters, which all ranks give
+ *              alike; NULL none. Copied.
+ *  @return SSQ_ERR_INVALID the arguments, the queue is of another device, or a
+ *          graph is being captured; SSQ_ERR_NOMEM; SSQ_ERR_COMM the group has
+ *          ended; the queue's error. Asynchronous, in order. Since 0.1. */
+
+typedef struct ssq_comm_broadcast_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_broadcast_args));
+    const ssq_tensor *const *tensors; /**< [n] of any dtypes and shapes */
+    size_t n;
+    unsigned root; /**< the rank whose values all get */
+    const char *tag;
+} ssq_comm_broadcast_args;
+#define SSQ_COMM_BROADCAST_DEFAULTS                                            \
+    sizeof(ssq_comm_broadcast_args), NULL, 0, 0, NULL
+#define SSQ_COMM_BROADCAST_INIT                                                \
+    {                                                                          \
+        SSQ_COMM_BROADCAST_DEFAULTS                                            \
+    }
+#define SSQ_COMM_BROADCAST(...)                                                \
+    SSQ_ARGS(ssq_comm_broadcast_args, SSQ_COMM_BROADCAST_DEFAULTS, __VA_ARGS__)
+
+/** Give all ranks the root's values of a list of tensors: their bits.
+ *  @return SSQ_ERR_INVALID also: root is no rank, tensors overlap. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_broadcast(
+    ssq_queue *queue, ssq_comm *comm, const ssq_comm_broadcast_args *args);
+
+typedef struct ssq_comm_all_reduce_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_all_reduce_args));
+    const ssq_tensor *const *tensors; /**< [n] f32, f16 or bf16, mixed as you
+                                           like; i32 for MAX; in place */
+    size_t n;
+    ssq_comm_reduction reduction;
+    const char *tag;
+} ssq_comm_all_reduce_args;
+#define SSQ_COMM_ALL_REDUCE_DEFAULTS                                           \
+    sizeof(ssq_comm_all_reduce_args), NULL, 0, SSQ_COMM_SUM, NULL
+#define SSQ_COMM_ALL_REDUCE_INIT                                               \
+    {                                                                          \
+        SSQ_COMM_ALL_REDUCE_DEFAULTS                                           \
+    }
+#define SSQ_COMM_ALL_REDUCE(...)                                               \
+    SSQ_ARGS(ssq_comm_all_reduce_args, SSQ_COMM_ALL_REDUCE_DEFAULTS,           \
+             __VA_ARGS__)
+
+/** Reduce a list of tensors, element by element, over all ranks; all of them
+ *  get the result. Many small tensors cost one exchange, as one would.
+ *  @return SSQ_ERR_INVALID also: a dtype that the reduction does not have,
+ *          tensors that overlap. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_reduce(
+    ssq_queue *queue, ssq_comm *comm, const ssq_comm_all_reduce_args *args);
+
+typedef struct ssq_comm_reduce_scatter_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_reduce_scatter_args));
+    const ssq_tensor *x; /**< size times the elements of y */
+    const ssq_tensor *y; /**< the same dtype; may not overlap x */
+    ssq_comm_reduction reduction;
+    const char *tag;
+} ssq_comm_reduce_scatter_args;
+#define SSQ_COMM_REDUCE_SCATTER_DEFAULTS                                       \
+    sizeof(ssq_comm_reduce_scatter_args), NULL, NULL, SSQ_COMM_SUM, NULL
+#define SSQ_COMM_REDUCE_SCATTER_INIT                                           \
+    {                                                                          \
+        SSQ_COMM_REDUCE_SCATTER_DEFAULTS                                       \
+    }
+#define SSQ_COMM_REDUCE_SCATTER(...)                                           \
+    SSQ_ARGS(ssq_comm_reduce_scatter_args, SSQ_COMM_REDUCE_SCATTER_DEFAULTS,   \
+             __VA_ARGS__)
+
+/** Reduce x over all ranks; rank r gets part r of `size` equal parts in y. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_reduce_scatter(
+    ssq_queue *queue, ssq_comm *comm, const ssq_comm_reduce_scatter_args *args);
+
+typedef struct ssq_comm_all_gather_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_all_gather_args));
+    const ssq_tensor *x; /**< of any dtype */
+    const ssq_tensor *y; /**< size times the elements of x; the same dtype; may
+                              not overlap x */
+    const char *tag;
+} ssq_comm_all_gather_args;
+#define SSQ_COMM_ALL_GATHER_DEFAULTS                                           \
+    sizeof(ssq_comm_all_gather_args), NULL, NULL, NULL
+#define SSQ_COMM_ALL_GATHER_INIT                                               \
+    {                                                                          \
+        SSQ_COMM_ALL_GATHER_DEFAULTS                                           \
+    }
+#define SSQ_COMM_ALL_GATHER(...)                                               \
+    SSQ_ARGS(ssq_comm_all_gather_args, SSQ_COMM_ALL_GATHER_DEFAULTS,           \
+             __VA_ARGS__)
+
+/** Put the ranks' values of x one after the other, by rank, in all ranks' y. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_gather(
+    ssq_queue *queue, ssq_comm *comm, const ssq_comm_all_gather_args *args);
+
+/** What comes behind runs on no rank before all have come here. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_barrier(ssq_queue *queue,
+                                                   ssq_comm *comm,
+                                                   const char *tag);
+
+/** Something that all ranks should have alike: "fc1.weight", "f16 [256,784]".
+ */
+typedef struct ssq_comm_fact {
+    const char *name;
+    const char *value;
+} ssq_comm_fact;
+
+/** Compare facts, and the library's version, over all ranks, before the first
+ *  step say: by one hash where they are equal. Where they are not, the queue
+ *  fails with SSQ_ERR_COMM on every rank, and the text has the first difference
+ *  with the name and both values.
+ *  @param facts  n, copied; NULL for none */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_compare(ssq_queue *queue,
+                                                   ssq_comm *comm,
+                                                   const ssq_comm_fact *facts,
+                                                   size_t n, const char *tag);
+
+#ifdef __cplusplus
+}
+#endif
+
+#endif

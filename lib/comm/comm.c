@@ -1,0 +1,235 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm.c - a communicator's life. */
+#include "lib/comm/comm.h"
+
+#include <signal.h>
+#include <stdio.h>
+#include <string.h>
+
+/* ---- options ---- */
+
+ssq_status comm_options(const ssq_comm_options *given, const char *what,
+                        ssq_comm_options *options)
+{
+    *options = (ssq_comm_options)SSQ_COMM_OPTIONS_INIT;
+    if (given == NULL)
+        return SSQ_OK;
+    if (given->struct_size != sizeof(*given))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         given->struct_size, sizeof(*given));
+    if (!(given->timeout > 0.0) || given->timeout > 1e9)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: timeout is %g seconds, expected more than 0 and "
+                         "at most 1e9",
+                         what, given->timeout);
+    if (given->piece_bytes < 256 || given->piece_bytes > (uint64_t)1 << 30)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: piece_bytes is %llu, expected 256 to 2^30", what,
+                         (unsigned long long)given->piece_bytes);
+    *options = *given;
+    return SSQ_OK;
+}
+
+/* ---- the end of a group ---- */
+
+ssq_status comm_check(ssq_comm *comm, const char *what)
+{
+    if (comm->forks != fork_count())
+        return error_set(SSQ_ERR_DEVICE,
+                         "%s: the communicator was made before this process "
+                         "was forked: it is the parent's",
+                         what);
+    pthread_mutex_lock(&comm->lock);
+    ssq_status st = comm->status;
+    pthread_mutex_unlock(&comm->lock);
+    return st == SSQ_OK ? SSQ_OK : error_set(st, "%s", comm->text);
+}
+
+/* The text is written before the status, and never again. */
+static bool end_here(ssq_comm *comm, ssq_status status, const char *text)
+{
+    pthread_mutex_lock(&comm->lock);
+    bool first = comm->status == SSQ_OK;
+    if (first) {
+        (void)snprintf(comm->text, sizeof(comm->text), "%s", text);
+        comm->status = status;
+    }
+    pthread_mutex_unlock(&comm->lock);
+    return first;
+}
+
+void comm_end(ssq_comm *comm, ssq_status status, const char *text)
+{
+    if (end_here(comm, status, text))
+        comm->transport->abandon(comm->link, text);
+}
+
+ssq_status ssq_comm_status(const ssq_comm *comm)
+{
+    if (comm == NULL)
+        return error_set(SSQ_ERR_INVALID, "comm_status: comm is NULL");
+    return comm_check((ssq_comm *)(uintptr_t)comm, "comm_status");
+}
+
+/* ---- made and freed ---- */
+
+/* Also of one that was not made to its end; its threads have ended. */
+static void comm_free(ssq_comm *comm)
+{
+    for (int i = 0; i < 2; i++) {
+        ssq_event_destroy(&comm->slots[i].fetched);
+        ssq_event_destroy(&comm->slots[i].sent);
+    }
+    ssq_queue_destroy(&comm->side); /* waits: until then slots are read */
+    for (int i = 0; i < 2; i++) {
+        mem_free(comm->slots[i].own);
+        mem_free(comm->slots[i].others);
+    }
+    mem_free(comm->messages);
+    mem_free(comm->headers);
+    mem_free(comm->terms);
+    comm->transport->close(comm->link);
+    pthread_cond_destroy(&comm->changed);
+    pthread_mutex_destroy(&comm->lock);
+    object_put(&comm->device->object);
+    mem_free(comm);
+}
+
+/* Shares of the others are rounded up to whole elements, one more of each. */
+static ssq_status make_slot(ssq_comm *comm, struct slot *s)
+{
+    size_t bytes = (size_t)comm->options.piece_bytes;
+    size_t least = INLINE_BYTES + comm->size * sizeof(float);
+    bytes = bytes < least ? least : bytes;
+    s->own = mem_alloc(bytes);
+    s->others = mem_alloc(bytes + comm->size * sizeof(float));
+    if (s->own == NULL || s->others == NULL)
+        return error_nomem("comm", bytes);
+    ssq_status st = ssq_event_create(comm->device, &s->fetched);
+    return st == SSQ_OK ? ssq_event_create(comm->device, &s->sent) : st;
+}
+
+static ssq_status make_room(ssq_comm *comm)
+{
+    size_t n = comm->size;
+    comm->messages = mem_alloc_array(2 * n, sizeof(*comm->messages));
+    comm->headers = mem_alloc_array(n, HEADER_BYTES);
+    comm->terms = mem_alloc_array(n, sizeof(*comm->terms));
+    if (comm->messages == NULL || comm->headers == NULL || comm->terms == NULL)
+        return error_nomem("comm", n * HEADER_BYTES);
+    ssq_status st = ssq_queue_create(comm->device, NULL, &comm->side);
+    for (int i = 0; i < 2 && st == SSQ_OK; i++)
+        st = make_slot(comm, &comm->slots[i]);
+    return st;
+}
+
+/* Signals are for the program's own threads. */
+static ssq_status start(ssq_comm *comm, pthread_t *thread,
+                        void *(*fn)(void *comm))
+{
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(thread, NULL, fn, comm);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    return error == 0
+               ? SSQ_OK
+               : error_set(SSQ_ERR_NOMEM, "comm: no thread can be started: %s",
+                           strerror(error));
+}
+
+/* No more jobs: what is there fails, since the link has been left. */
+static void stop(ssq_comm *comm)
+{
+    pthread_mutex_lock(&comm->lock);
+    comm->closing = true;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+    pthread_join(comm->thread, NULL);
+}
+
+static ssq_status start_both(ssq_comm *comm)
+{
+    ssq_status st = start(comm, &comm->thread, comm_thread);
+    if (st != SSQ_OK)
+        return st;
+    st = start(comm, &comm->runner, comm_runner);
+    if (st != SSQ_OK)
+        stop(comm);
+    return st;
+}
+
+ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
+                       const struct comm_transport *transport,
+                       struct comm_link *link, const ssq_comm_options *options,
+                       ssq_comm **out)
+{
+    ssq_comm *comm = mem_alloc(sizeof(*comm));
+    if (comm == NULL) {
+        transport->leave(link);
+        transport->close(link);
+        return error_nomem("comm", sizeof(*comm));
+    }
+    comm->device = device;
+    object_get(&device->object);
+    comm->rank = rank;
+    comm->size = size;
+    comm->transport = transport;
+    comm->link = link;
+    comm->options = *options;
+    comm->forks = fork_count();
+    comm->jobs_end = &comm->jobs;
+    comm->passes_end = &comm->passes;
+    pthread_mutex_init(&comm->lock, NULL);
+    pthread_cond_init(&comm->changed, NULL);
+    ssq_status st = make_room(comm);
+    if (st == SSQ_OK)
+        st = start_both(comm);
+    if (st == SSQ_OK) {
+        *out = comm;
+        return SSQ_OK;
+    }
+    transport->leave(link);
+    comm_free(comm);
+    return st;
+}
+
+void ssq_comm_destroy(ssq_comm **comm)
+{
+    if (comm == NULL || *comm == NULL)
+        return;
+    ssq_comm *c = *comm;
+    *comm = NULL;
+    if (c->forks != fork_count())
+        return; /* its threads are the parent's, and what they held with them */
+    char text[64];
+    (void)snprintf(text, sizeof(text), "rank %u was destroyed", c->rank);
+    (void)end_here(c, SSQ_ERR_COMM, text);
+    c->transport->leave(c->link);
+    stop(c);
+    pthread_join(c->runner, NULL);
+    comm_free(c);
+}
+
+/* ---- what it is ---- */
+
+unsigned ssq_comm_rank(const ssq_comm *comm)
+{
+    return comm == NULL ? 0 : comm->rank;
+}
+
+unsigned ssq_comm_size(const ssq_comm *comm)
+{
+    return comm == NULL ? 0 : comm->size;
+}
+
+ssq_device *ssq_comm_device(const ssq_comm *comm)
+{
+    return comm == NULL ? NULL : comm->device;
+}
+
+const char *ssq_comm_transport(const ssq_comm *comm)
+{
+    return comm == NULL ? "" : comm->transport->name;
+}

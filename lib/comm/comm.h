@@ -1,0 +1,158 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* comm.h - a communicator's inside.
+ *
+ * A call makes a job: its arguments, an event behind what was enqueued before,
+ * and a gate for what comes after (lib/core/held.h). The communicator's thread
+ * takes jobs in their order: it waits for the event by means of a queue of its
+ * own, compares headers with all ranks (header.c), and moves the tensors piece
+ * by piece through the host's memory (pieces.c). Then it opens the gate. */
+#ifndef LIB_COMM_COMM_H
+#define LIB_COMM_COMM_H
+
+#include <sesqui/comm.h>
+
+#include "lib/comm/transport.h"
+#include "lib/core/held.h"
+
+/** Longest tag, with its end. */
+#define COMM_TAG 32
+
+/** What is called. */
+enum comm_call {
+    CALL_BROADCAST = 0,
+    CALL_ALL_REDUCE,
+    CALL_REDUCE_SCATTER,
+    CALL_ALL_GATHER,
+    CALL_BARRIER,
+    CALL_COMPARE
+};
+
+/** A collective, from its call to its end. */
+struct job {
+    struct job *next;
+    enum comm_call call;
+    ssq_comm_reduction reduction;
+    unsigned root;
+    uint64_t number; /* of the communicator's collectives, from 1 on */
+    char tag[COMM_TAG];
+    size_t n;           /* views, which hold their buffers */
+    struct view *views; /* a list, by dtype; or x and y */
+    char *facts;        /* of a comparison: names and values, each with its
+                           end; facts_bytes of them */
+    size_t facts_bytes;
+    ssq_event *before; /* what is enqueued before is done */
+    ssq_event *after;  /* the results are there */
+    struct gate *gate; /* what comes after; this reference is gate_pass's */
+};
+
+/** A piece's memory on the host, and when the device is through with it. */
+struct slot {
+    char *own;          /* this rank's values, then the result */
+    char *others;       /* other ranks' values of this rank's share */
+    ssq_event *fetched; /* the download has arrived */
+    ssq_event *sent;    /* the upload has been read; not yet recorded: */
+    bool sending;
+};
+
+struct ssq_comm {
+    ssq_device *device;
+    unsigned rank, size;
+    const struct comm_transport *transport;
+    struct comm_link *link;
+    ssq_comm_options options;
+    unsigned forks;  /* fork_count() when it was made */
+    uint64_t number; /* of the last call */
+
+    /* the thread's alone */
+    ssq_queue *side;
+    struct slot slots[2];
+    struct comm_message *messages; /* 2 * size of them */
+    char *headers;      /* HEADER_BYTES of each rank; this rank's is sent */
+    const void **terms; /* of a sum: size addresses */
+
+    pthread_mutex_t lock; /* of what follows */
+    pthread_cond_t changed;
+    struct job *jobs, **jobs_end;     /* to do */
+    struct job *passes, **passes_end; /* done: their gates are to be passed */
+    bool closing;                     /* no more jobs */
+    bool drained;                     /* the thread has ended: no more passes */
+    ssq_status status; /* that has ended the group, with its text */
+    char text[ERROR_TEXT];
+    pthread_t thread, runner;
+};
+
+/* ---- comm.c ---- */
+
+/** A communicator over a link, which is closed where it cannot be made. */
+ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
+                       const struct comm_transport *transport,
+                       struct comm_link *link, const ssq_comm_options *options,
+                       ssq_comm **comm);
+/** The options that were given, or the defaults; checked. */
+ssq_status comm_options(const ssq_comm_options *given, const char *what,
+                        ssq_comm_options *options);
+/** SSQ_OK, or the error that has ended the group, with its text. */
+ssq_status comm_check(ssq_comm *comm, const char *what);
+/** The group has ended. The first status and text are kept. */
+void comm_end(ssq_comm *comm, ssq_status status, const char *text);
+
+/* ---- job.c ---- */
+
+/** A job without operands; NULL without memory. */
+struct job *job_create(enum comm_call call, const char *tag);
+void job_free(struct job *job);
+/** Enqueue it behind what is on the queue; it is taken over, or freed. */
+ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job);
+/** "all_reduce sum number 7 \"grads\"", for texts; returns text. */
+const char *job_words(const struct job *job, char *text, size_t bytes);
+/** The same of what a header says. */
+const char *call_name(uint32_t call);
+const char *reduction_name(uint32_t reduction);
+
+/* ---- thread.c ---- */
+
+/** What the threads of a communicator do. */
+void *comm_thread(void *comm);
+void *comm_runner(void *comm);
+
+/* ---- header.c ---- */
+
+/** Bytes of a header, and of values that may follow it at once. */
+#define HEADER_BYTES 2048
+#define INLINE_BYTES 1536
+/** Compare the job's header with those of all ranks. Up to INLINE_BYTES of
+ *  values travel with it: rank r's are at comm_inlined(comm, r) then. */
+ssq_status header_exchange(ssq_comm *comm, const struct job *job,
+                           size_t inlined);
+char *comm_inlined(const ssq_comm *comm, unsigned rank);
+
+/** The rest of a comparison whose hashes differ: the first difference. */
+ssq_status compare_facts(ssq_comm *comm, const struct job *job);
+
+/* ---- exchange.c ---- */
+
+/** Message i of the next exchange. */
+void exchange_set(ssq_comm *comm, size_t i, unsigned peer, bool send,
+                  const void *bytes, size_t size);
+/** Pass the first n. */
+ssq_status exchange_run(ssq_comm *comm, size_t n);
+
+/* ---- pieces.c ---- */
+
+/** Move a job's values, which all ranks have agreed on. */
+ssq_status pieces_run(ssq_comm *comm, const struct job *job);
+/** Where they are so few that they travel with the header: how many bytes, else
+ *  0; read them from the device; and, behind the header, reduce all ranks' and
+ *  write the result. */
+size_t inlined_bytes(const ssq_comm *comm, const struct job *job);
+ssq_status inlined_fetch(ssq_comm *comm, const struct job *job);
+ssq_status inlined_run(ssq_comm *comm, const struct job *job);
+
+/* ---- reduce.c ---- */
+
+/** out[i] of n elements from the ranks' values: terms[r] are rank r's. out may
+ *  be one of them. */
+void reduce_run(ssq_comm_reduction reduction, ssq_dtype dtype, unsigned size,
+                const void *const *terms, void *out, size_t n);
+
+#endif

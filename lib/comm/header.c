@@ -1,0 +1,254 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* header.c - what a rank calls, as the others are told before anything moves.
+ *
+ * Every rank gets every header and compares all of them with rank 0's, so all
+ * come to the same words about who differs. */
+#include "lib/comm/comm.h"
+
+#include "lib/core/crc64.h"
+
+#include <stdio.h>
+#include <string.h>
+
+/* "ssq" and the form's number; another byte order reads another number. */
+#define MAGIC UINT32_C(0x73737101)
+
+struct header {
+    uint32_t magic, abi;
+    uint64_t number;
+    uint32_t call, reduction, root, dtypes; /* bits, as DTYPE_BIT */
+    uint64_t n, elements;                   /* tensors, and of all of them */
+    uint64_t layout;  /* a hash of each one's dtype and elements, or facts */
+    uint64_t piece;   /* options.piece_bytes */
+    uint64_t inlined; /* bytes that follow */
+    uint64_t facts;   /* bytes of them */
+    char tag[COMM_TAG];
+};
+
+_Static_assert(sizeof(struct header) + INLINE_BYTES <= HEADER_BYTES,
+               "values fit behind a header");
+
+char *comm_inlined(const ssq_comm *comm, unsigned rank)
+{
+    return comm->headers + (size_t)rank * HEADER_BYTES + HEADER_BYTES -
+           INLINE_BYTES;
+}
+
+static struct header header_of(const ssq_comm *comm, unsigned rank)
+{
+    struct header h;
+    memcpy(&h, comm->headers + (size_t)rank * HEADER_BYTES, sizeof(h));
+    return h;
+}
+
+/* A rank's x and y differ in size, so the sum of a pair says it all. */
+static struct header describe(const ssq_comm *comm, const struct job *job,
+                              size_t inlined)
+{
+    struct crc64 crc;
+    struct header h = {.magic = MAGIC,
+                       .abi = SSQ_COMM_ABI,
+                       .number = job->number,
+                       .call = (uint32_t)job->call,
+                       .reduction = (uint32_t)job->reduction,
+                       .root = job->root,
+                       .n = job->n,
+                       .piece = comm->options.piece_bytes,
+                       .inlined = inlined,
+                       .facts = job->facts_bytes};
+    crc64_begin(&crc);
+    memcpy(h.tag, job->tag, sizeof(h.tag));
+    for (size_t i = 0; i < job->n; i++) {
+        uint64_t one[2] = {(uint64_t)job->views[i].dtype,
+                           (uint64_t)view_elements(&job->views[i])};
+        h.dtypes |= DTYPE_BIT(job->views[i].dtype);
+        h.elements += one[1];
+        h.layout = crc64_add(&crc, h.layout, one, sizeof(one));
+    }
+    if (job->facts != NULL)
+        h.layout = crc64_add(&crc, 0, job->facts, job->facts_bytes);
+    return h;
+}
+
+/* ---- words ---- */
+
+static void dtype_words(uint32_t dtypes, char *text, size_t bytes)
+{
+    size_t at = 0;
+    text[0] = '\0';
+    for (int d = SSQ_F32; d <= SSQ_U8 && at < bytes; d++)
+        if ((dtypes & DTYPE_BIT(d)) != 0)
+            at += (size_t)snprintf(text + at, bytes - at, "%s%s",
+                                   at == 0 ? "" : "+",
+                                   ssq_dtype_name((ssq_dtype)d));
+}
+
+static void header_words(const struct header *h, char *text, size_t bytes)
+{
+    char dtypes[64];
+    bool reduces = h->call == CALL_ALL_REDUCE || h->call == CALL_REDUCE_SCATTER;
+    dtype_words(h->dtypes, dtypes, sizeof(dtypes));
+    int at = snprintf(text, bytes, "%s%s%s number %llu \"%.31s\"",
+                      call_name(h->call), reduces ? " " : "",
+                      reduces ? reduction_name(h->reduction) : "",
+                      (unsigned long long)h->number, h->tag);
+    if (at > 0 && (size_t)at < bytes && h->n > 0)
+        (void)snprintf(text + at, bytes - (size_t)at,
+                       " of %llu tensors, %llu elements, %s%s",
+                       (unsigned long long)h->n,
+                       (unsigned long long)h->elements, dtypes,
+                       h->call == CALL_BROADCAST ? " from its root" : "");
+}
+
+/* What is alike in the words of both differs in what words leave out. */
+static ssq_status differ(const struct header *zero, const struct header *other,
+                         unsigned rank)
+{
+    char a[256], b[256];
+    header_words(zero, a, sizeof(a));
+    header_words(other, b, sizeof(b));
+    if (strcmp(a, b) != 0)
+        return error_set(SSQ_ERR_COMM, "rank 0 calls %s, rank %u %s", a, rank,
+                         b);
+    if (zero->root != other->root)
+        return error_set(SSQ_ERR_COMM,
+                         "%s: the root is %u on rank 0, %u on rank %u", a,
+                         zero->root, other->root, rank);
+    if (zero->piece != other->piece)
+        return error_set(SSQ_ERR_COMM,
+                         "%s: piece_bytes is %llu on rank 0, %llu on rank %u",
+                         a, (unsigned long long)zero->piece,
+                         (unsigned long long)other->piece, rank);
+    return error_set(SSQ_ERR_COMM,
+                     "%s: the tensors' sizes differ between ranks 0 and %u", a,
+                     rank);
+}
+
+/* ---- the exchange ---- */
+
+/* A comparison's facts may differ: that is what it is for. */
+static bool alike(const struct header *a, const struct header *b)
+{
+    struct header x = *a, y = *b;
+    if (x.call == CALL_COMPARE && y.call == CALL_COMPARE)
+        x.layout = y.layout = x.facts = y.facts = 0;
+    return memcmp(&x, &y, sizeof(x)) == 0;
+}
+
+static ssq_status compare_headers(const ssq_comm *comm)
+{
+    struct header zero = header_of(comm, 0);
+    for (unsigned r = 0; r < comm->size; r++) {
+        struct header h = header_of(comm, r);
+        if (h.magic != MAGIC || h.abi != SSQ_COMM_ABI)
+            return error_set(SSQ_ERR_COMM,
+                             "rank %u speaks another form of messages: %08x "
+                             "%u, expected %08x %d",
+                             r, h.magic, h.abi, MAGIC, SSQ_COMM_ABI);
+        if (!alike(&zero, &h))
+            return differ(&zero, &h, r);
+    }
+    return SSQ_OK;
+}
+
+ssq_status header_exchange(ssq_comm *comm, const struct job *job,
+                           size_t inlined)
+{
+    struct header mine = describe(comm, job, inlined);
+    char *own = comm->headers + (size_t)comm->rank * HEADER_BYTES;
+    size_t bytes =
+        inlined == 0 ? sizeof(mine) : HEADER_BYTES - INLINE_BYTES + inlined;
+    size_t n = 0;
+    memcpy(own, &mine, sizeof(mine));
+    for (unsigned r = 0; r < comm->size; r++) {
+        if (r == comm->rank)
+            continue;
+        exchange_set(comm, n++, r, true, own, bytes);
+        exchange_set(comm, n++, r, false,
+                     comm->headers + (size_t)r * HEADER_BYTES, HEADER_BYTES);
+    }
+    ssq_status st = exchange_run(comm, n);
+    return st == SSQ_OK ? compare_headers(comm) : st;
+}
+
+/* ---- facts ---- */
+
+/* Those of rank 0 and of another, one after the other. What one has and the
+ * other has not differs in its name. */
+static ssq_status first_difference(const char *zero, size_t zero_bytes,
+                                   const char *other, size_t other_bytes,
+                                   unsigned rank)
+{
+    const char *zero_end = zero + zero_bytes, *other_end = other + other_bytes;
+    while (zero < zero_end && other < other_end) {
+        const char *name = zero, *value = zero + strlen(zero) + 1;
+        const char *name2 = other, *value2 = other + strlen(other) + 1;
+        if (strcmp(name, name2) != 0)
+            return error_set(SSQ_ERR_COMM,
+                             "rank 0 has \"%.200s\" where rank %u has "
+                             "\"%.200s\"",
+                             name, rank, name2);
+        if (strcmp(value, value2) != 0)
+            return error_set(SSQ_ERR_COMM,
+                             "%.200s is \"%.200s\" on rank 0, \"%.200s\" on "
+                             "rank %u",
+                             name, value, value2, rank);
+        zero = value + strlen(value) + 1;
+        other = value2 + strlen(value2) + 1;
+    }
+    if (zero == zero_end && other == other_end)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_COMM, "only rank %u has \"%.200s\"",
+                     zero < zero_end ? 0 : rank,
+                     zero < zero_end ? zero : other);
+}
+
+/* Rank r's facts against rank 0's; each has ended with a NUL. */
+static ssq_status compare_all(const ssq_comm *comm, const struct job *job,
+                              const char *all, const size_t *at)
+{
+    (void)job;
+    ssq_status st = SSQ_OK;
+    for (unsigned r = 1; r < comm->size && st == SSQ_OK; r++)
+        st = first_difference(all, at[1], all + at[r], at[r + 1] - at[r], r);
+    return st;
+}
+
+/* Everybody sends all it has to everybody: this happens once. */
+static ssq_status exchange_facts(ssq_comm *comm, const struct job *job,
+                                 char *all, const size_t *at)
+{
+    size_t n = 0;
+    memcpy(all + at[comm->rank], job->facts, job->facts_bytes);
+    for (unsigned r = 0; r < comm->size; r++) {
+        if (r == comm->rank)
+            continue;
+        exchange_set(comm, n++, r, true, job->facts, job->facts_bytes);
+        exchange_set(comm, n++, r, false, all + at[r], at[r + 1] - at[r]);
+    }
+    ssq_status st = exchange_run(comm, n);
+    return st == SSQ_OK ? compare_all(comm, job, all, at) : st;
+}
+
+ssq_status compare_facts(ssq_comm *comm, const struct job *job)
+{
+    bool equal = true;
+    struct header zero = header_of(comm, 0);
+    for (unsigned r = 1; r < comm->size; r++) {
+        struct header h = header_of(comm, r);
+        equal = equal && h.layout == zero.layout && h.facts == zero.facts;
+    }
+    if (equal)
+        return SSQ_OK;
+    size_t *at = mem_alloc_array(comm->size + 1, sizeof(*at));
+    if (at == NULL)
+        return error_nomem("comm_compare", (comm->size + 1) * sizeof(*at));
+    for (unsigned r = 0; r < comm->size; r++)
+        at[r + 1] = at[r] + header_of(comm, r).facts;
+    char *all = mem_alloc(at[comm->size]);
+    ssq_status st = all == NULL ? error_nomem("comm_compare", at[comm->size])
+                                : exchange_facts(comm, job, all, at);
+    mem_free(all);
+    mem_free(at);
+    return st;
+}

@@ -1,0 +1,363 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pieces.c - tensors on their way through the host's memory.
+ *
+ * A job's values are cut into pieces of one dtype, and a piece into one share
+ * for each rank:
+ *
+ *     all_reduce      every rank sends share r of its values to rank r, which
+ *                     reduces them, and then the result to all
+ *     reduce_scatter  the first half of that
+ *     all_gather      the second
+ *     broadcast       the root sends all of the piece to all
+ *
+ * Two pieces are under way: while the ranks exchange one, the device reads the
+ * next. The communicator's queue is in order, so a download that was enqueued
+ * before an upload does not wait for it. */
+#include "lib/comm/comm.h"
+
+#include "lib/core/enqueue.h"
+#include "lib/op/data/data.h"
+
+#include <string.h>
+
+/* Elements of one dtype. Of a list: from element `at` of view `view` on, over
+ * as many views as it takes. Of x and y: elements at .. of each rank's part. */
+struct piece {
+    ssq_dtype dtype;
+    size_t view;
+    int64_t at;
+    int64_t elements; /* all shares together */
+    int64_t part;     /* elements of a rank's, of x and y; 0: a list */
+};
+
+static bool paired(const struct job *job)
+{
+    return job->call == CALL_REDUCE_SCATTER || job->call == CALL_ALL_GATHER;
+}
+
+/* ---- cutting ---- */
+
+/* The first element of rank r's share; of rank size's: the end. */
+static int64_t share(const ssq_comm *comm, const struct piece *p, unsigned r)
+{
+    if (p->part > 0)
+        return p->part * r;
+    int64_t whole = p->elements / comm->size, rest = p->elements % comm->size;
+    return whole * r + size_least(r, rest);
+}
+
+/* Where in a list the piece behind this one begins. */
+static void behind(const struct job *job, struct piece *p)
+{
+    int64_t left = p->elements;
+    while (left > 0) {
+        int64_t here = view_elements(&job->views[p->view]) - p->at;
+        int64_t some = size_least(left, here);
+        left -= some;
+        p->at += some;
+        if (p->at == view_elements(&job->views[p->view])) {
+            p->view++;
+            p->at = 0;
+        }
+    }
+}
+
+/* So many elements from there on, of one dtype, as fit into a slot. */
+static void take_list(const ssq_comm *comm, const struct job *job,
+                      struct piece *p)
+{
+    p->dtype = job->views[p->view].dtype;
+    int64_t most = (int64_t)(comm->options.piece_bytes / dtype_bytes(p->dtype));
+    p->elements = 0;
+    int64_t at = p->at;
+    for (size_t i = p->view; i < job->n && p->elements < most; i++) {
+        if (job->views[i].dtype != p->dtype)
+            break;
+        p->elements +=
+            size_least(view_elements(&job->views[i]) - at, most - p->elements);
+        at = 0;
+    }
+}
+
+/* The next piece behind *p, which begins as zeros; false: there is none. */
+static bool next_piece(const ssq_comm *comm, const struct job *job,
+                       struct piece *p)
+{
+    if (!paired(job)) {
+        behind(job, p);
+        if (p->view == job->n)
+            return false;
+        take_list(comm, job, p);
+        return true;
+    }
+    const struct view *small =
+        &job->views[job->call == CALL_REDUCE_SCATTER ? 1 : 0];
+    int64_t all = view_elements(small);
+    p->dtype = small->dtype;
+    p->at += p->part;
+    int64_t most = (int64_t)(comm->options.piece_bytes / comm->size /
+                             dtype_bytes(p->dtype));
+    p->part = size_least(size_most(most, 1), all - p->at);
+    p->elements = p->part * comm->size;
+    return p->part > 0;
+}
+
+/* ---- between device and host ---- */
+
+/* Elements at .. at + n of a contiguous view. */
+static struct view range_of(const struct view *v, int64_t at, int64_t n)
+{
+    struct view r = *v;
+    r.rank = 1;
+    r.shape[0] = n;
+    r.stride[0] = 1;
+    r.offset += (uint64_t)at * dtype_bytes(v->dtype);
+    return r;
+}
+
+static ssq_status transfer(ssq_comm *comm, const struct view *v, int64_t at,
+                           int64_t n, char *host, bool to_device)
+{
+    struct view r = range_of(v, at, n);
+    uint64_t bytes = (uint64_t)n * dtype_bytes(v->dtype);
+    struct upload_op up = upload_of(&r, host, bytes);
+    struct download_op down = download_of(&r, host, bytes);
+    return enqueue_told(comm->side, to_device ? &up.op : &down.op);
+}
+
+/* All views that a piece of a list goes over. */
+static ssq_status transfer_list(ssq_comm *comm, const struct job *job,
+                                const struct piece *p, char *host,
+                                bool to_device)
+{
+    int64_t left = p->elements, at = p->at;
+    ssq_status st = SSQ_OK;
+    for (size_t i = p->view; left > 0 && st == SSQ_OK; i++, at = 0) {
+        int64_t n = size_least(left, view_elements(&job->views[i]) - at);
+        st = transfer(comm, &job->views[i], at, n, host, to_device);
+        host += (size_t)n * dtype_bytes(p->dtype);
+        left -= n;
+    }
+    return st;
+}
+
+/* Every rank's part of a large x or y, or this rank's of a small one. */
+static ssq_status transfer_pair(ssq_comm *comm, const struct job *job,
+                                const struct piece *p, char *host,
+                                bool to_device)
+{
+    const struct view *v = &job->views[to_device ? 1 : 0];
+    bool large = (job->call == CALL_ALL_GATHER) == to_device;
+    size_t bytes = (size_t)p->part * dtype_bytes(p->dtype);
+    if (!large)
+        return transfer(comm, v, p->at, p->part, host + comm->rank * bytes,
+                        to_device);
+    int64_t all = view_elements(v) / comm->size;
+    ssq_status st = SSQ_OK;
+    for (unsigned r = 0; r < comm->size && st == SSQ_OK; r++)
+        st = transfer(comm, v, r * all + p->at, p->part, host + r * bytes,
+                      to_device);
+    return st;
+}
+
+static ssq_status transfer_piece(ssq_comm *comm, const struct job *job,
+                                 const struct piece *p, char *host,
+                                 bool to_device)
+{
+    return paired(job) ? transfer_pair(comm, job, p, host, to_device)
+                       : transfer_list(comm, job, p, host, to_device);
+}
+
+/* ---- between ranks ---- */
+
+/* Share r of the others' values comes to rank r, who reduces it. */
+static ssq_status scatter(ssq_comm *comm, const struct job *job,
+                          const struct piece *p, const struct slot *s)
+{
+    size_t bytes = dtype_bytes(p->dtype), n = 0;
+    int64_t from = share(comm, p, comm->rank);
+    int64_t mine = share(comm, p, comm->rank + 1) - from;
+    char *in = s->others;
+    for (unsigned r = 0; r < comm->size; r++) {
+        int64_t theirs = share(comm, p, r + 1) - share(comm, p, r);
+        comm->terms[r] = s->own + (size_t)from * bytes;
+        if (r == comm->rank)
+            continue;
+        if (theirs > 0)
+            exchange_set(comm, n++, r, true,
+                         s->own + (size_t)share(comm, p, r) * bytes,
+                         (size_t)theirs * bytes);
+        if (mine > 0)
+            exchange_set(comm, n++, r, false, in, (size_t)mine * bytes);
+        comm->terms[r] = in;
+        in += (size_t)mine * bytes;
+    }
+    ssq_status st = exchange_run(comm, n);
+    if (st == SSQ_OK && mine > 0)
+        reduce_run(job->reduction, p->dtype, comm->size, comm->terms,
+                   s->own + (size_t)from * bytes, (size_t)mine);
+    return st;
+}
+
+/* Each rank's share goes to all. */
+static ssq_status gather(ssq_comm *comm, const struct piece *p,
+                         const struct slot *s)
+{
+    size_t bytes = dtype_bytes(p->dtype), n = 0;
+    int64_t from = share(comm, p, comm->rank);
+    int64_t mine = share(comm, p, comm->rank + 1) - from;
+    for (unsigned r = 0; r < comm->size; r++) {
+        int64_t at = share(comm, p, r), theirs = share(comm, p, r + 1) - at;
+        if (r == comm->rank)
+            continue;
+        if (mine > 0)
+            exchange_set(comm, n++, r, true, s->own + (size_t)from * bytes,
+                         (size_t)mine * bytes);
+        if (theirs > 0)
+            exchange_set(comm, n++, r, false, s->own + (size_t)at * bytes,
+                         (size_t)theirs * bytes);
+    }
+    return exchange_run(comm, n);
+}
+
+static ssq_status spread(ssq_comm *comm, const struct job *job,
+                         const struct piece *p, const struct slot *s)
+{
+    size_t bytes = (size_t)p->elements * dtype_bytes(p->dtype), n = 0;
+    if (comm->rank != job->root)
+        exchange_set(comm, n++, job->root, false, s->own, bytes);
+    for (unsigned r = 0; r < comm->size && comm->rank == job->root; r++)
+        if (r != job->root)
+            exchange_set(comm, n++, r, true, s->own, bytes);
+    return exchange_run(comm, n);
+}
+
+static ssq_status exchange_piece(ssq_comm *comm, const struct job *job,
+                                 const struct piece *p, const struct slot *s)
+{
+    if (job->call == CALL_BROADCAST)
+        return spread(comm, job, p, s);
+    ssq_status st = SSQ_OK;
+    if (job->call != CALL_ALL_GATHER)
+        st = scatter(comm, job, p, s);
+    if (st == SSQ_OK && job->call != CALL_REDUCE_SCATTER)
+        st = gather(comm, p, s);
+    return st;
+}
+
+/* ---- one after the other ---- */
+
+/* A broadcast reads nothing but on its root, and writes nothing there. */
+static bool reads(const ssq_comm *comm, const struct job *job)
+{
+    return job->call != CALL_BROADCAST || comm->rank == job->root;
+}
+
+static bool writes(const ssq_comm *comm, const struct job *job)
+{
+    return job->call != CALL_BROADCAST || comm->rank != job->root;
+}
+
+/* The device has read what the slot had before; now it writes to it. */
+static ssq_status fetch(ssq_comm *comm, const struct job *job,
+                        const struct piece *p, struct slot *s)
+{
+    ssq_status st = s->sending ? ssq_event_sync(s->sent) : SSQ_OK;
+    s->sending = false;
+    if (st == SSQ_OK && reads(comm, job))
+        st = transfer_piece(comm, job, p, s->own, false);
+    return st == SSQ_OK ? ssq_event_record(s->fetched, comm->side) : st;
+}
+
+static ssq_status send(ssq_comm *comm, const struct job *job,
+                       const struct piece *p, struct slot *s)
+{
+    if (!writes(comm, job))
+        return SSQ_OK;
+    ssq_status st = transfer_piece(comm, job, p, s->own, true);
+    if (st == SSQ_OK)
+        st = ssq_event_record(s->sent, comm->side);
+    s->sending = st == SSQ_OK;
+    return st;
+}
+
+/* ---- few values, which travel with the header ---- */
+
+/* Where the piece behind one that ends there begins: any dtype may follow. */
+static size_t aligned(size_t at)
+{
+    return (at + sizeof(float) - 1) / sizeof(float) * sizeof(float);
+}
+
+size_t inlined_bytes(const ssq_comm *comm, const struct job *job)
+{
+    struct piece p = {.view = 0};
+    size_t at = 0;
+    if (job->call != CALL_ALL_REDUCE)
+        return 0;
+    while (at <= INLINE_BYTES && next_piece(comm, job, &p))
+        at = aligned(at + (size_t)p.elements * dtype_bytes(p.dtype));
+    return at <= INLINE_BYTES ? at : 0;
+}
+
+ssq_status inlined_fetch(ssq_comm *comm, const struct job *job)
+{
+    struct piece p = {.view = 0};
+    char *own = comm_inlined(comm, comm->rank);
+    size_t at = 0;
+    ssq_status st = SSQ_OK;
+    while (st == SSQ_OK && next_piece(comm, job, &p)) {
+        st = transfer_piece(comm, job, &p, own + at, false);
+        at = aligned(at + (size_t)p.elements * dtype_bytes(p.dtype));
+    }
+    return st;
+}
+
+ssq_status inlined_run(ssq_comm *comm, const struct job *job)
+{
+    struct piece p = {.view = 0};
+    struct slot *s = &comm->slots[0];
+    size_t at = 0;
+    ssq_status st = s->sending ? ssq_event_sync(s->sent) : SSQ_OK;
+    s->sending = false;
+    while (st == SSQ_OK && next_piece(comm, job, &p)) {
+        char *out = s->own + at;
+        for (unsigned r = 0; r < comm->size; r++)
+            comm->terms[r] = comm_inlined(comm, r) + at;
+        reduce_run(job->reduction, p.dtype, comm->size, comm->terms, out,
+                   (size_t)p.elements);
+        st = transfer_piece(comm, job, &p, out, true);
+        at = aligned(at + (size_t)p.elements * dtype_bytes(p.dtype));
+    }
+    if (st == SSQ_OK)
+        st = ssq_event_record(s->sent, comm->side);
+    s->sending = st == SSQ_OK;
+    return st;
+}
+
+/* ---- all ---- */
+
+ssq_status pieces_run(ssq_comm *comm, const struct job *job)
+{
+    struct piece now = {.view = 0};
+    unsigned i = 0;
+    ssq_status st = SSQ_OK;
+    bool more = job->n > 0 && next_piece(comm, job, &now);
+    if (more)
+        st = fetch(comm, job, &now, &comm->slots[0]);
+    for (; more && st == SSQ_OK; i ^= 1) {
+        struct piece next = now;
+        struct slot *s = &comm->slots[i];
+        more = next_piece(comm, job, &next);
+        if (more)
+            st = fetch(comm, job, &next, &comm->slots[i ^ 1]);
+        if (st == SSQ_OK)
+            st = ssq_event_sync(s->fetched);
+        if (st == SSQ_OK)
+            st = exchange_piece(comm, job, &now, s);
+        if (st == SSQ_OK)
+            st = send(comm, job, &now, s);
+        now = next;
+    }
+    return st;
+}

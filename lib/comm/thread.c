@@ -1,0 +1,122 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* thread.c - what a communicator's threads do.
+ *
+ * One does the jobs. Where a device computes in the thread that hands commands
+ * over, another one hands over what waits behind a gate, so that the next
+ * collective goes on meanwhile. */
+#include "lib/comm/comm.h"
+
+#include <stdio.h>
+
+/* ---- jobs ---- */
+
+/* This rank's part is due when what was enqueued before is done. It is the
+ * communicator's own queue that is waited for: nothing else uses its lock. */
+static ssq_status wait_before(ssq_comm *comm, const struct job *job,
+                              size_t inlined)
+{
+    ssq_event *due = comm->slots[0].fetched;
+    ssq_status st = ssq_queue_wait(comm->side, job->before);
+    if (st == SSQ_OK && inlined > 0)
+        st = inlined_fetch(comm, job);
+    if (st == SSQ_OK)
+        st = ssq_event_record(due, comm->side);
+    return st == SSQ_OK ? ssq_event_sync(due) : st;
+}
+
+static ssq_status run(ssq_comm *comm, const struct job *job)
+{
+    size_t inlined = inlined_bytes(comm, job);
+    ssq_status st = comm_check(comm, call_name((uint32_t)job->call));
+    if (st != SSQ_OK)
+        return st;
+    st = wait_before(comm, job, inlined);
+    if (st == SSQ_OK)
+        st = header_exchange(comm, job, inlined);
+    if (st == SSQ_OK && job->call == CALL_COMPARE)
+        st = compare_facts(comm, job);
+    if (st == SSQ_OK)
+        st = inlined > 0 ? inlined_run(comm, job) : pieces_run(comm, job);
+    return st == SSQ_OK ? ssq_event_record(job->after, comm->side) : st;
+}
+
+/* The first failure has its collective's name before it. */
+static void fail(ssq_comm *comm, const struct job *job, ssq_status status)
+{
+    char words[128], text[ERROR_TEXT];
+    if (comm_check(comm, "") == SSQ_OK) {
+        (void)snprintf(text, sizeof(text), "%s: %.800s",
+                       job_words(job, words, sizeof(words)), ssq_last_error());
+        comm_end(comm, status, text);
+    }
+    ssq_status st = comm_check(comm, "");
+    gate_fail(job->gate, st, ssq_last_error());
+}
+
+/* Its gate is open now, or has failed. */
+static void pass(ssq_comm *comm, struct job *job)
+{
+    if (comm->device->backend->completed != NULL) {
+        gate_pass(job->gate);
+        job_free(job);
+        return;
+    }
+    pthread_mutex_lock(&comm->lock);
+    *comm->passes_end = job;
+    comm->passes_end = &job->next;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+}
+
+/* ---- threads ---- */
+
+/* The first of a list, or NULL when there is none and *over: there will be
+ * none. Waits. */
+static struct job *take(ssq_comm *comm, struct job **list, struct job ***end,
+                        const bool *over)
+{
+    pthread_mutex_lock(&comm->lock);
+    while (*list == NULL && !*over)
+        pthread_cond_wait(&comm->changed, &comm->lock);
+    struct job *job = *list;
+    if (job != NULL) {
+        *list = job->next;
+        if (*list == NULL)
+            *end = list;
+        job->next = NULL;
+    }
+    pthread_mutex_unlock(&comm->lock);
+    return job;
+}
+
+void *comm_thread(void *arg)
+{
+    ssq_comm *comm = arg;
+    struct fpenv env = fpenv_enter();
+    for (struct job *job; (job = take(comm, &comm->jobs, &comm->jobs_end,
+                                      &comm->closing)) != NULL;) {
+        ssq_status st = run(comm, job);
+        if (st == SSQ_OK)
+            gate_open(job->gate, job->after);
+        else
+            fail(comm, job, st);
+        pass(comm, job);
+    }
+    pthread_mutex_lock(&comm->lock);
+    comm->drained = true;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+    fpenv_leave(env);
+    return NULL;
+}
+
+void *comm_runner(void *arg)
+{
+    ssq_comm *comm = arg;
+    for (struct job *job; (job = take(comm, &comm->passes, &comm->passes_end,
+                                      &comm->drained)) != NULL;) {
+        gate_pass(job->gate);
+        job_free(job);
+    }
+    return NULL;
+}
