@@ -77,6 +77,7 @@ include $(top_srcdir)/tests/op/tests.mk
 include $(top_srcdir)/tests/vulkan/tests.mk
 include $(top_srcdir)/tests/fakecuda/tests.mk
 include $(top_srcdir)/tests/tape/tests.mk
+include $(top_srcdir)/tests/comm/tests.mk
 include $(top_srcdir)/tests/core/tests.mk
 include $(top_srcdir)/tests/cpu/tests.mk
 include $(top_srcdir)/tests/gpu/tests.mk

@@ -1,0 +1,309 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* failure.c - ranks that call something else, do not come, or leave: every
+ * other one hears of it, by name, and nobody waits for ever. */
+
+#include "tests/comm/comm.h"
+
+/* What a sync of every rank but one answers: its status, and a text with all
+ * |-separated parts, within some seconds. */
+static void all_fail(struct group *g, unsigned but, const char *parts,
+                     const char *name)
+{
+    double began = tap_seconds();
+
+    for (unsigned r = 0; r < g->n; r++)
+        if (r != but)
+            core_status(ssq_queue_sync(g->queue[r]), SSQ_ERR_COMM, parts,
+                        "%s: rank %u", name, r);
+    tap_ok(tap_seconds() - began < 20, "%s: known after %.1f seconds", name,
+           tap_seconds() - began);
+}
+
+/* ---- calls that differ ---- */
+
+static void reduce_two(struct group *g, ssq_dtype dtype, int64_t size,
+                       ssq_comm_reduction reduction, const char *tag)
+{
+    ssq_tensor *x = core_vector(g->dev[1], dtype, size);
+
+    NEED(reduce_one(g, 1, x, reduction, tag));
+    ssq_tensor_destroy(&x);
+}
+
+static void broadcast_one(struct group *g, unsigned r, const ssq_tensor *x,
+                          unsigned root)
+{
+    NEED(ssq_comm_broadcast(
+        g->queue[r], g->comm[r],
+        SSQ_COMM_BROADCAST(.tensors = &x, .n = 1, .root = root)));
+}
+
+static void test_mismatch(const char *device)
+{
+    enum { OP, DTYPE, SIZE, REDUCTION, TAG, ROOT, KINDS };
+    static const char *const parts[] = {
+        [OP] = "rank 0 calls all_reduce sum|rank 1 barrier",
+        [DTYPE] = "100 elements, f32|rank 1|100 elements, f16",
+        [SIZE] = "100 elements|rank 1|101 elements",
+        [REDUCTION] = "all_reduce sum|rank 1 all_reduce max",
+        [TAG] = "\"grads\"|rank 1|\"norms\"",
+        [ROOT] = "the root is 0 on rank 0, 1 on rank 1"};
+
+    for (int kind = 0; kind < KINDS; kind++) {
+        struct group g;
+        group_of(&g, 2, device, 60);
+        ssq_tensor *x = group_vector(&g, 0, 100, 1);
+        ssq_tensor *y = group_vector(&g, 1, 100, 1);
+        if (kind == ROOT) {
+            broadcast_one(&g, 0, x, 0);
+            broadcast_one(&g, 1, y, 1);
+        } else {
+            NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, "grads"));
+        }
+        if (kind == OP)
+            NEED(ssq_comm_barrier(g.queue[1], g.comm[1], "grads"));
+        else if (kind != ROOT)
+            reduce_two(&g, kind == DTYPE ? SSQ_F16 : SSQ_F32,
+                       kind == SIZE ? 101 : 100,
+                       kind == REDUCTION ? SSQ_COMM_MAX : SSQ_COMM_SUM,
+                       kind == TAG ? "norms" : "grads");
+        all_fail(&g, MOST_RANKS, parts[kind], device);
+        ssq_tensor_destroy(&x);
+        ssq_tensor_destroy(&y);
+        group_close(&g);
+    }
+}
+
+/* ---- a rank that does not come, or leaves ---- */
+
+static void test_timeout(const char *device, unsigned n)
+{
+    struct group g;
+    ssq_tensor *x[MOST_RANKS];
+
+    group_of(&g, n, device, 0.3);
+    for (unsigned r = 0; r + 1 < n; r++) {
+        x[r] = group_vector(&g, r, 5000, 1);
+        NEED(reduce_one(&g, r, x[r], SSQ_COMM_SUM, "late"));
+    }
+    all_fail(&g, n - 1, n == 2 ? "\"late\"|0.3 seconds for rank 1" : "rank 2",
+             device);
+    /* the late one hears of it, too */
+    NEED(ssq_queue_sync(g.queue[n - 1]));
+    NEED(ssq_comm_barrier(g.queue[n - 1], g.comm[n - 1], NULL));
+    core_status(ssq_queue_sync(g.queue[n - 1]), SSQ_ERR_COMM, "gave up",
+                "%s: the rank that comes late", device);
+    for (unsigned r = 0; r + 1 < n; r++)
+        ssq_tensor_destroy(&x[r]);
+    group_close(&g);
+}
+
+/* Behind a collective that has failed nothing runs. */
+static void test_destroyed(const char *device)
+{
+    struct group g;
+
+    group_of(&g, 3, device, 60);
+    ssq_tensor *x = group_vector(&g, 0, 5000, 1);
+    ssq_tensor *y = group_vector(&g, 1, 5000, 1);
+    ssq_queue *other = core_queue(g.dev[0]);
+    float value = 0;
+
+    NEED(ssq_queue_sync(g.queue[0]));
+    NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, "grads"));
+    NEED(ssq_fill(g.queue[0], SSQ_FILL(.x = x, .value = 7)));
+    NEED(reduce_one(&g, 1, y, SSQ_COMM_SUM, "grads"));
+    ssq_comm_destroy(&g.comm[2]);
+    all_fail(&g, 2, "rank 2 was destroyed", device);
+    core_status(ssq_comm_status(g.comm[0]), SSQ_ERR_COMM, "rank 2|\"grads\"",
+                "%s: the group has ended", device);
+    core_status(ssq_comm_barrier(g.queue[2], g.comm[0], NULL), SSQ_ERR_INVALID,
+                "rank 0 is on", "%s: another device's queue", device);
+    core_status(ssq_comm_barrier(other, g.comm[0], NULL), SSQ_ERR_COMM,
+                "rank 2", "%s: a later call", device);
+    core_status(ssq_fill(g.queue[0], SSQ_FILL(.x = x, .value = 7)),
+                SSQ_ERR_COMM, "rank 2", "%s: the queue is sticky", device);
+    ssq_tensor *first = NULL;
+    NEED(ssq_tensor_slice(x, 0, 0, 1, 1, &first));
+    NEED(ssq_tensor_read(other, first, &value, sizeof(value), SSQ_F32));
+    NEED(ssq_queue_sync(other));
+    tap_ok(value == 1.0f, "%s: what was behind it did not run: x is %g", device,
+           (double)value);
+    ssq_tensor_destroy(&first);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    ssq_queue_destroy(&other);
+    group_close(&g);
+}
+
+/* A rank leaves with its own collective under way: its queue fails, too. */
+static void test_left(void)
+{
+    struct group g;
+
+    group_of(&g, 2, "reference", 60);
+    ssq_tensor *x = group_vector(&g, 0, 10, 1);
+    NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, NULL));
+    ssq_comm_destroy(&g.comm[0]);
+    core_status(ssq_queue_sync(g.queue[0]), SSQ_ERR_COMM, "rank 0",
+                "the queue of a communicator that was destroyed");
+    ssq_tensor_destroy(&x);
+    group_close(&g);
+}
+
+/* ---- facts ---- */
+
+static void compare(struct group *g, unsigned r, const ssq_comm_fact *facts,
+                    size_t n)
+{
+    NEED(ssq_comm_compare(g->queue[r], g->comm[r], facts, n, "model"));
+}
+
+static void test_compare(void)
+{
+    const ssq_comm_fact zero[] = {{"fc1.weight", "f16 [256,784]"},
+                                  {"lr", "0.001"}};
+    const ssq_comm_fact shape[] = {{"fc1.weight", "f16 [255,784]"},
+                                   {"lr", "0.001"}};
+    const ssq_comm_fact name[] = {{"fc1.weight", "f16 [256,784]"},
+                                  {"rate", "0.001"}};
+    const struct {
+        const ssq_comm_fact *facts;
+        size_t n;
+        const char *parts;
+    } cases[] = {
+        {shape, 2, "fc1.weight is \"f16 [256,784]\" on rank 0|\"f16 [255"},
+        {name, 2, "rank 0 has \"lr\" where rank 1 has \"rate\""},
+        {zero, 1, "only rank 0 has \"lr\""},
+        {NULL, 0, "only rank 0 has \"fc1.weight\""},
+    };
+
+    for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+        struct group g;
+        group_of(&g, 3, "reference", 60);
+        for (unsigned r = 0; r < 3; r++)
+            compare(&g, r, zero, 2);
+        for (unsigned r = 0; r < 3; r++)
+            core_status(ssq_queue_sync(g.queue[r]), SSQ_OK, "",
+                        "facts that are alike: rank %u", r);
+        compare(&g, 0, zero, 2);
+        compare(&g, 1, cases[i].facts, cases[i].n);
+        compare(&g, 2, zero, 2);
+        all_fail(&g, MOST_RANKS, cases[i].parts, "facts that differ");
+        group_close(&g);
+    }
+}
+
+/* ---- misuse ---- */
+
+static void test_arguments(void)
+{
+    struct group g;
+    ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
+    ssq_comm *one = NULL;
+
+    group_of(&g, 2, "reference", 60);
+    ssq_tensor *x = group_vector(&g, 0, 10, 1), *part = NULL, *column = NULL;
+    ssq_tensor *i32 = core_vector(g.dev[0], SSQ_I32, 10);
+    NEED(ssq_tensor_slice(x, 0, 5, 10, 1, &part));
+    NEED(ssq_tensor_slice(x, 0, 0, 10, 2, &column));
+    const ssq_tensor *both[] = {x, part};
+
+    core_status(reduce_one(&g, 0, NULL, SSQ_COMM_SUM, NULL), SSQ_ERR_INVALID,
+                "tensor 0 is NULL", "a NULL tensor");
+    core_status(reduce_one(&g, 0, column, SSQ_COMM_SUM, NULL), SSQ_ERR_INVALID,
+                "contiguous", "every second element");
+    core_status(reduce_one(&g, 0, i32, SSQ_COMM_SUM, NULL), SSQ_ERR_INVALID,
+                "i32", "a sum of i32");
+    core_status(reduce_one(&g, 0, x, (ssq_comm_reduction)3, NULL),
+                SSQ_ERR_INVALID, "reduction is 3", "no reduction");
+    core_status(reduce_one(&g, 0, x, SSQ_COMM_SUM,
+                           "thirty-two characters are one more"),
+                SSQ_ERR_INVALID, "at most 31", "a long tag");
+    core_status(
+        ssq_comm_all_reduce(g.queue[0], g.comm[0],
+                            SSQ_COMM_ALL_REDUCE(.tensors = both, .n = 2)),
+        SSQ_ERR_INVALID, "overlap", "tensors that overlap");
+    core_status(ssq_comm_all_gather(g.queue[0], g.comm[0],
+                                    SSQ_COMM_ALL_GATHER(.x = x, .y = i32)),
+                SSQ_ERR_INVALID, "f32|i32", "gathered into another dtype");
+    core_status(ssq_comm_all_gather(g.queue[0], g.comm[0],
+                                    SSQ_COMM_ALL_GATHER(.x = x, .y = part)),
+                SSQ_ERR_INVALID, "10 elements|2 ranks", "gathered into less");
+    core_status(ssq_comm_barrier(g.queue[0], NULL, NULL), SSQ_ERR_INVALID,
+                "comm is NULL", "no communicator");
+    core_status(ssq_comm_barrier(g.queue[1], g.comm[0], NULL), SSQ_ERR_INVALID,
+                "rank 0", "rank 1's queue");
+    NEED(ssq_graph_begin(g.queue[0]));
+    core_status(ssq_comm_barrier(g.queue[0], g.comm[0], NULL), SSQ_ERR_INVALID,
+                "captured", "in a capture");
+    ssq_graph *graph = NULL;
+    NEED(ssq_graph_end(g.queue[0], &graph));
+    ssq_graph_destroy(&graph);
+    options.timeout = 0;
+    core_status(ssq_comm_local_create(g.dev, 1, &options, &one),
+                SSQ_ERR_INVALID, "timeout is 0", "no time");
+    options = (ssq_comm_options)SSQ_COMM_OPTIONS_INIT;
+    options.piece_bytes = 255;
+    core_status(ssq_comm_local_create(g.dev, 1, &options, &one),
+                SSQ_ERR_INVALID, "255", "small pieces");
+    core_status(ssq_comm_local_create(g.dev, 0, NULL, &one), SSQ_ERR_INVALID,
+                "n is 0", "no ranks");
+    tap_ok(ssq_comm_rank(g.comm[1]) == 1 && ssq_comm_size(g.comm[1]) == 2 &&
+               ssq_comm_device(g.comm[1]) == g.dev[1] &&
+               strcmp(ssq_comm_transport(g.comm[1]), "local") == 0,
+           "rank 1 of 2, on its device, local");
+    ssq_tensor_destroy(&part);
+    ssq_tensor_destroy(&column);
+    ssq_tensor_destroy(&i32);
+    ssq_tensor_destroy(&x);
+    group_close(&g);
+}
+
+/* ---- a child of fork ---- */
+
+static int in_child(void *arg)
+{
+    struct group *g = arg;
+    bool refused =
+        ssq_comm_barrier(g->queue[1], g->comm[1], NULL) == SSQ_ERR_DEVICE &&
+        core_has(ssq_last_error(), "forked");
+    bool ended = ssq_queue_sync(g->queue[0]) == SSQ_ERR_DEVICE &&
+                 core_has(ssq_last_error(), "forked");
+
+    ssq_comm_destroy(&g->comm[0]);
+    return refused && ended && g->comm[0] == NULL ? 0 : 1;
+}
+
+static void test_fork(void)
+{
+    struct group g;
+
+    group_of(&g, 2, "reference", 60);
+    ssq_tensor *x = group_vector(&g, 0, 10, 1);
+    ssq_tensor *y = group_vector(&g, 1, 10, 2);
+    NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, NULL));
+    int status = tap_fork(in_child, &g, 30);
+    tap_ok(tap_exited(status, 0),
+           "a child is refused, and waits for nothing: %s", tap_status(status));
+    NEED(reduce_one(&g, 1, y, SSQ_COMM_SUM, NULL));
+    tap_ok(first_of(&g, 0, x) == 3.0f, "its parent goes on");
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    group_close(&g);
+}
+
+int main(void)
+{
+    for (size_t i = 0; core_device(i) != NULL; i++) {
+        test_timeout(core_device(i), i % 2 == 0 ? 2 : 3);
+        test_destroyed(core_device(i));
+    }
+    test_mismatch("reference");
+    test_mismatch("guard");
+    test_left();
+    test_compare();
+    test_arguments();
+    test_fork();
+    return tap_done(60);
+}

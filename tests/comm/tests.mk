@@ -1,0 +1,22 @@
+# SPDX-License-Identifier: Apache-2.0
+# tests.mk - tests of communicators: collectives, failures, and what queues hold
+# meanwhile.
+
+comm_tests = \
+	tests/comm/collective \
+	tests/comm/failure \
+	tests/comm/gate
+check_PROGRAMS += $(comm_tests)
+TESTS += $(comm_tests)
+thread_tests += $(comm_tests)
+EXTRA_DIST += tests/comm/comm.h
+
+tests_comm_collective_SOURCES = tests/comm/collective.c
+tests_comm_collective_LDADD = libsesqui.la
+tests_comm_failure_SOURCES = tests/comm/failure.c
+tests_comm_failure_LDADD = libsesqui.la
+tests_comm_gate_SOURCES = tests/comm/gate.c
+tests_comm_gate_LDADD = libsesqui.la
+
+# In a child of fork what other threads held counts as lost.
+slow_tests += tests/comm/failure
