@@ -1,11 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv.c - convolution and its gradients, by planes that taps are shifts of
- * (conv_kernels.h): nothing is gathered but the padding. */
+ * (conv_kernels.h): nothing is gathered but the padding.
+ *
+ *     dot      bf16 times bf16 by vdpbf16ps, two at a time
+ *     planes   all the rest */
 #include "backends/cpu/conv.h"
 
 #include "backends/cpu/conv_planes.h"
 #include "backends/cpu/conv_run.h"
 #include "backends/cpu/cpu.h"
+#include "lib/core/size.h"
+
+#include <stdatomic.h>
 
 /* Tasks are counted in 32 bits, an eighth of which is for bands and parts. */
 #define MOST_IMAGES (INT64_C(1) << 29)
@@ -14,7 +20,8 @@
 
 extern const struct conv_kernels conv_kernels_plain;
 #ifdef __x86_64__
-extern const struct conv_kernels conv_kernels_avx2, conv_kernels_avx512;
+extern const struct conv_kernels conv_kernels_avx2, conv_kernels_avx512,
+    conv_dot_avx512;
 #endif
 
 /* Those of the device's instructions: a tile has two of its vectors. */
@@ -60,7 +67,107 @@ static ssq_status run_planes(struct backend_queue *queue,
                                    : conv_run(op, &means);
 }
 
+/* ---- pairs of bf16 ---- */
+
+/* Elements that a thread looks at, at a time. */
+#define SCAN (INT64_C(1) << 16)
+
+struct scan {
+    const struct conv_kernels *kernels;
+    const char *data;
+    int64_t n;
+    atomic_bool odd;
+};
+
+static void scan_task(void *context, uint32_t i, uint32_t worker)
+{
+    struct scan *s = context;
+    int64_t from = i * SCAN;
+    (void)worker;
+    if (!s->kernels->even(s->data + 2 * from, size_least(SCAN, s->n - from)))
+        atomic_store(&s->odd, true);
+}
+
+/* True if no element of a factor could become a subnormal sum. */
+static bool is_even(const struct conv_kernels *kernels, const struct view *v,
+                    struct team *team)
+{
+    struct scan s = {kernels, view_host(v), (int64_t)view_elements(v)};
+    int64_t tasks = size_div_up(s.n, SCAN);
+    if (tasks == 1)
+        scan_task(&s, 0, 0);
+    else
+        parallel_for(team, (uint32_t)tasks, scan_task, &s);
+    return !atomic_load(&s.odd);
+}
+
+/* True if a view's elements are all that lies from its first to its last. */
+static bool is_whole(const struct view *v)
+{
+    int64_t span = 1;
+    for (int i = 0; i < v->rank; i++)
+        span += (v->shape[i] - 1) * v->stride[i];
+    return span == (int64_t)view_elements(v);
+}
+
+/* The factors, image first. */
+static void factors_of(const struct conv_op *op, const struct view *v[2])
+{
+    v[0] = op->kind == CONV_DATA ? &op->map : &op->image;
+    v[1] = op->kind == CONV_WEIGHT ? &op->map : &op->filter;
+}
+
+static bool check_bf16(const struct view *v, struct why *why)
+{
+    if (v->dtype != SSQ_BF16)
+        return refuse(why, "a factor is %s: vdpbf16ps multiplies bf16",
+                      ssq_dtype_name(v->dtype));
+    if (!is_whole(v))
+        return refuse(why, "a factor's elements have gaps");
+    return true;
+}
+
+/* Pairs are of channels, or for weights of positions. Pure functions of the
+ * processor and of shapes, as for gemm. */
+static bool check_dot(const struct backend_device *d, const struct conv_op *op,
+                      struct why *why)
+{
+    const struct view *v[2];
+    factors_of(op, v);
+    if (!check_bf16(v[0], why) || !check_bf16(v[1], why))
+        return false;
+    if (d->isa->dot == NULL)
+        return refuse(why, "it is code for avx512, this is %s", d->isa->name);
+    if (!d->features.avx512_bf16)
+        return refuse(why, "the processor has no avx512_bf16");
+    if (!d->features.amd)
+        return refuse(why, "no faster than FMA on processors but AMD's");
+    if (op->kind != CONV_WEIGHT && v[0]->shape[2] < 2)
+        return refuse(why, "a group of one channel has no pairs");
+    if (v[0]->stride[4] != 1)
+        return refuse(why, "a row's elements are no neighbours");
+    return check_planes(d, op, why);
+}
+
+/* Whatever else could be flushed is done in float32. */
+static ssq_status run_dot(struct backend_queue *queue, const struct conv_op *op)
+{
+#ifdef __x86_64__
+    struct backend_device *d = queue->device;
+    const struct conv_means means = {&conv_dot_avx512, &d->features, d->team,
+                                     &d->scratch};
+    const struct view *v[2];
+    factors_of(op, v);
+    if (is_even(means.kernels, v[1], d->team) &&
+        is_even(means.kernels, v[0], d->team))
+        return op->kind == CONV_WEIGHT ? conv_weight_run(op, &means)
+                                       : conv_run(op, &means);
+#endif
+    return run_planes(queue, op);
+}
+
 const struct conv_impl cpu_conv[] = {
+    {.name = "dot", .check = check_dot, .run = run_dot},
     {.name = "planes", .check = check_planes, .run = run_planes},
     {.name = NULL},
 };

@@ -33,9 +33,11 @@ struct conv_line {
 /** A row's end may be written over by so many words, and a plane read. */
 #define CONV_SLACK 32u
 
-/** from: the first element. to: the row in the first plane. */
+/** from: the first element. to: the row in the first plane. next: the row of
+ *  the next channel, for the upper halves of words that are pairs of bf16;
+ *  NULL: 0, or words are float32. */
 typedef void conv_fill_fn(const struct conv_line *line, const void *from,
-                          float *to);
+                          const void *next, void *to);
 
 /** Sums of a channel, and where they go. */
 struct conv_result {
@@ -54,13 +56,13 @@ typedef void conv_put_fn(const struct conv_result *r, float *sums, void *d);
 /** A tile whose rows are taps, each a shift of the planes: its k are positions,
  *  some rows of them. */
 struct conv_taps {
-    const float *planes;    /* at the first position */
+    const void *planes;     /* at the first position: bf16s for pairs */
     const uint32_t *offset; /* of each tap */
     uint32_t taps, columns;
     uint32_t high, wide; /* positions */
-    int64_t row;         /* words from row to row of a plane */
-    const float *b;      /* columns, of one position after the other */
-    uint32_t height;     /* words from position to position */
+    int64_t row;         /* elements from row to row of a plane */
+    const float *b;      /* columns, of one position or pair after the other */
+    uint32_t height;     /* words from one to the next */
     const float *from;   /* NULL: 0 */
     float *to;
     int64_t to_row; /* words from tap to tap, of from as well */
@@ -68,12 +70,18 @@ struct conv_taps {
 
 struct conv_kernels {
     uint32_t rows, columns; /* of a tile, at most */
-    conv_fill_fn *fill;
-    /** As of gemm_kernels, but that row k of b is at b + offset[k]. */
+    uint32_t pair;          /* channels in a word, or positions of taps */
+    conv_fill_fn *fill, *fill_taps;
+    /** As of gemm_kernels, but that row k of b is at b + offset[k]. A panel of
+     *  height 1 may have any number of columns: words are read and written up
+     *  to 2 columns behind them. */
     void (*multiply)(const struct gemm_tile *tile, const uint32_t *offset);
     void (*taps)(const struct conv_taps *taps);
     conv_put_fn *put;
     gemm_pack_fn *pack;
+    /** Of pairs: true if all of n bf16s are 0, or finite and so large that no
+     *  sum of products is a subnormal. */
+    bool (*even)(const void *from, int64_t n);
 };
 
 #endif

@@ -65,12 +65,16 @@ struct conv_places conv_places(const struct conv_planes *p, int axis,
 
 /* ---- planes ---- */
 
-void conv_planes_init(struct conv_planes *p, const struct conv_op *op)
+void conv_planes_init(struct conv_planes *p, const struct conv_op *op,
+                      uint32_t pair)
 {
     bool data = op->kind == CONV_DATA;
     *p = (struct conv_planes){.op = op,
                               .from = data ? &op->map : &op->image,
-                              .channels = data ? op->o : op->c};
+                              .elements = data ? op->o : op->c,
+                              .pair = pair,
+                              .bytes = sizeof(float)};
+    p->channels = size_div_up(p->elements, pair);
     for (int i = 0; i < AXES; i++) {
         if (data)
             set_map(&p->axis[i], &op->slide[i]);
@@ -159,42 +163,54 @@ static struct conv_line line_of(const struct conv_planes *p, int64_t rows,
     return l;
 }
 
-/* Every row of a channel's planes of phase `phase` along the height. */
+/* Every row of a channel's planes of phase `phase` along the height, and a word
+ * behind them. */
 static void fill_rows(const struct conv_planes *p, const struct conv_part *part,
                       const struct conv_line *l, uint32_t phase,
-                      const char *from, conv_fill_fn *fill, float *to)
+                      const char *from, const char *next, conv_fill_fn *fill,
+                      char *to)
 {
     const struct conv_axis *a = &p->axis[HEIGHT];
     const int64_t size = p->from->shape[3];
+    const size_t row = (size_t)p->pitch * p->bytes;
     int64_t bytes = p->from->stride[3] * (l->dtype == SSQ_F32 ? 4 : 2);
     struct conv_line empty = *l;
     empty.n = 0;
     empty.before = l->words * l->phases;
-    for (int64_t y = 0; y < part->rows + a->reach; y++, to += p->pitch) {
+    for (int64_t y = 0; y < part->rows + a->reach; y++, to += row) {
         int64_t h = a->start + (part->row + y) * a->stride + phase;
         if (h >= 0 && h < size)
-            fill(l, from + h * bytes, to);
+            fill(l, from + h * bytes, next == NULL ? NULL : next + h * bytes,
+                 to);
         else
-            fill(&empty, from, to);
+            fill(&empty, from, NULL, to);
     }
+    for (uint32_t i = 0; i < p->axis[WIDTH].phases; i++)
+        memset(to + i * l->apart * p->bytes, 0, p->bytes);
 }
 
 void conv_planes_fill(const struct conv_planes *p, const struct conv_part *part,
-                      conv_fill_fn *fill, float *spare, float *to)
+                      conv_fill_fn *fill, float *spare, void *to)
 {
     const struct view *v = p->from;
     const struct conv_axis *h = &p->axis[HEIGHT], *w = &p->axis[WIDTH];
     const struct conv_line l = line_of(p, part->room, spare);
     const int64_t bytes = l.dtype == SSQ_F32 ? 4 : 2;
     int64_t first = size_most(0, w->start) * v->stride[4];
+    const size_t planes = w->phases * l.apart * p->bytes;
     const char *from = view_host(v);
+    char *at = to;
     from += (part->n * v->stride[0] + part->group * v->stride[1] +
-             part->channel * v->stride[2] + first) *
+             part->channel * p->pair * v->stride[2] + first) *
             bytes;
     for (int64_t c = 0; c < part->channels; c++) {
-        for (uint32_t i = 0; i < h->phases; i++, to += w->phases * l.apart)
+        int64_t last = (part->channel + c + 1) * p->pair;
+        const char *next = NULL;
+        if (p->pair == 2 && last <= p->elements)
+            next = from + v->stride[2] * bytes;
+        for (uint32_t i = 0; i < h->phases; i++, at += planes)
             if ((h->used >> i & 1u) != 0)
-                fill_rows(p, part, &l, i, from, fill, to);
-        from += v->stride[2] * bytes;
+                fill_rows(p, part, &l, i, from, next, fill, at);
+        from += p->pair * v->stride[2] * bytes;
     }
 }

@@ -29,10 +29,13 @@ struct conv_axis {
 struct conv_planes {
     const struct conv_op *op;
     const struct view *from;
-    int64_t channels; /* of from, in a group */
+    int64_t elements; /* channels of from in a group, as planes of */
+    uint32_t pair;    /* so many: */
+    int64_t channels; /* of planes */
     struct conv_axis axis[AXES];
     uint32_t pitch; /* words from row to row of a plane */
     float padding;  /* 0 */
+    uint32_t bytes; /* of a word: 4, or 2 of bf16s as they are */
 };
 
 /** What there is of one tap along an axis. */
@@ -50,7 +53,9 @@ struct conv_places {
 /** False, with why, where even one row of windows is too much for a thread. */
 bool conv_planes_check(const struct conv_op *op, struct why *why);
 
-void conv_planes_init(struct conv_planes *p, const struct conv_op *op);
+/** pair: channels in a word of a plane, 1 or 2. */
+void conv_planes_init(struct conv_planes *p, const struct conv_op *op,
+                      uint32_t pair);
 
 struct conv_tap conv_tap(const struct conv_op *op, int axis, int64_t r);
 
@@ -68,15 +73,15 @@ size_t conv_planes_spare(const struct conv_planes *p);
 uint32_t conv_planes_offset(const struct conv_planes *p, int64_t rows,
                             struct conv_tap r, struct conv_tap s);
 
-/** Part of an image of the batch and a group. */
+/** Part of an image of the batch and a group; channels are planes'. */
 struct conv_part {
     int64_t n, group, channel, channels;
     int64_t row, rows; /* of results */
     int64_t room;      /* rows of results that its planes are made for */
 };
 
-/** Make the planes of a part. */
+/** Make the planes of a part. A word behind the last row of each is 0. */
 void conv_planes_fill(const struct conv_planes *p, const struct conv_part *part,
-                      conv_fill_fn *fill, float *spare, float *to);
+                      conv_fill_fn *fill, float *spare, void *to);
 
 #endif

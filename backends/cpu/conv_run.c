@@ -70,16 +70,30 @@ static float element(const struct view *v, int64_t at)
     return v->dtype == SSQ_F16 ? f16_load(h) : bf16_load(h);
 }
 
-/* The words of one panel for one tap of one channel. */
+static uint32_t bits(const struct view *v, int64_t at)
+{
+    return ((const uint16_t *)view_host(v))[at];
+}
+
+/* The words of one panel for one tap of one channel, whose second one, if it is
+ * there, is next elements away: 0 if not. */
 static void pack_lines(const struct run *run, int64_t panel, int64_t at,
-                       float *to)
+                       int64_t next, float *to)
 {
     const struct view *f = &run->op->filter;
     int64_t first = panel * run->height;
     int64_t n = size_least(run->height, run->rows - first);
     int64_t step = f->stride[run->op->kind == CONV_DATA ? 2 : 1];
-    for (int64_t i = 0; i < n; i++)
-        to[i] = element(f, at + (first + i) * step);
+    at += first * step;
+    for (int64_t i = 0; i < n; i++, at += step)
+        if (run->planes.pair == 1) {
+            to[i] = element(f, at);
+        } else {
+            uint32_t word = bits(f, at);
+            if (next != 0)
+                word |= bits(f, at + next) << 16;
+            memcpy(&to[i], &word, sizeof(word));
+        }
 }
 
 /* Panels of product (i, j) in the order of k. */
@@ -89,7 +103,8 @@ static void pack_product(const struct run *run, const struct product *x,
 {
     const struct conv_op *op = run->op;
     const int64_t *stride = op->filter.stride;
-    int channel = op->kind == CONV_DATA ? 1 : 2;
+    const int64_t channel = stride[op->kind == CONV_DATA ? 1 : 2];
+    const uint32_t pair = run->planes.pair;
     to += x->a +
           (size_t)panel * x->taps * (size_t)run->planes.channels * run->height;
     for (int64_t c = 0; c < run->planes.channels; c++)
@@ -98,10 +113,10 @@ static void pack_product(const struct run *run, const struct product *x,
                 if (conv_tap(op, HEIGHT, r).product != i ||
                     conv_tap(op, WIDTH, s).product != j)
                     continue;
-                pack_lines(run, panel,
-                           at + c * stride[channel] + r * stride[3] +
-                               s * stride[4],
-                           to);
+                pack_lines(
+                    run, panel,
+                    at + c * pair * channel + r * stride[3] + s * stride[4],
+                    (c + 1) * pair <= run->planes.elements ? channel : 0, to);
                 to += run->height;
             }
 }
@@ -153,13 +168,13 @@ static void multiply(const struct run *run, const struct product *x,
                           .depth = (uint32_t)part->channels * x->taps,
                           .from_row = run->sums_row,
                           .to_row = run->sums_row * (int64_t)sizeof(float)};
-    for (int64_t j = 0; j < columns; j += run->kernels->columns)
+    int64_t most = run->height == 1 ? columns : run->kernels->columns;
+    for (int64_t j = 0; j < columns; j += most)
         for (int64_t i = first; i < end; i++) {
             float *at = sums + (i - first) * run->height * run->sums_row + j;
             t.rows =
                 (uint32_t)size_least(run->height, run->rows - i * run->height);
-            t.columns =
-                (uint32_t)size_least(run->kernels->columns, columns - j);
+            t.columns = (uint32_t)size_least(most, columns - j);
             t.a = a + (size_t)i * depth * run->height;
             t.b = planes + from + j;
             t.from = part->channel == 0 ? NULL : at;
@@ -351,7 +366,7 @@ static ssq_status take(struct run *run, const struct conv_means *m)
 {
     const struct slide *s = run->op->slide;
     size_t taps = (size_t)(s[HEIGHT].window * s[WIDTH].window);
-    size_t columns = run->kernels->columns;
+    size_t columns = 2 * (size_t)run->kernels->columns;
     run->sums_row =
         (int64_t)in_lines((size_t)run->band * run->planes.pitch + columns);
     run->words = in_lines((size_t)run->block *
@@ -398,7 +413,7 @@ static void loop(const struct run *run, struct team *team, int64_t n,
 ssq_status conv_run(const struct conv_op *op, const struct conv_means *m)
 {
     struct run run = {.op = op, .kernels = m->kernels};
-    conv_planes_init(&run.planes, op);
+    conv_planes_init(&run.planes, op, m->kernels->pair);
     choose_panels(&run);
     choose_tasks(&run, m->features, team_size(m->team));
     ssq_status st = take(&run, m);

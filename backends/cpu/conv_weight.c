@@ -43,6 +43,7 @@ struct run {
     int64_t share, shares, band, block, blocks;
     size_t words, spare, map; /* of a thread */
     uint32_t *offset;
+    int64_t words_wide; /* of a row of the map: its positions, or pairs */
     float *sums, *memory;
     struct backend_mem *scratch;
     bool alone; /* one thread is enough */
@@ -61,11 +62,11 @@ static void pack(const struct run *run, const struct conv_part *part, float *to)
                                  .apart = run->map / (size_t)run->panels};
     int64_t at = part->n * v->stride[0] + part->group * v->stride[1] +
                  part->row * v->stride[3];
-    bool even = v->stride[3] == wide * v->stride[4];
+    bool even = run->kernels->pair == 1 && v->stride[3] == wide * v->stride[4];
     int64_t rows = even ? 1 : part->rows, k = even ? part->rows * wide : wide;
     for (int64_t p = 0; p < rows; p++, at += v->stride[3]) {
         from.data = (const char *)view_host(v) + at * bytes;
-        panels.to = to + p * wide * run->height;
+        panels.to = to + p * run->words_wide * run->height;
         run->kernels->pack(&from, 0, run->op->o, 0, (uint32_t)k, &panels);
     }
 }
@@ -118,7 +119,7 @@ static void task(void *context, uint32_t index, uint32_t worker)
         part.row = row % high;
         part.rows = size_least(run->band, high - part.row);
         part.rows = size_least(part.rows, end - row);
-        conv_planes_fill(&run->planes, &part, run->kernels->fill, spare,
+        conv_planes_fill(&run->planes, &part, run->kernels->fill_taps, spare,
                          planes);
         pack(run, &part, map);
         multiply(run, &part, row == from, planes, map, sums);
@@ -220,6 +221,8 @@ static void choose_panels(struct run *run)
     run->panels = size_div_up(op->o, run->height);
     run->width = run->panels * run->height;
     run->map_rows = op->n * op->slide[HEIGHT].map;
+    run->words_wide = size_div_up(op->slide[WIDTH].map, run->kernels->pair);
+    run->planes.bytes = sizeof(float) / run->kernels->pair;
 }
 
 /* The offsets of all taps of a block of channels. */
@@ -249,10 +252,9 @@ static ssq_status take(struct run *run, const struct conv_means *m)
                               conv_planes_words(&run->planes, run->band) +
                           CONV_SLACK);
     run->spare = in_lines(conv_planes_spare(&run->planes));
-    run->map =
-        (size_t)run->panels *
-        in_lines((size_t)(run->band * op->slide[WIDTH].map) * run->height +
-                 GEMM_SLACK);
+    run->map = (size_t)run->panels *
+               in_lines((size_t)(run->band * run->words_wide) * run->height +
+                        GEMM_SLACK);
     size_t offsets = in_lines((size_t)(run->block * run->taps));
     size_t sums =
         in_lines((size_t)(run->shares * op->groups * run->k * run->width));
@@ -284,7 +286,7 @@ static void loop(struct run *run, struct team *team, int64_t n, team_task each)
 ssq_status conv_weight_run(const struct conv_op *op, const struct conv_means *m)
 {
     struct run run = {.op = op, .kernels = m->kernels};
-    conv_planes_init(&run.planes, op);
+    conv_planes_init(&run.planes, op, 1);
     choose_panels(&run);
     choose_shares(&run);
     choose_tasks(&run, m->features, team_size(m->team));

@@ -266,7 +266,7 @@ static ssq_status run_planes(struct backend_queue *queue,
         i++;
     run.kernels = sets[i].pool;
     run.fill = sets[i].conv->fill;
-    conv_planes_init(&run.planes, &run.as);
+    conv_planes_init(&run.planes, &run.as, 1);
     run.planes.padding = op->kind == POOL_MAX ? -INFINITY : 0.0f;
     choose_tasks(&run, &d->features);
     ssq_status st = take(&run, d, &memory);

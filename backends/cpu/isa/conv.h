@@ -7,7 +7,10 @@
 #include "backends/cpu/isa.h"
 
 conv_fill_fn ISA_NAME(conv_fill);
+conv_fill_fn ISA_NAME(conv_fill_pairs);
+conv_fill_fn ISA_NAME(conv_fill_halves);
 conv_put_fn ISA_NAME(conv_put);
 extern const struct conv_kernels ISA_NAME(conv_kernels);
+extern const struct conv_kernels ISA_NAME(conv_dot); /* avx512 alone */
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv_line.c - rows of images into planes, and rows of sums into images. */
-#include "backends/cpu/isa/conv.h"
 #include "backends/cpu/isa/cells.h"
+#include "backends/cpu/isa/conv.h"
 #include "kernels/gemm/epilogue.h"
 
 #if LANES == 16
@@ -29,66 +29,200 @@ INLINE float cell(ssq_dtype dtype, const char *p)
     return dtype == SSQ_F16 ? f16_load(h) : bf16_load(h);
 }
 
-/* n elements; up to LANES words behind them are overwritten. */
-INLINE void widen(ssq_dtype dtype, const char *p, int64_t step, uint32_t n,
-                  float *to)
+/* ---- whole vectors of a padded row ---- */
+
+/* What a word is made of: a constant. */
+enum made_of { OF_F32, OF_F16, OF_BF16, OF_PAIRS };
+
+/* Lanes first .. end - 1 of halves at p, the others 0; nothing else is read. */
+INLINE halves halves_between(const char *p, uint32_t first, uint32_t end)
 {
-    const int64_t bytes = cell_bytes(dtype);
-    if (step == 1)
+#if LANES == 16
+    uint32_t mask = ((1u << end) - 1u) & ~((1u << first) - 1u);
+    return (halves)_mm256_maskz_loadu_epi16((__mmask16)mask, p);
+#else
+    halves x = {0};
+    for (uint32_t i = first; i < end; i++)
+        memcpy((char *)&x + 2 * i, p + 2 * i, 2);
+    return x;
+#endif
+}
+
+INLINE words words_between(const char *p, uint32_t first, uint32_t end)
+{
+#if LANES == 16
+    uint32_t mask = ((1u << end) - 1u) & ~((1u << first) - 1u);
+    return (words)_mm512_maskz_loadu_epi32((__mmask16)mask, p);
+#else
+    words x = {0};
+    for (uint32_t i = first; i < end; i++)
+        memcpy((char *)&x + 4 * i, p + 4 * i, 4);
+    return x;
+#endif
+}
+
+/* Words of elements at p, and for pairs at next; 0 outside of those lanes. */
+INLINE words made_between(enum made_of of, const char *p, const char *next,
+                          uint32_t first, uint32_t end)
+{
+    if (of == OF_F32)
+        return words_between(p, first, end);
+    halves h = halves_between(p, first, end);
+    if (of == OF_F16)
+        return (words)floats_of_f16(h);
+    if (of == OF_BF16)
+        return (words)floats_of_bf16(h);
+    words low = words_of_halves(h);
+    if (next == NULL)
+        return low;
+    return low | words_of_halves(halves_between(next, first, end)) << 16;
+}
+
+/* LANES words of a padded row, from word `at` on. */
+INLINE words padded(enum made_of of, const struct conv_line *l,
+                    const char *from, const char *next, uint32_t at)
+{
+    const int64_t bytes = of == OF_F32 ? 4 : 2;
+    int64_t first = (int64_t)at - l->before, left = l->n - first;
+    const char *p = from + first * bytes;
+    if (next != NULL)
+        next += first * bytes;
+    if (first >= 0 && left >= LANES)
+        return made_between(of, p, next, 0, LANES);
+    uint32_t begin = first >= 0 ? 0 : first > -LANES ? (uint32_t)-first : LANES;
+    uint32_t end = left >= LANES  ? LANES
+                   : left > begin ? (uint32_t)left
+                                  : begin;
+    words x = made_between(of, p, next, begin, end);
+    words lane = (words){0}, i;
+    for (int k = 0; k < LANES; k++)
+        lane[k] = (uint32_t)k;
+    i = (words)(lane >= begin) & (words)(lane < end);
+    return (x & i) | ((words)floats_splat(l->padding) & ~i);
+}
+
+/* of is a constant. Rows of a plane, or of two that take turns. */
+INLINE void fill_whole(enum made_of of, const struct conv_line *l,
+                       const char *from, const char *next, float *to)
+{
+    const uint32_t n = l->words;
+    if (l->phases == 1) {
         for (uint32_t i = 0; i < n; i += LANES)
-            floats_store(to + i, cells_load(dtype, p + i * bytes, n - i));
-    else
-        for (uint32_t i = 0; i < n; i++)
-            to[i] = cell(dtype, p + i * step * bytes);
-}
-
-static void set(float *to, float x, uint32_t n)
-{
-    for (uint32_t i = 0; i < n; i += LANES)
-        floats_store(to + i, floats_splat(x));
-}
-
-/* A row as it is, padded on both sides, of n words in all. */
-static void pad(const struct conv_line *l, const char *from, uint32_t n,
-                float *to)
-{
-    float *at = to + l->before;
-    set(to, l->padding, l->before);
-    if (l->dtype == SSQ_F32)
-        widen(SSQ_F32, from, l->step, l->n, at);
-    else if (l->dtype == SSQ_F16)
-        widen(SSQ_F16, from, l->step, l->n, at);
-    else
-        widen(SSQ_BF16, from, l->step, l->n, at);
-    set(at + l->n, l->padding, n - l->before - l->n);
-}
-
-/* Every second word of a row. */
-static void halve(const float *from, uint32_t n, uint32_t phase, float *to)
-{
-    for (uint32_t i = 0; i < n; i += LANES, from += 2 * LANES) {
-        words x = words_load(from), y = words_load(from + LANES);
-        words_store(to + i,
-                    phase == 0 ? SHUFFLE(x, y, EVENS) : SHUFFLE(x, y, ODDS));
-    }
-}
-
-void ISA_NAME(conv_fill)(const struct conv_line *l, const void *from, float *to)
-{
-    const uint32_t phases = l->phases, n = l->words;
-    if (phases == 1) {
-        pad(l, from, n, to);
+            words_store(to + i, padded(of, l, from, next, i));
         return;
     }
-    pad(l, from, phases * n, l->spare);
-    for (uint32_t i = 0; i < phases; i++, to += l->apart) {
+    for (uint32_t i = 0; i < n; i += LANES) {
+        words x = padded(of, l, from, next, 2 * i);
+        words y = padded(of, l, from, next, 2 * i + LANES);
+        if ((l->used & 1u) != 0)
+            words_store(to + i, SHUFFLE(x, y, EVENS));
+        if ((l->used & 2u) != 0)
+            words_store(to + l->apart + i, SHUFFLE(x, y, ODDS));
+    }
+}
+
+static void fill(enum made_of of, const struct conv_line *l, const char *from,
+                 const char *next, float *to)
+{
+    if (of == OF_F32)
+        fill_whole(OF_F32, l, from, next, to);
+    else if (of == OF_F16)
+        fill_whole(OF_F16, l, from, next, to);
+    else if (of == OF_BF16)
+        fill_whole(OF_BF16, l, from, next, to);
+    else
+        fill_whole(OF_PAIRS, l, from, next, to);
+}
+
+/* ---- rows word by word ---- */
+
+/* Any other row, by way of the padded row as a whole. */
+static void fill_words(const struct conv_line *l, const char *from,
+                       const char *next, bool paired, float *to)
+{
+    const int64_t step = l->step * cell_bytes(l->dtype);
+    const uint32_t all = l->phases * l->words;
+    for (uint32_t i = 0; i < all; i++)
+        l->spare[i] = l->padding;
+    for (uint32_t i = 0; i < l->n; i++) {
+        float *word = &l->spare[l->before + i];
+        uint16_t pair[2] = {0};
+        if (!paired) {
+            *word = cell(l->dtype, from + i * step);
+            continue;
+        }
+        memcpy(&pair[0], from + i * step, 2);
+        if (next != NULL)
+            memcpy(&pair[1], next + i * step, 2);
+        memcpy(word, pair, sizeof(pair));
+    }
+    for (uint32_t i = 0; i < l->phases; i++, to += l->apart)
+        for (uint32_t j = 0; j < l->words && (l->used >> i & 1u) != 0; j++)
+            to[j] = l->spare[j * l->phases + i];
+}
+
+void ISA_NAME(conv_fill)(const struct conv_line *l, const void *from,
+                         const void *next, void *to)
+{
+    (void)next;
+    if (l->step != 1 || l->phases > 2)
+        fill_words(l, from, NULL, false, to);
+    else
+        fill(l->dtype == SSQ_F32   ? OF_F32
+             : l->dtype == SSQ_F16 ? OF_F16
+                                   : OF_BF16,
+             l, from, NULL, to);
+}
+
+void ISA_NAME(conv_fill_pairs)(const struct conv_line *l, const void *from,
+                               const void *next, void *to)
+{
+    if (l->step != 1 || l->phases > 2)
+        fill_words(l, from, next, true, to);
+    else
+        fill(OF_PAIRS, l, from, next, to);
+}
+
+/* bf16s as they are, with zeros on both sides. */
+static void pad_halves(const struct conv_line *l, const char *from, uint32_t n,
+                       uint16_t *to)
+{
+    memset(to, 0, l->before * sizeof(*to));
+    memcpy(to + l->before, from, l->n * sizeof(*to));
+    memset(to + l->before + l->n, 0, (n - l->before - l->n) * sizeof(*to));
+}
+
+/* Every second one of a row; up to LANES behind them are overwritten. */
+static void halve_halves(const uint16_t *from, uint32_t n, uint32_t phase,
+                         uint16_t *to)
+{
+    for (uint32_t i = 0; i < n; i += LANES) {
+        words x = words_load(from + 2 * i);
+        x = phase == 0 ? x & 0xffffu : x >> 16;
+        halves h = halves_of_words(x);
+        memcpy(to + i, &h, sizeof(h));
+    }
+}
+
+void ISA_NAME(conv_fill_halves)(const struct conv_line *l, const void *from,
+                                const void *next, void *to)
+{
+    const uint32_t phases = l->phases, n = l->words;
+    uint16_t *at = to, *spare = (uint16_t *)(void *)l->spare;
+    (void)next;
+    if (phases == 1) {
+        pad_halves(l, from, n, at);
+        return;
+    }
+    pad_halves(l, from, phases * n, spare);
+    for (uint32_t i = 0; i < phases; i++, at += l->apart) {
         if ((l->used >> i & 1u) == 0)
             continue;
         if (phases == 2)
-            halve(l->spare, n, i, to);
+            halve_halves(spare, n, i, at);
         else
             for (uint32_t j = 0; j < n; j++)
-                to[j] = l->spare[j * phases + i];
+                at[j] = spare[j * phases + i];
     }
 }
 

@@ -58,9 +58,15 @@ INLINE words bf16_above(floats x)
     return (nan & (u | 0x400000u)) | (~nan & rounded);
 }
 
+/* The lower half of each word, which has no other bits. */
+INLINE halves halves_of_words(words x)
+{
+    return __builtin_convertvector(x, halves);
+}
+
 INLINE halves bf16_of_floats(floats x)
 {
-    return __builtin_convertvector(bf16_above(x) >> 16, halves);
+    return halves_of_words(bf16_above(x) >> 16);
 }
 
 /* Two vectors become 2 LANES of bf16 at p. */
