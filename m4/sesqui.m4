@@ -182,6 +182,7 @@ sesqui $PACKAGE_VERSION
   mpfr (tests)    $ssq_mpfr
   doxygen         ${DOXYGEN:-no: "make doc" will not work}
   matrix shader   $ssq_coopmat
+  ranks           $ssq_transports
   backends$ssq_summary
 "])])
 

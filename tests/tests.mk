@@ -56,6 +56,8 @@ AM_TESTS_ENVIRONMENT = \
 	CC='$(CC)'; export CC; CXX='$(CXX)'; export CXX; \
 	AWK='$(AWK)'; export AWK; NM='$(NM)'; export NM; \
 	CFLAGS='$(CFLAGS)'; export CFLAGS; \
+	MPIRUN='$(MPIRUN)'; export MPIRUN; \
+	MPI_LIBRARY='$(MPI_LIBRARY)'; export MPI_LIBRARY; \
 	CUDA_DIR='$(CUDA_DIR)'; export CUDA_DIR; \
 	SSQ_TEST_TABLES='$(notdir $(op_tables))'; export SSQ_TEST_TABLES; \
 	MAKE='$(MAKE)'; export MAKE; libdir='$(libdir)'; export libdir; \

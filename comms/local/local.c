@@ -223,10 +223,11 @@ static void leave(struct comm_link *link)
     pthread_mutex_unlock(&g->lock);
 }
 
-static void close_link(struct comm_link *link)
+static bool close_link(struct comm_link *link)
 {
     object_put(&link->group->object);
     mem_free(link);
+    return true; /* what was sent has been withdrawn */
 }
 
 static const struct comm_transport local_transport = {

@@ -74,7 +74,8 @@ ssq_status ssq_comm_status(const ssq_comm *comm)
 
 /* ---- made and freed ---- */
 
-/* Also of one that was not made to its end; its threads have ended. */
+/* Also of one that was not made to its end; its threads have ended. Memory that
+ * a transport may still touch stays. */
 static void comm_free(ssq_comm *comm)
 {
     for (int i = 0; i < 2; i++) {
@@ -82,14 +83,15 @@ static void comm_free(ssq_comm *comm)
         ssq_event_destroy(&comm->slots[i].sent);
     }
     ssq_queue_destroy(&comm->side); /* waits: until then slots are read */
-    for (int i = 0; i < 2; i++) {
+    bool unused = comm->transport->close(comm->link);
+    for (int i = 0; i < 2 && unused; i++) {
         mem_free(comm->slots[i].own);
         mem_free(comm->slots[i].others);
     }
+    if (unused)
+        mem_free(comm->headers);
     mem_free(comm->messages);
-    mem_free(comm->headers);
     mem_free(comm->terms);
-    comm->transport->close(comm->link);
     pthread_cond_destroy(&comm->changed);
     pthread_mutex_destroy(&comm->lock);
     object_put(&comm->device->object);
@@ -168,7 +170,7 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
     ssq_comm *comm = mem_alloc(sizeof(*comm));
     if (comm == NULL) {
         transport->leave(link);
-        transport->close(link);
+        (void)transport->close(link);
         return error_nomem("comm", sizeof(*comm));
     }
     comm->device = device;

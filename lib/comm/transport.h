@@ -46,7 +46,26 @@ struct comm_transport {
     /* from another thread: this rank takes part no longer. Its own exchange
      * fails, and those of others that need it */
     void (*leave)(struct comm_link *link);
-    void (*close)(struct comm_link *link); /* after leave */
+    /* after leave: false where messages of an exchange that has failed may
+     * still be read or written, now and for ever */
+    bool (*close)(struct comm_link *link);
 };
+
+/** A transport that is a module of its own. */
+struct comm_module {
+    uint32_t abi;        /* SSQ_COMM_ABI that it was compiled with */
+    uint32_t backend;    /* SSQ_BACKEND_ABI: that of struct services */
+    const char *library; /* which one it was built for: "Open MPI" */
+    struct comm_transport transport;
+    /* This rank's end of a caller's own communicator, of bytes bytes at handle;
+     * all ranks call it, and it waits for them. SSQ_ERR_UNSUPPORTED where that
+     * library cannot be used so */
+    ssq_status (*connect)(const struct services *services, const void *handle,
+                          size_t bytes, struct comm_link **link, unsigned *rank,
+                          unsigned *size);
+};
+
+/** What a module exports, as `ssq_comm_module`. */
+typedef const struct comm_module *(*comm_module_fn)(uint32_t abi);
 
 #endif

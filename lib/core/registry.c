@@ -1,26 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c - the backends of this process: linked in, or modules.
  *
- * The table is written by configure. Modules are looked for in SSQ_MODULE_PATH
- * (a colon list; ignored in setuid processes), then beside the library, then
- * where they were installed. One that does not load is passed over, and its
- * reason is shown where no other does. */
+ * The table is written by configure. A module that does not load is passed
+ * over, and its reason is shown where no other does. */
 #include "lib/core/registry.h"
 
-#include "lib/core/env.h"
 #include "lib/core/error.h"
 #include "lib/core/fork.h"
 #include "lib/core/fpenv.h"
-#include "lib/core/module_file.h"
+#include "lib/core/module_find.h"
 #include "lib/core/services.h"
 
 #include <dlfcn.h>
-#include <limits.h>
 #include <pthread.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <unistd.h>
 
 #define SSQ_BACKEND(NAME) extern const struct backend NAME##_backend;
 #include "lib/backend_table.h"
@@ -105,88 +99,35 @@ void registry_load(const char *path, struct registry_entry *e)
     probe(e);
 }
 
-/* Add text to what *why says; what does not fit is cut off. */
-static void refuse_too(struct why *why, const char *text)
+/* For module_find: a backend, whatever it says of its devices. */
+static bool try_backend(void *user, const char *path, struct why *why)
 {
-    struct why first = *why;
-    refuse(why, "%s%s%s", first.text, first.text[0] == '\0' ? "" : "; ", text);
+    struct registry_entry *e = user, found = {.name = e->name};
+    registry_load(path, &found);
+    *why = found.reason;
+    if (found.backend != NULL)
+        *e = found;
+    return found.backend != NULL;
 }
 
-/* Load <dir>/<name>.so if there is one, of the n characters of dir; false: go
- * on to the next. What was wrong with one is added to the reason. */
-static bool try_dir(struct registry_entry *e, const char *dir, size_t n)
-{
-    char path[PATH_MAX];
-    struct registry_entry found = {.name = e->name};
-    int length =
-        snprintf(path, sizeof(path), "%.*s/%s.so", (int)n, dir, e->name);
-    if (n == 0)
-        return false;
-    if (dir[0] != '/')
-        refuse(&found.reason, "%.*s: a relative path of modules: not used",
-               (int)n, dir);
-    else if ((size_t)length >= sizeof(path) || access(path, F_OK) != 0)
-        return false;
-    else if (module_file_safe(path, &found.reason) &&
-             module_file_whole(path, &found.reason))
-        registry_load(path, &found);
-    if (found.reason.text[0] != '\0')
-        refuse_too(&e->reason, found.reason.text);
-    if (found.backend == NULL) {
-        log_line(SSQ_LOG_WARNING, "device", "%s: %s", e->name,
-                 found.reason.text);
-        return false;
-    }
-    *e = found;
-    return true;
-}
-
-/* The same of each part of a colon list. */
-static bool try_list(struct registry_entry *e, const char *dirs)
-{
-    while (dirs != NULL && *dirs != '\0') {
-        size_t n = strcspn(dirs, ":");
-        if (try_dir(e, dirs, n))
-            return true;
-        dirs += n + (dirs[n] == ':');
-    }
-    return false;
-}
-
-/* Beside the library: as installed, or in the directory that libtool builds
- * in, where modules are not in one of their own. */
-static bool try_beside(struct registry_entry *e)
-{
-    static const char installed[] = "/sesqui/0", build[] = "/.libs";
-    char dir[PATH_MAX];
-    if (!library_directory(dir, sizeof(dir) - sizeof(installed)))
-        return false;
-    size_t n = strlen(dir), tail = sizeof(build) - 1;
-    if (n > tail && strcmp(dir + n - tail, build) == 0)
-        return try_dir(e, dir, n);
-    memcpy(dir + n, installed, sizeof(installed));
-    return try_dir(e, dir, n + sizeof(installed) - 1);
-}
-
-/* Find a backend: linked in, or as a module in the places that the head of this
- * file lists, in that order. An empty SSQ_MODULE_PATH means no modules at all,
- * an unset one the usual places. */
+/* Find a backend: linked in, or as a module. An empty SSQ_MODULE_PATH means no
+ * modules at all, an unset one the usual places. */
 static void load(struct registry_entry *e)
 {
-    const char *wanted = env_text("SSQ_MODULE_PATH");
-    bool none = wanted != NULL && wanted[0] == '\0';
+    struct why reason = {""};
     if (e->backend != NULL)
         probe(e);
-    else if (!none && (try_list(e, wanted) || try_beside(e) ||
-                       try_list(e, SSQ_MODULE_DIR)))
+    else if (module_find(e->name, try_backend, e, &reason))
         ; /* it says itself what it has */
-    else if (e->why_not != NULL && e->reason.text[0] == '\0')
+    else if (e->why_not != NULL && reason.text[0] == '\0')
         refuse(&e->reason, "%s", e->why_not);
-    else if (none)
+    else if (module_none())
         refuse(&e->reason, "SSQ_MODULE_PATH is empty: no modules");
-    else if (e->reason.text[0] == '\0')
+    else if (reason.text[0] == '\0')
         refuse(&e->reason, "no module %s.so beside the library, nor in %s",
                e->name, SSQ_MODULE_DIR);
+    else
+        e->reason = reason;
     if (e->devices == 0)
         log_line(SSQ_LOG_INFO, "device", "%s: %s", e->name, e->reason.text);
 }

@@ -20,3 +20,13 @@ tests_comm_gate_LDADD = libsesqui.la
 
 # In a child of fork what other threads held counts as lost.
 slow_tests += tests/comm/failure
+
+# Ranks that are processes: by the launcher of the MPI that the module is for.
+if BUILD_MPI
+check_PROGRAMS += tests/comm/ranks
+endif
+tests_comm_ranks_SOURCES = tests/comm/ranks.c
+tests_comm_ranks_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+tests_comm_ranks_LDADD = libsesqui.la $(MPI_LIBS)
+TESTS += tests/comm/mpi.sh
+EXTRA_DIST += tests/comm/mpi.sh

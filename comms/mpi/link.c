@@ -1,0 +1,400 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* link.c - messages between processes, by MPI.
+ *
+ * Two duplicates of the program's communicator: one has the messages of
+ * exchanges, all with one tag, since they arrive in their order; the other has
+ * the words of ranks that give up or leave. An exchange starts everything and
+ * asks again and again, as MPI moves nothing by itself; the longer nothing
+ * comes, the longer it sleeps in between. */
+#include <mpi.h>
+
+#include "lib/comm/transport.h"
+
+#include <stdatomic.h>
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+#define TEXT_BYTES 1024
+
+/* What the second communicator has: a kind, and a text behind it. */
+enum word { WORD_ABANDON = 1, WORD_LEAVE };
+
+struct comm_link {
+    const struct services *services;
+    MPI_Comm values, words;
+    int rank, size;
+    MPI_Request *requests; /* of an exchange: 2 * size */
+    double *gone;     /* when it was heard that a rank has left; 0: never */
+    atomic_bool left; /* this one */
+    bool broken;      /* an exchange has failed */
+    bool pending;     /* and messages of it have not been taken back */
+    char said[2][TEXT_BYTES]; /* what others are told, by its word */
+    MPI_Request *telling;     /* of each of the two: size */
+};
+
+/* Of MPI's errors; the communicators return them. */
+static ssq_status mpi_error(const struct services *s, int error,
+                            const char *call)
+{
+    char text[MPI_MAX_ERROR_STRING] = "";
+    int n = 0;
+    (void)MPI_Error_string(error, text, &n);
+    for (char *c = text; *c != '\0'; c++)
+        if (*c == '\n')
+            *c = ' ';
+    return s->error_set(SSQ_ERR_COMM, "mpi: %s: %.400s", call, text);
+}
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
+}
+
+/* ---- ranks that give up or leave ---- */
+
+/* Sent and not waited for: nobody may be there to receive it. */
+static void tell(struct comm_link *l, enum word word, const char *text)
+{
+    char *said = l->said[word - 1];
+    MPI_Request *requests = l->telling + ((int)word - 1) * l->size;
+    said[0] = (char)word;
+    (void)snprintf(said + 1, TEXT_BYTES - 1, "%s", text);
+    for (int r = 0; r < l->size; r++)
+        if (r != l->rank && l->gone[r] == 0.0)
+            (void)MPI_Isend(said, (int)strlen(said) + 1, MPI_BYTE, r, 0,
+                            l->words, &requests[r]);
+}
+
+/* True when all that was told has left this memory, which takes no longer than
+ * a moment where anybody is there. */
+static bool told(struct comm_link *l)
+{
+    double until = now() + 1.0;
+    for (int i = 0; i < 2 * l->size;) {
+        MPI_Status status;
+        int done = 0;
+        if (MPI_Test(&l->telling[i], &done, &status) != MPI_SUCCESS)
+            return false;
+        if (!done && now() > until)
+            return false;
+        if (done)
+            i++;
+        else
+            (void)nanosleep(&(struct timespec){0, 100000}, NULL);
+    }
+    return true;
+}
+
+/* Hear what there is; an error for a rank that has given up. */
+static ssq_status hear(struct comm_link *l)
+{
+    for (;;) {
+        char text[TEXT_BYTES] = "";
+        MPI_Status status;
+        int there = 0;
+        int error = MPI_Iprobe(MPI_ANY_SOURCE, 0, l->words, &there, &status);
+        if (error != MPI_SUCCESS)
+            return mpi_error(l->services, error, "MPI_Iprobe");
+        if (!there)
+            return SSQ_OK;
+        int from = status.MPI_SOURCE;
+        error = MPI_Recv(text, (int)sizeof(text) - 1, MPI_BYTE, from, 0,
+                         l->words, &status);
+        if (error != MPI_SUCCESS)
+            return mpi_error(l->services, error, "MPI_Recv");
+        if (text[0] == WORD_ABANDON)
+            return l->services->error_set(
+                SSQ_ERR_COMM, "rank %d gave up: %.900s", from, text + 1);
+        l->gone[from] = now();
+    }
+}
+
+/* ---- an exchange ---- */
+
+/* A rank's last messages may come behind the word that it has left. */
+#define GRACE 1.0
+
+static ssq_status start(struct comm_link *l, struct comm_message *m, size_t n)
+{
+    for (size_t i = 0; i < n; i++)
+        l->requests[i] = MPI_REQUEST_NULL;
+    for (size_t i = 0; i < n; i++) {
+        int error =
+            m[i].send
+                ? MPI_Isend(m[i].bytes, (int)m[i].size, MPI_BYTE,
+                            (int)m[i].peer, 0, l->values, &l->requests[i])
+                : MPI_Irecv(m[i].bytes, (int)m[i].size, MPI_BYTE,
+                            (int)m[i].peer, 0, l->values, &l->requests[i]);
+        if (error != MPI_SUCCESS)
+            return mpi_error(l->services, error, "MPI_Isend");
+    }
+    return SSQ_OK;
+}
+
+/* Ask of each that has not passed; *all: they have, now. */
+static ssq_status ask(struct comm_link *l, struct comm_message *m, size_t n,
+                      bool *all, bool *moved)
+{
+    *all = true;
+    for (size_t i = 0; i < n; i++) {
+        MPI_Status status;
+        int done = 0, got = 0;
+        if (m[i].done)
+            continue;
+        int error = MPI_Test(&l->requests[i], &done, &status);
+        if (error != MPI_SUCCESS) {
+            ssq_status st = mpi_error(l->services, error, "MPI_Test");
+            return l->services->error_set(st, "rank %u: %s", m[i].peer,
+                                          l->services->error_text());
+        }
+        if (done && !m[i].send &&
+            MPI_Get_count(&status, MPI_BYTE, &got) == MPI_SUCCESS)
+            m[i].got = (size_t)got;
+        m[i].done = done != 0;
+        *moved = *moved || done != 0;
+        *all = *all && done != 0;
+    }
+    return SSQ_OK;
+}
+
+/* Of those whose messages have not passed; ranks come in order. */
+static void peers_text(const struct comm_message *m, size_t n, char *text,
+                       size_t bytes)
+{
+    size_t at = 0;
+    unsigned last = UINT32_MAX;
+    text[0] = '\0';
+    for (size_t i = 0; i < n; i++)
+        if (!m[i].done && m[i].peer != last && at < bytes) {
+            at += (size_t)snprintf(text + at, bytes - at, "%s%u",
+                                   at == 0 ? "" : ", ", m[i].peer);
+            last = m[i].peer;
+        }
+}
+
+/* Why what is left will not pass any more; SSQ_OK: it may. */
+static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
+                           size_t n, double began, double timeout)
+{
+    char peers[128];
+    double t = now();
+    if (atomic_load(&l->left))
+        return l->services->error_set(SSQ_ERR_COMM, "rank %d was destroyed",
+                                      l->rank);
+    ssq_status st = hear(l);
+    if (st != SSQ_OK)
+        return st;
+    for (size_t i = 0; i < n; i++)
+        if (!m[i].done && l->gone[m[i].peer] != 0.0 &&
+            t - l->gone[m[i].peer] > GRACE)
+            return l->services->error_set(SSQ_ERR_COMM, "rank %u was destroyed",
+                                          m[i].peer);
+    if (t - began < timeout)
+        return SSQ_OK;
+    peers_text(m, n, peers, sizeof(peers));
+    return l->services->error_set(
+        SSQ_ERR_COMM,
+        "rank %d has waited %g seconds for rank %s, who did not "
+        "come",
+        l->rank, timeout, peers);
+}
+
+/* From not at all to a fifth of a millisecond. */
+static void rest(unsigned idle)
+{
+    struct timespec t = {0, idle < 64 ? 1000 : idle < 512 ? 20000 : 200000};
+    if (idle >= 16)
+        (void)nanosleep(&t, NULL);
+}
+
+/* What was to be received can be taken back; what is being sent cannot. */
+static void take_back(struct comm_link *l, const struct comm_message *m,
+                      size_t n)
+{
+    l->broken = true;
+    for (size_t i = 0; i < n; i++) {
+        if (m[i].done || l->requests[i] == MPI_REQUEST_NULL)
+            continue;
+        (void)MPI_Cancel(&l->requests[i]);
+        (void)MPI_Request_free(&l->requests[i]);
+        l->pending = true;
+    }
+}
+
+static ssq_status pass(struct comm_link *l, struct comm_message *m, size_t n,
+                       double timeout)
+{
+    double began = now();
+    ssq_status st = start(l, m, n);
+    for (unsigned idle = 0; st == SSQ_OK; idle++) {
+        bool all = false, moved = false;
+        st = ask(l, m, n, &all, &moved);
+        if (st != SSQ_OK || all)
+            return st;
+        if (moved)
+            idle = 0;
+        if (idle % 16 == 15)
+            st = hopeless(l, m, n, began, timeout);
+        rest(idle);
+    }
+    return st;
+}
+
+static ssq_status exchange(struct comm_link *l, struct comm_message *messages,
+                           size_t n, double timeout)
+{
+    ssq_status st = pass(l, messages, n, timeout);
+    if (st != SSQ_OK)
+        take_back(l, messages, n);
+    return st;
+}
+
+static void abandon(struct comm_link *l, const char *text)
+{
+    l->broken = true;
+    tell(l, WORD_ABANDON, text);
+}
+
+static void leave(struct comm_link *l)
+{
+    atomic_store(&l->left, true);
+}
+
+/* After a failure the communicators stay: to free them is for all ranks. */
+static bool close_link(struct comm_link *l)
+{
+    const struct services *s = l->services;
+    int over = 0;
+    bool unused = !l->pending, heard = true;
+    (void)MPI_Finalized(&over);
+    if (!over && !l->broken)
+        tell(l, WORD_LEAVE, "");
+    if (!over)
+        heard = told(l);
+    if (!over && !l->broken && heard) {
+        (void)MPI_Comm_free(&l->values);
+        (void)MPI_Comm_free(&l->words);
+    }
+    if (!heard)
+        return unused; /* what is said may still be read */
+    s->mem_free(l->requests);
+    s->mem_free(l->telling);
+    s->mem_free(l->gone);
+    s->mem_free(l);
+    return unused;
+}
+
+/* ---- made ---- */
+
+/* Is the MPI that this process has the one of our headers, and fit for
+ * threads? */
+static ssq_status check(const struct services *s, size_t bytes)
+{
+    char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
+    int n = 0, ready = 0, level = 0;
+    if (bytes != sizeof(MPI_Comm))
+        return s->error_set(SSQ_ERR_INVALID,
+                            "mpi: an MPI_Comm of %zu bytes, expected %zu",
+                            bytes, sizeof(MPI_Comm));
+    (void)MPI_Get_library_version(version, &n);
+    if (strstr(version, SSQ_MPI_BUILT_FOR) == NULL)
+        return s->error_set(SSQ_ERR_UNSUPPORTED,
+                            "mpi: the module was built for %s, the process "
+                            "has %.60s",
+                            SSQ_MPI_BUILT_FOR, version);
+    if (MPI_Initialized(&ready) != MPI_SUCCESS || !ready)
+        return s->error_set(SSQ_ERR_UNSUPPORTED, "mpi: not initialised");
+    (void)MPI_Query_thread(&level);
+    if (level < MPI_THREAD_MULTIPLE)
+        return s->error_set(SSQ_ERR_UNSUPPORTED,
+                            "mpi: initialised with thread level %d, expected "
+                            "MPI_THREAD_MULTIPLE, %d",
+                            level, MPI_THREAD_MULTIPLE);
+    return SSQ_OK;
+}
+
+static ssq_status duplicate(struct comm_link *l, MPI_Comm comm)
+{
+    int error = MPI_Comm_dup(comm, &l->values);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_dup(comm, &l->words);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_set_errhandler(l->values, MPI_ERRORS_RETURN);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_set_errhandler(l->words, MPI_ERRORS_RETURN);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_rank(l->values, &l->rank);
+    if (error == MPI_SUCCESS)
+        error = MPI_Comm_size(l->values, &l->size);
+    return error == MPI_SUCCESS ? SSQ_OK
+                                : mpi_error(l->services, error, "MPI_Comm_dup");
+}
+
+static ssq_status make_room(struct comm_link *l)
+{
+    size_t n = (size_t)l->size;
+    l->requests = l->services->mem_alloc(2 * n * sizeof(*l->requests));
+    l->gone = l->services->mem_alloc(n * sizeof(*l->gone));
+    l->telling = l->services->mem_alloc(2 * n * sizeof(*l->telling));
+    for (size_t i = 0; i < 2 * n && l->telling != NULL; i++)
+        l->telling[i] = MPI_REQUEST_NULL;
+    if (l->requests != NULL && l->gone != NULL && l->telling != NULL)
+        return SSQ_OK;
+    return l->services->error_set(SSQ_ERR_NOMEM,
+                                  "mpi: no host memory for %d ranks", l->size);
+}
+
+static ssq_status connect(const struct services *services, const void *handle,
+                          size_t bytes, struct comm_link **link, unsigned *rank,
+                          unsigned *size)
+{
+    MPI_Comm comm;
+    ssq_status st = check(services, bytes);
+    if (st != SSQ_OK)
+        return st;
+    struct comm_link *l = services->mem_alloc(sizeof(*l));
+    if (l == NULL)
+        return services->error_set(
+            SSQ_ERR_NOMEM, "mpi: no host memory for %zu bytes", sizeof(*l));
+    memcpy(&comm, handle, sizeof(comm));
+    l->services = services;
+    st = duplicate(l, comm);
+    if (st == SSQ_OK)
+        st = make_room(l);
+    if (st != SSQ_OK) {
+        services->mem_free(l->requests);
+        services->mem_free(l->telling);
+        services->mem_free(l->gone);
+        services->mem_free(l);
+        return st;
+    }
+    *rank = (unsigned)l->rank;
+    *size = (unsigned)l->size;
+    *link = l;
+    return SSQ_OK;
+}
+
+static const struct comm_module module = {
+    .abi = SSQ_COMM_ABI,
+    .backend = SSQ_BACKEND_ABI,
+    .library = SSQ_MPI_BUILT_FOR,
+    .transport = {.abi = SSQ_COMM_ABI,
+                  .name = "mpi",
+                  .exchange = exchange,
+                  .abandon = abandon,
+                  .leave = leave,
+                  .close = close_link},
+    .connect = connect,
+};
+
+static const struct comm_module *enter(uint32_t abi)
+{
+    (void)abi;
+    return &module;
+}
+
+extern SSQ_API const comm_module_fn ssq_comm_module;
+SSQ_API const comm_module_fn ssq_comm_module = enter;

@@ -1,0 +1,100 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module.c - transports that are modules: found and loaded at their first
+ * use. */
+#include "lib/comm/comm.h"
+
+#include "lib/core/module_find.h"
+#include "lib/core/services.h"
+
+#include <sesqui/mpi.h>
+
+#include <dlfcn.h>
+#include <string.h>
+
+#define SSQ_TRANSPORT(NAME, WHY) static const char *const NAME##_why_not = WHY;
+#include "lib/backend_table.h"
+
+/* It stays loaded: its code may be on a thread's stack. */
+static bool load(void *user, const char *path, struct why *why)
+{
+    const struct comm_module **found = user;
+    void *module = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (module == NULL)
+        return refuse(why, "%s", dlerror());
+    const comm_module_fn *entry = dlsym(module, "ssq_comm_module");
+    const struct comm_module *m = entry == NULL ? NULL : (*entry)(SSQ_COMM_ABI);
+    if (m != NULL && m->abi == SSQ_COMM_ABI && m->backend == SSQ_BACKEND_ABI) {
+        *found = m;
+        return true;
+    }
+    if (m == NULL)
+        refuse(why, "%s: no transport", path);
+    else
+        refuse(why, "%s: module ABI %u of %u, library ABI %d of %d", path,
+               m->abi, m->backend, SSQ_COMM_ABI, SSQ_BACKEND_ABI);
+    dlclose(module);
+    return false;
+}
+
+/* Looked for each time: it happens once in a program, and dlopen counts. */
+static ssq_status find(const char *name, const char *why_not,
+                       const struct comm_module **module)
+{
+    struct why reason = {""};
+    if (module_find(name, load, (void *)module, &reason))
+        return SSQ_OK;
+    if (reason.text[0] != '\0')
+        return error_set(SSQ_ERR_UNSUPPORTED, "%s: %s", name, reason.text);
+    if (module_none())
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "%s: SSQ_MODULE_PATH is empty: no modules", name);
+    return error_set(SSQ_ERR_UNSUPPORTED, "%s: %s", name,
+                     why_not != NULL ? why_not
+                                     : "no module beside the library");
+}
+
+static ssq_status check(ssq_device *device, const char *library,
+                        const void *mpi_comm, ssq_comm **comm)
+{
+    static const char what[] = "comm_mpi_open";
+    const char *missing = device == NULL     ? "device"
+                          : library == NULL  ? "library"
+                          : mpi_comm == NULL ? "mpi_comm"
+                          : comm == NULL     ? "comm"
+                                             : NULL;
+    if (missing != NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what, missing);
+    return device_check(device, what);
+}
+
+ssq_status ssq_comm_mpi_open(ssq_device *device, const char *library,
+                             const void *mpi_comm, size_t bytes,
+                             const ssq_comm_options *options, ssq_comm **comm)
+{
+    static const char what[] = "comm_mpi_open";
+    const struct comm_module *m = NULL;
+    struct comm_link *link = NULL;
+    unsigned rank = 0, size = 0;
+    ssq_comm_options chosen;
+    ssq_status st = check(device, library, mpi_comm, comm);
+    if (st == SSQ_OK)
+        st = comm_options(options, what, &chosen);
+    if (st == SSQ_OK)
+        st = find("mpi", mpi_why_not, &m);
+    if (st != SSQ_OK)
+        return st;
+    if (strcmp(m->library, library) != 0)
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "%s: the module was built for %s, the program with %s",
+                         what, m->library, library);
+    st = m->connect(&core_services, mpi_comm, bytes, &link, &rank, &size);
+    if (st != SSQ_OK)
+        return st;
+    if (size <= SSQ_COMM_MAX_SIZE)
+        return comm_create(device, rank, size, &m->transport, link, &chosen,
+                           comm);
+    m->transport.leave(link);
+    (void)m->transport.close(link);
+    return error_set(SSQ_ERR_INVALID, "%s: %u ranks, expected at most %d", what,
+                     size, SSQ_COMM_MAX_SIZE);
+}

@@ -1,0 +1,95 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* module_find.c - where modules are looked for. */
+#include "lib/core/module_find.h"
+
+#include "lib/core/env.h"
+#include "lib/core/error.h"
+#include "lib/core/module_file.h"
+
+#include <limits.h>
+#include <stdio.h>
+#include <string.h>
+#include <unistd.h>
+
+/* What is looked for, and who takes it. */
+struct search {
+    const char *name;
+    module_try_fn *try_file;
+    void *user;
+    struct why *reason;
+};
+
+/* Add text to what *why says; what does not fit is cut off. */
+static void refuse_too(struct why *why, const char *text)
+{
+    struct why first = *why;
+    refuse(why, "%s%s%s", first.text, first.text[0] == '\0' ? "" : "; ", text);
+}
+
+/* Try <dir>/<name>.so if there is one, of the n characters of dir; false: go on
+ * to the next. What was wrong with one is added to the reason, also where
+ * another that is taken comes behind it. */
+static bool try_dir(const struct search *s, const char *dir, size_t n)
+{
+    char path[PATH_MAX];
+    struct why why = {""};
+    bool taken = false;
+    int length =
+        snprintf(path, sizeof(path), "%.*s/%s.so", (int)n, dir, s->name);
+    if (n == 0)
+        return false;
+    if (dir[0] != '/')
+        refuse(&why, "%.*s: a relative path of modules: not used", (int)n, dir);
+    else if ((size_t)length >= sizeof(path) || access(path, F_OK) != 0)
+        return false;
+    else if (module_file_safe(path, &why) && module_file_whole(path, &why))
+        taken = s->try_file(s->user, path, &why);
+    if (why.text[0] != '\0')
+        refuse_too(s->reason, why.text);
+    if (!taken)
+        log_line(SSQ_LOG_WARNING, "device", "%s: %s", s->name, why.text);
+    return taken;
+}
+
+/* The same of each part of a colon list. */
+static bool try_list(const struct search *s, const char *dirs)
+{
+    while (dirs != NULL && *dirs != '\0') {
+        size_t n = strcspn(dirs, ":");
+        if (try_dir(s, dirs, n))
+            return true;
+        dirs += n + (dirs[n] == ':');
+    }
+    return false;
+}
+
+/* Beside the library: as installed, or in the directory that libtool builds
+ * in, where modules are not in one of their own. */
+static bool try_beside(const struct search *s)
+{
+    static const char installed[] = "/sesqui/0", build[] = "/.libs";
+    char dir[PATH_MAX];
+    if (!library_directory(dir, sizeof(dir) - sizeof(installed)))
+        return false;
+    size_t n = strlen(dir), tail = sizeof(build) - 1;
+    if (n > tail && strcmp(dir + n - tail, build) == 0)
+        return try_dir(s, dir, n);
+    memcpy(dir + n, installed, sizeof(installed));
+    return try_dir(s, dir, n + sizeof(installed) - 1);
+}
+
+bool module_none(void)
+{
+    const char *wanted = env_text("SSQ_MODULE_PATH");
+    return wanted != NULL && wanted[0] == '\0';
+}
+
+bool module_find(const char *name, module_try_fn *try_file, void *user,
+                 struct why *reason)
+{
+    const struct search s = {name, try_file, user, reason};
+    if (module_none())
+        return false;
+    return try_list(&s, env_text("SSQ_MODULE_PATH")) || try_beside(&s) ||
+           try_list(&s, SSQ_MODULE_DIR);
+}

@@ -1,0 +1,83 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# mpi.sh - ranks that are processes: the bits of local ones, and what survivors
+# are told of a rank that dies, is late or calls something else.
+
+. "${srcdir:-.}/tests/lint/tap.sh"
+
+ranks=$builddir/tests/comm/ranks
+if [ -z "$MPIRUN" ] || ! command -v "$MPIRUN" >/dev/null; then
+    tap_missing mpi "no ${MPIRUN:-mpi module in this build}" 'ranks over MPI'
+    tap_done 0
+    exit 0
+fi
+
+# What either launcher is told: more ranks than processors, no other machine,
+# and that those who are left may live. As root, too.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+HOME=$tmp
+export HOME
+case $MPI_LIBRARY in
+"Open MPI") how='--oversubscribe --enable-recovery --mca plm isolated
+    --mca btl self,vader' ;;
+*) how='-disable-auto-cleanup -launcher fork' ;;
+esac
+
+# run N HOW DEVICE...: in $tmp/out. What is not over in a minute hangs.
+run() {
+    n=$1
+    shift
+    # shellcheck disable=SC2086
+    timeout -k 5 60 "$MPIRUN" $how -n "$n" "$ranks" "$@" \
+        >"$tmp/out" 2>"$tmp/err"
+}
+
+# same NAME N DEVICE...: N processes come to the digest of as many threads.
+same() {
+    name=$1 n=$2
+    shift 2
+    "$ranks" local "$@" >"$tmp/local" 2>"$tmp/err"
+    run "$n" whole "$@"
+    grep -q '^digest [0-9a-f]\{16\}$' "$tmp/local" &&
+        [ "$(grep digest "$tmp/out")" = "$(cat "$tmp/local")" ]
+    tap_ok $? "$name: $n ranks over $MPI_LIBRARY have the bits of local ones" ||
+        sed 's/^/# /' "$tmp/local" "$tmp/out" "$tmp/err" | head -n 30
+}
+
+# told HOW N WORDS: all ranks but the last are told so, and in time.
+told() {
+    begun=$(date +%s)
+    run "$2" "$1" reference
+    took=$(($(date +%s) - begun))
+    missing=0
+    for r in $(seq 0 $(($2 - 2))); do
+        grep "^rank $r: SSQ_ERR_COMM" "$tmp/out" | grep -qE "$3" ||
+            missing=$((missing + 1))
+    done
+    [ $missing -eq 0 ] && [ "$took" -lt 40 ]
+    tap_ok $? "$1, $2 ranks: all others are told after $took seconds" ||
+        sed 's/^/# /' "$tmp/out" "$tmp/err" | head -n 30
+}
+
+same reference 2 reference reference
+same reference 3 reference reference reference
+same cpu 2 cpu cpu
+same 'a mixture' 3 reference guard cpu
+told late 2 'rank 1, who did not come'
+told late 3 'rank 2'
+told shapes 3 '500000 elements.*rank 2.*500001'
+told left 3 'rank 2 was destroyed'
+for case in 'killed 2 1' 'killed 3 2' 'killed-within 3 2'; do
+    # shellcheck disable=SC2086
+    set -- $case
+    if [ "$MPI_LIBRARY" = MPICH ]; then
+        tap_skip 'its launcher may end all ranks' "$1, $2 ranks over MPICH"
+    else
+        told "$1" "$2" "rank $3"
+    fi
+done
+run 1 alone reference
+grep -q '^rank 0: SSQ_ERR_UNSUPPORTED: .*MPI_THREAD_MULTIPLE' "$tmp/out"
+tap_ok $? 'MPI without threads is refused' || sed 's/^/# /' "$tmp/out"
+tap_done 12

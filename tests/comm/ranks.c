@@ -1,0 +1,242 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ranks.c - a program for tests/comm/mpi.sh: ranks that are processes, or the
+ * same ones as threads of one, so that their bits can be compared.
+ *
+ * usage: ranks HOW DEVICE...   under mpirun; rank r is on DEVICE r
+ *        ranks local DEVICE... a rank for each, in this process
+ *
+ * HOW: whole    all collectives; rank 0 prints the digest of what came of them
+ *      late     the last rank comes after the others' time
+ *      shapes   the last rank has another tensor
+ *      killed   the last rank dies between two collectives
+ *      killed-within  it dies in one
+ *      left     it destroys its communicator
+ *      alone    there is no MPI for threads
+ * Who survives prints "rank R: " and what it was told, and ends at once. */
+
+#include <mpi.h>
+
+#include <sesqui/mpi.h>
+
+#include <pthread.h>
+
+#include "tests/comm/comm.h"
+
+enum { TENSORS = 4 };
+
+static const ssq_dtype dtypes[TENSORS] = {SSQ_F32, SSQ_F16, SSQ_BF16, SSQ_F32};
+static const int64_t sizes[TENSORS] = {70001, 5, 3001, 129};
+
+/* ---- all of it ---- */
+
+struct place {
+    ssq_device *dev;
+    ssq_queue *queue;
+    ssq_comm *comm;
+    pthread_t thread;
+    uint64_t digest;
+};
+
+/* FNV-1a, of what a tensor has. */
+static void digest(struct place *p, const ssq_tensor *x)
+{
+    size_t bytes = (size_t)ssq_tensor_elements(x) *
+                   ssq_dtype_bits(ssq_tensor_dtype(x)) / 8;
+    unsigned char *b = malloc(bytes);
+
+    if (b == NULL)
+        tap_bail("no memory");
+    NEED(ssq_tensor_read(p->queue, x, b, bytes, ssq_tensor_dtype(x)));
+    NEED(ssq_queue_sync(p->queue));
+    for (size_t i = 0; i < bytes; i++)
+        p->digest = (p->digest ^ b[i]) * UINT64_C(0x100000001b3);
+    free(b);
+}
+
+static ssq_tensor *filled(struct place *p, int t, unsigned rank)
+{
+    ssq_tensor *x = core_vector(p->dev, dtypes[t], sizes[t]);
+
+    NEED(ssq_random_normal(
+        p->queue, SSQ_RANDOM_NORMAL(.x = x, .seed = rank, .id = (uint32_t)t)));
+    return x;
+}
+
+static void all_lists(struct place *p, ssq_tensor **x)
+{
+    for (int op = SSQ_COMM_SUM; op <= SSQ_COMM_MAX; op++) {
+        NEED(ssq_comm_all_reduce(
+            p->queue, p->comm,
+            SSQ_COMM_ALL_REDUCE(.tensors = (const ssq_tensor *const *)x,
+                                .n = TENSORS,
+                                .reduction = (ssq_comm_reduction)op,
+                                .tag = "list")));
+        for (int t = 0; t < TENSORS; t++)
+            digest(p, x[t]);
+        NEED(ssq_random_normal(
+            p->queue, SSQ_RANDOM_NORMAL(.x = x[0], .seed = 7,
+                                        .id = ssq_comm_rank(p->comm))));
+    }
+    NEED(ssq_comm_broadcast(
+        p->queue, p->comm,
+        SSQ_COMM_BROADCAST(.tensors = (const ssq_tensor *const *)x,
+                           .n = TENSORS, .root = 1)));
+    digest(p, x[0]);
+}
+
+static void all_parts(struct place *p, const ssq_tensor *x)
+{
+    unsigned size = ssq_comm_size(p->comm);
+    ssq_tensor *whole = NULL;
+    ssq_tensor *part = core_vector(p->dev, SSQ_BF16, 3000 / size);
+
+    NEED(ssq_tensor_slice(x, 0, 0, 3000 / size * size, 1, &whole));
+    NEED(ssq_comm_reduce_scatter(
+        p->queue, p->comm, SSQ_COMM_REDUCE_SCATTER(.x = whole, .y = part)));
+    NEED(ssq_comm_all_gather(p->queue, p->comm,
+                             SSQ_COMM_ALL_GATHER(.x = part, .y = whole)));
+    digest(p, whole);
+    ssq_tensor_destroy(&part);
+    ssq_tensor_destroy(&whole);
+}
+
+/* Ranks end with the same digest, and have it compared. */
+static void *whole(void *place)
+{
+    struct place *p = place;
+    ssq_tensor *x[TENSORS];
+    char text[32];
+
+    p->digest = UINT64_C(0xcbf29ce484222325);
+    for (int t = 0; t < TENSORS; t++)
+        x[t] = filled(p, t, ssq_comm_rank(p->comm));
+    all_lists(p, x);
+    all_parts(p, x[2]);
+    snprintf(text, sizeof(text), "%016llx", (unsigned long long)p->digest);
+    const ssq_comm_fact fact = {"digest", text};
+    NEED(ssq_comm_compare(p->queue, p->comm, &fact, 1, "digest"));
+    NEED(ssq_comm_barrier(p->queue, p->comm, "end"));
+    NEED(ssq_queue_sync(p->queue));
+    for (int t = 0; t < TENSORS; t++)
+        ssq_tensor_destroy(&x[t]);
+    return NULL;
+}
+
+/* ---- failures ---- */
+
+static _Noreturn void survive(unsigned rank, ssq_status st)
+{
+    char line[1200]; /* in one piece: others write, too */
+
+    snprintf(line, sizeof(line), "rank %u: %s: %s\n", rank, ssq_status_name(st),
+             st == SSQ_OK ? "" : ssq_last_error());
+    fputs(line, stdout);
+    fflush(stdout);
+    _exit(0); /* MPI_Finalize would wait for who is not there */
+}
+
+static void fail(struct place *p, const char *how)
+{
+    unsigned rank = ssq_comm_rank(p->comm);
+    bool last = rank == ssq_comm_size(p->comm) - 1;
+    bool other = last && strcmp(how, "shapes") == 0;
+    ssq_tensor *x = core_vector(p->dev, SSQ_F32, other ? 500001 : 500000);
+    const ssq_tensor *const list[] = {x};
+    const ssq_comm_all_reduce_args *args =
+        SSQ_COMM_ALL_REDUCE(.tensors = list, .n = 1, .tag = "grads");
+
+    NEED(ssq_fill(p->queue, SSQ_FILL(.x = x, .value = 1)));
+    NEED(ssq_comm_barrier(p->queue, p->comm, "begin"));
+    NEED(ssq_queue_sync(p->queue));
+    if (last && strcmp(how, "late") == 0)
+        sleep(4);
+    if (last && strcmp(how, "left") == 0) {
+        ssq_comm_destroy(&p->comm);
+        sleep(3);
+        _exit(0);
+    }
+    if (last && strcmp(how, "killed") == 0)
+        raise(SIGKILL);
+    for (int i = 0; i < (last && strcmp(how, "killed-within") == 0 ? 40 : 400);
+         i++)
+        if (ssq_comm_all_reduce(p->queue, p->comm, args) != SSQ_OK)
+            break;
+    if (last && strcmp(how, "killed-within") == 0)
+        raise(SIGKILL);
+    survive(rank, ssq_queue_sync(p->queue));
+}
+
+/* ---- ranks ---- */
+
+static void run_local(int n, char **names)
+{
+    static struct place p[MOST_RANKS];
+    ssq_device *dev[MOST_RANKS];
+    ssq_comm *comm[MOST_RANKS];
+
+    for (int r = 0; r < n; r++)
+        dev[r] = core_open(names[r]);
+    NEED(ssq_comm_local_create(dev, (unsigned)n, NULL, comm));
+    for (int r = 0; r < n; r++) {
+        p[r] = (struct place){.dev = dev[r], .comm = comm[r]};
+        p[r].queue = core_queue(dev[r]);
+        if (pthread_create(&p[r].thread, NULL, whole, &p[r]) != 0)
+            tap_bail("no thread");
+    }
+    for (int r = 0; r < n; r++)
+        pthread_join(p[r].thread, NULL);
+    printf("digest %016llx\n", (unsigned long long)p[0].digest);
+    for (int r = 0; r < n; r++) {
+        ssq_comm_destroy(&comm[r]);
+        ssq_queue_destroy(&p[r].queue);
+        ssq_device_close(&dev[r]);
+    }
+}
+
+static void run_rank(const char *how, int n, char **names)
+{
+    int rank = 0;
+    ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
+    struct place p = {.digest = 0};
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    options.timeout = strcmp(how, "whole") == 0    ? 60
+                      : strcmp(how, "late") == 0   ? 1
+                      : strcmp(how, "left") == 0   ? 20
+                      : strcmp(how, "shapes") == 0 ? 20
+                                                   : 4;
+    p.dev = core_open(names[rank % n]);
+    p.queue = core_queue(p.dev);
+    if (strcmp(how, "alone") == 0)
+        survive((unsigned)rank,
+                ssq_comm_mpi_create(p.dev, MPI_COMM_WORLD, NULL, &p.comm));
+    NEED(ssq_comm_mpi_create(p.dev, MPI_COMM_WORLD, &options, &p.comm));
+    if (strcmp(how, "whole") != 0)
+        fail(&p, how);
+    whole(&p);
+    if (rank == 0)
+        printf("digest %016llx\n", (unsigned long long)p.digest);
+    ssq_comm_destroy(&p.comm);
+    ssq_queue_destroy(&p.queue);
+    ssq_device_close(&p.dev);
+}
+
+int main(int argc, char **argv)
+{
+    int level = 0;
+
+    if (argc < 3 || argc > 2 + MOST_RANKS)
+        return 2;
+    if (strcmp(argv[1], "local") == 0) {
+        run_local(argc - 2, argv + 2);
+        return 0;
+    }
+    signal(SIGUSR1, SIG_IGN); /* MPICH's launcher sends it when one has died */
+    MPI_Init_thread(&argc, &argv,
+                    strcmp(argv[1], "alone") == 0 ? MPI_THREAD_SINGLE
+                                                  : MPI_THREAD_MULTIPLE,
+                    &level);
+    run_rank(argv[1], argc - 2, argv + 2);
+    MPI_Finalize();
+    return 0;
+}
