@@ -16,6 +16,7 @@
 #include <sesqui/tensor.h>
 #include <sesqui/graph.h>
 #include <sesqui/ops.h>
+#include <sesqui/pack.h>
 #include <sesqui/tune.h>
 #include <sesqui/amp.h>
 #include <sesqui/comm.h>

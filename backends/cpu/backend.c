@@ -17,6 +17,7 @@ static const struct op_table ops = {
     .conv = cpu_conv,
     .gemm = cpu_gemm,
     .gemm_explain = cpu_gemm_explain,
+    .gemm_panels = cpu_gemm_panels,
     .pool = cpu_pool,
 };
 

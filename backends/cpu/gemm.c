@@ -82,6 +82,17 @@ static void fill_result(struct gemm_result *r, const struct product *g)
                r->bias == NULL && g->activation == SSQ_ACTIVATION_NONE;
 }
 
+/* Panels of b for these loops; NULL: there are none, or they are for others. */
+static const void *panels_of(const struct gemm_op *op,
+                             const struct gemm_kernels *kernels)
+{
+    const struct view *v = &op->panels;
+    if (v->buffer == NULL || op->d.stride[op->d.rank - 1] != 1 ||
+        v->shape[2] != kernels->columns || v->shape[3] != kernels->pair)
+        return NULL;
+    return view_host(v);
+}
+
 static void fill_job(struct gemm_job *job, const struct gemm_op *op,
                      const struct gemm_kernels *kernels)
 {
@@ -106,7 +117,8 @@ static void fill_job(struct gemm_job *job, const struct gemm_op *op,
                              .n = g.n,
                              .k = g.k,
                              .a = source_of(&g.a, 1, 2),
-                             .b = source_of(&g.b, 2, 1)};
+                             .b = source_of(&g.b, 2, 1),
+                             .panels = panels_of(op, kernels)};
     fill_result(&job->result, &g);
     fill_batch(&job->to, op, turned);
 }
@@ -199,10 +211,24 @@ const struct gemm_impl cpu_gemm[] = {
     {.name = NULL},
 };
 
+/* Of a's dtype, too: what multiplies them is known by that. */
+bool cpu_gemm_panels(const struct backend_device *d, ssq_dtype dtype,
+                     struct gemm_panels_form *form)
+{
+    struct gemm_op op = {.k = 1};
+    op.a.dtype = op.b.dtype = dtype;
+    const struct gemm_kernels *x = gemv_kernels(d, &op);
+    *form = (struct gemm_panels_form){x->columns, x->pair};
+    return true;
+}
+
 void cpu_gemm_explain(const struct backend_device *device,
                       const struct gemm_op *op, unsigned impl,
                       struct gemm_explanation *e)
 {
+    if (impl == 1 || impl == 2)
+        e->packed = panels_of(op, impl == 1 ? device->isa->dot
+                                            : device->isa->gemm) != NULL;
     e->flushed =
         impl == 1 || (impl == 0 && gemv_kernels(device, op)->pair == 2);
     if (impl >= sizeof(cpu_gemm) / sizeof(cpu_gemm[0]) - 1)

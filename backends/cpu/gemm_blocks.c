@@ -44,12 +44,12 @@ static void choose_depth(struct gemm_blocks *t, const struct gemm_job *job)
 {
     int64_t words = size_div_up(job->k, job->kernels->pair);
     int64_t most = DEEP;
-    if (t->direct && t->a.panels > 1)
+    if (t->direct && !t->ready && t->a.panels > 1)
         most = DEEP_NEAR;
-    else if (t->direct)
+    else if (t->direct && !t->ready)
         most = job->m > FEW_ROWS ? DEEP_ROWS : DEEP_FEW_ROWS;
     t->rounds = size_most(1, size_div_up(words, most));
-    if (!t->direct)
+    if (!t->direct || t->ready)
         t->rounds = size_most(1, (words + DEEP / 2) / DEEP);
     t->deep = (uint32_t)round_up(size_div_up(words, t->rounds), 8);
     t->rounds = size_most(1, size_div_up(words, size_most(1, t->deep)));
@@ -121,7 +121,8 @@ void gemm_blocks_choose(const struct gemm_job *job,
     int64_t words = size_div_up(job->k, x->pair);
     int64_t near = f->l2 / 2 / sizeof(float);
     bool small = job->b.dtype == SSQ_F32 && job->n * words <= near / 2;
-    t->direct = job->b.line == 1 && (t->a.panels == 1 || small);
+    t->ready = job->panels != NULL;
+    t->direct = t->ready || (job->b.line == 1 && (t->a.panels == 1 || small));
     t->shared = !t->direct && job->batch == 1 && t->a.panels > MOST_ALONE &&
                 job->n * words <= MOST_SHARED;
     choose_depth(t, job);

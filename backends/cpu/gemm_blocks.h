@@ -29,6 +29,7 @@ struct gemm_blocks {
     struct gemm_side a, b;
     int64_t each; /* parts, each of one matrix, that a task does in turn */
     bool shared;  /* b is packed once, all of k */
+    bool ready;   /* whole panels of b are there: direct, too */
     bool direct; /* whole panels of b are not packed, but read where they are */
     size_t block; /* words of all of b's panels of a block of k */
     size_t sums;  /* words of a thread's scratch, for sums that wait */

@@ -21,6 +21,7 @@ struct gemm_job {
     const struct gemm_kernels *kernels;
     int64_t batch, m, n, k;
     struct gemm_source a, b; /* k is 0: not read */
+    const void *panels; /* b's whole panels, packed, all of k; NULL: none */
     struct gemm_result result;
     struct gemm_batch to;
 };

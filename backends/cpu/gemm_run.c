@@ -74,6 +74,21 @@ static void pack_task(void *context, uint32_t i, uint32_t worker)
 
 /* ---- tiles ---- */
 
+/* The same of panels that were there before the call: words along all of k. */
+static void find_ready(const struct part *p, uint32_t j, int64_t r,
+                       struct gemm_tile *x)
+{
+    const struct gemm_blocks *t = &p->run->t;
+    const struct gemm_job *job = p->run->job;
+    const bool pairs = job->kernels->pair == 2;
+    const int64_t words = job->k / job->kernels->pair;
+    x->b_row = t->b.height * (pairs || p->b.dtype == SSQ_F32 ? 4 : 2);
+    x->b = (const char *)job->panels +
+           ((p->j + j) * words + r * t->deep) * x->b_row;
+    x->ahead = words * x->b_row;
+    x->b_rows = pairs ? GEMM_F32 : gemm_rows_of(p->b.dtype);
+}
+
 /* Panel j of a part's b, of block r of k, for x->columns columns. What is
  * fetched ahead is the next panel, or of rows that are read where they are the
  * next block of k. */
@@ -87,6 +102,10 @@ static void find_b(const struct part *p, uint32_t j, int64_t r,
     x->ahead = (int64_t)(t->b.apart * sizeof(float));
     if (!t->direct || x->columns < t->b.height)
         return;
+    if (t->ready) {
+        find_ready(p, j, r, x);
+        return;
+    }
     int64_t bytes = b->dtype == SSQ_F32 ? 4 : 2;
     int64_t column = (p->j + j) * t->b.height;
     x->b = (const char *)b->data + (r * t->depth * b->step + column) * bytes;

@@ -16,7 +16,7 @@
 /** Raised when anything here changes, the structs of ops and launches included:
  *  a module reads them at fixed offsets, so one of another number is
  *  refused. */
-#define SSQ_BACKEND_ABI 13
+#define SSQ_BACKEND_ABI 14
 
 /** Opaque to the core, which only hands pointers around: each backend defines
  *  them for itself, and no two backends have to agree. */
@@ -68,6 +68,11 @@ SSQ_OPS(X)
 
 struct gemm_explanation;
 
+/** Columns of a panel, and elements along k that lie side by side. */
+struct gemm_panels_form {
+    uint32_t columns, pair;
+};
+
 /** The best-first lists of a backend. A list that is NULL means that the
  *  backend has no implementation of its own; a plan may still do the op. */
 struct op_table {
@@ -85,6 +90,10 @@ struct op_table {
     unsigned (*gemm_algorithms)(const struct backend_device *,
                                 const struct gemm_op *, unsigned impl,
                                 uint64_t *names);
+    /* optional: products of two factors of this dtype read b faster from panels
+     * of this form (gemm_op.panels); false: they do not */
+    bool (*gemm_panels)(const struct backend_device *, ssq_dtype dtype,
+                        struct gemm_panels_form *form);
 };
 
 /** Limits the core must respect. */

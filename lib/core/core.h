@@ -27,21 +27,27 @@ struct ssq_device {
     ssq_device_options options;     /* the caller's, copied */
     struct certificate certificate; /* empty if the backend has no identify */
     struct tunings *tunings; /* lib/op/gemm/tuning.h; NULL: none can be kept */
-    struct pool *pool;              /* owned; NULL until opening gets to it */
-    pthread_mutex_t queues_lock;    /* of queues, and of their capturers */
-    ssq_queue *queues;        /* of this device, for the pool to retire */
-    unsigned forks;           /* fork_count() when it was opened */
-    ssq_device *next_watched; /* lib/core/fork.c */
-    atomic_uint captures;     /* under way on this device, by any thread */
+    struct pool *pool;       /* owned; NULL until opening gets to it */
+    pthread_mutex_t queues_lock; /* of queues, and of their capturers */
+    ssq_queue *queues;           /* of this device, for the pool to retire */
+    unsigned forks;              /* fork_count() when it was opened */
+    ssq_device *next_watched;    /* lib/core/fork.c */
+    atomic_uint captures;        /* under way on this device, by any thread */
     atomic_uint_fast64_t fallbacks;      /* ops that ran on the host instead */
     struct fallback_seen *fallback_seen; /* reasons logged; queues_lock */
     char pins[OP_COUNT][32]; /* the implementation that an op takes; "" any */
     unsigned pinned;         /* how often one of them was changed */
 };
 
+/** What somebody has made beside a tensor, and who lets go of it. */
+struct beside {
+    void (*drop)(struct beside *);
+};
+
 struct ssq_tensor {
     struct object object;
-    struct view view; /* holds the buffer */
+    struct view view;      /* holds the buffer */
+    struct beside *packed; /* a struct packed; NULL: it is not packed */
 };
 
 /** The tensor's view with an access; an absent view for NULL. */

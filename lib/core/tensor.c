@@ -7,6 +7,8 @@
 static void tensor_free(struct object *o)
 {
     ssq_tensor *t = (ssq_tensor *)o;
+    if (t->packed != NULL)
+        t->packed->drop(t->packed);
     object_put(&t->view.buffer->object);
     mem_free(t);
 }

@@ -7,6 +7,7 @@ cpu_tests = \
 	tests/cpu/lent \
 	tests/cpu/nomem \
 	tests/cpu/options \
+	tests/cpu/pack \
 	tests/cpu/parallel \
 	tests/cpu/same \
 	tests/cpu/tuning \
@@ -19,6 +20,8 @@ tests_cpu_nomem_SOURCES = tests/cpu/nomem.c
 tests_cpu_nomem_LDADD = libcore.la
 tests_cpu_options_SOURCES = tests/cpu/options.c
 tests_cpu_options_LDADD = libcore.la
+tests_cpu_pack_SOURCES = tests/cpu/pack.c
+tests_cpu_pack_LDADD = libcore.la
 tests_cpu_parallel_SOURCES = tests/cpu/parallel.c
 tests_cpu_parallel_LDADD = libcore.la
 tests_cpu_same_SOURCES = tests/cpu/same.c

@@ -1,7 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.c - products: cubes, a layer's, sizes that are no multiples of
  * anything, few rows by large weights, and a batch of small ones. Sizes are
- * MxNxK, and xBATCH. */
+ * MxNxK, and xBATCH. gemm_packed is one whose b was packed before, and is named
+ * on standard input alone. */
 #include "tests/bounds.h"
 #include "tools/bench/bench.h"
 
@@ -12,7 +13,7 @@
 #define LOOKS 64
 
 struct product {
-    ssq_tensor *a, *b, *d;
+    ssq_tensor *a, *b, *d, *packed; /* packed: b; NULL: it is not */
     int64_t batch, m, n, k;
 };
 
@@ -20,7 +21,7 @@ static ssq_gemm_args args_of(const struct product *p)
 {
     ssq_gemm_args g = SSQ_GEMM_INIT;
     g.a = p->a;
-    g.b = p->b;
+    g.b = p->packed != NULL ? p->packed : p->b;
     g.d = p->d;
     return g;
 }
@@ -38,6 +39,7 @@ static void drop(struct workload *w)
     struct product *p = w->state;
     ssq_tensor_destroy(&p->a);
     ssq_tensor_destroy(&p->b);
+    ssq_tensor_destroy(&p->packed);
     ssq_tensor_destroy(&p->d);
 }
 
@@ -96,7 +98,9 @@ static double of_bound(struct workload *w)
 static ssq_status make(struct workload *w)
 {
     const int64_t *s = w->c.size;
-    if (strcmp(w->c.op, "gemm") != 0 || w->c.sizes < 3 || w->c.sizes > 4)
+    const bool packed = strcmp(w->c.op, "gemm_packed") == 0;
+    if ((strcmp(w->c.op, "gemm") != 0 && !packed) || w->c.sizes < 3 ||
+        w->c.sizes > (packed ? 3 : 4))
         return SSQ_ERR_NOT_FOUND;
     struct product *p = calloc(1, sizeof(*p));
     if (p == NULL)
@@ -116,6 +120,8 @@ static ssq_status make(struct workload *w)
     if (st == SSQ_OK)
         st = ssq_tensor_create(w->device, w->c.result, 3 - flat, d + flat,
                                &p->d);
+    if (st == SSQ_OK && packed)
+        st = ssq_gemm_pack(w->queue, p->b, false, &p->packed);
     ssq_gemm_args g = args_of(p);
     ssq_gemm_explanation e = SSQ_GEMM_EXPLANATION_INIT;
     if (st == SSQ_OK)

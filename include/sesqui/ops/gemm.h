@@ -135,11 +135,12 @@ typedef struct ssq_gemm_explanation {
                        what ssq_gemm_tune kept (tune.h), and not the rules' */
     bool flushed; /**< subnormal factors, and sums of products that would be
                        subnormal, count as 0, whatever f32_subnormals says */
+    bool packed;  /**< b's copy is read that ssq_gemm_pack made (pack.h) */
 } ssq_gemm_explanation;
 #define SSQ_GEMM_EXPLANATION_INIT                                              \
     {                                                                          \
         sizeof(ssq_gemm_explanation), "", SSQ_F32, false, 0, "", 0, 0, 0, 0,   \
-            0, 0, 0, false, false, false, false                                \
+            0, 0, 0, false, false, false, false, false                         \
     }
 
 /** Explain: which implementation would run these arguments and how, by the

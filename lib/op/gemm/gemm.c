@@ -151,6 +151,7 @@ static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
     x.tf32 = e->tf32;
     x.copied = e->copied;
     x.flushed = e->flushed;
+    x.packed = e->packed;
     x.tuned = e->tuned;
     x.batch = op->batch;
     x.m = op->m;

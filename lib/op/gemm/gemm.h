@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm.h - the one op behind ssq_gemm and ssq_gemm_batched.
  *
- * What a backend gets is canonical. All present views have the rank of d,
- * which is at least 3: the batch, collapsed, and then two dimensions. a is
+ * What a backend gets is canonical. All present views but panels have the rank
+ * of d, which is at least 3: the batch, collapsed, and then two dimensions. a
+ * is
  * [..., m, k] and b is [..., k, n] whatever was transposed: a transpose is in
  * the strides. In a, b and d one of the last two strides is 1. c and bias are
  * broadcast to d's shape by strides of 0.
@@ -33,6 +34,9 @@ struct gemm_op {
     struct view a, b;    /* absent when k == 0 */
     struct view c, bias; /* optional */
     struct view d;
+    /* optional: b once more (lib/op/gemm/pack.h), for whoever asked for that
+     * form; it has a rank of its own */
+    struct view panels;
 };
 
 /** How one implementation would do an op: what a backend's gemm_explain
@@ -43,6 +47,7 @@ struct gemm_explanation {
     uint32_t block;        /* as in ssq_gemm_explanation */
     bool tf32, copied;     /* the same */
     bool flushed;          /* the same */
+    bool packed;           /* the same */
     bool tuned;            /* the same; begins true where op.prefer was taken */
     char condition[256];   /* why matrix_units is false */
 };

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gemm_build.c - from the arguments of a gemm to its canonical op: check,
  * broadcast, fold and collapse the batch. */
+#include "lib/op/gemm/pack.h"
 #include "lib/op/gemm/tuning.h"
 
 #include "lib/core/queue.h"
@@ -408,6 +409,8 @@ ssq_status gemm_build(const ssq_queue *queue, const ssq_gemm_args *args,
         make_canonical(op);
     if (st == SSQ_OK && view_elements(&op->d) > 0)
         tuning_prefer(queue->device, op);
+    if (st == SSQ_OK)
+        st = packed_use(queue, args, name, op);
     fpenv_leave(env);
     return st;
 }
