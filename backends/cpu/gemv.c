@@ -17,7 +17,7 @@
 
 /* Most of the few: a fifth of a vector's sums is spent on putting lanes
  * together for so many, where k is as short as SHORT_K. */
-#define MOST    16
+#define MOST    24
 #define SHORT_K 256
 /* For fewer of them k may be shorter, in proportion, down to: */
 #define LEAST_K 32
