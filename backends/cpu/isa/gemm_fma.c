@@ -25,12 +25,11 @@ static void gemv(const struct gemv_tile *tile)
         gemv_choose(F32, F32, tile);
 }
 
-const struct gemm_kernels ISA_NAME(gemm_fma) = {
-    .rows = TILE_ROWS,
-    .columns = 2 * LANES,
-    .pair = 1,
-    .pack = ISA_NAME(gemm_pack),
-    .multiply = multiply,
-    .finish = ISA_NAME(gemm_finish),
-    .gemv = gemv,
-    .gemv_rows = GEMV_ROWS_OF_FEW};
+const struct gemm_kernels ISA_NAME(gemm_fma) = {.rows = TILE_ROWS,
+                                                .columns = 2 * LANES,
+                                                .pair = 1,
+                                                .pack = ISA_NAME(gemm_pack),
+                                                .multiply = multiply,
+                                                .finish = ISA_NAME(gemm_finish),
+                                                .gemv = gemv,
+                                                .gemv_rows = GEMV_ROWS_OF_FEW};
