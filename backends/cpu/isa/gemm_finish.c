@@ -92,6 +92,67 @@ static void finish_plain(char *d, int64_t d_row, uint32_t dtype,
         put_rows(d, d_row, SSQ_BF16, sums, sums_row, rows, columns);
 }
 
+/* An operand of 16 bits whose columns are neighbours becomes a line of
+ * float32s, by instructions, before the text adds it. */
+struct line {
+    const char *from; /* NULL: the operand is read where it is */
+    int64_t row;      /* bytes */
+    uint32_t dtype;
+    float values[GEMM_LINES];
+};
+
+/* Type number `shift` of args, if it is such an operand's, becomes float32. */
+static void begin_line(struct line *x, struct gemm_finish_args *args, int shift,
+                       const char *from, int64_t row, int64_t column)
+{
+    x->dtype = args->g.types >> shift & 15u;
+    x->from = NULL;
+    if (from == NULL || column != 1 || x->dtype == DT_F32)
+        return;
+    x->from = from;
+    x->row = 2 * row;
+    args->g.types ^= (x->dtype ^ DT_F32) << shift;
+}
+
+/* n elements of row q: where float32s are. */
+INLINE const char *read_line(struct line *x, int64_t q, uint32_t n)
+{
+    const char *p = x->from + q * x->row;
+    for (uint32_t i = 0; i < n; i += LANES) {
+        halves h = n - i >= LANES ? halves_load(p + 2 * i)
+                                  : halves_part(p + 2 * i, n - i);
+        floats_store(x->values + i,
+                     x->dtype == DT_F16 ? floats_of_f16(h) : floats_of_bf16(h));
+    }
+    return (const char *)x->values;
+}
+
+INLINE void finish_rows(const struct gemm_result *r, const float *sums,
+                        int64_t sums_row, uint32_t rows, uint32_t columns,
+                        struct row first)
+{
+    struct gemm_finish_args args = r->args;
+    struct line c, bias;
+    int64_t c_row = r->c_row * (GEMM_TYPE_C(r) == DT_F32 ? 4 : 2);
+    int64_t bias_row = r->bias_row * (GEMM_TYPE_BIAS(r) == DT_F32 ? 4 : 2);
+    int64_t d_row = r->d_row * (GEMM_TYPE_D(r) == DT_F32 ? 4 : 2);
+    begin_line(&c, &args, 8, first.c, r->c_row, r->c_column);
+    begin_line(&bias, &args, 12, first.bias, r->bias_row, r->bias_column);
+    for (uint32_t q = 0; q < rows; q++, sums += sums_row) {
+        struct row row = first;
+        if (c.from != NULL)
+            row.c = read_line(&c, q, columns);
+        if (bias.from != NULL && (q == 0 || bias_row != 0))
+            row.bias = read_line(&bias, q, columns);
+        else if (bias.from != NULL)
+            row.bias = (const char *)bias.values;
+        finish_row(&args, &row, sums, columns);
+        first.c = first.c == NULL ? NULL : first.c + c_row;
+        first.bias = first.bias == NULL ? NULL : first.bias + bias_row;
+        first.d += d_row;
+    }
+}
+
 void ISA_NAME(gemm_finish)(const struct gemm_result *r, const float *sums,
                            int64_t sums_row, uint32_t rows, uint32_t columns,
                            int64_t i, int64_t j)
@@ -103,16 +164,13 @@ void ISA_NAME(gemm_finish)(const struct gemm_result *r, const float *sums,
         finish_plain(d, r->d_row, dtype, sums, sums_row, rows, columns);
         return;
     }
-    for (uint32_t q = 0; q < rows; q++, sums += sums_row) {
-        int64_t at = i + q;
-        struct row row = {
-            element(r->c, GEMM_TYPE_C(r), at * r->c_row + j * r->c_column),
-            element(r->bias, GEMM_TYPE_BIAS(r),
-                    at * r->bias_row + j * r->bias_column),
-            d + q * r->d_row * bytes};
-        if (columns == 2 * LANES)
-            finish_row(&r->args, &row, sums, 2 * LANES);
-        else
-            finish_row(&r->args, &row, sums, columns);
-    }
+    struct row first = {
+        element(r->c, GEMM_TYPE_C(r), i * r->c_row + j * r->c_column),
+        element(r->bias, GEMM_TYPE_BIAS(r),
+                i * r->bias_row + j * r->bias_column),
+        d};
+    if (columns == 2 * LANES)
+        finish_rows(r, sums, sums_row, rows, 2 * LANES, first);
+    else
+        finish_rows(r, sums, sums_row, rows, columns, first);
 }
