@@ -12,6 +12,7 @@
 /** As in tools/bench/workload.c. */
 #define MOST     9
 #define SHORTEST 0.002
+#define LONGEST  10.0
 
 static double now(void)
 {

@@ -90,7 +90,7 @@ printf '%s\n' 'gemm f32 8x8x8' 'gemm f16 8x8x8' 'gemm bf16 8x8x8' \
     'cast f16:f32 100' 'mlp f32 4x3x2' >"$tmp/cases"
 python3 "$top/bench/compare" --sesqui "$builddir/sesqui" --device reference \
     --peers "$folder" --cases "$tmp/cases" --rounds 2 --seconds 0.001 \
-    --threads 1 --out "$tmp/table.md" --json "$tmp/all.json" \
+    --threads 1,2 --out "$tmp/table.md" --json "$tmp/all.json" \
     --growth "$tmp/growth" --brief >"$tmp/out" 2>&1
 tap_ok $? 'compare has tables' || sed 's/^/# /' "$tmp/out"
 has() {
@@ -98,12 +98,13 @@ has() {
     tap_ok $? "$1" || sed 's/^/# /' "$tmp/table.md"
 }
 has 'a target that is reached' \
-    '^\| f32 products \| 0.97 \| [0-9.]+ \| [0-9.]+: gemm f32 8x8x8 \| reached'
+    '^\| f32 products, to tuned BLAS \| 0.97 \|  \| [0-9.]+ \| [0-9.]+: gemm f32 8x8x8 \| reached'
 has 'one that is missed' \
-    '^\| widening casts, to PyTorch \| 1.7 \| 0.00 \| .* \| missed'
-has 'one that nobody measured' "^\\| AdamW.* \\|  \\|  \\| not measured"
+    '^\| widening casts, to PyTorch \| 1.7 \|  \| 0.00 \| .* \| missed'
+has 'one that nobody measured' "^\\| AdamW.* \\| 2.4 \\| 2.0 \\|  \\|  \\| not measured"
 has 'a row of times, the bound and peers' \
-    '^\| gemm f16 8x8x8 \| .*ms \| .*GFLOP/s \| .*of its bound \| - \| .*e?.* \(1e\+06 ms\) \| - \|$'
+    '^\| gemm f16 8x8x8 \| .*ms \| .*GFLOP/s \| .*of its bound \| .*e?.* \(1e\+06 ms\) \| - \|$'
+has 'a chapter for each number of threads' '^## 2 threads$'
 grep -q '"roofs"' "$tmp/all.json" && grep -q '"of_bound"' "$tmp/all.json"
 tap_ok $? 'all answers as JSON'
 for size in m n k parameters tensors threads; do
@@ -114,4 +115,4 @@ for size in m n k parameters tensors threads; do
 done
 tap_run 'no such suite' sh -c \
     "python3 '$top/bench/compare' nosuite 2>'$tmp/err'; [ \$? -eq 2 ]"
-tap_done 18
+tap_done 19

@@ -102,6 +102,9 @@ static void csv_row(const struct report *r, const struct bench_row *row,
     if (row->of_bound >= 0.0)
         printf("%.4g", row->of_bound);
     printf(",");
+    if (row->waits >= 0)
+        printf("%d", row->waits);
+    printf(",");
     if (row->rival > 0.0)
         printf("%.9g", row->rival);
     printf("\n");
@@ -114,7 +117,7 @@ void report_begin(const struct report *r)
     if (r->form == REPORT_CSV)
         printf("device,suite,op,implementation,case,runs,median_s,min_s,max_s,"
                "gflops,gbytes_s,intensity,of_peak,of_copy,of_bound,"
-               "vs_median_s\n");
+               "host_waits,vs_median_s\n");
 }
 
 void report_row(const struct report *r, const struct bench_rows *all,
