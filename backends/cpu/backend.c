@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* backend.c - cpu: its slots, and the ops that it does better than their
  * plans. */
+#include "backends/cpu/attention.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv.h"
 #include "backends/cpu/gemm.h"
@@ -16,6 +17,8 @@ static const struct op_table ops = {
     .channel_norm_backward = cpu_channel_norm_backward,
     .conv = cpu_conv,
     .gemm = cpu_gemm,
+    .attention = cpu_attention,
+    .attention_backward = cpu_attention_backward,
     .gemm_explain = cpu_gemm_explain,
     .gemm_panels = cpu_gemm_panels,
     .pool = cpu_pool,

@@ -2,12 +2,15 @@
 /* isa.c - the sets of instructions that the library was compiled for. */
 #include "backends/cpu/isa.h"
 
+#include "backends/cpu/attention_kernels.h"
+
 #include <stddef.h>
 #include <string.h>
 
 #define KERNELS(OF)                                                            \
     extern const struct backend_kernel *const native_kernels_##OF[];           \
-    extern const struct gemm_kernels gemm_fma_##OF;
+    extern const struct gemm_kernels gemm_fma_##OF;                            \
+    extern const struct attention_kernels attention_##OF;
 KERNELS(plain)
 #ifdef __x86_64__
 KERNELS(avx2)
@@ -50,4 +53,16 @@ const struct isa *isa_choose(const struct cpu_features *f, const char *name)
     while (i < ISAS && !has(f, &isas[i]))
         i++;
     return i < ISAS ? &isas[i] : NULL;
+}
+
+const struct attention_kernels *isa_attention(const struct isa *isa)
+{
+#ifdef __x86_64__
+    if (strcmp(isa->name, "avx512") == 0)
+        return &attention_avx512;
+    if (strcmp(isa->name, "avx2") == 0)
+        return &attention_avx2;
+#endif
+    (void)isa;
+    return &attention_plain;
 }

@@ -5,38 +5,9 @@
 
 #include "backends/cpu/isa/half.h"
 
-/* 2 LANES of a line, in 16 bits. */
-INLINE void put_two(char *d, uint32_t dtype, const float *line)
-{
-    floats x = floats_load(line), y = floats_load(line + LANES);
-    if (dtype == SSQ_F16)
-        f16_store_two(d, x, y);
-    else
-        bf16_store_two(d, x, y);
-}
-
-/* The first n of a line to d. */
-INLINE void put(char *d, uint32_t dtype, const float *line, uint32_t n)
-{
-    uint32_t q = 0;
-    if (dtype == SSQ_F32) {
-        memcpy(d, line, n * sizeof(*line));
-        return;
-    }
-    for (; q + 2 * LANES <= n; q += 2 * LANES)
-        put_two(d + 2 * q, dtype, line + q);
-    if (q < n) {
-        float rest[2 * LANES] = {0};
-        uint16_t bits[2 * LANES];
-        memcpy(rest, line + q, (n - q) * sizeof(*line));
-        put_two((char *)bits, dtype, rest);
-        memcpy(d + 2 * q, bits, (n - q) * sizeof(*bits));
-    }
-}
-
 #define GEMM_PUT(LINE, N, AT_0)                                                \
     (void)(AT_0); /* row->d is there already */                                \
-    put(row->d, GEMM_D, LINE, N);
+    half_put(row->d, GEMM_D, LINE, N);
 #include "kernels/gemm/gemm_epilogue.h"
 
 /* Element i of an operand that may be absent. */
@@ -74,10 +45,10 @@ INLINE void put_rows(char *d, int64_t d_row, uint32_t dtype, const float *sums,
     d_row *= dtype == SSQ_F32 ? 4 : 2;
     if (columns == 2 * LANES)
         for (uint32_t q = 0; q < rows; q++, d += d_row, sums += sums_row)
-            put(d, dtype, sums, 2 * LANES);
+            half_put(d, dtype, sums, 2 * LANES);
     else
         for (uint32_t q = 0; q < rows; q++, d += d_row, sums += sums_row)
-            put(d, dtype, sums, columns);
+            half_put(d, dtype, sums, columns);
 }
 
 static void finish_plain(char *d, int64_t d_row, uint32_t dtype,

@@ -76,4 +76,33 @@ INLINE void bf16_store_two(void *p, floats x, floats y)
     words_store(p, (words)SHUFFLE(a, b, UPPER_HALVES));
 }
 
+/* 2 LANES of a line, in 16 bits. */
+INLINE void half_put_two(char *d, uint32_t dtype, const float *line)
+{
+    floats x = floats_load(line), y = floats_load(line + LANES);
+    if (dtype == SSQ_F16)
+        f16_store_two(d, x, y);
+    else
+        bf16_store_two(d, x, y);
+}
+
+/* The first n of a line to d, rounded to dtype. */
+INLINE void half_put(char *d, uint32_t dtype, const float *line, uint32_t n)
+{
+    uint32_t q = 0;
+    if (dtype == SSQ_F32) {
+        memcpy(d, line, n * sizeof(*line));
+        return;
+    }
+    for (; q + 2 * LANES <= n; q += 2 * LANES)
+        half_put_two(d + 2 * q, dtype, line + q);
+    if (q < n) {
+        float rest[2 * LANES] = {0};
+        uint16_t bits[2 * LANES];
+        memcpy(rest, line + q, (n - q) * sizeof(*line));
+        half_put_two((char *)bits, dtype, rest);
+        memcpy(d + 2 * q, bits, (n - q) * sizeof(*bits));
+    }
+}
+
 #endif

@@ -42,6 +42,7 @@
 
 typedef float floats __attribute__((vector_size(4 * LANES)));
 typedef uint32_t words __attribute__((vector_size(4 * LANES)));
+typedef int32_t ints __attribute__((vector_size(4 * LANES)));
 typedef uint16_t halves __attribute__((vector_size(2 * LANES)));
 typedef uint16_t pairs __attribute__((vector_size(4 * LANES))); /* of halves */
 

@@ -73,6 +73,13 @@ static const struct attention_case table[] = {
     {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 1e-20},
     {1, 2, 2, 5, 7, 4, 4, F32, F32, DENSE, NONE, false, 0, 0, 0, 0, 1e30},
     {2, 2, 2, 5, 7, 0, 4, F32, F32, DENSE, MASK_FLOAT, false, 0, 0, 0, 0, 2.0},
+    {1, 4, 2, 70, 300, 20, 40, F16, F16, TOKENS, MASK_U8, true, 200, 0, 0, 0,
+     0},
+    {1, 2, 1, 45, 140, 33, 17, BF16, F32, DENSE, MASK_FLOAT, false, 0, 0, 0.2,
+     0, 0},
+    {2, 2, 1, 100, 129, 32, 32, F32, F32, TOKENS, NONE, true, 0, 0, 0, 3.0, 0},
+    {1, 2, 2, 33, 260, 8, 65, F32, BF16, PADDED, MASK_HEADS, true, -20, 0, 0, 0,
+     4.0},
 };
 
 /* ---- the oracle against differences ---- */

@@ -144,6 +144,56 @@ static bool run_hidden(struct bed *b, ssq_dtype dtype)
     return ok;
 }
 
+enum { FAR_Q = 40, FAR_K = 200, FAR_D = 5, FAR_DV = 3, NO_KEY = 5, HID = 137 };
+
+/* Operands of run_far: a row of each may be all of one number. */
+static void make_far(struct bed *b, struct small *s, ssq_dtype dtype,
+                     const double *mask, bool odd)
+{
+    const int64_t shape[] = {FAR_Q, FAR_K};
+    double *q = bed_alloc(b, FAR_Q * FAR_D * sizeof(*q));
+    double *k = bed_alloc(b, FAR_K * FAR_D * sizeof(*k));
+    double *v = bed_alloc(b, FAR_K * FAR_DV * sizeof(*v));
+    for (int i = 0; i < FAR_Q * FAR_D; i++)
+        q[i] = i / FAR_D != NO_KEY ? i % 7 * 0.25 - 1 : odd ? (double)NAN : 0;
+    for (int i = 0; i < FAR_K * FAR_D; i++)
+        k[i] = i / FAR_D != HID ? i % 11 * 0.125 - 0.5 : odd ? -INF : 0;
+    for (int i = 0; i < FAR_K * FAR_DV; i++)
+        v[i] = i / FAR_DV != HID ? i % 13 - 6 : odd ? INF : 0;
+    make_small(b, s, dtype, SSQ_F32, FAR_Q, FAR_K, FAR_D, FAR_DV, q, k, v);
+    bed_values(b, &s->mask, SSQ_U8, 2, shape, LAYOUT_DENSE, mask);
+    s->args.mask = s->mask.t;
+}
+
+/* The same where there are many queries and keys: one key is hidden from all,
+ * and one query sees none, whose own NaN and Inf reach nothing either. */
+static bool run_far(struct bed *b, ssq_dtype dtype)
+{
+    double *mask = bed_alloc(b, FAR_Q * FAR_K * sizeof(*mask));
+    double *dy = bed_alloc(b, FAR_Q * FAR_DV * sizeof(*dy));
+    struct small s[2];
+    bool ok = true;
+    for (int i = 0; i < FAR_Q * FAR_K; i++)
+        mask[i] = i / FAR_K != NO_KEY && i % FAR_K != HID;
+    for (int x = 0; x < 2; x++) {
+        for (int i = 0; i < FAR_Q * FAR_DV; i++)
+            dy[i] = i / FAR_DV != NO_KEY ? i % 5 - 2 : x == 1 ? INF : 0;
+        make_far(b, &s[x], dtype, mask, x == 1);
+        run_small(b, &s[x]);
+        run_gradients(b, &s[x], SSQ_F32, dy);
+    }
+    const struct operand *a[] = {&s[0].y, &s[0].lse, &s[0].dq, &s[0].dk,
+                                 &s[0].dv};
+    const struct operand *c[] = {&s[1].y, &s[1].lse, &s[1].dq, &s[1].dk,
+                                 &s[1].dv};
+    for (size_t i = 0; i < COUNT(a) && ok; i++)
+        ok = bed_raw_equal(b, c[i], a[i]->bits);
+    for (int64_t i = 0; i < s[1].dk.n && !b->bench && !b->admit; i++)
+        if (!isfinite(s[1].dk.value[i]))
+            return bed_fail(b, "dk is not finite");
+    return ok;
+}
+
 /* Query 1 sees nothing, query 0 sees key 0 only: y is its value, whatever the
  * score, and only v has a gradient. */
 static bool run_all_masked(struct bed *b, ssq_dtype dtype)
@@ -347,6 +397,8 @@ enum named {
     CAUSAL,
     HIDDEN_F32,
     HIDDEN_F16,
+    FAR_F32,
+    FAR_BF16,
     MASKED_F32,
     MASKED_BF16,
     NO_WEIGHT,
@@ -363,6 +415,8 @@ static const char *const names[NAMED] = {
     "attention causal: which keys are seen, top left and bottom right",
     "attention f32: NaN and Inf behind excluded keys reach nothing",
     "attention f16: NaN and Inf behind excluded keys reach nothing",
+    "attention f32: among 40 queries and 200 keys, hidden ones reach nothing",
+    "attention bf16: among 40 queries and 200 keys, hidden ones reach nothing",
     "attention f32: a query without keys gives 0, lse -Inf, no gradient",
     "attention bf16: a query without keys gives 0, lse -Inf, no gradient",
     "attention: an infinite value without weight gives NaN",
@@ -383,6 +437,10 @@ static bool run_named(struct bed *b, enum named which)
         return run_hidden(b, SSQ_F32);
     case HIDDEN_F16:
         return run_hidden(b, SSQ_F16);
+    case FAR_F32:
+        return run_far(b, SSQ_F32);
+    case FAR_BF16:
+        return run_far(b, SSQ_BF16);
     case MASKED_F32:
         return run_all_masked(b, SSQ_F32);
     case MASKED_BF16:

@@ -1,0 +1,72 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention.c - attention in strips of queries and blocks of keys, on all
+ * threads: which ops, and from an op to a job. */
+#include "backends/cpu/attention.h"
+
+#include "backends/cpu/attention_job.h"
+
+/* A longer head's blocks would not fit the caches, which the kernels' pieces
+ * do. */
+#define LONGEST_HEAD 1024
+
+static bool admit(const struct attention_params *p, struct why *why)
+{
+    if (p->d == 0 || p->dv == 0)
+        return refuse(why, "d is %lld, dv is %lld: nothing is multiplied",
+                      (long long)p->d, (long long)p->dv);
+    if (p->d > LONGEST_HEAD || p->dv > LONGEST_HEAD)
+        return refuse(why, "d is %lld, dv is %lld: blocks of up to %d fit",
+                      (long long)p->d, (long long)p->dv, LONGEST_HEAD);
+    return true;
+}
+
+static bool check_forward(const struct backend_device *device,
+                          const struct attention_op *op, struct why *why)
+{
+    (void)device;
+    return admit(&op->p, why);
+}
+
+static bool check_backward(const struct backend_device *device,
+                           const struct attention_backward_op *op,
+                           struct why *why)
+{
+    (void)device;
+    return admit(&op->p, why);
+}
+
+static ssq_status run_forward(struct backend_queue *queue,
+                              const struct attention_op *op)
+{
+    struct attention_job job;
+    attention_job_fill(&job, queue->device, &op->p, &op->q, &op->k, &op->v,
+                       &op->mask, &op->step);
+    job.y = attention_operand(&op->y);
+    job.lse = attention_operand(&op->lse);
+    return attention_forward(&job, queue->device);
+}
+
+static ssq_status run_backward(struct backend_queue *queue,
+                               const struct attention_backward_op *op)
+{
+    struct attention_job job;
+    attention_job_fill(&job, queue->device, &op->p, &op->q, &op->k, &op->v,
+                       &op->mask, &op->step);
+    job.y = attention_operand(&op->y);
+    job.lse = attention_operand(&op->lse);
+    job.dy = attention_operand(&op->dy);
+    job.dq = attention_operand(&op->dq);
+    job.dk = attention_operand(&op->dk);
+    job.dv = attention_operand(&op->dv);
+    return attention_backward(&job, queue->device);
+}
+
+const struct attention_impl cpu_attention[] = {
+    {.name = "strips", .check = check_forward, .run = run_forward},
+    {.name = NULL},
+};
+
+const struct attention_backward_impl cpu_attention_backward[] = {
+    {.name = "strips", .check = check_backward, .run = run_backward},
+    {.name = NULL},
+};

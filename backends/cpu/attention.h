@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention.h - what backend.c needs of attention. */
+#ifndef BACKENDS_CPU_ATTENTION_H
+#define BACKENDS_CPU_ATTENTION_H
+
+#include "lib/core/backend.h"
+
+extern const struct attention_impl cpu_attention[];
+extern const struct attention_backward_impl cpu_attention_backward[];
+
+#endif

@@ -1,0 +1,199 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_forward.c - the loops of attention.
+ *
+ *     for each task: some strips that share a head of keys  (all threads)
+ *         for each block of keys
+ *             pack k and v
+ *             for each strip: scores, weights, means of the values */
+#include "backends/cpu/attention_job.h"
+
+#include "lib/core/size.h"
+
+/* Most strips of a task: their queries and means stay in the second cache. */
+#define MOST_STRIPS 16
+/* Tasks of a thread, if there are so many strips: they take unlike times. */
+#define TASKS_OF_THREAD 4
+
+struct forward {
+    const struct attention_job *job;
+    int64_t each, tasks_of_head;
+    float *memory;
+    size_t floats; /* of a thread */
+};
+
+/* What a thread has for the block under way. */
+struct work {
+    struct gemm_panels k, v;
+    float *scores, *bias, *rows;
+    bool finite; /* v is */
+};
+
+/* What a task keeps of a strip. */
+struct kept {
+    struct attention_strip s;
+    struct gemm_panels q;
+    float *means;
+    struct attention_state *state;
+};
+
+static struct work make_work(const struct attention_job *job,
+                             struct attention_memory *memory)
+{
+    const uint32_t rows = job->gemm->rows;
+    const size_t block = (size_t)job->keys * job->strip;
+    struct work w;
+    w.k = attention_panels(memory, job->keys, rows, (uint32_t)job->p->d);
+    w.v = attention_panels(memory, job->p->dv, rows, job->keys);
+    w.scores = attention_take(memory, block);
+    w.bias = attention_take(memory, job->mask.data == NULL ? 0 : block);
+    w.rows = attention_take(memory, (size_t)job->strip *
+                                        attention_row(job, job->p->dv));
+    return w;
+}
+
+static struct kept make_kept(const struct attention_job *job,
+                             struct attention_memory *memory)
+{
+    const size_t floats = sizeof(struct attention_state) / sizeof(float);
+    struct kept k = {.q = attention_panel(job, memory, job->p->d)};
+    k.means = attention_take(memory, (size_t)job->p->dv * job->strip);
+    k.state = (void *)attention_take(memory, floats);
+    return k;
+}
+
+static void begin_strip(const struct attention_task *t, struct kept *k)
+{
+    const struct attention_job *job = t->job;
+    struct gemm_source q =
+        attention_lines(&job->q, t->batch, k->s.head, k->s.query, false);
+    job->gemm->pack(&q, 0, k->s.queries, 0, (uint32_t)job->p->d, &k->q);
+    memset(k->means, 0, (size_t)job->p->dv * job->strip * sizeof(float));
+    memset(k->state, 0, sizeof(*k->state));
+    for (uint32_t i = 0; i < GEMM_LINES; i++)
+        k->state->most[i] = -(float)INFINITY;
+}
+
+static void pack_block(const struct attention_task *t,
+                       const struct attention_block *b, struct work *w)
+{
+    const struct attention_job *job = t->job;
+    const uint32_t dv = (uint32_t)job->p->dv;
+    struct gemm_source k =
+        attention_lines(&job->k, t->batch, t->kv, b->key, false);
+    struct gemm_source v =
+        attention_lines(&job->v, t->batch, t->kv, b->key, true);
+    job->gemm->pack(&k, 0, b->keys, 0, (uint32_t)job->p->d, &w->k);
+    job->gemm->pack(&v, 0, dv, 0, b->keys, &w->v);
+    w->finite = attention_finite(job, &w->v, dv, b->keys);
+}
+
+/* Bring a strip's means up to date with the first keys of a block. */
+static void meet(const struct attention_task *t,
+                 const struct attention_block *b, uint32_t keys,
+                 const struct work *w, const struct kept *k)
+{
+    const struct attention_job *job = t->job;
+    const uint32_t columns = k->s.vectors * job->strip / 2;
+    const uint32_t dv = (uint32_t)job->p->dv;
+    struct gemm_panels weights = {w->scores, job->strip, 0};
+    attention_multiply(job, false, &w->k, keys, &k->q, columns,
+                       (uint32_t)job->p->d, w->scores, job->strip, false);
+    struct attention_scores x = attention_scores(t, &k->s, b, keys, w->bias);
+    x.mark = !w->finite;
+    job->kernels->weights(&x, w->scores, k->state);
+    if (b->key > 0)
+        job->kernels->rescale(k->means, dv, k->state->kept);
+    attention_multiply(job, x.mark, &w->v, dv, &weights, columns, keys,
+                       k->means, job->strip, true);
+}
+
+/* A block of keys is packed when the first strip needs it. */
+static void meet_all(const struct attention_task *t,
+                     const struct attention_block *b, struct work *w,
+                     const struct kept *kept)
+{
+    bool packed = false;
+    for (int64_t i = 0; i < t->strips; i++) {
+        uint32_t keys = attention_seen(t->job, &kept[i].s, b);
+        if (keys == 0)
+            continue;
+        if (!packed)
+            pack_block(t, b, w);
+        packed = true;
+        meet(t, b, keys, w, &kept[i]);
+    }
+}
+
+/* Results lie along dv, means along the strip's queries. */
+static void end_strip(const struct attention_task *t, const struct work *w,
+                      const struct kept *k)
+{
+    const struct attention_job *job = t->job;
+    const struct attention_operand *o = &job->lse;
+    float logs[GEMM_LINES];
+    attention_store(t, &k->s, &job->y, k->means, job->p->dv, 1.0f, w->rows);
+    if (o->data == NULL)
+        return;
+    float *lse = (float *)(void *)o->data + t->batch * o->step[0] +
+                 k->s.head * o->step[1] + k->s.query * o->step[2];
+    job->kernels->logs(k->state, k->s.queries, logs);
+    for (uint32_t i = 0; i < k->s.queries; i++)
+        lse[i * o->step[2]] = logs[i];
+}
+
+static void task(void *context, uint32_t index, uint32_t worker)
+{
+    const struct forward *f = context;
+    const struct attention_job *job = f->job;
+    struct attention_memory memory = {f->memory + worker * f->floats, 0};
+    struct work work = make_work(job, &memory);
+    struct kept kept[MOST_STRIPS];
+    int64_t head = index / f->tasks_of_head;
+    struct attention_task t = {.job = job,
+                               .batch = head / job->p->kv_heads,
+                               .kv = head % job->p->kv_heads,
+                               .strip = index % f->tasks_of_head * f->each};
+    t.strips = size_least(job->strips - t.strip, f->each);
+    for (int64_t i = 0; i < t.strips; i++) {
+        kept[i] = make_kept(job, &memory);
+        kept[i].s = attention_strip(&t, t.strip + i);
+        begin_strip(&t, &kept[i]);
+    }
+    for (int64_t j = 0; j < job->blocks; j++) {
+        struct attention_block b = attention_block(&t, j);
+        meet_all(&t, &b, &work, kept);
+    }
+    for (int64_t i = 0; i < t.strips; i++)
+        end_strip(&t, &work, &kept[i]);
+}
+
+static size_t floats_of_thread(const struct forward *f)
+{
+    struct attention_memory memory = {NULL, 0};
+    (void)make_work(f->job, &memory);
+    for (int64_t i = 0; i < f->each; i++)
+        (void)make_kept(f->job, &memory);
+    return memory.used;
+}
+
+ssq_status attention_forward(const struct attention_job *job,
+                             struct backend_device *device)
+{
+    const uint32_t threads = team_size(device->team);
+    const int64_t heads = job->p->batch * job->p->kv_heads;
+    struct forward f = {.job = job};
+    struct backend_mem *block;
+    f.each =
+        size_div_up(heads * job->strips, (int64_t)threads * TASKS_OF_THREAD);
+    f.each = size_least(size_least(f.each, MOST_STRIPS), job->strips);
+    f.tasks_of_head = size_div_up(job->strips, f.each);
+    f.floats = floats_of_thread(&f);
+    ssq_status st = scratch_take(&device->scratch,
+                                 f.floats * threads * sizeof(float), &block);
+    if (st != SSQ_OK)
+        return st;
+    f.memory = block->host;
+    attention_for(job, device, heads * f.tasks_of_head, task, &f);
+    scratch_return(&device->scratch, block);
+    return SSQ_OK;
+}

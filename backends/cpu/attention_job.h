@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* attention_job.h - attention as its loops know it: addresses, steps, and how
+ * it is cut.
+ *
+ * A strip is as many queries of one head as a tile has columns; strips of all
+ * heads that share a head of keys are numbered through. Keys are cut into
+ * blocks. Neither depends on the number of threads, and each sum is one chain,
+ * over elements, keys or queries in their order: no bit does. */
+#ifndef BACKENDS_CPU_ATTENTION_JOB_H
+#define BACKENDS_CPU_ATTENTION_JOB_H
+
+#include "backends/cpu/attention_kernels.h"
+#include "backends/cpu/cpu.h"
+#include "lib/op/attention/attention.h"
+
+/** [batch, heads, t, ..]; data NULL: absent. */
+struct attention_operand {
+    char *data;
+    uint32_t dtype;
+    int64_t step[4]; /* elements */
+};
+
+struct attention_job {
+    const struct attention_params *p;
+    const struct gemm_kernels *gemm;
+    const struct attention_kernels *kernels;
+    struct attention_operand q, k, v, mask, y, lse, dy, dq, dk, dv;
+    uint32_t dtype; /* of q, k and v */
+    uint32_t step;  /* of the random stream */
+    uint32_t strip;
+    int64_t strips_of_head, strips; /* of a head; of those that share keys */
+    uint32_t keys;                  /* of a block */
+    int64_t blocks;                 /* of a head's keys */
+};
+
+/** What a thread works on: a head of keys, and strips and blocks of it. */
+struct attention_task {
+    const struct attention_job *job;
+    int64_t batch, kv;
+    int64_t strip, strips, block, blocks; /* the first, and how many */
+};
+
+/** A strip. */
+struct attention_strip {
+    int64_t head, query; /* the first one */
+    uint32_t queries, vectors;
+};
+
+/** A block of keys. */
+struct attention_block {
+    int64_t key; /* the first one */
+    uint32_t keys;
+};
+
+/** Memory of a thread, handed out in a row. Without any, `used` says how much
+ *  it takes. */
+struct attention_memory {
+    float *memory;
+    size_t used; /* floats */
+};
+
+/** Set steps and sizes; operands that are not of this direction are absent. */
+void attention_job_fill(struct attention_job *job,
+                        const struct backend_device *device,
+                        const struct attention_params *p, const struct view *q,
+                        const struct view *k, const struct view *v,
+                        const struct view *mask, const struct view *step);
+struct attention_operand attention_operand(const struct view *v);
+
+/** Element `index` of a head's t, as lines along the head's elements, or with
+ *  `turned` along t. */
+struct gemm_source attention_lines(const struct attention_operand *o,
+                                   int64_t batch, int64_t head, int64_t index,
+                                   bool turned);
+
+struct attention_strip attention_strip(const struct attention_task *t,
+                                       int64_t strip);
+struct attention_block attention_block(const struct attention_task *t,
+                                       int64_t block);
+/** Keys of a block that a query of the strip sees: they come first. */
+uint32_t attention_seen(const struct attention_job *job,
+                        const struct attention_strip *s,
+                        const struct attention_block *b);
+/** What is said of the scores of a block and a strip. bias: memory for one.
+ */
+struct attention_scores attention_scores(const struct attention_task *t,
+                                         const struct attention_strip *s,
+                                         const struct attention_block *b,
+                                         uint32_t keys, float *bias);
+
+/** floats, in whole lines of the cache. */
+float *attention_take(struct attention_memory *memory, size_t floats);
+/** Panels for `lines`, at most so many in each. */
+struct gemm_panels attention_panels(struct attention_memory *memory,
+                                    int64_t lines, uint32_t most,
+                                    uint32_t depth);
+/** A panel of a strip's columns: `depth` of them, with nothing behind it. */
+struct gemm_panels attention_panel(const struct attention_job *job,
+                                   struct attention_memory *memory,
+                                   int64_t depth);
+/** Are all elements of these panels finite? */
+bool attention_finite(const struct attention_job *job,
+                      const struct gemm_panels *panels, uint32_t lines,
+                      uint32_t depth);
+
+/** rows x columns sums to `to`, or added to them: panels of a times panels of
+ *  b. some: TILE_SKIP is not multiplied. */
+void attention_multiply(const struct attention_job *job, bool some,
+                        const struct gemm_panels *a, uint32_t rows,
+                        const struct gemm_panels *b, uint32_t columns,
+                        uint32_t depth, float *to, size_t to_row, bool add);
+
+/** Columns of a strip, which are its queries, become rows of o, times a factor.
+ *  rows: memory for a strip of rows, each whole tiles wide. */
+void attention_store(const struct attention_task *t,
+                     const struct attention_strip *s,
+                     const struct attention_operand *o, const float *columns,
+                     int64_t length, float factor, float *rows);
+/** Floats of a row that takes `length` elements, in whole tiles. */
+uint32_t attention_row(const struct attention_job *job, int64_t length);
+
+/** task(context, i, ..) for all i below n: on all threads, unless the whole op
+ *  is too small. */
+void attention_for(const struct attention_job *job,
+                   const struct backend_device *device, int64_t n,
+                   team_task task, void *context);
+
+/** attention_forward.c and attention_backward.c: all of it. */
+ssq_status attention_forward(const struct attention_job *job,
+                             struct backend_device *device);
+ssq_status attention_backward(const struct attention_job *job,
+                              struct backend_device *device);
+
+#endif
