@@ -10,6 +10,21 @@
  *             return fail(ssq_last_error());
  *     }
  *
+ * Data parallel. With .comm each rank has a trainer of its own, made alike, and
+ * trains on its own batches, of the same size. Gradients are summed in float32:
+ * those of a rank's passes, then over ranks in the order of comm.h, as one
+ * collective behind the last backward of a step; the mean over all passes of
+ * all ranks is what the optimizer gets. So every rank finds the same verdict
+ * and the same norm: all skip a step or none, and parameters, moments and
+ * scales keep the same bits everywhere. With one pass to a step on each rank
+ * they are the bits of one trainer alone that accumulates those of ranks 0, 1,
+ * (2) in this order. The first step compares what the ranks were made of,
+ * parameters with their initial values above all, and the error names the first
+ * difference; it waits for the device. Layers that draw numbers draw others on
+ * each rank, those of one trainer that does their passes in turn.
+ * ssq_trainer_loss is of this rank. All ranks take the same number of steps:
+ * who has no batch left is waited for, and then an error.
+ *
  * A trainer is parameters, a tape, an optimizer and, where the policy wants
  * one, a scaler, on a queue of the program's, in whose order all is done; they
  * can be asked for and used by their own calls. Nothing waits for the device
@@ -18,6 +33,7 @@
 #define SESQUI_TRAINER_H
 
 #include <sesqui/amp.h>
+#include <sesqui/comm.h>
 #include <sesqui/nn.h>
 
 #ifdef __cplusplus
@@ -51,12 +67,16 @@ typedef struct ssq_trainer_args {
                            and masters begin with the values that they have
                            here, not with rounded ones. NULL: none. More may be
                            made before the first step */
-    bool replay; /**< passes that do what one before did are launched as
-                    graphs: see ssq_trainer_step. The same bits */
+    bool replay;    /**< passes that do what one before did are launched as
+                       graphs: see ssq_trainer_step. The same bits */
+    ssq_comm *comm; /**< data parallel: this trainer is one rank of several, on
+                    the communicator's device, and the batches are its share.
+                    The program's, and to live as long. NULL: alone. See below
+                    */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -69,8 +89,8 @@ typedef struct ssq_trainer_args {
  *  @param trainer  the caller's; it holds the queue
  *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, accumulate 0, a
  *          clip_value below 0 or NaN, from without parameters or of another
- *          device, or in a capture; else as the objects that it is made of.
- *          Since 0.1. */
+ *          device, comm of another device, or in a capture; else as the objects
+ * that it is made of. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
     ssq_queue *queue, const ssq_trainer_args *args, ssq_trainer **trainer);
 

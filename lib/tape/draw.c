@@ -4,13 +4,26 @@
  * The stream is the parameters' seed, the number of the call in its pass, and a
  * word on the device that says which of all training passes of the parameters
  * this is: it is written in order before the first call of a pass that draws,
- * and stays until the backward has read it. Passes count from 1; parameters
- * draw their initial values at 0. */
+ * and stays until the backward has read it. Passes count from 1, those of
+ * several ranks in turn; parameters draw their initial values at 0. */
 #include "lib/core/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
 
 #include <sesqui/ops/data.h>
+
+/* The number of this rank's pass among those of all. */
+static double of_all(const ssq_tape *t, uint32_t pass)
+{
+    uint64_t before = (uint64_t)(pass - 1) * (t->ranks > 1 ? t->ranks : 1);
+    return (double)((before + t->rank) % INT32_MAX + 1);
+}
+
+void tape_rank(ssq_tape *t, unsigned rank, unsigned ranks)
+{
+    t->rank = rank;
+    t->ranks = ranks;
+}
 
 ssq_status tape_draw(ssq_tape *t, struct drawing *d)
 {
@@ -21,7 +34,8 @@ ssq_status tape_draw(ssq_tape *t, struct drawing *d)
         uint32_t pass = t->params->draws % INT32_MAX + 1;
         st = repeat_pause(t->queue); /* another value each time */
         if (st == SSQ_OK) {
-            st = ssq_fill(t->queue, SSQ_FILL(.x = t->step, .value = pass));
+            st = ssq_fill(t->queue,
+                          SSQ_FILL(.x = t->step, .value = of_all(t, pass)));
             repeat_resume(t->queue);
         }
         if (st == SSQ_OK)

@@ -124,6 +124,8 @@ struct ssq_tape {
     ssq_tensor *one;   /* f32, the seed of a backward without a scaler */
     ssq_tensor *step;  /* i32: which pass draws; NULL: none has yet */
     uint32_t draws;    /* calls that have drawn in this pass */
+    unsigned rank;     /* of so many: their passes draw in turn */
+    unsigned ranks;    /* 0 and 1: this is alone */
     uint64_t replayed; /* passes, as its trainer has counted */
     ssq_tape_stats stats;
 };
@@ -226,6 +228,8 @@ struct drawing {
     const ssq_tensor *step;
 };
 ssq_status tape_draw(ssq_tape *t, struct drawing *d);
+/** The tape is one rank's of several, which make their passes in turn. */
+void tape_rank(ssq_tape *t, unsigned rank, unsigned ranks);
 
 /* ---- param_var.c ---- */
 

@@ -20,13 +20,15 @@ static ssq_status finish(ssq_trainer *t)
 {
     ssq_status st = SSQ_OK;
     if (t->due == DUE_STEP) {
-        st = trainer_clip(t);
+        st = trainer_reduce(t);
+        if (st == SSQ_OK)
+            st = trainer_clip(t);
         if (st == SSQ_OK)
             st = ssq_optimizer_step(t->queue, t->optimizer, t->scaler);
         if (st != SSQ_OK)
             return st;
         t->taken = 0;
-        t->unscaled = t->clipped = false;
+        t->unscaled = t->clipped = t->reduced = false;
         t->due = t->scaler == NULL ? DUE_NOTHING : DUE_UPDATE;
     }
     if (t->due == DUE_UPDATE) {
@@ -98,6 +100,8 @@ ssq_status trainer_give(ssq_trainer *t)
     if (st == SSQ_OK)
         st = ssq_params_optimize(t->params, t->optimizer, NULL, NULL);
     if (st == SSQ_OK)
+        st = trainer_compare(t);
+    if (st == SSQ_OK)
         t->given = t->params->n;
     return st;
 }
@@ -159,14 +163,17 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
 static ssq_status apply(ssq_trainer *t)
 {
     ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
-    if (st == SSQ_OK && t->accumulate > 1)
-        st = ssq_optimizer_accumulate(t->queue, t->optimizer,
-                                      1.0 / t->accumulate);
+    if (st == SSQ_OK && (t->accumulate > 1 || t->comm != NULL))
+        st =
+            ssq_optimizer_accumulate(t->queue, t->optimizer, trainer_factor(t));
     if (st != SSQ_OK)
         return st;
-    if (++t->taken >= t->accumulate)
+    if (++t->taken >= t->accumulate) {
         t->due = DUE_STEP;
-    st = trainer_call_hooks(t, SSQ_PLACE_BACKWARD_END, NULL);
+        st = trainer_reduce(t);
+    }
+    if (st == SSQ_OK)
+        st = trainer_call_hooks(t, SSQ_PLACE_BACKWARD_END, NULL);
     return st == SSQ_OK && t->due == DUE_STEP ? finish(t) : st;
 }
 

@@ -5,6 +5,7 @@
 #include "lib/amp/scaler.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
+#include "lib/tape/tape.h"
 #include "lib/core/repeat.h"
 
 #include <string.h>
@@ -63,7 +64,12 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
         st = params_take(t->params, t->queue, args->from);
     if (st == SSQ_OK && args->replay)
         st = repeat_create(t->queue);
-    return st == SSQ_OK ? ssq_tape_create(t->queue, t->params, &t->tape) : st;
+    if (st == SSQ_OK)
+        st = ssq_tape_create(t->queue, t->params, &t->tape);
+    if (st == SSQ_OK && args->comm != NULL)
+        tape_rank(t->tape, ssq_comm_rank(args->comm),
+                  ssq_comm_size(args->comm));
+    return st;
 }
 
 static ssq_status check_from(const char *what, const ssq_queue *queue,
@@ -98,6 +104,9 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
                          what, args->clip_value);
     if (args->from != NULL)
         st = check_from(what, queue, args->from);
+    if (st == SSQ_OK && args->comm != NULL &&
+        ssq_comm_device(args->comm) != queue->device)
+        st = error_set(SSQ_ERR_INVALID, "%s: comm is of another device", what);
     if (st != SSQ_OK)
         return st;
     ssq_trainer *t = mem_alloc(sizeof(*t));
@@ -106,6 +115,7 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->accumulate = args->accumulate;
     t->clip_value = args->clip_value;
     t->replay = args->replay;
+    t->comm = args->comm;
     t->wishes_end = &t->wishes;
     t->hooks_end = &t->hooks;
     object_get(&queue->object);

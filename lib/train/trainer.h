@@ -42,7 +42,9 @@ struct ssq_trainer {
     bool clipped;      /* and within clip_value */
     bool replay;       /* passes are spans of lib/core/repeat.h */
     bool begun, ended; /* the training */
-    bool torn; /* a load has failed while it wrote: nothing to go on from */
+    ssq_comm *comm;    /* of the program's; NULL: alone */
+    bool reduced; /* the sums of the step that is due are those of all ranks */
+    bool torn;    /* a load has failed while it wrote: nothing to go on from */
 };
 
 /* ---- step.c ---- */
@@ -51,6 +53,15 @@ struct ssq_trainer {
 ssq_status trainer_give(ssq_trainer *t);
 /** The error of a trainer that is torn. */
 ssq_status trainer_torn(const char *what);
+
+/* ---- ranks.c ---- */
+
+/** Compare with all ranks what the trainers are made of. */
+ssq_status trainer_compare(ssq_trainer *t);
+/** Sum the gradients of the step that is due over all ranks, once. */
+ssq_status trainer_reduce(ssq_trainer *t);
+/** What a pass's gradients are multiplied by, behind their sum. */
+double trainer_factor(const ssq_trainer *t);
 
 /* ---- hooks.c ---- */
 

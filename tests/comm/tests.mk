@@ -5,7 +5,8 @@
 comm_tests = \
 	tests/comm/collective \
 	tests/comm/failure \
-	tests/comm/gate
+	tests/comm/gate \
+	tests/comm/train
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 thread_tests += $(comm_tests)
@@ -17,6 +18,8 @@ tests_comm_failure_SOURCES = tests/comm/failure.c
 tests_comm_failure_LDADD = libsesqui.la
 tests_comm_gate_SOURCES = tests/comm/gate.c
 tests_comm_gate_LDADD = libsesqui.la
+tests_comm_train_SOURCES = tests/comm/train.c
+tests_comm_train_LDADD = libsesqui.la
 
 # In a child of fork what other threads held counts as lost.
 slow_tests += tests/comm/failure

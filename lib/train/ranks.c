@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ranks.c - a trainer that is one of several: what they compare, and their
+ * gradients' sum.
+ *
+ * The check reads what the sum has made of the gradients, so that its verdict
+ * and its norm are those of all ranks, and nothing more has to be agreed upon:
+ * what is not finite on one rank is not finite in a sum. */
+#include "lib/amp/optimizer.h"
+#include "lib/core/crc64.h"
+#include "lib/tape/params.h"
+#include "lib/train/trainer.h"
+
+#include <stdio.h>
+
+/* Longest value of a fact. */
+#define VALUE_BYTES 160
+
+/* Facts in the making: a value for each, behind the array. */
+struct facts {
+    ssq_comm_fact *at;
+    char (*values)[VALUE_BYTES];
+    size_t n;
+};
+
+static char *fact(struct facts *f, const char *name)
+{
+    char *value = f->values[f->n];
+    f->at[f->n++] = (ssq_comm_fact){name, value};
+    return value;
+}
+
+/* The dtype, the shape and a digest of the values, which are on the host by
+ * now. */
+static void param_fact(struct facts *f, const struct param *p,
+                       const struct crc64 *crc, const void *values)
+{
+    char shape[96];
+    const struct view *v = &p->tensor->view;
+    uint64_t bytes = view_span(v);
+    (void)snprintf(fact(f, p->name), VALUE_BYTES,
+                   "%s %s, initial values %016llx", ssq_dtype_name(v->dtype),
+                   view_text(v, shape, sizeof(shape)),
+                   (unsigned long long)crc64_add(crc, 0, values, bytes));
+}
+
+/* Initial values are those of the device: for once somebody waits for it. */
+static ssq_status param_facts(ssq_trainer *t, struct facts *f)
+{
+    struct crc64 crc;
+    ssq_status st = SSQ_OK;
+    crc64_begin(&crc);
+    for (size_t i = 0; i < t->params->n && st == SSQ_OK; i++) {
+        const struct param *p = param_of(t->params, (uint32_t)i);
+        uint64_t bytes = view_span(&p->tensor->view);
+        char *values = mem_alloc((size_t)bytes + 1);
+        if (values == NULL)
+            return error_nomem("trainer_step", (size_t)bytes);
+        st = ssq_tensor_read(t->queue, p->tensor, values, (size_t)bytes,
+                             p->tensor->view.dtype);
+        ssq_status synced = ssq_queue_sync(t->queue); /* values are ours */
+        if (st == SSQ_OK)
+            st = synced;
+        if (st == SSQ_OK)
+            param_fact(f, p, &crc, values);
+        mem_free(values);
+    }
+    return st;
+}
+
+/* Hyper-parameters of the default group, as bits that they are printed with. */
+static void trainer_facts(const ssq_trainer *t, struct facts *f)
+{
+    const ssq_optimizer_options *o = &t->optimizer->groups->options;
+    (void)snprintf(fact(f, "policy"), VALUE_BYTES, "%.64s",
+                   t->params->policy_name);
+    (void)snprintf(fact(f, "optimizer"), VALUE_BYTES, "%.32s",
+                   optimizer_kinds[t->optimizer->kind].name);
+    (void)snprintf(fact(f, "lr"), VALUE_BYTES, "%.17g", o->lr);
+    (void)snprintf(fact(f, "weight_decay"), VALUE_BYTES, "%.17g",
+                   o->weight_decay);
+    (void)snprintf(fact(f, "clip_norm"), VALUE_BYTES, "%.17g",
+                   t->optimizer->options.clip_norm);
+    (void)snprintf(fact(f, "clip_value"), VALUE_BYTES, "%.17g", t->clip_value);
+    (void)snprintf(fact(f, "accumulate"), VALUE_BYTES, "%u", t->accumulate);
+    (void)snprintf(fact(f, "scaler"), VALUE_BYTES, "%s",
+                   t->scaler == NULL ? "none" : "one");
+    (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
+                   (unsigned long long)t->params->options.seed);
+}
+
+#define TRAINER_FACTS 9
+
+ssq_status trainer_compare(ssq_trainer *t)
+{
+    size_t most = TRAINER_FACTS + t->params->n;
+    struct facts f = {.n = 0};
+    if (t->comm == NULL)
+        return SSQ_OK;
+    f.at = mem_alloc_array(most, sizeof(*f.at));
+    f.values = mem_alloc_array(most, sizeof(*f.values));
+    ssq_status st = f.at == NULL || f.values == NULL
+                        ? error_nomem("trainer_step", most * VALUE_BYTES)
+                        : SSQ_OK;
+    if (st == SSQ_OK) {
+        trainer_facts(t, &f);
+        st = param_facts(t, &f);
+    }
+    if (st == SSQ_OK)
+        st = ssq_comm_compare(t->queue, t->comm, f.at, f.n, "trainer");
+    mem_free(f.at);
+    mem_free(f.values);
+    return st;
+}
+
+double trainer_factor(const ssq_trainer *t)
+{
+    unsigned ranks = t->comm == NULL ? 1 : ssq_comm_size(t->comm);
+    return 1.0 / ((double)t->accumulate * ranks);
+}
+
+/* Behind a sum that a call has failed after, the step is due with it: it is not
+ * summed again. */
+ssq_status trainer_reduce(ssq_trainer *t)
+{
+    if (t->comm == NULL || t->reduced)
+        return SSQ_OK;
+    const ssq_optimizer *o = t->optimizer;
+    ssq_status st = ssq_comm_all_reduce(
+        t->queue, t->comm,
+        SSQ_COMM_ALL_REDUCE(.tensors = (const ssq_tensor *const *)o->state->sum,
+                            .n = o->n, .tag = "gradients"));
+    t->reduced = st == SSQ_OK;
+    return st;
+}
