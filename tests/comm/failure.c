@@ -2,6 +2,8 @@
 /* failure.c - ranks that call something else, do not come, or leave: every
  * other one hears of it, by name, and nobody waits for ever. */
 
+#include <stdatomic.h>
+
 #include "tests/comm/comm.h"
 
 /* What a sync of every rank but one answers: its status, and a text with all
@@ -293,6 +295,94 @@ static void test_fork(void)
     group_close(&g);
 }
 
+/* ---- host memory that is short ---- */
+
+static atomic_long left; /* blocks until one is refused */
+static bool spared;      /* none was, the last time */
+
+static void *count_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return atomic_fetch_sub(&left, 1) == 1 ? NULL : malloc(bytes);
+}
+
+static void count_free(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* Both ranks of one device reduce a vector; any call may be refused. How many
+ * calls and syncs were, or were not right: 100 for a wrong result. */
+static int reduce_short(void)
+{
+    ssq_device *dev = NULL;
+    ssq_queue *q[2] = {NULL, NULL};
+    ssq_comm *comm[2] = {NULL, NULL};
+    ssq_tensor *x[2] = {NULL, NULL};
+    int64_t n = 3000;
+    int refused = 0;
+    float value = 0;
+    bool all = ssq_device_open("reference", NULL, &dev) == SSQ_OK;
+    ssq_device *const devices[] = {dev, dev};
+    ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
+
+    options.timeout = 0.2;
+    options.piece_bytes = 4096;
+    for (int r = 0; r < 2 && all; r++)
+        all = ssq_queue_create(dev, NULL, &q[r]) == SSQ_OK &&
+              ssq_tensor_create(dev, SSQ_F32, 1, &n, &x[r]) == SSQ_OK &&
+              ssq_fill(q[r], SSQ_FILL(.x = x[r], .value = 2)) == SSQ_OK;
+    all = all && ssq_comm_local_create(devices, 2, &options, comm) == SSQ_OK;
+    for (int r = 0; r < 2 && all; r++) {
+        const ssq_tensor *const list[] = {x[r]};
+        refused += ssq_comm_all_reduce(
+                       q[r], comm[r],
+                       SSQ_COMM_ALL_REDUCE(.tensors = list, .n = 1)) != SSQ_OK;
+        refused +=
+            ssq_add(q[r], SSQ_ADD(.a = x[r], .b = x[r], .y = x[r])) != SSQ_OK;
+    }
+    for (int r = 0; r < 2 && all; r++)
+        refused += ssq_queue_sync(q[r]) != SSQ_OK;
+    spared = atomic_exchange(&left, 0) > 0; /* from here on there is enough */
+    ssq_tensor *first = NULL;
+    if (all && refused == 0 &&
+        (ssq_tensor_slice(x[1], 0, 0, 1, 1, &first) != SSQ_OK ||
+         ssq_tensor_read(q[1], first, &value, sizeof(value), SSQ_F32) !=
+             SSQ_OK ||
+         ssq_queue_sync(q[1]) != SSQ_OK || value != 8.0f))
+        refused = 100;
+    ssq_tensor_destroy(&first);
+    for (int r = 0; r < 2; r++) {
+        ssq_comm_destroy(&comm[r]);
+        ssq_tensor_destroy(&x[r]);
+        ssq_queue_destroy(&q[r]);
+    }
+    ssq_device_close(&dev);
+    return all ? refused : -1;
+}
+
+static void test_short(void)
+{
+    const ssq_allocator counting = {sizeof(counting), count_alloc, count_free,
+                                    NULL};
+    int wrong = 0, made = 0;
+    long at = 1;
+
+    NEED(ssq_allocator_set(&counting));
+    for (spared = false; at < 1000 && !spared; at++) {
+        atomic_store(&left, at);
+        int refused = reduce_short();
+        wrong += refused == 100;
+        made += refused >= 0;
+    }
+    NEED(ssq_allocator_set(NULL));
+    tap_ok(wrong == 0 && made > 10 && spared,
+           "block 1 to %ld of the host's is refused: %d wrong results, and all "
+           "is given back",
+           at - 1, wrong);
+}
+
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
@@ -305,5 +395,6 @@ int main(void)
     test_compare();
     test_arguments();
     test_fork();
+    test_short();
     return tap_done(60);
 }

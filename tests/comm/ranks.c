@@ -5,18 +5,17 @@
  * usage: ranks HOW DEVICE...   under mpirun; rank r is on DEVICE r
  *        ranks local DEVICE... a rank for each, in this process
  *
- * HOW: whole    all collectives; rank 0 prints the digest of what came of them
- *      late     the last rank comes after the others' time
- *      shapes   the last rank has another tensor
- *      killed   the last rank dies between two collectives
- *      killed-within  it dies in one
- *      left     it destroys its communicator
- *      alone    there is no MPI for threads
- * Who survives prints "rank R: " and what it was told, and ends at once. */
+ * HOW: whole    all collectives, and a training; rank 0 prints the digest of
+ * what came of them late     the last rank comes after the others' time shapes
+ * the last rank has another tensor killed   the last rank dies between two
+ * collectives killed-within  it dies in one left     it destroys its
+ * communicator alone    there is no MPI for threads Who survives prints "rank
+ * R: " and what it was told, and ends at once. */
 
 #include <mpi.h>
 
 #include <sesqui/mpi.h>
+#include <sesqui/trainer.h>
 
 #include <pthread.h>
 
@@ -100,6 +99,39 @@ static void all_parts(struct place *p, const ssq_tensor *x)
     ssq_tensor_destroy(&whole);
 }
 
+/* Three steps of a small net, with batches of the rank's own. */
+static void all_training(struct place *p)
+{
+    const int64_t shape[] = {8, 12};
+    ssq_trainer *trainer = NULL;
+    ssq_tensor *x = NULL, *y = core_vector(p->dev, SSQ_I32, 8);
+
+    NEED(ssq_tensor_create(p->dev, SSQ_F32, 2, shape, &x));
+    NEED(ssq_fill(p->queue, SSQ_FILL(.x = y, .value = 1)));
+    NEED(ssq_trainer_create(
+        p->queue, SSQ_TRAINER(.policy = "mixed_float16", .comm = p->comm),
+        &trainer));
+    for (uint32_t step = 0; step < 3; step++) {
+        NEED(ssq_random_normal(
+            p->queue, SSQ_RANDOM_NORMAL(.x = x, .seed = step,
+                                        .id = ssq_comm_rank(p->comm))));
+        ssq_tape *t = ssq_trainer_begin(trainer);
+        ssq_var h = ssq_nn_linear(t, "fc1", ssq_var_input(t, x), 32, NULL);
+        h = ssq_nn_dropout(t, ssq_relu_var(h), 0.25);
+        h = ssq_nn_linear(t, "fc2", h, 4, NULL);
+        NEED(ssq_trainer_step(
+            trainer, ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = y))));
+    }
+    for (size_t i = 0; i < 4; i++) {
+        ssq_param_info info = SSQ_PARAM_INFO_INIT;
+        NEED(ssq_params_get(ssq_trainer_params(trainer), i, &info));
+        digest(p, info.tensor);
+    }
+    ssq_trainer_destroy(&trainer);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+}
+
 /* Ranks end with the same digest, and have it compared. */
 static void *whole(void *place)
 {
@@ -112,6 +144,7 @@ static void *whole(void *place)
         x[t] = filled(p, t, ssq_comm_rank(p->comm));
     all_lists(p, x);
     all_parts(p, x[2]);
+    all_training(p);
     snprintf(text, sizeof(text), "%016llx", (unsigned long long)p->digest);
     const ssq_comm_fact fact = {"digest", text};
     NEED(ssq_comm_compare(p->queue, p->comm, &fact, 1, "digest"));
