@@ -10,11 +10,13 @@
 #include "backends/cpu/isa.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/scratch.h"
+#include "backends/cpu/tiles.h"
 #include "lib/core/backend.h"
 
 struct backend_device {
     struct cpu_features features;
     const struct isa *isa;
+    struct tiles tiles;
     struct team *team;
     struct scratch scratch;
     ssq_subnormals subnormals; /* what the self-test found */

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - cpu: the processor as a device.
  *
- * Two variables change it where the program has not decided (sesqui/cpu.h):
- * SSQ_NUM_THREADS, and SSQ_CPU_ISA with the name of a set of instructions that
- * is not to be exceeded. */
+ * Three variables change it where the program has not decided (sesqui/cpu.h):
+ * SSQ_NUM_THREADS, SSQ_CPU_ISA with the name of a set of instructions that is
+ * not to be exceeded, and for tests SSQ_CPU_TILES (tiles.c). */
 #include "backends/cpu/cpu.h"
 
 #include "lib/core/env.h"
@@ -36,8 +36,9 @@ void cpu_describe(const struct backend_instance *instance, unsigned i,
     size_t n = strlen(name);
     while (n > 0 && name[n - 1] == ' ')
         n--;
-    snprintf(text, bytes, "%.*s%s%s", (int)n, name, n > 0 ? ", " : "",
-             isa_choose(&f, "")->name);
+    snprintf(text, bytes, "%.*s%s%s%s%s", (int)n, name, n > 0 ? ", " : "",
+             isa_choose(&f, "")->name, f.amx_bf16 ? ", amx_bf16" : "",
+             f.amx_fp16 ? ", amx_fp16" : "");
 }
 
 static ssq_status choose_isa(struct backend_device *d, const char *name)
@@ -48,7 +49,7 @@ static ssq_status choose_isa(struct backend_device *d, const char *name)
     cpu_features_find(&d->features);
     d->isa = isa_choose(&d->features, name == NULL ? "" : name);
     if (d->isa != NULL)
-        return SSQ_OK;
+        return tiles_choose(&d->tiles, &d->features, d->isa);
     return error_set(SSQ_ERR_INVALID,
                      "%s is \"%.32s\": not one of avx512, avx2, plain", whose,
                      name);
@@ -158,6 +159,8 @@ void cpu_props(const struct backend_device *d, ssq_device_props *p)
     p->bf16 = p->f16;
     p->f32_subnormals = d->subnormals;
     p->host_memory = true;
+    if (d->tiles.refused)
+        snprintf(p->refused, sizeof(p->refused), "amx: %s", d->tiles.why);
 }
 
 /* Small buffers share slabs of 16 MiB. What a group shares is on its thread's
@@ -177,9 +180,12 @@ void cpu_limits(const struct backend_device *d, struct backend_limits *l)
 void cpu_identify(const struct backend_device *d, char *text, size_t bytes)
 {
     const struct cpu_features *f = &d->features;
-    snprintf(text, bytes, "%s\n%s%s%s%s", f->model, d->isa->name,
+    snprintf(text, bytes, "%s\n%s%s%s%s%s", f->model, d->isa->name,
              f->avx512_bf16 ? " avx512_bf16" : "",
-             f->amx_bf16 ? " amx_bf16" : "", f->amx_fp16 ? " amx_fp16" : "");
+             f->amx_bf16 ? " amx_bf16" : "", f->amx_fp16 ? " amx_fp16" : "",
+             d->tiles.kernels == NULL ? " no tiles"
+             : d->tiles.model         ? " model of tiles"
+                                      : "");
 }
 
 void cpu_certified(struct backend_device *d, const struct findings *f)

@@ -2,6 +2,7 @@
 /* gemm.c - matrix products: panels that are packed, on all threads.
  *
  *     gemv    with a vector or a few: lines along k, read where they are
+ *     amx     bf16 times bf16, and f16 times f16, by the processor's tiles
  *     dot     bf16 times bf16 by vdpbf16ps, two products in the time of one
  *     packed  all the rest: factors become float32 while they are packed
  *
@@ -11,6 +12,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/gemm_run.h"
+#include "backends/cpu/gemm_tiles.h"
 #include "backends/cpu/gemv.h"
 #include "lib/op/gemm/product.h"
 
@@ -198,16 +200,44 @@ static ssq_status run_dot(struct backend_queue *queue, const struct gemm_op *op)
     return run(queue, op, queue->device->isa->dot);
 }
 
+/* A product with an infinity or a NaN among the factors, which have no halves,
+ * is begun anew: nothing of it is kept. Where c is d, what that holds is still
+ * needed, so that factors are looked through before. */
+static ssq_status run_amx(struct backend_queue *queue, const struct gemm_op *op)
+{
+    struct backend_device *d = queue->device;
+    atomic_bool not_finite = false;
+    struct gemm_job job;
+    fill_job(&job, op, tiles_kernels(&d->tiles, op));
+    job.not_finite = &not_finite;
+    job.panels = NULL; /* of another form: b itself is packed */
+    if (tiles_products(&d->tiles, op) != 0 && job.result.c == job.result.d)
+        tiles_look_through(&job, d->team);
+    ssq_status st = SSQ_OK;
+    if (!atomic_load(&not_finite))
+        st = gemm_run(&job, &d->features, d->team, &d->scratch);
+    return st == SSQ_OK && atomic_load(&not_finite)
+               ? run(queue, op, d->isa->gemm)
+               : st;
+}
+
 static ssq_status run_packed(struct backend_queue *queue,
                              const struct gemm_op *op)
 {
     return run(queue, op, queue->device->isa->gemm);
 }
 
+/* Best first. */
+enum { GEMV, AMX, DOT, PACKED };
+
 const struct gemm_impl cpu_gemm[] = {
-    {.name = "gemv", .check = check_gemv, .run = run_gemv},
-    {.name = "dot", .check = check_dot, .run = run_dot, .last = is_dot_last},
-    {.name = "packed", .run = run_packed},
+    [GEMV] = {.name = "gemv", .check = check_gemv, .run = run_gemv},
+    [AMX] = {.name = "amx", .check = tiles_check, .run = run_amx},
+    [DOT] = {.name = "dot",
+             .check = check_dot,
+             .run = run_dot,
+             .last = is_dot_last},
+    [PACKED] = {.name = "packed", .run = run_packed},
     {.name = NULL},
 };
 
@@ -226,19 +256,25 @@ void cpu_gemm_explain(const struct backend_device *device,
                       const struct gemm_op *op, unsigned impl,
                       struct gemm_explanation *e)
 {
-    if (impl == 1 || impl == 2)
-        e->packed = panels_of(op, impl == 1 ? device->isa->dot
-                                            : device->isa->gemm) != NULL;
-    e->flushed =
-        impl == 1 || (impl == 0 && gemv_kernels(device, op)->pair == 2);
-    if (impl >= sizeof(cpu_gemm) / sizeof(cpu_gemm[0]) - 1)
+    struct why why = {""};
+    if (impl == AMX) {
+        e->matrix_units = true;
+        e->products = tiles_products(&device->tiles, op);
+        e->flushed = op->a.dtype == SSQ_BF16;
+        return;
+    }
+    if (impl == DOT || impl == PACKED)
+        e->packed = panels_of(op, impl == DOT ? device->isa->dot
+                                              : device->isa->gemm) != NULL;
+    bool dot =
+        impl == DOT || (impl == GEMV && gemv_kernels(device, op)->pair == 2);
+    e->flushed = dot;
+    (void)tiles_check(device, op, &why);
+    if (impl > PACKED)
         snprintf(e->condition, sizeof(e->condition),
-                 "processors have none that sesqui uses");
-    else if (e->flushed)
-        snprintf(e->condition, sizeof(e->condition),
-                 "vdpbf16ps is no matrix unit");
+                 "processors have none but tiles, for bf16 and f16");
     else
         snprintf(e->condition, sizeof(e->condition),
-                 "float32 vectors of %u are no matrix units",
-                 (unsigned)device->isa->width);
+                 "%s no matrix unit; amx: %.160s",
+                 dot ? "vdpbf16ps is" : "vectors of float32 are", why.text);
 }

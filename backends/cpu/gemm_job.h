@@ -24,6 +24,8 @@ struct gemm_job {
     const void *panels; /* b's whole panels, packed, all of k; NULL: none */
     struct gemm_result result;
     struct gemm_batch to;
+    atomic_bool *not_finite; /* as in struct gemm_panels. It ends the product,
+                                of which d is not to be used */
 };
 
 #endif

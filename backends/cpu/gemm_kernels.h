@@ -4,7 +4,9 @@
  * A factor is lines along k: rows of a, columns of b. Packed, it is panels of
  * so many lines, in words of 4 bytes: the first words of all lines of a panel,
  * then the second ones. A word is a float32, or for dot products two bf16s that
- * are neighbours in k. A tile of sums is a panel of a times one of b:
+ * are neighbours in k. For the processor's tiles panels are laid out as those
+ * are loaded (isa/gemm_pack_tiles.c), and a and b differently. A tile of sums
+ * is a panel of a times one of b:
  *
  *                  columns: 2 vectors
  *                    +-------+
@@ -20,6 +22,7 @@
 #ifndef BACKENDS_CPU_GEMM_KERNELS_H
 #define BACKENDS_CPU_GEMM_KERNELS_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -40,7 +43,9 @@ struct gemm_source {
 struct gemm_panels {
     float *to;
     uint32_t height;
-    size_t apart; /* words from panel to panel */
+    size_t apart;            /* words from panel to panel */
+    atomic_bool *not_finite; /* halves: becomes true if an element is infinite
+                                or NaN, which has none. Others: not used */
 };
 #define GEMM_SLACK 16u
 
@@ -52,6 +57,15 @@ typedef void gemm_pack_fn(const struct gemm_source *from, int64_t line,
 
 /** What b is: panels, or rows of itself, that are read as they lie. */
 enum gemm_rows { GEMM_F32, GEMM_F16, GEMM_BF16 };
+
+/** Sums that wait to be finished while the next ones are made: rows first ..
+ *  rows - 1, each GEMM_LINES long, to a result from (i, j) on. */
+struct gemm_later {
+    const struct gemm_result *result;
+    const float *sums;
+    uint32_t first, rows, columns;
+    int64_t i, j;
+};
 
 /** rows x columns sums: those in `from`, or 0, and the products of depth words
  *  more of a panel of a and of one of b, to `to`. */
@@ -72,6 +86,9 @@ struct gemm_tile {
     enum gemm_rows to_is; /* GEMM_F32, but where all columns are made */
     const void *d;        /* the rows that are written next; NULL: none */
     int64_t d_row;        /* bytes from row to row */
+    /* of the processor's tiles alone */
+    uint32_t turn, turns;     /* which of so many tiles that read this b */
+    struct gemm_later *later; /* finished on the way, all of them */
 };
 
 /** What becomes of the sums of one matrix: args.g is as product_shape() has it,
@@ -126,6 +143,23 @@ struct gemm_kernels {
     gemm_finish_fn *finish;
     void (*gemv)(const struct gemv_tile *tile);
     uint32_t gemv_rows[GEMV_SHORT + 1]; /* of a tile with so many others */
+    bool tiles; /* of the processor: what is below is not NULL and not 0. Panels
+                   have `rows` lines, b is never read where it is, and sums go
+                   to memory of the caller before they are finished */
+    gemm_pack_fn *pack_a; /* pack is of b */
+    uint32_t unit;        /* words that a block of k is a multiple of */
+    uint32_t deep;        /* most of a block, so that a panel of b stays in the
+                             first cache while those of a pass by */
+    void (*begin)(void);  /* on each thread, before it multiplies */
+    void (*end)(void);    /* and after it has */
+};
+
+/** Kernels for tiles, by what they multiply. */
+struct gemm_tiles {
+    const struct gemm_kernels *bf16;
+    const struct gemm_kernels *f16; /* by tdpfp16ps */
+    /* f16 as halves, by all four products of them, and without low by low */
+    const struct gemm_kernels *four, *three;
 };
 
 #endif

@@ -35,6 +35,7 @@ struct part {
     const float *a_panels, *b_panels; /* of the block of k; if b is read where
                                          it is, the last panel of b alone */
     float *sums;
+    struct gemm_later later; /* of the tile before: first == rows, none */
 };
 
 /* ---- packing ---- */
@@ -52,11 +53,12 @@ static void pack(const struct run *run, const struct gemm_side *s,
                  int64_t panels, int64_t r, float *to)
 {
     const struct gemm_job *job = run->job;
-    struct gemm_panels where = {to, s->height, s->apart};
+    struct gemm_panels where = {to, s->height, s->apart, job->not_finite};
     int64_t k = r * run->t.depth, depth = size_least(run->t.depth, job->k - k);
-    job->kernels->pack(from, panel * s->height,
-                       lines_of(s, lines, panel, panels), k, (uint32_t)depth,
-                       &where);
+    bool a = s == &run->t.a && job->kernels->tiles;
+    gemm_pack_fn *fn = a ? job->kernels->pack_a : job->kernels->pack;
+    fn(from, panel * s->height, lines_of(s, lines, panel, panels), k,
+       (uint32_t)depth, &where);
 }
 
 /* A group of panels of a b that all share, of a block of k. */
@@ -137,7 +139,7 @@ static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
     x->d = to;
     x->d_row = d->d_row * bytes;
     x->to = sums;
-    if (!d->plain || x->columns < columns)
+    if (p->run->job->kernels->tiles || !d->plain || x->columns < columns)
         return true;
     x->to = to;
     x->to_row = x->d_row;
@@ -145,8 +147,52 @@ static bool find_sums(const struct part *p, uint32_t i, uint32_t j, int64_t r,
     return false;
 }
 
+/* What is left of the tile before. */
+static void finish_later(struct part *p)
+{
+    struct gemm_later *l = &p->later;
+    if (l->first < l->rows)
+        p->run->job->kernels->finish(l->result, l->sums + l->first * GEMM_LINES,
+                                     GEMM_LINES, l->rows - l->first, l->columns,
+                                     l->i + l->first, l->j);
+    l->first = l->rows;
+}
+
+/* Where a processor's tile puts its last sums: where they waited, or in one of
+ * two places in turn if there is a single block, because those of the tile
+ * before are finished meanwhile. */
+static float *sums_of_tile(const struct part *p, uint32_t i, uint32_t j)
+{
+    const struct gemm_blocks *t = &p->run->t;
+    size_t at = (size_t)j * p->down + i;
+    return p->sums + (t->rounds > 1 ? at : at % 2) * GEMM_LINES * GEMM_LINES;
+}
+
+/* The same as tile(), by tiles of the processor. */
+static void tile_later(struct part *p, uint32_t i, uint32_t j, int64_t r,
+                       struct gemm_tile *x)
+{
+    const struct gemm_blocks *t = &p->run->t;
+    float *sums = sums_of_tile(p, i, j);
+    find_b(p, j, r, x);
+    bool finish = find_sums(p, i, j, r, sums, x);
+    x->turn = i;
+    x->turns = p->down;
+    x->later = &p->later;
+    p->run->job->kernels->multiply(x);
+    if (finish)
+        p->later = (struct gemm_later){
+            .result = &p->result,
+            .sums = sums,
+            .rows = x->rows,
+            .columns = x->columns,
+            .i = (p->i + i) * t->a.height,
+            .j = (p->j + j) * t->b.height,
+        };
+}
+
 /* The tile of panels i and j of a part, of block r of k. */
-static void tile(const struct part *p, uint32_t i, uint32_t j, int64_t r)
+static void tile(struct part *p, uint32_t i, uint32_t j, int64_t r)
 {
     const struct gemm_blocks *t = &p->run->t;
     const struct gemm_job *job = p->run->job;
@@ -160,6 +206,10 @@ static void tile(const struct part *p, uint32_t i, uint32_t j, int64_t r)
         .depth = p->words,
         .odd = p->odd,
         .a = p->a_panels + i * t->a.apart};
+    if (kernels->tiles) {
+        tile_later(p, i, j, r, &x);
+        return;
+    }
     find_b(p, j, r, &x);
     bool finish = find_sums(p, i, j, r, sums, &x);
     kernels->multiply(&x);
@@ -232,15 +282,27 @@ static void make_part(const struct run *run, int64_t index, uint32_t worker)
             for (uint32_t i = 0; i < p.down; i++)
                 tile(&p, i, j, r);
     }
+    finish_later(&p);
+}
+
+/* A factor turned out to have no halves: what would be written is of no use. */
+static bool is_over(const struct gemm_job *job)
+{
+    return job->not_finite != NULL && atomic_load(job->not_finite);
 }
 
 static void task(void *context, uint32_t index, uint32_t worker)
 {
     const struct run *run = context;
+    const struct gemm_kernels *kernels = run->job->kernels;
     int64_t from = index * run->t.each;
     int64_t end = size_least(run->parts, from + run->t.each);
-    for (; from < end; from++)
+    if (kernels->tiles)
+        kernels->begin();
+    for (; from < end && !is_over(run->job); from++)
         make_part(run, from, worker);
+    if (kernels->tiles)
+        kernels->end();
 }
 
 ssq_status gemm_run(const struct gemm_job *job, const struct cpu_features *f,

@@ -93,10 +93,12 @@ typedef struct ssq_device_options {
      *  said SSQ_GEMM_ALLOW_TF32; those that ops make for themselves (LSTM,
      *  GRU), too. Off by default. */
     bool allow_tf32;
+    /** The same for products of f16 and SSQ_GEMM_ALLOW_F16_THREE. */
+    bool allow_f16_three;
 } ssq_device_options;
 #define SSQ_DEVICE_OPTIONS_INIT                                                \
     {                                                                          \
-        sizeof(ssq_device_options), 0, false, false, false                     \
+        sizeof(ssq_device_options), 0, false, false, false, false              \
     }
 
 /** One line of the list of devices: also of those that cannot be opened. */

@@ -48,11 +48,12 @@ typedef struct ssq_gemm_tuning {
     double rule_seconds; /**< of one as the rules choose */
     uint32_t tried;      /**< implementations and algorithms that were timed */
     bool kept;           /**< a file has it */
+    bool f16_three; /**< SSQ_GEMM_ALLOW_F16_THREE, or the device's option */
 } ssq_gemm_tuning;
 #define SSQ_GEMM_TUNING_INIT                                                   \
     {                                                                          \
         sizeof(ssq_gemm_tuning), 0, 0, 0, 0, SSQ_F32, SSQ_F32, SSQ_F32, false, \
-            false, false, false, "", 0, 0, 0, 0, false                         \
+            false, false, false, "", 0, 0, 0, 0, false, false                  \
     }
 
 /** Tune: time each implementation that admits these arguments, and each

@@ -47,6 +47,8 @@ static void add_gemm(const ssq_device *d, struct choices *c)
     }
     if (d->options.allow_tf32)
         add(c, "; ", "TF32");
+    if (d->options.allow_f16_three)
+        add(c, "; ", "f16 by three products");
 }
 
 static void add_pins(const ssq_device *d, struct choices *c)

@@ -4,16 +4,20 @@
 # they must not.
 
 cpu_tests = \
+	tests/cpu/halves \
 	tests/cpu/lent \
 	tests/cpu/nomem \
 	tests/cpu/options \
 	tests/cpu/pack \
 	tests/cpu/parallel \
 	tests/cpu/same \
+	tests/cpu/tiles \
 	tests/cpu/tuning \
 	tests/cpu/workers
 check_PROGRAMS += $(cpu_tests)
 TESTS += $(cpu_tests)
+tests_cpu_halves_SOURCES = tests/cpu/halves.c
+tests_cpu_halves_LDADD = libcore.la
 tests_cpu_lent_SOURCES = tests/cpu/lent.c
 tests_cpu_lent_LDADD = libcore.la
 tests_cpu_nomem_SOURCES = tests/cpu/nomem.c
@@ -26,6 +30,8 @@ tests_cpu_parallel_SOURCES = tests/cpu/parallel.c
 tests_cpu_parallel_LDADD = libcore.la
 tests_cpu_same_SOURCES = tests/cpu/same.c
 tests_cpu_same_LDADD = $(suite_ldadd)
+tests_cpu_tiles_SOURCES = tests/cpu/tiles.c
+tests_cpu_tiles_LDADD = $(suite_ldadd)
 tests_cpu_tuning_SOURCES = tests/cpu/tuning.c
 tests_cpu_tuning_LDADD = libcore.la
 tests_cpu_workers_SOURCES = tests/cpu/workers.c

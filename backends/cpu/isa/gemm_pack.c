@@ -5,25 +5,12 @@
  * that is contiguous along k is transposed, LANES x LANES words at a time. */
 #include "backends/cpu/isa/gemm.h"
 
-#include "backends/cpu/isa/along.h"
+#include "backends/cpu/isa/across.h"
 #include "backends/cpu/isa/transpose.h"
 
 /* Rows of k that are read side by side: as many streams as processors fetch
  * ahead. */
 #define ROWS_AT_A_TIME 8u
-
-/* A word of each of n lines that are neighbours; the next row of k is behind
- * `row` bytes, or absent: 0. */
-INLINE words across(enum format format, const char *p, int64_t row, bool next,
-                    uint32_t n)
-{
-    if (format != BF16_PAIRS)
-        return along(format, p, n);
-    words low = words_of_halves(some_halves(p, n));
-    if (!next)
-        return low;
-    return low | words_of_halves(some_halves(p + row, n)) << 16;
-}
 
 /* n lines that are neighbours, from p on: one panel, `depth` of k. */
 INLINE void copy_panel(enum format format, const char *p, int64_t row,

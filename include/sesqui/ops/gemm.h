@@ -48,7 +48,17 @@ typedef enum ssq_gemm_flags {
      *  dtype; where it changes nothing it is ignored. doc/design/numbers.md,
      *  section 5, has the bound, and ssq_gemm_explain says whether it is
      *  done. */
-    SSQ_GEMM_ALLOW_TF32 = 2
+    SSQ_GEMM_ALLOW_TF32 = 2,
+    /** Factors that are both f16 may be multiplied by three of the four
+     *  products of their halves, where the processor has tiles of bf16: each
+     *  f16 is there the exact sum of two bf16s, and the product of the two low
+     *  ones is left out. A third faster than all four, and only from k = 302
+     *  on, where the bound of ssq_gemm holds all the same. Never without this
+     *  flag, or ssq_device_options.allow_f16_three. Legal on every device and
+     *  for every dtype; where it changes nothing it is ignored.
+     *  doc/design/numbers.md, section 5, has the proof, and ssq_gemm_explain
+     *  says how many products there are. */
+    SSQ_GEMM_ALLOW_F16_THREE = 4
 } ssq_gemm_flags;
 
 /** Operands of ssq_gemm and ssq_gemm_batched. */
@@ -136,11 +146,14 @@ typedef struct ssq_gemm_explanation {
     bool flushed; /**< subnormal factors, and sums of products that would be
                        subnormal, count as 0, whatever f32_subnormals says */
     bool packed;  /**< b's copy is read that ssq_gemm_pack made (pack.h) */
+    uint32_t products; /**< of the halves of two f16s that make one of theirs:
+                            4, or 3 (SSQ_GEMM_ALLOW_F16_THREE); 0: factors are
+                            not cut in halves */
 } ssq_gemm_explanation;
 #define SSQ_GEMM_EXPLANATION_INIT                                              \
     {                                                                          \
         sizeof(ssq_gemm_explanation), "", SSQ_F32, false, 0, "", 0, 0, 0, 0,   \
-            0, 0, 0, false, false, false, false, false                         \
+            0, 0, 0, false, false, false, false, false, 0                      \
     }
 
 /** Explain: which implementation would run these arguments and how, by the

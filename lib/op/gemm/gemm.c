@@ -148,6 +148,7 @@ static void tell(ssq_gemm_explanation *out, const struct gemm_op *op,
     x.accumulator = e->accumulator;
     x.matrix_units = e->matrix_units;
     x.block = e->block;
+    x.products = e->products;
     x.tf32 = e->tf32;
     x.copied = e->copied;
     x.flushed = e->flushed;

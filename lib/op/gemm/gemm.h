@@ -28,8 +28,9 @@ struct gemm_op {
     int64_t m, n, k, batch; /* batch: the product of the leading sizes */
     float alpha, beta;
     ssq_activation activation;
-    bool tf32; /* a and b are f32, and may be cut to TF32 */
-    uint8_t gap[3];
+    bool tf32;  /* a and b are f32, and may be cut to TF32 */
+    bool three; /* a and b are f16: three of four products of halves do */
+    uint8_t gap[2];
     uint64_t algorithm;  /* of the implementation that op.prefer names */
     struct view a, b;    /* absent when k == 0 */
     struct view c, bias; /* optional */
@@ -45,6 +46,7 @@ struct gemm_explanation {
     ssq_dtype accumulator; /* in which products are summed */
     bool matrix_units;     /* they are used for this op */
     uint32_t block;        /* as in ssq_gemm_explanation */
+    uint32_t products;     /* the same */
     bool tf32, copied;     /* the same */
     bool flushed;          /* the same */
     bool packed;           /* the same */

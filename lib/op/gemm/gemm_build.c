@@ -63,7 +63,8 @@ static ssq_status check_values(const ssq_gemm_args *g, const char *name)
     if ((size_t)g->activation >= ACTIVATIONS)
         return error_set(SSQ_ERR_INVALID, "%s: %d is no activation", name,
                          (int)g->activation);
-    const uint32_t known = SSQ_GEMM_REQUIRE_MATRIX_UNITS | SSQ_GEMM_ALLOW_TF32;
+    const uint32_t known = SSQ_GEMM_REQUIRE_MATRIX_UNITS | SSQ_GEMM_ALLOW_TF32 |
+                           SSQ_GEMM_ALLOW_F16_THREE;
     if ((g->flags & ~known) != 0)
         return error_set(SSQ_ERR_INVALID, "%s: 0x%x has unknown flags", name,
                          (unsigned)g->flags);
@@ -372,6 +373,9 @@ static ssq_status prepare(const ssq_queue *queue, const ssq_gemm_args *g,
     op->tf32 = ((g->flags & SSQ_GEMM_ALLOW_TF32) != 0 ||
                 queue->device->options.allow_tf32) &&
                op->a.dtype == SSQ_F32 && op->b.dtype == SSQ_F32;
+    op->three = ((g->flags & SSQ_GEMM_ALLOW_F16_THREE) != 0 ||
+                 queue->device->options.allow_f16_three) &&
+                op->a.dtype == SSQ_F16 && op->b.dtype == SSQ_F16;
     return SSQ_OK;
 }
 

@@ -56,6 +56,7 @@ struct tuning_key tuning_key_of(const struct gemm_op *op)
     key.turned = (uint8_t)(turned(&op->a, TURNED_A) | turned(&op->b, TURNED_B) |
                            turned(&op->d, TURNED_D));
     key.tf32 = op->tf32;
+    key.three = op->three;
     return key;
 }
 
@@ -250,6 +251,7 @@ ssq_gemm_tuning tuning_tell(const struct tuning *t)
     x.trans_b = (t->key.turned & TURNED_B) != 0;
     x.trans_d = (t->key.turned & TURNED_D) != 0;
     x.tf32 = t->key.tf32 != 0;
+    x.f16_three = t->key.three != 0;
     snprintf(x.implementation, sizeof(x.implementation), "%s",
              t->implementation);
     x.algorithm = t->algorithm;

@@ -19,8 +19,8 @@ struct tuning_key {
     int64_t batch, m, n, k;
     uint8_t a, b, d; /* dtypes */
     uint8_t turned;  /* TURNED_A and so on: it lies column by column */
-    uint8_t tf32;
-    uint8_t spare[3];
+    uint8_t tf32, three;
+    uint8_t spare[2];
 };
 #define TURNED_A 1u
 #define TURNED_B 2u

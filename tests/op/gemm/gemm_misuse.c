@@ -203,7 +203,7 @@ static const struct {
     [BETA_NAN] = {"but c is NULL", 0},
     [ACTIVATION] = {"gemm: 7 is no activation", 0},
     [ACTIVATION_NEGATIVE] = {"gemm: -1 is no activation", 0},
-    [FLAGS] = {"gemm: 0x4 has unknown flags", 0},
+    [FLAGS] = {"gemm: 0x8 has unknown flags", 0},
     [D_IS_A] = {"gemm: d overlaps a", 0},
     [D_OVER_B] = {"gemm: d overlaps b", 0},
     [D_OVER_C] = {"gemm: d overlaps c and is not exactly it", 0},
@@ -329,7 +329,7 @@ static void spoil_fit(struct scene *t, enum which which)
         g->activation = (ssq_activation)-1;
         break;
     case FLAGS:
-        g->flags = 4;
+        g->flags = 8;
         break;
     case B_RANK_2:
         break;
