@@ -223,11 +223,10 @@ static void leave(struct comm_link *link)
     pthread_mutex_unlock(&g->lock);
 }
 
-static bool close_link(struct comm_link *link)
+static void close_link(struct comm_link *link)
 {
     object_put(&link->group->object);
     mem_free(link);
-    return true; /* what was sent has been withdrawn */
 }
 
 static const struct comm_transport local_transport = {

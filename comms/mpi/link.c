@@ -10,6 +10,7 @@
 
 #include "lib/comm/transport.h"
 
+#include <sched.h>
 #include <stdatomic.h>
 #include <stdio.h>
 #include <string.h>
@@ -202,11 +203,14 @@ static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
         l->rank, timeout, peers);
 }
 
-/* From not at all to a fifth of a millisecond. */
+/* Others may have the processor first; after a millisecond or so it is slept,
+ * up to a fifth of one. */
 static void rest(unsigned idle)
 {
-    struct timespec t = {0, idle < 64 ? 1000 : idle < 512 ? 20000 : 200000};
-    if (idle >= 16)
+    struct timespec t = {0, idle < 4096 ? 20000 : 200000};
+    if (idle < 1024)
+        (void)sched_yield();
+    else
         (void)nanosleep(&t, NULL);
 }
 
@@ -252,6 +256,11 @@ static ssq_status exchange(struct comm_link *l, struct comm_message *messages,
     return st;
 }
 
+static bool pending(const struct comm_link *l)
+{
+    return l->pending;
+}
+
 static void abandon(struct comm_link *l, const char *text)
 {
     l->broken = true;
@@ -264,11 +273,11 @@ static void leave(struct comm_link *l)
 }
 
 /* After a failure the communicators stay: to free them is for all ranks. */
-static bool close_link(struct comm_link *l)
+static void close_link(struct comm_link *l)
 {
     const struct services *s = l->services;
     int over = 0;
-    bool unused = !l->pending, heard = true;
+    bool heard = true;
     (void)MPI_Finalized(&over);
     if (!over && !l->broken)
         tell(l, WORD_LEAVE, "");
@@ -279,12 +288,11 @@ static bool close_link(struct comm_link *l)
         (void)MPI_Comm_free(&l->words);
     }
     if (!heard)
-        return unused; /* what is said may still be read */
+        return; /* what is said may still be read */
     s->mem_free(l->requests);
     s->mem_free(l->telling);
     s->mem_free(l->gone);
     s->mem_free(l);
-    return unused;
 }
 
 /* ---- made ---- */
@@ -384,6 +392,7 @@ static const struct comm_module module = {
     .transport = {.abi = SSQ_COMM_ABI,
                   .name = "mpi",
                   .exchange = exchange,
+                  .pending = pending,
                   .abandon = abandon,
                   .leave = leave,
                   .close = close_link},

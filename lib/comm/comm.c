@@ -65,6 +65,12 @@ void comm_end(ssq_comm *comm, ssq_status status, const char *text)
         comm->transport->abandon(comm->link, text);
 }
 
+bool comm_pending(const ssq_comm *comm)
+{
+    return comm->transport->pending != NULL &&
+           comm->transport->pending(comm->link);
+}
+
 ssq_status ssq_comm_status(const ssq_comm *comm)
 {
     if (comm == NULL)
@@ -83,7 +89,8 @@ static void comm_free(ssq_comm *comm)
         ssq_event_destroy(&comm->slots[i].sent);
     }
     ssq_queue_destroy(&comm->side); /* waits: until then slots are read */
-    bool unused = comm->transport->close(comm->link);
+    bool unused = !comm_pending(comm);
+    comm->transport->close(comm->link);
     for (int i = 0; i < 2 && unused; i++) {
         mem_free(comm->slots[i].own);
         mem_free(comm->slots[i].others);
@@ -170,7 +177,7 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
     ssq_comm *comm = mem_alloc(sizeof(*comm));
     if (comm == NULL) {
         transport->leave(link);
-        (void)transport->close(link);
+        transport->close(link);
         return error_nomem("comm", sizeof(*comm));
     }
     comm->device = device;

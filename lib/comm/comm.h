@@ -47,6 +47,7 @@ struct job {
 
 /** A piece's memory on the host, and when the device is through with it. */
 struct slot {
+    char *at;           /* where the piece is: own, or the device's memory */
     char *own;          /* this rank's values, then the result */
     char *others;       /* other ranks' values of this rank's share */
     ssq_event *fetched; /* the download has arrived */
@@ -93,6 +94,8 @@ ssq_status comm_options(const ssq_comm_options *given, const char *what,
                         ssq_comm_options *options);
 /** SSQ_OK, or the error that has ended the group, with its text. */
 ssq_status comm_check(ssq_comm *comm, const char *what);
+/** May memory of a failed exchange still be read or written? */
+bool comm_pending(const ssq_comm *comm);
 /** The group has ended. The first status and text are kept. */
 void comm_end(ssq_comm *comm, ssq_status status, const char *text);
 

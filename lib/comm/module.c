@@ -94,7 +94,7 @@ ssq_status ssq_comm_mpi_open(ssq_device *device, const char *library,
         return comm_create(device, rank, size, &m->transport, link, &chosen,
                            comm);
     m->transport.leave(link);
-    (void)m->transport.close(link);
+    m->transport.close(link);
     return error_set(SSQ_ERR_INVALID, "%s: %u ranks, expected at most %d", what,
                      size, SSQ_COMM_MAX_SIZE);
 }

@@ -180,12 +180,12 @@ static ssq_status scatter(ssq_comm *comm, const struct job *job,
     char *in = s->others;
     for (unsigned r = 0; r < comm->size; r++) {
         int64_t theirs = share(comm, p, r + 1) - share(comm, p, r);
-        comm->terms[r] = s->own + (size_t)from * bytes;
+        comm->terms[r] = s->at + (size_t)from * bytes;
         if (r == comm->rank)
             continue;
         if (theirs > 0)
             exchange_set(comm, n++, r, true,
-                         s->own + (size_t)share(comm, p, r) * bytes,
+                         s->at + (size_t)share(comm, p, r) * bytes,
                          (size_t)theirs * bytes);
         if (mine > 0)
             exchange_set(comm, n++, r, false, in, (size_t)mine * bytes);
@@ -195,7 +195,7 @@ static ssq_status scatter(ssq_comm *comm, const struct job *job,
     ssq_status st = exchange_run(comm, n);
     if (st == SSQ_OK && mine > 0)
         reduce_run(job->reduction, p->dtype, comm->size, comm->terms,
-                   s->own + (size_t)from * bytes, (size_t)mine);
+                   s->at + (size_t)from * bytes, (size_t)mine);
     return st;
 }
 
@@ -211,10 +211,10 @@ static ssq_status gather(ssq_comm *comm, const struct piece *p,
         if (r == comm->rank)
             continue;
         if (mine > 0)
-            exchange_set(comm, n++, r, true, s->own + (size_t)from * bytes,
+            exchange_set(comm, n++, r, true, s->at + (size_t)from * bytes,
                          (size_t)mine * bytes);
         if (theirs > 0)
-            exchange_set(comm, n++, r, false, s->own + (size_t)at * bytes,
+            exchange_set(comm, n++, r, false, s->at + (size_t)at * bytes,
                          (size_t)theirs * bytes);
     }
     return exchange_run(comm, n);
@@ -225,10 +225,10 @@ static ssq_status spread(ssq_comm *comm, const struct job *job,
 {
     size_t bytes = (size_t)p->elements * dtype_bytes(p->dtype), n = 0;
     if (comm->rank != job->root)
-        exchange_set(comm, n++, job->root, false, s->own, bytes);
+        exchange_set(comm, n++, job->root, false, s->at, bytes);
     for (unsigned r = 0; r < comm->size && comm->rank == job->root; r++)
         if (r != job->root)
-            exchange_set(comm, n++, r, true, s->own, bytes);
+            exchange_set(comm, n++, r, true, s->at, bytes);
     return exchange_run(comm, n);
 }
 
@@ -258,13 +258,31 @@ static bool writes(const ssq_comm *comm, const struct job *job)
     return job->call != CALL_BROADCAST || comm->rank != job->root;
 }
 
+/* Where a device's memory is the host's, and nothing is under way by now, a
+ * piece of one tensor need not be copied: the ranks read and write it there.
+ * NULL: it must. */
+static char *in_place(const ssq_comm *comm, const struct job *job,
+                      const struct piece *p)
+{
+    const struct view *v = &job->views[p->view];
+    if (comm->device->backend->completed != NULL || paired(job) ||
+        view_elements(v) - p->at < p->elements)
+        return NULL;
+    char *host = view_host(v);
+    return host == NULL ? NULL : host + (size_t)p->at * dtype_bytes(p->dtype);
+}
+
 /* The device has read what the slot had before; now it writes to it. */
 static ssq_status fetch(ssq_comm *comm, const struct job *job,
                         const struct piece *p, struct slot *s)
 {
     ssq_status st = s->sending ? ssq_event_sync(s->sent) : SSQ_OK;
     s->sending = false;
-    if (st == SSQ_OK && reads(comm, job))
+    s->at = in_place(comm, job, p);
+    bool copies = s->at == NULL;
+    if (copies)
+        s->at = s->own;
+    if (st == SSQ_OK && copies && reads(comm, job))
         st = transfer_piece(comm, job, p, s->own, false);
     return st == SSQ_OK ? ssq_event_record(s->fetched, comm->side) : st;
 }
@@ -272,7 +290,7 @@ static ssq_status fetch(ssq_comm *comm, const struct job *job,
 static ssq_status send(ssq_comm *comm, const struct job *job,
                        const struct piece *p, struct slot *s)
 {
-    if (!writes(comm, job))
+    if (!writes(comm, job) || s->at != s->own)
         return SSQ_OK;
     ssq_status st = transfer_piece(comm, job, p, s->own, true);
     if (st == SSQ_OK)

@@ -41,7 +41,7 @@ static ssq_status run(ssq_comm *comm, const struct job *job)
 }
 
 /* The first failure has its collective's name before it. */
-static void fail(ssq_comm *comm, const struct job *job, ssq_status status)
+static void fail(ssq_comm *comm, struct job *job, ssq_status status)
 {
     char words[128], text[ERROR_TEXT];
     if (comm_check(comm, "") == SSQ_OK) {
@@ -49,6 +49,8 @@ static void fail(ssq_comm *comm, const struct job *job, ssq_status status)
                        job_words(job, words, sizeof(words)), ssq_last_error());
         comm_end(comm, status, text);
     }
+    if (comm_pending(comm))
+        job->n = 0; /* its buffers stay: messages may be in their memory */
     ssq_status st = comm_check(comm, "");
     gate_fail(job->gate, st, ssq_last_error());
 }

@@ -12,7 +12,7 @@
 #include "lib/core/backend.h"
 
 /** Raised when anything here changes: a module of another number is refused. */
-#define SSQ_COMM_ABI 1
+#define SSQ_COMM_ABI 2
 
 /** A transport's own: one rank's end of it. */
 struct comm_link;
@@ -34,11 +34,14 @@ struct comm_transport {
     /* Pass n messages, and answer when all have passed. From one thread at a
      * time. SSQ_ERR_COMM, with a text that names the ranks that did not come
      * within timeout seconds, that are gone, or that have given up, with their
-     * text; messages are not touched any more then, and the link is of no use
+     * text; the link is of no use
      * but for abandon, leave and close */
     ssq_status (*exchange)(struct comm_link *link,
                            struct comm_message *messages, size_t n,
                            double timeout);
+    /* optional: true where messages of an exchange that has failed may still be
+     * read or written, now and for ever: their memory stays */
+    bool (*pending)(const struct comm_link *link);
     /* tell all other ranks that this one gives up, and why: their exchanges
      * fail. By whoever exchanges, once an exchange has failed or none is under
      * way */
@@ -46,9 +49,7 @@ struct comm_transport {
     /* from another thread: this rank takes part no longer. Its own exchange
      * fails, and those of others that need it */
     void (*leave)(struct comm_link *link);
-    /* after leave: false where messages of an exchange that has failed may
-     * still be read or written, now and for ever */
-    bool (*close)(struct comm_link *link);
+    void (*close)(struct comm_link *link); /* after leave */
 };
 
 /** A transport that is a module of its own. */
