@@ -152,18 +152,10 @@ FN float s_sign(float x)
 
 /* ---- slopes ---- */
 
-/* sigmoid(x) sigmoid(-x): nothing cancels. */
-FN float s_sigmoid_grad(float x)
-{
-    return s_sigmoid(x) * s_sigmoid(s_neg(x));
-}
-
 /* 1 - tanh(x)^2 = 4 sigmoid(2x) sigmoid(-2x) */
 FN float s_tanh_grad(float x)
 {
-    EXACT float t = 2.0f * x;
-
-    return 4.0f * s_sigmoid(t) * s_sigmoid(s_neg(t));
+    return 4.0f * s_sigmoid_grad(2.0f * x);
 }
 
 /* ---- binary ---- */

@@ -195,15 +195,14 @@ FN float s_pow2(u32 n)
 }
 
 /* y * 2^n, rounded once, for |y| between 2^-20 and 2^20 and any wrapped n
- * between -1000 and 1000: the first factor cannot underflow before it has to,
- * nor can it overflow. */
+ * between -252 and 252: the first factor, 2^floor(n / 2), cannot underflow
+ * before it has to, nor can it overflow. */
 FN float s_scale(float y, u32 n)
 {
-    u32 m = n + 1024u;
+    u32 e = n + 254u;
+    u32 half_e = e >> 1u;
 
-    m = m < 772u ? 772u : m; /* -252 */
-    m = m > 1278u ? 1278u : m;
-    return y * s_pow2((m >> 1u) - 512u) * s_pow2(m - (m >> 1u) - 512u);
+    return y * AS_F32(half_e << 23u) * AS_F32((e - half_e) << 23u);
 }
 
 #endif

@@ -130,13 +130,13 @@ FN float s_gelu(float x)
         return x > 0.0f ? x : AS_F32(F32_SIGN);
     if (a < 2.9802322e-8f) /* 2^-25: a factor of exactly 1/2 */
         return 0.5f * x;
-    PAIR_MUL(zh, zl, a, 0.0f, 0.70710677f, 1.21016175e-8f) /* sqrt(1/2) */
+    PAIR_TIMES(zh, zl, a, 0.70710677f, 1.21016175e-8f) /* sqrt(1/2) */
     if (a < 0.5f) {
         zl = zl + zh * erf_excess(zh * zh);
         zh = s_copysign(0.5f, x) * zh;
         zl = s_copysign(0.5f, x) * zl;
         PAIR_ADD(h, l, 0.5f, zh, zl)
-        PAIR_MUL(h, l, x, 0.0f, h, l)
+        PAIR_TIMES(h, l, x, h, l)
         return h + l;
     }
     TWO_PROD(h, l, a, a)
@@ -149,7 +149,7 @@ FN float s_gelu(float x)
         PAIR_ADD(h, l, 1.0f, s_neg(h) * scale, s_neg(l) * scale)
         n = 0u;
     }
-    PAIR_MUL(h, l, x, 0.0f, h, l)
+    PAIR_TIMES(h, l, x, h, l)
     return s_scale(h + l, n);
 }
 
@@ -183,14 +183,14 @@ FN float s_gelu_grad(float x)
         p = p * zh - 0.018199692f;
         return root_grad(x, zh, zl, 0.431494f, -5.176417e-9f, 0.38828498f, p);
     }
-    PAIR_MUL(zh, zl, a, 0.0f, 0.70710677f, 1.21016175e-8f) /* sqrt(1/2) */
+    PAIR_TIMES(zh, zl, a, 0.70710677f, 1.21016175e-8f) /* sqrt(1/2) */
     TWO_PROD(h, l, a, a)
     EXP_PAIR(h, l, n, -0.5f * h, -0.5f * l)
     ERFC_SCALED(zh, zl, zh, zl)
     EXACT float th;
     EXACT float tl;
 
-    PAIR_MUL(th, tl, a, 0.0f, -0.3989423f, 1.133517e-8f) /* -1/sqrt(2 pi) */
+    PAIR_TIMES(th, tl, a, -0.3989423f, 1.133517e-8f) /* -1/sqrt(2 pi) */
     tl = tl + 0.5f * zl;
     PAIR_ADD(th, tl, 0.5f * zh, th, tl)
     PAIR_MUL(h, l, h, l, th, tl)

@@ -146,7 +146,7 @@ FN float s_log1p(float x)
         EXACT float lp_tl;                                                     \
         TWO_SUM(lp_zh, lp_zl, lp_m, 1.0f)                                      \
         PAIR_RCP(lp_ch, lp_cl, lp_zh, lp_zl)                                   \
-        PAIR_MUL(lp_sh, lp_sl, lp_f, 0.0f, lp_ch, lp_cl)                       \
+        PAIR_TIMES(lp_sh, lp_sl, lp_f, lp_ch, lp_cl)                           \
         PAIR_MUL(lp_zh, lp_zl, lp_sh, lp_sl, lp_sh, lp_sl)                     \
         PAIR_MUL(lp_ch, lp_cl, lp_sh, lp_sl, lp_zh, lp_zl)                     \
         PAIR_MUL(lp_th, lp_tl, lp_ch, lp_cl, 0.6666667f, -1.9868216e-8f)       \

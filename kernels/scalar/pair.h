@@ -32,7 +32,17 @@
         e = fs_e;                                                              \
     }
 
-/* p + e = a * b exactly, unless p overflows or |p| < 2^-100. */
+/* p + e = a * b exactly, unless p overflows or |p| < 2^-100. A fused
+ * multiply-add gives the same e in one step, where that is an instruction. */
+#if defined(NATIVE) && defined(__FMA__)
+#define TWO_PROD(p, e, a, b)                                                   \
+    {                                                                          \
+        EXACT float tp_p = (a) * (b);                                          \
+        EXACT float tp_e = FMA(a, b, s_neg(tp_p));                             \
+        p = tp_p;                                                              \
+        e = tp_e;                                                              \
+    }
+#else
 #define TWO_PROD(p, e, a, b)                                                   \
     {                                                                          \
         EXACT float tp_ah = AS_F32(AS_U32(a) & 0xfffff000u);                   \
@@ -46,6 +56,7 @@
         p = tp_p;                                                              \
         e = tp_e;                                                              \
     }
+#endif
 
 /* (ph, pl) = (ah, al) * (bh, bl), relative error below 2^-44. */
 #define PAIR_MUL(ph, pl, ah, al, bh, bl)                                       \
@@ -55,6 +66,16 @@
         TWO_PROD(pm_p, pm_e, ah, bh)                                           \
         pm_e = pm_e + ((ah) * (bl) + (al) * (bh));                             \
         FAST_TWO_SUM(ph, pl, pm_p, pm_e)                                       \
+    }
+
+/* (ph, pl) = a * (bh, bl), likewise. */
+#define PAIR_TIMES(ph, pl, a, bh, bl)                                          \
+    {                                                                          \
+        EXACT float pt_p;                                                      \
+        EXACT float pt_e;                                                      \
+        TWO_PROD(pt_p, pt_e, a, bh)                                            \
+        pt_e = pt_e + (a) * (bl);                                              \
+        FAST_TWO_SUM(ph, pl, pt_p, pt_e)                                       \
     }
 
 /* (sh, sl) = a + (bh, bl). */
@@ -70,7 +91,7 @@
 /* (qh, ql) = 1 / (dh, dl), for d between 2^-60 and 2^60. */
 #define PAIR_RCP(qh, ql, dh, dl)                                               \
     {                                                                          \
-        EXACT float pr_q = s_div(1.0f, dh);                                    \
+        EXACT float pr_q = s_quotient(1.0f, dh);                               \
         EXACT float pr_p;                                                      \
         EXACT float pr_e;                                                      \
         TWO_PROD(pr_p, pr_e, pr_q, dh)                                         \

@@ -27,7 +27,8 @@
         l = sp_l;                                                              \
     }
 
-/* 1 / (1 + exp(-x)); for negative x it is E / (1 + E), E scaled last. */
+/* 1 / (1 + exp(-x)); for negative x it is E / (1 + E), E scaled last. Choices,
+ * no branches: of those with constants compilers make no vectors. */
 FN float s_sigmoid(float x)
 {
     EXACT float h;
@@ -37,15 +38,31 @@ FN float s_sigmoid(float x)
     EXACT float a = s_abs(x);
     u32 n;
 
-    if (s_is_nan(x))
-        return s_quiet(x);
-    if (a > 110.0f)
-        return x > 0.0f ? 1.0f : 0.0f;
     SIGMOID_PAIR(h, l, n, qh, ql, a, 0.0f)
-    if (x >= 0.0f)
-        return qh + ql;
     PAIR_MUL(h, l, h, l, qh, ql)
-    return s_scale(h + l, n);
+    EXACT float y = x >= 0.0f ? qh + ql : s_scale(h + l, n);
+
+    y = a > 110.0f ? s_gate_end_plus(x) : y;
+    return s_is_nan(x) ? s_quiet(x) : y;
+}
+
+/* sigmoid(x) sigmoid(-x), of which the larger one is 1 beyond 110: nothing
+ * cancels, and E is worked out once. */
+FN float s_sigmoid_grad(float x)
+{
+    EXACT float h;
+    EXACT float l;
+    EXACT float qh;
+    EXACT float ql;
+    EXACT float a = s_abs(x);
+    u32 n;
+
+    SIGMOID_PAIR(h, l, n, qh, ql, a, 0.0f)
+    PAIR_MUL(h, l, h, l, qh, ql)
+    EXACT float y = (qh + ql) * s_scale(h + l, n);
+
+    y = a > 110.0f ? 0.0f : y;
+    return s_is_nan(x) ? s_quiet(x) : y;
 }
 
 FN float s_softplus_grad(float x)
@@ -103,11 +120,11 @@ FN float s_silu(float x)
         return 0.5f * x;
     SIGMOID_PAIR(h, l, n, qh, ql, a, 0.0f)
     if (x >= 0.0f) {
-        PAIR_MUL(h, l, x, 0.0f, qh, ql)
+        PAIR_TIMES(h, l, x, qh, ql)
         return h + l;
     }
     PAIR_MUL(h, l, h, l, qh, ql)
-    PAIR_MUL(h, l, x, 0.0f, h, l)
+    PAIR_TIMES(h, l, x, h, l)
     return s_scale(h + l, n);
 }
 
@@ -197,7 +214,7 @@ FN float s_silu_grad(float x)
         PAIR_MUL(cu_h, cu_l, cu_h, cu_l, k1h, k1l)                             \
         cu_l = cu_l + (k0l);                                                   \
         PAIR_ADD(cu_h, cu_l, k0h, cu_h, cu_l)                                  \
-        PAIR_MUL(vh, vl, a, 0.0f, cu_h, cu_l)                                  \
+        PAIR_TIMES(vh, vl, a, cu_h, cu_l)                                      \
     }
 
 /* x sigmoid(v), v = 2 sqrt(2/pi) (x + 0.044715 x^3): the tanh form. */
@@ -219,11 +236,11 @@ FN float s_gelu_tanh(float x)
     CUBIC(h, l, a, 1.5957692f, -4.534068e-8f, 0.071354814f, 2.3988325e-9f)
     SIGMOID_PAIR(h, l, n, qh, ql, h, l)
     if (x >= 0.0f) {
-        PAIR_MUL(h, l, x, 0.0f, qh, ql)
+        PAIR_TIMES(h, l, x, qh, ql)
         return h + l;
     }
     PAIR_MUL(h, l, h, l, qh, ql)
-    PAIR_MUL(h, l, x, 0.0f, h, l)
+    PAIR_TIMES(h, l, x, h, l)
     return s_scale(h + l, n);
 }
 
@@ -303,8 +320,13 @@ FN float s_log_sigmoid(float x)
     return s_neg(s_softplus(s_neg(x)));
 }
 
-/* Zeros stay what they are, whatever alpha is. A product with an infinite or
- * NaN alpha is no pair. */
+/* May a pair of about 1 be multiplied by alpha, and the product be scaled? */
+FN bool elu_pairs(float alpha)
+{
+    return s_abs(alpha) < 1048576.0f && s_abs(alpha) >= 9.5367432e-7f;
+}
+
+/* Zeros stay what they are, whatever alpha is. */
 FN float s_elu(float x, float alpha)
 {
     EXACT float h;
@@ -313,11 +335,10 @@ FN float s_elu(float x, float alpha)
 
     if (x >= 0.0f)
         return x;
-    if (s_is_nan(x) || x < -20.0f || x > -2.9802322e-8f ||
-        !is_finite_bits(AS_U32(alpha)))
+    if (s_is_nan(x) || x < -20.0f || x > -2.9802322e-8f || !elu_pairs(alpha))
         return alpha * s_expm1(x);
     EXPM1_PAIR(h, l, n, x)
-    PAIR_MUL(h, l, alpha, 0.0f, h, l)
+    PAIR_TIMES(h, l, alpha, h, l)
     return h + l;
 }
 
@@ -329,11 +350,10 @@ FN float s_elu_grad(float x, float alpha)
 
     if (x > 0.0f)
         return 1.0f;
-    if (s_is_nan(x) || x < -125.0f || !(s_abs(alpha) < 1048576.0f) ||
-        s_abs(alpha) < 9.5367432e-7f) /* what s_scale takes */
+    if (s_is_nan(x) || x < -125.0f || !elu_pairs(alpha))
         return alpha * s_exp(x);
     EXP_PAIR(h, l, n, x, 0.0f)
-    PAIR_MUL(h, l, alpha, 0.0f, h, l)
+    PAIR_TIMES(h, l, alpha, h, l)
     return s_scale(h + l, n);
 }
 

@@ -246,7 +246,7 @@ static void check_scale(void)
 {
     u32 wrong = 0;
 
-    for (int e = -1000; e <= 1000; e++) {
+    for (int e = -252; e <= 252; e++) {
         for (u32 i = 0; i < 100; i++) {
             u32 r = random_u32(1, (u32)e, 0, 0, i, 0);
             float y = AS_F32((r & 0x807fffffu) | (108u + r % 39u) << 23);
@@ -254,7 +254,7 @@ static void check_scale(void)
             wrong += s_scale(y, (u32)e) != (float)ldexp((double)y, e);
         }
     }
-    tap_ok(wrong == 0, "y 2^n is rounded once, n from -1000 to 1000");
+    tap_ok(wrong == 0, "y 2^n is rounded once, n from -252 to 252");
 }
 
 int main(void)
