@@ -33,6 +33,14 @@
 #include "kernels/dialect/f16_blocks.h"
 #include "kernels/dialect/quads.h"
 
+/* How much of a row is kept where a GPU keeps N elements: a processor has
+ * caches that hold more. Bits do not depend on it. */
+#ifdef NATIVE
+#define KEPT_OF(N) 8192
+#else
+#define KEPT_OF(N) N
+#endif
+
 #define EACH_KEPT(I, SIZE)                                                     \
     LANES_LOOP for (INDEX I = LOCAL_ID; I < (SIZE); I += U32(WG))
 #define EACH_REST(I, WIDE, SIZE)                                               \
@@ -53,8 +61,7 @@
 /* The own quad of the turn whose first own place is J. */
 #define KEPT_QUAD(T, N, FROM, J) (&AT(N, (FROM) + (J) + 3u * LOCAL_ID))
 
-#define EACH_TURN(J, WIDE)                                                     \
-    for (u32 J = LOCAL_ID; J < (WIDE); J += KEPT_TURN)
+#define EACH_TURN(J, WIDE) for (u32 J = LOCAL_ID; J < (WIDE); J += KEPT_TURN)
 #define KEPT_FETCH(KEPT_IN, N, T, FROM, WIDE, VALUE, DTYPE)                    \
     EACH_TURN(j, WIDE)                                                         \
     {                                                                          \
@@ -89,17 +96,21 @@
         f16_block_load(KEPT_IN, (const void *)&AT(N, FROM), WIDE);             \
     else                                                                       \
         EACH_KEPT(j, WIDE) KEPT_IN[j] = VALUE(AT(N, (FROM) + j));
+/* As many of a result's elements as are put together before they go out. */
+#define KEPT_LINE       512u
+#define EACH_IN_LINE(I) LANES_LOOP for (INDEX I = begin; I < end; I++)
 #define KEPT_PUT(N, T, FROM, WIDE, BITS, VALUE, DTYPE)                         \
-    {                                                                          \
-        T line[KEPT];                                                          \
+    for (INDEX begin = 0u; begin < (WIDE); begin += KEPT_LINE) {               \
+        INDEX end = (WIDE)-begin < KEPT_LINE ? (WIDE) : begin + KEPT_LINE;     \
+        T line[KEPT_LINE];                                                     \
         if ((DTYPE) == DT_F16) {                                               \
-            float f[KEPT];                                                     \
-            EACH_KEPT(i, WIDE) f[i] = VALUE;                                   \
-            f16_block_store((void *)line, f, WIDE);                            \
+            float f[KEPT_LINE];                                                \
+            EACH_IN_LINE(i) f[i - begin] = VALUE;                              \
+            f16_block_store((void *)line, f, end - begin);                     \
         } else {                                                               \
-            EACH_KEPT(i, WIDE) line[i] = BITS(VALUE);                          \
+            EACH_IN_LINE(i) line[i - begin] = BITS(VALUE);                     \
         }                                                                      \
-        put_out(&AT(N, FROM), line, (WIDE) * sizeof(T),                        \
+        put_out(&AT(N, (FROM) + begin), line, (end - begin) * sizeof(T),       \
                 STREAMS((size_t)pc.rows * pc.n, T));                           \
     }
 #else

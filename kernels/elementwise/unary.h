@@ -78,10 +78,11 @@ enum unary_kind {
 
 /* ---- of one kind ---- */
 
-/* x above 0, 0 below, and NaN stays: max(x, 0) of some devices loses it. */
+/* x above 0, 0 below, and NaN stays: max(x, 0) of some devices loses it. What
+ * is below, -0 with it, is a range of bits. */
 FN float relu_y(float x)
 {
-    return s_is_nan(x) || f32_positive(x) ? x : 0.0f;
+    return AS_U32(x) - F32_SIGN <= F32_INF ? 0.0f : x;
 }
 
 /* dy where the slope is 1, 0 where it is 0 whatever dy is. */
