@@ -7,6 +7,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/norm.h"
 #include "backends/cpu/pool.h"
+#include "backends/cpu/unary.h"
 #include "backends/reference/reference.h"
 
 /* Copies from and to host memory are the reference's. */
@@ -22,6 +23,8 @@ static const struct op_table ops = {
     .gemm_explain = cpu_gemm_explain,
     .gemm_panels = cpu_gemm_panels,
     .pool = cpu_pool,
+    .unary = cpu_unary,
+    .unary_backward = cpu_unary_backward,
 };
 
 extern const struct backend cpu_backend;

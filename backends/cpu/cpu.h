@@ -10,6 +10,7 @@
 #include "backends/cpu/isa.h"
 #include "backends/cpu/parallel.h"
 #include "backends/cpu/scratch.h"
+#include "backends/cpu/table.h"
 #include "backends/cpu/tiles.h"
 #include "lib/core/backend.h"
 
@@ -19,6 +20,7 @@ struct backend_device {
     struct tiles tiles;
     struct team *team;
     struct scratch scratch;
+    struct tables tables;
     ssq_subnormals subnormals; /* what the self-test found */
 };
 

@@ -78,11 +78,16 @@ static ssq_status open_with(const ssq_cpu_options *o,
         st = scratch_init(&d->scratch);
     if (st != SSQ_OK)
         goto out_free;
-    st = team_create((uint32_t)threads, o, &d->team);
+    st = tables_init(&d->tables);
     if (st != SSQ_OK)
         goto out_scratch;
+    st = team_create((uint32_t)threads, o, &d->team);
+    if (st != SSQ_OK)
+        goto out_tables;
     *device = d;
     return SSQ_OK;
+out_tables:
+    tables_destroy(&d->tables);
 out_scratch:
     scratch_destroy(&d->scratch);
 out_free:
@@ -121,12 +126,14 @@ void cpu_info(const struct backend_device *d, void *info)
 void cpu_close(struct backend_device *d)
 {
     team_destroy(&d->team);
+    tables_destroy(&d->tables);
     scratch_destroy(&d->scratch);
     mem_free(d);
 }
 
 void cpu_fork_hold(struct backend_device *d)
 {
+    tables_hold(&d->tables);
     scratch_hold(&d->scratch);
     team_hold(d->team);
 }
@@ -135,6 +142,7 @@ void cpu_fork_let_go(struct backend_device *d)
 {
     team_let_go(d->team);
     scratch_let_go(&d->scratch);
+    tables_let_go(&d->tables);
 }
 
 static uint64_t host_memory(void)

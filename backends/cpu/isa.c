@@ -10,7 +10,8 @@
 #define KERNELS(OF)                                                            \
     extern const struct backend_kernel *const native_kernels_##OF[];           \
     extern const struct gemm_kernels gemm_fma_##OF;                            \
-    extern const struct attention_kernels attention_##OF;
+    extern const struct attention_kernels attention_##OF;                      \
+    extern const struct table_kernels table_kernels_##OF;
 KERNELS(plain)
 #ifdef __x86_64__
 KERNELS(avx2)
@@ -25,16 +26,19 @@ static const struct isa isas[] = {
      .width = 16,
      .kernels = native_kernels_avx512,
      .gemm = &gemm_fma_avx512,
-     .dot = &gemm_dot_avx512},
+     .dot = &gemm_dot_avx512,
+     .table = &table_kernels_avx512},
     {.name = "avx2",
      .width = 8,
      .kernels = native_kernels_avx2,
-     .gemm = &gemm_fma_avx2},
+     .gemm = &gemm_fma_avx2,
+     .table = &table_kernels_avx2},
 #endif
     {.name = "plain",
      .width = 4,
      .kernels = native_kernels_plain,
-     .gemm = &gemm_fma_plain},
+     .gemm = &gemm_fma_plain,
+     .table = &table_kernels_plain},
 };
 #define ISAS (sizeof(isas) / sizeof(isas[0]))
 

@@ -24,6 +24,7 @@ struct backend_kernel {
 };
 
 struct gemm_kernels;
+struct table_kernels;
 
 struct isa {
     const char *name;
@@ -32,6 +33,7 @@ struct isa {
     const struct backend_kernel *const *kernels;
     const struct gemm_kernels *gemm; /* of float32 words */
     const struct gemm_kernels *dot;  /* of pairs of bf16; NULL: none */
+    const struct table_kernels *table;
 };
 
 /** The best set of instructions that the processor has, and no better than the

@@ -1,7 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
-# tests.mk - tests of the cpu backend: its threads and the program's, what it is
-# opened with, and that neither threads nor the set of instructions change what
-# they must not.
+# tests.mk - tests of the cpu backend: its threads and the program's, its
+# tables, what it is opened with, and that neither threads nor the set of
+# instructions change what they must not.
 
 cpu_tests = \
 	tests/cpu/halves \
@@ -11,6 +11,7 @@ cpu_tests = \
 	tests/cpu/pack \
 	tests/cpu/parallel \
 	tests/cpu/same \
+	tests/cpu/table \
 	tests/cpu/tiles \
 	tests/cpu/tuning \
 	tests/cpu/workers
@@ -32,6 +33,8 @@ tests_cpu_same_SOURCES = tests/cpu/same.c
 tests_cpu_same_LDADD = $(suite_ldadd)
 tests_cpu_tiles_SOURCES = tests/cpu/tiles.c
 tests_cpu_tiles_LDADD = $(suite_ldadd)
+tests_cpu_table_SOURCES = tests/cpu/table.c
+tests_cpu_table_LDADD = libcore.la
 tests_cpu_tuning_SOURCES = tests/cpu/tuning.c
 tests_cpu_tuning_LDADD = libcore.la
 tests_cpu_workers_SOURCES = tests/cpu/workers.c
