@@ -31,53 +31,6 @@ ssq_status comm_options(const ssq_comm_options *given, const char *what,
     return SSQ_OK;
 }
 
-/* ---- the end of a group ---- */
-
-ssq_status comm_check(ssq_comm *comm, const char *what)
-{
-    if (comm->forks != fork_count())
-        return error_set(SSQ_ERR_DEVICE,
-                         "%s: the communicator was made before this process "
-                         "was forked: it is the parent's",
-                         what);
-    pthread_mutex_lock(&comm->lock);
-    ssq_status st = comm->status;
-    pthread_mutex_unlock(&comm->lock);
-    return st == SSQ_OK ? SSQ_OK : error_set(st, "%s", comm->text);
-}
-
-/* The text is written before the status, and never again. */
-static bool end_here(ssq_comm *comm, ssq_status status, const char *text)
-{
-    pthread_mutex_lock(&comm->lock);
-    bool first = comm->status == SSQ_OK;
-    if (first) {
-        (void)snprintf(comm->text, sizeof(comm->text), "%s", text);
-        comm->status = status;
-    }
-    pthread_mutex_unlock(&comm->lock);
-    return first;
-}
-
-void comm_end(ssq_comm *comm, ssq_status status, const char *text)
-{
-    if (end_here(comm, status, text))
-        comm->transport->abandon(comm->link, text);
-}
-
-bool comm_pending(const ssq_comm *comm)
-{
-    return comm->transport->pending != NULL &&
-           comm->transport->pending(comm->link);
-}
-
-ssq_status ssq_comm_status(const ssq_comm *comm)
-{
-    if (comm == NULL)
-        return error_set(SSQ_ERR_INVALID, "comm_status: comm is NULL");
-    return comm_check((ssq_comm *)(uintptr_t)comm, "comm_status");
-}
-
 /* ---- made and freed ---- */
 
 /* Also of one that was not made to its end; its threads have ended. Memory that
@@ -214,7 +167,7 @@ void ssq_comm_destroy(ssq_comm **comm)
         return; /* its threads are the parent's, and what they held with them */
     char text[64];
     (void)snprintf(text, sizeof(text), "rank %u was destroyed", c->rank);
-    (void)end_here(c, SSQ_ERR_COMM, text);
+    (void)comm_end_here(c, SSQ_ERR_COMM, text);
     c->transport->leave(c->link);
     stop(c);
     pthread_join(c->runner, NULL);

@@ -2,7 +2,7 @@
 /* comm.h - a communicator's inside.
  *
  * A call makes a job: its arguments, an event behind what was enqueued before,
- * and a gate for what comes after (lib/core/held.h). The communicator's thread
+ * and a gate for what comes after (lib/core/gate.h). The communicator's thread
  * takes jobs in their order: it waits for the event by means of a queue of its
  * own, compares headers with all ranks (header.c), and moves the tensors piece
  * by piece through the host's memory (pieces.c). Then it opens the gate. */
@@ -12,7 +12,7 @@
 #include <sesqui/comm.h>
 
 #include "lib/comm/transport.h"
-#include "lib/core/held.h"
+#include "lib/core/gate.h"
 
 /** Longest tag, with its end. */
 #define COMM_TAG 32
@@ -92,12 +92,17 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
 /** The options that were given, or the defaults; checked. */
 ssq_status comm_options(const ssq_comm_options *given, const char *what,
                         ssq_comm_options *options);
+
+/* ---- ended.c ---- */
+
 /** SSQ_OK, or the error that has ended the group, with its text. */
 ssq_status comm_check(ssq_comm *comm, const char *what);
 /** May memory of a failed exchange still be read or written? */
 bool comm_pending(const ssq_comm *comm);
 /** The group has ended. The first status and text are kept. */
 void comm_end(ssq_comm *comm, ssq_status status, const char *text);
+/** The same, and no other rank is told; true if it was the first. */
+bool comm_end_here(ssq_comm *comm, ssq_status status, const char *text);
 
 /* ---- job.c ---- */
 

@@ -1,20 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* event.c - marks in queues. */
-#include "lib/core/held.h"
+#include "lib/core/gate.h"
 #include "lib/core/repeat.h"
-
-struct ssq_event {
-    struct object object;
-    ssq_device *device;
-    struct backend_event *impl;
-    ssq_queue *queue; /* of the last record, held; NULL: never recorded */
-    uint64_t mark;    /* of that record, if it was held; 0: it was not */
-};
-
-struct object *event_object(ssq_event *event)
-{
-    return &event->object;
-}
 
 /* The record may still be held behind a gate. */
 static bool made(const ssq_event *e)
@@ -144,16 +131,6 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
     event->queue = queue;
     event->mark = mark;
     return SSQ_OK;
-}
-
-ssq_status event_record_now(ssq_event *event, ssq_queue *queue)
-{
-    return queue->device->backend->event_record(event->impl, queue->impl);
-}
-
-ssq_status event_wait_now(ssq_event *event, ssq_queue *queue)
-{
-    return queue->device->backend->event_wait(queue->impl, event->impl);
 }
 
 /* Only the waiting queue is locked, never two at once: the backend's event says

@@ -1,91 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* held.c - what a queue holds behind a gate, and how it is handed over. */
+/* held.c - the list of what a queue holds, and waiting until it is empty. */
 #include "lib/core/held.h"
 
-#include <stdio.h>
-
-struct gate {
-    struct object object;
-    atomic_int state;  /* enum gate_state; what follows is written before it */
-    ssq_status status; /* of a failure, with its text */
-    char text[ERROR_TEXT];
-    ssq_event *after; /* a reference; NULL: none */
-    ssq_queue *queue; /* a reference, until gate_pass */
-    unsigned forks;   /* fork_count() when it was made */
-};
-
-enum gate_state { GATE_CLOSED = 0, GATE_OPEN, GATE_FAILED };
-
-enum held_kind { HELD_COMMANDS, HELD_GATE, HELD_RECORD, HELD_WAIT };
-
-/** One thing that is held. chain: of COMMANDS, n of them; gate: of GATE; event:
- *  of RECORD and WAIT, which for record `mark` of `other` waits. All are
- *  references. */
-struct held {
-    struct held *next;
-    enum held_kind kind;
-    bool told;
-    struct pending *chain;
-    size_t n;
-    struct gate *gate;
-    ssq_event *event;
-    ssq_queue *other; /* NULL: the record has been made */
-    uint64_t mark;
-};
-
-/** A queue that holds a wait for a record of another one. */
-struct waiter {
-    struct waiter *next;
-    ssq_queue *queue; /* a reference */
-    uint64_t mark;
-};
-
-/* ---- gates ---- */
-
-static void gate_free(struct object *o)
-{
-    struct gate *g = (struct gate *)o;
-    if (g->after != NULL)
-        object_put(event_object(g->after));
-    mem_free(g);
-}
-
-struct gate *gate_create(void)
-{
-    struct gate *g = mem_alloc(sizeof(*g));
-    if (g == NULL) {
-        (void)error_nomem("gate", sizeof(*g));
-        return NULL;
-    }
-    object_init(&g->object, gate_free);
-    atomic_init(&g->state, GATE_CLOSED);
-    g->forks = fork_count();
-    return g;
-}
-
-void gate_drop(struct gate *gate)
-{
-    object_put(&gate->object);
-}
-
-void gate_open(struct gate *gate, ssq_event *after)
-{
-    if (after != NULL)
-        object_get(event_object(after));
-    gate->after = after;
-    atomic_store(&gate->state, GATE_OPEN);
-}
-
-void gate_fail(struct gate *gate, ssq_status status, const char *text)
-{
-    gate->status = status;
-    (void)snprintf(gate->text, sizeof(gate->text), "%s", text);
-    atomic_store(&gate->state, GATE_FAILED);
-}
-
-/* ---- holding ---- */
-
-static struct held *held_create(enum held_kind kind)
+struct held *held_create(enum held_kind kind)
 {
     struct held *h = mem_alloc(sizeof(*h));
     if (h == NULL)
@@ -95,64 +12,21 @@ static struct held *held_create(enum held_kind kind)
     return h;
 }
 
-/* Without a lock of a queue's: what it has may be the last reference. */
-static void held_free(struct held *h)
-{
-    chain_release(h->chain);
-    if (h->gate != NULL)
-        object_put(&h->gate->object);
-    if (h->event != NULL)
-        object_put(event_object(h->event));
-    if (h->other != NULL)
-        object_put(&h->other->object);
-    mem_free(h);
-}
-
-static void held_free_all(struct held *h)
-{
-    while (h != NULL) {
-        struct held *next = h->next;
-        held_free(h);
-        h = next;
-    }
-}
-
-/* With the lock. */
-static void append(ssq_queue *q, struct held *h)
+void held_append(ssq_queue *q, struct held *h)
 {
     *q->held_end = h;
     q->held_end = &h->next;
 }
 
-ssq_status queue_gate(ssq_queue *queue, struct gate *gate)
-{
-    struct held *h = held_create(HELD_GATE);
-    if (h == NULL)
-        return SSQ_ERR_NOMEM;
-    h->gate = gate;
-    object_get(&gate->object);
-    gate->queue = queue;
-    object_get(&queue->object);
-    pthread_mutex_lock(&queue->lock);
-    append(queue, h);
-    pthread_mutex_unlock(&queue->lock);
-    return SSQ_OK;
-}
-
-/* Witnesses hear of a write when it is enqueued, not when it is handed over:
- * what they compare is the order of calls. */
-ssq_status held_commands(ssq_queue *queue, struct pending *chain, size_t n,
-                         bool told)
+ssq_status held_commands(ssq_queue *queue, struct pending *chain, size_t n)
 {
     struct held *h = held_create(HELD_COMMANDS);
     if (h == NULL)
         return SSQ_ERR_NOMEM;
-    if (!told)
-        chain_tell(queue, chain);
     h->chain = chain;
     h->n = n;
     queue->held_commands += n;
-    append(queue, h);
+    held_append(queue, h);
     return SSQ_OK;
 }
 
@@ -164,7 +38,7 @@ ssq_status held_record(ssq_queue *queue, ssq_event *event, uint64_t *mark)
     h->event = event;
     object_get(event_object(event));
     *mark = ++queue->marks;
-    append(queue, h);
+    held_append(queue, h);
     return SSQ_OK;
 }
 
@@ -177,130 +51,13 @@ bool held_any(const ssq_queue *queue)
     return any;
 }
 
-/* ---- handing over ---- */
-
-/* With the lock: SSQ_ERR_NOT_READY where a closed gate or a record that is
- * still held is in the way. */
-static ssq_status pass(ssq_queue *q, struct held *h, struct pending **done)
-{
-    struct gate *g = h->gate;
-    switch (h->kind) {
-    case HELD_COMMANDS:
-        return chain_hand_over(q, &h->chain, true, done);
-    case HELD_GATE:
-        if (atomic_load(&g->state) == GATE_CLOSED)
-            return SSQ_ERR_NOT_READY;
-        if (atomic_load(&g->state) == GATE_FAILED)
-            return error_set(g->status, "%s", g->text);
-        return g->after == NULL ? SSQ_OK : event_wait_now(g->after, q);
-    case HELD_RECORD:
-        return event_record_now(h->event, q);
-    case HELD_WAIT:
-        if (h->other != NULL && atomic_load(&h->other->sticky) != SSQ_OK)
-            return error_set((ssq_status)atomic_load(&h->other->sticky), "%s",
-                             h->other->text);
-        if (h->other != NULL && atomic_load(&h->other->marked) < h->mark)
-            return SSQ_ERR_NOT_READY;
-        return event_wait_now(h->event, q);
-    }
-    return SSQ_OK;
-}
-
-/* With the lock: all that may go, in order; it is put before *gone. When the
- * queue has failed it holds nothing any more. */
-static void pass_all(ssq_queue *q, struct held **gone, struct pending **done)
-{
-    while (q->held != NULL) {
-        struct held *h = q->held;
-        ssq_status st = (ssq_status)atomic_load(&q->sticky);
-        if (st == SSQ_OK) {
-            st = pass(q, h, done);
-            if (st == SSQ_ERR_NOT_READY)
-                return;
-            if (st != SSQ_OK)
-                (void)queue_fail_locked(q, st);
-        }
-        if (h->kind == HELD_RECORD)
-            atomic_fetch_add(&q->marked, 1);
-        q->held_commands -= h->n;
-        q->held = h->next;
-        if (q->held == NULL)
-            q->held_end = &q->held;
-        h->next = *gone;
-        *gone = h;
-    }
-}
-
-/* With the lock: unlink those that wait for a record which was made, or that
- * never will be. */
-static struct waiter *woken(ssq_queue *q)
-{
-    struct waiter *list = NULL, **at = &q->waiters;
-    bool all = atomic_load(&q->sticky) != SSQ_OK;
-    while (*at != NULL) {
-        struct waiter *w = *at;
-        if (!all && w->mark > atomic_load(&q->marked)) {
-            at = &w->next;
-            continue;
-        }
-        *at = w->next;
-        w->next = list;
-        list = w;
-    }
-    return list;
-}
-
-/* One queue. Those that waited for its records are returned: they may go on,
- * too, but no two queues are locked at once. */
-static struct waiter *pump(ssq_queue *q)
-{
-    struct held *gone = NULL;
-    struct pending *now = NULL;
-    struct fpenv env = fpenv_enter();
-    pthread_mutex_lock(&q->lock);
-    pass_all(q, &gone, &now);
-    struct waiter *list = woken(q);
-    struct pending *done = chain_finished(q);
-    bool good = atomic_load(&q->sticky) == SSQ_OK;
-    pthread_cond_broadcast(&q->moved);
-    pthread_mutex_unlock(&q->lock);
-    fpenv_leave(env);
-    chain_finish(done, good);
-    chain_release(now);
-    held_free_all(gone);
-    return list;
-}
-
-/* A queue, then all that waited for it, then what waited for those. */
-static void pump_all(ssq_queue *queue)
-{
-    struct waiter *list = pump(queue);
-    while (list != NULL) {
-        struct waiter *w = list, **end = &list;
-        list = w->next;
-        while (*end != NULL)
-            end = &(*end)->next;
-        *end = pump(w->queue);
-        object_put(&w->queue->object);
-        mem_free(w);
-    }
-}
-
-void gate_pass(struct gate *gate)
-{
-    ssq_queue *queue = gate->queue;
-    pump_all(queue);
-    object_put(&queue->object);
-    object_put(&gate->object);
-}
-
 /* ---- waiting ---- */
 
 /* With the lock: a child has none of the threads that would open a gate. */
 static bool forked(const ssq_queue *q)
 {
     for (const struct held *h = q->held; h != NULL; h = h->next)
-        if (h->gate != NULL && h->gate->forks != fork_count())
+        if (h->gate != NULL && h->forks != fork_count())
             return true;
     return false;
 }
@@ -320,60 +77,4 @@ ssq_status held_wait(ssq_queue *queue, uint64_t mark)
     }
     pthread_mutex_unlock(&queue->lock);
     return st == SSQ_OK ? queue_check(queue, "queue_sync") : st;
-}
-
-/* Be told of the record; false: it was made by now, or never will be. */
-static bool wait_for(ssq_queue *other, struct waiter *w)
-{
-    pthread_mutex_lock(&other->lock);
-    bool waits = atomic_load(&other->sticky) == SSQ_OK &&
-                 atomic_load(&other->marked) < w->mark;
-    if (waits) {
-        w->next = other->waiters;
-        other->waiters = w;
-    }
-    pthread_mutex_unlock(&other->lock);
-    return waits;
-}
-
-/* A wait for record `mark` of `other`, which is held there; other NULL: for one
- * that was made, behind what the queue holds. */
-static struct held *wait_create(ssq_event *event, ssq_queue *other,
-                                uint64_t mark)
-{
-    struct held *h = held_create(HELD_WAIT);
-    if (h == NULL)
-        return NULL;
-    h->event = event;
-    object_get(event_object(event));
-    h->other = other;
-    h->mark = mark;
-    if (other != NULL)
-        object_get(&other->object);
-    return h;
-}
-
-ssq_status held_event_wait(ssq_queue *queue, ssq_event *event, ssq_queue *other,
-                           uint64_t mark)
-{
-    struct held *h = wait_create(event, other, mark);
-    struct waiter *w = mem_alloc(sizeof(*w));
-    if (h == NULL || w == NULL) {
-        if (h != NULL)
-            held_free(h);
-        mem_free(w);
-        return error_nomem("queue_wait", sizeof(*w));
-    }
-    w->queue = queue;
-    w->mark = mark;
-    object_get(&queue->object);
-    pthread_mutex_lock(&queue->lock);
-    append(queue, h);
-    pthread_mutex_unlock(&queue->lock);
-    if (other != NULL && wait_for(other, w))
-        return SSQ_OK;
-    mem_free(w);
-    pump_all(queue);
-    object_put(&queue->object);
-    return SSQ_OK;
 }

@@ -1,36 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* held.h - gates: what is enqueued behind one waits until it is open.
- *
- * A collective is work of the host and of other ranks, which no device can wait
- * for. So the queue waits in the host's memory: commands, and records of and
- * waits for events, are held behind the gate as they come, with all that they
- * use, and are handed over in their order once it is open. The caller goes on
- * at once. Whoever opens the gate hands over (queue_pump), and so does, on
- * queues that wait for each other, whoever made the event that was waited
- * for. */
+/* held.h - what a queue holds behind a gate (gate.h), in order. */
 #ifndef LIB_CORE_HELD_H
 #define LIB_CORE_HELD_H
 
-#include "lib/core/queue.h"
+#include "lib/core/event.h"
 
 struct gate;
 
-/** A closed gate; NULL without memory, with its text. One reference. */
-struct gate *gate_create(void);
-/** Put the gate behind all that was enqueued on the queue: what follows is
- *  held. The gate holds the queue until it is opened or has failed. */
-ssq_status queue_gate(ssq_queue *queue, struct gate *gate);
-/** Open it: after is an event of the same device, which the queue waits for
- *  then; NULL: none. Once; from any thread. queue_pump does the rest. */
-void gate_open(struct gate *gate, ssq_event *after);
-/** Instead: the queue fails with status and text, and drops what it holds. */
-void gate_fail(struct gate *gate, ssq_status status, const char *text);
-/** Let go of a gate that stands on no queue. */
-void gate_drop(struct gate *gate);
-/** Hand over what may go on the queue of a gate that was opened or has failed,
- *  and on the queues that wait for it; then drop the gate's reference and the
- *  queue's. On a device without asynchrony this computes. */
-void gate_pass(struct gate *gate);
+enum held_kind { HELD_COMMANDS, HELD_GATE, HELD_RECORD, HELD_WAIT };
+
+/** One thing that is held. chain: of COMMANDS, n of them; gate: of GATE; event:
+ *  of RECORD and WAIT, which for record `mark` of `other` waits. All are
+ *  references. */
+struct held {
+    struct held *next;
+    enum held_kind kind;
+    bool told;
+    struct pending *chain;
+    size_t n;
+    struct gate *gate;
+    unsigned forks;
+    ssq_event *event;
+    ssq_queue *other; /* NULL: the record has been made */
+    uint64_t mark;
+};
+
+/** One of a kind, with nothing; NULL without memory, with its text. */
+struct held *held_create(enum held_kind kind);
 
 /** Is anything held on the queue? */
 bool held_any(const ssq_queue *queue);
@@ -41,26 +37,13 @@ bool held_any(const ssq_queue *queue);
 #define HELD_ALL UINT64_MAX
 ssq_status held_wait(ssq_queue *queue, uint64_t mark);
 
-/* ---- with the queue's lock, where the queue holds something ---- */
+/* ---- with the queue's lock ---- */
 
-/** n commands, the chain's, which is taken over; told: witnesses know. */
-ssq_status held_commands(ssq_queue *queue, struct pending *chain, size_t n,
-                         bool told);
+/** Behind all that is held. */
+void held_append(ssq_queue *queue, struct held *held);
+/** n commands, the chain's, which is taken over. */
+ssq_status held_commands(ssq_queue *queue, struct pending *chain, size_t n);
 /** A record of an event, which is held: *mark is its number. */
 ssq_status held_record(ssq_queue *queue, ssq_event *event, uint64_t *mark);
-
-/* ---- without it ---- */
-
-/** Hold a wait for an event's record of that number on another queue, whatever
- *  the queue holds; false: *st, or there is nothing to wait for. */
-ssq_status held_event_wait(ssq_queue *queue, ssq_event *event, ssq_queue *other,
-                           uint64_t mark);
-
-/* ---- what events are asked: lib/core/event.c ---- */
-
-struct object *event_object(ssq_event *event);
-/** Their backend's record and wait, with the queue's lock. */
-ssq_status event_record_now(ssq_event *event, ssq_queue *queue);
-ssq_status event_wait_now(ssq_event *event, ssq_queue *queue);
 
 #endif

@@ -8,55 +8,9 @@
 #include "lib/core/native.h"
 #include "lib/core/repeat.h"
 
-/* What outlives a queue, for those who ask how far it has come: mailboxes and
- * the like hold this and not the queue. While the queue is closing nothing is
- * known: impl may not be asked any more, and its work is not finished yet. */
-struct progress {
-    struct object object;
-    pthread_mutex_t lock;
-    const struct backend *backend;
-    unsigned forks;              /* fork_count() when it was made */
-    struct backend_queue *impl;  /* NULL: closing, or closed */
-    bool closed;                 /* everything is finished */
-    atomic_uint_fast64_t handed; /* commands, where they are finished then */
-};
-
-static void progress_free(struct object *o)
-{
-    struct progress *p = (struct progress *)o;
-    pthread_mutex_destroy(&p->lock);
-    mem_free(p);
-}
-
-/* One reference, for the queue; impl is not owned. NULL: no memory. */
-static struct progress *progress_create(const struct backend *backend,
-                                        struct backend_queue *impl)
-{
-    struct progress *p = mem_alloc(sizeof(*p));
-    if (p == NULL)
-        return NULL;
-    object_init(&p->object, progress_free);
-    pthread_mutex_init(&p->lock, NULL);
-    p->backend = backend;
-    p->forks = fork_count();
-    p->impl = impl;
-    return p;
-}
-
-/* From now on impl is not asked; closed: and everything is finished. Whoever is
- * asking at this moment has the lock, so impl is not closed under his hands. */
-static void progress_close(struct progress *p, bool closed)
-{
-    pthread_mutex_lock(&p->lock);
-    p->impl = NULL;
-    p->closed = closed;
-    pthread_mutex_unlock(&p->lock);
-}
-
 struct progress *queue_progress(ssq_queue *queue)
 {
-    object_get(&queue->progress->object);
-    return queue->progress;
+    return progress_get(queue->progress);
 }
 
 uint64_t queue_position(ssq_queue *queue)
@@ -65,32 +19,6 @@ uint64_t queue_position(ssq_queue *queue)
     uint64_t position = queue->submitted + queue->held_commands;
     pthread_mutex_unlock(&queue->lock);
     return position;
-}
-
-/* The lock is the progress's own, not the queue's: asking never waits for a
- * thread that enqueues or syncs. */
-bool progress_reached(struct progress *p, uint64_t position)
-{
-    if (p->backend->completed == NULL)
-        return atomic_load(&p->handed) >= position;
-    if (p->backend->fork_hold == NULL && p->forks != fork_count())
-        return false; /* as a device that is lost */
-    pthread_mutex_lock(&p->lock);
-    bool reached = p->closed || (p->impl != NULL &&
-                                 p->backend->completed(p->impl) >= position);
-    pthread_mutex_unlock(&p->lock);
-    return reached;
-}
-
-void progress_count(struct progress *p, uint64_t handed)
-{
-    atomic_store(&p->handed, handed);
-}
-
-void progress_put(struct progress *p)
-{
-    if (p != NULL)
-        object_put(&p->object);
 }
 
 /* Called by the last object_put. The queue leaves the device's list before it
@@ -161,14 +89,14 @@ void queues_hold(ssq_device *device)
     for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
         repeat_hold(atomic_load(&q->repeat));
         pthread_mutex_lock(&q->lock);
-        pthread_mutex_lock(&q->progress->lock);
+        progress_hold(q->progress);
     }
 }
 
 void queues_let_go(ssq_device *device)
 {
     for (ssq_queue *q = device->queues; q != NULL; q = q->next) {
-        pthread_mutex_unlock(&q->progress->lock);
+        progress_let_go(q->progress);
         pthread_mutex_unlock(&q->lock);
         repeat_let_go(atomic_load(&q->repeat));
     }

@@ -100,9 +100,23 @@ void chain_tell(const ssq_queue *queue, const struct pending *chain);
 void chain_finish(struct pending *chain, bool good);
 /** Without the lock: let go of commands that were not handed over. */
 void chain_release(struct pending *chain);
+/* ---- how far a queue has come: lib/core/progress.c; see native.h, too ---- */
+
+/** One reference, for the queue; impl is not owned. NULL: no memory. */
+struct progress *progress_create(const struct backend *backend,
+                                 struct backend_queue *impl);
+/** One more reference. */
+struct progress *progress_get(struct progress *progress);
+/** From now on impl is not asked; closed: and everything is finished. Whoever
+ *  is asking at this moment has the lock, so impl is not closed under his
+ *  hands. */
+void progress_close(struct progress *progress, bool closed);
 /** So many commands were handed over to a backend that has finished them: for
  *  those who ask the progress. */
 void progress_count(struct progress *progress, uint64_t handed);
+/** For fork only: nobody asks it meanwhile. */
+void progress_hold(struct progress *progress);
+void progress_let_go(struct progress *progress);
 
 /** Append to the graph under construction; takes the command's op over, and
  *  its plan. */

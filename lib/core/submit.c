@@ -290,7 +290,9 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     struct pending *first = chain, *now = NULL, *done = NULL;
     pthread_mutex_lock(&q->lock);
     if (q->held != NULL) {
-        ssq_status st = held_commands(q, chain, n, told);
+        ssq_status st = held_commands(q, chain, n);
+        if (st == SSQ_OK && !told)
+            chain_tell(q, chain);
         pthread_mutex_unlock(&q->lock);
         if (st != SSQ_OK)
             chain_release(chain);

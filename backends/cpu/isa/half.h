@@ -4,6 +4,8 @@
 #ifndef BACKENDS_CPU_ISA_HALF_H
 #define BACKENDS_CPU_ISA_HALF_H
 
+#include <sesqui/dtype.h>
+
 #include "backends/cpu/isa/vector.h"
 #include "kernels/scalar/scalar.h"
 

@@ -1,0 +1,50 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ended.c - the error that has ended a group, told to all ranks. */
+#include "lib/comm/comm.h"
+
+#include <stdio.h>
+
+ssq_status comm_check(ssq_comm *comm, const char *what)
+{
+    if (comm->forks != fork_count())
+        return error_set(SSQ_ERR_DEVICE,
+                         "%s: the communicator was made before this process "
+                         "was forked: it is the parent's",
+                         what);
+    pthread_mutex_lock(&comm->lock);
+    ssq_status st = comm->status;
+    pthread_mutex_unlock(&comm->lock);
+    return st == SSQ_OK ? SSQ_OK : error_set(st, "%s", comm->text);
+}
+
+/* The text is written before the status, and never again. */
+bool comm_end_here(ssq_comm *comm, ssq_status status, const char *text)
+{
+    pthread_mutex_lock(&comm->lock);
+    bool first = comm->status == SSQ_OK;
+    if (first) {
+        (void)snprintf(comm->text, sizeof(comm->text), "%s", text);
+        comm->status = status;
+    }
+    pthread_mutex_unlock(&comm->lock);
+    return first;
+}
+
+void comm_end(ssq_comm *comm, ssq_status status, const char *text)
+{
+    if (comm_end_here(comm, status, text))
+        comm->transport->abandon(comm->link, text);
+}
+
+bool comm_pending(const ssq_comm *comm)
+{
+    return comm->transport->pending != NULL &&
+           comm->transport->pending(comm->link);
+}
+
+ssq_status ssq_comm_status(const ssq_comm *comm)
+{
+    if (comm == NULL)
+        return error_set(SSQ_ERR_INVALID, "comm_status: comm is NULL");
+    return comm_check((ssq_comm *)(uintptr_t)comm, "comm_status");
+}
