@@ -116,8 +116,8 @@ check-tsan:
 	@test -n '$(strip $(thread_tests))' || \
 		{ echo 'thread_tests is empty: nothing to run' >&2; exit 1; }
 	+$(call variant,variant-tsan,CFLAGS='$(tsan_flags)' --enable-debug)
-	+cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 && \
-	export TSAN_OPTIONS && \
+	+cd variant-tsan && TSAN_OPTIONS=halt_on_error=1 SSQ_TEST_SHORT=1 && \
+	export TSAN_OPTIONS SSQ_TEST_SHORT && \
 	fixed='setarch -R' && { $$fixed true 2>/dev/null || fixed=; } && \
 	$(call run_in,$(thread_tests),LOG_COMPILER="$$fixed timeout 3600" \
 	module_path=)
@@ -126,7 +126,8 @@ check-valgrind: module_path =
 check-valgrind: all
 	$(MAKE) check TESTS=
 	$(MKDIR_P) variant-valgrind
-	@failed=0; logs=; for t in $(valgrind_tests); do \
+	@SSQ_TEST_SHORT=1; export SSQ_TEST_SHORT; \
+	failed=0; logs=; for t in $(valgrind_tests); do \
 		$(call run_one,variant-valgrind,$$t,\
 		$(LIBTOOL) --mode=execute valgrind --quiet --error-exitcode=99 \
 		--leak-check=full --errors-for-leak-kinds=definite \

@@ -17,6 +17,8 @@ cpu_tests = \
 	tests/cpu/workers
 check_PROGRAMS += $(cpu_tests)
 TESTS += $(cpu_tests)
+thread_tests += $(cpu_tests)
+full_tests += tests/cpu/same
 tests_cpu_halves_SOURCES = tests/cpu/halves.c
 tests_cpu_halves_LDADD = libcore.la
 tests_cpu_lent_SOURCES = tests/cpu/lent.c
