@@ -118,7 +118,7 @@ bench 0 $forms --plot "$tmp/roof.svg" &&
 tap_ok $? 'a suite as text' || cat "$tmp/said" "$tmp/rows"
 tap_run 'a plot that cannot be written is a failure' \
     bench 1 $forms --csv --plot "$tmp/no/such/folder.svg"
-awk -F , 'NF != 16 { exit 1 } END { exit NR != 4 }' "$tmp/rows"
+awk -F , 'NF != 17 { exit 1 } END { exit NR != 4 }' "$tmp/rows"
 tap_ok $? 'and CSV has been: a line of names, and one for each case'
 bench 0 $forms --json && [ "$(sed -n '1p;$p' "$tmp/rows" | tr -d '\n')" = '[]' ] &&
     [ "$(grep -c '^  {"device": "reference", "suite": "train", .*},*$' \

@@ -11,7 +11,23 @@ not_fuzzed() {
 ssq_allocator_set before any object: tests/core/alloc
 ssq_activation_name text, pure
 ssq_buffer_bytes pure
+ssq_comm_all_gather several ranks, threads and time-outs: tests/comm
+ssq_comm_all_reduce likewise
+ssq_comm_barrier likewise
+ssq_comm_broadcast likewise
+ssq_comm_compare likewise
+ssq_comm_destroy likewise
+ssq_comm_device pure
+ssq_comm_local_create several ranks, threads and time-outs: tests/comm
+ssq_comm_mpi_open several processes: tests/comm/mpi.sh
+ssq_comm_rank pure
+ssq_comm_reduce_scatter several ranks, threads and time-outs: tests/comm
+ssq_comm_size pure
+ssq_comm_status pure
+ssq_comm_transport pure
 ssq_convert host memory: tests/api/dtype, tests/scalar
+ssq_cpu_device_open the devices stay open for all programs: tests/cpu/options
+ssq_cpu_info_get pure
 ssq_device_close the devices stay open for all programs
 ssq_device_count read by the environment target through open
 ssq_device_list likewise
@@ -20,6 +36,8 @@ ssq_device_verdict_get of kept files: tests/api/certify
 ssq_device_verdict_keep likewise
 ssq_dtype_from_name pure
 ssq_gemm_explain runs nothing: tests/op/gemm
+ssq_gemm_pack what is packed takes weights' place: tests/cpu/pack
+ssq_gemm_repack likewise
 ssq_gemm_tune measures: tests/op/gemm_tune
 ssq_gemm_tuning_clear likewise
 ssq_gemm_tuning_get likewise
