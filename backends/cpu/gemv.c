@@ -64,13 +64,20 @@ static bool lies(const struct gemm_job *job, const struct gemm_source *many,
     return many->step == 1 && (!packed || n >= LEAST_MANY);
 }
 
+/* Tasks are numbered in 32 bits. */
+static bool is_counted(const struct gemm_job *job, int64_t many)
+{
+    return job->batch <= UINT32_MAX / size_most(1, size_div_up(many, STRIP));
+}
+
 bool gemv_takes(const struct gemm_job *job, bool *down)
 {
     *down = job->n <= job->m && lies(job, &job->a, &job->b, job->m);
     bool across = job->m <= job->n && lies(job, &job->b, &job->a, job->n);
     int64_t few = *down ? job->n : job->m;
     return (*down || across) && few <= MOST && job->k >= LEAST_K &&
-           job->k * MOST >= few * SHORT_K;
+           job->k * MOST >= few * SHORT_K &&
+           is_counted(job, *down ? job->m : job->n);
 }
 
 static int64_t bytes_of(ssq_dtype dtype)

@@ -5,9 +5,8 @@
  * for. So the queue waits in the host's memory: commands, and records of and
  * waits for events, are held behind the gate as they come, with all that they
  * use, and are handed over in their order once it is open. The caller goes on
- * at once. Whoever opens the gate hands over (queue_pump), and so does, on
- * queues that wait for each other, whoever made the event that was waited
- * for. */
+ * at once. Whoever opens the gate hands over (gate_pass), also on queues that
+ * wait for an event of this one. */
 #ifndef LIB_CORE_GATE_H
 #define LIB_CORE_GATE_H
 
@@ -19,7 +18,7 @@ struct gate *gate_create(void);
  *  held. The gate holds the queue until it is opened or has failed. */
 ssq_status queue_gate(ssq_queue *queue, struct gate *gate);
 /** Open it: after is an event of the same device, which the queue waits for
- *  then; NULL: none. Once; from any thread. queue_pump does the rest. */
+ *  then; NULL: none. Once; from any thread. gate_pass does the rest. */
 void gate_open(struct gate *gate, ssq_event *after);
 /** Instead: the queue fails with status and text, and drops what it holds. */
 void gate_fail(struct gate *gate, ssq_status status, const char *text);

@@ -291,6 +291,8 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     pthread_mutex_lock(&q->lock);
     if (q->held != NULL) {
         ssq_status st = held_commands(q, chain, n);
+        /* Witnesses compare the order of calls: they hear of a write now, and
+         * not when it is handed over. */
         if (st == SSQ_OK && !told)
             chain_tell(q, chain);
         pthread_mutex_unlock(&q->lock);
