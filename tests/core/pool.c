@@ -1,11 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - tests of the pool: ranges, reuse, limits, exhaustion. */
-
-#include <sys/resource.h>
-
 #include "lib/core/core.h"
 
 #include "tests/core/core.h"
+#include "tests/core/space.h"
 
 static size_t host_blocks; /* of the library, alive */
 
@@ -200,31 +198,15 @@ static void test_binding(const char *name)
     unsetenv("SSQ_LIMIT_BINDING");
 }
 
-/* Bytes of address space that this process has: drivers and threads of devices
- * that were opened before took theirs. */
-static rlim_t address_space(void)
-{
-    unsigned long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f == NULL)
-        return 0;
-    if (fscanf(f, "%lu", &pages) != 1)
-        pages = 0;
-    fclose(f);
-    return (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE);
-}
-
 /* What the machine itself refuses. */
 static int exhaust_machine(void *arg)
 {
-    const rlim_t most = address_space() + (512u << 20);
-    const struct rlimit less = {most, most};
     ssq_device *dev = open_limited(arg, NULL, 0);
     ssq_buffer *b[64] = {NULL};
     ssq_status st = SSQ_OK;
     int n = 0, bad = 0;
 
-    setrlimit(RLIMIT_AS, &less);
+    bad += !space_limit(512u << 20, NULL);
     while (n < 64 && st == SSQ_OK)
         st = ssq_buffer_create(dev, 32u << 20, &b[n++]);
     fprintf(stderr, "# %s\n", ssq_last_error());
@@ -240,7 +222,7 @@ static int exhaust_machine(void *arg)
 
 static void test_machine(const char *name)
 {
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
+#ifdef SANITIZED
     (void)exhaust_machine;
     tap_skip("a sanitizer needs the address space", "%s: mmap fails", name);
 #else

@@ -7,15 +7,7 @@
 #include <sys/statvfs.h>
 
 #include "tests/core/driver.h"
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||     \
-    __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
+#include "tests/core/space.h"
 
 /** Seconds after which a child hangs. */
 #define HANGS 120
@@ -33,19 +25,6 @@ SSQ_API int statvfs(const char *path, struct statvfs *s)
     return 0;
 }
 
-/* MiB of address space that the process has. */
-static uint64_t mapped_mib(void)
-{
-    unsigned long long pages = 0;
-    FILE *f = fopen("/proc/self/statm", "r");
-
-    if (f == NULL || fscanf(f, "%llu", &pages) != 1)
-        pages = 0;
-    if (f != NULL)
-        fclose(f);
-    return pages * (uint64_t)sysconf(_SC_PAGESIZE) >> 20;
-}
-
 struct trial {
     char backend[16];
     unsigned mib; /* more than the process has */
@@ -57,13 +36,11 @@ struct trial {
 static int open_limited(void *arg)
 {
     const struct trial *t = arg;
-    struct rlimit r = {0, RLIM_INFINITY};
     ssq_device *dev = NULL;
 
     if (t->loaded && ssq_device_count() == 0)
         return 2;
-    r.rlim_cur = (rlim_t)(mapped_mib() + t->mib) << 20;
-    if (t->mib != 0 && setrlimit(RLIMIT_AS, &r) != 0)
+    if (t->mib != 0 && !space_limit((rlim_t)t->mib << 20, NULL))
         return 3;
     ssq_status st = ssq_device_open(t->backend, NULL, &dev);
     if ((st == t->wanted || st == t->or_else) &&

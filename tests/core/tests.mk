@@ -32,7 +32,7 @@ check_PROGRAMS += $(core_tests)
 TESTS += $(core_tests)
 thread_tests += tests/core/log tests/core/threads
 EXTRA_DIST += tests/core/cache_file.h tests/core/core.h \
-	tests/core/driver.h tests/core/queues.h
+	tests/core/driver.h tests/core/queues.h tests/core/space.h
 
 full_tests += tests/core/alloc
 tests_core_alloc_SOURCES = tests/core/alloc.c

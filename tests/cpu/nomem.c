@@ -4,20 +4,9 @@
  * and the call may be repeated. First the library's allocations fail, each in
  * its turn; then the system's. */
 #include "tests/core/core.h"
+#include "tests/core/space.h"
 
 #include <stdlib.h>
-#include <sys/mman.h>
-#include <sys/resource.h>
-#include <unistd.h>
-
-#if defined(__SANITIZE_ADDRESS__) || defined(__SANITIZE_THREAD__)
-#define SANITIZED 1
-#elif defined(__has_feature)
-#if __has_feature(address_sanitizer) || __has_feature(thread_sanitizer) ||     \
-    __has_feature(memory_sanitizer)
-#define SANITIZED 1
-#endif
-#endif
 
 static struct {
     long calls;   /* of alloc, since it was armed */
@@ -134,22 +123,15 @@ static void test_library(struct work w)
 static int without_memory(void *unused)
 {
     struct work w = {.m = 1024, .n = 2048, .dtype = SSQ_F32, .turned = true};
-    struct rlimit now, none;
-    long pages = 0;
+    struct rlimit was;
     (void)unused;
     setenv("SSQ_NUM_THREADS", "1", 1);
     begin(&w, 2048);
-    FILE *f = fopen("/proc/self/statm", "r");
-    if (f == NULL || fscanf(f, "%ld", &pages) != 1 || fclose(f) != 0 ||
-        getrlimit(RLIMIT_AS, &now) != 0)
-        return 2;
-    none = now;
-    none.rlim_cur = (rlim_t)pages * (rlim_t)sysconf(_SC_PAGESIZE) + (1u << 20);
-    if (setrlimit(RLIMIT_AS, &none) != 0)
+    if (!space_limit(1u << 20, &was))
         return 2;
     ssq_status st = multiply(&w);
     bool named = core_has(ssq_last_error(), "no memory for");
-    if (setrlimit(RLIMIT_AS, &now) != 0)
+    if (setrlimit(RLIMIT_AS, &was) != 0)
         return 2;
     if (st == SSQ_OK)
         return 3;

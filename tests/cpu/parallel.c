@@ -151,9 +151,17 @@ static void test_callers(void)
     team_destroy(&team);
 }
 
+static void *nothing(void *unused)
+{
+    return unused;
+}
+
 int main(void)
 {
+    pthread_t first;          /* with it a checker starts its own */
     (void)ssq_device_count(); /* whoever has a device has heard of forks */
+    if (pthread_create(&first, NULL, nothing, NULL) == 0)
+        pthread_join(first, NULL);
     for (uint32_t size = 1; size <= 4; size++)
         test_sizes(size);
     test_fork();
