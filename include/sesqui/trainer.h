@@ -18,10 +18,14 @@
  * and the same norm: all skip a step or none, and parameters, moments and
  * scales keep the same bits everywhere. With one pass to a step on each rank
  * they are the bits of one trainer alone that accumulates those of ranks 0, 1,
- * (2) in this order. The first step compares what the ranks were made of,
- * parameters with their initial values above all, and the error names the first
- * difference; it waits for the device. Layers that draw numbers draw others on
- * each rank, those of one trainer that does their passes in turn.
+ * (2) in this order. All ranks begin with rank 0's parameters and states, as
+ * exactly as rank 0 has them: those that are there are broadcast by the first
+ * ssq_trainer_begin, and once more by the first behind a load; those that a
+ * pass for training makes, as it makes them. The first step compares what the
+ * ranks were made of, names and shapes of parameters, options, scaler and the
+ * checkpoint that was loaded, and the error names the first difference. Layers
+ * that draw numbers draw others on each rank, those of one trainer that does
+ * their passes in turn.
  * ssq_trainer_loss is of this rank. All ranks take the same number of steps:
  * who has no batch left is waited for, and then an error.
  *

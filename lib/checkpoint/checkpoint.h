@@ -42,7 +42,8 @@ struct checkpoint {
     bool whole;
     ssq_status (*give)(void *user);
     void *user;
-    bool written; /* out: something was, before a failure */
+    bool written;    /* out: something was, before a failure */
+    char digest[20]; /* out: of all that was loaded */
 };
 
 /** The parts that a caller names. */

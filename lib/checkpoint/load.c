@@ -327,6 +327,9 @@ static ssq_status compare_digests(const struct loading *l)
                              l->c->what, l->f->path, e->name);
         st = digest_check(l->f, &crc, e);
     }
+    if (st == SSQ_OK) /* the header has those of all tensors */
+        snprintf(l->c->digest, sizeof(l->c->digest), "%s",
+                 ssq_safetensors_metadata(l->f, "crc64"));
     return st;
 }
 

@@ -12,11 +12,10 @@
 
 #include <sesqui/ops/data.h>
 
-/* The number of this rank's pass among those of all. */
-static double of_all(const ssq_tape *t, uint32_t pass)
+/* Passes of all ranks that this one's is counted with. */
+static unsigned turns(const ssq_tape *t)
 {
-    uint64_t before = (uint64_t)(pass - 1) * (t->ranks > 1 ? t->ranks : 1);
-    return (double)((before + t->rank) % INT32_MAX + 1);
+    return t->ranks > 1 ? t->ranks : 1;
 }
 
 void tape_rank(ssq_tape *t, unsigned rank, unsigned ranks)
@@ -31,15 +30,16 @@ ssq_status tape_draw(ssq_tape *t, struct drawing *d)
     if (t->step == NULL)
         st = tensor_create(t->queue->device, SSQ_I32, 0, NULL, &t->step);
     if (st == SSQ_OK && t->draws == 0) {
-        uint32_t pass = t->params->draws % INT32_MAX + 1;
+        uint32_t before = t->params->draws % INT32_MAX;
+        uint32_t pass = (before + t->rank) % INT32_MAX + 1;
         st = repeat_pause(t->queue); /* another value each time */
         if (st == SSQ_OK) {
             st = ssq_fill(t->queue,
-                          SSQ_FILL(.x = t->step, .value = of_all(t, pass)));
+                          SSQ_FILL(.x = t->step, .value = (double)pass));
             repeat_resume(t->queue);
         }
         if (st == SSQ_OK)
-            t->params->draws = pass;
+            t->params->draws = before + turns(t);
     }
     if (st != SSQ_OK)
         return st;

@@ -117,6 +117,8 @@ static ssq_status find_or_make(ssq_tape *t, const char *name,
         ssq_param_args made = *args;
         made.full = made.full || autocast_wide(t);
         st = param_make(t->params, t->queue, whole, &made, &i);
+        if (st == SSQ_OK && t->made != NULL && t->training)
+            st = t->made(t->made_user);
     }
     return st == SSQ_OK ? value_of_param(t, i, id) : st;
 }

@@ -47,7 +47,7 @@ struct ssq_params {
     size_t n, room;
     uint32_t *table; /* by hash: 1 + a place in `at`, 0 empty */
     size_t table_room;
-    uint32_t draws; /* passes that have drawn random words: draw.c */
+    uint32_t draws; /* passes, of all ranks, that have drawn words: draw.c */
     size_t origins; /* parameters that have one */
 };
 

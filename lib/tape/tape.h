@@ -121,11 +121,14 @@ struct ssq_tape {
     ssq_status status;
     char text[ERROR_TEXT];
     char scope[SSQ_PARAM_NAME];
-    ssq_tensor *one;   /* f32, the seed of a backward without a scaler */
-    ssq_tensor *step;  /* i32: which pass draws; NULL: none has yet */
-    uint32_t draws;    /* calls that have drawn in this pass */
-    unsigned rank;     /* of so many: their passes draw in turn */
-    unsigned ranks;    /* 0 and 1: this is alone */
+    ssq_tensor *one;  /* f32, the seed of a backward without a scaler */
+    ssq_tensor *step; /* i32: which pass draws; NULL: none has yet */
+    uint32_t draws;   /* calls that have drawn in this pass */
+    unsigned rank;    /* of so many: their passes draw in turn */
+    unsigned ranks;   /* 0 and 1: this is alone */
+    /* told of each parameter that a pass for training makes; or NULL */
+    ssq_status (*made)(void *user);
+    void *made_user;
     uint64_t replayed; /* passes, as its trainer has counted */
     ssq_tape_stats stats;
 };

@@ -6,7 +6,7 @@
  * and its norm are those of all ranks, and nothing more has to be agreed upon:
  * what is not finite on one rank is not finite in a sum. */
 #include "lib/amp/optimizer.h"
-#include "lib/core/crc64.h"
+#include "lib/amp/scaler_object.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 
@@ -29,42 +29,34 @@ static char *fact(struct facts *f, const char *name)
     return value;
 }
 
-/* The dtype, the shape and a digest of the values, which are on the host by
- * now. */
-static void param_fact(struct facts *f, const struct param *p,
-                       const struct crc64 *crc, const void *values)
+static void param_facts(const ssq_trainer *t, struct facts *f)
 {
     char shape[96];
-    const struct view *v = &p->tensor->view;
-    uint64_t bytes = view_span(v);
-    (void)snprintf(fact(f, p->name), VALUE_BYTES,
-                   "%s %s, initial values %016llx", ssq_dtype_name(v->dtype),
-                   view_text(v, shape, sizeof(shape)),
-                   (unsigned long long)crc64_add(crc, 0, values, bytes));
+    for (size_t i = 0; i < t->params->n; i++) {
+        const struct param *p = param_of(t->params, (uint32_t)i);
+        const struct view *v = &p->tensor->view;
+        (void)snprintf(fact(f, p->name), VALUE_BYTES, "%s %s",
+                       ssq_dtype_name(v->dtype),
+                       view_text(v, shape, sizeof(shape)));
+    }
 }
 
-/* Initial values are those of the device: for once somebody waits for it. */
-static ssq_status param_facts(ssq_trainer *t, struct facts *f)
+/* What is known of the scaler's state: all of it, before the first step. */
+static void scaler_fact(const ssq_trainer *t, struct facts *f)
 {
-    struct crc64 crc;
-    ssq_status st = SSQ_OK;
-    crc64_begin(&crc);
-    for (size_t i = 0; i < t->params->n && st == SSQ_OK; i++) {
-        const struct param *p = param_of(t->params, (uint32_t)i);
-        uint64_t bytes = view_span(&p->tensor->view);
-        char *values = mem_alloc((size_t)bytes + 1);
-        if (values == NULL)
-            return error_nomem("trainer_step", (size_t)bytes);
-        st = ssq_tensor_read(t->queue, p->tensor, values, (size_t)bytes,
-                             p->tensor->view.dtype);
-        ssq_status synced = ssq_queue_sync(t->queue); /* values are ours */
-        if (st == SSQ_OK)
-            st = synced;
-        if (st == SSQ_OK)
-            param_fact(f, p, &crc, values);
-        mem_free(values);
+    char *value = fact(f, "scaler");
+    ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
+    if (t->scaler == NULL) {
+        (void)snprintf(value, VALUE_BYTES, "none");
+        return;
     }
-    return st;
+    const ssq_scaler_options *o = &t->scaler->options;
+    scaler_known(t->scaler, &s);
+    (void)snprintf(value, VALUE_BYTES,
+                   "scale %.9g, %u good steps, growth %.17g every %u, backoff "
+                   "%.17g",
+                   s.scale, s.good, o->growth_factor, o->growth_interval,
+                   o->backoff_factor);
 }
 
 /* Hyper-parameters of the default group, as bits that they are printed with. */
@@ -82,19 +74,20 @@ static void trainer_facts(const ssq_trainer *t, struct facts *f)
                    t->optimizer->options.clip_norm);
     (void)snprintf(fact(f, "clip_value"), VALUE_BYTES, "%.17g", t->clip_value);
     (void)snprintf(fact(f, "accumulate"), VALUE_BYTES, "%u", t->accumulate);
-    (void)snprintf(fact(f, "scaler"), VALUE_BYTES, "%s",
-                   t->scaler == NULL ? "none" : "one");
+    scaler_fact(t, f);
+    (void)snprintf(fact(f, "checkpoint"), VALUE_BYTES, "%s",
+                   t->loaded[0] == '\0' ? "none" : t->loaded);
     (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
                    (unsigned long long)t->params->options.seed);
 }
 
-#define TRAINER_FACTS 9
+#define TRAINER_FACTS 10
 
 ssq_status trainer_compare(ssq_trainer *t)
 {
     size_t most = TRAINER_FACTS + t->params->n;
     struct facts f = {.n = 0};
-    if (t->comm == NULL)
+    if (t->comm == NULL || t->compared)
         return SSQ_OK;
     f.at = mem_alloc_array(most, sizeof(*f.at));
     f.values = mem_alloc_array(most, sizeof(*f.values));
@@ -103,10 +96,10 @@ ssq_status trainer_compare(ssq_trainer *t)
                         : SSQ_OK;
     if (st == SSQ_OK) {
         trainer_facts(t, &f);
-        st = param_facts(t, &f);
-    }
-    if (st == SSQ_OK)
+        param_facts(t, &f);
         st = ssq_comm_compare(t->queue, t->comm, f.at, f.n, "trainer");
+    }
+    t->compared = st == SSQ_OK;
     mem_free(f.at);
     mem_free(f.values);
     return st;

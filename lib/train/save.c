@@ -95,9 +95,12 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
         ssq_status synced = ssq_queue_sync(trainer->queue);
         st = st == SSQ_OK ? synced : st;
         c.written = true;
+        memcpy(trainer->loaded, c.digest, sizeof(c.digest));
     }
     if (st != SSQ_OK)
         trainer->given = given;
+    trainer->alike = 0; /* other ranks have loaded, too: see what */
+    trainer->compared = false;
     if (c.written)
         trainer->torn = st != SSQ_OK;
     if (st != SSQ_OK)

@@ -72,6 +72,8 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         st = trainer_call_hooks(t, SSQ_PLACE_TRAIN_BEGIN, NULL);
         t->begun = st == SSQ_OK;
     }
+    if (st == SSQ_OK && training)
+        st = trainer_alike(t);
     if (st == SSQ_OK && training && t->replay)
         st = repeat_begin(t->queue, t);
     if (st != SSQ_OK)
@@ -99,8 +101,6 @@ ssq_status trainer_give(ssq_trainer *t)
         st = ssq_params_optimize(t->params, t->optimizer, w->pattern, w->group);
     if (st == SSQ_OK)
         st = ssq_params_optimize(t->params, t->optimizer, NULL, NULL);
-    if (st == SSQ_OK)
-        st = trainer_compare(t);
     if (st == SSQ_OK)
         t->given = t->params->n;
     return st;
@@ -163,6 +163,8 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
 static ssq_status apply(ssq_trainer *t)
 {
     ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
+    if (st == SSQ_OK)
+        st = trainer_compare(t);
     if (st == SSQ_OK && (t->accumulate > 1 || t->comm != NULL))
         st =
             ssq_optimizer_accumulate(t->queue, t->optimizer, trainer_factor(t));

@@ -46,6 +46,11 @@ static ssq_status make_scaler(ssq_device *device, const ssq_trainer_args *args,
     return ssq_scaler_create(device, args->scaler, NULL, scaler);
 }
 
+static ssq_status made(void *user)
+{
+    return trainer_alike(user);
+}
+
 static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
 {
     ssq_device *device = t->queue->device;
@@ -66,9 +71,12 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
         st = repeat_create(t->queue);
     if (st == SSQ_OK)
         st = ssq_tape_create(t->queue, t->params, &t->tape);
-    if (st == SSQ_OK && args->comm != NULL)
+    if (st == SSQ_OK && args->comm != NULL) {
         tape_rank(t->tape, ssq_comm_rank(args->comm),
                   ssq_comm_size(args->comm));
+        t->tape->made = made;
+        t->tape->made_user = t;
+    }
     return st;
 }
 

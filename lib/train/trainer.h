@@ -43,8 +43,11 @@ struct ssq_trainer {
     bool replay;       /* passes are spans of lib/core/repeat.h */
     bool begun, ended; /* the training */
     ssq_comm *comm;    /* of the program's; NULL: alone */
-    bool reduced; /* the sums of the step that is due are those of all ranks */
-    bool torn;    /* a load has failed while it wrote: nothing to go on from */
+    bool reduced;  /* the sums of the step that is due are those of all ranks */
+    bool torn;     /* a load has failed while it wrote: nothing to go on from */
+    bool compared; /* with the other ranks, what they are made of */
+    size_t alike;  /* parameters that have rank 0's values */
+    char loaded[20]; /* digest of the checkpoint; "" none */
 };
 
 /* ---- step.c ---- */
@@ -56,12 +59,17 @@ ssq_status trainer_torn(const char *what);
 
 /* ---- ranks.c ---- */
 
-/** Compare with all ranks what the trainers are made of. */
+/** Compare with all ranks what the trainers are made of, once. */
 ssq_status trainer_compare(ssq_trainer *t);
 /** Sum the gradients of the step that is due over all ranks, once. */
 ssq_status trainer_reduce(ssq_trainer *t);
 /** What a pass's gradients are multiplied by, behind their sum. */
 double trainer_factor(const ssq_trainer *t);
+
+/* ---- alike.c ---- */
+
+/** Parameters that have come since the last call get rank 0's values. */
+ssq_status trainer_alike(ssq_trainer *t);
 
 /* ---- hooks.c ---- */
 

@@ -3,6 +3,7 @@
  * their passes, whatever the devices. */
 
 #include <math.h>
+#include <sesqui/checkpoint.h>
 #include <sesqui/trainer.h>
 
 #include "tests/comm/comm.h"
@@ -22,6 +23,7 @@ struct model {
     ssq_queue *queue;
     ssq_trainer *trainer;
     ssq_tensor *x, *y;
+    double deviation; /* of fc1's initial weights; 0: 0.3 */
 };
 
 static void model_make(struct model *m, ssq_queue *queue,
@@ -29,7 +31,7 @@ static void model_make(struct model *m, ssq_queue *queue,
 {
     const int64_t shape[] = {BATCH, WIDTH};
 
-    m->queue = queue;
+    *m = (struct model){.queue = queue};
     NEED(ssq_trainer_create(queue, args, &m->trainer));
     NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &m->x));
     m->y = core_vector(ssq_queue_device(queue), SSQ_I32, BATCH);
@@ -60,17 +62,25 @@ static void feed(struct model *m, int step, unsigned b, bool bad)
     NEED(ssq_tensor_write(m->queue, m->y, y[place], sizeof(y[place]), SSQ_I32));
 }
 
-/* A pass; dropout draws another mask in each. */
+/* Dropout draws another mask in each pass. */
+static ssq_var net(struct model *m, ssq_tape *t, int64_t hidden)
+{
+    ssq_var h = ssq_nn_linear(
+        t, "fc1", ssq_var_input(t, m->x), hidden,
+        SSQ_NN_LINEAR(.weight_init.kind = SSQ_INIT_NORMAL,
+                      .weight_init.value =
+                          m->deviation > 0.0 ? m->deviation : 0.3));
+
+    h = ssq_nn_dropout(t, ssq_relu_var(h), 0.25);
+    h = ssq_nn_linear(t, "fc2", h, CLASSES, NULL);
+    return ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = m->y));
+}
+
 static ssq_status pass(struct model *m, int64_t hidden)
 {
-    ssq_tape *t = ssq_trainer_begin(m->trainer);
-    ssq_var h = ssq_nn_linear(t, "fc1", ssq_var_input(t, m->x), hidden, NULL);
-    h = ssq_nn_dropout(t, ssq_relu_var(h), 0.25);
-    ssq_var out = ssq_nn_linear(t, "fc2", h, CLASSES, NULL);
+    ssq_var loss = net(m, ssq_trainer_begin(m->trainer), hidden);
 
-    return ssq_trainer_step(
-        m->trainer,
-        ssq_cross_entropy_var(out, SSQ_CROSS_ENTROPY(.target = m->y)));
+    return ssq_trainer_step(m->trainer, loss);
 }
 
 /* All parameters, as float32. */
@@ -161,7 +171,86 @@ static void test_ranks(const char *const *names, unsigned n, const char *policy,
     group_close(&g);
 }
 
+/* ---- values to begin with ---- */
+
+/* Other initial values on rank 1: of what the first pass makes, or of what was
+ * made and written before. */
+static void test_alike(const char *name, const char *policy, bool written)
+{
+    struct group g;
+    struct model m[2];
+    float want[VALUES] = {0}, got[VALUES] = {0};
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    size_t wrong = 0;
+
+    args.policy = policy;
+    alone(name, 2, args, false, want);
+    group_of(&g, 2, name, 60);
+    for (unsigned r = 0; r < 2; r++) {
+        args.comm = g.comm[r];
+        model_make(&m[r], g.queue[r], &args);
+        m[r].deviation = r == 1 ? 2.0 : 0.0;
+        if (!written)
+            continue;
+        feed(&m[r], 0, r, false);
+        ssq_tape *t = ssq_trainer_evaluate(m[r].trainer);
+        (void)net(&m[r], t, HIDDEN);
+        NEED(ssq_tape_status(t));
+        NEED(ssq_params_get(ssq_trainer_params(m[r].trainer), 2, &info));
+        if (r == 1)
+            NEED(ssq_fill(g.queue[r], SSQ_FILL(.x = info.tensor, .value = 9)));
+    }
+    for (int step = 0; step < STEPS; step++)
+        for (unsigned r = 0; r < 2; r++) {
+            feed(&m[r], step, r, false);
+            NEED(pass(&m[r], HIDDEN));
+        }
+    for (unsigned r = 0; r < 2; r++) {
+        values_of(&m[r], got);
+        wrong += memcmp(want, got, sizeof(want)) != 0;
+        model_free(&m[r]);
+    }
+    tap_ok(wrong == 0, "%s, %s: rank 1 begins with rank 0's values, %s", name,
+           policy, written ? "not with what was written" : "as they are made");
+    group_close(&g);
+}
+
 /* ---- what differs ---- */
+
+/* Ranks that go on from files of one and of two steps. */
+static void test_loaded(void)
+{
+    static const char *const path[] = {"tests/comm/train.one",
+                                       "tests/comm/train.two"};
+    struct group g;
+    struct model m;
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+
+    group_of(&g, 2, "reference", 60);
+    model_make(&m, g.queue[0], &args);
+    for (int i = 0; i < 2; i++) {
+        feed(&m, i, 0, false);
+        NEED(pass(&m, HIDDEN));
+        NEED(ssq_trainer_save(m.trainer, path[i]));
+    }
+    model_free(&m);
+    for (unsigned r = 0; r < 2; r++) {
+        args.comm = g.comm[r];
+        model_make(&m, g.queue[r], &args);
+        NEED(ssq_trainer_load(m.trainer, path[r]));
+        feed(&m, 0, r, false);
+        ssq_status st = pass(&m, HIDDEN);
+        NEED(st == SSQ_ERR_COMM ? SSQ_OK : st);
+        model_free(&m);
+    }
+    for (unsigned r = 0; r < 2; r++) {
+        core_status(ssq_queue_sync(g.queue[r]), SSQ_ERR_COMM, "checkpoint is",
+                    "ranks that go on from other files: rank %u", r);
+        (void)remove(path[r]);
+    }
+    group_close(&g);
+}
 
 static void test_difference(const char *parts, int64_t hidden, double lr,
                             uint64_t seed)
@@ -205,9 +294,15 @@ int main(void)
         test_ranks(cpu, n, "mixed_float16", true, true);
     }
     test_ranks(guard, 2, "mixed_float16", true, true);
-    test_difference("fc1.weight is|rank 1", HIDDEN + 1, args.options.lr,
-                    args.params.seed);
+    for (int written = 0; written < 2; written++) {
+        test_alike("reference", "mixed_float16", written);
+        test_alike("guard", "mixed_bfloat16", written);
+        test_alike("cpu", "float32", written);
+    }
+    test_loaded();
+    test_difference("\"fc1.weight\"|160 elements|rank 1|170", HIDDEN + 1,
+                    args.options.lr, args.params.seed);
     test_difference("lr is", HIDDEN, 0.5, args.params.seed);
     test_difference("seed is", HIDDEN, args.options.lr, 77);
-    return tap_done(15);
+    return tap_done(23);
 }

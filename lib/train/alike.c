@@ -1,0 +1,88 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* alike.c - parameters of all ranks begin with rank 0's values.
+ *
+ * What is there when a training begins is broadcast as one list; what its first
+ * pass makes, as it is made, since the pass reads it at once. Values are exact
+ * ones, float32, also where the parameter has 16 bits: masters begin with
+ * them. */
+#include "lib/core/repeat.h"
+#include "lib/tape/params.h"
+#include "lib/train/trainer.h"
+
+#include <sesqui/ops/data.h>
+
+#include <stdio.h>
+#include <string.h>
+
+/* Longest tag of a collective. */
+#define TAG_BYTES 32
+
+/* The parameter's values where the writing puts them; whoever is not rank 0
+ * gets others there. */
+static ssq_status begin_one(ssq_trainer *t, size_t i, struct param_writing *w)
+{
+    struct param *p = param_of(t->params, (uint32_t)i);
+    const ssq_tensor *value;
+    ssq_tensor *made = NULL;
+    ssq_status st = param_exact(p, t->queue, t->optimizer, &value, &made);
+    if (st == SSQ_OK)
+        st = param_write_begin(w, t->params, p, t->optimizer);
+    if (st == SSQ_OK && value != w->to && view_elements(&value->view) > 0)
+        st = ssq_cast(t->queue, SSQ_CAST(.x = value, .y = w->to));
+    ssq_tensor_destroy(&made);
+    return st;
+}
+
+/* The last characters of a name are what tells it from others. */
+static ssq_status broadcast(ssq_trainer *t, const struct param_writing *w,
+                            const ssq_tensor **to, size_t n)
+{
+    char tag[TAG_BYTES];
+    const char *name = n == 1 ? w->param->name : "initial values";
+    size_t length = strlen(name), most = TAG_BYTES - 1;
+    (void)snprintf(tag, sizeof(tag), "%s",
+                   name + (length > most ? length - most : 0));
+    for (size_t i = 0; i < n; i++)
+        to[i] = w[i].to;
+    return ssq_comm_broadcast(
+        t->queue, t->comm,
+        SSQ_COMM_BROADCAST(.tensors = to, .n = n, .tag = tag));
+}
+
+/* n parameters from number t->alike on. */
+static ssq_status write(ssq_trainer *t, struct param_writing *w,
+                        const ssq_tensor **to, size_t n)
+{
+    size_t begun = 0;
+    ssq_status st = SSQ_OK;
+    for (; begun < n && st == SSQ_OK; begun++)
+        st = begin_one(t, t->alike + begun, &w[begun]);
+    if (st == SSQ_OK)
+        st = broadcast(t, w, to, n);
+    for (size_t i = 0; i < begun; i++) {
+        ssq_status end = param_write_end(&w[i], t->queue, st);
+        st = st == SSQ_OK ? end : st;
+    }
+    return st;
+}
+
+ssq_status trainer_alike(ssq_trainer *t)
+{
+    if (t->comm == NULL || t->alike == t->params->n)
+        return SSQ_OK;
+    size_t n = t->params->n - t->alike;
+    struct param_writing *w = mem_alloc_array(n, sizeof(*w));
+    const ssq_tensor **to = mem_alloc_array(n, sizeof(*to));
+    ssq_status st = w == NULL || to == NULL
+                        ? error_nomem("trainer_begin", n * sizeof(*w))
+                        : repeat_pause(t->queue);
+    if (st == SSQ_OK) {
+        st = write(t, w, to, n);
+        repeat_resume(t->queue);
+    }
+    if (st == SSQ_OK)
+        t->alike += n;
+    mem_free(w);
+    mem_free(to);
+    return st;
+}
