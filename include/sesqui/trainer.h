@@ -11,7 +11,8 @@
  *     }
  *
  * Data parallel. With .comm each rank has a trainer of its own, made alike, and
- * trains on its own batches, of the same size. Gradients are summed in float32:
+ * trains on its own batches, of the same size, or on its share of batches
+ * (ssq_trainer_share). Gradients are summed in float32:
  * those of a rank's passes, then over ranks in the order of comm.h, as one
  * collective behind the last backward of a step; the mean over all passes of
  * all ranks is what the optimizer gets. So every rank finds the same verdict
@@ -26,8 +27,9 @@
  * checkpoint that was loaded, and the error names the first difference. Layers
  * that draw numbers draw others on each rank, those of one trainer that does
  * their passes in turn.
- * ssq_trainer_loss is of this rank. All ranks take the same number of steps:
- * who has no batch left is waited for, and then an error.
+ * ssq_trainer_loss is of this rank. All ranks take the same number of passes:
+ * who has no batch left calls ssq_trainer_idle; a rank that does not come is
+ * waited for, and then an error.
  *
  * A trainer is parameters, a tape, an optimizer and, where the policy wants
  * one, a scaler, on a queue of the program's, in whose order all is done; they
@@ -75,12 +77,16 @@ typedef struct ssq_trainer_args {
                        graphs: see ssq_trainer_step. The same bits */
     ssq_comm *comm; /**< data parallel: this trainer is one rank of several, on
                     the communicator's device, and the batches are its share.
-                    The program's, and to live as long. NULL: alone. See below
+                    The program's, and to live as long. NULL: alone. See above
                     */
+    const double *weights; /**< of comm's ranks, the same on all, each in
+                    1e-6..1e6; copied: how large their shares of a batch are.
+                    NULL: those of a checkpoint of as many ranks that is
+                    loaded, else all the same. See ssq_trainer_share */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -93,8 +99,8 @@ typedef struct ssq_trainer_args {
  *  @param trainer  the caller's; it holds the queue
  *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, accumulate 0, a
  *          clip_value below 0 or NaN, from without parameters or of another
- *          device, comm of another device, or in a capture; else as the objects
- * that it is made of. Since 0.1. */
+ *          device, comm of another device, weights without comm or one that is
+ * none, or in a capture; else as the objects that it is made of. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
     ssq_queue *queue, const ssq_trainer_args *args, ssq_trainer **trainer);
 
@@ -225,6 +231,35 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *          first, and latches its error */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
                                                    ssq_var loss);
+
+/** Which rows of a batch are this rank's, and that the next pass counts as much
+ *  as they are of it: call it before ssq_trainer_step, on all ranks with the
+ *  same number of rows. A group then makes the steps of one trainer that takes
+ *  the whole batches, whatever the shares: its loss is multiplied by them on
+ * the way back. Without this call a pass counts by .weights, and all the same
+ *  without those. Where it is all rows of no rank's but one's, or more ranks
+ *  than rows, some have none: ssq_trainer_idle is their pass.
+ *  @param rows   of the batch, 0 to 2^50
+ *  @param begin  of the share; all rows are the shares of the ranks in their
+ *                order, as large as .weights say, to the nearest row. Of a
+ *                trainer without comm: 0
+ *  @param end    one behind the last
+ *  @return SSQ_ERR_INVALID a NULL, rows. Waits for nothing. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_share(ssq_trainer *trainer,
+                                                    int64_t rows,
+                                                    int64_t *begin,
+                                                    int64_t *end);
+
+/** A pass without a batch, for a rank that has none while others have: its
+ *  gradients are zeros, and the step that is due is made with them. What the
+ *  others' passes count is theirs to say (ssq_trainer_share); without it the
+ * sum is divided by the number of all ranks. ssq_trainer_begin is not called
+ * for it, and hooks are called but for the loss's. ssq_trainer_loss leaves it
+ * out.
+ *  @return SSQ_ERR_INVALID NULL, without comm, or before the first step: the
+ *          first pass of a rank makes its parameters, with a batch; else as
+ *          ssq_trainer_begin and ssq_trainer_step. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_idle(ssq_trainer *trainer);
 
 /** The mean of the losses of all passes that ssq_trainer_step has taken since
  *  the last call, skipped ones too: summed on the device in float32. Waits.

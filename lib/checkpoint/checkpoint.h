@@ -10,8 +10,8 @@
  *     sesqui/trainer          u32: the trainer's own words
  *
  * and in the metadata "sesqui.version", "sesqui.policy", "sesqui.optimizer",
- * "sesqui.choice." and each of choice_names, and digests of each tensor and of
- * the header. */
+ * "sesqui.weights" of ranks, "sesqui.choice." and each of choice_names, and
+ * digests of each tensor and of the header. */
 #ifndef LIB_CHECKPOINT_CHECKPOINT_H
 #define LIB_CHECKPOINT_CHECKPOINT_H
 
@@ -42,6 +42,8 @@ struct checkpoint {
     bool whole;
     ssq_status (*give)(void *user);
     void *user;
+    char *weights;   /* a trainer's, of ranks, as it spells them; to load: out,
+                        to be freed; NULL: none */
     bool written;    /* out: something was, before a failure */
     char digest[20]; /* out: of all that was loaded */
 };

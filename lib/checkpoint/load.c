@@ -352,10 +352,22 @@ static ssq_status write_params(struct loading *l)
     return st;
 }
 
+/* The ranks' weights, where it has some. */
+static ssq_status read_weights(struct loading *l)
+{
+    const char *text = ssq_safetensors_metadata(l->f, "sesqui.weights");
+    l->c->weights = text == NULL ? NULL : mem_strdup(text);
+    return text == NULL || l->c->weights != NULL
+               ? SSQ_OK
+               : error_nomem(l->c->what, strlen(text));
+}
+
 static ssq_status load_all(struct loading *l)
 {
     struct checkpoint *c = l->c;
     ssq_status st = compare_parts(l);
+    if (st == SSQ_OK && c->whole)
+        st = read_weights(l);
     if (st == SSQ_OK && c->params != NULL)
         st = compare_params(l);
     bool has_optimizer =

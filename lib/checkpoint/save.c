@@ -72,6 +72,8 @@ static ssq_status add_choices(const struct checkpoint *c, struct writing *w)
 static ssq_status add_all(const struct checkpoint *c, struct writing *w)
 {
     ssq_status st = writing_note(w, "", "sesqui.version", CHECKPOINT_VERSION);
+    if (st == SSQ_OK && c->weights != NULL)
+        st = writing_note(w, "", "sesqui.weights", c->weights);
     if (st == SSQ_OK)
         st = add_choices(c, w);
     if (st == SSQ_OK && c->params != NULL)

@@ -24,6 +24,14 @@ void tape_rank(ssq_tape *t, unsigned rank, unsigned ranks)
     t->ranks = ranks;
 }
 
+/* What draws once does so in each pass. */
+void tape_turn(ssq_tape *t)
+{
+    uint32_t *draws = &t->params->draws;
+    if (*draws > 0)
+        *draws = *draws % INT32_MAX + turns(t);
+}
+
 ssq_status tape_draw(ssq_tape *t, struct drawing *d)
 {
     ssq_status st = SSQ_OK;

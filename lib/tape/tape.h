@@ -233,6 +233,8 @@ struct drawing {
 ssq_status tape_draw(ssq_tape *t, struct drawing *d);
 /** The tape is one rank's of several, which make their passes in turn. */
 void tape_rank(ssq_tape *t, unsigned rank, unsigned ranks);
+/** A pass without calls counts as one that draws where others do. */
+void tape_turn(ssq_tape *t);
 
 /* ---- param_var.c ---- */
 

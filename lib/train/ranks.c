@@ -7,6 +7,7 @@
  * what is not finite on one rank is not finite in a sum. */
 #include "lib/amp/optimizer.h"
 #include "lib/amp/scaler_object.h"
+#include "lib/core/crc64.h"
 #include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 
@@ -59,6 +60,25 @@ static void scaler_fact(const ssq_trainer *t, struct facts *f)
                    o->backoff_factor);
 }
 
+/* As many as there is room for, and a digest of all. */
+static void weights_fact(const ssq_trainer *t, struct facts *f)
+{
+    char *value = fact(f, "weights");
+    size_t size = ssq_comm_size(t->comm), at = 0;
+    struct crc64 crc;
+    if (t->weights == NULL) {
+        (void)snprintf(value, VALUE_BYTES, "equal");
+        return;
+    }
+    crc64_begin(&crc);
+    for (size_t r = 0; r < size && at + 48 < VALUE_BYTES; r++)
+        at += (size_t)snprintf(value + at, VALUE_BYTES - at, "%.6g ",
+                               t->weights[r]);
+    (void)snprintf(value + at, VALUE_BYTES - at, "(%016llx)",
+                   (unsigned long long)crc64_add(&crc, 0, t->weights,
+                                                 size * sizeof(double)));
+}
+
 /* Hyper-parameters of the default group, as bits that they are printed with. */
 static void trainer_facts(const ssq_trainer *t, struct facts *f)
 {
@@ -75,13 +95,14 @@ static void trainer_facts(const ssq_trainer *t, struct facts *f)
     (void)snprintf(fact(f, "clip_value"), VALUE_BYTES, "%.17g", t->clip_value);
     (void)snprintf(fact(f, "accumulate"), VALUE_BYTES, "%u", t->accumulate);
     scaler_fact(t, f);
+    weights_fact(t, f);
     (void)snprintf(fact(f, "checkpoint"), VALUE_BYTES, "%s",
                    t->loaded[0] == '\0' ? "none" : t->loaded);
     (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
                    (unsigned long long)t->params->options.seed);
 }
 
-#define TRAINER_FACTS 10
+#define TRAINER_FACTS 11
 
 ssq_status trainer_compare(ssq_trainer *t)
 {

@@ -63,7 +63,11 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     struct checkpoint c = parts_of(trainer, what, words);
     if (trainer->given == 0) /* the first step decides what it has */
         c.optimizer = NULL;
-    return checkpoint_save(&c, path);
+    st = trainer_weights_text(trainer, &c.weights);
+    if (st == SSQ_OK)
+        st = checkpoint_save(&c, path);
+    mem_free(c.weights);
+    return st;
 }
 
 static ssq_status give(void *user)
@@ -97,6 +101,9 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
         c.written = true;
         memcpy(trainer->loaded, c.digest, sizeof(c.digest));
     }
+    if (st == SSQ_OK && c.weights != NULL)
+        st = trainer_weights_read(trainer, c.weights);
+    mem_free(c.weights);
     if (st != SSQ_OK)
         trainer->given = given;
     trainer->alike = 0; /* other ranks have loaded, too: see what */

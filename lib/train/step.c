@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - passes, and the step behind them. */
+#include "lib/amp/scaler_object.h"
 #include "lib/core/repeat.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
@@ -192,43 +193,82 @@ static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
     return st;
 }
 
+/* The gradients of a pass are there, if st is SSQ_OK: a step may be due. */
+static ssq_status count(ssq_trainer *t, ssq_status st)
+{
+    bool counted = st == SSQ_OK;
+    uint32_t taken = t->taken;
+    if (counted)
+        t->weight = trainer_weight(t);
+    if (counted)
+        st = apply(t);
+    if (t->due != DUE_NOTHING)
+        return st;
+    ssq_params_clean(t->params);
+    bool stepped = counted && t->taken == 0 && taken + 1 == t->accumulate &&
+                   (st == SSQ_OK || st == SSQ_ERR_SCALE);
+    ssq_status end =
+        stepped ? trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL) : SSQ_OK;
+    return st == SSQ_OK ? end : st;
+}
+
 static ssq_status step(ssq_trainer *trainer, ssq_var loss)
 {
     ssq_var from = loss;
     ssq_status st = begin_backward(trainer, &from);
     if (st == SSQ_OK)
-        st = ssq_tape_backward(trainer->tape, from, trainer->scaler);
+        st = ssq_tape_backward(trainer->tape, trainer_weigh(trainer, from),
+                               trainer->scaler);
     if (st == SSQ_OK)
         st = add_loss(trainer, loss);
-    bool counted = st == SSQ_OK;
-    uint32_t taken = trainer->taken;
-    if (st == SSQ_OK)
-        st = apply(trainer);
-    if (trainer->due != DUE_NOTHING)
-        return st;
-    ssq_params_clean(trainer->params);
-    bool stepped = counted && trainer->taken == 0 &&
-                   taken + 1 == trainer->accumulate &&
-                   (st == SSQ_OK || st == SSQ_ERR_SCALE);
-    ssq_status end = stepped
-                         ? trainer_call_hooks(trainer, SSQ_PLACE_STEP_END, NULL)
-                         : SSQ_OK;
-    return st == SSQ_OK ? end : st;
+    return count(trainer, st);
 }
 
-/* What waits is handed over whatever the step has come to. */
-ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
+/* Zeros are this rank's part of the pass. */
+static ssq_status idle(ssq_trainer *t)
 {
-    if (trainer == NULL)
-        return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
-    ssq_status st = step(trainer, loss);
-    if (!trainer->replay)
+    static const char what[] = "trainer_idle";
+    if (t->comm == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: the trainer has no comm", what);
+    if (t->given == 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the first step has not been: a pass makes the "
+                         "parameters",
+                         what);
+    ssq_status st = ssq_tape_status(begin(t, true));
+    if (st != SSQ_OK)
+        return st;
+    tape_turn(t->tape);
+    if (t->scaler != NULL) /* zeros are multiples of any scale */
+        scale_bound(t->scaler->scale);
+    ssq_params_clean(t->params);
+    return count(t, params_settle(t->params, t->queue));
+}
+
+/* What waits is handed over whatever the pass has come to. */
+static ssq_status end_span(ssq_trainer *t, ssq_status st)
+{
+    if (!t->replay)
         return st;
     char text[ERROR_TEXT];
     if (st != SSQ_OK)
         (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
     bool whole;
-    ssq_status ended = repeat_end(trainer->queue, trainer, &whole);
-    trainer->tape->replayed += whole;
+    ssq_status ended = repeat_end(t->queue, t, &whole);
+    t->tape->replayed += whole;
     return st == SSQ_OK ? ended : error_set(st, "%s", text);
+}
+
+ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
+{
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
+    return end_span(trainer, step(trainer, loss));
+}
+
+ssq_status ssq_trainer_idle(ssq_trainer *trainer)
+{
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "trainer_idle: trainer is NULL");
+    return end_span(trainer, idle(trainer));
 }

@@ -23,6 +23,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
     trainer_free_hooks(t);
     if (t->replay)
         repeat_forget(t->queue);
+    mem_free(t->weights);
     ssq_tensor_destroy(&t->sum);
     ssq_tape_destroy(&t->tape);
     ssq_optimizer_destroy(&t->optimizer);
@@ -124,11 +125,14 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->clip_value = args->clip_value;
     t->replay = args->replay;
     t->comm = args->comm;
+    t->weight = 1.0;
     t->wishes_end = &t->wishes;
     t->hooks_end = &t->hooks;
     object_get(&queue->object);
     t->queue = queue;
-    st = make(args, t);
+    st = trainer_set_weights(t, args->weights);
+    if (st == SSQ_OK)
+        st = make(args, t);
     if (st == SSQ_OK)
         *trainer = t;
     else

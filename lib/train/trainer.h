@@ -48,6 +48,8 @@ struct ssq_trainer {
     bool compared; /* with the other ranks, what they are made of */
     size_t alike;  /* parameters that have rank 0's values */
     char loaded[20]; /* digest of the checkpoint; "" none */
+    double *weights; /* of the ranks; owned; NULL: all the same */
+    double weight;   /* of the next pass: 1 is a share as large as others' */
 };
 
 /* ---- step.c ---- */
@@ -70,6 +72,19 @@ double trainer_factor(const ssq_trainer *t);
 
 /** Parameters that have come since the last call get rank 0's values. */
 ssq_status trainer_alike(ssq_trainer *t);
+
+/* ---- weight.c ---- */
+
+/** The ranks' weights, copied; NULL: as they are. */
+ssq_status trainer_set_weights(ssq_trainer *t, const double *weights);
+/** How much a pass of this rank counts, if nobody says. */
+double trainer_weight(const ssq_trainer *t);
+/** The loss as the next pass counts. */
+ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss);
+/** A text of the weights for a file, to be freed; NULL for none. And back,
+ * where it is of as many ranks and nobody gave others. */
+ssq_status trainer_weights_text(const ssq_trainer *t, char **text);
+ssq_status trainer_weights_read(ssq_trainer *t, const char *text);
 
 /* ---- hooks.c ---- */
 

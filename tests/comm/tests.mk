@@ -6,6 +6,7 @@ comm_tests = \
 	tests/comm/collective \
 	tests/comm/failure \
 	tests/comm/gate \
+	tests/comm/share \
 	tests/comm/train
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
@@ -18,6 +19,8 @@ tests_comm_failure_SOURCES = tests/comm/failure.c
 tests_comm_failure_LDADD = libsesqui.la
 tests_comm_gate_SOURCES = tests/comm/gate.c
 tests_comm_gate_LDADD = libsesqui.la
+tests_comm_share_SOURCES = tests/comm/share.c
+tests_comm_share_LDADD = libsesqui.la -lm
 tests_comm_train_SOURCES = tests/comm/train.c
 tests_comm_train_LDADD = libsesqui.la
 
@@ -31,5 +34,7 @@ endif
 tests_comm_ranks_SOURCES = tests/comm/ranks.c
 tests_comm_ranks_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 tests_comm_ranks_LDADD = libsesqui.la $(MPI_LIBS)
-TESTS += tests/comm/mpi.sh
-EXTRA_DIST += tests/comm/mpi.sh
+TESTS += tests/comm/mpi.sh tests/comm/mixture.sh
+EXTRA_DIST += tests/comm/mpi.sh tests/comm/mixture.sh
+slow_tests += tests/comm/mixture.sh
+tests/comm/mixture.log: $(module_LTLIBRARIES)

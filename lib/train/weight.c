@@ -1,0 +1,153 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weight.c - which rows of a batch are a rank's, and how much its passes count.
+ *
+ * The step divides the sum of all passes by their number, so a pass counts as
+ * much as its loss is multiplied by: its part of the batch times the ranks. A
+ * part that is as large as all others is multiplied by nothing, and has the
+ * bits of a group that knows no weights. */
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+#include "lib/train/trainer.h"
+
+#include "lib/core/fpenv.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/* Rows and products of them with a weight that a double has exactly. */
+#define MOST_ROWS ((int64_t)1 << 50)
+
+/* Digits of a weight's bits, and a space. */
+#define DIGITS 17
+
+static double weight_of(const ssq_trainer *t, unsigned rank)
+{
+    return t->weights == NULL ? 1.0 : t->weights[rank];
+}
+
+/* The weights of the first n ranks. */
+static double weights_of(const ssq_trainer *t, unsigned n)
+{
+    double sum = 0.0;
+    for (unsigned r = 0; r < n; r++)
+        sum += weight_of(t, r);
+    return sum;
+}
+
+double trainer_weight(const ssq_trainer *t)
+{
+    if (t->weights == NULL)
+        return 1.0;
+    struct fpenv env = fpenv_enter();
+    unsigned size = ssq_comm_size(t->comm);
+    double weight =
+        t->weights[ssq_comm_rank(t->comm)] * size / weights_of(t, size);
+    fpenv_leave(env);
+    return weight;
+}
+
+ssq_status trainer_set_weights(ssq_trainer *t, const double *weights)
+{
+    static const char what[] = "trainer_create";
+    unsigned size = ssq_comm_size(t->comm);
+    if (weights == NULL)
+        return SSQ_OK;
+    if (t->comm == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: weights without comm", what);
+    for (unsigned r = 0; r < size; r++)
+        if (!(weights[r] >= 1e-6 && weights[r] <= 1e6))
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: the weight of rank %u is %g, expected "
+                             "1e-6..1e6",
+                             what, r, weights[r]);
+    double *copy = mem_alloc_array(size, sizeof(*copy));
+    if (copy == NULL)
+        return error_nomem(what, size * sizeof(*copy));
+    memcpy(copy, weights, size * sizeof(*copy));
+    mem_free(t->weights);
+    t->weights = copy;
+    t->weight = trainer_weight(t);
+    return SSQ_OK;
+}
+
+/* ---- shares ---- */
+
+/* The first row of who comes behind ranks of this weight. */
+static int64_t edge(int64_t rows, double before, double all)
+{
+    return (int64_t)floor((double)rows * before / all + 0.5);
+}
+
+ssq_status ssq_trainer_share(ssq_trainer *trainer, int64_t rows, int64_t *begin,
+                             int64_t *end)
+{
+    static const char what[] = "trainer_share";
+    if (trainer == NULL || begin == NULL || end == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         trainer == NULL ? "trainer"
+                         : begin == NULL ? "begin"
+                                         : "end");
+    if (rows < 0 || rows > MOST_ROWS)
+        return error_set(SSQ_ERR_INVALID, "%s: rows is %lld, expected 0..2^50",
+                         what, (long long)rows);
+    unsigned rank = ssq_comm_rank(trainer->comm);
+    unsigned size = trainer->comm == NULL ? 1 : ssq_comm_size(trainer->comm);
+    struct fpenv env = fpenv_enter();
+    double all = weights_of(trainer, size);
+    *begin = edge(rows, weights_of(trainer, rank), all);
+    *end = rank + 1 == size ? rows
+                            : edge(rows, weights_of(trainer, rank + 1), all);
+    if (rows > 0)
+        trainer->weight = (double)(*end - *begin) * (double)size / (double)rows;
+    fpenv_leave(env);
+    return SSQ_OK;
+}
+
+ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss)
+{
+    if (t->weight == 1.0)
+        return loss;
+    return ssq_scale_var(loss, SSQ_SCALE(.alpha = t->weight));
+}
+
+/* ---- in files ---- */
+
+/* Their bits: decimals depend on the program's locale. */
+ssq_status trainer_weights_text(const ssq_trainer *t, char **text)
+{
+    unsigned size = ssq_comm_size(t->comm);
+    *text = NULL;
+    if (t->weights == NULL)
+        return SSQ_OK;
+    *text = mem_alloc_array(size, DIGITS);
+    if (*text == NULL)
+        return error_nomem("trainer_save", size * (size_t)DIGITS);
+    for (unsigned r = 0; r < size; r++) {
+        uint64_t bits;
+        memcpy(&bits, &t->weights[r], sizeof(bits));
+        (void)snprintf(*text + (size_t)r * DIGITS, DIGITS, "%016llx",
+                       (unsigned long long)bits);
+        if (r + 1 < size)
+            (*text)[(size_t)(r + 1) * DIGITS - 1] = ' ';
+    }
+    return SSQ_OK;
+}
+
+ssq_status trainer_weights_read(ssq_trainer *t, const char *text)
+{
+    unsigned size = ssq_comm_size(t->comm);
+    if (t->weights != NULL || size == 0 ||
+        strlen(text) != (size_t)size * DIGITS - 1)
+        return SSQ_OK;
+    double *weights = mem_alloc_array(size, sizeof(*weights));
+    if (weights == NULL)
+        return error_nomem("trainer_load", size * sizeof(*weights));
+    for (unsigned r = 0; r < size; r++) {
+        uint64_t bits = strtoull(text + (size_t)r * DIGITS, NULL, 16);
+        memcpy(&weights[r], &bits, sizeof(bits));
+    }
+    ssq_status st = trainer_set_weights(t, weights);
+    mem_free(weights);
+    return st;
+}
