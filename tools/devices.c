@@ -132,7 +132,7 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
  * opened; "" leaves the list's own reason. */
 static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
                        const ssq_verdict *v, const struct tuned *t,
-                       const char *why, bool first)
+                       const char *why, const ssq_comm_place *place, bool first)
 {
     char f16[96], bf16[96];
     printf("%s\n  {\"name\": ", first ? "" : ",");
@@ -162,9 +162,20 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
         printf(", \"tuned\": %zu, \"tuning_file\": ", t->n);
         json_string(stdout, t->path);
     }
+    if (place->launcher[0] != '\0' && strcmp(e->name, place->device) == 0)
+        printf(", \"rank\": %u", place->rank);
     printf(", \"reason\": ");
     json_string(stdout, why[0] == '\0' ? e->reason : why);
     printf("}");
+}
+
+/* Under a launcher: which of its ranks this is. */
+static void print_place(const ssq_comm_place *p)
+{
+    if (p->launcher[0] != '\0')
+        printf("rank %u of %u (%s), %u of %u on this machine, would take %s\n",
+               p->rank, p->size, p->launcher, p->local_rank, p->local_size,
+               p->device);
 }
 
 /* Each device is opened for a moment, as its properties are known only then.
@@ -176,8 +187,11 @@ int command_devices(const struct options *o)
     struct tuned t;
     bool automatic = get_props("auto", &chosen, &v, &t);
     size_t n = ssq_device_count();
+    ssq_comm_place place = SSQ_COMM_PLACE_INIT;
     int code = EXIT_FINE;
     bool first = true;
+    if (automatic && ssq_comm_place_get(&place) != SSQ_OK)
+        return complain("devices");
     if (o->json)
         printf("[");
     for (size_t i = 0; i < n; i++) {
@@ -195,7 +209,7 @@ int command_devices(const struct options *o)
             why = chosen.choice;
         }
         if (o->json)
-            print_json(&e, opened ? &p : NULL, &v, &t, why, first);
+            print_json(&e, opened ? &p : NULL, &v, &t, why, &place, first);
         else if (opened)
             print_text(&e, &p, &v, &t, o->why ? why : NULL);
         else if (o->why || e.available)
@@ -207,5 +221,7 @@ int command_devices(const struct options *o)
         printf("\n]\n");
     else if (automatic)
         printf("auto is %s\n", chosen.name);
+    if (!o->json)
+        print_place(&place);
     return code;
 }

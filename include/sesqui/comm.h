@@ -221,6 +221,30 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_compare(ssq_queue *queue,
                                                    const ssq_comm_fact *facts,
                                                    size_t n, const char *tag);
 
+/** Where a launcher has put this process: filled by ssq_comm_place_get. */
+typedef struct ssq_comm_place {
+    size_t struct_size;
+    char launcher[16];   /**< "Open MPI", "MPICH", "Slurm"; "" for none */
+    unsigned rank, size; /**< of all processes of the job; 0 of 1 for none */
+    unsigned local_rank, local_size; /**< of those on this machine, likewise */
+    char device[32];                 /**< what ssq_device_open takes */
+} ssq_comm_place;
+#define SSQ_COMM_PLACE_INIT                                                    \
+    {                                                                          \
+        sizeof(ssq_comm_place), "", 0, 1, 0, 1, ""                             \
+    }
+
+/** This process's place among those that mpirun or srun has started, from the
+ *  environment alone, before MPI is initialised; and the device that it would
+ *  take: of the backend of "auto", each local rank its own, and from the first
+ *  again where there are fewer. Where the environment's SSQ_DEVICE names one
+ *  device ("cuda:1"), that. Opens devices for a moment.
+ *  @param place  written only on success
+ *  @return SSQ_ERR_INVALID NULL, a struct_size, or a launcher's variable that
+ *          is no number; else as
+ *          ssq_device_open("auto"). Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_place_get(ssq_comm_place *place);
+
 #ifdef __cplusplus
 }
 #endif

@@ -1,0 +1,152 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* place.c - where a launcher has put this process, and which device suits it.
+ *
+ * Launchers say so in the environment, each in its own words. One that was
+ * started within another's job leaves that one's words as they are: the
+ * innermost is looked for first. */
+#include <sesqui/comm.h>
+
+#include "lib/core/core.h"
+#include "lib/core/env.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+/* Most ranks of a job, and of a machine. */
+#define MOST UINT32_MAX
+
+/* ---- launchers ---- */
+
+struct words {
+    const char *launcher;
+    const char *rank, *size, *local_rank, *local_size;
+};
+
+static const struct words launchers[] = {
+    {"Open MPI", "OMPI_COMM_WORLD_RANK", "OMPI_COMM_WORLD_SIZE",
+     "OMPI_COMM_WORLD_LOCAL_RANK", "OMPI_COMM_WORLD_LOCAL_SIZE"},
+    {"MPICH", "PMI_RANK", "PMI_SIZE", "MPI_LOCALRANKID", "MPI_LOCALNRANKS"},
+    {"Slurm", "SLURM_PROCID", "SLURM_NTASKS", "SLURM_LOCALID", NULL}};
+
+static const struct words *launcher(void)
+{
+    for (size_t i = 0; i < sizeof(launchers) / sizeof(launchers[0]); i++) {
+        const struct words *w = &launchers[i];
+        if (env_text(w->rank) != NULL && env_text(w->size) != NULL &&
+            env_text(w->local_rank) != NULL)
+            return w;
+    }
+    return NULL;
+}
+
+static ssq_status number(const char *name, uint64_t least, unsigned *value)
+{
+    uint64_t v = *value;
+    ssq_status st = env_number(name, least, MOST, &v);
+    if (st == SSQ_OK)
+        *value = (unsigned)v;
+    return st;
+}
+
+/* "4(x2),3": 4 tasks on each of two nodes, 3 on the next. 0: not said. */
+static unsigned slurm_tasks(const char *text, uint64_t node)
+{
+    while (text != NULL && *text >= '0' && *text <= '9') {
+        char *end;
+        unsigned long tasks = strtoul(text, &end, 10), nodes = 1;
+        if (strncmp(end, "(x", 2) == 0) {
+            nodes = strtoul(end + 2, &end, 10);
+            end += *end == ')';
+        }
+        if (node < nodes)
+            return (unsigned)tasks;
+        node -= nodes;
+        text = *end == ',' ? end + 1 : NULL;
+    }
+    return 0;
+}
+
+static ssq_status slurm_size(unsigned *size)
+{
+    uint64_t node = 0;
+    const char *text = env_text("SLURM_STEP_TASKS_PER_NODE");
+    if (text == NULL)
+        text = env_text("SLURM_TASKS_PER_NODE");
+    ssq_status st = env_number("SLURM_NODEID", 0, MOST, &node);
+    if (st == SSQ_OK)
+        *size = slurm_tasks(text, node);
+    return st;
+}
+
+static ssq_status read_words(const struct words *w, ssq_comm_place *p)
+{
+    (void)snprintf(p->launcher, sizeof(p->launcher), "%s", w->launcher);
+    ssq_status st = number(w->size, 1, &p->size);
+    if (st == SSQ_OK)
+        st = number(w->rank, 0, &p->rank);
+    if (st == SSQ_OK)
+        st = number(w->local_rank, 0, &p->local_rank);
+    if (st == SSQ_OK)
+        st = w->local_size != NULL ? number(w->local_size, 1, &p->local_size)
+                                   : slurm_size(&p->local_size);
+    if (st == SSQ_OK && p->local_size <= p->local_rank)
+        p->local_size = p->local_rank + 1; /* it was not said */
+    if (st == SSQ_OK && p->rank >= p->size)
+        st = error_set(SSQ_ERR_INVALID, "comm_place_get: %s is %u, and %s %u",
+                       w->rank, p->rank, w->size, p->size);
+    return st;
+}
+
+/* ---- devices ---- */
+
+/* Number i of those of a backend, from the first again where there are fewer.
+ */
+static void take(const char *backend, unsigned i, char *name, size_t bytes)
+{
+    ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+    unsigned n = 0;
+    for (size_t k = 0; ssq_device_list(k, &e) == SSQ_OK; k++)
+        n += e.available && strcmp(e.backend, backend) == 0;
+    unsigned left = n == 0 ? 0 : i % n;
+    for (size_t k = 0; ssq_device_list(k, &e) == SSQ_OK; k++)
+        if (e.available && strcmp(e.backend, backend) == 0 && left-- == 0)
+            (void)snprintf(name, bytes, "%s", e.name);
+}
+
+/* That which is "auto", or its neighbours; if a user names one, it is that. */
+static ssq_status choose(ssq_comm_place *p)
+{
+    ssq_device *device = NULL;
+    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
+    const char *named = env_text("SSQ_DEVICE");
+    ssq_status st = ssq_device_open("auto", NULL, &device);
+    if (st == SSQ_OK)
+        st = ssq_device_props_get(device, &props);
+    ssq_device_close(&device);
+    if (st != SSQ_OK)
+        return st;
+    (void)snprintf(p->device, sizeof(p->device), "%s", props.name);
+    if (named == NULL || strchr(named, ':') == NULL)
+        take(props.backend, p->local_rank, p->device, sizeof(p->device));
+    return SSQ_OK;
+}
+
+ssq_status ssq_comm_place_get(ssq_comm_place *place)
+{
+    static const char what[] = "comm_place_get";
+    ssq_comm_place p = SSQ_COMM_PLACE_INIT;
+    if (place == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: place is NULL", what);
+    if (place->struct_size != sizeof(*place))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         place->struct_size, sizeof(*place));
+    const struct words *w = launcher();
+    ssq_status st = w == NULL ? SSQ_OK : read_words(w, &p);
+    if (st == SSQ_OK)
+        st = choose(&p);
+    if (st == SSQ_OK)
+        *place = p;
+    return st;
+}
