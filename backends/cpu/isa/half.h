@@ -55,9 +55,19 @@ INLINE void f16_store_two(void *p, floats x, floats y)
 INLINE words bf16_above(floats x)
 {
     words u = (words)x;
+#if LANES == 16
+    __mmask16 odd =
+        _mm512_test_epi32_mask((__m512i)u, _mm512_set1_epi32(65536));
+    __m512i near = _mm512_add_epi32((__m512i)u, _mm512_set1_epi32(0x7fff));
+    near = _mm512_mask_add_epi32(near, odd, near, _mm512_set1_epi32(1));
+    return (words)_mm512_mask_or_epi32(near,
+                                       _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+                                       (__m512i)u, _mm512_set1_epi32(0x400000));
+#else
     words nan = (words)((u & 0x7fffffffu) > 0x7f800000u);
     words rounded = u + 0x7fffu + (u >> 16 & 1u);
     return (nan & (u | 0x400000u)) | (~nan & rounded);
+#endif
 }
 
 /* The lower half of each word, which has no other bits. */
