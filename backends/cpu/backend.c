@@ -7,6 +7,7 @@
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/norm.h"
 #include "backends/cpu/pool.h"
+#include "backends/cpu/softmax.h"
 #include "backends/cpu/unary.h"
 #include "backends/reference/reference.h"
 
@@ -23,6 +24,8 @@ static const struct op_table ops = {
     .gemm_explain = cpu_gemm_explain,
     .gemm_panels = cpu_gemm_panels,
     .pool = cpu_pool,
+    .softmax = cpu_softmax,
+    .softmax_backward = cpu_softmax_backward,
     .unary = cpu_unary,
     .unary_backward = cpu_unary_backward,
 };

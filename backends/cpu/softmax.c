@@ -1,0 +1,143 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* softmax.c - softmax of rows of neighbours, and its gradient: a task has some
+ * rows, and brings the next one near while it works on one.
+ *
+ * Few long rows are left to the plan, which divides them, and so are short
+ * ones. Neither depends on the number of threads. */
+#include "backends/cpu/softmax.h"
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/rows.h"
+#include "lib/core/size.h"
+#include "lib/op/softmax/softmax.h"
+
+/* Of fewer elements a row is no work for vectors. */
+#define SHORTEST 16
+/* Fewer rows than MANY keep too few threads busy, unless they are no longer
+ * than LONG. */
+#define MANY 32
+#define LONG 16384
+
+/* Those of the device's instructions, by the width of their vectors. */
+static const struct softmax_kernels *kernels_of(const struct isa *isa)
+{
+    extern const struct softmax_kernels softmax_kernels_plain;
+#ifdef __x86_64__
+    extern const struct softmax_kernels softmax_kernels_avx2;
+    extern const struct softmax_kernels softmax_kernels_avx512;
+    if (isa->width == 16)
+        return &softmax_kernels_avx512;
+    if (isa->width == 8)
+        return &softmax_kernels_avx2;
+#endif
+    (void)isa;
+    return &softmax_kernels_plain;
+}
+
+static bool check_length(const struct view *x, struct why *why)
+{
+    int64_t n = rows_length(x, 1), rows = rows_count(x, 1);
+    if (n < SHORTEST)
+        return refuse(why, "rows of %lld elements, expected %d or more",
+                      (long long)n, SHORTEST);
+    if (rows < MANY && n > LONG)
+        return refuse(why, "%lld rows of %lld elements, expected %d or more",
+                      (long long)rows, (long long)n, MANY);
+    return true;
+}
+
+/* ---- forward ---- */
+
+struct forward {
+    struct softmax_rows s;
+    const struct softmax_kernels *kernels;
+    int64_t rows, of_task;
+};
+
+static void forward_task(void *context, uint32_t i, uint32_t worker)
+{
+    const struct forward *f = context;
+    int64_t from = i * f->of_task;
+    (void)worker;
+    f->kernels->softmax(&f->s, from, size_least(f->rows, from + f->of_task));
+}
+
+static bool check_forward(const struct backend_device *d,
+                          const struct softmax_op *op, struct why *why)
+{
+    (void)d;
+    return check_length(&op->x, why) && rows_check(&op->x, 1, "x", why) &&
+           rows_check(&op->y, 1, "y", why);
+}
+
+static ssq_status run_forward(struct backend_queue *queue,
+                              const struct softmax_op *op)
+{
+    int64_t n = rows_length(&op->x, 1);
+    struct forward f = {.s = {.x = rows_at(&op->x, 1),
+                              .y = rows_at(&op->y, 1),
+                              .n = (size_t)n,
+                              .is_log = op->kind == SOFTMAX_LOG,
+                              .past = rows_past(&op->y)},
+                        .kernels = kernels_of(queue->device->isa),
+                        .rows = rows_count(&op->x, 1),
+                        .of_task = rows_of_task(n)};
+    rows_loop(queue->device->team, (uint64_t)(f.rows * n),
+              size_div_up(f.rows, f.of_task), forward_task, &f);
+    return SSQ_OK;
+}
+
+const struct softmax_impl cpu_softmax[] = {
+    {.name = "rows", .check = check_forward, .run = run_forward},
+    {.name = NULL},
+};
+
+/* ---- backward ---- */
+
+struct backward {
+    struct softmax_slopes s;
+    const struct softmax_kernels *kernels;
+    int64_t rows, of_task;
+};
+
+static void backward_task(void *context, uint32_t i, uint32_t worker)
+{
+    const struct backward *b = context;
+    int64_t from = i * b->of_task;
+    (void)worker;
+    b->kernels->backward(&b->s, from, size_least(b->rows, from + b->of_task));
+}
+
+static bool check_backward(const struct backend_device *d,
+                           const struct softmax_backward_op *op,
+                           struct why *why)
+{
+    (void)d;
+    if (op->kind == SOFTMAX_LOG)
+        return refuse(why, "the gradient of a logarithm is the plan's");
+    return check_length(&op->y, why) && rows_check(&op->y, 1, "y", why) &&
+           rows_check(&op->dy, 1, "dy", why) &&
+           rows_check(&op->dx, 1, "dx", why);
+}
+
+static ssq_status run_backward(struct backend_queue *queue,
+                               const struct softmax_backward_op *op)
+{
+    int64_t n = rows_length(&op->y, 1);
+    struct backward b = {.s = {.y = rows_at(&op->y, 1),
+                               .dy = rows_at(&op->dy, 1),
+                               .dx = rows_at(&op->dx, 1),
+                               .n = (size_t)n,
+                               .past = rows_past(&op->dx)},
+                         .kernels = kernels_of(queue->device->isa),
+                         .rows = rows_count(&op->y, 1),
+                         .of_task = rows_of_task(n)};
+    rows_loop(queue->device->team, (uint64_t)(b.rows * n),
+              size_div_up(b.rows, b.of_task), backward_task, &b);
+    return SSQ_OK;
+}
+
+const struct softmax_backward_impl cpu_softmax_backward[] = {
+    {.name = "rows", .check = check_backward, .run = run_backward},
+    {.name = NULL},
+};
