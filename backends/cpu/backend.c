@@ -5,6 +5,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv.h"
 #include "backends/cpu/gemm.h"
+#include "backends/cpu/layer_norm.h"
 #include "backends/cpu/norm.h"
 #include "backends/cpu/pool.h"
 #include "backends/cpu/softmax.h"
@@ -23,6 +24,8 @@ static const struct op_table ops = {
     .attention_backward = cpu_attention_backward,
     .gemm_explain = cpu_gemm_explain,
     .gemm_panels = cpu_gemm_panels,
+    .layer_norm = cpu_layer_norm,
+    .layer_norm_backward = cpu_layer_norm_backward,
     .pool = cpu_pool,
     .softmax = cpu_softmax,
     .softmax_backward = cpu_softmax_backward,
