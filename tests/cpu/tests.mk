@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - tests of the cpu backend: its threads and the program's, its
-# tables, what it is opened with, and that neither threads nor the set of
+# tables and rows, what it is opened with, and that neither threads nor the set of
 # instructions change what they must not.
 
 cpu_tests = \
@@ -10,6 +10,7 @@ cpu_tests = \
 	tests/cpu/options \
 	tests/cpu/pack \
 	tests/cpu/parallel \
+	tests/cpu/rows \
 	tests/cpu/same \
 	tests/cpu/table \
 	tests/cpu/tiles \
@@ -31,6 +32,8 @@ tests_cpu_pack_SOURCES = tests/cpu/pack.c
 tests_cpu_pack_LDADD = libcore.la
 tests_cpu_parallel_SOURCES = tests/cpu/parallel.c
 tests_cpu_parallel_LDADD = libcore.la
+tests_cpu_rows_SOURCES = tests/cpu/rows.c
+tests_cpu_rows_LDADD = libcore.la
 tests_cpu_same_SOURCES = tests/cpu/same.c
 tests_cpu_same_LDADD = $(suite_ldadd)
 tests_cpu_tiles_SOURCES = tests/cpu/tiles.c
