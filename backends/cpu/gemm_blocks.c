@@ -18,7 +18,7 @@
 /* The same of a b that is near anyway. */
 #define DEEP_NEAR 256
 /* Most panels of a for which tasks that read the same of b each pack it. */
-#define MOST_ALONE 20
+#define MOST_ALONE 30
 /* Products that are not worth another thread: its waking takes longer. */
 #define FEW (INT64_C(1) << 20)
 /* Most panels of b in a task: its sums wait in the second cache, and rows of a
@@ -34,6 +34,13 @@
 #define COST_TILE 16
 #define COST_A    3
 #define COST_B    6
+/* What reading a panel costs that another core has packed: both may have no
+ * cache in common. Threads pack what they multiply where each has as many tasks
+ * across as others. */
+#define COST_FAR 12
+/* Bytes from a row to the next of which a multiple puts the same column of all
+ * rows into the same places of the first cache: there are fewer than rows. */
+#define SAME_PLACES 4096
 /* The processor's tiles multiply a dozen times as fast, but packing does not
  * become faster. Their sums wait in half a MiB, 8 panels of a by 16 of b. */
 #define COST_A_TILES      24
@@ -77,7 +84,10 @@ static void try_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
     int64_t high = size_div_up(a->panels, down);
     int64_t wide = size_div_up(b->panels, across);
     int64_t each = down * across * COST_TILE;
-    each += down * (tiles ? COST_A_TILES : COST_A);
+    if (!a->lies)
+        each += down * (tiles ? COST_A_TILES : COST_A);
+    if (t->shared && wide % threads != 0)
+        each += across * COST_FAR;
     if (!t->shared && !t->direct)
         each += across * (tiles ? COST_B_TILES : COST_B);
     int64_t cost = size_div_up(batch * high * wide, threads) * each;
@@ -104,6 +114,9 @@ static void choose_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
             j = size_most(j, least_b);
             try_grid(t, tiles, batch, threads, size_div_up(t->a.panels, i),
                      size_div_up(t->b.panels, j), &best);
+            if (t->shared)
+                try_grid(t, tiles, batch, threads, size_div_up(t->a.panels, i),
+                         size_div_up(t->b.panels, round_up(j, threads)), &best);
         }
 }
 
@@ -124,6 +137,19 @@ static void choose_panels(struct gemm_side *s, int64_t lines, uint32_t most,
     s->height = even ? (uint32_t)size_div_up(lines, s->panels) : most;
 }
 
+/* Is a to be read where it is? It has words that are neighbours along k, beside
+ * words of b, and its rows have places of their own in the first cache. */
+static bool a_lies(const struct gemm_blocks *t, const struct gemm_job *job)
+{
+    const struct gemm_kernels *x = job->kernels;
+    const ssq_dtype word = x->pair == 2 ? SSQ_BF16 : SSQ_F32;
+    bool words =
+        !t->direct || job->b.dtype == SSQ_F32 || (t->ready && x->pair == 2);
+    return !x->tiles && words && job->a.dtype == word && job->a.step == 1 &&
+           job->k > 0 && job->k % x->pair == 0 && job->a.line > 0 &&
+           job->a.line * (4 / x->pair) % SAME_PLACES != 0;
+}
+
 void gemm_blocks_choose(const struct gemm_job *job,
                         const struct cpu_features *f, uint32_t threads,
                         struct gemm_blocks *t)
@@ -141,6 +167,7 @@ void gemm_blocks_choose(const struct gemm_job *job,
     t->shared = !t->direct && job->batch == 1 &&
                 t->a.panels > (x->tiles ? MOST_ALONE_TILES : MOST_ALONE) &&
                 job->n * words <= MOST_SHARED;
+    t->a.lies = a_lies(t, job);
     choose_depth(t, job);
     int64_t a_panel = size_most(1, (int64_t)t->deep * t->a.height);
     int64_t b_panel = size_most(1, (int64_t)t->deep * t->b.height);
@@ -159,7 +186,7 @@ void gemm_blocks_choose(const struct gemm_job *job,
             most_b = size_least(most_b, MOST_ACROSS_TILES);
     }
     choose_grid(t, x->tiles, job->batch, threads, most_a, most_b);
-    choose_words(t, &t->a, t->a.task);
+    choose_words(t, &t->a, t->a.lies ? 0 : t->a.task);
     choose_words(t, &t->b, t->shared ? 0 : t->direct ? 1 : t->b.task);
     t->block = (size_t)t->b.panels * t->b.apart;
     t->each = 1;

@@ -3,8 +3,9 @@
  *
  * A task is some panels of a times some of b, for all of k. It goes through
  * blocks of k, between which its sums wait in memory of its thread, and packs a
- * just before it multiplies. A large b, which many tasks read, is packed once
- * before all of them; of a small one each task packs its own part, even if
+ * just before it multiplies, or reads it where it is if that are words. A large
+ * b, which many tasks read, is packed once before all of them, by the threads
+ * that will multiply it; of a small one each task packs its own part, even if
  * another does the same: what another core has written is slower to read. */
 #ifndef BACKENDS_CPU_GEMM_BLOCKS_H
 #define BACKENDS_CPU_GEMM_BLOCKS_H
@@ -14,6 +15,7 @@
 
 /** One factor. */
 struct gemm_side {
+    bool lies;       /* a: not packed, but read where it is. b: see direct */
     uint32_t height; /* lines of a panel */
     int64_t panels;  /* of a matrix */
     uint32_t task;   /* panels of a task, at most */

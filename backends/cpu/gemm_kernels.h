@@ -73,7 +73,9 @@ struct gemm_tile {
     uint32_t rows, height; /* of a's panel: the first rows of height */
     uint32_t columns;      /* at most a vector's: only the first are made */
     uint32_t depth;        /* words */
-    const float *a;
+    const void *a;
+    int64_t a_row; /* 0: a panel. Else bytes from row to row of a itself, whose
+                      words are neighbours; b is words, too */
     const void *b;
     int64_t b_row;         /* bytes from row to row */
     int64_t ahead;         /* bytes to what will be read next of b */

@@ -14,7 +14,7 @@
 #include "lib/core/backend.h"
 
 /* Panels that are packed by one task. */
-#define PACK_PANELS 8
+#define PACK_PANELS 4
 
 struct run {
     const struct gemm_job *job;
@@ -61,13 +61,13 @@ static void pack(const struct run *run, const struct gemm_side *s,
        (uint32_t)depth, &where);
 }
 
-/* A group of panels of a b that all share, of a block of k. */
+/* A group of panels of a b that all share, of a block of k: in the order of
+ * tasks, so that who packs a panel is who multiplies it. */
 static void pack_task(void *context, uint32_t i, uint32_t worker)
 {
     const struct run *run = context;
     const struct gemm_side *s = &run->t.b;
-    int64_t groups = size_div_up(s->panels, PACK_PANELS);
-    int64_t r = i / groups, panel = i % groups * PACK_PANELS;
+    int64_t r = i % run->t.rounds, panel = i / run->t.rounds * PACK_PANELS;
     int64_t panels = size_least(PACK_PANELS, s->panels - panel);
     (void)worker;
     pack(run, s, &run->job->b, run->job->n, panel, panels, r,
@@ -89,6 +89,21 @@ static void find_ready(const struct part *p, uint32_t j, int64_t r,
            ((p->j + j) * words + r * t->deep) * x->b_row;
     x->ahead = words * x->b_row;
     x->b_rows = pairs ? GEMM_F32 : gemm_rows_of(p->b.dtype);
+}
+
+/* Panel i of a part's a, of block r of k. */
+static void find_a(const struct part *p, uint32_t i, int64_t r,
+                   struct gemm_tile *x)
+{
+    const struct gemm_side *s = &p->run->t.a;
+    const int64_t bytes = p->a.dtype == SSQ_F32 ? 4 : 2;
+    x->height = s->height;
+    x->a = p->a_panels + i * s->apart;
+    if (!s->lies)
+        return;
+    x->a_row = p->a.line * bytes;
+    x->a = (const char *)p->a.data + (p->i + i) * s->height * x->a_row +
+           r * p->run->t.depth * bytes;
 }
 
 /* Panel j of a part's b, of block r of k, for x->columns columns. What is
@@ -201,11 +216,10 @@ static void tile(struct part *p, uint32_t i, uint32_t j, int64_t r)
     int64_t row = (p->i + i) * t->a.height, column = (p->j + j) * t->b.height;
     struct gemm_tile x = {
         .rows = (uint32_t)size_least(t->a.height, job->m - row),
-        .height = t->a.height,
         .columns = (uint32_t)size_least(t->b.height, job->n - column),
         .depth = p->words,
-        .odd = p->odd,
-        .a = p->a_panels + i * t->a.apart};
+        .odd = p->odd};
+    find_a(p, i, r, &x);
     if (kernels->tiles) {
         tile_later(p, i, j, r, &x);
         return;
@@ -226,7 +240,8 @@ static const float *find_a_panels(const struct part *p, int64_t r,
 {
     const struct run *run = p->run;
     float *memory = run->a + worker * run->t.a.words;
-    pack(run, &run->t.a, &p->a, run->job->m, p->i, p->down, r, memory);
+    if (!run->t.a.lies)
+        pack(run, &run->t.a, &p->a, run->job->m, p->i, p->down, r, memory);
     return memory;
 }
 
@@ -265,15 +280,15 @@ static void begin_block(struct part *p, int64_t r, uint32_t worker)
     }
 }
 
-/* Part `index` of all matrices' parts. */
+/* Part `index` of all matrices' parts: those of the same b are neighbours. */
 static void make_part(const struct run *run, int64_t index, uint32_t worker)
 {
     const struct gemm_blocks *t = &run->t;
     int64_t of_matrix = t->a.tasks * t->b.tasks;
     struct part p = {.run = run, .sums = run->sums + worker * t->sums};
     gemm_matrix(run->job, index / of_matrix, &p.a, &p.b, &p.result);
-    p.i = index % of_matrix / t->b.tasks * t->a.task;
-    p.j = index % of_matrix % t->b.tasks * t->b.task;
+    p.i = index % of_matrix % t->a.tasks * t->a.task;
+    p.j = index % of_matrix / t->a.tasks * t->b.task;
     p.down = (uint32_t)size_least(t->a.task, t->a.panels - p.i);
     p.across = (uint32_t)size_least(t->b.task, t->b.panels - p.j);
     for (int64_t r = 0; r < t->rounds; r++) {

@@ -103,6 +103,7 @@ INLINE floats add_some(float f, floats x, floats sum)
 
 void ISA_NAME(attention_multiply)(const struct gemm_tile *t)
 {
+    const float *a = t->a;
     const char *b = t->b;
     for (uint32_t i = 0; i < t->rows; i++)
         for (uint32_t q = 0; q < t->columns; q += LANES) {
@@ -111,7 +112,7 @@ void ISA_NAME(attention_multiply)(const struct gemm_tile *t)
             if (t->from != NULL)
                 sum = floats_load(t->from + i * t->from_row + q);
             for (uint32_t k = 0; k < t->depth; k++) {
-                float f = t->a[(size_t)k * t->height + i];
+                float f = a[(size_t)k * t->height + i];
                 if (AS_U32(f) != TILE_SKIP)
                     sum =
                         add_some(f, floats_load(b + k * t->b_row + 4 * q), sum);

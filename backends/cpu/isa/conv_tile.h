@@ -48,7 +48,7 @@ INLINE void shifted(const int rows, const int wide, const struct gemm_tile *t,
     for (uint32_t k = 0; k < t->depth; k++, a += height) {
         tile_next(wide, GEMM_F32, (const char *)(b + offset[k]), 0, false, &x,
                   &y);
-        tile_add(rows, wide, a, x, y, left, right);
+        tile_add(rows, wide, a, 4, x, y, left, right);
     }
     tile_end(rows, wide, left, right, t);
 }

@@ -47,11 +47,9 @@ INLINE void tile_pairs(const char *b, int64_t row, floats *x, floats *y)
 static void multiply(const struct gemm_tile *tile)
 {
     if (tile->b_rows == GEMM_BF16)
-        tile_choose(1, GEMM_BF16, tile);
-    else if (tile->columns > LANES)
-        tile_choose(1, GEMM_F32, tile);
+        tile_choose(GEMM_BF16, tile);
     else
-        tile_choose(0, GEMM_F32, tile);
+        tile_choose(GEMM_F32, tile);
 }
 
 static void gemv(const struct gemv_tile *tile)

@@ -76,12 +76,14 @@ INLINE void tile_fetch(const enum gemm_rows is, const char *b, int64_t row)
         fetch(b + row);
 }
 
-INLINE void tile_add(const int rows, const int wide, const float *a, floats x,
-                     floats y, floats left[TILE_ROWS], floats right[TILE_ROWS])
+/* A word of each row, from a on: row is the bytes from one to the next. */
+INLINE void tile_add(const int rows, const int wide, const void *a,
+                     const int64_t row, floats x, floats y,
+                     floats left[TILE_ROWS], floats right[TILE_ROWS])
 {
 #pragma GCC unroll 14
     for (int i = 0; i < rows; i++) {
-        floats f = floats_splat(a[i]);
+        floats f = floats_splat(float_load((const char *)a + i * row));
         left[i] = TILE_ADD(f, x, left[i]);
         if (wide)
             right[i] = TILE_ADD(f, y, right[i]);
@@ -125,41 +127,42 @@ INLINE void tile_fetch_d(const int rows, const struct gemm_tile *t)
         fetch_to_write(d);
 }
 
-/* rows, wide and is are constants. Rows of b itself are not near: those that
- * the next block of k has are fetched. */
+/* rows, wide, is and lies are constants; lies: a is rows of itself. Rows of b
+ * itself are not near: those that the next block of k has are fetched. */
 INLINE void tile_multiply(const int rows, const int wide,
-                          const enum gemm_rows is, const struct gemm_tile *t)
+                          const enum gemm_rows is, const int lies,
+                          const struct gemm_tile *t)
 {
     floats left[TILE_ROWS], right[TILE_ROWS], x, y;
-    const float *a = t->a;
-    const char *b = t->b;
-    const uint32_t height = t->height;
+    const char *a = t->a, *b = t->b;
+    const int64_t a_row = lies ? t->a_row : 4;
+    const int64_t a_step = lies ? 4 : 4 * (int64_t)t->height;
     const int64_t row = t->b_row;
     const int64_t step = TILE_PAIRS && is == GEMM_BF16 ? 2 * row : row;
     const int64_t ahead = t->ahead;
     const uint32_t odd = TILE_PAIRS && is == GEMM_BF16 && t->odd;
     tile_fetch_d(rows, t);
     tile_begin(rows, wide, left, right, t);
-    for (uint32_t k = odd; k < t->depth; k++, a += height, b += step) {
+    for (uint32_t k = odd; k < t->depth; k++, a += a_step, b += step) {
         tile_next(wide, is, b, row, false, &x, &y);
         tile_fetch(is, b + ahead, row);
-        tile_add(rows, wide, a, x, y, left, right);
+        tile_add(rows, wide, a, a_row, x, y, left, right);
     }
     if (odd) {
         tile_next(wide, is, b, row, true, &x, &y);
-        tile_add(rows, wide, a, x, y, left, right);
+        tile_add(rows, wide, a, a_row, x, y, left, right);
     }
     tile_end(rows, wide, left, right, t);
 }
 
 #define TILE_CASE(ROWS)                                                        \
     case ROWS:                                                                 \
-        tile_multiply(ROWS, wide, is, t);                                      \
+        tile_multiply(ROWS, wide, is, lies, t);                                \
         break;
 
-/* wide and is are constants. */
-INLINE void tile_choose(const int wide, const enum gemm_rows is,
-                        const struct gemm_tile *t)
+/* wide, is and lies are constants. */
+INLINE void tile_rows(const int wide, const enum gemm_rows is, const int lies,
+                      const struct gemm_tile *t)
 {
     switch (t->rows) {
         TILE_CASE(1)
@@ -183,6 +186,21 @@ INLINE void tile_choose(const int wide, const enum gemm_rows is,
     default:
         break;
     }
+}
+
+/* is is a constant, b words of panels or rows of 16 bits, which are wide. */
+INLINE void tile_choose(const enum gemm_rows is, const struct gemm_tile *t)
+{
+    if (is != GEMM_F32)
+        tile_rows(1, is, 0, t);
+    else if (t->a_row != 0 && t->columns > LANES)
+        tile_rows(1, GEMM_F32, 1, t);
+    else if (t->a_row != 0)
+        tile_rows(0, GEMM_F32, 1, t);
+    else if (t->columns > LANES)
+        tile_rows(1, GEMM_F32, 0, t);
+    else
+        tile_rows(0, GEMM_F32, 0, t);
 }
 
 #endif

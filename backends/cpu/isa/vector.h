@@ -87,6 +87,13 @@ INLINE void floats_store(void *p, floats x)
     words_store(p, (words)x);
 }
 
+INLINE float float_load(const void *p)
+{
+    float x;
+    memcpy(&x, p, sizeof(x));
+    return x;
+}
+
 INLINE floats floats_splat(float x)
 {
 #if LANES == 16
