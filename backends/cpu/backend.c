@@ -4,6 +4,7 @@
 #include "backends/cpu/attention.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv.h"
+#include "backends/cpu/extreme.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/layer_norm.h"
 #include "backends/cpu/norm.h"
@@ -27,6 +28,7 @@ static const struct op_table ops = {
     .layer_norm = cpu_layer_norm,
     .layer_norm_backward = cpu_layer_norm_backward,
     .pool = cpu_pool,
+    .reduce = cpu_reduce,
     .softmax = cpu_softmax,
     .softmax_backward = cpu_softmax_backward,
     .unary = cpu_unary,

@@ -1,0 +1,10 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* extreme.h - the cpu backend's own maxima and minima. */
+#ifndef BACKENDS_CPU_EXTREME_H
+#define BACKENDS_CPU_EXTREME_H
+
+#include "lib/core/backend.h"
+
+extern const struct reduce_impl cpu_reduce[];
+
+#endif
