@@ -8,7 +8,7 @@ native_objects = $(kernel_texts:kernels/%.k=backends/cpu/native/%.lo)
 native_tools = CC='$(CC)' AWK='$(AWK)' ISAS='$(CPU_ISAS)'
 native_sh = $(SHELL) $(srcdir)/backends/cpu/native.sh
 native_flags = $(AM_CPPFLAGS) $(CPPFLAGS) $(AM_CFLAGS) $(CFLAGS)
-$(native_objects): backends/cpu/native.sh backends/cpu/isa.h kernels/embed.sh
+$(native_objects): backends/cpu/native.sh backends/cpu/kernel.h kernels/embed.sh
 backends/cpu/native/%.lo: kernels/%.k
 	$(AM_V_CC)$(MKDIR_P) $(@D) && $(native_tools) \
 		$(LIBTOOL) $(AM_V_lt) --tag=CC --mode=compile \

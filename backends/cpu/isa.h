@@ -9,19 +9,12 @@
 #define BACKENDS_CPU_ISA_H
 
 #include "backends/cpu/features.h"
+#include "backends/cpu/kernel.h"
 
 /* ISA is plain, avx2 or avx512 in what is compiled for one. */
 #define ISA_PASTE(NAME, OF) NAME##_##OF
 #define ISA_JOIN(NAME, OF)  ISA_PASTE(NAME, OF)
 #define ISA_NAME(NAME)      ISA_JOIN(NAME, ISA)
-
-/** A kernel's text in one variant, as the core hands it to launches: group
- *  `group` of so many. operand[i] is where binding i begins, words are the
- *  parameters. */
-struct backend_kernel {
-    void (*run)(void *const *operand, const void *words, uint32_t group,
-                uint32_t groups);
-};
 
 struct gemm_kernels;
 struct table_kernels;

@@ -6,10 +6,12 @@
 # usage: native.sh text SRCDIR DEPS FLAG... -c TEXT FLAG... -o OBJECT
 #        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id
 #
-# libtool calls the first as it would a compiler. Each variant is a program of
-# its own, since its keys are macros: they are linked into one object, which
-# exports native_NAME_ISA, an array of struct backend_kernel. CC and AWK are the
-# tools; DEPS is what make must know.
+# libtool calls the first as it would a compiler. Keys are macros, so each
+# variant is preprocessed by itself; but those that differ in nothing but their
+# function are one unit to compile. There a small function has many callers, and
+# would not go into their loops unasked: functions of variants are flattened.
+# The units are linked into one object, which exports native_NAME_ISA, an array
+# of struct backend_kernel. CC and AWK are the tools; DEPS is for make.
 set -eu
 LC_ALL=C
 export LC_ALL
@@ -33,7 +35,7 @@ isa_flags() {
 
 table() {
     echo '/* native_table.c - made by native.sh: do not edit. */'
-    echo '#include "backends/cpu/isa.h"'
+    echo '#include "backends/cpu/kernel.h"'
     for isa in $ISAS; do
         for k; do
             echo "extern const struct backend_kernel" \
@@ -48,36 +50,67 @@ table() {
     done
 }
 
-# A text's parameters as its preprocessed definition names them: the struct of
-# its words and the number of its operands.
-signature() {
-    $CC -E -P "$@" -x c "$text" | tr '\n' ' ' |
-        sed -n "s/.*static void $name(\([^)]*\)).*/\1/p" |
-        $AWK '{
-            n = gsub(/,/, ",")
-            match($0, /struct [a-z_0-9]+ pc/)
-            print n - 2, substr($0, RSTART + 7, RLENGTH - 10)
-        }'
-}
-
-# call OPERANDS STRUCT: what calls the text's function as launches do.
-call() {
-    echo "#include \"$text\""
-    echo '#include "backends/cpu/isa.h"'
-    echo "void $symbol(void *const *, const void *, uint32_t, uint32_t);"
-    echo "void $symbol(void *const *operand, const void *words,"
-    echo '    uint32_t group, uint32_t groups)'
-    echo '{'
-    echo "    struct $2 pc;"
-    echo '    memcpy(&pc, words, sizeof(pc));'
-    printf '    %s(' "$name"
-    operand=0
-    while [ "$operand" -lt "$1" ]; do
-        printf 'operand[%d], ' "$operand"
-        operand=$((operand + 1))
-    done
-    echo 'pc, group, groups);'
-    echo '}'
+# units: the preprocessed variants ISA.NUMBER.i as what is compiled, ISA.N.c. A
+# variant's function, and what calls it as launches do, go behind what stands
+# before it, which variants of one unit share.
+units() {
+    $AWK -v name="$name" '
+    function take() {
+        if (!match(head, /struct [a-z_0-9]+ pc/)) {
+            print name ": its text has no such kernel" >"/dev/stderr"
+            exit 1
+        }
+        pc = substr(head, RSTART, RLENGTH)
+        sub(/\).*/, "", head)
+        operands = gsub(/,/, ",", head) - 2
+        if (!((of, before) in unit)) {
+            unit[of, before] = of "." ++units ".c"
+            printf "%s", before >unit[of, before]
+        }
+        file = unit[of, before]
+        print function_text >file
+        print "void native_" symbol "(void *const *, const void *, uint32_t,\n" \
+            "    uint32_t);\n" \
+            "void native_" symbol "(void *const *operand, const void *words,\n" \
+            "    uint32_t group, uint32_t groups)\n" \
+            "{\n" \
+            "    " pc ";\n" \
+            "    memcpy(&pc, words, sizeof(pc));" >file
+        printf "    %s_%s(", name, symbol >file
+        for (i = 0; i < operands; i++)
+            printf "operand[%d], ", i >file
+        print "pc, group, groups);\n}" >file
+    }
+    FNR == 1 {
+        if (NR > 1)
+            take()
+        split(substr(FILENAME, 3), part, ".")
+        of = part[1]
+        symbol = name "_" part[2] "_" of
+        before = function_text = head = ""
+        ended = 0
+    }
+    /^# 0 / { next }
+    {
+        sub(/^native_include/, "#include")
+        if (sub(/^# /, "#line "))
+            sub(/[ 0-9]+$/, "")
+    }
+    index($0, "static void " name "(") == 1 {
+        sub(name, name "_" symbol)
+        function_text = "__attribute__((flatten)) "
+    }
+    function_text == "" {
+        before = before $0 "\n"
+        next
+    }
+    {
+        function_text = function_text $0 "\n"
+        if (!ended && !/^#/)
+            head = head $0
+        ended = ended || /\)/
+    }
+    END { take() }' "$@"
 }
 
 if [ "$what" = table ]; then
@@ -109,12 +142,17 @@ trap 'rm -rf "$work"' EXIT
 # behind the large ones a quarter less again. Plain C that is not the only one
 # is for processors that hardly anybody has, and is compiled quickly.
 quick=-O1
-vectors='-ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops'
-large=--param=vect-epilogues-nomask=0
-if $CC -Werror $large -E -x c /dev/null >/dev/null 2>&1; then
-    vectors="$vectors $large"
-fi
-set -- "$@" -Wno-unused-function -Wno-shadow
+vectors=
+for flag in -ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops \
+    --param=vect-epilogues-nomask=0; do
+    if $CC -Werror $flag -E -x c /dev/null >/dev/null 2>&1; then
+        vectors="$vectors $flag"
+    fi
+done
+# What a macro makes is none to a compiler that reads preprocessed text; loops
+# that stay loops are no news.
+set -- "$@" -Wno-unused-function -Wno-shadow -Wno-tautological-compare \
+    -Wno-pass-failed
 case " $* " in
 *' -O0 '* | *' -O1 '* | *' -Og '* | *' -Os '* | *' -O3 '*)
     quick='' vectors=''
@@ -122,31 +160,38 @@ case " $* " in
 *) set -- "$@" -g0 ;;
 esac
 [ "$ISAS" != plain ] || quick=$vectors
-set -- "$@" -DNATIVE -fopenmp-simd -ffp-contract=off -fno-math-errno \
-    -fno-trapping-math
-${SHELL:-sh} "$top/kernels/embed.sh" list "$top" "${text#"$top/"}" \
-    >"$work/list"
-variant=0
+set -- "$@" -fopenmp-simd -ffp-contract=off -fno-math-errno -fno-trapping-math
+
+# Headers of the system are most of what a compiler would read: they stand in
+# preprocessed texts as words, of which units make #includes again.
+path=${text#"$top/"}
+mkdir "$work/system"
+${SHELL:-sh} "$top/kernels/embed.sh" files "$top" "$path" |
+    sed "s|^|$top/|" | xargs sed -n 's/^#include <\(.*\)>.*/\1/p' |
+    while read -r header; do
+        echo "native_include <$header>" >"$work/system/$header"
+    done
+
+${SHELL:-sh} "$top/kernels/embed.sh" list "$top" "$path" >"$work/list"
+number=0
 while read -r _ keys; do
     defines=
     for key in $keys; do defines="$defines -D$key"; done
-    # shellcheck disable=SC2086 # words are meant
-    parameters=$(signature "$@" $defines)
     for isa in $ISAS; do
-        symbol=native_${name}_${variant}_$isa
-        # shellcheck disable=SC2086
-        call $parameters >"$work/$symbol.c"
-        # shellcheck disable=SC2046,SC2086
-        $CC "$@" $(isa_flags "$isa") $defines -MD -MF "$work/d" \
-            -MT "${deps%.d}.lo" -MP -c "$work/$symbol.c" -o "$work/$symbol.o"
+        symbol=native_${name}_${number}_$isa
+        # shellcheck disable=SC2046,SC2086 # words are meant
+        $CC "$@" $(isa_flags "$isa") $defines -DNATIVE -nostdinc -isystem \
+            "$work/system" -DFLT_EVAL_METHOD=__FLT_EVAL_METHOD__ -MMD -MF \
+            "$work/$isa.$number.d" -E -x c "$text" -o "$work/$isa.$number.i"
         echo "    {$symbol}," >>"$work/rows.$isa"
         echo "void $symbol(void *const *, const void *, uint32_t, uint32_t);" \
             >>"$work/declared"
     done
-    variant=$((variant + 1))
+    number=$((number + 1))
 done <"$work/list"
+(cd "$work" && units ./*.i)
 {
-    echo '#include "backends/cpu/isa.h"'
+    echo '#include "backends/cpu/kernel.h"'
     cat "$work/declared"
     for isa in $ISAS; do
         array="const struct backend_kernel native_${name}_${isa}[]"
@@ -155,7 +200,13 @@ done <"$work/list"
         cat "$work/rows.$isa"
         echo '};'
     done
-} >"$work/$name.c"
-$CC "$@" -c "$work/$name.c" -o "$work/$name.o"
+} >"$work/plain.table.c"
+for unit in "$work"/*.c; do
+    isa=${unit##*/}
+    # shellcheck disable=SC2046 # words are meant
+    $CC "$@" $(isa_flags "${isa%%.*}") -c "$unit" -o "${unit%.c}.o"
+done
 $CC -r -nostdlib -o "$object" "$work"/*.o
-sed "s|[^ ]*\.parts/[^ :]*||" "$work/d" >"$deps"
+# a header that is gone later is no error
+cat "$work"/*.d | tr -s ' \\' '\n\n' | sed '/:$/d; /^$/d' | sort -u |
+    sed "s|.*|${deps%.d}.lo: &\n&:|" >"$deps"
