@@ -26,9 +26,8 @@
 #ifndef KERNELS_DIALECT_RUNS_H
 #define KERNELS_DIALECT_RUNS_H
 
-#include "kernels/dialect/f16_blocks.h"
 #include "kernels/dialect/quads.h"
-#include "kernels/dialect/stream.h"
+#include "kernels/dialect/run_moves.h"
 
 #if WG == 1
 #define RUN_MOST 256
@@ -177,21 +176,23 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
     } else {                                                                   \
         IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j * N##_step) = F(V[N##_j]);    \
     }
-#else
+#elif RUN_MOVES
 /* A large result goes past a processor's caches: stream.h. Not of kernels whose
  * results are few, which do not say how many. */
 #if STREAMED && !defined(RUN_ALONE)
-#define RUN_STREAMS(T) STREAMS(pc.run.n, T)
-#define PUT_STREAM(N, C, RUN, V, F)                                            \
-    if (N##_step == 1u && RUN_STREAMS(*C)) {                                   \
-        __typeof__(*C) line[RUN_MOST];                                         \
-        IN_RUN(N##_j, RUN) line[N##_j] = F(V[N##_j]);                          \
-        stream_out(&AT(C, N##_off), line, (RUN) * sizeof(*C));                 \
-    } else
+#define PUT_PAST(N, C, RUN, V, F)                                              \
+    if (N##_step == 1u && STREAMS(pc.run.n, *C))                               \
+        past_##F(&AT(C, N##_off), V, RUN);                                     \
+    else
 #else
-#define RUN_STREAMS(T) false
-#define PUT_STREAM(N, C, RUN, V, F)
+#define PUT_PAST(N, C, RUN, V, F)
 #endif
+#define FETCH_CELLS(V, N, C, RUN, F)                                           \
+    fetch_##F(V, &AT(C, N##_off), N##_step, RUN);
+#define PUT_CELLS(N, C, RUN, V, F)                                             \
+    PUT_PAST(N, C, RUN, V, F)                                                  \
+    put_##F(&AT(C, N##_off), V, N##_step, RUN);
+#else
 #define FETCH_CELLS(V, N, C, RUN, F)                                           \
     if (N##_step == 1u) {                                                      \
         IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j));               \
@@ -199,7 +200,6 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
         IN_RUN(N##_j, RUN) V[N##_j] = F(AT(C, N##_off + N##_j * N##_step));    \
     }
 #define PUT_CELLS(N, C, RUN, V, F)                                             \
-    PUT_STREAM(N, C, RUN, V, F)                                                \
     if (N##_step == 1u) {                                                      \
         IN_RUN(N##_j, RUN) AT(C, N##_off + N##_j) = F(V[N##_j]);               \
     } else {                                                                   \
@@ -207,44 +207,12 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
     }
 #endif
 
-#define RUN_AS_F32(E)    AS_F32(E)
-#define RUN_FROM_F16(E)  f16_load(U32(E))
-#define RUN_FROM_BF16(E) bf16_load(U32(E))
-#define RUN_AS_U32(V)    AS_U32(V)
-#define RUN_TO_F16(V)    U16(f16_store(V))
-#define RUN_TO_BF16(V)   U16(bf16_store(V))
-#define RUN_U32(E)       U32(E)
-#define RUN_U16(V)       U16(V)
-#define RUN_U8(V)        U8(V)
-
-/* f16s side by side, where there are instructions for that. */
-#if F16_BLOCKS
-#define FETCH_F16(V, N, C, RUN)                                                \
-    if (N##_step == 1u)                                                        \
-        f16_block_load(V, &AT(C, N##_off), RUN);                               \
-    else {                                                                     \
-        FETCH_CELLS(V, N, C, RUN, RUN_FROM_F16)                                \
-    }
-#define PUT_F16(N, C, RUN, V)                                                  \
-    if (N##_step == 1u && RUN_STREAMS(u16)) {                                  \
-        u16 line[RUN_MOST];                                                    \
-        f16_block_store(line, V, RUN);                                         \
-        stream_out(&AT(C, N##_off), line, (RUN) * sizeof(u16));                \
-    } else if (N##_step == 1u)                                                 \
-        f16_block_store(&AT(C, N##_off), V, RUN);                              \
-    else {                                                                     \
-        PUT_CELLS(N, C, RUN, V, RUN_TO_F16)                                    \
-    }
-#else
-#define FETCH_F16(V, N, C, RUN) FETCH_CELLS(V, N, C, RUN, RUN_FROM_F16)
-#define PUT_F16(N, C, RUN, V)   PUT_CELLS(N, C, RUN, V, RUN_TO_F16)
-#endif
 /* Floats of operand N, number K, as float32. */
 #define FETCH(V, N, RUN, K)                                                    \
     if (RUN_DTYPE(K) == DT_F32) {                                              \
         FETCH_CELLS(V, N, N##4, RUN, RUN_AS_F32)                               \
     } else if (RUN_DTYPE(K) == DT_F16) {                                       \
-        FETCH_F16(V, N, N##2, RUN)                                             \
+        FETCH_CELLS(V, N, N##2, RUN, RUN_FROM_F16)                             \
     } else {                                                                   \
         FETCH_CELLS(V, N, N##2, RUN, RUN_FROM_BF16)                            \
     }
@@ -253,16 +221,16 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
     if (RUN_DTYPE(K) == DT_I32) {                                              \
         FETCH_CELLS(V, N, N##4, RUN, RUN_U32)                                  \
     } else {                                                                   \
-        FETCH_CELLS(V, N, N##1, RUN, RUN_U32)                                  \
+        FETCH_CELLS(V, N, N##1, RUN, RUN_FROM_U8)                              \
     }
 /* Elements of any dtype as they are. */
 #define FETCH_BITS(V, N, RUN, K)                                               \
     if (RUN_DTYPE(K) == DT_F32 || RUN_DTYPE(K) == DT_I32) {                    \
         FETCH_CELLS(V, N, N##4, RUN, RUN_U32)                                  \
     } else if (RUN_DTYPE(K) == DT_U8) {                                        \
-        FETCH_CELLS(V, N, N##1, RUN, RUN_U32)                                  \
+        FETCH_CELLS(V, N, N##1, RUN, RUN_FROM_U8)                              \
     } else {                                                                   \
-        FETCH_CELLS(V, N, N##2, RUN, RUN_U32)                                  \
+        FETCH_CELLS(V, N, N##2, RUN, RUN_FROM_U16)                             \
     }
 #define PUT_BITS(N, RUN, V, K)                                                 \
     if (RUN_DTYPE(K) == DT_F32 || RUN_DTYPE(K) == DT_I32) {                    \
@@ -281,7 +249,7 @@ FN u32 run_size(u32 r, u32 runs, u32 inner)
     }
 #define PUT_HALVES(N, C, RUN, V, K)                                            \
     if (RUN_DTYPE(K) == DT_F16) {                                              \
-        PUT_F16(N, C, RUN, V)                                                  \
+        PUT_CELLS(N, C, RUN, V, RUN_TO_F16)                                    \
     } else {                                                                   \
         PUT_CELLS(N, C, RUN, V, RUN_TO_BF16)                                   \
     }
