@@ -5,30 +5,31 @@
 
 #include "kernels/dialect/convert.h"
 
-/* A float's bits as an integer that grows with its value: -0 just below +0. */
-FN u32 float_rank(u32 u)
+FN bool extreme_float(u32 dtype)
 {
-    return (u & F32_SIGN) != 0u ? ~u : u | F32_SIGN;
+    return dtype != DT_I32 && dtype != DT_U8;
+}
+
+/* How far an element's bits are from the sign of a word. */
+FN u32 extreme_shift(u32 dtype)
+{
+    return dtype == DT_F16 || dtype == DT_BF16 ? 16u : 0u;
 }
 
 /* The greater rank is the maximum (or the minimum), of raw bits of any dtype;
- * NaNs have the greatest of all. */
+ * NaNs have the greatest of all, and -0 is just below +0. What depends on the
+ * dtype alone are words, not branches, for loops that become vectors. */
 FN u32 extreme_rank(u32 bits, u32 dtype, bool minimum)
 {
-    u32 rank;
+    u32 negative = extreme_float(dtype) ? 0x7fffffffu : 0u;
+    u32 sign = dtype == DT_U8 ? 0u : F32_SIGN;
+    u32 infinity = dtype == DT_F16 ? 0x7c000000u : 0x7f800000u;
+    u32 most = extreme_float(dtype) ? infinity : 0xffffffffu;
+    u32 flip = minimum ? 0xffffffffu : 0u;
+    u32 u = bits << extreme_shift(dtype);
+    u32 rank = u ^ (((0u - (u >> 31)) & negative) | sign) ^ flip;
 
-    if (dtype == DT_I32) {
-        rank = bits ^ 0x80000000u;
-    } else if (dtype == DT_U8) {
-        rank = bits;
-    } else {
-        u32 u = AS_U32(bits_to_f32(bits, dtype));
-
-        if (is_nan_bits(u))
-            return 0xffffffffu;
-        rank = float_rank(u);
-    }
-    return minimum ? ~rank : rank;
+    return (u & 0x7fffffffu) > most ? 0xffffffffu : rank;
 }
 
 /* The same for positions of extremes, where -0 equals +0. */
@@ -45,7 +46,7 @@ FN u32 argmax_rank(u32 bits, u32 dtype, bool minimum)
 /* The raw bits that have a rank; of the NaNs one. */
 FN u32 extreme_of_rank(u32 rank, u32 dtype, bool minimum)
 {
-    if (rank == 0xffffffffu && dtype != DT_I32 && dtype != DT_U8)
+    if (rank == 0xffffffffu && extreme_float(dtype))
         return f32_to_bits(AS_F32(F32_NAN), dtype, ROUND_NEAREST, 0u);
     u32 r = minimum ? ~rank : rank;
 
@@ -54,7 +55,7 @@ FN u32 extreme_of_rank(u32 rank, u32 dtype, bool minimum)
     if (dtype == DT_U8)
         return r;
     r = (r & F32_SIGN) != 0u ? r ^ F32_SIGN : ~r;
-    return f32_to_bits(AS_F32(r), dtype, ROUND_NEAREST, 0u);
+    return r >> extreme_shift(dtype);
 }
 
 /* A result's bits: any NaN becomes the one NaN of its dtype. */
