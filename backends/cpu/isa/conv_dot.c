@@ -8,14 +8,10 @@
 #include "backends/cpu/isa/conv.h"
 #include "backends/cpu/isa/gemm.h"
 #include "backends/cpu/isa/half.h"
+#include "backends/cpu/isa/target.h"
 
 #if LANES == 16
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512bf16"))),            \
-                             apply_to = function)
-#else
-#pragma GCC target("avx512bf16")
-#endif
+TARGET_BEGIN("avx512bf16")
 
 #define TILE_ADD(X, Y, SUM)                                                    \
     (floats) _mm512_dpbf16_ps((__m512)(SUM), (__m512bh)(X), (__m512bh)(Y))
@@ -59,7 +55,5 @@ const struct conv_kernels ISA_NAME(conv_dot) = {
     .pack = ISA_NAME(gemm_pack_pairs),
     .even = even};
 
-#ifdef __clang__
-#pragma clang attribute pop
-#endif
+TARGET_END
 #endif

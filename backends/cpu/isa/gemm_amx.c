@@ -5,15 +5,11 @@
  * the other instructions do not know it yet. */
 #include "backends/cpu/isa/gemm.h"
 
+#include "backends/cpu/isa/target.h"
 #include "backends/cpu/isa/vector.h"
 
 #if LANES == 16
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("amx-tile,amx-bf16"))),     \
-                             apply_to = function)
-#else
-#pragma GCC target("amx-tile,amx-bf16")
-#endif
+TARGET_BEGIN("amx-tile,amx-bf16")
 
 /* What ldtilecfg reads: all eight tiles have 16 rows of 64 bytes. */
 struct tile_config {
@@ -59,7 +55,5 @@ TILES_ALL(bf16, f16, four, three)
 const struct gemm_tiles ISA_NAME(gemm_amx) = {
     .bf16 = &bf16, .f16 = &f16, .four = &four, .three = &three};
 
-#ifdef __clang__
-#pragma clang attribute pop
-#endif
+TARGET_END
 #endif

@@ -7,14 +7,10 @@
  * that it would give. */
 #include "backends/cpu/isa/gemm.h"
 #include "backends/cpu/isa/half.h"
+#include "backends/cpu/isa/target.h"
 
 #if LANES == 16
-#ifdef __clang__
-#pragma clang attribute push(__attribute__((target("avx512bf16"))),            \
-                             apply_to = function)
-#else
-#pragma GCC target("avx512bf16")
-#endif
+TARGET_BEGIN("avx512bf16")
 
 INLINE pairs pairs_load(const void *p)
 {
@@ -67,7 +63,5 @@ const struct gemm_kernels ISA_NAME(gemm_dot) = {
     .gemv = gemv,
     .gemv_rows = GEMV_ROWS_OF_FEW};
 
-#ifdef __clang__
-#pragma clang attribute pop
-#endif
+TARGET_END
 #endif
