@@ -229,9 +229,14 @@ static const char *file(void)
     return path;
 }
 
-static ssq_status through(const char *device, const char *pin, bool save)
+/* three: a device that allows three products of f16's halves. */
+static ssq_status through(const char *device, bool three, const char *pin,
+                          bool save)
 {
-    ssq_device *dev = core_open(device);
+    ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
+    options.allow_f16_three = three;
+    ssq_device *dev = NULL;
+    NEED(ssq_device_open(device, &options, &dev));
     ssq_queue *q = core_queue(dev);
     ssq_scaler *s = NULL;
     NEED(ssq_implementation_pin(dev, "gemm", pin));
@@ -247,10 +252,10 @@ static ssq_status through(const char *device, const char *pin, bool save)
 }
 
 /* Loads, and hears a line for each of these words. */
-static void loads(const char *device, const char *pin, unsigned lines,
-                  const char *words, const char *what)
+static void loads_on(const char *device, bool three, const char *pin,
+                     unsigned lines, const char *words, const char *what)
 {
-    ssq_status st = through(device, pin, false);
+    ssq_status st = through(device, three, pin, false);
     bool all = true;
     for (const char *at = words; *at != '\0';) {
         char word[64];
@@ -264,13 +269,19 @@ static void loads(const char *device, const char *pin, unsigned lines,
         tap_diag("%s: %s", ssq_status_name(st), heard.text);
 }
 
+static void loads(const char *device, const char *pin, unsigned lines,
+                  const char *words, const char *what)
+{
+    loads_on(device, false, pin, lines, words, what);
+}
+
 static void test_checkpoints(void)
 {
     static const char *const keys[] = {
         "sesqui.choice.library", "sesqui.choice.device", "sesqui.choice.driver",
         "sesqui.choice.gemm", "sesqui.choice.pins"};
     ssq_safetensors *f = NULL;
-    NEED(through("cpu", NULL, true));
+    NEED(through("cpu", false, NULL, true));
     NEED(ssq_safetensors_open(file(), &f));
     for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++) {
         const char *text = ssq_safetensors_metadata(f, keys[i]);
@@ -286,6 +297,8 @@ static void test_checkpoints(void)
           "with a pin");
     loads("reference", NULL, 3, "device was \"cpu\"|\"reference\" here|gemm|",
           "another device");
+    loads_on("cpu", true, NULL, 1, "gemm was|f16 by three products\" here",
+             "where three products of halves do");
     tap_ok(keep("packed"), "another choice is kept");
     loads("cpu", NULL, 1, "gemm was|tuned for 1 shapes", "tuned");
     setenv("SSQ_CPU_ISA", "plain", 1);
@@ -317,5 +330,5 @@ int main(void)
     char command[300];
     snprintf(command, sizeof(command), "rm -rf '%s'", folder);
     tap_ok(system(command) == 0, "the folder is gone");
-    return tap_done(24);
+    return tap_done(25);
 }
