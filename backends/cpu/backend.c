@@ -4,6 +4,7 @@
 #include "backends/cpu/attention.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv.h"
+#include "backends/cpu/dense.h"
 #include "backends/cpu/extreme.h"
 #include "backends/cpu/gemm.h"
 #include "backends/cpu/layer_norm.h"
@@ -17,6 +18,8 @@
 static const struct op_table ops = {
     .upload = reference_upload,
     .download = reference_download,
+    .binary = cpu_binary,
+    .cast = cpu_cast,
     .channel_norm = cpu_channel_norm,
     .channel_norm_backward = cpu_channel_norm_backward,
     .conv = cpu_conv,

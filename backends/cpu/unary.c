@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* unary.c - functions of many elements of 16 bits: by a table.
+/* unary.c - functions of many elements of 16 bits: by a table. And relu, which
+ * is as quick as a copy (dense.c).
  *
  * There are 65536 such x, and most functions take longer to work out than a
  * load from the second cache does. Bits are those of the kernels, which make
@@ -7,6 +8,8 @@
 #include "backends/cpu/unary.h"
 
 #include "backends/cpu/cpu.h"
+#include "backends/cpu/dense.h"
+#include "backends/cpu/rows.h"
 #include "kernel_table.h"
 #include "kernels/elementwise/unary_args.h"
 #include "lib/op/elementwise/elementwise.h"
@@ -197,7 +200,34 @@ static ssq_status run_backward(struct backend_queue *queue,
     return run(queue->device, &l, maker, exact);
 }
 
+/* ---- relu ---- */
+
+static bool check_relu(const struct backend_device *d,
+                       const struct unary_op *op, struct why *why)
+{
+    (void)d;
+    if (op->kind != UNARY_relu)
+        return refuse(why, "only relu");
+    if (op->x.dtype != op->y.dtype)
+        return refuse(why, "x and y have different dtypes");
+    return dense_check(&op->x, &op->y, why);
+}
+
+static ssq_status run_relu(struct backend_queue *queue,
+                           const struct unary_op *op)
+{
+    struct dense d = {.kind = DENSE_RELU,
+                      .is = op->x.dtype,
+                      .to = op->y.dtype,
+                      .a = view_host(&op->x),
+                      .y = view_host(&op->y),
+                      .past = rows_past(&op->y)};
+    dense_run(queue, &d, (size_t)view_elements(&op->x));
+    return SSQ_OK;
+}
+
 const struct unary_impl cpu_unary[] = {
+    {.name = "dense", .check = check_relu, .run = run_relu},
     {.name = "table", .check = check_unary, .run = run_unary},
     {.name = NULL},
 };

@@ -52,7 +52,13 @@ INLINE void fetch(const void *p)
     __builtin_prefetch(p, 0, 2);
 }
 
-/* And into the first one, because it will be written. */
+/* And into the first one. */
+INLINE void fetch_near(const void *p)
+{
+    __builtin_prefetch(p, 0, 3);
+}
+
+/* Into the first one, because it will be written. */
 INLINE void fetch_to_write(const void *p)
 {
     __builtin_prefetch(p, 1, 3);

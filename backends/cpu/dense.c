@@ -1,0 +1,137 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* dense.c - casts, sums and products of many elements that are neighbours. What
+ * has strides, mixed dtypes or few elements is left to the plans; bits are the
+ * same. */
+#include "backends/cpu/dense.h"
+
+#include "backends/cpu/cpu.h"
+#include "backends/cpu/rows.h"
+#include "kernels/elementwise/elementwise.h"
+#include "lib/core/size.h"
+#include "lib/op/data/data.h"
+#include "lib/op/elementwise/elementwise.h"
+
+/* Fewer elements are no less quick by their plan. */
+#define LEAST 1024
+/* Elements that a thread takes at a time. */
+#define CHUNK 32768
+/* A vector's bytes, the longest: a store past the caches has whole ones. */
+#define LINE 64u
+
+struct run {
+    const struct dense *d;
+    const struct dense_kernels *kernels;
+    size_t n;
+};
+
+/* Those of the device's instructions, by the width of their vectors. */
+static const struct dense_kernels *kernels_of(const struct isa *isa)
+{
+    extern const struct dense_kernels dense_kernels_plain;
+#ifdef __x86_64__
+    extern const struct dense_kernels dense_kernels_avx2;
+    extern const struct dense_kernels dense_kernels_avx512;
+    if (isa->width == 16)
+        return &dense_kernels_avx512;
+    if (isa->width == 8)
+        return &dense_kernels_avx2;
+#endif
+    (void)isa;
+    return &dense_kernels_plain;
+}
+
+static void task(void *context, uint32_t i, uint32_t worker)
+{
+    const struct run *r = context;
+    size_t from = (size_t)i * CHUNK;
+    (void)worker;
+    r->kernels->map(r->d, from, r->n - from < CHUNK ? r->n : from + CHUNK);
+}
+
+void dense_run(struct backend_queue *queue, struct dense *d, size_t n)
+{
+    struct backend_device *device = queue->device;
+    struct run r = {d, kernels_of(device->isa), n};
+    if ((uintptr_t)d->y % LINE != 0)
+        d->past = false;
+    rows_loop(device->team, n, size_div_up((int64_t)n, CHUNK), task, &r);
+}
+
+bool dense_check(const struct view *x, const struct view *y, struct why *why)
+{
+    if (!dtype_is_float(x->dtype) || !dtype_is_float(y->dtype))
+        return refuse(why, "%s to %s: not both are floats",
+                      ssq_dtype_name(x->dtype), ssq_dtype_name(y->dtype));
+    if (!view_contiguous(x) || !view_contiguous(y))
+        return refuse(why, "an operand is not contiguous");
+    if (view_elements(x) < LEAST)
+        return refuse(why, "%lld elements, expected %d or more",
+                      (long long)view_elements(x), LEAST);
+    return true;
+}
+
+/* ---- casts ---- */
+
+static bool check_cast(const struct backend_device *d, const struct cast_op *op,
+                       struct why *why)
+{
+    (void)d;
+    if (op->x.dtype == op->y.dtype)
+        return refuse(why, "a cast between equal dtypes is a copy");
+    if (op->rounding != SSQ_ROUND_NEAREST && op->y.dtype != SSQ_F32)
+        return refuse(why, "only rounding to nearest");
+    return dense_check(&op->x, &op->y, why);
+}
+
+static ssq_status run_cast(struct backend_queue *queue,
+                           const struct cast_op *op)
+{
+    struct dense d = {.kind = DENSE_CAST,
+                      .is = op->x.dtype,
+                      .to = op->y.dtype,
+                      .a = view_host(&op->x),
+                      .y = view_host(&op->y),
+                      .past = rows_past(&op->y)};
+    dense_run(queue, &d, (size_t)view_elements(&op->x));
+    return SSQ_OK;
+}
+
+const struct cast_impl cpu_cast[] = {
+    {.name = "dense", .check = check_cast, .run = run_cast},
+    {.name = NULL},
+};
+
+/* ---- sums and products ---- */
+
+static bool check_binary(const struct backend_device *d,
+                         const struct binary_op *op, struct why *why)
+{
+    (void)d;
+    if (op->kind != BINARY_ADD && op->kind != BINARY_SUB &&
+        op->kind != BINARY_MUL)
+        return refuse(why, "only sums, differences and products");
+    if (op->a.dtype != op->y.dtype || op->b.dtype != op->y.dtype)
+        return refuse(why, "operands have several dtypes");
+    return dense_check(&op->a, &op->y, why) && dense_check(&op->b, &op->y, why);
+}
+
+static ssq_status run_binary(struct backend_queue *queue,
+                             const struct binary_op *op)
+{
+    struct dense d = {.kind = op->kind == BINARY_ADD   ? DENSE_ADD
+                              : op->kind == BINARY_SUB ? DENSE_SUB
+                                                       : DENSE_MUL,
+                      .is = op->a.dtype,
+                      .to = op->y.dtype,
+                      .a = view_host(&op->a),
+                      .b = view_host(&op->b),
+                      .y = view_host(&op->y),
+                      .past = rows_past(&op->y)};
+    dense_run(queue, &d, (size_t)view_elements(&op->y));
+    return SSQ_OK;
+}
+
+const struct binary_impl cpu_binary[] = {
+    {.name = "dense", .check = check_binary, .run = run_binary},
+    {.name = NULL},
+};
