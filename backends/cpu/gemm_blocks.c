@@ -38,6 +38,8 @@
  * cache in common. Threads pack what they multiply where each has as many tasks
  * across as others. */
 #define COST_FAR 12
+/* All threads then read all of a: it shall be no more of the last cache. */
+#define OWN_PART 8
 /* Bytes from a row to the next of which a multiple puts the same column of all
  * rows into the same places of the first cache: there are fewer than rows. */
 #define SAME_PLACES 4096
@@ -86,7 +88,7 @@ static void try_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
     int64_t each = down * across * COST_TILE;
     if (!a->lies)
         each += down * (tiles ? COST_A_TILES : COST_A);
-    if (t->shared && wide % threads != 0)
+    if (t->own && wide % threads != 0)
         each += across * COST_FAR;
     if (!t->shared && !t->direct)
         each += across * (tiles ? COST_B_TILES : COST_B);
@@ -114,7 +116,7 @@ static void choose_grid(struct gemm_blocks *t, bool tiles, int64_t batch,
             j = size_most(j, least_b);
             try_grid(t, tiles, batch, threads, size_div_up(t->a.panels, i),
                      size_div_up(t->b.panels, j), &best);
-            if (t->shared)
+            if (t->own)
                 try_grid(t, tiles, batch, threads, size_div_up(t->a.panels, i),
                          size_div_up(t->b.panels, round_up(j, threads)), &best);
         }
@@ -167,6 +169,7 @@ void gemm_blocks_choose(const struct gemm_job *job,
     t->shared = !t->direct && job->batch == 1 &&
                 t->a.panels > (x->tiles ? MOST_ALONE_TILES : MOST_ALONE) &&
                 job->n * words <= MOST_SHARED;
+    t->own = t->shared && job->m * words <= f->l3 / OWN_PART / 4;
     t->a.lies = a_lies(t, job);
     choose_depth(t, job);
     int64_t a_panel = size_most(1, (int64_t)t->deep * t->a.height);
@@ -186,6 +189,8 @@ void gemm_blocks_choose(const struct gemm_job *job,
             most_b = size_least(most_b, MOST_ACROSS_TILES);
     }
     choose_grid(t, x->tiles, job->batch, threads, most_a, most_b);
+    bool strips = (t->own || !t->shared) && t->b.tasks % threads == 0;
+    t->strip = strips ? t->b.tasks / threads : t->b.tasks;
     choose_words(t, &t->a, t->a.lies ? 0 : t->a.task);
     choose_words(t, &t->b, t->shared ? 0 : t->direct ? 1 : t->b.task);
     t->block = (size_t)t->b.panels * t->b.apart;

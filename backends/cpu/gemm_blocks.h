@@ -4,9 +4,10 @@
  * A task is some panels of a times some of b, for all of k. It goes through
  * blocks of k, between which its sums wait in memory of its thread, and packs a
  * just before it multiplies, or reads it where it is if that are words. A large
- * b, which many tasks read, is packed once before all of them, by the threads
- * that will multiply it; of a small one each task packs its own part, even if
- * another does the same: what another core has written is slower to read. */
+ * b, which many tasks read, is packed once before all of them, if a is
+ * small by the threads that will multiply it; of a small one each task packs
+ * its own part, even if another does the same: what another core has written is
+ * slower to read. */
 #ifndef BACKENDS_CPU_GEMM_BLOCKS_H
 #define BACKENDS_CPU_GEMM_BLOCKS_H
 
@@ -29,9 +30,12 @@ struct gemm_blocks {
     uint32_t deep;  /* words of a block */
     int64_t rounds; /* blocks of k: at least one */
     struct gemm_side a, b;
-    int64_t each; /* parts, each of one matrix, that a task does in turn */
-    bool shared;  /* b is packed once, all of k */
-    bool ready;   /* whole panels of b are there: direct, too */
+    int64_t strip; /* tasks across, all rows of which are neighbours: a thread
+                      makes them, and packs their b if it is its own */
+    int64_t each;  /* parts, each of one matrix, that a task does in turn */
+    bool shared;   /* b is packed once, all of k */
+    bool own;      /* and each panel by the thread that multiplies it */
+    bool ready;    /* whole panels of b are there: direct, too */
     bool direct; /* whole panels of b are not packed, but read where they are */
     size_t block; /* words of all of b's panels of a block of k */
     size_t sums;  /* words of a thread's scratch, for sums that wait */

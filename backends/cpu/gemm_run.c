@@ -61,8 +61,8 @@ static void pack(const struct run *run, const struct gemm_side *s,
        (uint32_t)depth, &where);
 }
 
-/* A group of panels of a b that all share, of a block of k: in the order of
- * tasks, so that who packs a panel is who multiplies it. */
+/* A group of panels of a b that all share, of a block of k: columns in
+ * order, so that strips of them are packed by who multiplies them. */
 static void pack_task(void *context, uint32_t i, uint32_t worker)
 {
     const struct run *run = context;
@@ -280,17 +280,26 @@ static void begin_block(struct part *p, int64_t r, uint32_t worker)
     }
 }
 
-/* Part `index` of all matrices' parts: those of the same b are neighbours. */
+/* Where part `index` of a matrix is: strip by strip, in each row by row. */
+static void find_part(struct part *p, int64_t index)
+{
+    const struct gemm_blocks *t = &p->run->t;
+    int64_t of_strip = t->a.tasks * t->strip, at = index % of_strip;
+    int64_t j = index / of_strip * t->strip + at % t->strip;
+    p->i = at / t->strip * t->a.task;
+    p->j = j * t->b.task;
+    p->down = (uint32_t)size_least(t->a.task, t->a.panels - p->i);
+    p->across = (uint32_t)size_least(t->b.task, t->b.panels - p->j);
+}
+
+/* Part `index` of all matrices' parts. */
 static void make_part(const struct run *run, int64_t index, uint32_t worker)
 {
     const struct gemm_blocks *t = &run->t;
     int64_t of_matrix = t->a.tasks * t->b.tasks;
     struct part p = {.run = run, .sums = run->sums + worker * t->sums};
     gemm_matrix(run->job, index / of_matrix, &p.a, &p.b, &p.result);
-    p.i = index % of_matrix % t->a.tasks * t->a.task;
-    p.j = index % of_matrix / t->a.tasks * t->b.task;
-    p.down = (uint32_t)size_least(t->a.task, t->a.panels - p.i);
-    p.across = (uint32_t)size_least(t->b.task, t->b.panels - p.j);
+    find_part(&p, index % of_matrix);
     for (int64_t r = 0; r < t->rounds; r++) {
         begin_block(&p, r, worker);
         for (uint32_t j = 0; j < p.across; j++)
