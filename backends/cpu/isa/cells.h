@@ -21,6 +21,19 @@ INLINE floats cells_load(ssq_dtype dtype, const char *p, uint32_t n)
     return dtype == SSQ_F16 ? floats_of_f16(h) : floats_of_bf16(h);
 }
 
+/* Any NaN becomes the one that is computed. */
+INLINE floats cells_canonical(floats x)
+{
+#if LANES == 16
+    return (floats)_mm512_mask_mov_epi32((__m512i)x,
+                                         _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
+                                         _mm512_set1_epi32(0x7fc00000));
+#else
+    words nan = (words)(x != x);
+    return (floats)((nan & 0x7fc00000u) | (~nan & (words)x));
+#endif
+}
+
 INLINE halves halves_of_floats(ssq_dtype dtype, floats x)
 {
     return dtype == SSQ_F16 ? f16_of_floats(x) : bf16_of_floats(x);

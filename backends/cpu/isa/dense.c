@@ -83,19 +83,6 @@ INLINE void two_store(ssq_dtype is, bool split, bool any, char *to,
     }
 }
 
-/* Any NaN becomes the one that is computed. */
-INLINE floats canonical(floats x)
-{
-#if LANES == 16
-    return (floats)_mm512_mask_mov_epi32((__m512i)x,
-                                         _mm512_cmp_ps_mask(x, x, _CMP_UNORD_Q),
-                                         _mm512_set1_epi32(0x7fc00000));
-#else
-    words nan = (words)(x != x);
-    return (floats)((nan & 0x7fc00000u) | (~nan & (words)x));
-#endif
-}
-
 /* A NaN becomes quiet, as instructions make those of f16. */
 INLINE floats quiet(floats x)
 {
@@ -112,13 +99,13 @@ INLINE floats value(enum dense_kind kind, floats a, floats b)
 {
     switch (kind) {
     case DENSE_RELU:
-        return canonical((floats)((words)a & ~(words)(a <= 0.0f)));
+        return cells_canonical((floats)((words)a & ~(words)(a <= 0.0f)));
     case DENSE_ADD:
-        return canonical(a + b);
+        return cells_canonical(a + b);
     case DENSE_SUB:
-        return canonical(a - b);
+        return cells_canonical(a - b);
     case DENSE_MUL:
-        return canonical(a * b);
+        return cells_canonical(a * b);
     default:
         return a;
     }

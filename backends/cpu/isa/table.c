@@ -3,8 +3,9 @@
  */
 #include "backends/cpu/table.h"
 
+#include "backends/cpu/isa/cells.h"
+
 #define NATIVE /* the kernels' blocks: this is code for one processor, too */
-#include "kernels/dialect/f16_blocks.h"
 #include "kernels/dialect/stream.h"
 
 /* Elements that are looked up before they are stored: a result goes past the
@@ -70,36 +71,26 @@ static void map(uint16_t *y, const uint16_t *x, const uint16_t *values,
     fence();
 }
 
-static void floats_of(float *v, const struct floats_at *y, size_t from,
-                      size_t n)
+/* dy times the slopes in line: rounded if need be, a NaN is the one that is
+ * computed. n is a multiple of a vector's elements but for what is behind the
+ * last, which nobody reads. */
+INLINE void multiply(ssq_dtype is, float *line, const char *dy, size_t n)
 {
-    const uint16_t *h = (const uint16_t *)y->p + from;
-    ssq_dtype is = y->is;
-    if (is == SSQ_F32)
-        memcpy(v, (const float *)y->p + from, n * sizeof(*v));
-#if F16_BLOCKS
-    else if (is == SSQ_F16)
-        f16_block_load(v, h, n);
-#else
-    else if (is == SSQ_F16)
-        for (size_t i = 0; i < n; i++)
-            v[i] = f16_load(h[i]);
-#endif
-    else
-        for (size_t i = 0; i < n; i++)
-            v[i] = bf16_load(h[i]);
+    for (size_t i = 0; i < n; i += LANES) {
+        floats g =
+            cells_load(is, dy + (int64_t)i * cell_bytes(is), (uint32_t)(n - i));
+        floats_store(line + i, cells_canonical(floats_load(line + i) * g));
+    }
 }
 
-static void halves_of(uint16_t *h, ssq_dtype is, const float *v, size_t n)
+static void multiply_by(ssq_dtype is, float *line, const char *dy, size_t n)
 {
-#if F16_BLOCKS
-    if (is == SSQ_F16) {
-        f16_block_store(h, v, n);
-        return;
-    }
-#endif
-    for (size_t i = 0; i < n; i++)
-        h[i] = (uint16_t)(is == SSQ_F16 ? f16_store(v[i]) : bf16_store(v[i]));
+    if (is == SSQ_F32)
+        multiply(SSQ_F32, line, dy, n);
+    else if (is == SSQ_F16)
+        multiply(SSQ_F16, line, dy, n);
+    else
+        multiply(SSQ_BF16, line, dy, n);
 }
 
 static void slope(struct floats_at dx, struct floats_at dy, const uint16_t *x,
@@ -107,17 +98,20 @@ static void slope(struct floats_at dx, struct floats_at dy, const uint16_t *x,
 {
     _Alignas(64) float v[BLOCK];
     _Alignas(64) uint16_t line[BLOCK];
+    const size_t dy_bytes = (size_t)cell_bytes(dy.is);
+    const size_t dx_bytes = (size_t)cell_bytes(dx.is);
     bool past = is_past(all, dx.is);
     for (size_t from = 0; from < n; from += BLOCK) {
         size_t m = n - from < BLOCK ? n - from : BLOCK;
-        floats_of(v, &dy, from, m);
+        char *to = (char *)dx.p + from * dx_bytes;
         for (size_t i = 0; i < m; i++)
-            v[i] = s_canonical(slopes[x[from + i]] * v[i]);
+            v[i] = slopes[x[from + i]];
+        multiply_by(dy.is, v, (const char *)dy.p + from * dy_bytes, m);
         if (dx.is == SSQ_F32) {
-            put((float *)dx.p + from, v, m * sizeof(*v), past);
+            put(to, v, m * dx_bytes, past);
         } else {
-            halves_of(line, dx.is, v, m);
-            put((uint16_t *)dx.p + from, line, m * sizeof(*line), past);
+            half_put((char *)line, dx.is, v, (uint32_t)m);
+            put(to, line, m * dx_bytes, past);
         }
     }
     fence();
