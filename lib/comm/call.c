@@ -7,9 +7,8 @@
 
 /* ---- checks ---- */
 
-/* What every collective asks of its queue and communicator. */
-static ssq_status check_comm(ssq_queue *queue, ssq_comm *comm, const char *tag,
-                             const char *what)
+ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
+                      const char *what)
 {
     ssq_status st = queue_check(queue, what);
     if (st != SSQ_OK)
@@ -76,14 +75,6 @@ static ssq_status check_reduction(ssq_comm_reduction reduction,
 
 /* ---- lists ---- */
 
-static void hold(struct job *job, const ssq_tensor *t)
-{
-    struct view *v = &job->views[job->n++];
-    *v = t->view;
-    v->access = ACCESS_UPDATE;
-    object_get(&v->buffer->object);
-}
-
 /* By dtype, so that a piece is of one; in their order within each. Tensors
  * without elements have no part in anything. */
 static ssq_status hold_list(struct job *job, const ssq_tensor *const *tensors,
@@ -96,7 +87,7 @@ static ssq_status hold_list(struct job *job, const ssq_tensor *const *tensors,
         for (size_t i = 0; i < n; i++)
             if (tensors[i]->view.dtype == (ssq_dtype)dtype &&
                 view_elements(&tensors[i]->view) > 0)
-                hold(job, tensors[i]);
+                job_hold(job, tensors[i]);
     return SSQ_OK;
 }
 
@@ -162,7 +153,7 @@ ssq_status ssq_comm_broadcast(ssq_queue *queue, ssq_comm *comm,
     ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
                                sizeof(*args), what);
     if (st == SSQ_OK)
-        st = check_comm(queue, comm, args->tag, what);
+        st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK && args->root >= comm->size)
         st = error_set(SSQ_ERR_INVALID, "%s: root is %u of %u ranks", what,
                        args->root, comm->size);
@@ -187,7 +178,7 @@ ssq_status ssq_comm_all_reduce(ssq_queue *queue, ssq_comm *comm,
     ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
                                sizeof(*args), what);
     if (st == SSQ_OK)
-        st = check_comm(queue, comm, args->tag, what);
+        st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK)
         st = check_reduction(args->reduction, what, &dtypes);
     if (st != SSQ_OK)
@@ -239,8 +230,8 @@ static ssq_status enqueue_pair(ssq_queue *queue, ssq_comm *comm,
         job_free(job);
         return error_nomem(what, 2 * sizeof(*job->views));
     }
-    hold(job, x);
-    hold(job, y);
+    job_hold(job, x);
+    job_hold(job, y);
     return job_enqueue(comm, queue, job);
 }
 
@@ -252,7 +243,7 @@ ssq_status ssq_comm_reduce_scatter(ssq_queue *queue, ssq_comm *comm,
     ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
                                sizeof(*args), what);
     if (st == SSQ_OK)
-        st = check_comm(queue, comm, args->tag, what);
+        st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK)
         st = check_reduction(args->reduction, what, &dtypes);
     if (st == SSQ_OK)
@@ -272,7 +263,7 @@ ssq_status ssq_comm_all_gather(ssq_queue *queue, ssq_comm *comm,
     ssq_status st = check_args(args, args == NULL ? 0 : args->struct_size,
                                sizeof(*args), what);
     if (st == SSQ_OK)
-        st = check_comm(queue, comm, args->tag, what);
+        st = call_check(queue, comm, args->tag, what);
     if (st == SSQ_OK)
         st = check_pair(queue, comm, args->x, args->y, true, DTYPES_ALL, what);
     if (st != SSQ_OK)
@@ -285,7 +276,7 @@ ssq_status ssq_comm_all_gather(ssq_queue *queue, ssq_comm *comm,
 
 ssq_status ssq_comm_barrier(ssq_queue *queue, ssq_comm *comm, const char *tag)
 {
-    ssq_status st = check_comm(queue, comm, tag, "comm_barrier");
+    ssq_status st = call_check(queue, comm, tag, "comm_barrier");
     if (st != SSQ_OK)
         return st;
     struct job *job = job_create(CALL_BARRIER, tag);
@@ -322,7 +313,7 @@ ssq_status ssq_comm_compare(ssq_queue *queue, ssq_comm *comm,
                             const char *tag)
 {
     static const char what[] = "comm_compare";
-    ssq_status st = check_comm(queue, comm, tag, what);
+    ssq_status st = call_check(queue, comm, tag, what);
     if (st == SSQ_OK && facts == NULL && n > 0)
         st = error_set(SSQ_ERR_INVALID, "%s: facts is NULL", what);
     if (st != SSQ_OK)

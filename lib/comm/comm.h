@@ -17,6 +17,8 @@
 /** Longest tag, with its end. */
 #define COMM_TAG 32
 
+struct parts;
+
 /** What is called. */
 enum comm_call {
     CALL_BROADCAST = 0,
@@ -35,10 +37,13 @@ struct job {
     unsigned root;
     uint64_t number; /* of the communicator's collectives, from 1 on */
     char tag[COMM_TAG];
-    size_t n;           /* views, which hold their buffers */
-    struct view *views; /* a list, by dtype; or x and y */
-    char *facts;        /* of a comparison: names and values, each with its
-                           end; facts_bytes of them */
+    size_t n;            /* views, which hold their buffers */
+    struct view *views;  /* a list, by dtype; or x and y */
+    struct parts *parts; /* of a list: what of it is each rank's (parts.h); or
+                            NULL */
+    uint64_t parts_hash; /* of their bounds */
+    char *facts;         /* of a comparison: names and values, each with its
+                            end; facts_bytes of them */
     size_t facts_bytes;
     ssq_event *before; /* what is enqueued before is done */
     ssq_event *after;  /* the results are there */
@@ -109,6 +114,8 @@ bool comm_end_here(ssq_comm *comm, ssq_status status, const char *text);
 /** A job without operands; NULL without memory. */
 struct job *job_create(enum comm_call call, const char *tag);
 void job_free(struct job *job);
+/** One more operand, whose buffer is held; there is room for it. */
+void job_hold(struct job *job, const ssq_tensor *tensor);
 /** Enqueue it behind what is on the queue; it is taken over, or freed. */
 ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job);
 /** "all_reduce sum number 7 \"grads\"", for texts; returns text. */
@@ -116,6 +123,12 @@ const char *job_words(const struct job *job, char *text, size_t bytes);
 /** The same of what a header says. */
 const char *call_name(uint32_t call);
 const char *reduction_name(uint32_t reduction);
+
+/* ---- call.c ---- */
+
+/** What every collective asks of its queue, communicator and tag. */
+ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
+                      const char *what);
 
 /* ---- thread.c ---- */
 
@@ -155,6 +168,16 @@ ssq_status pieces_run(ssq_comm *comm, const struct job *job);
 size_t inlined_bytes(const ssq_comm *comm, const struct job *job);
 ssq_status inlined_fetch(ssq_comm *comm, const struct job *job);
 ssq_status inlined_run(ssq_comm *comm, const struct job *job);
+
+/** Elements at .. at + n of a contiguous view, to or from the host, on the
+ *  communicator's own queue. */
+ssq_status piece_transfer(ssq_comm *comm, const struct view *v, int64_t at,
+                          int64_t n, char *host, bool to_device);
+
+/* ---- parts.c ---- */
+
+/** Move the values of a job with parts, which all ranks have agreed on. */
+ssq_status parts_run(ssq_comm *comm, const struct job *job);
 
 /* ---- reduce.c ---- */
 

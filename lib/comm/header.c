@@ -65,6 +65,9 @@ static struct header describe(const ssq_comm *comm, const struct job *job,
         h.elements += one[1];
         h.layout = crc64_add(&crc, h.layout, one, sizeof(one));
     }
+    if (job->parts != NULL)
+        h.layout = crc64_add(&crc, h.layout, &job->parts_hash,
+                             sizeof(job->parts_hash));
     if (job->facts != NULL)
         h.layout = crc64_add(&crc, 0, job->facts, job->facts_bytes);
     return h;

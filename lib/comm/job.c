@@ -56,6 +56,14 @@ struct job *job_create(enum comm_call call, const char *tag)
     return job;
 }
 
+void job_hold(struct job *job, const ssq_tensor *t)
+{
+    struct view *v = &job->views[job->n++];
+    *v = t->view;
+    v->access = ACCESS_UPDATE;
+    object_get(&v->buffer->object);
+}
+
 void job_free(struct job *job)
 {
     if (job == NULL)
@@ -63,6 +71,7 @@ void job_free(struct job *job)
     for (size_t i = 0; i < job->n; i++)
         object_put(&job->views[i].buffer->object);
     mem_free(job->views);
+    mem_free(job->parts);
     mem_free(job->facts);
     ssq_event_destroy(&job->before);
     ssq_event_destroy(&job->after);
@@ -74,7 +83,9 @@ void job_free(struct job *job)
 static void tell(const ssq_queue *queue, const struct job *job)
 {
     size_t first = 0, end = job->n;
-    if (job->call == CALL_REDUCE_SCATTER || job->call == CALL_ALL_GATHER)
+    bool pair =
+        job->call == CALL_REDUCE_SCATTER || job->call == CALL_ALL_GATHER;
+    if (pair && job->parts == NULL)
         first = 1; /* y */
     for (size_t i = first; i < end; i++) {
         struct upload_op op = upload_of(&job->views[i], NULL, 0);

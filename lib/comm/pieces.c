@@ -115,8 +115,8 @@ static struct view range_of(const struct view *v, int64_t at, int64_t n)
     return r;
 }
 
-static ssq_status transfer(ssq_comm *comm, const struct view *v, int64_t at,
-                           int64_t n, char *host, bool to_device)
+ssq_status piece_transfer(ssq_comm *comm, const struct view *v, int64_t at,
+                          int64_t n, char *host, bool to_device)
 {
     struct view r = range_of(v, at, n);
     uint64_t bytes = (uint64_t)n * dtype_bytes(v->dtype);
@@ -134,7 +134,7 @@ static ssq_status transfer_list(ssq_comm *comm, const struct job *job,
     ssq_status st = SSQ_OK;
     for (size_t i = p->view; left > 0 && st == SSQ_OK; i++, at = 0) {
         int64_t n = size_least(left, view_elements(&job->views[i]) - at);
-        st = transfer(comm, &job->views[i], at, n, host, to_device);
+        st = piece_transfer(comm, &job->views[i], at, n, host, to_device);
         host += (size_t)n * dtype_bytes(p->dtype);
         left -= n;
     }
@@ -150,13 +150,13 @@ static ssq_status transfer_pair(ssq_comm *comm, const struct job *job,
     bool large = (job->call == CALL_ALL_GATHER) == to_device;
     size_t bytes = (size_t)p->part * dtype_bytes(p->dtype);
     if (!large)
-        return transfer(comm, v, p->at, p->part, host + comm->rank * bytes,
-                        to_device);
+        return piece_transfer(comm, v, p->at, p->part,
+                              host + comm->rank * bytes, to_device);
     int64_t all = view_elements(v) / comm->size;
     ssq_status st = SSQ_OK;
     for (unsigned r = 0; r < comm->size && st == SSQ_OK; r++)
-        st = transfer(comm, v, r * all + p->at, p->part, host + r * bytes,
-                      to_device);
+        st = piece_transfer(comm, v, r * all + p->at, p->part, host + r * bytes,
+                            to_device);
     return st;
 }
 

@@ -36,7 +36,9 @@ static ssq_status run(ssq_comm *comm, const struct job *job)
     if (st == SSQ_OK && job->call == CALL_COMPARE)
         st = compare_facts(comm, job);
     if (st == SSQ_OK)
-        st = inlined > 0 ? inlined_run(comm, job) : pieces_run(comm, job);
+        st = inlined > 0          ? inlined_run(comm, job)
+             : job->parts != NULL ? parts_run(comm, job)
+                                  : pieces_run(comm, job);
     return st == SSQ_OK ? ssq_event_record(job->after, comm->side) : st;
 }
 
