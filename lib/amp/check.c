@@ -6,9 +6,9 @@
 
 #include "lib/op/data/data.h"
 
-ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
-                         const ssq_tensor *record, const ssq_tensor *block,
-                         const ssq_tensor *control, const ssq_tensor *stats)
+struct check_op check_op_of(struct view_list *list, float factor,
+                            const ssq_tensor *record, const ssq_tensor *block,
+                            const ssq_tensor *control, const ssq_tensor *stats)
 {
     struct check_op op = {.op = OP_HEADER(check, record),
                           .factor = factor,
@@ -17,6 +17,15 @@ ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
                           .control = tensor_view(control, ACCESS_READ),
                           .stats = tensor_view(stats, ACCESS_UPDATE)};
     op.op.list = list;
+    return op;
+}
+
+ssq_status enqueue_check(ssq_queue *queue, struct view_list *list, float factor,
+                         const ssq_tensor *record, const ssq_tensor *block,
+                         const ssq_tensor *control, const ssq_tensor *stats)
+{
+    struct check_op op =
+        check_op_of(list, factor, record, block, control, stats);
     return queue_enqueue(queue, &op.op);
 }
 

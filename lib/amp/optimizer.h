@@ -65,15 +65,21 @@ struct tick_op {
 #define SLOTS       4
 #define PARAM_VIEWS (2 + SLOTS)
 
+/** Words of a partial of LAMB's norms, of the parameter and of its update:
+ * three sums of each, laid out as kernels/amp/grad_args.h has it. */
+#define LAMB_PART_WORDS 6u
+
 /** ratio[i] = LAMB's step length of parameter i. Reads what optimizer will
- *  update and leaves it alone. */
+ *  update and leaves it alone. In two ops, as a check: one without a ratio, and
+ *  one whose list has one view for each parameter or piece. */
 struct lamb_op {
     struct op op;
-    uint32_t n; /* entries */
-    uint32_t gap;
+    uint32_t n;          /* entries */
+    uint32_t first;      /* as in check_op */
     struct view control; /* read */
     struct view table;   /* i32 [parameters, TABLE_WORDS], read */
     struct view ratio;   /* f32 [parameters], written */
+    struct view parts;   /* optional: i32 [LAMB_PART_WORDS, chunks] */
 };
 
 /** The step: the only op that changes state. */

@@ -5,8 +5,10 @@
  * as the kernels number elements. */
 #include "lib/amp/optimizer.h"
 
+#include "backends/reference/amp/parts.h"
 #include "backends/reference/reduce/fold.h"
 #include "backends/reference/reference.h"
+#include "kernels/amp/grad_args.h"
 #include "kernels/dialect/convert.h"
 
 /* The words of an i32 view as the kernels see them, unsigned; NULL where the
@@ -176,6 +178,128 @@ static float true_factor(const struct view *block, float factor)
     return b == NULL ? factor : AS_F32(b[SCALER_INVERSE]) * factor;
 }
 
+/* ---- in two ops: this rank's chunks, then those of all ---- */
+
+/* A chunk's words: elements from .. end of a contiguous view. */
+static void look_chunk(const struct finding *f, const struct view *v,
+                       int64_t from, int64_t end, const struct parts *p,
+                       size_t i)
+{
+    struct finding found = {.index = 0};
+    struct counts c = {.exponent = 0x80000000u};
+    struct norm_fold fold;
+    uint32_t largest = 0;
+    norm_fold_begin(&fold);
+    for (int64_t k = from; k < end; k++) {
+        uint32_t bits = load_bits(view_host(v), v->dtype, k);
+        float x = bits_to_f32(bits, v->dtype);
+        uint32_t magnitude = AS_U32(x) & 0x7fffffffu;
+        if (!bits_finite(bits, v->dtype)) {
+            note_bad(&found, 0, (uint64_t)(k - from), is_nan_bits(AS_U32(x)));
+        } else {
+            count(&c, magnitude, v->dtype);
+            largest = magnitude > largest ? magnitude : largest;
+        }
+        if (f->norm)
+            norm_fold_add(&fold, x * f->factor);
+    }
+    *parts_at(p, PART_INFS, i) = found.infs;
+    *parts_at(p, PART_NANS, i) = found.nans;
+    *parts_at(p, PART_FIRST, i) =
+        found.infs + found.nans == 0
+            ? PART_NONE
+            : 2 * (uint32_t)found.index + (found.nan ? 1 : 0);
+    *parts_at(p, PART_ZEROS, i) = (uint32_t)c.zeros;
+    *parts_at(p, PART_SUBNORMALS, i) = (uint32_t)c.subnormals;
+    *parts_at(p, PART_LARGEST, i) = largest;
+    parts_put(p, PART_NORM, i, &fold);
+}
+
+static void look_parts(const struct finding *f, const struct check_op *op,
+                       const struct parts *p)
+{
+    const struct view_list *list = op->op.list;
+    size_t at = op->first;
+    uint32_t tensor = 0;
+    for (size_t i = 0; i < list->n; i++) {
+        const struct view *v = &list->v[i];
+        int64_t n = view_elements(v);
+        tensor += i > 0 && !v->continues;
+        for (int64_t from = 0; from < n; from += FOLD_CHUNK, at++) {
+            int64_t left = n - from;
+            *parts_at(p, PART_TENSOR, at) = tensor;
+            look_chunk(f, v, from,
+                       from + (left < FOLD_CHUNK ? left : FOLD_CHUNK), p, at);
+        }
+    }
+}
+
+static uint32_t add_most(uint32_t a, uint32_t b)
+{
+    return a + b < a ? UINT32_MAX : a + b;
+}
+
+/* The partials of a tensor. */
+static void fold_tensor(struct finding *f, struct counts *c,
+                        const struct parts *p, size_t from, size_t end)
+{
+    uint32_t largest = 0;
+    bool bad = false;
+    for (size_t i = from; i < end; i++) {
+        uint32_t first = *parts_at(p, PART_FIRST, i);
+        if (first != PART_NONE && f->infs + f->nans == 0) {
+            f->tensor = *parts_at(p, PART_TENSOR, i);
+            f->index = (uint64_t)(i - from) * FOLD_CHUNK + (first >> 1);
+            f->nan = (first & 1) != 0;
+        }
+        bad = bad || first != PART_NONE;
+        f->infs = add_most(f->infs, *parts_at(p, PART_INFS, i));
+        f->nans = add_most(f->nans, *parts_at(p, PART_NANS, i));
+        c->zeros += *parts_at(p, PART_ZEROS, i);
+        c->subnormals += *parts_at(p, PART_SUBNORMALS, i);
+        if (*parts_at(p, PART_LARGEST, i) > largest)
+            largest = *parts_at(p, PART_LARGEST, i);
+    }
+    f->tensors += bad;
+    if (largest > 0)
+        c->exponent = magnitude_exponent(largest);
+}
+
+/* All partials, tensor by tensor. */
+static void fold_parts(struct finding *f, const struct check_op *op,
+                       const struct parts *p, uint32_t *stats)
+{
+    const struct view_list *list = op->op.list;
+    size_t at = 0, tensor = 0;
+    for (size_t i = 0; i < list->n; tensor++) {
+        struct counts c = {.exponent = 0x80000000u};
+        size_t from = at;
+        do
+            at += parts_chunks(&list->v[i++]);
+        while (i < list->n && list->v[i].continues);
+        fold_tensor(f, &c, p, from, at);
+        if (stats != NULL)
+            put_counts(stats + tensor * STAT_WORDS, &c);
+    }
+}
+
+static ssq_status check_parts(struct finding *f, const struct check_op *op)
+{
+    const struct parts p = parts_of(&op->parts, PART_WORDS);
+    uint32_t *record = words_of(&op->record);
+    if (record == NULL) {
+        look_parts(f, op, &p);
+        return SSQ_OK;
+    }
+    fold_parts(f, op, &p, words_of(&op->stats));
+    put_record(record, f);
+    if (f->norm)
+        record[RECORD_NORM] = AS_U32(parts_norm(&p, PART_NORM, 0, p.n));
+    return SSQ_OK;
+}
+
+/* ---- check ---- */
+
 /* control belongs to an optimizer, and says whether a norm is wanted; a
  * scaler's own check has none and measures none. stats has a row of words for
  * each tensor, not for each view. */
@@ -187,6 +311,8 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
     struct finding f = {.factor = true_factor(&op->block, op->factor),
                         .norm =
                             control != NULL && control[CONTROL_WANT_NORM] != 0};
+    if (op->parts.buffer != NULL)
+        return check_parts(&f, op);
     norm_fold_begin(&f.fold);
     for (size_t i = 0, tensor = 0; i < op->op.list->n; tensor++) {
         struct counts c = {.exponent = 0x80000000u};

@@ -4,6 +4,7 @@
  * is the fixed one of kernels/reduce/norm.h. */
 #include "lib/amp/optimizer.h"
 
+#include "backends/reference/amp/parts.h"
 #include "backends/reference/reduce/fold.h"
 #include "backends/reference/reference.h"
 
@@ -219,10 +220,10 @@ static ssq_status optimizer(struct backend_queue *queue,
 /* Add a piece to the norms of p and u. The moments that lamb_direction makes
  * are thrown away here, and made once more by the step that stores them: this
  * pass has to change nothing. */
-static void lamb_norms(const struct job *j, struct norm_fold *p,
-                       struct norm_fold *u)
+static void lamb_norms(const struct job *j, int64_t from, int64_t end,
+                       struct norm_fold *p, struct norm_fold *u)
 {
-    for (int64_t k = 0; k < j->n; k++) {
+    for (int64_t k = from; k < end; k++) {
         struct element e = lamb_direction(load_element(j, k), j->group);
         norm_fold_add(p, e.value);
         norm_fold_add(u, e.delta);
@@ -236,6 +237,50 @@ static float norm_of(struct norm_fold *f)
     return norm_root(total[0], total[1], total[2]);
 }
 
+/* This rank's chunks, a partial for each. */
+static void lamb_parts(const struct lamb_op *op, const struct parts *parts)
+{
+    size_t at = op->first, tensor = 0;
+    for (size_t i = 0; i < op->n; i++) {
+        tensor += i > 0 && !continues(op->op.list, i, op->n);
+        struct job j = job_of(OPT_lamb, view_host(&op->control),
+                              view_host(&op->table), op->op.list, i, tensor);
+        for (int64_t from = 0; from < j.n; from += FOLD_CHUNK, at++) {
+            int64_t left = j.n - from;
+            struct norm_fold p, u;
+            norm_fold_begin(&p);
+            norm_fold_begin(&u);
+            lamb_norms(&j, from, from + (left < FOLD_CHUNK ? left : FOLD_CHUNK),
+                       &p, &u);
+            parts_put(parts, 0, at, &p);
+            parts_put(parts, 3, at, &u);
+        }
+    }
+}
+
+/* The chunks of all ranks: the list has a view for each parameter or piece, for
+ * its size. */
+static void lamb_lengths(const struct lamb_op *op, const struct parts *parts)
+{
+    const uint32_t *control = view_host(&op->control);
+    const uint32_t *table = view_host(&op->table);
+    const struct view *v = op->op.list->v;
+    float *ratio = view_host(&op->ratio);
+    size_t at = 0, tensor = 0;
+    for (size_t i = 0; i < op->n; tensor++) {
+        size_t from = at;
+        do
+            at += parts_chunks(&v[i++]);
+        while (i < op->n && v[i].continues);
+        uint32_t group = table[tensor * TABLE_WORDS + TABLE_GROUP];
+        struct step_group g = group_of(
+            OPT_lamb, control, control + CONTROL_WORDS + group * GROUP_WORDS);
+        ratio[tensor] = lamb_ratio(parts_norm(parts, 0, from, at - from),
+                                   parts_norm(parts, 3, from, at - from), g.lr,
+                                   g.decay, g.flags);
+    }
+}
+
 /* The pieces of a parameter are one fold, since each but its last has whole
  * chunks. The last piece's group is as good as any: all pieces have the
  * parameter's. Nothing is worked out for a step that is skipped, as nobody
@@ -245,8 +290,16 @@ static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
     (void)queue;
     const uint32_t *control = view_host(&op->control);
     float *ratio = view_host(&op->ratio);
+    const struct parts parts = parts_of(&op->parts, LAMB_PART_WORDS);
     if (control[CONTROL_SKIP] != 0)
         return SSQ_OK;
+    if (parts.word != NULL) {
+        if (ratio == NULL)
+            lamb_parts(op, &parts);
+        else
+            lamb_lengths(op, &parts);
+        return SSQ_OK;
+    }
     for (size_t i = 0, tensor = 0; i < op->n; tensor++) {
         struct job j;
         struct norm_fold p, u;
@@ -255,7 +308,7 @@ static ssq_status lamb(struct backend_queue *queue, const struct lamb_op *op)
         do {
             j = job_of(OPT_lamb, control, view_host(&op->table), op->op.list,
                        i++, tensor);
-            lamb_norms(&j, &p, &u);
+            lamb_norms(&j, 0, j.n, &p, &u);
         } while (continues(op->op.list, i, op->n));
         ratio[tensor] = lamb_ratio(norm_of(&p), norm_of(&u), j.group.lr,
                                    j.group.decay, j.group.flags);

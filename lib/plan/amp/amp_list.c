@@ -248,7 +248,7 @@ static void step(struct place *place, size_t i, const struct entry *row)
 /* The list once more, each entry into its launch's table. */
 static void put_tables(const struct entries *r, struct pen *pens)
 {
-    struct place place = {.part = 0};
+    struct place place = {.part = r->first};
     for (size_t i = 0; i < r->entries; i++) {
         struct entry row;
         row_of(r, i, &row);
@@ -296,21 +296,29 @@ static bool divide(struct entries *r)
     return r->n == 0 || make_tables(r);
 }
 
-bool entries_divide(struct entries *r, struct plan *p, const void *op,
-                    size_t entries, uint32_t views, uint32_t chunk,
-                    entry_fn entry)
+bool entries_divide_from(struct entries *r, struct plan *p, const void *op,
+                         size_t entries, uint32_t views, uint32_t chunk,
+                         entry_fn entry, uint32_t first)
 {
     *r = (struct entries){.plan = p,
                           .op = op,
                           .entry = entry,
                           .entries = entries,
                           .views = views,
-                          .chunk = chunk};
+                          .chunk = chunk,
+                          .first = first};
     if (entries > 0 && !divide(r))
         plan_fail(p, error_nomem("a list", entries * sizeof(uint32_t)));
     if (plan_failed(p))
         entries_free(r);
     return !plan_failed(p);
+}
+
+bool entries_divide(struct entries *r, struct plan *p, const void *op,
+                    size_t entries, uint32_t views, uint32_t chunk,
+                    entry_fn entry)
+{
+    return entries_divide_from(r, p, op, entries, views, chunk, entry, 0);
 }
 
 void entries_bind(const struct entries *r, const struct entry_launch *b,

@@ -92,7 +92,8 @@ struct entries {
     size_t entries;
     /* operands of an entry; elements of a task, but for an entry's last */
     uint32_t views, chunk;
-    size_t n; /* launches */
+    uint32_t first; /* the number of the first part */
+    size_t n;       /* launches */
     struct entry_launch *launch;
     uint32_t *home;   /* the launch of each entry; NOWHERE of an empty one */
     uint32_t parts;   /* tasks of all launches, in the order of the list */
@@ -112,6 +113,11 @@ static inline struct row_table entries_table(const struct entries *r,
 bool entries_divide(struct entries *r, struct plan *plan, const void *op,
                     size_t entries, uint32_t views, uint32_t chunk,
                     entry_fn entry);
+/** The same, of a list whose parts are numbered from first on, among those that
+ *  others have of the same whole. */
+bool entries_divide_from(struct entries *r, struct plan *plan, const void *op,
+                         size_t entries, uint32_t views, uint32_t chunk,
+                         entry_fn entry, uint32_t first);
 /** The next operand of a launch: view k of its entries. */
 void entries_bind(const struct entries *r, const struct entry_launch *launch,
                   uint32_t k, enum access access);

@@ -13,14 +13,20 @@ static void gradient(const void *op, size_t i, struct entry *row)
     row->key = g->dtype;
 }
 
-/* The pass: each task leaves the PART_WORDS words of its partial in parts. */
+/* The partials of a check: so many, scratch or those of all ranks. */
+struct partials {
+    struct view view;
+    uint32_t n;
+};
+
+/* The pass: each task leaves the PART_WORDS words of its partial. */
 static void look(struct plan *p, const struct check_op *op,
-                 const struct entries *r, const struct view *parts)
+                 const struct entries *r, const struct partials *parts)
 {
     for (size_t k = 0; k < r->n; k++) {
         const struct entry_launch *b = &r->launch[k];
         struct grad_check_args a = {.list = entries_table(r, b),
-                                    .parts = r->parts,
+                                    .parts = parts->n,
                                     .dtype = b->key,
                                     .controlled = op->control.buffer != NULL,
                                     .scaled = op->block.buffer != NULL,
@@ -29,7 +35,7 @@ static void look(struct plan *p, const struct check_op *op,
         plan_bind(p, &b->table, ACCESS_READ);
         plan_bind(p, &op->control, ACCESS_READ);
         plan_bind(p, &op->block, ACCESS_READ);
-        plan_bind(p, parts, ACCESS_WRITE);
+        plan_bind(p, &parts->view, ACCESS_WRITE);
         entries_bind(r, b, 0, ACCESS_READ);
         plan_groups(p, &a, sizeof(a), b->tasks,
                     entries_norm_loops(p, LOOPS_WALK));
@@ -40,7 +46,7 @@ static void look(struct plan *p, const struct check_op *op,
  * where they are wanted. It runs for an empty list, too: a check of nothing
  * counts, and finds nothing. */
 static void fold(struct plan *p, const struct check_op *op,
-                 const struct entries *r, const struct view *parts)
+                 const struct entries *r, const struct partials *parts)
 {
     struct grad_fold_args a = {.parts = r->parts,
                                .tensors =
@@ -49,7 +55,7 @@ static void fold(struct plan *p, const struct check_op *op,
     struct view tensors;
     entries_tensors(r, &tensors);
     plan_kernel(p, KERNEL_grad_fold, KEYS(0));
-    plan_bind(p, parts, ACCESS_READ);
+    plan_bind(p, &parts->view, ACCESS_READ);
     plan_bind(p, &tensors, ACCESS_READ);
     plan_bind(p, &op->control, ACCESS_READ);
     plan_bind(p, &op->record, ACCESS_UPDATE);
@@ -63,14 +69,23 @@ static void fold(struct plan *p, const struct check_op *op,
 static void build(struct plan *p, const struct check_op *op)
 {
     struct entries r;
-    struct view parts;
-    if (!entries_divide(&r, p, op, op->op.list->n, 1, FOLD_CHUNK, gradient))
+    struct partials parts = {.view = op->parts};
+    bool shared = op->parts.buffer != NULL;
+    if (!entries_divide_from(&r, p, op, op->op.list->n, 1, FOLD_CHUNK, gradient,
+                             op->first))
         return;
-    /* scratch may not be empty */
-    plan_scratch(p, SSQ_I32,
-                 PART_WORDS * (r.parts == 0 ? 1 : (uint64_t)r.parts), &parts);
-    look(p, op, &r, &parts);
-    fold(p, op, &r, &parts);
+    if (shared) {
+        parts.n = (uint32_t)(view_elements(&op->parts) / PART_WORDS);
+    } else {
+        parts.n = r.parts;
+        plan_scratch(p, SSQ_I32, /* which may not be empty */
+                     PART_WORDS * (r.parts == 0 ? 1 : (uint64_t)r.parts),
+                     &parts.view);
+    }
+    if (!shared || op->record.buffer == NULL)
+        look(p, op, &r, &parts);
+    if (op->record.buffer != NULL)
+        fold(p, op, &r, &parts);
     entries_free(&r);
 }
 

@@ -58,6 +58,14 @@ static void lamb_entry(const void *op, size_t i, struct entry *row)
     row->key = KEY(FORM_SELF, SSQ_F32, KEY_G(row->key));
 }
 
+/* Where norms are only put together, an entry is a parameter or a piece, for
+ * its size. */
+static void lamb_size(const void *op, size_t i, struct entry *row)
+{
+    row->view[STEP_P] = &((const struct lamb_op *)op)->op.list->v[i];
+    row->key = KEY(FORM_SELF, row->view[STEP_P]->dtype, 0);
+}
+
 /* A launch whose form has no truth goes without its place, too. Places come
  * first in the parameters and are filled in when it is launched, so that one
  * word less at the begin leaves the last of them out. */
@@ -166,8 +174,9 @@ static void norms(struct plan *p, const struct lamb_op *op,
                   const struct entries *r, const struct entry_launch *b,
                   const struct view *parts)
 {
+    uint32_t all = (uint32_t)(view_elements(parts) / LAMB_PART_WORDS);
     struct lamb_norm_args a = {.list = entries_table(r, b),
-                               .step = {.parts = r->parts,
+                               .step = {.parts = all,
                                         .there = b->present,
                                         .p_dtype = KEY_P(b->key),
                                         .g_dtype = KEY_G(b->key)}};
@@ -205,13 +214,19 @@ static void lengths(struct plan *p, const struct lamb_op *op,
 static void build_lamb(struct plan *p, const struct lamb_op *op)
 {
     struct entries r;
-    struct view parts;
-    if (!entries_divide(&r, p, op, op->n, ROW_VIEWS, FOLD_CHUNK, lamb_entry))
+    struct view parts = op->parts;
+    bool shared = parts.buffer != NULL, folds = op->ratio.buffer != NULL;
+    bool sizes = shared && folds;
+    if (!entries_divide_from(&r, p, op, op->n, sizes ? 1 : ROW_VIEWS,
+                             FOLD_CHUNK, sizes ? lamb_size : lamb_entry,
+                             op->first))
         return;
-    scratch(p, 6 * (uint64_t)r.parts, &parts);
-    for (size_t k = 0; k < r.n; k++)
+    if (!shared)
+        scratch(p, LAMB_PART_WORDS * (uint64_t)r.parts, &parts);
+    for (size_t k = 0; k < r.n && !sizes; k++)
         norms(p, op, &r, &r.launch[k], &parts);
-    lengths(p, op, &r, &parts);
+    if (folds)
+        lengths(p, op, &r, &parts);
     entries_free(&r);
 }
 
