@@ -10,6 +10,7 @@
 #include "lib/amp/mailbox.h"
 #include "lib/amp/origin.h"
 #include "lib/amp/scaler.h"
+#include "lib/amp/shards.h"
 
 /* A word of the control block that no kernel looks at: copies that have
  * arrived have it. */
@@ -138,7 +139,8 @@ struct state {
     ssq_tensor **slot;         /* n * SLOTS, NULL where absent */
     ssq_tensor **flat;         /* flat masters by group, or NULLs */
     size_t n, groups;
-    size_t pieces; /* of all parameters, in lists */
+    size_t pieces;         /* of this rank's part of all parameters, in lists */
+    struct shards *shards; /* NULL: there are no other ranks */
     struct lists grads;
     struct view_list *to_master, *to_model, *schedules;
     /* of accumulation: NULL until its first use */
@@ -157,12 +159,15 @@ struct optimizer_stages {
     uint64_t epoch;     /* of that scaler then */
     bool unscaled;      /* the check saw, or wrote, true gradients */
     bool accumulating;  /* sums hold gradients that no step has used */
+    bool reduced;       /* they are sums over ranks, in this one's shard */
+    bool gathering;     /* a step was made; parameters are to be gathered */
     double factor;
 };
 
 struct ssq_optimizer {
     struct object object;
     ssq_device *device;
+    ssq_comm *comm; /* the program's, of the ranks that share it; NULL: none */
     uint32_t kind;
     ssq_optimizer_options options; /* whole-optimizer fields */
     ssq_group *groups;             /* the default one first */
@@ -250,6 +255,11 @@ ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *optimizer,
 ssq_status optimizer_sums(ssq_optimizer *optimizer);
 void state_free(struct state *state);
 
+/* optimizer_step.c */
+/** Sum the sums of gradients over the ranks, unless they are. Of an optimizer
+ *  that has ranks, and has accumulated. */
+ssq_status optimizer_reduce(ssq_queue *queue, ssq_optimizer *optimizer);
+
 /* optimizer_stages.c */
 /** Before a call moves the stages: a scaler's update is noticed, and a capture
  *  will put them back. */
@@ -265,6 +275,27 @@ ssq_status optimizer_gradients(const ssq_optimizer *optimizer,
 ssq_status optimizer_gradients_scaled(const ssq_optimizer *optimizer,
                                       const ssq_scaler *scaler,
                                       const char *what, const char *when);
+
+/* optimizer_report.c */
+/** A state tensor by name, whole or not. */
+struct state_of {
+    const char *name;       /* valid during a call */
+    const ssq_tensor *here; /* what this rank has; NULL: nothing */
+    size_t param;
+    int slot;          /* -1: "control" */
+    struct view whole; /* dtype and shape; no buffer */
+    int64_t from;      /* the first element that is here */
+};
+/** Called for each, in the order of ssq_optimizer_visit, whatever of it is
+ *  here. Of an optimizer that has a state. */
+typedef ssq_status state_fn(void *user, const struct state_of *state);
+ssq_status optimizer_states(const ssq_optimizer *optimizer, state_fn *fn,
+                            void *user);
+
+/* optimizer_save.c */
+/** INVALID in a capture and while a step is under way; a first use. */
+ssq_status optimizer_at_rest(ssq_queue *queue, ssq_optimizer *optimizer,
+                             const char *what);
 
 /* calls.c */
 /** What every call checks: not NULL, one device, the queue not failed. */

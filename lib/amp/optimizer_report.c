@@ -21,28 +21,42 @@ static const char *slot_name(uint32_t kind, uint32_t truth, size_t slot)
 
 /* Slots that the parameter does not have are left out, and do not have a name
  * either. The name's memory is one for all tensors, hence valid during a call
- * only. */
-static ssq_status visit_parameter(const ssq_optimizer *o, size_t i, char *name,
-                                  size_t bytes, ssq_optimizer_visit_fn fn,
-                                  void *user)
+ * only. A remainder has two bytes for an element. */
+static ssq_status states_of(const ssq_optimizer *o, size_t i, char *name,
+                            size_t bytes, state_fn *fn, void *user)
 {
     const struct parameter *p = &o->params[i];
     ssq_status st = SSQ_OK;
-    for (size_t slot = 0; slot < SLOTS && st == SSQ_OK; slot++) {
-        const ssq_tensor *t = o->state->slot[i * SLOTS + slot];
-        if (t == NULL)
+    for (int slot = 0; slot < SLOTS && st == SSQ_OK; slot++) {
+        bool split = slot == SLOT_MASTER && p->truth == TRUTH_SPLIT;
+        bool there = slot == SLOT_MASTER ? split || p->truth == TRUTH_F32
+                                         : p->group->slot[slot];
+        if (!there)
             continue;
+        struct state_of s = {.name = name,
+                             .here = o->state->slot[i * SLOTS + (size_t)slot],
+                             .param = i,
+                             .slot = slot,
+                             .whole = p->param->view,
+                             .from = shard_from(o->state, i)};
+        s.whole.buffer = NULL;
+        s.whole.dtype = split ? SSQ_U8 : SSQ_F32;
+        if (split) {
+            s.whole.rank = 1;
+            s.whole.shape[0] = 2 * view_elements(&p->param->view);
+            s.whole.stride[0] = 1;
+            s.from *= 2;
+        }
         snprintf(name, bytes, "%s.%s", p->name,
-                 slot_name(o->kind, p->truth, slot));
-        st = fn(user, name, t);
+                 slot_name(o->kind, p->truth, (size_t)slot));
+        st = fn(user, &s);
     }
     return st;
 }
 
 /* "control", and then the parameters'. One buffer is as long as the longest
  * parameter's name with the longest slot's. */
-static ssq_status visit_all(const ssq_optimizer *o, ssq_optimizer_visit_fn fn,
-                            void *user)
+ssq_status optimizer_states(const ssq_optimizer *o, state_fn *fn, void *user)
 {
     size_t longest = 0;
     for (size_t i = 0; i < o->n; i++) {
@@ -53,11 +67,26 @@ static ssq_status visit_all(const ssq_optimizer *o, ssq_optimizer_visit_fn fn,
     char *name = mem_alloc(bytes);
     if (name == NULL)
         return error_nomem("optimizer_visit", bytes);
-    ssq_status st = fn(user, "control", o->state->counters);
+    const struct state_of control = {.name = "control",
+                                     .here = o->state->counters,
+                                     .slot = -1,
+                                     .whole = o->state->counters->view};
+    ssq_status st = fn(user, &control);
     for (size_t i = 0; i < o->n && st == SSQ_OK; i++)
-        st = visit_parameter(o, i, name, bytes, fn, user);
+        st = states_of(o, i, name, bytes, fn, user);
     mem_free(name);
     return st;
+}
+
+struct visit {
+    ssq_optimizer_visit_fn fn;
+    void *user;
+};
+
+static ssq_status visit_one(void *user, const struct state_of *s)
+{
+    const struct visit *v = user;
+    return s->here == NULL ? SSQ_OK : v->fn(v->user, s->name, s->here);
 }
 
 /* t and the random counter, as they are when everything on the queue is
@@ -110,7 +139,8 @@ ssq_status ssq_optimizer_visit(ssq_queue *queue, ssq_optimizer *optimizer,
         st = read_counters(queue, o, before);
     if (st != SSQ_OK)
         return st;
-    ssq_status visited = visit_all(o, fn, user);
+    struct visit v = {fn, user};
+    ssq_status visited = optimizer_states(o, visit_one, &v);
     st = check_counters(queue, o, before);
     optimizer_tell(queue, o);
     return visited != SSQ_OK ? visited : st;
@@ -147,6 +177,11 @@ ssq_status ssq_optimizer_master(ssq_optimizer *optimizer,
         return error_set(SSQ_ERR_INVALID,
                          "optimizer_master: there are no masters before the "
                          "first step or ssq_optimizer_model_to_master");
+    if (o->comm != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "optimizer_master: the optimizer is distributed: rank "
+                         "%u has a part of its masters",
+                         ssq_comm_rank(o->comm));
     if (name == NULL)
         return flat_master(o, group, master);
     const struct parameter *p = optimizer_find(o, name);

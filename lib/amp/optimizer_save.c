@@ -157,8 +157,8 @@ static ssq_status walk(struct saving *s, enum walk how)
     return st;
 }
 
-/* What save and load check first: a step is not under way. */
-static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
+ssq_status optimizer_at_rest(ssq_queue *queue, ssq_optimizer *o,
+                             const char *what)
 {
     ssq_status st = optimizer_call(queue, o, what);
     if (st == SSQ_OK && queue_capturing(queue))
@@ -173,6 +173,18 @@ static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
                       : o->at.stage == STAGE_CHECKED ? "gradients were checked"
                                                      : "it was stepped");
     return st == SSQ_OK ? optimizer_seal(queue, o, what) : st;
+}
+
+/* What save and load check first. */
+static ssq_status enter(ssq_queue *queue, ssq_optimizer *o, const char *what)
+{
+    ssq_status st = optimizer_call(queue, o, what);
+    if (st == SSQ_OK && o->comm != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the optimizer is distributed: rank %u has a part "
+                         "of it; ssq_checkpoint_save and _load are for all",
+                         what, ssq_comm_rank(o->comm));
+    return st == SSQ_OK ? optimizer_at_rest(queue, o, what) : st;
 }
 
 /* A caller without a blob learns the size alone, and nothing is copied. The

@@ -67,15 +67,20 @@ void state_free(struct state *s)
     put_list(s->to_model);
     put_list(s->schedules);
     put_list(s->accumulate);
+    shards_free(s->shards);
     mem_free(s);
 }
 
 /* ---- slots ---- */
 
 /* A master depends on the parameter's own dtype, and other slots on its group's
- * options. */
-static bool has_slot(const struct parameter *p, int slot)
+ * options. A rank that has no element of a parameter has nothing of it. */
+static bool has_slot(const ssq_optimizer *o, const struct state *s, size_t i,
+                     int slot)
 {
+    const struct parameter *p = &o->params[i];
+    if (shard_count(o, s, i) == 0 && view_elements(&p->param->view) > 0)
+        return false;
     if (slot == SLOT_MASTER)
         return p->truth == TRUTH_F32 || p->truth == TRUTH_SPLIT;
     return p->group->slot[slot];
@@ -83,9 +88,11 @@ static bool has_slot(const struct parameter *p, int slot)
 
 /* Bytes of a parameter in a slot: float32, whatever the parameter is, but for
  * the 16 bits of a remainder. */
-static uint64_t slot_bytes(const struct parameter *p, int slot)
+static uint64_t slot_bytes(const ssq_optimizer *o, const struct state *s,
+                           size_t i, int slot)
 {
-    uint64_t n = (uint64_t)view_elements(&p->param->view);
+    const struct parameter *p = &o->params[i];
+    uint64_t n = (uint64_t)shard_count(o, s, i);
     return n * (slot == SLOT_MASTER && p->truth == TRUTH_SPLIT ? 2 : 4);
 }
 
@@ -137,16 +144,16 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
  * is never divided between two: one that is too long by itself has its place in
  * one as well, and lists have it in pieces. A flat master is one buffer however
  * long it is, for that is what was asked for. */
-static size_t flat_end(const ssq_group *g, int slot, size_t i, uint64_t *bytes)
+static size_t flat_end(const struct state *s, const ssq_group *g, int slot,
+                       size_t i, uint64_t *bytes)
 {
     const ssq_optimizer *o = g->optimizer;
     uint64_t limit = o->device->props.binding_bytes;
     *bytes = 0;
     for (; i < o->n; i++) {
-        const struct parameter *p = &o->params[i];
-        if (p->group != g || !has_slot(p, slot))
+        if (o->params[i].group != g || !has_slot(o, s, i, slot))
             continue;
-        uint64_t b = slot_bytes(p, slot);
+        uint64_t b = slot_bytes(o, s, i, slot);
         bool full = *bytes >= limit || b > limit - *bytes;
         if (*bytes > 0 && full && !o->options.flat_master)
             break;
@@ -174,10 +181,11 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
     st = fill_slot(queue, g, slot, flat);
     for (size_t i = from; i < end && st == SSQ_OK; i++) {
         const struct parameter *p = &o->params[i];
-        if (p->group != g || !has_slot(p, slot))
+        if (p->group != g || !has_slot(o, s, i, slot))
             continue;
-        uint64_t part = slot_bytes(p, slot) / size;
-        st = cut(flat, at, part, split ? NULL : &p->param->view,
+        uint64_t part = slot_bytes(o, s, i, slot) / size;
+        struct view shape = shard_view(o, s, i, &p->param->view);
+        st = cut(flat, at, part, split ? NULL : &shape,
                  &s->slot[i * SLOTS + (size_t)slot]);
         at += part;
     }
@@ -204,7 +212,7 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
         for (int slot = 0; slot < SLOTS; slot++)
             for (size_t i = 0, end; i < o->n && st == SSQ_OK; i = end) {
                 uint64_t bytes;
-                end = flat_end(g, slot, i, &bytes);
+                end = flat_end(s, g, slot, i, &bytes);
                 st = make_flat(queue, s, g, slot, i, end, bytes);
             }
     return st;
@@ -213,18 +221,21 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
 /* ---- lists ---- */
 
 /* What a check or step reads of parameter i: its gradient, or the float32 sum
- * of several. */
-static const struct view *gradient(const ssq_optimizer *o,
-                                   const struct state *s, bool sums, size_t i)
+ * of several; of either what is of this rank. */
+static struct view gradient(const ssq_optimizer *o, const struct state *s,
+                            bool sums, size_t i)
 {
-    return sums ? &s->sum[i]->view : &o->params[i].grad->view;
+    return shard_view(o, s, i,
+                      sums ? &s->sum[i]->view : &o->params[i].grad->view);
 }
 
 /* One cut for all operands of a parameter: piece k of each has the same
  * elements. */
-static struct cut cut_param(const ssq_optimizer *o, size_t i)
+static struct cut cut_param(const ssq_optimizer *o, const struct state *s,
+                            size_t i)
 {
-    return cut_of(o->device, &o->params[i].param->view);
+    struct view part = shard_view(o, s, i, &o->params[i].param->view);
+    return cut_of(o->device, &part);
 }
 
 /* Where the pieces of one operand of a parameter go: every `step`-th view of
@@ -248,11 +259,11 @@ static struct view_list *step_list(const ssq_optimizer *o,
     if (l == NULL)
         return NULL;
     for (size_t i = 0, at = 0; i < o->n; i++) {
-        struct cut cut = cut_param(o, i);
-        set_pieces(l, at, PARAM_VIEWS, &cut, &o->params[i].param->view,
-                   ACCESS_UPDATE);
-        set_pieces(l, at + 1, PARAM_VIEWS, &cut, gradient(o, s, sums, i),
-                   ACCESS_READ);
+        struct cut cut = cut_param(o, s, i);
+        struct view p = shard_view(o, s, i, &o->params[i].param->view);
+        struct view g = gradient(o, s, sums, i);
+        set_pieces(l, at, PARAM_VIEWS, &cut, &p, ACCESS_UPDATE);
+        set_pieces(l, at + 1, PARAM_VIEWS, &cut, &g, ACCESS_READ);
         for (size_t k = 0; k < SLOTS; k++)
             if (s->slot[i * SLOTS + k] != NULL)
                 set_pieces(l, at + 2 + k, PARAM_VIEWS, &cut,
@@ -276,12 +287,11 @@ static ssq_status make_lists(const ssq_optimizer *o, const struct state *s,
         return SSQ_ERR_NOMEM;
     }
     for (size_t i = 0, at = 0; i < o->n; i++) {
-        struct cut cut = cut_param(o, i);
-        const struct view *g = gradient(o, s, sums, i);
-        set_pieces(l->check, at, 1, &cut, g, ACCESS_READ);
-        set_pieces(l->unscale, at, 1, &cut, g, ACCESS_READ);
-        set_pieces(l->unscale, s->pieces + at, 1, &cut,
-                   &o->params[i].grad->view, ACCESS_WRITE);
+        struct cut cut = cut_param(o, s, i);
+        struct view g = gradient(o, s, sums, i), out = gradient(o, s, false, i);
+        set_pieces(l->check, at, 1, &cut, &g, ACCESS_READ);
+        set_pieces(l->unscale, at, 1, &cut, &g, ACCESS_READ);
+        set_pieces(l->unscale, s->pieces + at, 1, &cut, &out, ACCESS_WRITE);
         at += cut.pieces;
     }
     return SSQ_OK;
@@ -301,14 +311,14 @@ static struct view_list *master_list(const ssq_optimizer *o,
         n = 0;
         for (size_t i = 0; i < o->n; i++) {
             const ssq_tensor *m = s->slot[i * SLOTS + SLOT_MASTER];
-            const ssq_tensor *p = o->params[i].param;
+            struct view p = shard_view(o, s, i, &o->params[i].param->view);
             if (m == NULL || (to_model && o->params[i].truth != TRUTH_F32))
                 continue;
-            struct cut cut = cut_param(o, i);
+            struct cut cut = cut_param(o, s, i);
             if (l != NULL) {
-                set_pieces(l, n, 2, &cut, to_model ? &m->view : &p->view,
+                set_pieces(l, n, 2, &cut, to_model ? &m->view : &p,
                            ACCESS_READ);
-                set_pieces(l, n + 1, 2, &cut, to_model ? &p->view : &m->view,
+                set_pieces(l, n + 1, 2, &cut, to_model ? &p : &m->view,
                            ACCESS_WRITE);
             }
             n += 2 * cut.pieces;
@@ -370,8 +380,9 @@ static ssq_status make_table(ssq_queue *queue, const ssq_optimizer *o,
         w[TABLE_GROUP] = p->group->index;
         w[TABLE_ID] = p->id;
         w[TABLE_TRUTH] = p->truth;
-        w[TABLE_FIRST_LO] = (uint32_t)p->first;
-        w[TABLE_FIRST_HI] = (uint32_t)(p->first >> 32);
+        uint64_t first = p->first + (uint64_t)shard_from(s, i);
+        w[TABLE_FIRST_LO] = (uint32_t)first;
+        w[TABLE_FIRST_HI] = (uint32_t)(first >> 32);
     }
     ssq_status st = tensor_create(o->device, SSQ_I32, 2, shape, &s->table);
     if (st == SSQ_OK)
@@ -424,10 +435,14 @@ static ssq_status begin_masters(ssq_queue *queue, const ssq_optimizer *o,
     for (size_t i = 0; i < o->n && st == SSQ_OK; i++) {
         const struct parameter *p = &o->params[i];
         const ssq_tensor *master = s->slot[i * SLOTS + SLOT_MASTER];
-        if (master == NULL || !origin_fresh(p->origin) ||
+        if ((master == NULL && s->shards == NULL) || p->truth == TRUTH_SELF ||
+            p->truth == TRUTH_NONE || !origin_fresh(p->origin) ||
             view_elements(&p->param->view) == 0)
             continue;
-        if (p->truth == TRUTH_F32)
+        if (s->shards != NULL) {
+            st = shards_write(queue, o, s, i, p->origin->tensor);
+            origin_settle(p->origin);
+        } else if (p->truth == TRUTH_F32)
             st = ssq_copy(queue, SSQ_COPY(.x = p->origin->tensor, .y = master));
         else {
             st = split_write(queue, p->origin->tensor, p->param, master);
@@ -444,6 +459,8 @@ static ssq_status begin_masters(ssq_queue *queue, const ssq_optimizer *o,
 static ssq_status build(ssq_queue *queue, ssq_optimizer *o, struct state *s)
 {
     ssq_status st = make_control(queue, o, s);
+    for (size_t i = 0; i < o->n; i++)
+        s->pieces += cut_param(o, s, i).pieces;
     if (st == SSQ_OK)
         st = make_table(queue, o, s);
     if (st == SSQ_OK)
@@ -485,12 +502,13 @@ ssq_status optimizer_seal(ssq_queue *queue, ssq_optimizer *o, const char *what)
         return error_nomem(what, sizeof(*s));
     s->n = o->n;
     s->groups = o->n_groups;
-    for (size_t i = 0; i < o->n; i++)
-        s->pieces += cut_param(o, i).pieces;
     for (ssq_group *g = o->groups; g != NULL; g = g->next)
         for (int k = SLOT_A; k < SLOTS; k++)
             g->slot[k] = slot_used(g, k);
-    ssq_status st = build(queue, o, s);
+    ssq_status st =
+        o->comm == NULL ? SSQ_OK : shards_create(queue, o, &s->shards);
+    if (st == SSQ_OK)
+        st = build(queue, o, s);
     if (st == SSQ_OK)
         o->state = s;
     else
@@ -514,14 +532,17 @@ static ssq_status make_sums(const ssq_optimizer *o, struct state *s)
         st = make_lists(o, s, true, &s->sums);
     if (st != SSQ_OK)
         return st;
-    s->accumulate = list_create(2 * s->pieces, "optimizer");
+    size_t pieces = 0;
+    for (size_t i = 0; i < o->n; i++)
+        pieces += cut_of(o->device, &o->params[i].grad->view).pieces;
+    s->accumulate = list_create(2 * pieces, "optimizer");
     if (s->accumulate == NULL)
         return SSQ_ERR_NOMEM;
     for (size_t i = 0, at = 0; i < o->n; i++) {
-        struct cut cut = cut_param(o, i);
+        struct cut cut = cut_of(o->device, &o->params[i].grad->view);
         set_pieces(s->accumulate, at, 1, &cut, &o->params[i].grad->view,
                    ACCESS_READ);
-        set_pieces(s->accumulate, s->pieces + at, 1, &cut, &s->sum[i]->view,
+        set_pieces(s->accumulate, pieces + at, 1, &cut, &s->sum[i]->view,
                    ACCESS_UPDATE);
         at += cut.pieces;
     }

@@ -51,6 +51,15 @@ static const struct lists *source(const ssq_optimizer *o)
     return o->at.accumulating ? &o->state->sums : &o->state->grads;
 }
 
+/* Whether something fails behind it or not, it is done: what is repeated goes
+ * on with the sums as they are. */
+ssq_status optimizer_reduce(ssq_queue *queue, ssq_optimizer *o)
+{
+    ssq_status st = o->at.reduced ? SSQ_OK : shards_reduce(queue, o);
+    o->at.reduced = st == SSQ_OK;
+    return st;
+}
+
 /* Enqueue the check and let the scaler know its verdict. The norm of true
  * gradients is theirs: where they were unscaled the check is given no block,
  * and divides by no scale. */
@@ -58,9 +67,19 @@ static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
                             ssq_scaler *scaler, bool unscaled)
 {
     const struct state *s = o->state;
-    ssq_status st =
-        enqueue_check(queue, source(o)->check, factor_of(o), s->record,
-                      unscaled ? NULL : block_of(scaler), s->control, s->stats);
+    const ssq_tensor *block = unscaled ? NULL : block_of(scaler);
+    ssq_status st = SSQ_OK;
+    if (o->comm == NULL)
+        st = enqueue_check(queue, source(o)->check, factor_of(o), s->record,
+                           block, s->control, s->stats);
+    else {
+        struct check_op op =
+            check_op_of(source(o)->check, factor_of(o), s->record, block,
+                        s->control, s->stats);
+        st = optimizer_reduce(queue, o);
+        if (st == SSQ_OK)
+            st = shards_check(queue, o, &op);
+    }
     return st == SSQ_OK && scaler != NULL
                ? scaler_checked(queue, scaler, s->record)
                : st;
@@ -80,13 +99,27 @@ static ssq_status stage_error(const ssq_optimizer *o, const char *what)
                      what, o->at.unscaled ? "unscale" : "check");
 }
 
+/* What ranks have to sum is in sums. */
+static ssq_status check_ranks(const ssq_optimizer *o, const char *what)
+{
+    if (o->comm == NULL || o->at.accumulating)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: the optimizer is distributed: its gradients are "
+                     "summed over ranks by way of ssq_optimizer_accumulate, "
+                     "which was not called since the last step",
+                     what);
+}
+
 /* From READY to CHECKED. This may be the first use: the state is made only
  * after the refusals, which leave an optimizer as it was. */
 static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
                         const char *what)
 {
     bool unscaled = false;
-    ssq_status st = optimizer_gradients(o, scaler, what, &unscaled);
+    ssq_status st = check_ranks(o, what);
+    if (st == SSQ_OK)
+        st = optimizer_gradients(o, scaler, what, &unscaled);
     if (st == SSQ_OK)
         st = optimizer_seal(queue, o, what);
     if (st == SSQ_OK)
@@ -138,6 +171,8 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st == SSQ_OK)
         st = refuse_f16(o);
     if (st == SSQ_OK)
+        st = check_ranks(o, "optimizer_unscale");
+    if (st == SSQ_OK)
         st = optimizer_gradients_scaled(o, scaler, "optimizer_unscale",
                                         "already since the last update");
     if (st == SSQ_OK)
@@ -155,7 +190,7 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
     for (size_t i = 0; i < o->n && scaler != NULL; i++)
         scaler_unscale_note(scaler, &o->params[i].grad->view);
     o->at.unscaled = true;
-    o->at.accumulating = false; /* the sums are in the gradients now */
+    o->at.accumulating = o->at.reduced = false; /* sums are gradients now */
     optimizer_stage_set(o, STAGE_CHECKED, scaler);
     return SSQ_OK;
 }
@@ -184,6 +219,8 @@ static ssq_status run_tick(ssq_queue *queue, const ssq_optimizer *o,
 static ssq_status run_lamb(ssq_queue *queue, const ssq_optimizer *o)
 {
     const struct state *s = o->state;
+    if (o->comm != NULL)
+        return shards_lamb(queue, o, source(o)->step);
     struct lamb_op op = {.op = OP_HEADER(lamb, control),
                          .n = (uint32_t)s->pieces,
                          .control = tensor_view(s->control, ACCESS_READ),
@@ -231,8 +268,23 @@ static ssq_status check_step(const ssq_optimizer *o, const ssq_scaler *scaler)
 }
 
 /* The pass is last, and the only op that changes what is kept: if anything
- * before it fails, no state has changed and the call may be repeated. Without a
- * scaler nobody calls an update, so the step itself goes back to READY. */
+ * before it fails, no state has changed and the call may be repeated. */
+static ssq_status run_step(ssq_queue *queue, ssq_optimizer *o,
+                           ssq_scaler *scaler)
+{
+    ssq_status st = SSQ_OK;
+    if (o->at.stage == STAGE_READY)
+        st = check(queue, o, scaler, "optimizer_step");
+    if (st == SSQ_OK)
+        st = run_tick(queue, o, scaler);
+    if (st == SSQ_OK && optimizer_reads(o->kind, OPTION_LAMB))
+        st = run_lamb(queue, o);
+    return st == SSQ_OK ? run_pass(queue, o) : st;
+}
+
+/* Where ranks gather the parameters behind the pass and that fails, a repeated
+ * call does only that. Without a scaler nobody calls an update, so the step
+ * itself goes back to READY. */
 ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
                               ssq_scaler *scaler)
 {
@@ -240,17 +292,15 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     ssq_status st = enter(queue, o, scaler, "optimizer_step");
     if (st == SSQ_OK)
         st = check_step(o, scaler);
-    if (st == SSQ_OK && o->at.stage == STAGE_READY)
-        st = check(queue, o, scaler, "optimizer_step");
-    if (st == SSQ_OK)
-        st = run_tick(queue, o, scaler);
-    if (st == SSQ_OK && optimizer_reads(o->kind, OPTION_LAMB))
-        st = run_lamb(queue, o);
-    if (st == SSQ_OK)
-        st = run_pass(queue, o);
+    if (st == SSQ_OK && !o->at.gathering)
+        st = run_step(queue, o, scaler);
+    if (st == SSQ_OK && o->comm != NULL) {
+        o->at.gathering = true;
+        st = shards_gather(queue, o);
+    }
     if (st != SSQ_OK)
         return st;
-    o->at.accumulating = false;
+    o->at.accumulating = o->at.reduced = o->at.gathering = false;
     optimizer_drop_origins(o);
     optimizer_stage_set(o, scaler == NULL ? STAGE_READY : STAGE_STEPPED,
                         scaler);
@@ -277,6 +327,10 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
     ssq_status st = enter(queue, o, NULL, "optimizer_accumulate");
     if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, "optimizer_accumulate");
+    if (st == SSQ_OK && o->at.accumulating && o->at.reduced)
+        st = error_set(SSQ_ERR_INVALID,
+                       "optimizer_accumulate: the sums of this step are summed "
+                       "over ranks already: check or step");
     if (st == SSQ_OK && !isfinite(factor))
         st = error_set(SSQ_ERR_INVALID, "optimizer_accumulate: factor is %g",
                        factor);
@@ -285,9 +339,9 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st == SSQ_OK)
         st = optimizer_sums(o);
     if (st == SSQ_OK)
-        st = run_accumulate(queue, o->state->accumulate, o->state->pieces,
-                            o->at.accumulating ? ACCUMULATE_ADD
-                                               : ACCUMULATE_FIRST);
+        st = run_accumulate(
+            queue, o->state->accumulate, o->state->accumulate->n / 2,
+            o->at.accumulating ? ACCUMULATE_ADD : ACCUMULATE_FIRST);
     if (st != SSQ_OK)
         return st;
     o->at.accumulating = true;
@@ -350,5 +404,9 @@ ssq_status ssq_optimizer_master_to_model(ssq_queue *queue,
         optimizer_call(queue, optimizer, "optimizer_master_to_model");
     if (st == SSQ_OK)
         st = optimizer_seal(queue, optimizer, "optimizer_master_to_model");
-    return st == SSQ_OK ? run_master(queue, optimizer->state->to_model) : st;
+    if (st == SSQ_OK)
+        st = run_master(queue, optimizer->state->to_model);
+    return st == SSQ_OK && optimizer->comm != NULL
+               ? shards_gather(queue, optimizer)
+               : st;
 }

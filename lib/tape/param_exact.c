@@ -19,6 +19,28 @@ static struct parameter *half_of(const struct param *p, const ssq_optimizer *o)
     return same ? has : NULL;
 }
 
+/* Are masters parts, on several ranks? */
+static bool in_shards(const struct parameter *has, const ssq_optimizer *o)
+{
+    return has != NULL && o->state != NULL && o->state->shards != NULL;
+}
+
+/* Of a distributed optimizer: is there a truth beside the parameter? */
+static bool has_truth(const struct parameter *has)
+{
+    return has->truth == TRUTH_F32 || has->truth == TRUTH_SPLIT;
+}
+
+static ssq_status exact_of_ranks(const struct parameter *has, ssq_queue *queue,
+                                 const ssq_optimizer *o,
+                                 const ssq_tensor **value, ssq_tensor **made)
+{
+    ssq_status st = shards_exact(queue, o, (size_t)(has - o->params), made);
+    if (st == SSQ_OK)
+        *value = *made;
+    return st;
+}
+
 static const ssq_tensor *master_of(const struct parameter *has,
                                    const ssq_optimizer *o)
 {
@@ -38,6 +60,10 @@ ssq_status param_exact(const struct param *p, ssq_queue *queue,
     *made = NULL;
     if (v->dtype == SSQ_F32)
         return SSQ_OK;
+    if (in_shards(has, optimizer))
+        return has_truth(has)
+                   ? exact_of_ranks(has, queue, optimizer, value, made)
+                   : SSQ_OK;
     if (master == NULL) {
         if ((has == NULL || optimizer->state == NULL) &&
             origin_fresh(p->origin))
@@ -86,7 +112,8 @@ ssq_status param_write_begin(struct param_writing *w, ssq_params *params,
         .params = params, .param = p, .optimizer = optimizer};
     if (v->dtype == SSQ_F32)
         w->to = p->tensor;
-    else if (master != NULL && has->truth == TRUTH_F32)
+    else if (master != NULL && has->truth == TRUTH_F32 &&
+             !in_shards(has, optimizer))
         w->to = master;
     else if (has == NULL || optimizer->state == NULL)
         return begin_origin(w);
@@ -117,7 +144,10 @@ ssq_status param_write_end(struct param_writing *w, ssq_queue *queue,
         st = origin_round(queue, w->origin, p->tensor);
         if (st == SSQ_OK && has != NULL)
             optimizer_begin_with(w->optimizer, has, w->origin);
-    } else if (st == SSQ_OK && master != NULL && has->truth == TRUTH_SPLIT)
+    } else if (st == SSQ_OK && w->made != NULL && in_shards(has, w->optimizer))
+        st = shards_write(queue, w->optimizer, w->optimizer->state,
+                          (size_t)(has - w->optimizer->params), w->to);
+    else if (st == SSQ_OK && master != NULL && has->truth == TRUTH_SPLIT)
         st = split_write(queue, w->to, p->tensor, master);
     else if (st == SSQ_OK && w->to != p->tensor)
         st = cast(queue, w->to, p->tensor);

@@ -275,6 +275,18 @@ static ssq_status master(struct objects *o, unsigned side,
     return st;
 }
 
+/* What is got does not depend on the device but for `other`. */
+static ssq_status memory(struct objects *o, unsigned side,
+                         const struct choice *k, struct got *g)
+{
+    ssq_memory_report r = SSQ_MEMORY_REPORT_INIT;
+    ssq_status st = ssq_optimizer_memory(optimizer_of(o, side, k),
+                                         k->word >= 224 ? NULL : &r);
+    got_number(g, (double)(r.own + r.params + r.grads + r.sums));
+    got_number(g, (double)(r.masters + r.moments));
+    return st;
+}
+
 struct visit {
     ssq_queue *queue;
     struct got *g;
@@ -380,6 +392,7 @@ const struct action optimizer_actions[] = {
     {"optimizer_schedule", choose_use, schedule, false},
     {"optimizer_masters", choose_use, to_master, false},
     {"optimizer_master", choose_use, master, false},
+    {"optimizer_memory", choose_use, memory, false},
     {"optimizer_visit", choose_use, visit, false},
     {"optimizer_overflow", choose_use, overflow, false},
     {"optimizer_statistics", choose_use, statistics, false},

@@ -5,12 +5,16 @@
  * may change between steps (t, lr, betas, eps, decay, clip, random counter,
  * verdict) lives in device words, so that a captured step can be replayed and
  * a skipped one needs no host: under a bad verdict parameters, masters,
- * moments, t and the random counter keep every bit. */
+ * moments, t and the random counter keep every bit.
+ *
+ * Of several ranks each may hold the masters and moments of a part alone: see
+ * ssq_optimizer_distribute. */
 #ifndef SESQUI_AMP_OPTIMIZER_H
 #define SESQUI_AMP_OPTIMIZER_H
 
 #include <sesqui/amp/scaler.h>
 #include <sesqui/amp/schedule.h>
+#include <sesqui/comm.h>
 
 #ifdef __cplusplus
 extern "C" {
@@ -151,6 +155,67 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
                                                       const char *name,
                                                       uint64_t first);
 
+/** Divide the optimizer between the ranks of a communicator (ZeRO's stage 1):
+ *  each rank's optimizer has all parameters, alike in names, order and options,
+ *  and masters and moments for its shard alone. Shards are runs of all
+ *  parameters' elements in the order of ssq_optimizer_add, cut at multiples of
+ *  16384 of a parameter's, of about as many elements each; some may be empty.
+ *
+ *      st = ssq_optimizer_accumulate(queue, optimizer, 1.0 / ranks);
+ *      st = ssq_optimizer_step(queue, optimizer, scaler);
+ *
+ *  Gradients are those of the rank's own passes. Check, unscale or step, which
+ *  comes first, sums their sums over ranks, in the order of comm.h; all ranks
+ *  find one verdict, one norm, one overflow report; each steps its shard, and
+ *  the step ends with all ranks having all parameters. For as many ranks the
+ *  bits of parameters, t, random counter and norms, and of the shards, are
+ *  those of ssq_comm_all_reduce of the sums and optimizers that are whole.
+ *
+ *  These are calls of all ranks, in the same order: check, unscale, step,
+ *  master_to_model; ssq_params_read, ssq_params_save and ssq_params_to_float32
+ *  with the optimizer, where parameters have masters; ssq_checkpoint_save. Of
+ *  these params_read and params_save wait, as does ssq_checkpoint_save on rank
+ *  0: there a rank needs a thread of its own. None of them can be in a capture.
+ *  After SSQ_ERR_COMM parameters may be those of one step on some ranks and of
+ *  the next on others: load a checkpoint.
+ *
+ *  Differences: check, unscale and step need ssq_optimizer_accumulate before
+ *  them. After ssq_optimizer_unscale the shard of the gradients is true, and
+ *  the rest of no use. ssq_optimizer_visit visits what the rank has, flat where
+ *  it is not a whole parameter's. rounded_away of the statistics is the
+ *  shard's. ssq_optimizer_master, ssq_optimizer_save and ssq_optimizer_load are
+ *  refused: ssq_checkpoint_save and _load have what they have, for any number
+ *  of ranks.
+ *  @param comm  the program's, of the optimizer's device; lives as long
+ *  @return SSQ_ERR_INVALID a NULL, after the first use, twice, comm of another
+ *          device, flat_master. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_optimizer_distribute(ssq_optimizer *optimizer, ssq_comm *comm);
+
+/** Bytes of device memory that an optimizer works with, on this rank. */
+typedef struct ssq_memory_report {
+    size_t struct_size;
+    uint64_t elements; /**< of all parameters */
+    uint64_t own;      /**< of them, whose masters and moments are here: all
+                            but of a distributed optimizer */
+    uint64_t params;   /**< the caller's parameters */
+    uint64_t grads;    /**< and gradients */
+    uint64_t sums;     /**< of ssq_optimizer_accumulate; 0 before the first */
+    uint64_t masters;  /**< or remainders */
+    uint64_t moments;
+    uint64_t other; /**< words, and of a distributed optimizer partials */
+} ssq_memory_report;
+#define SSQ_MEMORY_REPORT_INIT                                                 \
+    {                                                                          \
+        sizeof(ssq_memory_report), 0, 0, 0, 0, 0, 0, 0, 0                      \
+    }
+
+/** How much memory there is; nothing is waited for.
+ *  @return SSQ_ERR_INVALID a NULL, a wrong struct_size, before the first use.
+ *          Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_optimizer_memory(const ssq_optimizer *optimizer, ssq_memory_report *report);
+
 /** Check all gradients once: verdict and (with clip_norm or lamb) the global
  *  norm of the unscaled gradients, in the fixed order of
  *  kernels/reduce/norm.h: the same bits on every device. ssq_optimizer_step
@@ -192,7 +257,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_unscale(
  *          already been called"), a different scaler than at the check, a
  *          gradient unscaled after the check; else as ssq_optimizer_check.
  *          After any error no state has changed, and the call may
- *          be repeated. Asynchronous. */
+ *          be repeated; a distributed optimizer may have stepped where its
+ *          parameters could not be gathered, and repeats that alone.
+ *          Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,
                                                      ssq_scaler *scaler);
@@ -205,7 +272,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_step(ssq_queue *queue,
  *  begins anew. Keep the scale constant within one: call update after the step.
  *  @param factor  on the sum at the step: 1/k for a mean; the last call's;
  *                 finite
- *  @return SSQ_ERR_INVALID checked or stepped since the last update. */
+ *  @return SSQ_ERR_INVALID checked or stepped since the last update, or summed
+ *          over ranks by a check or step that failed behind that. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_accumulate(
     ssq_queue *queue, ssq_optimizer *optimizer, double factor);
 
@@ -296,8 +364,8 @@ ssq_optimizer_master_to_model(ssq_queue *queue, ssq_optimizer *optimizer);
  *  flat_master is off). Owned by the optimizer. With flat_master and name
  *  NULL: the group's whole flat master, rank 1.
  *  @return SSQ_ERR_NOT_FOUND no such name (in the group, if one is given),
- *          SSQ_ERR_INVALID no f32 master (split or none), or before the first
- *          use. */
+ *          SSQ_ERR_INVALID no f32 master (split or none), before the first
+ *          use, or of a distributed optimizer, whose masters are parts. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_optimizer_master(ssq_optimizer *optimizer, const ssq_group *group,
                      const char *name, const ssq_tensor **master);
@@ -335,8 +403,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_visit(ssq_queue *queue,
  *  @param bytes   of memory there
  *  @param needed  out, optional: the bytes of the blob
  *  @return SSQ_ERR_INVALID bytes is less than needed; a check, step or
- *          accumulation since the last update; no parameters, or a capture;
- *          the queue's error, SSQ_ERR_NOMEM. Since 0.1. */
+ *          accumulation since the last update; no parameters, a capture, or a
+ *          distributed optimizer; the queue's error, SSQ_ERR_NOMEM. Since 0.1.
+ */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_save(ssq_queue *queue,
                                                      ssq_optimizer *optimizer,
                                                      void *blob, size_t bytes,
