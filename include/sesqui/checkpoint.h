@@ -210,7 +210,11 @@ typedef struct ssq_checkpoint_args {
 #define SSQ_CHECKPOINT(...)                                                    \
     SSQ_ARGS(ssq_checkpoint_args, SSQ_CHECKPOINT_DEFAULTS, __VA_ARGS__)
 
-/** Save these.
+/** Save these. Of a distributed optimizer it is a call of all ranks, and rank 0
+ *  writes the file: the same that one with a whole optimizer writes, which any
+ *  number of ranks may load. The others give their parts, do not wait for that,
+ *  and their path is not looked at. Where the file fails, rank 0 still takes
+ *  all parts, so that the group lives on.
  *  @return SSQ_ERR_INVALID a NULL queue, path or args, wrong struct_size,
  *          nothing to save, an optimizer without parameters or in the middle of
  *          a step or an accumulation, a scaler with a check since its last
@@ -223,7 +227,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_checkpoint_save(
  *  others stay in the file. Parameters of an empty set are made as the file has
  *  them, with the order, the seed and the count of passes that they had; a set
  *  that is not empty has to have those of the file, in that order. All of it is
- *  compared, and all digests are, before anything is written.
+ *  compared, and all digests are, before anything is written. Each rank of a
+ *  distributed optimizer reads its part of a file, whoever has saved it.
  *  @return SSQ_ERR_NOT_FOUND there is no such file; SSQ_ERR_INVALID as
  *          ssq_checkpoint_save; no checkpoint, or of another version; damaged;
  *          without a part; of another policy or kind of optimizer; of other
@@ -234,7 +239,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_checkpoint_load(
     ssq_queue *queue, const char *path, const ssq_checkpoint_args *args);
 
 /** Save a trainer: its parameters, and once it has stepped its optimizer; its
- *  scaler, if any; and its own count and sum of losses.
+ *  scaler, if any; and its own count and sum of losses. With .shard a call of
+ *  all ranks, as ssq_checkpoint_save: rank 0 writes the file, with its losses.
  *  @return SSQ_ERR_INVALID also: NULL, within an accumulation, while a step
  *          that failed is due, or after ssq_trainer_end (ssq_checkpoint_save
  *          takes the parameters); else as ssq_checkpoint_save. Since 0.1. */

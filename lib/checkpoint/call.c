@@ -39,10 +39,9 @@ ssq_status checkpoint_call(const struct checkpoint *c, const char *path)
         return error_set(SSQ_ERR_INVALID,
                          "%s: params and queue are of different devices",
                          c->what);
-    /* asked for their sizes, they say whether a step is under way */
-    size_t bytes;
     if (c->optimizer != NULL && (!c->whole || c->optimizer->n > 0))
-        st = ssq_optimizer_save(c->queue, c->optimizer, NULL, 0, &bytes);
+        st = optimizer_at_rest(c->queue, c->optimizer, "optimizer_save");
+    size_t bytes; /* asked for its size, it says whether a check was made */
     if (st == SSQ_OK && c->scaler != NULL)
         st = ssq_scaler_save(c->queue, c->scaler, NULL, 0, &bytes);
     return st;

@@ -46,6 +46,7 @@ struct checkpoint {
                         to be freed; NULL: none */
     bool written;    /* out: something was, before a failure */
     char digest[20]; /* out: of all that was loaded */
+    bool elsewhere;  /* to save: another rank writes the file */
 };
 
 /** The parts that a caller names. */
@@ -53,7 +54,7 @@ ssq_status checkpoint_parts(struct checkpoint *c, const char *what,
                             ssq_queue *queue, const ssq_checkpoint_args *args);
 /** What both calls check of their queue and path. */
 ssq_status checkpoint_call(const struct checkpoint *c, const char *path);
-ssq_status checkpoint_save(const struct checkpoint *c, const char *path);
+ssq_status checkpoint_save(struct checkpoint *c, const char *path);
 ssq_status checkpoint_load(struct checkpoint *c, const char *path);
 
 #endif

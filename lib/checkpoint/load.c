@@ -203,22 +203,21 @@ static const struct entry *state_find(const struct loading *l, const char *name,
     return e;
 }
 
-static ssq_status compare_state(void *user, const char *name,
-                                const ssq_tensor *tensor)
+static ssq_status compare_state(void *user, const struct state_of *state)
 {
     struct loading *l = user;
     struct view place;
     ssq_status st;
-    const struct entry *e = state_find(l, name, &st);
+    const struct entry *e = state_find(l, state->name, &st);
     if (st != SSQ_OK)
         return st;
-    if (e->spelling->dtype != tensor->view.dtype)
+    const ssq_tensor whole = {.view = state->whole};
+    if (e->spelling->dtype != whole.view.dtype)
         return differs(l, e->name, e->spelling->text,
-                       spelling_of_dtype(tensor->view.dtype)->text);
+                       spelling_of_dtype(whole.view.dtype)->text);
     l->seen[e - l->f->entry] = true;
-    st = values_fit(l->f, e, NULL, tensor, &place);
-    return st == SSQ_OK && strcmp(name, "control") == 0 ? compare_control(l, e)
-                                                        : st;
+    st = values_fit(l->f, e, NULL, &whole, &place);
+    return st == SSQ_OK && state->slot < 0 ? compare_control(l, e) : st;
 }
 
 static ssq_status compare_optimizer(struct loading *l)
@@ -237,7 +236,9 @@ static ssq_status compare_optimizer(struct loading *l)
         return error_nomem(c->what, l->f->n);
     ssq_status st = c->give != NULL ? c->give(c->user) : SSQ_OK;
     if (st == SSQ_OK)
-        st = ssq_optimizer_visit(c->queue, c->optimizer, compare_state, l);
+        st = optimizer_seal(c->queue, c->optimizer, c->what);
+    if (st == SSQ_OK)
+        st = optimizer_states(c->optimizer, compare_state, l);
     for (size_t i = 0; i < l->f->n && st == SSQ_OK; i++)
         if (begins(l->f->entry[i].name, OWN_OPTIMIZER) && !l->seen[i])
             return error_set(SSQ_ERR_INVALID,
@@ -247,16 +248,32 @@ static ssq_status compare_optimizer(struct loading *l)
     return st;
 }
 
-static ssq_status write_state(void *user, const char *name,
-                              const ssq_tensor *tensor)
+/* What is here of it: of the file's tensor, a run of elements. */
+static ssq_status write_state(void *user, const struct state_of *state)
 {
     struct loading *l = user;
-    struct view place;
     ssq_status st;
-    const struct entry *e = state_find(l, name, &st);
-    if (st == SSQ_OK)
-        st = values_fit(l->f, e, NULL, tensor, &place);
-    return st == SSQ_OK ? values_read(l->c->queue, l->f, e, &place) : st;
+    if (state->here == NULL)
+        return SSQ_OK;
+    const struct entry *e = state_find(l, state->name, &st);
+    if (st != SSQ_OK)
+        return st;
+    struct view place = tensor_view(state->here, ACCESS_WRITE);
+    struct entry part = *e;
+    place.rank = part.rank = 1;
+    place.shape[0] = part.shape[0] = view_elements(&state->here->view);
+    place.stride[0] = 1;
+    part.begin += (uint64_t)state->from * e->spelling->bytes;
+    part.bytes = (uint64_t)part.shape[0] * e->spelling->bytes;
+    return values_read(l->c->queue, l->f, &part, &place);
+}
+
+/* A schedule that follows t is told of the new one. */
+static ssq_status write_optimizer(struct loading *l)
+{
+    ssq_status st = optimizer_states(l->c->optimizer, write_state, l);
+    optimizer_tell(l->c->queue, l->c->optimizer);
+    return st;
 }
 
 /* ---- host words ---- */
@@ -392,7 +409,7 @@ static ssq_status load_all(struct loading *l)
         st = write_params(l);
     if (st == SSQ_OK && has_optimizer) {
         c->written = true;
-        st = ssq_optimizer_visit(c->queue, c->optimizer, write_state, l);
+        st = write_optimizer(l);
     }
     ssq_status synced = ssq_queue_sync(c->queue);
     return st == SSQ_OK ? synced : st;

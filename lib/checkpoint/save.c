@@ -35,11 +35,80 @@ static ssq_status add_params(const struct checkpoint *c, struct writing *w)
     return st;
 }
 
-static ssq_status add_state(void *user, const char *name,
-                            const ssq_tensor *tensor)
+/* ---- the optimizer ---- */
+
+/* Its states, and room for one of them where they are whole nowhere. */
+struct states {
+    struct writing *w;
+    const ssq_optimizer *o;
+    struct piece *piece; /* of each; owned */
+    size_t n;
+    ssq_tensor *room; /* u8, as large as the largest; owned, or NULL */
+    ssq_tensor whole; /* the one that is in it; no owner */
+};
+
+/* What a state's values are asked of. */
+struct piece {
+    struct states *all;
+    size_t param;
+    int slot;
+    struct view whole;
+};
+
+/* The ranks' parts come to rank 0. The room is used again for the next, in the
+ * order of the queue. */
+static ssq_status whole_state(const void *user, ssq_queue *queue,
+                              const ssq_tensor **values, ssq_tensor **made)
 {
-    return writing_tensor(user, OWN_OPTIMIZER, name, tensor);
+    const struct piece *p = user;
+    struct states *s = p->all;
+    *made = NULL;
+    s->whole.view = s->room->view;
+    s->whole.view.dtype = p->whole.dtype;
+    s->whole.view.rank = p->whole.rank;
+    memcpy(s->whole.view.shape, p->whole.shape, sizeof(p->whole.shape));
+    memcpy(s->whole.view.stride, p->whole.stride, sizeof(p->whole.stride));
+    *values = &s->whole;
+    return shards_whole(queue, s->o, p->param, p->slot, 0, &s->whole);
 }
+
+static ssq_status add_state(void *user, const struct state_of *state)
+{
+    struct states *s = user;
+    const struct view *v = &state->whole;
+    if (s->room == NULL || state->slot < 0)
+        return writing_tensor(s->w, OWN_OPTIMIZER, state->name, state->here);
+    struct piece *p = &s->piece[s->n++];
+    *p = (struct piece){s, state->param, state->slot, *v};
+    return writing_values(s->w, OWN_OPTIMIZER, state->name, v->dtype, v->rank,
+                          v->shape, whole_state, p);
+}
+
+static ssq_status make_room(const struct checkpoint *c, struct states *s)
+{
+    int64_t most = 1;
+    for (size_t i = 0; i < s->o->n; i++)
+        most = size_most(most, view_elements(&s->o->params[i].param->view));
+    most *= (int64_t)sizeof(float);
+    s->piece = mem_alloc_array(s->o->n * SLOTS, sizeof(*s->piece));
+    if (s->piece == NULL)
+        return error_nomem(c->what, s->o->n * SLOTS * sizeof(*s->piece));
+    return tensor_create(s->o->device, SSQ_U8, 1, &most, &s->room);
+}
+
+static ssq_status add_optimizer(const struct checkpoint *c, struct writing *w,
+                                struct states *s)
+{
+    const ssq_optimizer *o = c->optimizer;
+    *s = (struct states){.w = w, .o = o};
+    ssq_status st =
+        writing_note(w, "", "sesqui.optimizer", optimizer_kinds[o->kind].name);
+    if (st == SSQ_OK && o->comm != NULL)
+        st = make_room(c, s);
+    return st == SSQ_OK ? optimizer_states(o, add_state, s) : st;
+}
+
+/* ---- the rest ---- */
 
 static ssq_status add_scaler(const struct checkpoint *c, struct writing *w)
 {
@@ -69,7 +138,8 @@ static ssq_status add_choices(const struct checkpoint *c, struct writing *w)
     return st;
 }
 
-static ssq_status add_all(const struct checkpoint *c, struct writing *w)
+static ssq_status add_all(const struct checkpoint *c, struct writing *w,
+                          struct states *states)
 {
     ssq_status st = writing_note(w, "", "sesqui.version", CHECKPOINT_VERSION);
     if (st == SSQ_OK && c->weights != NULL)
@@ -78,12 +148,8 @@ static ssq_status add_all(const struct checkpoint *c, struct writing *w)
         st = add_choices(c, w);
     if (st == SSQ_OK && c->params != NULL)
         st = add_params(c, w);
-    if (st == SSQ_OK && c->optimizer != NULL) {
-        st = writing_note(w, "", "sesqui.optimizer",
-                          optimizer_kinds[c->optimizer->kind].name);
-        if (st == SSQ_OK)
-            st = ssq_optimizer_visit(c->queue, c->optimizer, add_state, w);
-    }
+    if (st == SSQ_OK && c->optimizer != NULL)
+        st = add_optimizer(c, w, states);
     if (st == SSQ_OK && c->scaler != NULL)
         st = add_scaler(c, w);
     if (st == SSQ_OK && c->words != NULL)
@@ -91,17 +157,35 @@ static ssq_status add_all(const struct checkpoint *c, struct writing *w)
     return st;
 }
 
-ssq_status checkpoint_save(const struct checkpoint *c, const char *path)
+/* What every rank has to have a part in goes on where the file has failed, so
+ * that the others do not wait for it. */
+static ssq_status write_or_ask(const struct checkpoint *c, struct writing *w,
+                               const char *path)
+{
+    if (c->elsewhere)
+        return writing_ask(w);
+    ssq_status st = writing_end(w, path);
+    if (st != SSQ_OK && c->optimizer != NULL && c->optimizer->comm != NULL)
+        writing_rest(w);
+    return st;
+}
+
+ssq_status checkpoint_save(struct checkpoint *c, const char *path)
 {
     struct writing w;
-    ssq_status st = checkpoint_call(c, path);
+    struct states states = {.n = 0};
+    if (c->optimizer != NULL && ssq_comm_rank(c->optimizer->comm) > 0)
+        c->elsewhere = true;
+    ssq_status st = checkpoint_call(c, c->elsewhere ? "" : path);
     if (st != SSQ_OK)
         return st;
     writing_begin(&w, c->what, c->queue);
-    st = add_all(c, &w);
+    st = add_all(c, &w, &states);
     if (st == SSQ_OK)
-        st = writing_end(&w, path);
+        st = write_or_ask(c, &w, path);
     writing_free(&w);
+    ssq_tensor_destroy(&states.room);
+    mem_free(states.piece);
     return st;
 }
 

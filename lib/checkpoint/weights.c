@@ -3,6 +3,7 @@
  * as they lie there. */
 #include <sesqui/ops/data.h>
 
+#include "lib/amp/optimizer.h"
 #include "lib/checkpoint/digest.h"
 #include "lib/checkpoint/values.h"
 #include "lib/checkpoint/write.h"
@@ -276,7 +277,7 @@ static ssq_status add_one(struct writing *w, struct place *p,
         seen |= 1u << axis;
         shape[i] = v->shape[axis];
     }
-    return writing_values(w, name, v->rank, shape, values, p);
+    return writing_values(w, "", name, SSQ_F32, v->rank, shape, values, p);
 }
 
 ssq_status ssq_params_save(const ssq_params *params, ssq_queue *queue,
@@ -305,6 +306,9 @@ ssq_status ssq_params_save(const ssq_params *params, ssq_queue *queue,
                        what, params->n);
     if (st == SSQ_OK)
         st = writing_end(&w, path);
+    if (st != SSQ_OK && args->optimizer != NULL &&
+        args->optimizer->comm != NULL)
+        writing_rest(&w);
     writing_free(&w);
     mem_free(place);
     return st;

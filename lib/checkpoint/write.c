@@ -113,18 +113,19 @@ ssq_status writing_tensor(struct writing *w, const char *prefix,
     return SSQ_OK;
 }
 
-ssq_status writing_values(struct writing *w, const char *name, int rank,
+ssq_status writing_values(struct writing *w, const char *prefix,
+                          const char *name, ssq_dtype dtype, int rank,
                           const int64_t *shape, item_values *values,
                           const void *user)
 {
     struct item *i;
-    ssq_status st = item_of(w, "", name, SSQ_F32, &i);
+    ssq_status st = item_of(w, prefix, name, dtype, &i);
     if (st != SSQ_OK)
         return st;
     i->values = values;
     i->user = user;
     i->e.rank = rank;
-    i->e.bytes = sizeof(float);
+    i->e.bytes = i->e.spelling->bytes;
     for (int k = 0; k < rank; k++) {
         i->e.shape[k] = shape[k];
         i->e.bytes *= (uint64_t)shape[k];
@@ -265,6 +266,36 @@ static void place(struct writing *w)
 
 /* ---- bytes ---- */
 
+static ssq_status ask(struct writing *w, struct item *i,
+                      const ssq_tensor **values, ssq_tensor **made)
+{
+    i->asked = true;
+    return i->values(i->user, w->queue, values, made);
+}
+
+ssq_status writing_ask(struct writing *w)
+{
+    ssq_status st = SSQ_OK;
+    for (struct item *i = w->items; i != NULL; i = i->next) {
+        const ssq_tensor *values = NULL;
+        ssq_tensor *made = NULL;
+        if (i->values == NULL || i->asked || i->e.bytes == 0)
+            continue;
+        ssq_status one = ask(w, i, &values, &made);
+        st = st == SSQ_OK ? one : st;
+        ssq_tensor_destroy(&made);
+    }
+    return st;
+}
+
+void writing_rest(struct writing *w)
+{
+    char text[ERROR_TEXT];
+    (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
+    (void)writing_ask(w);
+    (void)error_set(SSQ_ERR_INVALID, "%s", text); /* the text alone counts */
+}
+
 static ssq_status write_item(struct writing *w, struct replacement *r,
                              struct item *i, uint64_t data,
                              unsigned char *chunk)
@@ -274,7 +305,7 @@ static ssq_status write_item(struct writing *w, struct replacement *r,
     ssq_tensor *made = NULL;
     ssq_status st = SSQ_OK;
     if (i->values != NULL && i->e.bytes > 0)
-        st = i->values(i->user, w->queue, &tensor, &made);
+        st = ask(w, i, &tensor, &made);
     i->sum = digest_begin(&w->crc, &i->e);
     for (uint64_t at = 0; at < i->e.bytes && st == SSQ_OK; at += CHUNK) {
         uint64_t left = i->e.bytes - at;

@@ -17,6 +17,7 @@ struct item {
     struct entry e;
     const ssq_tensor *tensor; /* borrowed; NULL: values, or bytes */
     item_values *values;      /* or NULL */
+    bool asked;               /* for them */
     const void *user;         /* of these */
     unsigned char *bytes;     /* owned; little-endian */
     uint64_t sum;
@@ -41,9 +42,10 @@ void writing_begin(struct writing *w, const char *what, ssq_queue *queue);
  *  until the file is written. */
 ssq_status writing_tensor(struct writing *w, const char *prefix,
                           const char *name, const ssq_tensor *tensor);
-/** A float32 tensor of a shape whose values are asked for when they are
- * written; user has to stay until then. */
-ssq_status writing_values(struct writing *w, const char *name, int rank,
+/** A tensor of a dtype and shape whose values are asked for when they are
+ *  written; user has to stay until then. */
+ssq_status writing_values(struct writing *w, const char *prefix,
+                          const char *name, ssq_dtype dtype, int rank,
                           const int64_t *shape, item_values *values,
                           const void *user);
 /** n elements of host memory, which are copied. */
@@ -54,6 +56,11 @@ ssq_status writing_note(struct writing *w, const char *prefix, const char *key,
                         const char *text);
 /** All of it into a file, that replaces the one of this path. Waits. */
 ssq_status writing_end(struct writing *w, const char *path);
+/** Ask for all values that nobody has asked for yet, and drop them: where
+ * others wait for this rank's part in that. */
+ssq_status writing_ask(struct writing *w);
+/** The same behind a failure, whose text stays. */
+void writing_rest(struct writing *w);
 /** Let go of what was put together; the file is as it is. */
 void writing_free(struct writing *w);
 
