@@ -83,10 +83,13 @@ typedef struct ssq_trainer_args {
                     1e-6..1e6; copied: how large their shares of a batch are.
                     NULL: those of a checkpoint of as many ranks that is
                     loaded, else all the same. See ssq_trainer_share */
+    bool shard; /**< with comm: each rank holds the masters and moments of
+                   its shard, as ssq_optimizer_distribute has it. The same
+                   bits for as many ranks, and less memory on each */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL, false
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -100,7 +103,8 @@ typedef struct ssq_trainer_args {
  *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, accumulate 0, a
  *          clip_value below 0 or NaN, from without parameters or of another
  *          device, comm of another device, weights without comm or one that is
- * none, or in a capture; else as the objects that it is made of. Since 0.1. */
+ *          none, shard without comm, or in a capture; else as the objects that
+ *          it is made of. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_create(
     ssq_queue *queue, const ssq_trainer_args *args, ssq_trainer **trainer);
 

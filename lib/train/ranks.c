@@ -98,11 +98,13 @@ static void trainer_facts(const ssq_trainer *t, struct facts *f)
     weights_fact(t, f);
     (void)snprintf(fact(f, "checkpoint"), VALUE_BYTES, "%s",
                    t->loaded[0] == '\0' ? "none" : t->loaded);
+    (void)snprintf(fact(f, "shard"), VALUE_BYTES, "%s",
+                   t->shard ? "true" : "false");
     (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
                    (unsigned long long)t->params->options.seed);
 }
 
-#define TRAINER_FACTS 11
+#define TRAINER_FACTS 12
 
 ssq_status trainer_compare(ssq_trainer *t)
 {
@@ -138,6 +140,8 @@ ssq_status trainer_reduce(ssq_trainer *t)
 {
     if (t->comm == NULL || t->reduced)
         return SSQ_OK;
+    if (t->shard)
+        return optimizer_reduce(t->queue, t->optimizer);
     const ssq_optimizer *o = t->optimizer;
     ssq_status st = ssq_comm_all_reduce(
         t->queue, t->comm,

@@ -39,6 +39,8 @@ static struct checkpoint parts_of(ssq_trainer *t, const char *what,
                                .words = words,
                                .n_words = WORDS,
                                .whole = true,
+                               .elsewhere =
+                                   t->shard && ssq_comm_rank(t->comm) > 0,
                                .user = t};
 }
 

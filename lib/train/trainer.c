@@ -64,6 +64,8 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
         st = ssq_optimizer_create(
             device, args->optimizer == NULL ? "adamw" : args->optimizer,
             &args->options, &t->optimizer);
+    if (st == SSQ_OK && args->shard)
+        st = ssq_optimizer_distribute(t->optimizer, args->comm);
     if (st == SSQ_OK)
         st = make_scaler(device, args, policy, &t->scaler);
     if (st == SSQ_OK && args->from != NULL)
@@ -111,6 +113,8 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     if (!(args->clip_value >= 0.0))
         return error_set(SSQ_ERR_INVALID, "%s: clip_value is %g, expected >= 0",
                          what, args->clip_value);
+    if (args->shard && args->comm == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: shard without comm", what);
     if (args->from != NULL)
         st = check_from(what, queue, args->from);
     if (st == SSQ_OK && args->comm != NULL &&
@@ -126,6 +130,7 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->replay = args->replay;
     t->comm = args->comm;
     t->weight = 1.0;
+    t->shard = args->shard;
     t->wishes_end = &t->wishes;
     t->hooks_end = &t->hooks;
     object_get(&queue->object);

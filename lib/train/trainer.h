@@ -43,6 +43,7 @@ struct ssq_trainer {
     bool replay;       /* passes are spans of lib/core/repeat.h */
     bool begun, ended; /* the training */
     ssq_comm *comm;    /* of the program's; NULL: alone */
+    bool shard;        /* the optimizer is distributed */
     bool reduced;  /* the sums of the step that is due are those of all ranks */
     bool torn;     /* a load has failed while it wrote: nothing to go on from */
     bool compared; /* with the other ranks, what they are made of */

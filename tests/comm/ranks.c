@@ -99,8 +99,9 @@ static void all_parts(struct place *p, const ssq_tensor *x)
     ssq_tensor_destroy(&whole);
 }
 
-/* Three steps of a small net, with batches of the rank's own. */
-static void all_training(struct place *p)
+/* Three steps of a small net, with batches of the rank's own; with shards or
+ * without, which is the same. */
+static void all_training(struct place *p, bool shard)
 {
     const int64_t shape[] = {8, 12};
     ssq_trainer *trainer = NULL;
@@ -108,9 +109,11 @@ static void all_training(struct place *p)
 
     NEED(ssq_tensor_create(p->dev, SSQ_F32, 2, shape, &x));
     NEED(ssq_fill(p->queue, SSQ_FILL(.x = y, .value = 1)));
-    NEED(ssq_trainer_create(
-        p->queue, SSQ_TRAINER(.policy = "mixed_float16", .comm = p->comm),
-        &trainer));
+    NEED(ssq_trainer_create(p->queue,
+                            SSQ_TRAINER(.policy = "mixed_float16",
+                                        .options.clip_norm = 0.1,
+                                        .comm = p->comm, .shard = shard),
+                            &trainer));
     for (uint32_t step = 0; step < 3; step++) {
         NEED(ssq_random_normal(
             p->queue, SSQ_RANDOM_NORMAL(.x = x, .seed = step,
@@ -144,7 +147,14 @@ static void *whole(void *place)
         x[t] = filled(p, t, ssq_comm_rank(p->comm));
     all_lists(p, x);
     all_parts(p, x[2]);
-    all_training(p);
+    uint64_t before = p->digest, after[2];
+    for (int shard = 0; shard < 2; shard++) {
+        p->digest = before;
+        all_training(p, shard == 1);
+        after[shard] = p->digest;
+    }
+    if (after[0] != after[1])
+        tap_bail("rank %u: shards have other bits", ssq_comm_rank(p->comm));
     snprintf(text, sizeof(text), "%016llx", (unsigned long long)p->digest);
     const ssq_comm_fact fact = {"digest", text};
     NEED(ssq_comm_compare(p->queue, p->comm, &fact, 1, "digest"));

@@ -7,6 +7,7 @@ comm_tests = \
 	tests/comm/failure \
 	tests/comm/gate \
 	tests/comm/place \
+	tests/comm/shards \
 	tests/comm/share \
 	tests/comm/train
 check_PROGRAMS += $(comm_tests)
@@ -22,6 +23,8 @@ tests_comm_gate_SOURCES = tests/comm/gate.c
 tests_comm_gate_LDADD = libsesqui.la
 tests_comm_place_SOURCES = tests/comm/place.c
 tests_comm_place_LDADD = libsesqui.la
+tests_comm_shards_SOURCES = tests/comm/shards.c
+tests_comm_shards_LDADD = libsesqui.la -lm
 tests_comm_share_SOURCES = tests/comm/share.c
 tests_comm_share_LDADD = libsesqui.la -lm
 tests_comm_train_SOURCES = tests/comm/train.c

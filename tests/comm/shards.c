@@ -1,0 +1,730 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* shards.c - optimizers that are distributed: the bits of whole ones, in
+ * memory and in files, and files for other numbers of ranks. */
+
+#include <math.h>
+#include <sesqui/checkpoint.h>
+#include <stdatomic.h>
+#include <stdlib.h>
+#include <unistd.h>
+
+#include "tests/comm/comm.h"
+
+enum { PARAMS = 6, STEPS = 3, MORE = 2, LARGEST = 40000 };
+
+/* Shards are cut within the first and the fourth; one has no elements. */
+static const int64_t sizes[PARAMS] = {LARGEST, 5, 16384, 20001, 0, 1};
+
+struct setup {
+    const char *kind;
+    ssq_dtype dtype; /* of parameters and gradients */
+    ssq_master_kind master;
+    double clip, momentum;
+    unsigned passes; /* of a rank, to a step */
+    bool overflow;   /* on the last rank, in step 1 */
+};
+
+/* ---- one rank, or a whole optimizer ---- */
+
+struct member {
+    ssq_queue *queue;
+    ssq_optimizer *optimizer;
+    ssq_scaler *scaler;
+    ssq_tensor *param[PARAMS], *grad[PARAMS];
+};
+
+static float random_of(uint32_t seed)
+{
+    seed = (seed ^ 61u) ^ (seed >> 16);
+    seed *= 9u;
+    seed ^= seed >> 4;
+    seed *= 0x27d4eb2du;
+    seed ^= seed >> 15;
+    return (float)(int32_t)(seed % 2001u - 1000u) / 1024.0f;
+}
+
+/* Multiples of 2^-10 of at most 11 bits: exact in f16, rounded in bf16. */
+static void fill(float *x, int64_t n, uint32_t seed)
+{
+    for (int64_t i = 0; i < n; i++)
+        x[i] = random_of(seed * 7919u + (uint32_t)i);
+}
+
+static void put(const struct member *m, const ssq_tensor *t, float *x)
+{
+    size_t n = (size_t)ssq_tensor_elements(t);
+
+    NEED(ssq_tensor_write(m->queue, t, x, n * sizeof(*x), SSQ_F32));
+    NEED(ssq_queue_sync(m->queue));
+}
+
+static void member_make(struct member *m, ssq_queue *queue, ssq_comm *comm,
+                        const struct setup *s, bool wide)
+{
+    static float x[LARGEST];
+    ssq_device *device = ssq_queue_device(queue);
+    ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
+    ssq_group *group = NULL;
+    char name[16];
+
+    *m = (struct member){.queue = queue};
+    options.clip_norm = s->clip;
+    options.momentum = s->momentum;
+    options.master = s->master;
+    options.lr = 0.01;
+    NEED(ssq_optimizer_create(device, s->kind, &options, &m->optimizer));
+    options.lr = 0.02;
+    options.weight_decay = 0;
+    NEED(ssq_optimizer_group(m->optimizer, &options, &group));
+    if (comm != NULL)
+        NEED(ssq_optimizer_distribute(m->optimizer, comm));
+    if (s->dtype == SSQ_F16)
+        NEED(ssq_scaler_create(device, "sesqui", NULL, &m->scaler));
+    for (int i = 0; i < PARAMS; i++) {
+        m->param[i] = core_vector(device, s->dtype, sizes[i]);
+        m->grad[i] = core_vector(device, wide ? SSQ_F32 : s->dtype, sizes[i]);
+        fill(x, sizes[i], 100 + (uint32_t)i);
+        if (sizes[i] > 0)
+            put(m, m->param[i], x);
+        snprintf(name, sizeof(name), "p%d", i);
+        NEED(ssq_optimizer_add(m->optimizer, name, m->param[i], m->grad[i],
+                               i == 1 || i == 3 ? group : NULL));
+    }
+}
+
+static void member_free(struct member *m)
+{
+    ssq_optimizer_destroy(&m->optimizer);
+    ssq_scaler_destroy(&m->scaler);
+    for (int i = 0; i < PARAMS; i++) {
+        ssq_tensor_destroy(&m->param[i]);
+        ssq_tensor_destroy(&m->grad[i]);
+    }
+}
+
+/* ---- gradients ---- */
+
+/* Of a pass of rank r. The third parameter has no gradient in any. */
+static void grad_of(const struct setup *s, float *g, int i, int step,
+                    unsigned r, unsigned n, unsigned pass)
+{
+    fill(g, sizes[i],
+         (uint32_t)(step * 64 + (int)(r * 8 + pass)) * 8u + (uint32_t)i + 1);
+    for (int64_t k = 0; k < sizes[i] && i == 2; k++)
+        g[k] = 0;
+    if (s->dtype == SSQ_BF16) /* what 8 bits have */
+        for (int64_t k = 0; k < sizes[i]; k++)
+            g[k] = rintf(g[k] * 64.0f) / 64.0f;
+    if (s->overflow && step == 1 && r == n - 1 && i == 3)
+        g[17000] = INFINITY;
+}
+
+/* What all ranks' sums come to, in their order. */
+static void sum_of(const struct setup *s, float *sum, int i, int step,
+                   unsigned n)
+{
+    static float g[LARGEST], own[LARGEST];
+
+    for (unsigned r = 0; r < n; r++) {
+        for (unsigned pass = 0; pass < s->passes; pass++) {
+            grad_of(s, pass == 0 ? own : g, i, step, r, n, pass);
+            for (int64_t k = 0; k < sizes[i] && pass > 0; k++)
+                own[k] += g[k];
+        }
+        for (int64_t k = 0; k < sizes[i]; k++)
+            sum[k] = r == 0 ? own[k] : sum[k] + own[k];
+    }
+}
+
+/* Behind the sums: check, update, and the scale's update. */
+static void step_member(struct member *m)
+{
+    if (m->scaler != NULL) { /* gradients count as scaled by it */
+        ssq_tensor *x = core_vector(ssq_queue_device(m->queue), SSQ_F32, 1);
+        NEED(ssq_fill(m->queue, SSQ_FILL(.x = x, .value = 1)));
+        NEED(ssq_scaler_scale_grad(m->queue, m->scaler, x, x));
+        ssq_tensor_destroy(&x);
+    }
+    NEED(ssq_optimizer_step(m->queue, m->optimizer, m->scaler));
+    if (m->scaler != NULL)
+        NEED(ssq_scaler_update(m->queue, m->scaler));
+}
+
+/* n ranks' step as one sum: `mine` of a group of others, whose are zeros. */
+static void step_sum(struct member *m, const struct setup *s, int step,
+                     unsigned n, bool mine)
+{
+    static float sum[LARGEST];
+
+    for (int i = 0; i < PARAMS; i++) {
+        if (sizes[i] == 0)
+            continue;
+        sum_of(s, sum, i, step, n);
+        for (int64_t k = 0; k < sizes[i] && !mine; k++)
+            sum[k] = 0;
+        put(m, m->grad[i], sum);
+    }
+    NEED(ssq_optimizer_accumulate(m->queue, m->optimizer,
+                                  1.0 / (n * s->passes)));
+    step_member(m);
+}
+
+static void step_rank(struct member *m, const struct setup *s, int step,
+                      unsigned r, unsigned n)
+{
+    static float g[LARGEST];
+
+    for (unsigned pass = 0; pass < s->passes; pass++) {
+        for (int i = 0; i < PARAMS; i++) {
+            if (sizes[i] == 0)
+                continue;
+            grad_of(s, g, i, step, r, n, pass);
+            NEED(ssq_tensor_write(m->queue, m->grad[i], g,
+                                  (size_t)sizes[i] * sizeof(*g), SSQ_F32));
+            NEED(ssq_queue_sync(m->queue));
+        }
+        NEED(ssq_optimizer_accumulate(m->queue, m->optimizer,
+                                      1.0 / (n * s->passes)));
+    }
+    step_member(m);
+}
+
+/* ---- comparing ---- */
+
+static bool same_values(const struct member *a, const struct member *b)
+{
+    static float x[LARGEST], y[LARGEST];
+    bool same = true;
+
+    for (int i = 0; i < PARAMS; i++) {
+        size_t bytes = (size_t)sizes[i] * sizeof(float);
+        if (bytes == 0)
+            continue;
+        NEED(ssq_tensor_read(a->queue, a->param[i], x, bytes, SSQ_F32));
+        NEED(ssq_tensor_read(b->queue, b->param[i], y, bytes, SSQ_F32));
+        NEED(ssq_queue_sync(a->queue));
+        NEED(ssq_queue_sync(b->queue));
+        same = same && memcmp(x, y, bytes) == 0;
+    }
+    return same;
+}
+
+/* t, the norm where there is one, and the scale. */
+static bool same_words(const struct member *a, const struct member *b,
+                       bool norms)
+{
+    float norm[2] = {0, 0};
+    uint32_t t[2];
+    ssq_scaler_state s[2] = {SSQ_SCALER_STATE_INIT, SSQ_SCALER_STATE_INIT};
+
+    for (int k = 0; k < 2; k++) {
+        const struct member *m = k == 0 ? a : b;
+        NEED(ssq_optimizer_norm(m->queue, m->optimizer, norms ? &norm[k] : NULL,
+                                &t[k]));
+        if (m->scaler != NULL)
+            NEED(ssq_scaler_state_get(m->queue, m->scaler, &s[k]));
+    }
+    bool same = t[0] == t[1] && memcmp(&norm[0], &norm[1], sizeof(float)) == 0;
+    same = same && s[0].scale == s[1].scale;
+    if (!same)
+        tap_diag("t %u and %u, norm %a and %a", t[0], t[1], (double)norm[0],
+                 (double)norm[1]);
+    return same;
+}
+
+/* What a file does not keep. */
+static bool same_overflow(const struct member *a, const struct member *b)
+{
+    ssq_overflow_report x = SSQ_OVERFLOW_REPORT_INIT,
+                        y = SSQ_OVERFLOW_REPORT_INIT;
+
+    NEED(ssq_optimizer_overflow(a->queue, a->optimizer, &x));
+    NEED(ssq_optimizer_overflow(b->queue, b->optimizer, &y));
+    return x.check == y.check && x.index == y.index && x.nan == y.nan &&
+           x.infs == y.infs && x.nans == y.nans && x.tensors == y.tensors &&
+           strcmp(x.name, y.name) == 0;
+}
+
+static bool same_files(const char *a, const char *b)
+{
+    FILE *f = fopen(a, "rb"), *g = fopen(b, "rb");
+    bool same = f != NULL && g != NULL;
+
+    for (int c = 0; same && c != EOF;) {
+        c = getc(f);
+        same = c == getc(g);
+    }
+    if (f != NULL)
+        fclose(f);
+    if (g != NULL)
+        fclose(g);
+    return same;
+}
+
+static ssq_status save(const struct member *m, const char *path)
+{
+    return ssq_checkpoint_save(m->queue, path,
+                               SSQ_CHECKPOINT(.optimizer = m->optimizer));
+}
+
+/* ---- cases ---- */
+
+static const char ours[] = "tests/comm/shards.ranks";
+static const char whole[] = "tests/comm/shards.whole";
+
+struct run {
+    unsigned n;
+    struct group g;
+    struct member rank[MOST_RANKS];
+};
+
+static double seconds = 60; /* that ranks wait for others */
+
+static void run_make(struct run *run, const char *const *devices, unsigned n,
+                     const struct setup *s, bool wide)
+{
+    ssq_comm_options options = SSQ_COMM_OPTIONS_INIT;
+
+    options.timeout = seconds;
+    options.piece_bytes = 50000; /* several of them, not of whole tensors */
+    run->n = n;
+    group_open(&run->g, n, devices, &options);
+    for (unsigned r = 0; r < n; r++)
+        member_make(&run->rank[r], run->g.queue[r],
+                    n == 1 ? NULL : run->g.comm[r], s, wide);
+}
+
+static void run_free(struct run *run)
+{
+    for (unsigned r = 0; r < run->n; r++)
+        member_free(&run->rank[r]);
+    group_close(&run->g);
+}
+
+/* So many ranks with the file's state, and the parameters and scale of
+ * another. */
+static void run_load(struct run *run, const char *const *devices, unsigned n,
+                     const struct setup *s, const struct member *from)
+{
+    static float x[LARGEST];
+    ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
+
+    run_make(run, devices, n, s, true);
+    if (from->scaler != NULL)
+        NEED(ssq_scaler_state_get(from->queue, from->scaler, &state));
+    for (unsigned r = 0; r < n; r++) {
+        struct member *m = &run->rank[r];
+        for (int i = 0; i < PARAMS; i++) {
+            if (sizes[i] == 0)
+                continue;
+            NEED(ssq_tensor_read(from->queue, from->param[i], x,
+                                 (size_t)sizes[i] * sizeof(*x), SSQ_F32));
+            NEED(ssq_queue_sync(from->queue));
+            put(m, m->param[i], x);
+        }
+        NEED(ssq_checkpoint_load(m->queue, ours,
+                                 SSQ_CHECKPOINT(.optimizer = m->optimizer)));
+        if (m->scaler != NULL)
+            NEED(ssq_scaler_state_set(m->queue, m->scaler, &state));
+    }
+}
+
+/* They go on with the sums that n ranks had. */
+static size_t run_on(struct run *run, const struct setup *s, unsigned n,
+                     const struct member *want)
+{
+    size_t wrong = 0;
+
+    for (int step = STEPS; step < STEPS + MORE; step++)
+        for (unsigned r = 0; r < run->n; r++)
+            step_sum(&run->rank[r], s, step, n, r == 0);
+    for (unsigned r = 0; r < run->n; r++)
+        wrong += !same_values(want, &run->rank[r]) ||
+                 !same_words(want, &run->rank[r], s->clip > 0);
+    run_free(run);
+    return wrong;
+}
+
+static void test_bits(const char *name, const char *const *devices, unsigned n,
+                      struct setup s)
+{
+    struct run run, one, others;
+    struct member want;
+    size_t wrong = 0;
+    bool mixed = strcmp(devices[0], devices[n - 1]) != 0;
+
+    run_make(&run, devices, n, &s, false);
+    ssq_device *device = core_open(devices[0]);
+    ssq_queue *queue = core_queue(device);
+    member_make(&want, queue, NULL, &s, true);
+    for (int step = 0; step < STEPS; step++) {
+        for (unsigned r = 0; r < n; r++)
+            step_rank(&run.rank[r], &s, step, r, n);
+        step_sum(&want, &s, step, n, true);
+    }
+    for (unsigned r = 0; r < n; r++)
+        wrong += !same_values(&want, &run.rank[r]) ||
+                 !same_words(&want, &run.rank[r], s.clip > 0) ||
+                 !same_overflow(&want, &run.rank[r]);
+    tap_ok(wrong == 0, "%s, %u ranks from %s to %s: the bits of a whole one",
+           name, n, devices[0], devices[n - 1]);
+    for (unsigned r = n - 1; r > 0; r--)
+        NEED(save(&run.rank[r], NULL));
+    NEED(save(&run.rank[0], ours));
+    NEED(save(&want, whole));
+    tap_ok(same_files(ours, whole) || mixed,
+           "%s: %u ranks save what a whole one does", name, n);
+    run_load(&one, devices, 1, &s, &want);
+    run_load(&others, devices, 5 - n, &s, &want);
+    for (int step = STEPS; step < STEPS + MORE; step++)
+        step_sum(&want, &s, step, n, true);
+    wrong = run_on(&one, &s, n, &want) + run_on(&others, &s, n, &want);
+    tap_ok(wrong == 0, "%s: a whole one and %u ranks go on from the file", name,
+           5 - n);
+    member_free(&want);
+    run_free(&run);
+    ssq_queue_destroy(&queue);
+    ssq_device_close(&device);
+    unlink(ours);
+    unlink(whole);
+}
+
+/* ---- what each rank holds ---- */
+
+static void test_memory(void)
+{
+    const char *const devices[] = {"reference", "reference", "reference"};
+    const struct setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 0, 0, 1, false};
+    struct run run;
+    uint64_t own = 0, all = 0, most = 0;
+    bool right = true;
+
+    run_make(&run, devices, 3, &s, false);
+    for (unsigned r = 0; r < 3; r++)
+        step_rank(&run.rank[r], &s, 0, r, 3);
+    for (unsigned r = 0; r < 3; r++) {
+        ssq_memory_report m = SSQ_MEMORY_REPORT_INIT;
+        NEED(ssq_optimizer_memory(run.rank[r].optimizer, &m));
+        own += m.own;
+        all = m.elements;
+        most = m.own > most ? m.own : most;
+        right = right && m.masters == 4 * m.own && m.moments == 8 * m.own &&
+                m.params == 2 * all && m.grads == 2 * all &&
+                m.sums == 4 * all && m.other > 0;
+    }
+    tap_ok(right && own == all && most <= all / 3 + 16384,
+           "three ranks hold %llu of %llu elements, at most %llu each",
+           (unsigned long long)own, (unsigned long long)all,
+           (unsigned long long)most);
+    run_free(&run);
+}
+
+/* ---- files that fail ---- */
+
+/* Rank 0 still takes all parts: the group goes on, and the old file is there.
+ */
+static void test_failing_file(void)
+{
+    const char *const devices[] = {"cpu", "cpu"};
+    const struct setup s = {"sgd", SSQ_F32, SSQ_MASTER_F32, 0, 0.9, 1, false};
+    struct run run;
+    struct member *m = run.rank;
+
+    run_make(&run, devices, 2, &s, false);
+    for (unsigned r = 0; r < 2; r++)
+        step_rank(&m[r], &s, 0, r, 2);
+    NEED(save(&m[1], "no such place/is looked at"));
+    core_status(save(&m[0], "tests/comm/no such folder/x"), SSQ_ERR_NOT_FOUND,
+                "no such folder", "a folder that is not there");
+    for (unsigned r = 0; r < 2; r++)
+        step_rank(&m[r], &s, 1, r, 2);
+    NEED(save(&m[1], NULL));
+    NEED(save(&m[0], ours));
+    tap_ok(same_values(&m[0], &m[1]), "and the ranks go on");
+    NEED(truncate(ours, 1000) == 0 ? SSQ_OK : SSQ_ERR_IO);
+    core_status(
+        ssq_checkpoint_load(m[1].queue, ours,
+                            SSQ_CHECKPOINT(.optimizer = m[1].optimizer)),
+        SSQ_ERR_INVALID, "shards.ranks", "a file that ends too early");
+    unlink(ours);
+    core_status(
+        ssq_checkpoint_load(m[1].queue, ours,
+                            SSQ_CHECKPOINT(.optimizer = m[1].optimizer)),
+        SSQ_ERR_NOT_FOUND, "shards.ranks", "a file that is missing");
+    run_free(&run);
+}
+
+/* ---- misuse ---- */
+
+static void test_refusals(void)
+{
+    const char *const devices[] = {"reference", "reference"};
+    const struct setup s = {"adamw", SSQ_BF16, SSQ_MASTER_F32, 1, 0, 1, false};
+    ssq_optimizer_options flat = SSQ_OPTIMIZER_INIT;
+    ssq_memory_report report = SSQ_MEMORY_REPORT_INIT;
+    const ssq_tensor *master = NULL;
+    ssq_optimizer *o = NULL;
+    struct run run;
+    size_t needed = 0;
+
+    run_make(&run, devices, 2, &s, false);
+    struct member *m = run.rank;
+    core_status(ssq_optimizer_distribute(NULL, run.g.comm[0]), SSQ_ERR_INVALID,
+                "optimizer is NULL", "no optimizer");
+    core_status(ssq_optimizer_distribute(m[0].optimizer, NULL), SSQ_ERR_INVALID,
+                "comm is NULL", "no communicator");
+    core_status(ssq_optimizer_distribute(m[0].optimizer, run.g.comm[0]),
+                SSQ_ERR_INVALID, "already", "twice");
+    flat.flat_master = true;
+    NEED(ssq_optimizer_create(run.g.dev[0], "sgd", &flat, &o));
+    core_status(ssq_optimizer_distribute(o, run.g.comm[0]), SSQ_ERR_INVALID,
+                "flat_master", "flat masters");
+    ssq_optimizer_destroy(&o);
+    NEED(ssq_optimizer_create(run.g.dev[0], "sgd", NULL, &o));
+    core_status(ssq_optimizer_distribute(o, run.g.comm[1]), SSQ_ERR_INVALID,
+                "rank 1", "another rank's device");
+    ssq_optimizer_destroy(&o);
+    core_status(ssq_optimizer_memory(m[0].optimizer, &report), SSQ_ERR_INVALID,
+                "before the first step", "memory before there is some");
+    core_status(ssq_optimizer_step(m[0].queue, m[0].optimizer, NULL),
+                SSQ_ERR_INVALID, "ssq_optimizer_accumulate",
+                "a step without sums");
+    core_status(ssq_optimizer_unscale(m[0].queue, m[0].optimizer, NULL),
+                SSQ_ERR_INVALID, "ssq_optimizer_accumulate",
+                "unscale without sums");
+    for (unsigned r = 0; r < 2; r++)
+        step_rank(&m[r], &s, 0, r, 2);
+    core_status(ssq_optimizer_distribute(m[0].optimizer, run.g.comm[0]),
+                SSQ_ERR_INVALID, "already", "after the first use");
+    core_status(ssq_optimizer_master(m[1].optimizer, NULL, "p0", &master),
+                SSQ_ERR_INVALID, "rank 1 has a part", "a master");
+    core_status(
+        ssq_optimizer_save(m[1].queue, m[1].optimizer, NULL, 0, &needed),
+        SSQ_ERR_INVALID, "ssq_checkpoint_save", "a blob");
+    report.struct_size = 1;
+    core_status(ssq_optimizer_memory(m[0].optimizer, &report), SSQ_ERR_INVALID,
+                "struct_size", "another header's report");
+    run_free(&run);
+}
+
+/* ---- trainers ---- */
+
+struct learner {
+    ssq_queue *queue;
+    ssq_trainer *trainer;
+    ssq_tensor *x, *y;
+};
+
+static void learner_make(struct learner *l, ssq_queue *queue, ssq_comm *comm,
+                         bool shard, double clip_value)
+{
+    const int64_t shape[] = {4, 300};
+
+    l->queue = queue;
+    NEED(ssq_trainer_create(
+        queue,
+        SSQ_TRAINER(.policy = "mixed_float16", .options.clip_norm = 0.5,
+                    .accumulate = 2, .replay = true, .comm = comm,
+                    .clip_value = clip_value, .shard = shard),
+        &l->trainer));
+    NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &l->x));
+    l->y = core_vector(ssq_queue_device(queue), SSQ_I32, 4);
+    NEED(ssq_fill(queue, SSQ_FILL(.x = l->y, .value = 1)));
+}
+
+static void learner_free(struct learner *l)
+{
+    ssq_trainer_destroy(&l->trainer);
+    ssq_tensor_destroy(&l->x);
+    ssq_tensor_destroy(&l->y);
+}
+
+/* A pass, of a batch that is `batch`'s; bad: something is not finite. */
+static void learn(struct learner *l, uint32_t batch, bool bad)
+{
+    NEED(ssq_random_normal(l->queue,
+                           SSQ_RANDOM_NORMAL(.x = l->x, .seed = batch)));
+    if (bad)
+        NEED(ssq_fill(l->queue, SSQ_FILL(.x = l->x, .value = INFINITY)));
+    ssq_tape *t = ssq_trainer_begin(l->trainer);
+    ssq_var h = ssq_nn_linear(t, "fc1", ssq_var_input(t, l->x), 150, NULL);
+    h = ssq_nn_linear(t, "fc2", ssq_relu_var(h), 3, NULL);
+    NEED(ssq_trainer_step(
+        l->trainer,
+        ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = l->y))));
+}
+
+static size_t trained(const struct learner *l, float *x)
+{
+    const ssq_params *params = ssq_trainer_params(l->trainer);
+    size_t at = 0;
+
+    for (size_t i = 0; i < ssq_params_count(params); i++) {
+        ssq_param_info info = SSQ_PARAM_INFO_INIT;
+        NEED(ssq_params_get(params, i, &info));
+        size_t n = (size_t)ssq_tensor_elements(info.tensor);
+        NEED(ssq_tensor_read(l->queue, info.tensor, x + at, n * sizeof(*x),
+                             SSQ_F32));
+        NEED(ssq_queue_sync(l->queue));
+        at += n;
+    }
+    return at;
+}
+
+/* Steps from .. end of n ranks, of which the last has a bad batch in step 1. */
+static void learn_all(struct learner *l, unsigned n, uint32_t from,
+                      uint32_t end)
+{
+    for (uint32_t step = from; step < end; step++)
+        for (uint32_t pass = 0; pass < 2; pass++)
+            for (unsigned r = 0; r < n; r++)
+                learn(&l[r], step * 100 + pass * 10 + r,
+                      step == 1 && r == n - 1);
+}
+
+/* With shards and without, rank by rank; files of either; and the end. */
+static void test_trainers(unsigned n, double clip_value)
+{
+    static float want[LARGEST * 2], got[LARGEST * 2];
+    struct group g[3];
+    struct learner l[3][MOST_RANKS];
+    size_t count = 0, wrong = 0;
+
+    for (int k = 0; k < 3; k++) { /* whole, shards, shards from whole's file */
+        group_of(&g[k], n, "cpu", 60);
+        for (unsigned r = 0; r < n; r++)
+            learner_make(&l[k][r], g[k].queue[r], g[k].comm[r], k > 0,
+                         clip_value);
+    }
+    learn_all(l[0], n, 0, 3);
+    learn_all(l[1], n, 0, 3);
+    for (unsigned r = n - 1; r > 0; r--)
+        NEED(ssq_trainer_save(l[1][r].trainer, NULL));
+    NEED(ssq_trainer_save(l[1][0].trainer, ours));
+    NEED(ssq_trainer_save(l[0][0].trainer, whole));
+    tap_ok(same_files(ours, whole), "trainers, %u ranks, clip %g: one file", n,
+           clip_value);
+    for (unsigned r = 0; r < n; r++)
+        NEED(ssq_trainer_load(l[2][r].trainer, whole));
+    for (int k = 0; k < 3; k++)
+        learn_all(l[k], n, 3, 5);
+    for (int k = 0; k < 3; k++)
+        for (unsigned r = 0; r < n; r++)
+            NEED(ssq_trainer_end(l[k][r].trainer));
+    count = trained(&l[0][0], want);
+    for (int k = 1; k < 3; k++)
+        for (unsigned r = 0; r < n; r++)
+            wrong += trained(&l[k][r], got) != count ||
+                     memcmp(want, got, count * sizeof(*got)) != 0;
+    tap_ok(wrong == 0 && count > 40000,
+           "trainers, %u ranks: float32 values of %zu parameters are those of "
+           "whole optimizers, from a file, too",
+           n, count);
+    for (int k = 0; k < 3; k++) {
+        for (unsigned r = 0; r < n; r++)
+            learner_free(&l[k][r]);
+        group_close(&g[k]);
+    }
+    unlink(ours);
+    unlink(whole);
+}
+
+/* ---- memory of the host that is short ---- */
+
+static atomic_long left; /* blocks until one is refused */
+
+static void *count_alloc(void *user, size_t bytes)
+{
+    (void)user;
+    return atomic_fetch_sub(&left, 1) == 1 ? NULL : malloc(bytes);
+}
+
+static void count_free(void *user, void *p)
+{
+    (void)user;
+    free(p);
+}
+
+/* A step of both ranks, repeated where a block was refused. What the threads
+ * are refused ends the group, which calls answer, too. False: none was refused.
+ */
+static bool step_short(struct run *run, long at)
+{
+    bool ended = false;
+
+    for (unsigned r = 0; r < 2; r++)
+        NEED(ssq_optimizer_accumulate(run->rank[r].queue,
+                                      run->rank[r].optimizer, 0.5));
+    atomic_store(&left, at);
+    for (unsigned r = 0; r < 2; r++) {
+        struct member *m = &run->rank[r];
+        ssq_status st = SSQ_ERR_NOMEM;
+        for (int i = 0; i < 2 && st == SSQ_ERR_NOMEM; i++)
+            st = ssq_optimizer_step(m->queue, m->optimizer, NULL);
+        ended = ended || st != SSQ_OK;
+    }
+    for (unsigned r = 0; r < 2; r++)
+        ended = ssq_queue_sync(run->rank[r].queue) != SSQ_OK || ended;
+    bool spared = atomic_exchange(&left, 0) > 0;
+    if (!ended && !same_values(&run->rank[0], &run->rank[1]))
+        tap_bail("block %ld: ranks differ", at);
+    if (spared && ended)
+        tap_bail("the group has ended without a reason");
+    return !spared;
+}
+
+static void test_short(void)
+{
+    const char *const devices[] = {"reference", "reference"};
+    const struct setup s = {"lamb", SSQ_BF16, SSQ_MASTER_F32, 1, 0, 1, false};
+    const ssq_allocator counting = {sizeof(counting), count_alloc, count_free,
+                                    NULL};
+    long at = 1;
+
+    seconds = 1;
+    NEED(ssq_allocator_set(&counting));
+    for (bool more = true; more && at < 2000; at++) {
+        struct run run;
+        atomic_store(&left, 0);
+        run_make(&run, devices, 2, &s, true);
+        for (unsigned r = 0; r < 2; r++)
+            step_sum(&run.rank[r], &s, 0, 2, r == 0);
+        more = step_short(&run, at);
+        run_free(&run);
+    }
+    NEED(ssq_allocator_set(NULL));
+    seconds = 60;
+    tap_ok(at > 10 && at < 2000,
+           "block 1 to %ld of a step is refused: it is repeated, or the group "
+           "has ended",
+           at - 1);
+}
+
+int main(void)
+{
+    const char *const reference[] = {"reference", "reference", "reference"};
+    const char *const cpu[] = {"cpu", "cpu", "cpu"};
+    const char *const mixture[] = {"reference", "guard", "cpu"};
+
+    test_bits("sgd, f32", reference, 2,
+              (struct setup){"sgd", SSQ_F32, SSQ_MASTER_F32, 0.5, 0.9, 1, 0});
+    test_bits("adamw, bf16, 2 passes", cpu, 3,
+              (struct setup){"adamw", SSQ_BF16, SSQ_MASTER_F32, 0.5, 0, 2, 0});
+    test_bits("lamb, bf16, split", reference, 3,
+              (struct setup){"lamb", SSQ_BF16, SSQ_MASTER_SPLIT, 0, 0, 1, 0});
+    test_bits("adamw, f16, overflow", cpu, 2,
+              (struct setup){"adamw", SSQ_F16, SSQ_MASTER_F32, 0.5, 0, 1, 1});
+    test_bits("lamb, f16, overflow", cpu, 3,
+              (struct setup){"lamb", SSQ_F16, SSQ_MASTER_F32, 0.5, 0, 1, 1});
+    test_bits("sgd, bf16, no masters", cpu, 2,
+              (struct setup){"sgd", SSQ_BF16, SSQ_MASTER_NONE, 0, 0.9, 1, 0});
+    test_bits("adamw, bf16", mixture, 3,
+              (struct setup){"adamw", SSQ_BF16, SSQ_MASTER_F32, 0.5, 0, 1, 0});
+    test_trainers(2, 0);
+    test_trainers(3, 0.01);
+    test_short();
+    test_memory();
+    test_failing_file();
+    test_refusals();
+    return tap_done(21 + 4 + 1 + 1 + 4 + 12);
+}
