@@ -90,7 +90,7 @@ INLINE void row_fetch(ssq_dtype is, const char *p, size_t i, int64_t n)
 {
     const char *line = p + (int64_t)i * cell_bytes(is);
     for (int64_t at = 0; at < n * cell_bytes(is); at += 64)
-        fetch(line + at);
+        fetch_near(line + at);
 }
 
 /* Elements up to the first at which a vector's store may go past the caches;

@@ -161,8 +161,8 @@ INLINE floats slope_made(const void *row, size_t i, size_t n)
     if (i + LANES > n)
         return row_rest(r->is, r->y, i, n, 0.0f) *
                (row_rest(r->dy_is, r->dy, i, n, 0.0f) - r->sum);
-    fetch(r->next_y + (int64_t)i * cell_bytes(r->is));
-    fetch(r->next_dy + (int64_t)i * cell_bytes(r->dy_is));
+    fetch_near(r->next_y + (int64_t)i * cell_bytes(r->is));
+    fetch_near(r->next_dy + (int64_t)i * cell_bytes(r->dy_is));
     return row_load(r->is, r->y, i) * (row_load(r->dy_is, r->dy, i) - r->sum);
 }
 
