@@ -8,12 +8,13 @@ comm_tests = \
 	tests/comm/gate \
 	tests/comm/place \
 	tests/comm/shards \
+	tests/comm/shards_train \
 	tests/comm/share \
 	tests/comm/train
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 thread_tests += $(comm_tests)
-EXTRA_DIST += tests/comm/comm.h
+EXTRA_DIST += tests/comm/comm.h tests/comm/files.h
 
 tests_comm_collective_SOURCES = tests/comm/collective.c
 tests_comm_collective_LDADD = libsesqui.la
@@ -25,6 +26,8 @@ tests_comm_place_SOURCES = tests/comm/place.c
 tests_comm_place_LDADD = libsesqui.la
 tests_comm_shards_SOURCES = tests/comm/shards.c
 tests_comm_shards_LDADD = libsesqui.la -lm
+tests_comm_shards_train_SOURCES = tests/comm/shards_train.c
+tests_comm_shards_train_LDADD = libsesqui.la -lm
 tests_comm_share_SOURCES = tests/comm/share.c
 tests_comm_share_LDADD = libsesqui.la -lm
 tests_comm_train_SOURCES = tests/comm/train.c
