@@ -8,6 +8,7 @@
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/extreme_kernels.h"
 #include "backends/cpu/rows.h"
+#include "backends/cpu/sum.h"
 #include "lib/core/size.h"
 #include "lib/op/reduce/reduce.h"
 
@@ -134,5 +135,6 @@ static ssq_status run(struct backend_queue *queue, const struct reduce_op *op)
 
 const struct reduce_impl cpu_reduce[] = {
     {.name = "extreme", .check = check, .run = run},
+    {.name = "sum", .check = sum_check, .run = sum_run},
     {.name = NULL},
 };

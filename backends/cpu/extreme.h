@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* extreme.h - the cpu backend's own maxima and minima. */
+/* extreme.h - the cpu backend's own maxima and minima, and sums (sum.h). */
 #ifndef BACKENDS_CPU_EXTREME_H
 #define BACKENDS_CPU_EXTREME_H
 

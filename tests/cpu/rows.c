@@ -7,11 +7,11 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* Rows of short ones; of a result of more than 8 MiB, in 16 bits too, whose
+/* Rows of few elements; of a result of more than 8 MiB, in 16 bits too, whose
  * rows begin anywhere; and of more elements than softmax keeps. */
 static const struct shape {
     int64_t rows, n;
-} shapes[] = {{300, 64}, {77, 100}, {4100, 1031}, {130, 16501}};
+} shapes[] = {{300, 64}, {77, 100}, {4100, 1031}, {130, 16501}, {40, 12421}};
 #define SHAPES (sizeof(shapes) / sizeof(shapes[0]))
 
 enum { X, G, Y, OPERANDS };
@@ -195,6 +195,30 @@ static void check(struct bed *b, const char *isa, ssq_dtype dtype)
     }
 }
 
+/* Of rows that are not too long for it. */
+static void check_sum(struct bed *b, const char *isa, ssq_dtype dtype)
+{
+    static const char *const impls[] = {"portable", "sum"};
+    size_t bytes = (size_t)b->rows * sizeof(float);
+    int64_t all = b->n, first = 0;
+    for (int i = 0; i < 2; i++) {
+        must(ssq_implementation_pin(b->device, "reduce", impls[i]), "pin");
+        must(ssq_sum(b->queue, SSQ_REDUCE(.x = b->t[X], .y = b->mean,
+                                          .axes = {1}, .n_axes = 1)),
+             "sum");
+        must(ssq_tensor_read(b->queue, b->mean, i == 0 ? b->want : b->got,
+                             bytes, SSQ_F32),
+             "read");
+        must(ssq_queue_sync(b->queue), "sync");
+    }
+    must(ssq_implementation_pin(b->device, "reduce", NULL), "unpin");
+    b->n = 1; /* of the result */
+    tap_ok(unlike(b, &first) == 0,
+           "%s: sums of %s [%lld,%lld] by rows have the plan's bits", isa,
+           ssq_dtype_name(dtype), (long long)b->rows, (long long)all);
+    b->n = all;
+}
+
 int main(void)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
@@ -208,10 +232,12 @@ int main(void)
             for (int d = 0; d < 3; d++) {
                 open_bed(&b, &shapes[s], dtypes[d]);
                 check(&b, isas[i], dtypes[d]);
+                if (b.n <= 16384)
+                    check_sum(&b, isas[i], dtypes[d]);
                 close_bed(&b);
             }
         ssq_queue_destroy(&b.queue);
         ssq_device_close(&b.device);
     }
-    return tap_done(216);
+    return tap_done(306);
 }
