@@ -12,9 +12,9 @@
 #include "tests/comm/comm.h"
 #include "tests/comm/files.h"
 
-enum { PARAMS = 6, STEPS = 3, MORE = 2, LARGEST = 40000 };
+enum { PARAMS = 6, STEPS = 3, MORE = 2, LARGEST = 60000 };
 
-/* Shards are cut within the first and the fourth; one has no elements. */
+/* Two and three shards are cut within the first; one has no elements. */
 static const int64_t sizes[PARAMS] = {LARGEST, 5, 16384, 20001, 0, 1};
 
 struct setup {
