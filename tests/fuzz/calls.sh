@@ -20,6 +20,7 @@ ssq_comm_destroy likewise
 ssq_comm_device pure
 ssq_comm_local_create several ranks, threads and time-outs: tests/comm
 ssq_comm_mpi_open several processes: tests/comm/mpi.sh
+ssq_comm_place_get pure: tests/comm/place
 ssq_comm_rank pure
 ssq_comm_reduce_scatter several ranks, threads and time-outs: tests/comm
 ssq_comm_size pure
@@ -49,6 +50,7 @@ ssq_implementation_pin not beside other work on the device
 ssq_log_set tests/core/log
 ssq_op_class_name pure
 ssq_op_name pure
+ssq_optimizer_distribute several ranks: tests/comm/shards
 ssq_policy_class pure
 ssq_policy_from_name pure
 ssq_policy_op_class pure
@@ -62,6 +64,8 @@ ssq_tensor_create buffers of a program are made at its begin
 ssq_tensor_device pure
 ssq_tensor_rank pure
 ssq_tensor_size pure
+ssq_trainer_idle several ranks: tests/comm/share
+ssq_trainer_share likewise
 ssq_version pure
 END
 }
