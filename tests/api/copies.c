@@ -167,11 +167,13 @@ static int nothing(void *unused)
 int main(void)
 {
     setenv("SSQ_CACHE", "0", 1); /* to certify is what each has to say */
-    static const char *const devices[] = {"guard", "opencl:0", "vulkan:0"};
-    static struct learnt want[3], end;
+    enum { DEVICES = 4, BUILT_IN = 2 };
+    static const char *const devices[DEVICES] = {"guard", "cpu", "opencl:0",
+                                                 "vulkan:0"};
+    static struct learnt want[DEVICES], end;
     const char *tmp = getenv("TMPDIR");
     char dir[256];
-    bool there[3];
+    bool there[DEVICES];
 
     snprintf(dir, sizeof(dir), "%s/sesqui-copies-XXXXXX",
              tmp == NULL ? "/tmp" : tmp);
@@ -179,7 +181,7 @@ int main(void)
         tap_bail("no directory %s", dir);
     for (int i = 0; i < COPIES; i++)
         load(&copies[i], dir, i);
-    for (int d = 0; d < 3; d++) {
+    for (int d = 0; d < DEVICES; d++) {
         char backend[8];
 
         snprintf(backend, sizeof(backend), "%.6s", devices[d]);
@@ -190,7 +192,7 @@ int main(void)
             tap_skip("no device", "%s", devices[d]);
         if (!there[d])
             continue;
-        test_turns(devices[d], d > 0, &want[d]);
+        test_turns(devices[d], d >= BUILT_IN, &want[d]);
         test_errors(devices[d]);
         test_threads(devices[d], &want[d]);
     }
@@ -201,7 +203,7 @@ int main(void)
     tap_ok(tap_exited(st, 0),
            "a copy that is closed leaves no handler of forks: %s",
            tap_status(st));
-    for (int d = 0; d < 3; d++)
+    for (int d = 0; d < DEVICES; d++)
         if (there[d])
             tap_ok(train(copies[1].plugin, devices[d], &end) &&
                        learnt_same(&end, &want[d]) && astray() == 0,
