@@ -43,8 +43,8 @@ extern "C" {
  *          strides, a capture; SSQ_ERR_NOMEM; the queue's error. Since 0.1.
  *  @note ssq_gemm and ssq_gemm_batched read the copy where packed is their b,
  *        with trans_b as it was packed for (another one: SSQ_ERR_INVALID). A
- *        graph reads b itself, since it may be launched when b has been
- *        written. Every other op sees the tensor b.
+ *        graph and a tape read b itself, since b may have been written when it
+ *        is launched or goes backward. Every other op sees the tensor b.
  *  @note To have weights as the left factor: d' = b' a'. Exchange a and b, give
  *        d as its transposed view, and flip trans_a and trans_b. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_pack(ssq_queue *queue,

@@ -5,6 +5,8 @@
  * refused. On cpu the copy is read, which ssq_gemm_explain says. */
 #include <sesqui/graph.h>
 #include <sesqui/pack.h>
+#include <sesqui/tape.h>
+#include <sesqui/vars.h>
 
 #include "tests/core/core.h"
 
@@ -184,6 +186,31 @@ static void test_writes(const struct bed *bed)
     ssq_tensor_destroy(&d);
 }
 
+/* A tape's input is b, whatever has been written since. */
+static void test_tape(const struct bed *bed)
+{
+    ssq_tensor *a = matrix(bed, SSQ_F32, 32, 64, 1), *packed = NULL;
+    ssq_tensor *b = matrix(bed, SSQ_F32, 64, 64, 1);
+    ssq_params *params = NULL;
+    ssq_tape *tape = NULL;
+    NEED(ssq_gemm_pack(bed->q, b, true, &packed));
+    NEED(ssq_fill(bed->q, SSQ_FILL(.x = a, .value = 1.0)));
+    NEED(ssq_fill(bed->q, SSQ_FILL(.x = b, .value = 2.0)));
+    NEED(ssq_params_create(bed->dev, NULL, NULL, &params));
+    NEED(ssq_tape_create(bed->q, params, &tape));
+    ssq_tape_begin(tape, false);
+    ssq_var y =
+        ssq_gemm_var(ssq_var_input(tape, a), ssq_var_input(tape, packed),
+                     SSQ_VAR_NONE, SSQ_GEMM(.trans_b = true));
+    const ssq_tensor *d = ssq_var_tensor(y);
+    tap_ok(d != NULL && is(bed, d, 128.0f), "%s: a tape reads b", bed->name);
+    ssq_tape_destroy(&tape);
+    ssq_params_destroy(&params);
+    ssq_tensor_destroy(&packed);
+    ssq_tensor_destroy(&b);
+    ssq_tensor_destroy(&a);
+}
+
 /* ---- refused ---- */
 
 static void test_refusals(const struct bed *bed)
@@ -250,6 +277,7 @@ int main(void)
         bed.q = core_queue(bed.dev);
         test_bits(&bed);
         test_writes(&bed);
+        test_tape(&bed);
         test_refusals(&bed);
         ssq_queue_destroy(&bed.q);
         ssq_device_close(&bed.dev);
