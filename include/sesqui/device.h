@@ -238,6 +238,28 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_status(const ssq_queue *queue);
 /** The device a queue belongs to; NULL for NULL. Not a new reference. */
 SSQ_API ssq_device *ssq_queue_device(const ssq_queue *queue);
 
+/** What a queue has done; filled by ssq_queue_stats_get. */
+typedef struct ssq_queue_stats {
+    size_t struct_size;
+    uint64_t submissions; /**< commands that its device has been given since
+                               the queue was made: ops, each of which may be
+                               several kernels, transfers, and recorded graphs,
+                               each as one. The difference of two calls is what
+                               came between them */
+} ssq_queue_stats;
+#define SSQ_QUEUE_STATS_INIT                                                   \
+    {                                                                          \
+        sizeof(ssq_queue_stats), 0                                             \
+    }
+
+/** Count. Never waits; what a trainer's replay or a collective holds back is
+ *  counted when it is handed over.
+ *  @param stats  struct_size is the caller's, the rest is written
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size; the queue's error.
+ *          Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_stats_get(ssq_queue *queue,
+                                                      ssq_queue_stats *stats);
+
 /** Make an event on a device, which it holds. It marks nothing before
  *  ssq_event_record.
  *  @return SSQ_ERR_INVALID a NULL; SSQ_ERR_NOMEM; SSQ_ERR_DEVICE the driver

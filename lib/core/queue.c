@@ -144,6 +144,24 @@ ssq_device *ssq_queue_device(const ssq_queue *queue)
     return queue == NULL ? NULL : queue->device;
 }
 
+ssq_status ssq_queue_stats_get(ssq_queue *queue, ssq_queue_stats *stats)
+{
+    static const char what[] = "queue_stats_get";
+    ssq_status st = queue_check(queue, what);
+    if (st != SSQ_OK)
+        return st;
+    if (stats == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: stats is NULL", what);
+    if (stats->struct_size != sizeof(*stats))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         stats->struct_size, sizeof(*stats));
+    pthread_mutex_lock(&queue->lock);
+    stats->submissions = queue->submitted;
+    pthread_mutex_unlock(&queue->lock);
+    return SSQ_OK;
+}
+
 bool queue_capturing(const ssq_queue *queue)
 {
     return queue->capture != NULL;

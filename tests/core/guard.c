@@ -97,6 +97,41 @@ static void test_missing_sync(void)
     ssq_tensor_destroy(&t);
 }
 
+static uint64_t submissions(void)
+{
+    ssq_queue_stats stats = SSQ_QUEUE_STATS_INIT;
+    NEED(ssq_queue_stats_get(queue, &stats));
+    return stats.submissions;
+}
+
+static void test_stats(void)
+{
+    ssq_tensor *t = core_vector(dev, SSQ_F32, 3);
+    ssq_queue_stats stats = SSQ_QUEUE_STATS_INIT;
+    ssq_graph *graph = NULL;
+    uint64_t before = submissions();
+    fill(t, 1);
+    fill(t, 2);
+    tap_ok(submissions() == before + 2, "two ops are two submissions");
+    NEED(ssq_graph_begin(queue));
+    fill(t, 3);
+    tap_ok(submissions() == before + 2, "what is captured is none");
+    NEED(ssq_graph_end(queue, &graph));
+    NEED(ssq_graph_launch(queue, graph));
+    tap_ok(submissions() == before + 3, "a graph of one op is one");
+    NEED(ssq_queue_sync(queue));
+    tap_ok(submissions() == before + 3, "a sync is none");
+    core_status(ssq_queue_stats_get(NULL, &stats), SSQ_ERR_INVALID, "NULL",
+                "the stats of no queue");
+    core_status(ssq_queue_stats_get(queue, NULL), SSQ_ERR_INVALID,
+                "stats is NULL", "stats into nothing");
+    stats.struct_size = 3;
+    core_status(ssq_queue_stats_get(queue, &stats), SSQ_ERR_INVALID,
+                "3|expected 16", "stats of another size");
+    ssq_graph_destroy(&graph);
+    ssq_tensor_destroy(&t);
+}
+
 static void test_late_host(void)
 {
     ssq_tensor *t = core_vector(dev, SSQ_F32, 300), *h = NULL;
@@ -352,6 +387,7 @@ int main(void)
     queue = core_queue(dev);
     test_host_access();
     test_missing_sync();
+    test_stats();
     test_late_host();
     test_fresh();
     test_overrun();

@@ -56,6 +56,7 @@ ssq_policy_from_name pure
 ssq_policy_op_class pure
 ssq_policy_op_name pure
 ssq_queue_device pure
+ssq_queue_stats_get pure: tests/core/guard
 ssq_schedule_value pure: tests/amp/schedule
 ssq_safetensors_write files of the program's: tests/tape/safetensors
 ssq_scaler_simulate pure: tests/amp/trace

@@ -95,6 +95,7 @@ struct bench_row {
     double copy;     /* a copy's time over the case's, the median; 0: none */
     double of_bound; /* as a workload's; negative: not looked at */
     double rival;    /* the median on the device of --vs; 0: none */
+    int64_t submissions; /* of one run; negative: not looked at */
     int waits; /* 1: the host has waited in a run, 0: it has not; negative: not
                   looked at */
     size_t runs; /* 0: left out; median is what one would have taken */

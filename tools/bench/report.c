@@ -2,6 +2,7 @@
 /* report.c - rows as text, as an array of JSON, as lines of JSON, as CSV. */
 #include "tools/bench/bench.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 /* A row's numbers as they are printed. */
@@ -41,6 +42,8 @@ static void text_row(const struct report *r, const struct bench_row *row,
            row->text);
     if (row->of_bound >= 0.0)
         printf(", error %.2g of its bound", row->of_bound);
+    if (row->submissions >= 0)
+        printf(", %" PRId64 " submissions", row->submissions);
     if (row->waits >= 0)
         printf(row->waits > 0 ? ", the host waits" : ", no wait of the host");
     if (row->rival > 0.0)
@@ -75,6 +78,8 @@ static void json_row(const struct report *r, const struct bench_row *row,
            f->intensity, f->of_peak, row->copy);
     if (row->of_bound >= 0.0)
         printf(", \"of_bound\": %.4g", row->of_bound);
+    if (row->submissions >= 0)
+        printf(", \"submissions\": %" PRId64, row->submissions);
     if (row->waits >= 0)
         printf(", \"host_waits\": %d", row->waits);
     if (row->rival > 0.0) {
@@ -102,6 +107,9 @@ static void csv_row(const struct report *r, const struct bench_row *row,
     if (row->of_bound >= 0.0)
         printf("%.4g", row->of_bound);
     printf(",");
+    if (row->submissions >= 0)
+        printf("%" PRId64, row->submissions);
+    printf(",");
     if (row->waits >= 0)
         printf("%d", row->waits);
     printf(",");
@@ -117,7 +125,7 @@ void report_begin(const struct report *r)
     if (r->form == REPORT_CSV)
         printf("device,suite,op,implementation,case,runs,median_s,min_s,max_s,"
                "gflops,gbytes_s,intensity,of_peak,of_copy,of_bound,"
-               "host_waits,vs_median_s\n");
+               "submissions,host_waits,vs_median_s\n");
 }
 
 void report_row(const struct report *r, const struct bench_rows *all,

@@ -150,6 +150,19 @@ static ssq_status wait_in(struct workload *w, ssq_event *event, int *waits)
     return ssq_queue_sync(w->queue);
 }
 
+/* Of one run, like all behind the first. */
+static ssq_status count_submissions(struct workload *w, int64_t *n)
+{
+    ssq_queue_stats before = SSQ_QUEUE_STATS_INIT, after = before;
+    ssq_status st = ssq_queue_stats_get(w->queue, &before);
+    if (st == SSQ_OK)
+        st = w->run(w);
+    if (st == SSQ_OK)
+        st = ssq_queue_stats_get(w->queue, &after);
+    *n = (int64_t)(after.submissions - before.submissions);
+    return st;
+}
+
 /* Where calls return when all is done there is nothing to look at. */
 static bool look_for_waits(struct workload *w, int *waits)
 {
@@ -182,5 +195,6 @@ bool workload_time(struct workload *w, struct workload *rival,
     row->copy = f->memory ? rows_median(t.copy, t.n) : 0.0;
     row->rival = rival != NULL ? rows_median(t.rival, t.n) : 0.0;
     row->of_bound = w->of_bound != NULL ? w->of_bound(w) : -1.0;
-    return !f->step || look_for_waits(w, &row->waits);
+    return !f->step || (count_submissions(w, &row->submissions) == SSQ_OK &&
+                        look_for_waits(w, &row->waits));
 }
