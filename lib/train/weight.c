@@ -108,6 +108,7 @@ ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss)
 {
     if (t->weight == 1.0)
         return loss;
+    (void)ssq_var_tensor(loss); /* it is shown: kept beyond the backward */
     return ssq_scale_var(loss, SSQ_SCALE(.alpha = t->weight));
 }
 

@@ -36,7 +36,7 @@ struct rank {
     ssq_queue *queue;
     ssq_trainer *trainer;
     ssq_tensor *x, *y;
-    double loss;                 /* of the last step, times its rows */
+    double rows;                 /* of the last step */
     float grad[WIDTH * CLASSES]; /* of one layer's weights, as they are used */
     bool deep;                   /* two layers */
 };
@@ -49,7 +49,7 @@ static ssq_status read_grad(void *user, ssq_trainer *trainer,
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
 
     (void)var;
-    if (place != SSQ_PLACE_BACKWARD_END || r->deep)
+    if (place != SSQ_PLACE_BACKWARD_END)
         return SSQ_OK;
     NEED(ssq_trainer_unscale(trainer));
     NEED(ssq_params_get(ssq_trainer_params(trainer), 0, &info));
@@ -87,7 +87,8 @@ static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
     NEED(ssq_trainer_create(queue, &args, &r->trainer));
     if (ssq_trainer_scaler(r->trainer) != NULL)
         rank_scale(r);
-    NEED(ssq_trainer_hook_add(r->trainer, read_grad, r));
+    if (!deep)
+        NEED(ssq_trainer_hook_add(r->trainer, read_grad, r));
     NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &r->x));
     r->y = core_vector(ssq_queue_device(queue), SSQ_I32, ROWS);
 }
@@ -121,7 +122,7 @@ static void rank_step(struct rank *r, int step, float *loss)
     turn = (turn + 1) % (MOST_RANKS + 1);
     NEED(ssq_trainer_share(r->trainer, rows_of(step), &begin, &end));
     *loss = 0;
-    r->loss = (double)(end - begin);
+    r->rows = (double)(end - begin);
     if (begin == end) {
         NEED(ssq_trainer_idle(r->trainer));
         return;
@@ -133,8 +134,9 @@ static void rank_step(struct rank *r, int step, float *loss)
     NEED(ssq_tensor_slice(r->y, 0, begin, end, 1, &py));
     ssq_var l = ssq_cross_entropy_var(net(r, ssq_trainer_begin(r->trainer), px),
                                       SSQ_CROSS_ENTROPY(.target = py));
-    NEED(ssq_tensor_read(r->queue, ssq_var_tensor(l), loss, sizeof(*loss),
-                         SSQ_F32));
+    if (!r->deep)
+        NEED(ssq_tensor_read(r->queue, ssq_var_tensor(l), loss, sizeof(*loss),
+                             SSQ_F32));
     NEED(ssq_trainer_step(r->trainer, l));
     ssq_tensor_destroy(&px);
     ssq_tensor_destroy(&py);
@@ -150,9 +152,14 @@ static void steps(struct rank *r, unsigned n, int count, double *loss)
             rank_step(&r[i], step, &value[i]);
         loss[step] = 0;
         for (unsigned i = 0; i < n; i++) {
+            double mean = 0;
             NEED(ssq_queue_sync(r[i].queue));
-            loss[step] += (double)value[i] * r[i].loss;
-            rows += r[i].loss;
+            if (r[i].deep && r[i].rows > 0)
+                NEED(ssq_trainer_loss(r[i].trainer, &mean));
+            if (r[i].deep)
+                value[i] = (float)mean;
+            loss[step] += (double)value[i] * r[i].rows;
+            rows += r[i].rows;
         }
         loss[step] /= rows;
     }
