@@ -4,11 +4,25 @@
 
 example_cppflags = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) \
 	-DDIGITS_PATH='"$(abs_top_srcdir)/examples/data/digits.csv.gz"'
-example_common = \
-	examples/common/dataset.c \
-	examples/common/dataset.h \
+# Ranks over MPI, where it is there.
+if BUILD_MPI
+example_mpi = examples/common/mpi.c
+example_cppflags += $(MPI_CPPFLAGS)
+example_ldadd = libsesqui.la $(MPI_LIBS)
+else
+example_mpi = examples/common/no_mpi.c
+example_ldadd = libsesqui.la
+endif
+EXTRA_DIST += examples/common/mpi.c examples/common/no_mpi.c
+example_run = \
+	examples/common/group.c \
+	examples/common/group.h \
 	examples/common/run.c \
 	examples/common/run.h \
+	$(example_mpi)
+example_common = $(example_run) \
+	examples/common/dataset.c \
+	examples/common/dataset.h \
 	examples/common/train.c \
 	examples/common/train.h
 
@@ -23,17 +37,17 @@ examples_digits_digits_SOURCES = $(example_common) \
 	examples/digits/mlp.c \
 	examples/digits/mlp.h
 examples_digits_digits_CPPFLAGS = $(example_cppflags)
-examples_digits_digits_LDADD = libsesqui.la $(ZLIB_LIBS)
+examples_digits_digits_LDADD = $(example_ldadd) $(ZLIB_LIBS)
 
 examples_cnn_explicit_cnn_explicit_SOURCES = $(example_common) \
 	examples/cnn-explicit/cnn.c \
 	examples/cnn-explicit/cnn.h \
 	examples/cnn-explicit/cnn_explicit.c
 examples_cnn_explicit_cnn_explicit_CPPFLAGS = $(example_cppflags)
-examples_cnn_explicit_cnn_explicit_LDADD = libsesqui.la $(ZLIB_LIBS)
+examples_cnn_explicit_cnn_explicit_LDADD = $(example_ldadd) $(ZLIB_LIBS)
 
 # Over a tape: the model is a function of a few lines.
-example_fit = \
+example_fit = $(example_run) \
 	examples/common/batches.c \
 	examples/common/batches.h \
 	examples/common/curve.c \
@@ -41,32 +55,26 @@ example_fit = \
 	examples/common/fit.c \
 	examples/common/fit.h \
 	examples/common/idx.c \
-	examples/common/idx.h \
-	examples/common/run.c \
-	examples/common/run.h
+	examples/common/idx.h
 
 examples_mlp_mlp_SOURCES = $(example_fit) examples/mlp/mlp.c
 examples_mlp_mlp_CPPFLAGS = $(example_cppflags)
-examples_mlp_mlp_LDADD = libsesqui.la $(ZLIB_LIBS) -lm
+examples_mlp_mlp_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
 
 examples_cnn_cnn_SOURCES = $(example_fit) examples/cnn/cnn.c
 examples_cnn_cnn_CPPFLAGS = $(example_cppflags)
-examples_cnn_cnn_LDADD = libsesqui.la $(ZLIB_LIBS) -lm
+examples_cnn_cnn_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
 
-examples_amp_loop_amp_loop_SOURCES = \
+examples_amp_loop_amp_loop_SOURCES = $(example_run) \
 	examples/amp-loop/amp_loop.c \
 	examples/common/curve.c \
-	examples/common/curve.h \
-	examples/common/run.c \
-	examples/common/run.h
+	examples/common/curve.h
 examples_amp_loop_amp_loop_CPPFLAGS = $(example_cppflags)
-examples_amp_loop_amp_loop_LDADD = libsesqui.la -lm
+examples_amp_loop_amp_loop_LDADD = $(example_ldadd) -lm
 
-examples_gpt_gpt_SOURCES = \
+examples_gpt_gpt_SOURCES = $(example_run) \
 	examples/common/curve.c \
 	examples/common/curve.h \
-	examples/common/run.c \
-	examples/common/run.h \
 	examples/gpt/gpt.c \
 	examples/gpt/model.c \
 	examples/gpt/model.h \
@@ -77,7 +85,7 @@ examples_gpt_gpt_SOURCES = \
 	examples/gpt/windows.c \
 	examples/gpt/windows.h
 examples_gpt_gpt_CPPFLAGS = $(example_cppflags)
-examples_gpt_gpt_LDADD = libsesqui.la -lm
+examples_gpt_gpt_LDADD = $(example_ldadd) -lm
 
 # In C++, which nothing else here is: one compiler's call.
 torch_interop = examples/torch-interop/torch-interop$(EXEEXT)

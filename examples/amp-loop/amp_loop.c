@@ -7,6 +7,7 @@
  * The task is made up: of 16 numbers, model0 and model1 have to find two
  * functions of which the losses see sum and difference. */
 #include "examples/common/curve.h"
+#include "examples/common/group.h"
 #include "examples/common/run.h"
 
 #include <math.h>
@@ -20,7 +21,9 @@
 
 /* All that lives as long as the loop. */
 struct loop {
+    struct member *member;
     const struct run_options *o;
+    int64_t rows; /* of a batch that are this rank's */
     ssq_device *device;
     ssq_queue *q;
     ssq_params *params;
@@ -76,10 +79,32 @@ static ssq_status clip(struct loop *l, const char *prefix, double most)
     return ssq_clip_grad_norm(l->q, n, grads, most, l->norm);
 }
 
+/* The mean of all ranks' gradients, of both models. */
+static ssq_status reduce(struct loop *l)
+{
+    const ssq_tensor *grads[16];
+    size_t n = ssq_params_count(l->params);
+    if (l->member->comm == NULL)
+        return SSQ_OK;
+    for (size_t i = 0; i < n && i < 16; i++) {
+        ssq_param_info p = SSQ_PARAM_INFO_INIT;
+        ssq_status st = ssq_params_get(l->params, i, &p);
+        if (st != SSQ_OK)
+            return st;
+        grads[i] = p.grad;
+    }
+    return ssq_comm_all_reduce(l->q, l->member->comm,
+                               SSQ_COMM_ALL_REDUCE(.tensors = grads, .n = n,
+                                                   .reduction = SSQ_COMM_MEAN,
+                                                   .tag = "gradients"));
+}
+
 /* The gradients of both models are there, times the scale. */
 static ssq_status update(struct loop *l)
 {
-    ssq_status st = ssq_optimizer_unscale(l->q, l->optimizer0, l->scaler);
+    ssq_status st = reduce(l);
+    if (st == SSQ_OK)
+        st = ssq_optimizer_unscale(l->q, l->optimizer0, l->scaler);
     if (st == SSQ_OK)
         st = clip(l, "model0.", 1.0);
     if (st == SSQ_OK)
@@ -109,12 +134,16 @@ static ssq_status next_batch(struct loop *l)
         y0[i] = row[0] + row[1] * row[2];
         y1[i] = fabsf(row[3]) - row[0];
     }
+    const size_t rows = (size_t)l->rows, first = rows * l->member->rank;
     if (st == SSQ_OK)
-        st = ssq_tensor_write(l->q, l->x, x, 64 * IN * sizeof(*x), SSQ_F32);
+        st = ssq_tensor_write(l->q, l->x, x + first * IN,
+                              rows * IN * sizeof(*x), SSQ_F32);
     if (st == SSQ_OK)
-        st = ssq_tensor_write(l->q, l->y0, y0, 64 * OUT * sizeof(*x), SSQ_F32);
+        st = ssq_tensor_write(l->q, l->y0, y0 + first * OUT,
+                              rows * OUT * sizeof(*x), SSQ_F32);
     if (st == SSQ_OK)
-        st = ssq_tensor_write(l->q, l->y1, y1, 64 * OUT * sizeof(*x), SSQ_F32);
+        st = ssq_tensor_write(l->q, l->y1, y1 + first * OUT,
+                              rows * OUT * sizeof(*x), SSQ_F32);
     return st;
 }
 
@@ -179,12 +208,11 @@ static ssq_status make(struct loop *l, const char *policy)
 {
     ssq_params_options options = SSQ_PARAMS_OPTIONS_INIT;
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
-    const int64_t in[] = {64, IN}, out[] = {64, OUT};
+    const int64_t in[] = {l->rows, IN}, out[] = {l->rows, OUT};
     options.seed = l->random = l->o->seed;
     options.float32_gradients = true;
-    ssq_status st = ssq_device_open(l->o->device, NULL, &l->device);
-    if (st == SSQ_OK)
-        st = ssq_device_props_get(l->device, &props);
+    l->device = l->member->device;
+    ssq_status st = ssq_device_props_get(l->device, &props);
     if (st == SSQ_OK)
         st = ssq_queue_create(l->device, NULL, &l->q);
     if (st == SSQ_OK)
@@ -217,7 +245,6 @@ static void drop(struct loop *l)
     ssq_tape_destroy(&l->t);
     ssq_params_destroy(&l->params);
     ssq_queue_destroy(&l->q);
-    ssq_device_close(&l->device);
 }
 
 /* An epoch's mean loss, and the scale behind it. */
@@ -227,7 +254,9 @@ static bool epoch(struct loop *l, struct run_epoch *e)
     e->loss = 0.0;
     for (unsigned i = 0; i < STEPS; i++) {
         ssq_status st = step(l, &loss);
-        if (st != SSQ_ERR_SCALE && !run_ok(st, "step"))
+        loss /= l->member->size;
+        if ((st != SSQ_ERR_SCALE && !run_ok(st, "step")) ||
+            !group_sum(l->member, &loss, 1))
             return false;
         e->steps++;
         e->loss += loss / STEPS;
@@ -253,14 +282,15 @@ struct result {
     char name[64];
 };
 
-static bool run(const struct run_options *o, const char *policy, bool first,
+static bool run(struct member *m, const char *policy, bool first,
                 struct result *r)
 {
-    struct loop l = {.o = o};
+    const struct run_options *o = m->o;
+    struct loop l = {.member = m, .o = o};
     FILE *log = NULL;
     r->last =
         (struct run_epoch){.epochs = o->epochs, .scale = SSQ_SCALER_STATE_INIT};
-    bool good = run_ok(make(&l, policy), "setup");
+    bool good = group_part(m, 64, &l.rows) && run_ok(make(&l, policy), "setup");
     good = good && (!first || run_log_open(o, &log));
     for (unsigned i = 1; i <= o->epochs && good; i++) {
         r->last.epoch = i;
@@ -284,6 +314,31 @@ static bool run(const struct run_options *o, const char *policy, bool first,
     return good;
 }
 
+static bool rank_main(struct member *m, const void *none)
+{
+    const struct run_options *o = m->o;
+    struct result r[2] = {{.name = ""}, {.name = ""}};
+    const bool shows = m->rank == 0, draws = shows && o->plot != NULL;
+    (void)none;
+    bool good = (!draws || plot_begin(o->plot)) &&
+                run(m, o->policy, true, &r[0]) &&
+                (!o->compare || run(m, "float32", false, &r[1]));
+    if (good && shows) {
+        printf("amp-loop %s on %s: loss %.5f", o->policy, r[0].name,
+               r[0].last.loss);
+        if (o->compare)
+            printf(" (float32 %.5f)", r[1].last.loss);
+        printf(", %lu steps, %u skipped, loss scale %g\n", r[0].last.steps,
+               r[0].last.scale.skipped, r[0].last.scale.scale);
+    }
+    const struct history seen[] = {r[0].seen, r[1].seen};
+    good = good && (!draws ||
+                    plot_write(o->plot, o->program, seen, o->compare ? 2 : 1));
+    history_free(&r[0].seen);
+    history_free(&r[1].seen);
+    return good;
+}
+
 int main(int argc, char **argv)
 {
     struct run_options o = {.program = "amp-loop",
@@ -295,7 +350,6 @@ int main(int argc, char **argv)
                             .batch = 64,
                             .lr = 1e-2,
                             .data = "made up"};
-    struct result r[2] = {{.name = ""}, {.name = ""}};
     int stop = run_options_parse(argc, argv, &o);
     if (stop != 0)
         return stop == 1 ? 0 : stop;
@@ -304,20 +358,5 @@ int main(int argc, char **argv)
                 o.batch, o.epochs);
         return 2;
     }
-    bool good = plot_begin(o.plot) && run(&o, o.policy, true, &r[0]) &&
-                (!o.compare || run(&o, "float32", false, &r[1]));
-    if (good) {
-        printf("amp-loop %s on %s: loss %.5f", o.policy, r[0].name,
-               r[0].last.loss);
-        if (o.compare)
-            printf(" (float32 %.5f)", r[1].last.loss);
-        printf(", %lu steps, %u skipped, loss scale %g\n", r[0].last.steps,
-               r[0].last.scale.skipped, r[0].last.scale.scale);
-    }
-    const struct history seen[] = {r[0].seen, r[1].seen};
-    good = good && (o.plot == NULL ||
-                    plot_write(o.plot, o.program, seen, o.compare ? 2 : 1));
-    history_free(&r[0].seen);
-    history_free(&r[1].seen);
-    return good ? 0 : 1;
+    return group_run(&o, rank_main, NULL);
 }

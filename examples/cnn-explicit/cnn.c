@@ -208,11 +208,13 @@ static void destroy(struct model *model)
 }
 
 /* Running statistics are no parameters: no gradient moves them. */
-static bool parameters(struct model *model, ssq_optimizer *opt)
+static size_t parameters(const struct model *model,
+                         struct train_parameter *list)
 {
-    struct cnn *m = model->state;
+    const struct cnn *m = model->state;
+    size_t n = 0;
     for (int i = 0; i < STAGES; i++) {
-        struct stage *s = &m->stage[i];
+        const struct stage *s = &m->stage[i];
         const struct {
             const char *name;
             ssq_tensor *p, *g;
@@ -220,17 +222,14 @@ static bool parameters(struct model *model, ssq_optimizer *opt)
                    {"norm.weight", s->gamma, s->dgamma},
                    {"norm.bias", s->beta, s->dbeta}};
         for (size_t k = 0; k < sizeof(all) / sizeof(all[0]); k++) {
-            char name[32];
-            snprintf(name, sizeof(name), "%d.%s", i + 1, all[k].name);
-            if (!run_ok(ssq_optimizer_add(opt, name, all[k].p, all[k].g, NULL),
-                        name))
-                return false;
+            struct train_parameter *to = &list[n++];
+            *to = (struct train_parameter){.value = all[k].p, .grad = all[k].g};
+            snprintf(to->name, sizeof(to->name), "%d.%s", i + 1, all[k].name);
         }
     }
-    return run_ok(ssq_optimizer_add(opt, "fc.weight", m->w, m->dw, NULL),
-                  "fc.weight") &&
-           run_ok(ssq_optimizer_add(opt, "fc.bias", m->b, m->db, NULL),
-                  "fc.bias");
+    list[n++] = (struct train_parameter){"fc.weight", m->w, m->dw};
+    list[n++] = (struct train_parameter){"fc.bias", m->b, m->db};
+    return n;
 }
 
 /* The norm saves mean and rstd for its gradient only in training, when it also

@@ -112,7 +112,8 @@ static bool make_trainer(struct fit *f)
                                .options.weight_decay = 0.01,
                                .options.clip_norm = clip,
                                .options.flat_master = flat_master,
-                               .scaler = "none"),
+                               .scaler = "none", .comm = f->member->comm,
+                               .weights = f->member->weights),
                    &f->trainer),
                "trainer") &&
            (!f16 || make_scaler(f)) && one_cycle(f);

@@ -106,26 +106,32 @@ static ssq_status rows(const ssq_tensor *t, int64_t from, int64_t to,
     return ssq_tensor_slice(t, 0, from, to, 1, view);
 }
 
-/* How many rows the next batch has; 0: there is none. */
-static int64_t take(struct batches *b)
+/* The rows of the next batch, or a share of them. */
+static ssq_status take(struct batches *b, int64_t *from, int64_t *to)
 {
-    int64_t n = b->n - b->at < b->batch ? b->n - b->at : b->batch;
-    b->at += n;
-    return n;
-}
-
-ssq_status batches_next(struct batches *b, const ssq_tensor **x,
-                        const ssq_tensor **y)
-{
-    ssq_tensor *order = NULL;
-    const int64_t n = take(b);
+    const int64_t at = b->at;
+    int64_t n = b->n - at < b->batch ? b->n - at : b->batch;
+    ssq_status st = SSQ_OK;
     if (n == 0)
         return SSQ_ERR_NOT_FOUND;
-    ssq_status st = rows(b->order, b->at - n, b->at, &order);
+    b->at += n;
+    *from = 0;
+    *to = n;
+    if (b->trainer != NULL)
+        st = ssq_trainer_share(b->trainer, n, from, to);
+    *from += at;
+    *to += at;
+    return st;
+}
+
+static ssq_status gather(struct batches *b, int64_t from, int64_t to)
+{
+    ssq_tensor *order = NULL;
+    ssq_status st = rows(b->order, from, to, &order);
     if (st == SSQ_OK)
-        st = rows(b->x, 0, n, &b->part_x);
+        st = rows(b->x, 0, to - from, &b->part_x);
     if (st == SSQ_OK)
-        st = rows(b->y, 0, n, &b->part_y);
+        st = rows(b->y, 0, to - from, &b->part_y);
     if (st == SSQ_OK)
         st = ssq_gather_rows(
             b->queue,
@@ -135,6 +141,18 @@ ssq_status batches_next(struct batches *b, const ssq_tensor **x,
             b->queue,
             SSQ_GATHER_ROWS(.x = b->labels, .index = order, .y = b->part_y));
     ssq_tensor_destroy(&order);
+    return st;
+}
+
+ssq_status batches_next(struct batches *b, const ssq_tensor **x,
+                        const ssq_tensor **y)
+{
+    int64_t from, to;
+    ssq_status st = take(b, &from, &to);
+    *x = *y = NULL;
+    if (st != SSQ_OK || from == to)
+        return st;
+    st = gather(b, from, to);
     *x = b->part_x;
     *y = b->part_y;
     return st;
@@ -143,12 +161,14 @@ ssq_status batches_next(struct batches *b, const ssq_tensor **x,
 ssq_status batches_walk(struct batches *b, const ssq_tensor **x,
                         const ssq_tensor **y)
 {
-    const int64_t n = take(b);
-    if (n == 0)
-        return SSQ_ERR_NOT_FOUND;
-    ssq_status st = rows(b->pixels, b->at - n, b->at, &b->part_x);
+    int64_t from, to;
+    ssq_status st = take(b, &from, &to);
+    *x = *y = NULL;
+    if (st != SSQ_OK || from == to)
+        return st;
+    st = rows(b->pixels, from, to, &b->part_x);
     if (st == SSQ_OK)
-        st = rows(b->labels, b->at - n, b->at, &b->part_y);
+        st = rows(b->labels, from, to, &b->part_y);
     *x = b->part_x;
     *y = b->part_y;
     return st;

@@ -16,6 +16,7 @@ struct batches {
     int32_t *shuffled;           /* on the host */
     uint64_t random;             /* its state: a function of the seed */
     int64_t n, batch, at;        /* at: rows of this epoch that are behind us */
+    ssq_trainer *trainer; /* whose share of each batch is taken; NULL: all */
 };
 
 /** All images of a set on the device, in a dtype.
@@ -32,8 +33,9 @@ bool batches_shuffle(struct batches *b);
 /** Begin a walk through the rows as they are. */
 void batches_rewind(struct batches *b);
 
-/** The next batch of an epoch, gathered in its order into memory that the call
- *  after it uses again: x [rows, pixels], y [rows]. The last may be smaller.
+/** The next batch of an epoch, or the trainer's share of it, gathered in its
+ *  order into memory that the call after it uses again: x [rows, pixels], y
+ *  [rows]; NULL where the share is none. The last may be smaller.
  *  @return SSQ_ERR_NOT_FOUND the epoch is over; else as the ops */
 ssq_status batches_next(struct batches *b, const ssq_tensor **x,
                         const ssq_tensor **y);

@@ -16,14 +16,17 @@ struct result {
 
 /* ---- evaluation ---- */
 
-/* The test set's accuracy and mean loss, batch by batch. */
+/* The test set's accuracy and mean loss, batch by batch, each rank its share.
+ */
 static bool evaluate(struct fit *f, double *accuracy, double *loss)
 {
     const ssq_tensor *x, *y;
-    *accuracy = *loss = 0.0;
+    double sum[2] = {0.0, 0.0};
     ssq_status st;
     batches_rewind(&f->test);
     while ((st = batches_walk(&f->test, &x, &y)) == SSQ_OK) {
+        if (x == NULL)
+            continue;
         int32_t hits = 0;
         float mean = 0.0f;
         ssq_tape *t = ssq_trainer_evaluate(f->trainer);
@@ -45,11 +48,30 @@ static bool evaluate(struct fit *f, double *accuracy, double *loss)
             st = ssq_queue_sync(f->queue);
         if (st != SSQ_OK)
             break;
-        *accuracy += (double)hits / (double)f->test.n;
-        *loss +=
+        sum[0] += (double)hits / (double)f->test.n;
+        sum[1] +=
             (double)mean * (double)ssq_tensor_size(x, 0) / (double)f->test.n;
     }
-    return st == SSQ_ERR_NOT_FOUND || run_ok(st, "evaluation");
+    bool good = (st == SSQ_ERR_NOT_FOUND || run_ok(st, "evaluation")) &&
+                group_sum(f->member, sum, 2);
+    *accuracy = sum[0];
+    *loss = sum[1];
+    return good;
+}
+
+/* The mean training loss since the last call, of all ranks. */
+static bool trained(struct fit *f, double *loss)
+{
+    double sum[2] = {0.0, f->rows};
+    bool good = run_ok(ssq_trainer_loss(f->trainer, loss), "loss");
+    if (f->rows > 0.0)
+        sum[0] = *loss * f->rows;
+    f->rows = 0.0;
+    if (f->member->comm == NULL || !good)
+        return good;
+    good = group_sum(f->member, sum, 2);
+    *loss = sum[0] / sum[1];
+    return good;
 }
 
 /* The scaler's state; a scale of 1 where there is none. */
@@ -81,8 +103,8 @@ static bool look(struct fit *f, unsigned long done)
     if (f->o->plot == NULL)
         return true;
     if (due(f, done, POINTS) &&
-        !(run_ok(ssq_trainer_loss(f->trainer, &loss), "loss") &&
-          curve_add(&f->seen.loss, at, loss) && scale_of(f, &state) &&
+        !(trained(f, &loss) && curve_add(&f->seen.loss, at, loss) &&
+          scale_of(f, &state) &&
           (ssq_trainer_scaler(f->trainer) == NULL ||
            curve_add(&f->seen.scale, at, state.scale))))
         return false;
@@ -92,6 +114,18 @@ static bool look(struct fit *f, unsigned long done)
 
 /* ---- training ---- */
 
+static ssq_status pass(struct fit *f, const ssq_tensor *x, const ssq_tensor *y)
+{
+    if (x == NULL)
+        return ssq_trainer_idle(f->trainer);
+    f->rows += (double)ssq_tensor_size(x, 0);
+    ssq_tape *t = ssq_trainer_begin(f->trainer);
+    ssq_var loss = ssq_cross_entropy_var(f->kind->net(t, ssq_var_input(t, x)),
+                                         SSQ_CROSS_ENTROPY(.target = y));
+    return f->kind->step != NULL ? f->kind->step(f, t, loss)
+                                 : ssq_trainer_step(f->trainer, loss);
+}
+
 static bool epoch(struct fit *f, unsigned number, unsigned long *done)
 {
     const ssq_tensor *x, *y;
@@ -100,13 +134,7 @@ static bool epoch(struct fit *f, unsigned number, unsigned long *done)
         return false;
     for (unsigned long i = 0;
          (st = batches_next(&f->train, &x, &y)) == SSQ_OK;) {
-        ssq_tape *t = ssq_trainer_begin(f->trainer);
-        ssq_var loss =
-            ssq_cross_entropy_var(f->kind->net(t, ssq_var_input(t, x)),
-                                  SSQ_CROSS_ENTROPY(.target = y));
-        st = f->kind->step != NULL ? f->kind->step(f, t, loss)
-                                   : ssq_trainer_step(f->trainer, loss);
-        if (!run_ok(st, "step") || !look(f, ++*done))
+        if (!run_ok(pass(f, x, y), "step") || !look(f, ++*done))
             return false;
         run_bar(f->o, number, ++i, batches_count(&f->train));
     }
@@ -160,8 +188,7 @@ static bool resume(struct fit *f)
 static bool begin(struct fit *f, struct result *r)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
-    if (!(run_ok(ssq_device_open(f->o->device, NULL, &f->device), "device") &&
-          run_ok(ssq_device_props_get(f->device, &props), "device") &&
+    if (!(run_ok(ssq_device_props_get(f->device, &props), "device") &&
           run_ok(ssq_queue_create(f->device, NULL, &f->queue), "queue") &&
           load(f, "train", f->o->batch, &f->train) &&
           load(f, "t10k", 2000, &f->test) &&
@@ -172,14 +199,21 @@ static bool begin(struct fit *f, struct result *r)
     snprintf(r->device, sizeof(r->device), "%s", props.name);
     if (!f->o->quiet)
         printf("%s on %s (%s)\n", f->policy, props.name, props.choice);
-    return f->kind->trainer(f) && resume(f);
+    bool good = f->kind->trainer(f);
+    f->train.trainer = f->test.trainer = f->trainer;
+    return good && resume(f);
 }
 
 /* One run; what was seen of it is the caller's. */
-static bool run(const struct run_options *o, const struct fit_kind *kind,
-                const char *policy, struct result *r, struct history *seen)
+static bool run(struct member *m, const struct run_options *o,
+                const struct fit_kind *kind, const char *policy,
+                struct result *r, struct history *seen)
 {
-    struct fit f = {.o = o, .kind = kind, .policy = policy};
+    struct fit f = {.member = m,
+                    .o = o,
+                    .kind = kind,
+                    .policy = policy,
+                    .device = m->device};
     FILE *log = NULL;
     r->last =
         (struct run_epoch){.epochs = o->epochs, .scale = SSQ_SCALER_STATE_INIT};
@@ -196,28 +230,55 @@ static bool run(const struct run_options *o, const struct fit_kind *kind,
     ssq_tensor_destroy(&f.hits);
     ssq_trainer_destroy(&f.trainer);
     ssq_queue_destroy(&f.queue);
-    ssq_device_close(&f.device);
     return good;
 }
 
+/* Both runs of a rank. */
+struct runs {
+    struct result r[2];
+    struct history seen[2];
+};
+
 /* The log is of the first run. */
-static bool runs(const struct run_options *o, const struct fit_kind *kind,
-                 struct result *r, struct history *seen)
+static bool runs(struct member *m, const struct fit_kind *kind, struct runs *u)
 {
+    const struct run_options *o = m->o;
     struct run_options again = *o;
+    bool draws = m->rank == 0 && o->plot != NULL;
     again.log = again.save = again.resume = NULL;
-    if (!plot_begin(o->plot) || !run(o, kind, o->policy, &r[0], &seen[0]) ||
-        (o->compare && !run(&again, kind, "float32", &r[1], &seen[1])))
-        return false;
-    return o->plot == NULL ||
-           plot_write(o->plot, o->program, seen, o->compare ? 2 : 1);
+    return (!draws || plot_begin(o->plot)) &&
+           run(m, o, kind, o->policy, &u->r[0], &u->seen[0]) &&
+           (!o->compare ||
+            run(m, &again, kind, "float32", &u->r[1], &u->seen[1])) &&
+           (!draws ||
+            plot_write(o->plot, o->program, u->seen, o->compare ? 2 : 1));
+}
+
+static void print_last(const struct run_options *o, const struct runs *u)
+{
+    const struct run_epoch *e = &u->r[0].last;
+    printf("%s %s on %s: test accuracy %.2f%%", o->program, o->policy,
+           u->r[0].device, 100.0 * e->accuracy);
+    if (o->compare)
+        printf(" (float32 %.2f%%)", 100.0 * u->r[1].last.accuracy);
+    printf(", %lu steps, %u skipped, loss scale %g\n", e->steps,
+           e->scale.skipped, e->scale.scale);
+}
+
+static bool rank_main(struct member *m, const void *kind)
+{
+    struct runs u = {.seen = {{0}}};
+    bool good = runs(m, kind, &u);
+    if (good && m->rank == 0)
+        print_last(m->o, &u);
+    history_free(&u.seen[0]);
+    history_free(&u.seen[1]);
+    return good;
 }
 
 int fit_main(int argc, char **argv, struct run_options o,
              const struct fit_kind *kind)
 {
-    struct result r[2];
-    struct history seen[2] = {{0}};
     o.saves = true;
     int stop = run_options_parse(argc, argv, &o);
     if (stop != 0)
@@ -227,17 +288,5 @@ int fit_main(int argc, char **argv, struct run_options o,
                 o.epochs);
         return 2;
     }
-    bool good = runs(&o, kind, r, seen);
-    if (good) {
-        const struct run_epoch *e = &r[0].last;
-        printf("%s %s on %s: test accuracy %.2f%%", o.program, o.policy,
-               r[0].device, 100.0 * e->accuracy);
-        if (o.compare)
-            printf(" (float32 %.2f%%)", 100.0 * r[1].last.accuracy);
-        printf(", %lu steps, %u skipped, loss scale %g\n", e->steps,
-               e->scale.skipped, e->scale.scale);
-    }
-    history_free(&seen[0]);
-    history_free(&seen[1]);
-    return good ? 0 : 1;
+    return group_run(&o, rank_main, kind);
 }

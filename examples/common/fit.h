@@ -6,11 +6,13 @@
 
 #include "examples/common/batches.h"
 #include "examples/common/curve.h"
+#include "examples/common/group.h"
 #include "examples/common/run.h"
 
 /** A run. */
 struct fit {
-    const struct run_options *o;
+    struct member *member;
+    const struct run_options *o; /* the member's */
     const struct fit_kind *kind;
     const char *policy; /* of this run */
     ssq_device *device;
@@ -20,6 +22,7 @@ struct fit {
     ssq_tensor *hits;    /* i32: how many of a batch are right */
     unsigned long steps; /* of the whole run */
     unsigned behind;     /* epochs that a checkpoint has */
+    double rows;         /* that were trained on since a loss was shown */
     struct history seen;
 };
 

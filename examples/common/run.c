@@ -36,6 +36,12 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --log FILE.tsv    one line per epoch\n"
             "  --plot FILE.svg   loss, accuracy and loss scale over the steps\n"
             "  --compare         train in float32 too and show both\n"
+            "  --data-parallel   as one of the ranks that mpirun has started\n"
+            "  --ranks N         that many ranks in this process instead; "
+            "--device A,B,..\n"
+            "                    is one for each\n"
+            "  --weights X,Y,..  of their shares of a batch (all the same)\n"
+            "  --timeout S       that they wait for each other (300)\n"
             "  --quiet           only the last line\n",
             o->program, o->policy, o->scaler, o->loss_weight, o->interval,
             o->device, (unsigned long long)o->seed, o->epochs, o->batch, o->lr,
@@ -64,8 +70,8 @@ static bool set_text(struct run_options *o, const char *name, const char *value)
     } texts[] = {{"--policy", &o->policy}, {"--scaler", &o->scaler},
                  {"--device", &o->device}, {"--activation", &o->activation},
                  {"--data", &o->data},     {"--log", &o->log},
-                 {"--plot", &o->plot},     {"--save", &o->save},
-                 {"--resume", &o->resume}};
+                 {"--plot", &o->plot},     {"--weights", &o->weights},
+                 {"--save", &o->save},     {"--resume", &o->resume}};
     const size_t n = sizeof(texts) / sizeof(texts[0]) - (o->saves ? 0 : 2);
     for (size_t i = 0; i < n; i++)
         if (strcmp(name, texts[i].name) == 0) {
@@ -98,6 +104,10 @@ static bool set_number(struct run_options *o, const char *name,
         o->epochs = n;
     else if (strcmp(name, "--batch") == 0)
         o->batch = n;
+    else if (strcmp(name, "--ranks") == 0)
+        o->ranks = n;
+    else if (strcmp(name, "--timeout") == 0)
+        o->timeout = x;
     else if (o->saves && strcmp(name, "--stop") == 0)
         o->stop = n;
     else if (o->layers > 0 && strcmp(name, "--layers") == 0)
@@ -112,6 +122,8 @@ static bool set_flag(struct run_options *o, const char *name)
 {
     if (strcmp(name, "--compare") == 0)
         return o->compare = true;
+    if (strcmp(name, "--data-parallel") == 0)
+        return o->data_parallel = true;
     if (o->layers > 0 && strcmp(name, "--graph") == 0)
         return o->graph = true;
     if (o->layers > 0 && strcmp(name, "--statistics") == 0)
@@ -175,10 +187,18 @@ int run_options_parse(int argc, char **argv, struct run_options *o)
     return 0;
 }
 
+/* "rank 2: ", or nothing. */
+static _Thread_local char who[24];
+
+void run_as(unsigned rank)
+{
+    snprintf(who, sizeof(who), "rank %u: ", rank);
+}
+
 bool run_ok(ssq_status status, const char *what)
 {
     if (status != SSQ_OK)
-        fprintf(stderr, "%s: %s: %s\n", what, ssq_status_name(status),
+        fprintf(stderr, "%s%s: %s: %s\n", who, what, ssq_status_name(status),
                 ssq_last_error());
     return status == SSQ_OK;
 }

@@ -49,11 +49,19 @@ struct run_options {
     bool graph;      /* capture one step and replay it */
     bool statistics; /* count lost gradients, show them at the end */
     bool quiet;
+    /* by several ranks: group.h */
+    bool data_parallel;  /* as processes that mpirun has started */
+    unsigned ranks;      /* as threads of this one; 0 and 1: alone */
+    double timeout;      /* seconds that they wait for each other; 0: default */
+    const char *weights; /* of their shares of a batch: "3,1"; or NULL */
 };
 
 /** Read --name value options over the defaults in *o.
  *  @return 0 go on; 1 stop well (--help); 2 stop, the usage was wrong */
 int run_options_parse(int argc, char **argv, struct run_options *o);
+
+/** What this thread says of failures is of a rank. */
+void run_as(unsigned rank);
 
 /** Print the library's text when status is not SSQ_OK.
  *  @return whether it is SSQ_OK */

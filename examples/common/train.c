@@ -6,6 +6,7 @@
  *     forward      gemms in the compute dtype, logits in float32
  *     loss         float32; its gradient is multiplied by the loss scale
  *     backward     gemms in the compute dtype
+ *     all_reduce   the mean of the ranks' gradients, where there are several
  *     step         check, unscale, update float32 masters, round the model
  *     update       move the loss scale
  *
@@ -19,7 +20,8 @@
 
 /** Everything of one training run. */
 struct training {
-    const struct run_options *o;
+    struct member *member;
+    const struct run_options *o; /* the member's */
     const struct model_kind *kind;
     ssq_policy policy;
     ssq_device *device;
@@ -35,6 +37,10 @@ struct training {
     ssq_tensor *x, *target, *test_x; /* one batch; the test set */
     ssq_tensor *loss, *loss_sum;     /* float32 scalars */
     ssq_tensor *weight, *seed;       /* of the gradient: float32 scalars */
+    const ssq_tensor *grads[TRAIN_PARAMETERS];
+    size_t n_grads;
+    int32_t host_order[DIGITS_TRAIN];
+    int64_t rows; /* of a batch that are this rank's */
     unsigned long steps;
 };
 
@@ -72,7 +78,7 @@ static bool make_data(struct training *t, const struct dataset *data)
 {
     ssq_fill_args weight = SSQ_FILL_INIT;
     weight.value = t->o->loss_weight;
-    int64_t batch = t->o->batch, tests = DIGITS_ROWS - DIGITS_TRAIN;
+    int64_t batch = t->rows, tests = DIGITS_ROWS - DIGITS_TRAIN;
     ssq_dtype compute = t->policy.compute;
     return make(t, compute, 2, DIGITS_TRAIN, DIGITS_PIXELS, &t->pixels) &&
            make(t, SSQ_I32, 1, DIGITS_TRAIN, 0, &t->labels) &&
@@ -108,9 +114,23 @@ static bool make_models(struct training *t)
 {
     int64_t tests = DIGITS_ROWS - DIGITS_TRAIN;
     return t->kind->create(&t->model, t->queue, t->policy.compute, t->o,
-                           t->o->batch, t->x, NULL) &&
+                           t->rows, t->x, NULL) &&
            t->kind->create(&t->test, t->queue, t->policy.compute, t->o, tests,
                            t->test_x, &t->model);
+}
+
+static bool add_parameters(struct training *t)
+{
+    struct train_parameter list[TRAIN_PARAMETERS];
+    bool good = true;
+    t->n_grads = t->kind->parameters(&t->model, list);
+    for (size_t i = 0; i < t->n_grads && good; i++) {
+        t->grads[i] = list[i].grad;
+        good = run_ok(ssq_optimizer_add(t->adamw, list[i].name, list[i].value,
+                                        list[i].grad, NULL),
+                      list[i].name);
+    }
+    return good;
 }
 
 /* AdamW over all parameters, its learning rate by one cycle over the whole run:
@@ -127,20 +147,24 @@ static bool make_optimizer(struct training *t)
     cycle.total_steps = steps > 1 ? steps : 2;
     return run_ok(ssq_optimizer_create(t->device, "adamw", &options, &t->adamw),
                   "adamw") &&
-           t->kind->parameters(&t->model, t->adamw) &&
+           add_parameters(t) &&
            run_ok(ssq_optimizer_schedule(t->queue, t->adamw, NULL, SSQ_HYPER_LR,
                                          &cycle),
                   "schedule");
 }
 
 /* Everything of a run; on failure training_destroy frees what there is. */
-static bool training_create(struct training *t, const struct model_kind *kind,
-                            const struct run_options *o, const char *policy,
+static bool training_create(struct training *t, const char *policy,
                             const struct dataset *data)
 {
-    *t = (struct training){.o = o, .kind = kind, .policy = SSQ_POLICY_INIT};
-    return run_ok(ssq_policy_from_name(policy, &t->policy), "policy") &&
-           run_ok(ssq_device_open(o->device, NULL, &t->device), "device") &&
+    const struct run_options *o = t->o;
+    if (o->graph && t->member->comm != NULL) {
+        fprintf(stderr, "%s: --graph: a graph cannot have a collective\n",
+                o->program);
+        return false;
+    }
+    return group_part(t->member, o->batch, &t->rows) &&
+           run_ok(ssq_policy_from_name(policy, &t->policy), "policy") &&
            run_ok(ssq_queue_create(t->device, NULL, &t->queue), "queue") &&
            run_scaler_create(t->device, o, &t->policy, &t->scaler) &&
            make_data(t, data) && make_models(t) && make_optimizer(t);
@@ -160,7 +184,6 @@ static void training_destroy(struct training *t)
     for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
         ssq_tensor_destroy(all[i]);
     ssq_queue_destroy(&t->queue);
-    ssq_device_close(&t->device);
 }
 
 /* The rows of batch_index into x and target. */
@@ -208,6 +231,12 @@ static ssq_status step(struct training *t)
         st = loss_and_gradient(t);
     if (st == SSQ_OK)
         st = t->kind->backward(&t->model, t->queue);
+    if (st == SSQ_OK && t->member->comm != NULL)
+        st = ssq_comm_all_reduce(t->queue, t->member->comm,
+                                 SSQ_COMM_ALL_REDUCE(.tensors = t->grads,
+                                                     .n = t->n_grads,
+                                                     .reduction = SSQ_COMM_MEAN,
+                                                     .tag = "gradients"));
     if (st == SSQ_OK)
         st = ssq_optimizer_step(t->queue, t->adamw, t->scaler);
     if (st == SSQ_OK && t->scaler != NULL)
@@ -262,17 +291,18 @@ static void shuffle(int32_t *order, uint64_t *random)
 static bool train_epoch(struct training *t, uint64_t *random)
 {
     /* read late by the device: it lives until the sync at the epoch's end */
-    static int32_t order[DIGITS_TRAIN];
+    int32_t *order = t->host_order;
     shuffle(order, random);
-    if (!run_ok(
-            ssq_tensor_write(t->queue, t->order, order, sizeof(order), SSQ_I32),
-            "order") ||
+    if (!run_ok(ssq_tensor_write(t->queue, t->order, order,
+                                 sizeof(t->host_order), SSQ_I32),
+                "order") ||
         !run_ok(ssq_fill(t->queue, SSQ_FILL(.x = t->loss_sum)), "fill"))
         return false;
-    int64_t batch = t->o->batch;
+    const int64_t batch = t->o->batch, first = t->rows * t->member->rank;
     for (int64_t at = 0; at + batch <= DIGITS_TRAIN; at += batch) {
         ssq_tensor *part = NULL;
-        if (!run_ok(ssq_tensor_slice(t->order, 0, at, at + batch, 1, &part),
+        if (!run_ok(ssq_tensor_slice(t->order, 0, at + first,
+                                     at + first + t->rows, 1, &part),
                     "slice"))
             return false;
         bool ok =
@@ -292,7 +322,7 @@ static bool evaluate(struct training *t, const struct dataset *data,
                      double *accuracy)
 {
     enum { TESTS = DIGITS_ROWS - DIGITS_TRAIN };
-    static int32_t guess[TESTS];
+    int32_t guess[TESTS];
     ssq_tensor *best = NULL;
     if (!make(t, SSQ_I32, 1, TESTS, 0, &best))
         return false;
@@ -325,7 +355,9 @@ static bool show_epoch(struct training *t, const struct dataset *data,
             "loss") ||
         !evaluate(t, data, &e.accuracy))
         return false;
-    e.loss = sum / (double)(DIGITS_TRAIN / t->o->batch);
+    e.loss = sum / (double)(DIGITS_TRAIN / t->o->batch) / t->member->size;
+    if (!group_sum(t->member, &e.loss, 1))
+        return false;
     e.scale.scale = 1.0;
     if (t->scaler != NULL) {
         /* the floor is worth a word, and no reason to stop here */
@@ -384,23 +416,33 @@ static bool show_statistics(struct training *t)
     return true;
 }
 
+/* What ranks have in common. */
+struct job {
+    const struct model_kind *kind;
+    const struct dataset *data;
+};
+
 /* A whole run under a policy; *r is what it came to. */
-static bool train(const struct model_kind *kind, const struct run_options *o,
-                  const char *policy, const struct dataset *data,
-                  struct result *r)
+static bool train(struct member *m, const struct run_options *o,
+                  const struct job *job, const char *policy, struct result *r)
 {
-    struct training t;
+    struct training t = {.member = m,
+                         .o = o,
+                         .kind = job->kind,
+                         .policy = SSQ_POLICY_INIT,
+                         .device = m->device};
+    const struct dataset *data = job->data;
     FILE *log = NULL;
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     uint64_t random = o->seed;
-    bool ok = training_create(&t, kind, o, policy, data) &&
+    bool ok = training_create(&t, policy, data) &&
               run_ok(ssq_device_props_get(t.device, &props), "device") &&
               run_log_open(o, &log);
     if (ok && !o->quiet)
         printf("%s on %s (%s)\n", policy, props.name, props.choice);
     for (unsigned i = 0; ok && i < o->epochs; i++)
         ok = train_epoch(&t, &random) && show_epoch(&t, data, i, log, r);
-    if (ok && o->statistics)
+    if (ok && o->statistics && m->rank == 0)
         ok = show_statistics(&t);
     snprintf(r->device, sizeof(r->device), "%s", props.name);
     if (log != NULL && fclose(log) != 0) {
@@ -411,9 +453,34 @@ static bool train(const struct model_kind *kind, const struct run_options *o,
     return ok;
 }
 
+static bool rank_main(struct member *m, const void *of_all)
+{
+    const struct job *job = of_all;
+    const struct run_options *o = m->o;
+    struct result mixed = {.scale = SSQ_SCALER_STATE_INIT};
+    struct result plain = {.scale = SSQ_SCALER_STATE_INIT};
+    struct run_options again = *o;
+    char compared[32] = "";
+    again.log = NULL; /* it belongs to the run that was asked for */
+    if (!train(m, o, job, o->policy, &mixed) ||
+        (o->compare && !train(m, &again, job, "float32", &plain)))
+        return false;
+    if (o->compare)
+        snprintf(compared, sizeof(compared), " (float32 %.2f%%)",
+                 100.0 * plain.accuracy);
+    if (m->rank == 0)
+        printf("%s %s on %s: test accuracy %.2f%%%s, %lu steps, %u skipped, "
+               "loss scale %g\n",
+               o->program, o->policy, mixed.device, 100.0 * mixed.accuracy,
+               compared, mixed.steps, mixed.scale.skipped, mixed.scale.scale);
+    return true;
+}
+
 int train_main(int argc, char **argv, const struct model_kind *kind,
                struct run_options o)
 {
+    static struct dataset data;
+    const struct job job = {.kind = kind, .data = &data};
     o.loss_weight = 1.0;
     int stop = run_options_parse(argc, argv, &o);
     if (stop != 0)
@@ -423,23 +490,5 @@ int train_main(int argc, char **argv, const struct model_kind *kind,
                 o.epochs);
         return 2;
     }
-    static struct dataset data;
-    struct result mixed = {.scale = SSQ_SCALER_STATE_INIT};
-    struct result plain = {.scale = SSQ_SCALER_STATE_INIT};
-    if (!dataset_load(o.data, &data) ||
-        !train(kind, &o, o.policy, &data, &mixed))
-        return 1;
-    struct run_options again = o;
-    again.log = NULL; /* it belongs to the run that was asked for */
-    if (o.compare && !train(kind, &again, "float32", &data, &plain))
-        return 1;
-    char compared[32] = "";
-    if (o.compare)
-        snprintf(compared, sizeof(compared), " (float32 %.2f%%)",
-                 100.0 * plain.accuracy);
-    printf("%s %s on %s: test accuracy %.2f%%%s, %lu steps, %u skipped, "
-           "loss scale %g\n",
-           o.program, o.policy, mixed.device, 100.0 * mixed.accuracy, compared,
-           mixed.steps, mixed.scale.skipped, mixed.scale.scale);
-    return 0;
+    return dataset_load(o.data, &data) ? group_run(&o, rank_main, &job) : 1;
 }

@@ -3,6 +3,7 @@
 #ifndef EXAMPLES_COMMON_TRAIN_H
 #define EXAMPLES_COMMON_TRAIN_H
 
+#include "examples/common/group.h"
 #include "examples/common/run.h"
 
 /** Classes of the logits: 10 digits, and 6 more that never occur, because
@@ -16,6 +17,15 @@ struct model {
     const ssq_tensor *dlogits; /* likewise, compute dtype: for backward */
 };
 
+/** Most parameters of a model. */
+#define TRAIN_PARAMETERS 32
+
+/** A parameter, as the optimizer knows it, and its gradient. */
+struct train_parameter {
+    char name[32];
+    ssq_tensor *value, *grad; /* the model's */
+};
+
 /** How a kind of model is made and run. Functions that return bool have
  *  printed what failed. */
 struct model_kind {
@@ -26,8 +36,8 @@ struct model_kind {
                    const struct run_options *o, int64_t batch,
                    const ssq_tensor *x, const struct model *share);
     void (*destroy)(struct model *m); /* also after a zeroed create */
-    /** Register all parameters. */
-    bool (*parameters)(struct model *m, ssq_optimizer *optimizer);
+    /** List all parameters; how many they are. */
+    size_t (*parameters)(const struct model *m, struct train_parameter *list);
     ssq_status (*forward)(struct model *m, ssq_queue *queue, bool training);
     /** From dlogits to the gradients of all parameters. */
     ssq_status (*backward)(struct model *m, ssq_queue *queue);

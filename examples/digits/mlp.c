@@ -119,19 +119,19 @@ static void destroy(struct model *model)
 }
 
 /* Named as PyTorch would, which is how the optimizer saves their state. */
-static bool parameters(struct model *model, ssq_optimizer *optimizer)
+static size_t parameters(const struct model *model,
+                         struct train_parameter *list)
 {
-    struct mlp *m = model->state;
+    const struct mlp *m = model->state;
     for (unsigned i = 0; i < m->layers; i++) {
-        struct layer *l = &m->layer[i];
-        char w[32], b[32];
-        snprintf(w, sizeof(w), "fc%u.weight", i + 1);
-        snprintf(b, sizeof(b), "fc%u.bias", i + 1);
-        if (!run_ok(ssq_optimizer_add(optimizer, w, l->w, l->dw, NULL), w) ||
-            !run_ok(ssq_optimizer_add(optimizer, b, l->b, l->db, NULL), b))
-            return false;
+        const struct layer *l = &m->layer[i];
+        struct train_parameter *w = &list[2 * i], *b = w + 1;
+        *w = (struct train_parameter){.value = l->w, .grad = l->dw};
+        *b = (struct train_parameter){.value = l->b, .grad = l->db};
+        snprintf(w->name, sizeof(w->name), "fc%u.weight", i + 1);
+        snprintf(b->name, sizeof(b->name), "fc%u.bias", i + 1);
     }
-    return true;
+    return 2 * (size_t)m->layers;
 }
 
 /* z = in w^T + b, and h = relu(z) in the same call where that is all. */

@@ -6,6 +6,7 @@
  * and falls along a cosine to a tenth, gradients clipped to a norm of 1 and
  * summed over micro-batches. The last tenth of the text is for validation. */
 #include "examples/common/curve.h"
+#include "examples/common/group.h"
 #include "examples/common/run.h"
 #include "examples/gpt/model.h"
 #include "examples/gpt/sample.h"
@@ -28,7 +29,8 @@ static double dropout, clip = 1.0, decay = 0.1, temperature = 0.8;
 
 /* A run. */
 struct run {
-    const struct run_options *o;
+    struct member *member;
+    const struct run_options *o; /* the member's */
     const char *policy;
     const struct text *text;
     struct gpt gpt;
@@ -39,6 +41,7 @@ struct run {
     ssq_tensor *place, *hits;
     unsigned long steps; /* of the whole run */
     unsigned behind;     /* epochs that a checkpoint has */
+    double rows;         /* that were trained on since a loss was shown */
     struct history seen;
 };
 
@@ -54,23 +57,25 @@ struct result {
 static ssq_status micro_batch(struct run *r)
 {
     const ssq_tensor *x, *y;
-    ssq_tape *t = ssq_trainer_begin(r->trainer);
     ssq_status st = windows_next(&r->train, &x, &y);
     if (st != SSQ_OK)
         return st;
+    if (x == NULL)
+        return ssq_trainer_idle(r->trainer);
+    r->rows += (double)ssq_tensor_size(x, 0);
+    ssq_tape *t = ssq_trainer_begin(r->trainer);
     ssq_var loss = ssq_cross_entropy_var(gpt_logits(t, &r->gpt, x, r->place),
                                          SSQ_CROSS_ENTROPY(.target = y));
     return ssq_trainer_step(r->trainer, loss);
 }
 
-/* Loss and accuracy of the next token on some of the text that is not trained
- * on. */
-static ssq_status validate(struct run *r, double *loss, double *accuracy)
+/* Loss and accuracy of the next token on this rank's share of some of the text
+ * that is not trained on. */
+static ssq_status validate_share(struct run *r, double sum[2])
 {
     const ssq_tensor *x, *y;
-    const double tokens = (double)(r->test.batch * r->test.block);
+    const double rows = (double)r->test.batch, length = (double)r->test.block;
     ssq_status st = SSQ_OK;
-    *loss = *accuracy = 0.0;
     windows_rewind(&r->test);
     for (int i = 0; i < CHECKS && st == SSQ_OK; i++) {
         float mean = 0.0f;
@@ -79,6 +84,8 @@ static ssq_status validate(struct run *r, double *loss, double *accuracy)
         st = windows_next(&r->test, &x, &y);
         if (st != SSQ_OK)
             break;
+        if (x == NULL)
+            continue;
         ssq_var logits = gpt_logits(t, &r->gpt, x, r->place);
         ssq_var l =
             ssq_cross_entropy_var(logits, SSQ_CROSS_ENTROPY(.target = y));
@@ -95,10 +102,36 @@ static ssq_status validate(struct run *r, double *loss, double *accuracy)
                                  SSQ_I32);
         if (st == SSQ_OK)
             st = ssq_queue_sync(r->queue);
-        *loss += (double)mean / CHECKS;
-        *accuracy += (double)hits / tokens / CHECKS;
+        sum[0] += (double)mean * (double)ssq_tensor_size(x, 0) / rows / CHECKS;
+        sum[1] += (double)hits / rows / length / CHECKS;
     }
     return st;
+}
+
+/* The same of all ranks. */
+static bool validate(struct run *r, double *loss, double *accuracy)
+{
+    double sum[2] = {0.0, 0.0};
+    bool good = run_ok(validate_share(r, sum), "validation") &&
+                group_sum(r->member, sum, 2);
+    *loss = sum[0];
+    *accuracy = sum[1];
+    return good;
+}
+
+/* The mean training loss since the last call, of all ranks. */
+static bool trained(struct run *r, double *loss)
+{
+    double sum[2] = {0.0, r->rows};
+    bool good = run_ok(ssq_trainer_loss(r->trainer, loss), "loss");
+    if (r->rows > 0.0)
+        sum[0] = *loss * r->rows;
+    r->rows = 0.0;
+    if (r->member->comm == NULL || !good)
+        return good;
+    good = group_sum(r->member, sum, 2);
+    *loss = sum[0] / sum[1];
+    return good;
 }
 
 static bool scale_of(struct run *r, ssq_scaler_state *state)
@@ -124,14 +157,13 @@ static bool look(struct run *r, unsigned long done)
     if (r->o->plot == NULL)
         return true;
     if (due(r, done, POINTS) &&
-        !(run_ok(ssq_trainer_loss(r->trainer, &loss), "loss") &&
-          curve_add(&r->seen.loss, at, loss) && scale_of(r, &state) &&
+        !(trained(r, &loss) && curve_add(&r->seen.loss, at, loss) &&
+          scale_of(r, &state) &&
           (ssq_trainer_scaler(r->trainer) == NULL ||
            curve_add(&r->seen.scale, at, state.scale))))
         return false;
-    return !due(r, done, LOOKS) ||
-           (run_ok(validate(r, &loss, &accuracy), "validation") &&
-            curve_add(&r->seen.accuracy, at, accuracy));
+    return !due(r, done, LOOKS) || (validate(r, &loss, &accuracy) &&
+                                    curve_add(&r->seen.accuracy, at, accuracy));
 }
 
 static bool epochs(struct run *r, FILE *log, struct run_epoch *e)
@@ -148,8 +180,7 @@ static bool epochs(struct run *r, FILE *log, struct run_epoch *e)
                 return false;
             run_bar(r->o, e->epoch, i + 1, each);
         }
-        if (!run_ok(validate(r, &e->loss, &e->accuracy), "validation") ||
-            !scale_of(r, &e->scale))
+        if (!validate(r, &e->loss, &e->accuracy) || !scale_of(r, &e->scale))
             return false;
         run_progress(r->o, e, log);
         if (!run_save(r->o, r->trainer))
@@ -185,6 +216,8 @@ static bool make_trainer(struct run *r)
     args.options.weight_decay = decay;
     args.options.clip_norm = clip;
     args.accumulate = accumulate;
+    args.comm = r->member->comm;
+    args.weights = r->member->weights;
     if (run_scales(r->policy))
         args.scaler = r->o->scaler;
     if (!run_ok(ssq_trainer_create(r->queue, &args, &r->trainer), "trainer"))
@@ -280,7 +313,7 @@ static bool export_weights(struct run *r)
 {
     ssq_params_file_args args = SSQ_PARAMS_FILE_INIT;
     args.optimizer = ssq_trainer_optimizer(r->trainer);
-    return exported == NULL ||
+    return exported == NULL || r->member->rank > 0 ||
            run_ok(ssq_params_save(ssq_trainer_params(r->trainer), r->queue,
                                   exported, &args),
                   exported);
@@ -289,10 +322,11 @@ static bool export_weights(struct run *r)
 static bool begin(struct run *r, struct result *result)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
-    if (!(run_ok(ssq_device_open(r->o->device, NULL, &r->device), "device") &&
-          run_ok(ssq_device_props_get(r->device, &props), "device") &&
-          run_ok(ssq_queue_create(r->device, NULL, &r->queue), "queue") &&
-          data(r) && make_trainer(r) && load(r) && resume(r)))
+    bool good = run_ok(ssq_device_props_get(r->device, &props), "device") &&
+                run_ok(ssq_queue_create(r->device, NULL, &r->queue), "queue") &&
+                data(r) && make_trainer(r) && load(r);
+    r->train.trainer = r->test.trainer = r->trainer;
+    if (!good || !resume(r))
         return false;
     snprintf(result->device, sizeof(result->device), "%s", props.name);
     if (!r->o->quiet)
@@ -312,11 +346,15 @@ static bool write_some(struct run *r)
     return r->o->quiet || sample == 0 || sample_print(&s, sample);
 }
 
-static bool train(const struct run_options *o, const struct text *text,
-                  const char *policy, struct result *result,
-                  struct history *seen)
+static bool train(struct member *m, const struct run_options *o,
+                  const struct text *text, const char *policy,
+                  struct result *result, struct history *seen)
 {
-    struct run r = {.o = o, .policy = policy, .text = text};
+    struct run r = {.member = m,
+                    .o = o,
+                    .policy = policy,
+                    .text = text,
+                    .device = m->device};
     FILE *log = NULL;
     r.gpt = (struct gpt){.vocabulary = text->kinds,
                          .block = block,
@@ -341,27 +379,49 @@ static bool train(const struct run_options *o, const struct text *text,
     ssq_tensor_destroy(&r.hits);
     ssq_trainer_destroy(&r.trainer);
     ssq_queue_destroy(&r.queue);
-    ssq_device_close(&r.device);
     return good;
 }
 
-static bool trains(const struct run_options *o, const struct text *text,
-                   struct result *r, struct history *seen)
+/* Both runs of a rank. */
+struct runs {
+    struct result r[2];
+    struct history seen[2];
+};
+
+static bool runs(struct member *m, const struct text *text, struct runs *u)
 {
+    const struct run_options *o = m->o;
     struct run_options again = *o;
+    bool draws = m->rank == 0 && o->plot != NULL;
     again.log = again.save = again.resume = NULL;
-    if (!plot_begin(o->plot) || !train(o, text, o->policy, &r[0], &seen[0]) ||
-        (o->compare && !train(&again, text, "float32", &r[1], &seen[1])))
-        return false;
-    const struct run_epoch *e = &r[0].last;
-    printf("gpt %s on %s: validation loss %.4f", o->policy, r[0].device,
+    return (!draws || plot_begin(o->plot)) &&
+           train(m, o, text, o->policy, &u->r[0], &u->seen[0]) &&
+           (!o->compare ||
+            train(m, &again, text, "float32", &u->r[1], &u->seen[1])) &&
+           (!draws ||
+            plot_write(o->plot, o->program, u->seen, o->compare ? 2 : 1));
+}
+
+static void print_last(const struct run_options *o, const struct runs *u)
+{
+    const struct run_epoch *e = &u->r[0].last;
+    printf("gpt %s on %s: validation loss %.4f", o->policy, u->r[0].device,
            e->loss);
     if (o->compare)
-        printf(" (float32 %.4f)", r[1].last.loss);
+        printf(" (float32 %.4f)", u->r[1].last.loss);
     printf(", accuracy %.2f%%, %lu steps, %u skipped, loss scale %g\n",
            100.0 * e->accuracy, e->steps, e->scale.skipped, e->scale.scale);
-    return o->plot == NULL ||
-           plot_write(o->plot, o->program, seen, o->compare ? 2 : 1);
+}
+
+static bool rank_main(struct member *m, const void *text)
+{
+    struct runs u = {.seen = {{0}}};
+    bool good = runs(m, text, &u);
+    if (good && m->rank == 0)
+        print_last(m->o, &u);
+    history_free(&u.seen[0]);
+    history_free(&u.seen[1]);
+    return good;
 }
 
 int main(int argc, char **argv)
@@ -394,8 +454,6 @@ int main(int argc, char **argv)
                             .more = more,
                             .data = "/usr/share/common-licenses"};
     struct text text;
-    struct result r[2];
-    struct history seen[2] = {{0}};
     int stop = run_options_parse(argc, argv, &o);
     if (stop != 0)
         return stop == 1 ? 0 : stop;
@@ -404,9 +462,7 @@ int main(int argc, char **argv)
                 o.batch, o.epochs, width, heads);
         return 2;
     }
-    bool good = text_read(o.data, &text) && trains(&o, &text, r, seen);
+    stop = text_read(o.data, &text) ? group_run(&o, rank_main, &text) : 1;
     text_free(&text);
-    history_free(&seen[0]);
-    history_free(&seen[1]);
-    return good ? 0 : 1;
+    return stop;
 }

@@ -92,15 +92,19 @@ static ssq_status refill(struct windows *w)
     return st == SSQ_OK ? ssq_queue_sync(w->queue) : st;
 }
 
-/* Batch number at, in a shape. */
-static ssq_status view(const ssq_tensor *from, int64_t at, int rank,
-                       const int64_t *shape, ssq_tensor **to)
+/* Rows from..to of batch number at, in a shape. */
+static ssq_status view(const ssq_tensor *batches, int64_t at, int64_t from,
+                       int64_t to, int rank, const int64_t *shape,
+                       ssq_tensor **view)
 {
-    ssq_tensor *part = NULL;
-    ssq_tensor_destroy(to);
-    ssq_status st = ssq_tensor_slice(from, 0, at, at + 1, 1, &part);
+    ssq_tensor *batch = NULL, *part = NULL;
+    ssq_tensor_destroy(view);
+    ssq_status st = ssq_tensor_slice(batches, 0, at, at + 1, 1, &batch);
     if (st == SSQ_OK)
-        st = ssq_tensor_reshape(part, rank, shape, to);
+        st = ssq_tensor_slice(batch, 1, from, to, 1, &part);
+    if (st == SSQ_OK)
+        st = ssq_tensor_reshape(part, rank, shape, view);
+    ssq_tensor_destroy(&batch);
     ssq_tensor_destroy(&part);
     return st;
 }
@@ -108,13 +112,19 @@ static ssq_status view(const ssq_tensor *from, int64_t at, int rank,
 ssq_status windows_next(struct windows *w, const ssq_tensor **x,
                         const ssq_tensor **y)
 {
-    const int64_t shape[] = {w->batch, w->block}, flat = w->batch * w->block;
+    int64_t from = 0, to = w->batch;
     ssq_status st = w->at == CHUNK ? refill(w) : SSQ_OK;
+    *x = *y = NULL;
+    if (st == SSQ_OK && w->trainer != NULL)
+        st = ssq_trainer_share(w->trainer, w->batch, &from, &to);
+    const int64_t at = w->at++;
+    if (st != SSQ_OK || from == to)
+        return st;
+    const int64_t shape[] = {to - from, w->block};
+    const int64_t flat = shape[0] * shape[1];
+    st = view(w->x, at, from, to, 2, shape, &w->part_x);
     if (st == SSQ_OK)
-        st = view(w->x, w->at, 2, shape, &w->part_x);
-    if (st == SSQ_OK)
-        st = view(w->y, w->at, 1, &flat, &w->part_y);
-    w->at++;
+        st = view(w->y, at, from, to, 1, &flat, &w->part_y);
     *x = w->part_x;
     *y = w->part_y;
     return st;

@@ -17,7 +17,8 @@ struct windows {
     int32_t *host;     /* what is written, then what is expected of it */
     ssq_tensor *x, *y; /* i32 [CHUNK, batch, block] */
     ssq_tensor *part_x, *part_y; /* of the last call */
-    int64_t at;                  /* batches that are left begin here */
+    ssq_trainer *trainer; /* whose share of each batch is taken; NULL: all */
+    int64_t at;           /* batches that are left begin here */
 };
 
 /** @param walking  false: windows begin anywhere, drawn by the seed; true: one
@@ -28,8 +29,9 @@ bool windows_open(struct windows *w, ssq_queue *queue, const int32_t *token,
                   uint64_t seed);
 void windows_close(struct windows *w);
 
-/** The next batch: x [batch, block], and y [batch block], the token behind each
- *  of x. Views that the next call ends; waits for the device now and then. */
+/** The next batch, or the trainer's share of it: x [batch, block], and y
+ *  [batch block], the token behind each of x; NULL where it is none. Views that
+ * the next call ends; waits for the device now and then. */
 ssq_status windows_next(struct windows *w, const ssq_tensor **x,
                         const ssq_tensor **y);
 /** As if n batches had been asked for, drawn from the beginning. */

@@ -45,13 +45,17 @@ static ssq_status step(struct fit *f, ssq_tape *t, ssq_var loss)
     return st;
 }
 
-/* What is saved is the trainer, and a loop of one's own steps without it. */
-static bool savable(const struct fit *f)
+/* What is saved is the trainer, which also knows of other ranks, and a loop of
+ * one's own steps without it. */
+static bool customary(const struct fit *f)
 {
-    bool good = !custom || (f->o->save == NULL && f->o->resume == NULL);
+    bool saves = f->o->save != NULL || f->o->resume != NULL;
+    bool good = !custom || (!saves && f->member->comm == NULL);
     if (!good)
-        fprintf(stderr, "mlp: --custom steps without the trainer, which is "
-                        "what is saved\n");
+        fprintf(stderr,
+                "mlp: --custom steps without the trainer, which is "
+                "what %s\n",
+                saves ? "is saved" : "sums over ranks");
     return good;
 }
 
@@ -63,14 +67,16 @@ static bool make_trainer(struct fit *f)
     fall.kind = SSQ_SCHEDULE_COSINE;
     fall.base = f->o->lr;
     fall.total_steps = (uint32_t)f->steps;
-    return savable(f) &&
+    return customary(f) &&
            run_ok(
                ssq_trainer_create(
                    f->queue,
                    SSQ_TRAINER(.policy = f->policy, .params.seed = f->o->seed,
                                .optimizer = "rmsprop", .options.alpha = 0.9,
                                .options.eps = 1e-7, .options.lr = f->o->lr,
-                               .scaler = f16 ? f->o->scaler : NULL),
+                               .scaler = f16 ? f->o->scaler : NULL,
+                               .comm = f->member->comm,
+                               .weights = f->member->weights),
                    &f->trainer),
                "trainer") &&
            run_ok(ssq_trainer_schedule(f->trainer, SSQ_HYPER_LR, &fall),

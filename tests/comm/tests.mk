@@ -46,4 +46,9 @@ tests_comm_ranks_LDADD = libsesqui.la $(MPI_LIBS)
 TESTS += tests/comm/mpi.sh tests/comm/mixture.sh
 EXTRA_DIST += tests/comm/mpi.sh tests/comm/mixture.sh
 slow_tests += tests/comm/mixture.sh
+if HAVE_ZLIB
+TESTS += tests/comm/examples.sh
+endif
+slow_tests += tests/comm/examples.sh
+EXTRA_DIST += tests/comm/examples.sh
 tests/comm/mixture.log: $(module_LTLIBRARIES)
