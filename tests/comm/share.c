@@ -297,7 +297,7 @@ static void test_refused(void)
     struct rank r[2];
     ssq_trainer *t = NULL;
     int64_t begin = 7, end = 7;
-    float loss;
+    float loss[2];
 
     group_of(&g, 2, "reference", 60);
     core_status(
@@ -326,7 +326,7 @@ static void test_refused(void)
     core_status(ssq_trainer_idle(r[0].trainer), SSQ_ERR_INVALID, "first step",
                 "idle before the first step");
     for (unsigned i = 0; i < 2; i++)
-        rank_step(&r[i], 0, &loss);
+        rank_step(&r[i], 0, &loss[i]);
     core_status(ssq_queue_sync(g.queue[0]), SSQ_ERR_COMM,
                 "weights is \"1 2 (|\"2 1 (", "ranks with other weights");
     for (unsigned i = 0; i < 2; i++)
