@@ -42,6 +42,7 @@ static const struct backend cuda_backend = {
     .completed = cuda_completed,
     .command_end = cuda_command_end,
     .captured = cuda_captured,
+    .call = cuda_call,
     .identify = cuda_identify,
     .certified = cuda_certified,
     .kernel_get = cuda_kernel_get,

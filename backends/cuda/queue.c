@@ -295,3 +295,15 @@ ssq_status cuda_launch(struct backend_queue *q, const struct launch *launch)
     return cuda_queue_leave(q, "cuLaunchKernel",
                             cuda_launch_on(q->device, q->stream, launch));
 }
+
+/* What fn did not enqueue is its caller's to tell: the stream is as it was. */
+ssq_status cuda_call(struct backend_queue *q,
+                     ssq_status (*fn)(void *user, void *native), void *user)
+{
+    ssq_status st = cuda_queue_enter(q);
+    if (st != SSQ_OK)
+        return st;
+    st = fn(user, q->stream);
+    cuda_leave(q->device);
+    return st;
+}

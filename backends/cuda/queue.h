@@ -76,6 +76,9 @@ ssq_status cuda_queue_leave(struct backend_queue *queue, const char *call,
                             CUresult error);
 ssq_status cuda_launch(struct backend_queue *queue,
                        const struct launch *launch);
+/** Call fn with the stream, whose device is current meanwhile. */
+ssq_status cuda_call(struct backend_queue *queue,
+                     ssq_status (*fn)(void *user, void *native), void *user);
 /** Is the queue's stream one of the caller's that he is recording? */
 ssq_status cuda_captured(struct backend_queue *queue, bool *captured);
 /** SSQ_ERR_INVALID: what is nothing that such a stream takes. */

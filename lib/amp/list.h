@@ -8,13 +8,6 @@
 
 #include "lib/core/core.h"
 
-/** n absent views; one reference, drop it with object_put(&l->object). NULL:
- *  no memory, the text is set. what begins it. */
-struct view_list *list_create(size_t n, const char *what);
-/** View i becomes v with an access; its buffer gets a reference. */
-void list_set(struct view_list *list, size_t i, const struct view *v,
-              enum access access);
-
 /** How a tensor of n elements stands in lists: whole, or, where a launch does
  *  not see that much, in pieces of k elements. A piece is made of whole chunks
  *  of kernels/reduce/norm.h, so that the sums of a norm are the same however

@@ -16,7 +16,7 @@
 /** Raised when anything here changes, the structs of ops and launches included:
  *  a module reads them at fixed offsets, so one of another number is
  *  refused. */
-#define SSQ_BACKEND_ABI 14
+#define SSQ_BACKEND_ABI 15
 
 /** Opaque to the core, which only hands pointers around: each backend defines
  *  them for itself, and no two backends have to agree. */
@@ -227,6 +227,12 @@ struct backend {
      * that are recorded; the core keeps them as long as the queue. Calls that a
      * recording cannot have answer SSQ_ERR_INVALID, and leave it whole */
     ssq_status (*captured)(struct backend_queue *queue, bool *captured);
+    /* optional: call fn, on this thread, with what the queue is to its driver,
+     * whose device is current meanwhile: a library enqueues there by itself.
+     * Answers what fn does, which loses nothing but fn's own work. The events
+     * of such a backend may be queried from any thread */
+    ssq_status (*call)(struct backend_queue *queue,
+                       ssq_status (*fn)(void *user, void *native), void *user);
 
     /* optional; there if kernels are: the words that tell one driver's
      * arithmetic from another's: model, driver, its version, and what kernels

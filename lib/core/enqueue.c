@@ -47,6 +47,23 @@ static ssq_status hand_over(ssq_queue *queue, const struct command *c)
     return st;
 }
 
+ssq_status queue_call(ssq_queue *queue, struct view_list *list,
+                      struct object *keep, call_fn fn)
+{
+    struct call_op op = {.op = {.id = OP_call,
+                                .bytes = sizeof(op),
+                                .views_at = sizeof(op),
+                                .list = list,
+                                .keep = keep},
+                         .fn = fn};
+    const struct command c = {.op = &op.op};
+    if (queue->device->backend->call == NULL)
+        return error_set(SSQ_ERR_UNSUPPORTED,
+                         "%s: no library enqueues on its queues by itself",
+                         queue->device->props.name);
+    return hand_over(queue, &c);
+}
+
 /* Run or record an op by an implementation or a plan. In a dry capture a plan
  * is only tried, which takes no memory of the device. */
 static ssq_status enqueue_by(ssq_queue *queue, struct op *op,

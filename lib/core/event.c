@@ -167,9 +167,10 @@ ssq_status ssq_event_query(ssq_event *event)
     pthread_mutex_lock(&event->queue->lock);
     st = event->device->backend->event_query(event->impl);
     pthread_mutex_unlock(&event->queue->lock);
-    if (st == SSQ_OK)
-        queue_retire(event->queue, false);
-    return st;
+    if (st != SSQ_OK)
+        return st;
+    queue_retire(event->queue, false);
+    return queue_check(event->queue, "event_query");
 }
 
 ssq_status ssq_event_sync(ssq_event *event)
@@ -185,7 +186,7 @@ ssq_status ssq_event_sync(ssq_event *event)
     if (st != SSQ_OK)
         return queue_fail(event->queue, st);
     queue_retire(event->queue, false);
-    return SSQ_OK;
+    return queue_check(event->queue, "event_sync");
 }
 
 ssq_status ssq_event_elapsed(ssq_event *from, ssq_event *to, double *seconds)

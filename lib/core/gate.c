@@ -145,7 +145,7 @@ static void pass_all(ssq_queue *q, struct held **gone, struct pending **done)
             if (st == SSQ_ERR_NOT_READY)
                 return;
             if (st != SSQ_OK)
-                (void)queue_fail_locked(q, st);
+                (void)queue_fail(q, st);
         }
         if (h->kind == HELD_RECORD)
             atomic_fetch_add(&q->marked, 1);

@@ -14,6 +14,15 @@ void object_get(struct object *o)
     atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
 }
 
+bool object_get_live(struct object *o)
+{
+    size_t refs = atomic_load(&o->refs);
+    while (refs > 0)
+        if (atomic_compare_exchange_weak(&o->refs, &refs, refs + 1))
+            return true;
+    return false;
+}
+
 /* Release and acquire: what other threads did with the object before their puts
  * has happened before it is freed. */
 void object_put(struct object *o)

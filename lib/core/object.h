@@ -17,6 +17,9 @@ struct object {
 void object_init(struct object *o, void (*free)(struct object *));
 /** Take one more; the caller must have one, or a lock that keeps one alive. */
 void object_get(struct object *o);
+/** The same for a caller who has but a lock, without which its memory would not
+ *  be freed; false: the last reference is gone. */
+bool object_get_live(struct object *o);
 /** Drop a reference; NULL is allowed. */
 void object_put(struct object *o);
 

@@ -13,6 +13,7 @@ struct progress {
     const struct backend *backend;
     unsigned forks;              /* fork_count() when it was made */
     struct backend_queue *impl;  /* NULL: closing, or closed */
+    ssq_queue *queue;            /* NULL: the same; no reference */
     bool closed;                 /* everything is finished */
     atomic_uint_fast64_t handed; /* commands, where they are finished then */
 };
@@ -39,12 +40,39 @@ struct progress *progress_create(const struct backend *backend,
     return p;
 }
 
+void progress_bind(struct progress *p, ssq_queue *queue)
+{
+    p->queue = queue;
+}
+
+/* Without the queue's lock, which a thread may have that waits for what is to
+ * be ended. */
+void progress_fail(struct progress *p, ssq_status status)
+{
+    pthread_mutex_lock(&p->lock);
+    if (p->queue != NULL)
+        (void)queue_fail(p->queue, status);
+    pthread_mutex_unlock(&p->lock);
+}
+
+/* Its memory stays until it has passed progress_close, which wants the lock. */
+ssq_queue *progress_queue(struct progress *p)
+{
+    pthread_mutex_lock(&p->lock);
+    ssq_queue *q = p->queue;
+    if (q != NULL && !object_get_live(&q->object))
+        q = NULL;
+    pthread_mutex_unlock(&p->lock);
+    return q;
+}
+
 /* From now on impl is not asked; closed: and everything is finished. Whoever is
  * asking at this moment has the lock, so impl is not closed under his hands. */
 void progress_close(struct progress *p, bool closed)
 {
     pthread_mutex_lock(&p->lock);
     p->impl = NULL;
+    p->queue = NULL;
     p->closed = closed;
     pthread_mutex_unlock(&p->lock);
 }

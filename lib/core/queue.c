@@ -67,6 +67,7 @@ ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
     q->impl = impl;
     q->progress = progress;
     object_init(&q->object, queue_free);
+    progress_bind(progress, q);
     pthread_mutex_init(&q->lock, NULL);
     pthread_cond_init(&q->moved, NULL);
     q->held_end = &q->held;
@@ -181,8 +182,10 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
     if (st != SSQ_OK)
         return st;
     st = queue_finish(queue);
+    if (st == SSQ_OK) /* it may have been ended by somebody's failure */
+        return queue_check(queue, "queue_sync");
     /* invalid: it was not waited, and nothing has failed */
-    return st == SSQ_OK || st == SSQ_ERR_INVALID ? st : queue_fail(queue, st);
+    return st == SSQ_ERR_INVALID ? st : queue_fail(queue, st);
 }
 
 /* What waits is handed over: nothing would ever finish it else, for a caller
@@ -202,7 +205,8 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
         return error_set(
             SSQ_ERR_NOT_READY, "queue_status: %llu commands left",
             (unsigned long long)(queue->submitted - b->completed(queue->impl)));
-    if (st == SSQ_OK)
-        device_retire(queue->device, false); /* what was read has landed */
-    return st;
+    if (st != SSQ_OK)
+        return st;
+    device_retire(queue->device, false); /* what was read has landed */
+    return queue_check(queue, "queue_status");
 }

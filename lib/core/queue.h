@@ -26,6 +26,7 @@ struct ssq_queue {
     struct pending *first, **end; /* in the order of their sequence */
     struct pending *kept;         /* in recordings of the caller's */
     uint64_t submitted;           /* commands that the backend took, ever */
+    atomic_int failing;    /* somebody writes text, then sticky */
     atomic_int sticky;     /* ssq_status; text is written before it */
     char text[ERROR_TEXT]; /* of the sticky error */
     ssq_graph *capture;    /* NULL: none under way; changed under lock */
@@ -81,10 +82,9 @@ void queue_retire(ssq_queue *queue, bool wait);
 ssq_status queue_finish(ssq_queue *queue);
 /** Let go of everything, when the backend has closed the queue. */
 void queue_forget(ssq_queue *queue);
-/** Make the queue sticky with this thread's last text; returns status. */
+/** Make the queue sticky with this thread's last text; returns status. With or
+ *  without the lock. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
-/** The same, with the lock. */
-ssq_status queue_fail_locked(ssq_queue *queue, ssq_status status);
 
 /* ---- what is held behind a gate: with the queue's lock ---- */
 
@@ -107,6 +107,13 @@ struct progress *progress_create(const struct backend *backend,
                                  struct backend_queue *impl);
 /** One more reference. */
 struct progress *progress_get(struct progress *progress);
+/** It is this queue's, which it does not hold. */
+void progress_bind(struct progress *progress, ssq_queue *queue);
+/** As queue_fail, where the queue is there still; from any thread, without a
+ *  reference or a lock of it. */
+void progress_fail(struct progress *progress, ssq_status status);
+/** The queue, with a reference for the caller; NULL: it is gone. */
+ssq_queue *progress_queue(struct progress *progress);
 /** From now on impl is not asked; closed: and everything is finished. Whoever
  *  is asking at this moment has the lock, so impl is not closed under his
  *  hands. */

@@ -21,20 +21,13 @@ ssq_status queue_check(const ssq_queue *queue, const char *op)
 
 /* Only the first failure is kept: later ones are mostly its consequences. The
  * text is written before the status, for queue_check reads both without the
- * lock. */
-ssq_status queue_fail_locked(ssq_queue *queue, ssq_status status)
+ * lock. Nor is it taken here: whoever ends what a queue waits for has to fail
+ * the queue first, while somebody else waits for it under the lock. */
+ssq_status queue_fail(ssq_queue *queue, ssq_status status)
 {
-    if (atomic_load(&queue->sticky) == SSQ_OK) {
+    if (atomic_exchange(&queue->failing, 1) == 0) {
         snprintf(queue->text, sizeof(queue->text), "%s", ssq_last_error());
         atomic_store(&queue->sticky, status);
     }
-    return status;
-}
-
-ssq_status queue_fail(ssq_queue *queue, ssq_status status)
-{
-    pthread_mutex_lock(&queue->lock);
-    (void)queue_fail_locked(queue, status);
-    pthread_mutex_unlock(&queue->lock);
     return status;
 }

@@ -4,6 +4,7 @@
  *
  * A backend that finishes a command before run returns keeps nothing here. For
  * the others the queue holds each op until completed() has passed it. */
+#include "lib/core/enqueue.h"
 #include "lib/core/held.h"
 #include "lib/core/queue.h"
 #include "lib/core/witness.h"
@@ -102,7 +103,7 @@ ssq_status queue_finish(ssq_queue *q)
     fpenv_leave(env);
     struct pending *done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);
-    chain_finish(done, st == SSQ_OK);
+    chain_finish(done, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
     return st;
 }
 
@@ -179,16 +180,34 @@ void chain_tell(const ssq_queue *q, const struct pending *chain)
         tell(q, &chain->command);
 }
 
+struct calling {
+    ssq_queue *queue;
+    const struct call_op *op;
+};
+
+static ssq_status call_now(void *user, void *native)
+{
+    const struct calling *c = user;
+    return c->op->fn(c->op->op.keep, c->queue, native);
+}
+
+static ssq_status call(ssq_queue *q, const struct op *op)
+{
+    struct calling c = {q, (const struct call_op *)op};
+    return q->device->backend->call(q->impl, call_now, &c);
+}
+
 /* Hand one command to the backend; told: witnesses know. */
 static ssq_status start(ssq_queue *q, const struct command *c, bool told)
 {
     const struct backend *b = q->device->backend;
     /* Default modes, because some drivers compute in the thread that asks. */
     struct fpenv env = fpenv_enter();
-    ssq_status st = c->segment != NULL  ? start_segment(q, c->segment)
-                    : c->plan != NULL   ? plan_run(c->plan, b, q->impl)
-                    : b->submit != NULL ? b->submit(q->impl, c)
-                                        : command_run(b->ops, q->impl, c);
+    ssq_status st = c->segment != NULL     ? start_segment(q, c->segment)
+                    : c->plan != NULL      ? plan_run(c->plan, b, q->impl)
+                    : c->op->id == OP_call ? call(q, c->op)
+                    : b->submit != NULL    ? b->submit(q->impl, c)
+                                           : command_run(b->ops, q->impl, c);
     if (st == SSQ_OK && b->command_end != NULL)
         b->command_end(q->impl);
     fpenv_leave(env);

@@ -35,6 +35,13 @@ struct view_list {
     struct view v[];
 };
 
+/** n absent views; one reference, drop it with object_put(&l->object). NULL:
+ *  no memory, the text is set. what begins it. */
+struct view_list *list_create(size_t n, const char *what);
+/** View i becomes v with an access; its buffer gets a reference. */
+void list_set(struct view_list *list, size_t i, const struct view *v,
+              enum access access);
+
 /* All of these are pure. */
 
 /** An optional operand that is not there. */

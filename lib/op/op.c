@@ -15,7 +15,7 @@ static const char *const names[OP_COUNT] = {
 
 const char *op_name(enum op_id id)
 {
-    return names[id];
+    return id < OP_COUNT ? names[id] : "call";
 }
 
 enum op_id op_from_name(const char *name)

@@ -132,7 +132,10 @@ enum op_id {
 #define X(NAME, ...) OP_##NAME,
     SSQ_OPS(X)
 #undef X
-        OP_COUNT
+        OP_COUNT,
+    /* no op of the list: work that a library enqueues by itself, which
+     * queue_call() puts into a queue's order (lib/core/enqueue.h) */
+    OP_call = OP_COUNT
 };
 
 /** The first member of every op struct. The views stand together at the
