@@ -42,6 +42,7 @@ write() {
     files pack_sources backends/pack/[a-z]*.[ch]
     files cuda_sources backends/cuda/[a-z]*.[ch]
     files mpi_sources comms/mpi/[a-z]*.[ch]
+    files nccl_sources comms/nccl/[a-z]*.[ch]
     files opencl_sources backends/opencl/[a-z]*.[ch]
     files vulkan_sources backends/vulkan/[a-z]*.[ch]
     files kernel_texts kernels/*/[a-z]*.k

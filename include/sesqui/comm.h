@@ -35,6 +35,9 @@
  * as a device's failure does: the queue is sticky, and its text names the rank.
  * Later calls on the communicator answer the same. Nobody waits for ever.
  *
+ * Over NCCL (nccl.h) some of this is otherwise: bits, graphs, and what is known
+ * of errors.
+ *
  * Tensors are contiguous and on the communicator's device. Collectives cannot
  * be captured in a graph. A communicator is used by one thread at a time; in a
  * child of fork there is none. */
@@ -98,7 +101,7 @@ SSQ_API unsigned ssq_comm_rank(const ssq_comm *comm);
 SSQ_API unsigned ssq_comm_size(const ssq_comm *comm);
 /** The device that it is on; NULL for NULL. Not a new reference. */
 SSQ_API ssq_device *ssq_comm_device(const ssq_comm *comm);
-/** What carries its messages: "local", "mpi"; "" for NULL. */
+/** What carries its messages: "local", "mpi", "nccl"; "" for NULL. */
 SSQ_API const char *ssq_comm_transport(const ssq_comm *comm);
 /** SSQ_OK, or the error that has ended the group, as far as this rank knows.
  *  Never waits. */

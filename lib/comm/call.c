@@ -7,6 +7,21 @@
 
 /* ---- checks ---- */
 
+/* What stands at a gate is the host's work, which no graph has. */
+static ssq_status check_uncaptured(ssq_queue *queue, const char *what)
+{
+    bool recorded = false;
+    ssq_status st = queue_recorded(queue, &recorded);
+    if (st != SSQ_OK)
+        return st;
+    if (queue_capturing(queue) || queue->bundle != NULL || recorded)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: a graph is being captured: it cannot have a "
+                         "collective",
+                         what);
+    return SSQ_OK;
+}
+
 ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
                       const char *what)
 {
@@ -24,15 +39,11 @@ ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
                          "%s: tag \"%.40s\" has %zu characters, expected at "
                          "most %d",
                          what, tag, strlen(tag), COMM_TAG - 1);
-    bool recorded = false;
-    st = queue_recorded(queue, &recorded);
-    if (st != SSQ_OK)
-        return st;
-    if (queue_capturing(queue) || queue->bundle != NULL || recorded)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: a graph is being captured: it cannot have a "
-                         "collective",
-                         what);
+    if (comm->direct == NULL) {
+        st = check_uncaptured(queue, what);
+        if (st != SSQ_OK)
+            return st;
+    }
     return comm_check(comm, what);
 }
 
@@ -314,6 +325,8 @@ ssq_status ssq_comm_compare(ssq_queue *queue, ssq_comm *comm,
 {
     static const char what[] = "comm_compare";
     ssq_status st = call_check(queue, comm, tag, what);
+    if (st == SSQ_OK)
+        st = check_uncaptured(queue, what);
     if (st == SSQ_OK && facts == NULL && n > 0)
         st = error_set(SSQ_ERR_INVALID, "%s: facts is NULL", what);
     if (st != SSQ_OK)

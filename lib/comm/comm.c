@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm.c - a communicator's life. */
-#include "lib/comm/comm.h"
+#include "lib/comm/direct.h"
 
-#include <signal.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -61,6 +60,11 @@ static void comm_free(ssq_comm *comm)
 /* Shares of the others are rounded up to whole elements, one more of each. */
 static ssq_status make_slot(ssq_comm *comm, struct slot *s)
 {
+    ssq_status st = ssq_event_create(comm->device, &s->fetched);
+    if (st == SSQ_OK)
+        st = ssq_event_create(comm->device, &s->sent);
+    if (st != SSQ_OK || comm->transport->direct != NULL)
+        return st;
     size_t bytes = (size_t)comm->options.piece_bytes;
     size_t least = INLINE_BYTES + comm->size * sizeof(float);
     bytes = bytes < least ? least : bytes;
@@ -68,8 +72,7 @@ static ssq_status make_slot(ssq_comm *comm, struct slot *s)
     s->others = mem_alloc(bytes + comm->size * sizeof(float));
     if (s->own == NULL || s->others == NULL)
         return error_nomem("comm", bytes);
-    ssq_status st = ssq_event_create(comm->device, &s->fetched);
-    return st == SSQ_OK ? ssq_event_create(comm->device, &s->sent) : st;
+    return SSQ_OK;
 }
 
 static ssq_status make_room(ssq_comm *comm)
@@ -86,21 +89,6 @@ static ssq_status make_room(ssq_comm *comm)
     return st;
 }
 
-/* Signals are for the program's own threads. */
-static ssq_status start(ssq_comm *comm, pthread_t *thread,
-                        void *(*fn)(void *comm))
-{
-    sigset_t all, before;
-    sigfillset(&all);
-    pthread_sigmask(SIG_SETMASK, &all, &before);
-    int error = pthread_create(thread, NULL, fn, comm);
-    pthread_sigmask(SIG_SETMASK, &before, NULL);
-    return error == 0
-               ? SSQ_OK
-               : error_set(SSQ_ERR_NOMEM, "comm: no thread can be started: %s",
-                           strerror(error));
-}
-
 /* No more jobs: what is there fails, since the link has been left. */
 static void stop(ssq_comm *comm)
 {
@@ -113,10 +101,10 @@ static void stop(ssq_comm *comm)
 
 static ssq_status start_both(ssq_comm *comm)
 {
-    ssq_status st = start(comm, &comm->thread, comm_thread);
+    ssq_status st = comm_thread_start(&comm->thread, comm_thread, comm);
     if (st != SSQ_OK)
         return st;
-    st = start(comm, &comm->runner, comm_runner);
+    st = comm_thread_start(&comm->runner, comm_runner, comm);
     if (st != SSQ_OK)
         stop(comm);
     return st;
@@ -146,6 +134,8 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
     pthread_mutex_init(&comm->lock, NULL);
     pthread_cond_init(&comm->changed, NULL);
     ssq_status st = make_room(comm);
+    if (st == SSQ_OK && transport->direct != NULL)
+        st = direct_create(comm);
     if (st == SSQ_OK)
         st = start_both(comm);
     if (st == SSQ_OK) {
@@ -153,6 +143,7 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
         return SSQ_OK;
     }
     transport->leave(link);
+    direct_destroy(comm);
     comm_free(comm);
     return st;
 }
@@ -168,9 +159,12 @@ void ssq_comm_destroy(ssq_comm **comm)
     char text[64];
     (void)snprintf(text, sizeof(text), "rank %u was destroyed", c->rank);
     (void)comm_end_here(c, SSQ_ERR_COMM, text);
+    if (c->fail != NULL && c->fail(c, comm_check(c, "")))
+        c->transport->abandon(c->link, text);
     c->transport->leave(c->link);
     stop(c);
     pthread_join(c->runner, NULL);
+    direct_destroy(c);
     comm_free(c);
 }
 

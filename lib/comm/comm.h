@@ -37,13 +37,14 @@ struct job {
     unsigned root;
     uint64_t number; /* of the communicator's collectives, from 1 on */
     char tag[COMM_TAG];
-    size_t n;            /* views, which hold their buffers */
-    struct view *views;  /* a list, by dtype; or x and y */
-    struct parts *parts; /* of a list: what of it is each rank's (parts.h); or
-                            NULL */
-    uint64_t parts_hash; /* of their bounds */
-    char *facts;         /* of a comparison: names and values, each with its
-                            end; facts_bytes of them */
+    size_t n;              /* views, which hold their buffers */
+    struct view *views;    /* a list, by dtype; or x and y */
+    struct parts *parts;   /* of a list: what of it is each rank's (parts.h); or
+                              NULL */
+    const int64_t *bounds; /* of parts: size + 1 for each view */
+    uint64_t parts_hash;   /* of them */
+    char *facts;           /* of a comparison: names and values, each with its
+                              end; facts_bytes of them */
     size_t facts_bytes;
     ssq_event *before; /* what is enqueued before is done */
     ssq_event *after;  /* the results are there */
@@ -60,14 +61,20 @@ struct slot {
     bool sending;
 };
 
+struct direct;
+
 struct ssq_comm {
     ssq_device *device;
     unsigned rank, size;
     const struct comm_transport *transport;
     struct comm_link *link;
     ssq_comm_options options;
-    unsigned forks;  /* fork_count() when it was made */
-    uint64_t number; /* of the last call */
+    unsigned forks;        /* fork_count() when it was made */
+    uint64_t number;       /* of the last call */
+    struct direct *direct; /* direct.h; NULL: through the host's memory */
+    /* of what the library has under way: the queues fail, with this thread's
+     * text; is there any? NULL without direct */
+    bool (*fail)(struct ssq_comm *comm, ssq_status status);
 
     /* the thread's alone */
     ssq_queue *side;
@@ -98,6 +105,12 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
 ssq_status comm_options(const ssq_comm_options *given, const char *what,
                         ssq_comm_options *options);
 
+/* ---- start.c ---- */
+
+/** A thread without the program's signals. */
+ssq_status comm_thread_start(pthread_t *thread, void *(*fn)(void *user),
+                             void *user);
+
 /* ---- ended.c ---- */
 
 /** SSQ_OK, or the error that has ended the group, with its text. */
@@ -109,6 +122,17 @@ void comm_end(ssq_comm *comm, ssq_status status, const char *text);
 /** The same, and no other rank is told; true if it was the first. */
 bool comm_end_here(ssq_comm *comm, ssq_status status, const char *text);
 
+/* ---- module.c ---- */
+
+/** The module of a transport. */
+ssq_status comm_module_find(const char *name,
+                            const struct comm_module **module);
+/** The communicator over a link that a module has made. */
+ssq_status comm_over(ssq_device *device, const struct comm_module *module,
+                     struct comm_link *link, unsigned rank, unsigned size,
+                     const ssq_comm_options *options, const char *what,
+                     ssq_comm **comm);
+
 /* ---- job.c ---- */
 
 /** A job without operands; NULL without memory. */
@@ -116,13 +140,19 @@ struct job *job_create(enum comm_call call, const char *tag);
 void job_free(struct job *job);
 /** One more operand, whose buffer is held; there is room for it. */
 void job_hold(struct job *job, const ssq_tensor *tensor);
-/** Enqueue it behind what is on the queue; it is taken over, or freed. */
-ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job);
 /** "all_reduce sum number 7 \"grads\"", for texts; returns text. */
 const char *job_words(const struct job *job, char *text, size_t bytes);
 /** The same of what a header says. */
 const char *call_name(uint32_t call);
 const char *reduction_name(uint32_t reduction);
+
+/** Elements at .. at + n of a contiguous view. */
+struct view view_range(const struct view *v, int64_t at, int64_t n);
+
+/* ---- stand.c ---- */
+
+/** Enqueue it behind what is on the queue; it is taken over, or freed. */
+ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job);
 
 /* ---- call.c ---- */
 
@@ -185,5 +215,12 @@ ssq_status parts_run(ssq_comm *comm, const struct job *job);
  *  be one of them. */
 void reduce_run(ssq_comm_reduction reduction, ssq_dtype dtype, unsigned size,
                 const void *const *terms, void *out, size_t n);
+
+/** Where rank r's part of a view begins; of rank size: where all end. */
+static inline int64_t parts_bound(const ssq_comm *comm, const struct job *job,
+                                  size_t view, unsigned r)
+{
+    return job->bounds[view * (comm->size + (size_t)1) + r];
+}
 
 #endif

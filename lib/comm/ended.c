@@ -32,8 +32,11 @@ bool comm_end_here(ssq_comm *comm, ssq_status status, const char *text)
 
 void comm_end(ssq_comm *comm, ssq_status status, const char *text)
 {
-    if (comm_end_here(comm, status, text))
-        comm->transport->abandon(comm->link, text);
+    if (!comm_end_here(comm, status, text))
+        return;
+    if (comm->fail != NULL)
+        (void)comm->fail(comm, comm_check(comm, ""));
+    comm->transport->abandon(comm->link, text);
 }
 
 bool comm_pending(const ssq_comm *comm)

@@ -3,7 +3,7 @@
  *
  * Every rank gets every header and compares all of them with rank 0's, so all
  * come to the same words about who differs. */
-#include "lib/comm/comm.h"
+#include "lib/comm/direct.h"
 
 #include "lib/core/crc64.h"
 
@@ -163,6 +163,10 @@ ssq_status header_exchange(ssq_comm *comm, const struct job *job,
         inlined == 0 ? sizeof(mine) : HEADER_BYTES - INLINE_BYTES + inlined;
     size_t n = 0;
     memcpy(own, &mine, sizeof(mine));
+    if (comm->direct != NULL) {
+        ssq_status st = direct_gather(comm, own, comm->headers, HEADER_BYTES);
+        return st == SSQ_OK ? compare_headers(comm) : st;
+    }
     for (unsigned r = 0; r < comm->size; r++) {
         if (r == comm->rank)
             continue;
@@ -217,11 +221,32 @@ static ssq_status compare_all(const ssq_comm *comm, const struct job *job,
     return st;
 }
 
+/* A library gathers as much of every rank: what is shorter ends in zeros. */
+static ssq_status gather_facts(ssq_comm *comm, const struct job *job, char *all,
+                               const size_t *at)
+{
+    size_t most = 0;
+    for (unsigned r = 0; r < comm->size; r++)
+        most = at[r + 1] - at[r] > most ? at[r + 1] - at[r] : most;
+    char *padded = mem_alloc_array(comm->size + 1, most);
+    if (padded == NULL)
+        return error_nomem("comm_compare", (comm->size + 1) * most);
+    char *mine = padded + comm->size * most;
+    memcpy(mine, job->facts, job->facts_bytes);
+    ssq_status st = direct_gather(comm, mine, padded, most);
+    for (unsigned r = 0; r < comm->size && st == SSQ_OK; r++)
+        memcpy(all + at[r], padded + r * most, at[r + 1] - at[r]);
+    mem_free(padded);
+    return st == SSQ_OK ? compare_all(comm, job, all, at) : st;
+}
+
 /* Everybody sends all it has to everybody: this happens once. */
 static ssq_status exchange_facts(ssq_comm *comm, const struct job *job,
                                  char *all, const size_t *at)
 {
     size_t n = 0;
+    if (comm->direct != NULL)
+        return gather_facts(comm, job, all, at);
     memcpy(all + at[comm->rank], job->facts, job->facts_bytes);
     for (unsigned r = 0; r < comm->size; r++) {
         if (r == comm->rank)

@@ -2,10 +2,6 @@
 /* job.c - a collective as its communicator's thread gets it. */
 #include "lib/comm/comm.h"
 
-#include "lib/core/repeat.h"
-#include "lib/core/witness.h"
-#include "lib/op/data/data.h"
-
 #include <stdio.h>
 #include <string.h>
 
@@ -78,56 +74,12 @@ void job_free(struct job *job)
     mem_free(job);
 }
 
-/* Who watches memory hears of the write now, in the order of calls, and not
- * when the thread comes to it. */
-static void tell(const ssq_queue *queue, const struct job *job)
+struct view view_range(const struct view *v, int64_t at, int64_t n)
 {
-    size_t first = 0, end = job->n;
-    bool pair =
-        job->call == CALL_REDUCE_SCATTER || job->call == CALL_ALL_GATHER;
-    if (pair && job->parts == NULL)
-        first = 1; /* y */
-    for (size_t i = first; i < end; i++) {
-        struct upload_op op = upload_of(&job->views[i], NULL, 0);
-        witness_tell(queue, &op.op);
-    }
-}
-
-/* Event and gate: everything that may fail comes before the gate. */
-static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job)
-{
-    ssq_status st = ssq_event_create(comm->device, &job->before);
-    if (st == SSQ_OK)
-        st = ssq_event_create(comm->device, &job->after);
-    if (st == SSQ_OK)
-        st = ssq_event_record(job->before, queue);
-    if (st != SSQ_OK)
-        return st;
-    job->gate = gate_create();
-    if (job->gate == NULL)
-        return SSQ_ERR_NOMEM;
-    return queue_gate(queue, job->gate);
-}
-
-ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
-{
-    ssq_status st = repeat_pause(queue);
-    if (st == SSQ_OK) {
-        st = stand(comm, queue, job);
-        repeat_resume(queue);
-    }
-    if (st != SSQ_OK) {
-        if (job->gate != NULL)
-            gate_drop(job->gate);
-        job_free(job);
-        return st;
-    }
-    tell(queue, job);
-    job->number = ++comm->number;
-    pthread_mutex_lock(&comm->lock);
-    *comm->jobs_end = job;
-    comm->jobs_end = &job->next;
-    pthread_cond_broadcast(&comm->changed);
-    pthread_mutex_unlock(&comm->lock);
-    return SSQ_OK;
+    struct view r = *v;
+    r.rank = 1;
+    r.shape[0] = n;
+    r.stride[0] = 1;
+    r.offset += (uint64_t)at * dtype_bytes(v->dtype);
+    return r;
 }

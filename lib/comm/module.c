@@ -11,8 +11,21 @@
 #include <dlfcn.h>
 #include <string.h>
 
-#define SSQ_TRANSPORT(NAME, WHY) static const char *const NAME##_why_not = WHY;
+/* Of each transport: why it was not built, or NULL. */
+#define SSQ_TRANSPORT(NAME, WHY) {#NAME, WHY},
+static const struct {
+    const char *name, *why_not;
+} built[] = {
 #include "lib/backend_table.h"
+};
+
+static const char *why_not_built(const char *name)
+{
+    for (size_t i = 0; i < sizeof(built) / sizeof(built[0]); i++)
+        if (strcmp(built[i].name, name) == 0)
+            return built[i].why_not;
+    return NULL;
+}
 
 /* It stays loaded: its code may be on a thread's stack. */
 static bool load(void *user, const char *path, struct why *why)
@@ -37,9 +50,9 @@ static bool load(void *user, const char *path, struct why *why)
 }
 
 /* Looked for each time: it happens once in a program, and dlopen counts. */
-static ssq_status find(const char *name, const char *why_not,
-                       const struct comm_module **module)
+ssq_status comm_module_find(const char *name, const struct comm_module **module)
 {
+    const char *why_not = why_not_built(name);
     struct why reason = {""};
     if (module_find(name, load, (void *)module, &reason))
         return SSQ_OK;
@@ -51,6 +64,20 @@ static ssq_status find(const char *name, const char *why_not,
     return error_set(SSQ_ERR_UNSUPPORTED, "%s: %s", name,
                      why_not != NULL ? why_not
                                      : "no module beside the library");
+}
+
+ssq_status comm_over(ssq_device *device, const struct comm_module *m,
+                     struct comm_link *link, unsigned rank, unsigned size,
+                     const ssq_comm_options *options, const char *what,
+                     ssq_comm **comm)
+{
+    if (size <= SSQ_COMM_MAX_SIZE)
+        return comm_create(device, rank, size, &m->transport, link, options,
+                           comm);
+    m->transport.leave(link);
+    m->transport.close(link);
+    return error_set(SSQ_ERR_INVALID, "%s: %u ranks, expected at most %d", what,
+                     size, SSQ_COMM_MAX_SIZE);
 }
 
 static ssq_status check(ssq_device *device, const char *library,
@@ -80,7 +107,7 @@ ssq_status ssq_comm_mpi_open(ssq_device *device, const char *library,
     if (st == SSQ_OK)
         st = comm_options(options, what, &chosen);
     if (st == SSQ_OK)
-        st = find("mpi", mpi_why_not, &m);
+        st = comm_module_find("mpi", &m);
     if (st != SSQ_OK)
         return st;
     if (strcmp(m->library, library) != 0)
@@ -88,13 +115,7 @@ ssq_status ssq_comm_mpi_open(ssq_device *device, const char *library,
                          "%s: the module was built for %s, the program with %s",
                          what, m->library, library);
     st = m->connect(&core_services, mpi_comm, bytes, &link, &rank, &size);
-    if (st != SSQ_OK)
-        return st;
-    if (size <= SSQ_COMM_MAX_SIZE)
-        return comm_create(device, rank, size, &m->transport, link, &chosen,
-                           comm);
-    m->transport.leave(link);
-    m->transport.close(link);
-    return error_set(SSQ_ERR_INVALID, "%s: %u ranks, expected at most %d", what,
-                     size, SSQ_COMM_MAX_SIZE);
+    return st == SSQ_OK
+               ? comm_over(device, m, link, rank, size, &chosen, what, comm)
+               : st;
 }

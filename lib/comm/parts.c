@@ -53,12 +53,6 @@ struct group {
     int64_t most;
 };
 
-static int64_t bound(const ssq_comm *comm, const struct job *job, size_t view,
-                     unsigned r)
-{
-    return job->parts->bounds[view * (comm->size + (size_t)1) + r];
-}
-
 enum way { COUNT, TO_HOST, TO_DEVICE };
 
 /* Go over at most so many elements of rank r's part, from *c on, which is left
@@ -70,7 +64,7 @@ static ssq_status pass_part(ssq_comm *comm, const struct job *job,
     ssq_status st = SSQ_OK;
     *n = 0;
     while (c->view < g->end && *n < g->most && st == SSQ_OK) {
-        int64_t left = bound(comm, job, c->view, r + 1) - c->at;
+        int64_t left = parts_bound(comm, job, c->view, r + 1) - c->at;
         int64_t some = size_least(left, g->most - *n);
         if (way != COUNT && some > 0)
             st = piece_transfer(comm, &job->views[c->view], c->at, some,
@@ -78,7 +72,7 @@ static ssq_status pass_part(ssq_comm *comm, const struct job *job,
         *n += some;
         c->at += some;
         if (some == left && ++c->view < g->end)
-            c->at = bound(comm, job, c->view, r);
+            c->at = parts_bound(comm, job, c->view, r);
     }
     return st;
 }
@@ -189,7 +183,7 @@ static ssq_status run_group(ssq_comm *comm, const struct job *job,
     unsigned i = 0;
     for (unsigned r = 0; r < comm->size; r++)
         job->parts->next[r] =
-            (struct cursor){g->first, bound(comm, job, g->first, r)};
+            (struct cursor){g->first, parts_bound(comm, job, g->first, r)};
     ssq_status st = fetch(comm, job, g, 0, &more);
     for (; more && st == SSQ_OK; i ^= 1) {
         st = fetch(comm, job, g, i ^ 1, &more);
@@ -240,6 +234,7 @@ static void hold_all(const ssq_comm *comm, struct job *job,
         }
     struct crc64 crc;
     crc64_begin(&crc);
+    job->bounds = job->parts->bounds;
     job->parts_hash =
         crc64_add(&crc, 0, job->parts->bounds, job->n * row * sizeof(*bounds));
 }

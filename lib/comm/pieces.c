@@ -104,21 +104,10 @@ static bool next_piece(const ssq_comm *comm, const struct job *job,
 
 /* ---- between device and host ---- */
 
-/* Elements at .. at + n of a contiguous view. */
-static struct view range_of(const struct view *v, int64_t at, int64_t n)
-{
-    struct view r = *v;
-    r.rank = 1;
-    r.shape[0] = n;
-    r.stride[0] = 1;
-    r.offset += (uint64_t)at * dtype_bytes(v->dtype);
-    return r;
-}
-
 ssq_status piece_transfer(ssq_comm *comm, const struct view *v, int64_t at,
                           int64_t n, char *host, bool to_device)
 {
-    struct view r = range_of(v, at, n);
+    struct view r = view_range(v, at, n);
     uint64_t bytes = (uint64_t)n * dtype_bytes(v->dtype);
     struct upload_op up = upload_of(&r, host, bytes);
     struct download_op down = download_of(&r, host, bytes);

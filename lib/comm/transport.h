@@ -12,7 +12,7 @@
 #include "lib/core/backend.h"
 
 /** Raised when anything here changes: a module of another number is refused. */
-#define SSQ_COMM_ABI 2
+#define SSQ_COMM_ABI 3
 
 /** A transport's own: one rank's end of it. */
 struct comm_link;
@@ -28,6 +28,56 @@ struct comm_message {
     size_t got;  /* written by exchange: what has come */
 };
 
+/** What a library of the devices' makes of their memory by itself. */
+enum comm_move_kind {
+    MOVE_BROADCAST, /* the root's n elements to all */
+    MOVE_SUM,       /* n elements of each, in the library's order */
+    MOVE_MAX,
+    MOVE_SUM_SCATTER, /* size * n elements of each; rank r gets part r */
+    MOVE_GATHER,      /* n elements of each, size * n to all */
+    MOVE_REDUCE,      /* the sum of n elements of each to the root alone */
+    MOVE_SEND, /* n elements to the rank root, which has a MOVE_RECEIVE */
+    MOVE_RECEIVE
+};
+enum comm_element { ELEMENT_BYTE, ELEMENT_F32, ELEMENT_I32 };
+
+struct comm_move {
+    enum comm_move_kind kind;
+    enum comm_element element; /* sums of f32, a maximum of i32 */
+    unsigned root;
+    uint64_t from, to; /* addresses on the device; the same: in place, or there
+                          is but one */
+    uint64_t n;
+};
+
+/** Collectives of such a library, which needs no memory of the host's. */
+struct comm_direct {
+    /* Enqueue n moves as one, the same on all ranks, on what a queue is to its
+     * driver, whose device is current. Answers when they are enqueued: they may
+     * fail later. The others may have to come for it, within timeout seconds.
+     * SSQ_ERR_COMM with a text: the link is of no use any more. From one thread
+     * at a time */
+    ssq_status (*enqueue)(struct comm_link *link, void *native,
+                          const struct comm_move *moves, size_t n,
+                          double timeout);
+    /* an error that the library has come upon by itself, with its text. Never
+     * waits; from any thread until the link is closed */
+    ssq_status (*look)(struct comm_link *link);
+    /* Before a link: an id for a group, COMM_ID_BYTES of it */
+    ssq_status (*id)(const struct services *services, void *id);
+};
+
+#define COMM_ID_BYTES 128
+
+/** What connect makes a direct link of, with the device current. */
+struct comm_place {
+    const void *id; /* COMM_ID_BYTES; NULL: theirs */
+    void *theirs;   /* the caller's own communicator, lent: the link does not
+                       end it, and gives rank and size */
+    unsigned rank, size;
+    double timeout; /* seconds, for the others to come */
+};
+
 struct comm_transport {
     uint32_t abi;
     const char *name;
@@ -35,7 +85,7 @@ struct comm_transport {
      * time. SSQ_ERR_COMM, with a text that names the ranks that did not come
      * within timeout seconds, that are gone, or that have given up, with their
      * text; the link is of no use
-     * but for abandon, leave and close */
+     * but for abandon, leave and close. NULL: the transport is direct */
     ssq_status (*exchange)(struct comm_link *link,
                            struct comm_message *messages, size_t n,
                            double timeout);
@@ -50,6 +100,9 @@ struct comm_transport {
      * fails, and those of others that need it */
     void (*leave)(struct comm_link *link);
     void (*close)(struct comm_link *link); /* after leave */
+    /* optional: instead of exchange. abandon ends what is under way on the
+     * device, whatever it has written by then */
+    const struct comm_direct *direct;
 };
 
 /** A transport that is a module of its own. */
@@ -60,7 +113,7 @@ struct comm_module {
     struct comm_transport transport;
     /* This rank's end of a caller's own communicator, of bytes bytes at handle;
      * all ranks call it, and it waits for them. SSQ_ERR_UNSUPPORTED where that
-     * library cannot be used so */
+     * library cannot be used so. Of a direct transport: a struct comm_place */
     ssq_status (*connect)(const struct services *services, const void *handle,
                           size_t bytes, struct comm_link **link, unsigned *rank,
                           unsigned *size);

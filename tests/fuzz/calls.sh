@@ -20,6 +20,9 @@ ssq_comm_destroy likewise
 ssq_comm_device pure
 ssq_comm_local_create several ranks, threads and time-outs: tests/comm
 ssq_comm_mpi_open several processes: tests/comm/mpi.sh
+ssq_comm_nccl_create several GPUs: tests/comm/nccl
+ssq_comm_nccl_id tests/comm/nccl_fail
+ssq_comm_nccl_join several GPUs: tests/comm/nccl
 ssq_comm_place_get pure: tests/comm/place
 ssq_comm_rank pure
 ssq_comm_reduce_scatter several ranks, threads and time-outs: tests/comm

@@ -1,0 +1,131 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ending.c - the end of a communicator, which takes as long as NCCL wants.
+ *
+ * What has come to its end is finalised and destroyed, since another rank may
+ * still read what lies in this one's buffers; what has not is aborted. Both may
+ * wait for others, or for a driver in trouble, for longer than anybody would:
+ * so a thread does it, and whoever asked waits for a while. */
+#include "comms/nccl/link.h"
+
+#include <signal.h>
+#include <time.h>
+
+/* Seconds for all ranks to come to their ends, before this one is aborted. */
+#define GENTLY 10.0
+
+struct ending {
+    const struct services *services;
+    struct nccl_calls calls;
+    ncclComm_t comm;
+    bool gently;
+    pthread_mutex_t lock;
+    pthread_cond_t changed;
+    bool done;
+    unsigned users; /* two: the thread, and who waits for it */
+};
+
+static void put(struct ending *e)
+{
+    pthread_mutex_lock(&e->lock);
+    bool last = --e->users == 0;
+    pthread_mutex_unlock(&e->lock);
+    if (!last)
+        return;
+    pthread_cond_destroy(&e->changed);
+    pthread_mutex_destroy(&e->lock);
+    e->services->mem_free(e);
+}
+
+static bool finalized(const struct nccl_calls *c, ncclComm_t comm)
+{
+    static const struct timespec pause = {0, 1000000};
+    double end = nccl_now() + GENTLY;
+    ncclResult_t r = c->ncclCommFinalize(comm);
+    while (r == ncclInProgress && nccl_now() < end) {
+        nanosleep(&pause, NULL);
+        if (c->ncclCommGetAsyncError(comm, &r) != ncclSuccess)
+            return false;
+    }
+    return r == ncclSuccess;
+}
+
+static void end(const struct nccl_calls *c, ncclComm_t comm, bool gently)
+{
+    if (gently && finalized(c, comm))
+        (void)c->ncclCommDestroy(comm);
+    else
+        (void)c->ncclCommAbort(comm);
+}
+
+static void *end_thread(void *arg)
+{
+    struct ending *e = arg;
+    end(&e->calls, e->comm, e->gently);
+    pthread_mutex_lock(&e->lock);
+    e->done = true;
+    pthread_cond_signal(&e->changed);
+    pthread_mutex_unlock(&e->lock);
+    put(e);
+    return NULL;
+}
+
+static bool start(struct ending *e)
+{
+    pthread_t thread;
+    sigset_t all, before;
+    sigfillset(&all);
+    pthread_sigmask(SIG_SETMASK, &all, &before);
+    int error = pthread_create(&thread, NULL, end_thread, e);
+    pthread_sigmask(SIG_SETMASK, &before, NULL);
+    if (error == 0)
+        pthread_detach(thread);
+    return error == 0;
+}
+
+static struct ending *create(const struct services *services,
+                             const struct nccl_calls *calls, ncclComm_t comm,
+                             bool gently)
+{
+    pthread_condattr_t attr;
+    struct ending *e = services->mem_alloc(sizeof(*e));
+    if (e == NULL)
+        return NULL;
+    e->services = services;
+    e->calls = *calls;
+    e->comm = comm;
+    e->gently = gently;
+    e->users = 2;
+    pthread_mutex_init(&e->lock, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&e->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    return e;
+}
+
+/* Without memory or a thread it is done here, however long it takes. */
+void nccl_end(const struct services *services, const struct nccl_calls *calls,
+              ncclComm_t comm, bool gently, double patience)
+{
+    struct timespec until;
+    double t = nccl_now() + patience;
+    until.tv_sec = (time_t)t;
+    until.tv_nsec = (long)((t - (double)until.tv_sec) * 1e9);
+    struct ending *e = create(services, calls, comm, gently);
+    if (e == NULL) {
+        end(calls, comm, gently);
+        return;
+    }
+    if (!start(e)) {
+        put(e);
+        put(e);
+        end(calls, comm, gently);
+        return;
+    }
+    int error = 0;
+    pthread_mutex_lock(&e->lock);
+    while (!e->done && error == 0)
+        error = pthread_cond_timedwait(&e->changed, &e->lock, &until);
+    pthread_mutex_unlock(&e->lock);
+    put(e);
+}

@@ -1,0 +1,188 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* direct.c - calls that a library of the devices' does by itself.
+ *
+ * A call becomes ops of the queue: what its numbers need before and after
+ * (reductions.c), and between them a place where the library enqueues its
+ * own (lib/core/enqueue.h). So it is held behind gates, captured and launched
+ * as ops are. All ranks have to hand over the same, in the same order: a call
+ * on another queue than the last waits for that one. */
+#include "lib/comm/direct.h"
+
+#include "lib/core/repeat.h"
+#include "lib/op/data/data.h"
+
+/* ---- calls ---- */
+
+static ssq_status broadcast(ssq_comm *comm, ssq_queue *queue,
+                            const struct job *job)
+{
+    struct moves *m = moves_create(comm, job, job->n);
+    for (size_t i = 0; i < job->n && m != NULL; i++)
+        moves_add(m, MOVE_BROADCAST, ELEMENT_BYTE, &job->views[i],
+                  &job->views[i], view_span(&job->views[i]));
+    return moves_enqueue(m, queue);
+}
+
+static ssq_status all_gather(ssq_comm *comm, ssq_queue *queue,
+                             const struct job *job)
+{
+    const struct view *x = &job->views[0], *y = &job->views[1];
+    struct moves *m = moves_create(comm, job, 1);
+    if (m != NULL && view_elements(x) > 0)
+        moves_add(m, MOVE_GATHER, ELEMENT_BYTE, x, y, view_span(x));
+    return moves_enqueue(m, queue);
+}
+
+/* A sum that nobody has before all have come. */
+static ssq_status barrier(ssq_comm *comm, ssq_queue *queue,
+                          const struct job *job)
+{
+    struct view v;
+    const int64_t one = 1;
+    ssq_status st = scratch_get(queue, SSQ_F32, 1, &one, &v);
+    if (st != SSQ_OK)
+        return st;
+    st = enqueue_fill(queue, &v, 0.0);
+    if (st == SSQ_OK) {
+        struct moves *m = moves_create(comm, job, 1);
+        if (m != NULL)
+            moves_add(m, MOVE_SUM, ELEMENT_F32, &v, &v, 1);
+        st = moves_enqueue(m, queue);
+    }
+    scratch_put(&v);
+    return st;
+}
+
+static ssq_status enqueue_ops(ssq_comm *comm, ssq_queue *queue,
+                              const struct job *job)
+{
+    if (job->parts != NULL)
+        return direct_parts(comm, queue, job);
+    switch (job->call) {
+    case CALL_BROADCAST:
+        return broadcast(comm, queue, job);
+    case CALL_ALL_REDUCE:
+        return direct_all_reduce(comm, queue, job);
+    case CALL_REDUCE_SCATTER:
+        return direct_reduce_scatter(comm, queue, job);
+    case CALL_ALL_GATHER:
+        return all_gather(comm, queue, job);
+    default:
+        return barrier(comm, queue, job);
+    }
+}
+
+/* All of the last queue's calls are handed over before one of this queue's. A
+ * queue that has failed hands nothing over, and a capture has no events: its
+ * order is the launches'. */
+static ssq_status behind(ssq_queue *last, ssq_queue *queue)
+{
+    ssq_event *e = NULL;
+    bool recorded = false;
+    if (queue_capturing(queue) || queue_capturing(last) ||
+        queue_check(last, "comm") != SSQ_OK ||
+        queue_recorded(last, &recorded) != SSQ_OK || recorded)
+        return SSQ_OK;
+    ssq_status st = ssq_event_create(queue->device, &e);
+    if (st == SSQ_OK)
+        st = ssq_event_record(e, last);
+    if (st == SSQ_OK)
+        st = ssq_queue_wait(queue, e);
+    ssq_event_destroy(&e);
+    return st;
+}
+
+/* A queue that is gone has nothing under way. */
+static ssq_status follow(const struct direct *d, ssq_queue *queue)
+{
+    if (d->last == NULL || d->last == queue->progress)
+        return SSQ_OK;
+    ssq_queue *last = progress_queue(d->last);
+    if (last == NULL)
+        return SSQ_OK;
+    ssq_status st = behind(last, queue);
+    object_put(&last->object);
+    return st;
+}
+
+static void note_last(struct direct *d, const ssq_queue *queue)
+{
+    if (d->last == queue->progress)
+        return;
+    progress_put(d->last);
+    d->last = progress_get(queue->progress);
+}
+
+/* Not within a program's recording of the queue, where no event of ours may be:
+ * whoever records orders queues himself. */
+static ssq_status enqueue_all(ssq_comm *comm, ssq_queue *queue,
+                              const struct job *job)
+{
+    bool recorded = false;
+    ssq_status st = queue_recorded(queue, &recorded);
+    if (st == SSQ_OK && !recorded)
+        st = follow(comm->direct, queue);
+    if (st == SSQ_OK)
+        st = queue_bundle_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    return queue_bundle_end(queue, enqueue_ops(comm, queue, job));
+}
+
+ssq_status direct_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
+{
+    job->number = ++comm->number;
+    ssq_status st = repeat_pause(queue);
+    if (st == SSQ_OK) {
+        st = enqueue_all(comm, queue, job);
+        repeat_resume(queue);
+    }
+    if (st == SSQ_OK)
+        note_last(comm->direct, queue);
+    job_free(job);
+    return st;
+}
+
+/* ---- its life ---- */
+
+static void direct_free(struct object *o)
+{
+    struct direct *d = (struct direct *)o;
+    pthread_cond_destroy(&d->changed);
+    pthread_mutex_destroy(&d->watch);
+    pthread_mutex_destroy(&d->lock);
+    mem_free(d);
+}
+
+ssq_status direct_create(ssq_comm *comm)
+{
+    struct direct *d = mem_alloc(sizeof(*d));
+    if (d == NULL)
+        return error_nomem("comm", sizeof(*d));
+    object_init(&d->object, direct_free);
+    pthread_mutex_init(&d->lock, NULL);
+    d->comm = comm;
+    ssq_status st = watch_start(d);
+    if (st != SSQ_OK) {
+        object_put(&d->object);
+        return st;
+    }
+    comm->direct = d;
+    comm->fail = watch_fail;
+    return SSQ_OK;
+}
+
+void direct_destroy(ssq_comm *comm)
+{
+    struct direct *d = comm->direct;
+    if (d == NULL)
+        return;
+    watch_stop(d);
+    pthread_mutex_lock(&d->lock);
+    d->comm = NULL;
+    pthread_mutex_unlock(&d->lock);
+    progress_put(d->last);
+    comm->fail = NULL;
+    comm->direct = NULL;
+    object_put(&d->object);
+}

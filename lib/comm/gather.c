@@ -1,0 +1,43 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* gather.c - bytes of all ranks for the host, by a library that knows devices
+ * alone: what ranks compare. */
+#include "lib/comm/direct.h"
+
+#include "lib/core/enqueue.h"
+#include "lib/op/data/data.h"
+
+static ssq_status gather(ssq_comm *comm, const void *mine, void *all,
+                         const struct view *x, const struct view *y)
+{
+    static const struct job job = {.call = CALL_COMPARE};
+    uint64_t bytes = view_span(x);
+    struct upload_op up = upload_of(x, mine, bytes);
+    ssq_status st = enqueue_told(comm->side, &up.op);
+    if (st == SSQ_OK) {
+        struct moves *m = moves_create(comm, &job, 1);
+        if (m != NULL)
+            moves_add(m, MOVE_GATHER, ELEMENT_BYTE, x, y, bytes);
+        st = moves_enqueue(m, comm->side);
+    }
+    struct download_op down = download_of(y, all, bytes * comm->size);
+    if (st == SSQ_OK)
+        st = enqueue_told(comm->side, &down.op);
+    /* always: what was enqueued uses the caller's memory */
+    ssq_status synced = ssq_queue_sync(comm->side);
+    return st == SSQ_OK ? synced : st;
+}
+
+ssq_status direct_gather(ssq_comm *comm, const void *mine, void *all,
+                         size_t bytes)
+{
+    struct view x = {.buffer = NULL}, y = {.buffer = NULL};
+    const int64_t nx = (int64_t)bytes, ny = (int64_t)(bytes * comm->size);
+    ssq_status st = scratch_get(comm->side, SSQ_U8, 1, &nx, &x);
+    if (st == SSQ_OK)
+        st = scratch_get(comm->side, SSQ_U8, 1, &ny, &y);
+    if (st == SSQ_OK)
+        st = gather(comm, mine, all, &x, &y);
+    scratch_put(&x);
+    scratch_put(&y);
+    return st;
+}

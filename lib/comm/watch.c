@@ -1,0 +1,265 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* watch.c - who watches what a library has under way on devices.
+ *
+ * The library's kernels wait for those of other ranks, for ever if need be, and
+ * whoever waits for the queue waits with them. So a thread looks every few
+ * milliseconds: it ends the group when a collective that is due is not done
+ * within the time, or when the library has come upon an error. The queues fail
+ * first, then the library ends its kernels: nobody who waits for a queue
+ * takes what they left for a result. */
+#include "lib/comm/direct.h"
+
+#include <stdio.h>
+#include <string.h>
+#include <time.h>
+
+/* Seconds from one look to the next, while something is under way or not. */
+#define BUSY 0.005
+#define IDLE 0.25
+
+static double now(void)
+{
+    struct timespec t;
+    clock_gettime(CLOCK_MONOTONIC, &t);
+    return (double)t.tv_sec + 1e-9 * (double)t.tv_nsec;
+}
+
+/* ---- marks ---- */
+
+static void mark_free(ssq_comm *comm, struct mark *m)
+{
+    const struct backend *b = comm->device->backend;
+    if (m->before != NULL)
+        b->event_close(m->before);
+    if (m->after != NULL)
+        b->event_close(m->after);
+    mem_free(m);
+}
+
+static ssq_status mark_create(ssq_comm *comm, struct mark **mark)
+{
+    const struct ssq_device *d = comm->device;
+    struct mark *m = mem_alloc(sizeof(*m));
+    if (m == NULL)
+        return error_nomem("comm", sizeof(*m));
+    ssq_status st = d->backend->event_open(d->impl, &m->before);
+    if (st == SSQ_OK)
+        st = d->backend->event_open(d->impl, &m->after);
+    if (st == SSQ_OK)
+        *mark = m;
+    else
+        mark_free(comm, m);
+    return st;
+}
+
+static void spare(struct direct *d, struct mark *m)
+{
+    m->next = d->spare;
+    d->spare = m;
+}
+
+ssq_status watch_begin(ssq_comm *comm, ssq_queue *queue, const char *words,
+                       struct mark **mark)
+{
+    struct direct *d = comm->direct;
+    pthread_mutex_lock(&d->watch);
+    struct mark *m = d->spare;
+    if (m != NULL)
+        d->spare = m->next;
+    pthread_mutex_unlock(&d->watch);
+    ssq_status st = m != NULL ? SSQ_OK : mark_create(comm, &m);
+    if (st != SSQ_OK)
+        return st;
+    m->next = NULL;
+    m->due = false;
+    (void)snprintf(m->words, sizeof(m->words), "%s", words);
+    st = queue->device->backend->event_record(m->before, queue->impl);
+    if (st != SSQ_OK) {
+        mark_free(comm, m);
+        return st;
+    }
+    m->queue = progress_get(queue->progress);
+    *mark = m;
+    return SSQ_OK;
+}
+
+void watch_drop(ssq_comm *comm, struct mark *m)
+{
+    progress_put(m->queue);
+    mark_free(comm, m);
+}
+
+/* Also where the group has ended, or the record failed: then the queue fails.
+ * Whoever ends a group writes its status before he looks at the marks, and this
+ * looks at the status after its mark is there. */
+ssq_status watch_end(ssq_comm *comm, const ssq_queue *queue, struct mark *m)
+{
+    struct direct *d = comm->direct;
+    ssq_status st = queue->device->backend->event_record(m->after, queue->impl);
+    if (st != SSQ_OK) {
+        watch_drop(comm, m);
+        return st;
+    }
+    pthread_mutex_lock(&d->watch);
+    *d->marks_end = m;
+    d->marks_end = &m->next;
+    pthread_cond_signal(&d->changed);
+    pthread_mutex_unlock(&d->watch);
+    return comm_check(comm, "comm");
+}
+
+/* ---- looking ---- */
+
+static bool reached(const ssq_comm *comm, struct backend_event *event)
+{
+    /* an error is the device's, which whoever waits is told */
+    return comm->device->backend->event_query(event) != SSQ_ERR_NOT_READY;
+}
+
+/* With the lock of the watch: take those that are done off the list. */
+static struct mark *take_done(const ssq_comm *comm, struct direct *d)
+{
+    struct mark *done = NULL, **at = &d->marks;
+    while (*at != NULL) {
+        struct mark *m = *at;
+        if (!reached(comm, m->after)) {
+            at = &m->next;
+            continue;
+        }
+        *at = m->next;
+        m->next = done;
+        done = m;
+    }
+    d->marks_end = at;
+    return done;
+}
+
+/* With it: the first that is late, or NULL. */
+static const struct mark *late(const ssq_comm *comm, struct direct *d)
+{
+    double t = now();
+    for (struct mark *m = d->marks; m != NULL; m = m->next) {
+        if (!m->due && reached(comm, m->before)) {
+            m->due = true;
+            m->since = t;
+        }
+        if (m->due && t - m->since > comm->options.timeout)
+            return m;
+    }
+    return NULL;
+}
+
+static void let_go(struct direct *d, struct mark *done)
+{
+    while (done != NULL) {
+        struct mark *m = done;
+        done = m->next;
+        progress_put(m->queue);
+        pthread_mutex_lock(&d->watch);
+        spare(d, m);
+        pthread_mutex_unlock(&d->watch);
+    }
+}
+
+bool watch_fail(ssq_comm *comm, ssq_status status)
+{
+    char text[ERROR_TEXT];
+    struct direct *d = comm->direct;
+    (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
+    pthread_mutex_lock(&d->watch);
+    struct mark *done = take_done(comm, d);
+    bool any = d->marks != NULL;
+    (void)error_set(status, "%s", text); /* asking events has changed it */
+    for (struct mark *m = d->marks; m != NULL; m = m->next)
+        progress_fail(m->queue, status);
+    pthread_mutex_unlock(&d->watch);
+    let_go(d, done);
+    return any;
+}
+
+/* One look: true where text says what ends the group. */
+static bool look(ssq_comm *comm, struct direct *d, char *text)
+{
+    pthread_mutex_lock(&d->watch);
+    struct mark *done = take_done(comm, d);
+    const struct mark *m = late(comm, d);
+    bool ends = m != NULL;
+    if (ends)
+        (void)snprintf(text, ERROR_TEXT,
+                       "%s: not done %g seconds after rank %u of %u had come: "
+                       "another rank is late, is gone or calls something else",
+                       m->words, comm->options.timeout, comm->rank, comm->size);
+    char under_way[DIRECT_WORDS];
+    (void)snprintf(under_way, sizeof(under_way), "%s",
+                   d->marks == NULL ? "nothing under way" : d->marks->words);
+    pthread_mutex_unlock(&d->watch);
+    let_go(d, done);
+    if (ends || comm->transport->direct->look(comm->link) == SSQ_OK)
+        return ends;
+    (void)snprintf(text, ERROR_TEXT, "%s, rank %u of %u: %.700s", under_way,
+                   comm->rank, comm->size, ssq_last_error());
+    return true;
+}
+
+/* Until something changes, or it is time to look. */
+static bool wait(struct direct *d)
+{
+    struct timespec until;
+    pthread_mutex_lock(&d->watch);
+    double t = now() + (d->marks == NULL ? IDLE : BUSY);
+    until.tv_sec = (time_t)t;
+    until.tv_nsec = (long)((t - (double)until.tv_sec) * 1e9);
+    if (!d->closing)
+        (void)pthread_cond_timedwait(&d->changed, &d->watch, &until);
+    bool goes_on = !d->closing;
+    pthread_mutex_unlock(&d->watch);
+    return goes_on;
+}
+
+/* What is under way when the group has ended ends, too, and is taken off. */
+static void *watch_thread(void *arg)
+{
+    struct direct *d = arg;
+    ssq_comm *comm = d->comm; /* it joins this thread before it goes */
+    struct fpenv env = fpenv_enter();
+    char text[ERROR_TEXT];
+    while (wait(d))
+        if (look(comm, d, text))
+            comm_end(comm, SSQ_ERR_COMM, text);
+    fpenv_leave(env);
+    return NULL;
+}
+
+/* ---- its life ---- */
+
+ssq_status watch_start(struct direct *d)
+{
+    pthread_condattr_t attr;
+    d->marks_end = &d->marks;
+    pthread_mutex_init(&d->watch, NULL);
+    pthread_condattr_init(&attr);
+    pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+    pthread_cond_init(&d->changed, &attr);
+    pthread_condattr_destroy(&attr);
+    return comm_thread_start(&d->thread, watch_thread, d);
+}
+
+void watch_stop(struct direct *d)
+{
+    pthread_mutex_lock(&d->watch);
+    d->closing = true;
+    pthread_cond_signal(&d->changed);
+    pthread_mutex_unlock(&d->watch);
+    pthread_join(d->thread, NULL);
+    while (d->marks != NULL) {
+        struct mark *m = d->marks;
+        d->marks = m->next;
+        progress_put(m->queue);
+        spare(d, m);
+    }
+    while (d->spare != NULL) {
+        struct mark *m = d->spare;
+        d->spare = m->next;
+        mark_free(d->comm, m);
+    }
+}
