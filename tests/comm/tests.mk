@@ -52,3 +52,24 @@ endif
 slow_tests += tests/comm/examples.sh
 EXTRA_DIST += tests/comm/examples.sh
 tests/comm/mixture.log: $(module_LTLIBRARIES)
+
+# Over NCCL, by stand-ins for it and for the driver.
+if BUILD_NCCL
+nccl_tests = tests/comm/nccl tests/comm/nccl_fail
+check_PROGRAMS += $(nccl_tests) tests/comm/nccl_id
+TESTS += $(nccl_tests)
+# valgrind has no modules
+slow_tests += $(nccl_tests)
+endif
+TESTS += tests/comm/nccl_library.sh
+slow_tests += tests/comm/nccl_library.sh
+EXTRA_DIST += tests/comm/nccl.h tests/comm/nccl_library.sh
+tests/comm/nccl_library.log: $(module_LTLIBRARIES)
+tests_comm_nccl_id_SOURCES = tests/comm/nccl_id.c
+tests_comm_nccl_id_LDADD = libsesqui.la
+tests_comm_nccl_SOURCES = tests/comm/nccl.c
+tests_comm_nccl_LDADD = tests/fakecuda/libnccl.la \
+	tests/fakecuda/libcuda.la libsesqui.la -lpthread
+tests_comm_nccl_fail_SOURCES = tests/comm/nccl_fail.c
+tests_comm_nccl_fail_LDADD = tests/fakecuda/libnccl.la \
+	tests/fakecuda/libcuda.la libsesqui.la -lpthread

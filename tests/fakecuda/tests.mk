@@ -56,13 +56,27 @@ tests_fakecuda_libcublasLt_la_LDFLAGS = -version-info 13:0:0 -no-undefined \
 	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
 tests_fakecuda_libcublasLt_la_LIBADD = tests/fakecuda/libcuda.la -lm -lpthread
 
-check_DATA = tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
+check_LTLIBRARIES += tests/fakecuda/libnccl.la
+tests_fakecuda_libnccl_la_SOURCES = \
+	tests/fakecuda/fakenccl.h \
+	tests/fakecuda/nccl.c \
+	tests/fakecuda/nccl_run.c \
+	tests/fakecuda/nccl_state.h
+tests_fakecuda_libnccl_la_LDFLAGS = -version-info 2:0:0 -no-undefined \
+	-Wl,-z,defs -rpath $(abs_builddir)/tests/fakecuda
+tests_fakecuda_libnccl_la_LIBADD = tests/fakecuda/libcuda.la -lm -lpthread
+
+check_DATA = tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13 \
+	tests/fakecuda/libnccl.so.2
+tests/fakecuda/libnccl.so.2: tests/fakecuda/libnccl.la
+	$(AM_V_GEN)cp tests/fakecuda/.libs/libnccl.so.2 $@.new && mv $@.new $@
 tests/fakecuda/libcublasLt.so.13: tests/fakecuda/libcublasLt.la
 	$(AM_V_GEN)cp tests/fakecuda/.libs/libcublasLt.so.13 $@.new && \
 		mv $@.new $@
 tests/fakecuda/libcuda.so.1: tests/fakecuda/libcuda.la
 	$(AM_V_GEN)cp tests/fakecuda/.libs/libcuda.so.1 $@.new && mv $@.new $@
-CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13
+CLEANFILES += tests/fakecuda/libcuda.so.1 tests/fakecuda/libcublasLt.so.13 \
+	tests/fakecuda/libnccl.so.2
 
 if BUILD_CUDA
 cuda_module_tests = tests/fakecuda/blas_test tests/fakecuda/capture \
