@@ -119,8 +119,13 @@ const char *ncclGetErrorString(ncclResult_t r)
 
 const char *ncclGetLastError(ncclComm_t c)
 {
+    static _Thread_local char text[sizeof(state.text)];
+
     (void)c;
-    return state.text;
+    pthread_mutex_lock(&state.lock);
+    memcpy(text, state.text, sizeof(text));
+    pthread_mutex_unlock(&state.lock);
+    return text;
 }
 
 static void __attribute__((destructor)) forget(void)
@@ -406,8 +411,14 @@ static ncclResult_t submit(void)
     struct batch *b = calloc(1, bytes);
     struct ssq_standin_range *r = calloc(2 * group.n, sizeof(*r));
     ncclComm_t c = group.move[0].comm;
-    ncclResult_t result = ncclSystemError;
+    ncclResult_t result = atomic_load(&c->error);
 
+    if (result != ncclSuccess) { /* whose kernels would not run either */
+        free(b);
+        free(r);
+        return result;
+    }
+    result = ncclSystemError;
     if (b != NULL && r != NULL) {
         b->n = group.n;
         memcpy(b->move, group.move, group.n * sizeof(*group.move));
