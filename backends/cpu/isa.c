@@ -3,6 +3,7 @@
 #include "backends/cpu/isa.h"
 
 #include "backends/cpu/attention_kernels.h"
+#include "backends/cpu/terms.h"
 
 #include <stddef.h>
 #include <string.h>
@@ -11,7 +12,8 @@
     extern const struct backend_kernel *const native_kernels_##OF[];           \
     extern const struct gemm_kernels gemm_fma_##OF;                            \
     extern const struct attention_kernels attention_##OF;                      \
-    extern const struct table_kernels table_kernels_##OF;
+    extern const struct table_kernels table_kernels_##OF;                      \
+    extern const struct term_kernels term_kernels_##OF;
 KERNELS(plain)
 #ifdef __x86_64__
 KERNELS(avx2)
@@ -69,4 +71,16 @@ const struct attention_kernels *isa_attention(const struct isa *isa)
 #endif
     (void)isa;
     return &attention_plain;
+}
+
+const struct term_kernels *isa_terms(const struct isa *isa)
+{
+#ifdef __x86_64__
+    if (strcmp(isa->name, "avx512") == 0)
+        return &term_kernels_avx512;
+    if (strcmp(isa->name, "avx2") == 0)
+        return &term_kernels_avx2;
+#endif
+    (void)isa;
+    return &term_kernels_plain;
 }

@@ -13,19 +13,19 @@
  * and transports decide who adds where, and never what is added to what. */
 #include "lib/comm/comm.h"
 
-#include "kernels/elementwise/elementwise.h"
-#include "kernels/scalar/scalar.h"
+#include "lib/core/terms.h"
 
 #include <string.h>
 
 /* Elements that are summed at a time: their floats of all levels of the tree
  * stay in a processor's first cache. */
-#define BLOCK 256
+#define BLOCK 512
 
 /* Of the tree over SSQ_COMM_MAX_SIZE ranks, 2^10. */
 #define LEVELS 11
 
 struct tree {
+    const struct term_kernels *k;
     ssq_comm_reduction reduction;
     ssq_dtype dtype;
     unsigned size;
@@ -33,55 +33,28 @@ struct tree {
     float waiting[LEVELS][BLOCK]; /* the right branch of each level */
 };
 
-static void load(ssq_dtype dtype, const void *from, size_t at, size_t n,
-                 float *to)
-{
-    const uint16_t *half = (const uint16_t *)from + at;
-    if (dtype == SSQ_F32)
-        memcpy(to, (const float *)from + at, n * sizeof(*to));
-    else if (dtype == SSQ_F16)
-        for (size_t i = 0; i < n; i++)
-            to[i] = f16_load(half[i]);
-    else
-        for (size_t i = 0; i < n; i++)
-            to[i] = bf16_load(half[i]);
-}
-
-static void store(ssq_dtype dtype, void *to, size_t at, size_t n,
-                  const float *from)
-{
-    uint16_t *half = (uint16_t *)to + at;
-    if (dtype == SSQ_F32)
-        memcpy((float *)to + at, from, n * sizeof(*from));
-    else if (dtype == SSQ_F16)
-        for (size_t i = 0; i < n; i++)
-            half[i] = (uint16_t)f16_store(from[i]);
-    else
-        for (size_t i = 0; i < n; i++)
-            half[i] = (uint16_t)bf16_store(from[i]);
-}
-
 /* The values of ranks from .. from + 2^level - 1, as far as there are so many,
- * of n elements from at on. */
-static void branch(struct tree *t, unsigned from, unsigned level, size_t at,
-                   size_t n, float *out)
+ * of n elements from at on: a rank's own where they are float32, or in out. */
+static const float *branch(struct tree *t, unsigned from, unsigned level,
+                           size_t at, size_t n, float *out)
 {
+    if (level == 0 && t->dtype == SSQ_F32)
+        return (const float *)t->terms[from] + at;
     if (level == 0) {
-        load(t->dtype, t->terms[from], at, n, out);
-        return;
+        t->k->load(out, (const uint16_t *)t->terms[from] + at, t->dtype, n);
+        return out;
     }
     unsigned half = 1u << (level - 1);
-    branch(t, from, level - 1, at, n, out);
+    const float *left = branch(t, from, level - 1, at, n, out);
     if (from + half >= t->size)
-        return;
-    float *right = t->waiting[level - 1];
-    branch(t, from + half, level - 1, at, n, right);
+        return left;
+    const float *right =
+        branch(t, from + half, level - 1, at, n, t->waiting[level - 1]);
     if (t->reduction == SSQ_COMM_MAX)
-        for (size_t i = 0; i < n; i++)
-            out[i] = f32_maximum(out[i], right[i]);
+        t->k->maximum(out, left, right, n);
     else
-        for (size_t i = 0; i < n; i++)
-            out[i] += right[i];
+        t->k->add(out, left, right, n);
+    return out;
 }
 
 static void reduce_floats(struct tree *t, void *out, size_t n)
@@ -92,36 +65,42 @@ static void reduce_floats(struct tree *t, void *out, size_t n)
         level++;
     for (size_t at = 0; at < n; at += BLOCK) {
         size_t some = n - at < BLOCK ? n - at : BLOCK;
-        branch(t, 0, level, at, some, sum);
-        for (size_t i = 0; i < some && t->reduction == SSQ_COMM_MEAN; i++)
-            sum[i] = sum[i] / (float)t->size;
-        for (size_t i = 0; i < some; i++)
-            sum[i] = s_canonical(sum[i]);
-        store(t->dtype, out, at, some, sum);
+        const float *all = branch(t, 0, level, at, some, sum);
+        if (t->reduction == SSQ_COMM_MEAN) {
+            t->k->divide(sum, all, (float)t->size, some);
+            all = sum;
+        }
+        t->k->store((char *)out + at * dtype_bytes(t->dtype), all, t->dtype,
+                    some);
     }
 }
 
-/* Whole numbers have a maximum, in whichever order. */
-static void reduce_integers(unsigned size, const void *const *terms, void *out,
-                            size_t n)
+/* Whole numbers have a maximum, in whichever order; a block's terms are read
+ * before any of it is written, as out may be one of them. */
+static void reduce_integers(struct tree *t, int32_t *out, size_t n)
 {
-    for (size_t i = 0; i < n; i++) {
-        int32_t most = ((const int32_t *)terms[0])[i];
-        for (unsigned r = 1; r < size; r++) {
-            int32_t x = ((const int32_t *)terms[r])[i];
-            most = x > most ? x : most;
-        }
-        ((int32_t *)out)[i] = most;
+    int32_t most[BLOCK];
+    for (size_t at = 0; at < n; at += BLOCK) {
+        size_t some = n - at < BLOCK ? n - at : BLOCK;
+        memcpy(most, (const int32_t *)t->terms[0] + at, some * sizeof(*most));
+        for (unsigned r = 1; r < t->size; r++)
+            t->k->maximum_i32(most, most, (const int32_t *)t->terms[r] + at,
+                              some);
+        memcpy(out + at, most, some * sizeof(*most));
     }
 }
 
 void reduce_run(ssq_comm_reduction reduction, ssq_dtype dtype, unsigned size,
                 const void *const *terms, void *out, size_t n)
 {
-    struct tree t = {
-        .reduction = reduction, .dtype = dtype, .size = size, .terms = terms};
+    struct tree t;
+    t.k = term_kernels();
+    t.reduction = reduction;
+    t.dtype = dtype;
+    t.size = size;
+    t.terms = terms;
     if (dtype == SSQ_I32)
-        reduce_integers(size, terms, out, n);
+        reduce_integers(&t, out, n);
     else
         reduce_floats(&t, out, n);
 }

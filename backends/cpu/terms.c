@@ -1,0 +1,30 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* terms.c - which set of instructions joins the terms of sums over ranks. */
+#include "backends/cpu/terms.h"
+
+#include "lib/core/env.h"
+
+#include <stdatomic.h>
+
+static _Atomic(const struct term_kernels *) chosen;
+
+/* A name that there is not is the cpu device's to refuse. */
+static const struct isa *choose(void)
+{
+    struct cpu_features f;
+    cpu_features_find(&f);
+    const char *name = env_text("SSQ_CPU_ISA");
+    const struct isa *isa = isa_choose(&f, name == NULL ? "" : name);
+    return isa != NULL ? isa : isa_choose(&f, "");
+}
+
+/* Whoever comes first; two may, and choose alike. */
+const struct term_kernels *term_kernels(void)
+{
+    const struct term_kernels *k = atomic_load(&chosen);
+    if (k == NULL) {
+        k = isa_terms(choose());
+        atomic_store(&chosen, k);
+    }
+    return k;
+}

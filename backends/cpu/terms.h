@@ -1,0 +1,11 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* terms.h - a set of instructions' part in sums over ranks. */
+#ifndef BACKENDS_CPU_TERMS_H
+#define BACKENDS_CPU_TERMS_H
+
+#include "backends/cpu/isa.h"
+#include "lib/core/terms.h"
+
+const struct term_kernels *isa_terms(const struct isa *isa);
+
+#endif
