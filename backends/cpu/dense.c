@@ -24,21 +24,7 @@ struct run {
     size_t n;
 };
 
-/* Those of the device's instructions, by the width of their vectors. */
-static const struct dense_kernels *kernels_of(const struct isa *isa)
-{
-    extern const struct dense_kernels dense_kernels_plain;
-#ifdef __x86_64__
-    extern const struct dense_kernels dense_kernels_avx2;
-    extern const struct dense_kernels dense_kernels_avx512;
-    if (isa->width == 16)
-        return &dense_kernels_avx512;
-    if (isa->width == 8)
-        return &dense_kernels_avx2;
-#endif
-    (void)isa;
-    return &dense_kernels_plain;
-}
+ISA_KERNELS(dense_kernels)
 
 static void task(void *context, uint32_t i, uint32_t worker)
 {
@@ -48,13 +34,20 @@ static void task(void *context, uint32_t i, uint32_t worker)
     r->kernels->map(r->d, from, r->n - from < CHUNK ? r->n : from + CHUNK);
 }
 
-void dense_run(struct backend_queue *queue, struct dense *d, size_t n)
+void dense_run(struct backend_queue *queue, enum dense_kind kind,
+               const struct view *a, const struct view *b, const struct view *y)
 {
     struct backend_device *device = queue->device;
-    struct run r = {d, kernels_of(device->isa), n};
-    if ((uintptr_t)d->y % LINE != 0)
-        d->past = false;
-    rows_loop(device->team, n, size_div_up((int64_t)n, CHUNK), task, &r);
+    const int64_t n = view_elements(y);
+    struct dense d = {.kind = kind,
+                      .is = a->dtype,
+                      .to = y->dtype,
+                      .a = view_host(a),
+                      .b = b == NULL ? NULL : view_host(b),
+                      .y = view_host(y)};
+    struct run r = {&d, kernels_of(device->isa), (size_t)n};
+    d.past = rows_past(y) && (uintptr_t)d.y % LINE == 0;
+    rows_loop(device->team, (uint64_t)n, size_div_up(n, CHUNK), task, &r);
 }
 
 bool dense_check(const struct view *x, const struct view *y, struct why *why)
@@ -86,13 +79,7 @@ static bool check_cast(const struct backend_device *d, const struct cast_op *op,
 static ssq_status run_cast(struct backend_queue *queue,
                            const struct cast_op *op)
 {
-    struct dense d = {.kind = DENSE_CAST,
-                      .is = op->x.dtype,
-                      .to = op->y.dtype,
-                      .a = view_host(&op->x),
-                      .y = view_host(&op->y),
-                      .past = rows_past(&op->y)};
-    dense_run(queue, &d, (size_t)view_elements(&op->x));
+    dense_run(queue, DENSE_CAST, &op->x, NULL, &op->y);
     return SSQ_OK;
 }
 
@@ -118,16 +105,10 @@ static bool check_binary(const struct backend_device *d,
 static ssq_status run_binary(struct backend_queue *queue,
                              const struct binary_op *op)
 {
-    struct dense d = {.kind = op->kind == BINARY_ADD   ? DENSE_ADD
-                              : op->kind == BINARY_SUB ? DENSE_SUB
-                                                       : DENSE_MUL,
-                      .is = op->a.dtype,
-                      .to = op->y.dtype,
-                      .a = view_host(&op->a),
-                      .b = view_host(&op->b),
-                      .y = view_host(&op->y),
-                      .past = rows_past(&op->y)};
-    dense_run(queue, &d, (size_t)view_elements(&op->y));
+    enum dense_kind kind = op->kind == BINARY_ADD   ? DENSE_ADD
+                           : op->kind == BINARY_SUB ? DENSE_SUB
+                                                    : DENSE_MUL;
+    dense_run(queue, kind, &op->a, &op->b, &op->y);
     return SSQ_OK;
 }
 

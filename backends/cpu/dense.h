@@ -9,8 +9,11 @@
 extern const struct cast_impl cpu_cast[];
 extern const struct binary_impl cpu_binary[];
 
-/** y = f(x) for n elements of x and y, whose pointers and dtypes d has. */
-void dense_run(struct backend_queue *queue, struct dense *d, size_t n);
+/** y = f(a) or f(a, b) of views that dense_check has admitted; b may be NULL.
+ */
+void dense_run(struct backend_queue *queue, enum dense_kind kind,
+               const struct view *a, const struct view *b,
+               const struct view *y);
 
 /** True if the operands' elements are neighbours, of float dtypes, and enough.
  */

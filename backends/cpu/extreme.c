@@ -26,21 +26,7 @@ struct run {
     struct extreme *found;
 };
 
-/* Those of the device's instructions, by the width of their vectors. */
-static const struct extreme_kernels *kernels_of(const struct isa *isa)
-{
-    extern const struct extreme_kernels extreme_kernels_plain;
-#ifdef __x86_64__
-    extern const struct extreme_kernels extreme_kernels_avx2;
-    extern const struct extreme_kernels extreme_kernels_avx512;
-    if (isa->width == 16)
-        return &extreme_kernels_avx512;
-    if (isa->width == 8)
-        return &extreme_kernels_avx2;
-#endif
-    (void)isa;
-    return &extreme_kernels_plain;
-}
+ISA_KERNELS(extreme_kernels)
 
 static void task(void *context, uint32_t index, uint32_t worker)
 {

@@ -29,6 +29,27 @@ struct isa {
     const struct table_kernels *table;
 };
 
+/** Defines kernels_of(isa): the struct NAME that isa/ has for the device's
+ *  instructions, by the width of their vectors. */
+#ifdef __x86_64__
+#define ISA_KERNELS(NAME)                                                      \
+    extern const struct NAME NAME##_plain, NAME##_avx2, NAME##_avx512;         \
+    static const struct NAME *kernels_of(const struct isa *isa)                \
+    {                                                                          \
+        return isa->width == 16  ? &NAME##_avx512                              \
+               : isa->width == 8 ? &NAME##_avx2                                \
+                                 : &NAME##_plain;                              \
+    }
+#else
+#define ISA_KERNELS(NAME)                                                      \
+    extern const struct NAME NAME##_plain;                                     \
+    static const struct NAME *kernels_of(const struct isa *isa)                \
+    {                                                                          \
+        (void)isa;                                                             \
+        return &NAME##_plain;                                                  \
+    }
+#endif
+
 /** The best set of instructions that the processor has, and no better than the
  *  one of that name; "" names none. NULL: there is no such name. */
 const struct isa *isa_choose(const struct cpu_features *f, const char *name);

@@ -16,11 +16,7 @@
 
 #include <string.h>
 
-/* Of fewer elements a row is no work for vectors. */
-#define SHORTEST 16
-/* Fewer rows than MANY keep too few threads busy, unless they are no longer
- * than LONG. */
-#define MANY 32
+/* Longest rows where there are few. */
 #define LONG 65536
 /* Rows of a block, of few rows and of many; most blocks; and most words of the
  * sums of all. */
@@ -32,35 +28,9 @@
 /* Elements of dgamma that a task adds up. */
 #define FOLD_ELEMENTS 1024
 
-/* Those of the device's instructions, by the width of their vectors. */
-static const struct layer_norm_kernels *kernels_of(const struct isa *isa)
-{
-    extern const struct layer_norm_kernels layer_norm_kernels_plain;
-#ifdef __x86_64__
-    extern const struct layer_norm_kernels layer_norm_kernels_avx2;
-    extern const struct layer_norm_kernels layer_norm_kernels_avx512;
-    if (isa->width == 16)
-        return &layer_norm_kernels_avx512;
-    if (isa->width == 8)
-        return &layer_norm_kernels_avx2;
-#endif
-    (void)isa;
-    return &layer_norm_kernels_plain;
-}
+ISA_KERNELS(layer_norm_kernels)
 
 /* ---- operands ---- */
-
-static bool check_length(const struct view *x, int inner, struct why *why)
-{
-    int64_t n = rows_length(x, inner), rows = rows_count(x, inner);
-    if (n < SHORTEST)
-        return refuse(why, "rows of %lld elements, expected %d or more",
-                      (long long)n, SHORTEST);
-    if (rows < MANY && n > LONG)
-        return refuse(why, "%lld rows of %lld elements, expected %d or more",
-                      (long long)rows, (long long)n, MANY);
-    return true;
-}
 
 /* Elements of a row as float32s: where they are, or in `room`. */
 static const float *floats_of(const struct view *v, int inner, float *room)
@@ -96,7 +66,7 @@ static bool check_forward(const struct backend_device *d,
                           const struct layer_norm_op *op, struct why *why)
 {
     (void)d;
-    return check_length(&op->x, op->inner, why) &&
+    return rows_check_length(&op->x, op->inner, LONG, why) &&
            rows_check(&op->x, op->inner, "x", why) &&
            rows_check(&op->y, op->inner, "y", why) &&
            rows_check(&op->gamma, op->inner, "gamma", why) &&
@@ -221,7 +191,7 @@ static bool check_backward(const struct backend_device *d,
     if (n > MOST_SUMS / 2 / MOST_BLOCKS)
         return refuse(why, "rows of %lld elements have too many sums",
                       (long long)n);
-    return check_length(&op->x, op->inner, why) &&
+    return rows_check_length(&op->x, op->inner, LONG, why) &&
            rows_check(&op->x, op->inner, "x", why) &&
            rows_check(&op->dy, op->inner, "dy", why) &&
            rows_check(&op->dx, op->inner, "dx", why) &&

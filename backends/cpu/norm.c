@@ -17,24 +17,7 @@
 /* Elements that are not worth another thread: its waking takes longer. */
 #define FEW (INT64_C(1) << 13)
 
-extern const struct norm_kernels norm_kernels_plain;
-#ifdef __x86_64__
-extern const struct norm_kernels norm_kernels_avx2, norm_kernels_avx512;
-#endif
-
-/* Those of the device's instructions, which have vectors of this width. */
-static const struct norm_kernels *kernels_of(const struct isa *isa)
-{
-    static const struct norm_kernels *const all[] = {
-#ifdef __x86_64__
-        &norm_kernels_avx512, &norm_kernels_avx2,
-#endif
-        &norm_kernels_plain};
-    const struct norm_kernels *const *k = all;
-    while ((*k)->width != isa->width)
-        k++;
-    return *k;
-}
+ISA_KERNELS(norm_kernels)
 
 /* ---- operands ---- */
 

@@ -11,6 +11,11 @@
 /* Elements that are not worth another thread: its waking takes longer. */
 #define FEW (UINT64_C(1) << 13)
 
+/* Of fewer elements a row is no work for vectors. */
+#define SHORTEST 16
+/* Fewer rows keep too few threads busy. */
+#define MANY 32
+
 static int64_t product(const struct view *v, int first, int end)
 {
     int64_t n = 1;
@@ -27,6 +32,19 @@ int64_t rows_count(const struct view *v, int inner)
 int64_t rows_length(const struct view *v, int inner)
 {
     return product(v, v->rank - inner, v->rank);
+}
+
+bool rows_check_length(const struct view *v, int inner, int64_t longest,
+                       struct why *why)
+{
+    int64_t n = rows_length(v, inner), rows = rows_count(v, inner);
+    if (n < SHORTEST)
+        return refuse(why, "rows of %lld elements, expected %d or more",
+                      (long long)n, SHORTEST);
+    if (rows < MANY && n > longest)
+        return refuse(why, "%lld rows of %lld elements, expected %d or more",
+                      (long long)rows, (long long)n, MANY);
+    return true;
 }
 
 /* Dimensions first .. end - 1 as one whose elements are *step apart, 0 if there

@@ -11,40 +11,10 @@
 #include "lib/core/size.h"
 #include "lib/op/softmax/softmax.h"
 
-/* Of fewer elements a row is no work for vectors. */
-#define SHORTEST 16
-/* Fewer rows than MANY keep too few threads busy, unless they are no longer
- * than LONG. */
-#define MANY 32
+/* Longest rows where there are few. */
 #define LONG 16384
 
-/* Those of the device's instructions, by the width of their vectors. */
-static const struct softmax_kernels *kernels_of(const struct isa *isa)
-{
-    extern const struct softmax_kernels softmax_kernels_plain;
-#ifdef __x86_64__
-    extern const struct softmax_kernels softmax_kernels_avx2;
-    extern const struct softmax_kernels softmax_kernels_avx512;
-    if (isa->width == 16)
-        return &softmax_kernels_avx512;
-    if (isa->width == 8)
-        return &softmax_kernels_avx2;
-#endif
-    (void)isa;
-    return &softmax_kernels_plain;
-}
-
-static bool check_length(const struct view *x, struct why *why)
-{
-    int64_t n = rows_length(x, 1), rows = rows_count(x, 1);
-    if (n < SHORTEST)
-        return refuse(why, "rows of %lld elements, expected %d or more",
-                      (long long)n, SHORTEST);
-    if (rows < MANY && n > LONG)
-        return refuse(why, "%lld rows of %lld elements, expected %d or more",
-                      (long long)rows, (long long)n, MANY);
-    return true;
-}
+ISA_KERNELS(softmax_kernels)
 
 /* ---- forward ---- */
 
@@ -66,8 +36,8 @@ static bool check_forward(const struct backend_device *d,
                           const struct softmax_op *op, struct why *why)
 {
     (void)d;
-    return check_length(&op->x, why) && rows_check(&op->x, 1, "x", why) &&
-           rows_check(&op->y, 1, "y", why);
+    return rows_check_length(&op->x, 1, LONG, why) &&
+           rows_check(&op->x, 1, "x", why) && rows_check(&op->y, 1, "y", why);
 }
 
 static ssq_status run_forward(struct backend_queue *queue,
@@ -115,7 +85,8 @@ static bool check_backward(const struct backend_device *d,
     (void)d;
     if (op->kind == SOFTMAX_LOG)
         return refuse(why, "the gradient of a logarithm is the plan's");
-    return check_length(&op->y, why) && rows_check(&op->y, 1, "y", why) &&
+    return rows_check_length(&op->y, 1, LONG, why) &&
+           rows_check(&op->y, 1, "y", why) &&
            rows_check(&op->dy, 1, "dy", why) &&
            rows_check(&op->dx, 1, "dx", why);
 }

@@ -21,21 +21,7 @@ struct run {
     float divisor; /* 0: none */
 };
 
-/* Those of the device's instructions, by the width of their vectors. */
-static const struct sum_kernels *kernels_of(const struct isa *isa)
-{
-    extern const struct sum_kernels sum_kernels_plain;
-#ifdef __x86_64__
-    extern const struct sum_kernels sum_kernels_avx2;
-    extern const struct sum_kernels sum_kernels_avx512;
-    if (isa->width == 16)
-        return &sum_kernels_avx512;
-    if (isa->width == 8)
-        return &sum_kernels_avx2;
-#endif
-    (void)isa;
-    return &sum_kernels_plain;
-}
+ISA_KERNELS(sum_kernels)
 
 static void store(const struct rows_at *y, int64_t row, float x)
 {

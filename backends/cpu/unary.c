@@ -216,13 +216,7 @@ static bool check_relu(const struct backend_device *d,
 static ssq_status run_relu(struct backend_queue *queue,
                            const struct unary_op *op)
 {
-    struct dense d = {.kind = DENSE_RELU,
-                      .is = op->x.dtype,
-                      .to = op->y.dtype,
-                      .a = view_host(&op->x),
-                      .y = view_host(&op->y),
-                      .past = rows_past(&op->y)};
-    dense_run(queue, &d, (size_t)view_elements(&op->x));
+    dense_run(queue, DENSE_RELU, &op->x, NULL, &op->y);
     return SSQ_OK;
 }
 
