@@ -86,15 +86,17 @@ static ssq_status cast_some(ssq_queue *queue, const struct job *job,
     return st;
 }
 
-static ssq_status sum_scratch(ssq_comm *comm, ssq_queue *queue,
-                              const struct job *job, const struct view *sum)
+/* y gets the sums, or the mean, of x: of all of it by MOVE_SUM, of this rank's
+ * part by MOVE_SUM_SCATTER. */
+static ssq_status sum_by(enum comm_move_kind kind, ssq_comm *comm,
+                         ssq_queue *queue, const struct job *job,
+                         const struct view *x, const struct view *y)
 {
     struct moves *m = moves_create(comm, job, 1);
     if (m != NULL)
-        moves_add(m, MOVE_SUM, ELEMENT_F32, sum, sum,
-                  (uint64_t)view_elements(sum));
+        moves_add(m, kind, ELEMENT_F32, x, y, (uint64_t)view_elements(y));
     ssq_status st = moves_enqueue(m, queue);
-    return st == SSQ_OK ? mean(comm, queue, job, sum) : st;
+    return st == SSQ_OK ? mean(comm, queue, job, y) : st;
 }
 
 static ssq_status sum_halves(ssq_comm *comm, ssq_queue *queue,
@@ -115,7 +117,7 @@ static ssq_status sum_halves(ssq_comm *comm, ssq_queue *queue,
         st = cast_some(queue, job, &scratch, &in, &n, true);
         struct view some = view_range(&scratch, 0, n);
         if (st == SSQ_OK)
-            st = sum_scratch(comm, queue, job, &some);
+            st = sum_by(MOVE_SUM, comm, queue, job, &some, &some);
         if (st == SSQ_OK)
             st = cast_some(queue, job, &some, &out, &n, false);
     }
@@ -194,19 +196,6 @@ ssq_status direct_all_reduce(ssq_comm *comm, ssq_queue *queue,
 
 /* ---- scattered ---- */
 
-/* In place of the sums a rank gets its own part of them. */
-static ssq_status scatter_sum(ssq_comm *comm, ssq_queue *queue,
-                              const struct job *job, const struct view *x,
-                              const struct view *y)
-{
-    struct moves *m = moves_create(comm, job, 1);
-    if (m != NULL)
-        moves_add(m, MOVE_SUM_SCATTER, ELEMENT_F32, x, y,
-                  (uint64_t)view_elements(y));
-    ssq_status st = moves_enqueue(m, queue);
-    return st == SSQ_OK ? mean(comm, queue, job, y) : st;
-}
-
 /* n elements of each part, from at on: as float32 side by side. */
 static ssq_status scatter_some(ssq_comm *comm, ssq_queue *queue,
                                const struct job *job,
@@ -225,7 +214,7 @@ static ssq_status scatter_some(ssq_comm *comm, ssq_queue *queue,
     struct view sum = view_range(scratch, n * comm->size, n);
     struct view own = view_range(y, at, n);
     if (st == SSQ_OK)
-        st = scatter_sum(comm, queue, job, &all, &sum);
+        st = sum_by(MOVE_SUM_SCATTER, comm, queue, job, &all, &sum);
     return st == SSQ_OK ? enqueue_copy(queue, &sum, &own) : st;
 }
 
@@ -278,6 +267,7 @@ ssq_status direct_reduce_scatter(ssq_comm *comm, ssq_queue *queue,
         return SSQ_OK;
     if (job->reduction == SSQ_COMM_MAX)
         return scatter_max(comm, queue, job);
-    return x->dtype == SSQ_F32 ? scatter_sum(comm, queue, job, x, y)
-                               : scatter_halves(comm, queue, job);
+    return x->dtype == SSQ_F32
+               ? sum_by(MOVE_SUM_SCATTER, comm, queue, job, x, y)
+               : scatter_halves(comm, queue, job);
 }
