@@ -73,3 +73,11 @@ tests_comm_nccl_LDADD = tests/fakecuda/libnccl.la \
 tests_comm_nccl_fail_SOURCES = tests/comm/nccl_fail.c
 tests_comm_nccl_fail_LDADD = tests/fakecuda/libnccl.la \
 	tests/fakecuda/libcuda.la libsesqui.la -lpthread
+
+# Collectives beside MPI's own (bench/README.md): compiled, lest it rots.
+if BUILD_MPI
+check_PROGRAMS += bench/ranks/collectives
+endif
+bench_ranks_collectives_SOURCES = bench/ranks/collectives.c
+bench_ranks_collectives_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+bench_ranks_collectives_LDADD = libsesqui.la $(MPI_LIBS)
