@@ -333,6 +333,15 @@ static void run_mpi(int n, char **cases)
     run_cases(&p);
 }
 
+static int usage(const char *program, const char *option)
+{
+    (void)fprintf(stderr,
+                  "%s: %s: expected --device D, --seconds S, --depth N or "
+                  "--local N of at most %d\n",
+                  program, option, MOST_RANKS);
+    return 2;
+}
+
 int main(int argc, char **argv)
 {
     int level = 0, at = 1;
@@ -347,11 +356,11 @@ int main(int argc, char **argv)
         else if (strcmp(argv[at], "--local") == 0)
             all.ranks = atoi(value);
         else
-            return 2;
+            return usage(argv[0], argv[at]);
     }
     all.local = all.ranks > 0;
     if (all.ranks < 0 || all.ranks > MOST_RANKS)
-        return 2;
+        return usage(argv[0], "--local");
     if (all.local) {
         run_local(argc - at, argv + at);
         return 0;

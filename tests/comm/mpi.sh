@@ -80,4 +80,16 @@ done
 run 1 alone reference
 grep -q '^rank 0: SSQ_ERR_UNSUPPORTED: .*MPI_THREAD_MULTIPLE' "$tmp/out"
 tap_ok $? 'MPI without threads is refused' || sed 's/^/# /' "$tmp/out"
-tap_done 12
+
+# The benchmark, so that its loop goes on working.
+ranks=$builddir/bench/ranks/collectives
+run 2 --device reference --seconds 0.01 'all_gather f16 4096'
+grep -q '"ranks": 2, .*"all_gather f16 4096", "median_s": [0-9].*"of_mpi": ' \
+    "$tmp/out"
+tap_ok $? 'collectives are timed beside those of MPI' ||
+    sed 's/^/# /' "$tmp/out" "$tmp/err"
+"$ranks" --local 2 --device reference --seconds 0.01 'all_reduce bf16 4096' \
+    >"$tmp/out" 2>"$tmp/err"
+grep -q '"local", "ranks": 2, .*"median_s": [0-9.e-]*}' "$tmp/out"
+tap_ok $? 'and between threads' || sed 's/^/# /' "$tmp/out" "$tmp/err"
+tap_done 14
