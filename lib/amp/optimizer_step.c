@@ -27,6 +27,17 @@ static ssq_status enter(ssq_queue *queue, ssq_optimizer *o,
     return st == SSQ_OK ? optimizer_watch(queue, o) : st;
 }
 
+/* Where ranks have made a step and its parameters could not be gathered. */
+static ssq_status check_gathered(const ssq_optimizer *o, const char *what)
+{
+    return o->at.gathering
+               ? error_set(SSQ_ERR_INVALID,
+                           "%s: the last step has failed when ranks gathered "
+                           "its parameters: call ssq_optimizer_step again",
+                           what)
+               : SSQ_OK;
+}
+
 static const ssq_tensor *block_of(const ssq_scaler *scaler)
 {
     return scaler == NULL ? NULL : scaler_block(scaler);
@@ -117,7 +128,9 @@ static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
                         const char *what)
 {
     bool unscaled = false;
-    ssq_status st = check_ranks(o, what);
+    ssq_status st = check_gathered(o, what);
+    if (st == SSQ_OK)
+        st = check_ranks(o, what);
     if (st == SSQ_OK)
         st = optimizer_gradients(o, scaler, what, &unscaled);
     if (st == SSQ_OK)
@@ -170,6 +183,8 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
         st = stage_error(o, "optimizer_unscale");
     if (st == SSQ_OK)
         st = refuse_f16(o);
+    if (st == SSQ_OK)
+        st = check_gathered(o, "optimizer_unscale");
     if (st == SSQ_OK)
         st = check_ranks(o, "optimizer_unscale");
     if (st == SSQ_OK)
@@ -283,16 +298,21 @@ static ssq_status run_step(ssq_queue *queue, ssq_optimizer *o,
 }
 
 /* Where ranks gather the parameters behind the pass and that fails, a repeated
- * call does only that. Without a scaler nobody calls an update, so the step
+ * call does only that, and asks nothing of the scaler, which may have been
+ * updated meanwhile. Without a scaler nobody calls an update, so the step
  * itself goes back to READY. */
 ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
                               ssq_scaler *scaler)
 {
     ssq_optimizer *o = optimizer;
-    ssq_status st = enter(queue, o, scaler, "optimizer_step");
+    const ssq_scaler *asked = o != NULL && o->at.gathering ? NULL : scaler;
+    ssq_status st = enter(queue, o, asked, "optimizer_step");
     if (st == SSQ_OK)
         st = check_step(o, scaler);
-    if (st == SSQ_OK && !o->at.gathering)
+    if (st != SSQ_OK)
+        return st;
+    const bool updated = o->at.gathering && o->at.stage == STAGE_READY;
+    if (!o->at.gathering)
         st = run_step(queue, o, scaler);
     if (st == SSQ_OK && o->comm != NULL) {
         o->at.gathering = true;
@@ -302,8 +322,8 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
         return st;
     o->at.accumulating = o->at.reduced = o->at.gathering = false;
     optimizer_drop_origins(o);
-    optimizer_stage_set(o, scaler == NULL ? STAGE_READY : STAGE_STEPPED,
-                        scaler);
+    optimizer_stage_set(
+        o, scaler == NULL || updated ? STAGE_READY : STAGE_STEPPED, scaler);
     optimizer_tell(queue, o);
     return SSQ_OK;
 }
@@ -327,6 +347,8 @@ ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
     ssq_status st = enter(queue, o, NULL, "optimizer_accumulate");
     if (st == SSQ_OK && o->at.stage != STAGE_READY)
         st = stage_error(o, "optimizer_accumulate");
+    if (st == SSQ_OK)
+        st = check_gathered(o, "optimizer_accumulate");
     if (st == SSQ_OK && o->at.accumulating && o->at.reduced)
         st = error_set(SSQ_ERR_INVALID,
                        "optimizer_accumulate: the sums of this step are summed "

@@ -138,15 +138,21 @@ static void sum_of(const struct setup *s, float *sum, int i, int step,
     }
 }
 
+/* Gradients count as scaled by it. */
+static void use_scale(struct member *m)
+{
+    ssq_tensor *x = core_vector(ssq_queue_device(m->queue), SSQ_F32, 1);
+
+    NEED(ssq_fill(m->queue, SSQ_FILL(.x = x, .value = 1)));
+    NEED(ssq_scaler_scale_grad(m->queue, m->scaler, x, x));
+    ssq_tensor_destroy(&x);
+}
+
 /* Behind the sums: check, update, and the scale's update. */
 static void step_member(struct member *m)
 {
-    if (m->scaler != NULL) { /* gradients count as scaled by it */
-        ssq_tensor *x = core_vector(ssq_queue_device(m->queue), SSQ_F32, 1);
-        NEED(ssq_fill(m->queue, SSQ_FILL(.x = x, .value = 1)));
-        NEED(ssq_scaler_scale_grad(m->queue, m->scaler, x, x));
-        ssq_tensor_destroy(&x);
-    }
+    if (m->scaler != NULL)
+        use_scale(m);
     NEED(ssq_optimizer_step(m->queue, m->optimizer, m->scaler));
     if (m->scaler != NULL)
         NEED(ssq_scaler_update(m->queue, m->scaler));
@@ -548,6 +554,13 @@ static void *count_alloc(void *user, size_t bytes)
     return atomic_fetch_sub(&left, 1) == 1 ? NULL : malloc(bytes);
 }
 
+static _Thread_local bool mine; /* this thread's are counted */
+
+static void *count_mine(void *user, size_t bytes)
+{
+    return mine ? count_alloc(user, bytes) : malloc(bytes);
+}
+
 static void count_free(void *user, void *p)
 {
     (void)user;
@@ -609,6 +622,65 @@ static void test_short(void)
            at - 1);
 }
 
+/* Rank 0's step is refused a block, the scaler is updated, and the rank goes
+ * on: a step that could not gather is not lost, and not taken for the next one.
+ * False: none was refused. */
+static bool step_updated(struct run *run, long at, long *found)
+{
+    struct member *m = run->rank;
+
+    for (unsigned r = 0; r < 2; r++)
+        NEED(ssq_optimizer_accumulate(m[r].queue, m[r].optimizer, 0.5));
+    use_scale(m);
+    mine = true;
+    atomic_store(&left, at);
+    ssq_status st = ssq_optimizer_step(m->queue, m->optimizer, m->scaler);
+    bool spared = atomic_exchange(&left, 0) > 0;
+    mine = false;
+    if (st != SSQ_OK && st != SSQ_ERR_NOMEM)
+        tap_bail("block %ld: %s", at, ssq_last_error());
+    if (st != SSQ_ERR_NOMEM || ssq_scaler_update(m->queue, m->scaler) != SSQ_OK)
+        return !spared;
+    st = ssq_optimizer_accumulate(m->queue, m->optimizer, 0.5);
+    if (st == SSQ_OK)
+        return true; /* the step has not been: its sums are given up */
+    if (!core_has(ssq_last_error(), "gathered"))
+        tap_bail("block %ld: %s", at, ssq_last_error());
+    ++*found;
+    NEED(ssq_optimizer_step(m->queue, m->optimizer, m->scaler));
+    step_member(&m[1]);
+    for (unsigned r = 0; r < 2; r++) {
+        NEED(ssq_optimizer_accumulate(m[r].queue, m[r].optimizer, 0.5));
+        step_member(&m[r]);
+    }
+    if (!same_values(&m[0], &m[1]) || !same_words(&m[0], &m[1], false))
+        tap_bail("block %ld: ranks differ", at);
+    return true;
+}
+
+static void test_updated(void)
+{
+    const char *const devices[] = {"reference", "reference"};
+    const struct setup s = {"adamw", SSQ_F16, SSQ_MASTER_F32, 0, 0, 1, false};
+    const ssq_allocator counting = {sizeof(counting), count_mine, count_free,
+                                    NULL};
+    long at = 1, found = 0;
+
+    NEED(ssq_allocator_set(&counting));
+    for (bool more = true; more && at < 2000; at++) {
+        struct run run;
+        run_make(&run, devices, 2, &s, true);
+        for (unsigned r = 0; r < 2; r++)
+            step_sum(&run.rank[r], &s, 0, 2, r == 0);
+        more = step_updated(&run, at, &found);
+        run_free(&run);
+    }
+    NEED(ssq_allocator_set(NULL));
+    tap_ok(found > 0 && at < 2000,
+           "%ld of the %ld blocks of a step are its gathering's", found,
+           at - 2);
+}
+
 int main(void)
 {
     const char *const reference[] = {"reference", "reference", "reference"};
@@ -630,9 +702,10 @@ int main(void)
     test_bits("adamw, bf16", mixture, 3,
               (struct setup){"adamw", SSQ_BF16, SSQ_MASTER_F32, 0.5, 0, 1, 0});
     test_short();
+    test_updated();
     test_memory();
     test_failing_file();
     test_difference();
     test_refusals();
-    return tap_done(21 + 1 + 1 + 4 + 3 + 12);
+    return tap_done(21 + 1 + 1 + 1 + 4 + 3 + 12);
 }

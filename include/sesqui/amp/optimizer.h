@@ -177,7 +177,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
  *  these params_read and params_save wait, as does ssq_checkpoint_save on rank
  *  0: there a rank needs a thread of its own. None of them can be in a capture.
  *  After SSQ_ERR_COMM parameters may be those of one step on some ranks and of
- *  the next on others: load a checkpoint.
+ *  the next on others: load a checkpoint. After any other error of a step call
+ *  it again: where it has stepped and could not gather, that is all it does,
+ *  and accumulate, check and unscale answer SSQ_ERR_INVALID until then.
+ *  ssq_params_save writes a file on each rank, which may be the same one's.
  *
  *  Differences: check, unscale and step need ssq_optimizer_accumulate before
  *  them. After ssq_optimizer_unscale the shard of the gradients is true, and
