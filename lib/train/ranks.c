@@ -42,22 +42,26 @@ static void param_facts(const ssq_trainer *t, struct facts *f)
     }
 }
 
-/* What is known of the scaler's state: all of it, before the first step. */
+/* A scaler that was written since it was made, by another trainer's updates or
+ * by a load, is compared by its options alone: what the host knows of its state
+ * depends on what has arrived. The checkpoint's digest is a fact of its own. */
 static void scaler_fact(const ssq_trainer *t, struct facts *f)
 {
     char *value = fact(f, "scaler");
     ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
+    int at = 0;
     if (t->scaler == NULL) {
         (void)snprintf(value, VALUE_BYTES, "none");
         return;
     }
     const ssq_scaler_options *o = &t->scaler->options;
     scaler_known(t->scaler, &s);
-    (void)snprintf(value, VALUE_BYTES,
-                   "scale %.9g, %u good steps, growth %.17g every %u, backoff "
-                   "%.17g",
-                   s.scale, s.good, o->growth_factor, o->growth_interval,
-                   o->backoff_factor);
+    if (mailbox_posted(t->scaler->mailbox) == 0)
+        at = snprintf(value, VALUE_BYTES, "scale %.9g, %u good steps, ",
+                      s.scale, s.good);
+    (void)snprintf(value + at, VALUE_BYTES - (size_t)at,
+                   "growth %.17g every %u, backoff %.17g", o->growth_factor,
+                   o->growth_interval, o->backoff_factor);
 }
 
 /* As many as there is room for, and a digest of all. */

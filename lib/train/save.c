@@ -103,15 +103,16 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
         c.written = true;
         memcpy(trainer->loaded, c.digest, sizeof(c.digest));
     }
-    if (st == SSQ_OK && c.weights != NULL)
+    if (st == SSQ_OK)
         st = trainer_weights_read(trainer, c.weights);
     mem_free(c.weights);
     if (st != SSQ_OK)
         trainer->given = given;
-    trainer->alike = 0; /* other ranks have loaded, too: see what */
-    trainer->compared = false;
-    if (c.written)
+    if (c.written) { /* other ranks have loaded, too: see what */
+        trainer->alike = 0;
+        trainer->compared = false;
         trainer->torn = st != SSQ_OK;
+    }
     if (st != SSQ_OK)
         return st;
     trainer->losses = words[0];

@@ -135,7 +135,8 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->hooks_end = &t->hooks;
     object_get(&queue->object);
     t->queue = queue;
-    st = trainer_set_weights(t, args->weights);
+    t->weighted = args->weights != NULL;
+    st = trainer_set_weights(t, what, args->weights);
     if (st == SSQ_OK)
         st = make(args, t);
     if (st == SSQ_OK)

@@ -50,6 +50,7 @@ struct ssq_trainer {
     size_t alike;  /* parameters that have rank 0's values */
     char loaded[20]; /* digest of the checkpoint; "" none */
     double *weights; /* of the ranks; owned; NULL: all the same */
+    bool weighted;   /* they are the program's, whatever is loaded */
     double weight;   /* of the next pass: 1 is a share as large as others' */
 };
 
@@ -76,14 +77,16 @@ ssq_status trainer_alike(ssq_trainer *t);
 
 /* ---- weight.c ---- */
 
-/** The ranks' weights, copied; NULL: as they are. */
-ssq_status trainer_set_weights(ssq_trainer *t, const double *weights);
+/** The ranks' weights, copied; NULL: as they are. what begins texts. */
+ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
+                               const double *weights);
 /** How much a pass of this rank counts, if nobody says. */
 double trainer_weight(const ssq_trainer *t);
 /** The loss as the next pass counts. */
 ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss);
-/** A text of the weights for a file, to be freed; NULL for none. And back,
- * where it is of as many ranks and nobody gave others. */
+/** A text of the weights for a file, to be freed; NULL for none. And back:
+ *  where the program gave none they are those of the text, if it is of as many
+ *  ranks, else all the same. */
 ssq_status trainer_weights_text(const ssq_trainer *t, char **text);
 ssq_status trainer_weights_read(ssq_trainer *t, const char *text);
 

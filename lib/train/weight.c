@@ -47,9 +47,9 @@ double trainer_weight(const ssq_trainer *t)
     return weight;
 }
 
-ssq_status trainer_set_weights(ssq_trainer *t, const double *weights)
+ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
+                               const double *weights)
 {
-    static const char what[] = "trainer_create";
     unsigned size = ssq_comm_size(t->comm);
     if (weights == NULL)
         return SSQ_OK;
@@ -109,7 +109,8 @@ ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss)
     if (t->weight == 1.0)
         return loss;
     (void)ssq_var_tensor(loss); /* it is shown: kept beyond the backward */
-    return ssq_scale_var(loss, SSQ_SCALE(.alpha = t->weight));
+    return ssq_scale_var_at("trainer_step", loss,
+                            SSQ_SCALE(.alpha = t->weight));
 }
 
 /* ---- in files ---- */
@@ -138,8 +139,12 @@ ssq_status trainer_weights_text(const ssq_trainer *t, char **text)
 ssq_status trainer_weights_read(ssq_trainer *t, const char *text)
 {
     unsigned size = ssq_comm_size(t->comm);
-    if (t->weights != NULL || size == 0 ||
-        strlen(text) != (size_t)size * DIGITS - 1)
+    if (t->weighted)
+        return SSQ_OK;
+    mem_free(t->weights);
+    t->weights = NULL;
+    t->weight = 1.0;
+    if (text == NULL || size == 0 || strlen(text) != (size_t)size * DIGITS - 1)
         return SSQ_OK;
     double *weights = mem_alloc_array(size, sizeof(*weights));
     if (weights == NULL)
@@ -148,7 +153,7 @@ ssq_status trainer_weights_read(ssq_trainer *t, const char *text)
         uint64_t bits = strtoull(text + (size_t)r * DIGITS, NULL, 16);
         memcpy(&weights[r], &bits, sizeof(bits));
     }
-    ssq_status st = trainer_set_weights(t, weights);
+    ssq_status st = trainer_set_weights(t, "trainer_load", weights);
     mem_free(weights);
     return st;
 }

@@ -251,21 +251,42 @@ static void test_mixture(const char *const *names, unsigned n,
 
 /* ---- files ---- */
 
-/* The weights come back, unless others were given, or ranks are fewer. */
-static void test_saved(void)
+/* A step of two ranks, saved. */
+static void save(struct group *g, const double *weights, struct rank *r,
+                 const char *path)
 {
-    static const char path[] = "tests/comm/share.sesqui";
-    const double weights[] = {3, 1}, other[] = {1, 3};
-    struct group g;
-    struct rank r[2];
     double loss[1];
-    int64_t begin[3], end;
 
-    group_of(&g, 2, "reference", 60);
     for (unsigned i = 0; i < 2; i++)
-        rank_make(&r[i], g.queue[i], g.comm[i], weights, "float32", true);
+        rank_make(&r[i], g->queue[i], g->comm[i], weights, "float32", true);
     steps(r, 2, 1, loss);
     NEED(ssq_trainer_save(r[0].trainer, path));
+}
+
+static int64_t begin_of(ssq_trainer *t, const char *path)
+{
+    int64_t begin, end;
+
+    NEED(ssq_trainer_load(t, path));
+    NEED(ssq_trainer_share(t, 8, &begin, &end));
+    return begin;
+}
+
+/* The weights come back, unless others were given, or ranks are fewer; those of
+ * one file are not those of the next. */
+static void test_saved(void)
+{
+    static const char path[] = "tests/comm/share.sesqui",
+                      plain[] = "tests/comm/share_plain.sesqui";
+    const double weights[] = {3, 1}, other[] = {1, 3};
+    struct group g;
+    struct rank r[2], equal[2];
+    double loss[1];
+    int64_t begin[3], next[3];
+
+    group_of(&g, 2, "reference", 60);
+    save(&g, weights, r, path);
+    save(&g, NULL, equal, plain);
     for (int given = 0; given < 3; given++) {
         ssq_trainer *t = NULL;
         NEED(ssq_trainer_create(
@@ -274,17 +295,28 @@ static void test_saved(void)
                         .comm = given == 2 ? NULL : g.comm[1],
                         .weights = given == 1 ? other : NULL),
             &t));
-        NEED(ssq_trainer_load(t, path));
-        NEED(ssq_trainer_share(t, 8, &begin[given], &end));
+        begin[given] = begin_of(t, path);
+        next[given] = begin_of(t, plain);
         ssq_trainer_destroy(&t);
     }
     (void)remove(path);
+    (void)remove(plain);
     tap_ok(begin[0] == 6 && begin[1] == 2 && begin[2] == 0,
            "weights in a checkpoint: rank 1 of 3:1 begins at row %lld of 8, of "
            "1:3 at %lld, one alone at %lld",
            (long long)begin[0], (long long)begin[1], (long long)begin[2]);
-    for (unsigned i = 0; i < 2; i++)
+    tap_ok(next[0] == 4 && next[1] == 2 && next[2] == 0,
+           "and of one without: at row %lld, %lld, %lld", (long long)next[0],
+           (long long)next[1], (long long)next[2]);
+    core_status(ssq_trainer_load(r[0].trainer, path), SSQ_ERR_NOT_FOUND, "",
+                "a load that finds nothing, by one rank");
+    steps(r, 2, 1, loss);
+    for (unsigned i = 0; i < 2; i++) {
+        core_status(ssq_queue_sync(g.queue[i]), SSQ_OK, NULL,
+                    "and the group goes on: rank %u", i);
         rank_free(&r[i]);
+        rank_free(&equal[i]);
+    }
     group_close(&g);
 }
 

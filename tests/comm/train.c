@@ -280,6 +280,44 @@ static void test_difference(const char *parts, int64_t hidden, double lr,
     group_close(&g);
 }
 
+/* A scaler that another trainer of the rank has used: what is known of it on
+ * the host differs, since only rank 0's copies have arrived. */
+static void test_scaler(void)
+{
+    struct group g;
+    struct model m[2], other[2];
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+
+    args.policy = "mixed_float16";
+    group_of(&g, 2, "guard", 60);
+    for (unsigned r = 0; r < 2; r++) {
+        args.comm = g.comm[r];
+        model_make(&m[r], g.queue[r], &args);
+        model_make(&other[r], g.queue[r], &args);
+        NEED(ssq_trainer_set_scaler(other[r].trainer,
+                                    ssq_trainer_scaler(m[r].trainer)));
+    }
+    for (int step = 0; step < 3; step++)
+        for (unsigned r = 0; r < 2; r++) {
+            feed(&m[r], step, r, false);
+            NEED(pass(&m[r], HIDDEN));
+        }
+    NEED(ssq_queue_sync(g.queue[0]));
+    for (unsigned r = 0; r < 2; r++) {
+        feed(&other[r], 0, r, false);
+        ssq_status st = pass(&other[r], HIDDEN);
+        NEED(st == SSQ_ERR_COMM ? SSQ_OK : st);
+    }
+    for (unsigned r = 0; r < 2; r++)
+        core_status(ssq_queue_sync(g.queue[r]), SSQ_OK, NULL,
+                    "a scaler that two trainers share: rank %u", r);
+    for (unsigned r = 0; r < 2; r++) {
+        model_free(&m[r]);
+        model_free(&other[r]);
+    }
+    group_close(&g);
+}
+
 int main(void)
 {
     const char *const reference[] = {"reference", "reference", "reference"};
@@ -304,5 +342,6 @@ int main(void)
                     args.options.lr, args.params.seed);
     test_difference("lr is", HIDDEN, 0.5, args.params.seed);
     test_difference("seed is", HIDDEN, args.options.lr, 77);
-    return tap_done(23);
+    test_scaler();
+    return tap_done(25);
 }
