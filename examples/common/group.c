@@ -43,7 +43,8 @@ static bool neighbour(unsigned i, char *name, size_t bytes)
     return true;
 }
 
-/* A processor that several ranks share is shared out. */
+/* Whoever computes on the processor gets one part of as many as there are
+ * ranks, whatever the others are on. */
 static bool share_out(struct member *m, unsigned sharing)
 {
     ssq_cpu_info info = SSQ_CPU_INFO_INIT;
@@ -296,7 +297,12 @@ bool group_sum(struct member *member, double *values, size_t n)
 bool group_part(const struct member *member, int64_t rows, int64_t *part)
 {
     *part = rows / member->size;
-    if (*part * member->size == rows && member->weights == NULL)
+    if (member->weights != NULL) {
+        fprintf(stderr, "%s: --weights: all ranks have to take as many rows\n",
+                member->o->program);
+        return false;
+    }
+    if (*part * member->size == rows)
         return true;
     fprintf(stderr,
             "%s: %lld rows a batch over %u ranks, which all have to "

@@ -23,8 +23,9 @@ struct member {
 typedef bool group_main(struct member *member, const void *user);
 
 /** Run main once for each rank that the options ask for and this process has.
- *  @return the program's exit status: 0, 1 failed, 2 the options are wrong.
- * Does not return where other processes could not be waited for */
+ *  @return the program's exit status: 0, 1 failed, 2 the number of ranks is
+ *          wrong or there is no MPI. Does not return where other processes
+ *          could not be waited for */
 int group_run(const struct run_options *o, group_main *main, const void *user);
 
 /** Sums over all ranks, in float32; waits for them. Alone they stay as they

@@ -183,7 +183,8 @@ ssq_params_load(ssq_params *params, ssq_queue *queue, const char *path,
                 const ssq_params_file_args *args);
 
 /** Save parameters and states in float32, as ssq_params_read has them, and
- *  nothing else: for those who load weights.
+ *  nothing else: for those who load weights. Where the optimizer is distributed
+ *  (ssq_optimizer_distribute) all ranks call it, and each writes its path.
  *  @return as ssq_params_load, of the arguments; SSQ_ERR_INVALID also: nothing
  *          to save, two of the same name; else as ssq_safetensors_write.
  *          Since 0.1. */
