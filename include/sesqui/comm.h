@@ -20,6 +20,25 @@
  * compare number, tag, what is called, dtypes and sizes; where they differ,
  * every rank has an error that names both.
  *
+ * Begin and wait. With .work a collective begins at its place of the queue, as
+ * ever, and what is enqueued behind goes on meanwhile, until the place where
+ * ssq_comm_wait puts the end: what comes behind that sees the results.
+ *
+ *     ssq_comm_work *work = NULL;
+ *     ssq_comm_all_reduce(queue, comm,
+ *         SSQ_COMM_ALL_REDUCE(.tensors = late, .n = 2, .work = &work));
+ *     ssq_gemm(queue, ..);                  // of other tensors
+ *     ssq_comm_wait(queue, &work);
+ *     ssq_optimizer_step(queue, ..);
+ *
+ * Between the two places the tensors are the collective's: nobody writes them,
+ * and nobody reads those that it writes, nor memory that they share, on any
+ * queue. Nothing checks that; what is read or written there has no defined
+ * value, and is the collective's operand or not. Several may be under way: a
+ * communicator does them one after the other, in the order in which they began.
+ * Over NCCL a collective has its place in the queue's own order, and what comes
+ * behind waits with .work, too: the same values, and nothing overlaps.
+ *
  * Bits. Sums are float32 over the ranks' indices in one order, element by
  * element, whatever the sizes and the pieces of the transfer: rank 0's and 1's
  * values are added, 2's and 3's, and so on, then the sums of pairs, until there
@@ -52,6 +71,10 @@ extern "C" {
 #endif
 
 typedef struct ssq_comm ssq_comm;
+
+/** A collective that has begun and was not waited for yet. It holds its queue,
+ *  and its tensors' memory until it is done. */
+typedef struct ssq_comm_work ssq_comm_work;
 
 /** Most ranks of a group. */
 #define SSQ_COMM_MAX_SIZE 1024
@@ -110,6 +133,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_status(const ssq_comm *comm);
 /* Common to all collectives:
  *  @param tag  words for texts, at most 31 characters, which all ranks give
  *              alike; NULL none. Copied.
+ *  @param work  NULL: what comes behind waits. Else out, where the call
+ *              succeeds: the caller's, for ssq_comm_wait. What *work had before
+ *              is not looked at. Ranks need not agree on it
  *  @return SSQ_ERR_INVALID the arguments, the queue is of another device, or a
  *          graph is being captured; SSQ_ERR_NOMEM; SSQ_ERR_COMM the group has
  *          ended; the queue's error. Asynchronous, in order. Since 0.1. */
@@ -120,9 +146,10 @@ typedef struct ssq_comm_broadcast_args {
     size_t n;
     unsigned root; /**< the rank whose values all get */
     const char *tag;
+    ssq_comm_work **work;
 } ssq_comm_broadcast_args;
 #define SSQ_COMM_BROADCAST_DEFAULTS                                            \
-    sizeof(ssq_comm_broadcast_args), NULL, 0, 0, NULL
+    sizeof(ssq_comm_broadcast_args), NULL, 0, 0, NULL, NULL
 #define SSQ_COMM_BROADCAST_INIT                                                \
     {                                                                          \
         SSQ_COMM_BROADCAST_DEFAULTS                                            \
@@ -142,9 +169,10 @@ typedef struct ssq_comm_all_reduce_args {
     size_t n;
     ssq_comm_reduction reduction;
     const char *tag;
+    ssq_comm_work **work;
 } ssq_comm_all_reduce_args;
 #define SSQ_COMM_ALL_REDUCE_DEFAULTS                                           \
-    sizeof(ssq_comm_all_reduce_args), NULL, 0, SSQ_COMM_SUM, NULL
+    sizeof(ssq_comm_all_reduce_args), NULL, 0, SSQ_COMM_SUM, NULL, NULL
 #define SSQ_COMM_ALL_REDUCE_INIT                                               \
     {                                                                          \
         SSQ_COMM_ALL_REDUCE_DEFAULTS                                           \
@@ -166,9 +194,10 @@ typedef struct ssq_comm_reduce_scatter_args {
     const ssq_tensor *y; /**< the same dtype; may not overlap x */
     ssq_comm_reduction reduction;
     const char *tag;
+    ssq_comm_work **work;
 } ssq_comm_reduce_scatter_args;
 #define SSQ_COMM_REDUCE_SCATTER_DEFAULTS                                       \
-    sizeof(ssq_comm_reduce_scatter_args), NULL, NULL, SSQ_COMM_SUM, NULL
+    sizeof(ssq_comm_reduce_scatter_args), NULL, NULL, SSQ_COMM_SUM, NULL, NULL
 #define SSQ_COMM_REDUCE_SCATTER_INIT                                           \
     {                                                                          \
         SSQ_COMM_REDUCE_SCATTER_DEFAULTS                                       \
@@ -187,9 +216,10 @@ typedef struct ssq_comm_all_gather_args {
     const ssq_tensor *y; /**< size times the elements of x; the same dtype; may
                               not overlap x */
     const char *tag;
+    ssq_comm_work **work;
 } ssq_comm_all_gather_args;
 #define SSQ_COMM_ALL_GATHER_DEFAULTS                                           \
-    sizeof(ssq_comm_all_gather_args), NULL, NULL, NULL
+    sizeof(ssq_comm_all_gather_args), NULL, NULL, NULL, NULL
 #define SSQ_COMM_ALL_GATHER_INIT                                               \
     {                                                                          \
         SSQ_COMM_ALL_GATHER_DEFAULTS                                           \
@@ -201,6 +231,24 @@ typedef struct ssq_comm_all_gather_args {
 /** Put the ranks' values of x one after the other, by rank, in all ranks' y. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_gather(
     ssq_queue *queue, ssq_comm *comm, const ssq_comm_all_gather_args *args);
+
+/** Put the end of a collective that was begun with .work here: what is enqueued
+ *  behind on the queue sees its results. The host does not wait. Where it has
+ *  failed, or its communicator was destroyed before it was done, the queue
+ *  fails, as behind any collective.
+ *  @param queue  the one that it was begun on
+ *  @param work   becomes NULL, where the call succeeds: it is waited for once
+ *  @return SSQ_ERR_INVALID a NULL, *work NULL (waited for or destroyed),
+ *          another queue, or a graph is being captured; SSQ_ERR_NOMEM; the
+ *          queue's error. Asynchronous. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_wait(ssq_queue *queue,
+                                                ssq_comm_work **work);
+
+/** Let go of a collective that nobody will wait for. It goes on, and keeps its
+ *  tensors until it is done: until a later collective of the communicator that
+ *  was waited for, or the communicator's end. No queue fails with it, but
+ *  ssq_comm_status does. NULL and a pointer to NULL are fine. */
+SSQ_API void ssq_comm_work_destroy(ssq_comm_work **work);
 
 /** What comes behind runs on no rank before all have come here. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_barrier(ssq_queue *queue,

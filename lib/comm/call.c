@@ -7,21 +7,6 @@
 
 /* ---- checks ---- */
 
-/* What stands at a gate is the host's work, which no graph has. */
-static ssq_status check_uncaptured(ssq_queue *queue, const char *what)
-{
-    bool recorded = false;
-    ssq_status st = queue_recorded(queue, &recorded);
-    if (st != SSQ_OK)
-        return st;
-    if (queue_capturing(queue) || queue->bundle != NULL || recorded)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: a graph is being captured: it cannot have a "
-                         "collective",
-                         what);
-    return SSQ_OK;
-}
-
 ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
                       const char *what)
 {
@@ -40,7 +25,7 @@ ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
                          "most %d",
                          what, tag, strlen(tag), COMM_TAG - 1);
     if (comm->direct == NULL) {
-        st = check_uncaptured(queue, what);
+        st = queue_uncaptured(queue, what);
         if (st != SSQ_OK)
             return st;
     }
@@ -174,6 +159,7 @@ ssq_status ssq_comm_broadcast(ssq_queue *queue, ssq_comm *comm,
     if (job == NULL)
         return SSQ_ERR_NOMEM;
     job->root = args->root;
+    job->work = args->work;
     st = list_job(queue, job, args->tensors, args->n, DTYPES_ALL, what);
     if (st == SSQ_OK)
         return job_enqueue(comm, queue, job);
@@ -198,6 +184,7 @@ ssq_status ssq_comm_all_reduce(ssq_queue *queue, ssq_comm *comm,
     if (job == NULL)
         return SSQ_ERR_NOMEM;
     job->reduction = args->reduction;
+    job->work = args->work;
     st = list_job(queue, job, args->tensors, args->n, dtypes, what);
     if (st == SSQ_OK)
         return job_enqueue(comm, queue, job);
@@ -234,8 +221,6 @@ static ssq_status enqueue_pair(ssq_queue *queue, ssq_comm *comm,
                                struct job *job, const ssq_tensor *x,
                                const ssq_tensor *y, const char *what)
 {
-    if (job == NULL)
-        return SSQ_ERR_NOMEM;
     job->views = mem_alloc_array(2, sizeof(*job->views));
     if (job->views == NULL) {
         job_free(job);
@@ -262,8 +247,10 @@ ssq_status ssq_comm_reduce_scatter(ssq_queue *queue, ssq_comm *comm,
     if (st != SSQ_OK)
         return st;
     struct job *job = job_create(CALL_REDUCE_SCATTER, args->tag);
-    if (job != NULL)
-        job->reduction = args->reduction;
+    if (job == NULL)
+        return SSQ_ERR_NOMEM;
+    job->reduction = args->reduction;
+    job->work = args->work;
     return enqueue_pair(queue, comm, job, args->x, args->y, what);
 }
 
@@ -279,8 +266,11 @@ ssq_status ssq_comm_all_gather(ssq_queue *queue, ssq_comm *comm,
         st = check_pair(queue, comm, args->x, args->y, true, DTYPES_ALL, what);
     if (st != SSQ_OK)
         return st;
-    return enqueue_pair(queue, comm, job_create(CALL_ALL_GATHER, args->tag),
-                        args->x, args->y, what);
+    struct job *job = job_create(CALL_ALL_GATHER, args->tag);
+    if (job == NULL)
+        return SSQ_ERR_NOMEM;
+    job->work = args->work;
+    return enqueue_pair(queue, comm, job, args->x, args->y, what);
 }
 
 /* ---- calls without tensors ---- */
@@ -326,7 +316,7 @@ ssq_status ssq_comm_compare(ssq_queue *queue, ssq_comm *comm,
     static const char what[] = "comm_compare";
     ssq_status st = call_check(queue, comm, tag, what);
     if (st == SSQ_OK)
-        st = check_uncaptured(queue, what);
+        st = queue_uncaptured(queue, what);
     if (st == SSQ_OK && facts == NULL && n > 0)
         st = error_set(SSQ_ERR_INVALID, "%s: facts is NULL", what);
     if (st != SSQ_OK)

@@ -2,7 +2,8 @@
 /* comm.h - a communicator's inside.
  *
  * A call makes a job: its arguments, an event behind what was enqueued before,
- * and a gate for what comes after (lib/core/gate.h). The communicator's thread
+ * and a gate for what comes after (lib/core/gate.h), or a work for whoever puts
+ * that gate on the queue later (work.c). The communicator's thread
  * takes jobs in their order: it waits for the event by means of a queue of its
  * own, compares headers with all ranks (header.c), and moves the tensors piece
  * by piece through the host's memory (pieces.c). Then it opens the gate. */
@@ -46,9 +47,11 @@ struct job {
     char *facts;           /* of a comparison: names and values, each with its
                               end; facts_bytes of them */
     size_t facts_bytes;
-    ssq_event *before; /* what is enqueued before is done */
-    ssq_event *after;  /* the results are there */
-    struct gate *gate; /* what comes after; this reference is gate_pass's */
+    ssq_event *before;    /* what is enqueued before is done */
+    ssq_event *after;     /* the results are there */
+    struct gate *gate;    /* what comes after; this reference is gate_pass's */
+    ssq_comm_work **work; /* until it is enqueued: where the caller wants a
+                             handle; NULL: the gate is put on the queue */
 };
 
 /** A piece's memory on the host, and when the device is through with it. */
@@ -149,6 +152,9 @@ const char *reduction_name(uint32_t reduction);
 /** Elements at .. at + n of a contiguous view. */
 struct view view_range(const struct view *v, int64_t at, int64_t n);
 
+/** SSQ_ERR_INVALID where a graph is being captured on the queue. */
+ssq_status queue_uncaptured(ssq_queue *queue, const char *what);
+
 /* ---- stand.c ---- */
 
 /** Enqueue it behind what is on the queue; it is taken over, or freed. */
@@ -159,6 +165,11 @@ ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job);
 /** What every collective asks of its queue, communicator and tag. */
 ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
                       const char *what);
+/* ---- work.c ---- */
+
+/** A handle of a gate that stands on no queue yet, or NULL: of what is in the
+ *  queue's order anyway. NULL without memory. */
+ssq_comm_work *work_create(ssq_queue *queue, struct gate *gate);
 
 /* ---- thread.c ---- */
 

@@ -83,3 +83,18 @@ struct view view_range(const struct view *v, int64_t at, int64_t n)
     r.offset += (uint64_t)at * dtype_bytes(v->dtype);
     return r;
 }
+
+/* What stands at a gate is the host's work, which no graph has. */
+ssq_status queue_uncaptured(ssq_queue *queue, const char *what)
+{
+    bool recorded = false;
+    ssq_status st = queue_recorded(queue, &recorded);
+    if (st != SSQ_OK)
+        return st;
+    if (queue_capturing(queue) || queue->bundle != NULL || recorded)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: a graph is being captured: it cannot have a "
+                         "collective",
+                         what);
+    return SSQ_OK;
+}

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* stand.c - a job on its way to its communicator's thread: the queue stands at
- * a gate. Where a library does all on the device, nothing does. */
+ * a gate, or whoever waits for it puts it there (work.c). Where a library does
+ * all on the device, nothing does. */
 #include "lib/comm/direct.h"
 
 #include "lib/core/repeat.h"
@@ -22,8 +23,10 @@ static void tell(const ssq_queue *queue, const struct job *job)
     }
 }
 
-/* Event and gate: everything that may fail comes before the gate. */
-static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job)
+/* Events and gate: everything that may fail comes before the gate is put on the
+ * queue, or is the caller's to put there. */
+static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job,
+                        ssq_comm_work **made)
 {
     ssq_status st = ssq_event_create(comm->device, &job->before);
     if (st == SSQ_OK)
@@ -35,16 +38,47 @@ static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job)
     job->gate = gate_create();
     if (job->gate == NULL)
         return SSQ_ERR_NOMEM;
-    return queue_gate(queue, job->gate);
+    if (job->work == NULL)
+        return queue_gate(queue, job->gate);
+    *made = work_create(queue, job->gate);
+    return *made == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+}
+
+static void give(ssq_comm *comm, struct job *job)
+{
+    job->number = ++comm->number;
+    pthread_mutex_lock(&comm->lock);
+    *comm->jobs_end = job;
+    comm->jobs_end = &job->next;
+    pthread_cond_broadcast(&comm->changed);
+    pthread_mutex_unlock(&comm->lock);
+}
+
+/* On the queue itself: what comes behind waits in any case. */
+static ssq_status enqueue_direct(ssq_comm *comm, ssq_queue *queue,
+                                 struct job *job)
+{
+    ssq_comm_work **work = job->work, *made = NULL;
+    if (work != NULL && (made = work_create(queue, NULL)) == NULL) {
+        job_free(job);
+        return SSQ_ERR_NOMEM;
+    }
+    ssq_status st = direct_enqueue(comm, queue, job);
+    if (st == SSQ_OK && work != NULL)
+        *work = made;
+    else
+        ssq_comm_work_destroy(&made);
+    return st;
 }
 
 ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
 {
+    ssq_comm_work *made = NULL;
     if (comm->direct != NULL && job->call != CALL_COMPARE)
-        return direct_enqueue(comm, queue, job);
+        return enqueue_direct(comm, queue, job);
     ssq_status st = repeat_pause(queue);
     if (st == SSQ_OK) {
-        st = stand(comm, queue, job);
+        st = stand(comm, queue, job, &made);
         repeat_resume(queue);
     }
     if (st != SSQ_OK) {
@@ -53,12 +87,9 @@ ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
         job_free(job);
         return st;
     }
+    if (job->work != NULL)
+        *job->work = made;
     tell(queue, job);
-    job->number = ++comm->number;
-    pthread_mutex_lock(&comm->lock);
-    *comm->jobs_end = job;
-    comm->jobs_end = &job->next;
-    pthread_cond_broadcast(&comm->changed);
-    pthread_mutex_unlock(&comm->lock);
+    give(comm, job);
     return SSQ_OK;
 }

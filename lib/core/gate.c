@@ -10,7 +10,8 @@ struct gate {
     ssq_status status; /* of a failure, with its text */
     char text[ERROR_TEXT];
     ssq_event *after; /* a reference; NULL: none */
-    ssq_queue *queue; /* a reference, until gate_pass */
+    ssq_queue *queue; /* a reference of whoever hands over; NULL: none yet */
+    atomic_bool met;  /* it stands on its queue, or may be passed */
     unsigned forks;   /* fork_count() when it was made */
 };
 
@@ -42,8 +43,14 @@ struct gate *gate_create(void)
     }
     object_init(&g->object, gate_free);
     atomic_init(&g->state, GATE_CLOSED);
+    atomic_init(&g->met, false);
     g->forks = fork_count();
     return g;
+}
+
+void gate_hold(struct gate *gate)
+{
+    object_get(&gate->object);
 }
 
 void gate_drop(struct gate *gate)
@@ -64,22 +71,6 @@ void gate_fail(struct gate *gate, ssq_status status, const char *text)
     gate->status = status;
     (void)snprintf(gate->text, sizeof(gate->text), "%s", text);
     atomic_store(&gate->state, GATE_FAILED);
-}
-
-ssq_status queue_gate(ssq_queue *queue, struct gate *gate)
-{
-    struct held *h = held_create(HELD_GATE);
-    if (h == NULL)
-        return SSQ_ERR_NOMEM;
-    h->gate = gate;
-    h->forks = gate->forks;
-    object_get(&gate->object);
-    gate->queue = queue;
-    object_get(&queue->object);
-    pthread_mutex_lock(&queue->lock);
-    held_append(queue, h);
-    pthread_mutex_unlock(&queue->lock);
-    return SSQ_OK;
 }
 
 /* Without a lock of a queue's: what it has may be the last reference. */
@@ -106,6 +97,23 @@ static void held_free_all(struct held *h)
 
 /* ---- handing over ---- */
 
+/* Where a device computes at the call, others may look at the queue meanwhile,
+ * and enqueue: as long as this is held, they go behind it, and nobody but who
+ * is passing calls the backend. The commands count as handed over before. */
+static ssq_status compute(ssq_queue *q, struct held *h, struct pending **done)
+{
+    uint64_t handed = q->submitted;
+    if (q->device->backend->completed != NULL)
+        return chain_hand_over(q, &h->chain, &q->submitted, done);
+    q->submitted += h->n;
+    q->held_commands -= h->n;
+    h->n = 0;
+    pthread_mutex_unlock(&q->lock);
+    ssq_status st = chain_hand_over(q, &h->chain, &handed, done);
+    pthread_mutex_lock(&q->lock);
+    return st;
+}
+
 /* With the lock: SSQ_ERR_NOT_READY where a closed gate or a record that is
  * still held is in the way. */
 static ssq_status pass(ssq_queue *q, struct held *h, struct pending **done)
@@ -113,7 +121,7 @@ static ssq_status pass(ssq_queue *q, struct held *h, struct pending **done)
     struct gate *g = h->gate;
     switch (h->kind) {
     case HELD_COMMANDS:
-        return chain_hand_over(q, &h->chain, true, done);
+        return compute(q, h, done);
     case HELD_GATE:
         if (atomic_load(&g->state) == GATE_CLOSED)
             return SSQ_ERR_NOT_READY;
@@ -133,9 +141,27 @@ static ssq_status pass(ssq_queue *q, struct held *h, struct pending **done)
     return SSQ_OK;
 }
 
+/* With the lock: the first that is held is done with. */
+static void unlink_first(ssq_queue *q, struct held **gone)
+{
+    struct held *h = q->held;
+    if (h->kind == HELD_RECORD) {
+        atomic_fetch_add(&q->marked, 1);
+        pthread_cond_broadcast(&q->moved);
+    }
+    q->held_commands -= h->n;
+    q->held = h->next;
+    if (q->held == NULL)
+        q->held_end = &q->held;
+    h->next = *gone;
+    *gone = h;
+}
+
 /* With the lock: all that may go, in order; it is put before *gone. When the
- * queue has failed it holds nothing any more. */
-static void pass_all(ssq_queue *q, struct held **gone, struct pending **done)
+ * queue has failed it holds nothing any more. True: behind a record that others
+ * wait for it stopped, since what comes next may take its time, and is to be
+ * called again. */
+static bool pass_all(ssq_queue *q, struct held **gone, struct pending **done)
 {
     while (q->held != NULL) {
         struct held *h = q->held;
@@ -143,19 +169,15 @@ static void pass_all(ssq_queue *q, struct held **gone, struct pending **done)
         if (st == SSQ_OK) {
             st = pass(q, h, done);
             if (st == SSQ_ERR_NOT_READY)
-                return;
+                return false;
             if (st != SSQ_OK)
                 (void)queue_fail(q, st);
         }
-        if (h->kind == HELD_RECORD)
-            atomic_fetch_add(&q->marked, 1);
-        q->held_commands -= h->n;
-        q->held = h->next;
-        if (q->held == NULL)
-            q->held_end = &q->held;
-        h->next = *gone;
-        *gone = h;
+        unlink_first(q, gone);
+        if (h->kind == HELD_RECORD && q->waiters != NULL)
+            return true;
     }
+    return false;
 }
 
 /* With the lock: unlink those that wait for a record which was made, or that
@@ -178,14 +200,21 @@ static struct waiter *woken(ssq_queue *q)
 }
 
 /* One queue. Those that waited for its records are returned: they may go on,
- * too, but no two queues are locked at once. */
-static struct waiter *pump(ssq_queue *q)
+ * too, but no two queues are locked at once. *more: then this one may again.
+ * Where another thread is passing, it looks again before it ends. */
+static struct waiter *pump(ssq_queue *q, bool *more)
 {
     struct held *gone = NULL;
     struct pending *now = NULL;
     struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&q->lock);
-    pass_all(q, &gone, &now);
+    *more = false;
+    if (!q->passing) {
+        q->passing = true;
+        q->passing_forks = fork_count();
+        *more = pass_all(q, &gone, &now);
+        q->passing = false;
+    }
     struct waiter *list = woken(q);
     struct pending *done = chain_finished(q);
     bool good = atomic_load(&q->sticky) == SSQ_OK;
@@ -198,26 +227,64 @@ static struct waiter *pump(ssq_queue *q)
     return list;
 }
 
-/* A queue, then all that waited for it, then what waited for those. */
+static void append(struct waiter **list, struct waiter *more)
+{
+    while (*list != NULL)
+        list = &(*list)->next;
+    *list = more;
+}
+
+/* A queue, then all that waited for it, then what waited for those, and what is
+ * left of the first. */
 static void pump_all(ssq_queue *queue)
 {
-    struct waiter *list = pump(queue);
+    struct waiter first = {NULL, queue, 0}, *list = &first;
     while (list != NULL) {
-        struct waiter *w = list, **end = &list;
+        struct waiter *w = list;
+        bool more;
         list = w->next;
-        while (*end != NULL)
-            end = &(*end)->next;
-        *end = pump(w->queue);
-        object_put(&w->queue->object);
-        mem_free(w);
+        w->next = NULL;
+        append(&list, pump(w->queue, &more));
+        if (more) {
+            append(&list, w);
+        } else if (w != &first) {
+            object_put(&w->queue->object);
+            mem_free(w);
+        }
     }
+}
+
+/* ---- where a gate stands, and when it is passed ---- */
+
+/* In either order, each once: whoever comes second hands over. */
+static void meet(struct gate *gate)
+{
+    if (!atomic_exchange(&gate->met, true))
+        return;
+    pump_all(gate->queue);
+    object_put(&gate->queue->object);
+}
+
+ssq_status queue_gate(ssq_queue *queue, struct gate *gate)
+{
+    struct held *h = held_create(HELD_GATE);
+    if (h == NULL)
+        return SSQ_ERR_NOMEM;
+    h->gate = gate;
+    h->forks = gate->forks;
+    object_get(&gate->object);
+    gate->queue = queue;
+    object_get(&queue->object);
+    pthread_mutex_lock(&queue->lock);
+    held_append(queue, h);
+    pthread_mutex_unlock(&queue->lock);
+    meet(gate);
+    return SSQ_OK;
 }
 
 void gate_pass(struct gate *gate)
 {
-    ssq_queue *queue = gate->queue;
-    pump_all(queue);
-    object_put(&queue->object);
+    meet(gate);
     object_put(&gate->object);
 }
 

@@ -15,18 +15,21 @@
 /** A closed gate; NULL without memory, with its text. One reference. */
 struct gate *gate_create(void);
 /** Put the gate behind all that was enqueued on the queue: what follows is
- *  held. The gate holds the queue until it is opened or has failed. */
+ *  held. The gate holds the queue until it is opened or has failed. Once, also
+ *  after gate_pass: what may go is handed over then. */
 ssq_status queue_gate(ssq_queue *queue, struct gate *gate);
 /** Open it: after is an event of the same device, which the queue waits for
  *  then; NULL: none. Once; from any thread. gate_pass does the rest. */
 void gate_open(struct gate *gate, ssq_event *after);
 /** Instead: the queue fails with status and text, and drops what it holds. */
 void gate_fail(struct gate *gate, ssq_status status, const char *text);
-/** Let go of a gate that stands on no queue. */
+/** One more reference, and without any other doing let go of one. */
+void gate_hold(struct gate *gate);
 void gate_drop(struct gate *gate);
 /** Hand over what may go on the queue of a gate that was opened or has failed,
- *  and on the queues that wait for it; then drop the gate's reference and the
- *  queue's. On a device without asynchrony this computes. */
+ *  if it stands on one by now, and on the queues that wait for it; then drop a
+ *  reference, and that to the queue. On a device without asynchrony this
+ *  computes. Once. */
 void gate_pass(struct gate *gate);
 
 /** Hold a wait for an event's record of that number on another queue, whatever

@@ -53,9 +53,12 @@ bool held_any(const ssq_queue *queue)
 
 /* ---- waiting ---- */
 
-/* With the lock: a child has none of the threads that would open a gate. */
+/* With the lock: a child has none of the threads that would open a gate, or
+ * hand over what is behind it. */
 static bool forked(const ssq_queue *q)
 {
+    if (q->passing && q->passing_forks != fork_count())
+        return true;
     for (const struct held *h = q->held; h != NULL; h = h->next)
         if (h->gate != NULL && h->forks != fork_count())
             return true;

@@ -43,6 +43,8 @@ struct ssq_queue {
     atomic_uint_fast64_t marked;   /* of them, those that were made */
     struct waiter *waiters;        /* queues that wait for one */
     pthread_cond_t moved;          /* held has become shorter */
+    bool passing;                  /* a thread hands over what is held */
+    unsigned passing_forks;        /* fork_count() when it began */
     _Atomic(struct repeat *) repeat; /* owned; NULL: it has no spans */
 };
 
@@ -89,9 +91,11 @@ ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 /* ---- what is held behind a gate: with the queue's lock ---- */
 
 /** Hand over commands, from the first of *chain on, which is moved behind what
- *  the backend took. What has been finished at once is put before *done. */
-ssq_status chain_hand_over(ssq_queue *queue, struct pending **chain, bool told,
-                           struct pending **done);
+ *  the backend took; witnesses know of them. What has been finished at once is
+ *  put before *done, and each raises *handed by 1. Where that is so, without
+ *  the lock as well, if nobody else calls the backend for this queue. */
+ssq_status chain_hand_over(ssq_queue *queue, struct pending **chain,
+                           uint64_t *handed, struct pending **done);
 /** Unlink what is finished and return it, for chain_finish. */
 struct pending *chain_finished(ssq_queue *queue);
 /** Tell witnesses of what the commands of a chain write. */

@@ -261,10 +261,12 @@ static void keep(ssq_queue *q, struct pending *p, bool recorded)
     q->end = &p->next;
 }
 
-/* With the lock. A backend without completed has finished what it took: that is
- * put before *done, in the reverse order, and its bytes have landed. */
+/* With the lock, or by who alone may call the backend. A backend without
+ * completed has finished what it took, and counts it in *handed: that is put
+ * before *done, in the reverse order, and its bytes have landed. */
 static ssq_status hand_over(ssq_queue *q, struct pending **chain, bool told,
-                            bool recorded, struct pending **done)
+                            bool recorded, uint64_t *handed,
+                            struct pending **done)
 {
     bool later = q->device->backend->completed != NULL;
     while (*chain != NULL) {
@@ -278,17 +280,17 @@ static ssq_status hand_over(ssq_queue *q, struct pending **chain, bool told,
             continue;
         }
         land(p->command.op);
-        progress_count(q->progress, ++q->submitted);
+        progress_count(q->progress, ++*handed);
         p->next = *done;
         *done = p;
     }
     return SSQ_OK;
 }
 
-ssq_status chain_hand_over(ssq_queue *q, struct pending **chain, bool told,
-                           struct pending **done)
+ssq_status chain_hand_over(ssq_queue *q, struct pending **chain,
+                           uint64_t *handed, struct pending **done)
 {
-    return hand_over(q, chain, told, false, done);
+    return hand_over(q, chain, true, false, handed, done);
 }
 
 /* With the lock: a collective may have failed since the call was checked, and
@@ -325,7 +327,7 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     if (st == SSQ_OK)
         st = ask_recorded(q, &recorded);
     if (st == SSQ_OK)
-        st = hand_over(q, &chain, told, recorded, &now);
+        st = hand_over(q, &chain, told, recorded, &q->submitted, &now);
     *taken = chain != first;
     done = chain_finished(q);
     pthread_mutex_unlock(&q->lock);

@@ -10,7 +10,8 @@ comm_tests = \
 	tests/comm/shards \
 	tests/comm/shards_train \
 	tests/comm/share \
-	tests/comm/train
+	tests/comm/train \
+	tests/comm/work
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 thread_tests += $(comm_tests)
@@ -32,6 +33,8 @@ tests_comm_share_SOURCES = tests/comm/share.c
 tests_comm_share_LDADD = libsesqui.la -lm
 tests_comm_train_SOURCES = tests/comm/train.c
 tests_comm_train_LDADD = libsesqui.la
+tests_comm_work_SOURCES = tests/comm/work.c
+tests_comm_work_LDADD = libsesqui.la
 
 # In a child of fork what other threads held counts as lost.
 slow_tests += tests/comm/failure

@@ -1,0 +1,76 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* work.c - collectives that were begun, and are waited for later: the gate is
+ * put on the queue by another call than the one that made the job. */
+#include "lib/comm/comm.h"
+
+#include "lib/core/repeat.h"
+
+struct ssq_comm_work {
+    struct gate *gate; /* a reference; NULL: in the queue's order anyway */
+    ssq_queue *queue;  /* where it began; a reference */
+};
+
+ssq_comm_work *work_create(ssq_queue *queue, struct gate *gate)
+{
+    ssq_comm_work *w = mem_alloc(sizeof(*w));
+    if (w == NULL) {
+        (void)error_nomem("comm", sizeof(*w));
+        return NULL;
+    }
+    if (gate != NULL)
+        gate_hold(gate);
+    object_get(&queue->object);
+    w->gate = gate;
+    w->queue = queue;
+    return w;
+}
+
+void ssq_comm_work_destroy(ssq_comm_work **work)
+{
+    if (work == NULL || *work == NULL)
+        return;
+    ssq_comm_work *w = *work;
+    *work = NULL;
+    if (w->gate != NULL)
+        gate_drop(w->gate);
+    object_put(&w->queue->object);
+    mem_free(w);
+}
+
+static ssq_status check(ssq_queue *queue, ssq_comm_work *const *work,
+                        const char *what)
+{
+    ssq_status st = queue_check(queue, what);
+    if (st != SSQ_OK)
+        return st;
+    if (work == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: work is NULL", what);
+    if (*work == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: *work is NULL: it was waited for, or destroyed",
+                         what);
+    if ((*work)->queue != queue)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the collective was begun on another queue", what);
+    return (*work)->gate == NULL ? SSQ_OK : queue_uncaptured(queue, what);
+}
+
+static ssq_status stand(ssq_queue *queue, struct gate *gate)
+{
+    ssq_status st = repeat_pause(queue);
+    if (st != SSQ_OK)
+        return st;
+    st = queue_gate(queue, gate);
+    repeat_resume(queue);
+    return st;
+}
+
+ssq_status ssq_comm_wait(ssq_queue *queue, ssq_comm_work **work)
+{
+    ssq_status st = check(queue, work, "comm_wait");
+    if (st == SSQ_OK && (*work)->gate != NULL)
+        st = stand(queue, (*work)->gate);
+    if (st == SSQ_OK)
+        ssq_comm_work_destroy(work);
+    return st;
+}
