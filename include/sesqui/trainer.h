@@ -12,9 +12,14 @@
  *
  * Data parallel. With .comm each rank has a trainer of its own, made alike, and
  * trains on its own batches, of the same size, or on its share of batches
- * (ssq_trainer_share). Gradients are summed in float32:
- * those of a rank's passes, then over ranks in the order of comm.h, as one
- * collective behind the last backward of a step; the mean over all passes of
+ * (ssq_trainer_share). Gradients are summed in float32: those of a rank's
+ * passes, then over ranks in the order of comm.h, as a collective for each
+ * bucket (.bucket_bytes) of parameters, from the last that was made to the
+ * first: it begins as soon as the last backward of a step has its gradients,
+ * and those of the buckets before it. The first step is one bucket, and so are
+ * all steps where the program has added parameters of its own to the optimizer.
+ * A pass that fails when a bucket of it has begun cannot be taken again: the
+ * group ends, and the text of all ranks says so. The mean over all passes of
  * all ranks is what the optimizer gets. So every rank finds the same verdict
  * and the same norm: all skip a step or none, and parameters, moments and
  * scales keep the same bits everywhere. With one pass to a step on each rank
@@ -26,10 +31,9 @@
  * ranks were made of, names and shapes of parameters, options, scaler and the
  * checkpoint that was loaded, and the error names the first difference. Layers
  * that draw numbers draw others on each rank, those of one trainer that does
- * their passes in turn.
- * ssq_trainer_loss is of this rank. All ranks take the same number of passes:
- * who has no batch left calls ssq_trainer_idle; a rank that does not come is
- * waited for, and then an error.
+ * their passes in turn. ssq_trainer_loss is of this rank. All ranks take the
+ * same number of passes: who has no batch left calls ssq_trainer_idle; a rank
+ * that does not come is waited for, and then an error.
  *
  * A trainer is parameters, a tape, an optimizer and, where the policy wants
  * one, a scaler, on a queue of the program's, in whose order all is done; they
@@ -86,10 +90,21 @@ typedef struct ssq_trainer_args {
     bool shard; /**< with comm: each rank holds the masters and moments of
                    its shard, as ssq_optimizer_distribute has it. The same
                    bits for as many ranks, and less memory on each */
+    uint64_t bucket_bytes SSQ_DEFAULT(26214400); /**< with comm, the same on all
+                   ranks: gradients are summed over ranks in buckets of at least
+                   so many bytes of float32 sums, while the backward goes on;
+                   0: all behind the backward. The same bits. See above */
+    uint32_t compare_every; /**< with comm, the same on all ranks: for finding
+                   faults. Behind each so many steps ranks compare digests of
+                   parameters, the scaler and, without shard, masters and
+                   moments; where one differs the group ends, and the text names
+                   it, both digests and the rank. Each is read through the
+                   host's memory. 0: never */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL, false
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL, false,     \
+        26214400, 0
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \

@@ -6,6 +6,7 @@
 #include <sesqui/amp/optimizer.h>
 
 #include "kernels/amp/kinds.h"
+#include "lib/amp/buckets.h"
 #include "lib/amp/check.h"
 #include "lib/amp/mailbox.h"
 #include "lib/amp/origin.h"
@@ -147,6 +148,7 @@ struct state {
     ssq_tensor **sum;
     struct lists sums;
     struct view_list *accumulate;
+    struct buckets *buckets; /* NULL: none were made */
 };
 
 enum stage { STAGE_READY, STAGE_CHECKED, STAGE_STEPPED };
@@ -161,6 +163,8 @@ struct optimizer_stages {
     bool accumulating;  /* sums hold gradients that no step has used */
     bool reduced;       /* they are sums over ranks, in this one's shard */
     bool gathering;     /* a step was made; parameters are to be gathered */
+    bool checked, normed; /* ranks have put together the partials of a check, and
+                             of LAMB's norms, that are not used yet */
     double factor;
 };
 
@@ -259,6 +263,15 @@ void state_free(struct state *state);
 /** Sum the sums of gradients over the ranks, unless they are. Of an optimizer
  *  that has ranks, and has accumulated. */
 ssq_status optimizer_reduce(ssq_queue *queue, ssq_optimizer *optimizer);
+/** ssq_optimizer_accumulate in parts: what it asks before it does anything, so
+ *  that there are sums; gradients, and then their sums, of a list, each once;
+ *  and that all sums have them. */
+ssq_status optimizer_accumulate_begin(ssq_queue *queue,
+                                      ssq_optimizer *optimizer, double factor);
+ssq_status optimizer_accumulate_list(ssq_queue *queue,
+                                     const ssq_optimizer *optimizer,
+                                     struct view_list *list);
+void optimizer_accumulate_end(ssq_optimizer *optimizer, double factor);
 
 /* optimizer_stages.c */
 /** Before a call moves the stages: a scaler's update is noticed, and a capture

@@ -18,7 +18,7 @@ static void refresh(ssq_optimizer *o)
         scaler_epoch(at->scaler) == at->epoch)
         return;
     at->stage = STAGE_READY;
-    at->accumulating = at->reduced = false;
+    at->accumulating = at->reduced = at->checked = at->normed = false;
 }
 
 /* The new scaler is taken before the old one is let go of, as they may be the

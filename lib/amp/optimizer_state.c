@@ -67,6 +67,7 @@ void state_free(struct state *s)
     put_list(s->to_model);
     put_list(s->schedules);
     put_list(s->accumulate);
+    buckets_free(s->buckets);
     shards_free(s->shards);
     mem_free(s);
 }

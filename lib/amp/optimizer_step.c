@@ -88,8 +88,12 @@ static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
             check_op_of(source(o)->check, factor_of(o), s->record, block,
                         s->control, s->stats);
         st = optimizer_reduce(queue, o);
+        if (st == SSQ_OK && !o->at.checked) {
+            st = shards_look(queue, o, &op);
+            o->at.checked = st == SSQ_OK;
+        }
         if (st == SSQ_OK)
-            st = shards_check(queue, o, &op);
+            st = shards_judge(queue, o, &op);
     }
     return st == SSQ_OK && scaler != NULL
                ? scaler_checked(queue, scaler, s->record)
@@ -140,6 +144,7 @@ static ssq_status check(ssq_queue *queue, ssq_optimizer *o, ssq_scaler *scaler,
     if (st != SSQ_OK)
         return st;
     o->at.unscaled = unscaled;
+    o->at.checked = false;
     optimizer_stage_set(o, STAGE_CHECKED, scaler);
     return SSQ_OK;
 }
@@ -206,6 +211,7 @@ ssq_status ssq_optimizer_unscale(ssq_queue *queue, ssq_optimizer *optimizer,
         scaler_unscale_note(scaler, &o->params[i].grad->view);
     o->at.unscaled = true;
     o->at.accumulating = o->at.reduced = false; /* sums are gradients now */
+    o->at.checked = false;
     optimizer_stage_set(o, STAGE_CHECKED, scaler);
     return SSQ_OK;
 }
@@ -229,13 +235,22 @@ static ssq_status run_tick(ssq_queue *queue, const ssq_optimizer *o,
     return queue_enqueue(queue, &op.op);
 }
 
+static ssq_status run_lamb_of_ranks(ssq_queue *queue, ssq_optimizer *o)
+{
+    ssq_status st = SSQ_OK;
+    if (!o->at.normed)
+        st = shards_norm(queue, o, source(o)->step);
+    o->at.normed = st == SSQ_OK;
+    return st == SSQ_OK ? shards_lengths(queue, o) : st;
+}
+
 /* A launch before the pass: a parameter's step length depends on norms over all
  * of it. */
-static ssq_status run_lamb(ssq_queue *queue, const ssq_optimizer *o)
+static ssq_status run_lamb(ssq_queue *queue, ssq_optimizer *o)
 {
     const struct state *s = o->state;
     if (o->comm != NULL)
-        return shards_lamb(queue, o, source(o)->step);
+        return run_lamb_of_ranks(queue, o);
     struct lamb_op op = {.op = OP_HEADER(lamb, control),
                          .n = (uint32_t)s->pieces,
                          .control = tensor_view(s->control, ACCESS_READ),
@@ -321,6 +336,7 @@ ssq_status ssq_optimizer_step(ssq_queue *queue, ssq_optimizer *optimizer,
     if (st != SSQ_OK)
         return st;
     o->at.accumulating = o->at.reduced = o->at.gathering = false;
+    o->at.normed = false;
     optimizer_drop_origins(o);
     optimizer_stage_set(
         o, scaler == NULL || updated ? STAGE_READY : STAGE_STEPPED, scaler);
@@ -338,37 +354,53 @@ static ssq_status run_accumulate(ssq_queue *queue, struct view_list *list,
 }
 
 /* No scaler is asked for: sums are of scaled gradients and do not care of what
- * scale, as long as it stays. The first call after a step or an update
- * overwrites what the sums had. */
+ * scale, as long as it stays. */
+ssq_status optimizer_accumulate_begin(ssq_queue *queue, ssq_optimizer *o,
+                                      double factor)
+{
+    static const char what[] = "optimizer_accumulate";
+    ssq_status st = enter(queue, o, NULL, what);
+    if (st == SSQ_OK && o->at.stage != STAGE_READY)
+        st = stage_error(o, what);
+    if (st == SSQ_OK)
+        st = check_gathered(o, what);
+    if (st == SSQ_OK && o->at.accumulating && o->at.reduced)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: the sums of this step are summed over ranks "
+                       "already: check or step",
+                       what);
+    if (st == SSQ_OK && !isfinite(factor))
+        st = error_set(SSQ_ERR_INVALID, "%s: factor is %g", what, factor);
+    if (st == SSQ_OK)
+        st = optimizer_seal(queue, o, what);
+    return st == SSQ_OK ? optimizer_sums(o) : st;
+}
+
+ssq_status optimizer_accumulate_list(ssq_queue *queue, const ssq_optimizer *o,
+                                     struct view_list *list)
+{
+    return run_accumulate(queue, list, list->n / 2,
+                          o->at.accumulating ? ACCUMULATE_ADD
+                                             : ACCUMULATE_FIRST);
+}
+
+void optimizer_accumulate_end(ssq_optimizer *o, double factor)
+{
+    o->at.accumulating = true;
+    o->at.factor = factor;
+}
+
+/* The first call after a step or an update overwrites what the sums had. */
 ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
                                     double factor)
 {
-    ssq_optimizer *o = optimizer;
-    ssq_status st = enter(queue, o, NULL, "optimizer_accumulate");
-    if (st == SSQ_OK && o->at.stage != STAGE_READY)
-        st = stage_error(o, "optimizer_accumulate");
+    ssq_status st = optimizer_accumulate_begin(queue, optimizer, factor);
     if (st == SSQ_OK)
-        st = check_gathered(o, "optimizer_accumulate");
-    if (st == SSQ_OK && o->at.accumulating && o->at.reduced)
-        st = error_set(SSQ_ERR_INVALID,
-                       "optimizer_accumulate: the sums of this step are summed "
-                       "over ranks already: check or step");
-    if (st == SSQ_OK && !isfinite(factor))
-        st = error_set(SSQ_ERR_INVALID, "optimizer_accumulate: factor is %g",
-                       factor);
+        st = optimizer_accumulate_list(queue, optimizer,
+                                       optimizer->state->accumulate);
     if (st == SSQ_OK)
-        st = optimizer_seal(queue, o, "optimizer_accumulate");
-    if (st == SSQ_OK)
-        st = optimizer_sums(o);
-    if (st == SSQ_OK)
-        st = run_accumulate(
-            queue, o->state->accumulate, o->state->accumulate->n / 2,
-            o->at.accumulating ? ACCUMULATE_ADD : ACCUMULATE_FIRST);
-    if (st != SSQ_OK)
-        return st;
-    o->at.accumulating = true;
-    o->at.factor = factor;
-    return SSQ_OK;
+        optimizer_accumulate_end(optimizer, factor);
+    return st;
 }
 
 /* The list is made for this call: it has to work before the first use, which it

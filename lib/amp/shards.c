@@ -218,7 +218,7 @@ ssq_status shards_reduce(ssq_queue *queue, const ssq_optimizer *o)
 {
     return comm_reduce_parts(queue, o->comm,
                              (const ssq_tensor *const *)o->state->sum, o->n,
-                             o->state->shards->bounds, "gradients");
+                             o->state->shards->bounds, "gradients", NULL);
 }
 
 ssq_status shards_gather(ssq_queue *queue, const ssq_optimizer *o)
@@ -237,43 +237,60 @@ static ssq_status gather_rows(ssq_queue *queue, const struct shards *s,
 }
 
 /* A rank without an element has no chunks to look at. */
-ssq_status shards_check(ssq_queue *queue, const ssq_optimizer *o,
-                        const struct check_op *op)
+ssq_status shards_look(ssq_queue *queue, const ssq_optimizer *o,
+                       const struct check_op *op)
 {
     const struct shards *s = o->state->shards;
-    struct check_op look = *op, fold = *op;
+    struct check_op look = *op;
     look.first = s->first;
     look.record.buffer = look.stats.buffer = NULL;
     look.parts = tensor_view(s->parts, ACCESS_UPDATE);
-    fold.op.list = s->sizes;
-    fold.parts = tensor_view(s->parts, ACCESS_READ);
     ssq_status st = s->own == 0 ? SSQ_OK : queue_enqueue(queue, &look.op);
-    if (st == SSQ_OK)
-        st = gather_rows(queue, s, s->part_rows, PART_WORDS, "verdict");
-    return st == SSQ_OK ? queue_enqueue(queue, &fold.op) : st;
+    return st == SSQ_OK
+               ? gather_rows(queue, s, s->part_rows, PART_WORDS, "verdict")
+               : st;
 }
 
-ssq_status shards_lamb(ssq_queue *queue, const ssq_optimizer *o,
+ssq_status shards_judge(ssq_queue *queue, const ssq_optimizer *o,
+                        const struct check_op *op)
+{
+    const struct shards *s = o->state->shards;
+    struct check_op fold = *op;
+    fold.op.list = s->sizes;
+    fold.parts = tensor_view(s->parts, ACCESS_READ);
+    return queue_enqueue(queue, &fold.op);
+}
+
+/* Of norms, without a list or partials. */
+static struct lamb_op lamb_of(const struct state *state)
+{
+    return (struct lamb_op){.op = OP_HEADER(lamb, control),
+                            .control = tensor_view(state->control, ACCESS_READ),
+                            .table = tensor_view(state->table, ACCESS_READ)};
+}
+
+ssq_status shards_norm(ssq_queue *queue, const ssq_optimizer *o,
                        struct view_list *list)
 {
-    const struct state *state = o->state;
-    const struct shards *s = state->shards;
-    struct lamb_op op = {.op = OP_HEADER(lamb, control),
-                         .n = (uint32_t)state->pieces,
-                         .first = s->first,
-                         .control = tensor_view(state->control, ACCESS_READ),
-                         .table = tensor_view(state->table, ACCESS_READ),
-                         .parts = tensor_view(s->norms, ACCESS_UPDATE)};
+    const struct shards *s = o->state->shards;
+    struct lamb_op op = lamb_of(o->state);
     op.op.list = list;
+    op.n = (uint32_t)o->state->pieces;
+    op.first = s->first;
+    op.parts = tensor_view(s->norms, ACCESS_UPDATE);
     ssq_status st = s->own == 0 ? SSQ_OK : queue_enqueue(queue, &op.op);
-    if (st == SSQ_OK)
-        st = gather_rows(queue, s, s->norm_rows, LAMB_PART_WORDS, "norms");
-    if (st != SSQ_OK)
-        return st;
+    return st == SSQ_OK
+               ? gather_rows(queue, s, s->norm_rows, LAMB_PART_WORDS, "norms")
+               : st;
+}
+
+ssq_status shards_lengths(ssq_queue *queue, const ssq_optimizer *o)
+{
+    const struct shards *s = o->state->shards;
+    struct lamb_op op = lamb_of(o->state);
     op.op.list = s->sizes;
     op.n = (uint32_t)s->sizes->n;
-    op.first = 0;
-    op.ratio = tensor_view(state->ratio, ACCESS_WRITE);
+    op.ratio = tensor_view(o->state->ratio, ACCESS_WRITE);
     op.parts = tensor_view(s->norms, ACCESS_READ);
     return queue_enqueue(queue, &op.op);
 }

@@ -52,12 +52,16 @@ struct view shard_view(const ssq_optimizer *optimizer,
 
 /** Sum the gradients' sums over ranks, each for its shard. */
 ssq_status shards_reduce(ssq_queue *queue, const ssq_optimizer *optimizer);
-/** A check of all ranks' gradients: op has a record, its list is the shard. */
-ssq_status shards_check(ssq_queue *queue, const ssq_optimizer *optimizer,
+/** A check of all ranks' gradients: op has a record, its list is the shard. In
+ *  two parts: partials of all ranks, and what is made of them. */
+ssq_status shards_look(ssq_queue *queue, const ssq_optimizer *optimizer,
+                       const struct check_op *op);
+ssq_status shards_judge(ssq_queue *queue, const ssq_optimizer *optimizer,
                         const struct check_op *op);
-/** LAMB's step lengths: list is the step's. */
-ssq_status shards_lamb(ssq_queue *queue, const ssq_optimizer *optimizer,
+/** LAMB's step lengths, likewise: list is the step's. */
+ssq_status shards_norm(ssq_queue *queue, const ssq_optimizer *optimizer,
                        struct view_list *list);
+ssq_status shards_lengths(ssq_queue *queue, const ssq_optimizer *optimizer);
 /** All ranks get all parameters. */
 ssq_status shards_gather(ssq_queue *queue, const ssq_optimizer *optimizer);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* call.c - the public collectives: arguments are checked here. */
 #include "lib/comm/comm.h"
+#include "lib/comm/parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -282,6 +283,25 @@ ssq_status ssq_comm_barrier(ssq_queue *queue, ssq_comm *comm, const char *tag)
         return st;
     struct job *job = job_create(CALL_BARRIER, tag);
     return job == NULL ? SSQ_ERR_NOMEM : job_enqueue(comm, queue, job);
+}
+
+void comm_give_up(ssq_comm *comm, const char *text)
+{
+    if (comm->direct != NULL) {
+        comm_end(comm, SSQ_ERR_COMM, text);
+        return;
+    }
+    pthread_mutex_lock(&comm->lock);
+    struct job *job = &comm->end;
+    if (job->facts == NULL) {
+        (void)snprintf(comm->end_text, sizeof(comm->end_text), "%s", text);
+        job->call = CALL_GIVE_UP;
+        job->facts = comm->end_text;
+        *comm->jobs_end = job;
+        comm->jobs_end = &job->next;
+        pthread_cond_broadcast(&comm->changed);
+    }
+    pthread_mutex_unlock(&comm->lock);
 }
 
 /* The library's version comes first, then each name and value, with their

@@ -27,7 +27,8 @@ enum comm_call {
     CALL_REDUCE_SCATTER,
     CALL_ALL_GATHER,
     CALL_BARRIER,
-    CALL_COMPARE
+    CALL_COMPARE,
+    CALL_GIVE_UP /* of one rank: the group ends, with what facts say */
 };
 
 /** A collective, from its call to its end. */
@@ -90,6 +91,8 @@ struct ssq_comm {
     pthread_cond_t changed;
     struct job *jobs, **jobs_end;     /* to do */
     struct job *passes, **passes_end; /* done: their gates are to be passed */
+    struct job end; /* the last, when this rank gives up: no memory, no gate */
+    char end_text[ERROR_TEXT];
     bool closing;                     /* no more jobs */
     bool drained;                     /* the thread has ended: no more passes */
     ssq_status status; /* that has ended the group, with its text */
@@ -190,6 +193,11 @@ char *comm_inlined(const ssq_comm *comm, unsigned rank);
 
 /** The rest of a comparison whose hashes differ: the first difference. */
 ssq_status compare_facts(ssq_comm *comm, const struct job *job);
+
+/* ---- digest.c ---- */
+
+/** The facts of a comparison that has views are found. */
+ssq_status digests_run(ssq_comm *comm, const struct job *job);
 
 /* ---- exchange.c ---- */
 

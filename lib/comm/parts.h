@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* parts.h - collectives over tensors of which each rank has a part.
+/* parts.h - what only the library calls: collectives over tensors of which each
+ * rank has a part, and an end.
  *
  * All ranks have the same n tensors. Of tensor i, rank r's part are elements
  * bounds[i * (size + 1) + r] up to, and without, the next of these numbers,
@@ -18,12 +19,24 @@
  *  sesqui/comm.h. */
 ssq_status comm_reduce_parts(ssq_queue *queue, ssq_comm *comm,
                              const ssq_tensor *const *tensors, size_t n,
-                             const int64_t *bounds, const char *tag);
+                             const int64_t *bounds, const char *tag,
+                             ssq_comm_work **work);
 
 /** All parts of others' become theirs, on the root or on all ranks. */
 ssq_status comm_gather_parts(ssq_queue *queue, ssq_comm *comm,
                              const ssq_tensor *const *tensors, size_t n,
                              const int64_t *bounds, uint32_t root,
                              const char *tag);
+
+/** Do all ranks have the same bytes in tensors, which have the same names,
+ *  dtypes and sizes on all? As ssq_comm_compare; names are copied. */
+ssq_status comm_compare_tensors(ssq_queue *queue, ssq_comm *comm,
+                                const char *const *names,
+                                const ssq_tensor *const *tensors, size_t n,
+                                const char *tag);
+
+/** Not a collective: behind those that were begun, this rank ends the group
+ *  with a text, which all hear. Needs no memory, and no queue that works. */
+void comm_give_up(ssq_comm *comm, const char *text);
 
 #endif

@@ -31,11 +31,13 @@ static ssq_status run(ssq_comm *comm, const struct job *job)
     if (st != SSQ_OK)
         return st;
     st = wait_before(comm, job, inlined);
+    if (st == SSQ_OK && job->call == CALL_COMPARE && job->n > 0)
+        st = digests_run(comm, job);
     if (st == SSQ_OK)
         st = header_exchange(comm, job, inlined);
     if (st == SSQ_OK && job->call == CALL_COMPARE)
         st = compare_facts(comm, job);
-    if (st == SSQ_OK)
+    else if (st == SSQ_OK)
         st = inlined > 0          ? inlined_run(comm, job)
              : job->parts != NULL ? parts_run(comm, job)
                                   : pieces_run(comm, job);
@@ -99,6 +101,10 @@ void *comm_thread(void *arg)
     struct fpenv env = fpenv_enter();
     for (struct job *job; (job = take(comm, &comm->jobs, &comm->jobs_end,
                                       &comm->closing)) != NULL;) {
+        if (job->call == CALL_GIVE_UP) {
+            comm_end(comm, SSQ_ERR_COMM, job->facts);
+            continue;
+        }
         ssq_status st = run(comm, job);
         if (st == SSQ_OK)
             gate_open(job->gate, job->after);

@@ -5,10 +5,12 @@
 struct held *held_create(enum held_kind kind)
 {
     struct held *h = mem_alloc(sizeof(*h));
-    if (h == NULL)
+    if (h == NULL) {
         (void)error_nomem("queue", sizeof(*h));
-    else
-        h->kind = kind;
+        return NULL;
+    }
+    h->kind = kind;
+    h->forks = fork_count();
     return h;
 }
 
@@ -53,14 +55,14 @@ bool held_any(const ssq_queue *queue)
 
 /* ---- waiting ---- */
 
-/* With the lock: a child has none of the threads that would open a gate, or
- * hand over what is behind it. */
+/* With the lock: a child has none of the threads that would open a gate, hand
+ * over what is behind it, or make what another queue waits for. */
 static bool forked(const ssq_queue *q)
 {
     if (q->passing && q->passing_forks != fork_count())
         return true;
     for (const struct held *h = q->held; h != NULL; h = h->next)
-        if (h->gate != NULL && h->forks != fork_count())
+        if (h->forks != fork_count())
             return true;
     return false;
 }

@@ -334,6 +334,8 @@ static ssq_status walk_all(ssq_tape *t)
         ssq_status st = s == NULL ? SSQ_OK : stretch_remake(t, s, &n);
         if (st == SSQ_OK)
             st = node_walk(t, &n);
+        if (st == SSQ_OK)
+            st = ready_tell(t, (uint32_t)i, &n);
         if (st != SSQ_OK) {
             latch_node(t, st, &n);
             return t->status;
@@ -364,7 +366,9 @@ ssq_status ssq_tape_backward(ssq_tape *tape, ssq_var loss, ssq_scaler *scaler)
         return tape->status;
     }
     tape->walked = true;
-    st = walk_all(tape);
+    st = ready_begin(tape);
+    if (st == SSQ_OK)
+        st = walk_all(tape);
     if (st == SSQ_OK)
         st = params_settle(tape->params, tape->queue);
     if (st == SSQ_OK)

@@ -215,18 +215,22 @@ ssq_status param_grad(ssq_params *p, struct param *of)
                          v->rank, v->shape, &of->grad);
 }
 
+ssq_status param_settle(ssq_queue *queue, struct param *p)
+{
+    if (p->grad == NULL || p->grad_state > GRAD_CLEAN)
+        return SSQ_OK;
+    ssq_status st = ssq_fill(queue, SSQ_FILL(.x = p->grad));
+    if (st == SSQ_OK)
+        p->grad_state = GRAD_ZERO;
+    return st;
+}
+
 ssq_status params_settle(ssq_params *p, ssq_queue *queue)
 {
-    for (size_t i = 0; i < p->n; i++) {
-        struct param *x = &p->at[i];
-        if (x->grad == NULL || x->grad_state > GRAD_CLEAN)
-            continue;
-        ssq_status st = ssq_fill(queue, SSQ_FILL(.x = x->grad));
-        if (st != SSQ_OK)
-            return st;
-        x->grad_state = GRAD_ZERO;
-    }
-    return SSQ_OK;
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < p->n && st == SSQ_OK; i++)
+        st = param_settle(queue, &p->at[i]);
+    return st;
 }
 
 /* Likewise, through a queue of its own, and waits: any queue may have them

@@ -31,9 +31,10 @@ struct param {
     ssq_tensor *tensor; /* owned */
     ssq_tensor *grad;   /* owned; NULL: nobody has asked for it yet */
     enum grad_state grad_state, checked; /* checked: before ssq_tape_check */
-    bool state;                          /* it has no gradient */
-    bool full;                           /* float32 under every policy */
-    struct origin *origin;               /* what it was rounded from; or NULL */
+    uint32_t whole_behind;   /* a node of the walk under way: ready.c */
+    bool state;              /* it has no gradient */
+    bool full;               /* float32 under every policy */
+    struct origin *origin;   /* what it was rounded from; or NULL */
     struct param_copy *copy; /* owned; NULL: nobody has wanted another dtype */
 };
 
@@ -117,7 +118,8 @@ ssq_status params_take(ssq_params *params, ssq_queue *queue,
 
 /** See to it that p has the tensor of its gradient. */
 ssq_status param_grad(ssq_params *params, struct param *p);
-/** Gradients that a backward did not reach become zeros. */
+/** A gradient that a backward did not reach becomes zeros; and all of them. */
+ssq_status param_settle(ssq_queue *queue, struct param *p);
 ssq_status params_settle(ssq_params *params, ssq_queue *queue);
 
 #endif

@@ -129,6 +129,9 @@ struct ssq_tape {
     /* told of each parameter that a pass for training makes; or NULL */
     ssq_status (*made)(void *user);
     void *made_user;
+    /* told of each parameter whose gradient a backward has made; or NULL */
+    void (*ready)(void *user, uint32_t param);
+    void *ready_user;
     uint64_t replayed; /* passes, as its trainer has counted */
     ssq_tape_stats stats;
 };
@@ -302,6 +305,13 @@ ssq_status stretch_remake(ssq_tape *t, const struct stretch *s,
 ssq_status stretch_keep(ssq_tape *t, size_t i, struct node *at);
 /** Its memory is free. */
 void stretch_aside(ssq_tape *t, const struct stretch *s);
+
+/* ---- ready.c ---- */
+
+/** Before a walk back, if somebody is to be told: what no node adds to is. */
+ssq_status ready_begin(ssq_tape *t);
+/** And behind each node, by its number. */
+ssq_status ready_tell(ssq_tape *t, uint32_t node, const struct node *n);
 
 /* ---- backward.c ---- */
 

@@ -104,11 +104,15 @@ static void trainer_facts(const ssq_trainer *t, struct facts *f)
                    t->loaded[0] == '\0' ? "none" : t->loaded);
     (void)snprintf(fact(f, "shard"), VALUE_BYTES, "%s",
                    t->shard ? "true" : "false");
+    (void)snprintf(fact(f, "bucket_bytes"), VALUE_BYTES, "%llu",
+                   (unsigned long long)t->bucket_bytes);
+    (void)snprintf(fact(f, "compare_every"), VALUE_BYTES, "%u",
+                   t->compare_every);
     (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
                    (unsigned long long)t->params->options.seed);
 }
 
-#define TRAINER_FACTS 12
+#define TRAINER_FACTS 14
 
 ssq_status trainer_compare(ssq_trainer *t)
 {
@@ -142,15 +146,20 @@ double trainer_factor(const ssq_trainer *t)
  * summed again. */
 ssq_status trainer_reduce(ssq_trainer *t)
 {
+    const ssq_optimizer *o = t->optimizer;
+    ssq_status st;
     if (t->comm == NULL || t->reduced)
         return SSQ_OK;
-    if (t->shard)
-        return optimizer_reduce(t->queue, t->optimizer);
-    const ssq_optimizer *o = t->optimizer;
-    ssq_status st = ssq_comm_all_reduce(
-        t->queue, t->comm,
-        SSQ_COMM_ALL_REDUCE(.tensors = (const ssq_tensor *const *)o->state->sum,
-                            .n = o->n, .tag = "gradients"));
+    if (t->divided)
+        st = trainer_reduce_divided(t);
+    else if (t->shard)
+        st = optimizer_reduce(t->queue, t->optimizer);
+    else
+        st = ssq_comm_all_reduce(
+            t->queue, t->comm,
+            SSQ_COMM_ALL_REDUCE(.tensors =
+                                    (const ssq_tensor *const *)o->state->sum,
+                                .n = o->n, .tag = "gradients"));
     t->reduced = st == SSQ_OK;
     return st;
 }

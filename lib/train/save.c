@@ -110,7 +110,7 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
         trainer->given = given;
     if (c.written) { /* other ranks have loaded, too: see what */
         trainer->alike = 0;
-        trainer->compared = false;
+        trainer->compared = trainer->stepped = false;
         trainer->torn = st != SSQ_OK;
     }
     if (st != SSQ_OK)

@@ -30,6 +30,13 @@ static ssq_status finish(ssq_trainer *t)
             return st;
         t->taken = 0;
         t->unscaled = t->clipped = t->reduced = false;
+        t->stepped = true;
+        t->due = DUE_DIGEST;
+    }
+    if (t->due == DUE_DIGEST) {
+        st = trainer_digest(t);
+        if (st != SSQ_OK)
+            return st;
         t->due = t->scaler == NULL ? DUE_NOTHING : DUE_UPDATE;
     }
     if (t->due == DUE_UPDATE) {
@@ -166,7 +173,9 @@ static ssq_status apply(ssq_trainer *t)
     ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
     if (st == SSQ_OK)
         st = trainer_compare(t);
-    if (st == SSQ_OK && (t->accumulate > 1 || t->comm != NULL))
+    if (st == SSQ_OK && t->divided)
+        st = trainer_add_divided(t);
+    else if (st == SSQ_OK && (t->accumulate > 1 || t->comm != NULL))
         st =
             ssq_optimizer_accumulate(t->queue, t->optimizer, trainer_factor(t));
     if (st != SSQ_OK)
@@ -202,6 +211,8 @@ static ssq_status count(ssq_trainer *t, ssq_status st)
         t->weight = trainer_weight(t);
     if (counted)
         st = apply(t);
+    if (st != SSQ_OK && t->due == DUE_NOTHING && t->divided)
+        st = trainer_undivide(t, st);
     if (t->due != DUE_NOTHING)
         return st;
     ssq_params_clean(t->params);
@@ -217,8 +228,9 @@ static ssq_status step(ssq_trainer *trainer, ssq_var loss)
     ssq_var from = loss;
     ssq_status st = begin_backward(trainer, &from);
     if (st == SSQ_OK)
-        st = ssq_tape_backward(trainer->tape, trainer_weigh(trainer, from),
-                               trainer->scaler);
+        st = trainer_divide(trainer);
+    if (st == SSQ_OK)
+        st = trainer_backward(trainer, trainer_weigh(trainer, from));
     if (st == SSQ_OK)
         st = add_loss(trainer, loss);
     return count(trainer, st);
@@ -242,7 +254,10 @@ static ssq_status idle(ssq_trainer *t)
     if (t->scaler != NULL) /* zeros are multiples of any scale */
         scale_bound(t->scaler->scale);
     ssq_params_clean(t->params);
-    return count(t, params_settle(t->params, t->queue));
+    st = params_settle(t->params, t->queue);
+    if (st == SSQ_OK)
+        st = trainer_divide(t);
+    return count(t, st);
 }
 
 /* What waits is handed over whatever the pass has come to. */

@@ -131,6 +131,8 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->comm = args->comm;
     t->weight = 1.0;
     t->shard = args->shard;
+    t->bucket_bytes = args->bucket_bytes;
+    t->compare_every = args->compare_every;
     t->wishes_end = &t->wishes;
     t->hooks_end = &t->hooks;
     object_get(&queue->object);

@@ -21,7 +21,7 @@ struct hook {
     void *user;
 };
 
-enum due { DUE_NOTHING = 0, DUE_STEP, DUE_UPDATE };
+enum due { DUE_NOTHING = 0, DUE_STEP, DUE_DIGEST, DUE_UPDATE };
 
 struct ssq_trainer {
     ssq_queue *queue;
@@ -44,9 +44,14 @@ struct ssq_trainer {
     bool begun, ended; /* the training */
     ssq_comm *comm;    /* of the program's; NULL: alone */
     bool shard;        /* the optimizer is distributed */
+    uint64_t bucket_bytes;
+    uint32_t compare_every; /* steps; 0: never */
+    uint64_t steps;         /* since, where it is not 0 */
+    bool divided;           /* the pass's gradients go by buckets */
     bool reduced;  /* the sums of the step that is due are those of all ranks */
     bool torn;     /* a load has failed while it wrote: nothing to go on from */
     bool compared; /* with the other ranks, what they are made of */
+    bool stepped;  /* since then, with them */
     size_t alike;  /* parameters that have rank 0's values */
     char loaded[20]; /* digest of the checkpoint; "" none */
     double *weights; /* of the ranks; owned; NULL: all the same */
@@ -69,6 +74,27 @@ ssq_status trainer_compare(ssq_trainer *t);
 ssq_status trainer_reduce(ssq_trainer *t);
 /** What a pass's gradients are multiplied by, behind their sum. */
 double trainer_factor(const ssq_trainer *t);
+
+/* ---- buckets.c ---- */
+
+/** Before a pass's backward: decide whether its gradients go by buckets, which
+ *  is what `divided` says then. */
+ssq_status trainer_divide(ssq_trainer *t);
+/** The backward: what is whole is added and sent on its way meanwhile. */
+ssq_status trainer_backward(ssq_trainer *t, ssq_var loss);
+/** All gradients of a divided pass are in the sums; and in those of all ranks,
+ *  which is the end of being divided. */
+ssq_status trainer_add_divided(ssq_trainer *t);
+ssq_status trainer_reduce_divided(ssq_trainer *t);
+/** A pass has failed with st, which is returned with its text: where the other
+ *  ranks have a part of it, the group ends. */
+ssq_status trainer_undivide(ssq_trainer *t, ssq_status st);
+
+/* ---- digest.c ---- */
+
+/** Behind a step, with compare_every: are the ranks alike? Before the scaler's
+ *  update, whose event is to be told once. */
+ssq_status trainer_digest(ssq_trainer *t);
 
 /* ---- alike.c ---- */
 

@@ -264,6 +264,9 @@ static void test_arguments(void)
 
 /* ---- a child of fork ---- */
 
+/* Of the queue that has a collective, and of one that waits for that. */
+static ssq_queue *behind;
+
 static int in_child(void *arg)
 {
     struct group *g = arg;
@@ -273,6 +276,8 @@ static int in_child(void *arg)
     bool ended = ssq_queue_sync(g->queue[0]) == SSQ_ERR_DEVICE &&
                  core_has(ssq_last_error(), "forked");
 
+    ended = ended && ssq_queue_sync(behind) == SSQ_ERR_DEVICE &&
+            core_has(ssq_last_error(), "forked");
     ssq_comm_destroy(&g->comm[0]);
     return refused && ended && g->comm[0] == NULL ? 0 : 1;
 }
@@ -280,16 +285,24 @@ static int in_child(void *arg)
 static void test_fork(void)
 {
     struct group g;
+    ssq_event *event = NULL;
 
     group_of(&g, 2, "reference", 60);
     ssq_tensor *x = group_vector(&g, 0, 10, 1);
     ssq_tensor *y = group_vector(&g, 1, 10, 2);
+    behind = core_queue(g.dev[0]);
+    NEED(ssq_event_create(g.dev[0], &event));
     NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, NULL));
+    NEED(ssq_event_record(event, g.queue[0]));
+    NEED(ssq_queue_wait(behind, event));
     int status = tap_fork(in_child, &g, 30);
     tap_ok(tap_exited(status, 0),
            "a child is refused, and waits for nothing: %s", tap_status(status));
     NEED(reduce_one(&g, 1, y, SSQ_COMM_SUM, NULL));
-    tap_ok(first_of(&g, 0, x) == 3.0f, "its parent goes on");
+    tap_ok(first_of(&g, 0, x) == 3.0f && ssq_queue_sync(behind) == SSQ_OK,
+           "its parent goes on");
+    ssq_event_destroy(&event);
+    ssq_queue_destroy(&behind);
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);
     group_close(&g);

@@ -92,4 +92,9 @@ tap_ok $? 'collectives are timed beside those of MPI' ||
     >"$tmp/out" 2>"$tmp/err"
 grep -q '"local", "ranks": 2, .*"median_s": [0-9.e-]*}' "$tmp/out"
 tap_ok $? 'and between threads' || sed 's/^/# /' "$tmp/out" "$tmp/err"
-tap_done 14
+ranks=$builddir/bench/ranks/overlap
+run 2 --device reference --width 16 --batch 4 --bucket 1000 --rounds 1 --link 10
+grep -q '"link_mb_s": 10, .*"whole_s": [0-9].*"hidden": ' "$tmp/out"
+tap_ok $? 'steps of training are timed, with and without overlap' ||
+    sed 's/^/# /' "$tmp/out" "$tmp/err"
+tap_done 15

@@ -488,9 +488,11 @@ static float loss_of(ssq_queue *queue, ssq_comm *comm, unsigned rank,
     for (int i = 0; i < BATCH; i++)
         ys[i] = i % CLASSES;
     NEED(ssq_tensor_create(dev, SSQ_F32, 2, shape, &x));
-    NEED(ssq_trainer_create(
-        queue, SSQ_TRAINER(.comm = comm, .policy = policy, .shard = shard),
-        &t));
+    NEED(ssq_trainer_create(queue,
+                            SSQ_TRAINER(.comm = comm, .policy = policy,
+                                        .shard = shard, .bucket_bytes = 1,
+                                        .compare_every = 2),
+                            &t));
     NEED(ssq_tensor_write(queue, x, xs[rank], sizeof(xs[rank]), SSQ_F32));
     NEED(ssq_tensor_write(queue, y, ys, sizeof(ys), SSQ_I32));
     for (int step = 0; step < STEPS; step++) {

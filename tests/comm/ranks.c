@@ -109,11 +109,12 @@ static void all_training(struct place *p, bool shard)
 
     NEED(ssq_tensor_create(p->dev, SSQ_F32, 2, shape, &x));
     NEED(ssq_fill(p->queue, SSQ_FILL(.x = y, .value = 1)));
-    NEED(ssq_trainer_create(p->queue,
-                            SSQ_TRAINER(.policy = "mixed_float16",
-                                        .options.clip_norm = 0.1,
-                                        .comm = p->comm, .shard = shard),
-                            &trainer));
+    NEED(ssq_trainer_create(
+        p->queue,
+        SSQ_TRAINER(.policy = "mixed_float16", .options.clip_norm = 0.1,
+                    .comm = p->comm, .shard = shard, .bucket_bytes = 300,
+                    .compare_every = 3),
+        &trainer));
     for (uint32_t step = 0; step < 3; step++) {
         NEED(ssq_random_normal(
             p->queue, SSQ_RANDOM_NORMAL(.x = x, .seed = step,

@@ -31,7 +31,8 @@ static void learner_make(struct learner *l, ssq_queue *queue, ssq_comm *comm,
         queue,
         SSQ_TRAINER(.policy = "mixed_float16", .options.clip_norm = 0.5,
                     .accumulate = 2, .replay = true, .comm = comm,
-                    .clip_value = clip_value, .shard = shard),
+                    .clip_value = clip_value, .shard = shard,
+                    .bucket_bytes = shard ? 1000 : 0),
         &l->trainer));
     NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &l->x));
     l->y = core_vector(ssq_queue_device(queue), SSQ_I32, 4);

@@ -83,6 +83,7 @@ static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
     args.params.float32_gradients = !deep;
     args.comm = comm;
     args.weights = weights;
+    args.bucket_bytes = deep ? 1 : 1000;
     *r = (struct rank){.queue = queue, .deep = deep};
     NEED(ssq_trainer_create(queue, &args, &r->trainer));
     if (ssq_trainer_scaler(r->trainer) != NULL)

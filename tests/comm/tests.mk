@@ -79,8 +79,13 @@ tests_comm_nccl_fail_LDADD = tests/fakecuda/libnccl.la \
 
 # Collectives beside MPI's own (bench/README.md): compiled, lest it rots.
 if BUILD_MPI
-check_PROGRAMS += bench/ranks/collectives
+check_PROGRAMS += bench/ranks/collectives bench/ranks/overlap
 endif
 bench_ranks_collectives_SOURCES = bench/ranks/collectives.c
 bench_ranks_collectives_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 bench_ranks_collectives_LDADD = libsesqui.la $(MPI_LIBS)
+# It puts a function in the place of MPI's: its symbols are for all to find.
+bench_ranks_overlap_SOURCES = bench/ranks/overlap.c
+bench_ranks_overlap_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
+bench_ranks_overlap_LDFLAGS = $(AM_LDFLAGS) -export-dynamic
+bench_ranks_overlap_LDADD = libsesqui.la $(MPI_LIBS)

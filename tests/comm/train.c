@@ -129,7 +129,7 @@ static float alone(const char *device, unsigned n, ssq_trainer_args args,
 
 /* The same by ranks, which one thread drives without a wait. */
 static void test_ranks(const char *const *names, unsigned n, const char *policy,
-                       bool replay, bool bad)
+                       bool replay, bool bad, uint64_t bucket)
 {
     struct group g;
     struct model m[MOST_RANKS];
@@ -143,6 +143,8 @@ static void test_ranks(const char *const *names, unsigned n, const char *policy,
     float scale = alone(names[0], n, args, bad, want);
     group_open(&g, n, names, NULL);
     args.replay = replay;
+    args.bucket_bytes = bucket;
+    args.compare_every = n;
     for (unsigned r = 0; r < n; r++) {
         args.comm = g.comm[r];
         model_make(&m[r], g.queue[r], &args);
@@ -162,12 +164,106 @@ static void test_ranks(const char *const *names, unsigned n, const char *policy,
         scales = scales && (float)state.scale == scale;
     }
     tap_ok(wrong == 0 && scales,
-           "%s, %u ranks from %s to %s%s%s: the bits of one alone, %zu wrong, "
-           "scale %g",
+           "%s, %u ranks from %s to %s%s%s, buckets of %llu: the bits of one "
+           "alone, %zu wrong, scale %g",
            policy, n, names[0], names[n - 1], replay ? ", replayed" : "",
-           bad ? ", NaN on one" : "", wrong, (double)scale);
+           bad ? ", NaN on one" : "", (unsigned long long)bucket, wrong,
+           (double)scale);
     for (unsigned r = 0; r < n; r++)
         model_free(&m[r]);
+    group_close(&g);
+}
+
+/* Rank 0 writes what its backward reads at last, when the bucket of fc2 is on
+ * its way: the group ends, and both know why. */
+static void test_half(uint64_t bucket)
+{
+    struct group g;
+    struct model m[2];
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+
+    group_of(&g, 2, "reference", 60);
+    args.bucket_bytes = bucket;
+    for (unsigned r = 0; r < 2; r++) {
+        args.comm = g.comm[r];
+        model_make(&m[r], g.queue[r], &args);
+        feed(&m[r], 0, r, false);
+        NEED(pass(&m[r], HIDDEN));
+    }
+    for (unsigned r = 0; r < 2; r++)
+        feed(&m[r], 1, r, false);
+    ssq_var loss = net(&m[0], ssq_trainer_begin(m[0].trainer), HIDDEN);
+    NEED(ssq_fill(m[0].queue, SSQ_FILL(.x = m[0].x)));
+    core_status(ssq_trainer_step(m[0].trainer, loss), SSQ_ERR_INVALID,
+                "was written between|fill",
+                "half of a backward, buckets of %llu",
+                (unsigned long long)bucket);
+    ssq_status st = pass(&m[1], HIDDEN); /* it may know already */
+    if (bucket == 0) { /* what has not gone may be made again */
+        feed(&m[0], 1, 0, false);
+        NEED(pass(&m[0], HIDDEN));
+    }
+    for (unsigned r = 0; r < 2; r++) {
+        if (r == 0 && bucket > 0) /* its next pass is told */
+            st = pass(&m[0], HIDDEN);
+        ssq_status sync = ssq_queue_sync(g.queue[r]);
+        core_status(st != SSQ_OK ? st : sync,
+                    bucket > 0 ? SSQ_ERR_COMM : SSQ_OK,
+                    bucket > 0 ? "pass of rank 0 has failed|by the op" : NULL,
+                    "half of a backward: rank %u", r);
+        model_free(&m[r]);
+    }
+    group_close(&g);
+}
+
+/* What is not the tape's: a parameter that the program gives the optimizer,
+ * and states that come when there are buckets. */
+static void test_others(uint64_t bucket, bool shard)
+{
+    struct group g;
+    struct model m[2];
+    ssq_tensor *own[2], *grad[2];
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+    double sum = 0.0;
+
+    args.optimizer = "sgd";
+    args.options.lr = 1.0;
+    args.bucket_bytes = bucket;
+    args.shard = shard;
+    group_of(&g, 2, "reference", 60);
+    for (unsigned r = 0; r < 2; r++) {
+        args.comm = g.comm[r];
+        model_make(&m[r], g.queue[r], &args);
+        own[r] = group_vector(&g, r, 4, 0.0);
+        grad[r] = group_vector(&g, r, 4, 0.0);
+        NEED(ssq_optimizer_add(ssq_trainer_optimizer(m[r].trainer), "own",
+                               own[r], grad[r], NULL));
+    }
+    for (int step = 0; step < STEPS; step++)
+        for (unsigned r = 0; r < 2; r++) {
+            feed(&m[r], step, r, false);
+            NEED(ssq_fill(g.queue[r], SSQ_FILL(.x = grad[r],
+                                               .value = (step + 1) * (r + 1))));
+            ssq_tape *t = ssq_trainer_begin(m[r].trainer);
+            for (int i = 0; i < 9 * step; i++) {
+                char name[16];
+                (void)snprintf(name, sizeof(name), "late%d", i);
+                (void)ssq_var_param(
+                    t, name, SSQ_PARAM(.rank = 1, .shape = {4}, .state = true));
+            }
+            NEED(ssq_trainer_step(m[r].trainer, net(&m[r], t, HIDDEN)));
+        }
+    for (unsigned r = 0; r < 2; r++)
+        sum += (double)first_of(&g, r, own[r]);
+    tap_ok(sum == -2 * 15.0,
+           "%s, buckets of %llu: a parameter of the program's "
+           "own is stepped, with late states beside: %g, expected -30",
+           shard ? "shards" : "whole", (unsigned long long)bucket, sum);
+    for (unsigned r = 0; r < 2; r++) {
+        ssq_tensor_destroy(&own[r]);
+        ssq_tensor_destroy(&grad[r]);
+        model_free(&m[r]);
+    }
     group_close(&g);
 }
 
@@ -252,21 +348,19 @@ static void test_loaded(void)
     group_close(&g);
 }
 
-static void test_difference(const char *parts, int64_t hidden, double lr,
-                            uint64_t seed)
+static void test_difference(const char *parts, int64_t hidden,
+                            ssq_trainer_args args)
 {
     struct group g;
     struct model m[2];
 
     group_of(&g, 2, "reference", 60);
     for (unsigned r = 0; r < 2; r++) {
-        ssq_trainer_args args = SSQ_TRAINER_INIT;
-        args.comm = g.comm[r];
-        if (r == 1) {
-            args.options.lr = lr;
-            args.params.seed = seed;
-        }
-        model_make(&m[r], g.queue[r], &args);
+        ssq_trainer_args own = SSQ_TRAINER_INIT;
+        if (r == 1)
+            own = args;
+        own.comm = g.comm[r];
+        model_make(&m[r], g.queue[r], &own);
         feed(&m[r], 0, r, false);
         /* it may know already */
         ssq_status st = pass(&m[r], r == 1 ? hidden : HIDDEN);
@@ -318,6 +412,54 @@ static void test_scaler(void)
     group_close(&g);
 }
 
+/* Somebody writes into rank n - 1's second parameter before step 2, of which
+ * it is known behind step 4. */
+static void test_drift(const char *name, unsigned n, bool replay)
+{
+    struct group g;
+    struct model m[MOST_RANKS];
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+    ssq_status last[MOST_RANKS] = {SSQ_OK};
+    char parts[64];
+
+    args.policy = "mixed_float16";
+    args.compare_every = 2;
+    args.replay = replay;
+    group_of(&g, n, name, 60);
+    for (unsigned r = 0; r < n; r++) {
+        args.comm = g.comm[r];
+        model_make(&m[r], g.queue[r], &args);
+    }
+    (void)snprintf(parts, sizeof(parts), "\"step 4\"|fc1.bias is|rank %u",
+                   n - 1);
+    for (int step = 0; step < STEPS; step++) {
+        ssq_param_info info = SSQ_PARAM_INFO_INIT;
+        ssq_status st = ssq_queue_sync(g.queue[0]);
+        core_status(st, SSQ_OK, NULL, "%s: ranks alike before step %d", name,
+                    step);
+        for (unsigned r = 0; r < n; r++) {
+            if (step == 2 && r == n - 1) {
+                NEED(
+                    ssq_params_get(ssq_trainer_params(m[r].trainer), 1, &info));
+                NEED(ssq_params_write(ssq_trainer_params(m[r].trainer),
+                                      g.queue[r],
+                                      ssq_trainer_optimizer(m[r].trainer),
+                                      info.name, (float[HIDDEN]){3}, HIDDEN));
+            }
+            feed(&m[r], step % 3, r, false);
+            last[r] = pass(&m[r], HIDDEN); /* it may know already */
+            NEED(last[r] == SSQ_ERR_COMM ? SSQ_OK : last[r]);
+        }
+    }
+    for (unsigned r = 0; r < n; r++) {
+        ssq_status st = ssq_queue_sync(g.queue[r]);
+        core_status(last[r] == SSQ_OK ? st : last[r], SSQ_ERR_COMM, parts,
+                    "%s: a parameter that drifts: rank %u", name, r);
+        model_free(&m[r]);
+    }
+    group_close(&g);
+}
+
 int main(void)
 {
     const char *const reference[] = {"reference", "reference", "reference"};
@@ -326,22 +468,30 @@ int main(void)
     const ssq_trainer_args args = SSQ_TRAINER_INIT;
 
     for (unsigned n = 2; n <= 3; n++) {
-        test_ranks(reference, n, "float32", false, false);
-        test_ranks(reference, n, "mixed_float16", false, true);
-        test_ranks(cpu, n, "mixed_bfloat16", false, false);
-        test_ranks(cpu, n, "mixed_float16", true, true);
+        test_ranks(reference, n, "float32", false, false, 1);
+        test_ranks(reference, n, "mixed_float16", false, true, 0);
+        test_ranks(cpu, n, "mixed_bfloat16", false, false, 100);
+        test_ranks(cpu, n, "mixed_float16", true, true, 1);
     }
-    test_ranks(guard, 2, "mixed_float16", true, true);
+    test_ranks(cpu, 2, "mixed_float16", true, true, 25 << 20);
+    test_ranks(guard, 2, "mixed_float16", true, true, 1);
+    test_half(1);
+    test_half(0);
+    test_others(0, false);
+    test_others(1, false);
+    test_others(1, true);
     for (int written = 0; written < 2; written++) {
         test_alike("reference", "mixed_float16", written);
         test_alike("guard", "mixed_bfloat16", written);
         test_alike("cpu", "float32", written);
     }
     test_loaded();
-    test_difference("\"fc1.weight\"|160 elements|rank 1|170", HIDDEN + 1,
-                    args.options.lr, args.params.seed);
-    test_difference("lr is", HIDDEN, 0.5, args.params.seed);
-    test_difference("seed is", HIDDEN, args.options.lr, 77);
+    test_difference("\"fc1.weight\"|160 elements|rank 1|170", HIDDEN + 1, args);
+    test_difference("lr is", HIDDEN, *SSQ_TRAINER(.options.lr = 0.5));
+    test_difference("seed is", HIDDEN, *SSQ_TRAINER(.params.seed = 77));
+    test_difference("bucket_bytes is", HIDDEN, *SSQ_TRAINER(.bucket_bytes = 1));
+    test_drift("guard", 2, true);
+    test_drift("cpu", 3, false);
     test_scaler();
-    return tap_done(25);
+    return tap_done(50);
 }

@@ -1,0 +1,163 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* buckets.c - gradients are summed over ranks while the backward that makes the
+ * others goes on.
+ *
+ * The order of buckets is that of parameters, from the last that was made to
+ * the first, which is about the order in which a backward comes to them, and
+ * the same on all ranks whatever their passes do: a bucket begins when its
+ * gradients are there and all buckets before it have begun, or behind the
+ * backward. The first step is not divided: it makes the sums, and ranks have
+ * not compared their parameters before it. */
+#include "lib/amp/buckets.h"
+#include "lib/amp/optimizer.h"
+#include "lib/comm/parts.h"
+#include "lib/tape/params.h"
+#include "lib/tape/tape.h"
+#include "lib/train/trainer.h"
+
+#include <stdio.h>
+
+static struct buckets *buckets_of(const ssq_trainer *t)
+{
+    const struct state *s = t->optimizer->state;
+    return s == NULL ? NULL : s->buckets;
+}
+
+/* The optimizer's number of each parameter. */
+static void number(const ssq_trainer *t, size_t *which)
+{
+    const ssq_optimizer *o = t->optimizer;
+    for (size_t i = 0; i < t->params->n; i++) {
+        const struct param *p = param_of(t->params, (uint32_t)i);
+        const struct parameter *of = optimizer_find(o, p->name);
+        which[i] = of == NULL ? SIZE_MAX : (size_t)(of - o->params);
+    }
+}
+
+static ssq_status divide(ssq_trainer *t)
+{
+    size_t n = t->params->n;
+    size_t *which = mem_alloc_array(n, sizeof(*which));
+    if (which == NULL)
+        return error_nomem("trainer_step", n * sizeof(*which));
+    number(t, which);
+    ssq_status st = buckets_create(t->optimizer, which, n, t->bucket_bytes);
+    mem_free(which);
+    return st;
+}
+
+/* All that are next and whole. What fails is tried again behind the backward,
+ * by whoever can tell of it. */
+static void begin_whole(ssq_trainer *t, struct buckets *b)
+{
+    while (b->next < b->n && b->at[b->next].left == 0) {
+        struct bucket *k = &b->at[b->next];
+        if (bucket_add(t->queue, t->optimizer, k) != SSQ_OK ||
+            bucket_begin(t->queue, t->comm, k) != SSQ_OK)
+            return;
+        b->next++;
+    }
+}
+
+static void ready(void *user, uint32_t param)
+{
+    ssq_trainer *t = user;
+    struct buckets *b = buckets_of(t);
+    if (param >= b->of_n || b->of[param] == BUCKET_NONE)
+        return; /* a state, which may come later */
+    b->at[b->of[param]].left--;
+    begin_whole(t, b);
+}
+
+/* All ranks come to the same answer: of what they have compared, and behind a
+ * step that all have made. */
+static bool wanted(const ssq_trainer *t)
+{
+    return t->comm != NULL && t->bucket_bytes > 0 && t->stepped &&
+           t->taken + 1 == t->accumulate && t->given == t->params->n &&
+           t->tape->status == SSQ_OK;
+}
+
+/* One bucket would have nothing to overlap, and what the program has given the
+ * optimizer by itself is in none. */
+static bool useful(const ssq_trainer *t)
+{
+    const struct buckets *b = buckets_of(t);
+    return b->n > 1 && b->params == t->optimizer->n;
+}
+
+ssq_status trainer_divide(ssq_trainer *t)
+{
+    if (t->due != DUE_NOTHING) /* a step that has failed goes first */
+        return SSQ_OK;
+    t->divided = false;
+    if (!wanted(t))
+        return SSQ_OK;
+    ssq_status st =
+        optimizer_accumulate_begin(t->queue, t->optimizer, trainer_factor(t));
+    if (st == SSQ_OK && buckets_of(t) == NULL)
+        st = divide(t);
+    if (st != SSQ_OK || !useful(t))
+        return st;
+    buckets_reset(buckets_of(t));
+    t->divided = true;
+    return SSQ_OK;
+}
+
+ssq_status trainer_backward(ssq_trainer *t, ssq_var loss)
+{
+    if (t->divided) {
+        t->tape->ready = ready;
+        t->tape->ready_user = t;
+    }
+    ssq_status st = ssq_tape_backward(t->tape, loss, t->scaler);
+    t->tape->ready = NULL;
+    return st;
+}
+
+ssq_status trainer_add_divided(ssq_trainer *t)
+{
+    struct buckets *b = buckets_of(t);
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
+        st = bucket_add(t->queue, t->optimizer, &b->at[i]);
+    if (st == SSQ_OK)
+        optimizer_accumulate_end(t->optimizer, trainer_factor(t));
+    return st;
+}
+
+ssq_status trainer_reduce_divided(ssq_trainer *t)
+{
+    struct buckets *b = buckets_of(t);
+    ssq_status st = SSQ_OK;
+    for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
+        st = bucket_begin(t->queue, t->comm, &b->at[i]);
+    for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
+        st = bucket_wait(t->queue, &b->at[i]);
+    if (st != SSQ_OK)
+        return st;
+    t->divided = false;
+    t->optimizer->at.reduced = t->shard;
+    return SSQ_OK;
+}
+
+/* What others may have by now cannot be taken back, nor what earlier passes'
+ * sums have got, and the pass that it is of does not count. */
+ssq_status trainer_undivide(ssq_trainer *t, ssq_status st)
+{
+    const struct buckets *b = buckets_of(t);
+    bool sums = t->optimizer->at.accumulating, spoilt = false;
+    for (size_t i = 0; i < b->n; i++)
+        spoilt = spoilt || b->at[i].begun || (b->at[i].added && sums);
+    t->divided = false;
+    if (!spoilt)
+        return st;
+    char why[ERROR_TEXT], text[ERROR_TEXT];
+    (void)snprintf(why, sizeof(why), "%s", ssq_last_error());
+    (void)snprintf(text, sizeof(text),
+                   "trainer_step: a pass of rank %u has failed when a part of "
+                   "its gradients was summed: %.700s",
+                   ssq_comm_rank(t->comm), why);
+    comm_give_up(t->comm, text);
+    return error_set(st, "%s", why);
+}

@@ -1,0 +1,82 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* digest.c - what all ranks keep alike, looked at every so many steps: for
+ * those who look for the first step behind which they are not. */
+#include "lib/amp/optimizer.h"
+#include "lib/comm/parts.h"
+#include "lib/tape/params.h"
+#include "lib/train/trainer.h"
+
+#include <stdio.h>
+
+/* Tensors by name, which are copied; NULL arrays: they are counted. */
+struct seen {
+    char **names;
+    const ssq_tensor **tensors;
+    size_t n;
+};
+
+static ssq_status see(struct seen *s, const char *name, const ssq_tensor *t)
+{
+    size_t i = s->n++;
+    if (s->names == NULL)
+        return SSQ_OK;
+    s->tensors[i] = t;
+    s->names[i] = mem_strdup(name);
+    return s->names[i] == NULL ? error_nomem("trainer_step", 1) : SSQ_OK;
+}
+
+static ssq_status see_state(void *user, const struct state_of *state)
+{
+    return state->here == NULL ? SSQ_OK : see(user, state->name, state->here);
+}
+
+/* Parameters, the scaler, and the optimizer's states where each rank has all.
+ */
+static ssq_status see_all(const ssq_trainer *t, struct seen *s)
+{
+    ssq_status st = SSQ_OK;
+    s->n = 0;
+    for (size_t i = 0; i < t->params->n && st == SSQ_OK; i++) {
+        const struct param *p = param_of(t->params, (uint32_t)i);
+        if (!p->state) /* running statistics are each rank's own */
+            st = see(s, p->name, p->tensor);
+    }
+    if (st == SSQ_OK && t->scaler != NULL)
+        st = see(s, "scaler", scaler_block(t->scaler));
+    if (st == SSQ_OK && !t->shard)
+        st = optimizer_states(t->optimizer, see_state, s);
+    return st;
+}
+
+static void put_all(struct seen *s)
+{
+    for (size_t i = 0; s->names != NULL && i < s->n; i++)
+        mem_free(s->names[i]);
+    mem_free(s->names);
+    mem_free(s->tensors);
+}
+
+ssq_status trainer_digest(ssq_trainer *t)
+{
+    struct seen s = {.n = 0};
+    char tag[32];
+    if (t->comm == NULL || t->compare_every == 0 ||
+        ++t->steps % t->compare_every != 0)
+        return SSQ_OK;
+    ssq_status st = see_all(t, &s);
+    size_t n = s.n;
+    s.names = mem_alloc_array(n, sizeof(*s.names));
+    s.tensors = mem_alloc_array(n, sizeof(*s.tensors));
+    if (st == SSQ_OK)
+        st = s.names == NULL || s.tensors == NULL
+                 ? error_nomem("trainer_step", n * sizeof(*s.names))
+                 : see_all(t, &s);
+    (void)snprintf(tag, sizeof(tag), "step %llu", (unsigned long long)t->steps);
+    if (st == SSQ_OK)
+        st = comm_compare_tensors(
+            t->queue, t->comm, (const char *const *)s.names, s.tensors, n, tag);
+    if (st != SSQ_OK)
+        t->steps--; /* it is tried again */
+    put_all(&s);
+    return st;
+}
