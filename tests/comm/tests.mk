@@ -50,10 +50,10 @@ TESTS += tests/comm/mpi.sh tests/comm/mixture.sh
 EXTRA_DIST += tests/comm/mpi.sh tests/comm/mixture.sh
 slow_tests += tests/comm/mixture.sh
 if HAVE_ZLIB
-TESTS += tests/comm/examples.sh
+TESTS += tests/comm/examples.sh tests/comm/network.sh
 endif
 slow_tests += tests/comm/examples.sh
-EXTRA_DIST += tests/comm/examples.sh
+EXTRA_DIST += tests/comm/examples.sh tests/comm/network.sh
 tests/comm/mixture.log: $(module_LTLIBRARIES)
 
 # Over NCCL, by stand-ins for it and for the driver.
