@@ -224,6 +224,20 @@ check-full: all
 	for t in $(full_tests); do $(call run_one,variant-full,$$t,); done; \
 	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
 
+# Ranks over each MPI that is there, in a build of its own.
+mpis = mpicc.openmpi mpicc.mpich
+mpi_tests = tests/comm/mpi.sh tests/comm/mixture.sh tests/comm/examples.sh \
+	tests/comm/network.sh
+check-mpis:
+	@for m in $(mpis); do command -v $$m >/dev/null || \
+		{ echo "check-mpis: no $$m" >&2; exit 1; }; done
+	+$(call variant,variant-openmpi,MPICC=mpicc.openmpi)
+	+$(call variant,variant-mpich,MPICC=mpicc.mpich)
+	+@status=0; for v in openmpi mpich; do \
+		( cd variant-$$v && SSQ_TEST_FULL=1 SSQ_TEST_REQUIRE=mpi && \
+		export SSQ_TEST_FULL SSQ_TEST_REQUIRE && \
+		$(call run_in,$(mpi_tests),) ) || status=1; done; exit $$status
+
 # $(call run_one,DIRECTORY,TEST,PREFIX): run a test of this directory under the
 # driver, outside make check; adds to $logs.
 run_one = log=$(1)/$(2).log; logs="$$logs $$log"; \
@@ -290,5 +304,5 @@ print-distfiles:
 	check-ptxas check-validation circles digests tally times \
 	update-symbols update-sizes \
 	check-sanitize check-asan check-asan-host check-asan-drivers \
-	check-tsan check-valgrind check-full \
+	check-tsan check-valgrind check-full check-mpis \
 	check-coverage check-reproducible print-logs print-distfiles

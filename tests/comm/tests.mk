@@ -51,6 +51,7 @@ EXTRA_DIST += tests/comm/mpi.sh tests/comm/mixture.sh
 slow_tests += tests/comm/mixture.sh
 if HAVE_ZLIB
 TESTS += tests/comm/examples.sh tests/comm/network.sh
+full_tests += tests/comm/examples.sh tests/comm/network.sh
 endif
 slow_tests += tests/comm/examples.sh
 EXTRA_DIST += tests/comm/examples.sh tests/comm/network.sh
