@@ -4,6 +4,7 @@
 #include "backends/cpu/attention.h"
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/conv.h"
+#include "backends/cpu/cross_entropy.h"
 #include "backends/cpu/dense.h"
 #include "backends/cpu/extreme.h"
 #include "backends/cpu/gemm.h"
@@ -23,6 +24,7 @@ static const struct op_table ops = {
     .channel_norm = cpu_channel_norm,
     .channel_norm_backward = cpu_channel_norm_backward,
     .conv = cpu_conv,
+    .cross_entropy = cpu_cross_entropy,
     .gemm = cpu_gemm,
     .attention = cpu_attention,
     .attention_backward = cpu_attention_backward,

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* row_kernels.h - what softmax and layer norm call of an instruction set: a run
- * of rows, whose elements are neighbours. */
+/* row_kernels.h - what softmax, cross-entropy and layer norm call of an
+ * instruction set: a run of rows, whose elements are neighbours. */
 #ifndef BACKENDS_CPU_ROW_KERNELS_H
 #define BACKENDS_CPU_ROW_KERNELS_H
 
@@ -32,6 +32,22 @@ struct softmax_slopes {
     bool past;
 };
 
+/** What cross-entropy knows of a row before it, and its loss behind it. */
+struct cross_entropy_row {
+    int64_t mine; /* the target's class; -1: the row is ignored; -2: no class */
+    float q;      /* of it: its weight */
+    float seed;   /* of the gradient */
+    float value;  /* out */
+};
+
+/** The gradient of rows of logits that have a class each; dx may be absent. */
+struct cross_entropy_rows {
+    struct rows_at x, dx;
+    struct cross_entropy_row *row; /* of all rows */
+    size_t n;
+    bool past;
+};
+
 /** mean and rstd have one float32 for each row. */
 struct layer_norm_rows {
     struct rows_at x, y, mean, rstd;
@@ -49,13 +65,17 @@ struct layer_norm_slopes {
     bool past;
 };
 
-/** Elements of a row that softmax keeps on the stack. */
+/** Elements of a row whose exponentials are kept on the stack. */
 #define ROW_KEPT 16384
 
 /** Each is for rows from .. end - 1. */
 struct softmax_kernels {
     void (*softmax)(const struct softmax_rows *s, int64_t from, int64_t end);
     void (*backward)(const struct softmax_slopes *s, int64_t from, int64_t end);
+};
+
+struct cross_entropy_kernels {
+    void (*rows)(const struct cross_entropy_rows *c, int64_t from, int64_t end);
 };
 
 struct layer_norm_kernels {

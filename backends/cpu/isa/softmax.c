@@ -2,37 +2,7 @@
 /* softmax.c - rows of softmax, of its logarithm and of its gradient, with the
  * arithmetic of kernels/softmax/ in its order. */
 #include "backends/cpu/isa.h"
-#include "backends/cpu/isa/exp.h"
-#include "backends/cpu/isa/row.h"
-#include "kernels/softmax/softmax_args.h"
-
-INLINE floats minus_inf(void)
-{
-    return (floats)((words){0} + 0xff800000u);
-}
-
-INLINE float most_of_row(ssq_dtype is, const char *x, size_t n)
-{
-    floats most[ROW_VECTORS];
-    float lane[LANES];
-    size_t i = 0;
-    ROW_EACH(v)
-    most[v] = minus_inf();
-    for (; i + ROW_STEP <= n; i += ROW_STEP)
-        ROW_EACH(v)
-    most[v] = floats_most(most[v], row_load(is, x, i + v * LANES));
-    for (; i + LANES <= n; i += LANES)
-        most[0] = floats_most(most[0], row_load(is, x, i));
-    if (i < n)
-        most[0] = floats_most(most[0], row_rest(is, x, i, n, -INFINITY));
-    for (int v = 1; v < ROW_VECTORS; v++)
-        most[0] = floats_most(most[0], most[v]);
-    floats_store(lane, most[0]);
-    for (int half = LANES / 2; half > 0; half /= 2)
-        for (int k = 0; k < half; k++)
-            lane[k] = MAX_OF(lane[k], lane[k + half]);
-    return lane[0];
-}
+#include "backends/cpu/isa/exp_row.h"
 
 /* A row while it is worked on. kept: its exponentials; or NULL, where they are
  * made again. */
@@ -43,35 +13,6 @@ struct row {
     float *kept;
     floats most, factor;
 };
-
-/* The sum of exponentials, which are kept. What stands behind the last element
- * is exp(-inf) = 0. */
-INLINE float sum_of_row(ssq_dtype is, const struct row *r, size_t n,
-                        const char *next)
-{
-    struct row_lanes sum = {0};
-    size_t i = 0;
-    for (; i + ROW_STEP <= n; i += ROW_STEP) {
-        row_fetch(is, next, i, ROW_STEP);
-        ROW_EACH(v)
-        {
-            size_t at = i + v * LANES;
-            floats e = floats_exp_neg(row_load(is, r->x, at) - r->most);
-            if (r->kept != NULL)
-                floats_store(r->kept + at, e);
-            sum.v[v] += e;
-        }
-    }
-    for (int v = 0; i < n; v++, i += LANES) {
-        floats x = i + LANES <= n ? row_load(is, r->x, i)
-                                  : row_rest(is, r->x, i, n, -INFINITY);
-        floats e = floats_exp_neg(x - r->most);
-        if (r->kept != NULL)
-            floats_store(r->kept + i, e);
-        sum.v[v] += e;
-    }
-    return row_sum(&sum);
-}
 
 INLINE floats made(const void *row, size_t i, size_t n)
 {
@@ -103,7 +44,8 @@ INLINE void rows_of(ssq_dtype is, ssq_dtype to, const struct softmax_rows *s,
         for (int64_t k = 0; k < some; k++) {
             int64_t next = i + k + (i + k + group < end ? group : 0);
             struct row one = r[k];
-            float total = sum_of_row(is, &one, s->n, row_of(&s->x, next));
+            float total = exp_sum_of_row(is, one.x, one.most, one.kept, s->n,
+                                         row_of(&s->x, next));
             r[k].factor = floats_splat(s->is_log ? s_log(total) : s_rcp(total));
         }
         for (int64_t k = 0; k < some; k++) {
