@@ -5,7 +5,8 @@ dist_man_MANS += doc/sesqui.1
 dist_doc_DATA += \
 	doc/dependencies.md \
 	doc/experiments.md \
-	doc/lines.md
+	doc/lines.md \
+	doc/scaling.md
 
 comingdir = $(docdir)/coming-from
 dist_coming_DATA = \

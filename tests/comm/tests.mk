@@ -10,6 +10,7 @@ comm_tests = \
 	tests/comm/shards \
 	tests/comm/shards_train \
 	tests/comm/share \
+	tests/comm/traffic \
 	tests/comm/train \
 	tests/comm/work
 check_PROGRAMS += $(comm_tests)
@@ -31,6 +32,8 @@ tests_comm_shards_train_SOURCES = tests/comm/shards_train.c
 tests_comm_shards_train_LDADD = libsesqui.la -lm
 tests_comm_share_SOURCES = tests/comm/share.c
 tests_comm_share_LDADD = libsesqui.la -lm
+tests_comm_traffic_SOURCES = tests/comm/traffic.c
+tests_comm_traffic_LDADD = libcore.la -lm
 tests_comm_train_SOURCES = tests/comm/train.c
 tests_comm_train_LDADD = libsesqui.la
 tests_comm_work_SOURCES = tests/comm/work.c
