@@ -16,8 +16,9 @@
 #define IN     16
 #define OUT    4
 #define HIDDEN 64
-#define MICRO  2  /* batches to a step */
-#define STEPS  40 /* in an epoch */
+#define MICRO  2   /* batches to a step */
+#define STEPS  40  /* in an epoch */
+#define CLIP   1.0 /* norm of model0's gradients */
 
 /* All that lives as long as the loop. */
 struct loop {
@@ -99,14 +100,24 @@ static ssq_status reduce(struct loop *l)
                                                    .tag = "gradients"));
 }
 
+/* With --shard no rank has the whole of a gradient to clip: the step sums them
+ * over ranks, and clips by an option. */
+static ssq_status sum(struct loop *l)
+{
+    const double mean = 1.0 / l->member->size;
+    ssq_status st = ssq_optimizer_accumulate(l->q, l->optimizer0, mean);
+    return st == SSQ_OK ? ssq_optimizer_accumulate(l->q, l->optimizer1, mean)
+                        : st;
+}
+
 /* The gradients of both models are there, times the scale. */
 static ssq_status update(struct loop *l)
 {
-    ssq_status st = reduce(l);
-    if (st == SSQ_OK)
+    ssq_status st = l->o->shard ? sum(l) : reduce(l);
+    if (st == SSQ_OK && !l->o->shard)
         st = ssq_optimizer_unscale(l->q, l->optimizer0, l->scaler);
-    if (st == SSQ_OK)
-        st = clip(l, "model0.", 1.0);
+    if (st == SSQ_OK && !l->o->shard)
+        st = clip(l, "model0.", CLIP);
     if (st == SSQ_OK)
         st = ssq_optimizer_step(l->q, l->optimizer0, l->scaler);
     if (st == SSQ_OK)
@@ -182,6 +193,22 @@ static ssq_status one_cycle(struct loop *l, ssq_optimizer *adam)
     return ssq_optimizer_schedule(l->q, adam, NULL, SSQ_HYPER_LR, &s);
 }
 
+/* With --shard: optimizers of which each rank has a part. */
+static ssq_status make_divided(struct loop *l)
+{
+    ssq_optimizer_options clips = SSQ_OPTIMIZER_INIT;
+    clips.clip_norm = CLIP;
+    ssq_status st =
+        ssq_optimizer_create(l->device, "adam", &clips, &l->optimizer0);
+    if (st == SSQ_OK)
+        st = ssq_optimizer_create(l->device, "adam", NULL, &l->optimizer1);
+    if (st == SSQ_OK)
+        st = ssq_optimizer_distribute(l->optimizer0, l->member->comm);
+    if (st == SSQ_OK)
+        st = ssq_optimizer_distribute(l->optimizer1, l->member->comm);
+    return st;
+}
+
 /* A pass without training makes the parameters, for the optimizers to take. */
 static ssq_status make_optimizers(struct loop *l)
 {
@@ -190,9 +217,11 @@ static ssq_status make_optimizers(struct loop *l)
     losses(l);
     if (st == SSQ_OK)
         st = ssq_tape_status(l->t);
-    if (st == SSQ_OK)
+    if (st == SSQ_OK && l->o->shard)
+        st = make_divided(l);
+    if (st == SSQ_OK && !l->o->shard)
         st = ssq_optimizer_create(l->device, "adam", NULL, &l->optimizer0);
-    if (st == SSQ_OK)
+    if (st == SSQ_OK && !l->o->shard)
         st = ssq_optimizer_create(l->device, "adam", NULL, &l->optimizer1);
     if (st == SSQ_OK)
         st = ssq_params_optimize(l->params, l->optimizer0, "model0.*", NULL);
@@ -303,6 +332,7 @@ static bool run(struct member *m, const char *policy, bool first,
                    i, o->epochs, r->last.loss, r->last.scale.scale,
                    r->last.scale.skipped);
     }
+    good = good && group_show(m, l.optimizer0) && group_show(m, l.optimizer1);
     if (log != NULL && fclose(log) != 0) {
         perror(o->log);
         good = false;

@@ -113,7 +113,8 @@ static bool make_trainer(struct fit *f)
                                .options.clip_norm = clip,
                                .options.flat_master = flat_master,
                                .scaler = "none", .comm = f->member->comm,
-                               .weights = f->member->weights),
+                               .weights = f->member->weights,
+                               .shard = f->o->shard),
                    &f->trainer),
                "trainer") &&
            (!f16 || make_scaler(f)) && one_cycle(f);

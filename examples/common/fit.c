@@ -217,8 +217,9 @@ static bool run(struct member *m, const struct run_options *o,
     FILE *log = NULL;
     r->last =
         (struct run_epoch){.epochs = o->epochs, .scale = SSQ_SCALER_STATE_INIT};
-    bool good =
-        begin(&f, r) && run_log_open(o, &log) && epochs(&f, log, &r->last);
+    bool good = begin(&f, r) && run_log_open(o, &log) &&
+                epochs(&f, log, &r->last) &&
+                group_show(m, ssq_trainer_optimizer(f.trainer));
     if (log != NULL && fclose(log) != 0) {
         perror(o->log);
         good = false;

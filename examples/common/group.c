@@ -112,7 +112,9 @@ static void be(struct member *m, const struct run_options *o, unsigned rank,
     if (rank == 0)
         return;
     m->own.quiet = true;
-    m->own.log = m->own.save = NULL;
+    m->own.log = NULL;
+    if (!o->shard) /* else it has a part of what rank 0 saves */
+        m->own.save = NULL;
 }
 
 static ssq_comm_options comm_options(const struct run_options *o)
@@ -257,6 +259,13 @@ int group_run(const struct run_options *o, group_main *main, const void *user)
                 o->data_parallel ? 1 : MOST_RANKS);
         return 2;
     }
+    if (o->shard && o->ranks < 2 && !o->data_parallel) {
+        fprintf(stderr,
+                "%s: --shard: there is one rank, expected --data-parallel or "
+                "--ranks\n",
+                o->program);
+        return 2;
+    }
     return o->data_parallel ? run_process(o, main, user)
                             : run_threads(o, main, user);
 }
@@ -309,4 +318,19 @@ bool group_part(const struct member *member, int64_t rows, int64_t *part)
             "take as many\n",
             member->o->program, (long long)rows, member->size);
     return false;
+}
+
+bool group_show(const struct member *member, const ssq_optimizer *optimizer)
+{
+    ssq_memory_report m = SSQ_MEMORY_REPORT_INIT;
+    if (!member->o->shard || member->o->quiet)
+        return true;
+    if (!run_ok(ssq_optimizer_memory(optimizer, &m), "memory"))
+        return false;
+    printf("rank %u of %u holds masters and moments of %.1f%% of %llu "
+           "parameters\n",
+           member->rank, member->size,
+           100.0 * (double)m.own / (double)m.elements,
+           (unsigned long long)m.elements);
+    return true;
 }

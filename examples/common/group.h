@@ -8,8 +8,9 @@
 
 /** One rank of a run; alone it is rank 0 of 1. */
 struct member {
-    const struct run_options *o; /* this rank's: others than 0 are quiet, and
-                                    write no log and no checkpoint */
+    const struct run_options *o; /* this rank's: others than 0 are quiet, write
+                                    no log, and save only where they hold a
+                                    part of the optimizer */
     unsigned rank, size;
     ssq_device *device;
     ssq_queue *queue;      /* for group_sum; programs have their own */
@@ -35,6 +36,10 @@ bool group_sum(struct member *member, double *values, size_t n);
 /** This rank's part of a batch that all ranks take as large a part of; false,
  *  after saying so, where that is no whole number. */
 bool group_part(const struct member *member, int64_t rows, int64_t *part);
+
+/** With --shard: how much of an optimizer, which has stepped, rank 0 holds, as
+ *  a line where the run is not quiet. */
+bool group_show(const struct member *member, const ssq_optimizer *optimizer);
 
 /* ---- mpi.c, or no_mpi.c where there is none ---- */
 

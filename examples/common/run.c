@@ -41,6 +41,7 @@ static void print_usage(FILE *f, const struct run_options *o)
             "--device A,B,..\n"
             "                    is one for each\n"
             "  --weights X,Y,..  of their shares of a batch (all the same)\n"
+            "  --shard           each rank holds a part of the optimizer\n"
             "  --timeout S       that they wait for each other (300)\n"
             "  --quiet           only the last line\n",
             o->program, o->policy, o->scaler, o->loss_weight, o->interval,
@@ -124,6 +125,8 @@ static bool set_flag(struct run_options *o, const char *name)
         return o->compare = true;
     if (strcmp(name, "--data-parallel") == 0)
         return o->data_parallel = true;
+    if (strcmp(name, "--shard") == 0)
+        return o->shard = true;
     if (o->layers > 0 && strcmp(name, "--graph") == 0)
         return o->graph = true;
     if (o->layers > 0 && strcmp(name, "--statistics") == 0)

@@ -54,6 +54,7 @@ struct run_options {
     unsigned ranks;      /* as threads of this one; 0 and 1: alone */
     double timeout;      /* seconds that they wait for each other; 0: default */
     const char *weights; /* of their shares of a batch: "3,1"; or NULL */
+    bool shard;          /* each holds a part of the optimizer */
 };
 
 /** Read --name value options over the defaults in *o.

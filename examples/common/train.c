@@ -6,7 +6,8 @@
  *     forward      gemms in the compute dtype, logits in float32
  *     loss         float32; its gradient is multiplied by the loss scale
  *     backward     gemms in the compute dtype
- *     all_reduce   the mean of the ranks' gradients, where there are several
+ *     all_reduce   the mean of the ranks' gradients, where there are several;
+ *                  with --shard the step sums them, each rank for its part
  *     step         check, unscale, update float32 masters, round the model
  *     update       move the loss scale
  *
@@ -147,6 +148,9 @@ static bool make_optimizer(struct training *t)
     cycle.total_steps = steps > 1 ? steps : 2;
     return run_ok(ssq_optimizer_create(t->device, "adamw", &options, &t->adamw),
                   "adamw") &&
+           (!t->o->shard ||
+            run_ok(ssq_optimizer_distribute(t->adamw, t->member->comm),
+                   "shards")) &&
            add_parameters(t) &&
            run_ok(ssq_optimizer_schedule(t->queue, t->adamw, NULL, SSQ_HYPER_LR,
                                          &cycle),
@@ -158,9 +162,13 @@ static bool training_create(struct training *t, const char *policy,
                             const struct dataset *data)
 {
     const struct run_options *o = t->o;
-    if (o->graph && t->member->comm != NULL) {
-        fprintf(stderr, "%s: --graph: a graph cannot have a collective\n",
-                o->program);
+    const char *never = NULL;
+    if (o->graph && t->member->comm != NULL)
+        never = "--graph: a graph cannot have a collective";
+    if (o->statistics && o->shard)
+        never = "--statistics: with --shard a rank knows those of its part";
+    if (never != NULL) {
+        fprintf(stderr, "%s: %s\n", o->program, never);
         return false;
     }
     return group_part(t->member, o->batch, &t->rows) &&
@@ -220,6 +228,20 @@ static ssq_status loss_and_gradient(struct training *t)
                    SSQ_ADD(.a = t->loss_sum, .b = t->loss, .y = t->loss_sum));
 }
 
+/* What all ranks have of their gradients. */
+static ssq_status reduce(struct training *t)
+{
+    const struct member *m = t->member;
+    if (m->comm == NULL)
+        return SSQ_OK;
+    if (t->o->shard)
+        return ssq_optimizer_accumulate(t->queue, t->adamw, 1.0 / m->size);
+    return ssq_comm_all_reduce(
+        t->queue, m->comm,
+        SSQ_COMM_ALL_REDUCE(.tensors = t->grads, .n = t->n_grads,
+                            .reduction = SSQ_COMM_MEAN, .tag = "gradients"));
+}
+
 /* One training step, as at the head of this file. Enqueued, and not waited
  * for. */
 static ssq_status step(struct training *t)
@@ -231,12 +253,8 @@ static ssq_status step(struct training *t)
         st = loss_and_gradient(t);
     if (st == SSQ_OK)
         st = t->kind->backward(&t->model, t->queue);
-    if (st == SSQ_OK && t->member->comm != NULL)
-        st = ssq_comm_all_reduce(t->queue, t->member->comm,
-                                 SSQ_COMM_ALL_REDUCE(.tensors = t->grads,
-                                                     .n = t->n_grads,
-                                                     .reduction = SSQ_COMM_MEAN,
-                                                     .tag = "gradients"));
+    if (st == SSQ_OK)
+        st = reduce(t);
     if (st == SSQ_OK)
         st = ssq_optimizer_step(t->queue, t->adamw, t->scaler);
     if (st == SSQ_OK && t->scaler != NULL)
@@ -444,6 +462,7 @@ static bool train(struct member *m, const struct run_options *o,
         ok = train_epoch(&t, &random) && show_epoch(&t, data, i, log, r);
     if (ok && o->statistics && m->rank == 0)
         ok = show_statistics(&t);
+    ok = ok && group_show(m, t.adamw);
     snprintf(r->device, sizeof(r->device), "%s", props.name);
     if (log != NULL && fclose(log) != 0) {
         perror(o->log);

@@ -218,6 +218,7 @@ static bool make_trainer(struct run *r)
     args.accumulate = accumulate;
     args.comm = r->member->comm;
     args.weights = r->member->weights;
+    args.shard = r->o->shard;
     if (run_scales(r->policy))
         args.scaler = r->o->scaler;
     if (!run_ok(ssq_trainer_create(r->queue, &args, &r->trainer), "trainer"))
@@ -308,12 +309,13 @@ static bool load(struct run *r)
                   weights);
 }
 
-/* In float32, by those names, for others. */
+/* In float32, by those names, for others. Where each rank has masters of its
+ * own, each is needed for it, and writes the file. */
 static bool export_weights(struct run *r)
 {
     ssq_params_file_args args = SSQ_PARAMS_FILE_INIT;
     args.optimizer = ssq_trainer_optimizer(r->trainer);
-    return exported == NULL || r->member->rank > 0 ||
+    return exported == NULL || (r->member->rank > 0 && !r->o->shard) ||
            run_ok(ssq_params_save(ssq_trainer_params(r->trainer), r->queue,
                                   exported, &args),
                   exported);
@@ -366,6 +368,7 @@ static bool train(struct member *m, const struct run_options *o,
         (struct run_epoch){.epochs = o->epochs, .scale = SSQ_SCALER_STATE_INIT};
     bool good = begin(&r, result) && run_log_open(o, &log) &&
                 epochs(&r, log, &result->last) && export_weights(&r) &&
+                group_show(m, ssq_trainer_optimizer(r.trainer)) &&
                 write_some(&r);
     if (log != NULL && fclose(log) != 0) {
         perror(o->log);

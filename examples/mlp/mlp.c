@@ -76,7 +76,8 @@ static bool make_trainer(struct fit *f)
                                .options.eps = 1e-7, .options.lr = f->o->lr,
                                .scaler = f16 ? f->o->scaler : NULL,
                                .comm = f->member->comm,
-                               .weights = f->member->weights),
+                               .weights = f->member->weights,
+                               .shard = f->o->shard),
                    &f->trainer),
                "trainer") &&
            run_ok(ssq_trainer_schedule(f->trainer, SSQ_HYPER_LR, &fall),

@@ -10,13 +10,16 @@ unset SSQ_DEVICE SSQ_IMPL SSQ_VERBOSE
 . "${srcdir:-.}/tests/api/idx.sh"
 head -c 20000 "$srcdir/COPYING" >"$tmp/text"
 examples=$builddir/examples
+quiet=--quiet
 
 # one NAME PROGRAM ARGUMENTS...: a process. mpi N PROGRAM ARGUMENTS...: as many;
-# what is not over in a minute hangs. The last line of the log is in $row.
+# what is not over in a minute hangs. divided PROGRAM ARGUMENTS..: two ranks, of
+# which each has a part of the optimizer, as it says. The last line of the log is in $row.
 one() {
     program=$1
     shift
-    "$examples/$program/$program" --quiet --device reference "$@" \
+    # shellcheck disable=SC2086
+    "$examples/$program/$program" $quiet --device reference "$@" \
         --log "$tmp/log" >"$tmp/out" 2>"$tmp/err" || sed 's/^/# /' "$tmp/err"
     row=$(tail -n 1 "$tmp/log")
     rm -f "$tmp/log"
@@ -38,6 +41,14 @@ mpi() {
         sed 's/^/# /' "$tmp/err" | head -n 20
     row=$(tail -n 1 "$tmp/log")
     rm -f "$tmp/log"
+}
+
+divided() {
+    quiet=
+    one "$@" --ranks 2 --shard
+    quiet=--quiet
+    grep -qE '^rank 0 of 2 holds masters and moments of [5-7][0-9]\.[0-9]% of' \
+        "$tmp/out" || row='the optimizer is not divided'
 }
 
 # near NAME: steps and skips of $row are those of $wanted, and its loss within
@@ -109,6 +120,39 @@ done
         cmp "$tmp/one" "$tmp/mpi" >"$tmp/out" 2>&1
         tap_ok $? "gpt --data-parallel: likewise over $MPI_LIBRARY"
     }
+    # Each rank has a part of the optimizer: the same bits, also of a run that
+    # whole optimizers go on with.
+    one gpt $gpt --data "$tmp/text" --batch 8 --accumulate 1 --ranks 2
+    wanted=$row
+    divided gpt $gpt --data "$tmp/text" --batch 8 --accumulate 1 \
+        --export "$tmp/shards"
+    [ "$row" = "$wanted" ] && cmp "$tmp/one" "$tmp/shards" >"$tmp/out" 2>&1
+    tap_ok $? "gpt --ranks 2 --shard: likewise, and the losses: $row"
+    [ $have_mpi = no ] || {
+        mpi 2 gpt $gpt --data "$tmp/text" --batch 8 --accumulate 1 --shard \
+            --export "$tmp/shards" --save "$tmp/saved"
+        [ "$row" = "$wanted" ] && [ -s "$tmp/saved" ] &&
+            cmp "$tmp/one" "$tmp/shards" >"$tmp/out" 2>&1
+        tap_ok $? "gpt --data-parallel --shard: likewise over $MPI_LIBRARY"
+    }
+    one mlp $mlp --data "$tmp/data" --ranks 2
+    wanted=$row
+    divided mlp $mlp --data "$tmp/data" --save "$tmp/saved" --stop 1
+    one mlp $mlp --data "$tmp/data" --ranks 2 --resume "$tmp/saved"
+    [ "$row" = "$wanted" ]
+    tap_ok $? "mlp --shard, then without from its checkpoint: $row"
+    # They have no trainer, and round the ranks' mean otherwise, or clip by an
+    # option.
+    for program in digits amp-loop; do
+        case $program in
+        digits) options='--epochs 1 --batch 60' ;;
+        *) options='--epochs 2' ;;
+        esac
+        one $program $options --ranks 2
+        wanted=$row
+        divided $program $options
+        near "$program --ranks 2 --shard"
+    done
     one mlp $mlp --data "$tmp/data"
     wanted=$row
     one mlp $mlp --data "$tmp/data" --ranks 3 --weights 5,2,1 \
@@ -132,6 +176,9 @@ refused 1 'what sums over ranks' mlp --ranks 2 --custom --data "$tmp/data"
 refused 1 'not one number for each of 3' mlp --ranks 3 --weights 1,2 \
     --data "$tmp/data"
 refused 2 'ranks in each process' mlp --ranks 2 --data-parallel
+refused 2 'shard: there is one rank' gpt --shard
+refused 1 'a rank knows those of its part' digits --ranks 2 --batch 60 --shard \
+    --statistics
 [ $have_mpi = yes ] || [ -n "${MPIRUN-}" ] ||
     refused 2 'needs MPI, which configure has not found' mlp --data-parallel
 
@@ -201,4 +248,4 @@ then
 else
     tap_skip 'no Slurm that runs jobs' 'srun: sesqui devices tells both ranks'
 fi
-tap_done 15
+tap_done 21
