@@ -30,11 +30,31 @@ static void caps_text(uint32_t caps, char *text, size_t bytes)
         snprintf(text, bytes, "none");
 }
 
-/* What has been tuned of a device: how many shapes, and the file. */
+static const ssq_dtype trained[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
+
+/* What has been tuned of a device: how many shapes, and the file; and how many
+ * steps a second it was timed to train in each of those dtypes, or 0. */
 struct tuned {
     size_t n;
     char path[4096];
+    double rate[3];
 };
+
+/* The rates that are kept, "f32 2.1, bf16 1.5" or as JSON has them, between two
+ * texts; nothing where there is none. */
+static void print_rates(const struct tuned *t, const char *before, bool json,
+                        const char *after)
+{
+    bool any = false;
+    for (int i = 0; i < 3; i++) {
+        if (t->rate[i] == 0.0)
+            continue;
+        printf("%s%s%s%s %.4g", any ? ", " : before, json ? "\"" : "",
+               ssq_dtype_name(trained[i]), json ? "\":" : "", t->rate[i]);
+        any = true;
+    }
+    printf("%s", any ? after : "");
+}
 
 /* Open a device for a moment; false, with the library's text, if it fails. */
 static bool get_props(const char *name, ssq_device_props *props,
@@ -49,6 +69,10 @@ static bool get_props(const char *name, ssq_device_props *props,
     while (ok && ssq_gemm_tuning_get(d, tuned->n, &t) == SSQ_OK)
         tuned->n++;
     snprintf(tuned->path, sizeof(tuned->path), "%s", ssq_gemm_tuning_path(d));
+    for (int i = 0; i < 3; i++)
+        if (!ok ||
+            ssq_training_rate_get(d, trained[i], &tuned->rate[i]) != SSQ_OK)
+            tuned->rate[i] = 0.0;
     ssq_device_close(&d);
     return ok;
 }
@@ -121,6 +145,7 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
     if (t->n > 0)
         printf("    tuned: %zu shape%s of gemm in %s\n", t->n,
                t->n == 1 ? "" : "s", t->path);
+    print_rates(t, "    trains: ", false, " steps a second\n");
     if (why == NULL)
         return;
     print_reason(why);
@@ -161,6 +186,7 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
         json_string(stdout, v->text);
         printf(", \"tuned\": %zu, \"tuning_file\": ", t->n);
         json_string(stdout, t->path);
+        print_rates(t, ", \"training_rates\": {", true, "}");
     }
     if (place->launcher[0] != '\0' && strcmp(e->name, place->device) == 0)
         printf(", \"rank\": %u", place->rank);

@@ -34,10 +34,14 @@ static const struct command commands[] = {
      "[--list]",
      "time a suite (gemm, memory, optimizer, ops, train, latency), the\n"
      "           cases of standard input, or the tables' largest"},
-    {"tune", command_tune, " --device --types --trans --tf32 --clear --json ",
-     "[M,N,K[,BATCH]].. [--device D] [--types T[,T]]\n"
-     "           [--trans nn|nt|tn|tt] [--tf32] [--json] | --clear",
-     "find the fastest implementation of products, and keep it"},
+    {"tune", command_tune,
+     " --device --types --trans --tf32 --clear --json --train --threads "
+     "--seconds ",
+     "[M,N,K[,BATCH]].. [--device D] [--types T[,T]] [--threads N]\n"
+     "           [--trans nn|nt|tn|tt] [--tf32] [--json] | --clear\n"
+     "           --train [--types T] [--seconds S] [--json] | --train --clear",
+     "find the fastest implementation of products, and keep it;\n"
+     "           --train: how fast the device trains, for ranks' shares"},
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
@@ -156,6 +160,8 @@ static bool *flag_of(struct options *o, const char *option)
         return &o->tf32;
     if (strcmp(option, "--clear") == 0)
         return &o->clear;
+    if (strcmp(option, "--train") == 0)
+        return &o->train;
     return strcmp(option, "--why") == 0 ? &o->why : NULL;
 }
 
@@ -231,6 +237,14 @@ static int parse(const struct command *c, int argc, char **argv,
     return EXIT_FINE;
 }
 
+/* --threads, for devices that are opened from now on. */
+static bool set_threads(const struct options *o)
+{
+    char number[16];
+    snprintf(number, sizeof(number), "%u", o->threads);
+    return o->threads == 0 || setenv("SSQ_NUM_THREADS", number, 1) == 0;
+}
+
 int main(int argc, char **argv)
 {
     if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
@@ -255,7 +269,7 @@ int main(int argc, char **argv)
             print_help(stdout);
         if (code != EXIT_FINE || o.help)
             return code;
-        code = commands[i].run(&o);
+        code = set_threads(&o) ? commands[i].run(&o) : EXIT_FAILED;
         /* a full disk or a closed pipe is a failure too */
         return fflush(stdout) != 0 && code == EXIT_FINE ? EXIT_FAILED : code;
     }

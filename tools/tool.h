@@ -24,7 +24,7 @@ struct options {
     const char *vs;             /* --vs D: bench's other device; NULL: none */
     const char *plot;           /* --plot FILE: bench's roofline; NULL: none */
     const char *types, *orders; /* --types T,T and --trans TT of tune */
-    bool tf32, clear;           /* --tf32, --clear: tune's */
+    bool tf32, clear, train;    /* --tf32, --clear, --train: tune's */
     char **word; /* words of no option: tune's shapes, bench's suite */
     unsigned words;
     bool json, csv, why, list, help; /* list: bench's cases */
@@ -32,9 +32,9 @@ struct options {
     bool child;       /* --child: of certify, for itself */
     unsigned cases;   /* --cases N: bench's largest per table; a child's first
                          table, from 1 */
-    unsigned threads; /* --threads N: bench's; 0: as the device is */
-    double seconds;   /* --seconds S: of a line of bench's, about; of a table of
-                         certify's, at most */
+    unsigned threads; /* --threads N: bench's and tune's; 0: as the device is */
+    double seconds;   /* --seconds S: of a line of bench's and of tune --train,
+                         about; of a table of certify's, at most */
 };
 
 /** The subcommands: each writes to standard output and, of what went wrong, to
@@ -45,6 +45,9 @@ int command_support(const struct options *o);
 int command_certify(const struct options *o);
 int command_bench(const struct options *o);
 int command_tune(const struct options *o);
+
+/** The same of `sesqui tune --train`, on a queue of the device. */
+int rates_tune(const struct options *o, ssq_queue *queue);
 
 /** A tensor of ones on the queue's device: zeros would be kind to some
  *  hardware. */

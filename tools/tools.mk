@@ -28,6 +28,7 @@ sesqui_SOURCES = \
 	tools/latency.c \
 	tools/overhead.c \
 	tools/peak.c \
+	tools/rates.c \
 	tools/sesqui.c \
 	tools/support.c \
 	tools/tool.h \

@@ -219,7 +219,7 @@ int command_tune(const struct options *o)
     struct shape all;
     ssq_device *d = NULL;
     ssq_queue *q = NULL;
-    int code = read_options(o, &all);
+    int code = o->train ? EXIT_FINE : read_options(o, &all);
     if (code != EXIT_FINE)
         return code;
     ssq_status st =
@@ -229,6 +229,8 @@ int command_tune(const struct options *o)
     if (st != SSQ_OK) {
         complain("tune");
         code = st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
+    } else if (o->train) {
+        code = rates_tune(o, q);
     } else if (ssq_gemm_tuning_path(d)[0] == '\0') {
         fprintf(stderr, "sesqui: tune: there is no cache to keep it in, or the "
                         "device has one implementation\n");

@@ -5,7 +5,8 @@
  * communicator is one rank's place in it. Collectives are enqueued like ops:
  * what was enqueued before is in their operands, and what is enqueued behind
  * them on the same queue sees their results. No call here waits for the device
- * or for another rank, but for the making and the end of a communicator: what
+ * or for another rank, but for the making and the end of a communicator, and
+ * ssq_comm_weights: what
  * comes behind a collective is kept, with all that it uses, until the
  * collective is done, by a thread that each communicator has of its own. So one
  * thread may drive several ranks, one after the other.
@@ -271,6 +272,29 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_compare(ssq_queue *queue,
                                                    ssq_comm *comm,
                                                    const ssq_comm_fact *facts,
                                                    size_t n, const char *tag);
+
+/** The ranks' weights, for ssq_trainer_args.weights, by how fast their devices
+ *  train: each rank reads what its own cache has of its device
+ *  (ssq_training_rate_get, tune.h), and gets those of all, by one collective.
+ *  Nothing is measured, so the same caches give the same weights; a trainer
+ *  keeps those that it was made with, and so do its checkpoints. Rates are of
+ *  a device that one rank has for itself.
+ *  @param dtype    SSQ_F32, SSQ_F16 or SSQ_BF16, in which the ranks compute:
+ *                  the same on all
+ *  @param weights  out: size, the same bits on all ranks: 1 for the fastest,
+ *                  of the others their part of its rate. Written only on
+ *                  success
+ *  @return SSQ_ERR_INVALID a NULL, dtype, or on all ranks alike: a rank whose
+ *          weight would be below 1e-6; SSQ_ERR_NOT_FOUND on all ranks alike: a
+ *          rank's cache has no rate of its device, and the text has the rank
+ *          and the command that measures it; else as a collective, whose errors
+ *          come here
+ *  @note Waits for all ranks, so local ranks call it each from a thread of its
+ *        own. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_weights(ssq_queue *queue,
+                                                   ssq_comm *comm,
+                                                   ssq_dtype dtype,
+                                                   double *weights);
 
 /** Where a launcher has put this process: filled by ssq_comm_place_get. */
 typedef struct ssq_comm_place {

@@ -84,7 +84,8 @@ typedef struct ssq_trainer_args {
                     The program's, and to live as long. NULL: alone. See above
                     */
     const double *weights; /**< of comm's ranks, the same on all, each in
-                    1e-6..1e6; copied: how large their shares of a batch are.
+                    1e-6..1e6; copied: how large their shares of a batch are,
+                    as measured (ssq_comm_weights) or as the program likes.
                     NULL: those of a checkpoint of as many ranks that is
                     loaded, else all the same. See ssq_trainer_share */
     bool shard; /**< with comm: each rank holds the masters and moments of

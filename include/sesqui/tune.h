@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.h - which implementation of a product is fastest: timed once, kept.
+/* tune.h - which implementation of a product is fastest, and how fast a device
+ * trains: timed once, kept.
  *
  * A device orders the implementations of a product by rules, which are
  * estimates. ssq_gemm_tune times them for one shape, and keeps the fastest in a
@@ -21,7 +22,11 @@
  *
  * What forces an implementation is asked first: SSQ_IMPL,
  * ssq_implementation_pin and SSQ_GEMM_REQUIRE_MATRIX_UNITS are obeyed as if
- * nothing were kept. */
+ * nothing were kept.
+ *
+ * How fast devices train decides how ranks share a batch where the devices are
+ * not alike (ssq_comm_weights). `sesqui tune --train` times a step and keeps
+ * the rate in files of the same cache. */
 #ifndef SESQUI_TUNE_H
 #define SESQUI_TUNE_H
 
@@ -98,6 +103,33 @@ SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
  *  @return SSQ_ERR_INVALID device NULL; SSQ_ERR_DEVICE the file is there and
  *          cannot be removed; SSQ_OK also where there is none. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_clear(ssq_device *device);
+
+/** Keep how fast this device trains, in place of what was kept: for this kind
+ *  of device with its driver, this version of the library and, of cpu, as many
+ *  threads as the device has. `sesqui tune --train` does it.
+ *  @param dtype  SSQ_F32, SSQ_F16 or SSQ_BF16: in which a policy computes
+ *  @param rate   steps a second, of one step that is the same on all devices
+ *                whose rates are compared: only their ratios are used. Finite,
+ *                above 0; or 0, to forget what is kept
+ *  @return SSQ_ERR_INVALID device is NULL, dtype, rate; SSQ_ERR_DEVICE a
+ *          device of a parent of fork; SSQ_ERR_IO there is no cache, or it
+ *          cannot be written
+ *  @note Synchronous; thread-safe, and safe against other processes. The
+ *        cache's oldest files go first when it is full (SSQ_CACHE_MB). Since
+ *        0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_training_rate_keep(ssq_device *device,
+                                                         ssq_dtype dtype,
+                                                         double rate);
+
+/** What is kept, as the file has it now: one that cannot be read counts as
+ *  none.
+ *  @param rate  written only on success
+ *  @return SSQ_ERR_INVALID a NULL, dtype; SSQ_ERR_DEVICE a device of a parent
+ *          of fork; SSQ_ERR_NOT_FOUND nothing is, of this device, driver,
+ *          version and number of threads: the text has the command that
+ *          measures it. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_training_rate_get(const ssq_device *device, ssq_dtype dtype, double *rate);
 
 #ifdef __cplusplus
 }

@@ -45,7 +45,8 @@ void certificate_key_for(const char *kind, unsigned version,
      * the version */
     int n = snprintf(key->text, sizeof(key->text), "sesqui %s %u %s\n", kind,
                      version, b->name);
-    b->identify(d, key->text + n, sizeof(key->text) - (size_t)n - 128);
+    if (b->identify != NULL)
+        b->identify(d, key->text + n, sizeof(key->text) - (size_t)n - 128);
     snprintf(key->name, sizeof(key->name), "%s-%s-%016llx", kind, b->name,
              (unsigned long long)disk_cache_hash(DISK_CACHE_HASH, key->text,
                                                  strlen(key->text)));

@@ -33,7 +33,8 @@ struct certificate_key {
 void certificate_key(const struct backend *b, const struct backend_device *d,
                      struct certificate_key *key);
 /** The same for another kind of file about a device, whose layout has this
- *  version; kind is a short word. */
+ *  version; kind is a short word. Of a backend without identify, which is
+ *  host code, the library's version is all there is. */
 void certificate_key_for(const char *kind, unsigned version,
                          const struct backend *b,
                          const struct backend_device *d,

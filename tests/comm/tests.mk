@@ -12,6 +12,7 @@ comm_tests = \
 	tests/comm/share \
 	tests/comm/traffic \
 	tests/comm/train \
+	tests/comm/weights \
 	tests/comm/work
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
@@ -36,11 +37,13 @@ tests_comm_traffic_SOURCES = tests/comm/traffic.c
 tests_comm_traffic_LDADD = libcore.la -lm
 tests_comm_train_SOURCES = tests/comm/train.c
 tests_comm_train_LDADD = libsesqui.la
+tests_comm_weights_SOURCES = tests/comm/weights.c
+tests_comm_weights_LDADD = libsesqui.la
 tests_comm_work_SOURCES = tests/comm/work.c
 tests_comm_work_LDADD = libsesqui.la
 
 # In a child of fork what other threads held counts as lost.
-slow_tests += tests/comm/failure
+slow_tests += tests/comm/failure tests/comm/weights
 
 # Ranks that are processes: by the launcher of the MPI that the module is for.
 if BUILD_MPI
@@ -52,6 +55,7 @@ tests_comm_ranks_LDADD = libsesqui.la $(MPI_LIBS)
 TESTS += tests/comm/mpi.sh tests/comm/mixture.sh
 EXTRA_DIST += tests/comm/mpi.sh tests/comm/mixture.sh
 slow_tests += tests/comm/mixture.sh
+tests/comm/examples.log: tests/comm/weights$(EXEEXT)
 if HAVE_ZLIB
 TESTS += tests/comm/examples.sh tests/comm/network.sh
 full_tests += tests/comm/examples.sh tests/comm/network.sh

@@ -30,6 +30,7 @@ ssq_comm_size pure
 ssq_comm_status pure
 ssq_comm_transport pure
 ssq_comm_wait several ranks, threads and time-outs: tests/comm/work
+ssq_comm_weights several ranks, threads and time-outs: tests/comm/weights
 ssq_comm_work_destroy likewise
 ssq_convert host memory: tests/api/dtype, tests/scalar
 ssq_cpu_device_open the devices stay open for all programs: tests/cpu/options
@@ -72,6 +73,8 @@ ssq_tensor_rank pure
 ssq_tensor_size pure
 ssq_trainer_idle several ranks: tests/comm/share
 ssq_trainer_share likewise
+ssq_training_rate_get of kept files: tests/comm/weights
+ssq_training_rate_keep likewise
 ssq_version pure
 END
 }

@@ -274,7 +274,6 @@ int command_bench(const struct options *options)
 {
     struct options o = *options;
     struct bench b = {.o = &o};
-    char number[16];
     if (o.seconds <= 0.0)
         o.seconds = 10.0;
     int code = choose(&b);
@@ -284,9 +283,6 @@ int command_bench(const struct options *options)
         list(&o, b.family);
         return EXIT_FINE;
     }
-    snprintf(number, sizeof(number), "%u", o.threads);
-    if (o.threads > 0 && setenv("SSQ_NUM_THREADS", number, 1) != 0)
-        return EXIT_FAILED;
     ssq_status st = open_devices(&b);
     if (st == SSQ_OK) {
         b.report = (struct report){.device = b.props[0].name,

@@ -1,0 +1,118 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* weights.c - the ranks' weights, by how fast their devices were measured to
+ * train.
+ *
+ * Each rank tells all others what its own cache has: one that has nothing says
+ * so, too, so that all of them end with the same words. */
+#include "lib/comm/comm.h"
+
+#include <sesqui/tune.h>
+
+#include "lib/core/rates.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <string.h>
+
+/** The least of trainers' weights. */
+#define LEAST 1e-6
+
+/** What a rank tells: the same bytes from all, whatever their device. */
+struct told {
+    double rate; /* 0: there is none */
+    char command[RATE_COMMAND];
+};
+_Static_assert(sizeof(struct told) == 128, "has no holes");
+
+static ssq_status check(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
+                        const double *weights, const char *tag,
+                        const char *what)
+{
+    ssq_status st = call_check(queue, comm, tag, what);
+    if (st == SSQ_OK && dtype != SSQ_F32 && dtype != SSQ_F16 &&
+        dtype != SSQ_BF16)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: dtype is %d, expected f32, f16 or bf16", what,
+                       (int)dtype);
+    if (st == SSQ_OK && weights == NULL)
+        st = error_set(SSQ_ERR_INVALID, "%s: weights is NULL", what);
+    return st;
+}
+
+/* all[size], of which the rank's own is there. */
+static ssq_status gather(ssq_queue *queue, ssq_comm *comm, struct told *all,
+                         const char *tag)
+{
+    const int64_t one = sizeof(*all), n = one * comm->size;
+    ssq_tensor *x = NULL, *y = NULL;
+    ssq_status st = ssq_tensor_create(comm->device, SSQ_U8, 1, &one, &x);
+    if (st == SSQ_OK)
+        st = ssq_tensor_create(comm->device, SSQ_U8, 1, &n, &y);
+    if (st == SSQ_OK)
+        st = ssq_tensor_write(queue, x, &all[comm->rank], sizeof(*all), SSQ_U8);
+    if (st == SSQ_OK) {
+        st = ssq_comm_all_gather(
+            queue, comm, SSQ_COMM_ALL_GATHER(.x = x, .y = y, .tag = tag));
+        if (st == SSQ_OK)
+            st = ssq_tensor_read(queue, y, all, (size_t)n, SSQ_U8);
+        /* always: what was enqueued uses the caller's memory */
+        ssq_status synced = ssq_queue_sync(queue);
+        st = st == SSQ_OK ? synced : st;
+    }
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&y);
+    return st;
+}
+
+/* Of the ranks' rates, as parts of the largest. */
+static ssq_status decide(const struct told *all, unsigned size, ssq_dtype dtype,
+                         double *weights, const char *what)
+{
+    unsigned best = 0;
+    for (unsigned r = 0; r < size; r++) {
+        if (!isfinite(all[r].rate) || !(all[r].rate > 0.0))
+            return error_set(
+                SSQ_ERR_NOT_FOUND,
+                "%s: rank %u keeps no rate of its device in %s; `%.*s` "
+                "measures it",
+                what, r, ssq_dtype_name(dtype), RATE_COMMAND - 1,
+                all[r].command);
+        if (all[r].rate > all[best].rate)
+            best = r;
+    }
+    for (unsigned r = 0; r < size; r++)
+        if (!(all[r].rate / all[best].rate >= LEAST))
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: rank %u makes %g steps a second where rank "
+                             "%u makes %g: its weight is below %g",
+                             what, r, all[r].rate, best, all[best].rate, LEAST);
+    for (unsigned r = 0; r < size; r++)
+        weights[r] = all[r].rate / all[best].rate;
+    return SSQ_OK;
+}
+
+ssq_status ssq_comm_weights(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
+                            double *weights)
+{
+    static const char what[] = "comm_weights";
+    char tag[COMM_TAG];
+    (void)snprintf(tag, sizeof(tag), "weights %s", ssq_dtype_name(dtype));
+    ssq_status st = check(queue, comm, dtype, weights, tag, what);
+    if (st != SSQ_OK)
+        return st;
+    struct told *all = mem_alloc_array(comm->size, sizeof(*all));
+    if (all == NULL)
+        return error_nomem(what, comm->size * sizeof(*all));
+    struct told *own = &all[comm->rank];
+    rate_command(comm->device, dtype, own->command, sizeof(own->command));
+    if (ssq_training_rate_get(comm->device, dtype, &own->rate) != SSQ_OK)
+        own->rate = 0.0;
+    st = gather(queue, comm, all, tag);
+    if (st == SSQ_OK) {
+        struct fpenv env = fpenv_enter();
+        st = decide(all, comm->size, dtype, weights, what);
+        fpenv_leave(env);
+    }
+    mem_free(all);
+    return st;
+}

@@ -1,0 +1,175 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rates.c - how fast devices train, in files of the disk cache: one for each
+ * kind of device, its driver and this library, and of cpu for each number of
+ * threads. Nothing is measured here. */
+#include "lib/core/rates.h"
+
+#include <sesqui/cpu.h>
+#include <sesqui/tune.h>
+
+#include "lib/certify/certificate.h"
+#include "lib/core/disk_cache.h"
+#include "lib/core/fork.h"
+#include "lib/core/services.h"
+
+#include <math.h>
+#include <pthread.h>
+#include <stdio.h>
+#include <string.h>
+
+/** Raised when struct rates changes: older files count as none then. */
+#define LAYOUT 1u
+
+/** What a file has: of f32, f16 and bf16; 0 where there is none. */
+struct rates {
+    double of[3];
+};
+
+/* Between threads, for whom a lock on a file is none. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* Which of a file's; its own length if it has none of this dtype. */
+static size_t place_of(ssq_dtype dtype)
+{
+    static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
+    size_t i = 0;
+    while (i < 3 && dtypes[i] != dtype)
+        i++;
+    return i;
+}
+
+/* Threads that decide how fast it is; 0 where the device is no processor. */
+static unsigned threads_of(const ssq_device *d)
+{
+    ssq_cpu_info info = SSQ_CPU_INFO_INIT;
+    if (strcmp(d->backend->name, "cpu") != 0 ||
+        ssq_cpu_info_get(d, &info) != SSQ_OK)
+        return 0;
+    return info.threads;
+}
+
+void rate_command(const ssq_device *d, ssq_dtype dtype, char *text,
+                  size_t bytes)
+{
+    char threads[32] = "";
+    unsigned n = threads_of(d);
+    if (n > 0)
+        (void)snprintf(threads, sizeof(threads), " --threads %u", n);
+    (void)snprintf(text, bytes, "sesqui tune --train --device %s%s --types %s",
+                   d->props.name, threads, ssq_dtype_name(dtype));
+}
+
+/* ---- files ---- */
+
+static void key_of(const ssq_device *d, struct certificate_key *key)
+{
+    char kind[24] = "rate";
+    unsigned threads = threads_of(d);
+    if (threads > 0)
+        (void)snprintf(kind, sizeof(kind), "rate-%u", threads);
+    certificate_key_for(kind, LAYOUT, d->backend, d->impl, key);
+}
+
+static bool is_rate(double x)
+{
+    return isfinite(x) && x > 0.0;
+}
+
+/* What a file has; zeros where there is none, or a damaged one. */
+static struct rates load(const struct certificate_key *key)
+{
+    struct rates r = {.of = {0.0}};
+    bool damaged;
+    size_t bytes = 0;
+    unsigned char *body =
+        disk_cache_read(&core_services, key->name, key->text, &bytes, &damaged);
+    if (body != NULL && bytes == sizeof(r))
+        memcpy(&r, body, sizeof(r));
+    else
+        damaged = damaged || body != NULL;
+    for (size_t i = 0; i < 3; i++)
+        damaged = damaged || !(r.of[i] == 0.0 || is_rate(r.of[i]));
+    mem_free(body);
+    if (!damaged)
+        return r;
+    log_line(SSQ_LOG_WARNING, "tune",
+             "%s of the cache is damaged, and not used", key->name);
+    return (struct rates){.of = {0.0}};
+}
+
+/* With both locks. True: the file has it now. */
+static bool keep(const struct certificate_key *key, size_t place, double rate)
+{
+    struct rates r = load(key);
+    r.of[place] = rate;
+    if (r.of[0] == 0.0 && r.of[1] == 0.0 && r.of[2] == 0.0)
+        return disk_cache_remove(&core_services, key->name);
+    disk_cache_store(&core_services, key->name, key->text,
+                     (const unsigned char *)&r, sizeof(r));
+    /* read back: the disk cache does not say whether it could write */
+    return load(key).of[place] == rate;
+}
+
+/* ---- public ---- */
+
+static ssq_status check(const ssq_device *d, ssq_dtype dtype, const char *what)
+{
+    if (d == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: device is NULL", what);
+    if (place_of(dtype) == 3)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: dtype is %d, expected f32, f16 or bf16", what,
+                         (int)dtype);
+    return device_check(d, what);
+}
+
+ssq_status ssq_training_rate_keep(ssq_device *device, ssq_dtype dtype,
+                                  double rate)
+{
+    static const char what[] = "training_rate_keep";
+    struct certificate_key key;
+    ssq_status st = check(device, dtype, what);
+    if (st != SSQ_OK)
+        return st;
+    if (rate != 0.0 && !is_rate(rate))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: rate is %g, expected a finite number above 0, or "
+                         "0",
+                         what, rate);
+    if (!disk_cache_usable(&core_services))
+        return error_set(SSQ_ERR_IO, "%s: there is no cache to keep it in",
+                         what);
+    key_of(device, &key);
+    pthread_mutex_lock(&lock);
+    int held = disk_cache_lock(&core_services);
+    bool kept = keep(&key, place_of(dtype), rate);
+    disk_cache_unlock(held);
+    pthread_mutex_unlock(&lock);
+    return kept ? SSQ_OK
+                : error_set(SSQ_ERR_IO, "%s: %s of the cache cannot be written",
+                            what, key.name);
+}
+
+ssq_status ssq_training_rate_get(const ssq_device *device, ssq_dtype dtype,
+                                 double *rate)
+{
+    static const char what[] = "training_rate_get";
+    char command[RATE_COMMAND];
+    struct certificate_key key;
+    ssq_status st = check(device, dtype, what);
+    if (st == SSQ_OK && rate == NULL)
+        st = error_set(SSQ_ERR_INVALID, "%s: rate is NULL", what);
+    if (st != SSQ_OK)
+        return st;
+    key_of(device, &key);
+    const double found = load(&key).of[place_of(dtype)];
+    if (found == 0.0) {
+        rate_command(device, dtype, command, sizeof(command));
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "%s: no rate in %s is kept of %s; `%s` measures it",
+                         what, ssq_dtype_name(dtype), device->props.name,
+                         command);
+    }
+    *rate = found;
+    return SSQ_OK;
+}

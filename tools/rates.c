@@ -1,0 +1,97 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* rates.c - `sesqui tune --train`: how fast a device trains, kept for the ranks
+ * that share batches by it. The step is the same on all devices, and of a size
+ * that a GPU is busy with and a processor still does in about a second. */
+#include "tools/bench/bench.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+/** As tools/bench/train.c reads it: 1024 tokens, 12.9 million parameters. */
+#define STEP "4x256x4x8x512x256"
+
+static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
+#define DTYPES (sizeof(dtypes) / sizeof(dtypes[0]))
+
+/* Steps a second. False: the library's text says why not. */
+static bool measure(const struct options *o, ssq_queue *queue, ssq_dtype dtype,
+                    double *rate)
+{
+    static const struct bench_family alone = {.suite = "train"};
+    struct workload w = {.device = ssq_queue_device(queue), .queue = queue};
+    struct bench_rows rows = {.n = 0};
+    const struct bench_family *family;
+    char text[64];
+    snprintf(text, sizeof(text), "gpt %s " STEP, ssq_dtype_name(dtype));
+    bool good = case_read(text, &w.c) && workload_make(&w, &family) == SSQ_OK &&
+                workload_time(&w, NULL, &alone,
+                              o->seconds > 0.0 ? o->seconds : 10.0, &rows);
+    if (good)
+        *rate = 1.0 / rows.row[0].median;
+    workload_drop(&w);
+    free(rows.row);
+    return good;
+}
+
+static void print_rate(const struct options *o, const char *device,
+                       ssq_dtype dtype, double rate, bool first)
+{
+    if (o->json) {
+        printf("%s\n  {\"device\": ", first ? "" : ",");
+        json_string(stdout, device);
+        printf(", \"dtype\": \"%s\", \"steps_a_second\": %.6g}",
+               ssq_dtype_name(dtype), rate);
+    } else {
+        printf("%s trains in %s: %.4g steps a second\n", device,
+               ssq_dtype_name(dtype), rate);
+    }
+    fflush(stdout); /* the next one takes a while */
+}
+
+/* --types T names one of them, and not two; without it all are asked for. */
+static bool asked(const struct options *o, ssq_dtype dtype)
+{
+    return o->types == NULL || strcmp(o->types, ssq_dtype_name(dtype)) == 0;
+}
+
+static bool check(const struct options *o)
+{
+    bool known = false;
+    for (size_t i = 0; i < DTYPES; i++)
+        known = known || asked(o, dtypes[i]);
+    if (!known)
+        fprintf(stderr, "sesqui: tune: no dtype, as f32, f16 or bf16: %s\n",
+                o->types);
+    if (o->words > 0)
+        fprintf(stderr, "sesqui: tune: --train has a step of its own: %s\n",
+                o->word[0]);
+    return known && o->words == 0;
+}
+
+int rates_tune(const struct options *o, ssq_queue *queue)
+{
+    ssq_device *device = ssq_queue_device(queue);
+    ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
+    bool first = true;
+    int code = EXIT_FINE;
+    if (!check(o))
+        return EXIT_USAGE;
+    if (ssq_device_props_get(device, &props) != SSQ_OK)
+        return complain("tune");
+    printf("%s", o->json && !o->clear ? "[" : "");
+    for (size_t i = 0; i < DTYPES && code == EXIT_FINE; i++) {
+        double rate = 0.0;
+        if (!asked(o, dtypes[i]))
+            continue;
+        if ((!o->clear && !measure(o, queue, dtypes[i], &rate)) ||
+            ssq_training_rate_keep(device, dtypes[i], rate) != SSQ_OK)
+            code = complain("tune");
+        else if (!o->clear)
+            print_rate(o, props.name, dtypes[i], rate, first);
+        first = false;
+    }
+    if (o->clear && code == EXIT_FINE)
+        printf("no rate of %s is kept\n", props.name);
+    printf("%s", o->json && !o->clear ? "\n]\n" : "");
+    return code;
+}
