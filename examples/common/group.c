@@ -80,13 +80,32 @@ static bool open_device(struct member *m, unsigned i, unsigned sharing,
 
 /* ---- members ---- */
 
-/* "3,1,1": as many as there are ranks. */
+/* As the ranks' devices were timed to train in the policy's dtype. */
+static bool measured_weights(struct member *m)
+{
+    ssq_policy policy = SSQ_POLICY_INIT;
+    if (!run_ok(ssq_policy_from_name(m->o->policy, &policy), "policy") ||
+        !run_ok(ssq_comm_weights(m->queue, m->comm, policy.compute, m->weight),
+                "weights"))
+        return false;
+    m->weights = m->weight;
+    if (m->o->quiet)
+        return true;
+    for (unsigned r = 0; r < m->size; r++)
+        printf("%s%.4g", r == 0 ? "weights " : ",", m->weight[r]);
+    printf("\n");
+    return true;
+}
+
+/* "measured", or "3,1,1": as many as there are ranks. */
 static bool read_weights(struct member *m)
 {
     const char *at = m->o->weights;
     if (at == NULL)
         return true;
     bool good = m->size <= MOST_RANKS;
+    if (good && strcmp(at, "measured") == 0)
+        return measured_weights(m);
     for (unsigned r = 0; r < m->size && good; r++) {
         char *end;
         m->weight[r] = strtod(at, &end);
@@ -140,9 +159,8 @@ static bool part(struct member *m, bool good)
 
 static bool run_member(struct member *m, group_main *main, const void *user)
 {
-    bool good = read_weights(m) &&
-                run_ok(ssq_queue_create(m->device, NULL, &m->queue), "queue") &&
-                main(m, user);
+    bool good = run_ok(ssq_queue_create(m->device, NULL, &m->queue), "queue") &&
+                read_weights(m) && main(m, user);
     return part(m, good);
 }
 

@@ -40,7 +40,8 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --ranks N         that many ranks in this process instead; "
             "--device A,B,..\n"
             "                    is one for each\n"
-            "  --weights X,Y,..  of their shares of a batch (all the same)\n"
+            "  --weights X,Y,..  of their shares of a batch (all the same);\n"
+            "                    measured: by `sesqui tune --train`\n"
             "  --shard           each rank holds a part of the optimizer\n"
             "  --timeout S       that they wait for each other (300)\n"
             "  --quiet           only the last line\n",

@@ -53,7 +53,8 @@ struct run_options {
     bool data_parallel;  /* as processes that mpirun has started */
     unsigned ranks;      /* as threads of this one; 0 and 1: alone */
     double timeout;      /* seconds that they wait for each other; 0: default */
-    const char *weights; /* of their shares of a batch: "3,1"; or NULL */
+    const char *weights; /* of their shares of a batch: "3,1", "measured"; or
+                            NULL */
     bool shard;          /* each holds a part of the optimizer */
 };
 

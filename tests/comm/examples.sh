@@ -14,7 +14,8 @@ quiet=--quiet
 
 # one NAME PROGRAM ARGUMENTS...: a process. mpi N PROGRAM ARGUMENTS...: as many;
 # what is not over in a minute hangs. divided PROGRAM ARGUMENTS..: two ranks, of
-# which each has a part of the optimizer, as it says. The last line of the log is in $row.
+# which each has a part of the optimizer, as it says. The last line of the log is
+# in $row.
 one() {
     program=$1
     shift
@@ -182,6 +183,45 @@ refused 1 'a rank knows those of its part' digits --ranks 2 --batch 60 --shard \
 [ $have_mpi = yes ] || [ -n "${MPIRUN-}" ] ||
     refused 2 'needs MPI, which configure has not found' mlp --data-parallel
 
+# By rates that a cache has, here made-up ones: 3 to 1. The weights are fixed
+# when the run begins, and go on with its checkpoint.
+XDG_CACHE_HOME=$tmp/cache
+export XDG_CACHE_HOME
+unset SSQ_CACHE
+rates() {
+    "$builddir/tests/comm/weights" keep reference f16 "$1" &&
+        "$builddir/tests/comm/weights" keep guard f16 "$2"
+}
+# shellcheck disable=SC2086
+by_weights() {
+    one mlp $mlp --data "$tmp/data" --ranks 2 --device reference,guard "$@"
+}
+rates 6.5 0
+refused 1 'rank 0: .*rank 1 keeps no rate .*`sesqui tune --train --device guard' \
+    mlp --ranks 2 --device reference,guard --weights measured --data "$tmp/data"
+by_weights --weights 3,1
+wanted=$row
+by_weights
+[ "$row" != "$wanted" ]
+tap_ok $? "mlp --weights 3,1 has another loss than equal shares: $row"
+rates 4.5 1.5
+by_weights --weights measured --save "$tmp/saved"
+[ "$row" = "$wanted" ]
+tap_ok $? "mlp --weights measured, at 4.5 and 1.5 steps a second: $row"
+by_weights --weights measured --save "$tmp/saved" --stop 1
+rates 1 8
+by_weights --resume "$tmp/saved"
+[ "$row" = "$wanted" ]
+tap_ok $? "and from its checkpoint, when the rates are others: $row"
+[ $have_mpi = no ] || {
+    rates 4.5 1.5
+    # shellcheck disable=SC2086
+    mpi 2 mlp $mlp --data "$tmp/data" --device reference,guard \
+        --weights measured
+    [ "$row" = "$wanted" ]
+    tap_ok $? "and over $MPI_LIBRARY: $row"
+}
+
 # A rank is killed: when the training begins, in its course, and rank 0.
 cat >"$tmp/rank" <<'EOF'
 rank=${OMPI_COMM_WORLD_RANK:-$PMI_RANK}
@@ -248,4 +288,4 @@ then
 else
     tap_skip 'no Slurm that runs jobs' 'srun: sesqui devices tells both ranks'
 fi
-tap_done 21
+tap_done 25
