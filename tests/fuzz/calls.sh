@@ -31,7 +31,7 @@ ssq_comm_status pure
 ssq_comm_transport pure
 ssq_comm_wait several ranks, threads and time-outs: tests/comm/work
 ssq_comm_weights several ranks, threads and time-outs: tests/comm/weights
-ssq_comm_work_destroy likewise
+ssq_comm_work_destroy several ranks, threads and time-outs: tests/comm/work
 ssq_convert host memory: tests/api/dtype, tests/scalar
 ssq_cpu_device_open the devices stay open for all programs: tests/cpu/options
 ssq_cpu_info_get pure
