@@ -9,7 +9,7 @@
 #include "backends/cpu/norm_kernels.h"
 #include "kernels/scalar/scalar.h"
 #include "lib/core/size.h"
-#include "lib/op/norm/channel_norm.h"
+#include "lib/op/norm/channel_merge.h"
 
 /* Fewer channels keep too few threads busy, unless they are short. */
 #define LEAST_CHANNELS 8
@@ -128,6 +128,21 @@ static void move_running(const struct channel_norm_op *op, int64_t channel,
     *v = op->keep * *v + op->momentum * variance;
 }
 
+/* Those of all ranks. */
+static void merge_statistics(const struct channel_norm_op *op, int64_t channel,
+                             struct norm_channel *c)
+{
+    const struct channel_merged all = channel_merge(op, channel);
+    float *m = at(&op->running_mean, 0, channel);
+    float *v = at(&op->running_var, 0, channel);
+    c->mean = all.mean;
+    c->rstd = all.rstd;
+    if (m == NULL || !all.some)
+        return;
+    *m = merge_moved(op->keep, *m, op->momentum, all.mean);
+    *v = merge_moved(op->keep, *v, op->momentum, all.running);
+}
+
 static void find_statistics(const struct forward *f, int64_t channel,
                             const struct norm_lines *x, struct norm_channel *c)
 {
@@ -136,6 +151,10 @@ static void find_statistics(const struct forward *f, int64_t channel,
     if (op->given) {
         c->mean = *at(&op->running_mean, 0, channel);
         c->rstd = s_rsqrt(*at(&op->running_var, 0, channel) + op->eps);
+        return;
+    }
+    if (op->found.buffer != NULL) {
+        merge_statistics(op, channel, c);
         return;
     }
     c->mean = s_div(f->kernels->sum(c, x, false), count);
@@ -204,7 +223,12 @@ static void differentiate(void *context, uint32_t i, uint32_t worker)
     c.rstd = *at(&op->rstd, 1, i);
     c.gamma = value(&op->gamma, 0, i, 1.0f);
     c.given = op->given;
-    b->kernels->sum_dy(&c, &x, &dy, sums);
+    if (op->average.buffer != NULL) {
+        count = 1.0f;
+        sums[0] = *at(&op->average, 1, i);
+        sums[1] = *(at(&op->average, 1, i) + op->average.stride[0]);
+    } else
+        b->kernels->sum_dy(&c, &x, &dy, sums);
     if (op->dgamma.buffer != NULL)
         *at(&op->dgamma, 0, i) = sums[1];
     if (op->dbeta.buffer != NULL)

@@ -3,6 +3,7 @@
 # meanwhile.
 
 comm_tests = \
+	tests/comm/batch_norm \
 	tests/comm/collective \
 	tests/comm/failure \
 	tests/comm/gate \
@@ -17,8 +18,10 @@ comm_tests = \
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 thread_tests += $(comm_tests)
-EXTRA_DIST += tests/comm/comm.h tests/comm/files.h
+EXTRA_DIST += tests/comm/batch_norm.h tests/comm/comm.h tests/comm/files.h
 
+tests_comm_batch_norm_SOURCES = tests/comm/batch_norm.c
+tests_comm_batch_norm_LDADD = libsesqui.la -lm
 tests_comm_collective_SOURCES = tests/comm/collective.c
 tests_comm_collective_LDADD = libsesqui.la
 tests_comm_failure_SOURCES = tests/comm/failure.c

@@ -4,7 +4,7 @@
  * A set of elements, and a channel of one, is a box: a view of [n, c,
  * spatial..] that was cut from the whole. It is read line by line, a line being
  * what the last dimension holds, in pieces of PIECE. */
-#include "lib/op/norm/channel_norm.h"
+#include "lib/op/norm/channel_merge.h"
 
 #include "backends/reference/rows.h"
 #include "kernels/dialect/convert.h"
@@ -180,7 +180,19 @@ static void update(const struct channel_norm_op *op, const struct view *running,
 {
     if (running->buffer != NULL)
         set_channel(running, c,
-                    op->keep * channel_at(running, c, 0.0f) + op->momentum * x);
+                    merge_moved(op->keep, channel_at(running, c, 0.0f),
+                                op->momentum, x));
+}
+
+/* Those of all ranks. */
+static struct statistics merged(const struct channel_norm_op *op, int64_t c)
+{
+    const struct channel_merged m = channel_merge(op, c);
+    if (m.some) {
+        update(op, &op->running_mean, c, m.mean);
+        update(op, &op->running_var, c, m.running);
+    }
+    return (struct statistics){.mean = m.mean, .rstd = m.rstd};
 }
 
 /* y of one channel of a set. gamma and beta are left out where they are absent,
@@ -230,6 +242,8 @@ static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
     if (op->given) {
         s.mean = channel_at(&op->running_mean, g, 0.0f);
         s.rstd = s_rsqrt(channel_at(&op->running_var, g, 0.0f) + op->eps);
+    } else if (op->found.buffer != NULL) {
+        s = merged(op, g);
     } else {
         struct view x = box(&op->x, e.n0, e.n, e.c0, e.c);
         s = statistics_of(&x, op->eps, op->population ? 0.0 : 1.0);
@@ -331,6 +345,15 @@ static void store_dx(const struct channel_norm_backward_op *op, int64_t c,
     }
 }
 
+/* dx of a channel whose averages are given, before gamma. */
+static void backward_given(const struct channel_norm_backward_op *op,
+                           const struct extent *e, int64_t c)
+{
+    float gamma = channel_at(&op->gamma, c, 1.0f);
+    store_dx(op, c, e, saved(op, 0, c), gamma * scalar_at(&op->average, 0, c),
+             gamma * scalar_at(&op->average, 1, c));
+}
+
 /* The averages over all channels of the set, then dx of each channel. Sets are
  * disjoint, so that dx may be x or dy. */
 static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
@@ -341,6 +364,10 @@ static void backward_set(const struct channel_norm_backward_op *op, int64_t i,
     struct sums total = {0.0, 0.0};
     struct view whole = box(&op->x, e.n0, e.n, e.c0, e.c);
     double n = (double)view_elements(&whole);
+    if (op->average.buffer != NULL) {
+        backward_given(op, &e, g);
+        return;
+    }
     for (int64_t c = e.c0; c < e.c0 + e.c && !op->given; c++) {
         struct view x = box(&op->x, e.n0, e.n, c, 1);
         struct view dy = box(&op->dy, e.n0, e.n, c, 1);

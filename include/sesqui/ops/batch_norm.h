@@ -20,6 +20,7 @@
 #define SESQUI_OPS_BATCH_NORM_H
 
 #include <sesqui/args.h>
+#include <sesqui/comm.h>
 #include <sesqui/ops/gemm.h>
 
 #ifdef __cplusplus
@@ -47,10 +48,12 @@ typedef struct ssq_batch_norm_args {
     bool population_variance; /**< running_var moves to the batch's var as it
                                    is, not to var m / (m - 1); used in training
                                    alone */
+    ssq_comm *comm; /**< statistics are those of all ranks' x; NULL: of this
+                       one. Used in training alone. See below */
 } ssq_batch_norm_args;
 #define SSQ_BATCH_NORM_DEFAULTS                                                \
     sizeof(ssq_batch_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
-        NULL, 1, true, 0.1, 1e-5, SSQ_ACTIVATION_NONE, false
+        NULL, 1, true, 0.1, 1e-5, SSQ_ACTIVATION_NONE, false, NULL
 #define SSQ_BATCH_NORM_INIT                                                    \
     {                                                                          \
         SSQ_BATCH_NORM_DEFAULTS                                                \
@@ -70,9 +73,28 @@ typedef struct ssq_batch_norm_args {
  *  Otherwise mean and var are the running ones.
  *  Tensors mean and rstd receive what was used, for the backward op. Without
  *  elements they are NaN in training, and running statistics keep their bits.
+ *
+ *  Over ranks (torch.nn.SyncBatchNorm): with comm, in training, mean, var and m
+ *  are those of a channel's elements on all ranks together, however many each
+ *  has; x may be empty on some. Each rank finds the statistics of its own x,
+ *  one all_gather of 2 c + 1 float32 values (tag "batch_norm") gives all of
+ *  them to all, and each joins them in one order: var is the ranks' own and
+ *  that between them, and nothing cancels. So mean, rstd and running statistics
+ *  have the same bits on every rank, whatever the devices, in every run and
+ *  with every transport. All ranks call it in the same place of their
+ *  collectives, with as many channels (and the same eps and momentum, which
+ *  nobody compares); who calls something else ends the group with an error that
+ *  names both calls (comm.h). One value on a rank is legal then; where all
+ *  ranks together have one, running_var moves to 0. A NaN on one rank is a NaN
+ *  in its channel on all. A group of one rank has the very bits of no comm, and
+ *  calls nothing. The communicator is the program's, of the queue's device, and
+ *  on a tape has to live until the backward. Nothing waits.
  *  @return SSQ_ERR_INVALID axis, eps, momentum, a shape or the activation is
  *          wrong; one value per channel in training, as in torch: it has no
- *          variance; no running statistics where training is false
+ *          variance; no running statistics where training is false; comm is on
+ *          another device, or a graph is being captured, which cannot have its
+ *          collective; SSQ_ERR_COMM its group has ended; SSQ_ERR_NOMEM no
+ *          scratch for what ranks exchange
  *  @note Running statistics move with every training call, also in a step that
  *        a scaler then skips: the verdict comes after the backward pass. It is
  *        so in torch, TensorFlow and JAX. An Inf or a NaN in x therefore makes
@@ -100,10 +122,11 @@ typedef struct ssq_batch_norm_backward_args {
     bool training SSQ_DEFAULT(true); /**< the forward op's */
     double
         eps SSQ_DEFAULT(1e-5); /**< the forward op's; unused with mean, rstd */
+    ssq_comm *comm;            /**< the forward op's; used in training alone */
 } ssq_batch_norm_backward_args;
 #define SSQ_BATCH_NORM_BACKWARD_DEFAULTS                                       \
     sizeof(ssq_batch_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
-        NULL, NULL, NULL, NULL, 1, true, 1e-5
+        NULL, NULL, NULL, NULL, 1, true, 1e-5, NULL
 #define SSQ_BATCH_NORM_BACKWARD_INIT                                           \
     {                                                                          \
         SSQ_BATCH_NORM_BACKWARD_DEFAULTS                                       \
@@ -119,8 +142,16 @@ typedef struct ssq_batch_norm_backward_args {
  *      dgamma = sum of dy z, dbeta = sum of dy, over the channel
  *  written, not accumulated; without elements dgamma and dbeta are 0.
  *  Statistics computed again are the bits that the forward op would have saved.
- *  @return SSQ_ERR_INVALID only one of mean and rstd, nothing to write, and as
- *          ssq_batch_norm; SSQ_ERR_NOMEM no scratch for the statistics
+ *  With comm, in training, the averages of dx are over the channel's elements
+ *  on all ranks, so that dx is the gradient of the sum of all ranks' losses,
+ *  whose gradients dy are; dgamma and dbeta are of this rank's x, and their sum
+ *  over ranks is the whole. One all_reduce of 2 c + 1 float32 values (tag
+ *  "batch_norm_backward") where dx is wanted, on all ranks alike; else none.
+ *  mean and rstd are those that the forward op told, and not computed again. A
+ *  call that fails with comm may have written dgamma and dbeta.
+ *  @return SSQ_ERR_INVALID only one of mean and rstd, comm without them,
+ *          nothing to write, and as ssq_batch_norm; SSQ_ERR_COMM as there;
+ *          SSQ_ERR_NOMEM no scratch
  *  @note class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_batch_norm_backward(
     ssq_queue *queue, const ssq_batch_norm_backward_args *args);

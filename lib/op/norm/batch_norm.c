@@ -29,7 +29,8 @@ ssq_status ssq_batch_norm(ssq_queue *queue, const ssq_batch_norm_args *args)
                                            .axis = args->axis,
                                            .momentum = args->momentum,
                                            .eps = args->eps,
-                                           .activation = args->activation};
+                                           .activation = args->activation,
+                                           .comm = args->comm};
     return channel_norm(queue, &call);
 }
 
@@ -53,7 +54,8 @@ ssq_status ssq_batch_norm_backward(ssq_queue *queue,
                                            .dgamma = args->dgamma,
                                            .dbeta = args->dbeta,
                                            .axis = args->axis,
-                                           .eps = args->eps};
+                                           .eps = args->eps,
+                                           .comm = args->comm};
     return channel_norm_backward(queue, &call);
 }
 

@@ -135,7 +135,8 @@ static ssq_status check_running(const struct channel_norm_call *a,
                          "%s: training is false, and there are no running "
                          "statistics",
                          a->name);
-    if (a->pooled && !a->given && s->n * s->spatial == 1 && s->c > 0)
+    if (a->pooled && !a->given && s->n * s->spatial == 1 && s->c > 0 &&
+        !ranks_norm(a))
         return error_set(SSQ_ERR_INVALID,
                          "%s: x is %s: 1 value per channel has no variance to "
                          "train with",
@@ -297,9 +298,11 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
     ssq_status st = OPERANDS_CHECK(queue, a->name, rules);
     if (st == SSQ_OK)
         st = check(a, false, &s);
+    if (st == SSQ_OK)
+        st = ranks_check(queue, a);
     if (st != SSQ_OK)
         return st;
-    if (view_elements(&a->x->view) == 0)
+    if (view_elements(&a->x->view) == 0 && !ranks_norm(a))
         return empty(queue, a, &s);
     struct channel_norm_op op = forward_op(a, &s);
     op.gamma = tensor_view(a->gamma, ACCESS_READ);
@@ -309,7 +312,8 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
     op.rstd = sets_view(a->rstd, ACCESS_WRITE);
     struct view *views[] = {&op.x, &op.y};
     merge_spatial(views, 2);
-    return queue_enqueue(queue, &op.op);
+    return ranks_norm(a) ? ranks_forward(queue, a, &op)
+                         : queue_enqueue(queue, &op.op);
 }
 
 /* Default modes, because eps, keep and momentum are rounded to float32
@@ -351,7 +355,7 @@ static ssq_status check_backward(const ssq_queue *queue,
     if (st == SSQ_OK && a->dx == NULL && a->dgamma == NULL && a->dbeta == NULL)
         return error_set(SSQ_ERR_INVALID,
                          "%s: no output: dx, dgamma, dbeta are NULL", a->name);
-    return st;
+    return st == SSQ_OK ? ranks_check(queue, a) : st;
 }
 
 /* Compute the statistics into scratch first, by a forward op without y. Where
@@ -398,7 +402,7 @@ static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
     ssq_status st = check_backward(queue, a, &s);
     if (st != SSQ_OK)
         return st;
-    if (view_elements(&a->x->view) == 0)
+    if (view_elements(&a->x->view) == 0 && !ranks_norm(a))
         return fill_two(queue, a->dgamma, a->dbeta, 0.0);
     struct channel_norm_backward_op op = {
         .op = OP_HEADER(channel_norm_backward, x),
@@ -415,6 +419,8 @@ static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
         .dbeta = tensor_view(a->dbeta, ACCESS_WRITE)};
     struct view *views[] = {&op.x, &op.dy, &op.dx};
     merge_spatial(views, 3);
+    if (ranks_norm(a))
+        return ranks_backward(queue, a, &op);
     return a->mean != NULL ? queue_enqueue(queue, &op.op)
                            : recompute(queue, a, &s, &op);
 }

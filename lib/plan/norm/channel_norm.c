@@ -2,12 +2,14 @@
 /* channel_norm.c - plans of batch norm and group norm.
  *
  * Forward: sums of x over chunks, a mean of each set; sums of squares of
- * x - mean, its rstd; y. Backward: sums of dy and dy z, which make dgamma,
- * dbeta and the averages of each set; dx. */
+ * x - mean, its rstd; y. Or, instead of the sums, what all ranks have found.
+ * Backward: sums of dy and dy z, which make dgamma, dbeta and the averages of
+ * each set; dx. Or averages that are given. */
 #include "lib/plan/floats.h"
 
 #include "kernels/gemm/epilogue.h"
 #include "kernels/norm/channel_args.h"
+#include "lib/op/data/data.h"
 #include "lib/op/norm/channel_norm.h"
 
 /* Short chains of dependent additions are for precision: the error of a sum
@@ -197,19 +199,13 @@ static void sum(struct plan *p, const struct channel_norm_op *op,
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
-/* What the sums make of every set, as `what` says: see channel_args.h.
- * running_count is one less than the count where the running variance is to be
- * unbiased. Given statistics are read and not updated. */
-static void statistics(struct plan *p, const struct channel_norm_op *op,
-                       const struct geometry *g, uint32_t what,
-                       const struct view *part, const struct view *mean,
-                       const struct view *rstd)
+/* What is known of every set by all that makes statistics of sums. */
+static struct channel_statistics_args sets_of(const struct channel_norm_op *op,
+                                              const struct geometry *g)
 {
-    struct channel_statistics_args a = {
-        .what = what,
+    return (struct channel_statistics_args){
         .sets = g->examples * g->groups,
         .groups = g->groups,
-        .parts = view_absent(part) ? 0 : g->a.per_group * g->a.chunks,
         .mean_example = g->a.mean_example,
         .mean_group = g->a.mean_group,
         .rstd_example = g->a.rstd_example,
@@ -217,19 +213,54 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
         .running = !view_absent(&op->running_mean),
         .running_mean_step = view_step(&op->running_mean, 0),
         .running_var_step = view_step(&op->running_var, 0),
-        .count = set_elements(g, &op->x),
         .eps = op->eps,
         .keep = op->keep,
         .momentum = op->momentum};
+}
+
+/* Given statistics are read and not updated. */
+static void statistics_launch(struct plan *p, const struct channel_norm_op *op,
+                              const struct channel_statistics_args *a,
+                              const struct view *part, const struct view *mean,
+                              const struct view *rstd, uint64_t loops)
+{
     enum access running = op->given ? ACCESS_READ : ACCESS_UPDATE;
-    a.running_count = op->population ? a.count : a.count - 1.0f;
-    plan_kernel(p, KERNEL_channel_statistics, KEYS(0));
     plan_bind(p, mean, ACCESS_UPDATE);
     plan_bind(p, rstd, ACCESS_WRITE);
     plan_bind(p, part, ACCESS_READ);
     plan_bind(p, &op->running_mean, running);
     plan_bind(p, &op->running_var, running);
-    plan_items(p, &a, sizeof(a), a.sets, fold_loops(a.parts));
+    plan_items(p, a, sizeof(*a), a->sets, loops);
+}
+
+/* What the sums make of every set, as `what` says: see channel_args.h.
+ * running_count is one less than the count where the running variance is to be
+ * unbiased. */
+static void statistics(struct plan *p, const struct channel_norm_op *op,
+                       const struct geometry *g, uint32_t what,
+                       const struct view *part, const struct view *mean,
+                       const struct view *rstd)
+{
+    struct channel_statistics_args a = sets_of(op, g);
+    a.what = what;
+    a.parts = view_absent(part) ? 0 : g->a.per_group * g->a.chunks;
+    a.count = set_elements(g, &op->x);
+    a.running_count = op->population ? a.count : a.count - 1.0f;
+    plan_kernel(p, KERNEL_channel_statistics, KEYS(0));
+    statistics_launch(p, op, &a, part, mean, rstd, fold_loops(a.parts));
+}
+
+/* What all ranks have found, as the statistics of all their elements. */
+static void merge(struct plan *p, const struct channel_norm_op *op,
+                  const struct geometry *g, const struct view *mean,
+                  const struct view *rstd)
+{
+    struct channel_statistics_args a = sets_of(op, g);
+    a.parts = (uint32_t)op->found.shape[0];
+    a.running_count = op->population ? 0.0f : 1.0f;
+    plan_kernel(p, KERNEL_channel_merge, KEYS(0));
+    statistics_launch(p, op, &a, &op->found, mean, rstd,
+                      3 * fold_loops(a.parts) + LOOPS_DIVIDE);
 }
 
 /* y, once the statistics are known. Activations other than ReLU are a variant
@@ -273,6 +304,8 @@ static void build(struct plan *p, const struct channel_norm_op *op)
     set_strides(&g, &mean, &rstd);
     if (op->given) {
         statistics(p, op, &g, CHANNEL_GIVEN, &part, &mean, &rstd);
+    } else if (!view_absent(&op->found)) {
+        merge(p, op, &g, &mean, &rstd);
     } else {
         plan_scratch(p, SSQ_F32, (uint64_t)g.rows * g.a.chunks, &part);
         sum(p, op, &g, false, &mean, &part);
@@ -310,7 +343,7 @@ static void sum_dy(struct plan *p, const struct channel_norm_backward_op *op,
  * goes through. */
 static void fold(struct plan *p, const struct channel_norm_backward_op *op,
                  const struct geometry *g, const struct view part[2],
-                 const struct view avg[2])
+                 const struct view avg[2], float count)
 {
     struct channel_fold_args a = {
         .examples = g->examples,
@@ -324,7 +357,7 @@ static void fold(struct plan *p, const struct channel_norm_backward_op *op,
         .dgamma_step = view_step(&op->dgamma, 0),
         .dbeta_given = !view_absent(&op->dbeta),
         .dbeta_step = view_step(&op->dbeta, 0),
-        .count = set_elements(g, &op->x)};
+        .count = count};
     plan_kernel(p, KERNEL_channel_fold, KEYS(0));
     plan_bind(p, &part[0], ACCESS_READ);
     plan_bind(p, &part[1], ACCESS_READ);
@@ -336,6 +369,19 @@ static void fold(struct plan *p, const struct channel_norm_backward_op *op,
     plan_items(p, &a, sizeof(a), g->rows,
                fold_loops((uint64_t)a.examples * a.chunks) +
                    fold_loops((uint64_t)a.per_group * a.chunks));
+}
+
+/* The averages of sets that are channels, from those of dy and dy z: times
+ * gamma. They are sums of one chunk each, over a count of 1. */
+static void weigh(struct plan *p, const struct channel_norm_backward_op *op,
+                  const struct geometry *g, const struct view avg[2])
+{
+    struct geometry one = *g;
+    struct view part[2] = {view_part(&op->average, 1, 2),
+                           view_part(&op->average, 1, 2)};
+    part[1].offset += (uint64_t)op->average.stride[0] * sizeof(float);
+    one.a.chunks = 1;
+    fold(p, op, &one, part, avg, 1.0f);
 }
 
 /* dx, from the averages of each set; given statistics do not depend on x, and
@@ -373,15 +419,16 @@ static void build_backward(struct plan *p,
     struct view part[2], avg[2] = {{.dtype = SSQ_F32}, {.dtype = SSQ_F32}};
     bool averages = !view_absent(&op->dx) && !op->given;
     set_strides(&g, &op->mean, &op->rstd);
-    if (averages || !view_absent(&op->dgamma) || !view_absent(&op->dbeta)) {
-        uint64_t sets = (uint64_t)g.examples * g.groups;
-        for (int i = 0; i < 2; i++) {
+    for (int i = 0; i < 2 && averages; i++)
+        plan_scratch(p, SSQ_F32, (uint64_t)g.examples * g.groups, &avg[i]);
+    if (!view_absent(&op->average)) {
+        weigh(p, op, &g, avg);
+    } else if (averages || !view_absent(&op->dgamma) ||
+               !view_absent(&op->dbeta)) {
+        for (int i = 0; i < 2; i++)
             plan_scratch(p, SSQ_F32, (uint64_t)g.rows * g.a.chunks, &part[i]);
-            if (averages)
-                plan_scratch(p, SSQ_F32, sets, &avg[i]);
-        }
         sum_dy(p, op, &g, part);
-        fold(p, op, &g, part, avg);
+        fold(p, op, &g, part, avg, set_elements(&g, &op->x));
     }
     if (!view_absent(&op->dx))
         gradient(p, op, &g, avg);

@@ -1,0 +1,60 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* channel_merge.h - the statistics of a channel from those of every rank's part
+ * of it, in the dialect. All of it is class B: every rank joins the same
+ * numbers, and has the same bits of the result.
+ *
+ * Of n_r elements on rank r, with mean m_r and variance v_r:
+ *
+ *     n = sum n_r    m = sum n_r m_r / n    v = sum n_r (v_r + (m_r - m)^2) / n
+ *
+ * [Chan, Golub, LeVeque 1983]. All terms of v are positive: nothing cancels. */
+#ifndef KERNELS_NORM_CHANNEL_MERGE_H
+#define KERNELS_NORM_CHANNEL_MERGE_H
+
+#include "kernels/scalar/scalar.h"
+
+/* What a rank adds to the sum of the means. */
+FN float merge_mean(float n, float mean)
+{
+    EXACT float t = n * mean;
+
+    return t;
+}
+
+/* What a rank adds to the sum of the squares about the mean m of all. */
+FN float merge_squares(float n, float mean, float var, float m)
+{
+    EXACT float d = mean - m;
+
+    d = d * d;
+    d = var + d;
+    return n * d;
+}
+
+/* 1 / sqrt(var + eps) */
+FN float merge_rstd(float var, float eps)
+{
+    EXACT float v = var + eps;
+
+    return s_canonical(s_rsqrt(v));
+}
+
+/* What the running variance moves to: the squares over `less` elements fewer
+ * than there are, but over one at least. */
+FN float merge_running(float squares, float n, float less)
+{
+    EXACT float rest = n - less;
+
+    return s_div(squares, rest < 1.0f ? 1.0f : rest);
+}
+
+/* keep running + momentum x */
+FN float merge_moved(float keep, float running, float momentum, float x)
+{
+    EXACT float kept = keep * running;
+    EXACT float moved = momentum * x;
+
+    return s_canonical(kept + moved);
+}
+
+#endif

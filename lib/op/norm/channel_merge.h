@@ -1,0 +1,63 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* channel_merge.h - kernels/norm/channel_merge.k on the host, for backends that
+ * have a channel at a time. */
+#ifndef LIB_OP_NORM_CHANNEL_MERGE_H
+#define LIB_OP_NORM_CHANNEL_MERGE_H
+
+#include "kernels/norm/channel_merge.h"
+#include "lib/op/norm/channel_norm.h"
+
+/** A channel of all ranks. */
+struct channel_merged {
+    float mean, rstd;
+    float running; /* what the running variance moves to */
+    bool some;     /* there are elements: running statistics move */
+};
+
+/* What of a rank is summed. */
+enum merge_sum { MERGE_COUNT, MERGE_MEAN, MERGE_SQUARES };
+
+/* Of a rank with these values: found[c] means, then variances, then one count.
+ */
+static inline float merge_term(const float *found, int64_t c, int64_t s,
+                               enum merge_sum what, float mean)
+{
+    const float n = found[2 * c];
+    if (what == MERGE_COUNT)
+        return n;
+    return what == MERGE_MEAN ? merge_mean(n, found[s])
+                              : merge_squares(n, found[s], found[c + s], mean);
+}
+
+/* In the order of the kernel: up to 64 blocks of ranks, then those. */
+static inline float merge_over_ranks(const struct view *found, int64_t s,
+                                     enum merge_sum what, float mean)
+{
+    const int64_t ranks = found->shape[0], c = found->shape[1] / 2;
+    const int64_t block = (ranks + 63) / 64;
+    const float *at = view_host(found);
+    float total = 0.0f;
+    for (int64_t b = 0; b < ranks; b += block) {
+        float part = 0.0f;
+        for (int64_t e = b; e < b + block && e < ranks; e++)
+            part += merge_term(at + e * found->shape[1], c, s, what, mean);
+        total += part;
+    }
+    return total;
+}
+
+static inline struct channel_merged
+channel_merge(const struct channel_norm_op *op, int64_t s)
+{
+    const struct view *found = &op->found;
+    const float n = merge_over_ranks(found, s, MERGE_COUNT, 0.0f);
+    const float means = merge_over_ranks(found, s, MERGE_MEAN, 0.0f);
+    struct channel_merged m = {.mean = s_canonical(s_div(means, n)),
+                               .some = n > 0.0f};
+    const float squares = merge_over_ranks(found, s, MERGE_SQUARES, m.mean);
+    m.rstd = merge_rstd(s_div(squares, n), op->eps);
+    m.running = merge_running(squares, n, op->population ? 0.0f : 1.0f);
+    return m;
+}
+
+#endif
