@@ -222,9 +222,16 @@ SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
  *  training, with the running ones else. Parameters: name.weight and name.bias
  *  [c], which begin as 1 and 0, and the states name.running_mean and
  *  name.running_var.
- *  @param options  axis, momentum, eps, population_variance count; NULL their
- *                  defaults. training is the tape's: where it is false here,
- *                  the running statistics are used in every pass */
+ *  @param options  axis, momentum, eps, population_variance, comm count; NULL
+ *                  their defaults. training is the tape's: where it is false
+ *                  here, the running statistics are used in every pass. With
+ *                  comm the statistics are those of all ranks' x
+ *                  (torch.nn.SyncBatchNorm), which take the same passes for
+ *                  training then: one that calls ssq_trainer_idle instead ends
+ *                  the group with an error that names both calls. A region that
+ *                  is recomputed exchanges its statistics twice. There is no
+ *                  gradient of the gradient: SSQ_ERR_UNSUPPORTED. An evaluation
+ *                  calls no other rank */
 SSQ_API ssq_var ssq_nn_batch_norm_at(const char *where, ssq_tape *tape,
                                      const char *name, ssq_var x,
                                      const ssq_batch_norm_args *options);

@@ -117,9 +117,23 @@ static void give_channels(struct chain *c, unsigned i, ssq_var g,
         chain_give(c, i, ssq_sum_var_at(c->n.where, g, &args));
 }
 
+/* Vars have no collectives. */
+static bool over_ranks(const struct chain *c, const ssq_batch_norm_args *args)
+{
+    if (!args->training || args->comm == NULL || ssq_comm_size(args->comm) == 1)
+        return false;
+    latch_node(c->t,
+               error_set(SSQ_ERR_UNSUPPORTED,
+                         "statistics over ranks have no second derivative"),
+               &c->n);
+    return true;
+}
+
 void second_batch_norm(struct chain *c)
 {
     const ssq_batch_norm_args *args = c->args;
+    if (over_ranks(c, args))
+        return;
     const int rank = value_of(c->t, c->n.var[0])->is.tensor.view.rank;
     const int axis = args->axis < 0 ? args->axis + rank : args->axis;
     struct over o = {.n = 0};

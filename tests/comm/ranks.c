@@ -99,8 +99,8 @@ static void all_parts(struct place *p, const ssq_tensor *x)
     ssq_tensor_destroy(&whole);
 }
 
-/* Three steps of a small net, with batches of the rank's own; with shards or
- * without, which is the same. */
+/* Three steps of a small net, with batches of the rank's own, and statistics of
+ * all; with shards or without, which is the same. */
 static void all_training(struct place *p, bool shard)
 {
     const int64_t shape[] = {8, 12};
@@ -121,12 +121,13 @@ static void all_training(struct place *p, bool shard)
                                         .id = ssq_comm_rank(p->comm))));
         ssq_tape *t = ssq_trainer_begin(trainer);
         ssq_var h = ssq_nn_linear(t, "fc1", ssq_var_input(t, x), 32, NULL);
+        h = ssq_nn_batch_norm(t, "norm", h, SSQ_BATCH_NORM(.comm = p->comm));
         h = ssq_nn_dropout(t, ssq_relu_var(h), 0.25);
         h = ssq_nn_linear(t, "fc2", h, 4, NULL);
         NEED(ssq_trainer_step(
             trainer, ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = y))));
     }
-    for (size_t i = 0; i < 4; i++) {
+    for (size_t i = 0; i < ssq_params_count(ssq_trainer_params(trainer)); i++) {
         ssq_param_info info = SSQ_PARAM_INFO_INIT;
         NEED(ssq_params_get(ssq_trainer_params(trainer), i, &info));
         digest(p, info.tensor);

@@ -4,6 +4,7 @@
 
 comm_tests = \
 	tests/comm/batch_norm \
+	tests/comm/batch_norm_train \
 	tests/comm/collective \
 	tests/comm/failure \
 	tests/comm/gate \
@@ -22,6 +23,8 @@ EXTRA_DIST += tests/comm/batch_norm.h tests/comm/comm.h tests/comm/files.h
 
 tests_comm_batch_norm_SOURCES = tests/comm/batch_norm.c
 tests_comm_batch_norm_LDADD = libsesqui.la -lm
+tests_comm_batch_norm_train_SOURCES = tests/comm/batch_norm_train.c
+tests_comm_batch_norm_train_LDADD = libsesqui.la -lm
 tests_comm_collective_SOURCES = tests/comm/collective.c
 tests_comm_collective_LDADD = libsesqui.la
 tests_comm_failure_SOURCES = tests/comm/failure.c
