@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* nccl.c - communicators over NCCL, by a stand-in for it and for the driver:
  * values against those of local ranks, graphs, programs' own streams and
- * communicators, comparisons, trainings. What the stand-in does not prove is in
- * tests/fakecuda/fakenccl.h. */
+ * communicators, comparisons, weights, trainings. What the stand-in does not
+ * prove is in tests/fakecuda/fakenccl.h. */
 #include <math.h>
+#include <stdlib.h>
 #include <unistd.h>
 
 #include <sesqui/cuda.h>
 #include <sesqui/trainer.h>
+#include <sesqui/tune.h>
 
 #include "tests/comm/nccl.h"
 
@@ -554,6 +556,44 @@ static void test_training(struct rank *r, unsigned n, const char *policy,
            policy, shard ? ", sharded" : "", off);
 }
 
+/* ---- weights ---- */
+
+static void weigh(struct rank *r, void *arg)
+{
+    double(*weight)[NCCL_TEST_RANKS] = arg;
+    rank_note(r, ssq_comm_weights(r->queue, r->comm, SSQ_F32, weight[r->rank]));
+}
+
+/* The stand-in's devices are of one kind, and have one rate, in a cache of this
+ * test's own. */
+static void test_weights(unsigned n)
+{
+    struct rank r[NCCL_TEST_RANKS];
+    double weight[NCCL_TEST_RANKS][NCCL_TEST_RANKS] = {{0.0}};
+    char folder[] = "/tmp/ssq-nccl-XXXXXX", command[64];
+    unsigned told = 0, alike = 0;
+
+    if (mkdtemp(folder) == NULL)
+        tap_bail("no folder for a cache");
+    setenv("XDG_CACHE_HOME", folder, 1);
+    unsetenv("SSQ_CACHE");
+    ranks_open(r, n, 20);
+    ranks_do(r, n, weigh, weight);
+    for (unsigned i = 0; i < n; i++)
+        told += r[i].status == SSQ_ERR_NOT_FOUND &&
+                core_has(r[i].text, "--device cuda:0 --types f32` measures");
+    tap_ok(told == n && weight[0][0] == 0.0, "%u ranks: %s", told, r[0].text);
+    NEED(ssq_training_rate_keep(r[0].dev, SSQ_F32, 12.5));
+    ranks_do(r, n, weigh, weight);
+    for (unsigned i = 0; i < n * n; i++)
+        alike += weight[i / n][i % n] == 1.0;
+    tap_ok(r[0].status == SSQ_OK && alike == n * n,
+           "%u ranks on GPUs of one kind weigh the same: %s", n, r[0].text);
+    ranks_close(r, n);
+    snprintf(command, sizeof(command), "rm -rf '%s'", folder);
+    tap_ok(system(command) == 0, "the folder is gone");
+}
+
 static void test_group(unsigned n)
 {
     struct rank r[NCCL_TEST_RANKS];
@@ -590,6 +630,7 @@ int main(void)
     test_compare(2);
     test_compare(3);
     test_lent(3);
+    test_weights(3);
     nccl_clean();
-    return tap_done(41);
+    return tap_done(44);
 }
