@@ -170,15 +170,6 @@ void buckets_reset(struct buckets *b)
     }
 }
 
-ssq_status bucket_add(ssq_queue *queue, const ssq_optimizer *o,
-                      struct bucket *b)
-{
-    ssq_status st =
-        b->added ? SSQ_OK : optimizer_accumulate_list(queue, o, b->pairs);
-    b->added = st == SSQ_OK;
-    return st;
-}
-
 ssq_status bucket_begin(ssq_queue *queue, ssq_comm *comm, struct bucket *b)
 {
     const ssq_tensor *const *sums = b->sums;

@@ -47,10 +47,8 @@ void buckets_free(struct buckets *buckets);
 
 /** A step begins: no gradient is there. */
 void buckets_reset(struct buckets *buckets);
-/** Add the gradients to their sums, and begin the sum over ranks, each unless
- *  it was; and what is enqueued behind the last sees it. */
-ssq_status bucket_add(ssq_queue *queue, const ssq_optimizer *optimizer,
-                      struct bucket *bucket);
+/** Begin the sum over ranks, unless it was: what is enqueued behind bucket_wait
+ *  sees it. */
 ssq_status bucket_begin(ssq_queue *queue, ssq_comm *comm,
                         struct bucket *bucket);
 ssq_status bucket_wait(ssq_queue *queue, struct bucket *bucket);

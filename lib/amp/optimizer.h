@@ -163,8 +163,8 @@ struct optimizer_stages {
     bool accumulating;  /* sums hold gradients that no step has used */
     bool reduced;       /* they are sums over ranks, in this one's shard */
     bool gathering;     /* a step was made; parameters are to be gathered */
-    bool checked, normed; /* ranks have put together the partials of a check, and
-                             of LAMB's norms, that are not used yet */
+    bool checked, normed; /* ranks have put together the partials of a check,
+                             and of LAMB's norms, that are not used yet */
     double factor;
 };
 

@@ -46,14 +46,23 @@ static ssq_status divide(ssq_trainer *t)
     return st;
 }
 
+/* Add a bucket's gradients to their sums, unless they were. */
+static ssq_status add(const ssq_trainer *t, struct bucket *b)
+{
+    ssq_status st = SSQ_OK;
+    if (!b->added)
+        st = optimizer_accumulate_list(t->queue, t->optimizer, b->pairs);
+    b->added = st == SSQ_OK;
+    return st;
+}
+
 /* All that are next and whole. What fails is tried again behind the backward,
  * by whoever can tell of it. */
 static void begin_whole(ssq_trainer *t, struct buckets *b)
 {
     while (b->next < b->n && b->at[b->next].left == 0) {
         struct bucket *k = &b->at[b->next];
-        if (bucket_add(t->queue, t->optimizer, k) != SSQ_OK ||
-            bucket_begin(t->queue, t->comm, k) != SSQ_OK)
+        if (add(t, k) != SSQ_OK || bucket_begin(t->queue, t->comm, k) != SSQ_OK)
             return;
         b->next++;
     }
@@ -120,7 +129,7 @@ ssq_status trainer_add_divided(ssq_trainer *t)
     struct buckets *b = buckets_of(t);
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
-        st = bucket_add(t->queue, t->optimizer, &b->at[i]);
+        st = add(t, &b->at[i]);
     if (st == SSQ_OK)
         optimizer_accumulate_end(t->optimizer, trainer_factor(t));
     return st;

@@ -136,12 +136,6 @@ ssq_status trainer_compare(ssq_trainer *t)
     return st;
 }
 
-double trainer_factor(const ssq_trainer *t)
-{
-    unsigned ranks = t->comm == NULL ? 1 : ssq_comm_size(t->comm);
-    return 1.0 / ((double)t->accumulate * ranks);
-}
-
 /* Behind a sum that a call has failed after, the step is due with it: it is not
  * summed again. */
 ssq_status trainer_reduce(ssq_trainer *t)

@@ -73,7 +73,11 @@ ssq_status trainer_compare(ssq_trainer *t);
 /** Sum the gradients of the step that is due over all ranks, once. */
 ssq_status trainer_reduce(ssq_trainer *t);
 /** What a pass's gradients are multiplied by, behind their sum. */
-double trainer_factor(const ssq_trainer *t);
+static inline double trainer_factor(const ssq_trainer *t)
+{
+    unsigned ranks = t->comm == NULL ? 1 : ssq_comm_size(t->comm);
+    return 1.0 / ((double)t->accumulate * ranks);
+}
 
 /* ---- buckets.c ---- */
 
