@@ -47,6 +47,14 @@ dist_performance_DATA = \
 	doc/performance/opencl.md \
 	doc/performance/reference.md \
 	doc/performance/vulkan.md
+performance_cpudir = $(docdir)/performance/cpu
+dist_performance_cpu_DATA = \
+	doc/performance/cpu/k.svg \
+	doc/performance/cpu/m.svg \
+	doc/performance/cpu/n.svg \
+	doc/performance/cpu/parameters.svg \
+	doc/performance/cpu/tensors.svg \
+	doc/performance/cpu/threads.svg
 
 # The headers and the guide as HTML in doc/reference/; needs doxygen.
 .PHONY: doc
