@@ -91,10 +91,11 @@ typedef struct ssq_trainer_args {
     bool shard; /**< with comm: each rank holds the masters and moments of
                    its shard, as ssq_optimizer_distribute has it. The same
                    bits for as many ranks, and less memory on each */
-    uint64_t bucket_bytes SSQ_DEFAULT(26214400); /**< with comm, the same on all
-                   ranks: gradients are summed over ranks in buckets of at least
-                   so many bytes of float32 sums, while the backward goes on;
-                   0: all behind the backward. The same bits. See above */
+    uint64_t bucket_bytes SSQ_DEFAULT(26214400); /**< with comm and without
+                   shard, the same on all ranks: gradients are summed over ranks
+                   in buckets of at least so many bytes of float32 sums, while
+                   the backward goes on; 0: all behind the backward. The same
+                   bits. See above */
     uint32_t compare_every; /**< with comm, the same on all ranks: for finding
                    faults. Behind each so many steps ranks compare digests of
                    parameters, the scaler and, without shard, masters and

@@ -4,9 +4,6 @@
 
 #include "lib/amp/list.h"
 #include "lib/amp/optimizer.h"
-#include "lib/comm/parts.h"
-
-#include <string.h>
 
 /* ---- dividing ---- */
 
@@ -73,20 +70,12 @@ static ssq_status make_pairs(const ssq_optimizer *o, const size_t *params,
 static ssq_status make_bucket(const ssq_optimizer *o, const size_t *params,
                               size_t n, struct bucket *b)
 {
-    const struct shards *shards = o->state->shards;
-    size_t row = shards == NULL ? 0 : ssq_comm_size(shards->comm) + (size_t)1;
     b->n = n;
     b->sums = mem_alloc_array(n, sizeof(*b->sums));
-    if (shards != NULL)
-        b->bounds = mem_alloc_array(n * row, sizeof(*b->bounds));
-    if (b->sums == NULL || (shards != NULL && b->bounds == NULL))
-        return error_nomem("optimizer", n * (row + 1) * sizeof(*b->bounds));
-    for (size_t i = 0; i < n; i++) {
+    if (b->sums == NULL)
+        return error_nomem("optimizer", n * sizeof(*b->sums));
+    for (size_t i = 0; i < n; i++)
         b->sums[i] = o->state->sum[params[i]];
-        if (shards != NULL)
-            memcpy(b->bounds + i * row, shards->bounds + params[i] * row,
-                   row * sizeof(*b->bounds));
-    }
     return make_pairs(o, params, b);
 }
 
@@ -143,7 +132,6 @@ static void bucket_free(struct bucket *b)
     if (b->pairs != NULL)
         object_put(&b->pairs->object);
     mem_free(b->sums);
-    mem_free(b->bounds);
 }
 
 void buckets_free(struct buckets *b)
@@ -172,18 +160,12 @@ void buckets_reset(struct buckets *b)
 
 ssq_status bucket_begin(ssq_queue *queue, ssq_comm *comm, struct bucket *b)
 {
-    const ssq_tensor *const *sums = b->sums;
-    ssq_status st;
     if (b->begun)
         return SSQ_OK;
-    if (b->bounds != NULL)
-        st = comm_reduce_parts(queue, comm, sums, b->n, b->bounds, "gradients",
-                               &b->work);
-    else
-        st = ssq_comm_all_reduce(queue, comm,
-                                 SSQ_COMM_ALL_REDUCE(.tensors = sums, .n = b->n,
-                                                     .tag = "gradients",
-                                                     .work = &b->work));
+    ssq_status st = ssq_comm_all_reduce(
+        queue, comm,
+        SSQ_COMM_ALL_REDUCE(.tensors = b->sums, .n = b->n, .tag = "gradients",
+                            .work = &b->work));
     b->begun = st == SSQ_OK;
     return st;
 }

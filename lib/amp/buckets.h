@@ -15,7 +15,6 @@
 struct bucket {
     size_t n;                /* parameters */
     const ssq_tensor **sums; /* theirs; the array is owned */
-    int64_t *bounds;         /* of their shards; owned; NULL: they are whole */
     struct view_list *pairs; /* gradients, then sums */
     /* of the step under way */
     size_t left;         /* gradients that are not there */

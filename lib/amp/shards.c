@@ -218,7 +218,7 @@ ssq_status shards_reduce(ssq_queue *queue, const ssq_optimizer *o)
 {
     return comm_reduce_parts(queue, o->comm,
                              (const ssq_tensor *const *)o->state->sum, o->n,
-                             o->state->shards->bounds, "gradients", NULL);
+                             o->state->shards->bounds, "gradients");
 }
 
 ssq_status shards_gather(ssq_queue *queue, const ssq_optimizer *o)

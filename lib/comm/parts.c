@@ -262,13 +262,10 @@ static ssq_status run(ssq_queue *queue, ssq_comm *comm, struct job *job,
 
 ssq_status comm_reduce_parts(ssq_queue *queue, ssq_comm *comm,
                              const ssq_tensor *const *tensors, size_t n,
-                             const int64_t *bounds, const char *tag,
-                             ssq_comm_work **work)
+                             const int64_t *bounds, const char *tag)
 {
-    struct job *job = job_create(CALL_REDUCE_SCATTER, tag);
-    if (job != NULL)
-        job->work = work;
-    return run(queue, comm, job, tensors, n, bounds, "comm_reduce_parts");
+    return run(queue, comm, job_create(CALL_REDUCE_SCATTER, tag), tensors, n,
+               bounds, "comm_reduce_parts");
 }
 
 ssq_status comm_gather_parts(ssq_queue *queue, ssq_comm *comm,

@@ -19,8 +19,7 @@
  *  sesqui/comm.h. */
 ssq_status comm_reduce_parts(ssq_queue *queue, ssq_comm *comm,
                              const ssq_tensor *const *tensors, size_t n,
-                             const int64_t *bounds, const char *tag,
-                             ssq_comm_work **work);
+                             const int64_t *bounds, const char *tag);
 
 /** All parts of others' become theirs, on the root or on all ranks. */
 ssq_status comm_gather_parts(ssq_queue *queue, ssq_comm *comm,

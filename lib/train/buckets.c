@@ -79,10 +79,12 @@ static void ready(void *user, uint32_t param)
 }
 
 /* All ranks come to the same answer: of what they have compared, and behind a
- * step that all have made. */
+ * step that all have made. Shards are runs of parameters, so that a bucket of
+ * these would be one rank's, to which all others send at once: they are summed
+ * as a whole, which all receive a part of. */
 static bool wanted(const ssq_trainer *t)
 {
-    return t->comm != NULL && t->bucket_bytes > 0 && t->stepped &&
+    return t->comm != NULL && !t->shard && t->bucket_bytes > 0 && t->stepped &&
            t->taken + 1 == t->accumulate && t->given == t->params->n &&
            t->tape->status == SSQ_OK;
 }
@@ -143,11 +145,8 @@ ssq_status trainer_reduce_divided(ssq_trainer *t)
         st = bucket_begin(t->queue, t->comm, &b->at[i]);
     for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
         st = bucket_wait(t->queue, &b->at[i]);
-    if (st != SSQ_OK)
-        return st;
-    t->divided = false;
-    t->optimizer->at.reduced = t->shard;
-    return SSQ_OK;
+    t->divided = st != SSQ_OK;
+    return st;
 }
 
 /* What others may have by now cannot be taken back, nor what earlier passes'

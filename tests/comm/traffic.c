@@ -167,7 +167,7 @@ static void shards(struct rank *r, int64_t elements)
     for (int i = 0; i < 2; i++)
         NEED(ssq_fill(r->q, SSQ_FILL(.x = x[i], .value = 1.0)));
     const ssq_tensor *const list[] = {x[0], x[1]};
-    NEED(comm_reduce_parts(r->q, r->comm, list, 2, bounds, "sums", NULL));
+    NEED(comm_reduce_parts(r->q, r->comm, list, 2, bounds, "sums"));
     sent(r, "sums of shards", messages, bytes);
     NEED(comm_gather_parts(r->q, r->comm, list, 2, bounds, COMM_ALL, "params"));
     sent(r, "parameters of shards", messages, bytes);
