@@ -216,7 +216,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
     ssq_trainer *trainer, ssq_hyper hyper, const ssq_schedule *schedule);
 
 /** Begin a pass for training: ssq_tape_begin. The tape is the trainer's; NULL
- *  for NULL. */
+ *  for NULL. It latches SSQ_ERR_COMM where the ranks' group has ended. */
 SSQ_API ssq_tape *ssq_trainer_begin(ssq_trainer *trainer);
 
 /** Begin a pass for evaluation. */

@@ -30,7 +30,7 @@ ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
         if (st != SSQ_OK)
             return st;
     }
-    return comm_check(comm, what);
+    return comm_usable(comm, what);
 }
 
 static ssq_status check_args(const void *args, size_t size, size_t want,

@@ -121,6 +121,9 @@ ssq_status comm_thread_start(pthread_t *thread, void *(*fn)(void *user),
 
 /** SSQ_OK, or the error that has ended the group, with its text. */
 ssq_status comm_check(ssq_comm *comm, const char *what);
+/** The same for callers, who are told of an end that their own rank has asked
+ *  for before its thread has come to it. */
+ssq_status comm_usable(ssq_comm *comm, const char *what);
 /** May memory of a failed exchange still be read or written? */
 bool comm_pending(const ssq_comm *comm);
 /** The group has ended. The first status and text are kept. */

@@ -17,6 +17,17 @@ ssq_status comm_check(ssq_comm *comm, const char *what)
     return st == SSQ_OK ? SSQ_OK : error_set(st, "%s", comm->text);
 }
 
+ssq_status comm_usable(ssq_comm *comm, const char *what)
+{
+    ssq_status st = comm_check(comm, what);
+    if (st != SSQ_OK)
+        return st;
+    pthread_mutex_lock(&comm->lock);
+    bool given_up = comm->end.facts != NULL;
+    pthread_mutex_unlock(&comm->lock);
+    return given_up ? error_set(SSQ_ERR_COMM, "%s", comm->end_text) : SSQ_OK;
+}
+
 /* The text is written before the status, and never again. */
 bool comm_end_here(ssq_comm *comm, ssq_status status, const char *text)
 {
@@ -49,5 +60,5 @@ ssq_status ssq_comm_status(const ssq_comm *comm)
 {
     if (comm == NULL)
         return error_set(SSQ_ERR_INVALID, "comm_status: comm is NULL");
-    return comm_check((ssq_comm *)(uintptr_t)comm, "comm_status");
+    return comm_usable((ssq_comm *)(uintptr_t)comm, "comm_status");
 }

@@ -80,6 +80,8 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         st = trainer_call_hooks(t, SSQ_PLACE_TRAIN_BEGIN, NULL);
         t->begun = st == SSQ_OK;
     }
+    if (st == SSQ_OK && training && t->comm != NULL)
+        st = ssq_comm_status(t->comm); /* sums of a pass may be under way yet */
     if (st == SSQ_OK && training)
         st = trainer_alike(t);
     if (st == SSQ_OK && training && t->replay)
