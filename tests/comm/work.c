@@ -169,6 +169,7 @@ static void test_misuse(const char *device)
     ssq_graph *graph = NULL;
 
     begin(device);
+    ssq_tensor *z = group_vector(&g, 0, 5000, 7);
     ssq_queue *other = core_queue(g.dev[0]);
     core_status(ssq_comm_wait(g.queue[0], NULL), SSQ_ERR_INVALID, "work is",
                 "no place of a work");
@@ -188,7 +189,7 @@ static void test_misuse(const char *device)
     NEED(ssq_comm_wait(g.queue[0], &work));
     core_status(ssq_comm_wait(g.queue[0], &work), SSQ_ERR_INVALID, "*work is",
                 "waited for twice");
-    NEED(start(0, x, &work));
+    NEED(start(0, z, &work)); /* nobody may look at z from here on */
     ssq_comm_work_destroy(&work);
     core_status(ssq_comm_wait(g.queue[0], &work), SSQ_ERR_INVALID, "*work is",
                 "waited for when it is destroyed");
@@ -198,6 +199,7 @@ static void test_misuse(const char *device)
     come();
     come();
     tap_ok(first_of(&g, 0, x) == 3.0f, "the first was waited for");
+    ssq_tensor_destroy(&z);
     ssq_graph_destroy(&graph);
     ssq_queue_destroy(&other);
     end();
