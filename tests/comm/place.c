@@ -117,5 +117,5 @@ int main(void)
     p.struct_size--;
     core_status(ssq_comm_place_get(&p), SSQ_ERR_INVALID, "struct_size",
                 "another struct_size");
-    return tap_done(15);
+    return tap_done(14);
 }
