@@ -4,6 +4,8 @@
  * First everything is compared, and digests are: parameters of an empty set,
  * and the optimizer's memory, are made for that, and let go of where anything
  * differs. Then everything is written. */
+#include <sesqui/ops/data.h>
+
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/checkpoint/digest.h"
@@ -124,6 +126,7 @@ static ssq_status compare_param(const struct loading *l, size_t i)
     return values_fit(l->f, e, NULL, p->tensor, &place);
 }
 
+/* Zeros, since masters begin as what is there before values are read. */
 static ssq_status make_param(const struct loading *l, size_t i)
 {
     ssq_params *p = l->c->params;
@@ -137,6 +140,8 @@ static ssq_status make_param(const struct loading *l, size_t i)
                          l->c->what, l->f->path, e->name, e->spelling->text,
                          p->policy_name);
     ssq_status st = tensor_create(p->device, dtype, e->rank, e->shape, &t);
+    if (st == SSQ_OK)
+        st = ssq_fill(l->c->queue, SSQ_FILL(.x = t, .value = 0));
     if (st == SSQ_OK)
         st = param_put(p, e->name, t, l->state[i], l->full[i]);
     if (st != SSQ_OK)
