@@ -32,8 +32,10 @@
  * checkpoint that was loaded, and the error names the first difference. Layers
  * that draw numbers draw others on each rank, those of one trainer that does
  * their passes in turn. ssq_trainer_loss is of this rank. All ranks take the
- * same number of passes: who has no batch left calls ssq_trainer_idle; a rank
- * that does not come is waited for, and then an error.
+ * same number of passes: who has no batch left calls ssq_trainer_idle, and
+ * where nobody knows how many batches the others have, ssq_trainer_announce and
+ * ssq_trainer_next tell; a rank that does not come is waited for, and then an
+ * error.
  *
  * A trainer is parameters, a tape, an optimizer and, where the policy wants
  * one, a scaler, on a queue of the program's, in whose order all is done; they
@@ -105,7 +107,7 @@ typedef struct ssq_trainer_args {
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
-        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL, false,     \
+        SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL, false,      \
         26214400, 0
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
@@ -271,19 +273,84 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_share(ssq_trainer *trainer,
                                                     int64_t *begin,
                                                     int64_t *end);
 
+/** Tell all ranks how many rows this one has for a pass that is to come: for
+ *  ranks with batches of their own, of any sizes, where nobody knows how many
+ *  the others have (torch's Join). Each rank announces each pass, 0 rows where
+ *  it has no batch, and asks ssq_trainer_next before it takes the pass:
+ *
+ *      int64_t rows = load(0), all;
+ *      CHECK(ssq_trainer_announce(trainer, rows));
+ *      for (int i = 0;; i = !i) {
+ *          CHECK(ssq_trainer_next(trainer, &all));
+ *          if (all == 0)
+ *              break;                        // on all ranks alike
+ *          int64_t now = rows;
+ *          rows = load(!i);                  // the next batch, or 0
+ *          CHECK(ssq_trainer_announce(trainer, rows));
+ *          if (now > 0)
+ *              CHECK(ssq_trainer_step(trainer, loss_of(trainer, i)));
+ *          else
+ *              CHECK(ssq_trainer_idle(trainer));
+ *      }
+ *
+ *  Announced so, before the step of the pass before it, a pass costs no
+ *  waiting: 16 bytes travel while that step is on its way. Announced behind
+ *  that step it is told as well, but ssq_trainer_next waits for the step then.
+ *  Nothing of it stands on the trainer's queue. Passes that count alike have
+ *  the bits of passes that nobody has announced. A rank that has announced 0
+ *  may have rows again later, in the next epoch say. Without comm this rank is
+ *  all.
+ *  @param rows  of this rank, 0 to 2^50
+ *  @return SSQ_ERR_INVALID a NULL, rows, or 8 passes are announced that
+ *          ssq_trainer_next has not come to; SSQ_ERR_NOMEM; SSQ_ERR_COMM the
+ *          group has ended; SSQ_ERR_DEVICE. Nothing is announced then, and the
+ *          call may be repeated.
+ *  @note A collective of comm with the tag "rows": all ranks call it in the
+ *        same place among theirs. Asynchronous. A checkpoint does not have
+ *        what is announced, and a load leaves it. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_announce(ssq_trainer *trainer,
+                                                       int64_t rows);
+
+/** Which pass is next: the first that was announced and not asked for. It
+ *  counts as much as this rank's rows are of those of all ranks, as
+ *  ssq_trainer_share has it and whatever .weights are, so that a group makes
+ *  the steps of one trainer that takes the ranks' rows as one batch. A rank
+ *  that has announced 0 calls ssq_trainer_idle for it; before the first step,
+ *  which makes the parameters, it takes a pass with any rows, zeros say, of
+ *  which nothing counts. Where no rank has any, all have come to the end, and
+ *  leave this pass out: a step of it would be one of moments and weight decay
+ *  alone. An accumulation that is open then goes on with the passes of the next
+ *  epoch, or all ranks idle until its step is made.
+ *  @param rows  of all ranks, the same on each; 0: the end. Written only on
+ *               success
+ *  @return SSQ_ERR_INVALID a NULL, or no pass is announced; SSQ_ERR_COMM the
+ *          group has ended, with the rank that ended it by name; SSQ_ERR_NOMEM,
+ *          behind which the call may be repeated; SSQ_ERR_DEVICE.
+ *  @note Waits until all ranks have announced the pass, and for the collectives
+ *        that this rank has called before it did: one thread that drives
+ *        several local ranks announces for all of them first. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_next(ssq_trainer *trainer,
+                                                   int64_t *rows);
+
 /** A pass without a batch, for a rank that has none while others have: its
  *  gradients are zeros, and the step that is due is made with them. What the
- *  others' passes count is theirs to say (ssq_trainer_share); without it the
- * sum is divided by the number of all ranks. ssq_trainer_begin is not called
- * for it, and hooks are called but for the loss's. ssq_trainer_loss leaves it
- * out.
+ *  others' passes count is theirs to say (ssq_trainer_share, ssq_trainer_next);
+ *  without it the sum is divided by the number of all ranks. ssq_trainer_begin
+ *  is not called for it, and hooks are called but for the loss's.
+ *  ssq_trainer_loss leaves it out. It calls the collectives of a step alone:
+ *  where the others' passes have more, those of a batch norm with .comm
+ *  (nn.h), the group ends, and the text of all ranks says which rank calls
+ *  "batch_norm" where this one calls "gradients". Such nets need a row on each
+ *  rank.
  *  @return SSQ_ERR_INVALID NULL, without comm, or before the first step: the
  *          first pass of a rank makes its parameters, with a batch; else as
  *          ssq_trainer_begin and ssq_trainer_step. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_idle(ssq_trainer *trainer);
 
 /** The mean of the losses of all passes that ssq_trainer_step has taken since
- *  the last call, skipped ones too: summed on the device in float32. Waits.
+ *  the last call, skipped ones too, but for those that count nothing
+ *  (ssq_trainer_share, ssq_trainer_next): summed on the device in float32. It
+ *  waits.
  *  @param mean  NaN where there were none
  *  @return SSQ_ERR_INVALID a NULL; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_loss(ssq_trainer *trainer,

@@ -233,7 +233,7 @@ static ssq_status step(ssq_trainer *trainer, ssq_var loss)
         st = trainer_divide(trainer);
     if (st == SSQ_OK)
         st = trainer_backward(trainer, trainer_weigh(trainer, from));
-    if (st == SSQ_OK)
+    if (st == SSQ_OK && trainer->weight != 0.0)
         st = add_loss(trainer, loss);
     return count(trainer, st);
 }

@@ -21,6 +21,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
         mem_free(w);
     }
     trainer_free_hooks(t);
+    trainer_free_ahead(t);
     if (t->replay)
         repeat_forget(t->queue);
     mem_free(t->weights);

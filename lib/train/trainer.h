@@ -57,6 +57,7 @@ struct ssq_trainer {
     double *weights; /* of the ranks; owned; NULL: all the same */
     bool weighted;   /* they are the program's, whatever is loaded */
     double weight;   /* of the next pass: 1 is a share as large as others' */
+    struct ahead *ahead; /* passes that are announced; NULL: none ever was */
 };
 
 /* ---- step.c ---- */
@@ -119,6 +120,18 @@ ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss);
  *  ranks, else all the same. */
 ssq_status trainer_weights_text(const ssq_trainer *t, char **text);
 ssq_status trainer_weights_read(ssq_trainer *t, const char *text);
+
+/** Rows of a batch, or of a pass, and products of them with a weight or the
+ *  number of ranks, that a double has exactly: at most so many. */
+#define TRAINER_ROWS ((int64_t)1 << 50)
+/** SSQ_ERR_INVALID where they are more, or below 0. */
+ssq_status trainer_check_rows(const char *what, int64_t rows);
+/** The next pass counts as much as `rows` are of all; 0: nothing. */
+void trainer_weigh_rows(ssq_trainer *t, int64_t rows, int64_t all);
+
+/* ---- ahead.c ---- */
+
+void trainer_free_ahead(ssq_trainer *t);
 
 /* ---- hooks.c ---- */
 

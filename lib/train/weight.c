@@ -15,9 +15,6 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Rows and products of them with a weight that a double has exactly. */
-#define MOST_ROWS ((int64_t)1 << 50)
-
 /* Digits of a weight's bits, and a space. */
 #define DIGITS 17
 
@@ -79,6 +76,23 @@ static int64_t edge(int64_t rows, double before, double all)
     return (int64_t)floor((double)rows * before / all + 0.5);
 }
 
+ssq_status trainer_check_rows(const char *what, int64_t rows)
+{
+    return rows >= 0 && rows <= TRAINER_ROWS
+               ? SSQ_OK
+               : error_set(SSQ_ERR_INVALID,
+                           "%s: rows is %lld, expected 0..2^50", what,
+                           (long long)rows);
+}
+
+void trainer_weigh_rows(ssq_trainer *t, int64_t rows, int64_t all)
+{
+    double size = t->comm == NULL ? 1.0 : ssq_comm_size(t->comm);
+    struct fpenv env = fpenv_enter();
+    t->weight = all == 0 ? 0.0 : (double)rows * size / (double)all;
+    fpenv_leave(env);
+}
+
 ssq_status ssq_trainer_share(ssq_trainer *trainer, int64_t rows, int64_t *begin,
                              int64_t *end)
 {
@@ -88,9 +102,9 @@ ssq_status ssq_trainer_share(ssq_trainer *trainer, int64_t rows, int64_t *begin,
                          trainer == NULL ? "trainer"
                          : begin == NULL ? "begin"
                                          : "end");
-    if (rows < 0 || rows > MOST_ROWS)
-        return error_set(SSQ_ERR_INVALID, "%s: rows is %lld, expected 0..2^50",
-                         what, (long long)rows);
+    ssq_status st = trainer_check_rows(what, rows);
+    if (st != SSQ_OK)
+        return st;
     unsigned rank = ssq_comm_rank(trainer->comm);
     unsigned size = trainer->comm == NULL ? 1 : ssq_comm_size(trainer->comm);
     struct fpenv env = fpenv_enter();
@@ -98,9 +112,9 @@ ssq_status ssq_trainer_share(ssq_trainer *trainer, int64_t rows, int64_t *begin,
     *begin = edge(rows, weights_of(trainer, rank), all);
     *end = rank + 1 == size ? rows
                             : edge(rows, weights_of(trainer, rank + 1), all);
-    if (rows > 0)
-        trainer->weight = (double)(*end - *begin) * (double)size / (double)rows;
     fpenv_leave(env);
+    if (rows > 0)
+        trainer_weigh_rows(trainer, *end - *begin, rows);
     return SSQ_OK;
 }
 

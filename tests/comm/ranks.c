@@ -5,7 +5,7 @@
  * usage: ranks HOW DEVICE...   under mpirun; rank r is on DEVICE r
  *        ranks local DEVICE... a rank for each, in this process
  *
- * HOW: whole    all collectives, and a training; rank 0 prints the digest of
+ * HOW: whole    all collectives, and trainings; rank 0 prints the digest of
  * what came of them late     the last rank comes after the others' time shapes
  * the last rank has another tensor killed   the last rank dies between two
  * collectives killed-within  it dies in one left     it destroys its
@@ -50,6 +50,15 @@ static void digest(struct place *p, const ssq_tensor *x)
     for (size_t i = 0; i < bytes; i++)
         p->digest = (p->digest ^ b[i]) * UINT64_C(0x100000001b3);
     free(b);
+}
+
+static void digest_all(struct place *p, const ssq_trainer *trainer)
+{
+    for (size_t i = 0; i < ssq_params_count(ssq_trainer_params(trainer)); i++) {
+        ssq_param_info info = SSQ_PARAM_INFO_INIT;
+        NEED(ssq_params_get(ssq_trainer_params(trainer), i, &info));
+        digest(p, info.tensor);
+    }
 }
 
 static ssq_tensor *filled(struct place *p, int t, unsigned rank)
@@ -127,14 +136,64 @@ static void all_training(struct place *p, bool shard)
         NEED(ssq_trainer_step(
             trainer, ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = y))));
     }
-    for (size_t i = 0; i < ssq_params_count(ssq_trainer_params(trainer)); i++) {
-        ssq_param_info info = SSQ_PARAM_INFO_INIT;
-        NEED(ssq_params_get(ssq_trainer_params(trainer), i, &info));
-        digest(p, info.tensor);
-    }
+    digest_all(p, trainer);
     ssq_trainer_destroy(&trainer);
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);
+}
+
+/* Of a rank's batch: ranks have 3, 5, 1, 3, .. of their own, of which the last
+ * is small. */
+static int64_t joined_rows(unsigned rank, uint32_t batch)
+{
+    static const uint32_t batches[] = {3, 5, 1};
+    uint32_t n = batches[rank % 3];
+
+    return batch + 1 < n ? 8 : batch + 1 == n ? 2 + (int64_t)rank : 0;
+}
+
+static void joined_pass(struct place *p, ssq_trainer *trainer,
+                        const ssq_tensor *x, uint32_t batch, int64_t rows)
+{
+    ssq_tensor *some = NULL;
+
+    NEED(ssq_random_normal(p->queue,
+                           SSQ_RANDOM_NORMAL(.x = x, .seed = batch,
+                                             .id = ssq_comm_rank(p->comm))));
+    NEED(ssq_tensor_slice(x, 0, 0, rows, 1, &some));
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    ssq_var h = ssq_nn_linear(t, "fc", ssq_var_input(t, some), 3, NULL);
+    NEED(ssq_trainer_step(trainer, ssq_mean_var(ssq_square_var(h), NULL)));
+    ssq_tensor_destroy(&some);
+}
+
+/* They end together. */
+static void all_joined(struct place *p, bool shard)
+{
+    const int64_t shape[] = {8, 12};
+    const unsigned rank = ssq_comm_rank(p->comm);
+    ssq_trainer *trainer = NULL;
+    ssq_tensor *x = NULL;
+    int64_t all = 0;
+
+    NEED(ssq_tensor_create(p->dev, SSQ_F32, 2, shape, &x));
+    NEED(ssq_trainer_create(
+        p->queue, SSQ_TRAINER(.comm = p->comm, .shard = shard), &trainer));
+    NEED(ssq_trainer_announce(trainer, joined_rows(rank, 0)));
+    for (uint32_t b = 0;; b++) {
+        int64_t rows = joined_rows(rank, b);
+        NEED(ssq_trainer_next(trainer, &all));
+        if (all == 0)
+            break;
+        NEED(ssq_trainer_announce(trainer, joined_rows(rank, b + 1)));
+        if (rows > 0)
+            joined_pass(p, trainer, x, b, rows);
+        else
+            NEED(ssq_trainer_idle(trainer));
+    }
+    digest_all(p, trainer);
+    ssq_trainer_destroy(&trainer);
+    ssq_tensor_destroy(&x);
 }
 
 /* Ranks end with the same digest, and have it compared. */
@@ -153,6 +212,7 @@ static void *whole(void *place)
     for (int shard = 0; shard < 2; shard++) {
         p->digest = before;
         all_training(p, shard == 1);
+        all_joined(p, shard == 1);
         after[shard] = p->digest;
     }
     if (after[0] != after[1])

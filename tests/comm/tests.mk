@@ -8,6 +8,8 @@ comm_tests = \
 	tests/comm/collective \
 	tests/comm/failure \
 	tests/comm/gate \
+	tests/comm/join \
+	tests/comm/join_fail \
 	tests/comm/place \
 	tests/comm/shards \
 	tests/comm/shards_train \
@@ -31,6 +33,10 @@ tests_comm_failure_SOURCES = tests/comm/failure.c
 tests_comm_failure_LDADD = libsesqui.la
 tests_comm_gate_SOURCES = tests/comm/gate.c
 tests_comm_gate_LDADD = libsesqui.la
+tests_comm_join_SOURCES = tests/comm/join.c
+tests_comm_join_LDADD = libsesqui.la -lm
+tests_comm_join_fail_SOURCES = tests/comm/join_fail.c
+tests_comm_join_fail_LDADD = libsesqui.la
 tests_comm_place_SOURCES = tests/comm/place.c
 tests_comm_place_LDADD = libsesqui.la
 tests_comm_shards_SOURCES = tests/comm/shards.c

@@ -71,8 +71,10 @@ ssq_tensor_create buffers of a program are made at its begin
 ssq_tensor_device pure
 ssq_tensor_rank pure
 ssq_tensor_size pure
+ssq_trainer_announce several ranks: tests/comm/join
 ssq_trainer_idle several ranks: tests/comm/share
-ssq_trainer_share likewise
+ssq_trainer_next several ranks: tests/comm/join
+ssq_trainer_share several ranks: tests/comm/share
 ssq_training_rate_get of kept files: tests/comm/weights
 ssq_training_rate_keep likewise
 ssq_version pure

@@ -1,0 +1,164 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* ahead.c - rows of passes that are to come, which all ranks tell each other.
+ *
+ * Their sum is a collective on a queue of its own, which the communicator comes
+ * to when it has done those that were called before. No work of the program's
+ * stands behind it. Whoever asks for the sum waits: not at all, where a step
+ * was enqueued between the announcement and the question, and the device is no
+ * more than that step behind. */
+#include "lib/train/trainer.h"
+
+#include <stdio.h>
+
+/* Passes that may be announced and not asked for: what prefetching takes. */
+#define MOST 8
+
+/* Rows as digits, which float32 sums of all ranks have exactly, in any order.
+ */
+#define DIGITS     4
+#define DIGIT_BITS 14
+#define DIGIT_MASK (((int64_t)1 << DIGIT_BITS) - 1)
+_Static_assert(DIGIT_MASK *SSQ_COMM_MAX_SIZE < (int64_t)1 << 24,
+               "a float32 has a sum of digits exactly");
+_Static_assert(TRAINER_ROWS < (int64_t)1 << (DIGITS * DIGIT_BITS),
+               "digits have all rows");
+
+/* A pass; the memory stays for those behind it. */
+struct pass {
+    int64_t rows;         /* of this rank */
+    float digits[DIGITS]; /* of them, as the device reads them */
+    float sums[DIGITS];   /* of all ranks */
+    ssq_tensor *x;        /* both, on the device */
+    ssq_comm_work *work;  /* NULL: it was waited for */
+};
+
+/* A ring. */
+struct ahead {
+    ssq_queue *queue; /* NULL: alone */
+    struct pass at[MOST];
+    size_t first, n;
+};
+
+/* The queue goes first: it reads the digits. */
+void trainer_free_ahead(ssq_trainer *t)
+{
+    struct ahead *a = t->ahead;
+    if (a == NULL)
+        return;
+    ssq_queue_destroy(&a->queue);
+    for (size_t i = 0; i < MOST; i++) {
+        ssq_comm_work_destroy(&a->at[i].work);
+        ssq_tensor_destroy(&a->at[i].x);
+    }
+    mem_free(a);
+    t->ahead = NULL;
+}
+
+static ssq_status make(ssq_trainer *t, const char *what)
+{
+    if (t->ahead != NULL)
+        return SSQ_OK;
+    struct ahead *a = mem_alloc(sizeof(*a));
+    if (a == NULL)
+        return error_nomem(what, sizeof(*a));
+    ssq_status st = t->comm == NULL ? SSQ_OK
+                                    : ssq_queue_create(ssq_comm_device(t->comm),
+                                                       NULL, &a->queue);
+    t->ahead = st == SSQ_OK ? a : NULL;
+    if (st != SSQ_OK)
+        mem_free(a);
+    return st;
+}
+
+/* The sum begins; behind a failure nothing reads the digits. */
+static ssq_status tell(const struct ahead *a, ssq_comm *comm, struct pass *p)
+{
+    const int64_t n = DIGITS;
+    ssq_status st = SSQ_OK;
+    if (p->x == NULL)
+        st = ssq_tensor_create(ssq_comm_device(comm), SSQ_F32, 1, &n, &p->x);
+    if (st != SSQ_OK)
+        return st;
+    for (int i = 0; i < DIGITS; i++)
+        p->digits[i] = (float)(p->rows >> (i * DIGIT_BITS) & DIGIT_MASK);
+    st =
+        ssq_tensor_write(a->queue, p->x, p->digits, sizeof(p->digits), SSQ_F32);
+    if (st != SSQ_OK)
+        return st;
+    const ssq_tensor *const list[] = {p->x};
+    st = ssq_comm_all_reduce(a->queue, comm,
+                             SSQ_COMM_ALL_REDUCE(.tensors = list, .n = 1,
+                                                 .tag = "rows",
+                                                 .work = &p->work));
+    if (st == SSQ_OK)
+        return SSQ_OK;
+    char text[ERROR_TEXT];
+    (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
+    ssq_status synced = ssq_queue_sync(a->queue);
+    return synced != SSQ_OK ? synced : error_set(st, "%s", text);
+}
+
+/* Wait for the sum. Behind a failure it may be asked for again. */
+static ssq_status hear(const struct ahead *a, ssq_comm *comm, struct pass *p,
+                       int64_t *rows)
+{
+    ssq_status st = ssq_comm_status(comm);
+    if (st == SSQ_OK && p->work != NULL)
+        st = ssq_comm_wait(a->queue, &p->work);
+    if (st == SSQ_OK)
+        st = ssq_tensor_read(a->queue, p->x, p->sums, sizeof(p->sums), SSQ_F32);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(a->queue);
+    if (st != SSQ_OK)
+        return st;
+    *rows = 0;
+    for (int i = 0; i < DIGITS; i++)
+        *rows += (int64_t)p->sums[i] << (i * DIGIT_BITS);
+    return SSQ_OK;
+}
+
+ssq_status ssq_trainer_announce(ssq_trainer *trainer, int64_t rows)
+{
+    static const char what[] = "trainer_announce";
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    ssq_status st = trainer_check_rows(what, rows);
+    if (st == SSQ_OK)
+        st = make(trainer, what);
+    if (st != SSQ_OK)
+        return st;
+    struct ahead *a = trainer->ahead;
+    if (a->n == MOST)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %d passes are announced, and none was asked for",
+                         what, MOST);
+    struct pass *p = &a->at[(a->first + a->n) % MOST];
+    p->rows = rows;
+    if (trainer->comm != NULL)
+        st = tell(a, trainer->comm, p);
+    a->n += st == SSQ_OK;
+    return st;
+}
+
+ssq_status ssq_trainer_next(ssq_trainer *trainer, int64_t *rows)
+{
+    static const char what[] = "trainer_next";
+    if (trainer == NULL || rows == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         trainer == NULL ? "trainer" : "rows");
+    struct ahead *a = trainer->ahead;
+    if (a == NULL || a->n == 0)
+        return error_set(SSQ_ERR_INVALID, "%s: no pass is announced", what);
+    struct pass *p = &a->at[a->first];
+    int64_t all = p->rows;
+    ssq_status st = SSQ_OK;
+    if (trainer->comm != NULL)
+        st = hear(a, trainer->comm, p, &all);
+    if (st != SSQ_OK)
+        return st;
+    a->first = (a->first + 1) % MOST;
+    a->n--;
+    trainer_weigh_rows(trainer, p->rows, all);
+    *rows = all;
+    return SSQ_OK;
+}
