@@ -474,6 +474,20 @@ static void test_lent(unsigned n)
 
 enum { STEPS = 3, BATCH = 4, WIDTH = 6, CLASSES = 3 };
 
+/* All have as many rows for a step, and none behind the last: the next step is
+ * announced before this one. */
+static bool more(ssq_trainer *t, int step)
+{
+    int64_t all = -1;
+
+    NEED(ssq_trainer_next(t, &all));
+    if (all % BATCH != 0 || (step < STEPS) != (all >= 2 * BATCH))
+        tap_bail("%lld rows for step %d", (long long)all, step);
+    if (all > 0)
+        NEED(ssq_trainer_announce(t, step + 1 < STEPS ? BATCH : 0));
+    return all > 0;
+}
+
 static float loss_of(ssq_queue *queue, ssq_comm *comm, unsigned rank,
                      const char *policy, bool shard)
 {
@@ -497,7 +511,8 @@ static float loss_of(ssq_queue *queue, ssq_comm *comm, unsigned rank,
                             &t));
     NEED(ssq_tensor_write(queue, x, xs[rank], sizeof(xs[rank]), SSQ_F32));
     NEED(ssq_tensor_write(queue, y, ys, sizeof(ys), SSQ_I32));
-    for (int step = 0; step < STEPS; step++) {
+    NEED(ssq_trainer_announce(t, BATCH));
+    for (int step = 0; more(t, step); step++) {
         ssq_tape *tape = ssq_trainer_begin(t);
         ssq_var h = ssq_nn_linear(tape, "fc1", ssq_var_input(tape, x), 8, NULL);
         h = ssq_nn_linear(tape, "fc2", ssq_relu_var(h), CLASSES, NULL);

@@ -18,7 +18,7 @@ export LD_LIBRARY_PATH
 build() {
     tap_run "$1 compiles" $CC -std=c11 -Wall -Wextra -Wpedantic -Werror \
         -Wno-missing-field-initializers $CFLAGS -I"$srcdir/include" \
-        -I"$srcdir" -o "$2.out" "$2" -L"$lib" -lsesqui -lm
+        -I"$srcdir" -pthread -o "$2.out" "$2" -L"$lib" -lsesqui -lm
 }
 
 # try NAME FILE: build and run.
