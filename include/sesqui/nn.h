@@ -228,8 +228,9 @@ SSQ_API ssq_var ssq_nn_adaptive_avg_pool2d_at(const char *where, ssq_tape *tape,
  *                  comm the statistics are those of all ranks' x
  *                  (torch.nn.SyncBatchNorm), which take the same passes for
  *                  training then: one that calls ssq_trainer_idle instead ends
- *                  the group with an error that names both calls. A region that
- *                  is recomputed exchanges its statistics twice. There is no
+ *                  the group with an error that names both calls; one without
+ *                  rows takes its pass over an x of 0 rows. A region that is
+ *                  recomputed exchanges its statistics twice. There is no
  *                  gradient of the gradient: SSQ_ERR_UNSUPPORTED. An evaluation
  *                  calls no other rank */
 SSQ_API ssq_var ssq_nn_batch_norm_at(const char *where, ssq_tape *tape,

@@ -261,7 +261,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
  *  the whole batches, whatever the shares: its loss is multiplied by them on
  * the way back. Without this call a pass counts by .weights, and all the same
  *  without those. Where it is all rows of no rank's but one's, or more ranks
- *  than rows, some have none: ssq_trainer_idle is their pass.
+ *  than rows, some have none: ssq_trainer_idle is their pass, or one over an
+ *  empty batch.
  *  @param rows   of the batch, 0 to 2^50
  *  @param begin  of the share; all rows are the shares of the ranks in their
  *                order, as large as .weights say, to the nearest row. Of a
@@ -315,9 +316,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_announce(ssq_trainer *trainer,
  *  counts as much as this rank's rows are of those of all ranks, as
  *  ssq_trainer_share has it and whatever .weights are, so that a group makes
  *  the steps of one trainer that takes the ranks' rows as one batch. A rank
- *  that has announced 0 calls ssq_trainer_idle for it; before the first step,
- *  which makes the parameters, it takes a pass with any rows, zeros say, of
- *  which nothing counts. Where no rank has any, all have come to the end, and
+ *  that has announced 0 calls ssq_trainer_idle for it, or takes a pass over an
+ *  empty batch, of tensors with 0 rows: before the first step, which makes the
+ *  parameters, and in nets with batch norms of all ranks. Whatever it takes
+ *  counts nothing. Where no rank has any rows, all have come to the end, and
  *  leave this pass out: a step of it would be one of moments and weight decay
  *  alone. An accumulation that is open then goes on with the passes of the next
  *  epoch, or all ranks idle until its step is made.
@@ -340,11 +342,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_next(ssq_trainer *trainer,
  *  ssq_trainer_loss leaves it out. It calls the collectives of a step alone:
  *  where the others' passes have more, those of a batch norm with .comm
  *  (nn.h), the group ends, and the text of all ranks says which rank calls
- *  "batch_norm" where this one calls "gradients". Such nets need a row on each
- *  rank.
+ *  "batch_norm" where this one calls "gradients". In such nets a rank without
+ *  rows takes a pass over an empty batch, of tensors with 0 rows, whose
+ *  gradients are zeros as well.
  *  @return SSQ_ERR_INVALID NULL, without comm, or before the first step: the
- *          first pass of a rank makes its parameters, with a batch; else as
- *          ssq_trainer_begin and ssq_trainer_step. Since 0.1. */
+ *          first pass of a rank makes its parameters, if with an empty batch;
+ *          else as ssq_trainer_begin and ssq_trainer_step. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_idle(ssq_trainer *trainer);
 
 /** The mean of the losses of all passes that ssq_trainer_step has taken since

@@ -9,6 +9,7 @@
 #include <sesqui/trainer.h>
 
 #include "tests/comm/comm.h"
+#include "tests/comm/scale.h"
 
 enum { ROWS = 48, WIDTH = 12, CLASSES = 5, HIDDEN = 24, STEPS = 20 };
 
@@ -57,20 +58,6 @@ static ssq_status read_grad(void *user, ssq_trainer *trainer,
                            SSQ_F32);
 }
 
-/* A scale that no step is skipped for: gradients of a share are larger than
- * those of the whole batch, so another step might be. */
-static void rank_scale(struct rank *r)
-{
-    ssq_scaler_options o = SSQ_SCALER_OPTIONS_INIT;
-    ssq_scaler *scaler = NULL;
-
-    NEED(ssq_scaler_options_preset("sesqui", &o));
-    o.init_scale = 256;
-    NEED(ssq_scaler_create(ssq_queue_device(r->queue), NULL, &o, &scaler));
-    NEED(ssq_trainer_set_scaler(r->trainer, scaler));
-    ssq_scaler_destroy(&scaler);
-}
-
 static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
                       const double *weights, const char *policy, bool deep)
 {
@@ -86,8 +73,7 @@ static void rank_make(struct rank *r, ssq_queue *queue, ssq_comm *comm,
     args.bucket_bytes = deep ? 1 : 1000;
     *r = (struct rank){.queue = queue, .deep = deep};
     NEED(ssq_trainer_create(queue, &args, &r->trainer));
-    if (ssq_trainer_scaler(r->trainer) != NULL)
-        rank_scale(r);
+    scale_low(r->trainer);
     if (!deep)
         NEED(ssq_trainer_hook_add(r->trainer, read_grad, r));
     NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &r->x));

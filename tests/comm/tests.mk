@@ -21,7 +21,8 @@ comm_tests = \
 check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 thread_tests += $(comm_tests)
-EXTRA_DIST += tests/comm/batch_norm.h tests/comm/comm.h tests/comm/files.h
+EXTRA_DIST += tests/comm/batch_norm.h tests/comm/comm.h tests/comm/files.h \
+	tests/comm/scale.h
 
 tests_comm_batch_norm_SOURCES = tests/comm/batch_norm.c
 tests_comm_batch_norm_LDADD = libsesqui.la -lm
