@@ -93,8 +93,9 @@ static ssq_status behind(ssq_queue *last, ssq_queue *queue)
 }
 
 /* A queue that is gone has nothing under way. */
-static ssq_status follow(const struct direct *d, ssq_queue *queue)
+ssq_status direct_follow(const ssq_comm *comm, ssq_queue *queue)
 {
+    const struct direct *d = comm->direct;
     if (d->last == NULL || d->last == queue->progress)
         return SSQ_OK;
     ssq_queue *last = progress_queue(d->last);
@@ -105,8 +106,9 @@ static ssq_status follow(const struct direct *d, ssq_queue *queue)
     return st;
 }
 
-static void note_last(struct direct *d, const ssq_queue *queue)
+void direct_note(ssq_comm *comm, const ssq_queue *queue)
 {
+    struct direct *d = comm->direct;
     if (d->last == queue->progress)
         return;
     progress_put(d->last);
@@ -121,7 +123,7 @@ static ssq_status enqueue_all(ssq_comm *comm, ssq_queue *queue,
     bool recorded = false;
     ssq_status st = queue_recorded(queue, &recorded);
     if (st == SSQ_OK && !recorded)
-        st = follow(comm->direct, queue);
+        st = direct_follow(comm, queue);
     if (st == SSQ_OK)
         st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
@@ -138,7 +140,7 @@ ssq_status direct_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
         repeat_resume(queue);
     }
     if (st == SSQ_OK)
-        note_last(comm->direct, queue);
+        direct_note(comm, queue);
     job_free(job);
     return st;
 }

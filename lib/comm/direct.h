@@ -45,6 +45,11 @@ ssq_status direct_create(ssq_comm *comm);
 void direct_destroy(ssq_comm *comm);
 /** Enqueue a job, which is freed. */
 ssq_status direct_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job);
+/** The library's calls are in one order on all ranks, whatever the queue: what
+ *  this queue has from now on comes behind those of the last call's queue; and
+ *  this one is the last. */
+ssq_status direct_follow(const ssq_comm *comm, ssq_queue *queue);
+void direct_note(ssq_comm *comm, const ssq_queue *queue);
 
 /* ---- gather.c ---- */
 

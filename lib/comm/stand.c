@@ -26,11 +26,15 @@ static void tell(const ssq_queue *queue, const struct job *job)
 }
 
 /* Events and gate: everything that may fail comes before the gate is put on the
- * queue, or is the caller's to put there. */
+ * queue, or is the caller's to put there. Where a library has the other calls,
+ * a comparison, whose calls of it are the communicator's thread's, is in their
+ * order all the same. */
 static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job,
                         ssq_comm_work **made)
 {
-    ssq_status st = ssq_event_create(comm->device, &job->before);
+    ssq_status st = comm->direct == NULL ? SSQ_OK : direct_follow(comm, queue);
+    if (st == SSQ_OK)
+        st = ssq_event_create(comm->device, &job->before);
     if (st == SSQ_OK)
         st = ssq_event_create(comm->device, &job->after);
     if (st == SSQ_OK)
@@ -91,6 +95,8 @@ ssq_status job_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
     }
     if (job->work != NULL)
         *job->work = made;
+    if (comm->direct != NULL)
+        direct_note(comm, queue);
     tell(queue, job);
     give(comm, job);
     return SSQ_OK;

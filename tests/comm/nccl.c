@@ -426,6 +426,48 @@ static void test_compare(unsigned n)
     ranks_close(r, n);
 }
 
+/* A comparison on one queue between calls on another: the library's calls are
+ * in one order on all ranks, whoever is quick to call what follows. */
+static void compare_between(struct rank *r, void *arg)
+{
+    const ssq_comm_fact fact = {"layers", "12"};
+    ssq_queue *other = core_queue(r->dev), *own = r->queue;
+    ssq_tensor *x = rank_vector(r, SSQ_F32, 4, 1.0);
+    float *got = arg;
+
+    NEED(ssq_queue_sync(own));
+    for (int i = 0; i < 5; i++) {
+        r->queue = other;
+        NEED(rank_reduce(r, x, SSQ_COMM_MAX, NULL));
+        r->queue = own;
+        NEED(ssq_comm_compare(own, r->comm, &fact, 1, "model"));
+        if (r->rank == 1)
+            usleep(50000);
+        r->queue = other;
+        NEED(rank_reduce(r, x, SSQ_COMM_SUM, NULL));
+    }
+    rank_note(r, ssq_queue_sync(other));
+    if (r->status == SSQ_OK)
+        got[r->rank] = rank_first(r, x);
+    r->queue = own;
+    ssq_tensor_destroy(&x);
+    ssq_queue_destroy(&other);
+}
+
+static void test_between(unsigned n)
+{
+    struct rank r[NCCL_TEST_RANKS];
+    float got[NCCL_TEST_RANKS] = {0};
+
+    ranks_open(r, n, 5);
+    ranks_do(r, n, compare_between, got);
+    tap_ok(r[0].status == SSQ_OK && got[0] == powf((float)n, 5) &&
+               got[n - 1] == got[0],
+           "comparisons between calls on another queue, %u ranks: %g%s", n,
+           (double)got[0], r[0].text);
+    ranks_close(r, n);
+}
+
 /* ---- beside a program's communicator ---- */
 
 struct lent {
@@ -644,8 +686,10 @@ int main(void)
     test_group(3);
     test_compare(2);
     test_compare(3);
+    test_between(2);
+    test_between(3);
     test_lent(3);
     test_weights(3);
     nccl_clean();
-    return tap_done(44);
+    return tap_done(46);
 }
