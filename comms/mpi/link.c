@@ -54,6 +54,33 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
+/* MPI ends a process that calls it behind MPI_Finalize. */
+static bool finalized(void)
+{
+    int over = 0;
+    (void)MPI_Finalized(&over);
+    return over != 0;
+}
+
+static ssq_status check_living(const struct services *s)
+{
+    return finalized()
+               ? s->error_set(SSQ_ERR_COMM, "mpi: MPI_Finalize came before the "
+                                            "communicator was destroyed")
+               : SSQ_OK;
+}
+
+/* Others may have the processor first; after a millisecond or so it is slept,
+ * up to a fifth of one. */
+static void rest(unsigned idle)
+{
+    struct timespec t = {0, idle < 4096 ? 20000 : 200000};
+    if (idle < 1024)
+        (void)sched_yield();
+    else
+        (void)nanosleep(&t, NULL);
+}
+
 /* ---- ranks that give up or leave ---- */
 
 /* Sent and not waited for: nobody may be there to receive it. */
@@ -63,7 +90,7 @@ static void tell(struct comm_link *l, enum word word, const char *text)
     MPI_Request *requests = l->telling + ((int)word - 1) * l->size;
     said[0] = (char)word;
     (void)snprintf(said + 1, TEXT_BYTES - 1, "%s", text);
-    for (int r = 0; r < l->size; r++)
+    for (int r = 0; r < l->size && !finalized(); r++)
         if (r != l->rank && l->gone[r] == 0.0)
             (void)MPI_Isend(said, (int)strlen(said) + 1, MPI_BYTE, r, 0,
                             l->words, &requests[r]);
@@ -122,7 +149,8 @@ static ssq_status start(struct comm_link *l, struct comm_message *m, size_t n)
 {
     for (size_t i = 0; i < n; i++)
         l->requests[i] = MPI_REQUEST_NULL;
-    for (size_t i = 0; i < n; i++) {
+    ssq_status st = check_living(l->services);
+    for (size_t i = 0; i < n && st == SSQ_OK; i++) {
         int error =
             m[i].send
                 ? MPI_Isend(m[i].bytes, (int)m[i].size, MPI_BYTE,
@@ -130,9 +158,9 @@ static ssq_status start(struct comm_link *l, struct comm_message *m, size_t n)
                 : MPI_Irecv(m[i].bytes, (int)m[i].size, MPI_BYTE,
                             (int)m[i].peer, 0, l->values, &l->requests[i]);
         if (error != MPI_SUCCESS)
-            return mpi_error(l->services, error, "MPI_Isend");
+            st = mpi_error(l->services, error, "MPI_Isend");
     }
-    return SSQ_OK;
+    return st;
 }
 
 /* Ask of each that has not passed; *all: they have, now. */
@@ -140,14 +168,15 @@ static ssq_status ask(struct comm_link *l, struct comm_message *m, size_t n,
                       bool *all, bool *moved)
 {
     *all = true;
-    for (size_t i = 0; i < n; i++) {
+    ssq_status st = check_living(l->services);
+    for (size_t i = 0; i < n && st == SSQ_OK; i++) {
         MPI_Status status;
         int done = 0, got = 0;
         if (m[i].done)
             continue;
         int error = MPI_Test(&l->requests[i], &done, &status);
         if (error != MPI_SUCCESS) {
-            ssq_status st = mpi_error(l->services, error, "MPI_Test");
+            st = mpi_error(l->services, error, "MPI_Test");
             return l->services->error_set(st, "rank %u: %s", m[i].peer,
                                           l->services->error_text());
         }
@@ -158,7 +187,7 @@ static ssq_status ask(struct comm_link *l, struct comm_message *m, size_t n,
         *moved = *moved || done != 0;
         *all = *all && done != 0;
     }
-    return SSQ_OK;
+    return st;
 }
 
 /* Of those whose messages have not passed; ranks come in order. */
@@ -203,17 +232,6 @@ static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
         l->rank, timeout, peers);
 }
 
-/* Others may have the processor first; after a millisecond or so it is slept,
- * up to a fifth of one. */
-static void rest(unsigned idle)
-{
-    struct timespec t = {0, idle < 4096 ? 20000 : 200000};
-    if (idle < 1024)
-        (void)sched_yield();
-    else
-        (void)nanosleep(&t, NULL);
-}
-
 /* What was to be received can be taken back; what is being sent cannot. */
 static void take_back(struct comm_link *l, const struct comm_message *m,
                       size_t n)
@@ -222,9 +240,11 @@ static void take_back(struct comm_link *l, const struct comm_message *m,
     for (size_t i = 0; i < n; i++) {
         if (m[i].done || l->requests[i] == MPI_REQUEST_NULL)
             continue;
+        l->pending = true;
+        if (finalized())
+            return;
         (void)MPI_Cancel(&l->requests[i]);
         (void)MPI_Request_free(&l->requests[i]);
-        l->pending = true;
     }
 }
 
@@ -276,9 +296,7 @@ static void leave(struct comm_link *l)
 static void close_link(struct comm_link *l)
 {
     const struct services *s = l->services;
-    int over = 0;
-    bool heard = true;
-    (void)MPI_Finalized(&over);
+    bool heard = true, over = finalized();
     if (!over && !l->broken)
         tell(l, WORD_LEAVE, "");
     if (!over)
@@ -315,6 +333,9 @@ static ssq_status check(const struct services *s, size_t bytes)
                             SSQ_MPI_BUILT_FOR, version);
     if (MPI_Initialized(&ready) != MPI_SUCCESS || !ready)
         return s->error_set(SSQ_ERR_UNSUPPORTED, "mpi: not initialised");
+    if (finalized())
+        return s->error_set(SSQ_ERR_UNSUPPORTED,
+                            "mpi: MPI_Finalize has been called");
     (void)MPI_Query_thread(&level);
     if (level < MPI_THREAD_MULTIPLE)
         return s->error_set(SSQ_ERR_UNSUPPORTED,
@@ -324,21 +345,58 @@ static ssq_status check(const struct services *s, size_t bytes)
     return SSQ_OK;
 }
 
-static ssq_status duplicate(struct comm_link *l, MPI_Comm comm)
+/* MPI's own answer to these is the end of the process. */
+static ssq_status check_comm(const struct services *s, MPI_Comm comm)
 {
-    int error = MPI_Comm_dup(comm, &l->values);
+    int inter = 0;
+    if (comm == MPI_COMM_NULL)
+        return s->error_set(SSQ_ERR_INVALID, "mpi: mpi_comm is MPI_COMM_NULL");
+    int error = MPI_Comm_test_inter(comm, &inter);
+    if (error != MPI_SUCCESS)
+        return mpi_error(s, error, "MPI_Comm_test_inter");
+    return inter ? s->error_set(SSQ_ERR_INVALID,
+                                "mpi: mpi_comm is between two groups")
+                 : SSQ_OK;
+}
+
+/* What is not made in time MPI may still make, so *l stays then, for good; the
+ * others' calls end in the same way. */
+static ssq_status duplicate(struct comm_link *l, MPI_Comm comm, MPI_Comm *made,
+                            double until, double timeout)
+{
+    MPI_Request request;
+    int done = 0;
+    int error = MPI_Comm_idup(comm, made, &request);
+    for (unsigned idle = 0; error == MPI_SUCCESS && !done; idle++) {
+        error = MPI_Test(&request, &done, MPI_STATUS_IGNORE);
+        if (error == MPI_SUCCESS && !done && now() > until) {
+            l->pending = true;
+            return l->services->error_set(
+                SSQ_ERR_COMM,
+                "mpi: rank %d of %d has waited %g seconds for all ranks to "
+                "make their communicators",
+                l->rank, l->size, timeout);
+        }
+        rest(idle);
+    }
     if (error == MPI_SUCCESS)
-        error = MPI_Comm_dup(comm, &l->words);
+        error = MPI_Comm_set_errhandler(*made, MPI_ERRORS_RETURN);
+    return error == MPI_SUCCESS
+               ? SSQ_OK
+               : mpi_error(l->services, error, "MPI_Comm_idup");
+}
+
+static ssq_status duplicate_both(struct comm_link *l, MPI_Comm comm,
+                                 double timeout)
+{
+    double until = now() + timeout;
+    int error = MPI_Comm_rank(comm, &l->rank);
     if (error == MPI_SUCCESS)
-        error = MPI_Comm_set_errhandler(l->values, MPI_ERRORS_RETURN);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_set_errhandler(l->words, MPI_ERRORS_RETURN);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_rank(l->values, &l->rank);
-    if (error == MPI_SUCCESS)
-        error = MPI_Comm_size(l->values, &l->size);
-    return error == MPI_SUCCESS ? SSQ_OK
-                                : mpi_error(l->services, error, "MPI_Comm_dup");
+        error = MPI_Comm_size(comm, &l->size);
+    if (error != MPI_SUCCESS)
+        return mpi_error(l->services, error, "MPI_Comm_rank");
+    ssq_status st = duplicate(l, comm, &l->values, until, timeout);
+    return st == SSQ_OK ? duplicate(l, comm, &l->words, until, timeout) : st;
 }
 
 static ssq_status make_room(struct comm_link *l)
@@ -355,28 +413,33 @@ static ssq_status make_room(struct comm_link *l)
                                   "mpi: no host memory for %d ranks", l->size);
 }
 
-static ssq_status connect(const struct services *services, const void *handle,
-                          size_t bytes, struct comm_link **link, unsigned *rank,
+static ssq_status connect(const struct services *services,
+                          const struct comm_place *place,
+                          struct comm_link **link, unsigned *rank,
                           unsigned *size)
 {
-    MPI_Comm comm;
-    ssq_status st = check(services, bytes);
+    MPI_Comm comm = MPI_COMM_NULL;
+    ssq_status st = check(services, place->bytes);
+    if (st != SSQ_OK)
+        return st;
+    memcpy(&comm, place->handle, sizeof(comm));
+    st = check_comm(services, comm);
     if (st != SSQ_OK)
         return st;
     struct comm_link *l = services->mem_alloc(sizeof(*l));
     if (l == NULL)
         return services->error_set(
             SSQ_ERR_NOMEM, "mpi: no host memory for %zu bytes", sizeof(*l));
-    memcpy(&comm, handle, sizeof(comm));
     l->services = services;
-    st = duplicate(l, comm);
+    st = duplicate_both(l, comm, place->timeout);
     if (st == SSQ_OK)
         st = make_room(l);
     if (st != SSQ_OK) {
         services->mem_free(l->requests);
         services->mem_free(l->telling);
         services->mem_free(l->gone);
-        services->mem_free(l);
+        if (!l->pending)
+            services->mem_free(l);
         return st;
     }
     *rank = (unsigned)l->rank;

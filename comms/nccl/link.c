@@ -289,11 +289,11 @@ static ssq_status open_link(struct comm_link *l, const struct comm_place *p)
     return p->theirs != NULL ? borrow(l, p, device) : make(l, p);
 }
 
-static ssq_status connect(const struct services *services, const void *handle,
-                          size_t bytes, struct comm_link **link, unsigned *rank,
+static ssq_status connect(const struct services *services,
+                          const struct comm_place *place,
+                          struct comm_link **link, unsigned *rank,
                           unsigned *size)
 {
-    (void)bytes; /* the library's own: of the same SSQ_COMM_ABI */
     struct comm_link *l = services->mem_alloc(sizeof(*l));
     if (l == NULL)
         return services->error_set(
@@ -301,7 +301,7 @@ static ssq_status connect(const struct services *services, const void *handle,
     l->services = services;
     atomic_init(&l->leaving, false);
     pthread_mutex_init(&l->lock, NULL);
-    ssq_status st = open_link(l, handle);
+    ssq_status st = open_link(l, place);
     if (st != SSQ_OK) {
         pthread_mutex_destroy(&l->lock);
         services->mem_free(l);

@@ -16,6 +16,10 @@
  * are passed by a thread. They go through the host's memory as bytes, and all
  * sums are the library's own: their bits are those of local ranks (comm.h).
  *
+ * The communicator is destroyed before MPI_Finalize. Collectives behind that
+ * fail with SSQ_ERR_COMM; one that is under way meanwhile may be MPI's end of
+ * the process.
+ *
  * A rank that dies is noticed by MPI where it can tell, and else by
  * options.timeout: then collectives fail on all that are left. Whether they are
  * left is the launcher's to say: mpirun ends the whole job when a process dies,
@@ -33,16 +37,22 @@ extern "C" {
 #endif
 
 /** Make this rank's communicator over an MPI communicator, of which the module
- *  makes duplicates. All ranks of it call this, and it waits for them.
+ *  makes duplicates. All ranks of it call this, and it waits for them, at most
+ *  options.timeout. What is wrong with one rank's arguments is answered there
+ *  alone: the others wait for it that long.
  *  @param library    which MPI the program was compiled with: "Open MPI" or
  *                    "MPICH"
  *  @param mpi_comm   the address of an MPI_Comm, of bytes bytes
- *  @param options    NULL for the defaults; the same on all ranks
- *  @return SSQ_ERR_INVALID as ssq_comm_local_create, or bytes is not that of an
- *          MPI_Comm; SSQ_ERR_UNSUPPORTED no module, one for another MPI, or
- *          MPI is not initialised, or without MPI_THREAD_MULTIPLE;
- *          SSQ_ERR_COMM MPI failed; SSQ_ERR_NOMEM, SSQ_ERR_DEVICE. Since
- *          0.1. */
+ *  @param options    NULL for the defaults. piece_bytes is the same on all
+ *                    ranks, or the first collective says where it is not
+ *  @return SSQ_ERR_INVALID as ssq_comm_local_create, bytes is not that of an
+ *          MPI_Comm, MPI_COMM_NULL, one between two groups, or of more than
+ *          SSQ_COMM_MAX_SIZE ranks; SSQ_ERR_UNSUPPORTED no module, one for
+ *          another MPI, or MPI is not initialised, or without
+ *          MPI_THREAD_MULTIPLE, or finalised; SSQ_ERR_COMM a rank has not come
+ *          in time, or MPI failed: its communicator may have a call under way
+ *          then that never ends, so end by _exit; SSQ_ERR_NOMEM,
+ *          SSQ_ERR_DEVICE. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_mpi_open(
     ssq_device *device, const char *library, const void *mpi_comm, size_t bytes,
     const ssq_comm_options *options, ssq_comm **comm);

@@ -114,7 +114,9 @@ ssq_status ssq_comm_mpi_open(ssq_device *device, const char *library,
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s: the module was built for %s, the program with %s",
                          what, m->library, library);
-    st = m->connect(&core_services, mpi_comm, bytes, &link, &rank, &size);
+    const struct comm_place place = {
+        .handle = mpi_comm, .bytes = bytes, .timeout = chosen.timeout};
+    st = m->connect(&core_services, &place, &link, &rank, &size);
     return st == SSQ_OK
                ? comm_over(device, m, link, rank, size, &chosen, what, comm)
                : st;

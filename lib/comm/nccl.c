@@ -60,8 +60,8 @@ static ssq_status connect_here(void *user, void *native)
 {
     struct joining *j = user;
     (void)native;
-    return j->module->connect(&core_services, &j->place, sizeof(j->place),
-                              &j->link, &j->rank, &j->size);
+    return j->module->connect(&core_services, &j->place, &j->link, &j->rank,
+                              &j->size);
 }
 
 /* NCCL makes a communicator on the device that is current: that of a queue,

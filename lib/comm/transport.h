@@ -12,7 +12,7 @@
 #include "lib/core/backend.h"
 
 /** Raised when anything here changes: a module of another number is refused. */
-#define SSQ_COMM_ABI 3
+#define SSQ_COMM_ABI 4
 
 /** A transport's own: one rank's end of it. */
 struct comm_link;
@@ -69,11 +69,14 @@ struct comm_direct {
 
 #define COMM_ID_BYTES 128
 
-/** What connect makes a direct link of, with the device current. */
+/** What connect makes a link of. */
 struct comm_place {
     const void *id; /* COMM_ID_BYTES; NULL: theirs */
     void *theirs;   /* the caller's own communicator, lent: the link does not
                        end it, and gives rank and size */
+    const void *handle; /* of MPI: where the caller's own is, whose type only
+                           the module knows */
+    size_t bytes;       /* there */
     unsigned rank, size;
     double timeout; /* seconds, for the others to come */
 };
@@ -111,11 +114,13 @@ struct comm_module {
     uint32_t backend;    /* SSQ_BACKEND_ABI: that of struct services */
     const char *library; /* which one it was built for: "Open MPI" */
     struct comm_transport transport;
-    /* This rank's end of a caller's own communicator, of bytes bytes at handle;
-     * all ranks call it, and it waits for them. SSQ_ERR_UNSUPPORTED where that
-     * library cannot be used so. Of a direct transport: a struct comm_place */
-    ssq_status (*connect)(const struct services *services, const void *handle,
-                          size_t bytes, struct comm_link **link, unsigned *rank,
+    /* This rank's end; all ranks call it, and it waits for them, at most
+     * place->timeout. SSQ_ERR_UNSUPPORTED where the library cannot be used so,
+     * SSQ_ERR_COMM where somebody does not come. Of a direct transport with the
+     * device current */
+    ssq_status (*connect)(const struct services *services,
+                          const struct comm_place *place,
+                          struct comm_link **link, unsigned *rank,
                           unsigned *size);
 };
 

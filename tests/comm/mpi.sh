@@ -89,6 +89,19 @@ for case in 'killed 2 1' 'killed 3 2' 'killed-within 3 2'; do
         told "$1" "$2" "rank $3"
     fi
 done
+told absent 2 'waited 1 seconds for all ranks to make their communicators'
+told finalized 2 'MPI_Finalize came before'
+
+# refused HOW N WORDS: all N ranks are, and none is ended by MPI.
+refused() {
+    run "$2" "$1" reference
+    [ "$(grep -cE "^rank [0-9]+: $3" "$tmp/out")" = "$2" ]
+    tap_ok $? "$1: refused in words" ||
+        sed 's/^/# /' "$tmp/out" "$tmp/err" | head -n 30
+}
+refused null 1 'SSQ_ERR_INVALID: mpi: mpi_comm is MPI_COMM_NULL'
+refused between 2 'SSQ_ERR_INVALID: mpi: mpi_comm is between two groups'
+refused over 1 'SSQ_ERR_UNSUPPORTED: mpi: MPI_Finalize has been called'
 run 1 alone reference
 grep -q '^rank 0: SSQ_ERR_UNSUPPORTED: .*MPI_THREAD_MULTIPLE' "$tmp/out"
 tap_ok $? 'MPI without threads is refused' || sed 's/^/# /' "$tmp/out"
@@ -109,4 +122,4 @@ run 2 --device reference --width 16 --batch 4 --bucket 1000 --rounds 1 --link 10
 grep -q '"link_mb_s": 10, .*"whole_s": [0-9].*"hidden": ' "$tmp/out"
 tap_ok $? 'steps of training are timed, with and without overlap' ||
     sed 's/^/# /' "$tmp/out" "$tmp/err"
-tap_done 15
+tap_done 20

@@ -5,12 +5,20 @@
  * usage: ranks HOW DEVICE...   under mpirun; rank r is on DEVICE r
  *        ranks local DEVICE... a rank for each, in this process
  *
- * HOW: whole    all collectives, and trainings; rank 0 prints the digest of
- * what came of them late     the last rank comes after the others' time shapes
- * the last rank has another tensor killed   the last rank dies between two
- * collectives killed-within  it dies in one left     it destroys its
- * communicator alone    there is no MPI for threads Who survives prints "rank
- * R: " and what it was told, and ends at once. */
+ * HOW is one of these; who survives prints "rank R: ", and what it was told,
+ * and ends at once:
+ *
+ * - whole: all collectives, and trainings; rank 0 prints the digest of all;
+ * - late: the last rank comes after the others' time;
+ * - shapes: it has another tensor;
+ * - killed: it dies between two collectives;
+ * - killed-within: in one;
+ * - left: it destroys its communicator;
+ * - absent: it makes none;
+ * - alone: there is no MPI for threads;
+ * - null, between, over: nothing that a communicator could be made of;
+ * - finalized: MPI ends before the communicator.
+ */
 
 #include <mpi.h>
 
@@ -271,6 +279,57 @@ static void fail(struct place *p, const char *how)
     survive(rank, ssq_queue_sync(p->queue));
 }
 
+/* ---- communicators that are not made ---- */
+
+/* MPI itself answers to all of these by the end of the process. */
+static ssq_status no_comm(struct place *p, const char *how,
+                          const ssq_comm_options *options)
+{
+    MPI_Comm one, two, mpi_comm = MPI_COMM_NULL;
+    int rank = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    if (strcmp(how, "between") == 0) {
+        MPI_Comm_split(MPI_COMM_WORLD, rank % 2, 0, &one);
+        MPI_Comm_dup(MPI_COMM_WORLD, &two);
+        MPI_Intercomm_create(one, 0, two, 1 - rank % 2, 1, &mpi_comm);
+    }
+    if (strcmp(how, "over") == 0)
+        MPI_Finalize();
+    return ssq_comm_mpi_create(p->dev, mpi_comm, options, &p->comm);
+}
+
+/* The last rank does not come, and lives on for longer than it is waited
+ * for. */
+static ssq_status absent(struct place *p, const ssq_comm_options *options)
+{
+    int rank = 0, size = 0;
+
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Comm_size(MPI_COMM_WORLD, &size);
+    if (rank == size - 1) {
+        sleep(3);
+        _exit(0);
+    }
+    return ssq_comm_mpi_create(p->dev, MPI_COMM_WORLD, options, &p->comm);
+}
+
+static ssq_status finalized(struct place *p)
+{
+    ssq_tensor *x = core_vector(p->dev, SSQ_F32, 500000);
+    const ssq_tensor *const list[] = {x};
+    const ssq_comm_all_reduce_args *args =
+        SSQ_COMM_ALL_REDUCE(.tensors = list, .n = 1, .tag = "late");
+
+    NEED(ssq_comm_barrier(p->queue, p->comm, "begin"));
+    NEED(ssq_queue_sync(p->queue));
+    MPI_Finalize();
+    NEED(ssq_comm_all_reduce(p->queue, p->comm, args));
+    ssq_status st = ssq_queue_sync(p->queue);
+    ssq_comm_destroy(&p->comm);
+    return st;
+}
+
 /* ---- ranks ---- */
 
 static void run_local(int n, char **names)
@@ -307,6 +366,7 @@ static void run_rank(const char *how, int n, char **names)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     options.timeout = strcmp(how, "whole") == 0    ? 60
                       : strcmp(how, "late") == 0   ? 1
+                      : strcmp(how, "absent") == 0 ? 1
                       : strcmp(how, "left") == 0   ? 20
                       : strcmp(how, "shapes") == 0 ? 20
                                                    : 4;
@@ -315,7 +375,15 @@ static void run_rank(const char *how, int n, char **names)
     if (strcmp(how, "alone") == 0)
         survive((unsigned)rank,
                 ssq_comm_mpi_create(p.dev, MPI_COMM_WORLD, NULL, &p.comm));
+    if (strcmp(how, "null") == 0 || strcmp(how, "between") == 0 ||
+        strcmp(how, "over") == 0)
+        survive((unsigned)rank, no_comm(&p, how, &options));
+    MPI_Barrier(MPI_COMM_WORLD); /* their time begins together */
+    if (strcmp(how, "absent") == 0)
+        survive((unsigned)rank, absent(&p, &options));
     NEED(ssq_comm_mpi_create(p.dev, MPI_COMM_WORLD, &options, &p.comm));
+    if (strcmp(how, "finalized") == 0)
+        survive((unsigned)rank, finalized(&p));
     if (strcmp(how, "whole") != 0)
         fail(&p, how);
     whole(&p);
