@@ -27,15 +27,21 @@
  * (2) in this order. All ranks begin with rank 0's parameters and states, as
  * exactly as rank 0 has them: those that are there are broadcast by the first
  * ssq_trainer_begin, and once more by the first behind a load; those that a
- * pass for training makes, as it makes them. The first step compares what the
- * ranks were made of, names and shapes of parameters, options, scaler and the
- * checkpoint that was loaded, and the error names the first difference. Layers
- * that draw numbers draw others on each rank, those of one trainer that does
- * their passes in turn. ssq_trainer_loss is of this rank. All ranks take the
- * same number of passes: who has no batch left calls ssq_trainer_idle, and
- * where nobody knows how many batches the others have, ssq_trainer_announce and
- * ssq_trainer_next tell; a rank that does not come is waited for, and then an
- * error.
+ * pass for training makes, as it makes them. Layers that draw numbers draw
+ * others on each rank, those of one trainer that does their passes in turn.
+ * ssq_trainer_loss is of this rank. All ranks take the same number of passes:
+ * who has no batch left calls ssq_trainer_idle, and where nobody knows how many
+ * batches the others have, ssq_trainer_announce and ssq_trainer_next tell; a
+ * rank that does not come is waited for, and then an error.
+ *
+ * The first step compares what the ranks were made of: args, names, shapes and
+ * groups of parameters, options and schedules of groups, the scaler, and the
+ * checkpoint that was loaded. The error names the first difference. So does the
+ * first step behind ssq_trainer_schedule, ssq_trainer_set_scaler or a load:
+ * with .comm these are calls of all ranks. What the optimizer's own calls
+ * change later is the program's to have alike, and found by .compare_every.
+ * Several trainers may share a communicator: all ranks step them in the same
+ * order, which is not compared where they have parameters of the same sizes.
  *
  * A trainer is parameters, a tape, an optimizer and, where the policy wants
  * one, a scaler, on a queue of the program's, in whose order all is done; they

@@ -186,6 +186,7 @@ ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer, ssq_scaler *scaler)
         scaler_get(scaler);
     scaler_put(trainer->scaler);
     trainer->scaler = scaler;
+    trainer->compared = false;
     return SSQ_OK;
 }
 
@@ -231,5 +232,7 @@ ssq_status ssq_trainer_schedule(ssq_trainer *trainer, ssq_hyper hyper,
          w = w->next)
         st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer,
                                     w->group, hyper, schedule);
+    if (st == SSQ_OK)
+        trainer->compared = false;
     return st;
 }

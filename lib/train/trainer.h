@@ -67,10 +67,14 @@ ssq_status trainer_give(ssq_trainer *t);
 /** The error of a trainer that is torn. */
 ssq_status trainer_torn(const char *what);
 
+/* ---- facts.c ---- */
+
+/** Compare with all ranks what the trainers are made of, unless that is
+ *  `compared`. */
+ssq_status trainer_compare(ssq_trainer *t);
+
 /* ---- ranks.c ---- */
 
-/** Compare with all ranks what the trainers are made of, once. */
-ssq_status trainer_compare(ssq_trainer *t);
 /** Sum the gradients of the step that is due over all ranks, once. */
 ssq_status trainer_reduce(ssq_trainer *t);
 /** What a pass's gradients are multiplied by, behind their sum. */

@@ -3,6 +3,7 @@
 # meanwhile.
 
 comm_tests = \
+	tests/comm/alike \
 	tests/comm/batch_norm \
 	tests/comm/batch_norm_train \
 	tests/comm/collective \
@@ -24,6 +25,8 @@ thread_tests += $(comm_tests)
 EXTRA_DIST += tests/comm/batch_norm.h tests/comm/comm.h tests/comm/files.h \
 	tests/comm/scale.h
 
+tests_comm_alike_SOURCES = tests/comm/alike.c
+tests_comm_alike_LDADD = libsesqui.la
 tests_comm_batch_norm_SOURCES = tests/comm/batch_norm.c
 tests_comm_batch_norm_LDADD = libsesqui.la -lm
 tests_comm_batch_norm_train_SOURCES = tests/comm/batch_norm_train.c

@@ -1,0 +1,256 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* facts.c - what a trainer is made of, as names and values that ranks compare
+ * before a step.
+ *
+ * Numbers are printed with as many digits as tell one double from another. What
+ * is too long to be printed has a digest. */
+#include "lib/amp/optimizer.h"
+#include "lib/amp/options.h"
+#include "lib/amp/scaler_object.h"
+#include "lib/core/crc64.h"
+#include "lib/tape/params.h"
+#include "lib/train/trainer.h"
+
+#include <stddef.h>
+#include <stdio.h>
+
+/* Longest value of a fact, and longest name that is made here. */
+#define VALUE_BYTES 160
+#define NAME_BYTES  48
+
+/* Facts in the making: a value for each, and a name for those that need one. */
+struct facts {
+    ssq_comm_fact *at;
+    char (*values)[VALUE_BYTES];
+    char (*names)[NAME_BYTES];
+    size_t n;
+};
+
+static char *fact(struct facts *f, const char *name)
+{
+    char *value = f->values[f->n];
+    f->at[f->n++] = (ssq_comm_fact){name, value};
+    return value;
+}
+
+static unsigned long long digest_of(const void *bytes, size_t n)
+{
+    struct crc64 crc;
+    crc64_begin(&crc);
+    return crc64_add(&crc, 0, bytes, n);
+}
+
+/* ---- parameters ---- */
+
+/* Which group has a parameter decides its numbers, and its place in the sums.
+ */
+static void param_facts(const ssq_trainer *t, struct facts *f)
+{
+    char shape[96], group[24];
+    for (size_t i = 0; i < t->params->n; i++) {
+        const struct param *p = param_of(t->params, (uint32_t)i);
+        const struct view *v = &p->tensor->view;
+        const struct parameter *of = optimizer_find(t->optimizer, p->name);
+        group[0] = '\0';
+        if (of != NULL && of->group->index > 0)
+            (void)snprintf(group, sizeof(group), " of group %u",
+                           of->group->index);
+        (void)snprintf(fact(f, p->name), VALUE_BYTES, "%s %s%s",
+                       ssq_dtype_name(v->dtype),
+                       view_text(v, shape, sizeof(shape)), group);
+    }
+}
+
+/* ---- groups ---- */
+
+/* An option's name, and where it is. */
+struct option {
+    const char *name;
+    size_t at;
+};
+#define OPTION(name) #name, offsetof(ssq_optimizer_options, name)
+
+static const struct option numbers[] = {
+    {OPTION(lr)},           {OPTION(momentum)},
+    {OPTION(dampening)},    {OPTION(beta1)},
+    {OPTION(beta2)},        {OPTION(alpha)},
+    {OPTION(eps)},          {OPTION(weight_decay)},
+    {OPTION(lr_decay)},     {OPTION(initial_accumulator)},
+    {OPTION(max_grad_norm)}};
+
+static const struct option flags[] = {
+    {OPTION(nesterov)},      {OPTION(amsgrad)},    {OPTION(centered)},
+    {OPTION(maximize)},      {OPTION(use_nvlamb)}, {OPTION(bias_correction)},
+    {OPTION(grad_averaging)}};
+
+#define NUMBERS (sizeof(numbers) / sizeof(numbers[0]))
+#define FLAGS   (sizeof(flags) / sizeof(flags[0]))
+
+/* Facts of one group: with its form of adam and its two schedules. */
+#define GROUP_FACTS (NUMBERS + FLAGS + 3)
+
+/* All but the default group's begin with the group's number. */
+static char *group_fact(struct facts *f, const ssq_group *g, const char *name)
+{
+    char *full = f->names[f->n];
+    if (g->index == 0)
+        return fact(f, name);
+    (void)snprintf(full, NAME_BYTES, "group %u: %s", g->index, name);
+    return fact(f, full);
+}
+
+/* The values that steps will read. */
+static ssq_status schedule_fact(const ssq_group *g, int which, const char *name,
+                                struct facts *f)
+{
+    const struct schedule *s = &g->schedule[which];
+    char *value = group_fact(f, g, name);
+    uint32_t *words = NULL;
+    if (!s->on) {
+        (void)snprintf(value, VALUE_BYTES, "none");
+        return SSQ_OK;
+    }
+    ssq_status st = schedule_words(&s->what, &words);
+    if (st == SSQ_OK)
+        (void)snprintf(
+            value, VALUE_BYTES, "%u steps from %.9g (%016llx)", words[0],
+            (double)AS_F32(words[1]),
+            digest_of(words, ((size_t)words[0] + 1) * sizeof(*words)));
+    mem_free(words);
+    return st;
+}
+
+static ssq_status group_facts(const ssq_group *g, struct facts *f)
+{
+    const char *options = (const char *)&g->options;
+    for (size_t i = 0; i < NUMBERS; i++)
+        (void)snprintf(group_fact(f, g, numbers[i].name), VALUE_BYTES, "%.17g",
+                       *(const double *)(options + numbers[i].at));
+    for (size_t i = 0; i < FLAGS; i++)
+        (void)snprintf(group_fact(f, g, flags[i].name), VALUE_BYTES, "%s",
+                       *(const bool *)(options + flags[i].at) ? "true"
+                                                              : "false");
+    (void)snprintf(group_fact(f, g, "form"), VALUE_BYTES, "%d",
+                   (int)g->options.form);
+    ssq_status st = schedule_fact(g, SCHEDULE_LR, "lr's schedule", f);
+    return st == SSQ_OK
+               ? schedule_fact(g, SCHEDULE_MOMENTUM, "momentum's schedule", f)
+               : st;
+}
+
+/* ---- the rest ---- */
+
+/* A scaler that was written since it was made, by another trainer's updates or
+ * by a load, is compared by its options alone: what the host knows of its state
+ * depends on what has arrived. The checkpoint's digest is a fact of its own. */
+static void scaler_fact(const ssq_trainer *t, struct facts *f)
+{
+    char *value = fact(f, "scaler");
+    ssq_scaler_state s = SSQ_SCALER_STATE_INIT;
+    uint32_t words[SCALER_WORDS];
+    int at = 0;
+    if (t->scaler == NULL) {
+        (void)snprintf(value, VALUE_BYTES, "none");
+        return;
+    }
+    const ssq_scaler_options *o = &t->scaler->options;
+    scaler_known(t->scaler, &s);
+    options_words(o, words);
+    if (mailbox_posted(t->scaler->mailbox) == 0)
+        at = snprintf(value, VALUE_BYTES, "scale %.9g, %u good steps, ",
+                      s.scale, s.good);
+    (void)snprintf(value + at, VALUE_BYTES - (size_t)at,
+                   "growth %.17g every %u, backoff %.17g (%016llx)",
+                   o->growth_factor, o->growth_interval, o->backoff_factor,
+                   digest_of(words, sizeof(words)));
+}
+
+/* As many as there is room for, and a digest of all. */
+static void weights_fact(const ssq_trainer *t, struct facts *f)
+{
+    char *value = fact(f, "weights");
+    size_t size = ssq_comm_size(t->comm), at = 0;
+    if (t->weights == NULL) {
+        (void)snprintf(value, VALUE_BYTES, "equal");
+        return;
+    }
+    for (size_t r = 0; r < size && at + 48 < VALUE_BYTES; r++)
+        at += (size_t)snprintf(value + at, VALUE_BYTES - at, "%.6g ",
+                               t->weights[r]);
+    (void)snprintf(value + at, VALUE_BYTES - at, "(%016llx)",
+                   digest_of(t->weights, size * sizeof(double)));
+}
+
+/* Of the optimizer as a whole. */
+static void optimizer_facts(const ssq_optimizer *o, struct facts *f)
+{
+    (void)snprintf(fact(f, "optimizer"), VALUE_BYTES, "%.32s",
+                   optimizer_kinds[o->kind].name);
+    (void)snprintf(fact(f, "groups"), VALUE_BYTES, "%u", o->n_groups);
+    (void)snprintf(fact(f, "clip_norm"), VALUE_BYTES, "%.17g",
+                   o->options.clip_norm);
+    (void)snprintf(fact(f, "master"), VALUE_BYTES, "%d%s",
+                   (int)o->options.master,
+                   o->options.flat_master ? ", flat" : "");
+    (void)snprintf(fact(f, "optimizer's seed"), VALUE_BYTES, "%llu",
+                   (unsigned long long)o->options.seed);
+}
+
+static void trainer_facts(const ssq_trainer *t, struct facts *f)
+{
+    (void)snprintf(fact(f, "policy"), VALUE_BYTES, "%.64s",
+                   t->params->policy_name);
+    (void)snprintf(fact(f, "seed"), VALUE_BYTES, "%llu",
+                   (unsigned long long)t->params->options.seed);
+    (void)snprintf(fact(f, "float32_gradients"), VALUE_BYTES, "%s",
+                   t->params->options.float32_gradients ? "true" : "false");
+    (void)snprintf(fact(f, "clip_value"), VALUE_BYTES, "%.17g", t->clip_value);
+    (void)snprintf(fact(f, "accumulate"), VALUE_BYTES, "%u", t->accumulate);
+    (void)snprintf(fact(f, "checkpoint"), VALUE_BYTES, "%s",
+                   t->loaded[0] == '\0' ? "none" : t->loaded);
+    (void)snprintf(fact(f, "shard"), VALUE_BYTES, "%s",
+                   t->shard ? "true" : "false");
+    (void)snprintf(fact(f, "bucket_bytes"), VALUE_BYTES, "%llu",
+                   (unsigned long long)t->bucket_bytes);
+    (void)snprintf(fact(f, "compare_every"), VALUE_BYTES, "%u",
+                   t->compare_every);
+    scaler_fact(t, f);
+    weights_fact(t, f);
+}
+
+/* Those of the last two functions. */
+#define WHOLE_FACTS 16
+
+static ssq_status compare(ssq_trainer *t, struct facts *f)
+{
+    ssq_status st = SSQ_OK;
+    trainer_facts(t, f);
+    optimizer_facts(t->optimizer, f);
+    for (const ssq_group *g = t->optimizer->groups; g != NULL && st == SSQ_OK;
+         g = g->next)
+        st = group_facts(g, f);
+    param_facts(t, f);
+    return st == SSQ_OK
+               ? ssq_comm_compare(t->queue, t->comm, f->at, f->n, "trainer")
+               : st;
+}
+
+ssq_status trainer_compare(ssq_trainer *t)
+{
+    size_t most =
+        WHOLE_FACTS + t->optimizer->n_groups * GROUP_FACTS + t->params->n;
+    struct facts f = {.n = 0};
+    if (t->comm == NULL || t->compared)
+        return SSQ_OK;
+    f.at = mem_alloc_array(most, sizeof(*f.at));
+    f.values = mem_alloc_array(most, sizeof(*f.values));
+    f.names = mem_alloc_array(most, sizeof(*f.names));
+    ssq_status st = f.at == NULL || f.values == NULL || f.names == NULL
+                        ? error_nomem("trainer_step", most * VALUE_BYTES)
+                        : compare(t, &f);
+    t->compared = st == SSQ_OK;
+    mem_free(f.at);
+    mem_free(f.values);
+    mem_free(f.names);
+    return st;
+}
