@@ -18,7 +18,8 @@ ssq_status call_check(ssq_queue *queue, ssq_comm *comm, const char *tag,
         return error_set(SSQ_ERR_INVALID, "%s: comm is NULL", what);
     if (comm->device != queue->device)
         return error_set(
-            SSQ_ERR_INVALID, "%s: rank %u is on %s, the queue on %s", what,
+            SSQ_ERR_INVALID,
+            "%s: rank %u is on another device, %s, than the queue, on %s", what,
             comm->rank, comm->device->props.name, queue->device->props.name);
     if (tag != NULL && strlen(tag) >= COMM_TAG)
         return error_set(SSQ_ERR_INVALID,
@@ -62,8 +63,9 @@ static ssq_status check_reduction(ssq_comm_reduction reduction,
                                   const char *what, unsigned *dtypes)
 {
     if ((unsigned)reduction > SSQ_COMM_MAX)
-        return error_set(SSQ_ERR_INVALID, "%s: reduction is %d", what,
-                         (int)reduction);
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: reduction is %d, expected 0 to %d", what,
+                         (int)reduction, SSQ_COMM_MAX);
     *dtypes = DTYPES_FLOAT;
     if (reduction == SSQ_COMM_MAX)
         *dtypes |= DTYPE_BIT(SSQ_I32);

@@ -180,6 +180,37 @@ ssq_status header_exchange(ssq_comm *comm, const struct job *job,
 
 /* ---- facts ---- */
 
+/* What two texts are shown from, so that the place where they differ is within
+ * what there is room for. */
+static size_t shown_from(const char *a, const char *b)
+{
+    size_t same = 0;
+    while (a[same] == b[same] && a[same] != '\0')
+        same++;
+    return same > 100 ? same - 100 : 0;
+}
+
+static ssq_status names_differ(const char *zero, const char *other,
+                               unsigned rank)
+{
+    size_t at = shown_from(zero, other);
+    const char *dots = at == 0 ? "" : "...";
+    return error_set(SSQ_ERR_COMM,
+                     "rank 0 has \"%s%.200s\" where rank %u has \"%s%.200s\"",
+                     dots, zero + at, rank, dots, other + at);
+}
+
+static ssq_status values_differ(const char *name, const char *zero,
+                                const char *other, unsigned rank)
+{
+    size_t at = shown_from(zero, other);
+    const char *dots = at == 0 ? "" : "...";
+    return error_set(SSQ_ERR_COMM,
+                     "%.200s is \"%s%.200s\" on rank 0, \"%s%.200s\" on rank "
+                     "%u",
+                     name, dots, zero + at, dots, other + at, rank);
+}
+
 /* Those of rank 0 and of another, one after the other. What one has and the
  * other has not differs in its name. */
 static ssq_status first_difference(const char *zero, size_t zero_bytes,
@@ -191,15 +222,9 @@ static ssq_status first_difference(const char *zero, size_t zero_bytes,
         const char *name = zero, *value = zero + strlen(zero) + 1;
         const char *name2 = other, *value2 = other + strlen(other) + 1;
         if (strcmp(name, name2) != 0)
-            return error_set(SSQ_ERR_COMM,
-                             "rank 0 has \"%.200s\" where rank %u has "
-                             "\"%.200s\"",
-                             name, rank, name2);
+            return names_differ(name, name2, rank);
         if (strcmp(value, value2) != 0)
-            return error_set(SSQ_ERR_COMM,
-                             "%.200s is \"%.200s\" on rank 0, \"%.200s\" on "
-                             "rank %u",
-                             name, value, value2, rank);
+            return values_differ(name, value, value2, rank);
         zero = value + strlen(value) + 1;
         other = value2 + strlen(value2) + 1;
     }

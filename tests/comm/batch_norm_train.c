@@ -422,7 +422,7 @@ static void test_refused(void)
                 "mean and rstd are NULL|comm", "backward without statistics");
     c.f.comm = c.g.comm[1];
     core_status(ssq_batch_norm(queue, &c.f), SSQ_ERR_INVALID,
-                "batch_norm: rank 1 of comm is on|the queue on",
+                "batch_norm: rank 1 of comm is on another device|the queue, on",
                 "the communicator of another device");
     NEED(ssq_comm_barrier(queue, c.g.comm[0], NULL));
     NEED(ssq_comm_barrier(c.g.queue[1], c.g.comm[1], NULL));

@@ -37,7 +37,8 @@ ssq_status ranks_check(const ssq_queue *queue,
     const ssq_device *here = ssq_queue_device(queue);
     if (on != here)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: rank %u of comm is on %s, the queue on %s",
+                         "%s: rank %u of comm is on another device, %s, than "
+                         "the queue, on %s",
                          call->name, ssq_comm_rank(call->comm), on->props.name,
                          here->props.name);
     if (call->dy != NULL && call->mean == NULL)
