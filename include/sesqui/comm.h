@@ -19,7 +19,18 @@
  * Ranks call the same collectives in the same order; queues may differ. Each
  * collective has a number, and may have a tag. Before a byte moves all ranks
  * compare number, tag, what is called, dtypes and sizes; where they differ,
- * every rank has an error that names both.
+ * every rank has an error that names both. Shapes are not compared, but how
+ * many elements each tensor of a list has; those without any have no part in a
+ * collective. A call that is refused has no number: the other ranks wait for
+ * its rank.
+ *
+ * A queue is one line: a collective without .work begins when the one before it
+ * on the queue is done, whose communicator ever that is of. So ranks of one
+ * process have queues of their own, and a program that has several
+ * communicators on a queue calls them in the same order on all ranks: otherwise
+ * each waits for what stands behind the other, until options.timeout. What one
+ * rank's collective reads or writes is no other rank's operand meanwhile, on
+ * the same device either. Nothing checks that.
  *
  * Begin and wait. With .work a collective begins at its place of the queue, as
  * ever, and what is enqueued behind goes on meanwhile, until the place where
@@ -59,8 +70,12 @@
  * of errors.
  *
  * Tensors are contiguous and on the communicator's device. Collectives cannot
- * be captured in a graph. A communicator is used by one thread at a time; in a
- * child of fork there is none. */
+ * be captured in a graph. A communicator is used by one thread at a time.
+ *
+ * In a child of fork there is none: calls with it answer SSQ_ERR_DEVICE, and so
+ * does what waits for, or looks at, a queue or event that had a collective
+ * before it. Destroying it there frees nothing and touches no other rank. The
+ * parent goes on. */
 #ifndef SESQUI_COMM_H
 #define SESQUI_COMM_H
 
@@ -92,8 +107,8 @@ typedef enum ssq_comm_reduction {
 typedef struct ssq_comm_options {
     size_t struct_size;
     double timeout;       /**< seconds that a rank waits for others, once its
-                               own part is due; > 0 */
-    uint64_t piece_bytes; /**< of a tensor that travel at a time: at least 256;
+                               own part is due; > 0, at most 1e9 */
+    uint64_t piece_bytes; /**< of a tensor that travel at a time: 256 to 2^30;
                                twice that is taken of the host's memory, and
                                twice again; changes no bit of a result */
 } ssq_comm_options;
@@ -127,25 +142,27 @@ SSQ_API unsigned ssq_comm_size(const ssq_comm *comm);
 SSQ_API ssq_device *ssq_comm_device(const ssq_comm *comm);
 /** What carries its messages: "local", "mpi", "nccl"; "" for NULL. */
 SSQ_API const char *ssq_comm_transport(const ssq_comm *comm);
-/** SSQ_OK, or the error that has ended the group, as far as this rank knows.
- *  Never waits. */
+/** SSQ_OK, or the error that has ended the group, as far as this rank knows: a
+ *  rank that has left is noticed by the next collective. SSQ_ERR_DEVICE in a
+ *  child of fork. Never waits. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_status(const ssq_comm *comm);
 
 /* Common to all collectives:
  *  @param tag  words for texts, at most 31 characters, which all ranks give
- *              alike; NULL none. Copied.
+ *              alike; NULL or "" none. Copied.
  *  @param work  NULL: what comes behind waits. Else out, where the call
  *              succeeds: the caller's, for ssq_comm_wait. What *work had before
  *              is not looked at. Ranks need not agree on it
  *  @return SSQ_ERR_INVALID the arguments, the queue is of another device, or a
  *          graph is being captured; SSQ_ERR_NOMEM; SSQ_ERR_COMM the group has
- *          ended; the queue's error. Asynchronous, in order. Since 0.1. */
+ *          ended; SSQ_ERR_DEVICE in a child of fork; the queue's error.
+ *          Asynchronous, in order. Since 0.1. */
 
 typedef struct ssq_comm_broadcast_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_broadcast_args));
     const ssq_tensor *const *tensors; /**< [n] of any dtypes and shapes */
-    size_t n;
-    unsigned root; /**< the rank whose values all get */
+    size_t n;                         /**< may be 0, on all ranks */
+    unsigned root;                    /**< the rank whose values all get */
     const char *tag;
     ssq_comm_work **work;
 } ssq_comm_broadcast_args;
@@ -167,7 +184,7 @@ typedef struct ssq_comm_all_reduce_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_all_reduce_args));
     const ssq_tensor *const *tensors; /**< [n] f32, f16 or bf16, mixed as you
                                            like; i32 for MAX; in place */
-    size_t n;
+    size_t n;                         /**< may be 0, on all ranks */
     ssq_comm_reduction reduction;
     const char *tag;
     ssq_comm_work **work;

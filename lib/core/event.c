@@ -104,9 +104,13 @@ static ssq_status check_reachable(const ssq_event *e, const char *what)
 
 static ssq_status check_made(const ssq_event *e, const char *what)
 {
-    return made(e) ? SSQ_OK
-                   : error_set(SSQ_ERR_NOT_READY,
-                               "%s: a collective is before the event", what);
+    if (made(e))
+        return SSQ_OK;
+    ssq_status st = held_reachable(e->queue, what);
+    return st == SSQ_OK
+               ? error_set(SSQ_ERR_NOT_READY,
+                           "%s: a collective is before the event", what)
+               : st;
 }
 
 /* The new queue is held before the old one is let go of: they may be the

@@ -67,6 +67,23 @@ static bool forked(const ssq_queue *q)
     return false;
 }
 
+static ssq_status fork_error(const char *what)
+{
+    return error_set(SSQ_ERR_DEVICE,
+                     "%s: a collective was under way when this process was "
+                     "forked: it ends in the parent",
+                     what);
+}
+
+ssq_status held_reachable(const ssq_queue *queue, const char *what)
+{
+    ssq_queue *q = (ssq_queue *)(uintptr_t)queue;
+    pthread_mutex_lock(&q->lock);
+    bool lost = forked(q);
+    pthread_mutex_unlock(&q->lock);
+    return lost ? fork_error(what) : SSQ_OK;
+}
+
 ssq_status held_wait(ssq_queue *queue, uint64_t mark)
 {
     ssq_status st = SSQ_OK;
@@ -74,9 +91,7 @@ ssq_status held_wait(ssq_queue *queue, uint64_t mark)
     while (st == SSQ_OK && queue->held != NULL &&
            (mark == HELD_ALL || atomic_load(&queue->marked) < mark)) {
         if (forked(queue))
-            st = error_set(SSQ_ERR_DEVICE,
-                           "queue_sync: a collective was under way when this "
-                           "process was forked: it ends in the parent");
+            st = fork_error("queue_sync");
         else
             pthread_cond_wait(&queue->moved, &queue->lock);
     }

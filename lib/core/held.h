@@ -30,10 +30,13 @@ struct held *held_create(enum held_kind kind);
 
 /** Is anything held on the queue? */
 bool held_any(const ssq_queue *queue);
+/** SSQ_ERR_DEVICE in a child of fork where what the parent's queue held would
+ *  be held for ever, since nobody opens the gate; else SSQ_OK. what begins the
+ *  text. */
+ssq_status held_reachable(const ssq_queue *queue, const char *what);
 /** Wait until nothing is held (HELD_ALL), or a record of an event has been
  *  made.
- *  @return the queue's sticky error; SSQ_ERR_DEVICE in a child of fork, where
- *          nobody opens the gate */
+ *  @return the queue's sticky error; as held_reachable */
 #define HELD_ALL UINT64_MAX
 ssq_status held_wait(ssq_queue *queue, uint64_t mark);
 

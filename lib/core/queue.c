@@ -196,9 +196,13 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
     ssq_status st = queue_check(queue, "queue_status");
     if (st == SSQ_OK)
         st = repeat_flush((ssq_queue *)(uintptr_t)queue);
-    if (st == SSQ_OK && held_any(queue))
-        return error_set(SSQ_ERR_NOT_READY,
-                         "queue_status: a collective is under way");
+    if (st == SSQ_OK && held_any(queue)) {
+        st = held_reachable(queue, "queue_status");
+        return st == SSQ_OK
+                   ? error_set(SSQ_ERR_NOT_READY,
+                               "queue_status: a collective is under way")
+                   : st;
+    }
     const struct backend *b = queue == NULL ? NULL : queue->device->backend;
     if (st == SSQ_OK && b->completed != NULL &&
         b->completed(queue->impl) < queue->submitted)

@@ -120,7 +120,8 @@ static void test_destroyed(const char *device)
     core_status(ssq_comm_status(g.comm[0]), SSQ_ERR_COMM, "rank 2|\"grads\"",
                 "%s: the group has ended", device);
     core_status(ssq_comm_barrier(g.queue[2], g.comm[0], NULL), SSQ_ERR_INVALID,
-                "rank 0 is on", "%s: another device's queue", device);
+                "rank 0 is on another device", "%s: another device's queue",
+                device);
     core_status(ssq_comm_barrier(other, g.comm[0], NULL), SSQ_ERR_COMM,
                 "rank 2", "%s: a later call", device);
     core_status(ssq_fill(g.queue[0], SSQ_FILL(.x = x, .value = 7)),
@@ -159,6 +160,33 @@ static void compare(struct group *g, unsigned r, const ssq_comm_fact *facts,
                     size_t n)
 {
     NEED(ssq_comm_compare(g->queue[r], g->comm[r], facts, n, "model"));
+}
+
+/* What is alike for longer than a text has room for. */
+static void test_compare_long(void)
+{
+    char a[1000], b[1000];
+    struct group g;
+
+    memset(a, 'q', sizeof(a));
+    memset(b, 'q', sizeof(b));
+    snprintf(a + 900, 20, "before 1 behind");
+    snprintf(b + 900, 20, "before 2 behind");
+    const ssq_comm_fact value[] = {{"notes", a}, {"notes", b}};
+    const ssq_comm_fact name[] = {{a, "x"}, {b, "x"}};
+    group_of(&g, 2, "reference", 60);
+    for (unsigned r = 0; r < 2; r++)
+        compare(&g, r, &value[r], 1);
+    all_fail(&g, MOST_RANKS,
+             "notes is \"...q|before 1 behind\" on rank 0, \"...q|before 2 ",
+             "long values");
+    group_close(&g);
+    group_of(&g, 2, "reference", 60);
+    for (unsigned r = 0; r < 2; r++)
+        compare(&g, r, &name[r], 1);
+    all_fail(&g, MOST_RANKS, "before 1 behind\" where rank 1|before 2 behind\"",
+             "long names");
+    group_close(&g);
 }
 
 static void test_compare(void)
@@ -266,18 +294,23 @@ static void test_arguments(void)
 
 /* Of the queue that has a collective, and of one that waits for that. */
 static ssq_queue *behind;
+static ssq_event *after; /* the collective */
+
+static bool lost(ssq_status st)
+{
+    return st == SSQ_ERR_DEVICE && core_has(ssq_last_error(), "forked");
+}
 
 static int in_child(void *arg)
 {
     struct group *g = arg;
-    bool refused =
-        ssq_comm_barrier(g->queue[1], g->comm[1], NULL) == SSQ_ERR_DEVICE &&
-        core_has(ssq_last_error(), "forked");
-    bool ended = ssq_queue_sync(g->queue[0]) == SSQ_ERR_DEVICE &&
-                 core_has(ssq_last_error(), "forked");
+    bool refused = lost(ssq_comm_barrier(g->queue[1], g->comm[1], NULL)) &&
+                   lost(ssq_comm_status(g->comm[1]));
+    bool ended = lost(ssq_queue_sync(g->queue[0])) &&
+                 lost(ssq_queue_sync(behind)) && lost(ssq_event_sync(after)) &&
+                 lost(ssq_queue_status(g->queue[0])) &&
+                 lost(ssq_queue_status(behind)) && lost(ssq_event_query(after));
 
-    ended = ended && ssq_queue_sync(behind) == SSQ_ERR_DEVICE &&
-            core_has(ssq_last_error(), "forked");
     ssq_comm_destroy(&g->comm[0]);
     return refused && ended && g->comm[0] == NULL ? 0 : 1;
 }
@@ -285,23 +318,22 @@ static int in_child(void *arg)
 static void test_fork(void)
 {
     struct group g;
-    ssq_event *event = NULL;
 
     group_of(&g, 2, "reference", 60);
     ssq_tensor *x = group_vector(&g, 0, 10, 1);
     ssq_tensor *y = group_vector(&g, 1, 10, 2);
     behind = core_queue(g.dev[0]);
-    NEED(ssq_event_create(g.dev[0], &event));
+    NEED(ssq_event_create(g.dev[0], &after));
     NEED(reduce_one(&g, 0, x, SSQ_COMM_SUM, NULL));
-    NEED(ssq_event_record(event, g.queue[0]));
-    NEED(ssq_queue_wait(behind, event));
+    NEED(ssq_event_record(after, g.queue[0]));
+    NEED(ssq_queue_wait(behind, after));
     int status = tap_fork(in_child, &g, 30);
     tap_ok(tap_exited(status, 0),
            "a child is refused, and waits for nothing: %s", tap_status(status));
     NEED(reduce_one(&g, 1, y, SSQ_COMM_SUM, NULL));
     tap_ok(first_of(&g, 0, x) == 3.0f && ssq_queue_sync(behind) == SSQ_OK,
            "its parent goes on");
-    ssq_event_destroy(&event);
+    ssq_event_destroy(&after);
     ssq_queue_destroy(&behind);
     ssq_tensor_destroy(&x);
     ssq_tensor_destroy(&y);
@@ -406,6 +438,7 @@ int main(void)
     test_mismatch("guard");
     test_left();
     test_compare();
+    test_compare_long();
     test_arguments();
     test_fork();
     test_short();
