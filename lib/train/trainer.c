@@ -93,6 +93,29 @@ static ssq_status check_from(const char *what, const ssq_queue *queue,
                : st;
 }
 
+static ssq_status check_args(const char *what, const ssq_queue *queue,
+                             const ssq_trainer_args *args)
+{
+    if (args->struct_size != sizeof(*args))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         args->struct_size, sizeof(*args));
+    if (args->accumulate < 1)
+        return error_set(SSQ_ERR_INVALID, "%s: accumulate is 0", what);
+    if (!(args->clip_value >= 0.0))
+        return error_set(SSQ_ERR_INVALID, "%s: clip_value is %g, expected >= 0",
+                         what, args->clip_value);
+    if (args->shard && args->comm == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: shard without comm", what);
+    const ssq_device *on = ssq_comm_device(args->comm);
+    if (args->comm != NULL && on != queue->device)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: comm is of another device, %s, than the queue, "
+                         "of %s",
+                         what, on->props.name, queue->device->props.name);
+    return args->from != NULL ? check_from(what, queue, args->from) : SSQ_OK;
+}
+
 ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
                               ssq_trainer **trainer)
 {
@@ -105,22 +128,9 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
     if (args == NULL)
         args = &defaults;
-    if (args->struct_size != sizeof(*args))
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: struct_size is %zu, expected %zu", what,
-                         args->struct_size, sizeof(*args));
-    if (args->accumulate < 1)
-        return error_set(SSQ_ERR_INVALID, "%s: accumulate is 0", what);
-    if (!(args->clip_value >= 0.0))
-        return error_set(SSQ_ERR_INVALID, "%s: clip_value is %g, expected >= 0",
-                         what, args->clip_value);
-    if (args->shard && args->comm == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: shard without comm", what);
-    if (args->from != NULL)
-        st = check_from(what, queue, args->from);
-    if (st == SSQ_OK && args->comm != NULL &&
-        ssq_comm_device(args->comm) != queue->device)
-        st = error_set(SSQ_ERR_INVALID, "%s: comm is of another device", what);
+    st = check_args(what, queue, args);
+    if (st == SSQ_OK)
+        st = capture_check(queue->device, what);
     if (st != SSQ_OK)
         return st;
     ssq_trainer *t = mem_alloc(sizeof(*t));

@@ -251,6 +251,7 @@ static void trainers(const struct rig *r)
     ssq_trainer *trainer = NULL;
     ssq_params_options odd = SSQ_PARAMS_OPTIONS_INIT;
     ssq_params *set = NULL;
+    ssq_graph *graph = NULL;
     double mean = 0.0;
     ssq_tape *t;
     ssq_var x;
@@ -269,6 +270,12 @@ static void trainers(const struct rig *r)
     core_status(
         ssq_trainer_create(r->queue, SSQ_TRAINER(.scaler = "what"), &trainer),
         SSQ_ERR_NOT_FOUND, "what", "%s: no such scaler", r->name);
+    NEED(ssq_graph_begin(r->queue));
+    core_status(ssq_trainer_create(r->queue, NULL, &trainer), SSQ_ERR_INVALID,
+                "trainer_create: a graph is being captured",
+                "%s: a trainer in a capture", r->name);
+    NEED(ssq_graph_end(r->queue, &graph));
+    ssq_graph_destroy(&graph);
     tap_ok(trainer == NULL && set == NULL, "%s: nothing was made", r->name);
     NEED(ssq_trainer_create(r->queue, SSQ_TRAINER(.policy = "mixed_float16"),
                             &trainer));
@@ -351,5 +358,5 @@ int main(void)
         schedules(&r);
         rig_close(&r);
     }
-    return tap_done(2 * 77);
+    return tap_done(2 * 78);
 }
