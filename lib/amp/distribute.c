@@ -17,10 +17,11 @@ ssq_status ssq_optimizer_distribute(ssq_optimizer *optimizer, ssq_comm *comm)
         return error_set(SSQ_ERR_INVALID, "%s: it is distributed already",
                          what);
     if (ssq_comm_device(comm) != optimizer->device)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: rank %u is on %s, the optimizer on %s", what,
-                         ssq_comm_rank(comm), ssq_comm_device(comm)->props.name,
-                         optimizer->device->props.name);
+        return error_set(
+            SSQ_ERR_INVALID,
+            "%s: rank %u is on another device, %s, than the optimizer, on %s",
+            what, ssq_comm_rank(comm), ssq_comm_device(comm)->props.name,
+            optimizer->device->props.name);
     if (optimizer->options.flat_master)
         return error_set(SSQ_ERR_INVALID,
                          "%s: flat_master: no rank would have a whole one",

@@ -157,9 +157,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
 
 /** Divide the optimizer between the ranks of a communicator (ZeRO's stage 1):
  *  each rank's optimizer has all parameters, alike in names, order and options,
- *  and masters and moments for its shard alone. Shards are runs of all
- *  parameters' elements in the order of ssq_optimizer_add, cut at multiples of
- *  16384 of a parameter's, of about as many elements each; some may be empty.
+ *  and masters and moments for its shard alone. A trainer compares that; here
+ *  nobody does, but for sizes: ssq_comm_compare is for it. Shards are runs of
+ *  all parameters' elements in the order of ssq_optimizer_add, cut at multiples
+ *  of 16384 of a parameter's, of about as many elements each; some may be
+ *  empty.
  *
  *      st = ssq_optimizer_accumulate(queue, optimizer, 1.0 / ranks);
  *      st = ssq_optimizer_step(queue, optimizer, scaler);
