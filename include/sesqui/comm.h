@@ -132,6 +132,9 @@ ssq_comm_local_create(ssq_device *const *devices, unsigned n,
 
 /** Leave the group: collectives under way are ended, on the other ranks, too,
  *  where they need this one. Waits for what this rank is doing at this moment.
+ *  Trainers and optimizers that have it answer SSQ_ERR_COMM from then on, and
+ *  may be destroyed later; a tape whose batch norms have it has made its
+ *  backward.
  *  NULL and a pointer to NULL are fine. */
 SSQ_API void ssq_comm_destroy(ssq_comm **comm);
 

@@ -89,8 +89,8 @@ typedef struct ssq_trainer_args {
                        graphs: see ssq_trainer_step. The same bits */
     ssq_comm *comm; /**< data parallel: this trainer is one rank of several, on
                     the communicator's device, and the batches are its share.
-                    The program's, and to live as long. NULL: alone. See above
-                    */
+                    Held: once it was destroyed, passes for training and steps
+                    answer SSQ_ERR_COMM. NULL: alone. See above */
     const double *weights; /**< of comm's ranks, the same on all, each in
                     1e-6..1e6; copied: how large their shares of a batch are,
                     as measured (ssq_comm_weights) or as the program likes.

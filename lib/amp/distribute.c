@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* distribute.c - an optimizer is divided between ranks, and what each holds. */
 #include "lib/amp/optimizer.h"
+#include "lib/comm/parts.h"
 
 ssq_status ssq_optimizer_distribute(ssq_optimizer *optimizer, ssq_comm *comm)
 {
@@ -26,6 +27,7 @@ ssq_status ssq_optimizer_distribute(ssq_optimizer *optimizer, ssq_comm *comm)
         return error_set(SSQ_ERR_INVALID,
                          "%s: flat_master: no rank would have a whole one",
                          what);
+    comm_hold(comm);
     optimizer->comm = comm;
     return SSQ_OK;
 }

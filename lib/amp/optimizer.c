@@ -5,6 +5,7 @@
  * its buffers are known only when all groups and parameters are. Until then
  * these can be added, and afterwards no more. */
 #include "lib/amp/optimizer.h"
+#include "lib/comm/parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -62,6 +63,7 @@ static void optimizer_free(struct object *object)
         group_free(g);
     }
     scaler_put(o->at.scaler);
+    comm_put(o->comm);
     object_put(&o->device->object);
     mem_free(o);
 }

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm.c - a communicator's life. */
 #include "lib/comm/direct.h"
+#include "lib/comm/parts.h"
 
 #include <stdio.h>
 #include <string.h>
@@ -32,9 +33,19 @@ ssq_status comm_options(const ssq_comm_options *given, const char *what,
 
 /* ---- made and freed ---- */
 
-/* Also of one that was not made to its end; its threads have ended. Memory that
- * a transport may still touch stays. */
-static void comm_free(ssq_comm *comm)
+/* What those who hold it may still ask for. */
+static void comm_free(struct object *object)
+{
+    ssq_comm *comm = (ssq_comm *)object;
+    pthread_cond_destroy(&comm->changed);
+    pthread_mutex_destroy(&comm->lock);
+    object_put(&comm->device->object);
+    mem_free(comm);
+}
+
+/* The rest, also of one that was not made to its end; its threads have ended.
+ * Memory that a transport may still touch stays. */
+static void comm_close(ssq_comm *comm)
 {
     for (int i = 0; i < 2; i++) {
         ssq_event_destroy(&comm->slots[i].fetched);
@@ -51,10 +62,19 @@ static void comm_free(ssq_comm *comm)
         mem_free(comm->headers);
     mem_free(comm->messages);
     mem_free(comm->terms);
-    pthread_cond_destroy(&comm->changed);
-    pthread_mutex_destroy(&comm->lock);
-    object_put(&comm->device->object);
-    mem_free(comm);
+    object_put(&comm->object);
+}
+
+void comm_hold(ssq_comm *comm)
+{
+    if (comm != NULL)
+        object_get(&comm->object);
+}
+
+void comm_put(ssq_comm *comm)
+{
+    if (comm != NULL)
+        object_put(&comm->object);
 }
 
 /* Shares of the others are rounded up to whole elements, one more of each. */
@@ -121,6 +141,7 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
         transport->close(link);
         return error_nomem("comm", sizeof(*comm));
     }
+    object_init(&comm->object, comm_free);
     comm->device = device;
     object_get(&device->object);
     comm->rank = rank;
@@ -144,7 +165,7 @@ ssq_status comm_create(ssq_device *device, unsigned rank, unsigned size,
     }
     transport->leave(link);
     direct_destroy(comm);
-    comm_free(comm);
+    comm_close(comm);
     return st;
 }
 
@@ -165,7 +186,7 @@ void ssq_comm_destroy(ssq_comm **comm)
     stop(c);
     pthread_join(c->runner, NULL);
     direct_destroy(c);
-    comm_free(c);
+    comm_close(c);
 }
 
 /* ---- what it is ---- */

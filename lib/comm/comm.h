@@ -68,6 +68,7 @@ struct slot {
 struct direct;
 
 struct ssq_comm {
+    struct object object; /* of who may call it when it was destroyed */
     ssq_device *device;
     unsigned rank, size;
     const struct comm_transport *transport;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts.h - what only the library calls: collectives over tensors of which each
- * rank has a part, and an end.
+ * rank has a part, references, and an end.
  *
  * All ranks have the same n tensors. Of tensor i, rank r's part are elements
  * bounds[i * (size + 1) + r] up to, and without, the next of these numbers,
@@ -33,6 +33,11 @@ ssq_status comm_compare_tensors(ssq_queue *queue, ssq_comm *comm,
                                 const char *const *names,
                                 const ssq_tensor *const *tensors, size_t n,
                                 const char *tag);
+
+/** Hold a communicator: once it was destroyed, calls with it answer the error
+ *  that has ended its group. And let go of it. NULL is fine. */
+void comm_hold(ssq_comm *comm);
+void comm_put(ssq_comm *comm);
 
 /** Not a collective: behind those that were begun, this rank ends the group
  *  with a text, which all hear. Needs no memory, and no queue that works. */

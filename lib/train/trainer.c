@@ -3,6 +3,7 @@
 #include "lib/train/trainer.h"
 
 #include "lib/amp/scaler.h"
+#include "lib/comm/parts.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
 #include "lib/tape/tape.h"
@@ -30,6 +31,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
     ssq_optimizer_destroy(&t->optimizer);
     ssq_scaler_destroy(&t->scaler);
     ssq_params_destroy(&t->params);
+    comm_put(t->comm);
     object_put(&t->queue->object);
     mem_free(t);
     *trainer = NULL;
@@ -139,6 +141,7 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->accumulate = args->accumulate;
     t->clip_value = args->clip_value;
     t->replay = args->replay;
+    comm_hold(args->comm);
     t->comm = args->comm;
     t->weight = 1.0;
     t->shard = args->shard;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* alike.c - trainers that are ranks and were not made alike: what is said, of
- * every option that decides a step. */
+ * every option that decides a step. And those whose communicator is gone. */
 
 #include <sesqui/trainer.h>
 
@@ -260,6 +260,34 @@ static void test_later(void)
     pair_free(&p);
 }
 
+/* ---- a communicator that is gone ---- */
+
+/* Others, that may lie where it was, are none of the trainer's. */
+static void test_destroyed(bool shard)
+{
+    ssq_trainer_args args[RANKS] = {args_of("adamw"), args_of("adamw")};
+    ssq_comm *others[RANKS];
+    struct pair p;
+
+    for (unsigned r = 0; r < RANKS; r++)
+        args[r].shard = shard;
+    pair_make(&p, args);
+    pair_step(&p);
+    for (unsigned r = 0; r < RANKS; r++)
+        NEED(ssq_queue_sync(p.g.queue[r]));
+    ssq_comm_destroy(&p.g.comm[0]);
+    NEED(ssq_comm_local_create(p.g.dev, RANKS, NULL, others));
+    core_status(ssq_tape_status(ssq_trainer_begin(p.trainer[0])), SSQ_ERR_COMM,
+                "rank 0 was destroyed", "a pass, shard %d", shard);
+    core_status(ssq_trainer_idle(p.trainer[0]), SSQ_ERR_COMM,
+                "rank 0 was destroyed", "a pass without rows, shard %d", shard);
+    core_status(ssq_tape_status(ssq_trainer_evaluate(p.trainer[0])), SSQ_OK, "",
+                "an evaluation, shard %d", shard);
+    for (unsigned r = 0; r < RANKS; r++)
+        ssq_comm_destroy(&others[r]);
+    pair_free(&p);
+}
+
 int main(void)
 {
     test_options();
@@ -267,5 +295,7 @@ int main(void)
     test_schedules();
     test_scalers();
     test_later();
-    return tap_done(60);
+    test_destroyed(false);
+    test_destroyed(true);
+    return tap_done(66);
 }

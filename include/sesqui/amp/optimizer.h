@@ -191,7 +191,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_optimizer_shard(ssq_optimizer *optimizer,
  *  shard's. ssq_optimizer_master, ssq_optimizer_save and ssq_optimizer_load are
  *  refused: ssq_checkpoint_save and _load have what they have, for any number
  *  of ranks.
- *  @param comm  the program's, of the optimizer's device; lives as long
+ *  @param comm  of the optimizer's device; held: once it was destroyed, what
+ *               needs the other ranks answers SSQ_ERR_COMM
  *  @return SSQ_ERR_INVALID a NULL, after the first use, twice, comm of another
  *          device, flat_master. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
