@@ -90,7 +90,11 @@ static bool set_number(struct run_options *o, const char *name,
     char *end;
     double x = strtod(value, &end);
     /* counts up to 2^32 are exact in a double */
-    *bad = *end != '\0' || !(x >= 0.0) || x > 4294967295.0;
+    /* of these 0 is what they are where nothing is said */
+    const double least = strcmp(name, "--ranks") == 0     ? 1.0
+                         : strcmp(name, "--timeout") == 0 ? 1e-9
+                                                          : 0.0;
+    *bad = *end != '\0' || !(x >= least) || x > 4294967295.0;
     unsigned n = *bad ? 0 : (unsigned)x;
     if (strcmp(name, "--loss-scale") == 0)
         o->loss_scale = x;

@@ -263,12 +263,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
 
 /** Which rows of a batch are this rank's, and that the next pass counts as much
  *  as they are of it: call it before ssq_trainer_step, on all ranks with the
- *  same number of rows. A group then makes the steps of one trainer that takes
- *  the whole batches, whatever the shares: its loss is multiplied by them on
- * the way back. Without this call a pass counts by .weights, and all the same
- *  without those. Where it is all rows of no rank's but one's, or more ranks
- *  than rows, some have none: ssq_trainer_idle is their pass, or one over an
- *  empty batch.
+ *  same number of rows, which nobody compares. A group then makes the steps of
+ *  one trainer that takes the whole batches, whatever the shares: its loss is
+ *  multiplied by them on the way back. Without this call a pass counts by
+ *  .weights, and all the same without those. Where it is all rows of no rank's
+ *  but one's, or more ranks than rows, some have none: ssq_trainer_idle is
+ *  their pass, or one over an empty batch.
  *  @param rows   of the batch, 0 to 2^50
  *  @param begin  of the share; all rows are the shares of the ranks in their
  *                order, as large as .weights say, to the nearest row. Of a

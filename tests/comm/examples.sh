@@ -176,6 +176,8 @@ refused 1 '64 rows a batch over 3 ranks' digits --ranks 3 --batch 64
 refused 1 'what sums over ranks' mlp --ranks 2 --custom --data "$tmp/data"
 refused 1 'not one number for each of 3' mlp --ranks 3 --weights 1,2 \
     --data "$tmp/data"
+refused 2 'bad option --ranks 0' mlp --ranks 0
+refused 2 'bad option --timeout 0' mlp --ranks 2 --timeout 0
 refused 2 'ranks in each process' mlp --ranks 2 --data-parallel
 refused 2 'shard: there is one rank' gpt --shard
 refused 1 'a rank knows those of its part' digits --ranks 2 --batch 60 --shard \
@@ -288,4 +290,4 @@ then
 else
     tap_skip 'no Slurm that runs jobs' 'srun: sesqui devices tells both ranks'
 fi
-tap_done 25
+tap_done 27
