@@ -62,6 +62,7 @@ struct team {
     ssq_cpu_options lent; /* with a parallel_for: its threads are used */
     cpu_set_t where;      /* processors that they may run on */
     bool placed;          /* where is known */
+    bool told;            /* that the system gives fewer threads */
     pthread_mutex_t lock; /* a loop's; guards all that is not atomic */
     _Atomic uint32_t finished, called, asleep, waiting;
     atomic_bool over;
@@ -193,6 +194,16 @@ static void block_signals(sigset_t *old)
     pthread_sigmask(SIG_SETMASK, &set, old);
 }
 
+/* Every loop asks for the threads that are missing; one line says so. */
+static void tell_fewer(struct team *t)
+{
+    if (!t->told)
+        log_line(SSQ_LOG_WARNING, "device",
+                 "cpu: %u of %u threads: the system starts no more",
+                 (unsigned)(t->started + 1), (unsigned)t->size);
+    t->told = true;
+}
+
 /* Threads have no business with the program's other signals. With the lock;
  * what the system does not give is done without. */
 static void start(struct team *t)
@@ -214,6 +225,8 @@ static void start(struct team *t)
         t->started++;
     }
     pthread_sigmask(SIG_SETMASK, &old, NULL);
+    if (t->started + 1 < t->size)
+        tell_fewer(t);
 }
 
 /* All tasks are taken: wait for those of other threads. */

@@ -12,11 +12,14 @@
  * threads, whoever they belong to.
  *
  * Threads that are not lent are started by the first op that is large enough to
- * be shared out. They are called "sesqui-cpu", block all signals but those that
- * a thread raises itself (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS),
- * may run where the thread that opened the device might when it did, sleep
- * between ops after some microseconds, and end when the device does. Where the
- * system gives fewer, there are fewer. A child of fork starts its own.
+ * be shared out: one of the program's or, where no certificate is kept of the
+ * device, one of the self-test's, as it opens (device.h). They are called
+ * "sesqui-cpu", block all signals but those that a thread raises itself
+ * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), may run where the thread
+ * that opened the device might when it did, sleep between ops after some
+ * microseconds, and end when the device does. Where the system gives fewer,
+ * there are fewer, and a line of the log says how many (topic device). A child
+ * of fork starts its own.
  *
  * An op runs on its caller's thread, too: it needs 512 KiB of stack there. */
 #ifndef SESQUI_CPU_H
@@ -43,9 +46,9 @@ typedef struct ssq_cpu_options {
      *  are granted. What is said here comes before SSQ_NUM_THREADS. */
     uint32_t threads;
     /** "avx512", "avx2" or "plain": no better instructions than these, even
-     *  where the processor has them; NULL: SSQ_CPU_ISA, and without it the
-     *  best. What is said here comes before SSQ_CPU_ISA. It may change the last
-     *  bits of results of class R. */
+     *  where the processor has them; "": the best; NULL: SSQ_CPU_ISA, and
+     *  without it the best. What is said here comes before SSQ_CPU_ISA. It may
+     *  change the last bits of results of class R. */
     const char *instructions;
     /** The program's own parallel-for; NULL: the library's threads. With it the
      *  library starts no thread. It has to call share(context, i) for i = 0 to
@@ -60,11 +63,12 @@ typedef struct ssq_cpu_options {
      *    must not leave by an exception or longjmp; share throws nothing.
      *  - What share did has to be seen by whoever called the function (as it is
      *    behind any join), and share must not be called once it has returned.
-     *  - It is called by the thread that called the library, within that call,
-     *    and may be called by several threads at once where several use the
-     *    device. It may be called within another parallel-for of the same pool,
-     *    which has to manage that: to run all shares in turn is enough. It must
-     *    not call the library, nor wait for a thread that is about to.
+     *  - It is called by the thread that called the library, within that call
+     *    (ssq_cpu_device_open, too, where the device's self-test runs), and may
+     *    be called by several threads at once where several use the device. It
+     *    may be called within another parallel-for of the same pool, which has
+     *    to manage that: to run all shares in turn is enough. It must not call
+     *    the library, nor wait for a thread that is about to.
      *  - Floating-point modes of its threads do not matter: share sets and
      *    restores them. Their stacks need 512 KiB. */
     void (*parallel_for)(void *user, uint32_t n, ssq_cpu_share share,
@@ -85,10 +89,10 @@ typedef struct ssq_cpu_options {
  *                  to live until the last of the device's objects is gone
  *  @param options  may be NULL
  *  @return SSQ_ERR_INVALID device NULL, a struct_size, threads above
- *          SSQ_CPU_THREADS, instructions of no such name, user without
- *          parallel_for, or a value of SSQ_NUM_THREADS or SSQ_CPU_ISA, where
- *          that counts, that is none; SSQ_ERR_UNSUPPORTED the device fails its
- *          self-test; SSQ_ERR_NOMEM. Since 0.1. */
+ *          SSQ_CPU_THREADS, instructions of no such name, user or
+ *          survives_fork without parallel_for, or a value of SSQ_NUM_THREADS or
+ *          SSQ_CPU_ISA, where that counts, that is none; SSQ_ERR_UNSUPPORTED
+ *          the device fails its self-test; SSQ_ERR_NOMEM. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cpu_device_open(const ssq_cpu_options *cpu,
                     const ssq_device_options *options, ssq_device **device);

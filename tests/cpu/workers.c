@@ -144,13 +144,22 @@ static void count(void *context, uint32_t i, uint32_t worker)
     atomic_fetch_add(&done[worker < 4 ? worker : 4], 1);
 }
 
+static void hear(void *lines, ssq_log_level level, const char *text)
+{
+    *(int *)lines += level == SSQ_LOG_WARNING &&
+                     strcmp(text, "cpu: 1 of 4 threads: the system starts no "
+                                  "more") == 0;
+}
+
 /* root may have threads beyond the limit: so this is somebody else. */
 static int without_threads(void *unused)
 {
     struct rlimit none = {0, 0};
     atomic_uint done[5] = {0};
     struct team *team = NULL;
+    int lines = 0;
     (void)unused;
+    ssq_log_set(hear, &lines);
     if (setrlimit(RLIMIT_NPROC, &none) != 0 ||
         (geteuid() == 0 && setresuid(65534, 65534, 65534) != 0))
         return 2;
@@ -161,6 +170,8 @@ static int without_threads(void *unused)
     team_destroy(&team);
     if (done[1] + done[2] + done[3] + done[4] > 0)
         return 4; /* there were threads: this has tested nothing */
+    if (lines != 1)
+        return 5; /* it is said once, not by each loop */
     return done[0] == 10000 ? 0 : 1;
 }
 
@@ -246,7 +257,9 @@ int main(int argc, char **argv)
     if (tap_exited(st, 2) || tap_exited(st, 4))
         tap_skip("the system gives threads all the same", "no threads");
     else
-        tap_ok(tap_exited(st, 0), "without threads the caller does it all: %s",
+        tap_ok(tap_exited(st, 0),
+               "without threads the caller does it all, and the log says so "
+               "once: %s",
                tap_status(st));
     test_groups();
     return tap_done(28);
