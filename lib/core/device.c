@@ -221,8 +221,7 @@ static void device_free(struct object *o)
 }
 
 /* One entry of SSQ_IMPL, n characters of it: "op:impl" for every backend, or
- * "backend/op:impl", which the devices of other backends skip. Without a colon
- * both names stay empty, and pinning refuses that. */
+ * "backend/op:impl", which the devices of other backends skip. */
 static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
 {
     char backend[32] = "", op[32] = "", impl[32] = "";
@@ -234,11 +233,12 @@ static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
     if (slash < n && strcmp(backend, d->backend->name) != 0)
         return SSQ_OK;
     size_t colon = at + strcspn(s + at, ":,");
-    if (colon < n) {
-        snprintf(op, sizeof(op), "%.*s", (int)(colon - at), s + at);
-        snprintf(impl, sizeof(impl), "%.*s", (int)(n - colon - 1),
-                 s + colon + 1);
-    }
+    if (colon >= n)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "SSQ_IMPL: \"%.*s\" is no op:implementation", (int)n,
+                         s);
+    snprintf(op, sizeof(op), "%.*s", (int)(colon - at), s + at);
+    snprintf(impl, sizeof(impl), "%.*s", (int)(n - colon - 1), s + colon + 1);
     ssq_status st = ssq_implementation_pin(d, op, impl);
     if (st == SSQ_OK)
         return st;

@@ -300,7 +300,8 @@ static void test_pins(void)
                 "SSQ_IMPL|fast", "SSQ_IMPL of this backend does");
     setenv("SSQ_IMPL", "fill", 1);
     core_status(ssq_device_open("reference", NULL, &dev), SSQ_ERR_NOT_FOUND,
-                "SSQ_IMPL", "SSQ_IMPL=fill, no implementation");
+                "SSQ_IMPL|\"fill\" is no op:implementation",
+                "SSQ_IMPL=fill, no implementation");
     unsetenv("SSQ_IMPL");
 }
 
