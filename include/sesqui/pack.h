@@ -14,10 +14,10 @@
  * as without it, on every device. The copy takes about as many bytes as the
  * weights. Devices that gain nothing by it make none, and read the weights:
  * then packing costs nothing, and the same program runs everywhere. Today cpu
- * gains, where a has the weights' dtype and they have at least 32 columns: most
- * for some tens of rows, down to nothing for a thousand. Up to about 16 rows it
- * reads weights that lie along k where they are, as fast as the copy.
- * ssq_gemm_explain says whether a product reads the copy.
+ * gains, where op(b) has at least 32 columns, but not where bf16 weights meet
+ * f32: most for some tens of rows, down to nothing for a thousand. Up to about
+ * 24 rows it reads weights that lie along k where they are, as fast as the
+ * copy. ssq_gemm_explain says whether a product reads the copy.
  *
  * Who writes to the weights has to pack again, by ssq_gemm_repack: until then
  * products refuse the packed tensor, rather than multiply by what the weights
@@ -58,9 +58,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_pack(ssq_queue *queue,
  *  @return SSQ_ERR_INVALID a NULL, a tensor that is not packed, another
  *          device's, a capture; the queue's error: then products refuse packed
  *          until a call succeeds. Since 0.1.
- *  @note Writes count that the library enqueues or launches, whether they
- *        changed a value or not; not those of the caller's own code into memory
- *        that he has lent: then he calls this, too. */
+ *  @note Writes count that the library enqueues, captures or launches, whether
+ *        they changed a value or not; not those of the caller's own code into
+ *        memory that he has lent: then he calls this, too. Writes to columns
+ *        beside b, in the matrix that it is a slice of, are none. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_repack(ssq_queue *queue,
                                                   ssq_tensor *packed);
 

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* witness.c - writes to ranges of buffers, told to who wants to know.
+/* witness.c - writes to views of buffers, told to who wants to know.
  *
  * A buffer without witnesses, which is every buffer but inputs and parameters
  * of tapes, costs an op one load of a pointer. */
@@ -11,8 +11,7 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 void witness_begin(struct witness *w, const struct view *view)
 {
     w->buffer = view->buffer;
-    w->begin = view->offset;
-    w->end = view->offset + view_span(view);
+    w->view = *view;
     atomic_store(&w->writes, 0);
     pthread_mutex_lock(&lock);
     w->next = atomic_load(&w->buffer->witnesses);
@@ -47,11 +46,10 @@ void witness_ask(const struct witness *w, struct witness *copy)
 
 static void tell(const ssq_queue *queue, enum op_id by, const struct view *v)
 {
-    uint64_t end = v->offset + view_span(v);
     pthread_mutex_lock(&lock);
     for (struct witness *w = atomic_load(&v->buffer->witnesses); w != NULL;
          w = w->next) {
-        if (v->offset >= w->end || w->begin >= end)
+        if (!view_overlap(&w->view, v))
             continue;
         w->by = by;
         w->queue = queue;

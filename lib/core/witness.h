@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* witness.h - who wants to know that a range of a buffer was written. */
+/* witness.h - who wants to know that elements of a buffer were written. */
 #ifndef LIB_CORE_WITNESS_H
 #define LIB_CORE_WITNESS_H
 
 #include "lib/core/core.h"
 
-/** Hears of every write to its range that is enqueued, recorded in a capture or
- *  launched with a graph; not of those that a caller does by means of his
- *  driver. Members are read by who made it; ops change them. */
+/** Hears of every write to its view, as view_overlap finds it, that is
+ * enqueued, recorded in a capture or launched with a graph; not of those that a
+ * caller does by means of his driver. Members are read by who made it; ops
+ * change them. */
 struct witness {
     struct witness *next;
     ssq_buffer *buffer;     /* borrowed: held by who made it; NULL: of none */
-    uint64_t begin, end;    /* bytes in the buffer */
+    struct view view;       /* in the buffer */
     atomic_uint writes;     /* so far; wraps */
     enum op_id by;          /* the last of them */
     const ssq_queue *queue; /* where it was enqueued; may be gone */

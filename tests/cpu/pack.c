@@ -186,6 +186,34 @@ static void test_writes(const struct bed *bed)
     ssq_tensor_destroy(&d);
 }
 
+/* Weights that are some columns of a matrix: its others are none of theirs. */
+static void test_neighbours(const struct bed *bed)
+{
+    ssq_tensor *all = matrix(bed, SSQ_F32, 64, 128, 1), *b = NULL, *rest = NULL;
+    ssq_tensor *a = matrix(bed, SSQ_F32, 32, 64, 1), *packed = NULL;
+    ssq_tensor *d = matrix(bed, SSQ_F32, 32, 64, 1), *both = NULL;
+    NEED(ssq_tensor_slice(all, 1, 0, 64, 1, &b));
+    NEED(ssq_tensor_slice(all, 1, 64, 128, 1, &rest));
+    NEED(ssq_tensor_slice(all, 1, 63, 65, 1, &both));
+    NEED(ssq_gemm_pack(bed->q, b, true, &packed));
+    NEED(ssq_fill(bed->q, SSQ_FILL(.x = rest, .value = 2.0)));
+    core_status(ssq_gemm(bed->q, SSQ_GEMM(.a = a, .b = packed, .d = d,
+                                          .trans_b = true)),
+                SSQ_OK, NULL, "%s: columns beside b were written", bed->name);
+    NEED(ssq_fill(bed->q, SSQ_FILL(.x = both, .value = 2.0)));
+    core_status(ssq_gemm(bed->q, SSQ_GEMM(.a = a, .b = packed, .d = d,
+                                          .trans_b = true)),
+                SSQ_ERR_INVALID, "written", "%s: and one of its own",
+                bed->name);
+    ssq_tensor_destroy(&packed);
+    ssq_tensor_destroy(&both);
+    ssq_tensor_destroy(&rest);
+    ssq_tensor_destroy(&b);
+    ssq_tensor_destroy(&all);
+    ssq_tensor_destroy(&a);
+    ssq_tensor_destroy(&d);
+}
+
 /* A tape's input is b, whatever has been written since. */
 static void test_tape(const struct bed *bed)
 {
@@ -277,10 +305,11 @@ int main(void)
         bed.q = core_queue(bed.dev);
         test_bits(&bed);
         test_writes(&bed);
+        test_neighbours(&bed);
         test_tape(&bed);
         test_refusals(&bed);
         ssq_queue_destroy(&bed.q);
         ssq_device_close(&bed.dev);
     }
-    return tap_done(110);
+    return tap_done(120);
 }
