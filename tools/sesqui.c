@@ -2,6 +2,10 @@
 /* sesqui.c - the `sesqui` program: choose the subcommand, read its options. */
 #include "tools/tool.h"
 
+#include <sesqui/cpu.h>
+
+#include <fcntl.h>
+#include <limits.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -165,19 +169,35 @@ static bool *flag_of(struct options *o, const char *option)
     return strcmp(option, "--why") == 0 ? &o->why : NULL;
 }
 
-/* --seconds, --threads, else --cases, which are all that is neither flag nor
- * text. */
-static bool read_number(struct options *o, const char *option,
-                        const char *value)
+/* A number from 1 on: digits and nothing else, as the library reads its
+ * variables. One that is too large for strtoul is above most. */
+static bool read_count(const char *value, unsigned long most, unsigned *n)
 {
     char *end = NULL;
+    if (*value < '0' || *value > '9')
+        return false;
+    unsigned long x = strtoul(value, &end, 10);
+    *n = (unsigned)x;
+    return *end == '\0' && x >= 1 && x <= most;
+}
+
+/* --seconds, --threads, else --cases, which are all that is neither flag nor
+ * text. */
+static int read_number(struct options *o, const char *option, const char *value)
+{
+    char *end = NULL;
+    if (strcmp(option, "--threads") == 0)
+        return read_count(value, SSQ_CPU_THREADS, &o->threads)
+                   ? EXIT_FINE
+                   : usage_error("not a number of threads:", value);
+    bool good = false;
     if (strcmp(option, "--seconds") == 0) {
         o->seconds = strtod(value, &end);
-        return *end == '\0' && o->seconds > 0.0;
+        good = *end == '\0' && o->seconds > 0.0;
+    } else {
+        good = read_count(value, UINT_MAX - 1, &o->cases);
     }
-    unsigned *n = strcmp(option, "--threads") == 0 ? &o->threads : &o->cases;
-    *n = (unsigned)strtoul(value, &end, 10);
-    return *end == '\0' && *n > 0;
+    return good ? EXIT_FINE : usage_error("not a number above 0:", value);
 }
 
 /* A word that is no option: certify's device, bench's suite or one of tune's
@@ -188,11 +208,12 @@ static bool take_word(const struct command *c, char **argv, int i,
     const bool many = c->run == command_tune || c->run == command_bench;
     if (argv[i][0] == '-' && (argv[i][1] != '\0' || c->run != command_bench))
         return false;
-    if (c->run == command_certify)
-        o->device = argv[i];
-    else if (many)
+    if (many)
         argv[o->words++] = argv[i];
-    return c->run == command_certify || many;
+    if (c->run != command_certify || o->device != NULL)
+        return many;
+    o->device = argv[i];
+    return true;
 }
 
 /* Options may be written --op O or --op=O. The code is EXIT_FINE unless the
@@ -229,8 +250,8 @@ static int parse(const struct command *c, int argc, char **argv,
         const char **place = value_of(o, option);
         if (place != NULL)
             *place = value;
-        else if (!read_number(o, option, value))
-            return usage_error("not a number above 0:", value);
+        else if (read_number(o, option, value) != EXIT_FINE)
+            return EXIT_USAGE;
         if (equals == NULL && i >= argc)
             break;
     }
@@ -245,33 +266,54 @@ static bool set_threads(const struct options *o)
     return o->threads == 0 || setenv("SSQ_NUM_THREADS", number, 1) == 0;
 }
 
+/* Where one of the three is closed, the next file that is opened would take its
+ * place, and a table of devices might be written into a cache. What stands
+ * there instead can neither be read nor written, so that whoever tries is told.
+ */
+static void keep_places(void)
+{
+    for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
+        if (fcntl(fd, F_GETFD) < 0)
+            (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
+}
+
+/* A full disk or a closed pipe is a failure, too. */
+static int finish(int code)
+{
+    if (fflush(stdout) == 0 && ferror(stdout) == 0)
+        return code;
+    fprintf(stderr, "sesqui: standard output cannot be written\n");
+    return code == EXIT_FINE ? EXIT_FAILED : code;
+}
+
+static int run(const struct command *c, int argc, char **argv)
+{
+    struct options o = {.cases = 4};
+    int code = parse(c, argc, argv, &o);
+    if (o.help)
+        print_help(stdout);
+    if (code != EXIT_FINE || o.help)
+        return code;
+    return set_threads(&o) ? c->run(&o) : EXIT_FAILED;
+}
+
 int main(int argc, char **argv)
 {
-    if (argc >= 2 && strcmp(argv[1], "--version") == 0) {
-        printf("sesqui %s\n", ssq_version());
-        return EXIT_FINE;
-    }
-    if (argc >= 2 &&
-        (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0)) {
-        print_help(stdout);
-        return EXIT_FINE;
-    }
+    keep_places();
     if (argc < 2) {
         print_help(stderr);
         return EXIT_USAGE;
     }
-    for (size_t i = 0; i < COMMANDS; i++) {
-        if (strcmp(argv[1], commands[i].name) != 0)
-            continue;
-        struct options o = {.cases = 4};
-        int code = parse(&commands[i], argc - 2, argv + 2, &o);
-        if (o.help)
-            print_help(stdout);
-        if (code != EXIT_FINE || o.help)
-            return code;
-        code = set_threads(&o) ? commands[i].run(&o) : EXIT_FAILED;
-        /* a full disk or a closed pipe is a failure too */
-        return fflush(stdout) != 0 && code == EXIT_FINE ? EXIT_FAILED : code;
+    if (strcmp(argv[1], "--version") == 0) {
+        printf("sesqui %s\n", ssq_version());
+        return finish(EXIT_FINE);
     }
+    if (strcmp(argv[1], "--help") == 0 || strcmp(argv[1], "help") == 0) {
+        print_help(stdout);
+        return finish(EXIT_FINE);
+    }
+    for (size_t i = 0; i < COMMANDS; i++)
+        if (strcmp(argv[1], commands[i].name) == 0)
+            return finish(run(&commands[i], argc - 2, argv + 2));
     return usage_error("no such command:", argv[1]);
 }

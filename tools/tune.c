@@ -88,6 +88,8 @@ static int read_options(const struct options *o, struct shape *s)
         return usage("no dtypes, as f16 or f16,f32", o->types);
     if (o->orders != NULL && !read_orders(o->orders, s))
         return usage("no orders, as nn, nt, tn or tt", o->orders);
+    if (o->clear && o->words > 0)
+        return usage("--clear forgets all shapes, not one", o->word[0]);
     for (unsigned i = 0; i < o->words; i++) {
         struct shape one = *s;
         if (!read_sizes(o->word[i], &one))
@@ -188,7 +190,7 @@ static int tune_all(const struct options *o, const struct shape *all,
                     ssq_queue *q)
 {
     struct shape s;
-    bool first = true;
+    bool first = true, lost = false;
     int code = EXIT_FINE;
     for (size_t i = 0; shape_of(o, all, i, &s); i++) {
         ssq_gemm_tuning found = SSQ_GEMM_TUNING_INIT;
@@ -201,7 +203,13 @@ static int tune_all(const struct options *o, const struct shape *all,
         fflush(stdout); /* the next one takes a while */
         if (!found.kept)
             code = EXIT_FAILED;
+        lost = lost || !found.kept;
     }
+    if (lost)
+        fprintf(stderr,
+                "sesqui: tune: %s cannot be written, or has all the shapes "
+                "that it can\n",
+                ssq_gemm_tuning_path(ssq_queue_device(q)));
     return code;
 }
 

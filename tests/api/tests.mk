@@ -81,8 +81,8 @@ EXTRA_DIST += tests/api/rates.sh
 slow_tests += tests/api/rates.sh
 
 TESTS += tests/api/bench.sh tests/api/bench_peers.sh \
-	tests/api/bench_suites.sh
+	tests/api/bench_suites.sh tests/api/usage.sh
 EXTRA_DIST += tests/api/bench.sh tests/api/bench_peers.sh \
-	tests/api/bench_suites.sh
+	tests/api/bench_suites.sh tests/api/usage.sh
 slow_tests += tests/api/bench.sh tests/api/bench_peers.sh \
 	tests/api/bench_suites.sh

@@ -133,7 +133,7 @@ static void answer_roofs(struct bench *b)
     b->rows.gbytes = b->roofs.bytes;
 }
 
-/* A line of standard input; every one has an answer. */
+/* A line of standard input; every one has one answer. */
 static void answer(struct bench *b, const char *line)
 {
     struct bench_case c;
@@ -154,15 +154,21 @@ static void answer(struct bench *b, const char *line)
     fflush(stdout);
 }
 
-static bool answer_all(struct bench *b)
+/* Until there are no more cases, or nobody reads the answers. */
+static int answer_all(struct bench *b)
 {
-    char line[256];
+    char *line = NULL;
+    size_t room = 0;
     b->report.form = REPORT_LINES;
-    while (fgets(line, sizeof(line), stdin) != NULL) {
+    while (ferror(stdout) == 0 && getline(&line, &room, stdin) >= 0) {
         line[strcspn(line, "\n")] = '\0';
         answer(b, line);
     }
-    return true;
+    free(line);
+    if (ferror(stdin) == 0)
+        return EXIT_FINE;
+    fprintf(stderr, "sesqui: bench: standard input cannot be read\n");
+    return EXIT_FAILED;
 }
 
 /* ---- runs ---- */
@@ -180,8 +186,6 @@ static bool run_tables(struct bench *b)
 static bool run(struct bench *b)
 {
     const struct workload w = {.device = b->device[0], .queue = b->queue[0]};
-    if (b->answer)
-        return answer_all(b);
     if (b->family == NULL)
         return run_tables(b);
     if (!roofs_measure(&w, &b->roofs))
@@ -227,6 +231,14 @@ static int report_all(struct bench *b, bool ok)
     return ok && timed > 0 ? EXIT_FINE : EXIT_FAILED;
 }
 
+static int time_all(struct bench *b)
+{
+    bool ok = run(b);
+    if (!ok)
+        complain("bench");
+    return report_all(b, ok);
+}
+
 /* ---- devices and options ---- */
 
 static ssq_status open_devices(struct bench *b)
@@ -249,6 +261,18 @@ static int usage(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
+/* Does --op name something that is timed here? */
+static bool op_known(const struct bench *b)
+{
+    struct bench_case c;
+    if (b->family == NULL)
+        return calls_known(b->o->op) || (!b->latency && tables_known(b->o->op));
+    for (size_t i = 0; family_case(b->family, i, &c); i++)
+        if (wanted(b->o, &c))
+            return true;
+    return false;
+}
+
 /* The suite that the command line names. */
 static int choose(struct bench *b)
 {
@@ -267,6 +291,12 @@ static int choose(struct bench *b)
         return usage("a suite of cases has --list and --plot", "");
     if (b->family == NULL && !b->answer && o->vs != NULL)
         return usage("a suite of cases has --vs", "");
+    if (o->json && o->csv)
+        return usage("either --json or --csv", "");
+    if (b->answer && (o->csv || o->op != NULL))
+        return usage("cases that are read have no --csv and no --op", "");
+    if (o->op != NULL && !op_known(b))
+        return usage("nothing to be timed is named ", o->op);
     return EXIT_FINE;
 }
 
@@ -291,10 +321,7 @@ int command_bench(const struct options *options)
                                    .form = o.csv    ? REPORT_CSV
                                            : o.json ? REPORT_JSON
                                                     : REPORT_TEXT};
-        bool ok = run(&b);
-        if (!ok)
-            complain("bench");
-        code = b.answer ? ok ? EXIT_FINE : EXIT_FAILED : report_all(&b, ok);
+        code = b.answer ? answer_all(&b) : time_all(&b);
     } else {
         complain("bench");
         code = st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;

@@ -138,6 +138,8 @@ void report_end(const struct report *r);
 bool roofline_write(const char *path, const char *device, const struct roofs *r,
                     const struct bench_rows *all);
 
+/** Is there a table of this op, or of this name? */
+bool tables_known(const char *op);
 /** Time the largest cases of tests/op's tables. False: it has been said why, or
  *  the library's text says it. */
 bool tables_time(ssq_device *device, ssq_queue *queue, const struct options *o,

@@ -141,6 +141,14 @@ static bool selected(const struct suite *s, const char *op)
     return named(op, s->op) || named(op, s->name);
 }
 
+bool tables_known(const char *op)
+{
+    for (size_t i = 0; suites[i] != NULL; i++)
+        if (selected(suites[i], op))
+            return true;
+    return false;
+}
+
 /* Every selected table by every implementation, pinned for as long. */
 static bool time_tables(struct bed *b, const struct options *o,
                         struct bench_rows *all)
