@@ -51,11 +51,16 @@ tap_ok $? 'products are timed, others are skipped' ||
 [ "$(grep -c '"skipped": "a libdnnl without' "$tmp/rows")" -eq 4 ]
 tap_ok $? 'a library without its functions is no peer' ||
     sed 's/^/# /' "$tmp/rows"
-tap_run 'no such peer' sh -c "! sh '$top/bench/fetch-peers' '$tmp/x' nothing"
+tap_run 'no such peer, before anything is made' sh -c \
+    "! sh '$top/bench/fetch-peers' '$tmp/x' clblast nothing && ! [ -e '$tmp/x' ]"
+tap_run 'fetch-peers says how it is used' sh -c \
+    "sh '$top/bench/fetch-peers' --help | grep -q '^usage: .* FOLDER'"
+tap_run 'so does quickstart, of words it does not know' sh -c \
+    "sh '$top/quickstart' check --nofetch 2>&1 | grep -q 'option: check --nofetch'"
 
 if ! python3 -c 'import argparse' 2>/dev/null; then
     tap_skip 'compare' 'no python3'
-    tap_done 6
+    tap_done 8
     exit
 fi
 
@@ -113,6 +118,52 @@ for size in m n k parameters tensors threads; do
         tr -d '\n')" = svgend ] && grep -q '<circle' "$file"
     tap_ok $? "time against $size is drawn"
 done
-tap_run 'no such suite' sh -c \
-    "python3 '$top/bench/compare' nosuite 2>'$tmp/err'; [ \$? -eq 2 ]"
-tap_done 19
+
+# What cannot be, before anything is measured.
+wrong() {
+    text=$1
+    shift
+    python3 "$top/bench/compare" "$@" >"$tmp/out" 2>&1
+    [ $? -eq 2 ] && grep -qF -e "$text" "$tmp/out"
+    tap_ok $? "compare: $text" || sed 's/^/# /' "$tmp/out"
+}
+wrong 'no such suite: nosuite' nosuite
+ours="--sesqui $builddir/sesqui --device reference --cases $tmp/cases"
+wrong 'no program /nonexistent' --sesqui /nonexistent
+wrong "no folder of peers $tmp/none" $ours --peers "$tmp/none"
+wrong "no file of cases $tmp/none" $ours --cases "$tmp/none"
+wrong "$tmp/no/table cannot be written" $ours --out "$tmp/no/table"
+wrong "$tmp cannot be written" $ours --json "$tmp"
+wrong "--rounds: invalid number value: '0'" $ours --rounds 0
+wrong "--threads: invalid numbers value: '1,0'" $ours --threads 1,0
+wrong "--seconds: invalid number value: '-1'" $ours --seconds -1
+
+# When it is told to end, the programs that it has stopped end, too.
+rm "$folder/onednn" "$folder/pytorch" "$folder/gone"
+peer slow <<'END'
+#!/bin/sh
+while read -r case; do
+    echo asked >>"$(dirname "$0")/asked"
+    exec sleep 60
+done
+END
+cat >"$tmp/sesqui" <<END
+#!/bin/sh
+echo \$\$ >'$tmp/stopped'
+exec '$builddir/sesqui' "\$@"
+END
+chmod +x "$tmp/sesqui"
+python3 "$top/bench/compare" --sesqui "$tmp/sesqui" --device reference \
+    --cases "$tmp/cases" --seconds 0.001 --peers "$folder" >"$tmp/out" 2>&1 &
+compare=$!
+for i in 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 19 20; do
+    [ -e "$folder/asked" ] && break
+    sleep 0.5
+done
+kill "$compare"
+wait "$compare"
+[ $? -eq 143 ] && [ -e "$folder/asked" ] &&
+    ! kill -0 "$(cat "$tmp/stopped")" 2>/dev/null
+tap_ok $? 'a comparison that is ended leaves no program behind' ||
+    sed 's/^/# /' "$tmp/out"
+tap_done 30
