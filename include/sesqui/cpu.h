@@ -19,7 +19,9 @@
  * that opened the device might when it did, sleep between ops after some
  * microseconds, and end when the device does. Where the system gives fewer,
  * there are fewer, and a line of the log says how many (topic device). A child
- * of fork starts its own.
+ * of fork starts its own. Who unloads the library (dlclose), or a plugin with a
+ * copy of it, destroys all objects before: the threads of a device that is open
+ * would wake where there is no code any more.
  *
  * An op runs on its caller's thread, too: it needs 512 KiB of stack there. */
 #ifndef SESQUI_CPU_H
