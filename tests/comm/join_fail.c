@@ -198,6 +198,15 @@ static void test_left(void)
     ranks_close(&r);
 }
 
+/* A pass that the others do not take: it says so, if it comes to hear of it. */
+static void idle_astray(struct ranks *r, unsigned i)
+{
+    ssq_status st = ssq_trainer_idle(r->trainer[i]);
+
+    if (st != SSQ_ERR_COMM)
+        NEED(st);
+}
+
 /* One announces where the other goes on without. */
 static void test_mismatch(void)
 {
@@ -210,7 +219,7 @@ static void test_mismatch(void)
     for (unsigned i = 0; i < 2; i++)
         NEED(pass(&r, i, false));
     NEED(ssq_trainer_announce(r.trainer[0], 4));
-    NEED(ssq_trainer_idle(r.trainer[1]));
+    idle_astray(&r, 1);
     core_status(ssq_trainer_next(r.trainer[0], &all), SSQ_ERR_COMM,
                 "\"rows\"|rank 1 all_reduce|\"gradients\"",
                 "only rank 0 announces");
@@ -231,7 +240,7 @@ static void test_norm(void)
         NEED(pass(&r, i, true));
     next(&r, last);
     NEED(pass(&r, 0, true));
-    NEED(ssq_trainer_idle(r.trainer[1]));
+    idle_astray(&r, 1);
     for (unsigned i = 0; i < 2; i++)
         core_status(ssq_queue_sync(r.g.queue[i]), SSQ_ERR_COMM,
                     "rank 0 calls all_gather|\"batch_norm\"|rank 1 all_reduce|"
