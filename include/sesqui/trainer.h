@@ -37,9 +37,10 @@
  * The first step compares what the ranks were made of: args, names, shapes and
  * groups of parameters, options and schedules of groups, the scaler, and the
  * checkpoint that was loaded. The error names the first difference. So does the
- * first step behind ssq_trainer_schedule, ssq_trainer_set_scaler or a load:
- * with .comm these are calls of all ranks. What the optimizer's own calls
- * change later is the program's to have alike, and found by .compare_every.
+ * first pass behind ssq_trainer_schedule, ssq_trainer_set_scaler or a load:
+ * with .comm these are calls of all ranks, before the same pass. What the
+ * optimizer's own calls change later is the program's to have alike, and found
+ * by .compare_every.
  * Several trainers may share a communicator: all ranks step them in the same
  * order, which is not compared where they have parameters of the same sizes.
  *
