@@ -186,6 +186,52 @@ static void test_writes(const struct bed *bed)
     ssq_tensor_destroy(&d);
 }
 
+/* Allocations that are still granted; below 0 all are. */
+static int granted = -1;
+
+static void *grant(void *unused, size_t bytes)
+{
+    (void)unused;
+    if (granted > 0)
+        granted--;
+    return granted == 0 ? NULL : malloc(bytes);
+}
+
+static void take_back(void *unused, void *p)
+{
+    (void)unused;
+    free(p);
+}
+
+/* Packing again fails: what it says is why, and not that somebody wrote. */
+static void test_torn(const struct bed *bed)
+{
+    ssq_tensor *b = matrix(bed, SSQ_F32, 64, 64, 1), *packed = NULL;
+    ssq_tensor *d = matrix(bed, SSQ_F32, 64, 64, 1);
+    ssq_gemm_args again = SSQ_GEMM_INIT;
+    NEED(ssq_gemm_pack(bed->q, b, true, &packed));
+    again.a = b;
+    again.b = packed;
+    again.d = d;
+    again.trans_b = true;
+    granted = 0;
+    ssq_status st = ssq_gemm_repack(bed->q, packed);
+    granted = -1;
+    if (st == SSQ_OK)
+        tap_ok(strcmp(bed->name, "cpu") != 0,
+               "%s: has no copy, and packs again without memory", bed->name);
+    else
+        core_status(ssq_gemm(bed->q, &again), SSQ_ERR_INVALID,
+                    "b could not be packed again", "%s: packing again fails",
+                    bed->name);
+    NEED(ssq_gemm_repack(bed->q, packed));
+    core_status(ssq_gemm(bed->q, &again), SSQ_OK, NULL, "%s: and then succeeds",
+                bed->name);
+    ssq_tensor_destroy(&packed);
+    ssq_tensor_destroy(&b);
+    ssq_tensor_destroy(&d);
+}
+
 /* Weights that are some columns of a matrix: its others are none of theirs. */
 static void test_neighbours(const struct bed *bed)
 {
@@ -298,7 +344,9 @@ static void test_refusals(const struct bed *bed)
 
 int main(void)
 {
+    const ssq_allocator allocator = {sizeof(allocator), grant, take_back, NULL};
     const char *name;
+    NEED(ssq_allocator_set(&allocator));
     for (size_t i = 0; (name = core_device(i)) != NULL; i++) {
         struct bed bed = {.name = name};
         bed.dev = core_open(name);
@@ -306,10 +354,11 @@ int main(void)
         test_bits(&bed);
         test_writes(&bed);
         test_neighbours(&bed);
+        test_torn(&bed);
         test_tape(&bed);
         test_refusals(&bed);
         ssq_queue_destroy(&bed.q);
         ssq_device_close(&bed.dev);
     }
-    return tap_done(120);
+    return tap_done(130);
 }

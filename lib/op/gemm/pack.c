@@ -69,18 +69,20 @@ static ssq_status make_panels(ssq_device *d, const struct view *b,
     return SSQ_OK;
 }
 
-/* Until it is enqueued, and where it cannot be, b counts as written. */
+/* Until it is enqueued, and where it cannot be, the copy is of no use. */
 static ssq_status fill(ssq_queue *queue, const ssq_tensor *b, struct packed *p)
 {
     const struct view from = matrix_of(b, p->trans);
     ssq_status st = SSQ_OK;
-    atomic_store(&p->writes.writes, 1);
+    atomic_store(&p->torn, true);
     if (p->panels.buffer != NULL) {
         const struct view order = order_of(&from, &p->panels);
         st = enqueue_copy(queue, &order, &p->panels);
     }
-    if (st == SSQ_OK)
+    if (st == SSQ_OK) {
         atomic_store(&p->writes.writes, 0);
+        atomic_store(&p->torn, false);
+    }
     return st;
 }
 
@@ -99,6 +101,11 @@ ssq_status packed_use(const ssq_queue *queue, const ssq_gemm_args *args,
                          "with %s",
                          name, p->trans ? "true" : "false",
                          p->trans ? "false" : "true");
+    if (atomic_load(&p->torn))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: b could not be packed again: ssq_gemm_repack has "
+                         "to succeed first",
+                         name);
     witness_ask(&p->writes, &w);
     if (atomic_load(&w.writes) != 0)
         return error_set(SSQ_ERR_INVALID,

@@ -15,6 +15,7 @@ struct packed {
     struct beside beside;  /* first */
     bool trans;            /* b is [n,k] */
     struct witness writes; /* to b */
+    atomic_bool torn;      /* the copy is not what b was at any time */
     struct view panels;    /* absent: the device wants none; holds its buffer */
 };
 
