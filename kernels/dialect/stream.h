@@ -5,8 +5,9 @@
  * leaves it in the caches in place of what could be of use there. A result that
  * is larger than they are is better written past them. STREAMS(n, T) asks that
  * of n elements of a T; stream_out(to, from, bytes) does it with what lies in a
- * small array. Whoever runs a kernel has a fence behind it. Elsewhere than in
- * the cpu backend's C nothing streams. */
+ * small array. Whoever runs a kernel has a fence behind it. stream_soon(from,
+ * bytes) is for what comes in. Elsewhere than in the cpu backend's C nothing
+ * streams. */
 #ifndef KERNELS_DIALECT_STREAM_H
 #define KERNELS_DIALECT_STREAM_H
 
@@ -57,6 +58,14 @@ FN void put_out(void *to, const void *from, size_t bytes, bool past)
         stream_out(to, from, bytes);
     else
         memcpy(to, from, bytes);
+}
+
+/* What is read soon, and is not where it would be guessed: its first lines are
+ * asked for, and the others will be guessed then. */
+FN void stream_soon(const void *from, size_t bytes)
+{
+    for (size_t i = 0; i < bytes && i < 4096u; i += 64u)
+        __builtin_prefetch((const char *)from + i, 0, 3);
 }
 #else
 #define STREAMED 0

@@ -1,10 +1,11 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - tests of the cpu backend: its threads and the program's, its
-# tables, its rows and dense operands, what it is opened with, and that neither
-# threads nor the set of instructions change what they must not.
+# tables, its rows and dense operands, what it is opened with, and that
+# neither threads nor the set of instructions change what they must not.
 
 cpu_tests = \
 	tests/cpu/dense \
+	tests/cpu/gather \
 	tests/cpu/halves \
 	tests/cpu/lent \
 	tests/cpu/nomem \
@@ -23,6 +24,8 @@ thread_tests += $(cpu_tests)
 full_tests += tests/cpu/same
 tests_cpu_dense_SOURCES = tests/cpu/dense.c
 tests_cpu_dense_LDADD = libcore.la
+tests_cpu_gather_SOURCES = tests/cpu/gather.c
+tests_cpu_gather_LDADD = libcore.la
 tests_cpu_halves_SOURCES = tests/cpu/halves.c
 tests_cpu_halves_LDADD = libcore.la
 tests_cpu_lent_SOURCES = tests/cpu/lent.c
