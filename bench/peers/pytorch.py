@@ -6,6 +6,7 @@ them: a line of JSON for each line of standard input. See README.md.
 usage: pytorch.py [--threads N] [--seconds S]
 """
 import argparse
+import ctypes
 import json
 import statistics
 import sys
@@ -138,18 +139,19 @@ def memory(op, dtype, sizes):
     return rotated(make, elements * kind.itemsize * 2)
 
 
-def images(op, dtype, sizes):
-    kind = DTYPES[dtype]
-    n, channels, side = sizes[:3]
-    x = normal((n, channels, side, side), kind)
-    if op == "max_pool2d":
-        return lambda: F.max_pool2d(x, 2)
+def pooled(op, x):
+    aten, y = torch.ops.aten, F.max_pool2d(x, 2)
     if op == "avg_pool2d":
-        return lambda: F.avg_pool2d(x, 2)
-    out, kernel = sizes[3:]
+        return lambda: aten.avg_pool2d.out(x, 2, 2, out=y)
+    index = torch.empty(y.shape, dtype=torch.int64)
+    return lambda: aten.max_pool2d_with_indices.out(x, 2, out=y, indices=index)
+
+
+def convolved(op, x, out, kernel):
+    n, channels, side, _ = x.shape
     groups = channels if op == "depthwise" else 1
-    w = normal((out, channels // groups, kernel, kernel), kind)
-    dy = normal((n, out, side, side), kind)
+    w = normal((out, channels // groups, kernel, kernel), x.dtype)
+    dy = normal((n, out, side, side), x.dtype)
     pad = kernel // 2
     if op == "conv2d_data":
         return lambda: torch.nn.grad.conv2d_input(x.shape, w, dy, padding=pad)
@@ -158,14 +160,36 @@ def images(op, dtype, sizes):
     return lambda: F.conv2d(x, w, padding=pad, groups=groups)
 
 
+def images(op, dtype, sizes):
+    kind = DTYPES[dtype]
+    n, channels, side = sizes[:3]
+
+    def make():
+        x = normal((n, channels, side, side), kind)
+        return pooled(op, x) if "pool" in op else convolved(op, x, *sizes[3:])
+
+    return rotated(make, n * channels * side * side * kind.itemsize * 2)
+
+
 def tokens(op, dtype, sizes):
     kind = DTYPES[dtype]
     if op == "attention":
-        q, k, v = (normal(sizes, kind) for _ in range(3))
-        return lambda: F.scaled_dot_product_attention(q, k, v, is_causal=True)
+        def make():
+            q, k, v = (normal(sizes, kind) for _ in range(3))
+            return lambda: F.scaled_dot_product_attention(q, k, v,
+                                                          is_causal=True)
+
+        n, heads, length, width = sizes
+        return rotated(make, n * heads * length * width * kind.itemsize * 4)
     words, width, n = sizes
-    table, index = normal((words, width), kind), torch.arange(n) * 7919 % words
-    return lambda: F.embedding(index, table)
+
+    def make():
+        table, index = normal((words, width), kind), torch.arange(n) * 7919
+        index, y = index % words, torch.empty((n, width), dtype=kind)
+        # what F.embedding calls; aten's embedding.out makes a tensor first
+        return lambda: torch.index_select(table, 0, index, out=y)
+
+    return rotated(make, (words + n) * width * kind.itemsize)
 
 
 def optimizer(dtype, sizes):
@@ -332,7 +356,18 @@ def answer(line, budget):
     return said
 
 
+def keep_pages():
+    """Tensors of up to 32 MiB, the most that glibc takes for it, get pages that
+    others had: by itself it gives them back to the system now and then, and a
+    convolution takes one time or two as its heap happens to lie."""
+    trim, mmap = -1, -3  # M_TRIM_THRESHOLD, M_MMAP_THRESHOLD
+    allocator = ctypes.CDLL(None)
+    allocator.mallopt(trim, 2_000_000_000)
+    allocator.mallopt(mmap, 32 << 20)
+
+
 def main():
+    keep_pages()
     options = argparse.ArgumentParser()
     options.add_argument("--threads", type=int, default=0)
     options.add_argument("--seconds", type=float, default=1.0)
