@@ -205,4 +205,22 @@ FN float s_scale(float y, u32 n)
     return y * AS_F32(half_e << 23u) * AS_F32((e - half_e) << 23u);
 }
 
+/* The same for |y| from 1/2 on and n between -189 and 42, in fewer operations:
+ * what y is multiplied by first is 2^(n + 64), then 2^-64. */
+FN float s_scale_down(float y, u32 n)
+{
+    return y * AS_F32((n << 23u) + 0x5f800000u) * 5.4210109e-20f;
+}
+
+/* -|x| or, if that is greater, -most: also where x is a NaN. As integers, since
+ * compilers make branches of a choice between floats of which one is constant.
+ */
+FN float s_minus_at_most(float x, float most)
+{
+    u32 u = AS_U32(x) | F32_SIGN;
+    u32 m = AS_U32(most) | F32_SIGN;
+
+    return AS_F32(u < m ? u : m);
+}
+
 #endif

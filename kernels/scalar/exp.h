@@ -32,17 +32,27 @@
         l = er_l;                                                              \
     }
 
-/* exp(xh + xl) = (h, l) * 2^n for |xh| <= 170: x = n log(2) + r + c with the
- * first difference exact (Cody and Waite, 1980). n wraps. */
+/* x = n log(2) + r + c for x = xh + xl, |xh| <= 170, with the first difference
+ * exact (Cody and Waite, 1980). n wraps. */
+#define EXP_SPLIT(n, r, c, xh, xl)                                             \
+    {                                                                          \
+        EXACT float es_k = (xh)*1.442695f + F32_MAGIC;                         \
+        n = AS_U32(es_k) - F32_MAGIC_BITS;                                     \
+        es_k = es_k - F32_MAGIC;                                               \
+        EXACT float es_a = MAD_EXACT(-es_k, LN2_H, xh);                        \
+        EXACT float es_b = es_k * LN2_L;                                       \
+        EXACT float es_r = es_a - es_b;                                        \
+        EXACT float es_c = ((es_a - es_r) - es_b) + (xl);                      \
+        r = es_r;                                                              \
+        c = es_c;                                                              \
+    }
+
+/* exp(xh + xl) = (h, l) * 2^n */
 #define EXP_PAIR(h, l, n, xh, xl)                                              \
     {                                                                          \
-        EXACT float ep_k = (xh)*1.442695f + F32_MAGIC;                         \
-        n = AS_U32(ep_k) - F32_MAGIC_BITS;                                     \
-        ep_k = ep_k - F32_MAGIC;                                               \
-        EXACT float ep_a = (xh)-ep_k * LN2_H;                                  \
-        EXACT float ep_b = ep_k * LN2_L;                                       \
-        EXACT float ep_r = ep_a - ep_b;                                        \
-        EXACT float ep_c = ((ep_a - ep_r) - ep_b) + (xl);                      \
+        EXACT float ep_r;                                                      \
+        EXACT float ep_c;                                                      \
+        EXP_SPLIT(n, ep_r, ep_c, xh, xl)                                       \
         EXP_REDUCED(h, l, ep_r, ep_c)                                          \
     }
 
@@ -60,7 +70,7 @@ FN float s_exp(float x)
         return AS_F32(F32_INF);
     if (x < -105.0f)
         return 0.0f;
-    EXP_PAIR(h, l, n, x, 0.0f)
+    EXP_PAIR(h, l, n, x, -0.0f)
     return s_scale(h + l, n);
 }
 
@@ -93,7 +103,7 @@ FN float s_exp2(float x)
     {                                                                          \
         EXACT float em_h;                                                      \
         EXACT float em_l;                                                      \
-        EXP_PAIR(em_h, em_l, n, x, 0.0f)                                       \
+        EXP_PAIR(em_h, em_l, n, x, -0.0f)                                      \
         EXACT float em_2 = s_pow2(n);                                          \
         PAIR_ADD(h, l, -1.0f, em_h *em_2, em_l *em_2)                          \
     }

@@ -33,15 +33,17 @@
     }
 
 /* p + e = a * b exactly, unless p overflows or |p| < 2^-100. A fused
- * multiply-add gives the same e in one step, where that is an instruction. */
+ * multiply-add gives the same e in one step, where that is an instruction;
+ * there it also is the same as a product that is exact and a sum. */
 #if defined(NATIVE) && defined(__FMA__)
 #define TWO_PROD(p, e, a, b)                                                   \
     {                                                                          \
         EXACT float tp_p = (a) * (b);                                          \
-        EXACT float tp_e = FMA(a, b, s_neg(tp_p));                             \
+        EXACT float tp_e = FMA(a, b, -tp_p);                                   \
         p = tp_p;                                                              \
         e = tp_e;                                                              \
     }
+#define MAD_EXACT(a, b, c) FMA(a, b, c)
 #else
 #define TWO_PROD(p, e, a, b)                                                   \
     {                                                                          \
@@ -56,26 +58,59 @@
         p = tp_p;                                                              \
         e = tp_e;                                                              \
     }
+#define MAD_EXACT(a, b, c) MAD(a, b, c)
 #endif
 
-/* (ph, pl) = (ah, al) * (bh, bl), relative error below 2^-44. */
-#define PAIR_MUL(ph, pl, ah, al, bh, bl)                                       \
+/* r = c - a * b, where that is a float and a * b is about c: what is left of c
+ * by a quotient or a root. */
+#if defined(NATIVE) && defined(__FMA__)
+#define REMAINDER(r, c, a, b) r = FMA(-(a), b, c);
+#else
+#define REMAINDER(r, c, a, b)                                                  \
+    {                                                                          \
+        EXACT float rm_p;                                                      \
+        EXACT float rm_e;                                                      \
+        TWO_PROD(rm_p, rm_e, a, b)                                             \
+        r = ((c)-rm_p) - rm_e;                                                 \
+    }
+#endif
+
+/* (ph, pl) = (ah, al) * (bh, bl), relative error below 2^-44. Here and below
+ * what LOOSE leaves is a pair for ph + pl alone, which is its one rounding;
+ * else it is pulled tight, and ph is that sum. */
+#define PAIR_MUL_LOOSE(ph, pl, ah, al, bh, bl)                                 \
     {                                                                          \
         EXACT float pm_p;                                                      \
         EXACT float pm_e;                                                      \
         TWO_PROD(pm_p, pm_e, ah, bh)                                           \
         pm_e = pm_e + ((ah) * (bl) + (al) * (bh));                             \
-        FAST_TWO_SUM(ph, pl, pm_p, pm_e)                                       \
+        ph = pm_p;                                                             \
+        pl = pm_e;                                                             \
+    }
+#define PAIR_MUL(ph, pl, ah, al, bh, bl)                                       \
+    {                                                                          \
+        EXACT float pm_h;                                                      \
+        EXACT float pm_l;                                                      \
+        PAIR_MUL_LOOSE(pm_h, pm_l, ah, al, bh, bl)                             \
+        FAST_TWO_SUM(ph, pl, pm_h, pm_l)                                       \
     }
 
 /* (ph, pl) = a * (bh, bl), likewise. */
-#define PAIR_TIMES(ph, pl, a, bh, bl)                                          \
+#define PAIR_TIMES_LOOSE(ph, pl, a, bh, bl)                                    \
     {                                                                          \
         EXACT float pt_p;                                                      \
         EXACT float pt_e;                                                      \
         TWO_PROD(pt_p, pt_e, a, bh)                                            \
         pt_e = pt_e + (a) * (bl);                                              \
-        FAST_TWO_SUM(ph, pl, pt_p, pt_e)                                       \
+        ph = pt_p;                                                             \
+        pl = pt_e;                                                             \
+    }
+#define PAIR_TIMES(ph, pl, a, bh, bl)                                          \
+    {                                                                          \
+        EXACT float pt_h;                                                      \
+        EXACT float pt_l;                                                      \
+        PAIR_TIMES_LOOSE(pt_h, pt_l, a, bh, bl)                                \
+        FAST_TWO_SUM(ph, pl, pt_h, pt_l)                                       \
     }
 
 /* (sh, sl) = a + (bh, bl). */
@@ -88,14 +123,31 @@
         FAST_TWO_SUM(sh, sl, pa_s, pa_e)                                       \
     }
 
+/* The same where |a| >= |bh|. */
+#define PAIR_ADD_LESS_LOOSE(sh, sl, a, bh, bl)                                 \
+    {                                                                          \
+        EXACT float pa_s;                                                      \
+        EXACT float pa_e;                                                      \
+        FAST_TWO_SUM(pa_s, pa_e, a, bh)                                        \
+        pa_e = pa_e + (bl);                                                    \
+        sh = pa_s;                                                             \
+        sl = pa_e;                                                             \
+    }
+#define PAIR_ADD_LESS(sh, sl, a, bh, bl)                                       \
+    {                                                                          \
+        EXACT float pa_h;                                                      \
+        EXACT float pa_l;                                                      \
+        PAIR_ADD_LESS_LOOSE(pa_h, pa_l, a, bh, bl)                             \
+        FAST_TWO_SUM(sh, sl, pa_h, pa_l)                                       \
+    }
+
 /* (qh, ql) = 1 / (dh, dl), for d between 2^-60 and 2^60. */
 #define PAIR_RCP(qh, ql, dh, dl)                                               \
     {                                                                          \
         EXACT float pr_q = s_quotient(1.0f, dh);                               \
-        EXACT float pr_p;                                                      \
         EXACT float pr_e;                                                      \
-        TWO_PROD(pr_p, pr_e, pr_q, dh)                                         \
-        pr_e = ((1.0f - pr_p) - pr_e) - pr_q * (dl);                           \
+        REMAINDER(pr_e, 1.0f, pr_q, dh)                                        \
+        pr_e = pr_e - pr_q * (dl);                                             \
         qh = pr_q;                                                             \
         ql = pr_q * pr_e;                                                      \
     }
@@ -132,7 +184,7 @@ FN float one_minus_pow(float bh, float bl, u32 t)
     EXACT float l;
 
     PAIR_POW(h, l, bh, bl, t)
-    PAIR_ADD(h, l, 1.0f, s_neg(h), s_neg(l))
+    PAIR_ADD_LESS_LOOSE(h, l, 1.0f, s_neg(h), s_neg(l))
     return h + l;
 }
 
@@ -149,13 +201,11 @@ FN float s_rsqrt(float x)
         F32(f32_significand(u)) * (odd != 0u ? 2.3841858e-7f : 1.1920929e-7f);
     EXACT float s = s_sqrt(m);
     EXACT float y = s_div(1.0f, s);
-    EXACT float p;
-    EXACT float e;
+    EXACT float r;
+    EXACT float t;
 
-    TWO_PROD(p, e, s, s)
-    EXACT float r = (m - p) - e;
-    TWO_PROD(p, e, s, y)
-    EXACT float t = (1.0f - p) - e;
+    REMAINDER(r, m, s, s)
+    REMAINDER(t, 1.0f, s, y)
 
     return (y + y * (t - 0.5f * r * (y * y))) * s_pow2(127u - (k >> 1u));
 }

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - tests of the cpu backend: its threads and the program's, its
-# tables, its rows and dense operands, what it is opened with, and that
+# tables, its rows, dense operands and steps, what it is opened with, and that
 # neither threads nor the set of instructions change what they must not.
 
 cpu_tests = \
@@ -14,6 +14,7 @@ cpu_tests = \
 	tests/cpu/parallel \
 	tests/cpu/rows \
 	tests/cpu/same \
+	tests/cpu/steps \
 	tests/cpu/table \
 	tests/cpu/tiles \
 	tests/cpu/tuning \
@@ -21,7 +22,7 @@ cpu_tests = \
 check_PROGRAMS += $(cpu_tests)
 TESTS += $(cpu_tests)
 thread_tests += $(cpu_tests)
-full_tests += tests/cpu/same
+full_tests += tests/cpu/same tests/cpu/steps
 tests_cpu_dense_SOURCES = tests/cpu/dense.c
 tests_cpu_dense_LDADD = libcore.la
 tests_cpu_gather_SOURCES = tests/cpu/gather.c
@@ -42,6 +43,8 @@ tests_cpu_rows_SOURCES = tests/cpu/rows.c
 tests_cpu_rows_LDADD = libcore.la
 tests_cpu_same_SOURCES = tests/cpu/same.c
 tests_cpu_same_LDADD = $(suite_ldadd)
+tests_cpu_steps_SOURCES = tests/cpu/steps.c
+tests_cpu_steps_LDADD = libcore.la
 tests_cpu_tiles_SOURCES = tests/cpu/tiles.c
 tests_cpu_tiles_LDADD = $(suite_ldadd)
 tests_cpu_table_SOURCES = tests/cpu/table.c
