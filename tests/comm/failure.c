@@ -2,9 +2,8 @@
 /* failure.c - ranks that call something else, do not come, or leave: every
  * other one hears of it, by name, and nobody waits for ever. */
 
-#include <stdatomic.h>
-
 #include "tests/comm/comm.h"
+#include "tests/comm/short.h"
 
 /* What a sync of every rank but one answers: its status, and a text with all
  * |-separated parts, within some seconds. */
@@ -342,20 +341,7 @@ static void test_fork(void)
 
 /* ---- host memory that is short ---- */
 
-static atomic_long left; /* blocks until one is refused */
-static bool spared;      /* none was, the last time */
-
-static void *count_alloc(void *user, size_t bytes)
-{
-    (void)user;
-    return atomic_fetch_sub(&left, 1) == 1 ? NULL : malloc(bytes);
-}
-
-static void count_free(void *user, void *p)
-{
-    (void)user;
-    free(p);
-}
+static bool spared; /* none was, the last time */
 
 /* Both ranks of one device reduce a vector; any call may be refused. How many
  * calls and syncs were, or were not right: 100 for a wrong result. */

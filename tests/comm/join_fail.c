@@ -3,9 +3,9 @@
  * told when one of them fails. */
 
 #include <sesqui/trainer.h>
-#include <stdatomic.h>
 
 #include "tests/comm/comm.h"
+#include "tests/comm/short.h"
 
 #define MOST_ROWS ((int64_t)1 << 50)
 
@@ -280,20 +280,6 @@ static void test_fork(void)
 }
 
 /* ---- host memory that is short ---- */
-
-static atomic_long left; /* blocks until one is refused */
-
-static void *count_alloc(void *user, size_t bytes)
-{
-    (void)user;
-    return atomic_fetch_sub(&left, 1) == 1 ? NULL : malloc(bytes);
-}
-
-static void count_free(void *user, void *p)
-{
-    (void)user;
-    free(p);
-}
 
 /* A call that was refused is repeated, unless it is again. */
 static bool again(ssq_status st, int *times, int *refused)

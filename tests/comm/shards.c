@@ -5,12 +5,12 @@
 #include <math.h>
 #include <pthread.h>
 #include <sesqui/checkpoint.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <unistd.h>
 
 #include "tests/comm/comm.h"
 #include "tests/comm/files.h"
+#include "tests/comm/short.h"
 
 enum { PARAMS = 6, STEPS = 3, MORE = 2, LARGEST = 60000 };
 
@@ -546,25 +546,11 @@ static void test_refusals(void)
 
 /* ---- memory of the host that is short ---- */
 
-static atomic_long left; /* blocks until one is refused */
-
-static void *count_alloc(void *user, size_t bytes)
-{
-    (void)user;
-    return atomic_fetch_sub(&left, 1) == 1 ? NULL : malloc(bytes);
-}
-
 static _Thread_local bool mine; /* this thread's are counted */
 
 static void *count_mine(void *user, size_t bytes)
 {
     return mine ? count_alloc(user, bytes) : malloc(bytes);
-}
-
-static void count_free(void *user, void *p)
-{
-    (void)user;
-    free(p);
 }
 
 /* A step of both ranks, repeated where a block was refused. What the threads

@@ -8,7 +8,6 @@
 #include <dirent.h>
 #include <math.h>
 #include <pthread.h>
-#include <stdatomic.h>
 #include <stdlib.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -17,6 +16,7 @@
 #include <sesqui/tune.h>
 
 #include "tests/comm/comm.h"
+#include "tests/comm/short.h"
 
 static char folder[64];
 
@@ -194,20 +194,6 @@ static void test_misuse(void)
 }
 
 /* ---- host memory that is short ---- */
-
-static atomic_long left; /* blocks until one is refused */
-
-static void *count_alloc(void *user, size_t bytes)
-{
-    (void)user;
-    return atomic_fetch_sub(&left, 1) == 1 ? NULL : malloc(bytes);
-}
-
-static void count_free(void *user, void *p)
-{
-    (void)user;
-    free(p);
-}
 
 /* A rank alone asks while block `at` is refused: *spared, none was. False: it
  * has been given weights that are wrong, or has written some with an error. */
