@@ -190,19 +190,24 @@ static ssq_status ask(struct comm_link *l, struct comm_message *m, size_t n,
     return st;
 }
 
-/* Of those whose messages have not passed; ranks come in order. */
-static void peers_text(const struct comm_message *m, size_t n, char *text,
-                       size_t bytes)
+/* Of those whose messages have not passed; ranks come in order.
+ * @return how many they are */
+static unsigned peers_text(const struct comm_message *m, size_t n, char *text,
+                           size_t bytes)
 {
     size_t at = 0;
-    unsigned last = UINT32_MAX;
+    unsigned last = UINT32_MAX, ranks = 0;
     text[0] = '\0';
-    for (size_t i = 0; i < n; i++)
-        if (!m[i].done && m[i].peer != last && at < bytes) {
+    for (size_t i = 0; i < n; i++) {
+        if (m[i].done || m[i].peer == last)
+            continue;
+        last = m[i].peer;
+        ranks++;
+        if (at < bytes)
             at += (size_t)snprintf(text + at, bytes - at, "%s%u",
-                                   at == 0 ? "" : ", ", m[i].peer);
-            last = m[i].peer;
-        }
+                                   at == 0 ? "" : ", ", last);
+    }
+    return ranks;
 }
 
 /* Why what is left will not pass any more; SSQ_OK: it may. */
@@ -224,7 +229,10 @@ static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
                                           m[i].peer);
     if (t - began < timeout)
         return SSQ_OK;
-    peers_text(m, n, peers, sizeof(peers));
+    /* One of several may wait for another, and is the one to name it. */
+    if (peers_text(m, n, peers, sizeof(peers)) > 1 &&
+        t - began < timeout + GRACE)
+        return SSQ_OK;
     return l->services->error_set(
         SSQ_ERR_COMM,
         "rank %d has waited %g seconds for rank %s, who did not "

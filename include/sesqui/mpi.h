@@ -21,12 +21,14 @@
  * the process.
  *
  * A rank that dies is noticed by MPI where it can tell, and else by
- * options.timeout: then collectives fail on all that are left. Whether they are
- * left is the launcher's to say: mpirun ends the whole job when a process dies,
- * unless it was told not to (Open MPI: --enable-recovery; MPICH:
- * -disable-auto-cleanup, which sends SIGUSR1 to those that are left: ignore it;
- * that of 4.0 may fall itself and end the job). A program that hears of it ends
- * by _exit, without MPI_Finalize, which would wait for the dead. */
+ * options.timeout: then collectives fail on all that are left. Who waits for
+ * several ranks gives them a second more, since one of them may wait for
+ * another, and is the one to name it. Whether they are left is the launcher's
+ * to say: mpirun ends the whole job when a process dies, unless it was told not
+ * to (Open MPI: --enable-recovery; MPICH: -disable-auto-cleanup, which sends
+ * SIGUSR1 to those that are left: ignore it; that of 4.0 may fall itself and
+ * end the job). A program that hears of it ends by _exit, without MPI_Finalize,
+ * which would wait for the dead. */
 #ifndef SESQUI_MPI_H
 #define SESQUI_MPI_H
 
