@@ -40,9 +40,9 @@
  * first pass behind ssq_trainer_schedule, ssq_trainer_set_scaler or a load:
  * with .comm these are calls of all ranks, before the same pass. What the
  * optimizer's own calls change later is the program's to have alike, and found
- * by .compare_every.
- * Several trainers may share a communicator: all ranks step them in the same
- * order, which is not compared where they have parameters of the same sizes.
+ * by .compare_every. Several trainers may share a communicator: all ranks step
+ * them in the same order, which is not compared where they have parameters of
+ * the same sizes.
  *
  * A trainer is parameters, a tape, an optimizer and, where the policy wants
  * one, a scaler, on a queue of the program's, in whose order all is done; they

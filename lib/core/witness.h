@@ -6,9 +6,9 @@
 #include "lib/core/core.h"
 
 /** Hears of every write to its view, as view_overlap finds it, that is
- * enqueued, recorded in a capture or launched with a graph; not of those that a
- * caller does by means of his driver. Members are read by who made it; ops
- * change them. */
+ *  enqueued, recorded in a capture or launched with a graph; not of those that
+ *  a caller does by means of his driver. Members are read by who made it; ops
+ *  change them. */
 struct witness {
     struct witness *next;
     ssq_buffer *buffer;     /* borrowed: held by who made it; NULL: of none */
