@@ -12,6 +12,9 @@
 # a header beside the text lists by lines of NAME(NUMBER, ... What is not made is
 # named before them, by numbers.
 #
+# native: -O2 is for native.sh of the cpu backend, which says when.
+#
+#     native: -O2
 #     keys: KIND X
 #     kinds: unary.h
 #     without: 7 3

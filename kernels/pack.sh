@@ -37,7 +37,8 @@ size() {
 # Vulkan: 128 items are what every device can have in a group.
 spirv() {
     ${GLSLC:-glslc} -O -std=450core -fshader-stage=compute \
-        --target-env=vulkan1.1 -Werror -DWG=128 -DWIDTH=4 "-I$top" "$@"
+        --target-env=vulkan1.1 -Werror -DONE_VARIANT -DWG=128 -DWIDTH=4 \
+        "-I$top" "$@"
 }
 
 # CUDA: PTX of the lowest level that has the instructions, so that every driver
@@ -53,7 +54,8 @@ ptx() {
         --cuda-gpu-arch=sm_$level \
         -Xclang -target-feature -Xclang +ptx$version \
         -Wno-unknown-cuda-version -O3 -ffp-contract=off -Wall -Wextra \
-        -Wno-unused-function -Werror -S -DWG=256 -DWIDTH=4 "-I$top" "$@"
+        -Wno-unused-function -Werror -S -DONE_VARIANT -DWG=256 -DWIDTH=4 \
+        "-I$top" "$@"
 }
 
 # Machine code of a GPU: of the PTX that ships, by the toolkit's assembler, so
@@ -62,35 +64,66 @@ sass() {
     ${NVCC:-nvcc} -cubin "-arch=sm_$arch" "$@"
 }
 
-# compile TEXT KEY=VALUE...: to $pack.out; any message is a failure.
-compile() {
-    variant=$*
-    file=$1
-    shift
-    for pair; do
-        shift
-        set -- "$@" "-D$pair"
+# What the compiler says is a failure, whatever it is: $1 is what was compiled.
+silent() {
+    [ "$said" = 0 ] && ! [ -s "$pack.said" ] && return
+    echo "$1" | cat - "$pack.said" >&2
+    return 1
+}
+
+# Each variant of $pack.list as a module, $pack.parts/NUMBER.out. glslc takes
+# longer to begin than to compile one of them, so it gets all of a text at once:
+# each a file that defines its keys and includes the text.
+modules_spirv() {
+    number=0
+    while read -r file keys; do
+        for pair in $keys; do
+            echo "#define ${pair%%=*} ${pair#*=}"
+        done >"$pack.parts/$number.comp"
+        echo "#include \"$file\"" >>"$pack.parts/$number.comp"
+        number=$((number + 1))
+    done <"$pack.list"
+    from=$PWD said=0
+    case $top in /*) ;; *) top=$from/$top ;; esac
+    (cd "$pack.parts" && spirv -c ./*.comp) >"$pack.said" 2>&1 || said=$?
+    silent "$file in $pack.parts" || return 1
+    for module in "$pack.parts"/*.comp.spv; do
+        mv "$module" "${module%.comp.spv}.out"
     done
-    "$language" "$@" -o "$pack.out" "$top/$file" >"$pack.said" 2>&1 &&
-        ! [ -s "$pack.said" ] || {
-        echo "$variant" | cat - "$pack.said" >&2
-        return 1
-    }
+}
+
+modules_ptx() {
+    number=0
+    while read -r file keys; do
+        set --
+        for pair in $keys; do set -- "$@" "-D$pair"; done
+        said=0
+        ptx "$@" -o "$pack.parts/$number.out" "$top/$file" >"$pack.said" 2>&1 ||
+            said=$?
+        silent "$file $keys" || return 1
+        number=$((number + 1))
+    done <"$pack.list"
 }
 
 text() {
     pack=$1 base=${1%.pack} at=0
-    trap 'rm -f "$pack".out "$pack".said "$pack".gz "$pack".list \
-        "$pack".new "$base".table.new "$base".d.new' EXIT
+    rm -rf "$pack.parts"
+    mkdir "$pack.parts"
+    trap 'rm -rf "$pack".said "$pack".list "$pack".new "$pack".parts \
+        "$base".table.new "$base".d.new' EXIT
     trap 'exit 1' HUP INT TERM # a shell that a signal ends skips EXIT
     embed list "$2" >"$pack.list"
+    "modules_$language"
+    number=0
+    gzip -9 -n "$pack.parts"/*.out
     while read -r variant; do
-        compile $variant
-        gzip -9 -n -c "$pack.out" >"$pack.gz"
-        bytes=$(size "$pack.gz")
-        echo "$at $bytes $(size "$pack.out") $variant" >&3
-        at=$((at + bytes))
-        cat "$pack.gz"
+        module=$pack.parts/$number.out.gz
+        bytes=$(size "$module")
+        # the last four bytes of a member are the module's size
+        full=$(tail -c 4 "$module" | od -An -t u4 | tr -d " ")
+        echo "$at $bytes $full $variant" >&3
+        at=$((at + bytes)) number=$((number + 1))
+        cat "$module"
     done <"$pack.list" >"$pack.new" 3>"$base.table.new"
     # a header that is gone later is no error
     embed files "$2" | sed "s|.*|$pack: $top/&\n$top/&:|" >"$base.d.new"

@@ -58,6 +58,7 @@ static void options_of(const struct backend_device *d,
         add(text, bytes, "UNFUSED", 1);
     add(text, bytes, "WG", d->group);
     add(text, bytes, "WIDTH", d->width);
+    add(text, bytes, "ONE_VARIANT", 1);
     for (uint32_t i = 0; i < kernel->nkeys; i++)
         add(text, bytes, kernel->keys[i], key[i]);
     uint32_t registers = registers_of(d, kernel, key);

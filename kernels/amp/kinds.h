@@ -333,10 +333,10 @@ FN_INLINE STRUCT(element) adadelta_step(STRUCT(element) e, STRUCT(step_group) w)
 /* ---- of any kind ---- */
 
 #define KIND_STEP(N, NAME, NEEDS)                                              \
-    if (kind == U32(N))                                                        \
+    if (IS_KIND(kind, N))                                                      \
         e = NAME##_step(e, w);
 #define KIND_STEP_LIKE(N, NAME, NEEDS, WHOM)                                   \
-    if (kind == U32(N))                                                        \
+    if (IS_KIND(kind, N))                                                      \
         e = WHOM##_step(e, w);
 FN_INLINE STRUCT(element)
     kind_step(u32 kind, STRUCT(element) e, STRUCT(step_group) w)

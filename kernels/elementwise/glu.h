@@ -33,16 +33,16 @@ FN u32 glu_function(u32 gate)
     return UNARY_tanh;
 }
 
-/* a f(b) */
-FN float glu_value(u32 gate, float a, float b)
+/* a f(b), f by its unary kind. */
+FN float glu_value(u32 kind, float a, float b)
 {
-    return s_canonical(a * unary_value(glu_function(gate), b, 0.0f, 0.0f));
+    return s_canonical(a * unary_value(kind, b, 0.0f, 0.0f));
 }
 
 /* dy a f'(b): the product of dy and a is rounded first. */
-FN float glu_gradient(u32 gate, float a, float b, float dy)
+FN float glu_gradient(u32 kind, float a, float b, float dy)
 {
-    return unary_grad(glu_function(gate), b, dy * a, 0.0f, 0.0f);
+    return unary_grad(kind, b, dy * a, 0.0f, 0.0f);
 }
 
 /* Operands are bound twice, as 16-bit and as 32-bit words. */

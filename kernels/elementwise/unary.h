@@ -200,7 +200,7 @@ FN float softsign_dx(float x, float dy)
 /* What a kind's line says, where it is asked for that kind; the lines of which
  * it is not asked say nothing. */
 #define UNARY_SAYS(N, WHAT)                                                    \
-    if (kind == U32(N))                                                        \
+    if (IS_KIND(kind, N))                                                      \
         return WHAT;
 #define UNARY_NOT_BOTH(N, NAME, WITH, CLASS, Y, DX)
 #define UNARY_NOT_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER)

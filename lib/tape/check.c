@@ -19,7 +19,7 @@ struct survey {
 /* "net.c:3: block1: prod: x f32[4,4]: it has no derivative" */
 static void note(struct survey *s, const struct node *n, ssq_status st)
 {
-    char why[ERROR_TEXT], operands[512] = "", one[128];
+    char why[ERROR_TEXT], operands[256] = "", one[128];
     (void)snprintf(why, sizeof(why), "%s", ssq_last_error());
     for (unsigned i = 0; i < n->op->nvars; i++) {
         if (n->var[i] == NONE)

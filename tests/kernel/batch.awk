@@ -39,7 +39,8 @@ function visit(file,    line, name, looks) {
             gsub(/^#include "|".*$/, "", name)
             visit(name)
         }
-        if (line ~ /^ *# *(el)?if/)
+        # where ONE_VARIANT is asked for, these are not meant
+        if (line ~ /^ *# *(el)?if/ && line !~ /ONE_VARIANT/)
             for (name in key)
                 looks = looks || line ~ "(^|[^A-Za-z0-9_])" name "([^A-Za-z0-9_]|$)"
     }

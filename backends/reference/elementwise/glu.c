@@ -14,11 +14,12 @@ static ssq_status glu(struct backend_queue *queue, const struct glu_op *op)
     const struct view *v[] = {&op->a, &op->b, &op->y};
     const void *a = view_host(&op->a), *b = view_host(&op->b);
     void *y = view_host(&op->y);
+    const uint32_t kind = glu_function(op->gate);
     walk_begin(&w, v, 3);
     do {
         float ai = load_f32(a, op->a.dtype, w.at[0]);
         float bi = load_f32(b, op->b.dtype, w.at[1]);
-        store_f32(y, op->y.dtype, w.at[2], glu_value(op->gate, ai, bi));
+        store_f32(y, op->y.dtype, w.at[2], glu_value(kind, ai, bi));
     } while (walk_next(&w));
     return SSQ_OK;
 }
@@ -34,13 +35,14 @@ static ssq_status glu_backward(struct backend_queue *queue,
     const void *a = view_host(&op->a), *b = view_host(&op->b);
     const void *dy = view_host(&op->dy);
     void *db = view_host(&op->db);
+    const uint32_t kind = glu_function(op->gate);
     walk_begin(&w, v, 4);
     do {
         float ai = load_f32(a, op->a.dtype, w.at[0]);
         float bi = load_f32(b, op->b.dtype, w.at[1]);
         float dyi = load_f32(dy, op->dy.dtype, w.at[2]);
         store_f32(db, op->db.dtype, w.at[3],
-                  glu_gradient(op->gate, ai, bi, dyi));
+                  glu_gradient(kind, ai, bi, dyi));
     } while (walk_next(&w));
     return SSQ_OK;
 }

@@ -16,7 +16,7 @@ static void build(struct plan *p, uint32_t gate, const struct view *const v[4],
     runs_steps(&r, 2, a.y_steps);
     if (n == 4)
         runs_steps(&r, 3, a.dy_steps);
-    plan_kernel(p, KERNEL_glu, KEYS((uint8_t)gate, n == 4));
+    plan_kernel(p, KERNEL_glu, KEYS((uint8_t)glu_function(gate), n == 4));
     for (int k = 0; k < n; k++)
         runs_bind(p, v[k], k == 2 ? ACCESS_WRITE : ACCESS_READ, 2, 4);
     plan_items(p, &a, sizeof(a), a.run.n, LOOPS_FEW);
