@@ -1,32 +1,42 @@
 # SPDX-License-Identifier: Apache-2.0
 # lib.mk - the core, with the backends that are always there.
 #
-# libcore.la is everything, unversioned and with hidden symbols in reach: tests
-# of internals link it. libsesqui.la is what is installed. lists.mk has the
-# sources and the headers.
+# libcore.a is everything, with hidden symbols in reach: tests of internals link
+# it. libsesqui.la, which is installed, is all of it as a shared library: so its
+# objects are position-independent. It is no library of libtool's, whose shell
+# takes as long for an object as the compiler. lists.mk has the sources and the
+# headers.
 
 include_HEADERS = include/sesqui.h
 sesquidir = $(includedir)/sesqui
 sesquiampdir = $(sesquidir)/amp
 sesquiopsdir = $(sesquidir)/ops
 
-noinst_LTLIBRARIES += libcore.la
-libcore_la_SOURCES = $(core_sources)
-libcore_la_LIBADD =
-libcore_la_CPPFLAGS = $(AM_CPPFLAGS) \
-	-DSSQ_MODULE_DIR='"$(libdir)/sesqui/0"'
+noinst_LIBRARIES += libcore.a
+core_cppflags = $(AM_CPPFLAGS) -DSSQ_MODULE_DIR='"$(libdir)/sesqui/0"'
+core_cflags = $(AM_CFLAGS) $(PIC_CFLAGS)
+libcore_a_SOURCES = $(core_sources)
+libcore_a_LIBADD =
+libcore_a_CPPFLAGS = $(core_cppflags)
+libcore_a_CFLAGS = $(core_cflags)
+
+# The files of the reference are most of the time that tests take.
+if FAST_BUILD
+$(filter-out backends/reference/%,$(libcore_a_OBJECTS)) \
+$(libsuite_a_OBJECTS): CFLAGS += -O1
+endif
 
 lib_LTLIBRARIES += libsesqui.la
 libsesqui_la_SOURCES =
-libsesqui_la_LIBADD = libcore.la
 libsesqui_la_LDFLAGS = $(AM_LDFLAGS) -version-info 0:0:0 -no-undefined \
 	-Wl,-z,defs -Wl,--version-script=$(top_srcdir)/lib/sesqui.map
-EXTRA_libsesqui_la_DEPENDENCIES = lib/sesqui.map
-nodist_libcore_la_SOURCES = lib/backend_table.h kernel_table.h \
+libsesqui_la_LIBADD = $(CORE_WHOLE)
+EXTRA_libsesqui_la_DEPENDENCIES = lib/sesqui.map libcore.a
+nodist_libcore_a_SOURCES = lib/backend_table.h kernel_table.h \
 	kernels/kernel_table.c
 EXTRA_DIST += lib/sesqui.map
 # What they include and make writes, before it is known who includes what.
-$(libcore_la_OBJECTS): | kernel_table.h kernels_sum.h tape_table.h
+$(libcore_a_OBJECTS): | kernel_table.h kernels_sum.h tape_table.h
 
 # The ops over vars: what the headers of the ops and vars.list say, as a table.
 # include/sesqui/vars.h is made likewise, and kept: make vars.

@@ -164,6 +164,13 @@ AC_DEFUN([SSQ_BACKEND_ABSENT], [
 AC_DEFUN([SSQ_BACKEND_TABLE], [AC_SUBST([ssq_table])
     AM_SUBST_NOTMAKE([ssq_table])])
 
+# SSQ_CONFIG_HEADER(FILE): FILE is made from FILE.in, and keeps its date if it did
+# not change: after another configure what includes it is not compiled again.
+AC_DEFUN([SSQ_CONFIG_HEADER], [
+    AC_CONFIG_FILES([$1.new:$1.in],
+        [cmp -s "$1.new" "$1" || cp "$1.new" "$1"])
+])
+
 AC_DEFUN([SSQ_SUMMARY], [
     AS_IF([test "$ssq_have_ZLIB" = yes], [ssq_zlib=yes],
         [ssq_zlib="no: $ssq_why_ZLIB; no examples, no vulkan"])

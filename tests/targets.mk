@@ -6,20 +6,33 @@
 
 # Programs and scripts that run the library; tests/lint looks at the build, and
 # tests/fuzz has sanitizers of its own: make fuzz.
-run_tests = $(filter-out tests/lint/%.sh tests/fuzz/%.sh,$(TESTS))
+run_tests = $(filter-out tests/lint/%.sh tests/fuzz/%.sh, \
+	$(TESTS) $(filter-out $(TESTS),$(long_tests)))
 valgrind_tests = $(filter-out $(slow_tests),$(run_tests))
 
 # tally: the sum of the last make check.
 tally:
 	@$(SHELL) $(top_srcdir)/build-aux/tally --failures $(TEST_LOGS)
 
-# times: how long each test took, longest first.
+# times: how long each test took, longest first; then how many of the faults of
+# tests/mutants it finds, and how many nothing else finds.
 times:
 	@for log in $(TEST_LOGS); do \
+		test ! -f $$log || \
 		sed -n "s|^# \\([0-9.]*\\) seconds.*|\\1 s  $${log%.log}|p" \
 		$$log | \
 			tail -n 1; \
-	done | sort -rn
+	done | sort -rn | $(AWK) -f $(srcdir)/tests/mutants/times.awk \
+		$(srcdir)/tests/mutants/found.txt -
+
+# How many faults the tests find. FAULTS=PATTERN tries some of them.
+FAULTS = .
+check-mutants:
+	+$(SHELL) $(srcdir)/tests/mutants/run.sh '$(abs_top_srcdir)' \
+		'$(abs_builddir)' '$(abs_builddir)/variant-mutants' '$(FAULTS)'
+EXTRA_DIST += tests/mutants/run.sh tests/mutants/times.awk \
+	tests/mutants/faults.txt tests/mutants/found.txt
+.PHONY: check-mutants
 
 # $(call variant,DIRECTORY,CONFIGURE ARGUMENTS): configure, build the tests.
 # A compiler cache in CC, the user's LDFLAGS and so on are kept.
@@ -60,7 +73,7 @@ digests: all
 MOSTLYCLEANFILES += digests.txt digests.txt.new
 
 # Objects that need each other, counted for each library, and what ties them.
-circles: libcore.la $(module_LTLIBRARIES)
+circles: libcore.a $(module_LTLIBRARIES)
 	@$(AM_TESTS_ENVIRONMENT) $(SHELL) $(srcdir)/tests/lint/circles.sh \
 		>circles.tap; cat circles.tap; ! grep -q '^not ok' circles.tap
 MOSTLYCLEANFILES += circles.tap
@@ -219,10 +232,12 @@ check-compilers: dist
 check-full: all
 	@test -n '$(strip $(full_tests))' || \
 		{ echo 'full_tests is empty: nothing to run' >&2; exit 1; }
-	$(MAKE) $(full_tests:%=%$(EXEEXT))
+	$(MAKE) check TESTS= && $(MAKE) $(full_tests:%=%$(EXEEXT))
 	$(MKDIR_P) variant-full
 	@SSQ_TEST_FULL=1; export SSQ_TEST_FULL; logs=; \
-	for t in $(full_tests); do $(call run_one,variant-full,$$t,); done; \
+	for t in $(sort $(full_tests) $(long_tests) \
+		$(filter-out tests/lint/%,$(TESTS))); do \
+		$(call run_one,variant-full,$$t,); done; \
 	$(SHELL) $(top_srcdir)/build-aux/tally --failures $$logs
 
 # Ranks over each MPI that is there, in a build of its own.
@@ -276,6 +291,7 @@ check-reproducible: dist
 clean-local:
 	rm -rf variant-asan variant-tsan variant-valgrind variant-full \
 		variant-validation variant-coverage variant-fuzz \
+		variant-mutants \
 		variant-distros \
 		reproducible consumer doc/reference tests/pocl tests/mesa \
 		tests/cache tests/cache-cl-opt-disable

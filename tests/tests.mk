@@ -25,13 +25,11 @@ SH_LOG_COMPILER = timeout -k 10 $(TEST_TIMEOUT) $(SHELL)
 module_path = $(abs_top_builddir)/.libs
 
 # In make check PoCL compiles without its optimizer, in a third of the time:
-# what most tests ask of a driver does not depend on that. What does, the bits
-# of casts, functions, products and random numbers, is asked of PoCL as users
-# have it; so are all other tables by check-full, check-distros and check-op.
+# what most tests ask of a driver does not depend on that. The targets below use
+# PoCL as users have it.
 plain_pocl = -cl-opt-disable
-optimized_tables = cast gemm_exact random softmax unary
-$(optimized_tables:%=tests/op/%.log) check-full check-op check-groups digests \
-check-coopmat check-distros: plain_pocl =
+check-full check-op check-groups digests check-coopmat \
+check-distros: plain_pocl =
 
 # A test needs no home, no network and no device. ccache would need a home.
 # PoCL and Mesa keep what they compile for the tests that follow; ours would
@@ -64,7 +62,8 @@ AM_TESTS_ENVIRONMENT = \
 	bindir='$(bindir)'; export bindir; PKG_CONFIG='$(PKG_CONFIG)'; \
 	export PKG_CONFIG;
 
-EXTRA_DIST += tests/coopmat-env tests/coopmat-check tests/distro-env \
+EXTRA_DIST += tests/long.mk tests/coopmat-env tests/coopmat-check \
+	tests/distro-env \
 	tests/distro-build tests/distro-check tests/count.awk \
 	tests/distro_paths.c tests/tap.h
 
@@ -86,3 +85,4 @@ include $(top_srcdir)/tests/gpu/tests.mk
 include $(top_srcdir)/tests/kernel/tests.mk
 include $(top_srcdir)/tests/lint/tests.mk
 include $(top_srcdir)/tests/targets.mk
+-include $(srcdir)/tests/long.mk

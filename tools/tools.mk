@@ -34,5 +34,5 @@ sesqui_SOURCES = \
 	tools/tool.h \
 	tools/tune.c \
 	tools/verify.c
-sesqui_LDADD = libsuite.la libsesqui.la
+sesqui_LDADD = libsuite.a libsesqui.la
 sesqui_LDFLAGS = $(AM_LDFLAGS) $(MOVED_LDFLAGS)

@@ -30,6 +30,11 @@ static void report(void *user, const char *device, const char *impl,
 {
     struct tally *t = user;
     char text[256];
+    if (b->idle)
+        fprintf(t->out, "# %s/%s ran no case of %s: %s\n", device, impl,
+                suite->name, b->text);
+    if (b->skipped && b->elsewhere)
+        return;
     suite->describe(i, text, sizeof(text));
     fprintf(t->out, "%sok %lu - %s/%s: ", ok ? "" : "not ", ++t->cases, device,
             impl);

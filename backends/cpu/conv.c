@@ -18,25 +18,10 @@
 /* Most words of the filter. */
 #define MOST_FILTER (INT64_C(1) << 28)
 
-extern const struct conv_kernels conv_kernels_plain;
-#ifdef __x86_64__
-extern const struct conv_kernels conv_kernels_avx2, conv_kernels_avx512,
-    conv_dot_avx512;
+ISA_KERNELS(conv_kernels)
+#if CPU_AVX512
+extern const struct conv_kernels conv_dot_avx512;
 #endif
-
-/* Those of the device's instructions: a tile has two of its vectors. */
-static const struct conv_kernels *kernels_of(const struct isa *isa)
-{
-    static const struct conv_kernels *const all[] = {
-#ifdef __x86_64__
-        &conv_kernels_avx512, &conv_kernels_avx2,
-#endif
-        &conv_kernels_plain};
-    const struct conv_kernels *const *k = all;
-    while ((*k)->columns != 2 * isa->width)
-        k++;
-    return *k;
-}
 
 static bool check_planes(const struct backend_device *d,
                          const struct conv_op *op, struct why *why)
@@ -69,6 +54,7 @@ static ssq_status run_planes(struct backend_queue *queue,
 
 /* ---- pairs of bf16 ---- */
 
+#if CPU_AVX512
 /* Elements that a thread looks at, at a time. */
 #define SCAN (INT64_C(1) << 16)
 
@@ -100,6 +86,7 @@ static bool is_even(const struct conv_kernels *kernels, const struct view *v,
         parallel_for(team, (uint32_t)tasks, scan_task, &s);
     return !atomic_load(&s.odd);
 }
+#endif
 
 /* True if a view's elements are all that lies from its first to its last. */
 static bool is_whole(const struct view *v)
@@ -152,7 +139,7 @@ static bool check_dot(const struct backend_device *d, const struct conv_op *op,
 /* Whatever else could be flushed is done in float32. */
 static ssq_status run_dot(struct backend_queue *queue, const struct conv_op *op)
 {
-#ifdef __x86_64__
+#if CPU_AVX512
     struct backend_device *d = queue->device;
     const struct conv_means means = {&conv_dot_avx512, &d->features, d->team,
                                      &d->scratch};

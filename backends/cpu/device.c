@@ -17,11 +17,20 @@
  * depend on how many threads there are, or bits would. */
 #define UNITS 16
 
+/* What --with-cpu-isa left out. */
+#define NOT_COMPILED                                                           \
+    "this library is compiled for " CPU_ISAS " only, which is %s: configure "  \
+    "--with-cpu-isa=all"
+
 unsigned cpu_count(struct backend_instance *instance, struct why *reason)
 {
     (void)instance;
-    (void)reason;
-    return 1;
+    struct cpu_features f;
+    cpu_features_find(&f);
+    if (isa_choose(&f, "") != NULL)
+        return 1;
+    (void)refuse(reason, NOT_COMPILED, "not what this processor has");
+    return 0;
 }
 
 /* The name of a processor ends with blanks, some begin with them. */
@@ -50,9 +59,14 @@ static ssq_status choose_isa(struct backend_device *d, const char *name)
     d->isa = isa_choose(&d->features, name == NULL ? "" : name);
     if (d->isa != NULL)
         return tiles_choose(&d->tiles, &d->features, d->isa);
-    return error_set(SSQ_ERR_INVALID,
-                     "%s is \"%.32s\": not one of avx512, avx2, plain", whose,
-                     name);
+    if (name != NULL && name[0] != '\0' && !isa_exists(name))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s is \"%.32s\": not one of avx512, avx2, plain",
+                         whose, name);
+    return error_set(SSQ_ERR_UNSUPPORTED, "cpu: " NOT_COMPILED,
+                     name == NULL || name[0] == '\0'
+                         ? "not what this processor has"
+                         : "better than what was asked for");
 }
 
 static ssq_status choose_threads(const ssq_cpu_options *o, uint64_t *threads)

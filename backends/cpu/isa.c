@@ -8,79 +8,85 @@
 #include <stddef.h>
 #include <string.h>
 
-#define KERNELS(OF)                                                            \
-    extern const struct backend_kernel *const native_kernels_##OF[];           \
-    extern const struct gemm_kernels gemm_fma_##OF;                            \
-    extern const struct attention_kernels attention_##OF;                      \
-    extern const struct table_kernels table_kernels_##OF;                      \
-    extern const struct term_kernels term_kernels_##OF;
-KERNELS(plain)
-#ifdef __x86_64__
-KERNELS(avx2)
-KERNELS(avx512)
-extern const struct gemm_kernels gemm_dot_avx512;
-#endif
+ISA_TABLE(struct attention_kernels, attention)
+ISA_TABLE(struct term_kernels, term_kernels)
+extern const struct backend_kernel *const native_kernels_plain[],
+    *const native_kernels_avx2[], *const native_kernels_avx512[];
+extern const struct gemm_kernels gemm_fma_plain, gemm_fma_avx2, gemm_fma_avx512,
+    gemm_dot_avx512;
+extern const struct table_kernels table_kernels_plain, table_kernels_avx2,
+    table_kernels_avx512;
 
-/* Best first. */
+/* What was compiled, best first. */
 static const struct isa isas[] = {
-#ifdef __x86_64__
+#if CPU_AVX512
     {.name = "avx512",
+     .number = ISA_AVX512,
      .width = 16,
      .kernels = native_kernels_avx512,
      .gemm = &gemm_fma_avx512,
      .dot = &gemm_dot_avx512,
      .table = &table_kernels_avx512},
+#endif
+#if CPU_AVX2
     {.name = "avx2",
+     .number = ISA_AVX2,
      .width = 8,
      .kernels = native_kernels_avx2,
      .gemm = &gemm_fma_avx2,
      .table = &table_kernels_avx2},
 #endif
+#if CPU_PLAIN
     {.name = "plain",
+     .number = ISA_PLAIN,
      .width = 4,
      .kernels = native_kernels_plain,
      .gemm = &gemm_fma_plain,
      .table = &table_kernels_plain},
+#endif
 };
 #define ISAS (sizeof(isas) / sizeof(isas[0]))
 
-static bool has(const struct cpu_features *f, const struct isa *isa)
+/* By enum isa_number. */
+static const char *const names[] = {"plain", "avx2", "avx512"};
+#define NAMES (sizeof(names) / sizeof(names[0]))
+
+static bool has(const struct cpu_features *f, enum isa_number number)
 {
-    if (strcmp(isa->name, "avx512") == 0)
-        return f->avx512;
-    return strcmp(isa->name, "avx2") != 0 || f->avx2;
+    return number == ISA_AVX512 ? f->avx512
+           : number == ISA_AVX2 ? f->avx2
+                                : true;
+}
+
+/* NAMES where there is no such name. */
+static size_t number_of(const char *name)
+{
+    size_t i = 0;
+    while (i < NAMES && strcmp(names[i], name) != 0)
+        i++;
+    return i;
+}
+
+bool isa_exists(const char *name)
+{
+    return number_of(name) < NAMES;
 }
 
 const struct isa *isa_choose(const struct cpu_features *f, const char *name)
 {
+    size_t most = name[0] == '\0' ? ISA_AVX512 : number_of(name);
     size_t i = 0;
-    while (i < ISAS && name[0] != '\0' && strcmp(isas[i].name, name) != 0)
+    while (i < ISAS && (isas[i].number > most || !has(f, isas[i].number)))
         i++;
-    while (i < ISAS && !has(f, &isas[i]))
-        i++;
-    return i < ISAS ? &isas[i] : NULL;
+    return i < ISAS && most < NAMES ? &isas[i] : NULL;
 }
 
 const struct attention_kernels *isa_attention(const struct isa *isa)
 {
-#ifdef __x86_64__
-    if (strcmp(isa->name, "avx512") == 0)
-        return &attention_avx512;
-    if (strcmp(isa->name, "avx2") == 0)
-        return &attention_avx2;
-#endif
-    (void)isa;
-    return &attention_plain;
+    return attention_of[isa->number];
 }
 
 const struct term_kernels *isa_terms(const struct isa *isa)
 {
-#ifdef __x86_64__
-    if (strcmp(isa->name, "avx512") == 0)
-        return &term_kernels_avx512;
-    if (strcmp(isa->name, "avx2") == 0)
-        return &term_kernels_avx2;
-#endif
-    (void)isa;
-    return &term_kernels_plain;
+    return term_kernels_of[isa->number];
 }

@@ -8,6 +8,7 @@
 #ifndef BACKENDS_CPU_ISA_H
 #define BACKENDS_CPU_ISA_H
 
+#include "backends/cpu/compiled.h"
 #include "backends/cpu/features.h"
 #include "backends/cpu/kernel.h"
 
@@ -16,11 +17,14 @@
 #define ISA_JOIN(NAME, OF)  ISA_PASTE(NAME, OF)
 #define ISA_NAME(NAME)      ISA_JOIN(NAME, ISA)
 
+enum isa_number { ISA_PLAIN, ISA_AVX2, ISA_AVX512 };
+
 struct gemm_kernels;
 struct table_kernels;
 
 struct isa {
     const char *name;
+    enum isa_number number;
     uint32_t width; /* float32s of a vector */
     /* of each text, by enum kernel_id, all variants in their order */
     const struct backend_kernel *const *kernels;
@@ -29,29 +33,45 @@ struct isa {
     const struct table_kernels *table;
 };
 
-/** Defines kernels_of(isa): the struct NAME that isa/ has for the device's
- *  instructions, by the width of their vectors. */
-#ifdef __x86_64__
-#define ISA_KERNELS(NAME)                                                      \
-    extern const struct NAME NAME##_plain, NAME##_avx2, NAME##_avx512;         \
-    static const struct NAME *kernels_of(const struct isa *isa)                \
-    {                                                                          \
-        return isa->width == 16  ? &NAME##_avx512                              \
-               : isa->width == 8 ? &NAME##_avx2                                \
-                                 : &NAME##_plain;                              \
-    }
+/* The address of NAME_<set>, or NULL if --with-cpu-isa left the set out. */
+#if CPU_PLAIN
+#define ISA_OF_PLAIN(NAME) &NAME##_plain
 #else
-#define ISA_KERNELS(NAME)                                                      \
-    extern const struct NAME NAME##_plain;                                     \
-    static const struct NAME *kernels_of(const struct isa *isa)                \
-    {                                                                          \
-        (void)isa;                                                             \
-        return &NAME##_plain;                                                  \
-    }
+#define ISA_OF_PLAIN(NAME) NULL
+#endif
+#if CPU_AVX2
+#define ISA_OF_AVX2(NAME) &NAME##_avx2
+#else
+#define ISA_OF_AVX2(NAME) NULL
+#endif
+#if CPU_AVX512
+#define ISA_OF_AVX512(NAME) &NAME##_avx512
+#else
+#define ISA_OF_AVX512(NAME) NULL
 #endif
 
-/** The best set of instructions that the processor has, and no better than the
- *  one of that name; "" names none. NULL: there is no such name. */
+/** Declares the constants NAME_plain, NAME_avx2 and NAME_avx512 of a type, and
+ *  defines NAME_of[]: their addresses, by enum isa_number. */
+#define ISA_TABLE(TYPE, NAME)                                                  \
+    extern const TYPE NAME##_plain, NAME##_avx2, NAME##_avx512;                \
+    static const TYPE *const NAME##_of[] = {                                   \
+        ISA_OF_PLAIN(NAME), ISA_OF_AVX2(NAME), ISA_OF_AVX512(NAME)};
+
+/** Defines kernels_of(isa): the struct NAME that isa/ has for the device's
+ *  instructions. */
+#define ISA_KERNELS(NAME)                                                      \
+    ISA_TABLE(struct NAME, NAME)                                               \
+    static const struct NAME *kernels_of(const struct isa *isa)                \
+    {                                                                          \
+        return NAME##_of[isa->number];                                         \
+    }
+
+/** The best set of instructions that the processor has and the library was
+ *  compiled for, and no better than the one of that name; "" sets no limit.
+ *  NULL: no set is left, or there is none of that name. */
 const struct isa *isa_choose(const struct cpu_features *f, const char *name);
+
+/** Whether a set of that name exists, compiled or not. */
+bool isa_exists(const char *name);
 
 #endif

@@ -3,19 +3,24 @@
 # native.sh - a kernel's text as C, compiled in all variants for each set of
 # instructions of ISAS, as one object with a table of them.
 #
-# usage: native.sh text SRCDIR DEPS FLAG... -c TEXT FLAG... -o OBJECT
+# usage: native.sh text SRCDIR DEPS FLAG... -c TEXT -o OBJECT
+#        native.sh headers SRCDIR DEPS FLAG... -c HEADER -o FILE
 #        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id
 #
-# libtool calls the first as it would a compiler. Keys are macros, so each
-# variant is preprocessed by itself; but those that differ in nothing but their
-# function are one unit to compile. There a small function has many callers, and
-# would not go into their loops unasked: functions of variants are flattened.
-# The units are linked into one object, which exports native_NAME_ISA, an array
-# of struct backend_kernel. CC and AWK are the tools; DEPS is for make.
+# Keys are macros, so each variant is preprocessed by itself; but those that
+# differ in nothing but their function are one unit to compile. There a small
+# function has many callers, and would not go into their loops unasked: functions
+# of variants are flattened. The units are linked into one object, which exports
+# native_NAME_ISA, an array of struct backend_kernel. CC and AWK are the tools;
+# DEPS is for make.
+#
+# headers precompiles the system's headers once for each set of instructions, as
+# PRE/ISA.h.gch: gcc takes half a second to read <immintrin.h>, and would for
+# each of a hundred units. Units are compiled with it if PRE is set.
 set -eu
 LC_ALL=C
 export LC_ALL
-what=$1 top=$2
+what=$1 top=$2 pre=${PRE-}
 shift 2
 
 # Instructions and the width of their vectors. Every kernel is exact: nothing
@@ -130,25 +135,25 @@ while [ "$n" -gt 0 ]; do
     shift
     n=$((n - 1))
 done
-name=$(basename "$text" .k)
-work=$object.parts
-rm -rf "$work"
-mkdir -p "$work"
-trap 'rm -rf "$work"' EXIT
 
-# The level of optimisation that autoconf chooses asks for few vectors; any
-# other is the user's wish. Over a thousand programs take minutes already:
-# without -g a third less, and without smaller vectors for what is left over
-# behind the large ones a quarter less again. Plain C that is not the only one
-# is for processors that hardly anybody has, and is compiled quickly.
+# Without the user's wish for another level: -O1 and the vectorizer. -O2 takes a
+# third longer, and makes code faster only where loops do not become vectors: in
+# texts that say "native: -O2". -g would take half as long again, and loops for
+# what is left over after the widest vectors a quarter. Plain C that is not the
+# only set is for processors that hardly anybody has, and is compiled quickly.
 quick=-O1
-vectors=
-for flag in -ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops \
-    --param=vect-epilogues-nomask=0; do
-    if $CC -Werror $flag -E -x c /dev/null >/dev/null 2>&1; then
-        vectors="$vectors $flag"
-    fi
-done
+vectors='-ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops
+    --param=vect-epilogues-nomask=0'
+takes() {
+    $CC -Werror "$@" -E -x c /dev/null >/dev/null 2>&1
+}
+# shellcheck disable=SC2086 # words are meant
+takes $vectors || {
+    all=$vectors vectors=
+    for flag in $all; do
+        ! takes "$flag" || vectors="$vectors $flag"
+    done
+}
 # What a macro makes is none to a compiler that reads preprocessed text; loops
 # that stay loops are no news.
 set -- "$@" -Wno-unused-function -Wno-shadow -Wno-tautological-compare \
@@ -157,10 +162,33 @@ case " $* " in
 *' -O0 '* | *' -O1 '* | *' -Og '* | *' -Os '* | *' -O3 '*)
     quick='' vectors=''
     ;;
-*) set -- "$@" -g0 ;;
+*)
+    level=-O1
+    if grep -q '^ [*] native: -O2$' "$text"; then
+        level=-O2 pre= # which gcc 12 does not survive: made with another level
+    fi
+    set -- "$@" -g0 $level
+    ;;
 esac
 [ "$ISAS" != plain ] || quick=$vectors
 set -- "$@" -fopenmp-simd -ffp-contract=off -fno-math-errno -fno-trapping-math
+
+if [ "$what" = headers ]; then
+    for isa in $ISAS; do
+        cp "$text" "$pre/$isa.h"
+        # shellcheck disable=SC2046 # words are meant
+        $CC "$@" $(isa_flags "$isa") -x c-header "$pre/$isa.h" \
+            -o "$pre/$isa.h.gch"
+    done
+    touch "$object"
+    exit 0
+fi
+
+name=$(basename "$text" .k)
+work=$object.parts
+rm -rf "$work"
+mkdir -p "$work"
+trap 'rm -rf "$work"' EXIT
 
 # Headers of the system are most of what a compiler would read: they stand in
 # preprocessed texts as words, of which units make #includes again.
@@ -200,13 +228,17 @@ done <"$work/list"
         cat "$work/rows.$isa"
         echo '};'
     done
-} >"$work/plain.table.c"
+} >"$work/table.c"
+$CC "$@" -c "$work/table.c" -o "$work/table.o"
+rm "$work/table.c"
 for unit in "$work"/*.c; do
     isa=${unit##*/}
-    # shellcheck disable=SC2046 # words are meant
-    $CC "$@" $(isa_flags "${isa%%.*}") -c "$unit" -o "${unit%.c}.o"
+    isa=${isa%%.*}
+    # shellcheck disable=SC2046,SC2086 # words are meant
+    $CC "$@" $(isa_flags "$isa") ${pre:+-include "$pre/$isa.h"} -c "$unit" \
+        -o "${unit%.c}.o"
 done
 $CC -r -nostdlib -o "$object" "$work"/*.o
 # a header that is gone later is no error
 cat "$work"/*.d | tr -s ' \\' '\n\n' | sed '/:$/d; /^$/d' | sort -u |
-    sed "s|.*|${deps%.d}.lo: &\n&:|" >"$deps"
+    sed "s|.*|${deps%.d}.o: &\n&:|" >"$deps"

@@ -18,23 +18,8 @@
 /* Words that vectors read behind the last position. */
 #define SLACK 16
 
-extern const struct conv_kernels conv_kernels_plain;
-extern const struct pool_kernels pool_kernels_plain;
-#ifdef __x86_64__
-extern const struct conv_kernels conv_kernels_avx2, conv_kernels_avx512;
-extern const struct pool_kernels pool_kernels_avx2, pool_kernels_avx512;
-#endif
-
-/* Of an instruction set, which is that with vectors of this width. */
-static const struct {
-    const struct conv_kernels *conv;
-    const struct pool_kernels *pool;
-} sets[] = {
-#ifdef __x86_64__
-    {&conv_kernels_avx512, &pool_kernels_avx512},
-    {&conv_kernels_avx2, &pool_kernels_avx2},
-#endif
-    {&conv_kernels_plain, &pool_kernels_plain}};
+ISA_TABLE(struct conv_kernels, conv_kernels)
+ISA_TABLE(struct pool_kernels, pool_kernels)
 
 struct run {
     const struct pool_op *op;
@@ -261,11 +246,8 @@ static ssq_status run_planes(struct backend_queue *queue,
     struct backend_device *d = queue->device;
     struct run run = {.op = op, .as = convolution(op)};
     struct backend_mem *memory;
-    size_t i = 0;
-    while (sets[i].pool->width != d->isa->width)
-        i++;
-    run.kernels = sets[i].pool;
-    run.fill = sets[i].conv->fill;
+    run.kernels = pool_kernels_of[d->isa->number];
+    run.fill = conv_kernels_of[d->isa->number]->fill;
     conv_planes_init(&run.planes, &run.as, 1);
     run.planes.padding = op->kind == POOL_MAX ? -INFINITY : 0.0f;
     choose_tasks(&run, &d->features);

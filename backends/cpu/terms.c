@@ -8,14 +8,18 @@
 
 static _Atomic(const struct term_kernels *) chosen;
 
-/* A name that there is not is the cpu device's to refuse. */
-static const struct isa *choose(void)
+/* A name that does not exist is refused by the cpu device, not here. Ranks add
+ * without such a device too, so plain is compiled whatever --with-cpu-isa says,
+ * and taken if no other set can be. */
+static const struct term_kernels *choose(void)
 {
     struct cpu_features f;
     cpu_features_find(&f);
     const char *name = env_text("SSQ_CPU_ISA");
     const struct isa *isa = isa_choose(&f, name == NULL ? "" : name);
-    return isa != NULL ? isa : isa_choose(&f, "");
+    if (isa == NULL)
+        isa = isa_choose(&f, "");
+    return isa != NULL ? isa_terms(isa) : &term_kernels_plain;
 }
 
 /* Whoever comes first; two may, and choose alike. */
@@ -23,7 +27,7 @@ const struct term_kernels *term_kernels(void)
 {
     const struct term_kernels *k = atomic_load(&chosen);
     if (k == NULL) {
-        k = isa_terms(choose());
+        k = choose();
         atomic_store(&chosen, k);
     }
     return k;

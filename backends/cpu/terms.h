@@ -6,6 +6,7 @@
 #include "backends/cpu/isa.h"
 #include "lib/core/terms.h"
 
+extern const struct term_kernels term_kernels_plain;
 const struct term_kernels *isa_terms(const struct isa *isa);
 
 #endif

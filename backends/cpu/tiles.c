@@ -18,33 +18,19 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-#define KERNELS(OF) extern const struct gemm_tiles gemm_model_##OF;
-KERNELS(plain)
-#ifdef __x86_64__
-KERNELS(avx2)
-KERNELS(avx512)
+ISA_TABLE(struct gemm_tiles, gemm_model)
 extern const struct gemm_tiles gemm_amx_avx512;
-#endif
 
-/* Of a set of instructions: on the model, and on tiles, which only avx512 is
- * compiled for. */
-static const struct {
-    const char *isa;
-    const struct gemm_tiles *model, *amx;
-} kernels[] = {
-#ifdef __x86_64__
-    {"avx512", &gemm_model_avx512, &gemm_amx_avx512},
-    {"avx2", &gemm_model_avx2, NULL},
-#endif
-    {"plain", &gemm_model_plain, NULL},
-};
-
+/* On the model, or on tiles, which only avx512 is compiled for. */
 static const struct gemm_tiles *kernels_of(const struct isa *isa, bool model)
 {
-    size_t i = 0;
-    while (strcmp(kernels[i].isa, isa->name) != 0)
-        i++;
-    return model ? kernels[i].model : kernels[i].amx;
+    if (model)
+        return gemm_model_of[isa->number];
+#if CPU_AVX512
+    if (isa->number == ISA_AVX512)
+        return &gemm_amx_avx512;
+#endif
+    return NULL;
 }
 
 /* Linux, Documentation/arch/x86/xstate.rst: without this a thread that touches

@@ -3,7 +3,7 @@
 #
 # A test is a program: check_PROGRAMS += tests/api/x, TESTS += tests/api/x,
 # tests_api_x_SOURCES = tests/api/x.c, tests_api_x_LDADD = libsesqui.la (or
-# libcore.la for internals).
+# libcore.a for internals).
 
 EXTRA_DIST += tests/api/faults.h tests/api/stages.h tests/api/training.h
 
@@ -36,7 +36,8 @@ check_LTLIBRARIES += tests/api/plugin.la
 tests_api_plugin_la_SOURCES = tests/api/plugin.c tests/api/plugin.h
 tests_api_plugin_la_LDFLAGS = -module -avoid-version -no-undefined \
 	-Wl,-z,defs -rpath $(abs_builddir)/tests/api
-tests_api_plugin_la_LIBADD = libcore.la
+tests_api_plugin_la_LIBADD = $(CORE_WHOLE)
+EXTRA_tests_api_plugin_la_DEPENDENCIES = libcore.a
 
 # The table of all ops is made from the headers.
 check_PROGRAMS += tests/api/contract
@@ -63,11 +64,12 @@ example_tests = tests/api/digits.sh tests/api/cnn.sh tests/api/mlp.sh \
 	tests/api/amp_loop.sh tests/api/dtypes.sh \
 	tests/api/gpt.sh tests/api/simple_cnn.sh
 if HAVE_ZLIB
-TESTS += $(example_tests)
+TESTS += tests/api/examples.sh $(example_tests)
 full_tests += $(example_tests)
 endif
-EXTRA_DIST += $(example_tests) tests/api/idx.sh tests/api/dtypes.txt
-slow_tests += $(example_tests)
+EXTRA_DIST += tests/api/examples.sh $(example_tests) tests/api/idx.sh \
+	tests/api/dtypes.txt
+slow_tests += tests/api/examples.sh $(example_tests)
 
 TESTS += tests/api/certify.sh
 EXTRA_DIST += tests/api/certify.sh

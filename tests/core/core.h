@@ -8,8 +8,49 @@
 
 #include "tests/tap.h"
 
+#ifdef __BASE_FILE__
+#define CORE_PROGRAM __BASE_FILE__
+#else
+#define CORE_PROGRAM ""
+#endif
+
+/* Whether this program is about what lies above the calls that drivers see:
+ * tapes and ranks, of which one is enough on drivers. */
+static inline bool core_above(void)
+{
+    return (strstr(CORE_PROGRAM, "tests/tape/") != NULL ||
+            strstr(CORE_PROGRAM, "tests/comm/") != NULL) &&
+           strstr(CORE_PROGRAM, "/by_hand.c") == NULL;
+}
+
+/* Whether a driver is left to others. In make check OpenCL's and Vulkan's take
+ * turns: half of the programs run on the one, half on the other, if both are
+ * there; those above drivers run on neither. SSQ_TEST_FULL=1 runs all on both.
+ */
+static inline bool core_others(const char *backend)
+{
+    const char *turn[] = {"opencl", "vulkan"};
+    unsigned sum = 0, drivers = 0;
+
+    for (const char *c = CORE_PROGRAM; *c != '\0'; c++)
+        sum += (unsigned char)*c;
+    for (size_t i = 0; i < ssq_device_count(); i++) {
+        ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+
+        if (ssq_device_list(i, &e) == SSQ_OK && e.available)
+            drivers |= strcmp(e.backend, turn[0]) == 0   ? 1u
+                       : strcmp(e.backend, turn[1]) == 0 ? 2u
+                                                         : 0u;
+    }
+    if (tap_full() ||
+        (strcmp(backend, turn[0]) != 0 && strcmp(backend, turn[1]) != 0))
+        return false;
+    return core_above() ||
+           (drivers == 3 && strcmp(backend, turn[sum % 2]) == 0);
+}
+
 /* The devices that every build has: one computes at once, one at sync. Then
- * the first of every other backend that is there. */
+ * the first of every other backend that is there; drivers take turns. */
 #define CORE_MOST 8 /* devices */
 static inline size_t core_devices(const char **names)
 {
@@ -23,7 +64,7 @@ static inline size_t core_devices(const char **names)
 
         if (ssq_device_list(i, &e) != SSQ_OK || !e.available ||
             strcmp(e.backend, "reference") == 0 ||
-            strcmp(e.backend, "guard") == 0 ||
+            strcmp(e.backend, "guard") == 0 || core_others(e.backend) ||
             (strchr(e.name, ':') != NULL &&
              strcmp(strchr(e.name, ':'), ":0") != 0))
             continue;

@@ -3,6 +3,7 @@
  * from and to places of any alignment, with rows that the table does not have
  * and rows that end where it does; with every set of instructions. */
 #include "tests/core/core.h"
+#include "tests/cpu/sets.h"
 
 #include <stdlib.h>
 
@@ -100,9 +101,10 @@ static void check(ssq_device *d, ssq_queue *q, const char *isa, ssq_dtype dtype,
 
 int main(void)
 {
-    static const char *const isas[] = {"avx512", "avx2", "plain"};
+    const char *isas[SETS_MOST];
+    const size_t sets = sets_find(isas);
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16};
-    for (size_t i = 0; i < 3; i++) {
+    for (size_t i = 0; i < sets; i++) {
         ssq_device *d = NULL;
         ssq_queue *q = NULL;
         setenv("SSQ_CPU_ISA", isas[i], 1);
@@ -114,5 +116,5 @@ int main(void)
         ssq_queue_destroy(&q);
         ssq_device_close(&d);
     }
-    return tap_done(24);
+    return tap_done(8 * (long)sets);
 }

@@ -6,6 +6,7 @@
 #include <sesqui/cpu.h>
 
 #include "tests/core/core.h"
+#include "tests/cpu/sets.h"
 
 #include <pthread.h>
 #include <stdatomic.h>
@@ -148,9 +149,11 @@ static void test_environment(void)
     setenv("SSQ_NUM_THREADS", "", 1);
     tap_ok(info_of(NULL).threads >= 1, "an empty SSQ_NUM_THREADS is none");
     setenv("SSQ_NUM_THREADS", "3", 1);
-    setenv("SSQ_CPU_ISA", "plain", 1);
+    const char *sets[SETS_MOST];
+    const char *least = sets[sets_find(sets) - 1];
+    setenv("SSQ_CPU_ISA", least, 1);
     ssq_cpu_info i = info_of(NULL);
-    tap_ok(i.threads == 3 && !i.lent && strcmp(i.instructions, "plain") == 0,
+    tap_ok(i.threads == 3 && !i.lent && strcmp(i.instructions, least) == 0,
            "by the environment: %u threads, %s", (unsigned)i.threads,
            i.instructions);
     o.threads = 5;
@@ -162,6 +165,12 @@ static void test_environment(void)
                strcmp(i.instructions, info_of(&o).instructions) == 0,
            "by options: %u threads, %s", (unsigned)i.threads, i.instructions);
     unsetenv("SSQ_NUM_THREADS");
+    if (strcmp(least, "plain") == 0)
+        return;
+    ssq_device *dev = NULL;
+    o.instructions = "plain";
+    core_status(ssq_cpu_device_open(&o, NULL, &dev), SSQ_ERR_UNSUPPORTED,
+                "--with-cpu-isa=all", "a set that was not compiled");
 }
 
 /* ---- products ---- */

@@ -4,6 +4,7 @@
  * are too long for that, and of results that go past the caches, whole vectors
  * or not. */
 #include "tests/core/core.h"
+#include "tests/cpu/sets.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -252,8 +253,9 @@ static void check_sum(struct bed *b, const char *isa, ssq_dtype dtype)
 int main(void)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
-    static const char *const isas[] = {"avx512", "avx2", "plain"};
-    for (size_t i = 0; i < 3; i++) {
+    const char *isas[SETS_MOST];
+    const size_t sets = sets_find(isas);
+    for (size_t i = 0; i < sets; i++) {
         struct bed b = {.device = NULL};
         setenv("SSQ_CPU_ISA", isas[i], 1);
         must(ssq_device_open("cpu", NULL, &b.device), "open");
@@ -269,5 +271,5 @@ int main(void)
         ssq_queue_destroy(&b.queue);
         ssq_device_close(&b.device);
     }
-    return tap_done(342);
+    return tap_done(114 * (long)sets);
 }

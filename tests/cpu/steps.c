@@ -6,6 +6,7 @@
 #include "tests/core/core.h"
 
 #include "kernels/elementwise/unary.h"
+#include "tests/cpu/sets.h"
 
 #include <stdlib.h>
 
@@ -130,10 +131,11 @@ static void check(struct bed *b, const struct function *f, bool back,
 
 int main(void)
 {
-    static const char *const isas[] = {"avx512", "avx2", "plain"};
-    struct bed b[3] = {{0}};
+    const char *isas[SETS_MOST];
+    const size_t sets = sets_find(isas);
+    struct bed b[SETS_MOST] = {{0}};
     make_numbers(&b[0], tap_full() ? 61 : 5003);
-    for (size_t k = 0; k < 3; k++) {
+    for (size_t k = 0; k < sets; k++) {
         b[k] = b[0];
         open_bed(&b[k], isas[k]);
     }
@@ -141,14 +143,14 @@ int main(void)
         const struct function *f = &functions[i / 2];
         for (size_t j = 0; j < b[0].n; j++)
             b[0].want[j] = scalar(&b[0], f, i % 2 == 1, j);
-        for (size_t k = 0; k < 3; k++)
+        for (size_t k = 0; k < sets; k++)
             check(&b[k], f, i % 2 == 1, isas[k]);
     }
-    for (size_t k = 0; k < 3; k++)
+    for (size_t k = 0; k < sets; k++)
         close_bed(&b[k]);
     free(b[0].x);
     free(b[0].dy);
     free(b[0].want);
     free(b[0].got);
-    return tap_done(6 * FUNCTIONS);
+    return tap_done(2 * FUNCTIONS * (long)sets);
 }

@@ -21,7 +21,7 @@ static void note(void *user, const char *device, const char *impl,
 {
     struct digests *d = user;
     char text[256];
-    if (strcmp(impl, "amx") != 0)
+    if (b->idle || strcmp(impl, "amx") != 0)
         return;
     if (d->n == d->room) {
         d->room = d->room == 0 ? 1024 : 2 * d->room;

@@ -11,6 +11,7 @@
 #include "backends/cpu/gemm.h"
 #include "lib/op/gemm/tuning.h"
 #include "tests/core/core.h"
+#include "tests/cpu/sets.h"
 
 #include <stdlib.h>
 #include <unistd.h>
@@ -107,10 +108,10 @@ static void test_instructions(void)
     NEED(ssq_cpu_info_get(w.dev, &best));
     snprintf(path, sizeof(path), "%s", ssq_gemm_tuning_path(w.dev));
     end(&w);
-    if (strcmp(best.instructions, "plain") == 0) {
-        tap_skip("the processor has no others", "other instructions");
-        return;
-    }
+    const char *sets[SETS_MOST];
+    if (strcmp(sets[sets_find(sets) - 1], "plain") != 0 ||
+        strcmp(best.instructions, "plain") == 0)
+        return; /* this build has no others for this processor */
     begin(&w, "plain", 2);
     tap_ok(!w.e.tuned && kept(w.dev) == 0 &&
                strcmp(path, ssq_gemm_tuning_path(w.dev)) != 0,
@@ -301,11 +302,10 @@ static void test_checkpoints(void)
              "where three products of halves do");
     tap_ok(keep("packed"), "another choice is kept");
     loads("cpu", NULL, 1, "gemm was|tuned for 1 shapes", "tuned");
+    const char *sets[SETS_MOST];
+    if (strcmp(sets[sets_find(sets) - 1], "plain") != 0)
+        return; /* not compiled */
     setenv("SSQ_CPU_ISA", "plain", 1);
-    ssq_device *dev = core_open("cpu");
-    ssq_cpu_info plain = SSQ_CPU_INFO_INIT;
-    NEED(ssq_cpu_info_get(dev, &plain));
-    ssq_device_close(&dev);
     /* nothing is kept of plain instructions */
     loads("cpu", NULL, 2, "driver was|plain|gemm was", "plain instructions");
     unsetenv("SSQ_CPU_ISA");

@@ -64,16 +64,16 @@ static struct faults_of opening = {.device = "cuda:0",
                                    .told = told,
                                    .begin = begin,
                                    .live = live,
-                                   .dense = 40,
-                                   .stride = 11,
+                                   .dense = 10,
+                                   .stride = 37,
                                    .told_share = 10};
 /* A device keeps staging and events for later: they are counted at its end. */
 static struct faults_of training = {.device = "cuda:0",
                                     .what = "calls",
                                     .told = told,
                                     .begin = begin,
-                                    .dense = 40,
-                                    .stride = 7,
+                                    .dense = 10,
+                                    .stride = 29,
                                     .told_share = 4};
 
 static void open_sweep(const char *how, CUresult result)

@@ -55,7 +55,7 @@ table() {
     tap_ok $? "$name: $(sed -n 's/^# \([0-9]* passed.*\)/\1/p' "$tmp/out")" ||
         grep -A 3 '^not ok\|fakecuda:' "$tmp/out" | sed 's/^/#   /'
 }
-table 'sm_80' 89 gemm
+table 'sm_80' 173 gemm
 table 'sm_80, shapes' 37 gemm_shapes
 table 'sm_80, races and reads of nothing' 127 gemm FAKECUDA_RACE=1
 table 'sm_75' 113 gemm FAKECUDA_CAPABILITY=75

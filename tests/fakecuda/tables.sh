@@ -4,9 +4,9 @@
 # the module's calls and the very PTX that ships, interpreted. It says nothing
 # about speed, or about an NVIDIA GPU's arithmetic.
 #
-# Of the tables that take minutes (long sums, each product an instruction) every
-# so many cases one runs; SSQ_TEST_FULL=1 runs all but for gemm's, and then no
-# variant that ships may be left which nothing has launched.
+# Of each table one case in 13 runs, fewer of products, each of which is an
+# instruction. SSQ_TEST_FULL=1 runs all but for gemm's, and then no variant that
+# ships may be left which nothing has launched.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 . "${srcdir:-.}/tests/fakecuda/on_cuda.sh"
@@ -14,13 +14,12 @@
 # stride TABLE: of so many cases one.
 stride() {
     case ${SSQ_TEST_FULL:+full}$1 in
-    gemm | fullgemm) echo 37 ;;
+    fullgemm) echo 37 ;;
+    gemm) echo 331 ;;
     fullgemm_shapes) echo 3 ;;
     full*) echo 1 ;;
-    gemm_shapes | binary_backward) echo 7 ;;
-    optimizer) echo 5 ;;
-    conv | group_norm*) echo 3 ;;
-    *) echo 1 ;;
+    gemm_shapes | binary_backward) echo 61 ;;
+    *) echo 13 ;;
     esac
 }
 

@@ -32,7 +32,7 @@ $AWK -f "$srcdir/tests/fuzz/vars.awk" "$srcdir/include/sesqui/vars.h" \
 if [ -f "$build/.libs/libsesqui.so" ]; then
     library="-L$build/.libs -lsesqui -Wl,-rpath,$build/.libs"
 else
-    library="$build/.libs/libsesqui.a -lpthread -ldl"
+    library="$build/libcore.a -lpthread -ldl"
 fi
 at=$srcdir/tests/fuzz
 for target; do

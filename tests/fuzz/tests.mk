@@ -33,8 +33,8 @@ fuzz: all
 	+$(MKDIR_P) variant-fuzz && cd variant-fuzz && \
 	{ test -f Makefile || $(abs_top_srcdir)/configure --quiet \
 		CC='$(FUZZ_CC)' CFLAGS='-g -O1 $(fuzz_flags)' --enable-debug \
-		--disable-shared --without-opencl --without-vulkan; } && \
-	$(MAKE) libsesqui.la
+		--without-opencl --without-vulkan; } && \
+	$(MAKE) libcore.a
 	@srcdir='$(abs_top_srcdir)'; export srcdir; \
 	AWK='$(AWK)'; export AWK; FUZZ_CC='$(FUZZ_CC)'; export FUZZ_CC; \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \

@@ -18,9 +18,10 @@ circles() {
 # still: a build directory keeps the objects of those that went.
 symbols() {
     find "$builddir/lib" "$builddir/backends" "$builddir/kernels" \
-        -path "*/.libs/$1_la-*.o" | while read -r o; do
+        -path "*/.libs/$1_la-*.o" -o -name "$1_a-*.o" | while read -r o; do
         object=${o#"$builddir"/}
-        object=${object%/.libs/*}/${object##*"$1"_la-}
+        folder=${object%/*}
+        object=${folder%/.libs}/${object##*"$1"_*a-}
         object=${object%.o}
         [ -e "$srcdir/$object.c" ] || [ -e "$builddir/$object.c" ] || continue
         echo "$o $object"
@@ -58,7 +59,7 @@ tap_run 'a circle of three is found among five' \
 
 # $1: library, $2: objects that it has at least.
 check() {
-    [ -e "$builddir/$1.la" ] || {
+    [ -e "$builddir/$1.la" ] || [ -e "$builddir/$1.a" ] || {
         tap_skip 'not built' "$1 has no circles"
         return
     }

@@ -8,11 +8,12 @@ cd "$srcdir" || exit 1
 dirs='include lib kernels backends comms tools examples tests doc'
 find $dirs -type f \( -name '*.[chk]' -o -name '*.comp' -o -name '*.cc' \) \
     ! -path '*/.*' ! -path 'kernels/prebuilt_*.h' | LC_ALL=C sort >"$tmp/code"
-find $dirs m4 configure.ac Makefile.am build-aux/tally quickstart .ci/run \
+find $dirs m4 configure.ac Makefile.am build-aux/tally build-aux/progress \
+    quickstart .ci/run \
     -type f \( -name '*.[chk]' -o -name '*.comp' -o -name '*.cc' \
     -o -name '*.sh' -o -name '*.mk' -o -name '*.am' -o -name '*.ac' \
     -o -path 'm4/sesqui.m4' -o -name 'backend.m4' -o -name '*.in' \
-    -o -name '*.map' -o -name tally -o -name quickstart -o -name run \) \
+    -o -name '*.map' -o -name tally -o -name progress -o -name quickstart -o -name run \) \
     ! -path '*/.libs/*' ! -path '*/.deps/*' ! -path 'kernels/prebuilt_*.h' |
     LC_ALL=C sort >"$tmp/text"
 grep -E '^(lib|backends)/' "$tmp/code" >"$tmp/lib"
@@ -21,9 +22,14 @@ tap_ok "$(($(grep -c '' "$tmp/code") < 10))" \
 
 # Code with comments and the contents of strings and characters blanked, in
 # $tmp/bare/, line for line: what a word means depends on where it stands.
-while read -r f; do
-    mkdir -p "$tmp/bare/${f%/*}"
-    awk '{
+sed "s|^|$tmp/bare/|; s|/[^/]*$||" "$tmp/code" | sort -u | xargs mkdir -p
+xargs awk -v bare="$tmp/bare/" '
+    FNR == 1 {
+        close(to)
+        to = bare FILENAME
+        comment = 0
+    }
+    {
         line = ""
         n = length($0)
         for (i = 1; i <= n; i++) {
@@ -44,9 +50,8 @@ while read -r f; do
             }
         }
         quote = ""
-        print line
-    }' "$f" >"$tmp/bare/$f"
-done <"$tmp/code"
+        print line >to
+    }' <"$tmp/code"
 
 # in_code LIST PATTERN: matches in the blanked code, as file:line:text.
 in_code() {
@@ -162,7 +167,7 @@ grep -E '^kernels/' "$tmp/code" >"$tmp/kernels"
 tap_empty 'no kernel text has a form that a driver is known to get wrong'
 
 for f in tests/lint/*.sh tests/*/*.sh tests/*-env tests/*-check tests/*-build \
-    build-aux/tally quickstart; do
+    build-aux/tally build-aux/progress quickstart; do
     sh -n "$f" 2>&1 || echo "$f"
 done >"$tmp/out"
 tap_empty 'the shell scripts parse'

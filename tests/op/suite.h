@@ -81,6 +81,13 @@ struct bed {
     double (*peer)(struct bed *b);
     double budget; /* for bench: seconds after which BED_OP runs no more */
     bool failed, skipped;
+    /** Skipped, but another implementation of the device ran the case: each
+     *  takes what it is for, so this is no test and is not counted. */
+    bool elsewhere;
+    /** After the last case, for an implementation that took none of them: text
+     *  is a reason why it refused some, and there may be several reports. No
+     *  case is meant; elsewhere is true. */
+    bool idle;
     char text[512];          /* why */
     uint64_t digest;         /* of all raw elements that the case has read */
     struct bed_state *state; /* suite.c's own */
@@ -103,7 +110,7 @@ struct suite {
     /** In make check two drivers take turns, where kernels differ by a function
      *  or a dtype alone: case i is for the drivers whose number, counted from
      *  0, is even where turn(i) is even and odd where it is odd; SUITE_ALL: it
-     *  is for all of them, and so are all cases where turn is NULL.
+     *  is for all of them. Where turn is NULL half of the cases are for each.
      *  SSQ_TEST_FULL=1 and sesqui verify leave none out. */
     int (*turn)(size_t i);
     size_t large; /* cases n.. that only bench runs: too large to compare */

@@ -40,8 +40,30 @@ static size_t open_beds(const char *only, struct bed *beds,
     return n;
 }
 
+/* How many cases an implementation ran, and why it refused some: its first
+ * reasons that differ. */
+#define REASONS 4
+struct use {
+    const char *impl; /* NULL: it refused none */
+    size_t taken, reasons;
+    char text[REASONS][160];
+};
+
+static void use_refused(struct use *u, const struct bed *b)
+{
+    char text[sizeof(u->text[0])];
+    u->impl = b->impl;
+    snprintf(text, sizeof(text), "%.*s", (int)sizeof(text) - 1, b->text);
+    for (size_t i = 0; i < u->reasons; i++)
+        if (strcmp(u->text[i], text) == 0)
+            return;
+    if (u->reasons < REASONS)
+        memcpy(u->text[u->reasons++], text, sizeof(text));
+}
+
 /* A run of the tables: what all of its cases are done with. */
 struct run {
+    struct use (*use)[IMPLS]; /* of each bed */
     const struct suite *suite;
     const char *only;
     suite_report_fn report;
@@ -68,12 +90,37 @@ static bool reported(const struct run *r, const struct bed *b, bool ok)
     return flushes(r->suite, b) == r->flushed || !ok;
 }
 
+/* An implementation that refused a case, and why. */
+struct refusal {
+    const char *impl;
+    char text[sizeof(((struct bed *)NULL)->text)];
+};
+
+/* Report the n refusals of case i; `elsewhere`: some implementation ran it. */
+static void report_refusals(const struct run *r, size_t i, struct bed *b,
+                            const struct refusal *refused, size_t n,
+                            bool elsewhere)
+{
+    for (size_t k = 0; k < n; k++) {
+        b->impl = refused[k].impl;
+        b->failed = false;
+        b->skipped = true;
+        b->elsewhere = elsewhere;
+        snprintf(b->text, sizeof(b->text), "%s", refused[k].text);
+        if (reported(r, b, true))
+            r->report(r->user, b->props.name, b->impl, r->suite, i, b, true);
+    }
+    b->elsewhere = false;
+}
+
 /* Case i on a device, by each of its implementations. On a required device one
  * of them has to take it. */
-static size_t run_device(const struct run *r, size_t i, struct bed *b)
+static size_t run_device(struct run *r, size_t i, struct bed *b)
 {
     const char *op = r->suite->op;
-    size_t failed = 0;
+    struct use *use = r->use[b - r->beds];
+    struct refusal refused[IMPLS];
+    size_t failed = 0, refusals = 0;
     bool taken = false;
     for (size_t k = 0; k < IMPLS; k++) {
         b->impl = ssq_implementation_name(b->device, op, k);
@@ -84,13 +131,36 @@ static size_t run_device(const struct run *r, size_t i, struct bed *b)
         bool required = last && !taken && tap_required(b->props.name);
         bool ok = bed_run(b, r->suite, i, required);
         taken = taken || !b->skipped;
-        if (reported(r, b, ok))
+        use[k].taken += !b->skipped;
+        if (b->skipped) {
+            use_refused(&use[k], b);
+            refused[refusals].impl = b->impl;
+            snprintf(refused[refusals++].text, sizeof(b->text), "%s", b->text);
+        } else if (reported(r, b, ok)) {
             r->report(r->user, b->props.name, b->impl, r->suite, i, b, ok);
+        }
         failed += !ok;
         if (ssq_implementation_pin(b->device, op, NULL) != SSQ_OK)
             failed++;
     }
+    report_refusals(r, i, b, refused, refusals, taken);
     return failed;
+}
+
+/* Report the implementations of a device that ran no case of the suite. */
+static void report_idle(const struct run *r, struct bed *b)
+{
+    const struct use *use = r->use[b - r->beds];
+    b->skipped = b->elsewhere = b->idle = true;
+    b->failed = false;
+    for (size_t k = 0; k < IMPLS; k++)
+        for (size_t i = 0; i < use[k].reasons && use[k].taken == 0; i++) {
+            b->impl = use[k].impl;
+            snprintf(b->text, sizeof(b->text), "%s", use[k].text[i]);
+            r->report(r->user, b->props.name, b->impl, r->suite, r->suite->n, b,
+                      true);
+        }
+    b->elsewhere = b->idle = false;
 }
 
 /* Is this a driver's device? Its name has a number. */
@@ -102,8 +172,9 @@ static bool is_driver(const struct bed *b)
 /* Is it another driver's turn? */
 static bool is_others(const struct run *r, size_t i, size_t d)
 {
-    int turn = r->turns && r->suite->turn != NULL ? r->suite->turn(i)
-                                                  : SUITE_ALL;
+    int turn = !r->turns                ? SUITE_ALL
+               : r->suite->turn != NULL ? r->suite->turn(i)
+                                        : (int)(i * 2654435761u >> 20 & 1u);
     size_t before = 0, drivers = 0;
     for (size_t k = 0; k < r->n; k++) {
         before += k < d && is_driver(&r->beds[k]);
@@ -148,7 +219,16 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
     struct bed beds[DEVICES];
     struct bed_state *state = bed_state_create();
     size_t n = open_beds(only, beds, state), failed = 0, flushing = 0;
-    struct run r = {suite, only, report, user, beds, n, turns, false};
+    struct run r = {.suite = suite,
+                    .only = only,
+                    .report = report,
+                    .user = user,
+                    .beds = beds,
+                    .n = n,
+                    .turns = turns};
+    r.use = calloc(DEVICES, sizeof(*r.use));
+    if (r.use == NULL)
+        tap_bail("no memory for %zu devices", n);
     for (size_t d = 0; d < n; d++)
         flushing += flushes(suite, &beds[d]);
     for (size_t i = 0; i < suite->n && n > 0; i += case_stride()) {
@@ -157,9 +237,12 @@ size_t suite_run(const struct suite *suite, const char *only, bool turns,
             failed += run_flushed(&r, i, true);
     }
     for (size_t d = 0; d < n; d++) {
+        if (only == NULL || strcmp(only, beds[d].props.name) == 0)
+            report_idle(&r, &beds[d]);
         ssq_queue_destroy(&beds[d].queue);
         ssq_device_close(&beds[d].device);
     }
+    free(r.use);
     bed_state_destroy(state);
     return failed;
 }
@@ -170,6 +253,11 @@ static void report_tap(void *user, const char *device, const char *impl,
 {
     (void)user;
     char text[256];
+    if (b->idle)
+        tap_diag("%s/%s ran no case of %s: %s", device, impl, suite->name,
+                 b->text);
+    if (b->skipped && b->elsewhere)
+        return;
     suite->describe(i, text, sizeof(text));
     if (b->skipped)
         tap_skip(b->text, "%s/%s: %s", device, impl, text);

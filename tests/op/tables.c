@@ -3,9 +3,19 @@
  *
  * usage: tables [PATH/]NAME[.table]: the table NAME on every device, as TAP. */
 #include "tests/op/suite.h"
+#include "tests/tap.h"
 
 #include <stdio.h>
 #include <string.h>
+
+/* Two tables take most of the time of all: make check runs one of their cases
+ * in 7, which has no factor in common with any list that cases are made of. */
+static void thin(const char *name)
+{
+    if (!tap_full() &&
+        (strcmp(name, "gemm_shapes") == 0 || strcmp(name, "optimizer") == 0))
+        setenv("SSQ_TEST_STRIDE", "7", 0);
+}
 
 int main(int argc, char **argv)
 {
@@ -14,8 +24,10 @@ int main(int argc, char **argv)
     size_t length = strcspn(name, ".");
     for (size_t i = 0; suites[i] != NULL; i++)
         if (strlen(suites[i]->name) == length &&
-            strncmp(suites[i]->name, name, length) == 0)
+            strncmp(suites[i]->name, name, length) == 0) {
+            thin(suites[i]->name);
             return suite_main(suites[i]);
+        }
     fprintf(stderr, "tables: there is no table '%.*s'\n", (int)length, name);
     return 2;
 }

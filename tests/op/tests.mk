@@ -1,12 +1,12 @@
 # SPDX-License-Identifier: Apache-2.0
 # tests.mk - one case table per op.
 #
-# Tables (tests/op/<room>/<family>.c) go into libsuite.la, which the test
+# Tables (tests/op/<room>/<family>.c) go into libsuite.a, which the test
 # program and the sesqui tool link. lists.mk has them by name in op_tables, as
 # lib/op/ops.h does.
 
-noinst_LTLIBRARIES += libsuite.la
-libsuite_la_SOURCES = $(suite_sources) \
+noinst_LIBRARIES += libsuite.a
+libsuite_a_SOURCES = $(suite_sources) \
 	tests/bounds.h \
 	tests/bounds_attention.h \
 	tests/bounds_channel.h \
@@ -28,14 +28,13 @@ libsuite_la_SOURCES = $(suite_sources) \
 	tests/op/suite_run.h \
 	tests/op/suites.c \
 	tests/running.h
-libsuite_la_LIBADD = libsesqui.la
 EXTRA_DIST += tests/op/golden.py tests/op/golden_onnx.py
 
 # One program runs them all; what stands for one is an empty file.
 check_PROGRAMS += tests/op/tables
 tests_op_tables_SOURCES = tests/op/tables.c
 tests_op_tables_LDADD = $(suite_ldadd)
-suite_ldadd = libsuite.la libsesqui.la
+suite_ldadd = libsuite.a libsesqui.la
 op_table_files = $(op_tables:=.table)
 TESTS += $(op_table_files)
 CLEANFILES += $(op_table_files)

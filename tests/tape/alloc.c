@@ -266,17 +266,21 @@ static void sweep(const char *device, program *run, const char *policy)
     memset(&seen, 0, sizeof(seen));
     ssq_device *d = core_open(device);
     trial(d, run, policy, 0); /* what a device makes once */
-    for (long i = 1; trial(d, run, policy, i); i++)
+    /* replayed steps make thousands: one in 37, unless there is time for all */
+    const long stride = run == replay && !tap_full() ? 37 : 1;
+    for (long i = 1; trial(d, run, policy, i); i += stride)
         ;
     ssq_device_close(&d);
-    tap_ok(seen.status == 0 && seen.text == 0 && seen.stuck == 0 &&
-               seen.learnt == seen.trials && seen.trials > 60 &&
-               heap.live == 0 && (!files || (seen.torn > 0 && seen.kept > 0)),
-           "%s: %s, %s: each of %ld allocations fails once: %ld calls refused, "
-           "%ld with another status, %ld without a text, %ld not repeated, "
-           "%ld of another end, %ld blocks lost",
-           device, policy, name, seen.trials, seen.refused, seen.status,
-           seen.text, seen.stuck, seen.trials - seen.learnt, heap.live);
+    tap_ok(
+        seen.status == 0 && seen.text == 0 && seen.stuck == 0 &&
+            seen.learnt == seen.trials &&
+            seen.trials > (stride == 1 ? 60 : 15) && heap.live == 0 &&
+            (!files || (seen.torn > 0 && seen.kept > 0)),
+        "%s: %s, %s: %ld allocations fail, one at a time: %ld calls refused, "
+        "%ld with another status, %ld without a text, %ld not repeated, "
+        "%ld of another end, %ld blocks lost",
+        device, policy, name, seen.trials, seen.refused, seen.status, seen.text,
+        seen.stuck, seen.trials - seen.learnt, heap.live);
     if (files)
         tap_diag("%ld loads changed nothing, %ld have to be repeated",
                  seen.kept, seen.torn);

@@ -1,0 +1,104 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# run.sh - how many faults the tests find: each line of faults.txt is put into a
+# copy of the source, which is built and tested.
+#
+# usage: run.sh SRCDIR BUILDDIR WORK [LINES]      by make check-mutants
+#
+# BUILDDIR has passed make check: its times say which tests are short, and those
+# come first. LINES is a pattern for the lines of faults.txt that are wanted. A
+# fault is found as soon as one test fails, and the rest is not run; with
+# SSQ_TEST_FULL=1 all tests run and all that fail are named. The results are in
+# WORK/found.txt, which make times reads: keep it as tests/mutants/found.txt.
+set -u
+src=$1 build=$2 work=$3 lines=${4-.}
+export LC_ALL=C
+tab=$(printf '\t')
+jobs=$(nproc 2>/dev/null || echo 1)
+
+die() {
+    echo "mutants: $*" >&2
+    exit 1
+}
+
+# The copy, built once; SRCDIR's own files stay as they are.
+prepare() {
+    mkdir -p "$work/build" || exit 1
+    [ -f "$work/source/configure" ] || {
+        mkdir -p "$work/source"
+        (cd "$src" && find . \( -name .git -o -path ./build -o \
+            -name 'variant-*' \) -prune -o -type f -print |
+            tar -cf - -T -) | tar -xf - -C "$work/source"
+    }
+    [ -f "$work/build/Makefile" ] || (cd "$work/build" &&
+        eval "../source/configure --quiet $("$build/config.status" --config)") \
+        >"$work/configure.log" 2>&1 || die "see $work/configure.log"
+    make -C "$work/build" -j"$jobs" all >"$work/build.log" 2>&1 &&
+        make -C "$work/build" -j"$jobs" check TESTS= >>"$work/build.log" 2>&1 ||
+        die "see $work/build.log"
+}
+
+# The tests, the shortest first: .log files as TESTS of make.
+ordered_tests() {
+    make -C "$build" -s times | awk '{ print $1, $3 }' | sort -n |
+        sed 's/^[^ ]* //' | while read -r test; do
+        for name in "$test.sh" "$test.table"; do
+            case $name in
+            *.sh) [ -f "$src/$name" ] && echo "$name" && continue 2 ;;
+            *) [ -f "$build/$name" ] && echo "$name" && continue 2 ;;
+            esac
+        done
+        echo "$test"
+    done
+}
+
+# Run the tests until one fails, or all; print those that failed.
+failing_tests() {
+    find "$work/build/tests" -name '*.trs' -exec rm -f {} +
+    : >"$work/check.log"
+    setsid make -C "$work/build" -k -j"$jobs" check TESTS="$tests" \
+        >"$work/check.log" 2>&1 &
+    maker=$!
+    while kill -0 $maker 2>/dev/null; do
+        sleep 1
+        [ "${SSQ_TEST_FULL-}" != 1 ] || continue
+        grep -qE '^(FAIL|ERROR): ' "$work/check.log" || continue
+        kill -- -$maker
+    done
+    wait $maker 2>/dev/null
+    sed -nE 's/^(FAIL|ERROR): ([^ ]*).*/\2/p' "$work/check.log" | sort -u |
+        tr '\n' ' '
+}
+
+# One fault; its line is in $file, $change and $what.
+try() {
+    at=$work/source/$file
+    cp -p "$at" "$work/original"
+    sed -E "$change" "$work/original" >"$at"
+    changed=$(diff "$work/original" "$at" | grep -c '^>')
+    [ "$changed" = 1 ] ||
+        echo "mutants: $file: $changed lines differ: $what" >&2
+    began=$(date +%s)
+    if make -C "$work/build" -j"$jobs" all >"$work/build.log" 2>&1 &&
+        make -C "$work/build" -j"$jobs" check TESTS= >>"$work/build.log" 2>&1
+    then
+        by=$(failing_tests)
+    else
+        by='the-compiler '
+    fi
+    echo "${by:-none }$tab$what$tab$(($(date +%s) - began)) s"
+    cp -p "$work/original" "$at"
+    touch "$at"
+}
+
+prepare
+tests=$(ordered_tests | tr '\n' ' ')
+: >"$work/found.txt"
+grep -v '^#' "$src/tests/mutants/faults.txt" | grep -e "$lines" |
+    while IFS=$tab read -r file change what; do
+        try | tee -a "$work/found.txt"
+    done
+total=$(grep -c '' "$work/found.txt")
+missed=$(grep -c '^none ' "$work/found.txt")
+echo "$((total - missed)) passed, $missed failed, 0 skipped"
+[ "$missed" -eq 0 ]

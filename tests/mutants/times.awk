@@ -1,0 +1,26 @@
+# times.awk - what tests find, beside what they take.
+#
+# Input: tests/mutants/found.txt, lines "TEST TEST...<TAB>FAULT<TAB>SECONDS s" of
+# a run that names all tests that fail; then lines "SECONDS s  TEST". Each of the
+# latter is printed, with the faults that the test finds, and those of them that
+# no other test finds.
+NR == FNR {
+    if ($0 ~ /^#/)
+        next
+    split($0, part, "\t")
+    n = split(part[1], test, " ")
+    for (i = 1; i <= n; i++) {
+        found[test[i]]++
+        if (n == 1)
+            alone[test[i]]++
+    }
+    next
+}
+{
+    name = $3
+    f = found[name] + found[name ".sh"] + found[name ".table"]
+    a = alone[name] + alone[name ".sh"] + alone[name ".table"]
+    if (f > 0)
+        $0 = $0 "  finds " f (a > 0 ? ", " a " alone" : "")
+    print
+}
