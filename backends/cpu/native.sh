@@ -147,9 +147,10 @@ vectors='-ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops
 takes() {
     $CC -Werror "$@" -E -x c /dev/null >/dev/null 2>&1
 }
+level=-O1 # gcc's, which has the vectorizer if it is asked for
 # shellcheck disable=SC2086 # words are meant
 takes $vectors || {
-    all=$vectors vectors=
+    all=$vectors vectors='' level=-O2
     for flag in $all; do
         ! takes "$flag" || vectors="$vectors $flag"
     done
@@ -163,7 +164,6 @@ case " $* " in
     quick='' vectors=''
     ;;
 *)
-    level=-O1
     if grep -q '^ [*] native: -O2$' "$text"; then
         level=-O2 pre= # which gcc 12 does not survive: made with another level
     fi
