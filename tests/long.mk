@@ -21,7 +21,7 @@ long_tests += tests/amp/compile_machine.sh tests/api/bench_peers.sh \
 	tests/scalar/compile_scalar.sh
 # Timings, long loops, and a driver's other configurations.
 long_tests += tests/api/bench_suites.sh tests/api/rates.sh \
-	tests/comm/examples.sh tests/comm/mpi.sh tests/fakecuda/programs.sh \
+	tests/comm/examples.sh tests/fakecuda/programs.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/races.sh tests/op/long_test \
 	tests/op/loops_test tests/opencl/nvidia.sh \
 	tests/vulkan/big tests/vulkan/validation.sh

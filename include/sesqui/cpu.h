@@ -50,7 +50,9 @@ typedef struct ssq_cpu_options {
     /** "avx512", "avx2" or "plain": no better instructions than these, even
      *  where the processor has them; "": the best; NULL: SSQ_CPU_ISA, and
      *  without it the best. What is said here comes before SSQ_CPU_ISA. It may
-     *  change the last bits of results of class R. */
+     *  change the last bits of results of class R. The library may be compiled
+     *  for some of the three only (configure --with-cpu-isa): for example, one
+     *  for avx2 alone does not open with "plain". */
     const char *instructions;
     /** The program's own parallel-for; NULL: the library's threads. With it the
      *  library starts no thread. It has to call share(context, i) for i = 0 to
@@ -94,7 +96,9 @@ typedef struct ssq_cpu_options {
  *          SSQ_CPU_THREADS, instructions of no such name, user or
  *          survives_fork without parallel_for, or a value of SSQ_NUM_THREADS or
  *          SSQ_CPU_ISA, where that counts, that is none; SSQ_ERR_UNSUPPORTED
- *          the device fails its self-test; SSQ_ERR_NOMEM. Since 0.1. */
+ *          the device fails its self-test, or the library is not compiled for
+ *          instructions that the processor has and that are allowed;
+ *          SSQ_ERR_NOMEM. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cpu_device_open(const ssq_cpu_options *cpu,
                     const ssq_device_options *options, ssq_device **device);

@@ -30,9 +30,10 @@ static inline bool core_above(void)
 static inline bool core_others(const char *backend)
 {
     const char *turn[] = {"opencl", "vulkan"};
+    const char *slash = strrchr(CORE_PROGRAM, '/'); /* wherever it is built */
     unsigned sum = 0, drivers = 0;
 
-    for (const char *c = CORE_PROGRAM; *c != '\0'; c++)
+    for (const char *c = slash == NULL ? CORE_PROGRAM : slash; *c != '\0'; c++)
         sum += (unsigned char)*c;
     for (size_t i = 0; i < ssq_device_count(); i++) {
         ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
