@@ -17,7 +17,7 @@ extern const struct gemm_kernels gemm_fma_plain, gemm_fma_avx2, gemm_fma_avx512,
 extern const struct table_kernels table_kernels_plain, table_kernels_avx2,
     table_kernels_avx512;
 
-/* What was compiled, best first. */
+/* The compiled sets, best first. */
 static const struct isa isas[] = {
 #if CPU_AVX512
     {.name = "avx512",
@@ -58,7 +58,7 @@ static bool has(const struct cpu_features *f, enum isa_number number)
                                 : true;
 }
 
-/* NAMES where there is no such name. */
+/* The index of a name, or NAMES if it is not a set. */
 static size_t number_of(const char *name)
 {
     size_t i = 0;

@@ -137,10 +137,10 @@ while [ "$n" -gt 0 ]; do
 done
 
 # Without the user's wish for another level: -O1 and the vectorizer. -O2 takes a
-# third longer, and makes code faster only where loops do not become vectors: in
-# texts that say "native: -O2". -g would take half as long again, and loops for
-# what is left over after the widest vectors a quarter. Plain C that is not the
-# only set is for processors that hardly anybody has, and is compiled quickly.
+# third longer, and makes code faster only if loops do not become vectors: in
+# texts that say "native: -O2". -g would take half as long again, and vector
+# loops for the last elements of a row a quarter. If other sets are compiled too,
+# plain C is for rare processors, and is compiled quickly.
 quick=-O1
 vectors='-ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops
     --param=vect-epilogues-nomask=0'

@@ -181,7 +181,7 @@ int main(void)
         tap_bail("no directory %s", dir);
     for (int i = 0; i < COPIES; i++)
         load(&copies[i], dir, i);
-    /* what copies share is the host's; a driver takes its time to open */
+    /* copies share host state only; drivers, slow to open, are in check-full */
     for (int d = 0; d < (tap_full() ? DEVICES : BUILT_IN); d++) {
         char backend[8];
 

@@ -1,9 +1,9 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# examples.sh - each example learns on cpu in mixed precision what it learns in
-# float32, and refuses what it does not know. What each promises besides, on
-# every device, is in digits.sh, mlp.sh, cnn.sh, simple_cnn.sh, amp_loop.sh and
-# gpt.sh, which make check-full runs.
+# examples.sh - each example learns on cpu in mixed precision as well as in
+# float32, and refuses an unknown option. make check-full runs digits.sh, mlp.sh,
+# cnn.sh, simple_cnn.sh, amp_loop.sh and gpt.sh, which test the examples on other
+# devices and with all their options.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 

@@ -14,8 +14,8 @@
 #define CORE_PROGRAM ""
 #endif
 
-/* Whether this program is about what lies above the calls that drivers see:
- * tapes and ranks, of which one is enough on drivers. */
+/* Whether this program tests tapes or ranks, which use only the public calls.
+ * One such program on drivers is enough: by_hand. */
 static inline bool core_above(void)
 {
     return (strstr(CORE_PROGRAM, "tests/tape/") != NULL ||
@@ -23,10 +23,10 @@ static inline bool core_above(void)
            strstr(CORE_PROGRAM, "/by_hand.c") == NULL;
 }
 
-/* Whether a driver is left to others. In make check OpenCL's and Vulkan's take
- * turns: half of the programs run on the one, half on the other, if both are
- * there; those above drivers run on neither. SSQ_TEST_FULL=1 runs all on both.
- */
+/* Whether this program leaves out a driver's devices. In make check OpenCL and
+ * Vulkan take turns if both exist: half of the programs run on one, half on the
+ * other. Those of core_above() run on neither. With SSQ_TEST_FULL=1 all run on
+ * both. */
 static inline bool core_others(const char *backend)
 {
     const char *turn[] = {"opencl", "vulkan"};
@@ -51,7 +51,7 @@ static inline bool core_others(const char *backend)
 }
 
 /* The devices that every build has: one computes at once, one at sync. Then
- * the first of every other backend that is there; drivers take turns. */
+ * the first of every other backend that exists; drivers take turns. */
 #define CORE_MOST 8 /* devices */
 static inline size_t core_devices(const char **names)
 {

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sets.h - the sets of instructions that tests of the cpu backend can use:
- * those that the library was compiled for (--with-cpu-isa) and that the
- * processor has. */
+/* sets.h - find the instruction sets that tests of the cpu backend can use: the
+ * library must be compiled for them (--with-cpu-isa), and the processor must
+ * have them. */
 #ifndef TESTS_CPU_SETS_H
 #define TESTS_CPU_SETS_H
 

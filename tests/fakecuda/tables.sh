@@ -4,9 +4,9 @@
 # the module's calls and the very PTX that ships, interpreted. It says nothing
 # about speed, or about an NVIDIA GPU's arithmetic.
 #
-# Of each table one case in 13 runs, fewer of products, each of which is an
-# instruction. SSQ_TEST_FULL=1 runs all but for gemm's, and then no variant that
-# ships may be left which nothing has launched.
+# One case in 13 of each table runs, and fewer of gemm's, whose every multiply is
+# an interpreted instruction. SSQ_TEST_FULL=1 runs all except gemm's, and then
+# each variant that ships must have been launched.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 . "${srcdir:-.}/tests/fakecuda/on_cuda.sh"

@@ -52,7 +52,8 @@ ordered_tests() {
     done
 }
 
-# Run the tests until one fails, or all; print those that failed.
+# Run the tests until one fails (all of them with SSQ_TEST_FULL=1); print the
+# names of those that failed.
 failing_tests() {
     find "$work/build/tests" -name '*.trs' -exec rm -f {} +
     : >"$work/check.log"

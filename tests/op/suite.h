@@ -81,8 +81,8 @@ struct bed {
     double (*peer)(struct bed *b);
     double budget; /* for bench: seconds after which BED_OP runs no more */
     bool failed, skipped;
-    /** Skipped, but another implementation of the device ran the case: each
-     *  takes what it is for, so this is no test and is not counted. */
+    /** Skipped, but another implementation of the device ran the case: such a
+     *  refusal is expected, and is not counted as a skip. */
     bool elsewhere;
     /** After the last case, for an implementation that took none of them: text
      *  is a reason why it refused some, and there may be several reports. No

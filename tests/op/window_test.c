@@ -44,7 +44,7 @@ static void report(void *user, const char *device, const char *impl,
     (void)user;
     char text[256];
     if (b->idle || (b->skipped && may_skip(suite, impl)))
-        return; /* it cannot be split: no test */
+        return; /* the op cannot be split: not a test */
     suite->describe(i, text, sizeof(text));
     if (!tap_ok(ok && !b->skipped, "%s/%s: %s, 1024 bytes", device, impl, text))
         tap_diag("%s", b->text);
