@@ -64,44 +64,45 @@ sass() {
     ${NVCC:-nvcc} -cubin "-arch=sm_$arch" "$@"
 }
 
-# What the compiler says is a failure, whatever it is: $1 is what was compiled.
+# Fail if the compiler failed or printed anything; print it. $1: what was compiled.
 silent() {
     [ "$said" = 0 ] && ! [ -s "$pack.said" ] && return
     echo "$1" | cat - "$pack.said" >&2
     return 1
 }
 
-# Each variant of $pack.list as a module, $pack.parts/NUMBER.out. glslc takes
-# longer to begin than to compile one of them, so it gets all of a text at once:
-# each a file that defines its keys and includes the text.
+# The file of a variant's module, less its suffix: KEY=VALUE,KEY=VALUE.
+name() {
+    echo "$pack.parts/$(echo "${*:-only}" | tr ' ' ,)"
+}
+
+# Compile each variant of $pack.list to a module, $(name KEY=VALUE...).out. glslc
+# starts more slowly than it compiles a variant, so one call gets all variants of
+# a text: each is a file that defines its keys and includes the text.
 modules_spirv() {
-    number=0
     while read -r file keys; do
         for pair in $keys; do
             echo "#define ${pair%%=*} ${pair#*=}"
-        done >"$pack.parts/$number.comp"
-        echo "#include \"$file\"" >>"$pack.parts/$number.comp"
-        number=$((number + 1))
+        done >"$(name $keys).comp"
+        echo "#include \"$file\"" >>"$(name $keys).comp"
     done <"$pack.list"
-    from=$PWD said=0
-    case $top in /*) ;; *) top=$from/$top ;; esac
+    said=0
+    case $top in /*) ;; *) top=$PWD/$top ;; esac
     (cd "$pack.parts" && spirv -c ./*.comp) >"$pack.said" 2>&1 || said=$?
-    silent "$file in $pack.parts" || return 1
+    silent "$file" || return 1
     for module in "$pack.parts"/*.comp.spv; do
         mv "$module" "${module%.comp.spv}.out"
     done
 }
 
 modules_ptx() {
-    number=0
     while read -r file keys; do
         set --
         for pair in $keys; do set -- "$@" "-D$pair"; done
         said=0
-        ptx "$@" -o "$pack.parts/$number.out" "$top/$file" >"$pack.said" 2>&1 ||
+        ptx "$@" -o "$(name $keys).out" "$top/$file" >"$pack.said" 2>&1 ||
             said=$?
         silent "$file $keys" || return 1
-        number=$((number + 1))
     done <"$pack.list"
 }
 
@@ -114,15 +115,14 @@ text() {
     trap 'exit 1' HUP INT TERM # a shell that a signal ends skips EXIT
     embed list "$2" >"$pack.list"
     "modules_$language"
-    number=0
     gzip -9 -n "$pack.parts"/*.out
-    while read -r variant; do
-        module=$pack.parts/$number.out.gz
+    while read -r file keys; do
+        module=$(name $keys).out.gz
         bytes=$(size "$module")
         # the last four bytes of a member are the module's size
         full=$(tail -c 4 "$module" | od -An -t u4 | tr -d " ")
-        echo "$at $bytes $full $variant" >&3
-        at=$((at + bytes)) number=$((number + 1))
+        echo "$at $bytes $full $file${keys:+ $keys}" >&3
+        at=$((at + bytes))
         cat "$module"
     done <"$pack.list" >"$pack.new" 3>"$base.table.new"
     # a header that is gone later is no error

@@ -10,7 +10,8 @@ static _Atomic(const struct term_kernels *) chosen;
 
 /* Choose the set for sums over ranks. A name that does not exist is refused by
  * the cpu device, not here. Ranks add even if no cpu device is open, so
- * term_kernels_plain is always compiled. It is used if no other set is usable. */
+ * term_kernels_plain is always compiled. It is used if no other set is usable.
+ */
 static const struct term_kernels *choose(void)
 {
     struct cpu_features f;
