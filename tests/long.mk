@@ -23,8 +23,7 @@ long_tests += tests/amp/compile_machine.sh tests/api/bench_peers.sh \
 long_tests += tests/api/bench_suites.sh tests/api/rates.sh \
 	tests/comm/examples.sh tests/fakecuda/programs.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/races.sh tests/op/long_test \
-	tests/op/loops_test tests/opencl/nvidia.sh \
-	tests/vulkan/big tests/vulkan/validation.sh
+	tests/opencl/nvidia.sh tests/vulkan/big tests/vulkan/validation.sh
 
 # make check TESTS=... runs whatever it is given.
 ifneq ($(LONG),yes)
