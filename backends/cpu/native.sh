@@ -138,12 +138,13 @@ done
 
 # Without the user's wish for another level: -O1 and the vectorizer. -O2 takes a
 # third longer, and makes code faster only if loops do not become vectors: in
-# texts that say "native: -O2". -g would take half as long again, and vector
-# loops for the last elements of a row a quarter. If other sets are compiled too,
-# plain C is for rare processors, and is compiled quickly.
+# texts that say "native: -O2". Registers are allocated for a whole function,
+# not loop by loop, which would take a fifth longer. -g would take half as long
+# again, and vector loops for the last elements of a row a quarter. If other sets
+# are compiled too, plain C is for rare processors, and is compiled quickly.
 quick=-O1
 vectors='-ftree-vectorize -fvect-cost-model=dynamic -funswitch-loops
-    --param=vect-epilogues-nomask=0'
+    --param=vect-epilogues-nomask=0 -fira-region=one'
 takes() {
     $CC -Werror "$@" -E -x c /dev/null >/dev/null 2>&1
 }

@@ -212,6 +212,41 @@ static void test_ping_pong(int n)
     ssq_tensor_destroy(&b);
 }
 
+/* Copies that are all under way, of sizes for which a ring of 1 MiB has room in
+ * sum, but not in one piece: none may lie over another. */
+static void test_copies_under_way(void)
+{
+    static const int64_t kib[] = {200, 200, 200, 200, 200, 220, 4};
+    enum { COPIES = sizeof(kib) / sizeof(kib[0]), MOST = 220 * 256 };
+    static int32_t in[COPIES][MOST], out[MOST];
+    ssq_tensor *slow = core_vector(dev, SSQ_I32, 1 << 18), *t[COPIES];
+    ssq_event *e = event();
+    int wrong = 0;
+
+    for (int32_t i = 0; i < COPIES; i++) {
+        t[i] = core_vector(dev, SSQ_I32, kib[i] * 256);
+        if (i == 1) { /* the first is done, and the others wait */
+            NEED(ssq_queue_sync(two));
+            fill(one, slow, 1);
+            NEED(ssq_event_record(e, one));
+            NEED(ssq_queue_wait(two, e));
+        }
+        for (int32_t k = 0; k < kib[i] * 256; k++)
+            in[i][k] = k * COPIES + i;
+        NEED(ssq_tensor_write(two, t[i], in[i], sizeof(in[i]), SSQ_I32));
+    }
+    for (int32_t i = 0; i < COPIES; i++) {
+        NEED(ssq_tensor_read(two, t[i], out, sizeof(out), SSQ_I32));
+        NEED(ssq_queue_sync(two));
+        for (int32_t k = 0; k < kib[i] * 256; k++)
+            wrong += out[k] != k * COPIES + i;
+        ssq_tensor_destroy(&t[i]);
+    }
+    tap_ok(wrong == 0, "%d copies under way: %d wrong values", COPIES, wrong);
+    ssq_event_destroy(&e);
+    ssq_tensor_destroy(&slow);
+}
+
 /* A destroyed queue's work is done, even if an event remembers the queue. */
 static void test_destroyed_queue(void)
 {
@@ -249,10 +284,11 @@ int main(void)
         }
         test_two_queues();
         test_ping_pong(500);
+        test_copies_under_way();
         test_destroyed_queue();
         ssq_queue_destroy(&one);
         ssq_queue_destroy(&two);
         ssq_device_close(&dev);
     }
-    return tap_done(55);
+    return tap_done(57);
 }

@@ -55,15 +55,15 @@ table() {
     tap_ok $? "$name: $(sed -n 's/^# \([0-9]* passed.*\)/\1/p' "$tmp/out")" ||
         grep -A 3 '^not ok\|fakecuda:' "$tmp/out" | sed 's/^/#   /'
 }
-table 'sm_80' 173 gemm
-table 'sm_80, shapes' 37 gemm_shapes
-table 'sm_80, races and reads of nothing' 127 gemm FAKECUDA_RACE=1
-table 'sm_75' 113 gemm FAKECUDA_CAPABILITY=75
-table 'sm_80, one group a launch' 127 gemm FAKECUDA_GROUPS=1
+table 'sm_80' 331 gemm
+table 'sm_80, shapes' 61 gemm_shapes
+table 'sm_80, races and reads of nothing' 251 gemm FAKECUDA_RACE=1
+table 'sm_75' 227 gemm FAKECUDA_CAPABILITY=75
+table 'sm_80, one group a launch' 251 gemm FAKECUDA_GROUPS=1
 
 # wrong HOW PATTERN: the self-test says what is wrong, and the plan does it.
 wrong() {
-    env FAKECUDA_MMA="$1" SSQ_VERBOSE=1 SSQ_TEST_STRIDE=61 "$tool" verify \
+    env FAKECUDA_MMA="$1" SSQ_VERBOSE=1 SSQ_TEST_STRIDE=127 "$tool" verify \
         --device cuda:0 --op gemm >"$tmp/out" 2>&1
     status=$?
     grep -q "mma: it fails the self-test of f16, tiles of 64: .*: $2" \

@@ -5,8 +5,9 @@
 #
 # usage: run.sh SRCDIR BUILDDIR WORK [LINES]      by make check-mutants
 #
-# BUILDDIR has passed make check: its times say which tests are short, and those
-# come first. LINES is a pattern for the lines of faults.txt that are wanted. A
+# BUILDDIR has passed make check: its times say which tests are short. Those come
+# first, behind those that are named after a folder of the file with the fault.
+# LINES is a pattern for the lines of faults.txt that are wanted. A
 # fault is found as soon as one test fails, and the rest is not run; with
 # SSQ_TEST_FULL=1 all tests run and all that fail are named. The results are in
 # WORK/found.txt, which make times reads: keep it as tests/mutants/found.txt.
@@ -52,12 +53,20 @@ ordered_tests() {
     done
 }
 
+# The tests, those first that are named after a folder of file $1.
+near_first() {
+    near="/(fake)?($(dirname "$1" | tr / '|'))/"
+    echo "$tests" | tr ' ' '\n' | grep -E "$near"
+    echo "$tests" | tr ' ' '\n' | grep -vE "$near"
+}
+
 # Run the tests until one fails (all of them with SSQ_TEST_FULL=1); print the
 # names of those that failed.
 failing_tests() {
     find "$work/build/tests" -name '*.trs' -exec rm -f {} +
     : >"$work/check.log"
-    setsid make -C "$work/build" -k -j"$jobs" check TESTS="$tests" \
+    setsid make -C "$work/build" -k -j"$jobs" check \
+        TESTS="$(near_first "$file" | tr '\n' ' ')" \
         </dev/null >"$work/check.log" 2>&1 & # mpiexec reads what it can
     maker=$!
     while kill -0 $maker 2>/dev/null; do
