@@ -53,9 +53,9 @@ ordered_tests() {
     done
 }
 
-# The tests, those first that are named after a folder of file $1.
+# The tests, those first whose names, or folders, begin as a folder of file $1.
 near_first() {
-    near="/(fake)?($(dirname "$1" | tr / '|'))/"
+    near="/(fake)?($(dirname "$1" | tr / '|'))"
     echo "$tests" | tr ' ' '\n' | grep -E "$near"
     echo "$tests" | tr ' ' '\n' | grep -vE "$near"
 }

@@ -13,6 +13,7 @@ static const struct {
     {SSQ_F32, SSQ_F32, {1, {1009}}, LAYOUT_DENSE, 2},
     {SSQ_F16, SSQ_F16, {2, {17, 61}}, LAYOUT_PADDED, 2},
     {SSQ_BF16, SSQ_BF16, {3, {5, 7, 29}}, LAYOUT_TRANSPOSED, 2},
+    {SSQ_F16, SSQ_F16, {2, {61, 17}}, LAYOUT_TRANSPOSED, 2},
     {SSQ_F32, SSQ_F16, {2, {8, 9}}, LAYOUT_DENSE, 2},
     {SSQ_F16, SSQ_F32, {2, {0, 9}}, LAYOUT_DENSE, 2},
     {SSQ_BF16, SSQ_F32, {0, {0}}, LAYOUT_DENSE, 2},
