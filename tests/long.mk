@@ -25,6 +25,11 @@ long_tests += tests/api/bench_suites.sh tests/api/rates.sh \
 	tests/fakecuda/ptx.sh tests/fakecuda/races.sh tests/op/long_test \
 	tests/opencl/nvidia.sh tests/vulkan/big tests/vulkan/validation.sh
 
+# These begin first, or one of them would be left at the end, alone.
+first_tests = tests/comm/mpi.sh tests/tape/alloc tests/fakecuda/tables.sh
+TESTS := $(filter $(first_tests),$(TESTS)) \
+	$(filter-out $(first_tests),$(TESTS))
+
 # make check TESTS=... runs whatever it is given.
 ifneq ($(LONG),yes)
 TESTS := $(filter-out $(long_tests),$(TESTS))

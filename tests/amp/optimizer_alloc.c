@@ -281,6 +281,10 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
                 wrong += !image_equal(&now, &before);
                 image_free(&now);
             }
+            if (tried % 3 == 0) { /* a program that gives up */
+                trial_close(&x);
+                continue;
+            }
             NEED(calls[c].run(&x));
         } else {
             core_need(st, calls[c].name);
@@ -290,10 +294,9 @@ static void try_all(const struct rig *r, size_t c, const char *kind,
         image_free(&now);
         trial_close(&x);
     }
-    tap_ok(wrong == 0,
-           "%s: %s, %s: %s: %ld allocations, each %s, failed%s", r->name, kind,
-           s->name, calls[c].name, tried, all ? "of them" : "5th",
-           for_ever ? ", and all after it" : "");
+    tap_ok(wrong == 0, "%s: %s, %s: %s: %ld allocations, each %s, failed%s",
+           r->name, kind, s->name, calls[c].name, tried,
+           all ? "of them" : "5th", for_ever ? ", and all after it" : "");
     image_free(&want);
     image_free(&before);
 }
