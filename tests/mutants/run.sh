@@ -103,12 +103,15 @@ try() {
 
 prepare
 tests=$(ordered_tests | tr '\n' ' ')
-: >"$work/found.txt"
+case ${SSQ_TEST_FULL-} in
+1) echo '# every test that failed' ;;
+*) echo '# only the first test that failed' ;;
+esac >"$work/found.txt"
 grep -v '^#' "$src/tests/mutants/faults.txt" | grep -e "$lines" |
     while IFS=$tab read -r file change what; do
         try | tee -a "$work/found.txt"
     done
-total=$(grep -c '' "$work/found.txt")
+total=$(grep -vc '^#' "$work/found.txt")
 missed=$(grep -c '^none ' "$work/found.txt")
 echo "$((total - missed)) passed, $missed failed, 0 skipped"
 [ "$missed" -eq 0 ]

@@ -1,17 +1,18 @@
 # times.awk - what tests find, beside what they take.
 #
-# Input: tests/mutants/found.txt, lines "TEST TEST...<TAB>FAULT<TAB>SECONDS s" of
-# a run that names all tests that fail; then lines "SECONDS s  TEST". Each of the
-# latter is printed, with the faults that the test finds, and those of them that
-# no other test finds.
+# Input: tests/mutants/found.txt, lines "TEST TEST...<TAB>FAULT<TAB>SECONDS s",
+# with "# only the first" if a run did not name all tests that fail; then lines
+# "SECONDS s  TEST". Each of the latter is printed, with the faults that the test
+# finds, and those of them that no other test finds, if all are named.
 NR == FNR {
+    first = first || $0 ~ /^# only the first/
     if ($0 ~ /^#/)
         next
     split($0, part, "\t")
     n = split(part[1], test, " ")
     for (i = 1; i <= n; i++) {
         found[test[i]]++
-        if (n == 1)
+        if (n == 1 && !first)
             alone[test[i]]++
     }
     next
