@@ -212,9 +212,9 @@ static void test_ping_pong(int n)
     ssq_tensor_destroy(&b);
 }
 
-/* Copies that are all under way, of sizes for which a ring of 1 MiB has room in
- * sum, but not in one piece: none may lie over another. */
-static void test_copies_under_way(void)
+/* Several copies are in flight. A staging ring of 1 MiB has enough free bytes
+ * for the sixth, but not in one piece: it must not overwrite the second. */
+static void test_copies_in_flight(void)
 {
     static const int64_t kib[] = {200, 200, 200, 200, 200, 220, 4};
     enum { COPIES = sizeof(kib) / sizeof(kib[0]), MOST = 220 * 256 };
@@ -242,7 +242,7 @@ static void test_copies_under_way(void)
             wrong += out[k] != k * COPIES + i;
         ssq_tensor_destroy(&t[i]);
     }
-    tap_ok(wrong == 0, "%d copies under way: %d wrong values", COPIES, wrong);
+    tap_ok(wrong == 0, "%d copies in flight: %d wrong values", COPIES, wrong);
     ssq_event_destroy(&e);
     ssq_tensor_destroy(&slow);
 }
@@ -284,7 +284,7 @@ int main(void)
         }
         test_two_queues();
         test_ping_pong(500);
-        test_copies_under_way();
+        test_copies_in_flight();
         test_destroyed_queue();
         ssq_queue_destroy(&one);
         ssq_queue_destroy(&two);

@@ -5,8 +5,8 @@
 #
 # usage: run.sh SRCDIR BUILDDIR WORK [LINES]      by make check-mutants
 #
-# BUILDDIR has passed make check: its times say which tests are short. Those come
-# first, behind those that are named after a folder of the file with the fault.
+# BUILDDIR has passed make check: its times say which tests are short. The tests
+# of the folder that has the fault run first, then the others, shortest first.
 # LINES is a pattern for the lines of faults.txt that are wanted. A
 # fault is found as soon as one test fails, and the rest is not run; with
 # SSQ_TEST_FULL=1 all tests run and all that fail are named. The results are in

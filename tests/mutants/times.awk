@@ -2,8 +2,8 @@
 #
 # Input: tests/mutants/found.txt, lines "TEST TEST...<TAB>FAULT<TAB>SECONDS s",
 # with "# only the first" if a run did not name all tests that fail; then lines
-# "SECONDS s  TEST". Each of the latter is printed, with the faults that the test
-# finds, and those of them that no other test finds, if all are named.
+# "SECONDS s  TEST". Each of the latter is printed, with how many faults the
+# test finds, and how many no other test finds, if all are named.
 NR == FNR {
     first = first || $0 ~ /^# only the first/
     if ($0 ~ /^#/)

@@ -415,8 +415,8 @@ static void test(const char *name, const struct work *w, int64_t n,
                  (long long)results, refused ? ssq_last_error() : "");
 }
 
-/* The first n with limits of tests, and without. With SSQ_TEST_FULL=1 the
- * second likewise, and the third as on a lavapipe that has a limit. */
+/* The first n, with the test's own limits and without. With SSQ_TEST_FULL=1
+ * also the second n, and the third with the limit of an old lavapipe. */
 static void test_work(const struct work *w, char names[][32], size_t devices)
 {
     float *want = malloc(MOST_RESULTS * sizeof(*want));

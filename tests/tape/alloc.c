@@ -266,8 +266,8 @@ static void sweep(const char *device, program *run, const char *policy)
     memset(&seen, 0, sizeof(seen));
     ssq_device *d = core_open(device);
     trial(d, run, policy, 0); /* what a device makes once */
-    /* Unless there is time for all: of replayed steps, which make thousands, one
-     * in 37; of the others the odd ones here and the even ones on guard. */
+    /* Unless there is time for all: of replayed steps, which make thousands,
+     * one in 37; of the others the odd ones here and the even ones on guard. */
     const long stride = tap_full() ? 1 : run == replay ? 37 : 2;
     const long first = !tap_full() && strcmp(device, "guard") == 0 ? 2 : 1;
     for (long i = first; trial(d, run, policy, i); i += stride)
@@ -277,8 +277,7 @@ static void sweep(const char *device, program *run, const char *policy)
         seen.status == 0 && seen.text == 0 && seen.stuck == 0 &&
             seen.learnt == seen.trials &&
             seen.trials > (run == replay && stride > 1 ? 15 : 30) &&
-            heap.live == 0 &&
-            (!files || (seen.torn > 0 && seen.kept > 0)),
+            heap.live == 0 && (!files || (seen.torn > 0 && seen.kept > 0)),
         "%s: %s, %s: %ld allocations fail, one at a time: %ld calls refused, "
         "%ld with another status, %ld without a text, %ld not repeated, "
         "%ld of another end, %ld blocks lost",
