@@ -104,6 +104,37 @@ static void found(const struct bed *b)
     ssq_queue_destroy(&other);
 }
 
+/* A pass forward and backward, and then the gradient of the second layer. */
+static void pass(const struct bed *b, float grad[16])
+{
+    ssq_param_info p = SSQ_PARAM_INFO_INIT;
+    ssq_tape_begin(b->r.tape, true);
+    NEED(ssq_tape_backward(b->r.tape, net(b), NULL));
+    NEED(ssq_params_find(b->r.params, "net.w2", &p));
+    NEED(
+        ssq_tensor_read(b->r.queue, p.grad, grad, 16 * sizeof(*grad), SSQ_F32));
+    NEED(ssq_queue_sync(b->r.queue));
+}
+
+/* A backward that ends behind the second layer leaves nothing of it in the
+ * gradients, to which the next one would add. */
+static void left_clean(const struct bed *b)
+{
+    float got[16], want[16];
+    ssq_params_clean(b->r.params);
+    ssq_tape_begin(b->r.tape, true);
+    ssq_var loss = net(b);
+    fill(b, b->r.queue, b->x);
+    core_status(ssq_tape_backward(b->r.tape, loss, NULL), SSQ_ERR_INVALID,
+                "gemm: a, of ", "%s: a backward that fails at the first layer",
+                b->r.name);
+    pass(b, got);
+    ssq_params_clean(b->r.params);
+    pass(b, want);
+    tap_ok(memcmp(got, want, sizeof(got)) == 0,
+           "%s: leaves no gradient of the second one", b->r.name);
+}
+
 /* Two losses, and an optimizer's step between forward and backward of one. */
 static void optimizer(const struct bed *b)
 {
@@ -280,6 +311,7 @@ int main(void)
     for (size_t i = 0; core_device(i) != NULL; i++) {
         struct bed b = bed_open(core_device(i), "float32");
         found(&b);
+        left_clean(&b);
         parts(&b);
         shared_norm(&b);
         launched(&b);
@@ -294,5 +326,5 @@ int main(void)
             bed_close(&b);
         }
     }
-    return tap_done(2 * 15);
+    return tap_done(2 * 17);
 }
