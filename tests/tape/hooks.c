@@ -154,6 +154,26 @@ static void replaced(const struct bed *b)
            b->name, shown[0], shown[1]);
 }
 
+/* The mean is that of the losses since it was last asked for, and no more. */
+static void mean_starts_anew(const struct bed *b)
+{
+    double each[2], both = 0.0, nothing = 0.0;
+    for (int k = 0; k < 2; k++) {
+        ssq_trainer *t =
+            trainer_of(b, SSQ_TRAINER(.optimizer = "sgd", .options.lr = 0.125));
+        for (int i = 0; i < 2; i++) {
+            NEED(step(b, t));
+            NEED(k == 0 ? ssq_trainer_loss(t, &each[i]) : SSQ_OK);
+        }
+        NEED(ssq_trainer_loss(t, k == 0 ? &nothing : &both));
+        ssq_trainer_destroy(&t);
+    }
+    float sum = (float)each[0] + (float)each[1];
+    tap_ok(each[0] != each[1] && (double)sum / 2 == both && nothing != nothing,
+           "%s: losses %g and %g have the mean %g; then there is none", b->name,
+           each[0], each[1], both);
+}
+
 /* ---- true gradients ---- */
 
 struct look {
@@ -400,6 +420,7 @@ int main(void)
         struct bed b = bed_open(core_device(i), ROWS, IN, OUT);
         places(&b);
         replaced(&b);
+        mean_starts_anew(&b);
         unscaled(&b);
         clipped(&b);
         end(&b);
@@ -410,5 +431,5 @@ int main(void)
         }
         bed_close(&b);
     }
-    return tap_done(2 * 28);
+    return tap_done(2 * 29);
 }
