@@ -64,7 +64,8 @@ sass() {
     ${NVCC:-nvcc} -cubin "-arch=sm_$arch" "$@"
 }
 
-# Fail if the compiler failed or printed anything; print it. $1: what was compiled.
+# Print the compiler's messages; fail if there are any, or if it failed. $1: what
+# it compiled.
 silent() {
     [ "$said" = 0 ] && ! [ -s "$pack.said" ] && return
     echo "$1" | cat - "$pack.said" >&2

@@ -1,6 +1,7 @@
 # SPDX-License-Identifier: Apache-2.0
 # long.mk - the tests that make check leaves to make check-full: the one place
-# that says so. make itself reads this, not automake.
+# that says so; and the tests that begin first. make itself reads this, not
+# automake.
 #
 # A test belongs here if it takes over 20 seconds, or finds no fault that the
 # others do not find sooner: make times says what each test takes and finds.

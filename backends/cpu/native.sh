@@ -7,12 +7,12 @@
 #        native.sh headers SRCDIR DEPS FLAG... -c HEADER -o FILE
 #        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id
 #
-# Keys are macros, so each variant is preprocessed by itself; but those that
-# differ in nothing but their function are one unit to compile. There a small
-# function has many callers, and would not go into their loops unasked: functions
-# of variants are flattened. The units are linked into one object, which exports
-# native_NAME_ISA, an array of struct backend_kernel. CC and AWK are the tools;
-# DEPS is for make.
+# Keys are macros, so each variant is preprocessed by itself. Variants that
+# differ only in their kernel's function are compiled as one unit. A small
+# function has many callers there, and gcc would not inline it into their loops:
+# the functions of variants have the attribute flatten. The units are linked
+# into one object, which exports native_NAME_ISA, an array of struct
+# backend_kernel. CC and AWK are the tools; DEPS is for make.
 #
 # headers precompiles the system's headers once for each set of instructions, as
 # PRE/ISA.h.gch: gcc takes half a second to read <immintrin.h>, and would for

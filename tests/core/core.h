@@ -23,10 +23,10 @@ static inline bool core_above(void)
            strstr(CORE_PROGRAM, "/by_hand.c") == NULL;
 }
 
-/* Whether this program leaves out a driver's devices. In make check OpenCL and
- * Vulkan take turns if both exist: half of the programs run on one, half on the
- * other. Those of core_above() run on neither. With SSQ_TEST_FULL=1 all run on
- * both. */
+/* Whether this program leaves out a driver's devices. If both OpenCL and Vulkan
+ * exist, make check runs half of the programs on OpenCL and half on Vulkan, and
+ * programs of core_above() on neither. With SSQ_TEST_FULL=1 every program runs
+ * on both. */
 static inline bool core_others(const char *backend)
 {
     const char *turn[] = {"opencl", "vulkan"};

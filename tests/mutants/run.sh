@@ -7,10 +7,12 @@
 #
 # BUILDDIR has passed make check: its times say which tests are short. The tests
 # of the folder that has the fault run first, then the others, shortest first.
-# LINES is a pattern for the lines of faults.txt that are wanted. A
-# fault is found as soon as one test fails, and the rest is not run; with
-# SSQ_TEST_FULL=1 all tests run and all that fail are named. The results are in
-# WORK/found.txt, which make times reads: keep it as tests/mutants/found.txt.
+# LINES is a pattern for the lines of faults.txt that are wanted. A fault is
+# found as soon as one test fails, and the rest is not run; with SSQ_TEST_FULL=1
+# all tests run and each that fails is named. The results are in WORK/found.txt:
+# keep them as tests/mutants/found.txt, which make times reads.
+#
+# WORK/source is copied once. Remove WORK after any other change of SRCDIR.
 set -u
 src=$1 build=$2 work=$3 lines=${4-.}
 export LC_ALL=C
@@ -22,6 +24,11 @@ die() {
     exit 1
 }
 
+# The faults that are wanted, a line each.
+faults() {
+    grep -v '^#' "$src/tests/mutants/faults.txt" | grep -e "$lines"
+}
+
 # The copy, built once; SRCDIR's own files stay as they are.
 prepare() {
     mkdir -p "$work/build" || exit 1
@@ -31,6 +38,12 @@ prepare() {
             -name 'variant-*' \) -prune -o -type f -print |
             tar -cf - -T -) | tar -xf - -C "$work/source"
     }
+    # A run that was stopped has left its fault there.
+    grep -v '^#' "$src/tests/mutants/faults.txt" | cut -f 1 |
+        while read -r at; do
+            cmp -s "$src/$at" "$work/source/$at" ||
+                cp "$src/$at" "$work/source/$at" || exit 1
+        done || die "cannot restore $work/source"
     [ -f "$work/build/Makefile" ] || (cd "$work/build" &&
         eval "../source/configure --quiet $("$build/config.status" --config)") \
         >"$work/configure.log" 2>&1 || die "see $work/configure.log"
@@ -61,7 +74,7 @@ near_first() {
 }
 
 # Run the tests until one fails (all of them with SSQ_TEST_FULL=1); print the
-# names of those that failed.
+# names of the tests that failed.
 failing_tests() {
     find "$work/build/tests" -name '*.trs' -exec rm -f {} +
     : >"$work/check.log"
@@ -83,9 +96,8 @@ failing_tests() {
 # One fault; its line is in $file, $change and $what.
 try() {
     at=$work/source/$file
-    cp -p "$at" "$work/original"
-    sed -E "$change" "$work/original" >"$at"
-    changed=$(diff "$work/original" "$at" | grep -c '^>')
+    sed -E "$change" "$src/$file" >"$at"
+    changed=$(diff "$src/$file" "$at" | grep -c '^>')
     [ "$changed" = 1 ] ||
         echo "mutants: $file: $changed lines differ: $what" >&2
     began=$(date +%s)
@@ -97,20 +109,19 @@ try() {
         by='the-compiler '
     fi
     echo "${by:-none }$tab$what$tab$(($(date +%s) - began)) s"
-    cp -p "$work/original" "$at"
-    touch "$at"
+    cp "$src/$file" "$at"
 }
 
+faults >/dev/null || die "no line of faults.txt has '$lines'"
 prepare
 tests=$(ordered_tests | tr '\n' ' ')
 case ${SSQ_TEST_FULL-} in
 1) echo '# every test that failed' ;;
 *) echo '# only the first test that failed' ;;
 esac >"$work/found.txt"
-grep -v '^#' "$src/tests/mutants/faults.txt" | grep -e "$lines" |
-    while IFS=$tab read -r file change what; do
-        try | tee -a "$work/found.txt"
-    done
+faults | while IFS=$tab read -r file change what; do
+    try | tee -a "$work/found.txt"
+done
 total=$(grep -vc '^#' "$work/found.txt")
 missed=$(grep -c '^none ' "$work/found.txt")
 echo "$((total - missed)) passed, $missed failed, 0 skipped"

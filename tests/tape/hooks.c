@@ -154,7 +154,7 @@ static void replaced(const struct bed *b)
            b->name, shown[0], shown[1]);
 }
 
-/* The mean is that of the losses since it was last asked for, and no more. */
+/* ssq_trainer_loss returns the mean of the losses since its last call. */
 static void mean_starts_anew(const struct bed *b)
 {
     double each[2], both = 0.0, nothing = 0.0;
