@@ -8,11 +8,12 @@ example_cppflags = $(AM_CPPFLAGS) $(ZLIB_CFLAGS) \
 if BUILD_MPI
 example_mpi = examples/common/mpi.c
 example_cppflags += $(MPI_CPPFLAGS)
-example_ldadd = libsesqui.la $(MPI_LIBS)
+example_libs = $(MPI_LIBS)
 else
 example_mpi = examples/common/no_mpi.c
-example_ldadd = libsesqui.la
+example_libs =
 endif
+example_ldadd = libsesqui.la $(example_libs)
 EXTRA_DIST += examples/common/mpi.c examples/common/no_mpi.c
 example_run = \
 	examples/common/group.c \
@@ -105,9 +106,35 @@ CLEANFILES += $(torch_interop)
 
 EXTRA_DIST += examples/data/digits.csv.gz
 
-# What the demo needs, and for drivers the tool that certifies them.
-demo_programs = examples/digits/digits$(EXEEXT) libsesqui.la \
-	$(module_LTLIBRARIES)
+# The demo is digits, linked without the library: of its kernels for processors
+# only those that digits and a device's self-test run are compiled, a quarter of
+# them. The tool that certifies other devices needs the library.
+demo_texts = $(addprefix kernels/,amp/grad_check.k amp/grad_fold.k \
+	amp/list_map.k amp/param_step.k amp/scaler_join.k \
+	amp/scaler_update.k amp/step_end.k amp/tick.k \
+	certify/certify_bits.k certify/certify_float.k \
+	certify/certify_group.k data/copy.k data/fill.k data/gather.k \
+	elementwise/binary.k elementwise/scale.k \
+	elementwise/unary_backward.k random/random_fill.k \
+	reduce/argmax.k reduce/reduce_columns.k)
+demo_core = $(filter-out backends/cpu/libcore_a-native_table.$(OBJEXT) \
+	$(native_objects),$(libcore_a_OBJECTS) $(libcore_a_LIBADD)) \
+	$(demo_texts:kernels/%.k=backends/cpu/native/%.o)
+examples/digits/demo_table.c: backends/cpu/native_table.c Makefile
+	$(AM_V_GEN)$(MKDIR_P) $(@D) && ONLY='$(demo_texts)' $(native_tools) \
+		$(native_sh) table $(srcdir) $(kernel_texts) >$@.new && \
+		mv $@.new $@
+CLEANFILES += examples/digits/demo_table.c
+if HAVE_ZLIB
+check_PROGRAMS += examples/digits/demo
+endif
+nodist_examples_digits_demo_SOURCES = examples/digits/demo_table.c
+examples_digits_demo_CPPFLAGS = $(AM_CPPFLAGS)
+examples_digits_demo_LDADD = $(examples_digits_digits_OBJECTS) $(demo_core) \
+	$(example_libs) $(ZLIB_LIBS)
+examples_digits_demo_DEPENDENCIES = $(examples_digits_digits_OBJECTS) \
+	$(demo_core)
+demo_programs = examples/digits/demo$(EXEEXT) $(module_LTLIBRARIES)
 if BUILD_CUDA
 demo_programs += sesqui$(EXEEXT)
 else
@@ -122,8 +149,8 @@ endif
 demo-build: $(demo_programs)
 .PHONY: demo demo-build
 if HAVE_ZLIB
-demo: examples/digits/digits $(module_LTLIBRARIES)
-	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs' ./examples/digits/digits \
+demo: $(demo_programs)
+	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs' ./examples/digits/demo \
 		--policy mixed_float16 --compare
 else
 demo:

@@ -26,9 +26,15 @@ ssq_status cpu_kernel_get(struct backend_device *device,
                           const uint8_t key[LAUNCH_KEYS],
                           const struct backend_kernel **code)
 {
+    const struct backend_kernel *variants = device->isa->kernels[kernel->id];
+    if (variants == NULL)
+        return error_set(SSQ_ERR_DEVICE,
+                         "cpu: kernel %s is not linked into this program; the "
+                         "library has it",
+                         kernel->name);
     for (uint32_t i = 0; i < kernel->nvariants; i++)
         if (memcmp(kernel->variants[i], key, kernel->nkeys) == 0) {
-            *code = &device->isa->kernels[kernel->id][i];
+            *code = &variants[i];
             return SSQ_OK;
         }
     return error_set(SSQ_ERR_DEVICE, "cpu: kernel %s has no such variant",

@@ -5,7 +5,8 @@
 #
 # usage: native.sh text SRCDIR DEPS FLAG... -c TEXT -o OBJECT
 #        native.sh headers SRCDIR DEPS FLAG... -c HEADER -o FILE
-#        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id
+#        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id;
+#                                             only those of ONLY, if it is set
 #
 # Keys are macros, so each variant is preprocessed by itself. Variants that
 # differ only in their kernel's function are compiled as one unit. A small
@@ -38,18 +39,26 @@ isa_flags() {
     esac
 }
 
+# row TEXT: the name of a text's variants, or NULL if ONLY leaves it out.
+row() {
+    case " ${ONLY-$1} " in
+    *" $1 "*) echo "native_$(basename "$1" .k)_$isa" ;;
+    *) echo NULL ;;
+    esac
+}
+
 table() {
-    echo '/* native_table.c - made by native.sh: do not edit. */'
+    echo '/* made by native.sh: do not edit. */'
     echo '#include "backends/cpu/kernel.h"'
+    echo '#include <stddef.h>'
     for isa in $ISAS; do
-        for k; do
-            echo "extern const struct backend_kernel" \
-                "native_$(basename "$k" .k)_${isa}[];"
+        for k in ${ONLY-"$@"}; do
+            echo "extern const struct backend_kernel $(row "$k")[];"
         done
         echo "extern const struct backend_kernel *const native_kernels_${isa}[];"
         echo "const struct backend_kernel *const native_kernels_${isa}[] = {"
         for k; do
-            echo "    native_$(basename "$k" .k)_$isa,"
+            echo "    $(row "$k"),"
         done
         echo '};'
     done

@@ -54,6 +54,19 @@ run cnn-explicit --device cpu --compare --epochs 8 --seed 1
 within 1 94
 tap_ok $? "cnn-explicit: at least 94 %, at most 1 from float32: $line"
 
+# The demo has only the kernels that digits runs by default, and the self-test,
+# which is run if no cache says that it passed.
+SSQ_CACHE=0 "$examples/digits/demo" --device cpu --epochs 2 --compare \
+    >"$tmp/demo" 2>&1
+"$examples/digits/digits" --device cpu --epochs 2 --compare >"$tmp/out" 2>&1
+grep -q 'accuracy' "$tmp/out" && cmp "$tmp/demo" "$tmp/out" >/dev/null
+tap_ok $? 'the demo prints what digits prints' || sed 's/^/# /' "$tmp/demo"
+"$examples/digits/demo" --device cpu --epochs 1 --activation sigmoid \
+    >"$tmp/out" 2>&1
+[ $? -eq 1 ] && grep -q 'cpu: kernel unary is not linked into this program' \
+    "$tmp/out"
+tap_ok $? 'the demo names a kernel that it lacks' || sed 's/^/# /' "$tmp/out"
+
 # A loss scale of 1 loses what a dynamic one keeps.
 deep='--activation sigmoid --layers 5 --batch 50 --epochs 20 --lr 0.01
     --loss-weight 0.0001 --device cpu --seed 1'
@@ -84,4 +97,4 @@ for program in digits mlp cnn amp-loop gpt cnn-explicit; do
     [ $? -eq 2 ] && grep -q 'bad option --no-such-option' "$tmp/err"
     tap_ok $? "$program: a bad option is refused" || sed 's/^/# /' "$tmp/err"
 done
-tap_done 16
+tap_done 18
