@@ -27,7 +27,7 @@ long_tests += tests/api/bench_suites.sh tests/api/rates.sh \
 	tests/opencl/nvidia.sh tests/vulkan/big tests/vulkan/validation.sh
 
 # These begin first, or one of them would be left at the end, alone.
-first_tests = tests/comm/mpi.sh tests/tape/alloc tests/fakecuda/tables.sh
+first_tests = tests/comm/mpi_lost.sh tests/tape/alloc tests/fakecuda/tables.sh
 TESTS := $(filter $(first_tests),$(TESTS)) \
 	$(filter-out $(first_tests),$(TESTS))
 

@@ -242,8 +242,8 @@ check-full: all
 
 # Ranks over each MPI that is there, in a build of its own.
 mpis = mpicc.openmpi mpicc.mpich
-mpi_tests = tests/comm/mpi.sh tests/comm/mixture.sh tests/comm/examples.sh \
-	tests/comm/network.sh
+mpi_tests = tests/comm/mpi.sh tests/comm/mpi_lost.sh tests/comm/mixture.sh \
+	tests/comm/examples.sh tests/comm/network.sh
 check-mpis:
 	@for m in $(mpis); do command -v $$m >/dev/null || \
 		{ echo "check-mpis: no $$m" >&2; exit 1; }; done

@@ -1,37 +1,10 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# mpi.sh - ranks that are processes: the bits of local ones, and what survivors
-# are told of a rank that dies, is late or calls something else.
+# mpi.sh - ranks that are processes: the bits of local ones, and what is
+# refused. mpi_lost.sh has ranks that fail.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
-
-ranks=$builddir/tests/comm/ranks
-if [ -z "$MPIRUN" ] || ! command -v "$MPIRUN" >/dev/null; then
-    tap_missing mpi "no ${MPIRUN:-mpi module in this build}" 'ranks over MPI'
-    tap_done 0
-    exit 0
-fi
-
-# What either launcher is told: more ranks than processors, no other machine,
-# and that those who are left may live. As root, too.
-OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
-export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
-HOME=$tmp
-export HOME
-case $MPI_LIBRARY in
-"Open MPI") how='--oversubscribe --enable-recovery --mca plm isolated
-    --mca btl self,vader' ;;
-*) how='-disable-auto-cleanup -launcher fork' ;;
-esac
-
-# run N HOW DEVICE...: in $tmp/out. What is not over in a minute hangs.
-run() {
-    n=$1
-    shift
-    # shellcheck disable=SC2086
-    timeout -k 5 60 "$MPIRUN" $how -n "$n" "$ranks" "$@" \
-        >"$tmp/out" 2>"$tmp/err"
-}
+. "${srcdir:-.}/tests/comm/mpirun.sh"
 
 # same NAME N DEVICE...: N processes come to the digest of as many threads.
 same() {
@@ -45,50 +18,12 @@ same() {
         sed 's/^/# /' "$tmp/local" "$tmp/out" "$tmp/err" | head -n 30
 }
 
-# told HOW N WORDS: all ranks but the last are told so, and in time.
-told() {
-    begun=$(date +%s)
-    run "$2" "$1" reference
-    took=$(($(date +%s) - begun))
-    missing=0
-    for r in $(seq 0 $(($2 - 2))); do
-        grep "^rank $r: SSQ_ERR_COMM" "$tmp/out" | grep -qE "$3" ||
-            missing=$((missing + 1))
-    done
-    [ $missing -eq 0 ] && [ "$took" -lt 40 ]
-    tap_ok $? "$1, $2 ranks: all others are told after $took seconds" ||
-        sed 's/^/# /' "$tmp/out" "$tmp/err" | head -n 30
-}
-
-# ended HOW N: MPICH's launcher may end them all, before they are told; then the
-# job is over, and says that it failed.
-ended() {
-    begun=$(date +%s)
-    run "$2" "$1" reference
-    status=$?
-    took=$(($(date +%s) - begun))
-    [ $status -ne 0 ] && [ $status -ne 124 ] && [ "$took" -lt 40 ]
-    tap_ok $? "$1, $2 ranks over MPICH: over after $took seconds" ||
-        sed 's/^/# /' "$tmp/out" "$tmp/err" | head -n 30
-}
-
 same reference 2 reference reference
 same reference 3 reference reference reference
 same cpu 2 cpu cpu
 same 'a mixture' 3 reference guard cpu
-told late 2 'rank 1, who did not come'
-told late 3 'rank 2'
+
 told shapes 3 '500000 elements.*rank 2.*500001'
-told left 3 'rank 2 was destroyed'
-for case in 'killed 2 1' 'killed 3 2' 'killed-within 3 2'; do
-    # shellcheck disable=SC2086
-    set -- $case
-    if [ "$MPI_LIBRARY" = MPICH ]; then
-        ended "$1" "$2"
-    else
-        told "$1" "$2" "rank $3"
-    fi
-done
 told absent 2 'waited 1 seconds for all ranks to make their communicators'
 told finalized 2 'MPI_Finalize came before'
 
@@ -122,4 +57,4 @@ run 2 --device reference --width 16 --batch 4 --bucket 1000 --rounds 1 --link 10
 grep -q '"link_mb_s": 10, .*"whole_s": [0-9].*"hidden": ' "$tmp/out"
 tap_ok $? 'steps of training are timed, with and without overlap' ||
     sed 's/^/# /' "$tmp/out" "$tmp/err"
-tap_done 20
+tap_done 14

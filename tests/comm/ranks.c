@@ -262,10 +262,10 @@ static void fail(struct place *p, const char *how)
     NEED(ssq_comm_barrier(p->queue, p->comm, "begin"));
     NEED(ssq_queue_sync(p->queue));
     if (last && strcmp(how, "late") == 0)
-        sleep(4);
+        sleep(3);
     if (last && strcmp(how, "left") == 0) {
         ssq_comm_destroy(&p->comm);
-        sleep(3);
+        sleep(2);
         _exit(0);
     }
     if (last && strcmp(how, "killed") == 0)
@@ -308,7 +308,7 @@ static ssq_status absent(struct place *p, const ssq_comm_options *options)
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     if (rank == size - 1) {
-        sleep(3);
+        sleep(2);
         _exit(0);
     }
     return ssq_comm_mpi_create(p->dev, MPI_COMM_WORLD, options, &p->comm);
@@ -369,7 +369,7 @@ static void run_rank(const char *how, int n, char **names)
                       : strcmp(how, "absent") == 0 ? 1
                       : strcmp(how, "left") == 0   ? 20
                       : strcmp(how, "shapes") == 0 ? 20
-                                                   : 4;
+                                                   : 3;
     p.dev = core_open(names[rank % n]);
     p.queue = core_queue(p.dev);
     if (strcmp(how, "alone") == 0)

@@ -4,7 +4,7 @@
 # the module's calls and the very PTX that ships, interpreted. It says nothing
 # about speed, or about an NVIDIA GPU's arithmetic.
 #
-# One case in 23 of each table runs, and fewer of gemm's, whose every multiply is
+# One case in 37 of each table runs, and fewer of gemm's, whose every multiply is
 # an interpreted instruction. SSQ_TEST_FULL=1 runs all except gemm's, and then
 # each variant that ships must have been launched.
 
@@ -15,11 +15,11 @@
 stride() {
     case ${SSQ_TEST_FULL:+full}$1 in
     fullgemm) echo 37 ;;
-    gemm) echo 331 ;;
+    gemm) echo 499 ;;
     fullgemm_shapes) echo 3 ;;
     full*) echo 1 ;;
-    gemm_shapes | binary_backward) echo 61 ;;
-    *) echo 23 ;;
+    gemm_shapes | binary_backward) echo 97 ;;
+    *) echo 37 ;;
     esac
 }
 

@@ -1,0 +1,33 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+# mpi_lost.sh - ranks that are processes: what the others are told of a rank that
+# dies, is late or leaves. They wait, mostly.
+
+. "${srcdir:-.}/tests/lint/tap.sh"
+. "${srcdir:-.}/tests/comm/mpirun.sh"
+
+# ended HOW N: MPICH's launcher may end them all, before they are told; then the
+# job is over, and says that it failed.
+ended() {
+    begun=$(date +%s)
+    run "$2" "$1" reference
+    status=$?
+    took=$(($(date +%s) - begun))
+    [ $status -ne 0 ] && [ $status -ne 124 ] && [ "$took" -lt 40 ]
+    tap_ok $? "$1, $2 ranks over MPICH: over after $took seconds" ||
+        sed 's/^/# /' "$tmp/out" "$tmp/err" | head -n 30
+}
+
+told late 2 'rank 1, who did not come'
+told late 3 'rank 2'
+told left 3 'rank 2 was destroyed'
+for case in 'killed 2 1' 'killed 3 2' 'killed-within 3 2'; do
+    # shellcheck disable=SC2086
+    set -- $case
+    if [ "$MPI_LIBRARY" = MPICH ]; then
+        ended "$1" "$2"
+    else
+        told "$1" "$2" "rank $3"
+    fi
+done
+tap_done 6

@@ -1,0 +1,46 @@
+# SPDX-License-Identifier: Apache-2.0
+# mpirun.sh - tests/comm/ranks as processes over MPI; read with ".", behind
+# tap.sh. It ends the test if there is no MPI.
+
+ranks=$builddir/tests/comm/ranks
+if [ -z "$MPIRUN" ] || ! command -v "$MPIRUN" >/dev/null; then
+    tap_missing mpi "no ${MPIRUN:-mpi module in this build}" 'ranks over MPI'
+    tap_done 0
+    exit 0
+fi
+
+# What either launcher is told: more ranks than processors, no other machine,
+# and that those who are left may live. As root, too.
+OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
+export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+HOME=$tmp
+export HOME
+case $MPI_LIBRARY in
+"Open MPI") how='--oversubscribe --enable-recovery --mca plm isolated
+    --mca btl self,vader' ;;
+*) how='-disable-auto-cleanup -launcher fork' ;;
+esac
+
+# run N HOW DEVICE...: in $tmp/out. What is not over in a minute hangs.
+run() {
+    n=$1
+    shift
+    # shellcheck disable=SC2086
+    timeout -k 5 60 "$MPIRUN" $how -n "$n" "$ranks" "$@" \
+        >"$tmp/out" 2>"$tmp/err"
+}
+
+# told HOW N WORDS: all ranks but the last are told so, and in time.
+told() {
+    begun=$(date +%s)
+    run "$2" "$1" reference
+    took=$(($(date +%s) - begun))
+    missing=0
+    for r in $(seq 0 $(($2 - 2))); do
+        grep "^rank $r: SSQ_ERR_COMM" "$tmp/out" | grep -qE "$3" ||
+            missing=$((missing + 1))
+    done
+    [ $missing -eq 0 ] && [ "$took" -lt 40 ]
+    tap_ok $? "$1, $2 ranks: all others are told after $took seconds" ||
+        sed 's/^/# /' "$tmp/out" "$tmp/err" | head -n 30
+}
