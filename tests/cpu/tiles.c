@@ -70,7 +70,7 @@ static void test_tables(void)
         tap_ok(first.failed == 0, "%s: %zu results by tiles with 2 threads",
                suite->name, first.by_tiles);
         all += first.by_tiles;
-        for (int i = 1; i <= 3; i += 2) {
+        for (int i = tap_full() ? 1 : 3; i <= 3; i += 2) {
             char threads[8];
             snprintf(threads, sizeof(threads), "%d", i);
             run(suite, "model", threads, &next);
