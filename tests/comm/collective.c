@@ -45,7 +45,7 @@ static uint32_t expected(void *const *x, ssq_dtype dtype, unsigned n, size_t i,
                          ssq_comm_reduction reduction)
 {
     static const uint32_t nan[] = {0, 0x7fc00000, 0x7e00, 0x7fc0};
-    float v[MOST_RANKS];
+    float v[MOST_RANKS] = {0};
     uint32_t bits = 0;
 
     for (unsigned r = 0; r < n; r++)
