@@ -74,4 +74,29 @@ static inline void driver_fill(ssq_queue *q, const ssq_tensor *x, double value)
     NEED(ssq_fill(q, &args));
 }
 
+/* In a child: the number behind a word of a device's description. */
+static int driver_tell(void *device_and_word)
+{
+    const char *const *names = device_and_word;
+
+    for (size_t i = 0; i < ssq_device_count(); i++) {
+        ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+        if (ssq_device_list(i, &e) != SSQ_OK || strcmp(e.name, names[0]) != 0)
+            continue;
+        const char *at = strstr(e.description, names[1]);
+        return at == NULL ? 0 : (int)strtol(at + strlen(names[1]), NULL, 10);
+    }
+    return 0;
+}
+
+/* Is the number behind a word at least so large, as 25 of "Mesa 25.0.7" is? At
+ * most 255. Asked in a child, as driver_missing does. */
+static inline bool driver_from(const char *device, const char *word, int least)
+{
+    const char *names[] = {device, word};
+    int st = tap_fork(driver_tell, names, 60);
+
+    return WIFEXITED(st) && WEXITSTATUS(st) >= least;
+}
+
 #endif
