@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.c - listing, choosing and opening devices. */
+#include "lib/core/disk_cache.h"
 #include "lib/core/env.h"
 #include "lib/core/fork.h"
 #include "lib/core/pool.h"
 #include "lib/core/queue.h"
 #include "lib/core/registry.h"
+#include "lib/core/services.h"
 #include "lib/core/native.h"
 #include "lib/op/gemm/tuning.h"
 
@@ -25,10 +27,10 @@ static void device_name(const struct backend *b, unsigned i, char *name,
  * reason says why. */
 size_t ssq_device_count(void)
 {
-    const struct registry_entry *e;
+    const struct registry_entry *const *e;
     size_t n = registry_entries(&e), count = 0;
     for (size_t i = 0; i < n; i++)
-        count += e[i].devices == 0 ? 1 : e[i].devices;
+        count += e[i]->devices == 0 ? 1 : e[i]->devices;
     return count;
 }
 
@@ -40,23 +42,23 @@ ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
     if (entry == NULL || entry->struct_size != sizeof(*entry))
         return error_set(SSQ_ERR_INVALID,
                          "device_list: entry is NULL or its struct_size wrong");
-    const struct registry_entry *e;
+    const struct registry_entry *const *e;
     size_t n = registry_entries(&e), at = index;
     for (size_t i = 0; i < n; i++) {
-        unsigned lines = e[i].devices == 0 ? 1 : e[i].devices;
+        unsigned lines = e[i]->devices == 0 ? 1 : e[i]->devices;
         if (at >= lines) {
             at -= lines;
             continue;
         }
         ssq_device_entry r = {.struct_size = sizeof(r)};
-        snprintf(r.backend, sizeof(r.backend), "%s", e[i].name);
-        snprintf(r.name, sizeof(r.name), "%s", e[i].name);
-        snprintf(r.reason, sizeof(r.reason), "%s", e[i].reason.text);
-        r.available = e[i].devices > 0;
+        snprintf(r.backend, sizeof(r.backend), "%s", e[i]->name);
+        snprintf(r.name, sizeof(r.name), "%s", e[i]->name);
+        snprintf(r.reason, sizeof(r.reason), "%s", e[i]->reason.text);
+        r.available = e[i]->devices > 0;
         if (r.available) {
-            device_name(e[i].backend, (unsigned)at, r.name, sizeof(r.name));
-            e[i].backend->describe(e[i].instance, (unsigned)at, r.description,
-                                   sizeof(r.description));
+            device_name(e[i]->backend, (unsigned)at, r.name, sizeof(r.name));
+            e[i]->backend->describe(e[i]->instance, (unsigned)at, r.description,
+                                    sizeof(r.description));
             if (at != 0) /* what the backend passed over stands once */
                 r.reason[0] = '\0';
         }
@@ -94,20 +96,17 @@ static void list_text(char *text, size_t bytes)
         }
 }
 
-/* The backend and index of a name; NULL when there is none. */
+/* The backend and index of a name; NULL when there is none. No other backend is
+ * loaded. */
 static const struct registry_entry *find(const char *name, unsigned *index)
 {
-    const struct registry_entry *e;
-    size_t n = registry_entries(&e);
-    for (size_t i = 0; i < n; i++) {
-        for (unsigned d = 0; d < e[i].devices; d++) {
-            char full[32];
-            device_name(e[i].backend, d, full, sizeof(full));
-            if (strcmp(full, name) == 0 ||
-                (d == 0 && strcmp(e[i].name, name) == 0)) {
-                *index = d;
-                return &e[i];
-            }
+    const struct registry_entry *e = registry_find(name, strcspn(name, ":"));
+    for (unsigned d = 0; e != NULL && d < e->devices; d++) {
+        char full[32];
+        device_name(e->backend, d, full, sizeof(full));
+        if (strcmp(full, name) == 0 || (d == 0 && strcmp(e->name, name) == 0)) {
+            *index = d;
+            return e;
         }
     }
     return NULL;
@@ -174,17 +173,17 @@ static bool pass_over(struct passed_over *p, const struct registry_entry *e,
 static const struct registry_entry *
 choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
 {
-    const struct registry_entry *e;
+    const struct registry_entry *const *e;
     size_t n = registry_entries(&e);
     const struct registry_entry *best = NULL;
     int most = 0;
     for (size_t i = 0; i < n; i++)
-        for (unsigned d = 0; d < e[i].devices; d++) {
-            int better = preference(&e[i], d);
-            if (better <= most || is_passed_over(p, &e[i], d))
+        for (unsigned d = 0; d < e[i]->devices; d++) {
+            int better = preference(e[i], d);
+            if (better <= most || is_passed_over(p, e[i], d))
                 continue;
             most = better;
-            best = &e[i];
+            best = e[i];
             *index = d;
         }
     if (best == NULL)
@@ -193,9 +192,9 @@ choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
     device_name(best->backend, *index, name, sizeof(name));
     snprintf(why, bytes, "auto chose %s%s", name, p->why);
     for (size_t i = 0; i < n; i++)
-        if (&e[i] != best && !is_passed_over(p, &e[i], 0)) {
-            append(why, bytes, "; not ", e[i].name, ": ");
-            append(why, bytes, "", why_not(&e[i]), "");
+        if (e[i] != best && !is_passed_over(p, e[i], 0)) {
+            append(why, bytes, "; not ", e[i]->name, ": ");
+            append(why, bytes, "", why_not(e[i]), "");
         }
     return best;
 }
@@ -269,7 +268,9 @@ static ssq_status certify(ssq_device *d, struct opening *opening)
     if (d->backend->identify == NULL)
         return SSQ_OK; /* it computes as the reference does */
     bool insists = d->options.uncertified;
-    ssq_status st = env_flag("SSQ_UNCERTIFIED", &insists);
+    ssq_status st = disk_cache_settings(&core_services);
+    if (st == SSQ_OK)
+        st = env_flag("SSQ_UNCERTIFIED", &insists);
     insists = insists || d->options.uncertified;
     if (st == SSQ_OK)
         st = certificate_get(d->backend, d->impl, c);
@@ -361,17 +362,18 @@ ssq_status device_create(const struct registry_entry *e, unsigned index,
 static const struct registry_entry *find_lost(const char *name,
                                               const struct registry_entry *best)
 {
-    const struct registry_entry *e;
-    size_t n = registry_entries(&e);
-    for (size_t i = 0; i < n; i++) {
-        bool named = strncmp(e[i].name, name, strcspn(name, ":")) == 0 &&
-                     strlen(e[i].name) == strcspn(name, ":");
-        bool better = strcmp(name, "auto") == 0 && e[i].backend != NULL &&
-                      (best == NULL ||
-                       e[i].backend->preference > best->backend->preference);
-        if (e[i].lost > 0 && (named || better))
-            return &e[i];
+    if (strcmp(name, "auto") != 0) {
+        const struct registry_entry *named =
+            registry_find(name, strcspn(name, ":"));
+        return named != NULL && named->lost > 0 ? named : NULL;
     }
+    const struct registry_entry *const *e;
+    size_t n = registry_entries(&e);
+    for (size_t i = 0; i < n; i++)
+        if (e[i]->lost > 0 && e[i]->backend != NULL &&
+            (best == NULL ||
+             e[i]->backend->preference > best->backend->preference))
+            return e[i];
     return NULL;
 }
 

@@ -12,7 +12,12 @@
  * A file appears whole, by rename, once the disk has it: two processes write
  * the same one in any order. What a killed process left is swept, and files go,
  * the oldest first, when all together are more than SSQ_CACHE_MB, 256 if that
- * does not say. Whoever stores looks after both. */
+ * does not say. Whoever stores looks after both.
+ *
+ * Nothing that is not the cache's own is removed or replaced. The folder must
+ * be the user's, no link, and writable by nobody else; it is opened once for
+ * each call, and its files by that descriptor. A file is the cache's own if its
+ * name is WORDS-HASH or WORDS-HASH.PID.N.part and it begins with MAGIC. */
 #include "lib/core/disk_cache.h"
 
 #include <dirent.h>
@@ -31,6 +36,12 @@
 /** Nothing is larger: a length that says so is garbage. */
 #define MOST_BYTES (UINT64_C(256) << 20)
 #define PATH_BYTES 4096
+/** Bytes of MAGIC that all layouts share. */
+#define MAGIC_STEM 7
+/** Digits of a HASH. */
+#define HASH_DIGITS 16
+/** For how long another process's lock is waited for. */
+#define LOCK_SECONDS 5
 /** Of all files together, in MiB. */
 #define MOST_MIB 256u
 /** In seconds. A .part file is still being written; one that is older is
@@ -42,7 +53,7 @@
 struct header {
     char magic[8];
     uint64_t key_bytes, binary_bytes; /* without an end of string */
-    uint64_t checksum; /* of the key and the binary */
+    uint64_t checksum;                /* of the key and the binary */
 };
 
 /* Guards against damage by disks and crashes, not by an attacker: the directory
@@ -70,6 +81,25 @@ static bool directory(const struct services *core, char *path, size_t bytes)
     return n > 0 && (size_t)n + 256 < bytes;
 }
 
+/* 256 MiB if SSQ_CACHE_MB does not say how much. */
+static ssq_status most_bytes(const struct services *core, uint64_t *most)
+{
+    *most = MOST_MIB;
+    ssq_status st = core->env_number("SSQ_CACHE_MB", 1, UINT32_MAX, most);
+    *most <<= 20;
+    return st;
+}
+
+ssq_status disk_cache_settings(const struct services *core)
+{
+    bool on;
+    uint64_t most;
+    ssq_status st = core->env_flag("SSQ_CACHE", &on);
+    if (st == SSQ_OK)
+        st = core->env_flag("SSQ_CACHE_PROGRAMS", &on);
+    return st == SSQ_OK ? most_bytes(core, &most) : st;
+}
+
 bool disk_cache_usable(const struct services *core)
 {
     char path[PATH_BYTES];
@@ -84,13 +114,55 @@ bool disk_cache_programs(const struct services *core)
 }
 
 /* A signal may interrupt any call on a disk of a network or of FUSE. */
-static int open_file(const char *path, int flags)
+static int open_file(int folder, const char *name, int flags)
 {
     int fd;
     do
-        fd = open(path, flags, 0600);
+        fd = openat(folder, name, flags | O_CLOEXEC, 0600);
     while (fd < 0 && errno == EINTR);
     return fd;
+}
+
+/* May files of the folder be removed and replaced? Not if it is another user's,
+ * or another user may have put them there. */
+static bool is_own(int folder)
+{
+    struct stat s;
+    return fstat(folder, &s) == 0 && s.st_uid == geteuid() &&
+           (s.st_mode & (S_IWGRP | S_IWOTH)) == 0;
+}
+
+/* Open the folder. If make is true, create it first. Returns -1 if it cannot be
+ * used; errno is ENOENT if it does not exist. Its parent may be a link. */
+static int open_folder(const struct services *core, bool make)
+{
+    static atomic_flag told = ATOMIC_FLAG_INIT;
+    char path[PATH_BYTES];
+    errno = ENOENT;
+    if (!directory(core, path, sizeof(path)))
+        return -1;
+    if (make)
+        (void)mkdir(path, 0700); /* there already, or it will not open */
+    size_t at = strlen(path);
+    snprintf(path + at, sizeof(path) - at, "/sesqui");
+    if (make)
+        (void)mkdir(path, 0700);
+    int fd = open_file(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
+    struct stat s;
+    if (fd < 0 && errno == ENOTDIR && lstat(path, &s) != 0)
+        errno = ENOENT; /* a file stands above */
+    if (fd < 0 ? errno == ENOENT : is_own(fd))
+        return fd;
+    if (fd >= 0)
+        close(fd);
+    if (!atomic_flag_test_and_set(&told))
+        core->log_line(
+            SSQ_LOG_WARNING, "cache",
+            "%s is not used: it must be a folder and no link, belong "
+            "to this user, and be writable by nobody else",
+            path);
+    errno = EACCES;
+    return -1;
 }
 
 /* Have the disk take a file before it gets its name: else a crash may leave the
@@ -184,16 +256,22 @@ bool disk_cache_path(const struct services *core, const char *name, char *path,
 }
 
 /* O_NOFOLLOW and O_NONBLOCK: a link is not followed, and a FIFO under this name
- * must not make the process wait; read_header then refuses it. */
+ * must not make the process wait; whoever reads then refuses it. */
+static int open_to_read(int folder, const char *name)
+{
+    return open_file(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
+}
+
 unsigned char *disk_cache_read(const struct services *core, const char *name,
                                const char *key, size_t *bytes, bool *damaged)
 {
-    char path[PATH_BYTES];
     *damaged = false;
-    if (!disk_cache_path(core, name, path, sizeof(path)))
+    int folder = open_folder(core, false);
+    if (folder < 0)
         return NULL;
-    int fd = open_file(path, O_RDONLY | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK);
-    *damaged = fd < 0 && errno != ENOENT && errno != ENOTDIR;
+    int fd = open_to_read(folder, name);
+    *damaged = fd < 0 && errno != ENOENT;
+    close(folder);
     if (fd < 0)
         return NULL;
     unsigned char *binary = read_body(core, fd, key, bytes, damaged);
@@ -208,19 +286,71 @@ unsigned char *disk_cache_load(const struct services *core, const char *name,
     return disk_cache_read(core, name, key, bytes, &damaged);
 }
 
-bool disk_cache_remove(const struct services *core, const char *name)
+/* ---- which files are the cache's ---- */
+
+/* Does a name have the form of the cache's? *pid: the number of the process
+ * that writes it, if it ends in ".PID.N.part"; else 0. */
+static bool has_form(const char *name, long *pid)
 {
-    char path[PATH_BYTES];
-    return !disk_cache_path(core, name, path, sizeof(path)) ||
-           unlink(path) == 0 || errno == ENOENT || errno == ENOTDIR;
+    size_t words = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
+    const char *end = name + words;
+    unsigned serial;
+    int used = 0;
+    *pid = 0;
+    if (words < HASH_DIGITS + 2 || end[-HASH_DIGITS - 1] != '-' ||
+        strspn(end - HASH_DIGITS, "0123456789abcdef") != HASH_DIGITS)
+        return false;
+    return *end == '\0' ||
+           (sscanf(end, ".%ld.%u.part%n", pid, &serial, &used) == 2 &&
+            used > 0 && end[used] == '\0' && *pid > 0);
 }
 
-/* Write a whole new file. O_EXCL: path is that of a .part file, which is
- * unique, so whatever exists under it is not ours to write to. */
-static bool write_file(const char *path, const char *key,
+/* Is it a plain file of the user's that begins with MAGIC, of any layout?
+ * partly: or with a part of it, as a file that is being written. */
+static bool has_magic(int folder, const char *name, bool partly)
+{
+    struct stat s;
+    char first[MAGIC_STEM];
+    int fd = open_to_read(folder, name);
+    if (fd < 0)
+        return false;
+    ssize_t n = -1;
+    if (fstat(fd, &s) == 0 && S_ISREG(s.st_mode) && s.st_uid == geteuid())
+        do
+            n = read(fd, first, sizeof(first));
+        while (n < 0 && errno == EINTR);
+    close(fd);
+    return n >= 0 && (partly || n == MAGIC_STEM) &&
+           memcmp(first, MAGIC, (size_t)n) == 0;
+}
+
+/* True if there is nothing under a name, or what the cache wrote, which a disk
+ * may have emptied. */
+static bool replaceable(int folder, const char *name)
+{
+    struct stat s;
+    return fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) != 0
+               ? errno == ENOENT
+               : has_magic(folder, name, s.st_size == 0);
+}
+
+bool disk_cache_remove(const struct services *core, const char *name)
+{
+    int folder = open_folder(core, false);
+    if (folder < 0)
+        return errno == ENOENT;
+    bool gone = replaceable(folder, name) &&
+                (unlinkat(folder, name, 0) == 0 || errno == ENOENT);
+    close(folder);
+    return gone;
+}
+
+/* Write a whole new file, or none. O_EXCL: name is that of a .part file, which
+ * is unique, so whatever exists under it is not ours to write to. */
+static bool write_file(int folder, const char *name, const char *key,
                        const unsigned char *binary, size_t bytes)
 {
-    int fd = open_file(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC);
+    int fd = open_file(folder, name, O_WRONLY | O_CREAT | O_EXCL);
     if (fd < 0)
         return false;
     struct header h = {.key_bytes = strlen(key), .binary_bytes = bytes};
@@ -230,28 +360,13 @@ static bool write_file(const char *path, const char *key,
     bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
               write_all(fd, binary, bytes) && sync_file(fd);
     /* interrupted, it is closed all the same, and the disk has it */
-    return (close(fd) == 0 || errno == EINTR) && ok;
+    ok = (close(fd) == 0 || errno == EINTR) && ok;
+    if (!ok)
+        (void)unlinkat(folder, name, 0);
+    return ok;
 }
 
 /* ---- sweeping ---- */
-
-/* The number of the process that writes name, which ends in ".PID.N.part"; 0:
- * it ends otherwise. */
-static long writer_of(const char *name)
-{
-    size_t n = strlen(name);
-    long pid = 0;
-    if (n < 5 || strcmp(name + n - 5, ".part") != 0)
-        return 0;
-    size_t at = n - 5;
-    while (at > 0 && name[at - 1] != '.')
-        at--;
-    if (at > 0)
-        at--;
-    while (at > 0 && name[at - 1] != '.')
-        at--;
-    return sscanf(name + at, "%ld.", &pid) == 1 && pid > 0 ? pid : 1;
-}
 
 /* True if a .part file's writer has ended, or seems to. One in another process
  * namespace may still be writing: then its rename fails, and it compiles once
@@ -264,7 +379,7 @@ static bool abandoned(long pid, const struct stat *s)
 
 /** What one look through the directory finds. */
 struct sweep {
-    uint64_t bytes; /* of all files */
+    uint64_t bytes;        /* of all files */
     char oldest[256];      /* its name; "": there is no file */
     struct timespec since; /* of the oldest */
 };
@@ -275,93 +390,98 @@ static bool older(const struct timespec *a, const struct timespec *b)
                                   : a->tv_nsec < b->tv_nsec;
 }
 
-/* Look at one file of the directory: remove a .part file that was abandoned,
- * count any other. Files of other users and what is not a plain file are left
- * alone. */
-static void sweep_file(int at, const char *name, struct sweep *w)
+/* Look at one file of the folder: remove a .part file that was abandoned, count
+ * any other. Files that are not the cache's own are ignored. */
+static void sweep_file(int folder, const char *name, struct sweep *w)
 {
     struct stat s;
-    long pid = writer_of(name);
-    if (fstatat(at, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
-        !S_ISREG(s.st_mode) || s.st_uid != geteuid())
+    long pid;
+    if (strlen(name) >= sizeof(w->oldest) || !has_form(name, &pid) ||
+        fstatat(folder, name, &s, AT_SYMLINK_NOFOLLOW) != 0 ||
+        !has_magic(folder, name, pid != 0))
         return;
     if (pid != 0) {
         if (abandoned(pid, &s))
-            (void)unlinkat(at, name, 0);
+            (void)unlinkat(folder, name, 0);
         return;
     }
     w->bytes += (uint64_t)s.st_size;
-    if (strlen(name) < sizeof(w->oldest) &&
-        (w->oldest[0] == '\0' || older(&s.st_mtim, &w->since))) {
+    if (w->oldest[0] == '\0' || older(&s.st_mtim, &w->since)) {
         snprintf(w->oldest, sizeof(w->oldest), "%s", name);
         w->since = s.st_mtim;
     }
 }
 
-/* Sweep .part files; the bytes of what is left, and its oldest file. */
-static bool look(const char *directory, struct sweep *w)
+/* Sweep .part files; the bytes of what is left, and its oldest file. The stream
+ * has a descriptor of its own: closedir closes it, and where it reads is its.
+ */
+static bool look(int folder, struct sweep *w)
 {
     *w = (struct sweep){0};
-    DIR *d = opendir(directory);
-    if (d == NULL)
+    int fd = open_file(folder, ".", O_RDONLY | O_DIRECTORY);
+    DIR *d = fd < 0 ? NULL : fdopendir(fd);
+    if (d == NULL) {
+        if (fd >= 0)
+            close(fd);
         return false;
+    }
     for (const struct dirent *e; (e = readdir(d)) != NULL;)
-        if (e->d_name[0] != '.')
-            sweep_file(dirfd(d), e->d_name, w);
+        sweep_file(folder, e->d_name, w);
     closedir(d);
     return true;
 }
 
-/* Remove the oldest file until all together are small enough. The directory is
+/* Remove the oldest file until all together are small enough. The folder is
  * looked through again after each one, since other processes write and remove
  * files at the same time. A failed unlink ends it, or it would never end. */
-static void sweep(const struct services *core, char *directory, size_t room)
+static void sweep(const struct services *core, int folder)
 {
-    uint64_t most = MOST_MIB;
+    uint64_t most;
     struct sweep w;
-    size_t at = strlen(directory);
-    (void)core->env_number("SSQ_CACHE_MB", 1, UINT32_MAX, &most);
-    most <<= 20;
-    while (look(directory, &w) && w.bytes > most && w.oldest[0] != '\0') {
-        snprintf(directory + at, room - at, "/%s", w.oldest);
-        int e = unlink(directory);
-        directory[at] = '\0';
-        if (e != 0)
+    (void)most_bytes(core, &most); /* a device that opens was told of it */
+    while (look(folder, &w) && w.bytes > most && w.oldest[0] != '\0')
+        if (unlinkat(folder, w.oldest, 0) != 0)
             break;
-    }
 }
 
-/* Make the directory, where it is not there yet; path has it then. False: there
- * is none to be used. */
-static bool make_directory(const struct services *core, char *path,
-                           size_t bytes)
+/* ---- locking ---- */
+
+/* Ask for the lock until it is given, or for LOCK_SECONDS: a process that is
+ * stopped would hold it for ever. */
+static int wait_for(int fd)
 {
-    if (!directory(core, path, bytes))
-        return false;
-    (void)mkdir(path, 0700); /* there already, or the file will not open */
-    size_t at = strlen(path);
-    snprintf(path + at, bytes - at, "/sesqui");
-    (void)mkdir(path, 0700);
-    return true;
+    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
+    const struct timespec nap = {.tv_nsec = 20000000};
+    struct timespec begun, now;
+    clock_gettime(CLOCK_MONOTONIC, &begun);
+    while (fcntl(fd, F_SETLK, &whole) != 0) {
+        if (errno == EINTR)
+            continue;
+        if (errno != EACCES && errno != EAGAIN)
+            return -1;
+        clock_gettime(CLOCK_MONOTONIC, &now);
+        if (now.tv_sec - begun.tv_sec > LOCK_SECONDS)
+            return DISK_CACHE_BUSY;
+        (void)nanosleep(&nap, NULL);
+    }
+    return fd;
 }
 
 /* A lock of POSIX, on a file that a sweep leaves alone because of its name: it
  * goes with the process, however that ends. */
 int disk_cache_lock(const struct services *core)
 {
-    char path[PATH_BYTES];
-    if (!make_directory(core, path, sizeof(path)))
+    int folder = open_folder(core, true);
+    if (folder < 0)
         return -1;
-    size_t at = strlen(path);
-    snprintf(path + at, sizeof(path) - at, "/.lock");
-    int fd = open_file(path, O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW);
-    struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
-    while (fd >= 0 && fcntl(fd, F_SETLKW, &whole) != 0)
-        if (errno != EINTR) {
-            close(fd);
-            return -1;
-        }
-    return fd;
+    int fd = open_file(folder, ".lock", O_RDWR | O_CREAT | O_NOFOLLOW);
+    close(folder);
+    if (fd < 0)
+        return -1;
+    int lock = wait_for(fd);
+    if (lock < 0)
+        close(fd);
+    return lock;
 }
 
 void disk_cache_unlock(int lock)
@@ -378,14 +498,16 @@ void disk_cache_store(const struct services *core, const char *name,
                       size_t bytes)
 {
     static atomic_uint serial;
-    char path[PATH_BYTES], part[PATH_BYTES + 64];
-    if (bytes >= MOST_BYTES || !make_directory(core, path, sizeof(path)))
+    char part[512];
+    int folder = bytes < MOST_BYTES ? open_folder(core, true) : -1;
+    if (folder < 0)
         return;
-    size_t at = strlen(path);
-    sweep(core, path, sizeof(path));
-    snprintf(path + at, sizeof(path) - at, "/%s", name);
-    snprintf(part, sizeof(part), "%s.%ld.%u.part", path, (long)getpid(),
+    sweep(core, folder);
+    snprintf(part, sizeof(part), "%s.%ld.%u.part", name, (long)getpid(),
              atomic_fetch_add(&serial, 1u));
-    if (!write_file(part, key, binary, bytes) || rename(part, path) != 0)
-        (void)unlink(part);
+    if (write_file(folder, part, key, binary, bytes) &&
+        (!replaceable(folder, name) ||
+         renameat(folder, part, folder, name) != 0))
+        (void)unlinkat(folder, part, 0);
+    close(folder);
 }

@@ -1,13 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disk_cache.h - compiled kernels on disk, from one run to the next.
  *
- * name is the file's. key is all that its contents depend on, and is stored
- * with them: a file of another key counts as none. */
+ * name is the file's: lower-case letters, digits, "_" and "-", then "-" and the
+ * 16 hexadecimal digits of a hash. key is all that its contents depend on, and
+ * is stored with them: a file of another key counts as none. */
 #ifndef LIB_CORE_DISK_CACHE_H
 #define LIB_CORE_DISK_CACHE_H
 
 #include "lib/core/backend.h"
 
+/** INVALID if a variable of the cache's has a value that it cannot have:
+ * SSQ_CACHE, SSQ_CACHE_PROGRAMS, SSQ_CACHE_MB. */
+ssq_status disk_cache_settings(const struct services *core);
 /** True if there is a directory that files may be kept in. */
 bool disk_cache_usable(const struct services *core);
 /** True if compiled programs are to be kept there, too. Not with
@@ -30,13 +34,16 @@ void disk_cache_store(const struct services *core, const char *name,
 /** The path of a file, there or not; false: there is no directory for it. */
 bool disk_cache_path(const struct services *core, const char *name, char *path,
                      size_t bytes);
-/** Remove a file. False: it is still there. */
+/** Remove a file, if the cache wrote it. False: it is still there. */
 bool disk_cache_remove(const struct services *core, const char *name);
-/** Wait until no other process holds the directory, and hold it: for who
- *  changes a file by what is in it. It is advice to those who ask as well, and
- *  none between threads. The result is for disk_cache_unlock; less than 0 where
- *  nothing can be held, as in a directory that is read-only. */
+/** Wait until no other process holds the folder, and hold it: for who changes a
+ *  file by what is in it. It is advice to those who ask as well, and none
+ *  between threads. The result is for disk_cache_unlock. Less than 0: nothing
+ * is held. DISK_CACHE_BUSY: another process has held it for five seconds, so
+ * the file must stay as it is. Else nothing can be held, as in a folder that is
+ *  read-only. */
 int disk_cache_lock(const struct services *core);
+#define DISK_CACHE_BUSY (-2)
 void disk_cache_unlock(int lock);
 /** The hash of what hash is of, followed by n more bytes; DISK_CACHE_HASH is
  *  that of no bytes. */

@@ -66,12 +66,9 @@ static bool is_new(ssq_device *device, const char *text)
 /* The implementations of the reference backend, which has every op. */
 static const struct op_table *reference_table(void)
 {
-    const struct registry_entry *e;
-    size_t n = registry_entries(&e);
-    for (size_t i = 0; i < n; i++)
-        if (strcmp(e[i].name, "reference") == 0 && e[i].backend != NULL)
-            return e[i].backend->ops;
-    return NULL; /* every build has one */
+    const struct registry_entry *e =
+        registry_find("reference", sizeof("reference") - 1);
+    return e == NULL || e->backend == NULL ? NULL : e->backend->ops;
 }
 
 /* The mirror of a view's buffer; made when it is the first. */

@@ -11,21 +11,18 @@
 static ssq_status find(const char *name, const char *what,
                        const struct registry_entry **entry)
 {
-    const struct registry_entry *e;
-    size_t n = registry_entries(&e), i = 0;
-    while (i < n && strcmp(e[i].name, name) != 0)
-        i++;
-    if (i < n && e[i].lost > 0)
+    const struct registry_entry *e = registry_find(name, strlen(name));
+    if (e != NULL && e->lost > 0)
         return error_set(SSQ_ERR_DEVICE, "%s: %s: %s", what, name,
-                         e[i].reason.text);
-    if (i == n || e[i].backend == NULL || e[i].devices == 0)
+                         e->reason.text);
+    if (e == NULL || e->backend == NULL || e->devices == 0)
         return error_set(SSQ_ERR_NOT_FOUND, "%s: no %s backend: %s", what, name,
-                         i == n ? "unknown" : e[i].reason.text);
-    if (e[i].backend->open_native == NULL)
+                         e == NULL ? "unknown" : e->reason.text);
+    if (e->backend->open_native == NULL)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s: this %s backend takes no native objects", what,
                          name);
-    *entry = &e[i];
+    *entry = e;
     return SSQ_OK;
 }
 

@@ -142,12 +142,15 @@ ssq_status ssq_training_rate_keep(ssq_device *device, ssq_dtype dtype,
     key_of(device, &key);
     pthread_mutex_lock(&lock);
     int held = disk_cache_lock(&core_services);
-    bool kept = keep(&key, place_of(dtype), rate);
+    bool busy = held == DISK_CACHE_BUSY;
+    bool kept = !busy && keep(&key, place_of(dtype), rate);
     disk_cache_unlock(held);
     pthread_mutex_unlock(&lock);
     return kept ? SSQ_OK
-                : error_set(SSQ_ERR_IO, "%s: %s of the cache cannot be written",
-                            what, key.name);
+                : error_set(
+                      SSQ_ERR_IO, "%s: %s of the cache cannot be written%s",
+                      what, key.name,
+                      busy ? ": another process holds the cache's .lock" : "");
 }
 
 ssq_status ssq_training_rate_get(const ssq_device *device, ssq_dtype dtype,

@@ -1,8 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c - the backends of this process: linked in, or modules.
  *
- * The table is written by configure. A module that does not load is passed
- * over, and its reason is shown where no other does. */
+ * The list is written by configure. A backend is loaded when it is asked for: a
+ * driver takes a tenth of a second to load, and may end the process. A module
+ * that does not load is passed over, and its reason is shown where no other
+ * does. */
 #include "lib/core/registry.h"
 
 #include "lib/core/error.h"
@@ -27,20 +29,23 @@ static const struct registry_entry known[] = {
 
 #define ENTRIES (sizeof(known) / sizeof(known[0]))
 
-/* The backends as they were found, best first: written by load_all, under once,
- * and in a child of fork. Nobody else can be reading at either time. */
+/* The backends as they were found, in the order of known[]. An entry is written
+ * once, by load_one under the lock, and in a child of fork, where nobody else
+ * can be reading. */
 static struct registry_entry table[ENTRIES];
+static bool loaded[ENTRIES];
+static const struct registry_entry *best[ENTRIES]; /* best first, of all */
+static bool sorted;
 
-/* How far load_all has come; INTERRUPTED: in a parent, when it was forked. */
-static enum { NOTHING, LOADING, LOADED, INTERRUPTED } stage;
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static bool loading;     /* an entry, at this moment */
+static bool interrupted; /* by a fork, in the parent: this is the child */
 
 /* The reason of a backend that is lost to a child; shorter than a struct
  * why. */
 static const char forked_text[] =
     "its driver was loaded before this process was forked: use it in the "
     "parent, or fork before the first call that looks for devices, or exec";
-
-static pthread_once_t once = PTHREAD_ONCE_INIT;
 
 /* An instance stays as long as the module does, so it is no block of the
  * caller's allocator, which may change when everything is closed. */
@@ -142,12 +147,16 @@ static bool better(const struct registry_entry *a,
     return a->backend->preference > b->backend->preference;
 }
 
-/* Put e where it belongs among the n best of the table. */
-static void insert(size_t n, struct registry_entry e)
+/* All that are loaded, best first; equals stay in their order. */
+static void sort(void)
 {
-    for (; n > 0 && better(&e, &table[n - 1]); n--)
-        table[n] = table[n - 1];
-    table[n] = e;
+    for (size_t i = 0; i < ENTRIES; i++) {
+        size_t n = i;
+        for (; n > 0 && better(&table[i], best[n - 1]); n--)
+            best[n] = best[n - 1];
+        best[n] = &table[i];
+    }
+    sorted = true;
 }
 
 /* Turn an entry into one that a fork took away. A module that was still to be
@@ -160,49 +169,68 @@ static void lose(struct registry_entry *e)
 }
 
 /* In a child of fork, which has one thread: modules with devices are lost to
- * it, and the table is sorted again, since they are no longer better than
- * others. */
+ * it, and are no longer better than others. */
 static void forked(void)
 {
-    if (stage == LOADING)
-        stage = INTERRUPTED; /* pthread_once begins anew in a child */
-    for (size_t i = 0; stage == LOADED && i < ENTRIES; i++) {
-        struct registry_entry e = table[i];
-        if (e.devices > 0 && e.backend->fork_hold == NULL)
-            lose(&e);
-        insert(i, e);
-    }
+    static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
+    lock = fresh; /* another thread of the parent may have had it */
+    interrupted = interrupted || loading;
+    loading = false;
+    for (size_t i = 0; i < ENTRIES; i++)
+        if (table[i].devices > 0 && table[i].backend->fork_hold == NULL)
+            lose(&table[i]);
+    if (sorted)
+        sort();
 }
 
-/* Load all, best first; equals stay in the order of the table. Where a fork
- * came in the middle of a parent's loading, modules are lost to the child:
- * their libraries may be half initialised. Without fork handlers none is loaded
- * at all, because a child could not be told. */
-static void load_all(void)
+/* With the lock. Where a fork came in the middle of a parent's loading, modules
+ * are lost to the child: their libraries may be half initialised. Without fork
+ * handlers none is loaded at all, because a child could not be told. */
+static void load_one(size_t i)
 {
-    bool interrupted = stage == INTERRUPTED;
+    if (loaded[i])
+        return;
+    struct registry_entry e = known[i];
+    const bool module = e.backend == NULL && e.why_not == NULL;
     /* A thread inherits floating-point modes from the one that starts it, and
      * drivers start threads when they are loaded. */
     struct fpenv env = fpenv_enter();
-    stage = LOADING;
+    loading = true;
     bool ready = fork_ready(forked);
-    for (size_t i = 0; i < ENTRIES; i++) {
-        struct registry_entry e = known[i];
-        if (interrupted && e.backend == NULL && e.why_not == NULL)
-            lose(&e);
-        else if (!ready && e.backend == NULL && e.why_not == NULL)
-            refuse(&e.reason, "no memory for the handlers of forks");
-        else
-            load(&e);
-        insert(i, e);
-    }
-    stage = LOADED;
+    if (interrupted && module)
+        lose(&e);
+    else if (!ready && module)
+        refuse(&e.reason, "no memory for the handlers of forks");
+    else
+        load(&e);
+    table[i] = e;
+    loaded[i] = true;
+    loading = false;
     fpenv_leave(env);
 }
 
-size_t registry_entries(const struct registry_entry **entries)
+size_t registry_entries(const struct registry_entry *const **entries)
 {
-    pthread_once(&once, load_all);
-    *entries = table;
+    pthread_mutex_lock(&lock);
+    for (size_t i = 0; i < ENTRIES; i++)
+        load_one(i);
+    if (!sorted)
+        sort();
+    pthread_mutex_unlock(&lock);
+    *entries = best;
     return ENTRIES;
+}
+
+const struct registry_entry *registry_find(const char *name, size_t bytes)
+{
+    for (size_t i = 0; i < ENTRIES; i++) {
+        if (strlen(known[i].name) != bytes ||
+            strncmp(known[i].name, name, bytes) != 0)
+            continue;
+        pthread_mutex_lock(&lock);
+        load_one(i);
+        pthread_mutex_unlock(&lock);
+        return &table[i];
+    }
+    return NULL;
 }

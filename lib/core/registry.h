@@ -16,9 +16,13 @@ struct registry_entry {
     unsigned lost; /* devices that a fork has taken away; 0: none was */
 };
 
-/** All known backends, the best first; loaded at the first call.
+/** All known backends, best first. Loads those that are not loaded yet.
  *  Thread-safe. @return their number. */
-size_t registry_entries(const struct registry_entry **entries);
+size_t registry_entries(const struct registry_entry *const **entries);
+
+/** Find a backend by its name, of so many bytes, and load it. Loads no other.
+ *  Thread-safe. @return NULL if no backend has this name */
+const struct registry_entry *registry_find(const char *name, size_t bytes);
 
 /** Load one module; fills e->backend or e->reason. For tests, too. */
 void registry_load(const char *path, struct registry_entry *e);

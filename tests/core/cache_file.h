@@ -95,7 +95,20 @@ static inline void cache_begin(const char *what, int (*open)(void *arg))
     cache_expect(CACHE_USED, "with it");
 }
 
-/* Change a byte; at < 0 counts from the end. */
+/* What lies under the file's name is none of the cache's: it stays as it is,
+ * and nothing is kept until it is gone. */
+static inline void cache_others(const char *name)
+{
+    cache_expect(CACHE_MADE, name);
+    cache_expect(CACHE_MADE, "which stays");
+    if (remove(cache_file.path) != 0)
+        tap_bail("cannot remove %s", cache_file.path);
+    cache_expect(CACHE_MADE, "without it");
+    cache_expect(CACHE_USED, "then");
+}
+
+/* Change a byte; at < 0 counts from the end. Of the first ones a file of the
+ * cache's is known. */
 static inline void cache_damage(const char *name, long at, int byte)
 {
     FILE *f = fopen(cache_file.path, "r+");
@@ -107,12 +120,16 @@ static inline void cache_damage(const char *name, long at, int byte)
     fseek(f, at, at < 0 ? SEEK_END : SEEK_SET);
     fputc(old ^ byte, f);
     fclose(f);
+    if (at >= 0 && at < 7) {
+        cache_others(name);
+        return;
+    }
     cache_expect(CACHE_MADE, name);
     cache_expect(CACHE_USED, "then");
 }
 
-/* What is no whole file of ours: too short, empty, foreign, a directory (which
- * is left alone), a link to a device that never ends. */
+/* What is no whole file of ours: too short, empty; foreign, a directory, a link
+ * to a device that never ends, which are all left alone. */
 static inline void cache_lengths(void)
 {
     static const char garbage[] = "somebody else's file";
@@ -126,21 +143,19 @@ static inline void cache_lengths(void)
     if (truncate(path, 0) != 0)
         tap_bail("cannot empty %s", path);
     cache_expect(CACHE_MADE, "an empty file");
+    cache_expect(CACHE_USED, "then");
     FILE *f = fopen(path, "w");
     if (f == NULL || fwrite(garbage, sizeof(garbage), 1, f) != 1)
         tap_bail("cannot write %s", path);
     fclose(f);
-    cache_expect(CACHE_MADE, "a foreign file");
-    cache_expect(CACHE_USED, "then");
+    cache_others("a foreign file");
     unlink(path);
     mkdir(path, 0700);
-    cache_expect(CACHE_MADE, "a directory in its place");
-    cache_expect(CACHE_MADE, "which stays");
-    rmdir(path);
+    cache_others("a directory in its place");
+    unlink(path);
     if (symlink("/dev/zero", path) != 0)
         tap_bail("no link %s", path);
-    cache_expect(CACHE_MADE, "an endless file");
-    cache_expect(CACHE_USED, "then");
+    cache_others("an endless file");
 }
 
 /* Where nothing can be written: a file is in the way, also for root. */

@@ -46,24 +46,42 @@ static bool is_ours(int fd)
 /* The real one, of a type that the caller has. */
 #define REAL(F, NAME) (*(F *)&(void *){dlsym(RTLD_NEXT, NAME)})
 
+static int opened(int at, const char *path, int flags, mode_t mode, bool mine)
+{
+    typedef int (*open_fn)(int, const char *, int, ...);
+
+    if (interrupt && mine && interrupted(OPEN))
+        return -1;
+    int fd = REAL(open_fn, "openat")(at, path, flags, mode);
+    if (fd >= 0 && fd < 1024)
+        ours[fd] = mine;
+    return fd;
+}
+
 SSQ_API int open(const char *path, int flags, ...)
 {
-    typedef int (*open_fn)(const char *, int, ...);
     size_t n = strlen(path);
     va_list args;
 
     va_start(args, flags);
     mode_t mode = (flags & O_CREAT) != 0 ? va_arg(args, mode_t) : 0;
     va_end(args);
-    bool mine = strstr(path, "/sesqui/") != NULL ||
-                (n > 10 && (strcmp(path + n - 10, "/opencl.so") == 0 ||
-                            strcmp(path + n - 10, "/vulkan.so") == 0));
-    if (interrupt && mine && interrupted(OPEN))
-        return -1;
-    int fd = REAL(open_fn, "open")(path, flags, mode);
-    if (fd >= 0 && fd < 1024)
-        ours[fd] = mine;
-    return fd;
+    bool module = n > 10 && (strcmp(path + n - 10, "/opencl.so") == 0 ||
+                             strcmp(path + n - 10, "/vulkan.so") == 0);
+    return opened(AT_FDCWD, path, flags, mode, module);
+}
+
+/* The cache's folder, and its files. */
+SSQ_API int openat(int at, const char *path, int flags, ...)
+{
+    size_t n = strlen(path);
+    va_list args;
+
+    va_start(args, flags);
+    mode_t mode = (flags & O_CREAT) != 0 ? va_arg(args, mode_t) : 0;
+    va_end(args);
+    bool folder = n > 7 && strcmp(path + n - 7, "/sesqui") == 0;
+    return opened(at, path, flags, mode, folder || is_ours(at));
 }
 
 SSQ_API int close(int fd)

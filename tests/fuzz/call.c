@@ -82,7 +82,7 @@ static int64_t pick_size(struct call *c)
     return c->small && size > 3 ? 1 + size % 3 : size;
 }
 
-void call_name(struct call *c, const char *name, int64_t size)
+void call_named(struct call *c, const char *name, int64_t size)
 {
     unsigned i = 0;
     while (i < c->nsymbols && strcmp(c->symbols[i].name, name) != 0)
@@ -104,7 +104,7 @@ int64_t call_size(struct call *c, const char *name)
         if (strcmp(c->symbols[i].name, name) == 0)
             return c->symbols[i].size;
     int64_t size = pick_size(c);
-    call_name(c, name, size);
+    call_named(c, name, size);
     return size;
 }
 

@@ -89,7 +89,7 @@ void call_set(struct call *c, const char *name, int64_t value);
 /** The size that a name stands for in this call. */
 int64_t call_size(struct call *c, const char *name);
 /** The size that a name stands for, from now on. */
-void call_name(struct call *c, const char *name, int64_t size);
+void call_named(struct call *c, const char *name, int64_t size);
 void operand_shape(struct operand *x, int rank, const int64_t *shape);
 /** A shape that broadcasts to another. */
 void operand_broadcast(struct call *c, struct operand *x, int rank,

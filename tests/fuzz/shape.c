@@ -136,7 +136,7 @@ static void conv(struct call *c)
     image(c, "dy", n, o, size[0], size[1]);
     give(c, "w", 4, filters);
     give(c, "dw", 4, filters);
-    call_name(c, "o", o);
+    call_named(c, "o", o);
 }
 
 static void pool(struct call *c)
@@ -342,8 +342,8 @@ static void channel_norm(struct call *c)
         if (axis > 0)
             c->base[axis] = groups * (1 + c->base[axis] % 3);
     }
-    call_name(c, "n", c->base[0]);
-    call_name(c, "c", axis < 0 ? 1 : c->base[axis]);
+    call_named(c, "n", c->base[0]);
+    call_named(c, "c", axis < 0 ? 1 : c->base[axis]);
     give_base(c, "x");
     if (input_byte(c->in) % 4 != 3) {
         if (call_operand(c, "running_mean") != NULL)
@@ -363,7 +363,7 @@ static void classes(struct call *c)
         c->base_rank = 1;
         c->base[0] = call_size(c, "c");
     }
-    call_name(c, "c", c->base[axis]);
+    call_named(c, "c", c->base[axis]);
     for (unsigned i = 0; i < 5; i++)
         give_base(c, in[i]);
     without(c, "target", 1u << axis, false);
@@ -389,8 +389,8 @@ static void loss(struct call *c)
 static void attention(struct call *c)
 {
     int64_t kv = 1 + input_byte(c->in) % 2;
-    call_name(c, "kv_heads", kv);
-    call_name(c, "heads", kv * (1 + input_byte(c->in) % 2));
+    call_named(c, "kv_heads", kv);
+    call_named(c, "heads", kv * (1 + input_byte(c->in) % 2));
 }
 
 static void rotary(struct call *c)

@@ -147,7 +147,7 @@ bool tuning_keep(const ssq_device *d, const struct tuning *one)
         return false;
     pthread_mutex_lock(&lock);
     int held = disk_cache_lock(&core_services);
-    bool kept = keep(file, one);
+    bool kept = held != DISK_CACHE_BUSY && keep(file, one);
     disk_cache_unlock(held);
     pthread_mutex_unlock(&lock);
     return kept;
@@ -289,11 +289,15 @@ ssq_status ssq_gemm_tuning_clear(ssq_device *d)
         return SSQ_OK;
     pthread_mutex_lock(&lock);
     int held = disk_cache_lock(&core_services);
-    bool gone = disk_cache_remove(&core_services, d->tunings->key.name);
+    bool busy = held == DISK_CACHE_BUSY;
+    bool gone =
+        !busy && disk_cache_remove(&core_services, d->tunings->key.name);
     disk_cache_unlock(held);
     pthread_mutex_unlock(&lock);
     return gone ? SSQ_OK
                 : error_set(SSQ_ERR_DEVICE,
-                            "gemm_tuning_clear: %s cannot be removed",
-                            d->tunings->path);
+                            "gemm_tuning_clear: %s cannot be removed%s",
+                            d->tunings->path,
+                            busy ? ": another process holds the cache's .lock"
+                                 : "");
 }
