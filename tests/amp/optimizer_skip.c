@@ -268,6 +268,69 @@ static void test_applied(const struct rig *r)
     ssq_scaler_destroy(&scaler);
 }
 
+/* What a step applies is the gradient times 1 / scale: that must be finite,
+ * too. values: of four elements; bad: how many are not finite then. */
+static void tiny(const struct rig *r, ssq_dtype dtype, double scale,
+                 const float values[4], unsigned bad, double clip)
+{
+    const float ones[4] = {1, 1, 1, 1};
+    float after[4] = {0};
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_optimizer *opt = NULL;
+    ssq_overflow_report report = SSQ_OVERFLOW_REPORT_INIT;
+    const int64_t n = 4;
+    ssq_tensor *p = NULL, *g = NULL;
+    ssq_scaler *scaler = rig_scaler(r, "pytorch", NULL);
+
+    o.lr = 1.0;
+    o.clip_norm = clip;
+    NEED(ssq_tensor_create(r->device, SSQ_F32, 1, &n, &p));
+    NEED(ssq_tensor_create(r->device, dtype, 1, &n, &g));
+    NEED(ssq_tensor_write(r->queue, p, ones, sizeof(ones), SSQ_F32));
+    NEED(ssq_tensor_write(r->queue, g, values, sizeof(ones), SSQ_F32));
+    NEED(ssq_optimizer_create(r->device, "sgd", &o, &opt));
+    NEED(ssq_optimizer_add(opt, "p", p, g, NULL));
+    NEED(ssq_scaler_update_to(r->queue, scaler, scale));
+    NEED(scale_used(r->queue, scaler));
+    NEED(ssq_optimizer_step(r->queue, opt, scaler));
+    NEED(ssq_scaler_update(r->queue, scaler));
+    ssq_scaler_state state = rig_state(r, scaler);
+    NEED(ssq_tensor_read(r->queue, p, after, sizeof(after), SSQ_F32));
+    NEED(ssq_queue_sync(r->queue));
+    ssq_status found = ssq_optimizer_overflow(r->queue, opt, &report);
+    bool same = memcmp(after, ones, sizeof(ones)) == 0;
+    tap_ok(
+        state.skipped == (bad > 0) && same == (bad > 0) &&
+            (bad == 0 || (found == SSQ_OK && report.infs + report.nans == bad)),
+        "%s: %s, scale %g, clip %g: %u of 4 are not finite when applied: "
+        "%u skipped, %llu infs, %llu nans",
+        r->name, ssq_dtype_name(dtype), scale, clip, bad, state.skipped,
+        (unsigned long long)report.infs, (unsigned long long)report.nans);
+    ssq_optimizer_destroy(&opt);
+    ssq_tensor_destroy(&g);
+    ssq_tensor_destroy(&p);
+    ssq_scaler_destroy(&scaler);
+}
+
+static void test_tiny(const struct rig *r)
+{
+    static const float some[4] = {0x1p-20f, -1, 0, 0x1p-10f},
+                       large[4] = {1, 0x1p100f, -3, 0};
+    const ssq_dtype dtypes[] = {SSQ_F32, SSQ_BF16, SSQ_F16};
+
+    for (int d = 0; d < 3; d++)
+        for (int c = 0; c < 2; c++) {
+            double clip = c == 0 ? 0.0 : 1e30;
+            tiny(r, dtypes[d], 0x1p-127, some, 0, clip);
+            tiny(r, dtypes[d], 0x1p-128, some, 4, clip);
+            tiny(r, dtypes[d], 0x1p-149, some, 4, clip);
+            if (dtypes[d] == SSQ_F16)
+                continue; /* which has no 2^100 */
+            tiny(r, dtypes[d], 0x1p-27, large, 0, clip);
+            tiny(r, dtypes[d], 0x1p-28, large, 1, clip);
+        }
+}
+
 int main(void)
 {
     for (size_t d = 0; d < core_device_count(); d++) {
@@ -283,6 +346,7 @@ int main(void)
         test_two_optimizers(&r);
         test_two_scalers(&r);
         test_applied(&r);
+        test_tiny(&r);
         rig_close(&r);
     }
     return tap_done(2 * (KINDS * STORAGES * 3 + STORAGES + 1 + 1 + 2 + 3 + 2));

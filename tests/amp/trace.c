@@ -87,9 +87,14 @@ static size_t compare_device(const struct plan *plan, const struct rig *r,
     ssq_scaler *scaler = rig_scaler(r, NULL, &plan->options);
     ssq_scaler_state want = SSQ_SCALER_STATE_INIT;
     size_t i = 0;
+    double scale = plan->options.init_scale;
     for (; i < n; i++) {
-        NEED(ssq_scaler_simulate(&plan->options, &want, 1, &plan->overflow[i],
-                                 NULL, NULL));
+        /* a verdict looks at the gradient times 1 / scale */
+        uint8_t overflow =
+            plan->overflow[i] != 0 || !isfinite(1.0f / (float)scale);
+        NEED(ssq_scaler_simulate(&plan->options, &want, 1, &overflow, NULL,
+                                 NULL));
+        scale = want.scale;
         if (plan->options.binary64 &&
             (want.scale < 0x1p-126 || want.scale > 0x1p127)) {
             i = n;

@@ -102,6 +102,17 @@ static void note_bad(struct finding *f, size_t tensor, uint64_t index, bool nan)
         f->infs += f->infs < UINT32_MAX;
 }
 
+/* Are the bits finite, and will they be when a step applies them, times factor?
+ * Of a scale below 2^-127 the factor is inf. *nan: which of both it is. */
+static bool good(uint32_t bits, ssq_dtype dtype, float x, float factor,
+                 bool *nan)
+{
+    uint32_t applied = AS_U32(x * factor);
+    bool finite = bits_finite(bits, dtype);
+    *nan = is_nan_bits(finite ? applied : AS_U32(x));
+    return finite && is_finite_bits(applied);
+}
+
 /* A gradient, or a piece of it that begins at element *index: is it bad? The
  * bits are judged as they were loaded, still scaled. The norm is that of true
  * gradients, so each element is multiplied by the factor before it is squared:
@@ -119,8 +130,9 @@ static bool look(struct finding *f, const struct view *v, size_t tensor,
     do {
         uint32_t bits = load_bits(g, v->dtype, w.at[0]);
         float x = bits_to_f32(bits, v->dtype);
-        if (!bits_finite(bits, v->dtype)) {
-            note_bad(f, tensor, *index, is_nan_bits(AS_U32(x)));
+        bool nan;
+        if (!good(bits, v->dtype, x, f->factor, &nan)) {
+            note_bad(f, tensor, *index, nan);
             bad = true;
         } else {
             count(c, AS_U32(x) & 0x7fffffffu, v->dtype);
@@ -194,8 +206,9 @@ static void look_chunk(const struct finding *f, const struct view *v,
         uint32_t bits = load_bits(view_host(v), v->dtype, k);
         float x = bits_to_f32(bits, v->dtype);
         uint32_t magnitude = AS_U32(x) & 0x7fffffffu;
-        if (!bits_finite(bits, v->dtype)) {
-            note_bad(&found, 0, (uint64_t)(k - from), is_nan_bits(AS_U32(x)));
+        bool nan;
+        if (!good(bits, v->dtype, x, f->factor, &nan)) {
+            note_bad(&found, 0, (uint64_t)(k - from), nan);
         } else {
             count(&c, magnitude, v->dtype);
             largest = magnitude > largest ? magnitude : largest;

@@ -7,7 +7,8 @@
  *            ssq_scaler_scale_tensor given to a loss as its dloss, or
  *            ssq_scaler_scale_grad; one of them, since the last update, is
  *            what "the scale was used" means below
- *   check    each gradient is read once: verdict (all finite?), norm
+ *   check    each gradient is read once: verdict (are all finite, also times
+ *            1/scale, as the step applies them?), norm
  *   step     1/scale and the clip factor are folded into the update; under a
  *            bad verdict it changes no bit
  *   update   the machine moves the scale
