@@ -213,10 +213,14 @@ static ssq_status make_divided(struct loop *l)
 static ssq_status make_optimizers(struct loop *l)
 {
     ssq_status st = next_batch(l);
+    if (st == SSQ_OK)
+        st = ssq_params_allow(l->params, "*");
     ssq_tape_begin(l->t, false);
     losses(l);
     if (st == SSQ_OK)
         st = ssq_tape_status(l->t);
+    if (st == SSQ_OK)
+        st = ssq_params_allow(l->params, NULL);
     if (st == SSQ_OK && l->o->shard)
         st = make_divided(l);
     if (st == SSQ_OK && !l->o->shard)

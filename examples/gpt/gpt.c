@@ -279,8 +279,8 @@ static bool resume(struct run *r)
 static bool load(struct run *r)
 {
     static const char prefix[] = "transformer.wte.weight";
-    ssq_params_rule rules[] = {{"wte.weight", NULL, NULL},
-                               {"*", "transformer.*", NULL}};
+    ssq_params_rule rules[] = {{"wte.weight", NULL, NULL, 0},
+                               {"*", "transformer.*", NULL, 0}};
     ssq_params_file_args args = SSQ_PARAMS_FILE_INIT;
     ssq_safetensors_info info = SSQ_SAFETENSORS_INFO_INIT;
     ssq_safetensors *f = NULL;
@@ -298,15 +298,18 @@ static bool load(struct run *r)
     args.rules = ours ? rules + 1 : rules;
     args.count = (whole ? 2 : 1) - (ours ? 1 : 0);
     args.unused = true; /* masks of attention, the head */
+    /* a pass makes the parameters */
+    ssq_params *params = ssq_trainer_params(r->trainer);
+    ssq_status st = ssq_params_allow(params, "*");
     ssq_tape *t = ssq_trainer_evaluate(r->trainer);
-    ssq_status st = windows_next(&r->test, &x, &y);
+    if (st == SSQ_OK)
+        st = windows_next(&r->test, &x, &y);
     if (st == SSQ_OK)
         (void)gpt_logits(t, &r->gpt, x, r->place);
     windows_rewind(&r->test);
     return run_ok(st, "load") && run_ok(ssq_tape_status(t), "load") &&
-           run_ok(ssq_params_load(ssq_trainer_params(r->trainer), r->queue,
-                                  weights, &args),
-                  weights);
+           run_ok(ssq_params_allow(params, NULL), "load") &&
+           run_ok(ssq_params_load(params, r->queue, weights, &args), weights);
 }
 
 /* In float32, by those names, for others. Where each rank has masters of its

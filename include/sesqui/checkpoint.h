@@ -18,9 +18,10 @@
  * Files are replaced as a whole: what is saved goes to a file beside the old
  * one, and takes its place when the disk has it. Whatever fails before, the old
  * one is as it was and nothing is left beside it; only a process that is killed
- * leaves a file ".sesqui-*.part". A link is followed, and stays. With each
- * tensor goes a CRC-64 of its name, dtype, shape and bytes, and one of the
- * header.
+ * leaves a file ".sesqui-*.part". A link is followed, and stays; a link to a
+ * file that does not exist makes that file. The new file gets the mode of the
+ * old one if the file system keeps modes. With each tensor goes a CRC-64 of its
+ * name, dtype, shape and bytes, and one of the header.
  *
  * A file is read with suspicion: a header that is no JSON or longer than the
  * file, names, keys and members that are there twice, shapes that overflow,
@@ -57,9 +58,10 @@ typedef struct ssq_safetensors_info {
     size_t struct_size;
     const char *name;  /**< valid until the file is closed, as all texts of
                             it */
-    const char *dtype; /**< as it is spelled there: "F32", "BF16", "F8_E4M3" */
-    int rank;
-    int64_t shape[SSQ_MAX_RANK];
+    const char *dtype; /**< as it is spelled there: "F32", "BF16", "F8_E4M3"; it
+                            may be one that ssq_safetensors_read refuses */
+    int rank;          /**< may be more than SSQ_MAX_RANK */
+    int64_t shape[SSQ_MAX_RANK]; /**< the first dimensions */
     uint64_t bytes;
 } ssq_safetensors_info;
 #define SSQ_SAFETENSORS_INFO_INIT                                              \
@@ -104,7 +106,8 @@ SSQ_API const char *ssq_safetensors_metadata(const ssq_safetensors *file,
  *  @return SSQ_ERR_NOT_FOUND no such name; SSQ_ERR_INVALID a NULL, other
  *          shapes, axes that are no permutation, floats into integers, a digest
  *          that is not that of the bytes, with both; SSQ_ERR_UNSUPPORTED U64,
- *          complex numbers and floats of 8 bits; SSQ_ERR_IO; the queue's error.
+ *          complex numbers, floats of 8 bits or less, a dtype that the library
+ *          does not know; SSQ_ERR_IO; the queue's error.
  *          Values are looked at before the first is written. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_safetensors_read(ssq_queue *queue, ssq_safetensors *file, const char *name,
@@ -133,6 +136,8 @@ typedef struct ssq_params_rule {
     const int *axes; /**< dimension i of the file's tensor is dimension axes[i]
                           of the parameter; NULL: the same. {1, 0} for kernels
                           that are [in, out] there and [out, in] here */
+    int rank;        /**< elements of axes, which is the rank of each parameter
+                          that matches; 0 without axes */
 } ssq_params_rule;
 
 typedef struct ssq_params_file_args {
@@ -158,26 +163,27 @@ typedef struct ssq_params_file_args {
 
 /** Take parameters, and states, out of anybody's file. Masters have the float32
  *  values that are there, as behind ssq_params_write, and parameters are
- * rounded from them; floats of 16 and 64 bits are made float32. Parameters have
- * to be there: a pass for evaluation makes them. All is compared before
+ * rounded from them; floats of 16 and 64 bits are made float32. The parameters
+ * must exist: ssq_params_allow lets a pass make them. All is compared before
  * anything is written: names, shapes, dtypes, and digests where the file has
- * some.
+ * some. Afterwards passes make only parameters that ssq_params_allow
+ * names.
  *
  *      static const int swapped[] = {1, 0};
  *      static const ssq_params_rule keras[] = {
- *          {"*.weight", "model.*.kernel", swapped},
- *          {"*.bias", "model.*.bias", NULL}};
+ *          {"*.weight", "model.*.kernel", swapped, 2},
+ *          {"*.bias", "model.*.bias", NULL, 0}};
  *
  *  @param args  NULL: all under their own names
  *  @return SSQ_ERR_NOT_FOUND there is no such file; SSQ_ERR_INVALID a NULL, a
  *          wrong struct_size, a set without parameters, a rule without a
  *          pattern or with other wild cards in file, axes that are no
- *          permutation, a capture, of different devices; a parameter that the
- *          file has not, a tensor that is nobody's, another shape, integers,
- *          a digest that differs: the first, by name; SSQ_ERR_UNSUPPORTED
- *          a dtype, as ssq_safetensors_read. Nothing has changed then.
- *          SSQ_ERR_NOMEM, SSQ_ERR_IO or the queue's error while values are
- *          written: then they are partly those of the file. Since 0.1. */
+ *          permutation or of another rank, a capture, of different devices; a
+ * parameter that the file has not, a tensor that is nobody's, another shape,
+ * integers, a digest that differs: the first, by name; SSQ_ERR_UNSUPPORTED a
+ * dtype, as ssq_safetensors_read. Nothing has changed then. SSQ_ERR_NOMEM,
+ * SSQ_ERR_IO or the queue's error while values are written: then they are
+ * partly those of the file. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_params_load(ssq_params *params, ssq_queue *queue, const char *path,
                 const ssq_params_file_args *args);

@@ -126,6 +126,38 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_find(const ssq_params *params,
                                                   const char *name,
                                                   ssq_param_info *info);
 
+/** Let passes make parameters that they would not make otherwise. A pass for
+ *  training makes a parameter when a layer first asks for its name, until the
+ *  set is loaded from a file or a trainer has made its first step. No other
+ *  pass makes one, so a mistyped name is an error at the layer's line, and not
+ *  a new layer with random values. The error names the most similar parameter.
+ * After this call all passes also make those whose names match, until the next
+ * call. Before weights are loaded into an empty set:
+ *
+ *      CHECK(ssq_params_allow(params, "*"));
+ *      ssq_tape_begin(tape, false);
+ *      (void)net(tape, x);                      // makes the parameters
+ *      CHECK(ssq_params_allow(params, NULL));
+ *      CHECK(ssq_params_load(params, queue, "weights.safetensors", NULL));
+ *
+ *  and for a new head of a model that was loaded, `"head.*"`.
+ *  @param pattern  as ssq_params_optimize has it; copied; NULL: none
+ *  @return SSQ_ERR_INVALID params is NULL; SSQ_ERR_NOMEM. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
+                                                   const char *pattern);
+
+/** Remove parameters and their gradients from a set. This ends the current
+ * pass: its next use of a parameter is SSQ_ERR_INVALID. Infos filled by
+ *  ssq_params_get become invalid.
+ *  @param pattern  as ssq_params_optimize has it; not NULL
+ *  @param removed  out, optional: how many
+ *  @return SSQ_ERR_INVALID a NULL, or an optimizer has one of them;
+ *          SSQ_ERR_NOT_FOUND nothing matches. Nothing is removed then.
+ *          Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,
+                                                    const char *pattern,
+                                                    size_t *removed);
+
 /** Give an optimizer all parameters with a gradient that it has not been given
  *  yet and whose names match. Where no backward has reached one its gradient is
  *  zeros, which this call waits for.

@@ -225,10 +225,12 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_schedule(
     ssq_trainer *trainer, ssq_hyper hyper, const ssq_schedule *schedule);
 
 /** Begin a pass for training: ssq_tape_begin. The tape is the trainer's; NULL
- *  for NULL. It latches SSQ_ERR_COMM where the ranks' group has ended. */
+ *  for NULL. It latches SSQ_ERR_COMM if the ranks' group has ended, and
+ *  SSQ_ERR_INVALID in a capture of a graph: steps are captured by .replay. */
 SSQ_API ssq_tape *ssq_trainer_begin(ssq_trainer *trainer);
 
-/** Begin a pass for evaluation. */
+/** Begin a pass for evaluation. It makes no parameters: see ssq_params_allow.
+ */
 SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
 
 /** Backward from loss, and with the last pass of an accumulation the step:
@@ -254,13 +256,43 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *  @param loss  one element, as ssq_tape_backward
  *  @return what the tape has latched; as ssq_tape_backward and
  *          ssq_optimizer_step; SSQ_ERR_INVALID also: a parameter that was made
- *          after the first step, by name; SSQ_ERR_SCALE as ssq_scaler_update.
+ *          after the first step, by name; in a capture of a graph, where the
+ *          pass stays as it is; SSQ_ERR_SCALE as ssq_scaler_update.
  *          After an error no parameter and no moment has
  *          changed, and the pass does not count. But where all gradients were
  *          there and the step or the update failed, the next begin does that
  *          first, and latches its error */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
                                                    ssq_var loss);
+
+/** Step now, with the passes that an accumulation has so far, divided by their
+ *  number: at the end of an epoch whose length is no multiple of .accumulate,
+ * or before a save when the process is told to stop. The bits are those of a
+ *  trainer whose .accumulate is that number. If no pass was taken, nothing
+ *  happens. This ends the current pass, which does not count. Hooks are
+ *  called at SSQ_PLACE_STEP_END only.
+ *
+ *      for (size_t i = 0; i < batches; i++)
+ *          CHECK(ssq_trainer_step(trainer, loss_of(trainer, i)));
+ *      CHECK(ssq_trainer_flush(trainer));
+ *
+ *  With comm all ranks call it after the same pass.
+ *  @return SSQ_ERR_INVALID NULL, or in a capture of a graph; as
+ *          ssq_optimizer_step; SSQ_ERR_SCALE as ssq_scaler_update. After
+ *          another error the step is due: the next flush or begin makes it. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_flush(ssq_trainer *trainer);
+
+/** Drop the passes that an accumulation has so far, as torch's zero_grad drops
+ *  gradients: the next pass is the first of a step. Parameters, moments and the
+ *  scaler do not change. This ends the current pass. A failed step that the
+ * next begin would repeat is dropped, too. With comm all ranks call it after
+ * the same pass.
+ *  @return SSQ_ERR_INVALID NULL, in a capture of a graph, or the gradients were
+ *          checked already; nothing is dropped then. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_zero_grad(ssq_trainer *trainer);
+
+/** How many passes the accumulation that is open has; 0: none is open. */
+SSQ_API uint32_t ssq_trainer_accumulated(const ssq_trainer *trainer);
 
 /** Which rows of a batch are this rank's, and that the next pass counts as much
  *  as they are of it: call it before ssq_trainer_step, on all ranks with the

@@ -157,12 +157,12 @@ enum stage { STAGE_READY, STAGE_CHECKED, STAGE_STEPPED };
  *  READY again. */
 struct optimizer_stages {
     enum stage stage;
-    ssq_scaler *scaler; /* of the last check or step; held */
-    uint64_t epoch;     /* of that scaler then */
-    bool unscaled;      /* the check saw, or wrote, true gradients */
-    bool accumulating;  /* sums hold gradients that no step has used */
-    bool reduced;       /* they are sums over ranks, in this one's shard */
-    bool gathering;     /* a step was made; parameters are to be gathered */
+    ssq_scaler *scaler;   /* of the last check or step; held */
+    uint64_t epoch;       /* of that scaler then */
+    bool unscaled;        /* the check saw, or wrote, true gradients */
+    bool accumulating;    /* sums hold gradients that no step has used */
+    bool reduced;         /* they are sums over ranks, in this one's shard */
+    bool gathering;       /* a step was made; parameters are to be gathered */
     bool checked, normed; /* ranks have put together the partials of a check,
                              and of LAMB's norms, that are not used yet */
     double factor;
@@ -272,6 +272,11 @@ ssq_status optimizer_accumulate_list(ssq_queue *queue,
                                      const ssq_optimizer *optimizer,
                                      struct view_list *list);
 void optimizer_accumulate_end(ssq_optimizer *optimizer, double factor);
+/** The factor of the sums that have been accumulated. */
+void optimizer_set_factor(ssq_optimizer *optimizer, double factor);
+/** Drop the accumulated sums. @return INVALID after a check or a step */
+ssq_status optimizer_drop_sums(ssq_queue *queue, ssq_optimizer *optimizer,
+                               const char *what);
 
 /* optimizer_stages.c */
 /** Before a call moves the stages: a scaler's update is noticed, and a capture

@@ -390,6 +390,22 @@ void optimizer_accumulate_end(ssq_optimizer *o, double factor)
     o->at.factor = factor;
 }
 
+void optimizer_set_factor(ssq_optimizer *o, double factor)
+{
+    o->at.factor = factor;
+}
+
+ssq_status optimizer_drop_sums(ssq_queue *queue, ssq_optimizer *o,
+                               const char *what)
+{
+    ssq_status st = enter(queue, o, NULL, what);
+    if (st == SSQ_OK && o->at.stage != STAGE_READY)
+        st = stage_error(o, what);
+    if (st == SSQ_OK)
+        o->at.accumulating = o->at.reduced = false;
+    return st;
+}
+
 /* The first call after a step or an update overwrites what the sums had. */
 ssq_status ssq_optimizer_accumulate(ssq_queue *queue, ssq_optimizer *optimizer,
                                     double factor)

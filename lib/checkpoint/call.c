@@ -2,6 +2,7 @@
 /* call.c - what saving and loading check of their arguments. */
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
+#include "lib/checkpoint/disk.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
 
@@ -30,8 +31,10 @@ ssq_status checkpoint_call(const struct checkpoint *c, const char *path)
     ssq_status st = queue_check(c->queue, c->what);
     if (st != SSQ_OK)
         return st;
-    if (path == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: path is NULL", c->what);
+    if (!c->elsewhere)
+        st = disk_path_check(c->what, path);
+    if (st != SSQ_OK)
+        return st;
     if (queue_capturing(c->queue))
         return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
                          c->what);

@@ -41,6 +41,8 @@ struct checkpoint {
      * the optimizer its parameters where it has none */
     bool whole;
     ssq_status (*give)(void *user);
+    ssq_status (*check)(void *user); /* of words and weights, before anything is
+                                        written; NULL: they will do */
     void *user;
     char *weights;   /* a trainer's, of ranks, as it spells them; to load: out,
                         to be freed; NULL: none */

@@ -14,8 +14,8 @@
 uint64_t digest_begin(const struct crc64 *c, const struct entry *e)
 {
     uint64_t sum = crc64_add(c, 0, e->name, strlen(e->name) + 1);
-    sum = crc64_add(c, sum, e->spelling->text, strlen(e->spelling->text) + 1);
-    for (int i = 0; i < e->rank; i++) {
+    sum = crc64_add(c, sum, e->spelling.text, strlen(e->spelling.text) + 1);
+    for (int i = 0; i < e->rank && i < SSQ_MAX_RANK; i++) {
         unsigned char size[8];
         for (int k = 0; k < 8; k++)
             size[k] = (unsigned char)((uint64_t)e->shape[i] >> 8 * k);

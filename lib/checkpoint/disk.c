@@ -18,6 +18,9 @@
 #include <time.h>
 #include <unistd.h>
 
+/** Links that one may lead to another, as on Linux. */
+#define MOST_LINKS 40
+
 static ssq_status fail(const char *what, const char *path, const char *did,
                        int e)
 {
@@ -36,6 +39,14 @@ static int open_file(const char *path, int flags)
         fd = open(path, flags | O_CLOEXEC, 0666);
     while (fd < 0 && errno == EINTR);
     return fd;
+}
+
+ssq_status disk_path_check(const char *what, const char *path)
+{
+    if (path != NULL && path[0] != '\0')
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID, "%s: path is %s", what,
+                     path == NULL ? "NULL" : "empty");
 }
 
 /* ---- to read ---- */
@@ -104,36 +115,59 @@ static char *folder_of(const char *path, size_t n, size_t *bytes)
     return at;
 }
 
-/* Where a link leads. */
-static ssq_status follow(struct replacement *r, mode_t *mode)
+/* From a link, r->target, to what it says; a relative one is from its folder.
+ */
+static ssq_status follow(struct replacement *r)
 {
-    struct stat s;
-    r->target = mem_alloc(PATH_MAX);
-    if (r->target == NULL)
-        return error_nomem(r->what, PATH_MAX);
-    if (realpath(r->path, r->target) == NULL || stat(r->target, &s) != 0)
-        return fail(r->what, r->path, "the end of this link", errno);
-    *mode = s.st_mode;
+    char *to = mem_alloc(PATH_MAX);
+    size_t folder = 0;
+    ssize_t n = to == NULL ? -1 : readlink(r->target, to, PATH_MAX - 1);
+    ssq_status st = to == NULL ? error_nomem(r->what, PATH_MAX)
+                    : n < 0    ? fail(r->what, r->path, "readlink", errno)
+                               : SSQ_OK;
+    char *next = NULL;
+    if (st == SSQ_OK) {
+        to[n] = '\0';
+        next = to[0] == '/' ? mem_strdup(to)
+                            : folder_of(r->target, (size_t)n, &folder);
+        if (next == NULL)
+            st = error_nomem(r->what, PATH_MAX);
+        else
+            memcpy(next + folder, to, (size_t)n + 1);
+    }
+    mem_free(to);
+    if (st != SSQ_OK)
+        return st;
+    mem_free(r->target);
+    r->target = next;
     return SSQ_OK;
 }
 
-/* A link stays, and what it leads to is replaced. What is there and is no plain
- * file is left alone. */
+/* A link stays, and what it leads to is replaced, or made, as open does it.
+ * What is there and is no plain file is left alone. *mode: of what is there; 0:
+ * nothing is. */
 static ssq_status find_target(struct replacement *r, mode_t *mode)
 {
     struct stat s = {.st_mode = 0};
-    ssq_status st = SSQ_OK;
-    if (lstat(r->path, &s) != 0 && errno != ENOENT)
-        return fail(r->what, r->path, "lstat", errno);
-    *mode = s.st_mode;
-    if (S_ISLNK(s.st_mode))
-        st = follow(r, mode);
-    else if ((r->target = mem_strdup(r->path)) == NULL)
-        st = error_nomem(r->what, strlen(r->path));
-    if (st == SSQ_OK && *mode != 0 && !S_ISREG(*mode))
-        st = error_set(SSQ_ERR_INVALID, "%s: %.300s is no plain file", r->what,
-                       r->path);
-    return st;
+    r->target = mem_strdup(r->path);
+    if (r->target == NULL)
+        return error_nomem(r->what, strlen(r->path));
+    for (int links = 0;; links++) {
+        int e = lstat(r->target, &s) == 0 ? 0 : errno;
+        *mode = e == 0 ? s.st_mode : 0;
+        if (e == ENOENT || (e == 0 && S_ISREG(s.st_mode)))
+            return SSQ_OK;
+        if (e != 0)
+            return fail(r->what, r->path, "lstat", e);
+        if (!S_ISLNK(s.st_mode))
+            return error_set(SSQ_ERR_INVALID, "%s: %.300s is no plain file",
+                             r->what, r->path);
+        if (links == MOST_LINKS)
+            return fail(r->what, r->path, "follow a link", ELOOP);
+        ssq_status st = follow(r);
+        if (st != SSQ_OK)
+            return st;
+    }
 }
 
 ssq_status replacement_begin(struct replacement *r, const char *what,
@@ -164,8 +198,10 @@ ssq_status replacement_begin(struct replacement *r, const char *what,
         return st;
     }
     r->temporary = name;
-    if (mode != 0 && fchmod(r->fd, mode & 0777) != 0)
-        return fail(what, path, "fchmod", errno);
+    /* A file system may keep no modes, as CIFS or FUSE: the file has the mode
+     * of all others there. */
+    if (mode != 0)
+        (void)fchmod(r->fd, mode & 0777);
     return SSQ_OK;
 }
 
@@ -218,23 +254,19 @@ static int sync_file(int fd)
     return e;
 }
 
-/* A file system that cannot sync a folder says EINVAL, and has nothing to be
- * done about it. name: of a file in it, which is cut: nothing that may fail for
- * want of memory comes behind the rename. */
-static ssq_status sync_folder(const struct replacement *r, char *name)
+/* Write the rename to disk. The new file is already in place, so an error here
+ * is ignored: some file systems cannot sync a folder. name: of a file in it,
+ * which is cut, since memory may be short. */
+static void sync_folder(char *name)
 {
     char *slash = strrchr(name, '/');
     if (slash != NULL)
         slash[1] = '\0';
     int fd = open_file(slash != NULL ? name : ".", O_RDONLY | O_DIRECTORY);
-    ssq_status st = SSQ_OK;
-    if (fd < 0 && errno != EACCES)
-        st = fail(r->what, r->path, "open its folder", errno);
-    if (fd >= 0 && sync_file(fd) != 0 && errno != EINVAL)
-        st = fail(r->what, r->path, "fsync of its folder", errno);
-    if (fd >= 0)
-        disk_close(fd);
-    return st;
+    if (fd < 0)
+        return;
+    (void)sync_file(fd);
+    disk_close(fd);
 }
 
 ssq_status replacement_commit(struct replacement *r)
@@ -247,11 +279,10 @@ ssq_status replacement_commit(struct replacement *r)
         return fail(r->what, r->path, "close", errno);
     if (rename(r->temporary, r->target) != 0)
         return fail(r->what, r->path, "rename", errno);
-    char *name = r->temporary;
+    sync_folder(r->temporary);
+    mem_free(r->temporary);
     r->temporary = NULL;
-    ssq_status st = sync_folder(r, name);
-    mem_free(name);
-    return st;
+    return SSQ_OK;
 }
 
 void replacement_end(struct replacement *r)

@@ -9,6 +9,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/** Can there be a file of this name? @return INVALID path is NULL or empty */
+ssq_status disk_path_check(const char *what, const char *path);
 /** Open a plain file to read. @return NOT_FOUND there is none */
 ssq_status disk_open(const char *what, const char *path, int *fd,
                      uint64_t *bytes);

@@ -8,16 +8,28 @@
 #include <stdio.h>
 #include <string.h>
 
-static const struct spelling spellings[] = {
-    {"F32", SSQ_F32, 4},      {"F16", SSQ_F16, 2},
-    {"BF16", SSQ_BF16, 2},    {"I32", SSQ_I32, 4},
-    {"U8", SSQ_U8, 1},        {"BOOL", SSQ_BOOL, 1},
-    {"I8", SSQ_I8, 1},        {"I64", SSQ_I64, 8},
-    {"U32", SSQ_U32, 4},      {"F64", SSQ_F64, 8},
-    {"I16", SSQ_I16, 2},      {"U16", SSQ_U16, 2},
-    {"U64", NO_DTYPE, 8},     {"F8_E4M3", NO_DTYPE, 1},
-    {"F8_E5M2", NO_DTYPE, 1}, {"F8_E8M0", NO_DTYPE, 1},
-    {"C64", NO_DTYPE, 8}};
+static const struct spelling spellings[] = {{"F32", SSQ_F32, 32, 4},
+                                            {"F16", SSQ_F16, 16, 2},
+                                            {"BF16", SSQ_BF16, 16, 2},
+                                            {"I32", SSQ_I32, 32, 4},
+                                            {"U8", SSQ_U8, 8, 1},
+                                            {"BOOL", SSQ_BOOL, 8, 1},
+                                            {"I8", SSQ_I8, 8, 1},
+                                            {"I64", SSQ_I64, 64, 8},
+                                            {"U32", SSQ_U32, 32, 4},
+                                            {"F64", SSQ_F64, 64, 8},
+                                            {"I16", SSQ_I16, 16, 2},
+                                            {"U16", SSQ_U16, 16, 2},
+                                            {"U64", NO_DTYPE, 64, 8},
+                                            {"F8_E4M3", NO_DTYPE, 8, 1},
+                                            {"F8_E5M2", NO_DTYPE, 8, 1},
+                                            {"F8_E8M0", NO_DTYPE, 8, 1},
+                                            {"F8_E4M3FNUZ", NO_DTYPE, 8, 1},
+                                            {"F8_E5M2FNUZ", NO_DTYPE, 8, 1},
+                                            {"F6_E2M3", NO_DTYPE, 6, 0},
+                                            {"F6_E3M2", NO_DTYPE, 6, 0},
+                                            {"F4", NO_DTYPE, 4, 0},
+                                            {"C64", NO_DTYPE, 64, 8}};
 #define SPELLINGS (sizeof(spellings) / sizeof(spellings[0]))
 
 const struct spelling *spelling_of(const char *text)
@@ -39,10 +51,10 @@ const struct spelling *spelling_of_dtype(ssq_dtype dtype)
 const char *shape_text(int rank, const int64_t *shape, char *buf, size_t bytes)
 {
     size_t at = (size_t)snprintf(buf, bytes, "[");
-    for (int i = 0; i < rank && at + 24 < bytes; i++)
+    for (int i = 0; i < rank && i < SSQ_MAX_RANK && at + 24 < bytes; i++)
         at += (size_t)snprintf(buf + at, bytes - at, i > 0 ? ",%lld" : "%lld",
                                (long long)shape[i]);
-    snprintf(buf + at, bytes - at, "]");
+    snprintf(buf + at, bytes - at, rank > SSQ_MAX_RANK ? ",..]" : "]");
     return buf;
 }
 
@@ -72,7 +84,8 @@ static ssq_status grow(const char *what, void **list, size_t n, size_t *room,
 struct description {
     char *dtype;
     uint64_t from, to;
-    bool has_shape, has_range;
+    uint64_t elements;
+    bool has_shape, has_range, overflows;
 };
 
 static ssq_status bad(const ssq_safetensors *f, const struct entry *e,
@@ -85,8 +98,12 @@ static ssq_status bad(const ssq_safetensors *f, const struct entry *e,
                      f->what, f->path, e->name, text);
 }
 
-static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e)
+/* All dimensions are multiplied in their order, as others do it: one of 0
+ * behind an overflow does not mend it. */
+static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e,
+                        struct description *d)
 {
+    d->elements = 1;
     ssq_status st = json_take(j, '[');
     bool more = !json_is(j, ']');
     if (st == SSQ_OK && !more)
@@ -94,14 +111,16 @@ static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e)
     while (st == SSQ_OK && more) {
         uint64_t size = 0;
         st = json_number(j, &size);
-        if (st == SSQ_OK && e->rank == SSQ_MAX_RANK)
-            return bad(f, e, "has more than %llu dimensions", SSQ_MAX_RANK, 0);
         if (st == SSQ_OK && size > INT64_MAX)
             return bad(f, e, "has a dimension of %llu", size, 0);
-        if (st == SSQ_OK) {
-            e->shape[e->rank++] = (int64_t)size;
-            st = json_more(j, ']', &more);
-        }
+        if (st != SSQ_OK)
+            return st;
+        if (e->rank < SSQ_MAX_RANK)
+            e->shape[e->rank] = (int64_t)size;
+        e->rank++;
+        d->overflows =
+            d->overflows || !size_mul(d->elements, size, &d->elements);
+        st = json_more(j, ']', &more);
     }
     return st;
 }
@@ -135,16 +154,14 @@ static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
     } else if (strcmp(key, "shape") == 0) {
         twice = d->has_shape;
         d->has_shape = true;
-        st = twice ? st : shape(f, j, e);
+        st = twice ? st : shape(f, j, e, d);
     } else if (strcmp(key, "data_offsets") == 0) {
         twice = d->has_range;
         d->has_range = true;
         st = range(j, d);
-    } else
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: %.300s: tensor \"%.100s\" has a \"%.40s\", "
-                         "expected dtype, shape and data_offsets",
-                         f->what, f->path, e->name, key);
+    } else {
+        st = json_skip(j); /* of a later version */
+    }
     if (st == SSQ_OK && twice)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: tensor \"%.100s\" has two \"%.40s\"",
@@ -152,25 +169,26 @@ static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
     return st;
 }
 
-/* The product is checked in the order of the dimensions, as others do: one of 0
- * behind an overflow does not mend it. */
+/* Of a dtype that is not in the list nothing is known: its tensor may be
+ * listed, and is not read. */
+static struct spelling spelled(char *text)
+{
+    const struct spelling *known = spelling_of(text);
+    return known != NULL ? *known : (struct spelling){text, NO_DTYPE, 0, 0};
+}
+
 static ssq_status check(ssq_safetensors *f, struct entry *e,
                         const struct description *d, uint64_t data)
 {
     char text[200];
-    uint64_t bytes;
+    uint64_t bits, has = d->to - d->from;
     if (d->dtype == NULL || !d->has_shape || !d->has_range)
         return bad(f, e,
                    d->dtype == NULL ? "has no dtype"
                    : d->has_shape   ? "has no data_offsets"
                                     : "has no shape",
                    0, 0);
-    e->spelling = spelling_of(d->dtype);
-    if (e->spelling == NULL)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: %.300s: tensor \"%.100s\" is of \"%.40s\", which "
-                         "is no dtype",
-                         f->what, f->path, e->name, d->dtype);
+    e->spelling = spelled(d->dtype);
     if (d->from > d->to || d->to > data)
         return bad(f, e,
                    d->from > d->to ? "has bytes %llu to %llu"
@@ -178,29 +196,28 @@ static ssq_status check(ssq_safetensors *f, struct entry *e,
                    d->from > d->to ? d->from : d->to,
                    d->from > d->to ? d->to : data);
     shape_text(e->rank, e->shape, text, sizeof(text));
-    bytes = e->spelling->bytes;
-    for (int i = 0; i < e->rank; i++)
-        if (!size_mul(bytes, (uint64_t)e->shape[i], &bytes) ||
-            bytes > INT64_MAX)
-            return error_set(SSQ_ERR_INVALID,
-                             "%s: %.300s: tensor \"%.100s\" of %s overflows",
-                             f->what, f->path, e->name, text);
-    if (bytes != d->to - d->from)
+    if (d->overflows || !size_mul(d->elements, e->spelling.bits, &bits) ||
+        bits / 8 > INT64_MAX)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s: tensor \"%.100s\" of %s overflows",
+                         f->what, f->path, e->name, text);
+    bool whole = bits % 8 == 0;
+    if (e->spelling.bits > 0 && (!whole || bits / 8 != has))
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: tensor \"%.100s\" of %s %s needs %llu "
-                         "bytes, and has %llu",
-                         f->what, f->path, e->name, e->spelling->text, text,
-                         (unsigned long long)bytes,
-                         (unsigned long long)(d->to - d->from));
+                         "%s, and has %llu bytes",
+                         f->what, f->path, e->name, e->spelling.text, text,
+                         (unsigned long long)(whole ? bits / 8 : bits),
+                         whole ? "bytes" : "bits", (unsigned long long)has);
     e->begin = d->from;
-    e->bytes = bytes;
+    e->bytes = has;
     return SSQ_OK;
 }
 
 static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
                          uint64_t data)
 {
-    struct description d = {NULL, 0, 0, false, false};
+    struct description d = {0};
     void *list = f->entry;
     ssq_status st = grow(f->what, &list, f->n, &f->room, sizeof(*f->entry));
     f->entry = list;
@@ -228,6 +245,8 @@ static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
 
 static ssq_status metadata(ssq_safetensors *f, struct json *j)
 {
+    if (json_is(j, 'n')) /* null: there is none */
+        return json_skip(j);
     ssq_status st = json_take(j, '{');
     bool more = st == SSQ_OK && !json_is(j, '}');
     if (st == SSQ_OK && !more)

@@ -51,6 +51,65 @@ ssq_status json_more(struct json *j, char close, bool *more)
     return SSQ_OK;
 }
 
+/* ---- skipping ---- */
+
+/** Objects and arrays in one another. */
+#define MOST_DEEP 64
+
+static ssq_status skip(struct json *j, unsigned depth);
+
+/* The elements of an object or an array, up to its end. */
+static ssq_status skip_inside(struct json *j, char open, unsigned depth)
+{
+    const char close = open == '{' ? '}' : ']';
+    ssq_status st = json_take(j, open);
+    bool more = st == SSQ_OK && !json_is(j, close);
+    if (st == SSQ_OK && !more)
+        return json_take(j, close);
+    while (st == SSQ_OK && more) {
+        char *key;
+        if (open == '{') {
+            st = json_string(j, &key);
+            if (st == SSQ_OK)
+                st = json_take(j, ':');
+        }
+        if (st == SSQ_OK)
+            st = skip(j, depth + 1);
+        if (st == SSQ_OK)
+            st = json_more(j, close, &more);
+    }
+    return st;
+}
+
+static ssq_status skip(struct json *j, unsigned depth)
+{
+    static const char *const words[] = {"null", "true", "false"};
+    char *text;
+    if (depth > MOST_DEEP)
+        return fail(j, "less in one another");
+    if (json_is(j, '{') || json_is(j, '['))
+        return skip_inside(j, (char)*j->at, depth);
+    if (json_is(j, '"'))
+        return json_string(j, &text);
+    for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++) {
+        size_t n = strlen(words[i]);
+        if ((size_t)(j->end - j->at) < n || memcmp(j->at, words[i], n) != 0)
+            continue;
+        j->at += n;
+        return SSQ_OK;
+    }
+    const unsigned char *from = j->at;
+    while (j->at < j->end && *j->at != '\0' &&
+           strchr("+-.eE0123456789", *j->at) != NULL)
+        j->at++;
+    return j->at > from ? SSQ_OK : fail(j, "a value");
+}
+
+ssq_status json_skip(struct json *j)
+{
+    return skip(j, 0);
+}
+
 ssq_status json_done(struct json *j)
 {
     skip_space(j);

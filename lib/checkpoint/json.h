@@ -1,8 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* json.h - the strict part of JSON that headers of safetensors files need:
  * objects, arrays, strings and whole numbers, read in the order in which they
- * are expected. Nothing else is legal there, so nothing nests deeper than its
- * reader asks for. */
+ * are expected; any other value can only be skipped. */
 #ifndef LIB_CHECKPOINT_JSON_H
 #define LIB_CHECKPOINT_JSON_H
 
@@ -28,6 +27,8 @@ ssq_status json_number(struct json *j, uint64_t *x);
 /** Behind an element: true in *more for a comma, false for `close`; both are
  *  taken. */
 ssq_status json_more(struct json *j, char close, bool *more);
+/** Skip one value of any kind. */
+ssq_status json_skip(struct json *j);
 /** Nothing but white space may follow. */
 ssq_status json_done(struct json *j);
 

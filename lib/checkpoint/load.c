@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* load.c - a training goes on from a file.
  *
- * First everything is compared, and digests are: parameters of an empty set,
- * and the optimizer's memory, are made for that, and let go of where anything
- * differs. Then everything is written. */
+ * First the file is compared with the program's objects, then with its digests,
+ * so that a damaged file cannot make us allocate what it claims. Then missing
+ * parameters and the optimizer's memory are made; they are freed if anything
+ * differs. Values are written last. */
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer.h"
@@ -24,7 +25,9 @@ struct loading {
     const struct entry **param; /* by number; owned */
     bool *state, *full;         /* likewise */
     size_t n;                   /* parameters in the file */
-    bool *seen;                 /* entries that the optimizer has; owned */
+    uint32_t words[PARAMS_WORDS];
+    struct crc64 crc;
+    bool *seen; /* entries that the optimizer has; owned */
     /* as it was */
     size_t had_params, had_given;
     bool had_state;
@@ -117,8 +120,8 @@ static ssq_status compare_param(const struct loading *l, size_t i)
     if (strcmp(p->name, e->name) != 0)
         return differs(l, thing, e->name, p->name);
     snprintf(thing, sizeof(thing), "\"%s\"", p->name);
-    if (e->spelling->dtype != p->tensor->view.dtype)
-        return differs(l, thing, e->spelling->text,
+    if (e->spelling.dtype != p->tensor->view.dtype)
+        return differs(l, thing, e->spelling.text,
                        spelling_of_dtype(p->tensor->view.dtype)->text);
     if (l->state[i] != p->state)
         return differs(l, thing, l->state[i] ? "a state" : "no state",
@@ -132,12 +135,12 @@ static ssq_status make_param(const struct loading *l, size_t i)
     ssq_params *p = l->c->params;
     const struct entry *e = l->param[i];
     ssq_tensor *t = NULL;
-    ssq_dtype dtype = e->spelling->dtype;
+    ssq_dtype dtype = e->spelling.dtype;
     if (dtype != SSQ_F32 && dtype != p->policy.compute)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: \"%.100s\" is %s in the file, and %s is "
                          "the policy",
-                         l->c->what, l->f->path, e->name, e->spelling->text,
+                         l->c->what, l->f->path, e->name, e->spelling.text,
                          p->policy_name);
     ssq_status st = tensor_create(p->device, dtype, e->rank, e->shape, &t);
     if (st == SSQ_OK)
@@ -168,7 +171,13 @@ static ssq_status compare_params(struct loading *l)
         snprintf(ours, sizeof(ours), "%zu", p->n);
         st = differs(l, "the number of parameters", theirs, ours);
     }
-    for (size_t i = p->n; i < l->n && st == SSQ_OK; i++)
+    return st;
+}
+
+static ssq_status make_params(const struct loading *l)
+{
+    ssq_status st = SSQ_OK;
+    for (size_t i = l->c->params->n; i < l->n && st == SSQ_OK; i++)
         st = make_param(l, i);
     return st;
 }
@@ -217,17 +226,17 @@ static ssq_status compare_state(void *user, const struct state_of *state)
     if (st != SSQ_OK)
         return st;
     const ssq_tensor whole = {.view = state->whole};
-    if (e->spelling->dtype != whole.view.dtype)
-        return differs(l, e->name, e->spelling->text,
+    if (e->spelling.dtype != whole.view.dtype)
+        return differs(l, e->name, e->spelling.text,
                        spelling_of_dtype(whole.view.dtype)->text);
     l->seen[e - l->f->entry] = true;
     st = values_fit(l->f, e, NULL, &whole, &place);
     return st == SSQ_OK && state->slot < 0 ? compare_control(l, e) : st;
 }
 
-static ssq_status compare_optimizer(struct loading *l)
+static ssq_status compare_optimizer(const struct loading *l)
 {
-    struct checkpoint *c = l->c;
+    const struct checkpoint *c = l->c;
     const char *ours = optimizer_kinds[c->optimizer->kind].name;
     const char *theirs = ssq_safetensors_metadata(l->f, "sesqui.optimizer");
     if (theirs == NULL)
@@ -236,6 +245,13 @@ static ssq_status compare_optimizer(struct loading *l)
                          c->what, l->f->path);
     if (strcmp(ours, theirs) != 0)
         return differs(l, "the optimizer", theirs, ours);
+    return SSQ_OK;
+}
+
+/* Its memory, and whether the file has all of it. */
+static ssq_status make_optimizer(struct loading *l)
+{
+    struct checkpoint *c = l->c;
     l->seen = mem_alloc_array(l->f->n, sizeof(bool));
     if (l->seen == NULL)
         return error_nomem(c->what, l->f->n);
@@ -268,8 +284,8 @@ static ssq_status write_state(void *user, const struct state_of *state)
     place.rank = part.rank = 1;
     place.shape[0] = part.shape[0] = view_elements(&state->here->view);
     place.stride[0] = 1;
-    part.begin += (uint64_t)state->from * e->spelling->bytes;
-    part.bytes = (uint64_t)part.shape[0] * e->spelling->bytes;
+    part.begin += (uint64_t)state->from * e->spelling.bytes;
+    part.bytes = (uint64_t)part.shape[0] * e->spelling.bytes;
     return values_read(l->c->queue, l->f, &part, &place);
 }
 
@@ -288,7 +304,7 @@ static ssq_status read_host(const struct loading *l, const char *name,
                             ssq_dtype dtype, size_t n, void *to)
 {
     const struct entry *e = entry_find(l->f, name);
-    if (e == NULL || e->spelling->dtype != dtype || e->rank != 1 ||
+    if (e == NULL || e->spelling.dtype != dtype || e->rank != 1 ||
         (uint64_t)e->shape[0] != n)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: \"%s\" is not there, or is not %s [%zu]",
@@ -296,7 +312,7 @@ static ssq_status read_host(const struct loading *l, const char *name,
                          spelling_of_dtype(dtype)->text, n);
     ssq_status st = disk_read(l->c->what, l->f->path, l->f->fd, e->begin, to,
                               (size_t)e->bytes);
-    values_little(to, (size_t)e->bytes, e->spelling->bytes);
+    values_little(to, (size_t)e->bytes, e->spelling.bytes);
     return st;
 }
 
@@ -324,7 +340,7 @@ static ssq_status load_scaler(const struct loading *l)
 
 /* ---- the whole ---- */
 
-static ssq_status compare_parts(const struct loading *l)
+static ssq_status compare_version(const struct loading *l)
 {
     const struct checkpoint *c = l->c;
     const char *version = ssq_safetensors_metadata(l->f, "sesqui.version");
@@ -333,21 +349,19 @@ static ssq_status compare_parts(const struct loading *l)
                          c->what, l->f->path);
     if (strcmp(version, CHECKPOINT_VERSION) != 0)
         return differs(l, "the version", version, CHECKPOINT_VERSION);
-    return SSQ_OK;
+    return header_check(l->f, &l->crc);
 }
 
 static ssq_status compare_digests(const struct loading *l)
 {
-    struct crc64 crc;
-    crc64_begin(&crc);
-    ssq_status st = header_check(l->f, &crc);
+    ssq_status st = SSQ_OK;
     for (size_t i = 0; i < l->f->n && st == SSQ_OK; i++) {
         const struct entry *e = &l->f->entry[i];
         if (digest_of(l->f, e) == NULL)
             return error_set(SSQ_ERR_INVALID,
                              "%s: %.300s: tensor \"%.100s\" has no digest",
                              l->c->what, l->f->path, e->name);
-        st = digest_check(l->f, &crc, e);
+        st = digest_check(l->f, &l->crc, e);
     }
     if (st == SSQ_OK) /* the header has those of all tensors */
         snprintf(l->c->digest, sizeof(l->c->digest), "%s",
@@ -358,8 +372,7 @@ static ssq_status compare_digests(const struct loading *l)
 static ssq_status write_params(struct loading *l)
 {
     ssq_params *p = l->c->params;
-    uint32_t words[PARAMS_WORDS] = {0};
-    ssq_status st = read_host(l, OWN_PARAMS, SSQ_U32, PARAMS_WORDS, words);
+    ssq_status st = SSQ_OK;
     for (size_t i = 0; i < p->n && st == SSQ_OK; i++) {
         struct view place;
         l->c->written = true;
@@ -368,8 +381,8 @@ static ssq_status write_params(struct loading *l)
             st = values_read(l->c->queue, l->f, l->param[i], &place);
     }
     if (st == SSQ_OK) {
-        p->draws = words[0];
-        p->options.seed = (uint64_t)words[2] << 32 | words[1];
+        p->draws = l->words[0];
+        p->options.seed = (uint64_t)l->words[2] << 32 | l->words[1];
     }
     return st;
 }
@@ -384,17 +397,11 @@ static ssq_status read_weights(struct loading *l)
                : error_nomem(l->c->what, strlen(text));
 }
 
-static ssq_status load_all(struct loading *l)
+/* Does the file have what is here, and the other way round? */
+static ssq_status compare_all(struct loading *l, bool has_optimizer)
 {
     struct checkpoint *c = l->c;
-    ssq_status st = compare_parts(l);
-    if (st == SSQ_OK && c->whole)
-        st = read_weights(l);
-    if (st == SSQ_OK && c->params != NULL)
-        st = compare_params(l);
-    bool has_optimizer =
-        c->optimizer != NULL &&
-        (!c->whole || entry_find(l->f, OWN_OPTIMIZER "control") != NULL);
+    ssq_status st = c->params != NULL ? compare_params(l) : SSQ_OK;
     if (st == SSQ_OK && has_optimizer)
         st = compare_optimizer(l);
     else if (st == SSQ_OK && c->optimizer != NULL &&
@@ -404,20 +411,64 @@ static ssq_status load_all(struct loading *l)
     if (st == SSQ_OK && c->whole && c->scaler == NULL &&
         entry_find(l->f, OWN_SCALER) != NULL)
         st = differs(l, "the scaler", "there", "none");
-    if (st == SSQ_OK)
-        st = compare_digests(l);
+    return st == SSQ_OK ? compare_digests(l) : st;
+}
+
+/* Read the words that live on the host, except the scaler's blob. */
+static ssq_status read_words(struct loading *l)
+{
+    struct checkpoint *c = l->c;
+    ssq_status st = SSQ_OK;
+    if (c->params != NULL)
+        st = read_host(l, OWN_PARAMS, SSQ_U32, PARAMS_WORDS, l->words);
     if (st == SSQ_OK && c->words != NULL)
         st = read_host(l, OWN_TRAINER, SSQ_U32, c->n_words, c->words);
-    if (st == SSQ_OK && c->scaler != NULL)
+    if (st == SSQ_OK && c->whole)
+        st = read_weights(l);
+    return st == SSQ_OK && c->check != NULL ? c->check(c->user) : st;
+}
+
+/* The scaler checks its blob, so it comes first. */
+static ssq_status write_all(struct loading *l, bool has_optimizer)
+{
+    struct checkpoint *c = l->c;
+    ssq_status st = SSQ_OK;
+    if (c->scaler != NULL) {
         st = load_scaler(l);
+        c->written = st == SSQ_OK;
+    }
     if (st == SSQ_OK && c->params != NULL)
         st = write_params(l);
     if (st == SSQ_OK && has_optimizer) {
         c->written = true;
         st = write_optimizer(l);
     }
+    return st;
+}
+
+static ssq_status load_all(struct loading *l)
+{
+    struct checkpoint *c = l->c;
+    crc64_begin(&l->crc);
+    ssq_status st = compare_version(l);
+    bool has_optimizer =
+        c->optimizer != NULL &&
+        (!c->whole || entry_find(l->f, OWN_OPTIMIZER "control") != NULL);
+    if (st == SSQ_OK)
+        st = compare_all(l, has_optimizer);
+    if (st == SSQ_OK)
+        st = read_words(l);
+    if (st == SSQ_OK && c->params != NULL)
+        st = make_params(l);
+    if (st == SSQ_OK && has_optimizer)
+        st = make_optimizer(l);
+    if (st == SSQ_OK)
+        st = write_all(l, has_optimizer);
     ssq_status synced = ssq_queue_sync(c->queue);
-    return st == SSQ_OK ? synced : st;
+    st = st == SSQ_OK ? synced : st;
+    if (st == SSQ_OK && c->params != NULL)
+        c->params->closed = "after a load";
+    return st;
 }
 
 /* Another device, processor, driver or choice rounds elsewhere: that is

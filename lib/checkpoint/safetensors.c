@@ -95,6 +95,34 @@ ssq_status header_order(ssq_safetensors *f, uint64_t data)
 
 /* ---- open ---- */
 
+/* What a file is that begins so, if it is one of those that lie where weights
+ * are expected; "" else. */
+static const char *looks_like(const unsigned char *begin, size_t n)
+{
+    static const struct {
+        const char *begin, *says;
+    } known[] = {
+        {"version ", ": it is a pointer of Git LFS: `git lfs pull` fetches the "
+                     "file"},
+        {"<!DOCTYP", ": it is a page of HTML, not the file"},
+        {"<!doctyp", ": it is a page of HTML, not the file"},
+        {"<html", ": it is a page of HTML, not the file"},
+        {"PK\3\4", ": it is a zip file, as torch.save writes"},
+        {"\x80\2", ": it is a pickle, as old versions of torch.save write"},
+        {"\x80\3", ": it is a pickle"},
+        {"\x80\4", ": it is a pickle"},
+        {"\x80\5", ": it is a pickle"},
+        {"\x89HDF", ": it is an HDF5 file, as Keras writes"},
+        {"GGUF", ": it is a GGUF file"},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        size_t length = strlen(known[i].begin);
+        if (n >= length && memcmp(begin, known[i].begin, length) == 0)
+            return known[i].says;
+    }
+    return "";
+}
+
 /* The length is held against the file's before memory is taken for it. */
 static ssq_status read_header(ssq_safetensors *f, uint64_t size)
 {
@@ -111,10 +139,10 @@ static ssq_status read_header(ssq_safetensors *f, uint64_t size)
     if (n > left || n > HEADER_MOST || n < 2)
         return error_set(
             SSQ_ERR_INVALID,
-            "%s: %.300s: its header has %llu bytes, expected 2 to "
-            "%llu",
+            "%s: %.300s: its header has %llu bytes, expected 2 to %llu%s",
             f->what, f->path, (unsigned long long)n,
-            (unsigned long long)(left < HEADER_MOST ? left : HEADER_MOST));
+            (unsigned long long)(left < HEADER_MOST ? left : HEADER_MOST),
+            looks_like(length, sizeof(length)));
     f->header = mem_alloc((size_t)n);
     f->header_bytes = (size_t)n;
     if (f->header == NULL)
@@ -134,17 +162,19 @@ ssq_status ssq_safetensors_open(const char *path, ssq_safetensors **file)
 {
     static const char what[] = "safetensors_open";
     uint64_t size = 0;
-    if (path == NULL || file == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
-                         path == NULL ? "path" : "file");
+    ssq_status st = disk_path_check(what, path);
+    if (st != SSQ_OK)
+        return st;
+    if (file == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: file is NULL", what);
     ssq_safetensors *f = mem_alloc(sizeof(*f));
     if (f == NULL)
         return error_nomem(what, sizeof(*f));
     f->fd = -1;
     f->what = what;
     f->path = mem_strdup(path);
-    ssq_status st = f->path != NULL ? disk_open(what, path, &f->fd, &size)
-                                    : error_nomem(what, strlen(path) + 1);
+    st = f->path != NULL ? disk_open(what, path, &f->fd, &size)
+                         : error_nomem(what, strlen(path) + 1);
     if (st == SSQ_OK)
         st = read_header(f, size);
     if (st == SSQ_OK)
@@ -193,7 +223,7 @@ static ssq_status check_info(const char *what, const ssq_safetensors *file,
 static void tell(const struct entry *e, ssq_safetensors_info *info)
 {
     info->name = e->name;
-    info->dtype = e->spelling->text;
+    info->dtype = e->spelling.text;
     info->rank = e->rank;
     memcpy(info->shape, e->shape, sizeof(info->shape));
     info->bytes = e->bytes;

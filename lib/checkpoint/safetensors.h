@@ -27,7 +27,8 @@
 struct spelling {
     const char *text;
     ssq_dtype dtype; /* NO_DTYPE: tensors cannot have its values */
-    unsigned bytes;
+    unsigned bits;   /* of an element; 0 if unknown */
+    unsigned bytes;  /* 0: not a whole number of them */
 };
 
 /** NULL: there is none of this name. */
@@ -37,10 +38,10 @@ const struct spelling *spelling_of_dtype(ssq_dtype dtype);
 
 struct entry {
     const char *name; /* in the header */
-    const struct spelling *spelling;
-    int rank;
-    int64_t shape[SSQ_MAX_RANK];
-    uint64_t begin, bytes; /* begin counts from the file's begin */
+    struct spelling spelling;
+    int rank;                    /* may be more than tensors have */
+    int64_t shape[SSQ_MAX_RANK]; /* the first dimensions */
+    uint64_t begin, bytes;       /* begin counts from the file's begin */
 };
 
 struct metadata {

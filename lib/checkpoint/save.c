@@ -176,7 +176,7 @@ ssq_status checkpoint_save(struct checkpoint *c, const char *path)
     struct states states = {.n = 0};
     if (c->optimizer != NULL && ssq_comm_rank(c->optimizer->comm) > 0)
         c->elsewhere = true;
-    ssq_status st = checkpoint_call(c, c->elsewhere ? "" : path);
+    ssq_status st = checkpoint_call(c, path);
     if (st != SSQ_OK)
         return st;
     writing_begin(&w, c->what, c->queue);

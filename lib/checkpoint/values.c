@@ -36,17 +36,17 @@ static bool is_float(ssq_dtype d)
 static ssq_status fit_dtype(const ssq_safetensors *f, const struct entry *e,
                             ssq_dtype to)
 {
-    ssq_dtype from = e->spelling->dtype;
+    ssq_dtype from = e->spelling.dtype;
     if (from == NO_DTYPE)
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s: %.300s: tensor \"%.100s\" is %s, which tensors "
                          "cannot have",
-                         f->what, f->path, e->name, e->spelling->text);
+                         f->what, f->path, e->name, e->spelling.text);
     if (is_float(from) != is_float(to))
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: tensor \"%.100s\" is %s, for a tensor of "
                          "%s",
-                         f->what, f->path, e->name, e->spelling->text,
+                         f->what, f->path, e->name, e->spelling.text,
                          ssq_dtype_name(to));
     return SSQ_OK;
 }
@@ -145,18 +145,18 @@ static ssq_status read_piece(struct reading *r, const struct view *piece)
 {
     const struct entry *e = r->e;
     size_t count = (size_t)view_elements(piece);
-    size_t n = count * e->spelling->bytes;
+    size_t n = count * e->spelling.bytes;
     ssq_status st = disk_read(r->f->what, r->f->path, r->f->fd,
                               e->begin + r->at, r->bytes, n);
     if (st != SSQ_OK)
         return st;
     r->at += n;
-    values_little(r->bytes, n, e->spelling->bytes);
+    values_little(r->bytes, n, e->spelling.bytes);
     ssq_tensor to = {.view = *piece};
     if (r->wide == NULL) {
-        st = ssq_tensor_write(r->queue, &to, r->bytes, n, e->spelling->dtype);
+        st = ssq_tensor_write(r->queue, &to, r->bytes, n, e->spelling.dtype);
     } else {
-        host_convert(r->wide, SSQ_F32, r->bytes, e->spelling->dtype, count,
+        host_convert(r->wide, SSQ_F32, r->bytes, e->spelling.dtype, count,
                      SSQ_ROUND_NEAREST, 0);
         st = ssq_tensor_write(r->queue, &to, r->wide, count * sizeof(float),
                               SSQ_F32);
@@ -168,7 +168,7 @@ static ssq_status read_piece(struct reading *r, const struct view *piece)
 ssq_status values_read(ssq_queue *queue, const ssq_safetensors *f,
                        const struct entry *e, const struct view *place)
 {
-    ssq_dtype from = e->spelling->dtype;
+    ssq_dtype from = e->spelling.dtype;
     bool wide = is_float(from) && from != place->dtype && from != SSQ_F32;
     struct reading r = {.queue = queue, .f = f, .e = e};
     struct way w = way_of(place, sizeof(double));
@@ -193,7 +193,7 @@ ssq_status values_read(ssq_queue *queue, const ssq_safetensors *f,
 static ssq_status check_values(const ssq_safetensors *f, const struct entry *e,
                                ssq_dtype to)
 {
-    ssq_dtype from = e->spelling->dtype;
+    ssq_dtype from = e->spelling.dtype;
     char value[32];
     size_t room = e->bytes < CHUNK ? (size_t)e->bytes : CHUNK;
     if (!host_may_misfit(from, to) || e->bytes == 0)
@@ -205,15 +205,15 @@ static ssq_status check_values(const ssq_safetensors *f, const struct entry *e,
         st = disk_read(f->what, f->path, f->fd, e->begin + at, bytes, n);
         if (st != SSQ_OK)
             break;
-        values_little(bytes, n, e->spelling->bytes);
-        size_t i = host_misfit(bytes, from, to, n / e->spelling->bytes);
-        if (i < n / e->spelling->bytes)
+        values_little(bytes, n, e->spelling.bytes);
+        size_t i = host_misfit(bytes, from, to, n / e->spelling.bytes);
+        if (i < n / e->spelling.bytes)
             st = error_set(
                 SSQ_ERR_INVALID,
                 "%s: %.300s: tensor \"%.100s\": element %llu is %s, no value "
                 "of %s",
                 f->what, f->path, e->name,
-                (unsigned long long)(at / e->spelling->bytes + i),
+                (unsigned long long)(at / e->spelling.bytes + i),
                 host_value(bytes, from, i, value, sizeof(value)),
                 ssq_dtype_name(to));
     }

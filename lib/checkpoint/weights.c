@@ -5,6 +5,7 @@
 
 #include "lib/amp/optimizer.h"
 #include "lib/checkpoint/digest.h"
+#include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/values.h"
 #include "lib/checkpoint/write.h"
 #include "lib/core/queue.h"
@@ -44,7 +45,27 @@ static ssq_status check_rule(const char *what, size_t i,
                          "%s: rules[%zu]: \"%.80s\" has %zu wild cards, and "
                          "\"%.80s\" %zu",
                          what, i, r->param, n, r->file, pattern_cards(r->file));
+    if (r->rank < 0 || r->rank > SSQ_MAX_RANK ||
+        (r->axes == NULL) != (r->rank == 0))
+        return error_set(
+            SSQ_ERR_INVALID, "%s: rules[%zu]: rank is %d, expected %s", what, i,
+            r->rank,
+            r->axes == NULL ? "0: there are no axes" : "the number of axes");
     return SSQ_OK;
+}
+
+/* A rule's axes for a parameter that it matches; *axes: NULL for the file's. */
+static ssq_status axes_of(const char *what, const ssq_params_rule *rule,
+                          const struct param *p, const int **axes)
+{
+    *axes = rule == NULL ? NULL : rule->axes;
+    if (*axes == NULL || rule->rank == p->tensor->view.rank)
+        return SSQ_OK;
+    return error_set(
+        SSQ_ERR_INVALID,
+        "%s: \"%.100s\" has rank %d, and the axes of \"%.80s\" are "
+        "%d",
+        what, p->name, p->tensor->view.rank, rule->param, rule->rank);
 }
 
 static ssq_status check(const char *what, const ssq_params *params,
@@ -58,14 +79,15 @@ static ssq_status check(const char *what, const ssq_params *params,
     ssq_status st = params_call(what, params, queue, args->optimizer);
     if (st != SSQ_OK)
         return st;
-    if (path == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: path is NULL", what);
+    st = disk_path_check(what, path);
+    if (st != SSQ_OK)
+        return st;
     if (args->rules == NULL && args->count > 0)
         return error_set(SSQ_ERR_INVALID, "%s: rules is NULL", what);
     if (params->n == 0)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: there are no parameters yet: a pass for "
-                         "evaluation makes them",
+                         "%s: there are no parameters yet: a pass makes them "
+                         "that ssq_params_allow lets do it",
                          what);
     for (size_t i = 0; i < args->count && st == SSQ_OK; i++)
         st = check_rule(what, i, &args->rules[i]);
@@ -141,7 +163,9 @@ static ssq_status find_one(struct weights *w, size_t i)
     w->used[place->entry - w->f->entry] = true;
     w->found++;
     place->param = p;
-    place->axes = rule == NULL ? NULL : rule->axes;
+    st = axes_of(w->what, rule, p, &place->axes);
+    if (st != SSQ_OK)
+        return st;
     st = values_fit(w->f, place->entry, place->axes, p->tensor, &view);
     return for_param(st, place);
 }
@@ -219,6 +243,8 @@ ssq_status ssq_params_load(ssq_params *params, ssq_queue *queue,
             st = write_one(&w, i);
     if (st == SSQ_OK)
         st = ssq_queue_sync(queue);
+    if (st == SSQ_OK)
+        params->closed = "after a load";
     ssq_safetensors_close(&w.f);
     mem_free(w.place);
     mem_free(w.used);
@@ -267,7 +293,9 @@ static ssq_status add_one(struct writing *w, struct place *p,
     ssq_status st = name_of(w->what, p->param, args, name, &rule);
     if (st != SSQ_OK || name[0] == '\0')
         return st;
-    p->axes = rule == NULL ? NULL : rule->axes;
+    st = axes_of(w->what, rule, p->param, &p->axes);
+    if (st != SSQ_OK)
+        return st;
     for (int i = 0; i < v->rank; i++) {
         const int axis = p->axes == NULL ? i : p->axes[i];
         if (axis < 0 || axis >= v->rank || (seen >> axis & 1) != 0)

@@ -88,7 +88,7 @@ static ssq_status item_of(struct writing *w, const char *prefix,
     }
     i->name = whole;
     i->e.name = whole;
-    i->e.spelling = spelling_of_dtype(dtype);
+    i->e.spelling = *spelling_of_dtype(dtype);
     *w->items_end = i;
     w->items_end = &i->next;
     *item = i;
@@ -125,7 +125,7 @@ ssq_status writing_values(struct writing *w, const char *prefix,
     i->values = values;
     i->user = user;
     i->e.rank = rank;
-    i->e.bytes = i->e.spelling->bytes;
+    i->e.bytes = i->e.spelling.bytes;
     for (int k = 0; k < rank; k++) {
         i->e.shape[k] = shape[k];
         i->e.bytes *= (uint64_t)shape[k];
@@ -142,12 +142,12 @@ ssq_status writing_bytes(struct writing *w, const char *name, ssq_dtype dtype,
         return st;
     i->e.rank = 1;
     i->e.shape[0] = (int64_t)n;
-    i->e.bytes = n * i->e.spelling->bytes;
-    i->bytes = mem_alloc_array(n, i->e.spelling->bytes);
+    i->e.bytes = n * i->e.spelling.bytes;
+    i->bytes = mem_alloc_array(n, i->e.spelling.bytes);
     if (i->bytes == NULL)
         return error_nomem(w->what, n);
     memcpy(i->bytes, host, (size_t)i->e.bytes);
-    values_little(i->bytes, (size_t)i->e.bytes, i->e.spelling->bytes);
+    values_little(i->bytes, (size_t)i->e.bytes, i->e.spelling.bytes);
     return SSQ_OK;
 }
 
@@ -234,7 +234,7 @@ static void put_header(struct writing *w, struct text *t)
         put_text(t, ",\"");
         put_escaped(t, i->e.name);
         put_text(t, "\":{\"dtype\":\"");
-        put_text(t, i->e.spelling->text);
+        put_text(t, i->e.spelling.text);
         put_text(t, "\",\"shape\":[");
         for (int k = 0; k < i->e.rank; k++) {
             put_text(t, k > 0 ? "," : "");
@@ -258,7 +258,7 @@ static void place(struct writing *w)
     uint64_t at = 0;
     for (unsigned size = 8; size > 0; size /= 2)
         for (struct item *i = w->items; i != NULL; i = i->next)
-            if (i->e.spelling->bytes == size) {
+            if (i->e.spelling.bytes == size) {
                 i->e.begin = at;
                 at += i->e.bytes;
             }
@@ -300,7 +300,7 @@ static ssq_status write_item(struct writing *w, struct replacement *r,
                              struct item *i, uint64_t data,
                              unsigned char *chunk)
 {
-    size_t element = i->e.spelling->bytes;
+    size_t element = i->e.spelling.bytes;
     const ssq_tensor *tensor = i->tensor;
     ssq_tensor *made = NULL;
     ssq_status st = SSQ_OK;
@@ -396,9 +396,11 @@ static ssq_status check_write(ssq_queue *queue, const char *what,
     ssq_status st = queue_check(queue, what);
     if (st != SSQ_OK)
         return st;
-    if (path == NULL || !lists)
-        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
-                         path == NULL ? "path" : "names or tensors");
+    st = disk_path_check(what, path);
+    if (st != SSQ_OK)
+        return st;
+    if (!lists)
+        return error_set(SSQ_ERR_INVALID, "%s: names or tensors is NULL", what);
     if (queue_capturing(queue))
         return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
                          what);

@@ -294,6 +294,9 @@ ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op)
 {
     if (t->status != SSQ_OK)
         return ssq_tape_status(t);
+    ssq_status st = check_places(t, op);
+    if (st != SSQ_OK)
+        return st;
     if (t->walked)
         return error_set(SSQ_ERR_INVALID,
                          "a second backward of the pass: its values are gone");

@@ -66,7 +66,8 @@ static ssq_status share(ssq_tape *t, struct param *p, ssq_dtype dtype,
         c->source_writes = writes;
         c->self_writes = atomic_load(&c->self.writes);
     }
-    return value_view(t, &c->tensor->view, NONE, made);
+    /* held: the parameter may lose its copy before the pass is over */
+    return value_hold(t, NULL, c->tensor, made);
 }
 
 /* ---- any value ---- */

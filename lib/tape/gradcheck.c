@@ -27,6 +27,7 @@ struct check {
     double *w;      /* their weights */
     size_t n;
     double rounding; /* B */
+    size_t params;   /* that the first pass has made; 0 before its end */
 };
 
 /* Between 1/2 and 3/2, of either sign, and nothing that a sum of a softmax's
@@ -49,6 +50,12 @@ static ssq_status pass(struct check *c, ssq_var *y)
     *y = c->fn(c->tape, c->user);
     if (c->tape->status != SSQ_OK)
         return ssq_tape_status(c->tape);
+    const ssq_params *set = c->tape->params;
+    if (c->params > 0 && set->n > c->params)
+        return error_set(SSQ_ERR_INVALID,
+                         "gradcheck: the function made parameter \"%s\" only "
+                         "in a later call; each call must do the same",
+                         set->at[c->params].name);
     return var_value(c->tape, *y, "gradcheck", "gradcheck",
                      "the function's "
                      "result") == NULL
@@ -86,6 +93,7 @@ static ssq_status measure(struct check *c)
     if (st != SSQ_OK)
         return st;
     double f, most = 0.0, sum = 0.0;
+    c->params = c->tape->params->n;
     c->n = (size_t)ssq_tensor_elements(ssq_var_tensor(y));
     c->y = mem_alloc_array(c->n, sizeof(*c->y));
     c->w = mem_alloc_array(c->n, sizeof(*c->w));
@@ -128,12 +136,18 @@ static ssq_status backward(struct check *c)
 /* ---- one element ---- */
 
 struct element {
-    const struct param *param;
+    size_t param; /* its place in the set, which a pass may have grow */
     size_t i, n;
     float *at;        /* the parameter's elements on the host */
     double differ;    /* D(h) */
     double tolerance; /* how far that may be from the derivative */
 };
+
+static const struct param *checked(const struct check *c,
+                                   const struct element *e)
+{
+    return &c->tape->params->at[e->param];
+}
 
 /* f with the element at x. */
 static ssq_status value_at(struct check *c, struct element *e, float x,
@@ -141,8 +155,8 @@ static ssq_status value_at(struct check *c, struct element *e, float x,
 {
     float was = e->at[e->i];
     e->at[e->i] = x;
-    ssq_status st = ssq_tensor_write(c->tape->queue, e->param->tensor, e->at,
-                                     e->n * sizeof(*e->at), SSQ_F32);
+    ssq_status st = ssq_tensor_write(c->tape->queue, checked(c, e)->tensor,
+                                     e->at, e->n * sizeof(*e->at), SSQ_F32);
     ssq_status then = st == SSQ_OK ? value(c, f) : st;
     if (then != SSQ_OK) { /* nobody waited for what was written */
         ssq_status waited = ssq_queue_sync(c->tape->queue);
@@ -194,7 +208,7 @@ static void judge(struct check *c, const struct element *e, double g)
         c->worst.tried == 0 || error * c->worst.tolerance > had * tolerance;
     if (!c->wrong && (wrong || worse)) {
         (void)snprintf(c->worst.name, sizeof(c->worst.name), "%s",
-                       e->param->name);
+                       checked(c, e)->name);
         c->worst.index = e->i;
         c->worst.gradient = g;
         c->worst.difference = e->differ;
@@ -219,16 +233,17 @@ static ssq_status try_all(struct check *c, struct element *e,
             judge(c, e, (double)grads[e->i]);
     }
     /* as it was, whatever has failed */
-    ssq_status back = ssq_tensor_write(c->tape->queue, e->param->tensor, e->at,
-                                       e->n * sizeof(*e->at), SSQ_F32);
+    ssq_status back = ssq_tensor_write(c->tape->queue, checked(c, e)->tensor,
+                                       e->at, e->n * sizeof(*e->at), SSQ_F32);
     if (back == SSQ_OK)
         back = ssq_queue_sync(c->tape->queue);
     return st == SSQ_OK ? back : st;
 }
 
-static ssq_status check_param(struct check *c, const struct param *p)
+static ssq_status check_param(struct check *c, size_t param)
 {
-    struct element e = {.param = p};
+    struct element e = {.param = param};
+    const struct param *p = checked(c, &e);
     e.n = (size_t)view_elements(&p->tensor->view);
     if (p->state || e.n == 0)
         return SSQ_OK;
@@ -274,7 +289,7 @@ static ssq_status check_params(struct check *c)
     if (st == SSQ_OK)
         st = backward(c);
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
-        st = check_param(c, &params->at[i]);
+        st = check_param(c, i);
     return st;
 }
 

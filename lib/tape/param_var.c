@@ -101,11 +101,21 @@ static ssq_status value_of_param(ssq_tape *t, size_t i, uint32_t *id)
     return SSQ_OK;
 }
 
+ssq_status check_places(const ssq_tape *t, const char *what)
+{
+    if (t->removals == t->params->removals)
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: parameters were removed since the pass began", what);
+}
+
 static ssq_status find_or_make(ssq_tape *t, const char *name,
                                const ssq_param_args *args, uint32_t *id)
 {
     char whole[SSQ_PARAM_NAME];
     ssq_status st = check_args(args);
+    if (st == SSQ_OK)
+        st = check_places(t, "var_param");
     if (st == SSQ_OK)
         st = scope_join(t, name, "var_param", whole);
     if (st != SSQ_OK)
@@ -114,6 +124,9 @@ static ssq_status find_or_make(ssq_tape *t, const char *name,
     if (i < t->params->n) {
         st = check_again(param_of(t->params, (uint32_t)i), args);
     } else {
+        st = params_may_make(t->params, whole, t->training);
+        if (st != SSQ_OK)
+            return st;
         ssq_param_args made = *args;
         made.full = made.full || autocast_wide(t);
         st = param_make(t->params, t->queue, whole, &made, &i);
@@ -130,13 +143,12 @@ ssq_var ssq_var_named_at(const char *where, ssq_tape *tape, const char *name)
     if (tape == NULL || tape->status != SSQ_OK)
         return var_inert(tape);
     ssq_status st = check_name(name, op);
+    if (st == SSQ_OK)
+        st = check_places(tape, op);
     size_t i = st == SSQ_OK ? param_find(tape->params, name) : 0;
     if (st == SSQ_OK)
-        st = i < tape->params->n
-                 ? value_of_param(tape, i, &id)
-                 : error_set(SSQ_ERR_NOT_FOUND,
-                             "%s: there is no \"%.100s\" among %zu parameters",
-                             op, name, tape->params->n);
+        st = i < tape->params->n ? value_of_param(tape, i, &id)
+                                 : params_unknown(tape->params, op, name, "");
     if (st == SSQ_OK)
         return var_of(tape, id);
     latch(tape, st, where, op);

@@ -27,6 +27,7 @@ static void params_free(struct object *o)
     mem_free(p->at);
     mem_free(p->table);
     mem_free(p->policy_name);
+    mem_free(p->allowed);
     object_put(&p->device->object);
     mem_free(p);
 }
@@ -141,16 +142,64 @@ static ssq_status grow(ssq_params *p)
     return SSQ_OK;
 }
 
-void params_cut(ssq_params *p, size_t n)
+static void let_go(ssq_params *p, size_t i)
 {
-    while (p->n > n) {
-        p->origins -= p->at[--p->n].origin != NULL;
-        param_free(&p->at[p->n]);
-    }
+    p->origins -= p->at[i].origin != NULL;
+    param_free(&p->at[i]);
+}
+
+/* Build the table again, after parameters were removed. */
+static void fill_table(ssq_params *p)
+{
     if (p->table_room > 0)
         memset(p->table, 0, p->table_room * sizeof(*p->table));
     for (size_t i = 0; i < p->n; i++)
         *place(p, p->at[i].name, p->at[i].hash) = (uint32_t)i + 1;
+}
+
+void params_cut(ssq_params *p, size_t n)
+{
+    while (p->n > n)
+        let_go(p, --p->n);
+    fill_table(p);
+}
+
+static void drop(ssq_params *p, const char *pattern)
+{
+    size_t n = 0;
+    for (size_t i = 0; i < p->n; i++)
+        if (pattern_matches(pattern, p->at[i].name, NULL))
+            let_go(p, i);
+        else
+            p->at[n++] = p->at[i];
+    p->n = n;
+    p->removals++;
+    fill_table(p);
+}
+
+ssq_status ssq_params_remove(ssq_params *params, const char *pattern,
+                             size_t *removed)
+{
+    static const char what[] = "params_remove";
+    size_t found = 0;
+    if (params == NULL || pattern == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         params == NULL ? "params" : "pattern");
+    for (size_t i = 0; i < params->n; i++) {
+        const struct param *p = &params->at[i];
+        if (!pattern_matches(pattern, p->name, NULL))
+            continue;
+        if (p->given)
+            return error_set(SSQ_ERR_INVALID, "%s: an optimizer has \"%.100s\"",
+                             what, p->name);
+        found++;
+    }
+    if (found == 0)
+        return params_unknown(params, what, pattern, "");
+    drop(params, pattern);
+    if (removed != NULL)
+        *removed = found;
+    return SSQ_OK;
 }
 
 /* ---- values ---- */
@@ -311,9 +360,7 @@ ssq_status ssq_params_find(const ssq_params *params, const char *name,
         return error_set(SSQ_ERR_INVALID, "%s: name is NULL", what);
     size_t i = param_find(params, name);
     if (i == params->n)
-        return error_set(SSQ_ERR_NOT_FOUND,
-                         "%s: there is no \"%.100s\" among %zu parameters",
-                         what, name, params->n);
+        return params_unknown(params, what, name, "");
     tell(&params->at[i], info);
     return SSQ_OK;
 }
@@ -367,6 +414,7 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
         if (!is_added(optimizer, p))
             st = ssq_optimizer_add(optimizer, p->name, p->tensor, p->grad,
                                    group);
+        params->at[i].given = params->at[i].given || st == SSQ_OK;
         if (st == SSQ_OK && p->origin != NULL && optimizer->state == NULL)
             optimizer_begin_with(optimizer, optimizer_find(optimizer, p->name),
                                  p->origin);

@@ -34,6 +34,7 @@ struct param {
     uint32_t whole_behind;   /* a node of the walk under way: ready.c */
     bool state;              /* it has no gradient */
     bool full;               /* float32 under every policy */
+    bool given;              /* to an optimizer, with the others there were */
     struct origin *origin;   /* what it was rounded from; or NULL */
     struct param_copy *copy; /* owned; NULL: nobody has wanted another dtype */
 };
@@ -48,6 +49,10 @@ struct ssq_params {
     size_t n, room;
     uint32_t *table; /* by hash: 1 + a place in `at`, 0 empty */
     size_t table_room;
+    const char *closed; /* why passes for training make no parameters: "after
+                           .."; NULL: they do */
+    char *allowed;      /* pattern of names that any pass may make; or NULL */
+    uint32_t removals;  /* calls that took parameters out */
     uint32_t draws; /* passes, of all ranks, that have drawn words: draw.c */
     size_t origins; /* parameters that have one */
 };
@@ -64,6 +69,16 @@ ssq_status param_put(ssq_params *params, const char *name, ssq_tensor *tensor,
                      bool state, bool full);
 /** Forget all parameters from number n on. */
 void params_cut(ssq_params *params, size_t n);
+
+/* ---- params_names.c ---- */
+
+/** Set the error NOT_FOUND: no parameter has this name. The text suggests the
+ * most similar one, and ends in `more`. */
+ssq_status params_unknown(const ssq_params *params, const char *what,
+                          const char *name, const char *more);
+/** NOT_FOUND unless a pass may make a parameter of this name. */
+ssq_status params_may_make(const ssq_params *params, const char *name,
+                           bool training);
 
 /* ---- param_copy.c ---- */
 

@@ -61,9 +61,7 @@ static ssq_status range(const char *what, const ssq_params *params,
     *from = name == NULL ? 0 : param_find(params, name);
     *end = name == NULL ? params->n : *from + 1;
     if (name != NULL && *from == params->n)
-        return error_set(SSQ_ERR_NOT_FOUND,
-                         "%s: there is no \"%.100s\" among %zu parameters",
-                         what, name, params->n);
+        return params_unknown(params, what, name, "");
     for (size_t i = *from; i < *end; i++)
         have += (uint64_t)view_elements(&params->at[i].tensor->view);
     if (have == n)

@@ -110,6 +110,7 @@ void ssq_tape_begin(ssq_tape *tape, bool training)
         tape->used.n = 0;
     tape->pass++;
     tape->training = training;
+    tape->removals = tape->params->removals;
     tape->walked = false;
     tape->quiet = tape->draws = tape->recomputing = 0;
     tape->stretches.n = 0;

@@ -113,6 +113,7 @@ struct ssq_tape {
     struct list scratch; /* of one call */
     uint32_t pass;
     bool training, recording, walked; /* walked: backward has been */
+    uint32_t removals;                /* the set's, when the pass began */
     bool asking;    /* gradients of parameters do not go to the parameters */
     unsigned quiet; /* how deep in regions that are not recorded */
     unsigned recomputing;  /* how deep in regions that are made again */
@@ -151,10 +152,12 @@ static inline struct node *node_of(const ssq_tape *t, uint32_t id)
     return (struct node *)t->nodes.at + id;
 }
 
-/** The arguments of the call that made a node. */
+/** The arguments of the call that made a node; NULL if no node of the pass has
+ *  any. */
 static inline const void *node_args(const ssq_tape *t, const struct node *n)
 {
-    return (const char *)t->bytes.at + n->args * sizeof(max_align_t);
+    const char *at = t->bytes.at;
+    return at == NULL ? NULL : at + n->args * sizeof(max_align_t);
 }
 
 static inline bool is_there(const struct held *h)
@@ -331,6 +334,9 @@ ssq_status grad_dense(ssq_tape *t, uint32_t id);
 /** SSQ_OK if loss is one of which gradients are made; latches what is no var of
  *  the pass. op is for texts. */
 ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op);
+/** INVALID if parameters were removed within the pass, which knows them by
+ * their places in the set. */
+ssq_status check_places(const ssq_tape *t, const char *what);
 /** Likewise, if a backward could begin at it: what leads to parameters is
  *  sought then. */
 ssq_status backward_check(ssq_tape *t, ssq_var loss, const char *op);

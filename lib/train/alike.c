@@ -68,6 +68,9 @@ static ssq_status write(ssq_trainer *t, struct param_writing *w,
 
 ssq_status trainer_alike(ssq_trainer *t)
 {
+    if (t->removals != t->params->removals)
+        t->alike = 0; /* others may be among the first ones now */
+    t->removals = t->params->removals;
     if (t->comm == NULL || t->alike == t->params->n)
         return SSQ_OK;
     size_t n = t->params->n - t->alike;

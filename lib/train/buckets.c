@@ -104,8 +104,8 @@ ssq_status trainer_divide(ssq_trainer *t)
     t->divided = false;
     if (!wanted(t))
         return SSQ_OK;
-    ssq_status st =
-        optimizer_accumulate_begin(t->queue, t->optimizer, trainer_factor(t));
+    ssq_status st = optimizer_accumulate_begin(
+        t->queue, t->optimizer, trainer_factor(t, t->accumulate));
     if (st == SSQ_OK && buckets_of(t) == NULL)
         st = divide(t);
     if (st != SSQ_OK || !useful(t))
@@ -133,7 +133,8 @@ ssq_status trainer_add_divided(ssq_trainer *t)
     for (size_t i = 0; i < b->n && st == SSQ_OK; i++)
         st = add(t, &b->at[i]);
     if (st == SSQ_OK)
-        optimizer_accumulate_end(t->optimizer, trainer_factor(t));
+        optimizer_accumulate_end(t->optimizer,
+                                 trainer_factor(t, t->accumulate));
     return st;
 }
 

@@ -102,9 +102,7 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     if (trainer->ended)
         return error_set(SSQ_ERR_INVALID, "%s: the training has ended", what);
     if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: %u of %u passes of a step have been", what,
-                         trainer->taken, trainer->accumulate);
+        return trainer_accumulating(trainer, what);
     ssq_tape_begin(trainer->tape, false);
     ssq_status st = ssq_params_to_float32(trainer->params, trainer->queue,
                                           trainer->optimizer);

@@ -22,9 +22,7 @@ static ssq_status check(const ssq_trainer *t, const char *what)
                          "takes the parameters",
                          what);
     if (t->taken > 0 || t->due != DUE_NOTHING)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: %u of %u passes of a step have been", what,
-                         t->taken, t->accumulate);
+        return trainer_accumulating(t, what);
     return SSQ_OK;
 }
 
@@ -44,6 +42,19 @@ static struct checkpoint parts_of(ssq_trainer *t, const char *what,
                                .user = t};
 }
 
+/* A file with a parameter that the optimizer does not have could not be
+ * loaded. */
+static ssq_status check_all_given(const ssq_trainer *t, const char *what)
+{
+    ssq_status st = SSQ_OK;
+    for (size_t i = t->given; t->given > 0 && i < t->params->n; i++) {
+        const struct param *p = param_of(t->params, (uint32_t)i);
+        if (!p->state && st == SSQ_OK)
+            st = trainer_late(p, what);
+    }
+    return st;
+}
+
 ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
 {
     static const char what[] = "trainer_save";
@@ -53,6 +64,9 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
         return st;
     if (trainer->torn)
         return trainer_torn(what);
+    st = check_all_given(trainer, what);
+    if (st != SSQ_OK)
+        return st;
     float sum = 0.0f;
     if (trainer->losses > 0)
         st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
@@ -72,10 +86,31 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     return st;
 }
 
+struct loading {
+    ssq_trainer *trainer;
+    struct checkpoint c;
+    double *weights; /* of the ranks; owned; NULL: all the same */
+};
+
 static ssq_status give(void *user)
 {
-    ssq_trainer *t = user;
+    ssq_trainer *t = ((struct loading *)user)->trainer;
     return t->given == 0 ? trainer_give(t) : SSQ_OK;
+}
+
+static ssq_status check_weights(void *user)
+{
+    struct loading *l = user;
+    return trainer_weights_read(l->trainer, l->c.weights, &l->weights);
+}
+
+/* A load has failed: parameters that it gave to the optimizer are not its. */
+static void take_back(ssq_trainer *t, size_t given, const char *closed)
+{
+    t->params->closed = closed;
+    for (size_t i = given; i < t->given && i < t->params->n; i++)
+        param_of(t->params, (uint32_t)i)->given = false;
+    t->given = given;
 }
 
 ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
@@ -89,26 +124,31 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
                            &trainer->sum);
     if (st != SSQ_OK)
         return st;
-    struct checkpoint c = parts_of(trainer, what, words);
+    struct loading l = {trainer, parts_of(trainer, what, words), NULL};
+    struct checkpoint *c = &l.c;
+    const char *closed = trainer->params->closed;
     size_t given = trainer->given;
-    c.give = give;
+    c->give = give;
+    c->check = check_weights;
+    c->user = &l;
     ssq_tape_begin(trainer->tape, false);
-    st = checkpoint_load(&c, path);
+    st = checkpoint_load(c, path);
     if (st == SSQ_OK) {
         memcpy(&sum, &words[1], sizeof(sum));
         st = ssq_tensor_write(trainer->queue, trainer->sum, &sum, sizeof(sum),
                               SSQ_F32);
         ssq_status synced = ssq_queue_sync(trainer->queue);
         st = st == SSQ_OK ? synced : st;
-        c.written = true;
-        memcpy(trainer->loaded, c.digest, sizeof(c.digest));
+        c->written = true;
+        memcpy(trainer->loaded, c->digest, sizeof(c->digest));
     }
     if (st == SSQ_OK)
-        st = trainer_weights_read(trainer, c.weights);
-    mem_free(c.weights);
+        trainer_take_weights(trainer, &l.weights);
+    mem_free(l.weights);
+    mem_free(c->weights);
     if (st != SSQ_OK)
-        trainer->given = given;
-    if (c.written) { /* other ranks have loaded, too: see what */
+        take_back(trainer, given, closed);
+    if (c->written) { /* other ranks have loaded, too: see what */
         trainer->alike = 0;
         trainer->compared = trainer->stepped = false;
         trainer->torn = st != SSQ_OK;

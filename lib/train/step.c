@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* step.c - passes, and the step behind them. */
+#include "lib/amp/optimizer.h"
 #include "lib/amp/scaler_object.h"
 #include "lib/core/repeat.h"
 #include "lib/tape/params.h"
@@ -55,6 +56,17 @@ ssq_status trainer_torn(const char *what)
                      "%s: a load has failed while it wrote: load again", what);
 }
 
+/* A captured step would count as taken, and might never be launched. */
+static ssq_status check_capture(const ssq_trainer *t, const char *what)
+{
+    if (!queue_capturing(t->queue))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: a graph is being captured; a trainer with .replay "
+                     "captures its steps itself",
+                     what);
+}
+
 static ssq_tape *begin(ssq_trainer *t, bool training)
 {
     if (t == NULL)
@@ -63,6 +75,8 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     bool whole;
     ssq_tape_begin(t->tape, training);
     ssq_status st = repeat_end(t->queue, t, &whole);
+    if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
+        st = check_capture(t, what);
     if (st == SSQ_OK && t->due != DUE_NOTHING) {
         st = finish(t);
         if (t->due == DUE_NOTHING) {
@@ -111,22 +125,32 @@ ssq_status trainer_give(ssq_trainer *t)
         st = ssq_params_optimize(t->params, t->optimizer, w->pattern, w->group);
     if (st == SSQ_OK)
         st = ssq_params_optimize(t->params, t->optimizer, NULL, NULL);
-    if (st == SSQ_OK)
-        t->given = t->params->n;
+    if (st != SSQ_OK)
+        return st;
+    t->given = t->params->n;
+    for (size_t i = 0; i < t->given; i++)
+        param_of(t->params, (uint32_t)i)->given = true;
+    t->params->closed = "after the first step";
     return st;
+}
+
+ssq_status trainer_late(const struct param *p, const char *what)
+{
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: parameter \"%s\" was made after the first step, and "
+                     "the optimizer has no moments of it; ssq_params_remove "
+                     "takes it out",
+                     what, p->name);
 }
 
 /* Those that came later than the optimizer's memory have no moments. */
 static ssq_status check_new(ssq_trainer *t)
 {
     for (; t->given < t->params->n; t->given++) {
-        const struct param *p = param_of(t->params, (uint32_t)t->given);
+        struct param *p = param_of(t->params, (uint32_t)t->given);
         if (!p->state)
-            return error_set(SSQ_ERR_INVALID,
-                             "trainer_step: parameter \"%s\" was made after "
-                             "the first step: run a pass with all layers "
-                             "before it",
-                             p->name);
+            return trainer_late(p, "trainer_step");
+        p->given = true;
     }
     return SSQ_OK;
 }
@@ -178,8 +202,8 @@ static ssq_status apply(ssq_trainer *t)
     if (st == SSQ_OK && t->divided)
         st = trainer_add_divided(t);
     else if (st == SSQ_OK && (t->accumulate > 1 || t->comm != NULL))
-        st =
-            ssq_optimizer_accumulate(t->queue, t->optimizer, trainer_factor(t));
+        st = ssq_optimizer_accumulate(t->queue, t->optimizer,
+                                      trainer_factor(t, t->accumulate));
     if (st != SSQ_OK)
         return st;
     if (++t->taken >= t->accumulate) {
@@ -262,6 +286,70 @@ static ssq_status idle(ssq_trainer *t)
     return count(t, st);
 }
 
+/* ---- accumulations that end early ---- */
+
+/* End the current pass, before its accumulation is ended or dropped. */
+static ssq_status leave_pass(ssq_trainer *t, const char *what)
+{
+    bool whole;
+    if (t == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    ssq_status st = check_capture(t, what);
+    if (st != SSQ_OK)
+        return st;
+    ssq_tape_begin(t->tape, false);
+    st = repeat_end(t->queue, t, &whole);
+    if (st == SSQ_OK && t->torn)
+        st = trainer_torn(what);
+    if (st == SSQ_OK && t->comm != NULL)
+        st = ssq_comm_status(t->comm);
+    return st;
+}
+
+ssq_status ssq_trainer_flush(ssq_trainer *trainer)
+{
+    ssq_trainer *t = trainer;
+    ssq_status st = leave_pass(t, "trainer_flush");
+    if (st != SSQ_OK || (t->taken == 0 && t->due == DUE_NOTHING))
+        return st;
+    if (t->due == DUE_NOTHING) {
+        optimizer_set_factor(t->optimizer, trainer_factor(t, t->taken));
+        t->due = DUE_STEP;
+    }
+    st = finish(t);
+    if (t->due != DUE_NOTHING)
+        return st;
+    ssq_params_clean(t->params);
+    ssq_status end = trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL);
+    return st == SSQ_OK ? end : st;
+}
+
+ssq_status ssq_trainer_zero_grad(ssq_trainer *trainer)
+{
+    static const char what[] = "trainer_zero_grad";
+    ssq_trainer *t = trainer;
+    ssq_status st = leave_pass(t, what);
+    if (st == SSQ_OK && t->due != DUE_NOTHING && t->due != DUE_STEP)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%s: the step is made, and its update is due: the next "
+                       "ssq_trainer_begin does it",
+                       what);
+    if (st == SSQ_OK && (t->taken > 0 || t->due == DUE_STEP))
+        st = optimizer_drop_sums(t->queue, t->optimizer, what);
+    if (st != SSQ_OK)
+        return st;
+    t->taken = 0;
+    t->due = DUE_NOTHING;
+    t->unscaled = t->clipped = t->reduced = false;
+    ssq_params_clean(t->params);
+    return SSQ_OK;
+}
+
+uint32_t ssq_trainer_accumulated(const ssq_trainer *trainer)
+{
+    return trainer == NULL ? 0 : trainer->taken;
+}
+
 /* What waits is handed over whatever the pass has come to. */
 static ssq_status end_span(ssq_trainer *t, ssq_status st)
 {
@@ -280,7 +368,8 @@ ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
-    return end_span(trainer, step(trainer, loss));
+    ssq_status st = check_capture(trainer, "trainer_step");
+    return st != SSQ_OK ? st : end_span(trainer, step(trainer, loss));
 }
 
 ssq_status ssq_trainer_idle(ssq_trainer *trainer)

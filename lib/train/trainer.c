@@ -188,9 +188,7 @@ ssq_status ssq_trainer_set_scaler(ssq_trainer *trainer, ssq_scaler *scaler)
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
     if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
-        return error_set(SSQ_ERR_INVALID,
-                         "%s: %u of %u passes of a step have been", what,
-                         trainer->taken, trainer->accumulate);
+        return trainer_accumulating(trainer, what);
     if (scaler != NULL &&
         scaler_block(scaler)->view.buffer->device != trainer->queue->device)
         return error_set(SSQ_ERR_INVALID, "%s: the scaler is of another device",

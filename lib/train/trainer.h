@@ -14,6 +14,8 @@ struct wish {
     ssq_group *group; /* the optimizer's */
 };
 
+struct param;
+
 /** Somebody who is called at the places of a training. */
 struct hook {
     struct hook *next;
@@ -53,10 +55,11 @@ struct ssq_trainer {
     bool compared; /* with the other ranks, what they are made of */
     bool stepped;  /* since then, with them */
     size_t alike;  /* parameters that have rank 0's values */
-    char loaded[20]; /* digest of the checkpoint; "" none */
-    double *weights; /* of the ranks; owned; NULL: all the same */
-    bool weighted;   /* they are the program's, whatever is loaded */
-    double weight;   /* of the next pass: 1 is a share as large as others' */
+    uint32_t removals; /* the set's, when these were counted */
+    char loaded[20];   /* digest of the checkpoint; "" none */
+    double *weights;   /* of the ranks; owned; NULL: all the same */
+    bool weighted;     /* they are the program's, whatever is loaded */
+    double weight;     /* of the next pass: 1 is a share as large as others' */
     struct ahead *ahead; /* passes that are announced; NULL: none ever was */
 };
 
@@ -64,6 +67,8 @@ struct ssq_trainer {
 
 /** Give the optimizer all parameters that there are, each in its group. */
 ssq_status trainer_give(ssq_trainer *t);
+/** Set the error for a parameter that was made after the first step. */
+ssq_status trainer_late(const struct param *p, const char *what);
 /** The error of a trainer that is torn. */
 ssq_status trainer_torn(const char *what);
 
@@ -77,11 +82,22 @@ ssq_status trainer_compare(ssq_trainer *t);
 
 /** Sum the gradients of the step that is due over all ranks, once. */
 ssq_status trainer_reduce(ssq_trainer *t);
-/** What a pass's gradients are multiplied by, behind their sum. */
-static inline double trainer_factor(const ssq_trainer *t)
+/** The factor that makes a mean of the sum of so many passes' gradients: 1
+ *  divided by the passes of all ranks. */
+static inline double trainer_factor(const ssq_trainer *t, uint32_t passes)
 {
     unsigned ranks = t->comm == NULL ? 1 : ssq_comm_size(t->comm);
-    return 1.0 / ((double)t->accumulate * ranks);
+    return 1.0 / ((double)passes * ranks);
+}
+/** Set the error of a call that is refused within an accumulation. */
+static inline ssq_status trainer_accumulating(const ssq_trainer *t,
+                                              const char *what)
+{
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: %u of %u passes of a step have been: "
+                     "ssq_trainer_flush steps with them, ssq_trainer_zero_grad "
+                     "drops them",
+                     what, t->taken, t->accumulate);
 }
 
 /* ---- buckets.c ---- */
@@ -119,11 +135,15 @@ ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
 double trainer_weight(const ssq_trainer *t);
 /** The loss as the next pass counts. */
 ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss);
-/** A text of the weights for a file, to be freed; NULL for none. And back:
- *  where the program gave none they are those of the text, if it is of as many
- *  ranks, else all the same. */
+/** A text of the weights for a file, to be freed; NULL for none. */
 ssq_status trainer_weights_text(const ssq_trainer *t, char **text);
-ssq_status trainer_weights_read(ssq_trainer *t, const char *text);
+/** And back: *weights are those of the text, if it is of as many ranks, to be
+ *  freed, else NULL. @return INVALID the text is of other numbers */
+ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
+                                double **weights);
+/** If the program gave no weights, *weights are the trainer's from now on, and
+ *  NULL there; NULL: all ranks' are the same. */
+void trainer_take_weights(ssq_trainer *t, double **weights);
 
 /** Rows of a batch, or of a pass, and products of them with a weight or the
  *  number of ranks, that a double has exactly: at most so many. */

@@ -44,6 +44,18 @@ double trainer_weight(const ssq_trainer *t)
     return weight;
 }
 
+static ssq_status check_weights(const char *what, const double *weights,
+                                unsigned size)
+{
+    for (unsigned r = 0; r < size; r++)
+        if (!(weights[r] >= 1e-6 && weights[r] <= 1e6))
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: the weight of rank %u is %g, expected "
+                             "1e-6..1e6",
+                             what, r, weights[r]);
+    return SSQ_OK;
+}
+
 ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
                                const double *weights)
 {
@@ -52,12 +64,9 @@ ssq_status trainer_set_weights(ssq_trainer *t, const char *what,
         return SSQ_OK;
     if (t->comm == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: weights without comm", what);
-    for (unsigned r = 0; r < size; r++)
-        if (!(weights[r] >= 1e-6 && weights[r] <= 1e6))
-            return error_set(SSQ_ERR_INVALID,
-                             "%s: the weight of rank %u is %g, expected "
-                             "1e-6..1e6",
-                             what, r, weights[r]);
+    ssq_status st = check_weights(what, weights, size);
+    if (st != SSQ_OK)
+        return st;
     double *copy = mem_alloc_array(size, sizeof(*copy));
     if (copy == NULL)
         return error_nomem(what, size * sizeof(*copy));
@@ -150,24 +159,35 @@ ssq_status trainer_weights_text(const ssq_trainer *t, char **text)
     return SSQ_OK;
 }
 
-ssq_status trainer_weights_read(ssq_trainer *t, const char *text)
+ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
+                                double **weights)
 {
+    static const char what[] = "trainer_load";
     unsigned size = ssq_comm_size(t->comm);
-    if (t->weighted)
-        return SSQ_OK;
-    mem_free(t->weights);
-    t->weights = NULL;
-    t->weight = 1.0;
+    *weights = NULL;
     if (text == NULL || size == 0 || strlen(text) != (size_t)size * DIGITS - 1)
         return SSQ_OK;
-    double *weights = mem_alloc_array(size, sizeof(*weights));
-    if (weights == NULL)
-        return error_nomem("trainer_load", size * sizeof(*weights));
+    double *w = mem_alloc_array(size, sizeof(*w));
+    if (w == NULL)
+        return error_nomem(what, size * sizeof(*w));
     for (unsigned r = 0; r < size; r++) {
         uint64_t bits = strtoull(text + (size_t)r * DIGITS, NULL, 16);
-        memcpy(&weights[r], &bits, sizeof(bits));
+        memcpy(&w[r], &bits, sizeof(bits));
     }
-    ssq_status st = trainer_set_weights(t, "trainer_load", weights);
-    mem_free(weights);
+    ssq_status st = check_weights(what, w, size);
+    if (st == SSQ_OK)
+        *weights = w;
+    else
+        mem_free(w);
     return st;
+}
+
+void trainer_take_weights(ssq_trainer *t, double **weights)
+{
+    if (t->weighted)
+        return;
+    mem_free(t->weights);
+    t->weights = *weights;
+    *weights = NULL;
+    t->weight = trainer_weight(t);
 }

@@ -340,6 +340,7 @@ static void test_tape(void)
     group_of(&g, 2, "reference", 60);
     rank_make(&r, g.queue[0], &args, g.comm[0]);
     feed(&r, 0);
+    NEED(ssq_params_allow(ssq_trainer_params(r.trainer), "*"));
     ssq_tape *t = ssq_trainer_evaluate(r.trainer);
     (void)loss_of(&r, t, 0, 3);
     NEED(ssq_tape_status(t));

@@ -238,6 +238,7 @@ static void test_others(uint64_t bucket, bool shard)
         grad[r] = group_vector(&g, r, 4, 0.0);
         NEED(ssq_optimizer_add(ssq_trainer_optimizer(m[r].trainer), "own",
                                own[r], grad[r], NULL));
+        NEED(ssq_params_allow(ssq_trainer_params(m[r].trainer), "late*"));
     }
     for (int step = 0; step < STEPS; step++)
         for (unsigned r = 0; r < 2; r++) {
@@ -290,6 +291,7 @@ static void test_alike(const char *name, const char *policy, bool written)
         if (!written)
             continue;
         feed(&m[r], 0, r, false);
+        NEED(ssq_params_allow(ssq_trainer_params(m[r].trainer), "*"));
         ssq_tape *t = ssq_trainer_evaluate(m[r].trainer);
         (void)net(&m[r], t, HIDDEN);
         NEED(ssq_tape_status(t));

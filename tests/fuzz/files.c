@@ -91,6 +91,7 @@ static void weights(ssq_queue *q, ssq_params *p, const char *path)
 {
     ssq_tape *t = NULL;
     must(ssq_tape_create(q, p, &t), "tape");
+    must(ssq_params_allow(p, "?"), "allow");
     ssq_tape_begin(t, false);
     (void)ssq_var_param(t, "a", SSQ_PARAM(.rank = 1, .shape = {1}));
     (void)ssq_var_param(t, "b", SSQ_PARAM(.rank = 2, .shape = {2, 3}));

@@ -253,8 +253,8 @@ static void weights_step(struct program *t)
 {
     static const char *const paths[] = {"tapes-0.weights", "tapes-1.weights"};
     static const int swapped[] = {1, 0};
-    const ssq_params_rule rules[] = {{"w*", "their.w*", swapped},
-                                     {"*", "x*", NULL}};
+    const ssq_params_rule rules[] = {{"w*", "their.w*", swapped, 2},
+                                     {"*", "x*", NULL, 0}};
     ssq_status st[SIDES];
     unsigned b = input_byte(t->in);
     bool save = b % 2 == 0;

@@ -189,9 +189,9 @@ static double exact_of(const ssq_trainer *of, const char *name)
 {
     static float all[64];
     int64_t n = ssq_tensor_elements(param_of(of, name));
-    ssq_status st = ssq_params_read(ssq_trainer_params(of), q,
-                                    ssq_trainer_optimizer(of), name, all,
-                                    n > 64 ? 0 : (size_t)n);
+    ssq_status st =
+        ssq_params_read(ssq_trainer_params(of), q, ssq_trainer_optimizer(of),
+                        name, all, n > 64 ? 0 : (size_t)n);
     return st == SSQ_OK ? (double)all[0] : (double)NAN;
 }
 
@@ -298,6 +298,7 @@ static ssq_status with_trained(void)
 static ssq_status with_wide(void)
 {
     TRY(ssq_trainer_create(q, NULL, &wide));
+    TRY(ssq_params_allow(ssq_trainer_params(wide), "*"));
     ssq_tape *tape = ssq_trainer_evaluate(wide);
     (void)net(tape, ssq_var_input(tape, x));
     return ssq_tape_status(tape);

@@ -2,12 +2,15 @@
 /* checkpoint.c - a training that is cut in two by a file goes on with the same
  * bits, on the device that saved it and on every other; a file of something
  * else, a damaged one, a full disk change nothing. */
+#define _GNU_SOURCE /* syscall */
+#include "lib/checkpoint/digest.h"
 #include "tests/tape/bed.h"
 
 #include <dirent.h>
 #include <fcntl.h>
 #include <sys/resource.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #define IN   6
@@ -15,6 +18,26 @@
 #define ROWS 8
 
 static char folder[64];
+
+/* A file system that keeps no modes and cannot sync a folder, as CIFS or a
+ * bucket through FUSE. */
+static bool simple;
+
+SSQ_API int fchmod(int fd, mode_t mode)
+{
+    errno = EPERM;
+    return simple ? -1 : (int)syscall(SYS_fchmod, fd, mode);
+}
+
+SSQ_API int fsync(int fd)
+{
+    struct stat s;
+    if (simple && fstat(fd, &s) == 0 && S_ISDIR(s.st_mode)) {
+        errno = EIO;
+        return -1;
+    }
+    return (int)syscall(SYS_fsync, fd);
+}
 
 static const char *file_of(const char *name)
 {
@@ -389,6 +412,171 @@ static void full_disk(const struct bed *b, const struct setup *s)
     ssq_trainer_destroy(&t);
 }
 
+static bool is_link(const char *name)
+{
+    struct stat s;
+    return lstat(file_of(name), &s) == 0 && S_ISLNK(s.st_mode);
+}
+
+/* ---- files with right digests ---- */
+
+static void put_digest(char *text, const char *key, uint64_t sum)
+{
+    char digits[DIGEST_DIGITS + 1];
+    char *at = strstr(text, key);
+    if (at == NULL)
+        tap_bail("no %s", key);
+    digest_text(sum, digits);
+    memcpy(at + strlen(key), digits, DIGEST_DIGITS);
+}
+
+/* The file of another name whose tensor "sesqui/params" is of i32, and whose
+ * digests say so. */
+static void forge(const char *from, const char *to)
+{
+    static const char key[] = "\"sesqui/params\":{\"dtype\":\"";
+    unsigned char *bytes;
+    size_t n = bytes_of(from, &bytes);
+    uint64_t header = 0;
+    struct crc64 crc;
+    crc64_begin(&crc);
+    for (int i = 7; i >= 0; i--)
+        header = header << 8 | bytes[i];
+    char *text = (char *)malloc(header + 1);
+    memcpy(text, bytes + 8, header);
+    text[header] = '\0';
+    char *dtype = strstr(text, key);
+    if (dtype == NULL || dtype[sizeof(key) - 1] != 'U')
+        tap_bail("no %s", key);
+    dtype[sizeof(key) - 1] = 'I';
+    memcpy(bytes + 8, text, header);
+    write_file(to, bytes, n);
+    ssq_safetensors *f = NULL;
+    NEED(ssq_safetensors_open(to, &f));
+    const struct entry *e = entry_find(f, "sesqui/params");
+    uint64_t sum = crc64_add(&crc, digest_begin(&crc, e), bytes + e->begin,
+                             (size_t)e->bytes);
+    ssq_safetensors_close(&f);
+    put_digest(text, DIGEST_KEY "sesqui/params\":\"", sum);
+    memset(text + sizeof(HEADER_BEGIN) - 1, '0', DIGEST_DIGITS);
+    put_digest(text, HEADER_BEGIN, crc64_add(&crc, 0, text, header));
+    memcpy(bytes + 8, text, header);
+    write_file(to, bytes, n);
+    free(text);
+    free(bytes);
+}
+
+/* All is checked before anything is written: nothing has changed, the scaler's
+ * state included. */
+static void forged(const struct bed *b, const struct setup *s)
+{
+    ssq_trainer *t = trainer_of(b, s, 1, 1);
+    steps(b, t, 1);
+    NEED(ssq_trainer_save(t, file_of("early")));
+    forge(file_of("early"), file_of("forged"));
+    steps(b, t, 3);
+    NEED(ssq_trainer_save(t, file_of("before")));
+    (void)core_status(ssq_trainer_load(t, file_of("forged")), SSQ_ERR_INVALID,
+                      "\"sesqui/params\" is not there, or is not U32 [3]",
+                      "right digests, but an odd tensor of the library's");
+    NEED(ssq_trainer_save(t, file_of("after")));
+    tap_ok(same_files(file_of("before"), file_of("after")),
+           "nothing has changed, and the training goes on");
+    steps(b, t, 1);
+    ssq_trainer_destroy(&t);
+}
+
+/* ---- files that claim much ---- */
+
+#define CLAIMED (UINT64_C(3) << 30)
+
+static int load_claim(void *arg)
+{
+    const struct setup s = {"float32", "adamw", SSQ_MASTER_F32, false};
+    struct rusage use;
+    (void)arg;
+    struct bed b = bed_open("reference", ROWS, IN, OUT);
+    ssq_trainer *t = trainer_of(&b, &s, 1, 1);
+    ssq_status st = ssq_trainer_load(t, file_of("claim"));
+    getrusage(RUSAGE_SELF, &use);
+    printf("# %s; %ld MiB\n", ssq_last_error(), use.ru_maxrss >> 10);
+    return st == SSQ_ERR_INVALID && use.ru_maxrss < 512 << 10 ? 0 : 1;
+}
+
+/* A sparse file of a few KiB, with a parameter of 3 GiB: memory is taken once
+ * the digests are right, and these are not. */
+static void claims(void)
+{
+    char text[600];
+    unsigned char length[8] = {0};
+    int n = snprintf(
+        text, sizeof(text),
+        HEADER_BEGIN
+        "0123456789abcdef\",\"sesqui.version\":\"1\",\"sesqui.policy\":"
+        "\"float32\",\"param/w\":\"0\"},\"w\":{\"dtype\":\"F32\","
+        "\"shape\":[%llu],\"data_offsets\":[0,%llu]},\"sesqui/params\":{"
+        "\"dtype\":\"U32\",\"shape\":[3],\"data_offsets\":[%llu,%llu]}}",
+        (unsigned long long)CLAIMED / 4, (unsigned long long)CLAIMED,
+        (unsigned long long)CLAIMED, (unsigned long long)CLAIMED + 12);
+    length[0] = (unsigned char)(n & 0xff);
+    length[1] = (unsigned char)(n >> 8);
+    FILE *f = fopen(file_of("claim"), "wb");
+    if (f == NULL || fwrite(length, 8, 1, f) != 1 || fputs(text, f) < 0 ||
+        fclose(f) != 0 ||
+        truncate(file_of("claim"), (off_t)(8 + (uint64_t)n + CLAIMED + 12)))
+        tap_bail("cannot write the claim");
+    int st = tap_fork(load_claim, NULL, 60);
+    tap_ok(tap_exited(st, 0), "a file that claims 3 GiB takes no memory: %s",
+           tap_status(st));
+}
+
+/* Links to what is not there yet, links in a circle, no name, and a file system
+ * that can do less. */
+static void odd_paths(const struct bed *b, const struct setup *s)
+{
+    ssq_trainer *t = trainer_of(b, s, 1, 1);
+    char way[PATH_MAX];
+    steps(b, t, 1);
+    mkdir(file_of("deep"), 0700);
+    if (symlink("deep/second", file_of("first")) != 0 ||
+        symlink("../new", file_of("deep/second")) != 0 ||
+        symlink("round", file_of("round")) != 0 ||
+        symlink("missing/x", file_of("astray")) != 0)
+        tap_bail("no links");
+    tap_ok(ssq_trainer_save(t, file_of("first")) == SSQ_OK &&
+               is_link("first") && is_link("deep/second") &&
+               access(file_of("new"), F_OK) == 0,
+           "two links to what is not there: the file is made");
+    tap_ok(ssq_trainer_save(t, file_of("first")) == SSQ_OK &&
+               is_link("first") && is_link("deep/second"),
+           "and is replaced through them");
+    if (realpath(file_of("new"), way) == NULL ||
+        symlink(way, file_of("absolute")) != 0)
+        tap_bail("no link %s", way);
+    tap_ok(ssq_trainer_save(t, file_of("absolute")) == SSQ_OK &&
+               is_link("absolute"),
+           "through a link of a whole path, too");
+    (void)core_status(ssq_trainer_save(t, file_of("round")), SSQ_ERR_IO,
+                      "round", "a link to itself");
+    (void)core_status(ssq_trainer_save(t, file_of("astray")), SSQ_ERR_NOT_FOUND,
+                      "astray", "a link to a folder that is not there");
+    simple = true;
+    tap_ok(ssq_trainer_save(t, file_of("new")) == SSQ_OK &&
+               ssq_trainer_load(t, file_of("new")) == SSQ_OK,
+           "no modes, no sync of a folder: saved all the same");
+    simple = false;
+    (void)core_status(ssq_trainer_save(t, ""), SSQ_ERR_INVALID, "path is empty",
+                      "a save without a name");
+    (void)core_status(ssq_trainer_load(t, ""), SSQ_ERR_INVALID, "path is empty",
+                      "a load without a name");
+    ssq_safetensors *file = NULL;
+    (void)core_status(ssq_safetensors_open("", &file), SSQ_ERR_INVALID,
+                      "path is empty", "a file without a name");
+    unlink(file_of("deep/second"));
+    rmdir(file_of("deep"));
+    ssq_trainer_destroy(&t);
+}
+
 int main(void)
 {
     static const struct setup list[] = {
@@ -420,6 +608,9 @@ int main(void)
     damaged(&b, &list[0], path[0][0]);
     wrong_order(&b, &list[0], path[0][0]);
     full_disk(&b, &list[0]);
+    odd_paths(&b, &list[0]);
+    forged(&b, &list[0]);
+    claims();
     bed_close(&b);
     DIR *d = opendir(folder);
     for (struct dirent *e; d != NULL && (e = readdir(d)) != NULL;)
@@ -427,5 +618,5 @@ int main(void)
             (void)unlink(file_of(e->d_name));
     closedir(d);
     tap_ok(rmdir(folder) == 0, "nothing is left in the folder");
-    return tap_done(40);
+    return tap_done(52);
 }

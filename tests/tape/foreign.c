@@ -50,7 +50,9 @@ static ssq_trainer *trainer_of(const struct bed *b, const char *policy,
     NEED(ssq_trainer_create(
         b->queue,
         SSQ_TRAINER(.policy = policy, .options = o, .params.seed = seed), &t));
+    NEED(ssq_params_allow(ssq_trainer_params(t), "*"));
     (void)net(b, ssq_trainer_evaluate(t));
+    NEED(ssq_params_allow(ssq_trainer_params(t), NULL));
     return t;
 }
 
@@ -68,16 +70,16 @@ static size_t values(const struct bed *b, ssq_trainer *t, float x[MOST])
 
 static const int swapped[] = {1, 0}, turned[] = {2, 0, 1};
 static const ssq_params_rule theirs[] = {
-    {"h.*.fc.weight", "model.blocks.*.kernel", swapped},
-    {"h.?.*.*", "model.?|*|*", NULL},
-    {"h.*", "never.*", NULL},
-    {"head.weight", "head", swapped},
-    {"cube", "cube", turned},
+    {"h.*.fc.weight", "model.blocks.*.kernel", swapped, 2},
+    {"h.?.*.*", "model.?|*|*", NULL, 0},
+    {"h.*", "never.*", NULL, 0},
+    {"head.weight", "head", swapped, 2},
+    {"cube", "cube", turned, 3},
 };
 #define THEIRS .rules = theirs, .count = sizeof(theirs) / sizeof(theirs[0])
 
 /* The same wild cards would be needed: an exact one, a longer list. */
-static const ssq_params_rule wrong_cards[] = {{"h.*", "h", NULL}};
+static const ssq_params_rule wrong_cards[] = {{"h.*", "h", NULL, 0}};
 
 /* The file has float32 tensors of those names and shapes. */
 static bool as_said(const struct bed *b, const ssq_trainer *t)
@@ -187,42 +189,55 @@ static void rules(const struct bed *b)
             "\"h.0.fc.weight\"",
             "names that are not there");
     refused(b, t,
-            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"*", "x*", NULL}},
+            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"*", "x*", NULL, 0}},
                             .count = 1, .missing = true),
             SSQ_ERR_INVALID, "none of 15 parameters, as \"h.0.fc.weight\"",
             "no name that is there");
     refused(
         b, t,
-        SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", "kube", NULL}},
+        SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", "kube", NULL, 0}},
                         .count = 1, .missing = true),
         SSQ_ERR_INVALID, "has a \"cube\", which is none of 15 parameters",
         "a tensor that is nobody's");
-    refused(b, t,
-            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", NULL, NULL}},
-                            .count = 1),
-            SSQ_ERR_INVALID, "has a \"cube\", which is none",
-            "one that is left out");
+    refused(
+        b, t,
+        SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", NULL, NULL, 0}},
+                        .count = 1),
+        SSQ_ERR_INVALID, "has a \"cube\", which is none",
+        "one that is left out");
     refused(b, t,
             SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", "head.bias",
-                                                          NULL}},
+                                                          NULL, 0}},
                             .count = 1, .unused = true),
             SSQ_ERR_INVALID,
             "\"head.bias\" is [4], expected [2,3,4]|(for \"cube\")",
             "another shape, of another name");
     refused(b, t,
-            SSQ_PARAMS_FILE(.rules =
-                                (ssq_params_rule[]){{"h.0.fc.weight",
-                                                     "h.0.fc.weight", swapped}},
+            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"h.0.fc.weight",
+                                                          "h.0.fc.weight",
+                                                          swapped, 2}},
                             .count = 1),
             SSQ_ERR_INVALID,
             "\"h.0.fc.weight\" is [5,6], expected [5,6] with its axes permuted",
             "another shape, by its axes");
     refused(b, t,
             SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", "cube",
-                                                          (int[]){0, 1, 1}}},
+                                                          (int[]){0, 1, 1}, 3}},
                             .count = 1),
             SSQ_ERR_INVALID, "\"cube\": axes[2] is 1: no permutation",
             "axes that are none");
+    refused(b, t,
+            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"*.bias", "*.bias",
+                                                          swapped, 2}},
+                            .count = 1),
+            SSQ_ERR_INVALID, "has rank 1, and the axes of \"*.bias\" are 2",
+            "axes of another rank");
+    refused(
+        b, t,
+        SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"*", "*", swapped, 0}},
+                        .count = 1),
+        SSQ_ERR_INVALID, "rules[0]: rank is 0, expected the number of axes",
+        "axes without their number");
     unlink(path);
     ssq_trainer_destroy(&t);
 }
@@ -239,19 +254,20 @@ static void wrong_rules(const struct bed *b)
             SSQ_ERR_INVALID, "rules[0]: \"h.*\" has 1 wild cards, and \"h\" 0",
             "wild cards");
     refused(b, t,
-            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{LONG8, "a", NULL}},
+            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{LONG8, "a", NULL, 0}},
                             .count = 1),
             SSQ_ERR_INVALID, "has 9 wild cards, expected at most 8",
             "too many of them");
     refused(b, t,
-            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{NULL, "a", NULL}},
+            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{NULL, "a", NULL, 0}},
                             .count = 1),
             SSQ_ERR_INVALID, "rules[0].param is NULL", "no pattern");
-    refused(b, t,
-            SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", name, NULL}},
-                            .count = 1),
-            SSQ_ERR_INVALID, "of \"cube\" in the file has 599 bytes",
-            "a name that is too long");
+    refused(
+        b, t,
+        SSQ_PARAMS_FILE(.rules = (ssq_params_rule[]){{"cube", name, NULL, 0}},
+                        .count = 1),
+        SSQ_ERR_INVALID, "of \"cube\" in the file has 599 bytes",
+        "a name that is too long");
     refused(b, t, SSQ_PARAMS_FILE(.count = 1), SSQ_ERR_INVALID, "rules is NULL",
             "no rules");
     refused(b, t, &(ssq_params_file_args){.struct_size = 1}, SSQ_ERR_INVALID,
@@ -259,7 +275,7 @@ static void wrong_rules(const struct bed *b)
     NEED(ssq_trainer_create(b->queue, NULL, &less));
     (void)core_status(
         ssq_params_load(ssq_trainer_params(less), b->queue, path, NULL),
-        SSQ_ERR_INVALID, "no parameters yet: a pass for evaluation",
+        SSQ_ERR_INVALID, "no parameters yet|ssq_params_allow",
         "refused: an empty set");
     ssq_trainer_destroy(&less);
     unlink(path);
@@ -271,11 +287,11 @@ static void to_save(const struct bed *b)
 {
     ssq_trainer *t = trainer_of(b, "float32", SSQ_MASTER_F32, 1);
     ssq_params *p = ssq_trainer_params(t);
-    const ssq_params_rule one[] = {{"*.weight", "w", NULL}},
-                          none[] = {{"*", NULL, NULL}},
-                          same[] = {{"h.?.*", "h?*", NULL},
-                                    {"cube", "head.bias", NULL}},
-                          bad[] = {{"cube", "cube", (int[]){0, 1, 3}}};
+    const ssq_params_rule one[] = {{"*.weight", "w", NULL, 0}},
+                          none[] = {{"*", NULL, NULL, 0}},
+                          same[] = {{"h.?.*", "h?*", NULL, 0},
+                                    {"cube", "head.bias", NULL, 0}},
+                          bad[] = {{"cube", "cube", (int[]){0, 1, 3}, 3}};
     (void)core_status(
         ssq_params_save(p, b->queue, path,
                         SSQ_PARAMS_FILE(.rules = one, .count = 1)),
@@ -349,10 +365,10 @@ static void parts(const struct bed *b)
         "\"u\":{\"dtype\":\"F8_E5M2\",\"shape\":[4],"
         "\"data_offsets\":[192,196]},"
         "\"b\":{\"dtype\":\"BF16\",\"shape\":[4],\"data_offsets\":[196,204]}}";
-    const ssq_params_rule r[] = {{"head.weight", "w", swapped},
-                                 {"head.bias", "b", NULL}};
-    const ssq_params_rule integers[] = {{"head.bias", "n", NULL}},
-                          eight[] = {{"head.bias", "u", NULL}};
+    const ssq_params_rule r[] = {{"head.weight", "w", swapped, 2},
+                                 {"head.bias", "b", NULL, 0}};
+    const ssq_params_rule integers[] = {{"head.bias", "n", NULL, 0}},
+                          eight[] = {{"head.bias", "u", NULL, 0}};
     const uint16_t bf16[4] = {0x3f81, 0xbf80, 0x0001, 0x4049};
     unsigned char data[204] = {0};
     float before[MOST], after[MOST], weight[20], bias[4];

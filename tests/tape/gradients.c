@@ -61,11 +61,40 @@ static void wrong(void)
     }
 }
 
+/* Parameters that come only later: the array of all grows meanwhile. */
+static ssq_var growing(ssq_tape *t, void *user)
+{
+    int *calls = user;
+    if (--*calls != 0)
+        return ssq_square_var(X);
+    for (int i = 0; i < 40; i++) {
+        char name[16];
+        snprintf(name, sizeof(name), "late%d", i);
+        ssq_var v = ssq_var_param(
+            t, name, SSQ_PARAM(.rank = 1, .shape = {3}, .value = 1.0));
+        (void)v;
+    }
+    return ssq_square_var(X);
+}
+
+static void grown(void)
+{
+    for (int call = 2; call <= 8; call++) {
+        struct rig r = rig_open("reference", NULL);
+        int calls = call;
+        core_status(ssq_gradcheck(r.tape, growing, &calls, NULL, NULL),
+                    SSQ_ERR_INVALID, "made parameter \"late0\" only in a later",
+                    "parameters that call %d makes", call);
+        rig_close(&r);
+    }
+}
+
 int main(void)
 {
     for (size_t i = 0; i < N; i++)
         for (size_t d = 0; d < 2; d++)
             check(core_device(d), i);
     wrong();
-    return tap_done(2 * (long)N + 3);
+    grown();
+    return tap_done(2 * (long)N + 10);
 }

@@ -109,9 +109,11 @@ static void both_steps(const struct hand_net *net, struct hand *h,
     ssq_queue *q = ssq_trainer_queue(trainer);
     ssq_tape *t = ssq_trainer_begin(trainer);
     if (first) { /* parameters as they begin, states before a pass */
+        NEED(ssq_params_allow(ssq_trainer_params(trainer), "*"));
         ssq_trainer_evaluate(trainer);
         net->tape(t, data);
         NEED(ssq_tape_status(t));
+        NEED(ssq_params_allow(ssq_trainer_params(trainer), NULL));
         NEED(ssq_queue_sync(q));
         hand_open(h, ssq_trainer_params(trainer),
                   ssq_trainer_scaler(trainer) != NULL);

@@ -2,6 +2,7 @@
 # tests.mk - tests of tapes, layers and trainers.
 
 tape_tests = \
+	tests/tape/accumulate \
 	tests/tape/alloc \
 	tests/tape/autocast \
 	tests/tape/by_hand \
@@ -17,6 +18,7 @@ tape_tests = \
 	tests/tape/gradients \
 	tests/tape/hooks \
 	tests/tape/misuse \
+	tests/tape/names \
 	tests/tape/recompute \
 	tests/tape/replay \
 	tests/tape/safetensors \
@@ -51,8 +53,12 @@ tests_tape_gradients_SOURCES = tests/tape/gradients.c
 tests_tape_gradients_LDADD = libcore.a -lm
 tests_tape_flat_SOURCES = tests/tape/flat.c
 tests_tape_flat_LDADD = libcore.a -lm
+tests_tape_names_SOURCES = tests/tape/names.c
+tests_tape_names_LDADD = libcore.a -lm
 tests_tape_misuse_SOURCES = tests/tape/misuse.c
 tests_tape_misuse_LDADD = libcore.a -lm
+tests_tape_accumulate_SOURCES = tests/tape/accumulate.c
+tests_tape_accumulate_LDADD = libcore.a -lm
 tests_tape_alloc_SOURCES = tests/tape/alloc.c
 tests_tape_alloc_LDADD = libcore.a -lm
 tests_tape_dtypes_SOURCES = tests/tape/dtypes.c

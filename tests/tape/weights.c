@@ -59,10 +59,12 @@ static ssq_trainer *source(const struct bed *b, float *values, size_t *n)
     const struct setup s = {"float32", SSQ_F32, SSQ_MASTER_F32, false};
     ssq_trainer *t = trainer_of(b, &s, NULL);
     ssq_params_stats all = SSQ_PARAMS_STATS_INIT;
+    ssq_params *p = ssq_trainer_params(t);
+    NEED(ssq_params_allow(p, "*"));
     ssq_tape *tape = ssq_trainer_evaluate(t);
     (void)net(b, tape);
     NEED(ssq_tape_status(tape));
-    ssq_params *p = ssq_trainer_params(t);
+    NEED(ssq_params_allow(p, NULL));
     NEED(ssq_params_stats_get(p, &all));
     *n = (size_t)all.elements;
     NEED(ssq_params_read(p, b->queue, NULL, NULL, values, *n));

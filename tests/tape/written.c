@@ -306,6 +306,29 @@ static void captured(const struct bed *b)
     ssq_graph_destroy(&g);
 }
 
+/* A pass whose parameters lose their casts: it held them. */
+static void widened(const char *name)
+{
+    struct rig r = rig_open(name, "mixed_float16");
+    for (int pass = 0; pass < 2; pass++) {
+        ssq_tape_begin(r.tape, true);
+        ssq_var p = ssq_var_param(
+            r.tape, "p", SSQ_PARAM(.rank = 1, .shape = {4}, .value = 0.5));
+        ssq_var y = ssq_sum_var(ssq_expm1_var(p), NULL), g = SSQ_VAR_NONE;
+        for (int k = 0; k < 2 && pass == 0; k++)
+            ssq_tape_grad(r.tape, y, &p, 1, SSQ_TAPE_GRAD(.create_graph = true),
+                          &g);
+        NEED(ssq_tape_status(r.tape));
+        if (pass == 0)
+            NEED(ssq_params_to_float32(r.params, r.queue, NULL));
+        else
+            tap_ok(ssq_tape_backward(r.tape, y, NULL) == SSQ_OK,
+                   "%s: a pass whose casts were dropped, and one behind it",
+                   name);
+    }
+    rig_close(&r);
+}
+
 int main(void)
 {
     for (size_t i = 0; core_device(i) != NULL; i++) {
@@ -318,6 +341,7 @@ int main(void)
         cached(&b);
         captured(&b);
         bed_close(&b);
+        widened(core_device(i));
         for (int k = 0; k < 2; k++) {
             b = bed_open(core_device(i), k == 0 ? "float32" : "mixed_float16");
             ssq_tape_begin(b.r.tape, true);
@@ -326,5 +350,5 @@ int main(void)
             bed_close(&b);
         }
     }
-    return tap_done(2 * 17);
+    return tap_done(2 * 18);
 }
