@@ -202,6 +202,8 @@ static void make_home(void)
 }
 
 /* Change, cut or lengthen the file; false: it is as it was. */
+#define PROGRAM "program-0123456789abcdef"
+
 static bool damage(struct input *in, const char *path)
 {
     static uint8_t bytes[4096], was[4096];
@@ -232,12 +234,13 @@ static void cache(struct input *in)
     snprintf(key, sizeof(key), "key %u", input_byte(in) % 4);
     for (size_t i = 0; i < n; i++)
         stored[i] = (unsigned char)(i * 37 + n);
-    disk_cache_store(&services, "program", key, stored, n);
-    snprintf(path, sizeof(path), "%s/sesqui/program", home);
+    snprintf(path, sizeof(path), "%s/sesqui/" PROGRAM, home);
+    (void)unlink(path); /* what is damaged may not be the cache's any more */
+    disk_cache_store(&services, PROGRAM, key, stored, n);
     bool damaged = damage(in, path);
     if (input_once(in, 8))
         snprintf(key, sizeof(key), "another");
-    unsigned char *got = disk_cache_load(&services, "program", key, &got_bytes);
+    unsigned char *got = disk_cache_load(&services, PROGRAM, key, &got_bytes);
     fuzz_trace("cache: %zu bytes, %sdamaged: %s", n, damaged ? "" : "not ",
                got == NULL ? "nothing" : "something");
     fuzz_counts.calls++;

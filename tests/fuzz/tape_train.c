@@ -401,6 +401,45 @@ static void end_step(struct program *t)
         program_params(t, false);
 }
 
+/* What an accumulation has is stepped with, or dropped. */
+static void flush_step(struct program *t)
+{
+    if (wrong_kind(t))
+        return;
+    ssq_status st[SIDES];
+    const bool drop = input_byte(t->in) % 2 == 1;
+    for (unsigned s = 0; s < SIDES; s++) {
+        ssq_trainer *trainer = t->trainer[s];
+        st[s] =
+            drop ? ssq_trainer_zero_grad(trainer) : ssq_trainer_flush(trainer);
+        if (st[s] == SSQ_OK && ssq_trainer_accumulated(trainer) != 0)
+            fuzz_fail("passes are left of an accumulation that was ended");
+    }
+    (void)program_same(t, drop ? "trainer_zero_grad" : "trainer_flush", st);
+    t->fresh = 0;
+    if (!t->apart)
+        program_params(t, false);
+}
+
+/* Names that passes may make, and parameters that go. */
+static void names_step(struct program *t)
+{
+    static const char *const patterns[] = {"*", NULL, "w*", "?0", "b*", "no"};
+    const unsigned n = sizeof(patterns) / sizeof(patterns[0]);
+    ssq_status st[SIDES];
+    const char *pattern = patterns[input_byte(t->in) % n];
+    const bool remove = input_byte(t->in) % 4 == 0;
+    size_t removed[SIDES] = {0};
+    for (unsigned s = 0; s < SIDES; s++)
+        st[s] = remove ? ssq_params_remove(t->params[s], pattern, &removed[s])
+                       : ssq_params_allow(t->params[s], pattern);
+    if (program_same(t, remove ? "params_remove" : "params_allow", st) ==
+            SSQ_OK &&
+        removed[0] != removed[1])
+        fuzz_fail("%zu parameters were removed, and %zu", removed[0],
+                  removed[1]);
+}
+
 const struct step train_steps[] = {
     {"backward", backward_step, 16}, {"begin", begin_step, 8},
     {"check", check_step, 3},        {"optimize", optimize_step, 5},
@@ -411,6 +450,7 @@ const struct step train_steps[] = {
     {"output", output_step, 3},      {"loss", loss_step, 2},
     {"scaler", scaler_step, 1},      {"end", end_step, 1},
     {"values", values_step, 2},      {"weights", weights_step, 2},
-    {"grad", grad_step, 6},
+    {"grad", grad_step, 6},          {"flush", flush_step, 2},
+    {"names", names_step, 2},
 };
 const size_t train_steps_count = sizeof(train_steps) / sizeof(train_steps[0]);

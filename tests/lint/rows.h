@@ -358,6 +358,7 @@ static ssq_status row_open_tape(void)
     TRY(st);
     TRY(step_of(trainer));
     params = ssq_trainer_params(trainer);
+    TRY(ssq_params_allow(params, "*")); /* rows add layers to it */
     bias_before = at(param_of(trainer, "fc2.bias"), 0);
     t = ssq_trainer_begin(trainer);
     v = ssq_var_input(t, x);
