@@ -70,11 +70,12 @@ typedef struct ssq_var {
 
 /** How a set keeps its parameters. */
 typedef struct ssq_params_options {
-    size_t struct_size;
-    uint64_t seed; /**< of initial values: each parameter's are a function of
-                        this and its name, whatever else there is */
-    bool float32_gradients; /**< also of 16-bit parameters: twice the memory,
-                                 and sums over micro-batches that lose less */
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_params_options));
+    uint64_t seed SSQ_DEFAULT(0); /**< of initial values: each parameter's are a
+                        function of this and its name, whatever else there is */
+    bool float32_gradients
+        SSQ_DEFAULT(false); /**< also of 16-bit parameters: twice the memory,
+              and sums over micro-batches that lose less */
 } ssq_params_options;
 #define SSQ_PARAMS_OPTIONS_INIT                                                \
     {                                                                          \

@@ -86,6 +86,28 @@ for f in use.c use.cc; do
         'int main(void) { return use(NULL); }' >"$tmp/$f"
 done
 
+# Options that stand in others' braces have their defaults, too.
+cat >"$tmp/nested.cc" <<'END'
+#include <sesqui.h>
+
+static int differs(const ssq_trainer_args *t)
+{
+    const ssq_optimizer_options o = SSQ_OPTIMIZER_INIT, &a = t->options;
+    return a.struct_size != o.struct_size || a.lr != 0.01 ||
+           a.beta1 != o.beta1 || a.beta2 != o.beta2 || a.alpha != o.alpha ||
+           a.eps != o.eps || a.weight_decay != o.weight_decay ||
+           a.max_grad_norm != o.max_grad_norm ||
+           a.bias_correction != o.bias_correction ||
+           a.grad_averaging != o.grad_averaging || a.master != o.master ||
+           t->params.struct_size != sizeof(t->params) || t->params.seed != 7;
+}
+
+int main()
+{
+    return differs(SSQ_TRAINER(.params = {.seed = 7}, .options = {.lr = 0.01}));
+}
+END
+
 cs=$CC
 cxxs=$CXX
 if command -v clang >/dev/null && ! $CC --version | grep -q clang; then
@@ -105,6 +127,7 @@ for c in $cxxs; do
     try 'defaults' "$c" c++17 "$tmp/defaults.cc"
     try 'calls' "$c" c++20 "$tmp/use.cc" -O2
     try 'calls' "$c" gnu++20 "$tmp/use.cc" -O0
+    try 'options within options' "$c" c++20 "$tmp/nested.cc"
     IFS=:
 done
 unset IFS

@@ -14,6 +14,7 @@
 
 #include <sesqui/amp/scaler.h>
 #include <sesqui/amp/schedule.h>
+#include <sesqui/args.h>
 #include <sesqui/comm.h>
 
 #ifdef __cplusplus
@@ -66,28 +67,34 @@ typedef enum ssq_adam_form {
  *  1), alpha -1 (0.99; adadelta 0.9) and weight_decay -1 (0; adamw 1e-2; lamb
  *  1e-2). */
 typedef struct ssq_optimizer_options {
-    size_t struct_size;
-    double lr, momentum, dampening, beta1, beta2, alpha, eps, weight_decay;
-    double lr_decay, initial_accumulator;
-    double max_grad_norm; /**< lamb: gradients are divided by norm / this where
-                               the global norm, after clip_norm, is larger; 0
-                               none */
-    bool nesterov, amsgrad, centered, maximize;
-    bool use_nvlamb, bias_correction, grad_averaging; /**< lamb */
-    ssq_adam_form form;
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_optimizer_options));
+    double lr SSQ_DEFAULT(-1.0), momentum SSQ_DEFAULT(0.0),
+        dampening SSQ_DEFAULT(0.0), beta1 SSQ_DEFAULT(0.9),
+        beta2 SSQ_DEFAULT(0.999), alpha SSQ_DEFAULT(-1.0),
+        eps SSQ_DEFAULT(-1.0), weight_decay SSQ_DEFAULT(-1.0);
+    double lr_decay SSQ_DEFAULT(0.0), initial_accumulator SSQ_DEFAULT(0.0);
+    double max_grad_norm SSQ_DEFAULT(1.0); /**< lamb: gradients are divided by
+                               norm / this where the global norm, after
+                               clip_norm, is larger; 0 none */
+    bool nesterov SSQ_DEFAULT(false), amsgrad SSQ_DEFAULT(false),
+        centered SSQ_DEFAULT(false), maximize SSQ_DEFAULT(false);
+    bool use_nvlamb SSQ_DEFAULT(false), bias_correction SSQ_DEFAULT(true),
+        grad_averaging SSQ_DEFAULT(true); /**< lamb */
+    ssq_adam_form form SSQ_DEFAULT(SSQ_ADAM_TORCH);
     /* of the whole optimizer; ignored in groups */
-    double clip_norm; /**< scale true gradients so that their global L2 norm
-                           is at most this: coef = clip / (norm + 1e-6),
-                           applied if < 1 (torch, apex, Megatron); 0 none
+    double clip_norm SSQ_DEFAULT(0.0); /**< scale true gradients so that their
+                           global L2 norm is at most this: coef = clip / (norm +
+                           1e-6), applied if < 1 (torch, apex, Megatron); 0 none
                            and no norm is measured; INFINITY only measures */
-    ssq_master_kind master;
-    bool flat_master; /**< one contiguous master per group, in the order of
-                           ssq_optimizer_add (fastai); float32 parameters get
-                           one too. Needs SSQ_MASTER_F32 */
-    uint64_t seed;    /**< of stochastic rounding: what element i of a
-                           parameter draws is a function of (seed, the random
-                           counter, the name, i) alone, on every device */
-    bool statistics;  /**< count underflow and rounded-away updates */
+    ssq_master_kind master SSQ_DEFAULT(SSQ_MASTER_F32);
+    bool flat_master SSQ_DEFAULT(false); /**< one contiguous master per group,
+                           in the order of ssq_optimizer_add (fastai); float32
+                           parameters get one too. Needs SSQ_MASTER_F32 */
+    uint64_t seed SSQ_DEFAULT(0); /**< of stochastic rounding: what element i of
+                        a parameter draws is a function of (seed, the random
+                        counter, the name, i) alone, on every device */
+    bool statistics
+        SSQ_DEFAULT(false); /**< count underflow and rounded-away updates */
 } ssq_optimizer_options;
 #define SSQ_OPTIMIZER_INIT                                                     \
     {                                                                          \
