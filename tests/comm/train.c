@@ -462,6 +462,53 @@ static void test_drift(const char *name, unsigned n, bool replay)
     group_close(&g);
 }
 
+/* Steps of two passes on each rank: the second ends them, or a flush does, of
+ * an accumulation that is longer. */
+static void two_passes(const char *device, ssq_trainer_args args, bool flush,
+                       float values[2][VALUES])
+{
+    struct group g;
+    struct model m[2];
+
+    args.accumulate = flush ? 5 : 2;
+    group_of(&g, 2, device, 60);
+    for (unsigned r = 0; r < 2; r++) {
+        args.comm = g.comm[r];
+        model_make(&m[r], g.queue[r], &args);
+    }
+    for (int step = 0; step < STEPS; step++) {
+        for (unsigned i = 0; i < 4; i++) {
+            feed(&m[i % 2], step, i % 2, false);
+            NEED(pass(&m[i % 2], HIDDEN));
+        }
+        for (unsigned r = 0; r < 2 && flush; r++)
+            NEED(ssq_trainer_flush(m[r].trainer));
+    }
+    for (unsigned r = 0; r < 2; r++) {
+        values_of(&m[r], values[r]);
+        model_free(&m[r]);
+    }
+    group_close(&g);
+}
+
+static void test_flush(const char *device, const char *policy, bool shard,
+                       uint64_t bucket)
+{
+    static float want[2][VALUES], got[2][VALUES];
+    ssq_trainer_args args = SSQ_TRAINER_INIT;
+
+    args.policy = policy;
+    args.shard = shard;
+    args.bucket_bytes = bucket;
+    two_passes(device, args, false, want);
+    two_passes(device, args, true, got);
+    tap_ok(memcmp(want, got, sizeof(want)) == 0 &&
+               memcmp(want[0], want[1], sizeof(want[0])) == 0,
+           "%s, %s%s, buckets of %llu: flushed passes have the bits of a whole "
+           "accumulation",
+           device, policy, shard ? ", shards" : "", (unsigned long long)bucket);
+}
+
 int main(void)
 {
     const char *const reference[] = {"reference", "reference", "reference"};
@@ -495,5 +542,8 @@ int main(void)
     test_drift("guard", 2, true);
     test_drift("cpu", 3, false);
     test_scaler();
-    return tap_done(50);
+    test_flush("reference", "mixed_float16", false, 1);
+    test_flush("cpu", "mixed_bfloat16", true, 0);
+    test_flush("guard", "float32", false, 25 << 20);
+    return tap_done(53);
 }

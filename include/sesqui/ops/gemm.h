@@ -8,8 +8,8 @@
  *     f16     yes   yes   no     f16 and bf16 have no common 16-bit format:
  *     bf16    yes   no    yes    cast one of the two (SSQ_ERR_INVALID)
  *
- * Subnormals: on processors with AVX512_BF16 or AMX the default products of bf16
- * on "cpu" ("dot", "amx") flush subnormal factors and sums to 0, although
+ * Subnormals: on processors with AVX512_BF16 or AMX the default products of
+ * bf16 on "cpu" ("dot", "amx") flush subnormal factors and sums to 0, although
  * props.f32_subnormals is SSQ_SUBNORMALS_PRESERVED, which is about all other
  * arithmetic. ssq_gemm_explain says so in .flushed. The implementation "packed"
  * flushes nothing; ssq_implementation_pin chooses it. doc/design/numbers.md has
