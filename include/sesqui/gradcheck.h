@@ -67,8 +67,9 @@ typedef struct ssq_gradcheck_report {
  *  @param report  out, optional; written also where a gradient is wrong
  *  @return SSQ_ERR_INVALID a gradient that is not within its tolerance, with
  * the parameter, the element and both values; also a NULL, a wrong struct_size,
- * a step or ulps that is not above 0, parameters of 16 bits, no parameter; what
- * the tape latches; SSQ_ERR_NOMEM; the queue's error. Since 0.1. */
+ * a step or ulps that is not above 0, parameters of 16 bits, no parameter, fn
+ * makes or removes parameters in a later call; what the tape latches;
+ * SSQ_ERR_NOMEM; the queue's error. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gradcheck(ssq_tape *tape,
                                                 ssq_gradcheck_fn fn, void *user,
                                                 const ssq_gradcheck_args *args,

@@ -26,8 +26,9 @@ struct check {
     float *y;       /* the function's result, n elements */
     double *w;      /* their weights */
     size_t n;
-    double rounding; /* B */
-    size_t params;   /* that the first pass has made; 0 before its end */
+    double rounding;   /* B */
+    size_t params;     /* that the first pass has made; 0 before its end */
+    uint32_t removals; /* the set's, when the check began */
 };
 
 /* Between 1/2 and 3/2, of either sign, and nothing that a sum of a softmax's
@@ -51,6 +52,11 @@ static ssq_status pass(struct check *c, ssq_var *y)
     if (c->tape->status != SSQ_OK)
         return ssq_tape_status(c->tape);
     const ssq_params *set = c->tape->params;
+    if (set->removals != c->removals)
+        return error_set(SSQ_ERR_INVALID,
+                         "gradcheck: the function removed parameters: %zu of "
+                         "%zu are left",
+                         set->n, c->params);
     if (c->params > 0 && set->n > c->params)
         return error_set(SSQ_ERR_INVALID,
                          "gradcheck: the function made parameter \"%s\" only "
@@ -136,18 +142,13 @@ static ssq_status backward(struct check *c)
 /* ---- one element ---- */
 
 struct element {
-    size_t param; /* its place in the set, which a pass may have grow */
+    const char *name;   /* the parameter's, copied: a pass may change the set */
+    ssq_tensor *tensor; /* its values; held */
     size_t i, n;
     float *at;        /* the parameter's elements on the host */
     double differ;    /* D(h) */
     double tolerance; /* how far that may be from the derivative */
 };
-
-static const struct param *checked(const struct check *c,
-                                   const struct element *e)
-{
-    return &c->tape->params->at[e->param];
-}
 
 /* f with the element at x. */
 static ssq_status value_at(struct check *c, struct element *e, float x,
@@ -155,8 +156,8 @@ static ssq_status value_at(struct check *c, struct element *e, float x,
 {
     float was = e->at[e->i];
     e->at[e->i] = x;
-    ssq_status st = ssq_tensor_write(c->tape->queue, checked(c, e)->tensor,
-                                     e->at, e->n * sizeof(*e->at), SSQ_F32);
+    ssq_status st = ssq_tensor_write(c->tape->queue, e->tensor, e->at,
+                                     e->n * sizeof(*e->at), SSQ_F32);
     ssq_status then = st == SSQ_OK ? value(c, f) : st;
     if (then != SSQ_OK) { /* nobody waited for what was written */
         ssq_status waited = ssq_queue_sync(c->tape->queue);
@@ -207,8 +208,7 @@ static void judge(struct check *c, const struct element *e, double g)
     bool worse =
         c->worst.tried == 0 || error * c->worst.tolerance > had * tolerance;
     if (!c->wrong && (wrong || worse)) {
-        (void)snprintf(c->worst.name, sizeof(c->worst.name), "%s",
-                       checked(c, e)->name);
+        (void)snprintf(c->worst.name, sizeof(c->worst.name), "%s", e->name);
         c->worst.index = e->i;
         c->worst.gradient = g;
         c->worst.difference = e->differ;
@@ -233,20 +233,22 @@ static ssq_status try_all(struct check *c, struct element *e,
             judge(c, e, (double)grads[e->i]);
     }
     /* as it was, whatever has failed */
-    ssq_status back = ssq_tensor_write(c->tape->queue, checked(c, e)->tensor,
-                                       e->at, e->n * sizeof(*e->at), SSQ_F32);
+    ssq_status back = ssq_tensor_write(c->tape->queue, e->tensor, e->at,
+                                       e->n * sizeof(*e->at), SSQ_F32);
     if (back == SSQ_OK)
         back = ssq_queue_sync(c->tape->queue);
     return st == SSQ_OK ? back : st;
 }
 
-static ssq_status check_param(struct check *c, size_t param)
+static ssq_status check_param(struct check *c, const struct param *p)
 {
-    struct element e = {.param = param};
-    const struct param *p = checked(c, &e);
+    char name[SSQ_PARAM_NAME];
+    struct element e = {.name = name, .tensor = p->tensor};
     e.n = (size_t)view_elements(&p->tensor->view);
     if (p->state || e.n == 0)
         return SSQ_OK;
+    snprintf(name, sizeof(name), "%s", p->name);
+    object_get(&e.tensor->object);
     size_t bytes = e.n * sizeof(float);
     float *grads = mem_alloc_array(e.n, sizeof(*grads));
     e.at = mem_alloc_array(e.n, sizeof(*e.at));
@@ -260,6 +262,7 @@ static ssq_status check_param(struct check *c, size_t param)
         st = ssq_queue_sync(c->tape->queue);
     if (st == SSQ_OK)
         st = try_all(c, &e, grads);
+    object_put(&e.tensor->object);
     mem_free(grads);
     mem_free(e.at);
     return st;
@@ -289,7 +292,7 @@ static ssq_status check_params(struct check *c)
     if (st == SSQ_OK)
         st = backward(c);
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
-        st = check_param(c, i);
+        st = check_param(c, &params->at[i]);
     return st;
 }
 
@@ -324,6 +327,7 @@ ssq_status ssq_gradcheck(ssq_tape *tape, ssq_gradcheck_fn fn, void *user,
     if (st != SSQ_OK)
         return st;
     c.draws = tape->params->draws;
+    c.removals = tape->params->removals;
     st = measure(&c);
     if (st == SSQ_OK)
         st = check_params(&c);

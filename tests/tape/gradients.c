@@ -89,6 +89,33 @@ static void grown(void)
     }
 }
 
+/* Parameters that are removed while they are checked. */
+struct shrinking {
+    ssq_params *params;
+    int calls;
+};
+
+static ssq_var shrinking(ssq_tape *t, void *user)
+{
+    struct shrinking *s = user;
+    ssq_var y = ssq_add_var(ssq_square_var(X), Y);
+    if (--s->calls == 0)
+        NEED(ssq_params_remove(s->params, "*", NULL));
+    return y;
+}
+
+static void shrunk(void)
+{
+    for (int call = 2; call <= 8; call++) {
+        struct rig r = rig_open("reference", NULL);
+        struct shrinking s = {r.params, call};
+        core_status(ssq_gradcheck(r.tape, shrinking, &s, NULL, NULL),
+                    SSQ_ERR_INVALID, "removed parameters",
+                    "parameters that call %d removes", call);
+        rig_close(&r);
+    }
+}
+
 int main(void)
 {
     for (size_t i = 0; i < N; i++)
@@ -96,5 +123,6 @@ int main(void)
             check(core_device(d), i);
     wrong();
     grown();
-    return tap_done(2 * (long)N + 10);
+    shrunk();
+    return tap_done(2 * (long)N + 17);
 }
