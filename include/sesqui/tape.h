@@ -152,7 +152,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_allow(ssq_params *params,
  *  ssq_params_get become invalid.
  *  @param pattern  as ssq_params_optimize has it; not NULL
  *  @param removed  out, optional: how many
- *  @return SSQ_ERR_INVALID a NULL, or an optimizer has one of them;
+ *  @return SSQ_ERR_INVALID a NULL, or one was given to an
+ *          optimizer;
  *          SSQ_ERR_NOT_FOUND nothing matches. Nothing is removed then.
  *          Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_params_remove(ssq_params *params,

@@ -190,8 +190,9 @@ ssq_status ssq_params_remove(ssq_params *params, const char *pattern,
         if (!pattern_matches(pattern, p->name, NULL))
             continue;
         if (p->given)
-            return error_set(SSQ_ERR_INVALID, "%s: an optimizer has \"%.100s\"",
-                             what, p->name);
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: \"%.100s\" was given to an optimizer", what,
+                             p->name);
         found++;
     }
     if (found == 0)

@@ -2,6 +2,7 @@
 /* save.c - a trainer in a file, and out of it. */
 #include <sesqui/checkpoint.h>
 
+#include "lib/amp/optimizer.h"
 #include "lib/checkpoint/checkpoint.h"
 #include "lib/core/queue.h"
 #include "lib/tape/params.h"
@@ -46,13 +47,12 @@ static struct checkpoint parts_of(ssq_trainer *t, const char *what,
  * loaded. */
 static ssq_status check_all_given(const ssq_trainer *t, const char *what)
 {
-    ssq_status st = SSQ_OK;
     for (size_t i = t->given; t->given > 0 && i < t->params->n; i++) {
         const struct param *p = param_of(t->params, (uint32_t)i);
-        if (!p->state && st == SSQ_OK)
-            st = trainer_late(p, what);
+        if (!p->state)
+            return trainer_late(p, what);
     }
-    return st;
+    return SSQ_OK;
 }
 
 ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
@@ -89,7 +89,7 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
 struct loading {
     ssq_trainer *trainer;
     struct checkpoint c;
-    double *weights; /* of the ranks; owned; NULL: all the same */
+    double *weights; /* the ranks' weights, owned; NULL if all are equal */
 };
 
 static ssq_status give(void *user)
@@ -104,12 +104,15 @@ static ssq_status check_weights(void *user)
     return trainer_weights_read(l->trainer, l->c.weights, &l->weights);
 }
 
-/* A load has failed: parameters that it gave to the optimizer are not its. */
+/* A load has failed: the optimizer no longer has the parameters that the load
+ * gave to it, but may have some that the program did. */
 static void take_back(ssq_trainer *t, size_t given, const char *closed)
 {
     t->params->closed = closed;
-    for (size_t i = given; i < t->given && i < t->params->n; i++)
-        param_of(t->params, (uint32_t)i)->given = false;
+    for (size_t i = given; i < t->params->n; i++) {
+        struct param *p = param_of(t->params, (uint32_t)i);
+        p->given = optimizer_find(t->optimizer, p->name) != NULL;
+    }
     t->given = given;
 }
 

@@ -137,12 +137,13 @@ double trainer_weight(const ssq_trainer *t);
 ssq_var trainer_weigh(const ssq_trainer *t, ssq_var loss);
 /** A text of the weights for a file, to be freed; NULL for none. */
 ssq_status trainer_weights_text(const ssq_trainer *t, char **text);
-/** And back: *weights are those of the text, if it is of as many ranks, to be
- *  freed, else NULL. @return INVALID the text is of other numbers */
+/** Read such a text. *weights is NULL if the program gave weights, or the text
+ * is of another number of ranks; else to be freed.
+ *  @return INVALID a weight out of range */
 ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
                                 double **weights);
-/** If the program gave no weights, *weights are the trainer's from now on, and
- *  NULL there; NULL: all ranks' are the same. */
+/** Make *weights the trainer's, unless the program gave weights, and set it to
+ *  NULL. NULL means that all ranks weigh the same. */
 void trainer_take_weights(ssq_trainer *t, double **weights);
 
 /** Rows of a batch, or of a pass, and products of them with a weight or the

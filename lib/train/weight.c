@@ -165,7 +165,8 @@ ssq_status trainer_weights_read(const ssq_trainer *t, const char *text,
     static const char what[] = "trainer_load";
     unsigned size = ssq_comm_size(t->comm);
     *weights = NULL;
-    if (text == NULL || size == 0 || strlen(text) != (size_t)size * DIGITS - 1)
+    if (t->weighted || text == NULL || size == 0 ||
+        strlen(text) != (size_t)size * DIGITS - 1)
         return SSQ_OK;
     double *w = mem_alloc_array(size, sizeof(*w));
     if (w == NULL)

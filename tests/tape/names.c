@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - names that a set does not have: a typo makes no layer, except in
- * the passes for training before the first step; what ssq_params_allow allows,
- * and what ssq_params_remove takes out. */
+/* names.c - a mistyped name makes no layer, except in a pass for training
+ * before the first step; ssq_params_allow and ssq_params_remove. */
 #include "tests/tape/bed.h"
 
 #define IN   6
@@ -18,7 +17,7 @@ static ssq_trainer *trainer_of(const struct bed *b)
     return t;
 }
 
-/* body and head are names of layers; the head has so many outputs. */
+/* body and head name the two layers; the head has so many outputs. */
 static ssq_var net(const struct bed *b, ssq_tape *t, const char *body,
                    const char *head, int64_t outputs)
 {
@@ -97,7 +96,7 @@ static void typos(const struct bed *b)
     ssq_trainer_destroy(&t);
 }
 
-/* What comes behind the first step has no moments, and no file has it. */
+/* A parameter made after the first step has no moments, and cannot be saved. */
 static void late(const struct bed *b)
 {
     ssq_trainer *t = trainer_of(b);
@@ -116,10 +115,10 @@ static void late(const struct bed *b)
                 "\"new.weight\"|after the first step|ssq_params_remove",
                 "%s: nor is it trained", b->name);
     core_status(ssq_params_remove(p, "fc.*", &n), SSQ_ERR_INVALID,
-                "an optimizer has \"fc.weight\"", "%s: what is trained stays",
-                b->name);
+                "\"fc.weight\" was given to an optimizer",
+                "%s: a parameter that is trained stays", b->name);
     core_status(ssq_params_remove(p, "*", &n), SSQ_ERR_INVALID,
-                "an optimizer has", "%s: also among others", b->name);
+                "was given to an optimizer", "%s: also among others", b->name);
     core_status(ssq_params_remove(p, "nwe.weight", NULL), SSQ_ERR_NOT_FOUND,
                 "did you mean \"new.weight\"", "%s: nothing of that name",
                 b->name);
@@ -163,6 +162,36 @@ static void within(const struct bed *b)
     ssq_trainer_destroy(&t);
 }
 
+/* A load that fails takes its parameters back from the optimizer; those that
+ * the program gave to it stay there. */
+static void refused_load(const struct bed *b)
+{
+    ssq_trainer *t = trainer_of(b), *other = NULL;
+    ssq_params *p;
+    size_t n = 0;
+    NEED(step(b, t, "fc", "head"));
+    NEED(ssq_trainer_save(t, path));
+    NEED(ssq_trainer_create(b->queue,
+                            SSQ_TRAINER(.policy = "mixed_bfloat16",
+                                        .optimizer = "adam",
+                                        .options.master = SSQ_MASTER_SPLIT),
+                            &other));
+    p = ssq_trainer_params(other);
+    NEED(ssq_params_allow(p, "*"));
+    NEED(look(b, other, "fc", "head"));
+    NEED(ssq_params_optimize(p, ssq_trainer_optimizer(other), "fc.*", NULL));
+    tap_ok(ssq_trainer_load(other, path) != SSQ_OK, "%s: another optimizer: %s",
+           b->name, ssq_last_error());
+    core_status(ssq_params_remove(p, "fc.*", NULL), SSQ_ERR_INVALID,
+                "was given to an optimizer",
+                "%s: what the program gave stays given", b->name);
+    tap_ok(ssq_params_remove(p, "head.*", &n) == SSQ_OK && n == 2 &&
+               step(b, other, "fc", "head") == SSQ_OK,
+           "%s: the rest may go and come again", b->name);
+    ssq_trainer_destroy(&other);
+    ssq_trainer_destroy(&t);
+}
+
 /* A model that was trained gets another head. */
 static void fine_tune(const struct bed *b)
 {
@@ -200,8 +229,9 @@ int main(void)
         late(&b);
         within(&b);
         fine_tune(&b);
+        refused_load(&b);
         bed_close(&b);
     }
     unlink(path);
-    return tap_done(50);
+    return tap_done(56);
 }
