@@ -6,7 +6,7 @@
 # usage: native.sh text SRCDIR DEPS FLAG... -c TEXT -o OBJECT
 #        native.sh headers SRCDIR DEPS FLAG... -c HEADER -o FILE
 #        native.sh table SRCDIR TEXT...       C: the tables of all texts, by id;
-#                                             only those of ONLY, if it is set
+#                                             if ONLY is set, others are NULL
 #
 # Keys are macros, so each variant is preprocessed by itself. Variants that
 # differ only in their kernel's function are compiled as one unit. A small

@@ -46,8 +46,9 @@ typedef enum ssq_capability {
                                            run no faster than the rest */
 } ssq_capability;
 
-/** What happens to float32 subnormals: measured by the device's self-test. Some
- *  products of bf16 flush them all the same: see sesqui/ops/gemm.h. */
+/** Whether float32 subnormals are preserved; measured by the device's
+ *  self-test. Some products of bf16 flush them anyway: see
+ *  sesqui/ops/gemm.h. */
 typedef enum ssq_subnormals {
     SSQ_SUBNORMALS_PRESERVED = 0,
     SSQ_SUBNORMALS_FLUSHED = 1

@@ -115,8 +115,8 @@ static char *folder_of(const char *path, size_t n, size_t *bytes)
     return at;
 }
 
-/* From a link, r->target, to what it says; a relative one is from its folder.
- */
+/* Replace r->target, a link, by the path in it, which may be relative to the
+ * link's folder. */
 static ssq_status follow(struct replacement *r)
 {
     char *to = mem_alloc(PATH_MAX);
@@ -143,9 +143,8 @@ static ssq_status follow(struct replacement *r)
     return SSQ_OK;
 }
 
-/* A link stays, and what it leads to is replaced, or made, as open does it.
- * What is there and is no plain file is left alone. *mode: of what is there; 0:
- * nothing is. */
+/* Follow links to the file that is to be replaced or made. Anything but a plain
+ * file is refused. *mode is the file's mode, 0 if it does not exist. */
 static ssq_status find_target(struct replacement *r, mode_t *mode)
 {
     struct stat s = {.st_mode = 0};

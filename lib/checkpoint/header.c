@@ -98,8 +98,8 @@ static ssq_status bad(const ssq_safetensors *f, const struct entry *e,
                      f->what, f->path, e->name, text);
 }
 
-/* All dimensions are multiplied in their order, as others do it: one of 0
- * behind an overflow does not mend it. */
+/* Dimensions are multiplied in order, as other readers do: an overflow is an
+ * error even if a later dimension is 0. */
 static ssq_status shape(ssq_safetensors *f, struct json *j, struct entry *e,
                         struct description *d)
 {
@@ -169,8 +169,8 @@ static ssq_status member(ssq_safetensors *f, struct json *j, struct entry *e,
     return st;
 }
 
-/* Of a dtype that is not in the list nothing is known: its tensor may be
- * listed, and is not read. */
+/* Nothing is known of a dtype that is not in the list: its tensor is listed,
+ * but cannot be read. */
 static struct spelling spelled(char *text)
 {
     const struct spelling *known = spelling_of(text);

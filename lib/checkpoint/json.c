@@ -53,7 +53,7 @@ ssq_status json_more(struct json *j, char close, bool *more)
 
 /* ---- skipping ---- */
 
-/** Objects and arrays in one another. */
+/** Depth of nested objects and arrays. */
 #define MOST_DEEP 64
 
 static ssq_status skip(struct json *j, unsigned depth);
@@ -86,7 +86,7 @@ static ssq_status skip(struct json *j, unsigned depth)
     static const char *const words[] = {"null", "true", "false"};
     char *text;
     if (depth > MOST_DEEP)
-        return fail(j, "less in one another");
+        return fail(j, "fewer nested values");
     if (json_is(j, '{') || json_is(j, '['))
         return skip_inside(j, (char)*j->at, depth);
     if (json_is(j, '"'))

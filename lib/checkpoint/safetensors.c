@@ -95,8 +95,8 @@ ssq_status header_order(ssq_safetensors *f, uint64_t data)
 
 /* ---- open ---- */
 
-/* What a file is that begins so, if it is one of those that lie where weights
- * are expected; "" else. */
+/* Name a file that is often found in place of weights, by its first bytes; ""
+ * if it is none of those. */
 static const char *looks_like(const unsigned char *begin, size_t n)
 {
     static const struct {

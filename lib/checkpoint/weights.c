@@ -86,8 +86,8 @@ static ssq_status check(const char *what, const ssq_params *params,
         return error_set(SSQ_ERR_INVALID, "%s: rules is NULL", what);
     if (params->n == 0)
         return error_set(SSQ_ERR_INVALID,
-                         "%s: there are no parameters yet: a pass makes them "
-                         "that ssq_params_allow lets do it",
+                         "%s: there are no parameters yet: let a pass make "
+                         "them with ssq_params_allow",
                          what);
     for (size_t i = 0; i < args->count && st == SSQ_OK; i++)
         st = check_rule(what, i, &args->rules[i]);

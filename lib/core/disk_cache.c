@@ -12,7 +12,7 @@
  * A file appears whole, by rename, once the disk has it: two processes write
  * the same one in any order. What a killed process left is swept, and files go,
  * the oldest first, when all together are more than SSQ_CACHE_MB, 256 if that
- * does not say. Whoever stores looks after both.
+ * does not say. disk_cache_store does both.
  *
  * Nothing that is not the cache's own is removed or replaced. The folder must
  * be the user's, no link, and writable by nobody else; it is opened once for
@@ -345,8 +345,8 @@ bool disk_cache_remove(const struct services *core, const char *name)
     return gone;
 }
 
-/* Write a whole new file, or none. O_EXCL: name is that of a .part file, which
- * is unique, so whatever exists under it is not ours to write to. */
+/* Write a whole new file, or none. The name is that of a .part file, which is
+ * unique: O_EXCL refuses a file that exists. */
 static bool write_file(int folder, const char *name, const char *key,
                        const unsigned char *binary, size_t bytes)
 {
@@ -412,9 +412,8 @@ static void sweep_file(int folder, const char *name, struct sweep *w)
     }
 }
 
-/* Sweep .part files; the bytes of what is left, and its oldest file. The stream
- * has a descriptor of its own: closedir closes it, and where it reads is its.
- */
+/* Sweep .part files; add up the other files, and find the oldest. closedir
+ * closes its descriptor, so the stream gets one of its own. */
 static bool look(int folder, struct sweep *w)
 {
     *w = (struct sweep){0};
@@ -460,7 +459,7 @@ static int wait_for(int fd)
         if (errno != EACCES && errno != EAGAIN)
             return -1;
         clock_gettime(CLOCK_MONOTONIC, &now);
-        if (now.tv_sec - begun.tv_sec > LOCK_SECONDS)
+        if (now.tv_sec - begun.tv_sec >= LOCK_SECONDS)
             return DISK_CACHE_BUSY;
         (void)nanosleep(&nap, NULL);
     }

@@ -36,12 +36,11 @@ bool disk_cache_path(const struct services *core, const char *name, char *path,
                      size_t bytes);
 /** Remove a file, if the cache wrote it. False: it is still there. */
 bool disk_cache_remove(const struct services *core, const char *name);
-/** Wait until no other process holds the folder, and hold it: for who changes a
- *  file by what is in it. It is advice to those who ask as well, and none
- *  between threads. The result is for disk_cache_unlock. Less than 0: nothing
- * is held. DISK_CACHE_BUSY: another process has held it for five seconds, so
- * the file must stay as it is. Else nothing can be held, as in a folder that is
- *  read-only. */
+/** Lock the folder, to read a file and then replace it. The lock is advisory,
+ * and between processes, not threads. Waits up to five seconds.
+ *  @return for disk_cache_unlock; DISK_CACHE_BUSY another process holds the
+ *          lock: do not change the file; another value below 0: there is
+ *          nothing to lock, as in a read-only folder */
 int disk_cache_lock(const struct services *core);
 #define DISK_CACHE_BUSY (-2)
 void disk_cache_unlock(int lock);

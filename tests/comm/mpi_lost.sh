@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# mpi_lost.sh - ranks that are processes: what the others are told of a rank that
-# dies, is late or leaves. They wait, mostly.
+# mpi_lost.sh - ranks as processes: the error that the others get if a rank
+# dies, is late or leaves. Most of the time they wait.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 . "${srcdir:-.}/tests/comm/mpirun.sh"

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# mpirun.sh - tests/comm/ranks as processes over MPI; read with ".", behind
-# tap.sh. It ends the test if there is no MPI.
+# mpirun.sh - run tests/comm/ranks as processes over MPI; read with ".", after
+# tap.sh. Ends the test if MPI is missing.
 
 ranks=$builddir/tests/comm/ranks
 if [ -z "$MPIRUN" ] || ! command -v "$MPIRUN" >/dev/null; then
@@ -9,8 +9,8 @@ if [ -z "$MPIRUN" ] || ! command -v "$MPIRUN" >/dev/null; then
     exit 0
 fi
 
-# What either launcher is told: more ranks than processors, no other machine,
-# and that those who are left may live. As root, too.
+# Options of both launchers: allow more ranks than processors, use this machine
+# only, keep the other ranks alive if one dies, and run as root.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
 HOME=$tmp
@@ -21,7 +21,7 @@ case $MPI_LIBRARY in
 *) how='-disable-auto-cleanup -launcher fork' ;;
 esac
 
-# run N HOW DEVICE...: in $tmp/out. What is not over in a minute hangs.
+# run N HOW DEVICE...: output in $tmp/out; killed after a minute.
 run() {
     n=$1
     shift

@@ -74,7 +74,7 @@ static inline void driver_fill(ssq_queue *q, const ssq_tensor *x, double value)
     NEED(ssq_fill(q, &args));
 }
 
-/* In a child: the number behind a word of a device's description. */
+/* In a child: the number after a word of a device's description. */
 static int driver_tell(void *device_and_word)
 {
     const char *const *names = device_and_word;
@@ -89,8 +89,9 @@ static int driver_tell(void *device_and_word)
     return 0;
 }
 
-/* Is the number behind a word at least so large, as 25 of "Mesa 25.0.7" is? At
- * most 255. Asked in a child, as driver_missing does. */
+/* Is the number after a word of the description at least so large, for example
+ * 25 in "Mesa 25.0.7"? Numbers up to 255. Runs in a child, as driver_missing
+ * does. */
 static inline bool driver_from(const char *device, const char *word, int least)
 {
     const char *names[] = {device, word};

@@ -235,7 +235,8 @@ static void cache(struct input *in)
     for (size_t i = 0; i < n; i++)
         stored[i] = (unsigned char)(i * 37 + n);
     snprintf(path, sizeof(path), "%s/sesqui/" PROGRAM, home);
-    (void)unlink(path); /* what is damaged may not be the cache's any more */
+    (void)unlink(
+        path); /* the cache does not replace a file with a damaged magic */
     disk_cache_store(&services, PROGRAM, key, stored, n);
     bool damaged = damage(in, path);
     if (input_once(in, 8))

@@ -401,7 +401,7 @@ static void end_step(struct program *t)
         program_params(t, false);
 }
 
-/* What an accumulation has is stepped with, or dropped. */
+/* Step with the passes of an accumulation, or drop them. */
 static void flush_step(struct program *t)
 {
     if (wrong_kind(t))

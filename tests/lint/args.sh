@@ -86,7 +86,7 @@ for f in use.c use.cc; do
         'int main(void) { return use(NULL); }' >"$tmp/$f"
 done
 
-# Options that stand in others' braces have their defaults, too.
+# Options nested in other arguments have their defaults, too.
 cat >"$tmp/nested.cc" <<'END'
 #include <sesqui.h>
 

@@ -39,7 +39,7 @@ static ssq_var loss_of(const struct bed *b, ssq_tape *t)
     return ssq_mse_var(y, SSQ_MSE(.target = b->target));
 }
 
-/* Micro-batches that differ: x is filled anew for each. */
+/* Each micro-batch has other values of x. */
 static void passes(const struct bed *b, ssq_trainer *t, int from, int n)
 {
     for (int i = from; i < from + n; i++) {
@@ -105,7 +105,7 @@ static void flush(const struct bed *b, const struct setup *s)
     NEED(ssq_trainer_flush(four));
     tap_ok(steps == 3 && alike(b, two, four),
            "%s, %s: a flush of nothing does nothing", b->name, s->policy);
-    /* what comes next is a whole accumulation */
+    /* the next pass begins a new accumulation */
     passes(b, two, 6, 4);
     passes(b, four, 6, 2);
     NEED(ssq_trainer_flush(four));
@@ -134,7 +134,7 @@ static void drop(const struct bed *b, const struct setup *s)
     ssq_trainer_destroy(&y);
 }
 
-/* What is refused within an accumulation says how to end it. */
+/* A call that is refused within an accumulation says how to end it. */
 static void refused(const struct bed *b, const struct setup *s)
 {
     char path[64];

@@ -50,7 +50,7 @@ static const struct {
     {"{\"a\":{\"b\":[[1,-2.5e3,true],{\"c\":null}}}", 0, "expected ',' or ']'"},
     {"{\"a\":{\"b\":nothing}}", 0, "expected a value"},
     {"{\"a\":{\"b\":" TEN TEN TEN TEN TEN TEN TEN "1", 0,
-     "expected less in one another"},
+     "expected fewer nested values"},
     {"{\"__metadata__\":nil}", 0, "'n', expected a value"},
     {"{\"a\":{}}", 0, "\"a\" has no dtype"},
     {"{\"a\":{\"dtype\":\"F32\"}}", 0, "\"a\" has no shape"},
