@@ -9,9 +9,9 @@
 #include "lib/core/disk_cache.h"
 #include "kernels_sum.h"
 #include "lib/core/error.h"
+#include "lib/core/fork_lock.h"
 #include "lib/core/services.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -29,12 +29,19 @@ struct kept {
 #define KEPT_VERSION 1u
 
 /* Guards all below, and is held while a device is tested. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static struct fork_lock lock = FORK_LOCK_INIT;
 static struct {
     char key[sizeof(((struct certificate_key *)0)->text)];
     struct certificate certificate;
 } memory[REMEMBERED];
 static unsigned remembered;
+
+/* In a child of fork, an entry that the parent was writing is forgotten. */
+static void lock_memory(void)
+{
+    if (fork_lock(&lock))
+        remembered = 0;
+}
 
 void certificate_key_for(const char *kind, unsigned version,
                          const struct backend *b,
@@ -91,9 +98,9 @@ static void remember(const struct certificate_key *key,
 
 void certificate_forget(void)
 {
-    pthread_mutex_lock(&lock);
+    lock_memory();
     remembered = 0;
-    pthread_mutex_unlock(&lock);
+    fork_unlock(&lock);
 }
 
 /* ---- the disk ---- */
@@ -192,14 +199,14 @@ ssq_status certificate_get(const struct backend *b, struct backend_device *d,
     struct certificate_key key;
     ssq_status st = SSQ_OK;
     certificate_key(b, d, &key);
-    pthread_mutex_lock(&lock);
+    lock_memory();
     if (!recall(&key, c)) {
         if (!load(&key, c))
             st = find(b, d, &key, c);
         if (st == SSQ_OK)
             remember(&key, c);
     }
-    pthread_mutex_unlock(&lock);
+    fork_unlock(&lock);
     return st;
 }
 
@@ -209,11 +216,11 @@ bool certificate_keep(const struct backend *b, const struct backend_device *d,
     struct certificate_key key;
     struct certificate again;
     certificate_key(b, d, &key);
-    pthread_mutex_lock(&lock);
+    lock_memory();
     remember(&key, c);
     store(&key, c);
     /* read back: the disk cache does not say whether it could write */
     bool kept = load(&key, &again) && strcmp(again.verdict, c->verdict) == 0;
-    pthread_mutex_unlock(&lock);
+    fork_unlock(&lock);
     return kept;
 }

@@ -25,4 +25,9 @@ ssq_status env_number(const char *name, uint64_t least, uint64_t most,
  *  @return SSQ_ERR_INVALID it is something else */
 ssq_status env_flag(const char *name, bool *value);
 
+/** Keep other threads out of the list of variables that the log has named, for
+ *  a fork, and let them in again: see fork.h. */
+void env_hold(void);
+void env_let_go(void);
+
 #endif

@@ -10,13 +10,24 @@
 /** Variables that were complained of are remembered up to so many. */
 #define NAMED 16
 
+/* Guards `named`; nothing is called under it. */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+static char named[NAMED][40];
+
+void env_hold(void)
+{
+    pthread_mutex_lock(&lock);
+}
+
+void env_let_go(void)
+{
+    pthread_mutex_unlock(&lock);
+}
+
 /* True the first time that a variable is wrong. When the list is full it is
- * false: a line too few is better than one at every call. The lock is never
- * held while something else locks. */
+ * false: a line too few is better than one at every call. */
 static bool first_time(const char *name)
 {
-    static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-    static char named[NAMED][40];
     bool first = false;
     pthread_mutex_lock(&lock);
     for (int i = 0; i < NAMED; i++) {

@@ -17,10 +17,11 @@ void fork_watch(ssq_device *device);
 void fork_unwatch(ssq_device *device);
 
 /* What the handlers call; the comment names the file that has the locks. The
- * hold functions run in this order before the process is copied, those that let
- * go in the reverse order behind it, in the parent and in the child.
- * log_forked runs in the child before that, while it has one thread and all the
- * locks. */
+ * hold functions run in this order before the process is copied, then env_hold
+ * (env.h) and fork_locks_hold (fork_lock.h). Those that let go run in the
+ * reverse order after it, in the parent and in the child. log_forked and
+ * fork_locks_forked run in the child before that, while it has one thread and
+ * all the locks. */
 void queues_hold(ssq_device *device); /* queue.c */
 void queues_let_go(ssq_device *device);
 void pool_hold(struct pool *pool); /* pool.c */

@@ -1,10 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork_hold.c - the handlers of forks: nobody else is in the middle of anything
- * while the process is copied.
+/* fork_hold.c - the handlers of forks: no other thread is in the middle of
+ * anything while the process is copied.
  *
- * Order of locks, everybody's: watched devices, then for each its queues, its
- * pool and what its backend has; the log; host memory. */
+ * Order of locks, everywhere: watched devices, then for each its queues, its
+ * pool and what its backend has; witnesses; the log; host memory; the
+ * environment; the list of locks that a child finds free. */
 #include "lib/core/fork.h"
+#include "lib/core/env.h"
+#include "lib/core/fork_lock.h"
 #include "lib/core/witness.h"
 
 #include <pthread.h>
@@ -29,12 +32,16 @@ static void hold(void)
     witness_hold();
     log_hold();
     mem_hold();
+    env_hold();
+    fork_locks_hold();
 }
 
-/* Runs behind the copying in the parent, and from forked in the child, which
+/* Runs after the copying in the parent, and from forked in the child, which
  * has the one thread that took the locks and may therefore release them. */
 static void let_go(void)
 {
+    fork_locks_let_go();
+    env_let_go();
     mem_let_go();
     log_let_go();
     witness_let_go();
@@ -53,6 +60,7 @@ static void forked(void)
     fork_counted();
     tell();
     log_forked();
+    fork_locks_forked();
     let_go();
 }
 

@@ -10,10 +10,10 @@
 #include "lib/certify/certificate.h"
 #include "lib/core/disk_cache.h"
 #include "lib/core/fork.h"
+#include "lib/core/fork_lock.h"
 #include "lib/core/services.h"
 
 #include <math.h>
-#include <pthread.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -25,8 +25,8 @@ struct rates {
     double of[3];
 };
 
-/* Between threads, for whom a lock on a file is none. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Between threads: a lock on a file is one of the whole process. */
+static struct fork_lock lock = FORK_LOCK_INIT;
 
 /* Which of a file's; its own length if it has none of this dtype. */
 static size_t place_of(ssq_dtype dtype)
@@ -140,12 +140,12 @@ ssq_status ssq_training_rate_keep(ssq_device *device, ssq_dtype dtype,
         return error_set(SSQ_ERR_IO, "%s: there is no cache to keep it in",
                          what);
     key_of(device, &key);
-    pthread_mutex_lock(&lock);
+    (void)fork_lock(&lock);
     int held = disk_cache_lock(&core_services);
     bool busy = held == DISK_CACHE_BUSY;
     bool kept = !busy && keep(&key, place_of(dtype), rate);
     disk_cache_unlock(held);
-    pthread_mutex_unlock(&lock);
+    fork_unlock(&lock);
     return kept ? SSQ_OK
                 : error_set(
                       SSQ_ERR_IO, "%s: %s of the cache cannot be written%s",

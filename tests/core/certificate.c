@@ -10,6 +10,10 @@
 #include "lib/op/data/data.h"
 #include "tests/core/cache_file.h"
 
+#include <pthread.h>
+#include <sched.h>
+#include <stdatomic.h>
+
 #include "kernel_table.h"
 
 #define ROW(INDEX, NAME, TRAIT, VALUE) [INDEX] = #NAME,
@@ -24,7 +28,8 @@ enum fault {
     NATIVE_WRONG,
     LEAVES_OUT, /* kernels that store nothing */
     NO_COMPILER,
-    NO_LAUNCH
+    NO_LAUNCH,
+    WAITS /* the first kernel runs until the test says so */
 };
 
 static struct {
@@ -33,6 +38,7 @@ static struct {
     long launches;
     const char *driver; /* its version */
     struct findings given;
+    atomic_bool waits, go_on;
 } fake;
 
 /* ---- the backend ---- */
@@ -192,6 +198,9 @@ static ssq_status fake_launch(struct backend_queue *q, const struct launch *l)
     if (fake.fault == NO_LAUNCH)
         return error_set(SSQ_ERR_DEVICE, "fake: the device is on fire");
     fake.launches++;
+    if (fake.fault == WAITS && !atomic_exchange(&fake.waits, true))
+        while (!atomic_load(&fake.go_on))
+            sched_yield();
     if (fake.fault == LEAVES_OUT)
         return SSQ_OK;
     certify_reference(l->binding[0].mem->host, &made);
@@ -456,6 +465,51 @@ static void test_failures(void)
     ssq_device_close(&d);
 }
 
+/* ---- a fork in the middle of a self-test ---- */
+
+static void *open_in_thread(void *unused)
+{
+    ssq_device *d = core_open("cuda:0");
+
+    ssq_device_close(&d);
+    return unused;
+}
+
+static int open_in_child(void *unused)
+{
+    ssq_device *d = NULL;
+
+    (void)unused;
+    fake.launches = 0;
+    if (ssq_device_open("cuda:0", NULL, &d) != SSQ_OK || fake.launches != 3)
+        return 1;
+    ssq_device_close(&d);
+    return 0;
+}
+
+static void test_fork(void)
+{
+    pthread_t thread;
+
+    certificate_forget();
+    fake.fault = WAITS;
+    if (pthread_create(&thread, NULL, open_in_thread, NULL) != 0)
+        tap_bail("no thread");
+    while (!atomic_load(&fake.waits))
+        sched_yield();
+    int st = tap_fork(open_in_child, NULL, 20);
+    tap_ok(tap_exited(st, 0),
+           "a child forked while another thread tests a device tests it, too: "
+           "%s",
+           tap_status(st));
+    atomic_store(&fake.go_on, true);
+    pthread_join(thread, NULL);
+    fake.launches = 0;
+    ssq_device *d = core_open("cuda:0");
+    tap_ok(fake.launches == 0, "the parent remembers what its thread found");
+    ssq_device_close(&d);
+}
+
 /* ---- on disk ---- */
 
 /* fake.fault is what the parent set. */
@@ -528,6 +582,7 @@ int main(void)
     test_insists();
     test_auto();
     test_failures();
+    test_fork();
     test_disk();
     return tap_done(0);
 }

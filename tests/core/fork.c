@@ -202,7 +202,7 @@ static void test_busy(void)
     for (int i = 0; i < 3; i++)
         pthread_join(thread[i], NULL);
     tap_ok(bad == 0 && atomic_load(&failed) == 0,
-           "of 20 children forked while two threads train %d fail, of the "
+           "of 30 children forked while three threads train %d fail, of the "
            "threads' programs %d",
            bad, atomic_load(&failed));
 }

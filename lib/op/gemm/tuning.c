@@ -6,13 +6,13 @@
  * loses what the other found. */
 #include "lib/op/gemm/tuning.h"
 
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
 #include "lib/core/crc64.h"
 #include "lib/core/disk_cache.h"
+#include "lib/core/fork_lock.h"
 #include "lib/core/queue.h"
 #include "lib/core/services.h"
 
@@ -32,8 +32,8 @@ struct tunings {
     struct tuned *of; /* n of them in ascending order of their keys */
 };
 
-/* Between threads, for whom a lock on a file is none. */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
+/* Between threads: a lock on a file is one of the whole process. */
+static struct fork_lock lock = FORK_LOCK_INIT;
 
 static uint8_t turned(const struct view *v, unsigned bit)
 {
@@ -145,11 +145,11 @@ bool tuning_keep(const ssq_device *d, const struct tuning *one)
     const struct tunings *file = d->tunings;
     if (file == NULL || file->path[0] == '\0')
         return false;
-    pthread_mutex_lock(&lock);
+    (void)fork_lock(&lock);
     int held = disk_cache_lock(&core_services);
     bool kept = held != DISK_CACHE_BUSY && keep(file, one);
     disk_cache_unlock(held);
-    pthread_mutex_unlock(&lock);
+    fork_unlock(&lock);
     return kept;
 }
 
@@ -287,13 +287,13 @@ ssq_status ssq_gemm_tuning_clear(ssq_device *d)
         return error_set(SSQ_ERR_INVALID, "gemm_tuning_clear: device is NULL");
     if (d->tunings == NULL || d->tunings->path[0] == '\0')
         return SSQ_OK;
-    pthread_mutex_lock(&lock);
+    (void)fork_lock(&lock);
     int held = disk_cache_lock(&core_services);
     bool busy = held == DISK_CACHE_BUSY;
     bool gone =
         !busy && disk_cache_remove(&core_services, d->tunings->key.name);
     disk_cache_unlock(held);
-    pthread_mutex_unlock(&lock);
+    fork_unlock(&lock);
     return gone ? SSQ_OK
                 : error_set(SSQ_ERR_DEVICE,
                             "gemm_tuning_clear: %s cannot be removed%s",
