@@ -134,23 +134,17 @@ examples_digits_demo_LDADD = $(examples_digits_digits_OBJECTS) $(demo_core) \
 	$(example_libs) $(ZLIB_LIBS)
 examples_digits_demo_DEPENDENCIES = $(examples_digits_digits_OBJECTS) \
 	$(demo_core)
-demo_programs = examples/digits/demo$(EXEEXT) $(module_LTLIBRARIES)
-if BUILD_CUDA
-demo_programs += sesqui$(EXEEXT)
-else
-if BUILD_VULKAN
-demo_programs += sesqui$(EXEEXT)
-else
-if BUILD_OPENCL
-demo_programs += sesqui$(EXEEXT)
-endif
-endif
-endif
+# DEMO_MODULES names the modules that the demo may use, for example "cuda":
+# quickstart gives those of the GPUs that it sees. By hand it is all of them.
+DEMO_MODULES = $(module_LTLIBRARIES:.la=)
+demo_programs = examples/digits/demo$(EXEEXT) $(DEMO_MODULES:%=%.la) \
+	$(if $(strip $(DEMO_MODULES)),sesqui$(EXEEXT))
+demo_path = $(if $(strip $(DEMO_MODULES)),$(abs_top_builddir)/.libs)
 demo-build: $(demo_programs)
 .PHONY: demo demo-build
 if HAVE_ZLIB
 demo: $(demo_programs)
-	SSQ_MODULE_PATH='$(abs_top_builddir)/.libs' ./examples/digits/demo \
+	SSQ_MODULE_PATH='$(demo_path)' ./examples/digits/demo \
 		--policy mixed_float16 --compare
 else
 demo:
