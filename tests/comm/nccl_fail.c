@@ -17,9 +17,9 @@
 /* Seconds. SHORT is a timeout that must pass; PATIENT is one that first has to
  * let ranks connect on a busy machine. No test takes LIMIT: only upper ends are
  * asserted. */
-#define SHORT 0.3
+#define SHORT   0.3
 #define PATIENT 2.0
-#define LIMIT 20.0
+#define LIMIT   20.0
 
 static double now(void)
 {
@@ -374,8 +374,7 @@ int main(void)
                  "all_reduce sum number 4 \"bad\": not done 2 seconds");
     test_trouble(ANOTHER, "a rank calls a barrier", "not done 2 seconds");
     test_trouble(LEFT, "a rank was destroyed", "not done 2 seconds");
-    test_trouble(BROKEN, "the library errs on one rank",
-                 "not done 2 seconds");
+    test_trouble(BROKEN, "the library errs on one rank", "not done 2 seconds");
     test_trouble(LEAVES, "two ranks leave while they sum", "was destroyed");
     test_trouble(SLEEPS, "a rank is late, in time", "");
     test_misuse();
