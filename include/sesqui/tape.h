@@ -392,10 +392,10 @@ SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
 #define ssq_tape_grad(...) ssq_tape_grad_at(SSQ_AT, __VA_ARGS__)
 
 /** Would ssq_tape_backward(tape, loss, ..) run? Walks the pass in a dry
- * capture, which runs nothing and compiles nothing: finds an op without a
- * derivative, or whose derivative this device refuses for its dtypes or shapes,
- * and what was written since it was read. The pass is as before, and may go on.
- * Gradients of parameters are made, without contents.
+ * capture, which runs nothing and compiles nothing. Finds ops whose derivative
+ * this device refuses for its dtypes or shapes, and operands that were written
+ * since they were read. The pass is as before, and may go on. Gradients of
+ * parameters are made, without contents.
  *  @return SSQ_OK; what was latched; as ssq_tape_backward, with the line,
  * scope, op and shapes of the last such op of the pass and how many more there
  *          are: each is a warning for the log (SSQ_VERBOSE=autograd). An op

@@ -265,8 +265,6 @@ ssq_status node_walk(ssq_tape *t, const struct node *n)
         return SSQ_OK;
     if (n->op->own != NULL)
         return n->op->own(t, n);
-    if (n->op->nbacks == 0 && node_sought(t, n))
-        return error_set(SSQ_ERR_UNSUPPORTED, "it has no derivative");
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < n->op->nbacks && st == SSQ_OK; i++)
         st = call_back(t, n, &n->op->backs[i]);

@@ -16,7 +16,7 @@ struct survey {
     size_t more; /* others */
 };
 
-/* "net.c:3: block1: prod: x f32[4,4]: it has no derivative" */
+/* "net.c:3: block1: relu of f32[4,4]: x was written .." */
 static void note(struct survey *s, const struct node *n, ssq_status st)
 {
     char why[ERROR_TEXT], operands[256] = "", one[128];

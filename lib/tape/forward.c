@@ -89,7 +89,9 @@ static ssq_status cast_var(struct call *c, const struct slot *s,
     const uint64_t casts = t->casts;
     if (id == NONE)
         return SSQ_OK;
-    if (dtype != 0 && !s->as_is) {
+    if (s->cast == CAST_FLOAT32 && t->autocast->name != NULL)
+        dtype = SSQ_F32;
+    if (dtype != 0 && s->cast != CAST_NONE) {
         ssq_status st = value_cast(t, c->where, id, dtype, &id);
         if (st != SSQ_OK)
             return st;

@@ -34,12 +34,19 @@ enum slot_role {
     BACK_COPY  /* bytes from place from of the forward call's arguments */
 };
 
+/** What autocast does with an operand. */
+enum slot_cast {
+    CAST_POLICY, /* what the policy says of the op */
+    CAST_NONE,   /* it stays as it is */
+    CAST_FLOAT32 /* the op takes float32 only */
+};
+
 struct slot {
     const char *name;
     enum slot_role role;
     unsigned index;
     bool optional;
-    bool as_is; /* autocast leaves it as it is */
+    enum slot_cast cast;
     size_t at, from, bytes;
 };
 

@@ -7,5 +7,6 @@
 #include "lib/tape/tape.h"
 
 own_fn own_scale, own_gemm, own_gemm_batched, own_gather_rows, own_where;
+own_fn own_prod; /* own_prod.c */
 
 #endif

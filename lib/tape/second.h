@@ -120,6 +120,7 @@ void chain_give_to(struct chain *c, uint32_t id, ssq_var g);
     X(where)                                                                   \
     X(sum)                                                                     \
     X(mean)                                                                    \
+    X(prod)                                                                    \
     X(gemm)                                                                    \
     X(gemm_batched)                                                            \
     X(conv2d)                                                                  \

@@ -134,7 +134,7 @@ function op(name,    i, part, b, list) {
     split("", rule)
     split("", source)
     nouts = nvars = nbacks = 0
-    backward = own = none = as_is = ""
+    backward = own = as_is = full = ""
     list = ""
     for (i = 2; i <= NF; i++)
         if (split($i, part, ":") == 2) {
@@ -145,12 +145,13 @@ function op(name,    i, part, b, list) {
             list = "," part[2] ","
         else if (part[1] == "as_is")
             as_is = "," part[2] ","
+        else if (part[1] == "float32")
+            full = "," part[2] ","
         else if (part[1] == "backward")
             backward = part[2]
         else
             source[part[1]] = part[2]
     own = backward == "OWN"
-    none = backward == "NONE"
     backs(name)
     variables(list)
     if (want == "table")
@@ -162,7 +163,7 @@ function op(name,    i, part, b, list) {
 
 # The calls that make gradients.
 function backs(name,    b) {
-    if (own || none)
+    if (own)
         return
     if (backward != "")
         back[nbacks++] = backward
@@ -175,7 +176,7 @@ function backs(name,    b) {
             back[nbacks++] = name "_backward_weight"
     }
     if (nbacks == 0)
-        fail(name " has no backward: say OWN or NONE")
+        fail(name " has no backward: say OWN")
 }
 
 # Field f of a backward as "grad RESULT", "into VAR", or what else it is.
@@ -202,7 +203,7 @@ function variables(list,    n, i, k, f, part) {
                 drawn[substr(f, 6)] = 1
         }
     }
-    if (own || none)
+    if (own)
         drawn[outs[0]] = 1
     n = split(fields[type], part, " ")
     for (i = 1; i <= n; i++)
@@ -214,10 +215,16 @@ function variables(list,    n, i, k, f, part) {
 
 # ---- the table ----
 
+# What autocast does with an operand. f: its name between commas.
+function cast_of(f) {
+    return index(as_is, f) ? "CAST_NONE" : \
+        index(full, f) ? "CAST_FLOAT32" : "CAST_POLICY"
+}
+
 function slot(t, f, role, index_, from, bytes) {
-    printf "    {\"%s\", %s, %d, %d, %d, offsetof(%s, %s), %s, %s},\n", f, \
+    printf "    {\"%s\", %s, %d, %d, %s, offsetof(%s, %s), %s, %s},\n", f, \
         role, index_, ((t, f) in optional), \
-        (index(as_is, "," f ",") ? 1 : 0), t, f, from, bytes
+        cast_of("," f ","), t, f, from, bytes
 }
 
 function call_of(name) {

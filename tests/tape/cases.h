@@ -76,6 +76,10 @@ struct data {
     C(sum_none, ssq_sum_var(X, SSQ_SUM(.n_axes = SSQ_AXES_NONE)))              \
     C(mean, ssq_mean_var(X, NULL))                                             \
     C(mean_axis, ssq_mean_var(X, SSQ_MEAN(.axes = {-2}, .n_axes = 1)))         \
+    C(prod, ssq_prod_var(ssq_var_slice(X, 0, 0, 2, 1), NULL))                  \
+    C(prod_axis, ssq_prod_var(X, SSQ_PROD(.axes = {0}, .n_axes = 1)))          \
+    C(prod_axes, ssq_prod_var(P("w3", 3, 2, 5, 3),                             \
+                              SSQ_PROD(.axes = {0, 2}, .n_axes = 2)))          \
     C(max_axis, ssq_max_var(X, SSQ_MAX(.axes = {1}, .n_axes = 1)))             \
     C(min, ssq_min_var(X, NULL))                                               \
     C(gemm, ssq_gemm_var(P("a", 2, 4, 3), P("b", 2, 3, 5), SSQ_VAR_NONE,       \

@@ -18,7 +18,9 @@ tape_tests = \
 	tests/tape/gradients \
 	tests/tape/hooks \
 	tests/tape/misuse \
+	tests/tape/mixed \
 	tests/tape/names \
+	tests/tape/prod \
 	tests/tape/recompute \
 	tests/tape/replay \
 	tests/tape/safetensors \
@@ -57,6 +59,8 @@ tests_tape_names_SOURCES = tests/tape/names.c
 tests_tape_names_LDADD = libcore.a -lm
 tests_tape_misuse_SOURCES = tests/tape/misuse.c
 tests_tape_misuse_LDADD = libcore.a -lm
+tests_tape_mixed_SOURCES = tests/tape/mixed.c
+tests_tape_mixed_LDADD = libcore.a -lm
 tests_tape_accumulate_SOURCES = tests/tape/accumulate.c
 tests_tape_accumulate_LDADD = libcore.a -lm
 tests_tape_alloc_SOURCES = tests/tape/alloc.c
@@ -81,6 +85,8 @@ tests_tape_checkpoint_SOURCES = tests/tape/checkpoint.c
 tests_tape_checkpoint_LDADD = libcore.a -lm
 tests_tape_safetensors_SOURCES = tests/tape/safetensors.c
 tests_tape_safetensors_LDADD = libcore.a -lm
+tests_tape_prod_SOURCES = tests/tape/prod.c
+tests_tape_prod_LDADD = libcore.a -lm
 tests_tape_recompute_SOURCES = tests/tape/recompute.c
 tests_tape_recompute_LDADD = libcore.a -lm
 tests_tape_foreign_SOURCES = tests/tape/foreign.c

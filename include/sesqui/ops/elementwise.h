@@ -428,8 +428,11 @@ typedef struct ssq_clamp_backward_args {
 #define SSQ_CLAMP_BACKWARD(...)                                                \
     SSQ_ARGS(ssq_clamp_backward_args, SSQ_CLAMP_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Its gradient: dx = dy where min <= x <= max, else 0, also for NaN. Since
- *  0.1. */
+/** Gradient of clamp: dx = dy if min <= x <= max, else 0, also for a NaN x.
+ *  At x = min and x = max dx is dy, as in TensorFlow and in PyTorch up to 2.14:
+ *  a value that starts at its bound can leave it. PyTorch from 2.15 on, its
+ *  relu6 and its hardtanh give 0 there, as ssq_relu does. For that slope clamp
+ *  with relu: relu6(x) = relu(x) - relu(x - 6). Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_clamp_backward(ssq_queue *queue, const ssq_clamp_backward_args *args);
 

@@ -1,0 +1,156 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* own_prod.c - the gradient of a product of elements.
+ *
+ * The gradient of x[i] is dy times the product of all other elements. To divide
+ * the whole product by x[i] would be wrong where an element is 0, so it is the
+ * product of what stands before x[i] and what stands after it. Both come from a
+ * scan over rows of n elements in log2(n) steps: in step s = 1, 2, 4, .. each
+ * element is multiplied with the one s places away. */
+#include <sesqui/ops.h>
+
+#include "lib/op/reduce/reduce_axes.h"
+#include "lib/tape/own.h"
+
+/* Rows of elements, dense, and the memory for a scan over them. */
+struct scan {
+    ssq_tape *t;
+    int64_t rows, n;
+    struct held x, before, after, spare;
+};
+
+/* Columns from..to of rows that are dense. */
+static ssq_tensor columns(const struct scan *s, const struct held *of,
+                          int64_t from, int64_t to)
+{
+    ssq_tensor part = of->tensor;
+    part.view.rank = 2;
+    part.view.shape[0] = s->rows;
+    part.view.stride[0] = s->n;
+    part.view.shape[1] = to - from;
+    part.view.stride[1] = 1;
+    part.view.offset += (uint64_t)from * sizeof(float);
+    return part;
+}
+
+static ssq_status copy_columns(const struct scan *s, const struct held *from,
+                               int64_t at, const struct held *to, int64_t start,
+                               int64_t n)
+{
+    const ssq_tensor x = columns(s, from, at, at + n);
+    const ssq_tensor y = columns(s, to, start, start + n);
+    return n == 0 ? SSQ_OK : ssq_copy(s->t->queue, SSQ_COPY(.x = &x, .y = &y));
+}
+
+/* y[j] = x[j] x[j - step] for each j of from..to; a negative step: the one
+ * after it. */
+static ssq_status multiply_columns(const struct scan *s, const struct held *x,
+                                   const struct held *y, int64_t from,
+                                   int64_t to, int64_t step)
+{
+    const ssq_tensor a = columns(s, x, from, to);
+    const ssq_tensor b = columns(s, x, from - step, to - step);
+    const ssq_tensor d = columns(s, y, from, to);
+    return ssq_mul(s->t->queue, SSQ_MUL(.a = &a, .b = &b, .y = &d));
+}
+
+/* *all becomes the products of what stands before each element, or after. */
+static ssq_status scan(struct scan *s, struct held *all, bool after)
+{
+    const int64_t n = s->n;
+    const ssq_tensor one = columns(s, all, after ? n - 1 : 0, after ? n : 1);
+    ssq_status st = ssq_fill(s->t->queue, SSQ_FILL(.x = &one, .value = 1.0));
+    if (st == SSQ_OK)
+        st = copy_columns(s, &s->x, after, all, !after, n - 1);
+    for (int64_t step = 1; step < n && st == SSQ_OK; step *= 2) {
+        st = after ? multiply_columns(s, all, &s->spare, 0, n - step, -step)
+                   : multiply_columns(s, all, &s->spare, step, n, step);
+        if (st == SSQ_OK)
+            st = copy_columns(s, all, after ? n - step : 0, &s->spare,
+                              after ? n - step : 0, step);
+        const struct held was = *all;
+        *all = s->spare;
+        s->spare = was;
+    }
+    return st;
+}
+
+/* dx = dy times what stands before and after; both have the kept dimensions
+ * first, and dy repeats over the others. */
+static ssq_status prod_backward(struct scan *s, const ssq_tensor *x,
+                                const ssq_tensor *dy, const ssq_tensor *dx)
+{
+    ssq_status st = ssq_cast(s->t->queue, SSQ_CAST(.x = x, .y = &s->x.tensor));
+    if (st == SSQ_OK)
+        st = scan(s, &s->before, false);
+    if (st == SSQ_OK)
+        st = scan(s, &s->after, true);
+    if (st == SSQ_OK)
+        st = ssq_mul(s->t->queue,
+                     SSQ_MUL(.a = &s->before.tensor, .b = &s->after.tensor,
+                             .y = &s->x.tensor));
+    if (st == SSQ_OK)
+        st = ssq_mul(s->t->queue, SSQ_MUL(.a = &s->x.tensor, .b = dy, .y = dx));
+    return st;
+}
+
+static ssq_status scan_open(struct scan *s, const struct view *v)
+{
+    struct held *all[] = {&s->x, &s->before, &s->after, &s->spare};
+    ssq_status st = SSQ_OK;
+    for (int i = 0; i < 4 && st == SSQ_OK; i++)
+        st = held_make(s->t, SSQ_F32, v->rank, v->shape, all[i]);
+    return st;
+}
+
+static void scan_close(struct scan *s)
+{
+    struct held *all[] = {&s->spare, &s->after, &s->before, &s->x};
+    for (int i = 0; i < 4; i++)
+        held_put(s->t, all[i]);
+}
+
+/* The views of x, dy and dx with the kept dimensions first. */
+static ssq_status split(const ssq_prod_args *args, ssq_tensor *x,
+                        ssq_tensor *dy, ssq_tensor *dx, struct scan *s)
+{
+    struct axes a;
+    struct view kept;
+    const struct view whole = x->view, into = dx->view;
+    ssq_status st = axes_read(args->axes, args->n_axes, whole.rank, "prod", &a);
+    if (st == SSQ_OK)
+        st = axes_project(&a, &whole, "x", &dy->view, "y", "prod", &kept);
+    if (st != SSQ_OK)
+        return st;
+    const int n = axes_split(&a, &whole, &x->view);
+    (void)axes_split(&a, &into, &dx->view);
+    for (int i = n; i < x->view.rank; i++) {
+        kept.shape[i] = x->view.shape[i];
+        kept.stride[i] = 0;
+    }
+    kept.rank = x->view.rank;
+    dy->view = kept;
+    s->n = axes_count(&a, &whole);
+    s->rows = s->n == 0 ? 0 : view_elements(&whole) / s->n;
+    return SSQ_OK;
+}
+
+ssq_status own_prod(ssq_tape *t, const struct node *n)
+{
+    struct into to;
+    struct scan s = {.t = t};
+    ssq_status st = written_check(t, n, 0);
+    if (st == SSQ_OK)
+        st = into_begin(t, n->var[0], &to);
+    if (st != SSQ_OK || to.tensor == NULL)
+        return st;
+    ssq_tensor x = value_of(t, n->var[0])->is.tensor;
+    ssq_tensor dy = value_of(t, n->out[0])->grad.tensor, dx = *to.tensor;
+    st = split(node_args(t, n), &x, &dy, &dx, &s);
+    if (st == SSQ_OK && view_elements(&x.view) > 0) {
+        st = scan_open(&s, &x.view);
+        if (st == SSQ_OK)
+            st = prod_backward(&s, &x, &dy, &dx);
+        scan_close(&s);
+    }
+    return st == SSQ_OK ? into_end(t, &to) : st;
+}

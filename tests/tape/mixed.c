@@ -1,0 +1,38 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* mixed.c - every op of a tape with parameters of 16 bits in every operand:
+ * none refuses them, and each gradient is that of its parameter. */
+#include "tests/tape/cases.h"
+
+static void check(const char *device, const char *policy, size_t i)
+{
+    struct rig r = rig_open(device, policy);
+    struct data d;
+    size_t without = 0, wrong = 0;
+    data_fill(&r, &d);
+    ssq_tape_begin(r.tape, true);
+    ssq_var y = cases[i].fn(r.tape, &d);
+    ssq_status st = ssq_tape_backward(
+        r.tape, ssq_mean_var(ssq_square_var(y), NULL), NULL);
+    for (size_t k = 0; k < ssq_params_count(r.params) && st == SSQ_OK; k++) {
+        ssq_param_info p = SSQ_PARAM_INFO_INIT;
+        NEED(ssq_params_get(r.params, k, &p));
+        without += p.grad == NULL && strstr(p.name, "running_") == NULL;
+        wrong += p.grad != NULL &&
+                 ssq_tensor_dtype(p.grad) != ssq_tensor_dtype(p.tensor);
+    }
+    tap_ok(st == SSQ_OK && without == 0 && wrong == 0,
+           "%s: %s: %s: %zu gradients are missing, %zu of another dtype%s%s",
+           device, policy, cases[i].name, without, wrong,
+           st == SSQ_OK ? "" : ": ", st == SSQ_OK ? "" : ssq_last_error());
+    data_drop(&d);
+    rig_close(&r);
+}
+
+int main(void)
+{
+    static const char *const policies[] = {"mixed_float16", "mixed_bfloat16"};
+    for (size_t i = 0; i < N; i++)
+        for (size_t d = 0; d < 2; d++)
+            check(core_device(d), policies[(i + d) % 2], i);
+    return tap_done(2 * (long)N);
+}
