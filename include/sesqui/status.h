@@ -61,6 +61,16 @@ SSQ_API const char *ssq_status_name(ssq_status status);
  *          failing call. Since 0.1. */
 SSQ_API const char *ssq_last_error(void);
 
+/** Set this thread's last error text, for a callback that stops the call which
+ *  runs it. For example, in a hook of a trainer:
+ *
+ *      return ssq_error_set(SSQ_ERR_INVALID, "my hook: the loss is NaN");
+ *
+ *  @param status  returned as it is; SSQ_OK leaves the text unchanged
+ *  @param text    copied, at most 1023 bytes of it; NULL: ""
+ *  @note any thread; needs no device. Since 0.1. */
+SSQ_API ssq_status ssq_error_set(ssq_status status, const char *text);
+
 /** The version of the library that is running, "0.1.0". Since 0.1. */
 SSQ_API const char *ssq_version(void);
 

@@ -181,8 +181,13 @@ typedef enum ssq_trainer_place {
 /** Called at each place.
  *  @param var  the output or the loss, which it may replace by a var of this
  *              pass; NULL at the other places
- *  @return another status than SSQ_OK, with ssq_last_error as it is, to stop:
- *          the call that came to the place returns it */
+ *  A hook at SSQ_PLACE_TRAIN_BEGIN or SSQ_PLACE_STEP_END may load or save, and
+ *  may evaluate: ssq_trainer_load, ssq_trainer_evaluate. It may not begin a
+ *  pass for training.
+ *  @return SSQ_OK, or another status to stop: the call that came to the place
+ *          returns it. Its text is that of the library's call that failed, or
+ *          the hook's own, for example
+ *          `return ssq_error_set(SSQ_ERR_INVALID, "the loss is NaN");` */
 typedef ssq_status ssq_trainer_hook(void *user, ssq_trainer *trainer,
                                     ssq_trainer_place place, ssq_var *var);
 

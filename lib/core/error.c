@@ -22,6 +22,26 @@ ssq_status error_set(ssq_status status, const char *format, ...)
     return status;
 }
 
+ssq_status ssq_error_set(ssq_status status, const char *text)
+{
+    return status == SSQ_OK ? status
+                            : error_set(status, "%s", text == NULL ? "" : text);
+}
+
+void error_take(char text[ERROR_TEXT])
+{
+    memcpy(text, last, sizeof(last));
+    last[0] = '\0';
+}
+
+bool error_restore(const char text[ERROR_TEXT])
+{
+    if (last[0] != '\0')
+        return false;
+    memcpy(last, text, sizeof(last));
+    return true;
+}
+
 ssq_status error_nomem(const char *what, size_t bytes)
 {
     return error_set(SSQ_ERR_NOMEM, "%s: no host memory for %zu bytes", what,

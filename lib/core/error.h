@@ -18,6 +18,10 @@
 /** Set this thread's text and return status: `return error_set(..)`. */
 ssq_status error_set(ssq_status status, const char *format, ...)
     PRINTF_LIKE(2, 3);
+/** Move this thread's text to text, before a callback runs that may set one. */
+void error_take(char text[ERROR_TEXT]);
+/** Move it back unless another was set since. Returns true if none was. */
+bool error_restore(const char text[ERROR_TEXT]);
 /** error_set for host memory: "what: no host memory for N bytes". */
 ssq_status error_nomem(const char *what, size_t bytes);
 

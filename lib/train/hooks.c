@@ -30,12 +30,30 @@ void trainer_free_hooks(ssq_trainer *t)
     }
 }
 
+static const char *const names[] = {
+    "SSQ_PLACE_TRAIN_BEGIN",    "SSQ_PLACE_LOSS_BEGIN",
+    "SSQ_PLACE_BACKWARD_BEGIN", "SSQ_PLACE_BACKWARD_END",
+    "SSQ_PLACE_STEP_END",       "SSQ_PLACE_TRAIN_END"};
+
+/* The text of an error that the hook has not set is not an older one. */
+static ssq_status hook_call(const struct hook *h, ssq_trainer *t,
+                            ssq_trainer_place place, ssq_var *var)
+{
+    char before[ERROR_TEXT];
+    error_take(before);
+    ssq_status st = h->fn(h->user, t, place, var);
+    if (error_restore(before) && st != SSQ_OK)
+        return error_set(st, "trainer: a hook at %s returned %s without a text",
+                         names[place], ssq_status_name(st));
+    return st;
+}
+
 ssq_status trainer_call_hooks(ssq_trainer *t, ssq_trainer_place place,
                               ssq_var *var)
 {
     ssq_status st = SSQ_OK;
     for (struct hook *h = t->hooks; h != NULL && st == SSQ_OK; h = h->next)
-        st = h->fn(h->user, t, place, var);
+        st = hook_call(h, t, place, var);
     return st;
 }
 

@@ -67,6 +67,24 @@ static ssq_status check_capture(const ssq_trainer *t, const char *what)
                      what);
 }
 
+/* Hooks where a pass begins: they may evaluate, load or save, which end the
+ * pass that was begun for the caller. It is begun again. */
+static ssq_status call_outside(ssq_trainer *t, ssq_trainer_place place,
+                               bool training)
+{
+    ssq_status st;
+    if (t->in_hook)
+        return error_set(SSQ_ERR_INVALID,
+                         "called by a hook that "
+                         "trainer_begin runs; a hook may begin a pass with "
+                         "trainer_evaluate only");
+    t->in_hook = true;
+    st = trainer_call_hooks(t, place, NULL);
+    t->in_hook = false;
+    ssq_tape_begin(t->tape, training);
+    return st;
+}
+
 static ssq_tape *begin(ssq_trainer *t, bool training)
 {
     if (t == NULL)
@@ -81,7 +99,7 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         st = finish(t);
         if (t->due == DUE_NOTHING) {
             ssq_params_clean(t->params);
-            st = trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL);
+            st = call_outside(t, SSQ_PLACE_STEP_END, training);
         }
     }
     if (st == SSQ_OK && t->torn)
@@ -91,7 +109,7 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
                        "%s: the training has ended: the parameters are float32",
                        what);
     if (st == SSQ_OK && training && !t->begun) {
-        st = trainer_call_hooks(t, SSQ_PLACE_TRAIN_BEGIN, NULL);
+        st = call_outside(t, SSQ_PLACE_TRAIN_BEGIN, training);
         t->begun = st == SSQ_OK;
     }
     if (st == SSQ_OK && training && t->comm != NULL)

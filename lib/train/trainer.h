@@ -44,6 +44,7 @@ struct ssq_trainer {
     bool clipped;      /* and within clip_value */
     bool replay;       /* passes are spans of lib/core/repeat.h */
     bool begun, ended; /* the training */
+    bool in_hook;      /* at a place where a pass begins */
     ssq_comm *comm;    /* of the program's; NULL: alone */
     bool shard;        /* the optimizer is distributed */
     uint64_t bucket_bytes;

@@ -131,6 +131,114 @@ static void failures(const struct bed *b)
     }
 }
 
+/* ---- hooks that do more ---- */
+
+struct worker {
+    const struct bed *b;
+    const char *path; /* to load from; NULL: none */
+    ssq_trainer_place at;
+    bool begins, evaluates;
+    const char *text; /* to fail with; "": without a text */
+    float y[OUT];
+    ssq_status was;
+};
+
+static ssq_status work(void *user, ssq_trainer *trainer,
+                       ssq_trainer_place place, ssq_var *var)
+{
+    struct worker *w = user;
+    ssq_status st = SSQ_OK;
+    (void)var;
+    if (place != w->at)
+        return SSQ_OK;
+    if (w->path != NULL)
+        st = ssq_trainer_load(trainer, w->path);
+    if (st == SSQ_OK && w->evaluates) {
+        ssq_tape *t = ssq_trainer_evaluate(trainer);
+        ssq_var y = ssq_var_named(t, "fc2.bias");
+        st = ssq_tensor_read(w->b->queue, ssq_var_tensor(y), w->y, sizeof(w->y),
+                             SSQ_F32);
+        if (st == SSQ_OK)
+            st = ssq_queue_sync(w->b->queue);
+    }
+    if (w->begins) {
+        w->was = ssq_tape_status(ssq_trainer_begin(trainer));
+        return w->was;
+    }
+    if (w->text != NULL)
+        return *w->text == '\0' ? SSQ_ERR_IO
+                                : ssq_error_set(SSQ_ERR_IO, w->text);
+    return st;
+}
+
+/* Two steps after a load: by a hook, and by the program. */
+static void loads_in_hook(const struct bed *b, ssq_trainer_place at)
+{
+    char path[] = "/tmp/sesqui-hook-XXXXXX";
+    float want[128], got[128];
+    size_t n = 0;
+    const int fd = mkstemp(path);
+    if (fd < 0)
+        tap_bail("no temporary file");
+    close(fd);
+    ssq_trainer *t = trainer_of(b, NULL);
+    for (int i = 0; i < 3; i++)
+        NEED(step(b, t));
+    NEED(ssq_trainer_save(t, path));
+    for (int i = 0; i < 2; i++)
+        NEED(step(b, t));
+    n = values(b, ssq_trainer_params(t), false, want);
+    ssq_trainer_destroy(&t);
+    struct worker w = {.b = b, .path = path, .at = at, .evaluates = true};
+    t = trainer_of(b, NULL);
+    NEED(ssq_trainer_hook_add(t, work, &w));
+    bool begins = at == SSQ_PLACE_TRAIN_BEGIN;
+    ssq_status st = step(b, t); /* at its end the other hook loads */
+    w.path = begins ? w.path : NULL;
+    for (int i = begins ? 1 : 0; i < 2 && st == SSQ_OK; i++)
+        st = step(b, t);
+    if (st == SSQ_OK)
+        (void)values(b, ssq_trainer_params(t), false, got);
+    tap_ok(st == SSQ_OK && memcmp(want, got, n * sizeof(*want)) == 0,
+           "%s: a hook at place %d loads and evaluates: %s", b->name, (int)at,
+           st == SSQ_OK ? "the training goes on from there" : ssq_last_error());
+    ssq_trainer_destroy(&t);
+    unlink(path);
+}
+
+static void texts(const struct bed *b)
+{
+    static const struct {
+        const char *text, *part;
+    } cases[] = {{"my hook: enough", "my hook: enough"},
+                 {"100 %s%n", "100 %s%n"},
+                 {"", "a hook at SSQ_PLACE_STEP_END returned SSQ_ERR_IO"}};
+    for (size_t i = 0; i < sizeof(cases) / sizeof(*cases); i++) {
+        struct worker w = {
+            .b = b, .at = SSQ_PLACE_STEP_END, .text = cases[i].text};
+        ssq_trainer *t = trainer_of(b, NULL), *none = NULL;
+        NEED(ssq_trainer_hook_add(t, work, &w));
+        (void)!ssq_trainer_create(NULL, NULL, &none); /* an older text */
+        core_status(step(b, t), SSQ_ERR_IO, cases[i].part,
+                    "%s: a hook's own text: %s", b->name, ssq_last_error());
+        ssq_trainer_destroy(&t);
+    }
+    struct worker w = {.b = b, .at = SSQ_PLACE_TRAIN_BEGIN, .begins = true};
+    ssq_trainer *t = trainer_of(b, NULL);
+    NEED(ssq_trainer_hook_add(t, work, &w));
+    core_status(step(b, t), SSQ_ERR_INVALID, "called by a hook",
+                "%s: a hook begins a pass for training: %s", b->name,
+                ssq_last_error());
+    w.begins = false;
+    tap_ok(step(b, t) == SSQ_OK, "%s: and the trainer goes on", b->name);
+    ssq_trainer_destroy(&t);
+    tap_ok(ssq_error_set(SSQ_ERR_IO, NULL) == SSQ_ERR_IO &&
+               ssq_last_error()[0] == '\0' &&
+               ssq_error_set(SSQ_OK, "x") == SSQ_OK &&
+               ssq_last_error()[0] == '\0',
+           "an error without a text; SSQ_OK sets none");
+}
+
 static void replaced(const struct bed *b)
 {
     float one[128], twice[128];
@@ -428,8 +536,11 @@ int main(void)
         if (i < 2) {
             failures(&b);
             misuse(&b);
+            loads_in_hook(&b, SSQ_PLACE_TRAIN_BEGIN);
+            loads_in_hook(&b, SSQ_PLACE_STEP_END);
+            texts(&b);
         }
         bed_close(&b);
     }
-    return tap_done(2 * 29);
+    return tap_done(2 * 37);
 }
