@@ -354,5 +354,5 @@ int main(void)
         schedules(&r);
         rig_close(&r);
     }
-    return tap_done(2 * 78);
+    return tap_done(2 * 77);
 }
