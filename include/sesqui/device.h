@@ -20,7 +20,18 @@
  * waits for what other threads have under way on them; do not fork in a
  * callback of the library. Drivers are loaded by the first call that lists or
  * opens devices: processes that shall each use them fork before that. Noticed
- * are fork() and what calls it; vfork, posix_spawn and exec need no care. */
+ * are fork() and what calls it; vfork, posix_spawn and exec need no care.
+ *
+ * A broken driver can end the process that loads it or opens its device: PoCL
+ * calls abort() if it finds no linker. The library cannot prevent that, and
+ * starts no process of its own to try a driver. A program that must not be
+ * ended runs `sesqui devices` once after an installation or a new driver: the
+ * tool opens every device in a child process first, and names a driver that
+ * ends it. `sesqui certify --once` runs all tables as well, on devices that
+ * have a driver and no verdict. A driver that was named is kept away by
+ * SSQ_SKIP_BACKENDS in the environment, for example
+ * SSQ_SKIP_BACKENDS=opencl,vulkan; reference, guard and cpu have no driver. A
+ * device that is opened by name ("cpu") loads the drivers of no other. */
 #ifndef SESQUI_DEVICE_H
 #define SESQUI_DEVICE_H
 

@@ -7,6 +7,7 @@
  * does. */
 #include "lib/core/registry.h"
 
+#include "lib/core/env.h"
 #include "lib/core/error.h"
 #include "lib/core/fork.h"
 #include "lib/core/fpenv.h"
@@ -115,6 +116,20 @@ static bool try_backend(void *user, const char *path, struct why *why)
     return found.backend != NULL;
 }
 
+/* Does SSQ_SKIP_BACKENDS, a comma list, name it? */
+static bool skipped(const char *name)
+{
+    const char *list = env_text("SSQ_SKIP_BACKENDS");
+    const size_t n = strlen(name);
+    while (list != NULL && *list != '\0') {
+        const size_t length = strcspn(list, ",");
+        if (length == n && strncmp(list, name, n) == 0)
+            return true;
+        list += length + (list[length] == ',');
+    }
+    return false;
+}
+
 /* Find a backend: linked in, or as a module. An empty SSQ_MODULE_PATH means no
  * modules at all, an unset one the usual places. */
 static void load(struct registry_entry *e)
@@ -122,6 +137,8 @@ static void load(struct registry_entry *e)
     struct why reason = {""};
     if (e->backend != NULL)
         probe(e);
+    else if (skipped(e->name))
+        refuse(&e->reason, "SSQ_SKIP_BACKENDS names it");
     else if (module_find(e->name, try_backend, e, &reason))
         ; /* it says itself what it has */
     else if (e->why_not != NULL && reason.text[0] == '\0')

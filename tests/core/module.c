@@ -301,6 +301,27 @@ static int path_is_a_list(void *arg)
     return cuda_reason() == NULL ? 0 : 1;
 }
 
+/* A whole name of the list keeps a module away, a part of one does not. */
+static int is_kept_away(void *list)
+{
+    setenv("SSQ_SKIP_BACKENDS", list, 1);
+    return cuda_reason() == NULL ? 1 : 0;
+}
+
+static void test_skipped(void)
+{
+    char part[] = "cud,vulkan,cuda2,cpu,reference", empty[] = "";
+
+    install("module_fake.so");
+    setenv("SSQ_SKIP_BACKENDS", "opencl,cuda,vulkan", 1);
+    expect_reason("SSQ_SKIP_BACKENDS names it", "a backend to be skipped");
+    unsetenv("SSQ_SKIP_BACKENDS");
+    tap_ok(tap_exited(tap_fork(is_kept_away, part, 20), 1),
+           "SSQ_SKIP_BACKENDS=%s does not name it", part);
+    tap_ok(tap_exited(tap_fork(is_kept_away, empty, 20), 1),
+           "an empty one names none");
+}
+
 static void test_loaded(void)
 {
     int st;
@@ -576,9 +597,10 @@ int main(void)
     test_cut();
     test_paths();
     test_loaded();
+    test_skipped();
     test_fallback();
     snprintf(path, sizeof(path), "%s/cuda.so", dir);
     unlink(path);
     rmdir(dir);
-    return tap_done(27);
+    return tap_done(30);
 }

@@ -5,7 +5,9 @@
  * (host is NULL), and besides copies from and to the host it only fills: the
  * rest is for the core to refuse, or to run on the host when asked.
  *
- * In the environment, FAKE_DIES and FAKE_HANGS say what becomes of who fills.
+ * In the environment, FAKE_DIES and FAKE_HANGS say what becomes of who fills;
+ * FAKE_SLOW has it take 20 ms, and
+ * FAKE_OPEN_DIES ends a process that opens a device.
  *
  * FAKE_ABI: the number it claims. FAKE_NAME: whose place it takes.
  * FAKE_NO_SYMBOL: exports something else. */
@@ -88,6 +90,8 @@ static ssq_status open_device(struct backend_instance *instance, unsigned i,
     const struct services *core = instance->core;
     struct backend_device *d = core->mem_alloc(sizeof(*d));
 
+    if (getenv("FAKE_OPEN_DIES") != NULL)
+        abort();
     if (d == NULL)
         return no_memory(core);
     d->core = core;
@@ -268,6 +272,8 @@ static ssq_status fill(struct backend_queue *queue, const struct fill_op *op)
         abort();
     while (getenv("FAKE_HANGS") != NULL)
         pause();
+    if (getenv("FAKE_SLOW") != NULL)
+        usleep(20000);
     for (int64_t i = 0; i < op->y.shape[0]; i++)
         memcpy(place(&op->y) + 4 * i, &op->bits, 4);
     return SSQ_OK;
