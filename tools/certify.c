@@ -2,135 +2,105 @@
 /* certify.c - `sesqui certify`: all tables on a device, in a process that its
  * driver may kill or hang, and the verdict kept.
  *
- * The child runs the tables one after the other and says on a pipe which one it
- * begins and what came of it. Where it dies or takes too long, that table is at
- * fault, and another child goes on behind it. A child is this program again,
- * started anew and not forked: what drivers have loaded or broken in the parent
- * is not in it. */
+ * The child runs the tables one after the other (certify_child.c) and says on a
+ * pipe which one it begins, how far it is and what came of it. If it dies or
+ * hangs, that table is at fault, and another child goes on after it. A table
+ * whose cases go on ending when its time is over is not finished, which is no
+ * fault: the machine may be busy. */
 #include "tests/op/suite.h"
-#include "tools/tool.h"
+#include "tools/certify.h"
 
 #include <errno.h>
-#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
-#include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-/** A table takes longer only where a driver hangs. */
+/** A table takes longer only if a driver hangs, or the machine is busy. */
 #define TABLE_SECONDS 600.0
-
-extern char **environ;
-
-/* ---- the child ---- */
-
-/* Of one table. */
-struct counts {
-    unsigned long cases, failed, skipped;
-};
-
-/* Count a case, as suite_report_fn; what fails is told at once, on standard
- * error, which is nobody's protocol. */
-static void count(void *user, const char *device, const char *impl,
-                  const struct suite *suite, size_t i, const struct bed *b,
-                  bool ok)
-{
-    struct counts *c = user;
-    char text[256];
-    if (b->skipped && b->elsewhere)
-        return;
-    c->cases++;
-    c->failed += !ok;
-    c->skipped += b->skipped;
-    if (ok)
-        return;
-    suite->describe(i, text, sizeof(text));
-    fprintf(stderr, "sesqui: certify: %s/%s: %s: %s\n", device, impl, text,
-            b->text);
-}
-
-static bool selected(const struct suite *s, const char *op)
-{
-    return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0;
-}
-
-/* Tables from the given one on. What it says, a line each: "open" once the
- * device was opened, "begin N" and "end CASES FAILED SKIPPED" of every table,
- * and "done". Lines are flushed at once: the next thing may be the last. */
-static int child(const struct options *o)
-{
-    ssq_device *d = NULL;
-    if (ssq_device_open(o->device, NULL, &d) != SSQ_OK)
-        return complain("certify");
-    ssq_device_close(&d);
-    printf("open\n");
-    for (size_t i = o->cases - 1; suites[i] != NULL; i++) {
-        if (!selected(suites[i], o->op))
-            continue;
-        struct counts c = {0};
-        printf("begin %zu\n", i);
-        fflush(stdout);
-        suite_run(suites[i], o->device, false, count, &c);
-        printf("end %lu %lu %lu\n", c.cases, c.failed, c.skipped);
-        fflush(stdout);
-    }
-    printf("done\n");
-    return fflush(stdout) == 0 ? EXIT_FINE : EXIT_FAILED;
-}
-
-/* ---- the parent ---- */
 
 /* A device under trial, as the parent sees it. */
 struct trial {
     const struct options *o;
     const char *device;
-    double seconds; /* that a table may take */
-    size_t next;    /* table that a child begins with, or is in */
-    bool opened;    /* the device, by a child */
-    bool begun;     /* a table is under way */
-    bool done;      /* a child came to the end of the tables */
-    bool passed;    /* nothing has failed so far */
-    unsigned long cases, failed;
-    char *text;     /* of the verdict, a line for each table */
-    size_t room;    /* bytes of text */
-    char line[128]; /* that a child has not ended yet */
+    double seconds;              /* that a table may take */
+    size_t next;                 /* table that a child begins with, or is in */
+    bool opened;                 /* the device, by a child */
+    bool begun;                  /* a table is under way */
+    bool done;                   /* a child came to the end of the tables */
+    unsigned long cases, failed; /* of the tables that were finished */
+    unsigned tables;             /* selected */
+    unsigned ended;              /* that had their turn */
+    unsigned at_fault, unfinished;   /* of them */
+    unsigned long at, of, at_failed; /* cases of the table under way */
+    double moved;                    /* when `at` was last heard of */
+    char *text;                      /* of the verdict, a line for each table */
+    size_t room;                     /* bytes of text */
+    char line[128];                  /* that a child has not ended yet */
     size_t length;
+    struct progress progress;
 };
 
-/* Append a table's line to the verdict, and say it. */
-static void tell(struct trial *t, size_t table, const char *what)
+/* A table had its turn: say what came of it, and append it to the verdict if it
+ * is part of that. */
+static void tell(struct trial *t, bool kept, const char *what)
 {
+    const char *name = suites[t->next]->name;
     size_t at = strlen(t->text);
-    snprintf(t->text + at, t->room - at, "%s %s\n", suites[table]->name, what);
-    printf("%-24s %s\n", suites[table]->name, what);
+    if (kept)
+        snprintf(t->text + at, t->room - at, "%s %s\n", name, what);
+    progress_clear(&t->progress);
+    printf("%-24s %s (%u of %u)\n", name, what, ++t->ended, t->tables);
     fflush(stdout);
+    t->begun = false;
+    t->next++;
 }
 
-/* A line of a child. What is none of the four is some driver's, which writes
+/* A table ran to its end. */
+static void take_counts(struct trial *t, const struct certify_counts *c)
+{
+    char what[128];
+    snprintf(what, sizeof(what), "%lu cases, %lu failed, %lu skipped", c->cases,
+             c->failed, c->skipped);
+    tell(t, true, what);
+    t->at_fault += c->failed > 0;
+    t->cases += c->cases;
+    t->failed += c->failed;
+}
+
+static void show_progress(struct trial *t)
+{
+    char what[96];
+    snprintf(what, sizeof(what), "%s, case %lu of %lu", suites[t->next]->name,
+             t->at, t->of);
+    progress_at(&t->progress, t->ended,
+                t->of == 0 ? 0.0 : (double)t->at / (double)t->of, what);
+}
+
+/* A line of a child. What is none of the five is some driver's, which writes
  * to the same standard output, and is passed over. */
 static void take_line(struct trial *t)
 {
-    struct counts c;
-    char what[128];
-    if (strcmp(t->line, "open") == 0)
+    struct certify_counts c;
+    size_t table;
+    if (strcmp(t->line, "open") == 0) {
         t->opened = true;
-    else if (strcmp(t->line, "done") == 0)
+    } else if (strcmp(t->line, "done") == 0) {
         t->done = true;
-    else if (sscanf(t->line, "begin %zu", &t->next) == 1)
+    } else if (sscanf(t->line, "begin %zu", &table) == 1) {
+        t->next = table;
         t->begun = true;
-    else if (sscanf(t->line, "end %lu %lu %lu", &c.cases, &c.failed,
-                    &c.skipped) == 3) {
-        snprintf(what, sizeof(what), "%lu cases, %lu failed, %lu skipped",
-                 c.cases, c.failed, c.skipped);
-        tell(t, t->next, what);
-        t->passed = t->passed && c.failed == 0;
-        t->cases += c.cases;
-        t->failed += c.failed;
-        t->begun = false;
-        t->next++;
+        t->at = t->of = t->at_failed = 0;
+        show_progress(t);
+    } else if (sscanf(t->line, "at %lu %lu %lu", &t->at, &t->of,
+                      &t->at_failed) == 3) {
+        t->moved = now();
+        show_progress(t);
+    } else if (sscanf(t->line, "end %lu %lu %lu", &c.cases, &c.failed,
+                      &c.skipped) == 3) {
+        take_counts(t, &c);
     }
 }
 
@@ -155,35 +125,12 @@ static bool take(struct trial *t, int fd)
 static bool start(const struct trial *t, pid_t *pid, int *fd)
 {
     char first[32];
-    int pipes[2];
     snprintf(first, sizeof(first), "%zu", t->next + 1);
     const char *argv[] = {
         "sesqui",  "certify", "--child", "--device",
-        t->device, "--cases", first,     t->o->op == NULL ? NULL : "--op",
+        t->device, "--first", first,     t->o->op == NULL ? NULL : "--op",
         t->o->op,  NULL};
-    if (pipe(pipes) != 0)
-        return false;
-    /* the child keeps its end as standard output, and not ours: the pipe ends
-     * when the child does */
-    posix_spawn_file_actions_t actions;
-    int e = posix_spawn_file_actions_init(&actions);
-    if (e == 0) {
-        e = posix_spawn_file_actions_adddup2(&actions, pipes[1], 1);
-        if (e == 0)
-            e = posix_spawn_file_actions_addclose(&actions, pipes[0]);
-        if (e == 0)
-            e = posix_spawn(pid, "/proc/self/exe", &actions, NULL,
-                            (char *const *)(uintptr_t)argv, environ);
-        posix_spawn_file_actions_destroy(&actions);
-    }
-    close(pipes[1]);
-    if (e != 0) {
-        close(pipes[0]);
-        errno = e;
-        return false;
-    }
-    *fd = pipes[0];
-    return true;
+    return process_start(argv, false, pid, fd);
 }
 
 /* Follow a child to its end; false: it was killed for its time, which begins
@@ -215,26 +162,36 @@ static bool follow(struct trial *t, pid_t pid, int fd, int *status)
     return in_time;
 }
 
+/* The table's time is over and its cases went on ending. */
+static void leave_unfinished(struct trial *t)
+{
+    char what[128];
+    snprintf(what, sizeof(what),
+             "%lu of %lu cases in %g s, %lu failed: not finished", t->at, t->of,
+             t->seconds, t->at_failed);
+    if (t->at_failed > 0)
+        t->at_fault++;
+    else
+        t->unfinished++;
+    tell(t, t->at_failed > 0, what);
+}
+
 /* How a child ended that had not done all: the fault of the table under way,
- * behind which the next child begins. */
+ * after which the next child begins. */
 static void blame(struct trial *t, bool in_time, int status)
 {
     char what[128];
-    t->passed = false;
-    if (!in_time)
-        snprintf(what, sizeof(what), "took more than %g s", t->seconds);
-    else if (WIFSIGNALED(status))
-        snprintf(what, sizeof(what), "killed by signal %d (%s)",
-                 WTERMSIG(status), strsignal(WTERMSIG(status)));
-    else
-        snprintf(what, sizeof(what), "the process ended with %d",
-                 WEXITSTATUS(status));
+    if (!in_time && t->begun && now() - t->moved < 0.5 * t->seconds) {
+        leave_unfinished(t);
+        return;
+    }
+    t->at_fault++;
+    process_end(what, sizeof(what), in_time, t->seconds, status);
     if (t->begun)
-        tell(t, t->next++, what);
+        tell(t, true, what);
     else
         fprintf(stderr, "sesqui: certify: %s: between tables: %s\n", t->device,
                 what);
-    t->begun = false;
 }
 
 /* Children, until all tables had their turn. False if one cannot be started, or
@@ -247,12 +204,14 @@ static bool run_tables(struct trial *t)
         bool begun_any = false;
         size_t before = t->next;
         t->length = 0;
+        t->moved = 0.0;
         if (!start(t, &pid, &fd)) {
             fprintf(stderr, "sesqui: certify: posix_spawn: %s\n",
                     strerror(errno));
             return false;
         }
         bool in_time = follow(t, pid, fd, &status);
+        progress_clear(&t->progress);
         begun_any = t->begun || t->next != before;
         if (!t->done)
             blame(t, in_time, status);
@@ -282,13 +241,13 @@ static void keep_others(char *text, size_t room, const char *old, bool *bad)
 
 /* Keep the verdict with the device's certificate. The device is opened in this
  * process, where no op is run. */
-static int keep(struct trial *t, ssq_verdict *v)
+static int keep(const struct trial *t, bool passed, ssq_verdict *v)
 {
     ssq_device *d = NULL;
     ssq_device_options options = SSQ_DEVICE_OPTIONS_INIT;
     ssq_verdict old = SSQ_VERDICT_INIT;
     options.uncertified = true;
-    bool bad = !t->passed;
+    bool bad = !passed;
     ssq_status st = ssq_device_open(t->device, &options, &d);
     if (st == SSQ_OK)
         st = ssq_device_verdict_get(d, &old);
@@ -302,34 +261,69 @@ static int keep(struct trial *t, ssq_verdict *v)
     return st == SSQ_OK ? EXIT_FINE : complain("certify: the verdict");
 }
 
-/* One device from start to verdict; an exit_code. Without a single table's line
- * there is no verdict to keep. */
+/* What will be run: the tables that --op selects by name. */
+static void announce(struct trial *t)
+{
+    for (size_t i = 0; suites[i] != NULL; i++)
+        t->tables += suite_named(suites[i], t->o->op);
+    printf("# %s: ", t->device);
+    if (t->o->op == NULL)
+        printf("all %u tables", t->tables);
+    else
+        printf("%u table%s of %s:", t->tables, t->tables == 1 ? "" : "s",
+               t->o->op);
+    for (size_t i = 0; suites[i] != NULL && t->o->op != NULL; i++)
+        if (suite_named(suites[i], t->o->op))
+            printf(" %s", suites[i]->name);
+    printf("%s each in at most %g s\n", t->o->op == NULL ? "," : ";",
+           t->seconds);
+    fflush(stdout);
+}
+
+/* The last line of a device; true if it is certified. */
+static bool conclude(const struct trial *t, bool ran)
+{
+    bool passed = ran && t->at_fault == 0 && t->unfinished == 0 && t->cases > 0;
+    printf("# %s: %lu cases, %lu failed", t->device, t->cases, t->failed);
+    if (t->at_fault > 0)
+        printf(", %u of %u tables at fault", t->at_fault, t->tables);
+    if (t->unfinished > 0)
+        printf(", %u of %u tables not finished", t->unfinished, t->tables);
+    if (t->cases == 0 && t->at_fault == 0 && t->unfinished == 0)
+        printf(", nothing was run");
+    printf(": %s\n", passed ? "certified" : "not certified");
+    return passed;
+}
+
+/* One device from start to verdict; an exit_code. There is no verdict to keep
+ * without a single table's line, and if tables were not finished without any
+ * fault. */
 static int certify_device(const struct options *o, const char *device)
 {
     ssq_verdict v = SSQ_VERDICT_INIT;
     struct trial t = {.o = o,
                       .device = device,
                       .seconds = o->seconds > 0.0 ? o->seconds : TABLE_SECONDS,
-                      .passed = true,
                       .text = v.text,
                       .room = sizeof(v.text)};
-    printf("# %s: all tables, each in at most %g s\n", device, t.seconds);
-    fflush(stdout);
+    announce(&t);
+    progress_begin(&t.progress, "certify", t.tables, false);
     bool ran = run_tables(&t);
     if (!ran)
         fprintf(stderr, "sesqui: certify: %s: %s\n", device,
                 t.opened ? "the tables could not be run"
                          : "a process that opens it does not come so far");
-    if (v.text[0] == '\0') {
-        if (ran)
-            fprintf(stderr, "sesqui: certify: no table or op \"%s\"\n", o->op);
-        return ran ? EXIT_USAGE : EXIT_FAILED;
-    }
-    t.passed = t.passed && ran && t.cases > 0;
-    printf("# %s: %lu cases, %lu failed: %s\n", device, t.cases, t.failed,
-           t.passed ? "certified" : "not certified");
-    int code = keep(&t, &v);
-    return t.passed ? code : EXIT_FAILED;
+    bool passed = conclude(&t, ran);
+    if (t.unfinished > 0 && t.at_fault == 0)
+        fprintf(stderr,
+                "sesqui: certify: %s: no fault was found, and the verdict that "
+                "is kept stays as it was; if the machine is busy, repeat it "
+                "later, or with more --seconds\n",
+                device);
+    if (v.text[0] == '\0' || (t.unfinished > 0 && t.at_fault == 0))
+        return EXIT_FAILED;
+    int code = keep(&t, passed, &v);
+    return passed ? code : EXIT_FAILED;
 }
 
 /* Is a verdict kept already? Also true if the device does not open: a driver
@@ -346,7 +340,8 @@ static bool has_verdict(const char *device)
     return has;
 }
 
-/* Does o mean this device? Without a name all that have a driver. */
+/* Does o mean this device? Without a name all but the reference and guard; with
+ * --once those whose driver could end a process: cpu has none. */
 static bool wanted(const struct options *o, const ssq_device_entry *e)
 {
     if (!e->available)
@@ -355,18 +350,24 @@ static bool wanted(const struct options *o, const ssq_device_entry *e)
         return strcmp(e->name, o->device) == 0 ||
                (strcmp(e->backend, o->device) == 0 &&
                 strstr(e->name, ":0") != NULL);
+    if (o->once)
+        return drivers_needed(e->backend);
     return strcmp(e->backend, "reference") != 0 &&
            strcmp(e->backend, "guard") != 0;
 }
 
 int command_certify(const struct options *o)
 {
-    size_t n = ssq_device_count(), seen = 0;
     int code = EXIT_FINE;
     if (setenv("SSQ_UNCERTIFIED", "1", 1) != 0) /* that is what this is for */
         return EXIT_FAILED;
     if (o->child)
-        return child(o);
+        return certify_child(o);
+    if (o->op != NULL && !names_check_table("certify", o->op))
+        return EXIT_USAGE;
+    if (!drivers_try(o->device, NULL))
+        code = EXIT_FAILED;
+    size_t n = ssq_device_count(), seen = 0;
     for (size_t i = 0; i < n; i++) {
         ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
         if (ssq_device_list(i, &e) != SSQ_OK || !wanted(o, &e))
@@ -377,7 +378,7 @@ int command_certify(const struct options *o)
         int one = certify_device(o, e.name);
         code = one == EXIT_FINE ? code : one;
     }
-    if (seen == 0 && o->device != NULL) {
+    if (seen == 0 && o->device != NULL && code == EXIT_FINE) {
         fprintf(stderr, "sesqui: certify: no device \"%s\"\n", o->device);
         return EXIT_USAGE;
     }

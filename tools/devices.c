@@ -5,17 +5,31 @@
 #include <inttypes.h>
 #include <string.h>
 
+/* The ways in which a device has a 16-bit type. */
+static const struct {
+    uint32_t bit, emulated;
+    const char *name;
+} names[] = {
+    {SSQ_CAP_STORAGE, SSQ_CAP_STORAGE_EMULATED, "storage"},
+    {SSQ_CAP_ARITHMETIC, SSQ_CAP_ARITHMETIC_EMULATED, "arithmetic"},
+    {SSQ_CAP_MATRIX, SSQ_CAP_MATRIX_EMULATED, "matrix"},
+};
+
+/* {"storage": "native", "arithmetic": "emulated", "matrix": "none"} */
+static void caps_json(const char *key, uint32_t caps)
+{
+    printf(", \"%s\": {", key);
+    for (int i = 0; i < 3; i++)
+        printf("%s\"%s\": \"%s\"", i == 0 ? "" : ", ", names[i].name,
+               (caps & names[i].emulated) != 0 ? "emulated"
+               : (caps & names[i].bit) != 0    ? "native"
+                                               : "none");
+    printf("}");
+}
+
 /* "storage (emulated), arithmetic, matrix" */
 static void caps_text(uint32_t caps, char *text, size_t bytes)
 {
-    static const struct {
-        uint32_t bit, emulated;
-        const char *name;
-    } names[] = {
-        {SSQ_CAP_STORAGE, SSQ_CAP_STORAGE_EMULATED, "storage"},
-        {SSQ_CAP_ARITHMETIC, SSQ_CAP_ARITHMETIC_EMULATED, "arithmetic"},
-        {SSQ_CAP_MATRIX, SSQ_CAP_MATRIX_EMULATED, "matrix"},
-    };
     size_t at = 0;
     text[0] = '\0';
     for (int i = 0; i < 3 && at < bytes; i++) {
@@ -153,37 +167,83 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
     print_reason(p->refused);
 }
 
+/* A line of a verdict: {"table": "gemm", "cases": 9, "failed": 0, "skipped": 0}
+ * or, if the table was not run to its end, {"table": .., "fault": "killed by
+ * signal 6 (Aborted)"}. */
+static void json_table(const char *line, size_t n)
+{
+    char text[256], table[64];
+    unsigned long cases, failed, skipped;
+    int at = 0, end = 0;
+    snprintf(text, sizeof(text), "%.*s", (int)n, line);
+    if (sscanf(text, "%63s %n", table, &at) != 1)
+        return;
+    printf("{\"table\": ");
+    json_string(stdout, table);
+    if (sscanf(text + at, "%lu cases, %lu failed, %lu skipped%n", &cases,
+               &failed, &skipped, &end) == 3 &&
+        text[at + end] == '\0') {
+        printf(", \"cases\": %lu, \"failed\": %lu, \"skipped\": %lu}", cases,
+               failed, skipped);
+        return;
+    }
+    printf(", \"fault\": ");
+    json_string(stdout, text + at);
+    printf("}");
+}
+
+/* null if there is no verdict. */
+static void json_verdict(const ssq_verdict *v)
+{
+    printf(", \"certify\": ");
+    if (v->text[0] == '\0') {
+        printf("null");
+        return;
+    }
+    printf("{\"passed\": %s, \"tables\": [", v->passed ? "true" : "false");
+    for (const char *s = v->text; *s != '\0';) {
+        const size_t n = strcspn(s, "\n");
+        printf("%s", s == v->text ? "" : ", ");
+        json_table(s, n);
+        s += n + (s[n] == '\n');
+    }
+    printf("]}");
+}
+
+/* What is known of a device that was opened. */
+static void json_props(const ssq_device_props *p)
+{
+    printf(", \"memory_bytes\": %" PRIu64 ", \"binding_bytes\": %" PRIu64
+           ", \"alignment\": %u",
+           p->memory_bytes, p->binding_bytes, (unsigned)p->alignment);
+    caps_json("f16", p->f16);
+    caps_json("bf16", p->bf16);
+    printf(", \"f32_subnormals\": \"%s\", \"host_memory\": %s, "
+           "\"asynchronous\": %s",
+           subnormals(p), p->host_memory ? "true" : "false",
+           p->asynchronous ? "true" : "false");
+    printf(", \"refused\": ");
+    json_string(stdout, p->refused);
+    printf(", \"failed\": ");
+    json_string(stdout, p->failed);
+}
+
 /* p: NULL when the device did not open. why: why it was chosen or could not be
  * opened; "" leaves the list's own reason. */
 static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
                        const ssq_verdict *v, const struct tuned *t,
                        const char *why, const ssq_comm_place *place, bool first)
 {
-    char f16[96], bf16[96];
     printf("%s\n  {\"name\": ", first ? "" : ",");
     json_string(stdout, e->name);
     printf(", \"backend\": ");
     json_string(stdout, e->backend);
     printf(", \"available\": %s", e->available ? "true" : "false");
     if (e->available && p != NULL) {
-        caps_text(p->f16, f16, sizeof(f16));
-        caps_text(p->bf16, bf16, sizeof(bf16));
         printf(", \"description\": ");
         json_string(stdout, e->description);
-        printf(", \"memory_bytes\": %" PRIu64 ", \"binding_bytes\": %" PRIu64
-               ", \"alignment\": %u",
-               p->memory_bytes, p->binding_bytes, (unsigned)p->alignment);
-        printf(", \"f16\": \"%s\", \"bf16\": \"%s\"", f16, bf16);
-        printf(", \"f32_subnormals\": \"%s\", \"host_memory\": %s, "
-               "\"asynchronous\": %s",
-               subnormals(p), p->host_memory ? "true" : "false",
-               p->asynchronous ? "true" : "false");
-        printf(", \"refused\": ");
-        json_string(stdout, p->refused);
-        printf(", \"failed\": ");
-        json_string(stdout, p->failed);
-        printf(", \"certify\": ");
-        json_string(stdout, v->text);
+        json_props(p);
+        json_verdict(v);
         printf(", \"tuned\": %zu, \"tuning_file\": ", t->n);
         json_string(stdout, t->path);
         print_rates(t, ", \"training_rates\": {", true, "}");
@@ -204,6 +264,14 @@ static void print_place(const ssq_comm_place *p)
                p->device);
 }
 
+/* Why a device is not available: the library knows only that it was told to
+ * skip a backend whose driver ended a process. */
+static const char *reason_of(const ssq_device_entry *e)
+{
+    const char *driver = drivers_reason(e->backend);
+    return driver[0] != '\0' ? driver : e->reason;
+}
+
 /* Each device is opened for a moment, as its properties are known only then.
  * One that is listed as available and does not open is a failure. */
 int command_devices(const struct options *o)
@@ -211,10 +279,12 @@ int command_devices(const struct options *o)
     ssq_device_props chosen = SSQ_DEVICE_PROPS_INIT;
     ssq_verdict v = SSQ_VERDICT_INIT;
     struct tuned t;
+    if (o->child)
+        return drivers_child();
+    int code = drivers_try(NULL, NULL) ? EXIT_FINE : EXIT_FAILED;
     bool automatic = get_props("auto", &chosen, &v, &t);
     size_t n = ssq_device_count();
     ssq_comm_place place = SSQ_COMM_PLACE_INIT;
-    int code = EXIT_FINE;
     bool first = true;
     if (automatic && ssq_comm_place_get(&place) != SSQ_OK)
         return complain("devices");
@@ -227,7 +297,7 @@ int command_devices(const struct options *o)
         ssq_device_props p = SSQ_DEVICE_PROPS_INIT;
         v = (ssq_verdict)SSQ_VERDICT_INIT;
         bool opened = e.available && get_props(e.name, &p, &v, &t);
-        const char *why = e.available ? "" : e.reason;
+        const char *why = e.available ? "" : reason_of(&e);
         if (e.available && !opened) {
             why = ssq_last_error();
             code = EXIT_FAILED;
@@ -238,7 +308,7 @@ int command_devices(const struct options *o)
             print_json(&e, opened ? &p : NULL, &v, &t, why, &place, first);
         else if (opened)
             print_text(&e, &p, &v, &t, o->why ? why : NULL);
-        else if (o->why || e.available)
+        else if (o->why || e.available || drivers_reason(e.backend)[0] != '\0')
             printf("%s%s%s  not available: %s\n", colour_dim(), e.name,
                    colour_off(), why);
         first = false;

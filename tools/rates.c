@@ -74,8 +74,13 @@ int rates_tune(const struct options *o, ssq_queue *queue)
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     bool first = true;
     int code = EXIT_FINE;
+    struct progress p;
+    size_t total = 0, done = 0;
     if (!check(o))
         return EXIT_USAGE;
+    for (size_t i = 0; i < DTYPES && !o->clear; i++)
+        total += asked(o, dtypes[i]);
+    progress_begin(&p, "tune", total, false);
     if (ssq_device_props_get(device, &props) != SSQ_OK)
         return complain("tune");
     printf("%s", o->json && !o->clear ? "[" : "");
@@ -83,10 +88,12 @@ int rates_tune(const struct options *o, ssq_queue *queue)
         double rate = 0.0;
         if (!asked(o, dtypes[i]))
             continue;
+        progress_at(&p, done++, 0.0, ssq_dtype_name(dtypes[i]));
         if ((!o->clear && !measure(o, queue, dtypes[i], &rate)) ||
             ssq_training_rate_keep(device, dtypes[i], rate) != SSQ_OK)
             code = complain("tune");
-        else if (!o->clear)
+        progress_clear(&p);
+        if (code == EXIT_FINE && !o->clear)
             print_rate(o, props.name, dtypes[i], rate, first);
         first = false;
     }

@@ -100,12 +100,6 @@ static void print_row(const struct bed *b, const struct suite *s,
            r->answered[LACKS]);
 }
 
-/* --op names an op, and so all of its tables, or one table. */
-static bool selected(const struct suite *s, const char *op)
-{
-    return op == NULL || strcmp(op, s->op) == 0 || strcmp(op, s->name) == 0;
-}
-
 /* What no implementation takes, each with why the last one did not. */
 static void print_lacks(const struct inquiry *q, const struct suite *s,
                         const enum answer *best, char *const *why)
@@ -153,7 +147,7 @@ static bool all_tables(struct inquiry *q)
     bool ok = true;
     for (size_t i = 0; suites[i] != NULL && ok; i++) {
         const struct suite *s = suites[i];
-        if (!selected(s, q->options->op))
+        if (!suite_named(s, q->options->op))
             continue;
         enum answer *best = calloc(s->n, sizeof(*best));
         char **why = calloc(s->n, sizeof(*why));
@@ -211,8 +205,12 @@ static bool wanted(const ssq_device_entry *e, const char *device)
 
 int command_support(const struct options *o)
 {
-    size_t n = ssq_device_count(), seen = 0;
+    size_t seen = 0;
     bool first = true, ok = true;
+    if (o->op != NULL && !names_check_table("support", o->op))
+        return EXIT_USAGE;
+    const bool drivers = drivers_try(o->device, NULL);
+    const size_t n = ssq_device_count();
     struct bed_state *state = bed_state_create();
     if (o->json)
         printf("[");
@@ -235,7 +233,7 @@ int command_support(const struct options *o)
     if (seen == 0) {
         fprintf(stderr, "sesqui: support: no device \"%s\"\n",
                 o->device == NULL ? "" : o->device);
-        return EXIT_USAGE;
+        return drivers ? EXIT_USAGE : EXIT_FAILED;
     }
-    return EXIT_FINE;
+    return drivers ? EXIT_FINE : EXIT_FAILED;
 }

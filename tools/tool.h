@@ -7,6 +7,7 @@
 
 #include <stdbool.h>
 #include <stdio.h>
+#include <sys/types.h>
 
 /** Exit codes, as sesqui(1) lists them. */
 enum exit_code {
@@ -28,14 +29,38 @@ struct options {
     char **word; /* words of no option: tune's shapes, bench's suite */
     unsigned words;
     bool json, csv, why, list, help; /* list: bench's cases */
-    bool once;        /* --once: certify's, where no verdict is kept */
-    bool child;       /* --child: of certify, for itself */
-    unsigned cases;   /* --cases N: bench's largest per table; a child's first
+    bool once;        /* --once: certify's: devices with a driver and without
+                         a verdict */
+    bool child;       /* --child: of certify and devices, for itself */
+    unsigned cases;   /* --cases N: bench's largest per table */
+    unsigned first;   /* --first N: of certify, for itself: a child's first
                          table, from 1 */
     unsigned threads; /* --threads N: bench's and tune's; 0: as the device is */
     double seconds;   /* --seconds S: of a line of bench's and of tune --train,
                          about; of a table of certify's, at most */
 };
+
+/** A subcommand, and what sesqui --help says of it. */
+struct command {
+    const char *name;
+    int (*run)(const struct options *o);
+    const char *accepts; /* the options it takes, each between spaces */
+    const char *usage, *summary;
+    bool words;  /* takes words that are not options, as bench its suite */
+    bool dash;   /* "-" is such a word */
+    bool device; /* the first such word is its device */
+};
+
+/** Read the command line of a command, without its name, into *o. Options may
+ *  be written --op O or --op=O. Words that are not options are moved to the
+ *  front of argv. @return EXIT_FINE, or EXIT_USAGE: the fault has been said */
+int options_read(const struct command *c, int argc, char **argv,
+                 struct options *o);
+/** Print a line for each option that a command takes. */
+void options_print(FILE *f, const struct command *c);
+/** Say on standard error what is wrong with the command line.
+ *  @return EXIT_USAGE */
+int usage_error(const char *what, const char *word);
 
 /** The subcommands: each writes to standard output and, of what went wrong, to
  *  standard error. @return an exit_code */
@@ -98,8 +123,65 @@ bool overhead_measure(ssq_queue *queue, bool mul, struct overhead *o);
  *  chain; false likewise. */
 bool step_measure(ssq_queue *queue, bool replay, double *seconds);
 
-/** s as a JSON string, quotes included. */
+/** s as a JSON string, quotes included. Bytes that are not UTF-8 become U+FFFD,
+ *  so that the result is valid JSON for any s. */
 void json_string(FILE *f, const char *s);
+
+/** Is the name that --op gave known? If not, say for the command that `what`,
+ *  as "no op or table", has it, with the nearest name and all names: those of
+ *  the tables and `more`, which a NULL ends, or `more` alone. */
+bool names_check(const char *command, const char *what, const char *name,
+                 bool tables, const char *const *more);
+/** The same of tables alone. */
+bool names_check_table(const char *command, const char *name);
+/** Print the names of the tables, a line each. */
+void names_print(FILE *f);
+/** Does the name select what is timed as `op`? It does if it is that name, or
+ *  one of the two is the op that the other, a public function, calls. */
+bool name_selects(const char *name, const char *op);
+
+/** Start this program again with these words, a NULL at their end; *fd reads
+ * its standard output, and its standard error if both are wanted. False: errno
+ *  says why. */
+bool process_start(const char *const *argv, bool both, pid_t *pid, int *fd);
+/** How a child ended, for a text: "killed by signal 6 (Aborted)". */
+void process_end(char *text, size_t bytes, bool in_time, double seconds,
+                 int status);
+
+/** Try, in a child process each, the drivers that a device needs, and those of
+ *  another unless that is NULL. NULL and "auto" need all. A driver that ended
+ *  its process, which has been said, and drivers that are not needed are not
+ *  loaded by this process. False: one has ended its process. */
+bool drivers_try(const char *device, const char *other);
+/** What such a child does. @return an exit_code */
+int drivers_child(void);
+/** Does a device or a backend of this name need a driver? reference, guard and
+ *  cpu do not. */
+bool drivers_needed(const char *device);
+/** Why drivers_try keeps a backend's driver away; "" if it does not. */
+const char *drivers_reason(const char *backend);
+
+/** How far a long command is. On a terminal that standard error is, a bar in a
+ *  line of its own; elsewhere a line on standard error every ten seconds. */
+struct progress {
+    const char *command;
+    size_t total; /* steps; 0: unknown */
+    double began, said;
+    bool terminal, shown;
+};
+/** quiet: a terminal has no bar, because other lines come all the time. */
+void progress_begin(struct progress *p, const char *command, size_t total,
+                    bool quiet);
+/** Step `done`, counted from 0, begins: `what`. part: how much of it is done,
+ *  from 0 to 1. */
+void progress_at(struct progress *p, size_t done, double part,
+                 const char *what);
+/** Remove the bar, so that a line can be printed; the next progress_at draws it
+ *  again. Also at the end. */
+void progress_clear(struct progress *p);
+
+/** What `sesqui --version` prints. */
+void version_print(FILE *f);
 
 /** Escape sequences when standard output is a terminal that has colours and
  *  NO_COLOR is not set; "" otherwise. */

@@ -190,11 +190,22 @@ static int tune_all(const struct options *o, const struct shape *all,
                     ssq_queue *q)
 {
     struct shape s;
+    struct progress p;
+    size_t total = 0;
     bool first = true, lost = false;
     int code = EXIT_FINE;
+    while (shape_of(o, all, total, &s))
+        total++;
+    progress_begin(&p, "tune", total, false);
     for (size_t i = 0; shape_of(o, all, i, &s); i++) {
         ssq_gemm_tuning found = SSQ_GEMM_TUNING_INIT;
-        if (tune(q, &s, o->tf32, &found) != SSQ_OK) {
+        char what[96];
+        snprintf(what, sizeof(what), "%" PRId64 " x %" PRId64 " x %" PRId64,
+                 s.m, s.n, s.k);
+        progress_at(&p, i, 0.0, what);
+        ssq_status st = tune(q, &s, o->tf32, &found);
+        progress_clear(&p);
+        if (st != SSQ_OK) {
             code = complain("tune");
             continue;
         }
@@ -230,6 +241,8 @@ int command_tune(const struct options *o)
     int code = o->train ? EXIT_FINE : read_options(o, &all);
     if (code != EXIT_FINE)
         return code;
+    if (!drivers_try(o->device, NULL) && o->device != NULL)
+        return EXIT_FAILED;
     ssq_status st =
         ssq_device_open(o->device == NULL ? "auto" : o->device, NULL, &d);
     if (st == SSQ_OK)

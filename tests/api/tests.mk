@@ -83,8 +83,10 @@ EXTRA_DIST += tests/api/rates.sh
 slow_tests += tests/api/rates.sh
 
 TESTS += tests/api/bench.sh tests/api/bench_peers.sh \
-	tests/api/bench_suites.sh tests/api/usage.sh
+	tests/api/bench_suites.sh tests/api/usage.sh \
+	tests/api/completion.sh
 EXTRA_DIST += tests/api/bench.sh tests/api/bench_peers.sh \
-	tests/api/bench_suites.sh tests/api/usage.sh
+	tests/api/bench_suites.sh tests/api/usage.sh \
+	tests/api/completion.sh
 slow_tests += tests/api/bench.sh tests/api/bench_peers.sh \
 	tests/api/bench_suites.sh

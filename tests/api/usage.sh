@@ -28,6 +28,10 @@ wrong() {
 for n in 0 -1 x 1e3 ' 2' +2 1025 4294967297 99999999999999999999; do
     wrong "not a number of threads: $n" bench gemm --list --threads "$n"
 done
+for n in inf nan 1e308 1e7 0x10 ' 2' '' -; do
+    [ -n "$n" ] && wrong "not a number of seconds above 0, at most 1e6: $n" \
+        bench gemm --list --seconds "$n"
+done
 for n in 0 -1 x ' 2' 4294967296; do
     wrong "not a number above 0: $n" bench --cases "$n"
 done
@@ -39,6 +43,83 @@ wrong 'no --csv and no --op' bench - --csv
 wrong 'no --csv and no --op' bench - --op gemm
 wrong 'no such option: guard' certify reference guard
 wrong '--clear forgets all shapes, not one: 8,8,8' tune 8,8,8 --clear
+
+# The same names everywhere; one that is not known is answered with all of them.
+for command in verify certify support bench; do
+    wrong 'is named gemn; did you mean gemm?' $command --op gemn
+    grep -qE '(^| )relu( |$)' "$tmp/said" && grep -qE '(^| )unary( |$)' "$tmp/said"
+    tap_ok $? "$command: the names are listed" || sed 's/^/# /' "$tmp/said"
+done
+wrong 'did you mean relu?' bench memory --op rely
+"$builddir/sesqui" help ops >"$tmp/names" 2>&1
+tap_ok $? "$(grep -c '' "$tmp/names") names" || sed 's/^/# /' "$tmp/names"
+sort -u "$tmp/names" | cmp -s - "$tmp/names" && grep -qx relu "$tmp/names" &&
+    grep -qx unary "$tmp/names" && grep -qx gemm_shapes "$tmp/names"
+tap_ok $? 'sorted, each once: functions, ops and tables'
+# selects NAME TABLE...: the tables of support, which are those of all commands.
+selects() {
+    name=$1
+    shift
+    "$builddir/sesqui" support --device reference --op "$name" |
+        awk 'NF == 12 && $1 != "device" { print $2 }' | tr '\n' ' ' >"$tmp/out"
+    [ "$(cat "$tmp/out")" = "$* " ]
+    tap_ok $? "$name: $*" || sed 's/^/# /' "$tmp/out"
+}
+selects relu unary
+selects unary unary
+selects relu_backward unary_backward
+selects batch_norm batch_norm
+selects channel_norm batch_norm group_norm
+selects conv2d_backward conv conv_backward conv_transpose slide_misuse
+# fine WORD...: it succeeds, and complains of nothing.
+fine() {
+    "$builddir/sesqui" "$@" </dev/null >"$tmp/out" 2>"$tmp/said" &&
+        [ ! -s "$tmp/said" ]
+}
+fine verify --device reference --op silu &&
+    grep -qx '# table 1 of 1: unary' "$tmp/out" &&
+    grep -q 'reference: silu f32' "$tmp/out"
+tap_ok $? 'verify --op silu says which table it runs, of how many'
+
+# Help, and the version.
+for word in --help -h help; do
+    fine $word && grep -q '^usage: sesqui COMMAND' "$tmp/out"
+    tap_ok $? "$word"
+done
+for command in devices verify certify support bench tune; do
+    fine help $command && grep -q "^usage: sesqui $command" "$tmp/out" &&
+        cp "$tmp/out" "$tmp/help" && fine $command -h &&
+        cmp -s "$tmp/help" "$tmp/out" && ! grep -q -e --child "$tmp/out"
+    tap_ok $? "help $command, $command -h: $(grep -c '^  --' "$tmp/out") options"
+done
+wrong 'no such command: nothing; there are devices, verify,' help nothing
+wrong 'no such command: nothing; there are devices, verify,' nothing
+wrong 'not also tune' help bench tune
+fine -V && grep -qx 'sesqui [0-9.]*' "$tmp/out" &&
+    grep -qE '^commit    ([0-9a-f]{12}(\+changes)?|unknown)$' "$tmp/out" &&
+    grep -qE '^built in  .*reference' "$tmp/out" && grep -q '^modules' "$tmp/out" &&
+    grep -q '^compiler' "$tmp/out" && grep -q '^options' "$tmp/out" &&
+    cp "$tmp/out" "$tmp/version" && fine --version &&
+    cmp -s "$tmp/version" "$tmp/out"
+tap_ok $? '-V, --version: commit, modules, compiler, options' ||
+    sed 's/^/# /' "$tmp/out"
+commit=$(git -C "$srcdir" rev-parse --short=12 HEAD 2>/dev/null) ||
+    commit=unknown
+[ "$commit" = unknown ] || [ -f "$srcdir/commit.txt" ] ||
+    grep -qE "^commit    $commit(\+changes)?\$" "$tmp/version"
+tap_ok $? "the commit is $commit" || sed 's/^/# /' "$tmp/version"
+
+# What is not UTF-8 does not come out as such; what is does.
+printf 'gemm f32 \303\244 \377 \303( \355\240\200 \360\237\230\200"\n' |
+    "$builddir/sesqui" bench - --device reference >"$tmp/out"
+printf '"case": "gemm f32 \303\244 \\ufffd \\ufffd( \\ufffd\\ufffd\\ufffd \360\237\230\200\\"",' \
+    >"$tmp/want"
+LC_ALL=C grep -qF -f "$tmp/want" "$tmp/out"
+tap_ok $? 'bytes that are not UTF-8 become U+FFFD' || sed 's/^/# /' "$tmp/out"
+"$builddir/sesqui" devices --json >"$tmp/out" 2>&1 &&
+    [ "$(grep -cE '"f16": \{"storage": "(native|emulated|none)", "arithmetic": "(native|emulated|none)", "matrix": "(native|emulated|none)"\}, "bf16": \{"storage"' "$tmp/out")" -ge 3 ]
+tap_ok $? 'devices --json has fields for what a device can do' ||
+    sed 's/^/# /' "$tmp/out"
 
 # Files that cannot be read or written; the commands are short ones.
 cat >"$tmp/cases" <<'END2'
@@ -80,4 +161,4 @@ XDG_CACHE_HOME=$tmp/file
 tap_run 'a cache that cannot be written is named' \
     says 1 "$tmp/file/sesqui/gemm-cpu-" tune 8,8,8 --device cpu
 
-tap_done 37
+tap_done 78

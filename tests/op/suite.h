@@ -129,6 +129,17 @@ static inline int suite_turn(const char *kind)
 /** Every suite that `sesqui verify` knows, ended by NULL: suites.c. */
 extern const struct suite *const suites[];
 
+/** Does a name select the suite? A name is that of its table, of its op, or of
+ *  a public function that calls the op: "relu" selects the tables of "unary",
+ *  "relu_backward" those of "unary_backward". NULL selects all. */
+bool suite_named(const struct suite *suite, const char *name);
+/** Name i of those that select a suite, sorted, without "NAME_backward"; NULL:
+ *  there are no more. */
+const char *suite_name(size_t i);
+/** The op that a public function calls: "unary" for "relu"; NULL if the name is
+ *  not that of a function. */
+const char *suite_op(const char *function);
+
 /** Inputs are drawn from the case's own stream: the same on every device.
  *  rank 0 takes shape NULL. */
 void bed_input(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,

@@ -18,6 +18,7 @@ libsuite_a_SOURCES = $(suite_sources) \
 	tests/op/difference.h \
 	tests/op/golden.h \
 	tests/op/golden_onnx.h \
+	tests/op/names.c \
 	tests/op/pairwise.c \
 	tests/op/pairwise.h \
 	tests/op/element.c \

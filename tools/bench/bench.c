@@ -85,7 +85,7 @@ static ssq_status run_case(struct bench *b, const struct bench_case *c)
 
 static bool wanted(const struct options *o, const struct bench_case *c)
 {
-    return o->op == NULL || strcmp(o->op, c->op) == 0;
+    return o->op == NULL || name_selects(o->op, c->op);
 }
 
 static void list(const struct options *o, const struct bench_family *f)
@@ -96,13 +96,31 @@ static void list(const struct options *o, const struct bench_family *f)
             printf("%s\n", c.text);
 }
 
+static size_t count_cases(const struct bench *b)
+{
+    struct bench_case c;
+    size_t n = 0;
+    for (size_t i = 0; family_case(b->family, i, &c); i++)
+        n += wanted(b->o, &c);
+    return n;
+}
+
 static bool run_suite(struct bench *b)
 {
     struct bench_case c;
-    for (size_t i = 0; family_case(b->family, i, &c); i++)
-        if (wanted(b->o, &c) && run_case(b, &c) != SSQ_OK)
-            fprintf(stderr, "sesqui: bench: %s: %s\n", c.text,
-                    ssq_last_error());
+    struct progress p;
+    size_t done = 0;
+    progress_begin(&p, "bench", count_cases(b), false);
+    for (size_t i = 0; family_case(b->family, i, &c); i++) {
+        if (!wanted(b->o, &c))
+            continue;
+        progress_at(&p, done++, 0.0, c.text);
+        if (run_case(b, &c) == SSQ_OK)
+            continue;
+        progress_clear(&p);
+        fprintf(stderr, "sesqui: bench: %s: %s\n", c.text, ssq_last_error());
+    }
+    progress_clear(&p);
     return true;
 }
 
@@ -194,22 +212,24 @@ static bool run(struct bench *b)
     return run_suite(b);
 }
 
-/* What the columns are, as lines that a reader of numbers skips. */
+static void print_roof(double gflops, const char *what)
+{
+    if (gflops > 0.0)
+        printf("%.3f GFLOP/s of %s, ", gflops, what);
+}
+
+/* The peaks, as a line that a reader of numbers skips. */
 static void print_peaks(const struct bench *b)
 {
-    if (b->family != NULL)
-        printf("# %s: measured here: %.3f GFLOP/s of multiply-adds, %.3f of "
-               "bf16 dot products, %.3f by tiles, %.3f GB/s (copy of 256 "
-               "MiB)\n",
-               b->props[0].name, b->roofs.fma, b->roofs.dot, b->roofs.tile,
-               b->roofs.bytes);
-    else if (b->rows.gbytes > 0.0)
-        printf("# %s: peaks measured here: %.3f GFLOP/s (square gemm), "
-               "%.3f GB/s (copy of 32 MiB)\n",
-               b->props[0].name, b->rows.gflops, b->rows.gbytes);
-    if (b->rows.gbytes > 0.0)
-        printf("# runs x their median, spread (max - min) / median, rates, of "
-               "the nearer peak, of the rate of a copy of as many bytes\n");
+    if (b->rows.gbytes <= 0.0)
+        return;
+    printf("# %s: measured here: ", b->props[0].name);
+    print_roof(b->roofs.fma, "multiply-adds");
+    print_roof(b->roofs.dot, "bf16 dot products");
+    print_roof(b->roofs.tile, "bf16 tiles");
+    print_roof(b->rows.gflops, "a square gemm");
+    printf("%.3f GB/s of a copy of %d MiB\n", b->rows.gbytes,
+           b->family != NULL ? 256 : 32);
 }
 
 /* Everything is measured before anything is printed. @return an exit_code */
@@ -218,7 +238,7 @@ static int report_all(struct bench *b, bool ok)
     size_t timed = 0;
     if (b->report.form == REPORT_TEXT)
         print_peaks(b);
-    report_begin(&b->report);
+    report_begin(&b->report, &b->rows);
     for (size_t i = 0; i < b->rows.n; i++) {
         report_row(&b->report, &b->rows, &b->rows.row[i], i == 0);
         timed += b->rows.row[i].runs > 0;
@@ -261,16 +281,27 @@ static int usage(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
-/* Does --op name something that is timed here? */
+#define OPS_MOST 64 /* of a suite */
+
+/* Does --op name something that is timed here? If not, it has been said. */
 static bool op_known(const struct bench *b)
 {
+    static char ops[OPS_MOST][sizeof(((struct bench_case *)NULL)->op)];
+    const char *names[OPS_MOST + 1];
     struct bench_case c;
-    if (b->family == NULL)
-        return calls_known(b->o->op) || (!b->latency && tables_known(b->o->op));
-    for (size_t i = 0; family_case(b->family, i, &c); i++)
-        if (wanted(b->o, &c))
-            return true;
-    return false;
+    size_t n = 0;
+    for (size_t i = 0; b->family != NULL && n < OPS_MOST; i++) {
+        if (!family_case(b->family, i, &c))
+            break;
+        if (n == 0 || strcmp(ops[n - 1], c.op) != 0)
+            memcpy(ops[n++], c.op, sizeof(c.op));
+    }
+    for (size_t i = 0; i < n; i++)
+        names[i] = ops[i];
+    names[n] = NULL;
+    return names_check("bench", "nothing to be timed", b->o->op,
+                       b->family == NULL && !b->latency,
+                       b->family == NULL ? calls_names : names);
 }
 
 /* The suite that the command line names. */
@@ -296,7 +327,7 @@ static int choose(struct bench *b)
     if (b->answer && (o->csv || o->op != NULL))
         return usage("cases that are read have no --csv and no --op", "");
     if (o->op != NULL && !op_known(b))
-        return usage("nothing to be timed is named ", o->op);
+        return EXIT_USAGE;
     return EXIT_FINE;
 }
 
@@ -313,6 +344,13 @@ int command_bench(const struct options *options)
         list(&o, b.family);
         return EXIT_FINE;
     }
+    if (o.plot != NULL && !roofline_check(o.plot))
+        return EXIT_FAILED;
+    /* the time until the first result would be another if a child had opened
+     * the device before */
+    if ((b.family != NULL || b.answer) && !drivers_try(o.device, o.vs) &&
+        (o.device != NULL || o.vs != NULL))
+        return EXIT_FAILED;
     ssq_status st = open_devices(&b);
     if (st == SSQ_OK) {
         b.report = (struct report){.device = b.props[0].name,

@@ -127,19 +127,23 @@ struct report {
     const char *device, *vs; /* vs: NULL without one */
     double budget;
     enum { REPORT_TEXT, REPORT_JSON, REPORT_LINES, REPORT_CSV } form;
+    /* columns of the text: those in which some row has a value */
+    bool flops, bytes, peak, copy, of_bound, submissions, waits, rival;
 };
-void report_begin(const struct report *r);
+/** all: the rows that will be printed. */
+void report_begin(struct report *r, const struct bench_rows *all);
 void report_row(const struct report *r, const struct bench_rows *all,
                 const struct bench_row *row, bool first);
 void report_end(const struct report *r);
 
+/** Can path be written? Whatever it has stays as it is. False: it has been said
+ *  why not. */
+bool roofline_check(const char *path);
 /** Arithmetic intensity against the rate reached, as SVG; false: path cannot be
  *  written, and it has been said. */
 bool roofline_write(const char *path, const char *device, const struct roofs *r,
                     const struct bench_rows *all);
 
-/** Is there a table of this op, or of this name? */
-bool tables_known(const char *op);
 /** Time the largest cases of tests/op's tables. False: it has been said why, or
  *  the library's text says it. */
 bool tables_time(ssq_device *device, ssq_queue *queue, const struct options *o,
@@ -147,6 +151,8 @@ bool tables_time(ssq_device *device, ssq_queue *queue, const struct options *o,
 /** Time calls: see calls.c. start: seconds until the device's first result. */
 bool calls_time(ssq_queue *queue, const struct options *o, double start,
                 struct bench_rows *all);
+/** The names of calls, ended by NULL. */
+extern const char *const calls_names[];
 /** Is that a call's name? */
 bool calls_known(const char *op);
 

@@ -82,8 +82,12 @@ bool calls_time(ssq_queue *queue, const struct options *o, double start,
            (!wanted(o, "tape") || time_tape(queue, all));
 }
 
+const char *const calls_names[] = {"launch", "open", "tape", NULL};
+
 bool calls_known(const char *op)
 {
-    return strcmp(op, "open") == 0 || strcmp(op, "launch") == 0 ||
-           strcmp(op, "tape") == 0;
+    for (size_t i = 0; calls_names[i] != NULL; i++)
+        if (strcmp(op, calls_names[i]) == 0)
+            return true;
+    return false;
 }

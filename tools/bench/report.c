@@ -1,5 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - rows as text, as an array of JSON, as lines of JSON, as CSV. */
+/* report.c - rows as text, as an array of JSON, as lines of JSON, as CSV. A
+ * value that a row does not have is "-" in text, empty in CSV and absent in
+ * JSON; a column of the text in which no row has one is left out. */
 #include "tools/bench/bench.h"
 
 #include <inttypes.h>
@@ -25,6 +27,18 @@ static struct figures figures_of(const struct bench_rows *all,
     return f;
 }
 
+/* A cell of a column, if the report has it; "-" without a value. */
+static void cell(bool column, int width, bool has, const char *format,
+                 double value)
+{
+    char text[32] = "-";
+    if (!column)
+        return;
+    if (has)
+        snprintf(text, sizeof(text), format, value);
+    printf(" %*s", width, text);
+}
+
 static void text_row(const struct report *r, const struct bench_row *row,
                      const struct figures *f)
 {
@@ -35,20 +49,68 @@ static void text_row(const struct report *r, const struct bench_row *row,
                r->device, impl, row->median, r->budget, row->text);
         return;
     }
-    printf("%-10s %-10s %2zu x %9.5f ms %5.0f %% %9.3f GFLOP/s %8.3f GB/s "
-           "%5.0f %% %5.0f %%  %s",
-           r->device, impl, row->runs, 1e3 * row->median, 100.0 * f->spread,
-           f->gflops, f->gbytes, 100.0 * f->of_peak, 100.0 * row->copy,
-           row->text);
-    if (row->of_bound >= 0.0)
-        printf(", error %.2g of its bound", row->of_bound);
-    if (row->submissions >= 0)
-        printf(", %" PRId64 " submissions", row->submissions);
-    if (row->waits >= 0)
-        printf(row->waits > 0 ? ", the host waits" : ", no wait of the host");
-    if (row->rival > 0.0)
-        printf(", %.2f x %s", row->rival / row->median, r->vs);
-    printf("\n");
+    printf("%-10s %-10s %4zu %11.5f %4.0f %%", r->device, impl, row->runs,
+           1e3 * row->median, 100.0 * f->spread);
+    cell(r->flops, 9, row->flops > 0.0, "%.3f", f->gflops);
+    cell(r->bytes, 8, row->bytes > 0.0, "%.3f", f->gbytes);
+    cell(r->peak, 7, f->of_peak > 0.0, "%.0f %%", 100.0 * f->of_peak);
+    cell(r->copy, 7, row->copy > 0.0, "%.0f %%", 100.0 * row->copy);
+    cell(r->of_bound, 8, row->of_bound >= 0.0, "%.2g", row->of_bound);
+    cell(r->submissions, 11, row->submissions >= 0, "%.0f",
+         (double)row->submissions);
+    if (r->waits)
+        printf(" %10s", row->waits < 0 ? "-" : row->waits > 0 ? "yes" : "no");
+    cell(r->rival, 10, row->rival > 0.0, "%.2f", row->rival / row->median);
+    printf("  %s\n", row->text);
+}
+
+/* Which columns have a value, in any row. */
+static void find_columns(struct report *r, const struct bench_rows *all)
+{
+    for (size_t i = 0; i < all->n; i++) {
+        const struct bench_row *row = &all->row[i];
+        if (row->runs == 0)
+            continue;
+        r->flops = r->flops || row->flops > 0.0;
+        r->bytes = r->bytes || row->bytes > 0.0;
+        r->peak = r->peak || figures_of(all, row).of_peak > 0.0;
+        r->copy = r->copy || row->copy > 0.0;
+        r->of_bound = r->of_bound || row->of_bound >= 0.0;
+        r->submissions = r->submissions || row->submissions >= 0;
+        r->waits = r->waits || row->waits >= 0;
+        r->rival = r->rival || row->rival > 0.0;
+    }
+}
+
+static void heading(bool column, int width, const char *name)
+{
+    if (column)
+        printf(" %*s", width, name);
+}
+
+/* What the columns are, as comments, and their names. */
+static void text_begin(const struct report *r)
+{
+    printf("# spread: (max - min) / median");
+    if (r->peak)
+        printf("; of peak: of the nearer one");
+    if (r->copy)
+        printf("; of copy: of the rate of a copy of as many bytes");
+    if (r->of_bound)
+        printf("; of bound: the worst error over its bound");
+    if (r->rival)
+        printf("; x vs: times as long on %s", r->vs);
+    printf("\n%s%-10s %-10s %4s %11s %6s", colour_bold(), "device", "impl",
+           "runs", "median ms", "spread");
+    heading(r->flops, 9, "GFLOP/s");
+    heading(r->bytes, 8, "GB/s");
+    heading(r->peak, 7, "of peak");
+    heading(r->copy, 7, "of copy");
+    heading(r->of_bound, 8, "of bound");
+    heading(r->submissions, 11, "submissions");
+    heading(r->waits, 10, "host waits");
+    heading(r->rival, 10, "x vs");
+    printf("  case%s\n", colour_off());
 }
 
 static void json_key(const char *key, const char *value)
@@ -56,6 +118,15 @@ static void json_key(const char *key, const char *value)
     printf("\"%s\": ", key);
     json_string(stdout, value);
     printf(", ");
+}
+
+static void json_number(const char *key, bool has, const char *format,
+                        double value)
+{
+    char text[32];
+    snprintf(text, sizeof(text), format, value);
+    if (has)
+        printf(", \"%s\": %s", key, text);
 }
 
 static void json_row(const struct report *r, const struct bench_row *row,
@@ -72,10 +143,13 @@ static void json_row(const struct report *r, const struct bench_row *row,
         return;
     }
     printf("\"runs\": %zu, \"median_s\": %.9g, \"min_s\": %.9g, "
-           "\"max_s\": %.9g, \"gflops\": %.6g, \"gbytes_s\": %.6g, "
-           "\"intensity\": %.4g, \"of_peak\": %.4g, \"of_copy\": %.4g",
-           row->runs, row->median, row->least, row->most, f->gflops, f->gbytes,
-           f->intensity, f->of_peak, row->copy);
+           "\"max_s\": %.9g",
+           row->runs, row->median, row->least, row->most);
+    json_number("gflops", row->flops > 0.0, "%.6g", f->gflops);
+    json_number("gbytes_s", row->bytes > 0.0, "%.6g", f->gbytes);
+    json_number("intensity", f->intensity > 0.0, "%.4g", f->intensity);
+    json_number("of_peak", f->of_peak > 0.0, "%.4g", f->of_peak);
+    json_number("of_copy", row->copy > 0.0, "%.4g", row->copy);
     if (row->of_bound >= 0.0)
         printf(", \"of_bound\": %.4g", row->of_bound);
     if (row->submissions >= 0)
@@ -91,6 +165,14 @@ static void json_row(const struct report *r, const struct bench_row *row,
     printf("}");
 }
 
+static void csv_number(bool has, const char *format, double value)
+{
+    char text[32] = "";
+    if (has)
+        snprintf(text, sizeof(text), format, value);
+    printf("%s,", text);
+}
+
 /* Cases have no quotes and no commas, but for those of tables, which have no
  * quotes. */
 static void csv_row(const struct report *r, const struct bench_row *row,
@@ -99,11 +181,14 @@ static void csv_row(const struct report *r, const struct bench_row *row,
     printf("%s,%s,%s,%s,\"%s\",%zu,", r->device, row->suite, row->op, row->impl,
            row->text, row->runs);
     if (row->runs > 0)
-        printf("%.9g,%.9g,%.9g,%.6g,%.6g,%.4g,%.4g,%.4g,", row->median,
-               row->least, row->most, f->gflops, f->gbytes, f->intensity,
-               f->of_peak, row->copy);
+        printf("%.9g,%.9g,%.9g,", row->median, row->least, row->most);
     else
-        printf(",,,,,,,,");
+        printf(",,,");
+    csv_number(row->runs > 0 && row->flops > 0.0, "%.6g", f->gflops);
+    csv_number(row->runs > 0 && row->bytes > 0.0, "%.6g", f->gbytes);
+    csv_number(row->runs > 0 && f->intensity > 0.0, "%.4g", f->intensity);
+    csv_number(row->runs > 0 && f->of_peak > 0.0, "%.4g", f->of_peak);
+    csv_number(row->runs > 0 && row->copy > 0.0, "%.4g", row->copy);
     if (row->of_bound >= 0.0)
         printf("%.4g", row->of_bound);
     printf(",");
@@ -118,8 +203,12 @@ static void csv_row(const struct report *r, const struct bench_row *row,
     printf("\n");
 }
 
-void report_begin(const struct report *r)
+void report_begin(struct report *r, const struct bench_rows *all)
 {
+    if (r->form == REPORT_TEXT) {
+        find_columns(r, all);
+        text_begin(r);
+    }
     if (r->form == REPORT_JSON)
         printf("[");
     if (r->form == REPORT_CSV)

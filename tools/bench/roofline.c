@@ -6,6 +6,7 @@
 
 #include <math.h>
 #include <string.h>
+#include <unistd.h>
 
 #define WIDTH  800.0
 #define HEIGHT 500.0
@@ -166,6 +167,20 @@ static void draw(FILE *out, const char *device, const struct roofs *r,
     snprintf(text, sizeof(text), "%s, copies of %.1f GB/s", device, r->bytes);
     draw_text(out, LEFT + 80.0, 18.0, text);
     fprintf(out, "</svg>\n");
+}
+
+bool roofline_check(const char *path)
+{
+    const bool there = access(path, F_OK) == 0;
+    FILE *out = fopen(path, "a");
+    const bool failed = out == NULL || fclose(out) != 0;
+    if (failed) {
+        fprintf(stderr, "sesqui: bench: ");
+        perror(path);
+    } else if (!there) {
+        (void)unlink(path);
+    }
+    return !failed;
 }
 
 bool roofline_write(const char *path, const char *device, const struct roofs *r,

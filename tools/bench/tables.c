@@ -131,41 +131,46 @@ static bool time_table(struct bed *b, const struct suite *s, unsigned n,
     return ok;
 }
 
-static bool named(const char *op, const char *name)
+/* How many pairs of a table and an implementation are timed. */
+static size_t count_pairs(const struct bed *b, const char *op)
 {
-    return op == NULL || strcmp(op, name) == 0;
-}
-
-static bool selected(const struct suite *s, const char *op)
-{
-    return named(op, s->op) || named(op, s->name);
-}
-
-bool tables_known(const char *op)
-{
+    size_t n = 0;
     for (size_t i = 0; suites[i] != NULL; i++)
-        if (selected(suites[i], op))
-            return true;
-    return false;
+        for (size_t k = 0; suite_named(suites[i], op); k++) {
+            if (ssq_implementation_name(b->device, suites[i]->op, k) == NULL)
+                break;
+            n++;
+        }
+    return n;
 }
 
 /* Every selected table by every implementation, pinned for as long. */
 static bool time_tables(struct bed *b, const struct options *o,
                         struct bench_rows *all)
 {
+    struct progress p;
+    char what[96];
+    size_t done = 0;
+    progress_begin(&p, "bench", count_pairs(b, o->op), false);
     for (size_t i = 0; suites[i] != NULL; i++) {
         const struct suite *s = suites[i];
-        for (size_t k = 0; selected(s, o->op); k++) {
+        for (size_t k = 0; suite_named(s, o->op); k++) {
             b->impl = ssq_implementation_name(b->device, s->op, k);
             if (b->impl == NULL)
                 break;
+            snprintf(what, sizeof(what), "%s by %s", s->name, b->impl);
+            progress_at(&p, done++, 0.0, what);
             bool ok =
                 ssq_implementation_pin(b->device, s->op, b->impl) == SSQ_OK &&
                 time_table(b, s, o->cases, all);
-            if (ssq_implementation_pin(b->device, s->op, NULL) != SSQ_OK || !ok)
+            if (ssq_implementation_pin(b->device, s->op, NULL) != SSQ_OK ||
+                !ok) {
+                progress_clear(&p);
                 return false;
+            }
         }
     }
+    progress_clear(&p);
     return true;
 }
 
