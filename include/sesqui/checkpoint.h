@@ -70,11 +70,21 @@ typedef struct ssq_safetensors_info {
     }
 
 /** Open a file and check its header; the bytes of tensors are read later.
+ *
+ *  A model of several files opens by its index ("model.safetensors.index.json")
+ *  as if it were one. The index names, for each tensor, a shard in the index's
+ *  own directory; all shards are opened. Tensors that the index does not name
+ *  are not listed. A total_size that differs is logged and not an error: some
+ *  writers count it in other ways. A shard opens alone, too. ssq_params_load
+ *  takes an index; ssq_trainer_load does not, because a training is saved in
+ *  one file.
  *  @param path  of a plain file, which must not be written to while it is open
  *  @param file  the caller's; used by one thread at a time
  *  @return SSQ_ERR_NOT_FOUND there is no such file; SSQ_ERR_IO it cannot be
  *          read; SSQ_ERR_INVALID a NULL, no plain file, or a header that is
- *          refused; SSQ_ERR_NOMEM. Since 0.1. */
+ *          refused; of an index, a shard that is missing or whose name has a
+ *          directory in it, a tensor that its shard lacks, that two shards
+ *          have or that the index names twice; SSQ_ERR_NOMEM. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_safetensors_open(const char *path,
                                                        ssq_safetensors **file);
 
@@ -84,7 +94,8 @@ SSQ_API void ssq_safetensors_close(ssq_safetensors **file);
 /** Tensors in the file; 0 for NULL. */
 SSQ_API size_t ssq_safetensors_count(const ssq_safetensors *file);
 
-/** Tensor i, in the order of their bytes.
+/** Tensor i, in the order of their bytes; of an index, of its shards' names and
+ *  then of their bytes.
  *  @return SSQ_ERR_INVALID a NULL, a wrong struct_size, or i past the end. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_safetensors_get(
     const ssq_safetensors *file, size_t i, ssq_safetensors_info *info);
@@ -93,7 +104,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_safetensors_get(
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_safetensors_find(
     const ssq_safetensors *file, const char *name, ssq_safetensors_info *info);
 
-/** The text of a key of "__metadata__"; NULL: there is none. */
+/** The text of a key of "__metadata__", of an index in the first shard that has
+ *  it; NULL: there is none. */
 SSQ_API const char *ssq_safetensors_metadata(const ssq_safetensors *file,
                                              const char *key);
 

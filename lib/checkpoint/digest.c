@@ -37,8 +37,9 @@ static int by_digest(const void *name, const void *metadata)
     return first != 0 ? first : strcmp(name, key + sizeof(DIGEST_KEY) - 1);
 }
 
-const char *digest_of(const ssq_safetensors *file, const struct entry *e)
+const char *digest_of(const struct entry *e)
 {
+    const ssq_safetensors *file = e->in;
     if (file->metas == 0)
         return NULL;
     const struct metadata *found = bsearch(e->name, file->meta, file->metas,
@@ -49,7 +50,7 @@ const char *digest_of(const ssq_safetensors *file, const struct entry *e)
 ssq_status digest_check(const ssq_safetensors *f, const struct crc64 *c,
                         const struct entry *e)
 {
-    const char *want = digest_of(f, e);
+    const char *want = digest_of(e);
     char got[DIGEST_DIGITS + 1];
     if (want == NULL)
         return SSQ_OK;
@@ -61,7 +62,8 @@ ssq_status digest_check(const ssq_safetensors *f, const struct crc64 *c,
     ssq_status st = SSQ_OK;
     for (uint64_t at = 0; at < e->bytes && st == SSQ_OK; at += room) {
         size_t n = e->bytes - at < room ? (size_t)(e->bytes - at) : room;
-        st = disk_read(f->what, f->path, f->fd, e->begin + at, bytes, n);
+        st =
+            disk_read(f->what, e->in->path, e->in->fd, e->begin + at, bytes, n);
         sum = crc64_add(c, sum, bytes, n);
     }
     mem_free(bytes);
@@ -70,7 +72,7 @@ ssq_status digest_check(const ssq_safetensors *f, const struct crc64 *c,
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: tensor \"%.100s\" is damaged: its digest "
                          "is %s, and was %.20s",
-                         f->what, f->path, e->name, got, want);
+                         f->what, e->in->path, e->name, got, want);
     return st;
 }
 

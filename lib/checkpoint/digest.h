@@ -14,7 +14,7 @@
 uint64_t digest_begin(const struct crc64 *c, const struct entry *e);
 void digest_text(uint64_t sum, char text[DIGEST_DIGITS + 1]);
 /** The text that the file has for a tensor; NULL none. */
-const char *digest_of(const ssq_safetensors *file, const struct entry *e);
+const char *digest_of(const struct entry *e);
 /** INVALID unless the bytes of a tensor are those that were saved; a tensor
  *  without a digest passes. */
 ssq_status digest_check(const ssq_safetensors *file, const struct crc64 *c,

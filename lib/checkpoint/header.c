@@ -62,8 +62,8 @@ const char *shape_text(int rank, const int64_t *shape, char *buf, size_t bytes)
 
 /* Room for one more of n elements. What is in the list was in the file: its
  * memory is a few times that of the header. */
-static ssq_status grow(const char *what, void **list, size_t n, size_t *room,
-                       size_t size)
+ssq_status list_grow(const char *what, void **list, size_t n, size_t *room,
+                     size_t size)
 {
     if (n < *room)
         return SSQ_OK;
@@ -219,12 +219,13 @@ static ssq_status tensor(ssq_safetensors *f, struct json *j, const char *name,
 {
     struct description d = {0};
     void *list = f->entry;
-    ssq_status st = grow(f->what, &list, f->n, &f->room, sizeof(*f->entry));
+    ssq_status st =
+        list_grow(f->what, &list, f->n, &f->room, sizeof(*f->entry));
     f->entry = list;
     if (st != SSQ_OK)
         return st;
     struct entry *e = &f->entry[f->n];
-    *e = (struct entry){.name = name};
+    *e = (struct entry){.name = name, .in = f};
     st = json_take(j, '{');
     bool more = st == SSQ_OK && !json_is(j, '}');
     if (st == SSQ_OK && !more)
@@ -262,8 +263,8 @@ static ssq_status metadata(ssq_safetensors *f, struct json *j)
             st = json_more(j, '}', &more);
         void *list = f->meta;
         if (st == SSQ_OK)
-            st = grow(f->what, &list, f->metas, &f->metas_room,
-                      sizeof(*f->meta));
+            st = list_grow(f->what, &list, f->metas, &f->metas_room,
+                           sizeof(*f->meta));
         f->meta = list;
         if (st == SSQ_OK)
             f->meta[f->metas++] = (struct metadata){key, text};

@@ -357,7 +357,7 @@ static ssq_status compare_digests(const struct loading *l)
     ssq_status st = SSQ_OK;
     for (size_t i = 0; i < l->f->n && st == SSQ_OK; i++) {
         const struct entry *e = &l->f->entry[i];
-        if (digest_of(l->f, e) == NULL)
+        if (digest_of(e) == NULL)
             return error_set(SSQ_ERR_INVALID,
                              "%s: %.300s: tensor \"%.100s\" has no digest",
                              l->c->what, l->f->path, e->name);
@@ -450,6 +450,11 @@ static ssq_status load_all(struct loading *l)
 {
     struct checkpoint *c = l->c;
     crc64_begin(&l->crc);
+    if (l->f->shards > 0)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: %.300s is an index of %zu files, and a training "
+                         "is saved in one: ssq_params_load reads the weights",
+                         c->what, l->f->path, l->f->shards);
     ssq_status st = compare_version(l);
     bool has_optimizer =
         c->optimizer != NULL &&

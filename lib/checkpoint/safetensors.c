@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* safetensors.c - a file that is opened, and what it has. */
+/* safetensors.c - one file that is opened, and what a file or an index has. */
 #include "lib/checkpoint/safetensors.h"
 
 #include "lib/checkpoint/disk.h"
@@ -71,22 +71,30 @@ static ssq_status check_ranges(const ssq_safetensors *f, uint64_t data)
     return SSQ_OK;
 }
 
-ssq_status header_order(ssq_safetensors *f, uint64_t data)
+ssq_status names_order(ssq_safetensors *f)
 {
     f->by_name = mem_alloc_array(f->n, sizeof(struct entry *));
     if (f->by_name == NULL)
         return error_nomem(f->what, f->n * sizeof(struct entry *));
-    if (f->n > 0)
-        qsort(f->entry, f->n, sizeof(*f->entry), by_place);
     for (size_t i = 0; i < f->n; i++)
         f->by_name[i] = &f->entry[i];
     if (f->n > 0)
         qsort(f->by_name, f->n, sizeof(struct entry *), by_name);
-    if (f->metas > 0)
-        qsort(f->meta, f->metas, sizeof(*f->meta), by_key);
     for (size_t i = 1; i < f->n; i++)
         if (strcmp(f->by_name[i - 1]->name, f->by_name[i]->name) == 0)
             return twice(f, "tensor", f->by_name[i]->name);
+    return SSQ_OK;
+}
+
+ssq_status header_order(ssq_safetensors *f, uint64_t data)
+{
+    if (f->n > 0)
+        qsort(f->entry, f->n, sizeof(*f->entry), by_place);
+    if (f->metas > 0)
+        qsort(f->meta, f->metas, sizeof(*f->meta), by_key);
+    ssq_status st = names_order(f);
+    if (st != SSQ_OK)
+        return st;
     for (size_t i = 1; i < f->metas; i++)
         if (strcmp(f->meta[i - 1].key, f->meta[i].key) == 0)
             return twice(f, "key", f->meta[i].key);
@@ -114,6 +122,7 @@ static const char *looks_like(const unsigned char *begin, size_t n)
         {"\x80\5", ": it is a pickle"},
         {"\x89HDF", ": it is an HDF5 file, as Keras writes"},
         {"GGUF", ": it is a GGUF file"},
+        {"{", ": it is JSON, not a file of tensors"},
     };
     for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
         size_t length = strlen(known[i].begin);
@@ -123,60 +132,57 @@ static const char *looks_like(const unsigned char *begin, size_t n)
     return "";
 }
 
-/* The length is held against the file's before memory is taken for it. */
-static ssq_status read_header(ssq_safetensors *f, uint64_t size)
+/* The first bytes, which are the header's length. */
+static ssq_status read_length(const ssq_safetensors *f, uint64_t size,
+                              unsigned char length[8])
 {
-    unsigned char length[8];
-    if (size < sizeof(length))
+    if (size < 8)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s has %llu bytes, and no header", f->what,
                          f->path, (unsigned long long)size);
-    ssq_status st =
-        disk_read(f->what, f->path, f->fd, 0, length, sizeof(length));
-    if (st != SSQ_OK)
-        return st;
-    uint64_t n = little_u64(length), left = size - sizeof(length);
+    return disk_read(f->what, f->path, f->fd, 0, length, 8);
+}
+
+ssq_status file_header(ssq_safetensors *f, uint64_t size,
+                       const unsigned char length[8])
+{
+    ssq_status st;
+    uint64_t n = little_u64(length), left = size - 8;
     if (n > left || n > HEADER_MOST || n < 2)
         return error_set(
             SSQ_ERR_INVALID,
             "%s: %.300s: its header has %llu bytes, expected 2 to %llu%s",
             f->what, f->path, (unsigned long long)n,
             (unsigned long long)(left < HEADER_MOST ? left : HEADER_MOST),
-            looks_like(length, sizeof(length)));
+            looks_like(length, 8));
     f->header = mem_alloc((size_t)n);
     f->header_bytes = (size_t)n;
     if (f->header == NULL)
         return error_nomem(f->what, (size_t)n);
-    st = disk_read(f->what, f->path, f->fd, sizeof(length), f->header,
-                   (size_t)n);
+    st = disk_read(f->what, f->path, f->fd, 8, f->header, (size_t)n);
     if (st == SSQ_OK)
         st = header_parse(f, (size_t)n, left - n);
     if (st == SSQ_OK)
         st = header_order(f, left - n);
     for (size_t i = 0; i < f->n && st == SSQ_OK; i++)
-        f->entry[i].begin += sizeof(length) + n;
+        f->entry[i].begin += 8 + n;
     return st;
 }
 
-ssq_status ssq_safetensors_open(const char *path, ssq_safetensors **file)
+ssq_status file_begin(const char *what, const char *path,
+                      ssq_safetensors **file, uint64_t *size,
+                      unsigned char length[8])
 {
-    static const char what[] = "safetensors_open";
-    uint64_t size = 0;
-    ssq_status st = disk_path_check(what, path);
-    if (st != SSQ_OK)
-        return st;
-    if (file == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: file is NULL", what);
     ssq_safetensors *f = mem_alloc(sizeof(*f));
     if (f == NULL)
         return error_nomem(what, sizeof(*f));
     f->fd = -1;
     f->what = what;
     f->path = mem_strdup(path);
-    st = f->path != NULL ? disk_open(what, path, &f->fd, &size)
-                         : error_nomem(what, strlen(path) + 1);
+    ssq_status st = f->path != NULL ? disk_open(what, path, &f->fd, size)
+                                    : error_nomem(what, strlen(path) + 1);
     if (st == SSQ_OK)
-        st = read_header(f, size);
+        st = read_length(f, *size, length);
     if (st == SSQ_OK)
         *file = f;
     else
@@ -191,6 +197,9 @@ void ssq_safetensors_close(ssq_safetensors **file)
     ssq_safetensors *f = *file;
     if (f->fd >= 0)
         disk_close(f->fd);
+    for (size_t i = 0; i < f->shards; i++)
+        ssq_safetensors_close(&f->shard[i]);
+    mem_free(f->shard);
     mem_free(f->by_name);
     mem_free(f->entry);
     mem_free(f->meta);
@@ -275,7 +284,14 @@ const char *ssq_safetensors_metadata(const ssq_safetensors *file,
                                      const char *key)
 {
     const struct metadata wanted = {key, NULL};
-    if (file == NULL || key == NULL || file->metas == 0)
+    if (file == NULL || key == NULL)
+        return NULL;
+    for (size_t i = 0; i < file->shards; i++) {
+        const char *text = ssq_safetensors_metadata(file->shard[i], key);
+        if (text != NULL)
+            return text;
+    }
+    if (file->metas == 0)
         return NULL;
     const struct metadata *found =
         bsearch(&wanted, file->meta, file->metas, sizeof(wanted), by_key);

@@ -41,12 +41,12 @@ static ssq_status fit_dtype(const ssq_safetensors *f, const struct entry *e,
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s: %.300s: tensor \"%.100s\" is %s, which tensors "
                          "cannot have",
-                         f->what, f->path, e->name, e->spelling.text);
+                         f->what, e->in->path, e->name, e->spelling.text);
     if (is_float(from) != is_float(to))
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: tensor \"%.100s\" is %s, for a tensor of "
                          "%s",
-                         f->what, f->path, e->name, e->spelling.text,
+                         f->what, e->in->path, e->name, e->spelling.text,
                          ssq_dtype_name(to));
     return SSQ_OK;
 }
@@ -78,7 +78,7 @@ ssq_status values_fit(const ssq_safetensors *f, const struct entry *e,
         return SSQ_OK;
     return error_set(SSQ_ERR_INVALID,
                      "%s: %.300s: tensor \"%.100s\" is %s, expected %s%s",
-                     f->what, f->path, e->name,
+                     f->what, e->in->path, e->name,
                      shape_text(e->rank, e->shape, theirs, sizeof(theirs)),
                      shape_text(v->rank, v->shape, ours, sizeof(ours)),
                      axes == NULL ? "" : " with its axes permuted");
@@ -146,7 +146,7 @@ static ssq_status read_piece(struct reading *r, const struct view *piece)
     const struct entry *e = r->e;
     size_t count = (size_t)view_elements(piece);
     size_t n = count * e->spelling.bytes;
-    ssq_status st = disk_read(r->f->what, r->f->path, r->f->fd,
+    ssq_status st = disk_read(r->f->what, e->in->path, e->in->fd,
                               e->begin + r->at, r->bytes, n);
     if (st != SSQ_OK)
         return st;
@@ -202,7 +202,8 @@ static ssq_status check_values(const ssq_safetensors *f, const struct entry *e,
     ssq_status st = bytes != NULL ? SSQ_OK : error_nomem(f->what, room);
     for (uint64_t at = 0; at < e->bytes && st == SSQ_OK; at += room) {
         size_t n = e->bytes - at < room ? (size_t)(e->bytes - at) : room;
-        st = disk_read(f->what, f->path, f->fd, e->begin + at, bytes, n);
+        st =
+            disk_read(f->what, e->in->path, e->in->fd, e->begin + at, bytes, n);
         if (st != SSQ_OK)
             break;
         values_little(bytes, n, e->spelling.bytes);
@@ -212,7 +213,7 @@ static ssq_status check_values(const ssq_safetensors *f, const struct entry *e,
                 SSQ_ERR_INVALID,
                 "%s: %.300s: tensor \"%.100s\": element %llu is %s, no value "
                 "of %s",
-                f->what, f->path, e->name,
+                f->what, e->in->path, e->name,
                 (unsigned long long)(at / e->spelling.bytes + i),
                 host_value(bytes, from, i, value, sizeof(value)),
                 ssq_dtype_name(to));

@@ -26,6 +26,7 @@ tape_tests = \
 	tests/tape/safetensors \
 	tests/tape/second \
 	tests/tape/settled \
+	tests/tape/shards \
 	tests/tape/torch_lists \
 	tests/tape/weights \
 	tests/tape/written
@@ -87,6 +88,8 @@ tests_tape_safetensors_SOURCES = tests/tape/safetensors.c
 tests_tape_safetensors_LDADD = libcore.a -lm
 tests_tape_prod_SOURCES = tests/tape/prod.c
 tests_tape_prod_LDADD = libcore.a -lm
+tests_tape_shards_SOURCES = tests/tape/shards.c
+tests_tape_shards_LDADD = libcore.a -lm
 tests_tape_recompute_SOURCES = tests/tape/recompute.c
 tests_tape_recompute_LDADD = libcore.a -lm
 tests_tape_foreign_SOURCES = tests/tape/foreign.c
