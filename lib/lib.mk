@@ -52,3 +52,14 @@ vars:
 	$(AM_V_GEN)($(vars_awk) -v want=header $(vars_from)) >vars.h.new && \
 		mv vars.h.new $(srcdir)/include/sesqui/vars.h
 .PHONY: vars
+
+# So are include/sesqui/init.h and lib/core/init.c, of the SSQ_X_INIT macros of
+# the other headers: make init.
+EXTRA_DIST += build-aux/init.sh
+init:
+	$(AM_V_GEN)for what in header source; do \
+		AWK='$(AWK)' $(SHELL) $(srcdir)/build-aux/init.sh $$what \
+			'$(CC)' $(srcdir)/include >init.$$what.new || exit; \
+	done && mv init.header.new $(srcdir)/include/sesqui/init.h && \
+		mv init.source.new $(srcdir)/lib/core/init.c
+.PHONY: init

@@ -109,6 +109,22 @@ while read -r f file; do
 done <"$tmp/used" >"$tmp/out"
 tap_empty "$(grep -c '' "$tmp/used") files and links of the text exist"
 
+# C++ of the guide: whole programs of C++20.
+awk '/^```/ { if (on) exit; on = $0 ~ /^```cpp$/; next } on' \
+    "$guide/start.md" >"$tmp/step.cc"
+grep -q '^int main(' "$tmp/step.cc"
+tap_ok $? "the guide has a program in C++: $(grep -c '' "$tmp/step.cc") lines"
+for cxx in ${CXX:-none} clang++; do
+    if ! command -v $cxx >"$tmp/out"; then
+        tap_skip "no compiler $cxx" 'the program in C++20'
+        continue
+    fi
+    tap_run "the program in C++20 compiles with $cxx" $cxx -std=c++20 -Wall \
+        -Wextra -Wpedantic -Werror $CFLAGS -I"$srcdir/include" \
+        -o "$tmp/step" "$tmp/step.cc" -L"$lib" -lsesqui &&
+        SSQ_DEVICE=reference tap_run 'and trains' "$tmp/step"
+done
+
 # The man page and the program know the same options.
 if [ -x "$builddir/sesqui" ]; then
     "$builddir/sesqui" --help | grep -oE -e '--[a-z]+' | sort -u >"$tmp/known"
