@@ -20,6 +20,6 @@ fi
 text="/* made by build-aux/commit.sh: do not edit */
 #define COMMIT \"$commit\""
 [ ! -f "$header" ] || [ "$text" != "$(cat "$header")" ] || exit 0
-mkdir -p "${header%/*}"
+mkdir -p "$(dirname "$header")"
 echo "$text" >"$header.$$"
 mv "$header.$$" "$header"

@@ -21,6 +21,7 @@ static const char *const variables[] = {
     "SSQ_VERBOSE",          "SSQ_LIMIT_BINDING",
     "SSQ_LIMIT_ITERATIONS", "SSQ_CACHE",
     "SSQ_CACHE_PROGRAMS",   "SSQ_UNCERTIFIED",
+    "SSQ_SKIP_BACKENDS",
 };
 enum { VARIABLES = sizeof(variables) / sizeof(variables[0]), STORED = 64 };
 
