@@ -81,13 +81,18 @@ FAKE_OPEN_DIES=1 "$builddir/sesqui" support --device reference --op fill \
 tap_ok $? 'the driver of another device is not loaded' ||
     sed 's/^/# /' "$tmp/out"
 
-# Who starts the tool may ignore the end of children.
-(
-    trap '' CHLD
-    FAKE_DIES=1 certify 1 cuda:1
-) && grep -q 'killed by signal 6' "$tmp/said"
-tap_ok $? 'SIGCHLD is ignored, and the signal is named' ||
-    sed 's/^/# /' "$tmp/said"
+# The tool may be started with the end of children ignored. Some shells undo
+# that, as libtool's script does: it is the program itself that is run.
+program=$builddir/.libs/sesqui
+if ! [ -x "$program" ] || ! env --ignore-signal=CHLD true 2>"$tmp/out"; then
+    tap_skip 'no env --ignore-signal' 'SIGCHLD is ignored'
+else
+    LD_LIBRARY_PATH=$builddir/.libs FAKE_DIES=1 env --ignore-signal=CHLD \
+        "$program" certify --op fill cuda:1 >"$tmp/said" 2>&1
+    [ $? -eq 1 ] && grep -q '^fill .*killed by signal 6' "$tmp/said"
+    tap_ok $? 'SIGCHLD is ignored, and the signal is named' ||
+        sed 's/^/# /' "$tmp/said"
+fi
 
 # A table whose cases go on ending is not at fault.
 certify 0 cuda:1 && cp -r "$tmp/cache" "$tmp/before" &&

@@ -103,11 +103,34 @@ fine -V && grep -qx 'sesqui [0-9.]*' "$tmp/out" &&
     cmp -s "$tmp/version" "$tmp/out"
 tap_ok $? '-V, --version: commit, modules, compiler, options' ||
     sed 's/^/# /' "$tmp/out"
-commit=$(git -C "$srcdir" rev-parse --short=12 HEAD 2>/dev/null) ||
-    commit=unknown
-[ "$commit" = unknown ] || [ -f "$srcdir/commit.txt" ] ||
-    grep -qE "^commit    $commit(\+changes)?\$" "$tmp/version"
-tap_ok $? "the commit is $commit" || sed 's/^/# /' "$tmp/version"
+sed -n 's/^#define COMMIT "\(.*\)"$/commit    \1/p' "$builddir/tools/commit.h" \
+    >"$tmp/out"
+[ -s "$tmp/out" ] && grep -qxF -f "$tmp/out" "$tmp/version"
+tap_ok $? "the commit is that of the build: $(cat "$tmp/out")"
+
+# Where that comes from: git, or the file of a release.
+commit() {
+    sh "$srcdir/build-aux/commit.sh" "$1" "$tmp/commit.h" &&
+        sed -n 's/^#define COMMIT "\(.*\)"$/\1/p' "$tmp/commit.h"
+}
+mkdir "$tmp/source"
+[ "$(commit "$tmp/source")" = unknown ]
+tap_ok $? 'of a source without git it is unknown'
+if command -v git >"$tmp/out"; then
+    (cd "$tmp/source" && : >file && git init -q . && git add file &&
+        git -c user.name=a -c user.email=a@b commit -qm one) >"$tmp/out" 2>&1
+    hash=$(git -C "$tmp/source" rev-parse --short=12 HEAD)
+    [ -n "$hash" ] && [ "$(commit "$tmp/source")" = "$hash" ] &&
+        echo changed >"$tmp/source/file" &&
+        [ "$(commit "$tmp/source")" = "$hash+changes" ]
+    tap_ok $? "git's is $hash, and changes are told" ||
+        sed 's/^/# /' "$tmp/out" "$tmp/commit.h"
+else
+    tap_skip 'no git' 'the commit of git'
+fi
+echo 0123456789ab >"$tmp/source/commit.txt"
+[ "$(commit "$tmp/source")" = 0123456789ab ]
+tap_ok $? 'a release has it in a file'
 
 # What is not UTF-8 does not come out as such; what is does.
 printf 'gemm f32 \303\244 \377 \303( \355\240\200 \360\237\230\200"\n' |
@@ -161,4 +184,4 @@ XDG_CACHE_HOME=$tmp/file
 tap_run 'a cache that cannot be written is named' \
     says 1 "$tmp/file/sesqui/gemm-cpu-" tune 8,8,8 --device cpu
 
-tap_done 78
+tap_done 81
