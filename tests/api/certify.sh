@@ -65,7 +65,8 @@ grep -q '"name": "cuda", .*"available": false, "reason": "its driver is at fault
     "$tmp/devices"
 tap_ok $? 'also as JSON' || sed 's/^/# /' "$tmp/said" "$tmp/devices"
 for command in 'verify --op fill' 'support --op fill' 'certify --op fill cuda:0' \
-    'bench gemm --seconds 0.001 --device cuda:0' 'tune 8,8,8 --device cuda:0'; do
+    'bench --op launch --device cuda:0' 'bench gemm --seconds 0.001 --device cuda:0' \
+    'tune 8,8,8 --device cuda:0'; do
     FAKE_OPEN_DIES=1 "$builddir/sesqui" $command >"$tmp/out" 2>"$tmp/said"
     [ $? -eq 1 ] && grep -q 'cuda: its driver is at fault: .* signal 6' "$tmp/said"
     tap_ok $? "$command: it is named, and the tool lives" ||
@@ -132,4 +133,4 @@ if TERM=xterm script -qc true /dev/null >"$tmp/out" 2>&1 </dev/null; then
 else
     tap_skip 'no script(1)' 'a terminal shows how far it is'
 fi
-tap_done 27
+tap_done 28
