@@ -242,6 +242,8 @@ static ssq_status make(struct loop *l, const char *policy)
     ssq_params_options options = SSQ_PARAMS_OPTIONS_INIT;
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
     const int64_t in[] = {l->rows, IN}, out[] = {l->rows, OUT};
+    char text[RUN_SCALER];
+    const char *preset = run_scaler(l->o, policy, text);
     options.seed = l->random = l->o->seed;
     options.float32_gradients = true;
     l->device = l->member->device;
@@ -252,8 +254,8 @@ static ssq_status make(struct loop *l, const char *policy)
         st = ssq_params_create(l->device, policy, &options, &l->params);
     if (st == SSQ_OK)
         st = ssq_tape_create(l->q, l->params, &l->t);
-    if (st == SSQ_OK && run_scales(policy))
-        st = ssq_scaler_create(l->device, l->o->scaler, NULL, &l->scaler);
+    if (st == SSQ_OK && preset != NULL)
+        st = ssq_scaler_create(l->device, preset, NULL, &l->scaler);
     if (st == SSQ_OK)
         st = ssq_tensor_create(l->device, SSQ_F32, 2, in, &l->x);
     if (st == SSQ_OK)
@@ -329,8 +331,9 @@ static bool run(struct member *m, const char *policy, bool first,
         r->last.epoch = i;
         good = epoch(&l, &r->last);
         if (good && log != NULL)
-            fprintf(log, "%u\t%lu\t%.6g\t\t%g\t%u\n", i, r->last.steps,
-                    r->last.loss, r->last.scale.scale, r->last.scale.skipped);
+            fprintf(log, "%u\t%lu\t%.6g\t\t%g\t%u\t%.6g\n", i, r->last.steps,
+                    r->last.loss, r->last.scale.scale, r->last.scale.skipped,
+                    r->last.loss);
         if (good && !o->quiet)
             printf("%s epoch %u/%u  loss %.5f  scale %g  skipped %u\n", policy,
                    i, o->epochs, r->last.loss, r->last.scale.scale,

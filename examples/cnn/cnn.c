@@ -80,29 +80,22 @@ static bool one_cycle(struct fit *f)
                "momentum");
 }
 
-/* The scale of to_fp16(dynamic=True), with what the options change. */
-static bool make_scaler(struct fit *f)
+/* The scaler of to_fp16(dynamic=True), with what the options change. */
+static const char *scaler_text(const struct fit *f, char text[RUN_SCALER])
 {
-    ssq_scaler_options o = SSQ_SCALER_OPTIONS_INIT;
-    ssq_scaler *scaler = NULL;
-    bool good = run_ok(ssq_scaler_options_preset(f->o->scaler, &o), "scaler");
-    if (good && strcmp(f->o->scaler, "fastai") == 0) {
-        o.growth_interval = max_noskip;
-        o.max_scale = max_scale;
-        if (o.init_scale > max_scale)
-            o.init_scale = max_scale;
-    }
-    good = good &&
-           run_ok(ssq_scaler_create(f->device, NULL, &o, &scaler), "scaler") &&
-           run_ok(ssq_trainer_set_scaler(f->trainer, scaler), "scaler");
-    ssq_scaler_destroy(&scaler);
-    return good;
+    const char *scaler = run_trainer_scaler(f->o, f->policy, text);
+    if (scaler == NULL || strcmp(scaler, "fastai") != 0)
+        return scaler;
+    snprintf(text, RUN_SCALER,
+             "fastai,init_scale=%.15g,growth_interval=%u,max_scale=%.15g",
+             max_scale < 65536.0 ? max_scale : 65536.0, max_noskip, max_scale);
+    return text;
 }
 
 /* fastai's Adam: decoupled decay of 0.01, betas (0.9, 0.99). */
 static bool make_trainer(struct fit *f)
 {
-    const bool f16 = run_scales(f->policy);
+    char text[RUN_SCALER];
     return run_ok(
                ssq_trainer_create(
                    f->queue,
@@ -112,12 +105,13 @@ static bool make_trainer(struct fit *f)
                                .options.weight_decay = 0.01,
                                .options.clip_norm = clip,
                                .options.flat_master = flat_master,
-                               .scaler = "none", .comm = f->member->comm,
+                               .scaler = scaler_text(f, text),
+                               .comm = f->member->comm,
                                .weights = f->member->weights,
                                .shard = f->o->shard),
                    &f->trainer),
                "trainer") &&
-           (!f16 || make_scaler(f)) && one_cycle(f);
+           one_cycle(f);
 }
 
 /* ---- data ---- */

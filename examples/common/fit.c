@@ -59,19 +59,39 @@ static bool evaluate(struct fit *f, double *accuracy, double *loss)
     return good;
 }
 
+ssq_status fit_add_loss(struct fit *f, const ssq_tensor *loss)
+{
+    ssq_status st = SSQ_OK;
+    if (f->sum == NULL)
+        st = ssq_tensor_create(f->device, SSQ_F32, 0, NULL, &f->sum);
+    if (st == SSQ_OK && f->losses == 0)
+        st = ssq_cast(f->queue, SSQ_CAST(.x = loss, .y = f->sum));
+    else if (st == SSQ_OK)
+        st = ssq_add(f->queue, SSQ_ADD(.a = f->sum, .b = loss, .y = f->sum));
+    f->losses += st == SSQ_OK;
+    return st;
+}
+
+/* The mean of this rank's training losses since the last call. */
+static ssq_status mean_loss(struct fit *f, double *loss)
+{
+    float sum = 0.0f;
+    if (f->losses == 0)
+        return ssq_trainer_loss(f->trainer, loss);
+    ssq_status st =
+        ssq_tensor_read(f->queue, f->sum, &sum, sizeof(sum), SSQ_F32);
+    if (st == SSQ_OK)
+        st = ssq_queue_sync(f->queue);
+    *loss = (double)sum / f->losses;
+    f->losses = 0;
+    return st;
+}
+
 /* The mean training loss since the last call, of all ranks. */
 static bool trained(struct fit *f, double *loss)
 {
-    double sum[2] = {0.0, f->rows};
-    bool good = run_ok(ssq_trainer_loss(f->trainer, loss), "loss");
-    if (f->rows > 0.0)
-        sum[0] = *loss * f->rows;
-    f->rows = 0.0;
-    if (f->member->comm == NULL || !good)
-        return good;
-    good = group_sum(f->member, sum, 2);
-    *loss = sum[0] / sum[1];
-    return good;
+    return run_ok(mean_loss(f, loss), "loss") &&
+           group_loss(f->member, &f->shown, loss);
 }
 
 /* The scaler's state; a scale of 1 where there is none. */
@@ -118,7 +138,7 @@ static ssq_status pass(struct fit *f, const ssq_tensor *x, const ssq_tensor *y)
 {
     if (x == NULL)
         return ssq_trainer_idle(f->trainer);
-    f->rows += (double)ssq_tensor_size(x, 0);
+    f->shown.rows += (double)ssq_tensor_size(x, 0);
     ssq_tape *t = ssq_trainer_begin(f->trainer);
     ssq_var loss = ssq_cross_entropy_var(f->kind->net(t, ssq_var_input(t, x)),
                                          SSQ_CROSS_ENTROPY(.target = y));
@@ -146,9 +166,10 @@ static bool epochs(struct fit *f, FILE *log, struct run_epoch *e)
     unsigned long done = f->behind * batches_count(&f->train);
     for (e->epoch = f->behind + 1; run_goes_on(f->o, e->epoch, f->behind);
          e->epoch++) {
-        if (!epoch(f, e->epoch, &done) ||
+        if (!epoch(f, e->epoch, &done) || !trained(f, &e->train_loss) ||
             !evaluate(f, &e->accuracy, &e->loss) || !scale_of(f, &e->scale))
             return false;
+        e->train_loss = group_epoch_loss(&f->shown);
         e->steps = done;
         run_progress(f->o, e, log);
         if (!run_save(f->o, f->trainer))
@@ -229,6 +250,7 @@ static bool run(struct member *m, const struct run_options *o,
     batches_close(&f.train);
     batches_close(&f.test);
     ssq_tensor_destroy(&f.hits);
+    ssq_tensor_destroy(&f.sum);
     ssq_trainer_destroy(&f.trainer);
     ssq_queue_destroy(&f.queue);
     return good;

@@ -22,7 +22,9 @@ struct fit {
     ssq_tensor *hits;    /* i32: how many of a batch are right */
     unsigned long steps; /* of the whole run */
     unsigned behind;     /* epochs that a checkpoint has */
-    double rows;         /* that were trained on since a loss was shown */
+    struct shown_loss shown;
+    ssq_tensor *sum; /* f32: of losses that fit_add_loss was given */
+    unsigned losses; /* in it */
     struct history seen;
 };
 
@@ -38,6 +40,11 @@ struct fit_kind {
     /* Changes a set of images before it is used; NULL: as it is. */
     bool (*prepare)(struct images *images);
 };
+
+/** For a step that is not ssq_trainer_step: add a loss to those whose mean is
+ *  shown, as the trainer does. Keep the loss's tensor before the backward
+ *  (ssq_var_tensor). */
+ssq_status fit_add_loss(struct fit *f, const ssq_tensor *loss);
 
 /** main of a program: options over the defaults in o, training, and again in
  *  float32 with --compare, one line at the end. */

@@ -321,6 +321,27 @@ bool group_sum(struct member *member, double *values, size_t n)
     return good;
 }
 
+bool group_loss(struct member *member, struct shown_loss *shown, double *mean)
+{
+    double sum[2] = {shown->rows > 0.0 ? *mean * shown->rows : 0.0,
+                     shown->rows};
+    shown->rows = 0.0;
+    if (!group_sum(member, sum, 2))
+        return false;
+    shown->sum += sum[0];
+    shown->sum_rows += sum[1];
+    if (member->comm != NULL)
+        *mean = sum[0] / sum[1];
+    return true;
+}
+
+double group_epoch_loss(struct shown_loss *shown)
+{
+    double mean = shown->sum / shown->sum_rows;
+    shown->sum = shown->sum_rows = 0.0;
+    return mean;
+}
+
 bool group_part(const struct member *member, int64_t rows, int64_t *part)
 {
     *part = rows / member->size;

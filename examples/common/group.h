@@ -33,6 +33,17 @@ int group_run(const struct run_options *o, group_main *main, const void *user);
  *  are. At most 8. */
 bool group_sum(struct member *member, double *values, size_t n);
 
+/** Training losses, as they are shown. */
+struct shown_loss {
+    double rows;          /* of this rank, since the last was shown */
+    double sum, sum_rows; /* of all ranks, since the epoch began */
+};
+/** Make *mean, the mean loss of this rank since the last was shown, that of all
+ *  ranks; waits for them. */
+bool group_loss(struct member *member, struct shown_loss *shown, double *mean);
+/** The mean of an epoch, which ends: of each batch by its rows. */
+double group_epoch_loss(struct shown_loss *shown);
+
 /** This rank's part of a batch that all ranks take as large a part of; false,
  *  after saying so, where that is no whole number. */
 bool group_part(const struct member *member, int64_t rows, int64_t *part);

@@ -26,8 +26,6 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --policy P        float32, mixed_float16, mixed_bfloat16 (%s)\n"
             "  --scaler PRESET   of the loss scale (%s)\n"
             "  --loss-scale S    a fixed loss scale instead\n"
-            "  --loss-weight W   multiply the loss, as one term of several "
-            "(%g)\n"
             "  --growth-interval N  clean steps before the scale grows (%u)\n"
             "  --device D        as `sesqui devices` lists them (%s)\n"
             "  --seed N (%llu)  --epochs N (%u)  --batch N (%u)\n"
@@ -45,9 +43,8 @@ static void print_usage(FILE *f, const struct run_options *o)
             "  --shard           each rank holds a part of the optimizer\n"
             "  --timeout S       that they wait for each other (300)\n"
             "  --quiet           only the last line\n",
-            o->program, o->policy, o->scaler, o->loss_weight, o->interval,
-            o->device, (unsigned long long)o->seed, o->epochs, o->batch, o->lr,
-            o->data);
+            o->program, o->policy, o->scaler, o->interval, o->device,
+            (unsigned long long)o->seed, o->epochs, o->batch, o->lr, o->data);
     if (o->saves)
         fprintf(f, "  --save FILE       a checkpoint behind each epoch\n"
                    "  --resume FILE     go on from one, with the same options\n"
@@ -55,9 +52,11 @@ static void print_usage(FILE *f, const struct run_options *o)
     if (o->layers > 0)
         fprintf(f,
                 "  --layers N (%u)  --activation relu|sigmoid (%s)\n"
+                "  --loss-weight W   multiply the loss, as one term of several "
+                "(%g)\n"
                 "  --graph           capture one step, then replay it\n"
                 "  --statistics      show what became of the last gradients\n",
-                o->layers, o->activation);
+                o->layers, o->activation, o->loss_weight);
     for (const struct run_option *m = o->more; m != NULL && m->name != NULL;
          m++)
         print_more(f, m);
@@ -98,7 +97,7 @@ static bool set_number(struct run_options *o, const char *name,
     unsigned n = *bad ? 0 : (unsigned)x;
     if (strcmp(name, "--loss-scale") == 0)
         o->loss_scale = x;
-    else if (strcmp(name, "--loss-weight") == 0)
+    else if (o->layers > 0 && strcmp(name, "--loss-weight") == 0)
         o->loss_weight = x;
     else if (strcmp(name, "--lr") == 0)
         o->lr = x;
@@ -211,26 +210,40 @@ bool run_ok(ssq_status status, const char *what)
     return status == SSQ_OK;
 }
 
-bool run_scales(const char *policy)
+const char *run_scaler(const struct run_options *o, const char *policy,
+                       char text[RUN_SCALER])
 {
     ssq_policy p = SSQ_POLICY_INIT;
-    return ssq_policy_from_name(policy, &p) == SSQ_OK && p.scaling;
+    if (!run_ok(ssq_policy_from_name(policy, &p), "policy"))
+        return NULL;
+    const double fixed = o->loss_scale > 0.0 ? o->loss_scale : p.loss_scale;
+    if (fixed > 0.0)
+        snprintf(text, RUN_SCALER, "fixed,init_scale=%.15g", fixed);
+    else if (!p.scaling)
+        return NULL;
+    else if (o->interval == 0)
+        return o->scaler;
+    else
+        snprintf(text, RUN_SCALER, "%.160s,growth_interval=%u", o->scaler,
+                 o->interval);
+    return text;
+}
+
+const char *run_trainer_scaler(const struct run_options *o, const char *policy,
+                               char text[RUN_SCALER])
+{
+    ssq_policy p = SSQ_POLICY_INIT;
+    bool own = ssq_policy_from_name(policy, &p) != SSQ_OK || p.loss_scale > 0.0;
+    return own && o->loss_scale <= 0.0 ? NULL : run_scaler(o, policy, text);
 }
 
 bool run_scaler_create(ssq_device *device, const struct run_options *o,
-                       const ssq_policy *policy, ssq_scaler **scaler)
+                       const char *policy, ssq_scaler **scaler)
 {
-    if (!policy->scaling && o->loss_scale <= 0.0)
-        return true;
-    ssq_scaler_options s = SSQ_SCALER_OPTIONS_INIT;
-    const char *preset = o->loss_scale > 0.0 ? "fixed" : o->scaler;
-    if (!run_ok(ssq_scaler_options_preset(preset, &s), preset))
-        return false;
-    if (o->loss_scale > 0.0)
-        s.init_scale = o->loss_scale;
-    else if (o->interval > 0)
-        s.growth_interval = o->interval;
-    return run_ok(ssq_scaler_create(device, NULL, &s, scaler), "scaler");
+    char text[RUN_SCALER];
+    const char *preset = run_scaler(o, policy, text);
+    return preset == NULL ||
+           run_ok(ssq_scaler_create(device, preset, NULL, scaler), "scaler");
 }
 
 bool run_save(const struct run_options *o, ssq_trainer *trainer)
@@ -305,15 +318,19 @@ void run_progress(const struct run_options *o, const struct run_epoch *e,
                   FILE *log)
 {
     if (log != NULL)
-        fprintf(log, "%u\t%lu\t%.6g\t%.4f\t%g\t%u\n", e->epoch, e->steps,
-                e->loss, e->accuracy, e->scale.scale, e->scale.skipped);
+        fprintf(log, "%u\t%lu\t%.6g\t%.4f\t%g\t%u\t%.6g\n", e->epoch, e->steps,
+                e->loss, e->accuracy, e->scale.scale, e->scale.skipped,
+                e->train_loss);
     if (o->quiet)
         return;
     char text[BAR + 1];
     bar(text, e->epoch, e->epochs);
-    printf("[%s] epoch %u/%u  loss %.4f  accuracy %.2f%%  scale %g  skipped "
-           "%u\n",
-           text, e->epoch, e->epochs, e->loss, 100.0 * e->accuracy,
+    printf("[%s] epoch %u/%u", text, e->epoch, e->epochs);
+    if (e->loss != e->train_loss)
+        printf("  train loss %.4f  test loss %.4f", e->train_loss, e->loss);
+    else
+        printf("  loss %.4f", e->loss);
+    printf("  accuracy %.2f%%  scale %g  skipped %u\n", 100.0 * e->accuracy,
            e->scale.scale, e->scale.skipped);
     fflush(stdout);
 }
@@ -328,6 +345,6 @@ bool run_log_open(const struct run_options *o, FILE **log)
         perror(o->log);
         return false;
     }
-    fprintf(*log, "epoch\tsteps\tloss\taccuracy\tscale\tskipped\n");
+    fprintf(*log, "epoch\tsteps\tloss\taccuracy\tscale\tskipped\ttrain_loss\n");
     return true;
 }

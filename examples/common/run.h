@@ -27,8 +27,8 @@ struct run_option {
 /** The options of an example. Strings are the command line's or literals. */
 struct run_options {
     const char *program; /* its name, for messages */
-    const char *policy;  /* float32, mixed_float16, mixed_bfloat16 */
-    const char *scaler;  /* a preset */
+    const char *policy;  /* as ssq_policy_from_name */
+    const char *scaler;  /* as ssq_scaler_create */
     double loss_scale;   /* fixed, when > 0 */
     double loss_weight;  /* of the loss, as one term of several */
     unsigned interval;   /* growth interval; 0: the preset's */
@@ -69,14 +69,20 @@ void run_as(unsigned rank);
  *  @return whether it is SSQ_OK */
 bool run_ok(ssq_status status, const char *what);
 
-/** True if gradients under a policy want a loss scale; false also for what is
- * no policy. */
-bool run_scales(const char *policy);
+/** Bytes of a scaler's text. */
+#define RUN_SCALER 200
 
-/** The scaler that the options ask for; NULL in *scaler when the policy needs
- *  none and none was asked for. */
+/** The scaler that the options and the policy's text ask for: a preset with its
+ *  numbers, in text or elsewhere. NULL if there is none. */
+const char *run_scaler(const struct run_options *o, const char *policy,
+                       char text[RUN_SCALER]);
+/** The same for a trainer, which reads the policy's loss_scale itself: NULL if
+ *  the policy has a number there. */
+const char *run_trainer_scaler(const struct run_options *o, const char *policy,
+                               char text[RUN_SCALER]);
+/** The scaler of run_scaler; NULL in *scaler for none. */
 bool run_scaler_create(ssq_device *device, const struct run_options *o,
-                       const ssq_policy *policy, ssq_scaler **scaler);
+                       const char *policy, ssq_scaler **scaler);
 
 /** Save the trainer, where the options want it. */
 bool run_save(const struct run_options *o, ssq_trainer *trainer);
@@ -91,7 +97,9 @@ bool run_goes_on(const struct run_options *o, unsigned epoch, unsigned behind);
 struct run_epoch {
     unsigned epoch, epochs;
     unsigned long steps;
-    double loss, accuracy;  /* of training, the mean; of the test set, 0..1 */
+    double train_loss;      /* the mean of the epoch's batches */
+    double loss, accuracy;  /* of the test set; 0..1. loss is train_loss where
+                               the program does not measure it */
     ssq_scaler_state scale; /* a scale of 1 where there is no scaler */
 };
 /** How far an epoch is, redrawn on standard error where that is a terminal and

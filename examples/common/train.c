@@ -174,7 +174,7 @@ static bool training_create(struct training *t, const char *policy,
     return group_part(t->member, o->batch, &t->rows) &&
            run_ok(ssq_policy_from_name(policy, &t->policy), "policy") &&
            run_ok(ssq_queue_create(t->device, NULL, &t->queue), "queue") &&
-           run_scaler_create(t->device, o, &t->policy, &t->scaler) &&
+           run_scaler_create(t->device, o, policy, &t->scaler) &&
            make_data(t, data) && make_models(t) && make_optimizer(t);
 }
 
@@ -376,6 +376,7 @@ static bool show_epoch(struct training *t, const struct dataset *data,
     e.loss = sum / (double)(DIGITS_TRAIN / t->o->batch) / t->member->size;
     if (!group_sum(t->member, &e.loss, 1))
         return false;
+    e.train_loss = e.loss;
     e.scale.scale = 1.0;
     if (t->scaler != NULL) {
         /* the floor is worth a word, and no reason to stop here */

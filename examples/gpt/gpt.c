@@ -41,7 +41,7 @@ struct run {
     ssq_tensor *place, *hits;
     unsigned long steps; /* of the whole run */
     unsigned behind;     /* epochs that a checkpoint has */
-    double rows;         /* that were trained on since a loss was shown */
+    struct shown_loss shown;
     struct history seen;
 };
 
@@ -62,7 +62,7 @@ static ssq_status micro_batch(struct run *r)
         return st;
     if (x == NULL)
         return ssq_trainer_idle(r->trainer);
-    r->rows += (double)ssq_tensor_size(x, 0);
+    r->shown.rows += (double)ssq_tensor_size(x, 0);
     ssq_tape *t = ssq_trainer_begin(r->trainer);
     ssq_var loss = ssq_cross_entropy_var(gpt_logits(t, &r->gpt, x, r->place),
                                          SSQ_CROSS_ENTROPY(.target = y));
@@ -122,16 +122,8 @@ static bool validate(struct run *r, double *loss, double *accuracy)
 /* The mean training loss since the last call, of all ranks. */
 static bool trained(struct run *r, double *loss)
 {
-    double sum[2] = {0.0, r->rows};
-    bool good = run_ok(ssq_trainer_loss(r->trainer, loss), "loss");
-    if (r->rows > 0.0)
-        sum[0] = *loss * r->rows;
-    r->rows = 0.0;
-    if (r->member->comm == NULL || !good)
-        return good;
-    good = group_sum(r->member, sum, 2);
-    *loss = sum[0] / sum[1];
-    return good;
+    return run_ok(ssq_trainer_loss(r->trainer, loss), "loss") &&
+           group_loss(r->member, &r->shown, loss);
 }
 
 static bool scale_of(struct run *r, ssq_scaler_state *state)
@@ -180,8 +172,10 @@ static bool epochs(struct run *r, FILE *log, struct run_epoch *e)
                 return false;
             run_bar(r->o, e->epoch, i + 1, each);
         }
-        if (!validate(r, &e->loss, &e->accuracy) || !scale_of(r, &e->scale))
+        if (!trained(r, &e->train_loss) ||
+            !validate(r, &e->loss, &e->accuracy) || !scale_of(r, &e->scale))
             return false;
+        e->train_loss = group_epoch_loss(&r->shown);
         run_progress(r->o, e, log);
         if (!run_save(r->o, r->trainer))
             return false;
@@ -219,8 +213,8 @@ static bool make_trainer(struct run *r)
     args.comm = r->member->comm;
     args.weights = r->member->weights;
     args.shard = r->o->shard;
-    if (run_scales(r->policy))
-        args.scaler = r->o->scaler;
+    char scaler[RUN_SCALER];
+    args.scaler = run_trainer_scaler(r->o, r->policy, scaler);
     if (!run_ok(ssq_trainer_create(r->queue, &args, &r->trainer), "trainer"))
         return false;
     args.options.weight_decay = 0.0;

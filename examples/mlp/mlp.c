@@ -34,7 +34,10 @@ static ssq_status step(struct fit *f, ssq_tape *t, ssq_var loss)
     ssq_scaler *scaler = ssq_trainer_scaler(f->trainer);
     if (!custom)
         return ssq_trainer_step(f->trainer, loss);
+    const ssq_tensor *shown = ssq_var_tensor(loss);
     ssq_status st = ssq_tape_backward(t, loss, scaler);
+    if (st == SSQ_OK)
+        st = fit_add_loss(f, shown);
     if (st == SSQ_OK)
         st = ssq_params_optimize(params, rmsprop, NULL, NULL);
     if (st == SSQ_OK)
@@ -62,7 +65,7 @@ static bool customary(const struct fit *f)
 /* RMSprop as Keras has it, its rate falling to 0 along half a cosine. */
 static bool make_trainer(struct fit *f)
 {
-    const bool f16 = run_scales(f->policy);
+    char scaler[RUN_SCALER];
     ssq_schedule fall = SSQ_SCHEDULE_INIT;
     fall.kind = SSQ_SCHEDULE_COSINE;
     fall.base = f->o->lr;
@@ -74,7 +77,8 @@ static bool make_trainer(struct fit *f)
                    SSQ_TRAINER(.policy = f->policy, .params.seed = f->o->seed,
                                .optimizer = "rmsprop", .options.alpha = 0.9,
                                .options.eps = 1e-7, .options.lr = f->o->lr,
-                               .scaler = f16 ? f->o->scaler : NULL,
+                               .scaler =
+                                   run_trainer_scaler(f->o, f->policy, scaler),
                                .comm = f->member->comm,
                                .weights = f->member->weights,
                                .shard = f->o->shard),

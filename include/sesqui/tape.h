@@ -83,14 +83,15 @@ typedef struct ssq_params_options {
     }
 
 /** Make an empty set of parameters. Layers add to it as they are first used.
- *  @param policy  "float32", "mixed_float16", "mixed_bfloat16"; NULL the first:
- *                 its compute dtype is that of the parameters, but of those
- *                 that are made full (norms). The optimizer keeps float32
- *                 masters
+ *  @param policy  as ssq_policy_from_name; NULL "float32": its compute dtype is
+ *                 that of the parameters, but of those that are made full
+ *                 (norms). The optimizer keeps float32 masters. The word
+ *                 loss_scale is checked and not kept: a trainer, or the
+ *                 program, makes the scaler
  *  @param options  NULL all defaults; copied
  *  @param params  the caller's; it holds the device
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size; SSQ_ERR_NOT_FOUND no
- *          such policy; SSQ_ERR_NOMEM. Since 0.1. */
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size; as
+ *          ssq_policy_from_name; SSQ_ERR_NOMEM. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_params_create(ssq_device *device, const char *policy,
                   const ssq_params_options *options, ssq_params **params);
@@ -276,8 +277,8 @@ SSQ_API void ssq_tape_resume(ssq_tape *tape);
  *                 enabled=False: results have the dtype of the operands, or
  *                 float32 where several differ; those of losses are float32 all
  *                 the same
- *  @note latches: SSQ_ERR_NOT_FOUND as ssq_policy_from_name; SSQ_ERR_INVALID a
- *        pop without a push. Since 0.1. */
+ *  @note latches: as ssq_policy_from_name; SSQ_ERR_INVALID also a policy with
+ *        the word loss_scale, or a pop without a push. Since 0.1. */
 SSQ_API void ssq_tape_autocast_push_at(const char *where, ssq_tape *tape,
                                        const char *policy);
 #define ssq_tape_autocast_push(...)                                            \

@@ -63,13 +63,16 @@ typedef struct ssq_trainer ssq_trainer;
 
 typedef struct ssq_trainer_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_trainer_args));
-    const char *policy; /**< as ssq_params_create; NULL "float32" */
+    const char *policy; /**< as ssq_policy_from_name, such as
+                           "mixed_float16,loss_scale=512"; NULL "float32" */
     ssq_params_options
         params SSQ_DEFAULT(SSQ_PARAMS_OPTIONS_INIT); /**< the seed is here */
     const char *optimizer; /**< as ssq_optimizer_create; NULL "adamw" */
     ssq_optimizer_options options SSQ_DEFAULT(SSQ_OPTIMIZER_INIT); /**< of it */
-    const char *scaler; /**< a preset, as ssq_scaler_create; "none"; NULL
-                           "sesqui" where the policy needs a scale (f16), else
+    const char *scaler; /**< a preset, as ssq_scaler_create, such as
+                           "pytorch,init_scale=1024"; "none"; NULL: as
+                           scaler_options or the policy's loss_scale say, else
+                           "sesqui" if the policy needs a scale (f16), else
                            none */
     uint32_t accumulate SSQ_DEFAULT(1); /**< passes to a step of the optimizer,
                            whose gradients are summed in float32 if there are
@@ -111,11 +114,14 @@ typedef struct ssq_trainer_args {
                    moments; where one differs the group ends, and the text names
                    it, both digests and the rank. Each is read through the
                    host's memory. 0: never */
+    const ssq_scaler_options *scaler_options; /**< the whole scaler, instead of
+                   a preset: SSQ_SCALER_OPTIONS(.init_scale = 1024). Copied.
+                   NULL: scaler says */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
         SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL, false,      \
-        26214400, 0
+        26214400, 0, NULL
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -127,7 +133,9 @@ typedef struct ssq_trainer_args {
  *  @param args     NULL all defaults
  *  @param trainer  the caller's; it holds the queue
  *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, accumulate 0, a
- *          clip_value below 0 or NaN, from without parameters or of another
+ *          clip_value below 0 or NaN, scaler with scaler_options, one of them
+ *          with another loss_scale of the policy than dynamic (or "none" with
+ *          that), from without parameters or of another
  *          device, comm of another device, weights without comm or one that is
  *          none, shard without comm, or in a capture; else as the objects that
  *          it is made of. Since 0.1. */

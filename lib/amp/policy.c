@@ -4,30 +4,43 @@
  * The classes stand in lib/op/ops.h. They are PyTorch's for CUDA where it has
  * one (torch/amp/autocast_mode.py), on every device; sums, means and norms are
  * float32 because f16 overflows at 65504. */
-#include <sesqui/amp/policy.h>
+#include "lib/amp/policy.h"
 
 #include "kernels/elementwise/unary.h"
 #include "lib/core/error.h"
+#include "lib/core/nearest.h"
+#include "lib/core/words.h"
 #include "lib/op/ops.h"
 
+#include <float.h>
 #include <string.h>
 
-#define HALF(NAME)    {#NAME, SSQ_CLASS_HALF},
-#define FLOAT32(NAME) {#NAME, SSQ_CLASS_FLOAT32},
-#define PROMOTE(NAME) {#NAME, SSQ_CLASS_PROMOTE},
-#define ANY(NAME)     {#NAME, SSQ_CLASS_ANY},
+#define HALF(NAME)     {#NAME, SSQ_CLASS_HALF, 0},
+#define FLOAT32(NAME)  {#NAME, SSQ_CLASS_FLOAT32, 0},
+#define PROMOTE(NAME)  {#NAME, SSQ_CLASS_PROMOTE, 0},
+#define ANY(NAME)      {#NAME, SSQ_CLASS_ANY, 0},
+#define BACKWARD(NAME) BACK(NAME, "_backward")
+#define BACKWARDS(NAME)                                                        \
+    BACK(NAME, "_backward_data") BACK(NAME, "_backward_weight")
+#define BACK(NAME, TAIL) {#NAME TAIL, SSQ_CLASS_ANY, sizeof(#NAME) - 1},
 
 /* The functions of the op unary: the lines of UNARY_KINDS. */
 #define UNARY(N, NAME, WITH, CLASS, Y)                     CLASS(NAME)
 #define UNARY_BOTH(N, NAME, WITH, CLASS, Y, DX)            CLASS(NAME)
 #define UNARY_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) CLASS(NAME)
+#define BACK_NONE(N, NAME, WITH, CLASS, Y)
+#define BACK_BOTH(N, NAME, WITH, CLASS, Y, DX)            BACKWARD(NAME)
+#define BACK_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) BACKWARD(NAME)
 
 #define UNARY_FUNCTIONS UNARY_KINDS(UNARY_BOTH, UNARY_SIGNED, UNARY, UNARY)
+#define UNARY_BACKWARDS                                                        \
+    UNARY_KINDS(BACK_BOTH, BACK_SIGNED, BACK_NONE, BACK_NONE)
 
 /* The public functions with their classes, from the manifest's third column. */
 static const struct {
     const char *name;
-    ssq_op_class op_class;
+    ssq_op_class op_class; /* of a forward */
+    size_t forward; /* characters of a backward's forward; 0: it is one */
 } table[] = {
 #define X(NAME, WALKED, FUNCTIONS, ...) FUNCTIONS
     SSQ_OPS(X)
@@ -38,7 +51,10 @@ static const struct {
 
 const char *ssq_policy_op_name(size_t i)
 {
-    return i < OPS ? table[i].name : NULL;
+    for (size_t k = 0; k < OPS; k++)
+        if (table[k].forward == 0 && i-- == 0)
+            return table[k].name;
+    return NULL;
 }
 
 const char *ssq_op_class_name(ssq_op_class op_class)
@@ -49,29 +65,36 @@ const char *ssq_op_class_name(ssq_op_class op_class)
 
 /* How much of a name says which op it is: "gelu_backward" and
  * "conv2d_backward_data" have the class of their forwards, whose dtypes they
- * get, and no line of their own. */
-static size_t forward_length(const char *op)
-{
-    const char *tail = strstr(op, "_backward");
-    return tail == NULL ? strlen(op) : (size_t)(tail - op);
-}
-
-/* A name that is the first n bytes of a text. */
-static bool is_name(const char *name, const char *text, size_t n)
-{
-    return strlen(name) == n && strncmp(name, text, n) == 0;
-}
-
-static ssq_status find_class(const char *what, const char *op, size_t n,
-                             ssq_op_class *op_class)
+ * get, and no line of their own. A backward that does not exist is whole. */
+static struct word forward_of(struct word op)
 {
     for (size_t i = 0; i < OPS; i++)
-        if (is_name(table[i].name, op, n)) {
+        if (table[i].forward > 0 && word_is(op, table[i].name))
+            return (struct word){op.at, table[i].forward};
+    return op;
+}
+
+static ssq_status no_op(const char *what, struct word op)
+{
+    char question[NEAREST_QUESTION];
+    struct nearest s = nearest_begin(op.at, op.n);
+    for (size_t i = 0; i < OPS; i++)
+        nearest_look(&s, table[i].name);
+    nearest_question(&s, question);
+    return error_set(SSQ_ERR_NOT_FOUND, "%s: there is no op \"%.*s\"%s", what,
+                     WORD_TEXT(op), question);
+}
+
+/* op, whose class is the forward's. */
+static ssq_status find_class(const char *what, struct word op,
+                             struct word forward, ssq_op_class *op_class)
+{
+    for (size_t i = 0; i < OPS; i++)
+        if (table[i].forward == 0 && word_is(forward, table[i].name)) {
             *op_class = table[i].op_class;
             return SSQ_OK;
         }
-    return error_set(SSQ_ERR_NOT_FOUND, "%s: there is no op \"%.*s\"", what,
-                     (int)(n < 48 ? n : 48), op);
+    return no_op(what, op);
 }
 
 ssq_status ssq_policy_op_class(const char *op, ssq_op_class *op_class)
@@ -80,7 +103,8 @@ ssq_status ssq_policy_op_class(const char *op, ssq_op_class *op_class)
     if (op == NULL || op_class == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          op == NULL ? "op" : "op_class");
-    return find_class(what, op, forward_length(op), op_class);
+    const struct word w = {op, strlen(op)};
+    return find_class(what, w, forward_of(w), op_class);
 }
 
 /* ---- policies ---- */
@@ -96,65 +120,91 @@ static const struct {
     {"mixed_bfloat16", SSQ_BF16, false},
 };
 
-/* What stands between commas, and behind an equals sign. */
-struct word {
-    const char *at;
-    size_t n;
+/* A policy's text, as it is read. */
+struct reading {
+    const char *what, *text;
+    size_t policy; /* in the table above */
+    enum policy_scale scale;
+    double loss_scale;     /* if that is static */
+    struct word op;        /* whose class is wanted; at NULL: none's */
+    ssq_op_class op_class; /* as the text has it, if it has */
 };
 
-/* One op of a policy's text: "gelu=float32". */
-static ssq_status read_move(const char *what, struct word w, struct word *op,
-                            ssq_op_class *op_class)
+static ssq_status read_name(struct reading *r, struct word w)
 {
-    const char *equals = memchr(w.at, '=', w.n);
-    ssq_op_class known;
-    if (equals == NULL)
+    size_t n = sizeof(policies) / sizeof(policies[0]);
+    for (r->policy = 0; r->policy < n; r->policy++)
+        if (word_is(w, policies[r->policy].name))
+            return SSQ_OK;
+    return error_set(SSQ_ERR_NOT_FOUND,
+                     "%s: there is no policy \"%.*s\"; there are float32, "
+                     "mixed_float16, mixed_bfloat16",
+                     r->what, WORD_TEXT(w));
+}
+
+/* The value of "loss_scale=512". A float32 has the scale on the device. */
+static ssq_status read_scale(struct reading *r, struct word value)
+{
+    double x = 0.0;
+    if (r->scale != POLICY_SCALE_DEFAULT)
+        return error_set(SSQ_ERR_INVALID, "%s: \"%.200s\" has loss_scale twice",
+                         r->what, r->text);
+    if (word_is(value, "dynamic"))
+        r->scale = POLICY_SCALE_DYNAMIC;
+    else if (word_is(value, "none"))
+        r->scale = POLICY_SCALE_NONE;
+    else if (word_number(value, &x) && x >= FLT_MIN && x <= FLT_MAX)
+        r->scale = POLICY_SCALE_STATIC;
+    else
         return error_set(SSQ_ERR_INVALID,
-                         "%s: \"%.*s\" has no class: OP=CLASS is expected",
-                         what, (int)(w.n < 48 ? w.n : 48), w.at);
-    *op = (struct word){w.at, (size_t)(equals - w.at)};
-    size_t n = w.n - op->n - 1;
-    ssq_status st = find_class(what, op->at, op->n, &known);
+                         "%s: loss_scale is \"%.*s\" in \"%.200s\", expected "
+                         "dynamic, none, or a positive float32: " WORD_NUMBER,
+                         r->what, WORD_TEXT(value), r->text);
+    r->loss_scale = x;
+    return SSQ_OK;
+}
+
+/* The class of an op: "gelu=float32". */
+static ssq_status read_move(struct reading *r, struct word op,
+                            struct word value)
+{
+    ssq_op_class known;
+    const struct word forward = forward_of(op);
+    if (forward.n != op.n)
+        return error_set(SSQ_ERR_NOT_FOUND,
+                         "%s: \"%.*s\" has the class of its forward: name "
+                         "\"%.*s\"",
+                         r->what, WORD_TEXT(op), WORD_TEXT(forward));
+    ssq_status st = find_class(r->what, op, op, &known);
     if (st != SSQ_OK)
         return st;
     for (int c = SSQ_CLASS_HALF; c <= SSQ_CLASS_ANY; c++)
-        if (is_name(ssq_op_class_name((ssq_op_class)c), equals + 1, n)) {
-            *op_class = (ssq_op_class)c;
+        if (word_is(value, ssq_op_class_name((ssq_op_class)c))) {
+            if (r->op.n == op.n && memcmp(r->op.at, op.at, op.n) == 0)
+                r->op_class = (ssq_op_class)c;
             return SSQ_OK;
         }
     return error_set(SSQ_ERR_NOT_FOUND,
                      "%s: there is no class \"%.*s\"; there are half, "
                      "float32, promote, any",
-                     what, (int)(n < 48 ? n : 48), equals + 1);
+                     r->what, WORD_TEXT(value));
 }
 
-/* All of a policy's text: policy number *i, and into *op_class, if op is not
- * NULL, what the text says of op. */
-static ssq_status read_policy(const char *what, const char *text, size_t *i,
-                              const struct word *op, ssq_op_class *op_class)
+/* All of the text; what it says of r->op is in r->op_class then. */
+static ssq_status read_policy(struct reading *r)
 {
-    size_t n = strcspn(text, ",");
-    for (*i = 0; *i < sizeof(policies) / sizeof(policies[0]); ++*i)
-        if (is_name(policies[*i].name, text, n))
-            break;
-    if (*i == sizeof(policies) / sizeof(policies[0]))
-        return error_set(SSQ_ERR_NOT_FOUND,
-                         "%s: there is no policy \"%.*s\"; there are float32, "
-                         "mixed_float16, mixed_bfloat16",
-                         what, (int)(n < 32 ? n : 32), text);
-    for (text += n; *text == ','; text += n) {
-        text++;
-        n = strcspn(text, ",");
-        struct word moved = {NULL, 0};
-        ssq_op_class to = SSQ_CLASS_ANY;
-        ssq_status st = read_move(what, (struct word){text, n}, &moved, &to);
-        if (st != SSQ_OK)
-            return st;
-        if (op != NULL && moved.n == op->n &&
-            strncmp(moved.at, op->at, op->n) == 0)
-            *op_class = to;
+    struct word w = word_first(r->text), key = {NULL, 0}, value = {NULL, 0};
+    ssq_status st = read_name(r, w);
+    while (st == SSQ_OK && word_next(&w)) {
+        if (!word_split(w, &key, &value))
+            return error_set(SSQ_ERR_INVALID,
+                             "%s: \"%.*s\" has no class: OP=CLASS or "
+                             "loss_scale=VALUE is expected",
+                             r->what, WORD_TEXT(w));
+        st = word_is(key, "loss_scale") ? read_scale(r, value)
+                                        : read_move(r, key, value);
     }
-    return SSQ_OK;
+    return st;
 }
 
 ssq_status ssq_policy_class(const char *policy, const char *op,
@@ -166,20 +216,37 @@ ssq_status ssq_policy_class(const char *policy, const char *op,
                          policy == NULL ? "policy"
                          : op == NULL   ? "op"
                                         : "op_class");
-    const struct word w = {op, forward_length(op)};
-    ssq_op_class found = SSQ_CLASS_ANY;
-    size_t i;
-    ssq_status st = find_class(what, w.at, w.n, &found);
+    const struct word w = {op, strlen(op)};
+    struct reading r = {.what = what, .text = policy, .op = forward_of(w)};
+    ssq_status st = find_class(what, w, r.op, &r.op_class);
     if (st == SSQ_OK)
-        st = read_policy(what, policy, &i, &w, &found);
+        st = read_policy(&r);
     if (st == SSQ_OK)
-        *op_class = found;
+        *op_class = r.op_class;
     return st;
+}
+
+ssq_status policy_read(const char *what, const char *text, ssq_policy *policy,
+                       enum policy_scale *scale)
+{
+    struct reading r = {.what = what, .text = text};
+    ssq_status st = read_policy(&r);
+    if (st != SSQ_OK)
+        return st;
+    policy->compute = policies[r.policy].compute;
+    policy->variable = SSQ_F32;
+    policy->scaling = r.scale == POLICY_SCALE_DEFAULT
+                          ? policies[r.policy].scaling
+                          : r.scale != POLICY_SCALE_NONE;
+    policy->loss_scale = r.loss_scale;
+    *scale = r.scale;
+    return SSQ_OK;
 }
 
 ssq_status ssq_policy_from_name(const char *name, ssq_policy *policy)
 {
     static const char what[] = "policy_from_name";
+    enum policy_scale scale;
     if (name == NULL || policy == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          name == NULL ? "name" : "policy");
@@ -187,12 +254,19 @@ ssq_status ssq_policy_from_name(const char *name, ssq_policy *policy)
         return error_set(SSQ_ERR_INVALID,
                          "%s: struct_size is %zu, expected %zu", what,
                          policy->struct_size, sizeof(*policy));
-    size_t i;
-    ssq_status st = read_policy(what, name, &i, NULL, NULL);
-    if (st != SSQ_OK)
-        return st;
-    policy->compute = policies[i].compute;
-    policy->variable = SSQ_F32;
-    policy->scaling = policies[i].scaling;
-    return SSQ_OK;
+    return policy_read(what, name, policy, &scale);
+}
+
+void policy_drop_scale(char *text)
+{
+    struct word w = word_first(text), key, value;
+    char *to = text + w.n;
+    while (word_next(&w)) {
+        if (word_split(w, &key, &value) && word_is(key, "loss_scale"))
+            continue;
+        *to++ = ',';
+        memmove(to, w.at, w.n);
+        to += w.n;
+    }
+    *to = '\0';
 }

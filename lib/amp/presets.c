@@ -7,7 +7,9 @@
  * block leaves out is 0: NONE of a floor or cap, NEVER of a refill, false.
  * hysteresis 1 backs off at every overflow, and its refill does not matter. */
 #include "lib/amp/options.h"
+#include "lib/core/words.h"
 
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -57,6 +59,21 @@ static const struct {
                  .floor = SSQ_FLOOR_APPLY, .min_scale = 1.0,
                  .cap = SSQ_CEILING_STOP, .max_scale = 0x1p24, .hysteresis = 1,
                  .reset_on_inf = true, .binary64 = true}},
+    /* v1 from 1.0.43 to March 2019, dynamic=True: every overflow is skipped,
+     * and there is no max_scale yet */
+    {.name = "fastai_old",
+     .options = {FACTORS, .init_scale = 0x1p32, .growth_interval = 1000,
+                 .hysteresis = 1, .reset_on_inf = true, .binary64 = true}},
+    /* v2's to_fp16, whose scaler is torch's GradScaler */
+    {.name = "fastai2",
+     .options = {FACTORS, .init_scale = 0x1p16, .growth_interval = 2000,
+                 .cap = SSQ_CEILING_FINITE, .hysteresis = 1,
+                 .reset_on_inf = true, .match_equal = true}},
+    /* v2's to_non_native_fp16: max_loss_scale is where it begins and no cap,
+     * and an overflow leaves the count of good steps as it is */
+    {.name = "fastai2_non_native",
+     .options = {FACTORS, .init_scale = 0x1p24, .growth_interval = 500,
+                 .hysteresis = 1, .binary64 = true, .match_equal = true}},
     {.name = "megatron",
      .options = {FACTORS, .init_scale = 0x1p32, .growth_interval = 1000,
                  .floor = SSQ_FLOOR_CLAMP, .min_scale = 1.0, .hysteresis = 2,
@@ -151,7 +168,7 @@ const char *ssq_scaler_preset_name(size_t i)
 }
 
 /* Refuse a name, and list those that there are, in half of an error's text. */
-static ssq_status unknown(const char *preset)
+static ssq_status unknown(struct word preset)
 {
     char names[ERROR_TEXT / 2] = "";
     size_t at = 0;
@@ -159,8 +176,91 @@ static ssq_status unknown(const char *preset)
         at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
                                i == 0 ? "" : ", ", presets[i].name);
     return error_set(SSQ_ERR_NOT_FOUND,
-                     "scaler: there is no preset \"%.32s\"; there are %s",
-                     preset, names);
+                     "scaler: there is no preset \"%.*s\"; there are %s",
+                     WORD_TEXT(preset), names);
+}
+
+/* ---- texts: "keras3,init_scale=1024" ---- */
+
+/* The numbers that a text may change: their names, and where they are. */
+#define SETTING(name) #name, offsetof(ssq_scaler_options, name)
+
+static const struct setting {
+    const char *name;
+    size_t at;
+    bool whole; /* a uint32_t, not a double */
+} settings[] = {{SETTING(init_scale), false},
+                {SETTING(growth_factor), false},
+                {SETTING(backoff_factor), false},
+                {SETTING(growth_interval), true},
+                {SETTING(first_lag), true},
+                {SETTING(repeat_lag), true},
+                {SETTING(min_scale), false},
+                {SETTING(max_scale), false},
+                {SETTING(hysteresis), true},
+                {SETTING(tolerance), false},
+                {SETTING(max_consecutive_skips), true}};
+
+#define SETTINGS (sizeof(settings) / sizeof(settings[0]))
+
+/* Refuse a name that is no setting, and list those that there are. */
+static ssq_status no_setting(const char *text, struct word name)
+{
+    char names[ERROR_TEXT / 2] = "";
+    size_t at = 0;
+    for (size_t i = 0; i < SETTINGS; i++)
+        at += (size_t)snprintf(names + at, sizeof(names) - at, "%s%s",
+                               i == 0 ? "" : ", ", settings[i].name);
+    return error_set(SSQ_ERR_NOT_FOUND,
+                     "scaler: there is no setting \"%.*s\" in \"%.200s\"; "
+                     "there are %s",
+                     WORD_TEXT(name), text, names);
+}
+
+/* A limit that the preset's rules do not read would be ignored. */
+static ssq_status check_read(const char *text, struct word name,
+                             const ssq_scaler_options *o)
+{
+    const bool floor =
+        o->floor != SSQ_FLOOR_NONE && o->floor != SSQ_FLOOR_ERROR_SNAP;
+    const bool cap = o->cap == SSQ_CEILING_CLAMP || o->cap == SSQ_CEILING_STOP;
+    if ((floor || !word_is(name, "min_scale")) &&
+        (cap || !word_is(name, "max_scale")))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "scaler: \"%.200s\": the preset has no limit that "
+                     "\"%.*s\" would move: set %s in ssq_scaler_options, too",
+                     text, WORD_TEXT(name),
+                     word_is(name, "min_scale") ? "floor" : "cap");
+}
+
+/* One word of a text: "growth_interval=500". */
+static ssq_status read_setting(const char *text, struct word w,
+                               ssq_scaler_options *o)
+{
+    struct word name, value;
+    double x = 0.0;
+    if (!word_split(w, &name, &value))
+        return error_set(SSQ_ERR_INVALID,
+                         "scaler: \"%.*s\" in \"%.200s\" has no value: "
+                         "SETTING=NUMBER is expected",
+                         WORD_TEXT(w), text);
+    const struct setting *s = settings;
+    while (s < settings + SETTINGS && !word_is(name, s->name))
+        s++;
+    if (s == settings + SETTINGS)
+        return no_setting(text, name);
+    if (!word_number(value, &x) ||
+        (s->whole && (x > UINT32_MAX || x != (double)(uint32_t)x)))
+        return error_set(SSQ_ERR_INVALID,
+                         "scaler: %s is \"%.*s\" in \"%.200s\", expected %s",
+                         s->name, WORD_TEXT(value), text,
+                         s->whole ? "a whole number below 2^32" : WORD_NUMBER);
+    if (s->whole)
+        *(uint32_t *)((char *)o + s->at) = (uint32_t)x;
+    else
+        *(double *)((char *)o + s->at) = x;
+    return check_read(text, name, o);
 }
 
 ssq_status ssq_scaler_options_preset(const char *preset,
@@ -174,10 +274,17 @@ ssq_status ssq_scaler_options_preset(const char *preset,
                          "scaler_options_preset: struct_size is %zu, expected "
                          "%zu",
                          options->struct_size, sizeof(*options));
-    for (size_t i = 0; i < PRESETS; i++)
-        if (strcmp(presets[i].name, preset) == 0) {
-            *options = presets[i].options;
-            return SSQ_OK;
-        }
-    return unknown(preset);
+    struct word w = word_first(preset);
+    size_t i = 0;
+    while (i < PRESETS && !word_is(w, presets[i].name))
+        i++;
+    if (i == PRESETS)
+        return unknown(w);
+    ssq_scaler_options o = presets[i].options;
+    ssq_status st = SSQ_OK;
+    while (st == SSQ_OK && word_next(&w))
+        st = read_setting(preset, w, &o);
+    if (st == SSQ_OK)
+        *options = o;
+    return st;
 }

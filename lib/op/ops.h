@@ -19,8 +19,10 @@
  *            float32; FLOAT32 for ranges or sums that 16 bits do not hold;
  *            PROMOTE where several operands meet; ANY for one operand, and no
  *            more range or precision than it has. Backwards go with their
- *            forwards. UNARY_FUNCTIONS are the lines of UNARY_KINDS in
- *            kernels/elementwise/unary.h.
+ *            forwards, and are listed by BACKWARD(x) for x_backward, and
+ *            BACKWARDS(x) for x_backward_data and x_backward_weight.
+ *            UNARY_FUNCTIONS are the lines of UNARY_KINDS in
+ *            kernels/elementwise/unary.h, UNARY_BACKWARDS their backwards.
  * tables     the tables of its tests: TABLE(x) is x_suite of tests/op, and runs
  *            in this order.
  * struct     MADE_OF(members), behind the header; or IN_HEADER where members
@@ -55,66 +57,72 @@
       IN_HEADER) \
     X(one_hot, 0, ANY(one_hot), TABLE(one_hot), IN_HEADER) \
     X(reduce, 3, FLOAT32(sum) FLOAT32(sum_to) FLOAT32(mean) ANY(max) ANY(min) \
-      FLOAT32(prod) FLOAT32(logsumexp) FLOAT32(cumsum) FLOAT32(cumprod), \
-      TABLE(reduce), IN_HEADER) \
+      FLOAT32(prod), TABLE(reduce), IN_HEADER) \
     X(argmax, 3, ANY(argmax) ANY(argmin), TABLE(argmax), IN_HEADER) \
-    X(reduce_backward, 15, NO_FUNCTION, TABLE(reduce_backward), IN_HEADER) \
+    X(reduce_backward, 15, BACKWARD(sum) BACKWARD(mean) BACKWARD(max), \
+      TABLE(reduce_backward), IN_HEADER) \
     X(norm, 0, FLOAT32(norm), TABLE(l2_norm), IN_HEADER) \
     X(random, 1, ANY(random_uniform) ANY(random_normal) \
       ANY(random_truncated_normal) ANY(random_bernoulli) ANY(init), \
       TABLE(random) TABLE(init), IN_HEADER) \
-    X(dropout, 7, ANY(dropout), TABLE(dropout), IN_HEADER) \
-    X(gemm, 0, HALF(gemm) HALF(gemm_batched) HALF(linear), TABLE(gemm) \
+    X(dropout, 7, ANY(dropout) BACKWARD(dropout), TABLE(dropout), IN_HEADER) \
+    X(gemm, 0, HALF(gemm) HALF(gemm_batched), TABLE(gemm) \
       TABLE(gemm_exact) TABLE(gemm_shapes) TABLE(gemm_misuse) \
       TABLE(gemm_explain), IN_HEADER) \
     X(unary, 3, UNARY_FUNCTIONS, TABLE(unary), IN_HEADER) \
-    X(unary_backward, 7, NO_FUNCTION, TABLE(unary_backward), IN_HEADER) \
+    X(unary_backward, 7, UNARY_BACKWARDS, TABLE(unary_backward), IN_HEADER) \
     X(binary, 7, PROMOTE(add) PROMOTE(sub) PROMOTE(mul) PROMOTE(div) \
       PROMOTE(maximum) PROMOTE(minimum) FLOAT32(pow) PROMOTE(axpby), \
       TABLE(binary), IN_HEADER) \
-    X(binary_backward, 15, NO_FUNCTION, TABLE(binary_backward), IN_HEADER) \
+    X(binary_backward, 15, BACKWARD(add) BACKWARD(sub) BACKWARD(mul) \
+      BACKWARD(div) BACKWARD(maximum) BACKWARD(minimum) BACKWARD(pow), \
+      TABLE(binary_backward), IN_HEADER) \
     X(compare, 7, PROMOTE(eq) PROMOTE(ne) PROMOTE(lt) PROMOTE(le) PROMOTE(gt) \
       PROMOTE(ge), TABLE(compare), IN_HEADER) \
     X(where, 15, PROMOTE(where), TABLE(where), IN_HEADER) \
     X(scale, 3, ANY(scale), TABLE(scale), IN_HEADER) \
     X(glu, 7, PROMOTE(glu), TABLE(glu), \
       MADE_OF(uint32_t gate, gap; struct view a, b, y;)) \
-    X(glu_backward, 15, NO_FUNCTION, TABLE(glu_backward), \
+    X(glu_backward, 15, BACKWARD(glu), TABLE(glu_backward), \
       MADE_OF(uint32_t gate, gap; struct view a, b, dy, db;)) \
     X(softmax, 0, FLOAT32(softmax) FLOAT32(log_softmax), TABLE(softmax), \
       IN_HEADER) \
-    X(softmax_backward, 0, NO_FUNCTION, TABLE(softmax_backward), IN_HEADER) \
+    X(softmax_backward, 0, BACKWARD(softmax) BACKWARD(log_softmax), \
+      TABLE(softmax_backward), IN_HEADER) \
     X(cross_entropy, 0, FLOAT32(cross_entropy) FLOAT32(nll_loss), \
       TABLE(cross_entropy), IN_HEADER) \
     X(loss, 0, FLOAT32(mse) FLOAT32(l1) FLOAT32(smooth_l1) FLOAT32(huber) \
       FLOAT32(bce_with_logits), TABLE(loss), IN_HEADER) \
     X(layer_norm, 0, FLOAT32(layer_norm) FLOAT32(rms_norm), \
       TABLE(layer_norm), IN_HEADER) \
-    X(layer_norm_backward, 0, NO_FUNCTION, TABLE(layer_norm_backward), \
-      IN_HEADER) \
+    X(layer_norm_backward, 0, BACKWARD(layer_norm) BACKWARD(rms_norm), \
+      TABLE(layer_norm_backward), IN_HEADER) \
     X(channel_norm, 0, FLOAT32(batch_norm) FLOAT32(group_norm), \
       TABLE(batch_norm) TABLE(group_norm), IN_HEADER) \
-    X(channel_norm_backward, 0, NO_FUNCTION, TABLE(batch_norm_backward) \
-      TABLE(group_norm_backward), IN_HEADER) \
+    X(channel_norm_backward, 0, BACKWARD(batch_norm) BACKWARD(group_norm), \
+      TABLE(batch_norm_backward) TABLE(group_norm_backward), IN_HEADER) \
     X(lstm_cell, 0, HALF(lstm_cell) HALF(lstm), TABLE(lstm_cell) TABLE(lstm), \
       IN_HEADER) \
-    X(lstm_cell_backward, 0, NO_FUNCTION, TABLE(lstm_cell_backward), \
-      IN_HEADER) \
+    X(lstm_cell_backward, 0, BACKWARD(lstm_cell) BACKWARD(lstm), \
+      TABLE(lstm_cell_backward), IN_HEADER) \
     X(gru_cell, 0, HALF(gru_cell) HALF(gru_reset) HALF(gru), TABLE(gru_cell) \
       TABLE(gru), IN_HEADER) \
-    X(gru_cell_backward, 0, NO_FUNCTION, TABLE(gru_cell_backward), IN_HEADER) \
-    X(conv, 0, HALF(conv2d) HALF(conv_transpose2d), TABLE(conv) \
+    X(gru_cell_backward, 0, BACKWARD(gru_cell) BACKWARD(gru_reset) \
+      BACKWARD(gru), TABLE(gru_cell_backward), IN_HEADER) \
+    X(conv, 0, HALF(conv2d) BACKWARDS(conv2d) HALF(conv_transpose2d) \
+      BACKWARDS(conv_transpose2d), TABLE(conv) \
       TABLE(conv_backward) TABLE(conv_transpose) TABLE(slide_misuse), \
       IN_HEADER) \
-    X(pool, 0, ANY(max_pool2d) ANY(avg_pool2d) ANY(global_avg_pool2d), \
+    X(pool, 0, ANY(max_pool2d) ANY(avg_pool2d) ANY(global_avg_pool2d) \
+      BACKWARD(max_pool2d) BACKWARD(avg_pool2d) BACKWARD(global_avg_pool2d), \
       TABLE(max_pool) TABLE(max_pool_backward) TABLE(avg_pool) \
       TABLE(avg_pool_backward), IN_HEADER) \
     X(attention, 0, HALF(attention), TABLE(attention) TABLE(attention_edges) \
       TABLE(attention_misuse), IN_HEADER) \
-    X(attention_backward, 0, NO_FUNCTION, TABLE(attention_backward), \
-      IN_HEADER) \
-    X(rotary, 0, ANY(rotary), TABLE(rotary), IN_HEADER) \
-    X(top_k_accuracy, 0, ANY(top_k) ANY(top_k_accuracy) FLOAT32(perplexity), \
+    X(attention_backward, 0, BACKWARD(attention), \
+      TABLE(attention_backward), IN_HEADER) \
+    X(rotary, 0, ANY(rotary) BACKWARD(rotary), TABLE(rotary), IN_HEADER) \
+    X(top_k_accuracy, 0, ANY(top_k_accuracy) FLOAT32(perplexity), \
       TABLE(metrics), IN_HEADER) \
     X(scaler_join, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
     X(scaler_update, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \

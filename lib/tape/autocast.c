@@ -6,6 +6,7 @@
  * stays with the tape: a push of a text that was there before makes nothing. */
 #include "lib/tape/tape.h"
 
+#include "lib/amp/policy.h"
 #include "lib/tape/rules.h"
 
 #include <stdio.h>
@@ -30,9 +31,15 @@ static ssq_status read_policy(const ssq_tape *t, const char *name, size_t n,
                               struct autocast *a)
 {
     ssq_policy p = SSQ_POLICY_INIT;
+    enum policy_scale scale = POLICY_SCALE_DEFAULT;
     if (name == NULL) /* for what is a product */
         name = "float32";
-    ssq_status st = ssq_policy_from_name(name, &p);
+    ssq_status st = policy_read("autocast", name, &p, &scale);
+    if (st == SSQ_OK && scale != POLICY_SCALE_DEFAULT)
+        st = error_set(SSQ_ERR_INVALID,
+                       "autocast: \"%.200s\" has loss_scale, which is for the "
+                       "policy of a trainer: a region has none",
+                       name);
     a->compute = p.compute;
     for (size_t i = 0; i <= n && st == SSQ_OK; i++) {
         const char *op = i < n ? t->ops[i]->name : "concat";

@@ -6,6 +6,7 @@
 #include <sesqui/ops/random.h>
 
 #include "lib/amp/optimizer.h"
+#include "lib/amp/policy.h"
 #include "lib/tape/pattern.h"
 
 #include <string.h>
@@ -72,6 +73,7 @@ ssq_status ssq_params_create(ssq_device *device, const char *policy,
     }
     object_init(&made->object, params_free);
     object_get(&device->object);
+    policy_drop_scale(made->policy_name); /* parameters are not scaled */
     made->device = device;
     made->policy = p;
     made->options = o;

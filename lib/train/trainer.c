@@ -2,6 +2,7 @@
 /* trainer.c - what a trainer is made of. */
 #include "lib/train/trainer.h"
 
+#include "lib/amp/policy.h"
 #include "lib/amp/scaler.h"
 #include "lib/comm/parts.h"
 #include "lib/core/queue.h"
@@ -37,17 +38,51 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
     *trainer = NULL;
 }
 
+/* Refuse two descriptions of the scaler. */
+static ssq_status check_scaler(const ssq_trainer_args *args, const char *policy,
+                               enum policy_scale says)
+{
+    static const char what[] = "trainer_create";
+    const char *given =
+        args->scaler_options != NULL ? "scaler_options" : args->scaler;
+    bool none = args->scaler != NULL && strcmp(args->scaler, "none") == 0;
+    if (args->scaler_options != NULL && args->scaler != NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: scaler is \"%.100s\", and there are "
+                         "scaler_options: one of them is expected",
+                         what, args->scaler);
+    if (given == NULL || says == POLICY_SCALE_DEFAULT ||
+        (says == POLICY_SCALE_DYNAMIC && !none))
+        return SSQ_OK;
+    return error_set(SSQ_ERR_INVALID,
+                     "%s: the policy \"%.200s\" has loss_scale, and the scaler "
+                     "is %s%.100s%s: one of them is expected",
+                     what, policy, args->scaler != NULL ? "\"" : "", given,
+                     args->scaler != NULL ? "\"" : "");
+}
+
 /* Where nobody names one, the policy says whether gradients need a scale. */
 static ssq_status make_scaler(ssq_device *device, const ssq_trainer_args *args,
                               const char *policy, ssq_scaler **scaler)
 {
     ssq_policy p = SSQ_POLICY_INIT;
-    ssq_status st = ssq_policy_from_name(policy, &p);
+    enum policy_scale says = POLICY_SCALE_DEFAULT;
+    ssq_scaler_options fixed = SSQ_SCALER_OPTIONS_INIT;
+    const ssq_scaler_options *options = args->scaler_options;
+    ssq_status st = policy_read("trainer_create", policy, &p, &says);
+    if (st == SSQ_OK)
+        st = check_scaler(args, policy, says);
+    if (st == SSQ_OK && says == POLICY_SCALE_STATIC) {
+        st = ssq_scaler_options_preset("fixed", &fixed);
+        fixed.init_scale = p.loss_scale;
+        options = &fixed;
+    }
     if (st != SSQ_OK)
         return st;
-    if (args->scaler == NULL ? !p.scaling : strcmp(args->scaler, "none") == 0)
+    if (options == NULL &&
+        (args->scaler == NULL ? !p.scaling : strcmp(args->scaler, "none") == 0))
         return SSQ_OK;
-    return ssq_scaler_create(device, args->scaler, NULL, scaler);
+    return ssq_scaler_create(device, args->scaler, options, scaler);
 }
 
 static ssq_status made(void *user)

@@ -67,6 +67,13 @@ static void torch_lists(void)
     ssq_op_class c = SSQ_CLASS_ANY;
     core_status(ssq_policy_op_class("matmul", &c), SSQ_ERR_NOT_FOUND,
                 "\"matmul\"", "an unknown op");
+    core_status(ssq_policy_op_class("cumsum", &c), SSQ_ERR_NOT_FOUND,
+                "no op \"cumsum\"", "an op of torch's that does not exist");
+    core_status(ssq_policy_op_class("soft_max", &c), SSQ_ERR_NOT_FOUND,
+                "no op \"soft_max\"; did you mean \"softmax\"?",
+                "an op with a typo");
+    core_status(ssq_policy_op_class("gelu_bakward", &c), SSQ_ERR_NOT_FOUND,
+                "did you mean \"gelu_backward\"?", "a backward with a typo");
     core_status(ssq_policy_op_class("_backward", &c), SSQ_ERR_NOT_FOUND, "",
                 "a suffix alone is no op");
     core_status(ssq_policy_op_class("", &c), SSQ_ERR_NOT_FOUND, "",
@@ -76,6 +83,65 @@ static void torch_lists(void)
                 "nowhere to put the class");
     tap_ok(strcmp(ssq_op_class_name((ssq_op_class)4), "invalid") == 0,
            "4 is no class");
+}
+
+/* What a text says of the loss scale, as Keras's Policy(.., loss_scale=..). */
+static void loss_scales(void)
+{
+    static const struct {
+        const char *text;
+        bool scaling;
+        double scale;
+    } known[] = {
+        {"mixed_float16,loss_scale=512", true, 512.0},
+        {"mixed_float16,loss_scale=dynamic", true, 0.0},
+        {"mixed_float16,loss_scale=none", false, 0.0},
+        {"mixed_float16,loss_scale=1", true, 1.0},
+        {"mixed_bfloat16,gelu=float32,loss_scale=2^15", true, 32768.0},
+        {"float32,loss_scale=2^-126,add=any", true, 0x1p-126},
+        {"mixed_float16,loss_scale=0.1", true, 0.1},
+        {"mixed_float16,loss_scale=1.5e3", true, 1500.0},
+        {"mixed_float16,loss_scale=.3E-20", true, .3e-20},
+        {"mixed_float16,loss_scale=123456789012345", true, 123456789012345.0},
+    };
+    static const struct {
+        const char *value, *text;
+    } wrong[] = {
+        {"", "loss_scale is \"\""},
+        {"0",
+         "\"0\" in \"mixed_float16,loss_scale=0\", expected dynamic, none"},
+        {"-1", "\"-1\""},
+        {"fixed", "\"fixed\""},
+        {"512 ", "\"512 \""},
+        {"0x200", "\"0x200\""},
+        {"inf", "\"inf\""},
+        {"nan", "\"nan\""},
+        {"1e", "\"1e\""},
+        {"1e39", "\"1e39\""},
+        {"2^", "\"2^\""},
+        {"2^128", "\"2^128\""},
+        {"2^-127", "\"2^-127\""},
+        {"1234567890123456", "up to 15 digits"},
+        {"512=any", "\"512=any\""},
+        {"512,loss_scale=512", "has loss_scale twice"},
+    };
+    for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
+        ssq_policy p = SSQ_POLICY_INIT;
+        NEED(ssq_policy_from_name(known[i].text, &p));
+        tap_ok(p.scaling == known[i].scaling && p.loss_scale == known[i].scale,
+               "%s: %s, %g", known[i].text, p.scaling ? "scales" : "no scaler",
+               p.loss_scale);
+    }
+    for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++) {
+        ssq_policy p = SSQ_POLICY_INIT;
+        char text[96];
+        p.loss_scale = 7.0;
+        snprintf(text, sizeof(text), "mixed_float16,loss_scale=%s",
+                 wrong[i].value);
+        core_status(ssq_policy_from_name(text, &p), SSQ_ERR_INVALID,
+                    wrong[i].text, "refused: %s", text);
+        tap_ok(p.loss_scale == 7.0 && !p.scaling, "and nothing was written");
+    }
 }
 
 /* Ops that a policy's text moves; what is wrong in one is named. */
@@ -96,6 +162,12 @@ static void texts(void)
         {"float32,=half", "add", "no op \"\"", SSQ_ERR_NOT_FOUND},
         {"float32,,add=half", "add", "has no class", SSQ_ERR_INVALID},
         {"float32,add", "add", "\"add\" has no class", SSQ_ERR_INVALID},
+        {"float32,gelu_backward=half", "add", "forward: name \"gelu\"",
+         SSQ_ERR_NOT_FOUND},
+        {"float32,los_scale=512", "add", "no op \"los_scale\"",
+         SSQ_ERR_NOT_FOUND},
+        {"float32", "gemm_backward", "no op \"gemm_backward\"",
+         SSQ_ERR_NOT_FOUND},
     };
     ssq_policy p = SSQ_POLICY_INIT;
     NEED(ssq_policy_from_name(text, &p));
@@ -131,6 +203,18 @@ static void printable(void)
     tap_ok(bad == 0 && n > 60, "the table has %zu different lines", n);
 }
 
+/* The ops of the headers. */
+static char ops[400][48];
+static size_t ops_n;
+
+static bool has_op(const char *name)
+{
+    for (size_t i = 0; i < ops_n; i++)
+        if (strcmp(ops[i], name) == 0)
+            return true;
+    return false;
+}
+
 /* Functions of the form "ssq_<op>(ssq_queue *queue, const ssq_<x>_args" in a
  * header's text; returns how many, counts those without a class. */
 static size_t functions(char *text, size_t *without)
@@ -159,6 +243,8 @@ static size_t functions(char *text, size_t *without)
             continue; /* asks, and computes nothing */
         ssq_op_class c;
         n++;
+        if (ops_n < sizeof(ops) / sizeof(ops[0]) && length < sizeof(ops[0]))
+            strcpy(ops[ops_n++], name);
         if (ssq_policy_op_class(name, &c) != SSQ_OK) {
             tap_diag("ssq_%s has no class", name);
             ++*without;
@@ -207,12 +293,42 @@ static void headers(void)
            without);
 }
 
+/* A name has a class where the headers have the function, and nowhere else. */
+static void only_ops(void)
+{
+    static const char *const tails[] = {"",
+                                        "_backward",
+                                        "_backward_data",
+                                        "_backward_weight",
+                                        "_backward_bias",
+                                        "_backwards"};
+    size_t have = 0, bad = 0;
+    for (size_t i = 0; ssq_policy_op_name(i) != NULL; i++)
+        for (size_t k = 0; k < sizeof(tails) / sizeof(tails[0]); k++) {
+            char name[96];
+            ssq_op_class c;
+            snprintf(name, sizeof(name), "%s%s", ssq_policy_op_name(i),
+                     tails[k]);
+            bool found = ssq_policy_op_class(name, &c) == SSQ_OK;
+            have += found;
+            if (found == has_op(name))
+                continue;
+            tap_diag("%s: %s", name,
+                     found ? "has a class, and no function" : "has no class");
+            bad++;
+        }
+    tap_ok(bad == 0 && have == ops_n,
+           "%zu names have a class, and are functions of the headers", have);
+}
+
 int main(void)
 {
     policies();
     torch_lists();
+    loss_scales();
     texts();
     printable();
     headers();
-    return tap_done(31);
+    only_ops();
+    return tap_done(92);
 }

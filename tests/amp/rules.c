@@ -83,6 +83,40 @@ static ssq_scale_action fastai(struct system *s, bool inf)
     return inf ? SSQ_SCALE_POISON : action;
 }
 
+/* fastai 1.0.48, the same function: every overflow is skipped, and the scale
+ * grows without a limit */
+static ssq_scale_action fastai_old(struct system *s, bool inf)
+{
+    if (inf) {
+        s->wide /= 2.0;
+        s->counter = 0;
+        return SSQ_SCALE_BACKOFF;
+    }
+    s->counter += 1;
+    if (s->counter < s->o.growth_interval)
+        return SSQ_SCALE_CLEAN;
+    s->wide *= 2.0;
+    s->counter = 0;
+    return SSQ_SCALE_GROWTH;
+}
+
+/* fastai 2, fastai/callback/fp16.py, NonNativeMixedPrecision.before_step: an
+ * overflow raises CancelBatchException, and self.count stays as it is */
+static ssq_scale_action fastai2_non_native(struct system *s, bool inf)
+{
+    if (inf) {
+        s->wide /= 2.0; /* div_factor */
+        return SSQ_SCALE_BACKOFF;
+    }
+    s->counter += 1;
+    if (s->counter == s->o.growth_interval) { /* scale_wait */
+        s->counter = 0;
+        s->wide *= 2.0;
+        return SSQ_SCALE_GROWTH;
+    }
+    return SSQ_SCALE_CLEAN;
+}
+
 /* megatron/core/optimizer/grad_scaler.py, DynamicGradScaler; the factors meet
  * a float32 tensor, so they are float32 */
 static ssq_scale_action megatron(struct system *s, bool inf)
@@ -390,6 +424,20 @@ const struct rule rules[] = {
     {.preset = "keras3", .step = keras3, .counter = true},
     {.preset = "tf_keras", .step = tf_keras, .counter = true},
     {.preset = "fastai", .step = fastai, .binary64 = true, .counter = true},
+    {.preset = "fastai_old",
+     .step = fastai_old,
+     .binary64 = true,
+     .counter = true},
+    /* fastai 2, MixedPrecision: torch's GradScaler with its defaults */
+    {.preset = "fastai2",
+     .step = pytorch,
+     .counter = true,
+     .any_factor = true,
+     .double_factor = true},
+    {.preset = "fastai2_non_native",
+     .step = fastai2_non_native,
+     .binary64 = true,
+     .counter = true},
     {.preset = "megatron",
      .step = megatron,
      .counter = true,

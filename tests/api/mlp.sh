@@ -56,8 +56,27 @@ tap_ok $? 'guard: the same line and log' || printf '# %s\n# %s\n' "$plain" "$lin
 tap_ok $? "--plot draws loss, accuracy and loss scale of both runs"
 # The bar is for terminals.
 "$mlp" --data "$tmp/data" --epochs 1 --device reference >"$tmp/out" 2>"$tmp/err"
-[ ! -s "$tmp/err" ] && grep -q '^\[#*\] epoch 1/1' "$tmp/out"
+[ ! -s "$tmp/err" ] &&
+    grep -q '^\[#*\] epoch 1/1  train loss [0-9.]*  test loss [0-9.]* ' "$tmp/out"
 tap_ok $? 'without a terminal a line for each epoch, and no bar'
+
+# The training loss: the mean of each epoch, which falls as the test set's does.
+awk -F '\t' 'NR == 1 { exit $7 != "train_loss" }' "$tmp/plain" && awk -F '\t' '
+    NR == 2 { first = $7; if ($7 < 0.5 || $7 > 2.4) exit 1 }
+    NR > 2 { if (!($7 > 0 && $7 < last)) exit 1 }
+    { last = $7 }
+    END { exit !(NR == 9 && last < 0.3 * first) }' "$tmp/plain"
+tap_ok $? "the train loss falls over eight epochs: $(cut -f 7 "$tmp/plain" | tr '\n' ' ')"
+
+# A static scale, by the policy's text, an option or the scaler's text.
+run --device reference --epochs 1 --policy mixed_float16,loss_scale=512
+static=$line
+run --device reference --epochs 1 --loss-scale 512
+option=$line
+run --device reference --epochs 1 --scaler fixed,init_scale=512
+echo "$static" | grep -q ', loss scale 512$' && [ "$line" = "$option" ] &&
+    [ "$(echo "$static" | sed 's/,loss_scale=512 / /')" = "$line" ]
+tap_ok $? "a static scale in three ways: $static" || printf '# %s\n# %s\n' "$option" "$line"
 if command -v script >"$tmp/out"; then
     script -qec "\"$mlp\" --data \"$tmp/data\" --epochs 1 --device reference" \
         /dev/null >"$tmp/out" 2>&1 </dev/null
@@ -96,6 +115,9 @@ refused 2 'bad option --layers' --layers 2
 refused 1 'no-such-folder' --data "$tmp/no-such-folder"
 refused 1 'no-such-dir' --data "$tmp/data" --plot "$tmp/no-such-dir/plot.svg"
 refused 2 'bad option --units -1' --units -1
+refused 2 'bad option --loss-weight' --loss-weight 0.5
+refused 1 'has loss_scale, and the scaler is' --data "$tmp/data" \
+    --policy mixed_float16,loss_scale=512 --loss-scale 128
 refused 1 'steps without the trainer' --data "$tmp/data" --custom --save "$tmp/no"
 refused 1 'no-such-file' --data "$tmp/data" --resume "$tmp/no-such-file"
 refused 1 'the policy is mixed_float16 in the file' --data "$tmp/data" \
@@ -138,4 +160,4 @@ else
     tap_skip 'needs SSQ_TEST_FULL=1 and dataset-fashion-mnist' \
         'Fashion-MNIST: at least 83 %, at most 1 from float32'
 fi
-tap_done 27
+tap_done 32

@@ -24,6 +24,7 @@ tape_tests = \
 	tests/tape/recompute \
 	tests/tape/replay \
 	tests/tape/safetensors \
+	tests/tape/scaling \
 	tests/tape/second \
 	tests/tape/settled \
 	tests/tape/shards \
@@ -44,6 +45,8 @@ tests_tape_by_hand_SOURCES = tests/tape/by_hand.c $(hand)
 tests_tape_by_hand_LDADD = libcore.a -lm
 tests_tape_replay_SOURCES = tests/tape/replay.c
 tests_tape_replay_LDADD = libcore.a -lm
+tests_tape_scaling_SOURCES = tests/tape/scaling.c
+tests_tape_scaling_LDADD = libcore.a -lm
 tests_tape_settled_SOURCES = tests/tape/settled.c
 tests_tape_settled_LDADD = libcore.a -lm
 tests_tape_golden_SOURCES = tests/tape/golden.c

@@ -62,6 +62,7 @@
 #ifndef SESQUI_AMP_SCALER_H
 #define SESQUI_AMP_SCALER_H
 
+#include <sesqui/args.h>
 #include <sesqui/tensor.h>
 
 #ifdef __cplusplus
@@ -101,42 +102,58 @@ typedef enum ssq_scale_refill {
 } ssq_scale_refill;
 
 /** Every knob of the machine. Take a preset's with
- *  ssq_scaler_options_preset and change what you want. */
+ *  ssq_scaler_options_preset and change what you want, or name fields:
+ *  SSQ_SCALER_OPTIONS(.init_scale = 1024), with those of "sesqui" else. */
 typedef struct ssq_scaler_options {
-    size_t struct_size;
-    double init_scale;        /**< > 0, finite; rounded to float32 where the
-                                   machine is */
-    double growth_factor;     /**< >= 1, finite */
-    double backoff_factor;    /**< in (0, 1] */
-    uint32_t growth_interval; /**< clean steps before a growth, >= 1; the
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_scaler_options));
+    double init_scale SSQ_DEFAULT(65536.0); /**< > 0, finite; rounded to float32
+                                   where the machine is */
+    double growth_factor SSQ_DEFAULT(2.0);  /**< >= 1, finite */
+    double backoff_factor SSQ_DEFAULT(0.5); /**< in (0, 1] */
+    uint32_t growth_interval
+        SSQ_DEFAULT(2000); /**< clean steps before a growth, >= 1; the
                                    interval and a lag together below 2^32 */
-    uint32_t first_lag;       /**< added before the first growth of a streak */
-    uint32_t repeat_lag;      /**< added before later ones */
-    ssq_scale_floor floor;    /**< the rule at min_scale */
-    double min_scale;  /**< in (0, init_scale]; not read with SSQ_FLOOR_NONE */
-    ssq_scale_cap cap; /**< the rule at max_scale */
-    double max_scale;  /**< for CLAMP >= init_scale, for STOP > 0 */
-    uint32_t hysteresis; /**< H, in [1, 2^31): overflows before a backoff */
-    uint32_t refill;     /**< SSQ_REFILL_* */
-    double tolerance;    /**< in [0, 1]: fairseq's share of overflows */
-    bool reset_on_inf;   /**< an overflow restarts the streak: true but for
-                              nntrainer */
-    bool match_equal;    /**< grow only at good == need (pytorch, keras3,
-                              megatron, colossalai) */
-    bool binary64;       /**< the preset's system computes in double: the
-                              simulator does too */
-    uint32_t max_consecutive_skips; /**< SSQ_SCALE_EVENT_SKIPS after so many
-                                         in a row, and again after as many
-                                         more; 0 never */
+    uint32_t first_lag
+        SSQ_DEFAULT(0); /**< added before the first growth of a streak */
+    uint32_t repeat_lag SSQ_DEFAULT(0); /**< added before later ones */
+    ssq_scale_floor floor
+        SSQ_DEFAULT(SSQ_FLOOR_CLAMP); /**< the rule at min_scale */
+    double min_scale SSQ_DEFAULT(1.0); /**< in (0, init_scale]; not read with
+                                   SSQ_FLOOR_NONE */
+    ssq_scale_cap cap
+        SSQ_DEFAULT(SSQ_CEILING_FINITE); /**< the rule at max_scale */
+    double max_scale
+        SSQ_DEFAULT(0.0); /**< for CLAMP >= init_scale, for STOP > 0 */
+    uint32_t hysteresis
+        SSQ_DEFAULT(2); /**< H, in [1, 2^31): overflows before a backoff */
+    uint32_t refill SSQ_DEFAULT(SSQ_REFILL_CLEAN); /**< SSQ_REFILL_* */
+    double tolerance
+        SSQ_DEFAULT(0.0); /**< in [0, 1]: fairseq's share of overflows */
+    bool reset_on_inf SSQ_DEFAULT(true); /**< an overflow restarts the streak:
+                              true but for nntrainer and fastai2_non_native */
+    bool match_equal
+        SSQ_DEFAULT(false); /**< grow only at good == need: pytorch, fastai2,
+                              fastai2_non_native, keras3, megatron, colossalai
+                              */
+    bool binary64 SSQ_DEFAULT(false); /**< the preset's system computes in
+                              double: the simulator does too */
+    uint32_t max_consecutive_skips
+        SSQ_DEFAULT(0); /**< SSQ_SCALE_EVENT_SKIPS after so many in a row, and
+                              again after as many more; 0 never */
 } ssq_scaler_options;
+#define SSQ_SCALER_OPTIONS_DEFAULTS                                            \
+    sizeof(ssq_scaler_options), 65536.0, 2.0, 0.5, 2000, 0, 0,                 \
+        SSQ_FLOOR_CLAMP, 1.0, SSQ_CEILING_FINITE, 0.0, 2, SSQ_REFILL_CLEAN,    \
+        0.0, true, false, false, 0
 #define SSQ_SCALER_OPTIONS_INIT                                                \
     {                                                                          \
-        sizeof(ssq_scaler_options), 65536.0, 2.0, 0.5, 2000, 0, 0,             \
-            SSQ_FLOOR_CLAMP, 1.0, SSQ_CEILING_FINITE, 0.0, 2,                  \
-            SSQ_REFILL_CLEAN, 0.0, true, false, false, 0                       \
+        SSQ_SCALER_OPTIONS_DEFAULTS                                            \
     }
+#define SSQ_SCALER_OPTIONS(...)                                                \
+    SSQ_ARGS(ssq_scaler_options, SSQ_SCALER_OPTIONS_DEFAULTS, __VA_ARGS__)
 
-/** The options of a preset: pytorch, keras3, tf_keras, fastai, megatron,
+/** The options of a preset: pytorch, keras3, tf_keras, fastai (v1), fastai_old
+ *  (v1 before March 2019), fastai2 (v2: torch's), fastai2_non_native, megatron,
  *  colossalai, deepspeed, deepspeed_old, deepspeed_consecutive,
  *  deepspeed_fused, apex_amp (also apex), nemo, jmp, flax, fairseq, ort,
  *  paddle, nntrainer, tiny-cuda-nn, darknet; sesqui (ours, the default:
@@ -145,8 +162,17 @@ typedef struct ssq_scaler_options {
  *  counts). Where a system leaves a value to its caller, the preset has the
  *  one of its examples: doc/design/scaler.md. The presets that never move have
  *  an interval and an allowance that no run uses up.
- *  @return SSQ_ERR_NOT_FOUND another name, listing all; SSQ_ERR_INVALID a NULL
- *          or wrong struct_size. Since 0.1. */
+ *
+ *  Numbers may follow the name, after commas:
+ *  "keras3,init_scale=1024,growth_interval=500". The settings are init_scale,
+ *  growth_factor, backoff_factor, growth_interval, first_lag, repeat_lag,
+ *  min_scale, max_scale, hysteresis, tolerance and max_consecutive_skips. A
+ *  number is a decimal of up to 15 digits, or 2^N. ssq_scaler_create checks
+ *  their values.
+ *  @return SSQ_ERR_NOT_FOUND another name or setting, listing all;
+ *          SSQ_ERR_INVALID a NULL or wrong struct_size, a word without "=",
+ *          another value than a number, min_scale or max_scale of a preset that
+ *          does not read it. *options is unchanged then. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_options_preset(const char *preset, ssq_scaler_options *options);
 
@@ -155,7 +181,9 @@ SSQ_API const char *ssq_scaler_preset_name(size_t i);
 
 /** Make a scaler on a device. Waits until its words are there. Not while
  *  this thread captures a graph on the device.
- *  @param preset   name, or NULL for "sesqui"; ignored when options is given
+ *  @param preset   as ssq_scaler_options_preset, such as
+ *                  "pytorch,init_scale=1024"; NULL "sesqui"; ignored when
+ *                  options is given
  *  @param options  the whole machine, or NULL for the preset's; copied
  *  @param scaler   the caller's; it holds the device
  *  @return SSQ_ERR_INVALID an option that the machine cannot have, with its
