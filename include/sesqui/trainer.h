@@ -171,9 +171,25 @@ SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
                   const ssq_optimizer_options *options, ssq_group **group);
 
-/** Where hooks are called: the six places of fastai's MixedPrecision. */
+/** Where hooks are called: the six places of fastai's MixedPrecision, and
+ *  epochs, batches and validation as Keras and fastai have them. In a loop that
+ *  says all of them, the order is
+ *
+ *      TRAIN_BEGIN
+ *        EPOCH_BEGIN
+ *          BATCH_BEGIN
+ *            LOSS_BEGIN BACKWARD_BEGIN BACKWARD_END STEP_END
+ *          BATCH_END
+ *          ...
+ *          VALIDATE_BEGIN VALIDATE_END
+ *        EPOCH_END
+ *        ...
+ *      TRAIN_END
+ *
+ *  A hook ignores the places that it does not know: more may come. */
 typedef enum ssq_trainer_place {
-    SSQ_PLACE_TRAIN_BEGIN = 0,    /**< by the first ssq_trainer_begin */
+    SSQ_PLACE_TRAIN_BEGIN = 0,    /**< by the first ssq_trainer_begin, or by
+                                       the first SSQ_PLACE_EPOCH_BEGIN */
     SSQ_PLACE_LOSS_BEGIN = 1,     /**< by ssq_trainer_output, with the model's
                                        output, in float32 */
     SSQ_PLACE_BACKWARD_BEGIN = 2, /**< by ssq_trainer_step, with the loss */
@@ -182,16 +198,24 @@ typedef enum ssq_trainer_place {
                                        ssq_trainer_unscale is for here */
     SSQ_PLACE_STEP_END = 4,       /**< behind the step and the scaler's update,
                                        skipped or not */
-    SSQ_PLACE_TRAIN_END = 5       /**< by ssq_trainer_end: the parameters are
+    SSQ_PLACE_TRAIN_END = 5,      /**< by ssq_trainer_end: the parameters are
                                        float32 */
+    SSQ_PLACE_EPOCH_BEGIN = 6,    /**< by ssq_trainer_notify, and so are the
+                                       next three */
+    SSQ_PLACE_EPOCH_END = 7,
+    SSQ_PLACE_VALIDATE_BEGIN = 8,
+    SSQ_PLACE_VALIDATE_END = 9,
+    SSQ_PLACE_BATCH_BEGIN = 10,   /**< by each ssq_trainer_begin */
+    SSQ_PLACE_BATCH_END = 11      /**< by ssq_trainer_step, after a pass that
+                                       counts; within an accumulation, too */
 } ssq_trainer_place;
 
 /** Called at each place.
  *  @param var  the output or the loss, which it may replace by a var of this
  *              pass; NULL at the other places
- *  A hook at SSQ_PLACE_TRAIN_BEGIN or SSQ_PLACE_STEP_END may load or save, and
- *  may evaluate: ssq_trainer_load, ssq_trainer_evaluate. It may not begin a
- *  pass for training.
+ *  Hooks at the begin and end of the training, an epoch, a validation, a batch
+ *  and at the end of a step may load, save and evaluate: ssq_trainer_load,
+ *  ssq_trainer_evaluate. They may not begin a pass for training.
  *  @return SSQ_OK, or another status to stop: the call that came to the place
  *          returns it. Its text is that of the library's call that failed, or
  *          the hook's own, for example
@@ -205,6 +229,27 @@ typedef ssq_status ssq_trainer_hook(void *user, ssq_trainer *trainer,
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_hook_add(ssq_trainer *trainer,
                                                        ssq_trainer_hook *hook,
                                                        void *user);
+
+/** Call all hooks at a place that the program alone knows:
+ *
+ *      for (int epoch = 0; epoch < epochs; epoch++) {
+ *          CHECK(ssq_trainer_notify(t, SSQ_PLACE_EPOCH_BEGIN));
+ *          train(t);
+ *          CHECK(ssq_trainer_notify(t, SSQ_PLACE_VALIDATE_BEGIN));
+ *          evaluate(t);
+ *          CHECK(ssq_trainer_notify(t, SSQ_PLACE_VALIDATE_END));
+ *          CHECK(ssq_trainer_notify(t, SSQ_PLACE_EPOCH_END));
+ *      }
+ *
+ *  These hooks may evaluate, save, and change hyper-parameters. A program
+ *  without such hooks need not call it. ssq_trainer_end ends what is open.
+ *  @param place  EPOCH_BEGIN, EPOCH_END, VALIDATE_BEGIN or VALIDATE_END
+ *  @return SSQ_ERR_INVALID trainer is NULL, another place, a begin of what has
+ *          begun, an end of what has not, or the end of an epoch within a
+ *          validation: no hook is called; else what a hook returned. After an
+ *          error the place is not taken, and the call may be repeated. */
+SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_notify(ssq_trainer *trainer,
+                                                     ssq_trainer_place place);
 
 /** The model's output on its way to the loss: in float32, and as hooks at
  *  SSQ_PLACE_LOSS_BEGIN leave it. A program without such hooks need not call
@@ -283,7 +328,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_step(ssq_trainer *trainer,
  * or before a save when the process is told to stop. The bits are those of a
  *  trainer whose .accumulate is that number. If no pass was taken, nothing
  *  happens. This ends the current pass, which does not count. Hooks are
- *  called at SSQ_PLACE_STEP_END only.
+ *  called at SSQ_PLACE_STEP_END only; if it repeats the step of a pass that
+ *  failed, then at SSQ_PLACE_BATCH_END.
  *
  *      for (size_t i = 0; i < batches; i++)
  *          CHECK(ssq_trainer_step(trainer, loss_of(trainer, i)));

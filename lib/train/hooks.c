@@ -33,7 +33,10 @@ void trainer_free_hooks(ssq_trainer *t)
 static const char *const names[] = {
     "SSQ_PLACE_TRAIN_BEGIN",    "SSQ_PLACE_LOSS_BEGIN",
     "SSQ_PLACE_BACKWARD_BEGIN", "SSQ_PLACE_BACKWARD_END",
-    "SSQ_PLACE_STEP_END",       "SSQ_PLACE_TRAIN_END"};
+    "SSQ_PLACE_STEP_END",       "SSQ_PLACE_TRAIN_END",
+    "SSQ_PLACE_EPOCH_BEGIN",    "SSQ_PLACE_EPOCH_END",
+    "SSQ_PLACE_VALIDATE_BEGIN", "SSQ_PLACE_VALIDATE_END",
+    "SSQ_PLACE_BATCH_BEGIN",    "SSQ_PLACE_BATCH_END"};
 
 /* The text of an error that the hook has not set is not an older one. */
 static ssq_status hook_call(const struct hook *h, ssq_trainer *t,
@@ -127,5 +130,6 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     if (st != SSQ_OK)
         return st;
     trainer->ended = true;
+    trainer->epoch = trainer->validating = false;
     return trainer_call_hooks(trainer, SSQ_PLACE_TRAIN_END, NULL);
 }

@@ -72,16 +72,9 @@ static ssq_status check_capture(const ssq_trainer *t, const char *what)
 static ssq_status call_outside(ssq_trainer *t, ssq_trainer_place place,
                                bool training)
 {
-    ssq_status st;
-    if (t->in_hook)
-        return error_set(SSQ_ERR_INVALID,
-                         "called by a hook that "
-                         "trainer_begin runs; a hook may begin a pass with "
-                         "trainer_evaluate only");
-    t->in_hook = true;
-    st = trainer_call_hooks(t, place, NULL);
-    t->in_hook = false;
-    ssq_tape_begin(t->tape, training);
+    ssq_status st = trainer_call_outside(t, place);
+    if (t->hooks != NULL)
+        ssq_tape_begin(t->tape, training);
     return st;
 }
 
@@ -100,6 +93,8 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         if (t->due == DUE_NOTHING) {
             ssq_params_clean(t->params);
             st = call_outside(t, SSQ_PLACE_STEP_END, training);
+            if (st == SSQ_OK)
+                st = call_outside(t, SSQ_PLACE_BATCH_END, training);
         }
     }
     if (st == SSQ_OK && t->torn)
@@ -109,13 +104,15 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
                        "%s: the training has ended: the parameters are float32",
                        what);
     if (st == SSQ_OK && training && !t->begun) {
-        st = call_outside(t, SSQ_PLACE_TRAIN_BEGIN, training);
-        t->begun = st == SSQ_OK;
+        st = trainer_start(t);
+        ssq_tape_begin(t->tape, training); /* its hooks may begin passes */
     }
     if (st == SSQ_OK && training && t->comm != NULL)
         st = ssq_comm_status(t->comm); /* sums of a pass may be under way yet */
     if (st == SSQ_OK && training)
         st = trainer_alike(t);
+    if (st == SSQ_OK && training)
+        st = call_outside(t, SSQ_PLACE_BATCH_BEGIN, training);
     if (st == SSQ_OK && training && t->replay)
         st = repeat_begin(t->queue, t);
     if (st != SSQ_OK)
@@ -260,10 +257,12 @@ static ssq_status count(ssq_trainer *t, ssq_status st)
     if (t->due != DUE_NOTHING)
         return st;
     ssq_params_clean(t->params);
-    bool stepped = counted && t->taken == 0 && taken + 1 == t->accumulate &&
-                   (st == SSQ_OK || st == SSQ_ERR_SCALE);
+    counted = counted && (st == SSQ_OK || st == SSQ_ERR_SCALE);
+    bool stepped = counted && t->taken == 0 && taken + 1 == t->accumulate;
     ssq_status end =
         stepped ? trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL) : SSQ_OK;
+    if (counted && end == SSQ_OK)
+        end = trainer_call_hooks(t, SSQ_PLACE_BATCH_END, NULL);
     return st == SSQ_OK ? end : st;
 }
 
@@ -330,7 +329,8 @@ ssq_status ssq_trainer_flush(ssq_trainer *trainer)
     ssq_status st = leave_pass(t, "trainer_flush");
     if (st != SSQ_OK || (t->taken == 0 && t->due == DUE_NOTHING))
         return st;
-    if (t->due == DUE_NOTHING) {
+    bool again = t->due != DUE_NOTHING; /* of a pass that is not told of */
+    if (!again) {
         optimizer_set_factor(t->optimizer, trainer_factor(t, t->taken));
         t->due = DUE_STEP;
     }
@@ -339,6 +339,8 @@ ssq_status ssq_trainer_flush(ssq_trainer *trainer)
         return st;
     ssq_params_clean(t->params);
     ssq_status end = trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL);
+    if (again && end == SSQ_OK)
+        end = trainer_call_hooks(t, SSQ_PLACE_BATCH_END, NULL);
     return st == SSQ_OK ? end : st;
 }
 

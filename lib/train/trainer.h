@@ -39,14 +39,15 @@ struct ssq_trainer {
     ssq_tensor *sum;     /* of losses, f32; NULL: none yet */
     uint32_t losses;     /* in it */
     struct hook *hooks, **hooks_end;
-    double clip_value; /* of elements of true gradients; 0: none */
-    bool unscaled;     /* the gradients of the step that is due are true */
-    bool clipped;      /* and within clip_value */
-    bool replay;       /* passes are spans of lib/core/repeat.h */
-    bool begun, ended; /* the training */
-    bool in_hook;      /* at a place where a pass begins */
-    ssq_comm *comm;    /* of the program's; NULL: alone */
-    bool shard;        /* the optimizer is distributed */
+    double clip_value;      /* of elements of true gradients; 0: none */
+    bool unscaled;          /* the gradients of the step that is due are true */
+    bool clipped;           /* and within clip_value */
+    bool replay;            /* passes are spans of lib/core/repeat.h */
+    bool begun, ended;      /* the training */
+    bool in_hook;           /* in a hook that a begin runs */
+    bool epoch, validating; /* have begun: places.c */
+    ssq_comm *comm;         /* of the program's; NULL: alone */
+    bool shard;             /* the optimizer is distributed */
     uint64_t bucket_bytes;
     uint32_t compare_every; /* steps; 0: never */
     uint64_t steps;         /* since, where it is not 0 */
@@ -158,6 +159,14 @@ void trainer_weigh_rows(ssq_trainer *t, int64_t rows, int64_t all);
 /* ---- ahead.c ---- */
 
 void trainer_free_ahead(ssq_trainer *t);
+
+/* ---- places.c ---- */
+
+/** The first pass, or epoch, of a training: call hooks at TRAIN_BEGIN, once. */
+ssq_status trainer_start(ssq_trainer *t);
+/** trainer_call_hooks where a pass begins: a hook may not begin another one for
+ *  training. */
+ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place);
 
 /* ---- hooks.c ---- */
 

@@ -113,7 +113,7 @@ static ssq_status your_hook(ssq_queue *on, const ssq_tensor *verdict,
     return SSQ_OK; /* one rank */
 }
 
-static unsigned places[6]; /* how often your_place came to each */
+static unsigned places[12]; /* how often your_place came to each */
 
 static ssq_status your_place(void *user, ssq_trainer *of,
                              ssq_trainer_place place, ssq_var *var)

@@ -48,7 +48,7 @@ static size_t values(const struct bed *b, ssq_params *params, bool grads,
 /* ---- places ---- */
 
 struct diary {
-    char text[64];
+    char text[96];
     ssq_trainer_place fail_at; /* once, if failing */
     bool failing, wide, has_var;
     double factor; /* of the loss; 0: as it is */
@@ -62,7 +62,7 @@ static ssq_status write_diary(void *user, ssq_trainer *trainer,
     bool wants =
         place == SSQ_PLACE_LOSS_BEGIN || place == SSQ_PLACE_BACKWARD_BEGIN;
     if (n < sizeof(d->text) - 1)
-        d->text[n] = "TLBGSE"[place];
+        d->text[n] = "TLBGSE{}()be"[place];
     d->has_var = d->has_var && (var != NULL) == wants;
     if (place == SSQ_PLACE_LOSS_BEGIN)
         d->wide = d->wide && ssq_tensor_dtype(ssq_var_tensor(*var)) == SSQ_F32;
@@ -87,7 +87,8 @@ static void places(const struct bed *b)
         NEED(step(b, t));
     (void)ssq_trainer_evaluate(t);
     NEED(ssq_trainer_end(t));
-    tap_ok(strcmp(d.text, "TLBGLBGSLBGLBGSE") == 0 && d.wide && d.has_var,
+    tap_ok(strcmp(d.text, "TbLBGebLBGSebLBGebLBGSeE") == 0 && d.wide &&
+               d.has_var,
            "%s: four passes, two steps: %s", b->name, d.text);
     (void)ssq_trainer_begin(t);
     core_status(step(b, t), SSQ_ERR_INVALID,

@@ -20,6 +20,7 @@ tape_tests = \
 	tests/tape/misuse \
 	tests/tape/mixed \
 	tests/tape/names \
+	tests/tape/places \
 	tests/tape/prod \
 	tests/tape/recompute \
 	tests/tape/replay \
@@ -47,6 +48,8 @@ tests_tape_replay_SOURCES = tests/tape/replay.c
 tests_tape_replay_LDADD = libcore.a -lm
 tests_tape_scaling_SOURCES = tests/tape/scaling.c
 tests_tape_scaling_LDADD = libcore.a -lm
+tests_tape_places_SOURCES = tests/tape/places.c
+tests_tape_places_LDADD = libcore.a -lm
 tests_tape_settled_SOURCES = tests/tape/settled.c
 tests_tape_settled_LDADD = libcore.a -lm
 tests_tape_golden_SOURCES = tests/tape/golden.c

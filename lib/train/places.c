@@ -1,0 +1,77 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* places.c - places of a training that the program alone knows: epochs and
+ * validation. */
+#include "lib/train/trainer.h"
+
+ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)
+{
+    if (t->in_hook)
+        return error_set(SSQ_ERR_INVALID,
+                         "called by a hook that trainer_begin runs; a hook may "
+                         "begin a pass with trainer_evaluate only");
+    t->in_hook = true;
+    ssq_status st = trainer_call_hooks(t, place, NULL);
+    t->in_hook = false;
+    return st;
+}
+
+ssq_status trainer_start(ssq_trainer *t)
+{
+    if (t->begun)
+        return SSQ_OK;
+    ssq_status st = trainer_call_outside(t, SSQ_PLACE_TRAIN_BEGIN);
+    t->begun = st == SSQ_OK;
+    return st;
+}
+
+/* A place, and the state that it moves. */
+struct move {
+    const char
+        *name; /* of what begins or ends; NULL: not the program's place */
+    bool *begun;
+    bool begins;
+};
+
+static struct move move_of(ssq_trainer *t, ssq_trainer_place place)
+{
+    switch (place) {
+    case SSQ_PLACE_EPOCH_BEGIN:
+        return (struct move){"an epoch", &t->epoch, true};
+    case SSQ_PLACE_EPOCH_END:
+        return (struct move){"an epoch", &t->epoch, false};
+    case SSQ_PLACE_VALIDATE_BEGIN:
+        return (struct move){"a validation", &t->validating, true};
+    case SSQ_PLACE_VALIDATE_END:
+        return (struct move){"a validation", &t->validating, false};
+    default:
+        return (struct move){NULL, NULL, false};
+    }
+}
+
+ssq_status ssq_trainer_notify(ssq_trainer *trainer, ssq_trainer_place place)
+{
+    static const char what[] = "trainer_notify";
+    if (trainer == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
+    const struct move m = move_of(trainer, place);
+    if (m.name == NULL)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: place is %d, expected SSQ_PLACE_EPOCH_BEGIN, "
+                         "_EPOCH_END, _VALIDATE_BEGIN or _VALIDATE_END: the "
+                         "trainer itself calls hooks at the others",
+                         what, (int)place);
+    if (*m.begun == m.begins)
+        return error_set(SSQ_ERR_INVALID, "%s: %s %s", what, m.name,
+                         m.begins ? "has begun, and not ended"
+                                  : "ends that has not begun");
+    if (place == SSQ_PLACE_EPOCH_END && trainer->validating)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: the epoch ends within a validation", what);
+    ssq_status st =
+        place == SSQ_PLACE_EPOCH_BEGIN ? trainer_start(trainer) : SSQ_OK;
+    if (st == SSQ_OK)
+        st = trainer_call_hooks(trainer, place, NULL);
+    if (st == SSQ_OK)
+        *m.begun = m.begins;
+    return st;
+}
