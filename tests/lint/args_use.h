@@ -81,6 +81,19 @@ static ssq_status joined(const ssq_concat_args *c, const char *a)
     return good ? SSQ_OK : SSQ_ERR_INVALID;
 }
 
+/* A trainer whose scaler begins here, with the other options' defaults. */
+static ssq_status scaled(const ssq_trainer_args *t, double scale)
+{
+    const ssq_scaler_options *o = t->scaler_options;
+
+    return t->struct_size == sizeof(*t) && t->bucket_bytes == 26214400 &&
+                   o->struct_size == sizeof(*o) && o->init_scale == scale &&
+                   o->growth_interval == 2000 && o->hysteresis == 2 &&
+                   o->reset_on_inf
+               ? SSQ_OK
+               : SSQ_ERR_INVALID;
+}
+
 /* Of the address that a macro gave: for macros inside of macros. */
 static double alpha_of(const ssq_gemm_args *g)
 {
@@ -99,6 +112,10 @@ static inline int use_lists(void)
     for (int i = 0; i < 2; i++)
         TRY(joined(SSQ_CONCAT(.x = LIST(t[0], t[1], t[2]), .n = 3, .axis = i),
                    place));
+    TRY(scaled(
+        SSQ_TRAINER(.accumulate = 2,
+                    .scaler_options = SSQ_SCALER_OPTIONS(.init_scale = 64)),
+        64));
     TRY(over(SSQ_SUM(.x = t[0]), 0, 0, 0));
     TRY(over(SSQ_SUM(.x = t[0], .axes = {0, -1}, .n_axes = 2), 2, 0, -1));
     TRY(over(SSQ_SUM(.n_axes = SSQ_AXES_NONE), -1, 0, 0));
