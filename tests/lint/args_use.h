@@ -94,6 +94,18 @@ static ssq_status scaled(const ssq_trainer_args *t, double scale)
                : SSQ_ERR_INVALID;
 }
 
+static bool falls(const ssq_schedule *s, uint32_t steps)
+{
+    return s->struct_size == sizeof(*s) && s->kind == SSQ_SCHEDULE_COSINE &&
+           s->base == 1e-3 && s->total_steps == steps && s->pct_start == 0.3;
+}
+
+static bool decays(const ssq_optimizer_options *o, double decay)
+{
+    return o->struct_size == sizeof(*o) && o->lr == -1.0 && o->beta1 == 0.9 &&
+           o->weight_decay == decay && o->bias_correction;
+}
+
 /* Of the address that a macro gave: for macros inside of macros. */
 static double alpha_of(const ssq_gemm_args *g)
 {
@@ -116,6 +128,10 @@ static inline int use_lists(void)
         SSQ_TRAINER(.accumulate = 2,
                     .scaler_options = SSQ_SCALER_OPTIONS(.init_scale = 64)),
         64));
+    if (!falls(SSQ_SCHEDULE(.kind = SSQ_SCHEDULE_COSINE, .total_steps = 9), 9))
+        return 1;
+    if (!decays(SSQ_OPTIMIZER(.weight_decay = 0.5), 0.5))
+        return 1;
     TRY(over(SSQ_SUM(.x = t[0]), 0, 0, 0));
     TRY(over(SSQ_SUM(.x = t[0], .axes = {0, -1}, .n_axes = 2), 2, 0, -1));
     TRY(over(SSQ_SUM(.n_axes = SSQ_AXES_NONE), -1, 0, 0));

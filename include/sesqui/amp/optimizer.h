@@ -96,12 +96,16 @@ typedef struct ssq_optimizer_options {
     bool statistics
         SSQ_DEFAULT(false); /**< count underflow and rounded-away updates */
 } ssq_optimizer_options;
+#define SSQ_OPTIMIZER_DEFAULTS                                                 \
+    sizeof(ssq_optimizer_options), -1.0, 0.0, 0.0, 0.9, 0.999, -1.0, -1.0,     \
+        -1.0, 0.0, 0.0, 1.0, false, false, false, false, false, true, true,    \
+        SSQ_ADAM_TORCH, 0.0, SSQ_MASTER_F32, false, 0, false
 #define SSQ_OPTIMIZER_INIT                                                     \
     {                                                                          \
-        sizeof(ssq_optimizer_options), -1.0, 0.0, 0.0, 0.9, 0.999, -1.0, -1.0, \
-            -1.0, 0.0, 0.0, 1.0, false, false, false, false, false, true,      \
-            true, SSQ_ADAM_TORCH, 0.0, SSQ_MASTER_F32, false, 0, false         \
+        SSQ_OPTIMIZER_DEFAULTS                                                 \
     }
+#define SSQ_OPTIMIZER(...)                                                     \
+    SSQ_ARGS(ssq_optimizer_options, SSQ_OPTIMIZER_DEFAULTS, __VA_ARGS__)
 
 /** Make an optimizer: "sgd", "adam", "adamw", "rmsprop", "adagrad", "lamb",
  *  "adadelta".

@@ -30,6 +30,7 @@
 #ifndef SESQUI_AMP_SCHEDULE_H
 #define SESQUI_AMP_SCHEDULE_H
 
+#include <sesqui/args.h>
 #include <sesqui/dtype.h>
 
 #ifdef __cplusplus
@@ -49,29 +50,38 @@ typedef enum ssq_schedule_kind {
 
 /** A schedule. Unused fields are ignored. */
 typedef struct ssq_schedule {
-    size_t struct_size;
-    ssq_schedule_kind kind;
-    double base;             /**< the value to schedule, >= 0; the maximum of
-                                  one-cycle */
-    uint32_t total_steps;    /**< >= 1; length of the table */
-    uint32_t step_size;      /**< STEP, >= 1 */
-    double gamma;            /**< STEP, >= 0 */
-    uint32_t warmup_steps;   /**< COSINE, <= total_steps */
-    double warmup_start;     /**< COSINE: factor of base at t = 0 */
-    double min_value;        /**< COSINE */
-    double pct_start;        /**< ONE_CYCLE: share of rising steps: 0.3 (torch),
-                                  0.25 (fastai) */
-    double div_factor;       /**< ONE_CYCLE: base / first value: 25 */
-    double final_div_factor; /**< torch: first / last value 1e4; fastai:
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_schedule));
+    ssq_schedule_kind kind SSQ_DEFAULT(SSQ_SCHEDULE_CONSTANT);
+    double base SSQ_DEFAULT(1e-3);       /**< the value to schedule, >= 0; the
+                                  maximum of one-cycle */
+    uint32_t total_steps SSQ_DEFAULT(1); /**< >= 1; length of the table */
+    uint32_t step_size SSQ_DEFAULT(1);   /**< STEP, >= 1 */
+    double gamma SSQ_DEFAULT(0.1);       /**< STEP, >= 0 */
+    uint32_t warmup_steps SSQ_DEFAULT(0); /**< COSINE, <= total_steps */
+    double warmup_start
+        SSQ_DEFAULT(0.0); /**< COSINE: factor of base at t = 0 */
+    double min_value SSQ_DEFAULT(0.0);   /**< COSINE */
+    double pct_start SSQ_DEFAULT(0.3);   /**< ONE_CYCLE: share of rising steps:
+                                  0.3 (torch), 0.25 (fastai) */
+    double div_factor
+        SSQ_DEFAULT(25.0); /**< ONE_CYCLE: base / first value: 25 */
+    double final_div_factor
+        SSQ_DEFAULT(1e4); /**< torch: first / last value 1e4; fastai:
                                   base / last value 1e5 */
-    bool linear;             /**< ONE_CYCLE of torch: linear, not cosine */
-    const double *table;     /**< TABLE: total_steps values, copied */
+    bool linear
+        SSQ_DEFAULT(false); /**< ONE_CYCLE of torch: linear, not cosine */
+    const double *table
+        SSQ_DEFAULT(NULL); /**< TABLE: total_steps values, copied */
 } ssq_schedule;
+#define SSQ_SCHEDULE_DEFAULTS                                                  \
+    sizeof(ssq_schedule), SSQ_SCHEDULE_CONSTANT, 1e-3, 1, 1, 0.1, 0, 0.0, 0.0, \
+        0.3, 25.0, 1e4, false, NULL
 #define SSQ_SCHEDULE_INIT                                                      \
     {                                                                          \
-        sizeof(ssq_schedule), SSQ_SCHEDULE_CONSTANT, 1e-3, 1, 1, 0.1, 0, 0.0,  \
-            0.0, 0.3, 25.0, 1e4, false, NULL                                   \
+        SSQ_SCHEDULE_DEFAULTS                                                  \
     }
+#define SSQ_SCHEDULE(...)                                                      \
+    SSQ_ARGS(ssq_schedule, SSQ_SCHEDULE_DEFAULTS, __VA_ARGS__)
 
 /** The value at step t, in double: what the table holds rounded to float32.
  *  @return SSQ_ERR_INVALID a NULL, or a field out of range, with its value.
