@@ -24,6 +24,9 @@ static const struct {
 #define UNARY(N, NAME, WITH, CLASS, Y) LINE(NAME)
 #define UNARY_BOTH(N, NAME, WITH, CLASS, Y, DX) LINE(NAME)
 #define UNARY_SIGNED(N, NAME, WITH, CLASS, Y, DX, INTEGER) LINE(NAME)
+#define BACKWARD(NAME) /* the name of the forward selects them: below */
+#define BACKWARDS(NAME)
+#define UNARY_BACKWARDS
 #define UNARY_FUNCTIONS \
     UNARY_KINDS(UNARY_BOTH, UNARY_SIGNED, UNARY, UNARY)
 #define X(NAME, WALKED, FUNCTIONS, TABLES, STRUCT) {#NAME, true}, FUNCTIONS
