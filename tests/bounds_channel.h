@@ -11,50 +11,52 @@
 static inline void norm_errors_given(struct norm_facts *f)
 {
     f->mean_error = 0.0;
+    f->var_error = 0.0;
     f->rstd_error = 4.0 * U_F32;
 }
 
-/** The variance over n - 1: the sum of squares as in norm_errors, whose terms
- *  are off by u |d| and e = mean_error; the divisor and the quotient are in the
- *  8 of bound_chain. */
+/** The variance over n - 1: the sum of squares as in norm_errors; the divisor
+ *  and the quotient are in the 8 of bound_chain. */
 static inline double bound_unbiased(const struct norm_facts *f)
 {
-    double e = f->mean_error, n = f->n / (f->n - 1.0);
-    return n * (bound_chain(bound_terms(f->n), f->var) + e * e +
-                8.0 * U_F32 * e * sqrt(f->var));
+    return f->n / (f->n - 1.0) * f->var_error;
 }
 
 /** What joins the statistics of ranks (kernels/norm/channel_merge.h): the
- *  elements of the rank with the most of them, the ranks, and the variance of
- *  the ranks' means about that of all. */
+ *  elements of the rank with the most of them, the ranks, the variance of the
+ *  ranks' means about that of all; and the largest of the ranks' avg |x|, avg
+ *  |x - mean| about their own means, and |mean|. */
 struct rank_facts {
     double most, ranks, between;
-    double var_error; /* found by norm_errors_ranks: of the variance */
+    double abs_x, abs_dev, abs_mean;
 };
 
-/* Rank r's mean m_r is off by e_r, at most own; the mean of all by e: as many
- * additions as the longest chain of a rank and the chain over ranks, with a
- * product and a quotient. A rank's squares gain e_r^2 by it. With D_r = m_r -
- * m, whose mean is 0, (m_r - m)^2 is off by 2 D_r (e_r - e) + (e_r - e)^2, of
- * which the mean is at most 2 own sqrt(between) + (own + e)^2. Six roundings
- * more join them: of D_r, its square, the sum, the product, the quotient, and
- * one of eps'.
- */
-static inline void norm_errors_ranks(struct norm_facts *f, struct rank_facts *r,
-                                     double abs_mean, double abs_most,
-                                     double eps)
+/* Rank r finds its statistics as in norm_errors, with a first mean that is off
+ * by at most `first`: m_r is off by e_r, at most own, and v_r by what the first
+ * and the last two terms below say. The ranks' means vary by `between`; as they
+ * were found, by at most `more` more: with D_r = m_r - m, whose mean is 0,
+ * D_r^2 is off by 2 D_r e_r + e_r^2, of which the mean is at most 2 own
+ * sqrt(between)
+ * + own^2. Their first mean is off by `all`: the chain over ranks, a product, a
+ * quotient. It and the squares about it are corrected like those of a rank, by
+ * deviations that average to sqrt(between + more) at most. Six roundings more
+ * join the squares: of D_r, its square, the sum, the product, the quotient, and
+ * one of eps'. */
+static inline void norm_errors_ranks(struct norm_facts *f,
+                                     const struct rank_facts *r, double eps)
 {
     double k = bound_terms(r->most), over = bound_terms(r->ranks);
-    double own = bound_chain(k, abs_most);
-    double e = bound_chain(k + over + 2.0, abs_mean);
-    double more =
-        own * own + 2.0 * own * sqrt(r->between) + (own + e) * (own + e);
-    r->var_error = bound_chain(k + over + 6.0, f->var + more) + more +
-                   8.0 * U_F32 * (own + e) * sqrt(f->var);
-    double rho = r->var_error / (f->var + eps);
-    f->mean_error = e;
-    f->rstd_error = rho < 0.5 ? 1.0 / sqrt(1.0 - rho) - 1.0 + 4.0 * U_F32
-                              : (double)INFINITY;
+    double first = bound_chain(k, r->abs_x);
+    double c = bound_correction(k, r->abs_dev, first);
+    double own = c + U_F32 * (r->abs_mean + c);
+    double more = own * own + 2.0 * own * sqrt(r->between);
+    double all = bound_chain(over + 2.0, r->abs_mean + own);
+    double d = bound_correction(over + 2.0, sqrt(r->between + more), all);
+    f->mean_error = own + d + U_F32 * (fabs(f->mean) + own + d);
+    f->var_error =
+        bound_chain(k + over + 6.0, f->var + more + first * first + all * all) +
+        more + bound_corrected(all, d) + bound_corrected(first, c);
+    f->rstd_error = bound_rstd(f, eps);
 }
 
 /** Over ranks the averages of a gradient have additions more, those of

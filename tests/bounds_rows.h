@@ -129,27 +129,53 @@ static inline double bound_loss_total(double n, double m, double tiny)
 struct norm_facts {
     double n, mean, var, rstd;
     double mean_error; /* of the float32 mean, absolute */
+    double var_error;  /* of the variance, absolute */
     double rstd_error; /* of the float32 rstd, relative */
 };
 
-/* The mean: k additions, a quotient, a rounding; abs_mean = avg |x|. With
- * e = that error, d is off by e + u |d|; e is common to the row, so that the
- * sum of squares gains n e^2 and no first-order term but u e sqrt(var):
- * rho = ((k + 8) u var + e^2 + 8 u e sqrt(var)) / (var + eps), and
- * (1 + rho)^(-1/2), 2u of rsqrt, u of + eps. */
+/* 1 / sqrt(var + eps), where var is off by var_error and never negative: 2u of
+ * rsqrt, u of + eps. */
+static inline double bound_rstd(const struct norm_facts *f, double eps)
+{
+    double v = f->var + eps, low = fmax(f->var - f->var_error, 0.0) + eps;
+    if (!isfinite(f->var))
+        return 0.0; /* rstd is 0 or NaN */
+    if (low == 0.0 || !isfinite(f->var_error))
+        return (double)INFINITY;
+    double up = sqrt(v / low) - 1.0;
+    double down = 1.0 - sqrt(v / (v + f->var_error));
+    return fmax(up, down) + 4.0 * U_F32 * (1.0 + up);
+}
+
+/* The average c of deviations from a mean that is off by `first`, and so the
+ * exact c is at most that: k additions, a quotient, and a rounding of each
+ * deviation. abs_dev = avg |x - mean|. */
+static inline double bound_correction(double k, double abs_dev, double first)
+{
+    return bound_chain(k, abs_dev + first);
+}
+
+/* The squares lose c^2, of which c is off by error; its product and the
+ * difference round. */
+static inline double bound_corrected(double first, double error)
+{
+    double c = first + error;
+    return error * (2.0 * first + error) + 4.0 * U_F32 * c * c;
+}
+
+/* The mean as it is first: k additions, a quotient, a rounding; abs_mean =
+ * avg |x|. With e = that error the squares of the deviations from it average
+ * to var + e^2 exactly, and their own average is e: both are corrected by it
+ * (kernels/norm/deviations.h). The corrected mean rounds once more. An RMS norm
+ * has no mean. */
 static inline void norm_errors(struct norm_facts *f, double abs_mean,
-                               double eps, bool rms)
+                               double abs_dev, double eps, bool rms)
 {
     double k = bound_terms(f->n), e = rms ? 0.0 : bound_chain(k, abs_mean);
-    double rho =
-        (bound_chain(k, f->var) + e * e + 8.0 * U_F32 * e * sqrt(f->var)) /
-        (f->var + eps);
-    f->mean_error = e;
-    f->rstd_error = 0.0; /* rstd is 0 or NaN */
-    if (!isfinite(f->var))
-        return;
-    f->rstd_error = rho < 0.5 ? 1.0 / sqrt(1.0 - rho) - 1.0 + 4.0 * U_F32
-                              : (double)INFINITY;
+    double c = rms ? 0.0 : bound_correction(k, abs_dev, e);
+    f->mean_error = rms ? 0.0 : c + U_F32 * (fabs(f->mean) + c);
+    f->var_error = bound_chain(k, f->var + e * e) + bound_corrected(e, c);
+    f->rstd_error = bound_rstd(f, eps);
 }
 
 /* d rstd gamma + beta: three roundings in the product, one in the sum. */

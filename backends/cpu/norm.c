@@ -7,7 +7,7 @@
 
 #include "backends/cpu/cpu.h"
 #include "backends/cpu/norm_kernels.h"
-#include "kernels/scalar/scalar.h"
+#include "kernels/norm/deviations.h"
 #include "lib/core/size.h"
 #include "lib/op/norm/channel_merge.h"
 
@@ -157,8 +157,12 @@ static void find_statistics(const struct forward *f, int64_t channel,
         merge_statistics(op, channel, c);
         return;
     }
-    c->mean = s_div(f->kernels->sum(c, x, false), count);
-    float squares = f->kernels->sum(c, x, true);
+    float sums[2];
+    c->mean = s_div(f->kernels->sum(c, x), count);
+    f->kernels->deviations(c, x, sums);
+    float apart = s_div(sums[0], count);
+    float squares = deviations_squares(sums[1], sums[0], apart);
+    c->mean = deviations_mean(c->mean, apart);
     c->rstd = s_rsqrt(s_div(squares, count) + op->eps);
     move_running(op, channel, c->mean, squares, count);
 }

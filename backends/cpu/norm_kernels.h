@@ -28,9 +28,10 @@ struct norm_channel {
 
 struct norm_kernels {
     uint32_t width;
-    /** The sum of x - mean, or of its squares. */
-    float (*sum)(const struct norm_channel *c, const struct norm_lines *x,
-                 bool squares);
+    float (*sum)(const struct norm_channel *c, const struct norm_lines *x);
+    /** Sums of x - mean, and of its squares. */
+    void (*deviations)(const struct norm_channel *c, const struct norm_lines *x,
+                       float sums[2]);
     /** Sums of dy, and of dy z, where z is (x - mean) rstd. */
     void (*sum_dy)(const struct norm_channel *c, const struct norm_lines *x,
                    const struct norm_lines *dy, float sums[2]);

@@ -54,4 +54,13 @@ static inline void line_store(const struct line *l, int64_t i, float value)
     store_f32(l->base, l->dtype, l->at + i * l->stride, value);
 }
 
+/** The sum of squares about the mean of n numbers, from the squares of their
+ *  deviations from a number near it and the sum of these: a mean that was
+ *  rounded to float32 is off by apart / n. */
+static inline double squares_about_mean(double squares, double apart, double n)
+{
+    double t = squares - apart * apart / n;
+    return t < 0.0 ? 0.0 : t;
+}
+
 #endif

@@ -44,14 +44,15 @@ struct channel_operand {
 };
 
 /* channel_sum.k: sum has a place for each chunk of each row. Two launches make
- * a variance: of x first, then of (x - mean)^2, which does not cancel. */
+ * a mean and a variance: of x first, then of (x - mean)^2, which does not
+ * cancel, and of x - mean, from `deviations` on. */
 struct channel_sum_args {
     u32 x_at;
-    u32 mean_at;
     u32 sum_at;
+    u32 mean_at;
     STRUCT(channel_walk) walk;
     STRUCT(channel_operand) x;
-    u32 squares; /* of x - mean, and not x */
+    u32 deviations; /* where their sums begin */
 };
 
 /* channel_sum_dy.k: of each chunk of each row, the sum of dy and that of dy
@@ -107,8 +108,9 @@ struct channel_gradient_args {
 };
 
 /* channel_statistics.k: the sums of chunks, in the order of rows, made into
- * what is said by `what`: the mean, the reciprocal deviation, or both from
- * given running statistics. */
+ * what is said by `what`: the mean; that mean corrected and the reciprocal
+ * deviation; or both from given running statistics. The sums of deviations
+ * follow those of squares. */
 #define CHANNEL_MEAN  0u
 #define CHANNEL_RSTD  1u
 #define CHANNEL_GIVEN 2u
@@ -252,23 +254,23 @@ struct channel_fold_args {
         }                                                                      \
     }
 
-/* Where the task's sum of channel C goes; and the sums of lanes put there: each
- * lane's where lanes are channels, else all together, by way of the shared
- * array `lane`. */
+/* Where the task's sum of channel C goes; and the sums of lanes put there, FROM
+ * on: each lane's where lanes are channels, else all together, by way of the
+ * shared array `lane`. */
 #define CHANNEL_PLACE(C)                                                       \
     ((example * pc.walk.channels + (C)) * pc.walk.chunks + chunk)
-#define CHANNEL_STORE(SUM, ACC)                                                \
+#define CHANNEL_STORE(SUM, FROM, ACC)                                          \
     if (pc.walk.across != 0u) {                                                \
         EACH_OWN(k)                                                            \
         {                                                                      \
             if (LANE(k) < lanes)                                               \
-                AT(SUM, CHANNEL_PLACE(channel + LANE(k))) = ACC[k];            \
+                AT(SUM, (FROM) + CHANNEL_PLACE(channel + LANE(k))) = ACC[k];   \
         }                                                                      \
     } else {                                                                   \
         EACH_OWN(k) lane[LANE(k)] = ACC[k];                                    \
         GROUP_SUM(lane)                                                        \
         if (LOCAL_ID == 0u)                                                    \
-            AT(SUM, CHANNEL_PLACE(channel)) = lane[0];                         \
+            AT(SUM, (FROM) + CHANNEL_PLACE(channel)) = lane[0];                \
         BARRIER();                                                             \
     }
 

@@ -7,11 +7,12 @@
  *
  *     n = sum n_r    m = sum n_r m_r / n    v = sum n_r (v_r + (m_r - m)^2) / n
  *
- * [Chan, Golub, LeVeque 1983]. All terms of v are positive: nothing cancels. */
+ * [Chan, Golub, LeVeque 1983]. All terms of v are positive: nothing cancels.
+ * What m has lost is sum n_r (m_r - m) / n: deviations.h corrects both. */
 #ifndef KERNELS_NORM_CHANNEL_MERGE_H
 #define KERNELS_NORM_CHANNEL_MERGE_H
 
-#include "kernels/scalar/scalar.h"
+#include "kernels/norm/deviations.h"
 
 /* What a rank adds to the sum of the means. */
 FN float merge_mean(float n, float mean)
@@ -19,6 +20,14 @@ FN float merge_mean(float n, float mean)
     EXACT float t = n * mean;
 
     return t;
+}
+
+/* What a rank adds to the sum of the deviations from the mean m of all. */
+FN float merge_deviation(float n, float mean, float m)
+{
+    EXACT float d = mean - m;
+
+    return n * d;
 }
 
 /* What a rank adds to the sum of the squares about the mean m of all. */

@@ -46,10 +46,12 @@ static ssq_var through(const struct chain *c, ssq_var h, ssq_var hat,
     return chain_mul(c, dx, rstd);
 }
 
-/* x less its mean. */
+/* x less its mean. Of large numbers the mean is off by what its sum lost, which
+ * is the mean of what is left: see kernels/norm/deviations.h. */
 static ssq_var centre(const struct chain *c, ssq_var x, const struct over *o)
 {
-    return chain_sub(c, x, mean(c, x, o));
+    ssq_var d = chain_sub(c, x, mean(c, x, o));
+    return chain_sub(c, d, mean(c, d, o));
 }
 
 /* 1 / sqrt(mean(x^2) + eps) */

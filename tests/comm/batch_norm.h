@@ -94,7 +94,8 @@ struct channel {
     struct norm_facts f;
     struct rank_facts r;
     double own[MOST_RANKS], own_abs[MOST_RANKS]; /* means of ranks, of |x| */
-    double abs_mean;
+    double own_dev[MOST_RANKS]; /* and of |x - mean| about a rank's own mean */
+    double abs_mean, abs_dev;
     double g, gz, abs_g, abs_gz, g_error; /* averages */
     double dgamma, dbeta, abs_dgamma, abs_dbeta, dgamma_error;
 };
@@ -134,24 +135,29 @@ static inline void truth_statistics(const struct batch *b, struct truth *t,
     truth_means(b, t);
     for (size_t i = 0; i < n; i++) {
         struct channel *c = &t->c[batch_channel(b, i)];
+        unsigned r = batch_rank(b, (int64_t)i / batch_row());
         double d = (double)b->x[i] - c->f.mean;
         c->f.var += d * d / c->f.n;
+        c->abs_dev += fabs(d) / c->f.n;
+        c->own_dev[r] +=
+            fabs((double)b->x[i] - c->own[r]) / (double)(b->rows[r] * PLACES);
     }
     for (int k = 0; k < CHANNELS; k++) {
         struct channel *c = &t->c[k];
-        double most = 0;
         c->r.ranks = (double)b->n;
         c->f.rstd = 1.0 / sqrt(c->f.var + (double)EPS);
         for (unsigned r = 0; r < b->n; r++) {
             double m = (double)(b->rows[r] * PLACES), d = c->own[r] - c->f.mean;
             c->r.between += m * d * d / c->f.n;
             c->r.most = fmax(c->r.most, m);
-            most = fmax(most, c->own_abs[r]);
+            c->r.abs_x = fmax(c->r.abs_x, c->own_abs[r]);
+            c->r.abs_dev = fmax(c->r.abs_dev, c->own_dev[r]);
+            c->r.abs_mean = fmax(c->r.abs_mean, fabs(c->own[r]));
         }
         if (ranks)
-            norm_errors_ranks(&c->f, &c->r, c->abs_mean, most, (double)EPS);
+            norm_errors_ranks(&c->f, &c->r, (double)EPS);
         else
-            norm_errors(&c->f, c->abs_mean, (double)EPS, false);
+            norm_errors(&c->f, c->abs_mean, c->abs_dev, (double)EPS, false);
     }
 }
 

@@ -222,6 +222,39 @@ static void inputs(const struct rig *r)
     ssq_tensor_destroy(&in);
 }
 
+/* Layer norm of a row of one number: of the gradient w of every other element
+ * only rstd (w - mean(w)) is left, whether it is a var or not. 2u of rsqrt, and
+ * of eps, the sum with it and the product u each. */
+static void of_one_number(const struct rig *r, bool graph)
+{
+    enum { LONG = 1000 };
+    ssq_tape *t = r->tape;
+    const int64_t row = LONG;
+    const double rstd = 1.0 / sqrt(1e-5);
+    float x[LONG], w[LONG], got[LONG] = {0};
+    double worst = 0.0;
+    for (int i = 0; i < LONG; i++) {
+        x[i] = 1677721.75f;
+        w[i] = (float)(i % 2);
+    }
+    ssq_tensor *in = rig_floats(r, 1, &row, x), *by = rig_floats(r, 1, &row, w);
+    ssq_tape_begin(t, true);
+    ssq_var v = ssq_var_watch(ssq_var_input(t, in)), none = SSQ_VAR_NONE, g = v;
+    ssq_var y = ssq_layer_norm_var(v, none, none, NULL);
+    ssq_var loss = ssq_sum_var(ssq_mul_var(y, ssq_var_input(t, by)), NULL);
+    ssq_tape_grad(t, loss, &v, 1, SSQ_TAPE_GRAD(.create_graph = graph), &g);
+    if (ssq_var_tensor(g) != NULL)
+        read_bytes(r, ssq_var_tensor(g), got, sizeof(got));
+    for (int i = 0; i < LONG; i++)
+        worst = fmax(worst,
+                     fabs((double)got[i] / rstd - (i % 2 == 0 ? -0.5 : 0.5)));
+    tap_ok(worst <= 0.5 * 5.0 * 0x1p-24,
+           "%s: %s: a layer norm of one number, off by %.3g", r->name,
+           graph ? "create_graph" : "values", worst);
+    ssq_tensor_destroy(&in);
+    ssq_tensor_destroy(&by);
+}
+
 /* ---- scales ---- */
 
 /* f16 gradients of 2^-26 x are there because of the scale, and true ones in
@@ -539,6 +572,8 @@ int main(void)
         asked(&r, false);
         asked(&r, true);
         inputs(&r);
+        of_one_number(&r, false);
+        of_one_number(&r, true);
         misuse(&r);
         refused(&r);
         rig_close(&r);
@@ -547,5 +582,5 @@ int main(void)
         exact(core_device(k));
         regions(core_device(k));
     }
-    return tap_done(n + (long)core_device_count() * 42);
+    return tap_done(n + (long)core_device_count() * 44);
 }

@@ -3,6 +3,7 @@
  * the arithmetic of kernels/norm/ in its order. */
 #include "backends/cpu/isa.h"
 #include "backends/cpu/isa/row.h"
+#include "kernels/norm/deviations.h"
 
 /* A row while it is worked on. */
 struct row {
@@ -12,32 +13,90 @@ struct row {
     floats mean, rstd;
 };
 
-INLINE floats element(const struct row *r, ssq_dtype is, size_t i, bool squares)
+INLINE float sum_of_row(const struct row *r, ssq_dtype is, size_t n)
 {
-    floats x = row_load(is, r->x, i);
-    return squares ? (x - r->mean) * (x - r->mean) : x;
-}
-
-/* The sum of x, or of the squares of x - mean. */
-INLINE float sum_of_row(const struct row *r, ssq_dtype is, size_t n,
-                        bool squares)
-{
-    struct row_lanes sum = {0};
+    struct row_lanes sum;
     size_t i = 0;
+    row_zero(&sum);
     for (; i + ROW_STEP <= n; i += ROW_STEP) {
-        if (squares)
-            row_fetch(is, r->next, i, ROW_STEP);
         ROW_EACH(v)
-        sum.v[v] += element(r, is, i + v * LANES, squares);
+        sum.v[v] += row_load(is, r->x, i + v * LANES);
     }
     for (int v = 0; i + LANES <= n; v++, i += LANES)
-        sum.v[v] += element(r, is, i, squares);
-    if (i < n) {
-        floats x = row_rest(is, r->x, i, n, squares ? r->mean[0] : 0.0f);
-        x = squares ? (x - r->mean) * (x - r->mean) : x;
-        sum.v[i % ROW_STEP / LANES] += x;
-    }
+        sum.v[v] += row_load(is, r->x, i);
+    if (i < n)
+        sum.v[i % ROW_STEP / LANES] += row_rest(is, r->x, i, n, 0.0f);
     return row_sum(&sum);
+}
+
+INLINE floats square_of(floats x)
+{
+    return x * x;
+}
+
+INLINE void add_deviation(floats d, floats *apart, floats *squares)
+{
+    *apart += d;
+    *squares += d * d;
+}
+
+/* Vectors of a step whose two sums, with mean and element, fit in 16 registers:
+ * all steps of a row by the first ones, then by the next. */
+#define AT_ONCE 4
+
+/* Both sums of the row's whole steps, for some vectors of each. */
+INLINE void add_steps(const struct row *r, ssq_dtype is, size_t n, int first,
+                      floats *apart, floats *squares)
+{
+    floats d[AT_ONCE], s[AT_ONCE];
+    _Pragma("GCC unroll 16") for (int v = 0; v < AT_ONCE; v++) d[v] = s[v] =
+        (floats){0};
+    for (size_t i = (size_t)first * LANES; i < n / ROW_STEP * ROW_STEP;
+         i += ROW_STEP) {
+        row_fetch(is, r->next, i, AT_ONCE * LANES);
+        _Pragma("GCC unroll 16") for (int v = 0; v < AT_ONCE; v++)
+            add_deviation(row_load(is, r->x, i + v * LANES) - r->mean, &d[v],
+                          &s[v]);
+    }
+    _Pragma("GCC unroll 16") for (int v = 0; v < AT_ONCE; v++)
+    {
+        apart[first + v] = d[v];
+        squares[first + v] = s[v];
+    }
+}
+
+/* The sum of the squares of x - mean and, of a layer norm, that of x - mean: by
+ * both the mean is corrected, and the squares are about that. centred is a
+ * constant. */
+INLINE float squares_of_row(struct row *r, ssq_dtype is, size_t n, bool centred)
+{
+    struct row_lanes apart, squares;
+    size_t i = 0;
+    row_zero(&apart);
+    row_zero(&squares);
+    if (centred) {
+        _Pragma("GCC unroll 4") for (int v = 0; v < ROW_VECTORS; v += AT_ONCE)
+            add_steps(r, is, n, v, apart.v, squares.v);
+        i = n / ROW_STEP * ROW_STEP;
+    }
+    for (; i + ROW_STEP <= n; i += ROW_STEP) { /* the mean is 0 */
+        row_fetch(is, r->next, i, ROW_STEP);
+        ROW_EACH(v)
+        squares.v[v] += square_of(row_load(is, r->x, i + v * LANES));
+    }
+    for (int v = 0; i + LANES <= n; v++, i += LANES)
+        add_deviation(row_load(is, r->x, i) - r->mean, &apart.v[v],
+                      &squares.v[v]);
+    if (i < n)
+        add_deviation(row_rest(is, r->x, i, n, r->mean[0]) - r->mean,
+                      &apart.v[i % ROW_STEP / LANES],
+                      &squares.v[i % ROW_STEP / LANES]);
+    float square = row_sum(&squares);
+    if (!centred)
+        return square;
+    float sum = row_sum(&apart), c = s_div(sum, (float)n);
+    r->mean = floats_splat(deviations_mean(r->mean[0], c));
+    return deviations_squares(square, sum, c);
 }
 
 INLINE floats made(const void *row, size_t i, size_t n)
@@ -78,14 +137,15 @@ INLINE void rows_of(ssq_dtype is, ssq_dtype to, const struct layer_norm_rows *l,
                                 .gamma = l->gamma,
                                 .beta = l->beta};
             float mean =
-                l->is_rms ? 0.0f : s_div(sum_of_row(&r[k], is, l->n, false), n);
+                l->is_rms ? 0.0f : s_div(sum_of_row(&r[k], is, l->n), n);
             r[k].mean = floats_splat(mean);
-            put_float(&l->mean, i + k, mean);
         }
         for (int64_t k = 0; k < some; k++) {
-            float square = s_div(sum_of_row(&r[k], is, l->n, true), n);
-            float rstd = s_rsqrt(square + l->eps);
+            float squares = l->is_rms ? squares_of_row(&r[k], is, l->n, false)
+                                      : squares_of_row(&r[k], is, l->n, true);
+            float rstd = s_rsqrt(s_div(squares, n) + l->eps);
             r[k].rstd = floats_splat(rstd);
+            put_float(&l->mean, i + k, r[k].mean[0]);
             put_float(&l->rstd, i + k, rstd);
         }
         for (int64_t k = 0; k < some && l->y.p != NULL; k++) {
@@ -178,8 +238,10 @@ INLINE void fetch_next(const struct slope *r, size_t i)
 
 INLINE void find_averages(struct slope *r, size_t n, bool has_mean)
 {
-    struct row_lanes sum = {0}, dot = {0};
+    struct row_lanes sum, dot;
     size_t i = 0;
+    row_zero(&sum);
+    row_zero(&dot);
     for (; i + ROW_STEP <= n; i += ROW_STEP) {
         fetch_next(r, i / 2);
         ROW_EACH(v)

@@ -65,31 +65,33 @@ INLINE floats some(const struct norm_lines *l, const char *line, uint32_t i,
     return cells_load(l->dtype, line + i * cell_bytes(l->dtype), n);
 }
 
-/* squares is a constant. */
-INLINE float sum_of(const struct norm_channel *c, const struct norm_lines *x,
-                    bool squares)
+static float sum(const struct norm_channel *c, const struct norm_lines *x)
 {
-    const floats mean = floats_splat(c->mean);
     struct sums s = {0};
     for (int64_t l = 0; l < c->lines; l++) {
         const char *from = line_of(x, l);
-        for (uint32_t i = 0; i < c->line; i += LANES) {
-            uint32_t n = c->line - i;
-            floats v = some(x, from, i, n);
-            if (squares) {
-                v = first_of(v - mean, n);
-                v = v * v;
-            }
-            sums_add(&s, v);
-        }
+        for (uint32_t i = 0; i < c->line; i += LANES)
+            sums_add(&s, some(x, from, i, c->line - i));
     }
     return sums_fold(&s);
 }
 
-static float sum(const struct norm_channel *c, const struct norm_lines *x,
-                 bool squares)
+static void deviations(const struct norm_channel *c, const struct norm_lines *x,
+                       float sums[2])
 {
-    return squares ? sum_of(c, x, true) : sum_of(c, x, false);
+    const floats mean = floats_splat(c->mean);
+    struct sums s = {0}, squares = {0};
+    for (int64_t l = 0; l < c->lines; l++) {
+        const char *from = line_of(x, l);
+        for (uint32_t i = 0; i < c->line; i += LANES) {
+            uint32_t n = c->line - i;
+            floats v = first_of(some(x, from, i, n) - mean, n);
+            sums_add(&s, v);
+            sums_add(&squares, v * v);
+        }
+    }
+    sums[0] = sums_fold(&s);
+    sums[1] = sums_fold(&squares);
 }
 
 static void sum_dy(const struct norm_channel *c, const struct norm_lines *x,
@@ -163,6 +165,7 @@ static void gradient(const struct norm_channel *c, const struct norm_lines *x,
 extern const struct norm_kernels ISA_NAME(norm_kernels);
 const struct norm_kernels ISA_NAME(norm_kernels) = {.width = LANES,
                                                     .sum = sum,
+                                                    .deviations = deviations,
                                                     .sum_dy = sum_dy,
                                                     .apply = apply,
                                                     .gradient = gradient};

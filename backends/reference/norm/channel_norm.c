@@ -143,21 +143,21 @@ static double sum_of(const struct view *x)
     return sum;
 }
 
-/* Differences are rounded to float32, as on all devices, and their squares are
- * exact in float64. The mean is taken off first: E[x^2] - E[x]^2 would
- * cancel. */
-static double sum_of_squares(const struct view *x, float mean)
+/* The rounded mean is taken off first: E[x^2] - E[x]^2 would cancel. What
+ * rounding took of it is what the n deviations average to. */
+static double sum_of_squares(const struct view *x, float mean, double n)
 {
-    double sum = 0.0;
+    double squares = 0.0, apart = 0.0;
     float t[PIECE];
     for (struct pieces p = pieces_begin(x, x, x); !p.done; pieces_next(&p)) {
         piece_load(&p, 0, t);
         for (int64_t i = 0; i < piece_size(&p); i++) {
-            double d = (double)(t[i] - mean);
-            sum += d * d;
+            double d = (double)t[i] - (double)mean;
+            apart += d;
+            squares += d * d;
         }
     }
-    return sum;
+    return squares_about_mean(squares, apart, n);
 }
 
 /* less: how many elements fewer divide the running variance, 1 where it is to
@@ -168,7 +168,7 @@ static struct statistics statistics_of(const struct view *x, float eps,
 {
     double n = (double)view_elements(x);
     struct statistics s = {.mean = (float)(sum_of(x) / n)};
-    double squares = sum_of_squares(x, s.mean);
+    double squares = sum_of_squares(x, s.mean, n);
     s.rstd = s_rsqrt((float)(squares / n) + eps);
     s.running = (float)(squares / (n - less));
     return s;

@@ -32,8 +32,8 @@ struct statistics {
 };
 
 /* Of the row of x that begins at `at`: the mean, then the centred squares. Sums
- * are float64 and rounded once; the mean is rounded before it is subtracted,
- * because backward has no better one. */
+ * are float64 and rounded once. The mean is rounded, because backward has no
+ * better one; the squares are about the mean as it was before. */
 static struct statistics row_statistics(const struct layer_norm_op *op,
                                         int64_t at)
 {
@@ -48,13 +48,16 @@ static struct statistics row_statistics(const struct layer_norm_op *op,
         } while (walk_next(&w));
         s.mean = (float)(sum / n);
     }
-    sum = 0.0;
+    double m = s.mean, apart = 0.0, squares = 0.0;
     walk_row(&w, v, 1, op->inner);
     do {
-        double d = (double)(load_at(&op->x, at + w.at[0]) - s.mean);
-        sum += d * d;
+        double d = (double)load_at(&op->x, at + w.at[0]) - m;
+        apart += d;
+        squares += d * d;
     } while (walk_next(&w));
-    s.rstd = s_rsqrt((float)(sum / n) + op->eps);
+    if (op->kind == NORM_LAYER)
+        squares = squares_about_mean(squares, apart, n);
+    s.rstd = s_rsqrt((float)(squares / n) + op->eps);
     return s;
 }
 

@@ -15,7 +15,7 @@ struct channel_merged {
 };
 
 /* What of a rank is summed. */
-enum merge_sum { MERGE_COUNT, MERGE_MEAN, MERGE_SQUARES };
+enum merge_sum { MERGE_COUNT, MERGE_MEAN, MERGE_DEVIATION, MERGE_SQUARES };
 
 /* Of a rank with these values: found[c] means, then variances, then one count.
  */
@@ -25,8 +25,11 @@ static inline float merge_term(const float *found, int64_t c, int64_t s,
     const float n = found[2 * c];
     if (what == MERGE_COUNT)
         return n;
-    return what == MERGE_MEAN ? merge_mean(n, found[s])
-                              : merge_squares(n, found[s], found[c + s], mean);
+    if (what == MERGE_MEAN)
+        return merge_mean(n, found[s]);
+    return what == MERGE_DEVIATION
+               ? merge_deviation(n, found[s], mean)
+               : merge_squares(n, found[s], found[c + s], mean);
 }
 
 /* In the order of the kernel: up to 64 blocks of ranks, then those. */
@@ -52,9 +55,13 @@ channel_merge(const struct channel_norm_op *op, int64_t s)
     const struct view *found = &op->found;
     const float n = merge_over_ranks(found, s, MERGE_COUNT, 0.0f);
     const float means = merge_over_ranks(found, s, MERGE_MEAN, 0.0f);
-    struct channel_merged m = {.mean = s_canonical(s_div(means, n)),
+    const float first = s_canonical(s_div(means, n));
+    const float apart = merge_over_ranks(found, s, MERGE_DEVIATION, first);
+    const float about = merge_over_ranks(found, s, MERGE_SQUARES, first);
+    const float c = s_div(apart, n);
+    const float squares = s_canonical(deviations_squares(about, apart, c));
+    struct channel_merged m = {.mean = deviations_mean(first, c),
                                .some = n > 0.0f};
-    const float squares = merge_over_ranks(found, s, MERGE_SQUARES, m.mean);
     m.rstd = merge_rstd(s_div(squares, n), op->eps);
     m.running = merge_running(squares, n, op->population ? 0.0f : 1.0f);
     return m;

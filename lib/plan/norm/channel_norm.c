@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* channel_norm.c - plans of batch norm and group norm.
  *
- * Forward: sums of x over chunks, a mean of each set; sums of squares of
- * x - mean, its rstd; y. Or, instead of the sums, what all ranks have found.
- * Backward: sums of dy and dy z, which make dgamma, dbeta and the averages of
- * each set; dx. Or averages that are given. */
+ * Forward: sums of x over chunks, a mean of each set; sums of x - mean and of
+ * its squares, the mean corrected and its rstd; y. Or, instead of the sums,
+ * what all ranks have found. Backward: sums of dy and dy z, which make dgamma,
+ * dbeta and the averages of each set; dx. Or averages that are given. */
 #include "lib/plan/floats.h"
 
 #include "kernels/gemm/epilogue.h"
@@ -182,20 +182,22 @@ static void set_strides(struct geometry *g, const struct view *mean,
     g->a.rstd_group = (uint32_t)rstd->stride[1];
 }
 
-/* Sums over chunks of x or, with squares, of (x - mean)^2. Going over x twice
- * is dearer than E[x^2] - E[x]^2, which cancels where the mean is large. mean
- * is bound each time and read for squares only. */
+/* Sums over chunks of x or, with its mean, of (x - mean)^2 and, in the other
+ * half of part, of x - mean. Going over x twice is dearer than E[x^2] - E[x]^2,
+ * which cancels where the mean is large. */
 static void sum(struct plan *p, const struct channel_norm_op *op,
-                const struct geometry *g, bool squares, const struct view *mean,
+                const struct geometry *g, const struct view *mean,
                 const struct view *part)
 {
-    struct channel_sum_args a = {.squares = squares};
+    struct channel_sum_args a = {.deviations = g->rows * g->a.chunks};
     a.walk = g->a;
     a.x = g->operand[0];
-    plan_kernel(p, KERNEL_channel_sum, KEYS((uint8_t)op->x.dtype));
+    plan_kernel(p, KERNEL_channel_sum,
+                KEYS(mean != NULL, (uint8_t)op->x.dtype));
     plan_bind(p, &op->x, ACCESS_READ);
-    plan_bind(p, mean, ACCESS_READ);
     plan_bind(p, part, ACCESS_WRITE);
+    if (mean != NULL)
+        plan_bind(p, mean, ACCESS_READ);
     plan_groups(p, &a, sizeof(a), a.walk.tasks, task_loops(p, g, 0));
 }
 
@@ -247,7 +249,7 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
     a.count = set_elements(g, &op->x);
     a.running_count = op->population ? a.count : a.count - 1.0f;
     plan_kernel(p, KERNEL_channel_statistics, KEYS(0));
-    statistics_launch(p, op, &a, part, mean, rstd, fold_loops(a.parts));
+    statistics_launch(p, op, &a, part, mean, rstd, 2 * fold_loops(a.parts));
 }
 
 /* What all ranks have found, as the statistics of all their elements. */
@@ -260,7 +262,7 @@ static void merge(struct plan *p, const struct channel_norm_op *op,
     a.running_count = op->population ? 0.0f : 1.0f;
     plan_kernel(p, KERNEL_channel_merge, KEYS(0));
     statistics_launch(p, op, &a, &op->found, mean, rstd,
-                      3 * fold_loops(a.parts) + LOOPS_DIVIDE);
+                      4 * fold_loops(a.parts) + LOOPS_DIVIDE);
 }
 
 /* y, once the statistics are known. Activations other than ReLU are a variant
@@ -307,10 +309,10 @@ static void build(struct plan *p, const struct channel_norm_op *op)
     } else if (!view_absent(&op->found)) {
         merge(p, op, &g, &mean, &rstd);
     } else {
-        plan_scratch(p, SSQ_F32, (uint64_t)g.rows * g.a.chunks, &part);
-        sum(p, op, &g, false, &mean, &part);
+        plan_scratch(p, SSQ_F32, 2 * (uint64_t)g.rows * g.a.chunks, &part);
+        sum(p, op, &g, NULL, &part);
         statistics(p, op, &g, CHANNEL_MEAN, &part, &mean, &rstd);
-        sum(p, op, &g, true, &mean, &part);
+        sum(p, op, &g, &mean, &part);
         statistics(p, op, &g, CHANNEL_RSTD, &part, &mean, &rstd);
     }
     if (!view_absent(&op->y))

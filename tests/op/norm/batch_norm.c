@@ -277,6 +277,44 @@ static bool run_overflow(struct bed *b)
     return bed_exact(b, &o.y, y);
 }
 
+/* Channels of one number, or examples of it: the mean is that number and y 0,
+ * and running statistics that move all the way are that number and 0. As in
+ * layer_norm.c no bit of the deviations' sums is lost. */
+static bool run_constant(struct bed *b, bool batch, bool last)
+{
+    enum { N = 25, C = 3, PLACES = 4, ALL = N * C * PLACES };
+    static const double number[C] = {10000.1, 1677721.75, 1.7e9};
+    const int64_t shape[] = {N, last ? PLACES : C, last ? C : PLACES};
+    const int64_t sets[] = {batch ? C : N, C}, c = C;
+    double x[ALL], mean[N * C];
+    static const double zero[ALL];
+    struct channel_entry e = {.batch = batch,
+                              .training = true,
+                              .axis = last ? 2 : 1,
+                              .groups = C,
+                              .momentum = 1.0,
+                              .eps = 1e-5};
+    struct operands o = {.x = {.t = NULL}};
+    for (int i = 0; i < ALL; i++)
+        x[i] = (double)(float)number[last ? i % C : i / PLACES % C];
+    for (int i = 0; i < N * C; i++)
+        mean[i] = (double)(float)number[i % C];
+    bed_values(b, &o.x, SSQ_F32, 3, shape, LAYOUT_DENSE, x);
+    bed_output(b, &o.y, SSQ_F32, 3, shape, LAYOUT_DENSE);
+    bed_output(b, &o.mean, SSQ_F32, batch ? 1 : 2, sets, LAYOUT_DENSE);
+    bed_output(b, &o.rstd, SSQ_F32, batch ? 1 : 2, sets, LAYOUT_DENSE);
+    bed_values(b, &o.running_mean, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
+    bed_values(b, &o.running_var, SSQ_F32, 1, &c, LAYOUT_DENSE, number);
+    BED_OP(b, call(b, &e, &o));
+    bed_read(b, &o.y);
+    bed_read(b, &o.mean);
+    bed_read(b, &o.running_mean);
+    bed_read(b, &o.running_var);
+    bool ok = bed_exact(b, &o.y, zero) && bed_exact(b, &o.mean, mean);
+    return ok && (!batch || (bed_exact(b, &o.running_mean, mean) &&
+                             bed_exact(b, &o.running_var, zero)));
+}
+
 static bool refused(struct bed *b, const ssq_batch_norm_args *a,
                     const char *text)
 {
@@ -396,6 +434,8 @@ static const char *const batch_words[] = {
     "batch_norm 3x2x2x2 training with the population's variance, as ONNX",
     "batch_norm 2x3 with a NaN and an Inf in two of its channels",
     "batch_norm 2x3 overflows f16 from 65520 on",
+    "batch_norm 25x3x4: channels of one number have that mean, y is 0",
+    "batch_norm 25x4x3, channels last: of one number, likewise",
     "batch_norm refuses wrong arguments",
 };
 
@@ -422,6 +462,9 @@ static bool run_batch(struct bed *b, size_t i)
     case DRAWN + 4:
         return run_overflow(b);
     case DRAWN + 5:
+    case DRAWN + 6:
+        return run_constant(b, true, i == DRAWN + 6);
+    case DRAWN + 7:
         return run_refusals(b);
     default:
         e = channel_entry_of(i, true);
@@ -439,6 +482,7 @@ const struct suite batch_norm_suite = {.op = "channel_norm",
 
 static const char *const group_words[] = {
     "group_norm 2x4x3 groups 2, as torch",
+    "group_norm 25x3x4 groups 3: sets of one number have that mean, y is 0",
     "group_norm refuses wrong arguments",
 };
 
@@ -455,7 +499,9 @@ static void describe_group(size_t i, char *text, size_t bytes)
 static bool run_group(struct bed *b, size_t i)
 {
     if (i >= DRAWN)
-        return i == DRAWN ? run_golden_group(b) : run_refusals_group(b);
+        return i == DRAWN       ? run_golden_group(b)
+               : i == DRAWN + 1 ? run_constant(b, false, false)
+                                : run_refusals_group(b);
     struct channel_entry e = channel_entry_of(i, false);
     return run_entry(b, &e);
 }

@@ -13,7 +13,8 @@ enum channel_data {
     DATA_TINY,
     DATA_CONSTANT,
     DATA_SPECIAL,
-    DATA_ZERO
+    DATA_ZERO,
+    DATA_NEAR /* apart by a few units in the last place */
 };
 
 /** One choice of every factor. */

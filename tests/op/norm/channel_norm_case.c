@@ -3,6 +3,7 @@
 #include "tests/op/norm/channel_norm.h"
 
 #include "tests/op/case.h"
+#include "tests/op/norm/near.h"
 
 static const struct {
     int rank, axis;
@@ -60,7 +61,7 @@ struct channel_entry channel_entry_of(size_t i, bool batch)
     e.layout_in = (enum layout)choose(&s, 3);
     e.layout_out = (enum layout)choose(&s, 3);
     unsigned data = choose(&s, 10);
-    e.data = data < 6 ? (enum channel_data)data : DATA_NORMAL;
+    e.data = data < 7 ? (enum channel_data)data : DATA_NORMAL;
     unsigned eps = choose(&s, 4);
     e.eps = eps == 0 ? 1e-2 : 1e-5;
     if (eps == 1 && e.data == DATA_NORMAL)
@@ -83,8 +84,8 @@ struct channel_entry channel_entry_of(size_t i, bool batch)
 void channel_entry_text(const struct channel_entry *e, bool backward,
                         char *text, size_t bytes)
 {
-    static const char *const data[] = {"normal",   "far",     "tiny",
-                                       "constant", "special", "zero"};
+    static const char *const data[] = {"normal",  "far",  "tiny", "constant",
+                                       "special", "zero", "near"};
     static const char *const places[] = {"", ", over x", ", over dy"};
     char size[64], act[24] = "", groups[24] = "";
     const struct shape s = {e->rank,
@@ -120,15 +121,17 @@ void channel_make_x(struct bed *b, const struct channel_entry *e,
                     struct operand *x)
 {
     static const enum fill fills[] = {FILL_NORMAL, FILL_NORMAL,  FILL_TINY,
-                                      FILL_NORMAL, FILL_SPECIAL, FILL_ZERO};
+                                      FILL_NORMAL, FILL_SPECIAL, FILL_ZERO,
+                                      FILL_NORMAL};
     bed_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
     if (e->data != DATA_FAR && e->data != DATA_CONSTANT &&
-        !(e->data == DATA_SPECIAL && e->in != SSQ_F16))
+        e->data != DATA_NEAR && !(e->data == DATA_SPECIAL && e->in != SSQ_F16))
         return;
     /* special: squares must stay below 2^128, which the contract excludes */
     double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = e->data == DATA_FAR        ? x->value[i] + 100.0
+               : e->data == DATA_NEAR     ? near_value(e->in, x->value[i])
                : e->data == DATA_CONSTANT ? 0.7
                                           : x->value[i] * 0x1p-70;
     bed_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);

@@ -74,11 +74,13 @@ void channel_facts(const struct channel_problem *p, const double *x)
     for (int64_t i = 0; i < p->elements; i++) {
         struct norm_facts *g = &f[p->set_of[i]];
         g->var += (x[i] - g->mean) * (x[i] - g->mean) / g->n;
+        g->var_error += fabs(x[i] - g->mean); /* likewise */
     }
     for (int64_t s = 0; s < p->sets; s++) {
         double n = f[s].n, abs_mean = f[s].mean_error / n;
+        double abs_dev = f[s].var_error / n;
         f[s].rstd = 1.0 / sqrt(f[s].var + p->eps);
-        norm_errors(&f[s], abs_mean, p->eps, false);
+        norm_errors(&f[s], abs_mean, abs_dev, p->eps, false);
         if (n == 1.0 && isfinite(f[s].mean))
             norm_errors_given(&f[s]); /* the mean is x, the variance 0 */
         if (n == 0.0)

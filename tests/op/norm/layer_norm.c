@@ -2,6 +2,9 @@
 /* layer_norm.c - cases of layer norm and RMS norm: forward. */
 #include "tests/op/norm/layer_norm.h"
 
+#include "tests/op/case.h"
+#include "tests/op/norm/near.h"
+
 #include <stdio.h>
 #include <string.h>
 
@@ -24,10 +27,11 @@ enum data {
     DATA_TINY,
     DATA_CONSTANT,
     DATA_SPECIAL,
-    DATA_ZERO
+    DATA_ZERO,
+    DATA_NEAR /* apart by a few units in the last place */
 };
-static const char *const data_words[] = {"normal",   "far",     "tiny",
-                                         "constant", "special", "zero"};
+static const char *const data_words[] = {"normal",  "far",  "tiny", "constant",
+                                         "special", "zero", "near"};
 
 /* splitmix64 of the case's number: every pair of choices occurs. */
 static unsigned choose(uint64_t *state, unsigned n)
@@ -53,7 +57,7 @@ struct norm_entry norm_entry_of(size_t i)
     e.layout_out = (enum layout)choose(&s, 3);
     e.layout_param = (enum layout)choose(&s, 3);
     unsigned data = choose(&s, 10);
-    e.data = data < 6 ? data : DATA_NORMAL;
+    e.data = data < 7 ? data : DATA_NORMAL;
     unsigned eps = choose(&s, 4);
     e.eps = eps == 0 ? 1e-2 : 1e-5;
     if (eps == 1 && e.data == DATA_NORMAL)
@@ -104,15 +108,17 @@ void norm_entry_text(const struct norm_entry *e, bool backward, char *text,
 void norm_make_x(struct bed *b, const struct norm_entry *e, struct operand *x)
 {
     static const enum fill fills[] = {FILL_NORMAL, FILL_NORMAL,  FILL_TINY,
-                                      FILL_NORMAL, FILL_SPECIAL, FILL_ZERO};
+                                      FILL_NORMAL, FILL_SPECIAL, FILL_ZERO,
+                                      FILL_NORMAL};
     bed_input(b, x, e->in, e->rank, e->shape, e->layout_in, fills[e->data]);
     if (e->data != DATA_FAR && e->data != DATA_CONSTANT &&
-        !(e->data == DATA_SPECIAL && e->in != SSQ_F16))
+        e->data != DATA_NEAR && !(e->data == DATA_SPECIAL && e->in != SSQ_F16))
         return;
     /* special: squares must stay below 2^128, which the contract excludes */
     double *v = bed_alloc(b, (size_t)x->n * sizeof(*v));
     for (int64_t i = 0; i < x->n; i++)
         v[i] = e->data == DATA_FAR        ? x->value[i] + 100.0
+               : e->data == DATA_NEAR     ? near_value(e->in, x->value[i])
                : e->data == DATA_CONSTANT ? 0.7
                                           : x->value[i] * 0x1p-70;
     bed_values(b, x, e->in, e->rank, e->shape, e->layout_in, v);
@@ -247,6 +253,50 @@ static bool run_inf(struct bed *b)
     return bed_bound1(b, &y, rms, 0.0);
 }
 
+/* A row of one number, whose mean that is: y is 0, and of dx only rstd g is
+ * left, whether the statistics are saved or not. The first mean is off by a few
+ * units in the last place: the deviations are that number of units, all alike,
+ * and their sums have so few bits that none is lost. */
+static bool run_constant(struct bed *b)
+{
+    enum { ROWS = 3, ROW = 1000 };
+    static const double number[ROWS] = {1677721.75, 10000.1, 1.7e9};
+    const int64_t shape[] = {ROWS, ROW};
+    double *zero = bed_alloc(b, ROWS * ROW * sizeof(*zero));
+    double *x = bed_alloc(b, ROWS * ROW * sizeof(*x));
+    double *g = bed_alloc(b, ROWS * ROW * sizeof(*g)), mean[ROWS];
+    struct operand in, y, m, r, dy, dx[2];
+    for (int i = 0; i < ROWS * ROW; i++) {
+        x[i] = mean[i / ROW] = (double)(float)number[i / ROW];
+        g[i] = i % 2 == 0 ? 1.0 : -1.0;
+    }
+    bed_values(b, &in, SSQ_F32, 2, shape, LAYOUT_DENSE, x);
+    bed_values(b, &dy, SSQ_F32, 2, shape, LAYOUT_DENSE, g);
+    bed_output(b, &y, SSQ_F32, 2, shape, LAYOUT_DENSE);
+    bed_output(b, &m, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    bed_output(b, &r, SSQ_F32, 1, shape, LAYOUT_DENSE);
+    BED_OP(b,
+           ssq_layer_norm(b->queue, SSQ_LAYER_NORM(.x = in.t, .y = y.t,
+                                                   .mean = m.t, .rstd = r.t)));
+    bed_read(b, &y);
+    bed_read(b, &m);
+    bed_read(b, &r);
+    for (int k = 0; k < 2; k++) {
+        bed_output(b, &dx[k], SSQ_F32, 2, shape, LAYOUT_DENSE);
+        BED_OP(b,
+               ssq_layer_norm_backward(
+                   b->queue,
+                   SSQ_LAYER_NORM_BACKWARD(.x = in.t, .dy = dy.t, .dx = dx[k].t,
+                                           .mean = k == 0 ? m.t : NULL,
+                                           .rstd = k == 0 ? r.t : NULL)));
+        bed_read(b, &dx[k]);
+    }
+    for (int i = 0; i < ROWS * ROW && !bed_over(b); i++)
+        g[i] *= r.value[i / ROW];
+    return bed_exact(b, &y, zero) && bed_exact(b, &m, mean) &&
+           bed_exact(b, &dx[0], g) && bed_exact(b, &dx[1], g);
+}
+
 static bool refused(struct bed *b, const ssq_layer_norm_args *a,
                     const char *text)
 {
@@ -297,6 +347,12 @@ static bool run_refusals(struct bed *b)
 
 #define DRAWN 288
 
+static const char *const words[] = {
+    "norms of rows with an Inf or a NaN, as torch",
+    "layer_norm 3x1000: rows of one number have the mean exactly, y is 0",
+    "layer_norm refuses wrong arguments",
+};
+
 static void describe(size_t i, char *text, size_t bytes)
 {
     struct norm_entry e;
@@ -304,16 +360,16 @@ static void describe(size_t i, char *text, size_t bytes)
         e = norm_entry_of(i);
         norm_entry_text(&e, false, text, bytes);
     } else {
-        snprintf(text, bytes, "%s",
-                 i == DRAWN ? "norms of rows with an Inf or a NaN, as torch"
-                            : "layer_norm refuses wrong arguments");
+        snprintf(text, bytes, "%s", words[i - DRAWN]);
     }
 }
 
 static bool run(struct bed *b, size_t i)
 {
     if (i >= DRAWN)
-        return i == DRAWN ? run_inf(b) : run_refusals(b);
+        return i == DRAWN       ? run_inf(b)
+               : i == DRAWN + 1 ? run_constant(b)
+                                : run_refusals(b);
     struct norm_entry e = norm_entry_of(i);
     return run_entry(b, &e);
 }
@@ -321,7 +377,7 @@ static bool run(struct bed *b, size_t i)
 extern const struct suite layer_norm_suite;
 const struct suite layer_norm_suite = {.op = "layer_norm",
                                        .name = "layer_norm",
-                                       .n = DRAWN + 2,
+                                       .n = DRAWN + COUNT(words),
                                        .describe = describe,
                                        .run = run,
                                        .floor = 550};

@@ -12,7 +12,7 @@ struct norm_facts norm_facts_of(const struct norm_problem *p, const double *x,
 {
     struct norm_facts f = {.n = (double)p->n};
     const double *row = x + r * p->n;
-    double abs_mean = 0.0;
+    double abs_mean = 0.0, abs_dev = 0.0;
     if (p->rstd != NULL) {
         f.mean = p->rms ? 0.0 : p->mean[r];
         f.rstd = p->rstd[r];
@@ -22,10 +22,12 @@ struct norm_facts norm_facts_of(const struct norm_problem *p, const double *x,
         f.mean += p->rms ? 0.0 : row[k] / f.n;
         abs_mean += fabs(row[k]) / f.n;
     }
-    for (int64_t k = 0; k < p->n; k++)
+    for (int64_t k = 0; k < p->n; k++) {
         f.var += (row[k] - f.mean) * (row[k] - f.mean) / f.n;
+        abs_dev += fabs(row[k] - f.mean) / f.n;
+    }
     f.rstd = 1.0 / sqrt(f.var + p->eps);
-    norm_errors(&f, abs_mean, p->eps, p->rms);
+    norm_errors(&f, abs_mean, abs_dev, p->eps, p->rms);
     return f;
 }
 
