@@ -76,6 +76,39 @@ static inline double bound_attention_lse(double moved, double total_error,
     return moved + total_error + 4.0 * U_F32 * (fabs(lse) + fabs(log_total));
 }
 
+/* Above this |lse| the backward pass finds what lse has lost: rest = (m - lse)
+ * + log(total), no more than the range that rounding has. */
+#define ATTENTION_LARGE_LSE 64.0
+static inline double attention_rest_range(double lse)
+{
+    return fabs(lse) * 0x1p-23;
+}
+
+/* That rest: three roundings and the 2u of log, as in an lse. It stays within
+ * its range, whatever the errors, and the exact one does. */
+static inline double bound_attention_rest(double moved, double total_error,
+                                          double difference, double log_total,
+                                          double lse)
+{
+    double error = moved + total_error +
+                   4.0 * U_F32 * (fabs(difference) + fabs(log_total));
+    return fmin(error, 2.0 * attention_rest_range(lse));
+}
+
+/* The sum of all P of a query, whose scores forward and backward are the same
+ * bits: that of exp((s - lse) - rest), where rest stands for log(total) with
+ * 4u (|rest| + log(n)) and the error of total. Both differences round, 2u |t|,
+ * of which the mean by P is at most log(n), and so does the exponent's sum with
+ * rest; exp has 2u. P is rounded to c. */
+static inline double bound_attention_whole(double n, double rest, ssq_dtype c,
+                                           double eta)
+{
+    double exponent = U_F32 * (6.0 * fabs(rest) + 6.0 * log(n) + 8.0);
+    double sum = bound_attention_total(n, eta) + exponent;
+    return sum + (bound_u(c) + (c == SSQ_F32 ? 0.0 : U_F32)) * (1.0 + sum) +
+           n * bound_eta(c);
+}
+
 /* A value x that is off by error, rounded to c: P or dS. */
 static inline double bound_attention_round(double x, double error, ssq_dtype c)
 {

@@ -47,11 +47,6 @@ struct work {
     bool finite; /* k and v are */
 };
 
-/* What a task keeps of a strip: dq is [d][strip], after these. */
-struct kept {
-    float lse[GEMM_LINES], delta[GEMM_LINES];
-};
-
 static struct work make_work(const struct backward *f,
                              struct attention_memory *memory)
 {
@@ -77,7 +72,7 @@ static struct work make_work(const struct backward *f,
     x.dk = attention_take(memory, (size_t)job->keys * row);
     x.dv = attention_take(memory, (size_t)job->keys * row_v);
     x.rows = attention_take(memory, (size_t)strip * row);
-    x.of_strip = sizeof(struct kept) / sizeof(float);
+    x.of_strip = sizeof(struct attention_saved) / sizeof(float);
     if (f->queries)
         x.of_strip += (size_t)d * strip;
     x.of_strips = attention_take(memory, (size_t)f->strips * x.of_strip);
@@ -86,7 +81,8 @@ static struct work make_work(const struct backward *f,
 
 /* ---- strips ---- */
 
-static struct kept *kept_of(const struct work *x, int64_t i)
+/* What a task keeps of a strip: dq is [d][strip], after that. */
+static struct attention_saved *saved_of(const struct work *x, int64_t i)
 {
     return (void *)(x->of_strips + (size_t)i * x->of_strip);
 }
@@ -94,7 +90,7 @@ static struct kept *kept_of(const struct work *x, int64_t i)
 static float *dq_of(const struct work *x, int64_t i)
 {
     return x->of_strips + (size_t)i * x->of_strip +
-           sizeof(struct kept) / sizeof(float);
+           sizeof(struct attention_saved) / sizeof(float);
 }
 
 static void pack_queries(const struct attention_task *t,
@@ -107,19 +103,24 @@ static void pack_queries(const struct attention_task *t,
     t->job->gemm->pack(&from, 0, s->queries, 0, (uint32_t)length, to);
 }
 
-/* lse and delta of strip i of a task, and no dq yet. */
+/* What is saved of strip i of a task, delta, and no dq yet. */
 static void begin_strip(const struct attention_task *t, int64_t i,
                         const struct work *x)
 {
     const struct attention_job *job = t->job;
     const struct attention_operand *o = &job->lse;
     const struct attention_strip s = attention_strip(t, t->strip + i);
-    struct kept *k = kept_of(x, i);
+    struct attention_saved *k = saved_of(x, i);
     const float *lse = (const float *)(void *)o->data + t->batch * o->step[0] +
                        s.head * o->step[1] + s.query * o->step[2];
     memset(k, 0, x->of_strip * sizeof(float));
     for (uint32_t q = 0; q < s.queries; q++)
         k->lse[q] = lse[q * o->step[2]];
+    if (job->rests != NULL)
+        memcpy(k->rest,
+               job->rests + (t->batch * job->p->heads + s.head) * job->p->tq +
+                   s.query,
+               s.queries * sizeof(float));
     pack_queries(t, &s, &job->dy, job->p->dv, &x->dy);
     /* the place of slopes is free */
     struct gemm_panels y = {x->dy_rows.to, job->strip, 0};
@@ -202,7 +203,7 @@ static void add_keys(const struct attention_task *t,
 static bool make_factors(const struct attention_task *t,
                          const struct attention_strip *s,
                          const struct attention_block *b, uint32_t keys,
-                         const struct work *x, const struct kept *k)
+                         const struct work *x, const struct attention_saved *k)
 {
     const struct attention_job *job = t->job;
     const uint32_t columns = s->vectors * job->strip / 2;
@@ -217,7 +218,7 @@ static bool make_factors(const struct attention_task *t,
     scores.bend = job->p->softcap == 0.0f ? NULL : x->bend;
     scores.mark = !x->finite || !attention_finite(job, &x->q, 1, d) ||
                   !attention_finite(job, &x->dy, 1, dv);
-    job->kernels->factors(&scores, x->scores, x->slopes, k->lse, k->delta);
+    job->kernels->factors(&scores, x->scores, x->slopes, k);
     return scores.mark;
 }
 
@@ -231,7 +232,7 @@ static void meet(const struct attention_task *t, const struct backward *f,
     const uint32_t d = (uint32_t)job->p->d, dv = (uint32_t)job->p->dv;
     if (keys == 0)
         return;
-    bool some = make_factors(t, &s, b, keys, x, kept_of(x, i));
+    bool some = make_factors(t, &s, b, keys, x, saved_of(x, i));
     struct gemm_panels changes = {x->scores, job->strip, 0};
     if (f->queries)
         attention_multiply(job, some, &x->k_turned, d, &changes,
@@ -298,8 +299,8 @@ static ssq_status run(struct backward *f, struct backend_device *device)
     return SSQ_OK;
 }
 
-ssq_status attention_backward(const struct attention_job *job,
-                              struct backend_device *device)
+static ssq_status make_gradients(const struct attention_job *job,
+                                 struct backend_device *device)
 {
     const int64_t threads = team_size(device->team);
     const int64_t heads = job->p->batch * job->p->kv_heads;
@@ -325,5 +326,21 @@ ssq_status attention_backward(const struct attention_job *job,
     f.blocks = size_least(f.blocks, job->blocks);
     if (keys && st == SSQ_OK)
         st = run(&f, device);
+    return st;
+}
+
+ssq_status attention_backward(const struct attention_job *job,
+                              struct backend_device *device)
+{
+    struct attention_job with = *job;
+    struct backend_mem *rests;
+    ssq_status st = attention_find_rests(job, device, &rests);
+    if (st != SSQ_OK)
+        return st;
+    if (rests != NULL)
+        with.rests = rests->host;
+    st = make_gradients(&with, device);
+    if (rests != NULL)
+        scratch_return(&device->scratch, rests);
     return st;
 }

@@ -25,8 +25,9 @@ struct attention_job {
     const struct gemm_kernels *gemm;
     const struct attention_kernels *kernels;
     struct attention_operand q, k, v, mask, y, lse, dy, dq, dk, dv;
-    uint32_t dtype; /* of q, k and v */
-    uint32_t step;  /* of the random stream */
+    const float *rests; /* of each query, what lse has lost; NULL: nothing */
+    uint32_t dtype;     /* of q, k and v */
+    uint32_t step;      /* of the random stream */
     uint32_t strip;
     int64_t strips_of_head, strips; /* of a head; of those that share keys */
     uint32_t keys;                  /* of a block */
@@ -124,6 +125,13 @@ uint32_t attention_row(const struct attention_job *job, int64_t length);
 void attention_for(const struct attention_job *job,
                    const struct backend_device *device, int64_t n,
                    team_task task, void *context);
+
+/** attention_rest.c: what the lse of each query has lost, as the first numbers
+ *  of *block, [batch, heads, tq]: kernels/attention/saved.h. NULL: nothing
+ * worth it. Release it with scratch_return(). */
+ssq_status attention_find_rests(const struct attention_job *job,
+                                struct backend_device *device,
+                                struct backend_mem **block);
 
 /** attention_forward.c and attention_backward.c: all of it. */
 ssq_status attention_forward(const struct attention_job *job,

@@ -52,6 +52,12 @@ struct attention_state {
     float kept[GEMM_LINES];  /* what means of the blocks before count for */
 };
 
+/** Of each query of a strip, for its gradients. */
+struct attention_saved {
+    float lse[GEMM_LINES], rest[GEMM_LINES]; /* and what that has lost */
+    float delta[GEMM_LINES];
+};
+
 struct attention_kernels {
     /** Products become the weights that these keys have in the means, and the
      *  state is brought up to date. */
@@ -60,7 +66,7 @@ struct attention_kernels {
     /** Products become rounded changes of scores, without the factor scale, and
      *  slopes, dy times values, become rounded weights. */
     void (*factors)(const struct attention_scores *s, float *block,
-                    float *slopes, const float *lse, const float *delta);
+                    float *slopes, const struct attention_saved *saved);
     /** Each column times a factor of its own. */
     void (*rescale)(float *to, uint32_t rows, const float *factor);
     /** Of each column, the sum of products of two panels. */

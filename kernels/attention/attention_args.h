@@ -26,10 +26,25 @@ struct attention_forward_args {
     u32 y_dtype;
 };
 
-/* y is the gradient that is made. delta and v are there for dq and dk, which
- * need the change of the weights. */
-struct attention_gradient_args {
+/* attention_rest.k: saved has a pair for each query of all heads, its lse and
+ * what that has lost. */
+struct attention_rest_args {
+    u32 saved_at;
     u32 lse_at;
+    u32 q2_at;
+    u32 q4_at;
+    u32 k2_at;
+    u32 k4_at;
+    u32 mask1_at;
+    u32 mask2_at;
+    u32 mask4_at;
+    STRUCT(attention_shared) both;
+};
+
+/* y is the gradient that is made, saved that of attention_rest.k. delta and v
+ * are there for dq and dk, which need the change of the weights. */
+struct attention_gradient_args {
+    u32 saved_at;
     u32 q2_at;
     u32 q4_at;
     u32 k2_at;

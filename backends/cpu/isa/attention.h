@@ -16,8 +16,8 @@
 void ISA_NAME(attention_weights)(const struct attention_scores *s, float *block,
                                  struct attention_state *state);
 void ISA_NAME(attention_factors)(const struct attention_scores *s, float *block,
-                                 float *slopes, const float *lse,
-                                 const float *delta);
+                                 float *slopes,
+                                 const struct attention_saved *saved);
 void ISA_NAME(attention_multiply)(const struct gemm_tile *tile);
 void ISA_NAME(attention_store)(void *to, uint32_t dtype, int64_t to_row,
                                const float *from, size_t from_row,

@@ -8,7 +8,7 @@
 struct queries {
     uint32_t lane;
     words dead; /* all bits: it has seen no key */
-    floats lse, delta;
+    floats lse, rest, delta;
 };
 
 static __attribute__((noinline)) floats exp_any(floats x)
@@ -33,7 +33,8 @@ INLINE void factor(const struct attention_scores *s, const uint32_t dtype,
                    floats x, float *block, float *slopes)
 {
     const floats none = floats_splat(NONE), zero = {0};
-    floats t = floats_choose(q->dead, x - q->lse, none), w = exp_of(t), p = w;
+    floats t = floats_choose(q->dead, (x - q->lse) - q->rest, none);
+    floats w = exp_of(t), p = w;
     floats change = floats_load(slopes);
     if (more && s->dropout.given) {
         words gone = ISA_NAME(attention_dropped)(&s->dropout, q->lane, j);
@@ -88,16 +89,17 @@ static void some_factors(const struct attention_scores *s,
 }
 
 void ISA_NAME(attention_factors)(const struct attention_scores *s, float *block,
-                                 float *slopes, const float *lse,
-                                 const float *delta)
+                                 float *slopes,
+                                 const struct attention_saved *saved)
 {
     bool prepare = s->bias != NULL || s->softcap != 0.0f;
     if (prepare)
         ISA_NAME(attention_prepare)(s, block);
     for (uint32_t lane = 0; lane < s->vectors * LANES; lane += LANES) {
-        floats saved = floats_load(lse + lane);
-        const struct queries q = {lane, (words)(saved == NONE), saved,
-                                  floats_load(delta + lane)};
+        floats lse = floats_load(saved->lse + lane);
+        const struct queries q = {lane, (words)(lse == NONE), lse,
+                                  floats_load(saved->rest + lane),
+                                  floats_load(saved->delta + lane)};
         float *own = block + lane, *own_slopes = slopes + lane;
         if (prepare || s->mark || s->dropout.given)
             some_factors(s, &q, own, own_slopes);

@@ -142,8 +142,7 @@ struct forward {
     double *sum, *y;
 };
 
-/* The maximum; NaNs are passed over, exp(s - m) brings them back. */
-static float row_max(const float *s, int64_t n)
+float row_max(const float *s, int64_t n)
 {
     float m = -INFINITY;
     for (int64_t j = 0; j < n; j++)
@@ -151,9 +150,8 @@ static float row_max(const float *s, int64_t n)
     return m;
 }
 
-/* e = exp(s - m), and their sum. A score of -Inf takes no part, even where m
- * is -Inf. */
-static float row_exp(float *e, const float *s, int64_t n, float m)
+/* A score of -Inf takes no part, even where m is -Inf. */
+float row_exp(float *e, const float *s, int64_t n, float m)
 {
     double total = 0.0;
     for (int64_t j = 0; j < n; j++) {

@@ -58,6 +58,11 @@ void score_row(const struct attention_params *p, const struct view *mask,
                const struct query *at, const float *q, const float *kt,
                double *sum, float *s, float *slope);
 
+/** The maximum of a row; NaNs are passed over, exp(s - m) brings them back. */
+float row_max(const float *s, int64_t n);
+/** e = exp(s - m). @return their sum */
+float row_exp(float *e, const float *s, int64_t n, float m);
+
 /** Is this element of P dropped? */
 bool is_dropped(const struct attention_params *p, uint32_t step,
                 const struct query *at, int64_t j);

@@ -3,6 +3,7 @@
 #include "backends/reference/attention/attention.h"
 
 #include "backends/reference/random/stream.h"
+#include "kernels/attention/saved.h"
 #include "kernels/dialect/convert.h"
 #include "lib/core/error.h"
 
@@ -39,18 +40,30 @@ static void slopes(struct backward *w, const struct attention_params *p)
         add_scaled(w->dp, (double)w->dy[c], w->vt + c * p->tk, p->tk);
 }
 
+/* What lse has lost. The row of dS, which is not made yet, has the
+ * exponentials. */
+static float row_rest(struct backward *w, float lse)
+{
+    int64_t n = w->op->p.tk;
+    if (!attention_large(lse))
+        return 0.0f;
+    float m = row_max(w->s, n);
+    return attention_rest_of(lse, m, row_exp(w->ds, w->s, n, m));
+}
+
 /* f P and dS of a row: dS = P (dP - delta), where delta = dy y stands for the
- * sum of P dP over all keys. P is computed again from the scores and lse. Both
- * results are rounded to the dtype of v, as the forward pass rounds its
- * weights. */
+ * sum of P dP over all keys. P is computed again from the scores, lse and what
+ * that has lost. Both results are rounded to the dtype of v, as the forward
+ * pass rounds its weights. */
 static void row_slopes(struct backward *w, const struct query *at, float lse)
 {
     const struct attention_params *p = &w->op->p;
-    float delta = dot(w->dy, w->y, p->dv);
+    float delta = dot(w->dy, w->y, p->dv), rest = row_rest(w, lse);
     for (int64_t j = 0; j < p->tk; j++) {
         if (w->s[j] == -INFINITY)
             continue;
-        float probability = s_exp(w->s[j] - lse), factored = probability;
+        float probability = s_exp((w->s[j] - lse) - rest);
+        float factored = probability;
         float dp = (float)w->dp[j];
         if (p->dropout) {
             bool drop = is_dropped(p, w->step, at, j);

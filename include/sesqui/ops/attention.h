@@ -126,15 +126,20 @@ typedef struct ssq_attention_backward_args {
 
 /** Gradients of attention. Scores are computed again; with f the dropout
  *  factor of an element, or 1,
- *      P = exp(s - lse), delta[i] = sum(dy[i] y[i]), all float32
+ *      P = exp((s - lse) - rest), delta[i] = sum(dy[i] y[i]), all float32
  *      dS = P (f (dy v^T) - delta), with softcap times 1 - tanh(..)^2
  *      dv = (f P)^T dy, dq = scale dS k, dk = scale dS^T q
  *  where f P and dS are rounded to q's dtype before those three products (as
  *  in flash-attention; a loss scale that makes |dS| reach 65520 in f16 gives
  *  Inf, which a loss scaler catches). dk and dv sum over the queries of all
  *  heads of the group. Excluded keys get 0, and a query whose lse is -Inf adds
- *  nothing. The gradients are written, not accumulated. In float32 P carries
- *  the rounding of lse: a relative error of 2^-24 |lse|.
+ *  nothing. The gradients are written, not accumulated.
+ *  rest is what lse has lost as one float32, (m - lse) + log(total). It is 0
+ *  where |lse| is at most 64: P then carries a relative error of 2^-24 |lse|.
+ *  Above 64, m and total of the query are computed again, and rest is at most
+ *  2^-23 |lse|: P adds up to 1 also where log(total) is no part of lse, for
+ *  example for a row of padding whose mask is -FLT_MAX. An lse of more keys
+ *  than these, as of attention over ranks, is changed by no more than that.
  *  NaN and Inf spread as the formulas say. The outputs overlap nothing; the
  *  last dimensions of all but mask and lse are contiguous.
  *  @return SSQ_ERR_INVALID as ssq_attention; dq, dk and dv are all NULL

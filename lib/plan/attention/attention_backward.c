@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_backward.c - the plan of the gradients of attention: delta of each
- * query, then each gradient that is wanted in a launch of its own. */
+/* attention_backward.c - the plan of the gradients of attention: what the saved
+ * lse of each query has lost, and delta; then each gradient that is wanted in a
+ * launch of its own. */
 #include "lib/plan/attention/attention.h"
 
 _Static_assert(sizeof(struct attention_gradient_args) <= LAUNCH_WORDS * 4,
@@ -33,6 +34,30 @@ static void make_delta(struct plan *p, const struct attention_backward_op *op,
                 LOOPS_FEW + loops_shared(plan_limits(p), a.dv, 0));
 }
 
+/* The lse of each query with what it has lost, in pairs. Few heads have a query
+ * for which a group goes over the keys: see kernels/attention/saved.h. */
+static void make_saved(struct plan *p, const struct attention_backward_op *op,
+                       struct view *saved)
+{
+    const struct attention_params *n = &op->p;
+    uint64_t heads = (uint64_t)(n->batch * n->heads);
+    struct attention_rest_args a;
+    attention_set(&a.both, n, &op->q, &op->k, &op->v, &op->mask, &op->lse,
+                  &op->step);
+    uint8_t chunk = attention_divide(&a.both, plan_limits(p)->group, heads,
+                                     n->tq, ATTENTION_COLS);
+    plan_scratch(p, SSQ_F32, 2 * heads * (uint64_t)n->tq, saved);
+    plan_kernel(p, KERNEL_attention_rest, KEYS(0));
+    plan_bind(p, saved, ACCESS_WRITE);
+    plan_bind(p, &op->lse, ACCESS_READ);
+    attention_bind_both(p, &op->q, ACCESS_READ);
+    attention_bind_both(p, &op->k, ACCESS_READ);
+    attention_bind_mask(p, &op->mask);
+    plan_groups(
+        p, &a, sizeof(a), a.both.tasks,
+        attention_loops(plan_limits(p), &a.both, a.both.tk, false, chunk));
+}
+
 /* One gradient, of which the rows are its own: queries for dq, keys for dk and
  * dv. A head of keys may serve a group of query heads; its task goes through
  * all of them, so that nothing has to be added afterwards. dv needs neither
@@ -40,7 +65,7 @@ static void make_delta(struct plan *p, const struct attention_backward_op *op,
 static void make_gradient(struct plan *p,
                           const struct attention_backward_op *op,
                           enum mode mode, const struct view *y,
-                          const struct view *delta)
+                          const struct view *saved, const struct view *delta)
 {
     const struct attention_params *n = &op->p;
     struct attention_shared shared;
@@ -57,7 +82,7 @@ static void make_gradient(struct plan *p,
     attention_steps(&op->dy, a.dy_step);
     attention_steps(y, a.y_step);
     plan_kernel(p, KERNEL_attention_gradient, KEYS((uint8_t)mode, chunk));
-    plan_bind(p, &op->lse, ACCESS_READ);
+    plan_bind(p, saved, ACCESS_READ);
     attention_bind_both(p, &op->q, ACCESS_READ);
     attention_bind_both(p, &op->k, ACCESS_READ);
     attention_bind_mask(p, &op->mask);
@@ -79,12 +104,13 @@ static void make_gradient(struct plan *p,
  * have tq by tk elements for every head. */
 static void build(struct plan *p, const struct attention_backward_op *op)
 {
-    struct view delta = {.buffer = NULL};
+    struct view saved, delta = {.buffer = NULL};
+    make_saved(p, op, &saved);
     if (op->dq.buffer != NULL || op->dk.buffer != NULL)
         make_delta(p, op, &delta);
-    make_gradient(p, op, MODE_DQ, &op->dq, &delta);
-    make_gradient(p, op, MODE_DK, &op->dk, &delta);
-    make_gradient(p, op, MODE_DV, &op->dv, &delta);
+    make_gradient(p, op, MODE_DQ, &op->dq, &saved, &delta);
+    make_gradient(p, op, MODE_DK, &op->dk, &saved, &delta);
+    make_gradient(p, op, MODE_DV, &op->dv, &saved, &delta);
 }
 
 const struct attention_backward_plan attention_backward_plans[] = {

@@ -303,6 +303,115 @@ static bool run_huge_scores(struct bed *b)
            bed_exact(b, &w.lse, low);
 }
 
+/* Queries all of whose keys share one score, which is so large that nothing of
+ * log(total) is left in lse: a row that is padding, with a mask of the lowest
+ * number, and products of 2e8. The scores are the same bits, so that P is 1 / n
+ * whatever they are. */
+struct shared_score {
+    ssq_dtype dtype;
+    int64_t tq, tk;
+    double q, k, mask; /* 0: none */
+    double scale;      /* 1 / sqrt(4) */
+};
+
+static const struct shared_score shared_scores[] = {
+    {SSQ_F32, 2, 8, 0.25, 0.5, -0x1.fffffep127, 0.5},
+    {SSQ_BF16, 2, 8, 0.25, 0.5, -0x1.fep127, 0.5},
+    {SSQ_F32, 1, 4, 1e4, 1e4, 0.0, 0.5},
+    {SSQ_F16, 3, 200, 1e4, 1e4, 0.0, 0.5},
+    {SSQ_F32, 40, 300, 0.25, 0.5, -1e9, 0.5},
+};
+
+static bool run_shared_score(struct bed *b, const struct shared_score *c)
+{
+    enum { D = 4, MOST = 300 };
+    const int64_t shape[] = {c->tq, c->tk};
+    const double n = (double)c->tk, tq = (double)c->tq;
+    double q[MOST * D], k[MOST * D], v[MOST], dy[MOST], y[MOST], none[MOST * D];
+    double dk[MOST * D], dv[MOST], dk_error[MOST * D];
+    double *mask = bed_alloc(b, (size_t)(c->tq * c->tk) * sizeof(*mask));
+    struct small s;
+    for (int i = 0; i < MOST * D; i++) {
+        q[i] = c->q;
+        k[i] = c->k;
+        none[i] = 0.0;
+    }
+    for (int64_t i = 0; i < c->tq * c->tk; i++)
+        mask[i] = c->mask;
+    for (int i = 0; i < MOST; i++) {
+        v[i] = i;
+        dy[i] = 1.0;
+        y[i] = (n - 1.0) / 2.0;
+        dv[i] = tq / n;
+    }
+    make_small(b, &s, c->dtype, SSQ_F32, c->tq, c->tk, D, 1, q, k, v);
+    bed_values(b, &s.mask, c->dtype, 2, shape, LAYOUT_DENSE, mask);
+    s.args.mask = c->mask != 0.0 ? s.mask.t : NULL;
+    s.args.scale = c->scale;
+    run_small(b, &s);
+    run_gradients(b, &s, SSQ_F32, dy);
+    double x = s.q.value[0], largest = v[c->tk - 1], u = bound_u(c->dtype);
+    double p = bound_attention_whole(n, log(n), c->dtype, 0.0);
+    double y_error = mean_bound(n, largest) + u * largest;
+    /* P and the slope j - y are off, each by its own */
+    double ds = 2.0 * p * largest / n + (y_error + 4.0 * U_F32 * largest) / n;
+    for (int i = 0; i < MOST * D; i++) {
+        dk[i] = c->scale * x * tq / n * (v[i / D] - y[0]);
+        dk_error[i] =
+            c->scale * fabs(x) * tq * (ds + bound_chain(2.0 * tq, largest / n));
+    }
+    double most =
+        c->scale * c->k * n * (ds + bound_chain(2.0 * n, largest / n));
+    return bed_bound1(b, &s.y, y, y_error) &&
+           bed_bound1(b, &s.dv, dv,
+                      tq / n * (p + bound_chain(2.0 * tq, 1.0))) &&
+           bed_bound(b, &s.dk, dk, dk_error) &&
+           bed_bound1(b, &s.dq, none, most);
+}
+
+/* All P of a query add up to 1, whatever its scores are: with dy = 1, dv adds
+ * up to the number of queries. Some are padding, whose mask is the lowest
+ * number, some have scores of millions, and some ordinary ones. */
+static bool run_whole(struct bed *b, ssq_dtype dtype, double size)
+{
+    enum { Q = 37, K = 150, D = 8 };
+    const int64_t shape[] = {Q, K};
+    double q[Q * D], k[K * D], v[K], dy[Q];
+    double *mask = bed_alloc(b, Q * K * sizeof(*mask)), sum = 0.0, error = 0.0;
+    struct small s;
+    for (int i = 0; i < Q * D; i++)
+        q[i] = (i * 7 % 11 - 5) * size;
+    for (int i = 0; i < K * D; i++)
+        k[i] = (i * 5 % 13 - 6) * size;
+    for (int i = 0; i < Q * K; i++)
+        mask[i] = i / K % 3 == 0 ? dtype == SSQ_F16 ? -65504.0 : -0x1.fep127
+                  : i % 5 == 0   ? -1e4
+                                 : 0.0;
+    for (int i = 0; i < K; i++)
+        v[i] = i % 3;
+    for (int i = 0; i < Q; i++)
+        dy[i] = 1.0;
+    make_small(b, &s, dtype, SSQ_F32, Q, K, D, 1, q, k, v);
+    bed_values(b, &s.mask, dtype, 2, shape, LAYOUT_DENSE, mask);
+    s.args.mask = s.mask.t;
+    run_small(b, &s);
+    run_gradients(b, &s, SSQ_F32, dy);
+    for (int i = 0; i < Q && !bed_over(b); i++) {
+        double lse = fabs(s.lse.value[i]);
+        double lost = lse > ATTENTION_LARGE_LSE ? fmin(lse * 0x1p-24, log(K))
+                                                : lse * 0x1p-24;
+        error += bound_attention_whole(K, lost, dtype, 0.0);
+        error += lse > ATTENTION_LARGE_LSE ? 0.0 : lost;
+    }
+    for (int i = 0; i < K && !bed_over(b); i++)
+        sum += s.dv.value[i];
+    error += bound_chain(2.0 * Q, Q);
+    if (!bed_over(b) && !(fabs(sum - Q) <= error))
+        return bed_fail(b, "dv adds up to %.9g, expected %d within %.3g", sum,
+                        Q, error);
+    return !b->failed;
+}
+
 /* f16: values at 65504 stay there, or round to Inf where their weights' sum is
  * above 1; 1e5 from float32 is Inf; a score of 2^31 is none of f16's business.
  */
@@ -462,12 +571,22 @@ static bool run_named(struct bed *b, enum named which)
     }
 }
 
+/* q and k of run_whole, times integers: scores up to some 200 size^2. */
+static const double wholes[] = {0.125, 1.0, 64.0, 1000.0};
+#define WHOLES (3 * COUNT(wholes))
+
 static bool run(struct bed *b, size_t i)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
     if (i < NAMED)
         return run_named(b, (enum named)i);
     i -= NAMED;
+    if (i < COUNT(shared_scores))
+        return run_shared_score(b, &shared_scores[i]);
+    i -= COUNT(shared_scores);
+    if (i < WHOLES)
+        return run_whole(b, dtypes[i % 3], wholes[i / 3]);
+    i -= WHOLES;
     return run_odd(b, &odds[i / 3], dtypes[i % 3]);
 }
 
@@ -479,6 +598,24 @@ static void describe(size_t i, char *text, size_t bytes)
         return;
     }
     i -= NAMED;
+    if (i < COUNT(shared_scores)) {
+        const struct shared_score *c = &shared_scores[i];
+        snprintf(text, bytes,
+                 "attention_backward %s: %dx%d, q %g, k %g, mask %g: all P are "
+                 "1 / %d",
+                 ssq_dtype_name(c->dtype), (int)c->tq, (int)c->tk, c->q, c->k,
+                 c->mask, (int)c->tk);
+        return;
+    }
+    i -= COUNT(shared_scores);
+    if (i < WHOLES) {
+        snprintf(text, bytes,
+                 "attention_backward %s: q and k times %g, some rows padding: "
+                 "P adds up to 1",
+                 dtypes[i % 3], wholes[i / 3]);
+        return;
+    }
+    i -= WHOLES;
     const struct odd *o = &odds[i / 3];
     snprintf(text, bytes, "attention %s: %g in %s[%d]: y %s, lse %s",
              dtypes[i % 3], o->value, o->where, o->at, o->y, o->lse);
@@ -487,7 +624,8 @@ static void describe(size_t i, char *text, size_t bytes)
 extern const struct suite attention_edges_suite;
 const struct suite attention_edges_suite = {.op = "attention",
                                             .name = "attention_edges",
-                                            .n = NAMED + 3 * COUNT(odds),
+                                            .n = NAMED + COUNT(shared_scores) +
+                                                 WHOLES + 3 * COUNT(odds),
                                             .describe = describe,
                                             .run = run,
                                             .floor = 30};

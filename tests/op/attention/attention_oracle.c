@@ -204,14 +204,39 @@ static void sums_end(struct sums *s, int64_t elements, double terms,
     free(s->size);
 }
 
-/* exp(s - lse), lse given. */
+/* What a given lse has lost, where it is large. The work is w. */
+static double row_rest(const struct row *r, double lse, double *error)
+{
+    const int64_t n = r->f->c->tk;
+    double m = -(double)INFINITY, range = attention_rest_range(lse);
+    *error = 0.0;
+    if (!(fabs(lse) > ATTENTION_LARGE_LSE && isfinite(lse)))
+        return 0.0;
+    for (int64_t j = 0; j < n; j++)
+        m = fmax(m, r->s[j]);
+    struct row x = *r;
+    x.e = r->w;
+    for (int64_t j = 0; j < n; j++)
+        x.e[j] = bound_attention_exponent(r->e[j], r->s[j] - m);
+    double whole = log_sum(&x, 0.0);
+    double moved = fmax(log_sum(&x, 1.0) - whole, whole - log_sum(&x, -1.0));
+    *error =
+        bound_attention_rest(moved, bound_attention_total((double)n, r->eta),
+                             m - lse, whole - m, lse);
+    return fmax(-range, fmin(range, whole - lse));
+}
+
+/* exp((s - lse) - rest), lse given. */
 static void row_saved(struct row *r, double lse)
 {
+    double off, rest = row_rest(r, lse, &off);
+    off += 2.0 * U_F32 * fabs(rest);
     for (int64_t j = 0; j < r->f->c->tk; j++) {
         r->p[j] = r->w[j] = 0.0;
         if (excluded(r, j))
             continue;
-        double t = r->s[j] - lse, e = bound_attention_exponent(r->e[j], t);
+        double t = r->s[j] - lse - rest;
+        double e = bound_attention_exponent(r->e[j] + off, t);
         r->p[j] = exp(t);
         r->w[j] = fmax(exp(t + e) - r->p[j], r->p[j] - exp(t - e)) + r->eta;
     }
