@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - device memory in slabs, handed out in multiples of 256 bytes.
  *
- * A slab is memory that the backend gave at once, with a sorted list of free
+ * A slab is memory that the backend gave at once, with a tree of its free
  * ranges; first fit, neighbours are merged when a range comes back. A buffer
  * larger than half a slab gets a slab of its own, given back at once when it is
  * freed: training asks for the same large sizes again and again, and one
@@ -11,6 +11,7 @@
 
 #include "lib/core/env.h"
 #include "lib/core/fork.h"
+#include "lib/core/interval.h"
 
 #include <stdlib.h>
 
@@ -20,17 +21,17 @@
 
 /* A range of a slab that is free, in multiples of STEP. */
 struct range {
-    struct range *next;
-    uint64_t offset, bytes;
+    struct interval bytes; /* in the slab's tree of free ranges */
+    struct range *next;    /* in the slab's list of spare ones */
 };
 
 /* Memory of the backend, and which ranges of it are free. */
 struct slab {
-    struct slab *next;
+    struct slab *next, *before;
     struct backend_mem *mem; /* owned */
-    uint64_t bytes;      /* handed out at most */
-    uint64_t used;       /* bytes */
-    struct range *free;  /* sorted by offset, none touch each other */
+    uint64_t bytes;          /* handed out at most */
+    uint64_t used;           /* bytes */
+    struct interval *free;   /* of ranges, of which none touch each other */
     struct range *spare; /* one per live buffer: giving back needs no memory */
     bool dedicated;      /* of one buffer, and no other is put into it */
 };
@@ -97,20 +98,30 @@ uint64_t pool_binding_bytes(const struct pool *p)
     return p->limits.binding_bytes;
 }
 
-static void ranges_free(struct range *r)
+/* The interval is a range's first member. */
+static struct range *range_of(struct interval *i)
 {
-    while (r != NULL) {
-        struct range *next = r->next;
-        mem_free(r);
-        r = next;
-    }
+    return (struct range *)i;
 }
 
-/* Give a slab without live buffers back; the caller has unlinked it. */
+static void range_drop(struct slab *s, struct interval *i)
+{
+    interval_remove(&s->free, i);
+    mem_free(range_of(i));
+}
+
+/* Unlink a slab without live buffers, and give it back. */
 static void slab_free(struct pool *p, struct slab *s)
 {
-    ranges_free(s->free);
-    ranges_free(s->spare);
+    *(s->before == NULL ? &p->slabs : &s->before->next) = s->next;
+    if (s->next != NULL)
+        s->next->before = s->before;
+    while (s->free != NULL)
+        range_drop(s, s->free);
+    for (struct range *r = s->spare, *next; r != NULL; r = next) {
+        next = r->next;
+        mem_free(r);
+    }
     p->reserved -= s->bytes;
     p->device->backend->free(p->device->impl, s->mem);
     mem_free(s);
@@ -119,14 +130,10 @@ static void slab_free(struct pool *p, struct slab *s)
 /* With the lock: give back every slab that no buffer uses. */
 static void trim_locked(struct pool *p)
 {
-    for (struct slab **at = &p->slabs; *at != NULL;) {
-        struct slab *s = *at;
-        if (s->used != 0) {
-            at = &s->next;
-            continue;
-        }
-        *at = s->next;
-        slab_free(p, s);
+    for (struct slab *s = p->slabs, *next; s != NULL; s = next) {
+        next = s->next;
+        if (s->used == 0)
+            slab_free(p, s);
     }
 }
 
@@ -170,10 +177,12 @@ static ssq_status slab_create(struct pool *p, uint64_t bytes,
         mem_free(r);
         return st;
     }
-    r->bytes = bytes;
+    r->bytes.to = bytes;
+    interval_add(&s->free, &r->bytes);
     s->bytes = bytes;
-    s->free = r;
     s->next = p->slabs;
+    if (s->next != NULL)
+        s->next->before = s;
     p->slabs = s;
     p->reserved += bytes;
     *out = s;
@@ -186,24 +195,20 @@ static ssq_status slab_create(struct pool *p, uint64_t bytes,
  * up, else a new one. */
 static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
 {
-    struct range **at = &s->free;
-    while (*at != NULL && (*at)->bytes < bytes)
-        at = &(*at)->next;
-    struct range *r = *at;
-    if (r == NULL)
+    struct interval *i = interval_first(s->free, bytes);
+    if (i == NULL)
         return false;
-    struct range *spare = r;
-    if (r->bytes > bytes) {
+    struct range *spare = range_of(i);
+    if (i->to - i->from > bytes) {
         spare = mem_alloc(sizeof(*spare));
         if (spare == NULL)
             return false;
     }
-    *offset = r->offset;
-    if (spare == r) {
-        *at = r->next;
-    } else {
-        r->offset += bytes;
-        r->bytes -= bytes;
+    *offset = i->from;
+    interval_remove(&s->free, i);
+    if (spare != range_of(i)) {
+        i->from += bytes;
+        interval_add(&s->free, i);
     }
     spare->next = s->spare;
     s->spare = spare;
@@ -211,35 +216,25 @@ static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
     return true;
 }
 
-/* Join r with the range behind it if they touch. */
-static void merge_next(struct range *r)
-{
-    struct range *next = r->next;
-    if (next == NULL || r->offset + r->bytes != next->offset)
-        return;
-    r->bytes += next->bytes;
-    r->next = next->next;
-    mem_free(next);
-}
-
 /* Put a buffer's bytes back among the free ranges, where their offset belongs,
  * and join them with the neighbours on both sides. */
 static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
 {
-    struct range *r = s->spare, *before = NULL;
+    struct range *r = s->spare;
     s->spare = r->next;
     s->used -= bytes;
-    r->offset = offset;
-    r->bytes = bytes;
-    for (struct range *f = s->free; f != NULL && f->offset < offset;
-         f = f->next)
-        before = f;
-    struct range **at = before == NULL ? &s->free : &before->next;
-    r->next = *at;
-    *at = r;
-    merge_next(r);
-    if (before != NULL)
-        merge_next(before);
+    r->bytes = (struct interval){.from = offset, .to = offset + bytes};
+    struct interval *before = interval_before(s->free, 0, offset);
+    struct interval *after = interval_after(s->free, 0, offset);
+    if (before != NULL && before->to == offset) {
+        r->bytes.from = before->from;
+        range_drop(s, before);
+    }
+    if (after != NULL && after->from == r->bytes.to) {
+        r->bytes.to = after->to;
+        range_drop(s, after);
+    }
+    interval_add(&s->free, &r->bytes);
 }
 
 /* Place a buffer in a slab that there is; false: no shared slab has room. */
@@ -274,7 +269,7 @@ static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
         return st;
     s->dedicated = dedicated;
     if (!slab_take(s, bytes, &b->offset)) {
-        trim_locked(p);
+        slab_free(p, s);
         return error_nomem("pool", sizeof(struct range));
     }
     b->slab = s;
@@ -369,6 +364,6 @@ void pool_put(struct pool *p, ssq_buffer *b)
     p->in_use -= bytes;
     p->buffers--;
     if (b->slab->dedicated)
-        trim_locked(p);
+        slab_free(p, b->slab);
     pthread_mutex_unlock(&p->lock);
 }

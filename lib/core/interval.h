@@ -1,0 +1,46 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* interval.h - a tree of byte ranges: what overlaps one, what begins before or
+ * after it, and the first that is long enough. */
+#ifndef LIB_CORE_INTERVAL_H
+#define LIB_CORE_INTERVAL_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+/** A range of bytes, from..to - 1, of a space. Ranges of different spaces never
+ *  overlap. The caller owns the memory and sets the first three members; the
+ *  others belong to the tree. */
+struct interval {
+    uintptr_t space;
+    uint64_t from, to;
+    struct interval *left, *right;
+    uint64_t priority; /* that of a node is at least that of its children */
+    uint64_t last;     /* the greatest `to` below the node and of it */
+    uint64_t longest;  /* likewise, the greatest to - from */
+};
+
+/* A tree is a pointer to its root; NULL is an empty one. Each call takes a time
+ * that grows as the logarithm of the number of ranges. */
+
+/** Add a range. Another that begins at the same byte may be there. */
+void interval_add(struct interval **tree, struct interval *s);
+/** Remove a range that is in the tree. */
+void interval_remove(struct interval **tree, const struct interval *s);
+
+/** Called for a range that overlaps; false ends the search. */
+typedef bool interval_fn(void *user, struct interval *s);
+/** Call fn for each range of a space that has a byte of from..to - 1, in order.
+ *  @return false if fn did */
+bool interval_overlapping(struct interval *tree, uintptr_t space, uint64_t from,
+                          uint64_t to, interval_fn *fn, void *user);
+
+/** The first range of at least so many bytes; NULL none. */
+struct interval *interval_first(struct interval *tree, uint64_t bytes);
+/** The last range of a space that begins before a byte; NULL none. */
+struct interval *interval_before(struct interval *tree, uintptr_t space,
+                                 uint64_t at);
+/** The first range of a space that begins at a byte or after it; NULL none. */
+struct interval *interval_after(struct interval *tree, uintptr_t space,
+                                uint64_t at);
+
+#endif
