@@ -23,11 +23,14 @@ void optimizer_cut(ssq_optimizer *o, size_t n)
 {
     state_free(o->state);
     o->state = NULL;
+    if (n < o->n)
+        optimizer_unindex(o, n);
     while (o->n > n) {
         const struct parameter *p = &o->params[--o->n];
         object_put(&p->param->object);
         object_put(&p->grad->object);
         origin_put(p->origin);
+        mem_free(p->place);
         mem_free(p->name);
     }
 }
@@ -57,6 +60,7 @@ static void optimizer_free(struct object *object)
 {
     ssq_optimizer *o = (ssq_optimizer *)object;
     optimizer_cut(o, 0);
+    names_free(&o->names);
     mem_free(o->params);
     for (ssq_group *g = o->groups, *next; g != NULL; g = next) {
         next = g->next;
@@ -122,8 +126,7 @@ static ssq_status check_whole(const ssq_optimizer_options *o)
 
 /* The options are kept as they are used, with a default in the place of every
  * -1. A group's index is its place in the control block, hence the list in the
- * order of the calls, the default group first; groups are too few for its end
- * to be kept. */
+ * order of the calls, the default group first. */
 static ssq_status add_group(ssq_optimizer *o,
                             const ssq_optimizer_options *options,
                             const char *what, ssq_group **group)
@@ -140,10 +143,8 @@ static ssq_status add_group(ssq_optimizer *o,
     g->optimizer = o;
     g->index = o->n_groups++;
     g->options = defaults;
-    ssq_group **end = &o->groups;
-    while (*end != NULL)
-        end = &(*end)->next;
-    *end = g;
+    *o->groups_end = g;
+    o->groups_end = &g->next;
     if (group != NULL)
         *group = g;
     return SSQ_OK;
@@ -179,6 +180,7 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
     o->device = device;
     o->kind = k;
     o->options = whole;
+    o->groups_end = &o->groups;
     o->at.factor = 1.0;
     st = add_group(o, options, "optimizer_create", NULL);
     if (st == SSQ_OK)
@@ -226,28 +228,6 @@ ssq_status ssq_optimizer_group(ssq_optimizer *optimizer,
                : st;
 }
 
-/* FNV-1a, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/. It numbers the
- * parameter's stream of random words, so that a parameter draws the same
- * whatever others there are, and in whichever order they were added. */
-uint32_t name_hash(const char *name)
-{
-    uint32_t h = 0x811c9dc5u;
-    for (const unsigned char *c = (const unsigned char *)name; *c != 0; c++)
-        h = (h ^ *c) * 0x01000193u;
-    return h;
-}
-
-/* The hash spares nearly all comparisons of names. The pointer is good until
- * the next parameter is added, which may move the array. */
-struct parameter *optimizer_find(const ssq_optimizer *o, const char *name)
-{
-    uint32_t id = name_hash(name);
-    for (size_t i = 0; i < o->n; i++)
-        if (o->params[i].id == id && strcmp(o->params[i].name, name) == 0)
-            return &o->params[i];
-    return NULL;
-}
-
 /* Contiguous, since a step numbers the elements of a parameter, its gradient
  * and its slots alike, and cuts them into pieces at the same numbers. */
 static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
@@ -274,24 +254,6 @@ static ssq_status check_tensor(const ssq_optimizer *o, const char *name,
     return SSQ_OK;
 }
 
-/* No byte of a parameter or gradient may belong to another one: a step goes
- * through all of them in no order. */
-static ssq_status check_apart(const ssq_optimizer *o, const char *name,
-                              const ssq_tensor *t, const char *what)
-{
-    for (size_t i = 0; i < o->n; i++) {
-        const struct parameter *p = &o->params[i];
-        bool param = view_overlap(&t->view, &p->param->view);
-        if (param || view_overlap(&t->view, &p->grad->view))
-            return error_set(SSQ_ERR_INVALID,
-                             "optimizer_add: %s of %.40s overlaps the %s of "
-                             "%.40s",
-                             what, name, param ? "parameter" : "gradient",
-                             p->name);
-    }
-    return SSQ_OK;
-}
-
 /* A split master makes a float32 of a bf16 parameter and 16 more bits, which
  * are its lower half; no such half goes with an f16 value. A float32 parameter
  * is its own truth in any case. */
@@ -307,9 +269,9 @@ static ssq_status check_pair(const ssq_optimizer *o, const char *name,
         st = error_set(SSQ_ERR_INVALID,
                        "optimizer_add: param and grad of %.40s overlap", name);
     if (st == SSQ_OK)
-        st = check_apart(o, name, param, "param");
+        st = optimizer_check_apart(o, name, param, "param");
     if (st == SSQ_OK)
-        st = check_apart(o, name, grad, "grad");
+        st = optimizer_check_apart(o, name, grad, "grad");
     if (st == SSQ_OK && o->options.master == SSQ_MASTER_SPLIT &&
         param->view.dtype == SSQ_F16)
         st = error_set(SSQ_ERR_INVALID,
@@ -322,8 +284,9 @@ static ssq_status check_pair(const ssq_optimizer *o, const char *name,
 /* Doubled, so that adding n parameters copies no more than 2 n of them. */
 static ssq_status make_room(ssq_optimizer *o)
 {
-    if (o->n < o->room)
-        return SSQ_OK;
+    ssq_status st = names_reserve(&o->names, "optimizer_add");
+    if (st != SSQ_OK || o->n < o->room)
+        return st;
     size_t room = o->room == 0 ? 16 : 2 * o->room;
     struct parameter *p = mem_alloc_array(room, sizeof(*p));
     if (p == NULL)
@@ -359,7 +322,8 @@ static ssq_status hold(const char *name, const ssq_tensor *param,
 {
     const struct view *v = &param->view;
     p->name = mem_strdup(name);
-    ssq_status st = p->name == NULL
+    p->place = mem_alloc_array(2, sizeof(*p->place));
+    ssq_status st = p->name == NULL || p->place == NULL
                         ? error_nomem("optimizer_add", strlen(name) + 1)
                         : SSQ_OK;
     if (st == SSQ_OK)
@@ -368,6 +332,7 @@ static ssq_status hold(const char *name, const ssq_tensor *param,
         st = ssq_tensor_reshape(grad, v->rank, v->shape, &p->grad);
     if (st != SSQ_OK) {
         ssq_tensor_destroy(&p->param);
+        mem_free(p->place);
         mem_free(p->name);
     }
     return st;
@@ -408,9 +373,11 @@ ssq_status ssq_optimizer_add(ssq_optimizer *optimizer, const char *name,
                           .group = group == NULL ? o->groups : group,
                           .truth = truth_of(o, param->view.dtype)};
     st = hold(name, param, grad, &p);
-    if (st == SSQ_OK)
-        o->params[o->n++] = p;
-    return st;
+    if (st != SSQ_OK)
+        return st;
+    o->params[o->n++] = p;
+    optimizer_index(o);
+    return SSQ_OK;
 }
 
 /* Only the random words of stochastic rounding are numbered by it: nothing else

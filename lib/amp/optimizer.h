@@ -12,6 +12,8 @@
 #include "lib/amp/origin.h"
 #include "lib/amp/scaler.h"
 #include "lib/amp/shards.h"
+#include "lib/core/names.h"
+#include "lib/core/interval.h"
 
 /* A word of the control block that no kernel looks at: copies that have
  * arrived have it. */
@@ -122,8 +124,17 @@ struct parameter {
     ssq_tensor *param, *grad;
     ssq_group *group;
     uint32_t truth;
-    uint64_t first;        /* of a shard */
-    struct origin *origin; /* what its master begins with; NULL: the model */
+    uint64_t first;         /* of a shard */
+    struct origin *origin;  /* what its master begins with; NULL: the model */
+    struct place_of *place; /* of param and grad, in the index; owned */
+};
+
+/** Where a parameter or its gradient is. */
+struct place_of {
+    struct interval
+        interval; /* of bytes; one without bytes is not in the index */
+    size_t param;
+    bool grad;
 };
 
 /** The lists of a step, over gradients or over their sums. */
@@ -173,13 +184,15 @@ struct ssq_optimizer {
     ssq_device *device;
     ssq_comm *comm; /* the program's, of the ranks that share it; NULL: none */
     uint32_t kind;
-    ssq_optimizer_options options; /* whole-optimizer fields */
-    ssq_group *groups;             /* the default one first */
+    ssq_optimizer_options options;   /* whole-optimizer fields */
+    ssq_group *groups, **groups_end; /* the default one first */
     unsigned n_groups;
     struct parameter *params;
     size_t n, room;
-    bool origins;        /* some of them may have one */
-    struct state *state; /* NULL before the first use */
+    struct name_index names; /* of params: their numbers */
+    struct interval *places; /* of params and their gradients */
+    bool origins;            /* some of them may have one */
+    struct state *state;     /* NULL before the first use */
     struct optimizer_stages at;
 };
 
@@ -320,12 +333,21 @@ ssq_status optimizer_at_rest(ssq_queue *queue, ssq_optimizer *optimizer,
 ssq_status optimizer_call(const ssq_queue *queue,
                           const ssq_optimizer *optimizer, const char *what);
 
-/* optimizer.c */
-/** The number of a name: its stream of random words. */
-uint32_t name_hash(const char *name);
+/* optimizer_index.c */
 /** The parameter of a name; NULL none. */
 struct parameter *optimizer_find(const ssq_optimizer *optimizer,
                                  const char *name);
+/** INVALID if a tensor overlaps a parameter or a gradient; what: "param" or
+ *  "grad", of a parameter of this name that is to be added. */
+ssq_status optimizer_check_apart(const ssq_optimizer *optimizer,
+                                 const char *name, const ssq_tensor *tensor,
+                                 const char *what);
+/** Put the last parameter into the index, whose names have room for it. */
+void optimizer_index(ssq_optimizer *optimizer);
+/** Take parameters from number n on out of the index. */
+void optimizer_unindex(ssq_optimizer *optimizer, size_t n);
+
+/* optimizer.c */
 /** What a parameter's master begins with, if it is fresh at the first use;
  *  takes a reference. A parameter of 16 bits. */
 void optimizer_begin_with(ssq_optimizer *optimizer, struct parameter *p,

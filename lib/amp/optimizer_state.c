@@ -141,18 +141,52 @@ static ssq_status fill_slot(ssq_queue *queue, const ssq_group *g, int slot,
     return fill(queue, flat, value);
 }
 
-/* The end of the parameters from i on whose slot fits one buffer. A parameter
+/* Parameters in the order of their groups; a group's are in the order in which
+ * they were added. */
+struct grouped {
+    size_t *number; /* of each parameter; owned */
+    size_t *end;    /* by group, where its parameters end in `number`; owned */
+};
+
+static void grouped_free(struct grouped *by)
+{
+    mem_free(by->number);
+    mem_free(by->end);
+}
+
+/* A counting sort: first how many each group has, then where they go. */
+static ssq_status grouped_make(const ssq_optimizer *o, struct grouped *by)
+{
+    size_t at = 0;
+    by->number = mem_alloc_array(o->n, sizeof(*by->number));
+    by->end = mem_alloc_array(o->n_groups, sizeof(*by->end));
+    if (by->number == NULL || by->end == NULL)
+        return error_nomem("optimizer", o->n * sizeof(*by->number));
+    for (size_t i = 0; i < o->n; i++)
+        by->end[o->params[i].group->index]++;
+    for (unsigned g = 0; g < o->n_groups; g++) {
+        size_t n = by->end[g];
+        by->end[g] = at;
+        at += n;
+    }
+    for (size_t i = 0; i < o->n; i++)
+        by->number[by->end[o->params[i].group->index]++] = i;
+    return SSQ_OK;
+}
+
+/* The end of the parameters from at on whose slot fits one buffer. A parameter
  * is never divided between two: one that is too long by itself has its place in
  * one as well, and lists have it in pieces. A flat master is one buffer however
  * long it is, for that is what was asked for. */
 static size_t flat_end(const struct state *s, const ssq_group *g, int slot,
-                       size_t i, uint64_t *bytes)
+                       const struct grouped *by, size_t at, uint64_t *bytes)
 {
     const ssq_optimizer *o = g->optimizer;
     uint64_t limit = o->device->props.binding_bytes;
     *bytes = 0;
-    for (; i < o->n; i++) {
-        if (o->params[i].group != g || !has_slot(o, s, i, slot))
+    for (; at < by->end[g->index]; at++) {
+        size_t i = by->number[at];
+        if (!has_slot(o, s, i, slot))
             continue;
         uint64_t b = slot_bytes(o, s, i, slot);
         bool full = *bytes >= limit || b > limit - *bytes;
@@ -160,15 +194,16 @@ static size_t flat_end(const struct state *s, const ssq_group *g, int slot,
             break;
         *bytes += b;
     }
-    return i;
+    return at;
 }
 
-/* One flat buffer for parameters from .. end. Split masters never share a
- * group's buffer with float32 ones: an optimizer has one kind. Where no
+/* One flat buffer for `count` parameters of a group. Split masters never share
+ * a group's buffer with float32 ones: an optimizer has one kind. Where no
  * parameter has the slot the buffer is empty, and gone when this returns,
  * unless it is a flat master that a caller may ask for. */
 static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
-                            int slot, size_t from, size_t end, uint64_t bytes)
+                            int slot, const size_t *number, size_t count,
+                            uint64_t bytes)
 {
     const ssq_optimizer *o = g->optimizer;
     bool split = slot == SLOT_MASTER && o->options.master == SSQ_MASTER_SPLIT;
@@ -180,9 +215,10 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
     if (st != SSQ_OK)
         return st;
     st = fill_slot(queue, g, slot, flat);
-    for (size_t i = from; i < end && st == SSQ_OK; i++) {
+    for (size_t k = 0; k < count && st == SSQ_OK; k++) {
+        size_t i = number[k];
         const struct parameter *p = &o->params[i];
-        if (p->group != g || !has_slot(o, s, i, slot))
+        if (!has_slot(o, s, i, slot))
             continue;
         uint64_t part = slot_bytes(o, s, i, slot) / size;
         struct view shape = shard_view(o, s, i, &p->param->view);
@@ -198,6 +234,21 @@ static ssq_status make_flat(ssq_queue *queue, struct state *s, ssq_group *g,
     return st;
 }
 
+/* A slot of a group that has `from` in `by` as its first parameter. A group
+ * without parameters has one empty buffer. */
+static ssq_status make_slot(ssq_queue *queue, struct state *s, ssq_group *g,
+                            int slot, const struct grouped *by, size_t from)
+{
+    ssq_status st;
+    do {
+        uint64_t bytes;
+        size_t end = flat_end(s, g, slot, by, from, &bytes);
+        st = make_flat(queue, s, g, slot, by->number + from, end - from, bytes);
+        from = end;
+    } while (from < by->end[g->index] && st == SSQ_OK);
+    return st;
+}
+
 /* Group by group and slot by slot. Arrays of the state are filled as tensors
  * are made, so that state_free finds all that was there when something
  * failed. */
@@ -208,14 +259,15 @@ static ssq_status make_slots(ssq_queue *queue, const ssq_optimizer *o,
     s->flat = mem_alloc_array(o->n_groups, sizeof(ssq_tensor *));
     if (s->slot == NULL || s->flat == NULL)
         return error_nomem("optimizer", o->n * SLOTS * sizeof(ssq_tensor *));
-    ssq_status st = SSQ_OK;
-    for (ssq_group *g = o->groups; g != NULL; g = g->next)
-        for (int slot = 0; slot < SLOTS; slot++)
-            for (size_t i = 0, end; i < o->n && st == SSQ_OK; i = end) {
-                uint64_t bytes;
-                end = flat_end(s, g, slot, i, &bytes);
-                st = make_flat(queue, s, g, slot, i, end, bytes);
-            }
+    struct grouped by = {NULL, NULL};
+    ssq_status st = grouped_make(o, &by);
+    size_t from = 0;
+    for (ssq_group *g = o->groups; g != NULL && st == SSQ_OK; g = g->next) {
+        for (int slot = 0; slot < SLOTS && st == SSQ_OK; slot++)
+            st = make_slot(queue, s, g, slot, &by, from);
+        from = by.end[g->index];
+    }
+    grouped_free(&by);
     return st;
 }
 

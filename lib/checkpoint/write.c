@@ -35,6 +35,7 @@ void writing_free(struct writing *w)
         mem_free(i->text);
         mem_free(i);
     }
+    names_free(&w->names);
     w->items = NULL;
     w->notes = NULL;
 }
@@ -64,11 +65,10 @@ static ssq_status check_name(const struct writing *w, const char *name)
     if (strcmp(name, "__metadata__") == 0)
         return error_set(SSQ_ERR_INVALID,
                          "%s: a tensor cannot be called \"%s\"", w->what, name);
-    for (const struct item *i = w->items; i != NULL; i = i->next)
-        if (strcmp(i->e.name, name) == 0)
-            return error_set(SSQ_ERR_INVALID,
-                             "%s: two tensors are called \"%.100s\"", w->what,
-                             name);
+    if (names_find(&w->names, name) != NAME_NONE)
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: two tensors are called \"%.100s\"", w->what,
+                         name);
     return SSQ_OK;
 }
 
@@ -81,6 +81,8 @@ static ssq_status item_of(struct writing *w, const char *prefix,
     ssq_status st = whole != NULL && i != NULL
                         ? check_name(w, whole)
                         : error_nomem(w->what, sizeof(*i));
+    if (st == SSQ_OK)
+        st = names_reserve(&w->names, w->what);
     if (st != SSQ_OK) {
         mem_free(whole);
         mem_free(i);
@@ -89,6 +91,7 @@ static ssq_status item_of(struct writing *w, const char *prefix,
     i->name = whole;
     i->e.name = whole;
     i->e.spelling = *spelling_of_dtype(dtype);
+    names_add(&w->names, whole, 0);
     *w->items_end = i;
     w->items_end = &i->next;
     *item = i;

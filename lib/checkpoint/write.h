@@ -5,6 +5,7 @@
 
 #include "lib/checkpoint/digest.h"
 #include "lib/core/core.h"
+#include "lib/core/names.h"
 
 /** The values of an item when they are wanted: a contiguous tensor of its dtype
  *  and shape, and *made, if it was made for that: then it is destroyed. */
@@ -33,6 +34,7 @@ struct writing {
     const char *what;
     ssq_queue *queue;
     struct item *items, **items_end;
+    struct name_index names; /* of the items */
     struct note *notes, **notes_end;
     struct crc64 crc;
 };

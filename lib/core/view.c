@@ -147,6 +147,19 @@ bool view_overlap(const struct view *in_a, const struct view *in_b)
     return !rows_interleave(a, b);
 }
 
+void view_place(const struct view *v, uintptr_t *space, uint64_t *at)
+{
+    const ssq_buffer *b = v->buffer;
+    const struct backend *backend = b->device->backend;
+    *space = (uintptr_t)b;
+    *at = v->offset;
+    if (backend->mem_handle == NULL)
+        return; /* nothing can be lent: buffers never overlap */
+    uintptr_t handle = (uintptr_t)backend->mem_handle(b->mem);
+    *at += b->offset + (backend->mem_addressed ? handle : 0);
+    *space = backend->mem_addressed ? 0 : handle;
+}
+
 bool view_self_overlap(const struct view *v)
 {
     /* Sorted by stride, each dimension must step over all that the smaller ones

@@ -76,6 +76,9 @@ bool view_same_place(const struct view *a, const struct view *b);
  *  column slices of one matrix apart: a yes may be wrong for other strided
  *  views that interleave, a no never is. */
 bool view_overlap(const struct view *a, const struct view *b);
+/** Where a view begins, for an index: views that overlap have the same *space,
+ *  and bytes *at.. + view_span() in common. Of a buffer with memory. */
+void view_place(const struct view *v, uintptr_t *space, uint64_t *at);
 /** True if an element may appear twice, by a stride of 0 or by strides that
  *  overlap. */
 bool view_self_overlap(const struct view *v);

@@ -14,7 +14,10 @@ void witness_begin(struct witness *w, const struct view *view)
     w->view = *view;
     atomic_store(&w->writes, 0);
     pthread_mutex_lock(&lock);
+    w->before = NULL;
     w->next = atomic_load(&w->buffer->witnesses);
+    if (w->next != NULL)
+        w->next->before = w;
     atomic_store(&w->buffer->witnesses, w);
     pthread_mutex_unlock(&lock);
 }
@@ -24,13 +27,12 @@ void witness_end(struct witness *w)
     if (w->buffer == NULL)
         return;
     pthread_mutex_lock(&lock);
-    struct witness *first = atomic_load(&w->buffer->witnesses), *at = first;
-    while (at != w && at->next != w)
-        at = at->next;
-    if (first == w)
-        atomic_store(&w->buffer->witnesses, w->next);
+    if (w->next != NULL)
+        w->next->before = w->before;
+    if (w->before != NULL)
+        w->before->next = w->next;
     else
-        at->next = w->next;
+        atomic_store(&w->buffer->witnesses, w->next);
     pthread_mutex_unlock(&lock);
     w->buffer = NULL;
 }

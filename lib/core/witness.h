@@ -10,7 +10,7 @@
  *  a caller does by means of his driver. Members are read by who made it; ops
  *  change them. */
 struct witness {
-    struct witness *next;
+    struct witness *next, *before; /* of the buffer's */
     ssq_buffer *buffer;     /* borrowed: held by who made it; NULL: of none */
     struct view view;       /* in the buffer */
     atomic_uint writes;     /* so far; wraps */

@@ -26,7 +26,7 @@ static void params_free(struct object *o)
     for (size_t i = 0; i < p->n; i++)
         param_free(&p->at[i]);
     mem_free(p->at);
-    mem_free(p->table);
+    names_free(&p->names);
     mem_free(p->policy_name);
     mem_free(p->allowed);
     object_put(&p->device->object);
@@ -101,46 +101,27 @@ struct param *param_of(ssq_params *params, uint32_t i)
 
 /* ---- names ---- */
 
-/* Where a name stands in the table, or would. The table is never full. */
-static uint32_t *place(const ssq_params *p, const char *name, uint32_t hash)
-{
-    size_t i = hash & (p->table_room - 1);
-    while (p->table[i] != 0 && strcmp(p->at[p->table[i] - 1].name, name) != 0)
-        i = (i + 1) & (p->table_room - 1);
-    return &p->table[i];
-}
-
 size_t param_find(const ssq_params *p, const char *name)
 {
-    if (p->table_room == 0)
-        return p->n;
-    uint32_t at = *place(p, name, name_hash(name));
-    return at == 0 ? p->n : at - 1;
+    size_t i = names_find(&p->names, name);
+    return i == NAME_NONE ? p->n : i;
 }
 
 /* Room for one more. */
 static ssq_status grow(ssq_params *p)
 {
-    if (p->n < p->room)
-        return SSQ_OK;
+    ssq_status st = names_reserve(&p->names, "params");
+    if (st != SSQ_OK || p->n < p->room)
+        return st;
     size_t room = p->room == 0 ? 32 : 2 * p->room;
     struct param *at = mem_alloc_array(room, sizeof(*at));
-    uint32_t *table = mem_alloc_array(2 * room, sizeof(*table));
-    if (at == NULL || table == NULL) {
-        mem_free(at);
-        mem_free(table);
+    if (at == NULL)
         return error_nomem("params", room * sizeof(*at));
-    }
     if (p->n > 0)
         memcpy(at, p->at, p->n * sizeof(*at));
     mem_free(p->at);
-    mem_free(p->table);
     p->at = at;
-    p->table = table;
     p->room = room;
-    p->table_room = 2 * room;
-    for (size_t i = 0; i < p->n; i++)
-        *place(p, at[i].name, at[i].hash) = (uint32_t)i + 1;
     return SSQ_OK;
 }
 
@@ -150,20 +131,19 @@ static void let_go(ssq_params *p, size_t i)
     param_free(&p->at[i]);
 }
 
-/* Build the table again, after parameters were removed. */
-static void fill_table(ssq_params *p)
+/* Build the index again, after parameters were removed. */
+static void index_all(ssq_params *p)
 {
-    if (p->table_room > 0)
-        memset(p->table, 0, p->table_room * sizeof(*p->table));
+    names_clear(&p->names);
     for (size_t i = 0; i < p->n; i++)
-        *place(p, p->at[i].name, p->at[i].hash) = (uint32_t)i + 1;
+        names_add(&p->names, p->at[i].name, i);
 }
 
 void params_cut(ssq_params *p, size_t n)
 {
     while (p->n > n)
         let_go(p, --p->n);
-    fill_table(p);
+    index_all(p);
 }
 
 static void drop(ssq_params *p, const char *pattern)
@@ -176,7 +156,7 @@ static void drop(ssq_params *p, const char *pattern)
             p->at[n++] = p->at[i];
     p->n = n;
     p->removals++;
-    fill_table(p);
+    index_all(p);
 }
 
 ssq_status ssq_params_remove(ssq_params *params, const char *pattern,
@@ -231,9 +211,8 @@ ssq_status param_put(ssq_params *p, const char *name, ssq_tensor *tensor,
         st = error_nomem("params", strlen(name) + 1);
     if (st != SSQ_OK)
         return st;
-    uint32_t *at = place(p, name, made.hash);
+    names_add(&p->names, made.name, p->n);
     p->at[p->n++] = made;
-    *at = (uint32_t)p->n;
     return SSQ_OK;
 }
 
@@ -287,13 +266,13 @@ ssq_status params_settle(ssq_params *p, ssq_queue *queue)
 
 /* Likewise, through a queue of its own, and waits: any queue may have them
  * next. */
-static ssq_status settle_now(ssq_params *p)
+static ssq_status settle_now(ssq_params *p, size_t from, size_t to)
 {
     ssq_queue *queue;
     ssq_status st = ssq_queue_create(p->device, NULL, &queue);
     if (st != SSQ_OK)
         return st;
-    for (size_t i = 0; i < p->n && st == SSQ_OK; i++) {
+    for (size_t i = from; i < to && st == SSQ_OK; i++) {
         struct param *x = &p->at[i];
         if (x->grad == NULL || x->grad_state != GRAD_NONE)
             continue;
@@ -302,7 +281,7 @@ static ssq_status settle_now(ssq_params *p)
     ssq_status sync = ssq_queue_sync(queue);
     if (st == SSQ_OK)
         st = sync;
-    for (size_t i = 0; i < p->n && st == SSQ_OK; i++)
+    for (size_t i = from; i < to && st == SSQ_OK; i++)
         if (p->at[i].grad != NULL && p->at[i].grad_state == GRAD_NONE)
             p->at[i].grad_state = GRAD_ZERO;
     ssq_queue_destroy(&queue);
@@ -376,14 +355,30 @@ static bool is_wanted(const struct param *p, const char *pattern)
            (pattern == NULL || pattern_matches(pattern, p->name, NULL));
 }
 
+/* Where parameters that match a pattern may be, from..to - 1: a whole name is
+ * looked up, so that a call for each parameter does not go through all. */
+static void candidates(const ssq_params *params, const char *pattern,
+                       size_t *from, size_t *to)
+{
+    *from = 0;
+    *to = params->n;
+    if (pattern == NULL || pattern_cards(pattern) > 0)
+        return;
+    *from = param_find(params, pattern);
+    if (*from < params->n)
+        *to = *from + 1;
+}
+
 /* See to it that those whose names match have a gradient; *found: how many. */
 static ssq_status make_grads(ssq_params *params, const char *pattern,
                              size_t *found)
 {
+    size_t from, to;
+    candidates(params, pattern, &from, &to);
     ssq_status st = SSQ_OK;
     bool raw = false;
     *found = 0;
-    for (size_t i = 0; i < params->n && st == SSQ_OK; i++) {
+    for (size_t i = from; i < to && st == SSQ_OK; i++) {
         struct param *p = &params->at[i];
         if (!is_wanted(p, pattern))
             continue;
@@ -391,7 +386,7 @@ static ssq_status make_grads(ssq_params *params, const char *pattern,
         st = param_grad(params, p);
         raw = raw || p->grad_state == GRAD_NONE;
     }
-    return st == SSQ_OK && raw ? settle_now(params) : st;
+    return st == SSQ_OK && raw ? settle_now(params, from, to) : st;
 }
 
 /* Another parameter of that name is for ssq_optimizer_add to refuse. */
@@ -408,9 +403,10 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
     if (params == NULL || optimizer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          params == NULL ? "params" : "optimizer");
-    size_t found;
+    size_t found, from, to;
     ssq_status st = make_grads(params, pattern, &found);
-    for (size_t i = 0; i < params->n && st == SSQ_OK; i++) {
+    candidates(params, pattern, &from, &to);
+    for (size_t i = from; i < to && st == SSQ_OK; i++) {
         const struct param *p = &params->at[i];
         if (!is_wanted(p, pattern))
             continue;

@@ -7,6 +7,7 @@
 
 #include "lib/amp/origin.h"
 #include "lib/core/core.h"
+#include "lib/core/names.h"
 #include "lib/core/witness.h"
 
 enum grad_state {
@@ -47,8 +48,7 @@ struct ssq_params {
     ssq_params_options options;
     struct param *at;
     size_t n, room;
-    uint32_t *table; /* by hash: 1 + a place in `at`, 0 empty */
-    size_t table_room;
+    struct name_index names; /* their numbers */
     const char *closed; /* why passes for training make no parameters: "after
                            .."; NULL: they do */
     char *allowed;      /* pattern of names that any pass may make; or NULL */

@@ -17,6 +17,7 @@ core_tests = \
 	tests/core/graph \
 	tests/core/guard \
 	tests/core/host \
+	tests/core/index \
 	tests/core/life \
 	tests/core/log \
 	tests/core/module \
@@ -66,6 +67,8 @@ tests_core_module_LDADD = libcore.a
 EXTRA_tests_core_module_DEPENDENCIES = $(fake_modules)
 tests_core_mem_SOURCES = tests/core/mem.c
 tests_core_mem_LDADD = libcore.a
+tests_core_index_SOURCES = tests/core/index.c
+tests_core_index_LDADD = libcore.a -lm
 tests_core_pool_SOURCES = tests/core/pool.c
 tests_core_pool_LDADD = libcore.a
 tests_core_room_SOURCES = tests/core/room.c

@@ -29,6 +29,7 @@ tape_tests = \
 	tests/tape/second \
 	tests/tape/settled \
 	tests/tape/shards \
+	tests/tape/thousands \
 	tests/tape/torch_lists \
 	tests/tape/weights \
 	tests/tape/written
@@ -62,6 +63,8 @@ tests_tape_gradients_SOURCES = tests/tape/gradients.c
 tests_tape_gradients_LDADD = libcore.a -lm
 tests_tape_flat_SOURCES = tests/tape/flat.c
 tests_tape_flat_LDADD = libcore.a -lm
+tests_tape_thousands_SOURCES = tests/tape/thousands.c
+tests_tape_thousands_LDADD = libcore.a -lm
 tests_tape_names_SOURCES = tests/tape/names.c
 tests_tape_names_LDADD = libcore.a -lm
 tests_tape_misuse_SOURCES = tests/tape/misuse.c
