@@ -327,7 +327,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
                                                        ssq_scaler_state *state);
 
 /** Restore a saved state: the trace goes on as if never interrupted. Pure: no
- *  counter moves.
+ *  counter moves. The state is trusted: it has no checksum, since a program may
+ *  fill it in itself. A damaged state whose values a machine can have is
+ *  loaded; for example, good 8 in place of 0. Use ssq_scaler_save and
+ *  ssq_scaler_load for bytes in a file: they find damage.
  *  @return SSQ_ERR_INVALID a scale that is negative, NaN or not a float32; 0 or
  *          infinite, unless a machine with these options reaches that by its
  *          own rules (keras3 and colossalai both, pytorch 0, megatron
@@ -384,7 +387,8 @@ typedef struct ssq_torch_scaler_state {
     }
 
 /** Load torch's fields into a scaler of any preset: scale, factors, interval
- *  and streak are taken over, the other counters restart. Same errors as
+ *  and streak are taken over, the other counters restart. The fields are
+ *  trusted as those of ssq_scaler_state_set. Same errors as
  *  ssq_scaler_create and ssq_scaler_state_set. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_load(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_torch_scaler_state *state);
