@@ -36,7 +36,8 @@ extern "C" {
 /** Most threads of a device. */
 #define SSQ_CPU_THREADS 1024
 
-/** One share of a loop, as it is handed to a program's own parallel-for. */
+/** One share of a loop, as it is handed to a program's own parallel-for.
+ *  Called after that parallel-for has returned, it does nothing. */
 typedef void (*ssq_cpu_share)(void *context, uint32_t i);
 
 /** How to open a device of the processor. */
@@ -65,8 +66,9 @@ typedef struct ssq_cpu_options {
      *    is left when the function returns. A function that cannot go on, as
      *    its pool is being shut down, just returns. It has no way to fail, and
      *    must not leave by an exception or longjmp; share throws nothing.
-     *  - What share did has to be seen by whoever called the function (as it is
-     *    behind any join), and share must not be called once it has returned.
+     *  - What share did must be visible to the thread that called the function,
+     *    as it is after any join. A call of share after the function has
+     *    returned does nothing, on any thread, even if the device is closed.
      *  - It is called by the thread that called the library, within that call
      *    (ssq_cpu_device_open, too, where the device's self-test runs), and may
      *    be called by several threads at once where several use the device. It

@@ -225,6 +225,57 @@ static void test_early(void)
     team_destroy(&team);
 }
 
+/* ---- shares that come too late ---- */
+
+#define KEPT 300
+
+static struct share late[KEPT];
+static unsigned nlate;
+
+static void keeps(void *user, uint32_t n, ssq_cpu_share call, void *context)
+{
+    (void)user;
+    for (uint32_t i = 0; i < n; i++)
+        call(context, i);
+    if (nlate < KEPT)
+        late[nlate++] = (struct share){call, context, 0, 1};
+}
+
+static void *call_all(void *unused)
+{
+    for (unsigned i = 0; i < nlate; i++)
+        late[i].call(late[i].context, i);
+    return unused;
+}
+
+/* In a loop: shares of loops before it, on this thread and another. */
+static void calls_late(void *user, uint32_t n, ssq_cpu_share call,
+                       void *context)
+{
+    pthread_t thread;
+    (void)user;
+    if (pthread_create(&thread, NULL, call_all, NULL) != 0)
+        tap_bail("no thread");
+    (void)call_all(NULL);
+    for (uint32_t i = 0; i < n; i++)
+        call(context, i);
+    pthread_join(thread, NULL);
+}
+
+static void test_late(void)
+{
+    struct team *team = team_of(keeps, false);
+    for (unsigned i = 0; i < KEPT; i++)
+        parallel_for(team, SIZE, task, NULL);
+    team_destroy(&team);
+    (void)call_all(NULL);
+    team = team_of(calls_late, false);
+    parallel_for(team, MOST, task, NULL);
+    tap_ok(nlate == KEPT && done(MOST, 1),
+           "shares of %u loops that are over do nothing", nlate);
+    team_destroy(&team);
+}
+
 /* Loops within tasks of the program's own loops, of one team. */
 static struct team *shared;
 
@@ -301,7 +352,8 @@ int main(void)
     (void)ssq_device_count(); /* whoever has a device has heard of forks */
     test_ways();
     test_early();
+    test_late();
     test_nested();
     test_fork();
-    return tap_done(44);
+    return tap_done(45);
 }
