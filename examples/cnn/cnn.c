@@ -15,6 +15,7 @@
 #include <math.h>
 #include <string.h>
 
+#define CLASSES 10 /* of Fashion-MNIST */
 #define SNEAKER 7
 #define BOOT    9
 
@@ -156,6 +157,9 @@ int main(int argc, char **argv)
                                   .more = more,
                                   .data = "/usr/share/datasets/fashion-mnist"};
     const struct fit_kind kind = {
-        .net = net, .trainer = make_trainer, .prepare = two_classes};
+        .classes = CLASSES, /* before two_classes */
+        .net = net,
+        .trainer = make_trainer,
+        .prepare = two_classes};
     return fit_main(argc, argv, o, &kind);
 }

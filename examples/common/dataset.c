@@ -29,10 +29,21 @@ static bool parse_line(char *line, float *pixel, int32_t *label)
             return false;
         pixel[i] = (float)value / 16.0f;
     }
-    if (!next_number(&line, DIGITS_CLASSES - 1, '\n', &value))
+    if (!next_number(&line, INT32_MAX, '\n', &value))
         return false;
     *label = (int32_t)value;
     return true;
+}
+
+/* A label that is no class would train on nothing. */
+static bool check_label(const char *path, int row, int32_t label)
+{
+    if (label < DIGITS_CLASSES)
+        return true;
+    fprintf(stderr,
+            "%s: line %d has the label %d, expected 0 to %d, of %d classes\n",
+            path, row + 1, (int)label, DIGITS_CLASSES - 1, DIGITS_CLASSES);
+    return false;
 }
 
 bool dataset_load(const char *path, struct dataset *data)
@@ -51,5 +62,8 @@ bool dataset_load(const char *path, struct dataset *data)
     if (row != DIGITS_ROWS)
         fprintf(stderr, "%s: line %d is not 64 pixels 0..16 and a label\n",
                 path, row + 1);
-    return row == DIGITS_ROWS;
+    bool good = row == DIGITS_ROWS;
+    for (int i = 0; i < row && good; i++)
+        good = check_label(path, i, data->label[i]);
+    return good;
 }

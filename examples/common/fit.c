@@ -187,7 +187,7 @@ static bool load(struct fit *f, const char *part, int64_t batch,
     ssq_policy policy = SSQ_POLICY_INIT;
     struct images images;
     if (!run_ok(ssq_policy_from_name(f->policy, &policy), "policy") ||
-        !images_read(f->o->data, part, &images))
+        !images_read(f->o->data, part, f->kind->classes, &images))
         return false;
     bool good =
         (f->kind->prepare == NULL || f->kind->prepare(&images)) &&

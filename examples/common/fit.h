@@ -31,6 +31,7 @@ struct fit {
 /** What a program has of its own. Functions that return bool have said what
  *  failed. */
 struct fit_kind {
+    int classes; /* of the data's files */
     /* The model: logits [n, classes] of images x [n, pixels]. */
     ssq_var (*net)(ssq_tape *t, ssq_var x);
     /* Makes f->trainer, for f->steps steps under f->policy. */

@@ -92,7 +92,22 @@ static bool read_images(const char *folder, const char *part, struct images *x)
     return x->pixel != NULL;
 }
 
-static bool read_labels(const char *folder, const char *part, struct images *x)
+/* EMNIST's letters, for example, are 1 to 26. */
+static bool check_labels(const char *path, int classes, const struct images *x)
+{
+    for (int64_t i = 0; i < x->n; i++)
+        if (x->label[i] >= classes) {
+            fprintf(stderr,
+                    "%s: row %lld has the label %d, expected 0 to %d, of %d "
+                    "classes\n",
+                    path, (long long)i, x->label[i], classes - 1, classes);
+            return false;
+        }
+    return true;
+}
+
+static bool read_labels(const char *folder, const char *part, int classes,
+                        struct images *x)
 {
     char path[512];
     int64_t n = 0;
@@ -105,13 +120,15 @@ static bool read_labels(const char *folder, const char *part, struct images *x)
     if (good)
         x->label = read_bytes(f, path, n);
     gzclose(f);
-    return x->label != NULL;
+    return x->label != NULL && check_labels(path, classes, x);
 }
 
-bool images_read(const char *folder, const char *part, struct images *images)
+bool images_read(const char *folder, const char *part, int classes,
+                 struct images *images)
 {
     memset(images, 0, sizeof(*images));
-    if (read_images(folder, part, images) && read_labels(folder, part, images))
+    if (read_images(folder, part, images) &&
+        read_labels(folder, part, classes, images))
         return true;
     images_free(images);
     return false;

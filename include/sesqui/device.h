@@ -238,7 +238,9 @@ ssq_queue_create(ssq_device *device, const ssq_queue_options *options,
 SSQ_API void ssq_queue_destroy(ssq_queue **queue);
 
 /** Wait until everything on the queue is done.
- *  @return SSQ_ERR_DEVICE something on it failed: from then on the queue is
+ *  @return SSQ_ERR_INVALID class labels of a trainer on this queue were out of
+ *          range (trainer.h): the queue is done and stays as it is, and each
+ *          such error is returned once; SSQ_ERR_DEVICE something on it failed: from then on the queue is
  *          sticky, every later call on it answers the same and with the same
  *          text; SSQ_ERR_COMM the same of a collective (comm.h);
  *          SSQ_ERR_INVALID NULL, or a graph is being captured. */

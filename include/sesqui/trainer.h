@@ -47,7 +47,20 @@
  * A trainer is parameters, a tape, an optimizer and, where the policy wants
  * one, a scaler, on a queue of the program's, in whose order all is done; they
  * can be asked for and used by their own calls. Nothing waits for the device
- * but what says so. Used by one thread at a time. */
+ * but what says so. Used by one thread at a time.
+ *
+ * Class labels. The targets of ssq_cross_entropy_var and ssq_nll_loss_var are
+ * counted on the device if they are outside 0 .. classes - 1 and not
+ * ignore_index. A step with such a label in any of its passes is skipped:
+ * parameters, moments and the loss scale do not change, on all ranks. The error
+ * is SSQ_ERR_INVALID, for example "row 3 of a loss has the label 7, expected 0
+ * to 1, of 2 classes"; a row is a place in the row-major order of the targets.
+ * On other ranks the text says that it was another rank. No call waits for it:
+ * the first of ssq_trainer_step, _idle, _flush, _loss and ssq_queue_sync to find
+ * that it has arrived returns it, once; _loss and ssq_queue_sync always find it.
+ * The call has done its work then: the pass counts, and training may go on. The
+ * mean of losses begins anew. Labels of an evaluation are reported and skip
+ * nothing. */
 #ifndef SESQUI_TRAINER_H
 #define SESQUI_TRAINER_H
 
@@ -315,8 +328,9 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *  @return what the tape has latched; as ssq_tape_backward and
  *          ssq_optimizer_step; SSQ_ERR_INVALID also: a parameter that was made
  *          after the first step, by name; in a capture of a graph, where the
- *          pass stays as it is; SSQ_ERR_SCALE as ssq_scaler_update.
- *          After an error no parameter and no moment has
+ *          pass stays as it is; and for labels out of range, of this pass or an
+ *          earlier one (see above); SSQ_ERR_SCALE as ssq_scaler_update.
+ *          After another error no parameter and no moment has
  *          changed, and the pass does not count. But where all gradients were
  *          there and the step or the update failed, the next begin does that
  *          first, and latches its error */
@@ -453,7 +467,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_idle(ssq_trainer *trainer);
  *  (ssq_trainer_share, ssq_trainer_next): summed on the device in float32. It
  *  waits.
  *  @param mean  NaN where there were none
- *  @return SSQ_ERR_INVALID a NULL; the queue's error. */
+ *  @return SSQ_ERR_INVALID a NULL, or labels out of range (see above): mean is
+ *          not written, and the mean begins anew; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_loss(ssq_trainer *trainer,
                                                    double *mean);
 

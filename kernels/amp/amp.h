@@ -11,7 +11,8 @@
 /* Scaler block: state. */
 #define SCALER_SCALE       0u /* f: the loss scale in use */
 #define SCALER_INVERSE     1u /* f: 1 / scale, rounded to float32 */
-#define SCALER_VERDICT     2u /* OR of the checks since the last update */
+#define SCALER_VERDICT     2u /* VERDICT_, the most of the checks since the
+                                 last update */
 #define SCALER_GOOD        3u
 #define SCALER_HYST        4u /* two's complement */
 #define SCALER_GROWN       5u
@@ -78,7 +79,7 @@
 #define EVENT_SKIPS         2u
 
 /* Check record: what one check of a list of gradients found. */
-#define RECORD_VERDICT 0u /* 1: not all finite; the rank hook may raise it */
+#define RECORD_VERDICT 0u /* VERDICT_; the rank hook may raise it */
 #define RECORD_NORM    1u /* f: L2 norm of the unscaled gradients; 0 unasked */
 #define RECORD_CHECKS  2u /* checks so far */
 #define RECORD_BAD_CHECK                                                       \
@@ -92,5 +93,21 @@
 #define RECORD_NANS     9u
 #define RECORD_TENSORS  10u /* tensors with a bad element */
 #define RECORD_WORDS    16u
+
+/* Verdicts. LABELS: labels were out of range: the step is skipped, and the
+ * scale stays. It is above any sum of the others over ranks, and positive as an
+ * i32, since the rank hook may take a maximum or a sum. */
+#define VERDICT_GOOD   0u
+#define VERDICT_BAD    1u /* not all are finite */
+#define VERDICT_LABELS 0x40000000u
+
+/* That of two checks; a hook's sum is brought back to one of the values. */
+FN u32 verdict_join(u32 a, u32 b)
+{
+    u32 most = b > a ? b : a;
+    if (most >= VERDICT_LABELS)
+        return VERDICT_LABELS;
+    return most != 0u ? VERDICT_BAD : VERDICT_GOOD;
+}
 
 #endif

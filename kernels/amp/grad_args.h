@@ -39,9 +39,11 @@ struct grad_fold_args {
     u32 control_at;
     u32 record_at;
     u32 stats_at;
+    u32 labels_at;
     u32 parts;
     u32 tensors; /* whose statistics are wanted */
     u32 controlled;
+    u32 labelled; /* there are labels */
 };
 
 #endif

@@ -107,18 +107,21 @@
             MACHINE_GROWTH                                                     \
     }
 
-/* What is counted whatever the rules; also of a scale set by the caller. */
+/* What is counted whatever the rules; also of a scale set by the caller. Labels
+ * out of range end no streak of overflows. */
 #define MACHINE_COUNT                                                          \
     {                                                                          \
         WORD(SCALER_UPDATES) += 1u;                                            \
-        if (m_skip) {                                                          \
+        if (m_skip || m_labels) {                                              \
             WORD(SCALER_SKIPPED) += 1u;                                        \
-            WORD(SCALER_CONSECUTIVE) += 1u;                                    \
             WORD(SCALER_LAST_SKIP) = WORD(SCALER_UPDATES);                     \
+        }                                                                      \
+        if (m_skip) {                                                          \
+            WORD(SCALER_CONSECUTIVE) += 1u;                                    \
             if (WORD(SCALER_MAX_SKIPS) != 0u &&                                \
                 WORD(SCALER_CONSECUTIVE) % WORD(SCALER_MAX_SKIPS) == 0u)       \
                 WORD(SCALER_EVENTS) |= EVENT_SKIPS;                            \
-        } else {                                                               \
+        } else if (!m_labels) {                                                \
             WORD(SCALER_CONSECUTIVE) = 0u;                                     \
         }                                                                      \
     }
@@ -130,12 +133,15 @@
         REAL m_min = REAL_GET(SCALER_MIN);                                     \
         u32 m_floor = WORD(SCALER_FLOOR);                                      \
         u32 m_action = ACTION_CLEAN;                                           \
-        bool m_bad = WORD(SCALER_VERDICT) != 0u;                               \
+        bool m_labels = WORD(SCALER_VERDICT) >= VERDICT_LABELS;                \
+        bool m_bad = WORD(SCALER_VERDICT) != 0u && !m_labels;                  \
         bool m_poison = m_bad && WORD(SCALER_POISON) != 0u;                    \
         bool m_skip = m_bad && !m_poison;                                      \
         if (set) {                                                             \
             m_scale = value;                                                   \
-            m_action = m_skip ? ACTION_HOLD : ACTION_CLEAN;                    \
+            m_action = m_skip || m_labels ? ACTION_HOLD : ACTION_CLEAN;        \
+        } else if (m_labels) {                                                 \
+            m_action = ACTION_HOLD; /* they say nothing of the scale */        \
         } else {                                                               \
             WORD(SCALER_SINCE) += 1u;                                          \
             if (m_skip)                                                        \

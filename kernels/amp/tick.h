@@ -17,6 +17,7 @@ struct tick_given {
     u32 last_t;    /* steps that have been done */
     bool scaled;   /* there is a scaler, and gradients carry its scale */
     bool bad;      /* its verdict */
+    bool labels;   /* some were out of range */
     bool poisoned; /* at its floor, where SSQ_FLOOR_APPLY skips nothing */
     bool unscaled; /* gradients are true already */
     float inverse; /* 1 / scale */
@@ -47,7 +48,7 @@ FN STRUCT(tick_words) tick_begin(STRUCT(tick_given) given)
 {
     EXACT STRUCT(tick_words) now;
 
-    now.skip = given.scaled && given.bad && !given.poisoned;
+    now.skip = given.labels || (given.scaled && given.bad && !given.poisoned);
     /* The clock stops at its end: t = 0 would begin sgd's buffers anew. */
     now.t = given.last_t == 0xffffffffu ? given.last_t : given.last_t + 1u;
     now.factor = given.scaled ? given.inverse : 1.0f;

@@ -70,10 +70,10 @@ static ssq_status make_pairs(const ssq_optimizer *o, const size_t *params,
 static ssq_status make_bucket(const ssq_optimizer *o, const size_t *params,
                               size_t n, struct bucket *b)
 {
-    b->n = n;
-    b->sums = mem_alloc_array(n, sizeof(*b->sums));
+    b->n = b->tensors = n;
+    b->sums = mem_alloc_array(n + 1, sizeof(*b->sums));
     if (b->sums == NULL)
-        return error_nomem("optimizer", n * sizeof(*b->sums));
+        return error_nomem("optimizer", (n + 1) * sizeof(*b->sums));
     for (size_t i = 0; i < n; i++)
         b->sums[i] = o->state->sum[params[i]];
     return make_pairs(o, params, b);
@@ -102,7 +102,7 @@ static ssq_status make(const ssq_optimizer *o, const size_t *which, size_t n,
 }
 
 ssq_status buckets_create(ssq_optimizer *o, const size_t *which, size_t n,
-                          uint64_t bytes)
+                          uint64_t bytes, const ssq_tensor *also)
 {
     struct buckets *b = mem_alloc(sizeof(*b));
     if (b == NULL)
@@ -118,6 +118,10 @@ ssq_status buckets_create(ssq_optimizer *o, const size_t *which, size_t n,
         b->of[b->of_n] = BUCKET_NONE;
     if (st == SSQ_OK)
         st = make(o, which, n, bytes, params, b);
+    if (st == SSQ_OK && b->n > 0) {
+        struct bucket *last = &b->at[b->n - 1];
+        last->sums[last->tensors++] = also;
+    }
     mem_free(params);
     if (st == SSQ_OK)
         o->state->buckets = b;
@@ -164,7 +168,7 @@ ssq_status bucket_begin(ssq_queue *queue, ssq_comm *comm, struct bucket *b)
         return SSQ_OK;
     ssq_status st = ssq_comm_all_reduce(
         queue, comm,
-        SSQ_COMM_ALL_REDUCE(.tensors = b->sums, .n = b->n, .tag = "gradients",
+        SSQ_COMM_ALL_REDUCE(.tensors = b->sums, .n = b->tensors, .tag = "gradients",
                             .work = &b->work));
     b->begun = st == SSQ_OK;
     return st;

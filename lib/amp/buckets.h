@@ -15,6 +15,7 @@
 struct bucket {
     size_t n;                /* parameters */
     const ssq_tensor **sums; /* theirs; the array is owned */
+    size_t tensors;          /* in it: n, or one more */
     struct view_list *pairs; /* gradients, then sums */
     /* of the step under way */
     size_t left;         /* gradients that are not there */
@@ -39,9 +40,10 @@ struct buckets {
  *  @param which  the optimizer's number of each of the caller's n parameters,
  *                or SIZE_MAX: not the optimizer's. From the last to the first
  *                they are put into buckets
- *  @param bytes  of sums that a bucket has at least, but for the last */
+ *  @param bytes  of sums that a bucket has at least, but for the last
+ *  @param also   a tensor, borrowed, that is summed with the last bucket */
 ssq_status buckets_create(ssq_optimizer *optimizer, const size_t *which,
-                          size_t n, uint64_t bytes);
+                          size_t n, uint64_t bytes, const ssq_tensor *also);
 void buckets_free(struct buckets *buckets);
 
 /** A step begins: no gradient is there. */

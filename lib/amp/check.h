@@ -37,6 +37,8 @@ struct check_op {
                             the norm is wanted; else it is not */
     struct view stats;   /* optional: i32 [tensors, STAT_WORDS], updated */
     struct view parts;   /* optional: i32 [PART_WORDS, chunks]; see above */
+    struct view labels;  /* optional: two words; where they differ, labels were
+                            out of range, and the verdict is VERDICT_LABELS */
 };
 
 /** outs[i] = grads[i] * (1 / scale * factor), rounded once. List: n gradients,

@@ -189,10 +189,11 @@ struct ssq_optimizer {
     unsigned n_groups;
     struct parameter *params;
     size_t n, room;
-    struct name_index names; /* of params: their numbers */
-    struct interval *places; /* of params and their gradients */
-    bool origins;            /* some of them may have one */
-    struct state *state;     /* NULL before the first use */
+    struct name_index names;  /* of params: their numbers */
+    struct interval *places;  /* of params and their gradients */
+    bool origins;             /* some of them may have one */
+    struct state *state;      /* NULL before the first use */
+    const ssq_tensor *labels; /* of a trainer, as check_op has them; or NULL */
     struct optimizer_stages at;
 };
 

@@ -96,7 +96,7 @@ static ssq_status read_counters(ssq_queue *queue, const ssq_optimizer *o,
 {
     ssq_status st = queue_download(queue, &o->state->counters->view, words,
                                    2 * sizeof(words[0]));
-    ssq_status synced = ssq_queue_sync(queue); /* always: we own the words */
+    ssq_status synced = queue_wait(queue); /* always: we own the words */
     return st == SSQ_OK ? synced : st;
 }
 
@@ -226,7 +226,7 @@ static ssq_status read_now(ssq_queue *queue, ssq_optimizer *o, uint32_t *record,
     if (st == SSQ_OK)
         st = ssq_tensor_read(queue, o->state->counters, counters,
                              sizeof(counters), SSQ_I32);
-    ssq_status synced = ssq_queue_sync(queue); /* always: we own the words */
+    ssq_status synced = queue_wait(queue); /* always: we own the words */
     if (st == SSQ_OK)
         st = synced;
     if (st != SSQ_OK)
@@ -351,7 +351,7 @@ ssq_status ssq_optimizer_statistics(ssq_queue *queue, ssq_optimizer *optimizer,
     st = ssq_tensor_read(queue, o->state->stats, words,
                          o->n * STAT_WORDS * sizeof(*words), SSQ_I32);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(queue);
+        st = queue_wait(queue);
     ssq_statistics sum = SSQ_STATISTICS_INIT;
     sum.max_exponent = INT32_MIN;
     for (size_t i = 0; i < o->n && st == SSQ_OK; i++)

@@ -208,7 +208,7 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
     blob_write(&s.b, blob, size);
     st = walk(&s, WALK_SAVE);
     ssq_status synced =
-        ssq_queue_sync(queue); /* always: copies are under way */
+        queue_wait(queue); /* always: copies are under way */
     if (st == SSQ_OK)
         st = synced;
     if (st == SSQ_OK)
@@ -242,6 +242,6 @@ ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
     st = queue_bundle_end(queue, walk(&s, WALK_LOAD));
     if (st == SSQ_OK)
         optimizer_tell(queue, optimizer);
-    ssq_status synced = ssq_queue_sync(queue); /* the blob is the caller's */
+    ssq_status synced = queue_wait(queue); /* the blob is the caller's */
     return st == SSQ_OK ? synced : st;
 }

@@ -80,13 +80,12 @@ static ssq_status run_check(ssq_queue *queue, ssq_optimizer *o,
     const struct state *s = o->state;
     const ssq_tensor *block = unscaled ? NULL : block_of(scaler);
     ssq_status st = SSQ_OK;
-    if (o->comm == NULL)
-        st = enqueue_check(queue, source(o)->check, factor_of(o), s->record,
-                           block, s->control, s->stats);
-    else {
-        struct check_op op =
-            check_op_of(source(o)->check, factor_of(o), s->record, block,
-                        s->control, s->stats);
+    struct check_op op = check_op_of(source(o)->check, factor_of(o), s->record,
+                                     block, s->control, s->stats);
+    op.labels = tensor_view(o->labels, ACCESS_READ);
+    if (o->comm == NULL) {
+        st = queue_enqueue(queue, &op.op);
+    } else {
         st = optimizer_reduce(queue, o);
         if (st == SSQ_OK && !o->at.checked) {
             st = shards_look(queue, o, &op);

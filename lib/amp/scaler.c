@@ -50,7 +50,7 @@ static ssq_status write_words(ssq_scaler *s, const uint32_t *words)
         st = queue_upload_now(queue, &s->record->view, no_record,
                               sizeof(no_record));
     if (st == SSQ_OK)
-        st = ssq_queue_sync(queue);
+        st = queue_wait(queue);
     ssq_queue_destroy(&queue);
     return st;
 }

@@ -62,7 +62,7 @@ ssq_status scaler_fetch(ssq_queue *queue, ssq_scaler *scaler,
 {
     ssq_status st = mailbox_post(scaler->mailbox, queue, NULL, scaler->block);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(queue);
+        st = queue_wait(queue);
     if (st == SSQ_OK)
         scaler_known(scaler, state);
     return st;

@@ -37,13 +37,13 @@ static ssq_status join(struct piece *p, const ssq_tensor *model,
     ssq_status st = queue_download(p->queue, &m, p->model, 2 * (uint64_t)n);
     if (st == SSQ_OK)
         st = queue_download(p->queue, &r, p->rest, 2 * (uint64_t)n);
-    ssq_status synced = ssq_queue_sync(p->queue); /* always: memory is ours */
+    ssq_status synced = queue_wait(p->queue); /* always: memory is ours */
     if (st != SSQ_OK || synced != SSQ_OK)
         return st != SSQ_OK ? st : synced;
     for (int64_t i = 0; i < n; i++)
         p->word[i] = split_join(p->model[i], p->rest[i]);
     st = queue_upload(p->queue, &w, p->word, 4 * (uint64_t)n);
-    synced = ssq_queue_sync(p->queue);
+    synced = queue_wait(p->queue);
     return st != SSQ_OK ? st : synced;
 }
 
@@ -55,7 +55,7 @@ static ssq_status divide(struct piece *p, const ssq_tensor *model,
                       r = part(rest, at, n, 2, ACCESS_WRITE),
                       w = part(whole, at, n, 4, ACCESS_READ);
     ssq_status st = queue_download(p->queue, &w, p->word, 4 * (uint64_t)n);
-    ssq_status synced = ssq_queue_sync(p->queue);
+    ssq_status synced = queue_wait(p->queue);
     if (st != SSQ_OK || synced != SSQ_OK)
         return st != SSQ_OK ? st : synced;
     for (int64_t i = 0; i < n; i++) {
@@ -65,7 +65,7 @@ static ssq_status divide(struct piece *p, const ssq_tensor *model,
     st = queue_upload(p->queue, &m, p->model, 2 * (uint64_t)n);
     if (st == SSQ_OK)
         st = queue_upload(p->queue, &r, p->rest, 2 * (uint64_t)n);
-    synced = ssq_queue_sync(p->queue);
+    synced = queue_wait(p->queue);
     return st != SSQ_OK ? st : synced;
 }
 

@@ -469,7 +469,7 @@ static ssq_status load_all(struct loading *l)
         st = make_optimizer(l);
     if (st == SSQ_OK)
         st = write_all(l, has_optimizer);
-    ssq_status synced = ssq_queue_sync(c->queue);
+    ssq_status synced = queue_wait(c->queue);
     st = st == SSQ_OK ? synced : st;
     if (st == SSQ_OK && c->params != NULL)
         c->params->closed = "after a load";

@@ -161,7 +161,7 @@ static ssq_status read_piece(struct reading *r, const struct view *piece)
         st = ssq_tensor_write(r->queue, &to, r->wide, count * sizeof(float),
                               SSQ_F32);
     }
-    ssq_status synced = ssq_queue_sync(r->queue); /* the bytes are read again */
+    ssq_status synced = queue_wait(r->queue); /* the bytes are read again */
     return st == SSQ_OK ? synced : st;
 }
 

@@ -242,7 +242,7 @@ ssq_status ssq_params_load(ssq_params *params, ssq_queue *queue,
         if (w.place[i].entry != NULL)
             st = write_one(&w, i);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(queue);
+        st = queue_wait(queue);
     if (st == SSQ_OK)
         params->closed = "after a load";
     ssq_safetensors_close(&w.f);

@@ -321,7 +321,7 @@ static ssq_status write_item(struct writing *w, struct replacement *r,
             part.view.stride[0] = 1;
             part.view.offset += at;
             st = ssq_tensor_read(w->queue, &part, chunk, n, part.view.dtype);
-            ssq_status synced = ssq_queue_sync(w->queue);
+            ssq_status synced = queue_wait(w->queue);
             st = st == SSQ_OK ? synced : st;
             values_little(chunk, n, (unsigned)element);
         } else

@@ -54,7 +54,7 @@ ssq_status digests_run(ssq_comm *comm, const struct job *job)
         fact += DIGITS + 1;
     }
     /* whatever has failed, what is on its way there goes on */
-    ssq_status synced = ssq_queue_sync(comm->side);
+    ssq_status synced = queue_wait(comm->side);
     mem_free(memory);
     return st == SSQ_OK ? synced : st;
 }

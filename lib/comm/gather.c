@@ -23,7 +23,7 @@ static ssq_status gather(ssq_comm *comm, const void *mine, void *all,
     if (st == SSQ_OK)
         st = enqueue_told(comm->side, &down.op);
     /* always: what was enqueued uses the caller's memory */
-    ssq_status synced = ssq_queue_sync(comm->side);
+    ssq_status synced = queue_wait(comm->side);
     return st == SSQ_OK ? synced : st;
 }
 

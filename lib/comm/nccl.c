@@ -209,7 +209,7 @@ static ssq_status exchange_id(ssq_device *device, struct joining *lent,
     if (st == SSQ_OK)
         st = ssq_tensor_read(l.queue, l.id, id, COMM_ID_BYTES, SSQ_U8);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(l.queue);
+        st = queue_wait(l.queue);
     lending_close(&l);
     return st;
 }

@@ -56,7 +56,7 @@ static ssq_status gather(ssq_queue *queue, ssq_comm *comm, struct told *all,
         if (st == SSQ_OK)
             st = ssq_tensor_read(queue, y, all, (size_t)n, SSQ_U8);
         /* always: what was enqueued uses the caller's memory */
-        ssq_status synced = ssq_queue_sync(queue);
+        ssq_status synced = queue_wait(queue);
         st = st == SSQ_OK ? synced : st;
     }
     ssq_tensor_destroy(&x);

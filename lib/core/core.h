@@ -81,6 +81,9 @@ ssq_status queue_bundle_begin(ssq_queue *queue);
 ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st);
 /** SSQ_OK, or the sticky error. op names the caller for NULL's text. */
 ssq_status queue_check(const ssq_queue *queue, const char *op);
+/** ssq_queue_sync without the reports of lib/core/report.h: for waits within
+ *  the library. */
+ssq_status queue_wait(ssq_queue *queue);
 /** True while a graph, dry or not, is being captured on the queue. */
 bool queue_capturing(const ssq_queue *queue);
 /** Is the caller recording the queue by means of its driver's, to run it later?

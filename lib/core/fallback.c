@@ -155,7 +155,7 @@ static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
             st = queue_upload(queue, &v, m->mem.host, m->mem.bytes);
     }
     /* also after a failure: nothing may use the mirrors once they are gone */
-    ssq_status sync = ssq_queue_sync(queue);
+    ssq_status sync = queue_wait(queue);
     return st != SSQ_OK ? st : sync;
 }
 

@@ -7,6 +7,7 @@
 #include "lib/core/held.h"
 #include "lib/core/native.h"
 #include "lib/core/repeat.h"
+#include "lib/core/report.h"
 
 struct progress *queue_progress(ssq_queue *queue)
 {
@@ -168,7 +169,7 @@ bool queue_capturing(const ssq_queue *queue)
     return queue->capture != NULL;
 }
 
-ssq_status ssq_queue_sync(ssq_queue *queue)
+ssq_status queue_wait(ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "queue_sync");
     if (st != SSQ_OK)
@@ -186,6 +187,21 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
         return queue_check(queue, "queue_sync");
     /* invalid: it was not waited, and nothing has failed */
     return st == SSQ_ERR_INVALID ? st : queue_fail(queue, st);
+}
+
+/* The queue is waited for even if a report could not send its words, for lack
+ * of memory: the caller frees what the queue's work uses. */
+ssq_status ssq_queue_sync(ssq_queue *queue)
+{
+    ssq_status st = queue_check(queue, "queue_sync"), sent = SSQ_OK;
+    if (st != SSQ_OK)
+        return st;
+    if (queue->capture == NULL)
+        sent = reports_send(queue);
+    st = queue_wait(queue);
+    if (st != SSQ_OK)
+        return st;
+    return sent != SSQ_OK ? sent : reports_tell(queue);
 }
 
 /* What waits is handed over: nothing would ever finish it else, for a caller

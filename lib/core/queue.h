@@ -46,6 +46,7 @@ struct ssq_queue {
     bool passing;                  /* a thread hands over what is held */
     unsigned passing_forks;        /* fork_count() when it began */
     _Atomic(struct repeat *) repeat; /* owned; NULL: it has no spans */
+    struct report *reports; /* of objects, for a sync: lib/core/report.h */
 };
 
 /** An implementation: number index of the backend's list, or of the plans. */

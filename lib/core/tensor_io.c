@@ -213,7 +213,7 @@ static ssq_status read_checked(ssq_queue *queue, const struct view *x,
 {
     ssq_status st = fetch(queue, x, b->bytes, x->dtype, &b->object, NULL);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(queue);
+        st = queue_wait(queue);
     if (st == SSQ_OK)
         st = check_values(b->bytes, b->dtype, b->host_dtype, b->n,
                           "tensor_read");

@@ -56,6 +56,7 @@
     X(scatter_add, 0, PROMOTE(scatter_add_rows), TABLE(scatter_add), \
       IN_HEADER) \
     X(one_hot, 0, ANY(one_hot), TABLE(one_hot), IN_HEADER) \
+    X(index_check, 0, ANY(index_check), TABLE(index_check), IN_HEADER) \
     X(reduce, 3, FLOAT32(sum) FLOAT32(sum_to) FLOAT32(mean) ANY(max) ANY(min) \
       FLOAT32(prod), TABLE(reduce), IN_HEADER) \
     X(argmax, 3, ANY(argmax) ANY(argmin), TABLE(argmax), IN_HEADER) \

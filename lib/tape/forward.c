@@ -192,6 +192,8 @@ static ssq_status perform(struct call *c, const ssq_var *vars,
                       value_of(t, c->node.out[0])->is.tensor.view.dtype);
     put_tensors(c);
     st = op->call(t->queue, c->args.bytes);
+    if (st == SSQ_OK && t->labels != NULL)
+        st = tape_tell_labels(t, op, c->args.bytes);
     if (st != SSQ_OK || !c->wanted)
         return st;
     written_note(t, &c->node, c->args.bytes);

@@ -84,7 +84,7 @@ static ssq_status value(struct check *c, double *f)
         st = ssq_tensor_read(c->tape->queue, t, c->y, c->n * sizeof(*c->y),
                              SSQ_F32);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(c->tape->queue);
+        st = queue_wait(c->tape->queue);
     *f = 0.0;
     for (size_t i = 0; i < c->n && st == SSQ_OK; i++)
         *f += c->w[i] * (double)c->y[i];
@@ -160,7 +160,7 @@ static ssq_status value_at(struct check *c, struct element *e, float x,
                                      e->n * sizeof(*e->at), SSQ_F32);
     ssq_status then = st == SSQ_OK ? value(c, f) : st;
     if (then != SSQ_OK) { /* nobody waited for what was written */
-        ssq_status waited = ssq_queue_sync(c->tape->queue);
+        ssq_status waited = queue_wait(c->tape->queue);
         (void)waited;
     }
     e->at[e->i] = was;
@@ -236,7 +236,7 @@ static ssq_status try_all(struct check *c, struct element *e,
     ssq_status back = ssq_tensor_write(c->tape->queue, e->tensor, e->at,
                                        e->n * sizeof(*e->at), SSQ_F32);
     if (back == SSQ_OK)
-        back = ssq_queue_sync(c->tape->queue);
+        back = queue_wait(c->tape->queue);
     return st == SSQ_OK ? back : st;
 }
 
@@ -259,7 +259,7 @@ static ssq_status check_param(struct check *c, const struct param *p)
     if (st == SSQ_OK)
         st = ssq_tensor_read(c->tape->queue, p->tensor, e.at, bytes, SSQ_F32);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(c->tape->queue);
+        st = queue_wait(c->tape->queue);
     if (st == SSQ_OK)
         st = try_all(c, &e, grads);
     object_put(&e.tensor->object);

@@ -278,7 +278,7 @@ static ssq_status settle_now(ssq_params *p, size_t from, size_t to)
             continue;
         st = ssq_fill(queue, SSQ_FILL(.x = x->grad));
     }
-    ssq_status sync = ssq_queue_sync(queue);
+    ssq_status sync = queue_wait(queue);
     if (st == SSQ_OK)
         st = sync;
     for (size_t i = from; i < to && st == SSQ_OK; i++)

@@ -100,7 +100,7 @@ ssq_status ssq_params_read(const ssq_params *params, ssq_queue *queue,
         st = read_one(p, queue, optimizer, host);
         host += view_elements(&p->tensor->view);
     }
-    ssq_status synced = ssq_queue_sync(queue);
+    ssq_status synced = queue_wait(queue);
     return st == SSQ_OK ? synced : st;
 }
 
@@ -127,6 +127,6 @@ ssq_status ssq_params_write(ssq_params *params, ssq_queue *queue,
             ssq_tensor_write(queue, w.to, host, k * sizeof(*host), SSQ_F32));
         host += k;
     }
-    ssq_status synced = ssq_queue_sync(queue);
+    ssq_status synced = queue_wait(queue);
     return st == SSQ_OK ? synced : st;
 }

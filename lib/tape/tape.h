@@ -133,6 +133,11 @@ struct ssq_tape {
     /* told of each parameter whose gradient a backward has made; or NULL */
     void (*ready)(void *user, uint32_t param);
     void *ready_user;
+    /* told of the labels of each loss: 0 .. n - 1 and ignore_index are in
+     * range; or NULL */
+    ssq_status (*labels)(void *user, const ssq_tensor *target, int64_t n,
+                         int64_t ignore_index);
+    void *labels_user;
     uint64_t replayed; /* passes, as its trainer has counted */
     ssq_tape_stats stats;
 };
@@ -266,6 +271,13 @@ ssq_status tape_note_wanted(ssq_tape *t, const struct node *n, const void *args,
 /** The values that a node was made of, NONE among them, and how many. */
 const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
                               size_t *count);
+
+/* ---- labels.c ---- */
+
+/** Tell `labels` of those of a loss that was called, if op is one that has
+ *  any. */
+ssq_status tape_tell_labels(const ssq_tape *t, const struct tape_op *op,
+                            const void *args);
 
 /* ---- forward.c ---- */
 

@@ -94,7 +94,7 @@ static ssq_status tell(const struct ahead *a, ssq_comm *comm, struct pass *p)
         return SSQ_OK;
     char text[ERROR_TEXT];
     (void)snprintf(text, sizeof(text), "%s", ssq_last_error());
-    ssq_status synced = ssq_queue_sync(a->queue);
+    ssq_status synced = queue_wait(a->queue);
     return synced != SSQ_OK ? synced : error_set(st, "%s", text);
 }
 
@@ -108,7 +108,7 @@ static ssq_status hear(const struct ahead *a, ssq_comm *comm, struct pass *p,
     if (st == SSQ_OK)
         st = ssq_tensor_read(a->queue, p->x, p->sums, sizeof(p->sums), SSQ_F32);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(a->queue);
+        st = queue_wait(a->queue);
     if (st != SSQ_OK)
         return st;
     *rows = 0;

@@ -41,7 +41,8 @@ static ssq_status divide(ssq_trainer *t)
     if (which == NULL)
         return error_nomem("trainer_step", n * sizeof(*which));
     number(t, which);
-    ssq_status st = buckets_create(t->optimizer, which, n, t->bucket_bytes);
+    ssq_status st = buckets_create(t->optimizer, which, n, t->bucket_bytes,
+                                   labels_flag(t->labels));
     mem_free(which);
     return st;
 }
@@ -109,6 +110,9 @@ ssq_status trainer_divide(ssq_trainer *t)
     if (st == SSQ_OK && buckets_of(t) == NULL)
         st = divide(t);
     if (st != SSQ_OK || !useful(t))
+        return st;
+    st = labels_raise(t->labels, t->queue);
+    if (st != SSQ_OK)
         return st;
     buckets_reset(buckets_of(t));
     t->divided = true;

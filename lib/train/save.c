@@ -68,10 +68,11 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
     if (st != SSQ_OK)
         return st;
     float sum = 0.0f;
+    trainer_drop_spoilt(trainer);
     if (trainer->losses > 0)
         st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
                              SSQ_F32);
-    ssq_status synced = ssq_queue_sync(trainer->queue);
+    ssq_status synced = queue_wait(trainer->queue);
     if (st != SSQ_OK || synced != SSQ_OK)
         return st != SSQ_OK ? st : synced;
     words[0] = trainer->losses;
@@ -140,7 +141,7 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
         memcpy(&sum, &words[1], sizeof(sum));
         st = ssq_tensor_write(trainer->queue, trainer->sum, &sum, sizeof(sum),
                               SSQ_F32);
-        ssq_status synced = ssq_queue_sync(trainer->queue);
+        ssq_status synced = queue_wait(trainer->queue);
         st = st == SSQ_OK ? synced : st;
         c->written = true;
         memcpy(trainer->loaded, c->digest, sizeof(c->digest));

@@ -35,7 +35,9 @@ static ssq_status finish(ssq_trainer *t)
         t->due = DUE_DIGEST;
     }
     if (t->due == DUE_DIGEST) {
-        st = trainer_digest(t);
+        st = labels_settle(t->labels, t->queue, true);
+        if (st == SSQ_OK)
+            st = trainer_digest(t);
         if (st != SSQ_OK)
             return st;
         t->due = t->scaler == NULL ? DUE_NOTHING : DUE_UPDATE;
@@ -113,6 +115,9 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         st = trainer_alike(t);
     if (st == SSQ_OK && training)
         st = call_outside(t, SSQ_PLACE_BATCH_BEGIN, training);
+    /* a pass that was given up, or a step by the optimizer's own call */
+    if (st == SSQ_OK && training && t->taken == 0)
+        st = labels_settle(t->labels, t->queue, false);
     if (st == SSQ_OK && training && t->replay)
         st = repeat_begin(t->queue, t);
     if (st != SSQ_OK)
@@ -172,11 +177,18 @@ static ssq_status check_new(ssq_trainer *t)
 
 /* ---- the loss, for show ---- */
 
+void trainer_drop_spoilt(ssq_trainer *t)
+{
+    if (labels_spoilt(t->labels))
+        t->losses = 0;
+}
+
 static ssq_status add_loss(ssq_trainer *t, ssq_var loss)
 {
     ssq_tensor x = value_of(t->tape, loss.id)->is.tensor;
     ssq_status st = SSQ_OK;
     x.view.rank = 0;
+    trainer_drop_spoilt(t);
     if (t->sum == NULL)
         st = tensor_create(t->queue->device, SSQ_F32, 0, NULL, &t->sum);
     if (st == SSQ_OK && t->losses == 0)
@@ -195,12 +207,16 @@ ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          trainer == NULL ? "trainer" : "mean");
     float sum = NAN;
-    ssq_status st = SSQ_OK;
-    if (trainer->losses > 0)
+    ssq_status st = labels_send(trainer->labels, trainer->queue);
+    if (st == SSQ_OK && trainer->losses > 0)
         st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
                              SSQ_F32);
+    ssq_status synced = queue_wait(trainer->queue);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(trainer->queue);
+        st = synced;
+    if (st == SSQ_OK)
+        st = labels_tell(trainer->labels);
+    trainer_drop_spoilt(trainer);
     if (st != SSQ_OK)
         return st;
     *mean = trainer->losses > 0 ? (double)sum / trainer->losses : (double)NAN;
@@ -323,9 +339,8 @@ static ssq_status leave_pass(ssq_trainer *t, const char *what)
     return st;
 }
 
-ssq_status ssq_trainer_flush(ssq_trainer *trainer)
+static ssq_status flush(ssq_trainer *t)
 {
-    ssq_trainer *t = trainer;
     ssq_status st = leave_pass(t, "trainer_flush");
     if (st != SSQ_OK || (t->taken == 0 && t->due == DUE_NOTHING))
         return st;
@@ -356,6 +371,8 @@ ssq_status ssq_trainer_zero_grad(ssq_trainer *trainer)
                        what);
     if (st == SSQ_OK && (t->taken > 0 || t->due == DUE_STEP))
         st = optimizer_drop_sums(t->queue, t->optimizer, what);
+    if (st == SSQ_OK)
+        st = labels_settle(t->labels, t->queue, false);
     if (st != SSQ_OK)
         return st;
     t->taken = 0;
@@ -384,17 +401,34 @@ static ssq_status end_span(ssq_trainer *t, ssq_status st)
     return st == SSQ_OK ? ended : error_set(st, "%s", text);
 }
 
+/* What a call has come to, or what has arrived of labels. The pass counts then,
+ * and the step was made or skipped. */
+static ssq_status tell(ssq_trainer *t, ssq_status st)
+{
+    if (st == SSQ_OK)
+        st = labels_send(t->labels, t->queue);
+    return st == SSQ_OK ? labels_tell(t->labels) : st;
+}
+
 ssq_status ssq_trainer_step(ssq_trainer *trainer, ssq_var loss)
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_step: trainer is NULL");
     ssq_status st = check_capture(trainer, "trainer_step");
-    return st != SSQ_OK ? st : end_span(trainer, step(trainer, loss));
+    if (st != SSQ_OK)
+        return st;
+    return tell(trainer, end_span(trainer, step(trainer, loss)));
+}
+
+ssq_status ssq_trainer_flush(ssq_trainer *trainer)
+{
+    ssq_status st = flush(trainer);
+    return trainer == NULL ? st : tell(trainer, st);
 }
 
 ssq_status ssq_trainer_idle(ssq_trainer *trainer)
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_idle: trainer is NULL");
-    return end_span(trainer, idle(trainer));
+    return tell(trainer, end_span(trainer, idle(trainer)));
 }

@@ -2,6 +2,7 @@
 /* trainer.c - what a trainer is made of. */
 #include "lib/train/trainer.h"
 
+#include "lib/amp/optimizer.h"
 #include "lib/amp/policy.h"
 #include "lib/amp/scaler.h"
 #include "lib/comm/parts.h"
@@ -26,6 +27,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
     trainer_free_ahead(t);
     if (t->replay)
         repeat_forget(t->queue);
+    labels_destroy(t->labels, t->queue);
     mem_free(t->weights);
     ssq_tensor_destroy(&t->sum);
     ssq_tape_destroy(&t->tape);
@@ -90,6 +92,26 @@ static ssq_status made(void *user)
     return trainer_alike(user);
 }
 
+/* Labels of passes that are not for training are the loss's alone. */
+static ssq_status label(void *user, const ssq_tensor *target, int64_t n,
+                        int64_t ignore_index)
+{
+    const ssq_trainer *t = user;
+    return labels_check(t->labels, t->queue, t->tape->training, target, n,
+                        ignore_index);
+}
+
+static ssq_status make_labels(ssq_trainer *t)
+{
+    ssq_status st = labels_create(t->queue, t->comm != NULL, &t->labels);
+    if (st != SSQ_OK)
+        return st;
+    t->optimizer->labels = labels_words(t->labels);
+    t->tape->labels = label;
+    t->tape->labels_user = t;
+    return SSQ_OK;
+}
+
 static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
 {
     ssq_device *device = t->queue->device;
@@ -118,7 +140,7 @@ static ssq_status make(const ssq_trainer_args *args, ssq_trainer *t)
         t->tape->made = made;
         t->tape->made_user = t;
     }
-    return st;
+    return st == SSQ_OK ? make_labels(t) : st;
 }
 
 static ssq_status check_from(const char *what, const ssq_queue *queue,

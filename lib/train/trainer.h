@@ -6,6 +6,7 @@
 #include <sesqui/trainer.h>
 
 #include "lib/core/core.h"
+#include "lib/train/labels.h"
 
 /** Parameters that are to have hyper-parameters of their own. */
 struct wish {
@@ -38,6 +39,7 @@ struct ssq_trainer {
     size_t given;        /* parameters that the optimizer has been offered */
     ssq_tensor *sum;     /* of losses, f32; NULL: none yet */
     uint32_t losses;     /* in it */
+    struct labels *labels;
     struct hook *hooks, **hooks_end;
     double clip_value;      /* of elements of true gradients; 0: none */
     bool unscaled;          /* the gradients of the step that is due are true */
@@ -71,6 +73,9 @@ struct ssq_trainer {
 ssq_status trainer_give(ssq_trainer *t);
 /** Set the error for a parameter that was made after the first step. */
 ssq_status trainer_late(const struct param *p, const char *what);
+/** Begin the mean of losses anew, if labels out of range were told of: the sum
+ *  is NaN. */
+void trainer_drop_spoilt(ssq_trainer *t);
 /** The error of a trainer that is torn. */
 ssq_status trainer_torn(const char *what);
 

@@ -122,6 +122,10 @@ refused 1 'mixed_float8' --policy mixed_float8
 refused 1 'reference' --device quantum:0
 refused 1 'tensorflow' --scaler tensorflow
 refused 1 'no-such-file' --data "$tmp/no-such-file"
+gzip -dc "$srcdir/examples/data/digits.csv.gz" | sed '3s/,[0-9]*$/,26/' \
+    >"$tmp/letters.csv"
+refused 1 'line 3 has the label 26, expected 0 to 9, of 10 classes' \
+    --data "$tmp/letters.csv"
 refused 1 'no-such-dir' --log "$tmp/no-such-dir/log.tsv" --epochs 1
 tap_run '--help is answered well' "$digits" --help
 tap_done 24

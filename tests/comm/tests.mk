@@ -11,6 +11,7 @@ comm_tests = \
 	tests/comm/gate \
 	tests/comm/join \
 	tests/comm/join_fail \
+	tests/comm/labels \
 	tests/comm/place \
 	tests/comm/shards \
 	tests/comm/shards_train \
@@ -39,6 +40,8 @@ tests_comm_gate_SOURCES = tests/comm/gate.c
 tests_comm_gate_LDADD = libsesqui.la
 tests_comm_join_SOURCES = tests/comm/join.c
 tests_comm_join_LDADD = libsesqui.la -lm
+tests_comm_labels_SOURCES = tests/comm/labels.c
+tests_comm_labels_LDADD = libsesqui.la -lm
 tests_comm_join_fail_SOURCES = tests/comm/join_fail.c
 tests_comm_join_fail_LDADD = libsesqui.la
 tests_comm_place_SOURCES = tests/comm/place.c

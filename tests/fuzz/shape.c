@@ -207,6 +207,13 @@ static void one_hot(struct call *c)
     give(c, "y", rank, shape);
 }
 
+static void index_check(struct call *c)
+{
+    const int64_t words = 4;
+    give(c, "index", c->base_rank, c->base);
+    give(c, "record", 1, &words);
+}
+
 /* Rows of a table that an index names. */
 static void rows(struct call *c, const char *table, const char *picked)
 {
@@ -445,6 +452,7 @@ static const struct rule {
     {"ssq_max_backward_args", reduce},
     {"ssq_argmax_args", arg_reduce},
     {"ssq_one_hot_args", one_hot},
+    {"ssq_index_check_args", index_check},
     {"ssq_gather_rows_args", gather},
     {"ssq_scatter_add_rows_args", scatter},
     {"ssq_concat_args", concat},

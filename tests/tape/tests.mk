@@ -17,6 +17,7 @@ tape_tests = \
 	tests/tape/grad \
 	tests/tape/gradients \
 	tests/tape/hooks \
+	tests/tape/labels \
 	tests/tape/misuse \
 	tests/tape/mixed \
 	tests/tape/names \
@@ -71,6 +72,8 @@ tests_tape_misuse_SOURCES = tests/tape/misuse.c
 tests_tape_misuse_LDADD = libcore.a -lm
 tests_tape_mixed_SOURCES = tests/tape/mixed.c
 tests_tape_mixed_LDADD = libcore.a -lm
+tests_tape_labels_SOURCES = tests/tape/labels.c
+tests_tape_labels_LDADD = libcore.a -lm
 tests_tape_accumulate_SOURCES = tests/tape/accumulate.c
 tests_tape_accumulate_LDADD = libcore.a -lm
 tests_tape_alloc_SOURCES = tests/tape/alloc.c

@@ -163,13 +163,17 @@ static size_t look_whole(struct finding *f, const struct view_list *list,
     return i;
 }
 
-/* A clean check leaves the words of the last bad one, so that a caller may ask
+/* Gradients of labels out of range are not looked into: they say nothing of the
+ * scale. A clean check leaves the words of the last bad one, so that a caller may ask
  * later what went wrong. RECORD_BAD_CHECK tells which check these belong to. */
-static void put_record(uint32_t *r, const struct finding *f)
+static void put_record(uint32_t *r, const struct finding *f,
+                       const uint32_t *labels)
 {
     r[RECORD_CHECKS]++;
-    r[RECORD_VERDICT] = f->tensors != 0;
-    if (f->tensors == 0)
+    r[RECORD_VERDICT] = f->tensors != 0 ? VERDICT_BAD : VERDICT_GOOD;
+    if (labels != NULL && labels[0] != labels[1])
+        r[RECORD_VERDICT] = VERDICT_LABELS;
+    if (r[RECORD_VERDICT] != VERDICT_BAD)
         return;
     r[RECORD_BAD_CHECK] = r[RECORD_CHECKS];
     r[RECORD_TENSOR] = (uint32_t)f->tensor;
@@ -305,7 +309,7 @@ static ssq_status check_parts(struct finding *f, const struct check_op *op)
         return SSQ_OK;
     }
     fold_parts(f, op, &p, words_of(&op->stats));
-    put_record(record, f);
+    put_record(record, f, words_of(&op->labels));
     if (f->norm)
         record[RECORD_NORM] = AS_U32(parts_norm(&p, PART_NORM, 0, p.n));
     return SSQ_OK;
@@ -333,7 +337,7 @@ static ssq_status check(struct backend_queue *queue, const struct check_op *op)
         if (stats != NULL)
             put_counts(stats + tensor * STAT_WORDS, &c);
     }
-    put_record(record, &f);
+    put_record(record, &f, words_of(&op->labels));
     if (f.norm) {
         float total[3];
         norm_fold_end(&f.fold, total);

@@ -16,8 +16,8 @@ static ssq_status join(struct backend_queue *queue,
     (void)queue;
     const uint32_t *record = view_host(&op->record);
     uint32_t *block = view_host(&op->block);
-    if (record[RECORD_VERDICT] != 0)
-        block[SCALER_VERDICT] = 1;
+    block[SCALER_VERDICT] =
+        verdict_join(block[SCALER_VERDICT], record[RECORD_VERDICT]);
     return SSQ_OK;
 }
 

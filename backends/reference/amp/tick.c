@@ -44,6 +44,8 @@ static struct tick_given given_of(const struct tick_op *op, const uint32_t *c)
     const uint32_t *block = view_host(&op->block);
     struct tick_given given = {.last_t = c[CONTROL_T],
                                .scaled = block != NULL,
+                               .labels =
+                                   record[RECORD_VERDICT] >= VERDICT_LABELS,
                                .unscaled = op->unscaled != 0,
                                .inverse = 1.0f,
                                .factor = op->factor,

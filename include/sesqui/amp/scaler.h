@@ -402,9 +402,9 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
 /** Called by every check (ssq_scaler_check and _unscale, ssq_optimizer_check,
  *  _unscale and _step) right after its verdict is enqueued, to reduce that
  *  verdict over ranks, so that all ranks skip or none.
- *  @param verdict  device tensor, i32, one element: 0 all finite, 1 not; the
- *                  hook enqueues a MAX over ranks on the queue and writes it
- *                  back. It never sees a host value and must not sync. Lent for
+ *  @param verdict  device tensor, i32, one element: 0 all finite, 1 not, 2^30
+ *                  labels of a trainer were out of range; the hook enqueues a
+ *                  MAX over ranks on the queue and writes it back. It never sees a host value and must not sync. Lent for
  *                  the call
  *  @param user     what ssq_scaler_rank_hook_set was given
  *  @return SSQ_OK, or what the check is to return

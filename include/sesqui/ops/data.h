@@ -167,7 +167,8 @@ typedef struct ssq_gather_rows_args {
 /** Gather rows: y[i, ...] = x[index[i], ...]: an embedding. Indices live on
  *  the device, so the call cannot check them: one that is negative or >= rows
  *  (PyTorch fails there) reads a row of zeros, and ssq_scatter_add_rows
- *  ignores it; negative ones do not count from the end. Since 0.1. */
+ *  ignores it; negative ones do not count from the end. ssq_index_check finds
+ *  such indices. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gather_rows(ssq_queue *queue, const ssq_gather_rows_args *args);
 
@@ -218,9 +219,53 @@ typedef struct ssq_one_hot_args {
     SSQ_ARGS(ssq_one_hot_args, SSQ_ONE_HOT_DEFAULTS, __VA_ARGS__)
 
 /** One-hot: y[.., c, ..] = index[..] == c ? on : off. An index that is no
- *  class makes all of its elements off. Since 0.1. */
+ *  class makes all of its elements off; ssq_index_check finds it. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_one_hot(ssq_queue *queue,
                                               const ssq_one_hot_args *args);
+
+typedef struct ssq_index_check_args {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_index_check_args));
+    const ssq_tensor *index;  /**< in, i32, any shape and strides */
+    const ssq_tensor *record; /**< updated, i32 [4], contiguous: see below; no
+                                   overlap */
+    int64_t n; /**< 0 .. n - 1 are valid: rows of a table, classes; 0 to
+                    2^31 - 1 */
+    int64_t ignore_index SSQ_DEFAULT(INT64_MIN); /**< valid as well */
+} ssq_index_check_args;
+#define SSQ_INDEX_CHECK_DEFAULTS                                               \
+    sizeof(ssq_index_check_args), NULL, NULL, 0, INT64_MIN
+#define SSQ_INDEX_CHECK_INIT                                                   \
+    {                                                                          \
+        SSQ_INDEX_CHECK_DEFAULTS                                               \
+    }
+#define SSQ_INDEX_CHECK(...)                                                   \
+    SSQ_ARGS(ssq_index_check_args, SSQ_INDEX_CHECK_DEFAULTS, __VA_ARGS__)
+
+/** Count the elements of index that are outside 0 .. n - 1 and are not
+ *  ignore_index. Calls cannot check indices, which are device data; this call
+ *  lets a program ask later, without waiting now. If there are such elements,
+ *      record[0] += their number, modulo 2^32
+ *      record[1] = the place of the first one in the row-major order of index
+ *      record[2] = its value
+ *      record[3] = n
+ *  Otherwise record keeps its bits. Fill it with zeros first. For example, of
+ *  labels of 10 classes:
+ *
+ *      int32_t r[4];
+ *      CHECK(ssq_index_check(q, SSQ_INDEX_CHECK(.index = labels,
+ *                                               .record = t, .n = 10)));
+ *      ...
+ *      CHECK(ssq_tensor_read(q, t, r, sizeof(r), SSQ_I32));
+ *      CHECK(ssq_queue_sync(q));
+ *      if (r[0] != 0)
+ *          fail("label %d is %d, expected 0 to %d", r[1], r[2], r[3] - 1);
+ *
+ *  A trainer does this for the labels of its losses (trainer.h).
+ *  @return SSQ_ERR_INVALID n is out of range, record is not a contiguous [4];
+ *          SSQ_ERR_UNSUPPORTED index has more than 2^31 - 1 elements
+ *  @note class B. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_index_check(ssq_queue *queue, const ssq_index_check_args *args);
 
 #ifdef __cplusplus
 }

@@ -88,6 +88,17 @@ struct one_hot_op {
     struct view index, y;
 };
 
+/** Words of a record of indices: see ssq_index_check. */
+enum { INDEX_WRONG, INDEX_PLACE, INDEX_VALUE, INDEX_N, INDEX_WORDS };
+
+/** Count indices outside 0 .. n - 1. At least one index, fewer than 2^31. */
+struct index_check_op {
+    struct op op;
+    int64_t n, ignore_index;
+    struct view index;
+    struct view record; /* i32 [INDEX_WORDS], contiguous, updated */
+};
+
 /** The raw element of value in a dtype, as ssq_fill converts it. Between
  *  fpenv_enter and fpenv_leave. */
 uint32_t value_bits(double value, ssq_dtype dtype);

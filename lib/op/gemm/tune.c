@@ -48,7 +48,7 @@ static ssq_status run(const struct search *s, int n, double *seconds)
     for (int i = 0; st == SSQ_OK && i < n; i++)
         st = queue_enqueue(s->queue, &s->op->op);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(s->queue);
+        st = queue_wait(s->queue);
     *seconds = (now() - began) / n;
     return st;
 }
@@ -237,7 +237,7 @@ ssq_status ssq_gemm_tune(ssq_queue *queue, const ssq_gemm_args *args,
         return st;
     tuning_forget(&op);
     struct search s = {.queue = queue, .op = &op};
-    st = ssq_queue_sync(queue); /* what is there already is not timed */
+    st = queue_wait(queue); /* what is there already is not timed */
     if (st == SSQ_OK)
         st = try_all(&s);
     if (st != SSQ_OK)

@@ -51,7 +51,8 @@ static void fold(struct plan *p, const struct check_op *op,
     struct grad_fold_args a = {.parts = r->parts,
                                .tensors =
                                    op->stats.buffer == NULL ? 0 : r->tensors,
-                               .controlled = op->control.buffer != NULL};
+                               .controlled = op->control.buffer != NULL,
+                               .labelled = op->labels.buffer != NULL};
     struct view tensors;
     entries_tensors(r, &tensors);
     plan_kernel(p, KERNEL_grad_fold, KEYS(0));
@@ -60,6 +61,7 @@ static void fold(struct plan *p, const struct check_op *op,
     plan_bind(p, &op->control, ACCESS_READ);
     plan_bind(p, &op->record, ACCESS_UPDATE);
     plan_bind(p, &op->stats, ACCESS_UPDATE);
+    plan_bind(p, &op->labels, ACCESS_READ);
     plan_groups(p, &a, sizeof(a), (uint64_t)a.tensors + 1,
                 LOOPS_FEW + entries_loops(p, r->parts, 0) +
                     loops_of(plan_limits(p)->group, 0) +

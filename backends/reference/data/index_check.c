@@ -1,0 +1,32 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* index_check.c - reference: indices out of range. */
+#include "lib/op/data/data.h"
+
+#include "backends/reference/reference.h"
+
+/* The count is of u32, which may wrap; places ascend with the walk. */
+static ssq_status index_check(struct backend_queue *queue,
+                              const struct index_check_op *op)
+{
+    (void)queue;
+    const struct view *v[] = {&op->index};
+    const int32_t *index = view_host(&op->index);
+    uint32_t *record = view_host(&op->record);
+    uint32_t place = 0, wrong = 0;
+    struct walk w;
+    walk_begin(&w, v, 1);
+    do {
+        int64_t i = index[w.at[0]];
+        bool valid = (i >= 0 && i < op->n) || i == op->ignore_index;
+        if (!valid && wrong++ == 0) {
+            record[INDEX_PLACE] = place;
+            record[INDEX_VALUE] = (uint32_t)i;
+            record[INDEX_N] = (uint32_t)op->n;
+        }
+        place++;
+    } while (walk_next(&w));
+    record[INDEX_WRONG] += wrong;
+    return SSQ_OK;
+}
+
+REFERENCE_IMPL(index_check, index_check);

@@ -1,0 +1,69 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* report.c - errors of objects that ssq_queue_sync returns. */
+#include "lib/core/report.h"
+
+#include "lib/core/queue.h"
+
+void report_add(ssq_queue *queue, struct report *report)
+{
+    object_get(&report->object);
+    pthread_mutex_lock(&queue->lock);
+    report->next = queue->reports;
+    queue->reports = report;
+    pthread_mutex_unlock(&queue->lock);
+}
+
+/* The next report of one that is taken out is NULL: a walk that stands at it
+ * ends there. */
+void report_remove(ssq_queue *queue, struct report *report)
+{
+    bool found = false;
+    pthread_mutex_lock(&queue->lock);
+    for (struct report **at = &queue->reports; *at != NULL && !found;) {
+        found = *at == report;
+        if (found)
+            *at = report->next;
+        else
+            at = &(*at)->next;
+    }
+    report->next = NULL;
+    pthread_mutex_unlock(&queue->lock);
+    if (found)
+        object_put(&report->object);
+}
+
+/* The report behind one, or the first, with a reference; that of r is
+ * dropped. */
+static struct report *next_of(ssq_queue *queue, struct report *r)
+{
+    pthread_mutex_lock(&queue->lock);
+    struct report *next = r == NULL ? queue->reports : r->next;
+    if (next != NULL)
+        object_get(&next->object);
+    pthread_mutex_unlock(&queue->lock);
+    if (r != NULL)
+        object_put(&r->object);
+    return next;
+}
+
+ssq_status reports_send(ssq_queue *queue)
+{
+    ssq_status st = SSQ_OK;
+    for (struct report *r = next_of(queue, NULL); r != NULL;
+         r = next_of(queue, r)) {
+        ssq_status sent = r->send(r, queue);
+        st = st == SSQ_OK ? sent : st;
+    }
+    return st;
+}
+
+/* What is not asked for now is told by the next sync. */
+ssq_status reports_tell(ssq_queue *queue)
+{
+    ssq_status st = SSQ_OK;
+    for (struct report *r = next_of(queue, NULL); r != NULL;
+         r = next_of(queue, r))
+        if (st == SSQ_OK)
+            st = r->tell(r);
+    return st;
+}

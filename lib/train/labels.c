@@ -1,0 +1,289 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* labels.c - labels out of range, from device words to an error.
+ *
+ * A sync in any thread may send and tell, while the trainer's thread does: they
+ * take turns by `busy`, and the later one leaves it to the other. */
+#include "lib/train/labels.h"
+
+#include "lib/amp/mailbox.h"
+#include "lib/core/queue.h"
+#include "lib/core/report.h"
+#include "lib/op/data/data.h"
+
+#include <sesqui/ops/data.h>
+#include <sesqui/ops/elementwise.h>
+
+#include <stdio.h>
+
+/* Words of the block. TRAINED and EVALUATED are records; their counts only
+ * grow, modulo 2^32. */
+enum {
+    SETTLED, /* the count of TRAINED when the last step was made */
+    TRAINED,
+    EVALUATED = TRAINED + INDEX_WORDS,
+    SUMMED = EVALUATED + INDEX_WORDS, /* f32: the flags of all steps */
+    WRONG,                            /* of this rank in the step under way */
+    MAGIC,
+    WORDS
+};
+#define MAGIC_VALUE 0x6c61626cu
+
+struct labels {
+    struct report report;
+    struct mailbox *mailbox;
+    ssq_tensor *block;               /* i32 [WORDS] */
+    ssq_tensor *words;               /* SETTLED and TRAINED's count */
+    ssq_tensor *settled, *count;     /* each of them */
+    ssq_tensor *trained, *evaluated; /* the records */
+    ssq_tensor *summed, *wrong;      /* those words */
+    ssq_tensor *flag;  /* f32 [2], the second is 0; NULL: this rank is alone */
+    ssq_tensor *first; /* its first */
+    bool unsettled;    /* labels were checked since the last step */
+    atomic_bool stale; /* ... since the words were sent last */
+    atomic_bool captured; /* by a graph, whose launches change them as well */
+    atomic_bool spoilt;
+    atomic_uint busy; /* 0, or 1 + fork_count() of the process in which a thread
+                         sends or tells */
+    uint32_t told[WORDS]; /* counts that were told of */
+};
+
+/* False: another thread is there. A thread that was in there when the process
+ * was forked is not in the child. */
+static bool labels_enter(struct labels *l)
+{
+    unsigned mine = 1 + fork_count(), seen = 0;
+    while (!atomic_compare_exchange_strong(&l->busy, &seen, mine))
+        if (seen == mine)
+            return false;
+    return true;
+}
+
+static void labels_leave(struct labels *l)
+{
+    atomic_store(&l->busy, 0);
+}
+
+/* ---- to the host ---- */
+
+ssq_status labels_send(struct labels *l, ssq_queue *queue)
+{
+    if (queue_capturing(queue) ||
+        !(atomic_load(&l->stale) || atomic_load(&l->captured)) ||
+        !labels_enter(l))
+        return SSQ_OK;
+    atomic_store(&l->stale, false);
+    ssq_status st = mailbox_post(l->mailbox, queue, NULL, l->block);
+    if (st != SSQ_OK)
+        atomic_store(&l->stale, true);
+    labels_leave(l);
+    return st;
+}
+
+static ssq_status wrong_labels(const uint32_t *record, const char *then)
+{
+    unsigned n = record[INDEX_N];
+    char range[64];
+    if (n > 0)
+        (void)snprintf(range, sizeof(range), "0 to %u, of %u classes", n - 1,
+                       n);
+    else
+        (void)snprintf(range, sizeof(range), "none, of 0 classes");
+    return error_set(SSQ_ERR_INVALID,
+                     "trainer: row %u of a loss has the label %d, expected "
+                     "%s: %s",
+                     (unsigned)record[INDEX_PLACE],
+                     (int)(int32_t)record[INDEX_VALUE], range, then);
+}
+
+/* The most telling one first; what is not told of now is told by the next
+ * call. */
+static ssq_status tell(struct labels *l, const uint32_t *now)
+{
+    uint32_t *told = l->told;
+    if (now[TRAINED] != told[TRAINED]) {
+        told[TRAINED] = now[TRAINED];
+        told[SUMMED] = now[SUMMED];
+        atomic_store(&l->spoilt, true);
+        return wrong_labels(now + TRAINED, "its step is skipped");
+    }
+    if (now[EVALUATED] != told[EVALUATED]) {
+        told[EVALUATED] = now[EVALUATED];
+        return wrong_labels(now + EVALUATED, "the loss of an evaluation is "
+                                             "NaN");
+    }
+    if (now[SUMMED] != told[SUMMED]) {
+        told[SUMMED] = now[SUMMED];
+        return error_set(SSQ_ERR_INVALID,
+                         "trainer: labels of another rank are out of range: "
+                         "its step is skipped on all ranks");
+    }
+    return SSQ_OK;
+}
+
+ssq_status labels_tell(struct labels *l)
+{
+    uint32_t now[WORDS];
+    if (!labels_enter(l))
+        return SSQ_OK;
+    (void)mailbox_read(l->mailbox, now);
+    ssq_status st = tell(l, now);
+    labels_leave(l);
+    return st;
+}
+
+bool labels_spoilt(struct labels *l)
+{
+    return atomic_exchange(&l->spoilt, false);
+}
+
+static ssq_status report_send(struct report *r, ssq_queue *queue)
+{
+    return labels_send((struct labels *)r, queue);
+}
+
+static ssq_status report_tell(struct report *r)
+{
+    return labels_tell((struct labels *)r);
+}
+
+/* ---- on the device ---- */
+
+const ssq_tensor *labels_words(const struct labels *l)
+{
+    return l->flag == NULL ? l->words : l->flag;
+}
+
+const ssq_tensor *labels_flag(const struct labels *l)
+{
+    return l->flag;
+}
+
+ssq_status labels_check(struct labels *l, ssq_queue *queue, bool training,
+                        const ssq_tensor *target, int64_t n,
+                        int64_t ignore_index)
+{
+    ssq_status st = ssq_index_check(
+        queue, SSQ_INDEX_CHECK(.index = target,
+                               .record = training ? l->trained : l->evaluated,
+                               .n = n, .ignore_index = ignore_index));
+    if (st != SSQ_OK)
+        return st;
+    l->unsettled = l->unsettled || training;
+    atomic_store(&l->stale, true);
+    if (queue_capturing(queue))
+        atomic_store(&l->captured, true);
+    return SSQ_OK;
+}
+
+ssq_status labels_raise(struct labels *l, ssq_queue *queue)
+{
+    ssq_status st = ssq_sub(
+        queue, SSQ_SUB(.a = l->count, .b = l->settled, .y = l->wrong));
+    if (st == SSQ_OK)
+        st = ssq_cast(queue, SSQ_CAST(.x = l->wrong, .y = l->first));
+    return st;
+}
+
+/* May be repeated: the sum of flags is only compared. Until the words have been
+ * sent another rank's labels are not known here. */
+ssq_status labels_settle(struct labels *l, ssq_queue *queue, bool summed)
+{
+    ssq_status st = SSQ_OK;
+    if (l->flag != NULL && summed) {
+        st = ssq_add(queue, SSQ_ADD(.a = l->summed, .b = l->first,
+                                    .y = l->summed));
+        atomic_store(&l->stale, true);
+    }
+    if (st == SSQ_OK && l->unsettled)
+        st = ssq_copy(queue, SSQ_COPY(.x = l->count, .y = l->settled));
+    if (st == SSQ_OK)
+        l->unsettled = false;
+    return st;
+}
+
+/* ---- making ---- */
+
+static void labels_free(struct object *o)
+{
+    struct labels *l = (struct labels *)o;
+    ssq_tensor **all[] = {&l->words,     &l->settled, &l->count, &l->trained,
+                          &l->evaluated, &l->summed,  &l->wrong, &l->first,
+                          &l->flag,      &l->block};
+    for (size_t i = 0; i < sizeof(all) / sizeof(all[0]); i++)
+        ssq_tensor_destroy(all[i]);
+    mailbox_put(l->mailbox);
+    mem_free(l);
+}
+
+void labels_destroy(struct labels *l, ssq_queue *queue)
+{
+    if (l == NULL)
+        return;
+    report_remove(queue, &l->report);
+    object_put(&l->report.object);
+}
+
+static ssq_status labels_part(const struct labels *l, int64_t from, int64_t n,
+                              ssq_tensor **part)
+{
+    return ssq_tensor_slice(l->block, 0, from, from + n, 1, part);
+}
+
+static ssq_status make_flag(struct labels *l, ssq_queue *queue)
+{
+    const int64_t two = 2, one = 1;
+    ssq_status st =
+        tensor_create(ssq_queue_device(queue), SSQ_F32, 1, &two, &l->flag);
+    if (st == SSQ_OK)
+        st = ssq_fill(queue, SSQ_FILL(.x = l->flag, .value = 0.0));
+    if (st == SSQ_OK)
+        st = ssq_tensor_slice(l->flag, 0, 0, 1, 1, &l->first);
+    if (st == SSQ_OK)
+        st = ssq_tensor_from_buffer(
+            l->block->view.buffer, SSQ_F32, 1, &one, NULL,
+            l->block->view.offset + SUMMED * sizeof(uint32_t), &l->summed);
+    return st;
+}
+
+static ssq_status make_labels(struct labels *l, ssq_queue *queue, bool ranks)
+{
+    const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};
+    const int64_t n = WORDS;
+    l->mailbox = mailbox_create(words, WORDS, MAGIC);
+    ssq_status st = l->mailbox == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+    if (st == SSQ_OK)
+        st = tensor_create(ssq_queue_device(queue), SSQ_I32, 1, &n, &l->block);
+    if (st == SSQ_OK)
+        st = queue_upload_now(queue, &l->block->view, words, sizeof(words));
+    if (st == SSQ_OK)
+        st = labels_part(l, SETTLED, 2, &l->words);
+    if (st == SSQ_OK)
+        st = labels_part(l, SETTLED, 1, &l->settled);
+    if (st == SSQ_OK)
+        st = labels_part(l, TRAINED, 1, &l->count);
+    if (st == SSQ_OK)
+        st = labels_part(l, TRAINED, INDEX_WORDS, &l->trained);
+    if (st == SSQ_OK)
+        st = labels_part(l, EVALUATED, INDEX_WORDS, &l->evaluated);
+    if (st == SSQ_OK)
+        st = labels_part(l, WRONG, 1, &l->wrong);
+    return st == SSQ_OK && ranks ? make_flag(l, queue) : st;
+}
+
+ssq_status labels_create(ssq_queue *queue, bool ranks, struct labels **labels)
+{
+    struct labels *l = mem_alloc(sizeof(*l));
+    if (l == NULL)
+        return error_nomem("trainer_create", sizeof(*l));
+    object_init(&l->report.object, labels_free);
+    l->report.send = report_send;
+    l->report.tell = report_tell;
+    ssq_status st = make_labels(l, queue, ranks);
+    if (st != SSQ_OK) {
+        object_put(&l->report.object);
+        return st;
+    }
+    report_add(queue, &l->report);
+    *labels = l;
+    return SSQ_OK;
+}
