@@ -165,7 +165,8 @@ static uint64_t host_memory(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
 
-/* Kernels count elements in 32 bits. */
+/* What one launch sees: kernels count elements in 32 bits, some of them in
+ * words of 2 bytes. Larger operands are seen in windows. */
 static uint64_t binding_bytes(void)
 {
     return (UINT64_C(1) << 32) - CPU_ALIGNMENT;
@@ -192,6 +193,7 @@ void cpu_limits(const struct backend_device *d, struct backend_limits *l)
     l->slab_bytes = 16u << 20;
     l->binding_bytes = binding_bytes();
     l->memory_bytes = host_memory();
+    l->whole = true;
     l->group = 1;
     l->units = UNITS;
     l->local_bytes = 256u << 10;

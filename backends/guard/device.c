@@ -120,6 +120,7 @@ static void limits(const struct backend_device *device,
     limit->slab_bytes = 0; /* every buffer its own mapping */
     limit->binding_bytes = device->memory_bytes;
     limit->memory_bytes = device->memory_bytes;
+    limit->whole = true;
 }
 
 const struct backend guard_backend = {

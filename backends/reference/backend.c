@@ -101,6 +101,7 @@ static void limits(const struct backend_device *device,
     l->slab_bytes = 16u << 20;
     l->binding_bytes = host_memory();
     l->memory_bytes = host_memory();
+    l->whole = true;
 }
 
 static ssq_status open_queue(struct backend_device *device,

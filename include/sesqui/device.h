@@ -73,7 +73,11 @@ typedef struct ssq_device_props {
     char description[128];  /**< the vendor's words: model and driver */
     char choice[512];       /**< why this one was chosen: for "auto" */
     uint64_t memory_bytes;  /**< of the device; 0 unknown */
-    uint64_t binding_bytes; /**< most bytes that one kernel argument sees */
+    uint64_t binding_bytes; /**< most bytes that one kernel argument sees:
+                                 larger operands are worked on in windows of
+                                 it, with the same results. An op that cannot
+                                 be cut so is SSQ_ERR_UNSUPPORTED, with the
+                                 operand, its bytes and this number */
     uint32_t alignment;     /**< bytes; of every buffer's start */
     uint32_t f16;           /**< SSQ_CAP_* bits */
     uint32_t bf16;          /**< SSQ_CAP_* bits */

@@ -26,7 +26,9 @@ struct gather_args {
     u32 x_at;
     u32 idx_at;
     u32 y_at;
-    STRUCT(table_shape) table;
+    STRUCT(table_shape) table; /* of the rows that are bound */
+    u32 first; /* rows before them */
+    u32 total; /* rows of the whole table: others are zeros */
     u32 x_dtype;
     u32 y_dtype;
     u32 y_steps[WALK_RANK];
@@ -57,7 +59,8 @@ struct scatter_keys_args {
     u32 key_at;
     u32 pos_at;
     u32 n;
-    u32 rows;
+    u32 rows; /* of the table, from the first on; others get no position */
+    u32 first;
     u32 rank;
     u32 size[WALK_RANK];
     u32 idx_steps[WALK_RANK];

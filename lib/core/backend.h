@@ -16,7 +16,7 @@
 /** Raised when anything here changes, the structs of ops and launches included:
  *  a module reads them at fixed offsets, so one of another number is
  *  refused. */
-#define SSQ_BACKEND_ABI 15
+#define SSQ_BACKEND_ABI 16
 
 /** Opaque to the core, which only hands pointers around: each backend defines
  *  them for itself, and no two backends have to agree. */
@@ -101,6 +101,9 @@ struct backend_limits {
     uint64_t slab_bytes;    /* of the pool; 0: one allocation per buffer */
     uint64_t binding_bytes; /* most bytes that one launch sees of a buffer */
     uint64_t memory_bytes;  /* of the device; 0 unknown */
+    bool whole; /* the backend's own implementations are host code that counts
+                   in 64 bits, so that binding_bytes does not limit the ops that
+                   are BY_PLAN */
     /* The rest describes launches, and is 0 in a backend without kernels. */
     uint32_t group;       /* work-items in each; 1: the device is a processor,
                              where an item is best a loop over neighbours */

@@ -1,7 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* dispatch.c - choose the implementation of an op on a device. */
 #include "lib/core/implementation.h"
+#include "lib/core/pool.h"
 #include "lib/core/queue.h"
+#include "lib/core/window.h"
 #include "lib/plan/plan.h"
 
 #include <limits.h>
@@ -31,6 +33,17 @@ static bool is_last(const ssq_device *d, const struct op *op,
            implementation_last(d->backend->ops, c->index, d->impl, op);
 }
 
+/* May an implementation of the backend's own have the op? It sees an operand by
+ * one binding, as a launch does, unless it is host code. */
+static bool sees_all(const ssq_device *d, const struct op *op, struct why *why)
+{
+    const struct backend_limits *l = pool_limits(d->pool);
+    if (l->whole || !window_by_plan(op) || window_fits(op, l->binding_bytes))
+        return true;
+    return refuse(why, "operands of more than %llu bytes are the plan's",
+                  (unsigned long long)l->binding_bytes);
+}
+
 /* Where loops are limited a plan has to be built to know, which may end with
  * SSQ_ERR_NOMEM: that is no refusal, and must not make a slower implementation
  * run instead. */
@@ -45,6 +58,7 @@ ssq_status choice_admits(ssq_device *d, const struct op *op,
         return plan_admits(d, op, c->index, why);
     else
         admitted =
+            sees_all(d, op, why) &&
             implementation_admits(d->backend->ops, c->index, d->impl, op, why);
     return admitted ? SSQ_OK : SSQ_ERR_UNSUPPORTED;
 }

@@ -114,7 +114,7 @@ static ssq_status enqueue(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
 {
     struct way way = {queue, otherwise};
     uint64_t bytes = pool_binding_bytes(queue->device->pool);
-    if (window_fits(op, bytes))
+    if (window_fits(op, bytes) || window_by_plan(op))
         return enqueue_one(&way, op);
     ssq_status st = window_each(op, bytes, admit_one, &way);
     if (st == SSQ_ERR_UNSUPPORTED)

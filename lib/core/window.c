@@ -16,9 +16,9 @@
  * operand's own start: those bytes count against the limit, too. */
 #define ALIGNMENT 256u
 
-/* Of each op, a bit for every operand that is sliced; 0: it cannot be split.
- * Operands without a bit are seen whole by every window. */
-static const unsigned char walked[OP_COUNT] = {
+/* Of each op, a bit for every operand that is sliced; 0: it cannot be split;
+ * BY_PLAN: not here. Operands without a bit are seen whole by every window. */
+static const unsigned short walked[OP_COUNT] = {
 #define X(NAME, WALKED, ...) [OP_##NAME] = WALKED,
     SSQ_OPS(X)
 #undef X
@@ -37,8 +37,7 @@ static bool is_launch(const struct op *op)
     return op->id != OP_upload && op->id != OP_download;
 }
 
-/* True if one launch can bind this operand; an absent one always fits. */
-static bool view_fits(const struct view *v, uint64_t limit)
+bool window_view_fits(const struct view *v, uint64_t limit)
 {
     uint64_t bytes = v->offset % ALIGNMENT;
     return v->buffer == NULL ||
@@ -52,10 +51,10 @@ bool window_fits(const struct op *op, uint64_t binding_bytes)
     if (!is_launch(op))
         return true;
     for (uint32_t i = 0; i < op->nviews; i++)
-        if (!view_fits(&v[i], binding_bytes))
+        if (!window_view_fits(&v[i], binding_bytes))
             return false;
     for (size_t i = 0; op->list != NULL && i < op->list->n; i++)
-        if (!view_fits(&op->list->v[i], binding_bytes))
+        if (!window_view_fits(&op->list->v[i], binding_bytes))
             return false;
     return true;
 }
@@ -76,32 +75,38 @@ static ssq_status too_large(const struct op *op, const struct view *v, size_t i,
                      (long long)WINDOW_ELEMENTS);
 }
 
-/* Name the first operand that does not fit; the caller knows that one does
- * not, so the search in the list ends. */
-static ssq_status refuse_op(const struct op *op, uint64_t limit)
+bool window_by_plan(const struct op *op)
+{
+    return op->id < OP_COUNT && walked[op->id] == BY_PLAN;
+}
+
+/* One does not fit, so the search in the list ends. */
+ssq_status window_refuse(const struct op *op, uint64_t limit)
 {
     const struct view *v = op_views_const(op);
     for (uint32_t i = 0; i < op->nviews; i++)
-        if (!view_fits(&v[i], limit))
+        if (!window_view_fits(&v[i], limit))
             return too_large(op, &v[i], i, limit);
     size_t i = 0;
-    while (view_fits(&op->list->v[i], limit))
+    while (window_view_fits(&op->list->v[i], limit))
         i++;
     return too_large(op, &op->list->v[i], op->nviews + i, limit);
 }
 
 /* What stays the same through the recursion of split. */
 struct split {
-    unsigned walked; /* the op's bits of walked[] */
-    uint64_t limit;  /* bytes that a launch binds of an operand */
+    struct window_cut cut;
+    uint64_t limit; /* bytes that a launch binds of an operand */
     window_fn each;
     void *user;
-    int order[SSQ_MAX_RANK]; /* the shared dimensions, as they are sliced */
+    int n;                   /* dimensions that may be sliced */
+    int order[SSQ_MAX_RANK]; /* those, as they are sliced */
 };
 
 static bool is_walked(const struct split *s, const struct op *op, uint32_t i)
 {
-    return (s->walked >> i & 1u) != 0 && op_views_const(op)[i].buffer != NULL;
+    return (s->cut.walked >> i & 1u) != 0 &&
+           op_views_const(op)[i].buffer != NULL;
 }
 
 /* How many leading dimensions all walked operands share: a sum's operands
@@ -128,7 +133,8 @@ static int64_t result_elements(const struct split *s, const struct op *op,
     while (!is_walked(s, op, i))
         i++;
     for (int d = from; d < shared_rank(s, op); d++)
-        n *= v[i].shape[d];
+        if ((s->cut.dims >> d & 1u) != 0)
+            n *= v[i].shape[d];
     return n;
 }
 
@@ -139,7 +145,7 @@ static int64_t slices(const struct view *v, int d, uint64_t limit)
 {
     struct view one = *v;
     one.shape[d] = 1;
-    if (!view_fits(&one, limit))
+    if (!window_view_fits(&one, limit))
         return 0;
     int64_t n = WINDOW_ELEMENTS / view_elements(&one);
     uint64_t step = (uint64_t)v->stride[d] * dtype_bytes(v->dtype);
@@ -209,7 +215,7 @@ static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
     for (int d = 0; d < rank; d++)
         if ((left >> d & 1u) != 0)
             order[n++] = d;
-    if (is_numbered(op->id))
+    if (s->cut.in_order)
         return best;
     for (int d = 0; d < rank; d++) {
         int rest[SSQ_MAX_RANK];
@@ -225,6 +231,35 @@ static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
     return best;
 }
 
+/* Put the views back, and refuse the op that they are of. */
+static ssq_status refuse_chunk(struct op *op, struct view *v,
+                               const struct view *saved, const struct split *s)
+{
+    memcpy(v, saved, op->nviews * sizeof(*v));
+    return window_refuse(op, s->limit);
+}
+
+static int64_t common_divisor(int64_t a, int64_t b)
+{
+    while (b != 0) {
+        int64_t rest = a % b;
+        a = b;
+        b = rest;
+    }
+    return a;
+}
+
+/* Of n slices with so many places each, as many as whole chunks have; at the
+ * end of the dimension all. A slice that ends within a chunk cannot be split
+ * further: then 0 means that nothing is left to try. */
+static int64_t whole_chunks(const struct split *s, int64_t row, int64_t n,
+                            bool end)
+{
+    if (s->cut.chunk == 0 || end)
+        return n;
+    return n - n % (s->cut.chunk / common_divisor(s->cut.chunk, row));
+}
+
 /* Walk the next dimension of the order, the first behind `done` of them, in
  * windows of as many slices as fit; one that does not is split further. An odd
  * start can move a window's offset against the alignment, so that it takes one
@@ -235,8 +270,8 @@ static ssq_status split(const struct split *s, struct op *op, int done)
 {
     if (window_fits(op, s->limit))
         return s->each(s->user, op);
-    if (done == shared_rank(s, op))
-        return refuse_op(op, s->limit);
+    if (done == s->n)
+        return window_refuse(op, s->limit);
     int d = s->order[done];
     struct view saved[8], *v = op_views(op);
     uint64_t first = op->first;
@@ -248,8 +283,11 @@ static ssq_status split(const struct split *s, struct op *op, int done)
     ssq_status st = SSQ_OK;
     for (int64_t start = 0, n; start < size && st == SSQ_OK; start += n) {
         slice(s, op, d, start, 1);
-        n = slices_of_all(s, op, d);
-        n = n < 1 ? 1 : n > size - start ? size - start : n;
+        n = size_least(slices_of_all(s, op, d), size - start);
+        n = whole_chunks(s, row, n, start + n == size);
+        if (n < 1 && s->cut.chunk != 0 && row % s->cut.chunk != 0)
+            return refuse_chunk(op, v, saved, s);
+        n = n < 1 ? 1 : n;
         slice(s, op, d, 0, n);
         op->first = first + (uint64_t)start * (uint64_t)row;
         st = split(s, op, done + 1);
@@ -259,14 +297,28 @@ static ssq_status split(const struct split *s, struct op *op, int done)
     return st;
 }
 
+ssq_status window_cuts(struct op *op, const struct window_cut *cut,
+                       uint64_t binding_bytes, window_fn each, void *user)
+{
+    if (window_fits(op, binding_bytes))
+        return each(user, op);
+    struct split s = {*cut, binding_bytes, each, user, 0, {0}};
+    int rank = shared_rank(&s, op);
+    s.cut.dims &= (1u << rank) - 1u;
+    for (int d = 0; d < rank; d++)
+        s.n += (int)(s.cut.dims >> d & 1u);
+    (void)fewest(&s, op, s.cut.dims, s.order);
+    return split(&s, op, 0);
+}
+
 ssq_status window_each(struct op *op, uint64_t binding_bytes, window_fn each,
                        void *user)
 {
     if (window_fits(op, binding_bytes))
         return each(user, op);
-    if (walked[op->id] == 0)
-        return refuse_op(op, binding_bytes);
-    struct split s = {walked[op->id], binding_bytes, each, user, {0}};
-    (void)fewest(&s, op, ~0u, s.order);
-    return split(&s, op, 0);
+    if (walked[op->id] == 0 || walked[op->id] == BY_PLAN)
+        return window_refuse(op, binding_bytes);
+    const struct window_cut cut = {
+        .walked = walked[op->id], .dims = ~0u, .in_order = is_numbered(op->id)};
+    return window_cuts(op, &cut, binding_bytes, each, user);
 }

@@ -15,6 +15,30 @@ typedef ssq_status (*window_fn)(void *user, struct op *op);
  *  each. */
 bool window_fits(const struct op *op, uint64_t binding_bytes);
 
+/** True if one launch can bind this operand; an absent one always fits. */
+bool window_view_fits(const struct view *v, uint64_t binding_bytes);
+
+/** Does the op go whole to implementations and plans, however large it is? */
+bool window_by_plan(const struct op *op);
+
+/** SSQ_ERR_UNSUPPORTED with the first operand that does not fit, its bytes and
+ *  the limit; the caller knows that one does not. */
+ssq_status window_refuse(const struct op *op, uint64_t binding_bytes);
+
+/** How an op may be cut. */
+struct window_cut {
+    unsigned walked; /* a bit for each view that is cut; others stay whole */
+    unsigned dims;   /* a bit for each dimension, from the first, that may be */
+    bool in_order;   /* windows come in row-major order, each without gaps */
+    int64_t chunk;   /* of those in order: all but the last have a multiple of
+                        so many places; 0: any number */
+};
+
+/** As window_each, of an op that is cut so. op->first counts places of the
+ *  dimensions that may be cut, if windows come in order. */
+ssq_status window_cuts(struct op *op, const struct window_cut *cut,
+                       uint64_t binding_bytes, window_fn each, void *user);
+
 /** Call each for the windows of an op, as few as there can be. Where elements
  *  have random numbers they come in row-major order, and op->first of a window
  *  counts those before it. Stops at the first failure. The op is changed for

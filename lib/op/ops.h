@@ -14,6 +14,9 @@
  * walked     which operands are walked together (bit i: view i), so that the op
  *            can be split into windows; the others are scalars that every
  *            window needs. 0: the op is not split (lib/core/window.c).
+ *            BY_PLAN: its plans make the windows (lib/plan/windows.h), since
+ *            they know what has to stay together for the same bits; backends
+ *            whose own implementations see memory of any size get it whole.
  * functions  the public functions that come to it, each by its autocast class
  *            (lib/amp/policy.c): HALF for products, which matrix units sum in
  *            float32; FLOAT32 for ranges or sums that 16 bits do not hold;
@@ -37,6 +40,7 @@
 #define NO_FUNCTION
 #define NO_TABLE
 #define IN_HEADER
+#define BY_PLAN 256
 #define MADE_OF(...)                                                           \
     {                                                                          \
         struct op op;                                                          \
@@ -52,10 +56,10 @@
     X(copy, 3, ANY(copy) ANY(transpose) PROMOTE(concat) \
       PROMOTE(slice_assign), TABLE(copy) TABLE(arrange), IN_HEADER) \
     X(cast, 3, ANY(cast), TABLE(cast), IN_HEADER) \
-    X(gather, 0, ANY(gather_rows), TABLE(gather), IN_HEADER) \
-    X(scatter_add, 0, PROMOTE(scatter_add_rows), TABLE(scatter_add), \
+    X(gather, BY_PLAN, ANY(gather_rows), TABLE(gather), IN_HEADER) \
+    X(scatter_add, BY_PLAN, PROMOTE(scatter_add_rows), TABLE(scatter_add), \
       IN_HEADER) \
-    X(one_hot, 0, ANY(one_hot), TABLE(one_hot), IN_HEADER) \
+    X(one_hot, BY_PLAN, ANY(one_hot), TABLE(one_hot), IN_HEADER) \
     X(index_check, 0, ANY(index_check), TABLE(index_check), IN_HEADER) \
     X(reduce, 3, FLOAT32(sum) FLOAT32(sum_to) FLOAT32(mean) ANY(max) ANY(min) \
       FLOAT32(prod), TABLE(reduce), IN_HEADER) \
@@ -67,7 +71,7 @@
       ANY(random_truncated_normal) ANY(random_bernoulli) ANY(init), \
       TABLE(random) TABLE(init), IN_HEADER) \
     X(dropout, 7, ANY(dropout) BACKWARD(dropout), TABLE(dropout), IN_HEADER) \
-    X(gemm, 0, HALF(gemm) HALF(gemm_batched), TABLE(gemm) \
+    X(gemm, BY_PLAN, HALF(gemm) HALF(gemm_batched), TABLE(gemm) \
       TABLE(gemm_exact) TABLE(gemm_shapes) TABLE(gemm_misuse) \
       TABLE(gemm_explain), IN_HEADER) \
     X(unary, 3, UNARY_FUNCTIONS, TABLE(unary), IN_HEADER) \
@@ -86,17 +90,17 @@
       MADE_OF(uint32_t gate, gap; struct view a, b, y;)) \
     X(glu_backward, 15, BACKWARD(glu), TABLE(glu_backward), \
       MADE_OF(uint32_t gate, gap; struct view a, b, dy, db;)) \
-    X(softmax, 0, FLOAT32(softmax) FLOAT32(log_softmax), TABLE(softmax), \
+    X(softmax, BY_PLAN, FLOAT32(softmax) FLOAT32(log_softmax), TABLE(softmax), \
       IN_HEADER) \
-    X(softmax_backward, 0, BACKWARD(softmax) BACKWARD(log_softmax), \
+    X(softmax_backward, BY_PLAN, BACKWARD(softmax) BACKWARD(log_softmax), \
       TABLE(softmax_backward), IN_HEADER) \
-    X(cross_entropy, 0, FLOAT32(cross_entropy) FLOAT32(nll_loss), \
+    X(cross_entropy, BY_PLAN, FLOAT32(cross_entropy) FLOAT32(nll_loss), \
       TABLE(cross_entropy), IN_HEADER) \
-    X(loss, 0, FLOAT32(mse) FLOAT32(l1) FLOAT32(smooth_l1) FLOAT32(huber) \
-      FLOAT32(bce_with_logits), TABLE(loss), IN_HEADER) \
-    X(layer_norm, 0, FLOAT32(layer_norm) FLOAT32(rms_norm), \
+    X(loss, BY_PLAN, FLOAT32(mse) FLOAT32(l1) FLOAT32(smooth_l1) \
+      FLOAT32(huber) FLOAT32(bce_with_logits), TABLE(loss), IN_HEADER) \
+    X(layer_norm, BY_PLAN, FLOAT32(layer_norm) FLOAT32(rms_norm), \
       TABLE(layer_norm), IN_HEADER) \
-    X(layer_norm_backward, 0, BACKWARD(layer_norm) BACKWARD(rms_norm), \
+    X(layer_norm_backward, BY_PLAN, BACKWARD(layer_norm) BACKWARD(rms_norm), \
       TABLE(layer_norm_backward), IN_HEADER) \
     X(channel_norm, 0, FLOAT32(batch_norm) FLOAT32(group_norm), \
       TABLE(batch_norm) TABLE(group_norm), IN_HEADER) \
@@ -123,7 +127,7 @@
     X(attention_backward, 0, BACKWARD(attention), \
       TABLE(attention_backward), IN_HEADER) \
     X(rotary, 0, ANY(rotary) BACKWARD(rotary), TABLE(rotary), IN_HEADER) \
-    X(top_k_accuracy, 0, ANY(top_k_accuracy) FLOAT32(perplexity), \
+    X(top_k_accuracy, BY_PLAN, ANY(top_k_accuracy) FLOAT32(perplexity), \
       TABLE(metrics), IN_HEADER) \
     X(scaler_join, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \
     X(scaler_update, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \

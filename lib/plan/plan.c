@@ -3,6 +3,7 @@
 #include "lib/plan/plan.h"
 
 #include "lib/core/pool.h"
+#include "lib/core/window.h"
 #include "lib/op/data/data.h"
 
 #include <string.h>
@@ -201,6 +202,26 @@ static void bind_scratch(struct plan *p, const struct view *v, uint32_t unit,
                          .access = access};
 }
 
+/* Builders make windows of what is too large; what is left is refused here,
+ * before anything runs. */
+static bool fits(struct plan *p, const struct view *v)
+{
+    uint64_t limit = plan_limits(p)->binding_bytes;
+    char t[160];
+    if (window_view_fits(v, limit))
+        return true;
+    plan_fail(
+        p,
+        error_set(SSQ_ERR_UNSUPPORTED,
+                  "%s: an operand, %s %s, spans %llu bytes and %lld "
+                  "elements; a launch takes %llu bytes and %lld "
+                  "elements, and this operand is not split",
+                  p->what, ssq_dtype_name(v->dtype), view_text(v, t, sizeof(t)),
+                  (unsigned long long)view_span(v), (long long)view_elements(v),
+                  (unsigned long long)limit, (long long)WINDOW_ELEMENTS));
+    return false;
+}
+
 void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
                   enum access access)
 {
@@ -211,6 +232,8 @@ void plan_bind_as(struct plan *p, const struct view *v, uint32_t unit,
         return;
     }
     struct backend_mem *mem = v->buffer == NULL ? NULL : v->buffer->mem;
+    if (!fits(p, v))
+        return;
     plan_bind_range(p, mem, mem == NULL ? 0 : v->buffer->offset + v->offset,
                     view_span(v), unit, access);
 }

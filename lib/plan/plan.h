@@ -119,8 +119,9 @@ size_t plan_launches(const struct plan *plan, const struct launch **launches);
 /** Name of plan i; NULL past the end, or where plans cannot run. */
 const char *plan_name(const struct backend *backend, enum op_id op, unsigned i);
 /** SSQ_OK, or SSQ_ERR_UNSUPPORTED with why: also where an item would loop for
- *  longer than the device lets it, to see which the plan is built, without
- *  scratch or kernels; or SSQ_ERR_NOMEM. */
+ *  longer than the device lets it, or where an op that is too large for a
+ *  launch cannot be cut, to see which the plan is built, without scratch or
+ *  kernels; or SSQ_ERR_NOMEM. */
 ssq_status plan_admits(ssq_device *device, const struct op *op, unsigned i,
                        struct why *why);
 

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* plans.c - the plans of all ops, by the op's number. */
 #include "lib/core/pool.h"
+#include "lib/core/window.h"
 #include "lib/plan/plan.h"
 
 #define X(NAME, ...)                                                           \
@@ -62,19 +63,22 @@ ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
                        struct why *why)
 {
     const struct backend_limits *l = pool_limits(d->pool);
+    bool cut = window_by_plan(op) && !window_fits(op, l->binding_bytes);
     struct plan *p;
     if (!lists[op->id].admit(i, l, op, why))
         return SSQ_ERR_UNSUPPORTED;
-    if (l->iterations == 0)
+    if (l->iterations == 0 && !cut)
         return SSQ_OK;
     ssq_status st = note(d, op, i, &p);
-    if (st == SSQ_ERR_UNSUPPORTED) /* and again when it is created */
+    if (st == SSQ_ERR_UNSUPPORTED && cut)
+        (void)refuse(why, "%s", ssq_last_error());
+    else if (st == SSQ_ERR_UNSUPPORTED) /* and again when it is created */
         return SSQ_OK;
     if (st != SSQ_OK)
         return st;
     const char *kernel;
     uint64_t loops = plan_loops(p, &kernel);
-    if (loops >= l->iterations) {
+    if (l->iterations != 0 && loops >= l->iterations) {
         (void)refuse(why,
                      "an item of kernel %s may loop %llu times, the driver "
                      "ends its loops after %u",

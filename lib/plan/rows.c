@@ -47,13 +47,19 @@ static bool choose_columns(struct rows *r, const struct view *x,
     return r->n <= ITEM_ROW || tasks >= (uint64_t)l->units * l->group;
 }
 
+/* Rows of an op that a launch does not see may be more than a word counts. */
+static uint32_t places(const struct view *x, uint32_t n)
+{
+    return (uint32_t)size_least(view_elements(x) / n, UINT32_MAX);
+}
+
 struct rows rows_of(const struct plan *p, const struct view *x,
                     enum rows_kernels have)
 {
     const struct backend_limits *l = plan_limits(p);
     struct rows r = {
         .n = (uint32_t)x->shape[x->rank - 1], .splits = 1, .rank = x->rank};
-    r.walked = (uint32_t)view_elements(x) / r.n;
+    r.walked = places(x, r.n);
     r.part = r.n;
     r.columns = have == ROWS_COLUMNS_TOO && choose_columns(&r, x, l);
     if (r.columns) {
@@ -69,6 +75,17 @@ struct rows rows_of(const struct plan *p, const struct view *x,
     r.part = (uint32_t)size_div_up(r.n, r.splits);
     r.splits = (uint32_t)size_div_up(r.n, r.part);
     return r;
+}
+
+struct rows rows_window(const struct rows *r, const struct view *x)
+{
+    struct rows w = *r;
+    w.walked = places(x, r->n);
+    if (!r->columns)
+        return w;
+    w.cols = (uint32_t)x->shape[r->c];
+    w.walked /= w.cols;
+    return w;
 }
 
 void rows_shape(const struct rows *r, const struct view *v, uint32_t *rank,

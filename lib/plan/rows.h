@@ -24,6 +24,8 @@ enum rows_kernels { ROWS_GROUPS, ROWS_COLUMNS_TOO };
 /** The best way for views of x's shape that are stored much as x is. */
 struct rows rows_of(const struct plan *p, const struct view *x,
                     enum rows_kernels have);
+/** The same way for some of the rows: x is a window. */
+struct rows rows_window(const struct rows *r, const struct view *x);
 /** From one element of a row to the next. */
 static inline uint32_t rows_step(const struct view *v)
 {

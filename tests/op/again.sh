@@ -33,7 +33,7 @@ full=${SSQ_TEST_FULL-}
 # The entries of the manifest, one a line: name, what is walked together, tables.
 entries=$(sed -n '/^#define SSQ_OPS/,/[^\\]$/p' "$srcdir/lib/op/ops.h" |
     tr -d '\\\n' | sed 's/ X(/\
-/g' | sed -n 's/^\([a-z0-9_]*\), \([0-9]*\), \(.*\)/\1 \2 \3/p')
+/g' | sed -n 's/^\([a-z0-9_]*\), \([0-9A-Z_]*\), \(.*\)/\1 \2 \3/p')
 # What the core splits, and norm, which its function splits: window_test has
 # their tables.
 split=$(echo "$entries" | awk '$2 != 0 || $1 == "norm"' |

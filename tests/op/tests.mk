@@ -54,6 +54,10 @@ check_PROGRAMS += tests/op/long_test
 TESTS += tests/op/long_test
 tests_op_long_test_SOURCES = tests/op/long_test.c
 tests_op_long_test_LDADD = libsesqui.la
+check_PROGRAMS += tests/op/large_test
+TESTS += tests/op/large_test
+tests_op_large_test_SOURCES = tests/op/large_test.c
+tests_op_large_test_LDADD = libsesqui.la
 check_PROGRAMS += tests/op/loops_test
 TESTS += tests/op/loops_test
 tests_op_loops_test_SOURCES = tests/op/loops_test.c
@@ -64,10 +68,12 @@ full_tests += tests/op/binary.table tests/op/binary_backward.table \
 	tests/op/optimizer.table tests/op/unary.table \
 	tests/op/unary_backward.table tests/amp/replay
 full_tests += tests/op/window_test tests/op/long_test tests/op/loops_test \
+	tests/op/large_test \
 	tests/op/again.sh
 TESTS += tests/op/again.sh
 EXTRA_DIST += tests/op/again.sh
 slow_tests += tests/op/window_test tests/op/long_test tests/op/loops_test \
+	tests/op/large_test \
 	tests/op/again.sh
 
 # valgrind's long double infinities are no infinities

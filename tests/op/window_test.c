@@ -1,14 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* window_test.c - the tables of ops that are split, again, with windows of
- * 1024 bytes. */
+ * 1024 bytes; and those whose plans make the windows, of 4096 bytes, bit for
+ * bit as without a limit. */
 #include "lib/op/ops.h"
 #include "tests/op/suite.h"
 #include "tests/tap.h"
 
+#include <stdlib.h>
 #include <string.h>
 
-/* Ops that are split by themselves, and norm, which its function splits. */
-static bool is_split(const char *op)
+/* What the core splits, what plans do, and what is refused when it is large. */
+enum split { SPLIT_NOT, SPLIT_BY_CORE, SPLIT_BY_PLAN };
+
+/* norm's function splits it. */
+static enum split split_of(const char *op)
 {
     static const struct {
         const char *name;
@@ -21,7 +26,10 @@ static bool is_split(const char *op)
     size_t i = 0;
     while (strcmp(ops[i].name, op) != 0)
         i++;
-    return ops[i].walked != 0 || strcmp(op, "norm") == 0;
+    if (ops[i].walked == BY_PLAN)
+        return SPLIT_BY_PLAN;
+    return ops[i].walked != 0 || strcmp(op, "norm") == 0 ? SPLIT_BY_CORE
+                                                         : SPLIT_NOT;
 }
 
 /* Only what has to be seen as a whole, or in chunks of 16384 elements, may be
@@ -50,18 +58,132 @@ static void report(void *user, const char *device, const char *impl,
         tap_diag("%s", b->text);
 }
 
+/* ---- by plans ---- */
+
+#define PLAN_BINDING "4096"
+
+/* What the cases of a suite came to without a limit. */
+struct outcome {
+    char device[32], impl[32];
+    size_t i;
+    uint64_t digest;
+    bool ok, skipped;
+};
+
+struct outcomes {
+    struct outcome *at;
+    size_t n, capacity;
+    size_t same, refused, differ;
+};
+
+static void keep(void *user, const char *device, const char *impl,
+                 const struct suite *suite, size_t i, const struct bed *b,
+                 bool ok)
+{
+    struct outcomes *all = user;
+    (void)suite;
+    if (b->idle)
+        return;
+    if (all->n == all->capacity) {
+        all->capacity = all->capacity == 0 ? 1024 : 2 * all->capacity;
+        all->at = realloc(all->at, all->capacity * sizeof(*all->at));
+        if (all->at == NULL)
+            tap_bail("no memory for %zu outcomes", all->capacity);
+    }
+    struct outcome *o = &all->at[all->n++];
+    *o = (struct outcome){
+        .i = i, .digest = b->digest, .ok = ok, .skipped = b->skipped};
+    snprintf(o->device, sizeof(o->device), "%s", device);
+    snprintf(o->impl, sizeof(o->impl), "%s", impl);
+}
+
+static const struct outcome *
+find(const struct outcomes *all, const char *device, const char *impl, size_t i)
+{
+    for (size_t k = 0; k < all->n; k++)
+        if (all->at[k].i == i && strcmp(all->at[k].device, device) == 0 &&
+            strcmp(all->at[k].impl, impl) == 0)
+            return &all->at[k];
+    return NULL;
+}
+
+/* A refusal names the operand, its bytes and the limit. */
+static bool is_refusal(const char *text)
+{
+    bool named =
+        strstr(text, "operand") != NULL || strstr(text, "scratch") != NULL;
+    return named && strstr(text, "bytes") != NULL &&
+           strstr(text, PLAN_BINDING) != NULL;
+}
+
+/* Within the limit a case has the bits that it has without, or is refused. */
+static void compare(void *user, const char *device, const char *impl,
+                    const struct suite *suite, size_t i, const struct bed *b,
+                    bool ok)
+{
+    struct outcomes *all = user;
+    const struct outcome *o = find(all, device, impl, i);
+    char text[256];
+    if (b->idle || o == NULL || o->skipped)
+        return;
+    if ((b->skipped || !ok) && is_refusal(b->text)) {
+        all->refused++;
+        return;
+    }
+    suite->describe(i, text, sizeof(text));
+    bool same = !b->skipped && o->ok == ok && o->digest == b->digest;
+    all->same += same;
+    if (!tap_ok(same, "%s/%s: %s, " PLAN_BINDING " bytes: the same bits",
+                device, impl, text))
+        tap_diag("%s", b->text);
+}
+
+/* Tables of refusals, and one that takes long for what it adds to gemm's. */
+static bool left_out(const char *name)
+{
+    return strcmp(name, "gemm_misuse") == 0 ||
+           strcmp(name, "gemm_explain") == 0 ||
+           (strcmp(name, "gemm_shapes") == 0 && !tap_full());
+}
+
+static void run_by_plan(struct suite *suite)
+{
+    if (left_out(suite->name))
+        return;
+    struct outcomes all = {.at = NULL};
+    /* short tables whole; 3 and 11 have no factor in common with any list */
+    bool whole = tap_full() || suite->n < 60;
+    suite->stride = whole ? 1 : 3;
+    setenv("SSQ_TEST_STRIDE", whole ? "1" : "11", 1);
+    unsetenv("SSQ_LIMIT_BINDING");
+    suite_run(suite, NULL, !tap_full(), keep, &all);
+    setenv("SSQ_LIMIT_BINDING", PLAN_BINDING, 1);
+    suite_run(suite, NULL, !tap_full(), compare, &all);
+    tap_ok(all.same > all.refused,
+           "%s: of its cases %zu have the same bits, %zu are refused",
+           suite->name, all.same, all.refused);
+    free(all.at);
+}
+
+static void run_by_core(struct suite *suite)
+{
+    /* the core splits, whatever runs the parts: fewer cases for drivers;
+     * 29 has no factor in common with any list that cases are made of */
+    suite->stride = tap_full() ? 1 : 29;
+    setenv("SSQ_TEST_STRIDE", tap_full() ? "1" : "7", 1);
+    setenv("SSQ_LIMIT_BINDING", "1024", 1);
+    suite_run(suite, NULL, !tap_full(), report, NULL);
+}
+
 int main(void)
 {
-    setenv("SSQ_LIMIT_BINDING", "1024", 1);
-    if (!tap_full())
-        setenv("SSQ_TEST_STRIDE", "7", 0);
     for (size_t i = 0; suites[i] != NULL; i++) {
         struct suite suite = *suites[i];
-        /* the core splits, whatever runs the parts: fewer cases for drivers;
-         * 29 has no factor in common with any list that cases are made of */
-        suite.stride = tap_full() ? 1 : 29;
-        if (is_split(suite.op))
-            suite_run(&suite, NULL, !tap_full(), report, NULL);
+        enum split split = split_of(suite.op);
+        if (split == SPLIT_BY_CORE)
+            run_by_core(&suite);
+        else if (split == SPLIT_BY_PLAN)
+            run_by_plan(&suite);
     }
     return tap_done(tap_full() ? 10000 : 1000);
 }

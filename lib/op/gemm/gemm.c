@@ -2,30 +2,9 @@
 /* gemm.c - ssq_gemm, ssq_gemm_batched and ssq_gemm_explain: dispatch. */
 #include "lib/op/gemm/tuning.h"
 
-#include "lib/core/pool.h"
 #include "lib/core/queue.h"
-#include "lib/core/window.h"
 
 #include <stdio.h>
-
-/* A window_fn for window_each, which refuses the op before it calls this. */
-static ssq_status never(void *user, struct op *window)
-{
-    (void)user;
-    (void)window;
-    return SSQ_OK;
-}
-
-/* What queue_enqueue would choose, without running it. An op that is too large
- * for a launch is not split, so window_each refuses it with the numbers. */
-static ssq_status choose(const ssq_queue *queue, struct gemm_op *op,
-                         struct choice *choice)
-{
-    uint64_t bytes = pool_binding_bytes(queue->device->pool);
-    if (!window_fits(&op->op, bytes))
-        return window_each(&op->op, bytes, never, NULL);
-    return dispatch(queue->device, &op->op, choice);
-}
 
 /* A plan uses no matrix units. The condition says so, then what the backend
  * knows of them, then why each of its own implementations did not run: one
@@ -93,7 +72,7 @@ static ssq_status require_matrix_units(const ssq_queue *queue,
     struct choice c;
     if (op->k == 0)
         return SSQ_OK;
-    ssq_status st = choose(queue, op, &c);
+    ssq_status st = dispatch(queue->device, &op->op, &c);
     if (st != SSQ_OK)
         return st;
     explain(queue->device, op, &c, &e);
@@ -189,7 +168,7 @@ ssq_status ssq_gemm_explain(ssq_queue *queue, const ssq_gemm_args *args,
         return SSQ_OK;
     }
     struct choice c;
-    st = choose(queue, &op, &c);
+    st = dispatch(queue->device, &op.op, &c);
     if (st != SSQ_OK)
         return st;
     explain(queue->device, &op, &c, &e);

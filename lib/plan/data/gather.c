@@ -7,6 +7,7 @@
 
 #include "kernels/data/gather_args.h"
 #include "lib/plan/form.h"
+#include "lib/plan/windows.h"
 
 /* The common dimensions of two views, as few as there can be: how many, with
  * x's steps in a and y's in b. */
@@ -49,10 +50,16 @@ static struct table_shape table_set(const struct plan *p,
 }
 
 /* A group copies a row where rows are long enough and have one dimension; else
- * an item has one element. */
-static void gather(struct plan *p, const struct gather_op *op)
+ * an item has one element. op->x has some of the table's rows: those of other
+ * windows are left alone. */
+static void gather_rows(struct plan *p, const struct op *some, void *user)
 {
-    struct gather_args a = {.x_dtype = op->x.dtype, .y_dtype = op->y.dtype};
+    const struct gather_op *op = (const struct gather_op *)some;
+    const struct view *table = user;
+    struct gather_args a = {.x_dtype = op->x.dtype,
+                            .y_dtype = op->y.dtype,
+                            .first = (uint32_t)op->op.first,
+                            .total = (uint32_t)table->shape[0]};
     a.table = table_set(p, &op->x, &op->index, &op->y, op->index_rank,
                         a.y_steps, a.x_steps);
     plan_kernel(p, KERNEL_gather,
@@ -67,6 +74,28 @@ static void gather(struct plan *p, const struct gather_op *op)
     else
         plan_items(p, &a, sizeof(a), (uint64_t)a.table.n * a.table.cols,
                    LOOPS_FEW);
+}
+
+/* Some positions, from all windows of the table, which the op was without. */
+static void gather_positions(struct plan *p, const struct op *some, void *user)
+{
+    struct gather_op part = *(const struct gather_op *)some;
+    const struct window_cut cut = {.walked = 1, .dims = 1, .in_order = true};
+    part.op.first = 0;
+    part.x = *(const struct view *)user;
+    plan_windows(p, &part.op, &cut, gather_rows, user);
+}
+
+/* An index, an i32, names no row beyond 2^31. */
+static void gather(struct plan *p, const struct gather_op *op)
+{
+    struct gather_op part = *op;
+    struct view table = op->x;
+    const struct window_cut cut = {.walked = 6,
+                                   .dims = plan_dims(op->index_rank)};
+    table.shape[0] = size_least(table.shape[0], (int64_t)1 << 31);
+    part.x.buffer = NULL;
+    plan_windows(p, &part.op, &cut, gather_positions, &table);
 }
 
 /* Keys, the rows that positions name, each with its position: both are moved
@@ -89,7 +118,8 @@ static void list_keys(struct plan *p, const struct scatter_add_op *op,
     struct view index = op->index, *v[] = {&index};
     views_collapse(v, 1);
     struct scatter_keys_args a = {.n = (uint32_t)view_elements(&index),
-                                  .rows = (uint32_t)op->dx.shape[0]};
+                                  .rows = (uint32_t)op->dx.shape[0],
+                                  .first = (uint32_t)op->op.first};
     walk_shape(&index, 0, index.rank, &a.rank, a.size);
     walk_steps(&index, 0, index.rank, a.idx_steps);
     plan_kernel(p, KERNEL_scatter_keys, KEYS(0));
@@ -227,33 +257,63 @@ static void add_positions(struct plan *p, const struct scatter_add_op *op,
 
 /* Sort once, then add in as many launches as it takes. carry hands over the
  * sums of a row that goes on in the next launch; its two halves, which `turn`
- * tells apart, are read and written in turns. */
-static void scatter_add(struct plan *p, const struct scatter_add_op *op)
+ * tells apart, are read and written in turns. op->dx has some of the rows:
+ * positions that name others are left out by the keys. */
+static void scatter_rows(struct plan *p, const struct op *some, void *user)
 {
+    const struct scatter_add_op *op = (const struct scatter_add_op *)some;
     struct scatter_add_args a = {.dy_dtype = op->dy.dtype,
                                  .dx_dtype = op->dx.dtype};
     struct pairs pairs;
     struct view carry = {.buffer = NULL};
+    (void)user;
     a.table = table_set(p, &op->dx, &op->index, &op->dy, op->index_rank,
                         a.dy_steps, a.dx_steps);
     pairs_create(p, a.table.n, &pairs);
     list_keys(p, op, &pairs);
     sort_pairs(p, &pairs, a.table.n, a.table.rows);
-    uint32_t some = positions_of(p, &a.table);
-    if (some < a.table.n)
+    uint32_t part = positions_of(p, &a.table);
+    if (part < a.table.n)
         plan_scratch(p, SSQ_F32, 2 * (uint64_t)a.table.cols, &carry);
     for (; a.from < a.table.n && !plan_failed(p); a.from = a.to) {
-        a.to = a.table.n - a.from > some ? a.from + some : a.table.n;
+        a.to = a.table.n - a.from > part ? a.from + part : a.table.n;
         add_positions(p, op, &a, &pairs, &carry);
         a.turn = 1 - a.turn;
     }
 }
 
+/* Some positions, to all windows of the table. */
+static void scatter_positions(struct plan *p, const struct op *some, void *user)
+{
+    struct scatter_add_op part = *(const struct scatter_add_op *)some;
+    const struct window_cut cut = {.walked = 4, .dims = 1, .in_order = true};
+    part.op.first = 0;
+    part.dx = *(const struct view *)user;
+    plan_windows(p, &part.op, &cut, scatter_rows, NULL);
+}
+
+/* Positions are cut where float32 sums can wait in dx for the next window: a
+ * narrower dx would be rounded more than once. work is the reference's. */
+static void scatter_add(struct plan *p, const struct scatter_add_op *op)
+{
+    struct scatter_add_op part = *op;
+    struct view table = op->dx;
+    bool waits = table.dtype == SSQ_F32;
+    const struct window_cut cut = {.walked = 3,
+                                   .dims =
+                                       waits ? plan_dims(op->index_rank) : 0,
+                                   .in_order = true};
+    part.dx.buffer = part.work.buffer = NULL;
+    plan_windows(p, &part.op, &cut, scatter_positions, &table);
+}
+
 /* Along a row each element is a class of its own, or, where the axis is another
  * one, all elements of a row are of the same class. index has the shape of y,
  * with a stride of 0 along the axis. */
-static void one_hot(struct plan *p, const struct one_hot_op *op)
+static void one_hot_window(struct plan *p, const struct op *some, void *user)
 {
+    const struct one_hot_op *op = (const struct one_hot_op *)some;
+    (void)user;
     const struct view *y = &op->y;
     int last = y->rank - 1;
     bool along = op->axis == last;
@@ -272,6 +332,14 @@ static void one_hot(struct plan *p, const struct one_hot_op *op)
     plan_bind(p, &op->index, ACCESS_READ);
     plan_bind(p, y, ACCESS_WRITE);
     form_launch(p, &a.form, &a, sizeof(a));
+}
+
+/* Along any dimension but that of the classes. */
+static void one_hot(struct plan *p, const struct one_hot_op *op)
+{
+    struct one_hot_op part = *op;
+    const struct window_cut cut = {.walked = 3, .dims = ~(1u << op->axis)};
+    plan_windows(p, &part.op, &cut, one_hot_window, NULL);
 }
 
 const struct gather_plan gather_plans[] = {{"portable", NULL, gather}, {NULL}};

@@ -3,6 +3,7 @@
  * rows that count; then rows, their losses in scratch; then the losses' sum. */
 #include "lib/plan/floats.h"
 #include "lib/plan/reduce/total.h"
+#include "lib/plan/windows.h"
 
 #include "kernels/loss/cross_entropy_args.h"
 #include "kernels/loss/cross_entropy_count_args.h"
@@ -59,6 +60,14 @@ static void tabulate(struct plan *p, struct rows *r)
     }
 }
 
+static int64_t count_rows(const struct cross_entropy_op *op)
+{
+    int64_t n = 1;
+    for (int i = 0; i < op->x.rank - 1; i++)
+        n *= op->x.shape[i];
+    return n;
+}
+
 /* What is known of the rows; loss has one element for each. Up to two
  * dimensions fit into the kernel's parameters, more take the table. */
 static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
@@ -69,9 +78,7 @@ static struct rows rows_of(struct plan *p, const struct cross_entropy_op *op,
         .v = {&op->x, &op->target, &op->prob, &op->dloss, &op->dx, loss},
         .table = {.dtype = SSQ_I32},
         .n = (uint32_t)op->x.shape[op->x.rank - 1],
-        .rows = 1};
-    for (int i = 0; i < op->x.rank - 1; i++)
-        r.rows *= (uint32_t)op->x.shape[i];
+        .rows = (uint32_t)size_least(count_rows(op), UINT32_MAX)};
     if (op->x.rank > 2) {
         r.rank = (uint32_t)op->x.rank - 1;
         tabulate(p, &r);
@@ -116,7 +123,7 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
     plan_total(p, &part, a.tasks, 1.0f, &none, divisor);
 }
 
-/* What does not depend on the reduction; build sets the rest. */
+/* What does not depend on the reduction; window sets the rest. */
 static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
                                          const struct rows *r)
 {
@@ -146,47 +153,61 @@ static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
         .may_ignore = may_ignore(op),
         .ignore_index = (uint32_t)op->ignore_index,
         .keep = op->keep,
-        .spread = op->spread,
-        .count = 1.0f,
-        .scale = 1.0f};
+        .spread = op->spread};
 }
 
 /* Of a class: four loops over them, and a quotient. */
 #define ROW_LOOPS (4 + LOOPS_DIVIDE)
 
-/* Losses and gradients of all rows. An item takes a whole row where rows are
- * short, or where neighbouring rows are neighbours in memory, so that the items
- * of a group read side by side; else a group shares each row. */
-static void launch(struct plan *p, const struct cross_entropy_op *op,
-                   const struct rows *r, const struct cross_entropy_args *a,
-                   const struct view *divisor)
+/* What all windows of the rows share. */
+struct shared {
+    struct cross_entropy_args a; /* but for what a window has of its own */
+    const struct view *divisor;
+    bool items;
+};
+
+/* An item takes a whole row where rows are short, or where neighbouring rows
+ * are neighbours in memory, so that the items of a group read side by side;
+ * else a group shares each row. */
+static bool by_items(const struct view *x, const struct rows *r)
 {
-    uint8_t d = FLOATS_KEY(&op->x, &op->prob, &op->weight, &op->dx);
-    const struct view *x = &op->x;
-    const struct view loss = of_rows(r, r->v[OPERANDS - 1]);
-    const struct view target = of_rows(r, &op->target);
-    const struct view dloss = of_rows(r, &op->dloss);
     bool rows_near = x->rank > 1 && x->stride[x->rank - 2] == 1 && r->rows > 1;
-    bool items = r->n <= SHORT || (rows_near && x->stride[x->rank - 1] != 1);
-    uint64_t row = loops_of(r->rank, 0) + 6 * LOOPS_FEW;
-    plan_kernel(p,
-                items ? KERNEL_cross_entropy_items : KERNEL_cross_entropy_rows,
-                KEYS(d));
+    return r->n <= SHORT || (rows_near && x->stride[x->rank - 1] != 1);
+}
+
+/* Losses and gradients of a window's rows; loss has one element for each. */
+static void window(struct plan *p, const struct op *some, void *user)
+{
+    const struct cross_entropy_op *op = (const struct cross_entropy_op *)some;
+    const struct shared *s = user;
+    const struct rows r = rows_of(p, op, &op->loss);
+    struct cross_entropy_args a = args_of(op, &r);
+    uint8_t d = FLOATS_KEY(&op->x, &op->prob, &op->weight, &op->dx);
+    const struct view loss = of_rows(&r, &op->loss);
+    const struct view target = of_rows(&r, &op->target);
+    const struct view dloss = of_rows(&r, &op->dloss);
+    uint64_t row = loops_of(r.rank, 0) + 6 * LOOPS_FEW;
+    a.count = s->a.count;
+    a.scale = s->a.scale;
+    a.divisor_dtype = s->a.divisor_dtype;
+    plan_kernel(
+        p, s->items ? KERNEL_cross_entropy_items : KERNEL_cross_entropy_rows,
+        KEYS(d));
     /* without classes x has no memory, and is not read */
-    floats_bind(p, r->n == 0 ? &loss : x, d, ACCESS_READ);
+    floats_bind(p, r.n == 0 ? &loss : &op->x, d, ACCESS_READ);
     plan_bind(p, &target, ACCESS_READ);
     floats_bind(p, &op->prob, d, ACCESS_READ);
     floats_bind(p, &op->weight, d, ACCESS_READ);
     plan_bind(p, &dloss, ACCESS_READ);
-    plan_bind(p, divisor, ACCESS_READ);
+    plan_bind(p, s->divisor, ACCESS_READ);
     floats_bind(p, &op->dx, d, ACCESS_WRITE);
     plan_bind(p, &loss, ACCESS_WRITE);
-    plan_bind(p, &r->table, ACCESS_READ);
-    if (items)
-        plan_items(p, a, sizeof(*a), r->rows, row + loops_of(r->n, ROW_LOOPS));
+    plan_bind(p, &r.table, ACCESS_READ);
+    if (s->items)
+        plan_items(p, &a, sizeof(a), r.rows, row + loops_of(r.n, ROW_LOOPS));
     else
-        plan_groups(p, a, sizeof(*a), r->rows,
-                    row + loops_shared(plan_limits(p), r->n, ROW_LOOPS));
+        plan_groups(p, &a, sizeof(a), r.rows,
+                    row + loops_shared(plan_limits(p), r.n, ROW_LOOPS));
 }
 
 /* Scratch for the loss of each row, in the shape of the rows. */
@@ -215,22 +236,30 @@ static void build(struct plan *p, const struct cross_entropy_op *op)
     bool mean = op->reduction == SSQ_REDUCTION_MEAN;
     bool each = op->reduction == SSQ_REDUCTION_NONE;
     bool wanted = !view_absent(&op->loss);
-    struct view loss = wanted && !each ? losses(p, op) : op->loss;
+    struct cross_entropy_op part = *op;
     struct view divisor = {.dtype = SSQ_F32};
-    struct rows r = rows_of(p, op, &loss);
-    struct cross_entropy_args a = args_of(op, &r);
+    /* rows without weight: x, target, prob, dloss, loss and dx */
+    const struct window_cut cut = {.walked = 0x77,
+                                   .dims = plan_dims(op->x.rank - 1)};
+    if (wanted && !each)
+        part.loss = losses(p, op);
+    struct rows r = rows_of(p, op, &part.loss);
+    struct shared s = {.a = {.count = 1.0f, .scale = 1.0f},
+                       .divisor = &divisor,
+                       .items = by_items(&op->x, &r)};
     if (r.n == 0 && !wanted)
         return;
     if (mean && view_absent(&op->prob))
         count(p, op, &r, &divisor);
     else if (mean)
-        a.count = r.n > 0 ? (float)r.rows : 0.0f;
+        s.a.count = r.n > 0 ? (float)r.rows : 0.0f;
     if (mean)
-        a.scale = plan_scale(r.rows);
-    a.divisor_dtype = view_dtype(&divisor);
-    launch(p, op, &r, &a, &divisor);
+        s.a.scale = plan_scale(r.rows);
+    s.a.divisor_dtype = view_dtype(&divisor);
+    plan_windows(p, &part.op, &cut, window, &s);
     if (wanted && !each)
-        plan_total(p, &loss, r.rows, a.count * a.scale, &divisor, &op->loss);
+        plan_total(p, &part.loss, r.rows, s.a.count * s.a.scale, &divisor,
+                   &op->loss);
 }
 
 const struct cross_entropy_plan cross_entropy_plans[] = {

@@ -3,6 +3,7 @@
  * sums, then the sum of those. */
 #include "lib/plan/floats.h"
 #include "lib/plan/reduce/total.h"
+#include "lib/plan/windows.h"
 
 #include "kernels/loss/loss.h"
 #include "kernels/loss/loss_args.h"
@@ -61,13 +62,26 @@ static void steps(struct plan *p, const struct operands *o,
     }
 }
 
-/* Values and gradients of all elements. A task is a chunk, whose values one
- * group adds up where a sum is wanted: loss is then the partial sums. */
-static void launch(struct plan *p, const struct loss_op *op,
-                   const struct view *loss, struct loss_args *a)
+/* What all windows share. */
+struct shared {
+    struct loss_args a; /* but for what a window has of its own */
+    struct view part;   /* the partial sums, where a sum is wanted */
+};
+
+/* Values and gradients of a window's elements. A task is a chunk, whose values
+ * one group adds up where a sum is wanted: loss is then the partial sums. */
+static void window(struct plan *p, const struct op *some, void *user)
 {
+    const struct loss_op *op = (const struct loss_op *)some;
+    const struct shared *s = user;
+    struct loss_args args = s->a, *a = &args;
+    struct view sums = s->part;
+    const struct view *loss = a->values == LOSS_SUM ? &sums : &op->loss;
     const struct operands o = {{&op->x, &op->target, &op->weight,
                                 &op->pos_weight, &op->dloss, &op->dx, loss}};
+    a->n = (uint32_t)view_elements(&op->x);
+    a->tasks = (uint32_t)size_div_up(a->n, LOSS_CHUNK);
+    sums.offset += op->op.first / LOSS_CHUNK * sizeof(float);
     struct view table = {.dtype = SSQ_I32, .buffer = NULL};
     uint8_t d =
         FLOATS_KEY(&op->x, &op->target, &op->weight, &op->pos_weight, &op->dx);
@@ -87,17 +101,38 @@ static void launch(struct plan *p, const struct loss_op *op,
                                          a->rank + 4 * LOOPS_DIVIDE));
 }
 
+/* Elements in their order, chunks whole: where a sum is wanted, its partial
+ * sums are those of an op that is not cut. Dimensions that all operands walk
+ * evenly are one, so that a window may end within them. */
+static void windows(struct plan *p, const struct loss_op *op, struct shared *s)
+{
+    struct loss_op part = *op;
+    struct view *v[OPERANDS] = {&part.x};
+    int n = 1;
+    bool each = s->a.values != LOSS_SUM;
+    struct view *const all[] = {&part.target, &part.weight, &part.pos_weight,
+                                &part.dloss,  &part.dx,     &part.loss};
+    struct window_cut cut = {.walked = each ? 127 : 127 - 32,
+                             .dims = ~0u,
+                             .in_order = !each,
+                             .chunk = each ? 0 : LOSS_CHUNK};
+    for (int i = 0; i < OPERANDS - 1; i++)
+        if (all[i]->buffer != NULL && (each || all[i] != &part.loss))
+            v[n++] = all[i];
+    views_collapse(v, n);
+    plan_windows(p, &part.op, &cut, window, s);
+}
+
 /* Losses that are to be averaged are made smaller first by a power of two, so
  * that their sum overflows only where the mean does; plan_total divides by it
  * again. */
 static void build(struct plan *p, const struct loss_op *op)
 {
-    uint32_t n = (uint32_t)view_elements(&op->x);
+    int64_t n = view_elements(&op->x);
+    uint64_t tasks = (uint64_t)size_div_up(n, LOSS_CHUNK);
     float count = op->reduction == SSQ_REDUCTION_MEAN ? (float)n : 1.0f;
     bool given = op->dloss.buffer != NULL;
-    struct loss_args a = {.n = n,
-                          .tasks = (uint32_t)size_div_up(n, LOSS_CHUNK),
-                          .kind = op->kind,
+    struct loss_args a = {.kind = op->kind,
                           .x_dtype = view_dtype(&op->x),
                           .target_dtype = view_dtype(&op->target),
                           .weight_dtype = view_dtype(&op->weight),
@@ -108,17 +143,17 @@ static void build(struct plan *p, const struct loss_op *op)
                           .scale = 1.0f,
                           .parameter = op->parameter,
                           .count = count};
-    struct view part = op->loss;
     const struct view none = {.dtype = SSQ_F32, .buffer = NULL};
     if (op->loss.buffer != NULL)
         a.values = op->reduction == SSQ_REDUCTION_NONE ? LOSS_EACH : LOSS_SUM;
-    if (a.values == LOSS_SUM)
-        plan_scratch(p, SSQ_F32, a.tasks, &part);
     if (op->reduction == SSQ_REDUCTION_MEAN)
-        a.scale = plan_scale(n);
-    launch(p, op, &part, &a);
+        a.scale = plan_scale((uint64_t)n);
+    struct shared s = {.a = a};
     if (a.values == LOSS_SUM)
-        plan_total(p, &part, a.tasks, count * a.scale, &none, &op->loss);
+        plan_scratch(p, SSQ_F32, tasks, &s.part);
+    windows(p, op, &s);
+    if (a.values == LOSS_SUM)
+        plan_total(p, &s.part, tasks, count * a.scale, &none, &op->loss);
 }
 
 const struct loss_plan loss_plans[] = {{"portable", NULL, build}, {NULL}};

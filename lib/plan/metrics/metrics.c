@@ -5,6 +5,7 @@
 #include "kernels/metrics/top_k_args.h"
 #include "lib/op/metrics/metrics.h"
 #include "lib/plan/walk.h"
+#include "lib/plan/windows.h"
 
 /* Rows up to here are an item's work, longer ones a group's. */
 #define SHORT 64
@@ -13,19 +14,20 @@
  * counted by the others. */
 static uint32_t rows_of(const struct view *x)
 {
-    uint32_t rows = 1;
+    int64_t rows = 1;
     for (int i = 0; i < x->rank - 1; i++)
-        rows *= (uint32_t)x->shape[i];
-    return rows;
+        rows *= x->shape[i];
+    return (uint32_t)rows; /* fewer than 2^31 */
 }
 
-/* For each row a word that says whether it counts and whether it is a hit. An
- * ignore_index that no i32 holds matches no target, and a k beyond 32 bits is
- * as good as all classes. */
-static void rows(struct plan *p, const struct top_k_accuracy_op *op,
-                 const struct view *found)
+/* For each row of a window a word that says whether it counts and whether it is
+ * a hit. An ignore_index that no i32 holds matches no target, and a k beyond 32
+ * bits is as good as all classes. */
+static void window(struct plan *p, const struct op *some, void *user)
 {
+    const struct top_k_accuracy_op *op = (const struct top_k_accuracy_op *)some;
     const struct view *x = &op->x;
+    struct view found = *(const struct view *)user;
     int last = x->rank - 1;
     struct top_k_args a = {.rows = rows_of(x),
                            .n = (uint32_t)x->shape[last],
@@ -41,11 +43,12 @@ static void rows(struct plan *p, const struct top_k_accuracy_op *op,
     walk_steps(x, 0, last, a.x_steps);
     walk_steps(&op->target, 0, last, a.target_steps);
     a.items = a.n <= SHORT;
+    found.offset += op->op.first * sizeof(uint32_t);
     plan_kernel(p, KERNEL_top_k_rows, KEYS((uint8_t)bytes));
     /* without classes x has no memory, and is not read */
     plan_bind_as(p, a.n == 0 ? &op->target : x, bytes, ACCESS_READ);
     plan_bind(p, &op->target, ACCESS_READ);
-    plan_bind(p, found, ACCESS_WRITE);
+    plan_bind(p, &found, ACCESS_WRITE);
     if (a.items)
         plan_items(p, &a, sizeof(a), a.rows, LOOPS_WALK + loops_of(a.n, 0));
     else
@@ -58,11 +61,14 @@ static void rows(struct plan *p, const struct top_k_accuracy_op *op,
 static void build(struct plan *p, const struct top_k_accuracy_op *op)
 {
     struct view found;
+    struct top_k_accuracy_op part = *op;
+    const struct window_cut cut = {
+        .walked = 3, .dims = plan_dims(op->x.rank - 1), .in_order = true};
     struct top_k_total_args a = {.rows = rows_of(&op->x),
                                  .accuracy_given = op->accuracy.buffer != NULL,
                                  .hits_given = op->hits.buffer != NULL};
     plan_scratch(p, SSQ_I32, a.rows, &found);
-    rows(p, op, &found);
+    plan_windows(p, &part.op, &cut, window, &found);
     plan_kernel(p, KERNEL_top_k_total, KEYS(0));
     plan_bind(p, &found, ACCESS_READ);
     plan_bind(p, &op->accuracy, ACCESS_WRITE);

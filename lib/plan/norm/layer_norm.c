@@ -9,6 +9,7 @@
 #include "lib/op/norm/layer_norm.h"
 #include "lib/plan/reduce/reduce.h"
 #include "lib/plan/walk.h"
+#include "lib/plan/windows.h"
 
 /* Rows that are added in one chain before the sums of blocks are added: short
  * chains lose less. See block_of. */
@@ -81,28 +82,33 @@ static void steps(const struct view *v, uint32_t *to)
         walk_steps(v, 0, v->rank, to);
 }
 
-/* A group for each row. gamma and beta become contiguous float32s first, where
- * they are not: they are read again for every row. y is optional: 4 stands for
- * its size then, to name a variant that exists. */
-static void forward(struct plan *p, const struct layer_norm_op *op)
+/* gamma and beta for all windows. */
+struct floats {
+    struct view gamma, beta;
+};
+
+/* A group for each row. y is optional: 4 stands for its size then, to name a
+ * variant that exists. */
+static void forward_window(struct plan *p, const struct op *some, void *user)
 {
+    const struct layer_norm_op *op = (const struct layer_norm_op *)some;
     const struct view *x = &op->x, *y = &op->y;
-    struct view gamma = row_of_floats(p, &op->gamma, op->inner);
-    struct view beta = row_of_floats(p, &op->beta, op->inner);
+    const struct floats *f = user;
     struct layer_norm_args a = {
         .n = row_elements(x, op->inner),
         .lined = op->inner == 1,
         .x_step = last_step(x),
         .y_step = last_step(y),
-        .has = bit(&gamma, HAS_GAMMA) | bit(&beta, HAS_BETA) | bit(y, HAS_Y) |
-               bit(&op->mean, HAS_MEAN) | bit(&op->rstd, HAS_RSTD),
+        .has = bit(&f->gamma, HAS_GAMMA) | bit(&f->beta, HAS_BETA) |
+               bit(y, HAS_Y) | bit(&op->mean, HAS_MEAN) |
+               bit(&op->rstd, HAS_RSTD),
         .is_rms = op->kind == NORM_RMS,
         .eps = op->eps,
         .x_dtype = x->dtype,
         .y_dtype = y->dtype,
     };
     uint8_t yb = (uint8_t)(y->buffer == NULL ? 4 : dtype_bytes(y->dtype));
-    a.rows = (uint32_t)view_elements(x) / a.n;
+    a.rows = (uint32_t)(view_elements(x) / a.n);
     walk_shape(x, 0, x->rank, &a.rank, a.size);
     steps(x, a.x_steps);
     steps(y, a.y_steps);
@@ -110,12 +116,24 @@ static void forward(struct plan *p, const struct layer_norm_op *op)
     steps(&op->rstd, a.rstd_steps);
     plan_kernel(p, KERNEL_layer_norm, KEYS((uint8_t)dtype_bytes(x->dtype), yb));
     plan_bind(p, x, ACCESS_READ);
-    plan_bind(p, &gamma, ACCESS_READ);
-    plan_bind(p, &beta, ACCESS_READ);
+    plan_bind(p, &f->gamma, ACCESS_READ);
+    plan_bind(p, &f->beta, ACCESS_READ);
     plan_bind(p, y, ACCESS_WRITE);
     plan_bind(p, &op->mean, ACCESS_WRITE);
     plan_bind(p, &op->rstd, ACCESS_WRITE);
     plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
+}
+
+/* gamma and beta become contiguous float32s first, where they are not: they are
+ * read again for every row. */
+static void forward(struct plan *p, const struct layer_norm_op *op)
+{
+    struct layer_norm_op part = *op;
+    struct floats f = {row_of_floats(p, &op->gamma, op->inner),
+                       row_of_floats(p, &op->beta, op->inner)};
+    const struct window_cut cut = {.walked = 63,
+                                   .dims = plan_dims(op->x.rank - op->inner)};
+    plan_windows(p, &part.op, &cut, forward_window, &f);
 }
 
 /* Rows whose sums an item makes: 64, or a 64th of the rows where that is more,
@@ -132,7 +150,7 @@ static uint32_t block_of(const struct plan *p, uint32_t rows)
 /* What the two kernels of the gradients, that of sums and that of dx, are told
  * alike. */
 static struct layer_norm_backward_args
-args_of(const struct plan *p, const struct layer_norm_backward_op *op)
+args_of(const struct layer_norm_backward_op *op, uint32_t block)
 {
     const struct view *x = &op->x;
     struct layer_norm_backward_args a = {
@@ -146,8 +164,8 @@ args_of(const struct plan *p, const struct layer_norm_backward_op *op)
         .dy_dtype = op->dy.dtype,
         .dx_dtype = op->dx.dtype,
     };
-    a.rows = (uint32_t)view_elements(x) / a.n;
-    a.block = block_of(p, a.rows);
+    a.rows = (uint32_t)(view_elements(x) / a.n);
+    a.block = block;
     walk_shape(x, 0, x->rank, &a.rank, a.size);
     steps(x, a.x_steps);
     steps(&op->dy, a.dy_steps);
@@ -188,48 +206,95 @@ static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
     plan_reduce(p, &op);
 }
 
+/* What all windows of a gradient share. */
+struct slopes {
+    uint32_t rows, block, blocks, n;
+    struct view part;  /* sums over blocks of rows: [blocks][2][n] */
+    struct view gamma; /* as contiguous float32s */
+};
+
+static struct slopes slopes_of(const struct plan *p,
+                               const struct layer_norm_backward_op *op)
+{
+    struct slopes s = {.n = row_elements(&op->x, op->inner)};
+    s.rows = (uint32_t)size_least(view_elements(&op->x) / s.n, UINT32_MAX);
+    s.block = block_of(p, s.rows);
+    s.blocks = (uint32_t)size_div_up(s.rows, s.block);
+    return s;
+}
+
 /* dgamma and dbeta, without atomics: each task has a block of rows and a tile
  * of their elements. A processor's tasks are tiles that its vectors go through;
  * on a GPU an item has one element, and neighbours read neighbours. */
-static void sums(struct plan *p, const struct layer_norm_backward_op *op,
-                 const struct layer_norm_backward_args *a)
+static void sums_window(struct plan *p, const struct op *some, void *user)
 {
-    struct view part;
-    uint32_t blocks = (uint32_t)size_div_up(a->rows, a->block);
+    const struct layer_norm_backward_op *op =
+        (const struct layer_norm_backward_op *)some;
+    const struct slopes *s = user;
+    struct layer_norm_backward_args a = args_of(op, s->block);
+    uint32_t blocks = (uint32_t)size_div_up(a.rows, a.block);
     bool processor = plan_limits(p)->group == 1;
-    uint32_t tiles = processor ? (uint32_t)size_div_up(a->n, TILE) : a->n;
-    plan_scratch(p, SSQ_F32, 2 * (uint64_t)blocks * a->n, &part);
+    uint32_t tiles = processor ? (uint32_t)size_div_up(a.n, TILE) : a.n;
+    struct view part = s->part;
+    part.offset += op->op.first / a.block * 2 * a.n * sizeof(float);
     plan_kernel(p, KERNEL_layer_norm_sums,
                 KEYS((uint8_t)dtype_bytes(op->x.dtype),
                      (uint8_t)dtype_bytes(op->dy.dtype)));
     bind_inputs(p, op);
     plan_bind(p, &part, ACCESS_WRITE);
     if (processor)
-        plan_groups(p, a, sizeof(*a), (uint64_t)tiles * blocks, LOOPS_FEW);
+        plan_groups(p, &a, sizeof(a), (uint64_t)tiles * blocks, LOOPS_FEW);
     else
-        plan_items(p, a, sizeof(*a), (uint64_t)tiles * blocks,
-                   loops_of(a->block, SUMS_LOOPS));
-    fold(p, &part, blocks, a->n, 0, &op->dgamma, op->inner);
-    fold(p, &part, blocks, a->n, 1, &op->dbeta, op->inner);
+        plan_items(p, &a, sizeof(a), (uint64_t)tiles * blocks,
+                   loops_of(a.block, SUMS_LOOPS));
 }
 
-/* dgamma and dbeta first: dx may lie in x or dy, which their sums read. */
-static void backward(struct plan *p, const struct layer_norm_backward_op *op)
+/* Windows of whole blocks, in their order. */
+static void sums(struct plan *p, const struct layer_norm_backward_op *op,
+                 struct slopes *s)
 {
-    struct layer_norm_backward_args a = args_of(p, op);
-    if (op->dgamma.buffer != NULL || op->dbeta.buffer != NULL)
-        sums(p, op, &a);
-    if (op->dx.buffer == NULL)
-        return;
-    struct view gamma = row_of_floats(p, &op->gamma, op->inner);
+    struct layer_norm_backward_op part = *op;
+    const struct window_cut cut = {.walked = 127,
+                                   .dims = plan_dims(op->x.rank - op->inner),
+                                   .in_order = true,
+                                   .chunk = s->block};
+    part.dx.buffer = part.dgamma.buffer = part.dbeta.buffer = NULL;
+    plan_scratch(p, SSQ_F32, 2 * (uint64_t)s->blocks * s->n, &s->part);
+    plan_windows(p, &part.op, &cut, sums_window, s);
+    fold(p, &s->part, s->blocks, s->n, 0, &op->dgamma, op->inner);
+    fold(p, &s->part, s->blocks, s->n, 1, &op->dbeta, op->inner);
+}
+
+static void dx_window(struct plan *p, const struct op *some, void *user)
+{
+    const struct layer_norm_backward_op *op =
+        (const struct layer_norm_backward_op *)some;
+    const struct slopes *s = user;
+    struct layer_norm_backward_args a = args_of(op, s->block);
     plan_kernel(p, KERNEL_layer_norm_backward,
                 KEYS((uint8_t)dtype_bytes(op->x.dtype),
                      (uint8_t)dtype_bytes(op->dy.dtype),
                      (uint8_t)dtype_bytes(op->dx.dtype)));
     bind_inputs(p, op);
     plan_bind(p, &op->dx, ACCESS_WRITE);
-    plan_bind(p, &gamma, ACCESS_READ);
+    plan_bind(p, &s->gamma, ACCESS_READ);
     plan_groups(p, &a, sizeof(a), a.rows, row_loops(p, a.n, a.lined));
+}
+
+/* dgamma and dbeta first: dx may lie in x or dy, which their sums read. */
+static void backward(struct plan *p, const struct layer_norm_backward_op *op)
+{
+    struct layer_norm_backward_op part = *op;
+    struct slopes s = slopes_of(p, op);
+    const struct window_cut cut = {.walked = 127,
+                                   .dims = plan_dims(op->x.rank - op->inner)};
+    if (op->dgamma.buffer != NULL || op->dbeta.buffer != NULL)
+        sums(p, op, &s);
+    if (op->dx.buffer == NULL)
+        return;
+    s.gamma = row_of_floats(p, &op->gamma, op->inner);
+    part.dgamma.buffer = part.dbeta.buffer = NULL;
+    plan_windows(p, &part.op, &cut, dx_window, &s);
 }
 
 const struct layer_norm_plan layer_norm_plans[] = {{"portable", NULL, forward},

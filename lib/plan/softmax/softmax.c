@@ -7,6 +7,7 @@
 #include "kernels/softmax/softmax_args.h"
 #include "lib/op/softmax/softmax.h"
 #include "lib/plan/rows.h"
+#include "lib/plan/windows.h"
 
 /* Of an element: three passes; in rows seven loops over a block and their ends,
  * which a block is long enough to have its share of. */
@@ -52,9 +53,10 @@ static void launch(struct plan *p, const struct softmax_op *op,
 /* Few, long rows are cut into parts, so that the device has enough to do at
  * once: maxima and sums of the parts, one maximum and sum of each row from
  * those, then the results. */
-static void build(struct plan *p, const struct softmax_op *op)
+static void window(struct plan *p, const struct op *some, void *whole)
 {
-    struct rows r = rows_of(p, &op->x, ROWS_COLUMNS_TOO);
+    const struct softmax_op *op = (const struct softmax_op *)some;
+    struct rows r = rows_window(whole, &op->x);
     struct softmax_args a = args_of(op, &r);
     struct view part = {.buffer = NULL}, known;
     if (r.splits == 1) {
@@ -73,6 +75,15 @@ static void build(struct plan *p, const struct softmax_op *op)
                 2 * (loops_shared(plan_limits(p), r.splits, 0) + LOOPS_TREE));
     a.phase = SOFTMAX_APPLY;
     launch(p, op, &r, &a, &known, ACCESS_READ);
+}
+
+static void build(struct plan *p, const struct softmax_op *op)
+{
+    struct rows r = rows_of(p, &op->x, ROWS_COLUMNS_TOO);
+    struct softmax_op part = *op;
+    const struct window_cut cut = {.walked = 3,
+                                   .dims = plan_dims(op->x.rank - 1)};
+    plan_windows(p, &part.op, &cut, window, &r);
 }
 
 const struct softmax_plan softmax_plans[] = {{"portable", NULL, build}, {NULL}};

@@ -6,6 +6,7 @@
 #include "lib/op/softmax/softmax.h"
 #include "lib/plan/reduce/reduce.h"
 #include "lib/plan/rows.h"
+#include "lib/plan/windows.h"
 
 /* Of an element: seven loops over a block and their ends, as in softmax.c. */
 #define ROW_LOOPS 12
@@ -54,9 +55,11 @@ static void launch(struct plan *p, const struct softmax_backward_op *op,
 /* In parts, as softmax.c, but of sums alone: a plain reduction adds them up. A
  * second pass over y and dy then makes dx. Where one group has a whole row, one
  * pass does both, and `part` is absent. */
-static void build(struct plan *p, const struct softmax_backward_op *op)
+static void window(struct plan *p, const struct op *some, void *whole)
 {
-    struct rows r = rows_of(p, &op->y, ROWS_GROUPS);
+    const struct softmax_backward_op *op =
+        (const struct softmax_backward_op *)some;
+    struct rows r = rows_window(whole, &op->y);
     struct softmax_backward_args a = args_of(op, &r);
     struct view part = {.buffer = NULL}, known;
     if (r.splits == 1) {
@@ -70,6 +73,15 @@ static void build(struct plan *p, const struct softmax_backward_op *op)
     plan_reduce_sums(p, &part, r.splits, &known);
     a.phase = SOFTMAX_APPLY;
     launch(p, op, &r, &a, &known, ACCESS_READ);
+}
+
+static void build(struct plan *p, const struct softmax_backward_op *op)
+{
+    struct rows r = rows_of(p, &op->y, ROWS_GROUPS);
+    struct softmax_backward_op part = *op;
+    const struct window_cut cut = {.walked = 7,
+                                   .dims = plan_dims(op->y.rank - 1)};
+    plan_windows(p, &part.op, &cut, window, &r);
 }
 
 const struct softmax_backward_plan softmax_backward_plans[] = {

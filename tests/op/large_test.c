@@ -1,0 +1,414 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* large_test.c - ops with operands larger than a launch sees have the bits of
+ * those that it does see.
+ *
+ * Each case runs on two devices that differ by SSQ_LIMIT_BINDING alone, by each
+ * implementation. All operands together are many times the limit. */
+#include "tests/core/core.h"
+
+#define LIMIT   "40000"
+#define OUTPUTS 3
+#define MOST    16 /* tensors of a case */
+
+/* A device, and what a case makes on it. */
+struct desk {
+    ssq_device *device;
+    ssq_queue *queue;
+    ssq_tensor *made[MOST];
+    size_t n;
+    const ssq_tensor *out[OUTPUTS];
+    size_t outs;
+};
+
+static ssq_tensor *tensor(struct desk *d, ssq_dtype dtype, int rank,
+                          const int64_t *shape)
+{
+    if (d->n == MOST)
+        tap_bail("more than %d tensors", MOST);
+    NEED(ssq_tensor_create(d->device, dtype, rank, shape, &d->made[d->n]));
+    return d->made[d->n++];
+}
+#define SHAPE(...)                                                             \
+    (int)(sizeof((const int64_t[]){__VA_ARGS__}) / sizeof(int64_t)),           \
+        (const int64_t[])                                                      \
+    {                                                                          \
+        __VA_ARGS__                                                            \
+    }
+
+/* Normal numbers, the same on every device; each tensor has others. */
+static ssq_tensor *input(struct desk *d, ssq_dtype dtype, int rank,
+                         const int64_t *shape)
+{
+    ssq_tensor *t = tensor(d, dtype, rank, shape);
+    ssq_random_normal_args args = SSQ_RANDOM_NORMAL_INIT;
+    args.x = t;
+    args.seed = d->n;
+    NEED(ssq_random_normal(d->queue, &args));
+    return t;
+}
+
+/* Numbers from -2 to classes: some are none of them. */
+static ssq_tensor *labels(struct desk *d, int64_t n, int64_t classes)
+{
+    ssq_tensor *t = tensor(d, SSQ_I32, 1, &n);
+    int32_t *host = malloc((size_t)n * sizeof(*host));
+    if (host == NULL)
+        tap_bail("no memory for %lld labels", (long long)n);
+    uint64_t seed = 7;
+    for (int64_t i = 0; i < n; i++) {
+        seed = seed * 6364136223846793005u + 1442695040888963407u;
+        host[i] = (int32_t)((seed >> 33) % (uint64_t)(classes + 3)) - 2;
+    }
+    NEED(ssq_tensor_write(d->queue, t, host, (size_t)n * sizeof(*host),
+                          SSQ_I32));
+    NEED(ssq_queue_sync(d->queue));
+    free(host);
+    return t;
+}
+
+static const ssq_tensor *output(struct desk *d, ssq_dtype dtype, int rank,
+                                const int64_t *shape)
+{
+    const ssq_tensor *t = tensor(d, dtype, rank, shape);
+    d->out[d->outs++] = t;
+    return t;
+}
+
+/* ---- cases ---- */
+
+static ssq_status softmax(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(3000, 50));
+    return ssq_softmax(
+        d->queue,
+        SSQ_SOFTMAX(.x = x, .y = output(d, SSQ_F16, SHAPE(3000, 50))));
+}
+
+/* The rows are neighbours: windows are of columns. */
+static ssq_status softmax_columns(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_BF16, SHAPE(40, 9, 300));
+    return ssq_log_softmax(
+        d->queue,
+        SSQ_LOG_SOFTMAX(.x = x, .y = output(d, SSQ_F32, SHAPE(40, 9, 300)),
+                        .axis = 1));
+}
+
+/* Few, long rows: several groups may have parts of each. */
+static ssq_status softmax_long(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F16, SHAPE(6, 19000));
+    return ssq_softmax(
+        d->queue,
+        SSQ_SOFTMAX(.x = x, .y = output(d, SSQ_F16, SHAPE(6, 19000))));
+}
+
+static ssq_status softmax_backward(struct desk *d)
+{
+    const ssq_tensor *y = input(d, SSQ_F32, SHAPE(3000, 50));
+    const ssq_tensor *dy = input(d, SSQ_BF16, SHAPE(3000, 50));
+    return ssq_softmax_backward(
+        d->queue,
+        SSQ_SOFTMAX_BACKWARD(.y = y, .dy = dy,
+                             .dx = output(d, SSQ_F32, SHAPE(3000, 50))));
+}
+
+static ssq_status layer_norm(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(3000, 100));
+    const ssq_tensor *gamma = input(d, SSQ_F16, SHAPE(100));
+    return ssq_layer_norm(
+        d->queue, SSQ_LAYER_NORM(.x = x, .gamma = gamma,
+                                 .y = output(d, SSQ_F16, SHAPE(3000, 100)),
+                                 .mean = output(d, SSQ_F32, SHAPE(3000, 1)),
+                                 .rstd = output(d, SSQ_F32, SHAPE(3000, 1))));
+}
+
+static ssq_status layer_norm_backward(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(9000, 50));
+    const ssq_tensor *dy = input(d, SSQ_F32, SHAPE(9000, 50));
+    const ssq_tensor *gamma = input(d, SSQ_F16, SHAPE(50));
+    return ssq_layer_norm_backward(
+        d->queue,
+        SSQ_LAYER_NORM_BACKWARD(.x = x, .gamma = gamma, .dy = dy,
+                                .dx = output(d, SSQ_F32, SHAPE(9000, 50)),
+                                .dgamma = output(d, SSQ_F32, SHAPE(50)),
+                                .dbeta = output(d, SSQ_F32, SHAPE(50))));
+}
+
+static ssq_status cross_entropy(struct desk *d, ssq_reduction reduction,
+                                ssq_dtype dtype)
+{
+    const bool each = reduction == SSQ_REDUCTION_NONE;
+    const int64_t n = 3000, c = 70;
+    const ssq_tensor *x = input(d, dtype, SHAPE(n, c));
+    const ssq_tensor *w = input(d, SSQ_F32, SHAPE(c));
+    return ssq_cross_entropy(
+        d->queue,
+        SSQ_CROSS_ENTROPY(.logits = x, .target = labels(d, n, c), .weight = w,
+                          .loss = output(d, SSQ_F32, each, &n),
+                          .dlogits = output(d, dtype, SHAPE(n, c)),
+                          .reduction = reduction));
+}
+
+static ssq_status cross_entropy_mean(struct desk *d)
+{
+    return cross_entropy(d, SSQ_REDUCTION_MEAN, SSQ_F32);
+}
+
+static ssq_status cross_entropy_sum(struct desk *d)
+{
+    return cross_entropy(d, SSQ_REDUCTION_SUM, SSQ_F16);
+}
+
+static ssq_status cross_entropy_each(struct desk *d)
+{
+    return cross_entropy(d, SSQ_REDUCTION_NONE, SSQ_BF16);
+}
+
+/* Classes in the middle: rows of two dimensions. */
+static ssq_status cross_entropy_planes(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(20, 15, 8, 60));
+    const ssq_tensor *p = input(d, SSQ_F32, SHAPE(20, 15, 8, 60));
+    return ssq_cross_entropy(
+        d->queue,
+        SSQ_CROSS_ENTROPY(.logits = x, .target_prob = p,
+                          .loss = output(d, SSQ_F32, 0, NULL),
+                          .dlogits = output(d, SSQ_F32, SHAPE(20, 15, 8, 60)),
+                          .label_smoothing = 0.1));
+}
+
+static ssq_status mse(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(300, 333));
+    const ssq_tensor *t = input(d, SSQ_F16, SHAPE(300, 333));
+    return ssq_mse(d->queue,
+                   SSQ_MSE(.x = x, .target = t,
+                           .loss = output(d, SSQ_F32, 0, NULL),
+                           .dx = output(d, SSQ_F32, SHAPE(300, 333))));
+}
+
+/* pos_weight is broadcast: windows are of whole rows. */
+static ssq_status bce(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(5000, 64));
+    const ssq_tensor *t = input(d, SSQ_F32, SHAPE(5000, 64));
+    const ssq_tensor *w = input(d, SSQ_F32, SHAPE(64));
+    return ssq_bce_with_logits(
+        d->queue,
+        SSQ_BCE_WITH_LOGITS(.x = x, .target = t, .pos_weight = w,
+                            .loss = output(d, SSQ_F32, 0, NULL),
+                            .dx = output(d, SSQ_F16, SHAPE(5000, 64))));
+}
+
+static ssq_status gather(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(5000, 40));
+    return ssq_gather_rows(
+        d->queue, SSQ_GATHER_ROWS(.x = x, .index = labels(d, 4000, 5000),
+                                  .y = output(d, SSQ_F32, SHAPE(4000, 40))));
+}
+
+static ssq_status gather_cast(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(5000, 5));
+    return ssq_gather_rows(
+        d->queue, SSQ_GATHER_ROWS(.x = x, .index = labels(d, 12000, 5000),
+                                  .y = output(d, SSQ_F16, SHAPE(12000, 5))));
+}
+
+static ssq_status scatter(struct desk *d)
+{
+    const ssq_tensor *dy = input(d, SSQ_F16, SHAPE(9000, 16));
+    const ssq_tensor *dx = input(d, SSQ_F32, SHAPE(5000, 16));
+    d->out[d->outs++] = dx;
+    return ssq_scatter_add_rows(
+        d->queue, SSQ_SCATTER_ADD_ROWS(.dy = dy, .index = labels(d, 9000, 5000),
+                                       .dx = dx));
+}
+
+static ssq_status scatter_narrow(struct desk *d)
+{
+    const ssq_tensor *dy = input(d, SSQ_F32, SHAPE(600, 16));
+    const ssq_tensor *dx = input(d, SSQ_BF16, SHAPE(5000, 16));
+    d->out[d->outs++] = dx;
+    return ssq_scatter_add_rows(
+        d->queue, SSQ_SCATTER_ADD_ROWS(.dy = dy, .index = labels(d, 600, 5000),
+                                       .dx = dx));
+}
+
+static ssq_status one_hot(struct desk *d)
+{
+    return ssq_one_hot(d->queue,
+                       SSQ_ONE_HOT(.index = labels(d, 9000, 50),
+                                   .y = output(d, SSQ_F32, SHAPE(9000, 50))));
+}
+
+static ssq_status one_hot_first(struct desk *d)
+{
+    return ssq_one_hot(d->queue,
+                       SSQ_ONE_HOT(.index = labels(d, 9000, 5), .axis = 0,
+                                   .y = output(d, SSQ_U8, SHAPE(5, 9000))));
+}
+
+static ssq_status top_k(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F32, SHAPE(9000, 70));
+    return ssq_top_k_accuracy(
+        d->queue,
+        SSQ_TOP_K_ACCURACY(.logits = x, .target = labels(d, 9000, 70), .k = 5,
+                           .accuracy = output(d, SSQ_F32, 0, NULL),
+                           .hits = output(d, SSQ_I32, 0, NULL)));
+}
+
+static const struct {
+    const char *op, *text;
+    ssq_status (*run)(struct desk *);
+} cases[] = {
+    {"softmax", "softmax of 3000 rows", softmax},
+    {"softmax", "log_softmax along the middle of [40,9,300]", softmax_columns},
+    {"softmax", "softmax of 6 rows of 19000", softmax_long},
+    {"softmax_backward", "gradient of 3000 rows", softmax_backward},
+    {"layer_norm", "layer norm of 3000 rows", layer_norm},
+    {"layer_norm_backward", "gradient of 9000 rows", layer_norm_backward},
+    {"cross_entropy", "mean of 3000 rows", cross_entropy_mean},
+    {"cross_entropy", "sum of 3000 rows", cross_entropy_sum},
+    {"cross_entropy", "losses of 3000 rows", cross_entropy_each},
+    {"cross_entropy", "mean of [20,15,8,60]", cross_entropy_planes},
+    {"loss", "mse of 99900 elements", mse},
+    {"loss", "bce of [5000,64] with a broadcast weight", bce},
+    {"gather", "4000 of 5000 rows of 40", gather},
+    {"gather", "12000 of 5000 rows of 5, cast", gather_cast},
+    {"scatter_add", "9000 to 5000 rows of 16", scatter},
+    {"scatter_add", "600 to 5000 rows of 16, bf16", scatter_narrow},
+    {"one_hot", "9000 of 50 classes", one_hot},
+    {"one_hot", "9000 of 5 classes first", one_hot_first},
+    {"top_k_accuracy", "5 of 70 for 9000 rows", top_k},
+};
+#define CASES (sizeof(cases) / sizeof(cases[0]))
+
+/* ---- running ---- */
+
+static size_t bytes_of(const ssq_tensor *t)
+{
+    size_t n = ssq_dtype_bits(ssq_tensor_dtype(t)) / 8;
+    for (int i = 0; i < ssq_tensor_rank(t); i++)
+        n *= (size_t)ssq_tensor_size(t, i);
+    return n;
+}
+
+/* The bytes of all outputs, to be freed; NULL: the op was refused. */
+static unsigned char *outcome(struct desk *d, size_t i, const char *impl,
+                              size_t *bytes)
+{
+    unsigned char *host = NULL;
+    NEED(ssq_implementation_pin(d->device, cases[i].op, impl));
+    d->n = d->outs = 0;
+    ssq_status st = cases[i].run(d);
+    *bytes = 0;
+    for (size_t k = 0; k < d->outs; k++)
+        *bytes += bytes_of(d->out[k]);
+    if (st == SSQ_OK) {
+        host = malloc(*bytes);
+        if (host == NULL)
+            tap_bail("no memory for %zu bytes", *bytes);
+        unsigned char *at = host;
+        for (size_t k = 0; k < d->outs; k++) {
+            size_t n = bytes_of(d->out[k]);
+            NEED(ssq_tensor_read(d->queue, d->out[k], at, n,
+                                 ssq_tensor_dtype(d->out[k])));
+            at += n;
+        }
+    } else if (st != SSQ_ERR_UNSUPPORTED) {
+        tap_diag("%s", ssq_last_error());
+    }
+    NEED(ssq_queue_sync(d->queue));
+    for (size_t k = 0; k < d->n; k++)
+        ssq_tensor_destroy(&d->made[k]);
+    NEED(ssq_implementation_pin(d->device, cases[i].op, NULL));
+    return host;
+}
+
+static void compare(struct desk *whole, struct desk *cut, size_t i,
+                    const char *name, const char *impl)
+{
+    size_t bytes, cut_bytes;
+    char why[256];
+    unsigned char *want = outcome(whole, i, impl, &bytes);
+    unsigned char *got = NULL;
+    if (want == NULL)
+        return; /* an implementation that has no such case */
+    got = outcome(cut, i, impl, &cut_bytes);
+    snprintf(why, sizeof(why), "%s", ssq_last_error());
+    if (!tap_ok(got != NULL && memcmp(want, got, bytes) == 0,
+                "%s/%s: %s: %s in launches of " LIMIT " bytes has the bits of "
+                "one",
+                name, impl, cases[i].op, cases[i].text) &&
+        got == NULL)
+        tap_diag("%s", why);
+    free(want);
+    free(got);
+}
+
+static void open_desk(struct desk *d, const char *name, const char *limit)
+{
+    if (limit != NULL)
+        setenv("SSQ_LIMIT_BINDING", limit, 1);
+    d->device = core_open(name);
+    unsetenv("SSQ_LIMIT_BINDING");
+    d->queue = core_queue(d->device);
+}
+
+static void close_desk(struct desk *d)
+{
+    ssq_queue_destroy(&d->queue);
+    ssq_device_close(&d->device);
+}
+
+static void test_device(const char *name)
+{
+    struct desk whole = {.n = 0}, cut = {.n = 0};
+    open_desk(&whole, name, NULL);
+    open_desk(&cut, name, LIMIT);
+    for (size_t i = 0; i < CASES; i++)
+        for (size_t k = 0;; k++) {
+            const char *impl =
+                ssq_implementation_name(whole.device, cases[i].op, k);
+            if (impl == NULL)
+                break;
+            compare(&whole, &cut, i, name, impl);
+        }
+    close_desk(&whole);
+    close_desk(&cut);
+}
+
+/* One row is too long for a launch: nothing happens. */
+static void test_refusals(const char *name)
+{
+    struct desk d = {.n = 0};
+    open_desk(&d, name, LIMIT);
+    const ssq_tensor *x = input(&d, SSQ_F32, SHAPE(3, 12000));
+    const ssq_tensor *y = tensor(&d, SSQ_F32, SHAPE(3, 12000));
+    ssq_status st = ssq_softmax(d.queue, SSQ_SOFTMAX(.x = x, .y = y));
+    if (st == SSQ_OK) /* host code of any size */
+        tap_ok(strchr(name, ':') == NULL, "%s: a row of 48000 bytes", name);
+    else
+        core_status(st, SSQ_ERR_UNSUPPORTED,
+                    "operand 0, f32 [1,12000]|48000 bytes|40000 "
+                    "bytes",
+                    "%s: a row of 48000 bytes is refused", name);
+    for (size_t k = 0; k < d.n; k++)
+        ssq_tensor_destroy(&d.made[k]);
+    close_desk(&d);
+}
+
+int main(void)
+{
+    for (size_t i = 0; i < core_device_count(); i++) {
+        test_device(core_device(i));
+        test_refusals(core_device(i));
+    }
+    return tap_done(70);
+}
