@@ -67,6 +67,19 @@ struct gemm_source attention_lines(const struct attention_operand *o,
     return s;
 }
 
+struct attention_task attention_task_at(const struct attention_job *job,
+                                        uint32_t index, int64_t tasks_of_head,
+                                        int64_t each)
+{
+    const int64_t head = index / tasks_of_head;
+    struct attention_task t = {.job = job,
+                               .batch = head / job->p->kv_heads,
+                               .kv = head % job->p->kv_heads,
+                               .strip = index % tasks_of_head * each};
+    t.strips = size_least(job->strips - t.strip, each);
+    return t;
+}
+
 struct attention_strip attention_strip(const struct attention_task *t,
                                        int64_t strip)
 {

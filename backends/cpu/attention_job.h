@@ -74,6 +74,11 @@ struct gemm_source attention_lines(const struct attention_operand *o,
                                    int64_t batch, int64_t head, int64_t index,
                                    bool turned);
 
+/** Task `index` of those that take `each` strips of a head of keys, which has
+ *  so many tasks; the last one may take fewer. */
+struct attention_task attention_task_at(const struct attention_job *job,
+                                        uint32_t index, int64_t tasks_of_head,
+                                        int64_t each);
 struct attention_strip attention_strip(const struct attention_task *t,
                                        int64_t strip);
 struct attention_block attention_block(const struct attention_task *t,

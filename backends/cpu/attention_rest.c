@@ -140,12 +140,8 @@ static void task(void *context, uint32_t index, uint32_t worker)
     struct attention_memory memory = {r->memory + worker * r->floats, 0};
     struct work work = make_work(job, &memory);
     struct kept kept[MOST_STRIPS];
-    int64_t head = index / r->tasks_of_head;
-    struct attention_task t = {.job = job,
-                               .batch = head / job->p->kv_heads,
-                               .kv = head % job->p->kv_heads,
-                               .strip = index % r->tasks_of_head * r->each};
-    t.strips = size_least(job->strips - t.strip, r->each);
+    struct attention_task t =
+        attention_task_at(job, index, r->tasks_of_head, r->each);
     for (int64_t i = 0; i < t.strips; i++) {
         kept[i] = make_kept(job, &memory);
         kept[i].s = attention_strip(&t, t.strip + i);
