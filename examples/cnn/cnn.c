@@ -156,10 +156,9 @@ int main(int argc, char **argv)
                                   .lr = 3e-3,
                                   .more = more,
                                   .data = "/usr/share/datasets/fashion-mnist"};
-    const struct fit_kind kind = {
-        .classes = CLASSES, /* before two_classes */
-        .net = net,
-        .trainer = make_trainer,
-        .prepare = two_classes};
+    const struct fit_kind kind = {.classes = CLASSES, /* before two_classes */
+                                  .net = net,
+                                  .trainer = make_trainer,
+                                  .prepare = two_classes};
     return fit_main(argc, argv, o, &kind);
 }

@@ -13,9 +13,9 @@ struct images {
 };
 
 /** Read FOLDER/PART-images-idx3-ubyte.gz and FOLDER/PART-labels-idx1-ubyte.gz,
- *  PART being "train" or "t10k"; gzip or plain, with or without .gz. Labels must
- *  be 0 .. classes - 1. Says on standard error what is wrong, in the file's
- *  name. */
+ *  PART being "train" or "t10k"; gzip or plain, with or without .gz. Labels
+ *  must be 0 .. classes - 1. Says on standard error what is wrong, in the
+ *  file's name. */
 bool images_read(const char *folder, const char *part, int classes,
                  struct images *images);
 void images_free(struct images *images);

@@ -104,9 +104,7 @@ int main(int argc, char **argv)
                                   .lr = 1e-3,
                                   .more = more,
                                   .data = "/usr/share/datasets/fashion-mnist"};
-    const struct fit_kind kind = {.classes = CLASSES,
-                                  .net = net,
-                                  .trainer = make_trainer,
-                                  .step = step};
+    const struct fit_kind kind = {
+        .classes = CLASSES, .net = net, .trainer = make_trainer, .step = step};
     return fit_main(argc, argv, o, &kind);
 }

@@ -244,10 +244,10 @@ SSQ_API void ssq_queue_destroy(ssq_queue **queue);
 /** Wait until everything on the queue is done.
  *  @return SSQ_ERR_INVALID class labels of a trainer on this queue were out of
  *          range (trainer.h): the queue is done and stays as it is, and each
- *          such error is returned once; SSQ_ERR_DEVICE something on it failed: from then on the queue is
- *          sticky, every later call on it answers the same and with the same
- *          text; SSQ_ERR_COMM the same of a collective (comm.h);
- *          SSQ_ERR_INVALID NULL, or a graph is being captured. */
+ *          such error is returned once; SSQ_ERR_DEVICE something on it failed:
+ *          from then on the queue is sticky, every later call on it answers the
+ *          same and with the same text; SSQ_ERR_COMM the same of a collective
+ *          (comm.h); SSQ_ERR_INVALID NULL, or a graph is being captured. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_sync(ssq_queue *queue);
 
 /** The queue's state without waiting: SSQ_OK idle, SSQ_ERR_NOT_READY working,

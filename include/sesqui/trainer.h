@@ -56,11 +56,11 @@
  * is SSQ_ERR_INVALID, for example "row 3 of a loss has the label 7, expected 0
  * to 1, of 2 classes"; a row is a place in the row-major order of the targets.
  * On other ranks the text says that it was another rank. No call waits for it:
- * the first of ssq_trainer_step, _idle, _flush, _loss and ssq_queue_sync to find
- * that it has arrived returns it, once; _loss and ssq_queue_sync always find it.
- * The call has done its work then: the pass counts, and training may go on. The
- * mean of losses begins anew. Labels of an evaluation are reported and skip
- * nothing. */
+ * the first of ssq_trainer_step, _idle, _flush, _loss, _poll and ssq_queue_sync
+ * to find that it has arrived returns it, once; _loss and ssq_queue_sync always
+ * find it. The call has done its work then: the pass counts, and training may
+ * go on. The mean of losses begins anew. Labels of an evaluation are reported
+ * and skip nothing. */
 #ifndef SESQUI_TRAINER_H
 #define SESQUI_TRAINER_H
 
@@ -130,11 +130,14 @@ typedef struct ssq_trainer_args {
     const ssq_scaler_options *scaler_options; /**< the whole scaler, instead of
                    a preset: SSQ_SCALER_OPTIONS(.init_scale = 1024). Copied.
                    NULL: scaler says */
+    bool accuracy; /**< work out, for ssq_trainer_poll, the top-1 accuracy of
+                      each pass: of its last ssq_cross_entropy_var or
+                      ssq_nll_loss_var with class labels */
 } ssq_trainer_args;
 #define SSQ_TRAINER_DEFAULTS                                                   \
     sizeof(ssq_trainer_args), NULL, SSQ_PARAMS_OPTIONS_INIT, NULL,             \
         SSQ_OPTIMIZER_INIT, NULL, 1, 0.0, NULL, false, NULL, NULL, false,      \
-        26214400, 0, NULL
+        26214400, 0, NULL, false
 #define SSQ_TRAINER_INIT                                                       \
     {                                                                          \
         SSQ_TRAINER_DEFAULTS                                                   \
@@ -471,6 +474,43 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_idle(ssq_trainer *trainer);
  *          not written, and the mean begins anew; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_loss(ssq_trainer *trainer,
                                                    double *mean);
+
+typedef struct ssq_trainer_progress {
+    size_t struct_size SSQ_DEFAULT(sizeof(ssq_trainer_progress));
+    uint64_t passes; /**< that loss is the mean of; 0: none has arrived */
+    uint64_t steps;  /**< ssq_trainer_steps() when they were sent */
+    double loss;     /**< the mean of their losses; NaN if passes is 0 */
+    double accuracy; /**< the mean of their accuracies, 0..1; NaN if passes is
+                        0, or without .accuracy of the trainer */
+} ssq_trainer_progress;
+#define SSQ_TRAINER_PROGRESS_INIT                                              \
+    {                                                                          \
+        sizeof(ssq_trainer_progress), 0, 0, 0.0, 0.0                           \
+    }
+
+/** Report mean loss and accuracy without a wait. Each call sends the sums of
+ *  the passes since the last one to the host, unless earlier sums are still on
+ *  their way, and returns those that have arrived. A call may therefore return
+ *  the passes before those of the last few steps, or none. Each pass is in one
+ *  report, and only in one: ssq_trainer_loss leaves out passes that were sent.
+ *
+ *      ssq_trainer_progress p = SSQ_TRAINER_PROGRESS_INIT;
+ *      CHECK(ssq_trainer_poll(trainer, &p));
+ *      if (p.passes > 0)
+ *          printf("step %llu: loss %g\n", (unsigned long long)p.steps, p.loss);
+ *
+ *  @param progress  in: struct_size; out: the rest, only on success
+ *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, in a capture, or labels
+ *          out of range (see above): progress is not written, and the mean
+ *          begins anew; SSQ_ERR_NOMEM; the queue's error. Since 0.1. */
+SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_trainer_poll(ssq_trainer *trainer, ssq_trainer_progress *progress);
+
+/** Return the number of steps that this training has made, skipped ones
+ *  included: 0 for NULL. A load sets it to the number of the file, so that a
+ *  program knows at which batch to go on: number * .accumulate batches have
+ *  been taken, if no accumulation was flushed or dropped. Since 0.1. */
+SSQ_API uint64_t ssq_trainer_steps(const ssq_trainer *trainer);
 
 #ifdef __cplusplus
 }

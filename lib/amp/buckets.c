@@ -168,8 +168,8 @@ ssq_status bucket_begin(ssq_queue *queue, ssq_comm *comm, struct bucket *b)
         return SSQ_OK;
     ssq_status st = ssq_comm_all_reduce(
         queue, comm,
-        SSQ_COMM_ALL_REDUCE(.tensors = b->sums, .n = b->tensors, .tag = "gradients",
-                            .work = &b->work));
+        SSQ_COMM_ALL_REDUCE(.tensors = b->sums, .n = b->tensors,
+                            .tag = "gradients", .work = &b->work));
     b->begun = st == SSQ_OK;
     return st;
 }

@@ -207,8 +207,7 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
         return st;
     blob_write(&s.b, blob, size);
     st = walk(&s, WALK_SAVE);
-    ssq_status synced =
-        queue_wait(queue); /* always: copies are under way */
+    ssq_status synced = queue_wait(queue); /* always: copies are under way */
     if (st == SSQ_OK)
         st = synced;
     if (st == SSQ_OK)

@@ -36,7 +36,7 @@ struct checkpoint {
     ssq_optimizer *optimizer;
     ssq_scaler *scaler;
     uint32_t *words; /* of a trainer; NULL: none */
-    size_t n_words;
+    size_t n_words, least_words; /* a file may have fewer, the rest is 0 */
     /* of a trainer, to load: the file's parts are all wanted, and `give` gives
      * the optimizer its parameters where it has none */
     bool whole;

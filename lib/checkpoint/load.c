@@ -414,6 +414,18 @@ static ssq_status compare_all(struct loading *l, bool has_optimizer)
     return st == SSQ_OK ? compare_digests(l) : st;
 }
 
+/* The trainer's words: those that the file has. */
+static ssq_status read_trainer(const struct loading *l)
+{
+    const struct checkpoint *c = l->c;
+    const struct entry *e = entry_find(l->f, OWN_TRAINER);
+    size_t n = c->n_words;
+    if (e != NULL && e->rank == 1 && (uint64_t)e->shape[0] >= c->least_words &&
+        (uint64_t)e->shape[0] < c->n_words)
+        n = (size_t)e->shape[0];
+    return read_host(l, OWN_TRAINER, SSQ_U32, n, c->words);
+}
+
 /* Read the words that live on the host, except the scaler's blob. */
 static ssq_status read_words(struct loading *l)
 {
@@ -422,7 +434,7 @@ static ssq_status read_words(struct loading *l)
     if (c->params != NULL)
         st = read_host(l, OWN_PARAMS, SSQ_U32, PARAMS_WORDS, l->words);
     if (st == SSQ_OK && c->words != NULL)
-        st = read_host(l, OWN_TRAINER, SSQ_U32, c->n_words, c->words);
+        st = read_trainer(l);
     if (st == SSQ_OK && c->whole)
         st = read_weights(l);
     return st == SSQ_OK && c->check != NULL ? c->check(c->user) : st;

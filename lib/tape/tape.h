@@ -133,10 +133,10 @@ struct ssq_tape {
     /* told of each parameter whose gradient a backward has made; or NULL */
     void (*ready)(void *user, uint32_t param);
     void *ready_user;
-    /* told of the labels of each loss: 0 .. n - 1 and ignore_index are in
-     * range; or NULL */
-    ssq_status (*labels)(void *user, const ssq_tensor *target, int64_t n,
-                         int64_t ignore_index);
+    /* told of the labels of each loss, and of its logits or log-probabilities;
+     * or NULL */
+    ssq_status (*labels)(void *user, const ssq_tensor *x,
+                         const ssq_tensor *target, int64_t ignore_index);
     void *labels_user;
     uint64_t replayed; /* passes, as its trainer has counted */
     ssq_tape_stats stats;

@@ -61,7 +61,7 @@ ssq_status trainer_digest(ssq_trainer *t)
     struct seen s = {.n = 0};
     char tag[32];
     if (t->comm == NULL || t->compare_every == 0 ||
-        ++t->steps % t->compare_every != 0)
+        t->steps % t->compare_every != 0)
         return SSQ_OK;
     ssq_status st = see_all(t, &s);
     size_t n = s.n;
@@ -75,8 +75,6 @@ ssq_status trainer_digest(ssq_trainer *t)
     if (st == SSQ_OK)
         st = comm_compare_tensors(
             t->queue, t->comm, (const char *const *)s.names, s.tensors, n, tag);
-    if (st != SSQ_OK)
-        t->steps--; /* it is tried again */
     put_all(&s);
     return st;
 }

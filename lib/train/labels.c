@@ -8,12 +8,14 @@
 #include "lib/amp/mailbox.h"
 #include "lib/core/queue.h"
 #include "lib/core/report.h"
-#include "lib/op/data/data.h"
 
 #include <sesqui/ops/data.h>
 #include <sesqui/ops/elementwise.h>
 
 #include <stdio.h>
+
+/* Words of a record, as ssq_index_check has them. */
+enum { INDEX_WRONG, INDEX_PLACE, INDEX_VALUE, INDEX_N, INDEX_WORDS };
 
 /* Words of the block. TRAINED and EVALUATED are records; their counts only
  * grow, modulo 2^32. */
@@ -177,8 +179,8 @@ ssq_status labels_check(struct labels *l, ssq_queue *queue, bool training,
 
 ssq_status labels_raise(struct labels *l, ssq_queue *queue)
 {
-    ssq_status st = ssq_sub(
-        queue, SSQ_SUB(.a = l->count, .b = l->settled, .y = l->wrong));
+    ssq_status st =
+        ssq_sub(queue, SSQ_SUB(.a = l->count, .b = l->settled, .y = l->wrong));
     if (st == SSQ_OK)
         st = ssq_cast(queue, SSQ_CAST(.x = l->wrong, .y = l->first));
     return st;
@@ -190,8 +192,8 @@ ssq_status labels_settle(struct labels *l, ssq_queue *queue, bool summed)
 {
     ssq_status st = SSQ_OK;
     if (l->flag != NULL && summed) {
-        st = ssq_add(queue, SSQ_ADD(.a = l->summed, .b = l->first,
-                                    .y = l->summed));
+        st = ssq_add(queue,
+                     SSQ_ADD(.a = l->summed, .b = l->first, .y = l->summed));
         atomic_store(&l->stale, true);
     }
     if (st == SSQ_OK && l->unsettled)

@@ -37,8 +37,8 @@ ssq_status labels_settle(struct labels *labels, ssq_queue *queue, bool summed);
 
 /** Send the words to the host, if they may have changed; waits for nothing. */
 ssq_status labels_send(struct labels *labels, ssq_queue *queue);
-/** SSQ_ERR_INVALID, once, if words have arrived that say that labels were out of
- *  range; else SSQ_OK. */
+/** SSQ_ERR_INVALID, once, if words have arrived that say that labels were out
+ *  of range; else SSQ_OK. */
 ssq_status labels_tell(struct labels *labels);
 /** True, once, after a report of labels of training: losses since the last one
  *  are NaN. */

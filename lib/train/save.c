@@ -10,8 +10,10 @@
 
 #include <string.h>
 
-/* The losses since they were last asked for: how many, and their sum. */
-#define WORDS 2
+/* The losses since they were last asked for, how many and their sum; the number
+ * of steps, its lower half first. Older files have the first two. */
+#define WORDS       4
+#define WORDS_LEAST 2
 
 static ssq_status check(const ssq_trainer *t, const char *what)
 {
@@ -37,6 +39,7 @@ static struct checkpoint parts_of(ssq_trainer *t, const char *what,
                                .scaler = t->scaler,
                                .words = words,
                                .n_words = WORDS,
+                               .least_words = WORDS_LEAST,
                                .whole = true,
                                .elsewhere =
                                    t->shard && ssq_comm_rank(t->comm) > 0,
@@ -69,13 +72,15 @@ ssq_status ssq_trainer_save(ssq_trainer *trainer, const char *path)
         return st;
     float sum = 0.0f;
     trainer_drop_spoilt(trainer);
-    if (trainer->losses > 0)
+    if (trainer->window.losses > 0)
         st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
                              SSQ_F32);
     ssq_status synced = queue_wait(trainer->queue);
     if (st != SSQ_OK || synced != SSQ_OK)
         return st != SSQ_OK ? st : synced;
-    words[0] = trainer->losses;
+    words[0] = trainer->window.losses;
+    words[2] = (uint32_t)trainer->steps;
+    words[3] = (uint32_t)(trainer->steps >> 32);
     memcpy(&words[1], &sum, sizeof(sum));
     struct checkpoint c = parts_of(trainer, what, words);
     if (trainer->given == 0) /* the first step decides what it has */
@@ -123,9 +128,8 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     uint32_t words[WORDS] = {0};
     float sum;
     ssq_status st = check(trainer, what);
-    if (st == SSQ_OK && trainer->sum == NULL)
-        st = tensor_create(trainer->queue->device, SSQ_F32, 0, NULL,
-                           &trainer->sum);
+    if (st == SSQ_OK)
+        st = trainer_make_sums(trainer);
     if (st != SSQ_OK)
         return st;
     struct loading l = {trainer, parts_of(trainer, what, words), NULL};
@@ -159,7 +163,10 @@ ssq_status ssq_trainer_load(ssq_trainer *trainer, const char *path)
     }
     if (st != SSQ_OK)
         return st;
-    trainer->losses = words[0];
+    trainer->steps = (uint64_t)words[3] << 32 | words[2];
+    trainer->window =
+        (struct window){.losses = words[0], .steps = trainer->steps};
+    trainer->sent.losses = 0;
     ssq_params_clean(trainer->params);
     return SSQ_OK;
 }

@@ -7,9 +7,6 @@
 #include "lib/tape/tape.h"
 #include "lib/train/trainer.h"
 
-#include <sesqui/ops/data.h>
-
-#include <math.h>
 #include <stdio.h>
 
 /* ---- what is due ---- */
@@ -32,6 +29,7 @@ static ssq_status finish(ssq_trainer *t)
         t->taken = 0;
         t->unscaled = t->clipped = t->reduced = false;
         t->stepped = true;
+        t->steps++;
         t->due = DUE_DIGEST;
     }
     if (t->due == DUE_DIGEST) {
@@ -86,6 +84,7 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         return NULL;
     static const char what[] = "trainer_begin";
     bool whole;
+    t->scored = false;
     ssq_tape_begin(t->tape, training);
     ssq_status st = repeat_end(t->queue, t, &whole);
     if (st == SSQ_OK && (training || t->due != DUE_NOTHING))
@@ -175,55 +174,6 @@ static ssq_status check_new(ssq_trainer *t)
     return SSQ_OK;
 }
 
-/* ---- the loss, for show ---- */
-
-void trainer_drop_spoilt(ssq_trainer *t)
-{
-    if (labels_spoilt(t->labels))
-        t->losses = 0;
-}
-
-static ssq_status add_loss(ssq_trainer *t, ssq_var loss)
-{
-    ssq_tensor x = value_of(t->tape, loss.id)->is.tensor;
-    ssq_status st = SSQ_OK;
-    x.view.rank = 0;
-    trainer_drop_spoilt(t);
-    if (t->sum == NULL)
-        st = tensor_create(t->queue->device, SSQ_F32, 0, NULL, &t->sum);
-    if (st == SSQ_OK && t->losses == 0)
-        st = ssq_cast(t->queue, SSQ_CAST(.x = &x, .y = t->sum));
-    else if (st == SSQ_OK)
-        st = ssq_add(t->queue, SSQ_ADD(.a = t->sum, .b = &x, .y = t->sum));
-    if (st == SSQ_OK)
-        t->losses++;
-    return st;
-}
-
-ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
-{
-    static const char what[] = "trainer_loss";
-    if (trainer == NULL || mean == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
-                         trainer == NULL ? "trainer" : "mean");
-    float sum = NAN;
-    ssq_status st = labels_send(trainer->labels, trainer->queue);
-    if (st == SSQ_OK && trainer->losses > 0)
-        st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
-                             SSQ_F32);
-    ssq_status synced = queue_wait(trainer->queue);
-    if (st == SSQ_OK)
-        st = synced;
-    if (st == SSQ_OK)
-        st = labels_tell(trainer->labels);
-    trainer_drop_spoilt(trainer);
-    if (st != SSQ_OK)
-        return st;
-    *mean = trainer->losses > 0 ? (double)sum / trainer->losses : (double)NAN;
-    trainer->losses = 0;
-    return SSQ_OK;
-}
-
 /* Behind a backward: what the optimizer does with its gradients. */
 static ssq_status apply(ssq_trainer *t)
 {
@@ -291,7 +241,7 @@ static ssq_status step(ssq_trainer *trainer, ssq_var loss)
     if (st == SSQ_OK)
         st = trainer_backward(trainer, trainer_weigh(trainer, from));
     if (st == SSQ_OK && trainer->weight != 0.0)
-        st = add_loss(trainer, loss);
+        st = trainer_add_loss(trainer, loss);
     return count(trainer, st);
 }
 

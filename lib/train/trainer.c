@@ -29,7 +29,7 @@ void ssq_trainer_destroy(ssq_trainer **trainer)
         repeat_forget(t->queue);
     labels_destroy(t->labels, t->queue);
     mem_free(t->weights);
-    ssq_tensor_destroy(&t->sum);
+    trainer_free_losses(t);
     ssq_tape_destroy(&t->tape);
     ssq_optimizer_destroy(&t->optimizer);
     ssq_scaler_destroy(&t->scaler);
@@ -92,13 +92,17 @@ static ssq_status made(void *user)
     return trainer_alike(user);
 }
 
-/* Labels of passes that are not for training are the loss's alone. */
-static ssq_status label(void *user, const ssq_tensor *target, int64_t n,
-                        int64_t ignore_index)
+/* Classes are dimension 1, but 0 of a single row. */
+static ssq_status label(void *user, const ssq_tensor *x,
+                        const ssq_tensor *target, int64_t ignore_index)
 {
-    const ssq_trainer *t = user;
-    return labels_check(t->labels, t->queue, t->tape->training, target, n,
-                        ignore_index);
+    ssq_trainer *t = user;
+    ssq_status st =
+        labels_check(t->labels, t->queue, t->tape->training, target,
+                     x->view.shape[x->view.rank == 1 ? 0 : 1], ignore_index);
+    return st == SSQ_OK && t->tape->training
+               ? trainer_score(t, x, target, ignore_index)
+               : st;
 }
 
 static ssq_status make_labels(ssq_trainer *t)
@@ -198,6 +202,7 @@ ssq_status ssq_trainer_create(ssq_queue *queue, const ssq_trainer_args *args,
     t->accumulate = args->accumulate;
     t->clip_value = args->clip_value;
     t->replay = args->replay;
+    t->accuracy = args->accuracy;
     comm_hold(args->comm);
     t->comm = args->comm;
     t->weight = 1.0;

@@ -24,6 +24,14 @@ struct hook {
     void *user;
 };
 
+/** Passes whose losses are summed. */
+struct window {
+    uint32_t losses, scores; /* passes; of them with an accuracy */
+    uint64_t steps;          /* the trainer's, when the last was taken */
+};
+
+struct mailbox;
+
 enum due { DUE_NOTHING = 0, DUE_STEP, DUE_DIGEST, DUE_UPDATE };
 
 struct ssq_trainer {
@@ -37,8 +45,16 @@ struct ssq_trainer {
     uint32_t taken;      /* of them, so far */
     enum due due;        /* what has failed, and is still to be done */
     size_t given;        /* parameters that the optimizer has been offered */
-    ssq_tensor *sum;     /* of losses, f32; NULL: none yet */
-    uint32_t losses;     /* in it */
+    uint64_t steps;      /* that were made, skipped ones too */
+    struct mailbox *mailbox; /* of sums; NULL: there are none yet */
+    ssq_tensor *sums;        /* device words: see losses.c */
+    ssq_tensor *sum, *hits;  /* f32 []: of losses, of accuracies */
+    struct window window;    /* that they are of */
+    struct window sent;      /* of a poll; on its way to the host */
+    uint64_t sent_number;    /* of its post */
+    bool accuracy;           /* is wanted */
+    ssq_tensor *score;       /* f32 []: the accuracy of the pass */
+    bool scored;             /* it has one */
     struct labels *labels;
     struct hook *hooks, **hooks_end;
     double clip_value;      /* of elements of true gradients; 0: none */
@@ -52,7 +68,6 @@ struct ssq_trainer {
     bool shard;             /* the optimizer is distributed */
     uint64_t bucket_bytes;
     uint32_t compare_every; /* steps; 0: never */
-    uint64_t steps;         /* since, where it is not 0 */
     bool divided;           /* the pass's gradients go by buckets */
     bool reduced;  /* the sums of the step that is due are those of all ranks */
     bool torn;     /* a load has failed while it wrote: nothing to go on from */
@@ -73,6 +88,16 @@ struct ssq_trainer {
 ssq_status trainer_give(ssq_trainer *t);
 /** Set the error for a parameter that was made after the first step. */
 ssq_status trainer_late(const struct param *p, const char *what);
+/* ---- losses.c ---- */
+
+/** Make the sums of losses, unless they are there. */
+ssq_status trainer_make_sums(ssq_trainer *t);
+/** Add the loss of a pass, and its accuracy. */
+ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss);
+/** Work out the accuracy of a pass, if it is wanted. x: its logits. */
+ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
+                         const ssq_tensor *target, int64_t ignore_index);
+void trainer_free_losses(ssq_trainer *t);
 /** Begin the mean of losses anew, if labels out of range were told of: the sum
  *  is NaN. */
 void trainer_drop_spoilt(ssq_trainer *t);

@@ -7,7 +7,14 @@
 
 #include "tests/comm/comm.h"
 
-enum { STEPS = 5, BATCH = 6, WIDTH = 10, HIDDEN = 8, CLASSES = 3, VALUES = 115 };
+enum {
+    STEPS = 5,
+    BATCH = 6,
+    WIDTH = 10,
+    HIDDEN = 8,
+    CLASSES = 3,
+    VALUES = 115
+};
 
 struct model {
     ssq_queue *queue;
@@ -64,13 +71,12 @@ static void count(struct model *m, ssq_status st)
 static void pass(struct model *m)
 {
     ssq_tape *t = ssq_trainer_begin(m->trainer);
-    ssq_var h =
-        ssq_nn_linear(t, "fc1", ssq_var_input(t, m->x), HIDDEN, NULL);
+    ssq_var h = ssq_nn_linear(t, "fc1", ssq_var_input(t, m->x), HIDDEN, NULL);
 
     h = ssq_nn_linear(t, "fc2", ssq_tanh_var(h), CLASSES, NULL);
-    count(m, ssq_trainer_step(m->trainer,
-                              ssq_cross_entropy_var(
-                                  h, SSQ_CROSS_ENTROPY(.target = m->y))));
+    count(m, ssq_trainer_step(
+                 m->trainer,
+                 ssq_cross_entropy_var(h, SSQ_CROSS_ENTROPY(.target = m->y))));
 }
 
 /* All parameters; returns the loss scale, 0 without one. */
@@ -91,8 +97,8 @@ static double values_of(struct model *m, float *values)
     NEED(ssq_queue_sync(m->queue));
     if (ssq_trainer_scaler(m->trainer) == NULL)
         return 0.0;
-    NEED(ssq_scaler_state_get(m->queue, ssq_trainer_scaler(m->trainer),
-                              &state));
+    NEED(
+        ssq_scaler_state_get(m->queue, ssq_trainer_scaler(m->trainer), &state));
     return state.scale;
 }
 

@@ -52,6 +52,11 @@ const char *fuzz_device(void);
 void pair_open(struct pair *p, struct input *in);
 /** Destroy it all; a byte of device memory that is left fails. */
 void pair_close(struct pair *p);
+/** A report of labels out of range, which a trainer gives once, at a time that
+ *  depends on the device. */
+bool pair_told(ssq_status st);
+/** ssq_queue_sync, past such reports. */
+ssq_status pair_wait(ssq_queue *queue);
 /** Both answers of a call; they must be the same. */
 ssq_status pair_same(const char *what, ssq_status a, ssq_status b);
 /** Bring the host's copy up to date; both sides must agree where they have to.

@@ -59,7 +59,7 @@ void program_sync(struct program *t)
 {
     ssq_status st[SIDES];
     for (unsigned s = 0; s < SIDES; s++)
-        st[s] = ssq_queue_sync(t->pair->queue[s]);
+        st[s] = pair_wait(t->pair->queue[s]);
     if (pair_same("sync", st[0], st[1]) != SSQ_OK)
         fuzz_fail("the queue has an error");
 }

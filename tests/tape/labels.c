@@ -26,12 +26,12 @@ static ssq_trainer *trainer_of(const struct bed *b, const struct setup *s,
     ssq_trainer *t = NULL;
     ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
     o.lr = 0.05;
-    NEED(ssq_trainer_create(
-        b->queue,
-        SSQ_TRAINER(.policy = s->policy, .optimizer = s->optimizer,
-                    .options = o, .replay = s->replay,
-                    .accumulate = accumulate),
-        &t));
+    NEED(ssq_trainer_create(b->queue,
+                            SSQ_TRAINER(.policy = s->policy,
+                                        .optimizer = s->optimizer, .options = o,
+                                        .replay = s->replay,
+                                        .accumulate = accumulate),
+                            &t));
     return t;
 }
 
@@ -192,9 +192,9 @@ static void evaluated(const struct bed *b, const struct setup *s)
     for (int i = 0; i < 3; i++) {
         NEED(pass(b, s, y, i, right));
         NEED(pass(b, s, x, i, right));
-        ssq_var v = loss_of(b, s, ssq_trainer_evaluate(x), i == 1 ? bad : right);
-        NEED(ssq_tape_status(ssq_trainer_evaluate(x)));
-        (void)v;
+        ssq_tape *t = ssq_trainer_evaluate(x);
+        (void)loss_of(b, s, t, i == 1 ? bad : right);
+        NEED(ssq_tape_status(t));
         if (i == 1)
             told(b, s, SSQ_OK, WRONG "|evaluation", "an evaluation");
     }
@@ -204,8 +204,8 @@ static void evaluated(const struct bed *b, const struct setup *s)
     NEED(ssq_graph_begin(b->queue));
     (void)loss_of(b, s, t, bad);
     NEED(ssq_graph_end(b->queue, &g));
-    tap_ok(ssq_queue_sync(b->queue) == SSQ_OK,
-           "%s, %s: a capture runs nothing", b->name, s->policy);
+    tap_ok(ssq_queue_sync(b->queue) == SSQ_OK, "%s, %s: a capture runs nothing",
+           b->name, s->policy);
     for (int i = 0; i < 2; i++) {
         NEED(ssq_graph_launch(b->queue, g));
         told(b, s, SSQ_OK, WRONG, "a launch of a graph");

@@ -23,6 +23,7 @@ tape_tests = \
 	tests/tape/names \
 	tests/tape/places \
 	tests/tape/prod \
+	tests/tape/progress \
 	tests/tape/recompute \
 	tests/tape/replay \
 	tests/tape/safetensors \
@@ -72,6 +73,8 @@ tests_tape_misuse_SOURCES = tests/tape/misuse.c
 tests_tape_misuse_LDADD = libcore.a -lm
 tests_tape_mixed_SOURCES = tests/tape/mixed.c
 tests_tape_mixed_LDADD = libcore.a -lm
+tests_tape_progress_SOURCES = tests/tape/progress.c
+tests_tape_progress_LDADD = libcore.a -lm
 tests_tape_labels_SOURCES = tests/tape/labels.c
 tests_tape_labels_LDADD = libcore.a -lm
 tests_tape_accumulate_SOURCES = tests/tape/accumulate.c

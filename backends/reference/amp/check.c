@@ -164,8 +164,9 @@ static size_t look_whole(struct finding *f, const struct view_list *list,
 }
 
 /* Gradients of labels out of range are not looked into: they say nothing of the
- * scale. A clean check leaves the words of the last bad one, so that a caller may ask
- * later what went wrong. RECORD_BAD_CHECK tells which check these belong to. */
+ * scale. A clean check leaves the words of the last bad one, so that a caller
+ * may ask later what went wrong. RECORD_BAD_CHECK tells which check these
+ * belong to. */
 static void put_record(uint32_t *r, const struct finding *f,
                        const uint32_t *labels)
 {

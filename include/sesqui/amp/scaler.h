@@ -404,8 +404,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
  *  verdict over ranks, so that all ranks skip or none.
  *  @param verdict  device tensor, i32, one element: 0 all finite, 1 not, 2^30
  *                  labels of a trainer were out of range; the hook enqueues a
- *                  MAX over ranks on the queue and writes it back. It never sees a host value and must not sync. Lent for
- *                  the call
+ *                  MAX over ranks on the queue and writes it back. It never
+ *                  sees a host value and must not sync. Lent for the call
  *  @param user     what ssq_scaler_rank_hook_set was given
  *  @return SSQ_OK, or what the check is to return
  *  @note In a capture it is called once, and what it enqueues is captured. */

@@ -68,11 +68,11 @@ typedef struct ssq_cross_entropy_args {
  *  target outside 0..c-1 that is not ignored makes the loss NaN and that row's
  *  gradient NaN, and adds nothing to the mean's divisor: targets are device
  *  data, which a call cannot check. ssq_index_check (data.h) counts such
- *  targets on the device and names the first; a trainer does this for each
- *  loss of its passes, skips the step and reports it (trainer.h). Terms with q[k] = 0 by construction (no
- *  smoothing, k != t) are skipped; a target_prob or weight of 0 times
- *  log p = -Inf is NaN, as in torch. Logits as ssq_softmax: a NaN, a +Inf, or
- *  only -Inf in a row makes the row NaN.
+ *  targets on the device and names the first; a trainer does this for each loss
+ *  of its passes, skips the step and reports it (trainer.h). Terms with q[k] =
+ *  0 by construction (no smoothing, k != t) are skipped; a target_prob or
+ *  weight of 0 times log p = -Inf is NaN, as in torch. Logits as ssq_softmax: a
+ *  NaN, a +Inf, or only -Inf in a row makes the row NaN.
  *
  *  @return SSQ_ERR_INVALID not exactly one of target and target_prob, loss and
  *          dlogits both NULL, label_smoothing outside 0..1, ignore_index >= 0

@@ -36,8 +36,8 @@ typedef struct ssq_top_k_accuracy_args {
  *  ties open). As there NaN counts as greater than all numbers, and -0 equals
  *  +0. A target outside 0..c-1 that is not ignored counts and is no hit:
  *  targets are device data, which a call cannot check (ssq_index_check does, in
- *  data.h); without classes all of them are. accuracy is the quotient of the two counts, each rounded to
- *  float32, correctly rounded.
+ *  data.h); without classes all of them are. accuracy is the quotient of the
+ *  two counts, each rounded to float32, correctly rounded.
  *  @return SSQ_ERR_INVALID k < 1, accuracy and hits are both NULL, a wrong
  *          shape; SSQ_ERR_UNSUPPORTED more than 2^31 - 1 rows
  *  @note class B. Since 0.1. */

@@ -49,12 +49,12 @@ ssq_status ssq_index_check(ssq_queue *queue, const ssq_index_check_args *args)
         st = check_index(queue, args);
     if (st != SSQ_OK || view_elements(&args->index->view) == 0)
         return st;
-    struct index_check_op op = {
-        .op = OP_HEADER(index_check, index),
-        .n = args->n,
-        .ignore_index = args->ignore_index,
-        .index = tensor_view(args->index, ACCESS_READ),
-        .record = tensor_view(args->record, ACCESS_UPDATE)};
+    struct index_check_op op = {.op = OP_HEADER(index_check, index),
+                                .n = args->n,
+                                .ignore_index = args->ignore_index,
+                                .index = tensor_view(args->index, ACCESS_READ),
+                                .record =
+                                    tensor_view(args->record, ACCESS_UPDATE)};
     struct view *views[] = {&op.index};
     views_collapse(views, 1);
     return queue_enqueue(queue, &op.op);

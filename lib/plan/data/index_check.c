@@ -23,9 +23,8 @@ static void build(struct plan *p, const struct index_check_op *op)
     struct index_check_args a = {.count = (uint32_t)view_elements(v),
                                  .chunk = INDEX_CHUNK,
                                  .n = (uint32_t)op->n,
-                                 .may_ignore =
-                                     op->ignore_index >= INT32_MIN &&
-                                     op->ignore_index <= INT32_MAX,
+                                 .may_ignore = op->ignore_index >= INT32_MIN &&
+                                               op->ignore_index <= INT32_MAX,
                                  .ignore_index = (uint32_t)op->ignore_index};
     if (a.count <= 2 * INDEX_CHUNK)
         a.chunk = a.count;

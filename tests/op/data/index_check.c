@@ -37,10 +37,9 @@ static double draw_wrong(struct bed *b, int64_t n, int64_t ignore)
 static void draw(struct bed *b, size_t i, double *value, int64_t elements)
 {
     for (int64_t k = 0; k < elements; k++)
-        value[k] =
-            bed_uniform(b) < rows[i].wrong || rows[i].n == 0
-                ? draw_wrong(b, rows[i].n, rows[i].ignore)
-                : floor(bed_uniform(b) * (double)rows[i].n);
+        value[k] = bed_uniform(b) < rows[i].wrong || rows[i].n == 0
+                       ? draw_wrong(b, rows[i].n, rows[i].ignore)
+                       : floor(bed_uniform(b) * (double)rows[i].n);
 }
 
 /* Twice: the second call adds to what the first has counted. */
@@ -67,8 +66,7 @@ static bool run_row(struct bed *b, size_t i)
     double count = 0.0;
     for (int64_t k = 0; k < index.n; k++) {
         double x = index.value[k];
-        if ((x >= 0.0 && x < (double)rows[i].n) ||
-            x == (double)rows[i].ignore)
+        if ((x >= 0.0 && x < (double)rows[i].n) || x == (double)rows[i].ignore)
             continue;
         if (count++ == 0.0) {
             want[1] = (double)k;
@@ -122,7 +120,8 @@ static void describe(size_t i, char *text, size_t bytes)
     if (i == COUNT(rows))
         snprintf(text, bytes, "index_check refuses misuse");
     else
-        snprintf(text, bytes, "index_check %s %s of %lld, %g out of range, "
+        snprintf(text, bytes,
+                 "index_check %s %s of %lld, %g out of range, "
                  "ignored %lld",
                  shape_text(&rows[i].shape, shape, sizeof(shape)),
                  layout_text(rows[i].layout), (long long)rows[i].n,

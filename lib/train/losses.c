@@ -1,0 +1,219 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* losses.c - means of the losses and accuracies of passes, for show.
+ *
+ * A window is the passes since one was last taken, by ssq_trainer_loss, which
+ * waits, or by ssq_trainer_poll, which sends its sums to the host and begins
+ * another one. */
+#include "lib/amp/mailbox.h"
+#include "lib/core/queue.h"
+#include "lib/tape/tape.h"
+#include "lib/train/trainer.h"
+
+#include <sesqui/ops/data.h>
+#include <sesqui/ops/elementwise.h>
+#include <sesqui/ops/metrics.h>
+
+#include <math.h>
+#include <string.h>
+
+/* Words of the sums: f32 of losses, f32 of accuracies. */
+enum { LOSSES, SCORES, MAGIC, WORDS };
+#define MAGIC_VALUE 0x6c6f7373u
+
+static ssq_status make_word(const ssq_tensor *words, size_t word,
+                            ssq_tensor **tensor)
+{
+    const struct view *v = &words->view;
+    return ssq_tensor_from_buffer(v->buffer, SSQ_F32, 0, NULL, NULL,
+                                  v->offset + word * sizeof(uint32_t), tensor);
+}
+
+/* The mailbox, which is made last, tells whether the sums are there. */
+ssq_status trainer_make_sums(ssq_trainer *t)
+{
+    const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};
+    const int64_t n = WORDS;
+    ssq_device *device = t->queue->device;
+    ssq_status st = SSQ_OK;
+    if (t->mailbox != NULL)
+        return SSQ_OK;
+    if (t->sums == NULL)
+        st = tensor_create(device, SSQ_I32, 1, &n, &t->sums);
+    if (st == SSQ_OK)
+        st = queue_upload_now(t->queue, &t->sums->view, words, sizeof(words));
+    if (st == SSQ_OK && t->sum == NULL)
+        st = make_word(t->sums, LOSSES, &t->sum);
+    if (st == SSQ_OK && t->hits == NULL)
+        st = make_word(t->sums, SCORES, &t->hits);
+    if (st == SSQ_OK && t->accuracy && t->score == NULL)
+        st = tensor_create(device, SSQ_F32, 0, NULL, &t->score);
+    if (st != SSQ_OK)
+        return st;
+    t->mailbox = mailbox_create(words, WORDS, MAGIC);
+    return t->mailbox == NULL ? SSQ_ERR_NOMEM : SSQ_OK;
+}
+
+void trainer_free_losses(ssq_trainer *t)
+{
+    ssq_tensor_destroy(&t->sum);
+    ssq_tensor_destroy(&t->hits);
+    ssq_tensor_destroy(&t->score);
+    ssq_tensor_destroy(&t->sums);
+    mailbox_put(t->mailbox);
+}
+
+void trainer_drop_spoilt(ssq_trainer *t)
+{
+    if (!labels_spoilt(t->labels))
+        return;
+    t->window = (struct window){0};
+    t->sent.losses = 0;
+}
+
+/* ---- a pass ---- */
+
+/* Of several losses of a pass the last one counts. */
+ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
+                         const ssq_tensor *target, int64_t ignore_index)
+{
+    if (!t->accuracy)
+        return SSQ_OK;
+    ssq_status st = trainer_make_sums(t);
+    if (st == SSQ_OK)
+        st = ssq_top_k_accuracy(
+            t->queue, SSQ_TOP_K_ACCURACY(.logits = x, .target = target,
+                                         .accuracy = t->score,
+                                         .ignore_index = ignore_index));
+    t->scored = st == SSQ_OK;
+    return st;
+}
+
+/* The first of a window is written, the others are added. */
+static ssq_status add(ssq_trainer *t, const ssq_tensor *x, const ssq_tensor *to,
+                      uint32_t *n)
+{
+    ssq_status st = *n == 0
+                        ? ssq_cast(t->queue, SSQ_CAST(.x = x, .y = to))
+                        : ssq_add(t->queue, SSQ_ADD(.a = to, .b = x, .y = to));
+    *n += st == SSQ_OK;
+    return st;
+}
+
+ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss)
+{
+    ssq_tensor x = value_of(t->tape, loss.id)->is.tensor;
+    x.view.rank = 0;
+    trainer_drop_spoilt(t);
+    ssq_status st = trainer_make_sums(t);
+    if (st == SSQ_OK)
+        st = add(t, &x, t->sum, &t->window.losses);
+    if (st == SSQ_OK && t->scored)
+        st = add(t, t->score, t->hits, &t->window.scores);
+    t->scored = false;
+    return st;
+}
+
+/* ---- to the host ---- */
+
+static double mean_of(uint32_t bits, uint32_t n)
+{
+    float sum;
+    memcpy(&sum, &bits, sizeof(sum));
+    return n > 0 ? (double)sum / n : (double)NAN;
+}
+
+ssq_status ssq_trainer_loss(ssq_trainer *trainer, double *mean)
+{
+    static const char what[] = "trainer_loss";
+    if (trainer == NULL || mean == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         trainer == NULL ? "trainer" : "mean");
+    uint32_t sum = 0;
+    ssq_status st = labels_send(trainer->labels, trainer->queue);
+    if (st == SSQ_OK && trainer->window.losses > 0)
+        st = ssq_tensor_read(trainer->queue, trainer->sum, &sum, sizeof(sum),
+                             SSQ_F32);
+    ssq_status synced = queue_wait(trainer->queue);
+    if (st == SSQ_OK)
+        st = synced;
+    if (st == SSQ_OK)
+        st = labels_tell(trainer->labels);
+    trainer_drop_spoilt(trainer);
+    if (st != SSQ_OK)
+        return st;
+    *mean = mean_of(sum, trainer->window.losses);
+    trainer->window = (struct window){0};
+    return SSQ_OK;
+}
+
+/* The window that was sent, if it has arrived. */
+static void receive(ssq_trainer *t, ssq_trainer_progress *p)
+{
+    uint32_t words[WORDS];
+    if (t->sent.losses == 0 || mailbox_read(t->mailbox, words) < t->sent_number)
+        return;
+    p->passes = t->sent.losses;
+    p->steps = t->sent.steps;
+    p->loss = mean_of(words[LOSSES], t->sent.losses);
+    p->accuracy = mean_of(words[SCORES], t->sent.scores);
+    t->sent.losses = 0;
+}
+
+/* Send the window that is open, unless another one is on its way. */
+static ssq_status send(ssq_trainer *t)
+{
+    if (t->sent.losses > 0 || t->window.losses == 0)
+        return SSQ_OK;
+    ssq_status st = mailbox_post(t->mailbox, t->queue, NULL, t->sums);
+    if (st != SSQ_OK)
+        return st;
+    t->sent = t->window;
+    t->sent.steps = t->steps;
+    t->sent_number = mailbox_posted(t->mailbox);
+    t->window = (struct window){0};
+    return SSQ_OK;
+}
+
+static ssq_status check_poll(const ssq_trainer *t,
+                             const ssq_trainer_progress *p)
+{
+    static const char what[] = "trainer_poll";
+    if (t == NULL || p == NULL)
+        return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
+                         t == NULL ? "trainer" : "progress");
+    if (p->struct_size != sizeof(*p))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: struct_size is %zu, expected %zu", what,
+                         p->struct_size, sizeof(*p));
+    if (queue_capturing(t->queue))
+        return error_set(SSQ_ERR_INVALID, "%s: a graph is being captured",
+                         what);
+    return queue_check(t->queue, what);
+}
+
+ssq_status ssq_trainer_poll(ssq_trainer *trainer,
+                            ssq_trainer_progress *progress)
+{
+    ssq_trainer_progress now = SSQ_TRAINER_PROGRESS_INIT;
+    ssq_status st = check_poll(trainer, progress);
+    if (st == SSQ_OK)
+        st = labels_send(trainer->labels, trainer->queue);
+    if (st == SSQ_OK)
+        st = labels_tell(trainer->labels);
+    if (st != SSQ_OK)
+        return st;
+    trainer_drop_spoilt(trainer);
+    now.loss = now.accuracy = (double)NAN;
+    receive(trainer, &now);
+    bool arrived = now.passes > 0;
+    st = send(trainer);
+    if (st == SSQ_OK && !arrived)
+        receive(trainer, &now); /* at once, if the device is the host */
+    *progress = now;
+    return st;
+}
+
+uint64_t ssq_trainer_steps(const ssq_trainer *trainer)
+{
+    return trainer == NULL ? 0 : trainer->steps;
+}
