@@ -312,6 +312,8 @@ ssq_torch_scaler_state_init(ssq_torch_scaler_state *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_trainer_args_init(ssq_trainer_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
+ssq_trainer_progress_init(ssq_trainer_progress *x, size_t size);
+SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_transpose_args_init(ssq_transpose_args *x, size_t size);
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_unary_args_init(ssq_unary_args *x, size_t size);
