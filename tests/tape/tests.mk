@@ -23,6 +23,7 @@ tape_tests = \
 	tests/tape/names \
 	tests/tape/places \
 	tests/tape/prod \
+	tests/tape/probabilities \
 	tests/tape/progress \
 	tests/tape/recompute \
 	tests/tape/replay \
@@ -75,6 +76,8 @@ tests_tape_mixed_SOURCES = tests/tape/mixed.c
 tests_tape_mixed_LDADD = libcore.a -lm
 tests_tape_progress_SOURCES = tests/tape/progress.c
 tests_tape_progress_LDADD = libcore.a -lm
+tests_tape_probabilities_SOURCES = tests/tape/probabilities.c
+tests_tape_probabilities_LDADD = libcore.a -lm
 tests_tape_labels_SOURCES = tests/tape/labels.c
 tests_tape_labels_LDADD = libcore.a -lm
 tests_tape_accumulate_SOURCES = tests/tape/accumulate.c
