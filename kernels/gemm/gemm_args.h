@@ -63,7 +63,8 @@ struct gemm_panel_args {
     u32 b_row; /* of a b that is not packed */
 };
 
-/* gemm_tiled.k: factors of any strides. */
+/* gemm_tiled.k: factors of any strides; and whether the sums begin and end in
+ * this launch: else they come from `partial`, or go there. */
 struct gemm_tiled_args {
     u32 d16_at;
     u32 d32_at;
@@ -75,11 +76,14 @@ struct gemm_tiled_args {
     u32 a32_at;
     u32 b16_at;
     u32 b32_at;
+    u32 partial_at;
     STRUCT(gemm_shape) g;
     u32 a_row;
     u32 a_column;
     u32 b_row;
     u32 b_column;
+    u32 begins;
+    u32 ends;
 };
 
 /* gemm_finish.k: sums in rows and matrices of so many; the first m and n of

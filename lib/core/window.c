@@ -16,6 +16,9 @@
  * operand's own start: those bytes count against the limit, too. */
 #define ALIGNMENT 256u
 
+/* Most views of an op that is split: attention's gradients have them. */
+#define MOST_VIEWS 11
+
 /* Of each op, a bit for every operand that is sliced; 0: it cannot be split;
  * BY_PLAN: not here. Operands without a bit are seen whole by every window. */
 static const unsigned short walked[OP_COUNT] = {
@@ -147,7 +150,10 @@ static int64_t slices(const struct view *v, int d, uint64_t limit)
     one.shape[d] = 1;
     if (!window_view_fits(&one, limit))
         return 0;
-    int64_t n = WINDOW_ELEMENTS / view_elements(&one);
+    int64_t elements = view_elements(&one);
+    if (elements == 0)
+        return v->shape[d];
+    int64_t n = WINDOW_ELEMENTS / elements;
     uint64_t step = (uint64_t)v->stride[d] * dtype_bytes(v->dtype);
     uint64_t room = limit - v->offset % ALIGNMENT - view_span(&one);
     if (step > 0 && room / step < (uint64_t)n - 1)
@@ -273,7 +279,7 @@ static ssq_status split(const struct split *s, struct op *op, int done)
     if (done == s->n)
         return window_refuse(op, s->limit);
     int d = s->order[done];
-    struct view saved[8], *v = op_views(op);
+    struct view saved[MOST_VIEWS], *v = op_views(op);
     uint64_t first = op->first;
     memcpy(saved, v, op->nviews * sizeof(*v));
     uint32_t k = 0;

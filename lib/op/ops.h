@@ -114,19 +114,19 @@
       TABLE(gru), IN_HEADER) \
     X(gru_cell_backward, 0, BACKWARD(gru_cell) BACKWARD(gru_reset) \
       BACKWARD(gru), TABLE(gru_cell_backward), IN_HEADER) \
-    X(conv, 0, HALF(conv2d) BACKWARDS(conv2d) HALF(conv_transpose2d) \
+    X(conv, BY_PLAN, HALF(conv2d) BACKWARDS(conv2d) HALF(conv_transpose2d) \
       BACKWARDS(conv_transpose2d), TABLE(conv) \
       TABLE(conv_backward) TABLE(conv_transpose) TABLE(slide_misuse), \
       IN_HEADER) \
-    X(pool, 0, ANY(max_pool2d) ANY(avg_pool2d) ANY(global_avg_pool2d) \
+    X(pool, BY_PLAN, ANY(max_pool2d) ANY(avg_pool2d) ANY(global_avg_pool2d) \
       BACKWARD(max_pool2d) BACKWARD(avg_pool2d) BACKWARD(global_avg_pool2d), \
       TABLE(max_pool) TABLE(max_pool_backward) TABLE(avg_pool) \
       TABLE(avg_pool_backward), IN_HEADER) \
-    X(attention, 0, HALF(attention), TABLE(attention) TABLE(attention_edges) \
-      TABLE(attention_misuse), IN_HEADER) \
-    X(attention_backward, 0, BACKWARD(attention), \
+    X(attention, BY_PLAN, HALF(attention), TABLE(attention) \
+      TABLE(attention_edges) TABLE(attention_misuse), IN_HEADER) \
+    X(attention_backward, BY_PLAN, BACKWARD(attention), \
       TABLE(attention_backward), IN_HEADER) \
-    X(rotary, 0, ANY(rotary) BACKWARD(rotary), TABLE(rotary), IN_HEADER) \
+    X(rotary, BY_PLAN, ANY(rotary) BACKWARD(rotary), TABLE(rotary), IN_HEADER) \
     X(top_k_accuracy, BY_PLAN, ANY(top_k_accuracy) FLOAT32(perplexity), \
       TABLE(metrics), IN_HEADER) \
     X(scaler_join, 0, NO_FUNCTION, NO_TABLE, IN_HEADER) \

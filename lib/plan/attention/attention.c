@@ -105,6 +105,26 @@ uint64_t attention_loops(const struct backend_limits *l,
            loops_of(size_div_up(n, ATTENTION_COLS), block);
 }
 
+struct window_cut attention_cut(const struct attention_params *p,
+                                unsigned walked)
+{
+    return (struct window_cut){.walked = walked,
+                               .dims =
+                                   plan_dims(p->heads == p->kv_heads ? 2 : 1),
+                               .in_order = p->dropout};
+}
+
+void attention_window(struct attention_params *p, const struct view *v,
+                      uint64_t first)
+{
+    bool each = p->heads == p->kv_heads;
+    uint64_t heads = each ? first : first * (uint64_t)p->heads;
+    p->stream.offset += heads * (uint64_t)p->tq * (uint64_t)p->tk;
+    p->batch = v->shape[0];
+    if (each)
+        p->heads = p->kv_heads = v->shape[1];
+}
+
 void attention_bind_both(struct plan *p, const struct view *v,
                          enum access access)
 {
@@ -122,28 +142,21 @@ void attention_bind_mask(struct plan *p, const struct view *mask)
     attention_bind_both(p, narrow ? &absent : mask, ACCESS_READ);
 }
 
-/* The logarithms of the sums, lse, are made in any case: the kernel always
- * stores them, in scratch where the caller has no use for them. */
-static void build(struct plan *p, const struct attention_op *op)
+static void window(struct plan *p, const struct op *some, void *user)
 {
-    const struct attention_params *n = &op->p;
-    struct view lse = op->lse;
-    if (lse.buffer == NULL) {
-        plan_scratch(p, SSQ_F32, (uint64_t)(n->batch * n->heads * n->tq), &lse);
-        lse.stride[0] = n->heads * n->tq;
-        lse.stride[1] = n->tq;
-        lse.stride[2] = 1;
-    }
+    const struct attention_op *op = (const struct attention_op *)some;
+    struct attention_params n = op->p;
     struct attention_shared shared;
-    attention_set(&shared, n, &op->q, &op->k, &op->v, &op->mask, &lse,
+    (void)user;
+    attention_window(&n, &op->lse, op->op.first);
+    attention_set(&shared, &n, &op->q, &op->k, &op->v, &op->mask, &op->lse,
                   &op->step);
-    uint8_t chunk =
-        attention_divide(&shared, plan_limits(p)->group,
-                         (uint64_t)(n->batch * n->heads), n->tq, n->dv);
+    uint8_t chunk = attention_divide(&shared, plan_limits(p)->group,
+                                     (uint64_t)(n.batch * n.heads), n.tq, n.dv);
     struct attention_forward_args a = {.both = shared, .y_dtype = op->y.dtype};
     attention_steps(&op->y, a.y_step);
     plan_kernel(p, KERNEL_attention_forward, KEYS(chunk));
-    plan_bind(p, &lse, ACCESS_WRITE);
+    plan_bind(p, &op->lse, ACCESS_WRITE);
     attention_bind_both(p, &op->q, ACCESS_READ);
     attention_bind_both(p, &op->k, ACCESS_READ);
     attention_bind_both(p, &op->v, ACCESS_READ);
@@ -153,6 +166,27 @@ static void build(struct plan *p, const struct attention_op *op)
     plan_groups(
         p, &a, sizeof(a), a.both.tasks,
         attention_loops(plan_limits(p), &shared, a.both.tk, false, chunk));
+}
+
+/* The logarithms of the sums, lse, are made in any case: the kernel always
+ * stores them, in scratch where the caller has no use for them. */
+static void build(struct plan *p, const struct attention_op *op)
+{
+    const struct attention_params *n = &op->p;
+    struct attention_op part = *op;
+    const struct window_cut cut = attention_cut(n, 0x6f);
+    if (view_absent(&part.lse)) {
+        struct view *lse = &part.lse;
+        plan_scratch(p, SSQ_F32, (uint64_t)(n->batch * n->heads * n->tq), lse);
+        lse->rank = 3;
+        lse->shape[0] = n->batch;
+        lse->shape[1] = n->heads;
+        lse->shape[2] = n->tq;
+        lse->stride[0] = n->heads * n->tq;
+        lse->stride[1] = n->tq;
+        lse->stride[2] = 1;
+    }
+    plan_windows(p, &part.op, &cut, window, NULL);
 }
 
 const struct attention_plan attention_plans[] = {{"portable", NULL, build},

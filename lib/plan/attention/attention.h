@@ -5,7 +5,7 @@
 
 #include "kernels/attention/attention_args.h"
 #include "lib/op/attention/attention.h"
-#include "lib/plan/plan.h"
+#include "lib/plan/windows.h"
 
 /** The fields that both directions have, but tasks, chunks and blocks. */
 void attention_set(struct attention_shared *a, const struct attention_params *p,
@@ -21,6 +21,15 @@ uint8_t attention_divide(struct attention_shared *a, uint32_t group,
 uint64_t attention_loops(const struct backend_limits *l,
                          const struct attention_shared *a, uint32_t n,
                          bool slopes, uint8_t chunk);
+/** By batches, and by heads where each has keys of its own: walked are the
+ *  views with both. Words of a random stream follow the order. */
+struct window_cut attention_cut(const struct attention_params *p,
+                                unsigned walked);
+/** What is left of the whole's numbers in a window: v is one of its views, and
+ *  first are the batches, or heads, before it. */
+void attention_window(struct attention_params *p, const struct view *v,
+                      uint64_t first);
+
 /** A mask as elements of 1, 2 and 4 bytes. */
 void attention_bind_mask(struct plan *p, const struct view *mask);
 /** A float operand as elements of 2 and 4 bytes. */

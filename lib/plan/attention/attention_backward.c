@@ -102,15 +102,27 @@ static void make_gradient(struct plan *p,
 
 /* The scores are computed again in each launch: the matrix of all of them would
  * have tq by tk elements for every head. */
-static void build(struct plan *p, const struct attention_backward_op *op)
+static void window(struct plan *p, const struct op *some, void *user)
 {
+    struct attention_backward_op part =
+        *(const struct attention_backward_op *)some;
+    const struct attention_backward_op *op = &part;
     struct view saved, delta = {.buffer = NULL};
+    (void)user;
+    attention_window(&part.p, &part.lse, part.op.first);
     make_saved(p, op, &saved);
     if (op->dq.buffer != NULL || op->dk.buffer != NULL)
         make_delta(p, op, &delta);
     make_gradient(p, op, MODE_DQ, &op->dq, &saved, &delta);
     make_gradient(p, op, MODE_DK, &op->dk, &saved, &delta);
     make_gradient(p, op, MODE_DV, &op->dv, &saved, &delta);
+}
+
+static void build(struct plan *p, const struct attention_backward_op *op)
+{
+    struct attention_backward_op part = *op;
+    const struct window_cut cut = attention_cut(&op->p, 0x7ef);
+    plan_windows(p, &part.op, &cut, window, NULL);
 }
 
 const struct attention_backward_plan attention_backward_plans[] = {

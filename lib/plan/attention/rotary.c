@@ -5,6 +5,7 @@
 #include "kernels/attention/rotary_args.h"
 #include "lib/op/attention/rotary.h"
 #include "lib/plan/walk.h"
+#include "lib/plan/windows.h"
 
 /* In elements; 0 for an absent operand. */
 static uint32_t last_stride(const struct view *v)
@@ -43,8 +44,10 @@ static void set_walk(struct rotary_args *a, const struct rotary_op *op)
 /* An item turns one pair, or copies one of the elements behind the last pair:
  * these are the slots of a row. Angles come from positions and frequencies, or
  * from cosines and sines that are given. */
-static void build(struct plan *p, const struct rotary_op *op)
+static void window(struct plan *p, const struct op *some, void *user)
 {
+    const struct rotary_op *op = (const struct rotary_op *)some;
+    (void)user;
     const struct view *x = &op->x;
     int64_t d = x->shape[x->rank - 1], slots = d - op->dims / 2;
     struct rotary_args a = {.n = (uint32_t)(view_elements(x) / d * slots),
@@ -68,6 +71,16 @@ static void build(struct plan *p, const struct rotary_op *op)
     bind_both(p, &op->cosine, ACCESS_READ);
     bind_both(p, &op->sine, ACCESS_READ);
     plan_items(p, &a, sizeof(a), a.n, LOOPS_FEW);
+}
+
+/* Where a row's position is its index, that dimension stays whole. */
+static void build(struct plan *p, const struct rotary_op *op)
+{
+    struct rotary_op part = *op;
+    bool given = !view_absent(&op->position) || !view_absent(&op->cosine);
+    const struct window_cut cut = {
+        .walked = 0x3b, .dims = plan_dims(op->x.rank - (given ? 1 : 2))};
+    plan_windows(p, &part.op, &cut, window, NULL);
 }
 
 const struct rotary_plan rotary_plans[] = {{"portable", NULL, build}, {NULL}};

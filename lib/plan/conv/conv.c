@@ -214,7 +214,7 @@ static void fold(struct plan *p, const struct conv_args *a, uint32_t splits,
 /* Tiles of 16 rows where there are no more: of 64, most would be empty. With
  * splits the sums go to partial, and what is made is not written until they are
  * folded; it is bound all the same, for its place in the text. */
-static void build(struct plan *p, const struct conv_op *op)
+static void images(struct plan *p, const struct conv_op *op)
 {
     static const struct view absent;
     struct conv_args a = {.images = 0};
@@ -242,6 +242,11 @@ static void build(struct plan *p, const struct conv_op *op)
                 TILE_LOOPS + loops_of(size_div_up(a.share, STEP), STEP_LOOPS));
     if (splits > 1)
         fold(p, &a, splits, r.made, &partial);
+}
+
+static void build(struct plan *p, const struct conv_op *op)
+{
+    conv_windows(p, op, images);
 }
 
 const struct conv_plan conv_plans[] = {

@@ -4,7 +4,12 @@
 #define LIB_PLAN_CONV_CONV_H
 
 #include "lib/op/conv/conv.h"
-#include "lib/plan/plan.h"
+#include "lib/plan/windows.h"
+
+/** Call each for windows of images, of what makes images or maps; once for the
+ *  gradient of a filter, which is a sum over all of them. */
+void conv_windows(struct plan *p, const struct conv_op *op,
+                  void (*each)(struct plan *p, const struct conv_op *op));
 
 bool conv_gemm_check(const struct backend_limits *l, const struct conv_op *op,
                      struct why *why);

@@ -352,7 +352,7 @@ static void fold(struct plan *p, const struct conv_op *op,
 }
 
 /* The scratch is reused by all rounds: launches of a plan run in order. */
-void conv_gemm_build(struct plan *p, const struct conv_op *op)
+static void rounds(struct plan *p, const struct conv_op *op)
 {
     struct shape c = shape_of(op, plan_limits(p));
     bool weight = op->kind == CONV_WEIGHT;
@@ -374,4 +374,9 @@ void conv_gemm_build(struct plan *p, const struct conv_op *op)
     }
     if (weight)
         fold(p, op, &c, &other);
+}
+
+void conv_gemm_build(struct plan *p, const struct conv_op *op)
+{
+    conv_windows(p, op, rounds);
 }

@@ -6,8 +6,9 @@
  * is one launch of gemm_tiled.k. A processor first packs both operands into
  * panels, gemm_pack.k, which gemm_panel.k multiplies; only what has too few
  * rows or columns to be worth it is left to gemm_tiled.k. The panels take
- * scratch: what needs too much of it is done in pieces of the batch, of m, n
- * and k; sums wait in float32 for the next piece of k. */
+ * scratch: what needs too much of it, or has operands larger than a launch
+ * sees, is done in pieces of the batch, of m, n and k; sums wait in float32 for
+ * the next piece of k. Which kernel it is depends on the whole product. */
 #include "lib/plan/gemm/product.h"
 
 /* Most float32s of one piece's panels of a or b, and of its partial sums. */
@@ -91,6 +92,22 @@ static void choose_pieces(struct pieces *c, const struct product *g,
     int64_t packed = c->plain ? c->m : size_most(c->m, c->n);
     int64_t each = size_most(packed * c->k, c->m * c->n);
     c->batch = size_most(1, size_least(g->batch, floats / each));
+}
+
+/* A line of a piece, or the sums of one, may be far from the next in what is
+ * not packed: pieces become smaller where a launch does not see that. Tiles
+ * stay whole, if they can, or else the sums may not fit any more. */
+static void shrink_pieces(const struct plan *p, struct pieces *c,
+                          const struct product *g)
+{
+    struct product size = {.batch = c->batch, .m = c->m, .n = c->n, .k = c->k};
+    if (product_fits(p, g) || !product_shrink(p, g, &size))
+        return;
+    c->batch = size.batch;
+    c->m = size.m > c->rows ? size.m - size.m % c->rows : size.m;
+    c->n = size.n > c->columns ? size.n - size.n % c->columns : size.n;
+    c->k = size.k;
+    c->depth = size_least(c->k, c->depth);
 }
 
 /* The lines of v, dimension 1, along dimension 2, for gemm_pack.k. */
@@ -186,11 +203,8 @@ static void plan_depths(struct plan *p, const struct product *g,
                         const struct pieces *c)
 {
     for (int64_t k = 0; k < g->k; k += c->k) {
-        struct product part = *g;
+        struct product part = product_depths(g, k, c->k);
         struct gemm_panel_args x = {.begins = k == 0, .ends = k + c->k >= g->k};
-        part.k = size_least(c->k, g->k - k);
-        product_cut(&part.a, 2, k, part.k);
-        product_cut(&part.b, 1, k, part.k);
         plan_piece(p, &part, c, &x);
     }
 }
@@ -206,11 +220,13 @@ static void plan_panels(struct plan *p, const struct product *g, bool plain)
     if (plain)
         c.rows = g->m <= GEMM_ROWS_FEW ? GEMM_ROWS_FEW : GEMM_ROWS_SOME;
     choose_pieces(&c, g, size_least(floats, MOST_PACKED));
-    plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.k), &c.a);
+    shrink_pieces(p, &c, g);
+    int64_t m = round_up(c.m, c.rows), n = round_up(c.n, c.columns);
+    plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * m * c.k), &c.a);
     if (!plain)
-        plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.n * c.k), &c.b);
+        plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * n * c.k), &c.b);
     if (g->k > c.depth)
-        plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * c.m * c.n), &c.partial);
+        plan_scratch(p, SSQ_F32, (uint64_t)(c.batch * m * n), &c.partial);
     const struct product size = {.batch = c.batch, .m = c.m, .n = c.n};
     for (int64_t z = 0; z < g->batch; z += c.batch)
         for (int64_t i = 0; i < g->m; i += c.m)

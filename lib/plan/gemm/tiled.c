@@ -34,24 +34,71 @@ int64_t product_depth(const struct plan *p, const struct product *g)
     return size_most(loops / (STEP_LOOPS + 1), 1) * TILED_DEPTH;
 }
 
+/* Where a launch has a part of k: are its sums new, and are they the results?
+ * Else they come from, or go to, partial. */
+struct share {
+    bool begins, ends;
+    struct view partial;
+};
+
 /* Larger tiles read less memory for each result; on a GPU they are worth it
  * only if there are enough of them for all its units. */
-void plan_tiled(struct plan *p, const struct product *g)
+static void launch(struct plan *p, const struct product *g,
+                   const struct share *k)
 {
     const struct backend_limits *l = plan_limits(p);
     struct gemm_tiled_args x = {.g = product_shape(g),
                                 .a_row = view_step(&g->a, 1),
                                 .a_column = view_step(&g->a, 2),
                                 .b_row = view_step(&g->b, 1),
-                                .b_column = view_step(&g->b, 2)};
+                                .b_column = view_step(&g->b, 2),
+                                .begins = k->begins,
+                                .ends = k->ends};
     bool large = l->group == 1 ? g->m > TILED_SMALL
                                : tiles(l, g, TILED_LARGE) >= l->units;
     uint8_t side = large ? TILED_LARGE : TILED_SMALL;
+    uint64_t loops = k->begins && k->ends ? TILE_LOOPS : 2 * TILE_LOOPS;
     plan_kernel(p, KERNEL_gemm_tiled, KEYS(side));
     product_bind_epilogue(p, g);
     product_bind(p, &g->a, ACCESS_READ);
     product_bind(p, &g->b, ACCESS_READ);
+    plan_bind(p, &k->partial, ACCESS_UPDATE);
     plan_groups(p, &x, sizeof(x), (uint64_t)tiles(l, g, side),
-                TILE_LOOPS +
-                    loops_of(size_div_up(g->k, TILED_DEPTH), STEP_LOOPS));
+                loops + loops_of(size_div_up(g->k, TILED_DEPTH), STEP_LOOPS));
+}
+
+/* All of k for a part of the batch, of m and of n. */
+static void depths(struct plan *p, const struct product *g, int64_t most,
+                   struct share *share)
+{
+    if (g->k <= most) {
+        launch(p, g, &(struct share){.begins = true, .ends = true});
+        return;
+    }
+    for (int64_t k = 0; k < g->k && !plan_failed(p); k += most) {
+        struct product part = product_depths(g, k, most);
+        share->begins = k == 0;
+        share->ends = k + most >= g->k;
+        launch(p, &part, share);
+    }
+}
+
+/* What is too large even so is refused as it is bound. */
+void plan_tiled(struct plan *p, const struct product *g)
+{
+    struct product size = *g;
+    struct share share = {.begins = false};
+    if (product_fits(p, g) || !product_shrink(p, g, &size)) {
+        depths(p, g, g->k, &share);
+        return;
+    }
+    if (size.k < g->k)
+        plan_scratch(p, SSQ_F32, (uint64_t)(size.batch * size.m * size.n),
+                     &share.partial);
+    for (int64_t z = 0; z < g->batch; z += size.batch)
+        for (int64_t i = 0; i < g->m; i += size.m)
+            for (int64_t j = 0; j < g->n && !plan_failed(p); j += size.n) {
+                struct product part = product_part(g, &size, z, i, j);
+                depths(p, &part, size.k, &share);
+            }
 }

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - the plan of pooling: which taps or windows each row and column
  * meets is counted here, in 64 bits, once for all channels. */
-#include "lib/plan/plan.h"
+#include "lib/plan/windows.h"
 
 #include "kernels/pool/pool_args.h"
 #include "lib/op/pool/pool.h"
@@ -113,8 +113,10 @@ static uint64_t looks(const struct pool_op *op, int axis)
  * of 4 bytes, of which one is absent, so that its dtype multiplies no variants.
  * An index that is not asked for is bound as absent: only averages have no
  * place for it. */
-static void build(struct plan *p, const struct pool_op *op)
+static void window(struct plan *p, const struct op *some, void *user)
 {
+    const struct pool_op *op = (const struct pool_op *)some;
+    const struct view *table = user;
     const struct view *y = is_backward(op) ? &op->image : &op->map;
     const struct view *x = is_backward(op) ? &op->map : &op->image;
     static const struct view absent;
@@ -138,12 +140,10 @@ static void build(struct plan *p, const struct pool_op *op)
         a.stride[i] = (uint32_t)op->slide[i].stride;
         a.dilation[i] = (uint32_t)op->slide[i].dilation;
     }
-    struct view table;
-    make_table(p, op, &table);
     bool wide = y->dtype == SSQ_F32;
     plan_kernel(p, KERNEL_pool2d,
                 KEYS((uint8_t)op->kind, (uint8_t)dtype_bytes(x->dtype)));
-    plan_bind(p, &table, ACCESS_READ);
+    plan_bind(p, table, ACCESS_READ);
     plan_bind(p, x, ACCESS_READ);
     plan_bind(p, wide ? &absent : y, ACCESS_WRITE);
     plan_bind(p, wide ? y : &absent, ACCESS_WRITE);
@@ -154,6 +154,16 @@ static void build(struct plan *p, const struct pool_op *op)
     plan_items(p, &a, sizeof(a), a.n,
                LOOPS_FEW + loops_of(looks(op, HEIGHT),
                                     loops_of(looks(op, WIDTH), LOOPS_DIVIDE)));
+}
+
+/* Images and channels are independent. */
+static void build(struct plan *p, const struct pool_op *op)
+{
+    struct pool_op part = *op;
+    struct view table;
+    const struct window_cut cut = {.walked = 7, .dims = plan_dims(2)};
+    make_table(p, op, &table);
+    plan_windows(p, &part.op, &cut, window, &table);
 }
 
 const struct pool_plan pool_plans[] = {{"portable", NULL, build}, {NULL}};

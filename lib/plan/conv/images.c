@@ -1,0 +1,28 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* images.c - convolutions of more images than a launch sees. */
+#include "lib/plan/conv/conv.h"
+
+/* What is done with each window. */
+struct images {
+    void (*each)(struct plan *p, const struct conv_op *op);
+};
+
+static void window(struct plan *p, const struct op *some, void *user)
+{
+    const struct images *c = user;
+    struct conv_op part = *(const struct conv_op *)some;
+    part.n = part.image.shape[0];
+    c->each(p, &part);
+}
+
+void conv_windows(struct plan *p, const struct conv_op *op,
+                  void (*each)(struct plan *p, const struct conv_op *op))
+{
+    struct images c = {each};
+    struct conv_op part = *op;
+    const struct window_cut cut = {.walked = 5, .dims = 1};
+    if (op->kind == CONV_WEIGHT)
+        each(p, op);
+    else
+        plan_windows(p, &part.op, &cut, window, &c);
+}
