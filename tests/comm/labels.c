@@ -1,60 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* labels.c - class labels out of range on one rank: all ranks skip the step,
  * all report it, and go on with the same bits. */
+#include "tests/comm/model.h"
 
-#include <math.h>
-#include <sesqui/trainer.h>
-
-#include "tests/comm/comm.h"
-
-enum {
-    STEPS = 5,
-    BATCH = 6,
-    WIDTH = 10,
-    HIDDEN = 8,
-    CLASSES = 3,
-    VALUES = 115
-};
-
-struct model {
-    ssq_queue *queue;
-    ssq_trainer *trainer;
-    ssq_tensor *x, *y;
-    int reports;
-    char text[256]; /* of the last one */
-};
-
-static void model_make(struct model *m, ssq_queue *queue,
-                       const ssq_trainer_args *args)
-{
-    const int64_t shape[] = {BATCH, WIDTH};
-
-    *m = (struct model){.queue = queue};
-    NEED(ssq_trainer_create(queue, args, &m->trainer));
-    NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &m->x));
-    m->y = core_vector(ssq_queue_device(queue), SSQ_I32, BATCH);
-}
-
-static void model_free(struct model *m)
-{
-    ssq_trainer_destroy(&m->trainer);
-    ssq_tensor_destroy(&m->x);
-    ssq_tensor_destroy(&m->y);
-}
+enum { STEPS = 5, HIDDEN = 8, VALUES = 115 };
 
 static void feed(struct model *m, int step, unsigned b, bool bad)
 {
-    static float x[MOST_RANKS * STEPS][BATCH * WIDTH];
-    static int32_t y[MOST_RANKS * STEPS][BATCH];
-    int place = step * MOST_RANKS + (int)b;
-
-    for (int i = 0; i < BATCH * WIDTH; i++)
-        x[place][i] = (float)((i * 7 + place * 13) % 19 - 9) / 8;
-    for (int i = 0; i < BATCH; i++)
-        y[place][i] = (i + place) % CLASSES;
-    y[place][4] = bad ? CLASSES : 0;
-    NEED(ssq_tensor_write(m->queue, m->x, x[place], sizeof(x[place]), SSQ_F32));
-    NEED(ssq_tensor_write(m->queue, m->y, y[place], sizeof(y[place]), SSQ_I32));
+    model_feed(m, step, b, bad ? WRONG_LABEL : NO_FLAW);
 }
 
 /* A report is no failure: the pass counts. */

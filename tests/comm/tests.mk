@@ -24,6 +24,7 @@ check_PROGRAMS += $(comm_tests)
 TESTS += $(comm_tests)
 thread_tests += $(comm_tests)
 EXTRA_DIST += tests/comm/batch_norm.h tests/comm/comm.h tests/comm/files.h \
+	tests/comm/model.h \
 	tests/comm/scale.h tests/comm/short.h
 
 tests_comm_alike_SOURCES = tests/comm/alike.c

@@ -2,64 +2,17 @@
 /* train.c - trainers that are ranks: the bits of one alone that accumulates
  * their passes, whatever the devices. */
 
-#include <math.h>
 #include <sesqui/checkpoint.h>
-#include <sesqui/trainer.h>
 
-#include "tests/comm/comm.h"
+#include "tests/comm/model.h"
 
-enum {
-    STEPS = 4,
-    BATCH = 6,
-    WIDTH = 10,
-    CLASSES = 3,
-    HIDDEN = 16,
-    VALUES = 227
-};
+enum { STEPS = 4, HIDDEN = 16, VALUES = 227 };
 
 /* ---- a model, and its batches ---- */
 
-struct model {
-    ssq_queue *queue;
-    ssq_trainer *trainer;
-    ssq_tensor *x, *y;
-    double deviation; /* of fc1's initial weights; 0: 0.3 */
-};
-
-static void model_make(struct model *m, ssq_queue *queue,
-                       const ssq_trainer_args *args)
-{
-    const int64_t shape[] = {BATCH, WIDTH};
-
-    *m = (struct model){.queue = queue};
-    NEED(ssq_trainer_create(queue, args, &m->trainer));
-    NEED(ssq_tensor_create(ssq_queue_device(queue), SSQ_F32, 2, shape, &m->x));
-    m->y = core_vector(ssq_queue_device(queue), SSQ_I32, BATCH);
-}
-
-static void model_free(struct model *m)
-{
-    ssq_trainer_destroy(&m->trainer);
-    ssq_tensor_destroy(&m->x);
-    ssq_tensor_destroy(&m->y);
-}
-
-/* Batch b of a step, in the queue's order; bad: something of it is not
- * finite. */
 static void feed(struct model *m, int step, unsigned b, bool bad)
 {
-    static float x[MOST_RANKS * STEPS][BATCH * WIDTH];
-    static int32_t y[MOST_RANKS * STEPS][BATCH];
-    int place = step * MOST_RANKS + (int)b;
-
-    for (int i = 0; i < BATCH * WIDTH; i++)
-        x[place][i] = (float)((i * 7 + place * 13) % 19 - 9) / 8;
-    for (int i = 0; i < BATCH; i++)
-        y[place][i] = (i + place) % CLASSES;
-    if (bad)
-        x[place][3] = NAN;
-    NEED(ssq_tensor_write(m->queue, m->x, x[place], sizeof(x[place]), SSQ_F32));
-    NEED(ssq_tensor_write(m->queue, m->y, y[place], sizeof(y[place]), SSQ_I32));
+    model_feed(m, step, b, bad ? NOT_FINITE : NO_FLAW);
 }
 
 /* Dropout draws another mask in each pass. */
