@@ -72,8 +72,9 @@ typedef ssq_reduce_args ssq_prod_args;
  *  nothing is 1. Intermediate products may overflow or underflow where the
  *  final one would not. Class R: a relative error of (chain + 8) 2^-24 without
  *  that. On a tape the gradient of an element is dy times the product of all
- *  other elements, so it is right where elements are 0; while it is made it
- *  takes four times x's elements in float32. Since 0.1. */
+ *  other elements, so it is right where elements are 0. It is rounded once for
+ *  each factor; while it is made it takes four times x's elements in float32.
+ *  Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_prod(ssq_queue *queue,
                                            const ssq_prod_args *args);
 
