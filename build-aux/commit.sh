@@ -1,7 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# commit.sh - write a header with the commit that the source is of, if it is not
-# what the header has.
+# commit.sh - write a header with the commit of the source, if the commit has
+# changed.
 #
 # usage: sh build-aux/commit.sh SOURCE HEADER
 #

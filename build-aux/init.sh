@@ -25,7 +25,7 @@ preprocess() {
 preprocess -dM "$work/all.c" |
     sed -n 's/^#define \(SSQ_[A-Z0-9_]*_INIT\) .*/\1/p' | sort >"$work/macros"
 
-# What a macro expands to has its struct's size: "MACRO STRUCT".
+# Print "MACRO STRUCT" for each macro: its expansion names the struct's size.
 {
     cat "$work/all.c"
     sed 's/.*/@ "&" &/' "$work/macros"
@@ -88,8 +88,8 @@ header() {
  *
  * Each function writes the defaults to *x.
  *  @param size  bytes of the struct as the caller knows it
- *  @return SSQ_ERR_INVALID x is NULL, or size is not that of the library, whose
- *          version is another one then: the text has both sizes, and nothing
+ *  @return SSQ_ERR_INVALID x is NULL, or the library is of another version and
+ *          its struct has another size: the text gives both sizes, and nothing
  *          was written. Since 0.1.
  *
  * `make init` writes this file from the other headers. */
@@ -97,7 +97,7 @@ header() {
 #define SESQUI_INIT_H
 
 END
-    # those that sesqui.h does not include
+    # headers that sesqui.h does not include
     echo '#include <sesqui.h>' >"$work/main.c"
     preprocess -M "$work/main.c" | tr -s ' \\' '\n\n' |
         sed -n "s,^.*/\(sesqui/.*\.h\)\$,#include <\1>,p" |

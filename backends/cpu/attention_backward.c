@@ -81,7 +81,7 @@ static struct work make_work(const struct backward *f,
 
 /* ---- strips ---- */
 
-/* What a task keeps of a strip: dq is [d][strip], after that. */
+/* The saved words of a strip; its dq, [d][strip], follows them. */
 static struct attention_saved *saved_of(const struct work *x, int64_t i)
 {
     return (void *)(x->of_strips + (size_t)i * x->of_strip);
@@ -103,7 +103,7 @@ static void pack_queries(const struct attention_task *t,
     t->job->gemm->pack(&from, 0, s->queries, 0, (uint32_t)length, to);
 }
 
-/* What is saved of strip i of a task, delta, and no dq yet. */
+/* Load the saved words of strip i of a task and its delta, and clear dq. */
 static void begin_strip(const struct attention_task *t, int64_t i,
                         const struct work *x)
 {

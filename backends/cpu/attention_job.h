@@ -25,7 +25,7 @@ struct attention_job {
     const struct gemm_kernels *gemm;
     const struct attention_kernels *kernels;
     struct attention_operand q, k, v, mask, y, lse, dy, dq, dk, dv;
-    const float *rests; /* of each query, what lse has lost; NULL: nothing */
+    const float *rests; /* what each lse lost by rounding; NULL: 0 */
     uint32_t dtype;     /* of q, k and v */
     uint32_t step;      /* of the random stream */
     uint32_t strip;
@@ -74,8 +74,8 @@ struct gemm_source attention_lines(const struct attention_operand *o,
                                    int64_t batch, int64_t head, int64_t index,
                                    bool turned);
 
-/** Task `index` of those that take `each` strips of a head of keys, which has
- *  so many tasks; the last one may take fewer. */
+/** Return task `index`. A head of keys has `tasks_of_head` tasks of `each`
+ *  strips; the last task of a head may have fewer strips. */
 struct attention_task attention_task_at(const struct attention_job *job,
                                         uint32_t index, int64_t tasks_of_head,
                                         int64_t each);
@@ -131,7 +131,7 @@ void attention_for(const struct attention_job *job,
                    const struct backend_device *device, int64_t n,
                    team_task task, void *context);
 
-/** attention_rest.c: what the lse of each query has lost, as the first numbers
+/** attention_rest.c: what each lse lost by rounding, as the first numbers
  *  of *block, [batch, heads, tq]: kernels/attention/saved.h. NULL: nothing
  * worth it. Release it with scratch_return(). */
 ssq_status attention_find_rests(const struct attention_job *job,

@@ -23,7 +23,7 @@ struct rests {
     size_t floats; /* of a thread */
 };
 
-/* What a task keeps of a strip. */
+/* The state of a strip within a task. */
 struct kept {
     struct attention_strip s;
     struct gemm_panels q;
@@ -31,7 +31,7 @@ struct kept {
     bool wanted;
 };
 
-/* What a thread has for the block under way. */
+/* Memory of a thread for the current block. */
 struct work {
     struct gemm_panels k;
     float *scores, *bias;
@@ -83,8 +83,8 @@ static void begin_strip(const struct attention_task *t, struct kept *k)
         k->state->most[i] = -(float)INFINITY;
 }
 
-/* The sums of a strip with the first keys of a block. Dropout is no part of
- * them. */
+/* Add the first keys of a block to the sums of a strip. The sums are those
+ * before dropout. */
 static void meet(const struct attention_task *t,
                  const struct attention_block *b, uint32_t keys,
                  const struct work *w, const struct kept *k)
@@ -191,7 +191,7 @@ ssq_status attention_find_rests(const struct attention_job *job,
     r.each = size_least(MOST_STRIPS, job->strips);
     r.tasks_of_head = size_div_up(job->strips, r.each);
     r.floats = floats_of_thread(&r);
-    /* what threads work in begins a line of the cache */
+    /* the memory of threads begins at a cache line */
     const size_t first = (rows + 15) / 16 * 16;
     ssq_status st = scratch_take(
         &device->scratch, (first + r.floats * threads) * sizeof(float), block);

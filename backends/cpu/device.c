@@ -165,8 +165,8 @@ static uint64_t host_memory(void)
     return pages > 0 && size > 0 ? (uint64_t)pages * (uint64_t)size : 0;
 }
 
-/* What one launch sees: kernels count elements in 32 bits, some of them in
- * words of 2 bytes. Larger operands are seen in windows. */
+/* The bytes that one launch can address: kernels count elements in 32 bits,
+ * some of them in words of 2 bytes. Larger operands are seen in windows. */
 static uint64_t binding_bytes(void)
 {
     return (UINT64_C(1) << 32) - CPU_ALIGNMENT;

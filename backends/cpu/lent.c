@@ -7,9 +7,9 @@
  * not the number that the program calls it with: even if it makes a call twice,
  * no two tasks run with the same worker.
  *
- * The context of a share is no pointer but a ticket: a slot of a static table
- * and how often the slot was used before. A share that comes after its loop is
- * over finds another use, or none, and does nothing. */
+ * The context of a share is a ticket, not a pointer: the number of a slot in a
+ * static table, and how often the slot was used before. A share that is called
+ * after its loop has ended finds another use, or none, and does nothing. */
 #include "backends/cpu/lent.h"
 
 #include "lib/core/fpenv.h"
@@ -27,7 +27,7 @@ struct loop {
 
 /* ---- slots ---- */
 
-/** Loops that can be under way at a time; more run on their callers alone. */
+/** Loops that can run at a time. More loops run on their callers alone. */
 #define SLOT_BITS 8
 #define SLOTS     (1u << SLOT_BITS)
 

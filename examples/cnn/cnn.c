@@ -81,7 +81,7 @@ static bool one_cycle(struct fit *f)
                "momentum");
 }
 
-/* The scaler of to_fp16(dynamic=True), with what the options change. */
+/* The scaler of to_fp16(dynamic=True), with the program's options applied. */
 static const char *scaler_text(const struct fit *f, char text[RUN_SCALER])
 {
     const char *scaler = run_trainer_scaler(f->o, f->policy, text);

@@ -35,7 +35,7 @@ static bool parse_line(char *line, float *pixel, int32_t *label)
     return true;
 }
 
-/* A label that is no class would train on nothing. */
+/* Refuse a label that is not a class. */
 static bool check_label(const char *path, int row, int32_t label)
 {
     if (label < DIGITS_CLASSES)

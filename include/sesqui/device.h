@@ -24,7 +24,7 @@
  *
  * A broken driver can end the process that loads it or opens its device: PoCL
  * calls abort() if it finds no linker. The library cannot prevent that, and
- * starts no process of its own to try a driver. A program that must not be
+ * never starts a process to try a driver. A program that must not be
  * ended runs `sesqui devices` once after an installation or a new driver: the
  * tool opens every device in a child process first, and names a driver that
  * ends it. `sesqui certify --once` runs all tables as well, on devices that

@@ -10,8 +10,8 @@
  *
  * Each function writes the defaults to *x.
  *  @param size  bytes of the struct as the caller knows it
- *  @return SSQ_ERR_INVALID x is NULL, or size is not that of the library, whose
- *          version is another one then: the text has both sizes, and nothing
+ *  @return SSQ_ERR_INVALID x is NULL, or the library is of another version and
+ *          its struct has another size: the text gives both sizes, and nothing
  *          was written. Since 0.1.
  *
  * `make init` writes this file from the other headers. */

@@ -84,8 +84,8 @@ typedef struct ssq_params_options {
 
 /** Make an empty set of parameters. Layers add to it as they are first used.
  *  @param policy  as ssq_policy_from_name; NULL "float32": its compute dtype is
- *                 that of the parameters, but of those that are made full
- *                 (norms). The optimizer keeps float32 masters. The word
+ *                 the dtype of all parameters except full ones (those of
+ *                 norms). The optimizer keeps float32 masters. The word
  *                 loss_scale is checked and not kept: a trainer, or the
  *                 program, makes the scaler
  *  @param options  NULL all defaults; copied
@@ -395,8 +395,8 @@ SSQ_API void ssq_tape_grad_at(const char *where, ssq_tape *tape, ssq_var loss,
 /** Would ssq_tape_backward(tape, loss, ..) run? Walks the pass in a dry
  * capture, which runs nothing and compiles nothing. Finds ops whose derivative
  * this device refuses for its dtypes or shapes, and operands that were written
- * since they were read. The pass is as before, and may go on. Gradients of
- * parameters are made, without contents.
+ * since they were read. The pass does not change, and may go on. Gradients of
+ * parameters are created, without contents.
  *  @return SSQ_OK; what was latched; as ssq_tape_backward, with the line,
  * scope, op and shapes of the last such op of the pass and how many more there
  *          are: each is a warning for the log (SSQ_VERBOSE=autograd). An op

@@ -59,8 +59,8 @@
  * the first of ssq_trainer_step, _idle, _flush, _loss, _poll and ssq_queue_sync
  * to find that it has arrived returns it, once; _loss and ssq_queue_sync always
  * find it. The call has done its work then: the pass counts, and training may
- * go on. The mean of losses begins anew. Labels of an evaluation are reported
- * and skip nothing. */
+ * go on. The mean of losses restarts. Labels of an evaluation are reported and
+ * skip nothing. */
 #ifndef SESQUI_TRAINER_H
 #define SESQUI_TRAINER_H
 
@@ -233,8 +233,8 @@ typedef enum ssq_trainer_place {
  *  and at the end of a step may load, save and evaluate: ssq_trainer_load,
  *  ssq_trainer_evaluate. They may not begin a pass for training.
  *  @return SSQ_OK, or another status to stop: the call that came to the place
- *          returns it. Its text is that of the library's call that failed, or
- *          the hook's own, for example
+ *          returns it. The text is set by the library's call that failed, or
+ *          by the hook, for example
  *          `return ssq_error_set(SSQ_ERR_INVALID, "the loss is NaN");` */
 typedef ssq_status ssq_trainer_hook(void *user, ssq_trainer *trainer,
                                     ssq_trainer_place place, ssq_var *var);
@@ -260,10 +260,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_hook_add(ssq_trainer *trainer,
  *  These hooks may evaluate, save, and change hyper-parameters. A program
  *  without such hooks need not call it. ssq_trainer_end ends what is open.
  *  @param place  EPOCH_BEGIN, EPOCH_END, VALIDATE_BEGIN or VALIDATE_END
- *  @return SSQ_ERR_INVALID trainer is NULL, another place, a begin of what has
- *          begun, an end of what has not, or the end of an epoch within a
- *          validation: no hook is called; else what a hook returned. After an
- *          error the place is not taken, and the call may be repeated. */
+ *  @return SSQ_ERR_INVALID trainer is NULL, or place is another one, begins
+ *          something that has already begun, ends something that has not, or
+ *          ends an epoch within a validation: no hook is called; else the
+ *          status of a hook. After an error the call may be repeated. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_notify(ssq_trainer *trainer,
                                                      ssq_trainer_place place);
 
@@ -471,7 +471,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_idle(ssq_trainer *trainer);
  *  waits.
  *  @param mean  NaN where there were none
  *  @return SSQ_ERR_INVALID a NULL, or labels out of range (see above): mean is
- *          not written, and the mean begins anew; the queue's error. */
+ *          not written, and the mean restarts; the queue's error. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_loss(ssq_trainer *trainer,
                                                    double *mean);
 
@@ -489,10 +489,10 @@ typedef struct ssq_trainer_progress {
     }
 
 /** Report mean loss and accuracy without a wait. Each call sends the sums of
- *  the passes since the last one to the host, unless earlier sums are still on
- *  their way, and returns those that have arrived. A call may therefore return
- *  the passes before those of the last few steps, or none. Each pass is in one
- *  report, and only in one: ssq_trainer_loss leaves out passes that were sent.
+ *  the passes since the last one to the host, unless earlier sums are still in
+ *  flight, and returns the sums that have arrived. The result may therefore lag
+ *  by a few steps, or be empty. Each pass is reported exactly once:
+ *  ssq_trainer_loss leaves out passes that were sent.
  *
  *      ssq_trainer_progress p = SSQ_TRAINER_PROGRESS_INIT;
  *      CHECK(ssq_trainer_poll(trainer, &p));
@@ -502,14 +502,14 @@ typedef struct ssq_trainer_progress {
  *  @param progress  in: struct_size; out: the rest, only on success
  *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, in a capture, or labels
  *          out of range (see above): progress is not written, and the mean
- *          begins anew; SSQ_ERR_NOMEM; the queue's error. Since 0.1. */
+ *          restarts; SSQ_ERR_NOMEM; the queue's error. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_trainer_poll(ssq_trainer *trainer, ssq_trainer_progress *progress);
 
 /** Return the number of steps that this training has made, skipped ones
- *  included: 0 for NULL. A load sets it to the number of the file, so that a
- *  program knows at which batch to go on: number * .accumulate batches have
- *  been taken, if no accumulation was flushed or dropped. Since 0.1. */
+ *  included: 0 for NULL. A load restores it, so that a program can resume at
+ *  the right batch: steps * .accumulate batches were used, if no accumulation
+ *  was flushed or dropped. Since 0.1. */
 SSQ_API uint64_t ssq_trainer_steps(const ssq_trainer *trainer);
 
 #ifdef __cplusplus

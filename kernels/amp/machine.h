@@ -107,8 +107,8 @@
             MACHINE_GROWTH                                                     \
     }
 
-/* What is counted whatever the rules; also of a scale set by the caller. Labels
- * out of range end no streak of overflows. */
+/* Counts that do not depend on the rules; also for a scale set by the caller.
+ * Labels out of range do not end a streak of overflows. */
 #define MACHINE_COUNT                                                          \
     {                                                                          \
         WORD(SCALER_UPDATES) += 1u;                                            \

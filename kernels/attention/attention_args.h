@@ -26,8 +26,8 @@ struct attention_forward_args {
     u32 y_dtype;
 };
 
-/* attention_rest.k: saved has a pair for each query of all heads, its lse and
- * what that has lost. */
+/* attention_rest.k: saved has a pair for each query of all heads: its lse and
+ * what rounding took from the lse. */
 struct attention_rest_args {
     u32 saved_at;
     u32 lse_at;
@@ -41,8 +41,8 @@ struct attention_rest_args {
     STRUCT(attention_shared) both;
 };
 
-/* y is the gradient that is made, saved that of attention_rest.k. delta and v
- * are there for dq and dk, which need the change of the weights. */
+/* y is the gradient to be written, saved the result of attention_rest.k. delta
+ * and v are bound for dq and dk only, which need the change of the weights. */
 struct attention_gradient_args {
     u32 saved_at;
     u32 q2_at;

@@ -16,7 +16,7 @@
 /* The bits of 64. */
 #define ATTENTION_LARGE 0x42800000u
 
-/* Does this lse need its rest? Those that are not finite have none. */
+/* Does this lse need its rest? One that is not finite has no rest. */
 FN bool attention_large(float lse)
 {
     u32 u = AS_U32(lse) & 0x7fffffffu;
@@ -24,8 +24,8 @@ FN bool attention_large(float lse)
     return u > ATTENTION_LARGE && u < F32_INF;
 }
 
-/* The rest. What rounding took is no more than 2^-23 |lse|: an lse that is not
- * that of these scores, such as one of more keys, is changed by no more. */
+/* The rest. Rounding took at most 2^-23 |lse|. An lse of other scores, for
+ * example over more keys, is therefore changed by no more than that. */
 FN float attention_rest_of(float lse, float most, float total)
 {
     EXACT float range = s_abs(lse) * 1.1920929e-7f;

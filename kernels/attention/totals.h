@@ -10,7 +10,7 @@
 #include "kernels/attention/attention.h"
 #include "kernels/scalar/exp_neg.h"
 
-/* A row of scores is folded in so many parts. */
+/* Parts in which a row of scores is folded. */
 #define PARTS 4
 #define PART  (ATTENTION_COLS / PARTS)
 
@@ -25,8 +25,8 @@
         s[TILE_ROW(r) * U32(ATTENTION_COLS) + TILE_COL(c)] = AS_U32(score);    \
     }                                                                          \
     BARRIER();
-/* Writes into next the greatest score of each query, with those of the blocks
- * before; PARTS items find that of a row together. */
+/* Write into next the greatest score of each query up to this block. PARTS
+ * items share a row. */
 #define GREATEST                                                               \
     EACH_SHARED(e, ROWS *PARTS)                                                \
     {                                                                          \
@@ -70,8 +70,8 @@
         part[e] = x;                                                           \
     }                                                                          \
     BARRIER();
-/* Brings total and most up to date with this block. KEEP(r, what the blocks
- * before add to the total of query r, its total). A query that has seen no key
+/* Update total and most with this block. KEEP(r, what the blocks before add to
+ * the total of query r, its total). A query that has seen no key
  * yet has a total of 0. */
 #define TOTALS(KEEP)                                                           \
     EACH_SHARED(r, ROWS)                                                       \

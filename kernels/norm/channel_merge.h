@@ -8,7 +8,7 @@
  *     n = sum n_r    m = sum n_r m_r / n    v = sum n_r (v_r + (m_r - m)^2) / n
  *
  * [Chan, Golub, LeVeque 1983]. All terms of v are positive: nothing cancels.
- * What m has lost is sum n_r (m_r - m) / n: deviations.h corrects both. */
+ * The error of m is sum n_r (m_r - m) / n: deviations.h corrects both. */
 #ifndef KERNELS_NORM_CHANNEL_MERGE_H
 #define KERNELS_NORM_CHANNEL_MERGE_H
 
@@ -22,7 +22,7 @@ FN float merge_mean(float n, float mean)
     return t;
 }
 
-/* What a rank adds to the sum of the deviations from the mean m of all. */
+/* The term of a rank in the sum of deviations from the mean m of all ranks. */
 FN float merge_deviation(float n, float mean, float m)
 {
     EXACT float d = mean - m;

@@ -24,7 +24,7 @@ FN float deviations_mean(float m, float c)
 }
 
 /* The sum of squares about the mean, from those about m and the sum of all d.
- * Rounding makes none of them negative; what is not finite stays so. */
+ * Rounding makes none of them negative. A sum that is not finite stays so. */
 FN float deviations_squares(float squares, float sum, float c)
 {
     EXACT float t = c * sum;

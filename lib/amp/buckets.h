@@ -40,7 +40,7 @@ struct buckets {
  *  @param which  the optimizer's number of each of the caller's n parameters,
  *                or SIZE_MAX: not the optimizer's. From the last to the first
  *                they are put into buckets
- *  @param bytes  of sums that a bucket has at least, but for the last
+ *  @param bytes  least bytes of sums in each bucket, except the last
  *  @param also   a tensor, borrowed, that is summed with the last bucket */
 ssq_status buckets_create(ssq_optimizer *optimizer, const size_t *which,
                           size_t n, uint64_t bytes, const ssq_tensor *also);

@@ -125,7 +125,7 @@ struct parameter {
     ssq_group *group;
     uint32_t truth;
     uint64_t first;         /* of a shard */
-    struct origin *origin;  /* what its master begins with; NULL: the model */
+    struct origin *origin;  /* initial value of its master; NULL: the model */
     struct place_of *place; /* of param and grad, in the index; owned */
 };
 

@@ -10,8 +10,8 @@ struct parameter *optimizer_find(const ssq_optimizer *o, const char *name)
     return i == NAME_NONE ? NULL : &o->params[i];
 }
 
-/* The search for what a view overlaps; the parameter with the least number is
- * kept. */
+/* A search for a parameter or gradient that a view overlaps: the one with the
+ * least number. */
 struct overlap {
     const ssq_optimizer *o;
     const struct view *v;

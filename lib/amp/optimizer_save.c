@@ -207,7 +207,7 @@ ssq_status ssq_optimizer_save(ssq_queue *queue, ssq_optimizer *optimizer,
         return st;
     blob_write(&s.b, blob, size);
     st = walk(&s, WALK_SAVE);
-    ssq_status synced = queue_wait(queue); /* always: copies are under way */
+    ssq_status synced = queue_wait(queue); /* always: copies are in flight */
     if (st == SSQ_OK)
         st = synced;
     if (st == SSQ_OK)
@@ -241,6 +241,6 @@ ssq_status ssq_optimizer_load(ssq_queue *queue, ssq_optimizer *optimizer,
     st = queue_bundle_end(queue, walk(&s, WALK_LOAD));
     if (st == SSQ_OK)
         optimizer_tell(queue, optimizer);
-    ssq_status synced = queue_wait(queue); /* the blob is the caller's */
+    ssq_status synced = queue_wait(queue); /* the caller owns the blob */
     return st == SSQ_OK ? synced : st;
 }

@@ -65,7 +65,7 @@ const char *ssq_op_class_name(ssq_op_class op_class)
 
 /* How much of a name says which op it is: "gelu_backward" and
  * "conv2d_backward_data" have the class of their forwards, whose dtypes they
- * get, and no line of their own. A backward that does not exist is whole. */
+ * get, and no line in a policy. Returns op itself if it is not a backward. */
 static struct word forward_of(struct word op)
 {
     for (size_t i = 0; i < OPS; i++)
@@ -127,7 +127,7 @@ struct reading {
     enum policy_scale scale;
     double loss_scale;     /* if that is static */
     struct word op;        /* whose class is wanted; at NULL: none's */
-    ssq_op_class op_class; /* as the text has it, if it has */
+    ssq_op_class op_class; /* set if the text names the op */
 };
 
 static ssq_status read_name(struct reading *r, struct word w)
@@ -190,7 +190,7 @@ static ssq_status read_move(struct reading *r, struct word op,
                      r->what, WORD_TEXT(value));
 }
 
-/* All of the text; what it says of r->op is in r->op_class then. */
+/* Read all of the text; set r->op_class if it names r->op. */
 static ssq_status read_policy(struct reading *r)
 {
     struct word w = word_first(r->text), key = {NULL, 0}, value = {NULL, 0};

@@ -13,11 +13,11 @@ enum policy_scale {
     POLICY_SCALE_STATIC /* ssq_policy.loss_scale has the number */
 };
 
-/** Read a policy's text, as ssq_policy_from_name; what begins texts. */
+/** Read a policy's text, as ssq_policy_from_name. Errors begin with what. */
 ssq_status policy_read(const char *what, const char *text, ssq_policy *policy,
                        enum policy_scale *scale);
 
-/** Remove the words loss_scale=... from a policy's text, in place: what is left
+/** Remove the words loss_scale=... from a policy's text, in place: the rest
  *  says which dtypes parameters and ops have. */
 void policy_drop_scale(char *text);
 

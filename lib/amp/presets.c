@@ -60,7 +60,7 @@ static const struct {
                  .cap = SSQ_CEILING_STOP, .max_scale = 0x1p24, .hysteresis = 1,
                  .reset_on_inf = true, .binary64 = true}},
     /* v1 from 1.0.43 to March 2019, dynamic=True: every overflow is skipped,
-     * and there is no max_scale yet */
+     * and max_scale did not exist */
     {.name = "fastai_old",
      .options = {FACTORS, .init_scale = 0x1p32, .growth_interval = 1000,
                  .hysteresis = 1, .reset_on_inf = true, .binary64 = true}},
@@ -203,7 +203,7 @@ static const struct setting {
 
 #define SETTINGS (sizeof(settings) / sizeof(settings[0]))
 
-/* Refuse a name that is no setting, and list those that there are. */
+/* Refuse an unknown setting, and list all settings. */
 static ssq_status no_setting(const char *text, struct word name)
 {
     char names[ERROR_TEXT / 2] = "";

@@ -7,8 +7,8 @@
  * own directory, so that an index cannot make other files be read.
  *
  * total_size is not an error if it is wrong: some writers count tied weights
- * twice, or parameters in place of bytes, and the headers of the shards say
- * what there is. A difference is logged. */
+ * twice, or parameters instead of bytes. The headers of the shards decide, and
+ * a difference is logged. */
 #include "lib/checkpoint/disk.h"
 #include "lib/checkpoint/json.h"
 #include "lib/checkpoint/safetensors.h"
@@ -157,7 +157,7 @@ static bool plain_name(const char *name)
            strcmp(name, ".") != 0 && strcmp(name, "..") != 0;
 }
 
-/* The list of shards, of a sorted map without a name that is there twice. */
+/* Sort the map, refuse names that it has twice, and list the shards. */
 static ssq_status list_shards(struct index *x)
 {
     const ssq_safetensors *f = x->f;
@@ -214,7 +214,7 @@ static ssq_status open_shard(const struct index *x, const char *name,
     if (st == SSQ_OK)
         st = file_header(*shard, size, length);
     mem_free(path);
-    /* NOT_FOUND would say that there is no such model */
+    /* NOT_FOUND would mean that the model does not exist */
     if (st == SSQ_ERR_NOT_FOUND)
         return error_set(SSQ_ERR_INVALID,
                          "%s: %.300s: the shard %.100s, of %zu, is missing",
@@ -343,7 +343,7 @@ static ssq_status read_more(ssq_safetensors *f, size_t bytes)
                                     f->what, f->path, (size_t)(zero - text));
 }
 
-/* A text has no 0: the memory is that of what a sparse file really has. */
+/* A text has no 0, so a sparse file is refused before it takes memory. */
 static ssq_status read_text(ssq_safetensors *f, size_t size)
 {
     ssq_status st = SSQ_OK;

@@ -414,7 +414,7 @@ static ssq_status compare_all(struct loading *l, bool has_optimizer)
     return st == SSQ_OK ? compare_digests(l) : st;
 }
 
-/* The trainer's words: those that the file has. */
+/* Read the trainer's words, as many as the file has. */
 static ssq_status read_trainer(const struct loading *l)
 {
     const struct checkpoint *c = l->c;

@@ -18,7 +18,7 @@ void fork_unwatch(ssq_device *device);
 
 /* What the handlers call; the comment names the file that has the locks. The
  * hold functions run in this order before the process is copied, then env_hold
- * (env.h) and fork_locks_hold (fork_lock.h). Those that let go run in the
+ * (env.h) and fork_locks_hold (fork_lock.h). The let_go functions run in the
  * reverse order after it, in the parent and in the child. log_forked and
  * fork_locks_forked run in the child before that, while it has one thread and
  * all the locks. */

@@ -24,8 +24,8 @@ struct fork_lock {
     }
 
 /** Lock it. Returns true at the first call in a child of fork if a thread of
- *  the parent held it at the fork: what it guards may be half changed, and the
- *  caller must set it up again. */
+ *  the parent held it at the fork. The guarded data may be half changed then,
+ *  and the caller must set it up again. */
 bool fork_lock(struct fork_lock *lock);
 void fork_unlock(struct fork_lock *lock);
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* interval.h - a tree of byte ranges: what overlaps one, what begins before or
- * after it, and the first that is long enough. */
+/* interval.h - a tree of byte ranges. It finds the ranges that overlap one, the
+ * next before or after a byte, and the first that is long enough. */
 #ifndef LIB_CORE_INTERVAL_H
 #define LIB_CORE_INTERVAL_H
 
@@ -14,9 +14,9 @@ struct interval {
     uintptr_t space;
     uint64_t from, to;
     struct interval *left, *right;
-    uint64_t priority; /* that of a node is at least that of its children */
+    uint64_t priority; /* at least the priority of each child */
     uint64_t last;     /* the greatest `to` below the node and of it */
-    uint64_t longest;  /* likewise, the greatest to - from */
+    uint64_t longest;  /* the greatest `to` - `from` of these */
 };
 
 /* A tree is a pointer to its root; NULL is an empty one. Each call takes a time
@@ -34,7 +34,7 @@ typedef bool interval_fn(void *user, struct interval *s);
 bool interval_overlapping(struct interval *tree, uintptr_t space, uint64_t from,
                           uint64_t to, interval_fn *fn, void *user);
 
-/** The first range of at least so many bytes; NULL none. */
+/** The first range of at least `bytes` bytes; NULL: none. */
 struct interval *interval_first(struct interval *tree, uint64_t bytes);
 /** The last range of a space that begins before a byte; NULL none. */
 struct interval *interval_before(struct interval *tree, uintptr_t space,

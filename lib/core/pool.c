@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.c - device memory in slabs, handed out in multiples of 256 bytes.
  *
- * A slab is memory that the backend gave at once, with a tree of its free
+ * A slab is one allocation of the backend, with a tree of its free
  * ranges; first fit, neighbours are merged when a range comes back. A buffer
  * larger than half a slab gets a slab of its own, given back at once when it is
  * freed: training asks for the same large sizes again and again, and one

@@ -13,8 +13,8 @@ void report_add(ssq_queue *queue, struct report *report)
     pthread_mutex_unlock(&queue->lock);
 }
 
-/* The next report of one that is taken out is NULL: a walk that stands at it
- * ends there. */
+/* The `next` of a removed report becomes NULL, so that a walk which has reached
+ * it ends there. */
 void report_remove(ssq_queue *queue, struct report *report)
 {
     bool found = false;
@@ -57,7 +57,7 @@ ssq_status reports_send(ssq_queue *queue)
     return st;
 }
 
-/* What is not asked for now is told by the next sync. */
+/* After the first error the other reports wait for the next sync. */
 ssq_status reports_tell(ssq_queue *queue)
 {
     ssq_status st = SSQ_OK;

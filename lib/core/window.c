@@ -255,9 +255,9 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Of n slices with so many places each, as many as whole chunks have; at the
- * end of the dimension all. A slice that ends within a chunk cannot be split
- * further: then 0 means that nothing is left to try. */
+/* Reduce n slices of `places` places each to whole chunks, except at the end of
+ * the dimension. A slice that ends within a chunk cannot be split further: 0
+ * means that nothing is left to try. */
 static int64_t whole_chunks(const struct split *s, int64_t row, int64_t n,
                             bool end)
 {

@@ -30,8 +30,8 @@ struct window_cut {
     unsigned walked; /* a bit for each view that is cut; others stay whole */
     unsigned dims;   /* a bit for each dimension, from the first, that may be */
     bool in_order;   /* windows come in row-major order, each without gaps */
-    int64_t chunk;   /* of those in order: all but the last have a multiple of
-                        so many places; 0: any number */
+    int64_t chunk;   /* windows in order: all except the last have a multiple
+                        of `chunk` places; 0: any number */
 };
 
 /** As window_each, of an op that is cut so. op->first counts places of the

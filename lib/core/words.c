@@ -10,7 +10,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* What is left of a word. */
+/* The rest of a word. */
 struct cursor {
     const char *at, *end;
 };
@@ -33,7 +33,7 @@ static int cursor_digits(struct cursor *c, uint64_t *value)
     return n;
 }
 
-/* A whole number behind a sign, which may be missing. */
+/* Read a whole number with an optional sign. */
 static bool cursor_exponent(struct cursor *c, int *exponent)
 {
     bool minus = c->at < c->end && *c->at == '-';

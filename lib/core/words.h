@@ -52,12 +52,12 @@ static inline bool word_split(struct word w, struct word *key,
     return true;
 }
 
-/** What word_number reads, for an error's text. */
+/** The form of numbers that word_number reads, for error texts. */
 #define WORD_NUMBER "a number of up to 15 digits, or 2^N"
 
 /** Read a number that is not negative: "512", "0.5", "1e-4", "2^16". The
  *  decimal point is a point in every locale, and the value is the double that
- *  is nearest to the text, whatever the floating-point modes are.
+ *  is nearest to the text, in every floating-point mode.
  *  @return false: it is another text, has more than 15 digits, or has an
  *          exponent out of range (10^-22 to 10^22, 2^-1022 to 2^1023) */
 bool word_number(struct word w, double *value);

@@ -202,8 +202,8 @@ static void bind_scratch(struct plan *p, const struct view *v, uint32_t unit,
                          .access = access};
 }
 
-/* Builders make windows of what is too large; what is left is refused here,
- * before anything runs. */
+/* Builders cut operands that are too large into windows. Others are refused
+ * here, before anything runs. */
 static bool fits(struct plan *p, const struct view *v)
 {
     uint64_t limit = plan_limits(p)->binding_bytes;

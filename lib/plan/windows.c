@@ -2,7 +2,7 @@
 /* windows.c - launches for the windows of an op. */
 #include "lib/plan/windows.h"
 
-/* What is done with each window. */
+/* The function for each window. */
 struct call {
     struct plan *plan;
     plan_window_fn each;

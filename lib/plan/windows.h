@@ -2,18 +2,18 @@
 /* windows.h - launches for the windows of an op whose operands are larger than
  * a launch sees.
  *
- * An op that is BY_PLAN comes to its builder whole. The builder decides on the
- * whole op whatever bits depend on (parts of rows, the kernel, divisors), and
- * then notes launches for one window after the other, so that the bits are
- * those of an op that fits. */
+ * A builder gets an op that is BY_PLAN whole. From the whole op it decides all
+ * that the bits depend on (parts of rows, the kernel, divisors). Then it notes
+ * launches for one window after the other, so that the bits are the same as for
+ * an op that fits. */
 #ifndef LIB_PLAN_WINDOWS_H
 #define LIB_PLAN_WINDOWS_H
 
 #include "lib/core/window.h"
 #include "lib/plan/plan.h"
 
-/** Note the launches of a window: op is as plan_windows got it, but for the
- *  views, which are the window's, and for op->first. */
+/** Note the launches of a window. op is the op of plan_windows with the views
+ * of the window, and with op->first set. */
 typedef void (*plan_window_fn)(struct plan *plan, const struct op *op,
                                void *user);
 

@@ -34,9 +34,9 @@ enum slot_role {
     BACK_COPY  /* bytes from place from of the forward call's arguments */
 };
 
-/** What autocast does with an operand. */
+/** How autocast treats an operand. */
 enum slot_cast {
-    CAST_POLICY, /* what the policy says of the op */
+    CAST_POLICY, /* it is cast as the policy of the op says */
     CAST_NONE,   /* it stays as it is */
     CAST_FLOAT32 /* the op takes float32 only */
 };

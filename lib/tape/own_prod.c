@@ -2,8 +2,8 @@
 /* own_prod.c - the gradient of a product of elements.
  *
  * The gradient of x[i] is dy times the product of all other elements. To divide
- * the whole product by x[i] would be wrong where an element is 0, so it is the
- * product of what stands before x[i] and what stands after it. Both come from a
+ * the whole product by x[i] would be wrong if an element is 0. So the products
+ * of the elements before x[i] and after it are multiplied. Both come from a
  * scan over rows of n elements in log2(n) steps: in step s = 1, 2, 4, .. each
  * element is multiplied with the one s places away. */
 #include <sesqui/ops.h>
@@ -53,7 +53,7 @@ static ssq_status multiply_columns(const struct scan *s, const struct held *x,
     return ssq_mul(s->t->queue, SSQ_MUL(.a = &a, .b = &b, .y = &d));
 }
 
-/* *all becomes the products of what stands before each element, or after. */
+/* Set *all to the products of the elements before each one, or after it. */
 static ssq_status scan(struct scan *s, struct held *all, bool after)
 {
     const int64_t n = s->n;
@@ -74,8 +74,8 @@ static ssq_status scan(struct scan *s, struct held *all, bool after)
     return st;
 }
 
-/* dx = dy times what stands before and after; both have the kept dimensions
- * first, and dy repeats over the others. */
+/* dx = dy times the products before and after. All views have the kept
+ * dimensions first, and dy repeats over the others. */
 static ssq_status prod_backward(struct scan *s, const ssq_tensor *x,
                                 const ssq_tensor *dy, const ssq_tensor *dx)
 {

@@ -46,8 +46,8 @@ static ssq_var through(const struct chain *c, ssq_var h, ssq_var hat,
     return chain_mul(c, dx, rstd);
 }
 
-/* x less its mean. Of large numbers the mean is off by what its sum lost, which
- * is the mean of what is left: see kernels/norm/deviations.h. */
+/* x minus its mean. For large numbers the mean has an error: it is the mean of
+ * the differences, and is subtracted, too (kernels/norm/deviations.h). */
 static ssq_var centre(const struct chain *c, ssq_var x, const struct over *o)
 {
     ssq_var d = chain_sub(c, x, mean(c, x, o));

@@ -13,8 +13,7 @@ static ssq_var part(const struct chain *c, ssq_var x, int64_t from, int64_t to)
     return ssq_var_slice_at(c->n.where, x, 1, from, to, 1);
 }
 
-/* The products of what stands before each element of x [rows, n], or after it.
- */
+/* The products of the elements of x [rows, n] before each one, or after it. */
 static ssq_var scanned(const struct chain *c, ssq_var x, int64_t rows,
                        int64_t n, bool after)
 {

@@ -274,8 +274,8 @@ const uint32_t *node_operands(const ssq_tape *t, const struct node *n,
 
 /* ---- labels.c ---- */
 
-/** Tell `labels` of those of a loss that was called, if op is one that has
- *  any. */
+/** Call `labels` with the targets of a loss, if op is a loss with class labels.
+ */
 ssq_status tape_tell_labels(const ssq_tape *t, const struct tape_op *op,
                             const void *args);
 

@@ -24,7 +24,7 @@ enum {
     TRAINED,
     EVALUATED = TRAINED + INDEX_WORDS,
     SUMMED = EVALUATED + INDEX_WORDS, /* f32: the flags of all steps */
-    WRONG,                            /* of this rank in the step under way */
+    WRONG,                            /* of this rank in the current step */
     MAGIC,
     WORDS
 };
@@ -49,8 +49,8 @@ struct labels {
     uint32_t told[WORDS]; /* counts that were told of */
 };
 
-/* False: another thread is there. A thread that was in there when the process
- * was forked is not in the child. */
+/* Returns false if another thread sends or tells. In a child of fork, a thread
+ * of the parent does not count. */
 static bool labels_enter(struct labels *l)
 {
     unsigned mine = 1 + fork_count(), seen = 0;
@@ -97,8 +97,7 @@ static ssq_status wrong_labels(const uint32_t *record, const char *then)
                      (int)(int32_t)record[INDEX_VALUE], range, then);
 }
 
-/* The most telling one first; what is not told of now is told by the next
- * call. */
+/* Report the most useful error first; the next call reports the others. */
 static ssq_status tell(struct labels *l, const uint32_t *now)
 {
     uint32_t *told = l->told;

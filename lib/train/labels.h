@@ -4,7 +4,7 @@
  *
  * A block of device words has a record (ssq_index_check) for passes of training
  * and one for passes of evaluation. Its first two words differ if labels of the
- * step under way were out of range: the optimizer's check reads them and skips
+ * current step were out of range: the optimizer's check reads them and skips
  * the step. With ranks the check reads the flag instead, which is summed with
  * the gradients, so that all ranks skip the step. */
 #ifndef LIB_TRAIN_LABELS_H

@@ -28,7 +28,7 @@ static ssq_status make_word(const ssq_tensor *words, size_t word,
                                   v->offset + word * sizeof(uint32_t), tensor);
 }
 
-/* The mailbox, which is made last, tells whether the sums are there. */
+/* The mailbox is created last: if it exists, so do the sums. */
 ssq_status trainer_make_sums(ssq_trainer *t)
 {
     const uint32_t words[WORDS] = {[MAGIC] = MAGIC_VALUE};

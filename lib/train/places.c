@@ -26,8 +26,7 @@ ssq_status trainer_start(ssq_trainer *t)
 
 /* A place, and the state that it moves. */
 struct move {
-    const char
-        *name; /* of what begins or ends; NULL: not the program's place */
+    const char *name; /* of the epoch or validation; NULL: another place */
     bool *begun;
     bool begins;
 };

@@ -351,8 +351,8 @@ static ssq_status end_span(ssq_trainer *t, ssq_status st)
     return st == SSQ_OK ? ended : error_set(st, "%s", text);
 }
 
-/* What a call has come to, or what has arrived of labels. The pass counts then,
- * and the step was made or skipped. */
+/* Return the error of a call, or that of labels which has arrived. With the
+ * latter the pass counts, and the step was made or skipped. */
 static ssq_status tell(ssq_trainer *t, ssq_status st)
 {
     if (st == SSQ_OK)

@@ -90,7 +90,7 @@ ssq_status trainer_give(ssq_trainer *t);
 ssq_status trainer_late(const struct param *p, const char *what);
 /* ---- losses.c ---- */
 
-/** Make the sums of losses, unless they are there. */
+/** Create the sums of losses unless they exist. */
 ssq_status trainer_make_sums(ssq_trainer *t);
 /** Add the loss of a pass, and its accuracy. */
 ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss);
@@ -98,8 +98,8 @@ ssq_status trainer_add_loss(ssq_trainer *t, ssq_var loss);
 ssq_status trainer_score(ssq_trainer *t, const ssq_tensor *x,
                          const ssq_tensor *target, int64_t ignore_index);
 void trainer_free_losses(ssq_trainer *t);
-/** Begin the mean of losses anew, if labels out of range were told of: the sum
- *  is NaN. */
+/** Restart the mean of losses if labels out of range were reported: the sum is
+ *  NaN. */
 void trainer_drop_spoilt(ssq_trainer *t);
 /** The error of a trainer that is torn. */
 ssq_status trainer_torn(const char *what);

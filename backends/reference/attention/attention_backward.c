@@ -40,8 +40,8 @@ static void slopes(struct backward *w, const struct attention_params *p)
         add_scaled(w->dp, (double)w->dy[c], w->vt + c * p->tk, p->tk);
 }
 
-/* What lse has lost. The row of dS, which is not made yet, has the
- * exponentials. */
+/* Compute what lse lost by rounding. The row of dS is not used yet: it holds
+ * the exponentials here. */
 static float row_rest(struct backward *w, float lse)
 {
     int64_t n = w->op->p.tk;

@@ -400,7 +400,7 @@ typedef ssq_status (*ssq_optimizer_visit_fn)(void *user, const char *name,
 /** Visit all state tensors in a fixed order: reading them all, with the
  *  parameters, saves the optimizer; writing them all, on a new one with the
  *  same parameters and options, restores it: the run goes on bit-equal.
- *  What fn writes is trusted, but for t: a damaged tensor is not found. Use
+ *  All that fn writes is trusted, except t: damage is not detected. Use
  *  ssq_optimizer_save and ssq_optimizer_load for bytes in a file: they work in
  *  one piece, with a checksum.
  *  @param queue  as a first use this initialises the state, in order on it;

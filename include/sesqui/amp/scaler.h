@@ -103,7 +103,7 @@ typedef enum ssq_scale_refill {
 
 /** Every knob of the machine. Take a preset's with
  *  ssq_scaler_options_preset and change what you want, or name fields:
- *  SSQ_SCALER_OPTIONS(.init_scale = 1024), with those of "sesqui" else. */
+ *  SSQ_SCALER_OPTIONS(.init_scale = 1024). The others are those of "sesqui". */
 typedef struct ssq_scaler_options {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_scaler_options));
     double init_scale SSQ_DEFAULT(65536.0); /**< > 0, finite; rounded to float32
@@ -130,7 +130,7 @@ typedef struct ssq_scaler_options {
     double tolerance
         SSQ_DEFAULT(0.0); /**< in [0, 1]: fairseq's share of overflows */
     bool reset_on_inf SSQ_DEFAULT(true); /**< an overflow restarts the streak:
-                              true but for nntrainer and fastai2_non_native */
+                              false for nntrainer and fastai2_non_native only */
     bool match_equal
         SSQ_DEFAULT(false); /**< grow only at good == need: pytorch, fastai2,
                               fastai2_non_native, keras3, megatron, colossalai
@@ -138,8 +138,8 @@ typedef struct ssq_scaler_options {
     bool binary64 SSQ_DEFAULT(false); /**< the preset's system computes in
                               double: the simulator does too */
     uint32_t max_consecutive_skips
-        SSQ_DEFAULT(0); /**< SSQ_SCALE_EVENT_SKIPS after so many in a row, and
-                              again after as many more; 0 never */
+        SSQ_DEFAULT(0); /**< SSQ_SCALE_EVENT_SKIPS each time that this
+                              number of steps in a row was skipped; 0 never */
 } ssq_scaler_options;
 #define SSQ_SCALER_OPTIONS_DEFAULTS                                            \
     sizeof(ssq_scaler_options), 65536.0, 2.0, 0.5, 2000, 0, 0,                 \
@@ -388,7 +388,7 @@ typedef struct ssq_torch_scaler_state {
 
 /** Load torch's fields into a scaler of any preset: scale, factors, interval
  *  and streak are taken over, the other counters restart. The fields are
- *  trusted as those of ssq_scaler_state_set. Same errors as
+ *  trusted, as in ssq_scaler_state_set. Same errors as
  *  ssq_scaler_create and ssq_scaler_state_set. Asynchronous. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_load(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_torch_scaler_state *state);

@@ -137,7 +137,7 @@ typedef struct ssq_attention_backward_args {
  *  rest is what lse has lost as one float32, (m - lse) + log(total). It is 0
  *  where |lse| is at most 64: P then carries a relative error of 2^-24 |lse|.
  *  Above 64, m and total of the query are computed again, and rest is at most
- *  2^-23 |lse|: P adds up to 1 also where log(total) is no part of lse, for
+ *  2^-23 |lse|: P adds up to 1 even if rounding took log(total) from lse, for
  *  example for a row of padding whose mask is -FLT_MAX. An lse of more keys
  *  than these, as of attention over ranks, is changed by no more than that.
  *  NaN and Inf spread as the formulas say. The outputs overlap nothing; the

@@ -11,13 +11,13 @@
  *
  * Statistics and parameters are float32 whatever the dtype of x: the mean
  * first, then the sum of the centred squares (two passes, no cancellation).
- * The second pass corrects the mean: that of a set of one number is this
- * number, and its variance is 0. Sums of m terms take at most
+ * The second pass corrects the mean: if all numbers of a set are equal, the
+ * mean is that number, and the variance is 0. Sums of m terms take at most
  * min(m, 64 + ceil(m / 64)) dependent float32 additions. A NaN or an Inf in a
  * set makes the whole set NaN. Squares are formed in float32: deviations above
  * 1.8e19 overflow, and the set is then 0 or NaN. A fused activation is not
- * undone by the backward ops: their dy is the gradient of what went into it
- * (ssq_relu_backward, ..). */
+ * undone by the backward ops: their dy is the gradient of the input of the
+ * activation (ssq_relu_backward, ..). */
 #ifndef SESQUI_OPS_BATCH_NORM_H
 #define SESQUI_OPS_BATCH_NORM_H
 

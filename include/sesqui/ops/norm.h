@@ -4,7 +4,8 @@
  * The last ndim dimensions of x make up a row of n elements; the leading ones
  * count rows. Statistics are float32 whatever the dtype of x: the mean first,
  * then the sum of the centred squares (two passes, no cancellation). The second
- * pass corrects the mean: that of a row of one number is this number. A NaN in
+ * pass corrects the mean: if a row is one number repeated, the mean is that
+ * number. A NaN in
  * a row makes the whole row NaN; a layer norm's Inf does too; an RMS norm's
  * Inf gives NaN there and 0 elsewhere, as in torch. Squares are formed in
  * float32: deviations above 1.8e19 overflow, and the row is then 0 or NaN. */

@@ -237,7 +237,7 @@ ssq_status ssq_gemm_tune(ssq_queue *queue, const ssq_gemm_args *args,
         return st;
     tuning_forget(&op);
     struct search s = {.queue = queue, .op = &op};
-    st = queue_wait(queue); /* what is there already is not timed */
+    st = queue_wait(queue); /* earlier work is not timed */
     if (st == SSQ_OK)
         st = try_all(&s);
     if (st != SSQ_OK)

@@ -21,12 +21,12 @@ uint8_t attention_divide(struct attention_shared *a, uint32_t group,
 uint64_t attention_loops(const struct backend_limits *l,
                          const struct attention_shared *a, uint32_t n,
                          bool slopes, uint8_t chunk);
-/** By batches, and by heads where each has keys of its own: walked are the
- *  views with both. Words of a random stream follow the order. */
+/** Cut by batches, and by heads if each head has its own keys. `walked` are the
+ *  views with both dimensions. Random words follow the order. */
 struct window_cut attention_cut(const struct attention_params *p,
                                 unsigned walked);
-/** What is left of the whole's numbers in a window: v is one of its views, and
- *  first are the batches, or heads, before it. */
+/** Reduce the parameters to a window. v is a view of the window; `first` is the
+ *  number of batches, or heads, before it. */
 void attention_window(struct attention_params *p, const struct view *v,
                       uint64_t first);
 

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* attention_backward.c - the plan of the gradients of attention: what the saved
- * lse of each query has lost, and delta; then each gradient that is wanted in a
- * launch of its own. */
+/* attention_backward.c - the plan of the gradients of attention: the rest of
+ * each saved lse, and delta; then one launch for each gradient that is wanted.
+ */
 #include "lib/plan/attention/attention.h"
 
 _Static_assert(sizeof(struct attention_gradient_args) <= LAUNCH_WORDS * 4,
@@ -34,8 +34,8 @@ static void make_delta(struct plan *p, const struct attention_backward_op *op,
                 LOOPS_FEW + loops_shared(plan_limits(p), a.dv, 0));
 }
 
-/* The lse of each query with what it has lost, in pairs. Few heads have a query
- * for which a group goes over the keys: see kernels/attention/saved.h. */
+/* Each lse and its rest, in pairs. Only queries with a large lse need a pass
+ * over the keys: see kernels/attention/saved.h. */
 static void make_saved(struct plan *p, const struct attention_backward_op *op,
                        struct view *saved)
 {

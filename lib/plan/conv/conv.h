@@ -6,8 +6,8 @@
 #include "lib/op/conv/conv.h"
 #include "lib/plan/windows.h"
 
-/** Call each for windows of images, of what makes images or maps; once for the
- *  gradient of a filter, which is a sum over all of them. */
+/** Call each for windows of images, if the result is images or maps. Call it
+ *  once for the gradient of a filter, which is a sum over all images. */
 void conv_windows(struct plan *p, const struct conv_op *op,
                   void (*each)(struct plan *p, const struct conv_op *op));
 

@@ -2,7 +2,7 @@
 /* images.c - convolutions of more images than a launch sees. */
 #include "lib/plan/conv/conv.h"
 
-/* What is done with each window. */
+/* The function for each window. */
 struct images {
     void (*each)(struct plan *p, const struct conv_op *op);
 };

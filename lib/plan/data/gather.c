@@ -50,8 +50,8 @@ static struct table_shape table_set(const struct plan *p,
 }
 
 /* A group copies a row where rows are long enough and have one dimension; else
- * an item has one element. op->x has some of the table's rows: those of other
- * windows are left alone. */
+ * an item has one element. op->x has some of the table's rows: indices of rows
+ * in other windows are skipped. */
 static void gather_rows(struct plan *p, const struct op *some, void *user)
 {
     const struct gather_op *op = (const struct gather_op *)some;
@@ -334,7 +334,7 @@ static void one_hot_window(struct plan *p, const struct op *some, void *user)
     form_launch(p, &a.form, &a, sizeof(a));
 }
 
-/* Along any dimension but that of the classes. */
+/* Cut along any dimension except the classes. */
 static void one_hot(struct plan *p, const struct one_hot_op *op)
 {
     struct one_hot_op part = *op;

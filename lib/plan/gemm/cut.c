@@ -2,8 +2,8 @@
 /* cut.c - products with operands larger than a launch sees.
  *
  * A sum is one chain along k, from the first product to the last. So it does
- * not depend on the parts of the batch, of m and of n that a product is made
- * in; nor on those of k, if the sums wait in float32 for the next one. */
+ * not depend on how the batch, m and n are divided; nor on how k is divided, if
+ * the sums stay in float32 between the parts. */
 #include "lib/core/window.h"
 #include "lib/plan/gemm/product.h"
 

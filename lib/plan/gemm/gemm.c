@@ -6,9 +6,9 @@
  * is one launch of gemm_tiled.k. A processor first packs both operands into
  * panels, gemm_pack.k, which gemm_panel.k multiplies; only what has too few
  * rows or columns to be worth it is left to gemm_tiled.k. The panels take
- * scratch: what needs too much of it, or has operands larger than a launch
- * sees, is done in pieces of the batch, of m, n and k; sums wait in float32 for
- * the next piece of k. Which kernel it is depends on the whole product. */
+ * scratch. A product that needs too much of it, or has operands larger than a
+ * launch can bind, is done in pieces of the batch, of m, n and k; sums stay in
+ * float32 between pieces of k. The whole product decides on the kernel. */
 #include "lib/plan/gemm/product.h"
 
 /* Most float32s of one piece's panels of a or b, and of its partial sums. */

@@ -83,7 +83,7 @@ static void depths(struct plan *p, const struct product *g, int64_t most,
     }
 }
 
-/* What is too large even so is refused as it is bound. */
+/* plan_bind refuses operands that are still too large. */
 void plan_tiled(struct plan *p, const struct product *g)
 {
     struct product size = *g;

@@ -123,7 +123,8 @@ static void count(struct plan *p, const struct cross_entropy_op *op,
     plan_total(p, &part, a.tasks, 1.0f, &none, divisor);
 }
 
-/* What does not depend on the reduction; window sets the rest. */
+/* Set the fields that do not depend on the reduction; window sets the others.
+ */
 static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
                                          const struct rows *r)
 {
@@ -159,9 +160,9 @@ static struct cross_entropy_args args_of(const struct cross_entropy_op *op,
 /* Of a class: four loops over them, and a quotient. */
 #define ROW_LOOPS (4 + LOOPS_DIVIDE)
 
-/* What all windows of the rows share. */
+/* Shared by all windows of the rows. */
 struct shared {
-    struct cross_entropy_args a; /* but for what a window has of its own */
+    struct cross_entropy_args a; /* window sets the fields that differ */
     const struct view *divisor;
     bool items;
 };

@@ -62,9 +62,9 @@ static void steps(struct plan *p, const struct operands *o,
     }
 }
 
-/* What all windows share. */
+/* Shared by all windows. */
 struct shared {
-    struct loss_args a; /* but for what a window has of its own */
+    struct loss_args a; /* window sets the fields that differ */
     struct view part;   /* the partial sums, where a sum is wanted */
 };
 
@@ -101,9 +101,9 @@ static void window(struct plan *p, const struct op *some, void *user)
                                          a->rank + 4 * LOOPS_DIVIDE));
 }
 
-/* Elements in their order, chunks whole: where a sum is wanted, its partial
- * sums are those of an op that is not cut. Dimensions that all operands walk
- * evenly are one, so that a window may end within them. */
+/* Cut the elements in order, in whole chunks: partial sums are the same as in
+ * an op that is not cut. Dimensions that all operands walk evenly are joined,
+ * so that a window may end within them. */
 static void windows(struct plan *p, const struct loss_op *op, struct shared *s)
 {
     struct loss_op part = *op;

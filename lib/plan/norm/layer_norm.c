@@ -87,7 +87,7 @@ struct floats {
     struct view gamma, beta;
 };
 
-/* A group for each row. y is optional: 4 stands for its size then, to name a
+/* One group for each row. y is optional; without it the size 4 selects a
  * variant that exists. */
 static void forward_window(struct plan *p, const struct op *some, void *user)
 {
@@ -206,7 +206,7 @@ static void fold(struct plan *p, const struct view *sums, uint32_t blocks,
     plan_reduce(p, &op);
 }
 
-/* What all windows of a gradient share. */
+/* Shared by all windows of a gradient. */
 struct slopes {
     uint32_t rows, block, blocks, n;
     struct view part;  /* sums over blocks of rows: [blocks][2][n] */
