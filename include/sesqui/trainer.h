@@ -205,7 +205,8 @@ ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
  *  A hook ignores the places that it does not know: more may come. */
 typedef enum ssq_trainer_place {
     SSQ_PLACE_TRAIN_BEGIN = 0,    /**< by the first ssq_trainer_begin, or by
-                                       the first SSQ_PLACE_EPOCH_BEGIN */
+                                       the first SSQ_PLACE_EPOCH_BEGIN, that
+                                       there is, and after ssq_trainer_end */
     SSQ_PLACE_LOSS_BEGIN = 1,     /**< by ssq_trainer_output, with the model's
                                        output, in float32 */
     SSQ_PLACE_BACKWARD_BEGIN = 2, /**< by ssq_trainer_step, with the loss */
@@ -281,10 +282,19 @@ SSQ_API ssq_var ssq_trainer_output(ssq_trainer *trainer, ssq_var output);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_unscale(ssq_trainer *trainer);
 
 /** End the training: the pass is over, parameters become float32 with their
- *  masters' values (ssq_params_to_float32), then hooks are called. Passes for
- *  evaluation may follow; one for training latches SSQ_ERR_INVALID.
- *  @return SSQ_ERR_INVALID NULL, ended already, or within an accumulation; else
- *          as ssq_params_to_float32, and what a hook returned. */
+ *  masters' values (ssq_params_to_float32), then the hooks of TRAIN_END are
+ *  called. Passes for evaluation may follow.
+ *
+ *  Training may go on, as after a second model.fit() of Keras: at the next
+ *  ssq_trainer_begin, or at the next SSQ_PLACE_EPOCH_BEGIN, parameters get the
+ *  dtypes of the policy again and the hooks of TRAIN_BEGIN are called. Masters
+ *  and parameters take the values that the float32 parameters have then.
+ *  Moments, the scale and the number of steps are as they were at the end. If
+ *  nobody has written a parameter, training goes on with the same bits as
+ *  without the end.
+ *  @return SSQ_ERR_INVALID trainer is NULL, has ended already, or is within an
+ *          accumulation; else as ssq_params_to_float32, and what a hook
+ *          returned. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_trainer_end(ssq_trainer *trainer);
 
 /** Drive a hyper-parameter of all groups that there are by one schedule, from

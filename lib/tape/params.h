@@ -96,6 +96,14 @@ void param_copy_free(struct param_copy *copy);
 ssq_status params_call(const char *what, const ssq_params *params,
                        const ssq_queue *queue, const ssq_optimizer *optimizer);
 
+/* ---- params_wide.c ---- */
+
+/** The inverse of ssq_params_to_float32: parameters have the dtypes of the
+ *  policy again, in the optimizer's tensors, with their float32 values rounded;
+ *  masters have these values. After an error all are as before. */
+ssq_status params_to_policy(ssq_params *params, ssq_queue *queue,
+                            ssq_optimizer *optimizer);
+
 /* ---- param_exact.c: float32 values behind a parameter ---- */
 
 /** The most exact value that there is, of any float dtype: the master, what the

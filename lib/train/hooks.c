@@ -130,6 +130,7 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     if (st != SSQ_OK)
         return st;
     trainer->ended = true;
+    trainer->begun = false;
     trainer->epoch = trainer->validating = false;
     return trainer_call_hooks(trainer, SSQ_PLACE_TRAIN_END, NULL);
 }

@@ -15,11 +15,24 @@ ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)
     return st;
 }
 
+/* Train again after ssq_trainer_end. */
+static ssq_status resume(ssq_trainer *t)
+{
+    ssq_status st = params_to_policy(t->params, t->queue, t->optimizer);
+    if (st != SSQ_OK)
+        return st;
+    t->ended = false;
+    t->alike = 0; /* ranks may have written different values meanwhile */
+    return SSQ_OK;
+}
+
 ssq_status trainer_start(ssq_trainer *t)
 {
     if (t->begun)
         return SSQ_OK;
-    ssq_status st = trainer_call_outside(t, SSQ_PLACE_TRAIN_BEGIN);
+    ssq_status st = t->ended ? resume(t) : SSQ_OK;
+    if (st == SSQ_OK)
+        st = trainer_call_outside(t, SSQ_PLACE_TRAIN_BEGIN);
     t->begun = st == SSQ_OK;
     return st;
 }

@@ -100,10 +100,6 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
     }
     if (st == SSQ_OK && t->torn)
         st = trainer_torn(what);
-    if (st == SSQ_OK && training && t->ended)
-        st = error_set(SSQ_ERR_INVALID,
-                       "%s: the training has ended: the parameters are float32",
-                       what);
     if (st == SSQ_OK && training && !t->begun) {
         st = trainer_start(t);
         ssq_tape_begin(t->tape, training); /* its hooks may begin passes */

@@ -90,12 +90,15 @@ static void places(const struct bed *b)
     tap_ok(strcmp(d.text, "TbLBGebLBGSebLBGebLBGSeE") == 0 && d.wide &&
                d.has_var,
            "%s: four passes, two steps: %s", b->name, d.text);
-    (void)ssq_trainer_begin(t);
-    core_status(step(b, t), SSQ_ERR_INVALID,
-                "trainer_begin: the training has ended",
-                "%s: no training behind the end", b->name);
     core_status(ssq_trainer_end(t), SSQ_ERR_INVALID, "has ended",
-                "%s: and no second end", b->name);
+                "%s: no second end", b->name);
+    memset(d.text, 0, sizeof(d.text));
+    NEED(step(b, t));
+    NEED(step(b, t));
+    NEED(ssq_trainer_end(t));
+    tap_ok(strcmp(d.text, "TbLBGebLBGSeE") == 0,
+           "%s: two passes after the end, and another end: %s", b->name,
+           d.text);
     ssq_trainer_destroy(&t);
 }
 

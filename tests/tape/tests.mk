@@ -3,6 +3,7 @@
 
 tape_tests = \
 	tests/tape/accumulate \
+	tests/tape/again \
 	tests/tape/alloc \
 	tests/tape/autocast \
 	tests/tape/by_hand \
@@ -52,6 +53,8 @@ tests_tape_replay_SOURCES = tests/tape/replay.c
 tests_tape_replay_LDADD = libcore.a -lm
 tests_tape_scaling_SOURCES = tests/tape/scaling.c
 tests_tape_scaling_LDADD = libcore.a -lm
+tests_tape_again_SOURCES = tests/tape/again.c
+tests_tape_again_LDADD = libcore.a -lm
 tests_tape_places_SOURCES = tests/tape/places.c
 tests_tape_places_LDADD = libcore.a -lm
 tests_tape_settled_SOURCES = tests/tape/settled.c
