@@ -32,29 +32,30 @@ struct rank_facts {
 };
 
 /* Rank r finds its statistics as in norm_errors, with a first mean that is off
- * by at most `first`: m_r is off by e_r, at most own, and v_r by what the first
- * and the last two terms below say. The ranks' means vary by `between`; as they
- * were found, by at most `more` more: with D_r = m_r - m, whose mean is 0,
- * D_r^2 is off by 2 D_r e_r + e_r^2, of which the mean is at most 2 own
- * sqrt(between)
- * + own^2. Their first mean is off by `all`: the chain over ranks, a product, a
- * quotient. It and the squares about it are corrected like those of a rank, by
- * deviations that average to sqrt(between + more) at most. Six roundings more
- * join the squares: of D_r, its square, the sum, the product, the quotient, and
- * one of eps'. */
+ * by at most `first`. m_r is two floats, so that its own rounding is only in
+ * the first mean of all: it is off by e_r, at most own, and v_r by what the
+ * first and the last two terms below say. The ranks' means vary by `between`;
+ * as they were found, by at most `more` more: with D_r = m_r - m, whose mean is
+ * 0, D_r^2 is off by 2 D_r e_r + e_r^2, of which the mean is at most 2 own
+ * sqrt(between) + own^2. Their first mean is off by `all`: the chain over
+ * ranks, a product, a quotient. It and the squares about it are corrected like
+ * those of a rank, by deviations that average to sqrt(between + more) at most.
+ * Seven roundings more join the squares: two of D_r, its square, the sum, the
+ * product, the quotient, and one of eps'. */
 static inline void norm_errors_ranks(struct norm_facts *f,
                                      const struct rank_facts *r, double eps)
 {
     double k = bound_terms(r->most), over = bound_terms(r->ranks);
     double first = bound_chain(k, r->abs_x);
     double c = bound_correction(k, r->abs_dev, first);
-    double own = c + U_F32 * (r->abs_mean + c);
+    double own = c + 2.0 * U_F32 * c;
     double more = own * own + 2.0 * own * sqrt(r->between);
-    double all = bound_chain(over + 2.0, r->abs_mean + own);
-    double d = bound_correction(over + 2.0, sqrt(r->between + more), all);
+    double all =
+        bound_chain(over + 2.0, r->abs_mean + own) + U_F32 * r->abs_mean;
+    double d = bound_correction(over + 3.0, sqrt(r->between + more), all);
     f->mean_error = own + d + U_F32 * (fabs(f->mean) + own + d);
     f->var_error =
-        bound_chain(k + over + 6.0, f->var + more + first * first + all * all) +
+        bound_chain(k + over + 7.0, f->var + more + first * first + all * all) +
         more + bound_corrected(all, d) + bound_corrected(first, c);
     f->rstd_error = bound_rstd(f, eps);
 }

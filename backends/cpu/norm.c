@@ -128,7 +128,7 @@ static void move_running(const struct channel_norm_op *op, int64_t channel,
     *v = op->keep * *v + op->momentum * variance;
 }
 
-/* Those of all ranks. */
+/* Those of all parts. */
 static void merge_statistics(const struct channel_norm_op *op, int64_t channel,
                              struct norm_channel *c)
 {
@@ -162,7 +162,10 @@ static void find_statistics(const struct forward *f, int64_t channel,
     f->kernels->deviations(c, x, sums);
     float apart = s_div(sums[0], count);
     float squares = deviations_squares(sums[1], sums[0], apart);
-    c->mean = deviations_mean(c->mean, apart);
+    float first = c->mean;
+    c->mean = deviations_mean(first, apart);
+    if (op->rest.buffer != NULL)
+        *at(&op->rest, 0, channel) = deviations_rest(first, apart, c->mean);
     c->rstd = s_rsqrt(s_div(squares, count) + op->eps);
     move_running(op, channel, c->mean, squares, count);
 }

@@ -75,9 +75,11 @@ typedef struct ssq_device_props {
     uint64_t memory_bytes;  /**< of the device; 0 unknown */
     uint64_t binding_bytes; /**< most bytes that one kernel argument sees:
                                  larger operands are worked on in windows of
-                                 it, with the same results. An op that cannot
-                                 be cut so is SSQ_ERR_UNSUPPORTED, with the
-                                 operand, its bytes and this number */
+                                 it, with the same results; statistics of a
+                                 batch norm are those of its windows, merged:
+                                 other bits, within the same bound. An op that
+                                 cannot be cut so is SSQ_ERR_UNSUPPORTED, with
+                                 the operand, its bytes and this number */
     uint32_t alignment;     /**< bytes; of every buffer's start */
     uint32_t f16;           /**< SSQ_CAP_* bits */
     uint32_t bf16;          /**< SSQ_CAP_* bits */

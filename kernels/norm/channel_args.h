@@ -120,6 +120,7 @@ struct channel_statistics_args {
     u32 sum_at;
     u32 running_mean_at;
     u32 running_var_at;
+    u32 rest_at;
     u32 what;
     u32 sets;   /* that share statistics */
     u32 groups; /* sets of an example */
@@ -129,6 +130,7 @@ struct channel_statistics_args {
     u32 rstd_example;
     u32 rstd_group;
     u32 running; /* running statistics are updated */
+    u32 rest;    /* is wanted */
     u32 running_mean_step;
     u32 running_var_step;
     float count; /* elements of a set */

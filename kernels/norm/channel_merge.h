@@ -1,20 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* channel_merge.h - the statistics of a channel from those of every rank's part
- * of it, in the dialect. All of it is class B: every rank joins the same
- * numbers, and has the same bits of the result.
+/* channel_merge.h - the statistics of a channel from those of its parts, which
+ * are on ranks or are pieces of a large tensor; in the dialect. All of it is
+ * class B: every rank merges the same numbers, and has the same bits of the
+ * result.
  *
- * Of n_r elements on rank r, with mean m_r and variance v_r:
+ * Of n_r elements in part r, with mean m_r and variance v_r:
  *
  *     n = sum n_r    m = sum n_r m_r / n    v = sum n_r (v_r + (m_r - m)^2) / n
  *
  * [Chan, Golub, LeVeque 1983]. All terms of v are positive: nothing cancels.
- * The error of m is sum n_r (m_r - m) / n: deviations.h corrects both. */
+ * The error of m is sum n_r (m_r - m) / n: deviations.h corrects both. m_r is
+ * two float32s, the mean and its rest: where numbers are nearly equal, half a
+ * unit of their last place is much of their deviation. */
 #ifndef KERNELS_NORM_CHANNEL_MERGE_H
 #define KERNELS_NORM_CHANNEL_MERGE_H
 
 #include "kernels/norm/deviations.h"
 
-/* What a rank adds to the sum of the means. */
+/* What a part adds to the first sum of the means. */
 FN float merge_mean(float n, float mean)
 {
     EXACT float t = n * mean;
@@ -22,19 +25,21 @@ FN float merge_mean(float n, float mean)
     return t;
 }
 
-/* The term of a rank in the sum of deviations from the mean m of all ranks. */
-FN float merge_deviation(float n, float mean, float m)
+/* The term of a part in the sum of deviations from the mean m of all parts. */
+FN float merge_deviation(float n, float mean, float rest, float m)
 {
     EXACT float d = mean - m;
 
+    d = d + rest;
     return n * d;
 }
 
-/* What a rank adds to the sum of the squares about the mean m of all. */
-FN float merge_squares(float n, float mean, float var, float m)
+/* What a part adds to the sum of the squares about the mean m of all. */
+FN float merge_squares(float n, float mean, float rest, float var, float m)
 {
     EXACT float d = mean - m;
 
+    d = d + rest;
     d = d * d;
     d = var + d;
     return n * d;

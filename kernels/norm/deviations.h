@@ -23,6 +23,16 @@ FN float deviations_mean(float m, float c)
     return is_finite_bits(AS_U32(corrected)) ? corrected : m;
 }
 
+/* What rounding took of the mean m + c: it is mean + rest, to twice the bits
+ * [Dekker 1971, Fast2Sum]. 0 where c is not finite. */
+FN float deviations_rest(float m, float c, float mean)
+{
+    EXACT float moved = mean - m;
+    EXACT float rest = c - moved;
+
+    return is_finite_bits(AS_U32(rest)) ? rest : 0.0f;
+}
+
 /* The sum of squares about the mean, from those about m and the sum of all d.
  * Rounding makes none of them negative. A sum that is not finite stays so. */
 FN float deviations_squares(float squares, float sum, float c)

@@ -321,7 +321,10 @@ static void test_whole(const char *const *names, struct batch *b)
            "bound%s%s",
            names[0], names[b->n - 1], (int)b->rows[0], (int)b->rows[1],
            b->n > 2 ? (int)b->rows[2] : 0, ssq_dtype_name(b->dtype),
-           b->last ? ", channels last" : "", b->far ? ", far from 0" : "",
+           b->last ? ", channels last" : "",
+           b->far      ? ", far from 0"
+           : b->nearly ? ", nearly one number"
+                       : "",
            b->mixed ? ", means that differ" : "", all,
            same ? "" : ", NOT THE SAME BITS ON ALL RANKS",
            twice ? "" : ", OTHER BITS THE SECOND TIME");
@@ -345,6 +348,18 @@ static void test_device(const char *name)
         memcpy(b.rows, rows[i % 3], sizeof(rows[0]));
         test_whole(names, &b);
     }
+}
+
+/* The ranks' means differ by less than a unit of their last place, which is as
+ * much as the numbers' deviation. */
+static void test_nearly(const char *name)
+{
+    static struct batch b;
+    const char *const names[] = {name, name, name};
+
+    b = (struct batch){
+        .n = 3, .rows = {2, 7, 4}, .dtype = SSQ_F32, .nearly = true};
+    test_whole(names, &b);
 }
 
 /* Every device finds its own statistics, and all join the same ones. */
@@ -470,10 +485,11 @@ int main(void)
         test_single(names[i]);
         test_nan(names[i]);
         test_constant(names[i]);
+        test_nearly(names[i]);
         test_few(names[i], 1, 1, 1.25f, "one value on each rank");
         test_few(names[i], 1, 0, 0.25f, "one value in all");
         test_few(names[i], 0, 0, 0.5f, "no value at all");
     }
     test_mixture(names, n < MOST_RANKS ? (unsigned)n : MOST_RANKS);
-    return tap_done((long)n * 21 + 1);
+    return tap_done((long)n * 22 + 1);
 }

@@ -21,6 +21,7 @@ struct batch {
     bool last;
     bool far;                /* means of 100 and a deviation of 1 */
     bool mixed;              /* ranks' means differ */
+    bool nearly;             /* 10000, and a few units of its last place */
     float x[MOST], dy[MOST]; /* as their dtype has them */
     float gamma[CHANNELS], beta[CHANNELS];
 };
@@ -74,9 +75,12 @@ static inline void batch_make(struct batch *b)
     const size_t n = (size_t)(b->all * batch_row());
     for (size_t i = 0; i < n; i++) {
         unsigned r = batch_rank(b, (int64_t)i / batch_row());
-        b->x[i] = (b->far ? 100.0f : 0.5f) + batch_draw(&state) +
+        float noise = batch_draw(&state);
+        b->x[i] = (b->far ? 100.0f : 0.5f) + noise +
                   0.125f * (float)batch_channel(b, i) +
                   (b->mixed ? (float)r : 0.0f);
+        if (b->nearly)
+            b->x[i] = 10000.0f + noise / 128;
         b->dy[i] = batch_draw(&state) + 0.25f;
     }
     batch_round(b->x, n, b->dtype);

@@ -12,7 +12,17 @@
 /* What the core splits, what plans do, and what is refused when it is large. */
 enum split { SPLIT_NOT, SPLIT_BY_CORE, SPLIT_BY_PLAN };
 
-/* norm's function splits it. */
+/* Their functions split them. */
+static bool splits_itself(const char *op)
+{
+    static const char *const ops[] = {"norm", "channel_norm",
+                                      "channel_norm_backward"};
+    for (size_t i = 0; i < sizeof(ops) / sizeof(ops[0]); i++)
+        if (strcmp(op, ops[i]) == 0)
+            return true;
+    return false;
+}
+
 static enum split split_of(const char *op)
 {
     static const struct {
@@ -28,8 +38,7 @@ static enum split split_of(const char *op)
         i++;
     if (ops[i].walked == BY_PLAN)
         return SPLIT_BY_PLAN;
-    return ops[i].walked != 0 || strcmp(op, "norm") == 0 ? SPLIT_BY_CORE
-                                                         : SPLIT_NOT;
+    return ops[i].walked != 0 || splits_itself(op) ? SPLIT_BY_CORE : SPLIT_NOT;
 }
 
 /* Only what has to be seen as a whole, or in chunks of 16384 elements, may be
@@ -42,7 +51,7 @@ static bool may_skip(const struct suite *suite, const char *impl)
         if (strcmp(impl, own[i]) == 0)
             return true;
     return strcmp(suite->op, "binary_backward") == 0 ||
-           strcmp(suite->op, "argmax") == 0 || strcmp(suite->op, "norm") == 0;
+           strcmp(suite->op, "argmax") == 0 || splits_itself(suite->op);
 }
 
 static void report(void *user, const char *device, const char *impl,

@@ -10,6 +10,8 @@
 #include "kernels/dialect/convert.h"
 #include "kernels/gemm/epilogue.h"
 
+#include <math.h>
+
 /* Elements that are loaded as float32 at a time, so that the dtype is asked
  * once for a piece and not for each element. */
 #define PIECE 128
@@ -126,8 +128,8 @@ static void set_scalar(const struct view *v, int64_t i, int64_t j, float x)
 }
 
 struct statistics {
-    float mean, rstd;
-    float running; /* the variance that the running one moves to */
+    float mean, rest, rstd; /* rest: what rounding took of the mean */
+    float running;          /* the variance that the running one moves to */
 };
 
 /* In float64, so that no order of summation has to be agreed on. */
@@ -167,7 +169,10 @@ static struct statistics statistics_of(const struct view *x, float eps,
                                        double less)
 {
     double n = (double)view_elements(x);
-    struct statistics s = {.mean = (float)(sum_of(x) / n)};
+    double mean = sum_of(x) / n;
+    struct statistics s = {.mean = (float)mean};
+    s.rest = isfinite(mean) && isfinite(s.mean) ? (float)(mean - (double)s.mean)
+                                                : 0.0f;
     double squares = sum_of_squares(x, s.mean, n);
     s.rstd = s_rsqrt((float)(squares / n) + eps);
     s.running = (float)(squares / (n - less));
@@ -184,7 +189,7 @@ static void update(const struct channel_norm_op *op, const struct view *running,
                                 op->momentum, x));
 }
 
-/* Those of all ranks. */
+/* Those of all parts. */
 static struct statistics merged(const struct channel_norm_op *op, int64_t c)
 {
     const struct channel_merged m = channel_merge(op, c);
@@ -249,6 +254,7 @@ static void run_set(const struct channel_norm_op *op, int64_t i, int64_t g)
         s = statistics_of(&x, op->eps, op->population ? 0.0 : 1.0);
         update(op, &op->running_mean, g, s.mean);
         update(op, &op->running_var, g, s.running);
+        set_channel(&op->rest, g, s.rest);
     }
     set_scalar(&op->mean, i, g, s.mean);
     set_scalar(&op->rstd, i, g, s.rstd);

@@ -7,42 +7,41 @@
 #include "kernels/norm/channel_merge.h"
 #include "lib/op/norm/channel_norm.h"
 
-/** A channel of all ranks. */
+/** A channel of all parts. */
 struct channel_merged {
     float mean, rstd;
     float running; /* what the running variance moves to */
     bool some;     /* there are elements: running statistics move */
 };
 
-/* What of a rank is summed. */
+/* What of a part is summed. */
 enum merge_sum { MERGE_COUNT, MERGE_MEAN, MERGE_DEVIATION, MERGE_SQUARES };
 
-/* Of a rank with these values: found[c] means, then variances, then one count.
- */
+/* Of a part with these values: c means, c rests, c variances, one count. */
 static inline float merge_term(const float *found, int64_t c, int64_t s,
                                enum merge_sum what, float mean)
 {
-    const float n = found[2 * c];
+    const float n = found[3 * c], rest = found[c + s];
     if (what == MERGE_COUNT)
         return n;
     if (what == MERGE_MEAN)
         return merge_mean(n, found[s]);
     return what == MERGE_DEVIATION
-               ? merge_deviation(n, found[s], mean)
-               : merge_squares(n, found[s], found[c + s], mean);
+               ? merge_deviation(n, found[s], rest, mean)
+               : merge_squares(n, found[s], rest, found[2 * c + s], mean);
 }
 
-/* In the order of the kernel: up to 64 blocks of ranks, then those. */
-static inline float merge_over_ranks(const struct view *found, int64_t s,
+/* In the order of the kernel: up to 64 blocks of parts, then those. */
+static inline float merge_over_parts(const struct view *found, int64_t s,
                                      enum merge_sum what, float mean)
 {
-    const int64_t ranks = found->shape[0], c = found->shape[1] / 2;
-    const int64_t block = (ranks + 63) / 64;
+    const int64_t parts = found->shape[0], c = found->shape[1] / 3;
+    const int64_t block = (parts + 63) / 64;
     const float *at = view_host(found);
     float total = 0.0f;
-    for (int64_t b = 0; b < ranks; b += block) {
+    for (int64_t b = 0; b < parts; b += block) {
         float part = 0.0f;
-        for (int64_t e = b; e < b + block && e < ranks; e++)
+        for (int64_t e = b; e < b + block && e < parts; e++)
             part += merge_term(at + e * found->shape[1], c, s, what, mean);
         total += part;
     }
@@ -53,11 +52,11 @@ static inline struct channel_merged
 channel_merge(const struct channel_norm_op *op, int64_t s)
 {
     const struct view *found = &op->found;
-    const float n = merge_over_ranks(found, s, MERGE_COUNT, 0.0f);
-    const float means = merge_over_ranks(found, s, MERGE_MEAN, 0.0f);
+    const float n = merge_over_parts(found, s, MERGE_COUNT, 0.0f);
+    const float means = merge_over_parts(found, s, MERGE_MEAN, 0.0f);
     const float first = s_canonical(s_div(means, n));
-    const float apart = merge_over_ranks(found, s, MERGE_DEVIATION, first);
-    const float about = merge_over_ranks(found, s, MERGE_SQUARES, first);
+    const float apart = merge_over_parts(found, s, MERGE_DEVIATION, first);
+    const float about = merge_over_parts(found, s, MERGE_SQUARES, first);
     const float c = s_div(apart, n);
     const float squares = s_canonical(deviations_squares(about, apart, c));
     struct channel_merged m = {.mean = deviations_mean(first, c),

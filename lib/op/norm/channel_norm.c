@@ -176,10 +176,7 @@ static struct view channels_view(const ssq_tensor *t, enum access access,
     return r;
 }
 
-/* Merge the spatial dimensions of views [n, c, spatial..], as far as all of
- * them allow it, and leave at least one: a matrix [n, c] gets one of size 1.
- * Absent views are passed over; the first is present, and tells the rank. */
-static void merge_spatial(struct view **views, int n)
+void channel_merge_spatial(struct view **views, int n)
 {
     struct view part[4], *parts[4], *whole[4];
     int m = 0;
@@ -311,9 +308,9 @@ static ssq_status forward(ssq_queue *queue, const struct channel_norm_call *a)
     op.mean = sets_view(a->mean, ACCESS_WRITE);
     op.rstd = sets_view(a->rstd, ACCESS_WRITE);
     struct view *views[] = {&op.x, &op.y};
-    merge_spatial(views, 2);
+    channel_merge_spatial(views, 2);
     return ranks_norm(a) ? ranks_forward(queue, a, &op)
-                         : queue_enqueue(queue, &op.op);
+                         : pieces_norm(queue, &op);
 }
 
 /* Default modes, because eps, keep and momentum are rounded to float32
@@ -381,13 +378,13 @@ static ssq_status recompute(ssq_queue *queue, const struct channel_norm_call *a,
     if (!a->given)
         stats.running_mean.buffer = stats.running_var.buffer = NULL;
     struct view *views[] = {&stats.x};
-    merge_spatial(views, 1);
-    st = queue_enqueue(queue, &stats.op);
+    channel_merge_spatial(views, 1);
+    st = pieces_norm(queue, &stats);
     op->mean = mean;
     op->rstd = rstd;
     op->mean.access = op->rstd.access = ACCESS_READ;
     if (st == SSQ_OK)
-        st = queue_enqueue(queue, &op->op);
+        st = pieces_gradient(queue, op);
     st = queue_bundle_end(queue, st);
 out_scratch:
     scratch_put(&mean);
@@ -418,10 +415,10 @@ static ssq_status backward(ssq_queue *queue, const struct channel_norm_call *a)
         .dgamma = tensor_view(a->dgamma, ACCESS_WRITE),
         .dbeta = tensor_view(a->dbeta, ACCESS_WRITE)};
     struct view *views[] = {&op.x, &op.dy, &op.dx};
-    merge_spatial(views, 3);
+    channel_merge_spatial(views, 3);
     if (ranks_norm(a))
         return ranks_backward(queue, a, &op);
-    return a->mean != NULL ? queue_enqueue(queue, &op.op)
+    return a->mean != NULL ? pieces_gradient(queue, &op)
                            : recompute(queue, a, &s, &op);
 }
 

@@ -39,9 +39,11 @@ struct channel_norm_op {
     struct view gamma, beta;               /* optional */
     struct view running_mean, running_var; /* both or none; given: both */
     struct view y, mean, rstd;             /* out, optional; f32 but y */
-    struct view found; /* optional: [ranks, 2 c + 1], f32, contiguous: of each
-                          rank the means, the variances and how many elements
-                          a channel has there */
+    struct view found; /* optional: [parts, 3 c + 1], f32, contiguous: of each
+                          part the means, what rounding took of them, the
+                          variances, and how many elements a channel has */
+    struct view rest;  /* out, optional, of pooled ones that are computed: [c],
+                          f32, contiguous, what rounding took of the means */
 };
 
 /** dx may be x or dy exactly: dgamma and dbeta are summed before it is
@@ -79,6 +81,51 @@ struct channel_norm_call {
 ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call);
 ssq_status channel_norm_backward(ssq_queue *queue,
                                  const struct channel_norm_call *call);
+
+/** Merge the spatial dimensions of views [n, c, spatial..], as far as all of
+ *  them allow it, and leave at least one: a matrix [n, c] gets one of size 1.
+ *  Absent views are passed over; the first is present, and tells the rank. */
+void channel_merge_spatial(struct view **views, int n);
+
+/* ---- parts_norm.c: a batch in parts, which are ranks or pieces ---- */
+
+/** How many elements of a channel are in x. */
+static inline int64_t channel_elements(const struct view *x)
+{
+    int64_t n = 1;
+    for (int i = 0; i < x->rank; i++)
+        n *= i == 1 ? 1 : x->shape[i];
+    return n;
+}
+
+/** Elements at .. at + n of a contiguous view of float32, as [n]. */
+struct view floats_of(const struct view *v, int64_t at, int64_t n,
+                      enum access access);
+/** The statistics of a part, as a row of `found`: own is [3 c + 1]. x may be
+ *  without elements. */
+ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
+                     const struct view *own);
+/** Merge what was found of all parts, [parts, 3 c + 1], and normalise x, which
+ *  may be without elements. */
+ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
+                       const struct view *all);
+/** The sums of dy and of dy z of a part, and its elements of a channel: sums is
+ *  [2 c + 1]. dbeta and dgamma, too, where they are present. */
+ssq_status part_sums(ssq_queue *queue,
+                     const struct channel_norm_backward_op *op,
+                     const struct view *sums);
+/** dx, from the sums of all parts, which become averages in place. */
+ssq_status parts_gradient(ssq_queue *queue,
+                          const struct channel_norm_backward_op *op,
+                          const struct view *sums);
+
+/* ---- pieces_norm.c: an x that is larger than a launch sees ---- */
+
+/** As queue_enqueue. Where an operand is too large for a launch: in pieces. A
+ *  batch of several pieces has the statistics of its parts, merged. */
+ssq_status pieces_norm(ssq_queue *queue, const struct channel_norm_op *op);
+ssq_status pieces_gradient(ssq_queue *queue,
+                           const struct channel_norm_backward_op *op);
 
 /* ---- ranks_norm.c: a call whose statistics are over ranks ---- */
 

@@ -213,6 +213,7 @@ static struct channel_statistics_args sets_of(const struct channel_norm_op *op,
         .rstd_example = g->a.rstd_example,
         .rstd_group = g->a.rstd_group,
         .running = !view_absent(&op->running_mean),
+        .rest = !view_absent(&op->rest),
         .running_mean_step = view_step(&op->running_mean, 0),
         .running_var_step = view_step(&op->running_var, 0),
         .eps = op->eps,
@@ -221,10 +222,9 @@ static struct channel_statistics_args sets_of(const struct channel_norm_op *op,
 }
 
 /* Given statistics are read and not updated. */
-static void statistics_launch(struct plan *p, const struct channel_norm_op *op,
-                              const struct channel_statistics_args *a,
-                              const struct view *part, const struct view *mean,
-                              const struct view *rstd, uint64_t loops)
+static void bind_statistics(struct plan *p, const struct channel_norm_op *op,
+                            const struct view *part, const struct view *mean,
+                            const struct view *rstd)
 {
     enum access running = op->given ? ACCESS_READ : ACCESS_UPDATE;
     plan_bind(p, mean, ACCESS_UPDATE);
@@ -232,7 +232,6 @@ static void statistics_launch(struct plan *p, const struct channel_norm_op *op,
     plan_bind(p, part, ACCESS_READ);
     plan_bind(p, &op->running_mean, running);
     plan_bind(p, &op->running_var, running);
-    plan_items(p, a, sizeof(*a), a->sets, loops);
 }
 
 /* What the sums make of every set, as `what` says: see channel_args.h.
@@ -249,10 +248,12 @@ static void statistics(struct plan *p, const struct channel_norm_op *op,
     a.count = set_elements(g, &op->x);
     a.running_count = op->population ? a.count : a.count - 1.0f;
     plan_kernel(p, KERNEL_channel_statistics, KEYS(0));
-    statistics_launch(p, op, &a, part, mean, rstd, 2 * fold_loops(a.parts));
+    bind_statistics(p, op, part, mean, rstd);
+    plan_bind(p, &op->rest, ACCESS_WRITE);
+    plan_items(p, &a, sizeof(a), a.sets, 2 * fold_loops(a.parts));
 }
 
-/* What all ranks have found, as the statistics of all their elements. */
+/* What was found of all parts, as the statistics of all their elements. */
 static void merge(struct plan *p, const struct channel_norm_op *op,
                   const struct geometry *g, const struct view *mean,
                   const struct view *rstd)
@@ -261,8 +262,9 @@ static void merge(struct plan *p, const struct channel_norm_op *op,
     a.parts = (uint32_t)op->found.shape[0];
     a.running_count = op->population ? 0.0f : 1.0f;
     plan_kernel(p, KERNEL_channel_merge, KEYS(0));
-    statistics_launch(p, op, &a, &op->found, mean, rstd,
-                      4 * fold_loops(a.parts) + LOOPS_DIVIDE);
+    bind_statistics(p, op, &op->found, mean, rstd);
+    plan_items(p, &a, sizeof(a), a.sets,
+               4 * fold_loops(a.parts) + LOOPS_DIVIDE);
 }
 
 /* y, once the statistics are known. Activations other than ReLU are a variant

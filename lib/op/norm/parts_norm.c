@@ -1,0 +1,134 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* parts_norm.c - batch norm of a batch that is in several parts: on ranks, or
+ * pieces of an x that is larger than a launch sees.
+ *
+ * Forward: mean and variance of each part, and its number of elements; an op
+ * with `found` merges those of all parts and normalises. Backward: sums of dy
+ * and of dy z of each part, which the caller adds; an op with `average` makes
+ * dx. No value of a device is read by the host. */
+#include <sesqui/ops/binary.h>
+
+#include "lib/core/queue.h"
+#include "lib/op/data/data.h"
+#include "lib/op/norm/channel_norm.h"
+
+struct view floats_of(const struct view *v, int64_t at, int64_t n,
+                      enum access access)
+{
+    struct view part = *v;
+    part.offset += (uint64_t)at * sizeof(float);
+    part.rank = 1;
+    part.shape[0] = n;
+    part.stride[0] = 1;
+    part.access = access;
+    return part;
+}
+
+static int64_t channels_of(const struct view *x)
+{
+    return x->shape[1];
+}
+
+/* ---- forward ---- */
+
+/* A part's statistics, as one of `found`. They come as running ones that
+ * move all the way, from numbers which are finite: the variance itself, and not
+ * its reciprocal root. Without elements they are zeros, which count as none. */
+ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
+                     const struct view *own)
+{
+    const int64_t n = channel_elements(&op->x), c = channels_of(&op->x);
+    struct channel_norm_op stats = *op;
+    ssq_status st = queue_bundle_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    stats.population = true;
+    stats.keep = 0.0f;
+    stats.momentum = 1.0f;
+    stats.gamma.buffer = stats.beta.buffer = NULL;
+    stats.y.buffer = stats.mean.buffer = stats.rstd.buffer = NULL;
+    stats.running_mean = floats_of(own, 0, c, ACCESS_UPDATE);
+    stats.rest = floats_of(own, c, c, ACCESS_WRITE);
+    stats.running_var = floats_of(own, 2 * c, c, ACCESS_UPDATE);
+    st = enqueue_fill(queue, own, (double)n);
+    if (st == SSQ_OK && n > 0)
+        st = pieces_norm(queue, &stats);
+    return queue_bundle_end(queue, st);
+}
+
+/* Join what all have found, and normalise. An x without elements gives way to
+ * one that is not read, since an op has elements. */
+ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
+                       const struct view *all)
+{
+    const int64_t c = channels_of(&op->x);
+    struct channel_norm_op merged = *op;
+    merged.found = *all;
+    merged.found.access = ACCESS_READ;
+    if (channel_elements(&op->x) == 0) {
+        merged.x = floats_of(all, 0, c, ACCESS_READ);
+        merged.x.rank = 3;
+        merged.x.shape[0] = merged.x.shape[2] = 1;
+        merged.x.shape[1] = c;
+        merged.x.stride[0] = merged.x.stride[2] = 0;
+        merged.x.stride[1] = 1;
+        merged.y.buffer = NULL;
+    }
+    if (merged.y.buffer == NULL && merged.mean.buffer == NULL &&
+        merged.rstd.buffer == NULL && merged.running_mean.buffer == NULL)
+        return SSQ_OK;
+    return pieces_norm(queue, &merged);
+}
+
+/* ---- backward ---- */
+
+/* A part's sums of dy, of dy z, and its number of elements, one behind the
+ * other; the sums are dbeta and dgamma, too. */
+ssq_status part_sums(ssq_queue *queue,
+                     const struct channel_norm_backward_op *op,
+                     const struct view *sums)
+{
+    const int64_t n = channel_elements(&op->x), c = channels_of(&op->x);
+    const struct view dy = floats_of(sums, 0, c, ACCESS_READ);
+    const struct view dy_z = floats_of(sums, c, c, ACCESS_READ);
+    struct channel_norm_backward_op own = *op;
+    ssq_status st = queue_bundle_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    own.dx.buffer = NULL;
+    own.dbeta = floats_of(sums, 0, c, ACCESS_WRITE);
+    own.dgamma = floats_of(sums, c, c, ACCESS_WRITE);
+    st = enqueue_fill(queue, sums, (double)n);
+    if (st == SSQ_OK && n > 0)
+        st = pieces_gradient(queue, &own);
+    if (st == SSQ_OK && op->dbeta.buffer != NULL)
+        st = enqueue_copy(queue, &dy, &op->dbeta);
+    if (st == SSQ_OK && op->dgamma.buffer != NULL)
+        st = enqueue_copy(queue, &dy_z, &op->dgamma);
+    return queue_bundle_end(queue, st);
+}
+
+/* The averages over all parts, in place of the sums, and dx of them. */
+ssq_status parts_gradient(ssq_queue *queue,
+                          const struct channel_norm_backward_op *op,
+                          const struct view *sums)
+{
+    const int64_t c = channels_of(&op->x);
+    struct view both = floats_of(sums, 0, 2 * c, ACCESS_WRITE);
+    struct view n = floats_of(sums, 2 * c, 1, ACCESS_READ);
+    const ssq_tensor a = {.view = both}, b = {.view = n}; /* borrowed */
+    struct channel_norm_backward_op rest = *op;
+    ssq_status st = queue_bundle_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    rest.dgamma.buffer = rest.dbeta.buffer = NULL;
+    rest.average = floats_of(sums, 0, 2 * c, ACCESS_READ);
+    rest.average.rank = 2;
+    rest.average.shape[0] = 2;
+    rest.average.shape[1] = rest.average.stride[0] = c;
+    rest.average.stride[1] = 1;
+    st = ssq_div(queue, SSQ_DIV(.a = &a, .b = &b, .y = &a));
+    if (st == SSQ_OK)
+        st = pieces_gradient(queue, &rest);
+    return queue_bundle_end(queue, st);
+}

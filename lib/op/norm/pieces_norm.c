@@ -1,0 +1,217 @@
+/* SPDX-License-Identifier: Apache-2.0 */
+/* pieces_norm.c - batch norm and group norm of an x that is larger than a
+ * launch sees.
+ *
+ * Examples of a group norm are independent. A batch whose statistics are pooled
+ * is cut along any dimension but the channels, and its pieces are its parts. */
+#include <sesqui/ops/reduce.h>
+
+#include "lib/core/pool.h"
+#include "lib/core/queue.h"
+#include "lib/core/window.h"
+#include "lib/op/data/data.h"
+#include "lib/op/norm/channel_norm.h"
+
+/* The views of the two ops that have an example's elements, and those that have
+ * its statistics. */
+#define FORWARD_X     (1u << 0 | 1u << 5)
+#define FORWARD_SETS  (1u << 6 | 1u << 7)
+#define BACKWARD_X    (1u << 0 | 1u << 4 | 1u << 5)
+#define BACKWARD_SETS (1u << 2 | 1u << 3)
+
+/* A walk over pieces. */
+struct walk {
+    ssq_queue *queue;
+    const struct view *rows; /* a row for each piece */
+    int64_t n;               /* pieces so far */
+};
+
+static uint64_t limit_of(const ssq_queue *queue)
+{
+    return pool_binding_bytes(ssq_queue_device(queue)->pool);
+}
+
+static ssq_status each_piece(struct op *op, bool pooled, unsigned x,
+                             unsigned sets, window_fn each, struct walk *walk)
+{
+    const struct window_cut cut = {.walked = pooled ? x : x | sets,
+                                   .dims = pooled ? ~2u : 1u};
+    walk->n = 0;
+    return window_cuts(op, &cut, limit_of(walk->queue), each, walk);
+}
+
+static ssq_status count(void *user, struct op *op)
+{
+    struct walk *w = user;
+    (void)op;
+    w->n++;
+    return SSQ_OK;
+}
+
+/* Scratch with a row of so many words for each piece that was counted. */
+static ssq_status rows_get(const struct walk *w, int64_t words,
+                           struct view *rows)
+{
+    const int64_t shape[] = {w->n, words};
+    return scratch_get(w->queue, SSQ_F32, 2, shape, rows);
+}
+
+static struct view next_row(struct walk *w)
+{
+    const int64_t words = w->rows->shape[1];
+    return floats_of(w->rows, w->n++ * words, words, ACCESS_UPDATE);
+}
+
+/* ---- forward ---- */
+
+/* What is the same for all examples is written once. */
+static ssq_status normalise(void *user, struct op *op)
+{
+    struct walk *w = user;
+    struct channel_norm_op piece = *(const struct channel_norm_op *)op;
+    bool first = w->n++ == 0;
+    if (piece.pooled && !first) {
+        if (piece.y.buffer == NULL)
+            return SSQ_OK;
+        piece.mean.buffer = piece.rstd.buffer = NULL;
+        if (!piece.given)
+            piece.running_mean.buffer = piece.running_var.buffer = NULL;
+    }
+    return queue_enqueue(w->queue, &piece.op);
+}
+
+static ssq_status find(void *user, struct op *op)
+{
+    struct walk *w = user;
+    const struct view own = next_row(w);
+    return part_find(w->queue, (const struct channel_norm_op *)op, &own);
+}
+
+/* The statistics of all pieces, and what they come to. How x is cut follows
+ * from x alone, so that backward finds the same bits again. */
+static ssq_status find_all(struct walk *w, const struct channel_norm_op *op)
+{
+    struct view rows;
+    struct channel_norm_op stats = *op;
+    struct view *views[] = {&stats.x};
+    stats.y.buffer = NULL;
+    channel_merge_spatial(views, 1);
+    ssq_status st =
+        each_piece(&stats.op, true, FORWARD_X, FORWARD_SETS, count, w);
+    if (st == SSQ_OK)
+        st = rows_get(w, 3 * op->x.shape[1] + 1, &rows);
+    if (st != SSQ_OK)
+        return st;
+    w->rows = &rows;
+    st = each_piece(&stats.op, true, FORWARD_X, FORWARD_SETS, find, w);
+    if (st == SSQ_OK)
+        st = parts_merge(w->queue, op, &rows);
+    scratch_put(&rows);
+    return st;
+}
+
+ssq_status pieces_norm(ssq_queue *queue, const struct channel_norm_op *op)
+{
+    struct walk w = {.queue = queue};
+    struct channel_norm_op whole = *op;
+    if (window_fits(&op->op, limit_of(queue)))
+        return queue_enqueue(queue, &whole.op);
+    ssq_status st = queue_bundle_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    if (op->pooled && !op->given && op->found.buffer == NULL)
+        st = find_all(&w, &whole);
+    else
+        st = each_piece(&whole.op, op->pooled, FORWARD_X, FORWARD_SETS,
+                        normalise, &w);
+    return queue_bundle_end(queue, st);
+}
+
+/* ---- backward ---- */
+
+static ssq_status gradient(void *user, struct op *op)
+{
+    struct walk *w = user;
+    return queue_enqueue(w->queue, op);
+}
+
+static ssq_status sum(void *user, struct op *op)
+{
+    struct walk *w = user;
+    const struct view own = next_row(w);
+    return part_sums(w->queue, (const struct channel_norm_backward_op *)op,
+                     &own);
+}
+
+/* The sums of dy and of dy z of all pieces, in sums[2 c + 1], in dbeta and in
+ * dgamma. */
+static ssq_status sum_all(struct walk *w,
+                          const struct channel_norm_backward_op *op,
+                          const struct view *sums)
+{
+    const int64_t c = op->x.shape[1];
+    struct channel_norm_backward_op part = *op;
+    struct view rows, elements = floats_of(sums, 2 * c, 1, ACCESS_WRITE);
+    const struct view dy = floats_of(sums, 0, c, ACCESS_READ);
+    const struct view dy_z = floats_of(sums, c, c, ACCESS_READ);
+    part.dx.buffer = part.dgamma.buffer = part.dbeta.buffer = NULL;
+    ssq_status st =
+        each_piece(&part.op, op->pooled, BACKWARD_X, BACKWARD_SETS, count, w);
+    if (st == SSQ_OK)
+        st = rows_get(w, 2 * c + 1, &rows);
+    if (st != SSQ_OK)
+        return st;
+    w->rows = &rows;
+    st = each_piece(&part.op, op->pooled, BACKWARD_X, BACKWARD_SETS, sum, w);
+    const ssq_tensor x = {.view = rows}, y = {.view = *sums}; /* borrowed */
+    if (st == SSQ_OK)
+        st = ssq_sum(w->queue,
+                     SSQ_SUM(.x = &x, .y = &y, .axes = {0}, .n_axes = 1));
+    if (st == SSQ_OK) /* counts that were added are rounded */
+        st =
+            enqueue_fill(w->queue, &elements, (double)channel_elements(&op->x));
+    if (st == SSQ_OK && op->dbeta.buffer != NULL)
+        st = enqueue_copy(w->queue, &dy, &op->dbeta);
+    if (st == SSQ_OK && op->dgamma.buffer != NULL)
+        st = enqueue_copy(w->queue, &dy_z, &op->dgamma);
+    scratch_put(&rows);
+    return st;
+}
+
+/* The sums come first, since dx may be x or dy. */
+static ssq_status backward(struct walk *w,
+                           const struct channel_norm_backward_op *op)
+{
+    const int64_t words = 2 * op->x.shape[1] + 1;
+    struct channel_norm_backward_op rest = *op;
+    struct view sums = {.buffer = NULL};
+    bool averages = op->pooled && !op->given && op->dx.buffer != NULL &&
+                    op->average.buffer == NULL;
+    bool summed =
+        averages || op->dgamma.buffer != NULL || op->dbeta.buffer != NULL;
+    ssq_status st =
+        summed ? scratch_get(w->queue, SSQ_F32, 1, &words, &sums) : SSQ_OK;
+    if (st == SSQ_OK && summed)
+        st = sum_all(w, op, &sums);
+    rest.dgamma.buffer = rest.dbeta.buffer = NULL;
+    if (st == SSQ_OK && averages)
+        st = parts_gradient(w->queue, op, &sums);
+    else if (st == SSQ_OK && op->dx.buffer != NULL)
+        st = each_piece(&rest.op, op->pooled, BACKWARD_X, BACKWARD_SETS,
+                        gradient, w);
+    scratch_put(&sums);
+    return st;
+}
+
+ssq_status pieces_gradient(ssq_queue *queue,
+                           const struct channel_norm_backward_op *op)
+{
+    struct walk w = {.queue = queue};
+    struct channel_norm_backward_op whole = *op;
+    if (window_fits(&op->op, limit_of(queue)))
+        return queue_enqueue(queue, &whole.op);
+    ssq_status st = queue_bundle_begin(queue);
+    if (st != SSQ_OK)
+        return st;
+    return queue_bundle_end(queue, backward(&w, op));
+}
