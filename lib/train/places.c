@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* places.c - places of a training that the program alone knows: epochs and
  * validation. */
+#include "lib/tape/params.h"
 #include "lib/train/trainer.h"
 
 ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)

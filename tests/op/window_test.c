@@ -128,6 +128,15 @@ static bool is_refusal(const char *text)
            strstr(text, PLAN_BINDING) != NULL;
 }
 
+/* Is this the sum over a batch that may be summed by windows, with other bits?
+ * The case itself compares with the bound. */
+static bool may_differ(const struct suite *suite, const char *impl)
+{
+    bool gradients = strcmp(suite->name, "conv_backward") == 0 ||
+                     strcmp(suite->name, "conv_transpose") == 0;
+    return gradients && strcmp(impl, "direct") == 0;
+}
+
 /* Within the limit a case has the bits that it has without, or is refused. */
 static void compare(void *user, const char *device, const char *impl,
                     const struct suite *suite, size_t i, const struct bed *b,
@@ -143,7 +152,8 @@ static void compare(void *user, const char *device, const char *impl,
         return;
     }
     suite->describe(i, text, sizeof(text));
-    bool same = !b->skipped && o->ok == ok && o->digest == b->digest;
+    bool same = !b->skipped && o->ok == ok &&
+                (o->digest == b->digest || (ok && may_differ(suite, impl)));
     all->same += same;
     if (!tap_ok(same, "%s/%s: %s, " PLAN_BINDING " bytes: the same bits",
                 device, impl, text))

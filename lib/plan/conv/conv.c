@@ -8,7 +8,9 @@
  *
  * The gradient of a filter has few results, each a sum over the whole batch:
  * where its tiles are fewer than a device keeps busy, the depth is split, and a
- * second launch adds the sums. */
+ * second launch adds the sums. Where the batch is larger than a launch sees,
+ * there is a sum for each window of its images: other bits, within the bound.
+ */
 #include "lib/plan/conv/conv.h"
 
 #include "kernels/conv/conv_args.h"
@@ -244,9 +246,60 @@ static void images(struct plan *p, const struct conv_op *op)
         fold(p, &a, splits, r.made, &partial);
 }
 
+/* The gradient of a filter from more images than a launch sees. */
+struct parts {
+    uint64_t results;
+    uint32_t n;       /* windows so far */
+    struct view sums; /* f32 [windows][results] */
+};
+
+static void count_window(struct plan *p, const struct op *some, void *user)
+{
+    struct parts *parts = user;
+    (void)p;
+    (void)some;
+    parts->n++;
+}
+
+/* The gradient of a window's images, in float32. */
+static void sum_window(struct plan *p, const struct op *some, void *user)
+{
+    struct conv_op part = *(const struct conv_op *)some;
+    struct parts *parts = user;
+    struct view *f = &part.filter;
+    int64_t step = 1;
+    part.n = part.image.shape[0];
+    f->buffer = parts->sums.buffer;
+    f->dtype = SSQ_F32;
+    f->offset =
+        parts->sums.offset + parts->n++ * parts->results * sizeof(float);
+    for (int i = f->rank; i-- > 0; step *= f->shape[i])
+        f->stride[i] = step;
+    images(p, &part);
+}
+
+static void fold_windows(struct plan *p, const struct conv_op *op)
+{
+    struct conv_op part = *op;
+    struct parts parts = {.results = (uint64_t)view_elements(&op->filter)};
+    struct conv_args a = {.images = 0};
+    struct roles r = set_weight(&a, op);
+    plan_windows(p, &part.op, &conv_images, count_window, &parts);
+    plan_scratch(p, SSQ_F32, parts.n * parts.results, &parts.sums);
+    uint32_t windows = parts.n;
+    parts.n = 0;
+    plan_windows(p, &part.op, &conv_images, sum_window, &parts);
+    set_rest(&a, op, &r);
+    fold(p, &a, windows, &op->filter, &parts.sums);
+}
+
 static void build(struct plan *p, const struct conv_op *op)
 {
-    conv_windows(p, op, images);
+    if (op->kind == CONV_WEIGHT &&
+        !window_fits(&op->op, plan_limits(p)->binding_bytes))
+        fold_windows(p, op);
+    else
+        conv_windows(p, op, images);
 }
 
 const struct conv_plan conv_plans[] = {

@@ -6,6 +6,9 @@
 #include "lib/op/conv/conv.h"
 #include "lib/plan/windows.h"
 
+/** How an op is cut between images. */
+extern const struct window_cut conv_images;
+
 /** Call each for windows of images, if the result is images or maps. Call it
  *  once for the gradient of a filter, which is a sum over all images. */
 void conv_windows(struct plan *p, const struct conv_op *op,

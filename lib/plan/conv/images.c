@@ -2,6 +2,8 @@
 /* images.c - convolutions of more images than a launch sees. */
 #include "lib/plan/conv/conv.h"
 
+const struct window_cut conv_images = {.walked = 5, .dims = 1};
+
 /* The function for each window. */
 struct images {
     void (*each)(struct plan *p, const struct conv_op *op);
@@ -20,9 +22,8 @@ void conv_windows(struct plan *p, const struct conv_op *op,
 {
     struct images c = {each};
     struct conv_op part = *op;
-    const struct window_cut cut = {.walked = 5, .dims = 1};
     if (op->kind == CONV_WEIGHT)
         each(p, op);
     else
-        plan_windows(p, &part.op, &cut, window, &c);
+        plan_windows(p, &part.op, &conv_images, window, &c);
 }
