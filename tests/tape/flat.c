@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* flat.c - a tape takes nothing new, on the device or on the host, for shapes
- * that it has seen: thousands of passes, for training and for evaluation, of
- * three shapes in turns. */
+/* flat.c - what a tape counts; and it takes nothing new, on the device or on
+ * the host, for shapes that it has seen: thousands of passes, for training and
+ * for evaluation, of three shapes in turns. */
 #include "tests/tape/tape.h"
 
 #define SHAPES 3
@@ -83,11 +83,41 @@ static void flat(const char *device, const char *policy, uint32_t accumulate)
     ssq_device_close(&d);
 }
 
+/* Of an input, a parameter, their product, its relu and the input's: five vars,
+ * and two ops that lead to a parameter. */
+static void counts(const char *device)
+{
+    struct rig r = rig_open(device, NULL);
+    const int64_t shape[] = {3};
+    ssq_tensor *x = rig_floats(&r, 1, shape, (const float[]){1, 2, 3});
+    ssq_tape_stats s = SSQ_TAPE_STATS_INIT, none = SSQ_TAPE_STATS_INIT;
+    for (int i = 0; i < 2; i++) {
+        ssq_tape_begin(r.tape, true);
+        NEED(ssq_tape_stats_get(r.tape, &none));
+        ssq_var v = ssq_var_input(r.tape, x);
+        ssq_var p = ssq_var_param(
+            r.tape, "p",
+            SSQ_PARAM(.rank = 1, .shape = {3}, .init = SSQ_INIT_ONES));
+        (void)ssq_relu_var(ssq_mul_var(v, p));
+        (void)ssq_relu_var(v);
+        NEED(ssq_tape_status(r.tape));
+        NEED(ssq_tape_stats_get(r.tape, &s));
+    }
+    tap_ok(none.vars == 0 && none.nodes == 0 && none.bytes == 0 &&
+               s.vars == 5 && s.nodes == 2 && s.passes == 2 &&
+               s.bytes >= 3 * 3 * sizeof(float) && s.peak_bytes >= s.bytes,
+           "%s: %u vars, %u nodes, %llu bytes of pass %llu", device, s.vars,
+           s.nodes, (unsigned long long)s.bytes, (unsigned long long)s.passes);
+    ssq_tensor_destroy(&x);
+    rig_close(&r);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < 2; i++) {
+        counts(core_device(i));
         flat(core_device(i), "mixed_float16", 1);
         flat(core_device(i), "mixed_bfloat16", 3);
     }
-    return tap_done(4);
+    return tap_done(6);
 }
