@@ -19,15 +19,21 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
                        const int64_t *shape, struct view *view)
 {
     ssq_tensor *t;
-    ssq_buffer *b = repeat_scratch(queue, bytes_of(dtype, rank, shape));
-    ssq_status st =
-        b == NULL ? tensor_create(queue->device, dtype, rank, shape, &t)
-                  : ssq_tensor_from_buffer(b, dtype, rank, shape, NULL, 0, &t);
+    uint64_t bytes = bytes_of(dtype, rank, shape);
+    ssq_buffer *b = repeat_scratch(queue, bytes);
+    ssq_status st = SSQ_OK;
+    if (b == NULL && capture_dry(queue)) /* without memory: nothing runs */
+        st = buffer_note(queue->device, bytes, &b);
+    if (st == SSQ_OK && b == NULL)
+        st = tensor_create(queue->device, dtype, rank, shape, &t);
+    else if (st == SSQ_OK)
+        st = ssq_tensor_from_buffer(b, dtype, rank, shape, NULL, 0, &t);
+    bool made = b == NULL;
     if (b != NULL)
         object_put(&b->object);
     if (st != SSQ_OK)
         return st;
-    if (b == NULL)
+    if (made)
         repeat_scratch_learn(queue, t->view.buffer);
     *view = tensor_view(t, ACCESS_WRITE);
     object_get(&view->buffer->object);

@@ -396,6 +396,22 @@ static bool is_added(const ssq_optimizer *optimizer, const struct param *p)
     return there != NULL && there->param->view.buffer == p->tensor->view.buffer;
 }
 
+static ssq_status add_one(ssq_optimizer *optimizer, const struct param *p,
+                          const char *pattern, ssq_group *group)
+{
+    if (!is_wanted(p, pattern))
+        return SSQ_OK;
+    ssq_status st =
+        is_added(optimizer, p)
+            ? SSQ_OK
+            : ssq_optimizer_add(optimizer, p->name, p->tensor, p->grad, group);
+    if (st == SSQ_OK && p->origin != NULL && optimizer->state == NULL)
+        optimizer_begin_with(optimizer, optimizer_find(optimizer, p->name),
+                             p->origin);
+    return st;
+}
+
+/* All of them or none. */
 ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
                                const char *pattern, ssq_group *group)
 {
@@ -404,22 +420,20 @@ ssq_status ssq_params_optimize(ssq_params *params, ssq_optimizer *optimizer,
         return error_set(SSQ_ERR_INVALID, "%s: %s is NULL", what,
                          params == NULL ? "params" : "optimizer");
     size_t found, from, to;
+    const size_t before = optimizer->n;
     ssq_status st = make_grads(params, pattern, &found);
     candidates(params, pattern, &from, &to);
-    for (size_t i = from; i < to && st == SSQ_OK; i++) {
-        const struct param *p = &params->at[i];
-        if (!is_wanted(p, pattern))
-            continue;
-        if (!is_added(optimizer, p))
-            st = ssq_optimizer_add(optimizer, p->name, p->tensor, p->grad,
-                                   group);
-        params->at[i].given = params->at[i].given || st == SSQ_OK;
-        if (st == SSQ_OK && p->origin != NULL && optimizer->state == NULL)
-            optimizer_begin_with(optimizer, optimizer_find(optimizer, p->name),
-                                 p->origin);
-    }
-    if (st != SSQ_OK)
+    for (size_t i = from; i < to && st == SSQ_OK; i++)
+        st = add_one(optimizer, &params->at[i], pattern, group);
+    if (st != SSQ_OK) {
+        /* one that works already has refused the first */
+        if (optimizer->n > before)
+            optimizer_cut(optimizer, before);
         return st;
+    }
+    for (size_t i = from; i < to; i++)
+        if (is_wanted(&params->at[i], pattern))
+            params->at[i].given = true;
     if (found == 0)
         return error_set(SSQ_ERR_NOT_FOUND,
                          "%s: none of %zu parameters is called \"%.100s\"",

@@ -93,9 +93,10 @@ static ssq_tape *begin(ssq_trainer *t, bool training)
         st = finish(t);
         if (t->due == DUE_NOTHING) {
             ssq_params_clean(t->params);
-            st = call_outside(t, SSQ_PLACE_STEP_END, training);
-            if (st == SSQ_OK)
-                st = call_outside(t, SSQ_PLACE_BATCH_END, training);
+            ssq_status end = call_outside(t, SSQ_PLACE_STEP_END, training);
+            if (end == SSQ_OK)
+                end = call_outside(t, SSQ_PLACE_BATCH_END, training);
+            st = st == SSQ_OK ? end : st;
         }
     }
     if (st == SSQ_OK && t->torn)
@@ -170,8 +171,9 @@ static ssq_status check_new(ssq_trainer *t)
     return SSQ_OK;
 }
 
-/* Behind a backward: what the optimizer does with its gradients. */
-static ssq_status apply(ssq_trainer *t)
+/* After a backward: what the optimizer does with its gradients. The loss is
+ * added to the mean once the pass counts; NULL: there is none. */
+static ssq_status apply(ssq_trainer *t, const ssq_var *loss)
 {
     ssq_status st = t->given == 0 ? trainer_give(t) : check_new(t);
     if (st == SSQ_OK)
@@ -183,10 +185,13 @@ static ssq_status apply(ssq_trainer *t)
                                       trainer_factor(t, t->accumulate));
     if (st != SSQ_OK)
         return st;
-    if (++t->taken >= t->accumulate) {
+    t->taken++;
+    if (t->taken >= t->accumulate)
         t->due = DUE_STEP;
+    if (loss != NULL)
+        st = trainer_add_loss(t, *loss);
+    if (st == SSQ_OK && t->due == DUE_STEP)
         st = trainer_reduce(t);
-    }
     if (st == SSQ_OK)
         st = trainer_call_hooks(t, SSQ_PLACE_BACKWARD_END, NULL);
     return st == SSQ_OK && t->due == DUE_STEP ? finish(t) : st;
@@ -206,14 +211,14 @@ static ssq_status begin_backward(ssq_trainer *t, ssq_var *loss)
 }
 
 /* The gradients of a pass are there, if st is SSQ_OK: a step may be due. */
-static ssq_status count(ssq_trainer *t, ssq_status st)
+static ssq_status count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
 {
     bool counted = st == SSQ_OK;
     uint32_t taken = t->taken;
     if (counted)
         t->weight = trainer_weight(t);
     if (counted)
-        st = apply(t);
+        st = apply(t, loss);
     if (st != SSQ_OK && t->due == DUE_NOTHING && t->divided)
         st = trainer_undivide(t, st);
     if (t->due != DUE_NOTHING)
@@ -236,9 +241,8 @@ static ssq_status step(ssq_trainer *trainer, ssq_var loss)
         st = trainer_divide(trainer);
     if (st == SSQ_OK)
         st = trainer_backward(trainer, trainer_weigh(trainer, from));
-    if (st == SSQ_OK && trainer->weight != 0.0)
-        st = trainer_add_loss(trainer, loss);
-    return count(trainer, st);
+    bool weighs = trainer->weight != 0.0;
+    return count(trainer, st, weighs ? &loss : NULL);
 }
 
 /* Zeros are this rank's part of the pass. */
@@ -262,7 +266,7 @@ static ssq_status idle(ssq_trainer *t)
     st = params_settle(t->params, t->queue);
     if (st == SSQ_OK)
         st = trainer_divide(t);
-    return count(t, st);
+    return count(t, st, NULL);
 }
 
 /* ---- accumulations that end early ---- */

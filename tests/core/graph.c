@@ -313,6 +313,32 @@ static void test_dry(void)
     ssq_tensor_destroy(&y);
 }
 
+/* A dry capture takes no memory for what a call needs by the way: 4 MiB of
+ * reserve for each LSTM here. */
+static void test_dry_memory(void)
+{
+    ssq_memory_info before = SSQ_MEMORY_INFO_INIT, after = before;
+    ssq_tensor *x = NULL, *w = NULL, *y = NULL;
+    ssq_graph *none = NULL;
+    const int64_t steps[] = {512, 8, 64}, weight[] = {256, 64};
+
+    NEED(ssq_tensor_create(dev, SSQ_F32, 3, steps, &x));
+    NEED(ssq_tensor_create(dev, SSQ_F32, 3, steps, &y));
+    NEED(ssq_tensor_create(dev, SSQ_F32, 2, weight, &w));
+    NEED(ssq_device_memory(dev, &before));
+    NEED(ssq_graph_begin_dry(q));
+    core_status(ssq_lstm(q, SSQ_LSTM(.x = x, .w_ih = w, .w_hh = w, .y = y)),
+                SSQ_OK, NULL, "dry: an LSTM that would run");
+    NEED(ssq_device_memory(dev, &after));
+    NEED(ssq_graph_end(q, &none));
+    tap_ok(after.in_use == before.in_use && after.peak == before.peak,
+           "and takes no memory: %llu bytes, then %llu",
+           (unsigned long long)before.in_use, (unsigned long long)after.in_use);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&w);
+    ssq_tensor_destroy(&y);
+}
+
 /* Something with a stage: a number. */
 struct staged {
     struct object object;
@@ -426,9 +452,10 @@ int main(void)
         test_dropped();
         test_empty();
         test_dry();
+        test_dry_memory();
         test_stages();
         ssq_queue_destroy(&q);
         ssq_device_close(&dev);
     }
-    return tap_done(118);
+    return tap_done(124);
 }

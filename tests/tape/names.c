@@ -162,6 +162,57 @@ static void within(const struct bed *b)
     ssq_trainer_destroy(&t);
 }
 
+/* A pass that was refused after its backward is not in the mean of losses. */
+static void refused_pass(const struct bed *b)
+{
+    ssq_trainer *t[] = {trainer_of(b), trainer_of(b)};
+    double mean[2];
+    for (int k = 0; k < 2; k++) {
+        NEED(step(b, t[k], "fc", "head"));
+        NEED(ssq_params_allow(ssq_trainer_params(t[k]), "new.*"));
+        if (k == 1)
+            tap_ok(step(b, t[k], "fc", "new") == SSQ_ERR_INVALID &&
+                       ssq_params_remove(ssq_trainer_params(t[k]), "new.*",
+                                         NULL) == SSQ_OK,
+                   "%s: a pass with another head is refused", b->name);
+        NEED(step(b, t[k], "fc", "head"));
+        NEED(ssq_trainer_loss(t[k], &mean[k]));
+        ssq_trainer_destroy(&t[k]);
+    }
+    tap_ok(mean[0] == mean[1], "%s: its loss is not in the mean, %g, %g",
+           b->name, mean[0], mean[1]);
+}
+
+/* An optimizer gets all parameters that match, or none. */
+static void all_or_none(const struct bed *b)
+{
+    const int64_t shape[] = {2};
+    const float values[] = {1, 2};
+    const struct rig r = {.device = b->device, .queue = b->queue};
+    ssq_trainer *t = trainer_of(b);
+    ssq_params *p = ssq_trainer_params(t);
+    ssq_optimizer *o = NULL;
+    ssq_tensor *x = rig_floats(&r, 1, shape, values);
+    ssq_tensor *g = rig_floats(&r, 1, shape, values);
+    size_t n = 0;
+    NEED(ssq_params_allow(p, "*"));
+    NEED(look(b, t, "fc", "head"));
+    NEED(ssq_optimizer_create(b->device, "sgd", NULL, &o));
+    NEED(ssq_optimizer_add(o, "head.weight", x, g, NULL));
+    core_status(ssq_params_optimize(p, o, NULL, NULL), SSQ_ERR_INVALID,
+                "head.weight is taken", "%s: a name that is taken", b->name);
+    core_status(ssq_optimizer_add(o, "fc.bias", x, g, NULL), SSQ_ERR_INVALID,
+                "param of fc.bias overlaps", "%s: its name is free, x is not",
+                b->name);
+    core_status(ssq_params_remove(p, "*", &n), SSQ_OK, NULL,
+                "%s: none was given to it", b->name);
+    tap_ok(n == 4, "%s: four are removed", b->name);
+    ssq_optimizer_destroy(&o);
+    ssq_tensor_destroy(&x);
+    ssq_tensor_destroy(&g);
+    ssq_trainer_destroy(&t);
+}
+
 /* A load that fails takes its parameters back from the optimizer; those that
  * the program gave to it stay there. */
 static void refused_load(const struct bed *b)
@@ -230,8 +281,10 @@ int main(void)
         within(&b);
         fine_tune(&b);
         refused_load(&b);
+        refused_pass(&b);
+        all_or_none(&b);
         bed_close(&b);
     }
     unlink(path);
-    return tap_done(56);
+    return tap_done(68);
 }

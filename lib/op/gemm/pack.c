@@ -188,14 +188,16 @@ ssq_status ssq_gemm_pack(ssq_queue *queue, const ssq_tensor *b, bool trans_b,
 ssq_status ssq_gemm_repack(ssq_queue *queue, ssq_tensor *packed)
 {
     static const char name[] = "gemm_repack";
+    struct packed *p = packed == NULL ? NULL : (struct packed *)packed->packed;
     ssq_status st = check_queue(queue, name);
     if (st == SSQ_OK)
         st = check_operand(queue, packed, name, "packed");
-    if (st != SSQ_OK)
+    if (st == SSQ_OK && p == NULL)
+        st = error_set(SSQ_ERR_INVALID, "%s: the tensor is not packed", name);
+    if (p == NULL || view_elements(&packed->view) == 0)
         return st;
-    if (packed->packed == NULL)
-        return error_set(SSQ_ERR_INVALID, "%s: the tensor is not packed", name);
-    if (view_elements(&packed->view) == 0)
-        return SSQ_OK;
-    return fill(queue, packed, (struct packed *)packed->packed);
+    if (st == SSQ_OK)
+        return fill(queue, packed, p);
+    atomic_store(&p->torn, true); /* the copy may be of other values */
+    return st;
 }
