@@ -135,6 +135,41 @@ static void failures(const struct bed *b)
     }
 }
 
+/* Makes gradients overflow, and fails before the optimizer steps: the next
+ * begin makes the step. */
+static ssq_status overflow(void *user, ssq_trainer *trainer,
+                           ssq_trainer_place place, ssq_var *var)
+{
+    (void)user;
+    (void)trainer;
+    if (place == SSQ_PLACE_BACKWARD_BEGIN)
+        *var = ssq_scale_var(*var, SSQ_SCALE(.alpha = 1e30));
+    return place == SSQ_PLACE_BACKWARD_END
+               ? ssq_error_set(SSQ_ERR_IO, "not now")
+               : SSQ_OK;
+}
+
+/* Too many skips in a row are told by the begin whose update finds them. */
+static void scale_in_begin(const struct bed *b)
+{
+    ssq_trainer *t =
+        trainer_of(b, SSQ_TRAINER(.policy = "mixed_float16",
+                                  .scaler = "sesqui,max_consecutive_skips=2"));
+    int told = 0, refused = 0;
+    NEED(ssq_trainer_hook_add(t, overflow, NULL));
+    for (int i = 0; i < 8 && told == 0; i++) {
+        refused += step(b, t) == SSQ_ERR_IO;
+        NEED(ssq_queue_sync(b->queue));
+        ssq_status st = ssq_tape_status(ssq_trainer_begin(t));
+        told += st == SSQ_ERR_SCALE;
+        NEED(ssq_queue_sync(b->queue));
+    }
+    tap_ok(told == 1 && refused >= 2,
+           "%s: after %d steps that were made by a begin it says SSQ_ERR_SCALE",
+           b->name, refused);
+    ssq_trainer_destroy(&t);
+}
+
 /* ---- hooks that do more ---- */
 
 struct worker {
@@ -539,6 +574,7 @@ int main(void)
         two_models(&b);
         if (i < 2) {
             failures(&b);
+            scale_in_begin(&b);
             misuse(&b);
             loads_in_hook(&b, SSQ_PLACE_TRAIN_BEGIN);
             loads_in_hook(&b, SSQ_PLACE_STEP_END);
