@@ -16,6 +16,8 @@ endif
 example_ldadd = libsesqui.la $(example_libs)
 EXTRA_DIST += examples/common/mpi.c examples/common/no_mpi.c
 example_run = \
+	examples/common/curve.c \
+	examples/common/curve.h \
 	examples/common/group.c \
 	examples/common/group.h \
 	examples/common/run.c \
@@ -38,21 +40,19 @@ examples_digits_digits_SOURCES = $(example_common) \
 	examples/digits/mlp.c \
 	examples/digits/mlp.h
 examples_digits_digits_CPPFLAGS = $(example_cppflags)
-examples_digits_digits_LDADD = $(example_ldadd) $(ZLIB_LIBS)
+examples_digits_digits_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
 
 examples_cnn_explicit_cnn_explicit_SOURCES = $(example_common) \
 	examples/cnn-explicit/cnn.c \
 	examples/cnn-explicit/cnn.h \
 	examples/cnn-explicit/cnn_explicit.c
 examples_cnn_explicit_cnn_explicit_CPPFLAGS = $(example_cppflags)
-examples_cnn_explicit_cnn_explicit_LDADD = $(example_ldadd) $(ZLIB_LIBS)
+examples_cnn_explicit_cnn_explicit_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
 
 # Over a tape: the model is a function of a few lines.
 example_fit = $(example_run) \
 	examples/common/batches.c \
 	examples/common/batches.h \
-	examples/common/curve.c \
-	examples/common/curve.h \
 	examples/common/fit.c \
 	examples/common/fit.h \
 	examples/common/idx.c \
@@ -67,15 +67,11 @@ examples_cnn_cnn_CPPFLAGS = $(example_cppflags)
 examples_cnn_cnn_LDADD = $(example_ldadd) $(ZLIB_LIBS) -lm
 
 examples_amp_loop_amp_loop_SOURCES = $(example_run) \
-	examples/amp-loop/amp_loop.c \
-	examples/common/curve.c \
-	examples/common/curve.h
+	examples/amp-loop/amp_loop.c
 examples_amp_loop_amp_loop_CPPFLAGS = $(example_cppflags)
 examples_amp_loop_amp_loop_LDADD = $(example_ldadd) -lm
 
 examples_gpt_gpt_SOURCES = $(example_run) \
-	examples/common/curve.c \
-	examples/common/curve.h \
 	examples/gpt/gpt.c \
 	examples/gpt/model.c \
 	examples/gpt/model.h \

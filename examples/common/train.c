@@ -14,6 +14,7 @@
  * Nothing in it waits for the device. */
 #include "examples/common/train.h"
 
+#include "examples/common/curve.h"
 #include "examples/common/dataset.h"
 
 #include <stdlib.h>
@@ -41,7 +42,8 @@ struct training {
     const ssq_tensor *grads[TRAIN_PARAMETERS];
     size_t n_grads;
     int32_t host_order[DIGITS_TRAIN];
-    int64_t rows; /* of a batch that are this rank's */
+    int64_t rows;         /* of a batch that are this rank's */
+    struct history *seen; /* for --plot: a point for each epoch */
     unsigned long steps;
 };
 
@@ -385,6 +387,11 @@ static bool show_epoch(struct training *t, const struct dataset *data,
             return false;
     }
     run_progress(t->o, &e, log);
+    const double at = (double)t->steps;
+    if (!curve_add(&t->seen->loss, at, e.loss) ||
+        !curve_add(&t->seen->accuracy, at, e.accuracy) ||
+        (t->scaler != NULL && !curve_add(&t->seen->scale, at, e.scale.scale)))
+        return false;
     r->accuracy = e.accuracy;
     r->scale = e.scale;
     r->steps = t->steps;
@@ -441,15 +448,17 @@ struct job {
     const struct dataset *data;
 };
 
-/* A whole run under a policy; *r is what it came to. */
+/* A whole run under a policy; *r is what it came to, *seen its curves. */
 static bool train(struct member *m, const struct run_options *o,
-                  const struct job *job, const char *policy, struct result *r)
+                  const struct job *job, const char *policy, struct result *r,
+                  struct history *seen)
 {
     struct training t = {.member = m,
                          .o = o,
                          .kind = job->kind,
                          .policy = SSQ_POLICY_INIT,
-                         .device = m->device};
+                         .device = m->device,
+                         .seen = seen};
     const struct dataset *data = job->data;
     FILE *log = NULL;
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
@@ -473,26 +482,48 @@ static bool train(struct member *m, const struct run_options *o,
     return ok;
 }
 
+/* A run and, with --compare, one in float32. */
+struct runs {
+    struct result mixed, plain;
+    struct history seen[2];
+};
+
+static bool run_both(struct member *m, const struct job *job, struct runs *u)
+{
+    const struct run_options *o = m->o;
+    struct run_options again = *o;
+    bool draws = m->rank == 0 && o->plot != NULL;
+    again.log = NULL; /* it belongs to the run that was asked for */
+    u->seen[0].label = o->policy;
+    u->seen[1].label = "float32";
+    return (!draws || plot_begin(o->plot)) &&
+           train(m, o, job, o->policy, &u->mixed, &u->seen[0]) &&
+           (!o->compare ||
+            train(m, &again, job, "float32", &u->plain, &u->seen[1])) &&
+           (!draws ||
+            plot_write(o->plot, o->program, u->seen, o->compare ? 2 : 1));
+}
+
 static bool rank_main(struct member *m, const void *of_all)
 {
-    const struct job *job = of_all;
     const struct run_options *o = m->o;
-    struct result mixed = {.scale = SSQ_SCALER_STATE_INIT};
-    struct result plain = {.scale = SSQ_SCALER_STATE_INIT};
-    struct run_options again = *o;
+    struct runs u = {.mixed = {.scale = SSQ_SCALER_STATE_INIT},
+                     .plain = {.scale = SSQ_SCALER_STATE_INIT}};
     char compared[32] = "";
-    again.log = NULL; /* it belongs to the run that was asked for */
-    if (!train(m, o, job, o->policy, &mixed) ||
-        (o->compare && !train(m, &again, job, "float32", &plain)))
+    bool good = run_both(m, of_all, &u);
+    history_free(&u.seen[0]);
+    history_free(&u.seen[1]);
+    if (!good)
         return false;
     if (o->compare)
         snprintf(compared, sizeof(compared), " (float32 %.2f%%)",
-                 100.0 * plain.accuracy);
+                 100.0 * u.plain.accuracy);
     if (m->rank == 0)
         printf("%s %s on %s: test accuracy %.2f%%%s, %lu steps, %u skipped, "
                "loss scale %g\n",
-               o->program, o->policy, mixed.device, 100.0 * mixed.accuracy,
-               compared, mixed.steps, mixed.scale.skipped, mixed.scale.scale);
+               o->program, o->policy, u.mixed.device, 100.0 * u.mixed.accuracy,
+               compared, u.mixed.steps, u.mixed.scale.skipped,
+               u.mixed.scale.scale);
     return true;
 }
 

@@ -170,6 +170,8 @@ ssq_status ssq_optimizer_create(ssq_device *device, const char *kind,
         st = kind_from_name(kind, &k);
     if (st == SSQ_OK)
         st = check_whole(&whole);
+    if (st == SSQ_OK)
+        st = device_check(device, "optimizer_create");
     if (st != SSQ_OK)
         return st;
     ssq_optimizer *o = mem_alloc(sizeof(*o));

@@ -52,6 +52,13 @@ for policy in mixed_float16 mixed_bfloat16; do
     tap_ok $? "$policy: $d points from float32, at most 0.5 apart"
 done
 
+# A picture: loss, accuracy and scale of the run, loss and accuracy of float32.
+digits_run --device reference --epochs 2 --compare --plot "$tmp/plot.svg" &&
+    [ "$(grep -c 'class="title"' "$tmp/plot.svg")" -eq 3 ] &&
+    [ "$(grep -c 'class="run"' "$tmp/plot.svg")" -eq 5 ] &&
+    ! grep -q 'nan\|inf' "$tmp/plot.svg"
+tap_ok $? '--plot draws loss, accuracy and loss scale of both runs'
+
 # The scale's rises from epoch to epoch, from 65536 on, and the skips.
 for seed in $seeds; do
     moves=$(awk -F '\t' 'NR == 1 { last = 65536; next }

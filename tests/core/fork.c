@@ -57,6 +57,7 @@ static int refused(struct family *f)
     ssq_tensor *t = NULL;
     ssq_event *e = NULL;
     ssq_scaler *s = NULL;
+    ssq_optimizer *o = NULL;
     ssq_graph *g = NULL;
     ssq_buffer *b = NULL;
     ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
@@ -71,6 +72,7 @@ static int refused(struct family *f)
     bad += LOST(ssq_buffer_create(p->dev, 100, &b));
     bad += LOST(ssq_event_create(p->dev, &e));
     bad += LOST(ssq_scaler_create(p->dev, "sesqui", NULL, &s));
+    bad += LOST(ssq_optimizer_create(p->dev, "sgd", NULL, &o));
     bad += LOST(ssq_device_memory(p->dev, &info));
     bad += LOST(ssq_queue_sync(p->q));
     bad += LOST(ssq_queue_status(p->q));
