@@ -4,9 +4,11 @@
 dist_man_MANS += doc/sesqui.1
 dist_doc_DATA += \
 	doc/dependencies.md \
+	doc/digits.svg \
 	doc/experiments.md \
 	doc/lines.md \
-	doc/scaling.md
+	doc/scaling.md \
+	doc/symptoms.md
 
 comingdir = $(docdir)/coming-from
 dist_coming_DATA = \

@@ -413,6 +413,10 @@ static void test_misuse(ssq_device *dev)
     n.api_version = VK_API_VERSION_1_0;
     core_status(ssq_vulkan_device_open(&n, NULL, &d), SSQ_ERR_INVALID, "1.1",
                 "an instance of Vulkan 1.0");
+    n.api_version = VK_API_VERSION_1_1;
+    core_status(ssq_vulkan_device_open(&n, NULL, &d), SSQ_OK, NULL,
+                "an instance of Vulkan 1.1, the least");
+    ssq_device_close(&d);
     core_status(ssq_vulkan_buffer_import(reference, (uint64_t)own.x, 64, &b),
                 SSQ_ERR_INVALID, "reference|vulkan", "a buffer on reference");
     core_status(ssq_vulkan_buffer_import(dev, 0, 64, &b), SSQ_ERR_INVALID, "0",
@@ -443,5 +447,5 @@ int main(void)
     test_misuse(dev);
     ssq_device_close(&dev);
     own_close();
-    return tap_done(20);
+    return tap_done(21);
 }
