@@ -252,6 +252,16 @@ static void misuse(const char *name)
     core_status(ssq_tape_backward(t, ssq_sum_var(y, NULL), NULL),
                 SSQ_ERR_INVALID, "gemm: |was written between",
                 "%s: what a region reads is written under way", name);
+    /* what only the region itself reads again: no backward needs x here */
+    ssq_tape_begin(t, true);
+    x = ssq_var_input(t, data);
+    h = ssq_var_param(t, "p", SSQ_PARAM(.rank = 2, .shape = {4, 4}));
+    ssq_tape_recompute_push(t);
+    y = ssq_tape_recompute_pop(t, ssq_relu_var(ssq_add_var(h, x)));
+    NEED(ssq_fill(r.queue, SSQ_FILL(.x = data)));
+    core_status(ssq_tape_backward(t, ssq_sum_var(y, NULL), NULL),
+                SSQ_ERR_INVALID, "add: |was written between",
+                "%s: also what no backward reads", name);
     ssq_tape_begin(t, true);
     ssq_tensor_destroy(&data);
     rig_close(&r);
@@ -266,5 +276,5 @@ int main(void)
         unpaired(core_device(i));
         misuse(core_device(i));
     }
-    return tap_done(2 * 22);
+    return tap_done(2 * 23);
 }
