@@ -1,5 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* policy.h - which dtype each op computes in and parameters are kept in. */
+/* policy.h - which dtype each op computes in, and which dtype parameters have.
+ *
+ * A policy is a text, for example "mixed_float16,gelu=float32". Trainers,
+ * parameter sets and autocast regions of a tape take it. ssq_policy_from_name
+ * reads it for a program without them:
+ *
+ *     ssq_policy p = SSQ_POLICY_INIT;
+ *     CHECK(ssq_policy_from_name("mixed_float16,loss_scale=512", &p));
+ *     // p.compute is SSQ_F16, p.scaling is true, p.loss_scale is 512
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_AMP_POLICY_H
 #define SESQUI_AMP_POLICY_H
 
@@ -9,18 +20,19 @@
 extern "C" {
 #endif
 
-/** A dtype policy, as Keras names them. Model outputs are float32 under every
- *  policy; norm layers keep float32 parameters. */
+/** A dtype policy, with Keras's names. Parameters of norm layers are float32
+ *  under every policy. */
 typedef struct ssq_policy {
     size_t struct_size;
-    ssq_dtype compute;  /**< what ops of the class HALF compute in */
-    ssq_dtype variable; /**< what parameters are kept in by the optimizer:
-                             float32 (the master) under every policy */
+    ssq_dtype compute;  /**< dtype in which ops of class HALF compute */
+    ssq_dtype variable; /**< dtype of the optimizer's truth of a parameter:
+                             SSQ_F32, the master, under every policy */
     bool scaling;       /**< gradients need a loss scale: true for f16, unless
-                             the text says otherwise */
-    double loss_scale;  /**< the static one that the text names; 0: dynamic if
-                             scaling, else none. For a scaler of your own: the
-                             preset "fixed" with it as init_scale */
+                             the text has loss_scale=none; true for other
+                             policies if the text sets a loss scale */
+    double loss_scale;  /**< the static scale in the text. 0: a dynamic one if
+                             scaling, else none. To create the scaler yourself,
+                             use the preset "fixed" with it as init_scale */
 } ssq_policy;
 #define SSQ_POLICY_INIT                                                        \
     {                                                                          \
@@ -29,27 +41,34 @@ typedef struct ssq_policy {
 
 /** Read a policy's text: "float32", "mixed_float16" or "mixed_bfloat16", then
  *  words after commas, in any order:
- *  - OP=CLASS: an op has another class than the table's, for autocast on a
- *    tape: "mixed_float16,gelu=float32,sum=any". Of two for one op the last
- *    counts. A backward op follows its forward.
- *  - loss_scale=VALUE, at most once: dynamic; none; or a number, which is a
- *    static scale: "mixed_float16,loss_scale=512". It is a decimal of up to 15
- *    digits or 2^N, and a positive, normal float32. A static scale still skips
- *    steps whose gradients are not finite, also with 1. With none nothing is
- *    scaled or skipped. A trainer makes the scaler; elsewhere the program
- *    does. The policies of a tape's regions must not have the word.
- *  @return SSQ_ERR_NOT_FOUND another policy, with the three, or no such op or
- *          class, with the nearest name; SSQ_ERR_INVALID a NULL or wrong
- *          struct_size, a word without "=", loss_scale twice or with another
- *          value. *policy is unchanged then. Since 0.1. */
+ *   - OP=CLASS: the op has another autocast class on a tape than in the table,
+ *     for example "mixed_float16,gelu=float32,sum=any". If an op occurs twice,
+ *     the last word counts. A backward op follows its forward, and cannot be
+ *     named.
+ *   - loss_scale=VALUE, at most once: dynamic, none, or a number.
+ *
+ *  The number is a static scale, for example "mixed_float16,loss_scale=512". It
+ *  is a decimal of up to 15 digits or 2^N, and must be a positive, normal
+ *  float32. A static scale, also 1, still skips steps whose gradients are not
+ *  finite. With none nothing is scaled or skipped. A trainer creates the
+ *  scaler; without one the program must. The policies of a tape's regions must
+ *  not have this word.
+ *  @param policy  in: struct_size; out: the rest
+ *  @return
+ *   - SSQ_ERR_NOT_FOUND  no such policy (the message lists them), op (it
+ *                        suggests the most similar name) or class; a backward
+ *                        op is named
+ *   - SSQ_ERR_INVALID    a word without "="; loss_scale twice, or with another
+ *                        value
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_from_name(const char *name,
                                                        ssq_policy *policy);
 
-/** How autocast treats an op; one table on every device, which a policy's text
- *  may change. */
+/** How autocast treats an op. The table is the same on every device; a policy's
+ *  text can change it. */
 typedef enum ssq_op_class {
     SSQ_CLASS_HALF = 0,    /**< computes in the policy's compute dtype: gemm,
-                                conv, attention's products */
+                                conv, attention */
     SSQ_CLASS_FLOAT32 = 1, /**< computes in and returns float32: softmax,
                                 losses, exp, log, pow, norms, sums, means */
     SSQ_CLASS_PROMOTE = 2, /**< in float32 if any float input is float32, else
@@ -59,28 +78,33 @@ typedef enum ssq_op_class {
                                 pooling, dropout */
 } ssq_op_class;
 
-/** The class of a public op by its name without the prefix ("gemm",
- *  "log_softmax", "add", "conv2d"); a backward op
- *  ("gelu_backward", "conv2d_backward_data") has the
- *  class of its forward.
- *  @return SSQ_ERR_NOT_FOUND no such op, with the nearest name: also a backward
- *          that does not exist, such as "gemm_backward"; SSQ_ERR_INVALID NULL.
- *          Since 0.1. */
+/** Report the class of a public op by its name without the prefix: "gemm",
+ *  "log_softmax", "add", "conv2d". A backward op has the class of its forward,
+ *  for example "gelu_backward" and "conv2d_backward_data".
+ *  @param op_class  out
+ *  @return SSQ_ERR_NOT_FOUND  no such op; the message suggests the most similar
+ *                             name. Also a backward op that does not exist, for
+ *                             example "gemm_backward"
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_op_class(const char *op,
                                                       ssq_op_class *op_class);
 
-/** The class of an op under a policy: as ssq_policy_op_class, but for what the
- *  policy's text says of the op itself.
- *  @param policy  as ssq_policy_from_name
- *  @return as both of them. */
+/** Report the class of an op under a policy: the class in the policy's text, or
+ *  else ssq_policy_op_class.
+ *  @param policy    a text, as in ssq_policy_from_name
+ *  @param op        as in ssq_policy_op_class
+ *  @param op_class  out
+ *  @return as ssq_policy_op_class and ssq_policy_from_name */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_policy_class(const char *policy,
                                                    const char *op,
                                                    ssq_op_class *op_class);
 
-/** The name in line i of the table, for printing it; NULL past the end. */
+/** Return the name of op i in the table of classes, without backward ops; NULL
+ *  past the end. Owned by the library, valid for good. */
 SSQ_API const char *ssq_policy_op_name(size_t i);
 
-/** "half", "float32", "promote", "any"; "invalid" for no class. */
+/** Return the name of a class: "half", "float32", "promote" or "any"; "invalid"
+ *  for another value. Owned by the library, valid for good. */
 SSQ_API const char *ssq_op_class_name(ssq_op_class op_class);
 
 #ifdef __cplusplus
