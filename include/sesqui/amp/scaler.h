@@ -1,32 +1,40 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* scaler.h - dynamic loss scaling as a state machine on the device.
  *
- * A training step with a scaler:
+ *     ssq_scaler_create(device, "pytorch,init_scale=1024", NULL, &scaler);
+ *     for each step:
+ *         ssq_cross_entropy(.., .dloss = ssq_scaler_scale_tensor(scaler))
+ *         ..                                             the backward pass
+ *         ssq_optimizer_step(queue, optimizer, scaler);  checks, then steps
+ *         ssq_scaler_update(queue, scaler);
  *
- *   scale    the gradient begins as a multiple of the scale:
- *            ssq_scaler_scale_tensor given to a loss as its dloss, or
- *            ssq_scaler_scale_grad; one of them, since the last update, is
- *            what "the scale was used" means below
- *   check    each gradient is read once: verdict (are all finite, also times
- *            1/scale, as the step applies them?), norm
- *   step     1/scale and the clip factor are folded into the update; under a
- *            bad verdict it changes no bit
+ * A trainer (trainer.h) makes these calls. A step with a scaler:
+ *
+ *   scale    the gradient of the loss starts as a multiple of the scale: by
+ *            ssq_scaler_scale_tensor as the dloss of a loss, by
+ *            ssq_tape_backward, or by ssq_scaler_scale_grad. The scale then
+ *            counts as used, until the next update
+ *   check    each gradient is read once. The verdict: are all of them finite,
+ *            also times 1/scale? The norm, if it is needed
+ *   step     1/scale and the clip factor are applied in the update of the
+ *            parameters; after a bad verdict no bit changes
  *   update   the machine moves the scale
  *
- * Gradients that were unscaled in between (ssq_scaler_unscale,
- * ssq_optimizer_unscale) are true ones until the next update, whatever tensor
- * their memory is seen through: a step takes them as they are, and dividing
- * them again is refused. The stage belongs to the memory and not to its
- * contents, so unscale after the last backward of a step: what overwrites a
- * true gradient before the update is taken as true.
+ * Unscaled gradients. ssq_scaler_unscale and ssq_optimizer_unscale divide the
+ * gradients by the scale before the step. Until the next update their memory
+ * counts as unscaled, through any tensor: a step uses it as it is, and a second
+ * division is refused. Unscale after the last backward of a step. For example,
+ * a backward that overwrites an unscaled gradient before the update is used
+ * without a division.
  *
- * None of it reads the device: the verdict, the counters and the scale stay
- * there, and a captured step may be replayed. ssq_scaler_poll tells what
- * happened without waiting.
+ * Nothing waits for the device: the verdict, the counters and the scale stay
+ * there. A captured step may therefore be replayed. ssq_scaler_poll reports the
+ * state without waiting.
  *
- * The machine, once per ssq_scaler_update, on what all checks since the last
- * update found (the OR of their verdicts, "inf"):
+ * The machine. ssq_scaler_update runs it once, on the OR of all verdicts since
+ * the last update ("inf"):
  *
+ *   if labels of a trainer were out of range: HOLD, nothing below
  *   since += 1
  *   if inf and floor is APPLY and scale <= min_scale: clean, reported POISON
  *   if inf:
@@ -50,15 +58,17 @@
  *       scale = new, good = 0, grown = true, since = 0, hyst = H if refill
  *       has GROWTH: GROWTH
  *
- * The scale on the device is float32. A factor is a double: the product is
- * rounded to double and then to float32, as PyTorch does. A system that
- * multiplies by a float32 factor is followed by giving (double)1.1f. Systems
- * that keep the scale in double (binary64) are followed on the device with
- * factors that are powers of two, while the scale is in [2^-126, 2^127]; the
- * dry run follows them always. Every system's own rules, and the tests that
- * compare each preset with them step by step, are in doc/design/scaler.md.
+ * The scale on the device is float32. Factors are doubles: the product is
+ * rounded to double, then to float32, as in PyTorch. To follow a system that
+ * multiplies by a float32 factor, give (double)1.1f.
  *
- * A scaler is used by one thread at a time. */
+ * Some systems keep the scale in double (binary64). The device follows them if
+ * the factors are powers of two and the scale is in [2^-126, 2^127].
+ * ssq_scaler_simulate always follows them. doc/design/scaler.md has the rules
+ * of each system, and the tests that compare each preset step by step.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_AMP_SCALER_H
 #define SESQUI_AMP_SCALER_H
 
@@ -71,7 +81,7 @@ extern "C" {
 
 typedef struct ssq_scaler ssq_scaler;
 
-/** What happens at min_scale. */
+/** The rule at min_scale. */
 typedef enum ssq_scale_floor {
     SSQ_FLOOR_NONE = 0,          /**< the scale may reach 0 */
     SSQ_FLOOR_CLAMP = 1,         /**< it stays at min_scale */
@@ -80,12 +90,12 @@ typedef enum ssq_scale_floor {
                                       scale keeps its old value (fairseq) */
     SSQ_FLOOR_APPLY = 4,         /**< at min_scale non-finite gradients are
                                       applied (fastai): not recommended */
-    SSQ_FLOOR_ERROR_SNAP = 5     /**< 1 follows scales up to 1.5, and overflow
-                                      below 1.00001 is an error (nntrainer);
-                                      min_scale is 1 */
+    SSQ_FLOOR_ERROR_SNAP = 5     /**< a backoff from 1.5 or less gives 1, and an
+                                      overflow below 1.00001 is an error
+                                      (nntrainer); min_scale must be 1 */
 } ssq_scale_floor;
 
-/** What happens at max_scale. */
+/** The rule at max_scale. */
 typedef enum ssq_scale_cap {
     SSQ_CEILING_NONE = 0,   /**< the scale may reach infinity */
     SSQ_CEILING_FINITE = 1, /**< it keeps its last finite value */
@@ -93,7 +103,7 @@ typedef enum ssq_scale_cap {
     SSQ_CEILING_STOP = 3    /**< no growth at or above max_scale */
 } ssq_scale_cap;
 
-/** When the overflow allowance H is refilled; OR-ed. */
+/** When the overflow allowance H is refilled. Values are OR-ed. */
 typedef enum ssq_scale_refill {
     SSQ_REFILL_NEVER = 0,
     SSQ_REFILL_CLEAN = 1,   /**< by every clean step */
@@ -101,29 +111,29 @@ typedef enum ssq_scale_refill {
     SSQ_REFILL_GROWTH = 4   /**< when it grows */
 } ssq_scale_refill;
 
-/** Every knob of the machine. Take a preset's with
- *  ssq_scaler_options_preset and change what you want, or name fields:
- *  SSQ_SCALER_OPTIONS(.init_scale = 1024). The others are those of "sesqui". */
+/** Options of the machine. Name the fields that differ from the preset
+ *  "sesqui", for example SSQ_SCALER_OPTIONS(.init_scale = 1024). Or get a
+ *  preset's with ssq_scaler_options_preset, and change fields. */
 typedef struct ssq_scaler_options {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_scaler_options));
     double init_scale SSQ_DEFAULT(65536.0); /**< > 0, finite; rounded to float32
-                                   where the machine is */
+                                   unless binary64 */
     double growth_factor SSQ_DEFAULT(2.0);  /**< >= 1, finite */
     double backoff_factor SSQ_DEFAULT(0.5); /**< in (0, 1] */
     uint32_t growth_interval
         SSQ_DEFAULT(2000); /**< clean steps before a growth, >= 1; the
-                                   interval and a lag together below 2^32 */
+                                   sum with each lag must be below 2^32 */
     uint32_t first_lag
         SSQ_DEFAULT(0); /**< added before the first growth of a streak */
     uint32_t repeat_lag SSQ_DEFAULT(0); /**< added before later ones */
     ssq_scale_floor floor
         SSQ_DEFAULT(SSQ_FLOOR_CLAMP); /**< the rule at min_scale */
-    double min_scale SSQ_DEFAULT(1.0); /**< in (0, init_scale]; not read with
+    double min_scale SSQ_DEFAULT(1.0); /**< in (0, init_scale]; not used with
                                    SSQ_FLOOR_NONE */
     ssq_scale_cap cap
         SSQ_DEFAULT(SSQ_CEILING_FINITE); /**< the rule at max_scale */
     double max_scale
-        SSQ_DEFAULT(0.0); /**< for CLAMP >= init_scale, for STOP > 0 */
+        SSQ_DEFAULT(0.0); /**< CLAMP: >= init_scale; STOP: > 0 */
     uint32_t hysteresis
         SSQ_DEFAULT(2); /**< H, in [1, 2^31): overflows before a backoff */
     uint32_t refill SSQ_DEFAULT(SSQ_REFILL_CLEAN); /**< SSQ_REFILL_* */
@@ -133,13 +143,14 @@ typedef struct ssq_scaler_options {
                               false for nntrainer and fastai2_non_native only */
     bool match_equal
         SSQ_DEFAULT(false); /**< grow only at good == need: pytorch, fastai2,
-                              fastai2_non_native, keras3, megatron, colossalai
-                              */
+                              fastai2_non_native, keras3, megatron and
+                              colossalai */
     bool binary64 SSQ_DEFAULT(false); /**< the preset's system computes in
-                              double: the simulator does too */
+                              double; ssq_scaler_simulate does so too */
     uint32_t max_consecutive_skips
-        SSQ_DEFAULT(0); /**< SSQ_SCALE_EVENT_SKIPS each time that this
-                              number of steps in a row was skipped; 0 never */
+        SSQ_DEFAULT(0); /**< SSQ_SCALE_EVENT_SKIPS occurs each time that
+                              this number of consecutive steps was skipped;
+                              0: never */
 } ssq_scaler_options;
 #define SSQ_SCALER_OPTIONS_DEFAULTS                                            \
     sizeof(ssq_scaler_options), 65536.0, 2.0, 0.5, 2000, 0, 0,                 \
@@ -152,126 +163,164 @@ typedef struct ssq_scaler_options {
 #define SSQ_SCALER_OPTIONS(...)                                                \
     SSQ_ARGS(ssq_scaler_options, SSQ_SCALER_OPTIONS_DEFAULTS, __VA_ARGS__)
 
-/** The options of a preset: pytorch, keras3, tf_keras, fastai (v1), fastai_old
- *  (v1 before March 2019), fastai2 (v2: torch's), fastai2_non_native, megatron,
- *  colossalai, deepspeed, deepspeed_old, deepspeed_consecutive,
- *  deepspeed_fused, apex_amp (also apex), nemo, jmp, flax, fairseq, ort,
- *  paddle, nntrainer, tiny-cuda-nn, darknet; sesqui (ours, the default:
- *  hysteresis 2 refilled by any clean step, clamped at 1, kept finite); fixed
- *  (65536 until you change init_scale); check (scale 1: still skips and
- *  counts). Where a system leaves a value to its caller, the preset has the
- *  one of its examples: doc/design/scaler.md. The presets that never move have
- *  an interval and an allowance that no run uses up.
+/** Get the options of a preset: pytorch, keras3, tf_keras, fastai (v1),
+ *  fastai_old (v1 before March 2019), fastai2 (v2: as torch),
+ *  fastai2_non_native, megatron, colossalai, deepspeed, deepspeed_old,
+ *  deepspeed_consecutive, deepspeed_fused, apex_amp (also apex), nemo, jmp,
+ *  flax, fairseq, ort, paddle, nntrainer, tiny-cuda-nn, darknet, sesqui, fixed,
+ *  check.
  *
- *  Numbers may follow the name, after commas:
- *  "keras3,init_scale=1024,growth_interval=500". The settings are init_scale,
+ *   - sesqui, the default: hysteresis 2 refilled by any clean step, clamped at
+ *     1, kept finite
+ *   - fixed: 65536, unless you change init_scale
+ *   - check: scale 1; still skips and counts
+ *
+ *  If a system leaves a value to its caller, the preset has the value of the
+ *  system's examples: doc/design/scaler.md. Presets that never move the scale
+ *  have an interval and an allowance that no run exhausts.
+ *
+ *  Settings may follow the name, after commas, for example
+ *  "keras3,init_scale=1024,growth_interval=500". They are init_scale,
  *  growth_factor, backoff_factor, growth_interval, first_lag, repeat_lag,
  *  min_scale, max_scale, hysteresis, tolerance and max_consecutive_skips. A
- *  number is a decimal of up to 15 digits, or 2^N. ssq_scaler_create checks
- *  their values.
- *  @return SSQ_ERR_NOT_FOUND another name or setting, listing all;
- *          SSQ_ERR_INVALID a NULL or wrong struct_size, a word without "=",
- *          another value than a number, min_scale or max_scale of a preset that
- *          does not read it. *options is unchanged then. Since 0.1. */
+ *  number is a decimal of up to 15 digits, or 2^N. ssq_scaler_create checks the
+ *  ranges.
+ *  @param options  in: struct_size; out: the rest
+ *  @return
+ *   - SSQ_ERR_NOT_FOUND  no such preset or setting; the message lists them
+ *   - SSQ_ERR_INVALID    a word without "="; a value that is not a number, or
+ *                        not a whole number for a count; min_scale or max_scale
+ *                        for a preset that does not use it
+ *  @sync host
+ *  @threads any
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_options_preset(const char *preset, ssq_scaler_options *options);
 
-/** Name of preset i, aliases included; NULL past the last. */
+/** Return the name of preset i, aliases included; NULL past the last. Owned by
+ *  the library, valid for good.
+ *  @sync host
+ *  @threads any */
 SSQ_API const char *ssq_scaler_preset_name(size_t i);
 
-/** Make a scaler on a device. Waits until its words are there. Not while
- *  this thread captures a graph on the device.
- *  @param preset   as ssq_scaler_options_preset, such as
- *                  "pytorch,init_scale=1024"; NULL "sesqui"; ignored when
+/** Create a scaler on a device. Do not call it while this thread captures a
+ *  graph on the device.
+ *  @param preset   as in ssq_scaler_options_preset, for example
+ *                  "pytorch,init_scale=1024"; NULL: "sesqui"; ignored if
  *                  options is given
- *  @param options  the whole machine, or NULL for the preset's; copied
- *  @param scaler   the caller's; it holds the device
- *  @return SSQ_ERR_INVALID an option that the machine cannot have, with its
- *          value (also: binary64 with factors that are not powers of two,
- *          which float32 device state would not follow); SSQ_ERR_NOT_FOUND,
- *          SSQ_ERR_NOMEM, SSQ_ERR_DEVICE. Since 0.1. */
+ *  @param options  the whole machine; copied. NULL: the preset's
+ *  @param scaler   out: owned by the caller; release it with
+ *                  ssq_scaler_destroy(). It holds the device
+ *  @return
+ *   - SSQ_ERR_INVALID    an option is out of range (the message has its value);
+ *                        binary64 with factors that are not powers of two, or
+ *                        with a scale that is not a float32; a capture
+ *   - SSQ_ERR_NOT_FOUND  no such preset or setting
+ *  @sync waits for the upload of the state, on an internal queue
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_create(ssq_device *device, const char *preset,
                   const ssq_scaler_options *options, ssq_scaler **scaler);
 
-/** Drop a scaler; enqueued work that uses it is not disturbed. */
+/** Destroy a scaler. Optimizers, trainers and graphs that use it keep it.
+ *  Enqueued work is finished normally.
+ *  @sync host */
 SSQ_API void ssq_scaler_destroy(ssq_scaler **scaler);
 
-/** Scale a gradient: y = x * scale, computed in float32 and rounded once; x may
- *  be y. For the seed of a backward pass of your own, or a weight of a loss
- *  that becomes its dloss. The scale was used then; also by an empty y, which
- *  says so where a kernel of yours has multiplied. Floats, any strides.
- *  @return SSQ_ERR_INVALID also: y was unscaled since the last update. Errors
- *          as ops.h says; class B */
+/** Scale a gradient: y = x * scale, computed in float32 and rounded once. Use
+ *  it for the start of your own backward pass, or for a weight of a loss that
+ *  becomes its dloss. The scale then counts as used. An empty y is permitted:
+ *  if your own kernel has multiplied by the scale, it reports the use.
+ *  @param x  float, any strides
+ *  @param y  float, any strides; may be x
+ *  @return SSQ_ERR_INVALID  memory of y was unscaled since the last update;
+ *                           otherwise as ssq_scale
+ *  @note Class B (doc/design/numbers.md): the same bits on every device. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_scale_grad(ssq_queue *queue,
                                                         ssq_scaler *scaler,
                                                         const ssq_tensor *x,
                                                         const ssq_tensor *y);
 
-/** Scale a value for show, a loss to be printed say: the same arithmetic and
- *  errors, but the scale does not count as used, since no gradient was scaled,
- *  and y may be in memory that was unscaled. Asynchronous. */
+/** Scale a value to be reported, for example a loss. As ssq_scaler_scale_grad,
+ *  but the scale does not count as used, and y may be in unscaled memory.
+ *  @return as ssq_scale */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_scale_value(ssq_queue *queue, const ssq_scaler *scaler,
                        const ssq_tensor *x, const ssq_tensor *y);
 
-/** The scale as a device scalar (f32, rank 0), for a loss's dloss: a loss that
- *  writes its gradient with it has used the scale; asking for the tensor has
- *  not. Owned by the scaler, valid as long as it; do not write it. NULL for
- *  NULL. */
+/** Return the scale as a device scalar (f32, rank 0), for the dloss of a loss.
+ *  A loss that writes its gradient with it uses the scale; this call does not.
+ *  @return owned by the scaler, valid as long as it; do not write it. NULL for
+ *          NULL
+ *  @sync host */
 SSQ_API const ssq_tensor *ssq_scaler_scale_tensor(const ssq_scaler *scaler);
 
-/** Check a list of gradients: their verdict joins the next update. Nothing is
- *  written. For gradients that no optimizer of ours owns; of others it adds
- *  nothing, since an optimizer's step checks them itself, and skips by that
- *  check alone.
- *  @param grads  n float tensors of any strides; n may be 0
- *  @return SSQ_ERR_INVALID also: the scale was not used since the last update.
- *          Asynchronous. */
+/** Check a list of gradients without writing them: the verdict joins the next
+ *  update. Use it for gradients that no optimizer of this library has. For
+ *  others it changes nothing: an optimizer's step checks its gradients itself,
+ *  and skips by its own check alone.
+ *  @param n      may be 0
+ *  @param grads  n float tensors of any strides; NULL if n is 0
+ *  @return
+ *   - SSQ_ERR_INVALID  the scale was not used since the last update; a tensor
+ *                      is not float
+ *   - the status of the rank hook. The check does not count then */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_scaler_check(ssq_queue *queue, ssq_scaler *scaler, size_t n,
                  const ssq_tensor *const *grads);
 
-/** outs[i] = grads[i] / scale as float32: multiplied by 1/scale rounded to
- *  float32 (exact for powers of two), checked on the way like
- *  ssq_scaler_check. outs[i] may be grads[i] when it is f32 or bf16; writing
- *  f16 is INVALID, as in torch: true gradients would flush to zero there.
- *  Non-finite values are written too. The memory of outs holds true gradients
- *  until the next update; an optimizer that owns it steps on them as they are.
- *  @return SSQ_ERR_INVALID also: the scale was not used since the last update,
- *          or grads[i] is in memory that was unscaled since then, or outs[i]
- *          in part. Asynchronous. */
+/** Unscale gradients: outs[i] = grads[i] * (1/scale). 1/scale is rounded to
+ *  float32; it is exact for powers of two. Gradients are checked as by
+ *  ssq_scaler_check. Values that are not finite are written too.
+ *
+ *  The memory of outs counts as unscaled until the next update. An optimizer
+ *  that has it uses it as it is.
+ *  @param n      may be 0
+ *  @param grads  n float tensors of any strides
+ *  @param outs   n f32 or bf16 tensors with the shapes of grads; outs[i] may be
+ *                grads[i], but must not overlap another one. f16 is refused, as
+ *                in torch: unscaled gradients would become zero
+ *  @return SSQ_ERR_INVALID  the scale was not used since the last update;
+ *                           grads[i] was unscaled since then, or a part of
+ *                           outs[i]; a dtype, a shape or an overlap
+ *          After an error of memory or the device the check may count, but no
+ *          memory counts as unscaled. The call may be repeated. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_unscale(
     ssq_queue *queue, ssq_scaler *scaler, size_t n,
     const ssq_tensor *const *grads, const ssq_tensor *const *outs);
 
-/** Move the machine by one step on what was checked since the last update.
- *  Returns what an earlier update left:
- *  @return SSQ_ERR_SCALE an earlier update reached the floor's error or
- *          max_consecutive_skips and that is known on the host by now (the
- *          update is enqueued all the same); SSQ_ERR_INVALID nothing was
- *          checked since the last update. Asynchronous. */
+/** Run the machine once, on the verdicts since the last update. The optimizers
+ *  that were stepped with this scaler may check and step again after it.
+ *  @return
+ *   - SSQ_ERR_SCALE    an earlier update reached the floor's error or
+ *                      max_consecutive_skips, and the host knows it by now. The
+ *                      update is enqueued nevertheless. Every update returns it
+ *                      until ssq_scaler_event_clear
+ *   - SSQ_ERR_INVALID  nothing was checked since the last update; nothing has
+ *                      changed then */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update(ssq_queue *queue,
                                                     ssq_scaler *scaler);
 
-/** As torch's update(new_scale): set the scale to a number and leave the
- *  machine's counters. Counts as the step's update (updates, skips), but as in
- *  torch it needs no check before it, nor a use of the scale.
+/** Set the scale to a number, as torch's update(new_scale). The counters of the
+ *  machine do not change. It counts as the update of the step (updates, skips),
+ *  but as in torch it needs no check and no use of the scale before.
  *  @param scale  rounded to float32
- *  @return SSQ_ERR_INVALID not finite or <= 0 as a float32; SSQ_ERR_SCALE as
- *          ssq_scaler_update. Asynchronous. */
+ *  @return
+ *   - SSQ_ERR_INVALID  scale is not positive and finite as a float32
+ *   - SSQ_ERR_SCALE    as ssq_scaler_update */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_update_to(ssq_queue *queue,
                                                        ssq_scaler *scaler,
                                                        double scale);
 
-/** Change the growth interval from the next update on. A preset with
- *  match_equal whose streak is longer already grows only after the next
- *  overflow, as its system does.
- *  @return SSQ_ERR_INVALID 0, too large with the lags, or in a capture. */
+/** Change the growth interval from the next update on. If a preset with
+ *  match_equal has a longer streak already, its scale grows only after the next
+ *  overflow, as in its system.
+ *  @return SSQ_ERR_INVALID  interval is 0, or too large with the lags; a graph
+ *                           is being captured */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_set_growth_interval(
     ssq_queue *queue, ssq_scaler *scaler, uint32_t interval);
 
-/** What an update did. */
+/** The action of an update. */
 typedef enum ssq_scale_action {
     SSQ_SCALE_NONE = 0,    /**< no update yet */
     SSQ_SCALE_CLEAN = 1,   /**< finite, nothing moved */
@@ -283,23 +332,25 @@ typedef enum ssq_scale_action {
     SSQ_SCALE_POISON = 7   /**< not finite and applied: floor APPLY */
 } ssq_scale_action;
 
-/** Event codes that stay until ssq_scaler_event_clear; OR-ed. */
+/** Events, OR-ed. They stay until ssq_scaler_event_clear. */
 #define SSQ_SCALE_EVENT_FLOOR 1u /**< SSQ_SCALE_FLOOR happened */
 #define SSQ_SCALE_EVENT_SKIPS 2u /**< max_consecutive_skips was reached */
 
-/** Every field of the machine. */
+/** State of the machine. */
 typedef struct ssq_scaler_state {
     size_t struct_size;
     double scale;         /**< in use by the next step */
     uint32_t good;        /**< clean steps since the last overflow or growth */
-    int32_t hyst;         /**< overflows left; may be below 0 */
+    int32_t hyst;         /**< remaining allowance; may be negative */
     uint32_t grown;       /**< a growth since the last overflow: 0 or 1 */
     uint32_t since;       /**< updates since the last rescale */
     uint32_t ovf;         /**< overflows since the last backoff */
     uint32_t updates;     /**< in all */
-    uint32_t skipped;     /**< of them not applied */
-    uint32_t consecutive; /**< skipped without a clean one between */
-    uint32_t last_skip;   /**< number of the last skipped one; 0 none */
+    uint32_t skipped;     /**< updates whose step was skipped */
+    uint32_t consecutive; /**< consecutive overflows now. Steps that were
+                               skipped for their labels do not count, and do not
+                               end the sequence */
+    uint32_t last_skip;   /**< number of the last skipped update; 0: none */
     uint32_t growths;     /**< in all */
     uint32_t backoffs;    /**< in all */
     uint32_t events;      /**< SSQ_SCALE_EVENT_* */
@@ -311,64 +362,85 @@ typedef struct ssq_scaler_state {
             SSQ_SCALE_NONE                                                     \
     }
 
-/** The last copy of the state that has arrived on the host. One is sent after
- *  every update, set and launch of a captured update, so what comes back is the
- *  state after some finished one of them, and after a sync the state after the
- *  last. Never waits, never enqueues. Of several queues, that of the last call.
- *  @return SSQ_ERR_SCALE when events is not 0 (state is written all the
- *          same); SSQ_ERR_INVALID a NULL or wrong struct_size. */
+/** Report the last state that has arrived on the host. Each update, each call
+ *  that sets the state, and each launch of a captured update sends a copy. The
+ *  result is therefore the state after one of them that is finished; after a
+ *  sync, after the last one. Nothing is enqueued. If several queues are used,
+ *  the copy of the last call counts.
+ *  @param state  in: struct_size; out: the rest
+ *  @return
+ *   - SSQ_ERR_SCALE   state.events is not 0; state is written
+ *   - SSQ_ERR_DEVICE  the device is lost; state is not written
+ *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_poll(ssq_scaler *scaler,
                                                   ssq_scaler_state *state);
 
-/** The state after everything enqueued: synchronises the queue. Returns like
- *  ssq_scaler_poll; the queue's error; in a capture SSQ_ERR_INVALID. */
+/** Report the state after everything that is enqueued on the queue.
+ *  @param state  in: struct_size; out: the rest
+ *  @return
+ *   - SSQ_ERR_SCALE    state.events is not 0; state is written
+ *   - SSQ_ERR_INVALID  a graph is being captured
+ *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_get(ssq_queue *queue,
                                                        ssq_scaler *scaler,
                                                        ssq_scaler_state *state);
 
-/** Restore a saved state: the trace goes on as if never interrupted. Pure: no
- *  counter moves. The state is trusted: it has no checksum, since a program may
- *  fill it in itself. A damaged state whose values a machine can have is
- *  loaded; for example, good 8 in place of 0. Use ssq_scaler_save and
- *  ssq_scaler_load for bytes in a file: they find damage.
- *  @return SSQ_ERR_INVALID a scale that is negative, NaN or not a float32; 0 or
- *          infinite, unless a machine with these options reaches that by its
- *          own rules (keras3 and colossalai both, pytorch 0, megatron
- *          infinity); counters that no machine with these options has (hyst >
- *          hysteresis, grown > 1, skipped > updates, ...), a check since the
- *          last update, or a capture. Asynchronous. */
+/** Restore a saved state: the scaler continues as if never interrupted. No
+ *  counter moves.
+ *
+ *  The state is trusted, since a program may fill it in: it has no checksum. A
+ *  damaged state with possible values is loaded; for example, good 8 in place
+ *  of 0. For bytes in a file use ssq_scaler_save and ssq_scaler_load, which
+ *  detect damage.
+ *  @return SSQ_ERR_INVALID
+ *           - the scale is negative, NaN or not a float32; or it is 0 or
+ *             infinite, and a machine with these options does not get there by
+ *             its rules (keras3 and colossalai reach both, pytorch 0, megatron
+ *             infinity)
+ *           - counters that contradict each other or the options, for example
+ *             hyst > hysteresis, grown > 1 or skipped > updates. The state
+ *             right after a step that was skipped for its labels is refused
+ *             too, if consecutive is 0
+ *           - something was checked since the last update; a capture
+ *          After an error nothing has changed. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_state_set(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_scaler_state *state);
 
-/** The whole scaler as bytes, its options and its state, to be kept in a file:
- *  with a version, the byte order and a checksum, so that one that is damaged,
- *  cut off or of a later library is refused by ssq_scaler_load and not half
- *  believed. Waits for the queue. Events are saved too, and are no error here.
- *  @param blob    where to, of any alignment; NULL with bytes 0 only asks
- *  @param bytes   of memory there
- *  @param needed  out, optional: the bytes of the blob, also when that is more
- *                 than there are
- *  @return SSQ_ERR_INVALID bytes is less than needed, a check since the last
- *          update, or a capture; the queue's error. Since 0.1. */
+/** Save the whole scaler, options and state, as bytes for a file. The blob has
+ *  a version, the byte order and a checksum: ssq_scaler_load refuses one that
+ *  is damaged, truncated or of a later library. Events are saved too, and are
+ *  not an error here.
+ *  @param blob    out: of any alignment. NULL with bytes 0: only report needed
+ *  @param bytes   size of blob
+ *  @param needed  out, optional: size of the saved bytes; written also if bytes
+ *                 is too small
+ *  @return SSQ_ERR_INVALID  bytes is less than needed; something was checked
+ *                           since the last update; a capture
+ *  @sync waits for the queue, unless blob is NULL
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_save(ssq_queue *queue,
                                                   ssq_scaler *scaler,
                                                   void *blob, size_t bytes,
                                                   size_t *needed);
 
-/** Go on as the scaler that was saved: its options replace these, and its state
- *  this. The blob is free when this returns. Asynchronous.
- *  @param bytes  those that were needed, not more
- *  @return SSQ_ERR_INVALID not a scaler's blob, of another version or byte
- *          order, damaged, or with what ssq_scaler_create or
- *          ssq_scaler_state_set refuses; a check since the last update, or a
- *          capture. Nothing has changed then. Since 0.1. */
+/** Continue as a saved scaler: its options and state replace those of this one.
+ *  The blob is validated completely before anything changes, and may be freed
+ *  when the call returns.
+ *  @param bytes  size of blob: exactly what was needed
+ *  @return SSQ_ERR_INVALID  not a scaler's blob; another version or byte order;
+ *                           damaged; options or a state that ssq_scaler_create
+ *                           or ssq_scaler_state_set refuses; something was
+ *                           checked since the last update; a capture
+ *          After an error nothing has changed.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_load(ssq_queue *queue,
                                                   ssq_scaler *scaler,
                                                   const void *blob,
                                                   size_t bytes);
 
-/** Forget the event codes, so that update and poll answer SSQ_OK again until
- *  the next event. In a capture: SSQ_ERR_INVALID. Asynchronous. */
+/** Clear the events: ssq_scaler_update and ssq_scaler_poll return SSQ_OK again
+ *  until the next event.
+ *  @return SSQ_ERR_INVALID  a graph is being captured */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_event_clear(ssq_queue *queue,
                                                          ssq_scaler *scaler);
 
@@ -376,10 +448,10 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_event_clear(ssq_queue *queue,
 typedef struct ssq_torch_scaler_state {
     size_t struct_size;
     double scale;         /**< "scale" */
-    double growth_factor; /**< of options, as the next two */
+    double growth_factor; /**< an option, as the next two */
     double backoff_factor;
     int64_t growth_interval;
-    int64_t _growth_tracker; /**< the state's good */
+    int64_t _growth_tracker; /**< good of the state */
 } ssq_torch_scaler_state;
 #define SSQ_TORCH_SCALER_STATE_INIT                                            \
     {                                                                          \
@@ -387,51 +459,63 @@ typedef struct ssq_torch_scaler_state {
     }
 
 /** Load torch's fields into a scaler of any preset: scale, factors, interval
- *  and streak are taken over, the other counters restart. The fields are
- *  trusted, as in ssq_scaler_state_set. Same errors as
- *  ssq_scaler_create and ssq_scaler_state_set. Asynchronous. */
+ *  and streak are replaced, and the other counters restart. The fields are
+ *  trusted, as in ssq_scaler_state_set.
+ *  @return as ssq_scaler_create and ssq_scaler_state_set; also SSQ_ERR_INVALID
+ *          if growth_interval or _growth_tracker does not fit 32 bits. After an
+ *          error nothing has changed. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_load(
     ssq_queue *queue, ssq_scaler *scaler, const ssq_torch_scaler_state *state);
 
-/** The same five fields out; synchronises the queue. Events are no error here.
- *  @return SSQ_ERR_INVALID a NULL, a wrong struct_size, or a capture; the
- *          queue's error. */
+/** Report torch's five fields. Events are not an error here.
+ *  @param state  in: struct_size; out: the rest
+ *  @return SSQ_ERR_INVALID  a graph is being captured
+ *  @sync waits for the queue */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_torch_save(
     ssq_queue *queue, ssq_scaler *scaler, ssq_torch_scaler_state *state);
 
-/** Called by every check (ssq_scaler_check and _unscale, ssq_optimizer_check,
- *  _unscale and _step) right after its verdict is enqueued, to reduce that
- *  verdict over ranks, so that all ranks skip or none.
+/** A rank hook: reduces a verdict over ranks, so that all ranks skip a step or
+ *  none does. Every check calls it after it has enqueued the verdict:
+ *  ssq_scaler_check and _unscale, ssq_optimizer_check, _unscale and _step.
  *  @param verdict  device tensor, i32, one element: 0 all finite, 1 not, 2^30
- *                  labels of a trainer were out of range; the hook enqueues a
- *                  MAX over ranks on the queue and writes it back. It never
- *                  sees a host value and must not sync. Lent for the call
- *  @param user     what ssq_scaler_rank_hook_set was given
- *  @return SSQ_OK, or what the check is to return
+ *                  labels of a trainer were out of range. The hook enqueues on
+ *                  the queue a MAX over ranks that writes it back. It must not
+ *                  sync. Valid during the call
+ *  @param user     as given to ssq_scaler_rank_hook_set
+ *  @return SSQ_OK, or the status that the check must return. Its text is
+ *          replaced by one that names the hook
  *  @note In a capture it is called once, and what it enqueues is captured. */
 typedef ssq_status (*ssq_scaler_rank_hook)(ssq_queue *queue,
                                            const ssq_tensor *verdict,
                                            void *user);
 
-/** Set the rank hook; NULL removes it. An error that it returns is returned by
- *  the check, which then does not count: the next check may repeat it. user is
- *  the caller's, and lives as long as the hook is set.
- *  @return SSQ_ERR_INVALID scaler is NULL. */
+/** Set the rank hook. If it returns an error, the check returns that error and
+ *  does not count. The check may be repeated.
+ *  @param hook  NULL removes the hook
+ *  @param user  owned by the caller; it must live as long as the hook is set
+ *  @return as every call
+ *  @sync host */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_rank_hook_set(
     ssq_scaler *scaler, ssq_scaler_rank_hook hook, void *user);
 
-/** The machine without a device: which scale and action follow each step.
- *  @param options   of the machine; computed in double when binary64 is set,
+/** Run the machine without a device: which scale and action follow each step.
+ *  @param options   of the machine; it computes in double if binary64 is set,
  *                   else in float32
- *  @param state     where to begin, and where it ended; NULL, or all zeros as
- *                   SSQ_SCALER_STATE_INIT, begins at init_scale. Checked as
- *                   ssq_scaler_state_set does
- *  @param overflow  n bytes: 0 the step was finite, else not
- *  @param scales    n scales in use at each step, before its update; or NULL
- *  @param actions   n actions; or NULL
- *  @return SSQ_ERR_INVALID options, state, or a NULL. Floors and skips in a row
- *          are events in the state, not errors here. Pure, synchronous. Since
- *          0.1. */
+ *  @param state     in/out: where it begins and ends. NULL, or all zeros as
+ *                   SSQ_SCALER_STATE_INIT: begins at init_scale. Checked as by
+ *                   ssq_scaler_state_set
+ *  @param n         number of steps
+ *  @param overflow  n bytes: 0 the step was finite, else not; may be NULL if n
+ *                   is 0
+ *  @param scales    out, optional: n scales, each before the update of its step
+ *  @param actions   out, optional: n actions
+ *  @return SSQ_ERR_INVALID  options or state are refused. A floor or
+ *                           consecutive skips are events in the state, not
+ *                           errors
+ *          After an error nothing is written.
+ *  @sync host
+ *  @threads any
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scaler_simulate(
     const ssq_scaler_options *options, ssq_scaler_state *state, size_t n,
     const uint8_t *overflow, double *scales, ssq_scale_action *actions);
