@@ -405,8 +405,8 @@ SSQ_API ssq_tape *ssq_trainer_begin(ssq_trainer *trainer);
  *  accumulation. A failed step is repeated first, as by ssq_trainer_begin. No
  *  other hooks are called, and with comm no other rank takes part.
  *  @return the tape, owned by the trainer; NULL for NULL. It latches
- *          SSQ_ERR_INVALID if a load failed after it had written something, and
- *          the error of a repeated step */
+ *          SSQ_ERR_INVALID if a load failed after it had written something, or
+ *          if a step is due in a capture; and the error of a repeated step */
 SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
 
 /** Run the backward pass from loss. On the last pass of an accumulation, also
@@ -437,8 +437,7 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *   - SSQ_ERR_INVALID      loss is not a single element of this pass, or
  *                          depends on no parameter; the pass is for evaluation,
  *                          or had a backward already; an operand was written
- *                          since the forward part
- *                          (ssq_tape_backward)
+ *                          since the forward part (ssq_tape_backward)
  *   - SSQ_ERR_INVALID      a parameter was created after the first step (the
  *                          message names it); a graph is being captured (the
  *                          pass has not changed then)
@@ -458,8 +457,10 @@ SSQ_API ssq_tape *ssq_trainer_evaluate(ssq_trainer *trainer);
  *   - hooks at SSQ_PLACE_BACKWARD_END: the pass counts. If it is the last of a
  *     step, the step is due.
  *   - errors after all gradients of a step were complete: the step is due. The
- *     next ssq_trainer_begin, _evaluate, _idle or _flush completes it. The
  *     parameters may have been updated if a later part of the step failed.
+ *   - a step that is due is completed by the next ssq_trainer_begin, _evaluate,
+ *     _idle or _flush. ssq_trainer_zero_grad drops it instead, if its gradients
+ *     were not checked yet.
  *   - any other error: parameters and moments have not changed, and the pass
  *     does not count.
  *  @sync async, except that the first step waits for a fill if a parameter has
