@@ -9,6 +9,7 @@
 
 #include "lib/op/data/data.h"
 
+#include <float.h>
 #include <string.h>
 
 void optimizer_tell(ssq_queue *queue, const ssq_optimizer *o)
@@ -115,6 +116,12 @@ static ssq_status check_values(const ssq_group *g, int which,
     for (uint32_t t = 0; st == SSQ_OK && (t == 0 || t < s->total_steps); t++) {
         double value;
         st = ssq_schedule_value(s, t, &value);
+        if (st == SSQ_OK && !(value >= 0.0 && value <= (double)FLT_MAX))
+            st = error_set(SSQ_ERR_INVALID,
+                           "optimizer_schedule: %s is %g at step %u, expected "
+                           "0 or more, and a float32",
+                           which == SCHEDULE_LR ? "lr" : "momentum", value,
+                           (unsigned)t);
         if (st == SSQ_OK && beta && value >= 1.0 - 0x1p-25)
             st = error_set(SSQ_ERR_INVALID,
                            "optimizer_schedule: beta1 is %.9g at step %u, "
@@ -130,9 +137,7 @@ static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
                                const ssq_schedule *what)
 {
     struct schedule fresh = {.on = true, .what = *what};
-    ssq_status st = check_values(g, which, what);
-    if (st != SSQ_OK)
-        return st;
+    ssq_status st = SSQ_OK;
     if (what->kind == SSQ_SCHEDULE_TABLE) {
         fresh.table = mem_alloc_array(what->total_steps, sizeof(double));
         if (fresh.table == NULL)
@@ -193,11 +198,9 @@ static ssq_status check_which(const ssq_group *g, ssq_hyper hyper,
     return SSQ_OK;
 }
 
-/* Behind the change t is sent to the host, which has not been told of it while
- * no schedule was there. */
-ssq_status ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
-                                  ssq_group *group, ssq_hyper hyper,
-                                  const ssq_schedule *schedule)
+ssq_status optimizer_schedule_check(ssq_queue *queue, ssq_optimizer *optimizer,
+                                    ssq_group **group, ssq_hyper hyper,
+                                    const ssq_schedule *schedule, int *which)
 {
     ssq_status st = optimizer_call(queue, optimizer, "optimizer_schedule");
     if (st == SSQ_OK && queue_capturing(queue))
@@ -205,13 +208,28 @@ ssq_status ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
                        "optimizer_schedule: a graph is being captured");
     if (st != SSQ_OK)
         return st;
-    ssq_group *g = group == NULL ? optimizer->groups : group;
-    if (g->optimizer != optimizer)
+    if (*group == NULL)
+        *group = optimizer->groups;
+    if ((*group)->optimizer != optimizer)
         return error_set(
             SSQ_ERR_INVALID,
             "optimizer_schedule: the group is another optimizer's");
+    st = check_which(*group, hyper, schedule, which);
+    return st == SSQ_OK && schedule != NULL
+               ? check_values(*group, *which, schedule)
+               : st;
+}
+
+/* After the change t is sent to the host, which was not told of it while there
+ * was no schedule. */
+ssq_status ssq_optimizer_schedule(ssq_queue *queue, ssq_optimizer *optimizer,
+                                  ssq_group *group, ssq_hyper hyper,
+                                  const ssq_schedule *schedule)
+{
+    ssq_group *g = group;
     int which = 0;
-    st = check_which(g, hyper, schedule, &which);
+    ssq_status st =
+        optimizer_schedule_check(queue, optimizer, &g, hyper, schedule, &which);
     if (st != SSQ_OK)
         return st;
     st = schedule == NULL ? remove_schedule(queue, &g->schedule[which])

@@ -350,6 +350,14 @@ static ssq_status bad_pair(const char *what, const char *name, uint32_t value,
                      (unsigned)value, other, (unsigned)limit);
 }
 
+/* Was the last step skipped for labels out of range? That moves no counter of
+ * overflows. */
+static bool held_by_labels(const ssq_scaler_state *s)
+{
+    return s->action == SSQ_SCALE_HOLD && s->consecutive == 0 &&
+           s->skipped > 0 && s->last_skip == s->updates;
+}
+
 /* Counters that belong together: what cannot be, whatever the options and
  * overflows were. */
 static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
@@ -367,7 +375,9 @@ static ssq_status check_counters(const ssq_scaler_state *s, const char *what)
                          "%s: last_skip is %u, updates is %u, skipped is %u",
                          what, (unsigned)s->last_skip, (unsigned)s->updates,
                          (unsigned)s->skipped);
-    if ((s->consecutive > 0) != (s->skipped > 0 && s->last_skip == s->updates))
+    if ((s->consecutive > 0) !=
+            (s->skipped > 0 && s->last_skip == s->updates) &&
+        !held_by_labels(s))
         return error_set(SSQ_ERR_INVALID,
                          "%s: consecutive is %u, last_skip is %u, updates is "
                          "%u",
@@ -394,7 +404,7 @@ static ssq_status check_action(const ssq_scaler_state *s, const char *what)
     bool skipped = s->action == SSQ_SCALE_HOLD ||
                    s->action == SSQ_SCALE_BACKOFF ||
                    s->action == SSQ_SCALE_FLOOR;
-    if (skipped != (s->consecutive > 0))
+    if (skipped != (s->consecutive > 0) && !held_by_labels(s))
         return bad_pair(what, "action", (uint32_t)s->action, "consecutive",
                         s->consecutive);
     if ((s->action == SSQ_SCALE_NONE) != (s->updates == 0))

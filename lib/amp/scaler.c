@@ -154,11 +154,14 @@ static ssq_status call_hook(ssq_queue *queue, ssq_scaler *scaler,
                                      RECORD_VERDICT + 1, 1, &verdict);
     if (st != SSQ_OK)
         return st;
+    char before[ERROR_TEXT]; /* an older text is not the hook's */
+    error_take(before);
     st = scaler->hook(queue, verdict, scaler->hook_user);
     ssq_tensor_destroy(&verdict);
-    return st == SSQ_OK ? SSQ_OK
-                        : error_set(st, "scaler: the rank hook answered %s",
-                                    ssq_status_name(st));
+    if (error_restore(before) && st != SSQ_OK)
+        return error_set(st, "scaler: the rank hook returned %s without a text",
+                         ssq_status_name(st));
+    return st;
 }
 
 /* The hook comes first: what it does to the verdict on the queue, a maximum

@@ -80,9 +80,12 @@ ssq_status ssq_scaler_unscale(ssq_queue *queue, ssq_scaler *scaler, size_t n,
     if (list == NULL)
         return SSQ_ERR_NOMEM;
     /* the check comes first: outs may be the gradients that it reads */
+    const struct scaler_stages before = scaler->at;
     st = look(queue, scaler, n, grads, "scaler_unscale");
     if (st == SSQ_OK && n > 0)
         st = enqueue_unscale(queue, list, 1.0f, scaler->block);
+    if (st != SSQ_OK)
+        scaler->at = before; /* nothing was checked, for the update */
     object_put(&list->object);
     for (size_t i = 0; i < n && st == SSQ_OK; i++)
         scaler_unscale_note(scaler, &outs[i]->view);

@@ -30,11 +30,12 @@ static struct filters make(const struct layer *l, const ssq_nn_conv2d_args *o,
 }
 
 /* Channels of x, or -1 after latching. */
-static int64_t channels(const struct layer *l, ssq_var x,
+static int64_t channels(const struct layer *l, ssq_var x, int64_t out,
                         const ssq_nn_conv2d_args *o, int64_t height,
                         int64_t width)
 {
     const struct view *v = &value_of(l->tape, x.id)->is.tensor.view;
+    const int at = o->layout == SSQ_LAYOUT_NHWC ? 3 : 1;
     ssq_status st = SSQ_OK;
     if (v->rank != 4)
         st = error_set(SSQ_ERR_INVALID, "x has rank %d, expected 4", v->rank);
@@ -44,8 +45,13 @@ static int64_t channels(const struct layer *l, ssq_var x,
     else if (height < 1 || width < 1)
         st = error_set(SSQ_ERR_INVALID, "filters are %lldx%lld",
                        (long long)height, (long long)width);
+    else if (v->shape[at] % o->groups != 0 || out % o->groups != 0)
+        st = error_set(SSQ_ERR_INVALID,
+                       "%lld channels of x, %lld of the result, in %lld groups",
+                       (long long)v->shape[at], (long long)out,
+                       (long long)o->groups);
     if (st == SSQ_OK)
-        return v->shape[o->layout == SSQ_LAYOUT_NHWC ? 3 : 1];
+        return v->shape[at];
     latch(l->tape, st, l->where, l->kind);
     return -1;
 }
@@ -60,7 +66,7 @@ ssq_var ssq_nn_conv2d_at(const char *where, ssq_tape *tape, const char *name,
     const ssq_nn_conv2d_args *o = options == NULL ? &defaults : options;
     if (!layer_begin(&l, x, o, sizeof(*o)))
         return var_inert(tape);
-    int64_t c = channels(&l, x, o, height, width);
+    int64_t c = channels(&l, x, out, o, height, width);
     if (c < 0)
         return var_inert(tape);
     struct filters f =
@@ -83,7 +89,7 @@ ssq_var ssq_nn_conv_transpose2d_at(const char *where, ssq_tape *tape,
     const ssq_nn_conv2d_args *o = options == NULL ? &defaults : options;
     if (!layer_begin(&l, x, o, sizeof(*o)))
         return var_inert(tape);
-    int64_t c = channels(&l, x, o, height, width);
+    int64_t c = channels(&l, x, out, o, height, width);
     if (c < 0)
         return var_inert(tape);
     struct filters f =

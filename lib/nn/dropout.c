@@ -11,6 +11,11 @@ ssq_var ssq_nn_dropout_at(const char *where, ssq_tape *tape, ssq_var x,
     const struct layer l = {where, NULL, "nn_dropout", tape};
     if (!layer_begin(&l, x, NULL, 0))
         return var_inert(tape);
+    if (!(p >= 0.0 && p <= 1.0)) {
+        latch(tape, error_set(SSQ_ERR_INVALID, "p is %g, expected 0 to 1", p),
+              where, l.kind);
+        return var_inert(tape);
+    }
     if (!tape->training)
         return x;
     struct drawing d;

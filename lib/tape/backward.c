@@ -304,9 +304,10 @@ ssq_status scalar_check(ssq_tape *t, ssq_var loss, const char *op)
     if (!t->training)
         return error_set(SSQ_ERR_INVALID,
                          "the pass was begun for evaluation: nothing is noted");
-    struct value *v = var_value(t, loss, "loss", op, "loss");
-    if (v == NULL)
-        return t->status;
+    st = var_check(t, loss, "loss");
+    if (st != SSQ_OK)
+        return st;
+    const struct value *v = value_of(t, loss.id);
     char text[128];
     if (view_elements(&v->is.tensor.view) != 1)
         return error_set(SSQ_ERR_INVALID, "loss is %s, expected one element",

@@ -66,7 +66,7 @@ static ssq_status take_var(struct call *c, const struct slot *s, ssq_var v)
 {
     ssq_tape *t = c->tape;
     c->node.var[s->index] = NONE;
-    if (v.tape == NULL && s->optional)
+    if (var_absent(v) && s->optional)
         return SSQ_OK;
     if (var_value(t, v, c->where, c->op->name, s->name) == NULL)
         return t->status;

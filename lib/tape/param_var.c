@@ -125,6 +125,11 @@ static ssq_status find_or_make(ssq_tape *t, const char *name,
         st = check_again(param_of(t->params, (uint32_t)i), args);
     } else {
         st = params_may_make(t->params, whole, t->training);
+        if (st == SSQ_OK && queue_capturing(t->queue))
+            st = error_set(SSQ_ERR_INVALID,
+                           "var_param: \"%s\" does not exist, and a graph is "
+                           "being captured: run a pass before the capture",
+                           whole);
         if (st != SSQ_OK)
             return st;
         ssq_param_args made = *args;

@@ -212,14 +212,14 @@ ssq_var ssq_tape_recompute_pop_at(const char *where, ssq_tape *tape,
     static const char op[] = "tape_recompute_pop";
     if (tape == NULL || tape->status != SSQ_OK)
         return var_inert(tape);
-    if (result.tape != NULL &&
+    if (!var_absent(result) &&
         var_value(tape, result, where, op, "result") == NULL)
         return var_inert(tape);
     ssq_status st = SSQ_OK;
     if (tape->recomputing == 0)
         st = error_set(SSQ_ERR_INVALID, "%s: nothing was pushed", op);
     else if (--tape->recomputing == 0)
-        st = close_stretch(tape, result.tape == NULL ? NONE : result.id);
+        st = close_stretch(tape, var_absent(result) ? NONE : result.id);
     if (st == SSQ_OK)
         return result;
     latch(tape, st, where, op);

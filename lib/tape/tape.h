@@ -190,9 +190,16 @@ void latch(ssq_tape *t, ssq_status status, const char *where, const char *op);
 void latch_node(ssq_tape *t, ssq_status status, const struct node *n);
 /** The var that stands for what could not be made. */
 ssq_var var_inert(ssq_tape *t);
+/** Is it SSQ_VAR_NONE? The var of a call that had no tape is not. */
+static inline bool var_absent(ssq_var v)
+{
+    return v.tape == NULL && v.id == 0;
+}
 
 /* ---- value.c ---- */
 
+/** SSQ_OK, or why a var has no value: INVALID. Nothing is latched. */
+ssq_status var_check(ssq_tape *t, ssq_var v, const char *what);
 /** The value of a var, or NULL after latching why it has none. */
 struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
                         const char *op, const char *what);

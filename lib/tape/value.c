@@ -9,8 +9,7 @@ ssq_var var_of(ssq_tape *t, uint32_t id)
     return (ssq_var){t, id, t->pass};
 }
 
-struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
-                        const char *op, const char *what)
+ssq_status var_check(ssq_tape *t, ssq_var v, const char *what)
 {
     ssq_status st = SSQ_OK;
     if (v.tape == NULL)
@@ -32,6 +31,13 @@ struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
     else if (value_of(t, v.id)->state == VALUE_RELEASED)
         st = error_set(SSQ_ERR_INVALID,
                        "%s was released by the backward of this pass", what);
+    return st;
+}
+
+struct value *var_value(ssq_tape *t, ssq_var v, const char *where,
+                        const char *op, const char *what)
+{
+    ssq_status st = var_check(t, v, what);
     if (st == SSQ_OK)
         return value_of(t, v.id);
     latch(t, st, where, op);

@@ -120,7 +120,7 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     static const char what[] = "trainer_end";
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "%s: trainer is NULL", what);
-    if (trainer->ended)
+    if (trainer->ended && trainer->end_told)
         return error_set(SSQ_ERR_INVALID, "%s: the training has ended", what);
     if (trainer->taken > 0 || trainer->due != DUE_NOTHING)
         return trainer_accumulating(trainer, what);
@@ -132,5 +132,7 @@ ssq_status ssq_trainer_end(ssq_trainer *trainer)
     trainer->ended = true;
     trainer->begun = false;
     trainer->epoch = trainer->validating = false;
-    return trainer_call_hooks(trainer, SSQ_PLACE_TRAIN_END, NULL);
+    st = trainer_call_hooks(trainer, SSQ_PLACE_TRAIN_END, NULL);
+    trainer->end_told = st == SSQ_OK; /* else the call may be repeated */
+    return st;
 }

@@ -207,10 +207,12 @@ ssq_status ssq_trainer_poll(ssq_trainer *trainer,
     receive(trainer, &now);
     bool arrived = now.passes > 0;
     st = send(trainer);
-    if (st == SSQ_OK && !arrived)
+    if (st != SSQ_OK)
+        return st;
+    if (!arrived)
         receive(trainer, &now); /* at once, if the device is the host */
     *progress = now;
-    return st;
+    return SSQ_OK;
 }
 
 uint64_t ssq_trainer_steps(const ssq_trainer *trainer)

@@ -8,8 +8,8 @@ ssq_status trainer_call_outside(ssq_trainer *t, ssq_trainer_place place)
 {
     if (t->in_hook)
         return error_set(SSQ_ERR_INVALID,
-                         "called by a hook that trainer_begin runs; a hook may "
-                         "begin a pass with trainer_evaluate only");
+                         "a hook may begin a pass with ssq_trainer_evaluate "
+                         "only: this is called by a hook");
     t->in_hook = true;
     ssq_status st = trainer_call_hooks(t, place, NULL);
     t->in_hook = false;

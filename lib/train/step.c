@@ -227,9 +227,9 @@ static ssq_status count(ssq_trainer *t, ssq_status st, const ssq_var *loss)
     counted = counted && (st == SSQ_OK || st == SSQ_ERR_SCALE);
     bool stepped = counted && t->taken == 0 && taken + 1 == t->accumulate;
     ssq_status end =
-        stepped ? trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL) : SSQ_OK;
+        stepped ? trainer_call_outside(t, SSQ_PLACE_STEP_END) : SSQ_OK;
     if (counted && end == SSQ_OK)
-        end = trainer_call_hooks(t, SSQ_PLACE_BATCH_END, NULL);
+        end = trainer_call_outside(t, SSQ_PLACE_BATCH_END);
     return st == SSQ_OK ? end : st;
 }
 
@@ -303,9 +303,9 @@ static ssq_status flush(ssq_trainer *t)
     if (t->due != DUE_NOTHING)
         return st;
     ssq_params_clean(t->params);
-    ssq_status end = trainer_call_hooks(t, SSQ_PLACE_STEP_END, NULL);
+    ssq_status end = trainer_call_outside(t, SSQ_PLACE_STEP_END);
     if (again && end == SSQ_OK)
-        end = trainer_call_hooks(t, SSQ_PLACE_BATCH_END, NULL);
+        end = trainer_call_outside(t, SSQ_PLACE_BATCH_END);
     return st == SSQ_OK ? end : st;
 }
 

@@ -294,13 +294,31 @@ ssq_status ssq_trainer_group(ssq_trainer *trainer, const char *pattern,
     return SSQ_OK;
 }
 
+/* Before the first group changes: may all of them? */
+static ssq_status check_schedule(ssq_trainer *t, ssq_hyper hyper,
+                                 const ssq_schedule *schedule)
+{
+    ssq_group *g = NULL;
+    int which;
+    ssq_status st = optimizer_schedule_check(t->queue, t->optimizer, &g, hyper,
+                                             schedule, &which);
+    for (struct wish *w = t->wishes; w != NULL && st == SSQ_OK; w = w->next) {
+        g = w->group;
+        st = optimizer_schedule_check(t->queue, t->optimizer, &g, hyper,
+                                      schedule, &which);
+    }
+    return st;
+}
+
 ssq_status ssq_trainer_schedule(ssq_trainer *trainer, ssq_hyper hyper,
                                 const ssq_schedule *schedule)
 {
     if (trainer == NULL)
         return error_set(SSQ_ERR_INVALID, "trainer_schedule: trainer is NULL");
-    ssq_status st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer,
-                                           NULL, hyper, schedule);
+    ssq_status st = check_schedule(trainer, hyper, schedule);
+    if (st == SSQ_OK)
+        st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer, NULL,
+                                    hyper, schedule);
     for (struct wish *w = trainer->wishes; w != NULL && st == SSQ_OK;
          w = w->next)
         st = ssq_optimizer_schedule(trainer->queue, trainer->optimizer,

@@ -62,6 +62,7 @@ struct ssq_trainer {
     bool clipped;           /* and within clip_value */
     bool replay;            /* passes are spans of lib/core/repeat.h */
     bool begun, ended;      /* the training */
+    bool end_told;          /* to all hooks */
     bool in_hook;           /* in a hook that a begin runs */
     bool epoch, validating; /* have begun: places.c */
     ssq_comm *comm;         /* of the program's; NULL: alone */

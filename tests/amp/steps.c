@@ -226,6 +226,7 @@ struct ranks {
     const ssq_tensor *other; /* the verdict of the other rank */
     ssq_status answer;
     int calls;
+    const char *text; /* of its error; NULL: it has none */
 };
 
 /* MAX with another rank's verdict. */
@@ -235,7 +236,8 @@ static ssq_status reduce(ssq_queue *queue, const ssq_tensor *verdict,
     struct ranks *ranks = user;
     ranks->calls++;
     if (ranks->answer != SSQ_OK)
-        return ranks->answer;
+        return ranks->text == NULL ? ranks->answer
+                                   : ssq_error_set(ranks->answer, ranks->text);
     ssq_binary_args args = SSQ_BINARY_INIT;
     args.a = verdict;
     args.b = ranks->other;
@@ -248,7 +250,7 @@ static void rank_hook(const struct rig *r)
     const int32_t zero = 0, one = 1;
     const ssq_tensor *clean = r->clean, *bad = r->bad;
     ssq_tensor *other = core_vector(r->device, SSQ_I32, 1);
-    struct ranks ranks = {other, SSQ_OK, 0};
+    struct ranks ranks = {other, SSQ_OK, 0, NULL};
     ssq_scaler *scaler = rig_scaler(r, "check", NULL);
     NEED(ssq_scaler_rank_hook_set(scaler, reduce, &ranks));
     NEED(ssq_tensor_write(r->queue, other, &zero, sizeof(zero), SSQ_I32));
@@ -269,11 +271,15 @@ static void rank_hook(const struct rig *r)
     core_status(ssq_scaler_update(r->queue, scaler), SSQ_ERR_INVALID,
                 "nothing was checked", "%s: ranks: and that check is none",
                 r->name);
+    ranks.text = "rank 3 is gone";
+    core_status(ssq_scaler_check(r->queue, scaler, 1, &clean), SSQ_ERR_DEVICE,
+                "rank 3 is gone", "%s: ranks: with its own text", r->name);
+    ranks.answer = SSQ_OK;
     NEED(ssq_scaler_rank_hook_set(scaler, NULL, NULL));
     NEED(ssq_scaler_check(r->queue, scaler, 1, &bad));
     NEED(update_used(r->queue, scaler));
     s = rig_state(r, scaler);
-    tap_ok(ranks.calls == 4 && s.skipped == 3, "%s: ranks: the hook is gone",
+    tap_ok(ranks.calls == 5 && s.skipped == 3, "%s: ranks: the hook is gone",
            r->name);
     core_status(ssq_scaler_rank_hook_set(NULL, NULL, NULL), SSQ_ERR_INVALID,
                 "scaler is NULL", "a hook without a scaler");

@@ -113,6 +113,10 @@ static void found(const struct rig *r)
 
     ssq_tape_begin(t, true);
     loss = net(r, x);
+    core_status(ssq_tape_check(t, SSQ_VAR_NONE), SSQ_ERR_INVALID,
+                "loss is no var", "%s: a check of nothing", r->name);
+    core_status(ssq_tape_status(t), SSQ_OK, "", "%s: which ends no pass",
+                r->name);
     NEED(ssq_tape_check(t, loss));
     NEED(ssq_fill(r->queue, SSQ_FILL(.x = x)));
     core_status(ssq_tape_check(t, loss), SSQ_ERR_INVALID,

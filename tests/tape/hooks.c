@@ -135,6 +135,21 @@ static void failures(const struct bed *b)
     }
 }
 
+/* ssq_trainer_end may be repeated if a hook has failed. */
+static void failed_end(const struct bed *b)
+{
+    struct diary d = {.fail_at = SSQ_PLACE_TRAIN_END, .failing = true};
+    ssq_trainer *t = trainer_of(b, NULL);
+    NEED(ssq_trainer_hook_add(t, write_diary, &d));
+    NEED(step(b, t));
+    core_status(ssq_trainer_end(t), SSQ_ERR_INVALID, "pattern is NULL",
+                "%s: a hook fails at the end", b->name);
+    core_status(ssq_trainer_end(t), SSQ_OK, "", "%s: the end again", b->name);
+    core_status(ssq_trainer_end(t), SSQ_ERR_INVALID, "has ended",
+                "%s: and not once more", b->name);
+    ssq_trainer_destroy(&t);
+}
+
 /* Makes gradients overflow, and fails before the optimizer steps: the next
  * begin makes the step. */
 static ssq_status overflow(void *user, ssq_trainer *trainer,
@@ -270,6 +285,10 @@ static void texts(const struct bed *b)
                 ssq_last_error());
     w.begins = false;
     tap_ok(step(b, t) == SSQ_OK, "%s: and the trainer goes on", b->name);
+    w.begins = true;
+    w.at = SSQ_PLACE_STEP_END;
+    core_status(step(b, t), SSQ_ERR_INVALID, "called by a hook",
+                "%s: also at the end of a step", b->name);
     ssq_trainer_destroy(&t);
     tap_ok(ssq_error_set(SSQ_ERR_IO, NULL) == SSQ_ERR_IO &&
                ssq_last_error()[0] == '\0' &&
@@ -575,6 +594,7 @@ int main(void)
         if (i < 2) {
             failures(&b);
             scale_in_begin(&b);
+            failed_end(&b);
             misuse(&b);
             loads_in_hook(&b, SSQ_PLACE_TRAIN_BEGIN);
             loads_in_hook(&b, SSQ_PLACE_STEP_END);

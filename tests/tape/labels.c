@@ -234,6 +234,37 @@ static void shared(const struct bed *b, const struct setup *s)
     ssq_tensor_destroy(&bad);
 }
 
+/* A file that was saved right after such a step can be loaded. */
+static void saved(const struct bed *b, const struct setup *s)
+{
+    static char path[64];
+    ssq_trainer *x = trainer_of(b, s, 1), *y = trainer_of(b, s, 1);
+    ssq_tensor *right = labels_of(b, good), *bad = labels_of(b, wrong);
+    snprintf(path, sizeof(path), "labels-%ld", (long)getpid());
+    NEED(pass(b, s, x, 0, right));
+    told(b, s, pass(b, s, x, 90, bad), WRONG "|skipped", "before a save");
+    NEED(ssq_trainer_save(x, path));
+    core_status(ssq_trainer_load(y, path), SSQ_OK, "",
+                "%s, %s: a load of a state after a skip for labels", b->name,
+                s->policy);
+    NEED(pass(b, s, x, 1, right));
+    NEED(pass(b, s, y, 1, right));
+    tap_ok(alike(b, x, y), "%s, %s: and it goes on alike", b->name, s->policy);
+    if (ssq_trainer_scaler(x) != NULL) {
+        ssq_scaler_state state = SSQ_SCALER_STATE_INIT;
+        told(b, s, pass(b, s, x, 91, bad), WRONG, "before a state");
+        NEED(ssq_scaler_state_get(b->queue, ssq_trainer_scaler(x), &state));
+        core_status(
+            ssq_scaler_state_set(b->queue, ssq_trainer_scaler(y), &state),
+            SSQ_OK, "", "%s: its state may be set", b->name);
+    }
+    unlink(path);
+    ssq_trainer_destroy(&x);
+    ssq_trainer_destroy(&y);
+    ssq_tensor_destroy(&right);
+    ssq_tensor_destroy(&bad);
+}
+
 int main(void)
 {
     static const struct setup list[] = {
@@ -251,6 +282,7 @@ int main(void)
             accumulated(&b, &list[k]);
             evaluated(&b, &list[k]);
             shared(&b, &list[k]);
+            saved(&b, &list[k]);
         }
         bed_close(&b);
     }

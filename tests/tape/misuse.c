@@ -75,6 +75,41 @@ static void vars(const struct rig *r)
                ssq_var_tensor(SSQ_VAR_NONE) == NULL &&
                ssq_var_size(SSQ_VAR_NONE, 0) == 0,
            "%s: no var makes no var", r->name);
+    const ssq_var none = ssq_var_concat(NULL, 0, 0);
+    y = ssq_gemm_var(P(t, "s", 2, 4, 4), P(t, "s", 2, 4, 4), ssq_relu_var(none),
+                     NULL);
+    latched(r, SSQ_ERR_INVALID, "gemm: bias is no var",
+            "the result of a call without a tape is no omitted operand");
+    y = ssq_nn_conv2d(
+        t, "c", ssq_var_reshape(P(t, "x", 2, 3, 4), 4, (int64_t[]){1, 3, 2, 2}),
+        4, 1, 1, SSQ_NN_CONV2D(.groups = 2));
+    ssq_param_info info = SSQ_PARAM_INFO_INIT;
+    core_status(ssq_params_find(r->params, "c.weight", &info),
+                SSQ_ERR_NOT_FOUND, "", "%s: filters that cannot be", r->name);
+    latched(r, SSQ_ERR_INVALID, "nn_conv2d: 3 channels of x|in 2 groups",
+            "channels that are no multiple of the groups");
+    ssq_tape_begin(t, false);
+    (void)ssq_nn_dropout(t, P(t, "x", 2, 3, 4), 7.0);
+    latched(r, SSQ_ERR_INVALID, "p is 7", "a probability, in an evaluation");
+}
+
+/* What a graph would make again at each launch is not made in a capture. */
+static void captures(const struct rig *r)
+{
+    ssq_tape *t = r->tape, *other = NULL;
+    ssq_graph *g = NULL;
+    ssq_tape_begin(t, true);
+    (void)P(t, "x", 2, 3, 4);
+    NEED(ssq_graph_begin(r->queue));
+    core_status(ssq_tape_create(r->queue, r->params, &other), SSQ_ERR_INVALID,
+                "captured", "%s: a tape in a capture", r->name);
+    (void)ssq_relu_var(P(t, "x", 2, 3, 4));
+    core_status(ssq_tape_status(t), SSQ_OK, "",
+                "%s: a parameter that exists may be in one", r->name);
+    (void)P(t, "fresh", 1, 3);
+    NEED(ssq_graph_end(r->queue, &g));
+    latched(r, SSQ_ERR_INVALID, "fresh|captured", "one that does not, not");
+    ssq_graph_destroy(&g);
 }
 
 /* Parts, repeats, joins and choices. */
@@ -341,18 +376,58 @@ static void schedules(const struct rig *r)
     ssq_trainer_destroy(&trainer);
 }
 
+/* All groups take a schedule, or none. */
+static void all_groups(const struct rig *r)
+{
+    ssq_trainer *trainer = NULL;
+    ssq_optimizer_options o = SSQ_OPTIMIZER_INIT;
+    ssq_schedule s = SSQ_SCHEDULE_INIT;
+    double momentum = 0.0, table[2] = {0.5, -1.0};
+
+    s.base = 0.5;
+    s.total_steps = 8;
+    NEED(ssq_trainer_create(
+        r->queue, SSQ_TRAINER(.optimizer = "sgd", .options.momentum = 0.75),
+        &trainer));
+    o.momentum = 0.0;
+    NEED(ssq_trainer_group(trainer, "fc.bias", &o, NULL));
+    ssq_tape *t = ssq_trainer_begin(trainer);
+    ssq_var x = ssq_nn_linear(t, "fc", P(t, "x", 2, 3, 4), 2, NULL);
+    NEED(ssq_trainer_step(trainer, ssq_mean_var(x, NULL)));
+    core_status(ssq_trainer_schedule(trainer, SSQ_HYPER_MOMENTUM, &s),
+                SSQ_ERR_INVALID, "began without momentum",
+                "%s: a group has no momentum", r->name);
+    NEED(ssq_optimizer_get(ssq_trainer_optimizer(trainer), NULL,
+                           SSQ_HYPER_MOMENTUM, &momentum));
+    tap_ok(momentum == 0.75, "%s: and the others keep theirs, %g", r->name,
+           momentum);
+    s.base = 1e300;
+    core_status(ssq_trainer_schedule(trainer, SSQ_HYPER_LR, &s),
+                SSQ_ERR_INVALID, "lr is 1e+300 at step 0",
+                "%s: a rate that is no float32", r->name);
+    s.kind = SSQ_SCHEDULE_TABLE;
+    s.table = table;
+    s.total_steps = 2;
+    core_status(ssq_trainer_schedule(trainer, SSQ_HYPER_LR, &s),
+                SSQ_ERR_INVALID, "lr is -1 at step 1", "%s: a rate below 0",
+                r->name);
+    ssq_trainer_destroy(&trainer);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < 2; i++) {
         struct rig r = rig_open(core_device(i), NULL);
         vars(&r);
+        captures(&r);
         parts(&r);
         layers(&r);
         params(&r);
         backward(&r);
         trainers(&r);
         schedules(&r);
+        all_groups(&r);
         rig_close(&r);
     }
-    return tap_done(2 * 77);
+    return tap_done(2 * 88);
 }
