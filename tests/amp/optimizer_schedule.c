@@ -511,8 +511,72 @@ static void test_setters(const struct rig *r, uint32_t number)
     }
 }
 
+/* Each group follows its own table, wherever that is in memory. */
+static void test_groups(const struct rig *r)
+{
+    enum { GROUPS = 4, STEPS = 300 };
+    ssq_optimizer *o = NULL;
+    ssq_group *group[GROUPS];
+    ssq_tensor *p[GROUPS], *g[GROUPS];
+    ssq_scaler *scaler = train_fixed(r, 1.0);
+    ssq_optimizer_options options = SSQ_OPTIMIZER_INIT;
+    double table[STEPS];
+    bool right = true;
+
+    options.lr = 0.5;
+    NEED(ssq_optimizer_create(r->device, "sgd", &options, &o));
+    for (int i = 0; i < GROUPS; i++) {
+        char name[8];
+        ssq_schedule s = SSQ_SCHEDULE_INIT;
+        for (int t = 0; t < STEPS; t++)
+            table[t] = (double)(i + 1) / (t + 1);
+        s.kind = SSQ_SCHEDULE_TABLE;
+        s.total_steps = STEPS;
+        s.table = table;
+        snprintf(name, sizeof(name), "w%d", i);
+        p[i] = core_vector(r->device, SSQ_F32, 1);
+        g[i] = core_vector(r->device, SSQ_F32, 1);
+        NEED(ssq_fill(r->queue, SSQ_FILL(.x = p[i])));
+        NEED(ssq_fill(r->queue, SSQ_FILL(.x = g[i], .value = 1)));
+        NEED(ssq_optimizer_group(o, &options, &group[i]));
+        NEED(ssq_optimizer_add(o, name, p[i], g[i], group[i]));
+        NEED(ssq_optimizer_schedule(r->queue, o, group[i], SSQ_HYPER_LR, &s));
+    }
+    for (int t = 0; t < 2; t++) {
+        NEED(ssq_optimizer_step(r->queue, o, scaler));
+        NEED(update_used(r->queue, scaler));
+    }
+    for (int i = 0; i < GROUPS; i++) {
+        float got = 0.0f;
+        NEED(ssq_tensor_read(r->queue, p[i], &got, sizeof(got), SSQ_F32));
+        NEED(ssq_queue_sync(r->queue));
+        /* -(i + 1) (1 + 1/2), exact */
+        right = right && got == -1.5f * (float)(i + 1);
+        ssq_tensor_destroy(&p[i]);
+        ssq_tensor_destroy(&g[i]);
+    }
+    tap_ok(right, "%s: %d groups, each by its own table", r->name, GROUPS);
+    ssq_optimizer_destroy(&o);
+    ssq_scaler_destroy(&scaler);
+}
+
+/* Also on the drivers whose turn it is not: only some check where an op
+ * reads. */
+static void groups_everywhere(void)
+{
+    for (size_t i = 0; i < ssq_device_count(); i++) {
+        ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
+        if (ssq_device_list(i, &e) != SSQ_OK || !e.available)
+            continue;
+        struct rig r = rig_open(e.name);
+        test_groups(&r);
+        rig_close(&r);
+    }
+}
+
 int main(void)
 {
+    groups_everywhere();
     for (size_t d = 0; d < core_device_count(); d++) {
         struct rig r = rig_open(core_device(d));
 
