@@ -301,6 +301,12 @@ update-symbols: all
 	srcdir='$(srcdir)' builddir=. CC='$(CC)' NM='$(NM)' \
 		$(SHELL) $(srcdir)/tests/lint/symbols.sh --update
 
+# After comments and pages have become plainer: lowers the numbers of prose.txt.
+update-prose:
+	srcdir='$(srcdir)' AWK='$(AWK)' \
+		$(SHELL) $(srcdir)/tests/lint/prose.sh --update
+.PHONY: update-prose
+
 # Before a release, or where a public struct or constant changes.
 update-sizes:
 	srcdir='$(srcdir)' CC='$(CC)' AWK='$(AWK)' \

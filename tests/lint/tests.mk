@@ -10,12 +10,14 @@ lint_scripts = tests/lint/headers.sh tests/lint/symbols.sh \
 	tests/lint/tally.sh tests/lint/sizes.sh tests/lint/guide.sh \
 	tests/lint/bindings.sh tests/lint/args.sh tests/lint/rows.sh \
 	tests/lint/whole.sh tests/lint/layers.sh tests/lint/rooms.sh \
+	tests/lint/prose.sh \
 	tests/lint/dialect.sh tests/lint/circles.sh tests/lint/lines.sh \
 	tests/lint/scaling.sh tests/lint/vars.sh tests/lint/padding.sh \
 	tests/lint/init.sh tests/lint/quickstart.sh
 TESTS += $(lint_scripts)
 EXTRA_DIST += $(lint_scripts) tests/lint/tap.sh tests/lint/reproducible.sh \
 	tests/lint/declarations.awk tests/lint/circles.awk \
+	tests/lint/prose.awk tests/lint/prose.txt tests/lint/prose.words \
 	tests/lint/sizes.txt \
 	tests/lint/symbols.txt tests/lint/consumer.c tests/lint/consumer.cc \
 	tests/lint/args_use.h \
