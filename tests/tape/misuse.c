@@ -75,12 +75,19 @@ static void vars(const struct rig *r)
                ssq_var_tensor(SSQ_VAR_NONE) == NULL &&
                ssq_var_size(SSQ_VAR_NONE, 0) == 0,
            "%s: no var makes no var", r->name);
+}
+
+/* Arguments that an op would find too late, or not at all. */
+static void late(const struct rig *r)
+{
+    ssq_tape *t = r->tape;
     const ssq_var none = ssq_var_concat(NULL, 0, 0);
-    y = ssq_gemm_var(P(t, "s", 2, 4, 4), P(t, "s", 2, 4, 4), ssq_relu_var(none),
-                     NULL);
+    ssq_tape_begin(t, true);
+    (void)ssq_gemm_var(P(t, "s", 2, 4, 4), P(t, "s", 2, 4, 4),
+                       ssq_relu_var(none), NULL);
     latched(r, SSQ_ERR_INVALID, "gemm: bias is no var",
             "the result of a call without a tape is no omitted operand");
-    y = ssq_nn_conv2d(
+    (void)ssq_nn_conv2d(
         t, "c", ssq_var_reshape(P(t, "x", 2, 3, 4), 4, (int64_t[]){1, 3, 2, 2}),
         4, 1, 1, SSQ_NN_CONV2D(.groups = 2));
     ssq_param_info info = SSQ_PARAM_INFO_INIT;
@@ -419,6 +426,7 @@ int main(void)
     for (size_t i = 0; i < 2; i++) {
         struct rig r = rig_open(core_device(i), NULL);
         vars(&r);
+        late(&r);
         captures(&r);
         parts(&r);
         layers(&r);
