@@ -1,19 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* status.h - how calls report failure, and the process-wide hooks: log and
- * memory.
+/* status.h - status codes, error texts, and two hooks of the process: the log
+ * and the host allocator.
  *
- * Error reporting in this API. Every function that can fail returns
- * ssq_status; the compiler warns when it is ignored. Results go through the
- * last parameter and are written only when SSQ_OK is returned. A failed call
- * leaves its arguments, the device and the queue as they were, unless its
- * comment says otherwise. ssq_last_error() is the text of this thread's last
- * failure; it names the values that were refused.
+ *     ssq_device *device = NULL;
+ *     if (ssq_device_open("auto", NULL, &device) != SSQ_OK)
+ *         return fail(ssq_last_error());
+ *     ..
+ *     ssq_device_close(&device);
  *
- * x_create(.., &x) makes an object that the caller owns; x_destroy(&x) takes
- * NULL and a pointer to NULL, sets the pointer to NULL and cannot fail.
+ * ssq_allocator_set must come before the first object is made. ssq_log_set may
+ * be called at any time.
  *
- * The library never aborts, exits or prints, except that SSQ_VERBOSE in the
- * environment makes it write to standard error when no log callback is set. */
+ * Every function that can fail returns ssq_status. The compiler warns if the
+ * status is not used. Results are written through the last parameters, and only
+ * if the call returns SSQ_OK. ssq_last_error returns the text of this thread's
+ * last failure, which names the values that were refused.
+ *
+ * The library never aborts, exits or prints. Exception: if the environment has
+ * SSQ_VERBOSE and no log callback is set, log lines go to standard error. A
+ * driver can still end the process (device.h).
+ *
+ * Rules of every call
+ *
+ * The other headers state only where a call differs.
+ *
+ *  (a) A call returns SSQ_ERR_INVALID if an argument that is not optional is
+ *      NULL, if a struct_size is not the sizeof of its struct, or if objects
+ *      belong to different devices.
+ *  (b) It returns SSQ_ERR_NOMEM if host memory or device memory runs out.
+ *  (c) It returns SSQ_ERR_DEVICE if the device or its driver fails. So does
+ *      each call in a child of fork on a device that the child cannot use.
+ *  (d) After work on a queue has failed, every later call on that queue returns
+ *      the status and the text of this failure. The queue cannot be repaired:
+ *      destroy it. The contents of its outputs are undefined.
+ *
+ *  - Errors: a failed call has not changed its arguments, the device or the
+ *    queue, unless its comment says what has changed.
+ *  - Ownership: ssq_x_create(.., &x) makes an object that the caller owns. The
+ *    caller must release it with ssq_x_destroy(&x), which sets x to NULL and
+ *    cannot fail.
+ *  - struct_size: initialize every struct with its SSQ_X_INIT, which sets the
+ *    field. For example, a struct of zeros is refused.
+ *
+ * These calls differ:
+ *
+ *  - from (a): destroy and close functions and ssq_device_trim accept NULL and
+ *    do nothing. Functions that return a value and not a status accept NULL,
+ *    too, and return 0, -1, NULL, "" or a default.
+ *  - from (a): the calls that open a device over the caller's own handles
+ *    return SSQ_ERR_NOT_FOUND if the backend does not list that device
+ *    (cuda.h, opencl.h, vulkan.h).
+ *  - from (b): ssq_device_open returns SSQ_ERR_NOT_FOUND if memory is too short
+ *    to load the driver. ssq_graph_end returns SSQ_OK if memory is too short
+ *    for the driver's form of the graph: launches are slower then.
+ *  - from (c): calls that need no driver work in a child. They are
+ *    ssq_device_props_get, ssq_device_verdict_get, ssq_device_verdict_keep,
+ *    ssq_implementation_name, ssq_implementation_pin, ssq_tensor_from_buffer,
+ *    ssq_tensor_desc_get, the views of tensor.h, and functions that return a
+ *    value. Destroying frees what it can and calls no driver.
+ *  - from (d): ssq_queue_destroy and ssq_queue_device do not report the error.
+ *    Calls on an event and ssq_queue_wait also report the error of the queue
+ *    on which the event was recorded.
+ *  - ssq_queue_sync returns some errors only once: see there.
+ *
+ * Marks
+ *
+ * The head comment of a header ends with the marks of its functions. A mark in
+ * the comment of a function replaces the header's mark for this function.
+ *
+ *  - @sync host: does nothing on the device.
+ *  - @sync async: enqueues work and returns; the work may run later. On devices
+ *    that are not asynchronous (ssq_device_props) it has run on return. A call
+ *    that needs device memory waits if memory is short (ssq_buffer_create).
+ *  - @sync waits: waits for the device. The mark says for which work, and when.
+ *  - @threads any: threads may call it at the same time, also with the same
+ *    objects.
+ *  - @threads object: threads may call it at the same time if they do not use
+ *    the same object. Otherwise the caller must lock. For example, two threads
+ *    may each enqueue on a queue of one device, but not on the same queue.
+ *    Devices, and tensors that are operands, may be shared in any case.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_STATUS_H
 #define SESQUI_STATUS_H
 
@@ -36,42 +104,49 @@
 extern "C" {
 #endif
 
-/** What a call answers. Values are fixed for good. Since 0.1. */
+/** The result of a call. The values never change. Since 0.1. */
 typedef enum ssq_status {
     SSQ_OK = 0,              /**< done, or enqueued */
     SSQ_ERR_INVALID = 1,     /**< the arguments break the contract */
     SSQ_ERR_UNSUPPORTED = 2, /**< legal, but not on this device or build */
     SSQ_ERR_NOMEM = 3,       /**< host or device memory is exhausted */
-    SSQ_ERR_DEVICE = 4,      /**< the device or its driver failed, or is not
-                                  in this child of fork (device.h) */
+    SSQ_ERR_DEVICE = 4,      /**< the device or its driver failed, or cannot be
+                                  used in this child of fork (device.h) */
     SSQ_ERR_NOT_FOUND = 5,   /**< no such device, preset, name or index */
     SSQ_ERR_NOT_READY = 6,   /**< not finished yet: only from queries */
-    SSQ_ERR_SCALE = 7,       /**< the loss scale hit its floor, or too many
-                                  steps in a row were skipped */
+    SSQ_ERR_SCALE = 7,       /**< the loss scale reached its minimum, or too
+                                  many steps in a row were skipped */
     SSQ_ERR_IO = 8,          /**< a file could not be read or written */
-    SSQ_ERR_COMM = 9         /**< another rank is gone, has not come in time,
-                                  or has called something else (comm.h) */
+    SSQ_ERR_COMM = 9         /**< another rank has ended, timed out, or made a
+                                  different call (comm.h) */
 } ssq_status;
 
-/** The name of a status, "SSQ_ERR_INVALID"; never NULL. Since 0.1. */
+/** Return the name of a status, for example "SSQ_ERR_INVALID".
+ *  @return "unknown status" for any other number; never NULL
+ *  @note Since 0.1. */
 SSQ_API const char *ssq_status_name(ssq_status status);
 
-/** The text of this thread's last failed call; "" when none failed.
- *  @return never NULL; owned by the library, valid until this thread's next
- *          failing call. Since 0.1. */
+/** Return the text of this thread's last failed call, or "" if none has failed.
+ *  Read it directly after the failure. A later call may change the text even if
+ *  it succeeds, for example ssq_device_open("auto") if it passes over a device.
+ *  @return never NULL; owned by the library, valid until the thread ends. Copy
+ *          the text to keep it.
+ *  @note Since 0.1. */
 SSQ_API const char *ssq_last_error(void);
 
-/** Set this thread's last error text, for a callback that stops the call which
- *  runs it. For example, in a hook of a trainer:
+/** Set this thread's error text, in a callback that fails on purpose. For
+ *  example, in a hook of a trainer:
  *
  *      return ssq_error_set(SSQ_ERR_INVALID, "my hook: the loss is NaN");
  *
- *  @param status  returned as it is; SSQ_OK leaves the text unchanged
- *  @param text    copied, at most 1023 bytes of it; NULL: ""
- *  @note any thread; needs no device. Since 0.1. */
+ *  @param status  if it is SSQ_OK, the text does not change
+ *  @param text    copied, at most 1023 bytes; NULL means ""
+ *  @return status, unchanged
+ *  @note Since 0.1. */
 SSQ_API ssq_status ssq_error_set(ssq_status status, const char *text);
 
-/** The version of the library that is running, "0.1.0". Since 0.1. */
+/** Return the version of the library that is loaded, for example "0.1.0".
+ *  Since 0.1. */
 SSQ_API const char *ssq_version(void);
 
 /** Severity of a log line. */
@@ -82,40 +157,50 @@ typedef enum ssq_log_level {
     SSQ_LOG_DEBUG = 3
 } ssq_log_level;
 
-/** Called with one line, without a newline. May be called from any thread
- *  that calls the library; must not call the library itself, but for
- *  ssq_log_set. */
+/** Receive one log line, without a newline. The library calls the callback on
+ *  the caller's threads or on internal ones, also on several at the same time,
+ *  and may hold locks meanwhile. The callback must not call the library, except
+ *  the functions of this header other than ssq_allocator_set. For example,
+ *  ssq_device_count would wait for itself. */
 typedef void (*ssq_log_fn)(void *user, ssq_log_level level, const char *text);
 
-/** Set the process-wide log callback.
- *  @param fn    NULL restores the default: silence, or standard error for
- *               the topics in SSQ_VERBOSE (a comma list: dispatch, device,
- *               pool, autocast, autograd, all)
- *  @param user  handed to fn; must live until this call has replaced it
- *  @note Waits until the callback that it replaces has returned in all
- *        threads: then it and its user data are free to go. Called in a
- *        callback it does not wait, and the replaced one may still run.
- *        Thread-safe. Cannot fail. Since 0.1. */
+/** Set the log callback of the process. It receives the lines of all levels and
+ *  topics. The call waits until the previous callback has returned on all
+ *  threads: afterwards it and its user data may be freed. Inside a callback
+ *  this function does not wait, and the previous callback may still run.
+ *  @param fn    NULL restores the default: no output, or standard error for
+ *               the topics that SSQ_VERBOSE lists. For example,
+ *               SSQ_VERBOSE=device,dispatch. The topics are autocast, autograd,
+ *               cache, checkpoint, cuda, device, dispatch, graph, opencl, tune
+ *               and vulkan; "all" is every topic.
+ *  @param user  passed to fn; owned by the caller, must live until another
+ *               call has replaced fn
+ *  @note Cannot fail. Since 0.1. */
 SSQ_API void ssq_log_set(ssq_log_fn fn, void *user);
 
-/** Host memory for the library's own objects. */
+/** Callbacks for the host memory of the library. */
 typedef struct ssq_allocator {
     size_t struct_size; /**< sizeof(ssq_allocator) */
-    /** @return bytes bytes aligned for any type, or NULL. bytes > 0. */
+    /** Return a block of at least `bytes` bytes, aligned for any type, or NULL.
+     *  bytes is never 0. The block need not be zeroed. */
     void *(*alloc)(void *user, size_t bytes);
-    /** Free what alloc returned; p is never NULL. */
+    /** Free a block that alloc returned. p is never NULL. */
     void (*free)(void *user, void *p);
-    void *user;
+    void *user; /**< passed to both */
 } ssq_allocator;
 
-/** Use the caller's allocator for every host allocation of the library. Its
- *  callbacks are called from any thread that calls the library, one at a time,
- *  and must not call the library themselves. Drivers allocate by their own.
- *  @param allocator  copied; NULL restores malloc and free, of whose blocks
- *                    the library keeps up to 8 MiB for its next calls, until
- *                    its last object is gone
- *  @return SSQ_ERR_INVALID a callback is NULL, struct_size is wrong, or
- *          objects of the library are alive. Since 0.1. */
+/** Use the caller's allocator for the host memory of the library. Not covered
+ *  are drivers, the C library, and one block for each driver that is loaded,
+ *  which lives as long as the process.
+ *
+ *  The library calls the callbacks on the caller's threads or on internal ones,
+ *  but only one at a time. They must not call the library.
+ *  @param allocator  copied; NULL restores malloc and free. With malloc, the
+ *                    library keeps up to 8 MiB of freed blocks for later calls.
+ *                    It frees them when its last object is destroyed.
+ *  @return SSQ_ERR_INVALID  a callback is NULL; objects of the library exist,
+ *                           for example a device that is open
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_allocator_set(const ssq_allocator *allocator);
 
