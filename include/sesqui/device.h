@@ -1,37 +1,58 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* device.h - devices, queues and events.
  *
- * A device is an opened processor of one backend. A queue is an in-order,
- * asynchronous stream of work on a device: everything that takes a queue may
- * return before the work is done, and its results may be read by the host
- * only after ssq_queue_sync or ssq_event_sync. Work on two queues is ordered
- * by events alone.
+ *     ssq_device_open("auto", NULL, &device);
+ *     ssq_queue_create(device, NULL, &queue);
+ *     ..                               enqueue ops on the queue
+ *     ssq_queue_sync(queue);           their results may be read now
+ *     ssq_queue_destroy(&queue);
+ *     ssq_device_close(&device);
  *
- * Threads: distinct devices may be used from any threads at once. Creating
- * and destroying objects of one device is locked. One queue is used by one
- * thread at a time.
+ * A device is a processor that one backend has opened. A queue runs work on a
+ * device in order. A call that takes a queue may return before its work has
+ * run: read results on the host only after ssq_queue_sync or ssq_event_sync.
+ * Work on two queues is unordered. Order it with an event:
  *
- * fork: drivers do not live on in a child. There every call with a device that
- * the parent opened on one (opencl, vulkan), with its queues, tensors or
- * scalers, answers SSQ_ERR_DEVICE at once, and so does opening a device of a
- * driver that the parent had loaded, also "auto" where it would have chosen
- * that; destroying what was inherited frees what it can and touches no driver.
- * cpu, reference and guard go on in a child as they were at the fork, which
- * waits for what other threads have under way on them; do not fork in a
- * callback of the library. Drivers are loaded by the first call that lists or
- * opens devices: processes that shall each use them fork before that. Noticed
- * are fork() and what calls it; vfork, posix_spawn and exec need no care.
+ *     ssq_event_record(event, one);    after the work that must come first
+ *     ssq_queue_wait(two, event);      later work on `two` waits for it
  *
- * A broken driver can end the process that loads it or opens its device: PoCL
- * calls abort() if it finds no linker. The library cannot prevent that, and
- * never starts a process to try a driver. A program that must not be
- * ended runs `sesqui devices` once after an installation or a new driver: the
- * tool opens every device in a child process first, and names a driver that
- * ends it. `sesqui certify --once` runs all tables as well, on devices that
- * have a driver and no verdict. A driver that was named is kept away by
- * SSQ_SKIP_BACKENDS in the environment, for example
- * SSQ_SKIP_BACKENDS=opencl,vulkan; reference, guard and cpu have no driver. A
- * device that is opened by name ("cpu") loads the drivers of no other. */
+ * Threads. Threads may share a device. A queue must be used by one thread at a
+ * time. For example, give each thread a queue, or lock around its calls.
+ *
+ * fork
+ *
+ * A driver does not survive in a child of fork.
+ *
+ *  - Calls on a device of cuda, opencl or vulkan that the parent opened return
+ *    SSQ_ERR_DEVICE in the child; so do calls on its queues and other objects.
+ *    The child cannot open a device of a driver that the parent had loaded,
+ *    nor "auto" if it would have chosen that device. The exceptions are in
+ *    status.h. The child may destroy inherited objects: no driver is called.
+ *  - Devices of cpu, reference and guard keep working in the child. fork waits
+ *    until other threads have left short sections of the library.
+ *  - The first call that lists or opens devices loads drivers. If several
+ *    processes must use a driver, fork before that call.
+ *  - Do not fork in a callback of the library.
+ *  - vfork, posix_spawn and exec need no care.
+ *
+ * Broken drivers
+ *
+ * A broken driver can end the process that loads it or opens its device. For
+ * example, PoCL calls abort() if it finds no linker. The library cannot prevent
+ * that.
+ *
+ * If your program must not be ended, run `sesqui devices` once after an
+ * installation or a new driver. That tool opens every device in a child process
+ * first, and names a driver that ends the child. `sesqui certify --once` also
+ * runs all tables of ops, on devices that have a driver and no verdict.
+ *
+ * SSQ_SKIP_BACKENDS in the environment keeps drivers from being loaded, for
+ * example SSQ_SKIP_BACKENDS=opencl,vulkan. cpu, reference and guard have no
+ * driver. A device that is opened by name, for example "cpu", loads no other
+ * driver.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_DEVICE_H
 #define SESQUI_DEVICE_H
 
@@ -45,51 +66,55 @@ typedef struct ssq_device ssq_device;
 typedef struct ssq_queue ssq_queue;
 typedef struct ssq_event ssq_event;
 
-/** What a device can do with a 16-bit type; f16 and bf16 separately. */
+/** Capabilities of a device for a 16-bit dtype; f16 and bf16 have separate
+ *  bits. */
 typedef enum ssq_capability {
     SSQ_CAP_STORAGE = 1,       /**< kernels load and store it */
     SSQ_CAP_ARITHMETIC = 2,    /**< native scalar or vector arithmetic */
     SSQ_CAP_MATRIX = 4,        /**< matrix units multiply it with float32
                                     accumulation (tensor cores, coopmat) */
-    SSQ_CAP_STORAGE_EMULATED = 8,     /**< storage works by integer code */
-    SSQ_CAP_ARITHMETIC_EMULATED = 16, /**< arithmetic goes through float32 */
-    SSQ_CAP_MATRIX_EMULATED = 32      /**< matrix units are advertised, but
-                                           run no faster than the rest */
+    SSQ_CAP_STORAGE_EMULATED = 8,     /**< storage uses integer code */
+    SSQ_CAP_ARITHMETIC_EMULATED = 16, /**< arithmetic is float32 */
+    SSQ_CAP_MATRIX_EMULATED = 32      /**< the driver reports matrix units, but
+                                           other code is as fast */
 } ssq_capability;
 
-/** Whether float32 subnormals are preserved; measured by the device's
- *  self-test. Some products of bf16 flush them anyway: see
- *  sesqui/ops/gemm.h. */
+/** Whether float32 subnormals are preserved, as the device's self-test measured
+ *  it. Some bf16 matmuls flush them anyway (sesqui/ops/gemm.h). */
 typedef enum ssq_subnormals {
     SSQ_SUBNORMALS_PRESERVED = 0,
     SSQ_SUBNORMALS_FLUSHED = 1
 } ssq_subnormals;
 
-/** A device's properties: filled by ssq_device_props_get. */
+/** Properties of a device; written by ssq_device_props_get. */
 typedef struct ssq_device_props {
     size_t struct_size;
-    char name[32];          /**< what ssq_device_open takes: "cuda:0" */
-    char backend[16];       /**< "cuda" */
-    char description[128];  /**< the vendor's words: model and driver */
-    char choice[512];       /**< why this one was chosen: for "auto" */
-    uint64_t memory_bytes;  /**< of the device; 0 unknown */
-    uint64_t binding_bytes; /**< most bytes that one kernel argument sees:
-                                 larger operands are worked on in windows of
-                                 it, with the same results; statistics of a
-                                 batch norm are those of its windows, merged:
-                                 other bits, within the same bound. An op that
-                                 cannot be cut so is SSQ_ERR_UNSUPPORTED, with
-                                 the operand, its bytes and this number */
-    uint32_t alignment;     /**< bytes; of every buffer's start */
+    char name[32];          /**< as ssq_device_open takes it: "cuda:0" */
+    char backend[16];       /**< for example "cuda" */
+    char description[128];  /**< model and driver, in the vendor's words */
+    char choice[512];       /**< why this device was opened, and for "auto" why
+                                 each other one was not */
+    uint64_t memory_bytes;  /**< memory of the device in bytes; 0: unknown */
+    uint64_t binding_bytes; /**< most bytes that one kernel argument can have.
+                                 An op with a larger operand is split into
+                                 windows. The results have the same bits, except
+                                 batch norm statistics: these are merged from
+                                 windows, within the same error bound. An op
+                                 that cannot be split returns
+                                 SSQ_ERR_UNSUPPORTED; the message has the
+                                 operand, its bytes and this limit. */
+    uint32_t alignment;     /**< bytes, of the start of every buffer */
     uint32_t f16;           /**< SSQ_CAP_* bits */
     uint32_t bf16;          /**< SSQ_CAP_* bits */
     ssq_subnormals f32_subnormals;
-    bool host_memory;       /**< the host's processor does the work */
-    bool asynchronous;      /**< work may run after the call returns */
-    char refused[256];      /**< implementations that were refused when the
-                                 device was opened, and why; "" for none */
-    char failed[256];       /**< primitives that the self-test found wrong, of
-                                 a device opened `uncertified`; "" for none */
+    bool host_memory;       /**< the host's processor does the work; on cuda:
+                                 the GPU is integrated */
+    bool asynchronous;      /**< work may run after the call has returned */
+    char refused[256];      /**< implementations that were refused at the
+                                 opening, and why; "" if none */
+    char failed[256];       /**< primitives that failed the self-test, if the
+                                 device was opened with `uncertified`; "" if
+                                 none */
 } ssq_device_props;
 #define SSQ_DEVICE_PROPS_INIT                                                  \
     {                                                                          \
@@ -97,22 +122,25 @@ typedef struct ssq_device_props {
             SSQ_SUBNORMALS_PRESERVED, false, false, "", ""                     \
     }
 
-/** How to open a device. */
+/** Options of ssq_device_open. */
 typedef struct ssq_device_options {
     size_t struct_size;
-    /** Most bytes of device memory that the pool may hold; 0 no limit. */
+    /** Most bytes of device memory that the library may allocate for buffers,
+     *  with unused parts of its slabs; 0: no limit. */
     uint64_t memory_limit;
-    /** Let ops that the device cannot do run on the host, counted and logged
-     *  once per op and reason. Off by default: they are refused instead. */
+    /** Run ops on the host if the device cannot run them. Each such op waits
+     *  for the queue, and is counted (ssq_device_memory); each reason is logged
+     *  once. In a graph capture these ops return SSQ_ERR_INVALID. An op with a
+     *  pinned implementation is not run on the host. If false (the default),
+     *  ops that the device cannot run return SSQ_ERR_UNSUPPORTED. */
     bool host_fallback;
-    /** Open the device even if its self-test fails: results may be wrong.
-     *  SSQ_UNCERTIFIED=1 in the environment says so for all. */
+    /** Open the device even if it fails its self-test; results may be wrong.
+     *  SSQ_UNCERTIFIED=1 in the environment sets this for all devices. */
     bool uncertified;
-    /** All products of f32 on this device may be cut to TF32, as if each call
-     *  said SSQ_GEMM_ALLOW_TF32; those that ops make for themselves (LSTM,
-     *  GRU), too. Off by default. */
+    /** Allow TF32 for all f32 matmuls on this device, as if each call had
+     *  SSQ_GEMM_ALLOW_TF32, also for the matmuls inside LSTM and GRU. */
     bool allow_tf32;
-    /** The same for products of f16 and SSQ_GEMM_ALLOW_F16_THREE. */
+    /** The same for f16 matmuls and SSQ_GEMM_ALLOW_F16_THREE. */
     bool allow_f16_three;
 } ssq_device_options;
 #define SSQ_DEVICE_OPTIONS_INIT                                                \
@@ -120,220 +148,318 @@ typedef struct ssq_device_options {
         sizeof(ssq_device_options), 0, false, false, false, false              \
     }
 
-/** One line of the list of devices: also of those that cannot be opened. */
+/** One entry of the list of devices. A backend without a device has an entry,
+ *  too. */
 typedef struct ssq_device_entry {
     size_t struct_size;
-    char name[32];         /**< "reference", "cuda:0" */
+    char name[32];         /**< for example "reference" or "cuda:0" */
     char backend[16];
     char description[128];
-    char reason[256];      /**< why it is not available; of a backend's first
-                                device, which others it passed over, or "" */
-    bool available;
+    char reason[256];      /**< why it is not available. In the entry of a
+                                backend's first device: which devices the
+                                backend passed over, or "" */
+    bool available;        /**< the backend lists the device. Opening it may
+                                still fail, for example a GPU that is too old */
 } ssq_device_entry;
 #define SSQ_DEVICE_ENTRY_INIT                                                  \
     {                                                                          \
         sizeof(ssq_device_entry), "", "", "", "", false                        \
     }
 
-/** How many entries the list of devices has, available or not. Loads the
- *  backends on first use. Thread-safe. Since 0.1. */
+/** Return the number of entries in the list of devices. The first call loads
+ *  all drivers, which may take seconds.
+ *  @note Since 0.1. */
 SSQ_API size_t ssq_device_count(void);
 
-/** Entry i of the list of devices, best first.
- *  @return SSQ_ERR_NOT_FOUND i >= ssq_device_count(); SSQ_ERR_INVALID entry
- *          is NULL or its struct_size is wrong. Since 0.1. */
+/** Return entry i of the list of devices, best backend first. The first call
+ *  loads all drivers.
+ *  @param entry  in: struct_size; out: the rest
+ *  @return SSQ_ERR_NOT_FOUND  i is not less than ssq_device_count()
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_device_list(size_t i,
                                                   ssq_device_entry *entry);
 
-/** Open a device.
- *  @param name     "auto" (the best device that trains; the environment's
- *                  SSQ_DEVICE overrides it), a backend ("opencl": its first
- *                  device) or one device ("opencl:1")
- *  @param options  NULL for the defaults
- *  @param device   the caller's; close it with ssq_device_close
- *  @return SSQ_ERR_NOT_FOUND no such device: the text lists those that exist
- *          and why the others did not load; SSQ_ERR_INVALID a NULL or bad
- *          struct_size; SSQ_ERR_UNSUPPORTED the device fails its self-test: the
- *          text names what is wrong; SSQ_ERR_DEVICE the driver failed;
- *          SSQ_ERR_NOMEM, also where the process may not map what a driver is
- *          about to (RLIMIT_AS), or the disk of the driver's cache is full: a
- *          driver might end the process. Where there is too little even to
- *          load the driver the device is not there: SSQ_ERR_NOT_FOUND.
- *  @note The self-test compares the device's arithmetic, bit for bit, with
- *        the library's own. It takes up to some seconds where a driver, its
- *        version or the library is new; what it found is kept for the process
- *        and in the cache (SSQ_CACHE). "auto" passes over devices that fail
- *        it, or that `sesqui certify` has found at fault, and says so in
- *        choice. "auto" asks GPUs before processors, and of GPUs those of
- *        cuda first, then vulkan's, then opencl's; never guard. Synchronous.
- *        Since 0.1. */
+/** Open a device. The call may run the self-test, which compares the device's
+ *  arithmetic bit by bit with the library's. That takes up to some seconds if a
+ *  driver, its version or the library is new. The result is kept for this
+ *  process, and on disk in the cache (SSQ_CACHE).
+ *
+ *  "auto" opens the best device: a GPU by CUDA, Vulkan or OpenCL, in this
+ *  order, then other accelerators, then cpu; never guard. It passes over
+ *  devices that fail the self-test or that `sesqui certify` has found at fault,
+ *  and says so in ssq_device_props.choice. Any other failure ends the search.
+ *  For example, if the GPU's driver fails, the call fails, and does not open
+ *  cpu.
+ *  @param name     "auto", a backend (for example "opencl": its first device)
+ *                  or a device ("opencl:1"). SSQ_DEVICE in the environment
+ *                  replaces "auto".
+ *  @param options  NULL: the defaults; copied
+ *  @param device   out; owned by the caller; release it with
+ *                  ssq_device_close()
+ *  @return
+ *   - SSQ_ERR_NOT_FOUND    no such device (the message lists all devices, and
+ *                          why others are missing); memory is too short to load
+ *                          the driver; SSQ_IMPL in the environment names an op
+ *                          or implementation that does not exist
+ *   - SSQ_ERR_INVALID      a variable of the environment has a value that is
+ *                          not allowed, for example SSQ_UNCERTIFIED=yes
+ *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test (the message names
+ *                          the primitives), or is too old
+ *   - SSQ_ERR_NOMEM        also: the process may not map as much as the driver
+ *                          needs (RLIMIT_AS), or the disk of the driver's cache
+ *                          is full. The driver might end the process there.
+ *  @sync waits for the self-test, if it runs
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_open(const char *name, const ssq_device_options *options,
                 ssq_device **device);
 
-/** Close a device. Objects made from it stay usable until they are destroyed
- *  themselves. Waits for its queues when it drops the last reference. */
+/** Release the caller's reference to a device, and set *device to NULL. Queues,
+ *  buffers, tensors and events hold their device and stay usable. The device
+ *  is closed when the last of them is destroyed. Never waits for queues.
+ *  @param device  NULL, or a pointer to NULL: does nothing
+ *  @threads object */
 SSQ_API void ssq_device_close(ssq_device **device);
 
-/** The device's properties.
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size. Since 0.1. */
+/** Return the properties of a device. They do not change while it is open.
+ *  @param props  in: struct_size; out: the rest
+ *  @return as every call; also usable in a child of fork
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_props_get(const ssq_device *device, ssq_device_props *props);
 
-/** What running all tables of ops on a device has shown: `sesqui certify` does
- *  it, in a process of its own, and has it kept. */
+/** The result of running all tables of ops on a device. `sesqui certify` runs
+ *  them in a separate process, and keeps the verdict. */
 typedef struct ssq_verdict {
     size_t struct_size;
-    bool passed;     /**< every case of every table was right */
-    char text[4096]; /**< a line for each table; "": never run */
+    bool passed;     /**< every case of every table passed */
+    char text[4096]; /**< one line for each table; "": never run */
 } ssq_verdict;
 #define SSQ_VERDICT_INIT {sizeof(ssq_verdict), false, ""}
 
-/** The verdict that is kept of a device's driver, its version and the
- *  library's. @return SSQ_ERR_INVALID a NULL or wrong struct_size.
- *  Since 0.1. */
+/** Return the verdict on the device, its driver and the library's version, as
+ *  it was kept when the device was opened or by ssq_device_verdict_keep on this
+ *  handle.
+ *  @param verdict  in: struct_size; out: the rest
+ *  @return as every call; also usable in a child of fork
+ *  @threads any but not during ssq_device_verdict_keep on the same device
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_verdict_get(const ssq_device *device, ssq_verdict *verdict);
 
-/** Keep a verdict, beside the self-test's answers: "auto" passes over devices
- *  whose verdict is not passed.
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size, or a text that is empty
- *          or has other than printable ASCII and ends of lines;
- *          SSQ_ERR_UNSUPPORTED nothing is kept of this device (reference,
- *          guard), or there is no cache to keep it in: this process knows it,
- *          no other. Since 0.1. */
+/** Keep a verdict on disk, with the result of the self-test. From then on
+ *  "auto" passes over the device if `passed` is false. Devices that are already
+ *  open do not see the new verdict, except this handle.
+ *  @param verdict  its text must be printable ASCII and newlines, and not empty
+ *  @return
+ *   - SSQ_ERR_INVALID      the text is empty or has other characters
+ *   - SSQ_ERR_UNSUPPORTED  nothing is kept of this device (reference, guard);
+ *                          or the cache is off or cannot be written: then this
+ *                          process still uses the verdict
+ *  @threads object
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_verdict_keep(ssq_device *device, const ssq_verdict *verdict);
 
-/** Memory of a device now, in bytes. */
+/** Device memory in use by the library, in bytes. */
 typedef struct ssq_memory_info {
     size_t struct_size;
-    uint64_t in_use;     /**< by live buffers, with their padding */
-    uint64_t reserved;   /**< held in slabs */
-    uint64_t peak;       /**< most in_use ever */
-    uint64_t buffers;    /**< live buffers */
-    uint64_t fallbacks;  /**< ops that ran on the host instead */
+    uint64_t in_use;     /**< bytes of live buffers, padded to 256 */
+    uint64_t reserved;   /**< bytes of all slabs, used or not */
+    uint64_t peak;       /**< largest in_use since the opening */
+    uint64_t buffers;    /**< number of live buffers */
+    uint64_t fallbacks;  /**< ops that ran on the host (host_fallback) */
 } ssq_memory_info;
 #define SSQ_MEMORY_INFO_INIT {sizeof(ssq_memory_info), 0, 0, 0, 0, 0}
 
-/** How much of a device's memory the library holds now.
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size. Since 0.1. */
+/** Return how much device memory the library holds now, including scratch of
+ *  work that has not been retired. Imported buffers are not counted.
+ *  @param info  in: struct_size; out: the rest
+ *  @return as every call
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_device_memory(const ssq_device *device, ssq_memory_info *info);
 
-/** Give slabs without a live buffer back to the device's driver, and have it
- *  keep nothing of them for later. NULL is allowed. */
+/** Return slabs without a live buffer to the driver. First releases what
+ *  finished work held. Blocks while another thread waits for a queue of the
+ *  device, for example in ssq_queue_sync.
+ *  @param device  NULL: does nothing */
 SSQ_API void ssq_device_trim(ssq_device *device);
 
-/** Options of a queue; none yet. */
+/** Options of a queue; there are none yet. */
 typedef struct ssq_queue_options {
     size_t struct_size;
 } ssq_queue_options;
 #define SSQ_QUEUE_OPTIONS_INIT {sizeof(ssq_queue_options)}
 
-/** Make a queue on a device, which it holds.
- *  @param options  NULL for the defaults
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size; SSQ_ERR_NOMEM;
- *          SSQ_ERR_DEVICE the driver failed. Since 0.1. */
+/** Create a queue. It holds the device.
+ *  @param options  NULL: the defaults
+ *  @param queue    out; owned by the caller; release it with
+ *                  ssq_queue_destroy()
+ *  @return as every call
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_queue_create(ssq_device *device, const ssq_queue_options *options,
                  ssq_queue **queue);
 
-/** Wait for the queue's work, then free it. Errors of that work are lost:
- *  sync first to see them. A graph capture under way is dropped. */
+/** Wait for the work of a queue, then free it. A capture on the queue is
+ *  dropped. Errors of the work are not reported: call ssq_queue_sync first.
+ *  @param queue  set to NULL; NULL, or a pointer to NULL: does nothing
+ *  @sync waits for all work of the queue, except in a child of fork on a device
+ *        that it cannot use, and while the caller captures the stream (cuda.h)
+ *  @threads object */
 SSQ_API void ssq_queue_destroy(ssq_queue **queue);
 
-/** Wait until everything on the queue is done.
- *  @return SSQ_ERR_INVALID class labels of a trainer on this queue were out of
- *          range (trainer.h): the queue is done and stays as it is, and each
- *          such error is returned once; SSQ_ERR_DEVICE something on it failed:
- *          from then on the queue is sticky, every later call on it answers the
- *          same and with the same text; SSQ_ERR_COMM the same of a collective
- *          (comm.h); SSQ_ERR_INVALID NULL, or a graph is being captured. */
+/** Wait until all work on the queue has run. Results of reads are in host
+ *  memory then.
+ *  @return
+ *   - SSQ_ERR_INVALID  a graph is being captured on the queue: the call has not
+ *                      waited
+ *   - SSQ_ERR_INVALID  class labels of a trainer on this queue were out of
+ *                      range (trainer.h): the work has run, and the queue can
+ *                      still be used. Each such error is returned once.
+ *   - SSQ_ERR_NOMEM    label errors could not be fetched: the work has run
+ *   - SSQ_ERR_DEVICE   work failed, and every later call on the queue returns
+ *                      this error; or a collective was pending when this
+ *                      process was forked
+ *   - SSQ_ERR_COMM     a collective failed (comm.h); every later call on the
+ *                      queue returns this error
+ *  @sync waits for all work of the queue
+ *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_sync(ssq_queue *queue);
 
-/** The queue's state without waiting: SSQ_OK idle, SSQ_ERR_NOT_READY working,
- *  or its sticky error. */
+/** Report whether the queue is idle. If all work has run, results of reads are
+ *  in host memory. Work that a trainer's replay holds back is handed to the
+ *  device. The call does not wait for the device. It blocks while another
+ *  thread waits for a queue of the same device, for example in ssq_queue_sync.
+ *  @return
+ *   - SSQ_OK             all work has run
+ *   - SSQ_ERR_NOT_READY  work is left, or a collective is pending
+ *   - the queue's error
+ *  @sync async
+ *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_status(const ssq_queue *queue);
 
-/** The device a queue belongs to; NULL for NULL. Not a new reference. */
+/** Return the device of a queue; NULL for NULL. The caller does not own the
+ *  result: do not close it. */
 SSQ_API ssq_device *ssq_queue_device(const ssq_queue *queue);
 
-/** What a queue has done; filled by ssq_queue_stats_get. */
+/** Statistics of a queue; written by ssq_queue_stats_get. */
 typedef struct ssq_queue_stats {
     size_t struct_size;
-    uint64_t submissions; /**< commands that its device has been given since
-                               the queue was made: ops, each of which may be
-                               several kernels, transfers, and recorded graphs,
-                               each as one. The difference of two calls is what
-                               came between them */
+    uint64_t submissions; /**< commands handed to the device since the queue
+                               was created. An op with several kernels is one
+                               command; so is a transfer, and a run of ops that
+                               the driver recorded as a graph. To count a part
+                               of a program, subtract two values. */
 } ssq_queue_stats;
 #define SSQ_QUEUE_STATS_INIT                                                   \
     {                                                                          \
         sizeof(ssq_queue_stats), 0                                             \
     }
 
-/** Count. Never waits; what a trainer's replay or a collective holds back is
- *  counted when it is handed over.
- *  @param stats  struct_size is the caller's, the rest is written
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size; the queue's error.
- *          Since 0.1. */
+/** Return the statistics of a queue. Work that a trainer's replay or a
+ *  collective holds back is counted when it is handed to the device.
+ *  @param stats  in: struct_size; out: the rest
+ *  @return as every call
+ *  @threads object
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_stats_get(ssq_queue *queue,
                                                       ssq_queue_stats *stats);
 
-/** Make an event on a device, which it holds. It marks nothing before
- *  ssq_event_record.
- *  @return SSQ_ERR_INVALID a NULL; SSQ_ERR_NOMEM; SSQ_ERR_DEVICE the driver
- *          failed. Since 0.1. */
+/** Create an event. It holds the device. Record it before any other call on it.
+ *  @param event  out; owned by the caller; release it with ssq_event_destroy()
+ *  @return as every call
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_create(ssq_device *device,
                                                    ssq_event **event);
 
-/** Free an event; work that waits for it is not disturbed. */
+/** Release an event. Queues that wait for it still wait.
+ *  @param event  set to NULL; NULL, or a pointer to NULL: does nothing
+ *  @threads object */
 SSQ_API void ssq_event_destroy(ssq_event **event);
 
-/** Mark this point of the queue: what was enqueued on it so far. A second
- *  record moves the mark. Asynchronous.
- *  @return SSQ_ERR_INVALID another device's event, or in a capture. */
+/** Record an event on a queue. It is reached when all work enqueued so far has
+ *  run. A second record replaces the first; queues that wait for the first are
+ *  not affected.
+ *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
+ *  @sync async
+ *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_record(ssq_event *event,
                                                    ssq_queue *queue);
 
-/** Later work on the queue waits for the event's last record; the host does
- *  not. @return SSQ_ERR_INVALID never recorded, another device's event, or in
- *  a capture. */
+/** Make later work on the queue wait for the event's last record. The event may
+ *  have been recorded on another queue of the same device.
+ *  @return SSQ_ERR_INVALID  the event was never recorded; a graph is being
+ *                           captured on the queue. The error of the queue that
+ *                           the event was recorded on is returned, too; `queue`
+ *                           itself can still be used then.
+ *  @sync waits on a Vulkan device without timeline semaphores: for the event.
+ *        On other devices the host does not wait.
+ *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_queue_wait(ssq_queue *queue,
                                                  ssq_event *event);
 
-/** SSQ_OK when what was before the mark is done, SSQ_ERR_NOT_READY, the
- *  queue's error, or SSQ_ERR_INVALID when never recorded. Never waits. */
+/** Report whether an event has been reached. Results of earlier reads are in
+ *  host memory then. The call does not wait for the device. It blocks while
+ *  another thread waits for the event's queue, for example in ssq_queue_sync.
+ *  @return
+ *   - SSQ_OK             the event has been reached
+ *   - SSQ_ERR_NOT_READY  not yet, or a collective is pending before it
+ *   - SSQ_ERR_INVALID    never recorded; a graph is being captured on the
+ *                        event's queue
+ *   - the error of the event's queue
+ *  @threads object Another thread may use the event's queue. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_query(ssq_event *event);
 
-/** Wait until what was before the mark is done.
- *  @return SSQ_ERR_INVALID never recorded; the queue's error. */
+/** Wait until an event has been reached. Results of earlier reads are in host
+ *  memory then.
+ *  @return SSQ_ERR_INVALID  never recorded; a graph is being captured on the
+ *                           event's queue. Otherwise the error of that queue.
+ *  @sync waits for the work before the event's last record
+ *  @threads object Another thread may use the event's queue, but its calls may
+ *           block until the event has been reached. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_sync(ssq_event *event);
 
-/** Seconds between two finished marks of one device, as its clock has them;
- *  negative if `to` was reached first. Never waits.
- *  @return SSQ_ERR_INVALID a NULL, never recorded, or different devices;
- *          SSQ_ERR_NOT_READY one of them is not done; SSQ_ERR_UNSUPPORTED the
- *          device's queue has no clock. */
+/** Return the seconds between two events of one device that have been reached.
+ *  They may be on different queues. The device's clock is used. The result is
+ *  negative if `to` was reached first.
+ *  @param seconds  out
+ *  @return
+ *   - SSQ_ERR_NOT_READY    one of them has not been reached
+ *   - SSQ_ERR_INVALID      one of them was never recorded; they are of two
+ *                          devices; a graph is being captured on one's queue
+ *   - SSQ_ERR_UNSUPPORTED  the device's queue has no clock
+ *   - the error of one event's queue
+ *  @threads object Other threads may use the queues of the events. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_event_elapsed(ssq_event *from,
                                                     ssq_event *to,
                                                     double *seconds);
 
-/** Name of op i of the library ("gemm"); NULL past the last. Since 0.1. */
+/** Return the name of op i of the library, for example "gemm"; NULL if i is too
+ *  large.
+ *  @return owned by the library, valid as long as it is loaded
+ *  @note Since 0.1. */
 SSQ_API const char *ssq_op_name(size_t i);
 
-/** Name of implementation i of an op on a device, best first; NULL past the
- *  last, or when there is no such op. Since 0.1. */
+/** Return the name of implementation i of an op on a device, best first. For
+ *  example, loop over i until the result is NULL.
+ *  @return owned by the library; NULL if i is too large, if no such op exists,
+ *          or for a NULL argument
+ *  @note Since 0.1. */
 SSQ_API const char *ssq_implementation_name(const ssq_device *device,
                                             const char *op, size_t i);
 
-/** Let only one implementation of an op run on this device, as the
- *  environment's SSQ_IMPL=op:impl,... does at open, or, on devices of one
- *  backend only, SSQ_IMPL=backend/op:impl,...
- *  @param impl  NULL lets all run again
- *  @return SSQ_ERR_NOT_FOUND no such op or implementation; SSQ_ERR_INVALID.
- *  @note Not while another thread uses the device. Since 0.1. */
+/** Pin an op to one implementation on this device. Calls that it does not
+ *  support return SSQ_ERR_UNSUPPORTED. SSQ_IMPL in the environment does the
+ *  same when a device is opened: SSQ_IMPL=op:impl,... for all devices, or
+ *  backend/op:impl for the devices of one backend. For example,
+ *  SSQ_IMPL=opencl/gemm:tiled.
+ *  @param impl  NULL removes the pin
+ *  @return SSQ_ERR_NOT_FOUND  no such op or implementation
+ *  @threads object No other thread may use the device, or its queues, at the
+ *           same time.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_implementation_pin(ssq_device *device,
                                                          const char *op,
                                                          const char *impl);
