@@ -70,8 +70,9 @@
  *
  *  - @sync host: does nothing on the device.
  *  - @sync async: enqueues work and returns; the work may run later. On devices
- *    that are not asynchronous (ssq_device_props) it has run on return. A call
- *    that needs device memory waits if memory is short (ssq_buffer_create).
+ *    that are not asynchronous (ssq_device_props) it has run on return. The
+ *    call waits for earlier work if the driver accepts no more work, or if
+ *    device memory is short (ssq_buffer_create).
  *  - @sync waits: waits for the device. The mark says for which work, and when.
  *  - @threads any: threads may call it at the same time, also with the same
  *    objects.
