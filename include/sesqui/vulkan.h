@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* vulkan.h - interop with Vulkan: a device and buffers of the caller's.
+/* vulkan.h - interop with Vulkan: a device and buffers that the caller made.
  *
- * Not part of sesqui.h, and without Vulkan's own headers: a VkBuffer is passed
- * as the 64 bits that it is everywhere, (uint64_t)buffer. Nothing of the
- * caller's is destroyed here; all of it has to stay as long as what was made
- * over it. */
+ *     ssq_vulkan_native native = SSQ_VULKAN_NATIVE_INIT;
+ *     native.instance = ..;                 and all other handles
+ *     ssq_vulkan_device_open(&native, NULL, &device);
+ *     ssq_queue_create(device, NULL, &queue);
+ *     ssq_vulkan_buffer_import(device, (uint64_t)vk_buffer, bytes, &buffer);
+ *     ssq_tensor_from_buffer(buffer, SSQ_F32, 1, shape, NULL, 0, &tensor);
+ *
+ * sesqui.h does not include this header, and this header needs no header of
+ * Vulkan. A VkBuffer is passed as 64 bits: (uint64_t)buffer.
+ *
+ * Ownership: the caller owns all Vulkan handles, and the library never destroys
+ * them. The caller must keep a handle until every object over it is destroyed.
+ * For example, destroy tensors, buffers, queues and the device before
+ * vkDestroyDevice.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_VULKAN_H
 #define SESQUI_VULKAN_H
 
@@ -19,16 +32,19 @@ struct VkPhysicalDevice_T;
 struct VkDevice_T;
 struct VkQueue_T;
 
-/** What a caller's VkDevice was made with. storageBuffer16BitAccess and
- *  uniformBufferStandardLayout must have been enabled; each of these is used if
- *  it is said to be, and is worth it if the device has it. */
+/** Features with which the caller made the VkDevice. The device must have been
+ *  made with storageBuffer16BitAccess and uniformBufferStandardLayout. Set the
+ *  bit of each other feature that you enabled: the library uses only these.
+ *  Enable each feature that the physical device has. */
 typedef enum ssq_vulkan_feature {
-    SSQ_VULKAN_INT16 = 1,    /**< shaderInt16; without it most kernels fail */
-    SSQ_VULKAN_STORAGE8 = 2, /**< storageBuffer8BitAccess; as important */
-    SSQ_VULKAN_INT8 = 4,     /**< shaderInt8; as important */
-    SSQ_VULKAN_TIMELINE = 8, /**< timelineSemaphore */
-    /** The extension VK_KHR_shader_float_controls, or Vulkan 1.2: it keeps
-     *  float32 subnormals and NaNs as they are. */
+    SSQ_VULKAN_INT16 = 1,    /**< shaderInt16; without it most kernels are
+                                  refused with SSQ_ERR_UNSUPPORTED */
+    SSQ_VULKAN_STORAGE8 = 2, /**< storageBuffer8BitAccess; as shaderInt16 */
+    SSQ_VULKAN_INT8 = 4,     /**< shaderInt8; as shaderInt16 */
+    SSQ_VULKAN_TIMELINE = 8, /**< timelineSemaphore; without it
+                                  ssq_queue_wait waits on the host */
+    /** The extension VK_KHR_shader_float_controls: preserves float32 subnormals
+     *  and NaNs. Not needed with Vulkan 1.2 or later. */
     SSQ_VULKAN_FLOAT_CONTROLS = 16,
     /** subgroupSizeControl and computeFullSubgroups */
     SSQ_VULKAN_SUBGROUP_CONTROL = 32,
@@ -40,23 +56,24 @@ typedef enum ssq_vulkan_feature {
     SSQ_VULKAN_BFLOAT16 = 128
 } ssq_vulkan_feature;
 
-/** A caller's device, and one queue of it that computes. */
+/** A VkDevice of the caller, and one of its queues. */
 typedef struct ssq_vulkan_native {
     size_t struct_size;
     struct VkInstance_T *instance;
-    uint32_t api_version; /**< VkApplicationInfo::apiVersion, 1.1 or later */
+    uint32_t api_version; /**< VkApplicationInfo::apiVersion; 1.1 or later */
     uint32_t features;    /**< SSQ_VULKAN_* bits */
     struct VkPhysicalDevice_T *physical;
     struct VkDevice_T *device;
     struct VkQueue_T *queue;
-    uint32_t family; /**< of queue; it has VK_QUEUE_COMPUTE_BIT */
-    /** Called around each vkQueueSubmit on queue, from any thread that uses
-     *  the device here, for a caller who submits to queue from other threads
-     *  at the same time. NULL both: the caller does not. Neither may call
-     *  anything of this library. */
+    uint32_t family; /**< family of queue; must have VK_QUEUE_COMPUTE_BIT */
+    /** Called before each vkQueueSubmit and vkQueueWaitIdle of the library on
+     *  queue, on any thread that uses the device. Set both functions if other
+     *  threads submit to queue at the same time; for example, let them lock and
+     *  unlock a mutex of the caller. Otherwise set both to NULL. They must not
+     *  call the library. */
     void (*lock)(void *user);
-    void (*unlock)(void *user);
-    void *user; /**< for lock and unlock */
+    void (*unlock)(void *user); /**< called after it, on the same thread */
+    void *user;                 /**< passed to both */
 } ssq_vulkan_native;
 #define SSQ_VULKAN_NATIVE_INIT                                                 \
     {                                                                          \
@@ -64,39 +81,59 @@ typedef struct ssq_vulkan_native {
             NULL, NULL                                                         \
     }
 
-/** Open a device over the caller's. What its queues (ssq_queue_create) run is
- *  submitted to native->queue, in order with what the caller submits there.
- *  @param native   what it is; copied
- *  @param options  may be NULL
- *  @return SSQ_ERR_INVALID a NULL, struct_size, lock without unlock, a family
- *          without compute; SSQ_ERR_NOT_FOUND no vulkan backend, or a device
- *          that it cannot use; SSQ_ERR_DEVICE, SSQ_ERR_NOMEM. Since 0.1. */
+/** Open a device over the caller's VkDevice. The work of its queues
+ *  (ssq_queue_create) is submitted to native->queue, in order with the caller's
+ *  own submissions.
+ *  @param native   copied
+ *  @param options  NULL: the defaults
+ *  @param device   out; owned by the caller; release it with
+ *                  ssq_device_close()
+ *  @return
+ *   - SSQ_ERR_INVALID      a handle in native is NULL; api_version is below
+ *                          1.1; only one of lock and unlock is set; the family
+ *                          does not compute
+ *   - SSQ_ERR_NOT_FOUND    no Vulkan backend; the backend does not list a
+ *                          device of this name, vendor and driver; the physical
+ *                          device lacks something that every kernel needs
+ *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test
+ *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for variables of the environment, as
+ *     ssq_device_open
+ *  @sync waits for the self-test, if it runs
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_vulkan_device_open(const ssq_vulkan_native *native,
                        const ssq_device_options *options, ssq_device **device);
 
-/** A buffer over the caller's VkBuffer: tensors on it (ssq_tensor_from_buffer)
- *  see what the caller wrote, and he what they hold. No copy.
- *  @param device  of vulkan, over the VkDevice that native is of
- *  @param native  a VkBuffer with memory bound to it, and with the usages
- *                 STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST
- *  @param bytes   of it, as it was made
- *  @return SSQ_ERR_INVALID a NULL or 0, another backend's device;
- *          SSQ_ERR_UNSUPPORTED more bytes than a buffer of the device may
- *          have. Since 0.1.
- *  @note What the caller writes before, by a submission to the queue of
- *        ssq_vulkan_device_open, needs a barrier of his to reads and writes
- *        of compute shaders and transfers; what he reads afterwards needs
- *        ssq_queue_sync, and so does destroying native. */
+/** Import a VkBuffer of the caller, without a copy. Tensors on the buffer
+ *  (ssq_tensor_from_buffer) alias the caller's memory.
+ *
+ *  The caller's writes before work of the library need a barrier, to reads and
+ *  writes of compute shaders and transfers. Submit it to the queue of
+ *  ssq_vulkan_device_open. Call ssq_queue_sync before you read the memory or
+ *  destroy native.
+ *  @param device  of ssq_vulkan_device_open, over the VkDevice that made
+ *                 native (not checked)
+ *  @param native  a VkBuffer with memory bound to it, with the usages
+ *                 STORAGE_BUFFER, TRANSFER_SRC and TRANSFER_DST (not checked)
+ *  @param bytes   the size with which native was made
+ *  @param buffer  out; owned by the caller; release it with
+ *                 ssq_buffer_destroy(), which does not destroy native
+ *  @return
+ *   - SSQ_ERR_INVALID      native or bytes is 0; a device of another backend
+ *   - SSQ_ERR_UNSUPPORTED  bytes is more than a buffer of the device may have
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_vulkan_buffer_import(ssq_device *device,
                                                            uint64_t native,
                                                            uint64_t bytes,
                                                            ssq_buffer **buffer);
 
-/** The VkBuffer that a buffer is a part of, and where it begins, in bytes.
- *  Valid as long as the buffer.
- *  @return SSQ_ERR_INVALID a NULL, a buffer of another backend or of 0 bytes.
- *          Since 0.1. */
+/** Return the VkBuffer that contains a buffer, and the buffer's start in it.
+ *  Both are valid as long as the buffer exists. For example, a buffer of
+ *  ssq_buffer_create shares its VkBuffer with others.
+ *  @param native  out: the VkBuffer; do not destroy it
+ *  @param offset  out: bytes
+ *  @return SSQ_ERR_INVALID  a buffer of another backend, or of 0 bytes
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_vulkan_buffer_mem(
     const ssq_buffer *buffer, uint64_t *native, uint64_t *offset);
 
