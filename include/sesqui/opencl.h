@@ -1,10 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* opencl.h - interop with OpenCL: devices, queues and memory of the caller's.
+/* opencl.h - interop with OpenCL: a context, command queues and memory that the
+ * caller made.
  *
- * Not part of sesqui.h. The handles are cl_context, cl_device_id,
- * cl_command_queue and cl_mem; this header needs none of OpenCL's own. Each
- * handle is retained as long as it is used here, and never released more often:
- * the caller goes on owning his reference. */
+ *     ssq_opencl_device_open(context, id, NULL, &device);
+ *     ssq_opencl_queue_create(device, cl_queue, &queue);
+ *     ssq_opencl_buffer_import(device, cl_memory, &buffer);
+ *     ssq_tensor_from_buffer(buffer, SSQ_F32, 1, shape, NULL, 0, &tensor);
+ *
+ * sesqui.h does not include this header. The handles are cl_context,
+ * cl_device_id, cl_command_queue and cl_mem; no header of OpenCL is needed.
+ *
+ * Ownership: the library retains each handle while it uses it, and releases
+ * only its own reference. The caller still owns the reference that it passed.
+ * For example, the caller may release a cl_mem after it has imported it.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_OPENCL_H
 #define SESQUI_OPENCL_H
 
@@ -20,44 +31,67 @@ struct _cl_command_queue;
 struct _cl_mem;
 
 /** Open a device over the caller's context.
- *  @param context  a cl_context that has id
- *  @param id       a cl_device_id that compiles and is available
- *  @param options  may be NULL
- *  @return SSQ_ERR_INVALID a NULL, a context without id, struct_size;
- *          SSQ_ERR_NOT_FOUND no opencl backend, or id is not one of its
- *          devices; SSQ_ERR_DEVICE, SSQ_ERR_NOMEM. Since 0.1. */
+ *  @param context  a cl_context that contains id
+ *  @param id       a cl_device_id that is available and has a compiler
+ *  @param options  NULL: the defaults
+ *  @param device   out; owned by the caller; release it with
+ *                  ssq_device_close()
+ *  @return
+ *   - SSQ_ERR_INVALID      the context does not contain id
+ *   - SSQ_ERR_NOT_FOUND    no OpenCL backend, or it does not list id
+ *   - SSQ_ERR_UNSUPPORTED  the device failed its self-test
+ *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for variables of the environment, and
+ *     SSQ_ERR_NOMEM, as ssq_device_open
+ *  @sync waits for the self-test, if it runs
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_opencl_device_open(struct _cl_context *context, struct _cl_device_id *id,
                        const ssq_device_options *options, ssq_device **device);
 
-/** A queue over the caller's: what either enqueues runs in the order of the
- *  calls. The caller flushes what he enqueues himself.
- *  @param device  of opencl, over the context that native is of
- *  @param native  an in-order cl_command_queue for that device
- *  @return SSQ_ERR_INVALID a NULL, another backend's device, another context
- *          or device, a queue that is out of order. Since 0.1.
- *  @note ssq_event_elapsed is SSQ_ERR_UNSUPPORTED unless native was made with
- *        CL_QUEUE_PROFILING_ENABLE. Destroying the queue waits for what was
- *        enqueued, and leaves native as it is. */
+/** Create a queue over the caller's command queue. Commands of the library and
+ *  of the caller run in the order of the calls. The caller must flush its own
+ *  commands.
+ *
+ *  ssq_queue_destroy waits for the work, and leaves native unchanged.
+ *  ssq_event_elapsed returns SSQ_ERR_UNSUPPORTED unless native was made with
+ *  CL_QUEUE_PROFILING_ENABLE.
+ *  @param device  of the opencl backend, over the context of native. For
+ *                 example, ssq_device_open("opencl") has another context.
+ *  @param native  an in-order cl_command_queue of that device
+ *  @param queue   out; owned by the caller; release it with
+ *                 ssq_queue_destroy()
+ *  @return SSQ_ERR_INVALID  a device of another backend; native is not a
+ *                           cl_command_queue, belongs to another context or
+ *                           device, or runs out of order
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_opencl_queue_create(
     ssq_device *device, struct _cl_command_queue *native, ssq_queue **queue);
 
-/** A buffer over the caller's memory: tensors on it (ssq_tensor_from_buffer)
- *  see what the caller wrote, and he what they hold. No copy.
- *  @param device  of opencl, over the context that native is of
+/** Import a buffer of the caller, without a copy. Tensors on it
+ *  (ssq_tensor_from_buffer) alias the caller's memory.
+ *
+ *  The caller must order its commands and the library's: with ssq_queue_sync,
+ *  or with one command queue for both (ssq_opencl_queue_create).
+ *  @param device  of the opencl backend, over the context of native
  *  @param native  a cl_mem buffer that kernels may read and write
- *  @return SSQ_ERR_INVALID a NULL, another backend's device, another context,
- *          an image, a buffer that is read-only or write-only for kernels;
- *          SSQ_ERR_UNSUPPORTED more bytes than a launch can reach. Since 0.1.
- *  @note The order between the caller's queues and ours is the caller's
- *        business: ssq_queue_sync, or one queue for both. */
+ *  @param buffer  out; owned by the caller; release it with
+ *                 ssq_buffer_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID      a device of another backend; native belongs to
+ *                          another context, is not a buffer (for example an
+ *                          image), or is read-only or write-only for kernels
+ *   - SSQ_ERR_UNSUPPORTED  native has more bytes than a launch can reach
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_opencl_buffer_import(
     ssq_device *device, struct _cl_mem *native, ssq_buffer **buffer);
 
-/** The cl_mem that a buffer is a part of, and where it begins, in bytes.
- *  Valid as long as the buffer; not retained for the caller.
- *  @return SSQ_ERR_INVALID a NULL, a buffer of another backend or of 0 bytes.
- *          Since 0.1. */
+/** Return the cl_mem that contains a buffer, and the buffer's start in it. Both
+ *  are valid as long as the buffer exists. For example, a buffer of
+ *  ssq_buffer_create shares its cl_mem with others.
+ *  @param native  out: the cl_mem, not retained for the caller
+ *  @param offset  out: bytes
+ *  @return SSQ_ERR_INVALID  a buffer of another backend, or of 0 bytes
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_opencl_buffer_mem(
     const ssq_buffer *buffer, struct _cl_mem **native, uint64_t *offset);
 
