@@ -1,10 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cuda.h - interop with CUDA: contexts, streams and memory of the caller's.
+/* cuda.h - interop with CUDA: a context, streams and memory that the caller
+ * made.
  *
- * Not part of sesqui.h. The handles are CUcontext and CUstream of the driver's
- * API, and device pointers as integers; this header needs none of CUDA's own.
- * What the runtime's API calls cudaStream_t is a CUstream. Nothing of CUDA
- * counts references: each has to live as long as what is made over it here. */
+ *     ssq_device_open("cuda:0", NULL, &device);
+ *     ssq_cuda_queue_create(device, stream, &queue);
+ *     ssq_cuda_buffer_import(device, address, bytes, &buffer);
+ *     ssq_tensor_from_buffer(buffer, SSQ_F32, 1, shape, NULL, 0, &tensor);
+ *
+ * sesqui.h does not include this header. The handles are CUcontext and CUstream
+ * of the driver API; a cudaStream_t of the runtime API is a CUstream. Device
+ * pointers are passed as integers. No header of CUDA is needed.
+ *
+ * Ownership: the caller owns all CUDA handles and imported memory, and the
+ * library never destroys them. CUDA counts no references: the caller must keep
+ * a handle until every object over it is destroyed. For example, call
+ * ssq_queue_destroy before cudaStreamDestroy.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_CUDA_H
 #define SESQUI_CUDA_H
 
@@ -17,86 +30,123 @@ extern "C" {
 struct CUctx_st;
 struct CUstream_st;
 
-/** Open a device over the caller's context. Not needed beside the runtime's API
- *  or PyTorch: they use a device's primary context, and so does a device that
- *  is opened as "cuda:N".
- *  @param context  a CUcontext, current or not
- *  @param options  may be NULL
- *  @return SSQ_ERR_INVALID a NULL, no context, struct_size; SSQ_ERR_NOT_FOUND
- *          no cuda backend, or a context of a device that it does not list;
- *          SSQ_ERR_UNSUPPORTED a device that is too old; SSQ_ERR_DEVICE,
- *          SSQ_ERR_NOMEM. Since 0.1. */
+/** Open a device over the caller's context. With the runtime API or PyTorch use
+ *  ssq_device_open("cuda:N") instead: all of them use the primary context of
+ *  the GPU.
+ *  @param context  a CUcontext; it need not be current
+ *  @param options  NULL: the defaults
+ *  @param device   out; owned by the caller; release it with
+ *                  ssq_device_close()
+ *  @return
+ *   - SSQ_ERR_INVALID      context is not a CUcontext
+ *   - SSQ_ERR_NOT_FOUND    no CUDA backend, or it does not list the context's
+ *                          GPU
+ *   - SSQ_ERR_UNSUPPORTED  the GPU is too old, in compute mode "prohibited", or
+ *                          failed its self-test
+ *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for variables of the environment, as
+ *     ssq_device_open
+ *  @sync waits for the self-test, if it runs
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_device_open(
     struct CUctx_st *context, const ssq_device_options *options,
     ssq_device **device);
 
-/** A queue over the caller's stream: what either enqueues runs in the order of
- *  the calls.
- *  @param device  of cuda, over the context that native is of
- *  @param native  a CUstream; NULL is the context's default stream. Not
- *                 CU_STREAM_PER_THREAD, which is another in each thread
- *  @return SSQ_ERR_INVALID another backend's device, another context's stream;
- *          SSQ_ERR_UNSUPPORTED the driver is too old to tell; SSQ_ERR_DEVICE,
- *          SSQ_ERR_NOMEM. Since 0.1.
- *  @note Destroying the queue waits for what was enqueued, and leaves native as
- *        it is.
- *  @note native may be captured (cudaStreamBeginCapture, torch.cuda.graph), in
- *        any mode: ops, steps of optimizers and scalers, and ssq_graph_launch
- *        become nodes of the caller's graph. Their operands and the queue have
- *        to live as long as the graph may run: what the calls take of memory
- *        stays with the queue. Refused in a capture (SSQ_ERR_INVALID, which
- *        leaves it whole): to read or write tensors, events, ssq_queue_sync,
- *        and the default stream. Stages of scalers and optimizers move as if
- *        the calls had run, so capture whole steps; ssq_optimizer_set and
- *        schedules reach the launches. ssq_scaler_state_get tells what these
- *        have done, ssq_scaler_poll does not hear of them. */
+/** Create a queue over the caller's stream. Work of the library and of the
+ *  caller runs in the order of the calls. ssq_queue_destroy waits for the work,
+ *  and leaves native unchanged.
+ *
+ *  Capture. You may capture the stream with CUDA's own calls, in any mode
+ *  (cudaStreamBeginCapture, torch.cuda.graph). Then ops, steps of optimizers
+ *  and scalers, and ssq_graph_launch become nodes of your graph.
+ *
+ *   - Run the step once before the capture. For example, that compiles kernels
+ *     and creates optimizer states.
+ *   - The operands and the queue must exist as long as your graph may run. The
+ *     queue keeps the memory that captured calls need.
+ *   - These calls return SSQ_ERR_INVALID in a capture, and leave it valid:
+ *     ssq_tensor_read, ssq_tensor_write, ssq_event_record, ssq_queue_wait and
+ *     ssq_queue_sync. So do calls on a queue over the default stream, if the
+ *     captured stream waits for that.
+ *   - Scalers and optimizers change their stage as if the calls had run. So
+ *     capture whole steps, for example up to ssq_scaler_update.
+ *   - Launches follow ssq_optimizer_set and schedules. ssq_scaler_state_get
+ *     includes the launches; ssq_scaler_poll does not.
+ *  @param device  of the cuda backend, over the context of native
+ *  @param native  a CUstream; NULL: the default stream of the context. Not
+ *                 CU_STREAM_PER_THREAD, which differs from thread to thread
+ *  @param queue   out; owned by the caller; release it with
+ *                 ssq_queue_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID      a device of another backend; native is not a
+ *                          CUstream, belongs to another context, or is
+ *                          CU_STREAM_PER_THREAD
+ *   - SSQ_ERR_UNSUPPORTED  the driver is too old to report a stream's context
+ *   - SSQ_ERR_NOMEM        also: no device memory for the queue's workspace
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_queue_create(
     ssq_device *device, struct CUstream_st *native, ssq_queue **queue);
 
-/** A buffer over the caller's memory: tensors on it (ssq_tensor_from_buffer)
- *  see what the caller wrote, and he what they hold. No copy.
- *  @param device   of cuda
- *  @param address  a CUdeviceptr on that device, a multiple of 16
- *  @param bytes    from there on, all of one allocation
- *  @return SSQ_ERR_INVALID a NULL, 0 bytes, another backend's device, memory of
- *          the host or of another device, more bytes than the allocation has;
- *          SSQ_ERR_UNSUPPORTED the driver is too old to tell. Since 0.1.
- *  @note The order between the caller's streams and our queues is the caller's
- *        business: ssq_queue_sync, or one stream for both. Several buffers may
- *        lie over the same bytes: ops know that they do, and refuse operands
- *        that overlap as they do within one buffer. */
+/** Import device memory of the caller, without a copy. Tensors on the buffer
+ *  (ssq_tensor_from_buffer) alias the caller's memory.
+ *
+ *  The caller must order its streams and the library's queues: with
+ *  ssq_queue_sync, or with one stream for both (ssq_cuda_queue_create). Several
+ *  buffers may cover the same bytes. Ops refuse operands that overlap, as they
+ *  do within one buffer.
+ *  @param device   of the cuda backend
+ *  @param address  a CUdeviceptr on that GPU, a multiple of 16
+ *  @param bytes    size, within one allocation
+ *  @param buffer   out; owned by the caller; release it with
+ *                  ssq_buffer_destroy(), which does not free the memory
+ *  @return
+ *   - SSQ_ERR_INVALID      address or bytes is 0; address is not a multiple of
+ *                          16; a device of another backend; memory of the host
+ *                          or of another GPU; the allocation ends before
+ *                          address + bytes
+ *   - SSQ_ERR_UNSUPPORTED  the driver is too old to report a pointer's memory
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cuda_buffer_import(ssq_device *device, uint64_t address, uint64_t bytes,
                        ssq_buffer **buffer);
 
-/** Where a device's memory comes from: the caller's own allocator, PyTorch's
- *  for one, so that two pools do not hold the same GPU's memory. The functions
- *  are called with the device's context current, from any thread but one at a
- *  time, and must not call the library. */
+/** Allocator of the caller for device memory. For example, PyTorch's: then two
+ *  pools do not compete for the GPU's memory. Its functions are called with the
+ *  device's context current, on any thread that uses the device, also on
+ *  several at the same time. They must not call the library. */
 typedef struct ssq_cuda_allocator {
     size_t struct_size; /**< sizeof(ssq_cuda_allocator) */
-    void *user;         /**< given to both */
-    /** So many bytes of the device's memory, at a multiple of 256, that no work
-     *  under way uses, on whichever stream; 0 where there are none. */
+    void *user;         /**< passed to both */
+    /** Return the address of `bytes` bytes of device memory, or 0 if none is
+     *  left. The address must be a multiple of 256. No work in flight on any
+     *  stream may use the memory. */
     uint64_t (*alloc)(void *user, uint64_t bytes);
-    /** Take back what alloc gave; no work of ours uses it any more. */
+    /** Free memory that alloc returned, with the same size. The library's work
+     *  on it has run. */
     void (*free)(void *user, uint64_t address, uint64_t bytes);
 } ssq_cuda_allocator;
 
-/** Take device memory from here on from the caller's allocator. It is asked for
- *  slabs of 64 MiB and for what is larger than half of one. What the device
- *  holds unused goes back to where it came from, as by ssq_device_trim; the
- *  rest goes there later.
- *  @param allocator  copied; NULL: from the driver again. Its functions have to
- *                    work until the device's last buffer is gone
- *  @return SSQ_ERR_INVALID another backend's device, a NULL function,
- *          struct_size. Since 0.1. */
+/** Use the caller's allocator for device memory from now on. The library asks
+ *  it for slabs of 64 MiB, for each buffer larger than half a slab, and for the
+ *  workspaces of matmuls. If a slab is refused, the library asks for the buffer
+ *  alone. If it cannot allocate at all, the call that needs memory fails.
+ *
+ *  Unused memory is returned now, as by ssq_device_trim. Memory in use is
+ *  returned later. Both go to the allocator that they came from.
+ *  @param allocator  copied; NULL: the driver again. Its functions must work
+ *                    until the last buffer and queue of the device are
+ *                    destroyed.
+ *  @return SSQ_ERR_INVALID  a device of another backend; alloc or free is NULL
+ *  @threads object No other thread may use the device, or its queues, at the
+ *           same time.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cuda_allocator_set(
     ssq_device *device, const ssq_cuda_allocator *allocator);
 
-/** Where a buffer begins, as a CUdeviceptr. Valid as long as the buffer.
- *  @return SSQ_ERR_INVALID a NULL, a buffer of another backend or of 0 bytes.
- *          Since 0.1. */
+/** Return the CUdeviceptr of a buffer's first byte. It is valid as long as the
+ *  buffer exists.
+ *  @param address  out
+ *  @return SSQ_ERR_INVALID  a buffer of another backend, or of 0 bytes
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cuda_buffer_address(const ssq_buffer *buffer, uint64_t *address);
 
