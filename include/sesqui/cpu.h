@@ -1,29 +1,41 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* cpu.h - the processor as a device, with a program's own threads.
+/* cpu.h - the processor as a device, with chosen threads and instructions.
  *
- * Not part of sesqui.h. A device that is opened as "cpu" takes what suits a
- * program that has the machine to itself. Here a program says how many threads
- * a device has, which instructions it uses, and whether the threads are the
- * program's own: one that has a pool already does not want a second one beside
- * it.
+ *     ssq_cpu_options cpu = SSQ_CPU_OPTIONS_INIT;
+ *     cpu.threads = 4;
+ *     ssq_cpu_device_open(&cpu, NULL, &device);
  *
- * The device is called "cpu" like any other, and several may be open at once,
- * each with threads of its own. Results have the same bits with any number of
- * threads, whoever they belong to.
+ * sesqui.h does not include this header. ssq_device_open("cpu") suits a program
+ * that has the machine for itself. Use this header to limit the threads or the
+ * instructions, or to run on the program's own thread pool (.parallel_for).
  *
- * Threads that are not lent are started by the first op that is large enough to
- * be shared out: one of the program's or, where no certificate is kept of the
- * device, one of the self-test's, as it opens (device.h). They are called
- * "sesqui-cpu", block all signals but those that a thread raises itself
- * (SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS), may run where the thread
- * that opened the device might when it did, sleep between ops after some
- * microseconds, and end when the device does. Where the system gives fewer,
- * there are fewer, and a line of the log says how many (topic device). A child
- * of fork starts its own. Who unloads the library (dlclose), or a plugin with a
- * copy of it, destroys all objects before: the threads of a device that is open
- * would wake where there is no code any more.
+ * The device has the name "cpu". Several may be open at the same time, each
+ * with its own threads. Results have the same bits with any number of threads,
+ * of the library or of the program.
  *
- * An op runs on its caller's thread, too: it needs 512 KiB of stack there. */
+ * Threads of the library
+ *
+ *  - The first op that is large enough for several threads starts them. The
+ *    self-test may do so when the device is opened (device.h).
+ *  - Their name is "sesqui-cpu". They block all signals except SIGSEGV, SIGBUS,
+ *    SIGFPE, SIGILL, SIGTRAP and SIGSYS.
+ *  - They may run on the processors on which the opening thread might run at
+ *    that time.
+ *  - They sleep between ops after some microseconds, and end when the device is
+ *    closed. If several threads call ops on one device, the ops use the threads
+ *    one after the other.
+ *  - If the system starts fewer threads, the device uses fewer, and logs it
+ *    once (topic device).
+ *  - A child of fork starts its own threads.
+ *
+ * Each op also runs on the calling thread, and needs 512 KiB of stack there.
+ *
+ * Destroy all objects before you unload the library with dlclose, or a plugin
+ * that contains it. For example, threads of an open device would wake up in
+ * code that has been unmapped.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_CPU_H
 #define SESQUI_CPU_H
 
@@ -33,56 +45,64 @@
 extern "C" {
 #endif
 
-/** Most threads of a device. */
+/** The maximum number of threads of a device. */
 #define SSQ_CPU_THREADS 1024
 
-/** One share of a loop, as it is handed to a program's own parallel-for.
- *  Called after that parallel-for has returned, it does nothing. */
+/** One share of a loop. The library passes it to the program's parallel_for.
+ *  A call after parallel_for has returned does nothing. */
 typedef void (*ssq_cpu_share)(void *context, uint32_t i);
 
-/** How to open a device of the processor. */
+/** Options of ssq_cpu_device_open. */
 typedef struct ssq_cpu_options {
     size_t struct_size;
-    /** Threads for each op, the caller's among them, 1 to SSQ_CPU_THREADS; 0:
-     *  SSQ_NUM_THREADS, and without it as many as processors that the calling
-     *  thread may run on, but no more than the control groups of the process
-     *  are granted. What is said here comes before SSQ_NUM_THREADS. */
+    /** Threads for each op, including the caller's: 1 to SSQ_CPU_THREADS. If 0,
+     *  SSQ_NUM_THREADS in the environment sets the number. Without it there are
+     *  as many threads as processors on which the calling thread may run, but
+     *  no more than the quota of the control group. For example, a container
+     *  with a quota of 1.5 processors gets 2 threads. */
     uint32_t threads;
-    /** "avx512", "avx2" or "plain": no better instructions than these, even
-     *  where the processor has them; "": the best; NULL: SSQ_CPU_ISA, and
-     *  without it the best. What is said here comes before SSQ_CPU_ISA. It may
-     *  change the last bits of results of class R. The library may be compiled
-     *  for some of the three only (configure --with-cpu-isa): for example, one
-     *  for avx2 alone does not open with "plain". */
+    /** Best instructions that may be used: "avx512", "avx2" or "plain". "": the
+     *  best of the processor. NULL: the name in SSQ_CPU_ISA, or else the best.
+     *  The choice may change the last bits of results of class R. The library
+     *  may be compiled for some of the three only (configure --with-cpu-isa).
+     *  For example, a library for avx2 alone does not open with "plain". */
     const char *instructions;
-    /** The program's own parallel-for; NULL: the library's threads. With it the
-     *  library starts no thread. It has to call share(context, i) for i = 0 to
-     *  n - 1, and to return when all of these calls have.
+    /** Parallel loop of the program; NULL: use threads of the library. If it is
+     *  set, the library starts no thread. The function must call
+     *  share(context, i) once for each i from 0 to n - 1, and return after all
+     *  these calls have returned. For example, with OpenMP:
      *
-     *  - Once for each i, on any threads in any order, at the same time or one
-     *    after the other: no call waits for another one. The more of them run
-     *    at a time, the faster; n is at most `threads`.
-     *  - What is missed costs nothing but speed: the library does itself what
-     *    is left when the function returns. A function that cannot go on, as
-     *    its pool is being shut down, just returns. It has no way to fail, and
-     *    must not leave by an exception or longjmp; share throws nothing.
-     *  - What share did must be visible to the thread that called the function,
-     *    as it is after any join. A call of share after the function has
-     *    returned does nothing, on any thread, even if the device is closed.
-     *  - It is called by the thread that called the library, within that call
-     *    (ssq_cpu_device_open, too, where the device's self-test runs), and may
-     *    be called by several threads at once where several use the device. It
-     *    may be called within another parallel-for of the same pool, which has
-     *    to manage that: to run all shares in turn is enough. It must not call
-     *    the library, nor wait for a thread that is about to.
+     *      #pragma omp parallel for
+     *      for (uint32_t i = 0; i < n; i++)
+     *          share(context, i);
+     *
+     *  - The calls may run on any threads in any order, at the same time or one
+     *    after the other: no call waits for another. n is at most `threads`.
+     *  - A call that is left out costs only speed: after the function has
+     *    returned, the library does the work that is left. A function that
+     *    cannot run loops, for example during a shutdown of its pool, just
+     *    returns.
+     *  - It cannot fail. It must not throw an exception or call longjmp. share
+     *    throws nothing.
+     *  - The writes of share must be visible to the thread that called the
+     *    function, as after a join.
+     *  - A call of share after the function has returned does nothing, on any
+     *    thread, even if the device is closed.
+     *  - The function is called on the thread that called the library, during
+     *    that call. ssq_cpu_device_open may call it, too, for the self-test. It
+     *    is called on several threads at the same time if these use the device.
+     *  - If your program calls the library inside a loop of the same pool, the
+     *    function is called there. It may then run all shares in turn.
+     *  - It must not call the library, or wait for a thread that is about to
+     *    call the library.
      *  - Floating-point modes of its threads do not matter: share sets and
-     *    restores them. Their stacks need 512 KiB. */
+     *    restores them. The threads need 512 KiB of stack. */
     void (*parallel_for)(void *user, uint32_t n, ssq_cpu_share share,
                          void *context);
-    void *user; /**< given to it */
-    /** parallel_for works in a child of fork, too. Without it a child does all
-     *  work on the thread that calls the library, since those of most pools are
-     *  not there. No thread that parallel_for waits for may fork. */
+    void *user; /**< passed to parallel_for */
+    /** parallel_for also works in a child of fork. If false, a child does all
+     *  work on the thread that calls the library, because most pools have no
+     *  threads there. A thread for which parallel_for waits must not fork. */
     bool survives_fork;
 } ssq_cpu_options;
 #define SSQ_CPU_OPTIONS_INIT                                                   \
@@ -91,25 +111,33 @@ typedef struct ssq_cpu_options {
     }
 
 /** Open the processor as a device.
- *  @param cpu      NULL: as ssq_device_open("cpu"). parallel_for and user have
- *                  to live until the last of the device's objects is gone
- *  @param options  may be NULL
- *  @return SSQ_ERR_INVALID device NULL, a struct_size, threads above
- *          SSQ_CPU_THREADS, instructions of no such name, user or
- *          survives_fork without parallel_for, or a value of SSQ_NUM_THREADS or
- *          SSQ_CPU_ISA, where that counts, that is none; SSQ_ERR_UNSUPPORTED
- *          the device fails its self-test, or the library is not compiled for
- *          instructions that the processor has and that are allowed;
- *          SSQ_ERR_NOMEM. Since 0.1. */
+ *  @param cpu      copied; NULL: as ssq_device_open("cpu"). parallel_for and
+ *                  user must live until the device's last object is destroyed.
+ *  @param options  NULL: the defaults
+ *  @param device   out; owned by the caller; release it with
+ *                  ssq_device_close()
+ *  @return
+ *   - SSQ_ERR_INVALID      threads is above SSQ_CPU_THREADS; instructions has
+ *                          another name; user or survives_fork is set without
+ *                          parallel_for; SSQ_NUM_THREADS or SSQ_CPU_ISA is used
+ *                          and has a value that is not allowed
+ *   - SSQ_ERR_NOT_FOUND    the library is not compiled for instructions of this
+ *                          processor
+ *   - SSQ_ERR_UNSUPPORTED  the library is compiled only for better instructions
+ *                          than are allowed; the device failed its self-test
+ *   - SSQ_ERR_INVALID, SSQ_ERR_NOT_FOUND for other variables of the
+ *     environment, as ssq_device_open
+ *  @sync waits for the self-test, if it runs
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cpu_device_open(const ssq_cpu_options *cpu,
                     const ssq_device_options *options, ssq_device **device);
 
-/** What a device of the processor uses: filled by ssq_cpu_info_get. */
+/** Threads and instructions of a device; written by ssq_cpu_info_get. */
 typedef struct ssq_cpu_info {
     size_t struct_size;
-    uint32_t threads;      /**< for each op, at most */
-    bool lent;             /**< they are the program's */
+    uint32_t threads;      /**< at most, for each op */
+    bool lent;             /**< parallel_for runs the loops */
     char instructions[16]; /**< "avx512", "avx2" or "plain" */
 } ssq_cpu_info;
 #define SSQ_CPU_INFO_INIT                                                      \
@@ -117,10 +145,11 @@ typedef struct ssq_cpu_info {
         sizeof(ssq_cpu_info), 0, false, ""                                     \
     }
 
-/** What the device uses, however it was opened.
- *  @param info  written only on success
- *  @return SSQ_ERR_INVALID a NULL, a struct_size, another backend's device.
- *          Since 0.1. */
+/** Return the threads and instructions of a device of the cpu backend, opened
+ *  here or by ssq_device_open.
+ *  @param info  in: struct_size; out: the rest
+ *  @return SSQ_ERR_INVALID  a device of another backend
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cpu_info_get(const ssq_device *device,
                                                    ssq_cpu_info *info);
 
