@@ -1,5 +1,34 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.h - capture a sequence of ops once, launch it many times. */
+/* graph.h - capture a sequence of ops once, launch it many times.
+ *
+ *     ssq_graph_begin(queue);
+ *     ssq_gemm(queue, ..);                  recorded, not run
+ *     ssq_graph_end(queue, &graph);
+ *     for each step:
+ *         ssq_tensor_write(queue, x, ..);   new data in the same tensors
+ *         ssq_graph_launch(queue, graph);
+ *     ssq_graph_destroy(&graph);
+ *
+ * A capture belongs to one queue and to the thread that began it. Calls on this
+ * queue check their arguments and record their ops. Until ssq_graph_end:
+ *
+ *  - On this queue ssq_queue_sync, ssq_tensor_read, ssq_tensor_write,
+ *    ssq_event_record, ssq_queue_wait and ssq_graph_launch return
+ *    SSQ_ERR_INVALID. So do query, sync and elapsed of events that were
+ *    recorded on it, and calls of other headers that say so.
+ *  - On this device, ssq_buffer_create and ssq_tensor_create return
+ *    SSQ_ERR_INVALID in this thread. Make buffers and optimizer states before:
+ *    for example, run one step uncaptured.
+ *  - An op that the device would run on the host (host_fallback in device.h)
+ *    returns SSQ_ERR_INVALID.
+ *  - Other threads may use the device on other queues. On this queue their ops
+ *    return SSQ_ERR_INVALID.
+ *
+ * The rules also hold in a dry capture, except that buffers and tensors may be
+ * made.
+ *
+ * @sync host
+ * @threads object */
 #ifndef SESQUI_GRAPH_H
 #define SESQUI_GRAPH_H
 
@@ -11,48 +40,64 @@ extern "C" {
 
 typedef struct ssq_graph ssq_graph;
 
-/** Begin capturing: ops on the queue are checked and recorded, not run.
- *  Until ssq_graph_end these are SSQ_ERR_INVALID: on this queue sync, copies
- *  from or to host memory, events; on its device buffers and tensors made by
- *  this thread. A capture belongs to its queue and to the thread that began it,
- *  which ends it: what other threads do with the device on other queues goes
- *  on, theirs on this queue is refused.
- *  @return SSQ_ERR_INVALID NULL, or a capture is under way. Since 0.1. */
+/** Begin a capture on a queue.
+ *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin(ssq_queue *queue);
 
-/** Begin a capture that keeps nothing, to ask what a device does: every op on
- *  the queue is checked, and taken by an implementation or refused, as always;
- *  no kernel is compiled and no scratch is made. The rules and the end are
- *  those of a capture, but that buffers and tensors may be made.
- *  @return as ssq_graph_begin. Since 0.1. */
+/** Begin a dry capture, to find out whether a device supports a sequence of
+ *  ops. Each op on the queue is checked and its implementation is chosen, as in
+ *  a capture. Nothing is recorded, no kernel is compiled, and no scratch is
+ *  allocated. An op that the device does not support returns its usual error,
+ *  and the capture continues. End it with ssq_graph_end.
+ *  @return SSQ_ERR_INVALID  a graph is being captured on the queue
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_begin_dry(ssq_queue *queue);
 
-/** End the capture; after ssq_graph_begin_dry *graph is NULL. Nothing of it has
- *  run, so scalers and optimizers are at the stage that they had at the begin,
- *  whether this succeeds or not; the same holds where the queue is destroyed
- *  before it.
- *  @return SSQ_ERR_INVALID no capture is under way, or it is another thread's
- *          (it goes on then), or a scaler's or optimizer's stage at the end is
- *          not the one it had at the begin (a step without its update); the
- *          queue's error. The capture is dropped then, unless graph is NULL.
- *          Since 0.1. */
+/** End a capture and return its graph. No op of it has run. Scalers and
+ *  optimizers are at the stage that they had at the begin, whether the call
+ *  succeeds or not.
+ *
+ *  If the queue is destroyed during a capture, the capture is dropped in the
+ *  same way.
+ *  @param graph  out; owned by the caller; release it with ssq_graph_destroy().
+ *                NULL after a dry capture.
+ *  @return
+ *   - SSQ_ERR_INVALID  graph is NULL, no capture has begun, or another thread
+ *                      began it: a capture continues
+ *   - SSQ_ERR_INVALID  a scaler or an optimizer is not at the stage that it had
+ *                      at the begin, for example after a step without
+ *                      ssq_scaler_update: the capture is dropped
+ *   - the queue's error: the capture is dropped, also if another thread began
+ *     it
+ *  @note If the driver cannot record the graph, for example for lack of memory,
+ *        the call succeeds; launches are slower then. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_end(ssq_queue *queue,
                                                 ssq_graph **graph);
 
-/** Run the captured ops in order on a queue of the same device. A graph holds
- *  its buffers, so that a launch reads and writes the memory of the tensors
- *  that were captured, with what is in it then. A scaler takes a launch as the
- *  calls that were captured: its scale was used, or moved by an update.
- *  Asynchronous.
- *  @return SSQ_ERR_INVALID a NULL, another device, or a capture; the queue's
- *          error. */
+/** Run the ops of a graph, in order, on a queue of the graph's device. The
+ *  graph holds its buffers: a launch reads and writes the memory of the
+ *  captured tensors, with its contents at that time. Launches of one graph use
+ *  the same memory: order launches on different queues, for example with an
+ *  event.
+ *
+ *  A scaler takes a launch as the captured calls: the scale counts as used, and
+ *  as updated if the graph contains an update. Launch between whole steps (not
+ *  checked). For example, do not launch between ssq_scaler_check and
+ *  ssq_scaler_update.
+ *  @return SSQ_ERR_INVALID  the graph is of another device; a graph is being
+ *                           captured on the queue
+ *  @sync async
+ *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_graph_launch(ssq_queue *queue,
                                                    ssq_graph *graph);
 
-/** Ops recorded in the graph; 0 for NULL. */
+/** Return the number of ops recorded in a graph; 0 for NULL.
+ *  @threads any */
 SSQ_API size_t ssq_graph_ops(const ssq_graph *graph);
 
-/** Drop a graph; launches already enqueued are not disturbed. */
+/** Release a graph. Launches that have been enqueued still run.
+ *  @param graph  set to NULL; NULL, or a pointer to NULL: does nothing */
 SSQ_API void ssq_graph_destroy(ssq_graph **graph);
 
 #ifdef __cplusplus
