@@ -190,9 +190,9 @@ typedef struct ssq_allocator {
     void *user; /**< passed to both */
 } ssq_allocator;
 
-/** Use the caller's allocator for the host memory of the library. Not covered
- *  are drivers, the C library, and one block for each driver that is loaded,
- *  which lives as long as the process.
+/** Use the caller's allocator for the library's own objects in host memory. Not
+ *  covered: drivers, the C library, buffers of cpu, reference and guard, and
+ *  one block for each loaded driver, which lives as long as the process.
  *
  *  The library calls the callbacks on the caller's threads or on internal ones,
  *  but only one at a time. They must not call the library.
