@@ -1,35 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* args.h - arguments of an op in the call itself, with their defaults.
+/* args.h - macros that write the arguments of a call in the call itself.
  *
- * Every op has a macro of its own name in capitals, that takes fields by name
- * and gives a pointer to the op's arguments:
+ * Each op has a macro with its name in capitals. It takes fields by name, and
+ * returns a pointer to the op's arguments:
  *
  *     ssq_gemm(q, SSQ_GEMM(.a = x, .b = w, .trans_b = true, .d = y));
  *
- * Fields that are not named have the op's defaults (alpha is 1, a stride {1,
- * 1}), the same as of a variable that begins as SSQ_GEMM_INIT. A literal of the
- * struct's type without either has 0 there, which for a factor is seldom meant.
+ * Fields that are not named have the op's defaults, as in a variable that is
+ * initialized with SSQ_GEMM_INIT. For example, alpha is 1. In C, do not write a
+ * plain literal of the struct: its unnamed fields are 0. For example, its
+ * struct_size is 0, and the call returns SSQ_ERR_INVALID.
  *
- * In C what the pointer points to lives until the end of the enclosing block;
- * the macro is for functions, not for file scope. In C++ it needs C++20, takes
- * the fields in the order of their declaration, and the arguments live until
- * the end of the full expression: for the call that they stand in. The headers
- * themselves are C11 and C++17.
+ * Lifetime. In C the arguments live until the end of the enclosing block. Use
+ * the macro in functions, not at file scope. In C++ they live until the end of
+ * the full expression, which contains the call. For example, do not keep the
+ * pointer in a variable.
  *
- * Small lists, such as axes and steps, are arrays in the struct: .axes = {0,
- * 2}. What a field points to may be written between the parentheses as well:
- * in C a compound literal there, such as a list of tensors, lives until the end
- * of the enclosing block, in C++ a temporary until the end of the full
- * expression; either as long as the arguments themselves. */
+ * Lists. Short lists, such as axes and steps, are arrays in the struct: .axes =
+ * {0, 2}. Longer ones, such as a list of tensors, may be compound literals
+ * inside the parentheses (in C++: temporaries). They live as long as the
+ * arguments.
+ *
+ * In C++ the macros need C++20, and fields must be named in the order of their
+ * declaration. The headers themselves need C11 or C++17. */
 #ifndef SESQUI_ARGS_H
 #define SESQUI_ARGS_H
 
 #define SSQ_PRAGMA(...) _Pragma(#__VA_ARGS__)
 
-/* Two expressions that are 0: from SSQ_ARGS_QUIET to SSQ_ARGS_LOUD the compiler
- * does not warn of OPTION. A pragma can only stand among statements, hence the
- * statement expressions; the arguments are between the two and in neither, for
- * what is written in a statement expression is gone at its end. */
+/* Two expressions with the value 0. Between them the compiler does not warn of
+ * OPTION. A pragma must be among statements, so both are statement expressions.
+ * The arguments are between them and not inside: objects that are made in a
+ * statement expression end with it. */
 #define SSQ_ARGS_QUIET(OPTION)                                                 \
     __extension__({                                                            \
         SSQ_PRAGMA(GCC diagnostic push)                                        \
@@ -44,16 +46,17 @@
 
 #if defined(__cplusplus)
 
-/** A field's default in C++; in C they are in SSQ_<OP>_DEFAULTS. */
+/** The default of a field in C++. In C, SSQ_<OP>_DEFAULTS has the defaults. */
 #define SSQ_DEFAULT(...) = __VA_ARGS__
 
-/** The address of a temporary, for the full expression that it is in. */
+/** Return the address of a temporary, valid until the end of the full
+ *  expression. */
 template <class T> inline const T *ssq_args_of(int, const T &args, int)
 {
     return &args;
 }
 
-/* Fields that are not named have their defaults: nothing is missing. */
+/* Fields that are not named have defaults, so no initializer is missing. */
 #define SSQ_ARGS(TYPE, DEFAULTS, ...)                                          \
     ssq_args_of(SSQ_ARGS_QUIET("-Wmissing-field-initializers"),                \
                 TYPE{__VA_ARGS__}, SSQ_ARGS_LOUD)
@@ -62,8 +65,8 @@ template <class T> inline const T *ssq_args_of(int, const T &args, int)
 
 #define SSQ_DEFAULT(...)
 
-/* DEFAULTS are the values of all fields; a named one comes later and wins
- * (C11 6.7.9p19), which compilers warn of where it is not meant. */
+/* DEFAULTS sets all fields. A field that is named later overrides its default
+ * (C11 6.7.9p19); compilers can warn about that. */
 #if defined(__GNUC__)
 #define SSQ_ARGS(TYPE, DEFAULTS, ...)                                          \
     (SSQ_ARGS_QUIET("-Woverride-init") +                                       \
