@@ -1,5 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* dtype.h - element types, and conversion between them in host memory. */
+/* dtype.h - element types, and their conversion in host memory.
+ *
+ *     float x[3] = {1.0f, 0.5f, 65520.0f};
+ *     uint16_t h[3];                             one f16 each
+ *     ssq_convert(h, SSQ_F16, x, SSQ_F32, 3, SSQ_ROUND_NEAREST, 0);
+ *
+ * No call needs a device.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_DTYPE_H
 #define SESQUI_DTYPE_H
 
@@ -9,17 +18,17 @@
 extern "C" {
 #endif
 
-/** Element types. Values are fixed for good. Tensors have one of the first
- *  five; those marked "host" are of host memory alone: ssq_convert,
- *  ssq_tensor_write and ssq_tensor_read take them; those marked "reserved" are
- *  refused with SSQ_ERR_UNSUPPORTED until they are implemented. Since 0.1. */
+/** Element types. The values never change. Tensors have one of the first five.
+ *  Types marked "host" exist only in host memory: ssq_convert, ssq_tensor_write
+ *  and ssq_tensor_read accept them. Types marked "reserved" are not
+ *  implemented: calls return SSQ_ERR_UNSUPPORTED. Since 0.1. */
 typedef enum ssq_dtype {
     SSQ_F32 = 1,     /**< IEEE 754 binary32 */
     SSQ_F16 = 2,     /**< IEEE 754 binary16 */
     SSQ_BF16 = 3,    /**< bfloat16: the upper half of a binary32 */
     SSQ_I32 = 4,     /**< two's complement, 32 bits */
-    SSQ_U8 = 5,      /**< unsigned, 8 bits; also the mask type: 0 or 1 */
-    SSQ_BOOL = 6,    /**< host: a byte, 0 or 1, as C's and NumPy's */
+    SSQ_U8 = 5,      /**< unsigned, 8 bits; also for masks: 0 or 1 */
+    SSQ_BOOL = 6,    /**< host: a byte, 0 or 1, as in C and NumPy */
     SSQ_I8 = 7,      /**< host */
     SSQ_I64 = 8,     /**< host */
     SSQ_U32 = 9,     /**< host */
@@ -30,44 +39,59 @@ typedef enum ssq_dtype {
     SSQ_U16 = 14     /**< host */
 } ssq_dtype;
 
-/** How a value between two representable ones is rounded. */
+/** Rounding of a value between two representable values. */
 typedef enum ssq_rounding {
     SSQ_ROUND_NEAREST = 0,     /**< to nearest, ties to even (IEEE 754) */
     SSQ_ROUND_TOWARD_ZERO = 1, /**< truncate the magnitude */
-    SSQ_ROUND_STOCHASTIC = 2   /**< up with probability equal to the dropped
-                                    fraction; f16 and bf16 results only */
+    SSQ_ROUND_STOCHASTIC = 2   /**< round the magnitude up with a probability
+                                    equal to the dropped fraction; results of
+                                    f16 and bf16 only */
 } ssq_rounding;
 
-/** Bits per element: 32, 16, 8, ...; 0 for a value that is no dtype. */
+/** Return the bits of an element, for example 16 for SSQ_F16; 0 if dtype is not
+ *  a valid dtype. */
 SSQ_API unsigned ssq_dtype_bits(ssq_dtype dtype);
 
-/** "f32", "f16", "bf16", "i32", "u8", ...; "invalid" for no dtype. */
+/** Return the name of a dtype, for example "f32" or "bf16"; "invalid" if dtype
+ *  is not a valid dtype. The library owns the name. */
 SSQ_API const char *ssq_dtype_name(ssq_dtype dtype);
 
-/** The dtype of a name: ours ("f16") or the long ones ("float16", "half",
- *  "bfloat16", "float32", "int32", "uint8").
- *  @return SSQ_ERR_INVALID name or dtype is NULL; SSQ_ERR_NOT_FOUND no such
- *          name. Since 0.1. */
+/** Return the dtype of a name: a short one ("f16") or a long one, for example
+ *  "float16", "half", "bfloat16", "float32", "float", "int32" or "uint8". Names
+ *  of host and reserved types are known, too. Capital letters are not.
+ *  @param dtype  out
+ *  @return SSQ_ERR_NOT_FOUND  no such name, for example "F16"
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_dtype_from_name(const char *name,
                                                       ssq_dtype *dtype);
 
-/** Convert n elements in host memory, now.
- *  Float to float: as rounding says; subnormals kept; overflow to infinity
- *  (toward zero: to the largest finite value); NaN stays NaN, quiet, with its
- *  sign. Float to integer: toward zero whatever rounding says, saturating,
- *  NaN gives 0. Integer to float: to nearest even. Integer to integer:
- *  saturating. To bool: 0 if it is 0, else 1. One rounding. Equal bits on every
- *  machine; the caller's floating-point modes (FTZ, DAZ, rounding) do not
- *  matter and are kept.
- *  @param dst   n elements of dst_dtype, aligned for it; may be src when both
- *               dtypes have the same size, else may not overlap it
+/** Convert n elements in host memory. Each element is rounded once. The result
+ *  has the same bits on every machine. The caller's floating-point modes (FTZ,
+ *  DAZ, rounding) do not matter and are preserved.
+ *
+ *   - Float to float: by `rounding`. Subnormals are kept. Overflow gives
+ *     infinity, toward zero the largest finite value. NaN becomes a quiet NaN
+ *     with the same sign.
+ *   - Float to integer: toward zero with any `rounding`, saturating. NaN gives
+ *     0. For example, 300.7 to u8 gives 255.
+ *   - Integer to float: to nearest even with any `rounding`. Overflow gives
+ *     infinity.
+ *   - Integer to integer: saturating.
+ *   - To bool: 0 if the value is 0, else 1 (also for NaN).
+ *   - Equal dtypes, except bool: the bits are copied.
+ *  @param dst   out: n elements of dst_dtype, aligned for it. It may be src if
+ *               both dtypes have the same size. Otherwise it must not overlap
+ *               src.
  *  @param src   n elements of src_dtype, aligned for it
- *  @param seed  for SSQ_ROUND_STOCHASTIC: element i draws word i of the
- *               stream (seed, step 0, tensor 0); else ignored
- *  @return SSQ_ERR_INVALID a pointer is NULL with n > 0, or no such dtype or
- *          rounding, or stochastic rounding to something else than f16 and
- *          bf16, or partial overlap; SSQ_ERR_UNSUPPORTED a reserved dtype.
- *          Synchronous. Since 0.1. */
+ *  @param seed  for SSQ_ROUND_STOCHASTIC: element i uses word i of the stream
+ *               (seed, step 0, tensor 0)
+ *  @return
+ *   - SSQ_ERR_INVALID      a dtype or rounding is not valid; stochastic
+ *                          rounding to a dtype other than f16 and bf16; dst or
+ *                          src is not aligned; they overlap in part. Pointers
+ *                          may be NULL if n is 0.
+ *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_convert(void *dst, ssq_dtype dst_dtype,
                                               const void *src,
                                               ssq_dtype src_dtype, size_t n,
