@@ -1,12 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.h - buffers, tensors, views, and copies from and to the host.
+/* tensor.h - buffers, tensors, views, and copies from and to host memory.
  *
- * A buffer is device memory. A tensor is an immutable description (dtype,
- * shape, strides, offset) of part of a buffer; views share the buffer and
- * keep it alive. Shapes and strides are in elements, offsets in bytes.
- * Row-major: the last dimension is the fastest. Rank 0 is a scalar; any
- * dimension may be 0. An enqueued op holds its buffers, so tensors may be
- * destroyed as soon as the call returned. */
+ *     float x[2][3] = {{1, 2, 3}, {4, 5, 6}};
+ *     ssq_tensor_create(device, SSQ_F16, 2, (int64_t[]){2, 3}, &tensor);
+ *     ssq_tensor_write(queue, tensor, x, sizeof(x), SSQ_F32);
+ *     ..                                              ops on the queue
+ *     ssq_tensor_read(queue, tensor, x, sizeof(x), SSQ_F32);
+ *     ssq_queue_sync(queue);                          x may be read now
+ *     ssq_tensor_destroy(&tensor);
+ *
+ * A buffer is device memory. A tensor describes a part of a buffer: dtype,
+ * shape, strides and offset. The description never changes. A view is another
+ * tensor on the same buffer; nothing is copied. Each tensor holds its buffer.
+ *
+ * Shapes and strides are in elements, offsets in bytes. Tensors are row-major:
+ * the last dimension changes fastest. A tensor of rank 0 is a scalar. A
+ * dimension may be 0.
+ *
+ * Enqueued work holds its buffers. A tensor may be destroyed directly after the
+ * call that uses it.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_TENSOR_H
 #define SESQUI_TENSOR_H
 
@@ -16,141 +31,224 @@
 extern "C" {
 #endif
 
-/** Most dimensions of a tensor. */
+/** The maximum rank of a tensor. */
 #define SSQ_MAX_RANK 6
 
 typedef struct ssq_buffer ssq_buffer;
 typedef struct ssq_tensor ssq_tensor;
 
-/** Allocate bytes bytes of device memory, 256-byte aligned, not initialised.
- *  @return SSQ_ERR_NOMEM with bytes asked, in use and the heap's size;
- *          SSQ_ERR_INVALID NULL, or this thread captures a graph on the
- *          device; SSQ_ERR_DEVICE the driver failed.
- *  @note bytes may be 0. May wait for finished work when memory is short. */
+/** Allocate device memory. It starts at a multiple of 256 bytes, and is not
+ *  initialized.
+ *  @param bytes   may be 0
+ *  @param buffer  out; owned by the caller; release it with
+ *                 ssq_buffer_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID  this thread captures a graph on the device (graph.h)
+ *   - SSQ_ERR_NOMEM    the message has the bytes that were asked for, that are
+ *                      in use, and that the device has
+ *  @sync waits if device memory is short: for all work on all queues of the
+ *        device */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_buffer_create(ssq_device *device,
                                                     uint64_t bytes,
                                                     ssq_buffer **buffer);
 
-/** Drop the caller's reference; never waits. */
+/** Release the caller's reference to a buffer. The memory is freed when no
+ *  tensor and no enqueued work holds it.
+ *  @param buffer  set to NULL; NULL, or a pointer to NULL: does nothing
+ *  @sync host but a CUDA driver without memory pools may wait to free a buffer
+ *        of more than 32 MiB
+ *  @threads object */
 SSQ_API void ssq_buffer_destroy(ssq_buffer **buffer);
 
-/** Size in bytes, as asked for; 0 for NULL. */
+/** Return the size in bytes that was asked for; 0 for NULL. */
 SSQ_API uint64_t ssq_buffer_bytes(const ssq_buffer *buffer);
 
-/** Make a contiguous tensor with a buffer of its own, not initialised.
- *  @param rank   0..SSQ_MAX_RANK
- *  @param shape  rank values >= 0; NULL allowed for rank 0
- *  @return SSQ_ERR_INVALID with the values, or this thread captures a graph on
- *          the device; SSQ_ERR_UNSUPPORTED a reserved dtype; SSQ_ERR_NOMEM,
- *          SSQ_ERR_DEVICE as ssq_buffer_create. Since 0.1. */
+/** Create a contiguous tensor with a new buffer, which is not initialized.
+ *  @param dtype   one of the first five of ssq_dtype
+ *  @param rank    0 to SSQ_MAX_RANK
+ *  @param shape   `rank` sizes, each at least 0; may be NULL if rank is 0
+ *  @param tensor  out; owned by the caller; release it with
+ *                 ssq_tensor_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID      dtype is not valid; rank or a size is out of range;
+ *                          64 bits cannot count the elements; this thread
+ *                          captures a graph on the device (graph.h)
+ *   - SSQ_ERR_UNSUPPORTED  a host or reserved dtype, for example SSQ_F64
+ *   - SSQ_ERR_NOMEM        as ssq_buffer_create
+ *  @sync waits as ssq_buffer_create
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_create(ssq_device *device,
                                                     ssq_dtype dtype, int rank,
                                                     const int64_t *shape,
                                                     ssq_tensor **tensor);
 
-/** Describe part of a buffer.
- *  @param strides  rank values in elements, >= 0 (0 repeats an element: legal
- *                  for inputs of ops only); NULL contiguous
+/** Create a tensor on a part of a buffer. It holds the buffer.
+ *  @param strides  `rank` values in elements, each at least 0; NULL:
+ *                  contiguous. A tensor with a stride of 0, or whose elements
+ *                  overlap, can only be an input of ops.
  *  @param offset   bytes from the buffer's start; a multiple of the element
- *  @return SSQ_ERR_INVALID the tensor does not fit the buffer, and the rest
- *          as ssq_tensor_create. Holds the buffer. Since 0.1. */
+ *                  size
+ *  @param tensor   out; owned by the caller; release it with
+ *                  ssq_tensor_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID      dtype, rank or shape as ssq_tensor_create; a stride
+ *                          is negative; offset is not a multiple; the tensor
+ *                          ends after the buffer
+ *   - SSQ_ERR_UNSUPPORTED  a host or reserved dtype
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_from_buffer(
     ssq_buffer *buffer, ssq_dtype dtype, int rank, const int64_t *shape,
     const int64_t *strides, uint64_t offset, ssq_tensor **tensor);
 
-/** Drop the caller's reference; never waits. */
+/** Release a tensor, and its reference to the buffer. Views of it stay valid.
+ *  @param tensor  set to NULL; NULL, or a pointer to NULL: does nothing
+ *  @sync host as ssq_buffer_destroy
+ *  @threads object */
 SSQ_API void ssq_tensor_destroy(ssq_tensor **tensor);
 
-/** What a tensor describes; filled by ssq_tensor_desc_get. */
+/** Description of a tensor; written by ssq_tensor_desc_get. */
 typedef struct ssq_tensor_desc {
     size_t struct_size;
     ssq_dtype dtype;
     int rank;
     int64_t shape[SSQ_MAX_RANK];
     int64_t strides[SSQ_MAX_RANK]; /**< elements */
-    uint64_t offset;               /**< bytes, in the buffer */
-    int64_t elements;              /**< the product of shape */
-    bool contiguous;
+    uint64_t offset;               /**< bytes from the buffer's start */
+    int64_t elements;              /**< product of shape; 1 for rank 0 */
+    bool contiguous;               /**< dense and row-major, or empty */
 } ssq_tensor_desc;
 #define SSQ_TENSOR_DESC_INIT                                                   \
     {                                                                          \
         sizeof(ssq_tensor_desc), SSQ_F32, 0, {0}, {0}, 0, 0, false             \
     }
 
-/** Everything that a tensor describes, at once.
- *  @return SSQ_ERR_INVALID a NULL or wrong struct_size. */
+/** Return the description of a tensor.
+ *  @param desc  in: struct_size; out: the rest. Unused entries of shape and
+ *               strides are 0.
+ *  @return as every call */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_desc_get(const ssq_tensor *tensor,
                                                       ssq_tensor_desc *desc);
 
-/** Single fields, for short code; 0, or SSQ_F32, for NULL. */
+/** Return the dtype of a tensor; SSQ_F32 for NULL. */
 SSQ_API ssq_dtype ssq_tensor_dtype(const ssq_tensor *tensor);
+/** Return the rank of a tensor; 0 for NULL. */
 SSQ_API int ssq_tensor_rank(const ssq_tensor *tensor);
+/** Return the number of elements of a tensor; 0 for NULL. */
 SSQ_API int64_t ssq_tensor_elements(const ssq_tensor *tensor);
-/** Size of dimension i; a negative i counts from the end; -1 if out of
- *  range. */
+/** Return the size of dimension i. A negative i counts from the end, for
+ *  example -1 is the last dimension.
+ *  @return -1 if i is out of range, or tensor is NULL */
 SSQ_API int64_t ssq_tensor_size(const ssq_tensor *tensor, int i);
-/** The device of the tensor's buffer; NULL for NULL. Not a new reference. */
+/** Return the device of the tensor's buffer; NULL for NULL. The caller does not
+ *  own the result: do not close it. */
 SSQ_API ssq_device *ssq_tensor_device(const ssq_tensor *tensor);
 
-/** The same elements in another shape. One size may be -1: it is worked out.
- *  @return SSQ_ERR_INVALID the element counts differ, or the strides do not
- *          allow it without a copy. A view. Since 0.1. */
+/** Create a view of the same elements with another shape.
+ *  @param shape  `rank` sizes. One may be -1: it is computed. For example, {-1,
+ *                4} of 12 elements is {3, 4}. May be NULL if rank is 0.
+ *  @param view   out; owned by the caller; release it with
+ *                ssq_tensor_destroy()
+ *  @return SSQ_ERR_INVALID  the number of elements differs; the strides need a
+ *                           copy, for example after a transpose; rank or a
+ *                           size is out of range; -1 with a size of 0
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_reshape(const ssq_tensor *tensor,
                                                      int rank,
                                                      const int64_t *shape,
                                                      ssq_tensor **view);
 
-/** Elements start, start + step, ... < stop of one dimension. A negative axis
- *  counts from the end. @param step >= 1
- *  @return SSQ_ERR_INVALID unless 0 <= start <= stop <= size. A view. */
+/** Create a view of elements start, start + step, ... below stop of one
+ *  dimension. For example, 1, 6 and 2 select elements 1, 3 and 5.
+ *  @param axis   a negative axis counts from the end
+ *  @param step   at least 1
+ *  @param view   out; owned by the caller; release it with
+ *                ssq_tensor_destroy()
+ *  @return SSQ_ERR_INVALID  axis or step is out of range; 0 <= start <= stop <=
+ *                           size does not hold */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_slice(const ssq_tensor *tensor,
                                                    int axis, int64_t start,
                                                    int64_t stop, int64_t step,
                                                    ssq_tensor **view);
 
-/** Dimension i of the view is dimension axes[i] of the tensor; NULL axes
- *  reverse them all. @return SSQ_ERR_INVALID axes is no permutation. A view. */
+/** Create a view with another order of dimensions: dimension i of the view is
+ *  dimension axes[i] of the tensor. For example, axes {0, 2, 1} swap the last
+ *  two of three.
+ *  @param axes   one for each dimension; a negative one counts from the end.
+ *                NULL: reverse all dimensions.
+ *  @param view   out; owned by the caller; release it with
+ *                ssq_tensor_destroy()
+ *  @return SSQ_ERR_INVALID  an axis is out of range or occurs twice */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_transpose(const ssq_tensor *tensor,
                                                        const int *axes,
                                                        ssq_tensor **view);
 
-/** Repeat dimensions of size 1 (stride 0) and add leading ones, as NumPy
- *  does. Only for inputs. @return SSQ_ERR_INVALID the shapes do not match. A
- *  view. */
+/** Create a view with repeated elements, by NumPy's rules. A dimension of size
+ *  1 is repeated (stride 0), and leading dimensions are added. For example, {3,
+ *  1} can become {2, 3, 4}. The view can only be an input of ops.
+ *  @param rank   at least the tensor's rank
+ *  @param shape  `rank` sizes
+ *  @param view   out; owned by the caller; release it with
+ *                ssq_tensor_destroy()
+ *  @return SSQ_ERR_INVALID  the shapes do not match; rank or a size is out of
+ *                           range */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
                                                        int rank,
                                                        const int64_t *shape,
                                                        ssq_tensor **view);
 
-/** Copy dense row-major host elements into a tensor, converting to its dtype.
- *  To a float: rounded once to nearest even, overflow to infinity. To an
- *  integer: the value itself; a value that the tensor's dtype does not hold
- *  (out of range, a fraction, NaN) is an error that names the first such
- *  element and its value, with the tensor untouched. Where that may happen, and
- *  for dtypes that tensors do not have, host is converted at the call, which
- *  takes host memory of the tensor's size until the copy is done.
- *  @param host   ssq_tensor_elements(tensor) elements of dtype; must stay
- *                untouched until a later sync
- *  @param bytes  the size of host: at least the elements', more is fine (what
- *                is behind them stays untouched); `sizeof array`, not the
- *                tensor's own size
- *  @param dtype  of the host's elements: any but the reserved ones
- *  @return SSQ_ERR_INVALID host is too small for the tensor (the text has the
- *          bytes needed and given), a value does not fit, other devices, NULL
- *          host with elements, strides of 0, or a capture; SSQ_ERR_UNSUPPORTED
- *          a reserved dtype; SSQ_ERR_NOMEM no room to convert or for the
- *          staging buffer. Asynchronous. */
+/** Copy dense row-major elements from host memory into a tensor, and convert
+ *  them to its dtype.
+ *
+ *  To a float dtype, each value is rounded once to nearest even; overflow gives
+ *  infinity. To an integer dtype, the value must fit exactly. For example, 0.5,
+ *  NaN and 300 do not fit u8. An SSQ_BOOL byte must be 0 or 1.
+ *
+ *  If a value may not fit, or tensors cannot have the host's dtype, the call
+ *  converts on the host. That needs host memory of the tensor's size until the
+ *  copy is done.
+ *  @param tensor  its elements must not overlap
+ *  @param host    at least ssq_tensor_elements(tensor) elements of dtype. The
+ *                 caller must not change or free them before a later sync, also
+ *                 if the call fails.
+ *  @param bytes   size of host; at least the size of the elements. Further
+ *                 bytes are not read. Pass sizeof(array), not the tensor's
+ *                 size.
+ *  @param dtype   dtype of host: any except the reserved ones
+ *  @return
+ *   - SSQ_ERR_INVALID      host is too small (the message has the bytes needed
+ *                          and given); a value does not fit (the message names
+ *                          the first one); host is NULL and the tensor not
+ *                          empty; dtype is not valid; elements of tensor
+ *                          overlap; a graph is being captured on the queue
+ *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
+ *   After an error the tensor has not changed.
+ *  @sync async but on cuda a copy of more than 256 KiB from memory that is not
+ *        pinned may wait for earlier work
+ *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_write(ssq_queue *queue,
                                                    const ssq_tensor *tensor,
                                                    const void *host,
                                                    size_t bytes,
                                                    ssq_dtype dtype);
 
-/** Copy a tensor into dense row-major host memory, converting as
- *  ssq_tensor_write: bytes, dtype and errors likewise. Asynchronous: host may
- *  be read after a later sync (of the queue, or of an event behind it) - but a
- *  read whose values may not fit (float to integer, integer to a narrower one)
- *  waits for the queue and reports; host is untouched if one does not. */
+/** Copy a tensor into dense row-major host memory, and convert it to the host's
+ *  dtype by the rules of ssq_tensor_write. Read host only after a later sync of
+ *  the queue, or of an event that was recorded on it later.
+ *  @param host   at least ssq_tensor_elements(tensor) elements of dtype; must
+ *                exist until then
+ *  @param bytes  size of host; at least the size of the elements. Further bytes
+ *                are not written.
+ *  @param dtype  dtype of host: any except the reserved ones
+ *  @return
+ *   - SSQ_ERR_INVALID      as ssq_tensor_write, except that elements of tensor
+ *                          may overlap
+ *   - SSQ_ERR_UNSUPPORTED  a reserved dtype
+ *   If a value does not fit, host has not changed.
+ *  @sync waits for all work of the queue, if a value may not fit: from a float
+ *        to an integer dtype, or to an integer dtype that lacks values, for
+ *        example i32 to u8. On cuda a copy of more than 256 KiB to memory that
+ *        is not pinned waits, too. Otherwise async.
+ *  @threads object */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_read(ssq_queue *queue,
                                                   const ssq_tensor *tensor,
                                                   void *host, size_t bytes,
