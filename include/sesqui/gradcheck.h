@@ -1,20 +1,37 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gradcheck.h - is the gradient of a function of vars what differences say?
+/* gradcheck.h - compare the gradients of a function of vars with difference
+ * quotients.
  *
- * With weights w of the checker's own, f = sum(w y) over the elements of the
- * function's result y is summed in double on the host, y coming from float32
- * forward passes. For an element p of a parameter and a step h
+ *     static ssq_var net(ssq_tape *tape, void *user)
+ *     {
+ *         ssq_var x = ssq_var_input(tape, user);
+ *         return ssq_nn_linear(tape, "fc", x, 3, NULL);
+ *     }
+ *     ..
+ *     ssq_gradcheck_report report = SSQ_GRADCHECK_REPORT_INIT;
+ *     if (ssq_gradcheck(tape, net, x, NULL, &report) != SSQ_OK)
+ *         return fail(ssq_last_error());
+ *
+ * Method. Let y be the function's result and w fixed weights of the checker.
+ * f = sum(w y) is summed in double on the host, from float32 forward passes.
+ * For an element p of a parameter and a step h, the difference quotient is
  *
  *     D(h) = (f(p + h) - f(p - h)) / 2h
  *
- * has the error of the series, D'''(p) h^2 / 6 and less, and that of rounding.
- * The first is estimated as |D(2h) - D(h)|, three times what theory says of it
- * (Richardson; Dahlquist and Bjoerck, Numerical Methods in Scientific Computing
- * I, 3.4), the second bounded by B / h, where B = ulps 2^-23 max|y| sum|w|: y
- * is taken to be known to that many units of its largest element. Four steps
- * are tried, each twice the one before, and the one is taken whose two errors
- * are the least together; the gradient of the tape has to be within them, and
- * within ulps 2^-23 of its own. */
+ * Its error has two parts:
+ *
+ *  - The truncation error, f'''(p) h^2 / 6 and smaller terms. The check uses
+ *    |D(2h) - D(h)|, three times the estimate of Richardson's method (Dahlquist
+ *    and Bjoerck, Numerical Methods in Scientific Computing I, 3.4).
+ *  - The rounding error, at most B / h with B = ulps 2^-23 max|y| sum|w|. This
+ *    assumes that y is exact to `ulps` units of its largest element.
+ *
+ * Four steps are tried, each twice the previous one. The step with the smallest
+ * sum of both errors is used. The gradient g of the tape must agree with D(h)
+ * within this sum plus ulps 2^-23 |g|.
+ *
+ * @sync waits
+ * @threads object */
 #ifndef SESQUI_GRADCHECK_H
 #define SESQUI_GRADCHECK_H
 
@@ -25,18 +42,21 @@
 extern "C" {
 #endif
 
-/** What is checked: it makes vars on the tape, from parameters of its own, and
- *  answers one of floats, of any shape. It is called again and again and has to
- *  do the same each time: layers that draw random words draw the same ones. */
+/** The function to check. It makes vars on the tape, from its parameters, and
+ *  returns a var of a float dtype with any shape. It is called many times and
+ *  must do the same each time: for example, it must not read the next batch.
+ *  Random layers draw the same numbers in each call. */
 typedef ssq_var (*ssq_gradcheck_fn)(ssq_tape *tape, void *user);
 
+/** Arguments of ssq_gradcheck. */
 typedef struct ssq_gradcheck_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_gradcheck_args));
-    double step SSQ_DEFAULT(0.015625); /**< the least h, above 0; relative to an
-                               element that is larger than 1 */
-    double ulps SSQ_DEFAULT(16.0);     /**< of the forward pass: see above */
-    uint32_t samples SSQ_DEFAULT(16);  /**< elements of each parameter that are
-                               tried, spread over all; 0 all of them */
+    double step SSQ_DEFAULT(0.015625); /**< the smallest h, above 0 and finite;
+                               multiplied by |p| if that is above 1 */
+    double ulps SSQ_DEFAULT(16.0);     /**< error of the forward pass, above 0;
+                               see the top of this file */
+    uint32_t samples SSQ_DEFAULT(16);  /**< at most this many elements of each
+                               parameter are tried, evenly spaced; 0: all */
 } ssq_gradcheck_args;
 #define SSQ_GRADCHECK_DEFAULTS sizeof(ssq_gradcheck_args), 0.015625, 16.0, 16
 #define SSQ_GRADCHECK_INIT                                                     \
@@ -46,30 +66,43 @@ typedef struct ssq_gradcheck_args {
 #define SSQ_GRADCHECK(...)                                                     \
     SSQ_ARGS(ssq_gradcheck_args, SSQ_GRADCHECK_DEFAULTS, __VA_ARGS__)
 
-/** The worst element: whose error is the largest part of its tolerance. */
+/** Report of a check. The element is the first one with a wrong gradient. If
+ *  all are right, it is the element whose error is the largest fraction of its
+ *  tolerance. */
 typedef struct ssq_gradcheck_report {
     size_t struct_size;
-    char name[SSQ_PARAM_NAME]; /**< of the parameter */
-    uint64_t index;            /**< flat */
+    char name[SSQ_PARAM_NAME]; /**< name of the parameter */
+    uint64_t index;            /**< of the element, in row-major order */
     double gradient, difference, tolerance;
-    uint64_t tried; /**< elements */
+    uint64_t tried; /**< number of elements that were tried */
 } ssq_gradcheck_report;
 #define SSQ_GRADCHECK_REPORT_INIT                                              \
     {                                                                          \
         sizeof(ssq_gradcheck_report), "", 0, 0.0, 0.0, 0.0, 0                  \
     }
 
-/** Check all parameters with a gradient that the tape's set has after a pass of
- *  fn. They get their values back; gradients are clean afterwards, and the pass
- *  is the checker's. Waits.
- *  @param tape    of float32 parameters: rounding to 16 bits is no derivative
- *  @param args    NULL all defaults
- *  @param report  out, optional; written also where a gradient is wrong
- *  @return SSQ_ERR_INVALID a gradient that is not within its tolerance, with
- * the parameter, the element and both values; also a NULL, a wrong struct_size,
- * a step or ulps that is not above 0, parameters of 16 bits, no parameter, fn
- * makes or removes parameters in a later call; what the tape latches;
- * SSQ_ERR_NOMEM; the queue's error. Since 0.1. */
+/** Check the gradients of all parameters in the tape's set. The function's
+ *  first call may create parameters. Afterwards the parameters have their old
+ *  values, the gradients are cleared, and the tape's current pass is the
+ *  checker's. Running statistics and other states are not restored: each
+ *  training pass has changed them.
+ *  @param tape    its parameters with a gradient must be float32. For example,
+ *                 a policy with f16 parameters is refused.
+ *  @param user    passed to fn
+ *  @param args    NULL: all defaults
+ *  @param report  in: struct_size; out: the rest; may be NULL. Written if all
+ *                 elements could be tried, also if a gradient is wrong.
+ *  @return
+ *   - SSQ_ERR_INVALID  a gradient is wrong: the message has the parameter, the
+ *                      element and both values. report->tried is above 0.
+ *   - SSQ_ERR_INVALID  step or ulps is out of range; a parameter is not
+ *                      float32; no parameter has a gradient; in a later call fn
+ *                      makes or removes parameters, or returns another number
+ *                      of elements
+ *   - the first error that the tape has latched
+ *   - the queue's error: parameters may keep changed values then
+ *  @sync waits for all work of the tape's queue
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gradcheck(ssq_tape *tape,
                                                 ssq_gradcheck_fn fn, void *user,
                                                 const ssq_gradcheck_args *args,
