@@ -14,7 +14,7 @@
  * Every function that can fail returns ssq_status. The compiler warns if the
  * status is not used. Results are written through the last parameters, and only
  * if the call returns SSQ_OK. ssq_last_error returns the text of this thread's
- * last failure, which names the values that were refused.
+ * last failure. It names the values that were refused.
  *
  * The library never aborts, exits or prints. Exception: if the environment has
  * SSQ_VERBOSE and no log callback is set, log lines go to standard error. A
@@ -32,7 +32,7 @@
  *      each call in a child of fork on a device that the child cannot use.
  *  (d) After work on a queue has failed, every later call on that queue returns
  *      the status and the text of this failure. The queue cannot be repaired:
- *      destroy it. The contents of its outputs are undefined.
+ *      destroy it. The outputs of the failed work are undefined.
  *
  *  - Errors: a failed call has not changed its arguments, the device or the
  *    queue, unless its comment says what has changed.
@@ -53,11 +53,14 @@
  *  - from (b): ssq_device_open returns SSQ_ERR_NOT_FOUND if memory is too short
  *    to load the driver. ssq_graph_end returns SSQ_OK if memory is too short
  *    for the driver's form of the graph: launches are slower then.
- *  - from (c): calls that need no driver work in a child. They are
- *    ssq_device_props_get, ssq_device_verdict_get, ssq_device_verdict_keep,
- *    ssq_implementation_name, ssq_implementation_pin, ssq_tensor_from_buffer,
- *    ssq_tensor_desc_get, the views of tensor.h, and functions that return a
- *    value. Destroying frees what it can and calls no driver.
+ *  - from (c): calls that use only host memory also work in a child. Those in
+ *    device.h and tensor.h are ssq_device_props_get, ssq_device_verdict_get,
+ *    ssq_device_verdict_keep, ssq_implementation_name, ssq_implementation_pin,
+ *    ssq_tensor_from_buffer, ssq_tensor_desc_get and the views. Other headers
+ *    have more, for example ssq_gemm_tuning_get. Destroying frees what it can
+ *    and calls no driver.
+ *  - from (c): ssq_gemm_tuning_clear returns SSQ_ERR_DEVICE if its file cannot
+ *    be removed (tune.h).
  *  - from (d): ssq_queue_destroy and ssq_queue_device do not report the error.
  *    Calls on an event and ssq_queue_wait also report the error of the queue
  *    on which the event was recorded.
@@ -68,18 +71,23 @@
  * The head comment of a header ends with the marks of its functions. A mark in
  * the comment of a function replaces the header's mark for this function.
  *
- *  - @sync host: does nothing on the device.
- *  - @sync async: enqueues work and returns; the work may run later. On devices
+ * The mark "sync" has one of these classes, and perhaps an explanation:
+ *
+ *  - host: the call does nothing on the device.
+ *  - async: it enqueues work and returns; the work may run later. On devices
  *    that are not asynchronous (ssq_device_props) it has run on return. The
  *    call waits for earlier work if the driver accepts no more work, or if
  *    device memory is short (ssq_buffer_create).
- *  - @sync waits: waits for the device. The mark says for which work, and when.
- *  - @threads any: threads may call it at the same time, also with the same
- *    objects.
- *  - @threads object: threads may call it at the same time if they do not use
- *    the same object. Otherwise the caller must lock. For example, two threads
- *    may each enqueue on a queue of one device, but not on the same queue.
- *    Devices, and tensors that are operands, may be shared in any case.
+ *  - waits: it waits for the device. The explanation says for which work, and
+ *    when.
+ *
+ * The mark "threads" has one of these classes:
+ *
+ *  - any: threads may call it at the same time, also with the same objects.
+ *  - object: threads may call it at the same time if they do not use the same
+ *    object. Otherwise the caller must lock. For example, two threads may each
+ *    enqueue on a queue of one device, but not on the same queue. Devices, and
+ *    tensors that are operands, may be shared in any case.
  *
  * @sync host
  * @threads any */
