@@ -324,7 +324,7 @@ void cuda_props(const struct backend_device *d, ssq_device_props *p)
     p->f16 = HALF_CAPS | matrix_caps(d, SSQ_F16);
     p->bf16 = HALF_CAPS | matrix_caps(d, SSQ_BF16);
     p->f32_subnormals = d->subnormals;
-    p->host_memory = d->integrated;
+    p->host_memory = false;
     p->asynchronous = true;
 }
 

@@ -62,7 +62,7 @@ void vulkan_device_close(struct backend_device *d)
 /* Read SSQ_VULKAN_TIMELINE, which as 0 does without timeline semaphores, as on
  * a device that has none, and SSQ_VULKAN_SUBMIT_MS, how long a submission
  * should take. */
-static ssq_status read_environment(struct backend_device *d)
+ssq_status vulkan_read_environment(struct backend_device *d)
 {
     bool timeline = true;
     uint64_t ms = SUBMIT_MS;
@@ -190,7 +190,7 @@ ssq_status vulkan_open(struct backend_instance *instance, unsigned i,
     ssq_status st =
         vulkan_instance_open(instance, i, &d->instance, &d->physical, &d->caps);
     if (st == SSQ_OK)
-        st = read_environment(d);
+        st = vulkan_read_environment(d);
     if (st == SSQ_OK)
         st = check_disk(d);
     if (st == SSQ_OK)

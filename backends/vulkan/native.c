@@ -96,6 +96,8 @@ ssq_status vulkan_open_native(struct backend_instance *instance,
     d->queue_lock = (struct vulkan_queue_lock){n->lock, n->unlock, n->user};
     ssq_status st = take_caps(instance, n, &d->caps, i);
     if (st == SSQ_OK)
+        st = vulkan_read_environment(d);
+    if (st == SSQ_OK)
         st = vulkan_device_begin(d);
     if (st == SSQ_OK)
         *device = d;

@@ -207,6 +207,9 @@ struct backend_device *vulkan_device_new(const struct services *core);
 /** Make what an own and a caller's device both have, once caps, vk and queue
  * are set. Where it fails, vulkan_device_close() takes back what was made. */
 ssq_status vulkan_device_begin(struct backend_device *device);
+/** Take the environment's choices: SSQ_VULKAN_TIMELINE, SSQ_VULKAN_SUBMIT_MS.
+ */
+ssq_status vulkan_read_environment(struct backend_device *device);
 /** Also closes a device that was not completed. It waits for nothing: the core
  * has closed the queues before. */
 void vulkan_device_close(struct backend_device *device);

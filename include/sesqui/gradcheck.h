@@ -66,9 +66,9 @@ typedef struct ssq_gradcheck_args {
 #define SSQ_GRADCHECK(...)                                                     \
     SSQ_ARGS(ssq_gradcheck_args, SSQ_GRADCHECK_DEFAULTS, __VA_ARGS__)
 
-/** Report of a check. The element is the first one with a wrong gradient. If
- *  all are right, it is the element whose error is the largest fraction of its
- *  tolerance. */
+/** Report of a check. The element is the one whose error is the largest
+ *  fraction of its tolerance: of those with a wrong gradient, if there are
+ *  any. */
 typedef struct ssq_gradcheck_report {
     size_t struct_size;
     char name[SSQ_PARAM_NAME]; /**< name of the parameter */
@@ -83,9 +83,9 @@ typedef struct ssq_gradcheck_report {
 
 /** Check the gradients of all parameters in the tape's set. The function's
  *  first call may create parameters. Afterwards the parameters have their old
- *  values, the gradients are cleared, and the tape's current pass is the
- *  checker's. Running statistics and other states are not restored: each
- *  training pass has changed them.
+ *  values, and so have running statistics and other states. A state that the
+ *  first call creates has the value that this call left. The gradients are
+ *  cleared, and the tape's current pass is the checker's.
  *  @param tape    its parameters with a gradient must be float32. For example,
  *                 a policy with f16 parameters is refused.
  *  @param user    passed to fn

@@ -39,7 +39,7 @@
  *  - Ownership: ssq_x_create(.., &x) makes an object that the caller owns. The
  *    caller must release it with ssq_x_destroy(&x), which sets x to NULL and
  *    cannot fail.
- *  - struct_size: initialize every struct with its SSQ_X_INIT, which sets the
+ *  - struct_size: initialize every struct with its SSQ_..._INIT, which sets the
  *    field. For example, a struct of zeros is refused.
  *
  * These calls differ:
@@ -55,12 +55,9 @@
  *    for the driver's form of the graph: launches are slower then.
  *  - from (c): calls that use only host memory also work in a child. Those in
  *    device.h and tensor.h are ssq_device_props_get, ssq_device_verdict_get,
- *    ssq_device_verdict_keep, ssq_implementation_name, ssq_implementation_pin,
- *    ssq_tensor_from_buffer, ssq_tensor_desc_get and the views. Other headers
- *    have more, for example ssq_gemm_tuning_get. Destroying frees what it can
- *    and calls no driver.
- *  - from (c): ssq_gemm_tuning_clear returns SSQ_ERR_DEVICE if its file cannot
- *    be removed (tune.h).
+ *    ssq_implementation_name, ssq_implementation_pin, ssq_tensor_from_buffer,
+ *    ssq_tensor_desc_get and the views. Other headers have more, for example
+ *    ssq_gemm_tuning_get. Destroying frees what it can and calls no driver.
  *  - from (d): ssq_queue_destroy and ssq_queue_device do not report the error.
  *    Calls on an event and ssq_queue_wait also report the error of the queue
  *    on which the event was recorded.

@@ -208,8 +208,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_tensor_broadcast(const ssq_tensor *tensor,
  *  copy is done.
  *  @param tensor  its elements must not overlap
  *  @param host    at least ssq_tensor_elements(tensor) elements of dtype. The
- *                 caller must not change or free them before a later sync, also
- *                 if the call fails.
+ *                 caller must not change or free them before a later sync. If
+ *                 the call fails, nothing reads them.
  *  @param bytes   size of host; at least the size of the elements. Further
  *                 bytes are not read. Pass sizeof(array), not the tensor's
  *                 size.

@@ -100,7 +100,7 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_get(const ssq_device *device,
 SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
 
 /** Forget: remove that file. This device goes on as it was opened.
- *  @return SSQ_ERR_INVALID device NULL; SSQ_ERR_DEVICE the file is there and
+ *  @return SSQ_ERR_INVALID device NULL; SSQ_ERR_IO the file is there and
  *          cannot be removed; SSQ_OK also where there is none. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_clear(ssq_device *device);
 

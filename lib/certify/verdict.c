@@ -39,6 +39,9 @@ ssq_status ssq_device_verdict_keep(ssq_device *device,
         return error_set(SSQ_ERR_UNSUPPORTED,
                          "device_verdict_keep: nothing is kept of %s",
                          device->props.name);
+    ssq_status st = device_check(device, "device_verdict_keep");
+    if (st != SSQ_OK)
+        return st;
     struct certificate *c = &device->certificate;
     c->verdict_bad = !verdict->passed;
     snprintf(c->verdict, sizeof(c->verdict), "%s", verdict->text);

@@ -229,8 +229,10 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
         op->id == OP_download || d->pins[op->id][0] != '\0')
         return SSQ_ERR_UNSUPPORTED;
     snprintf(reason, sizeof(reason), "%s", ssq_last_error());
+    if (capture_dry(queue)) /* it would run, on the host */
+        return SSQ_OK;
     if (queue->capture != NULL)
-        return error_set(SSQ_ERR_INVALID,
+        return error_set(SSQ_ERR_UNSUPPORTED,
                          "%s; no host fallback while a graph is being captured",
                          reason);
     if (is_new(d, reason))

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* gradcheck.c - gradients against difference quotients. */
 #include <sesqui/gradcheck.h>
+#include <sesqui/ops/data.h>
 #include <sesqui/vars.h>
 
 #include "lib/core/size.h"
@@ -14,7 +15,12 @@
 /* Steps that are tried, each twice the one before. */
 #define STEPS 4
 
-/* A check under way. */
+/* A state, such as a running mean, and its values before the check. */
+struct kept {
+    ssq_tensor *state, *copy; /* both held */
+};
+
+/* A check that runs. */
 struct check {
     ssq_tape *tape;
     ssq_gradcheck_fn fn;
@@ -26,10 +32,61 @@ struct check {
     float *y;       /* the function's result, n elements */
     double *w;      /* their weights */
     size_t n;
-    double rounding;   /* B */
-    size_t params;     /* that the first pass has made; 0 before its end */
-    uint32_t removals; /* the set's, when the check began */
+    double rounding;     /* B */
+    size_t params;       /* that the first pass has made; 0 before its end */
+    uint32_t removals;   /* the set's, when the check began */
+    struct kept *kept;   /* n_kept of them */
+    size_t n_kept, seen; /* seen: parameters that were looked through */
 };
+
+/* ---- states ---- */
+
+/* Copy the states that are new in the set. Those that the first pass creates
+ * are kept as it leaves them. */
+static ssq_status keep_states(struct check *c)
+{
+    const ssq_params *set = c->tape->params;
+    struct kept *kept = mem_alloc_array(set->n + 1, sizeof(*kept));
+    ssq_status st = kept == NULL
+                        ? error_nomem("gradcheck", set->n * sizeof(*kept))
+                        : SSQ_OK;
+    if (st != SSQ_OK)
+        return st;
+    if (c->n_kept > 0)
+        memcpy(kept, c->kept, c->n_kept * sizeof(*kept));
+    mem_free(c->kept);
+    c->kept = kept;
+    for (; c->seen < set->n && st == SSQ_OK; c->seen++) {
+        const struct param *p = &set->at[c->seen];
+        struct kept *k = &kept[c->n_kept];
+        const struct view *v = &p->tensor->view;
+        if (!p->state || view_elements(v) == 0)
+            continue;
+        st = tensor_create(set->device, v->dtype, v->rank, v->shape, &k->copy);
+        if (st != SSQ_OK)
+            break;
+        k->state = p->tensor;
+        object_get(&k->state->object);
+        c->n_kept++;
+        st = ssq_copy(c->tape->queue, SSQ_COPY(.x = k->state, .y = k->copy));
+    }
+    return st;
+}
+
+/* Put the states back; st: of the check. */
+static ssq_status restore_states(struct check *c, ssq_status st)
+{
+    for (size_t i = 0; i < c->n_kept; i++) {
+        struct kept *k = &c->kept[i];
+        ssq_status back =
+            ssq_copy(c->tape->queue, SSQ_COPY(.x = k->copy, .y = k->state));
+        st = st == SSQ_OK ? back : st;
+        ssq_tensor_destroy(&k->copy);
+        object_put(&k->state->object);
+    }
+    mem_free(c->kept);
+    return st;
+}
 
 /* Between 1/2 and 3/2, of either sign, and nothing that a sum of a softmax's
  * row, say, would make 0. */
@@ -96,6 +153,8 @@ static ssq_status measure(struct check *c)
 {
     ssq_var y = SSQ_VAR_NONE;
     ssq_status st = pass(c, &y);
+    if (st == SSQ_OK)
+        st = keep_states(c);
     if (st != SSQ_OK)
         return st;
     double f, most = 0.0, sum = 0.0;
@@ -198,7 +257,8 @@ static ssq_status differ(struct check *c, struct element *e)
     return st;
 }
 
-/* NaN is no agreement. */
+/* Keep the worst of the wrong elements, or of all while none is wrong. A NaN
+ * agrees with nothing. */
 static void judge(struct check *c, const struct element *e, double g)
 {
     double tolerance = e->tolerance + c->args.ulps * 0x1p-23 * fabs(g);
@@ -207,7 +267,7 @@ static void judge(struct check *c, const struct element *e, double g)
     double had = fabs(c->worst.gradient - c->worst.difference);
     bool worse =
         c->worst.tried == 0 || error * c->worst.tolerance > had * tolerance;
-    if (!c->wrong && (wrong || worse)) {
+    if (wrong == c->wrong ? worse : wrong) {
         (void)snprintf(c->worst.name, sizeof(c->worst.name), "%s", e->name);
         c->worst.index = e->i;
         c->worst.gradient = g;
@@ -328,9 +388,12 @@ ssq_status ssq_gradcheck(ssq_tape *tape, ssq_gradcheck_fn fn, void *user,
         return st;
     c.draws = tape->params->draws;
     c.removals = tape->params->removals;
-    st = measure(&c);
+    st = keep_states(&c);
+    if (st == SSQ_OK)
+        st = measure(&c);
     if (st == SSQ_OK)
         st = check_params(&c);
+    st = restore_states(&c, st);
     ssq_params_clean(tape->params);
     mem_free(c.y);
     mem_free(c.w);

@@ -547,11 +547,16 @@ static int fall_back_in_capture(void *arg)
     (void)arg;
     NEED(ssq_graph_begin(b.q));
     NEED(fill(&b, b.x, 1));
-    bad += copy(&b, b.x, b.y) != SSQ_ERR_INVALID ||
+    bad += copy(&b, b.x, b.y) != SSQ_ERR_UNSUPPORTED ||
            !core_has(ssq_last_error(), "captured");
     NEED(ssq_graph_end(b.q, &g));
     bad += ssq_graph_ops(g) != 1 || fallbacks(&b) != 0;
     ssq_graph_destroy(&g);
+    /* a dry one asks what would run, and this would */
+    NEED(ssq_graph_begin_dry(b.q));
+    bad += copy(&b, b.x, b.y) != SSQ_OK;
+    NEED(ssq_graph_end(b.q, &g));
+    bad += fallbacks(&b) != 0;
     bench_close(&b);
     return bad;
 }

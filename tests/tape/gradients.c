@@ -116,6 +116,63 @@ static void shrunk(void)
     }
 }
 
+/* A model with running statistics, which a check must not move. */
+static ssq_var with_states(ssq_tape *t, void *user)
+{
+    (void)user;
+    ssq_var x = ssq_var_param(t, "b",
+                              SSQ_PARAM(.rank = 2, .shape = {4, 3},
+                                        .init = SSQ_INIT_NORMAL, .value = 1.0));
+    return ssq_square_var(ssq_nn_batch_norm(t, "norm", x, NULL));
+}
+
+static void states(void)
+{
+    struct rig r = rig_open("reference", NULL);
+    static const char *const names[] = {"norm.running_mean",
+                                        "norm.running_var"};
+    float before[2][3], after[2][3];
+    ssq_tape_begin(r.tape, true);
+    (void)with_states(r.tape, NULL);
+    NEED(ssq_tape_status(r.tape));
+    for (int i = 0; i < 2; i++)
+        NEED(ssq_params_read(r.params, r.queue, NULL, names[i], before[i], 3));
+    core_status(ssq_gradcheck(r.tape, with_states, NULL, NULL, NULL), SSQ_OK,
+                "", "a model with running statistics");
+    for (int i = 0; i < 2; i++)
+        NEED(ssq_params_read(r.params, r.queue, NULL, names[i], after[i], 3));
+    tap_ok(memcmp(before, after, sizeof(before)) == 0,
+           "has the statistics of before: %g, %g", (double)before[0][0],
+           (double)after[0][0]);
+    rig_close(&r);
+}
+
+/* Of several wrong elements the worst is reported, wherever it is. */
+static ssq_var badly(ssq_tape *t, void *user)
+{
+    (void)user;
+    ssq_var p =
+        ssq_var_param(t, "p",
+                      SSQ_PARAM(.rank = 1, .shape = {3},
+                                .init = SSQ_INIT_CONSTANT, .value = 1.0));
+    const ssq_var part[] = {
+        ssq_scale_var(ssq_var_detach(ssq_var_slice(p, 0, 0, 1, 1)),
+                      SSQ_SCALE(.alpha = 1.0)),
+        ssq_scale_var(ssq_var_detach(ssq_var_slice(p, 0, 1, 2, 1)),
+                      SSQ_SCALE(.alpha = 100.0)),
+        ssq_var_slice(p, 0, 2, 3, 1)};
+    return ssq_var_concat(part, 3, 0);
+}
+
+static void worst(void)
+{
+    struct rig r = rig_open("reference", NULL);
+    ssq_gradcheck_report report = SSQ_GRADCHECK_REPORT_INIT;
+    core_status(ssq_gradcheck(r.tape, badly, NULL, NULL, &report),
+                SSQ_ERR_INVALID, "\"p\"[1]", "the worst of two wrong ones");
+    rig_close(&r);
+}
+
 int main(void)
 {
     for (size_t i = 0; i < N; i++)
@@ -124,5 +181,7 @@ int main(void)
     wrong();
     grown();
     shrunk();
-    return tap_done(2 * (long)N + 17);
+    states();
+    worst();
+    return tap_done(2 * (long)N + 20);
 }

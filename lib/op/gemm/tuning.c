@@ -295,9 +295,8 @@ ssq_status ssq_gemm_tuning_clear(ssq_device *d)
     disk_cache_unlock(held);
     fork_unlock(&lock);
     return gone ? SSQ_OK
-                : error_set(SSQ_ERR_DEVICE,
-                            "gemm_tuning_clear: %s cannot be removed%s",
-                            d->tunings->path,
-                            busy ? ": another process holds the cache's .lock"
-                                 : "");
+                : error_set(
+                      SSQ_ERR_IO, "gemm_tuning_clear: %s cannot be removed%s",
+                      d->tunings->path,
+                      busy ? ": another process holds the cache's .lock" : "");
 }

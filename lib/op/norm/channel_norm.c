@@ -176,27 +176,6 @@ static struct view channels_view(const ssq_tensor *t, enum access access,
     return r;
 }
 
-void channel_merge_spatial(struct view **views, int n)
-{
-    struct view part[4], *parts[4], *whole[4];
-    int m = 0;
-    for (int k = 0; k < n; k++) {
-        if (views[k]->buffer == NULL)
-            continue;
-        part[m] = view_part(views[k], 2, views[k]->rank);
-        parts[m] = &part[m];
-        whole[m++] = views[k];
-    }
-    views_collapse(parts, m); /* which makes none to one */
-    for (int k = 0; k < m; k++) {
-        whole[k]->rank = 2 + part[k].rank;
-        for (int i = 0; i < part[k].rank; i++) {
-            whole[k]->shape[2 + i] = part[k].shape[i];
-            whole[k]->stride[2 + i] = part[k].stride[i];
-        }
-    }
-}
-
 /* mean or rstd as [n, groups]; a pooled one, which is [groups], as [1, groups],
  * so that backends index both alike. */
 static struct view sets_view(const ssq_tensor *t, enum access access)

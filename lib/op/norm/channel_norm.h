@@ -82,12 +82,19 @@ ssq_status channel_norm(ssq_queue *queue, const struct channel_norm_call *call);
 ssq_status channel_norm_backward(ssq_queue *queue,
                                  const struct channel_norm_call *call);
 
+/* ---- parts_norm.c: a batch in parts, which are ranks or pieces ---- */
+
 /** Merge the spatial dimensions of views [n, c, spatial..], as far as all of
  *  them allow it, and leave at least one: a matrix [n, c] gets one of size 1.
  *  Absent views are passed over; the first is present, and tells the rank. */
 void channel_merge_spatial(struct view **views, int n);
 
-/* ---- parts_norm.c: a batch in parts, which are ranks or pieces ---- */
+/** How a part's ops are enqueued: pieces_norm() and pieces_gradient(), or for
+ *  pieces themselves without a further cut. */
+typedef ssq_status (*norm_enqueue_fn)(ssq_queue *queue,
+                                      const struct channel_norm_op *op);
+typedef ssq_status (*gradient_enqueue_fn)(
+    ssq_queue *queue, const struct channel_norm_backward_op *op);
 
 /** How many elements of a channel are in x. */
 static inline int64_t channel_elements(const struct view *x)
@@ -104,20 +111,20 @@ struct view floats_of(const struct view *v, int64_t at, int64_t n,
 /** The statistics of a part, as a row of `found`: own is [3 c + 1]. x may be
  *  without elements. */
 ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
-                     const struct view *own);
+                     const struct view *own, norm_enqueue_fn enqueue);
 /** Merge what was found of all parts, [parts, 3 c + 1], and normalise x, which
  *  may be without elements. */
 ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
-                       const struct view *all);
+                       const struct view *all, norm_enqueue_fn enqueue);
 /** The sums of dy and of dy z of a part, and its elements of a channel: sums is
  *  [2 c + 1]. dbeta and dgamma, too, where they are present. */
 ssq_status part_sums(ssq_queue *queue,
                      const struct channel_norm_backward_op *op,
-                     const struct view *sums);
+                     const struct view *sums, gradient_enqueue_fn enqueue);
 /** dx, from the sums of all parts, which become averages in place. */
 ssq_status parts_gradient(ssq_queue *queue,
                           const struct channel_norm_backward_op *op,
-                          const struct view *sums);
+                          const struct view *sums, gradient_enqueue_fn enqueue);
 
 /* ---- pieces_norm.c: an x that is larger than a launch sees ---- */
 

@@ -12,6 +12,27 @@
 #include "lib/op/data/data.h"
 #include "lib/op/norm/channel_norm.h"
 
+void channel_merge_spatial(struct view **views, int n)
+{
+    struct view part[4], *parts[4], *whole[4];
+    int m = 0;
+    for (int k = 0; k < n; k++) {
+        if (views[k]->buffer == NULL)
+            continue;
+        part[m] = view_part(views[k], 2, views[k]->rank);
+        parts[m] = &part[m];
+        whole[m++] = views[k];
+    }
+    views_collapse(parts, m); /* which makes none to one */
+    for (int k = 0; k < m; k++) {
+        whole[k]->rank = 2 + part[k].rank;
+        for (int i = 0; i < part[k].rank; i++) {
+            whole[k]->shape[2 + i] = part[k].shape[i];
+            whole[k]->stride[2 + i] = part[k].stride[i];
+        }
+    }
+}
+
 struct view floats_of(const struct view *v, int64_t at, int64_t n,
                       enum access access)
 {
@@ -35,7 +56,7 @@ static int64_t channels_of(const struct view *x)
  * move all the way, from numbers which are finite: the variance itself, and not
  * its reciprocal root. Without elements they are zeros, which count as none. */
 ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
-                     const struct view *own)
+                     const struct view *own, norm_enqueue_fn enqueue)
 {
     const int64_t n = channel_elements(&op->x), c = channels_of(&op->x);
     struct channel_norm_op stats = *op;
@@ -52,14 +73,14 @@ ssq_status part_find(ssq_queue *queue, const struct channel_norm_op *op,
     stats.running_var = floats_of(own, 2 * c, c, ACCESS_UPDATE);
     st = enqueue_fill(queue, own, (double)n);
     if (st == SSQ_OK && n > 0)
-        st = pieces_norm(queue, &stats);
+        st = enqueue(queue, &stats);
     return queue_bundle_end(queue, st);
 }
 
 /* Join what all have found, and normalise. An x without elements gives way to
  * one that is not read, since an op has elements. */
 ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
-                       const struct view *all)
+                       const struct view *all, norm_enqueue_fn enqueue)
 {
     const int64_t c = channels_of(&op->x);
     struct channel_norm_op merged = *op;
@@ -77,7 +98,7 @@ ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
     if (merged.y.buffer == NULL && merged.mean.buffer == NULL &&
         merged.rstd.buffer == NULL && merged.running_mean.buffer == NULL)
         return SSQ_OK;
-    return pieces_norm(queue, &merged);
+    return enqueue(queue, &merged);
 }
 
 /* ---- backward ---- */
@@ -86,7 +107,7 @@ ssq_status parts_merge(ssq_queue *queue, const struct channel_norm_op *op,
  * other; the sums are dbeta and dgamma, too. */
 ssq_status part_sums(ssq_queue *queue,
                      const struct channel_norm_backward_op *op,
-                     const struct view *sums)
+                     const struct view *sums, gradient_enqueue_fn enqueue)
 {
     const int64_t n = channel_elements(&op->x), c = channels_of(&op->x);
     const struct view dy = floats_of(sums, 0, c, ACCESS_READ);
@@ -100,7 +121,7 @@ ssq_status part_sums(ssq_queue *queue,
     own.dgamma = floats_of(sums, c, c, ACCESS_WRITE);
     st = enqueue_fill(queue, sums, (double)n);
     if (st == SSQ_OK && n > 0)
-        st = pieces_gradient(queue, &own);
+        st = enqueue(queue, &own);
     if (st == SSQ_OK && op->dbeta.buffer != NULL)
         st = enqueue_copy(queue, &dy, &op->dbeta);
     if (st == SSQ_OK && op->dgamma.buffer != NULL)
@@ -111,7 +132,7 @@ ssq_status part_sums(ssq_queue *queue,
 /* The averages over all parts, in place of the sums, and dx of them. */
 ssq_status parts_gradient(ssq_queue *queue,
                           const struct channel_norm_backward_op *op,
-                          const struct view *sums)
+                          const struct view *sums, gradient_enqueue_fn enqueue)
 {
     const int64_t c = channels_of(&op->x);
     struct view both = floats_of(sums, 0, 2 * c, ACCESS_WRITE);
@@ -129,6 +150,6 @@ ssq_status parts_gradient(ssq_queue *queue,
     rest.average.stride[1] = 1;
     st = ssq_div(queue, SSQ_DIV(.a = &a, .b = &b, .y = &a));
     if (st == SSQ_OK)
-        st = pieces_gradient(queue, &rest);
+        st = enqueue(queue, &rest);
     return queue_bundle_end(queue, st);
 }

@@ -64,6 +64,14 @@ static struct view next_row(struct walk *w)
 
 /* ---- forward ---- */
 
+/* An op that is a piece already. */
+static ssq_status enqueue_norm(ssq_queue *queue,
+                               const struct channel_norm_op *op)
+{
+    struct channel_norm_op whole = *op;
+    return queue_enqueue(queue, &whole.op);
+}
+
 /* What is the same for all examples is written once. */
 static ssq_status normalise(void *user, struct op *op)
 {
@@ -84,7 +92,8 @@ static ssq_status find(void *user, struct op *op)
 {
     struct walk *w = user;
     const struct view own = next_row(w);
-    return part_find(w->queue, (const struct channel_norm_op *)op, &own);
+    return part_find(w->queue, (const struct channel_norm_op *)op, &own,
+                     enqueue_norm);
 }
 
 /* The statistics of all pieces, and what they come to. How x is cut follows
@@ -105,7 +114,7 @@ static ssq_status find_all(struct walk *w, const struct channel_norm_op *op)
     w->rows = &rows;
     st = each_piece(&stats.op, true, FORWARD_X, FORWARD_SETS, find, w);
     if (st == SSQ_OK)
-        st = parts_merge(w->queue, op, &rows);
+        st = parts_merge(w->queue, op, &rows, pieces_norm);
     scratch_put(&rows);
     return st;
 }
@@ -115,7 +124,7 @@ ssq_status pieces_norm(ssq_queue *queue, const struct channel_norm_op *op)
     struct walk w = {.queue = queue};
     struct channel_norm_op whole = *op;
     if (window_fits(&op->op, limit_of(queue)))
-        return queue_enqueue(queue, &whole.op);
+        return enqueue_norm(queue, op);
     ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;
@@ -129,6 +138,13 @@ ssq_status pieces_norm(ssq_queue *queue, const struct channel_norm_op *op)
 
 /* ---- backward ---- */
 
+static ssq_status enqueue_gradient(ssq_queue *queue,
+                                   const struct channel_norm_backward_op *op)
+{
+    struct channel_norm_backward_op whole = *op;
+    return queue_enqueue(queue, &whole.op);
+}
+
 static ssq_status gradient(void *user, struct op *op)
 {
     struct walk *w = user;
@@ -140,7 +156,7 @@ static ssq_status sum(void *user, struct op *op)
     struct walk *w = user;
     const struct view own = next_row(w);
     return part_sums(w->queue, (const struct channel_norm_backward_op *)op,
-                     &own);
+                     &own, enqueue_gradient);
 }
 
 /* The sums of dy and of dy z of all pieces, in sums[2 c + 1], in dbeta and in
@@ -195,7 +211,7 @@ static ssq_status backward(struct walk *w,
         st = sum_all(w, op, &sums);
     rest.dgamma.buffer = rest.dbeta.buffer = NULL;
     if (st == SSQ_OK && averages)
-        st = parts_gradient(w->queue, op, &sums);
+        st = parts_gradient(w->queue, op, &sums, pieces_gradient);
     else if (st == SSQ_OK && op->dx.buffer != NULL)
         st = each_piece(&rest.op, op->pooled, BACKWARD_X, BACKWARD_SETS,
                         gradient, w);
@@ -207,9 +223,8 @@ ssq_status pieces_gradient(ssq_queue *queue,
                            const struct channel_norm_backward_op *op)
 {
     struct walk w = {.queue = queue};
-    struct channel_norm_backward_op whole = *op;
     if (window_fits(&op->op, limit_of(queue)))
-        return queue_enqueue(queue, &whole.op);
+        return enqueue_gradient(queue, op);
     ssq_status st = queue_bundle_begin(queue);
     if (st != SSQ_OK)
         return st;

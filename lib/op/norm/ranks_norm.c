@@ -79,11 +79,11 @@ ssq_status ranks_forward(ssq_queue *queue, const struct channel_norm_call *call,
     if (st == SSQ_OK)
         st = scratch_get(queue, SSQ_F32, 2, shape, &all);
     if (st == SSQ_OK)
-        st = part_find(queue, op, &own);
+        st = part_find(queue, op, &own, pieces_norm);
     if (st == SSQ_OK)
         st = gather(queue, call->comm, &own, &all);
     if (st == SSQ_OK)
-        st = parts_merge(queue, op, &all);
+        st = parts_merge(queue, op, &all, pieces_norm);
     scratch_put(&own);
     scratch_put(&all);
     return st;
@@ -136,11 +136,11 @@ ssq_status ranks_backward(ssq_queue *queue,
     ssq_status st = scratch_get(queue, SSQ_F32, 1, &words, &sums);
     if (st != SSQ_OK)
         return st;
-    st = part_sums(queue, op, &sums);
+    st = part_sums(queue, op, &sums, pieces_gradient);
     if (st == SSQ_OK)
         st = reduce(queue, call->comm, &sums);
     if (st == SSQ_OK && channel_elements(&op->x) > 0)
-        st = parts_gradient(queue, op, &sums);
+        st = parts_gradient(queue, op, &sums, pieces_gradient);
     scratch_put(&sums);
     return st;
 }
