@@ -1,23 +1,36 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* batch_norm.h - batch norm, group norm, instance norm, and their backward.
  *
- * x is [n, c, spatial...], any number of spatial dimensions; axis says where
- * the channels are (1 as in torch, -1 for channels last), dimension 0 is the
- * batch unless it is the axis. A set of elements shares one mean and variance:
+ *     ssq_batch_norm(queue, SSQ_BATCH_NORM(.x = x, .gamma = g, .beta = b,
+ *                        .y = y, .mean = mean, .rstd = rstd));
+ *     ...                                       // loss, gradient dy of y
+ *     ssq_batch_norm_backward(queue, SSQ_BATCH_NORM_BACKWARD(.x = x,
+ *                        .gamma = g, .mean = mean, .rstd = rstd, .dy = dy,
+ *                        .dx = dx, .dgamma = dg, .dbeta = db));
+ *
+ * x is [n, c, spatial...], with any number of spatial dimensions. axis is the
+ * dimension of the channels: 1 as in torch, -1 for channels last. Dimension 0
+ * is the batch. If batch norm has axis 0, dimension 1 is the batch. A set of
+ * elements shares one mean and one variance:
  *
  *     batch norm      all elements of a channel, of the whole batch
  *     group norm      all elements of c / groups channels, of one example
  *     instance norm   is group norm with groups = c
  *
- * Statistics and parameters are float32 whatever the dtype of x: the mean
- * first, then the sum of the centred squares (two passes, no cancellation).
- * The second pass corrects the mean: if all numbers of a set are equal, the
- * mean is that number, and the variance is 0. Sums of m terms take at most
- * min(m, 64 + ceil(m / 64)) dependent float32 additions. A NaN or an Inf in a
- * set makes the whole set NaN. Squares are formed in float32: deviations above
- * 1.8e19 overflow, and the set is then 0 or NaN. A fused activation is not
- * undone by the backward ops: their dy is the gradient of the input of the
- * activation (ssq_relu_backward, ..). */
+ * Statistics and parameters are float32 for any dtype of x. The mean is
+ * computed first, then the sum of the centred squares, so nothing cancels. The
+ * second pass corrects the mean: if all numbers of a set are equal, the mean is
+ * that number, and the variance is 0. Sums of m terms use at most
+ * min(m, 64 + ceil(m / 64)) dependent float32 additions.
+ *
+ * A NaN or an Inf in a set makes the whole set NaN. Squares are formed in
+ * float32: deviations above 1.8e19 overflow, and the set is then 0 or NaN.
+ *
+ * The backward ops do not undo a fused activation. Their dy is the gradient of
+ * the input of the activation: call for example ssq_relu_backward first.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_BATCH_NORM_H
 #define SESQUI_OPS_BATCH_NORM_H
 
@@ -34,24 +47,24 @@ typedef struct ssq_batch_norm_args {
     const ssq_tensor *x;            /**< in, float, rank >= 2 */
     const ssq_tensor *gamma;        /**< in, optional, f32: [c] */
     const ssq_tensor *beta;         /**< in, optional, f32: [c] */
-    const ssq_tensor *running_mean; /**< f32: [c]. training: optional, updated;
-                                         else in */
-    const ssq_tensor *running_var;  /**< f32: [c], updated likewise; both or
-                                         none */
+    const ssq_tensor *running_mean; /**< f32: [c]; if training, optional and
+                                         updated; otherwise in */
+    const ssq_tensor *running_var;  /**< f32: [c], as running_mean; both must be
+                                         set, or neither */
     const ssq_tensor *y;            /**< out, float, x's shape; may be x */
     const ssq_tensor *mean;         /**< out, optional, f32: [c] */
     const ssq_tensor *rstd;         /**< out, optional, f32: [c] */
     int axis SSQ_DEFAULT(1);        /**< the channels; negative: from the end */
-    bool training SSQ_DEFAULT(true); /**< normalise with the batch's statistics,
-                        not with the running ones */
+    bool training SSQ_DEFAULT(true); /**< normalize with the statistics of the
+                                          batch, not with the running ones */
     double momentum SSQ_DEFAULT(0.1); /**< 0..1, used as float32 */
     double eps SSQ_DEFAULT(1e-5);     /**< >= 0, finite; used as float32 */
     ssq_activation activation;
-    bool population_variance; /**< running_var moves to the batch's var as it
-                                   is, not to var m / (m - 1); used in training
-                                   alone */
-    ssq_comm *comm; /**< statistics are those of all ranks' x; NULL: of this
-                       one. Used in training alone. See below */
+    bool population_variance; /**< running_var moves to the biased var of the
+                                   batch, not to var m / (m - 1); used only if
+                                   training */
+    ssq_comm *comm; /**< use the statistics of x on all ranks; NULL: on this
+                         rank only; used only if training. See below */
 } ssq_batch_norm_args;
 #define SSQ_BATCH_NORM_DEFAULTS                                                \
     sizeof(ssq_batch_norm_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL,     \
@@ -63,45 +76,54 @@ typedef struct ssq_batch_norm_args {
 #define SSQ_BATCH_NORM(...)                                                    \
     SSQ_ARGS(ssq_batch_norm_args, SSQ_BATCH_NORM_DEFAULTS, __VA_ARGS__)
 
-/** Batch norm (Ioffe and Szegedy, 2015; torch.nn.functional.batch_norm, ONNX
- *  BatchNormalization with momentum = 1 - ONNX's):
+/** Compute batch norm (Ioffe and Szegedy, 2015; torch.nn.functional.batch_norm;
+ *  ONNX BatchNormalization, whose momentum is 1 - momentum):
+ *
  *      y = activation((x - mean) rstd gamma + beta), rstd = 1 / sqrt(var + eps)
- *  training: mean and the biased var are the batch's, and the running ones
- *  become
+ *
+ *  If training, mean and the biased var are computed from the batch. For m
+ *  elements per channel the running statistics become
+ *
  *      running_mean = (1 - momentum) running_mean + momentum mean
  *      running_var = (1 - momentum) running_var + momentum var m / (m - 1)
- *  for m elements per channel, an estimate without bias, as in torch; with
- *  population_variance the factor m / (m - 1) is left out, as ONNX defines it.
- *  Otherwise mean and var are the running ones.
- *  Tensors mean and rstd receive what was used, for the backward op. Without
- *  elements they are NaN in training, and running statistics keep their bits.
+ *
+ *  as in torch. population_variance leaves out the factor m / (m - 1), as in
+ *  ONNX. If training is false, mean and var are the running ones. The tensors
+ *  mean and rstd receive the values that were used, for the backward op. If x
+ *  is empty in training, they are NaN, and running statistics do not change.
  *
  *  Over ranks (torch.nn.SyncBatchNorm): with comm, in training, mean, var and m
- *  are those of a channel's elements on all ranks together, however many each
- *  has; x may be empty on some. Each rank finds the statistics of its own x,
- *  one all_gather of 2 c + 1 float32 values (tag "batch_norm") gives all of
- *  them to all, and each joins them in one order: var is the ranks' own and
- *  that between them, and nothing cancels. So mean, rstd and running statistics
- *  have the same bits on every rank, whatever the devices, in every run and
- *  with every transport. All ranks call it in the same place of their
- *  collectives, with as many channels (and the same eps and momentum, which
- *  nobody compares); who calls something else ends the group with an error that
- *  names both calls (comm.h). One value on a rank is legal then; where all
- *  ranks together have one, running_var moves to 0. A NaN on one rank is a NaN
- *  in its channel on all. A group of one rank has the very bits of no comm, and
- *  calls nothing. The communicator is the program's, of the queue's device, and
- *  on a tape has to live until the backward. Nothing waits.
- *  @return SSQ_ERR_INVALID axis, eps, momentum, a shape or the activation is
- *          wrong; one value per channel in training, as in torch: it has no
- *          variance; no running statistics where training is false; comm is on
- *          another device, or a graph is being captured, which cannot have its
- *          collective; SSQ_ERR_COMM its group has ended; SSQ_ERR_NOMEM no
- *          scratch for what ranks exchange
- *  @note Running statistics move with every training call, also in a step that
- *        a scaler then skips: the verdict comes after the backward pass. It is
- *        so in torch, TensorFlow and JAX. An Inf or a NaN in x therefore makes
- *        a channel's running statistics NaN for good, as in torch.
- *        Class R. Since 0.1. */
+ *  are computed over a channel's elements on all ranks. Ranks may have
+ *  different numbers of elements, and x may be empty on some.
+ *
+ *   - Each rank computes the statistics of its x. One all_gather of
+ *     3 c + 1 float32 values (tag "batch_norm") sends them to all ranks, and
+ *     each rank joins them in rank order. Nothing cancels.
+ *   - mean, rstd and running statistics therefore have the same bits on every
+ *     rank, in every run and with every transport.
+ *   - All ranks must call it in the same place among their collectives, with
+ *     the same c, eps, momentum and population_variance. A different c or
+ *     another collective ends the group, with an error that names both calls
+ *     (comm.h). The other values are not compared.
+ *   - One value per channel on a rank is legal. If all ranks together have one,
+ *     running_var moves to 0.
+ *   - A NaN on one rank makes its channel NaN on all ranks.
+ *   - A group of one rank calls no collective and has the bits of comm = NULL.
+ *   - comm must be on the queue's device. The caller owns it; on a tape it must
+ *     live until the backward pass.
+ *
+ *  @return
+ *   - SSQ_ERR_INVALID  axis, eps, momentum, a shape or the activation is not
+ *                      valid; x has one value per channel in training, for
+ *                      example [1, c] (without comm); only one of the running
+ *                      statistics is set; training is false and there are none;
+ *                      comm is on another device; a graph is being captured
+ *                      and the transport of comm is not nccl
+ *   - SSQ_ERR_COMM     the group of ranks has ended
+ *  @note Running statistics move in every training call, also in a step that a
+ *        scaler then skips, because the scaler decides after the backward pass.
+ *        An Inf or a NaN in x makes the running statistics of its channel NaN
+ *        for good. Both is so in torch. Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_batch_norm(ssq_queue *queue, const ssq_batch_norm_args *args);
 
@@ -109,12 +131,13 @@ typedef struct ssq_batch_norm_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_batch_norm_backward_args));
     const ssq_tensor *x;            /**< in, float: the forward op's */
     const ssq_tensor *gamma;        /**< in, optional, as forward */
-    const ssq_tensor *running_mean; /**< in, f32: [c]; read only where training
-                                         is false and mean is NULL */
-    const ssq_tensor *running_var;  /**< in, f32: [c], likewise */
+    const ssq_tensor *running_mean; /**< in, f32: [c]; read only if training is
+                                         false and mean is NULL */
+    const ssq_tensor *running_var;  /**< in, f32: [c], as running_mean */
     const ssq_tensor *mean;         /**< in, optional, f32: saved by the forward
-                                         op; NULL with rstd: computed again */
-    const ssq_tensor *rstd;         /**< in, optional, f32, likewise */
+                                         op; if NULL, rstd must be NULL too, and
+                                         both are computed again */
+    const ssq_tensor *rstd;         /**< in, optional, f32, as mean */
     const ssq_tensor *dy;           /**< in, float, x's shape */
     const ssq_tensor
         *dx; /**< out, optional, float, x's shape; may be dy or x */
@@ -123,8 +146,8 @@ typedef struct ssq_batch_norm_backward_args {
     int axis SSQ_DEFAULT(1);         /**< the forward op's */
     bool training SSQ_DEFAULT(true); /**< the forward op's */
     double
-        eps SSQ_DEFAULT(1e-5); /**< the forward op's; unused with mean, rstd */
-    ssq_comm *comm;            /**< the forward op's; used in training alone */
+        eps SSQ_DEFAULT(1e-5); /**< the forward op's; not used if mean is set */
+    ssq_comm *comm;            /**< the forward op's; used only if training */
 } ssq_batch_norm_backward_args;
 #define SSQ_BATCH_NORM_BACKWARD_DEFAULTS                                       \
     sizeof(ssq_batch_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
@@ -137,24 +160,34 @@ typedef struct ssq_batch_norm_backward_args {
     SSQ_ARGS(ssq_batch_norm_backward_args, SSQ_BATCH_NORM_BACKWARD_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Gradient of batch norm. With z = (x - mean) rstd:
- *      training   dx = rstd gamma (dy - avg(dy) - z avg(dy z)), averages over
- *                 the channel
- *      else       dx = rstd gamma dy
- *      dgamma = sum of dy z, dbeta = sum of dy, over the channel
- *  written, not accumulated; without elements dgamma and dbeta are 0.
- *  Statistics computed again are the bits that the forward op would have saved.
+/** Compute the gradient of batch norm. With z = (x - mean) rstd:
+ *
+ *       training   dx = rstd gamma (dy - avg(dy) - z avg(dy z)), averages over
+ *                  the channel
+ *       otherwise  dx = rstd gamma dy
+ *       dgamma = sum of dy z, dbeta = sum of dy, over the channel
+ *
+ *  Outputs are written, not accumulated. If x is empty, dgamma and dbeta are 0.
+ *  Statistics that are computed again have the bits that the forward op would
+ *  have saved.
+ *
  *  With comm, in training, the averages of dx are over the channel's elements
- *  on all ranks, so that dx is the gradient of the sum of all ranks' losses,
- *  whose gradients dy are; dgamma and dbeta are of this rank's x, and their sum
- *  over ranks is the whole. One all_reduce of 2 c + 1 float32 values (tag
- *  "batch_norm_backward") where dx is wanted, on all ranks alike; else none.
- *  mean and rstd are those that the forward op told, and not computed again. A
- *  call that fails with comm may have written dgamma and dbeta.
- *  @return SSQ_ERR_INVALID only one of mean and rstd, comm without them,
- *          nothing to write, and as ssq_batch_norm; SSQ_ERR_COMM as there;
- *          SSQ_ERR_NOMEM no scratch
- *  @note class R. Since 0.1. */
+ *  on all ranks. dx is then the gradient of the sum of all ranks' losses, if
+ *  each rank's dy is the gradient of its loss. dgamma and dbeta belong to this
+ *  rank's x: their sum over the ranks is the whole gradient. mean and rstd must
+ *  be the ones that the forward op has written.
+ *
+ *  If dx is set, one all_reduce of 2 c + 1 float32 values runs (tag
+ *  "batch_norm_backward"), otherwise none. dx must therefore be set on all
+ *  ranks or on none, and all ranks must call it in the same place among their
+ *  collectives.
+ *  @return
+ *   - SSQ_ERR_INVALID  only one of mean and rstd is set; comm is set without
+ *                      them, in training; dx, dgamma and dbeta are all NULL;
+ *                      and the causes of ssq_batch_norm
+ *   - SSQ_ERR_COMM     the group of ranks has ended
+ *  After an error with comm, dgamma and dbeta may have been written.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_batch_norm_backward(
     ssq_queue *queue, const ssq_batch_norm_backward_args *args);
 
@@ -181,14 +214,17 @@ typedef struct ssq_group_norm_args {
 #define SSQ_GROUP_NORM(...)                                                    \
     SSQ_ARGS(ssq_group_norm_args, SSQ_GROUP_NORM_DEFAULTS, __VA_ARGS__)
 
-/** Group norm (Wu and He, 2018; torch.nn.functional.group_norm, ONNX
+/** Compute group norm (Wu and He, 2018; torch.nn.functional.group_norm; ONNX
  *  GroupNormalization): y as ssq_batch_norm in training, with a mean and a
- *  biased variance for each example and group, and no running ones. groups = c
- *  is instance norm, groups = 1 a layer norm over all but the batch with one
- *  gamma per channel. A group of one element is legal: y is activation(beta).
- *  Groups without elements have NaN statistics.
- *  @return SSQ_ERR_INVALID axis, eps, groups, a shape or the activation is
- *          wrong. Class R. Since 0.1. */
+ *  biased variance for each example and group, and without running statistics.
+ *
+ *  groups = c is instance norm. groups = 1 is a layer norm over all dimensions
+ *  but the batch, with one gamma per channel. A group of one element is legal:
+ *  y is activation(beta). Groups without elements have NaN statistics.
+ *  @return SSQ_ERR_INVALID  axis, eps, a shape or the activation is not valid;
+ *                           groups does not divide c, for example 3 groups of
+ *                           8 channels
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_group_norm(ssq_queue *queue, const ssq_group_norm_args *args);
 
@@ -197,8 +233,9 @@ typedef struct ssq_group_norm_backward_args {
     const ssq_tensor *x;      /**< in, float: the forward op's */
     const ssq_tensor *gamma;  /**< in, optional, as forward */
     const ssq_tensor *mean;   /**< in, optional, f32: saved by the forward op;
-                                   NULL with rstd: computed again */
-    const ssq_tensor *rstd;   /**< in, optional, f32, likewise */
+                                   if NULL, rstd must be NULL too, and both are
+                                   computed again */
+    const ssq_tensor *rstd;   /**< in, optional, f32, as mean */
     const ssq_tensor *dy;     /**< in, float, x's shape */
     const ssq_tensor *dx;     /**< out, optional, float, x's shape; may be dy
                                    or x */
@@ -207,7 +244,7 @@ typedef struct ssq_group_norm_backward_args {
     int axis SSQ_DEFAULT(1);  /**< the forward op's */
     int64_t groups SSQ_DEFAULT(1); /**< the forward op's */
     double
-        eps SSQ_DEFAULT(1e-5); /**< the forward op's; unused with mean, rstd */
+        eps SSQ_DEFAULT(1e-5); /**< the forward op's; not used if mean is set */
 } ssq_group_norm_backward_args;
 #define SSQ_GROUP_NORM_BACKWARD_DEFAULTS                                       \
     sizeof(ssq_group_norm_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,  \
@@ -220,11 +257,17 @@ typedef struct ssq_group_norm_backward_args {
     SSQ_ARGS(ssq_group_norm_backward_args, SSQ_GROUP_NORM_BACKWARD_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Gradient of group norm: with g = dy gamma, averages over a group and sums
- *  over a channel,
- *      dx = rstd (g - avg(g) - z avg(g z)), dgamma = sum of dy z,
- *      dbeta = sum of dy
- *  The rest as ssq_batch_norm_backward. Class R. Since 0.1. */
+/** Compute the gradient of group norm. With g = dy gamma, averages over a group
+ *  and sums over a channel:
+ *
+ *       dx = rstd (g - avg(g) - z avg(g z)), dgamma = sum of dy z,
+ *       dbeta = sum of dy
+ *
+ *  Outputs are written, not accumulated. If x is empty, dgamma and dbeta are 0.
+ *  @return SSQ_ERR_INVALID  only one of mean and rstd is set; dx, dgamma and
+ *                           dbeta are all NULL; and the causes of
+ *                           ssq_group_norm
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_group_norm_backward(
     ssq_queue *queue, const ssq_group_norm_backward_args *args);
 
