@@ -1,5 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* softmax.h - softmax and log-softmax over any axis, and their backward. */
+/* softmax.h - softmax and log-softmax over any axis, and their backward.
+ *
+ *     ssq_softmax(queue, SSQ_SOFTMAX(.x = x, .y = y, .axis = 1));
+ *     ...                                     // loss, gradient dy of y
+ *     ssq_softmax_backward(queue, SSQ_SOFTMAX_BACKWARD(.y = y, .dy = dy,
+ *                                                      .dx = dx, .axis = 1));
+ *
+ * The backward ops use the result y of the forward op, not x. Inputs and
+ * outputs may have different float dtypes; sums are float32.
+ *
+ * A call returns SSQ_ERR_INVALID if axis is out of range, for example 2 of rank
+ * 2, if shapes differ, or if an output overlaps an input without being exactly
+ * it. All ops are of class R (ops.h).
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_SOFTMAX_H
 #define SESQUI_OPS_SOFTMAX_H
 
@@ -14,7 +29,7 @@ typedef struct ssq_softmax_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_softmax_args));
     const ssq_tensor *x;      /**< in, float, rank >= 1 */
     const ssq_tensor *y;      /**< out, float, x's shape; may be x */
-    int axis SSQ_DEFAULT(-1); /**< a negative one counts from the end */
+    int axis SSQ_DEFAULT(-1); /**< negative: from the end */
 } ssq_softmax_args;
 #define SSQ_SOFTMAX_DEFAULTS sizeof(ssq_softmax_args), NULL, NULL, -1
 #define SSQ_SOFTMAX_INIT                                                       \
@@ -24,12 +39,12 @@ typedef struct ssq_softmax_args {
 #define SSQ_SOFTMAX(...)                                                       \
     SSQ_ARGS(ssq_softmax_args, SSQ_SOFTMAX_DEFAULTS, __VA_ARGS__)
 
-/** Softmax: y = exp(x - m) / sum(exp(x - m)), m the maximum along axis, so
- *  that no finite x overflows. float32 inside; inputs and outputs may be any
- *  two float dtypes. As in torch a NaN, a +Inf, or nothing but -Inf along the
- *  axis makes all its results NaN; a -Inf among others gives 0.
- *  @return SSQ_ERR_INVALID axis out of range, shapes differ
- *  @note class R. Since 0.1. */
+/** Compute softmax: y = exp(x - m) / sum(exp(x - m)). m is the maximum along
+ *  axis, so no finite x overflows.
+ *
+ *  As in torch, all results along the axis are NaN if one x is NaN or +Inf, or
+ *  if all are -Inf. A -Inf among other numbers gives 0.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_softmax(ssq_queue *queue,
                                               const ssq_softmax_args *args);
 
@@ -37,16 +52,16 @@ typedef ssq_softmax_args ssq_log_softmax_args;
 #define SSQ_LOG_SOFTMAX_INIT SSQ_SOFTMAX_INIT
 #define SSQ_LOG_SOFTMAX      SSQ_SOFTMAX
 
-/** Log-softmax: y = (x - m) - log(sum(exp(x - m))), m the maximum along axis.
- *  Operands, errors and non-finite values as ssq_softmax, but a -Inf among
- *  others gives -Inf, as does what lies 2^128 or more below m. Class R.
- *  Since 0.1. */
+/** Compute log-softmax: y = (x - m) - log(sum(exp(x - m))). m is the maximum
+ *  along axis. NaN and +Inf act as in ssq_softmax. A -Inf among other numbers
+ *  gives -Inf, and so does an x that is 2^128 or more below m.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_log_softmax(ssq_queue *queue, const ssq_log_softmax_args *args);
 
 typedef struct ssq_softmax_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_softmax_backward_args));
-    const ssq_tensor *y;      /**< in, float: what the forward op returned */
+    const ssq_tensor *y;      /**< in, float: result of the forward op */
     const ssq_tensor *dy;     /**< in, float, y's shape */
     const ssq_tensor *dx;     /**< out, float, y's shape; may be dy or y */
     int axis SSQ_DEFAULT(-1); /**< the forward op's */
@@ -61,9 +76,9 @@ typedef struct ssq_softmax_backward_args {
     SSQ_ARGS(ssq_softmax_backward_args, SSQ_SOFTMAX_BACKWARD_DEFAULTS,         \
              __VA_ARGS__)
 
-/** Gradient of softmax: dx = y (dy - sum(y dy)), the sum along axis.
- *  @return SSQ_ERR_INVALID axis out of range, shapes differ
- *  @note NaN and Inf spread as the formula says. Class R. Since 0.1. */
+/** Compute the gradient of softmax: dx = y (dy - sum(y dy)), with the sum along
+ *  axis. NaN and Inf propagate as in the formula.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_softmax_backward(ssq_queue *queue, const ssq_softmax_backward_args *args);
 
@@ -71,8 +86,9 @@ typedef ssq_softmax_backward_args ssq_log_softmax_backward_args;
 #define SSQ_LOG_SOFTMAX_BACKWARD_INIT SSQ_SOFTMAX_BACKWARD_INIT
 #define SSQ_LOG_SOFTMAX_BACKWARD      SSQ_SOFTMAX_BACKWARD
 
-/** Gradient of log-softmax: dx = dy - exp(y) sum(dy), the sum along axis.
- *  Operands and errors as ssq_softmax_backward. Class R. Since 0.1. */
+/** Compute the gradient of log-softmax: dx = dy - exp(y) sum(dy), with the sum
+ *  along axis. NaN and Inf propagate as in the formula.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_log_softmax_backward(
     ssq_queue *queue, const ssq_log_softmax_backward_args *args);
 
