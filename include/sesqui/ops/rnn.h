@@ -1,9 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* rnn.h - LSTM and GRU: the pointwise cells, whole sequences, and backward.
  *
- * The formulas, the order of the gates and the two biases are those of
- * torch.nn.LSTM and torch.nn.GRU (ONNX orders the gates i, o, f, g and z, r,
- * n). s is the sigmoid, h and c the state, h' and c' that of the step before:
+ *     ssq_lstm(queue, SSQ_LSTM(.x = x, .w_ih = w_ih, .w_hh = w_hh, .y = y,
+ *                              .reserve = reserve));
+ *     ...                                       // loss, gradient dy of y
+ *     ssq_lstm_backward(queue, SSQ_LSTM_BACKWARD(.x = x, .w_ih = w_ih,
+ *                           .w_hh = w_hh, .y = y, .reserve = reserve,
+ *                           .dy = dy, .dx = dx, .dw_ih = dw_ih));
+ *
+ * The formulas, the order of the gates and the two biases are as in
+ * torch.nn.LSTM and torch.nn.GRU. (ONNX has the order i, o, f, g and z, r, n.)
+ * s is the sigmoid, h and c the state, h' and c' the state of the step before:
  *
  *     LSTM   a = x w_ih^T + b_ih + h' w_hh^T + b_hh       in 4 parts, i f g o
  *            i, f, o = s(a_i), s(a_f), s(a_o)    g = tanh(a_g)
@@ -13,21 +20,29 @@
  *            h = (1 - z) n + z h'
  *            reset_first: p = r h', v_n = p w_hn^T + b_hn, n = tanh(u_n + v_n)
  *
- * reset_first is ONNX's linear_before_reset = 0 and Keras' reset_after=False
- * (Cho et al., 2014); w_hn and b_hn are the last h rows of w_hh and b_hh.
+ * reset_first is linear_before_reset = 0 in ONNX and reset_after=False in Keras
+ * (Cho et al., 2014). w_hn and b_hn are the last h rows of w_hh and b_hh.
  *
- * A cell does what follows the products, one element of the state at a time:
- * class B. A sequence is made of ssq_gemm, cells and ssq_sum, and has their
- * bits: the products of all steps with w_ih are one gemm.
+ * A cell computes the formulas after the matmuls, for each element of the
+ * state: class B. A sequence consists of ssq_gemm, cells and ssq_sum, and has
+ * their bits: class R. The matmuls of all steps with w_ih are one GEMM.
  *
- * Mixed precision: gates, the state c and what is saved for backward are
- * float32. h is what y holds, so that the next step multiplies h as rounded to
- * y's dtype, and so do the gradients of the gates: both can run on matrix
- * units. No more than one 16-bit format may occur among x, w_ih, w_hh and y.
+ * Mixed precision: gates, the state c and reserve are float32. h is rounded to
+ * y's dtype before the next step uses it. In a backward call of a sequence the
+ * gradients of the gates are rounded to y's dtype, too. All matmuls can
+ * therefore run on matrix units. At most one 16-bit format may occur among x,
+ * w_ih, w_hh and y. For example, f16 weights with a bf16 y are refused.
  *
- * NaN and infinities propagate as IEEE 754 says; a NaN result is the quiet NaN
- * without sign. Saturated gates are no special case: s(-inf) is 0, s(inf) and
- * tanh(inf) are 1. */
+ * NaN and infinities propagate as in IEEE 754. A NaN result is the quiet NaN
+ * without sign. Saturated gates are exact: s(-inf) is 0, s(inf) and tanh(inf)
+ * are 1.
+ *
+ * A call returns SSQ_ERR_INVALID if shapes differ from the ones below, or if an
+ * output overlaps another operand and "may be" does not allow it. Cells accept
+ * any strides.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_RNN_H
 #define SESQUI_OPS_RNN_H
 
@@ -57,10 +72,10 @@ typedef struct ssq_lstm_cell_args {
 #define SSQ_LSTM_CELL(...)                                                     \
     SSQ_ARGS(ssq_lstm_cell_args, SSQ_LSTM_CELL_DEFAULTS, __VA_ARGS__)
 
-/** LSTM cell: the formulas above, from a on. c = f c' + i g is two rounded
- *  products and their rounded sum.
- *  @return SSQ_ERR_INVALID shapes disagree
- *  @note class B: each gate is within 1 ulp. Since 0.1. */
+/** Compute an LSTM cell: the formulas above, starting from a. c = f c' + i g is
+ *  two rounded products and their rounded sum. Class B: each gate is within 1
+ *  ulp.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_lstm_cell(ssq_queue *queue,
                                                 const ssq_lstm_cell_args *args);
 
@@ -71,8 +86,8 @@ typedef struct ssq_lstm_cell_backward_args {
     const ssq_tensor *c_out; /**< in, f32: the cell's c_out */
     const ssq_tensor *dy;    /**< in, optional, float: [batch, h], gradient of
                                   the new h; NULL: 0 */
-    const ssq_tensor *dh;    /**< in, optional, float: likewise, added to dy:
-                                  what the next step has for it */
+    const ssq_tensor *dh;    /**< in, optional, float: [batch, h], added to dy:
+                                  the gradient from the next step; NULL: 0 */
     const ssq_tensor *dc;    /**< in, optional, f32: [batch, h], gradient of
                                   c_out; NULL: 0 */
     const ssq_tensor *da;    /**< out, float: [batch, 4h]; may be gates */
@@ -90,18 +105,21 @@ typedef struct ssq_lstm_cell_backward_args {
     SSQ_ARGS(ssq_lstm_cell_backward_args, SSQ_LSTM_CELL_BACKWARD_DEFAULTS,     \
              __VA_ARGS__)
 
-/** Gradient of the LSTM cell: with e = dy + dh and t = tanh(c_out),
- *      d = dc + e o (1 - t^2)
- *      da = d g i (1 - i), d c f (1 - f), d i (1 - g^2), e t o (1 - o)
- *      dc_in = d f
- *  Class B. Since 0.1. */
+/** Compute the gradient of the LSTM cell. With e = dy + dh and t = tanh(c_out):
+ *
+ *       d = dc + e o (1 - t^2)
+ *       da = d g i (1 - i), d c f (1 - f), d i (1 - g^2), e t o (1 - o)
+ *       dc_in = d f
+ *
+ *  Class B.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_lstm_cell_backward(
     ssq_queue *queue, const ssq_lstm_cell_backward_args *args);
 
 typedef struct ssq_gru_cell_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_cell_args));
-    const ssq_tensor *u;     /**< in, float: [batch, 3h], of x */
-    const ssq_tensor *v;     /**< in, float: [batch, 3h], of the state before */
+    const ssq_tensor *u;     /**< in, float: [batch, 3h], u of the formulas */
+    const ssq_tensor *v;     /**< in, float: [batch, 3h], v of the formulas */
     const ssq_tensor *h;     /**< in, optional, float: [batch, h], the state
                                   before; NULL: 0 */
     const ssq_tensor *y;     /**< out, float: [batch, h], the new h; may be h */
@@ -109,7 +127,8 @@ typedef struct ssq_gru_cell_args {
                                   the backward op; may be u */
     const ssq_tensor *q;     /**< out, optional, float: [batch, h], v_n for the
                                   backward op */
-    bool reset_first;        /**< v_n is made of ssq_gru_reset's y, not of h */
+    bool reset_first;        /**< v_n was computed from the y of ssq_gru_reset,
+                                  not from h */
 } ssq_gru_cell_args;
 #define SSQ_GRU_CELL_DEFAULTS                                                  \
     sizeof(ssq_gru_cell_args), NULL, NULL, NULL, NULL, NULL, NULL, false
@@ -120,11 +139,11 @@ typedef struct ssq_gru_cell_args {
 #define SSQ_GRU_CELL(...)                                                      \
     SSQ_ARGS(ssq_gru_cell_args, SSQ_GRU_CELL_DEFAULTS, __VA_ARGS__)
 
-/** GRU cell: the formulas above, from u and v on. With reset_first a step is
- *  the first 2h columns of v = h w_hh^T + b_hh, ssq_gru_reset, the last h
- *  columns of v = p w_hn^T + b_hn, and this.
- *  @return SSQ_ERR_INVALID shapes disagree
- *  @note class B. Since 0.1. */
+/** Compute a GRU cell: the formulas above, starting from u and v. With
+ *  reset_first a step has four parts, in this order: the first 2h columns of
+ *  v = h w_hh^T + b_hh; ssq_gru_reset; the last h columns of
+ *  v = p w_hn^T + b_hn; and this call. Class B.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_cell(ssq_queue *queue,
                                                const ssq_gru_cell_args *args);
 
@@ -136,12 +155,14 @@ typedef struct ssq_gru_cell_backward_args {
     const ssq_tensor *h;     /**< in, optional, float: the cell's h; NULL: 0 */
     const ssq_tensor *dy;    /**< in, optional, float: [batch, h], gradient of
                                   the new h; NULL: 0 */
-    const ssq_tensor *dh;    /**< in, optional, float: likewise, added to dy */
+    const ssq_tensor *dh;    /**< in, optional, float: [batch, h], added to dy;
+                                  NULL: 0 */
     const ssq_tensor *du;    /**< out, float: [batch, 3h]; may be gates */
     const ssq_tensor *dv;    /**< out, float: [batch, 3h] */
     const ssq_tensor *dh_in; /**< out, optional, float: [batch, h], gradient of
-                                  h but for what goes through v; may be dh */
-    bool reset_first;        /**< as in the forward op; q may be NULL then */
+                                  h without the part through v; may be dh */
+    bool reset_first;        /**< as in the forward op; if true, q may be NULL
+                                  */
 } ssq_gru_cell_backward_args;
 #define SSQ_GRU_CELL_BACKWARD_DEFAULTS                                         \
     sizeof(ssq_gru_cell_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,    \
@@ -154,22 +175,26 @@ typedef struct ssq_gru_cell_backward_args {
     SSQ_ARGS(ssq_gru_cell_backward_args, SSQ_GRU_CELL_BACKWARD_DEFAULTS,       \
              __VA_ARGS__)
 
-/** Gradient of the GRU cell: with e = dy + dh and k = e (1 - z) (1 - n^2),
- *      du = k q r (1 - r), e (h - n) z (1 - z), k
- *      dv = du_r, du_z, k r
- *      dh_in = e z
- *  With reset_first dv_n is k, and the first h columns of du and dv are left as
- *  they are: dp = dv_n w_hn and ssq_gru_reset_backward follow.
- *  Class B. Since 0.1. */
+/** Compute the gradient of the GRU cell. With e = dy + dh and
+ *  k = e (1 - z) (1 - n^2):
+ *
+ *       du = k q r (1 - r), e (h - n) z (1 - z), k
+ *       dv = du_r, du_z, k r
+ *       dh_in = e z
+ *
+ *  With reset_first dv_n is k, and the first h columns of du and dv are not
+ *  written. Then compute dp = dv_n w_hn and call ssq_gru_reset_backward. Class
+ *  B.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gru_cell_backward(ssq_queue *queue, const ssq_gru_cell_backward_args *args);
 
 typedef struct ssq_gru_reset_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_reset_args));
-    const ssq_tensor *u; /**< in, float: [batch, 3h], of x; the first h columns
-                              are read */
-    const ssq_tensor *v; /**< in, float: [batch, 3h], of the state before,
-                              likewise */
+    const ssq_tensor *u; /**< in, float: [batch, 3h], u of the formulas; only
+                              the first h columns are read */
+    const ssq_tensor *v; /**< in, float: [batch, 3h], v of the formulas; only
+                              the first h columns are read */
     const ssq_tensor *h; /**< in, float: [batch, h], the state before */
     const ssq_tensor *y; /**< out, float: [batch, h]; may be h */
 } ssq_gru_reset_args;
@@ -182,10 +207,10 @@ typedef struct ssq_gru_reset_args {
 #define SSQ_GRU_RESET(...)                                                     \
     SSQ_ARGS(ssq_gru_reset_args, SSQ_GRU_RESET_DEFAULTS, __VA_ARGS__)
 
-/** What reset_first multiplies: y = p = r h, r = s(u_r + v_r). Without a state
- *  before there is nothing to call: v_n is b_hn.
- *  @return SSQ_ERR_INVALID shapes disagree
- *  @note class B. Since 0.1. */
+/** Compute the operand of w_hn for reset_first: y = p = r h, with
+ *  r = s(u_r + v_r). Do not call it without a previous state: v_n is then
+ *  b_hn. Class B.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_reset(ssq_queue *queue,
                                                 const ssq_gru_reset_args *args);
 
@@ -196,11 +221,12 @@ typedef struct ssq_gru_reset_backward_args {
     const ssq_tensor *dy;    /**< in, float: [batch, h], gradient of p */
     const ssq_tensor *dh;    /**< in, optional, float: [batch, h], dh_in of
                                   ssq_gru_cell_backward; NULL: 0 */
-    const ssq_tensor *du;    /**< out, float: [batch, 3h], of which the first h
+    const ssq_tensor *du;    /**< out, float: [batch, 3h]; only the first h
                                   columns are written; may be gates */
-    const ssq_tensor *dv;    /**< out, float: [batch, 3h], likewise */
+    const ssq_tensor *dv;    /**< out, float: [batch, 3h]; only the first h
+                                  columns are written */
     const ssq_tensor *dh_in; /**< out, optional, float: [batch, h], gradient of
-                                  h but for what goes through v; may be dh */
+                                  h without the part through v; may be dh */
 } ssq_gru_reset_backward_args;
 #define SSQ_GRU_RESET_BACKWARD_DEFAULTS                                        \
     sizeof(ssq_gru_reset_backward_args), NULL, NULL, NULL, NULL, NULL, NULL,   \
@@ -213,8 +239,9 @@ typedef struct ssq_gru_reset_backward_args {
     SSQ_ARGS(ssq_gru_reset_backward_args, SSQ_GRU_RESET_BACKWARD_DEFAULTS,     \
              __VA_ARGS__)
 
-/** Gradient of ssq_gru_reset: du_r = dv_r = dy h r (1 - r), dh_in = dh + dy r.
- *  Class B. Since 0.1. */
+/** Compute the gradient of ssq_gru_reset: du_r = dv_r = dy h r (1 - r),
+ *  dh_in = dh + dy r. Class B.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru_reset_backward(
     ssq_queue *queue, const ssq_gru_reset_backward_args *args);
 
@@ -227,11 +254,12 @@ typedef struct ssq_lstm_args {
     const ssq_tensor *b_hh; /**< in, optional, float: [4h] */
     const ssq_tensor *h0;   /**< in, optional, y's dtype: [batch, h]; NULL: 0 */
     const ssq_tensor *c0;   /**< in, optional, f32: [batch, h]; NULL: 0 */
-    const ssq_tensor *y;    /**< out, float: [t, batch, h], all h */
+    const ssq_tensor *y;    /**< out, float: [t, batch, h], h of all steps */
     const ssq_tensor *hn; /**< out, optional, float: [batch, h], the last h; may
-                               be h0, unless a backward call wants that */
+                               be h0, but then ssq_lstm_backward must not be
+                               given this h0 */
     const ssq_tensor *cn; /**< out, optional, f32: [batch, h], the last c; may
-                               be c0, likewise */
+                               be c0, with the same rule */
     const ssq_tensor *reserve; /**< out, optional, f32: [t, batch, 5h], for the
                                     backward call: i f g o, c */
     bool reverse;              /**< from the last step of x to the first */
@@ -245,38 +273,44 @@ typedef struct ssq_lstm_args {
     }
 #define SSQ_LSTM(...) SSQ_ARGS(ssq_lstm_args, SSQ_LSTM_DEFAULTS, __VA_ARGS__)
 
-/** LSTM over a sequence: one layer, one direction; more are more calls. y, hn
- *  and cn are torch.nn.LSTM's. Without h0 no state is multiplied in the first
- *  step: an infinite w_hh makes no NaN there.
- *  @param args  the last dimension of all but the biases is contiguous; steps
- *         and batch of x, y and reserve are evenly spaced rows (stride of t =
- *         batch times stride of batch): else SSQ_ERR_INVALID, never a silent
- *         copy
- *  @return SSQ_ERR_INVALID shapes disagree, two 16-bit formats; SSQ_ERR_NOMEM
- *          no scratch: 20 t batch h bytes without reserve
- *  @note t = 0: hn and cn are h0 and c0. Class R, the class of its gemms.
- *        Since 0.1. */
+/** Compute an LSTM over a sequence: one layer in one direction. Call it once
+ *  for each layer and direction. y, hn and cn are as in torch.nn.LSTM. Without
+ *  h0 no state is multiplied in the first step: an infinite w_hh makes no NaN
+ *  there. If t is 0, hn and cn are copies of h0 and c0, or 0.
+ *
+ *  The last dimension of every operand but the biases must have stride 1. Rows
+ *  of x, y and reserve must be evenly spaced: the stride of t is batch times
+ *  the stride of batch. Nothing is copied silently. For example, a batch-first
+ *  x that is only transposed is refused.
+ *  @return
+ *   - SSQ_ERR_INVALID  a stride is not as above; two 16-bit formats occur; h0
+ *                      has another dtype than y
+ *   - SSQ_ERR_NOMEM    also if there is no scratch: 20 t batch h bytes if
+ *                      reserve is NULL
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_lstm(ssq_queue *queue,
                                            const ssq_lstm_args *args);
 
 typedef struct ssq_lstm_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_lstm_backward_args));
-    const ssq_tensor *x;    /**< in: here to reserve as in the forward call */
+    const ssq_tensor *x;    /**< in: x to reserve as in the forward call */
     const ssq_tensor *w_ih; /**< in */
     const ssq_tensor *w_hh; /**< in */
     const ssq_tensor *h0;   /**< in, optional */
     const ssq_tensor *c0;   /**< in, optional */
-    const ssq_tensor *y;    /**< in: written by it */
-    const ssq_tensor *reserve; /**< in, f32: [t, batch, 5h], written by it */
-    const ssq_tensor *dy;      /**< in, optional, float: [t, batch, h]; NULL: 0,
-                                    as the next two */
+    const ssq_tensor *y;    /**< in: as written by the forward call */
+    const ssq_tensor *reserve; /**< in, f32: [t, batch, 5h], as written by the
+                                    forward call */
+    const ssq_tensor *dy;      /**< in, optional, float: [t, batch, h]; dy, dhn
+                                    and dcn: NULL is 0 */
     const ssq_tensor *dhn;     /**< in, optional, float: [batch, h] */
     const ssq_tensor *dcn;     /**< in, optional, f32: [batch, h] */
     const ssq_tensor *dx;      /**< out, optional, float: [t, batch, in] */
     const ssq_tensor *dw_ih;   /**< out, optional, float: [4h, in] */
     const ssq_tensor *dw_hh;   /**< out, optional, float: [4h, h] */
     const ssq_tensor *db_ih;   /**< out, optional, float: [4h] */
-    const ssq_tensor *db_hh;   /**< out, optional, float: [4h]; what db_ih is */
+    const ssq_tensor *db_hh;   /**< out, optional, float: [4h]; the same values
+                                    as db_ih */
     const ssq_tensor *dh0;     /**< out, optional, float: [batch, h] */
     const ssq_tensor *dc0;     /**< out, optional, f32: [batch, h] */
     bool reverse;              /**< as in the forward call */
@@ -291,15 +325,18 @@ typedef struct ssq_lstm_backward_args {
 #define SSQ_LSTM_BACKWARD(...)                                                 \
     SSQ_ARGS(ssq_lstm_backward_args, SSQ_LSTM_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Gradient of ssq_lstm, through all steps. Gradients are written, not
- *  accumulated. The gradient of a is kept in y's dtype: with f16 use a loss
- *  scale; beyond 65520 it is infinite and a scaler sees it.
- *  @param args  as ssq_lstm; dx likewise has evenly spaced rows. Outputs
- *         overlap nothing
- *  @return SSQ_ERR_INVALID as ssq_lstm, nothing to write; SSQ_ERR_NOMEM no
- *          scratch: 4 t batch h elements of y's dtype, 8 batch h bytes, 16 h h
- *          bytes with h0 and dw_hh
- *  @note class R. Since 0.1. */
+/** Compute the gradient of ssq_lstm, through all steps. Gradients are written,
+ *  not accumulated. The gradient of a is kept in y's dtype. With f16 use a loss
+ *  scale: from 65520 on the gradient is infinite, and a scaler detects it.
+ *
+ *  Strides must be as in ssq_lstm, for dx as for x. Outputs must not overlap
+ *  any other operand.
+ *  @return
+ *   - SSQ_ERR_INVALID  as ssq_lstm; all outputs are NULL
+ *   - SSQ_ERR_NOMEM    also if there is no scratch: 4 t batch h elements of y's
+ *                      dtype and 8 batch h bytes; 16 h h bytes more with h0 and
+ *                      dw_hh, if t > 1
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_lstm_backward(ssq_queue *queue, const ssq_lstm_backward_args *args);
 
@@ -311,14 +348,15 @@ typedef struct ssq_gru_args {
     const ssq_tensor *b_ih; /**< in, optional, float: [3h] */
     const ssq_tensor *b_hh; /**< in, optional, float: [3h] */
     const ssq_tensor *h0;   /**< in, optional, y's dtype: [batch, h]; NULL: 0 */
-    const ssq_tensor *y;    /**< out, float: [t, batch, h], all h */
+    const ssq_tensor *y;    /**< out, float: [t, batch, h], h of all steps */
     const ssq_tensor *hn; /**< out, optional, float: [batch, h], the last h; may
-                               be h0, unless a backward call wants that */
+                               be h0, but then ssq_gru_backward must not be
+                               given this h0 */
     const ssq_tensor *reserve; /**< out, optional, f32: [t, batch, 4h], for the
                                     backward call: r z n, v_n */
     bool reverse;              /**< from the last step of x to the first */
-    bool reset_first;          /**< the state is reset before its product with
-                                    w_hn, not after: see above */
+    bool reset_first;          /**< reset the state before it is multiplied by
+                                    w_hn, not after: see the top */
 } ssq_gru_args;
 #define SSQ_GRU_DEFAULTS                                                       \
     sizeof(ssq_gru_args), NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL,      \
@@ -329,24 +367,32 @@ typedef struct ssq_gru_args {
     }
 #define SSQ_GRU(...) SSQ_ARGS(ssq_gru_args, SSQ_GRU_DEFAULTS, __VA_ARGS__)
 
-/** GRU over a sequence: y and hn are torch.nn.GRU's, or with reset_first those
- *  of ONNX and Keras (their gates are ordered z, r, n). The rest as ssq_lstm;
- *  scratch: 12 batch h bytes, 16 t batch h more without reserve, batch h
- *  elements of y's dtype more with reset_first, where p is rounded to that.
- *  h' is used as y holds it, in the last formula too. Class R. Since 0.1. */
+/** Compute a GRU over a sequence. y and hn are as in torch.nn.GRU, or with
+ *  reset_first as in ONNX and Keras, which order the gates z, r, n. Layers,
+ *  strides and h0 are as in ssq_lstm. If t is 0, hn is a copy of h0, or 0.
+ *
+ *  The last formula also uses h' as rounded to y's dtype. With reset_first p is
+ *  rounded to y's dtype.
+ *  @return
+ *   - SSQ_ERR_INVALID  as ssq_lstm
+ *   - SSQ_ERR_NOMEM    also if there is no scratch: 12 batch h bytes; 16 t
+ *                      batch h bytes more if reserve is NULL; batch h elements
+ *                      of y's dtype more with reset_first
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gru(ssq_queue *queue,
                                           const ssq_gru_args *args);
 
 typedef struct ssq_gru_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_gru_backward_args));
-    const ssq_tensor *x;    /**< in: here to reserve as in the forward call */
+    const ssq_tensor *x;    /**< in: x to reserve as in the forward call */
     const ssq_tensor *w_ih; /**< in */
     const ssq_tensor *w_hh; /**< in */
     const ssq_tensor *h0;   /**< in, optional */
-    const ssq_tensor *y;    /**< in: written by it */
-    const ssq_tensor *reserve; /**< in, f32: [t, batch, 4h], written by it */
-    const ssq_tensor *dy;      /**< in, optional, float: [t, batch, h]; NULL: 0,
-                                    as the next */
+    const ssq_tensor *y;    /**< in: as written by the forward call */
+    const ssq_tensor *reserve; /**< in, f32: [t, batch, 4h], as written by the
+                                    forward call */
+    const ssq_tensor *dy;      /**< in, optional, float: [t, batch, h]; dy and
+                                    dhn: NULL is 0 */
     const ssq_tensor *dhn;     /**< in, optional, float: [batch, h] */
     const ssq_tensor *dx;      /**< out, optional, float: [t, batch, in] */
     const ssq_tensor *dw_ih;   /**< out, optional, float: [3h, in] */
@@ -367,10 +413,15 @@ typedef struct ssq_gru_backward_args {
 #define SSQ_GRU_BACKWARD(...)                                                  \
     SSQ_ARGS(ssq_gru_backward_args, SSQ_GRU_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Gradient of ssq_gru, as ssq_lstm_backward; scratch: 6 t batch h elements of
- *  y's dtype, 4 batch h bytes, 12 h h bytes with h0 and dw_hh; with reset_first
- *  4 batch h bytes more, and t batch h elements with dw_hh. Class R.
- *  Since 0.1. */
+/** Compute the gradient of ssq_gru, through all steps. Rounding, strides and
+ *  overlaps are as in ssq_lstm_backward.
+ *  @return
+ *   - SSQ_ERR_INVALID  as ssq_lstm; all outputs are NULL
+ *   - SSQ_ERR_NOMEM    also if there is no scratch: 6 t batch h elements of y's
+ *                      dtype and 4 batch h bytes; 12 h h bytes more with h0 and
+ *                      dw_hh, if t > 1; with reset_first 4 batch h bytes more,
+ *                      and t batch h elements of y's dtype more with dw_hh
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gru_backward(ssq_queue *queue, const ssq_gru_backward_args *args);
 
