@@ -285,7 +285,7 @@ typedef struct ssq_lstm_args {
  *  @return
  *   - SSQ_ERR_INVALID  a stride is not as above; two 16-bit formats occur; h0
  *                      has another dtype than y
- *   - SSQ_ERR_NOMEM    also if there is no scratch: 20 t batch h bytes if
+ *   - SSQ_ERR_NOMEM    also for scratch: 20 t batch h bytes if
  *                      reserve is NULL
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_lstm(ssq_queue *queue,
@@ -333,7 +333,7 @@ typedef struct ssq_lstm_backward_args {
  *  any other operand.
  *  @return
  *   - SSQ_ERR_INVALID  as ssq_lstm; all outputs are NULL
- *   - SSQ_ERR_NOMEM    also if there is no scratch: 4 t batch h elements of y's
+ *   - SSQ_ERR_NOMEM    also for scratch: 4 t batch h elements of y's
  *                      dtype and 8 batch h bytes; 16 h h bytes more with h0 and
  *                      dw_hh, if t > 1
  *  @note Class R. Since 0.1. */
@@ -375,7 +375,7 @@ typedef struct ssq_gru_args {
  *  rounded to y's dtype.
  *  @return
  *   - SSQ_ERR_INVALID  as ssq_lstm
- *   - SSQ_ERR_NOMEM    also if there is no scratch: 12 batch h bytes; 16 t
+ *   - SSQ_ERR_NOMEM    also for scratch: 12 batch h bytes; 16 t
  *                      batch h bytes more if reserve is NULL; batch h elements
  *                      of y's dtype more with reset_first
  *  @note Class R. Since 0.1. */
@@ -417,7 +417,7 @@ typedef struct ssq_gru_backward_args {
  *  overlaps are as in ssq_lstm_backward.
  *  @return
  *   - SSQ_ERR_INVALID  as ssq_lstm; all outputs are NULL
- *   - SSQ_ERR_NOMEM    also if there is no scratch: 6 t batch h elements of y's
+ *   - SSQ_ERR_NOMEM    also for scratch: 6 t batch h elements of y's
  *                      dtype and 4 batch h bytes; 12 h h bytes more with h0 and
  *                      dw_hh, if t > 1; with reset_first 4 batch h bytes more,
  *                      and t batch h elements of y's dtype more with dw_hh
