@@ -1,6 +1,20 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* binary.h - elementwise ops on two operands and more: class B. The rules at
- * the top of elementwise.h, which includes this, hold for them too. */
+/* binary.h - elementwise ops on two and more operands: class B.
+ *
+ *     ssq_add(queue, SSQ_ADD(.a = x, .b = bias, .y = y));     // broadcasts
+ *     ...                                       // loss, gradient dy of y
+ *     ssq_add_backward(queue, SSQ_ADD_BACKWARD(.dy = dy, .da = dx, .db = db));
+ *
+ * The rules at the top of elementwise.h hold for these ops, too. elementwise.h
+ * includes this header.
+ *
+ * A call returns SSQ_ERR_INVALID if the shapes do not broadcast, if an output
+ * has not exactly the shape below, if dtypes do not mix, or if an output
+ * overlaps another operand and "may be" does not allow it. For example, y may
+ * not be a bias [n] that is broadcast to [m,n].
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_BINARY_H
 #define SESQUI_OPS_BINARY_H
 
@@ -16,9 +30,9 @@ typedef struct ssq_binary_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_binary_args));
     const ssq_tensor *a; /**< in */
     const ssq_tensor *b; /**< in */
-    const ssq_tensor *y; /**< out, exactly the shape that a and b broadcast
-                              to; may be a or b, not broadcast and with
-                              elements of the same size */
+    const ssq_tensor *y; /**< out, exactly the shape that a and b broadcast to;
+                              may be a or b if that one is not broadcast and its
+                              elements have the same size */
 } ssq_binary_args;
 #define SSQ_BINARY_DEFAULTS sizeof(ssq_binary_args), NULL, NULL, NULL
 #define SSQ_BINARY_INIT                                                        \
@@ -28,34 +42,35 @@ typedef struct ssq_binary_args {
 #define SSQ_BINARY(...)                                                        \
     SSQ_ARGS(ssq_binary_args, SSQ_BINARY_DEFAULTS, __VA_ARGS__)
 
-/** Addition: y = a + b. Floats or integers. Since 0.1. */
+/** Add: y = a + b. Floats or integers. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_add(ssq_queue *queue,
                                           const ssq_binary_args *args);
 
-/** Subtraction: y = a - b. Floats or integers. Since 0.1. */
+/** Subtract: y = a - b. Floats or integers. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_sub(ssq_queue *queue,
                                           const ssq_binary_args *args);
 
-/** Multiplication: y = a b. Floats or integers. Since 0.1. */
+/** Multiply: y = a b. Floats or integers. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_mul(ssq_queue *queue,
                                           const ssq_binary_args *args);
 
-/** Division: y = a / b, correctly rounded in float32. Floats. Since 0.1. */
+/** Divide: y = a / b, correctly rounded in float32. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_div(ssq_queue *queue,
                                           const ssq_binary_args *args);
 
-/** Maximum: y = the greater one; NaN if either is, and -0 < +0 (IEEE 754-2019
- *  maximum). Floats or integers. Since 0.1. */
+/** Compute the maximum: y is the greater one. It is NaN if one is NaN, and
+ *  -0 < +0 (IEEE 754-2019 maximum). Floats or integers. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_maximum(ssq_queue *queue,
                                               const ssq_binary_args *args);
 
-/** Minimum: y = the lesser one; NaN if either is, and -0 < +0. Floats or
- *  integers. Since 0.1. */
+/** Compute the minimum: y is the lesser one. It is NaN if one is NaN, and
+ *  -0 < +0. Floats or integers. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_minimum(ssq_queue *queue,
                                               const ssq_binary_args *args);
 
-/** Power: y = a^b, as C99 annex F: 1 for b = 0 and for a = 1 even with NaN,
- *  NaN for a < 0 unless b is an integer. Floats. Since 0.1. */
+/** Compute a power: y = a^b, as C99 annex F. It is 1 for b = 0 and for a = 1,
+ *  even with NaN. It is NaN for a < 0 unless b is an integer. Floats. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_pow(ssq_queue *queue,
                                           const ssq_binary_args *args);
 
@@ -73,14 +88,14 @@ typedef struct ssq_axpby_args {
     }
 #define SSQ_AXPBY(...) SSQ_ARGS(ssq_axpby_args, SSQ_AXPBY_DEFAULTS, __VA_ARGS__)
 
-/** Weighted sum: y = alpha a + beta b; both products and the sum are rounded
- *  to float32. Zero times Inf or NaN is NaN: a factor of 0 hides nothing.
- *  Since 0.1. */
+/** Compute a weighted sum: y = alpha a + beta b. Both terms and the sum are
+ *  rounded to float32. Zero times Inf or NaN is NaN, so a factor of 0 hides
+ *  nothing. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_axpby(ssq_queue *queue,
                                             const ssq_axpby_args *args);
 
-/** Gradients of a binary op. Operands that the wanted gradients do not need
- *  may be NULL; those that are there are checked all the same. */
+/** Gradients of a binary op. An operand that no wanted gradient needs may be
+ *  NULL. If it is set, it is checked. */
 typedef struct ssq_binary_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_binary_backward_args));
     const ssq_tensor *a;  /**< in, float: the forward op's a */
@@ -100,52 +115,57 @@ typedef struct ssq_binary_backward_args {
     SSQ_ARGS(ssq_binary_backward_args, SSQ_BINARY_BACKWARD_DEFAULTS,           \
              __VA_ARGS__)
 
-/* da and db overlap no operand and not each other, and one of them at least is
- * wanted. An element that was broadcast gets the sum of its terms, in float32
- * and in one order on every device: chunks of 16384 terms in row-major order,
- * 256 lanes ascending in each, a halving tree; sums of chunks likewise. That is
- * at most 71 additions behind one another per factor of 16384 in the number of
- * terms; the sum is rounded to the output's dtype once. No terms add up to 0.
- */
+/* At least one of da and db must be set. They must not overlap any operand or
+ * each other. Without terms, a sum is 0. If an operand was broadcast, its
+ * gradient is the sum of all terms, in float32 and in one order on every
+ * device: chunks of 16384 terms in row-major order; in each chunk 256 lanes,
+ * ascending; then a halving tree; then the sums of chunks in the same way. That
+ * is at most 71 dependent additions for each factor of 16384 in the number of
+ * terms. The sum is rounded to the output's dtype once. Large sums need
+ * scratch. */
 
-/** Gradient of ssq_add: da = dy, db = dy. Needs dy alone. Since 0.1. */
+/** Compute the gradient of ssq_add: da = dy, db = dy. Needs only dy. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_add_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
-/** Gradient of ssq_sub: da = dy, db = -dy. Needs dy alone. Since 0.1. */
+/** Compute the gradient of ssq_sub: da = dy, db = -dy. Needs only dy. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_sub_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
-/** Gradient of ssq_mul: da = dy b, db = dy a. da needs b, db needs a. Since
- *  0.1. */
+/** Compute the gradient of ssq_mul: da = dy b, db = dy a. da needs b, db needs
+ *  a. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_mul_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
-/** Gradient of ssq_div: da = dy / b, db = -dy ((a / b) / b). da needs b, db
- *  needs both. Since 0.1. */
+/** Compute the gradient of ssq_div: da = dy / b, db = -dy ((a / b) / b). da
+ *  needs b, db needs both. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_div_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
-/** Gradient of ssq_maximum: dy to the greater one, dy / 2 to each of a tie, dy
- *  to both where one is NaN. Needs both. Since 0.1. */
+/** Compute the gradient of ssq_maximum: dy goes to the greater one. Equal
+ *  operands get dy / 2 each. If one is NaN, both get dy. Needs both. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_maximum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
-/** Gradient of ssq_minimum: dy to the lesser one, dy / 2 to each of a tie, dy
- *  to both where one is NaN. Needs both. Since 0.1. */
+/** Compute the gradient of ssq_minimum: dy goes to the lesser one. Equal
+ *  operands get dy / 2 each. If one is NaN, both get dy. Needs both. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_minimum_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
-/** Gradient of ssq_pow: da = dy (b a^(b - 1)), which is 0 for b = 0; db = dy
- *  (a^b log(a)), which is dy times 0 for a = 0 and b >= 0. Needs both. Since
- *  0.1. */
+/** Compute the gradient of ssq_pow: da = dy (b a^(b - 1)), which is 0 for b =
+ *  0; db = dy (a^b log(a)), which is dy times 0 for a = 0 and b >= 0. Needs
+ *  both. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_pow_backward(ssq_queue *queue, const ssq_binary_backward_args *args);
 
 typedef struct ssq_compare_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_compare_args));
     const ssq_tensor *a; /**< in: float, or integers */
-    const ssq_tensor *b; /**< in: float when a is, else integers */
+    const ssq_tensor *b; /**< in: float if a is, otherwise integers */
     const ssq_tensor *y; /**< out, u8: 1 or 0; as in ssq_binary_args */
 } ssq_compare_args;
 #define SSQ_COMPARE_DEFAULTS sizeof(ssq_compare_args), NULL, NULL, NULL
@@ -156,31 +176,32 @@ typedef struct ssq_compare_args {
 #define SSQ_COMPARE(...)                                                       \
     SSQ_ARGS(ssq_compare_args, SSQ_COMPARE_DEFAULTS, __VA_ARGS__)
 
-/* As IEEE 754: NaN equals nothing and is ordered with nothing, -0 equals +0.
- * Exact: mixed dtypes are compared as numbers. */
+/* Comparisons are as in IEEE 754: NaN equals nothing and is ordered with
+ * nothing, and -0 equals +0. They are exact: mixed dtypes are compared as
+ * numbers. */
 
-/** Equal: y is 1 where a equals b, else 0. Since 0.1. */
+/** Test for equal: y is 1 if a equals b, otherwise 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_eq(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** Not equal: y is 0 where a equals b, else 1, so also where one is NaN. Since
- *  0.1. */
+/** Test for not equal: y is 0 if a equals b, otherwise 1, also if one is NaN.
+ *  Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_ne(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** Less: y is 1 where a < b, else 0. Since 0.1. */
+/** Test for less: y is 1 if a < b, otherwise 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_lt(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** Less or equal: y is 1 where a <= b, else 0. Since 0.1. */
+/** Test for less or equal: y is 1 if a <= b, otherwise 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_le(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** Greater: y is 1 where a > b, else 0. Since 0.1. */
+/** Test for greater: y is 1 if a > b, otherwise 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gt(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
-/** Greater or equal: y is 1 where a >= b, else 0. Since 0.1. */
+/** Test for greater or equal: y is 1 if a >= b, otherwise 0. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_ge(ssq_queue *queue,
                                          const ssq_compare_args *args);
 
@@ -188,10 +209,11 @@ typedef struct ssq_where_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_where_args));
     const ssq_tensor *cond; /**< in, u8 */
     const ssq_tensor *a;    /**< in: float, or integers */
-    const ssq_tensor *b;    /**< in: float when a is, else integers */
-    const ssq_tensor *y;    /**< out: float when a is, else integers, u8 only
-                                 when a and b are; exactly the shape that cond,
-                                 a and b broadcast to; may be one of them */
+    const ssq_tensor *b;    /**< in: float if a is, otherwise integers */
+    const ssq_tensor *y;    /**< out: float if a is, otherwise integers; u8 only
+                                 if a and b are u8; exactly the shape that cond,
+                                 a and b broadcast to; may be one of them, as in
+                                 ssq_binary_args */
 } ssq_where_args;
 #define SSQ_WHERE_DEFAULTS sizeof(ssq_where_args), NULL, NULL, NULL, NULL
 #define SSQ_WHERE_INIT                                                         \
@@ -200,17 +222,18 @@ typedef struct ssq_where_args {
     }
 #define SSQ_WHERE(...) SSQ_ARGS(ssq_where_args, SSQ_WHERE_DEFAULTS, __VA_ARGS__)
 
-/** Choose: y = a where cond is not 0, else b; bit for bit when the dtypes are
- *  equal, else rounded as ssq_convert does. Its gradients are ssq_where with a
- *  zero tensor for the other operand. Since 0.1. */
+/** Choose: y = a if cond is not 0, otherwise b. If the dtypes are equal, the
+ *  bits are copied. Otherwise the value is rounded as in ssq_cast. Its
+ *  gradients are ssq_where with a tensor of zeros for the other operand. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_where(ssq_queue *queue,
                                             const ssq_where_args *args);
 typedef struct ssq_glu_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_glu_args));
     const ssq_tensor *a; /**< in, float: the values */
     const ssq_tensor *b; /**< in, float, the shape of a: the gates */
-    const ssq_tensor *y; /**< out, float, the shape of a; may be a or b when
-                              the elements have the same size */
+    const ssq_tensor *y; /**< out, float, the shape of a; may be a or b if the
+                              elements have the same size */
     ssq_activation activation SSQ_DEFAULT(SSQ_ACTIVATION_SIGMOID); /**< f */
 } ssq_glu_args;
 #define SSQ_GLU_DEFAULTS                                                       \
@@ -221,27 +244,32 @@ typedef struct ssq_glu_args {
     }
 #define SSQ_GLU(...) SSQ_ARGS(ssq_glu_args, SSQ_GLU_DEFAULTS, __VA_ARGS__)
 
-/** Gated linear unit: y = a f(b) (Dauphin, Fan, Auli, Grangier, 2017), f the
- *  function of the unary op of that name: GLU by sigmoid, SwiGLU by silu, GEGLU
- *  by gelu or gelu_tanh, ReGLU by relu (Shazeer, 2020), or tanh. y is what
- *  ssq_mul gives of a and a float32 f(b), bit for bit, NaN and 0 times Inf too.
- *  torch.nn.functional.glu halves one tensor: a is the first half and b the
- *  second, two slices (ssq_tensor_slice) of it. Floats.
- *  @return SSQ_ERR_INVALID for another activation. Since 0.1. */
+/** Compute a gated linear unit: y = a f(b) (Dauphin, Fan, Auli, Grangier,
+ *  2017). f is the unary op with the name of the activation: sigmoid for GLU,
+ *  silu for SwiGLU, gelu or gelu_tanh for GEGLU, relu for ReGLU (Shazeer,
+ *  2020), or tanh. y has the bits of ssq_mul of a and a float32 f(b), also for
+ *  NaN and 0 times Inf. Nothing broadcasts.
+ *
+ *  torch.nn.functional.glu splits one tensor: a is then its first half and b
+ *  its second half, two slices (ssq_tensor_slice).
+ *  @return SSQ_ERR_INVALID  the activation is another one, for example
+ *                           SSQ_ACTIVATION_NONE
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_glu(ssq_queue *queue,
                                           const ssq_glu_args *args);
 
 typedef struct ssq_glu_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_glu_backward_args));
     const ssq_tensor *a;  /**< in, float, the shape of b: the forward op's a;
-                               NULL will do where db is */
+                               may be NULL if db is NULL */
     const ssq_tensor *b;  /**< in, float: the forward op's b */
     const ssq_tensor *dy; /**< in, float, the shape of b: gradient of y */
     const ssq_tensor *da; /**< out, float, the shape of b; NULL: not wanted; may
-                               be a, b or dy when the elements have the same
-                               size */
+                               be a, b or dy if the elements have the same size
+                               */
     const ssq_tensor *db; /**< out, float, the shape of b; NULL: not wanted; may
-                               be a likewise, and b or dy where da is NULL */
+                               be a if the elements have the same size, and also
+                               b or dy if da is NULL */
     ssq_activation activation
         SSQ_DEFAULT(SSQ_ACTIVATION_SIGMOID); /**< as in the forward op */
 } ssq_glu_backward_args;
@@ -255,14 +283,15 @@ typedef struct ssq_glu_backward_args {
 #define SSQ_GLU_BACKWARD(...)                                                  \
     SSQ_ARGS(ssq_glu_backward_args, SSQ_GLU_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Its gradients: da = dy f(b), db = (dy a) f'(b): what the backward of f's
- *  unary op gives of b and a float32 dy a, bit for bit. da and db overlap
- *  nothing else and not each other, and one of them at least is wanted. Floats.
- *  @return SSQ_ERR_INVALID for another activation. Since 0.1. */
+/** Compute the gradients of ssq_glu: da = dy f(b), db = (dy a) f'(b). db has
+ *  the bits of the backward op of f, of b and a float32 dy a. At least one of
+ *  da and db must be set. They must not overlap each other.
+ *  @return SSQ_ERR_INVALID  as ssq_glu; da and db are NULL
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_glu_backward(ssq_queue *queue, const ssq_glu_backward_args *args);
 
-/* Ops that share a struct have macros of their own names all the same. */
+/* Ops that share a struct have macros with their names, too. */
 #define SSQ_ADD                   SSQ_BINARY
 #define SSQ_ADD_INIT              SSQ_BINARY_INIT
 #define SSQ_SUB                   SSQ_BINARY
