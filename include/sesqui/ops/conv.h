@@ -1,40 +1,57 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* conv.h - convolution of images, its gradients, transposed convolution.
  *
- * Images are [n,c,h,w] or [n,h,w,c], ssq_layout says which, and filters follow
- * them. With o the channels that a filter bank makes of c, in groups:
+ *     ssq_conv2d(queue, SSQ_CONV2D(.x = x, .w = w, .bias = b, .y = y,
+ *                                  .padding = {1, 1, 1, 1}));
+ *     ...                                       // loss, gradient dy of y
+ *     ssq_conv2d_backward_data(queue, SSQ_CONV2D_BACKWARD_DATA(.dy = dy,
+ *                                  .w = w, .dx = dx, .padding = {1, 1, 1, 1}));
+ *     ssq_conv2d_backward_weight(queue, SSQ_CONV2D_BACKWARD_WEIGHT(.x = x,
+ *                  .dy = dy, .dw = dw, .db = db, .padding = {1, 1, 1, 1}));
+ *
+ * Images are [n,c,h,w] or [n,h,w,c], as ssq_layout says, and filters have the
+ * same order. With o channels of the result:
  *
  *                      images        filters of conv2d   of conv_transpose2d
  *     SSQ_LAYOUT_NCHW  [n,c,h,w]     [o, c/groups, r, s] [c, o/groups, r, s]
  *     SSQ_LAYOUT_NHWC  [n,h,w,c]     [o, r, s, c/groups] [c, r, s, o/groups]
  *
- * The first line is torch's and ONNX's (OIHW, and IOHW for the transposed one),
- * the second the same with the second dimension moved to the end. Both layouts
- * compute the same sums. groups = c is depthwise, with o / c filters for each
- * channel. stride and dilation are {height, width} and at least 1, padding is
- * {top, left, bottom, right}, ONNX's pads, and at least 0: a window may be
- * larger than the image. The size of the result, in height:
+ * The first line is the order of torch and ONNX (OIHW, and IOHW for the
+ * transposed one). The second line has the second dimension at the end. Both
+ * layouts compute the same sums. groups = c is depthwise, with o / c filters
+ * for each channel.
+ *
+ * stride and dilation are {height, width} and at least 1. padding is
+ * {top, left, bottom, right}, as pads of ONNX, and at least 0. Padding may be
+ * larger than the window. The height of the result is
  *
  *     conv2d            floor((h + top + bottom - e) / stride) + 1
  *     conv_transpose2d  (h - 1) stride - top - bottom + e + output_padding
- *                       where e = dilation (r - 1) + 1, the extent of a filter
+ *                       with e = dilation (r - 1) + 1, the extent of a filter
  *
- * and likewise in width. No size (h, w, r, s), stride, dilation or padding may
- * exceed 2^31 - 1, and r and s are at least 1; n, c and o may be 0. conv2d of
- * an image without rows or columns that its padding does not make as large as
- * the filter has none either; a filter that is larger than an image with
- * elements and its padding is an error.
+ * and the width is computed in the same way. h, w, r, s, stride, dilation and
+ * padding must not exceed 2^31 - 1. r and s are at least 1. n, c, o, h and w
+ * may be 0. If the extent of the filter is larger than the image with its
+ * padding, the call returns SSQ_ERR_INVALID, but an image with h = 0 or w = 0
+ * then has an empty result.
  *
  * Dtypes mix as the table in gemm.h says: f16 does not multiply bf16. The last
- * dimension of images and filters has stride 1 (a size of 1 or 0 may have any
- * stride): else SSQ_ERR_INVALID, never a silent copy. Vectors (bias, db) may
- * have any stride.
+ * dimension of images and filters must have stride 1, unless its size is 0 or
+ * 1. Nothing is copied silently. For example, an NCHW tensor that is transposed
+ * to NHWC as a view is refused. bias and db may have any stride.
  *
- * Bounds (class R): every result is a sum of products and has gemm's bound with
- * K as many as the products: c/groups r s forward, o/groups r s for data,
- * n h w (of dy) for filters; see ssq_gemm. Integers whose sums stay below 2^24
- * are exact. Where the float32 sum of the products' magnitudes overflows, an
- * element may be infinite or NaN even if the exact result is not. */
+ * Bounds (class R): a result is a sum of K terms and has the bound of ssq_gemm.
+ * K is c/groups r s forward, o/groups r s for data, and n h w of dy for
+ * filters. Integers whose sums stay below 2^24 are exact. If the float32 sum of
+ * the terms' magnitudes overflows, an element can be infinite or NaN although
+ * the exact result is finite.
+ *
+ * A call returns SSQ_ERR_INVALID if a shape differs, and the message says which
+ * one is expected; if groups does not divide c and o; if an output overlaps
+ * another operand; or if layout, activation or a number is not valid.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_CONV_H
 #define SESQUI_OPS_CONV_H
 
@@ -51,8 +68,8 @@ typedef struct ssq_conv2d_args {
     const ssq_tensor *x;    /**< in, float: images of c channels */
     const ssq_tensor *w;    /**< in, float: filters */
     const ssq_tensor *bias; /**< in, optional, float: [o] */
-    const ssq_tensor *y;    /**< out, float: images of o channels; no overlap
-                                 with the others */
+    const ssq_tensor *y;    /**< out, float: images of o channels; must not
+                                 overlap the others */
     int64_t stride[2] SSQ_DEFAULT({1, 1});
     int64_t padding[4]; /**< {top, left, bottom, right} */
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
@@ -72,16 +89,14 @@ typedef struct ssq_conv2d_args {
 
 /** Convolve: y[n,o,p,q] = activation(bias[o] + the sum over c, r, s of
  *  w[o,c,r,s] x[n, c, p stride - top + r dilation, q stride - left + s
- *  dilation]), x being 0 in the padding; c runs over the channels of o's group.
- *  A cross-correlation, as torch.nn.functional.conv2d and ONNX Conv. Sums in
- *  float32 or better; bias and activation in float32; one rounding, when y is
- *  stored.
- *  @return SSQ_ERR_INVALID shapes that disagree, with what y should be; groups
- *          that do not divide; no such layout or activation; f16 with bf16
- *  @note Without channels (c = 0) y is activation(bias). NaN and infinities
- *        propagate as IEEE 754 says; the padding's zeros are multiplied like
- *        any other: an infinite or NaN weight that falls on them makes NaN, as
- *        in torch on padded images. Class R. Since 0.1. */
+ *  dilation]). x is 0 in the padding, and c counts the channels of o's group.
+ *  This is a cross-correlation, as torch.nn.functional.conv2d and ONNX Conv.
+ *  Sums are float32 or better, bias and activation float32. y is rounded once.
+ *
+ *  If c is 0, y is activation(bias). NaN and infinities propagate as in
+ *  IEEE 754. The zeros of the padding are multiplied, too: an infinite or NaN
+ *  weight on them makes NaN, as in torch on padded images.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d(ssq_queue *queue,
                                              const ssq_conv2d_args *args);
 
@@ -89,11 +104,11 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d(ssq_queue *queue,
 typedef struct ssq_conv2d_backward_data_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_conv2d_backward_data_args));
     const ssq_tensor *dy; /**< in, float: the shape of the forward call's y */
-    const ssq_tensor *w;  /**< in, float: its filters */
-    const ssq_tensor *dx; /**< out, float: the shape of its x; no overlap with
-                               the others */
+    const ssq_tensor *w;  /**< in, float: filters of the forward call */
+    const ssq_tensor *dx; /**< out, float: the shape of the forward call's x;
+                               must not overlap the others */
     int64_t stride[2] SSQ_DEFAULT(
-        {1, 1}); /**< from here on those of the forward call */
+        {1, 1}); /**< this and the fields below: as in the forward call */
     int64_t padding[4];
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
     int64_t groups SSQ_DEFAULT(1);
@@ -110,15 +125,17 @@ typedef struct ssq_conv2d_backward_data_args {
     SSQ_ARGS(ssq_conv2d_backward_data_args, SSQ_CONV2D_BACKWARD_DATA_DEFAULTS, \
              __VA_ARGS__)
 
-/** Gradient of ssq_conv2d's x: dx[n,c,h,w] = the sum of w[o,c,r,s] dy[n,o,p,q]
- *  over all o, and p, r with h = p stride - top + r dilation, and q, s
- *  likewise. A fused activation is not undone: dy is the gradient of what went
- *  into it (ssq_relu_backward, ..). Elements that no window reached are 0.
- *  @return as ssq_conv2d
- *  @note NaN and infinities propagate as IEEE 754 says. Where fewer than all r
- *        and s take part in an element (at an edge, or with a stride),
- *        implementations may multiply the others by zeros: an infinite or NaN
- *        weight among them may make the element NaN. Class R. Since 0.1. */
+/** Compute the gradient of x of ssq_conv2d: dx[n,c,h,w] = the sum of w[o,c,r,s]
+ *  dy[n,o,p,q] over all o, over all p and r with h = p stride - top + r
+ *  dilation, and over all q and s with w = q stride - left + s dilation.
+ *  Elements that no window reached are 0. A fused activation is not undone: dy
+ *  is the gradient of its input (call for example ssq_relu_backward first).
+ *
+ *  NaN and infinities propagate as in IEEE 754. If only some of r and s
+ *  contribute to an element (at an edge, or with a stride), an implementation
+ *  may multiply the others by zeros. An infinite or NaN weight among them can
+ *  then make the element NaN.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d_backward_data(
     ssq_queue *queue, const ssq_conv2d_backward_data_args *args);
 
@@ -126,13 +143,13 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d_backward_data(
 typedef struct ssq_conv2d_backward_weight_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_conv2d_backward_weight_args));
     const ssq_tensor *x;  /**< in, float: as in the forward call */
-    const ssq_tensor *dy; /**< in, float: the shape of its y */
-    const ssq_tensor *dw; /**< out, float: the shape of its w; no overlap with
-                               the others */
-    const ssq_tensor *db; /**< out, optional, float: [o]; no overlap with the
+    const ssq_tensor *dy; /**< in, float: the shape of the forward call's y */
+    const ssq_tensor *dw; /**< out, float: the shape of the forward call's w;
+                               must not overlap the others */
+    const ssq_tensor *db; /**< out, optional, float: [o]; must not overlap the
                                others */
     int64_t stride[2] SSQ_DEFAULT(
-        {1, 1}); /**< from here on those of the forward call */
+        {1, 1}); /**< this and the fields below: as in the forward call */
     int64_t padding[4];
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
     int64_t groups SSQ_DEFAULT(1);
@@ -149,14 +166,14 @@ typedef struct ssq_conv2d_backward_weight_args {
     SSQ_ARGS(ssq_conv2d_backward_weight_args,                                  \
              SSQ_CONV2D_BACKWARD_WEIGHT_DEFAULTS, __VA_ARGS__)
 
-/** Gradients of ssq_conv2d's w and bias: dw[o,c,r,s] = the sum over n, p, q of
- *  dy[n,o,p,q] x[n, c, p stride - top + r dilation, ..], x being 0 in the
- *  padding; db[o] = the sum over n, p, q of dy, in the order of ssq_sum. dw and
- *  db of an empty batch are 0.
- *  @return as ssq_conv2d; SSQ_ERR_UNSUPPORTED more than 2^31 - 1 products per
- *          element on a device that counts in 32 bits
- *  @note NaN and infinities propagate as in ssq_conv2d: the padding's zeros
- *        are multiplied. Class R. Since 0.1. */
+/** Compute the gradients of w and bias of ssq_conv2d: dw[o,c,r,s] = the sum
+ *  over n, p, q of dy[n,o,p,q] x[n, c, p stride - top + r dilation, ..], with x
+ *  0 in the padding. db[o] is the sum of dy over n, p, q, in the order of
+ *  ssq_sum. For an empty batch dw and db are 0. NaN and infinities are as in
+ *  ssq_conv2d: the zeros of the padding are multiplied.
+ *  @return SSQ_ERR_UNSUPPORTED  an element has more than 2^31 - 1 terms, on a
+ *                               device that counts in 32 bits
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d_backward_weight(
     ssq_queue *queue, const ssq_conv2d_backward_weight_args *args);
 
@@ -165,12 +182,14 @@ typedef struct ssq_conv_transpose2d_args {
     const ssq_tensor *x;    /**< in, float: images of c channels */
     const ssq_tensor *w;    /**< in, float: filters, see above */
     const ssq_tensor *bias; /**< in, optional, float: [o] */
-    const ssq_tensor *y;    /**< out, float: images of o channels; no overlap
-                                 with the others */
+    const ssq_tensor *y;    /**< out, float: images of o channels; must not
+                                 overlap the others */
     int64_t stride[2] SSQ_DEFAULT({1, 1});
-    int64_t padding[4]; /**< of the convolution it transposes: cut from y */
-    int64_t output_padding[2]; /**< rows below and columns to the right of y;
-                                    less than stride or less than dilation */
+    int64_t padding[4]; /**< as of the convolution that it transposes: it is cut
+                             from y */
+    int64_t output_padding[2]; /**< more rows at the bottom and columns at the
+                                    right of y; less than stride or less than
+                                    dilation */
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
     int64_t groups SSQ_DEFAULT(1); /**< divides c and o */
     ssq_layout layout;
@@ -187,16 +206,18 @@ typedef struct ssq_conv_transpose2d_args {
     SSQ_ARGS(ssq_conv_transpose2d_args, SSQ_CONV_TRANSPOSE2D_DEFAULTS,         \
              __VA_ARGS__)
 
-/** Transposed convolution: what ssq_conv2d_backward_data computes for the
- *  convolution from o to c channels with the same w, then bias and activation,
- *  as torch.nn.functional.conv_transpose2d and ONNX ConvTranspose: y[n,o,h,v] =
- *  activation(bias[o] + the sum of w[c,o,r,s] x[n,c,p,q] over all c, and p, r
- *  with h = p stride - top + r dilation, and q, s likewise). Sums in float32 or
- *  better; one rounding, when y is stored.
- *  @return SSQ_ERR_INVALID as ssq_conv2d; the size above is negative; an
- *          output_padding that is neither less than stride nor than dilation
- *  @note NaN and infinities as in ssq_conv2d_backward_data. Class R. Since
- *        0.1. */
+/** Compute a transposed convolution: ssq_conv2d_backward_data of the
+ *  convolution from o to c channels with the same w, then bias and activation.
+ *  torch.nn.functional.conv_transpose2d and ONNX ConvTranspose do the same.
+ *
+ *  y[n,o,h,v] = activation(bias[o] + the sum of w[c,o,r,s] x[n,c,p,q] over all
+ *  c, over all p and r with h = p stride - top + r dilation, and over all q and
+ *  s with v = q stride - left + s dilation). Sums are float32 or better, and y
+ *  is rounded once. NaN and infinities are as in ssq_conv2d_backward_data.
+ *  @return SSQ_ERR_INVALID  also if the size at the top is negative or above
+ *                           2^31 - 1; output_padding is negative, or neither
+ *                           less than stride nor less than dilation
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_conv_transpose2d(ssq_queue *queue, const ssq_conv_transpose2d_args *args);
 
@@ -204,9 +225,10 @@ typedef ssq_conv2d_backward_data_args ssq_conv_transpose2d_backward_data_args;
 #define SSQ_CONV_TRANSPOSE2D_BACKWARD_DATA_INIT SSQ_CONV2D_BACKWARD_DATA_INIT
 #define SSQ_CONV_TRANSPOSE2D_BACKWARD_DATA      SSQ_CONV2D_BACKWARD_DATA
 
-/** Gradient of ssq_conv_transpose2d's x: the convolution of dy with the same w.
- *  dy's size fixes the output_padding, which must be legal. NaN and infinities
- *  as in ssq_conv2d. Class R. Since 0.1. */
+/** Compute the gradient of x of ssq_conv_transpose2d: the convolution of dy
+ *  with the same w. output_padding follows from the size of dy, and must be
+ *  legal. NaN and infinities are as in ssq_conv2d.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv_transpose2d_backward_data(
     ssq_queue *queue, const ssq_conv_transpose2d_backward_data_args *args);
 
@@ -216,9 +238,10 @@ typedef ssq_conv2d_backward_weight_args
     SSQ_CONV2D_BACKWARD_WEIGHT_INIT
 #define SSQ_CONV_TRANSPOSE2D_BACKWARD_WEIGHT SSQ_CONV2D_BACKWARD_WEIGHT
 
-/** Gradients of ssq_conv_transpose2d's w and bias: dw as
- *  ssq_conv2d_backward_weight with dy as the image and x as its gradient (K is
- *  n h w of x); db[o] the sum over n, h, w of dy. Class R. Since 0.1. */
+/** Compute the gradients of w and bias of ssq_conv_transpose2d. dw is as in
+ *  ssq_conv2d_backward_weight, with dy as the image and x as its gradient; K is
+ *  n h w of x. db[o] is the sum of dy over n, h, w.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv_transpose2d_backward_weight(
     ssq_queue *queue, const ssq_conv_transpose2d_backward_weight_args *args);
 
