@@ -1,22 +1,38 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* pool.h - maxima and averages over windows of images, and their backward.
  *
- * Images are [n,c,h,w] or [n,h,w,c] (ssq_layout); each channel is pooled by
- * itself. kernel, stride and dilation are {height, width}: kernel and dilation
- * at least 1, a stride of 0 (the default) is the kernel's size, as in torch.
- * padding is {top, left, bottom, right}, ONNX's pads, at least 0 and, unlike
- * torch's, of any size. The size of the result, in height, with
- * e = dilation (kernel - 1) + 1:
+ *     ssq_max_pool2d(queue, SSQ_MAX_POOL2D(.x = x, .y = y, .argmax = at,
+ *                                          .kernel = {2, 2}));
+ *     ...                                       // loss, gradient dy of y
+ *     ssq_max_pool2d_backward(queue, SSQ_MAX_POOL2D_BACKWARD(.dy = dy,
+ *                                 .argmax = at, .dx = dx, .kernel = {2, 2}));
+ *
+ * Images are [n,c,h,w] or [n,h,w,c] (ssq_layout). Each channel is pooled
+ * separately. kernel, stride and dilation are {height, width}. kernel and
+ * dilation are at least 1; a stride of 0, the default, is the kernel's size, as
+ * in torch. padding is {top, left, bottom, right}, as pads of ONNX. It is at
+ * least 0 and, unlike in torch, may have any size. The height of the result is,
+ * with e = dilation (kernel - 1) + 1,
  *
  *     floor((h + top + bottom - e) / stride) + 1
- *     ceil_mode: ceil instead of floor, and one less where the last window
- *                would begin below the image (h + top <= its first row)
+ *     ceil_mode: ceil instead of floor, and one less if the last window would
+ *                begin below the image (h + top <= its first row)
  *
- * and likewise in width: torch's. No size may exceed 2^31 - 1; any may be 0
- * but the kernel's. An image without rows or columns that padding does not make
- * as large as the window has a result without them; a window that is larger
- * than an image with elements and its padding is an error. The last dimension
- * of every operand has stride 1 (a size of 1 or 0 may have any stride). */
+ * as in torch. The width is computed in the same way. No size may exceed
+ * 2^31 - 1. All sizes but the kernel's may be 0. If the window is larger than
+ * the image with its padding, the call returns SSQ_ERR_INVALID, but an image
+ * with h = 0 or w = 0 then has an empty result.
+ *
+ * The last dimension of each operand must have stride 1, unless its size is 0
+ * or 1. For example, an NCHW tensor that is transposed to NHWC as a view is
+ * refused. Only the global calls accept any strides.
+ *
+ * A call returns SSQ_ERR_INVALID if a shape differs, and the message says which
+ * one is expected; if an output overlaps another operand; or if a number or the
+ * layout is not valid, for example if .kernel is not set.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_POOL_H
 #define SESQUI_OPS_POOL_H
 
@@ -30,10 +46,11 @@ extern "C" {
 typedef struct ssq_max_pool2d_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_max_pool2d_args));
     const ssq_tensor *x;      /**< in, float */
-    const ssq_tensor *y;      /**< out, the dtype of x; no overlap with x */
-    const ssq_tensor *argmax; /**< out, optional, i32, y's shape: where in its
-                                   channel the maximum is, row times w plus
-                                   column, as torch's; no overlap */
+    const ssq_tensor *y;      /**< out, the dtype of x; must not overlap x */
+    const ssq_tensor *argmax; /**< out, optional, i32, y's shape: position of
+                                   the maximum in its channel, row times w plus
+                                   column, as in torch; must not overlap the
+                                   others */
     int64_t kernel[2];        /**< must be set */
     int64_t stride[2];        /**< 0: the kernel's size */
     int64_t padding[4];       /**< {top, left, bottom, right} */
@@ -51,13 +68,14 @@ typedef struct ssq_max_pool2d_args {
 #define SSQ_MAX_POOL2D(...)                                                    \
     SSQ_ARGS(ssq_max_pool2d_args, SSQ_MAX_POOL2D_DEFAULTS, __VA_ARGS__)
 
-/** Max pooling: the greatest element of each window, as torch.max_pool2d. The
- *  padding counts as -infinity. Of equal elements (-0 equals +0) the first in
- *  row-major order is taken; a NaN is greater than all numbers, of several NaNs
- *  argmax names the last, as torch does, and y is the quiet NaN without sign. A
- *  window that meets no element gives -infinity and argmax -1. Class B.
- *  @return SSQ_ERR_INVALID shapes that disagree, with what y should be; argmax
- *          and more than 2^31 - 1 elements in a channel. Since 0.1. */
+/** Compute the maximum of each window, as torch.max_pool2d. The padding counts
+ *  as -infinity. Of equal elements the first in row-major order counts; -0
+ *  equals +0. A NaN is greater than all numbers: y is then the quiet NaN
+ *  without sign, and argmax is the position of the last NaN, as in torch. A
+ *  window without an element has y -infinity and argmax -1.
+ *  @return SSQ_ERR_INVALID  also if argmax is set and a channel has more than
+ *                           2^31 - 1 elements
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_max_pool2d(ssq_queue *queue, const ssq_max_pool2d_args *args);
 
@@ -65,9 +83,10 @@ typedef struct ssq_max_pool2d_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_max_pool2d_backward_args));
     const ssq_tensor *dy;     /**< in, float: the shape of the forward y */
     const ssq_tensor *argmax; /**< in, i32: as the forward call wrote it */
-    const ssq_tensor *dx;     /**< out, float: the shape of the forward x; no
-                                   overlap */
-    int64_t kernel[2];        /**< from here on those of the forward call */
+    const ssq_tensor *dx;     /**< out, float: the shape of the forward x; must
+                                   not overlap the others */
+    int64_t kernel[2];        /**< this and the fields below: as in the forward
+                                   call */
     int64_t stride[2];
     int64_t padding[4];
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
@@ -85,28 +104,32 @@ typedef struct ssq_max_pool2d_backward_args {
     SSQ_ARGS(ssq_max_pool2d_backward_args, SSQ_MAX_POOL2D_BACKWARD_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Backward of ssq_max_pool2d: dx is the sum of the dy of all windows whose
- *  argmax it is, in row-major order of the windows, in float32 or better,
- *  rounded once; 0 where there is none. An argmax that is -1, or no element of
- *  its own window, counts for nothing. NaN and infinities of dy go where their
- *  argmax says. Sums may overflow in float32. Class R: within (k + 8) 2^-24
- *  times the sum of the |dy| of an element, k of them. Since 0.1. */
+/** Compute the gradient of ssq_max_pool2d. dx is the sum of dy over all windows
+ *  whose argmax is this element, in row-major order of the windows; without
+ *  such windows it is 0. Sums are float32 or better and can overflow; dx is
+ *  rounded once.
+ *
+ *  An argmax that is -1, or outside its window, is ignored. NaN and infinities
+ *  of dy are added at their argmax.
+ *  @note Class R: within (k + 8) 2^-24 times the sum of the |dy| of an element,
+ *        for k windows. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_max_pool2d_backward(
     ssq_queue *queue, const ssq_max_pool2d_backward_args *args);
 
 typedef struct ssq_avg_pool2d_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_avg_pool2d_args));
     const ssq_tensor *x; /**< in, float */
-    const ssq_tensor *y; /**< out, float; no overlap with x */
+    const ssq_tensor *y; /**< out, float; must not overlap x */
     int64_t kernel[2];   /**< must be set */
     int64_t stride[2];   /**< 0: the kernel's size */
     int64_t padding[4];  /**< {top, left, bottom, right} */
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
     bool ceil_mode; /**< round the size of y up, as above */
     bool count_include_pad
-        SSQ_DEFAULT(true); /**< default true, as torch; ONNX's is false */
-    int64_t divisor;       /**< 0: the number of elements; else used instead,
-                                torch's divisor_override */
+        SSQ_DEFAULT(true); /**< as in torch; false as in ONNX */
+    int64_t divisor;       /**< >= 0; 0: divide by the number of elements;
+                                otherwise by this number, as divisor_override in
+                                torch */
     ssq_layout layout;
 } ssq_avg_pool2d_args;
 #define SSQ_AVG_POOL2D_DEFAULTS                                                \
@@ -119,25 +142,27 @@ typedef struct ssq_avg_pool2d_args {
 #define SSQ_AVG_POOL2D(...)                                                    \
     SSQ_ARGS(ssq_avg_pool2d_args, SSQ_AVG_POOL2D_DEFAULTS, __VA_ARGS__)
 
-/** Average pooling: the sum of each window, the padding counting as 0, divided
- *  by the number of its elements: those in the image and, with
- *  count_include_pad, in the padding; never those beyond, which ceil_mode may
- *  add. As torch.nn.functional.avg_pool2d and ONNX AveragePool. Float32 sums
- *  and quotient (the divisor is rounded to float32), rounded once. A window
- *  without elements to count gives NaN, as ssq_mean of nothing; NaN and
- *  infinities in a window propagate. Sums may overflow in float32. Class R:
- *  within (k + 2 + 8) 2^-24 times the sum of |x| in the window over the
- *  divisor, k the elements of a window.
- *  @return SSQ_ERR_INVALID shapes that disagree, with what y should be; a
- *          negative divisor. Since 0.1. */
+/** Compute the average of each window: its sum, with 0 in the padding, divided
+ *  by the number of its elements. These are the elements in the image and, with
+ *  count_include_pad, in the padding. Elements past the padding, which
+ *  ceil_mode can add, do not count. torch.nn.functional.avg_pool2d and ONNX
+ *  AveragePool do the same.
+ *
+ *  Sum and quotient are float32, and the divisor is rounded to float32. Sums
+ *  can overflow; y is rounded once. A window without elements that count gives
+ *  NaN, as ssq_mean of nothing. NaN and infinities in a window propagate.
+ *  @note Class R: within (k + 2 + 8) 2^-24 times the sum of |x| in the window
+ *        over the divisor, for k elements of a window. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_avg_pool2d(ssq_queue *queue, const ssq_avg_pool2d_args *args);
 
 typedef struct ssq_avg_pool2d_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_avg_pool2d_backward_args));
     const ssq_tensor *dy; /**< in, float: the shape of the forward y */
-    const ssq_tensor *dx; /**< out, float: that of x; no overlap with dy */
-    int64_t kernel[2];    /**< from here on those of the forward call */
+    const ssq_tensor *dx; /**< out, float: the shape of the forward x; must not
+                               overlap dy */
+    int64_t kernel[2];    /**< this and the fields below: as in the forward call
+                               */
     int64_t stride[2];
     int64_t padding[4];
     int64_t dilation[2] SSQ_DEFAULT({1, 1});
@@ -157,10 +182,11 @@ typedef struct ssq_avg_pool2d_backward_args {
     SSQ_ARGS(ssq_avg_pool2d_backward_args, SSQ_AVG_POOL2D_BACKWARD_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Backward of ssq_avg_pool2d: dx is the sum of dy / divisor over all windows
- *  that hold the element, in float32 or better, rounded once; 0 where there is
- *  none. Sums may overflow in float32. Class R: within (k + 2 + 8) 2^-24 times
- *  the sum of |dy| / divisor, k of them. Since 0.1. */
+/** Compute the gradient of ssq_avg_pool2d. dx is the sum of dy / divisor over
+ *  all windows that contain the element; without such windows it is 0. Sums are
+ *  float32 or better and can overflow; dx is rounded once.
+ *  @note Class R: within (k + 2 + 8) 2^-24 times the sum of |dy| / divisor, for
+ *        k windows. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_avg_pool2d_backward(
     ssq_queue *queue, const ssq_avg_pool2d_backward_args *args);
 
@@ -168,7 +194,7 @@ typedef struct ssq_global_avg_pool2d_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_global_avg_pool2d_args));
     const ssq_tensor *x; /**< in, float, any strides */
     const ssq_tensor *y; /**< out, float: [n,c,1,1], [n,1,1,c] for NHWC, or
-                              [n,c] for both; no overlap with x */
+                              [n,c] for both; must not overlap x */
     ssq_layout layout;
 } ssq_global_avg_pool2d_args;
 #define SSQ_GLOBAL_AVG_POOL2D_DEFAULTS                                         \
@@ -181,17 +207,17 @@ typedef struct ssq_global_avg_pool2d_args {
     SSQ_ARGS(ssq_global_avg_pool2d_args, SSQ_GLOBAL_AVG_POOL2D_DEFAULTS,       \
              __VA_ARGS__)
 
-/** Global average pooling: the mean of each channel of each image, by ssq_mean:
- *  its sums, bound and NaN for images without elements. ONNX
- *  GlobalAveragePool. Class R. Since 0.1. */
+/** Compute the mean of each channel of each image, with the sums, the bound and
+ *  the NaN for images without elements of ssq_mean. ONNX GlobalAveragePool.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_global_avg_pool2d(ssq_queue *queue, const ssq_global_avg_pool2d_args *args);
 
 typedef struct ssq_global_avg_pool2d_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_global_avg_pool2d_backward_args));
     const ssq_tensor *dy; /**< in, float, any strides: y's shape */
-    const ssq_tensor *dx; /**< out, float, any strides: x's shape; no overlap
-                               with dy */
+    const ssq_tensor *dx; /**< out, float, any strides: x's shape; must not
+                               overlap dy */
     ssq_layout layout;
 } ssq_global_avg_pool2d_backward_args;
 #define SSQ_GLOBAL_AVG_POOL2D_BACKWARD_DEFAULTS                                \
@@ -204,8 +230,9 @@ typedef struct ssq_global_avg_pool2d_backward_args {
     SSQ_ARGS(ssq_global_avg_pool2d_backward_args,                              \
              SSQ_GLOBAL_AVG_POOL2D_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Backward of ssq_global_avg_pool2d: dx = dy / (h w), by ssq_mean_backward.
- *  Class B. Since 0.1. */
+/** Compute the gradient of ssq_global_avg_pool2d: dx = dy / (h w), with the
+ *  bits of ssq_mean_backward.
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_global_avg_pool2d_backward(
     ssq_queue *queue, const ssq_global_avg_pool2d_backward_args *args);
 
