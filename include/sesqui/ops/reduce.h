@@ -1,19 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* reduce.h - sums, means, extremes and the L2 norm over axes, and backward.
  *
- * Reductions take any set of axes: SSQ_SUM(.x = x, .y = y, .axes = {0, -1},
- * .n_axes = 2). The output has the input's shape with each reduced dimension
- * either left out or of size 1: whichever its rank says, so there is no keepdim
- * flag.
+ *     ssq_sum(queue, SSQ_SUM(.x = x, .y = y, .axes = {0, -1}, .n_axes = 2));
+ *     ...                                       // gradient dy of y
+ *     ssq_sum_backward(queue, SSQ_SUM_BACKWARD(.dy = dy, .dx = dx,
+ *                                 .axes = {0, -1}, .n_axes = 2));
+ *
+ * Reductions accept any set of axes. In the output each reduced dimension is
+ * either left out or has size 1. The rank of y selects the form, so there is no
+ * keepdim flag. For example, [2,3,4] over axis 1 is [2,4] or [2,1,4].
  *
  * Order of a sum over n elements (class R, the same bits each time): no chain
  * of dependent float32 additions is longer than
  *
  *     min(n, 64) + 8                                   n <= 16384
- *     min(n, 64) + 8 + ceil(ceil(n / 16384) / 256) + 8 else
+ *     min(n, 64) + 8 + ceil(ceil(n / 16384) / 256) + 8 otherwise
  *
- * on any device, so the error before the one rounding of the result is at
- * most (that + 8) 2^-24 times the sum of |x|. */
+ * on any device. The error before the one rounding of the result is at most
+ * (that + 8) 2^-24 times the sum of |x|.
+ *
+ * A call returns SSQ_ERR_INVALID if a shape or dtype is not as below; if an
+ * output overlaps another operand and "may be" does not allow it; or if the
+ * axes are not valid: out of range, named twice, or named with n_axes 0. For
+ * example, .axes = {1} without .n_axes is refused, but .axes = {0} without
+ * .n_axes reduces all dimensions.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_REDUCE_H
 #define SESQUI_OPS_REDUCE_H
 
@@ -24,19 +37,19 @@
 extern "C" {
 #endif
 
-/** In the place of a number of axes: reduce over none of them. */
+/** As a number of axes: reduce over no axes. */
 #define SSQ_AXES_NONE (-1)
 
 typedef struct ssq_reduce_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_reduce_args));
     const ssq_tensor *x;    /**< in */
     const ssq_tensor *y;    /**< out: the shape of x without the reduced
-                                 dimensions, or with 1 in their place; no
-                                 overlap with x */
-    int axes[SSQ_MAX_RANK]; /**< the first n_axes: distinct dimensions of x,
-                                 negative ones from the end */
-    int n_axes;             /**< 0: all dimensions, and axes has only 0;
-                                 SSQ_AXES_NONE: none */
+                                 dimensions, or with 1 in their place; must not
+                                 overlap x */
+    int axes[SSQ_MAX_RANK]; /**< the first n_axes: distinct dimensions of x;
+                                 negative: from the end */
+    int n_axes;             /**< 0: all dimensions, and axes must contain only
+                                 0; SSQ_AXES_NONE: none */
 } ssq_reduce_args;
 #define SSQ_REDUCE_DEFAULTS sizeof(ssq_reduce_args), NULL, NULL, {0}, 0
 #define SSQ_REDUCE_INIT                                                        \
@@ -50,8 +63,9 @@ typedef ssq_reduce_args ssq_sum_args;
 #define SSQ_SUM_INIT SSQ_REDUCE_INIT
 #define SSQ_SUM      SSQ_REDUCE
 
-/** Sum: x and y float. The sum of nothing is 0. Intermediate float32 sums may
- *  overflow where the final one would not. Class R. Since 0.1. */
+/** Compute a sum. x and y are float. The sum of nothing is 0. Intermediate
+ *  float32 sums can overflow even if the final one is finite.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_sum(ssq_queue *queue,
                                           const ssq_sum_args *args);
 
@@ -59,8 +73,9 @@ typedef ssq_reduce_args ssq_mean_args;
 #define SSQ_MEAN_INIT SSQ_REDUCE_INIT
 #define SSQ_MEAN      SSQ_REDUCE
 
-/** Mean: the float32 sum, divided by n in float32, rounded once; x and y
- *  float. The mean of nothing is NaN, as in PyTorch. Class R. Since 0.1. */
+/** Compute a mean: the float32 sum, divided by n in float32, rounded once. x
+ *  and y are float. The mean of nothing is NaN, as in PyTorch.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_mean(ssq_queue *queue,
                                            const ssq_mean_args *args);
 
@@ -68,13 +83,15 @@ typedef ssq_reduce_args ssq_prod_args;
 #define SSQ_PROD_INIT SSQ_REDUCE_INIT
 #define SSQ_PROD      SSQ_REDUCE
 
-/** Product, in float32 in the order of a sum; x and y float. The product of
- *  nothing is 1. Intermediate products may overflow or underflow where the
- *  final one would not. Class R: a relative error of (chain + 8) 2^-24 without
- *  that. On a tape the gradient of an element is dy times the product of all
- *  other elements, so it is right where elements are 0. It is rounded once for
- *  each factor; while it is made it takes four times x's elements in float32.
- *  Since 0.1. */
+/** Multiply elements, in float32 and in the order of a sum. x and y are float.
+ *  Over nothing the result is 1. Intermediate values can overflow or underflow
+ *  even if the final one does not. If they do not, the relative error is at
+ *  most (chain + 8) 2^-24.
+ *
+ *  On a tape the gradient of an element is dy times all other elements of x, so
+ *  it is correct even if elements are 0. It is rounded once for each factor.
+ *  Its computation needs scratch of four float32 for each element of x.
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_prod(ssq_queue *queue,
                                            const ssq_prod_args *args);
 
@@ -82,10 +99,12 @@ typedef ssq_reduce_args ssq_max_args;
 #define SSQ_MAX_INIT SSQ_REDUCE_INIT
 #define SSQ_MAX      SSQ_REDUCE
 
-/** Maximum (PyTorch's amax): x any dtype, y the same. +0 is greater than -0.
- *  A NaN anywhere makes the result the quiet NaN without sign. Class B.
- *  @return SSQ_ERR_INVALID y has elements and the reduced dimensions have
- *          none. Since 0.1. */
+/** Compute a maximum (PyTorch's amax). x may have any dtype, and y has the same
+ *  one. +0 is greater than -0. A NaN makes the result the quiet NaN without
+ *  sign.
+ *  @return SSQ_ERR_INVALID  also if y has elements and the reduced dimensions
+ *                           have none
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_max(ssq_queue *queue,
                                           const ssq_max_args *args);
 
@@ -93,18 +112,19 @@ typedef ssq_reduce_args ssq_min_args;
 #define SSQ_MIN_INIT SSQ_REDUCE_INIT
 #define SSQ_MIN      SSQ_REDUCE
 
-/** Minimum (PyTorch's amin): as ssq_max, -0 is less than +0. Since 0.1. */
+/** Compute a minimum (PyTorch's amin). Everything else is as in ssq_max.
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_min(ssq_queue *queue,
                                           const ssq_min_args *args);
 
 typedef struct ssq_argmax_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_argmax_args));
     const ssq_tensor *x; /**< in, any dtype */
-    const ssq_tensor *y; /**< out, i32: the shape of x without the axis, or
-                              with 1 in its place; no overlap with x */
+    const ssq_tensor *y; /**< out, i32: the shape of x without the axis, or with
+                              1 in its place; must not overlap x */
     int axis
-        SSQ_DEFAULT(-1); /**< negative: from the end; the default is the last */
-    bool last;           /**< of equal elements take the last, not the first:
+        SSQ_DEFAULT(-1); /**< negative: from the end */
+    bool last;           /**< of equal elements use the last, not the first:
                               ONNX's select_last_index */
 } ssq_argmax_args;
 #define SSQ_ARGMAX_DEFAULTS sizeof(ssq_argmax_args), NULL, NULL, -1, false
@@ -115,10 +135,11 @@ typedef struct ssq_argmax_args {
 #define SSQ_ARGMAX(...)                                                        \
     SSQ_ARGS(ssq_argmax_args, SSQ_ARGMAX_DEFAULTS, __VA_ARGS__)
 
-/** Argmax: the position of the first maximum along one axis, as PyTorch, or of
- *  the last: NaN counts as greater than all numbers, -0 equals +0. Class B.
- *  @return SSQ_ERR_INVALID the axis has no elements and y has, or it has
- *          more than 2^31 - 1. Since 0.1. */
+/** Find the position of the maximum along one axis: the first one, as in
+ *  PyTorch, or the last one. NaN is greater than all numbers, and -0 equals +0.
+ *  @return SSQ_ERR_INVALID  also if the axis has no elements and y has; or if
+ *                           the axis has more than 2^31 - 1 elements
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmax(ssq_queue *queue,
                                              const ssq_argmax_args *args);
 
@@ -126,15 +147,16 @@ typedef ssq_argmax_args ssq_argmin_args;
 #define SSQ_ARGMIN_INIT SSQ_ARGMAX_INIT
 #define SSQ_ARGMIN      SSQ_ARGMAX
 
-/** Argmin: the position of the first or last minimum; NaN counts as less than
- *  all numbers. The rest as ssq_argmax. Since 0.1. */
+/** Find the position of the minimum along one axis. NaN is less than all
+ *  numbers. Everything else is as in ssq_argmax.
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_argmin(ssq_queue *queue,
                                              const ssq_argmin_args *args);
 
 typedef struct ssq_norm_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_norm_args));
     const ssq_tensor *x; /**< in, float */
-    const ssq_tensor *y; /**< out, f32, one element; no overlap with x */
+    const ssq_tensor *y; /**< out, f32, one element; must not overlap x */
 } ssq_norm_args;
 #define SSQ_NORM_DEFAULTS sizeof(ssq_norm_args), NULL, NULL
 #define SSQ_NORM_INIT                                                          \
@@ -143,22 +165,24 @@ typedef struct ssq_norm_args {
     }
 #define SSQ_NORM(...) SSQ_ARGS(ssq_norm_args, SSQ_NORM_DEFAULTS, __VA_ARGS__)
 
-/** Norm: y = sqrt(sum of squares of all elements of x), the L2 norm. It
- *  overflows or underflows only where the result itself does: large, middling
- *  and small magnitudes are summed apart, scaled by powers of two (Blue, ACM
- *  TOMS 4(1), 1978). Class B: the order of the sums is fixed, see
- *  kernels/reduce/norm.h. A NaN in x gives the quiet NaN without sign, an
- *  infinity without NaN infinity; the norm of nothing is 0. Relative error at
- *  most (chain + 2 + 8) / 2 + 1 times 2^-24, the chain that of a sum. Since
- *  0.1. */
+/** Compute the L2 norm of all elements: y = sqrt(sum of squares). It overflows
+ *  or underflows only if the result itself does. Large, medium and small
+ *  magnitudes are summed separately, scaled by powers of two (Blue, ACM TOMS
+ *  4(1), 1978).
+ *
+ *  The order of the sums is fixed (kernels/reduce/norm.h). A NaN in x gives the
+ *  quiet NaN without sign. An infinity without a NaN gives infinity. The norm
+ *  of nothing is 0. The relative error is at most (chain + 2 + 8) / 2 + 1 times
+ *  2^-24, with the chain of a sum.
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_norm(ssq_queue *queue,
                                            const ssq_norm_args *args);
 
 typedef struct ssq_reduce_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_reduce_backward_args));
     const ssq_tensor *dy; /**< in, float: y's shape in the forward call */
-    const ssq_tensor *dx; /**< out, float: x's shape; no overlap with others */
-    int axes[SSQ_MAX_RANK]; /**< with n_axes those of the forward call */
+    const ssq_tensor *dx; /**< out, float: x's shape; must not overlap dy */
+    int axes[SSQ_MAX_RANK]; /**< axes and n_axes: as in the forward call */
     int n_axes;
 } ssq_reduce_backward_args;
 #define SSQ_REDUCE_BACKWARD_DEFAULTS                                           \
@@ -175,7 +199,8 @@ typedef ssq_reduce_backward_args ssq_sum_backward_args;
 #define SSQ_SUM_BACKWARD_INIT SSQ_REDUCE_BACKWARD_INIT
 #define SSQ_SUM_BACKWARD      SSQ_REDUCE_BACKWARD
 
-/** Backward of ssq_sum: dx = dy, repeated. Class B. Since 0.1. */
+/** Compute the gradient of ssq_sum: dx = dy, repeated.
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_sum_backward(ssq_queue *queue, const ssq_sum_backward_args *args);
 
@@ -183,8 +208,9 @@ typedef ssq_reduce_backward_args ssq_mean_backward_args;
 #define SSQ_MEAN_BACKWARD_INIT SSQ_REDUCE_BACKWARD_INIT
 #define SSQ_MEAN_BACKWARD      SSQ_REDUCE_BACKWARD
 
-/** Backward of ssq_mean: dx = dy / n, repeated; the division is correctly
- *  rounded in float32, n too. Class B. Since 0.1. */
+/** Compute the gradient of ssq_mean: dx = dy / n, repeated. n is rounded to
+ *  float32, and the quotient is correctly rounded in float32.
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_mean_backward(ssq_queue *queue, const ssq_mean_backward_args *args);
 
@@ -193,9 +219,9 @@ typedef struct ssq_max_backward_args {
     const ssq_tensor *dy;   /**< in, float: y's shape */
     const ssq_tensor *x;    /**< in, float: as in the forward call */
     const ssq_tensor *y;    /**< in: the forward result, the dtype of x */
-    const ssq_tensor *dx;   /**< out, float: x's shape; may be x, overlaps no
-                                 other */
-    int axes[SSQ_MAX_RANK]; /**< with n_axes those of the forward call */
+    const ssq_tensor *dx;   /**< out, float: x's shape; may be x; must not
+                                 overlap dy or y */
+    int axes[SSQ_MAX_RANK]; /**< axes and n_axes: as in the forward call */
     int n_axes;
 } ssq_max_backward_args;
 #define SSQ_MAX_BACKWARD_DEFAULTS                                              \
@@ -207,18 +233,19 @@ typedef struct ssq_max_backward_args {
 #define SSQ_MAX_BACKWARD(...)                                                  \
     SSQ_ARGS(ssq_max_backward_args, SSQ_MAX_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Backward of ssq_max and ssq_min: dx = dy / ties where x equals y, else 0:
- *  the gradient is split evenly between ties, as PyTorch's amax does. Where y
- *  is NaN nothing equals it, and the gradient of all it came from is NaN, as
- *  in PyTorch. Class B. Since 0.1. */
+/** Compute the gradient of ssq_max and ssq_min: dx = dy / ties if x equals y,
+ *  otherwise 0. The gradient is split evenly between ties, as in PyTorch's
+ *  amax. If y is NaN, nothing equals it, and the gradient of all its elements
+ *  is NaN, as in PyTorch.
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_max_backward(ssq_queue *queue, const ssq_max_backward_args *args);
 
 typedef struct ssq_sum_to_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_sum_to_args));
     const ssq_tensor *x; /**< in, float */
-    const ssq_tensor *y; /**< out, float: a shape that broadcasts to that of x;
-                              no overlap with x */
+    const ssq_tensor *y; /**< out, float: a shape that broadcasts to the shape
+                              of x; must not overlap x */
 } ssq_sum_to_args;
 #define SSQ_SUM_TO_DEFAULTS sizeof(ssq_sum_to_args), NULL, NULL
 #define SSQ_SUM_TO_INIT                                                        \
@@ -228,9 +255,10 @@ typedef struct ssq_sum_to_args {
 #define SSQ_SUM_TO(...)                                                        \
     SSQ_ARGS(ssq_sum_to_args, SSQ_SUM_TO_DEFAULTS, __VA_ARGS__)
 
-/** Sum to a shape: the sum over all dimensions that broadcasting y to x's
- *  shape would repeat; the backward of broadcasting. A copy when there are
- *  none. Class R, as ssq_sum. Since 0.1. */
+/** Sum to a shape: the sum over all dimensions that repeat when y is broadcast
+ *  to x's shape. This is the gradient of broadcasting. If no dimension repeats,
+ *  it is a copy, or a cast.
+ *  @note Class R, as ssq_sum. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_sum_to(ssq_queue *queue,
                                              const ssq_sum_to_args *args);
 
