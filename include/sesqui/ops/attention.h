@@ -2,8 +2,24 @@
 /* attention.h - scaled dot-product attention and rotary positions, forward and
  * backward.
  *
- * Learned positions need no op of their own: ssq_gather_rows reads the rows of
- * a table, ssq_add adds them, ssq_scatter_add_rows is the gradient. */
+ *     ssq_rotary(queue, SSQ_ROTARY(.x = q, .y = q));
+ *     ssq_rotary(queue, SSQ_ROTARY(.x = k, .y = k));
+ *     ssq_attention(queue, SSQ_ATTENTION(.q = q, .k = k, .v = v, .y = y,
+ *                                        .lse = lse, .causal = true));
+ *     ...                                       // loss, gradient dy of y
+ *     ssq_attention_backward(queue, SSQ_ATTENTION_BACKWARD(.q = q, .k = k,
+ *                 .v = v, .y = y, .lse = lse, .dy = dy, .dq = dq, .dk = dk,
+ *                 .dv = dv, .causal = true));
+ *     ssq_rotary_backward(queue, SSQ_ROTARY_BACKWARD(.dy = dq, .dx = dq));
+ *
+ * Learned positions need no special op: ssq_gather_rows reads the rows of a
+ * table, ssq_add adds them, and ssq_scatter_add_rows computes the gradient.
+ *
+ * A call returns SSQ_ERR_INVALID if a shape or dtype is not as below, or if an
+ * output overlaps another operand and "may be" does not allow it.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_ATTENTION_H
 #define SESQUI_OPS_ATTENTION_H
 
@@ -21,23 +37,24 @@ typedef struct ssq_attention_args {
                                  kv_heads divides heads */
     const ssq_tensor *v;    /**< in, q's dtype, [batch, kv_heads, tk, dv] */
     const ssq_tensor *mask; /**< in, optional, broadcast to [batch, heads, tq,
-                                 tk]; float: added to the scores; u8: 0
-                                 excludes the key */
-    const ssq_tensor *y;    /**< out, float [batch, heads, tq, dv]; overlaps no
-                                 input */
-    const ssq_tensor *lse;  /**< out, optional, f32 [batch, heads, tq]: what the
-                                 backward op wants */
+                                 tk]; float: added to the scores; u8: 0 excludes
+                                 the key */
+    const ssq_tensor *y;    /**< out, float [batch, heads, tq, dv]; must not
+                                 overlap an input */
+    const ssq_tensor *lse;  /**< out, optional, f32 [batch, heads, tq]: for the
+                                 backward op */
     double scale;           /**< finite; 0: 1 / sqrt(d). Used as float32 */
     bool causal;            /**< exclude keys j > i + causal_offset */
     int64_t causal_offset;  /**< 0: top left; tk - tq: bottom right */
-    double dropout;         /**< chance of dropping an element of P, in [0, 1];
-                                 rounded to a multiple of 2^-32 */
-    uint64_t seed;          /**< this and the rest: of dropout only */
-    uint32_t id;            /**< of the stream */
+    double dropout;         /**< probability of dropping an element of P, in [0,
+                                 1]; rounded to a multiple of 2^-32 */
+    uint64_t seed;          /**< this and the fields to offset: used only with
+                                 dropout, see random.h */
+    uint32_t id;            /**< which stream of this seed and step */
     const ssq_tensor *step; /**< in, i32, one element; NULL: 0 */
-    uint64_t offset;        /**< words before the first element's */
-    double softcap;         /**< 0: none; else 2^-126 or more: bounds scores.
-                                 Used as float32 */
+    uint64_t offset;        /**< of the first element, in words */
+    double softcap;         /**< 0: none; otherwise a bound of the scores,
+                                 2^-126 or more. Used as float32 */
 } ssq_attention_args;
 #define SSQ_ATTENTION_DEFAULTS                                                 \
     sizeof(ssq_attention_args), NULL, NULL, NULL, NULL, NULL, NULL, 0.0,       \
@@ -49,67 +66,78 @@ typedef struct ssq_attention_args {
 #define SSQ_ATTENTION(...)                                                     \
     SSQ_ARGS(ssq_attention_args, SSQ_ATTENTION_DEFAULTS, __VA_ARGS__)
 
-/** Attention: of query i of head h, over the keys j of head h / (heads /
- *  kv_heads) (grouped queries: torch's enable_gqa),
- *      s[j] = scale sum(q[i] k[j])                       float32
- *      s[j] = softcap tanh(s[j] / softcap)               where softcap is not 0
- *      s[j] = s[j] + mask[i, j]
- *      m = max(s), total = sum(exp(s - m)), lse = m + log(total)
- *      P[j] = exp(s[j] - m) / total                      float32
- *      y[i] = sum(P[j] v[j])                             float32
- *  where P is rounded to q's dtype before it meets v (exp(s - m) may be rounded
- *  instead, and y divided by total in the end: the bound holds for both). With
- *  d = 0 scores are the mask. Vaswani et al., 2017; torch's
- *  scaled_dot_product_attention; ONNX Attention; softcap as in Gemma 2: before
- *  the mask, so that excluded keys stay excluded.
+/** Compute attention. Query i of head h uses the keys j of key head
+ *  h / (heads / kv_heads) (grouped queries, torch's enable_gqa):
+ *
+ *       s[j] = scale sum(q[i] k[j])                       float32
+ *       s[j] = softcap tanh(s[j] / softcap)               if softcap is not 0
+ *       s[j] = s[j] + mask[i, j]
+ *       m = max(s), total = sum(exp(s - m)), lse = m + log(total)
+ *       P[j] = exp(s[j] - m) / total                      float32
+ *       y[i] = sum(P[j] v[j])                             float32
+ *
+ *  P is rounded to q's dtype before it is multiplied by v. An implementation
+ *  may instead round exp(s - m) and divide y by total at the end: the bound
+ *  holds for both. If d is 0, the scores are the mask.
+ *
+ *  The definition is that of Vaswani et al., 2017, torch's
+ *  scaled_dot_product_attention and ONNX Attention. softcap is as in Gemma 2:
+ *  it is applied before the mask, so excluded keys stay excluded.
  *
  *  Dropout multiplies P[i, j], before it is rounded, by 1 / (1 - p) with
- *  probability 1 - p and by 0 otherwise: element ((b heads + h) tq + i) tk + j
- *  draws word offset + that of (seed, step, id). lse is without it.
+ *  probability 1 - p, otherwise by 0. Element ((b heads + h) tq + i) tk + j
+ *  uses word offset + ((b heads + h) tq + i) tk + j of (seed, step, id). lse is
+ *  computed without dropout.
  *
- *  Excluded keys (u8 0, a float mask of -Inf, causal) and keys whose score is
- *  -Inf never matter, whatever k and v hold there (in torch a NaN there
- *  spreads). A query without any other key, so all of them for tk = 0, has
- *  y = 0 and lse = -Inf (torch since 2.5: 0, before: NaN).
- *  causal_offset 0 is torch's is_causal, also for tq != tk: query 0 sees key 0
- *  only, and for tq > tk the last queries see all keys. With tk - tq the last
- *  query sees all keys (flash-attention 2.1, a key-value cache); then, for
- *  tq > tk, the first tq - tk queries see none. mask and causal may be
+ *  Excluded keys are: u8 0, a float mask of -Inf, causal. They have no effect,
+ *  even if k and v contain NaN there (in torch such a NaN spreads). A key whose
+ *  score is -Inf has no effect, either. A query without any other key has y = 0
+ *  and lse = -Inf, as in torch since 2.5 (before: NaN). If tk is 0, this is
+ *  every query.
+ *
+ *  causal_offset 0 is torch's is_causal, also if tq is not tk. Query 0 then
+ *  sees only key 0, and if tq > tk, the last queries see all keys. With tk - tq
+ *  the last query sees all keys (flash-attention 2.1, a key-value cache), and
+ *  if tq > tk, the first tq - tk queries see none. mask and causal may be
  *  combined.
- *  A NaN or +Inf among a query's scores makes its y and lse NaN. A NaN in v
- *  spreads to its column of y, an Inf too, as Inf or, where P is 0, NaN.
  *
- *  The last dimension of q, k, v and y is contiguous; other strides are free:
- *  [batch, t, heads, d] tensors go in as transposed views. Scores are never
- *  stored as a whole: an implementation keeps at most a row of tk, or a tile,
- *  per unit of work, and at most float32 or float64 copies of one head's keys
- *  and values.
- *  @return SSQ_ERR_INVALID sizes disagree, kv_heads does not divide heads, a
- *          last dimension is not contiguous, scale is not finite, dropout is
- *          not in [0, 1], softcap is neither 0 nor a positive normal float32
- *  @note class R. No gradient for mask. Since 0.1. */
+ *  A NaN or +Inf among the scores of a query makes its y and lse NaN. A NaN in
+ *  v spreads to its column of y. An Inf in v spreads as Inf, or as NaN if P is
+ *  0.
+ *
+ *  The last dimension of q, k, v and y must have stride 1, and other strides
+ *  are free. For example, a [batch, t, heads, d] tensor can be passed as a
+ *  transposed view. The scores are never stored completely. An implementation
+ *  keeps at most a row of tk, or a tile, for each unit of work, and float32 or
+ *  float64 copies of the keys and values of one head.
+ *  @return SSQ_ERR_INVALID  also if kv_heads does not divide heads; if a last
+ *                           dimension does not have stride 1; or if scale,
+ *                           dropout or softcap is out of range
+ *  @note Class R. The mask has no gradient. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention(ssq_queue *queue,
                                                 const ssq_attention_args *args);
 
 typedef struct ssq_attention_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_attention_backward_args));
-    const ssq_tensor *q; /**< in: this to mask as in the forward call */
+    const ssq_tensor *q; /**< in: q to mask as in the forward call */
     const ssq_tensor *k;
     const ssq_tensor *v;
     const ssq_tensor *mask; /**< optional */
-    const ssq_tensor *y;    /**< in, float: what the forward op returned */
-    const ssq_tensor *lse;  /**< in, f32: what the forward op saved */
+    const ssq_tensor *y;    /**< in, float: y of the forward op */
+    const ssq_tensor *lse;  /**< in, f32: lse of the forward op */
     const ssq_tensor *dy;   /**< in, float, y's shape */
     const ssq_tensor *dq;   /**< out, optional, float, q's shape */
     const ssq_tensor *dk;   /**< out, optional, float, k's shape */
     const ssq_tensor *dv;   /**< out, optional, float, v's shape */
-    double scale;           /**< this and the rest: of the forward call */
+    double scale;           /**< this and the fields below: as in the forward
+                                 call */
     bool causal;
     int64_t causal_offset;
     double dropout;
     uint64_t seed;
     uint32_t id;
-    const ssq_tensor *step; /**< the same word, unchanged since */
+    const ssq_tensor *step; /**< the same step as in the forward call, with the
+                                 same value */
     uint64_t offset;
     double softcap;
 } ssq_attention_backward_args;
@@ -124,26 +152,32 @@ typedef struct ssq_attention_backward_args {
     SSQ_ARGS(ssq_attention_backward_args, SSQ_ATTENTION_BACKWARD_DEFAULTS,     \
              __VA_ARGS__)
 
-/** Gradients of attention. Scores are computed again; with f the dropout
- *  factor of an element, or 1,
- *      P = exp((s - lse) - rest), delta[i] = sum(dy[i] y[i]), all float32
- *      dS = P (f (dy v^T) - delta), with softcap times 1 - tanh(..)^2
- *      dv = (f P)^T dy, dq = scale dS k, dk = scale dS^T q
- *  where f P and dS are rounded to q's dtype before those three products (as
- *  in flash-attention; a loss scale that makes |dS| reach 65520 in f16 gives
- *  Inf, which a loss scaler catches). dk and dv sum over the queries of all
+/** Compute the gradients of attention. Scores are computed again. With f the
+ *  dropout factor of an element, or 1, and all in float32:
+ *
+ *       P = exp((s - lse) - rest), delta[i] = sum(dy[i] y[i])
+ *       dS = P (f (dy v^T) - delta), with softcap times 1 - tanh(..)^2
+ *       dv = (f P)^T dy, dq = scale dS k, dk = scale dS^T q
+ *
+ *  f P and dS are rounded to q's dtype before the last three matmuls, as in
+ *  flash-attention. A loss scale that makes |dS| reach 65520 in f16 gives Inf,
+ *  which a loss scaler detects. dk and dv are sums over the queries of all
  *  heads of the group. Excluded keys get 0, and a query whose lse is -Inf adds
- *  nothing. The gradients are written, not accumulated.
- *  rest is what lse has lost as one float32, (m - lse) + log(total). It is 0
- *  where |lse| is at most 64: P then carries a relative error of 2^-24 |lse|.
- *  Above 64, m and total of the query are computed again, and rest is at most
- *  2^-23 |lse|: P adds up to 1 even if rounding took log(total) from lse, for
- *  example for a row of padding whose mask is -FLT_MAX. An lse of more keys
- *  than these, as of attention over ranks, is changed by no more than that.
- *  NaN and Inf spread as the formulas say. The outputs overlap nothing; the
- *  last dimensions of all but mask and lse are contiguous.
- *  @return SSQ_ERR_INVALID as ssq_attention; dq, dk and dv are all NULL
- *  @note class R. Since 0.1. */
+ *  nothing. The gradients are written, not accumulated. NaN and Inf propagate
+ *  as in the formulas.
+ *
+ *  rest is the part that lse has lost as one float32: (m - lse) + log(total).
+ *  If |lse| is at most 64, rest is 0, and P has a relative error of 2^-24
+ *  |lse|. Above 64, m and total of the query are computed again, and rest is at
+ *  most 2^-23 |lse|. P then adds up to 1 even if rounding removed log(total)
+ *  from lse, for example for a row of padding with a mask of -FLT_MAX. An lse
+ *  of more keys than these, for example of attention over ranks, changes by no
+ *  more than that.
+ *
+ *  Outputs must not overlap any operand. The last dimensions of all operands
+ *  but mask and lse must have stride 1.
+ *  @return SSQ_ERR_INVALID  as ssq_attention; and if dq, dk and dv are all NULL
+ *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_attention_backward(
     ssq_queue *queue, const ssq_attention_backward_args *args);
 
@@ -155,18 +189,22 @@ typedef struct ssq_rotary_args {
     const ssq_tensor *freq;     /**< in, optional, f32 [dims / 2]; NULL: base to
                                      the power -2 i / dims */
     const ssq_tensor *y;        /**< out, float, x's shape; may be x */
-    int64_t offset;             /**< of positions: 0 when position is given;
-                                     offset .. offset + t - 1 are int32 */
-    int64_t dims;               /**< how many of d turn: even; 0: all */
-    double base SSQ_DEFAULT(10000.0); /**< finite, > 0; not read with freq */
+    int64_t offset;             /**< first position; must be 0 if position or
+                                     cos is set; offset .. offset + t - 1 must
+                                     fit in int32 */
+    int64_t dims;               /**< number of elements of d that are rotated:
+                                     even; 0: all */
+    double base SSQ_DEFAULT(10000.0); /**< finite, > 0; not used with freq or
+                                           cos */
     bool interleaved;                 /**< pairs (2 i, 2 i + 1): GPT-J, ONNX's
-                                           interleaved; else (i, i + dims / 2):
-                                           GPT-NeoX, Llama */
-    const ssq_tensor *cos;            /**< in, optional, float: of the angles,
-                                           broadcast to x's shape with dims / 2
-                                           for d; with it no position, freq,
-                                           offset */
-    const ssq_tensor *sin;            /**< in, optional, float, likewise */
+                                           interleaved; false: (i, i + dims /
+                                           2): GPT-NeoX, Llama */
+    const ssq_tensor *cos;            /**< in, optional, float: cosines of the
+                                           angles, broadcast to x's shape with
+                                           dims / 2 for d; position and freq
+                                           must then be NULL */
+    const ssq_tensor *sin;            /**< in, optional, float: the sines; set
+                                           if cos is */
 } ssq_rotary_args;
 #define SSQ_ROTARY_DEFAULTS                                                    \
     sizeof(ssq_rotary_args), NULL, NULL, NULL, NULL, 0, 0, 10000.0, false,     \
@@ -178,30 +216,38 @@ typedef struct ssq_rotary_args {
 #define SSQ_ROTARY(...)                                                        \
     SSQ_ARGS(ssq_rotary_args, SSQ_ROTARY_DEFAULTS, __VA_ARGS__)
 
-/** Rotary positions: each pair (a, b) of the first dims elements of a row turns
- *  by the angle of its position p and pair index i,
- *      angle = p freq[i]
- *      a' = a cos(angle) - b sin(angle), b' = b cos(angle) + a sin(angle)
- *  the others are copied. p becomes float32 (exact up to 2^24), freq is float32
- *  (without a tensor: worked out in double on the host, rounded to nearest),
- *  the angle is their product rounded to float32, as in most models' code; sin
- *  and cos are below 0.9 ulp for every float32 angle, and each product and sum
- *  of the last line is rounded on its own. A NaN result is the quiet NaN
- *  without sign. With tensors cos and sin those numbers are used instead, as in
- *  torch code and ONNX: rows of a cache come from ssq_gather_rows. Su et al.,
- *  RoFormer, 2021; ONNX RotaryEmbedding.
- *  @return SSQ_ERR_INVALID x has rank < 2; dims is odd, negative or above d;
- *          base is not finite and > 0; offset with position, or out of range;
- *          one of cos and sin alone, or with position, freq or offset; a shape
- *          is wrong; SSQ_ERR_NOMEM no scratch for freq (2 dims bytes)
- *  @note class B. Since 0.1. */
+/** Rotate positions: each pair (a, b) of the first dims elements of a row is
+ *  rotated by the angle of its position p and its pair index i:
+ *
+ *       angle = p freq[i]
+ *       a' = a cos(angle) - b sin(angle), b' = b cos(angle) + a sin(angle)
+ *
+ *  The other elements are copied. p is converted to float32, exact up to 2^24.
+ *  freq is float32; without a tensor it is computed in double on the host and
+ *  rounded to nearest. The angle is p freq[i] rounded to float32, as in the
+ *  code of most models. sin and cos are below 0.9 ulp for every float32 angle.
+ *  Each multiplication and addition of the last line is rounded separately. A
+ *  NaN result is the quiet NaN without sign.
+ *
+ *  If cos and sin are set, these numbers are used instead, as in torch code and
+ *  ONNX. Use ssq_gather_rows to get rows of a cache. Su et al., RoFormer, 2021;
+ *  ONNX RotaryEmbedding.
+ *  @return
+ *   - SSQ_ERR_INVALID  also if x has rank < 2; dims is odd, negative or above
+ *                      d, or 0 with an odd d; base is out of range; offset is
+ *                      set with position, or the positions do not fit in int32
+ *                      (t may be at most 2^31 also with position); only one of
+ *                      cos and sin is set, or with position, freq or offset
+ *   - SSQ_ERR_NOMEM    also for the scratch of freq: 2 dims bytes
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_rotary(ssq_queue *queue,
                                              const ssq_rotary_args *args);
 
 typedef struct ssq_rotary_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_rotary_backward_args));
     const ssq_tensor *dy;       /**< in, float [..., t, d] */
-    const ssq_tensor *position; /**< this and the rest: of the forward call */
+    const ssq_tensor *position; /**< this and the fields below: as in the
+                                     forward call */
     const ssq_tensor *freq;
     const ssq_tensor *dx; /**< out, float, dy's shape; may be dy */
     int64_t offset;
@@ -222,8 +268,9 @@ typedef struct ssq_rotary_backward_args {
     SSQ_ARGS(ssq_rotary_backward_args, SSQ_ROTARY_BACKWARD_DEFAULTS,           \
              __VA_ARGS__)
 
-/** Gradient of rotary positions: dy turned by the negative angles. Errors as
- *  ssq_rotary. Class B. Since 0.1. */
+/** Compute the gradient of rotary positions: dy rotated by the negative angles.
+ *  @return as ssq_rotary
+ *  @note Class B. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_rotary_backward(ssq_queue *queue, const ssq_rotary_backward_args *args);
 
