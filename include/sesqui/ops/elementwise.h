@@ -1,22 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* elementwise.h - ops on one element of each operand at a time: class B.
+/* elementwise.h - ops on one element of each operand: class B.
  *
- * Beside the rules of ops.h, for all of them:
+ *     ssq_gelu(queue, SSQ_GELU(.x = x, .y = y));
+ *     ...                                       // loss, gradient dy of y
+ *     ssq_gelu_backward(queue, SSQ_GELU_BACKWARD(.x = x, .dy = dy, .dx = dx));
  *
- * - Operands may have different float dtypes; every element is computed in
- *   float32 and rounded once, to the result's dtype. Where integers are named,
- *   operands are all i32 and u8 instead; arithmetic is modulo 2^32 (2^8 when
- *   y is u8, which takes u8 inputs only).
- * - Functions come from kernels/scalar/scalar.h: at most 1 ulp off in float32
- *   (elu and softsign 1.5), see there for the polynomials. Definitions,
- *   derivatives and special values are PyTorch's; where they are not, it is
- *   said.
- * - NaN gives NaN, always the one quiet NaN with sign 0, except that abs, neg
- *   and where hand on the argument's own, and that the slopes of abs and clamp
- *   are 0 at a NaN x.
- * - alpha, beta, min and max are converted to float32 first.
- * - An output may be exactly one of the inputs; of the gradients of binary ops
- *   it may not: those may be sums. */
+ * Rules for all ops of this header and of binary.h:
+ *
+ *  - Operands may have different float dtypes. Each element is computed in
+ *    float32 and rounded once, to the result's dtype.
+ *  - Where integers are named, operands may instead all be i32 or u8. Their
+ *    arithmetic is modulo 2^32. A u8 result requires u8 inputs, and is modulo
+ *    2^8.
+ *  - Functions are at most 1 ulp off in float32 (elu and softsign 1.5). The
+ *    polynomials are in kernels/scalar/scalar.h. Definitions, derivatives and
+ *    special values are as in PyTorch; the exceptions are stated.
+ *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs, neg and
+ *    where pass the bits of the argument, and the slopes of abs and clamp are 0
+ *    at a NaN x.
+ *  - alpha, beta, min and max are rounded to float32 first.
+ *  - An output may be exactly one of the inputs if their elements have the same
+ *    size. For example, an f16 y may not be an f32 x. The gradients of binary
+ *    ops may not be an input, because they can be sums.
+ *
+ * A call returns SSQ_ERR_INVALID if shapes or dtypes are not as below, or if an
+ * output overlaps an input without being exactly it.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_ELEMENTWISE_H
 #define SESQUI_OPS_ELEMENTWISE_H
 
@@ -28,12 +39,12 @@
 extern "C" {
 #endif
 
-/** Of every op of one operand that has no parameter. */
+/** Arguments of the ops of one operand without parameters. */
 typedef struct ssq_unary_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_unary_args));
     const ssq_tensor *x; /**< in */
-    const ssq_tensor *y; /**< out, the shape of x; may be x when the elements
-                              have the same size */
+    const ssq_tensor *y; /**< out, the shape of x; may be x if the elements have
+                              the same size */
 } ssq_unary_args;
 #define SSQ_UNARY_DEFAULTS sizeof(ssq_unary_args), NULL, NULL
 #define SSQ_UNARY_INIT                                                         \
@@ -44,10 +55,10 @@ typedef struct ssq_unary_args {
 
 typedef struct ssq_unary_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_unary_backward_args));
-    const ssq_tensor *x;  /**< in: the forward op's x; its result only where
-                               the op says so */
+    const ssq_tensor *x;  /**< in: the forward op's x; its result only if the op
+                               says so */
     const ssq_tensor *dy; /**< in, the shape of x: gradient of the result */
-    const ssq_tensor *dx; /**< out, the shape of x; may be x or dy when the
+    const ssq_tensor *dx; /**< out, the shape of x; may be x or dy if the
                                elements have the same size */
 } ssq_unary_backward_args;
 #define SSQ_UNARY_BACKWARD_DEFAULTS                                            \
@@ -59,13 +70,14 @@ typedef struct ssq_unary_backward_args {
 #define SSQ_UNARY_BACKWARD(...)                                                \
     SSQ_ARGS(ssq_unary_backward_args, SSQ_UNARY_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Rectifier: y = x for x > 0 and NaN, else +0. Floats. Since 0.1. */
+/** Rectify: y = x for x > 0 and NaN, otherwise +0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_relu(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy for x > 0 and NaN, else 0 whatever dy is. x may be
- *  relu's result instead, which is above 0 or NaN where its argument is: with
- *  an activation fused into ssq_gemm there is no other. Floats. Since 0.1. */
+/** Compute the gradient of relu: dx = dy for x > 0 and NaN, otherwise 0 for any
+ *  dy. x may be the result of relu, which is above 0 or NaN for the same
+ *  elements. This is necessary if the activation is fused into ssq_gemm.
+ *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_relu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -83,7 +95,8 @@ typedef struct ssq_leaky_relu_args {
 #define SSQ_LEAKY_RELU(...)                                                    \
     SSQ_ARGS(ssq_leaky_relu_args, SSQ_LEAKY_RELU_DEFAULTS, __VA_ARGS__)
 
-/** Leaky rectifier: y = x for x > 0, else alpha x. Floats. Since 0.1. */
+/** Rectify with a slope: y = x for x > 0, otherwise alpha x. Floats. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_leaky_relu(ssq_queue *queue, const ssq_leaky_relu_args *args);
 
@@ -104,8 +117,8 @@ typedef struct ssq_leaky_relu_backward_args {
     SSQ_ARGS(ssq_leaky_relu_backward_args, SSQ_LEAKY_RELU_BACKWARD_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Its gradient: dx = dy for x > 0, else alpha dy. Floats.
- *  Since 0.1. */
+/** Compute the gradient of leaky_relu: dx = dy for x > 0, otherwise alpha dy.
+ *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_leaky_relu_backward(
     ssq_queue *queue, const ssq_leaky_relu_backward_args *args);
 
@@ -122,7 +135,7 @@ typedef struct ssq_elu_args {
     }
 #define SSQ_ELU(...) SSQ_ARGS(ssq_elu_args, SSQ_ELU_DEFAULTS, __VA_ARGS__)
 
-/** Exponential linear unit: y = x for x >= 0 (zeros stay what they are), else
+/** Apply the exponential linear unit: y = x for x >= 0, also for -0, otherwise
  *  alpha (exp(x) - 1) (Clevert, Unterthiner, Hochreiter, 2016). Floats. Since
  *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_elu(ssq_queue *queue,
@@ -144,66 +157,68 @@ typedef struct ssq_elu_backward_args {
 #define SSQ_ELU_BACKWARD(...)                                                  \
     SSQ_ARGS(ssq_elu_backward_args, SSQ_ELU_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Its gradient: dx = dy for x > 0, else dy alpha e^x. Floats. Since 0.1. */
+/** Compute the gradient of elu: dx = dy for x > 0, otherwise dy alpha e^x.
+ *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_elu_backward(ssq_queue *queue, const ssq_elu_backward_args *args);
 
-/** Gaussian error linear unit: y = x (1 + erf(x / sqrt(2))) / 2 (Hendrycks,
- *  Gimpel, 2016), accurate in its negative tail; -0 at -Inf. Floats. Since
- *  0.1. */
+/** Apply the Gaussian error linear unit: y = x (1 + erf(x / sqrt(2))) / 2
+ *  (Hendrycks, Gimpel, 2016). It is accurate in its negative tail, and -0 at
+ *  -Inf. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gelu(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy times the derivative of gelu, which is +0 where it
- *  underflows. At -Inf and +Inf that is its limit, +0 and 1, where PyTorch
- *  multiplies Inf by 0 and gets NaN. Floats. Since 0.1. */
+/** Compute the gradient of gelu: dx = dy times the derivative, which is +0 if
+ *  it underflows. At -Inf and +Inf the derivative is its limit, +0 and 1.
+ *  (PyTorch multiplies Inf by 0 and returns NaN.) Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gelu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** GELU's tanh form: y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715 x^3))) / 2; -0
- *  at -Inf. Floats. Since 0.1. */
+/** Apply GELU in its tanh form: y = x (1 + tanh(sqrt(2 / pi) (x + 0.044715
+ *  x^3))) / 2. It is -0 at -Inf. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gelu_tanh(ssq_queue *queue,
                                                 const ssq_unary_args *args);
 
-/** Its gradient: dx = dy times the derivative of it, as ssq_gelu_backward also
- *  at infinities. Floats. Since 0.1. */
+/** Compute the gradient of gelu_tanh: dx = dy times the derivative, at
+ *  infinities as in ssq_gelu_backward. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_gelu_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Sigmoid linear unit: y = x / (1 + exp(-x)), also known as swish; -0 at
- *  -Inf. Floats. Since 0.1. */
+/** Apply the sigmoid linear unit, also known as swish: y = x / (1 + exp(-x)).
+ *  It is -0 at -Inf. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_silu(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy times the derivative of silu, which is -0 where it
- *  underflows. At -Inf and +Inf that is its limit, -0 and 1, where PyTorch
- *  multiplies Inf by 0 and gets NaN. Floats. Since 0.1. */
+/** Compute the gradient of silu: dx = dy times the derivative, which is -0 if
+ *  it underflows. At -Inf and +Inf the derivative is its limit, -0 and 1.
+ *  (PyTorch multiplies Inf by 0 and returns NaN.) Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_silu_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Sigmoid: y = 1 / (1 + exp(-x)). Floats. Since 0.1. */
+/** Compute the sigmoid: y = 1 / (1 + exp(-x)). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_sigmoid(ssq_queue *queue,
                                               const ssq_unary_args *args);
 
-/** Its gradient: dx = dy (s(x) s(-x)), s = sigmoid. Floats. Since 0.1. */
+/** Compute the gradient of sigmoid: dx = dy (s(x) s(-x)), with s = sigmoid.
+ *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_sigmoid_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Hyperbolic tangent: y = tanh(x). Floats. Since 0.1. */
+/** Compute the hyperbolic tangent: y = tanh(x). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_tanh(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy / cosh(x)^2. Floats. Since 0.1. */
+/** Compute the gradient of tanh: dx = dy / cosh(x)^2. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_tanh_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Softsign: y = x / (1 + |x|). At -Inf and +Inf that is its limit, -1 and 1,
- *  where PyTorch divides Inf by Inf and gets NaN. Floats. Since 0.1. */
+/** Compute softsign: y = x / (1 + |x|). At -Inf and +Inf it is its limit, -1
+ *  and 1. (PyTorch divides Inf by Inf and returns NaN.) Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_softsign(ssq_queue *queue,
                                                const ssq_unary_args *args);
 
-/** Its gradient: dx = dy / (1 + |x|)^2, 0 at infinities, where PyTorch gets
- *  NaN. Floats. Since 0.1. */
+/** Compute the gradient of softsign: dx = dy / (1 + |x|)^2. It is 0 at
+ *  infinities (PyTorch: NaN). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_softsign_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -221,8 +236,11 @@ typedef struct ssq_softplus_args {
 #define SSQ_SOFTPLUS(...)                                                      \
     SSQ_ARGS(ssq_softplus_args, SSQ_SOFTPLUS_DEFAULTS, __VA_ARGS__)
 
-/** Softplus: y = log(1 + exp(beta x)) / beta; x itself where beta x > 20.
- *  Floats. @return SSQ_ERR_INVALID unless beta > 0. Since 0.1. */
+/** Compute softplus: y = log(1 + exp(beta x)) / beta. If beta x > 20, y is x.
+ *  Floats.
+ *  @return SSQ_ERR_INVALID  also if beta is not > 0
+ *  @note beta is used as float32: a beta below its range is 0 there. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_softplus(ssq_queue *queue,
                                                const ssq_softplus_args *args);
 
@@ -243,113 +261,115 @@ typedef struct ssq_softplus_backward_args {
     SSQ_ARGS(ssq_softplus_backward_args, SSQ_SOFTPLUS_BACKWARD_DEFAULTS,       \
              __VA_ARGS__)
 
-/** Its gradient: dx = dy sigmoid(beta x). Floats. @return SSQ_ERR_INVALID
- *  unless beta > 0. Since 0.1. */
+/** Compute the gradient of softplus: dx = dy sigmoid(beta x). Floats.
+ *  @return SSQ_ERR_INVALID  also if beta is not > 0
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_softplus_backward(ssq_queue *queue, const ssq_softplus_backward_args *args);
 
-/** Exponential: y = e^x. Floats. Since 0.1. */
+/** Compute the exponential: y = e^x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_exp(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = dy e^x. Floats. Since 0.1. */
+/** Compute the gradient of exp: dx = dy e^x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_exp_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Logarithm: y = the natural logarithm of x; -Inf at both zeros, NaN below.
- *  Floats. Since 0.1. */
+/** Compute the natural logarithm: y = log(x). It is -Inf at both zeros and NaN
+ *  below. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_log(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = dy / x. Floats. Since 0.1. */
+/** Compute the gradient of log: dx = dy / x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_log_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Square root: y = the square root, correctly rounded; -0 at -0, NaN below.
+/** Compute the square root, correctly rounded. It is -0 at -0 and NaN below.
  *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_sqrt(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Its gradient: dx = dy / (2 sqrt(x)). Floats. Since 0.1. */
+/** Compute the gradient of sqrt: dx = dy / (2 sqrt(x)). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_sqrt_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Reciprocal square root: y = 1 / sqrt(x); Inf with the sign of a zero x, NaN
- *  below. Floats. Since 0.1. */
+/** Compute the reciprocal square root: y = 1 / sqrt(x). It is Inf with the sign
+ *  of a zero x, and NaN below. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_rsqrt(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Its gradient: dx = -dy y^3 / 2, so that at -0, where y is -Inf, it is +Inf
- *  for dy > 0. Floats. Since 0.1. */
+/** Compute the gradient of rsqrt: dx = -dy y^3 / 2. At -0, where y is -Inf, it
+ *  is therefore +Inf for dy > 0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_rsqrt_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Reciprocal: y = 1 / x, correctly rounded. Floats. Since 0.1. */
+/** Compute the reciprocal: y = 1 / x, correctly rounded. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_reciprocal(ssq_queue *queue,
                                                  const ssq_unary_args *args);
 
-/** Its gradient: dx = -dy / x^2. Floats. Since 0.1. */
+/** Compute the gradient of reciprocal: dx = -dy / x^2. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_reciprocal_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Absolute value: y = |x|: clears the sign, also of NaN. Floats or integers;
- *  of i32, |-2^31| is -2^31. Since 0.1. */
+/** Compute the absolute value: y = |x|. It clears the sign, also of NaN. Floats
+ *  or integers. For i32, |-2^31| is -2^31. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_abs(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = dy for x > 0, -dy for x < 0, and dy times +0 at both
- *  zeros and where x is NaN. Floats. Since 0.1. */
+/** Compute the gradient of abs: dx = dy for x > 0, -dy for x < 0, and dy times
+ *  +0 at both zeros and if x is NaN. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_abs_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Negation: y = -x: flips the sign, also of NaN. Floats or integers, modulo
+/** Negate: y = -x. It flips the sign, also of NaN. Floats or integers, modulo
  *  2^32 or 2^8. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_neg(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = -dy. Floats. Since 0.1. */
+/** Compute the gradient of neg: dx = -dy. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_neg_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Error function: y = 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to
- *  x. Floats. Since 0.1. */
+/** Compute the error function: y = 2 / sqrt(pi) times the integral of exp(-t^2)
+ *  from 0 to x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_erf(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = dy 2 / sqrt(pi) exp(-x^2). Floats. Since 0.1. */
+/** Compute the gradient of erf: dx = dy 2 / sqrt(pi) exp(-x^2). Floats. Since
+ *  0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_erf_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Sine: y = sin(x), x in radians, reduced exactly whatever its size; NaN at
- *  +-Inf. Floats. Since 0.1. */
+/** Compute the sine of x in radians. x is reduced exactly for any size. It is
+ *  NaN at +-Inf. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_sin(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = dy cos(x). Floats. Since 0.1. */
+/** Compute the gradient of sin: dx = dy cos(x). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_sin_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Cosine: y = cos(x), as ssq_sin. Floats. Since 0.1. */
+/** Compute the cosine, as ssq_sin. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_cos(ssq_queue *queue,
                                           const ssq_unary_args *args);
 
-/** Its gradient: dx = -dy sin(x). Floats. Since 0.1. */
+/** Compute the gradient of cos: dx = -dy sin(x). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_cos_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Logarithm of 1 + x: y = log(1 + x), accurate near 0. Floats. Since 0.1. */
+/** Compute y = log(1 + x), accurate near 0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_log1p(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Its gradient: dx = dy / (1 + x). Floats. Since 0.1. */
+/** Compute the gradient of log1p: dx = dy / (1 + x). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_log1p_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Exponential less 1: y = e^x - 1, accurate near 0. Floats. Since 0.1. */
+/** Compute y = e^x - 1, accurate near 0. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_expm1(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Its gradient: dx = dy e^x. Floats. Since 0.1. */
+/** Compute the gradient of expm1: dx = dy e^x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_expm1_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
@@ -357,47 +377,49 @@ ssq_expm1_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_square(ssq_queue *queue,
                                              const ssq_unary_args *args);
 
-/** Its gradient: dx = dy (2 x). Floats. Since 0.1. */
+/** Compute the gradient of square: dx = dy (2 x). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_square_backward(ssq_queue *queue, const ssq_unary_backward_args *args);
 
-/** Sign: y = -1 or 1; zeros and NaN stay what they are (torch answers 0 for
- *  NaN). Floats. Since 0.1. */
+/** Compute the sign: y = -1 or 1. Zeros keep their sign, and NaN stays NaN
+ *  (torch: 0). Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_sign(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Floor: y = the largest integer <= x. Floats. Since 0.1. */
+/** Round down: y = the largest integer <= x. Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_floor(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Ceiling: y = the least integer >= x; -0 between -1 and 0. Floats. Since
- *  0.1. */
+/** Round up: y = the least integer >= x. It is -0 between -1 and 0. Floats.
+ *  Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_ceil(ssq_queue *queue,
                                            const ssq_unary_args *args);
 
-/** Round: y = the nearest integer, ties to even; the sign of zero stays.
+/** Round to the nearest integer, ties to even. The sign of zero is kept.
  *  Floats. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_round(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Is it NaN? y, u8, is 1 or 0. x float. Since 0.1. */
+/** Test for NaN: y, u8, is 1 or 0. x is float. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_isnan(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Is it infinite? y, u8, is 1 or 0. x float. Since 0.1. */
+/** Test for infinity: y, u8, is 1 or 0. x is float. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_isinf(ssq_queue *queue,
                                             const ssq_unary_args *args);
 
-/** Is it neither NaN nor infinite? y, u8, is 1 or 0. x float. Since 0.1. */
+/** Test for finite numbers: y, u8, is 0 for NaN and infinities, otherwise 1. x
+ *  is float. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_isfinite(ssq_queue *queue,
                                                const ssq_unary_args *args);
 
 typedef struct ssq_clamp_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_clamp_args));
     const ssq_tensor *x; /**< in, float */
-    const ssq_tensor *y; /**< out, float, the shape of x; may be x */
+    const ssq_tensor *y; /**< out, float, the shape of x; may be x if the
+                              elements have the same size */
     double min SSQ_DEFAULT(-1e300), max
-        SSQ_DEFAULT(1e300); /**< beyond float32's range: no bound */
+        SSQ_DEFAULT(1e300); /**< outside float32's range: no bound */
 } ssq_clamp_args;
 #define SSQ_CLAMP_DEFAULTS sizeof(ssq_clamp_args), NULL, NULL, -1e300, 1e300
 #define SSQ_CLAMP_INIT                                                         \
@@ -406,8 +428,8 @@ typedef struct ssq_clamp_args {
     }
 #define SSQ_CLAMP(...) SSQ_ARGS(ssq_clamp_args, SSQ_CLAMP_DEFAULTS, __VA_ARGS__)
 
-/** Clamp: y = minimum(maximum(x, min), max), see ssq_maximum: a NaN bound
- *  gives NaN, and max wins where min > max. Since 0.1. */
+/** Clamp: y = minimum(maximum(x, min), max), as ssq_maximum. A NaN bound gives
+ *  NaN. If min > max, y is max. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_clamp(ssq_queue *queue,
                                             const ssq_clamp_args *args);
 
@@ -415,7 +437,8 @@ typedef struct ssq_clamp_backward_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_clamp_backward_args));
     const ssq_tensor *x;  /**< in, float: the forward op's x, not its result */
     const ssq_tensor *dy; /**< in, float, the shape of x */
-    const ssq_tensor *dx; /**< out, float, the shape of x; may be x or dy */
+    const ssq_tensor *dx; /**< out, float, the shape of x; may be x or dy if the
+                               elements have the same size */
     double min SSQ_DEFAULT(-1e300), max
         SSQ_DEFAULT(1e300); /**< as in the forward op */
 } ssq_clamp_backward_args;
@@ -428,21 +451,24 @@ typedef struct ssq_clamp_backward_args {
 #define SSQ_CLAMP_BACKWARD(...)                                                \
     SSQ_ARGS(ssq_clamp_backward_args, SSQ_CLAMP_BACKWARD_DEFAULTS, __VA_ARGS__)
 
-/** Gradient of clamp: dx = dy if min <= x <= max, else 0, also for a NaN x.
+/** Compute the gradient of clamp: dx = dy if min <= x <= max, otherwise 0, also
+ *  for a NaN x.
+ *
  *  At x = min and x = max dx is dy, as in TensorFlow and in PyTorch up to 2.14:
  *  a value that starts at its bound can leave it. PyTorch from 2.15 on, its
- *  relu6 and its hardtanh give 0 there, as ssq_relu does. For that slope clamp
- *  with relu: relu6(x) = relu(x) - relu(x - 6). Since 0.1. */
+ *  relu6 and its hardtanh return 0 there, as ssq_relu does. For that slope
+ *  clamp with relu: relu6(x) = relu(x) - relu(x - 6). Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_clamp_backward(ssq_queue *queue, const ssq_clamp_backward_args *args);
 
 typedef struct ssq_scale_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_scale_args));
     const ssq_tensor *x; /**< in, float */
-    const ssq_tensor *y; /**< out, float, the shape of x; may be x */
+    const ssq_tensor *y; /**< out, float, the shape of x; may be x if the
+                              elements have the same size */
     double alpha SSQ_DEFAULT(1.0);
-    const ssq_tensor *scale; /**< in, optional: one f32 on the device; not in
-                                  y's memory */
+    const ssq_tensor *scale; /**< in, optional: one f32 on the device; must not
+                                  overlap y */
 } ssq_scale_args;
 #define SSQ_SCALE_DEFAULTS sizeof(ssq_scale_args), NULL, NULL, 1.0, NULL
 #define SSQ_SCALE_INIT                                                         \
@@ -451,12 +477,13 @@ typedef struct ssq_scale_args {
     }
 #define SSQ_SCALE(...) SSQ_ARGS(ssq_scale_args, SSQ_SCALE_DEFAULTS, __VA_ARGS__)
 
-/** Scale: y = x (alpha scale), the factor rounded to float32 first. scale is
- *  read when the op runs: a replayed graph follows it. Since 0.1. */
+/** Scale: y = x (alpha scale). The factor is rounded to float32 first. scale is
+ *  read when the op runs, so a graph that is launched again uses its new value.
+ *  Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_scale(ssq_queue *queue,
                                             const ssq_scale_args *args);
 
-/* Ops that share a struct have macros of their own names all the same. */
+/* Ops that share a struct have macros with their names, too. */
 #define SSQ_RELU                     SSQ_UNARY
 #define SSQ_RELU_INIT                SSQ_UNARY_INIT
 #define SSQ_RELU_BACKWARD            SSQ_UNARY_BACKWARD
