@@ -1,31 +1,49 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.h - every op, by family.
+/* ops.h - all ops, by family.
  *
- * Rules that hold for all of them, so that the families only state what is
- * their own:
+ *     ssq_gemm(queue, SSQ_GEMM(.a = x, .b = w, .d = y));
  *
- * - ssq_<op>(queue, args): args names the tensors; unset optional tensors are
- *   NULL. SSQ_<OP>(.x = .., ..) is a pointer to args with the op's defaults for
- *   what is not named (sesqui/args.h); a variable begins as SSQ_<OP>_INIT,
- *   which has the same defaults and sets struct_size. The call is asynchronous
- *   and in order on the queue; it holds what it needs of its tensors and
- *   copies the rest of args, so both may be gone at once.
- * - SSQ_ERR_INVALID: a NULL queue, args or required tensor; a wrong
- *   struct_size; tensors of another device; shapes, dtypes or values that the
- *   contract excludes; outputs whose elements share memory, or that overlap
- *   another operand without being exactly it where "may be" says so. The
- *   device is untouched. SSQ_ERR_UNSUPPORTED: no implementation on this
- *   device, with the reasons. SSQ_ERR_NOMEM: host memory or scratch. A queue
- *   that has failed answers its own error.
- * - "float" means f32, f16 or bf16. Arithmetic is float32; a result is rounded
- *   once, to nearest even, when it is stored. Strides are free unless said.
- * - Shapes must agree exactly, except where broadcasting is named: sizes of 1
- *   repeat and missing leading dimensions are 1, as in NumPy. Sizes of 0 are
- *   legal everywhere.
- * - class B: the same bits on every device and backend. class R: within the
- *   bound that the comment or doc/design/numbers.md gives, and deterministic.
- * - A random number is drawn from Philox4x32-10 keyed by (seed, step, id,
- *   element): step is a device word, so that a replayed graph moves on. */
+ *     ssq_gemm_args args = SSQ_GEMM_INIT;         // the same, in a variable
+ *     args.a = x;
+ *     args.b = w;
+ *     args.d = y;
+ *     ssq_gemm(queue, &args);
+ *
+ * SSQ_<OP>(.x = .., ..) is a pointer to the args of ssq_<op>, with defaults for
+ * all fields that are not named (sesqui/args.h). SSQ_<OP>_INIT contains the
+ * same defaults and sets struct_size. Optional tensors that are not set are
+ * NULL.
+ *
+ * Rules of all ops. The families state only their special rules.
+ *
+ *  - Order: a call enqueues its op, and ops of a queue run in order. The call
+ *    copies args and holds the memory of its tensors. The caller may change
+ *    args and destroy the tensors when the call has returned.
+ *  - SSQ_ERR_INVALID: a shape, dtype or value is not legal; elements of an
+ *    output share memory; an output overlaps another operand. If a comment says
+ *    "may be x", the output may be exactly x: the same place, shape, strides
+ *    and element size. For example, y must not be x shifted by one element.
+ *  - SSQ_ERR_UNSUPPORTED: no implementation of the device runs the op. The
+ *    message lists the reasons. With ssq_device_options.host_fallback the op
+ *    then runs on the host.
+ *  - SSQ_ERR_NOMEM: also if scratch is too large. Nothing has been written
+ *    after an error, unless the comment of the call says so.
+ *  - "float" is f32, f16 or bf16. Arithmetic is float32. A result is rounded
+ *    once, to nearest even, when it is stored. Strides are free unless stated.
+ *  - Shapes must be equal, except if a comment says "broadcast". Sizes of 1
+ *    then repeat, and missing leading dimensions are 1, as in NumPy. Sizes of 0
+ *    are legal.
+ *  - Class B: the same bits on every device and backend. Class R: within the
+ *    bound of the comment or of doc/design/numbers.md, and deterministic.
+ *  - Random numbers come from Philox4x32-10 with the key (seed, step, id,
+ *    element). step is on the device, so a graph that is launched again can use
+ *    other numbers.
+ *
+ * Exception from the mark below: a call that runs on the host because of
+ * host_fallback waits for the queue.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_OPS_H
 #define SESQUI_OPS_H
 

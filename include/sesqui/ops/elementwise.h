@@ -9,9 +9,9 @@
  *
  *  - Operands may have different float dtypes. Each element is computed in
  *    float32 and rounded once, to the result's dtype.
- *  - Where integers are named, operands may instead all be i32 or u8. Their
- *    arithmetic is modulo 2^32. A u8 result requires u8 inputs, and is modulo
- *    2^8.
+ *  - If a call names integers, its operands may instead be i32 and u8, also
+ *    mixed. Their arithmetic is modulo 2^32. A u8 result requires u8 inputs,
+ *    and is modulo 2^8.
  *  - Functions are at most 1 ulp off in float32 (elu and softsign 1.5). The
  *    polynomials are in kernels/scalar/scalar.h. Definitions, derivatives and
  *    special values are as in PyTorch; the exceptions are stated.
@@ -429,7 +429,7 @@ typedef struct ssq_clamp_args {
 #define SSQ_CLAMP(...) SSQ_ARGS(ssq_clamp_args, SSQ_CLAMP_DEFAULTS, __VA_ARGS__)
 
 /** Clamp: y = minimum(maximum(x, min), max), as ssq_maximum. A NaN bound gives
- *  NaN. If min > max, y is max. Since 0.1. */
+ *  NaN. If min > max, every x but NaN gives max. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_clamp(ssq_queue *queue,
                                             const ssq_clamp_args *args);
 
