@@ -1,32 +1,39 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.h - which implementation of a product is fastest, and how fast a device
- * trains: timed once, kept.
+/* tune.h - time the implementations of a matmul, and keep the fastest; keep how
+ * fast a device trains.
  *
- * A device orders the implementations of a product by rules, which are
- * estimates. ssq_gemm_tune times them for one shape, and keeps the fastest in a
- * file of the cache (SSQ_CACHE, XDG_CACHE_HOME), beside the certificates. A
- * device reads that file when it opens, and never times by itself:
- *
+ *     ssq_gemm_tuning found = SSQ_GEMM_TUNING_INIT;
  *     ssq_gemm_tune(queue, SSQ_GEMM(.a = a, .b = b, .d = d), &found);
- *     -- and in this process or the next, a device that is opened then --
- *     ssq_gemm(queue, SSQ_GEMM(.a = a, .b = b, .d = d));
+ *     ..                   later, on a device that is opened after that call
+ *     ssq_gemm(queue, SSQ_GEMM(.a = a, .b = b, .d = d));    uses the fastest
  *
- * What a device has read holds until it is closed, so that the same file gives
- * the same choices, in every call and on every run. Without a file, or without
- * the shape in it, the rules choose, as they do for what is kept of another
- * driver, GPU, vendor's library or version of this one. The cache drops its
- * oldest files when it is full (SSQ_CACHE_MB), this one among them. Every
- * choice is one of those that ssq_gemm has anyway, within the same bounds;
- * which of them, and so the last bits of a result, may be another than by the
- * rules. To forget: ssq_gemm_tuning_clear, or `sesqui tune --clear`.
+ * Tunings
  *
- * What forces an implementation is asked first: SSQ_IMPL,
- * ssq_implementation_pin and SSQ_GEMM_REQUIRE_MATRIX_UNITS are obeyed as if
- * nothing were kept.
+ * By default a device chooses the implementation of a matmul by rules, which
+ * are estimates. ssq_gemm_tune times all implementations for one shape, and
+ * keeps the fastest in a file of the cache. The cache is $XDG_CACHE_HOME/sesqui
+ * or ~/.cache/sesqui. SSQ_CACHE=0 in the environment turns it off.
  *
- * How fast devices train decides how ranks share a batch where the devices are
- * not alike (ssq_comm_weights). `sesqui tune --train` times a step and keeps
- * the rate in files of the same cache. */
+ *  - A device reads the file when it is opened, and never times by itself. Its
+ *    choices do not change until it is closed.
+ *  - The rules choose if the file is missing or damaged, or does not contain
+ *    the shape. They also choose if the file was written for another driver,
+ *    GPU, vendor library or version of this library.
+ *  - The error bounds of ssq_gemm hold for every choice. The last bits of a
+ *    result may differ between choices.
+ *  - The cache removes its oldest files when it is larger than SSQ_CACHE_MB
+ *    (in MiB; 256 by default), also this file.
+ *  - SSQ_IMPL and ssq_implementation_pin override a tuning. A call with
+ *    SSQ_GEMM_REQUIRE_MATRIX_UNITS ignores a tuning without matrix units.
+ *
+ * Training rates
+ *
+ * If the devices of a group are not equally fast, ranks can share a batch by
+ * their training rates (ssq_comm_weights). `sesqui tune --train` measures a
+ * rate, and keeps it with ssq_training_rate_keep. Rates are in the same cache.
+ *
+ * @sync host
+ * @threads any */
 #ifndef SESQUI_TUNE_H
 #define SESQUI_TUNE_H
 
@@ -37,23 +44,26 @@
 extern "C" {
 #endif
 
-/** A product's shape, and what was found of it. Alignment, strides beyond the
- *  order of lines, alpha, c, bias and activation are no part of a shape: a
- *  choice holds whatever they are, where its implementation admits the call. */
+/** The shape of a matmul, and the result of tuning it. Alignment, leading
+ *  dimensions, alpha, beta, c, bias and activation are not part of the shape. A
+ *  tuning is used for all of them, if its implementation supports the call. */
 typedef struct ssq_gemm_tuning {
     size_t struct_size;
-    int64_t batch, m, n, k;         /**< as ssq_gemm_explain has them */
+    int64_t batch, m, n, k;         /**< as in ssq_gemm_explanation */
     ssq_dtype a, b, d;              /**< dtypes */
-    bool trans_a, trans_b, trans_d; /**< lies column by column */
-    bool tf32;               /**< SSQ_GEMM_ALLOW_TF32, or the device's option */
-    char implementation[32]; /**< the fastest */
-    uint64_t algorithm;  /**< of those that a vendor's library has for it, by a
-                              name of ours; 0: it has not several */
-    double seconds;      /**< of a product by it, the least that was measured */
-    double rule_seconds; /**< of one as the rules choose */
+    bool trans_a, trans_b, trans_d; /**< op(a), op(b) or d is column-major */
+    bool tf32;               /**< the flag SSQ_GEMM_ALLOW_TF32 or the device's
+                                  option is set; only if a and b are f32 */
+    char implementation[32]; /**< the fastest, as in ssq_gemm_explanation */
+    uint64_t algorithm;  /**< the library's number for one of several algorithms
+                              of a vendor library; 0: there is only one */
+    double seconds;      /**< of one matmul: the least time that was measured */
+    double rule_seconds; /**< the same for the rules' choice; equal to seconds
+                              if that could not run */
     uint32_t tried;      /**< implementations and algorithms that were timed */
-    bool kept;           /**< a file has it */
-    bool f16_three; /**< SSQ_GEMM_ALLOW_F16_THREE, or the device's option */
+    bool kept;           /**< the file contains this result */
+    bool f16_three; /**< the flag SSQ_GEMM_ALLOW_F16_THREE or the device's
+                         option is set; only if a and b are f16 */
 } ssq_gemm_tuning;
 #define SSQ_GEMM_TUNING_INIT                                                   \
     {                                                                          \
@@ -61,73 +71,99 @@ typedef struct ssq_gemm_tuning {
             false, false, false, "", 0, 0, 0, 0, false, false                  \
     }
 
-/** Tune: time each implementation that admits these arguments, and each
- *  algorithm that it offers, and keep the fastest, in place of what was kept of
- *  the shape. What the rules choose stays where nothing else is at least 2 %
- *  faster. Takes about a tenth of a second for each, and at least three
- *  products. This device goes on as it was opened: those that are opened from
- *  now on use the choice.
- *  @param args  as of ssq_gemm (rank 2) or ssq_gemm_batched (rank 3 to 6). d is
- *         written by every product; where c is d, what it holds afterwards is
- *         of no use
- *  @param out   written only on success. out->kept is false where there is no
- *         cache to keep it in, where the cache could not be written, where 4096
- *         shapes are kept already, or on a device without a driver (reference,
- *         guard), which has one implementation
- *  @return as those two; SSQ_ERR_INVALID also for out NULL or its struct_size,
- *          for a d without elements, k or alpha of 0, in a capture, and where
- *          gemm is pinned: there is no choice then
- *  @note Synchronous. SSQ_GEMM_REQUIRE_MATRIX_UNITS is ignored. Two processes
- *        that tune at once keep both what they found. Not to be asked from a
- *        thread while another enqueues on the same queue: its work would be
- *        timed, too. Since 0.1. */
+/** Time each implementation that supports these arguments, with each of its
+ *  algorithms, and keep the fastest. It replaces the tuning of the same shape.
+ *  The rules' choice is kept unless another one is at least 2 % faster.
+ *
+ *  Each candidate takes about a tenth of a second, or the time of five matmuls
+ *  if that is longer. One that is more than four times as slow as the best runs
+ *  twice. Devices that are open, this one included, do not use the result.
+ *  @param args  as of ssq_gemm (rank 2) or ssq_gemm_batched (rank 3 to 6). Each
+ *               matmul writes d. If c is d, its values are lost. The flag
+ *               SSQ_GEMM_REQUIRE_MATRIX_UNITS is ignored.
+ *  @param out   in: struct_size; out: the rest, written only on success.
+ *               out->kept is false, and the call succeeds, if
+ *                - the cache is off or cannot be written
+ *                - another process locks the cache for five seconds
+ *                - 4096 other shapes are kept
+ *                - the device is reference or guard, which keep nothing
+ *  @return
+ *   - SSQ_ERR_INVALID      as ssq_gemm and ssq_gemm_batched; d has no elements;
+ *                          k or alpha is 0; gemm is pinned, for example by
+ *                          SSQ_IMPL=gemm:tiled; a graph is being captured on
+ *                          the queue, or the caller captures its stream
+ *                          (cuda.h)
+ *   - SSQ_ERR_UNSUPPORTED  no implementation can run it: the host is not tried
+ *                          (host_fallback). An operand is larger than
+ *                          ssq_device_props.binding_bytes: ssq_gemm would split
+ *                          it.
+ *   - the queue's error
+ *   After an error no tuning has changed, but d may have been written.
+ *  @sync waits for all work of the queue, and for each round of matmuls
+ *  @threads object Other threads should not use the device or the processor
+ *           meanwhile: their work makes the times longer. Several processes may
+ *           tune at the same time: all results are kept.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tune(ssq_queue *queue,
                                                 const ssq_gemm_args *args,
                                                 ssq_gemm_tuning *out);
 
-/** What the device has read when it was opened, one shape after the other.
- *  tried is 0.
- *  @param out  written only on success
- *  @return SSQ_ERR_NOT_FOUND i is past the last; SSQ_ERR_INVALID a NULL, or
- *          struct_size. Since 0.1. */
+/** Return tuning i that the device read when it was opened. For example, loop
+ *  over i until the result is SSQ_ERR_NOT_FOUND.
+ *  @param out  in: struct_size; out: the rest, written only on success. tried
+ *              is 0.
+ *  @return SSQ_ERR_NOT_FOUND  i is not less than the number of tunings
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_get(const ssq_device *device,
                                                       size_t i,
                                                       ssq_gemm_tuning *out);
 
-/** The file that ssq_gemm_tune writes for this device, whether it is there or
- *  not; it stays as long as the device. "" for NULL, and where nothing can be
- *  kept. Since 0.1. */
+/** Return the path of the file that ssq_gemm_tune writes for this device. The
+ *  file need not exist.
+ *  @return owned by the device, valid until it is closed; "" if the cache
+ *          was off when it was opened, if it is reference or guard, or for NULL
+ *  @note Since 0.1. */
 SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
 
-/** Forget: remove that file. This device goes on as it was opened.
- *  @return SSQ_ERR_INVALID device NULL; SSQ_ERR_IO the file is there and
- *          cannot be removed; SSQ_OK also where there is none. Since 0.1. */
+/** Remove the file of ssq_gemm_tuning_path, as `sesqui tune --clear` does.
+ *  Devices that are open keep the tunings that they have read. If the file does
+ *  not exist, the call succeeds.
+ *  @return SSQ_ERR_IO  the file exists and cannot be removed, or was not written
+ *                      by the library; the cache's folder is not safe to use (a
+ *                      warning has been logged); another process locks the
+ *                      cache for five seconds
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_clear(ssq_device *device);
 
-/** Keep how fast this device trains, in place of what was kept: for this kind
- *  of device with its driver, this version of the library and, of cpu, as many
- *  threads as the device has. `sesqui tune --train` does it.
- *  @param dtype  SSQ_F32, SSQ_F16 or SSQ_BF16: in which a policy computes
- *  @param rate   steps a second, of one step that is the same on all devices
- *                whose rates are compared: only their ratios are used. Finite,
- *                above 0; or 0, to forget what is kept
- *  @return SSQ_ERR_INVALID device is NULL, dtype, rate; SSQ_ERR_DEVICE a
- *          device of a parent of fork; SSQ_ERR_IO there is no cache, or it
- *          cannot be written
- *  @note Synchronous; thread-safe, and safe against other processes. The
- *        cache's oldest files go first when it is full (SSQ_CACHE_MB). Since
- *        0.1. */
+/** Keep the training rate of this device, as `sesqui tune --train` does. It
+ *  replaces the rate of the same dtype, kind of device, driver and version of
+ *  the library; of cpu also of the same number of threads. For example, a rate
+ *  of 4 threads is not used with 8.
+ *  @param dtype  SSQ_F32, SSQ_F16 or SSQ_BF16: the dtype in which a policy
+ *                computes
+ *  @param rate   training steps a second, above 0 and finite. Only ratios of
+ *                rates are used: measure the same step on all devices that are
+ *                compared. 0 removes the rate.
+ *  @return
+ *   - SSQ_ERR_INVALID  dtype is not one of the three; rate is negative,
+ *                      infinite or NaN
+ *   - SSQ_ERR_IO       the cache is off or cannot be written; another process
+ *                      locks it for five seconds
+ *  @threads any Several processes may also call it at the same time.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_training_rate_keep(ssq_device *device,
                                                          ssq_dtype dtype,
                                                          double rate);
 
-/** What is kept, as the file has it now: one that cannot be read counts as
- *  none.
- *  @param rate  written only on success
- *  @return SSQ_ERR_INVALID a NULL, dtype; SSQ_ERR_DEVICE a device of a parent
- *          of fork; SSQ_ERR_NOT_FOUND nothing is, of this device, driver,
- *          version and number of threads: the text has the command that
- *          measures it. Since 0.1. */
+/** Return the training rate that is kept for this device. The file is read by
+ *  each call; a damaged one counts as missing, and is logged.
+ *  @param dtype  as ssq_training_rate_keep
+ *  @param rate   out, written only on success
+ *  @return
+ *   - SSQ_ERR_INVALID    dtype is not one of the three
+ *   - SSQ_ERR_NOT_FOUND  no rate is kept, or the cache is off. The message has
+ *                        the command that measures it.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_training_rate_get(const ssq_device *device, ssq_dtype dtype, double *rate);
 
