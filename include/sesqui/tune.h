@@ -128,10 +128,10 @@ SSQ_API const char *ssq_gemm_tuning_path(const ssq_device *device);
 /** Remove the file of ssq_gemm_tuning_path, as `sesqui tune --clear` does.
  *  Devices that are open keep the tunings that they have read. If the file does
  *  not exist, the call succeeds.
- *  @return SSQ_ERR_IO  the file exists and cannot be removed, or was not written
- *                      by the library; the cache's folder is not safe to use (a
- *                      warning has been logged); another process locks the
- *                      cache for five seconds
+ *  @return SSQ_ERR_IO  the file exists and cannot be removed, or was not
+ *                      written by the library; the cache's folder is not safe
+ *                      to use (a warning has been logged); another process
+ *                      locks the cache for five seconds
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_tuning_clear(ssq_device *device);
 
