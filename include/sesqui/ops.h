@@ -23,9 +23,10 @@
  *    output share memory; an output overlaps another operand. If a comment says
  *    "may be x", the output may be exactly x: the same place, shape, strides
  *    and element size. For example, y must not be x shifted by one element.
- *  - SSQ_ERR_UNSUPPORTED: no implementation of the device runs the op. The
- *    message lists the reasons. With ssq_device_options.host_fallback the op
- *    then runs on the host.
+ *  - SSQ_ERR_UNSUPPORTED: no implementation of the device runs the op, for
+ *    example because an operand is too large for a launch. The message lists
+ *    the reasons. With ssq_device_options.host_fallback the op then runs on the
+ *    host (device.h says when).
  *  - SSQ_ERR_NOMEM: also if scratch is too large. Nothing has been written
  *    after an error, unless the comment of the call says so.
  *  - "float" is f32, f16 or bf16. Arithmetic is float32. A result is rounded
@@ -40,7 +41,8 @@
  *    other numbers.
  *
  * Exception from the mark below: a call that runs on the host because of
- * host_fallback waits for the queue.
+ * host_fallback waits for the queue. If a call consists of several ops, for
+ * example ssq_lstm, and fails after such an op, outputs may have been written.
  *
  * @sync async
  * @threads object */

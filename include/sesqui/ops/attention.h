@@ -168,8 +168,10 @@ typedef struct ssq_attention_backward_args {
  *
  *  rest is the part that lse has lost as one float32: (m - lse) + log(total).
  *  If |lse| is at most 64, rest is 0, and P has a relative error of 2^-24
- *  |lse|. Above 64, m and total of the query are computed again, and rest is at
- *  most 2^-23 |lse|. P then adds up to 1 even if rounding removed log(total)
+ *  |lse|.
+ *
+ *  Above 64, m and total of the query are computed again, and rest is at most
+ *  2^-23 |lse|. P then adds up to 1 even if rounding removed log(total)
  *  from lse, for example for a row of padding with a mask of -FLT_MAX. An lse
  *  of more keys than these, for example of attention over ranks, changes by no
  *  more than that.

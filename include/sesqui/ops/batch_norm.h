@@ -98,7 +98,7 @@ typedef struct ssq_batch_norm_args {
  *
  *   - Each rank computes the statistics of its x. One all_gather of
  *     3 c + 1 float32 values (tag "batch_norm") sends them to all ranks, and
- *     each rank joins them in rank order. Nothing cancels.
+ *     each rank joins them in one order. Nothing cancels.
  *   - mean, rstd and running statistics therefore have the same bits on every
  *     rank, in every run and with every transport.
  *   - All ranks must call it in the same place among their collectives, with
@@ -106,7 +106,7 @@ typedef struct ssq_batch_norm_args {
  *     another collective ends the group, with an error that names both calls
  *     (comm.h). The other values are not compared.
  *   - One value per channel on a rank is legal. If all ranks together have one,
- *     running_var moves to 0.
+ *     var is 0, and running_var moves towards 0.
  *   - A NaN on one rank makes its channel NaN on all ranks.
  *   - A group of one rank calls no collective and has the bits of comm = NULL.
  *   - comm must be on the queue's device. The caller owns it; on a tape it must

@@ -116,13 +116,14 @@ typedef struct ssq_binary_backward_args {
              __VA_ARGS__)
 
 /* At least one of da and db must be set. They must not overlap any operand or
- * each other. Without terms, a sum is 0. If an operand was broadcast, its
- * gradient is the sum of all terms, in float32 and in one order on every
- * device: chunks of 16384 terms in row-major order; in each chunk 256 lanes,
- * ascending; then a halving tree; then the sums of chunks in the same way. That
- * is at most 71 dependent additions for each factor of 16384 in the number of
- * terms. The sum is rounded to the output's dtype once. Large sums need
- * scratch. */
+ * each other. If an operand was broadcast, its gradient is the sum of all
+ * terms, rounded to the output's dtype once. Without terms it is 0. Large sums
+ * need scratch.
+ *
+ * Sums are float32, in one order on every device: chunks of 16384 terms in
+ * row-major order; in each chunk 256 lanes, ascending; then a halving tree;
+ * then the sums of chunks in the same way. That is at most 71 dependent
+ * additions for each factor of 16384 in the number of terms. */
 
 /** Compute the gradient of ssq_add: da = dy, db = dy. Needs only dy. Since
  *  0.1. */

@@ -22,8 +22,8 @@
  * for each channel.
  *
  * stride and dilation are {height, width} and at least 1. padding is
- * {top, left, bottom, right}, as pads of ONNX, and at least 0. Padding may be
- * larger than the window. The height of the result is
+ * {top, left, bottom, right}, as pads of ONNX, and at least 0. With padding a
+ * window may be larger than the image. The height of the result is
  *
  *     conv2d            floor((h + top + bottom - e) / stride) + 1
  *     conv_transpose2d  (h - 1) stride - top - bottom + e + output_padding
@@ -171,8 +171,9 @@ typedef struct ssq_conv2d_backward_weight_args {
  *  0 in the padding. db[o] is the sum of dy over n, p, q, in the order of
  *  ssq_sum. For an empty batch dw and db are 0. NaN and infinities are as in
  *  ssq_conv2d: the zeros of the padding are multiplied.
- *  @return SSQ_ERR_UNSUPPORTED  an element has more than 2^31 - 1 terms, on a
- *                               device that counts in 32 bits
+ *  @return SSQ_ERR_UNSUPPORTED  an operand is too large for a launch of the
+ *                               device and cannot be split; the message
+ *                               contains the limits
  *  @note Class R. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_conv2d_backward_weight(
     ssq_queue *queue, const ssq_conv2d_backward_weight_args *args);

@@ -12,9 +12,10 @@
  *  - If a call names integers, its operands may instead be i32 and u8, also
  *    mixed. Their arithmetic is modulo 2^32. A u8 result requires u8 inputs,
  *    and is modulo 2^8.
- *  - Functions are at most 1 ulp off in float32 (elu and softsign 1.5). The
- *    polynomials are in kernels/scalar/scalar.h. Definitions, derivatives and
- *    special values are as in PyTorch; the exceptions are stated.
+ *  - Functions are at most 1 ulp off in float32. softsign is 1.5 ulp off, and
+ *    so is elu for |alpha| between 2^-20 and 2^20 (kernels/scalar/scalar.h).
+ *    Definitions, derivatives and special values are as in PyTorch; the
+ *    exceptions are stated.
  *  - NaN gives NaN, always the quiet NaN with sign 0. Exceptions: abs, neg and
  *    where pass the bits of the argument, and the slopes of abs and clamp are 0
  *    at a NaN x.

@@ -17,8 +17,8 @@
  *
  * Subnormals: on processors with AVX512_BF16 or AMX, the default
  * implementations for bf16 on "cpu" ("dot", "amx") flush subnormal factors and
- * sums to 0. props.f32_subnormals is SSQ_SUBNORMALS_PRESERVED all the same,
- * because it describes all other arithmetic. ssq_gemm_explain reports this in
+ * sums to 0. props.f32_subnormals is still SSQ_SUBNORMALS_PRESERVED, because it
+ * describes all other arithmetic. ssq_gemm_explain reports this in
  * .flushed. The implementation "packed" flushes nothing: choose it with
  * ssq_implementation_pin. doc/design/numbers.md contains the bounds.
  *
@@ -69,13 +69,15 @@ typedef enum ssq_gemm_flags {
      *  doc/design/numbers.md, section 5, contains the bound. */
     SSQ_GEMM_ALLOW_TF32 = 2,
     /** Allow three instead of four matmuls of halves for two f16 factors, if
-     *  the processor has bf16 tiles. Each f16 is the exact sum of two
-     *  bf16s, and the matmul of the two low ones is left out. This is a third
-     *  faster. It is done only from k = 302 on, because the bound of ssq_gemm
-     *  then still holds. It needs this flag or
-     *  ssq_device_options.allow_f16_three. The flag is legal on every device
-     *  and for every dtype. ssq_gemm_explain reports the number of matmuls.
-     *  doc/design/numbers.md, section 5, contains the proof. */
+     *  the processor has bf16 tiles. Each f16 is the exact sum of two bf16s,
+     *  and the matmul of the two low ones is left out. This is a third faster.
+     *  It is done only from k = 302 on, because the bound of ssq_gemm then
+     *  still holds.
+     *
+     *  It needs this flag or ssq_device_options.allow_f16_three. The flag is
+     *  legal on every device and for every dtype. ssq_gemm_explain reports the
+     *  number of matmuls. doc/design/numbers.md, section 5, contains the
+     *  proof. */
     SSQ_GEMM_ALLOW_F16_THREE = 4
 } ssq_gemm_flags;
 
@@ -112,9 +114,11 @@ typedef struct ssq_gemm_args {
  *  a, b and d have rank 2. At least one of the two strides must be 1; the other
  *  is the leading dimension of BLAS. A dimension of size 0 or 1 may have any
  *  stride. Nothing is copied silently. For example, every second column of a
- *  row-major matrix is refused. c may have any strides and any shape that
- *  broadcasts to [m,n], as C of ONNX Gemm. bias may have any stride. d may be c
- *  if place, shape, strides and element size are equal.
+ *  row-major matrix is refused.
+ *
+ *  c may have any strides and any shape that broadcasts to [m,n], as C of ONNX
+ *  Gemm. bias may have any stride. d may be c if place, shape, strides and
+ *  element size are equal.
  *
  *  If beta is 0, c is not read. If alpha or k is 0, a and b are not read, and d
  *  is still written. NaN in an operand that is not read has no effect. NaN and
@@ -125,7 +129,8 @@ typedef struct ssq_gemm_args {
  *   - SSQ_ERR_INVALID      the inner dimensions differ; d is not [m,n]; a
  *                          stride is not as above; beta is not 0 and c is NULL;
  *                          the activation or a flag is not valid; f16 times
- *                          bf16
+ *                          bf16; b was packed with another trans_b, or was
+ *                          written after ssq_gemm_pack (pack.h)
  *   - SSQ_ERR_UNSUPPORTED  SSQ_GEMM_REQUIRE_MATRIX_UNITS is set, and no matrix
  *                          units would be used
  *  @note Class R: |d - exact| <= E + u |exact|, E about

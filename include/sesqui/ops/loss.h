@@ -9,7 +9,8 @@
  * The gradient is the gradient of sum(dloss * loss). dloss is the upstream
  * gradient: one element, or with SSQ_REDUCTION_NONE the loss's shape. NULL is
  * 1. The scale of a loss scaler on the device may be dloss, as above. If the
- * call then writes a gradient, the scaler records that its scale was used.
+ * call then writes a gradient, the scaler records that its scale was used. Only
+ * one thread may use the scaler at that time.
  *
  * Losses are f32, and computed in float32 from any float dtype. Definitions are
  * as in torch.nn.functional.
@@ -20,7 +21,7 @@
  * refuses .delta = 0. All calls are of class R (ops.h).
  *
  * @sync async
- * @threads object the scaler of dloss is one of the objects */
+ * @threads object */
 #ifndef SESQUI_OPS_LOSS_H
 #define SESQUI_OPS_LOSS_H
 
@@ -82,7 +83,7 @@ typedef struct ssq_cross_entropy_args {
  *
  *   - An ignored row has loss 0 and gradient 0, even if its logits are not
  *     finite. (In torch their NaN spreads into the gradient.)
- *   - If there are no rows, or only ignored ones, the mean is NaN with gradient
+ *   - Without rows, or with ignored ones only, the mean is NaN with gradient
  *     0, and the sum is 0.
  *   - A target outside 0..c-1 that is not ignored makes the loss and the
  *     gradient of its row NaN. It adds nothing to the divisor of the mean. A
