@@ -14,12 +14,6 @@
 
 #include "lib/op/data/data.h"
 
-static CUdeviceptr address_of(const struct view *v)
-{
-    return ((const struct cuda_mem *)v->buffer->mem)->address +
-           v->buffer->offset + v->offset;
-}
-
 /* Nothing that is under way touches the bytes' place. */
 static ssq_status write_now(struct backend_queue *q, const struct upload_op *op,
                             const void *host)
@@ -29,7 +23,7 @@ static ssq_status write_now(struct backend_queue *q, const struct upload_op *op,
     if (st != SSQ_OK)
         return st;
     CUstreamCaptureMode mode = cuda_relax(d);
-    CUresult e = CU(d, MemcpyHtoDAsync)(address_of(&op->dst), host,
+    CUresult e = CU(d, MemcpyHtoDAsync)(cuda_address(&op->dst), host,
                                         (size_t)op->bytes, d->memory_order);
     if (e == CUDA_SUCCESS)
         e = CU(d, StreamSynchronize)(d->memory_order);
@@ -56,7 +50,7 @@ static ssq_status upload(struct backend_queue *q, const struct upload_op *op)
     pthread_mutex_unlock(&q->lock);
     return cuda_queue_leave(
         q, "cuMemcpyHtoDAsync",
-        CU(q->device, MemcpyHtoDAsync)(address_of(&op->dst), host,
+        CU(q->device, MemcpyHtoDAsync)(cuda_address(&op->dst), host,
                                        (size_t)op->bytes, q->stream));
 }
 
@@ -87,7 +81,7 @@ static ssq_status download(struct backend_queue *q,
         p->host = host;
     pthread_mutex_unlock(&q->lock);
     CUresult e = CU(q->device, MemcpyDtoHAsync)(p == NULL ? host : p->memory,
-                                                address_of(&op->src),
+                                                cuda_address(&op->src),
                                                 (size_t)op->bytes, q->stream);
     if (e != CUDA_SUCCESS || p == NULL)
         return cuda_queue_leave(q, "cuMemcpyDtoHAsync", e);

@@ -47,7 +47,7 @@ struct backend_instance {
     const struct services *core;
     struct cuda_calls calls;
     struct cuda_blas blas_room, *blas; /* what describe() may look for, too */
-    int driver; /* 12040 is CUDA 12.4 */
+    int driver;                        /* 12040 is CUDA 12.4 */
     unsigned n;
     struct cuda_found found[CUDA_MOST_DEVICES];
 };
@@ -59,10 +59,10 @@ struct backend_device {
     const struct cuda_found *found;
     int driver;
     CUcontext context;
-    bool retained;   /* the primary context: to be released */
-    bool integrated; /* its memory is the host's */
+    bool retained;              /* the primary context: to be released */
+    bool integrated;            /* its memory is the host's */
     ssq_cuda_allocator callers; /* where memory comes from; alloc NULL: below */
-    CUmemoryPool pool; /* of memory; NULL: it comes from cuMemAlloc */
+    CUmemoryPool pool;          /* of memory; NULL: it comes from cuMemAlloc */
     /* what pools do comes in this order, and what has to be done at once */
     CUstream memory_order;
     uint64_t memory_bytes;
@@ -83,6 +83,14 @@ struct cuda_mem {
     enum cuda_origin origin; /* how it is freed */
     ssq_cuda_allocator from; /* of CUDA_CALLERS */
 };
+
+/** Where a view begins. Scratch of a dry capture has no memory: it is taken to
+ *  begin at 0, which is as aligned as memory is. */
+static inline CUdeviceptr cuda_address(const struct view *v)
+{
+    const struct cuda_mem *m = (const struct cuda_mem *)v->buffer->mem;
+    return (m == NULL ? 0 : m->address) + v->buffer->offset + v->offset;
+}
 
 /* error.c */
 /** Fill why (may be NULL) and answer false. */

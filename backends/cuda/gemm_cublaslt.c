@@ -60,12 +60,6 @@ static int64_t step(const struct view *v, int i)
     return v->buffer == NULL || v->shape[i] == 1 ? 0 : v->stride[i];
 }
 
-static CUdeviceptr address(const struct view *v)
-{
-    return ((const struct cuda_mem *)v->buffer->mem)->address +
-           v->buffer->offset + v->offset;
-}
-
 static uint32_t size_of(ssq_dtype dtype)
 {
     return dtype == SSQ_F32 ? 4 : 2;
@@ -81,7 +75,7 @@ static struct lt_matrix matrix_of(const struct view *v)
     int64_t leading = columns ? v->stride[2] : v->stride[1];
     return (struct lt_matrix){.leading = lines == 1 ? line : leading,
                               .batch = step(v, 0),
-                              .align = cuda_lt_align(address(v)),
+                              .align = cuda_lt_align(cuda_address(v)),
                               .turned = columns};
 }
 
@@ -113,7 +107,7 @@ static bool is_bias(const struct product *g)
 {
     return g->bias.dtype == g->d.dtype && step(&g->bias, 0) == 0 &&
            step(&g->bias, 1) == 0 && g->bias.stride[2] == 1 &&
-           address(&g->bias) % LT_ALIGN_LEAST == 0;
+           cuda_address(&g->bias) % LT_ALIGN_LEAST == 0;
 }
 
 /* Is d what the library makes, with nothing left to do? */
@@ -207,8 +201,8 @@ static void set_factors(struct lt_product *p, const struct product *g,
     p->shape.b = matrix_of(&g->a);
     p->shape.factors = (uint32_t)cuda_lt_type(g->a.dtype);
     p->shape.tf32 = r->tf32;
-    p->a = address(&g->b);
-    p->b = address(&g->a);
+    p->a = cuda_address(&g->b);
+    p->b = cuda_address(&g->a);
     if (r->copy_b) {
         p->shape.a = copy_of(&g->b, &p->shape.a, r->k, r->n);
         p->a = r->b;
@@ -228,15 +222,15 @@ static struct lt_product whole_of(const struct gemm_op *op,
     set_factors(&p, g, r);
     p.shape.result = (uint32_t)cuda_lt_type(g->d.dtype);
     p.shape.c = p.shape.d = matrix_of(&g->d);
-    p.c = p.d = address(&g->d);
+    p.c = p.d = cuda_address(&g->d);
     p.alpha = op->alpha;
     if (g->c.buffer != NULL) {
         p.shape.c = matrix_of(&g->c);
-        p.c = address(&g->c);
+        p.c = cuda_address(&g->c);
         p.beta = op->beta;
     }
     if (g->bias.buffer != NULL) {
-        p.bias = address(&g->bias);
+        p.bias = cuda_address(&g->bias);
         p.shape.bias = 1;
         p.shape.bias_align = cuda_lt_align(p.bias);
     }

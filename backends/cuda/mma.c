@@ -8,9 +8,7 @@
 
 static uint32_t off(const struct view *v)
 {
-    return (uint32_t)((((const struct cuda_mem *)v->buffer->mem)->address +
-                       v->buffer->offset + v->offset) %
-                      MMA_ALIGN);
+    return (uint32_t)(cuda_address(v) % MMA_ALIGN);
 }
 
 _Static_assert(CUDA_GROUP == MMA_GROUP, "groups of gemm_mma.nv");

@@ -139,9 +139,6 @@ typedef struct ssq_concat_args {
  *  Inputs may repeat and may be empty. To compute the gradient, copy slices of
  *  dy.
  *  @return SSQ_ERR_INVALID  also if n is 0
- *          Arguments are checked before anything is written. If a later step
- *          fails, for example with SSQ_ERR_NOMEM, a part of y may have been
- *          written.
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_concat(ssq_queue *queue,
                                              const ssq_concat_args *args);

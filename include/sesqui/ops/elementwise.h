@@ -227,7 +227,8 @@ typedef struct ssq_softplus_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_softplus_args));
     const ssq_tensor *x;          /**< in */
     const ssq_tensor *y;          /**< out, as in ssq_unary_args */
-    double beta SSQ_DEFAULT(1.0); /**< the sharpness, > 0 */
+    double beta SSQ_DEFAULT(1.0); /**< the sharpness: > 0, a normal
+                                       float32 */
 } ssq_softplus_args;
 #define SSQ_SOFTPLUS_DEFAULTS sizeof(ssq_softplus_args), NULL, NULL, 1.0
 #define SSQ_SOFTPLUS_INIT                                                      \
@@ -239,9 +240,8 @@ typedef struct ssq_softplus_args {
 
 /** Compute softplus: y = log(1 + exp(beta x)) / beta. If beta x > 20, y is x.
  *  Floats.
- *  @return SSQ_ERR_INVALID  also if beta is not > 0
- *  @note beta is used as float32: a beta below its range is 0 there. Since
- *  0.1. */
+ *  @return SSQ_ERR_INVALID  also if beta is below 2^-126
+ *  @note beta is used as float32. Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_softplus(ssq_queue *queue,
                                                const ssq_softplus_args *args);
 
@@ -263,7 +263,7 @@ typedef struct ssq_softplus_backward_args {
              __VA_ARGS__)
 
 /** Compute the gradient of softplus: dx = dy sigmoid(beta x). Floats.
- *  @return SSQ_ERR_INVALID  also if beta is not > 0
+ *  @return SSQ_ERR_INVALID  also if beta is below 2^-126
  *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_softplus_backward(ssq_queue *queue, const ssq_softplus_backward_args *args);

@@ -5,6 +5,7 @@
  * to, and enqueue_copy does the rest. */
 #include <sesqui/ops/data.h>
 
+#include "lib/core/queue.h"
 #include "lib/op/data/data.h"
 
 #include <stdio.h>
@@ -143,13 +144,16 @@ ssq_status ssq_concat(ssq_queue *queue, const ssq_concat_args *args)
         return st;
     struct view part = args->y->view;
     uint64_t pitch = (uint64_t)part.stride[axis] * dtype_bytes(part.dtype);
+    st = queue_bundle_begin(queue); /* all copies or none */
+    if (st != SSQ_OK)
+        return st;
     for (size_t i = 0; i < args->n && st == SSQ_OK; i++) {
         const struct view *x = &args->x[i]->view;
         part.shape[axis] = x->shape[axis];
         st = enqueue_copy(queue, x, &part);
         part.offset += (uint64_t)x->shape[axis] * pitch;
     }
-    return st;
+    return queue_bundle_end(queue, st);
 }
 
 /* Narrow dimension i of part, which begins as y, to where x goes. The last

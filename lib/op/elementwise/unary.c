@@ -5,6 +5,8 @@
 #include "kernels/elementwise/unary.h"
 #include "lib/op/elementwise/elementwise.h"
 
+#include <float.h>
+
 /** The parameters of a kind, as the caller gave them; 0 where it has none. */
 struct params {
     double alpha, beta;
@@ -23,12 +25,14 @@ static ssq_status check_unary_dtypes(const ssq_tensor *x, const ssq_tensor *y,
     return check_mix(&in, 1, y, unary_is_signed(kind), name);
 }
 
-/* Softplus is a scaled softplus only for a sharpness above zero. */
+/* Softplus is a scaled softplus only for a sharpness above zero, which must not
+ * become 0 as a float32: the result is divided by it. */
 static ssq_status check_params(uint32_t kind, struct params params,
                                const char *name)
 {
-    if (kind == UNARY_softplus && !(params.beta > 0.0))
-        return error_set(SSQ_ERR_INVALID, "%s: beta is %g, expected > 0", name,
+    if (kind == UNARY_softplus && !(params.beta >= (double)FLT_MIN))
+        return error_set(SSQ_ERR_INVALID,
+                         "%s: beta is %g, expected > 0, a normal float32", name,
                          params.beta);
     return SSQ_OK;
 }
