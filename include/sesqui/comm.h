@@ -1,81 +1,87 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* comm.h - communicators: collectives between ranks, in the order of queues.
  *
- * A group is `size` ranks, from 0 on, each with a device of its own; a
- * communicator is one rank's place in it. Collectives are enqueued like ops:
- * what was enqueued before is in their operands, and what is enqueued behind
- * them on the same queue sees their results. No call here waits for the device
- * or for another rank, but for the making and the end of a communicator, and
- * ssq_comm_weights: what
- * comes behind a collective is kept, with all that it uses, until the
- * collective is done, by a thread that each communicator has of its own. So one
- * thread may drive several ranks, one after the other.
- *
+ *     ssq_comm_local_create(devices, n, NULL, comm);
  *     for (unsigned r = 0; r < n; r++)
  *         ssq_comm_all_reduce(queue[r], comm[r],
  *             SSQ_COMM_ALL_REDUCE(.tensors = grads[r], .n = 8,
  *                                 .reduction = SSQ_COMM_MEAN));
+ *     ..                                    work that reads the means
+ *     for (unsigned r = 0; r < n; r++)
+ *         ssq_queue_sync(queue[r]);
  *
- * Ranks call the same collectives in the same order; queues may differ. Each
- * collective has a number, and may have a tag. Before a byte moves all ranks
- * compare number, tag, what is called, dtypes and sizes; where they differ,
- * every rank has an error that names both. Shapes are not compared, but how
- * many elements each tensor of a list has; those without any have no part in a
- * collective. A call that is refused has no number: the other ranks wait for
- * its rank.
+ * A group has `size` ranks, which are numbered from 0. Each has a device and a
+ * communicator, which is its place in the group. A communicator is created by
+ * ssq_comm_local_create (ranks of one process), ssq_comm_mpi_create (mpi.h) or
+ * ssq_comm_nccl_join (nccl.h).
  *
- * A queue is one line: a collective without .work begins when the one before it
- * on the queue is done, whose communicator ever that is of. So ranks of one
- * process have queues of their own, and a program that has several
- * communicators on a queue calls them in the same order on all ranks: otherwise
- * each waits for what stands behind the other, until options.timeout. What one
- * rank's collective reads or writes is no other rank's operand meanwhile, on
- * the same device either. Nothing checks that.
+ * A collective is enqueued like an op. It reads the results of work that was
+ * enqueued before, and work that is enqueued later reads its results. A thread
+ * of the communicator runs it. Meanwhile the host keeps later work of the
+ * queue. This is so on every device, also on cpu: after a collective, read
+ * results only after ssq_queue_sync.
  *
- * Begin and wait. With .work a collective begins at its place of the queue, as
- * ever, and what is enqueued behind goes on meanwhile, until the place where
- * ssq_comm_wait puts the end: what comes behind that sees the results.
+ * Rules for ranks
+ *
+ *  - All ranks must make the same collective calls on their communicators, in
+ *    the same order. They may use several queues. For example, rank 0 must not
+ *    call ssq_comm_barrier while rank 1 calls ssq_comm_broadcast.
+ *  - Ranks of one process must not share a queue. A collective without .work
+ *    starts when the previous one on its queue is done, also if that belongs to
+ *    another communicator. So ranks that use several communicators on one queue
+ *    must call them in the same order. Otherwise they wait for each other until
+ *    the timeout.
+ *  - Until a collective is done, its operands must not be operands of another
+ *    rank on the same device. This is not checked.
+ *
+ * Each collective has a number, and may have a tag. Before data is moved, all
+ * ranks compare the number, the tag, the call, the dtypes and the number of
+ * elements of each tensor. Shapes are not compared, and tensors without
+ * elements are left out.
+ *
+ * Begin and wait
+ *
+ * With .work, later work on the queue does not wait for the collective, until
+ * ssq_comm_wait:
  *
  *     ssq_comm_work *work = NULL;
  *     ssq_comm_all_reduce(queue, comm,
  *         SSQ_COMM_ALL_REDUCE(.tensors = late, .n = 2, .work = &work));
- *     ssq_gemm(queue, ..);                  // of other tensors
+ *     ssq_gemm(queue, ..);                  of other tensors
  *     ssq_comm_wait(queue, &work);
- *     ssq_optimizer_step(queue, ..);
+ *     ssq_optimizer_step(queue, ..);        may read `late`
  *
- * Between the two places the tensors are the collective's: nobody writes them,
- * and nobody reads those that it writes, nor memory that they share, on any
- * queue. Nothing checks that; what is read or written there has no defined
- * value, and is the collective's operand or not. Several may be under way: a
- * communicator does them one after the other, in the order in which they began.
- * Over NCCL a collective has its place in the queue's own order, and what comes
- * behind waits with .work, too: the same values, and nothing overlaps.
+ * Between the two calls no work on any queue may write memory of the tensors,
+ * or read memory of a tensor that the collective writes. This is not checked:
+ * the values would be undefined. Several collectives may be pending. A
+ * communicator runs them one after the other, in the order of their calls.
  *
- * Bits. Sums are float32 over the ranks' indices in one order, element by
- * element, whatever the sizes and the pieces of the transfer: rank 0's and 1's
- * values are added, 2's and 3's, and so on, then the sums of pairs, until there
- * is one (doc/design/numbers.md, "Sums over ranks"). One rounding follows where
- * the tensors have 16 bits. A mean is that sum, divided by the number of ranks
- * before the rounding. So results are the same on every rank, in every run,
- * with every transport and on every device: class B.
+ * Bits
  *
- * Errors. What is wrong with the arguments is answered at the call. A rank that
- * was destroyed or died, that does not come within options.timeout of the
- * others, or that calls something else, ends the group: the collective under
- * way on every other rank, and all that wait behind it, fail with SSQ_ERR_COMM,
- * as a device's failure does: the queue is sticky, and its text names the rank.
- * Later calls on the communicator answer the same. Nobody waits for ever.
+ * Sums are computed in float32, element by element, in a fixed order: first
+ * ranks 0 + 1, 2 + 3, .., then sums of pairs of these, until one sum is left
+ * (doc/design/numbers.md, "Sums over ranks"). A mean is divided by the number
+ * of ranks. Then a 16-bit tensor is rounded once. Results therefore have the
+ * same bits on every rank, device and transport (class B), except with NCCL.
  *
- * Over NCCL (nccl.h) some of this is otherwise: bits, graphs, and what is known
- * of errors.
+ * Errors
  *
- * Tensors are contiguous and on the communicator's device. Collectives cannot
- * be captured in a graph. A communicator is used by one thread at a time.
+ * The group ends if a rank is destroyed or exits while others need it, does not
+ * come within the timeout, makes another call, or fails in a collective. Then
+ * on every rank the queues with pending collectives fail with SSQ_ERR_COMM, and
+ * the message names the rank. Later calls on the communicator return the same
+ * error: destroy it and create a new group. If a rank itself caused the end,
+ * for example by SSQ_ERR_NOMEM, its error has that status instead.
  *
- * In a child of fork there is none: calls with it answer SSQ_ERR_DEVICE, and so
- * does what waits for, or looks at, a queue or event that had a collective
- * before it. Destroying it there frees nothing and touches no other rank. The
- * parent goes on. */
+ * After fork the child cannot use a communicator: calls return SSQ_ERR_DEVICE.
+ * So do calls that wait for, or query, a queue or an event after a pending
+ * collective. The child may destroy the communicator: nothing is freed, and no
+ * other rank is affected.
+ *
+ * nccl.h lists what is different with NCCL.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_COMM_H
 #define SESQUI_COMM_H
 
@@ -86,86 +92,118 @@
 extern "C" {
 #endif
 
+/** A communicator. It holds its device. */
 typedef struct ssq_comm ssq_comm;
 
-/** A collective that has begun and was not waited for yet. It holds its queue,
- *  and its tensors' memory until it is done. */
+/** A collective that was enqueued with .work, until ssq_comm_wait. It holds its
+ *  queue. */
 typedef struct ssq_comm_work ssq_comm_work;
 
-/** Most ranks of a group. */
+/** The maximum number of ranks of a group. */
 #define SSQ_COMM_MAX_SIZE 1024
 
-/** What a reduction makes of the ranks' values. */
+/** How a reduction combines the values of all ranks. */
 typedef enum ssq_comm_reduction {
-    SSQ_COMM_SUM = 0,  /**< float32 sums: f32, f16, bf16 */
-    SSQ_COMM_MEAN = 1, /**< the sum divided by the number of ranks: the same */
-    SSQ_COMM_MAX = 2   /**< IEEE 754-2019's maximum: NaN wins, -0 is below +0;
-                            f32, f16, bf16, i32 */
+    SSQ_COMM_SUM = 0,  /**< float32 sum: f32, f16, bf16 */
+    SSQ_COMM_MEAN = 1, /**< the sum divided by the number of ranks: f32, f16,
+                            bf16 */
+    SSQ_COMM_MAX = 2   /**< IEEE 754-2019's maximum: f32, f16, bf16, i32. NaN if
+                            a value is NaN; +0 is above -0 */
 } ssq_comm_reduction;
 
-/** How a group works: the same on all ranks. */
+/** Options of a communicator. */
 typedef struct ssq_comm_options {
     size_t struct_size;
-    double timeout;       /**< seconds that a rank waits for others, once its
-                               own part is due; > 0, at most 1e9 */
-    uint64_t piece_bytes; /**< of a tensor that travel at a time: 256 to 2^30;
-                               twice that is taken of the host's memory, and
-                               twice again; changes no bit of a result */
+    double timeout;       /**< seconds that a rank waits for the others in each
+                               exchange, after its own earlier work has run.
+                               Above 0, at most 1e9 */
+    uint64_t piece_bytes; /**< size of the pieces in which tensors are moved;
+                               256 to 2^30, the same on all ranks. A
+                               communicator allocates four pieces of host
+                               memory. Does not change results. */
 } ssq_comm_options;
 #define SSQ_COMM_OPTIONS_INIT                                                  \
     {                                                                          \
         sizeof(ssq_comm_options), 300.0, (uint64_t)4 << 20                     \
     }
 
-/** Make a group of devices of this process: rank i is on devices[i]. Devices
- *  may be of any kind and occur more than once.
- *  @param devices  n, each held by its communicator
- *  @param n        1..SSQ_COMM_MAX_SIZE
- *  @param options  NULL for the defaults
- *  @param comms    out: n, the caller's
- *  @return SSQ_ERR_INVALID a NULL, n, a wrong struct_size, a timeout or
- *          piece_bytes out of range; SSQ_ERR_NOMEM, also where no thread can be
- *          started; SSQ_ERR_DEVICE. Since 0.1. */
+/** Create the communicators of a group in this process: rank i is on
+ *  devices[i].
+ *  @param devices  [n] of any kinds; one may occur several times
+ *  @param n        1 to SSQ_COMM_MAX_SIZE
+ *  @param options  NULL: the defaults; copied
+ *  @param comms    out: [n], each owned by the caller; release it with
+ *                  ssq_comm_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID  n is out of range; options.timeout or
+ *                      options.piece_bytes is out of range
+ *   - SSQ_ERR_NOMEM    also: no thread can be started
+ *  @sync host
+ *  @threads any
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_comm_local_create(ssq_device *const *devices, unsigned n,
                       const ssq_comm_options *options, ssq_comm **comms);
 
-/** Leave the group: collectives under way are ended, on the other ranks, too,
- *  where they need this one. Waits for what this rank is doing at this moment.
- *  Trainers and optimizers that have it answer SSQ_ERR_COMM from then on, and
- *  may be destroyed later; a tape whose batch norms have it has made its
- *  backward.
- *  NULL and a pointer to NULL are fine. */
+/** Leave the group. Pending collectives of this rank end with SSQ_ERR_COMM.
+ *  Collectives of other ranks that need this rank do, too.
+ *
+ *  Trainers and optimizers that use the communicator may be destroyed later.
+ *  Their calls that need it return SSQ_ERR_COMM. If a batch norm of a tape uses
+ *  it, destroy it only after the backward of the pass.
+ *  @param comm  set to NULL; NULL, or a pointer to NULL: does nothing
+ *  @sync waits for the collective that is running and for earlier work of its
+ *        queue */
 SSQ_API void ssq_comm_destroy(ssq_comm **comm);
 
-/** This rank's index, and how many there are; 0 for NULL. */
+/** Return the index of this rank, and the number of ranks; 0 for NULL.
+ *  @sync host
+ *  @threads any */
 SSQ_API unsigned ssq_comm_rank(const ssq_comm *comm);
 SSQ_API unsigned ssq_comm_size(const ssq_comm *comm);
-/** The device that it is on; NULL for NULL. Not a new reference. */
+/** Return the device of a communicator; NULL for NULL. The caller does not own
+ *  the result: do not close it.
+ *  @sync host
+ *  @threads any */
 SSQ_API ssq_device *ssq_comm_device(const ssq_comm *comm);
-/** What carries its messages: "local", "mpi", "nccl"; "" for NULL. */
+/** Return the name of the transport: "local", "mpi" or "nccl"; "" for NULL.
+ *  @sync host
+ *  @threads any */
 SSQ_API const char *ssq_comm_transport(const ssq_comm *comm);
-/** SSQ_OK, or the error that has ended the group, as far as this rank knows: a
- *  rank that has left is noticed by the next collective. SSQ_ERR_DEVICE in a
- *  child of fork. Never waits. */
+/** Report whether the group can still be used, as far as this rank knows. The
+ *  end of another rank is noticed by the next collective.
+ *  @return
+ *   - SSQ_ERR_COMM    the group has ended. If this rank caused that by another
+ *                     error: its status
+ *   - SSQ_ERR_DEVICE  also in every child of fork
+ *  @sync host
+ *  @threads any */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_status(const ssq_comm *comm);
-
 /* Common to all collectives:
- *  @param tag  words for texts, at most 31 characters, which all ranks give
- *              alike; NULL or "" none. Copied.
- *  @param work  NULL: what comes behind waits. Else out, where the call
- *              succeeds: the caller's, for ssq_comm_wait. What *work had before
- *              is not looked at. Ranks need not agree on it
- *  @return SSQ_ERR_INVALID the arguments, the queue is of another device, or a
- *          graph is being captured; SSQ_ERR_NOMEM; SSQ_ERR_COMM the group has
- *          ended; SSQ_ERR_DEVICE in a child of fork; the queue's error.
- *          Asynchronous, in order. Since 0.1. */
+ *
+ * Tensors must be contiguous, and on the communicator's device. They are held
+ * until the collective is done.
+ *  @param tag   text for messages, the same on all ranks; at most 31 bytes,
+ *               copied. NULL: no tag
+ *  @param work  NULL: later work on the queue waits. Otherwise out, written
+ *               only on success; owned by the caller; release it with
+ *               ssq_comm_wait() or ssq_comm_work_destroy(). Ranks need not
+ *               agree.
+ *  @return
+ *   - SSQ_ERR_INVALID  an argument; a graph is being captured on the queue, or
+ *                      the caller captures its stream (cuda.h)
+ *   - SSQ_ERR_COMM     the group has ended, as ssq_comm_status
+ *   After an error nothing is enqueued, and the call is not counted. The other
+ *   ranks wait for this rank until the timeout, so it can repeat the call.
+ *  @note Since 0.1. */
 
+/** Arguments of ssq_comm_broadcast. */
 typedef struct ssq_comm_broadcast_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_broadcast_args));
-    const ssq_tensor *const *tensors; /**< [n] of any dtypes and shapes */
-    size_t n;                         /**< may be 0, on all ranks */
-    unsigned root;                    /**< the rank whose values all get */
+    const ssq_tensor *const *tensors; /**< [n] of any dtypes and shapes; must
+                                           not overlap */
+    size_t n;                         /**< may be 0 */
+    unsigned root;                    /**< the rank whose values are sent */
     const char *tag;
     ssq_comm_work **work;
 } ssq_comm_broadcast_args;
@@ -178,16 +216,20 @@ typedef struct ssq_comm_broadcast_args {
 #define SSQ_COMM_BROADCAST(...)                                                \
     SSQ_ARGS(ssq_comm_broadcast_args, SSQ_COMM_BROADCAST_DEFAULTS, __VA_ARGS__)
 
-/** Give all ranks the root's values of a list of tensors: their bits.
- *  @return SSQ_ERR_INVALID also: root is no rank, tensors overlap. */
+/** Copy the root's values of a list of tensors to all ranks, bit by bit. On the
+ *  root the tensors are read, on the other ranks written.
+ *  @return SSQ_ERR_INVALID also: root is not less than the number of ranks;
+ *          tensors overlap */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_broadcast(
     ssq_queue *queue, ssq_comm *comm, const ssq_comm_broadcast_args *args);
 
+/** Arguments of ssq_comm_all_reduce. */
 typedef struct ssq_comm_all_reduce_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_all_reduce_args));
-    const ssq_tensor *const *tensors; /**< [n] f32, f16 or bf16, mixed as you
-                                           like; i32 for MAX; in place */
-    size_t n;                         /**< may be 0, on all ranks */
+    const ssq_tensor *const *tensors; /**< in and out: [n] of dtypes of the
+                                           reduction, which may be mixed; must
+                                           not overlap */
+    size_t n;                         /**< may be 0 */
     ssq_comm_reduction reduction;
     const char *tag;
     ssq_comm_work **work;
@@ -202,17 +244,19 @@ typedef struct ssq_comm_all_reduce_args {
     SSQ_ARGS(ssq_comm_all_reduce_args, SSQ_COMM_ALL_REDUCE_DEFAULTS,           \
              __VA_ARGS__)
 
-/** Reduce a list of tensors, element by element, over all ranks; all of them
- *  get the result. Many small tensors cost one exchange, as one would.
- *  @return SSQ_ERR_INVALID also: a dtype that the reduction does not have,
- *          tensors that overlap. */
+/** Reduce a list of tensors, element by element, over all ranks. All ranks get
+ *  the results. Many small tensors in one call are as fast as one of their
+ *  total size.
+ *  @return SSQ_ERR_INVALID also: a dtype that the reduction does not support;
+ *          tensors overlap */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_reduce(
     ssq_queue *queue, ssq_comm *comm, const ssq_comm_all_reduce_args *args);
 
+/** Arguments of ssq_comm_reduce_scatter. */
 typedef struct ssq_comm_reduce_scatter_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_reduce_scatter_args));
-    const ssq_tensor *x; /**< size times the elements of y */
-    const ssq_tensor *y; /**< the same dtype; may not overlap x */
+    const ssq_tensor *x; /**< in, `size` times the elements of y */
+    const ssq_tensor *y; /**< out, of the same dtype; must not overlap x */
     ssq_comm_reduction reduction;
     const char *tag;
     ssq_comm_work **work;
@@ -227,15 +271,19 @@ typedef struct ssq_comm_reduce_scatter_args {
     SSQ_ARGS(ssq_comm_reduce_scatter_args, SSQ_COMM_REDUCE_SCATTER_DEFAULTS,   \
              __VA_ARGS__)
 
-/** Reduce x over all ranks; rank r gets part r of `size` equal parts in y. */
+/** Reduce x over all ranks, and cut the result into `size` equal parts: rank r
+ *  gets part r in y. For example, on 4 ranks x has 12 elements and y 3.
+ *  @return SSQ_ERR_INVALID also: a dtype that the reduction does not support; x
+ *          and y have different dtypes, sizes that do not match, or overlap */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_reduce_scatter(
     ssq_queue *queue, ssq_comm *comm, const ssq_comm_reduce_scatter_args *args);
 
+/** Arguments of ssq_comm_all_gather. */
 typedef struct ssq_comm_all_gather_args {
     size_t struct_size SSQ_DEFAULT(sizeof(ssq_comm_all_gather_args));
-    const ssq_tensor *x; /**< of any dtype */
-    const ssq_tensor *y; /**< size times the elements of x; the same dtype; may
-                              not overlap x */
+    const ssq_tensor *x; /**< in, of any dtype */
+    const ssq_tensor *y; /**< out, `size` times the elements of x, of the same
+                              dtype; must not overlap x */
     const char *tag;
     ssq_comm_work **work;
 } ssq_comm_all_gather_args;
@@ -249,95 +297,113 @@ typedef struct ssq_comm_all_gather_args {
     SSQ_ARGS(ssq_comm_all_gather_args, SSQ_COMM_ALL_GATHER_DEFAULTS,           \
              __VA_ARGS__)
 
-/** Put the ranks' values of x one after the other, by rank, in all ranks' y. */
+/** Copy x of all ranks, in rank order, to y on all ranks. For example, on 4
+ *  ranks x has 3 elements and y 12.
+ *  @return SSQ_ERR_INVALID also: x and y have different dtypes, sizes that do
+ *          not match, or overlap */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_all_gather(
     ssq_queue *queue, ssq_comm *comm, const ssq_comm_all_gather_args *args);
 
-/** Put the end of a collective that was begun with .work here: what is enqueued
- *  behind on the queue sees its results. The host does not wait. Where it has
- *  failed, or its communicator was destroyed before it was done, the queue
- *  fails, as behind any collective.
- *  @param queue  the one that it was begun on
- *  @param work   becomes NULL, where the call succeeds: it is waited for once
- *  @return SSQ_ERR_INVALID a NULL, *work NULL (waited for or destroyed),
- *          another queue, or a graph is being captured; SSQ_ERR_NOMEM; the
- *          queue's error. Asynchronous. Since 0.1. */
+/** Make later work on the queue wait for a collective that was enqueued with
+ *  .work. If the collective fails, or its communicator is destroyed before it
+ *  is done, the queue fails.
+ *  @param queue  the queue of the collective
+ *  @param work   released, and set to NULL, if the call succeeds. Wait for a
+ *                collective once: *work must not be NULL.
+ *  @return SSQ_ERR_INVALID  another queue; *work is NULL; a graph is being
+ *                           captured on the queue
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_wait(ssq_queue *queue,
                                                 ssq_comm_work **work);
 
-/** Let go of a collective that nobody will wait for. It goes on, and keeps its
- *  tensors until it is done: until a later collective of the communicator that
- *  was waited for, or the communicator's end. No queue fails with it, but
- *  ssq_comm_status does. NULL and a pointer to NULL are fine. */
+/** Release a collective without waiting for it. It still runs, and uses its
+ *  tensors until it is done: until a later collective of the communicator has
+ *  been waited for, or the communicator was destroyed. If it fails, no queue
+ *  fails, but ssq_comm_status reports it.
+ *  @param work  set to NULL; NULL, or a pointer to NULL: does nothing
+ *  @sync host */
 SSQ_API void ssq_comm_work_destroy(ssq_comm_work **work);
 
-/** What comes behind runs on no rank before all have come here. */
+/** Enqueue a barrier. Later work on the queue does not start on any rank until
+ *  all ranks have reached the barrier.
+ *  @return as every collective */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_barrier(ssq_queue *queue,
                                                    ssq_comm *comm,
                                                    const char *tag);
 
-/** Something that all ranks should have alike: "fc1.weight", "f16 [256,784]".
- */
+/** A property that should be equal on all ranks. */
 typedef struct ssq_comm_fact {
-    const char *name;
-    const char *value;
+    const char *name;  /**< for example "fc1.weight" */
+    const char *value; /**< for example "f16 [256,784]" */
 } ssq_comm_fact;
 
-/** Compare facts, and the library's version, over all ranks, before the first
- *  step say: by one hash where they are equal. Where they are not, the queue
- *  fails with SSQ_ERR_COMM on every rank, and the text has the first difference
- *  with the name and both values.
- *  @param facts  n, copied; NULL for none */
+/** Compare facts, and the library's version, on all ranks. Equal facts cost an
+ *  exchange of hashes. If facts differ, the group ends with SSQ_ERR_COMM on all
+ *  ranks: the queues fail, and the message has the name and both values of the
+ *  first difference.
+ *  @param facts  [n] in the same order on all ranks; copied; may be NULL if n
+ *                is 0
+ *  @return as every collective; SSQ_ERR_INVALID also: a name or value is
+ *          NULL */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_compare(ssq_queue *queue,
                                                    ssq_comm *comm,
                                                    const ssq_comm_fact *facts,
                                                    size_t n, const char *tag);
 
-/** The ranks' weights, for ssq_trainer_args.weights, by how fast their devices
- *  train: each rank reads what its own cache has of its device
- *  (ssq_training_rate_get, tune.h), and gets those of all, by one collective.
- *  Nothing is measured, so the same caches give the same weights; a trainer
- *  keeps those that it was made with, and so do its checkpoints. Rates are of
- *  a device that one rank has for itself.
- *  @param dtype    SSQ_F32, SSQ_F16 or SSQ_BF16, in which the ranks compute:
- *                  the same on all
- *  @param weights  out: size, the same bits on all ranks: 1 for the fastest,
- *                  of the others their part of its rate. Written only on
- *                  success
- *  @return SSQ_ERR_INVALID a NULL, dtype, or on all ranks alike: a rank whose
- *          weight would be below 1e-6; SSQ_ERR_NOT_FOUND on all ranks alike: a
- *          rank's cache has no rate of its device, and the text has the rank
- *          and the command that measures it; else as a collective, whose errors
- *          come here
- *  @note Waits for all ranks, so local ranks call it each from a thread of its
- *        own. Since 0.1. */
+/** Compute the ranks' weights for ssq_trainer_args.weights from the training
+ *  rates of their devices. Each rank reads the rate in its own cache
+ *  (ssq_training_rate_get, tune.h), and sends it to all. Nothing is measured:
+ *  the same caches give the same weights. A rate counts for one rank that has
+ *  the device for itself.
+ *  @param dtype    SSQ_F32, SSQ_F16 or SSQ_BF16, in which the ranks compute;
+ *                  the same on all ranks
+ *  @param weights  out: [size], the same bits on all ranks: each rate divided
+ *                  by the largest. Written only on success
+ *  @return
+ *   - SSQ_ERR_INVALID    dtype is not one of the three; on all ranks: a weight
+ *                        would be below 1e-6
+ *   - SSQ_ERR_NOT_FOUND  on all ranks: a rank has no rate. The message has the
+ *                        rank, and the command that measures it.
+ *   - otherwise as every collective
+ *   After an error that all ranks return, the group can still be used.
+ *  @sync waits for all work of the queue, and for all ranks: ranks of one
+ *        process need a thread each
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_weights(ssq_queue *queue,
                                                    ssq_comm *comm,
                                                    ssq_dtype dtype,
                                                    double *weights);
 
-/** Where a launcher has put this process: filled by ssq_comm_place_get. */
+/** The place of this process in a job; written by ssq_comm_place_get. */
 typedef struct ssq_comm_place {
     size_t struct_size;
-    char launcher[16];   /**< "Open MPI", "MPICH", "Slurm"; "" for none */
-    unsigned rank, size; /**< of all processes of the job; 0 of 1 for none */
-    unsigned local_rank, local_size; /**< of those on this machine, likewise */
-    char device[32];                 /**< what ssq_device_open takes */
+    char launcher[16];   /**< "Open MPI", "MPICH" or "Slurm"; "": none */
+    unsigned rank, size; /**< in the job; without a launcher 0 and 1 */
+    unsigned local_rank, local_size; /**< the same on this machine. If the
+                                          launcher does not set local_size, it
+                                          is local_rank + 1. */
+    char device[32];                 /**< for ssq_device_open */
 } ssq_comm_place;
 #define SSQ_COMM_PLACE_INIT                                                    \
     {                                                                          \
         sizeof(ssq_comm_place), "", 0, 1, 0, 1, ""                             \
     }
 
-/** This process's place among those that mpirun or srun has started, from the
- *  environment alone, before MPI is initialised; and the device that it would
- *  take: of the backend of "auto", each local rank its own, and from the first
- *  again where there are fewer. Where the environment's SSQ_DEVICE names one
- *  device ("cuda:1"), that. Opens devices for a moment.
- *  @param place  written only on success
- *  @return SSQ_ERR_INVALID NULL, a struct_size, or a launcher's variable that
- *          is no number; else as
- *          ssq_device_open("auto"). Since 0.1. */
+/** Return the place of this process in the job that mpirun or srun has started.
+ *  It is read from the environment, also before MPI is initialized.
+ *
+ *  The device is one of the backend that "auto" chooses: local rank r gets
+ *  available device r, modulo their number. For example, with 2 GPUs local rank
+ *  3 gets "cuda:1". If SSQ_DEVICE names one device ("cuda:1"), all ranks get
+ *  that. The call opens a device, and closes it again.
+ *  @param place  in: struct_size; out: the rest, written only on success
+ *  @return
+ *   - SSQ_ERR_INVALID  a variable of the launcher is not a number, or the rank
+ *                      is not below the size
+ *   - otherwise as ssq_device_open("auto")
+ *  @sync waits for the self-test, as ssq_device_open
+ *  @threads any
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_place_get(ssq_comm_place *place);
 
 #ifdef __cplusplus
