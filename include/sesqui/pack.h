@@ -1,28 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pack.h - weights of products, packed once and used by many calls.
- *
- * A product rewrites its factors as its loops read them, anew in each call. For
- * few rows by large weights, as in inference, that is a good part of the time.
- * ssq_gemm_pack does it beforehand:
+/* pack.h - pack the weights of matmuls once, for many calls.
  *
  *     ssq_gemm_pack(queue, weights, true, &packed);
- *     -- and then as often as wanted, in place of weights --
+ *     ..                             then, as often as needed
  *     ssq_gemm(queue, SSQ_GEMM(.a = x, .b = packed, .d = y, .trans_b = true));
+ *     ..                             after a write to the weights
+ *     ssq_gemm_repack(queue, packed);
  *
- * What is packed is a tensor: a view of the weights that has a second copy of
- * them beside it, and goes wherever a tensor goes. Results have the same bits
- * as without it, on every device. The copy takes about as many bytes as the
- * weights. Devices that gain nothing by it make none, and read the weights:
- * then packing costs nothing, and the same program runs everywhere. Today cpu
- * gains, where op(b) has at least 32 columns, but not where bf16 weights meet
- * f32: most for some tens of rows, down to nothing for a thousand. Up to about
- * 24 rows it reads weights that lie along k where they are, as fast as the
- * copy. ssq_gemm_explain says whether a product reads the copy.
+ * A matmul copies its operands into the order in which its loops read them, in
+ * each call. If a has few rows and b is large, as in inference, this takes a
+ * good part of the time. ssq_gemm_pack makes this copy of b once.
  *
- * Who writes to the weights has to pack again, by ssq_gemm_repack: until then
- * products refuse the packed tensor, rather than multiply by what the weights
- * were, and the weights themselves are there all the time. This is so on every
- * device, those without a copy included. */
+ * The packed tensor is a view of the weights with the copy attached. It can be
+ * used like any tensor. Results have the same bits as without packing, on every
+ * device. The copy takes about as many bytes as the weights.
+ *
+ * If the weights are written, call ssq_gemm_repack. Until then matmuls return
+ * SSQ_ERR_INVALID for the packed tensor. The weights themselves can be used at
+ * any time. For example, an optimizer's step on the weights makes the next
+ * ssq_gemm with `packed` fail. This is so on every device.
+ *
+ * Today only cpu makes a copy, of weights that have at least 32 columns of
+ * op(b) (fewer without AVX-512). Other devices read the weights, and packing
+ * costs nothing. The gain is largest if a has some tens of rows.
+ * ssq_gemm_explain reports whether a call reads the copy (.packed). Not all do:
+ * for example, none that runs on AMX.
+ *
+ * @sync async
+ * @threads object */
 #ifndef SESQUI_PACK_H
 #define SESQUI_PACK_H
 
@@ -32,36 +37,45 @@
 extern "C" {
 #endif
 
-/** Pack b for products on its device. Asynchronous, in order on queue: other
- *  queues have to wait for it (events) before they multiply.
- *  @param b        float, rank 2, one of the strides 1, as ssq_gemm wants it;
- *                  held until packed is destroyed
- *  @param trans_b  as in the products: [n,k] when true, else [k,n]
- *  @param packed   the caller's; ssq_tensor_destroy lets go of it and of the
- *                  copy. Views that are made of it are views of b alone
- *  @return SSQ_ERR_INVALID a NULL, another device's b, its rank, dtype or
- *          strides, a capture; SSQ_ERR_NOMEM; the queue's error. Since 0.1.
- *  @note ssq_gemm and ssq_gemm_batched read the copy where packed is their b,
- *        with trans_b as it was packed for (another one: SSQ_ERR_INVALID). A
- *        graph and a tape read b itself, since b may have been written when it
- *        is launched or goes backward. Every other op sees the tensor b.
- *  @note To have weights as the left factor: d' = b' a'. Exchange a and b, give
- *        d as its transposed view, and flip trans_a and trans_b. */
+/** Pack b for matmuls on its device. Work on other queues must wait for this
+ *  call by an event, before it reads `packed`.
+ *
+ *  ssq_gemm and ssq_gemm_batched read the copy if packed is their b and their
+ *  trans_b is the same. With another trans_b they return SSQ_ERR_INVALID. In a
+ *  graph, in a tape and as an operand of other ops, packed is the same as b.
+ *  Views of packed are views of b.
+ *
+ *  The copy serves only as the right operand. For packed weights on the left,
+ *  compute the transpose: exchange a and b, and set trans_a to !trans_b and
+ *  trans_b to !trans_a. Store d in row-major order as its transpose: if d is a
+ *  transposed view, cpu does not read the copy.
+ *  @param b        f32, f16 or bf16, rank 2; one of its strides is 1 unless a
+ *                  dimension is at most 1; held until packed is destroyed
+ *  @param trans_b  as in the matmuls: true if b is [n,k], false if [k,n]
+ *  @param packed   out; owned by the caller; release it, and the copy, with
+ *                  ssq_tensor_destroy()
+ *  @return SSQ_ERR_INVALID  rank, dtype or strides of b; a graph is being
+ *                           captured on the queue, or by this thread on the
+ *                           device
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_pack(ssq_queue *queue,
                                                 const ssq_tensor *b,
                                                 bool trans_b,
                                                 ssq_tensor **packed);
 
-/** Pack again what b holds now, after a write to it. In order on queue: what
- * was enqueued before still reads the old copy.
- *  @param packed  of ssq_gemm_pack
- *  @return SSQ_ERR_INVALID a NULL, a tensor that is not packed, another
- *          device's, a capture; the queue's error: then products refuse packed
- *          until a call succeeds. Since 0.1.
- *  @note Writes count that the library enqueues, captures or launches, whether
- *        they changed a value or not; not those of the caller's own code into
- *        memory that he has lent: then he calls this, too. Writes to columns
- *        beside b, in the matrix that it is a slice of, are none. */
+/** Pack the values that b has now. Work that was enqueued before on this queue
+ *  still reads the old copy. Work on other queues must be ordered by events,
+ *  before and after.
+ *
+ *  Repack after each write that the library enqueues, captures or launches,
+ *  also if no value changed. Writes to columns outside b, in a matrix of which
+ *  it is a slice, do not count. Writes by the program's own code to memory that
+ *  it has lent are not noticed: call this function after them, too.
+ *  @param packed  a tensor of ssq_gemm_pack
+ *  @return SSQ_ERR_INVALID  packed is not a tensor of ssq_gemm_pack; a graph is
+ *                           being captured, as in ssq_gemm_pack
+ *          After any error matmuls refuse packed until a call succeeds.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_gemm_repack(ssq_queue *queue,
                                                   ssq_tensor *packed);
 
