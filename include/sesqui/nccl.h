@@ -1,49 +1,67 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nccl.h - communicators over NCCL, between NVIDIA's GPUs.
+/* nccl.h - communicators over NCCL, between NVIDIA GPUs.
  *
  *     unsigned char id[SSQ_NCCL_ID_BYTES];
  *
  *     if (rank == 0)
  *         ssq_comm_nccl_id(id, sizeof(id));
- *     ... all ranks get rank 0's id: by MPI, by a socket, by shared memory ...
+ *     ..          send rank 0's id to all ranks, for example by MPI
  *     ssq_comm_nccl_join(device, id, sizeof(id), rank, size, NULL, &comm);
+ *     ..                                         collectives of comm.h
+ *     ssq_comm_destroy(&comm);
  *
- * Nothing of NCCL is needed to build, neither the library nor a program:
- * libnccl.so.2 is opened at the first use, or found in the process, where it
- * was loaded by another (PyTorch, say). It has to be 2.14 or later, of 2.x.
+ * NCCL is not needed for building. libnccl.so.2 is loaded at the first use. If
+ * the process has already loaded one (PyTorch does, for example), that is used.
+ * NCCL must be 2.14 or a later 2.x.
  *
- * The calls of comm.h do what they say there, but for this:
+ * The calls of comm.h have these differences with NCCL:
  *
- * - Collectives run on the queue's own stream, with no thread of the host's and
- *   no memory of it between: NCCL's kernels stand among the queue's own.
- *   ssq_comm_compare alone waits on the host, behind the queue's back.
- * - They may be captured (ssq_graph_begin, and by a program that records the
- *   stream of ssq_cuda_queue_create), but for ssq_comm_compare. Ranks launch
- *   what they have captured alike. In a program's own recording nothing watches
- *   for a time-out; its graphs are destroyed before the communicator is.
- * - Bits. Sums are in NCCL's order, which it chooses by size, by number of
- *   ranks and by what connects them: no longer the tree of comm.h, so they
- *   are class R (doc/design/numbers.md, "Sums over ranks"), alike on all ranks
- *   and as repeatable as NCCL is. They are float32 all the same, with one
- *   rounding of 16-bit tensors, which become float32 in scratch memory of the
- *   device, at most 64 MiB at a time. A mean is the sum times 1 / size in
- *   float32. NaNs of sums may be any. Maxima are what comm.h says, exactly:
- *   every rank gathers the values of all, so their cost grows with the ranks.
- * - What ranks call is not compared before bytes move, but by ssq_comm_compare
- *   (the trainer does, before its first step). Ranks that call different things
- *   have an error when options.timeout has passed, or wrong values where NCCL
- *   takes one for the other, as sums of the same size under other tags.
- * - Errors name the call, this rank and what NCCL says; NCCL does not say which
- *   other rank is missing. A collective that is not done options.timeout after
- *   its turn has come on this rank ends the group here: the queues that have
- *   one under way fail, NCCL's kernels are aborted, and whoever waits for the
- *   queue goes on with SSQ_ERR_COMM. The other ranks come to the same by
- *   themselves. A rank that was destroyed is noticed in the same way.
- * - A call may wait for the other ranks while NCCL connects them, at the first
- *   of its kind and size: so ranks of one process are driven by a thread each.
- *   Such a wait, too, ends by options.timeout. NCCL's launches are made by a
- *   thread of its own, which a call waits for (tens of microseconds).
- * - options.piece_bytes has to be alike and has no effect. */
+ * Order. Collectives run as NCCL kernels on the queue's stream, without a
+ * thread and without host memory. With .work later work waits, too: the values
+ * are the same, and nothing overlaps. ssq_comm_compare still runs on a thread
+ * of the host.
+ *
+ * Waiting. A call may wait for the other ranks while NCCL connects them, at
+ * most options.timeout. That happens at the first call of a kind and size.
+ * Ranks of one process therefore need a thread each. Every call waits for a
+ * thread that launches NCCL's kernels (some tens of microseconds).
+ *
+ * Graphs. Collectives except ssq_comm_compare can be captured, by
+ * ssq_graph_begin or by a program that captures the stream (cuda.h). All ranks
+ * must launch their graphs in the same order. A program's own capture has no
+ * timeout. Destroy its graphs before the communicator.
+ *
+ * Bits
+ *
+ *  - Sums are in the order of NCCL, which depends on sizes, the number of ranks
+ *    and the connections. They are class R (doc/design/numbers.md, "Sums over
+ *    ranks"), equal on all ranks, and as repeatable as NCCL.
+ *  - 16-bit tensors are converted to float32 in device memory, at most 64 MiB
+ *    at a time, and rounded once.
+ *  - A mean is the sum times 1 / size in float32. A NaN in a sum may have any
+ *    bits.
+ *  - Maxima are exactly as in comm.h. For floats every rank gathers the values
+ *    of all ranks, so that the time grows with their number.
+ *
+ * Errors
+ *
+ *  - Calls are not compared before data is moved, except by ssq_comm_compare. A
+ *    trainer calls that before its first step. If ranks make different calls,
+ *    they fail after options.timeout. Or they get wrong values, if NCCL cannot
+ *    see the difference: for example, sums of one size with different tags.
+ *  - Messages have the call, this rank and NCCL's text. NCCL does not report
+ *    which other rank is missing.
+ *  - If a collective has not ended options.timeout after its start on this
+ *    rank, the group ends here: queues with pending collectives fail with
+ *    SSQ_ERR_COMM, and NCCL's kernels are aborted. The other ranks find out in
+ *    the same way, also if a rank was destroyed.
+ *  - A call that fails after its arguments were accepted, for example with
+ *    SSQ_ERR_NOMEM, is counted. A later ssq_comm_compare then fails on all
+ *    ranks.
+ *  - options.piece_bytes has no effect, but must be the same on all ranks.
+ *
+ * @sync waits for all ranks
+ * @threads object */
 #ifndef SESQUI_NCCL_H
 #define SESQUI_NCCL_H
 
@@ -53,53 +71,72 @@
 extern "C" {
 #endif
 
-/** Bytes of NCCL's ncclUniqueId. */
+/** Size of NCCL's ncclUniqueId in bytes. */
 #define SSQ_NCCL_ID_BYTES 128
 
 struct ncclComm;
 
-/** Make an id for one group, on one of its ranks: ncclGetUniqueId. It is good
- *  as long as this process lives, for one group.
- *  @param id     out: bytes bytes
+/** Create an id for one group, on one of its ranks, by ncclGetUniqueId. It is
+ *  valid while this process runs.
+ *  @param id     out: `bytes` bytes
  *  @param bytes  SSQ_NCCL_ID_BYTES
- *  @return SSQ_ERR_INVALID a NULL, another number of bytes; SSQ_ERR_UNSUPPORTED
- *          no module, no libnccl.so.2, one that is too old or of another major
- *          version, or that lacks a function: the text names it; SSQ_ERR_COMM
- *          NCCL failed. Since 0.1. */
+ *  @return
+ *   - SSQ_ERR_INVALID      bytes is another number
+ *   - SSQ_ERR_UNSUPPORTED  the module or libnccl.so.2 is missing; its version
+ *                          is not supported; a function is missing (the message
+ *                          names it)
+ *   - SSQ_ERR_COMM         NCCL failed
+ *  @sync host
+ *  @threads any
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_id(void *id, size_t bytes);
 
-/** Make this rank's communicator: all ranks of the group call this, and it
- *  waits for them, at most options.timeout. In one process each from a thread
- *  of its own.
- *  @param device   of cuda, over a primary context ("cuda:0"); each rank has
- *                  another GPU
+/** Create the communicator of this rank. All ranks of the group must make this
+ *  call. Ranks of one process need a thread each.
+ *  @param device   of cuda, on a primary context, for example "cuda:0". Each
+ *                  rank must have another GPU.
  *  @param id       of ssq_comm_nccl_id or ncclGetUniqueId, the same bytes on
- *                  all ranks; read before this returns
+ *                  all ranks; read before the call returns
  *  @param bytes    SSQ_NCCL_ID_BYTES
- *  @param rank     this one's, below size
- *  @param size     1..SSQ_COMM_MAX_SIZE
- *  @param options  NULL for the defaults; the same on all ranks
- *  @return SSQ_ERR_INVALID as ssq_comm_local_create, another backend's device,
- *          a context that is not the primary one, bytes, rank;
- *          SSQ_ERR_UNSUPPORTED as ssq_comm_nccl_id; SSQ_ERR_COMM a rank did not
- *          come in time, or NCCL failed, as where two ranks have the same GPU;
- *          SSQ_ERR_NOMEM, SSQ_ERR_DEVICE. Since 0.1. */
+ *  @param rank     of this process or thread, 0 to size - 1
+ *  @param size     number of ranks, 1 to SSQ_COMM_MAX_SIZE
+ *  @param options  NULL: the defaults; copied; the same on all ranks
+ *  @param comm     out; owned by the caller; release it with
+ *                  ssq_comm_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID      bytes, rank, size or an option is out of range; the
+ *                          device is not of cuda, or not on the primary context
+ *   - SSQ_ERR_UNSUPPORTED  as ssq_comm_nccl_id
+ *   - SSQ_ERR_COMM         a rank did not make the call within
+ *                          options.timeout, or NCCL failed: for example, two
+ *                          ranks have the same GPU
+ *   - SSQ_ERR_NOMEM        also: no thread can be started
+ *  @sync waits for all ranks, at most options.timeout
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_nccl_join(
     ssq_device *device, const void *id, size_t bytes, unsigned rank,
     unsigned size, const ssq_comm_options *options, ssq_comm **comm);
 
-/** Make this rank's communicator beside one of the program's own, with its
- *  ranks and devices: NCCL's broadcast carries the id of a new group from its
- *  rank 0 to all, and ssq_comm_nccl_join follows. All ranks call this, and it
- *  waits for them. nccl_comm is the program's before and after, to use and to
- *  destroy; not during the call.
- *  @param device     of cuda, the one that nccl_comm is on
- *  @param nccl_comm  an ncclComm_t, of the libnccl.so.2 in this process
- *  @return as ssq_comm_nccl_join; SSQ_ERR_INVALID also: nccl_comm is on another
- *          device, which the text names. After SSQ_ERR_COMM nccl_comm may have
- *          a broadcast under way that never ends: abort it. Where it is
- *          blocking, NCCL may wait in it for ranks that do not come for as long
- *          as the program lets it. Since 0.1. */
+/** Create the communicator of this rank with the ranks and devices of a
+ *  program's own NCCL communicator. All its ranks must make this call. The call
+ *  broadcasts the id of a new group over nccl_comm. Then the ranks join the
+ *  group as by ssq_comm_nccl_join.
+ *  @param device     of cuda, the device of nccl_comm
+ *  @param nccl_comm  an ncclComm_t of the libnccl.so.2 in this process. The
+ *                    program still owns it, may use it before and after the
+ *                    call, and destroys it.
+ *  @param options    NULL: the defaults; copied; the same on all ranks
+ *  @param comm       out; owned by the caller; release it with
+ *                    ssq_comm_destroy()
+ *  @return
+ *   - SSQ_ERR_INVALID  nccl_comm is on another device (the message has both),
+ *                      or has more than SSQ_COMM_MAX_SIZE ranks
+ *   - SSQ_ERR_COMM     as ssq_comm_nccl_join. nccl_comm may have a pending
+ *                      broadcast that never ends: abort it.
+ *   - otherwise as ssq_comm_nccl_join
+ *  @sync waits for all ranks, in each step at most options.timeout. If
+ *        nccl_comm is blocking, NCCL may wait longer for a missing rank.
+ *  @note Since 0.1. */
 SSQ_API SSQ_MUST_CHECK ssq_status
 ssq_comm_nccl_create(ssq_device *device, struct ncclComm *nccl_comm,
                      const ssq_comm_options *options, ssq_comm **comm);
