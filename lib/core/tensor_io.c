@@ -133,13 +133,13 @@ static ssq_status send(ssq_queue *queue, const void *host, ssq_dtype dtype,
     struct upload_op op = upload_of(
         &dense, host, (uint64_t)view_elements(y) * dtype_bytes(dtype));
     op.op.keep = keep;
-    /* both or none: after an error nothing may read the caller's memory */
-    st = queue_bundle_begin(queue);
-    if (st == SSQ_OK) {
-        st = queue_enqueue(queue, &op.op);
-        if (st == SSQ_OK && staged.buffer != NULL)
-            st = enqueue_copy(queue, &staged, y);
-        st = queue_bundle_end(queue, st);
+    st = queue_enqueue(queue, &op.op);
+    if (st == SSQ_OK && staged.buffer != NULL) {
+        st = enqueue_copy(queue, &staged, y);
+        if (st != SSQ_OK) { /* nothing may read the caller's memory now */
+            ssq_status waited = queue_wait(queue);
+            (void)waited;
+        }
     }
     scratch_put(&staged);
     return st;
