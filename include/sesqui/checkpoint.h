@@ -39,11 +39,11 @@
  *
  * Loading
  *
- * A file may be damaged or hostile: it is refused with SSQ_ERR_INVALID, and the
- * message says why. For example, the header is not strict JSON, a name occurs
- * twice, or ranges of bytes overlap. Host memory is allocated for the bytes
- * that the file has, not for sizes that it claims. Tensors are copied through
- * buffers of a few megabytes.
+ * A file is not trusted. If it is not valid, it is refused with
+ * SSQ_ERR_INVALID, and the message says why. For example, the header is not
+ * strict JSON, a name occurs twice, or ranges of bytes overlap. Host memory is
+ * allocated for the bytes that the file has, not for sizes that it claims.
+ * Tensors are copied through buffers of a few megabytes.
  *
  * A file must not be written to while it is open. A save to the same path is
  * allowed: the open file keeps the old contents.
@@ -315,10 +315,12 @@ typedef struct ssq_checkpoint_args {
  *
  *  If the optimizer is distributed, all ranks must make this call. Rank 0
  *  collects all parts and writes the file, which any number of ranks can load.
- *  The other ranks write no file, and their path may be NULL. If rank 0 cannot
- *  write the file, it still collects the parts, and the group continues. If its
- *  arguments are refused, the other ranks wait for it until the timeout. Rank 0
- *  waits for the other ranks: ranks of one process need a thread each.
+ *  The other ranks write no file, and their path may be NULL. Rank 0 waits for
+ *  the other ranks: ranks of one process need a thread each.
+ *
+ *  If rank 0 cannot write the file, it still collects the parts, and the group
+ *  continues. If its arguments are refused, the other ranks wait for it until
+ *  the timeout.
  *
  *  The metadata contain the choices that decide the bits of results:
  *  "sesqui.choice.library" (the version), ".device" (its name), ".driver" (or

@@ -179,6 +179,7 @@ SSQ_API const char *ssq_comm_transport(const ssq_comm *comm);
  *  @sync host
  *  @threads any */
 SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_status(const ssq_comm *comm);
+
 /* Common to all collectives:
  *
  * Tensors must be contiguous, and on the communicator's device. They are held
@@ -194,7 +195,8 @@ SSQ_API SSQ_MUST_CHECK ssq_status ssq_comm_status(const ssq_comm *comm);
  *                      the caller captures its stream (cuda.h)
  *   - SSQ_ERR_COMM     the group has ended, as ssq_comm_status
  *   After an error nothing is enqueued, and the call is not counted. The other
- *   ranks wait for this rank until the timeout, so it can repeat the call.
+ *   ranks wait for this rank until the timeout. Until then it can repeat the
+ *   call.
  *  @note Since 0.1. */
 
 /** Arguments of ssq_comm_broadcast. */

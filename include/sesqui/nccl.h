@@ -40,8 +40,8 @@
  *    at a time, and rounded once.
  *  - A mean is the sum times 1 / size in float32. A NaN in a sum may have any
  *    bits.
- *  - Maxima are exactly as in comm.h. For floats every rank gathers the values
- *    of all ranks, so that the time grows with their number.
+ *  - Maxima are exactly as in comm.h. Every rank gathers the values of all
+ *    ranks (except in an all_reduce of i32): the time grows with their number.
  *
  * Errors
  *
