@@ -63,12 +63,16 @@ static ssq_status keep_states(struct check *c)
         if (!p->state || view_elements(v) == 0)
             continue;
         st = tensor_create(set->device, v->dtype, v->rank, v->shape, &k->copy);
-        if (st != SSQ_OK)
+        if (st == SSQ_OK)
+            st = ssq_copy(c->tape->queue,
+                          SSQ_COPY(.x = p->tensor, .y = k->copy));
+        if (st != SSQ_OK) {
+            ssq_tensor_destroy(&k->copy);
             break;
+        }
         k->state = p->tensor;
         object_get(&k->state->object);
         c->n_kept++;
-        st = ssq_copy(c->tape->queue, SSQ_COPY(.x = k->state, .y = k->copy));
     }
     return st;
 }
