@@ -251,12 +251,6 @@ ssq_status schedule_upload(ssq_queue *queue, const struct schedule *schedule,
                            ssq_tensor **words);
 void schedule_free(struct schedule *schedule);
 
-/* optimizer_schedule.c */
-/** Check a call of ssq_optimizer_schedule. *group: NULL becomes the default
- *  group. *which: SCHEDULE_LR or SCHEDULE_MOMENTUM. */
-ssq_status optimizer_schedule_check(ssq_queue *queue, ssq_optimizer *optimizer,
-                                    ssq_group **group, ssq_hyper hyper,
-                                    const ssq_schedule *schedule, int *which);
 /** The list that tick reads schedules from; NULL: no memory. */
 struct view_list *schedules_list(const ssq_optimizer *optimizer,
                                  const ssq_group *group, int which,
@@ -266,6 +260,11 @@ ssq_status upload_words(ssq_queue *queue, const ssq_tensor *tensor, uint64_t at,
                         const uint32_t *words, uint64_t n);
 
 /* optimizer_schedule.c */
+/** Check a call of ssq_optimizer_schedule. *group: NULL becomes the default
+ *  group. *which: SCHEDULE_LR or SCHEDULE_MOMENTUM. */
+ssq_status optimizer_schedule_check(ssq_queue *queue, ssq_optimizer *optimizer,
+                                    ssq_group **group, ssq_hyper hyper,
+                                    const ssq_schedule *schedule, int *which);
 /** Behind what may have moved t, where a schedule follows it: have it sent to
  *  the host. Without memory for that the host knows less until the next. */
 void optimizer_tell(ssq_queue *queue, const ssq_optimizer *optimizer);

@@ -137,7 +137,6 @@ static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
                                const ssq_schedule *what)
 {
     struct schedule fresh = {.on = true, .what = *what};
-    ssq_status st = SSQ_OK;
     if (what->kind == SSQ_SCHEDULE_TABLE) {
         fresh.table = mem_alloc_array(what->total_steps, sizeof(double));
         if (fresh.table == NULL)
@@ -146,7 +145,7 @@ static ssq_status set_schedule(ssq_queue *queue, ssq_group *g, int which,
         memcpy(fresh.table, what->table, what->total_steps * sizeof(double));
         fresh.what.table = fresh.table;
     }
-    st = put_on_device(queue, g, which, &fresh.what, &fresh.words);
+    ssq_status st = put_on_device(queue, g, which, &fresh.what, &fresh.words);
     if (st != SSQ_OK) {
         mem_free(fresh.table);
         return st;
