@@ -128,7 +128,7 @@ static void move_running(const struct channel_norm_op *op, int64_t channel,
     *v = op->keep * *v + op->momentum * variance;
 }
 
-/* Those of all parts. */
+/* Merge the statistics of all parts. */
 static void merge_statistics(const struct channel_norm_op *op, int64_t channel,
                              struct norm_channel *c)
 {

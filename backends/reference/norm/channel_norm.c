@@ -189,7 +189,7 @@ static void update(const struct channel_norm_op *op, const struct view *running,
                                 op->momentum, x));
 }
 
-/* Those of all parts. */
+/* Merge the statistics of all parts. */
 static struct statistics merged(const struct channel_norm_op *op, int64_t c)
 {
     const struct channel_merged m = channel_merge(op, c);
