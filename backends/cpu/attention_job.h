@@ -25,7 +25,7 @@ struct attention_job {
     const struct gemm_kernels *gemm;
     const struct attention_kernels *kernels;
     struct attention_operand q, k, v, mask, y, lse, dy, dq, dk, dv;
-    const float *rests; /* what each lse lost by rounding; NULL: 0 */
+    const float *rests; /* rounding errors of lse; NULL: 0 */
     uint32_t dtype;     /* of q, k and v */
     uint32_t step;      /* of the random stream */
     uint32_t strip;

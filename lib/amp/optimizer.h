@@ -243,7 +243,7 @@ bool momentum_missing(const ssq_group *group);
 /* schedule_words.c */
 /** 1 + total_steps words on the host, to be freed. */
 ssq_status schedule_words(const ssq_schedule *what, uint32_t **words);
-/** They on the device. */
+/** Upload those words to the device. */
 ssq_status schedule_table(ssq_queue *queue, const uint32_t *words,
                           ssq_tensor **table);
 /** A device copy of an active schedule into *words. */

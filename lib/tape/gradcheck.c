@@ -41,8 +41,8 @@ struct check {
 
 /* ---- states ---- */
 
-/* Copy the states that are new in the set. Those that the first pass creates
- * are kept as it leaves them. */
+/* Copy the states that are new in the set. If the first pass creates a state,
+ * the copy has the values after that pass. */
 static ssq_status keep_states(struct check *c)
 {
     const ssq_params *set = c->tape->params;

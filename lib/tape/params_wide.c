@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* params_wide.c - parameters become float32 when training is over, and what
- * they were when it goes on. */
+/* params_wide.c - parameters become float32 when training ends, and return to
+ * the dtypes of their policy when it goes on. */
 #include <sesqui/ops/data.h>
 
 #include "lib/amp/optimizer.h"

@@ -128,7 +128,7 @@ static void set_scalar(const struct view *v, int64_t i, int64_t j, float x)
 }
 
 struct statistics {
-    float mean, rest, rstd; /* rest: what rounding took of the mean */
+    float mean, rest, rstd; /* rest: the rounding error of mean */
     float running;          /* the variance that the running one moves to */
 };
 

@@ -48,7 +48,7 @@ static ssq_status count(void *user, struct op *op)
     return SSQ_OK;
 }
 
-/* Scratch with a row of so many words for each piece that was counted. */
+/* Allocate scratch: `words` words for each piece. */
 static ssq_status rows_get(const struct walk *w, int64_t words,
                            struct view *rows)
 {
