@@ -293,7 +293,8 @@ clean-local:
 		variant-validation variant-coverage variant-fuzz \
 		variant-mutants \
 		variant-distros \
-		reproducible consumer doc/reference tests/pocl tests/mesa \
+		reproducible consumer doc/reference \
+		tests/pocl tests/mesa tests/nvidia \
 		tests/cache tests/cache-cl-opt-disable
 
 # Before a release, or where a public function is renamed or goes.

@@ -32,8 +32,9 @@ check-full check-op check-groups digests check-coopmat \
 check-distros: plain_pocl =
 
 # A test needs no home, no network and no device. ccache would need a home.
-# PoCL and Mesa keep what they compile for the tests that follow; ours would
-# too, but then PoCL compiles a general form of each kernel that nothing runs.
+# PoCL, Mesa and NVIDIA's driver keep what they compile for the tests that
+# follow; ours would too, but then PoCL compiles a general form of each kernel
+# that nothing runs.
 # Certificates are kept: a driver's would take six seconds of every program.
 AM_TESTS_ENVIRONMENT = \
 	SSQ_MODULE_PATH='$(module_path)'; export SSQ_MODULE_PATH; \
@@ -46,6 +47,8 @@ AM_TESTS_ENVIRONMENT = \
 	export POCL_CACHE_DIR; \
 	MESA_SHADER_CACHE_DIR='$(abs_top_builddir)/tests/mesa'; \
 	export MESA_SHADER_CACHE_DIR; \
+	CUDA_CACHE_PATH='$(abs_top_builddir)/tests/nvidia'; \
+	export CUDA_CACHE_PATH; \
 	HOME=/dev/null/no-home; export HOME; \
 	CCACHE_DISABLE=1; export CCACHE_DISABLE; \
 	LC_ALL=C; export LC_ALL; \

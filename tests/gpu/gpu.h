@@ -20,6 +20,7 @@
 struct gpu {
     ssq_device *device;
     ssq_queue *queue;
+    double seconds; /* of a batch of runs */
     bool brief;  /* sizes that an interpreter can do, to try the workloads */
     bool failed; /* something could not be timed that has to be */
 };

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """The workloads of bench by PyTorch, under the same names: see gpu.h.
 
-usage: peer.py [--brief] [--cpu] [GROUP...]
+usage: peer.py [--brief] [--cpu] [--seconds=S] [GROUP...]
 
 Lines have the same columns; the implementation is "torch", or "compiled" for a
 step under torch.compile. Each is what a user of PyTorch would write: fused
@@ -19,7 +19,8 @@ BRIEF = "--brief" in sys.argv
 CPU = "--cpu" in sys.argv
 DEVICE = "cpu" if CPU else "cuda"
 BATCHES = 5
-SECONDS = 0.2
+SECONDS = next((float(a[len("--seconds="):]) for a in sys.argv
+                if a.startswith("--seconds=")), 0.2)  # of a batch of runs
 
 
 def sync():
@@ -229,7 +230,7 @@ def step():
         timed(name, "compiled", lambda: make(True), flops, 0)
 
 
-GROUPS = {"copy": copy, "gemm": gemm, "rows": rows, "optimizer": optimizer,
+GROUPS = {"copy": copy, "rows": rows, "optimizer": optimizer, "gemm": gemm,
           "step": step}
 
 

@@ -1,6 +1,7 @@
 #!/bin/sh
 # SPDX-License-Identifier: Apache-2.0
-# dist.sh - make dist ships every file that git knows.
+# dist.sh - make dist ships every file that git knows, and nothing that a build
+# wrote.
 
 . "${srcdir:-.}/tests/lint/tap.sh"
 
@@ -27,4 +28,10 @@ else
     done <"$tmp/missing" >"$tmp/out"
     tap_empty "$name"
 fi
-tap_done 1
+
+# make dist copies a directory of EXTRA_DIST from the build too, if it is there.
+(cd "$builddir" && $MAKE -s print-distfiles) | while read -r f; do
+    ! [ -d "$builddir/$f" ] || echo "$f: a directory that the build writes to"
+done >"$tmp/out"
+tap_empty 'the tarball has no file that the build writes'
+tap_done 2
