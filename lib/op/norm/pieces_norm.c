@@ -96,10 +96,33 @@ static ssq_status find(void *user, struct op *op)
                      enqueue_norm);
 }
 
+/* Of an x that is one piece, though y is several: plain statistics, as backward
+ * finds them again. y is normalised with the mean and the variance of `own`. */
+static ssq_status find_one(struct walk *w, const struct channel_norm_op *op,
+                           const struct view *own)
+{
+    const int64_t c = op->x.shape[1];
+    struct channel_norm_op stats = *op, rest = *op;
+    bool wanted = op->mean.buffer != NULL || op->rstd.buffer != NULL ||
+                  op->running_mean.buffer != NULL;
+    ssq_status st = part_find(w->queue, op, own, enqueue_norm);
+    stats.y.buffer = NULL;
+    if (st == SSQ_OK && wanted)
+        st = enqueue_norm(w->queue, &stats);
+    rest.mean.buffer = rest.rstd.buffer = NULL;
+    rest.given = true;
+    rest.running_mean = floats_of(own, 0, c, ACCESS_READ);
+    rest.running_var = floats_of(own, 2 * c, c, ACCESS_READ);
+    if (st == SSQ_OK)
+        st = each_piece(&rest.op, true, FORWARD_X, FORWARD_SETS, normalise, w);
+    return st;
+}
+
 /* The statistics of all pieces, and what they come to. How x is cut follows
  * from x alone, so that backward finds the same bits again. */
 static ssq_status find_all(struct walk *w, const struct channel_norm_op *op)
 {
+    const int64_t words = 3 * op->x.shape[1] + 1;
     struct view rows;
     struct channel_norm_op stats = *op;
     struct view *views[] = {&stats.x};
@@ -108,13 +131,18 @@ static ssq_status find_all(struct walk *w, const struct channel_norm_op *op)
     ssq_status st =
         each_piece(&stats.op, true, FORWARD_X, FORWARD_SETS, count, w);
     if (st == SSQ_OK)
-        st = rows_get(w, 3 * op->x.shape[1] + 1, &rows);
+        st = rows_get(w, words, &rows);
     if (st != SSQ_OK)
         return st;
-    w->rows = &rows;
-    st = each_piece(&stats.op, true, FORWARD_X, FORWARD_SETS, find, w);
-    if (st == SSQ_OK)
-        st = parts_merge(w->queue, op, &rows, pieces_norm);
+    if (w->n == 1) {
+        const struct view own = floats_of(&rows, 0, words, ACCESS_UPDATE);
+        st = find_one(w, op, &own);
+    } else {
+        w->rows = &rows;
+        st = each_piece(&stats.op, true, FORWARD_X, FORWARD_SETS, find, w);
+        if (st == SSQ_OK)
+            st = parts_merge(w->queue, op, &rows, pieces_norm);
+    }
     scratch_put(&rows);
     return st;
 }
