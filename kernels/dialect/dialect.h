@@ -120,6 +120,7 @@ FN_INLINE u32 native_f16_bits(float x)
 #elif defined(__CUDACC__) || defined(__CUDACC_RTC__) || defined(__CUDA__)
 /* CUDA: nvcc, NVRTC, or clang without any header (-nocudainc). Division and
  * square root name their rounding: no -use_fast_math can change them. */
+#define DIALECT_CUDA
 typedef unsigned int u32;
 typedef unsigned short u16;
 typedef unsigned char u8;
@@ -193,6 +194,27 @@ FN float native_sqrt(float x)
 }
 #define NATIVE_DIV(a, b) native_div(a, b)
 #define NATIVE_SQRT(x)   native_sqrt(x)
+/* PTX defines these conversions to the bit, subnormals and ties included, but
+ * for the bits of a NaN: those are made in integers, as on every device. */
+#define NATIVE_HALF_LOAD
+#define NATIVE_HALF_STORE
+FN float native_f16(u32 h)
+{
+    u32 nan = (h & 0x8000u) << 16u | 0x7fc00000u | (h & 0x3ffu) << 13u;
+    float x;
+    asm("cvt.f32.f16 %0, %1;" : "=f"(x) : "h"(U16(h)));
+    return (h & 0x7fffu) > 0x7c00u ? AS_F32(nan) : x;
+}
+#define NATIVE_F16(h) native_f16(h)
+FN u32 native_f16_bits(float x)
+{
+    u32 u = AS_U32(x);
+    u32 nan = (u >> 16u & 0x8000u) | 0x7e00u | (u >> 13u & 0x3ffu);
+    u16 bits;
+    asm("cvt.rn.f16.f32 %0, %1;" : "=h"(bits) : "f"(x));
+    return (u & 0x7fffffffu) > 0x7f800000u ? nan : U32(bits);
+}
+#define NATIVE_F16_BITS(x) native_f16_bits(x)
 
 #elif defined(VULKAN)
 /* GLSL 4.50 for Vulkan: glslc -std=450core. Parameters are a uniform block

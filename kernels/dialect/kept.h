@@ -33,10 +33,13 @@
 #include "kernels/dialect/f16_blocks.h"
 #include "kernels/dialect/quads.h"
 
-/* How much of a row is kept where a GPU keeps N elements: a processor has
- * caches that hold more. Bits do not depend on it. */
+/* How much of a row is kept where a GPU keeps N elements. A processor's caches
+ * hold more, and so does the shared memory of NVIDIA's GPUs, of which the
+ * smallest has 64 KiB for 1024 items. Bits do not depend on it. */
 #ifdef NATIVE
 #define KEPT_OF(N) 8192
+#elif defined(DIALECT_CUDA)
+#define KEPT_OF(N) (2 * (N))
 #else
 #define KEPT_OF(N) N
 #endif

@@ -44,6 +44,36 @@ AS(u64, uint64_t)
 AS(s64, int64_t)
 #undef AS
 
+/* An f16's value; a NaN of any kind is the one. */
+static inline float of_f16(uint16_t h)
+{
+    int exponent = h >> 10 & 31, fraction = h & 1023;
+    double v = exponent == 0 ? ldexp(fraction, -24)
+                             : ldexp(1024 + fraction, exponent - 25);
+
+    if (exponent == 31)
+        v = fraction != 0 ? (double)NAN : (double)INFINITY;
+    return (float)((h & 0x8000) != 0 ? -v : v);
+}
+
+/* To the nearest f16, ties to even: rint() of its units is that. */
+static inline uint64_t to_f16(float x)
+{
+    double v = fabs((double)x);
+    uint64_t sign = signbit(x) ? 0x8000 : 0, n;
+    int exponent;
+
+    if (isnan(x))
+        return 0x7fff;
+    if (v >= 65520.0)
+        return sign | 0x7c00;
+    if (v < 0x1p-14) /* 1024 units of 2^-24 are the least normal number */
+        return sign | (uint64_t)rint(ldexp(v, 24));
+    (void)frexp(v, &exponent);
+    n = (uint64_t)rint(ldexp(v, 11 - exponent)); /* 1024 to 2048 */
+    return sign | (((uint64_t)(exponent + 13) << 10) + n);
+}
+
 /* A NaN loses against a number, and -0 is less than +0. */
 static inline float least(float a, float b)
 {

@@ -120,6 +120,18 @@
     X("cvt.rn.f32.u8", "f:r", 0x1ff, 0, 0, 0x437f0000) \
     X("cvt.rn.f32.s16", "f:h", 0xffff, 0, 0, 0xbf800000) \
     X("cvt.rn.f32.u16", "f:h", 0xffff, 0, 0, 0x477fff00) \
+    X("cvt.f32.f16", "f:h", 0xbc01, 0, 0, 0xbf802000) \
+    X("cvt.f32.f16", "f:h", 0x0003, 0, 0, 0x34400000) \
+    X("cvt.f32.f16", "f:h", 0xfc00, 0, 0, 0xff800000) \
+    X("cvt.f32.f16", "f:h", 0xfd00, 0, 0, 0x7fffffff) \
+    X("cvt.rn.f16.f32", "h:f", 0xbf801000, 0, 0, 0xbc00) \
+    X("cvt.rn.f16.f32", "h:f", 0x3f803000, 0, 0, 0x3c02) \
+    X("cvt.rn.f16.f32", "h:f", 0x477fefff, 0, 0, 0x7bff) \
+    X("cvt.rn.f16.f32", "h:f", 0x477ff000, 0, 0, 0x7c00) \
+    X("cvt.rn.f16.f32", "h:f", 0x387fdfff, 0, 0, 0x03ff) \
+    X("cvt.rn.f16.f32", "h:f", 0x33000000, 0, 0, 0) \
+    X("cvt.rn.f16.f32", "h:f", 0x33000001, 0, 0, 1) \
+    X("cvt.rn.f16.f32", "h:f", 0xffa00000, 0, 0, 0x7fff) \
     X("cvt.rn.f32.s32", "f:r", 0xffffffff, 0, 0, 0xbf800000) \
     X("cvt.rn.f32.u32", "f:r", 0xffffffff, 0, 0, 0x4f800000) \
     X("cvt.rn.f32.u32", "f:r", 0x1000001, 0, 0, 0x4b800000) \

@@ -106,6 +106,8 @@
     X(cvt_rn_f32_u32, bits((float)u32(a)))                                     \
     X(cvt_rn_f32_s64, bits((float)s64(a)))                                     \
     X(cvt_rn_f32_u64, bits((float)a))                                          \
+    X(cvt_f32_f16, bits(of_f16(u16(a))))                                       \
+    X(cvt_rn_f16_f32, to_f16(f32(a)))                                          \
     X(cvt_rzi_u8_f32, to_u(f32(a), UINT8_MAX))                                 \
     X(cvt_rzi_u16_f32, to_u(f32(a), UINT16_MAX))                               \
     X(cvt_rzi_u32_f32, to_u(f32(a), UINT32_MAX))                               \
