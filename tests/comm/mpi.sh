@@ -18,9 +18,12 @@ same() {
         sed 's/^/# /' "$tmp/local" "$tmp/out" "$tmp/err" | head -n 30
 }
 
-same reference 2 reference reference
-same reference 3 reference reference reference
-same cpu 2 cpu cpu
+# make check runs the mixture, whose ranks take all the ways of the others.
+if [ -n "${SSQ_TEST_FULL-}" ]; then
+    same reference 2 reference reference
+    same reference 3 reference reference reference
+    same cpu 2 cpu cpu
+fi
 same 'a mixture' 3 reference guard cpu
 
 told shapes 3 '500000 elements.*rank 2.*500001'
@@ -57,4 +60,4 @@ run 2 --device reference --width 16 --batch 4 --bucket 1000 --rounds 1 --link 10
 grep -q '"link_mb_s": 10, .*"whole_s": [0-9].*"hidden": ' "$tmp/out"
 tap_ok $? 'steps of training are timed, with and without overlap' ||
     sed 's/^/# /' "$tmp/out" "$tmp/err"
-tap_done 14
+tap_done 11

@@ -73,6 +73,7 @@ tests_comm_ranks_SOURCES = tests/comm/ranks.c
 tests_comm_ranks_CPPFLAGS = $(AM_CPPFLAGS) $(MPI_CPPFLAGS)
 tests_comm_ranks_LDADD = libsesqui.la $(MPI_LIBS)
 TESTS += tests/comm/mpi.sh tests/comm/mpi_lost.sh tests/comm/mixture.sh
+full_tests += tests/comm/mpi.sh tests/comm/mpi_lost.sh
 EXTRA_DIST += tests/comm/mpi.sh tests/comm/mpi_lost.sh tests/comm/mpirun.sh \
 	tests/comm/mixture.sh
 slow_tests += tests/comm/mixture.sh

@@ -84,57 +84,123 @@ static void drop(struct gpu *g, struct net *n)
     (void)ssq_device_trim(g->device);
 }
 
-static ssq_status forward(struct gpu *g, const struct net *n)
+/* The calls of a step. i: the layer; others take none. */
+static ssq_status forward(struct gpu *g, const struct net *n, int i)
 {
-    ssq_status st = SSQ_OK;
-
-    for (int i = 0; i < LAYERS && st == SSQ_OK; i++) {
-        ssq_activation activation =
-            i + 1 < LAYERS ? SSQ_ACTIVATION_RELU : SSQ_ACTIVATION_NONE;
-
-        st = ssq_gemm(g->queue,
-                      SSQ_GEMM(.a = n->x[i], .b = n->w[i], .bias = n->b[i],
-                               .d = n->x[i + 1], .activation = activation));
-    }
-    return st;
+    return ssq_gemm(
+        g->queue,
+        SSQ_GEMM(.a = n->x[i], .b = n->w[i], .bias = n->b[i], .d = n->x[i + 1],
+                 .activation = i + 1 < LAYERS ? SSQ_ACTIVATION_RELU
+                                              : SSQ_ACTIVATION_NONE));
 }
 
-/* The gradients of layer i from that of its result. */
-static ssq_status backward(struct gpu *g, const struct net *n, int i)
+static ssq_status loss(struct gpu *g, const struct net *n, int i)
 {
+    (void)i;
+    return ssq_cross_entropy(
+        g->queue,
+        SSQ_CROSS_ENTROPY(.logits = n->x[LAYERS], .target = n->target,
+                          .loss = n->loss, .dlogits = n->dx[LAYERS],
+                          .dloss = ssq_scaler_scale_tensor(n->scaler)));
+}
+
+static ssq_status weight(struct gpu *g, const struct net *n, int i)
+{
+    return ssq_gemm(g->queue, SSQ_GEMM(.a = n->x[i], .b = n->dx[i + 1],
+                                       .d = n->dw[i], .trans_a = true));
+}
+
+static ssq_status bias(struct gpu *g, const struct net *n, int i)
+{
+    return ssq_sum(g->queue, SSQ_SUM(.x = n->dx[i + 1], .y = n->db[i],
+                                     .axes = {0}, .n_axes = 1));
+}
+
+/* Nobody asks for the input's gradient. */
+static ssq_status data(struct gpu *g, const struct net *n, int i)
+{
+    if (i == 0)
+        return SSQ_OK;
     ssq_status st =
-        ssq_gemm(g->queue, SSQ_GEMM(.a = n->x[i], .b = n->dx[i + 1],
-                                    .d = n->dw[i], .trans_a = true));
+        ssq_gemm(g->queue, SSQ_GEMM(.a = n->dx[i + 1], .b = n->w[i],
+                                    .d = n->dx[i], .trans_b = true));
+    return st != SSQ_OK
+               ? st
+               : ssq_relu_backward(
+                     g->queue, SSQ_UNARY_BACKWARD(.x = n->x[i], .dy = n->dx[i],
+                                                  .dx = n->dx[i]));
+}
+
+/* A step needs gradients of a scaled loss. */
+static ssq_status update(struct gpu *g, const struct net *n, int i)
+{
+    ssq_status st = loss(g, n, i);
 
     if (st == SSQ_OK)
-        st = ssq_sum(g->queue, SSQ_SUM(.x = n->dx[i + 1], .y = n->db[i],
-                                       .axes = {0}, .n_axes = 1));
-    if (st == SSQ_OK && i > 0)
-        st = ssq_gemm(g->queue, SSQ_GEMM(.a = n->dx[i + 1], .b = n->w[i],
-                                         .d = n->dx[i], .trans_b = true));
-    if (st == SSQ_OK && i > 0)
-        st = ssq_relu_backward(
-            g->queue,
-            SSQ_UNARY_BACKWARD(.x = n->x[i], .dy = n->dx[i], .dx = n->dx[i]));
-    return st;
+        st = ssq_optimizer_step(g->queue, n->o, n->scaler);
+    return st == SSQ_OK ? ssq_scaler_update(g->queue, n->scaler) : st;
 }
 
 static ssq_status step(struct gpu *g, void *user)
 {
     const struct net *n = user;
-    ssq_status st = forward(g, n);
+    ssq_status st = SSQ_OK;
 
+    for (int i = 0; i < LAYERS && st == SSQ_OK; i++)
+        st = forward(g, n, i);
     if (st == SSQ_OK)
-        st = ssq_cross_entropy(
-            g->queue,
-            SSQ_CROSS_ENTROPY(.logits = n->x[LAYERS], .target = n->target,
-                              .loss = n->loss, .dlogits = n->dx[LAYERS],
-                              .dloss = ssq_scaler_scale_tensor(n->scaler)));
-    for (int i = LAYERS - 1; i >= 0 && st == SSQ_OK; i--)
-        st = backward(g, n, i);
+        st = loss(g, n, 0);
+    for (int i = LAYERS - 1; i >= 0 && st == SSQ_OK; i--) {
+        st = weight(g, n, i);
+        if (st == SSQ_OK)
+            st = bias(g, n, i);
+        if (st == SSQ_OK)
+            st = data(g, n, i);
+    }
     if (st == SSQ_OK)
         st = ssq_optimizer_step(g->queue, n->o, n->scaler);
     return st == SSQ_OK ? ssq_scaler_update(g->queue, n->scaler) : st;
+}
+
+/* One of those calls by itself, which its time alone is of. */
+struct part {
+    const struct net *n;
+    ssq_status (*call)(struct gpu *g, const struct net *n, int i);
+    int i;
+};
+
+static ssq_status run_part(struct gpu *g, void *user)
+{
+    const struct part *p = user;
+
+    return p->call(g, p->n, p->i);
+}
+
+/* Where a step's time goes. */
+static void parts(struct gpu *g, const struct net *n)
+{
+    static const struct {
+        const char *name;
+        ssq_status (*call)(struct gpu *g, const struct net *n, int i);
+        bool layers; /* for each layer */
+    } calls[] = {{"forward", forward, true},
+                 {"loss", loss, false},
+                 {"weights' gradient", weight, true},
+                 {"bias's gradient", bias, true},
+                 {"data's gradient", data, true},
+                 {"loss and update", update, false}};
+
+    for (size_t k = 0; k < sizeof(calls) / sizeof(calls[0]); k++)
+        for (int i = 0; i < (calls[k].layers ? LAYERS : 1); i++) {
+            struct part p = {n, calls[k].call, i};
+            char name[96];
+
+            snprintf(name, sizeof(name), "of that step: %s%s", calls[k].name,
+                     calls[k].layers ? (const char *[]){" 1", " 2", " 3"}[i]
+                                     : "");
+            if (calls[k].call != data || i > 0)
+                gpu_time(g, name, "eager", SSQ_OK, run_part, &p, 0.0, 0.0);
+        }
 }
 
 static ssq_status launch(struct gpu *g, void *user)
@@ -211,6 +277,8 @@ void gpu_step(struct gpu *g)
     ssq_status st = make(g, &n);
     gpu_time(g, name, "eager", st, step, &n, flops, 0.0);
     waits(g, "eager", st, step, &n);
+    if (st == SSQ_OK)
+        parts(g, &n);
     if (st == SSQ_OK)
         st = capture(g, &n);
     gpu_time(g, name, "captured", st, launch, &n, flops, 0.0);

@@ -8,6 +8,7 @@ tests_gpu_bench_LDADD = libsesqui.la
 CLEANFILES += tests/gpu/bench$(EXEEXT)
 
 TESTS += tests/gpu/brief.sh
+full_tests += tests/gpu/brief.sh
 slow_tests += tests/gpu/brief.sh
 tests/gpu/brief.log: tests/gpu/bench$(EXEEXT) sesqui$(EXEEXT) \
 	$(module_LTLIBRARIES)
