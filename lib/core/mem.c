@@ -1,13 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* mem.c - host memory: from malloc, or from the caller's callbacks.
  *
- * A step of training asks for the same small blocks as the one before: copies
- * of ops, plans, what a queue holds. Blocks of malloc that are given back are
- * kept by size for the next who asks, up to a limit, until the library's last
- * object is gone; so a step that is like one before takes nothing of the
- * system. A caller's own allocator is told of every block and keeps what it
- * likes. Under a sanitizer nothing is kept either, or it would not see who
- * touches what was freed. */
+ * Each training step requests the same small blocks as the step before: copies
+ * of ops, plans and queue entries. Freed malloc blocks are therefore kept by
+ * size, up to a limit, and reused. They go back to the system when the
+ * library's last block is freed. A step that repeats an earlier one thus
+ * requests no memory from the system.
+ *
+ * A caller's own allocator sees every request, and no block is kept. Under a
+ * sanitizer no block is kept either: reuse would hide accesses to freed
+ * memory. */
 #include "lib/core/error.h"
 #include "lib/core/fork.h"
 #include "lib/core/object.h"
@@ -25,39 +27,39 @@
 #endif
 #endif
 #ifndef MOST_KEPT
-#define MOST_KEPT ((size_t)8 << 20) /* bytes, of all blocks together */
+#define MOST_KEPT ((size_t)8 << 20) /* bytes, of all kept blocks together */
 #endif
 
-/* Blocks have a head, which says in which list they belong, and one of these
- * sizes: 64 bytes at least, then four steps to each power of two. */
+/* A block begins with a head, which says in which list the block belongs. Block
+ * sizes are at least 64 bytes, with four steps per power of two. */
 #define FIRST_BITS 6
 #define STEP_BITS  2
 #define LISTS      64
 
 struct block {
     union {
-        struct block *next; /* of those that are kept */
-        size_t list;        /* of one in use; LISTS: too large for any */
+        struct block *next; /* of a kept block: the next in its list */
+        size_t list;        /* of a block in use; LISTS: larger than any list */
     };
     max_align_t bytes[];
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
 static ssq_allocator callbacks; /* the caller's, if custom */
 static bool custom;             /* else malloc and free */
 static size_t live;             /* blocks not yet freed */
-static size_t taken;            /* from malloc or the callbacks, ever */
+static size_t taken;            /* requests to malloc or callbacks so far */
 static struct block *kept[LISTS];
 static size_t kept_bytes;
 
-/* Bytes of the blocks of a list, heads not counted. */
+/* Return the bytes of a block in this list, without its head. */
 static size_t bytes_of(size_t list)
 {
     size_t power = (size_t)1 << (FIRST_BITS + (list >> STEP_BITS));
     return power + (power >> STEP_BITS) * (list & ((1u << STEP_BITS) - 1));
 }
 
-/* The first list whose blocks are large enough; LISTS: none. */
+/* Return the first list whose blocks are large enough; LISTS if none is. */
 static size_t list_of(size_t bytes)
 {
     size_t list = 0;
@@ -66,7 +68,7 @@ static size_t list_of(size_t bytes)
     return list;
 }
 
-/* With the lock. */
+/* Free all kept blocks. The caller must hold the lock. */
 static void drop_kept(void)
 {
     for (size_t i = 0; i < LISTS; i++)
@@ -78,8 +80,8 @@ static void drop_kept(void)
     kept_bytes = 0;
 }
 
-/* With the lock: a block, of those that are kept if one fits. Where the system
- * has nothing left it gets those back before it is asked once more. */
+/* Allocate a block, reusing a kept one if possible. If malloc fails, free all
+ * kept blocks and try once more. The caller must hold the lock. */
 static void *take(size_t bytes)
 {
     size_t list = list_of(bytes), room = bytes;
@@ -106,7 +108,9 @@ static void *take(size_t bytes)
     return b->bytes;
 }
 
-/* With the lock; live counts without this block. */
+/* Keep a block for reuse, or free it if too much is kept. If no block is in use
+ * any more, free all kept blocks. The caller must hold the lock, and must have
+ * decremented live already. */
 static void give(void *p)
 {
     struct block *b =
@@ -123,8 +127,8 @@ static void give(void *p)
         drop_kept();
 }
 
-/* The callbacks are called under the lock, so they need not be thread-safe; one
- * that called the library would wait for itself. */
+/* Callbacks run under the lock, so they need not be thread-safe. They must not
+ * call the library, which would deadlock. */
 void *mem_alloc(size_t bytes)
 {
     pthread_mutex_lock(&lock);
@@ -196,8 +200,9 @@ char *mem_strdup(const char *s)
     return copy;
 }
 
-/* With the lock. Blocks of the old allocator must all be gone, since each one
- * is freed by whatever callbacks are set at that time. */
+/* Change the allocator; refused while a block is in use, because mem_free()
+ * uses the callbacks that are set when it is called. The caller must hold the
+ * lock. */
 static ssq_status allocator_store(const ssq_allocator *a)
 {
     if (live != 0)

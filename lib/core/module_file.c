@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module_file.c - what must be true of a module's file before it is loaded,
- * and where the library itself is.
+/* module_file.c - checks on a module's file before it is loaded, and the
+ * library's own directory.
  *
- * A module is code that runs with the caller's rights, so where anybody may
- * write none is looked for. What is checked cannot change behind the check but
- * by who might write there anyway. */
+ * A module is code that runs with the caller's rights. It is therefore never
+ * loaded from a place that every user can write to. Between check and load,
+ * only a user with write permission there can change the file. */
 #define _GNU_SOURCE 1 /* dladdr */
 
 #include "lib/core/module_file.h"
@@ -19,23 +19,24 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-/* ---- who may write there ---- */
+/* ---- permissions ---- */
 
-/* True if nobody but its owner or group may replace what is in dir. own: dir
- * has the file itself, so that not even new files may come. */
+/* True if only the owner and the group of dir can replace files in it. own: dir
+ * contains the module itself, so other users must not be able to add files
+ * either. */
 static bool dir_safe(const char *dir, bool own, struct why *why)
 {
     struct stat s;
     if (stat(dir, &s) != 0)
         return refuse(why, "%s: %s", dir, strerror(errno));
-    /* In a sticky directory, as /tmp is, others cannot rename or remove what is
-     * not theirs, but anybody adds files. */
+    /* In a sticky directory such as /tmp, users cannot rename or remove the
+     * files of others, but every user can add files. */
     if ((s.st_mode & S_IWOTH) == 0 || (!own && (s.st_mode & S_ISVTX) != 0))
         return true;
     return refuse(why, "%s: everybody may write there: not used", dir);
 }
 
-/* The directory that path is in, and all above it. path is cut. */
+/* Check the directory of path and all directories above it. Truncates path. */
 static bool dirs_safe(char *path, struct why *why)
 {
     bool own = true;
@@ -49,8 +50,8 @@ static bool dirs_safe(char *path, struct why *why)
     return true;
 }
 
-/* The way as it was given is checked, and the way behind all links: whoever may
- * write to either could put another file there. */
+/* Check the path as given, and the path with all links resolved: a user with
+ * write access to either could substitute another file. */
 bool module_file_safe(const char *path, struct why *why)
 {
     char given[PATH_MAX], real[PATH_MAX];
@@ -68,9 +69,10 @@ bool module_file_safe(const char *path, struct why *why)
     return dirs_safe(given, why) && dirs_safe(real, why);
 }
 
-/* ---- all its bytes ---- */
+/* ---- completeness ---- */
 
-/* Exactly so many bytes from a place of the file; false where it ends early. */
+/* Read exactly `bytes` bytes from offset `at` of the file. False if the file
+ * ends early, or on an error. */
 static bool read_at(int fd, uint64_t at, void *to, size_t bytes)
 {
     unsigned char *b = to;
@@ -87,14 +89,14 @@ static bool read_at(int fd, uint64_t at, void *to, size_t bytes)
     return true;
 }
 
-/* True if n times each bytes, from at on, end within size. */
+/* True if n items of `each` bytes, from offset `at` on, end within size. */
 static bool inside(uint64_t at, uint64_t n, uint64_t each, uint64_t size)
 {
     uint64_t bytes;
     return size_mul(n, each, &bytes) && at <= size && bytes <= size - at;
 }
 
-/* The refusal of a file that ends before what its headers speak of. */
+/* Refuse a file that ends before a part that its headers describe. */
 static bool cut(struct why *why, const char *path, uint64_t size,
                 const char *what)
 {
@@ -119,9 +121,9 @@ static bool segments_whole(int fd, const char *path, uint64_t size,
     return true;
 }
 
-/* The same of all sections. The loader needs none, but they lie behind the
- * segments: a copy that was cut short misses them first. A stripped file may
- * have none. */
+/* True if all sections are within the file's size. The loader does not need
+ * them, but they follow the segments: a truncated copy loses them first. A
+ * stripped file may have none. */
 static bool sections_whole(int fd, const char *path, uint64_t size,
                            const ElfW(Ehdr) * h, struct why *why)
 {
@@ -140,7 +142,7 @@ static bool sections_whole(int fd, const char *path, uint64_t size,
     return true;
 }
 
-/* The checks of module_file_whole, with the file open. */
+/* Run the checks of module_file_whole() on an open file. */
 static bool whole(int fd, const char *path, struct why *why)
 {
     struct stat s;
@@ -159,8 +161,8 @@ static bool whole(int fd, const char *path, struct why *why)
            sections_whole(fd, path, size, &h, why);
 }
 
-/* O_NONBLOCK: opening a FIFO must not wait; fstat and the ELF magic refuse
- * it. */
+/* O_NONBLOCK: opening a FIFO must not wait. The FIFO is refused later, because
+ * pread() fails on it. */
 bool module_file_whole(const char *path, struct why *why)
 {
     int fd;
@@ -176,7 +178,7 @@ bool module_file_whole(const char *path, struct why *why)
 
 /* ---- the library itself ---- */
 
-/* dladdr finds the object that has the address of one of our own variables. */
+/* Ask dladdr() for the object that contains a variable of this file. */
 bool library_directory(char *path, size_t bytes)
 {
     static const char here = 0;
@@ -185,7 +187,7 @@ bool library_directory(char *path, size_t bytes)
         return false;
     const char *end = strrchr(info.dli_fname, '/');
     size_t n = end == NULL ? 0 : (size_t)(end - info.dli_fname);
-    /* a relative one is of a directory that the process may have left */
+    /* the process may have left the directory that a relative path refers to */
     if (info.dli_fname[0] != '/' || n == 0 || n >= bytes)
         return false;
     memcpy(path, info.dli_fname, n);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module_find.c - where modules are looked for. */
+/* module_find.c - search for modules. */
 #include "lib/core/module_find.h"
 
 #include "lib/core/env.h"
@@ -11,7 +11,8 @@
 #include <string.h>
 #include <unistd.h>
 
-/* What is looked for, and who takes it. */
+/* A search: the module's name, the function that accepts a file, and the
+ * problems found so far. */
 struct search {
     const char *name;
     module_try_fn *try_file;
@@ -19,16 +20,16 @@ struct search {
     struct why *reason;
 };
 
-/* Add text to what *why says; what does not fit is cut off. */
+/* Append text to *why, after "; ". Text that does not fit is cut off. */
 static void refuse_too(struct why *why, const char *text)
 {
     struct why first = *why;
     refuse(why, "%s%s%s", first.text, first.text[0] == '\0' ? "" : "; ", text);
 }
 
-/* Try <dir>/<name>.so if there is one, of the n characters of dir; false: go on
- * to the next. What was wrong with one is added to the reason, also where
- * another that is taken comes behind it. */
+/* Try <dir>/<name>.so, if it exists; dir has n characters. Returns true if the
+ * file was accepted, false to continue the search. Problems with a file are
+ * added to the reason, even if a later file is accepted. */
 static bool try_dir(const struct search *s, const char *dir, size_t n)
 {
     char path[PATH_MAX];
@@ -51,7 +52,7 @@ static bool try_dir(const struct search *s, const char *dir, size_t n)
     return taken;
 }
 
-/* The same of each part of a colon list. */
+/* Try each directory of a colon-separated list. */
 static bool try_list(const struct search *s, const char *dirs)
 {
     while (dirs != NULL && *dirs != '\0') {
@@ -63,8 +64,8 @@ static bool try_list(const struct search *s, const char *dirs)
     return false;
 }
 
-/* Beside the library: as installed, or in the directory that libtool builds
- * in, where modules are not in one of their own. */
+/* Try the directory of the library: its subdirectory sesqui/0 if the library is
+ * installed, or .libs itself in a build tree, where libtool puts modules. */
 static bool try_beside(const struct search *s)
 {
     static const char installed[] = "/sesqui/0", build[] = "/.libs";

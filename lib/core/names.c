@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - an index of names: the number of a name without a search. */
+/* names.c - an index that maps names to numbers. */
 #include "lib/core/names.h"
 
 #include "lib/core/core.h"
 
 #include <string.h>
 
-/* hash is kept so that growing reads no name. */
+/* hash is stored so that growing the table need not read the names. */
 struct name_slot {
     const char *name; /* NULL: the slot is empty */
     size_t number;
@@ -21,8 +21,8 @@ uint32_t name_hash(const char *name)
     return h;
 }
 
-/* The slot of a name, or the empty one where it belongs. A table is never
- * full, so there is one. */
+/* Return the slot of a name, or the empty slot for it. One always exists,
+ * because a table is never full. */
 static struct name_slot *name_place(const struct name_index *n,
                                     const char *name, uint32_t hash)
 {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.h - an index of names: the number of a name without a search. */
+/* names.h - an index that maps names to numbers. */
 #ifndef LIB_CORE_NAMES_H
 #define LIB_CORE_NAMES_H
 
@@ -12,18 +12,19 @@
 #define NAME_NONE SIZE_MAX
 
 /** A hash table with open addressing, at most half full. All zeros is an empty
- *  index. Names are borrowed, and must stay where they are. */
+ *  index. Names are borrowed: the caller must not move or free them. */
 struct name_index {
     struct name_slot *slot; /* owned */
     size_t n, room;         /* names, slots: 0 or a power of two */
 };
 
-/** FNV-1a of a name, 32 bits: http://www.isthe.com/chongo/tech/comp/fnv/. */
+/** Return the 32-bit FNV-1a hash of a name:
+ *  http://www.isthe.com/chongo/tech/comp/fnv/. */
 uint32_t name_hash(const char *name);
 
 /** Find the number of a name; NAME_NONE if it is missing. */
 size_t names_find(const struct name_index *names, const char *name);
-/** Make room for one more name. */
+/** Make room for one more name. An error's text begins with `what`. */
 ssq_status names_reserve(struct name_index *names, const char *what);
 /** Add a name that is missing, after names_reserve(). */
 void names_add(struct name_index *names, const char *name, size_t number);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* native.c - devices, queues and buffers over a caller's own objects. */
+/* native.c - devices, queues and buffers over native objects of the caller. */
 #include "lib/core/native.h"
 
 #include "lib/core/fork.h"
@@ -7,7 +7,7 @@
 
 #include <string.h>
 
-/* The backend of a name, loaded and able to take what a caller has. */
+/* Find a backend by name, load it, and check that it accepts native objects. */
 static ssq_status find(const char *name, const char *what,
                        const struct registry_entry **entry)
 {
@@ -26,7 +26,7 @@ static ssq_status find(const char *name, const char *what,
     return SSQ_OK;
 }
 
-/* The opening is not automatic: the caller has chosen the device himself. */
+/* The opening is not automatic, because the caller has chosen the device. */
 ssq_status native_device_open(const char *name, const void *const *handles,
                               const ssq_device_options *options,
                               const char *what, ssq_device **device)
@@ -47,7 +47,7 @@ ssq_status native_device_open(const char *name, const void *const *handles,
                : st;
 }
 
-/* A handle of one API means nothing to the devices of another: refuse them. */
+/* Refuse a device of another backend: a handle is valid within one API only. */
 static ssq_status check_device(const ssq_device *device, const char *backend,
                                const char *what)
 {
@@ -59,8 +59,9 @@ static ssq_status check_device(const ssq_device *device, const char *backend,
     return device_check(device, what);
 }
 
-/* A device of this backend may have been opened by name, too: then the handle
- * has to be of the context that the backend made, which queue_native checks. */
+/* A device of this backend may also have been opened by name. The handle must
+ * then belong to the context that the backend created; queue_native checks
+ * that. */
 ssq_status native_queue_create(const char *backend, ssq_device *device,
                                const void *handle, const char *what,
                                ssq_queue **queue)
@@ -74,8 +75,8 @@ ssq_status native_queue_create(const char *backend, ssq_device *device,
     return st == SSQ_OK ? queue_create(device, impl, queue) : st;
 }
 
-/* As buffer_free, but the memory is the backend's view of the caller's, and not
- * the pool's: free lets go of it. */
+/* Free an imported buffer. Unlike in buffer_free(), the memory is not from the
+ * pool: the backend's free only releases its view of the caller's memory. */
 static void imported_free(struct object *o)
 {
     ssq_buffer *b = (ssq_buffer *)o;
@@ -136,7 +137,7 @@ ssq_status native_device_info(const char *backend, const ssq_device *device,
     return st;
 }
 
-/* The pool's lock keeps allocations out while the allocator changes. */
+/* The pool's lock prevents allocations while the allocator changes. */
 ssq_status native_allocator_set(const char *backend, ssq_device *device,
                                 const void *allocator, const char *what)
 {

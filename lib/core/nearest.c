@@ -1,12 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nearest.c - which of several names was meant: the one of least distance. */
+/* nearest.c - find the known name that is nearest to a misspelt one. */
 #include "lib/core/nearest.h"
 
 #include <stdio.h>
 #include <string.h>
 
-/* How many characters of one name are added, left out or replaced in the other
- * (Levenshtein); most + 1 if they are more than `most`. */
+/* Return the Levenshtein distance of two names: the characters to insert,
+ * delete or replace. Returns most + 1 if it is larger than `most`, or if b is
+ * too long. */
 static size_t distance(const char *a, size_t m, const char *b, size_t most)
 {
     size_t row[NEAREST_NAME], n = strlen(b);
@@ -15,7 +16,7 @@ static size_t distance(const char *a, size_t m, const char *b, size_t most)
     for (size_t j = 0; j <= n; j++)
         row[j] = j;
     for (size_t i = 1; i <= m; i++) {
-        size_t before = row[0]; /* of the last row, one to the left */
+        size_t before = row[0]; /* of the previous row, one to the left */
         row[0] = i;
         for (size_t j = 1; j <= n; j++) {
             size_t replaced = before + (a[i - 1] != b[j - 1]);

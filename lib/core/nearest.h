@@ -1,30 +1,29 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* nearest.h - which of several names was meant by one that is not among them.
- */
+/* nearest.h - find the known name that is nearest to a misspelt one. */
 #ifndef LIB_CORE_NEAREST_H
 #define LIB_CORE_NEAREST_H
 
 #include <stddef.h>
 
-/** Longest name that is compared, its end included. */
+/** Size of the longest name that is compared, with its terminator. */
 #define NEAREST_NAME 128
 
-/** The search for the name that is most like another. */
+/** A search for the known name that is nearest to another. */
 struct nearest {
-    const char *name; /* n characters, without an end */
+    const char *name; /* n characters, not terminated */
     size_t n;
-    size_t least;      /* the next name must differ in less characters */
-    const char *found; /* NULL: none differs in less than half of them */
+    size_t least;      /* the next name must differ in fewer characters */
+    const char *found; /* NULL: none differs in fewer than half of them */
 };
 
 /** Begin a search for a name of n characters. */
 struct nearest nearest_begin(const char *name, size_t n);
-/** Compare with a name that exists, which must outlive the search. */
+/** Compare with a known name, which must outlive the search. */
 void nearest_look(struct nearest *s, const char *name);
 
 /** Bytes of the longest question. */
 #define NEAREST_QUESTION (NEAREST_NAME + 24)
-/** Write "; did you mean "gelu"?", or nothing if no name was near. */
+/** Write "; did you mean "gelu"?", or "" if no name is near. */
 void nearest_question(const struct nearest *s, char text[NEAREST_QUESTION]);
 
 #endif

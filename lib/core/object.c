@@ -8,7 +8,8 @@ void object_init(struct object *o, void (*free_fn)(struct object *))
     o->free = free_fn;
 }
 
-/* Relaxed: whoever takes a reference has one already, which keeps it alive. */
+/* Relaxed order is enough: the caller's own reference keeps the object alive.
+ */
 void object_get(struct object *o)
 {
     atomic_fetch_add_explicit(&o->refs, 1, memory_order_relaxed);
@@ -23,8 +24,8 @@ bool object_get_live(struct object *o)
     return false;
 }
 
-/* Release and acquire: what other threads did with the object before their puts
- * has happened before it is freed. */
+/* Acquire and release: everything that other threads did with the object before
+ * their put happens before the object is freed. */
 void object_put(struct object *o)
 {
     if (o == NULL)

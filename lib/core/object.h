@@ -7,38 +7,40 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/** First member of everything that is shared. */
+/** First member of every object that is shared. */
 struct object {
     atomic_size_t refs;
-    void (*free)(struct object *); /* called at the last put */
+    void (*free)(struct object *); /* called by the last put */
 };
 
-/** One reference, owned by the caller. */
+/** Start with one reference, owned by the caller. */
 void object_init(struct object *o, void (*free)(struct object *));
-/** Take one more; the caller must have one, or a lock that keeps one alive. */
+/** Add a reference. The caller must have one, or a lock that keeps one alive.
+ */
 void object_get(struct object *o);
-/** The same for a caller who has but a lock, without which its memory would not
- *  be freed; false: the last reference is gone. */
+/** The same for a caller that has only a lock which prevents the memory from
+ *  being freed. False: the last reference is already gone. */
 bool object_get_live(struct object *o);
 /** Drop a reference; NULL is allowed. */
 void object_put(struct object *o);
 
-/** Zeroed memory from the allocation callbacks; NULL when there is none. The
- *  caller says so with error_nomem(). Never called with 0 bytes. */
+/** Allocate zeroed memory, from malloc or the allocation callbacks. Returns
+ *  NULL without memory; the caller reports that with error_nomem(). bytes must
+ *  not be 0. */
 void *mem_alloc(size_t bytes);
-/** Zeroed memory for n elements of size bytes; NULL as above, and where the
- *  product overflows. A product of 0 gets a block of 1 byte. */
+/** Allocate zeroed memory for n elements of size bytes. Returns NULL without
+ *  memory, and if n * size overflows. If n * size is 0, allocates 1 byte. */
 void *mem_alloc_array(size_t n, size_t size);
-/** p may be NULL. */
+/** Free a block; p may be NULL. */
 void mem_free(void *p);
-/** How often the library has asked malloc, or the callbacks, for memory, and
- *  how many blocks it has not freed. False where no block is kept for the next
- *  who asks: under a sanitizer. */
+/** Set *taken to the number of requests to malloc or to the callbacks so far,
+ *  and *live to the number of blocks in use. Returns false under a sanitizer,
+ *  which disables the reuse of freed blocks. */
 bool mem_count(size_t *taken, size_t *live);
-/** Zeroed memory that stays as long as the process: not from the callbacks,
- *  which may be replaced when all objects are gone. */
+/** Allocate zeroed memory that stays until the process ends. It is never from
+ *  the callbacks, which may be replaced when all objects are gone. */
 void *mem_keep(size_t bytes);
-/** A copy of a string, to be freed with mem_free; NULL without memory. */
+/** Copy a string; free the copy with mem_free(). NULL without memory. */
 char *mem_strdup(const char *s);
 
 #endif

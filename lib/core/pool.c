@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.c - device memory in slabs, handed out in multiples of 256 bytes.
+/* pool.c - device memory in slabs, allocated in multiples of 256 bytes.
  *
- * A slab is one allocation of the backend, with a tree of its free
- * ranges; first fit, neighbours are merged when a range comes back. A buffer
- * larger than half a slab gets a slab of its own, given back at once when it is
- * freed: training asks for the same large sizes again and again, and one
- * dedicated slab cannot fragment. Backends with slab_bytes 0 (guard) get one
- * allocation per buffer. */
+ * A slab is one allocation of the backend, with a tree of its free ranges.
+ * Allocation is first fit, and a freed range merges with its free neighbours. A
+ * buffer larger than half a slab gets a dedicated slab, which is freed together
+ * with the buffer. This suits training, which requests the same large sizes
+ * again and again: a dedicated slab cannot fragment. Backends with slab_bytes 0
+ * (guard) get one allocation per buffer. */
 #include "lib/core/pool.h"
 
 #include "lib/core/env.h"
@@ -16,41 +16,40 @@
 #include <stdlib.h>
 
 #define STEP                                                                   \
-    256u /* bytes: the least alignment all GPUs accept for bindings            \
-          */
+    256u /* bytes: all GPUs accept bindings that start at a multiple of it */
 
-/* A range of a slab that is free, in multiples of STEP. */
+/* A free range of a slab; its bounds are multiples of STEP. */
 struct range {
     struct interval bytes; /* in the slab's tree of free ranges */
-    struct range *next;    /* in the slab's list of spare ones */
+    struct range *next;    /* in the slab's list of spare nodes */
 };
 
-/* Memory of the backend, and which ranges of it are free. */
+/* One allocation of the backend, and its free ranges. */
 struct slab {
     struct slab *next, *before;
     struct backend_mem *mem; /* owned */
-    uint64_t bytes;          /* handed out at most */
+    uint64_t bytes;          /* that buffers can use */
     uint64_t used;           /* bytes */
-    struct interval *free;   /* of ranges, of which none touch each other */
-    struct range *spare; /* one per live buffer: giving back needs no memory */
-    bool dedicated;      /* of one buffer, and no other is put into it */
+    struct interval *free;   /* ranges, of which no two are adjacent */
+    struct range *spare;     /* one per live buffer: freeing needs no memory */
+    bool dedicated; /* contains a single buffer, and accepts no other */
 };
 
 struct pool {
     ssq_device *device; /* not a reference: the device owns the pool */
-    void (*retire)(ssq_device *device, bool wait); /* never with the lock */
+    void (*retire)(ssq_device *device, bool wait); /* called without the lock */
     struct backend_limits limits;                  /* constant */
-    pthread_mutex_t lock;                          /* of all that follows */
-    struct slab *slabs;                            /* the newest first */
-    /* bytes of live buffers, bytes of slabs, the most that in_use has been, and
-     * how many buffers live */
+    pthread_mutex_t lock;                          /* guards all that follow */
+    struct slab *slabs;                            /* newest first */
+    /* bytes of live buffers, bytes of slabs, the highest in_use so far, and the
+     * number of live buffers */
     uint64_t in_use, reserved, peak, buffers;
 };
 
-/* The device's limits, lowered by the environment: so tests see on any machine
- * what a small device does. A variable never raises a limit, since the device
- * could not keep what it promised. Groups of one item have no loop limit, as
- * they are processors. */
+/* Read the device's limits and lower them as the environment says, so that
+ * tests can emulate a small device on any machine. A variable never raises a
+ * limit: the device could not honour it. Devices with groups of one item are
+ * processors, which have no loop limit. */
 static ssq_status read_limits(const ssq_device *device,
                               struct backend_limits *l)
 {
@@ -110,7 +109,7 @@ static void range_drop(struct slab *s, struct interval *i)
     mem_free(range_of(i));
 }
 
-/* Unlink a slab without live buffers, and give it back. */
+/* Unlink a slab without live buffers, and free it. */
 static void slab_free(struct pool *p, struct slab *s)
 {
     *(s->before == NULL ? &p->slabs : &s->before->next) = s->next;
@@ -127,7 +126,7 @@ static void slab_free(struct pool *p, struct slab *s)
     mem_free(s);
 }
 
-/* With the lock: give back every slab that no buffer uses. */
+/* Free every slab that no buffer uses. The caller must hold the lock. */
 static void trim_locked(struct pool *p)
 {
     for (struct slab *s = p->slabs, *next; s != NULL; s = next) {
@@ -146,7 +145,7 @@ void pool_trim(struct pool *p)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* All buffers are gone: each of them held the device, which owns the pool. */
+/* No buffer exists any more: each one holds the device, which owns the pool. */
 void pool_destroy(struct pool *p)
 {
     if (p == NULL)
@@ -156,8 +155,8 @@ void pool_destroy(struct pool *p)
     mem_free(p);
 }
 
-/* Make a new slab with one free range of bytes, in mem_bytes of device memory,
- * and link it into the pool. The limit counts bytes of slabs, used or not. */
+/* Create a slab with one free range of `bytes`, in mem_bytes of device memory,
+ * and link it into the pool. The memory limit counts all slabs, used or not. */
 static ssq_status slab_create(struct pool *p, uint64_t bytes,
                               uint64_t mem_bytes, struct slab **out)
 {
@@ -189,10 +188,10 @@ static ssq_status slab_create(struct pool *p, uint64_t bytes,
     return SSQ_OK;
 }
 
-/* Cut bytes from the slab's first range that has them; false: none has, or
- * there is no host memory for a node. A node is put by for their way back, so
- * that freeing a buffer cannot fail: it is the range's own where that is used
- * up, else a new one. */
+/* Allocate from the slab's first range that is large enough. False if there is
+ * none, or no host memory for a node. Each allocation adds a spare node for the
+ * range that freeing will create, so that freeing cannot fail. The node is the
+ * range's own if the range is used up, otherwise a new one. */
 static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
 {
     struct interval *i = interval_first(s->free, bytes);
@@ -216,8 +215,8 @@ static bool slab_take(struct slab *s, uint64_t bytes, uint64_t *offset)
     return true;
 }
 
-/* Put a buffer's bytes back among the free ranges, where their offset belongs,
- * and join them with the neighbours on both sides. */
+/* Return a buffer's bytes to the free ranges, and merge them with the
+ * neighbours on both sides. */
 static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
 {
     struct range *r = s->spare;
@@ -237,7 +236,7 @@ static void slab_give(struct slab *s, uint64_t offset, uint64_t bytes)
     interval_add(&s->free, &r->bytes);
 }
 
-/* Place a buffer in a slab that there is; false: no shared slab has room. */
+/* Place a buffer in an existing slab. False: no shared slab has room. */
 static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     for (struct slab *s = p->slabs; s != NULL; s = s->next) {
@@ -249,10 +248,10 @@ static bool take_anywhere(const struct pool *p, ssq_buffer *b, uint64_t bytes)
     return false;
 }
 
-/* Make a slab for this buffer: a shared one, or one of its own where the buffer
- * is large or the device has no memory for a whole shared slab. A backend
- * without slabs is asked for the exact size, so that it sees an op run over the
- * buffer's last byte. */
+/* Create a slab for this buffer. It is a shared one, or a dedicated one if the
+ * buffer is large or the device lacks memory for a whole shared slab. A backend
+ * without slabs gets the buffer's exact size, so that it can detect an op that
+ * runs past the buffer's end. */
 static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     uint64_t share = p->limits.slab_bytes;
@@ -276,7 +275,8 @@ static ssq_status take_new(struct pool *p, ssq_buffer *b, uint64_t bytes)
     return SSQ_OK;
 }
 
-/* One attempt of pool_get, with the lock; bytes are rounded up to STEP. */
+/* Make one attempt of pool_get(). bytes is a multiple of STEP. The caller must
+ * hold the lock. */
 static ssq_status get_locked(struct pool *p, ssq_buffer *b, uint64_t bytes)
 {
     bool share = bytes <= p->limits.slab_bytes / 2;
@@ -313,7 +313,7 @@ void pool_info(struct pool *p, ssq_memory_info *info)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* The text of an exhausted pool; the last text says what failed. */
+/* Report that the pool is exhausted; the thread's last error says why. */
 static ssq_status exhausted(struct pool *p, uint64_t asked)
 {
     ssq_memory_info info = SSQ_MEMORY_INFO_INIT;
@@ -337,9 +337,9 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
     if (!size_align(b->bytes, STEP, &bytes))
         return error_set(SSQ_ERR_NOMEM, "buffer: no memory has %llu bytes",
                          (unsigned long long)b->bytes);
-    /* First as it is, then with finished work let go of, and in the end after
-     * waiting for all work. retire takes queues_lock and releases buffers,
-     * which come back here: so the pool's lock is not held. */
+    /* First try as it is, then after releasing finished work, and finally after
+     * waiting for all work. retire takes queues_lock and frees buffers, which
+     * calls pool_put(), so the pool's lock must not be held here. */
     for (int attempt = 0; attempt < 3; attempt++) {
         if (attempt > 0) {
             p->retire(p->device, attempt == 2);
@@ -354,8 +354,8 @@ ssq_status pool_get(struct pool *p, ssq_buffer *b)
     return exhausted(p, b->bytes);
 }
 
-/* A dedicated slab goes back to the device at once; shared ones stay for the
- * next buffer, until somebody trims the pool. */
+/* A dedicated slab is freed immediately. Shared slabs stay for later buffers
+ * until the pool is trimmed. */
 void pool_put(struct pool *p, ssq_buffer *b)
 {
     uint64_t bytes = (b->bytes + STEP - 1) & ~(uint64_t)(STEP - 1);

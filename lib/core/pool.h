@@ -1,32 +1,33 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pool.h - device memory in slabs, handed out in multiples of 256 bytes. */
+/* pool.h - device memory in slabs, allocated in multiples of 256 bytes. */
 #ifndef LIB_CORE_POOL_H
 #define LIB_CORE_POOL_H
 
 #include "lib/core/core.h"
 
-/** retire: has the device let go of what finished work holds; waits for all of
- *  it first when asked. */
+/** Create a pool. retire must release everything that finished work holds; if
+ *  wait is set, it must first wait for all work. */
 ssq_status pool_create(ssq_device *device,
                        void (*retire)(ssq_device *device, bool wait),
                        struct pool **pool);
-/** NULL is allowed. No buffer of the pool may be alive. */
+/** Destroy a pool; NULL is allowed. No buffer of the pool may be alive. */
 void pool_destroy(struct pool *pool);
 
-/** Fill buffer->{mem,offset,slab} for buffer->bytes > 0. Retires finished
- *  work when memory is short, then waits, then SSQ_ERR_NOMEM. */
+/** Set buffer->{mem,offset,slab}; buffer->bytes must not be 0. If memory is
+ *  short, retire finished work, then wait for all work, then return
+ *  SSQ_ERR_NOMEM. */
 ssq_status pool_get(struct pool *pool, ssq_buffer *buffer);
-/** The memory of a buffer that pool_get filled; it cannot fail. */
+/** Free the memory of a buffer that pool_get() has set; cannot fail. */
 void pool_put(struct pool *pool, ssq_buffer *buffer);
-/** Give slabs that no buffer uses back to the device. */
+/** Return slabs that no buffer uses to the device. */
 void pool_trim(struct pool *pool);
-/** Fill in_use, reserved, peak and buffers, all of one moment. */
+/** Set in_use, reserved, peak and buffers, all as of one moment. */
 void pool_info(struct pool *pool, ssq_memory_info *info);
-/** Most bytes that one kernel argument sees: the device's, or
- *  SSQ_LIMIT_BINDING when that is less. */
+/** Return the most bytes that one kernel argument covers: the device's limit,
+ *  or SSQ_LIMIT_BINDING if that is lower. */
 uint64_t pool_binding_bytes(const struct pool *pool);
-/** All limits of the device, with that one, and with SSQ_LIMIT_ITERATIONS where
- *  groups have more than one item. */
+/** Return all limits of the device, lowered by SSQ_LIMIT_BINDING and, if groups
+ *  have more than one item, by SSQ_LIMIT_ITERATIONS. */
 const struct backend_limits *pool_limits(const struct pool *pool);
 
 #endif

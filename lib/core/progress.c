@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c - how far a queue has come, also when it is gone. */
+/* progress.c - how far a queue has run, also after the queue is freed. */
 #include "lib/core/queue.h"
 
 #include "lib/core/fork.h"
 
-/* What outlives a queue, for those who ask how far it has come: mailboxes and
- * the like hold this and not the queue. While the queue is closing nothing is
- * known: impl may not be asked any more, and its work is not finished yet. */
+/* The part that outlives a queue. Objects that check how far the queue has run,
+ * such as mailboxes, hold this and not the queue. While the queue is closing,
+ * no work counts as finished, because impl must not be used then. */
 struct progress {
     struct object object;
     pthread_mutex_t lock;
     const struct backend *backend;
-    unsigned forks;              /* fork_count() when it was made */
+    unsigned forks;              /* fork_count() at creation */
     struct backend_queue *impl;  /* NULL: closing, or closed */
-    ssq_queue *queue;            /* NULL: the same; no reference */
-    bool closed;                 /* everything is finished */
-    atomic_uint_fast64_t handed; /* commands, where they are finished then */
+    ssq_queue *queue;            /* not a reference; NULL if impl is NULL */
+    bool closed;                 /* all work is finished */
+    atomic_uint_fast64_t handed; /* commands, for backends without completed */
 };
 
 static void progress_free(struct object *o)
@@ -25,7 +25,8 @@ static void progress_free(struct object *o)
     mem_free(p);
 }
 
-/* One reference, for the queue; impl is not owned. NULL: no memory. */
+/* Create a progress with one reference, for the queue. impl is borrowed. NULL
+ * without memory. */
 struct progress *progress_create(const struct backend *backend,
                                  struct backend_queue *impl)
 {
@@ -45,8 +46,8 @@ void progress_bind(struct progress *p, ssq_queue *queue)
     p->queue = queue;
 }
 
-/* Without the queue's lock, which a thread may have that waits for what is to
- * be ended. */
+/* Does not take the queue's lock: a thread may hold it while waiting for the
+ * work that this call ends. */
 void progress_fail(struct progress *p, ssq_status status)
 {
     pthread_mutex_lock(&p->lock);
@@ -55,7 +56,8 @@ void progress_fail(struct progress *p, ssq_status status)
     pthread_mutex_unlock(&p->lock);
 }
 
-/* Its memory stays until it has passed progress_close, which wants the lock. */
+/* The queue's memory is valid here: before it is freed, progress_close() must
+ * get the lock. */
 ssq_queue *progress_queue(struct progress *p)
 {
     pthread_mutex_lock(&p->lock);
@@ -66,8 +68,8 @@ ssq_queue *progress_queue(struct progress *p)
     return q;
 }
 
-/* From now on impl is not asked; closed: and everything is finished. Whoever is
- * asking at this moment has the lock, so impl is not closed under his hands. */
+/* Stop using impl. closed: all work is finished. A thread that checks the
+ * progress holds the lock, so impl is not closed during the check. */
 void progress_close(struct progress *p, bool closed)
 {
     pthread_mutex_lock(&p->lock);
@@ -83,14 +85,14 @@ struct progress *progress_get(struct progress *p)
     return p;
 }
 
-/* The lock is the progress's own, not the queue's: asking never waits for a
+/* Takes the progress's own lock, not the queue's, so this never waits for a
  * thread that enqueues or syncs. */
 bool progress_reached(struct progress *p, uint64_t position)
 {
     if (p->backend->completed == NULL)
         return atomic_load(&p->handed) >= position;
     if (p->backend->fork_hold == NULL && p->forks != fork_count())
-        return false; /* as a device that is lost */
+        return false; /* as for a lost device */
     pthread_mutex_lock(&p->lock);
     bool reached = p->closed || (p->impl != NULL &&
                                  p->backend->completed(p->impl) >= position);

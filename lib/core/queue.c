@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.c - queues of a device: opened, closed, asked how far they have
- * come. */
+/* queue.c - queues of a device: create and destroy them, query their
+ * progress. */
 #include "lib/core/queue.h"
 
 #include "lib/core/fork.h"
@@ -22,14 +22,14 @@ uint64_t queue_position(ssq_queue *queue)
     return position;
 }
 
-/* Called by the last object_put. The queue leaves the device's list before it
- * is closed, so that device_retire meets only queues that are whole; closing
- * waits for the device, and only then are ops and buffers let go of. */
+/* Free a queue; called by the last object_put(). The queue leaves the device's
+ * list before it is closed, so that device_retire() sees only usable queues.
+ * Closing waits for the device; ops and buffers are released after that. */
 static void queue_free(struct object *o)
 {
     ssq_queue *q = (ssq_queue *)o;
     ssq_device *d = q->device;
-    if (device_lost(d)) { /* what it has may be in the middle of anything */
+    if (device_lost(d)) { /* the queue's state may be inconsistent */
         mem_free(q);
         object_put(&d->object);
         return;
@@ -54,7 +54,8 @@ static void queue_free(struct object *o)
     object_put(&d->object);
 }
 
-/* Others see the queue once it is in the device's list, so that comes last. */
+/* Other threads see the queue once it is in the device's list, so it is added
+ * last. */
 ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
                         ssq_queue **queue)
 {
@@ -83,8 +84,8 @@ ssq_status queue_create(ssq_device *device, struct backend_queue *impl,
     return SSQ_OK;
 }
 
-/* For fork only: nobody else locks two queues at once, so their order within
- * the list does not matter as long as queues_lock is held. */
+/* For fork only. No other code locks two queues at the same time, so their
+ * order in the list does not matter while queues_lock is held. */
 void queues_hold(ssq_device *device)
 {
     pthread_mutex_lock(&device->queues_lock);
@@ -125,8 +126,8 @@ ssq_status ssq_queue_create(ssq_device *device,
     return st == SSQ_OK ? queue_create(device, impl, queue) : st;
 }
 
-/* An event may still hold the queue, so that it lives on; waiting here makes
- * sure that the caller's host memory is no longer in use all the same. */
+/* An event may still hold the queue, which then outlives this call. Waiting
+ * here ensures that no work uses the caller's host memory afterwards. */
 void ssq_queue_destroy(ssq_queue **queue)
 {
     if (queue == NULL || *queue == NULL)
@@ -183,14 +184,15 @@ ssq_status queue_wait(ssq_queue *queue)
     if (st != SSQ_OK)
         return st;
     st = queue_finish(queue);
-    if (st == SSQ_OK) /* it may have been ended by somebody's failure */
+    if (st == SSQ_OK) /* a failure elsewhere may have ended the queue */
         return queue_check(queue, "queue_sync");
-    /* invalid: it was not waited, and nothing has failed */
+    /* SSQ_ERR_INVALID: it did not wait, and nothing has failed */
     return st == SSQ_ERR_INVALID ? st : queue_fail(queue, st);
 }
 
-/* The queue is waited for even if a report could not send its words, for lack
- * of memory: the caller frees what the queue's work uses. */
+/* Wait for the queue even if a report could not send its words for lack of
+ * memory. After this call the caller frees memory that the queue's work uses.
+ */
 ssq_status ssq_queue_sync(ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "queue_sync"), sent = SSQ_OK;
@@ -204,8 +206,8 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
     return sent != SSQ_OK ? sent : reports_tell(queue);
 }
 
-/* What waits is handed over: nothing would ever finish it else, for a caller
- * who asks again and again. completed is asked twice and may grow in between:
+/* Hand over all waiting work first: a caller that only polls would otherwise
+ * never see it finish. completed is called twice and may grow in between, so
  * the text can name fewer commands than the check saw. */
 ssq_status ssq_queue_status(const ssq_queue *queue)
 {
@@ -227,6 +229,6 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
             (unsigned long long)(queue->submitted - b->completed(queue->impl)));
     if (st != SSQ_OK)
         return st;
-    device_retire(queue->device, false); /* what was read has landed */
+    device_retire(queue->device, false); /* lands downloads */
     return queue_check(queue, "queue_status");
 }

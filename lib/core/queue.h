@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* queue.h - the queue's inside, for queue.c, event.c and graph.c. */
+/* queue.h - the internals of a queue, shared by the files of lib/core. */
 #ifndef LIB_CORE_QUEUE_H
 #define LIB_CORE_QUEUE_H
 
@@ -7,61 +7,62 @@
 
 #include "lib/core/core.h"
 
-/** A command the backend has not finished: it holds its op and buffers. */
+/** A command that the backend has not finished. It holds its op and buffers. */
 struct pending {
-    struct pending *next;   /* the one enqueued behind it */
-    uint64_t sequence;      /* finished when completed() has reached it */
-    struct command command; /* what start hands over; borrows op and plan */
-    struct op *op;         /* its own copy; NULL when holder has it */
-    struct plan *plan;     /* a reference; NULL none, or holder has it */
-    struct object *holder; /* the graph, or NULL */
+    struct pending *next;   /* the command enqueued after it */
+    uint64_t sequence;      /* finished once completed() has reached it */
+    struct command command; /* passed to start(); borrows op and plan */
+    struct op *op;          /* an owned copy; NULL: holder has the op */
+    struct plan *plan;      /* a reference; NULL: none, or in holder */
+    struct object *holder;  /* a reference to the graph, or NULL */
 };
 
 struct ssq_queue {
     struct object object;
     ssq_device *device;
     struct backend_queue *impl;
-    ssq_queue *next; /* in device->queues */
-    pthread_mutex_t lock;         /* of impl and of what is enqueued */
-    struct pending *first, **end; /* in the order of their sequence */
-    struct pending *kept;         /* in recordings of the caller's */
-    uint64_t submitted;           /* commands that the backend took, ever */
-    atomic_int failing;    /* somebody writes text, then sticky */
-    atomic_int sticky;     /* ssq_status; text is written before it */
-    char text[ERROR_TEXT]; /* of the sticky error */
-    ssq_graph *capture;    /* NULL: none under way; changed under lock */
-    bool capturing;        /* the same; the device's queues_lock */
-    bool dry;              /* the capture asks, and keeps no command */
-    pthread_t capturer;    /* whose capture it is */
-    ssq_graph *bundle;     /* capture, or of its own; NULL: none under way */
-    unsigned bundle_depth;     /* begins without their end */
-    size_t bundle_from;        /* commands of the capture before the bundle */
-    struct progress *progress; /* what others may hold of this queue */
-    struct held *held, **held_end; /* behind a gate: lib/core/held.h */
-    uint64_t held_commands;        /* of them */
-    uint64_t marks;                /* records of events that were held, ever */
-    atomic_uint_fast64_t marked;   /* of them, those that were made */
-    struct waiter *waiters;        /* queues that wait for one */
-    pthread_cond_t moved;          /* held has become shorter */
-    bool passing;                  /* a thread hands over what is held */
-    unsigned passing_forks;        /* fork_count() when it began */
-    _Atomic(struct repeat *) repeat; /* owned; NULL: it has no spans */
-    struct report *reports; /* of objects, for a sync: lib/core/report.h */
+    ssq_queue *next;              /* in device->queues */
+    pthread_mutex_t lock;         /* guards impl and all enqueued work */
+    struct pending *first, **end; /* ordered by sequence */
+    struct pending *kept;         /* in recordings that the caller makes */
+    uint64_t submitted;           /* commands that the backend accepted */
+    atomic_int failing;           /* a thread sets text, then sticky */
+    atomic_int sticky;            /* ssq_status; text is written before it */
+    char text[ERROR_TEXT];        /* of the sticky error */
+    ssq_graph *capture;           /* NULL: no capture; changed under lock */
+    bool capturing;               /* the same, under the device's queues_lock */
+    bool dry;              /* the capture checks ops and keeps no command */
+    pthread_t capturer;    /* the thread that captures */
+    ssq_graph *bundle;     /* capture, or a separate graph; NULL: no bundle */
+    unsigned bundle_depth; /* nested begins without an end */
+    size_t bundle_from;    /* commands of the capture before the bundle */
+    struct progress *progress;       /* the part that outlives the queue */
+    struct held *held, **held_end;   /* held at a gate: lib/core/held.h */
+    uint64_t held_commands;          /* commands in held */
+    uint64_t marks;                  /* event records that were held so far */
+    atomic_uint_fast64_t marked;     /* how many of these were made */
+    struct waiter *waiters;          /* queues that wait for such a record */
+    pthread_cond_t moved;            /* signalled when held becomes shorter */
+    bool passing;                    /* a thread is handing over held work */
+    unsigned passing_forks;          /* fork_count() when it began */
+    _Atomic(struct repeat *) repeat; /* owned; NULL: the queue has no spans */
+    struct report *reports;          /* used by a sync: lib/core/report.h */
 };
 
-/** An implementation: number index of the backend's list, or of the plans. */
+/** An implementation of an op: an entry of the backend's list or of the plans.
+ */
 struct choice {
-    bool plan;        /* index counts plans; else the backend's own list */
+    bool plan; /* index counts plans; else the backend's own list */
     unsigned index;
-    const char *name; /* of the list that it is in, which is constant */
+    const char *name; /* from that list; constant */
 };
 
-/** Number i of all implementations on a device: the backend's own, then the
- *  plans. False past the end. The order is the one that users see listed. */
+/** Get implementation number i on a device: the backend's own come first, then
+ *  the plans. False past the end. Users see the list in this order. */
 bool choice_nth(const ssq_device *device, enum op_id op, unsigned i,
                 struct choice *choice);
-/** SSQ_OK if a choice takes the op; SSQ_ERR_UNSUPPORTED with the reason in
- *  why. */
+/** Return SSQ_OK if the implementation accepts the op; else SSQ_ERR_UNSUPPORTED
+ *  with the reason in why. */
 ssq_status choice_admits(ssq_device *device, const struct op *op,
                          const struct choice *choice, struct why *why);
 /** Choose the implementation of an op: lib/core/dispatch.c.
@@ -71,96 +72,102 @@ ssq_status dispatch(ssq_device *device, const struct op *op,
 
 /** Hand an admitted command to the backend. */
 ssq_status queue_submit(ssq_queue *queue, const struct command *command);
-/** Hand over n commands of a graph, which is held until they are finished. All
- *  of them or none, as far as the host's memory decides that. */
+/** Hand over n commands of a graph, which is held until they are finished. If
+ *  host memory is too short, none of them is handed over. If graph is NULL,
+ *  each command's op is copied instead. */
 ssq_status queue_submit_all(ssq_queue *queue, const struct command *commands,
                             size_t n, struct object *graph);
-/** The same for commands whose writes witnesses have been told of. */
+/** The same, for commands whose writes were already reported to witnesses. */
 ssq_status queue_submit_told(ssq_queue *queue, const struct command *commands,
                              size_t n, struct object *graph);
-/** Let go of what the backend has finished, all of it when asked to wait: what
- *  was read has landed then. A failure is sticky: it is seen later. */
+/** Release what finished commands hold, and land their downloads. If wait is
+ *  set, wait for all commands first. A failure is sticky: a later call returns
+ *  it. */
 void queue_retire(ssq_queue *queue, bool wait);
-/** The same, waiting, and the failure. */
+/** Wait for all commands, release them, and return the error, if any. */
 ssq_status queue_finish(ssq_queue *queue);
-/** Let go of everything, when the backend has closed the queue. */
+/** Release everything, after the backend has closed the queue. */
 void queue_forget(ssq_queue *queue);
-/** Make the queue sticky with this thread's last text; returns status. With or
- *  without the lock. */
+/** Make the queue sticky with status and this thread's last text; returns
+ *  status. The caller may or may not hold the lock. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status);
 
-/* ---- what is held behind a gate: with the queue's lock ---- */
+/* ---- commands held at a gate: the caller must hold the queue's lock ---- */
 
-/** Hand over commands, from the first of *chain on, which is moved behind what
- *  the backend took; witnesses know of them. What has been finished at once is
- *  put before *done, and each raises *handed by 1. Where that is so, without
- *  the lock as well, if nobody else calls the backend for this queue. */
+/** Hand over the commands of *chain, and advance *chain past each command that
+ *  the backend accepted. Witnesses know of them already. A backend without
+ *  completed finishes each command immediately: the command is then prepended
+ *  to *done, and *handed grows by 1. For such a backend the lock is not needed
+ *  if no other thread calls the backend for this queue. */
 ssq_status chain_hand_over(ssq_queue *queue, struct pending **chain,
                            uint64_t *handed, struct pending **done);
-/** Unlink what is finished and return it, for chain_finish. */
+/** Unlink the finished commands and return them, for chain_finish(). */
 struct pending *chain_finished(ssq_queue *queue);
-/** Tell witnesses of what the commands of a chain write. */
+/** Report the writes of a chain's commands to witnesses. */
 void chain_tell(const ssq_queue *queue, const struct pending *chain);
-/** Without the lock: let go of finished commands; good: none has failed. */
+/** Without the lock: release finished commands. good: none of them failed, so
+ *  their downloads land. */
 void chain_finish(struct pending *chain, bool good);
-/** Without the lock: let go of commands that were not handed over. */
+/** Without the lock: release commands that were not handed over. */
 void chain_release(struct pending *chain);
-/* ---- how far a queue has come: lib/core/progress.c; see native.h, too ---- */
+/* ---- progress of a queue: lib/core/progress.c; see core.h, too ---- */
 
-/** One reference, for the queue; impl is not owned. NULL: no memory. */
+/** Create a progress with one reference, for the queue. impl is borrowed. NULL
+ *  without memory. */
 struct progress *progress_create(const struct backend *backend,
                                  struct backend_queue *impl);
-/** One more reference. */
+/** Add a reference; returns progress. */
 struct progress *progress_get(struct progress *progress);
-/** It is this queue's, which it does not hold. */
+/** Set the queue, which is not held. */
 void progress_bind(struct progress *progress, ssq_queue *queue);
-/** As queue_fail, where the queue is there still; from any thread, without a
- *  reference or a lock of it. */
+/** Call queue_fail() if the queue still exists. Any thread may call this; it
+ *  needs neither a reference to the queue nor its lock. */
 void progress_fail(struct progress *progress, ssq_status status);
-/** The queue, with a reference for the caller; NULL: it is gone. */
+/** Get the queue, with a reference for the caller; NULL: it no longer exists.
+ */
 ssq_queue *progress_queue(struct progress *progress);
-/** From now on impl is not asked; closed: and everything is finished. Whoever
- *  is asking at this moment has the lock, so impl is not closed under his
- *  hands. */
+/** Stop using impl. closed: all work is finished. A thread that checks the
+ *  progress holds the lock, so impl is not closed during the check. */
 void progress_close(struct progress *progress, bool closed);
-/** So many commands were handed over to a backend that has finished them: for
- *  those who ask the progress. */
+/** Set the number of commands handed over so far. Only for a backend without
+ *  completed, which has finished all of them. */
 void progress_count(struct progress *progress, uint64_t handed);
-/** For fork only: nobody asks it meanwhile. */
+/** For fork only: no thread can check the progress in between. */
 void progress_hold(struct progress *progress);
 void progress_let_go(struct progress *progress);
 
-/** Append to the graph under construction; takes the command's op over, and
- *  its plan. */
+/** Append a command to the graph under construction. Takes over the command's
+ *  op and plan, even on failure. */
 ssq_status capture_record(ssq_graph *graph, const struct command *command);
-/** A run of commands of a graph that are all plans, which the backend has as
- *  one thing. */
+/** Consecutive commands of a graph that are all plans, recorded by the backend
+ *  as one object. */
 struct segment {
-    struct backend_graph *native;   /* owned by the graph that it is of */
-    const struct command *commands; /* n of the graph's, in order */
+    struct backend_graph *native;   /* owned by the graph with this segment */
+    const struct command *commands; /* n of the graph's commands, in order */
     size_t n;
 };
-/** Let go of a command's op and plan. */
+/** Release a command's op and plan. */
 void command_release(const struct command *command);
 /** End the capture, if there is one, and drop all that it has recorded. */
 void capture_drop(ssq_queue *queue);
-/** This thread begins or ends a capture: its alone, so that others of the
- *  device go on. */
+/** Mark the queue as captured by this thread, or end that. Other threads that
+ *  use the device are not affected. */
 void capturer_set(ssq_queue *queue, bool on);
-/** A capture is under way that only asks whether its ops would run. */
+/** True during a capture that only checks whether its ops would run. */
 static inline bool capture_dry(const ssq_queue *queue)
 {
     return queue->capture != NULL && queue->dry;
 }
-/** SSQ_ERR_INVALID when a thread other than this one captures on the queue. */
+/** SSQ_ERR_INVALID if another thread captures on the queue. */
 ssq_status capture_mine(const ssq_queue *queue, const char *what);
-/** Hand over what a bundle has kept so far, and leave it until resumed: for
- *  work that cannot be kept. *graph is for bundle_resume; NULL: no bundle. */
+/** Hand over the commands of the bundle so far, and leave the bundle until
+ *  bundle_resume(). Use this for work that cannot be kept in a bundle. *graph
+ * is for bundle_resume(); NULL without a bundle. */
 ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph);
-/** Go on with a bundle that bundle_suspend has left. */
+/** Continue a bundle that bundle_suspend() has left. */
 void bundle_resume(ssq_queue *queue, ssq_graph *graph);
 
-/** The reasons of fallbacks that were logged: lib/core/fallback.c. */
+/** Free the reasons of fallbacks that were logged: lib/core/fallback.c. */
 void fallback_forget(ssq_device *device);
 
 #endif

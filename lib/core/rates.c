@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rates.c - how fast devices train, in files of the disk cache: one for each
- * kind of device, its driver and this library, and of cpu for each number of
- * threads. Nothing is measured here. */
+/* rates.c - training rates of devices, in files of the disk cache. There is one
+ * file for each kind of device, driver and version of this library; for cpu
+ * also for each number of threads. Nothing is measured here. */
 #include "lib/core/rates.h"
 
 #include <sesqui/cpu.h>
@@ -17,18 +17,18 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Raised when struct rates changes: older files count as none then. */
+/** Increment this when struct rates changes: older files are then ignored. */
 #define LAYOUT 1u
 
-/** What a file has: of f32, f16 and bf16; 0 where there is none. */
+/** The contents of a file: rates for f32, f16 and bf16; 0 if not known. */
 struct rates {
     double of[3];
 };
 
-/* Between threads: a lock on a file is one of the whole process. */
+/* Excludes other threads: the lock of a file belongs to the whole process. */
 static struct fork_lock lock = FORK_LOCK_INIT;
 
-/* Which of a file's; its own length if it has none of this dtype. */
+/* Return the index of a dtype in struct rates; 3 if it has none. */
 static size_t place_of(ssq_dtype dtype)
 {
     static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
@@ -38,7 +38,8 @@ static size_t place_of(ssq_dtype dtype)
     return i;
 }
 
-/* Threads that decide how fast it is; 0 where the device is no processor. */
+/* Return the number of threads, which decides the rate of a processor; 0 for
+ * any other device. */
 static unsigned threads_of(const ssq_device *d)
 {
     ssq_cpu_info info = SSQ_CPU_INFO_INIT;
@@ -75,7 +76,7 @@ static bool is_rate(double x)
     return isfinite(x) && x > 0.0;
 }
 
-/* What a file has; zeros where there is none, or a damaged one. */
+/* Read a file. Returns zeros if it is missing or damaged. */
 static struct rates load(const struct certificate_key *key)
 {
     struct rates r = {.of = {0.0}};
@@ -97,7 +98,8 @@ static struct rates load(const struct certificate_key *key)
     return (struct rates){.of = {0.0}};
 }
 
-/* With both locks. True: the file has it now. */
+/* Store a rate, and check that the file contains it now. The caller must hold
+ * both locks. */
 static bool keep(const struct certificate_key *key, size_t place, double rate)
 {
     struct rates r = load(key);

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* recorded.c - what a graph is made of: commands, the backend's form of them,
- * and who is to hear of launches. */
+/* recorded.c - the parts of a graph: commands, the backend's form of them, and
+ * watches, which follow the stages of scalers and optimizers. */
 #include "lib/core/graph.h"
 #include "lib/core/queue.h"
 #include "lib/plan/plan.h"
@@ -37,8 +37,8 @@ void graph_drop(ssq_graph *g, size_t n)
         command_release(&g->commands[--g->n]);
 }
 
-/* Go back to commands alone: when the graph is freed, and when the backend
- * could not record all of it. */
+/* Free the backend's form of the graph; the commands remain. Used when the
+ * graph is freed, and when the backend could not record all of it. */
 static void segments_drop(ssq_graph *g)
 {
     while (g->n_segments > 0) {
@@ -53,8 +53,8 @@ static void segments_drop(ssq_graph *g)
     g->n_runs = 0;
 }
 
-/* Not before the device has finished every launch of it: pending commands hold
- * the graph. Segments refer to commands, so they go first. */
+/* Runs after the device has finished every launch, because pending commands
+ * hold the graph. Segments refer to commands, so they are freed first. */
 static void graph_free(struct object *o)
 {
     ssq_graph *g = (ssq_graph *)o;
@@ -78,8 +78,8 @@ ssq_status graph_create(ssq_device *device, const char *what, ssq_graph **out)
     return SSQ_OK;
 }
 
-/* The array doubles when it is full. The command was taken over by the call, so
- * it is released where there is no memory to keep it. */
+/* The array doubles when it is full. This function owns the command, so it
+ * releases the command if memory is missing. */
 ssq_status capture_record(ssq_graph *g, const struct command *command)
 {
     if (g->n == g->room) {
@@ -99,8 +99,8 @@ ssq_status capture_record(ssq_graph *g, const struct command *command)
     return SSQ_OK;
 }
 
-/* Have the backend record the launches of commands from..to - 1. The list of
- * launches is only for the call; the launches themselves are in the plans,
+/* Record the launches of commands from to `to` - 1 in the backend. The list of
+ * launches exists only for the call. The launches themselves are in the plans,
  * which the graph's commands hold. */
 static ssq_status record(ssq_queue *queue, ssq_graph *g, size_t from, size_t to)
 {
@@ -122,10 +122,9 @@ static ssq_status record(ssq_queue *queue, ssq_graph *g, size_t from, size_t to)
     return st;
 }
 
-/* Put the runs of plans into segments, of at least two commands each; a single
- * one is handed over as it is. Commands without a plan, transfers among them,
- * stay what they are. runs and segments have room for as many entries as there
- * are commands. */
+/* Put each run of at least two plans into a segment. A single plan is handed
+ * over as it is, and so is a command without a plan, such as a transfer. runs
+ * and segments have room for one entry per command. */
 static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
 {
     ssq_status st = SSQ_OK;
@@ -146,8 +145,8 @@ static ssq_status segment_all(ssq_queue *queue, ssq_graph *g)
     return st;
 }
 
-/* Give the backend its own form of the graph, if it can have one. A failure
- * costs speed and nothing else, so it is logged, and commands are replayed. */
+/* Give the backend its own form of the graph, if it supports one. A failure
+ * only costs speed, so it is logged and the commands are replayed. */
 void graph_compile(ssq_queue *queue, ssq_graph *g)
 {
     if (g->device->backend->graph_create == NULL || g->n == 0)

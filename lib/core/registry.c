@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* registry.c - the backends of this process: linked in, or modules.
  *
- * The list is written by configure. A backend is loaded when it is asked for: a
- * driver takes a tenth of a second to load, and may end the process. A module
- * that does not load is passed over, and its reason is shown where no other
- * does. */
+ * configure writes the list. A backend is loaded on first use: loading a driver
+ * takes a tenth of a second, and may end the process. A module that does not
+ * load is skipped. Its reason is shown if no other module of that name loads.
+ */
 #include "lib/core/registry.h"
 
 #include "lib/core/env.h"
@@ -30,26 +30,25 @@ static const struct registry_entry known[] = {
 
 #define ENTRIES (sizeof(known) / sizeof(known[0]))
 
-/* The backends as they were found, in the order of known[]. An entry is written
- * once, by load_one under the lock, and in a child of fork, where nobody else
- * can be reading. */
+/* The backends that were found, in the order of known[]. load_one() writes each
+ * entry once, under the lock. A child of fork may change entries again, before
+ * any other thread can read them. */
 static struct registry_entry table[ENTRIES];
 static bool loaded[ENTRIES];
-static const struct registry_entry *best[ENTRIES]; /* best first, of all */
+static const struct registry_entry *best[ENTRIES]; /* all, best first */
 static bool sorted;
 
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
-static bool loading;     /* an entry, at this moment */
-static bool interrupted; /* by a fork, in the parent: this is the child */
+static bool loading;     /* an entry is being loaded */
+static bool interrupted; /* in a child: fork came while the parent loaded */
 
-/* The reason of a backend that is lost to a child; shorter than a struct
- * why. */
+/* The reason of a backend that a child has lost; fits into a struct why. */
 static const char forked_text[] =
     "its driver was loaded before this process was forked: use it in the "
     "parent, or fork before the first call that looks for devices, or exec";
 
-/* An instance stays as long as the module does, so it is no block of the
- * caller's allocator, which may change when everything is closed. */
+/* Create the instance. It lives as long as the module, so it is not from the
+ * caller's allocator, which may change when all objects are gone. */
 static bool make_instance(struct registry_entry *e)
 {
     size_t bytes = e->backend->instance_bytes;
@@ -57,8 +56,8 @@ static bool make_instance(struct registry_entry *e)
     return bytes == 0 || e->instance != NULL;
 }
 
-/* Ask a backend that is in memory for its devices. Whatever goes wrong, the
- * entry has a reason in the end, which is what a user sees of it. */
+/* Initialise a loaded backend and count its devices. If it has none, the entry
+ * always gets a reason, which the user sees. */
 static void probe(struct registry_entry *e)
 {
     if (!make_instance(e))
@@ -80,8 +79,8 @@ void registry_load(const char *path, struct registry_entry *e)
         refuse(&e->reason, "%s", dlerror());
         return;
     }
-    /* ISO C has no conversion from an object pointer to a function's: a
-     * module exports a variable that holds the function. */
+    /* ISO C cannot convert an object pointer to a function pointer: a module
+     * exports a variable that contains the function. */
     const backend_module_fn *entry = dlsym(module, "ssq_backend_module");
     if (entry == NULL) {
         refuse(&e->reason, "%s: no symbol ssq_backend_module", path);
@@ -101,11 +100,11 @@ void registry_load(const char *path, struct registry_entry *e)
         dlclose(module);
         return;
     }
-    e->backend = b; /* stays loaded: its code may be on any stack */
+    e->backend = b; /* stays loaded: any thread may be running its code */
     probe(e);
 }
 
-/* For module_find: a backend, whatever it says of its devices. */
+/* For module_find(): accept a module that loads, even one without devices. */
 static bool try_backend(void *user, const char *path, struct why *why)
 {
     struct registry_entry *e = user, found = {.name = e->name};
@@ -116,7 +115,7 @@ static bool try_backend(void *user, const char *path, struct why *why)
     return found.backend != NULL;
 }
 
-/* Does SSQ_SKIP_BACKENDS, a comma list, name it? */
+/* True if SSQ_SKIP_BACKENDS, a comma-separated list, contains the name. */
 static bool skipped(const char *name)
 {
     const char *list = env_text("SSQ_SKIP_BACKENDS");
@@ -130,8 +129,8 @@ static bool skipped(const char *name)
     return false;
 }
 
-/* Find a backend: linked in, or as a module. An empty SSQ_MODULE_PATH means no
- * modules at all, an unset one the usual places. */
+/* Load a backend: linked in, or as a module. If SSQ_MODULE_PATH is empty, no
+ * module is loaded. If it is not set, only the usual places are searched. */
 static void load(struct registry_entry *e)
 {
     struct why reason = {""};
@@ -140,7 +139,7 @@ static void load(struct registry_entry *e)
     else if (skipped(e->name))
         refuse(&e->reason, "SSQ_SKIP_BACKENDS names it");
     else if (module_find(e->name, try_backend, e, &reason))
-        ; /* it says itself what it has */
+        ; /* e has its devices, or a reason */
     else if (e->why_not != NULL && reason.text[0] == '\0')
         refuse(&e->reason, "%s", e->why_not);
     else if (module_none())
@@ -154,8 +153,8 @@ static void load(struct registry_entry *e)
         log_line(SSQ_LOG_INFO, "device", "%s: %s", e->name, e->reason.text);
 }
 
-/* True if a comes before b: it has devices and b has none, or its backend is
- * preferred. */
+/* True if a ranks before b: only a has devices, or both have and a's backend
+ * has the higher preference. */
 static bool better(const struct registry_entry *a,
                    const struct registry_entry *b)
 {
@@ -164,7 +163,7 @@ static bool better(const struct registry_entry *a,
     return a->backend->preference > b->backend->preference;
 }
 
-/* All that are loaded, best first; equals stay in their order. */
+/* Sort all entries, best first. Entries that are equal keep their order. */
 static void sort(void)
 {
     for (size_t i = 0; i < ENTRIES; i++) {
@@ -176,8 +175,8 @@ static void sort(void)
     sorted = true;
 }
 
-/* Turn an entry into one that a fork took away. A module that was still to be
- * loaded counts as one device: lost must not be 0. */
+/* Mark an entry as lost to a fork. A module that was not loaded yet counts as
+ * one device, because lost must not be 0. */
 static void lose(struct registry_entry *e)
 {
     e->lost = e->devices == 0 ? 1 : e->devices;
@@ -185,12 +184,12 @@ static void lose(struct registry_entry *e)
     memcpy(e->reason.text, forked_text, sizeof(forked_text));
 }
 
-/* In a child of fork, which has one thread: modules with devices are lost to
- * it, and are no longer better than others. */
+/* Run in a child of fork, which has one thread. A backend with devices but
+ * without fork_hold is lost to the child, and then ranks after the others. */
 static void forked(void)
 {
     static const pthread_mutex_t fresh = PTHREAD_MUTEX_INITIALIZER;
-    lock = fresh; /* another thread of the parent may have had it */
+    lock = fresh; /* another thread of the parent may have held it */
     interrupted = interrupted || loading;
     loading = false;
     for (size_t i = 0; i < ENTRIES; i++)
@@ -200,17 +199,18 @@ static void forked(void)
         sort();
 }
 
-/* With the lock. Where a fork came in the middle of a parent's loading, modules
- * are lost to the child: their libraries may be half initialised. Without fork
- * handlers none is loaded at all, because a child could not be told. */
+/* Load one entry. The caller must hold the lock. If a fork interrupted the
+ * parent's loading, modules are lost to the child: their libraries may be half
+ * initialised. Without fork handlers they are not loaded, because a child could
+ * not be told. Both apply only to modules without why_not. */
 static void load_one(size_t i)
 {
     if (loaded[i])
         return;
     struct registry_entry e = known[i];
     const bool module = e.backend == NULL && e.why_not == NULL;
-    /* A thread inherits floating-point modes from the one that starts it, and
-     * drivers start threads when they are loaded. */
+    /* A thread inherits floating-point modes from its creator, and drivers
+     * start threads when they are loaded. */
     struct fpenv env = fpenv_enter();
     loading = true;
     bool ready = fork_ready(forked);

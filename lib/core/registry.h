@@ -5,26 +5,26 @@
 
 #include "lib/core/backend.h"
 
-/** A backend that is here, or why it is not. */
+/** A backend that is available, or the reason why it is not. */
 struct registry_entry {
     const char *name;                  /* as in device names */
-    const char *why_not;               /* of a module that was not built */
-    const struct backend *backend;     /* NULL: reason says why */
+    const char *why_not;               /* set for a module that was not built */
+    const struct backend *backend;     /* NULL: see reason */
     struct backend_instance *instance; /* of this copy of the library */
-    unsigned devices;                  /* 0: reason says why */
+    unsigned devices;                  /* 0: see reason */
     struct why reason;
-    unsigned lost; /* devices that a fork has taken away; 0: none was */
+    unsigned lost; /* devices lost to a fork; 0: none */
 };
 
-/** All known backends, best first. Loads those that are not loaded yet.
+/** Return all known backends, best first, and load those not loaded yet.
  *  Thread-safe. @return their number. */
 size_t registry_entries(const struct registry_entry *const **entries);
 
-/** Find a backend by its name, of so many bytes, and load it. Loads no other.
+/** Find a backend by a name of `bytes` bytes, and load it. Loads no other.
  *  Thread-safe. @return NULL if no backend has this name */
 const struct registry_entry *registry_find(const char *name, size_t bytes);
 
-/** Load one module; fills e->backend or e->reason. For tests, too. */
+/** Load one module; sets e->backend or e->reason. Tests call it, too. */
 void registry_load(const char *path, struct registry_entry *e);
 
 #endif

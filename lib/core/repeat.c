@@ -1,49 +1,48 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* repeat.c - spans: what came before is followed, what is new is learnt.
+/* repeat.c - spans: follow a sequence that is known, or learn a new one.
  *
- * A span follows a sequence op by op. Where the next op is another one, a
- * sequence that began alike and has that op is followed instead; if there is
- * none, the span goes on as a new sequence, which begins with what was followed
- * so far. */
+ * A span follows a known sequence op by op. If the next op differs, the span
+ * switches to another known sequence that has the same beginning and then this
+ * op. If none exists, the span becomes a new sequence, which begins with the
+ * ops followed so far. */
 #include "lib/core/repeat.h"
 
 #include "lib/core/sequence.h"
 #include "lib/core/witness.h"
 
-/* Sequences that a queue knows: shapes, times the micro-batches of a step. The
- * one that was seen least recently goes. */
+/* Sequences that a queue remembers: one for each combination of a shape and a
+ * micro-batch. The one that was seen least recently is dropped. */
 #define MOST_SEQUENCES 16
-/* After so many that were learnt without one that came again, no more are
- * learnt for a while: a program with other operands each time pays for nothing.
- */
+/* If this many sequences were learnt and none came again, learning stops for
+ * REST spans. A program with different operands each time then pays nothing. */
 #define FRUITLESS 24
 #define REST      256 /* spans */
 
 enum mode {
-    FOLLOWS, /* a sequence, as far as the place; ops wait */
-    LEARNS,  /* a new one; ops are enqueued */
+    FOLLOWS, /* a known sequence, up to the place; ops wait */
+    LEARNS,  /* a new sequence; ops are enqueued */
     PLAIN    /* ops are enqueued */
 };
 
 struct repeat {
-    pthread_mutex_t lock; /* of all that follows; before a queue's lock */
+    pthread_mutex_t lock; /* guards the rest; taken before a queue's lock */
     struct sequence *all;
     size_t n;
-    _Atomic(const void *) owner; /* of the span under way; NULL: none */
+    _Atomic(const void *) owner; /* of the current span; NULL: no span */
     enum mode mode;
     unsigned paused;
     struct sequence *follows, *learnt;
-    struct sequence *last; /* the span's before */
-    struct place at;       /* in what is followed: what comes next */
-    size_t bundle_from;    /* the place's entry where the bundle began */
-    bool in_op;            /* between takes and enqueued, in LEARNS */
+    struct sequence *last; /* of the previous span */
+    struct place at;       /* in the followed sequence: the next entry */
+    size_t bundle_from;    /* at.entry when the bundle began */
+    bool in_op;            /* LEARNS: in an op, until repeat_enqueued() */
     uint64_t spans;
-    unsigned fruitless; /* learnt since one came again */
-    unsigned pins;      /* of the device, when this was last looked at */
+    unsigned fruitless; /* sequences learnt since one came again */
+    unsigned pins;      /* device->pinned when the last span began */
     uint64_t rest;      /* nothing is learnt before this span */
 };
 
-/* ---- what is known ---- */
+/* ---- known sequences ---- */
 
 static void forget(struct repeat *r, struct sequence *s)
 {
@@ -78,7 +77,7 @@ static void forget_oldest(struct repeat *r)
     forget(r, oldest);
 }
 
-/* The one that was followed or learnt to its end, and behind which the last. */
+/* Note that s was followed or learnt to its end, after the last sequence. */
 static void came(struct repeat *r, struct sequence *s)
 {
     s->used = r->spans;
@@ -92,8 +91,8 @@ static bool may_learn(const struct repeat *r)
     return r->spans >= r->rest;
 }
 
-/* One more was learnt. Those that have not come again hold memory for nothing.
- */
+/* Count a sequence that was learnt. If too many have not come again, forget all
+ * of them: they hold memory for nothing. */
 static void count_learnt(struct repeat *r)
 {
     if (++r->fruitless < FRUITLESS)
@@ -103,7 +102,7 @@ static void count_learnt(struct repeat *r)
     forget_all(r);
 }
 
-/* What was learnt is known from now on. */
+/* Add the learnt sequence to the known ones. */
 static void keep_learnt(struct repeat *r)
 {
     struct sequence *s = r->learnt;
@@ -122,7 +121,7 @@ static void keep_learnt(struct repeat *r)
     count_learnt(r);
 }
 
-/* Something came that cannot be repeated, or there is no memory for it. */
+/* Give up learning: an op cannot be repeated, or memory is missing. */
 static void drop_learnt(struct repeat *r)
 {
     sequence_free(r->learnt);
@@ -144,8 +143,8 @@ static size_t commands_to(const struct part *p, size_t entry)
     return entry == 0 ? 0 : p->entry[entry - 1].end;
 }
 
-/* All of a part. The backend's form of it is made when it comes again for the
- * first time. Witnesses have heard of the ops already. */
+/* Launch all of a part. The backend's form of its graph is made at the first
+ * launch, when the part comes again. Witnesses know of the ops already. */
 static ssq_status launch(ssq_queue *q, struct part *p)
 {
     ssq_graph *g = p->graph;
@@ -161,8 +160,10 @@ static ssq_status launch(ssq_queue *q, struct part *p)
                              runs ? g->n_runs : g->n, &g->object);
 }
 
-/* A part that is whole is launched, but for the last, which others may go on
- * behind, and within a bundle, which may fail as yet. */
+/* Launch the current part if all its ops have come. There are two exceptions.
+ * Within a bundle nothing is launched, because the bundle may still fail. The
+ * last part of the sequence is launched only if `last` is set, because the span
+ * may continue. */
 static ssq_status advance(ssq_queue *q, struct repeat *r, bool last)
 {
     struct part *p = part_at(r);
@@ -177,7 +178,7 @@ static ssq_status advance(ssq_queue *q, struct repeat *r, bool last)
     return st;
 }
 
-/* What waits of the bundle that is under way goes into it. */
+/* Copy the waiting commands of the current bundle into a graph for it. */
 static ssq_status fill_bundle(ssq_queue *q, const struct repeat *r,
                               ssq_graph **bundle)
 {
@@ -189,8 +190,8 @@ static ssq_status fill_bundle(ssq_queue *q, const struct repeat *r,
     return st;
 }
 
-/* The span is not what is followed: hand over what waits, and learn another
- * that begins with it. All or nothing. */
+/* Leave the followed sequence: hand over the waiting commands, and learn a new
+ * sequence that begins with them. If this fails, nothing has changed. */
 static ssq_status diverge(ssq_queue *q, struct repeat *r)
 {
     const struct part *p = part_at(r);
@@ -222,7 +223,8 @@ static ssq_status diverge(ssq_queue *q, struct repeat *r)
 
 /* ---- ops ---- */
 
-/* One that was handed out the same scratch, and the same ops, and has this. */
+/* Switch to another sequence that had the same scratch and the same ops so far,
+ * and has this op next. False if there is none. */
 static bool follow_other(struct repeat *r, const struct op *op)
 {
     const struct sequence *was = r->follows;
@@ -239,7 +241,7 @@ static bool follow_other(struct repeat *r, const struct op *op)
     return false;
 }
 
-/* The op waits, as the next of what is followed. */
+/* Let the op wait, as the next op of the followed sequence. */
 static ssq_status wait_for_more(ssq_queue *q, struct repeat *r,
                                 const struct op *op)
 {
@@ -267,7 +269,7 @@ static bool takes(ssq_queue *q, struct repeat *r, const struct op *op,
     }
     if (r->mode != LEARNS)
         return false;
-    /* two at once are another thread's: nobody could tell their commands */
+    /* two ops at the same time, by two threads: their commands would mix */
     if (r->in_op || !sequence_add(r->learnt, q->device, op))
         drop_learnt(r);
     else
@@ -275,7 +277,7 @@ static bool takes(ssq_queue *q, struct repeat *r, const struct op *op,
     return false;
 }
 
-/* The queue's, with its lock, where a span is under way and ops belong to it;
+/* Return the queue's repeat, locked, if a span has begun and ops belong to it;
  * else NULL. */
 static struct repeat *enter(ssq_queue *q)
 {
@@ -315,7 +317,7 @@ void repeat_learn(ssq_queue *queue, const struct command *c)
     leave(r);
 }
 
-/* An op without a command of its own has run on the host. */
+/* An op that has no command has run on the host, and cannot be repeated. */
 void repeat_enqueued(ssq_queue *queue, ssq_status st)
 {
     struct repeat *r = enter(queue);
@@ -369,7 +371,7 @@ ssq_buffer *repeat_scratch(ssq_queue *queue, uint64_t bytes)
         r->at.scratch++;
     } else {
         b = NULL;
-        if (r->mode == FOLLOWS) /* its op cannot be what is followed */
+        if (r->mode == FOLLOWS) /* its op cannot be the followed one */
             (void)diverge(queue, r);
     }
     leave(r);
@@ -388,7 +390,7 @@ void repeat_scratch_learn(ssq_queue *queue, ssq_buffer *buffer)
 
 /* ---- pauses ---- */
 
-/* What waits is handed over, and what comes next is in another part. */
+/* Hand over the waiting ops, and let later ops begin another part. */
 static ssq_status settle(ssq_queue *q, struct repeat *r)
 {
     ssq_status st = SSQ_OK;
@@ -445,7 +447,8 @@ ssq_status repeat_flush(ssq_queue *queue)
 
 /* ---- spans ---- */
 
-/* Followed to its end: then it came again. */
+/* End a span that follows a sequence. If it has reached the end, the sequence
+ * has come again. If it stopped earlier, its ops become a new sequence. */
 static ssq_status end_followed(ssq_queue *q, struct repeat *r, bool *whole)
 {
     const struct part *p = part_at(r);
@@ -481,10 +484,11 @@ static ssq_status end(ssq_queue *q, struct repeat *r, bool *whole)
     return SSQ_OK;
 }
 
-/* What came behind the last one is the likeliest, else the last one itself. */
+/* Begin a span. Follow the sequence that came after the last one, else the last
+ * one itself. */
 static void begin(const ssq_queue *q, struct repeat *r, const void *owner)
 {
-    if (r->pins != q->device->pinned) /* others may run the ops now */
+    if (r->pins != q->device->pinned) /* implementations may differ now */
         forget_all(r);
     r->pins = q->device->pinned;
     r->spans++;

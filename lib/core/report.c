@@ -32,8 +32,8 @@ void report_remove(ssq_queue *queue, struct report *report)
         object_put(&report->object);
 }
 
-/* The report behind one, or the first, with a reference; that of r is
- * dropped. */
+/* Return the report after r, with a reference, and drop the reference to r. If
+ * r is NULL, return the first report. */
 static struct report *next_of(ssq_queue *queue, struct report *r)
 {
     pthread_mutex_lock(&queue->lock);

@@ -1,31 +1,32 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.h - what ssq_queue_sync returns besides the queue's own errors.
+/* report.h - errors that ssq_queue_sync returns besides the queue's own.
  *
  * An object that keeps errors in device words adds a report to its queue. Each
- * public sync first has all reports send their words, then waits, then asks
- * them for an error. Waits within the library do not ask. */
+ * public sync first calls send() of all reports, then waits, then calls tell()
+ * to get an error. Waits within the library call neither. */
 #ifndef LIB_CORE_REPORT_H
 #define LIB_CORE_REPORT_H
 
 #include "lib/core/core.h"
 
-/** The first member of such an object. Both functions are called without a
- *  lock, by any thread that syncs, with a reference of the report held. */
+/** The first member of such an object. Any thread that syncs calls both
+ *  functions, without a lock. It holds a reference to the report meanwhile. */
 struct report {
     struct object object;
-    struct report *next; /* of the queue; under its lock */
-    /* enqueue copies to the host */
+    struct report *next; /* in the queue's list; under its lock */
+    /* enqueue copies of the words to the host */
     ssq_status (*send)(struct report *report, ssq_queue *queue);
-    /* the error that has arrived, once; or SSQ_OK */
+    /* return an error that has arrived, once, or SSQ_OK */
     ssq_status (*tell)(struct report *report);
 };
 
 /** Add a report; the queue takes a reference. */
 void report_add(ssq_queue *queue, struct report *report);
-/** Take it out, and drop that reference. */
+/** Remove a report, and drop that reference. */
 void report_remove(ssq_queue *queue, struct report *report);
 
-/** Call send, or tell, of all reports. @return the first error */
+/** Call send() for all reports, or tell() for each until one returns an error.
+ *  @return the first error */
 ssq_status reports_send(ssq_queue *queue);
 ssq_status reports_tell(ssq_queue *queue);
 

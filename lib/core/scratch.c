@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* scratch.c - temporaries of calls: held by the ops that use them. */
+/* scratch.c - temporaries of calls, held by the ops that use them. */
 #include "lib/core/queue.h"
 #include "lib/core/repeat.h"
 
-/* Bytes of a tensor; 0 also for one that cannot be, which is refused later. */
+/* Return the bytes of a tensor; 0 if it is invalid, which is refused later. */
 static uint64_t bytes_of(ssq_dtype dtype, int rank, const int64_t *shape)
 {
     uint64_t bytes = dtype_bytes(dtype);
@@ -13,8 +13,8 @@ static uint64_t bytes_of(ssq_dtype dtype, int rank, const int64_t *shape)
     return bytes;
 }
 
-/* The tensor goes at once and the view keeps its buffer: one reference, which
- * scratch_put drops. */
+/* The tensor is released before this returns. The view keeps one reference to
+ * its buffer, which scratch_put() drops. */
 ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
                        const int64_t *shape, struct view *view)
 {
@@ -22,7 +22,7 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
     uint64_t bytes = bytes_of(dtype, rank, shape);
     ssq_buffer *b = repeat_scratch(queue, bytes);
     ssq_status st = SSQ_OK;
-    if (b == NULL && capture_dry(queue)) /* without memory: nothing runs */
+    if (b == NULL && capture_dry(queue)) /* needs no memory: nothing runs */
         st = buffer_note(queue->device, bytes, &b);
     if (st == SSQ_OK && b == NULL)
         st = tensor_create(queue->device, dtype, rank, shape, &t);
@@ -41,8 +41,8 @@ ssq_status scratch_get(ssq_queue *queue, ssq_dtype dtype, int rank,
     return SSQ_OK;
 }
 
-/* A view without a buffer may come, as where scratch_get failed on one that the
- * caller had set to be empty. */
+/* A view without a buffer is allowed, for example an empty view that a failed
+ * scratch_get() has left unchanged. */
 void scratch_put(struct view *view)
 {
     if (view->buffer != NULL)

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sequence.c - ops as they came, to be compared and launched again. */
+/* sequence.c - ops in the order in which they came, to be compared and launched
+ * again. */
 #include "lib/core/sequence.h"
 
 #include "lib/plan/plan.h"
@@ -31,8 +32,8 @@ static bool list_same(const struct view_list *a, const struct view_list *b)
     return true;
 }
 
-/* Parameters are compared as bytes: what the compiler leaves between them may
- * make two ops differ that do not, which costs time and nothing else. */
+/* Parameters are compared as bytes. Padding between them can make equal ops
+ * look different, which only costs time. */
 bool op_same(const struct op *a, const struct op *b)
 {
     if (a->id != b->id || a->bytes != b->bytes || a->first != b->first ||
@@ -59,7 +60,7 @@ ssq_status command_copy(ssq_graph *graph, const struct command *c)
 
 /* ---- arrays ---- */
 
-/* Room for one more element in an array of n; false: no memory. */
+/* Make room for one more element in an array of n; false without memory. */
 static bool grow(void **array, size_t n, size_t *room, size_t size)
 {
     if (n < *room)
@@ -120,7 +121,7 @@ static bool part_command(struct part *p, const struct command *c)
     return ok;
 }
 
-/* The first n entries, with their commands. */
+/* Copy the first n entries, with their commands. */
 static struct part *part_copy(const struct part *p, size_t n)
 {
     struct part *copy = part_create(p->graph->device);
@@ -156,7 +157,7 @@ void sequence_free(struct sequence *s)
     mem_free(s);
 }
 
-/* The part is the sequence's in any case. */
+/* Append a part. The sequence takes over the reference, even on failure. */
 static bool add_part(struct sequence *s, struct part *p)
 {
     void *part = s->part;

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* services.c - what modules get of the core: they import no symbol, so this is
- * all. */
+/* services.c - the core's functions for modules. Modules import no symbols, so
+ * they can use no other function of the core. */
 #include "lib/core/services.h"
 
 #include "lib/core/env.h"

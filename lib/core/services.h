@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* services.h - the core's functions as modules are lent them, and as those
- * files of the library use them that serve modules, too. */
+/* services.h - the core's functions for modules, and for those files of the
+ * library that serve modules, too. */
 #ifndef LIB_CORE_SERVICES_H
 #define LIB_CORE_SERVICES_H
 

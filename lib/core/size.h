@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* size.h - arithmetic on sizes that answers false where it would overflow, and
- * some that cannot. */
+/* size.h - arithmetic on sizes that returns false on overflow, or cannot
+ * overflow. */
 #ifndef LIB_CORE_SIZE_H
 #define LIB_CORE_SIZE_H
 
 #include <stdbool.h>
 #include <stdint.h>
 
-/** *r = a * b; false on overflow, *r untouched. */
+/** Set *r = a * b; false on overflow, *r unchanged. */
 static inline bool size_mul(uint64_t a, uint64_t b, uint64_t *r)
 {
     if (b != 0 && a > UINT64_MAX / b)
@@ -16,7 +16,7 @@ static inline bool size_mul(uint64_t a, uint64_t b, uint64_t *r)
     return true;
 }
 
-/** *r = a + b; false on overflow, *r untouched. */
+/** Set *r = a + b; false on overflow, *r unchanged. */
 static inline bool size_add(uint64_t a, uint64_t b, uint64_t *r)
 {
     if (a > UINT64_MAX - b)
@@ -25,7 +25,7 @@ static inline bool size_add(uint64_t a, uint64_t b, uint64_t *r)
     return true;
 }
 
-/** a rounded up to a multiple of b, a power of two; false on overflow. */
+/** Round a up to a multiple of b, a power of two; false on overflow. */
 static inline bool size_align(uint64_t a, uint64_t b, uint64_t *r)
 {
     uint64_t sum;
@@ -45,8 +45,8 @@ static inline int64_t size_most(int64_t a, int64_t b)
     return a > b ? a : b;
 }
 
-/** a / b rounded up; b > 0. Written so that no sum overflows, and right for a
- *  negative a, which C divides toward zero. */
+/** Return a / b rounded up; b > 0. No sum in it can overflow. A negative a, for
+ *  which C rounds toward zero, is handled, too. */
 static inline int64_t size_div_up(int64_t a, int64_t b)
 {
     return a <= 0 ? -(-a / b) : (a - 1) / b + 1;

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sticky.c - the error that a queue keeps: every later call answers it. */
+/* sticky.c - the sticky error of a queue, which every later call returns. */
 #include "lib/core/queue.h"
 
 #include <stdio.h>
 
-/* A lost device comes before the sticky error: in a child the queue's own
- * memory may be half changed. Neither takes a lock, as every op comes here. */
+/* Check for a lost device first: in a child of fork, the queue's own memory may
+ * be half changed. Neither check takes a lock, because every op calls this. */
 ssq_status queue_check(const ssq_queue *queue, const char *op)
 {
     if (queue == NULL)
@@ -19,10 +19,10 @@ ssq_status queue_check(const ssq_queue *queue, const char *op)
     return SSQ_OK;
 }
 
-/* Only the first failure is kept: later ones are mostly its consequences. The
- * text is written before the status, for queue_check reads both without the
- * lock. Nor is it taken here: whoever ends what a queue waits for has to fail
- * the queue first, while somebody else waits for it under the lock. */
+/* Keep only the first failure: later ones are mostly its consequences. The text
+ * is written before the status, because queue_check() reads both without the
+ * lock. The lock is not taken here either. A thread may hold it while waiting
+ * for work, and a thread that ends this work must fail the queue first. */
 ssq_status queue_fail(ssq_queue *queue, ssq_status status)
 {
     if (atomic_exchange(&queue->failing, 1) == 0) {

@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* submit.c - commands on their way to the backend, and what they hold until it
- * has finished them.
+/* submit.c - hand commands to the backend, and hold their objects until it has
+ * finished them.
  *
- * A backend that finishes a command before run returns keeps nothing here. For
- * the others the queue holds each op until completed() has passed it. */
+ * If a backend finishes each command before run returns, nothing is kept here.
+ * For other backends the queue holds each op until completed() has passed it.
+ */
 #include "lib/core/enqueue.h"
 #include "lib/core/held.h"
 #include "lib/core/queue.h"
@@ -19,8 +20,8 @@ void command_release(const struct command *c)
         object_put(plan_object(c->plan));
 }
 
-/* Let go of what a command holds. Never under a queue's lock: what is freed by
- * it may be anything, and takes locks of its own. */
+/* Release the objects of a command. Never under a queue's lock: this may free
+ * any object, and its free function may take locks. */
 static void pending_free(struct pending *p)
 {
     if (p->op != NULL)
@@ -40,8 +41,8 @@ void chain_release(struct pending *p)
     }
 }
 
-/* A command is finished. If it was a download whose bytes are to be converted
- * or looked at by somebody, tell him that they have arrived. */
+/* Land a finished command. If it was a download whose bytes must be converted
+ * or checked, tell its owner that they have arrived. */
 static void land(const struct op *op)
 {
     if (op->id != OP_download)
@@ -51,7 +52,7 @@ static void land(const struct op *op)
         d->landed(op->keep);
 }
 
-/* Of finished commands; good: none of them failed. */
+/* Finish commands. good: none of them failed. */
 void chain_finish(struct pending *p, bool good)
 {
     for (const struct pending *at = p; at != NULL && good; at = at->next)
@@ -59,9 +60,9 @@ void chain_finish(struct pending *p, bool good)
     chain_release(p);
 }
 
-/* With the lock: unlink what is finished and return it. The caller hands it to
- * finish_all outside of the lock. Commands finish in order, so that this is
- * always the beginning of the list. A backend without completed has none. */
+/* Unlink the finished commands and return them. The caller must hold the lock,
+ * and call chain_finish() without it. Commands finish in order, so these are
+ * always the first of the list. A backend without completed has none. */
 struct pending *chain_finished(ssq_queue *q)
 {
     if (q->first == NULL)
@@ -84,7 +85,7 @@ void queue_retire(ssq_queue *q, bool wait)
 {
     struct fpenv env = fpenv_enter();
     pthread_mutex_lock(&q->lock);
-    ssq_status st = SSQ_OK; /* a failure is sticky: seen later */
+    ssq_status st = SSQ_OK; /* a failure is sticky: a later call returns it */
     if (wait)
         st = q->device->backend->queue_sync(q->impl);
     struct pending *p = chain_finished(q);
@@ -93,8 +94,8 @@ void queue_retire(ssq_queue *q, bool wait)
     chain_finish(p, st == SSQ_OK && atomic_load(&q->sticky) == SSQ_OK);
 }
 
-/* Unlike queue_retire this answers what the sync found, so that its caller can
- * make the queue sticky. */
+/* Unlike queue_retire(), this returns the error of the sync, so that the caller
+ * can make the queue sticky. */
 ssq_status queue_finish(ssq_queue *q)
 {
     pthread_mutex_lock(&q->lock);
@@ -107,7 +108,7 @@ ssq_status queue_finish(ssq_queue *q)
     return st;
 }
 
-/* Nothing lands here: ssq_queue_destroy has waited for what was to be read. */
+/* No download lands here: ssq_queue_destroy() has waited for all of them. */
 void queue_forget(ssq_queue *q)
 {
     chain_release(q->first);
@@ -126,8 +127,8 @@ void device_retire(ssq_device *device, bool wait)
     pthread_mutex_unlock(&device->queues_lock);
 }
 
-/* A command that is kept until it is finished: by a copy of its op, or by the
- * graph that it is of. */
+/* Create a pending command. It holds a copy of its op, or the graph that
+ * contains it, until it is finished. */
 static struct pending *pending_create(const struct command *c,
                                       struct object *graph)
 {
@@ -154,8 +155,8 @@ static struct pending *pending_create(const struct command *c,
     return p;
 }
 
-/* Launch what the backend has recorded of a graph. Host words of its plans are
- * written first, since those are no part of the recording. */
+/* Launch a segment that the backend has recorded. The host words of its plans
+ * are written first, because they are not part of the recording. */
 static ssq_status start_segment(ssq_queue *q, const struct segment *s)
 {
     const struct backend *b = q->device->backend;
@@ -165,7 +166,7 @@ static ssq_status start_segment(ssq_queue *q, const struct segment *s)
     return st == SSQ_OK ? b->graph_launch(q->impl, s->native) : st;
 }
 
-/* Tell witnesses of what a command writes. */
+/* Report the writes of a command to witnesses. */
 static void tell(const ssq_queue *q, const struct command *c)
 {
     if (c->segment == NULL)
@@ -197,11 +198,11 @@ static ssq_status call(ssq_queue *q, const struct op *op)
     return q->device->backend->call(q->impl, call_now, &c);
 }
 
-/* Hand one command to the backend; told: witnesses know. */
+/* Hand one command to the backend. told: witnesses know of it already. */
 static ssq_status start(ssq_queue *q, const struct command *c, bool told)
 {
     const struct backend *b = q->device->backend;
-    /* Default modes, because some drivers compute in the thread that asks. */
+    /* Default modes, because some drivers compute in the calling thread. */
     struct fpenv env = fpenv_enter();
     ssq_status st = c->segment != NULL     ? start_segment(q, c->segment)
                     : c->plan != NULL      ? plan_run(c->plan, b, q->impl)
@@ -216,8 +217,8 @@ static ssq_status start(ssq_queue *q, const struct command *c, bool told)
     return st;
 }
 
-/* Where one command is refused for lack of memory when others are under way,
- * the queue is lost: the memory of several is asked for before the first. */
+/* Reserve memory for n commands before the first one is handed over. A command
+ * that is refused for lack of memory after others would end the queue. */
 static ssq_status reserve(ssq_queue *q, const struct command *commands,
                           size_t n)
 {
@@ -230,7 +231,8 @@ static ssq_status reserve(ssq_queue *q, const struct command *commands,
     return st;
 }
 
-/* With the lock. */
+/* Check whether the caller records the queue through the driver. The caller
+ * must hold the lock. */
 static ssq_status ask_recorded(ssq_queue *q, bool *recorded)
 {
     const struct backend *b = q->device->backend;
@@ -246,8 +248,9 @@ ssq_status queue_recorded(ssq_queue *q, bool *recorded)
     return st;
 }
 
-/* With the lock: keep a command that the backend has taken until it is
- * finished; one in a recording may run again at any time, so it stays. */
+/* Keep a command that the backend has accepted until it is finished. A recorded
+ * command may run again at any time, so it is kept as long as the queue. The
+ * caller must hold the lock. */
 static void keep(ssq_queue *q, struct pending *p, bool recorded)
 {
     p->sequence = ++q->submitted;
@@ -261,9 +264,10 @@ static void keep(ssq_queue *q, struct pending *p, bool recorded)
     q->end = &p->next;
 }
 
-/* With the lock, or by who alone may call the backend. A backend without
- * completed has finished what it took, and counts it in *handed: that is put
- * before *done, in the reverse order, and its bytes have landed. */
+/* Hand over the commands of *chain in order. The caller must hold the lock, or
+ * be the only thread that may call the backend. A backend without completed has
+ * finished each command that it accepted. Such a command is counted in *handed
+ * and prepended to *done, which reverses the order; its download lands here. */
 static ssq_status hand_over(ssq_queue *q, struct pending **chain, bool told,
                             bool recorded, uint64_t *handed,
                             struct pending **done)
@@ -293,16 +297,18 @@ ssq_status chain_hand_over(ssq_queue *q, struct pending **chain,
     return hand_over(q, chain, true, false, handed, done);
 }
 
-/* With the lock: a collective may have failed since the call was checked, and
- * what comes behind it would work on what it did not write. */
+/* Check the sticky error again, with the lock: a collective may have failed
+ * since the call was checked. Work after it would use data that was never
+ * written. */
 static ssq_status still_good(const ssq_queue *q)
 {
     ssq_status st = (ssq_status)atomic_load(&q->sticky);
     return st == SSQ_OK ? SSQ_OK : error_set(st, "%s", q->text);
 }
 
-/* Enqueue commands, kept by a chain, in order; *taken: the backend took one.
- * What it did not take, and what is finished, is released. */
+/* Enqueue the n commands of a chain in order. Sets *taken if the backend
+ * accepted at least one. Takes over the chain: commands that are finished, or
+ * were not accepted, are released. */
 static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
                                size_t n, struct pending *chain, bool told,
                                bool *taken)
@@ -312,8 +318,8 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     pthread_mutex_lock(&q->lock);
     if (q->held != NULL) {
         ssq_status st = held_commands(q, chain, n);
-        /* Witnesses compare the order of calls: they hear of a write now, and
-         * not when it is handed over. */
+        /* Witnesses compare the order of calls: report a write to them now, not
+         * when it is handed over. */
         if (st == SSQ_OK && !told)
             chain_tell(q, chain);
         pthread_mutex_unlock(&q->lock);
@@ -337,9 +343,9 @@ static ssq_status submit_chain(ssq_queue *q, const struct command *commands,
     return st;
 }
 
-/* For backends that finish later, and behind a gate: make all that has to be
- * held before the first command is handed over, so that lack of memory refuses
- * all of them. */
+/* Submit to a backend that finishes later, or to a queue at a gate. Everything
+ * that must be held is created before the first command is handed over. Lack of
+ * memory therefore refuses all commands. */
 static ssq_status submit_held(ssq_queue *q, const struct command *commands,
                               size_t n, struct object *graph, bool told,
                               bool *taken)
@@ -356,8 +362,8 @@ static ssq_status submit_held(ssq_queue *q, const struct command *commands,
     return submit_chain(q, commands, n, chain, told, taken);
 }
 
-/* For backends that have finished a command when it returns: nothing is held.
- * False where the queue stands at a gate, and nothing was done. */
+/* Submit to a backend that has finished a command when it returns: nothing is
+ * held. False if the queue is at a gate; nothing was done then. */
 static bool run_now(ssq_queue *q, const struct command *commands, size_t n,
                     bool told, bool *taken, ssq_status *st)
 {
@@ -384,9 +390,9 @@ static ssq_status submit_all(ssq_queue *q, const struct command *commands,
     if (q->device->backend->completed != NULL ||
         !run_now(q, commands, n, told, &taken, &st))
         st = submit_held(q, commands, n, graph, told, &taken);
-    /* Where the device failed, or half of a graph is under way, nothing later
-     * on this queue can be trusted. Else the call was refused as a whole, and
-     * has changed nothing. */
+    /* If the device failed, or only a part of a graph was handed over, no later
+     * work on this queue can be trusted. Otherwise the call was refused as a
+     * whole and has changed nothing. */
     bool torn = st == SSQ_ERR_DEVICE || (st != SSQ_OK && taken);
     return torn ? queue_fail(q, st) : st;
 }

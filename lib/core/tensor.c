@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tensor.c - making tensors, and asking what they are. */
+/* tensor.c - create tensors and views of them, and query them. */
 #include "lib/core/core.h"
 #include "lib/core/host.h"
 
-/* Views hold the buffer, not the tensor that they were made of. */
+/* Views hold the buffer, not the tensor that they were created from. */
 static void tensor_free(struct object *o)
 {
     ssq_tensor *t = (ssq_tensor *)o;
@@ -13,7 +13,7 @@ static void tensor_free(struct object *o)
     mem_free(t);
 }
 
-/* Wrap a view, whose buffer gets one more reference. */
+/* Create a tensor from a view; adds a reference to the view's buffer. */
 static ssq_status wrap(const struct view *view, ssq_tensor **out)
 {
     ssq_tensor *t = mem_alloc(sizeof(*t));
@@ -26,9 +26,9 @@ static ssq_status wrap(const struct view *view, ssq_tensor **out)
     return SSQ_OK;
 }
 
-/* Fill dtype, shape and contiguous strides; *bytes is what they take. Refuses
- * what 64 bits cannot count: the bound leaves room for an element of 8 bytes,
- * so that no later product of a size and a stride overflows. */
+/* Set dtype, shape and contiguous strides; *bytes is the size. Sizes that 64
+ * bits cannot count are refused. The bound leaves room for an element of 8
+ * bytes, so that no later product of a size and a stride overflows. */
 static ssq_status layout(ssq_dtype dtype, int rank, const int64_t *shape,
                          struct view *v, uint64_t *bytes)
 {
@@ -47,8 +47,8 @@ static ssq_status layout(ssq_dtype dtype, int rank, const int64_t *shape,
                          rank);
     v->dtype = dtype;
     v->rank = rank;
-    /* The strides of an empty tensor count its empty dimensions as 1, as if it
-     * had an element, so that no stride is 0 and looks like a broadcast. */
+    /* The strides of an empty tensor count its empty dimensions as 1. Otherwise
+     * a stride could be 0 and look like a broadcast. */
     uint64_t n = 1, stride = 1;
     for (int i = rank - 1; i >= 0; i--) {
         if (shape[i] < 0)
@@ -98,8 +98,8 @@ ssq_status ssq_tensor_create(ssq_device *device, ssq_dtype dtype, int rank,
 }
 
 /* Replace the strides, unless they are NULL, and check that the view stays
- * inside its buffer. A dimension of one element may have any stride: it is
- * never multiplied. Nothing may overflow on the way to the check, or a huge
+ * inside its buffer. A dimension of one element may have any stride, because
+ * the stride is never used. The check itself must not overflow, or a huge
  * stride would look small. */
 static ssq_status restride(struct view *v, const int64_t *strides)
 {
@@ -226,7 +226,7 @@ ssq_device *ssq_tensor_device(const ssq_tensor *tensor)
     return tensor == NULL ? NULL : tensor->view.buffer->device;
 }
 
-/* What every view function starts with. */
+/* Check the arguments that all view functions have. */
 static ssq_status view_begin(const ssq_tensor *t, ssq_tensor **out,
                              const char *what)
 {
@@ -236,9 +236,9 @@ static ssq_status view_begin(const ssq_tensor *t, ssq_tensor **out,
     return SSQ_OK;
 }
 
-/* Copy a shape with at most one -1 worked out; in all it has to have as many
- * elements as from. The product is bounded before each multiplication. -1
- * beside a dimension of 0 could be anything, and is refused. */
+/* Copy a shape, and replace at most one -1 by the missing size. The result must
+ * have as many elements as from. The product is bounded before each
+ * multiplication. -1 beside a dimension of 0 is ambiguous, and is refused. */
 static ssq_status resolve(const struct view *from, int rank,
                           const int64_t *shape, int64_t *out)
 {
@@ -273,10 +273,11 @@ static ssq_status resolve(const struct view *from, int rank,
     return SSQ_OK;
 }
 
-/* Strides of r's shape over the elements of v; false: they need a copy. v is
- * collapsed first, so that each of its dimensions is a longest evenly strided
- * run. Then the new dimensions are laid into these runs from the last on: each
- * has to divide what is left of its run, since none can span two. */
+/* Set r's strides so that its shape covers the elements of v; false: a copy is
+ * needed. v is collapsed first, so that each of its dimensions is a longest
+ * evenly strided run. Then the new dimensions are fitted into these runs, from
+ * the last one on. Each must divide the rest of its run, since no dimension can
+ * span two runs. */
 static bool reshape_strides(const struct view *v, struct view *r)
 {
     struct view old = *v;
@@ -351,8 +352,8 @@ ssq_status ssq_tensor_slice(const ssq_tensor *tensor, int axis, int64_t start,
                          axis, (long long)v.shape[axis]);
     int64_t n = stop - start;
     n = n / step + (n % step != 0);
-    /* An empty view stays at the start, since the offset of one that begins
-     * behind the last element would be outside of the buffer. */
+    /* An empty slice keeps the tensor's offset: the offset of a slice that
+     * begins past the last element would be outside of the buffer. */
     if (n > 0)
         v.offset +=
             (uint64_t)start * (uint64_t)v.stride[axis] * dtype_bytes(v.dtype);
@@ -362,8 +363,8 @@ ssq_status ssq_tensor_slice(const ssq_tensor *tensor, int axis, int64_t start,
     return wrap(&v, view);
 }
 
-/* Without axes the order of the dimensions is reversed. seen has a bit for each
- * axis that came, so that axes has to be a permutation. */
+/* Without axes, reverse the order of the dimensions. seen has a bit for each
+ * axis that was found, to check that axes is a permutation. */
 ssq_status ssq_tensor_transpose(const ssq_tensor *tensor, const int *axes,
                                 ssq_tensor **view)
 {

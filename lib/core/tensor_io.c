@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* tensor_io.c - copies between host memory and tensors.
  *
- * The host side is dense. A tensor that is dense and of the host's dtype is
- * copied as bytes; any other goes through a dense temporary on the device,
- * where the copy or cast is an ordinary op.
+ * The host side is dense. If the tensor is dense, too, and has the host's
+ * dtype, it is copied as bytes. Otherwise it goes through a dense temporary on
+ * the device, where the copy or cast is an ordinary op.
  *
- * What devices have no dtype for, or a value may not fit, is converted here: by
- * way of a block of host memory with elements of the tensor's dtype, which the
- * upload or download holds. */
+ * Two kinds of conversion run on the host: for dtypes that devices do not have,
+ * and for values that may not fit. They use a block of host memory with
+ * elements of the tensor's dtype, which the upload or download holds. */
 #include "lib/core/host.h"
 #include "lib/op/data/data.h"
 
-/* *need is what the view's elements take in dtype; bytes must hold them. */
+/* Set *need to the bytes of the view's elements in dtype, and check that the
+ * host memory of `bytes` bytes is large enough. */
 static ssq_status check_bytes(const struct view *v, size_t bytes,
                               ssq_dtype dtype, const char *what, uint64_t *need)
 {
@@ -25,7 +26,8 @@ static ssq_status check_bytes(const struct view *v, size_t bytes,
                      (unsigned long long)*need, (unsigned long long)bytes);
 }
 
-/* What write and read refuse alike; *need as check_bytes. */
+/* Check the arguments of a write or a read. Sets *need as check_bytes() does.
+ */
 static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
                            const void *host, size_t bytes, ssq_dtype dtype,
                            const char *what, uint64_t *need)
@@ -49,28 +51,28 @@ static ssq_status check_io(ssq_queue *queue, const ssq_tensor *tensor,
     return check_bytes(&tensor->view, bytes, dtype, what, need);
 }
 
-/* True if the host's bytes are those of the tensor, so that one copy does
- * it. */
+/* True if the host and the tensor have the same bytes, so that one copy is
+ * enough. */
 static bool plain(const struct view *v, ssq_dtype host_dtype)
 {
     return v->dtype == host_dtype && view_contiguous(v);
 }
 
-/* True if the device can convert, without a look at the values. Where a value
- * may not fit the caller gets an error that names it, for which the host has to
- * look. */
+/* True if the device can convert without an inspection of the values. If a
+ * value may not fit, the host must inspect the values, so that the error can
+ * name it. */
 static bool by_device(ssq_dtype from, ssq_dtype to)
 {
     return dtype_on_device(from) && dtype_on_device(to) &&
            !host_may_misfit(from, to);
 }
 
-/* Dense elements of a tensor's dtype, and where they go once they are there.
- * The op that copies from it or to it holds it until the device has
- * finished. */
+/* Dense elements of a tensor's dtype, and the destination of the converted
+ * elements. The op that copies from or to the block holds it until the device
+ * has finished. */
 struct block {
     struct object object;
-    void *host; /* the caller's, elements of host_dtype; only for reading */
+    void *host; /* owned by the caller; of host_dtype; for reads only */
     ssq_dtype dtype, host_dtype;
     size_t n;             /* elements */
     unsigned char *bytes; /* n elements of dtype; owned */
@@ -102,7 +104,8 @@ static ssq_status block_create(const struct view *v, const char *what,
     return SSQ_OK;
 }
 
-/* Refuse the first element that the dtype to does not hold, with its value. */
+/* Refuse the first element that does not fit into dtype `to`; name its value.
+ */
 static ssq_status check_values(const void *src, ssq_dtype from, ssq_dtype to,
                                size_t n, const char *what)
 {
@@ -116,9 +119,9 @@ static ssq_status check_values(const void *src, ssq_dtype from, ssq_dtype to,
                      ssq_dtype_name(from == SSQ_BOOL ? from : to));
 }
 
-/* Send dense elements of dtype to a view: at once if they are its bytes, else
- * to scratch, from where a copy converts and scatters them. keep, if any, is
- * held by the upload, and owns the elements. */
+/* Send dense elements of dtype to a view, directly if the bytes are the same.
+ * Otherwise send them to scratch, from which a copy converts and scatters them.
+ * keep, if not NULL, owns the elements; the upload holds it. */
 static ssq_status send(ssq_queue *queue, const void *host, ssq_dtype dtype,
                        struct object *keep, const struct view *y)
 {
@@ -136,7 +139,7 @@ static ssq_status send(ssq_queue *queue, const void *host, ssq_dtype dtype,
     st = queue_enqueue(queue, &op.op);
     if (st == SSQ_OK && staged.buffer != NULL) {
         st = enqueue_copy(queue, &staged, y);
-        if (st != SSQ_OK) { /* nothing may read the caller's memory now */
+        if (st != SSQ_OK) { /* the upload must not outlive this call */
             ssq_status waited = queue_wait(queue);
             (void)waited;
         }
@@ -146,7 +149,7 @@ static ssq_status send(ssq_queue *queue, const void *host, ssq_dtype dtype,
 }
 
 /* Convert on the host, then send. All values are checked before anything is
- * enqueued, so that a refused write has changed nothing. */
+ * enqueued, so that a refused write changes nothing. */
 static ssq_status write_converted(ssq_queue *queue, const struct view *y,
                                   const void *host, ssq_dtype dtype)
 {
@@ -178,8 +181,8 @@ ssq_status ssq_tensor_write(ssq_queue *queue, const ssq_tensor *tensor,
                                       : write_converted(queue, y, host, dtype);
 }
 
-/* Fetch dense elements of dtype from a view, through scratch where its bytes
- * are not they. When they have arrived landed, if any, is called with keep,
+/* Fetch dense elements of dtype from a view, through scratch if its bytes
+ * differ. When they have arrived, landed, if not NULL, is called with keep,
  * which owns the memory at host. */
 static ssq_status fetch(ssq_queue *queue, const struct view *x, void *host,
                         ssq_dtype dtype, struct object *keep,
@@ -204,7 +207,7 @@ static ssq_status fetch(ssq_queue *queue, const struct view *x, void *host,
     return st;
 }
 
-/* Convert what has arrived for the caller. For values that all fit. */
+/* Convert elements that have arrived, for the caller. All of them must fit. */
 static void block_landed(struct object *o)
 {
     const struct block *b = (const struct block *)o;
@@ -212,7 +215,7 @@ static void block_landed(struct object *o)
                  SSQ_ROUND_NEAREST, 0);
 }
 
-/* Values that may not fit have to be seen: wait for them. */
+/* Wait for values that may not fit, and check them. */
 static ssq_status read_checked(ssq_queue *queue, const struct view *x,
                                struct block *b)
 {
@@ -227,7 +230,7 @@ static ssq_status read_checked(ssq_queue *queue, const struct view *x,
     return st;
 }
 
-/* Read by way of a block, which the download holds beyond this call. */
+/* Read through a block, which the download still holds after this call. */
 static ssq_status read_converted(ssq_queue *queue, const struct view *x,
                                  void *host, ssq_dtype dtype)
 {

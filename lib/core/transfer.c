@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* transfer.c - bytes between host memory and a view.
+/* transfer.c - copies of bytes between host memory and a view.
  *
- * These have no host fallback (enqueue_only): fallbacks are made of them. */
+ * These ops have no host fallback (enqueue_only): fallbacks use them. */
 #include "lib/core/enqueue.h"
 #include "lib/op/data/data.h"
 
@@ -36,8 +36,8 @@ ssq_status queue_upload(ssq_queue *queue, const struct view *dst,
     return bytes == 0 ? SSQ_OK : enqueue_only(queue, &op.op);
 }
 
-/* host stays NULL: that tells a backend to take the bytes from inlined, which
- * the op carries with it. */
+/* host stays NULL: the backend then reads the bytes from inlined, which is part
+ * of the op. */
 static ssq_status upload_inlined(ssq_queue *queue, const struct view *dst,
                                  const void *bytes_at_call, uint64_t bytes,
                                  bool scratch)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* version.c - which release this is. */
+/* version.c - the version of the library. */
 
 #include <sesqui/status.h>
 

@@ -6,7 +6,7 @@
 
 #include <stdio.h>
 
-/* 1 for a scalar, which has rank 0. */
+/* A scalar, which has rank 0, has 1 element. */
 int64_t view_elements(const struct view *v)
 {
     int64_t n = 1;
@@ -15,7 +15,7 @@ int64_t view_elements(const struct view *v)
     return n;
 }
 
-/* An empty view is contiguous whatever its strides: no element is elsewhere. */
+/* An empty view is contiguous with any strides: no element is elsewhere. */
 bool view_contiguous(const struct view *v)
 {
     int64_t want = 1;
@@ -51,9 +51,9 @@ bool view_same_shape(const struct view *a, const struct view *b)
     return true;
 }
 
-/* Where two views begin, in bytes from one point; false: they are in memories
- * that have nothing to do with each other. Memory that a caller has lent may
- * have several buffers, and so may what he got the address of. */
+/* Set *at_a and *at_b to the positions of two views, in bytes from a common
+ * point. False: their memories are unrelated. Buffers share memory if the
+ * caller has lent it more than once, or has lent memory of another buffer. */
 static bool places(const struct view *a, const struct view *b, uint64_t *at_a,
                    uint64_t *at_b)
 {
@@ -77,8 +77,8 @@ static bool places(const struct view *a, const struct view *b, uint64_t *at_a,
     return true;
 }
 
-/* Dtypes may differ where their sizes do not: element i of one is then exactly
- * where element i of the other is. */
+/* Dtypes may differ if they have the same size: element i of one is then at the
+ * same place as element i of the other. */
 bool view_same_place(const struct view *a, const struct view *b)
 {
     uint64_t at_a, at_b;
@@ -92,17 +92,17 @@ bool view_same_place(const struct view *a, const struct view *b)
     return true;
 }
 
-/* True if a and b lie side by side in the rows of one matrix, as two column
- * slices do, and so miss each other although their ranges overlap. They have to
- * have the same strides. The widest is the pitch; seen modulo the pitch each of
- * them is an interval, and the two must not touch. Where this cannot be told
- * the answer is false. */
+/* True if a and b are side by side in the rows of one matrix, for example two
+ * column slices. Such views have no common element although their ranges
+ * overlap. They must have the same strides, of which the widest is the pitch.
+ * Modulo the pitch each view is an interval, and these must not overlap. False
+ * if this cannot be decided. */
 static bool rows_interleave(const struct view *a, const struct view *b)
 {
     if (a->rank < 2 || a->rank != b->rank ||
         dtype_bytes(a->dtype) != dtype_bytes(b->dtype))
         return false;
-    /* Strides have to be equal, but a size of 1 has none; find the widest. */
+    /* Strides must be equal, except for sizes of 1; find the widest. */
     int64_t pitch = 0;
     for (int i = 0; i < a->rank; i++) {
         if (a->shape[i] > 1 && b->shape[i] > 1 && a->stride[i] != b->stride[i])
@@ -113,8 +113,8 @@ static bool rows_interleave(const struct view *a, const struct view *b)
     }
     if (pitch == 0)
         return false;
-    /* The elements that one period of the pitch holds of each, as an interval:
-     * dimensions that step by whole pitches do not widen it. */
+    /* The elements of each view in one period of the pitch, as an interval.
+     * Dimensions that step by whole pitches do not widen it. */
     uint64_t width[2] = {1, 1};
     const struct view *v[2] = {a, b};
     for (int k = 0; k < 2; k++)
@@ -125,7 +125,7 @@ static bool rows_interleave(const struct view *a, const struct view *b)
                 width[k] +=
                     (uint64_t)(v[k]->shape[i] - 1) * (uint64_t)v[k]->stride[i];
         }
-    /* In bytes: where b's interval begins in a period that begins with a's. */
+    /* In bytes: the start of b's interval in a period that starts with a's. */
     uint64_t size = dtype_bytes(a->dtype), p = (uint64_t)pitch * size;
     uint64_t lo = b->offset >= a->offset
                       ? (b->offset - a->offset) % p
@@ -154,7 +154,7 @@ void view_place(const struct view *v, uintptr_t *space, uint64_t *at)
     *space = (uintptr_t)b;
     *at = v->offset;
     if (backend->mem_handle == NULL)
-        return; /* nothing can be lent: buffers never overlap */
+        return; /* no memory can be lent: buffers never overlap */
     uintptr_t handle = (uintptr_t)backend->mem_handle(b->mem);
     *at += b->offset + (backend->mem_addressed ? handle : 0);
     *space = backend->mem_addressed ? 0 : handle;
@@ -162,9 +162,9 @@ void view_place(const struct view *v, uintptr_t *space, uint64_t *at)
 
 bool view_self_overlap(const struct view *v)
 {
-    /* Sorted by stride, each dimension must step over all that the smaller ones
-     * reach. That is sufficient, not necessary: odd strides that never meet are
-     * called overlapping, too. */
+    /* Sorted by stride, each dimension must step over everything that the
+     * smaller ones reach. This is sufficient, not necessary: some odd strides
+     * that never meet are reported as overlapping, too. */
     int order[SSQ_MAX_RANK], n = 0;
     for (int i = 0; i < v->rank; i++) {
         if (v->shape[i] == 0)
@@ -225,8 +225,8 @@ struct view view_columns(const struct view *v, int64_t from, int64_t n)
     return part;
 }
 
-/* True if every view can walk dimensions i and i + 1 as one. A step of i has to
- * be as long as all of i + 1; 0 and 0 of a broadcast will do. */
+/* True if every view can walk dimensions i and i + 1 as one. A step of i must
+ * be as long as all of i + 1; this includes strides of 0 in a broadcast. */
 static bool mergeable(struct view **v, int n, int i)
 {
     for (int k = 0; k < n; k++)
@@ -235,7 +235,7 @@ static bool mergeable(struct view **v, int n, int i)
     return true;
 }
 
-/* Take dimension i out; for one of size 1, or merged into the next. */
+/* Remove dimension i, which has size 1 or was merged into the next one. */
 static void drop_dimension(struct view *v, int i)
 {
     for (int j = i; j + 1 < v->rank; j++) {
@@ -264,8 +264,8 @@ void views_collapse(struct view **v, int n)
         }
     }
     for (int k = 0; k < n && v[0]->rank == 0; k++) {
-        /* A view per round, from the last on: the first view's rank is raised
-         * last, because the loop looks at it. */
+        /* From the last view to the first: the loop's condition reads the first
+         * view's rank, so that rank is changed last. */
         struct view *w = v[n - 1 - k];
         w->rank = 1;
         w->shape[0] = 1;

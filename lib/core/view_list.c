@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* view_list.c - lists of views: made once, then only read. */
+/* view_list.c - lists of views: created once, then read only. */
 #include "lib/core/core.h"
 
 /* Views that were never set, or set as absent, hold no buffer. */
@@ -12,8 +12,8 @@ static void list_free(struct object *o)
     mem_free(l);
 }
 
-/* One block of memory, whose size is checked: n may be a caller's number of
- * tensors times the pieces of each. */
+/* Allocate one block of memory. Its size is checked, because n may be a
+ * caller's number of tensors times the pieces of each. */
 struct view_list *list_create(size_t n, const char *what)
 {
     size_t bytes = sizeof(struct view_list);

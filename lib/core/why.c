@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* why.c - why an implementation refuses an op, or a backend has no device. */
+/* why.c - the reason why an op is refused, or why a backend has no device. */
 #include "lib/core/backend.h"
 
 #include <stdarg.h>

@@ -2,33 +2,37 @@
 /* window.c - split ops along the dimensions that their operands share.
  *
  * A kernel sees at most binding_bytes of an operand, from a start that is
- * aligned to ALIGNMENT, and fewer than 2^31 elements. An op whose operands are
- * walked together may be run in windows: slices of the outermost dimension, and
- * where one slice is still too large, slices of that. Where elements need not
- * come in order, the dimensions are sliced in the order that makes the fewest
- * windows: the rows of a transposed matrix each span nearly all of it, and its
- * columns do not. */
+ * aligned to ALIGNMENT, and fewer than 2^31 elements. If an op walks its
+ * operands together, it can run in windows. A window is a range of slices of
+ * the outermost dimension. If one slice is still too large, the slice is split
+ * further.
+ *
+ * If elements need not come in order, dimensions are sliced in the order that
+ * makes the fewest windows. For example, each row of a transposed matrix spans
+ * nearly the whole matrix, but each column does not. */
 #include "lib/core/window.h"
 
 #include <string.h>
 
-/* Bytes. A binding may have to start at a multiple of it, which is below the
- * operand's own start: those bytes count against the limit, too. */
+/* Bytes. A binding may have to start at a multiple of this, at or below the
+ * operand's own start. The bytes between both starts count against the limit,
+ * too. */
 #define ALIGNMENT 256u
 
-/* Most views of an op that is split: attention's gradients have them. */
+/* Most views of an op that is split: the gradients of attention have them. */
 #define MOST_VIEWS 11
 
-/* Of each op, a bit for every operand that is sliced; 0: it cannot be split;
- * BY_PLAN: not here. Operands without a bit are seen whole by every window. */
+/* For each op, a bit for every operand that is sliced. 0: the op cannot be
+ * split; BY_PLAN: it is not split here. Operands without a bit are passed whole
+ * to every window. */
 static const unsigned short walked[OP_COUNT] = {
 #define X(NAME, WALKED, ...) [OP_##NAME] = WALKED,
     SSQ_OPS(X)
 #undef X
 };
 
-/* Ops whose elements have random numbers of their own, counted over the whole
- * call by op->first: their windows stay in row-major order. */
+/* True for ops that use a random number for each element. op->first counts them
+ * over the whole call, so windows stay in row-major order. */
 static bool is_numbered(enum op_id id)
 {
     return id == OP_random || id == OP_dropout || id == OP_cast;
@@ -62,7 +66,7 @@ bool window_fits(const struct op *op, uint64_t binding_bytes)
     return true;
 }
 
-/* The refusal of operand i, with its numbers and the limits. */
+/* Refuse operand i; the text has its size and the limits. */
 static ssq_status too_large(const struct op *op, const struct view *v, size_t i,
                             uint64_t limit)
 {
@@ -83,7 +87,8 @@ bool window_by_plan(const struct op *op)
     return op->id < OP_COUNT && walked[op->id] == BY_PLAN;
 }
 
-/* One does not fit, so the search in the list ends. */
+/* The caller knows that an operand does not fit, so the loop over the list
+ * ends. */
 ssq_status window_refuse(const struct op *op, uint64_t limit)
 {
     const struct view *v = op_views_const(op);
@@ -96,14 +101,14 @@ ssq_status window_refuse(const struct op *op, uint64_t limit)
     return too_large(op, &op->list->v[i], op->nviews + i, limit);
 }
 
-/* What stays the same through the recursion of split. */
+/* Values that do not change in the recursion of split(). */
 struct split {
     struct window_cut cut;
-    uint64_t limit; /* bytes that a launch binds of an operand */
+    uint64_t limit; /* most bytes of an operand that a launch binds */
     window_fn each;
     void *user;
     int n;                   /* dimensions that may be sliced */
-    int order[SSQ_MAX_RANK]; /* those, as they are sliced */
+    int order[SSQ_MAX_RANK]; /* these dimensions, in the order of slicing */
 };
 
 static bool is_walked(const struct split *s, const struct op *op, uint32_t i)
@@ -112,8 +117,8 @@ static bool is_walked(const struct split *s, const struct op *op, uint32_t i)
            op_views_const(op)[i].buffer != NULL;
 }
 
-/* How many leading dimensions all walked operands share: a sum's operands
- * have more of them than its result. */
+/* Return how many leading dimensions all walked operands share. For example,
+ * the operands of a sum have more dimensions than its result. */
 static int shared_rank(const struct split *s, const struct op *op)
 {
     int rank = SSQ_MAX_RANK;
@@ -124,9 +129,9 @@ static int shared_rank(const struct split *s, const struct op *op)
     return rank;
 }
 
-/* Elements of the result in one slice of its dimension from - 1: the product of
- * the shared dimensions behind it, the same for every walked operand. It is
- * what op->first counts in. */
+/* Return the elements of the result in one slice of dimension from - 1. This is
+ * the product of the shared dimensions after it that may be cut. It is the same
+ * for every walked operand. op->first counts these elements. */
 static int64_t result_elements(const struct split *s, const struct op *op,
                                int from)
 {
@@ -141,9 +146,10 @@ static int64_t result_elements(const struct split *s, const struct op *op,
     return n;
 }
 
-/* How many slices of dimension d one launch takes of operand v: limited by its
- * elements, and by the bytes from the first slice to the end of the last. 0:
- * not even one fits, and the next dimension has to be split as well. */
+/* Return how many slices of dimension d of operand v fit into one launch. Both
+ * the elements and the bytes from the first slice to the end of the last are
+ * limited. 0: not even one slice fits, so another dimension must be split, too.
+ */
 static int64_t slices(const struct view *v, int d, uint64_t limit)
 {
     struct view one = *v;
@@ -161,7 +167,8 @@ static int64_t slices(const struct view *v, int d, uint64_t limit)
     return n;
 }
 
-/* The same for all operands, rounded so that windows keep their alignment. */
+/* Return how many slices fit for all operands, rounded down so that windows
+ * keep their alignment. */
 static int64_t slices_of_all(const struct split *s, const struct op *op, int d)
 {
     int64_t n = INT64_MAX;
@@ -175,7 +182,7 @@ static int64_t slices_of_all(const struct split *s, const struct op *op, int d)
     return n < ALIGNMENT ? n : n - n % ALIGNMENT;
 }
 
-/* Keep slices start .. start + n of dimension d. */
+/* Keep the n slices of dimension d that begin with slice start. */
 static void slice(const struct split *s, struct op *op, int d, int64_t start,
                   int64_t n)
 {
@@ -192,8 +199,8 @@ static void slice(const struct split *s, struct op *op, int d, int64_t start,
 static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
                        int *order);
 
-/* The number of windows if dimension d is sliced first, and in rest the order
- * of those that are left then. */
+/* Return the number of windows if dimension d is sliced first. Sets rest to the
+ * best order of the dimensions left after it. */
 static uint64_t windows_of(const struct split *s, struct op *op, int d,
                            unsigned left, int *rest)
 {
@@ -209,10 +216,11 @@ static uint64_t windows_of(const struct split *s, struct op *op, int d,
     return size_mul((uint64_t)size, each, &count) ? count : UINT64_MAX;
 }
 
-/* Of the dimensions left (a bit for each), the order to slice in that makes the
- * fewest windows, and how many they are; UINT64_MAX: too many, or an element
- * does not fit. Rows of a transposed matrix each span nearly all of it: there
- * the columns come first. */
+/* Set order to the order of slicing the dimensions left (a bit for each) that
+ * makes the fewest windows, and return the number of windows. UINT64_MAX: there
+ * are too many, or an element does not fit. With cut.in_order the order stays
+ * row-major, and the number is UINT64_MAX. In a transposed matrix the columns
+ * come first, because each row spans nearly the whole matrix. */
 static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
                        int *order)
 {
@@ -237,7 +245,7 @@ static uint64_t fewest(const struct split *s, struct op *op, unsigned left,
     return best;
 }
 
-/* Put the views back, and refuse the op that they are of. */
+/* Restore the views, and refuse their op. */
 static ssq_status refuse_chunk(struct op *op, struct view *v,
                                const struct view *saved, const struct split *s)
 {
@@ -255,9 +263,9 @@ static int64_t common_divisor(int64_t a, int64_t b)
     return a;
 }
 
-/* Reduce n slices of `places` places each to whole chunks, except at the end of
- * the dimension. A slice that ends within a chunk cannot be split further: 0
- * means that nothing is left to try. */
+/* Reduce n slices of `row` places each to whole chunks, except at the end of
+ * the dimension. A slice that ends within a chunk cannot be split further. 0
+ * means that no chunk fits. */
 static int64_t whole_chunks(const struct split *s, int64_t row, int64_t n,
                             bool end)
 {
@@ -266,12 +274,12 @@ static int64_t whole_chunks(const struct split *s, int64_t row, int64_t n,
     return n - n % (s->cut.chunk / common_divisor(s->cut.chunk, row));
 }
 
-/* Walk the next dimension of the order, the first behind `done` of them, in
- * windows of as many slices as fit; one that does not is split further. An odd
- * start can move a window's offset against the alignment, so that it takes one
- * slice less than the first one did: the number is asked for anew at every
- * start. The views are put back after each window, so that the caller gets its
- * op as it was. */
+/* Split along the next dimension of the order, which is number `done`, in
+ * windows of as many slices as fit. A slice that does not fit is split further.
+ *
+ * The number of slices is computed for every start. An odd start can move a
+ * window's offset against the alignment, so that one slice less fits. The views
+ * are restored after each window: the caller gets its op back unchanged. */
 static ssq_status split(const struct split *s, struct op *op, int done)
 {
     if (window_fits(op, s->limit))

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* witness.c - writes to views of buffers, told to who wants to know.
+/* witness.c - report writes to views of buffers to their witnesses.
  *
- * A buffer without witnesses, which is every buffer but inputs and parameters
- * of tapes, costs an op one load of a pointer. */
+ * Only inputs and parameters of tapes have witnesses. For any other buffer, an
+ * op only loads one pointer. */
 #include "lib/core/witness.h"
 
-/* Of the lists of all buffers. Nothing is called under it. */
+/* Guards the lists of all buffers. No other lock is taken under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 
 void witness_begin(struct witness *w, const struct view *view)

@@ -2,7 +2,8 @@
 /* words.c - the numbers in texts of options.
  *
  * A decimal of up to 15 digits and a power of ten up to 10^22 are both exact
- * doubles: one multiplication or division rounds once, to the nearest. */
+ * doubles. One multiplication or division of them rounds only once, to the
+ * nearest. */
 #include "lib/core/words.h"
 
 #include "lib/core/fpenv.h"
@@ -10,7 +11,7 @@
 #include <math.h>
 #include <stdint.h>
 
-/* The rest of a word. */
+/* The rest of a word that was not read yet. */
 struct cursor {
     const char *at, *end;
 };
@@ -23,7 +24,8 @@ static bool cursor_take(struct cursor *c, const char *any)
     return true;
 }
 
-/* Append decimal digits to *value; returns how many there were. */
+/* Append decimal digits to *value, at most 18 of them. Returns how many digits
+ * there were. */
 static int cursor_digits(struct cursor *c, uint64_t *value)
 {
     int n = 0;

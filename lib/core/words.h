@@ -10,22 +10,22 @@
 #include <stddef.h>
 #include <string.h>
 
-/** A part of a text, not terminated. */
+/** A part of a text, not terminated by '\0'. */
 struct word {
     const char *at;
     size_t n;
 };
 
-/** For "%.*s" in an error's text: its beginning, if it is long. */
+/** For "%.*s" in an error's text: the word, shortened if it is long. */
 #define WORD_TEXT(W) (int)((W).n < 48 ? (W).n : 48), (W).at
 
-/** Is the word this name? */
+/** True if the word equals this name. */
 static inline bool word_is(struct word w, const char *name)
 {
     return strlen(name) == w.n && memcmp(name, w.at, w.n) == 0;
 }
 
-/** The word that a text begins with, up to a comma or its end. */
+/** Return the first word of a text, up to a comma or the text's end. */
 static inline struct word word_first(const char *text)
 {
     return (struct word){text, strcspn(text, ",")};
@@ -56,10 +56,10 @@ static inline bool word_split(struct word w, struct word *key,
 #define WORD_NUMBER "a number of up to 15 digits, or 2^N"
 
 /** Read a number that is not negative: "512", "0.5", "1e-4", "2^16". The
- *  decimal point is a point in every locale, and the value is the double that
- *  is nearest to the text, in every floating-point mode.
- *  @return false: it is another text, has more than 15 digits, or has an
- *          exponent out of range (10^-22 to 10^22, 2^-1022 to 2^1023) */
+ *  decimal point is a point in every locale. The value is the double nearest to
+ *  the text, in every floating-point mode.
+ *  @return false: the text is not such a number, has more than 15 digits, or
+ *          its exponent is out of range (10^-22 to 10^22, 2^-1022 to 2^1023) */
 bool word_number(struct word w, double *value);
 
 #endif
