@@ -206,9 +206,22 @@ ssq_status ssq_queue_sync(ssq_queue *queue)
     return sent != SSQ_OK ? sent : reports_tell(queue);
 }
 
+/* Return how many commands the device has not finished. Other threads may be
+ * submitting, so the count is read under the lock. */
+static uint64_t commands_left(ssq_queue *queue)
+{
+    const struct backend *b = queue->device->backend;
+    if (b->completed == NULL)
+        return 0;
+    uint64_t done = b->completed(queue->impl);
+    pthread_mutex_lock(&queue->lock);
+    uint64_t submitted = queue->submitted;
+    pthread_mutex_unlock(&queue->lock);
+    return submitted - done;
+}
+
 /* Hand over all waiting work first: a caller that only polls would otherwise
- * never see it finish. completed is called twice and may grow in between, so
- * the text can name fewer commands than the check saw. */
+ * never see it finish. */
 ssq_status ssq_queue_status(const ssq_queue *queue)
 {
     ssq_status st = queue_check(queue, "queue_status");
@@ -221,14 +234,12 @@ ssq_status ssq_queue_status(const ssq_queue *queue)
                                "queue_status: a collective is under way")
                    : st;
     }
-    const struct backend *b = queue == NULL ? NULL : queue->device->backend;
-    if (st == SSQ_OK && b->completed != NULL &&
-        b->completed(queue->impl) < queue->submitted)
-        return error_set(
-            SSQ_ERR_NOT_READY, "queue_status: %llu commands left",
-            (unsigned long long)(queue->submitted - b->completed(queue->impl)));
     if (st != SSQ_OK)
         return st;
+    uint64_t left = commands_left((ssq_queue *)(uintptr_t)queue);
+    if (left > 0)
+        return error_set(SSQ_ERR_NOT_READY, "queue_status: %llu commands left",
+                         (unsigned long long)left);
     device_retire(queue->device, false); /* lands downloads */
     return queue_check(queue, "queue_status");
 }

@@ -352,13 +352,14 @@ ssq_status ssq_tensor_slice(const ssq_tensor *tensor, int axis, int64_t start,
                          axis, (long long)v.shape[axis]);
     int64_t n = stop - start;
     n = n / step + (n % step != 0);
-    /* An empty slice keeps the tensor's offset: the offset of a slice that
+    /* A slice of no elements keeps the tensor's offset: that of a slice which
      * begins past the last element would be outside of the buffer. */
-    if (n > 0)
+    bool empty = n == 0 || view_elements(&v) == 0;
+    if (!empty)
         v.offset +=
             (uint64_t)start * (uint64_t)v.stride[axis] * dtype_bytes(v.dtype);
     v.shape[axis] = n;
-    if (n > 1)
+    if (n > 1 && !empty)
         v.stride[axis] *= step;
     return wrap(&v, view);
 }

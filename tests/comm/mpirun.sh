@@ -13,6 +13,9 @@ fi
 # only, keep the other ranks alive if one dies, and run as root.
 OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1
 export OMPI_ALLOW_RUN_AS_ROOT OMPI_ALLOW_RUN_AS_ROOT_CONFIRM
+# A rank that waits lets other processes run: tests beside this one need them.
+OMPI_MCA_mpi_yield_when_idle=1
+export OMPI_MCA_mpi_yield_when_idle
 HOME=$tmp
 export HOME
 case $MPI_LIBRARY in

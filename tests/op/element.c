@@ -7,6 +7,15 @@
 
 #include <string.h>
 
+/* 2^e of a normal double: ldexp takes many times as long. */
+static double power(int e)
+{
+    uint64_t u = (uint64_t)(1023 + e) << 52;
+    double p;
+    memcpy(&p, &u, 8);
+    return p;
+}
+
 double bed_round(double x, ssq_dtype d)
 {
     if (d == SSQ_F32)
@@ -20,7 +29,7 @@ double bed_round(double x, ssq_dtype d)
     int e;
     (void)frexp(x, &e);
     int ulp = e - digits < least ? least : e - digits;
-    double r = ldexp(nearbyint(ldexp(x, -ulp)), ulp);
+    double r = nearbyint(x * power(-ulp)) * power(ulp);
     return fabs(r) >= bound_overflow(d) ? copysign((double)INFINITY, x) : r;
 }
 
@@ -62,8 +71,8 @@ double element_value(uint32_t u, ssq_dtype d)
     if (d == SSQ_F16) {
         uint32_t e = u >> 10 & 31, m = u & 1023;
         double a = e == 31  ? (m != 0 ? (double)NAN : (double)INFINITY)
-                   : e == 0 ? ldexp(m, -24)
-                            : ldexp(1024 + m, (int)e - 25);
+                   : e == 0 ? m * 0x1p-24
+                            : (1024 + m) * power((int)e - 25);
         return (u & 0x8000) != 0 ? -a : a;
     }
     if (d == SSQ_BF16)

@@ -25,6 +25,8 @@ struct plot {
     unsigned char *image;  /* what the buffer should hold, host side */
     uint64_t size, offset; /* bytes: of the buffer; of its first element */
     int64_t stride[SSQ_MAX_RANK]; /* elements */
+    bool dense;                   /* element i is at place i */
+    size_t element;               /* bytes of one */
     double *value;
     uint32_t *bits;
 };
@@ -271,6 +273,8 @@ static double draw(struct bed *b, ssq_dtype d, enum fill fill)
 static int64_t element_at(const struct operand *x, int64_t i)
 {
     int64_t at = 0;
+    if (x->plot->dense)
+        return i;
     for (int k = x->rank - 1; k >= 0; k--) {
         at += i % x->shape[k] * x->plot->stride[k];
         i /= x->shape[k];
@@ -319,6 +323,8 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
         return;
     int64_t span = lay_out(x, layout, p->stride);
     size_t size = element_bytes(dtype);
+    p->dense = layout == LAYOUT_DENSE;
+    p->element = size;
     p->offset = MARGIN + (layout == LAYOUT_PADDED ? 3 * size : 0);
     p->size = p->offset + (uint64_t)span * size + MARGIN;
     p->image = bed_alloc(b, p->size);
@@ -341,7 +347,7 @@ static void make(struct bed *b, struct operand *x, ssq_dtype dtype, int rank,
 /* Raw element i into the image, and out of it, its low byte first. */
 static void put(struct operand *x, int64_t i, uint32_t bits)
 {
-    size_t size = element_bytes(x->dtype);
+    size_t size = x->plot->element;
     unsigned char *at =
         x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
     for (size_t k = 0; k < size; k++)
@@ -350,7 +356,7 @@ static void put(struct operand *x, int64_t i, uint32_t bits)
 
 static uint32_t get(const struct operand *x, int64_t i)
 {
-    size_t size = element_bytes(x->dtype);
+    size_t size = x->plot->element;
     const unsigned char *at =
         x->plot->image + x->plot->offset + (size_t)element_at(x, i) * size;
     uint32_t bits = 0;
