@@ -2,8 +2,8 @@
 /* axis.c - an axis of an op, counted from either end. */
 #include "lib/core/core.h"
 
-/* *result is only written for an axis that exists: rank 0 has none, so every
- * axis of a scalar is refused. */
+/* Set *result only if the axis exists. A scalar has rank 0 and no axis, so
+ * every axis of a scalar is refused. */
 ssq_status check_axis(int axis, int rank, const char *op, int *result)
 {
     if (axis < -rank || axis >= rank)

@@ -2,9 +2,9 @@
 /* buffer.c - reference-counted device memory. */
 #include "lib/core/pool.h"
 
-/* Called by the last object_put. The memory of a lost device is not given back:
- * its driver may not be called in a child of fork, and the pool's lists may be
- * half changed. The device goes last, since the pool is the device's. */
+/* Called by the last object_put(). Memory of a lost device is not freed: a
+ * child of fork must not call its driver, and the pool's lists may be half
+ * changed. The device is released last, because it owns the pool. */
 static void buffer_free(struct object *o)
 {
     ssq_buffer *b = (ssq_buffer *)o;
@@ -14,8 +14,8 @@ static void buffer_free(struct object *o)
     mem_free(b);
 }
 
-/* Apart from buffer_place, so that a plan can note its scratch while it is
- * built, and get memory only when it is known to be whole. */
+/* Separate from buffer_place(): a plan creates its scratch buffers while it is
+ * built, and allocates their memory when it is complete. */
 ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **out)
 {
     ssq_buffer *b = mem_alloc(sizeof(*b));
@@ -29,14 +29,15 @@ ssq_status buffer_note(ssq_device *device, uint64_t bytes, ssq_buffer **out)
     return SSQ_OK;
 }
 
-/* A buffer of 0 bytes has no memory: backends need not know how to allocate
- * nothing. */
+/* A buffer of 0 bytes has no memory, so backends need not support allocations
+ * of 0 bytes. */
 ssq_status buffer_place(ssq_buffer *b)
 {
     return b->bytes == 0 ? SSQ_OK : pool_get(b->device->pool, b);
 }
 
-/* object_put frees a buffer that has got no memory, too: mem is still NULL. */
+/* After a failure, object_put() also frees a buffer without memory: its mem is
+ * NULL. */
 ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
 {
     ssq_buffer *b = NULL;
@@ -52,8 +53,8 @@ ssq_status buffer_create(ssq_device *device, uint64_t bytes, ssq_buffer **out)
     return st;
 }
 
-/* Unlike buffer_create this refuses captures: memory that a caller makes while
- * recording would be no part of the graph, although its ops use it. */
+/* Unlike buffer_create(), this refuses captures. Memory that a caller creates
+ * during a capture would not belong to the graph, although its ops use it. */
 ssq_status ssq_buffer_create(ssq_device *device, uint64_t bytes,
                              ssq_buffer **buffer)
 {

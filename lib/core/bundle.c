@@ -1,14 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bundle.c - calls of several ops, which run all or none: their commands wait
- * in a graph that nobody sees, or in the one that is being captured. */
+/* bundle.c - calls of several ops, which run all or none. Their commands wait
+ * in an internal graph, or in the graph that is being captured. */
 #include "lib/core/graph.h"
 #include "lib/core/queue.h"
 #include "lib/core/repeat.h"
 
-/* In a capture the bundle is the capture's own graph, and bundle_from remembers
- * how long that was, so that a failure can take back what the bundle added.
- * Else it is a graph of its own. Ops that call others nest; only the outermost
- * pair does anything. */
+/* In a capture, the bundle is the capture's own graph. bundle_from is then its
+ * length before the bundle, so that a failure can remove the commands of the
+ * bundle. Otherwise the bundle is a separate graph, or none while repeated ops
+ * wait (repeat.h). Ops that call other ops nest; only the outermost begin and
+ * end have an effect. */
 ssq_status queue_bundle_begin(ssq_queue *queue)
 {
     if (queue->bundle_depth++ > 0)
@@ -24,15 +25,15 @@ ssq_status queue_bundle_begin(ssq_queue *queue)
 }
 
 /* The commands that are handed over hold the graph until the device has
- * finished them, so this reference may be dropped at once. */
+ * finished them, so this function can drop its reference. */
 ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
 {
-    /* An inner failure is passed on by the outer callers, to the last end. */
+    /* The callers pass an inner failure on, up to the outermost end. */
     if (--queue->bundle_depth > 0)
         return st;
     ssq_graph *g = queue->bundle;
     queue->bundle = NULL;
-    if (g == NULL) /* all of it waits */
+    if (g == NULL) /* all its ops wait: see repeat.h */
         return repeat_bundle_end(queue, st);
     if (g == queue->capture) {
         if (st != SSQ_OK)
@@ -45,9 +46,9 @@ ssq_status queue_bundle_end(ssq_queue *queue, ssq_status st)
     return repeat_bundle_end(queue, st);
 }
 
-/* The fresh graph is made before anything is submitted: then only the
- * submission can fail, and the bundle is still whole if it does. Callers have
- * refused captures before, so the bundle is a graph of its own here. */
+/* Create the new graph before anything is submitted. Only the submission can
+ * then fail, and after a failure the bundle is still complete. The caller has
+ * refused captures, so the bundle is a separate graph here. */
 ssq_status bundle_suspend(ssq_queue *queue, ssq_graph **graph)
 {
     ssq_graph *g = queue->bundle;

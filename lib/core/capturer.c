@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* capturer.c - which thread captures on which queue.
  *
- * A capture concerns the thread that began it: what other threads create on the
- * same device meanwhile is not part of the graph, and is allowed. */
+ * A capture concerns only the thread that began it. Other threads may create
+ * objects on the same device meanwhile; these do not belong to the graph. */
 #include "lib/core/queue.h"
 
-/* Under queues_lock, which capture_check holds while it looks at every queue of
- * the device; captures is counted apart so that the usual case, none under way,
- * takes no lock. */
+/* capture_check() holds queues_lock while it checks every queue of the device,
+ * so a queue's members change under this lock. The separate counter avoids the
+ * lock in the usual case, without a capture. */
 void capturer_set(ssq_queue *queue, bool on)
 {
     ssq_device *d = queue->device;
@@ -21,15 +21,15 @@ void capturer_set(ssq_queue *queue, bool on)
         atomic_fetch_sub(&d->captures, 1);
 }
 
-/* True if this thread captures on the queue. capturer is only valid while
- * capturing is set: pthread_t has no value that means nobody. */
+/* True if this thread is capturing on the queue. capturer is valid only while
+ * capturing is set, because pthread_t has no value for "no thread". */
 static bool captures(const ssq_queue *queue)
 {
     return queue->capturing && pthread_equal(queue->capturer, pthread_self());
 }
 
-/* A dry capture does not count: it records nothing, so that no memory could be
- * missing from its graph. */
+/* A dry capture does not count: it records nothing, so no memory can be missing
+ * from its graph. */
 ssq_status capture_check(ssq_device *device, const char *what)
 {
     bool mine = false;

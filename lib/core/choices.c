@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* choices.c - the library, the device, its driver or processor, which products
- * it makes how, and what the program or the environment has pinned. */
+/* choices.c - texts about the library, the device, its driver or CPU, its
+ * matmuls, and the implementations that are pinned. */
 #include "lib/core/choices.h"
 
 #include "lib/core/queue.h"
@@ -12,7 +12,8 @@
 const char *const choice_names[CHOICES] = {"library", "device", "driver",
                                            "gemm", "pins"};
 
-/* Text behind what is there, as far as there is room. */
+/* Append first and text; omit first if c->text is empty. Cut the text if
+ * c->text is full. */
 static void add(struct choices *c, const char *first, const char *text)
 {
     size_t n = strlen(c->text);
@@ -20,8 +21,8 @@ static void add(struct choices *c, const char *first, const char *text)
              text);
 }
 
-/* A processor with other instructions, or a driver of another version, rounds
- * elsewhere. */
+/* A CPU with other instructions, or another version of a driver, may round
+ * differently. */
 static void add_driver(const ssq_device *d, struct choices *c)
 {
     if (d->backend->identify != NULL)
@@ -30,8 +31,8 @@ static void add_driver(const ssq_device *d, struct choices *c)
         add(c, "", d->props.description);
 }
 
-/* The list tells versions of the library apart in which rules choose of other
- * implementations. */
+/* The list of implementations distinguishes versions of the library whose rules
+ * choose from different lists. */
 static void add_gemm(const ssq_device *d, struct choices *c)
 {
     struct choice one;

@@ -3,8 +3,8 @@
 #include "lib/core/core.h"
 #include "lib/core/host.h"
 
-/* Numbers that name no dtype are the caller's mistake; dtypes that are named
- * but not implemented yet are reserved, which is another status. */
+/* A number that names no dtype is an error of the caller. A dtype that has a
+ * name but is not implemented yet is reserved, which is another status. */
 static ssq_status check_type(ssq_dtype d, const char *what)
 {
     if (ssq_dtype_bits(d) == 0)
@@ -16,9 +16,9 @@ static ssq_status check_type(ssq_dtype d, const char *what)
     return SSQ_OK;
 }
 
-/* Addresses are compared as integers, since C orders pointers of one object
- * only. In place is fine where element i of dst covers exactly element i of
- * src; any other overlap would read what was written before. */
+/* Compare addresses as integers, because C orders only pointers into one
+ * object. In place is allowed if element i of dst covers exactly element i of
+ * src. Any other overlap would read elements that were overwritten before. */
 static ssq_status check_memory(const void *dst, size_t dst_size,
                                const void *src, size_t src_size, size_t n)
 {
@@ -37,8 +37,8 @@ static ssq_status check_memory(const void *dst, size_t dst_size,
     return error_set(SSQ_ERR_INVALID, "convert: dst overlaps src");
 }
 
-/* The dtypes are checked even for 0 elements, the pointers are not: an empty
- * array may be NULL. */
+/* The dtypes are checked even for 0 elements, but the pointers are not: an
+ * empty array may be NULL. */
 ssq_status ssq_convert(void *dst, ssq_dtype dst_dtype, const void *src,
                        ssq_dtype src_dtype, size_t n, ssq_rounding rounding,
                        uint64_t seed)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* crc64.c - sums that tell whether bytes have changed. */
+/* crc64.c - checksums that detect changed bytes. */
 #include "lib/core/crc64.h"
 
 void crc64_begin(struct crc64 *c)

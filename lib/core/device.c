@@ -23,8 +23,8 @@ static void device_name(const struct backend *b, unsigned i, char *name,
         snprintf(name, bytes, "%s:%u", b->name, i);
 }
 
-/* Entries, not devices: a backend without any device has one entry, too, whose
- * reason says why. */
+/* Count entries, not devices: a backend without a device also has one entry,
+ * which contains the reason. */
 size_t ssq_device_count(void)
 {
     const struct registry_entry *const *e;
@@ -34,9 +34,9 @@ size_t ssq_device_count(void)
     return count;
 }
 
-/* at walks down the entries of one backend after the other, and is in the end
- * the number of the device within its backend. *entry is only written when all
- * of it is known. */
+/* `at` counts down over the entries of one backend after the other. It is then
+ * the number of the device within its backend. *entry is written only when all
+ * its members are known. */
 ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
 {
     if (entry == NULL || entry->struct_size != sizeof(*entry))
@@ -59,7 +59,7 @@ ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
             device_name(e[i]->backend, (unsigned)at, r.name, sizeof(r.name));
             e[i]->backend->describe(e[i]->instance, (unsigned)at, r.description,
                                     sizeof(r.description));
-            if (at != 0) /* what the backend passed over stands once */
+            if (at != 0) /* list the backend's skipped devices only once */
                 r.reason[0] = '\0';
         }
         *entry = r;
@@ -68,7 +68,7 @@ ssq_status ssq_device_list(size_t index, ssq_device_entry *entry)
     return error_set(SSQ_ERR_NOT_FOUND, "device_list: no entry %zu", index);
 }
 
-/* Append to text; what does not fit is cut. */
+/* Append a, b and c to text; cut characters that do not fit. */
 static void append(char *text, size_t bytes, const char *a, const char *b,
                    const char *c)
 {
@@ -96,8 +96,8 @@ static void list_text(char *text, size_t bytes)
         }
 }
 
-/* The backend and index of a name; NULL when there is none. No other backend is
- * loaded. */
+/* Find the backend and the index of a device's name; NULL if the name is
+ * unknown. Loads no other backend. */
 static const struct registry_entry *find(const char *name, unsigned *index)
 {
     const struct registry_entry *e = registry_find(name, strcspn(name, ":"));
@@ -112,8 +112,8 @@ static const struct registry_entry *find(const char *name, unsigned *index)
     return NULL;
 }
 
-/* Device i of a backend, as "auto" weighs it: greater is better, and what is
- * not above 0 is never chosen. */
+/* Return the preference of device i of a backend for "auto". Greater is better;
+ * a device with 0 or less is never chosen. */
 static int preference(const struct registry_entry *e, unsigned i)
 {
     const struct backend *b = e->backend;
@@ -129,7 +129,7 @@ static const char *why_not(const struct registry_entry *e)
     return e->backend->preference <= 0 ? "for tests" : "slower";
 }
 
-/* Devices that "auto" tried, and does not take. */
+/* Devices that "auto" has tried and rejected. */
 #define PASSED_OVER 16
 struct passed_over {
     unsigned n;
@@ -140,8 +140,7 @@ struct passed_over {
     char why[384]; /* "; not opencl:0: .." for each */
 };
 
-/* True if "auto" has tried device index of this backend, and did not take
- * it. */
+/* True if "auto" has tried and rejected this device. */
 static bool is_passed_over(const struct passed_over *p,
                            const struct registry_entry *e, unsigned index)
 {
@@ -151,8 +150,8 @@ static bool is_passed_over(const struct passed_over *p,
     return false;
 }
 
-/* Remember that a device was tried and why it will not do, so that choose skips
- * it. False: there is no room for one more, and the search has to end. */
+/* Record a device that was tried and why it was rejected, so that choose()
+ * skips it. False if the table is full: the search must end. */
 static bool pass_over(struct passed_over *p, const struct registry_entry *e,
                       unsigned index, const char *why)
 {
@@ -168,8 +167,8 @@ static bool pass_over(struct passed_over *p, const struct registry_entry *e,
     return true;
 }
 
-/* The best device for training that is not passed over, and in why the text of
- * props.choice. A tie goes to the backend that stands first in the registry. */
+/* Find the best device for training that was not rejected, and set why to the
+ * text of props.choice. In a tie the first backend in the registry wins. */
 static const struct registry_entry *
 choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
 {
@@ -199,13 +198,13 @@ choose(const struct passed_over *p, unsigned *index, char *why, size_t bytes)
     return best;
 }
 
-/* Called by the last object_put, also for a device whose opening failed half
- * way: what it had not got yet is NULL. It leaves the list of watched devices
- * first, so that a fork never meets one that is being taken apart. */
+/* Called by the last object_put(), also for a device whose opening failed: its
+ * missing parts are NULL. The device first leaves the list of watched devices,
+ * so that a fork never sees a device that is being freed. */
 static void device_free(struct object *o)
 {
     ssq_device *d = (ssq_device *)o;
-    if (device_lost(d)) { /* what it has may be in the middle of anything */
+    if (device_lost(d)) { /* its parts may be half changed */
         mem_free(d);
         return;
     }
@@ -219,8 +218,8 @@ static void device_free(struct object *o)
     mem_free(d);
 }
 
-/* One entry of SSQ_IMPL, n characters of it: "op:impl" for every backend, or
- * "backend/op:impl", which the devices of other backends skip. */
+/* Apply one entry of SSQ_IMPL, which has n characters: "op:impl" for every
+ * backend, or "backend/op:impl", which devices of other backends skip. */
 static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
 {
     char backend[32] = "", op[32] = "", impl[32] = "";
@@ -245,7 +244,7 @@ static ssq_status pin_entry(ssq_device *d, const char *s, size_t n)
                      ssq_last_error(), (int)(n - at), s + at);
 }
 
-/* SSQ_IMPL=opencl/gemm:tiled,cast:reference */
+/* Pin implementations: SSQ_IMPL=opencl/gemm:tiled,cast:reference */
 static ssq_status pin_from_environment(ssq_device *d)
 {
     const char *s = env_text("SSQ_IMPL");
@@ -258,10 +257,11 @@ static ssq_status pin_from_environment(ssq_device *d)
     return st;
 }
 
-/* Get the device's certificate and decide whether its arithmetic will do. A
- * failed self-test refuses it unless the caller insists; a bad verdict of
- * `sesqui certify` only keeps "auto" away, since whoever names a device may
- * know better. opening->refused tells open_best to try the next one. */
+/* Get the device's certificate and decide whether its arithmetic is acceptable.
+ * A device that fails its self-test is refused unless the caller insists. A bad
+ * verdict of `sesqui certify` only makes "auto" reject the device: a caller
+ * that names the device may know better. If opening->refused is set,
+ * open_best() tries the next device. */
 static ssq_status certify(ssq_device *d, struct opening *opening)
 {
     struct certificate *c = &d->certificate;
@@ -297,8 +297,8 @@ static ssq_status certify(ssq_device *d, struct opening *opening)
                            d->props.name, c->failed);
 }
 
-/* All that a device has beyond its backend_device. certify comes before props:
- * backends answer props by what the self-test has found. */
+/* Fill in a device that has its backend_device. certify() comes before props,
+ * because the props of a backend depend on the results of the self-test. */
 static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
                           unsigned index, struct opening *opening)
 {
@@ -320,8 +320,8 @@ static ssq_status fill_in(ssq_device *d, const struct registry_entry *e,
     return st == SSQ_OK ? pin_from_environment(d) : st;
 }
 
-/* impl is owned from the first line on: closed here when there is no memory,
- * and by device_free after that. */
+/* This function always takes over impl: it closes impl if memory is missing;
+ * otherwise device_free() closes it. */
 ssq_status device_create(const struct registry_entry *e, unsigned index,
                          struct backend_device *impl,
                          const ssq_device_options *options,
@@ -357,8 +357,8 @@ ssq_status device_create(const struct registry_entry *e, unsigned index,
     return SSQ_OK;
 }
 
-/* A backend that the name means, or that "auto" would rather have than best, if
- * a fork took it away; else NULL. */
+/* Find a backend that a fork took away: the backend that name means or, for
+ * "auto", one that is preferred to best. NULL if none exists. */
 static const struct registry_entry *find_lost(const char *name,
                                               const struct registry_entry *best)
 {
@@ -377,7 +377,7 @@ static const struct registry_entry *find_lost(const char *name,
     return NULL;
 }
 
-/* The error of a name that nothing has, with all names that there are. */
+/* Return the error for a name that no device has. The text lists all names. */
 static ssq_status not_found(const char *wanted)
 {
     char list[ERROR_TEXT - 128];
@@ -393,14 +393,15 @@ static ssq_status open_backend(const struct registry_entry *e, unsigned index,
                                struct opening *opening, ssq_device **out)
 {
     struct backend_device *impl = NULL;
-    struct fpenv env = fpenv_enter(); /* of threads that a driver starts */
+    struct fpenv env = fpenv_enter(); /* a driver's threads inherit it */
     ssq_status st = e->backend->open(e->instance, index, &impl);
     fpenv_leave(env);
     return st == SSQ_OK ? device_create(e, index, impl, options, opening, out)
                         : st;
 }
 
-/* SSQ_OK, or why a name has no entry, or a worse one than there was. */
+/* Return an error if the name has no entry, or if a fork took away a better
+ * entry. */
 static ssq_status check_found(const char *wanted,
                               const struct registry_entry *e)
 {
@@ -411,9 +412,9 @@ static ssq_status check_found(const char *wanted,
     return e == NULL ? not_found(wanted) : SSQ_OK;
 }
 
-/* "auto": try devices from the best on until one is not refused by its
- * certificate. Other failures end the search, so that a machine whose GPU is
- * broken does not quietly compute on a slower device. */
+/* "auto": try devices, best first, until the certificate of one does not refuse
+ * it. Any other failure ends the search, so that a machine with a broken GPU
+ * does not quietly compute on a slower device. */
 static ssq_status open_best(const ssq_device_options *options,
                             ssq_device **device)
 {
@@ -445,9 +446,9 @@ static ssq_status open_named(const char *wanted, const char *why,
                         : st;
 }
 
-/* SSQ_DEVICE only stands in for "auto": a program that names a device gets that
- * one. Through the variable a device is opened as if it had been named, without
- * the stricter certificate of "auto". */
+/* SSQ_DEVICE only replaces "auto": a program that names a device gets that
+ * device. A device from the variable is opened as if the program had named it,
+ * without the stricter certificate check of "auto". */
 ssq_status ssq_device_open(const char *name, const ssq_device_options *options,
                            ssq_device **device)
 {
@@ -499,7 +500,7 @@ ssq_status ssq_device_memory(const ssq_device *device, ssq_memory_info *info)
     return SSQ_OK;
 }
 
-/* Finished work is let go of first: its scratch keeps slabs alive. */
+/* Retire finished work first, because its scratch keeps slabs in use. */
 void ssq_device_trim(ssq_device *device)
 {
     if (device == NULL || device_lost(device))

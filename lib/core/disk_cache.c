@@ -1,23 +1,26 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disk_cache.c - compiled kernels on disk, from one run to the next.
  *
- * $XDG_CACHE_HOME/sesqui, else ~/.cache/sesqui; SSQ_CACHE=0 does without, and
- * so does a setuid process; SSQ_CACHE_PROGRAMS=0 keeps certificates alone. A
- * backend names a file by what it compiles, and by a hash of all but its
- * source: a changed source writes its file anew.
- * Whatever is wrong with a file or the directory, it is compiled instead.
+ * The directory is $XDG_CACHE_HOME/sesqui or else ~/.cache/sesqui. SSQ_CACHE=0
+ * disables the cache, and so does a setuid process. With SSQ_CACHE_PROGRAMS=0
+ * only certificates are kept. A backend names a file after the object that it
+ * compiles, and a hash of everything except its source: a changed source
+ * replaces its file. If a file or the directory is unusable, the kernel is
+ * compiled instead.
  *
  *     struct header | key | binary
  *
- * A file appears whole, by rename, once the disk has it: two processes write
- * the same one in any order. What a killed process left is swept, and files go,
- * the oldest first, when all together are more than SSQ_CACHE_MB, 256 if that
- * does not say. disk_cache_store does both.
+ * A file appears complete: it is renamed when all its bytes are on the disk.
+ * Two processes may therefore write the same file in any order.
+ * disk_cache_store() removes .part files that a killed process left. It also
+ * removes the oldest files while all files together exceed SSQ_CACHE_MB MiB,
+ * 256 by default.
  *
- * Nothing that is not the cache's own is removed or replaced. The folder must
- * be the user's, no link, and writable by nobody else; it is opened once for
- * each call, and its files by that descriptor. A file is the cache's own if its
- * name is WORDS-HASH or WORDS-HASH.PID.N.part and it begins with MAGIC. */
+ * Only the cache's own files are removed or replaced. The folder must belong to
+ * the user, must not be a link, and must not be writable by another user. Each
+ * call opens it once, and opens files relative to this descriptor. A file is
+ * the cache's own if its name is WORDS-HASH or WORDS-HASH.PID.N.part and it
+ * begins with MAGIC. */
 #include "lib/core/disk_cache.h"
 
 #include <dirent.h>
@@ -31,43 +34,44 @@
 #include <time.h>
 #include <unistd.h>
 
-/** The first bytes of each file; the digit changes with the layout. */
+/** The first bytes of each file. The digit changes with the layout. */
 #define MAGIC "ssqprog1"
-/** Nothing is larger: a length that says so is garbage. */
+/** Limit of a key or a binary. A header with a larger length is damaged. */
 #define MOST_BYTES (UINT64_C(256) << 20)
 #define PATH_BYTES 4096
 /** Bytes of MAGIC that all layouts share. */
 #define MAGIC_STEM 7
 /** Digits of a HASH. */
 #define HASH_DIGITS 16
-/** For how long another process's lock is waited for. */
+/** Longest wait for the lock of another process. */
 #define LOCK_SECONDS 5
-/** Of all files together, in MiB. */
+/** Default limit of all files together, in MiB. */
 #define MOST_MIB 256u
-/** In seconds. A .part file is still being written; one that is older is
- *  nobody's, whoever has its writer's number now. */
+/** In seconds. An older .part file is abandoned, even if a process has the id
+ *  of its writer. */
 #define PART_SECONDS 3600
 
-/** In the byte order of the machine: a file of another order fails the check of
- *  its lengths. */
+/** In the byte order of the machine. A file of another byte order fails the
+ *  check of its lengths. */
 struct header {
     char magic[8];
-    uint64_t key_bytes, binary_bytes; /* without an end of string */
+    uint64_t key_bytes, binary_bytes; /* without a terminating NUL */
     uint64_t checksum;                /* of the key and the binary */
 };
 
-/* Guards against damage by disks and crashes, not by an attacker: the directory
- * is the user's own. */
+/* Detects damage by disks and crashes, not by an attacker: the directory
+ * belongs to the user. */
 static uint64_t checksum(const unsigned char *key_and_binary, size_t n)
 {
     return disk_cache_hash(DISK_CACHE_HASH, key_and_binary, n);
 }
 
-/* Write the directory above "/sesqui" to path; false: there is none to be used.
- * A relative XDG_CACHE_HOME is ignored, as its specification demands. */
+/* Set path to the directory that contains "/sesqui". False if the cache is
+ * disabled or has no directory. A relative XDG_CACHE_HOME is ignored, as its
+ * specification requires. */
 static bool directory(const struct services *core, char *path, size_t bytes)
 {
-    bool on = true; /* not if nobody can tell */
+    bool on = true; /* an invalid value disables the cache */
     if (core->env_flag("SSQ_CACHE", &on) != SSQ_OK || !on)
         return false;
     const char *base = core->env_text("XDG_CACHE_HOME");
@@ -77,11 +81,12 @@ static bool directory(const struct services *core, char *path, size_t bytes)
         n = snprintf(path, bytes, "%s", base);
     else if (home != NULL && home[0] == '/')
         n = snprintf(path, bytes, "%s/.cache", home);
-    /* room for "/sesqui", a name and what makes it temporary */
+    /* leave space for "/sesqui", a name and the suffix of a .part file */
     return n > 0 && (size_t)n + 256 < bytes;
 }
 
-/* 256 MiB if SSQ_CACHE_MB does not say how much. */
+/* Set *most to SSQ_CACHE_MB in bytes, or to 256 MiB if that is unset or
+ * invalid. */
 static ssq_status most_bytes(const struct services *core, uint64_t *most)
 {
     *most = MOST_MIB;
@@ -113,7 +118,7 @@ bool disk_cache_programs(const struct services *core)
            disk_cache_usable(core);
 }
 
-/* A signal may interrupt any call on a disk of a network or of FUSE. */
+/* A signal may interrupt any call on a network or FUSE file system. */
 static int open_file(int folder, const char *name, int flags)
 {
     int fd;
@@ -123,8 +128,8 @@ static int open_file(int folder, const char *name, int flags)
     return fd;
 }
 
-/* May files of the folder be removed and replaced? Not if it is another user's,
- * or another user may have put them there. */
+/* True if files of the folder may be removed and replaced: it belongs to this
+ * user, and no other user can have put files there. */
 static bool is_own(int folder)
 {
     struct stat s;
@@ -133,7 +138,8 @@ static bool is_own(int folder)
 }
 
 /* Open the folder. If make is true, create it first. Returns -1 if it cannot be
- * used; errno is ENOENT if it does not exist. Its parent may be a link. */
+ * used; errno is ENOENT if it does not exist or the cache is disabled. Its
+ * parent may be a link. */
 static int open_folder(const struct services *core, bool make)
 {
     static atomic_flag told = ATOMIC_FLAG_INIT;
@@ -142,7 +148,7 @@ static int open_folder(const struct services *core, bool make)
     if (!directory(core, path, sizeof(path)))
         return -1;
     if (make)
-        (void)mkdir(path, 0700); /* there already, or it will not open */
+        (void)mkdir(path, 0700); /* a failure shows when it is opened */
     size_t at = strlen(path);
     snprintf(path + at, sizeof(path) - at, "/sesqui");
     if (make)
@@ -150,7 +156,7 @@ static int open_folder(const struct services *core, bool make)
     int fd = open_file(AT_FDCWD, path, O_RDONLY | O_DIRECTORY | O_NOFOLLOW);
     struct stat s;
     if (fd < 0 && errno == ENOTDIR && lstat(path, &s) != 0)
-        errno = ENOENT; /* a file stands above */
+        errno = ENOENT; /* a directory above is a file */
     if (fd < 0 ? errno == ENOENT : is_own(fd))
         return fd;
     if (fd >= 0)
@@ -165,8 +171,8 @@ static int open_folder(const struct services *core, bool make)
     return -1;
 }
 
-/* Have the disk take a file before it gets its name: else a crash may leave the
- * name with nothing behind it. */
+/* Write a file to the disk before it gets its name. Otherwise a crash may leave
+ * the name with an empty file. */
 static bool sync_file(int fd)
 {
     int e;
@@ -176,7 +182,7 @@ static bool sync_file(int fd)
     return e == 0;
 }
 
-/* Read exactly so many bytes; a file that ends early is false. */
+/* Read exactly `bytes` bytes. False if the file ends early. */
 static bool read_all(int fd, unsigned char *to, size_t bytes)
 {
     while (bytes > 0) {
@@ -191,7 +197,7 @@ static bool read_all(int fd, unsigned char *to, size_t bytes)
     return true;
 }
 
-/* The same for writing: a write may take a part only, as on a full disk. */
+/* Write exactly `bytes` bytes: one write may be partial, as on a full disk. */
 static bool write_all(int fd, const void *from, size_t bytes)
 {
     const unsigned char *b = from;
@@ -207,9 +213,9 @@ static bool write_all(int fd, const void *from, size_t bytes)
     return true;
 }
 
-/* Read the header. False unless this is a plain file of the process's user with
- * exactly the length that the header says; lengths are bounded before they are
- * added, so that the sum cannot overflow. */
+/* Read the header. False unless this is a regular file of the process's user
+ * with exactly the length that the header describes. Lengths are bounded before
+ * they are added, so the sum cannot overflow. */
 static bool read_header(int fd, struct header *h)
 {
     struct stat s;
@@ -220,9 +226,10 @@ static bool read_header(int fd, struct header *h)
            (uint64_t)s.st_size == sizeof(*h) + h->key_bytes + h->binary_bytes;
 }
 
-/* Read key and binary into one block and move the binary to its front, where
- * the caller wants it. NULL if the file is of another key, or damaged. One byte
- * more is allocated, since both may be empty and no block has 0 bytes. */
+/* Read key and binary into one block, and move the binary to its front, as the
+ * caller expects. NULL if the file has another key or is damaged, or without
+ * memory. One more byte is allocated: key and binary may both be empty, but a
+ * block must not have 0 bytes. */
 static unsigned char *read_body(const struct services *core, int fd,
                                 const char *key, size_t *bytes, bool *damaged)
 {
@@ -255,8 +262,8 @@ bool disk_cache_path(const struct services *core, const char *name, char *path,
     return true;
 }
 
-/* O_NOFOLLOW and O_NONBLOCK: a link is not followed, and a FIFO under this name
- * must not make the process wait; whoever reads then refuses it. */
+/* O_NOFOLLOW: a link is not followed. O_NONBLOCK: the process does not wait for
+ * a FIFO of this name, which the caller then refuses. */
 static int open_to_read(int folder, const char *name)
 {
     return open_file(folder, name, O_RDONLY | O_NOFOLLOW | O_NONBLOCK);
@@ -286,10 +293,10 @@ unsigned char *disk_cache_load(const struct services *core, const char *name,
     return disk_cache_read(core, name, key, bytes, &damaged);
 }
 
-/* ---- which files are the cache's ---- */
+/* ---- the cache's own files ---- */
 
-/* Does a name have the form of the cache's? *pid: the number of the process
- * that writes it, if it ends in ".PID.N.part"; else 0. */
+/* True if a name has the form of the cache's names. If it ends in
+ * ".PID.N.part", *pid is the id of the process that writes the file; else 0. */
 static bool has_form(const char *name, long *pid)
 {
     size_t words = strspn(name, "abcdefghijklmnopqrstuvwxyz0123456789_-");
@@ -305,8 +312,9 @@ static bool has_form(const char *name, long *pid)
             used > 0 && end[used] == '\0' && *pid > 0);
 }
 
-/* Is it a plain file of the user's that begins with MAGIC, of any layout?
- * partly: or with a part of it, as a file that is being written. */
+/* True if this is a regular file of the user that begins with MAGIC, in any
+ * layout. If partly is set, a part of MAGIC is enough: the file may still be
+ * incomplete. */
 static bool has_magic(int folder, const char *name, bool partly)
 {
     struct stat s;
@@ -324,8 +332,8 @@ static bool has_magic(int folder, const char *name, bool partly)
            memcmp(first, MAGIC, (size_t)n) == 0;
 }
 
-/* True if there is nothing under a name, or what the cache wrote, which a disk
- * may have emptied. */
+/* True if the name is unused, or its file was written by the cache. A disk may
+ * have emptied that file. */
 static bool replaceable(int folder, const char *name)
 {
     struct stat s;
@@ -345,8 +353,8 @@ bool disk_cache_remove(const struct services *core, const char *name)
     return gone;
 }
 
-/* Write a whole new file, or none. The name is that of a .part file, which is
- * unique: O_EXCL refuses a file that exists. */
+/* Write a complete new file, or none. name is the name of a .part file, which
+ * is unique: O_EXCL refuses a file that exists. */
 static bool write_file(int folder, const char *name, const char *key,
                        const unsigned char *binary, size_t bytes)
 {
@@ -359,7 +367,7 @@ static bool write_file(int folder, const char *name, const char *key,
         checksum((const unsigned char *)key, strlen(key)), binary, bytes);
     bool ok = write_all(fd, &h, sizeof(h)) && write_all(fd, key, strlen(key)) &&
               write_all(fd, binary, bytes) && sync_file(fd);
-    /* interrupted, it is closed all the same, and the disk has it */
+    /* EINTR: the file is closed nevertheless, and its bytes are on the disk */
     ok = (close(fd) == 0 || errno == EINTR) && ok;
     if (!ok)
         (void)unlinkat(folder, name, 0);
@@ -368,20 +376,20 @@ static bool write_file(int folder, const char *name, const char *key,
 
 /* ---- sweeping ---- */
 
-/* True if a .part file's writer has ended, or seems to. One in another process
- * namespace may still be writing: then its rename fails, and it compiles once
- * more the next time. */
+/* True if the writer of a .part file has ended, or seems to. A writer in
+ * another process namespace may still be running. Its rename then fails, and
+ * the kernel is compiled once more the next time. */
 static bool abandoned(long pid, const struct stat *s)
 {
     return (kill((pid_t)pid, 0) != 0 && errno == ESRCH) ||
            time(NULL) - s->st_mtime > PART_SECONDS;
 }
 
-/** What one look through the directory finds. */
+/** Results of one pass over the directory. */
 struct sweep {
     uint64_t bytes;        /* of all files */
-    char oldest[256];      /* its name; "": there is no file */
-    struct timespec since; /* of the oldest */
+    char oldest[256];      /* name of the oldest file; "": no file */
+    struct timespec since; /* when the oldest file was written */
 };
 
 static bool older(const struct timespec *a, const struct timespec *b)
@@ -390,8 +398,8 @@ static bool older(const struct timespec *a, const struct timespec *b)
                                   : a->tv_nsec < b->tv_nsec;
 }
 
-/* Look at one file of the folder: remove a .part file that was abandoned, count
- * any other. Files that are not the cache's own are ignored. */
+/* Process one file of the folder: remove an abandoned .part file, or count a
+ * finished file. Files that are not the cache's own are ignored. */
 static void sweep_file(int folder, const char *name, struct sweep *w)
 {
     struct stat s;
@@ -412,8 +420,8 @@ static void sweep_file(int folder, const char *name, struct sweep *w)
     }
 }
 
-/* Sweep .part files; add up the other files, and find the oldest. closedir
- * closes its descriptor, so the stream gets one of its own. */
+/* Process all files of the folder. closedir() closes its descriptor, so the
+ * stream gets a separate one. */
 static bool look(int folder, struct sweep *w)
 {
     *w = (struct sweep){0};
@@ -430,14 +438,15 @@ static bool look(int folder, struct sweep *w)
     return true;
 }
 
-/* Remove the oldest file until all together are small enough. The folder is
- * looked through again after each one, since other processes write and remove
- * files at the same time. A failed unlink ends it, or it would never end. */
+/* Remove the oldest file until all files together are within the limit. The
+ * folder is read again after each removal, because other processes write and
+ * remove files at the same time. If an unlink fails, the loop ends; it would
+ * never end otherwise. */
 static void sweep(const struct services *core, int folder)
 {
     uint64_t most;
     struct sweep w;
-    (void)most_bytes(core, &most); /* a device that opens was told of it */
+    (void)most_bytes(core, &most); /* an error was reported at device_open */
     while (look(folder, &w) && w.bytes > most && w.oldest[0] != '\0')
         if (unlinkat(folder, w.oldest, 0) != 0)
             break;
@@ -445,8 +454,8 @@ static void sweep(const struct services *core, int folder)
 
 /* ---- locking ---- */
 
-/* Ask for the lock until it is given, or for LOCK_SECONDS: a process that is
- * stopped would hold it for ever. */
+/* Try to get the lock for at most LOCK_SECONDS, because a stopped process would
+ * hold it forever. */
 static int wait_for(int fd)
 {
     struct flock whole = {.l_type = F_WRLCK, .l_whence = SEEK_SET};
@@ -466,8 +475,8 @@ static int wait_for(int fd)
     return fd;
 }
 
-/* A lock of POSIX, on a file that a sweep leaves alone because of its name: it
- * goes with the process, however that ends. */
+/* A POSIX lock, on a file that a sweep ignores because of its name. The lock
+ * ends with the process, however the process ends. */
 int disk_cache_lock(const struct services *core)
 {
     int folder = open_folder(core, true);
@@ -489,9 +498,9 @@ void disk_cache_unlock(int lock)
         close(lock);
 }
 
-/* A .part file is named by process and a serial number, so that neither another
- * process nor another thread of this one writes the same. Failures are silent:
- * nothing depends on the cache but time. */
+/* The name of a .part file contains the process id and a serial number, so that
+ * no other process or thread writes the same file. A failure is silent: it only
+ * costs time. */
 void disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes)

@@ -1,51 +1,51 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* disk_cache.h - compiled kernels on disk, from one run to the next.
  *
- * name is the file's: lower-case letters, digits, "_" and "-", then "-" and the
- * 16 hexadecimal digits of a hash. key is all that its contents depend on, and
- * is stored with them: a file of another key counts as none. */
+ * name is the name of a file. It consists of lower-case letters, digits, "_"
+ * and "-", then "-" and the 16 hexadecimal digits of a hash. key is everything
+ * that the contents depend on. It is stored with them: a file with another key
+ * counts as missing. */
 #ifndef LIB_CORE_DISK_CACHE_H
 #define LIB_CORE_DISK_CACHE_H
 
 #include "lib/core/backend.h"
 
-/** INVALID if a variable of the cache's has a value that it cannot have:
- * SSQ_CACHE, SSQ_CACHE_PROGRAMS, SSQ_CACHE_MB. */
+/** Return SSQ_ERR_INVALID if SSQ_CACHE, SSQ_CACHE_PROGRAMS or SSQ_CACHE_MB has
+ *  an invalid value. */
 ssq_status disk_cache_settings(const struct services *core);
-/** True if there is a directory that files may be kept in. */
+/** True if the cache is enabled and has a directory. */
 bool disk_cache_usable(const struct services *core);
-/** True if compiled programs are to be kept there, too. Not with
- *  SSQ_CACHE_PROGRAMS=0: where a driver keeps its own, a second copy only takes
- *  time and room. */
+/** True if compiled programs should be stored there, too. False with
+ *  SSQ_CACHE_PROGRAMS=0: if a driver keeps its own copy, a second one only
+ *  takes time and space. */
 bool disk_cache_programs(const struct services *core);
-/** What was stored, to be freed with mem_free; NULL: there is nothing. */
+/** Load a binary; free it with mem_free(). NULL: none was stored. */
 unsigned char *disk_cache_load(const struct services *core, const char *name,
                                const char *key, size_t *bytes);
-/** The same; *damaged: a file of this name is there and cannot be read, or is
- *  not whole. One that is whole and of another key is not damaged. */
+/** The same. *damaged: a file of this name exists and cannot be read, or is
+ *  incomplete. A complete file with another key is not damaged. */
 unsigned char *disk_cache_read(const struct services *core, const char *name,
                                const char *key, size_t *bytes, bool *damaged);
-/** Store a binary under name and key, if that can be done, and sweep what
- *  others left. A failure is silent: the cache is only asked whether it has
- *  something. */
+/** Store a binary under name and key, if possible, and remove abandoned and
+ *  surplus files. A failure is silent: a later load then returns NULL. */
 void disk_cache_store(const struct services *core, const char *name,
                       const char *key, const unsigned char *binary,
                       size_t bytes);
-/** The path of a file, there or not; false: there is no directory for it. */
+/** Set path to the path of a file, which need not exist. False: the cache has
+ *  no directory. */
 bool disk_cache_path(const struct services *core, const char *name, char *path,
                      size_t bytes);
-/** Remove a file, if the cache wrote it. False: it is still there. */
+/** Remove a file if the cache wrote it. False: it still exists. */
 bool disk_cache_remove(const struct services *core, const char *name);
-/** Lock the folder, to read a file and then replace it. The lock is advisory,
- * and between processes, not threads. Waits up to five seconds.
- *  @return for disk_cache_unlock; DISK_CACHE_BUSY another process holds the
- *          lock: do not change the file; another value below 0: there is
- *          nothing to lock, as in a read-only folder */
+/** Lock the folder, to read a file and then replace it. The lock is advisory
+ *  and excludes other processes, but not threads. Waits up to five seconds.
+ *  @return a value for disk_cache_unlock(). DISK_CACHE_BUSY: another process
+ *          holds the lock, so do not change the file. Another value below 0:
+ *          nothing can be locked, for example in a read-only folder */
 int disk_cache_lock(const struct services *core);
 #define DISK_CACHE_BUSY (-2)
 void disk_cache_unlock(int lock);
-/** The hash of what hash is of, followed by n more bytes; DISK_CACHE_HASH is
- *  that of no bytes. */
+/** Extend a hash by n more bytes; DISK_CACHE_HASH is the hash of no bytes. */
 static inline uint64_t disk_cache_hash(uint64_t hash, const void *bytes,
                                        size_t n)
 {

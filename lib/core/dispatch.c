@@ -24,8 +24,8 @@ bool choice_nth(const ssq_device *d, enum op_id op, unsigned i,
     return c->name != NULL;
 }
 
-/* True if the backend would rather have a plan do the op. Where a pin has
- * chosen, nobody is asked. */
+/* True if the backend prefers that a plan does the op. False if an
+ * implementation is pinned. */
 static bool is_last(const ssq_device *d, const struct op *op,
                     const struct choice *c)
 {
@@ -33,8 +33,8 @@ static bool is_last(const ssq_device *d, const struct op *op,
            implementation_last(d->backend->ops, c->index, d->impl, op);
 }
 
-/* May an implementation of the backend's own have the op? It sees an operand by
- * one binding, as a launch does, unless it is host code. */
+/* True if an implementation of the backend can see all operands. It binds each
+ * operand once, as a launch does, unless it is host code. */
 static bool sees_all(const ssq_device *d, const struct op *op, struct why *why)
 {
     const struct backend_limits *l = pool_limits(d->pool);
@@ -44,9 +44,9 @@ static bool sees_all(const ssq_device *d, const struct op *op, struct why *why)
                   (unsigned long long)l->binding_bytes);
 }
 
-/* Where loops are limited a plan has to be built to know, which may end with
- * SSQ_ERR_NOMEM: that is no refusal, and must not make a slower implementation
- * run instead. */
+/* If loops are limited, a plan must be built to check it, which may fail with
+ * SSQ_ERR_NOMEM. That is not a refusal: it must not select a slower
+ * implementation. */
 ssq_status choice_admits(ssq_device *d, const struct op *op,
                          const struct choice *c, struct why *why)
 {
@@ -63,10 +63,11 @@ ssq_status choice_admits(ssq_device *d, const struct op *op,
     return admitted ? SSQ_OK : SSQ_ERR_UNSUPPORTED;
 }
 
-/* What an op prefers, if that takes it, whatever it calls itself. Else two
- * passes over the same list: implementations that call themselves last are
- * skipped in the first and are the only ones in the second. The refusals of
- * both are collected for the error's text, as far as it has room. */
+/* Choose the implementation that the op prefers, if it accepts the op, even if
+ * it calls itself last. Otherwise go through the list twice. The first pass
+ * skips implementations that call themselves last, and the second tries only
+ * these. The error's text contains the refusals of both passes, as far as they
+ * fit. */
 ssq_status dispatch(ssq_device *d, const struct op *op, struct choice *c)
 {
     char refusals[ERROR_TEXT - 128] = "";
@@ -103,7 +104,7 @@ const char *ssq_implementation_name(const ssq_device *device, const char *op,
                                                                     : NULL;
 }
 
-/* NULL takes the pin away. Not locked: a caller pins before other threads use
+/* NULL removes the pin. Not locked: a caller must pin before other threads use
  * the device. */
 ssq_status ssq_implementation_pin(ssq_device *device, const char *op,
                                   const char *impl)

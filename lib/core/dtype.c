@@ -5,11 +5,11 @@
 
 #include <string.h>
 
-/** Every dtype that has a number, those that no device has among them: name is
- *  the one that messages use, other and third are read as well. */
+/** Every dtype that has a number, including dtypes that no device supports.
+ *  Messages use name; other and third are also accepted as input. */
 static const struct {
     ssq_dtype dtype;
-    unsigned bits; /* of an element */
+    unsigned bits;                    /* of an element */
     const char *name, *other, *third; /* NULL: there is none */
 } dtypes[] = {
     {SSQ_F32, 32, "f32", "float32", "float"},
@@ -74,7 +74,7 @@ size_t dtype_bytes(ssq_dtype dtype)
     return ssq_dtype_bits(dtype) / 8;
 }
 
-/* Of the dtypes that tensors have: f64 is a float of host memory alone. */
+/* True for float dtypes of tensors: f64 exists in host memory only. */
 bool dtype_is_float(ssq_dtype dtype)
 {
     return dtype == SSQ_F32 || dtype == SSQ_F16 || dtype == SSQ_BF16;

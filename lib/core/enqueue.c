@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* enqueue.c - an op on its way to a device: windows, then a command that runs,
- * or that a capture or a bundle keeps. */
+/* enqueue.c - the path of an op to a device: windows, then a command that is
+ * run, or is kept by a capture or a bundle. */
 #include "lib/core/enqueue.h"
 
 #include "lib/core/pool.h"
@@ -12,22 +12,22 @@
 #include "lib/op/data/data.h"
 #include "lib/plan/plan.h"
 
-/* Where an op goes, and who runs it where it is refused. */
+/* The queue of an op, and the function to call if the device refuses the op. */
 struct way {
     ssq_queue *queue;
     enqueue_fn otherwise;
 };
 
-/* For window_each: SSQ_OK if a window would run. Nothing is enqueued. */
+/* For window_each(): return SSQ_OK if a window would run. Enqueues nothing. */
 static ssq_status admit_one(void *way, struct op *op)
 {
     struct choice choice;
     return dispatch(((const struct way *)way)->queue->device, op, &choice);
 }
 
-/* Run a command, or record it with references of its own: the op may be on the
- * caller's stack, and the caller drops its plan. A dry capture has asked all it
- * wanted to know by now, and keeps nothing. */
+/* Run a command, or record it with separate references: the op may be on the
+ * caller's stack, and the caller drops its plan. A dry capture has done all its
+ * checks before this, and keeps nothing. */
 static ssq_status hand_over(ssq_queue *queue, const struct command *c)
 {
     ssq_graph *record = queue->capture != NULL ? queue->capture : queue->bundle;
@@ -64,8 +64,8 @@ ssq_status queue_call(ssq_queue *queue, struct view_list *list,
     return hand_over(queue, &c);
 }
 
-/* Run or record an op by an implementation or a plan. In a dry capture a plan
- * is only tried, which takes no memory of the device. */
+/* Run or record an op by an implementation or a plan. A dry capture only tries
+ * a plan, which takes no memory of the device. */
 static ssq_status enqueue_by(ssq_queue *queue, struct op *op,
                              const struct choice *choice)
 {
@@ -78,7 +78,7 @@ static ssq_status enqueue_by(ssq_queue *queue, struct op *op,
         st = plan_try(queue->device, op, choice->index);
     else if (choice->plan)
         st = plan_create(queue->device, op, choice->index, &c.plan);
-    if (st != SSQ_OK) /* unsupported: scratch beyond a launch's limit */
+    if (st != SSQ_OK) /* unsupported: scratch exceeds a launch's limit */
         return st;
     st = hand_over(queue, &c);
     if (c.plan != NULL)
@@ -86,9 +86,9 @@ static ssq_status enqueue_by(ssq_queue *queue, struct op *op,
     return st;
 }
 
-/* Of an op that fits a launch. An implementation that finds out only as it runs
- * that it cannot (a vendor's library may) refuses the op from then on: so the
- * next one in line is asked for. */
+/* Enqueue an op that fits into one launch. An implementation, such as a vendor
+ * library, may find out only when it runs that it cannot do the op. It then
+ * refuses the op from then on, so the next implementation is chosen. */
 static ssq_status enqueue_one(void *user, struct op *op)
 {
     const struct way *way = user;
@@ -100,16 +100,16 @@ static ssq_status enqueue_one(void *user, struct op *op)
         if (st != SSQ_ERR_UNSUPPORTED)
             return st;
         bool preferred = op->prefer != 0;
-        op->prefer = 0; /* it may have been that: now by the rules */
+        op->prefer = 0; /* it may have failed: choose by the rules now */
         st = dispatch(way->queue->device, op, &choice);
         if (st == SSQ_OK && !preferred && choice.plan == before.plan &&
             choice.index == before.index)
-            st = SSQ_ERR_UNSUPPORTED; /* it would say so again */
+            st = SSQ_ERR_UNSUPPORTED; /* it would refuse again */
     }
     return st == SSQ_ERR_UNSUPPORTED ? way->otherwise(way->queue, op) : st;
 }
 
-/* All windows are admitted before the first one runs, and run all or none. */
+/* Check all windows before the first one runs; they run all or none. */
 static ssq_status enqueue(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
 {
     struct way way = {queue, otherwise};
@@ -127,8 +127,8 @@ static ssq_status enqueue(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
     return queue_bundle_end(queue, st);
 }
 
-/* Bytes on their way from or to memory of the host's, which may be other bytes
- * the next time. */
+/* True for a transfer from or to memory of the host, which may contain other
+ * bytes the next time. */
 static bool is_transfer(const struct op *op)
 {
     return op->id == OP_download ||
@@ -164,7 +164,7 @@ ssq_status enqueue_or(ssq_queue *queue, struct op *op, enqueue_fn otherwise)
     return st;
 }
 
-/* The enqueue_fn of enqueue_only: the text of dispatch stands as it is. */
+/* The enqueue_fn of enqueue_only(): keep the error text of dispatch(). */
 static ssq_status refused(ssq_queue *queue, const struct op *op)
 {
     (void)queue;

@@ -14,8 +14,8 @@ const char *env_text_secure(const char *name, bool secure)
     return secure ? NULL : getenv(name);
 }
 
-/* AT_SECURE is the kernel's own word for setuid, setgid and file capabilities;
- * comparing user ids would miss the last. */
+/* The kernel sets AT_SECURE for setuid, setgid and file capabilities. A
+ * comparison of user ids would miss the capabilities. */
 const char *env_text(const char *name)
 {
     return env_text_secure(name, getauxval(AT_SECURE) != 0);

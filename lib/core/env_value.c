@@ -7,10 +7,10 @@
 #include <pthread.h>
 #include <string.h>
 
-/** Variables that were complained of are remembered up to so many. */
+/** Most variables that are remembered because they were logged. */
 #define NAMED 16
 
-/* Guards `named`; nothing is called under it. */
+/* Guards `named`; no function is called under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static char named[NAMED][40];
 
@@ -24,8 +24,8 @@ void env_let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* True the first time that a variable is wrong. When the list is full it is
- * false: a line too few is better than one at every call. */
+/* True the first time that a variable is invalid. False if the list is full: a
+ * missing line is better than one line per call. */
 static bool first_time(const char *name)
 {
     bool first = false;
@@ -44,7 +44,7 @@ static bool first_time(const char *name)
 }
 
 /* Log the error text that was just set, once per variable: callers such as the
- * disk cache pass over the status. */
+ * disk cache ignore the status. */
 static ssq_status complain(const char *name)
 {
     if (first_time(name))
@@ -52,8 +52,9 @@ static ssq_status complain(const char *name)
     return SSQ_ERR_INVALID;
 }
 
-/* All of text has to be digits; a sign, a blank or a number of more than 64
- * bits is false. strtoull would take "-1" for a large number. */
+/* Parse a decimal number. False if text contains a character that is not a
+ * digit, such as a sign or a blank. Also false if the number exceeds 64 bits.
+ * strtoull() would read "-1" as a large number. */
 static bool parse(const char *text, uint64_t *value)
 {
     uint64_t n = 0;

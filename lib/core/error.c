@@ -6,13 +6,14 @@
 #include <stdio.h>
 #include <string.h>
 
-/** Of each thread: "" until its first error, and kept when calls succeed. */
+/** One per thread: "" until its first error, and unchanged by calls that
+ *  succeed. */
 static _Thread_local char last[ERROR_TEXT];
 
 ssq_status error_set(ssq_status status, const char *format, ...)
 {
-    /* Through a second buffer, because an argument may be the last text itself,
-     * as where a caller puts words before it. */
+    /* Format into a second buffer, because an argument may be the last text
+     * itself, for example if a caller adds a prefix to it. */
     char text[ERROR_TEXT];
     va_list args;
     va_start(args, format);
@@ -53,7 +54,7 @@ const char *ssq_last_error(void)
     return last;
 }
 
-/* No default case: a compiler then warns when a status has no name here. */
+/* No default case: a compiler then warns if a status has no name here. */
 const char *ssq_status_name(ssq_status status)
 {
     switch (status) {

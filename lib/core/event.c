@@ -3,14 +3,15 @@
 #include "lib/core/gate.h"
 #include "lib/core/repeat.h"
 
-/* The record may still be held behind a gate. */
+/* True if the backend has made the event's last record. False while the record
+ * is held at a gate. */
 static bool made(const ssq_event *e)
 {
     return atomic_load(&e->queue->marked) >= e->mark;
 }
 
-/* The backend's event goes before the queue that it was recorded on, and both
- * before the device. */
+/* Close the backend's event before releasing the queue that it was recorded on.
+ * Release the device last. */
 static void event_free(struct object *o)
 {
     ssq_event *e = (ssq_event *)o;
@@ -53,8 +54,8 @@ void ssq_event_destroy(ssq_event **event)
     *event = NULL;
 }
 
-/* A queue and an event of one device, outside of captures: graphs have no
- * events, their order is that of their ops. */
+/* Check that a queue and an event are of one device, and that no graph is being
+ * captured. Graphs have no events: their ops are in order. */
 static ssq_status check_pair(const ssq_queue *q, const ssq_event *e,
                              const char *what)
 {
@@ -73,8 +74,8 @@ static ssq_status check_pair(const ssq_queue *q, const ssq_event *e,
     return SSQ_OK;
 }
 
-/* The event was recorded, and its queue has not failed since: the mark of a
- * failed queue may never be reached. */
+/* Check that the event was recorded, and that its queue has not failed since: a
+ * failed queue may never reach the mark. */
 static ssq_status check_recorded(const ssq_event *e, const char *what)
 {
     if (e == NULL)
@@ -85,8 +86,8 @@ static ssq_status check_recorded(const ssq_event *e, const char *what)
     return queue_check(e->queue, what);
 }
 
-/* The same, and no graph is being captured on that queue: what the caller
- * waits for may be a part of it. */
+/* The same, and check that no graph is being captured on that queue: the work
+ * that the caller waits for may be part of the graph. */
 static ssq_status check_reachable(const ssq_event *e, const char *what)
 {
     ssq_status st = check_recorded(e, what);
@@ -113,8 +114,8 @@ static ssq_status check_made(const ssq_event *e, const char *what)
                : st;
 }
 
-/* The new queue is held before the old one is let go of: they may be the
- * same. */
+/* Get a reference to the new queue before dropping the old one, because they
+ * may be the same queue. */
 ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
 {
     ssq_status st = check_pair(queue, event, "event_record");
@@ -137,8 +138,8 @@ ssq_status ssq_event_record(ssq_event *event, ssq_queue *queue)
     return SSQ_OK;
 }
 
-/* Only the waiting queue is locked, never two at once: the backend's event says
- * all that it has to know of the other one. */
+/* Lock only the waiting queue, never two queues: the backend's event contains
+ * all that is needed about the other queue. */
 ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
 {
     ssq_status st = check_pair(queue, event, "queue_wait");
@@ -159,8 +160,8 @@ ssq_status ssq_queue_wait(ssq_queue *queue, ssq_event *event)
                  : st;
 }
 
-/* What is reached lets the queue retire: what was read before it has landed for
- * the caller. */
+/* If the event is reached, retire finished work of its queue: data that was
+ * read before the event has then landed for the caller. */
 ssq_status ssq_event_query(ssq_event *event)
 {
     ssq_status st = check_reachable(event, "event_query");

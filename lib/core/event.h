@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* event.h - an event's inside. */
+/* event.h - the internals of an event. */
 #ifndef LIB_CORE_EVENT_H
 #define LIB_CORE_EVENT_H
 
@@ -9,8 +9,8 @@ struct ssq_event {
     struct object object;
     ssq_device *device;
     struct backend_event *impl;
-    ssq_queue *queue; /* of the last record, held; NULL: never recorded */
-    uint64_t mark;    /* of that record, if it was held; 0: it was not */
+    ssq_queue *queue; /* of the last record, a reference; NULL: no record */
+    uint64_t mark;    /* of that record if it was held at a gate; else 0 */
 };
 
 static inline struct object *event_object(ssq_event *event)
@@ -18,7 +18,7 @@ static inline struct object *event_object(ssq_event *event)
     return &event->object;
 }
 
-/** The backend's record and wait, with the queue's lock. */
+/** Call the backend's record and wait, with the queue's lock. */
 static inline ssq_status event_record_now(ssq_event *event, ssq_queue *queue)
 {
     return queue->device->backend->event_record(event->impl, queue->impl);

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fallback.c - run on the host what a device cannot do, when asked to.
  *
- * The buffers of the op are copied to the host whole, the reference does the
- * op on the copies, and what it wrote is copied back. That is slow and waits
- * for the queue, so it has to be asked for (host_fallback), is counted, and
- * is logged once per op and reason. */
+ * All buffers of the op are copied to the host in full. The reference does the
+ * op on the copies, and buffers that it wrote are copied back. This is slow and
+ * waits for the queue, so it must be requested (host_fallback). Fallbacks are
+ * counted, and are logged once per op and reason. */
 #include "lib/core/enqueue.h"
 #include "lib/core/queue.h"
 
@@ -16,19 +16,19 @@
 /* A reason that was logged. */
 struct fallback_seen {
     struct fallback_seen *next;
-    char text[]; /* dispatch's, with the op's name and every refusal */
+    char text[]; /* of dispatch(), with the op's name and every refusal */
 };
 
-/* A buffer of the op as the reference sees it: host memory. */
+/* A copy of a buffer of the op in host memory, for the reference. */
 struct mirror {
-    ssq_buffer *real;       /* the device's; the op's views hold it */
-    ssq_buffer copy;        /* stands in for it, never counted or freed */
+    ssq_buffer *real;       /* the device's buffer; the op's views hold it */
+    ssq_buffer copy;        /* used in its place; never counted or freed */
     struct backend_mem mem; /* of copy; its host memory is owned */
-    bool written;           /* by some view: it has to be copied back */
+    bool written;           /* by a view: it must be copied back */
 };
 
-/* One mirror per buffer, however many views are in it: so overlapping operands
- * and updates in place stay what they are. n of them are in use. */
+/* One mirror per buffer, even if several views use it. Overlapping operands and
+ * in-place updates therefore keep their meaning. n mirrors are in use. */
 struct mirrors {
     size_t n;
     struct mirror m[];
@@ -43,8 +43,8 @@ void fallback_forget(ssq_device *device)
     }
 }
 
-/* True if this text is new. It is remembered; without memory for that it stays
- * new, and is logged again rather than lost. */
+/* True if this text is new; it is then remembered. Without memory it stays new,
+ * and is logged again rather than lost. */
 static bool is_new(ssq_device *device, const char *text)
 {
     size_t bytes = strlen(text) + 1;
@@ -63,7 +63,7 @@ static bool is_new(ssq_device *device, const char *text)
     return !found;
 }
 
-/* The implementations of the reference backend, which has every op. */
+/* Return the implementations of the reference backend, which has every op. */
 static const struct op_table *reference_table(void)
 {
     const struct registry_entry *e =
@@ -71,7 +71,7 @@ static const struct op_table *reference_table(void)
     return e == NULL || e->backend == NULL ? NULL : e->backend->ops;
 }
 
-/* The mirror of a view's buffer; made when it is the first. */
+/* Create the mirror of a view's buffer, unless it exists already. */
 static ssq_status mirror_view(struct mirrors *all, const struct view *v)
 {
     struct mirror *m = all->m;
@@ -108,7 +108,7 @@ static size_t list_views(const struct op *op)
     return op->list == NULL ? 0 : op->list->n;
 }
 
-/* Mirrors of all the op's buffers, with nothing in them. */
+/* Create empty mirrors of all buffers of the op. */
 static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
 {
     size_t n = op->nviews + list_views(op);
@@ -129,7 +129,7 @@ static ssq_status mirrors_create(const struct op *op, struct mirrors **out)
     return SSQ_OK;
 }
 
-/* A buffer as bytes, from its first to its last. */
+/* Return a view of all bytes of a buffer. */
 static struct view whole(ssq_buffer *buffer)
 {
     return (struct view){.buffer = buffer,
@@ -139,9 +139,9 @@ static struct view whole(ssq_buffer *buffer)
                          .stride = {1}};
 }
 
-/* Copy everything to the host, or back what was written, and wait for it.
- * Buffers that are only written come, too: a view need not cover all of its
- * buffer, and what it leaves out is copied back with it. */
+/* Copy all buffers to the host, or copy the written ones back, and wait. A
+ * buffer that is only written is also copied to the host, because a view may
+ * cover only a part of it. The rest is copied back with that part. */
 static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
                            bool back)
 {
@@ -154,12 +154,13 @@ static ssq_status transfer(ssq_queue *queue, const struct mirrors *all,
         else if (m->written)
             st = queue_upload(queue, &v, m->mem.host, m->mem.bytes);
     }
-    /* also after a failure: nothing may use the mirrors once they are gone */
+    /* even after a failure: a copy must not use mirrors that are freed */
     ssq_status sync = queue_wait(queue);
     return st != SSQ_OK ? st : sync;
 }
 
-/* Have a view look at the mirror of its buffer; an absent one stays absent. */
+/* Make a view refer to the mirror of its buffer. An absent view stays absent.
+ */
 static void redirect(struct mirrors *all, struct view *v)
 {
     for (size_t i = 0; i < all->n; i++)
@@ -169,7 +170,7 @@ static void redirect(struct mirrors *all, struct view *v)
         }
 }
 
-/* Run a copy of the op whose views are of the mirrors. The list of views is
+/* Run a copy of the op whose views refer to the mirrors. The list of views is
  * shared and immutable, so it is copied as well. The reference needs no queue:
  * it has done the op when it returns. */
 static ssq_status run_on_mirrors(const struct op *op, struct mirrors *all)
@@ -201,7 +202,7 @@ out_free:
     return st;
 }
 
-/* The whole way: to the host, the op, and back. */
+/* Copy to the host, run the op, and copy back. */
 static ssq_status run(ssq_queue *queue, const struct op *op)
 {
     struct mirrors *all = NULL;
@@ -217,14 +218,14 @@ static ssq_status run(ssq_queue *queue, const struct op *op)
     return st;
 }
 
-/* The enqueue_fn of ordinary ops. SSQ_ERR_UNSUPPORTED leaves the text of
- * dispatch, which this thread has just set, as the answer. */
+/* The enqueue_fn of ordinary ops. When it returns SSQ_ERR_UNSUPPORTED, the
+ * error text is the one that dispatch() has just set. */
 static ssq_status fallback(ssq_queue *queue, const struct op *op)
 {
     ssq_device *d = queue->device;
     char reason[ERROR_TEXT];
-    /* Uploads and downloads are what a fallback is made of, so they have none.
-     * A pin is a wish for one implementation and for no other. */
+    /* Fallbacks use uploads and downloads, so these have no fallback. A pin
+     * requests one implementation and no other. */
     if (!d->options.host_fallback || op->id == OP_upload ||
         op->id == OP_download || d->pins[op->id][0] != '\0')
         return SSQ_ERR_UNSUPPORTED;
@@ -238,8 +239,8 @@ static ssq_status fallback(ssq_queue *queue, const struct op *op)
     if (is_new(d, reason))
         log_line(SSQ_LOG_WARNING, "dispatch", "%s; it runs on the host",
                  reason);
-    /* What the bundle has kept must run before this op, which cannot wait: such
-     * a bundle is no longer all or nothing. */
+    /* Run the ops that the bundle has kept before this op, which cannot wait.
+     * The bundle can then no longer run all or none. */
     ssq_graph *bundle;
     ssq_status st = bundle_suspend(queue, &bundle);
     if (st != SSQ_OK)

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork.c - what a child of fork may go on with.
+/* fork.c - the use of devices in a child of fork.
  *
- * A child has one thread. A driver's threads are not in it, and whatever they
- * held is held for ever: a device of such a backend is lost to the child, and
- * everything but its end answers so. Devices that are the host's own code go
- * on: all their locks are taken before the process is copied (fork_hold.c). */
+ * A child has one thread. A driver's threads do not exist in it, and locks that
+ * they held stay locked. A device of such a backend is lost to the child: calls
+ * on it return SSQ_ERR_DEVICE, except calls that destroy objects. Devices that
+ * are host code stay usable: all their locks are taken before the process is
+ * copied (fork_hold.c). */
 #include "lib/core/fork.h"
 
 static atomic_uint forks;

@@ -1,27 +1,27 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork.h - what a child of fork may go on with. */
+/* fork.h - the use of devices in a child of fork. */
 #ifndef LIB_CORE_FORK_H
 #define LIB_CORE_FORK_H
 
 #include "lib/core/core.h"
 
-/** Have forks noticed from now on, and forked called in each child; false:
- *  there is no memory for that. Called by the registry, once at a time. */
+/** Install the handlers of forks, which call forked in each child. False
+ *  without memory. Called by the registry, from one thread at a time. */
 bool fork_ready(void (*forked)(void));
-/** There is a child, this one: fork_count() is one more. */
+/** Count a fork; called in the child: fork_count() is one more from now on. */
 void fork_counted(void);
-/** A device whose backend lives on in a child: other threads are kept out of
+/** Watch a device whose backend works in a child: other threads are kept out of
  *  it while the process is copied. */
 void fork_watch(ssq_device *device);
-/** Before the device is taken apart; one that was never watched may come. */
+/** Stop watching a device; call this before it is freed. The device need not
+ *  have been watched. */
 void fork_unwatch(ssq_device *device);
 
-/* What the handlers call; the comment names the file that has the locks. The
- * hold functions run in this order before the process is copied, then env_hold
- * (env.h) and fork_locks_hold (fork_lock.h). The let_go functions run in the
- * reverse order after it, in the parent and in the child. log_forked and
- * fork_locks_forked run in the child before that, while it has one thread and
- * all the locks. */
+/* Functions for the handlers; the comments name the files with the locks.
+ * hold() in fork_hold.c calls the hold functions before the process is copied.
+ * The let_go functions run in reverse order after it, in the parent and in the
+ * child. In the child, log_forked() and fork_locks_forked() run before them,
+ * while it has one thread and all the locks. */
 void queues_hold(ssq_device *device); /* queue.c */
 void queues_let_go(ssq_device *device);
 void pool_hold(struct pool *pool); /* pool.c */

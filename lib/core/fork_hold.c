@@ -1,10 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fork_hold.c - the handlers of forks: no other thread is in the middle of
- * anything while the process is copied.
+/* fork_hold.c - the handlers of forks, which keep other threads from changing
+ * data of the library while the process is copied.
  *
- * Order of locks, everywhere: watched devices, then for each its queues, its
- * pool and what its backend has; witnesses; the log; host memory; the
- * environment; the list of locks that a child finds free. */
+ * Order of locks, everywhere:
+ * - the list of watched devices
+ * - for each device: its queues, its pool and the locks of its backend
+ * - witnesses
+ * - the log
+ * - host memory
+ * - the environment
+ * - the list of locks that are free in a child */
 #include "lib/core/fork.h"
 #include "lib/core/env.h"
 #include "lib/core/fork_lock.h"
@@ -14,13 +19,13 @@
 
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 static bool ready;
-static void (*tell)(void); /* a child; set before once */
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of the list */
+static void (*tell)(void); /* called in a child; set before once */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards watched */
 static ssq_device *watched;
 
-/* Runs in the thread that forks, before the process is copied: when it returns,
- * no other thread has any of these locks, so that the child's copies of what
- * they guard are whole. */
+/* Runs in the thread that forks, before the process is copied. When it returns,
+ * no other thread has any of these locks, so the data that they guard is
+ * consistent in the child. */
 static void hold(void)
 {
     pthread_mutex_lock(&lock);
@@ -36,8 +41,9 @@ static void hold(void)
     fork_locks_hold();
 }
 
-/* Runs after the copying in the parent, and from forked in the child, which
- * has the one thread that took the locks and may therefore release them. */
+/* Runs after the copying: in the parent, and called by forked() in the child.
+ * The child's only thread is the one that took the locks, so it may release
+ * them. */
 static void let_go(void)
 {
     fork_locks_let_go();
@@ -53,8 +59,8 @@ static void let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* Runs in the child, whose one thread has every lock: what is changed here
- * needs no other. */
+/* Runs in the child, whose only thread has every lock. Changes here therefore
+ * need no other lock. */
 static void forked(void)
 {
     fork_counted();
@@ -64,8 +70,8 @@ static void forked(void)
     let_go();
 }
 
-/* There is no way to take handlers out again, and none is needed: glibc drops
- * those of a shared object that is unloaded. */
+/* Handlers cannot be removed, and need not be: glibc drops the handlers of a
+ * shared object that is unloaded. */
 static void install(void)
 {
     ready = pthread_atfork(hold, let_go, forked) == 0;

@@ -4,11 +4,12 @@
 
 #include <stddef.h>
 
-/* Guards the list and every `listed`; nothing is called under it. */
+/* Guards the list and every `listed`; no function is called under it. */
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static struct fork_lock *locks;
 
-/* Listed before it is first locked: the list is whole at every fork. */
+/* Add a lock to the list before it is first locked, so that the list is
+ * complete at every fork. */
 static void list(struct fork_lock *l)
 {
     pthread_mutex_lock(&lock);

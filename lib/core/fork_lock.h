@@ -1,17 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* fork_lock.h - locks that are free in a child of fork.
  *
- * They are for work that takes long or that calls drivers, such as a self-test.
- * The handlers of forks must not wait for such a lock: a driver may fork while
- * its own thread holds it. Locks that are held for moments have functions in
- * fork.h instead. */
+ * They are for work that takes long or calls drivers, such as a self-test. The
+ * handlers of forks must not wait for such a lock: a driver may fork while the
+ * same thread holds it. Locks that are held briefly have functions in fork.h
+ * instead. */
 #ifndef LIB_CORE_FORK_LOCK_H
 #define LIB_CORE_FORK_LOCK_H
 
 #include <pthread.h>
 #include <stdbool.h>
 
-/** A static variable; never freed. All members are private. */
+/** A static variable, which is never freed. All members are private. */
 struct fork_lock {
     pthread_mutex_t mutex;
     struct fork_lock *next;
@@ -23,17 +23,18 @@ struct fork_lock {
         .mutex = PTHREAD_MUTEX_INITIALIZER                                     \
     }
 
-/** Lock it. Returns true at the first call in a child of fork if a thread of
- *  the parent held it at the fork. The guarded data may be half changed then,
- *  and the caller must set it up again. */
+/** Lock it. Returns true in a child of fork, at the first call, if a thread of
+ *  the parent held the lock at the fork. The guarded data may then be half
+ *  changed, and the caller must set it up again. */
 bool fork_lock(struct fork_lock *lock);
 void fork_unlock(struct fork_lock *lock);
 
-/* Called by the handlers of forks (fork_hold.c), the first two last and first
- * of all: the lock of the list is the innermost. */
+/* Called by the handlers of forks (fork_hold.c). The lock of the list is the
+ * innermost: fork_locks_hold() is called last, and fork_locks_let_go() first.
+ */
 void fork_locks_hold(void);
 void fork_locks_let_go(void);
-/** In the child, while it has one thread: free all locks. */
+/** Free all locks; called in the child, while it has one thread. */
 void fork_locks_forked(void);
 
 #endif

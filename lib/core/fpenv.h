@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* fpenv.h - host arithmetic in default modes, whatever the caller set.
+/* fpenv.h - default floating-point modes for arithmetic on the host.
  *
  * FTZ and DAZ (MXCSR, FPCR) change bits of results, so every host op runs
- * between fpenv_enter and fpenv_leave. A compiler does not know that modes
- * matter to arithmetic: it may move what it holds in registers across either.
- * Memory that others can see stays on its side. For a local variable or a
- * parameter say so: FPENV_KEEP of what goes in, behind fpenv_enter, and of what
- * comes out, before fpenv_leave. */
+ * between fpenv_enter() and fpenv_leave(). A compiler does not know that
+ * arithmetic depends on modes: it may move values in registers across both
+ * calls. It does not move accesses to memory that other code can see. For a
+ * local variable or a parameter use FPENV_KEEP: for an input after
+ * fpenv_enter(), for a result before fpenv_leave(). */
 #ifndef LIB_CORE_FPENV_H
 #define LIB_CORE_FPENV_H
 
@@ -16,7 +16,8 @@
 #error "libsesqui needs IEEE arithmetic: do not use -ffast-math"
 #endif
 
-/** The modes of the thread as the caller had them, to be given back. */
+/** The modes of the thread before fpenv_enter(), which fpenv_leave() restores.
+ */
 struct fpenv {
     uint64_t saved; /* MXCSR, FPCR, or a rounding of <fenv.h> */
 };
@@ -57,7 +58,7 @@ static inline void fpenv_leave(struct fpenv e)
 {
     __asm__ volatile("msr fpcr, %0" : : "r"(e.saved) : "memory");
 }
-#else /* <fenv.h> knows roundings but no FTZ, which stays as it is */
+#else /* <fenv.h> has roundings but no FTZ, which stays unchanged */
 #include <fenv.h>
 static inline struct fpenv fpenv_enter(void)
 {

@@ -1,23 +1,23 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gate.c - gates, and how what is held behind one is handed over. */
+/* gate.c - gates, and the handover of work that is held at them. */
 #include "lib/core/gate.h"
 
 #include <stdio.h>
 
 struct gate {
     struct object object;
-    atomic_int state;  /* enum gate_state; what follows is written before it */
+    atomic_int state;  /* enum gate_state; the next three are set before it */
     ssq_status status; /* of a failure, with its text */
     char text[ERROR_TEXT];
     ssq_event *after; /* a reference; NULL: none */
-    ssq_queue *queue; /* a reference of whoever hands over; NULL: none yet */
-    atomic_bool met;  /* it stands on its queue, or may be passed */
-    unsigned forks;   /* fork_count() when it was made */
+    ssq_queue *queue; /* a reference until the handover; NULL: none yet */
+    atomic_bool met;  /* queue_gate() or gate_pass() has been called */
+    unsigned forks;   /* fork_count() at creation */
 };
 
 enum gate_state { GATE_CLOSED = 0, GATE_OPEN, GATE_FAILED };
 
-/** A queue that holds a wait for a record of another one. */
+/** A queue that holds a wait for a record of another queue. */
 struct waiter {
     struct waiter *next;
     ssq_queue *queue; /* a reference */
@@ -73,7 +73,8 @@ void gate_fail(struct gate *gate, ssq_status status, const char *text)
     atomic_store(&gate->state, GATE_FAILED);
 }
 
-/* Without a lock of a queue's: what it has may be the last reference. */
+/* Call this without a queue's lock: it may drop the last reference to an
+ * object. */
 static void held_free(struct held *h)
 {
     chain_release(h->chain);
@@ -97,9 +98,10 @@ static void held_free_all(struct held *h)
 
 /* ---- handing over ---- */
 
-/* Where a device computes at the call, others may look at the queue meanwhile,
- * and enqueue: as long as this is held, they go behind it, and nobody but who
- * is passing calls the backend. The commands count as handed over before. */
+/* If the device computes during the call, release the lock meanwhile, so that
+ * other threads can use the queue. They cannot overtake: their work is appended
+ * to the held work, and only the thread that is passing calls the backend. The
+ * commands count as handed over before they run. */
 static ssq_status compute(ssq_queue *q, struct held *h, struct pending **done)
 {
     uint64_t handed = q->submitted;
@@ -114,8 +116,8 @@ static ssq_status compute(ssq_queue *q, struct held *h, struct pending **done)
     return st;
 }
 
-/* With the lock: SSQ_ERR_NOT_READY where a closed gate or a record that is
- * still held is in the way. */
+/* With the lock: pass one held item. Returns SSQ_ERR_NOT_READY if it is a
+ * closed gate, or waits for a record that is still held. */
 static ssq_status pass(ssq_queue *q, struct held *h, struct pending **done)
 {
     struct gate *g = h->gate;
@@ -141,7 +143,7 @@ static ssq_status pass(ssq_queue *q, struct held *h, struct pending **done)
     return SSQ_OK;
 }
 
-/* With the lock: the first that is held is done with. */
+/* With the lock: remove the first held item, and prepend it to *gone. */
 static void unlink_first(ssq_queue *q, struct held **gone)
 {
     struct held *h = q->held;
@@ -157,10 +159,10 @@ static void unlink_first(ssq_queue *q, struct held **gone)
     *gone = h;
 }
 
-/* With the lock: all that may go, in order; it is put before *gone. When the
- * queue has failed it holds nothing any more. True: behind a record that others
- * wait for it stopped, since what comes next may take its time, and is to be
- * called again. */
+/* With the lock: pass all items that can pass, in order, and prepend them to
+ * *gone. If the queue has failed, remove all items instead. Stops after a
+ * record that other queues wait for, because the next item may take long.
+ * Returns true then: call it again. */
 static bool pass_all(ssq_queue *q, struct held **gone, struct pending **done)
 {
     while (q->held != NULL) {
@@ -180,7 +182,7 @@ static bool pass_all(ssq_queue *q, struct held **gone, struct pending **done)
     return false;
 }
 
-/* With the lock: unlink those that wait for a record which was made, or that
+/* With the lock: unlink and return the waiters for records that were made or
  * never will be. */
 static struct waiter *woken(ssq_queue *q)
 {
@@ -199,9 +201,10 @@ static struct waiter *woken(ssq_queue *q)
     return list;
 }
 
-/* One queue. Those that waited for its records are returned: they may go on,
- * too, but no two queues are locked at once. *more: then this one may again.
- * Where another thread is passing, it looks again before it ends. */
+/* Pass the held items of one queue. Returns the queues that waited for its
+ * records: they can be passed next, but never with two queues locked. *more:
+ * call this again for the same queue. If another thread is passing, that thread
+ * also passes items added meanwhile. */
 static struct waiter *pump(ssq_queue *q, bool *more)
 {
     struct held *gone = NULL;
@@ -234,8 +237,8 @@ static void append(struct waiter **list, struct waiter *more)
     *list = more;
 }
 
-/* A queue, then all that waited for it, then what waited for those, and what is
- * left of the first. */
+/* Pass the held items of a queue, then of the queues that waited for it, and so
+ * on, then the remaining items of the first. */
 static void pump_all(ssq_queue *queue)
 {
     struct waiter first = {NULL, queue, 0}, *list = &first;
@@ -254,9 +257,10 @@ static void pump_all(ssq_queue *queue)
     }
 }
 
-/* ---- where a gate stands, and when it is passed ---- */
+/* ---- putting a gate on a queue, and passing it ---- */
 
-/* In either order, each once: whoever comes second hands over. */
+/* Called once by queue_gate() and once by gate_pass(), in either order. The
+ * second call hands over. */
 static void meet(struct gate *gate)
 {
     if (!atomic_exchange(&gate->met, true))
@@ -288,7 +292,7 @@ void gate_pass(struct gate *gate)
     object_put(&gate->object);
 }
 
-/* Be told of the record; false: it was made by now, or never will be. */
+/* Register for a record. False if it was already made, or never will be. */
 static bool wait_for(ssq_queue *other, struct waiter *w)
 {
     pthread_mutex_lock(&other->lock);
@@ -302,8 +306,8 @@ static bool wait_for(ssq_queue *other, struct waiter *w)
     return waits;
 }
 
-/* A wait for record `mark` of `other`, which is held there; other NULL: for one
- * that was made, behind what the queue holds. */
+/* Create a wait for record `mark` of `other`, which is held there. If other is
+ * NULL, the record was made, and the wait only follows other held items. */
 static struct held *wait_create(ssq_event *event, ssq_queue *other,
                                 uint64_t mark)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* graph.c - capture a sequence of ops, launch it again. */
+/* graph.c - capture a sequence of ops, and launch it again. */
 #include "lib/core/graph.h"
 #include "lib/core/queue.h"
 #include "lib/core/repeat.h"
 
-/* Begin a capture, in the calling thread's name. capture is set under the
- * queue's lock and the capturer under the device's: never both at once. */
+/* Begin a capture by the calling thread. capture is set under the queue's lock,
+ * and the capturer under queues_lock; never hold both. */
 static ssq_status begin(ssq_queue *queue, bool dry, const char *name)
 {
     ssq_status st = queue_check(queue, name);
@@ -41,8 +41,9 @@ ssq_status ssq_graph_begin_dry(ssq_queue *queue)
     return begin(queue, true, "graph_begin_dry");
 }
 
-/* Once per owner and capture: the first call sees the stages as they were at
- * the begin, since every call that moves them comes here before it does. */
+/* Only the first call per owner and capture has an effect. It sees the stages
+ * from before the capture, because a call that changes them calls this first.
+ */
 ssq_status capture_watch(ssq_queue *queue, struct object *owner,
                          const struct stages *stages)
 {
@@ -70,7 +71,7 @@ ssq_status capture_watch(ssq_queue *queue, struct object *owner,
     return SSQ_OK;
 }
 
-/* Leave the capture; nothing of it has run, so all stages go back. */
+/* Leave the capture. None of its ops has run, so all stages are restored. */
 static void capture_leave(ssq_queue *queue)
 {
     ssq_graph *g = queue->capture;
@@ -82,8 +83,8 @@ static void capture_leave(ssq_queue *queue)
     capturer_set(queue, false);
 }
 
-/* The capture of a lost device is left alone, as all that such a device has:
- * the fork may have met it in the middle of a change. */
+/* Leave the capture of a lost device as it is, like all parts of such a device:
+ * the fork may have happened in the middle of a change. */
 void capture_drop(ssq_queue *queue)
 {
     ssq_graph *g = queue->capture;
@@ -93,8 +94,8 @@ void capture_drop(ssq_queue *queue)
     object_put(&g->object);
 }
 
-/* Refuse a capture with half a step in it: every stage has to be again what it
- * was at the begin, or a second launch would find it elsewhere. */
+/* Refuse a capture that contains half a step. The number of each stage must be
+ * the same as at the start, or a second launch would start at another stage. */
 static ssq_status check_whole(const ssq_graph *g)
 {
     for (const struct watch *w = g->watches; w != NULL; w = w->next) {
@@ -110,8 +111,8 @@ static ssq_status check_whole(const ssq_graph *g)
     return SSQ_OK;
 }
 
-/* A sticky queue and half a step end the capture as well, and nothing of it is
- * kept; a wrong argument or a wrong thread leaves it under way. */
+/* A sticky error and half a step also end the capture and drop it. After a
+ * wrong argument, or a call by another thread, the capture continues. */
 ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
 {
     ssq_status st = queue_check(queue, "graph_end");
@@ -145,8 +146,8 @@ ssq_status ssq_graph_end(ssq_queue *queue, ssq_graph **graph)
     return SSQ_OK;
 }
 
-/* launched is called without a test for NULL: only watches that have it outlive
- * the capture. */
+/* launched is not checked for NULL: after the capture, only watches with
+ * launched remain. */
 ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
 {
     ssq_status st = queue_check(queue, "graph_launch");
@@ -165,7 +166,7 @@ ssq_status ssq_graph_launch(ssq_queue *queue, ssq_graph *graph)
         st = queue_recorded(queue, &recorded);
     if (st != SSQ_OK)
         return st;
-    /* a recording of the caller's has launches and no graphs of the driver */
+    /* a recording by the caller contains launches, not the driver's graphs */
     bool runs = graph->runs != NULL && !recorded;
     st = queue_submit_all(queue, runs ? graph->runs : graph->commands,
                           runs ? graph->n_runs : graph->n, &graph->object);

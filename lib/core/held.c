@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* held.c - the list of what a queue holds, and waiting until it is empty. */
+/* held.c - the list of work that a queue holds, and waiting until it is empty.
+ */
 #include "lib/core/held.h"
 
 struct held *held_create(enum held_kind kind)
@@ -55,8 +56,9 @@ bool held_any(const ssq_queue *queue)
 
 /* ---- waiting ---- */
 
-/* With the lock: a child has none of the threads that would open a gate, hand
- * over what is behind it, or make what another queue waits for. */
+/* With the lock: true in a child of fork, if work of the parent is held. The
+ * child has no thread that would open a gate, hand over the work held at it, or
+ * make a record that another queue waits for. */
 static bool forked(const ssq_queue *q)
 {
     if (q->passing && q->passing_forks != fork_count())

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* held.h - what a queue holds behind a gate (gate.h), in order. */
+/* held.h - the work that a queue holds at a gate (gate.h), in order. */
 #ifndef LIB_CORE_HELD_H
 #define LIB_CORE_HELD_H
 
@@ -9,9 +9,9 @@ struct gate;
 
 enum held_kind { HELD_COMMANDS, HELD_GATE, HELD_RECORD, HELD_WAIT };
 
-/** One thing that is held. chain: of COMMANDS, n of them; gate: of GATE; event:
- *  of RECORD and WAIT, which for record `mark` of `other` waits. All are
- *  references. */
+/** One held item. HELD_COMMANDS: chain, with n commands. HELD_GATE: gate.
+ *  HELD_RECORD: event. HELD_WAIT: event, and the record `mark` of `other` that
+ *  it waits for. All pointers are references. */
 struct held {
     struct held *next;
     enum held_kind kind;
@@ -25,28 +25,27 @@ struct held {
     uint64_t mark;
 };
 
-/** One of a kind, with nothing; NULL without memory, with its text. */
+/** Create an empty item. NULL without memory; the error text is set. */
 struct held *held_create(enum held_kind kind);
 
-/** Is anything held on the queue? */
+/** True if the queue holds anything. */
 bool held_any(const ssq_queue *queue);
-/** SSQ_ERR_DEVICE in a child of fork where what the parent's queue held would
- *  be held for ever, since nobody opens the gate; else SSQ_OK. what begins the
- *  text. */
+/** Return SSQ_ERR_DEVICE in a child of fork if work of the parent's queue would
+ *  be held forever, because no thread opens the gate; else SSQ_OK. The error
+ *  text begins with `what`. */
 ssq_status held_reachable(const ssq_queue *queue, const char *what);
-/** Wait until nothing is held (HELD_ALL), or a record of an event has been
- *  made.
- *  @return the queue's sticky error; as held_reachable */
+/** Wait until nothing is held (HELD_ALL), or until record `mark` was made.
+ *  @return the queue's sticky error; the error of held_reachable() */
 #define HELD_ALL UINT64_MAX
 ssq_status held_wait(ssq_queue *queue, uint64_t mark);
 
 /* ---- with the queue's lock ---- */
 
-/** Behind all that is held. */
+/** Append an item to all that are held. */
 void held_append(ssq_queue *queue, struct held *held);
-/** n commands, the chain's, which is taken over. */
+/** Hold n commands of a chain. Takes over the chain, unless it fails. */
 ssq_status held_commands(ssq_queue *queue, struct pending *chain, size_t n);
-/** A record of an event, which is held: *mark is its number. */
+/** Hold a record of an event. Sets *mark to its number. */
 ssq_status held_record(ssq_queue *queue, ssq_event *event, uint64_t *mark);
 
 #endif

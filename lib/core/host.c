@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* host.c - conversion between dtypes in host memory.
  *
- * Dtypes of tensors are converted by kernels/dialect/convert.h, as devices do.
- * All other pairs go through a number: an int64, or a double, which hold every
- * element. A float result is rounded once, from that number, by integers. */
+ * Dtypes of tensors are converted by kernels/dialect/convert.h, as on devices.
+ * All other pairs are converted through an int64 or a double; every element is
+ * exact in one of them. A float result is rounded once, from that number, with
+ * integer arithmetic. */
 #include "lib/core/host.h"
 
 #include "kernels/dialect/convert.h"
@@ -13,10 +14,10 @@
 #include <stdio.h>
 #include <string.h>
 
-/* The value of an element: no dtype has one that neither member holds. */
+/* The value of an element: each is exact in one of the members. */
 struct number {
     bool real;
-    double f;  /* when real */
+    double f;  /* if real */
     int64_t i; /* else */
 };
 
@@ -30,7 +31,7 @@ bool dtype_on_device(ssq_dtype d)
     return d >= SSQ_F32 && d <= SSQ_U8;
 }
 
-/* The eight-bit floats have names and sizes, but nothing converts them yet. */
+/* The eight-bit floats have names and sizes, but no conversion yet. */
 bool dtype_on_host(ssq_dtype d)
 {
     return ssq_dtype_bits(d) != 0 && d != SSQ_F8E4M3 && d != SSQ_F8E5M2;
@@ -41,7 +42,7 @@ static bool is_real(ssq_dtype d)
     return dtype_is_float(d) || d == SSQ_F64;
 }
 
-/* Of an integer dtype. */
+/* Return the range of an integer dtype. */
 static struct range range_of(ssq_dtype d)
 {
     switch (d) {
@@ -74,8 +75,8 @@ bool host_may_misfit(ssq_dtype from, ssq_dtype to)
     return a.min < b.min || a.max > b.max;
 }
 
-/* The bits of element i, zero-extended; through memcpy: the caller's elements
- * have their own type. */
+/* Load the bits of element i, zero-extended. Uses memcpy, because the elements
+ * have a type that the caller chose. */
 static uint64_t load(const void *p, size_t size, size_t i)
 {
     const unsigned char *at = (const unsigned char *)p + size * i;
@@ -97,7 +98,7 @@ static uint64_t load(const void *p, size_t size, size_t i)
     }
 }
 
-/* The reverse of load: the lowest bytes of bits, whatever the byte order. */
+/* The reverse of load(): store the lowest bytes of bits in any byte order. */
 static void store(void *p, size_t size, size_t i, uint64_t bits)
 {
     unsigned char *at = (unsigned char *)p + size * i;
@@ -118,7 +119,7 @@ static void store(void *p, size_t size, size_t i, uint64_t bits)
     }
 }
 
-/* The exact value of an element's bits: float to double loses nothing. */
+/* Return the exact value of an element's bits: a double holds every float. */
 static struct number number_of(uint64_t bits, ssq_dtype d)
 {
     struct number x = {.real = is_real(d)};
@@ -130,15 +131,16 @@ static struct number number_of(uint64_t bits, ssq_dtype d)
         memcpy(&x.i, &bits, sizeof(x.i));
     else
         x.i = (int64_t)bits;
-    /* load zero-extended what may be negative: give it its sign. A bool is not
-     * signed, even where it is larger than 1. */
+    /* load() zero-extends values that may be negative: restore the sign. A bool
+     * is not signed, even if it is larger than 1. */
     if (!x.real && d != SSQ_I64 && x.i > range_of(d).max && d != SSQ_BOOL)
         x.i -= INT64_C(1) << ssq_dtype_bits(d);
     return x;
 }
 
-/* A float format: p bits of significand with the leading one, which is not
- * stored; emin, the least exponent of normal numbers; width bits in all. */
+/* A float format. p: bits of the significand, with the leading one, which is
+ * not stored. emin: the least exponent of normal numbers. width: bits in all.
+ */
 struct format {
     int p, emin, width;
 };
@@ -157,16 +159,16 @@ static struct format format_of(ssq_dtype d)
     }
 }
 
-/* The bits of +infinity: an exponent of ones. One less is the largest
- * number. */
+/* Return the bits of +infinity: an exponent of ones. The value before it is the
+ * largest number. */
 static uint64_t infinity_of(struct format f)
 {
     return ((UINT64_C(1) << (f.width - f.p)) - 1) << (f.p - 1);
 }
 
-/* m 2^-drop, rounded to an integer; a negative drop shifts to the left. C
- * leaves shifts by 64 and more undefined, so those are told apart: beyond 64
- * all of m is less than half of the last place. */
+/* Return m 2^-drop, rounded to an integer; a negative drop shifts to the left.
+ * C does not define shifts by 64 or more, so they are separate cases. If drop
+ * is above 64, all of m is less than half of the last place. */
 static uint64_t round_off(uint64_t m, int drop, ssq_rounding rounding,
                           uint32_t random)
 {
@@ -175,7 +177,7 @@ static uint64_t round_off(uint64_t m, int drop, ssq_rounding rounding,
     if (rounding == SSQ_ROUND_STOCHASTIC) {
         if (drop <= 32)
             return (m + (random & ((UINT64_C(1) << drop) - 1))) >> drop;
-        /* at most 32 random bits: what is below them is cut off */
+        /* at most 32 random bits: lower bits are cut off */
         return drop >= 96 ? 0 : ((m >> (drop - 32)) + random) >> 32;
     }
     uint64_t q = drop > 63 ? 0 : m >> drop;
@@ -186,16 +188,16 @@ static uint64_t round_off(uint64_t m, int drop, ssq_rounding rounding,
     return q + (rest > half || (rest == half && (q & 1) != 0));
 }
 
-/* The bits of m 2^x, without a sign, rounded once. What overflows is infinity
- * to nearest and the largest number toward zero; stochastic rounding takes
- * infinity only where nearest would, so that a value in range never becomes
- * infinite by chance. */
+/* Return the bits of m 2^x, without a sign, rounded once. Overflow gives
+ * infinity when rounding to nearest, and the largest number when rounding
+ * toward zero. Stochastic rounding gives infinity only if rounding to nearest
+ * does, so that a value in range never becomes infinite by chance. */
 static uint64_t pack(uint64_t m, int x, struct format f, ssq_rounding rounding,
                      uint32_t random)
 {
     if (m == 0)
         return 0;
-    int e = 0; /* of the highest bit */
+    int e = 0; /* the position of the highest bit */
     for (int step = 32; step > 0; step /= 2)
         if (m >> (e + step) != 0)
             e += step;
@@ -212,9 +214,10 @@ static uint64_t pack(uint64_t m, int x, struct format f, ssq_rounding rounding,
     return infinity_of(f) - 1;
 }
 
-/* A double's bits in format f: its significand and exponent go through pack,
- * infinities and NaN are translated. 1075 is the bias 1023 and the 52 bits by
- * which the significand is an integer; subnormals have the exponent of 1. */
+/* Return the bits of a double in format f. Its significand and exponent go
+ * through pack(); infinities and NaN are translated. 1075 is the bias 1023 plus
+ * the 52 bits that make the significand an integer. Subnormals have the
+ * exponent of a field of 1. */
 static uint64_t real_bits(double value, struct format f, ssq_rounding rounding,
                           uint32_t random)
 {
@@ -233,7 +236,8 @@ static uint64_t real_bits(double value, struct format f, ssq_rounding rounding,
     return sign | pack(m | UINT64_C(1) << 52, e - 1075, f, rounding, random);
 }
 
-/* Rounded once; integers always to nearest. */
+/* Return the bits of a number as a float, rounded once. Integers are always
+ * rounded to nearest. */
 static uint64_t float_bits(struct number x, ssq_dtype to, ssq_rounding rounding,
                            uint32_t random)
 {
@@ -245,7 +249,8 @@ static uint64_t float_bits(struct number x, ssq_dtype to, ssq_rounding rounding,
     return sign | pack(m, 0, f, SSQ_ROUND_NEAREST, 0);
 }
 
-/* Toward zero, saturating, NaN to 0; a bool is whether it is not 0. */
+/* Convert a number to an integer dtype: round toward zero, saturate, and
+ * convert NaN to 0. A bool is 1 for NaN and for every number except 0. */
 static int64_t integer_of(struct number x, ssq_dtype to)
 {
     struct range r = range_of(to);
@@ -257,12 +262,13 @@ static int64_t integer_of(struct number x, ssq_dtype to)
         return 0;
     if (x.f < (double)r.min)
         return r.min;
-    /* max + 1 is a power of two; max itself may be no double, as in i64. */
+    /* max + 1 is a power of two; max itself may not be a double, as in i64. */
     return x.f >= (double)r.max + 1.0 ? r.max : (int64_t)x.f;
 }
 
-/* True if the dtype holds this value: an integer dtype exactly. Floats take
- * everything; NaN fails every comparison, and so fits no integer. */
+/* True if the dtype can represent this value; an integer dtype must do so
+ * exactly. Floats accept every value. NaN fails every comparison, so it fits no
+ * integer. */
 static bool fits(struct number x, ssq_dtype to)
 {
     if (is_real(to))
@@ -302,7 +308,7 @@ const char *host_value(const void *src, ssq_dtype d, size_t i, char *buf,
     return buf;
 }
 
-/* Pairs of tensor dtypes take the devices' own code, so that host and device
+/* Pairs of tensor dtypes use the code of the devices, so that host and device
  * agree to the bit. Equal dtypes copy bits, but a bool becomes 0 or 1. */
 static uint64_t convert_one(uint64_t bits, ssq_dtype from, ssq_dtype to,
                             ssq_rounding rounding, uint32_t random)
@@ -318,8 +324,8 @@ static uint64_t convert_one(uint64_t bits, ssq_dtype from, ssq_dtype to,
                        : (uint64_t)integer_of(x, to);
 }
 
-/* Random bits depend on the seed and the element's index alone, not on what was
- * converted before. */
+/* Random bits depend on the seed and the element's index alone, not on earlier
+ * conversions. */
 void host_convert(void *dst, ssq_dtype to, const void *src, ssq_dtype from,
                   size_t n, ssq_rounding rounding, uint64_t seed)
 {

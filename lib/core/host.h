@@ -9,23 +9,24 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/** True for the dtypes that tensors have; all others are of host memory
- *  alone. */
+/** True for dtypes of tensors. All others exist in host memory only. */
 bool dtype_on_device(ssq_dtype d);
-/** True for every dtype that host_convert takes, those of tensors included. */
+/** True for every dtype that host_convert() supports, including tensor dtypes.
+ */
 bool dtype_on_host(ssq_dtype d);
 
-/** True if a value of one dtype may be outside another's range, or between its
- *  integers. Floats hold all numbers: rounded, or as infinity. */
+/** True if a value of dtype from may be outside the range of dtype to, or
+ *  between its integers. Floats hold all numbers: rounded, or as infinity. */
 bool host_may_misfit(ssq_dtype from, ssq_dtype to);
-/** The first of n elements that the dtype to does not hold; n if there is
- *  none. A bool that is neither 0 nor 1 fits nothing. */
+/** Return the index of the first of n elements that dtype to cannot hold; n if
+ *  all fit. A bool that is neither 0 nor 1 fits no dtype. */
 size_t host_misfit(const void *src, ssq_dtype from, ssq_dtype to, size_t n);
-/** The value of element i, for an error's text. */
+/** Write the value of element i into buf, for an error text; returns buf. */
 const char *host_value(const void *src, ssq_dtype d, size_t i, char *buf,
                        size_t bytes);
 
-/** n elements as ssq_convert, which has checked them; no alignment needed. */
+/** Convert n elements as ssq_convert(), which has checked the arguments. Needs
+ *  no alignment. */
 void host_convert(void *dst, ssq_dtype to, const void *src, ssq_dtype from,
                   size_t n, ssq_rounding rounding, uint64_t seed);
 

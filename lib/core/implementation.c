@@ -5,8 +5,8 @@
 #include "lib/core/fpenv.h"
 
 /* For each op: the name of implementation i (NULL past the end), its check, its
- * last, and its run. The macro keeps the typed lists typed: each function casts
- * the op to the one struct that its list takes, which op->id has promised. */
+ * last and its run. The macro keeps the lists typed: each function casts the op
+ * to the struct that its list expects. op->id guarantees this type. */
 #define X(NAME, ...)                                                           \
     static const char *name_##NAME(const struct op_table *t, unsigned i)       \
     {                                                                          \
@@ -36,7 +36,7 @@
 SSQ_OPS(X)
 #undef X
 
-/** The same functions by the op's number, for callers that have only that. */
+/** The same functions, indexed by the op's number. */
 static const struct {
     const char *(*name)(const struct op_table *, unsigned);
     bool (*admit)(const struct op_table *, unsigned,
@@ -72,7 +72,7 @@ bool implementation_last(const struct op_table *table, unsigned i,
     return ops[op->id].last(table, i, device, op);
 }
 
-/* Host backends compute in the calling thread, whose modes may be anything. */
+/* Host backends compute in the calling thread, which may have any modes. */
 ssq_status command_run(const struct op_table *table,
                        struct backend_queue *queue, const struct command *c)
 {

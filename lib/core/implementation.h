@@ -5,14 +5,14 @@
 
 #include "lib/core/backend.h"
 
-/** The name of implementation i of an op; NULL past the end of the list. */
+/** Return the name of implementation i of an op; NULL past the end. */
 const char *implementation_name(const struct op_table *table, enum op_id op,
                                 unsigned i);
-/** Its check; false: why says what it refuses. */
+/** Call the check of an implementation. If false, why contains the reason. */
 bool implementation_admits(const struct op_table *table, unsigned i,
                            const struct backend_device *device,
                            const struct op *op, struct why *why);
-/** True if it would rather have the op's plan do this: its `last`. */
+/** Call the `last` of an implementation: true if the op's plan is better. */
 bool implementation_last(const struct op_table *table, unsigned i,
                          const struct backend_device *device,
                          const struct op *op);

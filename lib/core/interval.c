@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* interval.c - a treap of byte ranges (Seidel and Aragon, 1996).
  *
- * Ordered by space, then by first byte; a heap by priorities, which are hashes
- * of that place, so that a tree has the same shape in each run of the same
- * addresses. Its depth is about twice the logarithm of the number of ranges. */
+ * Ranges are ordered by space, then by first byte. They form a heap by
+ * priority. A priority is a hash of the space and the first byte, so a tree of
+ * the same addresses has the same shape in each run. Its depth is about twice
+ * the logarithm of the number of ranges. */
 #include "lib/core/interval.h"
 
 #include <stddef.h>
@@ -22,7 +23,7 @@ static bool interval_is_before(const struct interval *s, uintptr_t space,
     return s->space != space ? s->space < space : s->from < at;
 }
 
-/* Compute what a node knows of the nodes below it. */
+/* Update the members of a node that describe its subtree. */
 static void interval_sum(struct interval *s)
 {
     const struct interval *below[2] = {s->left, s->right};
@@ -38,7 +39,7 @@ static void interval_sum(struct interval *s)
     }
 }
 
-/* Divide a tree into what begins before a byte, and the rest. */
+/* Split a tree into ranges that begin before a byte, and the rest. */
 static void interval_split(struct interval *t, uintptr_t space, uint64_t at,
                            struct interval **left, struct interval **right)
 {
@@ -55,7 +56,7 @@ static void interval_split(struct interval *t, uintptr_t space, uint64_t at,
     }
 }
 
-/* Join two trees, of which all of the first is before all of the second. */
+/* Join two trees. All ranges of the first must be before the second. */
 static struct interval *interval_join(struct interval *a, struct interval *b)
 {
     if (a == NULL || b == NULL)
@@ -90,7 +91,7 @@ void interval_add(struct interval **tree, struct interval *s)
     *tree = interval_put(*tree, s);
 }
 
-/* Ranges that begin at one byte may be on both sides of each other. */
+/* Ranges that begin at the same byte may be in either subtree. */
 static bool interval_take(struct interval **at, const struct interval *s)
 {
     struct interval *t = *at;
@@ -114,9 +115,9 @@ void interval_remove(struct interval **tree, const struct interval *s)
     (void)interval_take(tree, s);
 }
 
-/* A subtree is left out if all of it ends too early or begins too late. In a
- * subtree of several spaces `last` may be of another one. Such subtrees are
- * few: those along the two edges of the space. */
+/* Skip a subtree if all of it ends too early or begins too late. In a subtree
+ * of several spaces, `last` may belong to another space. Such subtrees are few:
+ * they are along the two edges of the space. */
 bool interval_overlapping(struct interval *t, uintptr_t space, uint64_t from,
                           uint64_t to, interval_fn *fn, void *user)
 {

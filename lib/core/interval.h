@@ -9,37 +9,40 @@
 
 /** A range of bytes, from..to - 1, of a space. Ranges of different spaces never
  *  overlap. The caller owns the memory and sets the first three members; the
- *  others belong to the tree. */
+ *  tree sets the others. */
 struct interval {
     uintptr_t space;
     uint64_t from, to;
     struct interval *left, *right;
     uint64_t priority; /* at least the priority of each child */
-    uint64_t last;     /* the greatest `to` below the node and of it */
+    uint64_t last;     /* the greatest `to` of the node and its subtree */
     uint64_t longest;  /* the greatest `to` - `from` of these */
 };
 
-/* A tree is a pointer to its root; NULL is an empty one. Each call takes a time
- * that grows as the logarithm of the number of ranges. */
+/* A tree is a pointer to its root; NULL is an empty tree. The time of a call
+ * grows as the logarithm of the number of ranges, plus the number of ranges
+ * passed to fn. */
 
-/** Add a range. Another that begins at the same byte may be there. */
+/** Add a range. Other ranges may begin at the same byte. */
 void interval_add(struct interval **tree, struct interval *s);
 /** Remove a range that is in the tree. */
 void interval_remove(struct interval **tree, const struct interval *s);
 
-/** Called for a range that overlaps; false ends the search. */
+/** Called for a range that overlaps. Return false to end the search. */
 typedef bool interval_fn(void *user, struct interval *s);
-/** Call fn for each range of a space that has a byte of from..to - 1, in order.
+/** Call fn for each range of a space that contains a byte of from..to - 1, in
+ *  order.
  *  @return false if fn did */
 bool interval_overlapping(struct interval *tree, uintptr_t space, uint64_t from,
                           uint64_t to, interval_fn *fn, void *user);
 
-/** The first range of at least `bytes` bytes; NULL: none. */
+/** Return the first range of at least `bytes` bytes, or NULL. */
 struct interval *interval_first(struct interval *tree, uint64_t bytes);
-/** The last range of a space that begins before a byte; NULL none. */
+/** Return the last range of a space that begins before a byte, or NULL. */
 struct interval *interval_before(struct interval *tree, uintptr_t space,
                                  uint64_t at);
-/** The first range of a space that begins at a byte or after it; NULL none. */
+/** Return the first range of a space that begins at or after a byte, or NULL.
+ */
 struct interval *interval_after(struct interval *tree, uintptr_t space,
                                 uint64_t at);
 

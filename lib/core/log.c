@@ -9,22 +9,22 @@
 #include <stdio.h>
 #include <string.h>
 
-/* A callback under way, on the stack of the thread that it runs in. */
+/* A running callback; on the stack of its thread. */
 struct call {
-    struct call *next, **at; /* where the list points to it */
+    struct call *next, **at; /* the pointer in the list that points to it */
     pthread_t thread;
-    uint64_t setting; /* which ssq_log_set it is of */
+    uint64_t setting; /* number of the ssq_log_set() that set it */
 };
 
-static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* of all below */
-static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;  /* a callback has */
+static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards all below */
+static pthread_cond_t ended = PTHREAD_COND_INITIALIZER;  /* a callback ended */
 static ssq_log_fn callback;                              /* NULL: none */
 static void *callback_user;
-static uint64_t setting; /* counts ssq_log_set */
-static struct call *calls; /* under way, of all threads */
-static _Thread_local unsigned inside; /* callbacks of this thread */
+static uint64_t setting;              /* counts ssq_log_set */
+static struct call *calls;            /* running callbacks, of all threads */
+static _Thread_local unsigned inside; /* callbacks running in this thread */
 
-/* With the lock: true if a callback runs that was set before the last one. */
+/* With the lock: true if a callback of an earlier setting is running. */
 static bool old_runs(uint64_t last)
 {
     for (const struct call *c = calls; c != NULL; c = c->next)
@@ -39,16 +39,16 @@ void ssq_log_set(ssq_log_fn fn, void *user)
     callback = fn;
     callback_user = user;
     uint64_t last = ++setting;
-    /* The caller may free what the old callback used once this returns, so its
-     * calls are waited for. But within a callback nothing is: one that waited
-     * for itself, or for another that waits for it, would wait for ever. */
+    /* The caller may free the data of the old callback when this returns, so
+     * wait for its calls. Do not wait within a callback: it could wait for
+     * itself, or for another callback that waits for it. */
     while (inside == 0 && old_runs(last))
         pthread_cond_wait(&ended, &lock);
     pthread_mutex_unlock(&lock);
 }
 
-/* Hand a line to the callback; false: there is none. The lock is not held while
- * it runs, since a callback may call the library, and log again. */
+/* Pass a line to the callback; false if none is set. The lock is not held
+ * during the callback, which may call the library and log again. */
 static bool call_back(ssq_log_level level, const char *text)
 {
     pthread_mutex_lock(&lock);
@@ -85,9 +85,9 @@ void log_let_go(void)
     pthread_mutex_unlock(&lock);
 }
 
-/* In a child of fork: take the calls of threads that are not here off the list,
- * since they will not return, and ssq_log_set would wait for them for ever. The
- * memory of their stacks is still there to be read. */
+/* In a child of fork: remove the calls of threads that do not exist here. They
+ * will not return, so ssq_log_set() would wait for them forever. The memory of
+ * their stacks can still be read. */
 void log_forked(void)
 {
     struct call **at = &calls;
@@ -102,7 +102,7 @@ void log_forked(void)
     }
 }
 
-/* True if topic, or "all", is one of the words of the comma list. */
+/* True if topic, or "all", is in the comma-separated list. */
 static bool listed(const char *list, const char *topic)
 {
     size_t n = strlen(topic);
