@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* certify.c - `sesqui certify`: all tables on a device, in a process that its
- * driver may kill or hang, and the verdict kept.
+/* certify.c - `sesqui certify`: runs all tables on a device, in a process that
+ * its driver may kill or hang, and stores the verdict.
  *
- * The child runs the tables one after the other (certify_child.c) and says on a
- * pipe which one it begins, how far it is and what came of it. If it dies or
- * hangs, that table is at fault, and another child goes on after it. A table
- * whose cases go on ending when its time is over is not finished, which is no
- * fault: the machine may be busy. */
+ * The child runs the tables one after the other (certify_child.c). It reports
+ * on a pipe the table that it begins, its progress and the result. If the child
+ * dies or hangs, that table is at fault, and another child continues after it.
+ * If the time of a table is over while its cases still progress, the table is
+ * not finished. That is not a fault: the machine may be busy. */
 #include "tests/op/suite.h"
 #include "tools/certify.h"
 
@@ -21,30 +21,30 @@
 /** A table takes longer only if a driver hangs, or the machine is busy. */
 #define TABLE_SECONDS 600.0
 
-/* A device under trial, as the parent sees it. */
+/* The parent's state for a device. */
 struct trial {
     const struct options *o;
     const char *device;
-    double seconds;              /* that a table may take */
-    size_t next;                 /* table that a child begins with, or is in */
-    bool opened;                 /* the device, by a child */
-    bool begun;                  /* a table is under way */
-    bool done;                   /* a child came to the end of the tables */
-    unsigned long cases, failed; /* of the tables that were finished */
-    unsigned tables;             /* selected */
-    unsigned ended;              /* that had their turn */
-    unsigned at_fault, unfinished;   /* of them */
-    unsigned long at, of, at_failed; /* cases of the table under way */
-    double moved;                    /* when `at` was last heard of */
-    char *text;                      /* of the verdict, a line for each table */
-    size_t room;                     /* bytes of text */
-    char line[128];                  /* that a child has not ended yet */
+    double seconds; /* limit for a table */
+    size_t next;    /* the table that a child begins with, or runs */
+    bool opened;    /* a child has opened the device */
+    bool begun;     /* a table is running */
+    bool done;      /* a child reached the end of the tables */
+    unsigned long cases, failed;     /* of the tables that were finished */
+    unsigned tables;                 /* number of selected tables */
+    unsigned ended;                  /* number of tables that had their turn */
+    unsigned at_fault, unfinished;   /* among the ended tables */
+    unsigned long at, of, at_failed; /* cases of the running table */
+    double moved;                    /* when a child last reported `at` */
+    char *text;     /* of the verdict, one line for each table */
+    size_t room;    /* bytes of text */
+    char line[128]; /* of a child, not complete yet */
     size_t length;
     struct progress progress;
 };
 
-/* A table had its turn: say what came of it, and append it to the verdict if it
- * is part of that. */
+/* End the turn of a table: print its result and, if kept, append it to
+ * the verdict. */
 static void tell(struct trial *t, bool kept, const char *what)
 {
     const char *name = suites[t->next]->name;
@@ -58,7 +58,7 @@ static void tell(struct trial *t, bool kept, const char *what)
     t->next++;
 }
 
-/* A table ran to its end. */
+/* Record a table that ran to its end. */
 static void take_counts(struct trial *t, const struct certify_counts *c)
 {
     char what[128];
@@ -79,8 +79,8 @@ static void show_progress(struct trial *t)
                 t->of == 0 ? 0.0 : (double)t->at / (double)t->of, what);
 }
 
-/* A line of a child. What is none of the five is some driver's, which writes
- * to the same standard output, and is passed over. */
+/* Handle a line of a child. A line with another form may come from a driver,
+ * which writes to the same standard output. It is ignored. */
 static void take_line(struct trial *t)
 {
     struct certify_counts c;
@@ -104,8 +104,8 @@ static void take_line(struct trial *t)
     }
 }
 
-/* What a child wrote, up to the ends of lines; false at its end. A line that is
- * longer than any of ours loses its rest. */
+/* Read from a child and handle complete lines. Returns false at the end of its
+ * output. If a line is too long its rest is dropped. */
 static bool take(struct trial *t, int fd)
 {
     char block[256];
@@ -121,7 +121,7 @@ static bool take(struct trial *t, int fd)
     return n > 0 || (n < 0 && errno == EINTR);
 }
 
-/* Start a child whose standard output is *fd. */
+/* Start a child; *fd reads its standard output. */
 static bool start(const struct trial *t, pid_t *pid, int *fd)
 {
     char first[32];
@@ -133,8 +133,8 @@ static bool start(const struct trial *t, pid_t *pid, int *fd)
     return process_start(argv, false, pid, fd);
 }
 
-/* Follow a child to its end; false: it was killed for its time, which begins
- * anew with each table. */
+/* Follow a child until it ends. Returns false if it was killed because its time
+ * was over. The time starts again with each table. */
 static bool follow(struct trial *t, pid_t pid, int fd, int *status)
 {
     bool in_time = true;
@@ -162,7 +162,7 @@ static bool follow(struct trial *t, pid_t pid, int fd, int *status)
     return in_time;
 }
 
-/* The table's time is over and its cases went on ending. */
+/* Record a table whose time is over, but whose cases still progressed. */
 static void leave_unfinished(struct trial *t)
 {
     char what[128];
@@ -176,8 +176,8 @@ static void leave_unfinished(struct trial *t)
     tell(t, t->at_failed > 0, what);
 }
 
-/* How a child ended that had not done all: the fault of the table under way,
- * after which the next child begins. */
+/* Record how a child ended before the last table was done. The running table is
+ * at fault, and the next child begins after it. */
 static void blame(struct trial *t, bool in_time, int status)
 {
     char what[128];
@@ -194,8 +194,9 @@ static void blame(struct trial *t, bool in_time, int status)
                 what);
 }
 
-/* Children, until all tables had their turn. False if one cannot be started, or
- * comes to no table: the next one would come no further, for ever. */
+/* Run children until all tables had their turn. Returns false if a child
+ * cannot be started, or reaches no table: the next child would not reach
+ * one, either. */
 static bool run_tables(struct trial *t)
 {
     while (!t->done) {
@@ -221,8 +222,8 @@ static bool run_tables(struct trial *t)
     return true;
 }
 
-/* Append lines of old about tables that text does not speak of: with --op the
- * rest of the verdict stands as it was. *bad is set if one of them failed. */
+/* Append the lines of old about tables that text does not contain: with --op
+ * the rest of the verdict is kept. Sets *bad if one of them failed. */
 static void keep_others(char *text, size_t room, const char *old, bool *bad)
 {
     while (*old != '\0') {
@@ -239,8 +240,8 @@ static void keep_others(char *text, size_t room, const char *old, bool *bad)
     }
 }
 
-/* Keep the verdict with the device's certificate. The device is opened in this
- * process, where no op is run. */
+/* Store the verdict with the device's certificate. This process opens the
+ * device, but runs no op. */
 static int keep(const struct trial *t, bool passed, ssq_verdict *v)
 {
     ssq_device *d = NULL;
@@ -261,7 +262,7 @@ static int keep(const struct trial *t, bool passed, ssq_verdict *v)
     return st == SSQ_OK ? EXIT_FINE : complain("certify: the verdict");
 }
 
-/* What will be run: the tables that --op selects by name. */
+/* Print which tables will run: those selected by --op, or all. */
 static void announce(struct trial *t)
 {
     for (size_t i = 0; suites[i] != NULL; i++)
@@ -280,7 +281,7 @@ static void announce(struct trial *t)
     fflush(stdout);
 }
 
-/* The last line of a device; true if it is certified. */
+/* Print the last line of a device. Returns true if it is certified. */
 static bool conclude(const struct trial *t, bool ran)
 {
     bool passed = ran && t->at_fault == 0 && t->unfinished == 0 && t->cases > 0;
@@ -295,9 +296,10 @@ static bool conclude(const struct trial *t, bool ran)
     return passed;
 }
 
-/* One device from start to verdict; an exit_code. There is no verdict to keep
- * without a single table's line, and if tables were not finished without any
- * fault. */
+/* Certify a device. @return an exit_code
+ *
+ * No verdict is stored if no table has a line, or if tables were not finished
+ * and no fault was found. */
 static int certify_device(const struct options *o, const char *device)
 {
     ssq_verdict v = SSQ_VERDICT_INIT;
@@ -326,8 +328,8 @@ static int certify_device(const struct options *o, const char *device)
     return passed ? code : EXIT_FAILED;
 }
 
-/* Is a verdict kept already? Also true if the device does not open: a driver
- * that is not even tried is not tried in the demo. */
+/* Return true if a verdict is stored. Also true if the device does not open:
+ * --once does not try such a driver. */
 static bool has_verdict(const char *device)
 {
     ssq_device *d = NULL;
@@ -340,8 +342,9 @@ static bool has_verdict(const char *device)
     return has;
 }
 
-/* Does o mean this device? Without a name all but the reference and guard; with
- * --once those whose driver could end a process: cpu has none. */
+/* Return true if o selects this device. Without a name: all except reference
+ * and guard. With --once: all whose driver could end a process, which
+ * excludes cpu. */
 static bool wanted(const struct options *o, const ssq_device_entry *e)
 {
     if (!e->available)
@@ -359,7 +362,7 @@ static bool wanted(const struct options *o, const ssq_device_entry *e)
 int command_certify(const struct options *o)
 {
     int code = EXIT_FINE;
-    if (setenv("SSQ_UNCERTIFIED", "1", 1) != 0) /* that is what this is for */
+    if (setenv("SSQ_UNCERTIFIED", "1", 1) != 0) /* open any device */
         return EXIT_FAILED;
     if (o->child)
         return certify_child(o);

@@ -5,16 +5,20 @@
 
 #include "tools/tool.h"
 
-/** Of one table. */
+/** Numbers of cases of one table. */
 struct certify_counts {
     unsigned long cases, failed, skipped;
 };
 
-/** What the child does: it runs the tables from o->first on, counted from 1,
- *  on o->device. It prints, a line each: "open" once the device was opened,
- *  "begin TABLE" and "end CASES FAILED SKIPPED" of every table, between them
- *  "at CASE OF FAILED" some times a second, and "done". Lines are flushed at
- *  once: the next thing may be the last. @return an exit_code */
+/** Run the tables on o->device, from table o->first on, counted from 1. This is
+ *  the child process, which may end at any time. So lines are flushed before
+ *  the next table runs:
+ *  - "open" when the device was opened
+ *  - "begin TABLE" and "end CASES FAILED SKIPPED" for every table
+ *  - "at CASE OF FAILED" between them, some times a second
+ *  - "done"
+ *
+ *  @return an exit_code */
 int certify_child(const struct options *o);
 
 #endif

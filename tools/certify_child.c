@@ -3,17 +3,17 @@
 #include "tests/op/suite.h"
 #include "tools/certify.h"
 
-/** Seconds between two lines that tell how far a table is. */
+/** Seconds between two lines that report the progress of a table. */
 #define TOLD 0.1
 
-/* A table under way. */
+/* The running table. */
 struct run {
     struct certify_counts counts;
     double told;
 };
 
-/* Count a case, as suite_report_fn; what fails is told at once, on standard
- * error, which is nobody's protocol. */
+/* Count a case, as suite_report_fn. A failure is also printed on standard error
+ * immediately: that is not part of the protocol. */
 static void count(void *user, const char *device, const char *impl,
                   const struct suite *suite, size_t i, const struct bed *b,
                   bool ok)

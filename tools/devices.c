@@ -1,11 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* devices.c - `sesqui devices`: what is here, and why not the rest. */
+/* devices.c - `sesqui devices`: lists the devices, and why others are
+ * not available. */
 #include "tools/tool.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* The ways in which a device has a 16-bit type. */
+/* The ways in which a device supports a 16-bit type. */
 static const struct {
     uint32_t bit, emulated;
     const char *name;
@@ -46,16 +47,16 @@ static void caps_text(uint32_t caps, char *text, size_t bytes)
 
 static const ssq_dtype trained[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 
-/* What has been tuned of a device: how many shapes, and the file; and how many
- * steps a second it was timed to train in each of those dtypes, or 0. */
+/* Tuning results of a device: the number of shapes and their file. rate:
+ * training steps a second in each dtype of `trained`, or 0. */
 struct tuned {
     size_t n;
     char path[4096];
     double rate[3];
 };
 
-/* The rates that are kept, "f32 2.1, bf16 1.5" or as JSON has them, between two
- * texts; nothing where there is none. */
+/* Print the stored rates between two texts: "f32 2.1, bf16 1.5", or the same as
+ * JSON. Prints nothing if no rate is stored. */
 static void print_rates(const struct tuned *t, const char *before, bool json,
                         const char *after)
 {
@@ -70,7 +71,8 @@ static void print_rates(const struct tuned *t, const char *before, bool json,
     printf("%s", any ? after : "");
 }
 
-/* Open a device for a moment; false, with the library's text, if it fails. */
+/* Get the properties of a device, which is opened for this. False: that failed;
+ * the library's text says why. */
 static bool get_props(const char *name, ssq_device_props *props,
                       ssq_verdict *verdict, struct tuned *tuned)
 {
@@ -97,14 +99,14 @@ static const char *subnormals(const ssq_device_props *p)
                                                          : "flushed";
 }
 
-/* A line of a reason; none for "". */
+/* Print a line with a reason; nothing for "". */
 static void print_reason(const char *text)
 {
     if (text[0] != '\0')
         printf("    %s%s%s\n", colour_dim(), text, colour_off());
 }
 
-/* How many lines of a verdict there are, and how many tell of a fault. */
+/* Count the lines of a verdict, and the lines that report a fault. */
 static void verdict_count(const char *text, unsigned *tables, unsigned *bad)
 {
     *tables = *bad = 0;
@@ -118,7 +120,8 @@ static void verdict_count(const char *text, unsigned *tables, unsigned *bad)
     }
 }
 
-/* What the self-test and `sesqui certify` found; all: table by table. */
+/* Print the results of the self-test and of `sesqui certify`. all: also tables
+ * without a fault. */
 static void print_verdict(const ssq_device_props *p, const ssq_verdict *v,
                           bool all)
 {
@@ -140,7 +143,7 @@ static void print_verdict(const ssq_device_props *p, const ssq_verdict *v,
     }
 }
 
-/* why: why it was chosen, or ""; NULL: without reasons. */
+/* why: why the device was chosen, or ""; NULL: print no reasons. */
 static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
                        const ssq_verdict *v, const struct tuned *t,
                        const char *why)
@@ -167,9 +170,9 @@ static void print_text(const ssq_device_entry *e, const ssq_device_props *p,
     print_reason(p->refused);
 }
 
-/* A line of a verdict: {"table": "gemm", "cases": 9, "failed": 0, "skipped": 0}
- * or, if the table was not run to its end, {"table": .., "fault": "killed by
- * signal 6 (Aborted)"}. */
+/* Print a line of a verdict: {"table": "gemm", "cases": 9, "failed": 0,
+ * "skipped": 0}. If the table was not run to its end: {"table": .., "fault":
+ * "killed by signal 6 (Aborted)"}. */
 static void json_table(const char *line, size_t n)
 {
     char text[256], table[64];
@@ -192,7 +195,7 @@ static void json_table(const char *line, size_t n)
     printf("}");
 }
 
-/* null if there is no verdict. */
+/* Print a verdict; null if it is empty. */
 static void json_verdict(const ssq_verdict *v)
 {
     printf(", \"certify\": ");
@@ -210,7 +213,7 @@ static void json_verdict(const ssq_verdict *v)
     printf("]}");
 }
 
-/* What is known of a device that was opened. */
+/* Print the properties of a device that was opened. */
 static void json_props(const ssq_device_props *p)
 {
     printf(", \"memory_bytes\": %" PRIu64 ", \"binding_bytes\": %" PRIu64
@@ -228,8 +231,8 @@ static void json_props(const ssq_device_props *p)
     json_string(stdout, p->failed);
 }
 
-/* p: NULL when the device did not open. why: why it was chosen or could not be
- * opened; "" leaves the list's own reason. */
+/* p: NULL if the device did not open. why: why the device was chosen or could
+ * not be opened; "": print the reason of the list. */
 static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
                        const ssq_verdict *v, const struct tuned *t,
                        const char *why, const ssq_comm_place *place, bool first)
@@ -255,7 +258,7 @@ static void print_json(const ssq_device_entry *e, const ssq_device_props *p,
     printf("}");
 }
 
-/* Under a launcher: which of its ranks this is. */
+/* If a launcher started this process: print its rank. */
 static void print_place(const ssq_comm_place *p)
 {
     if (p->launcher[0] != '\0')
@@ -264,16 +267,16 @@ static void print_place(const ssq_comm_place *p)
                p->device);
 }
 
-/* Why a device is not available: the library knows only that it was told to
- * skip a backend whose driver ended a process. */
+/* Return why a device is not available. If a driver ended its process, the
+ * library only knows that it was told to skip the backend. */
 static const char *reason_of(const ssq_device_entry *e)
 {
     const char *driver = drivers_reason(e->backend);
     return driver[0] != '\0' ? driver : e->reason;
 }
 
-/* Each device is opened for a moment, as its properties are known only then.
- * One that is listed as available and does not open is a failure. */
+/* Open each device, because its properties are known only then. A device that
+ * is listed as available and does not open is a failure. */
 int command_devices(const struct options *o)
 {
     ssq_device_props chosen = SSQ_DEVICE_PROPS_INIT;

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* drivers.c - drivers are tried in a child process before this one loads them.
+/* drivers.c - tries drivers in a child process before this process loads them.
  *
  * A driver may end the process that loads it or opens its device: PoCL does so
  * if it finds no linker. The library must not start processes, because programs
- * with threads use it; this program may. A child for each backend that is a
- * module opens all of its devices. If it dies or hangs, that backend is put
- * into SSQ_SKIP_BACKENDS, so that neither this process nor its children load
- * it. What the child's self-test finds is kept in the cache, so that this
- * process need not repeat it. */
+ * with threads use it; this program may.
+ *
+ * For each backend that is a module, a child opens all devices. If it dies or
+ * hangs, that backend is added to SSQ_SKIP_BACKENDS, so that neither this
+ * process nor its children load it. The results of the child's self-test are
+ * kept in the cache, so that this process need not repeat it. */
 #include "tools/tool.h"
 
 #include <errno.h>
@@ -23,7 +24,7 @@
 #define DRIVER_SECONDS 300.0
 #define SKIP           "SSQ_SKIP_BACKENDS"
 
-/* Every backend; one that is built in needs no driver. */
+/* All backends. A backend that is built in needs no driver. */
 static const struct {
     const char *name;
     bool module;
@@ -35,10 +36,10 @@ static const struct {
 
 #define BACKENDS (sizeof(backends) / sizeof(backends[0]))
 
-/* Why the driver of a backend is not loaded; "" if it is. */
+/* Why the driver of a backend is not loaded; "" if it is loaded. */
 static char reasons[BACKENDS][160];
 
-/* The number of the backend of a device's name; BACKENDS: it is unknown. */
+/* Return the index of a device's backend; BACKENDS if it is unknown. */
 static size_t backend_of(const char *device)
 {
     size_t i = 0, n = device == NULL ? 0 : strcspn(device, ":");
@@ -60,7 +61,7 @@ const char *drivers_reason(const char *backend)
     return i < BACKENDS ? reasons[i] : "";
 }
 
-/* Add a name to the comma list of the variable. */
+/* Add a name to the comma-separated list of the variable. */
 static bool skip(const char *name)
 {
     const char *old = getenv(SKIP);
@@ -82,7 +83,7 @@ int drivers_child(void)
         if (ssq_device_list(i, &e) != SSQ_OK || !e.available ||
             !drivers_needed(e.backend))
             continue;
-        /* a device that is refused is the parent's to report */
+        /* the parent reports a device that is refused */
         if (ssq_device_open(e.name, NULL, &d) == SSQ_OK)
             ssq_device_close(&d);
     }
@@ -91,7 +92,7 @@ int drivers_child(void)
 
 /* ---- the parent ---- */
 
-/* The newest bytes that a child wrote: they may say why it died. */
+/* The newest output of a child, which may say why it died. */
 struct tail {
     char text[2048];
     size_t n;
@@ -106,7 +107,8 @@ static void tail_add(struct tail *t, const char *block, size_t n)
     t->n += n - drop;
 }
 
-/* Read until the child ends; false: it was killed for its time. */
+/* Read until the child ends. Returns false if it was killed because its time
+ * was over. */
 static bool listen_to(pid_t pid, int fd, struct tail *t)
 {
     const double end = now() + DRIVER_SECONDS;
@@ -127,7 +129,7 @@ static bool listen_to(pid_t pid, int fd, struct tail *t)
     }
 }
 
-/* Have a child, which loads no other driver, open the devices of backend i. */
+/* Let a child open the devices of backend i. It loads no other driver. */
 static void try_one(size_t i)
 {
     static const char *const argv[] = {"sesqui", "devices", "--child", NULL};
@@ -168,7 +170,8 @@ static void try_one(size_t i)
             reasons[i]);
 }
 
-/* Does the user's own list name it? Its driver is not tried then. */
+/* Return true if the user's list has the backend. Its driver is not
+ * tried then. */
 static bool skipped(const char *name)
 {
     const char *list = getenv(SKIP);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* json.c - strings of JSON from any bytes. */
+/* json.c - writes any bytes as JSON strings. */
 #include "tools/tool.h"
 
 #include <string.h>
 
-/* Bytes of the UTF-8 character at p, a string; 0: these bytes are not one. By
- * Unicode's table of well-formed sequences: no surrogates, no longer forms,
- * nothing above U+10FFFF. */
+/* Return the number of bytes of the UTF-8 character at p, a string; 0 if these
+ * bytes are not one. Follows Unicode's table of well-formed sequences: no
+ * surrogates, no overlong forms, nothing above U+10FFFF. */
 static size_t utf8_length(const unsigned char *p)
 {
     unsigned char least = 0x80, most = 0xbf;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* latency.c - what it costs before an op's own work: to start, to launch. */
+/* latency.c - measures the costs before an op's own work: to start,
+ * to launch. */
 #include "tools/tool.h"
 
 #include <time.h>
@@ -17,8 +18,8 @@ static ssq_status make_one(ssq_queue *q, ssq_tensor **x)
     return ssq_tensor_create(ssq_queue_device(q), SSQ_F32, 1, &one, x);
 }
 
-/* One op, and its result on the host, which is looked at: a device that answers
- * something else has not started. */
+/* Run one op and check its result on the host: a device that returns a wrong
+ * value has not started. */
 static ssq_status first_result(ssq_queue *q)
 {
     ssq_fill_args fill = SSQ_FILL_INIT;

@@ -1,12 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* names.c - the names that --op takes, and the answer to one that is not among
- * them. */
+/* names.c - the names that --op takes, and the message for an unknown name. */
 #include "tests/op/suite.h"
 #include "tools/tool.h"
 
 #include <string.h>
 
-#define LONGEST 48 /* of names; a longer one is not near to any */
+#define LONGEST 48 /* maximum length; a longer name has no nearest one */
 #define COLUMNS 79
 
 /* The edit distance of two names (Levenshtein). */
@@ -31,7 +30,8 @@ static size_t distance(const char *a, const char *b)
     return row[n];
 }
 
-/* Name i of the tables', then of `more`; NULL: there are no more. */
+/* Return name i: first the names of the tables, then `more`. NULL: i is
+ * too large. */
 static const char *name_at(size_t i, bool tables, const char *const *more)
 {
     size_t n = 0;
@@ -53,7 +53,7 @@ static bool tables_have(const char *name)
     return false;
 }
 
-/* The nearest name, if at most a third of its letters are wrong. */
+/* Return the nearest name if at most a third of its letters are wrong. */
 static const char *nearest(const char *name, bool tables,
                            const char *const *more)
 {

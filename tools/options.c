@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* options.c - the options of all subcommands: how each is read, and what help
- * says of it. */
+/* options.c - the options of all subcommands: how each is read, and
+ * its help. */
 #include "tools/tool.h"
 
 #include <sesqui/cpu.h>
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** 11 days: more is a typing error, and infinity has no end. */
+/** 11 days: a larger value is a typing error, and infinity would never end. */
 #define SECONDS_MOST 1e6
 
 enum kind { FLAG, TEXT, COUNT, THREADS, SECONDS };
@@ -18,9 +18,9 @@ enum kind { FLAG, TEXT, COUNT, THREADS, SECONDS };
 struct option {
     const char *name;
     enum kind kind;
-    size_t at;         /* of its member in struct options */
-    const char *value; /* in help; NULL: it is a flag */
-    const char *help;  /* NULL: for the program itself alone */
+    size_t at;         /* offset of its member in struct options */
+    const char *value; /* its name in help; NULL: a flag */
+    const char *help;  /* NULL: only for the program itself */
 };
 
 #define AT(MEMBER) offsetof(struct options, MEMBER)
@@ -62,8 +62,8 @@ int usage_error(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
-/* Is the option in the command's list? Both ends are blanks there, so that no
- * option is found in the middle of another. */
+/* Return true if the option is in the command's list. The search includes the
+ * blanks at both ends, so that no option is found within another. */
 static bool accepted(const struct command *c, const char *name)
 {
     char word[40];
@@ -71,7 +71,8 @@ static bool accepted(const struct command *c, const char *name)
     return strstr(c->accepts, word) != NULL;
 }
 
-/* The option of the first n characters of a word that the command takes. */
+/* Return the option whose name is the first n characters of word, if the
+ * command takes it. */
 static const struct option *find(const struct command *c, const char *word,
                                  size_t n)
 {
@@ -97,8 +98,8 @@ void options_print(FILE *f, const struct command *c)
     fprintf(f, "  %-20s %s\n", "-h, --help", "print this");
 }
 
-/* A number from 1 on: digits and nothing else, as the library reads its
- * variables. One that is too large for strtoul is above most. */
+/* Read a number of at least 1: only digits, as the library reads its variables.
+ * A number too large for strtoul exceeds `most`. */
 static bool read_count(const char *value, unsigned long most, unsigned *n)
 {
     char *end = NULL;
@@ -109,7 +110,7 @@ static bool read_count(const char *value, unsigned long most, unsigned *n)
     return *end == '\0' && x >= 1 && x <= most;
 }
 
-/* A decimal number of seconds above 0. */
+/* Read a decimal number of seconds above 0. */
 static bool read_seconds(const char *value, double *seconds)
 {
     if (value[strspn(value, "0123456789.eE+-")] != '\0')
@@ -148,7 +149,8 @@ static int read_value(const struct option *p, const char *value,
                              value);
 }
 
-/* Keep a word that is not an option; false: it is one, or not expected. */
+/* Keep a word that is not an option. Returns false if it is an option, or
+ * not expected. */
 static bool take_word(const struct command *c, char *word, char **argv,
                       struct options *o)
 {
@@ -183,7 +185,7 @@ int options_read(const struct command *c, int argc, char **argv,
             return usage_error("no value belongs to", p->name);
         const char *value = NULL;
         if (p->kind != FLAG) {
-            /* argv ends with a NULL, which is a value that is missing */
+            /* argv ends with NULL: then the value is missing */
             value = equals != NULL ? equals + 1 : argv[++i];
             if (value == NULL || *value == '\0')
                 return usage_error("a value is missing after", p->name);

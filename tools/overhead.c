@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* overhead.c - what a tape adds to a call: the same ops of one element, by hand
- * and on a tape, in turns.
+/* overhead.c - the overhead of a tape: the same ops on one element are timed by
+ * hand and on a tape, in turn.
  *
- * A chain of calls, forward and then backward. In that of relu all values are
- * the tape's own; each mul has a parameter for an operand, of which the tape
- * watches who writes it, and whose gradient is a sum. */
+ * The ops form a chain, which runs forward and then backward. In the relu
+ * chain the tape owns the values. In the mul chain each op also has a
+ * parameter as an operand. The tape watches for writes to the parameter, and
+ * its gradient is a sum. */
 #include "tools/tool.h"
 
-/* The chain: long enough that its two ends do not count. */
+/* Length of the chain: its two ends must not matter. */
 #define CALLS 256
 
 struct chain {
@@ -16,7 +17,7 @@ struct chain {
     ssq_tape *tape;
     const ssq_tensor *p, *grad;               /* the parameter */
     ssq_tensor *x[CALLS + 1], *dx[CALLS + 1]; /* by hand */
-    ssq_tensor *part;                         /* of grad */
+    ssq_tensor *part;                         /* one term of grad */
     bool mul;
 };
 
@@ -79,8 +80,8 @@ static ssq_status tape_backward(const struct chain *c, ssq_var loss)
 
 /* ---- both ---- */
 
-/* One round of each; what was enqueued before is waited for, so that no call
- * waits for a place in the queue. */
+/* Time each of the four once. Waits for earlier work in between, so that no
+ * call waits for a place in the queue. */
 static ssq_status round_of(const struct chain *c, struct overhead *o, int i)
 {
     double at[5];
@@ -126,7 +127,7 @@ static ssq_status make(struct chain *c)
         st = ssq_fill(c->queue, SSQ_FILL(.x = c->x[0], .value = 1.0));
     if (st == SSQ_OK)
         st = ssq_fill(c->queue, SSQ_FILL(.x = c->dx[CALLS], .value = 1.0));
-    if (st == SSQ_OK) /* makes the parameter and its gradient */
+    if (st == SSQ_OK) /* creates the parameter and its gradient */
         st = tape_backward(c, tape_forward(c));
     if (st == SSQ_OK)
         st = ssq_params_get(c->params, 0, &info);

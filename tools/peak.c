@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* peak.c - what a device reaches at best, through the API: the fastest of a
- * few large square gemms, and of large copies. These are peaks of the library
- * and not of the hardware's data sheet: what a case's share of them says is how
- * good its shape is for this device. */
+/* peak.c - the best rates of a device, through the API: the fastest of a few
+ * large square gemms, and of large copies. These are peaks of the library, not
+ * of the hardware's data sheet. A case's share of them shows how well its shape
+ * suits this device. */
 #include "tools/tool.h"
 
 #include <math.h>
 
 #define RUNS       3
 #define COPY_BYTES (64 << 20) /* half read, half written */
-#define SECONDS    0.25       /* a larger gemm is tried while one is faster */
-#define LARGEST    8192       /* sides of a gemm: three matrices of 256 MiB */
+#define SECONDS    0.25 /* a larger gemm is tried if it should take less */
+#define LARGEST    8192 /* maximum side of a gemm: three matrices of 256 MiB */
 
 bool ones(ssq_queue *q, ssq_dtype dtype, int rank, const int64_t *shape,
           ssq_tensor **t)
@@ -23,7 +23,7 @@ bool ones(ssq_queue *q, ssq_dtype dtype, int rank, const int64_t *shape,
     return ssq_fill(q, &f) == SSQ_OK;
 }
 
-/* Seconds of the fastest of RUNS; less than 0 when it cannot run. */
+/* Return the seconds of the fastest of RUNS; negative if it cannot run. */
 static double time_gemm(ssq_queue *q, ssq_dtype dtype, int64_t n)
 {
     int64_t shape[2] = {n, n};
@@ -36,7 +36,7 @@ static double time_gemm(ssq_queue *q, ssq_dtype dtype, int64_t n)
     g.b = b;
     g.d = d;
     for (int i = 0; ok && i <= RUNS; i++) {
-        /* ones() only enqueued its fills: they are done before the clock */
+        /* ones() only enqueues its fills: wait before timing */
         ok = ssq_queue_sync(q) == SSQ_OK;
         double began = now();
         ok = ok && ssq_gemm(q, &g) == SSQ_OK && ssq_queue_sync(q) == SSQ_OK;
@@ -57,7 +57,7 @@ void copier_drop(struct copier *c)
     ssq_tensor_destroy(&c->y);
 }
 
-/* Tensors that hold half of the bytes each. */
+/* Create tensors that hold half of the bytes each. */
 static bool copier_make(ssq_queue *q, struct copier *c, double bytes)
 {
     int64_t n = (int64_t)ceil(bytes / 8.0);
@@ -80,7 +80,7 @@ double copier_run(ssq_queue *q, struct copier *c, double bytes)
     return ok ? now() - began : 0.0;
 }
 
-/* Seconds of the fastest large copy; the first one warms up. */
+/* Return the seconds of the fastest large copy; the first one warms up. */
 static double time_copy(ssq_queue *q)
 {
     struct copier c = {NULL, NULL};

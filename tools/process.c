@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* process.c - this program again, as a child whose output is read. It is
- * started anew and not forked: what drivers have loaded or broken in the parent
- * is not in it. */
+/* process.c - starts this program again as a child, and reads its output. The
+ * child loads the program from its file: it contains none of the drivers that
+ * the parent has loaded or broken. */
 #include "tools/tool.h"
 
 #include <errno.h>
@@ -13,9 +13,9 @@
 
 extern char **environ;
 
-/* The child's descriptors: the pipe as standard output, and as standard error
- * if both are wanted. The child does not keep the reading end: the pipe ends
- * when the child does. */
+/* Set the child's descriptors: the pipe is its standard output, and also its
+ * standard error if both is set. The child closes the reading end, so the pipe
+ * ends when the child does. */
 static int add_actions(posix_spawn_file_actions_t *actions, const int pipes[2],
                        bool both)
 {

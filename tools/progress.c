@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* progress.c - how far a long command is, on standard error. */
+/* progress.c - shows the progress of a long command on standard error. */
 #include "tools/tool.h"
 
 #include <stdlib.h>
@@ -7,7 +7,7 @@
 #include <sys/ioctl.h>
 #include <unistd.h>
 
-#define BAR      20   /* columns of it */
+#define BAR      20   /* columns of the bar */
 #define REDRAW   0.1  /* seconds between two states of the bar */
 #define INTERVAL 10.0 /* seconds between two lines */
 
@@ -32,7 +32,7 @@ void progress_begin(struct progress *p, const char *command, size_t total,
                            .terminal = terminal && !quiet};
     p->said = p->began;
     if (terminal && quiet)
-        p->total = 0; /* the lines themselves show how far it is */
+        p->total = 0; /* the other lines show the progress */
 }
 
 static void draw(struct progress *p, size_t done, double part, const char *what)
@@ -45,7 +45,7 @@ static void draw(struct progress *p, size_t done, double part, const char *what)
     bar[BAR] = '\0';
     snprintf(line, sizeof(line), "%s: [%s] %zu of %zu, %.0f s: %s", p->command,
              bar, done + 1, p->total, now() - p->began, what);
-    /* the cursor goes back, so that a line of a driver begins in column 0 */
+    /* return the cursor, so that a driver's line begins in column 0 */
     fprintf(stderr, "\r\033[K%.*s\r", columns() - 1, line);
     fflush(stderr);
     p->shown = true;

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rates.c - `sesqui tune --train`: how fast a device trains, kept for the ranks
- * that share batches by it. The step is the same on all devices, and of a size
- * that a GPU is busy with and a processor still does in about a second. */
+/* rates.c - `sesqui tune --train`: measures how fast a device trains. The rate
+ * is stored for the ranks that share batches by it. The step is the same on all
+ * devices. It keeps a GPU busy, and takes a processor about a second. */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
@@ -13,7 +13,7 @@
 static const ssq_dtype dtypes[] = {SSQ_F32, SSQ_F16, SSQ_BF16};
 #define DTYPES (sizeof(dtypes) / sizeof(dtypes[0]))
 
-/* Steps a second. False: the library's text says why not. */
+/* Measure the steps a second. False: the library's text says why not. */
 static bool measure(const struct options *o, ssq_queue *queue, ssq_dtype dtype,
                     double *rate)
 {
@@ -48,7 +48,8 @@ static void print_rate(const struct options *o, const char *device,
     fflush(stdout); /* the next one takes a while */
 }
 
-/* --types T names one of them, and not two; without it all are asked for. */
+/* Return true if a dtype is selected. --types T names one dtype, not two;
+ * without it all are selected. */
 static bool asked(const struct options *o, ssq_dtype dtype)
 {
     return o->types == NULL || strcmp(o->types, ssq_dtype_name(dtype)) == 0;

@@ -1,5 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* sesqui.c - the `sesqui` program: choose the subcommand, read its options. */
+/* sesqui.c - the `sesqui` program: selects the subcommand and reads
+ * its options. */
 #include "tools/tool.h"
 
 #include <fcntl.h>
@@ -45,8 +46,8 @@ static const struct command commands[] = {
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
 
-/* The environment is asked by the usual rules: https://no-color.org, and a
- * terminal that says what it is. */
+/* Return true if output may have colours, by the usual rules:
+ * https://no-color.org, and the type of the terminal. */
 static bool coloured(void)
 {
     const char *no = getenv("NO_COLOR"), *term = getenv("TERM");
@@ -85,7 +86,8 @@ static void print_command(FILE *f, const struct command *c)
     fprintf(f, "  %-8s %s\n           %s\n", c->name, c->usage, c->summary);
 }
 
-/* Of all commands; --child and --first are for the program itself alone. */
+/* Print the help for all commands. It omits --child and --first, which only the
+ * program itself uses. */
 static void print_help(FILE *f)
 {
     fprintf(f, "usage: sesqui COMMAND [OPTIONS]\n\ncommands:\n");
@@ -122,7 +124,7 @@ static void print_command_help(FILE *f, const struct command *c)
     options_print(f, c);
 }
 
-/* `sesqui help [WORD]`; word: NULL without one. */
+/* Run `sesqui help [WORD]`; word: NULL without one. */
 static int help(const char *word)
 {
     const struct command *c = word == NULL ? NULL : command_named(word);
@@ -137,7 +139,7 @@ static int help(const char *word)
     return EXIT_FINE;
 }
 
-/* --threads, for devices that are opened from now on. */
+/* Apply --threads to devices that are opened later. */
 static bool set_threads(const struct options *o)
 {
     char number[16];
@@ -145,10 +147,10 @@ static bool set_threads(const struct options *o)
     return o->threads == 0 || setenv("SSQ_NUM_THREADS", number, 1) == 0;
 }
 
-/* Where one of the three is closed, the next file that is opened would take its
- * place, and a table of devices might be written into a cache. What stands
- * there instead can neither be read nor written, so that whoever tries is told.
- */
+/* Occupy the three standard descriptors that are closed. Otherwise the next
+ * file that is opened would get such a number, and a table of devices might be
+ * written into a cache. The replacement allows neither reading of input nor
+ * writing of output, so that its use fails. */
 static void keep_places(void)
 {
     for (int fd = STDIN_FILENO; fd <= STDERR_FILENO; fd++)
@@ -156,7 +158,7 @@ static void keep_places(void)
             (void)open("/dev/null", fd == STDIN_FILENO ? O_WRONLY : O_RDONLY);
 }
 
-/* A full disk or a closed pipe is a failure, too. */
+/* Flush standard output. A full disk or a closed pipe is a failure, too. */
 static int finish(int code)
 {
     if (fflush(stdout) == 0 && ferror(stdout) == 0)

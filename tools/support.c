@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* support.c - `sesqui support`: which implementation of which op takes which
- * dtypes, and what a device as a whole lacks.
+/* support.c - `sesqui support`: the dtypes that each implementation of an op
+ * supports, and the cases that a device as a whole lacks.
  *
- * Every case of the tables is asked of every implementation inside a dry
- * capture: nothing is compiled or computed. A case that consists of calls which
- * the contract refuses, and which are refused, is no lack. */
+ * Every case of the tables is tried with every implementation, in a dry
+ * capture: nothing is compiled or computed. If the contract refuses the calls
+ * of a case, and they are refused, nothing is lacking. */
 #include "tests/op/suite_run.h"
 #include "tools/tool.h"
 
@@ -13,21 +13,24 @@
 
 #define DTYPES 5 /* f32 f16 bf16 i32 u8: values 1..5 */
 
-/* How a case was answered: it was not asked anything (it has no ops for this
- * device); it is left to others (UNSUPPORTED); it is refused as its contract
- * says (INVALID); or it would run. Of several implementations the best answer
- * is the device's, in this order. */
+/* The answer of an implementation to a case. The device's answer is the best of
+ * all implementations, in this order.
+ * - UNASKED: the case has no ops for this device.
+ * - LACKS: others must do it (UNSUPPORTED).
+ * - REFUSES: it is refused, as its contract says (INVALID).
+ * - RUNS: it would run. */
 enum answer { UNASKED, LACKS, REFUSES, RUNS, ANSWERS };
 
-/* What one implementation says of a table. asked[d] counts cases with an
- * operand of dtype d, taken[d] those of them that it runs: a case of two dtypes
- * is counted under both. */
+/* The answers of one implementation to a table. A case with two dtypes counts
+ * for both.
+ * - asked[d]: cases with an operand of dtype d
+ * - taken[d]: the cases among these that it runs */
 struct row {
     unsigned long asked[DTYPES + 1], taken[DTYPES + 1];
     unsigned long answered[ANSWERS]; /* cases by answer */
 };
 
-/* One device under question. */
+/* The state for one device. */
 struct inquiry {
     struct bed bed;
     const struct options *options;
@@ -35,7 +38,7 @@ struct inquiry {
     unsigned long answered[ANSWERS]; /* cases by the device's best answer */
 };
 
-/* A case that was run and refused in part counts as one that runs. */
+/* A case counts as RUNS if some of its calls run and others are refused. */
 static enum answer answer_of(const struct bed *b)
 {
     if (b->failed || b->skipped)
@@ -43,8 +46,8 @@ static enum answer answer_of(const struct bed *b)
     return b->taken > 0 ? RUNS : b->refused > 0 ? REFUSES : UNASKED;
 }
 
-/* Ask the pinned implementation about every case of a table; best[i] is the
- * best answer to case i so far, and why[i] the last refusal of it. */
+/* Ask the pinned implementation about every case of a table. best[i] is the
+ * best answer to case i so far, and why[i] its last refusal. */
 static void ask(struct bed *b, const struct suite *s, struct row *r,
                 enum answer *best, char **why)
 {
@@ -100,7 +103,7 @@ static void print_row(const struct bed *b, const struct suite *s,
            r->answered[LACKS]);
 }
 
-/* What no implementation takes, each with why the last one did not. */
+/* Print the cases that no implementation runs, with the last reason. */
 static void print_lacks(const struct inquiry *q, const struct suite *s,
                         const enum answer *best, char *const *why)
 {
@@ -114,7 +117,8 @@ static void print_lacks(const struct inquiry *q, const struct suite *s,
     }
 }
 
-/* One table by every implementation; false: the device failed. */
+/* Ask every implementation about one table. Returns false if the
+ * device failed. */
 static bool one_table(struct inquiry *q, const struct suite *s,
                       enum answer *best, char **why)
 {
@@ -140,8 +144,8 @@ static bool one_table(struct inquiry *q, const struct suite *s,
     return true;
 }
 
-/* Each table with its own memory of answers; false: no memory, or the device
- * failed. */
+/* Ask about each selected table. Returns false if memory is short or the
+ * device failed. */
 static bool all_tables(struct inquiry *q)
 {
     bool ok = true;
@@ -160,7 +164,7 @@ static bool all_tables(struct inquiry *q)
     return ok;
 }
 
-/* The last line of a device: cases that were asked nothing are not counted. */
+/* Print the last line of a device. Cases without an answer are not counted. */
 static void print_total(const struct inquiry *q)
 {
     const unsigned long *n = q->answered;
@@ -177,7 +181,8 @@ static void print_total(const struct inquiry *q)
     *q->first = false;
 }
 
-/* Open a device and ask it; false when it does not open, or fails. */
+/* Open a device and ask about all tables. Returns false if it does not open,
+ * or fails. */
 static bool one_device(const char *name, const struct options *o,
                        struct bed_state *state, bool *first)
 {

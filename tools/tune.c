@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tune.c - `sesqui tune`: have the fastest implementations of products found,
- * and kept. What is done, ssq_gemm_tune does; here shapes become tensors.
+/* tune.c - `sesqui tune`: finds and stores the fastest implementations of
+ * matrix products. ssq_gemm_tune does the work; this file creates the tensors.
  *
- * Without shapes the products are those that `sesqui bench` times. */
+ * Without shapes it tunes the products that `sesqui bench` times. */
 #include "tests/op/gemm/gemm_case.h"
 #include "tools/tool.h"
 
@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/** A product as the command line says it; 0 batch: two dimensions. */
+/** A product from the command line. batch 0: two dimensions. */
 struct shape {
     int64_t m, n, k, batch;
     ssq_dtype factor, result;
@@ -80,7 +80,7 @@ static int usage(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
-/* What all shapes have, and whether each can be read. */
+/* Read the options of all shapes, and check that each shape can be read. */
 static int read_options(const struct options *o, struct shape *s)
 {
     *s = (struct shape){.factor = SSQ_F16, .result = SSQ_F16};
@@ -133,7 +133,8 @@ static ssq_status tune(ssq_queue *q, const struct shape *s, bool tf32,
     return st;
 }
 
-/* The algorithm as a word: names are of 64 bits. */
+/* Print a result. The algorithm is a word of 16 digits, because its name has
+ * 64 bits. */
 static void print_found(const struct options *o, const ssq_gemm_tuning *t,
                         bool first)
 {
@@ -165,7 +166,7 @@ static void print_found(const struct options *o, const ssq_gemm_tuning *t,
            t->kept ? "" : "; it is not kept");
 }
 
-/* Shape i of those to be done; false: there are no more. */
+/* Get shape i of the shapes to be tuned. Returns false if there are fewer. */
 static bool shape_of(const struct options *o, const struct shape *all, size_t i,
                      struct shape *s)
 {
@@ -185,7 +186,7 @@ static bool shape_of(const struct options *o, const struct shape *all, size_t i,
     return true;
 }
 
-/* Every shape; one that cannot be tuned does not end it. */
+/* Tune every shape. If one fails, the others follow. */
 static int tune_all(const struct options *o, const struct shape *all,
                     ssq_queue *q)
 {

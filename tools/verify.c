@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* verify.c - `sesqui verify`: every implementation of every op against the
- * reference, in TAP. */
+/* verify.c - `sesqui verify`: compares every implementation of every op with
+ * the reference, and prints TAP. */
 #include "tests/op/suite.h"
 #include "tools/tool.h"
 
 #include <string.h>
 #include <unistd.h>
 
-/* The report as it is written, and what it has come to so far. */
+/* The report and its counts so far. */
 struct tally {
     FILE *out;
     unsigned long cases, failed, skipped;
-    size_t tables, done; /* that are selected; that are done */
+    size_t tables, done; /* selected tables; tables that are done */
     struct progress progress;
 };
 
-/* TAP: a # in a name would begin a directive. */
+/* Escape a text for TAP: a # in a name would begin a directive. */
 static void print_escaped(FILE *f, const char *s)
 {
     for (; *s != '\0'; s++) {
@@ -25,7 +25,7 @@ static void print_escaped(FILE *f, const char *s)
     }
 }
 
-/* A case as a line of TAP, as suite_report_fn. */
+/* Print a case as a line of TAP, as suite_report_fn. */
 static void report(void *user, const char *device, const char *impl,
                    const struct suite *suite, size_t i, const struct bed *b,
                    bool ok)
@@ -55,7 +55,8 @@ static void report(void *user, const char *device, const char *impl,
     t->skipped += b->skipped;
 }
 
-/* What the bits were certified for: doc/design/numbers.md, class B. */
+/* Print for which data the bits are certified: doc/design/numbers.md,
+ * class B. */
 static void print_device(FILE *out, const char *name)
 {
     ssq_device *d = NULL;
@@ -69,7 +70,7 @@ static void print_device(FILE *out, const char *name)
     ssq_device_close(&d);
 }
 
-/* The devices that will be asked, as comments before the first case. */
+/* Print the devices that will be tested, as comments before the first case. */
 static void print_devices(FILE *out, const char *only)
 {
     size_t n = ssq_device_count();
@@ -82,8 +83,8 @@ static void print_devices(FILE *out, const char *only)
     }
 }
 
-/* Set name to that of the device: "auto" and "vulkan" are names too, and the
- * suites know "vulkan:0" alone. @return an exit_code */
+/* Set name to the full name of the device: "auto" and "vulkan" are names, too,
+ * but suites know only "vulkan:0". @return an exit_code */
 static int find_device(const char *wanted, char *name, size_t bytes)
 {
     ssq_device *d = NULL;
@@ -99,7 +100,8 @@ static int find_device(const char *wanted, char *name, size_t bytes)
     return st == SSQ_ERR_NOT_FOUND ? EXIT_USAGE : EXIT_FAILED;
 }
 
-/* Every selected table. The names of the tables are comments of the report. */
+/* Run every selected table. The names of the tables are comments of
+ * the report. */
 static void run_tables(const struct options *o, const char *only,
                        struct tally *t)
 {
@@ -150,8 +152,7 @@ int command_verify(const struct options *o)
         written = false;
     if (!written)
         fprintf(stderr, "sesqui: verify: the report could not be written\n");
-    /* a run of no case has shown nothing, and a driver that ended a process is
-     * at fault */
+    /* fail if no case ran, or if a driver ended its process */
     return t.failed == 0 && t.cases > 0 && written && drivers ? EXIT_FINE
                                                               : EXIT_FAILED;
 }

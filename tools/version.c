@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* version.c - `sesqui --version`: what was built, from which commit, and how.
- * Nothing is loaded for it. No path and no time is in it, so that two builds of
- * one source are equal. */
+/* version.c - `sesqui --version`: the version, its commit, and how it was
+ * built. Loads no module. The output contains neither a path nor a time, so two
+ * builds of one source are equal. */
 #include "tools/commit.h"
 #include "tools/tool.h"
 
@@ -18,7 +18,7 @@ static const struct {
 
 #define PARTS (sizeof(parts) / sizeof(parts[0]))
 
-/* One line: "modules   opencl vulkan". */
+/* Print one line, for example "modules   opencl vulkan". */
 static void print_built(FILE *f, const char *sort)
 {
     fprintf(f, "%-10s", sort);

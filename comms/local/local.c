@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* local.c - the ranks of one process: a message is copied by who receives it,
- * from where its sender has it.
+/* local.c - transport between the ranks of one process: the receiver copies a
+ * message directly from the sender's memory.
  *
- * A group has one lock and one post for each way from a rank to another. A
- * sender posts, a receiver takes, copies without the lock, and says that it is
- * done; then the sender goes on. So nothing is kept, and nothing is left behind
- * when an exchange has ended. */
+ * A group has one lock, and one post for each ordered pair of ranks. The sender
+ * posts a message. The receiver takes the post, copies the bytes without the
+ * lock, and marks the post as done. Then the sender continues. No message is
+ * buffered, and no message remains after an exchange. */
 #include "lib/comm/comm.h"
 
 #include <errno.h>
@@ -24,12 +24,12 @@ struct post {
 
 struct group {
     struct object object;
-    pthread_mutex_t lock; /* of what follows */
+    pthread_mutex_t lock; /* for all members that follow */
     pthread_cond_t changed;
     unsigned size;
-    bool dead;             /* somebody has given up */
-    char text[ERROR_TEXT]; /* who, and why */
-    bool *gone;            /* [size] */
+    bool dead;             /* a rank has given up */
+    char text[ERROR_TEXT]; /* which rank, and why */
+    bool *gone;            /* [size]: the rank was destroyed */
     struct post *posts;    /* [from * size + to] */
 };
 
@@ -48,8 +48,9 @@ static struct post *post_of(const struct comm_link *link,
                                        : m->peer * size + link->rank];
 }
 
-/* The lock is let go of while bytes are copied: the sender keeps them as long
- * as the post is TAKEN. Whatever was looked at before may have changed then. */
+/* Copy a message and mark its post as done. The lock is released during the
+ * copy; the sender keeps the bytes valid while the post is TAKEN. Other state
+ * may change meanwhile, so the caller must check it again. */
 static void receive(struct group *g, struct comm_message *m, struct post *p)
 {
     size_t n = p->size < m->size ? p->size : m->size;
@@ -63,7 +64,8 @@ static void receive(struct group *g, struct comm_message *m, struct post *p)
     pthread_cond_broadcast(&g->changed);
 }
 
-/* Does what can be done of it; true if there was something. */
+/* Advance a message as far as possible. Returns true if it is done now and was
+ * not done before. */
 static bool advance(const struct comm_link *link, struct comm_message *m)
 {
     struct post *p = post_of(link, m);
@@ -80,8 +82,8 @@ static bool advance(const struct comm_link *link, struct comm_message *m)
 
 /* ---- errors, with the lock ---- */
 
-/* "rank 2 is gone", "ranks 1, 3 have not come": of those whose messages have
- * not passed. */
+/* Write the numbers of the peers whose messages have not passed, each once. For
+ * example "1, 3". */
 static void peers_text(const struct comm_message *m, size_t n, char *text,
                        size_t bytes)
 {
@@ -97,7 +99,8 @@ static void peers_text(const struct comm_message *m, size_t n, char *text,
     }
 }
 
-/* The first reason why what is left cannot pass any more; SSQ_OK: it may. */
+/* Return the first reason why the remaining messages cannot pass; SSQ_OK if
+ * they still may. */
 static ssq_status hopeless(const struct comm_link *link,
                            const struct comm_message *m, size_t n)
 {
@@ -113,7 +116,8 @@ static ssq_status hopeless(const struct comm_link *link,
     return SSQ_OK;
 }
 
-/* Nobody may look at this rank's memory any more. */
+/* Withdraw the sends that have not passed, so that no peer reads this rank's
+ * memory later. Waits for peers that are copying. */
 static void withdraw(const struct comm_link *link, const struct comm_message *m,
                      size_t n)
 {
@@ -154,8 +158,9 @@ static void post_all(const struct comm_link *link, const struct comm_message *m,
     pthread_cond_broadcast(&link->group->changed);
 }
 
-/* Until all have passed. A rank that is waited for is awake some time: it
- * comes, leaves, or gives up itself. */
+/* Advance messages until all have passed, one of them cannot pass any more, or
+ * the timeout is over. A peer that arrives, leaves or gives up wakes this
+ * rank. */
 static ssq_status pass_all(const struct comm_link *link, struct comm_message *m,
                            size_t n, double timeout)
 {
@@ -200,7 +205,8 @@ static ssq_status exchange(struct comm_link *link,
     return st;
 }
 
-/* The first to give up is the one who knows why. */
+/* Record why the group ends. Only the first rank that gives up knows the cause,
+ * so later texts are ignored. */
 static void abandon(struct comm_link *link, const char *text)
 {
     struct group *g = link->group;
@@ -250,7 +256,8 @@ static void group_free(struct object *o)
     mem_free(g);
 }
 
-/* Waits are by the clock that nobody sets. */
+/* Waits use the monotonic clock: a change of the system time does not affect
+ * them. */
 static struct group *group_create(unsigned n)
 {
     struct group *g = mem_alloc(sizeof(*g));

@@ -1,11 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* link.c - messages between processes, by MPI.
  *
- * Two duplicates of the program's communicator: one has the messages of
- * exchanges, all with one tag, since they arrive in their order; the other has
- * the words of ranks that give up or leave. An exchange starts everything and
- * asks again and again, as MPI moves nothing by itself; the longer nothing
- * comes, the longer it sleeps in between. */
+ * The link has two duplicates of the program's communicator. One carries the
+ * messages of exchanges. They all have one tag, because they arrive in the
+ * order of their sends. The other carries words: short messages of ranks that
+ * give up or leave.
+ *
+ * An exchange starts all its sends and receives and then polls them, because
+ * MPI makes no progress by itself. It sleeps between polls if no message passes
+ * for some time. */
 #include <mpi.h>
 
 #include "lib/comm/transport.h"
@@ -18,23 +21,25 @@
 
 #define TEXT_BYTES 1024
 
-/* What the second communicator has: a kind, and a text behind it. */
+/* The kinds of words. A word is one byte with its kind, then a text. */
 enum word { WORD_ABANDON = 1, WORD_LEAVE };
 
 struct comm_link {
     const struct services *services;
     MPI_Comm values, words;
     int rank, size;
-    MPI_Request *requests; /* of an exchange: 2 * size */
-    double *gone;     /* when it was heard that a rank has left; 0: never */
-    atomic_bool left; /* this one */
-    bool broken;      /* an exchange has failed */
-    bool pending;     /* and messages of it have not been taken back */
-    char said[2][TEXT_BYTES]; /* what others are told, by its word */
-    MPI_Request *telling;     /* of each of the two: size */
+    MPI_Request *requests; /* 2 * size, for an exchange */
+    double *gone; /* [size]: when the word that the rank has left arrived; 0: it
+                     has not */
+    atomic_bool left; /* this rank has left */
+    bool broken;      /* an exchange has failed, or this rank gave up */
+    bool pending;     /* MPI may still use memory of the link or of messages */
+    char said[2][TEXT_BYTES]; /* the word last sent, for each kind */
+    MPI_Request *telling;     /* [2 * size]: the sends of said, by kind */
 };
 
-/* Of MPI's errors; the communicators return them. */
+/* Set the error of a failed MPI call. The communicators return errors
+ * (MPI_ERRORS_RETURN). */
 static ssq_status mpi_error(const struct services *s, int error,
                             const char *call)
 {
@@ -54,7 +59,7 @@ static double now(void)
     return (double)t.tv_sec + (double)t.tv_nsec * 1e-9;
 }
 
-/* MPI ends a process that calls it behind MPI_Finalize. */
+/* MPI aborts a process that calls it after MPI_Finalize. */
 static bool finalized(void)
 {
     int over = 0;
@@ -70,8 +75,8 @@ static ssq_status check_living(const struct services *s)
                : SSQ_OK;
 }
 
-/* Others may have the processor first; after a millisecond or so it is slept,
- * up to a fifth of one. */
+/* Yield to other threads. After about a millisecond without progress, sleep:
+ * first 20 and later 200 microseconds. */
 static void rest(unsigned idle)
 {
     struct timespec t = {0, idle < 4096 ? 20000 : 200000};
@@ -83,7 +88,8 @@ static void rest(unsigned idle)
 
 /* ---- ranks that give up or leave ---- */
 
-/* Sent and not waited for: nobody may be there to receive it. */
+/* Send a word to all ranks that have not left. Does not wait: a rank may no
+ * longer receive it. */
 static void tell(struct comm_link *l, enum word word, const char *text)
 {
     char *said = l->said[word - 1];
@@ -96,8 +102,8 @@ static void tell(struct comm_link *l, enum word word, const char *text)
                             l->words, &requests[r]);
 }
 
-/* True when all that was told has left this memory, which takes no longer than
- * a moment where anybody is there. */
+/* Wait until MPI no longer reads `said`, at most one second. This is short if
+ * the other ranks still run. Returns false if MPI may still read it. */
 static bool told(struct comm_link *l)
 {
     double until = now() + 1.0;
@@ -116,7 +122,8 @@ static bool told(struct comm_link *l)
     return true;
 }
 
-/* Hear what there is; an error for a rank that has given up. */
+/* Receive all words that have arrived. Returns SSQ_ERR_COMM if a rank has given
+ * up. */
 static ssq_status hear(struct comm_link *l)
 {
     for (;;) {
@@ -142,7 +149,8 @@ static ssq_status hear(struct comm_link *l)
 
 /* ---- an exchange ---- */
 
-/* A rank's last messages may come behind the word that it has left. */
+/* Seconds to wait for a rank's messages after its word that it has left: the
+ * word may overtake them. */
 #define GRACE 1.0
 
 static ssq_status start(struct comm_link *l, struct comm_message *m, size_t n)
@@ -163,7 +171,8 @@ static ssq_status start(struct comm_link *l, struct comm_message *m, size_t n)
     return st;
 }
 
-/* Ask of each that has not passed; *all: they have, now. */
+/* Test each message that has not passed. Sets *all if all have passed now, and
+ * *moved if one of them passed in this call. */
 static ssq_status ask(struct comm_link *l, struct comm_message *m, size_t n,
                       bool *all, bool *moved)
 {
@@ -190,8 +199,9 @@ static ssq_status ask(struct comm_link *l, struct comm_message *m, size_t n,
     return st;
 }
 
-/* Of those whose messages have not passed; ranks come in order.
- * @return how many they are */
+/* Write the numbers of the peers whose messages have not passed. Messages must
+ * be ordered by peer.
+ * @return the number of these peers */
 static unsigned peers_text(const struct comm_message *m, size_t n, char *text,
                            size_t bytes)
 {
@@ -210,7 +220,8 @@ static unsigned peers_text(const struct comm_message *m, size_t n, char *text,
     return ranks;
 }
 
-/* Why what is left will not pass any more; SSQ_OK: it may. */
+/* Return the reason why the remaining messages will not pass; SSQ_OK if they
+ * still may. */
 static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
                            size_t n, double began, double timeout)
 {
@@ -229,7 +240,8 @@ static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
                                           m[i].peer);
     if (t - began < timeout)
         return SSQ_OK;
-    /* One of several may wait for another, and is the one to name it. */
+    /* One of several missing ranks may itself wait for another. It should time
+     * out first and name that one. */
     if (peers_text(m, n, peers, sizeof(peers)) > 1 &&
         t - began < timeout + GRACE)
         return SSQ_OK;
@@ -240,7 +252,8 @@ static ssq_status hopeless(struct comm_link *l, const struct comm_message *m,
         l->rank, timeout, peers);
 }
 
-/* What was to be received can be taken back; what is being sent cannot. */
+/* Cancel the messages that have not passed. MPI may still use their memory: it
+ * need not cancel a send. */
 static void take_back(struct comm_link *l, const struct comm_message *m,
                       size_t n)
 {
@@ -300,7 +313,8 @@ static void leave(struct comm_link *l)
     atomic_store(&l->left, true);
 }
 
-/* After a failure the communicators stay: to free them is for all ranks. */
+/* After a failure the communicators are not freed: MPI_Comm_free is
+ * collective. */
 static void close_link(struct comm_link *l)
 {
     const struct services *s = l->services;
@@ -314,17 +328,17 @@ static void close_link(struct comm_link *l)
         (void)MPI_Comm_free(&l->words);
     }
     if (!heard)
-        return; /* what is said may still be read */
+        return; /* MPI may still read said */
     s->mem_free(l->requests);
     s->mem_free(l->telling);
     s->mem_free(l->gone);
     s->mem_free(l);
 }
 
-/* ---- made ---- */
+/* ---- creation ---- */
 
-/* Is the MPI that this process has the one of our headers, and fit for
- * threads? */
+/* Check the MPI library of this process. It must be the one that the module was
+ * built for, it must be running, and threads must be allowed to call it. */
 static ssq_status check(const struct services *s, size_t bytes)
 {
     char version[MPI_MAX_LIBRARY_VERSION_STRING] = "";
@@ -353,7 +367,7 @@ static ssq_status check(const struct services *s, size_t bytes)
     return SSQ_OK;
 }
 
-/* MPI's own answer to these is the end of the process. */
+/* Refuse communicators for which MPI would abort the process. */
 static ssq_status check_comm(const struct services *s, MPI_Comm comm)
 {
     int inter = 0;
@@ -367,8 +381,8 @@ static ssq_status check_comm(const struct services *s, MPI_Comm comm)
                  : SSQ_OK;
 }
 
-/* What is not made in time MPI may still make, so *l stays then, for good; the
- * others' calls end in the same way. */
+/* Duplicate comm, at most until the time `until`. After a timeout MPI may still
+ * write to *made, so *l is never freed. The other ranks time out, too. */
 static ssq_status duplicate(struct comm_link *l, MPI_Comm comm, MPI_Comm *made,
                             double until, double timeout)
 {

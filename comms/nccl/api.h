@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* api.h - what the module uses of NCCL and of CUDA's driver, in our own words.
+/* api.h - declarations of the parts of NCCL and of the CUDA driver that the
+ * module uses.
  *
- * Neither is needed to build. Types, numbers and calls are those of nccl.h of
- * 2.14, which later releases of 2.x keep; the configuration has the size and
- * the version of 2.14, by which later ones know what it has not. */
+ * Neither library is needed for the build. Types, numbers and calls are those
+ * of nccl.h 2.14; later releases of 2.x keep them. The configuration has the
+ * size and version of 2.14, so a later NCCL knows which fields it lacks. */
 #ifndef COMMS_NCCL_API_H
 #define COMMS_NCCL_API_H
 
@@ -31,7 +32,8 @@
 #define NCCL_CONFIG_MAGIC   0xcafebeefu
 #define NCCL_CONFIG_VERSION 21400u
 
-/** ncclConfig_t of 2.14. What is padding there is a field later. */
+/** ncclConfig_t of 2.14. `later` is padding there, and a field in later
+ *  versions. */
 struct nccl_config {
     size_t size;
     unsigned magic, version;
@@ -42,7 +44,8 @@ struct nccl_config {
 _Static_assert(sizeof(void *) != 8 || sizeof(struct nccl_config) == 24,
                "as NCCL 2.14 has it");
 
-/* Behind the real nccl.h, where a test compiles this, only the lists stand. */
+/* A test includes the real nccl.h before this header. It then provides the
+ * types and numbers of this block. */
 #ifndef NCCL_MAJOR
 typedef struct ncclComm *ncclComm_t;
 typedef struct nccl_config ncclConfig_t;
@@ -61,7 +64,8 @@ enum { NCCL_NUMBERS(X) };
 #undef X
 #endif
 
-/** X(name, answer, arguments), but for ncclGetVersion. */
+/** X(name, return type, arguments). ncclGetVersion is not in the list: it is
+ *  looked up first. */
 /* clang-format off */
 #define NCCL_CALLS(X) \
     X(ncclGetUniqueId, ncclResult_t, (ncclUniqueId *)) \
@@ -93,7 +97,7 @@ enum { NCCL_NUMBERS(X) };
     X(ncclAllGather, ncclResult_t, (const void *, void *, size_t, \
         ncclDataType_t, ncclComm_t, cudaStream_t))
 
-/** X(name, symbol, arguments) of the driver, which answers 0. */
+/** X(name, symbol, arguments) of the driver. Each call returns 0 on success. */
 #define NCCL_DRIVER_CALLS(X) \
     X(CtxGetCurrent, cuCtxGetCurrent, (CUcontext *)) \
     X(CtxGetDevice, cuCtxGetDevice, (int *)) \

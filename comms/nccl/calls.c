@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.c - finding NCCL, its version and its symbols.
+/* calls.c - finds NCCL, its version and its symbols.
  *
- * A library that is in the process already comes first, whoever brought it: two
- * NCCLs side by side would not know each other's communicators. The version is
- * asked for before anything else, as it says what a symbol's ABI is. */
+ * If the process has already loaded an NCCL, that one is used: two copies would
+ * not know each other's communicators. The version is checked first, because it
+ * determines the ABI of all other symbols. */
 #define _GNU_SOURCE /* dladdr */
 #include "comms/nccl/calls.h"
 
@@ -15,7 +15,8 @@
 #define DRIVER  "libcuda.so.1"
 #define MODE    (RTLD_NOW | RTLD_LOCAL | RTLD_NODELETE)
 
-/** The first with all that is used here: communicators that do not block. */
+/** 2.14: the first version with non-blocking communicators. It has all calls
+ *  that are used here. */
 #define LEAST 21400
 
 typedef ncclResult_t (*version_fn)(int *version);
@@ -32,8 +33,9 @@ static const struct symbol nccl[] = {NCCL_CALLS(X){NULL, 0}};
 static const struct symbol driver[] = {NCCL_DRIVER_CALLS(X){NULL, 0}};
 #undef X
 
-/* ISO C has no conversion from an object pointer to a function's; POSIX
- * promises the same representation. */
+/* Look up symbols and store them in calls. Returns the first missing name, or
+ * NULL. ISO C cannot convert an object pointer to a function pointer; POSIX
+ * guarantees the same representation. */
 static const char *look_up(void *library, const struct symbol *s,
                            struct nccl_calls *calls)
 {
@@ -46,7 +48,7 @@ static const char *look_up(void *library, const struct symbol *s,
     return NULL;
 }
 
-/* 2804 was 2.8.4, 20906 is 2.9.6. */
+/* 2804 is 2.8.4, and 20906 is 2.9.6: the encoding changed with 2.9. */
 static const char *version_words(int version, char *text, size_t bytes)
 {
     int scale = version < 10000 ? 1000 : 10000;
@@ -82,7 +84,8 @@ static void *open_nccl(void)
     return p != NULL ? p : dlopen(LIBRARY, MODE);
 }
 
-/* Where the loader found the file that has a symbol. */
+/* Set path to the file from which NCCL was loaded, or to LIBRARY if it is
+ * unknown. */
 static void path_of(void *library, char *path, size_t bytes)
 {
     Dl_info info;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.h - the libraries of NCCL and of the driver in this process. */
+/* calls.h - the calls of the NCCL and driver libraries of this process. */
 #ifndef COMMS_NCCL_CALLS_H
 #define COMMS_NCCL_CALLS_H
 
@@ -16,8 +16,9 @@ struct nccl_calls {
 #undef X
 };
 
-/** Open both and look up all calls; they stay open.
- *  @return SSQ_ERR_UNSUPPORTED: the text says what is missing, and where */
+/** Open both libraries and look up all calls. The libraries stay open.
+ *  @return SSQ_ERR_UNSUPPORTED: the text names the library, version or symbol
+ *    that is missing */
 ssq_status nccl_calls_open(const struct services *services,
                            struct nccl_calls *calls);
 

@@ -1,16 +1,17 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ending.c - the end of a communicator, which takes as long as NCCL wants.
+/* ending.c - ends a communicator, which may take NCCL any length of time.
  *
- * What has come to its end is finalised and destroyed, since another rank may
- * still read what lies in this one's buffers; what has not is aborted. Both may
- * wait for others, or for a driver in trouble, for longer than anybody would:
- * so a thread does it, and whoever asked waits for a while. */
+ * If all work of a communicator is done, it is finalized and then destroyed,
+ * because another rank may still read this rank's buffers. Otherwise it is
+ * aborted. Both may wait for other ranks, or for a driver that hangs, longer
+ * than a caller can accept. So a thread ends the communicator, and the caller
+ * waits only for a limited time. */
 #include "comms/nccl/link.h"
 
 #include <signal.h>
 #include <time.h>
 
-/* Seconds for all ranks to come to their ends, before this one is aborted. */
+/* Seconds to wait for all ranks to finalize. After that this rank aborts. */
 #define GENTLY 10.0
 
 struct ending {
@@ -21,7 +22,7 @@ struct ending {
     pthread_mutex_t lock;
     pthread_cond_t changed;
     bool done;
-    unsigned users; /* two: the thread, and who waits for it */
+    unsigned users; /* two: the thread, and the caller that waits for it */
 };
 
 static void put(struct ending *e)
@@ -103,7 +104,8 @@ static struct ending *create(const struct services *services,
     return e;
 }
 
-/* Without memory or a thread it is done here, however long it takes. */
+/* If memory or a thread cannot be had, end the communicator in the calling
+ * thread, without a limit on the time. */
 void nccl_end(const struct services *services, const struct nccl_calls *calls,
               ncclComm_t comm, bool gently, double patience)
 {

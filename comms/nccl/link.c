@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.c - collectives by NCCL: a module of its own, which opens the library
- * where it runs.
+/* link.c - collectives by NCCL, as a module that opens the library at run time.
  *
- * Communicators do not block: what NCCL cannot do at once its own threads go on
- * with, and a call here waits for them with an end to it, which a call that
- * blocks inside of NCCL would not have. */
+ * Communicators are non-blocking. If NCCL cannot complete a call immediately,
+ * its own threads complete it, and a call here waits for them with a timeout. A
+ * call that blocks inside NCCL could not be timed out. */
 #include "comms/nccl/link.h"
 
 #include <sched.h>
@@ -12,10 +11,10 @@
 #include <string.h>
 #include <time.h>
 
-/* Times that a thread yields before it sleeps. */
+/* Number of polls with a yield between them. Later polls sleep in between. */
 #define SPINS 200
 
-/* Seconds that who gives up waits for NCCL to do so. */
+/* Seconds that a rank which gives up waits for NCCL to abort. */
 #define PATIENCE 5.0
 
 double nccl_now(void)
@@ -70,7 +69,7 @@ static ncclDataType_t type_of(enum comm_element element)
                                     : ncclUint8;
 }
 
-/* What has a root, which may be a peer. */
+/* Hand NCCL a move that has a root or a peer (m->root). */
 static ncclResult_t move_rooted(const struct comm_link *l, cudaStream_t stream,
                                 const struct comm_move *m, const char **call)
 {
@@ -123,7 +122,8 @@ static ncclResult_t move(const struct comm_link *l, cudaStream_t stream,
     }
 }
 
-/* The first failure is told; the group is ended in any case. */
+/* Hand NCCL all moves as one group. Returns the first failure, and ends the
+ * group in any case. */
 static ncclResult_t group(const struct comm_link *l, cudaStream_t stream,
                           const struct comm_move *moves, size_t n,
                           const char **call)
@@ -160,7 +160,8 @@ static ssq_status enqueue(struct comm_link *l, void *native,
     return st;
 }
 
-/* Who is in a call will be told by that. */
+/* Ask NCCL for an asynchronous error. If another call holds the lock, that call
+ * reports the error. */
 static ssq_status look(struct comm_link *l)
 {
     ncclResult_t r = ncclSuccess;
@@ -178,14 +179,15 @@ static ssq_status look(struct comm_link *l)
     return st;
 }
 
-/* ---- its end ---- */
+/* ---- ending ---- */
 
 static void leave(struct comm_link *l)
 {
     atomic_store(&l->leaving, true);
 }
 
-/* NCCL tells nobody why: the others find out by its errors and by time. */
+/* NCCL cannot send the text. The other ranks notice by NCCL's errors or by
+ * their timeout. */
 static void abandon(struct comm_link *l, const char *text)
 {
     (void)text;
@@ -199,8 +201,8 @@ static void abandon(struct comm_link *l, const char *text)
         nccl_end(l->services, &l->calls, comm, false, PATIENCE);
 }
 
-/* What ends well needs the other ranks: who ends several of them one after the
- * other does not wait long for each. */
+/* A gentle end needs the other ranks. The wait is short, because a program may
+ * close the links of several ranks one after the other. */
 static void close_link(struct comm_link *l)
 {
     if (l->comm != NULL && !l->lent)
@@ -209,9 +211,10 @@ static void close_link(struct comm_link *l)
     l->services->mem_free(l);
 }
 
-/* ---- its beginning ---- */
+/* ---- creation ---- */
 
-/* NCCL's runtime library works in the primary context. */
+/* Check that the current context is the primary one: NCCL's CUDA runtime uses
+ * no other. */
 static ssq_status check_context(const struct comm_link *l, int *device)
 {
     CUcontext current = NULL, primary = NULL;

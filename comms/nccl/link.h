@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* link.h - a rank's communicator of NCCL's, and its end. */
+/* link.h - one rank's NCCL communicator, and how it ends. */
 #ifndef COMMS_NCCL_LINK_H
 #define COMMS_NCCL_LINK_H
 
@@ -12,28 +12,33 @@ struct comm_link {
     const struct services *services;
     struct nccl_calls calls;
     unsigned rank, size;
-    bool lent;            /* comm is the program's */
-    pthread_mutex_t lock; /* of comm, which one thread uses at a time */
-    ncclComm_t comm;      /* NULL: it has been aborted */
-    atomic_bool leaving;  /* who waits in the link gives up */
+    bool lent;            /* comm is owned by the program */
+    pthread_mutex_t lock; /* for comm: one thread uses it at a time */
+    ncclComm_t comm;      /* NULL: it was aborted */
+    atomic_bool leaving;  /* calls that wait in the link must give up */
 };
 
-/** Seconds of the monotonic clock. */
+/** Return the time of the monotonic clock in seconds. */
 double nccl_now(void);
-/** SSQ_ERR_COMM with the call, NCCL's words for the result and its last error.
- */
+/** Set SSQ_ERR_COMM with the name of the call, NCCL's text for the result, and
+ *  its last error. */
 ssq_status nccl_error(const struct comm_link *link, const char *call,
                       ncclResult_t result);
-/** What a call of a communicator that does not block comes to: waits for it as
- *  long as it is in progress, at most timeout seconds. */
+/** Wait while a call on a non-blocking communicator is in progress, at most
+ *  timeout seconds. result is the value that the call returned.
+ *  @return SSQ_ERR_COMM: NCCL failed, the time is over, or `leaving` was set */
 ssq_status nccl_settle(struct comm_link *link, const char *call,
                        ncclResult_t result, double timeout);
 
 /* ---- ending.c ---- */
 
-/** End a communicator, by a thread of its own, as NCCL may wait in it: for what
- *  is under way and for other ranks, or, not gently, for nobody but where it
- *  fails to. Waits at most so many seconds for that thread, which goes on. */
+/** End a communicator in a separate thread, because NCCL may wait.
+ *  - gently: finalize and destroy it. This waits for work in flight and for
+ *    other ranks. If it takes more than 10 seconds or fails, abort.
+ *  - otherwise: abort it, which should wait for no other rank.
+ *
+ *  Waits at most patience seconds for the thread, which continues after
+ *  that. */
 void nccl_end(const struct services *services, const struct nccl_calls *calls,
               ncclComm_t comm, bool gently, double patience);
 

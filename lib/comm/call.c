@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* call.c - the public collectives: arguments are checked here. */
+/* call.c - the public collectives, and the checks of their arguments. */
 #include "lib/comm/comm.h"
 #include "lib/comm/parts.h"
 
@@ -58,7 +58,7 @@ static ssq_status check_tensor(const ssq_queue *queue, const ssq_tensor *t,
     return st;
 }
 
-/* The dtypes that a reduction has; 0: there is no such reduction. */
+/* Set *dtypes to the valid dtypes of a reduction. */
 static ssq_status check_reduction(ssq_comm_reduction reduction,
                                   const char *what, unsigned *dtypes)
 {
@@ -74,8 +74,8 @@ static ssq_status check_reduction(ssq_comm_reduction reduction,
 
 /* ---- lists ---- */
 
-/* By dtype, so that a piece is of one; in their order within each. Tensors
- * without elements have no part in anything. */
+/* Hold the tensors sorted by dtype, because a piece has one dtype. Within a
+ * dtype they keep their order. Tensors without elements are left out. */
 static ssq_status hold_list(struct job *job, const ssq_tensor *const *tensors,
                             size_t n, const char *what)
 {
@@ -104,7 +104,8 @@ static int by_place(const void *a, const void *b)
     return x->begin < y->begin ? -1 : x->begin > y->begin;
 }
 
-/* Sorted, overlaps are between neighbours. */
+/* Refuse tensors that overlap. After sorting, overlapping tensors
+ * are neighbours. */
 static ssq_status check_apart(const struct job *job, const char *what)
 {
     struct range *r = mem_alloc_array(job->n + 1, sizeof(*r));
@@ -125,7 +126,7 @@ static ssq_status check_apart(const struct job *job, const char *what)
     return st;
 }
 
-/* The tensors of a list, checked and held by a job. */
+/* Check the tensors of a list, and let the job hold them. */
 static ssq_status list_job(ssq_queue *queue, struct job *job,
                            const ssq_tensor *const *tensors, size_t n,
                            unsigned dtypes, const char *what)
@@ -197,7 +198,7 @@ ssq_status ssq_comm_all_reduce(ssq_queue *queue, ssq_comm *comm,
 
 /* ---- calls over x and y ---- */
 
-/* One of them has size times the elements of the other. */
+/* Check x and y: one must have size times as many elements as the other. */
 static ssq_status check_pair(ssq_queue *queue, const ssq_comm *comm,
                              const ssq_tensor *x, const ssq_tensor *y,
                              bool gathers, unsigned dtypes, const char *what)
@@ -306,8 +307,8 @@ void comm_give_up(ssq_comm *comm, const char *text)
     pthread_mutex_unlock(&comm->lock);
 }
 
-/* The library's version comes first, then each name and value, with their
- * ends. */
+/* Copy the library's version, then each name and value, each with its
+ * terminating NUL. */
 static ssq_status copy_facts(struct job *job, const ssq_comm_fact *facts,
                              size_t n, const char *what)
 {

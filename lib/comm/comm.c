@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* comm.c - a communicator's life. */
+/* comm.c - creates and destroys communicators. */
 #include "lib/comm/direct.h"
 #include "lib/comm/parts.h"
 
@@ -31,9 +31,9 @@ ssq_status comm_options(const ssq_comm_options *given, const char *what,
     return SSQ_OK;
 }
 
-/* ---- made and freed ---- */
+/* ---- creation and destruction ---- */
 
-/* What those who hold it may still ask for. */
+/* Free the members that holders of a reference may still use. */
 static void comm_free(struct object *object)
 {
     ssq_comm *comm = (ssq_comm *)object;
@@ -43,15 +43,16 @@ static void comm_free(struct object *object)
     mem_free(comm);
 }
 
-/* The rest, also of one that was not made to its end; its threads have ended.
- * Memory that a transport may still touch stays. */
+/* Close and free the other members. Also for a communicator that was created
+ * only in part. Its threads have ended. Memory that the transport may still use
+ * is not freed. */
 static void comm_close(ssq_comm *comm)
 {
     for (int i = 0; i < 2; i++) {
         ssq_event_destroy(&comm->slots[i].fetched);
         ssq_event_destroy(&comm->slots[i].sent);
     }
-    ssq_queue_destroy(&comm->side); /* waits: until then slots are read */
+    ssq_queue_destroy(&comm->side); /* waits: transfers use the slots */
     bool unused = !comm_pending(comm);
     comm->transport->close(comm->link);
     for (int i = 0; i < 2 && unused; i++) {
@@ -77,7 +78,8 @@ void comm_put(ssq_comm *comm)
         object_put(&comm->object);
 }
 
-/* Shares of the others are rounded up to whole elements, one more of each. */
+/* `others` has one float more per rank, because each share is rounded up to
+ * whole elements. */
 static ssq_status make_slot(ssq_comm *comm, struct slot *s)
 {
     ssq_status st = ssq_event_create(comm->device, &s->fetched);
@@ -109,7 +111,7 @@ static ssq_status make_room(ssq_comm *comm)
     return st;
 }
 
-/* No more jobs: what is there fails, since the link has been left. */
+/* End the thread. Jobs that are left fail, because the link was left before. */
 static void stop(ssq_comm *comm)
 {
     pthread_mutex_lock(&comm->lock);
@@ -176,7 +178,7 @@ void ssq_comm_destroy(ssq_comm **comm)
     ssq_comm *c = *comm;
     *comm = NULL;
     if (c->forks != fork_count())
-        return; /* its threads are the parent's, and what they held with them */
+        return; /* its threads and their memory are in the parent */
     char text[64];
     (void)snprintf(text, sizeof(text), "rank %u was destroyed", c->rank);
     (void)comm_end_here(c, SSQ_ERR_COMM, text);
@@ -189,7 +191,7 @@ void ssq_comm_destroy(ssq_comm **comm)
     comm_close(c);
 }
 
-/* ---- what it is ---- */
+/* ---- properties ---- */
 
 unsigned ssq_comm_rank(const ssq_comm *comm)
 {

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* digest.c - tensors that all ranks should have alike: each one's digest is a
- * fact, which the communicator's thread finds in the host's memory. */
+/* digest.c - compares tensors between ranks: the digest of each tensor is a
+ * fact. The communicator's thread computes digests in host memory. */
 #include "lib/comm/parts.h"
 
 #include "lib/comm/comm.h"
@@ -9,13 +9,13 @@
 #include <stdio.h>
 #include <string.h>
 
-/* Of a digest, in hexadecimal digits. */
+/* Hexadecimal digits of a digest. */
 #define DIGITS 16
 
-/* Bytes of a tensor that are looked at at once. */
+/* Bytes of a tensor that are read at a time. */
 #define LOOK_BYTES ((size_t)1 << 20)
 
-/* One tensor, by way of memory for LOOK_BYTES. */
+/* Compute the digest of one tensor. memory has LOOK_BYTES. */
 static ssq_status digest(ssq_comm *comm, const struct view *v,
                          const struct crc64 *crc, char *memory, uint64_t *sum)
 {
@@ -37,7 +37,8 @@ static ssq_status digest(ssq_comm *comm, const struct view *v,
     return st;
 }
 
-/* The facts are those of digest_facts: names, each with room for its digest. */
+/* Write the digests into the facts of digest_facts(): names, each with space
+ * for its digest. */
 ssq_status digests_run(ssq_comm *comm, const struct job *job)
 {
     struct crc64 crc;
@@ -53,7 +54,7 @@ ssq_status digests_run(ssq_comm *comm, const struct job *job)
         memcpy(fact, text, DIGITS);
         fact += DIGITS + 1;
     }
-    /* whatever has failed, what is on its way there goes on */
+    /* wait even after an error: transfers in flight write to memory */
     ssq_status synced = queue_wait(comm->side);
     mem_free(memory);
     return st == SSQ_OK ? synced : st;

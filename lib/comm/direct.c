@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* direct.c - calls that a library of the devices' does by itself.
+/* direct.c - calls that a library for the devices runs by itself.
  *
- * A call becomes ops of the queue: what its numbers need before and after
- * (reductions.c), and between them a place where the library enqueues its
- * own (lib/core/enqueue.h). So it is held behind gates, captured and launched
- * as ops are. All ranks have to hand over the same, in the same order: a call
- * on another queue than the last waits for that one. */
+ * A call becomes ops of the queue: conversions before and after (reductions.c),
+ * and between them a place where the library enqueues its work
+ * (lib/core/enqueue.h). So a call can be held at gates, captured and launched
+ * as ops are. All ranks must hand over the same calls in the same order.
+ * Therefore a call on another queue than the last call waits for that queue. */
 #include "lib/comm/direct.h"
 
 #include "lib/core/repeat.h"
@@ -33,7 +33,7 @@ static ssq_status all_gather(ssq_comm *comm, ssq_queue *queue,
     return moves_enqueue(m, queue);
 }
 
-/* A sum that nobody has before all have come. */
+/* Sum one element: no rank has the sum before all ranks have come. */
 static ssq_status barrier(ssq_comm *comm, ssq_queue *queue,
                           const struct job *job)
 {
@@ -72,9 +72,9 @@ static ssq_status enqueue_ops(ssq_comm *comm, ssq_queue *queue,
     }
 }
 
-/* All of the last queue's calls are handed over before one of this queue's. A
- * queue that has failed hands nothing over, and a capture has no events: its
- * order is the launches'. */
+/* Make queue wait for last, so that last's calls are handed over first. This is
+ * not needed if last has failed, because it hands over nothing. A capture
+ * cannot have events: the launches determine its order. */
 static ssq_status behind(ssq_queue *last, ssq_queue *queue)
 {
     ssq_event *e = NULL;
@@ -92,7 +92,7 @@ static ssq_status behind(ssq_queue *last, ssq_queue *queue)
     return st;
 }
 
-/* A queue that is gone has nothing under way. */
+/* A queue that no longer exists has no work in flight. */
 ssq_status direct_follow(const ssq_comm *comm, ssq_queue *queue)
 {
     const struct direct *d = comm->direct;
@@ -115,8 +115,8 @@ void direct_note(ssq_comm *comm, const ssq_queue *queue)
     d->last = progress_get(queue->progress);
 }
 
-/* Not within a program's recording of the queue, where no event of ours may be:
- * whoever records orders queues himself. */
+/* While the program records the queue, no event may be enqueued on it: the
+ * program must order its queues itself. */
 static ssq_status enqueue_all(ssq_comm *comm, ssq_queue *queue,
                               const struct job *job)
 {
@@ -145,7 +145,7 @@ ssq_status direct_enqueue(ssq_comm *comm, ssq_queue *queue, struct job *job)
     return st;
 }
 
-/* ---- its life ---- */
+/* ---- creation and destruction ---- */
 
 static void direct_free(struct object *o)
 {

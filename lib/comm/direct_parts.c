@@ -1,13 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* direct_parts.c - calls over tensors of which each rank has a part (parts.h),
- * by a library: a sum has its part's rank as its root, and parts are broadcast
- * by theirs, or sent to the one that wants them all. */
+ * by a library.
+ *
+ * A sum is one reduce per part, with the part's rank as its root. To gather,
+ * each rank broadcasts its part, or sends it to the root. */
 #include "lib/comm/direct.h"
 #include "lib/comm/parts.h"
 
 #include "lib/op/data/data.h"
 
-/* What of rank r's part of a view lies in from .. from + n: begins at *at. */
+/* Return how many elements of rank r's part of a view are in from .. from + n.
+ * Sets *at to the first of them. */
 static int64_t within(const ssq_comm *comm, const struct job *job, size_t view,
                       unsigned r, int64_t from, int64_t n, int64_t *at)
 {
@@ -18,7 +21,8 @@ static int64_t within(const ssq_comm *comm, const struct job *job, size_t view,
 
 /* ---- sums ---- */
 
-/* Elements from .. from + n of a view: their float32s lie in values. */
+/* Add the sums of elements from .. from + n of a view. values has these
+ * elements as float32. */
 static void add_sums(ssq_comm *comm, const struct job *job, size_t view,
                      int64_t from, int64_t n, const struct view *values,
                      struct moves *m)
@@ -86,9 +90,9 @@ static ssq_status reduce_parts(ssq_comm *comm, ssq_queue *queue,
     return st;
 }
 
-/* ---- gathered ---- */
+/* ---- gathering ---- */
 
-/* Rank r's part of a view, to all or to the one that wants it. */
+/* Add the move of rank r's part of a view to all ranks or to the root. */
 static void add_part(const ssq_comm *comm, const struct job *job, size_t view,
                      unsigned r, struct moves *m)
 {

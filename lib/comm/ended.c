@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ended.c - the error that has ended a group, told to all ranks. */
+/* ended.c - the end of a group, and the error that all ranks report for it. */
 #include "lib/comm/comm.h"
 
 #include <stdio.h>

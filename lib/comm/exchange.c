@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* exchange.c - messages of this rank with all others. */
+/* exchange.c - exchanges of messages with the other ranks. */
 #include "lib/comm/comm.h"
 
 void exchange_set(ssq_comm *comm, size_t i, unsigned peer, bool send,
@@ -8,7 +8,7 @@ void exchange_set(ssq_comm *comm, size_t i, unsigned peer, bool send,
     comm->messages[i] = (struct comm_message){
         .peer = peer,
         .send = send,
-        .bytes = (void *)(uintptr_t)bytes, /* what is sent is only read */
+        .bytes = (void *)(uintptr_t)bytes, /* bytes to send are only read */
         .size = size};
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gather.c - bytes of all ranks for the host, by a library that knows devices
- * alone: what ranks compare. */
+/* gather.c - gathers host bytes of all ranks, for comparisons. They pass
+ * through device memory, because the library knows no other. */
 #include "lib/comm/direct.h"
 
 #include "lib/core/enqueue.h"
@@ -22,7 +22,7 @@ static ssq_status gather(ssq_comm *comm, const void *mine, void *all,
     struct download_op down = download_of(y, all, bytes * comm->size);
     if (st == SSQ_OK)
         st = enqueue_told(comm->side, &down.op);
-    /* always: what was enqueued uses the caller's memory */
+    /* always wait: transfers use the caller's memory */
     ssq_status synced = queue_wait(comm->side);
     return st == SSQ_OK ? synced : st;
 }

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* header.c - what a rank calls, as the others are told before anything moves.
+/* header.c - headers: each rank describes its call before any data is moved.
  *
- * Every rank gets every header and compares all of them with rank 0's, so all
- * come to the same words about who differs. */
+ * Every rank receives all headers and compares them with rank 0's. So all ranks
+ * report the same difference. */
 #include "lib/comm/direct.h"
 
 #include "lib/core/crc64.h"
@@ -10,18 +10,19 @@
 #include <stdio.h>
 #include <string.h>
 
-/* "ssq" and the form's number; another byte order reads another number. */
+/* "ssq" and the version of the format. A rank with the other byte order reads
+ * another number. */
 #define MAGIC UINT32_C(0x73737101)
 
 struct header {
     uint32_t magic, abi;
     uint64_t number;
     uint32_t call, reduction, root, dtypes; /* bits, as DTYPE_BIT */
-    uint64_t n, elements;                   /* tensors, and of all of them */
-    uint64_t layout;  /* a hash of each one's dtype and elements, or facts */
-    uint64_t piece;   /* options.piece_bytes */
-    uint64_t inlined; /* bytes that follow */
-    uint64_t facts;   /* bytes of them */
+    uint64_t n, elements; /* number of tensors, and of elements of all */
+    uint64_t layout;      /* hash of all dtypes and sizes, or of the facts */
+    uint64_t piece;       /* options.piece_bytes */
+    uint64_t inlined;     /* bytes of values that follow */
+    uint64_t facts;       /* bytes of facts */
     char tag[COMM_TAG];
 };
 
@@ -41,7 +42,8 @@ static struct header header_of(const ssq_comm *comm, unsigned rank)
     return h;
 }
 
-/* A rank's x and y differ in size, so the sum of a pair says it all. */
+/* Return the header of a job. The sizes of x and y have a fixed ratio, so their
+ * sum determines both. */
 static struct header describe(const ssq_comm *comm, const struct job *job,
                               size_t inlined)
 {
@@ -103,7 +105,8 @@ static void header_words(const struct header *h, char *text, size_t bytes)
                        h->call == CALL_BROADCAST ? " from its root" : "");
 }
 
-/* What is alike in the words of both differs in what words leave out. */
+/* Report how a header differs from rank 0's. If the descriptions of both are
+ * equal, a member differs that they do not show. */
 static ssq_status differ(const struct header *zero, const struct header *other,
                          unsigned rank)
 {
@@ -129,7 +132,8 @@ static ssq_status differ(const struct header *zero, const struct header *other,
 
 /* ---- the exchange ---- */
 
-/* A comparison's facts may differ: that is what it is for. */
+/* Return true if two headers agree. The facts of a comparison may differ:
+ * compare_facts() reports that. */
 static bool alike(const struct header *a, const struct header *b)
 {
     struct header x = *a, y = *b;
@@ -180,8 +184,8 @@ ssq_status header_exchange(ssq_comm *comm, const struct job *job,
 
 /* ---- facts ---- */
 
-/* What two texts are shown from, so that the place where they differ is within
- * what there is room for. */
+/* Return the offset from which two texts are shown in a message. It is at most
+ * 100 bytes before their first difference. */
 static size_t shown_from(const char *a, const char *b)
 {
     size_t same = 0;
@@ -211,8 +215,9 @@ static ssq_status values_differ(const char *name, const char *zero,
                      name, dots, zero + at, dots, other + at, rank);
 }
 
-/* Those of rank 0 and of another, one after the other. What one has and the
- * other has not differs in its name. */
+/* Report the first difference between the facts of rank 0 and of another rank.
+ * They are compared in order. A fact that only one rank has appears as a
+ * different name. */
 static ssq_status first_difference(const char *zero, size_t zero_bytes,
                                    const char *other, size_t other_bytes,
                                    unsigned rank)
@@ -235,7 +240,7 @@ static ssq_status first_difference(const char *zero, size_t zero_bytes,
                      zero < zero_end ? zero : other);
 }
 
-/* Rank r's facts against rank 0's; each has ended with a NUL. */
+/* Compare each rank's facts with rank 0's. Each fact ends with a NUL. */
 static ssq_status compare_all(const ssq_comm *comm, const struct job *job,
                               const char *all, const size_t *at)
 {
@@ -246,7 +251,8 @@ static ssq_status compare_all(const ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* A library gathers as much of every rank: what is shorter ends in zeros. */
+/* Exchange facts by a library, which gathers the same number of bytes from each
+ * rank. Shorter facts are padded with zeros. */
 static ssq_status gather_facts(ssq_comm *comm, const struct job *job, char *all,
                                const size_t *at)
 {
@@ -265,7 +271,8 @@ static ssq_status gather_facts(ssq_comm *comm, const struct job *job, char *all,
     return st == SSQ_OK ? compare_all(comm, job, all, at) : st;
 }
 
-/* Everybody sends all it has to everybody: this happens once. */
+/* Send all facts to all ranks. This runs at most once, because a difference
+ * ends the group. */
 static ssq_status exchange_facts(ssq_comm *comm, const struct job *job,
                                  char *all, const size_t *at)
 {

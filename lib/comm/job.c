@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* job.c - a collective as its communicator's thread gets it. */
+/* job.c - creates, names and frees the jobs of a communicator. */
 #include "lib/comm/comm.h"
 
 #include <stdio.h>
@@ -84,7 +84,7 @@ struct view view_range(const struct view *v, int64_t at, int64_t n)
     return r;
 }
 
-/* What stands at a gate is the host's work, which no graph has. */
+/* A gate waits for work of the host, which a graph cannot contain. */
 ssq_status queue_uncaptured(ssq_queue *queue, const char *what)
 {
     bool recorded = false;

@@ -1,6 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* module.c - transports that are modules: found and loaded at their first
- * use. */
+/* module.c - finds and loads transports that are modules. */
 #include "lib/comm/comm.h"
 
 #include "lib/core/module_find.h"
@@ -11,7 +10,7 @@
 #include <dlfcn.h>
 #include <string.h>
 
-/* Of each transport: why it was not built, or NULL. */
+/* For each transport: the reason why it was not built, or NULL. */
 #define SSQ_TRANSPORT(NAME, WHY) {#NAME, WHY},
 static const struct {
     const char *name, *why_not;
@@ -27,7 +26,8 @@ static const char *why_not_built(const char *name)
     return NULL;
 }
 
-/* It stays loaded: its code may be on a thread's stack. */
+/* Load a module. Once accepted it stays loaded, because a thread may still run
+ * its code. */
 static bool load(void *user, const char *path, struct why *why)
 {
     const struct comm_module **found = user;
@@ -49,7 +49,8 @@ static bool load(void *user, const char *path, struct why *why)
     return false;
 }
 
-/* Looked for each time: it happens once in a program, and dlopen counts. */
+/* Each call searches again: a program calls this about once, and dlopen
+ * counts references. */
 ssq_status comm_module_find(const char *name, const struct comm_module **module)
 {
     const char *why_not = why_not_built(name);

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* moves.c - what a library is asked to move, from its list to the place in a
- * queue's order where it is. */
+/* moves.c - lists of moves for a library, and its call at their place in the
+ * queue's order. */
 #include "lib/comm/direct.h"
 
 #include "lib/core/enqueue.h"
 
 #include <stdio.h>
 
-/** What the library is handed as one, as often as it is launched. */
+/** A group of moves for the library. A graph may launch it several times. */
 struct direct_call {
     struct object object;
     struct direct *direct;
@@ -102,8 +102,8 @@ void moves_add(struct moves *m, enum comm_move_kind kind,
 
 /* ---- at the place in the queue's order ---- */
 
-/* The library's call, between two events, but where a program records the
- * queue: then nobody knows when it will run. */
+/* Call the library between two events. No events are used while a program
+ * records the queue, because the time of the launch is unknown. */
 static ssq_status run_on(ssq_comm *comm, const struct direct_call *c,
                          ssq_queue *queue, void *native)
 {
@@ -133,7 +133,8 @@ static ssq_status run_on(ssq_comm *comm, const struct direct_call *c,
     return st;
 }
 
-/* What comes behind would work on what is not there: the queue fails, too. */
+/* Run a call at its place in the queue. If it fails the queue fails, too: later
+ * work must not use missing results. */
 static ssq_status run(struct object *keep, ssq_queue *queue, void *native)
 {
     const struct direct_call *c = (const struct direct_call *)keep;

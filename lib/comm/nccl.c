@@ -64,8 +64,9 @@ static ssq_status connect_here(void *user, void *native)
                               &j->size);
 }
 
-/* NCCL makes a communicator on the device that is current: that of a queue,
- * while it is called. It may wait for long, and so has a queue of its own. */
+/* Connect while the device is current. backend->call() makes it current, for
+ * a queue of the device. NCCL may wait for a long time, so this uses a
+ * temporary queue. */
 static ssq_status connect_on(ssq_device *device, struct joining *j)
 {
     ssq_queue *queue = NULL;
@@ -113,9 +114,9 @@ ssq_status ssq_comm_nccl_join(ssq_device *device, const void *id, size_t bytes,
     return join(device, &j, &chosen, what, comm);
 }
 
-/* ---- beside a program's own ---- */
+/* ---- beside the program's communicator ---- */
 
-/* A broadcast of an id over the lent communicator, by a queue of its own. */
+/* A broadcast of an id over the lent communicator, on a separate queue. */
 struct lending {
     struct joining *lent;
     ssq_queue *queue;
@@ -170,7 +171,7 @@ static ssq_status send_id(struct lending *l, unsigned char *id)
     return st;
 }
 
-/* Ask until it is there, or the time is over. */
+/* Poll until the id has arrived or the timeout is over. */
 static ssq_status await(struct lending *l, double timeout)
 {
     static const struct timespec pause = {0, 1000000};
@@ -188,8 +189,8 @@ static ssq_status await(struct lending *l, double timeout)
     }
 }
 
-/* Where the broadcast does not end, its memory and its queue are never let go
- * of: nobody but the caller can end it. */
+/* Broadcast the id of rank 0. If the broadcast does not end, its memory and its
+ * queue are never freed: only the caller can end it. */
 static ssq_status exchange_id(ssq_device *device, struct joining *lent,
                               unsigned char *id, const char *what)
 {
@@ -200,7 +201,7 @@ static ssq_status exchange_id(ssq_device *device, struct joining *lent,
     if (st == SSQ_OK)
         st = await(&l, lent->place.timeout);
     if (st == SSQ_ERR_COMM)
-        return st; /* NCCL may enqueue it yet */
+        return st; /* not freed: NCCL may still enqueue it */
     if (st == SSQ_ERR_NOT_READY)
         return error_set(SSQ_ERR_COMM,
                          "%s: rank %u of %u: the broadcast of an id was not "

@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
 /* parts.c - collectives over lists of tensors of which each rank has a part.
  *
- * A piece has as many elements of every rank's part, one behind the other in
- * the slot, so that all ranks send and receive at once; parts go over as many
- * tensors as they take, of one dtype at a time. */
+ * A piece has at most the same number of elements of each rank's part, in rank
+ * order in the slot. So all ranks send and receive at the same time. A piece
+ * may extend over several tensors of one dtype. */
 #include "lib/comm/parts.h"
 
 #include "lib/comm/comm.h"
@@ -12,15 +12,17 @@
 
 #include <string.h>
 
-/* Where a rank's part goes on. */
+/* The position in a rank's part. */
 struct cursor {
     size_t view;
     int64_t at;
 };
 
-/* What the thread counts with, made by the call, as one block: for each rank,
- * the next piece's begin, and of both slots' pieces the begin and the
- * elements. */
+/* State of a job with parts, allocated by the call as one block and used by the
+ * thread.
+ * - next: the start of each rank's next piece
+ * - begin, count: the start and the number of elements of the pieces in
+ *   both slots */
 struct parts {
     int64_t *bounds;
     struct cursor *next, *begin[2];
@@ -46,7 +48,8 @@ static struct parts *parts_create(unsigned size, size_t n)
 
 /* ---- pieces ---- */
 
-/* Views of one dtype, and how much of each rank's part a piece has at most. */
+/* Views of one dtype. most: maximum number of elements of each rank's part in
+ * a piece. */
 struct group {
     size_t first, end;
     size_t bytes; /* of an element */
@@ -55,8 +58,8 @@ struct group {
 
 enum way { COUNT, TO_HOST, TO_DEVICE };
 
-/* Go over at most so many elements of rank r's part, from *c on, which is left
- * behind them; *n: how many there were. */
+/* Transfer, or only count, at most g->most elements of rank r's part, starting
+ * at cursor *c. Advances *c and sets *n to their number. */
 static ssq_status pass_part(ssq_comm *comm, const struct job *job,
                             const struct group *g, unsigned r, enum way way,
                             char *host, struct cursor *c, int64_t *n)
@@ -87,7 +90,7 @@ static bool reduces(const struct job *job)
     return job->call == CALL_REDUCE_SCATTER;
 }
 
-/* The next piece into slot i; *more: there is one. */
+/* Fetch the next piece into slot i. Sets *more to false if no piece is left. */
 static ssq_status fetch(ssq_comm *comm, const struct job *job,
                         const struct group *g, unsigned i, bool *more)
 {
@@ -131,7 +134,7 @@ static ssq_status scatter(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* Does rank r get what the others have? */
+/* Return true if rank r receives the parts of the other ranks. */
 static bool receives(const struct job *job, unsigned r)
 {
     return job->root == COMM_ALL || job->root == r;
@@ -156,7 +159,8 @@ static ssq_status gather(ssq_comm *comm, const struct job *job,
     return exchange_run(comm, n);
 }
 
-/* What has come of the piece in slot i: this rank's part, or the others'. */
+/* Upload the result of the piece in slot i: the sum of this rank's part, or the
+ * parts of the other ranks. */
 static ssq_status send(ssq_comm *comm, const struct job *job,
                        const struct group *g, unsigned i)
 {
@@ -175,7 +179,7 @@ static ssq_status send(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* Two pieces are under way, as in pieces.c. */
+/* Move the views of a group. Two pieces are in flight, as in pieces.c. */
 static ssq_status run_group(ssq_comm *comm, const struct job *job,
                             const struct group *g)
 {
@@ -217,7 +221,8 @@ ssq_status parts_run(ssq_comm *comm, const struct job *job)
 
 /* ---- calls ---- */
 
-/* By dtype, so that a piece is of one; what is empty has no part in it. */
+/* Hold the tensors sorted by dtype, because a piece has one dtype. Empty
+ * tensors are left out. */
 static void hold_all(const ssq_comm *comm, struct job *job,
                      const ssq_tensor *const *tensors, size_t n,
                      const int64_t *bounds)
@@ -239,7 +244,8 @@ static void hold_all(const ssq_comm *comm, struct job *job,
         crc64_add(&crc, 0, job->parts->bounds, job->n * row * sizeof(*bounds));
 }
 
-/* Takes the job over. Bounds are of our own making. */
+/* Enqueue a job; takes ownership of it. Bounds are not checked, because only
+ * the library passes them. */
 static ssq_status run(ssq_queue *queue, ssq_comm *comm, struct job *job,
                       const ssq_tensor *const *tensors, size_t n,
                       const int64_t *bounds, const char *what)

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* pieces.c - tensors on their way through the host's memory.
+/* pieces.c - moves tensors through host memory.
  *
- * A job's values are cut into pieces of one dtype, and a piece into one share
- * for each rank:
+ * The values of a job are cut into pieces of one dtype. Each piece is cut into
+ * one share for each rank:
  *
  *     all_reduce      every rank sends share r of its values to rank r, which
- *                     reduces them, and then the result to all
- *     reduce_scatter  the first half of that
- *     all_gather      the second
- *     broadcast       the root sends all of the piece to all
+ *                     reduces them and then sends the result to all ranks
+ *     reduce_scatter  the first half of all_reduce
+ *     all_gather      the second half of all_reduce
+ *     broadcast       the root sends the whole piece to all ranks
  *
- * Two pieces are under way: while the ranks exchange one, the device reads the
+ * Two pieces are in flight: while the ranks exchange one, the device reads the
  * next. The communicator's queue is in order, so a download that was enqueued
  * before an upload does not wait for it. */
 #include "lib/comm/comm.h"
@@ -20,14 +20,14 @@
 
 #include <string.h>
 
-/* Elements of one dtype. Of a list: from element `at` of view `view` on, over
- * as many views as it takes. Of x and y: elements at .. of each rank's part. */
+/* Elements of one dtype. In a list: from element `at` of view `view` on, over
+ * one or more views. With x and y: from element `at` of each rank's part on. */
 struct piece {
     ssq_dtype dtype;
     size_t view;
     int64_t at;
-    int64_t elements; /* all shares together */
-    int64_t part;     /* elements of a rank's, of x and y; 0: a list */
+    int64_t elements; /* of all shares together */
+    int64_t part;     /* of each rank's part of x and y; 0: a list */
 };
 
 static bool paired(const struct job *job)
@@ -37,7 +37,7 @@ static bool paired(const struct job *job)
 
 /* ---- cutting ---- */
 
-/* The first element of rank r's share; of rank size's: the end. */
+/* Return the first element of rank r's share. For r = size: the end. */
 static int64_t share(const ssq_comm *comm, const struct piece *p, unsigned r)
 {
     if (p->part > 0)
@@ -46,7 +46,7 @@ static int64_t share(const ssq_comm *comm, const struct piece *p, unsigned r)
     return whole * r + size_least(r, rest);
 }
 
-/* Where in a list the piece behind this one begins. */
+/* Advance *p to the end of its piece in a list. */
 static void behind(const struct job *job, struct piece *p)
 {
     int64_t left = p->elements;
@@ -62,7 +62,8 @@ static void behind(const struct job *job, struct piece *p)
     }
 }
 
-/* So many elements from there on, of one dtype, as fit into a slot. */
+/* Set dtype and elements: as many elements of one dtype from *p on as fit into
+ * a slot. */
 static void take_list(const ssq_comm *comm, const struct job *job,
                       struct piece *p)
 {
@@ -79,7 +80,8 @@ static void take_list(const ssq_comm *comm, const struct job *job,
     }
 }
 
-/* The next piece behind *p, which begins as zeros; false: there is none. */
+/* Advance *p to the next piece. *p is all zeros before the first call. Returns
+ * false if no piece is left. */
 static bool next_piece(const ssq_comm *comm, const struct job *job,
                        struct piece *p)
 {
@@ -114,7 +116,7 @@ ssq_status piece_transfer(ssq_comm *comm, const struct view *v, int64_t at,
     return enqueue_told(comm->side, to_device ? &up.op : &down.op);
 }
 
-/* All views that a piece of a list goes over. */
+/* Transfer the parts of all views over which a piece of a list extends. */
 static ssq_status transfer_list(ssq_comm *comm, const struct job *job,
                                 const struct piece *p, char *host,
                                 bool to_device)
@@ -130,7 +132,8 @@ static ssq_status transfer_list(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* Every rank's part of a large x or y, or this rank's of a small one. */
+/* Transfer every rank's part of the larger of x and y, or this rank's part of
+ * the smaller. */
 static ssq_status transfer_pair(ssq_comm *comm, const struct job *job,
                                 const struct piece *p, char *host,
                                 bool to_device)
@@ -159,7 +162,8 @@ static ssq_status transfer_piece(ssq_comm *comm, const struct job *job,
 
 /* ---- between ranks ---- */
 
-/* Share r of the others' values comes to rank r, who reduces it. */
+/* Send share r of this rank's values to rank r, and reduce this rank's share of
+ * all ranks' values. */
 static ssq_status scatter(ssq_comm *comm, const struct job *job,
                           const struct piece *p, const struct slot *s)
 {
@@ -188,7 +192,7 @@ static ssq_status scatter(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* Each rank's share goes to all. */
+/* Send this rank's share to all ranks, and receive theirs. */
 static ssq_status gather(ssq_comm *comm, const struct piece *p,
                          const struct slot *s)
 {
@@ -234,9 +238,9 @@ static ssq_status exchange_piece(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* ---- one after the other ---- */
+/* ---- piece by piece ---- */
 
-/* A broadcast reads nothing but on its root, and writes nothing there. */
+/* A broadcast reads only on its root, and writes only on the other ranks. */
 static bool reads(const ssq_comm *comm, const struct job *job)
 {
     return job->call != CALL_BROADCAST || comm->rank == job->root;
@@ -247,9 +251,9 @@ static bool writes(const ssq_comm *comm, const struct job *job)
     return job->call != CALL_BROADCAST || comm->rank != job->root;
 }
 
-/* Where a device's memory is the host's, and nothing is under way by now, a
- * piece of one tensor need not be copied: the ranks read and write it there.
- * NULL: it must. */
+/* Return the address of a piece if the ranks can read and write it in the
+ * tensor itself. NULL: it must be copied. This needs a piece of one tensor in
+ * host memory, and a device that has finished all commands handed over. */
 static char *in_place(const ssq_comm *comm, const struct job *job,
                       const struct piece *p)
 {
@@ -261,7 +265,8 @@ static char *in_place(const ssq_comm *comm, const struct job *job,
     return host == NULL ? NULL : host + (size_t)p->at * dtype_bytes(p->dtype);
 }
 
-/* The device has read what the slot had before; now it writes to it. */
+/* Fetch a piece into a slot. Waits first until the device has read the slot's
+ * last upload. */
 static ssq_status fetch(ssq_comm *comm, const struct job *job,
                         const struct piece *p, struct slot *s)
 {
@@ -288,9 +293,10 @@ static ssq_status send(ssq_comm *comm, const struct job *job,
     return st;
 }
 
-/* ---- few values, which travel with the header ---- */
+/* ---- few values, which are sent with the header ---- */
 
-/* Where the piece behind one that ends there begins: any dtype may follow. */
+/* Return where the next piece begins if one ends at `at`. It may have any
+ * dtype, so it is aligned. */
 static size_t aligned(size_t at)
 {
     return (at + sizeof(float) - 1) / sizeof(float) * sizeof(float);
@@ -342,7 +348,7 @@ ssq_status inlined_run(ssq_comm *comm, const struct job *job)
     return st;
 }
 
-/* ---- all ---- */
+/* ---- all pieces ---- */
 
 ssq_status pieces_run(ssq_comm *comm, const struct job *job)
 {

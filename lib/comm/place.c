@@ -1,9 +1,10 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* place.c - where a launcher has put this process, and which device suits it.
+/* place.c - finds out where a launcher has put this process, and which device
+ * suits it.
  *
- * Launchers say so in the environment, each in its own words. One that was
- * started within another's job leaves that one's words as they are: the
- * innermost is looked for first. */
+ * Each launcher sets different environment variables. A launcher that runs
+ * within another one's job keeps the other one's variables. So the list below
+ * begins with the innermost. */
 #include <sesqui/comm.h>
 
 #include "lib/core/core.h"
@@ -13,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Most ranks of a job, and of a machine. */
+/* Maximum number of ranks of a job and of a node. */
 #define MOST UINT32_MAX
 
 /* ---- launchers ---- */
@@ -49,7 +50,8 @@ static ssq_status number(const char *name, uint64_t least, unsigned *value)
     return st;
 }
 
-/* "4(x2),3": 4 tasks on each of two nodes, 3 on the next. 0: not said. */
+/* Return the number of tasks of a node; 0 if text does not say. For example
+ * "4(x2),3": 4 tasks on each of two nodes, 3 on the next. */
 static unsigned slurm_tasks(const char *text, uint64_t node)
 {
     while (text != NULL && *text >= '0' && *text <= '9') {
@@ -91,7 +93,7 @@ static ssq_status read_words(const struct words *w, ssq_comm_place *p)
         st = w->local_size != NULL ? number(w->local_size, 1, &p->local_size)
                                    : slurm_size(&p->local_size);
     if (st == SSQ_OK && p->local_size <= p->local_rank)
-        p->local_size = p->local_rank + 1; /* it was not said */
+        p->local_size = p->local_rank + 1; /* the launcher did not set it */
     if (st == SSQ_OK && p->rank >= p->size)
         st = error_set(SSQ_ERR_INVALID, "comm_place_get: %s is %u, and %s %u",
                        w->rank, p->rank, w->size, p->size);
@@ -100,8 +102,8 @@ static ssq_status read_words(const struct words *w, ssq_comm_place *p)
 
 /* ---- devices ---- */
 
-/* Number i of those of a backend, from the first again where there are fewer.
- */
+/* Copy the name of available device i of a backend. If it has fewer devices, i
+ * wraps around. */
 static void take(const char *backend, unsigned i, char *name, size_t bytes)
 {
     ssq_device_entry e = SSQ_DEVICE_ENTRY_INIT;
@@ -114,7 +116,8 @@ static void take(const char *backend, unsigned i, char *name, size_t bytes)
             (void)snprintf(name, bytes, "%s", e.name);
 }
 
-/* That which is "auto", or its neighbours; if a user names one, it is that. */
+/* Choose "auto", or the device of the same backend with index local_rank. If
+ * SSQ_DEVICE names a single device, choose that. */
 static ssq_status choose(ssq_comm_place *p)
 {
     ssq_device *device = NULL;

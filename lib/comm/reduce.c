@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reduce.c - what a reduction makes of the ranks' values.
+/* reduce.c - computes reductions of the ranks' values.
  *
  * The order is a tree over the ranks' indices:
  *
@@ -9,19 +9,20 @@
  *        \     /     /
  *          + - - - +
  *
- * in float32 for each element alone, whatever is its neighbour. Pieces, shares
- * and transports decide who adds where, and never what is added to what. */
+ * Each element is computed in float32, independently of its neighbours. Pieces,
+ * shares and transports determine which rank computes an element. They never
+ * change the order of its additions. */
 #include "lib/comm/comm.h"
 
 #include "lib/core/terms.h"
 
 #include <string.h>
 
-/* Elements that are summed at a time: their floats of all levels of the tree
- * stay in a processor's first cache. */
+/* Elements that are summed at a time. Their floats of all levels of the tree
+ * fit into the L1 cache of a processor. */
 #define BLOCK 512
 
-/* Of the tree over SSQ_COMM_MAX_SIZE ranks, 2^10. */
+/* Levels of the tree over SSQ_COMM_MAX_SIZE ranks, 2^10. */
 #define LEVELS 11
 
 struct tree {
@@ -33,8 +34,9 @@ struct tree {
     float waiting[LEVELS][BLOCK]; /* the right branch of each level */
 };
 
-/* The values of ranks from .. from + 2^level - 1, as far as there are so many,
- * of n elements from at on: a rank's own where they are float32, or in out. */
+/* Return the reduced values of the existing ranks among from .. from + 2^level
+ * - 1: n elements from `at` on. The result is in out, or in the memory of a
+ * single rank with float32 values. */
 static const float *branch(struct tree *t, unsigned from, unsigned level,
                            size_t at, size_t n, float *out)
 {
@@ -75,8 +77,8 @@ static void reduce_floats(struct tree *t, void *out, size_t n)
     }
 }
 
-/* Whole numbers have a maximum, in whichever order; a block's terms are read
- * before any of it is written, as out may be one of them. */
+/* Integers have only a maximum, so the order does not matter. All terms of a
+ * block are read before it is written, because out may be one of them. */
 static void reduce_integers(struct tree *t, int32_t *out, size_t n)
 {
     int32_t most[BLOCK];

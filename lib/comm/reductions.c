@@ -1,15 +1,15 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* reductions.c - what numbers need around the moves of a library.
+/* reductions.c - reductions by a library, with the ops that they need.
  *
- * It adds float32, in its own order, and finds the largest i32. The rest is
- * made of that:
+ * The library sums float32, in its own order, and computes the maximum of i32.
+ * The other reductions are built from that:
  *
- *     f16, bf16   become float32 in scratch, are summed there, and are rounded
- *                 once; so much at a time as the scratch holds
- *     a mean      the sum, scaled by 1 / size in float32
- *     a maximum   of floats: all ranks' values are gathered and op max finds
- *                 it, since what the library makes of NaN and -0 is nobody's
- *                 promise */
+ *     f16, bf16   are converted to float32 in scratch, summed there, and
+ *                 rounded once; as many elements at a time as fit into scratch
+ *     a mean      is the sum, scaled by 1 / size in float32
+ *     a maximum   of floats: all ranks' values are gathered, and op max
+ *                 computes it, because the library's result for NaN and -0 is
+ *                 not specified */
 #include "lib/comm/direct.h"
 
 #include "lib/op/elementwise/elementwise.h"
@@ -55,14 +55,14 @@ static ssq_status in_place(ssq_comm *comm, ssq_queue *queue,
 
 /* ---- 16 bits ---- */
 
-/* A place in a list: element at of view i. */
+/* A position in a list: element `at` of view i. */
 struct at {
     size_t i;
     int64_t at;
 };
 
-/* So many elements of the list's 16-bit tensors as the scratch holds, into it
- * or out of it, from *at on, which becomes the end; *n: how many. */
+/* Convert 16-bit elements of the list into scratch, or back: as many as scratch
+ * holds, from *at on. Advances *at, and sets *n to their number. */
 static ssq_status cast_some(ssq_queue *queue, const struct job *job,
                             const struct view *scratch, struct at *at,
                             int64_t *n, bool in)
@@ -86,8 +86,8 @@ static ssq_status cast_some(ssq_queue *queue, const struct job *job,
     return st;
 }
 
-/* y gets the sums, or the mean, of x: of all of it by MOVE_SUM, of this rank's
- * part by MOVE_SUM_SCATTER. */
+/* Set y to the sum or mean of x: of all of x with MOVE_SUM, of this rank's part
+ * with MOVE_SUM_SCATTER. */
 static ssq_status sum_by(enum comm_move_kind kind, ssq_comm *comm,
                          ssq_queue *queue, const struct job *job,
                          const struct view *x, const struct view *y)
@@ -127,8 +127,8 @@ static ssq_status sum_halves(ssq_comm *comm, ssq_queue *queue,
 
 /* ---- maxima of floats ---- */
 
-/* y = the maximum over ranks of n elements of theirs: gathered has room for
- * those of all. */
+/* Set y to the maximum of x over all ranks. gathered has room for the values of
+ * all ranks. y NULL: only send x. */
 static ssq_status largest(ssq_comm *comm, ssq_queue *queue,
                           const struct job *job, const struct view *x,
                           const struct view *gathered, const struct view *y)
@@ -154,7 +154,7 @@ static ssq_status largest(ssq_comm *comm, ssq_queue *queue,
     return reduce_enqueue(queue, &op);
 }
 
-/* Of all ranks' values: so many elements of each. */
+/* Get scratch for *step elements of each rank. */
 static ssq_status gathered_get(const ssq_comm *comm, ssq_queue *queue,
                                ssq_dtype dtype, int64_t elements, int64_t *step,
                                struct view *gathered)
@@ -196,7 +196,8 @@ ssq_status direct_all_reduce(ssq_comm *comm, ssq_queue *queue,
 
 /* ---- scattered ---- */
 
-/* n elements of each part, from at on: as float32 side by side. */
+/* Sum n elements of each rank's part, from element `at` on. Scratch has them
+ * side by side, as float32. */
 static ssq_status scatter_some(ssq_comm *comm, ssq_queue *queue,
                                const struct job *job,
                                const struct view *scratch, int64_t at,
@@ -236,8 +237,9 @@ static ssq_status scatter_halves(ssq_comm *comm, ssq_queue *queue,
     return st;
 }
 
-/* The library scatters no maxima of floats, and those of i32 are as rare: a
- * window of all ranks' parts at a time, of which each keeps its own. */
+/* Scatter a maximum. The library has none for floats, and i32 is rare. So
+ * all ranks gather a window of one rank's part at a time, and that rank
+ * keeps the maximum. */
 static ssq_status scatter_max(ssq_comm *comm, ssq_queue *queue,
                               const struct job *job)
 {

@@ -1,20 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* stand.c - a job on its way to its communicator's thread: the queue stands at
- * a gate, or whoever waits for it puts it there (work.c). Where a library does
- * all on the device, nothing does. */
+/* stand.c - hands a job to its communicator's thread.
+ *
+ * The queue waits at a gate. With .work, ssq_comm_wait() puts the gate on the
+ * queue (work.c). With a direct transport only comparisons use the thread and
+ * a gate. */
 #include "lib/comm/direct.h"
 
 #include "lib/core/repeat.h"
 #include "lib/core/witness.h"
 #include "lib/op/data/data.h"
 
-/* Who watches memory hears of the write now, in the order of calls, and not
- * when the thread comes to it. */
+/* Report the writes of a job to witnesses during the call, so that they are in
+ * the order of calls. */
 static void tell(const ssq_queue *queue, const struct job *job)
 {
     size_t first = 0, end = job->n;
     if (job->call == CALL_COMPARE)
-        return; /* it writes nothing */
+        return; /* writes nothing */
     bool pair =
         job->call == CALL_REDUCE_SCATTER || job->call == CALL_ALL_GATHER;
     if (pair && job->parts == NULL)
@@ -25,10 +27,10 @@ static void tell(const ssq_queue *queue, const struct job *job)
     }
 }
 
-/* Events and gate: everything that may fail comes before the gate is put on the
- * queue, or is the caller's to put there. Where a library has the other calls,
- * a comparison, whose calls of it are the communicator's thread's, is in their
- * order all the same. */
+/* Create the events and the gate of a job. All that may fail comes before the
+ * gate is put on the queue or given to the caller. With a direct transport, the
+ * thread makes the library calls of a comparison; direct_follow() puts them in
+ * order, too. */
 static ssq_status stand(ssq_comm *comm, ssq_queue *queue, struct job *job,
                         ssq_comm_work **made)
 {
@@ -60,7 +62,8 @@ static void give(ssq_comm *comm, struct job *job)
     pthread_mutex_unlock(&comm->lock);
 }
 
-/* On the queue itself: what comes behind waits in any case. */
+/* Enqueue a call on the queue itself. Later work waits for it, even if .work is
+ * set. */
 static ssq_status enqueue_direct(ssq_comm *comm, ssq_queue *queue,
                                  struct job *job)
 {

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* start.c - threads of a communicator. */
+/* start.c - starts the threads of a communicator. */
 #include "lib/comm/comm.h"
 
 #include <signal.h>
 #include <string.h>
 
-/* Signals are for the program's own threads. */
+/* Signals must reach the program's own threads only. */
 ssq_status comm_thread_start(pthread_t *thread, void *(*fn)(void *user),
                              void *user)
 {

@@ -1,17 +1,18 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* thread.c - what a communicator's threads do.
+/* thread.c - the main functions of a communicator's threads.
  *
- * One does the jobs. Where a device computes in the thread that hands commands
- * over, another one hands over what waits behind a gate, so that the next
- * collective goes on meanwhile. */
+ * One thread runs the jobs. If the device computes in the thread that hands
+ * over commands, a second thread hands over the commands that wait at a gate.
+ * The next collective runs meanwhile. */
 #include "lib/comm/comm.h"
 
 #include <stdio.h>
 
 /* ---- jobs ---- */
 
-/* This rank's part is due when what was enqueued before is done. It is the
- * communicator's own queue that is waited for: nothing else uses its lock. */
+/* Wait until the work enqueued before the job is done. This waits on the
+ * communicator's own queue, because nothing else uses its lock. Also fetches
+ * inlined values. */
 static ssq_status wait_before(ssq_comm *comm, const struct job *job,
                               size_t inlined)
 {
@@ -44,7 +45,8 @@ static ssq_status run(ssq_comm *comm, const struct job *job)
     return st == SSQ_OK ? ssq_event_record(job->after, comm->side) : st;
 }
 
-/* The first failure has its collective's name before it. */
+/* Fail the gate of a job. The first failure also ends the group, and its text
+ * begins with the name of the collective. */
 static void fail(ssq_comm *comm, struct job *job, ssq_status status)
 {
     char words[128], text[ERROR_TEXT];
@@ -54,12 +56,13 @@ static void fail(ssq_comm *comm, struct job *job, ssq_status status)
         comm_end(comm, status, text);
     }
     if (comm_pending(comm))
-        job->n = 0; /* its buffers stay: messages may be in their memory */
+        job->n = 0; /* keep its buffers: messages may use their memory */
     ssq_status st = comm_check(comm, "");
     gate_fail(job->gate, st, ssq_last_error());
 }
 
-/* Its gate is open now, or has failed. */
+/* Pass a gate that is open or has failed. If that would compute, leave it to
+ * the other thread. */
 static void pass(ssq_comm *comm, struct job *job)
 {
     if (comm->device->backend->completed != NULL) {
@@ -76,8 +79,8 @@ static void pass(ssq_comm *comm, struct job *job)
 
 /* ---- threads ---- */
 
-/* The first of a list, or NULL when there is none and *over: there will be
- * none. Waits. */
+/* Remove and return the first job of a list. Waits while the list is empty and
+ * *over is false. Returns NULL if it is empty and *over is true. */
 static struct job *take(ssq_comm *comm, struct job **list, struct job ***end,
                         const bool *over)
 {

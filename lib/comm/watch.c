@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* watch.c - who watches what a library has under way on devices.
+/* watch.c - a thread that watches a library's collectives in flight.
  *
- * The library's kernels wait for those of other ranks, for ever if need be, and
- * whoever waits for the queue waits with them. So a thread looks every few
- * milliseconds: it ends the group when a collective that is due is not done
- * within the time, or when the library has come upon an error. The queues fail
- * first, then the library ends its kernels: nobody who waits for a queue
- * takes what they left for a result. */
+ * The library's kernels wait for kernels of other ranks, possibly forever. A
+ * caller that waits for the queue waits with them. So the thread polls every
+ * few milliseconds. It ends the group if a collective that has begun is not
+ * done within the timeout, or if the library has found an error. The queues
+ * fail first, and then the library ends its kernels. So a caller that waits for
+ * a queue never takes incomplete data for a result. */
 #include "lib/comm/direct.h"
 
 #include <stdio.h>
 #include <string.h>
 #include <time.h>
 
-/* Seconds from one look to the next, while something is under way or not. */
+/* Seconds between polls, with and without a collective in flight. */
 #define BUSY 0.005
 #define IDLE 0.25
 
@@ -89,9 +89,9 @@ void watch_drop(ssq_comm *comm, struct mark *m)
     mark_free(comm, m);
 }
 
-/* Also where the group has ended, or the record failed: then the queue fails.
- * Whoever ends a group writes its status before he looks at the marks, and this
- * looks at the status after its mark is there. */
+/* Fails also if the group has ended; then the queue fails. A mark is never
+ * missed: the thread that ends the group sets the status and then looks at the
+ * marks. This function adds its mark and then looks at the status. */
 ssq_status watch_end(ssq_comm *comm, const ssq_queue *queue, struct mark *m)
 {
     struct direct *d = comm->direct;
@@ -112,11 +112,12 @@ ssq_status watch_end(ssq_comm *comm, const ssq_queue *queue, struct mark *m)
 
 static bool reached(const ssq_comm *comm, struct backend_event *event)
 {
-    /* an error is the device's, which whoever waits is told */
+    /* a device error counts as reached: callers that wait see it */
     return comm->device->backend->event_query(event) != SSQ_ERR_NOT_READY;
 }
 
-/* With the lock of the watch: take those that are done off the list. */
+/* Remove the marks that are done from the list, and return them. Needs the
+ * watch lock. */
 static struct mark *take_done(const ssq_comm *comm, struct direct *d)
 {
     struct mark *done = NULL, **at = &d->marks;
@@ -134,7 +135,7 @@ static struct mark *take_done(const ssq_comm *comm, struct direct *d)
     return done;
 }
 
-/* With it: the first that is late, or NULL. */
+/* Return the first mark that is late, or NULL. Needs the watch lock. */
 static const struct mark *late(const ssq_comm *comm, struct direct *d)
 {
     double t = now();
@@ -169,7 +170,7 @@ bool watch_fail(ssq_comm *comm, ssq_status status)
     pthread_mutex_lock(&d->watch);
     struct mark *done = take_done(comm, d);
     bool any = d->marks != NULL;
-    (void)error_set(status, "%s", text); /* asking events has changed it */
+    (void)error_set(status, "%s", text); /* event queries may have changed it */
     for (struct mark *m = d->marks; m != NULL; m = m->next)
         progress_fail(m->queue, status);
     pthread_mutex_unlock(&d->watch);
@@ -177,7 +178,7 @@ bool watch_fail(ssq_comm *comm, ssq_status status)
     return any;
 }
 
-/* One look: true where text says what ends the group. */
+/* Poll once. Returns true if the group must end; text is the reason. */
 static bool look(ssq_comm *comm, struct direct *d, char *text)
 {
     pthread_mutex_lock(&d->watch);
@@ -201,7 +202,8 @@ static bool look(ssq_comm *comm, struct direct *d, char *text)
     return true;
 }
 
-/* Until something changes, or it is time to look. */
+/* Wait until the marks change or the next poll is due. Returns false if the
+ * watch must stop. */
 static bool wait(struct direct *d)
 {
     struct timespec until;
@@ -216,11 +218,12 @@ static bool wait(struct direct *d)
     return goes_on;
 }
 
-/* What is under way when the group has ended ends, too, and is taken off. */
+/* Poll until watch_stop(). The end of the group does not stop the thread: it
+ * still removes the marks of collectives that end. */
 static void *watch_thread(void *arg)
 {
     struct direct *d = arg;
-    ssq_comm *comm = d->comm; /* it joins this thread before it goes */
+    ssq_comm *comm = d->comm; /* valid: watch_stop() joins this thread first */
     struct fpenv env = fpenv_enter();
     char text[ERROR_TEXT];
     while (wait(d))
@@ -230,7 +233,7 @@ static void *watch_thread(void *arg)
     return NULL;
 }
 
-/* ---- its life ---- */
+/* ---- starting and stopping ---- */
 
 ssq_status watch_start(struct direct *d)
 {

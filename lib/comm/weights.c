@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* weights.c - the ranks' weights, by how fast their devices were measured to
- * train.
+/* weights.c - the ranks' weights, from the measured training rates of their
+ * devices.
  *
- * Each rank tells all others what its own cache has: one that has nothing says
- * so, too, so that all of them end with the same words. */
+ * Each rank sends the rate in its own cache to all others. A rank without a
+ * rate sends that, too, so that all ranks fail with the same text. */
 #include "lib/comm/comm.h"
 
 #include <sesqui/tune.h>
@@ -14,12 +14,12 @@
 #include <stdio.h>
 #include <string.h>
 
-/** The least of trainers' weights. */
+/** The smallest weight of a trainer. */
 #define LEAST 1e-6
 
-/** What a rank tells: the same bytes from all, whatever their device. */
+/** The message of a rank. Its size does not depend on the device. */
 struct told {
-    double rate; /* 0: there is none */
+    double rate; /* 0: unknown */
     char command[RATE_COMMAND];
 };
 _Static_assert(sizeof(struct told) == 128, "has no holes");
@@ -39,7 +39,7 @@ static ssq_status check(ssq_queue *queue, ssq_comm *comm, ssq_dtype dtype,
     return st;
 }
 
-/* all[size], of which the rank's own is there. */
+/* Fill all[size]. The caller has set the element of this rank. */
 static ssq_status gather(ssq_queue *queue, ssq_comm *comm, struct told *all,
                          const char *tag)
 {
@@ -55,7 +55,7 @@ static ssq_status gather(ssq_queue *queue, ssq_comm *comm, struct told *all,
             queue, comm, SSQ_COMM_ALL_GATHER(.x = x, .y = y, .tag = tag));
         if (st == SSQ_OK)
             st = ssq_tensor_read(queue, y, all, (size_t)n, SSQ_U8);
-        /* always: what was enqueued uses the caller's memory */
+        /* always wait: transfers use the caller's memory */
         ssq_status synced = queue_wait(queue);
         st = st == SSQ_OK ? synced : st;
     }
@@ -64,7 +64,7 @@ static ssq_status gather(ssq_queue *queue, ssq_comm *comm, struct told *all,
     return st;
 }
 
-/* Of the ranks' rates, as parts of the largest. */
+/* Set each weight to the rank's rate divided by the largest rate. */
 static ssq_status decide(const struct told *all, unsigned size, ssq_dtype dtype,
                          double *weights, const char *what)
 {

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* work.c - collectives that were begun, and are waited for later: the gate is
- * put on the queue by another call than the one that made the job. */
+/* work.c - collectives that one call begins and another call waits for:
+ * ssq_comm_wait() puts the gate of the job on the queue. */
 #include "lib/comm/comm.h"
 
 #include "lib/core/repeat.h"
 
 struct ssq_comm_work {
-    struct gate *gate; /* a reference; NULL: in the queue's order anyway */
-    ssq_queue *queue;  /* where it began; a reference */
+    struct gate *gate; /* holds a reference; NULL: the call needs none */
+    ssq_queue *queue;  /* of the call; holds a reference */
 };
 
 ssq_comm_work *work_create(ssq_queue *queue, struct gate *gate)

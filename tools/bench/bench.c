@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* bench.c - `sesqui bench`: which cases, on which devices.
+/* bench.c - `sesqui bench`: selects the cases and the devices.
  *
- * A word is a suite: a family's cases, `latency` for what comes before an op's
- * own work, or `-` for the cases that standard input has, a line each, which
- * are answered as they come: peers of bench/peers/ do the same, so that several
- * can be asked in turn. Without a word it is latency and the largest cases of
+ * The first word is a suite: the cases of a family, or `latency` for the
+ * costs before an op's own work. With `-` cases are read from standard
+ * input, one a line, and each line is answered before the next is read. The
+ * peers in bench/peers/ do the same, so that a caller can time several
+ * programs in turn. Without a word it times latency and the largest cases of
  * the tests' tables. */
 #include "tools/bench/bench.h"
 
@@ -15,7 +16,7 @@ struct bench {
     const struct options *o;
     const struct bench_family *family; /* NULL: no suite, or latency */
     bool latency, answer;
-    ssq_device *device[2]; /* the second is that of --vs, or NULL */
+    ssq_device *device[2]; /* the second is for --vs, or NULL */
     ssq_queue *queue[2];
     ssq_device_props props[2];
     double start;
@@ -26,8 +27,8 @@ struct bench {
 
 /* ---- cases ---- */
 
-/* The highest roof over a dtype: an f16 is the sum of two bf16s, so that four
- * products of tiles are one of f16. */
+/* Return the highest roof for a dtype. An f16 is split into the sum of two
+ * bf16, so that one f16 product takes four bf16 tile products. */
 static double roof_of(const struct roofs *r, ssq_dtype dtype)
 {
     const double bf16 = r->dot > r->tile ? r->dot : r->tile;
@@ -37,8 +38,8 @@ static double roof_of(const struct roofs *r, ssq_dtype dtype)
     return most > r->fma ? most : r->fma;
 }
 
-/* Is there time for it, at the roofs' rates? If not, a row says so. Who asks
- * for a case by name waits for it. */
+/* Return true if there is time for a case at the roofs' rates. If not, add a
+ * row that says so. A case from standard input is always timed. */
 static bool affordable(struct bench *b, const struct workload *w,
                        const struct bench_family *f, bool *ok)
 {
@@ -58,8 +59,8 @@ static bool affordable(struct bench *b, const struct workload *w,
     return false;
 }
 
-/* Time a case on the devices. What a device does not do is no failure: it is
- * named on standard error. */
+/* Time a case on the devices. Returns the error if a device does not support
+ * it; the caller reports that and continues. */
 static ssq_status run_case(struct bench *b, const struct bench_case *c)
 {
     struct workload w[2] = {{.c = *c}, {.c = *c}};
@@ -151,7 +152,7 @@ static void answer_roofs(struct bench *b)
     b->rows.gbytes = b->roofs.bytes;
 }
 
-/* A line of standard input; every one has one answer. */
+/* Answer a line of standard input. Every line has exactly one answer. */
 static void answer(struct bench *b, const char *line)
 {
     struct bench_case c;
@@ -172,7 +173,7 @@ static void answer(struct bench *b, const char *line)
     fflush(stdout);
 }
 
-/* Until there are no more cases, or nobody reads the answers. */
+/* Answer lines until the input ends or standard output fails. */
 static int answer_all(struct bench *b)
 {
     char *line = NULL;
@@ -191,7 +192,7 @@ static int answer_all(struct bench *b)
 
 /* ---- runs ---- */
 
-/* What is no table, and the tables. */
+/* Time the calls, which are in no table, and then the tables. */
 static bool run_tables(struct bench *b)
 {
     const bool call = b->o->op != NULL && calls_known(b->o->op);
@@ -218,7 +219,8 @@ static void print_roof(double gflops, const char *what)
         printf("%.3f GFLOP/s of %s, ", gflops, what);
 }
 
-/* The peaks, as a line that a reader of numbers skips. */
+/* Print the peaks as a comment line, which a program that reads
+ * numbers skips. */
 static void print_peaks(const struct bench *b)
 {
     if (b->rows.gbytes <= 0.0)
@@ -232,7 +234,7 @@ static void print_peaks(const struct bench *b)
            b->family != NULL ? 256 : 32);
 }
 
-/* Everything is measured before anything is printed. @return an exit_code */
+/* Print all rows; all were measured before. @return an exit_code */
 static int report_all(struct bench *b, bool ok)
 {
     size_t timed = 0;
@@ -281,9 +283,10 @@ static int usage(const char *what, const char *word)
     return EXIT_USAGE;
 }
 
-#define OPS_MOST 64 /* of a suite */
+#define OPS_MOST 64 /* maximum ops of a suite */
 
-/* Does --op name something that is timed here? If not, it has been said. */
+/* Return true if --op names something that is timed here. If not, an error
+ * was printed. */
 static bool op_known(const struct bench *b)
 {
     static char ops[OPS_MOST][sizeof(((struct bench_case *)NULL)->op)];
@@ -304,7 +307,7 @@ static bool op_known(const struct bench *b)
                        b->family == NULL ? calls_names : names);
 }
 
-/* The suite that the command line names. */
+/* Choose the suite that the command line names. @return an exit_code */
 static int choose(struct bench *b)
 {
     const struct options *o = b->o;
@@ -346,8 +349,8 @@ int command_bench(const struct options *options)
     }
     if (o.plot != NULL && !roofline_check(o.plot))
         return EXIT_FAILED;
-    /* --op open asks for the time of a process that opens it for the first
-     * time: a child would have compiled for it */
+    /* --op open times the first open of a device in this process: a child would
+     * already have compiled its kernels */
     const bool first = o.op != NULL && strcmp(o.op, "open") == 0;
     if (!first && !drivers_try(o.device, o.vs) &&
         (o.device != NULL || o.vs != NULL))

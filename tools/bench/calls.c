@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* calls.c - the lines of what comes before an op's own work: a device's start,
- * a launch, what a tape adds. */
+/* calls.c - rows for the costs before an op's own work: a device's start, a
+ * launch, and the overhead of a tape. */
 #include "tools/bench/bench.h"
 
 #include <string.h>
 
 #define RUNS 64
 
-/* What comes before an op's own work: see latency.c. */
+/* Time a launch: see latency.c. */
 static bool time_launch(ssq_queue *queue, struct bench_rows *all)
 {
     double call[RUNS], both[RUNS];
@@ -35,7 +35,7 @@ static bool add_overhead(double *seconds, const char *op, const char *how,
     return t != NULL;
 }
 
-/* What a tape adds to a call: see overhead.c. */
+/* Time the overhead of a tape: see overhead.c. */
 static bool time_tape(ssq_queue *queue, struct bench_rows *all)
 {
     static const char *const op[2] = {"relu", "mul by a parameter"};
@@ -58,7 +58,8 @@ static bool time_tape(ssq_queue *queue, struct bench_rows *all)
     return ok;
 }
 
-/* The one line that cannot be repeated in a process. */
+/* Add the time of the start, the only one that a process cannot
+ * measure twice. */
 static bool time_start(double seconds, struct bench_rows *all)
 {
     struct bench_row *t = rows_add(all, "latency", "open", "-", &seconds, 1);

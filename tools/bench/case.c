@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* case.c - cases as texts of three words, and the lists that suites have. */
+/* case.c - cases as texts of three words, and the case lists of suites. */
 #include "tools/bench/bench.h"
 
 #include <errno.h>
@@ -40,7 +40,7 @@ static bool read_sizes(const char *word, struct bench_case *c)
         errno = 0;
         long long n =
             *word >= '0' && *word <= '9' ? strtoll(word, &end, 10) : 0;
-        /* below 2^40 elements no product of two overflows */
+        /* a limit for each size; products are not checked here */
         if (errno != 0 || n < 1 || n > 1LL << 40)
             return false;
         c->size[c->sizes++] = n;
@@ -69,7 +69,7 @@ static size_t count(const char *words)
     return n;
 }
 
-/* Word i of a list, for "%.*s". */
+/* Return word i of a list; *n is its length, for "%.*s". */
 static const char *word(const char *words, size_t i, int *n)
 {
     for (; i > 0; i--)

@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* gemm.c - products: cubes, a layer's, sizes that are no multiples of
- * anything, few rows by large weights, and a batch of small ones. Sizes are
- * MxNxK, and xBATCH. gemm_packed is one whose b was packed before, and is named
- * on standard input alone. */
+/* gemm.c - matrix products: cubes, the sizes of a layer, odd sizes, few rows
+ * with large weights, and a batch of small products. Sizes are MxNxK or
+ * MxNxKxBATCH. gemm_packed has a b that was packed before; only standard input
+ * can name it. */
 #include "tests/bounds.h"
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
 #include <string.h>
 
-/** Elements of a result that are computed again in float64. */
+/** Number of elements of a result that are checked in float64. */
 #define LOOKS 64
 
 struct product {
-    ssq_tensor *a, *b, *d, *packed; /* packed: b; NULL: it is not */
+    ssq_tensor *a, *b, *d, *packed; /* packed: b, packed; or NULL */
     int64_t batch, m, n, k;
 };
 
@@ -43,7 +43,8 @@ static void drop(struct workload *w)
     ssq_tensor_destroy(&p->d);
 }
 
-/* A dense tensor's elements as float32. */
+/* Return the elements of a dense tensor as float32; free() them.
+ * NULL: failed. */
 static float *image(const struct workload *w, const ssq_tensor *t, int64_t n)
 {
     float *x = malloc((size_t)n * sizeof(*x));
@@ -56,7 +57,7 @@ static float *image(const struct workload *w, const ssq_tensor *t, int64_t n)
     return x;
 }
 
-/* The error of d[at] over its bound. */
+/* Return the error of d[at] divided by its bound. */
 static double look(const struct product *p, const struct workload *w,
                    const float *a, const float *b, const float *d, int64_t at)
 {
@@ -83,7 +84,7 @@ static double of_bound(struct workload *w)
     float *d = image(w, p->d, n);
     double worst = -1.0;
     for (int i = 0; i < LOOKS && a != NULL && b != NULL && d != NULL; i++) {
-        /* both ends, and places between them that are no multiples */
+        /* the first and the last element, and elements at equal steps */
         double e = look(p, w, a, b, d,
                         (n - 1) / (LOOKS - 1) * i +
                             (i == LOOKS - 1 ? (n - 1) % (LOOKS - 1) : 0));

@@ -1,15 +1,16 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loops.c - what the processor's units reach where nothing is loaded or
- * stored: independent multiply-adds, dot products of pairs of bf16, by vectors
- * and by tiles, on so many threads at once. Only for x86-64; elsewhere nobody
- * knows. */
+/* loops.c - the highest rates of the processor's units, without loads and
+ * stores. Each thread runs independent multiply-adds, or dot products of
+ * bf16 pairs with vectors or tiles. Only for x86-64; elsewhere the rates
+ * are unknown. */
 #include "tools/bench/bench.h"
 
 #include <pthread.h>
 
-/** Independent chains: a multiply-add takes 4 cycles, and two begin in each. */
+/** Number of independent chains: a multiply-add takes 4 cycles, and two begin
+ *  in each cycle. */
 #define CHAINS 12
-/** Rounds of a loop; some milliseconds. */
+/** Rounds of a loop: a few milliseconds. */
 #define ROUNDS 2000000L
 #define RUNS   5
 #define MOST   256
@@ -20,8 +21,8 @@
 #include <sys/syscall.h>
 #include <unistd.h>
 
-/* Twelve of an instruction whose operands are registers 2 and 3, filled with
- * 0.5: sums go to 1 and stay there. */
+/* An instruction twelve times. Its operands are registers 2 and 3, filled with
+ * 0.5, so multiply-adds converge to 1. */
 #define TWELVE(OP, R)                                                          \
     OP " %%" R "2, %%" R "3, %%" R "4\n\t" OP " %%" R "2, %%" R "3, %%" R      \
        "5\n\t" OP " %%" R "2, %%" R "3, %%" R "6\n\t" OP " %%" R "2, %%" R     \
@@ -57,14 +58,14 @@ static void dot_512(long n, const unsigned *half)
     LOOP("vdpbf16ps", "zmm");
 }
 
-/* What ldtilecfg reads: here 8 tiles of 16 rows of 64 bytes. */
+/* The operand of ldtilecfg: here 8 tiles of 16 rows of 64 bytes. */
 struct tile_config {
     uint8_t palette, start, reserved[14];
     uint16_t bytes[16];
     uint8_t rows[16];
 };
 
-/* Four sums, two factors of each side. */
+/* Four sums, from two tiles for each factor. */
 static void tiles(long n, const unsigned *half)
 {
     struct tile_config c = {.palette = 1};
@@ -100,7 +101,7 @@ static void tiles(long n, const unsigned *half)
 
 typedef void (*loop_fn)(long n, const unsigned *half);
 
-/* Tiles are a state that Linux has to be asked for, once in a process. */
+/* A process must request tiles from Linux once before it uses them. */
 static loop_fn tile_loop(double *flops)
 {
     unsigned a, b, c, d = 0;
@@ -111,7 +112,8 @@ static loop_fn tile_loop(double *flops)
     return there && syscall(SYS_arch_prctl, 0x1023, 18) == 0 ? tiles : NULL;
 }
 
-/* The widest loops that the processor has, and what a round does. */
+/* Return the widest loop that the processor supports, and set *flops to the
+ * operations of a round. */
 static loop_fn fma_loop(double *flops)
 {
     __builtin_cpu_init();
@@ -141,7 +143,7 @@ static void *run_share(void *user)
     return NULL;
 }
 
-/* Seconds of a loop on all threads; 0: there are no such threads. */
+/* Return the seconds of a loop on all threads; 0 if they cannot be started. */
 static double time_loop(struct share *s, int threads)
 {
     pthread_t thread[MOST];

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* memory.c - what memory bounds: copies, casts, elementwise ops, softmax, layer
- * norm, and gradients. Sizes are N, or ROWSxCOLUMNS. */
+/* memory.c - ops that are limited by memory: copies, casts, elementwise ops,
+ * softmax, layer norm, and gradients. Sizes are N or ROWSxCOLUMNS. */
 #include "tools/bench/ring.h"
 
 #include <string.h>
@@ -21,7 +21,7 @@ static ssq_status cast(ssq_queue *q, ssq_tensor *const *t,
     return ssq_cast(q, SSQ_CAST(.x = t[0], .y = t[1]));
 }
 
-/* Functions of one operand that have the same arguments. */
+/* Call a function with one operand. They all have the same arguments. */
 static ssq_status unary(ssq_queue *q, ssq_tensor *const *t,
                         const struct bench_case *c)
 {
@@ -95,7 +95,7 @@ static ssq_status layer_norm_backward(ssq_queue *q, ssq_tensor *const *t,
 
 /* ---- operands ---- */
 
-/* Whole tensors of the case's shape: so many in, and one out. */
+/* Set o to tensors of the case's shape: `in` inputs and one output. */
 static bool whole(const struct bench_case *c, struct ring_operand *o, int in)
 {
     if (c->sizes > 2)

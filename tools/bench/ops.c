@@ -1,7 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ops.c - the other ops at the sizes of training: reductions and losses of
- * ROWSxCOLUMNS, convolutions of NxCxSIDExOxKERNEL, pooling of NxCxSIDE,
- * attention of NxHEADSxTOKENSxWIDTH, embeddings of WORDSxWIDTHxTOKENS. */
+/* ops.c - the other ops, at sizes of training:
+ *
+ *  - reductions and losses: ROWSxCOLUMNS.
+ *  - convolutions: NxCxSIDExOxKERNEL.
+ *  - pooling: NxCxSIDE.
+ *  - attention: NxHEADSxTOKENSxWIDTH.
+ *  - embeddings: WORDSxWIDTHxTOKENS. */
 #include "tools/bench/ring.h"
 
 /* ---- rows ---- */
@@ -20,7 +24,7 @@ static ssq_status most(ssq_queue *q, ssq_tensor *const *t,
     return ssq_max(q, SSQ_MAX(.x = t[0], .y = t[1], .axes = {1}, .n_axes = 1));
 }
 
-/* Over the rows, as for a bias's gradient. */
+/* Sum over the rows, as for the gradient of a bias. */
 static ssq_status sum_rows(ssq_queue *q, ssq_tensor *const *t,
                            const struct bench_case *c)
 {
@@ -37,7 +41,7 @@ static ssq_status cross_entropy(ssq_queue *q, ssq_tensor *const *t,
                                                .dlogits = t[2], .loss = t[3]));
 }
 
-/* x to a result with the size of dimension i. */
+/* Set o to x and a result with the size of dimension i. */
 static bool reduced(const struct bench_case *c, struct ring_operand *o, int i)
 {
     o[0] = (struct ring_operand){
@@ -76,7 +80,8 @@ static double product(const struct bench_case *c)
 
 /* ---- images ---- */
 
-/* Sides stay: strides of 1, and what a kernel sees beyond them is 0. */
+/* Padding that keeps the sides: strides are 1, and elements outside count
+ * as 0. */
 #define SAME(C)                                                                \
     .padding = {(C)->size[4] / 2, (C)->size[4] / 2, (C)->size[4] / 2,          \
                 (C)->size[4] / 2}
@@ -126,7 +131,7 @@ static ssq_status avg_pool2d(ssq_queue *q, ssq_tensor *const *t,
         q, SSQ_AVG_POOL2D(.x = t[0], .y = t[1], .kernel = {2, 2}));
 }
 
-/* x, w, y; odd kernels alone keep the sides. */
+/* Set o to x, w, y. Only odd kernels keep the sides. */
 static bool images(const struct bench_case *c, struct ring_operand *o)
 {
     const int64_t *s = c->size;
@@ -211,7 +216,7 @@ static bool table(const struct bench_case *c, struct ring_operand *o)
     return c->sizes == 3;
 }
 
-/* Two products, of which the mask leaves a half. */
+/* Two products. The causal mask leaves half of each. */
 static double attention_flops(const struct bench_case *c)
 {
     return 2.0 * product(c) * (double)c->size[2];

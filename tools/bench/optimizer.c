@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* optimizer.c - the end of a training step: gradients are checked, unscaled and
- * clipped, AdamW steps float32 masters and writes the parameters, the scale is
- * updated. Sizes are ELEMENTSxTENSORS. */
+/* optimizer.c - the end of a training step. Gradients are checked, unscaled and
+ * clipped. AdamW steps the float32 master copies and writes the parameters.
+ * Then the scale is updated. Sizes are ELEMENTSxTENSORS. */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
@@ -12,7 +12,7 @@ struct model {
     ssq_tensor **param, **grad;
     ssq_optimizer *o;
     ssq_scaler *scaler;
-    ssq_tensor *logits, *target; /* of a loss, which is scaled */
+    ssq_tensor *logits, *target; /* of a loss that is scaled */
 };
 
 static ssq_status step(struct workload *w)
@@ -72,9 +72,10 @@ static ssq_status make_parameter(const struct workload *w, struct model *m,
                : st;
 }
 
-/* Bytes of an element of 16 bits: the gradient is read to be checked and
- * measured and read again (2 + 2), the parameter written (2), master and two
- * moments read and written (3 times 8). A float32 one is its own master. */
+/* Bytes for each 16-bit element: the gradient is read twice (2 + 2), first to
+ * check and measure it. The parameter is written (2). The master copy and two
+ * moments are read and written (3 times 8). A float32 parameter is its own
+ * master copy. */
 static ssq_status make(struct workload *w)
 {
     if (strcmp(w->c.op, "adamw") != 0 || w->c.sizes != 2)

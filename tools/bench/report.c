@@ -1,19 +1,19 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* report.c - rows as text, as an array of JSON, as lines of JSON, as CSV. A
- * value that a row does not have is "-" in text, empty in CSV and absent in
- * JSON; a column of the text in which no row has one is left out. */
+/* report.c - prints rows as text, as a JSON array, as lines of JSON, or as CSV.
+ * A missing value is "-" in text, empty in CSV and absent in JSON. The text
+ * leaves out a column if no row has a value in it. */
 #include "tools/bench/bench.h"
 
 #include <inttypes.h>
 #include <string.h>
 
-/* A row's numbers as they are printed. */
+/* The printed numbers of a row. */
 struct figures {
     double gflops, gbytes, intensity, of_peak, spread;
 };
 
-/* Of the two peaks the one that a case comes nearer to is taken to be what
- * bounds it. */
+/* Compute the numbers of a row. of_peak is the share of the nearer of the two
+ * peaks, which is assumed to limit the case. */
 static struct figures figures_of(const struct bench_rows *all,
                                  const struct bench_row *row)
 {
@@ -27,7 +27,7 @@ static struct figures figures_of(const struct bench_rows *all,
     return f;
 }
 
-/* A cell of a column, if the report has it; "-" without a value. */
+/* Print a cell if the report has its column; "-" without a value. */
 static void cell(bool column, int width, bool has, const char *format,
                  double value)
 {
@@ -64,7 +64,7 @@ static void text_row(const struct report *r, const struct bench_row *row,
     printf("  %s\n", row->text);
 }
 
-/* Which columns have a value, in any row. */
+/* Find the columns in which some row has a value. */
 static void find_columns(struct report *r, const struct bench_rows *all)
 {
     for (size_t i = 0; i < all->n; i++) {
@@ -88,7 +88,8 @@ static void heading(bool column, int width, const char *name)
         printf(" %*s", width, name);
 }
 
-/* What the columns are, as comments, and their names. */
+/* Print explanations of the columns as comments, and the names of
+ * the columns. */
 static void text_begin(const struct report *r)
 {
     printf("# spread: (max - min) / median");
@@ -173,8 +174,8 @@ static void csv_number(bool has, const char *format, double value)
     printf("%s,", text);
 }
 
-/* Cases have no quotes and no commas, but for those of tables, which have no
- * quotes. */
+/* Print a row as CSV. The case is quoted, because cases of tables have commas.
+ * No case has quotes. */
 static void csv_row(const struct report *r, const struct bench_row *row,
                     const struct figures *f)
 {

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring.c - sets of operands that take turns: what is bound by memory is not to
- * find its operands in a cache, which no training does. */
+/* ring.c - sets of operands that are used in turn. An op that is limited
+ * by memory must not find its operands in a cache, because it does not
+ * in training. */
 #include "tools/bench/ring.h"
 
 #include <stdlib.h>
 #include <string.h>
 
 #define MOST_SETS 16
-/** The sets together have so many bytes: more than caches have. */
+/** Bytes of all sets together: more than caches hold. */
 #define BEYOND (512.0 * 1024.0 * 1024.0)
 
 struct ring {
@@ -37,7 +38,7 @@ static ssq_status make_operand(const struct workload *w,
 {
     if (o->kind == RING_CLASSES)
         return workload_classes(w, o->shape[0], o->shape[1], t);
-    /* outputs have numbers too: so their pages are there */
+    /* outputs are filled, too, so that their pages exist */
     return workload_tensor(w, o->dtype, o->rank, o->shape, 1.0, t);
 }
 

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* ring.h - a call over operands that no cache holds: sets of them take turns.
- */
+/* ring.h - an op on operands that are in no cache, because several sets are
+ * used in turn. */
 #ifndef TOOLS_BENCH_RING_H
 #define TOOLS_BENCH_RING_H
 
@@ -8,15 +8,15 @@
 
 #define RING_OPERANDS 10
 
-/** How an operand of an op is made. */
+/** An operand of an op. */
 struct ring_operand {
     enum { RING_END, RING_NORMAL, RING_CLASSES, RING_OUT } kind;
     ssq_dtype dtype;
     int rank;
-    int64_t shape[4]; /* of classes: how many, and of how many kinds */
+    int64_t shape[4]; /* RING_CLASSES: number of values, and of classes */
 };
 
-/** An op with its operands in order, t[0] the first. */
+/** Run an op on its operands t, in their order. */
 typedef ssq_status (*ring_fn)(ssq_queue *queue, ssq_tensor *const *t,
                               const struct bench_case *c);
 
@@ -24,13 +24,13 @@ typedef ssq_status (*ring_fn)(ssq_queue *queue, ssq_tensor *const *t,
 struct ring_op {
     const char *name;
     ring_fn run;
-    /** What it needs; false: not for these sizes. */
+    /** Set o to the op's operands. Returns false if the sizes are not valid. */
     bool (*operands)(const struct bench_case *c, struct ring_operand *o);
-    /** Operations of a run. */
+    /** Operations of a run; NULL: 0. */
     double (*flops)(const struct bench_case *c);
 };
 
-/** Make w by the table's row of its op: ops ends with a NULL in name. */
+/** Create w from the row of its op in a table, which ends with NULL in name. */
 ssq_status ring_make(struct workload *w, const struct ring_op *ops);
 
 #endif

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roofline.c - the roofline model (Williams, Waterman, Patterson, CACM 52(4),
- * 2009): operations a byte against operations a second, both logarithmic, and
- * the roofs that the same run measured. */
+/* roofline.c - draws the roofline model (Williams, Waterman, Patterson, CACM
+ * 52(4), 2009). It shows operations a byte against operations a second, both
+ * logarithmic, with the roofs measured in the same run. */
 #include "tools/bench/bench.h"
 
 #include <math.h>
@@ -15,7 +15,7 @@
 #define RIGHT  620.0
 #define BOTTOM 450.0
 
-/* What the axes show, in powers of ten. */
+/* The ranges of the axes, in powers of ten. */
 struct frame {
     double least_x, most_x, least_y, most_y;
 };
@@ -37,7 +37,7 @@ static bool drawn(const struct bench_row *row)
     return row->runs > 0 && row->flops > 0.0 && row->bytes > 0.0;
 }
 
-/* Whole powers of ten that have all rows and roofs between them. */
+/* Return ranges of whole powers of ten that contain all rows and roofs. */
 static struct frame frame_of(const struct roofs *r,
                              const struct bench_rows *all)
 {
@@ -98,7 +98,7 @@ static void draw_axes(FILE *out, const struct frame *f)
     draw_text(out, 20.0, 18.0, "GFLOP/s");
 }
 
-/* Up the slope of memory until the roof, and along it. */
+/* Draw a roof: up the slope of memory, then along the roof. */
 static void draw_roof(FILE *out, const struct frame *f, const char *name,
                       double gflops, double gbytes)
 {

@@ -1,6 +1,7 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* roofs.c - what bounds a case: the processor's units where the host computes,
- * a large gemm elsewhere, and a copy beyond the caches. */
+/* roofs.c - measures the limits of a case. These are the processor's
+ * units if the host computes, otherwise a large gemm, and a copy larger
+ * than the caches. */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>
@@ -9,8 +10,8 @@
 #define RUNS  3
 #define BYTES (256.0 * 1024.0 * 1024.0)
 
-/* As many as the device has: SSQ_NUM_THREADS, else one for each processor that
- * is online. */
+/* Return the device's number of threads: SSQ_NUM_THREADS, or one for each
+ * processor that is online. */
 static int threads(void)
 {
     const char *text = getenv("SSQ_NUM_THREADS");
@@ -30,7 +31,7 @@ bool roofs_measure(const struct workload *w, struct roofs *r)
         loops_measure(threads(), &r->fma, &r->dot, &r->tile);
     if (r->fma <= 0.0 && !peak_measure(w->queue, &r->fma, &gbytes))
         return false;
-    for (int i = 0; i <= RUNS; i++) { /* the first one makes the memory */
+    for (int i = 0; i <= RUNS; i++) { /* the first run allocates the tensors */
         double seconds = copier_run(w->queue, &c, BYTES);
         double rate = seconds > 0.0 ? 1e-9 * BYTES / seconds : 0.0;
         r->bytes = i > 0 && rate > r->bytes ? rate : r->bytes;

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - the lines of a report, which are measured before one is printed. */
+/* rows.c - the rows of a report. */
 #include "tools/bench/bench.h"
 
 #include <stdlib.h>

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* tables.c - the largest cases of the tables of tests/op.
+/* tables.c - times the largest cases of the tables of tests/op.
  *
- * Cases are ranked by what they say they cost, found in admission mode without
- * computing. The peaks are measured in the same run, on the same device and
- * through the same API: see peak.c. After each run of a case a plain copy of as
- * many bytes is timed, so that whatever else the machine does meets both.
+ * Cases are ranked by their costs. Each case states its cost in admission mode,
+ * without computing. The peaks are measured in the same run, on the same device
+ * and through the same API: see peak.c. After each run of a case a plain copy
+ * of as many bytes is timed. So other load on the machine affects both.
  *
- * A line has its seconds. What would take longer at the peaks' rates is left
- * out, and named; the next cheaper case takes its place. What takes longer than
- * they say has one run. */
+ * A row may take options.seconds. A case that would take longer at the rates of
+ * the peaks is left out, and named; the next cheaper case is timed instead. A
+ * case that takes longer than expected is timed once. */
 #include "tests/op/suite_run.h"
 #include "tools/bench/bench.h"
 
@@ -17,22 +17,23 @@
 
 /** More than BENCH_RUNS of tests/op/suite.c. */
 #define RUNS 64
-/** Of a case: one that warms up, and one that is timed. */
+/** Runs of a case at least: one to warm up, and one that is timed. */
 #define LEAST_RUNS 2.0
 
-/* The copy that cases are timed in turn with: it needs to outlive a case, and a
- * bed's peer is given nothing but the bed. */
+/* The copy that is timed in turn with cases. It is static because it must
+ * outlive a case, and the peer of a bed receives only the bed. */
 static struct copier rival;
 
-/* What a case is timed in turn with: struct bed's peer. */
+/* The peer of struct bed: copy as many bytes as the case moves. */
 static double copy_as_much(struct bed *b)
 {
     return b->bytes > 0.0 ? copier_run(b->queue, &rival, b->bytes) : 0.0;
 }
 
-/* Run a case and note its times; false: it failed, or no memory. A case that is
- * skipped, or calls no op, leaves no line. The ratio to the copy is taken run
- * by run, since the two of a pair met the same machine. */
+/* Run a case and add a row with its times. Returns false if it failed or
+ * memory is short. A case that is skipped, or calls no op, adds no row. The
+ * ratio to the copy is computed for each run, because both of a pair had the
+ * same load. */
 static bool time_case(struct bed *b, const struct suite *s, size_t i,
                       struct bench_rows *all)
 {
@@ -61,14 +62,14 @@ static bool time_case(struct bed *b, const struct suite *s, size_t i,
     return true;
 }
 
-/* A case and what it costs: its rank, 0 where it does not run, and the seconds
- * that it takes at the peaks. */
+/* A case and its cost. cost is its rank, 0 if it does not run; seconds is its
+ * time at the peaks. */
 struct ranked {
     size_t i;
     double cost, seconds;
 };
 
-/* Ask a case what it costs, without computing. Rank is the sum of operations
+/* Get the cost of a case without computing. The rank is the sum of operations
  * and bytes: only the order matters, and either may be 0. */
 static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
                           const struct bench_rows *all)
@@ -84,8 +85,8 @@ static struct ranked rank(struct bed *b, const struct suite *s, size_t i,
     return r;
 }
 
-/* The most expensive first; of equal ones the first, so that the choice is the
- * same in every run. */
+/* Sort the most expensive first. Equal costs keep their order, so that every
+ * run chooses the same cases. */
 static int by_cost(const void *a, const void *b)
 {
     const struct ranked *x = a, *y = b;
@@ -94,7 +95,7 @@ static int by_cost(const void *a, const void *b)
     return (x->i > y->i) - (x->i < y->i);
 }
 
-/* Is there time for a case that takes so long? If not, a row says so. */
+/* Return true if there is time for a case. If not, add a row that says so. */
 static bool affordable(const struct bed *b, const struct suite *s,
                        const struct ranked *r, struct bench_rows *all, bool *ok)
 {
@@ -110,7 +111,7 @@ static bool affordable(const struct bed *b, const struct suite *s,
     return false;
 }
 
-/* The n most expensive cases of a table that there is time for. */
+/* Time the n most expensive cases of a table for which there is time. */
 static bool time_table(struct bed *b, const struct suite *s, unsigned n,
                        struct bench_rows *all)
 {
@@ -131,7 +132,7 @@ static bool time_table(struct bed *b, const struct suite *s, unsigned n,
     return ok;
 }
 
-/* How many pairs of a table and an implementation are timed. */
+/* Return the number of pairs of a table and an implementation. */
 static size_t count_pairs(const struct bed *b, const char *op)
 {
     size_t n = 0;
@@ -144,7 +145,8 @@ static size_t count_pairs(const struct bed *b, const char *op)
     return n;
 }
 
-/* Every selected table by every implementation, pinned for as long. */
+/* Time every selected table with every implementation, which is
+ * pinned meanwhile. */
 static bool time_tables(struct bed *b, const struct options *o,
                         struct bench_rows *all)
 {

@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* train.c - whole training steps by a trainer with AdamW, clipping and, in f16,
- * a scaler. The dtype is the policy's: f16 is mixed_float16. Sizes:
+/* train.c - whole training steps by a trainer with AdamW and clipping.
+ *
+ * The dtype selects the policy. f16 is mixed_float16, which has a scaler.
+ * Sizes:
  *
  *     mlp   BATCHxINxHIDDENx..xCLASSES
  *     cnn   BATCHxSIDE, the network of examples/cnn
- *     gpt   BATCHxBLOCKxLAYERSxHEADSxWIDTHxTOKENS, that of examples/gpt */
+ *     gpt   BATCHxBLOCKxLAYERSxHEADSxWIDTHxTOKENS, as in examples/gpt */
 #include "examples/gpt/model.h"
 #include "tools/bench/bench.h"
 
@@ -82,8 +84,8 @@ static void drop(struct workload *w)
 
 /* ---- operands ---- */
 
-/* Two for each product forward, and as many again for either gradient; there
- * is none of the input. */
+/* Count two operations for each multiply-add of the forward pass, and as many
+ * for each of the two gradients. The input has no gradient. */
 static ssq_status make_mlp(struct workload *w, struct training *n)
 {
     const struct bench_case *c = &w->c;

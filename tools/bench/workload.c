@@ -4,18 +4,19 @@
 
 #include <stdlib.h>
 
-/** A timed run repeats what is shorter, so that the clock's and the end's share
- *  is small. */
+/** Seconds of a timed run at least. A shorter run is repeated, so that the
+ *  share of the clock and the sync is small. */
 #define SHORTEST 0.002
-/** A first run that took longer has no second one. */
+/** Seconds. A longer first run is not repeated before the timed runs. */
 #define LONGEST 10.0
-/** Runs that a device is busy with while the host is looked at. */
+/** Number of runs that keep the device busy while waits of the host
+ *  are detected. */
 #define BEFORE 6
-/** Bytes of a copy that runs are timed in turn with, at most: what moves more
- *  is compared with its rate. */
+/** Maximum bytes of a copy that is timed in turn. If a case moves more bytes,
+ *  the copy's time is scaled. */
 #define COPY_MOST (256.0 * 1024.0 * 1024.0)
 
-/** A copy to compare with; it outlives the case. */
+/** The copy to compare with. workload_drop() frees its tensors. */
 static struct copier copier;
 
 ssq_status workload_make(struct workload *w, const struct bench_family **family)
@@ -65,12 +66,13 @@ ssq_status workload_classes(const struct workload *w, int64_t n,
         st = ssq_tensor_write(w->queue, *t, host, (size_t)n * sizeof(*host),
                               SSQ_I32);
     if (st == SSQ_OK)
-        st = ssq_queue_sync(w->queue); /* until then the host's are read */
+        st = ssq_queue_sync(w->queue); /* until then host is read */
     free(host);
     return st;
 }
 
-/* Seconds of a run, the mean of so many behind each other; negative: failed. */
+/* Return the seconds of a run, as the mean of successive runs;
+ * negative: failed. */
 static double seconds_of(struct workload *w, long times)
 {
     if (ssq_queue_sync(w->queue) != SSQ_OK)
@@ -84,7 +86,7 @@ static double seconds_of(struct workload *w, long times)
     return (now() - began) / (double)times;
 }
 
-/* Seconds of a copy of as many bytes. */
+/* Return the seconds of a copy of as many bytes. */
 static double copy_of(const struct workload *w)
 {
     double bytes = w->bytes < COPY_MOST ? w->bytes : COPY_MOST;
@@ -92,14 +94,16 @@ static double copy_of(const struct workload *w)
     return seconds * w->bytes / bytes;
 }
 
-/* The times of a case and of what it is timed in turn with. */
+/* The times of a case and of its rival. copy: a copy's time divided by
+ * the case's. */
 struct times {
     size_t n;
     double ours[CASE_RUNS], rival[CASE_RUNS], copy[CASE_RUNS];
 };
 
-/* The first run makes memory and compiles, which may take many times as long
- * as a run; the second tells how many are timed. */
+/* Run a case before it is timed. The first run allocates memory and compiles,
+ * which may take much longer than a run. The second run determines how many
+ * are timed. */
 static bool warm_up(struct workload *w, double *seconds)
 {
     *seconds = seconds_of(w, 1);
@@ -131,9 +135,9 @@ static bool take(struct workload *w, struct workload *rival, bool memory,
     return true;
 }
 
-/* Does the host wait in a run? Behind so many that they keep the device busy
- * for a good while comes an event, and one more run: a host that has waited
- * comes to the end of it after the event. */
+/* Find out if the host waits in a run. Several runs keep the device busy; then
+ * come an event and one more run. If the host waited in that run, the event is
+ * complete when the call returns. */
 static ssq_status wait_in(struct workload *w, ssq_event *event, int *waits)
 {
     ssq_status st = ssq_queue_sync(w->queue);
@@ -150,7 +154,8 @@ static ssq_status wait_in(struct workload *w, ssq_event *event, int *waits)
     return ssq_queue_sync(w->queue);
 }
 
-/* Of one run, like all behind the first. */
+/* Count the submissions of one run. All runs after the first have the
+ * same number. */
 static ssq_status count_submissions(struct workload *w, int64_t *n)
 {
     ssq_queue_stats before = SSQ_QUEUE_STATS_INIT, after = before;
@@ -163,7 +168,8 @@ static ssq_status count_submissions(struct workload *w, int64_t *n)
     return st;
 }
 
-/* Where calls return when all is done there is nothing to look at. */
+/* Find out if the host waits. On a synchronous device every call does, so
+ * *waits is not set. */
 static bool look_for_waits(struct workload *w, int *waits)
 {
     ssq_device_props props = SSQ_DEVICE_PROPS_INIT;
