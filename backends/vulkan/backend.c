@@ -57,6 +57,7 @@ static const struct backend vulkan_backend = {
     .open_native = vulkan_open_native,
     .import = vulkan_import,
     .mem_handle = vulkan_mem_handle,
+    .mem_identity = vulkan_mem_identity,
     .ops = &ops,
 };
 

@@ -234,6 +234,7 @@ ssq_status vulkan_import(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
 /** Where the VkBuffer of mem is kept; to be read only. */
 void *vulkan_mem_handle(const struct backend_mem *mem);
+uint64_t vulkan_mem_identity(const struct backend_mem *mem);
 
 /* memory.c */
 ssq_status vulkan_alloc(struct backend_device *device, uint64_t bytes,

@@ -16,7 +16,7 @@
 /** Increase this when anything in this file changes, or a struct of an op or a
  *  launch. A module reads these structs at fixed offsets, so a module with
  *  another number is refused. */
-#define SSQ_BACKEND_ABI 16
+#define SSQ_BACKEND_ABI 17
 
 /** Opaque to the core, which only passes pointers to them. Each backend defines
  *  them for itself; two backends need not agree. */
@@ -307,6 +307,9 @@ struct backend {
     ssq_status (*import)(struct backend_device *device, const void *handle,
                          struct backend_mem **mem);
     void *(*mem_handle)(const struct backend_mem *mem);
+    /* optional: the same number for memories that are one native object, also
+     * if it was imported twice; without it mem_handle is that number */
+    uint64_t (*mem_identity)(const struct backend_mem *mem);
     /* optional: fill the struct about a device that include/sesqui/<name>.h
      * defines. The core has checked its size */
     void (*info)(const struct backend_device *device, void *info);

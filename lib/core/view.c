@@ -51,6 +51,16 @@ bool view_same_shape(const struct view *a, const struct view *b)
     return true;
 }
 
+/* Return the number of a buffer's memory: an address if the backend says so,
+ * otherwise of the native object. */
+static uint64_t memory_of(const ssq_buffer *b)
+{
+    const struct backend *backend = b->device->backend;
+    return backend->mem_identity != NULL
+               ? backend->mem_identity(b->mem)
+               : (uint64_t)(uintptr_t)backend->mem_handle(b->mem);
+}
+
 /* Set *at_a and *at_b to the positions of two views, in bytes from a common
  * point. False: their memories are unrelated. Buffers share memory if the
  * caller has lent it more than once, or has lent memory of another buffer. */
@@ -66,14 +76,13 @@ static bool places(const struct view *a, const struct view *b, uint64_t *at_a,
         x->device != y->device || (!x->lent && !y->lent))
         return false;
     const struct backend *backend = x->device->backend;
-    const void *in_x = backend->mem_handle(x->mem);
-    const void *in_y = backend->mem_handle(y->mem);
+    uint64_t in_x = memory_of(x), in_y = memory_of(y);
     *at_a += x->offset;
     *at_b += y->offset;
     if (!backend->mem_addressed)
         return in_x == in_y;
-    *at_a += (uintptr_t)in_x;
-    *at_b += (uintptr_t)in_y;
+    *at_a += in_x;
+    *at_b += in_y;
     return true;
 }
 
@@ -155,9 +164,9 @@ void view_place(const struct view *v, uintptr_t *space, uint64_t *at)
     *at = v->offset;
     if (backend->mem_handle == NULL)
         return; /* no memory can be lent: buffers never overlap */
-    uintptr_t handle = (uintptr_t)backend->mem_handle(b->mem);
-    *at += b->offset + (backend->mem_addressed ? handle : 0);
-    *space = backend->mem_addressed ? 0 : handle;
+    uint64_t memory = memory_of(b);
+    *at += b->offset + (backend->mem_addressed ? memory : 0);
+    *space = backend->mem_addressed ? 0 : (uintptr_t)memory;
 }
 
 bool view_self_overlap(const struct view *v)

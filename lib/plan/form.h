@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* form.h - how a kernel goes through strided views: see kernels/dialect/form.h.
- */
+/* form.h - kernels that process strided views by rows or by elements: see
+ * kernels/dialect/form.h. */
 #ifndef LIB_PLAN_FORM_H
 #define LIB_PLAN_FORM_H
 
@@ -8,9 +8,8 @@
 #include "lib/plan/plan.h"
 #include "lib/plan/walk.h"
 
-/* Rows shorter than this are walked by elements: on a processor because the
- * loop over a row has to be worth its start, on a GPU because the other items
- * of a group would have nothing to do. */
+/* Shorter rows are processed by elements. On a CPU the loop over a row must be
+ * worth its overhead. On a GPU a short row leaves items of the group idle. */
 #define FORM_SHORT_PROCESSOR 8
 #define FORM_SHORT_GPU       32
 
@@ -20,13 +19,13 @@ static inline bool form_short(const struct plan *p, int64_t cols)
            (plan_limits(p)->group == 1 ? FORM_SHORT_PROCESSOR : FORM_SHORT_GPU);
 }
 
-/* Columns of a piece: on a processor enough to be worth its start, on a GPU a
- * few for each item. */
+/* Columns of a piece. On a CPU they must be worth the overhead of a task; on a
+ * GPU each item gets a few. */
 #define FORM_PIECE_PROCESSOR 4096
 #define FORM_PIECE_GPU       1024
 
-/** The form for views of y's shape, all of them dense or not; rank and size are
- *  those of the dimensions that are walked. */
+/** Set *f for views of y's shape. dense: all of them are contiguous. *rank and
+ *  size become those of the walked dimensions. */
 static inline void form_set(const struct plan *p, const struct view *y,
                             bool dense, struct form_shape *f, uint32_t *rank,
                             uint32_t *size)
@@ -43,7 +42,8 @@ static inline void form_set(const struct plan *p, const struct view *y,
     walk_shape(y, 0, last, rank, size);
 }
 
-/** A view's steps: *step along the last dimension, the others' in steps. */
+/** Set *step to a view's step along the last dimension, and steps to the
+ *  others. */
 static inline void form_steps(const struct view *v, bool dense, uint32_t *step,
                               uint32_t *steps)
 {
@@ -52,7 +52,7 @@ static inline void form_steps(const struct view *v, bool dense, uint32_t *step,
     walk_steps(v, 0, last, steps);
 }
 
-/** End the launch of a kernel that has f among its parameters. */
+/** End a launch whose kernel has f among its parameters. */
 static inline void form_launch(struct plan *p, const struct form_shape *f,
                                const void *args, size_t bytes)
 {

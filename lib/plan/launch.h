@@ -1,10 +1,12 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* launch.h - one launch of a kernel, as a plan hands it to a backend.
+/* launch.h - one launch of a kernel, in the form that a plan passes to a
+ * backend.
  *
- * A kernel is a text in kernels/<name>.k and its variant a value for each of
- * its keys; a backend gives the two a backend_kernel, its own form of them. The
- * host and every language see the same block of 4-byte parameters, and the same
- * operands: plain runs of elements, in the order of the kernel's BUF_ lines. */
+ * A kernel is a source file, kernels/<name>.k. A variant assigns a value to
+ * each of its keys. For a kernel and a variant a backend returns a
+ * backend_kernel, the compiled form. The host and all kernel languages use the
+ * same block of 4-byte parameters. They also use the same operands, plain
+ * arrays of elements, in the order of the kernel's BUF_ lines. */
 #ifndef LIB_PLAN_LAUNCH_H
 #define LIB_PLAN_LAUNCH_H
 
@@ -13,27 +15,29 @@
 struct backend_mem;
 struct backend_kernel;
 
-/** Most keys of a kernel, operands and words of parameters of a launch. Up to
- *  LAUNCH_PUSH words are push constants wherever there are any; a backend puts
- *  more in a buffer of its own. */
+/** Most keys of a kernel, and most operands and parameter words of a launch. Up
+ *  to LAUNCH_PUSH words are push constants on devices that have them. If a
+ *  launch has more words, the backend puts them into a buffer. */
 #define LAUNCH_KEYS     6
 #define LAUNCH_BINDINGS 16
 #define LAUNCH_WORDS    64
 #define LAUNCH_PUSH     32
-/** What every device takes of groups, in the one dimension that is used. */
+/** Most groups in the first dimension, the only one that is used, on every
+ *  device. */
 #define LAUNCH_GROUPS 65535u
 
-/** What there is of a kernel text: generated from its first comment. */
+/** Description of a kernel, generated from the first comment of its source. */
 struct kernel {
     const char *name;
     uint32_t id; /* enum kernel_id */
     uint32_t nkeys;
-    const char *keys[LAUNCH_KEYS]; /* macros that a compiler gets */
+    const char *keys[LAUNCH_KEYS]; /* macros defined for the compiler */
     uint32_t nvariants;
-    const uint8_t (*variants)[LAUNCH_KEYS]; /* all that may be launched */
+    const uint8_t (*variants)[LAUNCH_KEYS]; /* all valid ones */
 };
 
-/** One operand. All elements of an operand lie within bytes from offset on. */
+/** One operand. All its elements are in the `bytes` bytes that begin at
+ *  offset. */
 struct binding {
     struct backend_mem *mem;
     uint64_t offset, bytes; /* in mem */
@@ -41,8 +45,8 @@ struct binding {
     enum access access;     /* for barriers */
 };
 
-/** The first nbindings words of param are the backend's: where each operand
- *  begins, in units, from where the backend binds mem. */
+/** The backend sets the first nbindings words of param: the offset of each
+ *  operand, in units, from the place where the backend binds mem. */
 struct launch {
     const struct backend_kernel *code;
     uint32_t groups; /* 1..LAUNCH_GROUPS, of backend_limits.group work-items */

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* loops.h - how many iterations an item's loops count as.
+/* loops.h - count the iterations of an item's loops.
  *
- * There are drivers that end all loops of an item after so many iterations of
- * all of them together (backend_limits.iterations). So each launch says what
- * its loops come to at most, for the largest of its tasks: the sum of its
- * loops, which are products where they are nested. The sums may be too large by
- * some, never too small. A loop that is UNROLLed, or FLAT on a GPU, is none.
+ * Some drivers leave all loops of an item after a certain number of iterations
+ * in total (backend_limits.iterations). Each launch therefore gives the largest
+ * count over its tasks: the sum over its loops, where nested loops multiply. A
+ * count may be somewhat too large, but never too small. Loops that are
+ * UNROLLed, or FLAT on a GPU, do not count.
  *
  *     for (u32 i = LOCAL_ID; i < n; i += WG)      loops_shared(l, n,
  *         for (u32 d = 0u; d < rank; d++)             loops_of(rank, 0)) */
@@ -14,23 +14,23 @@
 
 #include "lib/core/backend.h"
 
-/** Of what no shape makes longer: the dimensions of a view, a tree over the
- *  items of a group, the steps of a division. */
+/** Loops that do not depend on a shape: over the dimensions of a view, over the
+ *  levels of a tree in a group, over the steps of a division. */
 #define LOOPS_WALK   8u
 #define LOOPS_TREE   32u
 #define LOOPS_DIVIDE 9u
 #define LOOPS_FEW    64u
 
-/** What plans divide by where no driver ends loops: after so many rounds in a
- *  row, some tens of ms on a slow device, a launch of few items would begin to
- *  look like one that hangs, which systems end after a second or two. */
+/** The limit that plans use if the driver has none. After this many consecutive
+ *  iterations, some tens of ms on a slow device, a launch with few items begins
+ *  to look hung. Systems stop a hung launch after a second or two. */
 #define LOOPS_WATCHED (UINT32_C(1) << 20)
 
-/** A count that is too large anyway. */
+/** The largest count. It is always over a driver's limit. */
 #define LOOPS_MOST UINT32_MAX
 
-/** A loop of n rounds, of which each counts body more; the round that finds
- *  that there is none is one, too. */
+/** Return the count of a loop of n rounds, each of which adds body. The final
+ *  test that ends the loop counts as a round. */
 static inline uint64_t loops_of(uint64_t n, uint64_t body)
 {
     n = n < LOOPS_MOST ? n : LOOPS_MOST;
@@ -39,7 +39,7 @@ static inline uint64_t loops_of(uint64_t n, uint64_t body)
     return all < LOOPS_MOST ? all : LOOPS_MOST;
 }
 
-/** The same for n that the items of a group share. */
+/** The same for n rounds that the items of a group share. */
 static inline uint64_t loops_shared(const struct backend_limits *l, uint64_t n,
                                     uint64_t body)
 {

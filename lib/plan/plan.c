@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan.c - building plans, and running them. */
+/* plan.c - build and run plans. */
 #include "lib/plan/plan.h"
 
 #include "lib/core/pool.h"
@@ -8,21 +8,20 @@
 
 #include <string.h>
 
-/* More than this many units' worth of groups gains nothing. */
+/* More groups per unit do not run faster. */
 #define WAVES_OF_PROCESSOR 4u
 #define WAVES_OF_GPU       32u
-/* A processor's task below which dividing costs more than it gains. */
+/* On a CPU, tasks with fewer items cost more than they gain. */
 #define LEAST_ITEMS 1024u
 
-/* One buffer of scratch; the plan's list has the last one made first. The plan
- * holds a reference to each buffer. */
+/* One buffer of scratch, in a list with the newest first. The plan holds a
+ * reference to each buffer. */
 struct scratch {
     struct scratch *next;
     ssq_buffer *buffer;
 };
 
-/* A note of the builder's: a launch, or host words on their way to the
- * device. */
+/* An entry that the builder recorded: a launch, or host words to upload. */
 struct note {
     struct note *next;
     uint32_t *words; /* owned; NULL: a launch */
@@ -32,7 +31,7 @@ struct note {
             struct launch launch;
             const struct kernel *kernel;
             uint8_t key[LAUNCH_KEYS];
-            /* whose memory a binding is in, once it has some */
+            /* the scratch that a binding uses, or NULL */
             const ssq_buffer *scratch[LAUNCH_BINDINGS];
         };
     };
@@ -42,12 +41,12 @@ struct plan {
     struct object object;
     ssq_device *device;
     const char *what;  /* the op's name */
-    ssq_status status; /* of the first failure; nothing is noted after it */
-    struct note *first, **end; /* a list; *end is where the next one goes */
+    ssq_status status; /* first failure; ends recording */
+    struct note *first, **end; /* a list; *end is its end */
     struct note *open;         /* the launch under construction */
     struct scratch *scratch;
     uint64_t loops;               /* most iterations of an item */
-    const struct kernel *longest; /* of this kernel */
+    const struct kernel *longest; /* the kernel with that item */
 };
 
 static void plan_free(struct object *o)
@@ -112,14 +111,14 @@ void plan_fail(struct plan *p, ssq_status st)
         p->status = st;
 }
 
-/* Steps run in the order in which they were appended. */
+/* Entries run in the order in which they were appended. */
 static void append(struct plan *p, struct note *s)
 {
     *p->end = s;
     p->end = &s->next;
 }
 
-/* A zeroed note, or NULL after a failure that the plan has noted. */
+/* Return a zeroed entry. NULL: out of memory; the plan has failed. */
 static struct note *note_create(struct plan *p)
 {
     struct note *s = mem_alloc(sizeof(*s));
@@ -128,8 +127,8 @@ static struct note *note_create(struct plan *p)
     return s;
 }
 
-/* Vulkan's shaders exist in the listed variants only, and every compiler at
- * hand has seen those: nothing else is launched anywhere. */
+/* Vulkan's shaders exist in the listed variants only, and other compilers are
+ * tested with these. So no device launches other variants. */
 static bool listed(const struct kernel *k, const uint8_t *key)
 {
     for (uint32_t i = 0; i < k->nvariants; i++)
@@ -178,8 +177,8 @@ void plan_bind_range(struct plan *p, struct backend_mem *mem, uint64_t offset,
                           .access = access};
 }
 
-/* Whether b belongs to this plan: such a buffer has no memory before
- * plan_place. */
+/* Return true if b is scratch of this plan. Scratch has no memory before
+ * plan_place(). */
 static bool is_scratch(const struct plan *p, const ssq_buffer *b)
 {
     for (const struct scratch *s = p->scratch; s != NULL; s = s->next)
@@ -188,8 +187,8 @@ static bool is_scratch(const struct plan *p, const ssq_buffer *b)
     return false;
 }
 
-/* A kernel may see all of a scratch from where a view of it begins: the view is
- * often the shape of one part of several. */
+/* Bind the scratch from the beginning of v to the end of the buffer: v often
+ * describes only the first of several parts. */
 static void bind_scratch(struct plan *p, const struct view *v, uint32_t unit,
                          enum access access)
 {
@@ -202,8 +201,8 @@ static void bind_scratch(struct plan *p, const struct view *v, uint32_t unit,
                          .access = access};
 }
 
-/* Builders cut operands that are too large into windows. Others are refused
- * here, before anything runs. */
+/* Fail if an operand is too large. Builders cut some operands into windows;
+ * others are refused here, before anything runs. */
 static bool fits(struct plan *p, const struct view *v)
 {
     uint64_t limit = plan_limits(p)->binding_bytes;
@@ -243,7 +242,8 @@ void plan_bind(struct plan *p, const struct view *v, enum access access)
     plan_bind_as(p, v, (uint32_t)dtype_bytes(v->dtype), access);
 }
 
-/* Groups worth having: all, where an item must not do much. */
+/* Return the largest useful number of groups. If the driver limits the loops of
+ * an item, it is LAUNCH_GROUPS, so that each item has less to do. */
 static uint64_t most_groups(const struct backend_limits *l)
 {
     if (l->iterations != 0)
@@ -253,8 +253,8 @@ static uint64_t most_groups(const struct backend_limits *l)
     return size_least(wanted, LAUNCH_GROUPS);
 }
 
-/* End a launch of so many groups that would have one task each, or few tasks
- * each of less than `loops` iterations. */
+/* End a launch of `wanted` tasks, each with fewer than `loops` iterations. If
+ * there are more tasks than groups, each group has several. */
 static void finish(struct plan *p, const void *args, size_t bytes,
                    uint64_t wanted, uint64_t loops)
 {
@@ -347,8 +347,8 @@ uint32_t *plan_words(struct plan *p, uint64_t n, struct view *view)
     return s->words;
 }
 
-/* Scratch was bound by its buffer, before that had memory: what is missing is
- * added here. The operand's offset was noted relative to the buffer. */
+/* Complete a launch. Scratch was bound before it had memory, with an offset
+ * relative to its buffer. Set that memory and add the buffer's offset in it. */
 static ssq_status place_launch(const struct plan *p, struct note *s)
 {
     for (uint32_t i = 0; i < s->launch.nbindings; i++) {
@@ -362,8 +362,8 @@ static ssq_status place_launch(const struct plan *p, struct note *s)
                                           &s->launch.code);
 }
 
-/* All scratch gets its memory before the first launch is placed, since any
- * launch may bind any of it. */
+/* Allocate all scratch before the first launch is placed: a launch may bind any
+ * of it. */
 ssq_status plan_place(const struct plan *p)
 {
     ssq_status st = SSQ_OK;
@@ -387,7 +387,7 @@ ssq_status plan_write(const struct plan *p, const struct backend *backend,
     return st;
 }
 
-/* launches may be NULL, for a caller that asks how much room they take. */
+/* launches may be NULL if the caller only needs the number. */
 size_t plan_launches(const struct plan *p, const struct launch **launches)
 {
     size_t n = 0;
@@ -401,7 +401,7 @@ size_t plan_launches(const struct plan *p, const struct launch **launches)
     return n;
 }
 
-/* Words are written first: a launch may read any of them. */
+/* Upload the words first: a launch may read any of them. */
 ssq_status plan_run(const struct plan *p, const struct backend *backend,
                     struct backend_queue *queue)
 {

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plan_none.c - the ops that have no plan. */
+/* plan_none.c - the ops without plans. */
 #include "lib/plan/plan.h"
 
 #define NONE(NAME) const struct NAME##_plan NAME##_plans[] = {{NULL}};
-/* transfers: every backend does its own */
+/* transfers: each backend implements them */
 NONE(upload)
 NONE(download)

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* plans.c - the plans of all ops, by the op's number. */
+/* plans.c - the plans of all ops, indexed by op id. */
 #include "lib/core/pool.h"
 #include "lib/core/window.h"
 #include "lib/plan/plan.h"
@@ -22,7 +22,7 @@
 SSQ_OPS(X)
 #undef X
 
-/* By the op's number: the typed lists behind functions of one type. */
+/* Wrappers with uniform types around the typed lists, indexed by op id. */
 static const struct {
     const char *(*name)(unsigned);
     bool (*admit)(unsigned, const struct backend_limits *, const struct op *,
@@ -39,7 +39,7 @@ const char *plan_name(const struct backend *b, enum op_id op, unsigned i)
     return b->launch == NULL ? NULL : lists[op].name(i);
 }
 
-/* Its launches and what they need, of which nothing is there yet. */
+/* Build plan i of an op, without scratch memory and kernels. */
 static ssq_status note(ssq_device *d, const struct op *op, unsigned i,
                        struct plan **out)
 {
@@ -72,7 +72,7 @@ ssq_status plan_admits(ssq_device *d, const struct op *op, unsigned i,
     ssq_status st = note(d, op, i, &p);
     if (st == SSQ_ERR_UNSUPPORTED && cut)
         (void)refuse(why, "%s", ssq_last_error());
-    else if (st == SSQ_ERR_UNSUPPORTED) /* and again when it is created */
+    else if (st == SSQ_ERR_UNSUPPORTED) /* plan_create() will report it */
         return SSQ_OK;
     if (st != SSQ_OK)
         return st;

@@ -1,21 +1,22 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* rows.c - how rows are given to groups and items. */
+/* rows.c - distribute rows over groups and items. */
 #include "lib/plan/rows.h"
 
-/* Rows up to here are too short for a group. */
+/* Rows up to this length are too short for a group. */
 #define SHORT           64u
 #define PROCESSOR_SHORT 8u
-/* An item takes no row beyond this where there is too little to do at once. */
+/* If there are too few tasks for all items, an item gets no longer rows. */
 #define ITEM_ROW 4096u
 /* Least elements of a part. */
 #define PART 16384u
-/* Of a row, whatever its length: a walk, passes and their trees. */
+/* Loops of a row of any length: a walk, passes and their trees. */
 #define ROW_LOOPS (4 * LOOPS_TREE)
-/* Neighbours that a processor's item takes at a time: TILE in the kernels. */
+/* Adjacent rows that one item of a CPU processes together: TILE in the
+ * kernels. */
 #define TILE 64u
 
-/* Of the dimensions before the last, that with the smallest stride, and more
- * than one element; -1 where there is none. */
+/* Return the dimension with the smallest stride. The last dimension and
+ * dimensions of one element are excluded. -1: there is none. */
 static int nearest(const struct view *v)
 {
     int best = -1;
@@ -25,14 +26,15 @@ static int nearest(const struct view *v)
     return best;
 }
 
-/* Tasks along c of one walked place: an item of a GPU takes one row, a
- * processor's thread a tile of neighbours, which become vector instructions. */
+/* Return the number of tasks along c for one place of the walk. An item of a
+ * GPU processes one row. A thread of a CPU processes a tile of adjacent rows,
+ * with vector instructions. */
 static uint32_t tiles(const struct rows *r, const struct backend_limits *l)
 {
     return l->group > 1 ? r->cols : (uint32_t)size_div_up(r->cols, TILE);
 }
 
-/* Along c, if that is better than rows. */
+/* Choose columns and return true if they are better than rows. */
 static bool choose_columns(struct rows *r, const struct view *x,
                            const struct backend_limits *l)
 {
@@ -47,7 +49,8 @@ static bool choose_columns(struct rows *r, const struct view *x,
     return r->n <= ITEM_ROW || tasks >= (uint64_t)l->units * l->group;
 }
 
-/* Rows of an op that a launch does not see may be more than a word counts. */
+/* Return the number of rows. An op that is larger than a launch may have more
+ * rows than 32 bits can count; then return UINT32_MAX. */
 static uint32_t places(const struct view *x, uint32_t n)
 {
     return (uint32_t)size_least(view_elements(x) / n, UINT32_MAX);

@@ -9,7 +9,7 @@ static void swap(int64_t *a, int64_t *b)
     *b = t;
 }
 
-/* In all operands at once: they keep one shape. */
+/* Swap two dimensions in all operands, which keep a common shape. */
 static void swap_dimensions(struct runs *r, int i, int j)
 {
     for (int k = 0; k < r->n; k++) {
@@ -26,7 +26,7 @@ void runs_init(struct runs *r, const struct view *const *v, int n)
         r->v[k] = *v[k];
         all[k] = &r->v[k];
     }
-    /* neighbours of the output are neighbours of the walk */
+    /* sort the dimensions by the output's strides, largest first */
     const struct view *y = &r->v[n - 1];
     for (int i = 1; i < y->rank; i++)
         for (int j = i; j > 0 && y->stride[j - 1] < y->stride[j]; j--)

@@ -9,20 +9,20 @@
 
 #define RUNS_OPERANDS 4
 
-/** Operands that are walked together, in an order of dimensions that suits the
- *  last one, the output: they may be walked in any. */
+/** Operands that a kernel processes together. The elements may be processed in
+ *  any order, so the dimensions are sorted for the last operand, the output. */
 struct runs {
     int n;
     struct view v[RUNS_OPERANDS];
 };
 
 void runs_init(struct runs *r, const struct view *const *v, int n);
-/** What those kernels are told of all operands; kind is RUN_KIND. */
+/** Return the parameters that describe all operands; kind is RUN_KIND. */
 struct run_shape runs_shape(const struct runs *r, uint32_t kind);
-/** The steps of operand k. */
+/** Get the steps of operand k. */
 void runs_steps(const struct runs *r, int k, uint32_t steps[RUN_RANK]);
 
-/** Bind an operand once for each size of cells that it may be made of. */
+/** Bind an operand twice, as cells of both sizes that it may have. */
 void runs_bind(struct plan *p, const struct view *v, enum access access,
                uint32_t cell, uint32_t other);
 

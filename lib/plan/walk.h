@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: Apache-2.0 */
-/* walk.h - what kernels that walk strided views are told of them. */
+/* walk.h - parameters of kernels that walk strided views. */
 #ifndef LIB_PLAN_WALK_H
 #define LIB_PLAN_WALK_H
 
@@ -15,7 +15,8 @@ static inline void walk_shape(const struct view *v, int from, int to,
         size[i - from] = (uint32_t)v->shape[i];
 }
 
-/** Fill the steps of one view likewise; an absent view's are not read. */
+/** Fill the steps of one view for the same dimensions. Kernels do not read
+ *  those of an absent view. */
 static inline void walk_steps(const struct view *v, int from, int to,
                               uint32_t *steps)
 {

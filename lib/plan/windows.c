@@ -2,7 +2,7 @@
 /* windows.c - launches for the windows of an op. */
 #include "lib/plan/windows.h"
 
-/* The function for each window. */
+/* Context of call_each(). */
 struct call {
     struct plan *plan;
     plan_window_fn each;

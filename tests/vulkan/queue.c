@@ -91,7 +91,7 @@ static void test_imported_twice(void)
     const int64_t n = N;
     ssq_queue *q = core_queue(dev);
     ssq_buffer *own = NULL, *twin[2];
-    ssq_tensor *x[2];
+    ssq_tensor *x[2], *part[2] = {NULL, NULL};
     uint64_t native = 0, offset = 0;
 
     NEED(ssq_buffer_create(dev, N * sizeof(float), &own));
@@ -110,7 +110,14 @@ static void test_imported_twice(void)
            "%ld",
            mode, vk.barriers);
     NEED(ssq_queue_sync(q));
+    /* the two share memory, also for the check of operands */
+    NEED(ssq_tensor_slice(x[0], 0, 0, n - 1, 1, &part[0]));
+    NEED(ssq_tensor_slice(x[1], 0, 1, n, 1, &part[1]));
+    core_status(ssq_copy(q, SSQ_COPY(.x = part[0], .y = part[1])),
+                SSQ_ERR_INVALID, "overlap",
+                "%s: a copy within what is imported twice", mode);
     for (int i = 0; i < 2; i++) {
+        ssq_tensor_destroy(&part[i]);
         ssq_tensor_destroy(&x[i]);
         ssq_buffer_destroy(&twin[i]);
     }
@@ -377,5 +384,5 @@ int main(void)
     test_slow_graph();
     ssq_device_close(&dev);
     test_all("1 ms");
-    return tap_done(69);
+    return tap_done(72);
 }
